@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A growing byte buffer. A zeroed struct is an empty buffer; buf_fini() releases it.
+ *
+ * Errors are sticky: after a failed add every later one fails too, so a writer may check once at the
+ * end through buf_error().
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+
+struct buf {
+	char *data;	/* owned; not terminated unless buf_str() was called */
+	size_t len;
+	size_t cap;
+	int error;	/* first failure, negative errno */
+};
+
+void buf_fini(struct buf *b);
+
+/* Empties the buffer and forgets its error; the memory stays. */
+void buf_reset(struct buf *b);
+
+/* Room for @len more bytes. Returns where to write them, or NULL; buf_commit() then counts them in. */
+void *buf_reserve(struct buf *b, size_t len);
+static inline void buf_commit(struct buf *b, size_t len)
+{
+	b->len += len;
+}
+
+int buf_add(struct buf *b, const void *data, size_t len);
+int buf_add_str(struct buf *b, const char *s);
+int buf_add_char(struct buf *b, char c);
+int buf_add_u64(struct buf *b, uint64_t v);	/* decimal digits */
+int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
+int buf_vprintf(struct buf *b, const char *fmt, va_list ap);
+
+/* Zero bytes until the length is a multiple of @align. */
+int buf_align(struct buf *b, size_t align);
+
+/* Removes the first @len bytes. */
+void buf_consume(struct buf *b, size_t len);
+
+/* The content as a C string, valid until the next change; "" if memory ran out. */
+const char *buf_str(struct buf *b);
+
+static inline int buf_error(const struct buf *b)
+{
+	return b->error;
+}
+
+#endif

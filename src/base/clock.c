@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/clock.h"
+
+#include <time.h>
+
+#define NS_PER_S 1000000000ULL
+
+static uint64_t read_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t clock_boot_ns(void)
+{
+	return read_ns(CLOCK_BOOTTIME);
+}
+
+/* The narrowest of a few boot/real/boot readings: a preemption between them would skew the offset. */
+int64_t clock_boot_offset_ns(void)
+{
+	uint64_t best = UINT64_MAX;
+	int64_t offset = 0;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t a = read_ns(CLOCK_BOOTTIME), real = read_ns(CLOCK_REALTIME), b = read_ns(CLOCK_BOOTTIME);
+
+		if (b - a >= best)
+			continue;
+		best = b - a;
+		offset = (int64_t)(real - (a + (b - a) / 2));
+	}
+	return offset;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The event loop: epoll, timers and signals, one thread. Handlers run one at a time; a handler may
+ * add and remove sources, its own included.
+ */
+#ifndef BASE_LOOP_H
+#define BASE_LOOP_H
+
+#include <stdint.h>
+
+struct loop;
+struct loop_source;
+
+/* @events: EPOLLIN, EPOLLOUT, EPOLLHUP...; a negative return stops the loop with that value. */
+typedef int (*loop_io_fn)(void *ctx, int fd, uint32_t events);
+typedef int (*loop_timer_fn)(void *ctx, uint64_t now_ns);	/* CLOCK_BOOTTIME */
+typedef int (*loop_signal_fn)(void *ctx, int signo);
+
+struct loop *loop_new(void);
+void loop_free(struct loop *l);			/* NULL is fine; sources die with it, their fds do not */
+
+int loop_add_io(struct loop *l, int fd, uint32_t events, loop_io_fn fn, void *ctx, struct loop_source **ret);
+int loop_set_events(struct loop_source *s, uint32_t events);
+
+/* First due @first_ns from now, then every @period_ns (0 = once). */
+int loop_add_timer(struct loop *l, uint64_t first_ns, uint64_t period_ns, loop_timer_fn fn, void *ctx,
+		   struct loop_source **ret);
+int loop_set_timer(struct loop_source *s, uint64_t first_ns, uint64_t period_ns); /* 0, 0 disarms */
+
+/* Blocks @signo for the thread and delivers it here (signalfd). */
+int loop_add_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, struct loop_source **ret);
+
+void loop_remove(struct loop_source *s);	/* NULL is fine */
+
+/* Runs until loop_stop() or a handler fails. Returns the value given to either. */
+int loop_run(struct loop *l);
+
+/* One round: waits at most @timeout_ms (-1 = for ever). Returns handlers run, or what stopped it. */
+int loop_once(struct loop *l, int timeout_ms);
+
+void loop_stop(struct loop *l, int value);
+
+#endif

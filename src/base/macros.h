@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Small macros that every module may use. No control flow hides in any of them.
+ */
+#ifndef BASE_MACROS_H
+#define BASE_MACROS_H
+
+#include <stddef.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#define MIN(a, b) \
+	({ __typeof__(a) _min_a = (a); __typeof__(b) _min_b = (b); _min_a < _min_b ? _min_a : _min_b; })
+#define MAX(a, b) \
+	({ __typeof__(a) _max_a = (a); __typeof__(b) _max_b = (b); _max_a > _max_b ? _max_a : _max_b; })
+
+#define ROUND_UP(x, to) ((((x) + (to) - 1) / (to)) * (to))
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
+#define _unused_ __attribute__((unused))
+
+#endif

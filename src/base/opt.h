@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Command-line options as rows. One table serves parsing, --help, man pages and shell completion,
+ * so they cannot drift apart.
+ *
+ * A command has several sets (its own, the common ones, its probe's, its output's); each set fills a
+ * configuration struct of its own by offset. Options may stand after words; "--" ends them.
+ */
+#ifndef BASE_OPT_H
+#define BASE_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+
+enum opt_kind {
+	OPT_BOOL,	/* bool; no argument; --no-NAME turns it off */
+	OPT_COUNT,	/* unsigned; no argument, may repeat (-vv) */
+	OPT_U32,	/* uint32_t */
+	OPT_U64,	/* uint64_t */
+	OPT_STR,	/* const char *; points into argv */
+	OPT_STRV,	/* struct opt_strv; may repeat */
+	OPT_U32V,	/* struct opt_u32v; may repeat, comma separated */
+	OPT_DURATION,	/* uint64_t ns: 10ms, 2s, 5m */
+	OPT_BYTES,	/* uint64_t: 64k, 8M */
+	OPT_ENUM,	/* unsigned; aux: const char *const names[], NULL-terminated */
+	OPT_CALL,	/* aux: int (*)(void *conf, const char *arg, struct err *); off ignored */
+	OPT__MAX,
+};
+
+struct opt_strv { const char **items; size_t len, cap; };
+struct opt_u32v { uint32_t *items; size_t len, cap; };
+
+struct opt {
+	const char *name;	/* long name without dashes */
+	char key;		/* short letter, 0 = none */
+	enum opt_kind kind;
+	size_t off;		/* of the member in the set's struct */
+	const char *arg;	/* placeholder in help ("FILE"); NULL where no argument is taken */
+	const char *help;	/* one sentence, lower case, no full stop */
+	const void *aux;
+};
+
+/* A row for member @m of struct @s. */
+#define OPT_ROW(s, m, name_, key_, kind_, arg_, help_) \
+	{ .name = (name_), .key = (key_), .kind = (kind_), .off = offsetof(struct s, m), .arg = (arg_), .help = (help_) }
+#define OPT_END { .name = NULL }
+
+struct opt_set {
+	const char *title;	/* heading in help, "Output options" */
+	const struct opt *opts;	/* up to OPT_END */
+	void *conf;		/* what the offsets point into; NULL for help only */
+};
+
+/*
+ * Parses argv[1..]; words that are no options are gathered in *ret_words (pointers into argv, in
+ * order). Everything after "--" goes to *ret_command instead, untouched. -EINVAL with one sentence in
+ * @err, a suggestion included when a long name is close to one that exists.
+ */
+int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, struct opt_strv *ret_words,
+	      struct opt_strv *ret_command, struct err *err);
+
+/* Releases what OPT_STRV and OPT_U32V members hold. */
+void opt_fini(const struct opt_set *sets, size_t n_sets);
+void opt_strv_fini(struct opt_strv *v);
+
+/* The option part of --help, wrapped at 80 columns. */
+int opt_help(const struct opt_set *sets, size_t n_sets, struct buf *out);
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+
+#define ESCAPE_MAX 16 /* four bytes at \xNN each */
+
+/* Reads one UTF-8 character (RFC 3629: shortest form, no surrogates, <= U+10FFFF). 0 = invalid. */
+static size_t utf8_decode(const unsigned char *s, size_t len, uint32_t *ret)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t n = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 :
+		   (s[0] & 0xf8) == 0xf0 ? 4 : 0;
+	uint32_t c;
+
+	if (!n || n > len)
+		return 0;
+	if (n == 1) {
+		*ret = s[0];
+		return 1;
+	}
+	c = s[0] & (0x7f >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*ret = c;
+	return n;
+}
+
+size_t str_utf8_len(const char *s, size_t len)
+{
+	uint32_t c;
+
+	return len ? utf8_decode((const unsigned char *)s, len, &c) : 0;
+}
+
+/* Characters that steer a terminal or turn the reading direction. */
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || c == 0x061c ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+/* One character or byte of @s into @out (not terminated); *ret_used bytes of @s were consumed. */
+static size_t escape_one(char out[static ESCAPE_MAX + 1], const char *s, size_t len, size_t *ret_used)
+{
+	static const char short_form[] = { ['\n'] = 'n', ['\t'] = 't', ['\r'] = 'r', [0x1b] = 'e' };
+	uint32_t c = 0;
+	size_t n = utf8_decode((const unsigned char *)s, len, &c), used = n ? n : 1, w = 0;
+
+	*ret_used = used;
+	if (n && !is_control(c) && c != '\\') {
+		memcpy(out, s, n);
+		return n;
+	}
+	if (n == 1 && (c == '\\' || (c < sizeof(short_form) && short_form[c]))) {
+		out[0] = '\\';
+		out[1] = c == '\\' ? '\\' : short_form[c];
+		return 2;
+	}
+	for (size_t i = 0; i < used; i++)
+		w += (size_t)snprintf(out + w, ESCAPE_MAX + 1 - w, "\\x%02x", (unsigned char)s[i]);
+	return w;
+}
+
+size_t str_escape(char *dst, size_t cap, const char *src, size_t len)
+{
+	char one[ESCAPE_MAX + 1];
+	size_t w = 0;
+
+	if (!cap)
+		return 0;
+	while (len) {
+		size_t used, n = escape_one(one, src, len, &used);
+
+		if (w + n + 1 > cap)
+			break;
+		memcpy(dst + w, one, n);
+		w += n;
+		src += used;
+		len -= used;
+	}
+	dst[w] = '\0';
+	return w;
+}
+
+int str_escape_buf(struct buf *b, const char *src, size_t len)
+{
+	char one[ESCAPE_MAX + 1];
+	int r;
+
+	while (len) {
+		size_t used, n = escape_one(one, src, len, &used);
+
+		r = buf_add(b, one, n);
+		if (r < 0)
+			return r;
+		src += used;
+		len -= used;
+	}
+	return 0;
+}
+
+bool str_is_plain(const char *src, size_t len)
+{
+	while (len) {
+		uint32_t c;
+		size_t n = utf8_decode((const unsigned char *)src, len, &c);
+
+		if (!n || is_control(c) || c == '\\')
+			return false;
+		src += n;
+		len -= n;
+	}
+	return true;
+}
+
+int str_to_u64(const char *s, int base, uint64_t *ret)
+{
+	unsigned long long v;
+	char *end;
+
+	if (!s || !isalnum((unsigned char)*s))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(s, &end, base);
+	if (errno == ERANGE)
+		return -ERANGE;
+	if (end == s || *end)
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+int str_to_u32(const char *s, int base, uint32_t *ret)
+{
+	uint64_t v;
+	int r = str_to_u64(s, base, &v);
+
+	if (r < 0)
+		return r;
+	if (v > UINT32_MAX)
+		return -ERANGE;
+	*ret = (uint32_t)v;
+	return 0;
+}
+
+int str_to_duration_ns(const char *s, uint64_t *ret)
+{
+	static const struct { const char *name; double ns; } units[] = {
+		{ "", 1e9 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 },
+	};
+	char *end;
+	double v;
+
+	if (!s || !(isdigit((unsigned char)*s) || *s == '.'))
+		return -EINVAL;
+	v = strtod(s, &end);
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].name))
+			continue;
+		if (!(v * units[i].ns < 9.2e18))
+			return -ERANGE;
+		*ret = (uint64_t)(v * units[i].ns);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int str_to_bytes(const char *s, uint64_t *ret)
+{
+	unsigned long long v;
+	unsigned shift = 0;
+	char *end;
+
+	if (!s || !isdigit((unsigned char)*s))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (errno == ERANGE)
+		return -ERANGE;
+	switch (tolower((unsigned char)*end)) {
+	case 'k': shift = 10; break;
+	case 'm': shift = 20; break;
+	case 'g': shift = 30; break;
+	case '\0': break;
+	default: return -EINVAL;
+	}
+	if (shift && end[1])
+		return -EINVAL;
+	if (v > UINT64_MAX >> shift)
+		return -ERANGE;
+	*ret = (uint64_t)v << shift;
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow().
+ */
+#ifndef BASE_VEC_H
+#define BASE_VEC_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define VEC(type) struct { type *items; size_t len, cap; }
+
+static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t size)
+{
+	size_t n = *cap ? *cap : 8;
+	void *p;
+
+	if (need <= *cap)
+		return 0;
+	while (n < need)
+		n *= 2;
+	if (n > SIZE_MAX / size)
+		return -ENOMEM;
+	p = realloc(*items, n * size);
+	if (!p)
+		return -ENOMEM;
+	*items = p;
+	*cap = n;
+	return 0;
+}
+
+/* Room for one more item at v->items[v->len]. 0 or -ENOMEM. */
+#define vec_grow(v) \
+	vec_grow_raw((void **)&(v)->items, &(v)->cap, (v)->len + 1, sizeof(*(v)->items))
+
+#define vec_fini(v) \
+	do { \
+		free((v)->items); \
+		(v)->items = NULL; \
+		(v)->len = (v)->cap = 0; \
+	} while (0)
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records to events. Decoding is a pure fold over record bytes: no clock, no descriptor, no kernel.
+ * The same bytes give the same events on every run and every machine.
+ */
+#ifndef EVENT_DECODE_H
+#define EVENT_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sonde/wire.h"
+
+struct arena;
+struct event;
+struct event_desc;
+struct names;
+struct registry;
+
+/* Where a decoder puts its events; it cannot see who listens. A negative return stops the decoder. */
+struct emitter {
+	int (*emit)(void *ctx, struct event *ev);
+	void *ctx;
+	struct arena *scratch;	/* reset by the caller after each record */
+	const struct names *names;
+};
+
+/* The pure half of a probe. State starts zeroed. */
+struct decoder_ops {
+	const char *name;
+	uint16_t probe;		/* id: handles record types probe << 8 .. probe << 8 | 0xff */
+	const struct event_desc *const *events;	/* NULL-terminated */
+	size_t state_size;
+	/*
+	 * @r->len bytes are readable and r->len >= sizeof(*r). Returns 0, or -EBADMSG when the record is too
+	 * short or contradicts itself, -ENOSYS when its type is unknown, or what emit returned. The caller
+	 * counts the first two as SONDE_LOST_DECODE and goes on.
+	 */
+	int (*decode)(void *state, const struct sonde_rec *r, const struct emitter *em);
+	/* Sees every event of other decoders (process life-cycle above all) before the bus does. Optional. */
+	void (*observe)(void *state, const struct event *ev);
+	void (*fini)(void *state);	/* optional */
+};
+
+/* The pipeline's own records: names, clock, loss, ledger, packets of files. State: struct names inside. */
+extern const struct decoder_ops core_decoder;
+
+/*
+ * All decoders of a pipeline. decode_record() stamps each event's names and clock offset.
+ */
+struct decode_set;
+
+int decode_set_new(const struct decoder_ops *const *decoders /* NULL-terminated, core not among them */,
+		   struct decode_set **ret);
+void decode_set_free(struct decode_set *d);
+const struct registry *decode_set_registry(const struct decode_set *d);
+const struct names *decode_set_names(const struct decode_set *d);
+
+/*
+ * Decodes one record of @len bytes (which may be more than rec->len: ring padding) and hands its events to
+ * @emit. Returns 0, -EBADMSG or -ENOSYS as above, or emit's negative return.
+ */
+int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)(void *ctx, struct event *ev),
+		  void *ctx);
+
+/* Builds header fields from a record; for decoders. Body and sections are the caller's. */
+void event_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events: what records become, and the one shape that filters, sinks and clients know.
+ *
+ * An event has the common header, the keys, a body (a C struct that its event_desc row describes)
+ * and sections (typed attachments). Sinks meet probes only at section kinds and at event_desc rows.
+ * An event is borrowed: it is valid until the callback that got it returns.
+ */
+#ifndef EVENT_EVENT_H
+#define EVENT_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/value.h"
+
+struct buf;
+struct names;
+
+/* Typed attachments. Append only: the numbers travel in frames. */
+enum sec_kind {
+	SEC_PACKET,	/* struct sec_packet, then the packet's bytes */
+	SEC_STACK_USER,	/* uint64_t addresses, innermost first */
+	SEC_STACK_KERN,	/* uint64_t addresses, innermost first; names through SONDE_NAME_KSYM */
+	SEC_PARAMS,	/* system-call parameters (struct and source: probes/sys) */
+	SEC_MESSAGE,	/* RPC or application message */
+	SEC_PROC,	/* struct sec_proc, then its strings: who the event's process is */
+	SEC_TEXT,	/* comments, UTF-8 lines separated by \n */
+	SEC__MAX,
+};
+
+struct section {
+	uint16_t kind;		/* enum sec_kind */
+	uint16_t flags;
+	uint32_t len;		/* bytes */
+	const void *data;	/* 8-byte aligned */
+};
+
+struct sec_packet {
+	uint32_t link;		/* SONDE_LINK_ETHERNET or SONDE_LINK_RAW (starts at the IP header), or LINKTYPE_* */
+	uint32_t orig_len;	/* length on the wire */
+	uint32_t cap_len;	/* bytes that follow this struct */
+	uint32_t ifindex;
+	uint32_t netns;		/* inode of the namespace of the interface, 0 = unknown */
+	uint8_t direction;	/* 0 unknown, 1 in, 2 out: as seen by the interface */
+	uint8_t pad[3];
+};
+
+/* Offsets count from the end of this struct; a string has no NUL; length 0 = unknown. */
+struct sec_str { uint32_t off, len; };
+struct sec_proc {
+	uint64_t start_ns;
+	uint32_t tgid, ppid;
+	uint32_t uid, gid;
+	struct sec_str comm, exe, args, container, image;
+};
+
+/* Network protocol pair, one direction: from saddr:sport to daddr:dport. */
+struct conn {
+	struct ipaddr saddr, daddr;
+	uint16_t sport, dport;	/* host order */
+	uint8_t proto;		/* IPPROTO_*, 0 = none */
+	uint8_t pad[3];
+};
+
+/* The one key space. 0 = unknown, never guessed. */
+struct event_keys {
+	uint64_t cgroup_id;
+	uint64_t cookie;	/* socket cookie */
+	uint64_t goid;		/* goroutine */
+	uint64_t rpc_conn;	/* RPC connection pointer in the process */
+	uint32_t rpc_stream;
+	uint32_t netns;		/* inode of the network namespace */
+	struct conn conn;
+};
+
+#define EVENT_MAX_SECTIONS 8
+
+struct event_desc;
+
+struct event {
+	const struct event_desc *desc;
+	uint64_t ts_ns;		/* CLOCK_BOOTTIME */
+	uint64_t seq;		/* assigned at publish: one number per event of the stream */
+	uint64_t start_ns;	/* with tgid: the process key */
+	uint32_t tgid, tid;
+	uint16_t cpu, instance, flags; /* flags: SONDE_RF_* of the record */
+	uint16_t n_sec;
+	uint32_t body_len;
+	const void *body;	/* desc->body_size bytes at least, 8-byte aligned */
+	struct event_keys keys;
+	struct section sec[EVENT_MAX_SECTIONS];
+	const struct names *names; /* dynamic names as of this event; may be NULL */
+	int64_t clock_offset_ns; /* add to ts_ns for wall-clock time; 0 = unknown */
+};
+
+const struct section *event_section(const struct event *ev, enum sec_kind kind);
+
+/* 0 or -ENOSPC. @data is borrowed. */
+int event_add_section(struct event *ev, enum sec_kind kind, const void *data, uint32_t len);
+
+/* The packet of an event: its header and bytes, checked against the section's length. */
+const struct sec_packet *event_packet(const struct event *ev, const uint8_t **ret_data);
+
+/* The process of an event, or NULL. */
+const struct sec_proc *event_proc(const struct event *ev);
+const char *sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str, size_t *ret_len);
+
+/* ---- what an event type looks like ---- */
+
+struct xlat_val { uint64_t val; const char *name; };
+struct xlat {
+	const char *name;
+	const struct xlat_val *vals;
+	uint32_t n;
+	bool is_flags;		/* bits that combine, joined by | */
+};
+
+/* Name of @val, or NULL. */
+const char *xlat_name(const struct xlat *x, uint64_t val);
+int xlat_value(const struct xlat *x, const char *name, uint64_t *ret);	/* 0 or -ENOENT */
+
+enum field_kind {
+	FIELD_UINT,	/* size 1, 2, 4, 8 */
+	FIELD_INT,
+	FIELD_HEX,	/* unsigned, shown in hex */
+	FIELD_BOOL,	/* one byte */
+	FIELD_ENUM,	/* unsigned through xlat; unknown values print as numbers */
+	FIELD_FLAGS,	/* unsigned through xlat with is_flags */
+	FIELD_NAME,	/* unsigned key of name space `space` */
+	FIELD_IP,	/* struct ipaddr */
+	FIELD_MAC,	/* six bytes */
+	FIELD_STR,	/* char[size], ends at the first NUL */
+	FIELD_NS,	/* duration in ns */
+	FIELD_IFACE,	/* u32 ifindex; named through SONDE_NAME_IFACE and the event's keys.netns */
+	FIELD_GET,	/* only desc->get knows */
+	FIELD__MAX,
+};
+
+#define FIELD_OPTIONAL 1	/* 0 means unknown: left out of text and JSON, "not there" in filters */
+
+struct field {
+	const char *name;	/* the filter word, "drop.reason"; JSON uses what follows the dot */
+	enum field_kind kind;
+	uint16_t off, size;	/* in the body */
+	uint16_t flags;
+	uint16_t space;		/* FIELD_NAME: SONDE_NAME_* */
+	const struct xlat *xlat;
+	const char *doc;
+};
+
+#define FIELD_ROW(type, member, name_, kind_, doc_, ...) \
+	{ .name = (name_), .kind = (kind_), .off = offsetof(type, member), .size = sizeof(((type *)0)->member), \
+	  .doc = (doc_), ##__VA_ARGS__ }
+
+enum time_mode { TIME_LOCAL, TIME_RFC3339, TIME_EPOCH, TIME_DELTA, TIME_REL, TIME_MONO, TIME_NONE, TIME__MAX };
+
+/* What the user asked of text output; line functions look, they do not keep it. */
+struct line_opts {
+	unsigned verbose;	/* -v, -vv */
+	bool hex;		/* hex dump instead of dissection */
+	bool numeric;		/* no names for numbers */
+	const char *format;	/* NULL = ours; "cilium", "sysdig", "strace"... where the type knows it */
+};
+
+/* How the type takes part in the stream. */
+enum event_class {
+	EVENT_DATA,	/* counted by the ledger, shown */
+	EVENT_STATE,	/* keeps tables up to date (process table, names); shown only when asked for by --type */
+	EVENT_META,	/* about the stream itself: loss, ledger; never filtered away */
+};
+
+struct event_desc {
+	uint16_t type;		/* SONDE_EV_* */
+	const char *name;	/* "net.drop" */
+	const char *doc;
+	enum event_class class;
+	const struct field *fields;
+	uint16_t n_fields;
+	uint16_t body_size;	/* bytes of the fixed body */
+	uint32_t sections;	/* 1u << kind of those that may be present */
+
+	/* Value of a FIELD_GET field. 0, or -ENOENT when this event has none. */
+	int (*get)(const struct event *ev, const struct field *f, struct value *ret);
+
+	/* The text form: one line or, with -vv, several, each ending in \n. Untrusted strings through
+	 * str_escape_buf(). The sink writes the time in front. NULL = generic "name key=value ...". */
+	int (*line)(const struct event *ev, const struct line_opts *o, struct buf *out);
+};
+
+/* Reads one field. 0, or -ENOENT when it is unknown (optional and 0, or not in this event). */
+int event_get(const struct event *ev, const struct field *f, struct value *ret);
+
+/* Key part of the field name: "reason" of "drop.reason". */
+const char *field_key(const struct field *f);
+
+/* ---- registry: the event types of one pipeline ---- */
+
+struct registry;
+
+struct registry *registry_new(void);	/* holds the core types already */
+void registry_free(struct registry *r);
+/* @descs: NULL-terminated, static. -EEXIST if a type or name is taken. */
+int registry_add(struct registry *r, const struct event_desc *const *descs);
+const struct event_desc *registry_find(const struct registry *r, uint16_t type);
+const struct event_desc *registry_find_name(const struct registry *r, const char *name);
+const struct event_desc *registry_next(const struct registry *r, size_t *pos); /* NULL at the end */
+
+/*
+ * Words every event has, whatever its type: evt.type evt.time evt.cpu evt.num evt.dir proc.pid proc.name
+ * proc.exe proc.args proc.ppid proc.uid thread.tid container.id container.image cgroup.id netns sock.cookie
+ * fd.sip fd.dip fd.sport fd.dport fd.proto ... Rows with kind FIELD_GET.
+ */
+extern const struct field event_common_fields[];
+extern const size_t event_n_common_fields;
+int event_get_common(const struct event *ev, const struct field *f, struct value *ret);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names that only the recorded host knows (drop reasons, kernel symbols, interfaces): they enter as
+ * SONDE_EV_NAME records, so a replay on another machine prints what live printed.
+ */
+#ifndef EVENT_NAMES_H
+#define EVENT_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct names;
+
+struct names *names_new(void);
+void names_free(struct names *n);
+
+/* Adds or replaces. 0, -ENOMEM, or -ENOSPC beyond the byte budget (16 MiB). */
+int names_set(struct names *n, uint32_t space, uint64_t key, const char *name, size_t len);
+
+/* NUL-terminated, valid until the next set of that key; NULL = no name. @n may be NULL. */
+const char *names_get(const struct names *n, uint32_t space, uint64_t key);
+
+/* The key whose name is @name (case as given); 0 or -ENOENT. For --iface, filters by name. */
+int names_find(const struct names *n, uint32_t space, const char *name, uint64_t *ret_key);
+
+static inline uint64_t names_iface_key(uint32_t netns, uint32_t ifindex)
+{
+	return (uint64_t)netns << 32 | ifindex;
+}
+
+#endif

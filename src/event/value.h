@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The value of one field of one event, as text, JSON and filters see it.
+ */
+#ifndef EVENT_VALUE_H
+#define EVENT_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* An address of either family; family 0 = none. */
+struct ipaddr {
+	uint8_t family;		/* 0, 4 or 6 */
+	uint8_t pad[3];
+	uint8_t addr[16];	/* network order; IPv4 in the first four bytes */
+};
+
+enum value_kind {
+	VAL_NONE,	/* not known for this event */
+	VAL_UINT,	/* u */
+	VAL_INT,	/* i */
+	VAL_BOOL,	/* u: 0 or 1 */
+	VAL_STR,	/* str, len: may hold any byte */
+	VAL_IP,		/* ip */
+	VAL_MAC,	/* str: six bytes */
+	VAL_BYTES,	/* str, len */
+	VAL__MAX,
+};
+
+struct value {
+	enum value_kind kind;
+	bool hex;		/* number: show as 0x... in text */
+	bool has_number;	/* VAL_STR that stands for the number in u (an enum's name) */
+	uint64_t u;
+	int64_t i;
+	const char *str;	/* borrowed from the event */
+	size_t len;
+	struct ipaddr ip;
+};
+
+/* Printable text, escaped (base/str.h); "" for VAL_NONE. */
+int value_text(const struct value *v, struct buf *out);
+
+/* One JSON value; 64-bit integers stay integers; null for VAL_NONE. */
+int value_json(const struct value *v, struct buf *out);
+
+/* A JSON string with quotes; bytes that are not UTF-8 become U+FFFD... as \ufffd. */
+int json_string(struct buf *out, const char *s, size_t len);
+
+int ipaddr_text(const struct ipaddr *ip, struct buf *out);
+bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b);
+int ipaddr_parse(const char *s, struct ipaddr *ret);		/* 0 or -EINVAL */
+
+/* "10.0.0.0/8", "fe80::/10", or a bare address. 0 or -EINVAL. */
+struct ipnet { struct ipaddr ip; unsigned bits; };
+int ipnet_parse(const char *s, struct ipnet *ret);
+bool ipnet_contains(const struct ipnet *net, const struct ipaddr *ip);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Packet dissection: bytes to layers, one line, or a layer listing. Works on captured bytes only (untrusted,
+ * possibly cut); knows no kernel, event or file.
+ */
+#ifndef PACKET_PACKET_H
+#define PACKET_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+
+struct buf;
+
+enum packet_layer_kind {
+	LAYER_ETHERNET, LAYER_SLL, LAYER_SLL2, LAYER_VLAN, LAYER_MPLS, LAYER_ARP,
+	LAYER_IPV4, LAYER_IPV6, LAYER_IPV6_EXT, LAYER_FRAGMENT,
+	LAYER_TCP, LAYER_UDP, LAYER_ICMP, LAYER_ICMPV6, LAYER_IGMP, LAYER_SCTP, LAYER_VRRP, LAYER_ESP, LAYER_AH, LAYER_GRE,
+	LAYER_VXLAN, LAYER_GENEVE, LAYER_DNS, LAYER_PAYLOAD,
+	LAYER__MAX,
+};
+
+struct packet_layer {
+	uint8_t kind;		/* enum packet_layer_kind */
+	uint8_t depth;		/* 0 = outermost packet, 1 = inside the first tunnel, ... */
+	bool cut;		/* header incomplete in the captured bytes */
+	uint32_t off, len;	/* of the header, in the captured bytes */
+};
+
+#define PACKET_MAX_LAYERS 24
+
+/* One IP conversation of a packet, host order where not said otherwise. */
+struct packet_flow {
+	uint8_t family;		/* 0 = no IP, 4, 6 */
+	uint8_t proto;		/* IPPROTO_* of the transport, extension headers skipped; 0 = none */
+	uint8_t tcp_flags;	/* as in the header */
+	uint8_t ttl;		/* or hop limit */
+	uint8_t icmp_type, icmp_code;
+	bool fragment;		/* MF set or offset > 0 */
+	bool has_ports;
+	uint16_t sport, dport;
+	uint32_t tcp_seq, tcp_ack;
+	uint32_t payload_len;	/* of the transport, by the length fields */
+	uint8_t saddr[16], daddr[16];	/* network order */
+};
+
+struct packet {
+	const uint8_t *data;	/* borrowed */
+	uint32_t cap_len, orig_len;
+	uint8_t smac[6], dmac[6];
+	bool has_mac;
+	uint16_t ethertype;	/* innermost, after VLAN tags; 0 = none */
+	uint16_t vlan[2];	/* TCI, outermost first */
+	uint8_t n_vlan;
+	uint8_t tunnel;		/* LAYER_VXLAN, LAYER_GENEVE, LAYER_GRE, LAYER_IPV4 (ipip)... or 0 */
+	uint32_t vni;
+	struct packet_flow outer;	/* the only one if there is no tunnel */
+	struct packet_flow inner;	/* innermost, family 0 without tunnel */
+	struct packet_layer layers[PACKET_MAX_LAYERS];
+	uint8_t n_layers;
+	bool cut;		/* some layer ended early */
+};
+
+/*
+ * Dissects @cap_len bytes. @link: SONDE_LINK_*; RAW starts at the IP header (version nibble decides).
+ * Never fails: what cannot be read is not there, and cut says so.
+ */
+void packet_dissect(uint32_t link, const void *data, uint32_t cap_len, uint32_t orig_len, struct packet *ret);
+
+/* The flow a person means: the inner one of a tunnel, else the outer. */
+static inline const struct packet_flow *packet_flow(const struct packet *p)
+{
+	return p->inner.family ? &p->inner : &p->outer;
+}
+
+/*
+ * One line in the manner of cilium monitor: "10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN, ACK", "a -> b icmp
+ * EchoRequest", inner first with " [tunnel ... vxlan]", "mac -> mac ARP" without IP.
+ */
+int packet_summary(const struct packet *p, struct buf *out);
+
+/* One line per layer with its fields, as -vv shows it. */
+int packet_print(const struct packet *p, struct buf *out);
+
+/* hexdump -C of the bytes. */
+int packet_hexdump(const void *data, size_t len, struct buf *out);
+
+const char *packet_layer_name(enum packet_layer_kind kind);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What all live probes of one pipeline share: the rings, the ledger, maps that BPF objects have in common,
+ * the kernel-side filter and the way to put records into the stream.
+ *
+ * Sharing is by name: a map whose name begins with "sonde_" in a BPF object is created once, by the first
+ * object that has it, and every later object reuses it. So probes join on keys without naming each other.
+ */
+#ifndef PROBE_ENV_H
+#define PROBE_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/probe.h"
+#include "sonde/wire.h"
+
+struct bpf_object;
+struct bpf_program;
+struct btf;
+struct err;
+struct loop;
+struct ring_reader;
+
+/* Common selection, compiled into read-only data of each BPF object (bpf/filter.bpf.h). */
+struct probe_select {
+	const uint32_t *pids;
+	size_t n_pids;			/* 0 = all */
+	const char *const *comms;
+	size_t n_comms;
+	const uint64_t *cgroups;
+	size_t n_cgroups;
+	const uint32_t *netns;		/* inodes */
+	size_t n_netns;
+};
+
+struct probe_env_opts {
+	size_t ring_bytes;		/* per CPU, bulk; 0 = default (1 MiB); rounded up to a power of two */
+	size_t life_ring_bytes;		/* per CPU, life-cycle; 0 = default (256 KiB) */
+	unsigned wakeup_pct;		/* force a wake-up when a ring is so full; 0 = default (25) */
+	struct probe_select select;
+	const char *host_root;		/* --host-root; NULL = "/" */
+};
+
+/* Creates rings and ledger, and excludes the calling process in the kernel. Needs rights: -EPERM, -EACCES. */
+int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct err *err);
+void probe_env_free(struct probe_env *env);	/* NULL is fine */
+
+struct ring_reader *probe_env_reader(struct probe_env *env);
+const struct btf *probe_env_btf(struct probe_env *env);	/* of the running kernel; NULL without BTF */
+unsigned probe_env_n_cpus(const struct probe_env *env);	/* possible CPUs */
+
+/*
+ * Between open and load of a skeleton: sets sizes, shares maps, fills the common read-only data (instance,
+ * own tgid, selection). -EINVAL when the object lacks what it must have.
+ */
+int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err);
+
+/* Loads a prepared object; remembers its shared maps. Turns libbpf's and the verifier's words into @err. */
+int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err);
+
+/* A program whose recursion misses count as seen and lost (SONDE_LOST_RECURSION) of @instance. */
+int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance);
+
+/* fd of a shared map, or -ENOENT. */
+int probe_env_shared_map(struct probe_env *env, const char *name);
+
+/* Excludes a process (tgid) from every probe. Before attach for our own helpers. */
+int probe_env_exclude(struct probe_env *env, uint32_t tgid);
+
+/*
+ * Puts a record into the stream: at once when called from control() (before the record at hand), else with
+ * the next drain. Fills len, and ts_ns when it is 0.
+ */
+int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len);
+int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name);
+/* Who takes injected records; set by the pipeline. */
+void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
+
+/* Says that a hook does not work; the pipeline logs it once. */
+void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err);
+
+/* Sums of all CPUs and classes of one instance, recursion misses included. */
+int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret);
+
+/* Kernel symbols: name of the function that holds @addr, "tcp_v4_rcv+0x1a", or -ENOENT. Loads kallsyms once. */
+int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap);
+
+#endif

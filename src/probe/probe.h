@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The live half of a probe: BPF programs, their configuration and their attachment. It makes records, never
+ * events; the pure half is its struct decoder_ops (event/decode.h).
+ *
+ * Every hook loads on its own: one that cannot load or attach is reported through probe_hook_failed() and
+ * stops nothing else. open() fails only when nothing useful is left.
+ */
+#ifndef PROBE_PROBE_H
+#define PROBE_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sonde/wire.h"
+
+struct buf;
+struct decoder_ops;
+struct err;
+struct loop;
+struct opt;
+struct probe_env;
+
+/* What the pipeline gives to a live probe. */
+struct probe {
+	const struct probe_ops *ops;
+	void *state;			/* ops->state_size bytes, zeroed */
+	const void *conf;		/* ops->conf_size bytes, filled by options */
+	struct probe_env *env;		/* rings, shared maps, filters, injection: src/probe/env.h */
+	uint16_t instance;
+};
+
+enum hook_state {
+	HOOK_OK,		/* works here */
+	HOOK_ABSENT,		/* this kernel does not have it */
+	HOOK_REFUSED,		/* there, but not permitted (rights, lockdown) */
+	HOOK_FAILED,		/* there and permitted, yet it failed */
+	HOOK__MAX,
+};
+
+/* One line of `sonde doctor`. */
+struct hook_report {
+	const char *hook;		/* "tcx", "drop", "xdp exceptions" */
+	enum hook_state state;
+	char why[256];			/* one sentence for a person, "" when OK */
+	char fallback[128];		/* what is used instead, "" if nothing */
+};
+typedef void (*hook_report_fn)(void *ctx, const struct hook_report *r);
+
+struct probe_ops {
+	const char *name, *summary;	/* "net", "packets and drops of the network stack" */
+	const struct decoder_ops *decoder;
+	const struct opt *opts;		/* options of the probe, offsets into its conf; may be NULL */
+	size_t conf_size, state_size;
+
+	/* Tries each hook (load, attach, detach) and reports on it; for doctor. Leaves nothing behind. */
+	int (*check)(struct probe_env *env, hook_report_fn fn, void *ctx);
+
+	/* Loads with configuration in read-only data. */
+	int (*open)(struct probe *p, struct err *err);
+	/* Attaches. Records may flow from here on. */
+	int (*attach)(struct probe *p, struct err *err);
+	/* State that existed before: emits SONDE_RF_SNAPSHOT records through env. Optional. */
+	int (*snapshot)(struct probe *p, struct err *err);
+	/*
+	 * Sees each record of any probe before it is decoded: may attach, load tables, or put records in front
+	 * of it (probe_inject()), never make events. Optional.
+	 */
+	int (*control)(struct probe *p, const struct sonde_rec *r);
+	/* About every second of stream time. Optional. */
+	int (*tick)(struct probe *p, uint64_t now_ns);
+	/* Any state, half-open included. Leaves no program, filter or map behind. */
+	void (*close)(struct probe *p);
+};
+
+/* All probes, from probes/probes.def; NULL-terminated. */
+extern const struct probe_ops *const all_probes[];
+const struct probe_ops *probe_find(const char *name);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading rings: BPF ring buffers, perf event rings (forward and overwritable) and plain memory behind
+ * one reader, which merges them by time. It knows bytes, times and CPUs, and nothing of events.
+ *
+ * The order promise:
+ *  - Records of one ring come in the order of that ring.
+ *  - Over all rings, records come by lowest time, batch by batch: at the start of a batch the reader
+ *    samples how far each ring is written (bulk rings before life-cycle rings, so that a record of a
+ *    process never precedes the record of its birth), and within the batch it always takes the lowest
+ *    time. A record that is reserved but not committed holds its ring, and with it everything later than
+ *    the ring's last known time, back to the next batch.
+ *  - Between batches order may step back by as much as a producer took between reading its clock and
+ *    reserving: whoever needs more must sort over a window.
+ */
+#ifndef RING_RING_H
+#define RING_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct ring_reader;
+
+enum ring_kind {
+	RING_BPF,		/* BPF_MAP_TYPE_RINGBUF; layout: kernel/bpf/ringbuf.c */
+	RING_PERF,		/* perf event ring, oldest first; layout: include/uapi/linux/perf_event.h */
+	RING_PERF_BACKWARD,	/* overwritable: must be paused to be read; delivered oldest first */
+	RING__MAX,
+};
+
+/* One record as delivered. @data is valid until the callback returns. */
+struct ring_rec {
+	uint64_t time_ns;	/* clock of the producer; 0 if the ring has none */
+	uint64_t lost;		/* records lost in this ring just before this one (then data may be NULL, len 0) */
+	const void *data;
+	uint32_t len;
+	uint32_t cpu;		/* real CPU id, not an index */
+	unsigned source;	/* as given at add */
+};
+
+/* A negative return stops the drain and is returned by it; the record counts as delivered. */
+typedef int (*ring_fn)(void *ctx, const struct ring_rec *rec);
+
+struct ring_opts {
+	enum ring_kind kind;
+	unsigned source;	/* caller's tag */
+	uint32_t cpu;
+	bool lifecycle;		/* sampled after the bulk rings (see the promise) */
+	/*
+	 * RING_BPF: offset of a u64 time in each record, -1 = none. RING_PERF*: -1 = take PERF_SAMPLE_TIME
+	 * where the event has it.
+	 */
+	int time_off;
+};
+
+struct ring_stats {
+	uint64_t records, bytes;	/* delivered */
+	uint64_t discarded;		/* BPF_RINGBUF_DISCARD_BIT */
+	uint64_t lost;			/* told by PERF_RECORD_LOST */
+	uint64_t unknown;		/* perf records of other types */
+	uint64_t bad;			/* torn or impossible lengths: the ring was skipped to its head */
+	uint64_t batches, wakeups;
+};
+
+struct ring_reader *ring_reader_new(void);
+void ring_reader_free(struct ring_reader *rr);	/* NULL is fine; unmaps, does not close the caller's fds */
+
+/* Maps ring buffer map @map_fd (RING_BPF). The fd stays the caller's. Returns the ring's index or -errno. */
+int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_opts *o, struct err *err);
+
+/*
+ * The same ring over plain memory, for tests. @meta and @data are what the kernel would map; @data_bytes is
+ * a power of two. RING_BPF: *cons, *prod positions and data (a single copy is enough: torn records are put
+ * together by the reader). RING_PERF*: struct perf_event_mmap_page.
+ */
+struct ring_mem {
+	uint64_t *cons_pos;	/* RING_BPF */
+	const uint64_t *prod_pos;
+	void *perf_page;	/* RING_PERF*: struct perf_event_mmap_page * */
+	void *data;
+	size_t data_bytes;
+	uint64_t sample_type;	/* RING_PERF*: PERF_SAMPLE_RAW, optionally | PERF_SAMPLE_TIME */
+};
+int ring_reader_add_mem(struct ring_reader *rr, const struct ring_mem *m, const struct ring_opts *o);
+
+/*
+ * Takes at most @budget records (0 = all of one batch). Returns the number taken, or what @fn returned when
+ * negative. Never blocks.
+ */
+int ring_reader_drain(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx);
+
+/*
+ * An epoll descriptor that becomes readable when a producer asked for a wake-up. Level-triggered in the
+ * kernel: after a drain sleep to the latency deadline instead of polling at once, or every unread byte
+ * wakes again.
+ */
+int ring_reader_fd(const struct ring_reader *rr);
+
+/* Merging off: rings are drained one after the other, in order of addition. Default on. */
+void ring_reader_set_merge(struct ring_reader *rr, bool on);
+
+void ring_reader_stats(const struct ring_reader *rr, struct ring_stats *ret);
+/* Share of the fullest ring that is unread, 0..100. */
+unsigned ring_reader_fill_pct(const struct ring_reader *rr);
+
+/*
+ * ---- perf event arrays ----
+ * One perf event of type PERF_COUNT_SW_BPF_OUTPUT per possible CPU, put into a PERF_EVENT_ARRAY map.
+ * Offline CPUs are skipped and can be added later with perf_rings_refresh().
+ */
+struct perf_rings;
+
+struct perf_rings_opts {
+	size_t ring_bytes;		/* data area per CPU; rounded up to a power of two pages */
+	bool overwritable;		/* write_backward; reading requires pause */
+	uint32_t watermark_bytes;	/* wake up when so much is unread; must be below ring_bytes */
+	uint32_t wakeup_events;		/* or after so many records; never both (-EINVAL) */
+	bool with_time;			/* PERF_SAMPLE_TIME with CLOCK_BOOTTIME, needed for merging */
+	unsigned source;
+};
+
+/* Opens, maps and enables; adds each ring to @rr, which must outlive the result. */
+int perf_rings_open(int array_map_fd, const struct perf_rings_opts *o, struct ring_reader *rr,
+		    struct perf_rings **ret, struct err *err);
+void perf_rings_close(struct perf_rings *p);	/* NULL is fine */
+int perf_rings_pause(struct perf_rings *p);	/* PERF_EVENT_IOC_PAUSE_OUTPUT; outputs fail meanwhile */
+int perf_rings_resume(struct perf_rings *p);
+int perf_rings_refresh(struct perf_rings *p, struct err *err); /* CPUs that came online; returns how many */
+int perf_rings_n(const struct perf_rings *p);	/* CPUs with a ring */
+
+/*
+ * Waits for data, at most until @deadline_ns (CLOCK_BOOTTIME; 0 = for ever), then drains. Returns the number
+ * of records, 0 at the deadline or after ring_reader_flush(), or a negative errno. At the deadline and at a
+ * flush the rings are drained too, whether or not a producer asked for a wake-up.
+ */
+int ring_reader_read(struct ring_reader *rr, uint64_t deadline_ns, unsigned budget, ring_fn fn, void *ctx);
+
+/* Makes a ring_reader_read() that waits (or the next one) return after draining. Any thread. */
+int ring_reader_flush(struct ring_reader *rr);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A buffered output that keeps whole records: on a failed write the file is cut back to the end of the
+ * last record that was complete, so a reader always gets a readable file.
+ */
+#ifndef SINKS_OUTFILE_H
+#define SINKS_OUTFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct outfile;
+
+/* NULL or "-": standard output. Files are made 0600, by O_NOFOLLOW, truncated. */
+int outfile_open(const char *path, struct outfile **ret, struct err *err);
+int outfile_open_mem(struct outfile **ret);		/* tests: outfile_mem() gives the bytes */
+void outfile_free(struct outfile *f);			/* NULL is fine; unflushed bytes are lost */
+
+/* One whole record: either all of it gets to the file or none. 0, or the first write error for good. */
+int outfile_record(struct outfile *f, const void *data, size_t len);
+
+int outfile_flush(struct outfile *f);
+int outfile_close(struct outfile *f);			/* flush, then free; returns the flush's error */
+
+bool outfile_is_tty(const struct outfile *f);
+uint64_t outfile_bytes(const struct outfile *f);	/* in whole records so far */
+const char *outfile_name(const struct outfile *f);	/* for messages */
+const void *outfile_mem(const struct outfile *f, size_t *ret_len);
+
+#endif

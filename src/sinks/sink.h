@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Output formats. A sink knows events, their descriptions and section kinds, and no probe.
+ *
+ * One file per format, one row in sinks.def; `-o NAME[:FILE]` then works in every command.
+ */
+#ifndef SINKS_SINK_H
+#define SINKS_SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+struct err;
+struct outfile;
+struct registry;
+struct sonde_rec;
+
+#define SINK_BINARY 1u		/* refuses a terminal */
+#define SINK_AT_CLOSE 2u	/* writes at the end only */
+#define SINK_RAW 4u		/* takes records, not events */
+
+/* What every sink may ask about the run; borrowed for the sink's life. */
+struct sink_opts {
+	struct line_opts line;
+	enum time_mode time;
+	bool color;
+	bool symbolic;			/* names for addresses where known */
+	const struct registry *reg;
+	const char *cmdline;		/* for file headers */
+	const char *filter_text;	/* likewise; may be NULL */
+};
+
+struct sink {
+	const struct sink_ops *ops;
+	void *state;			/* ops->state_size bytes, zeroed */
+	const struct sink_opts *opts;
+	struct outfile *out;		/* owned by the caller; NULL for the null sink */
+};
+
+struct sink_ops {
+	const char *name, *summary;
+	const char *suffix;		/* of files, ".pcapng" */
+	uint32_t needs;			/* section mask an event must have one of; 0 = any event */
+	unsigned flags;			/* SINK_* */
+	size_t state_size;
+	int (*open)(struct sink *s, struct err *err);
+	int (*event)(struct sink *s, const struct event *ev);	/* 0 or -errno of the write */
+	int (*record)(struct sink *s, const struct sonde_rec *r);	/* SINK_RAW */
+	int (*flush)(struct sink *s);	/* makes what was taken readable; may be NULL */
+	int (*close)(struct sink *s);	/* trailers are written here, so it can fail; any state */
+};
+
+extern const struct sink_ops *const all_sinks[];	/* NULL-terminated */
+const struct sink_ops *sink_find(const char *name);
+
+int sink_open(struct sink *s, const struct sink_ops *ops, const struct sink_opts *opts, struct outfile *out,
+	      struct err *err);
+int sink_event(struct sink *s, const struct event *ev);	/* skips events the sink has no use for */
+int sink_close(struct sink *s);
+
+#endif

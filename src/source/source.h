@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inputs that are files. A source turns bytes into records; it names no probe. Files are untrusted: they
+ * are parsed in the worker process (worker/worker.h) and what comes back is checked again by decoders.
+ *
+ * One file per format, one row in sources.def. The format is found by content, never by name.
+ */
+#ifndef SOURCE_SOURCE_H
+#define SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct source;
+struct sonde_rec;
+
+typedef int (*source_fn)(void *ctx, const struct sonde_rec *r);
+
+struct source_ops {
+	const char *name, *summary;
+	size_t state_size;
+	/* True if a file that begins with these bytes (at least 8 unless shorter) is of this format. */
+	bool (*match)(const void *head, size_t len);
+	/*
+	 * Consumes what it can of @data (a window of the file that begins where the last call stopped) and
+	 * calls @fn per record. Returns the bytes consumed, 0 when it needs more, -EBADMSG at broken content
+	 * (@err says what and where), or fn's negative return. @eof: no more will come; cut files end with
+	 * the last whole record and a sentence in @err, returning -ENODATA. Pure: no clock, no descriptor.
+	 */
+	int64_t (*parse)(void *state, const void *data, size_t len, bool eof, source_fn fn, void *ctx,
+			 struct err *err);
+	void (*fini)(void *state);
+};
+
+extern const struct source_ops *const all_sources[];	/* NULL-terminated */
+
+/* Opens @path ("-" = stdin), starts the worker that parses it. -EPROTONOSUPPORT: format not known. */
+int source_open(const char *path, struct source **ret, struct err *err);
+/* Next records, at most @budget. Returns how many, 0 at the end, -ENODATA (cut file; err says), -errno. */
+int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, struct err *err);
+const struct source_ops *source_format(const struct source *s);
+void source_close(struct source *s);	/* NULL is fine */
+
+#endif
