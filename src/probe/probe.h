@@ -70,6 +70,11 @@ struct probe_ops {
 	int (*control)(struct probe *p, const struct sonde_rec *r);
 	/* About every second of stream time. Optional. */
 	int (*tick)(struct probe *p, uint64_t now_ns);
+	/*
+	 * No record is produced after this; objects and maps stay, so that counters can still be read. Optional
+	 * where close() is all there is to it.
+	 */
+	void (*detach)(struct probe *p);
 	/* Any state, half-open included. Leaves no program, filter or map behind. */
 	void (*close)(struct probe *p);
 };
