@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs the Debian packages that building (build), testing (test) or `make fresh` (fresh) needs.
+#   setup.sh build|test|fresh...
+# Does nothing, and touches no network, when all of them are there. libbpf and bpftool come from the
+# distribution's backports where the base suite's are too old, on the mirror already configured.
+set -eu
+cd "$(dirname "$0")/.."
+
+# Lists, one package per word; what is needed and why it is not obvious stands behind it.
+BUILD='gcc libc6-dev make meson ninja-build pkg-config python3 clang
+	libelf-dev zlib1g-dev libzstd-dev libpcap-dev libmnl-dev libseccomp-dev libcap-ng-dev'
+NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
+TEST='git libcmocka-dev libclang-rt-14-dev python3-pytest python3-scapy
+	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
+	qemu-system-x86 busybox-static kmod cpio xz-utils zstd
+	mandoc'
+FRESH='debootstrap git'
+MIN_LIBBPF=1.3
+
+installed() { # package...: are all of them there
+	[ "$(dpkg-query -W -f '${db:Status-Status}\n' "$@" 2>/dev/null | grep -cx installed)" -eq $# ]
+}
+
+new_enough() { # version of libbpf-dev, epoch included
+	[ -n "$1" ] && [ "$1" != '(none)' ] && dpkg --compare-versions "${1#*:}" ge "$MIN_LIBBPF"
+}
+
+libbpf_there() { new_enough "$(dpkg-query -W -f '${Version}' libbpf-dev 2>/dev/null)"; }
+libbpf_default() { new_enough "$(apt-cache policy libbpf-dev | sed -n 's/^  Candidate: //p')"; }
+libbpf_offered() { # by any suite, also one that is never the default
+	for v in $(apt-cache madison libbpf-dev | cut -d'|' -f2); do
+		if new_enough "$v"; then return 0; fi
+	done
+	return 1
+}
+
+missing() { # the packages of a list that are not there, on one line
+	for p in "$@"; do installed "$p" || printf '%s ' "$p"; done
+}
+
+add_suite() {
+	entry=$(tools/apt-suite.sh "$1")
+	case $entry in
+	deb*) name=sonde-backports.list ;;
+	*) name=sonde-backports.sources ;;
+	esac
+	printf '%s\n' "$entry" >"/etc/apt/sources.list.d/$name"
+	apt-get -qq update
+}
+
+install_packages() { apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$@" >&2; }
+
+want=
+for what in "${@:-build}"; do
+	case $what in
+	build) want="$want $BUILD $NEWER" ;;
+	test) want="$want $TEST" ;;
+	fresh) want="$want $FRESH" ;;
+	*) echo "usage: setup.sh build|test|fresh..." >&2; exit 2 ;;
+	esac
+done
+# shellcheck disable=SC2086 # lists of words
+need=$(missing $want)
+case $want in *libbpf-dev*) libbpf_there || need="$need libbpf-dev" ;; esac
+[ -n "$need" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "setup.sh: these Debian packages are missing, and there is no apt-get here: $need" >&2
+	exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+	echo "setup.sh: run this as root once (or install: $need), then it needs no rights" >&2
+	exit 3
+fi
+
+echo "setup.sh: installing $need"
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update
+# shellcheck disable=SC2086 # lists of words
+case $need in
+*libbpf-dev* | *bpftool*)
+	if ! libbpf_default; then # a backport is never the default, so those two are asked for by suite
+		# shellcheck source=/dev/null
+		release=$(. /etc/os-release && echo "$VERSION_CODENAME")-backports
+		libbpf_offered || add_suite "$release"
+		install_packages -t "$release" $NEWER
+	fi
+	;;
+esac
+# shellcheck disable=SC2086
+install_packages $need
+if ! libbpf_there; then
+	echo "setup.sh: libbpf-dev is still older than $MIN_LIBBPF after the installation" >&2
+	exit 1
+fi
