@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The menu. meson (meson.build) knows how things are built; tools/check.py runs the test layers.
+# A line "target: ... ## text" is what `make help` shows.
+
+B ?= build
+S ?= 240
+PREFIX ?= /usr/local
+PYTHON := /usr/bin/python3
+CHECK := $(PYTHON) tools/check.py --build $(B) --fuzz-seconds $(S)
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-print-directory
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+all: configure ## install what building needs (as root), then build: build/sonde
+	@ninja -C $(B)
+
+run: all ## set up, build, then show this host's packets and drops live until ^C (ARGS="...")
+	@echo "running: $(B)/sonde monitor $(ARGS)"
+	@exec $(B)/sonde monitor $(ARGS)
+
+check: test-setup all ## set up, build, run every test layer; last line: N passed, N failed, N skipped
+	@$(CHECK) lint unit golden docs fuzz vm e2e
+
+lint: test-setup configure ## the conventions that a program can check
+	@$(CHECK) lint
+
+unit: test-setup all ## unit tests, no root
+	@$(CHECK) unit
+
+golden: all ## recordings against expected output, no root
+	@$(CHECK) golden
+
+golden-update: all ## rewrite the expected output of the golden tests (read the diff)
+	@$(PYTHON) tests/golden/run --sonde $(B)/sonde --update
+
+docs: test-setup all ## README, man pages, completion and HOWTOs against the binary
+	@$(CHECK) docs
+
+e2e: test-setup all ## live tests in network namespaces, root (T="-k name")
+	@$(CHECK) --pytest-args='$(T)' e2e
+
+vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K="6.1 6.12")
+	@$(CHECK) --kernels='$(K)' vm
+
+fuzz: test-setup ## fuzz every parser, S=240 seconds shared (T=name for one)
+	@$(CHECK) --fuzz-target='$(T)' fuzz
+
+bench: test-setup all ## ratios against installed peers, in one run
+	@$(PYTHON) tests/bench/run --build $(B)
+
+asan: test-setup ## unit and golden tests under address and undefined sanitizers
+	@test -f build-asan/build.ninja || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C build-asan && $(PYTHON) tools/check.py --build build-asan unit golden
+
+fresh: ## prove `make run` and `make check` in a new minimal Debian root
+	@tools/setup.sh fresh && tests/fresh/run
+
+man: all ## build/man from the option rows
+	@ninja -C $(B) man
+
+install: all ## install below PREFIX=/usr/local (DESTDIR honoured)
+	@meson configure $(B) -Dprefix=$(PREFIX) && meson install -C $(B)
+
+fmt: ## format the C files that differ from the last commit
+	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
+
+clean: ## remove everything that was built
+	@rm -rf build build-* tests/vm/.work
+
+configure:
+	@tools/setup.sh build
+	@test -f $(B)/build.ninja || meson setup $(B) -Dprefix=$(PREFIX)
+
+test-setup:
+	@tools/setup.sh build test
+
+.PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' Makefile)

@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs test layers one after the other and counts what they did.
+
+Every layer runs, also after another failed. The last line says how many single checks passed, failed and
+were skipped: cases of the unit tests, rows of the golden list, pytest tests, fuzz targets, kernel checks.
+A layer that dies, hangs or runs nothing counts as one failure. Standard library only.
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Tally:
+    def __init__(self, passed=0, failed=0, skipped=0, reasons=()):
+        self.passed, self.failed, self.skipped, self.reasons = passed, failed, skipped, list(reasons)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def count_cmocka(path):
+    """Cases in meson's log: cmocka prints one line for each; a program that died without one is a failure."""
+    tally = Tally()
+    with open(path, encoding="utf-8") as log:
+        for line in log:
+            test = json.loads(line)
+            text = test.get("stdout", "") + test.get("stderr", "")
+            passed = len(re.findall(r"^\[ +OK +\] ", text, re.M))
+            failed = len(re.findall(r"^\[ +FAILED +\] (?!tests|\d+ test)", text, re.M))
+            skipped = len(set(re.findall(r"^\[ +SKIPPED +\] (?!tests|\d+ test)(\S+)", text, re.M)))
+            # cmocka lists the names of failed cases a second time at the end.
+            summary = re.search(r"^ ?(\d+) FAILED TEST", text, re.M)
+            failed = int(summary.group(1)) if summary else failed
+            if test["result"] in ("SKIP",):
+                skipped = max(skipped, 1)
+            elif test["result"] != "OK" and failed == 0:
+                failed = 1
+            elif test["result"] == "OK" and passed + skipped == 0:
+                passed = 1      # a plain program: its exit status is the check
+            tally.add(Tally(passed, failed, skipped))
+    return tally
+
+
+def count_junit(path):
+    tally = Tally()
+    for suite in ET.parse(path).getroot().iter("testsuite"):
+        bad = int(suite.get("failures")) + int(suite.get("errors"))
+        skipped = int(suite.get("skipped"))
+        tally.add(Tally(int(suite.get("tests")) - bad - skipped, bad, skipped))
+        for case in suite.iter("testcase"):
+            for skip in case.iter("skipped"):
+                tally.reasons.append(f"{case.get('name')}: {skip.get('message')}")
+    return tally
+
+
+def count_file(path):
+    """What our own runners write: {"passed": 1, "failed": 0, "skipped": 0, "reasons": []}."""
+    with open(path, encoding="utf-8") as f:
+        return Tally(**json.load(f))
+
+
+def pytest_layer(folder):
+    def command(args, out):
+        extra = args.pytest_args.split() if args.pytest_args else []
+        return ["/usr/bin/python3", "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", f"--junitxml={out}", folder,
+                *extra]
+    return command
+
+
+def golden(args, out):
+    return ["/usr/bin/python3", "tests/golden/run", "--sonde", f"{args.build}/sonde", "--tally", out]
+
+
+def unit(args, _out):
+    return ["meson", "test", "-C", args.build, "--no-rebuild", "--suite", "unit", "--print-errorlogs"]
+
+
+def fuzz(args, out):
+    target = ["--target", args.fuzz_target] if args.fuzz_target else []
+    return ["/usr/bin/python3", "tests/fuzz/run", "--seconds", str(args.fuzz_seconds), "--tally", out, *target]
+
+
+def vm(args, out):
+    return ["/usr/bin/python3", "tests/vm/run", "--sonde", f"{args.build}/sonde", "--tally", out, *args.kernels.split()]
+
+
+def lint(_args, out):
+    return ["/usr/bin/python3", "tools/lint/run", "--tally", out]
+
+
+# name: command, result file (None: where the command was told to), reader, limit in seconds beyond which it hangs
+LAYERS = {
+    "lint": (lint, count_file, 120),
+    "unit": (unit, count_cmocka, 300),
+    "golden": (golden, count_file, 120),
+    "docs": (pytest_layer("tests/docs"), count_junit, 300),
+    "fuzz": (fuzz, count_file, 900),
+    "vm": (vm, count_file, 600),
+    "e2e": (pytest_layer("tests/e2e"), count_junit, 900),
+}
+
+
+def run(command, limit, env):
+    """Exit status; the whole process group is ended at the limit."""
+    child = subprocess.Popen(command, cwd=ROOT, env=env, start_new_session=True)
+    try:
+        return child.wait(timeout=limit)
+    except subprocess.TimeoutExpired:
+        print(f"check: stopped after {limit} s", flush=True)
+    except KeyboardInterrupt:
+        print("check: interrupted", flush=True)
+        os.killpg(child.pid, signal.SIGTERM)
+        raise
+    os.killpg(child.pid, signal.SIGTERM)
+    try:
+        child.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    return 124
+
+
+def run_layer(name, args):
+    make_command, read, limit = LAYERS[name]
+    folder = os.path.join(args.build, "check")
+    os.makedirs(folder, exist_ok=True)
+    out = os.path.join(folder, name)
+    result = os.path.join(args.build, "meson-logs", "testlog.json") if name == "unit" else out
+    if os.path.exists(result):
+        os.unlink(result)
+    print(f"\n== {name}", flush=True)
+    env = dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build)
+    started = time.monotonic()
+    status = run(make_command(args, out), limit, env)
+    try:
+        tally = read(result)
+    except (OSError, ValueError, KeyError, ET.ParseError) as e:
+        print(f"check: {name}: no readable result: {e}")
+        tally = Tally(failed=1)
+    if tally.failed == 0 and (status != 0 or tally.passed + tally.skipped == 0):
+        print(f"check: {name}: exit status {status}, {tally}: counted as a failure")
+        tally.failed = 1
+    for reason in tally.reasons:
+        print(f"skipped: {name}: {reason}")
+    print(f"== {name}: {tally} ({time.monotonic() - started:.0f} s)", flush=True)
+    return tally
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--fuzz-seconds", type=int, default=240)
+    parser.add_argument("--fuzz-target", default="")
+    parser.add_argument("--pytest-args", default="")
+    parser.add_argument("--kernels", default="")
+    parser.add_argument("layer", nargs="+", choices=list(LAYERS))
+    args = parser.parse_args()
+    args.build = os.path.abspath(args.build)
+    started = time.monotonic()
+    tallies = {name: run_layer(name, args) for name in args.layer}
+    total = Tally()
+    print()
+    for name, tally in tallies.items():
+        total.add(tally)
+        if len(tallies) > 1:
+            print(f"{name:8} {tally}")
+    print(f"time     {time.monotonic() - started:.0f} s")
+    print(total, flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main())
