@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fixtures of the live tests. Everything they make is gone when the test ends, also when it fails."""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import helpers  # noqa: E402  the path above is needed first
+
+
+def pytest_collection_modifyitems(items):
+    reason = None
+    if os.geteuid() != 0:
+        reason = "needs root: network namespaces and BPF"
+    elif not os.access(helpers.BINARY, os.X_OK):
+        pytest.exit(f"{helpers.BINARY} is not built", returncode=1)
+    if reason:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_start():
+    if os.geteuid() == 0:
+        helpers.remove_leftovers()
+
+
+@pytest.fixture
+def netns():
+    """netns() makes a namespace."""
+    made = []
+
+    def make():
+        made.append(helpers.Netns())
+        return made[-1]
+    yield make
+    for ns in made:
+        ns.close()
+
+
+@pytest.fixture
+def link(netns):
+    """Two namespaces and a veth pair: link.a, link.b, link.a_dev, link.a_ip, link.a_ip6, ..."""
+    return helpers.Link(netns(), netns())
+
+
+@pytest.fixture
+def routed(netns):
+    """Three namespaces in a row, the middle one forwards: routed.left.a - .b = router = .a - right.b"""
+    client, router, server = netns(), netns(), netns()
+    left, right = helpers.Link(client, router), helpers.Link(router, server)
+    router.sysctl("net.ipv4.ip_forward", 1)
+    router.sysctl("net.ipv6.conf.all.forwarding", 1)
+    client.run("ip", "route", "add", "default", "via", left.b_ip)
+    client.run("ip", "-6", "route", "add", "default", "via", left.b_ip6)
+    server.run("ip", "route", "add", "default", "via", right.a_ip)
+    server.run("ip", "-6", "route", "add", "default", "via", right.a_ip6)
+
+    class Routed:
+        pass
+    ret = Routed()
+    ret.client, ret.router, ret.server, ret.left, ret.right = client, router, server, left, right
+    return ret
+
+
+@pytest.fixture
+def sonde():
+    """sonde("monitor", "--json", ...) starts one and waits until it is ready; sonde.run(...) runs one to its end."""
+    started = []
+
+    def start(*words, **options):
+        started.append(helpers.Sonde(*words, **options))
+        return started[-1]
+
+    def run(*words, **options):
+        return helpers.sh(helpers.BINARY, *words, check=False, **options)
+    start.run = run
+    yield start
+    for one in started:
+        if one.child.poll() is None:
+            one.child.kill()
+            one.child.wait()
