@@ -45,6 +45,9 @@ struct decoder_ops {
 /* The pipeline's own records: names, clock, loss, ledger, packets of files. State: struct names inside. */
 extern const struct decoder_ops core_decoder;
 
+/* Those of all probes of this build, from probes/probes.def; NULL-terminated. */
+extern const struct decoder_ops *const all_decoders[];
+
 /*
  * All decoders of a pipeline. decode_record() stamps each event's names and clock offset.
  */

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The decoders of this build, without the live halves: what tests, fuzzers and replay need. A probe NAME in
+ * probes.def exports struct decoder_ops NAME_decoder.
+ */
+#include "event/decode.h"
+
+#define PROBE(name, id) extern const struct decoder_ops name##_decoder;
+#include "probes.def"
+#undef PROBE
+
+const struct decoder_ops *const all_decoders[] = {
+#define PROBE(name, id) &name##_decoder,
+#include "probes.def"
+#undef PROBE
+	NULL,
+};
