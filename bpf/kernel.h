@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * Kernel types as far as we read them, kept by hand and relocated by CO-RE: each struct lists only the
  * fields that some program here uses. A field that a kernel renamed or moved has its accessor in

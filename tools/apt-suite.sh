@@ -18,7 +18,10 @@ entries() { # every enabled entry of a Debian release, one-line or deb822, as it
 
 one_suite() {
 	entries | awk -v want="$1" '
-	function kind(suite) { return suite ~ /[-\/]security/ ? "security" : suite ~ /-(updates|backports|proposed)/ ? "other" : "base" }
+	function kind(suite) {
+		if (suite ~ /[-\/]security/) return "security"
+		return suite ~ /-(updates|backports|proposed)/ ? "other" : "base"
+	}
 	function plain(suite) { return suite ~ /^(bookworm|stable|oldstable|trixie|bullseye|sid)/ }
 	function finish() { # a deb822 stanza is complete
 		if (!done && suites != "" && types ~ /(^| )deb( |$)/) {
@@ -37,7 +40,10 @@ one_suite() {
 		opts = ""; line = $0; sub(/^deb +/, "", line)
 		if (line ~ /^\[/) { opts = line; sub(/\].*/, "] ", opts); sub(/^[^]]*\] */, "", line) }
 		split(line, w, /[ \t]+/)
-		if (plain(w[2]) && kind(w[2]) == kind(want)) { printf "deb %s%s %s main\n", opts, w[1], want; done = 1 }
+		if (plain(w[2]) && kind(w[2]) == kind(want)) {
+			printf "deb %s%s %s main\n", opts, w[1], want
+			done = 1
+		}
 		next
 	}
 	/^[Ss]uites:/ { sub(/^[^:]*: */, ""); suites = $0; next }

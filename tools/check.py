@@ -76,8 +76,8 @@ def count_file(path):
 def pytest_layer(folder):
     def command(args, out):
         extra = args.pytest_args.split() if args.pytest_args else []
-        return ["/usr/bin/python3", "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", f"--junitxml={out}", folder,
-                *extra]
+        return ["/usr/bin/python3", "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", f"--junitxml={out}",
+                folder, *extra]
     return command
 
 
@@ -95,7 +95,8 @@ def fuzz(args, out):
 
 
 def vm(args, out):
-    return ["/usr/bin/python3", "tests/vm/run", "--sonde", f"{args.build}/sonde", "--tally", out, *args.kernels.split()]
+    kernels = args.kernels.split()
+    return ["/usr/bin/python3", "tests/vm/run", "--sonde", f"{args.build}/sonde", "--tally", out, *kernels]
 
 
 def lint(_args, out):

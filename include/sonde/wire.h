@@ -32,7 +32,7 @@ struct sonde_rec {
 #define SONDE_RF_CLASS 0x0007	/* hook class, the second index of the ledger */
 #define SONDE_RF_SNAPSHOT 0x0008	/* state that existed before the start, not something that happened */
 #define SONDE_RF_CUT 0x0010	/* variable data was longer than what is here */
-#define SONDE_RF_UNDECIDED 0x0020	/* the packet filter needs bytes the hook could not read: user space decides */
+#define SONDE_RF_UNDECIDED 0x0020	/* the packet filter needs bytes that were out of reach: user space decides */
 
 /* Ledger rows: one per instance and hook class; classes never interrupt themselves on one CPU. */
 #define SONDE_INSTANCES 32

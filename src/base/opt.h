@@ -46,7 +46,8 @@ struct opt {
 
 /* A row for member @m of struct @s. */
 #define OPT_ROW(s, m, name_, key_, kind_, arg_, help_) \
-	{ .name = (name_), .key = (key_), .kind = (kind_), .off = offsetof(struct s, m), .arg = (arg_), .help = (help_) }
+	{ .name = (name_), .key = (key_), .kind = (kind_), .off = offsetof(struct s, m), .arg = (arg_), \
+	  .help = (help_) }
 #define OPT_END { .name = NULL }
 
 struct opt_set {

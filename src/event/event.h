@@ -169,6 +169,7 @@ enum event_class {
 	EVENT_DATA,	/* counted by the ledger, shown */
 	EVENT_STATE,	/* keeps tables up to date (process table, names); shown only when asked for by --type */
 	EVENT_META,	/* about the stream itself: loss, ledger; never filtered away */
+	EVENT__MAX,
 };
 
 struct event_desc {

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who may include whom. A module is src/<name>; its own headers are always allowed."""
+import re
+
+from common import Finding, c_files, files, is_kernel_side, text
+
+# module: what it may include beside itself and libc
+ALLOWED = {
+    "base": set(),
+    "ring": {"base", "sonde"},
+    "packet": {"base", "sonde"},
+    "event": {"base", "packet", "sonde"},
+    "pktfilter": {"base", "libpcap", "libbpf"},
+    "worker": {"base", "libseccomp", "libcap-ng"},
+    "bus": {"base", "event", "sonde"},
+    "enrich": {"base", "event", "sonde"},
+    "sinks": {"base", "event", "packet", "sonde", "libzstd", "zlib"},
+    "source": {"base", "event", "packet", "worker", "sonde", "libzstd", "zlib"},
+    "probe": {"base", "event", "ring", "sonde", "libbpf"},
+}
+EVERYTHING = {"agent", "cmd"}
+DECODE = {"base", "event", "packet", "sonde", "own"}
+LIVE = DECODE | {"probe", "ring", "pktfilter", "libbpf", "libmnl", "skeleton"}
+KERNEL = {"bpf", "sonde", "own", "libbpf"}
+
+LIBRARIES = {
+    r"bpf/": "libbpf", r"pcap(/|\.h)": "libpcap", r"libmnl/": "libmnl", r"(libelf|gelf)\.h": "libelf",
+    r"seccomp\.h": "libseccomp", r"cap-ng\.h": "libcap-ng", r"zstd\.h": "libzstd", r"zlib\.h": "zlib",
+    r"json-c/": "json-c", r"(elfutils/|dwarf\.h)": "libdw", r"microhttpd\.h": "libmicrohttpd",
+}
+
+
+def meson_list(folder, variable):
+    """File names that a probe's meson.build puts into a list."""
+    path = f"{folder}/meson.build"
+    if path not in files():
+        return set()
+    found = re.findall(rf"^{variable} \+?= (?:files\()?\[?(.*?)[\])]", text(path), re.M | re.S)
+    return set(re.findall(r"'([^']+)'", " ".join(found)))
+
+
+def kind_of(path, included, system):
+    """What an include line stands for: a module, a library, own, sonde, bpf, skeleton, libc."""
+    if system:
+        for pattern, library in LIBRARIES.items():
+            if re.match(pattern, included):
+                return library
+        return "libc"
+    first = included.split("/")[0]
+    if included.endswith(".skel.h"):
+        return "skeleton"
+    if included.startswith(("bpf/bpf_", "bpf/libbpf", "bpf/btf", "bpf/usdt")):
+        return "libbpf"
+    if "/" not in included or (path.startswith("probes/") and included.startswith("/".join(path.split("/")[:2]))):
+        return "own"
+    return first
+
+
+def allowed_for(path):
+    parts = path.split("/")
+    if is_kernel_side(path):
+        return KERNEL | ({"own"} if path.startswith("bpf/") else set())
+    if parts[0] == "src" and len(parts) > 2:
+        if parts[1] in EVERYTHING:
+            return None
+        return ALLOWED.get(parts[1], set()) | {parts[1]}
+    if parts[0] == "probes" and len(parts) > 2:
+        folder, name = "/".join(parts[:2]), "/".join(parts[2:])
+        if name in meson_list(folder, "probe_decode"):
+            return DECODE
+        return LIVE
+    return None
+
+
+def check():
+    for path in c_files("src/", "probes/", "bpf/", "include/"):
+        allowed = allowed_for(path)
+        if allowed is None:
+            continue
+        for number, line in enumerate(text(path).split("\n"), 1):
+            match = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+            if not match:
+                continue
+            kind = kind_of(path, match.group(2), match.group(1) == "<")
+            if kind != "libc" and kind not in allowed:
+                yield Finding(path, number, f"may not include {match.group(2)} ({kind})")

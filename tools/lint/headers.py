@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each header compiles alone: it includes or declares what its own declarations need."""
+import concurrent.futures
+import os
+import subprocess
+
+from common import ROOT, Finding, c_files, is_kernel_side, text
+
+INCLUDES = ["-Isrc", "-Iinclude", "-I."]
+USER = ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused-function", *INCLUDES]
+KERNEL = ["clang", "-target", "bpf", "-D__TARGET_ARCH_x86", "-std=gnu11", "-fsyntax-only", "-Wall", "-Werror",
+          "-Wno-unused-function", "-Wno-missing-declarations", "-Wno-pragma-clang-attribute",
+          "-include", "bpf/kernel.h", *INCLUDES]
+
+
+def worlds(path):
+    if path.endswith("_wire.h") or path.startswith("include/sonde/"):
+        return [USER, KERNEL]
+    return [KERNEL] if is_kernel_side(path) else [USER]
+
+
+def compile_one(path):
+    for command in worlds(path):
+        words = [*command, f"-I{os.path.dirname(path)}", "-DPROBE_ID=1", "-x", "c", "-"]
+        # Through standard input: a header as the main file would make `#pragma once` and the like complain.
+        done = subprocess.run(words, cwd=ROOT, input=f'#include "{os.path.basename(path)}"\n', text=True,
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            first = next((line for line in done.stderr.split("\n") if "error" in line), done.stderr.split("\n")[0])
+            return Finding(path, 1, f"does not compile alone ({command[0]}): {first}")
+    return None
+
+
+def check():
+    headers = [p for p in c_files("src/", "probes/", "bpf/", "include/") if p.endswith(".h")
+               and ".skel.h" not in text(p)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for found in pool.map(compile_one, headers):
+            if found:
+                yield found
