@@ -19,6 +19,7 @@ typedef int (*loop_signal_fn)(void *ctx, int signo);
 struct loop *loop_new(void);
 void loop_free(struct loop *l);			/* NULL is fine; sources die with it, their fds do not */
 
+/* -EPERM: the fd is a regular file, which is always ready and has no place in a loop. @ret may be NULL. */
 int loop_add_io(struct loop *l, int fd, uint32_t events, loop_io_fn fn, void *ctx, struct loop_source **ret);
 int loop_set_events(struct loop_source *s, uint32_t events);
 
@@ -27,7 +28,10 @@ int loop_add_timer(struct loop *l, uint64_t first_ns, uint64_t period_ns, loop_t
 		   struct loop_source **ret);
 int loop_set_timer(struct loop_source *s, uint64_t first_ns, uint64_t period_ns); /* 0, 0 disarms */
 
-/* Blocks @signo for the thread and delivers it here (signalfd). */
+/*
+ * Blocks @signo for the thread and delivers it here (signalfd). Removal swallows what is pending and
+ * gives the mask back as it was. A child made by fork inherits the mask.
+ */
 int loop_add_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, struct loop_source **ret);
 
 void loop_remove(struct loop_source *s);	/* NULL is fine */
