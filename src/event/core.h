@@ -11,8 +11,13 @@
 #include "sonde/wire.h"
 
 extern const struct xlat lost_cause_xlat;	/* SONDE_LOST_*: ring_full, recursion, ... */
+extern const struct xlat ip_proto_xlat;		/* IPPROTO_*: tcp, udp, ... */
+extern const struct xlat direction_xlat;	/* of a packet at its interface: unknown, in, out */
 
-/* sonde.ledger (EVENT_META): totals of one instance, or of one client when client is set. */
+extern const struct event_desc *const core_descs[];	/* NULL-terminated */
+extern const struct event_desc core_lost_desc;		/* for those who lose events: the bus, the pipeline */
+
+/* sonde.ledger (EVENT_META): totals of the instance in the event's header. */
 struct core_ledger {
 	uint64_t seen, delivered, filtered, sampled, lost;
 	uint64_t lost_by[SONDE_LOST__MAX];
@@ -22,6 +27,18 @@ struct core_ledger {
 struct core_lost {
 	uint64_t count;
 	uint32_t cause;		/* SONDE_LOST_* */
+	uint32_t pad;
+};
+
+/* sonde.clock (EVENT_STATE) */
+struct core_clock {
+	int64_t offset_ns;	/* CLOCK_REALTIME - CLOCK_BOOTTIME */
+};
+
+/* sonde.name (EVENT_STATE); the name is in SEC_TEXT, an empty one takes the old one away. */
+struct core_name {
+	uint64_t key;
+	uint32_t space;		/* SONDE_NAME_* */
 	uint32_t pad;
 };
 

@@ -26,7 +26,7 @@ enum sec_kind {
 	SEC_PARAMS,	/* system-call parameters (struct and source: probes/sys) */
 	SEC_MESSAGE,	/* RPC or application message */
 	SEC_PROC,	/* struct sec_proc, then its strings: who the event's process is */
-	SEC_TEXT,	/* comments, UTF-8 lines separated by \n */
+	SEC_TEXT,	/* comments, or the text an event is about; lines separated by \n */
 	SEC__MAX,
 };
 
@@ -117,7 +117,7 @@ struct xlat {
 	bool is_flags;		/* bits that combine, joined by | */
 };
 
-/* Name of @val, or NULL. */
+/* Name of @val, or NULL; the value of @name in any case. */
 const char *xlat_name(const struct xlat *x, uint64_t val);
 int xlat_value(const struct xlat *x, const char *name, uint64_t *ret);	/* 0 or -ENOENT */
 
@@ -139,6 +139,8 @@ enum field_kind {
 };
 
 #define FIELD_OPTIONAL 1	/* 0 means unknown: left out of text and JSON, "not there" in filters */
+#define FIELD_EITHER 2		/* common words only: stands for the two rows that follow, any of them */
+#define FIELD_ALIAS 4		/* another word for the same thing: in filters only */
 
 struct field {
 	const char *name;	/* the filter word, "drop.reason"; JSON uses what follows the dot */
@@ -146,9 +148,12 @@ struct field {
 	uint16_t off, size;	/* in the body */
 	uint16_t flags;
 	uint16_t space;		/* FIELD_NAME: SONDE_NAME_* */
+	uint16_t like;		/* FIELD_GET: FIELD_LIKE() of what its values are, so that filters can check; 0 = any */
 	const struct xlat *xlat;
 	const char *doc;
 };
+
+#define FIELD_LIKE(kind) ((kind) + 1)
 
 #define FIELD_ROW(type, member, name_, kind_, doc_, ...) \
 	{ .name = (name_), .kind = (kind_), .off = offsetof(type, member), .size = sizeof(((type *)0)->member), \
@@ -192,6 +197,15 @@ struct event_desc {
 
 /* Reads one field. 0, or -ENOENT when it is unknown (optional and 0, or not in this event). */
 int event_get(const struct event *ev, const struct field *f, struct value *ret);
+
+/* The number behind a field, without its name. 0, or -ENOENT as above or when it is no number. */
+int event_get_number(const struct event *ev, const struct field *f, uint64_t *ret);
+
+/*
+ * The text form of an event without its time: desc->line, or "name key=value ..." when there is none. Ends in
+ * \n. 0 or a negative errno.
+ */
+int event_line(const struct event *ev, const struct line_opts *o, struct buf *out);
 
 /* Key part of the field name: "reason" of "drop.reason". */
 const char *field_key(const struct field *f);

@@ -14,7 +14,10 @@ struct names;
 struct names *names_new(void);
 void names_free(struct names *n);
 
-/* Adds or replaces. 0, -ENOMEM, or -ENOSPC beyond the byte budget (16 MiB). */
+/*
+ * Adds or replaces; an empty name takes the old one away. 0, -ENOMEM, or -ENOSPC beyond the byte budget (16 MiB):
+ * then the key has no name.
+ */
 int names_set(struct names *n, uint32_t space, uint64_t key, const char *name, size_t len);
 
 /* NUL-terminated, valid until the next set of that key; NULL = no name. @n may be NULL. */

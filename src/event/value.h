@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct buf;
+struct xlat;
 
 /* An address of either family; family 0 = none. */
 struct ipaddr {
@@ -27,28 +28,28 @@ enum value_kind {
 	VAL_IP,		/* ip */
 	VAL_MAC,	/* str: six bytes */
 	VAL_BYTES,	/* str, len */
+	VAL_FLAGS,	/* u: bits named by xlat */
 	VAL__MAX,
 };
 
 struct value {
 	enum value_kind kind;
 	bool hex;		/* number: show as 0x... in text */
+	bool ns;		/* number: a duration, shown with a unit in text */
 	bool has_number;	/* VAL_STR that stands for the number in u (an enum's name) */
 	uint64_t u;
 	int64_t i;
 	const char *str;	/* borrowed from the event */
 	size_t len;
+	const struct xlat *xlat;
 	struct ipaddr ip;
 };
 
 /* Printable text, escaped (base/str.h); "" for VAL_NONE. */
 int value_text(const struct value *v, struct buf *out);
 
-/* One JSON value; 64-bit integers stay integers; null for VAL_NONE. */
+/* One JSON value; 64-bit integers stay integers, flags become an array of names; null for VAL_NONE. */
 int value_json(const struct value *v, struct buf *out);
-
-/* A JSON string with quotes; bytes that are not UTF-8 become U+FFFD... as \ufffd. */
-int json_string(struct buf *out, const char *s, size_t len);
 
 int ipaddr_text(const struct ipaddr *ip, struct buf *out);
 bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b);

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The pipeline's own records: host, clock, names, ledger, losses, ticks.
+ */
+#include "event/core.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "event/core_state.h"
+#include "event/decode.h"
+#include "event/names.h"
+
+static const struct xlat_val lost_cause_vals[] = {
+	{ SONDE_LOST_RING_FULL, "ring_full" }, { SONDE_LOST_RECURSION, "recursion" },
+	{ SONDE_LOST_MAP_FULL, "map_full" }, { SONDE_LOST_COPY, "copy" }, { SONDE_LOST_DECODE, "decode" },
+	{ SONDE_LOST_MEMORY, "memory" }, { SONDE_LOST_QUEUE, "queue" }, { SONDE_LOST_SINK, "sink" },
+};
+_Static_assert(ARRAY_SIZE(lost_cause_vals) == SONDE_LOST__MAX, "every cause has a name");
+const struct xlat lost_cause_xlat = {
+	.name = "lost_cause", .vals = lost_cause_vals, .n = ARRAY_SIZE(lost_cause_vals),
+};
+
+static const struct xlat_val space_vals[] = {
+	{ SONDE_NAME_DROP_REASON, "drop_reason" }, { SONDE_NAME_KSYM, "ksym" }, { SONDE_NAME_IFACE, "iface" },
+	{ SONDE_NAME_INSTANCE, "instance" }, { SONDE_NAME_CGROUP, "cgroup" }, { SONDE_NAME_NETNS, "netns" },
+	{ SONDE_NAME_XDP_ACTION, "xdp_action" },
+};
+_Static_assert(ARRAY_SIZE(space_vals) == SONDE_NAME__MAX - 1, "every name space has a name; 0 is none");
+static const struct xlat space_xlat = { .name = "name_space", .vals = space_vals, .n = ARRAY_SIZE(space_vals) };
+
+static const struct field host_fields[] = {
+	FIELD_ROW(struct core_host, n_cpus, "host.cpus", FIELD_UINT, "possible CPUs"),
+	FIELD_ROW(struct core_host, page_size, "host.page_size", FIELD_UINT, "bytes of a memory page"),
+	FIELD_ROW(struct core_host, release, "host.release", FIELD_STR, "kernel release"),
+	FIELD_ROW(struct core_host, machine, "host.machine", FIELD_STR, "architecture"),
+	FIELD_ROW(struct core_host, hostname, "host.name", FIELD_STR, "host name"),
+};
+static const struct event_desc host_desc = {
+	.type = SONDE_EV_HOST, .name = "sonde.host", .doc = "the host the records were taken on", .class = EVENT_STATE,
+	.fields = host_fields, .n_fields = ARRAY_SIZE(host_fields), .body_size = sizeof(struct core_host),
+};
+
+static const struct field clock_fields[] = {
+	FIELD_ROW(struct core_clock, offset_ns, "clock.offset_ns", FIELD_INT, "wall clock minus time since boot, ns"),
+};
+static const struct event_desc clock_desc = {
+	.type = SONDE_EV_CLOCK, .name = "sonde.clock", .doc = "wall clock against boot clock", .class = EVENT_STATE,
+	.fields = clock_fields, .n_fields = ARRAY_SIZE(clock_fields), .body_size = sizeof(struct core_clock),
+};
+
+static int name_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct section *s = event_section(ev, SEC_TEXT);
+
+	(void)f;
+	if (!s)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = s->data, .len = s->len };
+	return 0;
+}
+
+static const struct field name_fields[] = {
+	FIELD_ROW(struct core_name, space, "name.space", FIELD_ENUM, "what the number is", .xlat = &space_xlat),
+	FIELD_ROW(struct core_name, key, "name.key", FIELD_UINT, "the number"),
+	{ .name = "name.text", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR), .doc = "its name" },
+};
+static const struct event_desc name_desc = {
+	.type = SONDE_EV_NAME, .name = "sonde.name", .doc = "a name for a number, valid from here on",
+	.class = EVENT_STATE, .fields = name_fields, .n_fields = ARRAY_SIZE(name_fields),
+	.body_size = sizeof(struct core_name), .sections = 1u << SEC_TEXT, .get = name_get,
+};
+
+#define LOST_BY(cause, cause_name) \
+	{ .name = "ledger.lost_by." cause_name, .kind = FIELD_UINT, .flags = FIELD_OPTIONAL, .size = sizeof(uint64_t), \
+	  .off = offsetof(struct core_ledger, lost_by) + (cause) * sizeof(uint64_t), \
+	  .doc = "lost by this cause: " cause_name }
+
+static const struct field ledger_fields[] = {
+	FIELD_ROW(struct core_ledger, seen, "ledger.seen", FIELD_UINT, "what the hooks saw"),
+	FIELD_ROW(struct core_ledger, delivered, "ledger.delivered", FIELD_UINT, "events that arrived"),
+	FIELD_ROW(struct core_ledger, filtered, "ledger.filtered", FIELD_UINT, "refused by a filter in the kernel"),
+	FIELD_ROW(struct core_ledger, sampled, "ledger.sampled", FIELD_UINT, "left out by a rate limit or sampling"),
+	FIELD_ROW(struct core_ledger, lost, "ledger.lost", FIELD_UINT, "lost, whatever the cause"),
+	LOST_BY(SONDE_LOST_RING_FULL, "ring_full"),
+	LOST_BY(SONDE_LOST_RECURSION, "recursion"),
+	LOST_BY(SONDE_LOST_MAP_FULL, "map_full"),
+	LOST_BY(SONDE_LOST_COPY, "copy"),
+	LOST_BY(SONDE_LOST_DECODE, "decode"),
+	LOST_BY(SONDE_LOST_MEMORY, "memory"),
+	LOST_BY(SONDE_LOST_QUEUE, "queue"),
+	LOST_BY(SONDE_LOST_SINK, "sink"),
+};
+_Static_assert(ARRAY_SIZE(ledger_fields) == 5 + SONDE_LOST__MAX, "every cause has a row");
+static const struct event_desc ledger_desc = {
+	.type = SONDE_EV_LEDGER, .name = "sonde.ledger", .doc = "totals of one probe instance", .class = EVENT_META,
+	.fields = ledger_fields, .n_fields = ARRAY_SIZE(ledger_fields), .body_size = sizeof(struct core_ledger),
+};
+
+static const struct field lost_fields[] = {
+	FIELD_ROW(struct core_lost, count, "lost.count", FIELD_UINT, "events that are missing here"),
+	FIELD_ROW(struct core_lost, cause, "lost.cause", FIELD_ENUM, "why", .xlat = &lost_cause_xlat),
+};
+const struct event_desc core_lost_desc = {
+	.type = SONDE_EV_LOST, .name = "sonde.lost", .doc = "events are missing here", .class = EVENT_META,
+	.fields = lost_fields, .n_fields = ARRAY_SIZE(lost_fields), .body_size = sizeof(struct core_lost),
+};
+
+/* State, not meta: nobody's output wants it, but whoever folds events over time may ask for it. */
+static const struct event_desc tick_desc = {
+	.type = SONDE_EV_TICK, .name = "sonde.tick", .doc = "time passes", .class = EVENT_STATE,
+};
+
+const struct event_desc *const core_descs[] = {
+	&host_desc, &clock_desc, &name_desc, &ledger_desc, &core_lost_desc, &tick_desc, NULL,
+};
+
+static int emit_with(const struct emitter *em, const struct event_desc *desc, const struct sonde_rec *r,
+		     const void *body)
+{
+	struct event ev;
+
+	event_from_rec(&ev, desc, r);
+	ev.body = body;
+	return em->emit(em->ctx, &ev);
+}
+
+static int decode_host(const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct core_host h = { 0 };
+
+	cur_skip(&c, sizeof(*r));
+	h.n_cpus = cur_u32(&c);
+	h.page_size = cur_u32(&c);
+	cur_copy(&c, h.release, sizeof(h.release));
+	cur_copy(&c, h.machine, sizeof(h.machine));
+	cur_copy(&c, h.hostname, sizeof(h.hostname));
+	return cur_ok(&c) ? emit_with(em, &host_desc, r, &h) : -EBADMSG;
+}
+
+static int decode_clock(struct core_state *st, const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct core_clock clock;
+
+	cur_skip(&c, sizeof(*r));
+	clock.offset_ns = (int64_t)cur_u64(&c);
+	if (!cur_ok(&c))
+		return -EBADMSG;
+	st->clock_offset_ns = clock.offset_ns;
+	return emit_with(em, &clock_desc, r, &clock);
+}
+
+static int decode_name(struct core_state *st, const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct core_name name = { 0 };
+	struct event ev;
+	const char *text;
+	uint32_t len;
+	int ret;
+
+	cur_skip(&c, sizeof(*r));
+	name.space = cur_u32(&c);
+	len = cur_u32(&c);
+	name.key = cur_u64(&c);
+	text = cur_bytes(&c, len);
+	if (!text || !name.space || name.space >= SONDE_NAME__MAX)
+		return -EBADMSG;
+	ret = names_set(st->names, name.space, name.key, text, len);
+	if (ret < 0 && ret != -ENOSPC) /* beyond the budget numbers stay numbers */
+		return ret;
+	event_from_rec(&ev, &name_desc, r);
+	ev.body = &name;
+	event_add_section(&ev, SEC_TEXT, text, len);
+	return em->emit(em->ctx, &ev);
+}
+
+static int decode_ledger(const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct core_ledger l = { 0 };
+
+	cur_skip(&c, sizeof(*r));
+	l.seen = cur_u64(&c);
+	l.delivered = cur_u64(&c);
+	l.filtered = cur_u64(&c);
+	l.sampled = cur_u64(&c);
+	for (size_t i = 0; i < SONDE_LOST__MAX; i++) {
+		l.lost_by[i] = cur_u64(&c);
+		l.lost += l.lost_by[i];
+	}
+	return cur_ok(&c) ? emit_with(em, &ledger_desc, r, &l) : -EBADMSG;
+}
+
+static int decode_lost(const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct core_lost lost = { 0 };
+
+	cur_skip(&c, sizeof(*r));
+	lost.cause = cur_u32(&c);
+	cur_skip(&c, sizeof(uint32_t));
+	lost.count = cur_u64(&c);
+	return cur_ok(&c) ? emit_with(em, &core_lost_desc, r, &lost) : -EBADMSG;
+}
+
+static int core_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+{
+	struct core_state *st = state;
+
+	switch (r->type) {
+	case SONDE_EV_HOST: return decode_host(r, em);
+	case SONDE_EV_CLOCK: return decode_clock(st, r, em);
+	case SONDE_EV_NAME: return decode_name(st, r, em);
+	case SONDE_EV_LEDGER: return decode_ledger(r, em);
+	case SONDE_EV_LOST: return decode_lost(r, em);
+	case SONDE_EV_TICK: return emit_with(em, &tick_desc, r, NULL);
+	default: return -ENOSYS;
+	}
+}
+
+static void core_fini(void *state)
+{
+	struct core_state *st = state;
+
+	names_free(st->names);
+}
+
+const struct decoder_ops core_decoder = {
+	.name = "sonde",
+	.probe = 0,
+	.events = core_descs,
+	.state_size = sizeof(struct core_state),
+	.decode = core_decode,
+	.fini = core_fini,
+};

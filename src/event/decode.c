@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The set of decoders of one pipeline: finds the one a record belongs to, and shows what it made to the others.
+ */
+#include "event/decode.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "event/core_state.h"
+#include "event/event.h"
+#include "event/names.h"
+
+/* What one record's events may cost in scratch memory: far above any honest record. */
+#define SCRATCH_BYTES_MAX (64u << 20)
+#define PROBES_MAX 256	/* the probe id is a byte of the record type */
+
+struct decoder {
+	const struct decoder_ops *ops;
+	void *state;		/* owned, ops->state_size bytes */
+};
+
+struct decode_set {
+	struct decoder *decoders;	/* owned; [0] is the core's */
+	size_t n;
+	struct decoder *by_probe[PROBES_MAX];
+	struct registry *reg;		/* owned */
+	struct core_state *core;	/* state of decoders[0] */
+	struct arena scratch;
+
+	/* while a record is decoded */
+	struct emitter em;
+	const struct decoder *running;
+	int (*emit)(void *ctx, struct event *ev);
+	void *emit_ctx;
+};
+
+DEFINE_CLEANUP(struct decode_set *, decode_set_free)
+
+static int emit_event(void *ctx, struct event *ev)
+{
+	struct decode_set *d = ctx;
+
+	ev->names = d->core->names;
+	ev->clock_offset_ns = d->core->clock_offset_ns;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct decoder *dec = &d->decoders[i];
+
+		if (dec != d->running && dec->ops->observe)
+			dec->ops->observe(dec->state, ev);
+	}
+	return d->emit(d->emit_ctx, ev);
+}
+
+static int add_decoder(struct decode_set *d, const struct decoder_ops *ops)
+{
+	struct decoder *dec = &d->decoders[d->n];
+
+	if (ops->probe >= PROBES_MAX || d->by_probe[ops->probe])
+		return -EEXIST;
+	dec->state = calloc(1, MAX(ops->state_size, (size_t)1));
+	if (!dec->state)
+		return -ENOMEM;
+	dec->ops = ops;
+	d->by_probe[ops->probe] = dec;
+	d->n++;
+	/* registry_new() knows the core's types already. */
+	return ops == &core_decoder ? 0 : registry_add(d->reg, ops->events);
+}
+
+int decode_set_new(const struct decoder_ops *const *decoders, struct decode_set **ret)
+{
+	_cleanup_(decode_set_freep) struct decode_set *d = calloc(1, sizeof(*d));
+	size_t n = 1;
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	for (const struct decoder_ops *const *p = decoders; *p; p++)
+		n++;
+	d->decoders = calloc(n, sizeof(*d->decoders));
+	d->reg = registry_new();
+	if (!d->decoders || !d->reg)
+		return -ENOMEM;
+	r = add_decoder(d, &core_decoder);
+	for (size_t i = 0; r >= 0 && decoders[i]; i++)
+		r = add_decoder(d, decoders[i]);
+	if (r < 0)
+		return r;
+	d->core = d->decoders[0].state;
+	d->core->names = names_new();
+	if (!d->core->names)
+		return -ENOMEM;
+	d->scratch.limit_bytes = SCRATCH_BYTES_MAX;
+	d->em = (struct emitter){ .emit = emit_event, .ctx = d, .scratch = &d->scratch, .names = d->core->names };
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+void decode_set_free(struct decode_set *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->n; i++) {
+		struct decoder *dec = &d->decoders[i];
+
+		if (dec->ops->fini)
+			dec->ops->fini(dec->state);
+		free(dec->state);
+	}
+	free(d->decoders);
+	registry_free(d->reg);
+	arena_fini(&d->scratch);
+	free(d);
+}
+
+const struct registry *decode_set_registry(const struct decode_set *d)
+{
+	return d->reg;
+}
+
+const struct names *decode_set_names(const struct decode_set *d)
+{
+	return d->core->names;
+}
+
+static int run_decoder(struct decode_set *d, const struct decoder *dec, const struct sonde_rec *r)
+{
+	d->running = dec;
+	return dec->ops->decode(dec->state, r, &d->em);
+}
+
+/* Time passes for every decoder, not for the core alone. */
+static int tick_others(struct decode_set *d, const struct sonde_rec *r)
+{
+	for (size_t i = 1; i < d->n; i++) {
+		int ret = run_decoder(d, &d->decoders[i], r);
+
+		if (ret < 0 && ret != -ENOSYS)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * The record at @data, checked, in place when it is aligned and else copied to scratch; NULL (and *ret_error) if
+ * it is none.
+ */
+static const struct sonde_rec *rec_checked(struct decode_set *d, const void *data, size_t len, int *ret_error)
+{
+	struct cursor c = cur_init(data, len);
+	struct sonde_rec head;
+	const void *p = data;
+
+	*ret_error = -EBADMSG;
+	if (!cur_copy(&c, &head, sizeof(head)) || head.len < sizeof(head) || head.len > len)
+		return NULL;
+	if ((uintptr_t)data % _Alignof(struct sonde_rec)) {
+		*ret_error = -ENOMEM;
+		p = arena_copy(&d->scratch, data, head.len);
+	}
+	return p;
+}
+
+int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)(void *ctx, struct event *ev),
+		  void *ctx)
+{
+	const struct decoder *dec;
+	const struct sonde_rec *r;
+	int ret;
+
+	d->emit = emit;
+	d->emit_ctx = ctx;
+	r = rec_checked(d, rec, len, &ret);
+	if (r) {
+		dec = d->by_probe[r->type >> 8];
+		ret = dec ? run_decoder(d, dec, r) : -ENOSYS;
+		if (ret >= 0 && r->type == SONDE_EV_TICK)
+			ret = tick_others(d, r);
+	}
+	arena_reset(&d->scratch);
+	return ret < 0 ? ret : 0;
+}
+
+void event_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
+{
+	*ev = (struct event){
+		.desc = desc,
+		.ts_ns = r->ts_ns,
+		.start_ns = r->start_ns,
+		.tgid = r->tgid,
+		.tid = r->tid,
+		.cpu = r->cpu,
+		.instance = r->instance,
+		.flags = r->flags,
+		.body_len = desc->body_size,
+	};
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sections of an event, and its fields as values. Nothing here allocates: values borrow from the event.
+ */
+#include "event/event.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/str.h"
+#include "event/names.h"
+#include "sonde/wire.h"
+
+const struct section *event_section(const struct event *ev, enum sec_kind kind)
+{
+	for (unsigned i = 0; i < ev->n_sec; i++)
+		if (ev->sec[i].kind == kind)
+			return &ev->sec[i];
+	return NULL;
+}
+
+int event_add_section(struct event *ev, enum sec_kind kind, const void *data, uint32_t len)
+{
+	if (ev->n_sec >= EVENT_MAX_SECTIONS)
+		return -ENOSPC;
+	ev->sec[ev->n_sec++] = (struct section){ .kind = (uint16_t)kind, .len = len, .data = data };
+	return 0;
+}
+
+const struct sec_packet *event_packet(const struct event *ev, const uint8_t **ret_data)
+{
+	const struct section *s = event_section(ev, SEC_PACKET);
+	const struct sec_packet *p;
+	struct cursor c;
+
+	if (!s)
+		return NULL;
+	c = cur_init(s->data, s->len);
+	p = cur_bytes(&c, sizeof(*p));
+	if (!p || cur_left(&c) < p->cap_len)
+		return NULL;
+	if (ret_data)
+		*ret_data = (const uint8_t *)(p + 1);
+	return p;
+}
+
+const struct sec_proc *event_proc(const struct event *ev)
+{
+	const struct section *s = event_section(ev, SEC_PROC);
+
+	return s && s->len >= sizeof(struct sec_proc) ? s->data : NULL;
+}
+
+const char *sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str, size_t *ret_len)
+{
+	struct cursor c = cur_init(p, s->len);
+	const char *text;
+
+	cur_skip(&c, sizeof(*p));
+	cur_skip(&c, str.off);
+	text = cur_bytes(&c, str.len);
+	*ret_len = text ? str.len : 0;
+	return text ? text : "";
+}
+
+const char *field_key(const struct field *f)
+{
+	const char *dot = strchr(f->name, '.');
+
+	return dot ? dot + 1 : f->name;
+}
+
+static uint64_t read_uint(const void *p, unsigned size)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, size <= sizeof(v) ? size : 0);	/* little endian: see base/cursor.h */
+	return v;
+}
+
+static int64_t read_int(const void *p, unsigned size)
+{
+	switch (size) {
+	case 1: return (int8_t)read_uint(p, 1);
+	case 2: return (int16_t)read_uint(p, 2);
+	case 4: return (int32_t)read_uint(p, 4);
+	default: return (int64_t)read_uint(p, 8);
+	}
+}
+
+/* A number that may have a name; without one it stays a number. */
+static void named(struct value *v, uint64_t number, const char *name, bool hex)
+{
+	*v = name ? (struct value){ .kind = VAL_STR, .has_number = true, .u = number, .str = name, .len = strlen(name) } :
+		    (struct value){ .kind = VAL_UINT, .hex = hex, .u = number };
+}
+
+static const char *dynamic_name(const struct event *ev, const struct field *f, uint64_t number)
+{
+	if (f->kind == FIELD_IFACE)
+		return names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, (uint32_t)number));
+	return names_get(ev->names, f->space, number);
+}
+
+static bool is_common(const struct field *f)
+{
+	return f >= event_common_fields && f < event_common_fields + event_n_common_fields;
+}
+
+static int get_number_field(const struct event *ev, const struct field *f, const void *p, struct value *ret)
+{
+	uint64_t u = read_uint(p, f->size);
+
+	if (f->flags & FIELD_OPTIONAL && !u)
+		return -ENOENT;
+	switch (f->kind) {
+	case FIELD_INT:
+		*ret = (struct value){ .kind = VAL_INT, .i = read_int(p, f->size) };
+		break;
+	case FIELD_BOOL:
+		*ret = (struct value){ .kind = VAL_BOOL, .u = !!u };
+		break;
+	case FIELD_ENUM:
+		named(ret, u, f->xlat ? xlat_name(f->xlat, u) : NULL, false);
+		break;
+	case FIELD_FLAGS:
+		*ret = (struct value){ .kind = VAL_FLAGS, .u = u, .xlat = f->xlat };
+		break;
+	case FIELD_NAME:
+	case FIELD_IFACE:
+		named(ret, u, dynamic_name(ev, f, u), f->kind == FIELD_NAME && f->space == SONDE_NAME_KSYM);
+		break;
+	default:
+		*ret = (struct value){ .kind = VAL_UINT, .u = u, .hex = f->kind == FIELD_HEX, .ns = f->kind == FIELD_NS };
+	}
+	return 0;
+}
+
+static int get_str_field(const struct field *f, const char *p, struct value *ret)
+{
+	size_t len = strnlen(p, f->size);
+
+	if (f->flags & FIELD_OPTIONAL && !len)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = p, .len = len };
+	return 0;
+}
+
+static int get_ip_field(const void *p, struct value *ret)
+{
+	struct ipaddr ip;
+
+	memcpy(&ip, p, sizeof(ip));
+	if (ip.family != 4 && ip.family != 6)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_IP, .ip = ip };
+	return 0;
+}
+
+static int get_mac_field(const struct field *f, const char *p, struct value *ret)
+{
+	static const char zero[6];
+
+	if (f->flags & FIELD_OPTIONAL && !memcmp(p, zero, sizeof(zero)))
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_MAC, .str = p, .len = sizeof(zero) };
+	return 0;
+}
+
+int event_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const char *p = (const char *)ev->body + f->off;
+
+	switch (f->kind) {
+	case FIELD_GET:
+		if (is_common(f))
+			return event_get_common(ev, f, ret);
+		return ev->desc->get ? ev->desc->get(ev, f, ret) : -ENOENT;
+	case FIELD_STR: return get_str_field(f, p, ret);
+	case FIELD_IP: return get_ip_field(p, ret);
+	case FIELD_MAC: return get_mac_field(f, p, ret);
+	case FIELD_UINT:
+	case FIELD_INT:
+	case FIELD_HEX:
+	case FIELD_BOOL:
+	case FIELD_ENUM:
+	case FIELD_FLAGS:
+	case FIELD_NAME:
+	case FIELD_NS:
+	case FIELD_IFACE: return get_number_field(ev, f, p, ret);
+	case FIELD__MAX: break;
+	}
+	return -ENOENT;
+}
+
+/* Kinds whose bytes in the body are an unsigned number. */
+static const bool is_plain_number[] = {
+	[FIELD_UINT] = true, [FIELD_HEX] = true, [FIELD_BOOL] = true, [FIELD_ENUM] = true, [FIELD_FLAGS] = true,
+	[FIELD_NAME] = true, [FIELD_NS] = true, [FIELD_IFACE] = true, [FIELD__MAX] = false,
+};
+
+int event_get_number(const struct event *ev, const struct field *f, uint64_t *ret)
+{
+	struct value v;
+	uint64_t u;
+	int r;
+
+	if (f->kind < FIELD__MAX && is_plain_number[f->kind]) {
+		u = read_uint((const char *)ev->body + f->off, f->size);
+		if (f->flags & FIELD_OPTIONAL && !u)
+			return -ENOENT;
+		*ret = u;
+		return 0;
+	}
+	r = event_get(ev, f, &v);
+	if (r < 0)
+		return r;
+	if (v.kind != VAL_UINT && v.kind != VAL_BOOL && v.kind != VAL_FLAGS && !(v.kind == VAL_STR && v.has_number))
+		return -ENOENT;
+	*ret = v.u;
+	return 0;
+}
+
+static int generic_line(const struct event *ev, struct buf *out)
+{
+	buf_add_str(out, ev->desc->name);
+	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
+		const struct field *f = &ev->desc->fields[i];
+		struct value v;
+
+		if (f->flags & FIELD_ALIAS || event_get(ev, f, &v) < 0)
+			continue;
+		buf_add_char(out, ' ');
+		buf_add_str(out, field_key(f));
+		buf_add_char(out, '=');
+		value_text(&v, out);
+	}
+	return buf_add_char(out, '\n');
+}
+
+int event_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	return ev->desc->line ? ev->desc->line(ev, o, out) : generic_line(ev, out);
+}

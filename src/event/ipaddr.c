@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Addresses and networks as text and as values of filters.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "event/value.h"
+
+/* The longest text: INET6_ADDRSTRLEN with "/128". */
+#define ADDR_TEXT 64
+
+static unsigned family_bits(const struct ipaddr *ip)
+{
+	return ip->family == 4 ? 32 : ip->family == 6 ? 128 : 0;
+}
+
+/* IPv4 is by far the most common: four small numbers, without a call into the formatter. */
+static int ipv4_text(const uint8_t *a, struct buf *out)
+{
+	for (int i = 0; i < 4; i++) {
+		if (i)
+			buf_add_char(out, '.');
+		buf_add_u64(out, a[i]);
+	}
+	return buf_error(out);
+}
+
+int ipaddr_text(const struct ipaddr *ip, struct buf *out)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (ip->family == 4)
+		return ipv4_text(ip->addr, out);
+	if (ip->family != 6 || !inet_ntop(AF_INET6, ip->addr, text, sizeof(text)))
+		return buf_error(out);
+	return buf_add_str(out, text);
+}
+
+bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b)
+{
+	return a->family == b->family && !memcmp(a->addr, b->addr, family_bits(a) / 8);
+}
+
+int ipaddr_parse(const char *s, struct ipaddr *ret)
+{
+	struct ipaddr ip = { 0 };
+
+	if (inet_pton(AF_INET, s, ip.addr) == 1)
+		ip.family = 4;
+	else if (inet_pton(AF_INET6, s, ip.addr) == 1)
+		ip.family = 6;
+	else
+		return -EINVAL;
+	*ret = ip;
+	return 0;
+}
+
+int ipnet_parse(const char *s, struct ipnet *ret)
+{
+	const char *slash = strchr(s, '/');
+	char addr[ADDR_TEXT] = { 0 };
+	struct ipnet net;
+	uint32_t bits;
+
+	if (slash ? (size_t)(slash - s) >= sizeof(addr) : strlen(s) >= sizeof(addr))
+		return -EINVAL;
+	memcpy(addr, s, slash ? (size_t)(slash - s) : strlen(s));
+	if (ipaddr_parse(addr, &net.ip) < 0)
+		return -EINVAL;
+	net.bits = family_bits(&net.ip);
+	if (slash) {
+		if (str_to_u32(slash + 1, 10, &bits) < 0 || bits > net.bits)
+			return -EINVAL;
+		net.bits = bits;
+	}
+	*ret = net;
+	return 0;
+}
+
+bool ipnet_contains(const struct ipnet *net, const struct ipaddr *ip)
+{
+	unsigned bytes = net->bits / 8, rest = net->bits % 8;
+
+	if (net->ip.family != ip->family || !ip->family)
+		return false;
+	if (memcmp(net->ip.addr, ip->addr, bytes))
+		return false;
+	return !rest || !((net->ip.addr[bytes] ^ ip->addr[bytes]) >> (8 - rest));
+}

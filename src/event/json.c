@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "event/json.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "event/event.h"
+
+static void element(struct json *j)
+{
+	if (j->comma)
+		buf_add_char(j->out, ',');
+	j->comma = true;
+}
+
+void json_open(struct json *j, char bracket)
+{
+	element(j);
+	buf_add_char(j->out, bracket);
+	j->comma = false;
+}
+
+void json_close(struct json *j, char bracket)
+{
+	buf_add_char(j->out, bracket);
+	j->comma = true;
+}
+
+void json_key_len(struct json *j, const char *key, size_t len)
+{
+	element(j);
+	buf_add_char(j->out, '"');
+	buf_add(j->out, key, len);
+	buf_add(j->out, "\":", 2);
+	j->comma = false;
+}
+
+void json_key(struct json *j, const char *key)
+{
+	json_key_len(j, key, strlen(key));
+}
+
+void json_u64(struct json *j, uint64_t v)
+{
+	element(j);
+	buf_add_u64(j->out, v);
+}
+
+void json_i64(struct json *j, int64_t v)
+{
+	element(j);
+	if (v < 0)
+		buf_add_char(j->out, '-');
+	buf_add_u64(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void json_bool(struct json *j, bool v)
+{
+	element(j);
+	buf_add_str(j->out, v ? "true" : "false");
+}
+
+void json_str(struct json *j, const char *s, size_t len)
+{
+	element(j);
+	json_string(j->out, s, len);
+}
+
+void json_value(struct json *j, const struct value *v)
+{
+	element(j);
+	value_json(v, j->out);
+}
+
+/* Bytes at the start of @s that need no escape: printable ASCII but for the quote and the backslash. */
+static size_t plain_run(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
+/* Escapes one byte below 0x80 that cannot stand for itself. */
+static void escape_ascii(struct buf *out, char c)
+{
+	static const char short_form[] = {
+		['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\',
+	};
+
+	if ((size_t)c < sizeof(short_form) && short_form[(size_t)c]) {
+		buf_add_char(out, '\\');
+		buf_add_char(out, short_form[(size_t)c]);
+	} else {
+		buf_printf(out, "\\u%04x", (unsigned)c);
+	}
+}
+
+int json_string(struct buf *out, const char *s, size_t len)
+{
+	buf_add_char(out, '"');
+	while (len) {
+		size_t n = plain_run(s, len), used = n;
+
+		if (n) {
+			buf_add(out, s, n);
+		} else if ((unsigned char)s[0] < 0x80) {
+			used = 1;
+			escape_ascii(out, s[0]);
+		} else if (str_is_plain(s, n = str_utf8_len(s, len)) && n) {
+			used = n;
+			buf_add(out, s, n);
+		} else if (n == 2 || n == 3) {
+			/* Valid, but it steers terminals (C1, bidi): as an escape it harms nobody who reads JSON raw. */
+			unsigned c = n == 2 ? (unsigned)(s[0] & 0x1f) << 6 | (s[1] & 0x3f) :
+				     (unsigned)(s[0] & 0x0f) << 12 | (unsigned)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
+
+			used = n;
+			buf_printf(out, "\\u%04x", c);
+		} else {
+			used = 1;
+			buf_add_str(out, "\\ufffd");
+		}
+		s += used;
+		len -= used;
+	}
+	return buf_add_char(out, '"');
+}
+
+void json_event_fields(struct json *j, const struct event *ev)
+{
+	const char *open = NULL;	/* "lost_by." of the object that is open */
+	size_t open_len = 0;
+
+	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
+		const struct field *f = &ev->desc->fields[i];
+		const char *key = field_key(f), *dot = strchr(key, '.');
+		size_t group = dot ? (size_t)(dot - key) + 1 : 0;
+		struct value v;
+
+		if (f->flags & FIELD_ALIAS || event_get(ev, f, &v) < 0)
+			continue;
+		if (open && (group != open_len || memcmp(open, key, open_len))) {
+			json_close(j, '}');
+			open = NULL;
+		}
+		if (group && !open) {
+			json_key_len(j, key, group - 1);
+			j->comma = false;
+			json_open(j, '{');
+			open = key;
+			open_len = group;
+		}
+		json_key(j, key + group);
+		json_value(j, &v);
+	}
+	if (open)
+		json_close(j, '}');
+}

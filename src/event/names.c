@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "event/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+#define NAMES_BYTES_MAX (16u << 20)
+/* What an entry costs besides its text: key, pointer and slot state at the table's lowest fill, twice. */
+#define ENTRY_COST 128
+
+struct name_key {
+	uint64_t key;
+	uint32_t space;
+	uint32_t pad;
+};
+
+struct names {
+	struct map map;		/* struct name_key -> char *, owned */
+	size_t bytes;
+};
+
+struct names *names_new(void)
+{
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (n)
+		map_init(&n->map, sizeof(struct name_key), sizeof(char *));
+	return n;
+}
+
+void names_free(struct names *n)
+{
+	void *key, *val;
+	size_t pos = 0;
+
+	if (!n)
+		return;
+	while (map_next(&n->map, &pos, &key, &val))
+		free(*(char **)val);
+	map_fini(&n->map);
+	free(n);
+}
+
+static void forget(struct names *n, const struct name_key *key)
+{
+	char **old = map_find(&n->map, key);
+
+	if (!old)
+		return;
+	n->bytes -= strlen(*old) + 1 + ENTRY_COST;
+	free(*old);
+	map_remove(&n->map, key);
+}
+
+int names_set(struct names *n, uint32_t space, uint64_t key, const char *name, size_t len)
+{
+	struct name_key k = { .key = key, .space = space };
+	char **val, *copy;
+
+	len = strnlen(name, len);
+	forget(n, &k);
+	if (!len)
+		return 0;
+	if (len > NAMES_BYTES_MAX || n->bytes + len + 1 + ENTRY_COST > NAMES_BYTES_MAX)
+		return -ENOSPC;
+	copy = strndup(name, len);
+	if (!copy)
+		return -ENOMEM;
+	val = map_add(&n->map, &k, NULL);
+	if (!val) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*val = copy;
+	n->bytes += len + 1 + ENTRY_COST;
+	return 0;
+}
+
+const char *names_get(const struct names *n, uint32_t space, uint64_t key)
+{
+	struct name_key k = { .key = key, .space = space };
+	char **val = n ? map_find(&n->map, &k) : NULL;
+
+	return val ? *val : NULL;
+}
+
+int names_find(const struct names *n, uint32_t space, const char *name, uint64_t *ret_key)
+{
+	void *key, *val;
+	size_t pos = 0;
+
+	while (n && map_next(&n->map, &pos, &key, &val)) {
+		const struct name_key *k = key;
+
+		if (k->space != space || strcmp(*(char **)val, name))
+			continue;
+		*ret_key = k->key;
+		return 0;
+	}
+	return -ENOENT;
+}

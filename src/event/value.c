@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "event/value.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "event/json.h"
+
+/* Durations in the largest unit that does not round: 1500 -> 1.5us. */
+static int duration_text(uint64_t ns, struct buf *out)
+{
+	static const struct { uint64_t ns; const char *name; } units[] = {
+		{ 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" }, { 1, "ns" },
+	};
+	char digits[16];
+	size_t u = 0;
+	int n;
+
+	while (u < ARRAY_SIZE(units) - 1 && ns < units[u].ns)
+		u++;
+	buf_add_u64(out, ns / units[u].ns);
+	n = snprintf(digits, sizeof(digits), "%0*u", u == 0 ? 9 : u == 1 ? 6 : 3, (unsigned)(ns % units[u].ns));
+	while (n > 0 && digits[n - 1] == '0')
+		n--;
+	if (n > 0) {
+		buf_add_char(out, '.');
+		buf_add(out, digits, (size_t)n);
+	}
+	return buf_add_str(out, units[u].name);
+}
+
+/* Calls @add for each named bit and once for the bits that have no name. */
+static int flags_text(const struct xlat *x, uint64_t bits, struct buf *out)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; x && i < x->n; i++) {
+		if (!x->vals[i].val || (bits & x->vals[i].val) != x->vals[i].val)
+			continue;
+		bits &= ~x->vals[i].val;
+		if (any)
+			buf_add_char(out, '|');
+		buf_add_str(out, x->vals[i].name);
+		any = true;
+	}
+	if (bits || !any)
+		buf_printf(out, any ? "|0x%llx" : bits ? "0x%llx" : "%llu", (unsigned long long)bits);
+	return buf_error(out);
+}
+
+static int flags_json(const struct xlat *x, uint64_t bits, struct buf *out)
+{
+	struct json j = { .out = out };
+
+	json_open(&j, '[');
+	for (uint32_t i = 0; x && i < x->n; i++) {
+		if (!x->vals[i].val || (bits & x->vals[i].val) != x->vals[i].val)
+			continue;
+		bits &= ~x->vals[i].val;
+		json_str(&j, x->vals[i].name, strlen(x->vals[i].name));
+	}
+	if (bits)
+		json_u64(&j, bits);
+	json_close(&j, ']');
+	return buf_error(out);
+}
+
+static int mac_text(const char *mac, struct buf *out)
+{
+	const uint8_t *m = (const uint8_t *)mac;
+
+	return buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
+static int hex_text(const char *data, size_t len, struct buf *out)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < len; i++) {
+		buf_add_char(out, digits[(unsigned char)data[i] >> 4]);
+		buf_add_char(out, digits[data[i] & 15]);
+	}
+	return buf_error(out);
+}
+
+int value_text(const struct value *v, struct buf *out)
+{
+	switch (v->kind) {
+	case VAL_NONE: break;
+	case VAL_UINT:
+		if (v->ns)
+			return duration_text(v->u, out);
+		return v->hex ? buf_printf(out, "0x%llx", (unsigned long long)v->u) : buf_add_u64(out, v->u);
+	case VAL_INT: return buf_printf(out, "%lld", (long long)v->i);
+	case VAL_BOOL: return buf_add_str(out, v->u ? "true" : "false");
+	case VAL_STR: return str_escape_buf(out, v->str, v->len);
+	case VAL_IP: return ipaddr_text(&v->ip, out);
+	case VAL_MAC: return mac_text(v->str, out);
+	case VAL_BYTES: return hex_text(v->str, v->len, out);
+	case VAL_FLAGS: return flags_text(v->xlat, v->u, out);
+	case VAL__MAX: break;
+	}
+	return 0;
+}
+
+int value_json(const struct value *v, struct buf *out)
+{
+	struct json j = { .out = out };
+
+	switch (v->kind) {
+	case VAL_NONE: return buf_add_str(out, "null");
+	case VAL_UINT: return buf_add_u64(out, v->u);
+	case VAL_INT:
+		json_i64(&j, v->i);
+		return buf_error(out);
+	case VAL_BOOL: return value_text(v, out);
+	case VAL_STR: return json_string(out, v->str, v->len);
+	case VAL_FLAGS: return flags_json(v->xlat, v->u, out);
+	case VAL_IP:
+	case VAL_MAC:
+	case VAL_BYTES:
+		buf_add_char(out, '"');
+		value_text(v, out);
+		return buf_add_char(out, '"');
+	case VAL__MAX: break;
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "event/core.h"
+#include "event/decode.h"
+#include "event/json.h"
+#include "event/names.h"
+
+/* ---- a probe of the test's own: counts what it sees, emits its record back ---- */
+
+#define TOY_PROBE 0x7f
+#define TOY_EVENT SONDE_EV(TOY_PROBE, 1)
+
+struct toy_body { uint32_t number; uint32_t reason; };
+
+static const struct field toy_fields[] = {
+	FIELD_ROW(struct toy_body, number, "toy.number", FIELD_UINT, "a number"),
+	FIELD_ROW(struct toy_body, reason, "toy.reason", FIELD_NAME, "a reason", .space = SONDE_NAME_DROP_REASON),
+};
+static const struct event_desc toy_desc = {
+	.type = TOY_EVENT, .name = "toy.thing", .fields = toy_fields, .n_fields = ARRAY_SIZE(toy_fields),
+	.body_size = sizeof(struct toy_body),
+};
+static const struct event_desc *const toy_descs[] = { &toy_desc, NULL };
+
+struct toy_rec { struct sonde_rec hdr; struct toy_body body; };
+struct toy_state { unsigned ticks, observed; };
+static struct toy_state toy_seen;	/* what the last set's state was when it was freed */
+
+static int toy_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+{
+	struct toy_state *st = state;
+	struct event ev;
+
+	if (r->type == SONDE_EV_TICK) {
+		st->ticks++;
+		return 0;
+	}
+	if (r->type != TOY_EVENT)
+		return -ENOSYS;
+	if (r->len < sizeof(struct toy_rec))
+		return -EBADMSG;
+	event_from_rec(&ev, &toy_desc, r);
+	ev.body = (const char *)r + sizeof(*r);
+	return em->emit(em->ctx, &ev);
+}
+
+static void toy_observe(void *state, const struct event *ev)
+{
+	struct toy_state *st = state;
+
+	assert_ptr_not_equal(ev->desc, &toy_desc);
+	st->observed++;
+}
+
+static void toy_fini(void *state)
+{
+	toy_seen = *(struct toy_state *)state;
+}
+
+static const struct decoder_ops toy_decoder = {
+	.name = "toy", .probe = TOY_PROBE, .events = toy_descs, .state_size = sizeof(struct toy_state),
+	.decode = toy_decode, .observe = toy_observe, .fini = toy_fini,
+};
+static const struct decoder_ops *const toys[] = { &toy_decoder, NULL };
+
+/* ---- helpers ---- */
+
+struct seen {
+	unsigned n;
+	int answer;		/* what emit returns */
+	struct buf text;	/* the last event */
+	struct buf json;
+	int64_t offset;
+};
+
+static int look(void *ctx, struct event *ev)
+{
+	struct line_opts o = { 0 };
+	struct seen *s = ctx;
+	struct json j = { .out = &s->json };
+
+	s->n++;
+	s->offset = ev->clock_offset_ns;
+	buf_reset(&s->text);
+	buf_reset(&s->json);
+	event_line(ev, &o, &s->text);
+	json_open(&j, '{');
+	json_event_fields(&j, ev);
+	json_close(&j, '}');
+	return s->answer;
+}
+
+static void seen_fini(struct seen *s)
+{
+	buf_fini(&s->text);
+	buf_fini(&s->json);
+}
+
+static struct decode_set *new_set(void)
+{
+	struct decode_set *d = NULL;
+
+	assert_int_equal(decode_set_new(toys, &d), 0);
+	return d;
+}
+
+static struct sonde_rec head(uint16_t type, size_t len)
+{
+	return (struct sonde_rec){ .ts_ns = 5, .len = (uint32_t)len, .type = type, .tgid = 42, .cpu = 3 };
+}
+
+static int give(struct decode_set *d, const void *rec, size_t len, struct seen *s)
+{
+	return decode_record(d, rec, len, look, s);
+}
+
+static int give_name(struct decode_set *d, uint32_t space, uint64_t key, const char *name, struct seen *s)
+{
+	_Alignas(8) char raw[256];
+	struct sonde_name_rec *n = (void *)raw;
+
+	memset(raw, 0, sizeof(raw));
+	n->hdr = head(SONDE_EV_NAME, sizeof(*n) + strlen(name));
+	n->space = space;
+	n->key = key;
+	n->name_len = (uint32_t)strlen(name);
+	memcpy(n->name, name, strlen(name));
+	return give(d, raw, n->hdr.len, s);
+}
+
+/* ---- tests ---- */
+
+static void names_arrive_before_the_events_that_use_them(void **state)
+{
+	struct toy_rec t = { .hdr = head(TOY_EVENT, sizeof(t)), .body = { .number = 7, .reason = 3 } };
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	assert_int_equal(give(d, &t, sizeof(t), &s), 0);
+	assert_string_equal(buf_str(&s.text), "toy.thing number=7 reason=3\n");
+	assert_int_equal(give_name(d, SONDE_NAME_DROP_REASON, 3, "NO_SOCKET", &s), 0);
+	assert_string_equal(buf_str(&s.text), "sonde.name space=drop_reason key=3 text=NO_SOCKET\n");
+	assert_int_equal(give(d, &t, sizeof(t), &s), 0);
+	assert_string_equal(buf_str(&s.text), "toy.thing number=7 reason=NO_SOCKET\n");
+	assert_string_equal(buf_str(&s.json), "{\"number\":7,\"reason\":\"NO_SOCKET\"}");
+	assert_int_equal(give_name(d, SONDE_NAME_DROP_REASON, 3, "", &s), 0);
+	assert_int_equal(give(d, &t, sizeof(t), &s), 0);
+	assert_string_equal(buf_str(&s.text), "toy.thing number=7 reason=3\n");
+	assert_int_equal(give_name(d, SONDE_NAME__MAX, 3, "x", &s), -EBADMSG);
+	assert_int_equal(give_name(d, 0, 3, "x", &s), -EBADMSG);
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
+static void clock_records_stamp_what_follows(void **state)
+{
+	struct sonde_clock_rec c = { .hdr = head(SONDE_EV_CLOCK, sizeof(c)), .offset_ns = -9 };
+	struct toy_rec t = { .hdr = head(TOY_EVENT, sizeof(t)) };
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	give(d, &t, sizeof(t), &s);
+	assert_int_equal(s.offset, 0);
+	assert_int_equal(give(d, &c, sizeof(c), &s), 0);
+	assert_string_equal(buf_str(&s.json), "{\"offset_ns\":-9}");
+	give(d, &t, sizeof(t), &s);
+	assert_int_equal(s.offset, -9);
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
+static void ledger_sums_its_causes(void **state)
+{
+	struct sonde_ledger_rec l = { .hdr = head(SONDE_EV_LEDGER, sizeof(l)), .seen = 100, .delivered = UINT64_MAX,
+				      .lost = { [SONDE_LOST_RING_FULL] = 3, [SONDE_LOST_SINK] = 4 } };
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	assert_int_equal(give(d, &l, sizeof(l), &s), 0);
+	assert_string_equal(buf_str(&s.json),
+			    "{\"seen\":100,\"delivered\":18446744073709551615,\"filtered\":0,\"sampled\":0,\"lost\":7,"
+			    "\"lost_by\":{\"ring_full\":3,\"sink\":4}}");
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
+static void lost_and_host_say_what_they_carry(void **state)
+{
+	struct sonde_lost_rec l = { .hdr = head(SONDE_EV_LOST, sizeof(l)), .cause = SONDE_LOST_RECURSION, .count = 12 };
+	struct sonde_host_rec h = { .hdr = head(SONDE_EV_HOST, sizeof(h)), .n_cpus = 2, .page_size = 4096,
+				    .release = "6.1\x1b[31m" };
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	memset(h.hostname, 'h', sizeof(h.hostname));	/* without a NUL */
+	assert_int_equal(give(d, &l, sizeof(l), &s), 0);
+	assert_string_equal(buf_str(&s.text), "sonde.lost count=12 cause=recursion\n");
+	assert_int_equal(give(d, &h, sizeof(h), &s), 0);
+	assert_string_equal(buf_str(&s.text), "sonde.host cpus=2 page_size=4096 release=6.1\\e[31m machine= name="
+			    "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh\n");
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
+static void ticks_reach_every_decoder_and_others_are_observed(void **state)
+{
+	struct sonde_rec tick = head(SONDE_EV_TICK, sizeof(tick));
+	struct toy_rec t = { .hdr = head(TOY_EVENT, sizeof(t)) };
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	give(d, &t, sizeof(t), &s);
+	assert_int_equal(give(d, &tick, sizeof(tick), &s), 0);
+	give_name(d, SONDE_NAME_KSYM, 1, "a", &s);
+	decode_set_free(d);
+	assert_int_equal(s.n, 3);
+	assert_int_equal(toy_seen.ticks, 1);
+	assert_int_equal(toy_seen.observed, 2);
+	seen_fini(&s);
+}
+
+/* Every core record cut at every length: an error each time, and none of them reads past its end (ASan). */
+static void short_records_are_refused(void **state)
+{
+	static const size_t sizes[] = {
+		[1] = sizeof(struct sonde_host_rec), [2] = sizeof(struct sonde_clock_rec),
+		[3] = sizeof(struct sonde_name_rec), [4] = sizeof(struct sonde_ledger_rec),
+		[5] = sizeof(struct sonde_lost_rec), [6] = sizeof(struct sonde_rec),
+	};
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	for (uint16_t type = 1; type < ARRAY_SIZE(sizes); type++) {
+		for (size_t len = 0; len < sizes[type]; len++) {
+			struct sonde_rec r = head(type, len);
+			char *exact = calloc(1, len + 1);
+
+			memcpy(exact, &r, MIN(len, sizeof(r)));
+			assert_int_equal(give(d, exact, len, &s), -EBADMSG);
+			free(exact);
+		}
+	}
+	assert_int_equal(s.n, 0);
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
+static void lengths_and_types_are_checked(void **state)
+{
+	struct toy_rec t = { .hdr = head(TOY_EVENT, sizeof(t)), .body.number = 1 };
+	_Alignas(8) char raw[sizeof(t) + 8];
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	t.hdr.len = sizeof(t) + 1;
+	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG);		/* longer than what is there */
+	t.hdr.len = sizeof(struct sonde_rec) - 1;
+	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG);		/* shorter than a header */
+	t.hdr.len = sizeof(t);
+	t.hdr.type = TOY_EVENT + 1;
+	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);
+	t.hdr.type = SONDE_EV(0x55, 1);
+	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);		/* a probe that is not here */
+	t.hdr.type = SONDE_EV(0, 0xff);
+	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);
+	t.hdr.type = TOY_EVENT;
+	for (size_t shift = 0; shift < 8; shift++) {			/* unaligned: copied */
+		memcpy(raw + shift, &t, sizeof(t));
+		assert_int_equal(give(d, raw + shift, sizeof(t), &s), 0);
+	}
+	assert_int_equal(s.n, 8);
+	s.answer = -EPIPE;
+	assert_int_equal(give(d, &t, sizeof(t), &s), -EPIPE);
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
+static void two_decoders_of_one_probe_are_refused(void **state)
+{
+	const struct decoder_ops *const twice[] = { &toy_decoder, &toy_decoder, NULL };
+	struct decode_set *d = NULL;
+
+	(void)state;
+	assert_int_equal(decode_set_new(twice, &d), -EEXIST);
+	assert_null(d);
+}
+
+static void names_keep_their_budget(void **state)
+{
+	struct names *n = names_new();
+	char big[4096];
+	uint64_t key = 0;
+	int r = 0;
+
+	(void)state;
+	memset(big, 'x', sizeof(big));
+	while (key < 10000 && !(r = names_set(n, 1, key, big, sizeof(big))))
+		key++;
+	assert_int_equal(r, -ENOSPC);
+	assert_in_range(key, 3900, 4096);
+	assert_null(names_get(n, 1, key));
+	assert_int_equal(names_set(n, 1, 0, "", 0), 0);
+	assert_int_equal(names_set(n, 1, key, "last", 4), 0);
+	assert_int_equal(names_find(n, 1, "last", &key), 0);
+	assert_string_equal(names_get(n, 1, key), "last");
+	assert_null(names_get(n, 2, key));
+	assert_int_equal(names_find(n, 2, "last", &key), -ENOENT);
+	assert_null(names_get(NULL, 1, 1));
+	names_free(n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_arrive_before_the_events_that_use_them),
+		cmocka_unit_test(clock_records_stamp_what_follows),
+		cmocka_unit_test(ledger_sums_its_causes),
+		cmocka_unit_test(lost_and_host_say_what_they_carry),
+		cmocka_unit_test(ticks_reach_every_decoder_and_others_are_observed),
+		cmocka_unit_test(short_records_are_refused),
+		cmocka_unit_test(lengths_and_types_are_checked),
+		cmocka_unit_test(two_decoders_of_one_probe_are_refused),
+		cmocka_unit_test(names_keep_their_budget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
