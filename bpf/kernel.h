@@ -57,6 +57,185 @@ enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1, BPF_RB_CONS_POS = 2, BPF_RB_
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+typedef struct { unsigned int val; } kuid_t;
+typedef struct { unsigned int val; } kgid_t;
+typedef struct { int counter; } atomic_t;
+typedef struct { __s64 counter; } atomic64_t;
+typedef struct { struct net *net; } possible_net_t;
+
+struct ns_common {
+	unsigned int inum;
+};
+
+/* net_cookie: a plain u64 since 5.12, the other form before. */
+struct net {
+	__u64 net_cookie;
+	struct ns_common ns;
+};
+
+struct net___old {
+	atomic64_t net_cookie;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct pid_namespace {
+	unsigned int level;
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+	struct pid_namespace *pid_ns_for_children;
+	struct net *net_ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct cred {
+	kuid_t uid, euid;
+	kgid_t gid, egid;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct qstr {
+	__u32 len;
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	__u32 i_generation;
+};
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+};
+
+struct fs_struct {
+	struct path root;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
+	struct file *exe_file;
+};
+
+struct signal_struct {
+	atomic_t live;
+	unsigned int flags;
+	int group_exit_code;
+};
+
+struct linux_binprm {
+	struct file *file;
+	const char *filename, *interp;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int pid, tgid;
+	int exit_code;
+	unsigned in_execve : 1;
+	struct mm_struct *mm;
+	struct task_struct *real_parent, *group_leader;
+	struct pid *thread_pid;
+	__u64 start_boottime;
+	const struct cred *cred;
+	char comm[16];
+	struct fs_struct *fs;
+	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+
+struct in6_addr {
+	union {
+		__u8 u6_addr8[16];
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	__be32 skc_daddr, skc_rcv_saddr;
+	__be16 skc_dport;	/* network order */
+	__u16 skc_num;		/* host order */
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	unsigned char skc_ipv6only : 1;
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+	atomic64_t skc_cookie;	/* 0 until somebody asked for it */
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_type, sk_protocol;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
 #pragma clang attribute pop
 
 #endif

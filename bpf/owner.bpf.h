@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who owns a socket: maps that all probes share, and how to ask them.
+ *
+ *   sonde_sock_owner    socket cookie -> process
+ *   sonde_tuple_cookie  (network namespace, protocol, addresses, ports) -> socket cookie
+ *
+ * Filled by the proc probe (socket creation, bind, connect, listen, accept; sockets that existed before, by
+ * iterators) and by whoever sees a socket together with its packet (net, at tc egress: tuple_set()). Read by
+ * any probe that has a packet or a socket and wants the process.
+ *
+ * A reader asks in this order and reports which step answered; it stops at the first answer:
+ *   1. the receiving socket that the kernel gave with the event	owner_by_cookie()
+ *   2. the socket of the packet (skb->sk)				owner_by_cookie()
+ *   3. the exact tuple							owner_by_tuple(): OWNER_BY_TUPLE
+ *   4. a listening or unconnected socket on that local port		owner_by_tuple(): OWNER_BY_LISTENER
+ *   5. nobody. The task that happens to run is never the answer: softirqs borrow it.
+ *
+ * Tuples are seen from the socket: "local" is the address the socket is bound to. For a packet on its way out
+ * that is the source, for one on its way in the destination. IPv4-mapped IPv6 addresses are stored as IPv4.
+ */
+#ifndef BPF_OWNER_BPF_H
+#define BPF_OWNER_BPF_H
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* The process as it was when it got the socket; its present name is the process table's business. */
+struct sonde_owner {
+	__u32 tgid;		/* initial pid namespace */
+	__u32 uid;		/* effective, initial user namespace */
+	__u64 start_ns;		/* of the group leader, CLOCK_BOOTTIME: with tgid the process key */
+	__u64 cgroup_id;	/* cgroup v2 */
+	char comm[16];		/* of the group leader */
+};
+
+struct sonde_tuple {
+	__u32 netns;		/* inode */
+	__u8 family;		/* 4 or 6 */
+	__u8 proto;		/* IPPROTO_* */
+	__u16 lport, rport;	/* host order; rport 0 = listening or unconnected */
+	__u16 pad;		/* 0 */
+	__u8 laddr[16], raddr[16]; /* network order; IPv4 in the first four bytes, the rest 0; all 0 = any */
+};
+
+/* Sizes are set at run time. Least recently used entries go first, so a full map forgets and never refuses. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, struct sonde_owner);
+} sonde_sock_owner SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct sonde_tuple);
+	__type(value, __u64);
+} sonde_tuple_cookie SEC(".maps");
+
+enum owner_how { OWNER_UNKNOWN, OWNER_BY_TUPLE, OWNER_BY_LISTENER };
+
+static __always_inline struct sonde_owner *owner_by_cookie(__u64 cookie)
+{
+	return cookie ? bpf_map_lookup_elem(&sonde_sock_owner, &cookie) : NULL;
+}
+
+/* Cookie of the socket that @t belongs to, or 0; *ret_how says how it was found. */
+static __always_inline __u64 tuple_cookie(const struct sonde_tuple *t, enum owner_how *ret_how)
+{
+	struct sonde_tuple key = *t;
+	__u64 *cookie;
+
+	*ret_how = OWNER_BY_TUPLE;
+	cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+	if (cookie)
+		return *cookie;
+
+	*ret_how = OWNER_BY_LISTENER;
+	key.rport = 0;
+	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
+	cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+	if (cookie)
+		return *cookie;
+	__builtin_memset(key.laddr, 0, sizeof(key.laddr));
+	cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+	if (cookie)
+		return *cookie;
+
+	*ret_how = OWNER_UNKNOWN;
+	return 0;
+}
+
+/*
+ * Process of the socket that @t belongs to, or NULL. *ret_cookie is that socket even when its process is not
+ * known, 0 when there is none.
+ */
+static __always_inline struct sonde_owner *owner_by_tuple(const struct sonde_tuple *t, __u64 *ret_cookie,
+							  enum owner_how *ret_how)
+{
+	*ret_cookie = tuple_cookie(t, ret_how);
+	return owner_by_cookie(*ret_cookie);
+}
+
+/* The process of @task as an owner. */
+static __always_inline void owner_from_task(struct sonde_owner *o, struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	__builtin_memset(o, 0, sizeof(*o));
+	o->tgid = BPF_CORE_READ(task, tgid);
+	o->uid = BPF_CORE_READ(task, cred, euid.val);
+	o->start_ns = BPF_CORE_READ(leader, start_boottime);
+	o->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	BPF_CORE_READ_STR_INTO(&o->comm, leader, comm);
+}
+
+/* @cookie belongs to @task's process from now on. */
+static __always_inline void owner_set(__u64 cookie, struct task_struct *task)
+{
+	struct sonde_owner o;
+
+	if (!cookie)
+		return;
+	owner_from_task(&o, task);
+	bpf_map_update_elem(&sonde_sock_owner, &cookie, &o, BPF_ANY);
+}
+
+/*
+ * @t belongs to @cookie. Writes only when that is news: a look-up costs a third of an update, and a packet
+ * path may call this for every packet.
+ */
+static __always_inline void tuple_set(const struct sonde_tuple *t, __u64 cookie)
+{
+	__u64 *have;
+
+	if (!cookie)
+		return;
+	have = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
+	if (have && *have == cookie)
+		return;
+	bpf_map_update_elem(&sonde_tuple_cookie, t, &cookie, BPF_ANY);
+}
+
+/* Forgets @t if it still belongs to @cookie. */
+static __always_inline void tuple_unset(const struct sonde_tuple *t, __u64 cookie)
+{
+	__u64 *have = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
+
+	if (have && *have == cookie)
+		bpf_map_delete_elem(&sonde_tuple_cookie, t);
+}
+
+/* An IPv6 address pair that stands for IPv4 becomes IPv4. Call after laddr and raddr are set, with family 6. */
+static __always_inline void tuple_unmap_v4(struct sonde_tuple *t)
+{
+	__u32 *l = (__u32 *)t->laddr, *r = (__u32 *)t->raddr;
+	const __u32 mapped = 0xffff0000; /* bytes 00 00 ff ff, little endian */
+	int l_mapped = !l[0] && !l[1] && l[2] == mapped;
+	int r_mapped = !r[0] && !r[1] && r[2] == mapped;
+
+	if (!l_mapped && !r_mapped)
+		return;
+	t->family = 4;
+	l[0] = l_mapped ? l[3] : 0;
+	r[0] = r_mapped ? r[3] : 0;
+	l[1] = l[2] = l[3] = 0;
+	r[1] = r[2] = r[3] = 0;
+}
+
+#endif
