@@ -16,7 +16,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.abspath(os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde")))
 PREFIX = "sd-e2e-"
-READY = re.compile(r"\bready\b")
+READY = re.compile(r"\b(ready|watching)\b")
 TIMEOUT_S = 10
 
 _numbers = itertools.count()
