@@ -21,7 +21,7 @@
 #define NS_PER_S 1000000000ULL
 #define ROUND_EVENTS 64 /* more wait for the next round */
 
-enum source_kind { SOURCE_IO, SOURCE_TIMER, SOURCE_SIGNAL };
+enum source_kind { SOURCE_IO, SOURCE_TIMER, SOURCE_SIGNAL, SOURCE__MAX };
 
 struct loop_source {
 	struct loop *loop;
@@ -257,6 +257,8 @@ static int dispatch(struct loop_source *s, uint32_t events)
 		if (read(s->fd, &si, sizeof(si)) != sizeof(si))
 			return 0;
 		r = s->fn.signal(s->ctx, (int)si.ssi_signo);
+		break;
+	case SOURCE__MAX:
 		break;
 	}
 	return r < 0 ? r : 1;

@@ -50,6 +50,16 @@ struct opt {
 	  .help = (help_) }
 #define OPT_END { .name = NULL }
 
+static inline bool opt_is_row(const struct opt *o)
+{
+	return o->name || o->key;
+}
+
+static inline bool opt_takes_value(const struct opt *o)
+{
+	return o->kind == OPT_CALL ? o->arg != NULL : o->kind != OPT_BOOL && o->kind != OPT_COUNT;
+}
+
 struct opt_set {
 	const char *title;	/* heading in help, "Output options" */
 	const struct opt *opts;	/* up to OPT_END */
@@ -58,8 +68,12 @@ struct opt_set {
 
 /*
  * Parses argv[1..]; words that are no options are gathered in *ret_words (pointers into argv, in
- * order). Everything after "--" goes to *ret_command instead, untouched. -EINVAL with one sentence in
- * @err, a suggestion included when a long name is close to one that exists.
+ * order), "-" among them. Everything after "--" goes to *ret_command instead, untouched; with
+ * @ret_command NULL to *ret_words. A value is "--name=value", "--name value", "-nvalue" or "-n value".
+ * Names are never abbreviated. Of a repeated single-valued option the last one counts.
+ *
+ * -EINVAL with one sentence in @err, a suggestion included when a long name is close to one that
+ * exists; or what an OPT_CALL returned. The lists may be filled in part then: release them in any case.
  */
 int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, struct opt_strv *ret_words,
 	      struct opt_strv *ret_command, struct err *err);
@@ -68,7 +82,32 @@ int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, 
 void opt_fini(const struct opt_set *sets, size_t n_sets);
 void opt_strv_fini(struct opt_strv *v);
 
+/*
+ * Whether the rows are sound: names and letters unique over all sets, values and placeholders as the kind
+ * asks, help without a full stop. 0, or -EINVAL with the row in @err. For a test of every command.
+ */
+int opt_check(const struct opt_set *sets, size_t n_sets, struct err *err);
+
 /* The option part of --help, wrapped at 80 columns. */
 int opt_help(const struct opt_set *sets, size_t n_sets, struct buf *out);
+
+/* The same rows as roff for a man page: .SS per title, .TP per option. */
+int opt_man(const struct opt_set *sets, size_t n_sets, struct buf *out);
+
+enum opt_shell { OPT_SHELL_BASH, OPT_SHELL_ZSH, OPT_SHELL_FISH, OPT_SHELL__MAX };
+extern const char *const opt_shell_names[];	/* by enum opt_shell, NULL-terminated */
+
+struct opt_command {
+	const char *name, *summary;
+	const struct opt_set *sets;
+	size_t n_sets;
+};
+
+/*
+ * A whole completion script for @program and its commands. Values of OPT_ENUM are offered; the placeholder
+ * FILE means file names, DIR folders, IFACE interfaces.
+ */
+int opt_complete(enum opt_shell shell, const char *program, const struct opt_command *cmds, size_t n_cmds,
+		 struct buf *out);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,4 +204,33 @@ int str_to_bytes(const char *s, uint64_t *ret)
 		return -ERANGE;
 	*ret = (uint64_t)v << shift;
 	return 0;
+}
+
+#define DISTANCE_MAX_LEN 64
+
+/* Optimal string alignment distance; three rows of the table are alive at a time. */
+unsigned str_distance(const char *a, const char *b)
+{
+	unsigned rows[3][DISTANCE_MAX_LEN + 1];
+	size_t na = strlen(a), nb = strlen(b);
+
+	if (na > DISTANCE_MAX_LEN || nb > DISTANCE_MAX_LEN)
+		return UINT_MAX;
+	for (size_t i = 0; i <= na; i++) {
+		unsigned *now = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+
+		now[0] = (unsigned)i;
+		for (size_t j = 1; j <= nb; j++) {
+			if (!i) {
+				now[j] = (unsigned)j;
+				continue;
+			}
+			now[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
+			now[j] = MIN(now[j], last[j] + 1);
+			now[j] = MIN(now[j], now[j - 1] + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				now[j] = MIN(now[j], before[j - 2] + 1);
+		}
+	}
+	return rows[na % 3][nb];
 }

@@ -41,6 +41,12 @@ int str_to_duration_ns(const char *s, uint64_t *ret);
 /* "4096", "64k", "8M", "1G" (powers of 1024). */
 int str_to_bytes(const char *s, uint64_t *ret);
 
+/*
+ * How many typing slips (a letter too many, missing, wrong, two swapped) lie between two short words; for
+ * suggestions. UINT_MAX when either is longer than 64 bytes.
+ */
+unsigned str_distance(const char *a, const char *b);
+
 /* Number of bytes of the UTF-8 character at @s (1..4), or 0 if it is not valid. */
 size_t str_utf8_len(const char *s, size_t len);
 
