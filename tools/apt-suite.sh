@@ -18,10 +18,7 @@ entries() { # every enabled entry of a Debian release, one-line or deb822, as it
 
 one_suite() {
 	entries | awk -v want="$1" '
-	function kind(suite) {
-		if (suite ~ /[-\/]security/) return "security"
-		return suite ~ /-(updates|backports|proposed)/ ? "other" : "base"
-	}
+	function kind(suite) { return suite ~ /[-\/]security/ ? "security" : "base" }
 	function plain(suite) { return suite ~ /^(bookworm|stable|oldstable|trixie|bullseye|sid)/ }
 	function finish() { # a deb822 stanza is complete
 		if (!done && suites != "" && types ~ /(^| )deb( |$)/) {

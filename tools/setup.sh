@@ -62,7 +62,10 @@ for what in "${@:-build}"; do
 done
 # shellcheck disable=SC2086 # lists of words
 need=$(missing $want)
-case $want in *libbpf-dev*) libbpf_there || need="$need libbpf-dev" ;; esac
+case $need,$want in
+*libbpf-dev*,*) ;;
+*,*libbpf-dev*) libbpf_there || need="$need libbpf-dev" ;;	# there, and too old
+esac
 [ -n "$need" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
