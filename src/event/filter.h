@@ -10,12 +10,19 @@
  * One parser, one evaluator: live, replay and clients. Words are those of event_common_fields and of
  * every registered type; a word that no type has is a syntax error with a suggestion. A check on a field
  * that an event lacks is false (its negation is true). Depth, length and steps are bounded.
+ *
+ * Values with blanks or operators stand in '...' or "..." (\\ \" \' \n \t \xNN). Numbers: 10, 0x1f, -1, 64k; 100ms where
+ * the field is a duration. Names of numbers match in any case, with or without the kernel's prefix; addresses
+ * match networks (10.0.0.0/8). A bare word is "exists", or "is true" where the field is a bool.
  */
 #ifndef EVENT_FILTER_H
 #define EVENT_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "event/value.h"
 
 struct buf;
 struct err;
@@ -35,5 +42,43 @@ bool filter_match(const struct filter *f, const struct event *ev);
 
 /* The expression in normal form, for --explain-filter and tests. */
 int filter_text(const struct filter *f, struct buf *out);
+
+/* ---- what must hold, for those who can check it earlier (in the kernel) ---- */
+
+enum filter_op {
+	FILTER_TRUE,	/* a bare word */
+	FILTER_EXISTS, FILTER_EQ, FILTER_NE, FILTER_LT, FILTER_LE, FILTER_GT, FILTER_GE,
+	FILTER_CONTAINS, FILTER_ICONTAINS, FILTER_STARTSWITH, FILTER_ENDSWITH, FILTER_GLOB,
+	FILTER_IN, FILTER_INTERSECTS, FILTER_PMATCH,
+	FILTER__MAX,
+};
+
+/* A value as written, and what else it can be read as. */
+struct filter_value {
+	const char *text;	/* NUL-terminated; may hold NULs */
+	size_t len;
+	bool has_number, negative, has_net, has_mac;
+	uint64_t number;	/* also of an enum's name; the magnitude when negative */
+	struct ipnet net;
+	uint8_t mac[6];
+	const char *name;	/* text without the kernel's prefix of such names */
+	size_t name_len;
+};
+
+/* One of the parts joined by the outermost "and". */
+struct filter_conjunct {
+	const char *field;	/* NULL: not a single check ("or", "not (...)") */
+	bool negated;		/* "not" in front of the check */
+	enum filter_op op;
+	const struct filter_value *values;
+	size_t n_values;
+	const char *text;	/* this part in normal form */
+};
+
+/*
+ * Calls @fn for each part. Everything is borrowed for the call. Stops at a negative return, which it returns;
+ * else the number of parts (0 for an empty filter), or -ENOMEM.
+ */
+int filter_conjuncts(const struct filter *f, int (*fn)(void *ctx, const struct filter_conjunct *c), void *ctx);
 
 #endif
