@@ -18,7 +18,7 @@ struct sub;
 
 struct sub_opts {
 	const struct filter *filter;	/* NULL = everything; borrowed */
-	size_t queue_bytes;		/* 0 = direct: event() is called by bus_publish() */
+	size_t queue_bytes;		/* of frames; 0 = direct: event() is called by bus_publish() */
 	size_t queue_events;		/* 0 = no limit but bytes */
 	/* Direct: each event. Queued: called by sub_drain(). Negative = the subscriber is cut (closed()). */
 	int (*event)(void *ctx, const struct event *ev);
@@ -42,7 +42,10 @@ void bus_free(struct bus *b);		/* with its subscribers */
 struct sub *bus_subscribe(struct bus *b, const struct sub_opts *o);
 void bus_unsubscribe(struct sub *s);	/* NULL is fine */
 
-/* Assigns ev->seq. Encodes at most once, however many queues take it. 0 or -ENOMEM (counted as loss). */
+/*
+ * Assigns ev->seq. Encodes at most once, however many queues take it. 0 or -ENOMEM (counted as loss). ev->names
+ * must outlive the bus: queued events are read with it. A subscriber may unsubscribe, publish or drain in its calls.
+ */
 int bus_publish(struct bus *b, struct event *ev);
 
 /* Hands at most @budget queued events (0 = all) to the subscriber. Returns how many. */
