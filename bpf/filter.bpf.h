@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The selection that every command offers (pids, command names, cgroups, network namespaces) and the
+ * exclusion of our own processes. What was not asked for is dead code to the verifier and costs nothing.
+ *
+ * Lists have no limit: they are hash maps, filled before attach by src/probe/env.c.
+ */
+#ifndef BPF_FILTER_BPF_H
+#define BPF_FILTER_BPF_H
+
+#include "bpf/kernel.h"
+#include <bpf/bpf_helpers.h>
+
+const volatile bool sonde_select_pids = false;
+const volatile bool sonde_select_comms = false;
+const volatile bool sonde_select_cgroups = false;
+const volatile bool sonde_select_netns = false;
+
+struct sonde_comm { char name[16]; };
+
+#define SONDE_SET(name, key_type) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(max_entries, 1); /* set at run time */ \
+		__type(key, key_type); \
+		__type(value, __u8); \
+	} name SEC(".maps")
+
+SONDE_SET(sonde_excluded, __u32);
+SONDE_SET(sonde_pids, __u32);
+SONDE_SET(sonde_comms, struct sonde_comm);
+SONDE_SET(sonde_cgroups, __u64);
+SONDE_SET(sonde_netns, __u32);
+
+/* One of our own processes: never shown, whatever was selected. */
+static __always_inline bool is_excluded(__u32 tgid)
+{
+	return bpf_map_lookup_elem(&sonde_excluded, &tgid) != NULL;
+}
+
+static __always_inline bool select_pid(__u32 tgid)
+{
+	return !sonde_select_pids || bpf_map_lookup_elem(&sonde_pids, &tgid);
+}
+
+/* @comm: 16 bytes, zero behind the name. */
+static __always_inline bool select_comm(const char *comm)
+{
+	struct sonde_comm key;
+
+	if (!sonde_select_comms)
+		return true;
+	__builtin_memcpy(key.name, comm, sizeof(key.name));
+	return bpf_map_lookup_elem(&sonde_comms, &key) != NULL;
+}
+
+static __always_inline bool select_cgroup(__u64 id)
+{
+	return !sonde_select_cgroups || bpf_map_lookup_elem(&sonde_cgroups, &id);
+}
+
+static __always_inline bool select_netns(__u32 inode)
+{
+	return !sonde_select_netns || bpf_map_lookup_elem(&sonde_netns, &inode);
+}
+
+/* Any selection by process: a packet without an owner cannot satisfy it. */
+static __always_inline bool selects_process(void)
+{
+	return sonde_select_pids || sonde_select_comms || sonde_select_cgroups;
+}
+
+/* A known owner (of a socket, of a stack, ...). */
+static __always_inline bool select_owner(__u32 tgid, const char *comm, __u64 cgroup_id)
+{
+	return select_pid(tgid) && select_comm(comm) && select_cgroup(cgroup_id);
+}
+
+/* The current task. */
+static __always_inline bool select_task(void)
+{
+	char comm[16] = {};
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	if (is_excluded(tgid) || !select_pid(tgid))
+		return false;
+	if (sonde_select_comms) {
+		bpf_get_current_comm(comm, sizeof(comm));
+		if (!select_comm(comm))
+			return false;
+	}
+	return !sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id());
+}
+
+#endif

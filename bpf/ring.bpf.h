@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Producing records: one ring buffer per CPU and lane, the ledger, and when to wake the reader.
+ *
+ * The rule of the ledger: a row belongs to one instance and one hook class, and programs that can interrupt
+ * one another on a CPU are never of the same class. So plain increments are exact, and every way out of a
+ * program after ledger_seen() goes through exactly one of rec_filtered(), rec_sampled(), rec_lost(),
+ * rec_submit() or rec_output() - rec_reserve() counts its own failure.
+ */
+#ifndef BPF_RING_BPF_H
+#define BPF_RING_BPF_H
+
+#include "bpf/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "sonde/wire.h"
+
+/* Life-cycle records never share a ring with bulk: losing one kind must not break the rest. */
+enum lane { LANE_BULK, LANE_LIFE };
+
+/* Filled before load (src/probe/env.c). */
+const volatile __u16 sonde_instance = 0;
+const volatile __u32 sonde_wakeup_bytes[2] = { 262144, 65536 };
+
+struct sonde_ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set at run time */
+};
+
+#define SONDE_RINGS(name) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
+		__uint(max_entries, 1); /* possible CPUs, set at run time */ \
+		__type(key, __u32); \
+		__array(values, struct sonde_ring); \
+	} name SEC(".maps")
+
+SONDE_RINGS(sonde_rings_bulk);
+SONDE_RINGS(sonde_rings_life);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SONDE_LEDGER_ROWS);
+	__type(key, __u32);
+	__type(value, struct sonde_ledger);
+} sonde_ledger SEC(".maps");
+
+/* The row of (this instance, @class) on this CPU, one more seen. NULL only to please the verifier. */
+static __always_inline struct sonde_ledger *ledger_seen(__u32 class)
+{
+	__u32 row = (__u32)sonde_instance * SONDE_CLASSES + (class & (SONDE_CLASSES - 1));
+	struct sonde_ledger *l = bpf_map_lookup_elem(&sonde_ledger, &row);
+
+	if (l)
+		l->seen++;
+	return l;
+}
+
+static __always_inline void rec_filtered(struct sonde_ledger *l)
+{
+	l->filtered++;
+}
+
+static __always_inline void rec_sampled(struct sonde_ledger *l)
+{
+	l->sampled++;
+}
+
+static __always_inline void rec_lost(struct sonde_ledger *l, __u32 cause)
+{
+	l->lost[cause & (SONDE_LOST__MAX - 1)]++;
+}
+_Static_assert((SONDE_LOST__MAX & (SONDE_LOST__MAX - 1)) == 0, "the mask above needs a power of two");
+
+static __always_inline void *ring_of_this_cpu(enum lane lane)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return lane == LANE_LIFE ? bpf_map_lookup_elem(&sonde_rings_life, &cpu) :
+				   bpf_map_lookup_elem(&sonde_rings_bulk, &cpu);
+}
+
+/*
+ * Room for a record of @size bytes, a constant: records cannot shrink after this, so callers have size
+ * classes and say in the header how much is real. NULL = lost and counted; the sequence number is used up,
+ * so that the hole shows.
+ */
+static __always_inline void *rec_reserve(struct sonde_ledger *l, enum lane lane, __u64 size)
+{
+	void *ring = ring_of_this_cpu(lane), *rec;
+
+	rec = ring ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
+	if (!rec) {
+		l->seq++;
+		rec_lost(l, SONDE_LOST_RING_FULL);
+	}
+	return rec;
+}
+
+/*
+ * The reader sleeps to its deadline unless a ring fills up. Asking how full it is costs as much as half a
+ * record, so every 16th record asks.
+ */
+static __always_inline __u64 wakeup_flags(const struct sonde_ledger *l, enum lane lane)
+{
+	void *ring;
+
+	if (l->seq & 15)
+		return BPF_RB_NO_WAKEUP;
+	ring = ring_of_this_cpu(lane);
+	if (ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= sonde_wakeup_bytes[lane == LANE_LIFE])
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void rec_submit(struct sonde_ledger *l, enum lane lane, void *rec)
+{
+	l->seq++;
+	l->delivered++;
+	bpf_ringbuf_submit(rec, wakeup_flags(l, lane));
+}
+
+/* Gives a reserved record back; the caller counts why. */
+static __always_inline void rec_discard(void *rec)
+{
+	bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
+}
+
+/* A record of variable length out of the caller's memory. 0, or -1 when it was lost (and counted). */
+static __always_inline int rec_output(struct sonde_ledger *l, enum lane lane, void *rec, __u32 len)
+{
+	void *ring = ring_of_this_cpu(lane);
+
+	l->seq++;
+	if (!ring || bpf_ringbuf_output(ring, rec, len, wakeup_flags(l, lane))) {
+		rec_lost(l, SONDE_LOST_RING_FULL);
+		return -1;
+	}
+	l->delivered++;
+	return 0;
+}
+
+/* The header with keys that the caller knows; 0 = unknown. @flags: SONDE_RF_*, the class among them. */
+static __always_inline void rec_init_keys(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
+					  __u16 flags, __u32 tgid, __u32 tid, __u64 start_ns)
+{
+	r->ts_ns = bpf_ktime_get_boot_ns();
+	r->len = len;
+	r->type = type;
+	r->cpu = bpf_get_smp_processor_id();
+	r->tgid = tgid;
+	r->tid = tid;
+	r->start_ns = start_ns;
+	r->seq = l->seq + 1;
+	r->instance = sonde_instance;
+	r->flags = flags;
+}
+
+/* The header for something that the current task did. */
+static __always_inline void rec_init(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
+				     __u16 flags)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u64 id = bpf_get_current_pid_tgid();
+
+	rec_init_keys(r, l, type, len, flags, id >> 32, (__u32)id, BPF_CORE_READ(task, group_leader, start_boottime));
+}
+
+#endif
