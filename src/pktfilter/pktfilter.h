@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pcap-filter language: compiled by libpcap to classic BPF, run by us in two places. In user space by
- * the interpreter, in the kernel by conversion to eBPF and splicing into a pool of no-ops inside our own
+ * libpcap's interpreter, in the kernel by conversion to eBPF and splicing into a pool of no-ops inside our own
  * programs (bpf/pktfilter.bpf.h).
  */
 #ifndef PKTFILTER_PKTFILTER_H
@@ -12,24 +12,46 @@
 #include <stdint.h>
 
 struct bpf_object;
-struct bpf_program;
 struct buf;
 struct err;
 struct pktfilter;
 
-/* One expression compiled for both starts: packets with an Ethernet header and packets without. */
-int pktfilter_compile(const char *expr, struct pktfilter **ret, struct err *err); /* caret under the word */
+/*
+ * One expression compiled for each start that a packet can have: Ethernet header, IP header, Linux "cooked"
+ * headers of capture files. A word that means nothing without an Ethernet header (`ether host`, `vlan`) makes
+ * the expression match no packet that lacks one. @expr "" matches all. Names in @expr are looked up, which may
+ * block. On failure @err names the problem, then the expression with a caret under the word; -EINVAL: the
+ * expression is wrong; -EOPNOTSUPP: it asks for what packet bytes cannot tell (inbound, ifname).
+ */
+int pktfilter_compile(const char *expr, struct pktfilter **ret, struct err *err);
 void pktfilter_free(struct pktfilter *f);
 
-/* The verdict of libpcap's own interpreter. @link: SONDE_LINK_*. */
+/* As bpf_filter() of libpcap decides on these bytes. @link: SONDE_LINK_*; false for one that is not known. */
 bool pktfilter_match(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
 		     uint32_t orig_len);
 
-/* Bytes from the packet's start that a verdict needs; UINT32_MAX when no bound is known. */
+/*
+ * As pktfilter_match(), but tells PKTFILTER_REJECT from PKTFILTER_UNDECIDED: the captured bytes are too few to
+ * know. PKTFILTER_PASS on cut bytes is certain.
+ */
+int pktfilter_verdict(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
+		      uint32_t orig_len);
+
+/* Bytes from the packet's start that a verdict can need; UINT32_MAX when no bound is known. */
 uint32_t pktfilter_depth(const struct pktfilter *f);
 
-/* True if it can run in the kernel; else @why says in one sentence why it runs in user space. */
+/*
+ * True if the kernel decides about packets whose bytes it can read up to PKTFILTER_BUF_BYTES; else @why says in
+ * one sentence why user space decides about all of them. @why may be NULL.
+ */
 bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap);
+
+/*
+ * Writes the filter into each program of @obj that has a pool; call it between open and load. A filter that
+ * cannot run in the kernel makes those programs answer PKTFILTER_UNDECIDED. NULL = match all: nothing is
+ * changed. Returns the number of programs changed, -ENOENT if @f is given and no program has a pool.
+ */
+int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, struct err *err);
 
 /* Text for --explain-filter: where it runs and why, classic and converted code. */
 int pktfilter_explain(const struct pktfilter *f, struct buf *out);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An expression to code for every start, and the verdict in user space. What a person reads when an expression is
+ * wrong is put together here; fault.c finds the place.
+ */
+#include "pktfilter/pktfilter.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "pktfilter/cbpf.h"
+#include "pktfilter/filter.h"
+#include "sonde/pktfilter_wire.h"
+#include "sonde/wire.h"
+
+DEFINE_CLEANUP(struct pktfilter *, pktfilter_free)
+
+/* The text in one line, a caret under [off, off + len). */
+static int fault(const char *expr, const char *why, int code, struct err *err)
+{
+	char marks[160];
+	size_t off, len;
+
+	filter_find_fault(expr, why, &off, &len);
+	if (off + len >= sizeof(marks))
+		return err_set(err, code, "packet filter: %s, near \"%.60s\"", why, expr + off);
+	memset(marks, ' ', off);
+	memset(marks + off, '^', len);
+	marks[off + len] = '\0';
+	return err_set(err, code, "packet filter: %s\n  %s\n  %s", why, expr, marks);
+}
+
+/* True if the code asks for facts that the kernel keeps beside a packet, such as its direction. */
+static bool asks_kernel(const struct sock_filter *insns, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (cbpf_is_packet_load(&insns[i]) && insns[i].k >= CBPF_ANCILLARY)
+			return true;
+	}
+	return false;
+}
+
+static int analyse(struct filter_code *c)
+{
+	_cleanup_free_ struct cbpf_state *states = calloc(c->n, sizeof(*states));
+	int r;
+
+	if (!states)
+		return -ENOMEM;
+	r = cbpf_analyse(c->insns, c->n, UINT32_MAX, states, &c->depth);
+	if (r == -ELOOP)
+		c->depth = UINT32_MAX;
+	return r == -ELOOP ? 0 : r;
+}
+
+static int compile_start(struct pktfilter *f, enum filter_start start, struct err *err)
+{
+	struct filter_code *c = &f->code[start];
+	int r;
+
+	r = libpcap_compile(f->expr, start, &c->insns, &c->n, c->why, sizeof(c->why));
+	if (r == -EINVAL && start != START_ETHERNET)
+		return 0;
+	if (r == -EINVAL)
+		return fault(f->expr, c->why, r, err);
+	if (r < 0)
+		return err_errno(err, r, "cannot compile the packet filter");
+	if (asks_kernel(c->insns, c->n))
+		return fault(f->expr, "the packet's bytes do not tell this; use an option such as --type or --iface instead",
+			     -EOPNOTSUPP, err);
+	r = analyse(c);
+	return r < 0 ? err_errno(err, r, "cannot use the code that libpcap made of the packet filter") : 0;
+}
+
+int pktfilter_compile(const char *expr, struct pktfilter **ret, struct err *err)
+{
+	_cleanup_(pktfilter_freep) struct pktfilter *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (f)
+		f->expr = strdup(expr);
+	if (!f || !f->expr)
+		return err_errno(err, -ENOMEM, "cannot compile the packet filter");
+	for (int start = 0; start < START__MAX; start++) {
+		r = compile_start(f, start, err);
+		if (r < 0)
+			return r;
+	}
+	f->depth = MAX(f->code[START_ETHERNET].depth, f->code[START_IP].depth);
+	r = filter_build_pool(f);
+	if (r < 0)
+		return err_errno(err, r, "cannot convert the packet filter");
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
+void pktfilter_free(struct pktfilter *f)
+{
+	if (!f)
+		return;
+	for (int start = 0; start < START__MAX; start++)
+		free(f->code[start].insns);
+	free(f->pool);
+	free(f->expr);
+	free(f);
+}
+
+static const struct filter_code *code_of(const struct pktfilter *f, uint32_t link)
+{
+	switch (link) {
+	case SONDE_LINK_ETHERNET:
+		return &f->code[START_ETHERNET];
+	case SONDE_LINK_RAW:
+		return &f->code[START_IP];
+	case SONDE_LINK_SLL:
+		return &f->code[START_SLL];
+	case SONDE_LINK_SLL2:
+		return &f->code[START_SLL2];
+	default:
+		return NULL;
+	}
+}
+
+bool pktfilter_match(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
+		     uint32_t orig_len)
+{
+	const struct filter_code *c = code_of(f, link);
+
+	return c && c->insns && libpcap_run(c->insns, data, cap_len, orig_len) != 0;
+}
+
+int pktfilter_verdict(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
+		      uint32_t orig_len)
+{
+	const struct filter_code *c = code_of(f, link);
+
+	if (!c || !c->insns)
+		return PKTFILTER_REJECT;
+	if (libpcap_run(c->insns, data, cap_len, orig_len))
+		return PKTFILTER_PASS;
+	return cap_len < MIN(c->depth, orig_len) ? PKTFILTER_UNDECIDED : PKTFILTER_REJECT;
+}
+
+uint32_t pktfilter_depth(const struct pktfilter *f)
+{
+	return f->depth;
+}
