@@ -53,6 +53,27 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
+/* Context of tc programs, up to what we read. */
+struct __sk_buff {
+	__u32 len;
+	__u32 pkt_type;
+	__u32 mark;
+	__u32 queue_mapping;
+	__u32 protocol;		/* network order */
+	__u32 vlan_present;
+	__u32 vlan_tci;
+	__u32 vlan_proto;	/* network order */
+	__u32 priority;
+	__u32 ingress_ifindex;
+	__u32 ifindex;
+	__u32 tc_index;
+	__u32 cb[5];
+	__u32 hash;
+	__u32 tc_classid;
+	__u32 data;
+	__u32 data_end;
+};
+
 /* ---- kernel structs, CO-RE ---- */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
