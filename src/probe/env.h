@@ -78,8 +78,11 @@ int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const
 /* Who takes injected records; set by the pipeline. */
 void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
 
-/* Says that a hook does not work; the pipeline logs it once. */
+/* Says that a hook does not work; it is told once. */
 void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err);
+/* Who is told; set by the pipeline. */
+void probe_env_set_complain(struct probe_env *env, void (*fn)(void *ctx, const char *hook, const struct err *err),
+			    void *ctx);
 
 /* Sums of all CPUs and classes of one instance, recursion misses included. */
 int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret);

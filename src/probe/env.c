@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the live probes of one pipeline share. Maps named sonde_* exist once: those that every program needs
+ * (rings, ledger, selection, exclusion) are made here, others by the first object that has them.
+ */
+#include "probe/env.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "probe/ksym.h"
+#include "ring/ring.h"
+
+#define DEFAULT_RING_BYTES (1u << 20)
+#define DEFAULT_LIFE_RING_BYTES (256u << 10)
+#define DEFAULT_WAKEUP_PCT 25
+#define MAX_EXCLUDED 1024
+#define SHARED_PREFIX "sonde_"
+
+enum lane { LANE_BULK, LANE_LIFE, LANE__MAX };
+
+struct shared_map { char name[32]; int fd; };
+struct watched { int prog_fd; uint16_t instance; };
+struct failed_hook { char hook[64]; };
+
+struct probe_env {
+	unsigned n_cpus;
+	size_t ring_bytes[LANE__MAX];
+	uint32_t wakeup_bytes[LANE__MAX];
+	struct probe_select select;	/* borrowed lists */
+	struct ring_reader *reader;
+	struct btf *btf;
+	struct ksyms *ksyms;
+	VEC(struct shared_map) shared;
+	VEC(int) ring_fds;
+	VEC(struct watched) watched;
+	VEC(struct failed_hook) failed;
+	uint64_t misses[SONDE_INSTANCES];	/* of watched programs that were unloaded */
+	int (*sink)(void *ctx, const struct sonde_rec *r);
+	void *sink_ctx;
+	void (*complain)(void *ctx, const char *hook, const struct err *err);
+	void *complain_ctx;
+};
+
+/* ---- libbpf's words ---- */
+
+/*
+ * libbpf tells why through a process-wide callback without context, hence a global: the first warning since
+ * the last load began is kept for that load's error message. Nothing is printed.
+ */
+static char libbpf_words[400];
+
+static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[sizeof(libbpf_words)];
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	line[strcspn(line, "\n")] = '\0';
+	if (!libbpf_words[0])
+		memcpy(libbpf_words, line, sizeof(line));
+	return 0;
+}
+
+static int libbpf_err(struct err *err, int code, const char *what)
+{
+	const char *words = libbpf_words + (strncmp(libbpf_words, "libbpf: ", 8) ? 0 : 8);
+
+	return *words ? err_errno(err, code, "%s (%s)", what, words) : err_errno(err, code, "%s", what);
+}
+
+/* ---- maps ---- */
+
+static struct shared_map *find_shared(struct probe_env *env, const char *name)
+{
+	for (size_t i = 0; i < env->shared.len; i++)
+		if (!strcmp(env->shared.items[i].name, name))
+			return &env->shared.items[i];
+	return NULL;
+}
+
+/* Takes @fd over. */
+static int add_shared(struct probe_env *env, const char *name, int fd)
+{
+	struct shared_map *m;
+
+	if (fd < 0)
+		return fd;
+	if (vec_grow(&env->shared) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	m = &env->shared.items[env->shared.len++];
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	m->fd = fd;
+	return 0;
+}
+
+static int make_map(struct probe_env *env, enum bpf_map_type type, const char *name, uint32_t key, uint32_t value,
+		    uint32_t max)
+{
+	int fd = bpf_map_create(type, name, key, value, max, NULL);
+
+	return add_shared(env, name, fd < 0 ? -errno : fd);
+}
+
+/* One ring per possible CPU in an array of maps; each is added to the reader. */
+static int make_rings(struct probe_env *env, enum lane lane, const char *name, struct err *err)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	int outer = -1, r;
+
+	for (uint32_t cpu = 0; cpu < env->n_cpus; cpu++) {
+		const struct ring_opts ro = {
+			.kind = RING_BPF, .cpu = cpu, .lifecycle = lane == LANE_LIFE, .time_off = 0,
+		};
+		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sonde_ring", 0, 0, (uint32_t)env->ring_bytes[lane], NULL);
+
+		if (fd < 0)
+			return err_errno(err, -errno, "cannot make a ring buffer of %zu bytes", env->ring_bytes[lane]);
+		if (vec_grow(&env->ring_fds) < 0) {
+			close(fd);
+			return -ENOMEM;
+		}
+		env->ring_fds.items[env->ring_fds.len++] = fd;
+		if (outer < 0) {
+			opts.inner_map_fd = (uint32_t)fd;
+			outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, 4, 4, env->n_cpus, &opts);
+			if (outer < 0)
+				return err_errno(err, -errno, "cannot make the table of rings");
+			r = add_shared(env, name, outer);
+			if (r < 0)
+				return r;
+		}
+		if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) < 0)
+			return err_errno(err, -errno, "cannot put the ring of CPU %u in place", cpu);
+		r = ring_reader_add_bpf(env->reader, fd, &ro, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A set as bpf/filter.bpf.h has it; an empty one still needs room for one entry. */
+static int make_set(struct probe_env *env, const char *name, const void *keys, uint32_t key_size, size_t n)
+{
+	const uint8_t one = 1;
+	int r = make_map(env, BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1);
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (bpf_map_update_elem(find_shared(env, name)->fd, (const char *)keys + i * key_size, &one, BPF_ANY) < 0)
+			r = -errno;
+	return r;
+}
+
+static int make_comm_set(struct probe_env *env)
+{
+	_cleanup_free_ char (*comms)[16] = calloc(env->select.n_comms + 1, sizeof(*comms));
+
+	if (!comms)
+		return -ENOMEM;
+	for (size_t i = 0; i < env->select.n_comms; i++)
+		snprintf(comms[i], sizeof(comms[i]), "%s", env->select.comms[i]);
+	return make_set(env, "sonde_comms", comms, sizeof(*comms), env->select.n_comms);
+}
+
+static int make_common_maps(struct probe_env *env, struct err *err)
+{
+	const struct probe_select *s = &env->select;
+	int r;
+
+	r = make_map(env, BPF_MAP_TYPE_PERCPU_ARRAY, "sonde_ledger", 4, sizeof(struct sonde_ledger), SONDE_LEDGER_ROWS);
+	if (r >= 0)
+		r = make_map(env, BPF_MAP_TYPE_HASH, "sonde_excluded", 4, 1, MAX_EXCLUDED);
+	if (r >= 0)
+		r = make_set(env, "sonde_pids", s->pids, 4, s->n_pids);
+	if (r >= 0)
+		r = make_comm_set(env);
+	if (r >= 0)
+		r = make_set(env, "sonde_cgroups", s->cgroups, 8, s->n_cgroups);
+	if (r >= 0)
+		r = make_set(env, "sonde_netns", s->netns, 4, s->n_netns);
+	if (r == -EPERM || r == -EACCES)
+		return err_set(err, r, "not permitted to load BPF: run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
+	return r < 0 ? err_errno(err, r, "cannot make the common maps") : 0;
+}
+
+/* ---- life ---- */
+
+static size_t round_ring(size_t bytes)
+{
+	size_t n = (size_t)sysconf(_SC_PAGESIZE);
+
+	while (n < bytes)
+		n *= 2;
+	return n;
+}
+
+/* Before 5.11 BPF memory counts against RLIMIT_MEMLOCK; libbpf finds out by itself which it is. */
+static void raise_memlock(void)
+{
+	libbpf_set_memlock_rlim(RLIM_INFINITY);
+}
+
+void probe_env_free(struct probe_env *env)
+{
+	if (!env)
+		return;
+	ring_reader_free(env->reader);
+	for (size_t i = 0; i < env->watched.len; i++)
+		close(env->watched.items[i].prog_fd);
+	for (size_t i = 0; i < env->shared.len; i++)
+		close(env->shared.items[i].fd);
+	for (size_t i = 0; i < env->ring_fds.len; i++)
+		close(env->ring_fds.items[i]);
+	vec_fini(&env->shared);
+	vec_fini(&env->ring_fds);
+	vec_fini(&env->watched);
+	vec_fini(&env->failed);
+	btf__free(env->btf);
+	ksyms_free(env->ksyms);
+	free(env);
+}
+DEFINE_CLEANUP(struct probe_env *, probe_env_free)
+
+int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct err *err)
+{
+	_cleanup_(probe_env_freep) struct probe_env *env = calloc(1, sizeof(*env));
+	unsigned pct = o->wakeup_pct ? o->wakeup_pct : DEFAULT_WAKEUP_PCT;
+	int r, n_cpus = libbpf_num_possible_cpus();
+
+	if (!env)
+		return err_errno(err, -ENOMEM, "cannot set up the probes");
+	if (n_cpus < 0)
+		return err_errno(err, n_cpus, "cannot count the CPUs");
+	libbpf_set_print(keep_words);
+	raise_memlock();
+	env->n_cpus = (unsigned)n_cpus;
+	env->select = o->select;
+	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : DEFAULT_RING_BYTES);
+	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes : DEFAULT_LIFE_RING_BYTES);
+	for (int i = 0; i < LANE__MAX; i++)
+		env->wakeup_bytes[i] = (uint32_t)(env->ring_bytes[i] / 100 * pct);
+	env->reader = ring_reader_new();
+	if (!env->reader)
+		return err_errno(err, -ENOMEM, "cannot set up the ring reader");
+	r = make_common_maps(env, err);
+	if (r >= 0)
+		r = make_rings(env, LANE_BULK, "sonde_rings_bulk", err);
+	if (r >= 0)
+		r = make_rings(env, LANE_LIFE, "sonde_rings_life", err);
+	if (r >= 0)
+		r = probe_env_exclude(env, (uint32_t)getpid());
+	if (r < 0)
+		return r;
+	env->btf = btf__load_vmlinux_btf();
+	*ret = TAKE_PTR(env);
+	return 0;
+}
+
+struct ring_reader *probe_env_reader(struct probe_env *env)
+{
+	return env->reader;
+}
+
+const struct btf *probe_env_btf(struct probe_env *env)
+{
+	return env->btf;
+}
+
+unsigned probe_env_n_cpus(const struct probe_env *env)
+{
+	return env->n_cpus;
+}
+
+int probe_env_shared_map(struct probe_env *env, const char *name)
+{
+	const struct shared_map *m = find_shared(env, name);
+
+	return m ? m->fd : -ENOENT;
+}
+
+int probe_env_exclude(struct probe_env *env, uint32_t tgid)
+{
+	const uint8_t one = 1;
+
+	return bpf_map_update_elem(probe_env_shared_map(env, "sonde_excluded"), &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
+}
+
+/* ---- objects ---- */
+
+/* The place of a read-only variable in the object's image, or NULL. */
+static void *rodata_var(struct bpf_object *obj, const char *name, size_t size)
+{
+	const struct btf *btf = bpf_object__btf(obj);
+	struct bpf_map *map;
+	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -1;
+	const struct btf_type *sec;
+	size_t image_size = 0;
+	char *image;
+
+	bpf_object__for_each_map(map, obj)
+		if (strstr(bpf_map__name(map), ".rodata"))
+			break;
+	if (id < 0 || !map)
+		return NULL;
+	image = bpf_map__initial_value(map, &image_size);
+	sec = btf__type_by_id(btf, (uint32_t)id);
+	for (int i = 0; image && i < btf_vlen(sec); i++) {
+		const struct btf_var_secinfo *var = btf_var_secinfos(sec) + i;
+		const struct btf_type *t = btf__type_by_id(btf, var->type);
+
+		if (!strcmp(btf__name_by_offset(btf, t->name_off), name) && var->size == size &&
+		    var->offset + size <= image_size)
+			return image + var->offset;
+	}
+	return NULL;
+}
+
+static void set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size)
+{
+	void *p = rodata_var(obj, name, size);
+
+	if (p) /* an object that does not use it does not have it */
+		memcpy(p, value, size);
+}
+
+static void set_flag(struct bpf_object *obj, const char *name, bool on)
+{
+	set_rodata(obj, name, &on, sizeof(on));
+}
+
+int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err)
+{
+	struct bpf_map *map;
+	int r;
+
+	bpf_object__for_each_map(map, obj) {
+		const struct shared_map *have = find_shared(env, bpf_map__name(map));
+
+		if (!have)
+			continue;
+		r = bpf_map__reuse_fd(map, have->fd);
+		if (r < 0)
+			return err_errno(err, r, "cannot share the map %s", have->name);
+	}
+	set_rodata(obj, "sonde_instance", &instance, sizeof(instance));
+	set_rodata(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
+	set_flag(obj, "sonde_select_pids", env->select.n_pids);
+	set_flag(obj, "sonde_select_comms", env->select.n_comms);
+	set_flag(obj, "sonde_select_cgroups", env->select.n_cgroups);
+	set_flag(obj, "sonde_select_netns", env->select.n_netns);
+	return 0;
+}
+
+static int remember_shared(struct probe_env *env, struct bpf_object *obj)
+{
+	struct bpf_map *map;
+	int r;
+
+	bpf_object__for_each_map(map, obj) {
+		const char *name = bpf_map__name(map);
+
+		if (strncmp(name, SHARED_PREFIX, strlen(SHARED_PREFIX)) || find_shared(env, name))
+			continue;
+		r = add_shared(env, name, dup(bpf_map__fd(map)));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err)
+{
+	int r;
+
+	libbpf_words[0] = '\0';
+	r = bpf_object__load(obj);
+	if (r < 0)
+		return libbpf_err(err, r, "the kernel refused the program");
+	r = remember_shared(env, obj);
+	return r < 0 ? err_errno(err, r, "cannot keep the shared maps") : 0;
+}
+
+/* ---- counters ---- */
+
+int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance)
+{
+	int fd = dup(bpf_program__fd(prog));
+
+	if (fd < 0)
+		return -errno;
+	if (instance >= SONDE_INSTANCES || vec_grow(&env->watched) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	env->watched.items[env->watched.len++] = (struct watched){ .prog_fd = fd, .instance = instance };
+	return 0;
+}
+
+static uint64_t recursion_misses(const struct probe_env *env, uint16_t instance)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < env->watched.len; i++) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+
+		if (env->watched.items[i].instance == instance &&
+		    !bpf_prog_get_info_by_fd(env->watched.items[i].prog_fd, &info, &len))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+static void add_row(struct sonde_ledger *sum, const struct sonde_ledger *row)
+{
+	sum->seen += row->seen;
+	sum->delivered += row->delivered;
+	sum->filtered += row->filtered;
+	sum->sampled += row->sampled;
+	for (int i = 0; i < SONDE_LOST__MAX; i++)
+		sum->lost[i] += row->lost[i];
+}
+
+int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret)
+{
+	_cleanup_free_ struct sonde_ledger *cpus = calloc(env->n_cpus, sizeof(*cpus));
+	int fd = probe_env_shared_map(env, "sonde_ledger");
+	uint64_t misses;
+
+	if (!cpus)
+		return -ENOMEM;
+	if (instance >= SONDE_INSTANCES)
+		return -ERANGE;
+	*ret = (struct sonde_ledger){ 0 };
+	for (uint32_t class = 0; class < SONDE_CLASSES; class++) {
+		uint32_t row = instance * SONDE_CLASSES + class;
+
+		if (bpf_map_lookup_elem(fd, &row, cpus) < 0)
+			return -errno;
+		for (unsigned cpu = 0; cpu < env->n_cpus; cpu++)
+			add_row(ret, &cpus[cpu]);
+	}
+	misses = recursion_misses(env, instance);
+	ret->seen += misses;
+	ret->lost[SONDE_LOST_RECURSION] += misses;
+	return 0;
+}
+
+/* ---- injection ---- */
+
+void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
+{
+	env->sink = fn;
+	env->sink_ctx = ctx;
+}
+
+int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len)
+{
+	r->len = (uint32_t)len;
+	if (!r->ts_ns)
+		r->ts_ns = clock_boot_ns();
+	return env->sink ? env->sink(env->sink_ctx, r) : 0;
+}
+
+int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name)
+{
+	size_t len = strlen(name), size = sizeof(struct sonde_name_rec) + len;
+	_cleanup_free_ struct sonde_name_rec *r = calloc(1, size);
+
+	if (!r)
+		return -ENOMEM;
+	r->hdr.type = SONDE_EV_NAME;
+	r->space = space;
+	r->key = key;
+	r->name_len = (uint32_t)len;
+	memcpy(r->name, name, len);
+	return probe_inject(env, &r->hdr, size);
+}
+
+/* ---- failures ---- */
+
+void probe_env_set_complain(struct probe_env *env,
+			    void (*fn)(void *ctx, const char *hook, const struct err *err), void *ctx)
+{
+	env->complain = fn;
+	env->complain_ctx = ctx;
+}
+
+void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err)
+{
+	for (size_t i = 0; i < env->failed.len; i++)
+		if (!strcmp(env->failed.items[i].hook, hook))
+			return;
+	if (vec_grow(&env->failed) >= 0)
+		snprintf(env->failed.items[env->failed.len++].hook, sizeof(env->failed.items->hook), "%s", hook);
+	if (env->complain)
+		env->complain(env->complain_ctx, hook, err);
+}
+
+int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
+{
+	int r;
+
+	if (!env->ksyms) {
+		r = ksyms_new(&env->ksyms);
+		if (r < 0)
+			return r;
+	}
+	return ksyms_name(env->ksyms, addr, buf, cap);
+}

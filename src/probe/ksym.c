@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * /proc/kallsyms: "ADDRESS TYPE NAME[\t[MODULE]]" per line. Only text symbols are kept; under kptr_restrict
+ * every address reads as zero, and then there is no table.
+ */
+#include "probe/ksym.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+#define MAX_FUNCTION_BYTES (1u << 20)	/* beyond this from the last symbol an address is in no function */
+
+struct ksym { uint64_t addr; uint32_t name, module; };	/* offsets into names; module 0 = none */
+
+struct ksyms {
+	VEC(struct ksym) syms;	/* by address */
+	struct buf names;	/* NUL-terminated strings; the first is empty */
+};
+
+void ksyms_free(struct ksyms *k)
+{
+	if (!k)
+		return;
+	vec_fini(&k->syms);
+	buf_fini(&k->names);
+	free(k);
+}
+DEFINE_CLEANUP(struct ksyms *, ksyms_free)
+
+static int add_name(struct ksyms *k, const char *s, size_t len, uint32_t *ret)
+{
+	*ret = (uint32_t)k->names.len;
+	buf_add(&k->names, s, len);
+	return buf_add_char(&k->names, '\0');
+}
+
+static int add_line(struct ksyms *k, const char *line)
+{
+	char *end;
+	uint64_t addr = strtoull(line, &end, 16);
+	const char *name = end + 3, *module = strchr(name, '[');
+	struct ksym *s;
+
+	if (!addr || end[0] != ' ' || !strchr("tTwW", end[1]) || end[2] != ' ')
+		return 0;
+	if (vec_grow(&k->syms) < 0)
+		return -ENOMEM;
+	s = &k->syms.items[k->syms.len++];
+	*s = (struct ksym){ .addr = addr };
+	if (module && add_name(k, module + 1, strcspn(module + 1, "]\n"), &s->module) < 0)
+		return -ENOMEM;
+	return add_name(k, name, strcspn(name, " \t\n"), &s->name);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct ksym *x = a, *y = b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+int ksyms_new(struct ksyms **ret)
+{
+	_cleanup_(ksyms_freep) struct ksyms *k = calloc(1, sizeof(*k));
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t cap = 0;
+
+	if (!k)
+		return -ENOMEM;
+	if (!f)
+		return -errno;
+	if (buf_add_char(&k->names, '\0') < 0)
+		return -ENOMEM;
+	while (getline(&line, &cap, f) > 0)
+		if (add_line(k, line) < 0)
+			return -ENOMEM;
+	qsort(k->syms.items, k->syms.len, sizeof(*k->syms.items), by_addr);
+	*ret = TAKE_PTR(k);
+	return 0;
+}
+
+int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
+{
+	size_t lo = 0, hi = k->syms.len;
+	const struct ksym *s;
+
+	while (lo < hi) { /* first symbol above addr */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (k->syms.items[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return -ENOENT;
+	s = &k->syms.items[lo - 1];
+	if (addr - s->addr > MAX_FUNCTION_BYTES)
+		return -ENOENT;
+	snprintf(buf, cap, "%s+0x%llx%s%s%s", k->names.data + s->name, (unsigned long long)(addr - s->addr),
+		 s->module ? " [" : "", k->names.data + s->module, s->module ? "]" : "");
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Kernel symbols from /proc/kallsyms, read once.
+ */
+#ifndef PROBE_KSYM_H
+#define PROBE_KSYM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ksyms;
+
+int ksyms_new(struct ksyms **ret);
+void ksyms_free(struct ksyms *k);	/* NULL is fine */
+
+/* "tcp_v4_rcv+0x1a" or "nf_hook+0x3 [nf_tables]"; -ENOENT when addresses are hidden or @addr is in no text. */
+int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap);
+
+#endif
