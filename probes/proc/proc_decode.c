@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of the proc probe to events. No state: each record says all there is to say.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "probes/proc/proc_event.h"
+#include "probes/proc/proc_wire.h"
+
+/* A body that grows strings behind itself, all of it in scratch memory. */
+struct body {
+	char *mem;		/* the fixed body first */
+	size_t fixed, cap;	/* bytes */
+	size_t len;		/* bytes of strings so far */
+};
+
+static int body_new(struct body *b, struct arena *scratch, size_t fixed, size_t strings)
+{
+	*b = (struct body){ .mem = arena_alloc(scratch, fixed + strings), .fixed = fixed, .cap = strings };
+	return b->mem ? 0 : -ENOMEM;
+}
+
+static void body_add(struct body *b, const char *text, size_t len)
+{
+	len = len < b->cap - b->len ? len : b->cap - b->len;
+	memcpy(b->mem + b->fixed + b->len, text, len);
+	b->len += len;
+}
+
+static int body_emit(const struct body *b, struct event *ev, const struct emitter *em)
+{
+	ev->body = b->mem;
+	ev->body_len = (uint32_t)(b->fixed + b->len);
+	return em->emit(em->ctx, ev);
+}
+
+/* ---- strings of records ---- */
+
+/*
+ * "c\0b\0a\0" is /a/b/c. What the walk found no root for is a bare name (memfd) or the end of a longer path.
+ */
+static void add_parts(struct body *b, const char *parts, size_t len, bool rooted)
+{
+	const char *nul = len ? memchr(parts, 0, len) : NULL;
+	bool many = nul && nul + 1 < parts + len;
+
+	if (!rooted && many)
+		body_add(b, "...", 3);
+	if (!len && rooted)
+		body_add(b, "/", 1);
+	while (len > 0) {
+		size_t end = parts[len - 1] ? len : len - 1, start = end;
+
+		while (start > 0 && parts[start - 1])
+			start--;
+		if (rooted || many)
+			body_add(b, "/", 1);
+		body_add(b, parts + start, end - start);
+		len = start;
+	}
+}
+
+static void add_path(struct body *b, struct sec_str *str, const char *path, size_t len, uint8_t form)
+{
+	size_t before = b->len;
+
+	if (form == PROC_PATH_PLAIN)
+		body_add(b, path, strnlen(path, len));
+	else if (len > 0)
+		add_parts(b, path, len, form == PROC_PATH_PARTS);
+	*str = (struct sec_str){ .off = (uint32_t)before, .len = (uint32_t)(b->len - before) };
+}
+
+/* Arguments become a command line: one blank for each NUL but those at the end. */
+static void add_args(struct body *b, struct sec_str *str, const char *args, size_t len)
+{
+	char *out = b->mem + b->fixed + b->len;
+
+	while (len > 0 && !args[len - 1])
+		len--;
+	*str = (struct sec_str){ .off = (uint32_t)b->len, .len = (uint32_t)len };
+	body_add(b, args, len);
+	for (size_t i = 0; i < len; i++)
+		if (!out[i])
+			out[i] = ' ';
+}
+
+/* ---- one function per record ---- */
+
+static void set_who(struct event *ev, struct proc_task_body *b, const struct proc_who *w)
+{
+	ev->keys.cgroup_id = w->cgroup_id;
+	ev->keys.netns = w->netns;
+	b->ppid = w->ppid;
+	b->uid = w->uid;
+	b->gid = w->gid;
+	b->pidns = w->pidns;
+	b->mntns = w->mntns;
+	b->ns_tgid = w->ns_tgid;
+	b->ns_tid = w->ns_tid;
+	b->thread = ev->tid != ev->tgid;
+	memcpy(b->comm, w->comm, sizeof(b->comm));
+}
+
+static int decode_fork(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	struct proc_fork_rec r;
+	struct proc_task_body b = { 0 };
+
+	if (!cur_copy(c, &r, sizeof(r)))
+		return -EBADMSG;
+	set_who(ev, &b, &r.who);
+	b.maker_tgid = r.maker_tgid;
+	b.maker_start_ns = r.maker_start_ns;
+	ev->body = &b;
+	return em->emit(em->ctx, ev);
+}
+
+/* proc.exec and proc.task */
+static int decode_image(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	const char *file, *path, *args;
+	struct proc_task_body *body;
+	struct proc_exec_rec r;
+	struct body b;
+
+	cur_copy(c, &r, sizeof(r));
+	file = cur_bytes(c, r.name_len);
+	path = cur_bytes(c, r.path_len);
+	args = cur_bytes(c, r.args_len);
+	if (!cur_ok(c))
+		return -EBADMSG;
+	/* A path grows by its leading slash, or by three dots and a slash. */
+	if (body_new(&b, em->scratch, sizeof(*body), (size_t)r.name_len + r.path_len + r.args_len + 8) < 0)
+		return -ENOMEM;
+	body = (void *)b.mem;
+	set_who(ev, body, &r.who);
+	body->exe_ino = r.exe_ino;
+	body->exe_dev = r.exe_dev;
+	body->old_tid = r.old_tid;
+	add_path(&b, &body->file, file, r.name_len, PROC_PATH_PLAIN);
+	add_path(&b, &body->exe, path, r.path_len, r.path_form);
+	add_args(&b, &body->args, args, r.args_len);
+	return body_emit(&b, ev, em);
+}
+
+static int decode_exit(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	struct proc_exit_body b = { 0 };
+	struct proc_exit_rec r;
+
+	if (!cur_copy(c, &r, sizeof(r)))
+		return -EBADMSG;
+	b.last = !!r.last;
+	b.status = (uint32_t)(r.last ? r.group_status : r.status);
+	memcpy(b.comm, r.comm, sizeof(b.comm));
+	ev->body = &b;
+	return em->emit(em->ctx, ev);
+}
+
+static int decode_rename(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	struct proc_rename_body b = { 0 };
+	struct proc_rename_rec r;
+
+	if (!cur_copy(c, &r, sizeof(r)))
+		return -EBADMSG;
+	memcpy(b.comm, r.comm, sizeof(b.comm));
+	memcpy(b.old, r.old, sizeof(b.old));
+	ev->body = &b;
+	return em->emit(em->ctx, ev);
+}
+
+static int decode_cgroup(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	struct proc_cgroup_rec r;
+
+	if (!cur_copy(c, &r, sizeof(r)))
+		return -EBADMSG;
+	ev->keys.cgroup_id = r.cgroup_id;
+	return em->emit(em->ctx, ev);
+}
+
+static int decode_mmap(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	struct proc_mmap_body *body;
+	struct proc_mmap_rec r;
+	const char *path;
+	struct body b;
+
+	cur_copy(c, &r, sizeof(r));
+	path = cur_bytes(c, r.path_len);
+	if (!cur_ok(c) || r.build_id_len > sizeof(r.build_id))
+		return -EBADMSG;
+	if (body_new(&b, em->scratch, sizeof(*body), (size_t)r.path_len + 8) < 0)
+		return -ENOMEM;
+	body = (void *)b.mem;
+	body->addr = r.addr;
+	body->len = r.len;
+	body->file_off = r.file_off;
+	body->ino = r.ino;
+	body->dev = r.dev;
+	body->ino_generation = r.ino_generation;
+	body->prot = r.prot;
+	body->flags = r.flags;
+	body->build_id_len = r.build_id_len;
+	memcpy(body->build_id, r.build_id, sizeof(body->build_id));
+	add_path(&b, &body->path, path, r.path_len, r.path_form);
+	return body_emit(&b, ev, em);
+}
+
+static void set_ip(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
+{
+	ip->family = family;
+	memcpy(ip->addr, addr, family == 4 ? 4 : sizeof(ip->addr));
+}
+
+static int decode_socket(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	struct proc_socket_body b = { 0 };
+	struct proc_socket_rec r;
+
+	if (!cur_copy(c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
+		return -EBADMSG;
+	ev->keys.cookie = r.cookie;
+	ev->keys.cgroup_id = r.cgroup_id;
+	ev->keys.netns = r.netns;
+	ev->keys.conn.proto = r.proto;
+	ev->keys.conn.sport = r.lport;
+	ev->keys.conn.dport = r.rport;
+	set_ip(&ev->keys.conn.saddr, r.family, r.laddr);
+	if (r.rport)
+		set_ip(&ev->keys.conn.daddr, r.family, r.raddr);
+	b.listener = r.listener;
+	b.what = r.what;
+	b.state = r.state;
+	b.closed = r.what == PROC_SOCK_CLOSE;
+	memcpy(b.comm, r.comm, sizeof(b.comm));
+	ev->body = &b;
+	return em->emit(em->ctx, ev);
+}
+
+static const struct {
+	const struct event_desc *desc;
+	int (*decode)(struct cursor *c, struct event *ev, const struct emitter *em);
+} kinds[] = {
+	[PROC_REC_FORK & 0xff] = { &proc_fork_desc, decode_fork },
+	[PROC_REC_EXEC & 0xff] = { &proc_exec_desc, decode_image },
+	[PROC_REC_EXIT & 0xff] = { &proc_exit_desc, decode_exit },
+	[PROC_REC_RENAME & 0xff] = { &proc_rename_desc, decode_rename },
+	[PROC_REC_CGROUP & 0xff] = { &proc_cgroup_desc, decode_cgroup },
+	[PROC_REC_MMAP & 0xff] = { &proc_mmap_desc, decode_mmap },
+	[PROC_REC_SOCKET & 0xff] = { &proc_socket_desc, decode_socket },
+	[PROC_REC_TASK & 0xff] = { &proc_task_desc, decode_image },
+};
+
+static int proc_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	size_t kind = r->type & 0xff;
+	struct event ev;
+
+	(void)state;
+	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
+		return -ENOSYS;
+	event_from_rec(&ev, kinds[kind].desc, r);
+	return kinds[kind].decode(&c, &ev, em);
+}
+
+const struct decoder_ops proc_decoder = {
+	.name = "proc",
+	.probe = PROBE_ID,
+	.events = proc_descs,
+	.decode = proc_decode,
+};
