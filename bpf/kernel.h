@@ -51,7 +51,27 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_RDONLY_PROG = 1 << 7 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
+enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
+
+enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
+enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
+enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17 };
+enum {
+	TCP_ESTABLISHED = 1, TCP_SYN_SENT, TCP_SYN_RECV, TCP_FIN_WAIT1, TCP_FIN_WAIT2, TCP_TIME_WAIT, TCP_CLOSE,
+	TCP_CLOSE_WAIT, TCP_LAST_ACK, TCP_LISTEN, TCP_CLOSING, TCP_NEW_SYN_RECV,
+};
+
+/* Context of cgroup/sock_create, sock_release and post_bind programs. */
+struct bpf_sock {
+	__u32 bound_dev_if, family, type, protocol, mark, priority;
+	__u32 src_ip4;		/* network order, likewise src_ip6 */
+	__u32 src_ip6[4];
+	__u32 src_port;		/* host order */
+	__be16 dst_port;
+	__u32 dst_ip4, dst_ip6[4], state;
+	__s32 rx_queue_mapping;
+};
 
 /* Context of tc programs, up to what we read. */
 struct __sk_buff {
@@ -88,13 +108,17 @@ struct ns_common {
 	unsigned int inum;
 };
 
-/* net_cookie: a plain u64 since 5.12, the other form before. */
 struct net {
-	__u64 net_cookie;
 	struct ns_common ns;
 };
 
-struct net___old {
+/* Since 5.12. */
+struct net___plain {
+	__u64 net_cookie;
+};
+
+/* Before. */
+struct net___atomic {
 	atomic64_t net_cookie;
 };
 
@@ -206,7 +230,7 @@ struct linux_binprm {
 };
 
 struct task_struct {
-	unsigned int flags;
+	unsigned int flags;	/* PF_* */
 	int pid, tgid;
 	int exit_code;
 	unsigned in_execve : 1;
@@ -255,6 +279,33 @@ struct sock {
 
 struct socket {
 	struct sock *sk;
+};
+
+/* ---- iterator contexts ---- */
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id, seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;	/* NULL at the end, likewise below */
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
+};
+
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
 };
 
 #pragma clang attribute pop

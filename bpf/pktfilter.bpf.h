@@ -26,6 +26,8 @@
 /* Copied bytes. One entry per kind of hook, as one kind may interrupt another one. */
 enum { PKTFILTER_BUF_TC, PKTFILTER_BUF_SKB, PKTFILTER_BUF__MAX };
 
+struct sk_buff;
+
 struct pktfilter_buf {
 	__u8 data[PKTFILTER_BUF_BYTES];
 };
@@ -39,6 +41,7 @@ struct {
 
 /* A packet seen by a tracing program. */
 struct pktfilter_packet {
+	struct sk_buff *skb;	/* as the tracepoint gave it (tp_btf), else NULL */
 	const void *start;	/* kernel address of its first byte */
 	__u32 linear;		/* bytes that can be read from there */
 	__u32 len;		/* bytes of the packet, the tag below not counted */
@@ -119,7 +122,7 @@ static __always_inline __u32 pktfilter_load_tc(struct __sk_buff *skb, struct pkt
 		return 0;
 	barrier_var(rest);
 	if (rest == 0 || rest > PKTFILTER_BUF_BYTES - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN)
-		return want < PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN ? want : PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN;
+		return pktfilter_want(want, PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN);
 	if (bpf_skb_load_bytes(skb, PKTFILTER_TAG_OFF, b->data + PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN, rest))
 		return 0;
 	return want;
@@ -157,6 +160,57 @@ static __always_inline int pktfilter_tc(struct __sk_buff *skb, __u32 link)
 		view_end = view + avail;
 	}
 	return pktfilter_verdict(pktfilter_run(view, view_end, len, link), avail, len);
+}
+
+/* As pktfilter_load_tc(), by kernel address: @want bytes of the view are there. */
+static __always_inline __u32 pktfilter_load_packet(const struct pktfilter_packet *p, struct pktfilter_buf *b, __u32 want,
+						   bool tagged)
+{
+	__u32 rest = want - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN;
+
+	if (!tagged) {
+		if (want == 0 || want > PKTFILTER_BUF_BYTES || bpf_probe_read_kernel(b->data, want, p->start))
+			return 0;
+		return want;
+	}
+	pktfilter_put_tag(b, p->vlan_proto, p->vlan_tci);
+	if (bpf_probe_read_kernel(b->data, PKTFILTER_TAG_OFF, p->start))
+		return 0;
+	barrier_var(rest);
+	if (rest == 0 || rest > PKTFILTER_BUF_BYTES - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN)
+		return pktfilter_want(want, PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN);
+	if (bpf_probe_read_kernel(b->data + PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN, rest, p->start + PKTFILTER_TAG_OFF))
+		return 0;
+	return want;
+}
+
+/*
+ * The same in a tracing program, on a packet that only kernel addresses lead to. Bytes outside its linear part
+ * cannot be read there: a verdict that needs them is PKTFILTER_UNDECIDED.
+ */
+static __always_inline int pktfilter_skb(const struct pktfilter_packet *p)
+{
+	__u32 depth = pktfilter_mode(), key = PKTFILTER_BUF_SKB, len = p->len, have = p->linear, avail;
+	bool tagged = p->link == SONDE_LINK_ETHERNET && p->tagged && have >= PKTFILTER_TAG_OFF;
+	struct pktfilter_buf *b;
+	const void *view;
+
+	if (depth == PKTFILTER_MODE_ALL)
+		return PKTFILTER_PASS;
+	if (depth == PKTFILTER_MODE_USER)
+		return PKTFILTER_UNDECIDED;
+	if (tagged) {
+		len += PKTFILTER_TAG_LEN;
+		have += PKTFILTER_TAG_LEN;
+	}
+	b = bpf_map_lookup_elem(&sonde_filter_buf, &key);
+	if (!b)
+		return PKTFILTER_UNDECIDED;
+	avail = pktfilter_load_packet(p, b, pktfilter_want(have < len ? have : len, depth), tagged);
+	if (avail > PKTFILTER_BUF_BYTES)
+		return PKTFILTER_UNDECIDED;
+	view = b->data;
+	return pktfilter_verdict(pktfilter_run(view, view + avail, len, p->link), avail, len);
 }
 
 #endif

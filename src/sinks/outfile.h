@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A buffered output that keeps whole records: on a failed write the file is cut back to the end of the
- * last record that was complete, so a reader always gets a readable file.
+ * last record that was complete, so a reader always gets a readable file. What went into a pipe cannot be
+ * taken back; outfile_error() says so.
+ *
+ * A write to a pipe that nobody reads fails with -EPIPE and raises no SIGPIPE: the caller decides whether
+ * that is a quiet end. Writes block. Nothing happens at exit or in a forked child: only flush and close write.
  */
 #ifndef SINKS_OUTFILE_H
 #define SINKS_OUTFILE_H
@@ -13,16 +17,28 @@
 struct err;
 struct outfile;
 
-/* NULL or "-": standard output. Files are made 0600, by O_NOFOLLOW, truncated. */
+/*
+ * NULL, "-" or "/dev/stdout": standard output, which stays open at close. Files are made 0600, truncated, and
+ * never through a symbolic link in the last part of the path. On failure one sentence that names the file.
+ */
 int outfile_open(const char *path, struct outfile **ret, struct err *err);
 int outfile_open_mem(struct outfile **ret);		/* tests: outfile_mem() gives the bytes */
 void outfile_free(struct outfile *f);			/* NULL is fine; unflushed bytes are lost */
 
-/* One whole record: either all of it gets to the file or none. 0, or the first write error for good. */
+/*
+ * One whole record: either all of it gets to the file or none. 0, or the first write error for good; -ENOMEM
+ * concerns this record only.
+ */
 int outfile_record(struct outfile *f, const void *data, size_t len);
 
 int outfile_flush(struct outfile *f);
-int outfile_close(struct outfile *f);			/* flush, then free; returns the flush's error */
+int outfile_close(struct outfile *f);			/* flush, then free; returns the first error */
+
+/* The first write error as a sentence with the file's name and state. Returns it, or 0. */
+int outfile_error(const struct outfile *f, struct err *err);
+
+/* Records that were accepted but are not in the file, because a later write failed. */
+uint64_t outfile_dropped(const struct outfile *f);
 
 bool outfile_is_tty(const struct outfile *f);
 uint64_t outfile_bytes(const struct outfile *f);	/* in whole records so far */

@@ -20,6 +20,7 @@ struct sonde_rec;
 #define SINK_BINARY 1u		/* refuses a terminal */
 #define SINK_AT_CLOSE 2u	/* writes at the end only */
 #define SINK_RAW 4u		/* takes records, not events */
+#define SINK_META 8u		/* takes EVENT_META too, whatever `needs` says */
 
 /* What every sink may ask about the run; borrowed for the sink's life. */
 struct sink_opts {
@@ -36,7 +37,7 @@ struct sink {
 	const struct sink_ops *ops;
 	void *state;			/* ops->state_size bytes, zeroed */
 	const struct sink_opts *opts;
-	struct outfile *out;		/* owned by the caller; NULL for the null sink */
+	struct outfile *out;		/* owned by the caller */
 };
 
 struct sink_ops {
@@ -55,9 +56,15 @@ struct sink_ops {
 extern const struct sink_ops *const all_sinks[];	/* NULL-terminated */
 const struct sink_ops *sink_find(const char *name);
 
+/*
+ * After a failure (@err has a sentence) there is nothing to close. -EINVAL when a SINK_BINARY format would go
+ * to a terminal.
+ */
 int sink_open(struct sink *s, const struct sink_ops *ops, const struct sink_opts *opts, struct outfile *out,
 	      struct err *err);
 int sink_event(struct sink *s, const struct event *ev);	/* skips events the sink has no use for */
-int sink_close(struct sink *s);
+int sink_record(struct sink *s, const struct sonde_rec *r);	/* ignored unless SINK_RAW */
+int sink_flush(struct sink *s);		/* to the file, where the format can */
+int sink_close(struct sink *s);		/* trailer and flush; the outfile stays the caller's */
 
 #endif

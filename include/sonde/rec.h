@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Recordings (.rec): raw records in a file, as they came out of the rings.
+ *
+ *   struct sonde_rec_file                                64 bytes (file.header_len: later versions may be longer)
+ *   { struct sonde_rec_frame, payload, zero padding }*   each frame begins at a multiple of 8
+ *
+ * A payload is one record as wire.h has it, from struct sonde_rec on; its hdr.len equals the frame's len. All
+ * numbers are little endian. The CRC is that of zlib (ISO 3309), over the frame's len and the payload.
+ *
+ * A file is readable to its last whole frame: a writer that fails cuts it there, and a reader that meets a
+ * frame that ends early delivers what came before and says so. A frame whose CRC is wrong ends the reading.
+ *
+ * The same major version can be read by every later reader of that version; an unknown minor version only
+ * adds. The file is not promised to stay readable across major versions: it is for bug reports, tests and
+ * short-term storage.
+ */
+#ifndef SONDE_REC_H
+#define SONDE_REC_H
+
+#include "sonde/wire.h"
+
+/* As with PNG: a high bit and both line ends, so that a transfer in text mode shows at once. */
+#define SONDE_REC_MAGIC "\x93SONDE\r\n"
+#define SONDE_REC_MAGIC_LEN 8
+#define SONDE_REC_MAJOR 1
+#define SONDE_REC_MINOR 0
+#define SONDE_REC_BYTE_ORDER 0x01020304u
+#define SONDE_REC_MAX_BYTES (1u << 20)	/* of one record */
+#define SONDE_REC_ALIGN 8
+
+struct sonde_rec_file {
+	char magic[SONDE_REC_MAGIC_LEN];
+	__u16 major, minor;
+	__u32 byte_order;	/* SONDE_REC_BYTE_ORDER as the writer stores it */
+	__u16 header_len;	/* bytes until the first frame, a multiple of SONDE_REC_ALIGN */
+	__u16 rec_len;		/* sizeof(struct sonde_rec) of the writer */
+	__u32 page_size;	/* of the recorded host; 0 = not known */
+	char release[36];	/* its kernel, cut and padded with NUL; the host record has all of it */
+	__u32 crc;		/* over the bytes before */
+};
+
+struct sonde_rec_frame {
+	__u32 len;		/* of the payload in bytes, padding not counted */
+	__u32 crc;
+};
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct sonde_rec_file) == 64, "the file header is ABI");
+_Static_assert(sizeof(struct sonde_rec_frame) == 8, "the frame is ABI");
+#endif
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * What was there before the start: tasks, sockets in use, executable mappings. User space reads the iterators
+ * after the tracepoints are attached, so that nothing falls between the two; the records say SONDE_RF_SNAPSHOT.
+ * A record that does not fit its page is asked for again, so everything done here can be done twice.
+ */
+#include "probes/proc/proc_sock.bpf.h"
+#include "probes/proc/proc_task.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+#define PF_KTHREAD 0x00200000	/* include/linux/sched.h */
+#define PF_EXITING 0x00000004
+#define VM_EXEC 4		/* include/linux/mm.h */
+
+struct proc_mmap_buf {
+	struct proc_mmap_rec rec;
+	char path[PROC_PATH_BYTES + 256];
+};
+
+struct proc_iter_scratch {
+	struct proc_exec_buf task;
+	struct proc_mmap_buf mmap;
+	struct proc_socket_rec sock;
+};
+
+/* One reader: nobody else writes here while an iterator runs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct proc_iter_scratch);
+} proc_iter_scratch SEC(".maps");
+
+static __always_inline struct proc_iter_scratch *scratch(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&proc_iter_scratch, &zero);
+}
+
+static __always_inline void snapshot_header(struct sonde_rec *r, __u16 type, __u32 len)
+{
+	__builtin_memset(r, 0, sizeof(*r));
+	r->ts_ns = bpf_ktime_get_boot_ns();
+	r->type = type;
+	r->len = len;
+	r->flags = SONDE_RF_SNAPSHOT;
+}
+
+/* Every thread; the executable with the leader only. */
+SEC("iter/task")
+int proc_iter_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct proc_iter_scratch *s = scratch();
+	struct proc_exec_buf *b;
+	__u32 off = 0;
+
+	if (!task || !s)
+		return 0;
+	b = &s->task;
+	snapshot_header(&b->rec.hdr, PROC_REC_TASK, 0);
+	task_header(&b->rec.hdr, task);
+	task_who(&b->rec.who, task);
+	b->rec.exe_ino = 0;
+	b->rec.exe_dev = b->rec.old_tid = 0;
+	b->rec.name_len = b->rec.path_len = b->rec.args_len = 0;
+	b->rec.path_form = PROC_PATH_PARTS;
+	b->rec.pad = 0;
+	if (b->rec.hdr.tid == b->rec.hdr.tgid && !(task->flags & PF_KTHREAD))
+		off = task_exe(b, 0, task);
+	b->rec.hdr.len = sizeof(b->rec) + (off & (PROC_TAIL_BYTES - 1));
+	bpf_seq_write(ctx->meta->seq, b, b->rec.hdr.len);
+	return 0;
+}
+
+/*
+ * Of several processes that hold a socket the oldest is the owner, as if it had made it; but not the init
+ * process, which opens sockets only to hand them on.
+ */
+static __always_inline void owner_offer(__u64 cookie, struct task_struct *task)
+{
+	struct sonde_owner *have = owner_by_cookie(cookie);
+	__u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+
+	if (have && have->tgid != 1 && (BPF_CORE_READ(task, tgid) == 1 || have->start_ns <= start_ns))
+		return;
+	owner_set(cookie, task);
+}
+
+SEC("iter/task_file")
+int proc_iter_file(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct proc_iter_scratch *s = scratch();
+	struct sonde_tuple t;
+	struct socket *socket;
+	struct sock *sk;
+	__u64 cookie, *stored;
+	__u8 state;
+
+	if (!task || !file || !s)
+		return 0;
+	socket = bpf_sock_from_file(file);
+	if (!socket)
+		return 0;
+	sk = socket->sk;
+	if (!sk || !sock_tuple(&t, sk))
+		return 0;
+	cookie = bpf_get_socket_cookie(sk);
+	if (!cookie)
+		return 0;
+	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	owner_offer(cookie, task);
+	if (t.proto == IPPROTO_TCP || t.proto == IPPROTO_UDP)
+		tuple_set_dual(&t, cookie, BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_ipv6only));
+	if (t.proto == IPPROTO_TCP && state == TCP_LISTEN) {
+		stored = bpf_sk_storage_get(&sonde_listener, sk, &cookie, BPF_SK_STORAGE_GET_F_CREATE);
+		if (stored)
+			*stored = cookie;
+	}
+	snapshot_header(&s->sock.hdr, PROC_REC_SOCKET, sizeof(s->sock));
+	sock_record(&s->sock, &t, cookie, owner_by_cookie(cookie));
+	s->sock.what = PROC_SOCK_HELD;
+	s->sock.state = state;
+	bpf_seq_write(ctx->meta->seq, &s->sock, sizeof(s->sock));
+	return 0;
+}
+
+SEC("iter/task_vma")
+int proc_iter_vma(struct bpf_iter__task_vma *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct vm_area_struct *vma = ctx->vma;
+	struct proc_iter_scratch *s = scratch();
+	struct proc_mmap_buf *b;
+	struct file *file;
+	bool rooted;
+	__u32 len;
+
+	if (!task || !vma || !s || !(vma->vm_flags & VM_EXEC))
+		return 0;
+	file = vma->vm_file;
+	if (!file)
+		return 0;
+	b = &s->mmap;
+	snapshot_header(&b->rec.hdr, PROC_REC_MMAP, 0);
+	task_header(&b->rec.hdr, task);
+	b->rec.addr = vma->vm_start;
+	b->rec.len = vma->vm_end - vma->vm_start;
+	b->rec.file_off = (__u64)vma->vm_pgoff << 12;
+	b->rec.ino = BPF_CORE_READ(file, f_inode, i_ino);
+	b->rec.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	b->rec.ino_generation = BPF_CORE_READ(file, f_inode, i_generation);
+	b->rec.prot = vma->vm_flags & 7; /* VM_READ, VM_WRITE, VM_EXEC are PROT_* */
+	b->rec.flags = 0;
+	b->rec.build_id_len = 0;
+	len = path_parts((void *)file + bpf_core_field_offset(struct file, f_path), task, b->path, PROC_PATH_BYTES,
+			 &rooted);
+	b->rec.path_form = rooted ? PROC_PATH_PARTS : PROC_PATH_ROOTLESS;
+	b->rec.path_len = len;
+	b->rec.hdr.len = sizeof(b->rec) + (len & 0x3ff);
+	if (b->rec.hdr.len <= sizeof(*b))
+		bpf_seq_write(ctx->meta->seq, b, b->rec.hdr.len);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Life-cycle of tasks: fork, exec, exit, names, cgroups. Everything here goes into the life-cycle lane: losing
+ * one of these records would give later events a wrong process, so bulk traffic must not be able to push them
+ * out. Strings are read from what the kernel keeps after its own copy, not from what user space can still change.
+ */
+#include "probes/proc/proc_task.bpf.h"
+
+#include "bpf/ring.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+#define SIGNAL_GROUP_EXIT 4	/* include/linux/sched/signal.h */
+
+/* exec composes its record here: its length is known only at the end. One exec at a time per CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct proc_exec_buf);
+} proc_exec_scratch SEC(".maps");
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct sonde_ledger *l = ledger_seen(PROC_CLASS_LIFE);
+	struct proc_fork_rec *r;
+
+	if (!l)
+		return 0;
+	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	if (!r)
+		return 0;
+	rec_init(&r->hdr, l, PROC_REC_FORK, sizeof(*r), PROC_CLASS_LIFE);
+	task_header(&r->hdr, child);
+	task_who(&r->who, child);
+	r->maker_tgid = BPF_CORE_READ(parent, tgid);
+	r->maker_tid = BPF_CORE_READ(parent, pid);
+	r->maker_start_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
+	rec_submit(l, LANE_LIFE, &r->hdr);
+	return 0;
+}
+
+/* Arguments of the new program, as they lie on its stack. */
+static __always_inline __u32 exec_args(struct proc_exec_buf *b, __u32 off, struct task_struct *task)
+{
+	unsigned long start = BPF_CORE_READ(task, mm, arg_start), end = BPF_CORE_READ(task, mm, arg_end);
+	__u64 len = end - start;
+
+	if (len > PROC_ARGS_BYTES) {
+		len = PROC_ARGS_BYTES;
+		b->rec.hdr.flags |= SONDE_RF_CUT;
+	}
+	if (end <= start || bpf_probe_read_user(b->tail + (off & 0x3ff), len, (void *)start))
+		return off;
+	b->rec.args_len = len;
+	return off + len;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+{
+	struct sonde_ledger *l = ledger_seen(PROC_CLASS_LIFE);
+	struct proc_exec_buf *b;
+	__u32 zero = 0, off;
+	long n;
+
+	b = bpf_map_lookup_elem(&proc_exec_scratch, &zero);
+	if (!l || !b)
+		return 0;
+	rec_init(&b->rec.hdr, l, PROC_REC_EXEC, 0, PROC_CLASS_LIFE);
+	task_header(&b->rec.hdr, task);
+	task_who(&b->rec.who, task);
+	b->rec.old_tid = old_tid;
+	b->rec.path_len = b->rec.args_len = 0;
+
+	n = bpf_probe_read_kernel_str(b->tail, PROC_NAME_BYTES, BPF_CORE_READ(bprm, filename));
+	off = n > 0 ? n & 0x1ff : 0;
+	b->rec.name_len = off;
+	off = task_exe(b, off, task);
+	off = exec_args(b, off, task);
+	b->rec.hdr.len = sizeof(b->rec) + (off & (PROC_TAIL_BYTES - 1));
+	rec_output(l, LANE_LIFE, &b->rec.hdr, b->rec.hdr.len);
+	return 0;
+}
+
+static __always_inline int exit_record(struct task_struct *task, bool last)
+{
+	struct sonde_ledger *l = ledger_seen(PROC_CLASS_LIFE);
+	struct signal_struct *sig = BPF_CORE_READ(task, signal);
+	struct proc_exit_rec *r;
+
+	if (!l)
+		return 0;
+	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	if (!r)
+		return 0;
+	rec_init(&r->hdr, l, PROC_REC_EXIT, sizeof(*r), PROC_CLASS_LIFE);
+	task_header(&r->hdr, task);
+	r->status = BPF_CORE_READ(task, exit_code);
+	if (BPF_CORE_READ(sig, flags) & SIGNAL_GROUP_EXIT)
+		r->group_status = BPF_CORE_READ(sig, group_exit_code);
+	else
+		r->group_status = BPF_CORE_READ(task, group_leader, exit_code);
+	r->last = last;
+	__builtin_memset(r->pad, 0, sizeof(r->pad));
+	BPF_CORE_READ_STR_INTO(&r->comm, task, comm);
+	rec_submit(l, LANE_LIFE, &r->hdr);
+	return 0;
+}
+
+/* Kernels that tell whether it was the last thread (since 6.16). */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(proc_exit, struct task_struct *task, bool group_dead)
+{
+	return exit_record(task, group_dead);
+}
+
+/*
+ * The others: the count of live threads was lowered just before. When the last two exit at the same moment on
+ * two CPUs, both may see 0; readers take the first.
+ */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(proc_exit_count, struct task_struct *task)
+{
+	return exit_record(task, BPF_CORE_READ(task, signal, live.counter) == 0);
+}
+
+/* exec renames too, and its own record follows at once: that one is enough. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
+{
+	struct sonde_ledger *l;
+	struct proc_rename_rec *r;
+
+	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return 0;
+	l = ledger_seen(PROC_CLASS_LIFE);
+	if (!l)
+		return 0;
+	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	if (!r)
+		return 0;
+	rec_init(&r->hdr, l, PROC_REC_RENAME, sizeof(*r), PROC_CLASS_LIFE);
+	task_header(&r->hdr, task);
+	__builtin_memset(r->comm, 0, sizeof(r->comm));
+	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), comm);
+	BPF_CORE_READ_STR_INTO(&r->old, task, comm);
+	rec_submit(l, LANE_LIFE, &r->hdr);
+	return 0;
+}
+
+/* Of all hierarchies only cgroup v2 (number 0) gives keys. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(proc_cgroup, struct cgroup *dst, const char *path, struct task_struct *task)
+{
+	struct sonde_ledger *l;
+	struct proc_cgroup_rec *r;
+
+	if (BPF_CORE_READ(dst, root, hierarchy_id) != 0)
+		return 0;
+	l = ledger_seen(PROC_CLASS_LIFE);
+	if (!l)
+		return 0;
+	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	if (!r)
+		return 0;
+	rec_init(&r->hdr, l, PROC_REC_CGROUP, sizeof(*r), PROC_CLASS_LIFE);
+	task_header(&r->hdr, task);
+	r->cgroup_id = BPF_CORE_READ(dst, kn, id);
+	rec_submit(l, LANE_LIFE, &r->hdr);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Who owns which socket, as it happens: fills the maps of bpf/owner.bpf.h.
+ *
+ * TCP comes from its state changes: connect() and listen() run in the process that becomes the owner, a
+ * connection that was accepted takes the listener's. Everything else comes from cgroup hooks at creation, bind
+ * and release. Those make no records: they can be preempted, so a ledger per CPU would not close over them.
+ */
+#include "probes/proc/proc_sock.bpf.h"
+
+#include "bpf/ring.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+/* Inode of a network namespace by the kernel's cookie for it: all that a cgroup hook is told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u32);
+} proc_netns SEC(".maps");
+
+/* What a bound socket has in sonde_tuple_cookie, to be taken out on release: cookie -> tuple. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct sonde_tuple);
+} proc_bound SEC(".maps");
+
+/* ---- TCP ---- */
+
+static __always_inline void tcp_record(struct sonde_ledger *l, const struct sonde_tuple *t, __u64 cookie,
+				       __u64 listener, __u8 what, __u8 state)
+{
+	struct proc_socket_rec *r = rec_reserve(l, LANE_BULK, sizeof(*r));
+
+	if (!r)
+		return;
+	rec_init(&r->hdr, l, PROC_REC_SOCKET, sizeof(*r), PROC_CLASS_TCP);
+	sock_record(r, t, cookie, owner_by_cookie(cookie));
+	r->what = what;
+	r->state = state;
+	r->listener = listener;
+	rec_submit(l, LANE_BULK, &r->hdr);
+}
+
+/* The owner of @from is the owner of @to as well. */
+static __always_inline void owner_copy(__u64 from, __u64 to)
+{
+	struct sonde_owner *have = owner_by_cookie(from), o;
+
+	if (!have)
+		return;
+	o = *have;
+	bpf_map_update_elem(&sonde_sock_owner, &to, &o, BPF_ANY);
+}
+
+/* Cookie of the listener that the new connection @t came through, by its addresses. */
+static __always_inline __u64 listener_by_tuple(const struct sonde_tuple *t)
+{
+	struct sonde_tuple key = *t;
+	enum owner_how how;
+
+	key.rport = 0;
+	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
+	return tuple_cookie(&key, &how);
+}
+
+static __always_inline int tcp_state(const struct sock *sk, int from, int to, __u64 cookie, __u64 listener)
+{
+	struct sonde_ledger *l;
+	struct sonde_tuple t;
+	__u8 what;
+
+	if (!cookie || !sock_tuple(&t, sk) || t.proto != IPPROTO_TCP)
+		return 0;
+	if (to == TCP_SYN_SENT) {
+		/* In connect(), before a port is chosen: the record waits for the outcome. */
+		owner_set(cookie, (void *)bpf_get_current_task());
+		return 0;
+	} else if (to == TCP_LISTEN) {
+		what = PROC_SOCK_LISTEN;
+		owner_set(cookie, (void *)bpf_get_current_task());
+		tuple_set_dual(&t, cookie, BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_ipv6only));
+	} else if (to == TCP_ESTABLISHED && from == TCP_SYN_RECV) {
+		what = PROC_SOCK_ACCEPT;
+		listener = listener ?: listener_by_tuple(&t);
+		owner_copy(listener, cookie);
+		tuple_set(&t, cookie);
+	} else if (to == TCP_ESTABLISHED) {
+		what = PROC_SOCK_CONNECT;
+		tuple_set(&t, cookie);
+	} else if (to == TCP_CLOSE) {
+		/* A connection stays known: late packets of it belong to whoever had it. A port does not. */
+		what = PROC_SOCK_CLOSE;
+		if (from == TCP_LISTEN)
+			tuple_unset_dual(&t, cookie);
+		else if (from == TCP_SYN_SENT && t.lport)
+			tuple_set(&t, cookie);
+	} else {
+		return 0;
+	}
+	l = ledger_seen(PROC_CLASS_TCP);
+	if (l)
+		tcp_record(l, &t, cookie, listener, what, from);
+	return 0;
+}
+
+/* Since 5.12: tracing programs may ask for a cookie and use socket storage. */
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(proc_tcp, struct sock *sk, int from, int to)
+{
+	__u64 cookie, *stored, listener = 0;
+
+	if (to != TCP_SYN_SENT && to != TCP_LISTEN && to != TCP_ESTABLISHED && to != TCP_CLOSE)
+		return 0;
+	cookie = bpf_get_socket_cookie(sk);
+	if (to == TCP_LISTEN) {
+		stored = bpf_sk_storage_get(&sonde_listener, sk, &cookie, BPF_SK_STORAGE_GET_F_CREATE);
+		if (stored)
+			*stored = cookie;
+	} else if (from == TCP_SYN_RECV) {
+		stored = bpf_sk_storage_get(&sonde_listener, sk, NULL, 0);
+		listener = stored ? *stored : 0;
+	}
+	return tcp_state(sk, from, to, cookie, listener);
+}
+
+/* Before: the cookie is there if the creation hook or somebody else asked for it. */
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(proc_tcp_plain, struct sock *sk, int from, int to)
+{
+	return tcp_state(sk, from, to, BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), 0);
+}
+
+/* ---- everything else ---- */
+
+/* Inode of the namespace that @ns_cookie names. The current task's is right unless it changed since socket(2). */
+static __always_inline __u32 netns_inode(__u64 ns_cookie)
+{
+	__u32 *known = bpf_map_lookup_elem(&proc_netns, &ns_cookie), inum;
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct net *net;
+	__u64 cookie;
+
+	if (known)
+		return *known;
+	net = BPF_CORE_READ(task, nsproxy, net_ns);
+	if (bpf_core_field_exists(struct net___plain, net_cookie))
+		cookie = BPF_CORE_READ((struct net___plain *)net, net_cookie);
+	else
+		cookie = BPF_CORE_READ((struct net___atomic *)net, net_cookie.counter);
+	if (cookie != ns_cookie)
+		return 0;
+	inum = BPF_CORE_READ(net, ns.inum);
+	bpf_map_update_elem(&proc_netns, &ns_cookie, &inum, BPF_ANY);
+	return inum;
+}
+
+/* In socket(2). Asking makes the cookie, which kernels before 5.12 need for TCP too. */
+SEC("cgroup/sock_create")
+int proc_sock_create(struct bpf_sock *ctx)
+{
+	__u64 cookie = bpf_get_socket_cookie(ctx);
+
+	if (ctx->type == SOCK_STREAM)
+		return 1;
+	netns_inode(bpf_get_netns_cookie(ctx));
+	owner_set(cookie, (void *)bpf_get_current_task());
+	return 1;
+}
+
+static __always_inline void bound(struct bpf_sock *ctx, struct sonde_tuple *t)
+{
+	__u64 cookie = bpf_get_socket_cookie(ctx);
+
+	t->netns = netns_inode(bpf_get_netns_cookie(ctx));
+	t->proto = ctx->protocol;
+	t->lport = ctx->src_port;
+	if (!t->netns || !t->lport)
+		return;
+	owner_set(cookie, (void *)bpf_get_current_task());
+	tuple_set_dual(t, cookie, false);
+	bpf_map_update_elem(&proc_bound, &cookie, t, BPF_ANY);
+}
+
+SEC("cgroup/post_bind4")
+int proc_bind4(struct bpf_sock *ctx)
+{
+	struct sonde_tuple t = { .family = 4 };
+
+	if (ctx->type == SOCK_STREAM)
+		return 1;
+	*(__u32 *)t.laddr = ctx->src_ip4;
+	bound(ctx, &t);
+	return 1;
+}
+
+SEC("cgroup/post_bind6")
+int proc_bind6(struct bpf_sock *ctx)
+{
+	struct sonde_tuple t = { .family = 6 };
+
+	if (ctx->type == SOCK_STREAM)
+		return 1;
+	((__u32 *)t.laddr)[0] = ctx->src_ip6[0];
+	((__u32 *)t.laddr)[1] = ctx->src_ip6[1];
+	((__u32 *)t.laddr)[2] = ctx->src_ip6[2];
+	((__u32 *)t.laddr)[3] = ctx->src_ip6[3];
+	tuple_unmap_v4(&t);
+	bound(ctx, &t);
+	return 1;
+}
+
+/* In close(2) of the last descriptor. */
+SEC("cgroup/sock_release")
+int proc_sock_release(struct bpf_sock *ctx)
+{
+	struct sonde_tuple *have, t;
+	__u64 cookie;
+
+	if (ctx->type == SOCK_STREAM)
+		return 1;
+	cookie = bpf_get_socket_cookie(ctx);
+	have = bpf_map_lookup_elem(&proc_bound, &cookie);
+	if (!have)
+		return 1;
+	t = *have;
+	tuple_unset_dual(&t, cookie);
+	bpf_map_delete_elem(&proc_bound, &cookie);
+	return 1;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

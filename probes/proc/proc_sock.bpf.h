@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Kernel sockets as keys: cookie, namespace, tuple. Shared by the tracepoint and the iterator of this probe.
+ */
+#ifndef PROC_SOCK_BPF_H
+#define PROC_SOCK_BPF_H
+
+#include "bpf/owner.bpf.h"
+#include "probes/proc/proc_wire.h"
+
+/*
+ * Lives with a listening socket and is cloned into each connection it accepts: names the listener even when
+ * several of them share a port (SO_REUSEPORT), and needs no look-up by address.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, __u64); /* cookie of the listener */
+} sonde_listener SEC(".maps");
+
+/* Addresses of @sk as seen from it; rport 0 for what is not connected. False for other families. */
+static __always_inline bool sock_tuple(struct sonde_tuple *t, const struct sock *sk)
+{
+	__u32 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	__builtin_memset(t, 0, sizeof(*t));
+	t->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	t->proto = BPF_CORE_READ(sk, sk_protocol);
+	t->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
+	t->rport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (family == AF_INET) {
+		t->family = 4;
+		*(__u32 *)t->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		*(__u32 *)t->raddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		return true;
+	}
+	if (family != AF_INET6)
+		return false;
+	t->family = 6;
+	BPF_CORE_READ_INTO(&t->laddr, sk, __sk_common.skc_v6_rcv_saddr);
+	BPF_CORE_READ_INTO(&t->raddr, sk, __sk_common.skc_v6_daddr);
+	tuple_unmap_v4(t);
+	return true;
+}
+
+static __always_inline bool tuple_is_any_v6(const struct sonde_tuple *t)
+{
+	const __u32 *a = (const __u32 *)t->laddr;
+
+	return t->family == 6 && !(a[0] | a[1] | a[2] | a[3]) && !t->rport;
+}
+
+/* As tuple_set(); an IPv6 socket without address takes IPv4 as well, unless an IPv4 socket has the port. */
+static __always_inline void tuple_set_dual(struct sonde_tuple *t, __u64 cookie, bool v6only)
+{
+	if (!t->lport)
+		return;
+	tuple_set(t, cookie);
+	if (!cookie || v6only || !tuple_is_any_v6(t))
+		return;
+	t->family = 4;
+	bpf_map_update_elem(&sonde_tuple_cookie, t, &cookie, BPF_NOEXIST);
+	t->family = 6;
+}
+
+static __always_inline void tuple_unset_dual(struct sonde_tuple *t, __u64 cookie)
+{
+	tuple_unset(t, cookie);
+	if (!tuple_is_any_v6(t))
+		return;
+	t->family = 4;
+	tuple_unset(t, cookie);
+	t->family = 6;
+}
+
+static __always_inline void sock_record(struct proc_socket_rec *r, const struct sonde_tuple *t, __u64 cookie,
+					const struct sonde_owner *o)
+{
+	r->hdr.tgid = r->hdr.tid = o ? o->tgid : 0;
+	r->hdr.start_ns = o ? o->start_ns : 0;
+	r->cgroup_id = o ? o->cgroup_id : 0;
+	r->cookie = cookie;
+	r->listener = 0;
+	r->netns = t->netns;
+	r->family = t->family;
+	r->proto = t->proto;
+	r->state = 0;
+	r->lport = t->lport;
+	r->rport = t->rport;
+	__builtin_memcpy(r->laddr, t->laddr, sizeof(r->laddr));
+	__builtin_memcpy(r->raddr, t->raddr, sizeof(r->raddr));
+	__builtin_memset(r->comm, 0, sizeof(r->comm));
+	if (o)
+		__builtin_memcpy(r->comm, o->comm, sizeof(r->comm));
+	r->pad = 0;
+}
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Messages that sit on IP and carry no ports: ICMP (RFC 792, 4884), ICMPv6 (RFC 4443), neighbour discovery
+ * (RFC 4861), multicast listeners (RFC 2710, 3810), IGMP (RFC 2236, 3376), VRRP (RFC 3768, 5798).
+ */
+#include "packet/dissect.h"
+#include "packet/names.h"
+#include "packet/print.h"
+
+#include "base/buf.h"
+
+static void take_type(struct dissect *d, enum packet_layer_kind kind, uint32_t min)
+{
+	uint32_t wire = d->wire_left;
+	struct cursor h;
+	bool whole = layer_take_rest(d, kind, min, &h);
+
+	if (cur_left(&h) < 2)
+		return;
+	d->flow->icmp_type = cur_u8(&h);
+	d->flow->icmp_code = cur_u8(&h);
+	if (whole)
+		d->flow->payload_len = wire - MIN(wire, 8u);
+}
+
+void dissect_icmp(struct dissect *d)
+{
+	take_type(d, LAYER_ICMP, 8);
+}
+
+void dissect_icmpv6(struct dissect *d)
+{
+	take_type(d, LAYER_ICMPV6, 4);
+}
+
+void dissect_igmp(struct dissect *d)
+{
+	struct cursor h;
+
+	layer_take_rest(d, LAYER_IGMP, 8, &h);
+}
+
+void dissect_vrrp(struct dissect *d)
+{
+	struct cursor h;
+
+	layer_take_rest(d, LAYER_VRRP, 8, &h);
+}
+
+/* ---- -vv ---- */
+
+#define ICMP_ERROR_TYPES (1u << 3 | 1u << 4 | 1u << 5 | 1u << 11 | 1u << 12)
+
+static void print_echo(struct buf *out, struct cursor *c)
+{
+	uint16_t id = cur_u16be(c), seq = cur_u16be(c);
+
+	buf_printf(out, ", id %u, seq %u, %zu bytes", id, seq, cur_left(c));
+}
+
+static void print_icmp_body(struct printer *pr, struct buf *out, uint8_t type, uint8_t code)
+{
+	const uint8_t *addr;
+	uint16_t word;
+
+	if (type == 8 || type == 0) {
+		print_echo(out, &pr->c);
+		return;
+	}
+	if (type > 31 || !(ICMP_ERROR_TYPES & 1u << type))
+		return;
+	addr = cur_bytes(&pr->c, 4);
+	if (!addr)
+		return;
+	word = (uint16_t)(addr[2] << 8 | addr[3]);
+	if (type == 5) {
+		buf_add_str(out, ", to ");
+		text_ip(out, 4, addr);
+	} else if (type == 3 && code == 4) {
+		buf_printf(out, ", mtu %u", word);
+	} else if (type == 12) {
+		buf_printf(out, ", at byte %u", addr[0]);
+	}
+	print_embedded(out, pr->c);
+}
+
+void print_icmp(struct printer *pr, struct buf *out)
+{
+	uint8_t type = cur_u8(&pr->c), code = cur_u8(&pr->c);
+	uint16_t sum = cur_u16be(&pr->c);
+
+	text_icmp_type(out, 4, type, code);
+	buf_printf(out, ", checksum 0x%04x", sum);
+	print_icmp_body(pr, out, type, code);
+}
+
+/* Prefix information (RFC 4861 4.6.2): the prefix stands 16 bytes into the option, 8 of which were read. */
+static void print_prefix(struct buf *out, uint8_t bits, struct cursor c)
+{
+	const uint8_t *prefix;
+
+	cur_skip(&c, 8);
+	prefix = cur_bytes(&c, 16);
+	if (!prefix)
+		return;
+	buf_add_str(out, ", prefix ");
+	text_ip(out, 6, prefix);
+	buf_printf(out, "/%u", bits);
+}
+
+/* Options of neighbour discovery: type, length in units of 8 bytes. */
+static void print_nd_options(struct buf *out, struct cursor c)
+{
+	while (cur_left(&c) >= 8) {
+		uint8_t type = cur_u8(&c), len = cur_u8(&c);
+		const uint8_t *body;
+		struct cursor one;
+
+		if (len == 0)
+			break;
+		one = cur_sub(&c, len * 8u - 2u);
+		body = cur_bytes(&one, 6);
+		if (!body)
+			break;
+		switch (type) {
+		case 1:
+		case 2:
+			buf_printf(out, ", %s ", type == 1 ? "source" : "target");
+			text_mac(out, body);
+			break;
+		case 3:
+			print_prefix(out, body[0], one);
+			break;
+		case 5:
+			buf_printf(out, ", mtu %u", (uint32_t)body[2] << 24 | body[3] << 16 | body[4] << 8 | body[5]);
+			break;
+		default:
+			buf_printf(out, ", option %u", type);
+		}
+	}
+}
+
+static void print_neighbour(struct printer *pr, struct buf *out, uint8_t type)
+{
+	uint32_t flags = cur_u32be(&pr->c);
+	const uint8_t *target = cur_bytes(&pr->c, 16);
+
+	if (!target)
+		return;
+	buf_add_str(out, type == 135 ? ", who has " : type == 136 ? ", target " : ", better hop ");
+	text_ip(out, 6, target);
+	if (type == 136)
+		buf_printf(out, "%s%s%s", flags >> 31 ? ", router" : "", flags >> 30 & 1 ? ", solicited" : "",
+			   flags >> 29 & 1 ? ", override" : "");
+	if (type == 137) {
+		target = cur_bytes(&pr->c, 16);
+		if (!target)
+			return;
+		buf_add_str(out, ", destination ");
+		text_ip(out, 6, target);
+	}
+	print_nd_options(out, pr->c);
+}
+
+static void print_router_advertisement(struct printer *pr, struct buf *out)
+{
+	uint8_t hops = cur_u8(&pr->c), flags = cur_u8(&pr->c);
+	uint16_t life = cur_u16be(&pr->c);
+
+	cur_skip(&pr->c, 8);
+	buf_printf(out, ", hop limit %u%s%s, lifetime %u s", hops, flags & 0x80 ? ", managed" : "",
+		   flags & 0x40 ? ", other config" : "", life);
+	print_nd_options(out, pr->c);
+}
+
+/* Groups of a version 2 report, or the one group of the older messages. */
+static void print_listener(struct printer *pr, struct buf *out, uint8_t type)
+{
+	static const char *const names[] = { "listener query", "listener report", "listener done" };
+	const uint8_t *group;
+	uint16_t n;
+
+	if (type != 143) {
+		buf_printf(out, ", %s", names[type - 130]);
+		cur_skip(&pr->c, 4);
+		group = cur_bytes(&pr->c, 16);
+		if (group) {
+			buf_add_str(out, ", group ");
+			text_ip(out, 6, group);
+		}
+		return;
+	}
+	cur_skip(&pr->c, 2);
+	n = cur_u16be(&pr->c);
+	buf_printf(out, ", listener report v2, %u groups", n);
+	for (; n && cur_left(&pr->c) >= 20; n--) {
+		uint8_t kind = cur_u8(&pr->c), aux = cur_u8(&pr->c);
+		uint16_t sources = cur_u16be(&pr->c);
+
+		group = cur_bytes(&pr->c, 16);
+		buf_printf(out, ", type %u ", kind);
+		text_ip(out, 6, group);
+		cur_skip(&pr->c, MIN(cur_left(&pr->c), sources * 16u + aux * 4u));
+	}
+}
+
+void print_icmpv6(struct printer *pr, struct buf *out)
+{
+	uint8_t type = cur_u8(&pr->c), code = cur_u8(&pr->c);
+	uint16_t sum = cur_u16be(&pr->c);
+	uint32_t word;
+
+	text_icmp_type(out, 6, type, code);
+	buf_printf(out, ", checksum 0x%04x", sum);
+	switch (type) {
+	case 1: case 2: case 3: case 4:
+		word = cur_u32be(&pr->c);
+		if (type == 2)
+			buf_printf(out, ", mtu %u", word);
+		if (type == 4)
+			buf_printf(out, ", at byte %u", word);
+		print_embedded(out, pr->c);
+		break;
+	case 128: case 129:
+		print_echo(out, &pr->c);
+		break;
+	case 130: case 131: case 132: case 143:
+		print_listener(pr, out, type);
+		break;
+	case 133:
+		cur_skip(&pr->c, 4);
+		print_nd_options(out, pr->c);
+		break;
+	case 134:
+		print_router_advertisement(pr, out);
+		break;
+	case 135: case 136: case 137:
+		print_neighbour(pr, out, type);
+		break;
+	default:
+		break;
+	}
+}
+
+void print_igmp(struct printer *pr, struct buf *out)
+{
+	uint8_t type = cur_u8(&pr->c), resp = cur_u8(&pr->c);
+	uint16_t sum = cur_u16be(&pr->c), n;
+	const uint8_t *group = cur_bytes(&pr->c, 4);
+	const char *name = igmp_name(type);
+
+	if (!group)
+		return;
+	if (name)
+		buf_add_str(out, name);
+	else
+		buf_printf(out, "type 0x%02x", type);
+	buf_printf(out, ", checksum 0x%04x", sum);
+	if (type != 0x22) {
+		buf_add_str(out, ", group ");
+		text_ip(out, 4, group);
+		if (type == 0x11)
+			buf_printf(out, ", max response %u", resp);
+		return;
+	}
+	n = (uint16_t)(group[2] << 8 | group[3]);
+	buf_printf(out, ", %u groups", n);
+	for (; n && cur_left(&pr->c) >= 8; n--) {
+		uint8_t kind = cur_u8(&pr->c), aux = cur_u8(&pr->c);
+		uint16_t sources = cur_u16be(&pr->c);
+
+		buf_printf(out, ", type %u ", kind);
+		text_ip(out, 4, cur_bytes(&pr->c, 4));
+		cur_skip(&pr->c, MIN(cur_left(&pr->c), sources * 4u + aux * 4u));
+	}
+}
+
+void print_vrrp(struct printer *pr, struct buf *out)
+{
+	uint8_t first = cur_u8(&pr->c), id = cur_u8(&pr->c), prio = cur_u8(&pr->c), n = cur_u8(&pr->c);
+
+	cur_skip(&pr->c, 4);
+	buf_printf(out, "version %u, type %u, router %u, priority %u, %u addresses", first >> 4, first & 15, id, prio,
+		   n);
+	for (; n && cur_left(&pr->c) >= 4 && first >> 4 == 2; n--) {
+		buf_add_char(out, ' ');
+		text_ip(out, 4, cur_bytes(&pr->c, 4));
+	}
+}

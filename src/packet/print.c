@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The layer listing of -vv, one line per layer, and the hex dump.
+ */
+#include "packet/print.h"
+
+#include <ctype.h>
+
+#include "base/buf.h"
+#include "packet/names.h"
+#include "sonde/wire.h"
+
+static void (*const printers[])(struct printer *pr, struct buf *out) = {
+	[LAYER_ETHERNET] = print_ethernet, [LAYER_SLL] = print_sll, [LAYER_SLL2] = print_sll2,
+	[LAYER_VLAN] = print_vlan, [LAYER_MPLS] = print_mpls, [LAYER_ARP] = print_arp, [LAYER_IPV4] = print_ipv4,
+	[LAYER_IPV6] = print_ipv6, [LAYER_IPV6_EXT] = print_ipv6_ext, [LAYER_FRAGMENT] = print_fragment,
+	[LAYER_TCP] = print_tcp, [LAYER_UDP] = print_udp, [LAYER_ICMP] = print_icmp, [LAYER_ICMPV6] = print_icmpv6,
+	[LAYER_IGMP] = print_igmp, [LAYER_SCTP] = print_sctp, [LAYER_VRRP] = print_vrrp, [LAYER_ESP] = print_esp,
+	[LAYER_AH] = print_ah, [LAYER_GRE] = print_gre, [LAYER_VXLAN] = print_vxlan, [LAYER_GENEVE] = print_geneve,
+	[LAYER_DNS] = print_dns, [LAYER_PAYLOAD] = print_payload,
+};
+_Static_assert(ARRAY_SIZE(printers) == LAYER__MAX, "every layer can be printed");
+
+void print_payload(struct printer *pr, struct buf *out)
+{
+	buf_printf(out, "%u bytes captured%s", pr->l->len, pr->l->cut ? ", more on the wire" : "");
+}
+
+/* The start of a packet that an ICMP error quotes; its ports are there even if its header is not whole. */
+void print_embedded(struct buf *out, struct cursor c)
+{
+	struct packet in;
+	const struct packet_flow *f = &in.outer;
+	const char *name;
+
+	if (!cur_left(&c))
+		return;
+	packet_dissect(SONDE_LINK_RAW, c.pos, (uint32_t)cur_left(&c), (uint32_t)cur_left(&c), &in);
+	if (!f->family)
+		return;
+	buf_add_str(out, ", original [");
+	text_pair(out, f);
+	name = proto_name(f->proto);
+	if (name)
+		buf_printf(out, " %s]", name);
+	else
+		buf_printf(out, " proto %u]", f->proto);
+}
+
+/* What a header of the IP family says that the next layer is. */
+static uint8_t next_proto(const struct packet *p, const struct packet_layer *l, uint8_t before)
+{
+	struct cursor c = cur_init(p->data + l->off, l->len);
+
+	switch (l->kind) {
+	case LAYER_IPV6: return cur_peek(&c, 6);
+	case LAYER_IPV6_EXT: return cur_peek(&c, 0);
+	default: return before;
+	}
+}
+
+int packet_print(const struct packet *p, struct buf *out)
+{
+	uint8_t proto = 0;
+
+	for (unsigned i = 0; i < p->n_layers; i++) {
+		const struct packet_layer *l = &p->layers[i];
+		struct printer pr = { .p = p, .l = l, .c = cur_init(p->data + l->off, l->len), .proto = proto };
+		size_t mark;
+
+		buf_printf(out, "%*s%-9s ", l->depth * 2, "", packet_layer_name(l->kind));
+		mark = out->len;
+		printers[l->kind](&pr, out);
+		if (!cur_ok(&pr.c)) {
+			out->len = mark;
+			buf_printf(out, "cut after %u bytes", l->len);
+		} else if (l->cut && l->kind != LAYER_PAYLOAD) {
+			buf_add_str(out, ", cut or wrong length");
+		}
+		buf_add_char(out, '\n');
+		proto = next_proto(p, l, proto);
+	}
+	return buf_error(out);
+}
+
+int packet_hexdump(const void *data, size_t len, struct buf *out)
+{
+	const uint8_t *p = data;
+
+	for (size_t off = 0; off < len; off += 16) {
+		size_t n = MIN(len - off, (size_t)16);
+
+		buf_printf(out, "%08zx", off);
+		for (size_t i = 0; i < 16; i++) {
+			buf_add_str(out, i % 8 ? " " : "  ");
+			if (i < n)
+				buf_printf(out, "%02x", p[off + i]);
+			else
+				buf_add_str(out, "  ");
+		}
+		buf_add_str(out, "  |");
+		for (size_t i = 0; i < n; i++)
+			buf_add_char(out, p[off + i] >= 0x20 && p[off + i] < 0x7f ? (char)p[off + i] : '.');
+		buf_add_str(out, "|\n");
+	}
+	return buf_error(out);
+}

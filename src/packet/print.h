@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside src/packet only: the layer listing. One function per layer, in the file of its family.
+ *
+ * A printer reads its header from pr->c and writes the fields without the layer's name and without a
+ * newline. If it reads beyond the captured bytes the cursor goes bad and the caller discards what was written.
+ * Text from the packet goes through str_escape_buf().
+ */
+#ifndef PACKET_PRINT_H
+#define PACKET_PRINT_H
+
+#include "base/cursor.h"
+#include "packet/packet.h"
+
+struct buf;
+
+struct printer {
+	const struct packet *p;
+	const struct packet_layer *l;
+	struct cursor c;	/* the header's captured bytes */
+	uint8_t proto;		/* what the IP or extension header before it said that this is */
+};
+
+void text_pair(struct buf *out, const struct packet_flow *f);	/* "10.0.0.1:80 -> 10.0.0.2:4711" */
+void print_ethertype(struct buf *out, uint16_t type);	/* ", IPv4" */
+void print_embedded(struct buf *out, struct cursor c);	/* ", original [10.0.0.1:1 -> ... udp]" */
+
+void print_ethernet(struct printer *pr, struct buf *out);
+void print_vlan(struct printer *pr, struct buf *out);
+void print_sll(struct printer *pr, struct buf *out);
+void print_sll2(struct printer *pr, struct buf *out);
+void print_mpls(struct printer *pr, struct buf *out);
+void print_arp(struct printer *pr, struct buf *out);
+void print_ipv4(struct printer *pr, struct buf *out);
+void print_ipv6(struct printer *pr, struct buf *out);
+void print_ipv6_ext(struct printer *pr, struct buf *out);
+void print_fragment(struct printer *pr, struct buf *out);
+void print_esp(struct printer *pr, struct buf *out);
+void print_ah(struct printer *pr, struct buf *out);
+void print_tcp(struct printer *pr, struct buf *out);
+void print_udp(struct printer *pr, struct buf *out);
+void print_sctp(struct printer *pr, struct buf *out);
+void print_icmp(struct printer *pr, struct buf *out);
+void print_icmpv6(struct printer *pr, struct buf *out);
+void print_igmp(struct printer *pr, struct buf *out);
+void print_vrrp(struct printer *pr, struct buf *out);
+void print_gre(struct printer *pr, struct buf *out);
+void print_vxlan(struct printer *pr, struct buf *out);
+void print_geneve(struct printer *pr, struct buf *out);
+void print_dns(struct printer *pr, struct buf *out);
+void print_payload(struct printer *pr, struct buf *out);
+
+#endif

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sinks/json_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "event/core.h"
+#include "event/event.h"
+#include "event/json.h"
+#include "event/names.h"
+#include "sonde/wire.h"
+
+static const char *const reserved[] = {
+	"v", "type", "time", "ts_ns", "seq", "cpu", "instance", "probe", "snapshot", "cut", "proc", "cgroup_id",
+	"cgroup", "netns", "netns_name", "cookie", "goid", "rpc_conn", "rpc_stream", "conn", "packet", "kstack",
+	"ustack", "comments",
+};
+
+bool json_line_reserves(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
+		if (!strcmp(reserved[i], key))
+			return true;
+	return false;
+}
+
+static void put_u64(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+/* Numbers where 0 means unknown. */
+static void put_known(struct json *j, const char *key, uint64_t v)
+{
+	if (v)
+		put_u64(j, key, v);
+}
+
+static void put_str(struct json *j, const char *key, const char *s)
+{
+	if (!s)
+		return;
+	json_key(j, key);
+	json_str(j, s, strlen(s));
+}
+
+static void put_flag(struct json *j, const char *key, bool v)
+{
+	if (!v)
+		return;
+	json_key(j, key);
+	json_bool(j, true);
+}
+
+static void put_address(struct json *j, uint64_t v)
+{
+	char text[24];
+
+	json_str(j, text, (size_t)snprintf(text, sizeof(text), "0x%llx", (unsigned long long)v));
+}
+
+static void put_header(struct json *j, struct time_text *t, const struct event *ev)
+{
+	put_u64(j, "v", JSON_LINE_VERSION);
+	put_str(j, "type", ev->desc->name);
+	if (ev->clock_offset_ns) {
+		json_key(j, "time");
+		buf_add_char(j->out, '"');
+		time_text_rfc3339_utc(t, ev, j->out);
+		buf_add_char(j->out, '"');
+		j->comma = true;
+	}
+	put_u64(j, "ts_ns", ev->ts_ns);
+	put_u64(j, "seq", ev->seq);
+	put_u64(j, "cpu", ev->cpu);
+	put_known(j, "instance", ev->instance);
+	put_str(j, "probe", names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
+	put_flag(j, "snapshot", ev->flags & SONDE_RF_SNAPSHOT);
+	put_flag(j, "cut", ev->flags & SONDE_RF_CUT);
+}
+
+static void put_proc_str(struct json *j, const char *key, const struct event *ev, const struct sec_proc *p,
+			 struct sec_str str)
+{
+	size_t len;
+	const char *s = sec_proc_str(p, event_section(ev, SEC_PROC), str, &len);
+
+	if (!len)
+		return;
+	json_key(j, key);
+	json_str(j, s, len);
+}
+
+static void put_proc(struct json *j, const struct event *ev)
+{
+	const struct sec_proc *p = event_proc(ev);
+
+	if (!p && !ev->tgid)
+		return;
+	json_key(j, "proc");
+	json_open(j, '{');
+	put_known(j, "pid", ev->tgid ? ev->tgid : p->tgid);
+	put_known(j, "tid", ev->tid);
+	put_known(j, "start_ns", ev->start_ns ? ev->start_ns : p ? p->start_ns : 0);
+	if (p) {
+		put_known(j, "ppid", p->ppid);
+		put_u64(j, "uid", p->uid);
+		put_u64(j, "gid", p->gid);
+		put_proc_str(j, "name", ev, p, p->comm);
+		put_proc_str(j, "exe", ev, p, p->exe);
+		put_proc_str(j, "args", ev, p, p->args);
+		put_proc_str(j, "container", ev, p, p->container);
+		put_proc_str(j, "image", ev, p, p->image);
+	}
+	json_close(j, '}');
+}
+
+static void put_ip(struct json *j, const char *key, const struct ipaddr *ip)
+{
+	const struct value v = { .kind = VAL_IP, .ip = *ip };
+
+	if (ip->family != 4 && ip->family != 6)
+		return;
+	json_key(j, key);
+	json_value(j, &v);
+}
+
+static void put_conn(struct json *j, const struct conn *c)
+{
+	const char *proto = xlat_name(&ip_proto_xlat, c->proto);
+
+	if (!c->proto && !c->saddr.family && !c->daddr.family)
+		return;
+	json_key(j, "conn");
+	json_open(j, '{');
+	if (proto)
+		put_str(j, "proto", proto);
+	else
+		put_known(j, "proto", c->proto);
+	put_ip(j, "src", &c->saddr);
+	put_known(j, "sport", c->sport);
+	put_ip(j, "dst", &c->daddr);
+	put_known(j, "dport", c->dport);
+	json_close(j, '}');
+}
+
+static void put_keys(struct json *j, const struct event *ev)
+{
+	const struct event_keys *k = &ev->keys;
+
+	put_known(j, "cgroup_id", k->cgroup_id);
+	if (k->cgroup_id)
+		put_str(j, "cgroup", names_get(ev->names, SONDE_NAME_CGROUP, k->cgroup_id));
+	put_known(j, "netns", k->netns);
+	if (k->netns)
+		put_str(j, "netns_name", names_get(ev->names, SONDE_NAME_NETNS, k->netns));
+	put_known(j, "cookie", k->cookie);
+	put_known(j, "goid", k->goid);
+	if (k->rpc_conn) {
+		json_key(j, "rpc_conn");
+		put_address(j, k->rpc_conn);
+	}
+	put_known(j, "rpc_stream", k->rpc_stream);
+	put_conn(j, &k->conn);
+}
+
+static void put_hex(struct json *j, const uint8_t *data, size_t len)
+{
+	const struct value v = { .kind = VAL_BYTES, .str = (const char *)data, .len = len };
+
+	json_key(j, "data");
+	json_value(j, &v);
+}
+
+static const char *link_name(uint32_t link)
+{
+	switch (link) {
+	case SONDE_LINK_ETHERNET: return "ethernet";
+	case SONDE_LINK_RAW: return "raw";
+	case SONDE_LINK_SLL: return "linux_sll";
+	case SONDE_LINK_SLL2: return "linux_sll2";
+	default: return NULL;
+	}
+}
+
+static void put_packet(struct json *j, const struct event *ev, bool with_bytes)
+{
+	const uint8_t *data;
+	const struct sec_packet *p = event_packet(ev, &data);
+	uint32_t netns;
+
+	if (!p)
+		return;
+	netns = p->netns ? p->netns : ev->keys.netns;
+	json_key(j, "packet");
+	json_open(j, '{');
+	if (link_name(p->link))
+		put_str(j, "link", link_name(p->link));
+	else
+		put_u64(j, "link", p->link);
+	put_u64(j, "len", p->orig_len);
+	put_u64(j, "cap_len", p->cap_len);
+	if (p->direction)
+		put_str(j, "dir", xlat_name(&direction_xlat, p->direction));
+	put_known(j, "ifindex", p->ifindex);
+	put_str(j, "iface", names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(netns, p->ifindex)));
+	if (with_bytes)
+		put_hex(j, data, p->cap_len);
+	json_close(j, '}');
+}
+
+static void put_stack(struct json *j, const char *key, const struct event *ev, enum sec_kind kind)
+{
+	const struct section *s = event_section(ev, kind);
+	const uint64_t *pc = s ? s->data : NULL;
+
+	if (!s)
+		return;
+	json_key(j, key);
+	json_open(j, '[');
+	for (uint32_t i = 0; i < s->len / sizeof(*pc); i++) {
+		const char *name = kind == SEC_STACK_KERN ? names_get(ev->names, SONDE_NAME_KSYM, pc[i]) : NULL;
+
+		if (name)
+			json_str(j, name, strlen(name));
+		else
+			put_address(j, pc[i]);
+	}
+	json_close(j, ']');
+}
+
+/* Only beside a packet: elsewhere the text is a field of the type. */
+static void put_comments(struct json *j, const struct event *ev)
+{
+	const struct section *s = event_section(ev, SEC_TEXT);
+	const char *text = s ? s->data : NULL;
+	uint32_t left = s ? s->len : 0;
+
+	if (!left || !event_section(ev, SEC_PACKET))
+		return;
+	json_key(j, "comments");
+	json_open(j, '[');
+	while (left) {
+		const char *end = memchr(text, '\n', left);
+		uint32_t n = end ? (uint32_t)(end - text) : left;
+
+		json_str(j, text, n);
+		text += n + (end != NULL);
+		left -= n + (end != NULL);
+	}
+	json_close(j, ']');
+}
+
+int json_line(struct time_text *t, const struct event *ev, bool with_bytes, struct buf *out)
+{
+	struct json j = { .out = out };
+
+	json_open(&j, '{');
+	put_header(&j, t, ev);
+	put_proc(&j, ev);
+	put_keys(&j, ev);
+	json_event_fields(&j, ev);
+	put_packet(&j, ev, with_bytes);
+	put_stack(&j, "kstack", ev, SEC_STACK_KERN);
+	put_stack(&j, "ustack", ev, SEC_STACK_USER);
+	put_comments(&j, ev);
+	json_close(&j, '}');
+	return buf_add_char(out, '\n');
+}

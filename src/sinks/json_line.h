@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One event as one JSON object (NDJSON). The names and types of members are stable within "v":
+ *
+ *   v type time ts_ns seq cpu       always; time (RFC 3339, UTC) once the stream has told the wall clock
+ *   instance probe snapshot cut     where they apply
+ *   proc     {pid tid start_ns ppid uid gid name exe args container image}
+ *   cgroup_id cgroup netns netns_name cookie goid rpc_conn rpc_stream
+ *   conn     {proto src sport dst dport}
+ *   ...      the fields of the type by their key, as `sonde help fields` lists them
+ *   packet   {link len cap_len dir ifindex iface data}; data (hex) only when bytes were asked for
+ *   kstack ustack                   ["symbol+0x10", ...]
+ *   comments ["...", ...]           of packets from files
+ *
+ * What is not known is left out. Integers are never doubles. No raw control byte in any string.
+ */
+#ifndef SINKS_JSON_LINE_H
+#define SINKS_JSON_LINE_H
+
+#include <stdbool.h>
+
+#include "sinks/time_text.h"
+
+struct buf;
+struct event;
+
+#define JSON_LINE_VERSION 1
+
+/* Appends the object and a newline. @with_bytes: packet data too. 0 or -ENOMEM. */
+int json_line(struct time_text *t, const struct event *ev, bool with_bytes, struct buf *out);
+
+/* True for the member names above: no field of a type may have one as its key. */
+bool json_line_reserves(const char *key);
+
+#endif

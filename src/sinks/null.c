@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Nothing but the ledger (as JSON): for measuring, and for runs whose only question is what was lost.
+ */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "sinks/json_line.h"
+#include "sinks/outfile.h"
+#include "sinks/sink.h"
+#include "sonde/wire.h"
+
+static int null_event(struct sink *s, const struct event *ev)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+	struct time_text time = { 0 };
+	int r;
+
+	if (ev->desc->type != SONDE_EV_LEDGER)
+		return 0;
+	r = json_line(&time, ev, false, &line);
+	return r < 0 ? r : outfile_record(s->out, line.data, line.len);
+}
+
+const struct sink_ops null_sink = {
+	.name = "null", .summary = "nothing but the ledger at the end", .event = null_event,
+};

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Output files. Record boundaries of what is buffered are kept, so that after a write that came to an end
+ * in the middle the file can be cut behind the last whole record.
+ */
+#include "sinks/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/vec.h"
+
+#define FLUSH_BYTES (64u << 10)
+
+struct outfile {
+	int fd;			/* -1 = memory only */
+	bool own_fd;
+	bool regular, tty;
+	char *name;		/* owned */
+	struct buf buf;		/* whole records not written yet; all of them in memory mode */
+	VEC(size_t) ends;	/* of each record in buf */
+	uint64_t start;		/* where in a regular file our first byte stands */
+	uint64_t written;	/* bytes in the file, whole records */
+	uint64_t dropped;	/* records */
+	uint64_t torn;		/* bytes of a cut record that could not be taken back */
+	int error;		/* first, negative errno */
+};
+
+void outfile_free(struct outfile *f)
+{
+	if (!f)
+		return;
+	if (f->own_fd)
+		close(f->fd);
+	buf_fini(&f->buf);
+	vec_fini(&f->ends);
+	free(f->name);
+	free(f);
+}
+DEFINE_CLEANUP(struct outfile *, outfile_free)
+
+static struct outfile *outfile_new(const char *name)
+{
+	struct outfile *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->fd = -1;
+	f->name = strdup(name);
+	if (!f->name) {
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+static bool is_stdout(const char *path)
+{
+	return !path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
+}
+
+static int open_stdout(struct outfile *f, struct err *err)
+{
+	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	if (flags < 0)
+		return err_set(err, -errno, "cannot write to standard output: it is closed");
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return err_set(err, -EBADF, "cannot write to standard output: it is open for reading only");
+	f->fd = STDOUT_FILENO;
+	return 0;
+}
+
+static int open_path(struct outfile *f, const char *path, struct err *err)
+{
+	f->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+	if (f->fd >= 0) {
+		f->own_fd = true;
+		return 0;
+	}
+	if (errno == ELOOP)
+		return err_set(err, -ELOOP, "cannot write %s: it is a symbolic link, and outputs follow none; "
+			       "name the file itself", path);
+	return err_errno(err, -errno, "cannot write %s", path);
+}
+
+/* Standard output may be a file that others wrote to before us. */
+static int find_start(struct outfile *f, struct err *err)
+{
+	struct stat st;
+	off_t at;
+
+	if (fstat(f->fd, &st) < 0)
+		return err_errno(err, -errno, "cannot write %s", f->name);
+	f->tty = isatty(f->fd);
+	f->regular = S_ISREG(st.st_mode);
+	if (!f->regular)
+		return 0;
+	at = fcntl(f->fd, F_GETFL) & O_APPEND ? st.st_size : lseek(f->fd, 0, SEEK_CUR);
+	if (at < 0)
+		return err_errno(err, -errno, "cannot write %s", f->name);
+	f->start = (uint64_t)at;
+	return 0;
+}
+
+int outfile_open(const char *path, struct outfile **ret, struct err *err)
+{
+	bool std = is_stdout(path);
+	_cleanup_(outfile_freep) struct outfile *f = outfile_new(std ? "standard output" : path);
+	int r;
+
+	if (!f)
+		return err_errno(err, -ENOMEM, "cannot write %s", std ? "standard output" : path);
+	r = std ? open_stdout(f, err) : open_path(f, path, err);
+	if (r < 0)
+		return r;
+	r = find_start(f, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
+int outfile_open_mem(struct outfile **ret)
+{
+	*ret = outfile_new("memory");
+	return *ret ? 0 : -ENOMEM;
+}
+
+/*
+ * write(2) without SIGPIPE: blocked for the call, and what it left pending is taken away, unless one was
+ * pending before, which is not ours. Returns bytes or -errno.
+ */
+static ssize_t write_quietly(int fd, const void *data, size_t len)
+{
+	static const struct timespec now = { 0 };
+	sigset_t pipe_set, before, pending;
+	ssize_t n;
+
+	sigemptyset(&pipe_set);
+	sigaddset(&pipe_set, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
+	n = write(fd, data, len);
+	if (n < 0)
+		n = -errno;
+	/* A pipe whose reader goes in the middle of a write takes a part and raises the signal too. */
+	if (n != (ssize_t)len && !sigismember(&pending, SIGPIPE))
+		while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return n;
+}
+
+/* Writes all or up to the first failure. *ret_done: bytes that went out. */
+static int write_all(const struct outfile *f, const char *data, size_t len, size_t *ret_done)
+{
+	size_t done = 0;
+	ssize_t n = 0;
+
+	while (done < len) {
+		n = write_quietly(f->fd, data + done, len - done);
+		if (n == -EINTR)
+			continue;
+		if (n == -EAGAIN) {	/* somebody made our standard output non-blocking */
+			struct pollfd p = { .fd = f->fd, .events = POLLOUT };
+
+			poll(&p, 1, -1);
+			continue;
+		}
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	*ret_done = done;
+	return done == len ? 0 : n < 0 ? (int)n : -EIO;
+}
+
+/* Takes back what was written of a cut record, unless somebody else has written behind us. */
+static bool cut_back(const struct outfile *f, uint64_t whole, uint64_t torn)
+{
+	struct stat st;
+
+	if (!f->regular || fstat(f->fd, &st) < 0 || (uint64_t)st.st_size != f->start + whole + torn)
+		return false;
+	if (ftruncate(f->fd, (off_t)(f->start + whole)) < 0)
+		return false;
+	/* Whoever writes next to the same open file (a shell's redirection) must not leave a hole. */
+	lseek(f->fd, (off_t)(f->start + whole), SEEK_SET);
+	return true;
+}
+
+/* The first @done bytes of the buffer went out: how many whole records is that, and up to where? */
+static size_t whole_records(const struct outfile *f, size_t done, size_t *ret_end)
+{
+	size_t n = 0;
+
+	while (n < f->ends.len && f->ends.items[n] <= done)
+		n++;
+	*ret_end = n ? f->ends.items[n - 1] : 0;
+	return n;
+}
+
+int outfile_flush(struct outfile *f)
+{
+	size_t done, whole, n;
+	int r;
+
+	if (f->error || f->fd < 0 || !f->buf.len)
+		return f->error;
+	r = write_all(f, f->buf.data, f->buf.len, &done);
+	n = whole_records(f, done, &whole);
+	if (r < 0) {
+		f->error = r;
+		f->dropped += f->ends.len - n;
+		if (done > whole && !cut_back(f, f->written + whole, done - whole))
+			f->torn = done - whole;
+	}
+	f->written += whole;
+	buf_reset(&f->buf);
+	f->ends.len = 0;
+	return r;
+}
+
+int outfile_record(struct outfile *f, const void *data, size_t len)
+{
+	int r;
+
+	if (f->error)
+		return f->error;
+	if (!len)
+		return 0;
+	r = vec_grow(&f->ends);
+	if (r < 0)
+		return r;
+	r = buf_add(&f->buf, data, len);
+	if (r < 0) {
+		f->buf.error = 0;	/* nothing of it was added; the next, smaller one may fit */
+		return r;
+	}
+	if (f->fd < 0)
+		return 0;
+	f->ends.items[f->ends.len++] = f->buf.len;
+	return f->buf.len >= FLUSH_BYTES ? outfile_flush(f) : 0;
+}
+
+int outfile_close(struct outfile *f)
+{
+	int r = outfile_flush(f);
+
+	/* Some file systems tell of a failed write only here. */
+	if (f->own_fd && close(TAKE_FD(f->fd)) < 0 && r == 0)
+		r = -errno;
+	f->own_fd = false;
+	outfile_free(f);
+	return r;
+}
+
+int outfile_error(const struct outfile *f, struct err *err)
+{
+	unsigned long long whole = f->written;
+
+	if (!f->error)
+		return 0;
+	if (f->error == -EPIPE)
+		return err_set(err, f->error, "cannot write %s: nobody reads it any more", f->name);
+	if (f->torn)
+		return err_set(err, f->error, "cannot write %s: %s; its last record is cut after %llu bytes, behind "
+			       "%llu bytes of whole records", f->name, strerror(-f->error),
+			       (unsigned long long)f->torn, whole);
+	return err_set(err, f->error, "cannot write %s: %s; it holds whole records only, %llu bytes", f->name,
+		       strerror(-f->error), whole);
+}
+
+uint64_t outfile_dropped(const struct outfile *f)
+{
+	return f->dropped;
+}
+
+bool outfile_is_tty(const struct outfile *f)
+{
+	return f->tty;
+}
+
+uint64_t outfile_bytes(const struct outfile *f)
+{
+	return f->written + f->buf.len;
+}
+
+const char *outfile_name(const struct outfile *f)
+{
+	return f->name;
+}
+
+const void *outfile_mem(const struct outfile *f, size_t *ret_len)
+{
+	*ret_len = f->buf.len;
+	return f->buf.data;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Raw recording. Format: include/sonde/rec.h. The header waits for the first record, because the host it
+ * describes is the one that was recorded (the host record comes first), which is not this one in a replay.
+ */
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "sinks/outfile.h"
+#include "sinks/sink.h"
+#include "sonde/rec.h"
+
+struct rec {
+	struct buf frame;
+	bool started;
+};
+
+static int write_header(struct sink *s, const struct sonde_rec *first)
+{
+	struct sonde_rec_file h = {
+		.magic = SONDE_REC_MAGIC, .major = SONDE_REC_MAJOR, .minor = SONDE_REC_MINOR,
+		.byte_order = SONDE_REC_BYTE_ORDER, .header_len = sizeof(h), .rec_len = sizeof(struct sonde_rec),
+	};
+
+	if (first && first->type == SONDE_EV_HOST && first->len >= sizeof(struct sonde_host_rec)) {
+		struct sonde_host_rec host;
+
+		memcpy(&host, first, sizeof(host));
+		h.page_size = host.page_size;
+		memcpy(h.release, host.release, sizeof(h.release) - 1);
+	}
+	h.crc = (uint32_t)crc32(0, (const void *)&h, offsetof(struct sonde_rec_file, crc));
+	return outfile_record(s->out, &h, sizeof(h));
+}
+
+static int start(struct sink *s, const struct sonde_rec *first)
+{
+	struct rec *st = s->state;
+	int r;
+
+	if (st->started)
+		return 0;
+	r = write_header(s, first);
+	st->started = r == 0;
+	return r;
+}
+
+static int rec_record(struct sink *s, const struct sonde_rec *r)
+{
+	struct rec *st = s->state;
+	struct sonde_rec_frame f = { .len = r->len };
+	int ret = start(s, r);
+
+	if (ret < 0)
+		return ret;
+	if (f.len < sizeof(*r) || f.len > SONDE_REC_MAX_BYTES)
+		return -EMSGSIZE;
+	f.crc = (uint32_t)crc32(crc32(0, (const void *)&f.len, sizeof(f.len)), (const void *)r, f.len);
+	buf_reset(&st->frame);
+	buf_add(&st->frame, &f, sizeof(f));
+	buf_add(&st->frame, r, f.len);
+	ret = buf_align(&st->frame, SONDE_REC_ALIGN);
+	return ret < 0 ? ret : outfile_record(s->out, st->frame.data, st->frame.len);
+}
+
+/* A recording without records is still a recording. */
+static int rec_close(struct sink *s)
+{
+	struct rec *st = s->state;
+	int r = start(s, NULL);
+
+	buf_fini(&st->frame);
+	return r;
+}
+
+const struct sink_ops rec_sink = {
+	.name = "rec", .summary = "raw records, for -r: replays exactly what was seen", .suffix = ".rec",
+	.flags = SINK_BINARY | SINK_RAW, .state_size = sizeof(struct rec), .record = rec_record, .close = rec_close,
+};

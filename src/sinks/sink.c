@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of output formats, and what all of them have in common.
+ */
+#include "sinks/sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/macros.h"
+#include "sinks/outfile.h"
+
+#define SINK(name) extern const struct sink_ops name##_sink;
+#include "sinks/sinks.def"
+#undef SINK
+
+const struct sink_ops *const all_sinks[] = {
+#define SINK(name) &name##_sink,
+#include "sinks/sinks.def"
+#undef SINK
+	NULL,
+};
+
+const struct sink_ops *sink_find(const char *name)
+{
+	for (size_t i = 0; all_sinks[i]; i++)
+		if (!strcmp(all_sinks[i]->name, name))
+			return all_sinks[i];
+	return NULL;
+}
+
+int sink_open(struct sink *s, const struct sink_ops *ops, const struct sink_opts *opts, struct outfile *out,
+	      struct err *err)
+{
+	int r = 0;
+
+	*s = (struct sink){ .ops = ops, .opts = opts, .out = out };
+	if (ops->flags & SINK_BINARY && out && outfile_is_tty(out))
+		return err_set(err, -EINVAL, "-o %s writes binary data, and %s is a terminal: name a file "
+			       "(-o %s:FILE) or use a pipe", ops->name, outfile_name(out), ops->name);
+	if (ops->state_size) {
+		s->state = calloc(1, ops->state_size);
+		if (!s->state)
+			return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	}
+	if (ops->open)
+		r = ops->open(s, err);
+	if (r < 0) {
+		free(s->state);
+		*s = (struct sink){ 0 };
+	}
+	return r;
+}
+
+static bool has_use_for(const struct sink_ops *ops, const struct event *ev)
+{
+	if (!ops->needs || (ops->flags & SINK_META && ev->desc->class == EVENT_META))
+		return true;
+	for (unsigned i = 0; i < ev->n_sec; i++)
+		if (ops->needs & 1u << ev->sec[i].kind)
+			return true;
+	return false;
+}
+
+int sink_event(struct sink *s, const struct event *ev)
+{
+	if (!s->ops->event || !has_use_for(s->ops, ev))
+		return 0;
+	return s->ops->event(s, ev);
+}
+
+int sink_record(struct sink *s, const struct sonde_rec *r)
+{
+	return s->ops->flags & SINK_RAW ? s->ops->record(s, r) : 0;
+}
+
+int sink_flush(struct sink *s)
+{
+	int r = s->ops->flush ? s->ops->flush(s) : 0, f = s->out ? outfile_flush(s->out) : 0;
+
+	return r < 0 ? r : f;
+}
+
+int sink_close(struct sink *s)
+{
+	int r = 0, f;
+
+	if (!s->ops)
+		return 0;
+	if (s->ops->close)
+		r = s->ops->close(s);
+	f = s->out ? outfile_flush(s->out) : 0;
+	free(s->state);
+	*s = (struct sink){ 0 };
+	return r < 0 ? r : f;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lines for people: the time, then the line of the event's type. Types escape what they print; this file
+ * looks at every byte again, so that a type that forgot cannot reach the terminal.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "sinks/outfile.h"
+#include "sinks/sink.h"
+#include "sinks/time_text.h"
+#include "sonde/wire.h"
+
+#define COLOR_TIME "\033[2m"
+#define COLOR_META "\033[33m"
+#define COLOR_OFF "\033[0m"
+
+struct text {
+	struct time_text time;
+	struct buf line;	/* of the type */
+	struct buf out;		/* what is written */
+};
+
+static bool is_plain(const char *s, size_t len)
+{
+	unsigned char bad = 0;
+
+	/* No branch in the loop: it is vectorised. */
+	for (size_t i = 0; i < len; i++)
+		bad |= ((unsigned char)s[i] < 0x20 && s[i] != '\n') | ((unsigned char)s[i] >= 0x7f);
+	return !bad;
+}
+
+/* Copies what types may write (text, escapes, line ends) and escapes anything else. */
+static void add_safe(struct buf *out, const char *s, size_t len)
+{
+	if (is_plain(s, len)) {
+		buf_add(out, s, len);
+		return;
+	}
+	while (len) {
+		size_t n = 0;
+
+		while (n < len && s[n] != '\n' && s[n] != '\\')
+			n++;
+		str_escape_buf(out, s, n);
+		if (n < len)
+			buf_add_char(out, s[n++]);
+		s += n;
+		len -= n;
+	}
+}
+
+static void compose(struct text *t, const struct sink_opts *o, const struct event *ev)
+{
+	bool meta = ev->desc->class == EVENT_META;
+
+	if (o->color && o->time != TIME_NONE)
+		buf_add_str(&t->out, COLOR_TIME);
+	time_text_column(&t->time, o->time, ev, &t->out);
+	if (o->color && o->time != TIME_NONE)
+		buf_add_str(&t->out, COLOR_OFF);
+	if (!o->color || !meta) {
+		add_safe(&t->out, t->line.data, t->line.len);
+		return;
+	}
+	buf_add_str(&t->out, COLOR_META);
+	add_safe(&t->out, t->line.data, t->line.len - 1);
+	buf_add_str(&t->out, COLOR_OFF "\n");
+}
+
+static int text_event(struct sink *s, const struct event *ev)
+{
+	struct text *t = s->state;
+	int r;
+
+	if (ev->desc->type == SONDE_EV_LEDGER)	/* said on stderr at the end, where it was asked for */
+		return 0;
+	buf_reset(&t->line);
+	buf_reset(&t->out);
+	r = event_line(ev, &s->opts->line, &t->line);
+	if (r < 0)
+		return r;
+	if (!t->line.len || t->line.data[t->line.len - 1] != '\n')
+		buf_add_char(&t->line, '\n');
+	if (buf_error(&t->line))
+		return buf_error(&t->line);
+	compose(t, s->opts, ev);
+	return buf_error(&t->out) ? buf_error(&t->out) : outfile_record(s->out, t->out.data, t->out.len);
+}
+
+static int text_close(struct sink *s)
+{
+	struct text *t = s->state;
+
+	buf_fini(&t->line);
+	buf_fini(&t->out);
+	return 0;
+}
+
+const struct sink_ops text_sink = {
+	.name = "text", .summary = "one line per event", .suffix = ".txt", .state_size = sizeof(struct text),
+	.event = text_event, .close = text_close,
+};

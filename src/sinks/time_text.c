@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Time columns. The broken-down time is kept for the second it is valid for: events come many to a second,
+ * and localtime_r() would be the larger part of a line's cost.
+ */
+#include "sinks/time_text.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+#define NS_PER_S 1000000000LL
+
+/* Floor division: times before 1970 come from broken files only, but must not break us. */
+static int64_t split(int64_t ns, uint32_t *ret_frac)
+{
+	int64_t s = ns / NS_PER_S, frac = ns % NS_PER_S;
+
+	if (frac < 0) {
+		frac += NS_PER_S;
+		s--;
+	}
+	*ret_frac = (uint32_t)frac;
+	return s;
+}
+
+/* Wraps instead of overflowing: offset and time may both come from a broken file. */
+static int64_t wall_ns(const struct event *ev)
+{
+	return (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns);
+}
+
+static const struct tm *broken_down(struct time_text *t, int64_t second, bool utc)
+{
+	time_t s = (time_t)second;
+
+	if (t->have_tm && t->second == second && t->utc == utc)
+		return &t->tm;
+	if (utc)
+		gmtime_r(&s, &t->tm);
+	else
+		localtime_r(&s, &t->tm);
+	t->second = second;
+	t->utc = utc;
+	t->have_tm = true;
+	return &t->tm;
+}
+
+/* @digits decimal digits of @v: this runs for each event, where printf would be seen in profiles. */
+static void digits(struct buf *out, uint32_t v, unsigned n)
+{
+	char d[9];
+
+	for (unsigned i = n; i-- > 0; v /= 10)
+		d[i] = (char)('0' + v % 10);
+	buf_add(out, d, n);
+}
+
+static void clock_part(const struct tm *tm, struct buf *out)
+{
+	digits(out, (uint32_t)tm->tm_hour, 2);
+	buf_add_char(out, ':');
+	digits(out, (uint32_t)tm->tm_min, 2);
+	buf_add_char(out, ':');
+	digits(out, (uint32_t)tm->tm_sec, 2);
+}
+
+/* Date, time and nanoseconds; the zone is the caller's. */
+static void rfc3339_part(const struct tm *tm, uint32_t frac, struct buf *out)
+{
+	digits(out, (uint32_t)(tm->tm_year + 1900), 4);
+	buf_add_char(out, '-');
+	digits(out, (uint32_t)tm->tm_mon + 1, 2);
+	buf_add_char(out, '-');
+	digits(out, (uint32_t)tm->tm_mday, 2);
+	buf_add_char(out, 'T');
+	clock_part(tm, out);
+	buf_add_char(out, '.');
+	digits(out, frac, 9);
+}
+
+static void zone_part(const struct tm *tm, struct buf *out)
+{
+	uint32_t minutes = (uint32_t)(labs(tm->tm_gmtoff) / 60);
+
+	buf_add_char(out, tm->tm_gmtoff < 0 ? '-' : '+');
+	digits(out, minutes / 60, 2);
+	buf_add_char(out, ':');
+	digits(out, minutes % 60, 2);
+}
+
+bool time_text_rfc3339_utc(struct time_text *t, const struct event *ev, struct buf *out)
+{
+	uint32_t frac;
+	int64_t s;
+
+	if (!ev->clock_offset_ns)
+		return false;
+	s = split(wall_ns(ev), &frac);
+	rfc3339_part(broken_down(t, s, true), frac, out);
+	buf_add_char(out, 'Z');
+	return true;
+}
+
+/* "12.345678901", at most @n digits behind the point; a sign for what steps back. */
+static void seconds(struct buf *out, int64_t ns, unsigned n)
+{
+	uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	uint32_t frac = (uint32_t)(v % NS_PER_S);
+
+	if (ns < 0)
+		buf_add_char(out, '-');
+	buf_add_u64(out, v / NS_PER_S);
+	buf_add_char(out, '.');
+	for (unsigned i = n; i < 9; i++)
+		frac /= 10;
+	digits(out, frac, n);
+}
+
+static void wall_column(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out)
+{
+	uint32_t frac;
+	int64_t s = split(wall_ns(ev), &frac);
+	const struct tm *tm;
+
+	if (mode == TIME_EPOCH) {
+		seconds(out, wall_ns(ev), 9);
+		return;
+	}
+	tm = broken_down(t, s, false);
+	if (mode == TIME_RFC3339) {
+		rfc3339_part(tm, frac, out);
+		zone_part(tm, out);
+		return;
+	}
+	clock_part(tm, out);
+	buf_add_char(out, '.');
+	digits(out, frac / 1000, 6);
+}
+
+int time_text_column(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out)
+{
+	if (!t->have_first) {
+		t->have_first = true;
+		t->first_ns = t->last_ns = ev->ts_ns;
+	}
+	switch (mode) {
+	case TIME_LOCAL:
+	case TIME_RFC3339:
+	case TIME_EPOCH:
+		if (ev->clock_offset_ns)
+			wall_column(t, mode, ev, out);
+		else
+			seconds(out, (int64_t)ev->ts_ns, 6);
+		break;
+	case TIME_DELTA:
+		seconds(out, (int64_t)(ev->ts_ns - t->last_ns), 6);
+		break;
+	case TIME_REL:
+		seconds(out, (int64_t)(ev->ts_ns - t->first_ns), 6);
+		break;
+	case TIME_MONO:
+		seconds(out, (int64_t)ev->ts_ns, 9);
+		break;
+	case TIME_NONE:
+	case TIME__MAX:
+		t->last_ns = ev->ts_ns;
+		return buf_error(out);
+	}
+	t->last_ns = ev->ts_ns;
+	return buf_add_char(out, ' ');
+}
