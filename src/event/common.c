@@ -18,6 +18,7 @@ enum common_word {
 	W_CONTAINER, W_IMAGE, W_CGROUP, W_CGROUP_NAME, W_NETNS, W_COOKIE, W_RPC_STREAM, W_RPC_CONN, W_GOID,
 	W_IP, W_SIP, W_DIP, W_PORT, W_SPORT, W_DPORT, W_PROTO,
 	W_PKT_LEN, W_PKT_IFACE,
+	W__MAX,
 };
 
 static const struct xlat_val proto_vals[] = {
@@ -34,7 +35,8 @@ const struct xlat direction_xlat = {
 };
 
 #define WORD(name_, word_, like_, doc_, ...) \
-	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), ##__VA_ARGS__ }
+	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  ##__VA_ARGS__ }
 
 /* FIELD_EITHER rows stand directly in front of the two they stand for. */
 const struct field event_common_fields[] = {
@@ -148,7 +150,8 @@ static int get_packet(const struct event *ev, const struct field *f, struct valu
 		return -ENOENT;
 	if (f->off == W_PKT_LEN)
 		return give_uint(ret, p->orig_len, true);
-	return give_named(ret, p->ifindex, names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(p->netns, p->ifindex)));
+	return give_named(ret, p->ifindex,
+			  names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(p->netns, p->ifindex)));
 }
 
 static int get_proc(const struct event *ev, const struct field *f, struct value *ret)
@@ -192,7 +195,8 @@ static int get_key(const struct event *ev, const struct field *f, struct value *
 		name = k->cgroup_id ? names_get(ev->names, SONDE_NAME_CGROUP, k->cgroup_id) : NULL;
 		return give_str(ret, name, name ? strlen(name) : 0);
 	case W_NETNS:
-		return k->netns ? give_named(ret, k->netns, names_get(ev->names, SONDE_NAME_NETNS, k->netns)) : -ENOENT;
+		name = names_get(ev->names, SONDE_NAME_NETNS, k->netns);
+		return k->netns ? give_named(ret, k->netns, name) : -ENOENT;
 	case W_COOKIE: return give_uint(ret, k->cookie, k->cookie != 0);
 	case W_RPC_STREAM: return give_uint(ret, k->rpc_stream, k->rpc_stream != 0);
 	case W_RPC_CONN:
@@ -257,6 +261,7 @@ int event_get_common(const struct event *ev, const struct field *f, struct value
 	case W_SPORT:
 	case W_DPORT:
 	case W_PROTO: return get_conn(ev, f, ret);
+	case W__MAX: break;
 	}
 	return -ENOENT;
 }

@@ -39,8 +39,9 @@ static const struct field host_fields[] = {
 	FIELD_ROW(struct core_host, hostname, "host.name", FIELD_STR, "host name"),
 };
 static const struct event_desc host_desc = {
-	.type = SONDE_EV_HOST, .name = "sonde.host", .doc = "the host the records were taken on", .class = EVENT_STATE,
-	.fields = host_fields, .n_fields = ARRAY_SIZE(host_fields), .body_size = sizeof(struct core_host),
+	.type = SONDE_EV_HOST, .name = "sonde.host", .doc = "the host the records were taken on",
+	.class = EVENT_STATE, .fields = host_fields, .n_fields = ARRAY_SIZE(host_fields),
+	.body_size = sizeof(struct core_host),
 };
 
 static const struct field clock_fields[] = {
@@ -74,8 +75,8 @@ static const struct event_desc name_desc = {
 };
 
 #define LOST_BY(cause, cause_name) \
-	{ .name = "ledger.lost_by." cause_name, .kind = FIELD_UINT, .flags = FIELD_OPTIONAL, .size = sizeof(uint64_t), \
-	  .off = offsetof(struct core_ledger, lost_by) + (cause) * sizeof(uint64_t), \
+	{ .name = "ledger.lost_by." cause_name, .kind = FIELD_UINT, .flags = FIELD_OPTIONAL, \
+	  .size = sizeof(uint64_t), .off = offsetof(struct core_ledger, lost_by) + (cause) * sizeof(uint64_t), \
 	  .doc = "lost by this cause: " cause_name }
 
 static const struct field ledger_fields[] = {

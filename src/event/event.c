@@ -93,8 +93,13 @@ static int64_t read_int(const void *p, unsigned size)
 /* A number that may have a name; without one it stays a number. */
 static void named(struct value *v, uint64_t number, const char *name, bool hex)
 {
-	*v = name ? (struct value){ .kind = VAL_STR, .has_number = true, .u = number, .str = name, .len = strlen(name) } :
-		    (struct value){ .kind = VAL_UINT, .hex = hex, .u = number };
+	*v = (struct value){ .kind = VAL_UINT, .hex = hex, .u = number };
+	if (!name)
+		return;
+	v->kind = VAL_STR;
+	v->has_number = true;
+	v->str = name;
+	v->len = strlen(name);
 }
 
 static const char *dynamic_name(const struct event *ev, const struct field *f, uint64_t number)
@@ -133,7 +138,8 @@ static int get_number_field(const struct event *ev, const struct field *f, const
 		named(ret, u, dynamic_name(ev, f, u), f->kind == FIELD_NAME && f->space == SONDE_NAME_KSYM);
 		break;
 	default:
-		*ret = (struct value){ .kind = VAL_UINT, .u = u, .hex = f->kind == FIELD_HEX, .ns = f->kind == FIELD_NS };
+		*ret = (struct value){ .kind = VAL_UINT, .u = u, .hex = f->kind == FIELD_HEX,
+					.ns = f->kind == FIELD_NS };
 	}
 	return 0;
 }

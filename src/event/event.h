@@ -148,7 +148,7 @@ struct field {
 	uint16_t off, size;	/* in the body */
 	uint16_t flags;
 	uint16_t space;		/* FIELD_NAME: SONDE_NAME_* */
-	uint16_t like;		/* FIELD_GET: FIELD_LIKE() of what its values are, so that filters can check; 0 = any */
+	uint16_t like;		/* FIELD_GET: FIELD_LIKE() of what its values are, for filters; 0 = any */
 	const struct xlat *xlat;
 	const char *doc;
 };

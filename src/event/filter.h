@@ -11,9 +11,9 @@
  * every registered type; a word that no type has is a syntax error with a suggestion. A check on a field
  * that an event lacks is false (its negation is true). Depth, length and steps are bounded.
  *
- * Values with blanks or operators stand in '...' or "..." (\\ \" \' \n \t \xNN). Numbers: 10, 0x1f, -1, 64k; 100ms where
- * the field is a duration. Names of numbers match in any case, with or without the kernel's prefix; addresses
- * match networks (10.0.0.0/8). A bare word is "exists", or "is true" where the field is a bool.
+ * Values with blanks or operators stand in '...' or "..." (\\ \" \' \n \t \xNN). Numbers: 10, 0x1f, -1, 64k;
+ * 100ms where the field is a duration. Names of numbers match in any case, with or without the kernel's prefix;
+ * addresses match networks (10.0.0.0/8). A bare word is "exists", or "is true" where the field is a bool.
  */
 #ifndef EVENT_FILTER_H
 #define EVENT_FILTER_H

@@ -19,7 +19,7 @@ static bool match_set(const char *p, const char *end, char c, const char **ret_e
 	*ret_end = NULL;
 	for (p = first; p < end && (*p != ']' || p == first); p++) {
 		if (p + 2 < end && p[1] == '-' && p[2] != ']') {
-			found = found || ((unsigned char)c >= (unsigned char)p[0] && (unsigned char)c <= (unsigned char)p[2]);
+			found = found || ((uint8_t)c >= (uint8_t)p[0] && (uint8_t)c <= (uint8_t)p[2]);
 			p += 2;
 		} else {
 			found = found || *p == c;
@@ -194,7 +194,8 @@ static bool flags_match(enum filter_op op, uint64_t bits, const struct filter_va
 	return uint_match(op, bits, v);
 }
 
-static bool value_match(enum filter_op op, const struct value *val, const struct field *f, const struct filter_value *v)
+static bool value_match(enum filter_op op, const struct value *val, const struct field *f,
+			const struct filter_value *v)
 {
 	switch (val->kind) {
 	case VAL_UINT:
@@ -213,14 +214,15 @@ static bool value_match(enum filter_op op, const struct value *val, const struct
 
 /* ---- checks ---- */
 
-enum verdict { MISSING, NO, YES };	/* MISSING: the event has no such value */
+/* Missing: the event has no such value. */
+enum verdict { VERDICT_MISSING, VERDICT_NO, VERDICT_YES, VERDICT__MAX };
 
 static enum verdict any_value(const struct check *c, const struct value *val, const struct field *f)
 {
 	for (size_t i = 0; i < c->n_values; i++)
 		if (value_match(c->op, val, f, &c->values[i]))
-			return YES;
-	return NO;
+			return VERDICT_YES;
+	return VERDICT_NO;
 }
 
 static enum verdict field_match(const struct check *c, const struct event *ev, const struct field *f)
@@ -229,16 +231,16 @@ static enum verdict field_match(const struct check *c, const struct event *ev, c
 
 	if (c->plain_numbers) {
 		if (event_get_number(ev, f, &val.u) < 0)
-			return MISSING;
+			return VERDICT_MISSING;
 		val.kind = VAL_UINT;
 		return any_value(c, &val, f);
 	}
 	if (event_get(ev, f, &val) < 0)
-		return MISSING;
+		return VERDICT_MISSING;
 	if (c->op == FILTER_EXISTS)
-		return YES;
+		return VERDICT_YES;
 	if (c->op == FILTER_TRUE)
-		return val.kind != VAL_BOOL || val.u ? YES : NO;
+		return val.kind != VAL_BOOL || val.u ? VERDICT_YES : VERDICT_NO;
 	return any_value(c, &val, f);
 }
 
@@ -264,7 +266,7 @@ bool filter_check_match(const struct check *c, const struct event *ev)
 	} else {
 		v = field_match(c, ev, f);
 	}
-	return c->op == FILTER_NE ? v == NO : v == YES;
+	return c->op == FILTER_NE ? v == VERDICT_NO : v == VERDICT_YES;
 }
 
 static bool node_match(const struct filter *f, uint32_t i, const struct event *ev)

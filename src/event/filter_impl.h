@@ -27,7 +27,7 @@ struct check {
 	bool plain_numbers;		/* fields and values are numbers: no name is needed to decide */
 };
 
-enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_CHECK };
+enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_CHECK, NODE__MAX };
 
 /* Nodes refer to each other by number: 0 is none. */
 struct node {
@@ -47,7 +47,10 @@ bool filter_op_takes_list(enum filter_op op);
 
 /* ---- lexer ---- */
 
-enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_OPEN, TOKEN_CLOSE, TOKEN_COMMA, TOKEN_OP, TOKEN_BAD };
+enum token_kind {
+	TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_OPEN, TOKEN_CLOSE, TOKEN_COMMA, TOKEN_OP, TOKEN_BAD,
+	TOKEN__MAX,
+};
 
 struct token {
 	enum token_kind kind;

@@ -30,7 +30,8 @@ static struct token lex_op(const char *s, size_t pos)
 		if (!strncmp(s + pos, ops[i].text, len))
 			return (struct token){ .kind = TOKEN_OP, .pos = pos, .len = len, .op = ops[i].op };
 	}
-	return (struct token){ .kind = TOKEN_BAD, .pos = pos, .len = 1, .problem = "\"!\" alone means nothing; write not" };
+	return (struct token){ .kind = TOKEN_BAD, .pos = pos, .len = 1,
+			       .problem = "\"!\" alone means nothing; write not" };
 }
 
 static struct token lex_string(const char *s, size_t pos)
@@ -40,7 +41,8 @@ static struct token lex_string(const char *s, size_t pos)
 	while (s[end] && s[end] != s[pos])
 		end += s[end] == '\\' && s[end + 1] ? 2 : 1;
 	if (!s[end])
-		return (struct token){ .kind = TOKEN_BAD, .pos = pos, .len = end - pos, .problem = "this quote never ends" };
+		return (struct token){ .kind = TOKEN_BAD, .pos = pos, .len = end - pos,
+				       .problem = "this quote never ends" };
 	return (struct token){ .kind = TOKEN_STRING, .pos = pos, .len = end + 1 - pos };
 }
 
@@ -69,7 +71,10 @@ struct token filter_lex(const char *s, size_t pos)
 
 static int hex_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* One character behind a backslash; an unknown one stands for itself, backslash included. */

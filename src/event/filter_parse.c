@@ -418,7 +418,8 @@ static bool needs_name(enum field_kind kind, const struct field *f, void *ctx)
 	(void)ctx;
 	if (f->kind == FIELD_GET && find_in(event_common_fields, event_n_common_fields, f->name) != f)
 		return true;
-	return kind != FIELD_UINT && kind != FIELD_HEX && kind != FIELD_BOOL && kind != FIELD_NS && kind != FIELD_ENUM;
+	return kind != FIELD_UINT && kind != FIELD_HEX && kind != FIELD_BOOL && kind != FIELD_NS &&
+	       kind != FIELD_ENUM;
 }
 
 static bool only_numbers(const struct check *c)

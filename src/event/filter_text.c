@@ -91,6 +91,7 @@ void filter_node_text(const struct filter *f, uint32_t i, struct buf *out)
 			add_child(f, k, n->kind == NODE_AND && nodes[k].kind == NODE_OR, out);
 		}
 		break;
+	case NODE__MAX: break;
 	}
 }
 

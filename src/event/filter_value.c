@@ -114,7 +114,8 @@ static bool search_xlat(enum field_kind kind, const struct field *f, void *ctx)
 
 	if (kind != FIELD_ENUM && kind != FIELD_FLAGS)
 		return false;
-	if (!f->xlat || !(kind == FIELD_FLAGS ? read_flags(f->xlat, s->text, &n) : xlat_value(f->xlat, s->text, &n) == 0)) {
+	if (!f->xlat || !(kind == FIELD_FLAGS ? read_flags(f->xlat, s->text, &n) :
+						xlat_value(f->xlat, s->text, &n) == 0)) {
 		s->missing = true;
 		return false;
 	}
@@ -245,7 +246,9 @@ static const char *wants_of(enum field_kind kind, const struct field *f, const s
 	case FIELD_FLAGS:
 	case FIELD_ENUM:
 		search_xlat(kind, f, &s);
-		return s.found || v->has_number || (text_op && kind == FIELD_ENUM) ? NULL : "a number or one of its names";
+		if (s.found || v->has_number || (text_op && kind == FIELD_ENUM))
+			return NULL;
+		return "a number or one of its names";
 	case FIELD_NAME:
 	case FIELD_IFACE: return is_ordering(c->op) && !v->has_number ? "a number" : NULL;
 	case FIELD_IP: return v->has_net ? NULL : "an address or a network";

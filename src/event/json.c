@@ -113,7 +113,7 @@ int json_string(struct buf *out, const char *s, size_t len)
 			used = n;
 			buf_add(out, s, n);
 		} else if (n == 2 || n == 3) {
-			/* Valid, but it steers terminals (C1, bidi): as an escape it harms nobody who reads JSON raw. */
+			/* Valid, but it steers terminals (C1, bidi): harmless as an escape. */
 			unsigned c = n == 2 ? (unsigned)(s[0] & 0x1f) << 6 | (s[1] & 0x3f) :
 				     (unsigned)(s[0] & 0x0f) << 12 | (unsigned)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
 

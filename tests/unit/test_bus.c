@@ -68,8 +68,8 @@ static void closed(void *ctx, int reason)
 
 static void join(struct bus *b, struct client *c, size_t bytes, size_t events, const struct filter *f)
 {
-	struct sub_opts o = { .filter = f, .queue_bytes = bytes, .queue_events = events, .event = got, .closed = closed,
-			      .ctx = c };
+	struct sub_opts o = { .filter = f, .queue_bytes = bytes, .queue_events = events, .event = got,
+			      .closed = closed, .ctx = c };
 
 	c->bus = b;
 	c->sub = bus_subscribe(b, &o);

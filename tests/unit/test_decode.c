@@ -191,15 +191,16 @@ static void ledger_sums_its_causes(void **state)
 	(void)state;
 	assert_int_equal(give(d, &l, sizeof(l), &s), 0);
 	assert_string_equal(buf_str(&s.json),
-			    "{\"seen\":100,\"delivered\":18446744073709551615,\"filtered\":0,\"sampled\":0,\"lost\":7,"
-			    "\"lost_by\":{\"ring_full\":3,\"sink\":4}}");
+			    "{\"seen\":100,\"delivered\":18446744073709551615,\"filtered\":0,\"sampled\":0,"
+			    "\"lost\":7,\"lost_by\":{\"ring_full\":3,\"sink\":4}}");
 	decode_set_free(d);
 	seen_fini(&s);
 }
 
 static void lost_and_host_say_what_they_carry(void **state)
 {
-	struct sonde_lost_rec l = { .hdr = head(SONDE_EV_LOST, sizeof(l)), .cause = SONDE_LOST_RECURSION, .count = 12 };
+	struct sonde_lost_rec l = { .hdr = head(SONDE_EV_LOST, sizeof(l)), .cause = SONDE_LOST_RECURSION,
+				    .count = 12 };
 	struct sonde_host_rec h = { .hdr = head(SONDE_EV_HOST, sizeof(h)), .n_cpus = 2, .page_size = 4096,
 				    .release = "6.1\x1b[31m" };
 	struct decode_set *d = new_set();

@@ -103,9 +103,9 @@ static int setup(void **state)
 	x->reg = registry_new();
 	x->names = names_new();
 	assert_int_equal(registry_add(x->reg, descs), 0);
-	x->body = (struct body){ .latency_ns = 2500000, .delta = -5, .symbol = 0xffffffff81000012, .iface = 3, .number = 80,
-				 .reason = 3, .mac = { 2, 0, 0, 0, 0, 0xab }, .color = 7, .bits = 18, .flag = 1,
-				 .text = "/usr/bin/ngin" };
+	x->body = (struct body){ .latency_ns = 2500000, .delta = -5, .symbol = 0xffffffff81000012, .iface = 3,
+				 .number = 80, .reason = 3, .mac = { 2, 0, 0, 0, 0, 0xab }, .color = 7,
+				 .bits = 18, .flag = 1, .text = "/usr/bin/ngin" };
 	assert_int_equal(ipaddr_parse("10.1.2.3", &x->body.ip), 0);
 	name(x, SONDE_NAME_DROP_REASON, 3, "NO_SOCKET");
 	name(x, SONDE_NAME_KSYM, 0xffffffff81000012, "tcp_v4_rcv+0x12 [tcp]");
@@ -114,8 +114,9 @@ static int setup(void **state)
 	x->proc.p.comm = proc_str(x, &at, "nginx: w");
 	x->proc.p.exe = proc_str(x, &at, "/usr/sbin/nginx");
 	x->proc.p.uid = 33;
-	x->full = (struct event){ .desc = &full_desc, .ts_ns = 1000, .seq = 9, .clock_offset_ns = 500, .tgid = 42, .tid = 43,
-				  .cpu = 1, .body = &x->body, .body_len = sizeof(x->body), .names = x->names };
+	x->full = (struct event){ .desc = &full_desc, .ts_ns = 1000, .seq = 9, .clock_offset_ns = 500, .tgid = 42,
+				  .tid = 43, .cpu = 1, .body = &x->body, .body_len = sizeof(x->body),
+				  .names = x->names };
 	x->full.keys = (struct event_keys){ .netns = 77, .cookie = 5, .conn = { .sport = 4711, .dport = 443,
 									       .proto = IPPROTO_TCP } };
 	assert_int_equal(ipaddr_parse("192.168.1.5", &x->full.keys.conn.saddr), 0);
@@ -382,9 +383,10 @@ static void errors_point_at_the_word(void **state)
 		{ "fd.sip=10.0.0.0/33", "fd.sip wants an address or a network, not \"10.0.0.0/33\"\n"
 					"fd.sip=10.0.0.0/33\n"
 					"       ^~~~~~~~~~~" },
-		{ "t.latency>5parsec", "t.latency wants a duration (100ms) or a number of nanoseconds, not \"5parsec\"\n"
-				       "t.latency>5parsec\n"
-				       "          ^~~~~~~" },
+		{ "t.latency>5parsec",
+		  "t.latency wants a duration (100ms) or a number of nanoseconds, not \"5parsec\"\n"
+		  "t.latency>5parsec\n"
+		  "          ^~~~~~~" },
 		{ "t.flag=maybe", "t.flag wants true or false, not \"maybe\"\nt.flag=maybe\n       ^~~~~" },
 		{ "t.mac=02:00", "t.mac wants a MAC address, not \"02:00\"\nt.mac=02:00\n      ^~~~~" },
 		{ "evt.type=t.fulll", "there is no event type \"t.fulll\"; did you mean t.full?\n"
@@ -395,9 +397,10 @@ static void errors_point_at_the_word(void **state)
 				       "       ^~~~~~~~" },
 		{ "t.text is x", "\"is\" is no operator; did you mean in?\nt.text is x\n       ^~" },
 		{ "t.text=a bbbbb", "\"and\" or \"or\" is missing here\nt.text=a bbbbb\n         ^~~~~" },
-		{ "t.text hello world", "\"hello\" is neither an operator nor and, or; a value with blanks needs quotes\n"
-					"t.text hello world\n"
-					"       ^~~~~" },
+		{ "t.text hello world",
+		  "\"hello\" is neither an operator nor and, or; a value with blanks needs quotes\n"
+		  "t.text hello world\n"
+		  "       ^~~~~" },
 		{ "t.text<x", "< cannot be used with t.text\nt.text<x\n      ^" },
 		{ "t.number contains 8", "contains cannot be used with t.number\n"
 					 "t.number contains 8\n"
@@ -415,7 +418,8 @@ static void errors_point_at_the_word(void **state)
 		{ "t.number in (1 2)", "\",\" or \")\" is missing here\nt.number in (1 2)\n               ^" },
 		{ "t.text='abc", "this quote never ends\nt.text='abc\n       ^~~~" },
 		{ "!t.flag", "\"!\" alone means nothing; write not\n!t.flag\n^" },
-		{ "t.text='\xc3\xb6' and x", "no event has a field \"x\"\nt.text='\xc3\xb6' and x\n               ^" },
+		{ "t.text='\xc3\xb6' and x",
+		  "no event has a field \"x\"\nt.text='\xc3\xb6' and x\n               ^" },
 		{ "t.text='\x1b\xff' and x", "no event has a field \"x\"\nt.text='\?\?' and x\n                ^" },
 	};
 	struct fixture *x = *state;
@@ -455,7 +459,8 @@ static void long_texts_are_shown_around_the_caret(void **state)
 
 /* ---- bounds ---- */
 
-static int parse_repeated(struct fixture *x, const char *head, const char *part, size_t n, const char *tail, struct err *e)
+static int parse_repeated(struct fixture *x, const char *head, const char *part, size_t n, const char *tail,
+			  struct err *e)
 {
 	struct filter *f = NULL;
 	struct buf b = { 0 };

@@ -29,11 +29,12 @@ static void json_strings_are_strict(void **state)
 	check_json_string("a\"b\\c/", 6, "\"a\\\"b\\\\c/\"");
 	check_json_string("\b\f\n\r\t\x1f\x7f", 7, "\"\\b\\f\\n\\r\\t\\u001f\\u007f\"");
 	check_json_string("a\0b", 3, "\"a\\u0000b\"");
-	check_json_string("w\xc3\xb6rker \xe2\x82\xac \xf0\x9f\x90\xa7", 16, "\"w\xc3\xb6rker \xe2\x82\xac \xf0\x9f\x90\xa7\"");
+	check_json_string("w\xc3\xb6rker \xe2\x82\xac \xf0\x9f\x90\xa7", 16,
+			  "\"w\xc3\xb6rker \xe2\x82\xac \xf0\x9f\x90\xa7\"");
 	check_json_string("\xff" "a\xc3", 3, "\"\\ufffda\\ufffd\"");		/* not UTF-8, cut */
 	check_json_string("\xc0\xaf", 2, "\"\\ufffd\\ufffd\"");			/* overlong */
 	check_json_string("\xed\xa0\x80", 3, "\"\\ufffd\\ufffd\\ufffd\"");	/* surrogate */
-	check_json_string("\xe2\x80\xae", 3, "\"\\u202e\"");			/* right-to-left override: kept, harmless */
+	check_json_string("\xe2\x80\xae", 3, "\"\\u202e\"");			/* bidi override */
 	check_json_string("\xc2\x9b", 2, "\"\\u009b\"");			/* C1: CSI */
 	check_json_string("\xef\xbb\xbf", 3, "\"\\ufeff\"");
 }
@@ -80,8 +81,10 @@ static void values_have_a_text_and_a_json_form(void **state)
 		{ { .kind = VAL_BOOL, .u = 1 }, "true", "true" },
 		{ { .kind = VAL_BOOL }, "false", "false" },
 		{ { .kind = VAL_STR, .str = "a\n\"", .len = 3 }, "a\\n\"", "\"a\\n\\\"\"" },
-		{ { .kind = VAL_IP, .ip = { .family = 4, .addr = { 10, 0, 0, 255 } } }, "10.0.0.255", "\"10.0.0.255\"" },
-		{ { .kind = VAL_IP, .ip = { .family = 6, .addr = { 0xfe, 0x80, [15] = 1 } } }, "fe80::1", "\"fe80::1\"" },
+		{ { .kind = VAL_IP, .ip = { .family = 4, .addr = { 10, 0, 0, 255 } } },
+		  "10.0.0.255", "\"10.0.0.255\"" },
+		{ { .kind = VAL_IP, .ip = { .family = 6, .addr = { 0xfe, 0x80, [15] = 1 } } },
+		  "fe80::1", "\"fe80::1\"" },
 		{ { .kind = VAL_IP, .ip = { .family = 9 } }, "", "\"\"" },
 		{ { .kind = VAL_MAC, .str = "\x02\x00\x00\x00\x00\xab", .len = 6 }, "02:00:00:00:00:ab",
 		  "\"02:00:00:00:00:ab\"" },
@@ -157,8 +160,9 @@ static void networks_contain_addresses(void **state)
 static void bad_networks_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "/8", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/8/8", "10.0.0.0/-1", "10.0.0.0/ 8", "10.0.0", "x",
-		"1:2:3:4:5:6:7:8:9", "10.0.0.0 ",
+		"", "/8", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/8/8", "10.0.0.0/-1", "10.0.0.0/ 8", "10.0.0",
+		"x", "1:2:3:4:5:6:7:8:9",
+		"10.0.0.0 ",
 		"0000000000000000000000000000000000000000000000000000000000000000000000000000",
 	};
 	struct ipnet net;
@@ -173,7 +177,8 @@ static void bad_networks_are_refused(void **state)
 static void sections_are_checked(void **state)
 {
 	struct { struct sec_packet h; uint8_t data[8]; } p = { .h = { .cap_len = 8 } };
-	struct { struct sec_proc h; char text[8]; } proc = { .h = { .comm = { 0, 4 }, .exe = { 4, 4 } }, .text = "nameexec" };
+	struct { struct sec_proc h; char text[8]; } proc = { .h = { .comm = { 0, 4 }, .exe = { 4, 4 } },
+							     .text = "nameexec" };
 	struct event ev = { 0 };
 	const uint8_t *data;
 	size_t len;
