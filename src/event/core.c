@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The pipeline's own records: host, clock, names, ledger, losses, ticks.
+ * The pipeline's own records: host, clock, names, ledger, losses, ticks. Packets of files: core_packet.c.
  */
 #include "event/core.h"
 
@@ -9,6 +9,7 @@
 
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "event/core_packet.h"
 #include "event/core_state.h"
 #include "event/decode.h"
 #include "event/names.h"
@@ -115,7 +116,7 @@ static const struct event_desc tick_desc = {
 };
 
 const struct event_desc *const core_descs[] = {
-	&host_desc, &clock_desc, &name_desc, &ledger_desc, &core_lost_desc, &tick_desc, NULL,
+	&host_desc, &clock_desc, &name_desc, &ledger_desc, &core_lost_desc, &tick_desc, &core_packet_desc, NULL,
 };
 
 static int emit_with(const struct emitter *em, const struct event_desc *desc, const struct sonde_rec *r,
@@ -220,6 +221,7 @@ static int core_decode(void *state, const struct sonde_rec *r, const struct emit
 	case SONDE_EV_LEDGER: return decode_ledger(r, em);
 	case SONDE_EV_LOST: return decode_lost(r, em);
 	case SONDE_EV_TICK: return emit_with(em, &tick_desc, r, NULL);
+	case SONDE_EV_PACKET: return core_packet_decode(r, em);
 	default: return -ENOSYS;
 	}
 }

@@ -235,6 +235,102 @@ static void ticks_reach_every_decoder_and_others_are_observed(void **state)
 	seen_fini(&s);
 }
 
+/* 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN, behind an Ethernet header. */
+static const uint8_t syn[] = {
+	2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0,
+	0x45, 0, 0, 40, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+	0x12, 0x67, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0x20, 0, 0, 0, 0, 0,
+};
+
+struct packet_case {
+	struct seen seen;
+	struct line_opts o;
+	struct buf text;
+	struct event_keys keys;
+};
+
+static int look_at_packet(void *ctx, struct event *ev)
+{
+	struct packet_case *c = ctx;
+	const struct sec_packet *p;
+	const uint8_t *data;
+
+	c->keys = ev->keys;
+	p = event_packet(ev, &data);
+	assert_non_null(p);
+	assert_int_equal(p->orig_len, 1500);
+	assert_int_equal(p->cap_len, sizeof(syn));
+	assert_memory_equal(data, syn, sizeof(syn));
+	buf_reset(&c->text);
+	assert_int_equal(event_line(ev, &c->o, &c->text), 0);
+	return look(&c->seen, ev);
+}
+
+/* The record of @syn with the comments "one\x1b" and "two". Returns its length. */
+static size_t packet_rec(char *raw)
+{
+	struct sonde_packet_rec *r = (void *)raw;
+	size_t len = sizeof(*r) + sizeof(syn) + 8;
+
+	*r = (struct sonde_packet_rec){ .hdr = head(SONDE_EV_PACKET, len), .link = SONDE_LINK_ETHERNET,
+					.orig_len = 1500, .cap_len = sizeof(syn), .text_len = 8, .iface = 2,
+					.direction = 1 };
+	memcpy(r->data, syn, sizeof(syn));
+	memcpy(r->data + sizeof(syn), "one\x1b\ntwo", 8);
+	return len;
+}
+
+static void packets_of_files_have_keys_and_lines(void **state)
+{
+	struct decode_set *d = new_set();
+	struct packet_case c = { 0 };
+	_Alignas(8) char raw[256];
+	size_t len = packet_rec(raw);
+
+	(void)state;
+	assert_int_equal(decode_record(d, raw, len, look_at_packet, &c), 0);
+	assert_int_equal(c.keys.conn.sport, 4711);
+	assert_int_equal(c.keys.conn.dport, 80);
+	assert_int_equal(c.keys.conn.proto, 6);
+	assert_memory_equal(c.keys.conn.saddr.addr, "\x0a\0\0\x01", 4);
+	assert_string_equal(buf_str(&c.text), "2 in 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN\n");
+	assert_string_equal(buf_str(&c.seen.json), "{\"len\":1500,\"iface\":2,\"direction\":\"in\"}");
+	give_name(d, SONDE_NAME_IFACE, names_iface_key(0, 2), "eth0", &c.seen);
+	c.o.verbose = 1;
+	assert_int_equal(decode_record(d, raw, len, look_at_packet, &c), 0);
+	assert_string_equal(buf_str(&c.text),
+			    "eth0 in 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN length 1500 (54 captured)\n"
+			    "    # one\\e\n    # two\n");
+	c.o.verbose = 2;
+	assert_int_equal(decode_record(d, raw, len, look_at_packet, &c), 0);
+	assert_non_null(strstr(buf_str(&c.text), "IPv4"));
+	decode_set_free(d);
+	seen_fini(&c.seen);
+	buf_fini(&c.text);
+}
+
+static void packet_lengths_are_not_believed(void **state)
+{
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+	_Alignas(8) char raw[256];
+	struct sonde_packet_rec *r = (void *)raw;
+	size_t len = packet_rec(raw);
+
+	(void)state;
+	r->text_len++;
+	assert_int_equal(give(d, raw, len, &s), -EBADMSG);
+	packet_rec(raw);
+	r->cap_len = UINT32_MAX;
+	assert_int_equal(give(d, raw, len, &s), -EBADMSG);
+	packet_rec(raw);
+	r->direction = 3;
+	assert_int_equal(give(d, raw, len, &s), -EBADMSG);
+	assert_int_equal(s.n, 0);
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
 /* Every core record cut at every length: an error each time, and none of them reads past its end (ASan). */
 static void short_records_are_refused(void **state)
 {
@@ -242,6 +338,7 @@ static void short_records_are_refused(void **state)
 		[1] = sizeof(struct sonde_host_rec), [2] = sizeof(struct sonde_clock_rec),
 		[3] = sizeof(struct sonde_name_rec), [4] = sizeof(struct sonde_ledger_rec),
 		[5] = sizeof(struct sonde_lost_rec), [6] = sizeof(struct sonde_rec),
+		[7] = sizeof(struct sonde_packet_rec),
 	};
 	struct decode_set *d = new_set();
 	struct seen s = { 0 };
@@ -335,6 +432,8 @@ int main(void)
 		cmocka_unit_test(ledger_sums_its_causes),
 		cmocka_unit_test(lost_and_host_say_what_they_carry),
 		cmocka_unit_test(ticks_reach_every_decoder_and_others_are_observed),
+		cmocka_unit_test(packets_of_files_have_keys_and_lines),
+		cmocka_unit_test(packet_lengths_are_not_believed),
 		cmocka_unit_test(short_records_are_refused),
 		cmocka_unit_test(lengths_and_types_are_checked),
 		cmocka_unit_test(two_decoders_of_one_probe_are_refused),

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Packets out of capture files. The bytes are untrusted; what dissects them is src/packet.
+ */
+#include "event/core_packet.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/core.h"
+#include "event/decode.h"
+#include "packet/packet.h"
+
+static const struct field packet_fields[] = {
+	FIELD_ROW(struct core_packet, len, "packet.len", FIELD_UINT, "length on the wire"),
+	FIELD_ROW(struct core_packet, iface, "packet.iface", FIELD_IFACE, "interface of the file it came from"),
+	FIELD_ROW(struct core_packet, direction, "packet.direction", FIELD_ENUM, "in or out, where the file says",
+		  .xlat = &direction_xlat, .flags = FIELD_OPTIONAL),
+};
+
+static void keys_from_flow(struct conn *c, const struct packet_flow *f)
+{
+	size_t len = f->family == 4 ? 4 : 16;
+
+	if (!f->family)
+		return;
+	c->saddr.family = c->daddr.family = f->family;
+	memcpy(c->saddr.addr, f->saddr, len);
+	memcpy(c->daddr.addr, f->daddr, len);
+	c->proto = f->proto;
+	if (f->has_ports) {
+		c->sport = f->sport;
+		c->dport = f->dport;
+	}
+}
+
+static void add_comments(const char *text, size_t len, struct buf *out)
+{
+	while (len) {
+		const char *nl = memchr(text, '\n', len);
+		size_t n = nl ? (size_t)(nl - text) : len;
+
+		buf_add_str(out, "    # ");
+		str_escape_buf(out, text, n);
+		buf_add_char(out, '\n');
+		text += n + !!nl;
+		len -= n + !!nl;
+	}
+}
+
+static int packet_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct section *text = event_section(ev, SEC_TEXT);
+	const struct core_packet *body = ev->body;
+	const uint8_t *data;
+	const struct sec_packet *sp = event_packet(ev, &data);
+	struct packet p;
+	struct value v;
+
+	if (!o->numeric && event_get(ev, &packet_fields[1], &v) == 0)
+		value_text(&v, out);
+	else
+		buf_printf(out, "%u", body->iface);
+	buf_printf(out, " %s ", body->direction == 1 ? "in" : body->direction == 2 ? "out" : "-");
+	if (!sp)
+		return buf_add_str(out, "no packet\n");
+	packet_dissect(sp->link, data, sp->cap_len, sp->orig_len, &p);
+	packet_summary(&p, out);
+	if (o->verbose)
+		buf_printf(out, " length %u", sp->orig_len);
+	if (o->verbose && sp->cap_len < sp->orig_len)
+		buf_printf(out, " (%u captured)", sp->cap_len);
+	buf_add_char(out, '\n');
+	if (o->hex)
+		packet_hexdump(data, sp->cap_len, out);
+	else if (o->verbose > 1)
+		packet_print(&p, out);
+	if (o->verbose && text)
+		add_comments(text->data, text->len, out);
+	return buf_error(out);
+}
+
+const struct event_desc core_packet_desc = {
+	.type = SONDE_EV_PACKET, .name = "packet", .doc = "a packet out of a capture file", .class = EVENT_DATA,
+	.fields = packet_fields, .n_fields = ARRAY_SIZE(packet_fields), .body_size = sizeof(struct core_packet),
+	.sections = 1u << SEC_PACKET | 1u << SEC_TEXT, .line = packet_line,
+};
+
+int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct sec_packet sp = { 0 }, *section;
+	struct core_packet body = { 0 };
+	const void *data, *text;
+	struct packet p;
+	struct event ev;
+	uint32_t text_len;
+
+	cur_skip(&c, sizeof(*r));
+	sp.link = cur_u32(&c);
+	sp.orig_len = cur_u32(&c);
+	sp.cap_len = cur_u32(&c);
+	text_len = cur_u32(&c);
+	sp.ifindex = cur_u32(&c);
+	sp.direction = (uint8_t)cur_u16(&c);
+	cur_skip(&c, sizeof(uint16_t));
+	data = cur_bytes(&c, sp.cap_len);
+	text = cur_bytes(&c, text_len);
+	if (!cur_ok(&c) || sp.direction > 2)
+		return -EBADMSG;
+	section = arena_alloc(em->scratch, sizeof(sp) + sp.cap_len);
+	if (!section)
+		return -ENOMEM;
+	*section = sp;
+	memcpy(section + 1, data, sp.cap_len);
+	body = (struct core_packet){ .len = sp.orig_len, .iface = sp.ifindex, .direction = sp.direction };
+	event_from_rec(&ev, &core_packet_desc, r);
+	ev.body = &body;
+	event_add_section(&ev, SEC_PACKET, section, (uint32_t)sizeof(sp) + sp.cap_len);
+	if (text_len)
+		event_add_section(&ev, SEC_TEXT, arena_copy(em->scratch, text, text_len), text_len);
+	packet_dissect(sp.link, section + 1, sp.cap_len, sp.orig_len, &p);
+	keys_from_flow(&ev.keys.conn, packet_flow(&p));
+	return em->emit(em->ctx, &ev);
+}
