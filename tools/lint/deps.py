@@ -10,7 +10,7 @@ ALLOWED = {
     "ring": {"base", "sonde"},
     "packet": {"base", "sonde"},
     "event": {"base", "packet", "sonde"},
-    "pktfilter": {"base", "libpcap", "libbpf"},
+    "pktfilter": {"base", "sonde", "libpcap", "libbpf"},
     "worker": {"base", "libseccomp", "libcap-ng"},
     "bus": {"base", "event", "sonde"},
     "enrich": {"base", "event", "sonde"},

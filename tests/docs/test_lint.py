@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each lint check finds what it is for, and leaves alone what is right."""
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+C = "// SPDX-License-Identifier: GPL-2.0-or-later\n"
+H = "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
+DUAL = "/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */\n"
+LONG = "int f(void)\n{\n" + "\tg();\n" * 90 + "\treturn 0;\n}\n"
+HUGE = "int f(void)\n{\n" + "\tg();\n" * 170 + "\treturn 0;\n}\n"
+
+# check, {path: text}, what must be said
+BAD = [
+    ("deps", {"src/sinks/a.c": C + '#include "bus/bus.h"\n'}, "may not include bus/bus.h"),
+    ("deps", {"src/base/a.c": C + "#include <bpf/libbpf.h>\n"}, "may not include bpf/libbpf.h"),
+    ("deps", {"src/event/a.c": C + '#include "probes/net/net.h"\n'}, "may not include probes/net/net.h"),
+    ("deps", {"probes/x/meson.build": "probe_decode = files('d.c')\n", "probes/x/d.c": C + '#include "probe/env.h"\n'},
+     "may not include probe/env.h"),
+    ("deps", {"probes/x/x.c": C + '#include "probes/y/y_wire.h"\n'}, "may not include probes/y/y_wire.h"),
+    ("deps", {"bpf/a.bpf.h": DUAL + '#include "base/err.h"\n'}, "may not include base/err.h"),
+    ("skeleton", {"probes/x/a.c": C + '#include "x.skel.h"\n', "probes/x/b.c": C + '#include "x.skel.h"\n'},
+     "included by 2 files"),
+    ("skeleton", {"probes/x/x.h": H + '#include "x.skel.h"\n'}, "by a header"),
+    ("headers", {"src/base/a.h": H + "size_t f(void);\n"}, "does not compile alone"),
+    ("spdx", {"src/base/a.c": "int x;\n"}, "no SPDX"),
+    ("spdx", {"bpf/a.bpf.h": H}, "expected GPL-2.0-or-later OR BSD-2-Clause"),
+    ("phrases", {"doc/a.md": "must be keep in" + " sync with b\n"}, "generate one"),
+    ("phrases", {"src/base/a.c": C + "/* TO" + "DO: later */\n"}, "do it, or leave it out"),
+    ("phrases", {"tools/a.sh": "curl http://deb.debi" + "an.org/x\n"}, "package hosts"),
+    ("length", {"src/base/a.c": C + LONG}, "f() has 94 lines"),
+    ("length", {"src/base/a.c": C + "/* lint-ok(length): a table */\n" + HUGE}, "f() has 174 lines"),
+    ("length", {"src/base/a.c": C + "int x;\n" * 700}, "701 lines"),
+    ("errno_sign", {"src/base/a.c": C + "int f(void) { return EINVAL; }\n"}, "positive EINVAL"),
+    ("errno_sign", {"src/base/a.c": C + "int f(int a) { return a ? -EPERM : EIO; }\n"}, "positive EIO"),
+    ("kernel_ints", {"src/base/a.c": C + "static __u32 x;\n"}, "__u32"),
+    ("kernel_ints", {"src/base/a.c": C + "static u64 *x;\n"}, "u64"),
+    ("printing", {"src/event/a.c": C + 'void f(void) { printf("x"); }\n'}, "prints"),
+    ("printing", {"src/agent/a.c": C + 'void f(void) { fprintf(stderr, "x"); }\n'}, "prints"),
+    ("printing", {"src/event/a.c": C + 'void f(void) { log_warn("x"); }\n'}, "a library logs"),
+    ("rec_casts", {"src/sinks/a.c": C + "void f(const void *p) { g((const struct sonde_rec *)p); }\n"}, "cast to struct"),
+    ("enums", {"src/base/a.h": H + "enum colour { RED, GREEN };\n"}, "enum colour"),
+    ("macros", {"src/base/a.h": H + "#define TRY(x) \\\n\tif (x) \\\n\t\treturn 1\n"}, "return inside the macro TRY"),
+    ("layout", {"src/base/a.c": C + "int x; \n"}, "blank at the end"),
+    ("layout", {"src/base/a.c": C + "int f(void)\n{\n        return 0;\n}\n"}, "indented by blanks"),
+    ("layout", {"src/base/a.c": C + "/* " + "x" * 120 + " */\n"}, "columns"),
+    ("layout", {"src/base/a.c": C + "int x;"}, "no newline"),
+    ("scripts", {"tools/a.sh": "#!/bin/sh\nif true\n"}, "not sh"),
+    ("scripts", {"tools/a.py": "def f(:\n"}, "not Python"),
+]
+
+GOOD = [
+    ("deps", {"src/sinks/a.c": C + '#include <stdio.h>\n#include "event/event.h"\n#include "sinks/b.h"\n'}),
+    ("deps", {"src/cmd/a.c": C + '#include "agent/pipeline.h"\n#include "probe/env.h"\n'}),
+    ("phrases", {"src/base/a.c": C + "/* in sync again */\n"}),
+    ("length", {"src/base/a.c": C + "/* lint-ok(length): a table of cases */\n" + LONG}),
+    ("errno_sign", {"src/base/a.c": C + "int f(void) { return -EINVAL; }\n"}),
+    ("kernel_ints", {"probes/x/x_wire.h": DUAL + "struct x { __u32 y; };\n", "src/base/a.c": C + "F(u8, uint8_t)\n"}),
+    ("printing", {"src/event/a.c": C + 'void f(char *b) { snprintf(b, 1, "printf(x)"); }\n'}),
+    ("enums", {"src/base/a.h": H + "enum colour { RED, GREEN, COLOUR__MAX };\nenum { SIZE = 3 };\n"}),
+    ("macros", {"src/base/a.h": H + "#define ADD(a, b) ((a) + (b)) /* return of the sum */\n"}),
+    ("headers", {"src/base/a.h": H + "#include <stddef.h>\nsize_t f(void);\n"}),
+]
+
+
+def lint(tmp_path, check, tree):
+    for path, text in {"bpf/kernel.h": DUAL + "typedef unsigned int __u32;\n", **tree}.items():
+        target = tmp_path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    return subprocess.run([os.path.join(ROOT, "tools/lint/run"), check], env=dict(os.environ, LINT_ROOT=str(tmp_path)),
+                          capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("check,tree,said", BAD, ids=lambda v: v if isinstance(v, str) else "")
+def test_finds(tmp_path, check, tree, said):
+    done = lint(tmp_path, check, tree)
+    assert done.returncode == 1, done.stdout
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize("check,tree", GOOD, ids=lambda v: v if isinstance(v, str) else "")
+def test_leaves_alone(tmp_path, check, tree):
+    done = lint(tmp_path, check, tree)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_check_has_a_case():
+    names = {f[:-3] for f in os.listdir(os.path.join(ROOT, "tools/lint")) if f.endswith(".py")} - {"common"}
+    assert names == {case[0] for case in BAD}
