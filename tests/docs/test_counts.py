@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The closing line of `make check` tells the truth: failures, deaths and skips are counted as such."""
+import importlib.util
+import json
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+spec = importlib.util.spec_from_file_location("check", os.path.join(ROOT, "tools", "check.py"))
+check = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(check)
+
+CASES = """
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <cmocka.h>
+static void good(void **s) { (void)s; assert_int_equal(1, 1); }
+static void bad(void **s) { (void)s; assert_int_equal(1, 2); }
+static void skipped(void **s) { (void)s; skip(); }
+static void dies(void **s) { (void)s; abort(); }
+int main(void)
+{
+	const struct CMUnitTest tests[] = { ROWS };
+	(void)good; (void)bad; (void)skipped; (void)dies;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+"""
+
+
+def counts(tmp_path, rows):
+    """What check.py counts for a test program with these rows."""
+    source, program, log = tmp_path / "t.c", tmp_path / "t", tmp_path / "testlog.json"
+    source.write_text(CASES.replace("ROWS", ", ".join(f"cmocka_unit_test({row})" for row in rows)))
+    subprocess.run(["cc", "-o", program, source, "-lcmocka"], check=True, capture_output=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    log.write_text(json.dumps({"stdout": done.stdout, "stderr": done.stderr,
+                               "result": "OK" if done.returncode == 0 else "FAIL"}) + "\n")
+    tally = check.count_cmocka(log)
+    return tally.passed, tally.failed, tally.skipped
+
+
+@pytest.mark.parametrize("rows,expected", [
+    (["good", "good"], (2, 0, 0)),
+    (["good", "bad"], (1, 1, 0)),
+    (["bad", "bad", "good"], (1, 2, 0)),
+    (["good", "skipped"], (1, 0, 1)),
+    (["bad", "skipped", "good"], (1, 1, 1)),
+    (["good", "dies"], (1, 1, 0)),
+])
+def test_cmocka(tmp_path, rows, expected):
+    assert counts(tmp_path, rows) == expected
+
+
+def test_program_without_cases_counts_by_status(tmp_path):
+    log = tmp_path / "log"
+    log.write_text('{"stdout": "", "stderr": "", "result": "OK"}\n{"stdout": "", "result": "TIMEOUT"}\n')
+    tally = check.count_cmocka(log)
+    assert (tally.passed, tally.failed, tally.skipped) == (1, 1, 0)
+
+
+def test_junit(tmp_path):
+    test, out = tmp_path / "test_x.py", tmp_path / "out.xml"
+    test.write_text("import pytest\ndef test_a(): pass\ndef test_b(): assert 0\n"
+                    "def test_c(): pytest.skip('no moon')\n@pytest.fixture\ndef f(): raise ValueError\n"
+                    "def test_d(f): pass\n")
+    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", f"--junitxml={out}", test], check=False,
+                   capture_output=True)
+    tally = check.count_junit(out)
+    assert (tally.passed, tally.failed, tally.skipped) == (1, 2, 1)
+    assert "no moon" in tally.reasons[0]
+
+
+@pytest.mark.parametrize("script", ["exit 3", "true", "sleep 60", "echo junk >$OUT"])
+def test_a_layer_that_dies_hangs_or_says_nothing_fails(tmp_path, monkeypatch, script):
+    monkeypatch.setitem(check.LAYERS, "lint", (lambda args, out: ["sh", "-c", f"OUT={out}; {script}"],
+                                               check.count_file, 1))
+    args = type("Args", (), {"build": str(tmp_path)})()
+    tally = check.run_layer("lint", args)
+    assert (tally.passed, tally.failed, tally.skipped) == (0, 1, 0)
