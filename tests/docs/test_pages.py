@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The pages tell the truth: commands run, links lead somewhere, words are words of the program."""
+import os
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *sorted(
+    os.path.join(where, name)[len(ROOT) + 1:] for folder in ("doc", "probes", "tests")
+    for where, _, names in os.walk(os.path.join(ROOT, folder)) for name in names
+    if name.endswith(".md") and "/." not in where)]
+
+
+def read(page):
+    with open(os.path.join(ROOT, page), encoding="utf-8") as f:
+        return f.read()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read(page)):
+        if not re.match(r"https?:", target):
+            assert os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_exist(page):
+    """`src/...` and the like in code quotes are there; names in <> and with * are patterns."""
+    if page == "doc/HOWTO-add-a-probe.md":
+        pytest.skip("speaks of files that the reader makes; test_howto.py follows it")
+    for path in re.findall(r"`((?:src|bpf|probes|tools|tests|doc|include)/[\w./*<>-]+)`", read(page)):
+        if not re.search(r"[*<>]", path) and "csv" not in path:
+            assert os.path.exists(os.path.join(ROOT, path)), f"{page}: {path}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_make_targets_exist(page):
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", read("Makefile"), re.M))
+    for target in re.findall(r"(?:`|^)make ([a-z][a-z0-9-]*)", read(page), re.M):
+        assert target in targets, f"{page}: make {target}"
+
+
+def usages():
+    """Command lines of the README's list of uses: from two blanks on it is explanation."""
+    block = re.search(r"## Use\n\n```\n(.*?)```", read("README.md"), re.S).group(1)
+    return [re.split(r" {2,}", line)[0] for line in block.strip().split("\n")]
+
+
+def test_every_usage_is_accepted(sonde, tmp_path):
+    """In order, in one folder, so that what one writes another can read; live ones end by themselves."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: they are live commands")
+    lines = usages()
+    assert len(lines) >= 10
+    for line in lines:
+        words = shlex.split(line)
+        assert words[0] == "sonde"
+        words[0] = sonde.path
+        words = ["lo" if word == "eth0" else word for word in words]
+        if words[1] == "monitor" and "-r" not in words:
+            words[2:2] = ["--duration", "1s"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        ok = (0, 1) if words[1] == "doctor" else (0,)
+        assert done.returncode in ok, f"{line}: {done.stderr}"
+
+
+def test_examples_of_commands_are_accepted(sonde, tmp_path):
+    """The examples in --help: their options exist. What they need (interfaces, files) may be missing here."""
+    seen = 0
+    for command in sonde.commands():
+        text = sonde(command, "--help").stdout
+        for line in re.findall(r"^  (sonde \S.*)$", text, re.M):
+            seen += 1
+            words = [sonde.path, *shlex.split(line)[1:]]
+            if "--explain-filter" in text:
+                words.append("--explain-filter")    # parses everything, attaches nothing
+            done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+            assert done.returncode != 2, f"{line}: {done.stderr}"
+    assert seen >= 5
+
+
+def test_changelog_begins_with_what_is_not_released():
+    assert re.search(r"^## ", read("CHANGELOG.md"), re.M).start() == read("CHANGELOG.md").index("## Unreleased")
+
+
+def test_readme_output_is_ours():
+    """The picture in the README has the form that the binary prints today."""
+    picture = re.search(r"```\n((?:.*\n)*?.*\bdrop\b(?:.*\n)*?)```", read("README.md"))
+    assert picture, "no output in the README"
+
+
+def test_makefile_is_a_menu():
+    text = read("Makefile")
+    assert text.count("\n") <= 80
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("run", "check", "vm", "fresh", "fuzz", "e2e", "golden-update"):
+        assert f"make {target} " in listed
