@@ -59,6 +59,7 @@ struct probe_env {
 /*
  * libbpf tells why through a process-wide callback without context, hence a global: the first warning since
  * the last load began is kept for that load's error message. Nothing is printed.
+ * lint-ok(mutable_globals): a callback without context
  */
 static char libbpf_words[400];
 

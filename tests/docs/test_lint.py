@@ -43,6 +43,9 @@ BAD = [
     ("rec_casts", {"src/sinks/a.c": C + "void f(const void *p) { g((const struct sonde_rec *)p); }\n"}, "cast to struct"),
     ("enums", {"src/base/a.h": H + "enum colour { RED, GREEN };\n"}, "enum colour"),
     ("macros", {"src/base/a.h": H + "#define TRY(x) \\\n\tif (x) \\\n\t\treturn 1\n"}, "return inside the macro TRY"),
+    ("mutable_globals", {"src/base/a.c": C + "static int counter;\n"}, "counter can change"),
+    ("mutable_globals", {"src/base/a.c": C + "static struct foo state = { 0 };\n"}, "state can change"),
+    ("mutable_globals", {"src/base/a.c": C + "const char *name[] = { 0 };\n".replace("const ", "")}, "name can change"),
     ("layout", {"src/base/a.c": C + "int x; \n"}, "blank at the end"),
     ("layout", {"src/base/a.c": C + "int f(void)\n{\n        return 0;\n}\n"}, "indented by blanks"),
     ("layout", {"src/base/a.c": C + "/* " + "x" * 120 + " */\n"}, "columns"),
@@ -60,6 +63,8 @@ GOOD = [
     ("kernel_ints", {"probes/x/x_wire.h": DUAL + "struct x { __u32 y; };\n", "src/base/a.c": C + "F(u8, uint8_t)\n"}),
     ("printing", {"src/event/a.c": C + 'void f(char *b) { snprintf(b, 1, "printf(x)"); }\n'}),
     ("enums", {"src/base/a.h": H + "enum colour { RED, GREEN, COLOUR__MAX };\nenum { SIZE = 3 };\n"}),
+    ("mutable_globals", {"src/base/a.c": C + "static const int x = 1;\nstatic const char *const n[] = { 0 };\n"
+                                             "static int f(void)\n{\n\tint y = 1;\n\n\treturn y;\n}\n"}),
     ("macros", {"src/base/a.h": H + "#define ADD(a, b) ((a) + (b)) /* return of the sum */\n"}),
     ("headers", {"src/base/a.h": H + "#include <stddef.h>\nsize_t f(void);\n"}),
 ]
