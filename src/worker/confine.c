@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The steps by which a forked process loses what it could do harm with. Order matters: descriptors first (the
+ * user switch must not find a directory to look into), capabilities with the user, the parent-death signal
+ * after it (the kernel clears it when credentials change), the system-call filter last.
+ *
+ * Credentials: capabilities(7), credentials(7). Filter: seccomp(2).
+ */
+#include "worker/confine.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "worker/worker.h"
+
+#define NOBODY 65534
+#define DEFAULT_MEMORY_BYTES (256ull << 20)
+
+/* Bytes of address space in use, by /proc: 0 when there is none to ask. */
+static uint64_t address_space_bytes(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long pages;
+
+	if (!f || fscanf(f, "%llu", &pages) != 1)
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Moves @fd out of the way of 0..2 if it is there. */
+static int above_std(int fd)
+{
+	return fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+static int give_up_descriptors(int in_fd, int out_fd, int keep_fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	null = null < 0 ? null : above_std(null);
+	out_fd = above_std(out_fd);
+	in_fd = in_fd < 0 ? null : above_std(in_fd);
+	if (null < 0 || out_fd < 0 || in_fd < 0)
+		return -errno;
+	if (dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
+		return -errno;
+	/* Sanitizers report on stderr, and a finding that nobody sees is none. */
+	if (!WORKER_SANITIZED && dup2(null, STDERR_FILENO) < 0)
+		return -errno;
+	if (keep_fd > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)keep_fd - 1, 0) < 0)
+		return -errno;
+	return close_range((unsigned)keep_fd + 1, ~0u, 0) < 0 ? -errno : 0;
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);	/* fails for those that have no handler, which is as good */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int give_up_user(const struct worker_opts *o)
+{
+	int uid = o->uid ? (int)o->uid : NOBODY, gid = o->gid ? (int)o->gid : NOBODY, r;
+
+	capng_clear(CAPNG_SELECT_ALL);
+	if (geteuid() != 0) {
+		/* Bounds can be dropped by who has CAP_SETPCAP only; without it there is nothing to gain either. */
+		r = capng_apply(CAPNG_SELECT_CAPS);
+		return r < 0 ? -EPERM : 0;
+	}
+	r = capng_change_id(uid, gid, CAPNG_DROP_SUPP_GRP | CAPNG_CLEAR_BOUNDING | CAPNG_CLEAR_AMBIENT);
+	return r < 0 ? -EPERM : 0;
+}
+
+/* True if the process could still act as somebody: asked of the kernel, not of the library that did it. */
+static bool has_rights(bool was_root)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(data); i++)
+		if (data[i].effective || data[i].permitted || data[i].inheritable)
+			return true;
+	return was_root && (getuid() == 0 || geteuid() == 0);
+}
+
+static int limit(int resource, uint64_t value)
+{
+	struct rlimit r;
+
+	if (getrlimit(resource, &r) < 0)
+		return -errno;
+	/* At the soft limit of processor time the signal says why; at the hard one it would be SIGKILL. */
+	r.rlim_max = MIN(resource == RLIMIT_CPU ? value + 1 : value, (uint64_t)r.rlim_max);
+	r.rlim_cur = MIN(value, (uint64_t)r.rlim_max);
+	return setrlimit(resource, &r) < 0 ? -errno : 0;
+}
+
+static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
+{
+	uint64_t memory = o->memory_bytes ? o->memory_bytes : DEFAULT_MEMORY_BYTES;
+	int r = 0;
+
+	if (!WORKER_SANITIZED)
+		r = used_bytes ? limit(RLIMIT_AS, used_bytes + memory) : limit(RLIMIT_DATA, memory);
+	if (r == 0 && o->cpu_seconds)
+		r = limit(RLIMIT_CPU, o->cpu_seconds);
+	if (r == 0)
+		r = limit(RLIMIT_FSIZE, 0);
+	if (r == 0)
+		r = limit(RLIMIT_CORE, 0);
+	if (r == 0)
+		r = limit(RLIMIT_NPROC, 0);
+	/* No new descriptors; those that are open stay usable. */
+	return r < 0 ? r : limit(RLIMIT_NOFILE, 0);
+}
+
+static int die_with(pid_t parent)
+{
+	if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	/* It may have gone before the call. */
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+/* What a parser and malloc need. Anything else kills the process. */
+static const int allowed[] = {
+	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(lseek),
+	SCMP_SYS(close), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(exit),
+	SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(futex),
+	SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield),
+	SCMP_SYS(getpid), SCMP_SYS(gettid),
+};
+
+static int add_rules(scmp_filter_ctx f)
+{
+	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(allowed); i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
+	if (r == 0)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
+	if (r == 0)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, no_exec,
+				     SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+	/* abort(): a signal to itself, so that the parent learns which. */
+	if (r == 0)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+				     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+	return r;
+}
+
+static int filter_syscalls(void)
+{
+	scmp_filter_ctx f;
+	int r;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	if (WORKER_SANITIZED)
+		return 0;
+	f = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	if (!f)
+		return -ENOMEM;
+	r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (r == 0)
+		r = add_rules(f);
+	if (r == 0)
+		r = seccomp_load(f);
+	seccomp_release(f);
+	return r;
+}
+
+bool worker_confines(void)
+{
+	return !WORKER_SANITIZED;
+}
+
+int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid_t parent, const char **ret_step)
+{
+	uint64_t used_bytes = address_space_bytes();
+	bool was_root = geteuid() == 0;
+	int r;
+
+	*ret_step = "close its descriptors";
+	r = give_up_descriptors(in_fd, out_fd, keep_fd);
+	if (r < 0)
+		return r;
+	reset_signals();
+	prctl(PR_SET_NAME, o->name ? o->name : "sonde-worker");
+	*ret_step = "give up its user and capabilities";
+	r = give_up_user(o);
+	if (r < 0)
+		return r;
+	if (has_rights(was_root))
+		return -EPERM;
+	*ret_step = "bind its life to its parent's";
+	r = die_with(parent);
+	if (r < 0)
+		return r;
+	*ret_step = "limit its resources";
+	r = set_limits(o, used_bytes);
+	if (r < 0)
+		return r;
+	*ret_step = "filter its system calls";
+	return filter_syscalls();
+}
