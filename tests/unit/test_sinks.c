@@ -283,8 +283,8 @@ static void the_ledger_is_json_only(void **state)
 	const struct event_desc *desc = NULL;
 	struct event ev = toy_event(&toy_desc, &small);
 	static const char line[] =
-		"{\"v\":1,\"type\":\"sonde.ledger\",\"ts_ns\":1000000123,\"seq\":7,\"cpu\":3,\"seen\":10,\"delivered\":7,"
-		"\"filtered\":0,\"sampled\":0,\"lost\":3,\"lost_by\":{\"ring_full\":3}}\n";
+		"{\"v\":1,\"type\":\"sonde.ledger\",\"ts_ns\":1000000123,\"seq\":7,\"cpu\":3,\"seen\":10,"
+		"\"delivered\":7,\"filtered\":0,\"sampled\":0,\"lost\":3,\"lost_by\":{\"ring_full\":3}}\n";
 
 	(void)state;
 	for (size_t i = 0; core_descs[i]; i++)
@@ -312,8 +312,9 @@ static void hostile_name(char name[static 60], unsigned i, uint32_t *seed)
 {
 	static const char *const evil[] = {
 		"\x1b[2J", "\x1b]0;title\a", "\x1b]52;c;aGk=\a", "\x1bP+q\x1b\\", "\xc2\x9b" "31m", "\xc2\x9d" "52;",
-		"\xe2\x80\xae" "gpj.exe", "\xe2\x81\xa6", "\xc0\x8a", "\xe0\x80\x8a", "\xf0\x80\x80\x8a", "\xed\xa0\x80",
-		"\xf4\x90\x80\x80", "\n2026-01-01 fake line", "\r", "\b\b\b", "\x7f", "\xef\xbb\xbf", "\xe2\x80\xa8", "\"}\n{",
+		"\xe2\x80\xae" "gpj.exe", "\xe2\x81\xa6", "\xc0\x8a", "\xe0\x80\x8a", "\xf0\x80\x80\x8a",
+		"\xed\xa0\x80", "\xf4\x90\x80\x80", "\n2026-01-01 fake line", "\r", "\b\b\b", "\x7f", "\xef\xbb\xbf",
+		"\xe2\x80\xa8", "\"}\n{",
 		"\\\"", "\\", "\\n", "%s%n", "\xff\xfe", "\xc3", "a\xcc\x80",
 	};
 

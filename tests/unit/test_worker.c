@@ -53,13 +53,12 @@ static void it_reads_and_answers(void **state)
 {
 	int fd = memfd_create("input", MFD_CLOEXEC);
 	struct err err = { 0 };
-	char answer[32];
+	char answer[32], context[] = "context";
 
 	(void)state;
 	assert_int_equal(write(fd, "hello", 5), 5);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(worker_call(&opts, echo_twice, (char[]){ "context" }, fd, answer, sizeof(answer), 10 * S, &err),
-			 10);
+	assert_int_equal(worker_call(&opts, echo_twice, context, fd, answer, sizeof(answer), 10 * S, &err), 10);
 	assert_memory_equal(answer, "hellohello", 10);
 	close(fd);
 }
@@ -202,7 +201,7 @@ static void forbidden_calls_kill_it(void **state)
 		char answer[1];
 
 		assert_int_equal(worker_call(&opts, fns[i], &self, fd, answer, 1, 10 * S, &err), -ECHILD);
-		assert_int_equal(strncmp(err.msg, "test: the worker process was ended: it tried a system call", 58), 0);
+		assert_non_null(strstr(err.msg, "test: the worker process was ended: it tried a system call"));
 	}
 	close(fd);
 }
@@ -385,7 +384,8 @@ static void an_answer_has_its_size(void **state)
 	char answer[10000];
 
 	(void)state;
-	assert_int_equal(worker_call(&opts, talk_for_ever, NULL, -1, answer, sizeof(answer), 10 * S, &err), -EMSGSIZE);
+	assert_int_equal(worker_call(&opts, talk_for_ever, NULL, -1, answer, sizeof(answer), 10 * S, &err),
+			 -EMSGSIZE);
 	assert_string_equal(err.msg, "test: the worker process answered more than 10000 bytes");
 }
 
