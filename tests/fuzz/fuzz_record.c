@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Any bytes as a sequence of records, through every decoder of this build; each event is printed and goes through
+ * a frame. Records follow each other at multiples of eight, as in a ring; a length of nonsense ends the input.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "event/codec.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "event/json.h"
+
+#ifdef HAVE_PROBES
+#define DECODERS all_decoders
+#else
+static const struct decoder_ops *const no_decoders[] = { NULL };
+#define DECODERS no_decoders
+#endif
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int take(void *ctx, struct event *ev)
+{
+	const struct registry *reg = ctx;
+	struct line_opts o = { .verbose = 2 };
+	size_t len = event_frame_size(ev);
+	struct buf b = { 0 };
+	struct json j = { .out = &b };
+	struct event back;
+	char *frame;
+
+	event_line(ev, &o, &b);
+	json_open(&j, '{');
+	json_event_fields(&j, ev);
+	if (buf_error(&b) || len > FRAME_MAX_BYTES)
+		goto out;
+	frame = malloc(len);
+	if (event_encode(ev, frame, len) != (int)len || event_decode(reg, frame, len, &back) != (int)len)
+		abort();
+	free(frame);
+out:
+	buf_fini(&b);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct decode_set *d = NULL;
+	size_t at = 0;
+
+	if (decode_set_new(DECODERS, &d) < 0)
+		abort();
+	while (at < size) {
+		size_t len = size - at;
+		uint32_t said = 0;
+		char *copy;
+		int r;
+
+		if (len >= offsetof(struct sonde_rec, type))
+			memcpy(&said, data + at + offsetof(struct sonde_rec, len), sizeof(said));
+		len = said && said < len ? said : len;
+		copy = malloc(len);	/* exactly the record: a read past its end is seen */
+		memcpy(copy, data + at, len);
+		r = decode_record(d, copy, len, take, (void *)decode_set_registry(d));
+		free(copy);
+		if (r > 0 || (r < 0 && r != -EBADMSG && r != -ENOSYS && r != -ENOMEM))
+			abort();
+		at += ROUND_UP(len, (size_t)8);
+	}
+	decode_set_free(d);
+	return 0;
+}
