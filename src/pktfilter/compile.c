@@ -36,7 +36,7 @@ static int fault(const char *expr, const char *why, int code, struct err *err)
 	return err_set(err, code, "packet filter: %s\n  %s\n  %s", why, expr, marks);
 }
 
-/* True if the code asks for facts that the kernel keeps beside a packet, such as its direction. */
+/* True if the code asks for facts that the kernel keeps beside a packet and that no capture has. */
 static bool asks_kernel(const struct sock_filter *insns, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -44,6 +44,19 @@ static bool asks_kernel(const struct sock_filter *insns, size_t n)
 			return true;
 	}
 	return false;
+}
+
+static int refuse_asking_kernel(const char *expr, struct err *err)
+{
+	static const char *const words[] = { "inbound", "outbound", "ifindex" };
+	char why[128] = "it asks for what a packet's bytes do not tell";
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strstr(expr, words[i]))
+			snprintf(why, sizeof(why), "'%s' is not told by a packet's bytes; options such as --iface select by it",
+				 words[i]);
+	}
+	return fault(expr, why, -EOPNOTSUPP, err);
 }
 
 static int analyse(struct filter_code *c)
@@ -72,8 +85,7 @@ static int compile_start(struct pktfilter *f, enum filter_start start, struct er
 	if (r < 0)
 		return err_errno(err, r, "cannot compile the packet filter");
 	if (asks_kernel(c->insns, c->n))
-		return fault(f->expr, "the packet's bytes do not tell this; use an option such as --type or --iface instead",
-			     -EOPNOTSUPP, err);
+		return refuse_asking_kernel(f->expr, err);
 	r = analyse(c);
 	return r < 0 ? err_errno(err, r, "cannot use the code that libpcap made of the packet filter") : 0;
 }
