@@ -12,6 +12,7 @@
 
 #include "event/event.h"
 
+struct core_host;
 struct err;
 struct outfile;
 struct registry;
@@ -31,6 +32,8 @@ struct sink_opts {
 	const struct registry *reg;
 	const char *cmdline;		/* for file headers */
 	const char *filter_text;	/* likewise; may be NULL */
+	const struct core_host *host;	/* that of the records, filled in when it is known; may be NULL */
+	bool process_blocks;		/* pcapng: describe processes in blocks of their own too */
 };
 
 struct sink {
