@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the lint scripts share. A check is a module with a docstring and `check()`, which yields Finding rows.
 
-A finding is waived by a comment on its line or the line above: `lint-ok(NAME): reason`, NAME being the check's
+A finding is waived by a comment on its line or at most two lines above: `lint-ok(NAME): reason`, NAME being the check's
 file name. A waiver without a reason waives nothing.
 """
 import collections
@@ -69,7 +69,7 @@ def waived(name, finding):
     if finding.hard:
         return False
     lines = text(finding.path).split("\n")
-    near = lines[max(0, finding.line - 2):finding.line]
+    near = lines[max(0, finding.line - 3):finding.line]
     return any(re.search(rf"lint-ok\({re.escape(name)}\): *\w", line) for line in near)
 
 
