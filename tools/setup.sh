@@ -80,19 +80,21 @@ fi
 echo "setup.sh: installing $need"
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update
+# shellcheck source=/dev/null
+release=$(. /etc/os-release && echo "$VERSION_CODENAME")-backports
 # shellcheck disable=SC2086 # lists of words
 case $need in
 *libbpf-dev* | *bpftool*)
 	if ! libbpf_default; then # a backport is never the default, so those two are asked for by suite
-		# shellcheck source=/dev/null
-		release=$(. /etc/os-release && echo "$VERSION_CODENAME")-backports
 		libbpf_offered || add_suite "$release"
-		install_packages -t "$release" $NEWER
+		# shellcheck disable=SC2046
+		install_packages $(printf "%s/$release " $NEWER)
 	fi
 	;;
 esac
+# Where other backports are installed already, the base suite's packages may not fit beside them.
 # shellcheck disable=SC2086
-install_packages $need
+install_packages $need || install_packages -t "$release" $need
 if ! libbpf_there; then
 	echo "setup.sh: libbpf-dev is still older than $MIN_LIBBPF after the installation" >&2
 	exit 1
