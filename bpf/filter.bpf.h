@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * The selection that every command offers (pids, command names, cgroups, network namespaces) and the
  * exclusion of our own processes. What was not asked for is dead code to the verifier and costs nothing.

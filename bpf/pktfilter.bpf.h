@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * The place in a program where the user's packet filter runs. As compiled it is "match all" and disappears at
  * load, because the verifier sees constants and removes what they cut off. pktfilter_splice() overwrites it:

@@ -71,7 +71,8 @@ def test_pages_are_sound(sonde):
     folder = os.path.join(sonde.build, "doc", "man")
     pages = [os.path.join(folder, f) for f in os.listdir(folder) if f.endswith(".1")]
     assert len(pages) == len(sonde.commands()) + 1
-    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages], capture_output=True, text=True, check=False)
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages], capture_output=True, text=True,
+                          check=False)
     # Pages are made without a date, so that the same source gives the same bytes.
     found = [line for line in done.stdout.split("\n") if line and "missing date" not in line]
     assert not found, "\n".join(found)

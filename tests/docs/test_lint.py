@@ -17,7 +17,8 @@ BAD = [
     ("deps", {"src/sinks/a.c": C + '#include "bus/bus.h"\n'}, "may not include bus/bus.h"),
     ("deps", {"src/base/a.c": C + "#include <bpf/libbpf.h>\n"}, "may not include bpf/libbpf.h"),
     ("deps", {"src/event/a.c": C + '#include "probes/net/net.h"\n'}, "may not include probes/net/net.h"),
-    ("deps", {"probes/x/meson.build": "probe_decode = files('d.c')\n", "probes/x/d.c": C + '#include "probe/env.h"\n'},
+    ("deps", {"probes/x/meson.build": "probe_decode = files('d.c')\n",
+              "probes/x/d.c": C + '#include "probe/env.h"\n'},
      "may not include probe/env.h"),
     ("deps", {"probes/x/x.c": C + '#include "probes/y/y_wire.h"\n'}, "may not include probes/y/y_wire.h"),
     ("deps", {"bpf/a.bpf.h": DUAL + '#include "base/err.h"\n'}, "may not include base/err.h"),
@@ -40,12 +41,13 @@ BAD = [
     ("printing", {"src/event/a.c": C + 'void f(void) { printf("x"); }\n'}, "prints"),
     ("printing", {"src/agent/a.c": C + 'void f(void) { fprintf(stderr, "x"); }\n'}, "prints"),
     ("printing", {"src/event/a.c": C + 'void f(void) { log_warn("x"); }\n'}, "a library logs"),
-    ("rec_casts", {"src/sinks/a.c": C + "void f(const void *p) { g((const struct sonde_rec *)p); }\n"}, "cast to struct"),
+    ("rec_casts", {"src/sinks/a.c": C + "void f(const void *p) { g((const struct sonde_rec *)p); }\n"},
+     "cast to struct"),
     ("enums", {"src/base/a.h": H + "enum colour { RED, GREEN };\n"}, "enum colour"),
     ("macros", {"src/base/a.h": H + "#define TRY(x) \\\n\tif (x) \\\n\t\treturn 1\n"}, "return inside the macro TRY"),
     ("mutable_globals", {"src/base/a.c": C + "static int counter;\n"}, "counter can change"),
     ("mutable_globals", {"src/base/a.c": C + "static struct foo state = { 0 };\n"}, "state can change"),
-    ("mutable_globals", {"src/base/a.c": C + "const char *name[] = { 0 };\n".replace("const ", "")}, "name can change"),
+    ("mutable_globals", {"src/base/a.c": C + "static char *name[] = { 0 };\n"}, "name can change"),
     ("layout", {"src/base/a.c": C + "int x; \n"}, "blank at the end"),
     ("layout", {"src/base/a.c": C + "int f(void)\n{\n        return 0;\n}\n"}, "indented by blanks"),
     ("layout", {"src/base/a.c": C + "/* " + "x" * 120 + " */\n"}, "columns"),
@@ -75,8 +77,8 @@ def lint(tmp_path, check, tree):
         target = tmp_path / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
-    return subprocess.run([os.path.join(ROOT, "tools/lint/run"), check], env=dict(os.environ, LINT_ROOT=str(tmp_path)),
-                          capture_output=True, text=True, check=False)
+    return subprocess.run([os.path.join(ROOT, "tools/lint/run"), check], capture_output=True, text=True, check=False,
+                          env=dict(os.environ, LINT_ROOT=str(tmp_path)))
 
 
 @pytest.mark.parametrize("check,tree,said", BAD, ids=lambda v: v if isinstance(v, str) else "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the lint scripts share. A check is a module with a docstring and `check()`, which yields Finding rows.
 
-A finding is waived by a comment on its line or at most two lines above: `lint-ok(NAME): reason`, NAME being the check's
-file name. A waiver without a reason waives nothing.
+A finding is waived by a comment on its line or at most two lines above: `lint-ok(NAME): reason`, NAME being the
+check's file name. A waiver without a reason waives nothing.
 """
 import collections
 import functools
