@@ -61,7 +61,8 @@ const struct names *decode_set_names(const struct decode_set *d);
 
 /*
  * Decodes one record of @len bytes (which may be more than rec->len: ring padding) and hands its events to
- * @emit. Returns 0, -EBADMSG or -ENOSYS as above, or emit's negative return.
+ * @emit, which must not decode another one meanwhile. Ticks go to every decoder. Returns 0, -EBADMSG or
+ * -ENOSYS as above, -ENOMEM, or emit's negative return.
  */
 int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)(void *ctx, struct event *ev),
 		  void *ctx);

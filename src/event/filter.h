@@ -12,8 +12,9 @@
  * that an event lacks is false (its negation is true). Depth, length and steps are bounded.
  *
  * Values with blanks or operators stand in '...' or "..." (\\ \" \' \n \t \xNN). Numbers: 10, 0x1f, -1, 64k;
- * 100ms where the field is a duration. Names of numbers match in any case, with or without the kernel's prefix;
- * addresses match networks (10.0.0.0/8). A bare word is "exists", or "is true" where the field is a bool.
+ * 100ms where the field is a duration (a bare number is ns there). Names of numbers match in any case, with or
+ * without the kernel's prefix; addresses match networks (10.0.0.0/8). A bare word is "exists", or "is true" where
+ * the field is a bool.
  */
 #ifndef EVENT_FILTER_H
 #define EVENT_FILTER_H

@@ -81,6 +81,27 @@ bool filter_op_fits(const struct check *c);
 bool filter_check_kinds(const struct check *c, bool (*fn)(enum field_kind kind, const struct field *f, void *ctx),
 			void *ctx);
 
+/* ---- errors ---- */
+
+/* Puts the place below the sentence in @message. Returns -EINVAL, or -ENOMEM if that could not be said. */
+int filter_fail(struct err *err, const char *text, const struct token *at, struct buf *message);
+/* At most 48 bytes, escaped, in quotes. */
+void filter_add_quoted(struct buf *out, const char *s, size_t len);
+
+/* The nearest of the words offered to filter_suggest(), if it is near at all. */
+struct filter_suggestion {
+	char word[64];		/* what was written; empty when it was longer */
+	size_t len;
+	const char *best;	/* borrowed; NULL = none */
+	unsigned distance;
+};
+
+struct filter_suggestion filter_suggestion_for(const char *word, size_t len);
+void filter_suggest(struct filter_suggestion *s, const char *candidate);
+void filter_add_suggestion(struct buf *out, const struct filter_suggestion *s);
+
+/* ---- the rest ---- */
+
 bool filter_check_match(const struct check *c, const struct event *ev);
 
 /* The node's text, for filter_text() and conjuncts. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The grammar of the filter language, and its error messages. Recursion is bounded by DEPTH_MAX; a chain of
+ * The grammar of the filter language. Recursion is bounded by DEPTH_MAX; a chain of
  * "and"s or "or"s is one node, however long.
  */
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/str.h"
 #include "event/filter_impl.h"
 
 #define DEPTH_MAX 64
@@ -43,73 +42,10 @@ DEFINE_CLEANUP(struct filter *, filter_free)
 
 /* ---- errors ---- */
 
-#define EXCERPT_BEFORE 60	/* bytes of the text shown on either side of the caret */
-#define EXCERPT_AFTER 60
-
-/* One character per column: what a terminal would obey or cannot show becomes "?". */
-static void add_excerpt(struct buf *out, const char *s, size_t from, size_t to)
-{
-	while (from < to) {
-		size_t n = str_utf8_len(s + from, to - from);
-
-		if (n && str_is_plain(s + from, n))
-			buf_add(out, s + from, n);
-		else
-			buf_add_char(out, s[from] == '\\' ? '\\' : strchr("\t\r\n", s[from]) ? ' ' : '?');
-		from += n ? n : 1;
-	}
-}
-
-static size_t columns(const char *s, size_t from, size_t to)
-{
-	size_t n = 0, len;
-
-	for (; from < to; from += len ? len : 1, n++)
-		len = str_utf8_len(s + from, to - from);
-	return n;
-}
-
-/* Moves back to the start of a character. */
-static size_t char_start(const char *s, size_t pos)
-{
-	while (pos && ((unsigned char)s[pos] & 0xc0) == 0x80)
-		pos--;
-	return pos;
-}
-
-/* The text around [@pos, @pos + @len) and a line that points at it. */
-static void add_caret(struct buf *out, const char *s, size_t pos, size_t len)
-{
-	size_t from = pos > EXCERPT_BEFORE ? char_start(s, pos - EXCERPT_BEFORE) : 0, end = strlen(s);
-	size_t to = end - pos > EXCERPT_AFTER ? char_start(s, pos + EXCERPT_AFTER) : end;
-	size_t indent = columns(s, from, pos) + (from ? 3 : 0), tail;
-
-	buf_add_str(out, from ? "\n..." : "\n");
-	add_excerpt(out, s, from, to);
-	buf_add_str(out, to < end ? "...\n" : "\n");
-	while (indent--)
-		buf_add_char(out, ' ');
-	buf_add_char(out, '^');
-	tail = columns(s, pos, MIN(pos + len, to));
-	while (tail-- > 1)
-		buf_add_char(out, '~');
-}
-
-/* @message is a sentence without its end. Returns -EINVAL, or -ENOMEM if that could not be said. */
+/* Errors end here: the sentence in @message, the text and the caret. */
 static int fail_at(struct parser *p, const struct token *at, struct buf *message)
 {
-	add_caret(message, p->text, at->pos, at->len);
-	if (buf_error(message))
-		return err_set(p->err, -ENOMEM, "not enough memory for the filter");
-	return err_set(p->err, -EINVAL, "%s", buf_str(message));
-}
-
-static void add_quoted(struct buf *out, const char *s, size_t len)
-{
-	char text[64];
-
-	str_escape(text, sizeof(text), s, MIN(len, (size_t)48));
-	buf_printf(out, "\"%s%s\"", text, len > 48 ? "..." : "");
+	return filter_fail(p->err, p->text, at, message);
 }
 
 static int fail(struct parser *p, const struct token *at, const char *message)
@@ -125,89 +61,36 @@ static int no_memory(struct parser *p)
 	return err_set(p->err, -ENOMEM, "not enough memory for the filter");
 }
 
-/* ---- suggestions ---- */
-
-/* Edits (insert, delete, replace, swap of neighbours) between two words; at most @limit + 1. */
-static unsigned edit_distance(const char *a, size_t a_len, const char *b, unsigned limit)
-{
-	unsigned row[3][48];
-	size_t b_len = strlen(b);
-
-	if (a_len >= ARRAY_SIZE(row[0]) || b_len >= ARRAY_SIZE(row[0]))
-		return limit + 1;
-	for (size_t j = 0; j <= b_len; j++)
-		row[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= a_len; i++) {
-		unsigned *cur = row[i % 3], *prev = row[(i + 2) % 3], *before = row[(i + 1) % 3];
-
-		cur[0] = (unsigned)i;
-		for (size_t j = 1; j <= b_len; j++) {
-			cur[j] = prev[j - 1] + (a[i - 1] != b[j - 1]);
-			cur[j] = MIN(cur[j], prev[j] + 1);
-			cur[j] = MIN(cur[j], cur[j - 1] + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				cur[j] = MIN(cur[j], before[j - 2] + 1);
-		}
-	}
-	return MIN(row[a_len % 3][b_len], limit + 1);
-}
-
-struct suggestion {
-	const char *word;	/* what was written */
-	size_t len;
-	const char *best;
-	unsigned distance;
-};
-
-static void suggest(struct suggestion *s, const char *candidate)
-{
-	unsigned limit = s->len < 4 ? 1 : s->len < 8 ? 2 : 3, d = edit_distance(s->word, s->len, candidate, limit);
-	const char *dot = strchr(candidate, '.');
-
-	if (dot && strlen(dot + 1) == s->len && !memcmp(dot + 1, s->word, s->len))
-		d = 1; /* only the part in front of the dot is missing */
-	if (d > limit || (s->best && d >= s->distance))
-		return;
-	s->best = candidate;
-	s->distance = d;
-}
-
-static void add_suggestion(struct buf *out, const struct suggestion *s)
-{
-	if (s->best)
-		buf_printf(out, "; did you mean %s?", s->best);
-}
-
 static int fail_unknown_word(struct parser *p, const struct token *t)
 {
-	struct suggestion s = { .word = p->text + t->pos, .len = t->len };
+	struct filter_suggestion s = filter_suggestion_for(p->text + t->pos, t->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const struct event_desc *d;
 	size_t pos = 0;
 
 	for (size_t i = 0; i < event_n_common_fields; i++)
-		suggest(&s, event_common_fields[i].name);
+		filter_suggest(&s, event_common_fields[i].name);
 	while ((d = registry_next(p->reg, &pos)))
 		for (unsigned i = 0; i < d->n_fields; i++)
-			suggest(&s, d->fields[i].name);
+			filter_suggest(&s, d->fields[i].name);
 	buf_add_str(&b, "no event has a field ");
-	add_quoted(&b, s.word, s.len);
-	add_suggestion(&b, &s);
+	filter_add_quoted(&b, p->text + t->pos, t->len);
+	filter_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
 }
 
 static int fail_unknown_type(struct parser *p, const struct token *t, const struct filter_value *v)
 {
-	struct suggestion s = { .word = v->text, .len = v->len };
+	struct filter_suggestion s = filter_suggestion_for(v->text, v->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const struct event_desc *d;
 	size_t pos = 0;
 
 	while ((d = registry_next(p->reg, &pos)))
-		suggest(&s, d->name);
+		filter_suggest(&s, d->name);
 	buf_add_str(&b, "there is no event type ");
-	add_quoted(&b, v->text, v->len);
-	add_suggestion(&b, &s);
+	filter_add_quoted(&b, v->text, v->len);
+	filter_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
 }
 
@@ -216,39 +99,39 @@ static bool suggest_name(enum field_kind kind, const struct field *f, void *ctx)
 	if (kind == FIELD_ENUM || kind == FIELD_FLAGS)
 		for (uint32_t i = 0; f->xlat && i < f->xlat->n; i++)
 			if (f->xlat->vals[i].name)
-				suggest(ctx, f->xlat->vals[i].name);
+				filter_suggest(ctx, f->xlat->vals[i].name);
 	return false;
 }
 
 static int fail_value(struct parser *p, const struct token *t, const struct check *c, const struct filter_value *v,
 		      const char *wants)
 {
-	struct suggestion s = { .word = v->text, .len = v->len };
+	struct filter_suggestion s = filter_suggestion_for(v->text, v->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	filter_check_kinds(c, suggest_name, &s);
 	buf_printf(&b, "%s wants %s, not ", c->word, wants);
-	add_quoted(&b, v->text, v->len);
-	add_suggestion(&b, &s);
+	filter_add_quoted(&b, v->text, v->len);
+	filter_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
 }
 
 static int fail_operator(struct parser *p, const struct token *t)
 {
-	struct suggestion s = { .word = p->text + t->pos, .len = t->len };
+	struct filter_suggestion s = filter_suggestion_for(p->text + t->pos, t->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	for (int i = FILTER_EXISTS; i < FILTER__MAX; i++)
-		suggest(&s, filter_op_names[i]);
-	suggest(&s, "and");
-	suggest(&s, "or");
-	add_quoted(&b, s.word, s.len);
+		filter_suggest(&s, filter_op_names[i]);
+	filter_suggest(&s, "and");
+	filter_suggest(&s, "or");
+	filter_add_quoted(&b, p->text + t->pos, t->len);
 	buf_add_str(&b, " is neither an operator nor and, or; a value with blanks needs quotes");
 	if (s.best) {
 		buf_reset(&b);
-		add_quoted(&b, s.word, s.len);
+		filter_add_quoted(&b, p->text + t->pos, t->len);
 		buf_add_str(&b, " is no operator");
-		add_suggestion(&b, &s);
+		filter_add_suggestion(&b, &s);
 	}
 	return fail_at(p, t, &b);
 }
