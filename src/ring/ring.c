@@ -6,46 +6,34 @@
 #include "ring/ring.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/cleanup.h"
-#include "base/err.h"
-#include "base/vec.h"
 #include "ring/ring_impl.h"
 
+#define NS_PER_MS 1000000u
+#define NAP_NS (NS_PER_MS / 2)	/* readable but nothing to take: a record is reserved and not committed */
+
+/* A ring and the time of its next record, so that comparing touches no ring. */
+struct slot { uint64_t time_ns; unsigned rank; struct ring *r; };
+
 struct ring_reader {
-	VEC(struct ring *) rings;
-	VEC(struct ring *) heap;	/* rings with a record, lowest time on top */
+	VEC(struct ring *) rings;	/* owned, in order of addition */
+	struct slot *heap;		/* lowest time first; room for all rings */
+	size_t n_heap;
+	unsigned n_added;
 	int epoll_fd, flush_fd;
-	bool no_merge;
-	bool in_batch;
-	size_t serial_next;		/* merging off: ring that is being drained */
-	uint64_t horizon_ns;		/* nothing later is delivered in this batch */
-	struct ring_stats stats;
+	bool serial;			/* no merging */
+	bool flushing;			/* ring_reader_read() has a flush to answer */
+	struct ring_stats gone;		/* of rings that were dropped, and what belongs to none */
 };
 
 /* ---- life ---- */
-
-static void ring_free(struct ring *r)
-{
-	if (!r)
-		return;
-	if (r->map_meta)
-		munmap(r->map_meta, r->map_meta_bytes);
-	if (r->map_data)
-		munmap(r->map_data, r->map_data_bytes);
-	free(r->scratch);
-	free(r->index);
-	free(r);
-}
-DEFINE_CLEANUP(struct ring *, ring_free)
 
 void ring_reader_free(struct ring_reader *rr)
 {
@@ -54,7 +42,7 @@ void ring_reader_free(struct ring_reader *rr)
 	for (size_t i = 0; i < rr->rings.len; i++)
 		ring_free(rr->rings.items[i]);
 	vec_fini(&rr->rings);
-	vec_fini(&rr->heap);
+	free(rr->heap);
 	if (rr->epoll_fd >= 0)
 		close(rr->epoll_fd);
 	if (rr->flush_fd >= 0)
@@ -62,301 +50,73 @@ void ring_reader_free(struct ring_reader *rr)
 	free(rr);
 }
 
+static int watch(const struct ring_reader *rr, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(rr->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
 struct ring_reader *ring_reader_new(void)
 {
 	struct ring_reader *rr = calloc(1, sizeof(*rr));
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
 
 	if (!rr)
 		return NULL;
 	rr->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rr->flush_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (rr->epoll_fd < 0 || rr->flush_fd < 0 || epoll_ctl(rr->epoll_fd, EPOLL_CTL_ADD, rr->flush_fd, &ev) < 0) {
+	if (rr->epoll_fd < 0 || rr->flush_fd < 0 || watch(rr, rr->flush_fd) < 0) {
 		ring_reader_free(rr);
 		return NULL;
 	}
 	return rr;
 }
 
-/* Takes @r over in any case. Returns its index. */
-static int add_ring(struct ring_reader *rr, struct ring *r)
+int ring_reader_adopt(struct ring_reader *rr, struct ring *r, int fd)
 {
-	_cleanup_(ring_freep) struct ring *own = r;
+	struct slot *heap;
+	int ret;
 
 	if (vec_grow(&rr->rings) < 0)
 		return -ENOMEM;
-	if (vec_grow_raw((void **)&rr->heap.items, &rr->heap.cap, rr->rings.len + 1, sizeof(*rr->heap.items)) < 0)
+	heap = realloc(rr->heap, (rr->rings.len + 1) * sizeof(*heap));
+	if (!heap)
 		return -ENOMEM;
-	r->rec.cpu = r->opts.cpu;
-	r->rec.source = r->opts.source;
-	rr->rings.items[rr->rings.len] = TAKE_PTR(own);
+	rr->heap = heap;
+	ret = fd >= 0 ? watch(rr, fd) : 0;
+	if (ret < 0)
+		return ret;
+	r->rank = rr->n_added++ | (r->lifecycle ? 0 : 1u << 31);
+	rr->rings.items[rr->rings.len] = r;
 	return (int)rr->rings.len++;
 }
 
-static const struct ring_kind_ops *ops_of(enum ring_kind kind)
+static void add_stats(struct ring_stats *sum, const struct ring_stats *s)
 {
-	switch (kind) {
-	case RING_BPF:
-		return &ring_bpf_ops;
-	case RING_PERF:
-	case RING_PERF_BACKWARD:
-	case RING__MAX:
-		break;
-	}
-	return NULL;
+	sum->records += s->records;
+	sum->bytes += s->bytes;
+	sum->discarded += s->discarded;
+	sum->lost += s->lost;
+	sum->unknown += s->unknown;
+	sum->bad += s->bad;
 }
 
-int ring_reader_add_mem(struct ring_reader *rr, const struct ring_mem *m, const struct ring_opts *o)
+void ring_reader_drop(struct ring_reader *rr, struct ring *r)
 {
-	const struct ring_kind_ops *ops = ops_of(o->kind);
-	struct ring *r;
-
-	if (!ops || !m->data_bytes || (m->data_bytes & (m->data_bytes - 1)))
-		return -EINVAL;
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return -ENOMEM;
-	r->ops = ops;
-	r->opts = *o;
-	r->mem = *m;
-	if (o->kind == RING_BPF)
-		r->pos = r->released = *m->cons_pos;
-	return add_ring(rr, r);
-}
-
-/* Size of a ring buffer map, from its fdinfo: the library that made it need not be ours. */
-static int map_size(int fd, size_t *ret)
-{
-	char path[64], line[128];
-	_cleanup_fclose_ FILE *f = NULL;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "max_entries: %zu", ret) == 1)
-			return *ret && !(*ret & (*ret - 1)) ? 0 : -EINVAL;
-	return -EINVAL;
-}
-
-/* Consumer page at 0, writable; producer page and the data, mapped twice in a row, behind it, read-only. */
-static int map_bpf(struct ring *r, int fd, size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (p == MAP_FAILED)
-		return -errno;
-	r->map_meta = p;
-	r->map_meta_bytes = page;
-	p = mmap(NULL, page + 2 * bytes, PROT_READ, MAP_SHARED, fd, (off_t)page);
-	if (p == MAP_FAILED)
-		return -errno;
-	r->map_data = p;
-	r->map_data_bytes = page + 2 * bytes;
-	r->mem = (struct ring_mem){
-		.cons_pos = r->map_meta, .prod_pos = p, .data = (char *)p + page, .data_bytes = bytes,
-	};
-	r->doubled = true;
-	r->pos = r->released = *r->mem.cons_pos;
-	return 0;
-}
-
-int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_opts *o, struct err *err)
-{
-	_cleanup_(ring_freep) struct ring *r = calloc(1, sizeof(*r));
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = rr->rings.len };
-	size_t bytes = 0;
-	int ret;
-
-	if (!r)
-		return err_errno(err, -ENOMEM, "cannot read a ring");
-	r->ops = &ring_bpf_ops;
-	r->opts = *o;
-	ret = map_size(map_fd, &bytes);
-	if (ret >= 0)
-		ret = map_bpf(r, map_fd, bytes);
-	if (ret < 0)
-		return err_errno(err, ret, "cannot map the ring of CPU %u", o->cpu);
-	if (epoll_ctl(rr->epoll_fd, EPOLL_CTL_ADD, map_fd, &ev) < 0)
-		return err_errno(err, -errno, "cannot wait for the ring of CPU %u", o->cpu);
-	return add_ring(rr, TAKE_PTR(r));
-}
-
-/* ---- merging: a binary heap of rings by the time of their next record ---- */
-
-static bool before(const struct ring *a, const struct ring *b)
-{
-	return a->rec.time_ns < b->rec.time_ns;
-}
-
-static void sift_down(struct ring_reader *rr)
-{
-	struct ring **h = rr->heap.items, *top = h[0];
-	size_t i = 0, n = rr->heap.len;
-
-	for (;;) {
-		size_t child = 2 * i + 1;
-
-		if (child >= n)
-			break;
-		if (child + 1 < n && before(h[child + 1], h[child]))
-			child++;
-		if (!before(h[child], top))
-			break;
-		h[i] = h[child];
-		i = child;
-	}
-	h[i] = top;
-}
-
-static void push(struct ring_reader *rr, struct ring *r)
-{
-	struct ring **h = rr->heap.items;
-	size_t i = rr->heap.len++;
-
-	for (; i && before(r, h[(i - 1) / 2]); i = (i - 1) / 2)
-		h[i] = h[(i - 1) / 2];
-	h[i] = r;
-}
-
-static void pop(struct ring_reader *rr)
-{
-	rr->heap.items[0] = rr->heap.items[--rr->heap.len];
-	if (rr->heap.len)
-		sift_down(rr);
-}
-
-/* The time up to which the other rings may be read while one is about to be looked at again. */
-static uint64_t next_best(const struct ring_reader *rr)
-{
-	struct ring *const *h = rr->heap.items;
-	uint64_t t = rr->horizon_ns;
-
-	if (rr->heap.len > 1)
-		t = MIN(t, h[1]->rec.time_ns);
-	if (rr->heap.len > 2)
-		t = MIN(t, h[2]->rec.time_ns);
-	return t;
-}
-
-/* A record that is not committed yet is later than the last one of its ring: nothing beyond may pass it. */
-static void look(struct ring_reader *rr, struct ring *r)
-{
-	r->state = r->ops->next(r, &rr->stats);
-	if (r->state == RING_BUSY)
-		rr->horizon_ns = MIN(rr->horizon_ns, r->last_ns);
-}
-
-static void begin_batch(struct ring_reader *rr)
-{
-	rr->in_batch = true;
-	rr->serial_next = 0;
-	rr->horizon_ns = UINT64_MAX;
-	rr->heap.len = 0;
-	rr->stats.batches++;
-	for (int lifecycle = 0; lifecycle <= 1; lifecycle++)
-		for (size_t i = 0; i < rr->rings.len; i++)
-			if (rr->rings.items[i]->opts.lifecycle == lifecycle)
-				rr->rings.items[i]->ops->begin(rr->rings.items[i], &rr->stats);
-	if (rr->no_merge)
-		return;
 	for (size_t i = 0; i < rr->rings.len; i++) {
-		struct ring *r = rr->rings.items[i];
-
-		look(rr, r);
-		if (r->state == RING_HAVE)
-			push(rr, r);
+		if (rr->rings.items[i] != r)
+			continue;
+		memmove(&rr->rings.items[i], &rr->rings.items[i + 1], (rr->rings.len - i - 1) * sizeof(r));
+		rr->rings.len--;
+		add_stats(&rr->gone, &r->stats);
+		ring_free(r);
+		return;
 	}
-}
-
-static void end_batch(struct ring_reader *rr)
-{
-	rr->in_batch = false;
-	for (size_t i = 0; i < rr->rings.len; i++)
-		rr->rings.items[i]->ops->release(rr->rings.items[i]);
-}
-
-static int deliver(struct ring_reader *rr, struct ring *r, ring_fn fn, void *ctx)
-{
-	int ret;
-
-	rr->stats.records += r->rec.data != NULL;
-	rr->stats.bytes += r->rec.len;
-	ret = fn(ctx, &r->rec);
-	r->last_ns = MAX(r->last_ns, r->rec.time_ns);
-	r->ops->advance(r);
-	return ret;
-}
-
-/* Stays on a ring for as long as it has the lowest time: runs are the rule, not the exception. */
-static int drain_merged(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx)
-{
-	unsigned n = 0;
-
-	while (rr->heap.len && rr->heap.items[0]->rec.time_ns <= rr->horizon_ns) {
-		struct ring *r = rr->heap.items[0];
-		uint64_t until = next_best(rr);
-
-		do {
-			int ret;
-
-			if (budget && n == budget)
-				return (int)n;
-			ret = deliver(rr, r, fn, ctx);
-			n++;
-			look(rr, r);
-			if (ret < 0) {
-				if (r->state != RING_HAVE)
-					pop(rr);
-				else
-					sift_down(rr);
-				return ret;
-			}
-		} while (r->state == RING_HAVE && r->rec.time_ns <= until);
-		if (r->state == RING_HAVE)
-			sift_down(rr);
-		else
-			pop(rr);
-	}
-	end_batch(rr);
-	return (int)n;
-}
-
-static int drain_serial(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx)
-{
-	unsigned n = 0;
-
-	for (; rr->serial_next < rr->rings.len; rr->serial_next++) {
-		struct ring *r = rr->rings.items[rr->serial_next];
-
-		while ((r->state = r->ops->next(r, &rr->stats)) == RING_HAVE) {
-			int ret;
-
-			if (budget && n == budget)
-				return (int)n;
-			ret = deliver(rr, r, fn, ctx);
-			n++;
-			if (ret < 0)
-				return ret;
-		}
-	}
-	end_batch(rr);
-	return (int)n;
-}
-
-int ring_reader_drain(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx)
-{
-	if (!rr->in_batch)
-		begin_batch(rr);
-	return rr->no_merge ? drain_serial(rr, budget, fn, ctx) : drain_merged(rr, budget, fn, ctx);
 }
 
 void ring_reader_set_merge(struct ring_reader *rr, bool on)
 {
-	rr->no_merge = !on;
-	rr->in_batch = false;
+	rr->serial = !on;
 }
 
 int ring_reader_fd(const struct ring_reader *rr)
@@ -366,19 +126,217 @@ int ring_reader_fd(const struct ring_reader *rr)
 
 void ring_reader_stats(const struct ring_reader *rr, struct ring_stats *ret)
 {
-	*ret = rr->stats;
+	*ret = rr->gone;
+	for (size_t i = 0; i < rr->rings.len; i++)
+		add_stats(ret, &rr->rings.items[i]->stats);
 }
 
 unsigned ring_reader_fill_pct(const struct ring_reader *rr)
 {
-	unsigned most = 0;
+	uint64_t pct = 0;
 
 	for (size_t i = 0; i < rr->rings.len; i++) {
 		const struct ring *r = rr->rings.items[i];
+		uint64_t unread = MIN(ring_unread_bytes(r), ring_size(r));
 
-		most = MAX(most, (unsigned)(r->ops->unread(r) * 100 / r->mem.data_bytes));
+		pct = MAX(pct, unread * 100 / ring_size(r));
 	}
-	return MIN(most, 100u);
+	return (unsigned)pct;
+}
+
+/* ---- batches ---- */
+
+static void begin_ring(struct ring *r)
+{
+	switch (r->kind) {
+	case RING_BPF:
+		ring_bpf_begin(r);
+		break;
+	case RING_PERF:
+		ring_perf_begin(r);
+		break;
+	case RING_PERF_BACKWARD:
+		ring_backward_begin(r);
+		break;
+	case RING__MAX:
+		break;
+	}
+}
+
+/* Bulk first: then whatever was written before a bulk record is within reach on the life-cycle rings. */
+static void begin_batch(struct ring_reader *rr)
+{
+	rr->gone.batches++;
+	for (size_t i = 0; i < rr->rings.len; i++)
+		if (!rr->rings.items[i]->lifecycle)
+			begin_ring(rr->rings.items[i]);
+	for (size_t i = 0; i < rr->rings.len; i++)
+		if (rr->rings.items[i]->lifecycle)
+			begin_ring(rr->rings.items[i]);
+}
+
+static void end_batch(struct ring_reader *rr)
+{
+	for (size_t i = 0; i < rr->rings.len; i++)
+		ring_release(rr->rings.items[i]);
+}
+
+static inline __attribute__((always_inline)) enum ring_state next_record(struct ring *r, enum ring_kind kind)
+{
+	switch (kind) {
+	case RING_BPF:
+		return ring_bpf_next(r);
+	case RING_PERF:
+		return ring_perf_next(r);
+	case RING_PERF_BACKWARD:
+		return ring_backward_next(r);
+	case RING__MAX:
+		break;
+	}
+	return RING_END;
+}
+
+/*
+ * Delivers records of one ring while their time is at most @until_ns, at most @max of them; counts them in
+ * *ret_n. The kind is a constant for the compiler: one loop per kind, without a call per record.
+ */
+static inline __attribute__((always_inline)) int run_kind(struct ring *r, enum ring_kind kind, uint64_t until_ns,
+							  unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+{
+	int ret = 0;
+
+	for (unsigned n = 0; n < max && ret >= 0 && r->state == RING_HAVE && r->rec.time_ns <= until_ns; n++) {
+		r->stats.records += kind == RING_BPF || r->rec.data;
+		r->stats.bytes += r->rec.len;
+		(*ret_n)++;
+		ret = fn(ctx, &r->rec);
+		r->done = r->pos;
+		if (unlikely(r->done - r->released >= r->release_step))
+			ring_release(r);
+		r->state = next_record(r, kind);
+	}
+	return ret;
+}
+
+static int run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+{
+	switch (r->kind) {
+	case RING_BPF:
+		return run_kind(r, RING_BPF, until_ns, max, fn, ctx, ret_n);
+	case RING_PERF:
+		return run_kind(r, RING_PERF, until_ns, max, fn, ctx, ret_n);
+	case RING_PERF_BACKWARD:
+		return run_kind(r, RING_PERF_BACKWARD, until_ns, max, fn, ctx, ret_n);
+	case RING__MAX:
+		break;
+	}
+	return 0;
+}
+
+static int drain_serial(struct ring_reader *rr, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < rr->rings.len && ret >= 0 && *ret_n < max; i++)
+		ret = run(rr->rings.items[i], UINT64_MAX, max - *ret_n, fn, ctx, ret_n);
+	return ret;
+}
+
+/* ---- merging ---- */
+
+static bool slot_before(const struct slot *a, const struct slot *b)
+{
+	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->rank < b->rank);
+}
+
+/* Puts @s where it belongs, from slot @i downwards. */
+static void sift_down(struct ring_reader *rr, size_t i, struct slot s)
+{
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child + 1 < rr->n_heap && slot_before(&rr->heap[child + 1], &rr->heap[child]))
+			child++;
+		if (child >= rr->n_heap || !slot_before(&rr->heap[child], &s))
+			break;
+		rr->heap[i] = rr->heap[child];
+		i = child;
+	}
+	rr->heap[i] = s;
+}
+
+/*
+ * What a busy record holds: its time is not known, but not before its ring's last one, so nothing later than
+ * that may pass. A ring without times cannot hold others.
+ */
+static uint64_t horizon_of(const struct ring *r)
+{
+	return r->state == RING_BUSY && r->time_off >= 0 ? r->rec.time_ns : UINT64_MAX;
+}
+
+/* Returns the horizon. */
+static uint64_t build_heap(struct ring_reader *rr)
+{
+	uint64_t horizon_ns = UINT64_MAX;
+
+	rr->n_heap = 0;
+	for (size_t i = 0; i < rr->rings.len; i++) {
+		struct ring *r = rr->rings.items[i];
+
+		horizon_ns = MIN(horizon_ns, horizon_of(r));
+		if (r->state == RING_HAVE)
+			rr->heap[rr->n_heap++] = (struct slot){ r->rec.time_ns, r->rank, r };
+	}
+	for (size_t i = rr->n_heap / 2; i-- > 0;)
+		sift_down(rr, i, rr->heap[i]);
+	return horizon_ns;
+}
+
+/* How long the ring on top stays the one with the lowest time. */
+static uint64_t run_until(const struct ring_reader *rr)
+{
+	const struct slot *next;
+
+	if (rr->n_heap < 2)
+		return UINT64_MAX;
+	next = &rr->heap[1];
+	if (rr->n_heap > 2 && slot_before(&rr->heap[2], next))
+		next = &rr->heap[2];
+	/* At equal times the lower rank goes first; 0 - 1 cannot be: the top would not be the top. */
+	return next->time_ns - (next->rank < rr->heap[0].rank);
+}
+
+static int drain_merged(struct ring_reader *rr, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+{
+	uint64_t horizon_ns = build_heap(rr);
+	int ret = 0;
+
+	while (rr->n_heap && rr->heap[0].time_ns <= horizon_ns && *ret_n < max && ret >= 0) {
+		struct ring *r = rr->heap[0].r;
+		uint64_t until_ns = MIN(run_until(rr), horizon_ns);
+
+		ret = run(r, until_ns, max - *ret_n, fn, ctx, ret_n);
+		if (r->state == RING_HAVE) {
+			sift_down(rr, 0, (struct slot){ r->rec.time_ns, r->rank, r });
+			continue;
+		}
+		horizon_ns = MIN(horizon_ns, horizon_of(r));
+		rr->n_heap--;
+		if (rr->n_heap)
+			sift_down(rr, 0, rr->heap[rr->n_heap]);
+	}
+	return ret;
+}
+
+int ring_reader_drain(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx)
+{
+	unsigned max = budget && budget < INT_MAX ? budget : INT_MAX, n = 0;
+	int ret;
+
+	begin_batch(rr);
+	ret = (rr->serial ? drain_serial : drain_merged)(rr, max, fn, ctx, &n);
+	end_batch(rr);
+	return ret < 0 ? ret : (int)n;
 }
 
 /* ---- waiting ---- */
@@ -387,45 +345,51 @@ int ring_reader_flush(struct ring_reader *rr)
 {
 	const uint64_t one = 1;
 
-	return write(rr->flush_fd, &one, sizeof(one)) < 0 ? -errno : 0;
+	return write(rr->flush_fd, &one, sizeof(one)) < 0 && errno != EAGAIN ? -errno : 0;
+}
+
+static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
+{
+	uint64_t ms;
+
+	if (!deadline_ns)
+		return -1;
+	if (deadline_ns <= now_ns)
+		return 0;
+	ms = (deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+static void take_flush(struct ring_reader *rr)
+{
+	uint64_t count;
+
+	if (read(rr->flush_fd, &count, sizeof(count)) == sizeof(count))
+		rr->flushing = true;
 }
 
 int ring_reader_read(struct ring_reader *rr, uint64_t deadline_ns, unsigned budget, ring_fn fn, void *ctx)
 {
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+	struct epoll_event ev;
+
 	for (;;) {
-		uint64_t now = clock_boot_ns(), flushed;
-		struct epoll_event ev;
-		int ms = -1, n, got;
+		uint64_t now_ns = clock_boot_ns();
+		int ready = epoll_wait(rr->epoll_fd, &ev, 1, rr->flushing ? 0 : ms_until(deadline_ns, now_ns));
+		int n;
 
-		if (deadline_ns)
-			ms = deadline_ns > now ? (int)MIN((deadline_ns - now) / 1000000 + 1, (uint64_t)INT32_MAX) : 0;
-		got = epoll_wait(rr->epoll_fd, &ev, 1, ms);
-		if (got < 0 && errno != EINTR)
+		if (ready < 0)
 			return -errno;
-		rr->stats.wakeups += got > 0;
+		rr->gone.wakeups += (unsigned)ready;
+		take_flush(rr);
 		n = ring_reader_drain(rr, budget, fn, ctx);
-		if (n || read(rr->flush_fd, &flushed, sizeof(flushed)) > 0)
+		if (n)
 			return n;
-		if (deadline_ns && clock_boot_ns() >= deadline_ns)
+		if (rr->flushing || (deadline_ns && clock_boot_ns() >= deadline_ns)) {
+			rr->flushing = false;
 			return 0;
+		}
+		if (ready)
+			nanosleep(&nap, NULL);
 	}
-}
-
-const void *ring_piece(struct ring *r, uint64_t off, size_t len)
-{
-	size_t at = off & (r->mem.data_bytes - 1), first = MIN(len, r->mem.data_bytes - at);
-
-	if (first == len)
-		return (const char *)r->mem.data + at;
-	if (r->scratch_bytes < len) {
-		char *p = realloc(r->scratch, len);
-
-		if (!p)
-			return NULL;
-		r->scratch = p;
-		r->scratch_bytes = len;
-	}
-	memcpy(r->scratch, (const char *)r->mem.data + at, first);
-	memcpy(r->scratch + first, r->mem.data, len - first);
-	return r->scratch;
 }

@@ -26,21 +26,27 @@ struct ring_reader;
 enum ring_kind {
 	RING_BPF,		/* BPF_MAP_TYPE_RINGBUF; layout: kernel/bpf/ringbuf.c */
 	RING_PERF,		/* perf event ring, oldest first; layout: include/uapi/linux/perf_event.h */
-	RING_PERF_BACKWARD,	/* overwritable: must be paused to be read; delivered oldest first */
+	RING_PERF_BACKWARD,	/* overwritable: gives nothing unless paused, then once what is new, oldest first */
 	RING__MAX,
 };
 
-/* One record as delivered. @data is valid until the callback returns. */
+/*
+ * One record as delivered. @data is valid until the callback returns. Loss that the kernel tells of comes in
+ * the place where it happened, as a record without data that has the time of the one before it.
+ */
 struct ring_rec {
 	uint64_t time_ns;	/* clock of the producer; 0 if the ring has none */
-	uint64_t lost;		/* records lost in this ring just before this one (then data may be NULL, len 0) */
+	uint64_t lost;		/* > 0: so many records were lost here; data is NULL, len 0 */
 	const void *data;
 	uint32_t len;
 	uint32_t cpu;		/* real CPU id, not an index */
 	unsigned source;	/* as given at add */
 };
 
-/* A negative return stops the drain and is returned by it; the record counts as delivered. */
+/*
+ * A negative return stops the drain and is returned by it; the record counts as delivered. The callback must
+ * not add rings, remove them or drain.
+ */
 typedef int (*ring_fn)(void *ctx, const struct ring_rec *rec);
 
 struct ring_opts {
@@ -60,7 +66,7 @@ struct ring_stats {
 	uint64_t discarded;		/* BPF_RINGBUF_DISCARD_BIT */
 	uint64_t lost;			/* told by PERF_RECORD_LOST */
 	uint64_t unknown;		/* perf records of other types */
-	uint64_t bad;			/* torn or impossible lengths: the ring was skipped to its head */
+	uint64_t bad;			/* impossible lengths: within a record it was skipped, else the whole ring */
 	uint64_t batches, wakeups;
 };
 
@@ -71,9 +77,8 @@ void ring_reader_free(struct ring_reader *rr);	/* NULL is fine; unmaps, does not
 int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_opts *o, struct err *err);
 
 /*
- * The same ring over plain memory, for tests. @meta and @data are what the kernel would map; @data_bytes is
- * a power of two. RING_BPF: *cons, *prod positions and data (a single copy is enough: torn records are put
- * together by the reader). RING_PERF*: struct perf_event_mmap_page.
+ * The same rings over plain memory, for tests. data_bytes is a power of two; a single copy of the data is
+ * enough: torn records are put together. Nothing wakes a reader of these. -EINVAL when it makes no ring.
  */
 struct ring_mem {
 	uint64_t *cons_pos;	/* RING_BPF */
@@ -86,8 +91,8 @@ struct ring_mem {
 int ring_reader_add_mem(struct ring_reader *rr, const struct ring_mem *m, const struct ring_opts *o);
 
 /*
- * Takes at most @budget records (0 = all of one batch). Returns the number taken, or what @fn returned when
- * negative. Never blocks.
+ * One batch, or at most @budget records of it (0 = no limit). Returns how often @fn was called, or what it
+ * returned when negative. Never blocks. 0 does not mean that the rings are empty: see the promise.
  */
 int ring_reader_drain(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx);
 
@@ -131,9 +136,10 @@ int perf_rings_refresh(struct perf_rings *p, struct err *err); /* CPUs that came
 int perf_rings_n(const struct perf_rings *p);	/* CPUs with a ring */
 
 /*
- * Waits for data, at most until @deadline_ns (CLOCK_BOOTTIME; 0 = for ever), then drains. Returns the number
- * of records, 0 at the deadline or after ring_reader_flush(), or a negative errno. At the deadline and at a
- * flush the rings are drained too, whether or not a producer asked for a wake-up.
+ * Waits for data, at most until @deadline_ns (CLOCK_BOOTTIME; 0 = for ever), then drains. Returns as a drain
+ * does, 0 at the deadline or after ring_reader_flush(), or a negative errno (-EINTR after a signal). At the
+ * deadline and at a flush the rings are drained too, whether or not a producer asked for a wake-up, and 0
+ * comes only when nothing is left.
  */
 int ring_reader_read(struct ring_reader *rr, uint64_t deadline_ns, unsigned budget, ring_fn fn, void *ctx);
 

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One BPF ring in plain memory, several of them merged, and waiting. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#include "ring_mem.h"
+
+static void test_bpf_wrap_and_torn(void **state)
+{
+	struct bpf_fixture *f = *state;
+	unsigned torn = 0;
+
+	assert_int_equal(add_bpf(f->rr, &f->m[0], 3, false), 0);
+	for (unsigned i = 1; i <= 500; i++) {
+		uint32_t len = 8 + i % 113;
+
+		torn += f->m[0].prod % 1024 + 8 + len > 1024;
+		assert_true(bpf_put(&f->m[0], len, i, (uint8_t)i));
+		assert_int_equal(drain(f, 0), 1);
+		assert_int_equal(f->log.recs[0].time_ns, i);
+		assert_int_equal(f->log.recs[0].len, len);
+		assert_int_equal(f->log.recs[0].cpu, 3);
+		assert_int_equal(f->log.recs[0].source, 30);
+		assert_int_equal(f->log.recs[0].last, len > 8 ? (uint8_t)i : 0);
+		assert_true(f->m[0].cons == f->m[0].prod);
+	}
+	assert_true(torn > 10);
+	assert_int_equal(stats_of(f->rr).records, 500);
+	assert_int_equal(stats_of(f->rr).bad, 0);
+}
+
+/* The bytes of a torn record, each one. */
+static int check_pattern(void *ctx, const struct ring_rec *rec)
+{
+	const uint8_t *data = rec->data;
+
+	for (uint32_t i = 8; i < rec->len; i++)
+		assert_int_equal(data[i], (uint8_t)(i * 7));
+	*(unsigned *)ctx += 1;
+	return 0;
+}
+
+static void test_bpf_torn_bytes(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint8_t body[200];
+	unsigned n = 0;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	for (unsigned i = 0; i < sizeof(body); i++)
+		body[i] = (uint8_t)(i * 7);
+	for (unsigned round = 0; round < 40; round++) {
+		uint64_t at = bpf_reserve(&f->m[0], sizeof(body));
+
+		put_bytes(f->m[0].data, sizeof(f->m[0].data), at + 8, body, sizeof(body));
+		bpf_commit(&f->m[0], at, 0);
+		assert_int_equal(ring_reader_drain(f->rr, 0, check_pattern, &n), 1);
+	}
+	assert_int_equal(n, 40);
+}
+
+static void test_bpf_busy_holds_its_ring(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint64_t at;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	bpf_put(&f->m[0], 16, 1, 1);
+	at = bpf_reserve(&f->m[0], 16);
+	bpf_put(&f->m[0], 16, 3, 3);
+	assert_int_equal(drain(f, 0), 1);
+	assert_int_equal(f->m[0].cons, 24);
+	assert_int_equal(drain(f, 0), 0);
+	bpf_fill(&f->m[0], at, 16, 2, 2);
+	bpf_commit(&f->m[0], at, 0);
+	assert_int_equal(drain(f, 0), 2);
+	assert_int_equal(f->log.recs[0].time_ns, 2);
+	assert_int_equal(f->log.recs[1].time_ns, 3);
+	assert_true(f->m[0].cons == f->m[0].prod);
+}
+
+static void test_bpf_discarded(void **state)
+{
+	struct bpf_fixture *f = *state;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	for (unsigned i = 1; i <= 20; i++) {
+		uint64_t at = bpf_reserve(&f->m[0], 24);
+
+		bpf_fill(&f->m[0], at, 24, i, 0);
+		bpf_commit(&f->m[0], at, i % 3 ? BPF_RINGBUF_DISCARD_BIT : 0);
+	}
+	assert_int_equal(drain(f, 0), 6);
+	assert_int_equal(f->log.recs[5].time_ns, 18);
+	assert_int_equal(stats_of(f->rr).discarded, 14);
+	assert_true(f->m[0].cons == f->m[0].prod); /* also what was discarded at the end */
+}
+
+static void test_bpf_impossible_length(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint64_t at;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	bpf_put(&f->m[0], 16, 1, 1);
+	at = bpf_reserve(&f->m[0], 16);
+	bpf_put(&f->m[0], 16, 3, 3);
+	*(uint32_t *)(f->m[0].data + at) = 0x3fffffff;
+	assert_int_equal(drain(f, 0), 1);
+	assert_int_equal(stats_of(f->rr).bad, 1);
+	assert_true(f->m[0].cons == f->m[0].prod); /* skipped to its head */
+	bpf_put(&f->m[0], 16, 4, 4);
+	assert_int_equal(drain(f, 0), 1);
+	assert_int_equal(f->log.recs[0].time_ns, 4);
+
+	f->m[0].prod += 1 << 20; /* a producer that ran over its reader */
+	assert_int_equal(drain(f, 0), 0);
+	assert_int_equal(stats_of(f->rr).bad, 2);
+	assert_int_equal(drain(f, 0), 0);
+}
+
+static void test_bpf_no_time(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint64_t at;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	bpf_put(&f->m[0], 16, 5, 0);
+	at = bpf_reserve(&f->m[0], 4); /* shorter than the time */
+	bpf_commit(&f->m[0], at, 0);
+	at = bpf_reserve(&f->m[0], 0);
+	bpf_commit(&f->m[0], at, 0);
+	assert_int_equal(drain(f, 0), 3);
+	assert_int_equal(f->log.recs[1].time_ns, 0);
+	assert_int_equal(f->log.recs[1].len, 4);
+	assert_int_equal(f->log.recs[2].len, 0);
+}
+
+static void test_budget(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint64_t next = 1;
+	int n;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	add_bpf(f->rr, &f->m[1], 1, false);
+	for (unsigned i = 1; i <= 40; i++)
+		bpf_put(&f->m[i / 3 % 2], 16, i, 0);
+	while ((n = drain(f, 7)) > 0) {
+		assert_true(n <= 7);
+		for (int i = 0; i < n; i++)
+			assert_int_equal(f->log.recs[i].time_ns, next++);
+	}
+	assert_int_equal(next, 41);
+	assert_int_equal(stats_of(f->rr).batches, 7);
+}
+
+static void test_budget_gives_space_back(void **state)
+{
+	struct bpf_fixture *f = *state;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	for (unsigned i = 1; i <= 10; i++)
+		bpf_put(&f->m[0], 16, i, 0);
+	assert_int_equal(drain(f, 4), 4);
+	assert_int_equal(f->m[0].cons, 4 * 24);
+}
+
+static void test_callback_stops(void **state)
+{
+	struct bpf_fixture *f = *state;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	for (unsigned i = 1; i <= 10; i++)
+		bpf_put(&f->m[0], 16, i, 0);
+	f->log.fail_at = 3;
+	assert_int_equal(drain(f, 0), -ECANCELED);
+	assert_int_equal(f->m[0].cons, 3 * 24); /* the refused one counts as delivered */
+	f->log.fail_at = 0;
+	assert_int_equal(drain(f, 0), 7);
+	assert_int_equal(f->log.recs[0].time_ns, 4);
+}
+
+/* ---- order ---- */
+
+static void test_merge_order(void **state)
+{
+	struct bpf_fixture *f = *state;
+
+	for (uint32_t n_rings = 2; n_rings <= 4; n_rings++) {
+		struct ring_reader *rr = ring_reader_new();
+		uint32_t seed = n_rings;
+
+		memset(f->m, 0, sizeof(f->m));
+		for (uint32_t cpu = 0; cpu < n_rings; cpu++)
+			add_bpf(rr, &f->m[cpu], cpu, false);
+		for (unsigned i = 1; i <= 60; i++) {
+			seed = seed * 1103515245 + 12345;
+			assert_true(bpf_put(&f->m[(seed >> 16) % n_rings], 16, i, 0));
+		}
+		f->log.n = 0;
+		assert_int_equal(ring_reader_drain(rr, 0, collect, &f->log), 60);
+		for (unsigned i = 0; i < 60; i++)
+			assert_int_equal(f->log.recs[i].time_ns, i + 1);
+		ring_reader_free(rr);
+	}
+}
+
+static void test_merge_off(void **state)
+{
+	struct bpf_fixture *f = *state;
+	static const uint64_t expected[] = { 2, 4, 1, 3 };
+
+	ring_reader_set_merge(f->rr, false);
+	add_bpf(f->rr, &f->m[0], 0, false);
+	add_bpf(f->rr, &f->m[1], 1, false);
+	for (unsigned i = 1; i <= 4; i++)
+		bpf_put(&f->m[i % 2], 16, i, 0);
+	assert_int_equal(drain(f, 0), 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(f->log.recs[i].time_ns, expected[i]);
+}
+
+/* A ring's own order stands even where its times step back (a record interrupted by another). */
+static void test_ring_order_first(void **state)
+{
+	struct bpf_fixture *f = *state;
+	static const uint64_t expected[] = { 2, 3, 1, 4 };
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	add_bpf(f->rr, &f->m[1], 1, false);
+	bpf_put(&f->m[0], 16, 3, 0);
+	bpf_put(&f->m[0], 16, 1, 0);
+	bpf_put(&f->m[1], 16, 2, 0);
+	bpf_put(&f->m[1], 16, 4, 0);
+	assert_int_equal(drain(f, 0), 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(f->log.recs[i].time_ns, expected[i]);
+}
+
+static void test_equal_times_life_first(void **state)
+{
+	static const uint32_t expected[] = { 1, 1, 0, 0, 2, 2 };
+	struct bpf_fixture *f = *state;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	add_bpf(f->rr, &f->m[1], 1, true);
+	add_bpf(f->rr, &f->m[2], 2, false);
+	for (unsigned i = 0; i < 3; i++) {
+		bpf_put(&f->m[i], 16, 7, 0);
+		bpf_put(&f->m[i], 16, 7, 0);
+	}
+	assert_int_equal(drain(f, 0), 6);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(f->log.recs[i].cpu, expected[i]);
+}
+
+static void test_busy_horizon(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint64_t at;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	add_bpf(f->rr, &f->m[1], 1, false);
+	bpf_put(&f->m[0], 16, 10, 0);
+	at = bpf_reserve(&f->m[0], 16);	/* will be 20 */
+	bpf_put(&f->m[1], 16, 5, 0);
+	bpf_put(&f->m[1], 16, 10, 0);
+	bpf_put(&f->m[1], 16, 15, 0);	/* after the last known time of ring 0: must wait */
+	bpf_put(&f->m[1], 16, 30, 0);
+	assert_int_equal(drain(f, 0), 3);
+	assert_int_equal(f->log.recs[0].time_ns, 5);
+	assert_int_equal(f->log.recs[1].time_ns, 10);
+	assert_int_equal(f->log.recs[2].time_ns, 10);
+	assert_int_equal(drain(f, 0), 0);
+	bpf_fill(&f->m[0], at, 16, 20, 0);
+	bpf_commit(&f->m[0], at, 0);
+	assert_int_equal(drain(f, 0), 3);
+	assert_int_equal(f->log.recs[0].time_ns, 15);
+	assert_int_equal(f->log.recs[1].time_ns, 20);
+	assert_int_equal(f->log.recs[2].time_ns, 30);
+}
+
+/* The same when the ring begins with it, and with a third ring. */
+static void test_busy_from_the_start(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint64_t at;
+
+	for (uint32_t cpu = 0; cpu < 3; cpu++)
+		add_bpf(f->rr, &f->m[cpu], cpu, false);
+	at = bpf_reserve(&f->m[2], 16);
+	bpf_put(&f->m[0], 16, 2, 0);
+	bpf_put(&f->m[1], 16, 3, 0);
+	assert_int_equal(drain(f, 0), 0);
+	bpf_fill(&f->m[2], at, 16, 1, 0);
+	bpf_commit(&f->m[2], at, 0);
+	assert_int_equal(drain(f, 0), 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(f->log.recs[i].time_ns, i + 1);
+}
+
+/* Writes during a drain belong to the next batch, whatever their ring. */
+struct late { struct bpf_fixture *f; struct bpf_mem *target; uint64_t time_ns; };
+
+static int put_late(void *ctx, const struct ring_rec *rec)
+{
+	struct late *l = ctx;
+
+	if (l->target) {
+		bpf_put(l->target, 16, l->time_ns, 0);
+		l->target = NULL;
+	}
+	return collect(&l->f->log, rec);
+}
+
+static void test_batch_is_sampled_once(void **state)
+{
+	struct bpf_fixture *f = *state;
+	struct late late = { f, &f->m[1], 2 };
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	add_bpf(f->rr, &f->m[1], 1, false);
+	bpf_put(&f->m[0], 16, 1, 0);
+	bpf_put(&f->m[0], 16, 3, 0);
+	assert_int_equal(ring_reader_drain(f->rr, 0, put_late, &late), 2);
+	assert_int_equal(drain(f, 0), 1);
+	assert_int_equal(f->log.recs[0].time_ns, 2);
+}
+
+/* ---- waiting ---- */
+
+static void test_deadline(void **state)
+{
+	struct bpf_fixture *f = *state;
+	uint64_t start = clock_boot_ns(), end;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	assert_int_equal(ring_reader_read(f->rr, start + 30000000, 0, collect, &f->log), 0);
+	end = clock_boot_ns();
+	assert_true(end - start >= 30000000);
+	bpf_put(&f->m[0], 16, 1, 0);	/* plain memory wakes nobody: read at the deadline */
+	assert_int_equal(ring_reader_read(f->rr, clock_boot_ns() + 5000000, 0, collect, &f->log), 1);
+	assert_int_equal(ring_reader_read(f->rr, 1, 0, collect, &f->log), 0);	/* in the past */
+}
+
+static void *flush_later(void *arg)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+
+	nanosleep(&nap, NULL);
+	return (void *)(intptr_t)ring_reader_flush(arg);
+}
+
+static void test_flush(void **state)
+{
+	struct bpf_fixture *f = *state;
+	pthread_t thread;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	for (unsigned i = 1; i <= 5; i++)
+		bpf_put(&f->m[0], 16, i, 0);
+	pthread_create(&thread, NULL, flush_later, f->rr);
+	assert_int_equal(ring_reader_read(f->rr, 0, 3, collect, &f->log), 3);
+	assert_int_equal(ring_reader_read(f->rr, 0, 3, collect, &f->log), 2);
+	assert_int_equal(ring_reader_read(f->rr, 0, 3, collect, &f->log), 0);	/* the flush is answered */
+	pthread_join(thread, NULL);
+	assert_int_equal(ring_reader_flush(f->rr), 0);
+	assert_int_equal(ring_reader_read(f->rr, 0, 0, collect, &f->log), 0);	/* one before the read counts too */
+}
+
+static void test_fill(void **state)
+{
+	struct bpf_fixture *f = *state;
+
+	add_bpf(f->rr, &f->m[0], 0, false);
+	add_bpf(f->rr, &f->m[1], 1, false);
+	assert_int_equal(ring_reader_fill_pct(f->rr), 0);
+	bpf_put(&f->m[1], 504, 1, 0);
+	assert_int_equal(ring_reader_fill_pct(f->rr), 50);
+	drain(f, 0);
+	assert_int_equal(ring_reader_fill_pct(f->rr), 0);
+}
+
+#define BPF_TEST(t) cmocka_unit_test_setup_teardown(t, bpf_setup, bpf_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BPF_TEST(test_bpf_wrap_and_torn),
+		BPF_TEST(test_bpf_torn_bytes),
+		BPF_TEST(test_bpf_busy_holds_its_ring),
+		BPF_TEST(test_bpf_discarded),
+		BPF_TEST(test_bpf_impossible_length),
+		BPF_TEST(test_bpf_no_time),
+		BPF_TEST(test_budget),
+		BPF_TEST(test_budget_gives_space_back),
+		BPF_TEST(test_callback_stops),
+		BPF_TEST(test_merge_order),
+		BPF_TEST(test_merge_off),
+		BPF_TEST(test_ring_order_first),
+		BPF_TEST(test_equal_times_life_first),
+		BPF_TEST(test_busy_horizon),
+		BPF_TEST(test_busy_from_the_start),
+		BPF_TEST(test_batch_is_sampled_once),
+		BPF_TEST(test_deadline),
+		BPF_TEST(test_flush),
+		BPF_TEST(test_fill),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
