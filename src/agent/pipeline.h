@@ -3,7 +3,8 @@
  * One assembled flow: source -> records -> decode -> enrich -> bus -> subscribers.
  *
  * The source is either the rings of live probes or a file. The pipeline owns what it assembles, keeps the
- * ledger closed, and runs in one thread on the caller's loop.
+ * ledger closed, and runs in one thread on the caller's loop. Order of use: new, set_filter, add_sink, then
+ * open_live or open_file, run, free.
  */
 #ifndef AGENT_PIPELINE_H
 #define AGENT_PIPELINE_H
@@ -17,36 +18,52 @@
 
 struct err;
 struct event;
-struct filter;
 struct loop;
 struct pipeline;
 
+/* A live probe and its configuration (of the shape its options fill); both outlive the pipeline. */
 struct pipeline_probe {
 	const struct probe_ops *ops;
 	const void *conf;
 };
 
-struct pipeline_opts {
-	struct probe_env_opts env;		/* live only */
-	const struct pipeline_probe *probes;	/* besides proc, which every live pipeline loads */
-	size_t n_probes;
-	const char *read_path;			/* -r FILE; NULL = live */
-	uint64_t latency_ns;			/* sleep after a drain; 0 = 50 ms */
-	uint64_t max_events, duration_ns;	/* --count, --duration; 0 = no limit */
+struct pipeline_limits {
+	uint64_t latency_ns;		/* longest wait between a record and its output; 0 = 50 ms */
+	uint64_t max_events;		/* stop after so many shown events; 0 = none */
+	uint64_t duration_ns;		/* stop after so long; 0 = none; live only */
 };
 
-/* Opens everything and, live, attaches: from here on records gather in the rings. */
-int pipeline_new(const struct pipeline_opts *o, struct loop *loop, struct pipeline **ret, struct err *err);
+/* Knows all event types of all probes from here on; touches no kernel. @loop is borrowed. */
+int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err);
 void pipeline_free(struct pipeline *p);		/* NULL is fine */
 
 const struct registry *pipeline_registry(const struct pipeline *p);
 
-/* An output; the pipeline owns the sink's file from here on. @filter is borrowed. */
-int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,
-		      const struct filter *filter, const char *path, struct err *err);
+/*
+ * The one predicate of this pipeline: what it refuses is counted as filtered. Events of class META never
+ * reach it. Events of class STATE that it refuses are not counted: nobody asked to see them.
+ */
+void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx);
 
-/* Runs until the source ends, a limit is reached, pipeline_stop() or a failure. 0 or -errno (@err says). */
-int pipeline_run(struct pipeline *p, struct err *err);
+/* An output; @opts is borrowed, @path as in outfile_open(). */
+int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,
+		      const char *path, struct err *err);
+
+/* Loads and attaches @probes, and proc before them; from here on records gather in the rings. */
+int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
+		       size_t n_probes, struct err *err);
+int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
+
+/*
+ * Runs until the source ends, a limit is reached or pipeline_stop(); then detaches, drains what is left,
+ * closes the ledger and the outputs. 0 or -errno (@err says): -EPIPE when the reader of an output went away.
+ */
+int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
 void pipeline_stop(struct pipeline *p);
+
+/* Total of all instances, final after pipeline_run(). */
+void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret);
+/* One instance by number; its name, or NULL when there is none. */
+const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);
 
 #endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One output of a pipeline: a sink with its file, subscribed to the bus.
+ */
+#ifndef AGENT_OUTPUT_H
+#define AGENT_OUTPUT_H
+
+#include <stdint.h>
+
+#include "sinks/sink.h"
+
+struct bus;
+struct err;
+struct output;
+struct sonde_rec;
+
+int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
+		struct output **ret, struct err *err);
+
+/* A raw record, for sinks that take records; others ignore it. */
+void output_record(struct output *o, const struct sonde_rec *r);
+void output_flush(struct output *o);
+
+/* 0, or the first error of the output; from then on it takes nothing and counts what it refuses. */
+int output_error(const struct output *o);
+uint64_t output_refused(const struct output *o);
+const char *output_name(const struct output *o);
+
+/* Trailers, flush, close. Returns the first error of its life (@err says); frees @o. */
+int output_close(struct output *o, struct err *err);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/account.h"
+
+static void live_sums_close(void **state)
+{
+	struct accounts all = { 0 };
+	struct account *a = account_of(&all, 1);
+	struct sonde_ledger t;
+
+	(void)state;
+	a->from_kernel = true;
+	a->origin = (struct sonde_ledger){ .seen = 100, .delivered = 60, .filtered = 10, .sampled = 5 };
+	a->origin.lost[SONDE_LOST_RING_FULL] = 25;
+	a->records = 60;
+	a->delivered = 50;
+	a->filtered = 7;
+	a->lost[SONDE_LOST_DECODE] = 3;
+	account_total(a, &t);
+	assert_int_equal(t.seen, 100);
+	assert_int_equal(t.delivered, 50);
+	assert_int_equal(t.filtered, 17);
+	assert_int_equal(t.sampled, 5);
+	assert_int_equal(t.lost[SONDE_LOST_RING_FULL], 25);
+	assert_int_equal(t.lost[SONDE_LOST_DECODE], 3);
+	assert_int_equal(account_gap(a), 0);
+}
+
+static void a_record_that_never_arrived_shows_as_a_gap(void **state)
+{
+	struct account a = { .from_kernel = true, .origin = { .seen = 10, .delivered = 10 }, .records = 9, .delivered = 9 };
+
+	(void)state;
+	assert_int_equal(account_gap(&a), 1);
+}
+
+/* A recording says what was lost before it; the replay's own filter comes on top. */
+static void replay_continues_the_recorded_ledger(void **state)
+{
+	struct account a = { .records = 60, .delivered = 20, .filtered = 40 };
+	struct sonde_ledger t;
+
+	(void)state;
+	a.origin = (struct sonde_ledger){ .seen = 100, .delivered = 60, .filtered = 15 };
+	a.origin.lost[SONDE_LOST_RING_FULL] = 25;
+	account_total(&a, &t);
+	assert_int_equal(t.seen, 100);
+	assert_int_equal(t.filtered, 55);
+	assert_int_equal(account_gap(&a), 0);
+}
+
+static void a_capture_without_a_ledger_was_seen_as_it_arrived(void **state)
+{
+	struct account a = { .records = 7, .delivered = 6, .filtered = 1 };
+	struct sonde_ledger t;
+
+	(void)state;
+	account_total(&a, &t);
+	assert_int_equal(t.seen, 7);
+	assert_int_equal(account_gap(&a), 0);
+}
+
+static void numbers_out_of_range_have_no_account(void **state)
+{
+	struct accounts all = { 0 };
+
+	(void)state;
+	assert_null(account_of(&all, SONDE_INSTANCES));
+	assert_non_null(account_of(&all, SONDE_INSTANCES - 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(live_sums_close),
+		cmocka_unit_test(a_record_that_never_arrived_shows_as_a_gap),
+		cmocka_unit_test(replay_continues_the_recorded_ledger),
+		cmocka_unit_test(a_capture_without_a_ledger_was_seen_as_it_arrived),
+		cmocka_unit_test(numbers_out_of_range_have_no_account),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
