@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Help and man pages. All of it is derived: nothing here names an option or a command.
+ */
+#include "cmd/help.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "cmd/cmd.h"
+#include "event/event.h"
+#include "source/source.h"
+
+static int put(struct buf *b, FILE *out)
+{
+	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len && fflush(out) == 0;
+
+	buf_fini(b);
+	return ok ? CMD_OK : CMD_FAIL;
+}
+
+int help_version(FILE *out, bool json)
+{
+	fprintf(out, json ? "{\"v\":1,\"name\":\"sonde\",\"version\":\"%s\"}\n" : "sonde %s\n", SONDE_VERSION);
+	return fflush(out) ? CMD_FAIL : CMD_OK;
+}
+
+int help_all(FILE *out)
+{
+	struct buf b = { 0 };
+
+	buf_add_str(&b, "sonde shows what a Linux host is doing, from packets to goroutines.\n\n"
+			"Usage: sonde COMMAND [OPTIONS] [WORDS]\n\nCommands:\n");
+	for (size_t i = 0; all_cmds[i]; i++)
+		buf_printf(&b, "  %-12s %s\n", all_cmds[i]->name, all_cmds[i]->summary);
+	buf_add_str(&b, "\nsonde COMMAND --help says more; sonde --version prints the version.\n");
+	return put(&b, out);
+}
+
+int help_cmd(const struct cmd *cmd, FILE *out)
+{
+	struct opt_set sets[CMD_MAX_SETS];
+	struct buf b = { 0 };
+	int n = cmd_option_sets(cmd, NULL, sets);
+
+	if (n < 0)
+		return CMD_FAIL;
+	buf_printf(&b, "sonde %s: %s\n\nUsage: sonde %s [OPTIONS]%s%s\n", cmd->name, cmd->summary, cmd->name,
+		   *cmd->args ? " " : "", cmd->args);
+	for (const struct cmd_example *e = cmd->examples; e && e->line; e++)
+		buf_printf(&b, "%s  %s\n      %s\n", e == cmd->examples ? "\nExamples:\n" : "", e->line, e->what);
+	opt_help(sets, (size_t)n, &b);
+	cmd_free_sets(sets, n);
+	return put(&b, out);
+}
+
+/* ---- topics that are tables of the program ---- */
+
+static void list_fields(struct buf *b, const struct field *fields, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_printf(b, "    %-22s %s\n", fields[i].name, fields[i].doc);
+}
+
+static int help_events(FILE *out)
+{
+	struct pipeline *p = NULL;
+	struct loop *loop = loop_new();
+	const struct event_desc *d;
+	struct buf b = { 0 };
+	size_t pos = 0;
+
+	if (!loop || pipeline_new(loop, &p, NULL) < 0) {
+		loop_free(loop);
+		return CMD_FAIL;
+	}
+	buf_add_str(&b, "Every event:\n");
+	list_fields(&b, event_common_fields, event_n_common_fields);
+	while ((d = registry_next(pipeline_registry(p), &pos))) {
+		buf_printf(&b, "\n%s: %s\n", d->name, d->doc);
+		list_fields(&b, d->fields, d->n_fields);
+	}
+	pipeline_free(p);
+	loop_free(loop);
+	return put(&b, out);
+}
+
+static int help_outputs(FILE *out)
+{
+	struct buf b = { 0 };
+
+	for (size_t i = 0; all_sinks[i]; i++)
+		buf_printf(&b, "  -o %-10s %s\n", all_sinks[i]->name, all_sinks[i]->summary);
+	buf_add_str(&b, "\nFiles that -r reads:\n");
+	for (size_t i = 0; all_sources[i]; i++)
+		buf_printf(&b, "  %-13s %s\n", all_sources[i]->name, all_sources[i]->summary);
+	return put(&b, out);
+}
+
+static int help_filter(FILE *out)
+{
+	struct buf b = { 0 };
+
+	buf_add_str(&b,
+		"Event words (--where, and the trailing words of commands that show no packets):\n\n"
+		"  word op value        = == != < <= > >= contains icontains startswith endswith glob\n"
+		"  word in (a, b, ...)  intersects (a, b, ...)  pmatch (path, ...)\n"
+		"  word exists          the event has it;  word   it is true or not zero\n"
+		"  not x, x and y, x or y, ( )\n\n"
+		"Values: numbers (0x...), 10ms, addresses and networks (10.0.0.0/8), names, 'quoted text'.\n"
+		"A check on a word that an event lacks is false.\n\n"
+		"Examples:\n"
+		"  proc.name=nginx and drop.reason in (NO_SOCKET, TCP_CSUM)\n"
+		"  net.iface glob 'veth*' and not fd.ip=10.0.0.0/8\n\n"
+		"sonde help events lists the words. Packet words (trailing words of monitor) are those of\n"
+		"pcap-filter(7).\n");
+	return put(&b, out);
+}
+
+static const struct { const char *name; int (*print)(FILE *out); const char *what; } topics[] = {
+	{ "events", help_events, "every event type with its filter words" },
+	{ "filter", help_filter, "the filter language" },
+	{ "outputs", help_outputs, "output formats and the files that can be read" },
+};
+
+/* ---- man pages ---- */
+
+/* Roff eats a leading dot or quote and backslashes. */
+static void add_roff(struct buf *b, const char *s)
+{
+	bool at_start = true;
+
+	for (; *s; s++) {
+		if (at_start && (*s == '.' || *s == '\''))
+			buf_add_str(b, "\\&");
+		if (*s == '\\')
+			buf_add_str(b, "\\e");
+		else if (*s == '-')
+			buf_add_str(b, "\\-");
+		else
+			buf_add_char(b, *s);
+		at_start = *s == '\n';
+	}
+}
+
+static void add_paragraphs(struct buf *b, const char *doc)
+{
+	while (doc && *doc) {
+		const char *end = strstr(doc, "\n\n");
+		size_t len = end ? (size_t)(end - doc) : strlen(doc);
+		char *one = strndup(doc, len);
+
+		buf_add_str(b, ".PP\n");
+		if (one)
+			add_roff(b, one);
+		buf_add_char(b, '\n');
+		free(one);
+		doc = end ? end + 2 : NULL;
+	}
+}
+
+static void add_upper(struct buf *b, const char *s)
+{
+	for (; *s; s++)
+		buf_add_char(b, (char)toupper((unsigned char)*s));
+}
+
+static int man_cmd(const struct cmd *cmd, FILE *out)
+{
+	struct opt_set sets[CMD_MAX_SETS];
+	struct buf b = { 0 };
+	int n = cmd_option_sets(cmd, NULL, sets);
+
+	if (n < 0)
+		return CMD_FAIL;
+	buf_add_str(&b, ".TH SONDE\\-");
+	add_upper(&b, cmd->name);
+	buf_printf(&b, " 1 \"\" \"sonde %s\" \"sonde manual\"\n.SH NAME\nsonde\\-%s \\- ", SONDE_VERSION, cmd->name);
+	add_roff(&b, cmd->summary);
+	buf_printf(&b, "\n.SH SYNOPSIS\n.B sonde %s\n.RI [ options ]", cmd->name);
+	if (*cmd->args)
+		buf_printf(&b, "\n.I \"%s\"", cmd->args);
+	buf_add_str(&b, "\n.SH DESCRIPTION\n");
+	add_paragraphs(&b, cmd->doc);
+	opt_man(sets, (size_t)n, &b);
+	for (const struct cmd_example *e = cmd->examples; e && e->line; e++) {
+		buf_add_str(&b, e == cmd->examples ? ".SH EXAMPLES\n.TP\n.B \"" : ".TP\n.B \"");
+		add_roff(&b, e->line);
+		buf_add_str(&b, "\"\n");
+		add_roff(&b, e->what);
+		buf_add_char(&b, '\n');
+	}
+	buf_add_str(&b, ".SH EXIT STATUS\n0 success, 1 failure, 2 usage, 3 not permitted, 128+n after signal n.\n"
+			".SH SEE ALSO\n.BR sonde (1)\n");
+	cmd_free_sets(sets, n);
+	return put(&b, out);
+}
+
+static int man_all(FILE *out)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, ".TH SONDE 1 \"\" \"sonde %s\" \"sonde manual\"\n.SH NAME\nsonde \\- what a Linux host is doing, "
+		       "from packets to goroutines\n.SH SYNOPSIS\n.B sonde\n.I command\n.RI [ options ] [ words ]\n"
+		       ".SH COMMANDS\n", SONDE_VERSION);
+	for (size_t i = 0; all_cmds[i]; i++) {
+		buf_printf(&b, ".TP\n.BR sonde\\-%s (1)\n", all_cmds[i]->name);
+		add_roff(&b, all_cmds[i]->summary);
+		buf_add_char(&b, '\n');
+	}
+	return put(&b, out);
+}
+
+/* ---- the commands ---- */
+
+struct help_conf { bool man; };
+
+static const struct opt help_opts[] = {
+	OPT_ROW(help_conf, man, "man", 0, OPT_BOOL, NULL, "print the manual page in roff"),
+	OPT_END,
+};
+
+static size_t help_sets(void *conf, struct opt_set *ret_sets)
+{
+	ret_sets[0] = (struct opt_set){ "Options", help_opts, conf };
+	return 1;
+}
+
+static int help_run(void *conf, const struct cmd_words *w)
+{
+	const struct help_conf *c = conf;
+	const struct cmd *cmd;
+
+	if (!w->words.len)
+		return c->man ? man_all(stdout) : help_all(stdout);
+	cmd = cmd_find(w->words.items[0]);
+	if (cmd)
+		return c->man ? man_cmd(cmd, stdout) : help_cmd(cmd, stdout);
+	for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+		if (!strcmp(topics[i].name, w->words.items[0]))
+			return topics[i].print(stdout);
+	log_error("there is no help on %s; topics are the commands and events, filter, outputs", w->words.items[0]);
+	return CMD_USAGE;
+}
+
+const struct cmd cmd_help = {
+	.name = "help", .summary = "help on a command or topic", .args = "[COMMAND | events | filter | outputs]",
+	.doc = "Prints the help of a command, or one of the lists: events (every event type with its filter words), "
+	       "filter (the filter language), outputs (formats written and read).",
+	.conf_size = sizeof(struct help_conf), .sets = help_sets, .run = help_run,
+};

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde monitor: packets at their observation points and drops with reason, place and process.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "pktfilter/pktfilter.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "sinks/sink.h"
+#include "sonde/wire.h"
+
+struct monitor_conf {
+	struct run_conf run;
+	struct net_conf net;
+};
+
+static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
+{
+	struct monitor_conf *c = conf;
+
+	c->net = net_conf_default;
+	ret_sets[0] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
+	return 1 + run_sets(&c->run, ret_sets + 1);
+}
+
+struct packet_words {
+	struct pktfilter *filter;	/* NULL = everything */
+	bool live;			/* the kernel has decided, but for records that say otherwise */
+};
+
+static bool match_words(void *ctx, const struct event *ev)
+{
+	const struct packet_words *w = ctx;
+	const struct sec_packet *pkt;
+	const uint8_t *data;
+
+	if (!w->filter || (w->live && !(ev->flags & SONDE_RF_UNDECIDED)))
+		return true;
+	pkt = event_packet(ev, &data);
+	return pkt && pktfilter_match(w->filter, pkt->link, data, pkt->cap_len, pkt->orig_len);
+}
+
+static int explain(const struct packet_words *w, const struct run_conf *run)
+{
+	struct buf b = { 0 };
+	int r = 0;
+
+	if (w->filter)
+		r = pktfilter_explain(w->filter, &b);
+	else
+		buf_add_str(&b, "There are no packet words: every packet passes.\n");
+	if (run->where)
+		buf_printf(&b, "--where is decided in user space, after the packet words.\n");
+	if (r >= 0 && fwrite(b.data, 1, b.len, stdout) != b.len)
+		r = -EIO;
+	buf_fini(&b);
+	return r < 0 ? CMD_FAIL : CMD_OK;
+}
+
+/* The packet words together with --from, --to and --related-to, compiled. */
+static int compile_words(const struct net_conf *net, const char *words, struct buf *ret_text,
+			 struct pktfilter **ret, struct err *err)
+{
+	int r = net_conf_filter(net, words, ret_text, err);
+
+	if (r < 0 || !ret_text->len)
+		return r;
+	return pktfilter_compile(buf_str(ret_text), ret, err);
+}
+
+static bool writes_packets(const struct run_conf *run)
+{
+	for (size_t i = 0; i < run->outputs.len; i++) {
+		_cleanup_free_ char *name = strndup(run->outputs.items[i], strcspn(run->outputs.items[i], ":"));
+		const struct sink_ops *ops = name ? sink_find(name) : NULL;
+
+		if (ops && ((ops->needs & 1u << SEC_PACKET) || (ops->flags & SINK_RAW)))
+			return true;
+	}
+	return false;
+}
+
+static void set_net(struct monitor_conf *c, const struct pktfilter *filter)
+{
+	c->net.filter = filter;
+	c->net.verbose = c->run.verbose;
+	c->net.netns = &c->run.netns;
+	c->net.whole_packets = writes_packets(&c->run);
+	for (size_t i = 0; i < c->run.types.len; i++)
+		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
+}
+
+static int monitor_run(void *conf, const struct cmd_words *w)
+{
+	struct monitor_conf *c = conf;
+	_cleanup_free_ char *typed = run_join_words(&w->words);
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	struct packet_words words = { .live = !c->run.read };
+	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	struct run_spec spec = {
+		.probes = probes, .n_probes = ARRAY_SIZE(probes),
+		.pass = match_words, .pass_ctx = &words, .cmdline = w->line,
+		.ready = "sonde: ready, watching; ^C stops",
+	};
+	struct err err = { 0 };
+	int status;
+
+	if (compile_words(&c->net, typed, &text, &words.filter, &err) < 0) {
+		log_error("%s", err.msg);
+		return CMD_USAGE;
+	}
+	spec.filter_text = text.len ? buf_str(&text) : NULL;
+	set_net(c, words.filter);
+	status = c->run.explain_filter ? explain(&words, &c->run) : run(&c->run, &spec);
+	pktfilter_free(words.filter);
+	return status;
+}
+
+static const struct cmd_example monitor_examples[] = {
+	{ "sonde monitor", "every packet and drop of this host, live" },
+	{ "sonde monitor --type drop", "drops only" },
+	{ "sonde monitor -i eth0 tcp port 443", "a pcap filter, evaluated in the kernel" },
+	{ "sonde monitor --where 'proc.name=nginx and drop.reason exists'", "drops that concern nginx" },
+	{ "sonde monitor -o pcapng:out.pcapng -o text", "a capture with reasons and processes, and the lines too" },
+	{ "sonde monitor -r out.pcapng -vv", "dissect a capture" },
+	{ 0 },
+};
+
+const struct cmd cmd_monitor = {
+	.name = "monitor", .summary = "packets and drops of this host, live, with the processes they belong to",
+	.args = "[PCAP FILTER]",
+	.doc = "Shows each packet at its observation points (to and from endpoints, host, stack, overlay, network) "
+	       "and each drop with the kernel's reason, the function that dropped it, and the process whose socket "
+	       "it concerns. Trailing words are a pcap filter (pcap-filter(7)) that runs in the kernel; --where takes "
+	       "event words.\n\n"
+	       "A packet belongs to the owner of its socket, never merely to the process that happened to run: "
+	       "owner.by says how the owner was found.",
+	.examples = monitor_examples,
+	.letters = "t=type j=json n=numeric c=count i=iface s=snaplen",
+	.conf_size = sizeof(struct monitor_conf), .sets = monitor_sets, .run = monitor_run,
+};

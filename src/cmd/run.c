@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The common part of every command that shows events. The only layer that speaks to the user about a run.
+ */
+#include "cmd/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "cmd/cmd.h"
+#include "cmd/select.h"
+#include "event/core.h"
+#include "event/filter.h"
+#include "event/names.h"
+
+static const char *const time_names[] = {
+	[TIME_LOCAL] = "local", [TIME_RFC3339] = "rfc3339", [TIME_EPOCH] = "epoch", [TIME_DELTA] = "delta",
+	[TIME_REL] = "rel", [TIME_MONO] = "mono", [TIME_NONE] = "none", NULL,
+};
+_Static_assert(ARRAY_SIZE(time_names) == TIME__MAX + 1, "a name per time mode");
+
+enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER, COLOR__MAX };
+static const char *const color_names[] = {
+	[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never", NULL,
+};
+_Static_assert(ARRAY_SIZE(color_names) == COLOR__MAX + 1, "a name per colour mode");
+
+#define ROW(member, ...) OPT_ROW(run_conf, member, __VA_ARGS__)
+#define ROW_ENUM(member, name_, arg_, help_, names) \
+	{ .name = (name_), .kind = OPT_ENUM, .off = offsetof(struct run_conf, member), .arg = (arg_), \
+	  .help = (help_), .aux = (names) }
+
+/* Short letters belong to the command (struct cmd, letters); only these three (and -h) mean the same everywhere. */
+static const struct opt output_opts[] = {
+	ROW(outputs, "output", 'o', OPT_STRV, "NAME[:FILE]", "output format and file; may repeat (sonde help outputs lists them)"),
+	ROW(json, "json", 0, OPT_BOOL, NULL, "one JSON object a line, as -o json"),
+	ROW(format, "format", 0, OPT_STR, "NAME", "text lines as another tool prints them"),
+	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
+	ROW(hex, "hex", 0, OPT_BOOL, NULL, "hex dump of packets"),
+	ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names"),
+	ROW_ENUM(time, "time", "MODE", "time column of text output", time_names),
+	ROW_ENUM(color, "color", "WHEN", "colours in text output", color_names),
+	OPT_END,
+};
+
+static const struct opt select_opts[] = {
+	ROW(where, "where", 0, OPT_STR, "EXPR", "show only events for which EXPR is true (sonde help filter)"),
+	ROW(types, "type", 0, OPT_STRV, "TYPE", "show only events of this type; may repeat (sonde help events lists them)"),
+	ROW(pids, "pid", 0, OPT_U32V, "PID", "only these processes"),
+	ROW(comms, "comm", 0, OPT_STRV, "NAME", "only processes with this command name"),
+	ROW(containers, "container", 0, OPT_STRV, "ID", "only this container, by the beginning of its id"),
+	ROW(cgroups, "cgroup", 0, OPT_STRV, "PATH", "only this cgroup: a path below the cgroup2 mount, or an id"),
+	ROW(netns, "netns", 0, OPT_STRV, "NS", "only this network namespace: a name, path, pid or inode"),
+	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL, "say what of the filter runs in the kernel, and stop"),
+	OPT_END,
+};
+
+static const struct opt run_opts[] = {
+	ROW(read, "read", 'r', OPT_STR, "FILE", "read a recording or capture instead of this host; - is standard input"),
+	ROW(count, "count", 0, OPT_U64, "N", "stop after N events"),
+	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this time (10s, 5m)"),
+	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 1M)"),
+	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest wait before an event is shown (default 50ms)"),
+	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "where the host's file system is mounted, inside a container"),
+	ROW(local, "local", 0, OPT_BOOL, NULL, "do the work in this process even if an agent runs"),
+	OPT_END,
+};
+
+size_t run_sets(struct run_conf *c, struct opt_set *ret_sets)
+{
+	ret_sets[0] = (struct opt_set){ "Selection", select_opts, c };
+	ret_sets[1] = (struct opt_set){ "Output", output_opts, c };
+	ret_sets[2] = (struct opt_set){ "Run", run_opts, c };
+	return 3;
+}
+
+char *run_join_words(const struct opt_strv *words)
+{
+	struct buf b = { 0 };
+
+	if (!words->len)
+		return NULL;
+	for (size_t i = 0; i < words->len; i++)
+		buf_printf(&b, "%s%s", i ? " " : "", words->items[i]);
+	if (buf_add_char(&b, '\0') < 0)
+		buf_fini(&b);
+	return b.data;
+}
+
+/* ---- one run ---- */
+
+struct run_state {
+	const struct run_conf *conf;
+	const struct run_spec *spec;
+	struct pipeline *pipeline;
+	struct filter *filter;		/* --where */
+	int signal;			/* that ended the run, 0 = none */
+};
+
+static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
+{
+	const char *dot = strchr(d->name, '.');
+
+	for (size_t i = 0; i < c->types.len; i++)
+		if (!strcmp(c->types.items[i], d->name) || (dot && !strcmp(c->types.items[i], dot + 1)))
+			return true;
+	return false;
+}
+
+/* The whole of what the user asked to see, in the order of cost. */
+static bool pass(void *ctx, const struct event *ev)
+{
+	const struct run_state *s = ctx;
+
+	if (s->conf->types.len ? !type_is_named(s->conf, ev->desc) : ev->desc->class != EVENT_DATA)
+		return false;
+	if (s->spec->pass && !s->spec->pass(s->spec->pass_ctx, ev))
+		return false;
+	return select_match(s->conf, ev) && filter_match(s->filter, ev);
+}
+
+static int check_types(const struct run_conf *c, const struct registry *reg, struct err *err)
+{
+	for (size_t i = 0; i < c->types.len; i++) {
+		const struct run_conf one = { .types = { .items = &c->types.items[i], .len = 1 } };
+		const struct event_desc *d;
+		size_t pos = 0;
+
+		while ((d = registry_next(reg, &pos)) && !type_is_named(&one, d))
+			;
+		if (!d)
+			return err_set(err, -EINVAL, "--type %s: there is no such event type (sonde help events lists them)",
+				       c->types.items[i]);
+	}
+	return 0;
+}
+
+static int on_signal(void *ctx, int signo)
+{
+	struct run_state *s = ctx;
+
+	if (s->signal)
+		_exit(128 + signo); /* asked twice: at once */
+	s->signal = signo;
+	pipeline_stop(s->pipeline);
+	return 0;
+}
+
+/* "NAME[:FILE]" */
+static int add_output(struct run_state *s, const char *text, const struct sink_opts *opts, struct err *err)
+{
+	const char *colon = strchr(text, ':');
+	_cleanup_free_ char *name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+	const struct sink_ops *ops;
+
+	if (!name)
+		return err_errno(err, -ENOMEM, "-o %s", text);
+	ops = sink_find(name);
+	if (!ops)
+		return err_set(err, -EINVAL, "-o %s: there is no output format %s (sonde help outputs lists them)", text, name);
+	return pipeline_add_sink(s->pipeline, ops, opts, colon ? colon + 1 : NULL, err);
+}
+
+static int add_outputs(struct run_state *s, const struct sink_opts *opts, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->conf->outputs.len; i++)
+		r = add_output(s, s->conf->outputs.items[i], opts, err);
+	if (r >= 0 && (s->conf->json || !s->conf->outputs.len))
+		r = add_output(s, s->conf->json ? "json" : "text", opts, err);
+	return r;
+}
+
+static bool want_color(const struct run_conf *c)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
+
+	if (c->color != COLOR_AUTO)
+		return c->color == COLOR_ALWAYS;
+	if ((no && *no) || (term && !strcmp(term, "dumb")))
+		return false;
+	return (force && *force && strcmp(force, "0")) || isatty(STDOUT_FILENO);
+}
+
+static int open_input(struct run_state *s, struct err *err)
+{
+	_cleanup_(select_freep) struct select *sel = NULL;
+	struct probe_env_opts env = {
+		.ring_bytes = s->conf->ring_bytes,
+		.host_root = s->conf->host_root,
+	};
+	int r;
+
+	if (s->conf->read)
+		return pipeline_open_file(s->pipeline, s->conf->read, err);
+	r = select_resolve(s->conf, &sel, err);
+	if (r < 0)
+		return r;
+	env.select = *select_probe(sel);
+	return pipeline_open_live(s->pipeline, &env, s->spec->probes, s->spec->n_probes, err);
+}
+
+/* The ledger for people: one line per instance that saw anything. */
+static void say_ledger(const struct pipeline *p)
+{
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
+		struct sonde_ledger l;
+		const char *name = pipeline_instance(p, i, &l);
+		struct buf causes = { 0 };
+
+		if (!name || !l.seen)
+			continue;
+		for (unsigned c = 0; c < SONDE_LOST__MAX; c++)
+			if (l.lost[c])
+				buf_printf(&causes, ", lost %llu (%s)", (unsigned long long)l.lost[c],
+					   xlat_name(&lost_cause_xlat, c));
+		log_info("sonde: %s: seen %llu = delivered %llu, filtered %llu, sampled %llu%s", name,
+			 (unsigned long long)l.seen, (unsigned long long)l.delivered,
+			 (unsigned long long)l.filtered, (unsigned long long)l.sampled,
+			 causes.len ? buf_str(&causes) : ", lost 0");
+		buf_fini(&causes);
+	}
+}
+
+/* Losses are said even without -v: nobody should have to ask. */
+static void say_losses(const struct pipeline *p, unsigned verbose)
+{
+	struct sonde_ledger sum;
+	uint64_t lost = 0;
+
+	pipeline_ledger(p, &sum);
+	for (unsigned c = 0; c < SONDE_LOST__MAX; c++)
+		lost += sum.lost[c];
+	if (verbose)
+		say_ledger(p);
+	else if (lost)
+		log_warn("%llu of %llu events were lost; -v says why, a larger --ring-size may help",
+			 (unsigned long long)lost, (unsigned long long)sum.seen);
+}
+
+static int run_pipeline(struct run_state *s, struct err *err)
+{
+	const struct run_conf *c = s->conf;
+	const struct pipeline_limits limits = {
+		.latency_ns = c->latency_ns, .max_events = c->count, .duration_ns = c->duration_ns,
+	};
+	int r = open_input(s, err);
+
+	if (r < 0)
+		return r;
+	if (!c->read && s->spec->ready)
+		log_info("%s", s->spec->ready);
+	r = pipeline_run(s->pipeline, &limits, err);
+	say_losses(s->pipeline, c->verbose);
+	return r;
+}
+
+static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opts, struct err *err)
+{
+	const struct run_conf *c = s->conf;
+	int r = pipeline_new(loop, &s->pipeline, err);
+
+	if (r < 0)
+		return r;
+	r = check_types(c, pipeline_registry(s->pipeline), err);
+	if (r < 0)
+		return r;
+	r = filter_parse(pipeline_registry(s->pipeline), c->where ? c->where : "", &s->filter, err);
+	if (r < 0)
+		return err_prefix(err, "--where");
+	pipeline_set_filter(s->pipeline, pass, s);
+	opts->reg = pipeline_registry(s->pipeline);
+	return add_outputs(s, opts, err);
+}
+
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+int run(const struct run_conf *c, const struct run_spec *spec)
+{
+	struct run_state s = { .conf = c, .spec = spec };
+	struct sink_opts opts = {
+		.line = { .verbose = c->verbose, .hex = c->hex, .numeric = c->numeric, .format = c->format },
+		.time = c->time, .color = want_color(c), .symbolic = !c->numeric,
+		.cmdline = spec->cmdline, .filter_text = spec->filter_text,
+	};
+	struct loop *loop = loop_new();
+	struct err err = { 0 };
+	int r = loop ? 0 : err_errno(&err, -ENOMEM, "cannot make an event loop");
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(stop_signals); i++)
+		r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL);
+	if (r >= 0)
+		r = prepare(&s, loop, &opts, &err);
+	if (r >= 0)
+		r = run_pipeline(&s, &err);
+	pipeline_free(s.pipeline);
+	filter_free(s.filter);
+	loop_free(loop);
+	if (r < 0)
+		log_error("%s", err.msg);
+	if (r == -EPIPE)
+		return 128 + SIGPIPE;
+	if (r < 0)
+		return cmd_exit_status(r);
+	return s.signal ? 128 + s.signal : CMD_OK;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What every command that shows events has in common: outputs, filters, limits, recordings, selection, and
+ * the run itself. A command adds its probes and its own predicate, and is done.
+ */
+#ifndef CMD_RUN_H
+#define CMD_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+
+struct cmd_words;
+struct event;
+struct pipeline_probe;
+
+/* Filled by the options of run_sets(). */
+struct run_conf {
+	struct opt_strv outputs;	/* -o NAME[:FILE] */
+	bool json;
+	const char *format;
+	unsigned verbose;
+	bool hex, numeric;
+	unsigned time, color;		/* indexes of their enums */
+	const char *where;
+	struct opt_strv types;
+	const char *read;
+	uint64_t count, duration_ns;
+	struct opt_u32v pids;
+	struct opt_strv comms, containers, cgroups, netns;
+	uint64_t ring_bytes, latency_ns;
+	const char *host_root;
+	bool local, explain_filter;
+};
+
+/* What a command brings. Everything is borrowed for the run. */
+struct run_spec {
+	const struct pipeline_probe *probes;	/* proc is always there */
+	size_t n_probes;
+	bool (*pass)(void *ctx, const struct event *ev);	/* its own predicate; NULL = none */
+	void *pass_ctx;
+	const char *filter_text;	/* its filter words, for file headers; may be NULL */
+	const char *cmdline;
+	const char *ready;		/* said on stderr once records flow; NULL = nothing */
+};
+
+/* The common option sets; appended by a command to its own. Returns how many were written. */
+size_t run_sets(struct run_conf *c, struct opt_set *ret_sets);
+
+/* Assembles, runs until done or told to stop, reports. Returns an exit status. */
+int run(const struct run_conf *c, const struct run_spec *spec);
+
+/* Joins words by blanks: the filter as it was typed. Owned by the caller; NULL when there are none. */
+char *run_join_words(const struct opt_strv *words);
+
+#endif

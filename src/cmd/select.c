@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cmd/select.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cmd/run.h"
+#include "event/event.h"
+#include "event/names.h"
+#include "probe/env.h"
+#include "sonde/wire.h"
+
+struct select {
+	VEC(uint32_t) netns;
+	VEC(uint64_t) cgroups;
+	struct probe_select probe;
+};
+
+void select_free(struct select *s)
+{
+	if (!s)
+		return;
+	vec_fini(&s->netns);
+	vec_fini(&s->cgroups);
+	free(s);
+}
+
+const struct probe_select *select_probe(const struct select *s)
+{
+	return &s->probe;
+}
+
+static int inode_of(const char *path, uint64_t *ret)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	*ret = st.st_ino;
+	return 0;
+}
+
+/* "4026531840" is an inode, "1234" a pid, "blue" a name below /run/netns, "/..." a path. */
+static int resolve_netns(const char *text, uint32_t *ret, struct err *err)
+{
+	uint64_t n, inode;
+	char path[4096];
+	int r;
+
+	if (str_to_u64(text, 10, &n) == 0) {
+		snprintf(path, sizeof(path), "/proc/%llu/ns/net", (unsigned long long)n);
+		if (inode_of(path, &inode) < 0)
+			inode = n;
+		*ret = (uint32_t)inode;
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s%s", strchr(text, '/') ? "" : "/run/netns/", text);
+	r = inode_of(path, &inode);
+	if (r < 0)
+		return err_errno(err, r == -ENOENT ? -EINVAL : r,
+				 "--netns %s: there is no such network namespace (%s)", text, path);
+	*ret = (uint32_t)inode;
+	return 0;
+}
+
+/* The cgroup2 mount may be a sub-mount of a hybrid tree: mountinfo says where it is. */
+static int cgroup2_mount(char *ret, size_t cap)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t n = 0;
+
+	if (!f)
+		return -errno;
+	while (getline(&line, &n, f) > 0) {
+		char point[4096];
+
+		if (!strstr(line, " - cgroup2 ") || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1)
+			continue;
+		if ((size_t)snprintf(ret, cap, "%s", point) >= cap)
+			return -ENAMETOOLONG;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int resolve_cgroup(const char *text, uint64_t *ret, struct err *err)
+{
+	char mount[4096], path[8448];
+	int r;
+
+	if (str_to_u64(text, 10, ret) == 0)
+		return 0;
+	r = cgroup2_mount(mount, sizeof(mount));
+	if (r < 0)
+		return err_errno(err, r, "--cgroup %s: no cgroup2 file system is mounted here", text);
+	snprintf(path, sizeof(path), "%s/%s", mount, text + strspn(text, "/"));
+	r = inode_of(path, ret);
+	if (r < 0)
+		return err_errno(err, -EINVAL, "--cgroup %s: there is no such cgroup (%s)", text, path);
+	return 0;
+}
+
+int select_resolve(const struct run_conf *c, struct select **ret, struct err *err)
+{
+	_cleanup_(select_freep) struct select *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return err_errno(err, -ENOMEM, "cannot set up the selection");
+	for (size_t i = 0; i < c->netns.len; i++) {
+		if (vec_grow(&s->netns) < 0)
+			return -ENOMEM;
+		r = resolve_netns(c->netns.items[i], &s->netns.items[s->netns.len++], err);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < c->cgroups.len; i++) {
+		if (vec_grow(&s->cgroups) < 0)
+			return -ENOMEM;
+		r = resolve_cgroup(c->cgroups.items[i], &s->cgroups.items[s->cgroups.len++], err);
+		if (r < 0)
+			return r;
+	}
+	s->probe = (struct probe_select){
+		.pids = c->pids.items, .n_pids = c->pids.len,
+		.comms = c->comms.items, .n_comms = c->comms.len,
+		.cgroups = s->cgroups.items, .n_cgroups = s->cgroups.len,
+		.netns = s->netns.items, .n_netns = s->netns.len,
+	};
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+static bool str_is(const char *s, size_t len, const char *want)
+{
+	return s && strlen(want) == len && !memcmp(s, want, len);
+}
+
+/* TASK_COMM_LEN is 16: a longer name on the command line means its first 15 bytes. */
+static bool match_comm(const struct run_conf *c, const struct event *ev)
+{
+	const struct sec_proc *proc = event_proc(ev);
+	const struct section *sec = event_section(ev, SEC_PROC);
+	const char *comm;
+	size_t len;
+
+	if (!proc)
+		return false;
+	comm = sec_proc_str(proc, sec, proc->comm, &len);
+	for (size_t i = 0; i < c->comms.len; i++) {
+		char want[16];
+
+		snprintf(want, sizeof(want), "%s", c->comms.items[i]);
+		if (str_is(comm, len, want))
+			return true;
+	}
+	return false;
+}
+
+static bool match_container(const struct run_conf *c, const struct event *ev)
+{
+	const struct sec_proc *proc = event_proc(ev);
+	const struct section *sec = event_section(ev, SEC_PROC);
+	const char *id;
+	size_t len;
+
+	if (!proc)
+		return false;
+	id = sec_proc_str(proc, sec, proc->container, &len);
+	for (size_t i = 0; id && i < c->containers.len; i++)
+		if (strlen(c->containers.items[i]) <= len && !memcmp(id, c->containers.items[i], strlen(c->containers.items[i])))
+			return true;
+	return false;
+}
+
+static bool match_pid(const struct run_conf *c, const struct event *ev)
+{
+	for (size_t i = 0; i < c->pids.len; i++)
+		if (c->pids.items[i] == ev->tgid)
+			return true;
+	return false;
+}
+
+/* In a recording, namespaces and cgroups are compared by inode, id or the name that was recorded. */
+static bool match_named(const struct opt_strv *want, const struct event *ev, uint32_t space, uint64_t key)
+{
+	const char *name = names_get(ev->names, space, key);
+
+	for (size_t i = 0; i < want->len; i++) {
+		const char *text = want->items[i];
+		uint64_t n;
+
+		if (str_to_u64(text, 10, &n) == 0 ? n == key : name && !strcmp(name + strspn(name, "/"), text + strspn(text, "/")))
+			return true;
+	}
+	return false;
+}
+
+bool select_match(const struct run_conf *c, const struct event *ev)
+{
+	if (c->pids.len && !match_pid(c, ev))
+		return false;
+	if (c->comms.len && !match_comm(c, ev))
+		return false;
+	if (c->containers.len && !match_container(c, ev))
+		return false;
+	if (!c->read)
+		return true; /* live: the kernel side has compared the rest */
+	if (c->cgroups.len && !match_named(&c->cgroups, ev, SONDE_NAME_CGROUP, ev->keys.cgroup_id))
+		return false;
+	return !c->netns.len || match_named(&c->netns, ev, SONDE_NAME_NETNS, ev->keys.netns);
+}
