@@ -23,22 +23,6 @@ static const struct field packet_fields[] = {
 		  .xlat = &direction_xlat, .flags = FIELD_OPTIONAL),
 };
 
-static void keys_from_flow(struct conn *c, const struct packet_flow *f)
-{
-	size_t len = f->family == 4 ? 4 : 16;
-
-	if (!f->family)
-		return;
-	c->saddr.family = c->daddr.family = f->family;
-	memcpy(c->saddr.addr, f->saddr, len);
-	memcpy(c->daddr.addr, f->daddr, len);
-	c->proto = f->proto;
-	if (f->has_ports) {
-		c->sport = f->sport;
-		c->dport = f->dport;
-	}
-}
-
 static void add_comments(const char *text, size_t len, struct buf *out)
 {
 	while (len) {
@@ -94,9 +78,9 @@ const struct event_desc core_packet_desc = {
 int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len);
-	struct sec_packet sp = { 0 }, *section;
+	const void *data, *text, *text_copy = NULL;
 	struct core_packet body = { 0 };
-	const void *data, *text;
+	struct sec_packet sp = { 0 };
 	struct packet p;
 	struct event ev;
 	uint32_t text_len;
@@ -113,18 +97,16 @@ int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
 	text = cur_bytes(&c, text_len);
 	if (!cur_ok(&c) || sp.direction > 2)
 		return -EBADMSG;
-	section = arena_alloc(em->scratch, sizeof(sp) + sp.cap_len);
-	if (!section)
-		return -ENOMEM;
-	*section = sp;
-	memcpy(section + 1, data, sp.cap_len);
 	body = (struct core_packet){ .len = sp.orig_len, .iface = sp.ifindex, .direction = sp.direction };
 	event_from_rec(&ev, &core_packet_desc, r);
 	ev.body = &body;
-	event_add_section(&ev, SEC_PACKET, section, (uint32_t)sizeof(sp) + sp.cap_len);
 	if (text_len)
-		event_add_section(&ev, SEC_TEXT, arena_copy(em->scratch, text, text_len), text_len);
-	packet_dissect(sp.link, section + 1, sp.cap_len, sp.orig_len, &p);
-	keys_from_flow(&ev.keys.conn, packet_flow(&p));
+		text_copy = arena_copy(em->scratch, text, text_len);
+	if (event_add_packet(&ev, &sp, data, em->scratch) < 0 || (text_len && !text_copy))
+		return -ENOMEM;
+	if (text_len)
+		event_add_section(&ev, SEC_TEXT, text_copy, text_len);
+	packet_dissect(sp.link, data, sp.cap_len, sp.orig_len, &p);
+	conn_from_flow(&ev.keys.conn, packet_flow(&p));
 	return em->emit(em->ctx, &ev);
 }

@@ -15,8 +15,10 @@
 
 #include "event/value.h"
 
+struct arena;
 struct buf;
 struct names;
+struct packet_flow;
 
 /* Typed attachments. Append only: the numbers travel in frames. */
 enum sec_kind {
@@ -102,6 +104,12 @@ int event_add_section(struct event *ev, enum sec_kind kind, const void *data, ui
 
 /* The packet of an event: its header and bytes, checked against the section's length. */
 const struct sec_packet *event_packet(const struct event *ev, const uint8_t **ret_data);
+
+/* Adds SEC_PACKET: @head and its cap_len bytes of @data, copied to @scratch. 0, -ENOMEM or -ENOSPC. */
+int event_add_packet(struct event *ev, const struct sec_packet *head, const void *data, struct arena *scratch);
+
+/* The connection that a dissected packet belongs to; nothing without an IP header. */
+void conn_from_flow(struct conn *ret, const struct packet_flow *f);
 
 /* The process of an event, or NULL. */
 const struct sec_proc *event_proc(const struct event *ev);

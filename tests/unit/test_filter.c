@@ -61,8 +61,11 @@ static const struct event_desc full_desc = {
 	.type = SONDE_EV(0x70, 1), .name = "t.full", .fields = full_fields, .n_fields = ARRAY_SIZE(full_fields),
 	.body_size = sizeof(struct body), .get = get_any,
 };
+/* The same words with other meanings: a text where the first type has an address, and an own evt.dir. */
 static const struct field small_fields[] = {
 	FIELD_ROW(struct body, number, "t.number", FIELD_UINT, ""),
+	FIELD_ROW(struct body, text, "t.ip", FIELD_STR, ""),
+	FIELD_ROW(struct body, text, "evt.dir", FIELD_STR, ""),
 };
 static const struct event_desc small_desc = {
 	.type = SONDE_EV(0x70, 2), .name = "t.small", .fields = small_fields, .n_fields = ARRAY_SIZE(small_fields),
@@ -219,11 +222,17 @@ static const struct row rows[] = {
 	/* addresses */
 	{ "t.ip=10.1.2.3", true, false },
 	{ "t.ip=10.0.0.0/8", true, false },
-	{ "t.ip!=10.0.0.0/8", false, false },
+	{ "t.ip!=10.0.0.0/8", false, true },
 	{ "t.ip in (11.0.0.0/8, 10.1.2.2/31)", true, false },
 	{ "t.ip in (10.1.2.4/30)", false, false },
 	{ "t.ip pmatch (10.0.0.0/9)", true, false },
 	{ "t.ip=::/0", false, false },
+	{ "t.ip=/usr/bin/ngin", false, true },
+	{ "t.ip startswith /usr", false, true },
+	{ "t.ip pmatch (10.0.0.0/8, /usr)", true, true },
+	{ "t.ip in (10.1.2.3, /usr/bin/ngin)", true, true },
+	{ "t.ip!=10.1.2.3", false, true },
+	{ "evt.dir=/usr/bin/ngin", false, true },
 	{ "t.mac=02:00:00:00:00:AB", true, false },
 	{ "t.mac=02:00:00:00:00:ac", false, false },
 	{ "fd.sip=192.168.0.0/16", true, false },

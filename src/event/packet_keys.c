@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What events of any probe take from a packet: its section and its connection.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "event/event.h"
+#include "packet/packet.h"
+
+int event_add_packet(struct event *ev, const struct sec_packet *head, const void *data, struct arena *scratch)
+{
+	struct sec_packet *p = arena_alloc(scratch, sizeof(*p) + head->cap_len);
+
+	if (!p)
+		return -ENOMEM;
+	*p = *head;
+	if (head->cap_len)
+		memcpy(p + 1, data, head->cap_len);
+	return event_add_section(ev, SEC_PACKET, p, (uint32_t)sizeof(*p) + head->cap_len);
+}
+
+void conn_from_flow(struct conn *ret, const struct packet_flow *f)
+{
+	size_t len = f->family == 4 ? 4 : 16;
+
+	if (f->family != 4 && f->family != 6)
+		return;
+	ret->saddr.family = ret->daddr.family = f->family;
+	memcpy(ret->saddr.addr, f->saddr, len);
+	memcpy(ret->daddr.addr, f->daddr, len);
+	ret->proto = f->proto;
+	if (f->has_ports) {
+		ret->sport = f->sport;
+		ret->dport = f->dport;
+	}
+}
