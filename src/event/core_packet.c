@@ -84,6 +84,7 @@ int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
 	struct packet p;
 	struct event ev;
 	uint32_t text_len;
+	uint16_t direction;
 
 	cur_skip(&c, sizeof(*r));
 	sp.link = cur_u32(&c);
@@ -91,12 +92,13 @@ int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
 	sp.cap_len = cur_u32(&c);
 	text_len = cur_u32(&c);
 	sp.ifindex = cur_u32(&c);
-	sp.direction = (uint8_t)cur_u16(&c);
+	direction = cur_u16(&c);
 	cur_skip(&c, sizeof(uint16_t));
 	data = cur_bytes(&c, sp.cap_len);
 	text = cur_bytes(&c, text_len);
-	if (!cur_ok(&c) || sp.direction > 2)
+	if (!cur_ok(&c) || direction > 2)
 		return -EBADMSG;
+	sp.direction = (uint8_t)direction;
 	body = (struct core_packet){ .len = sp.orig_len, .iface = sp.ifindex, .direction = sp.direction };
 	event_from_rec(&ev, &core_packet_desc, r);
 	ev.body = &body;

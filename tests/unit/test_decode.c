@@ -324,7 +324,7 @@ static void packet_lengths_are_not_believed(void **state)
 	r->cap_len = UINT32_MAX;
 	assert_int_equal(give(d, raw, len, &s), -EBADMSG);
 	packet_rec(raw);
-	r->direction = 3;
+	r->direction = 0x0100;
 	assert_int_equal(give(d, raw, len, &s), -EBADMSG);
 	assert_int_equal(s.n, 0);
 	decode_set_free(d);
