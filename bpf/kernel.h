@@ -281,6 +281,53 @@ struct socket {
 	struct sock *sk;
 };
 
+struct net_device {
+	int ifindex;
+	unsigned short type;	/* ARPHRD_* */
+	unsigned short hard_header_len;
+	possible_net_t nd_net;
+	char name[16];
+};
+
+struct dst_entry {
+	struct net_device *dev;
+};
+
+struct rtable {
+	struct dst_entry dst;
+	unsigned int rt_flags;	/* RTCF_* */
+};
+
+struct rt6_info {
+	struct dst_entry dst;
+	unsigned int rt6i_flags;	/* RTF_* */
+};
+
+struct sk_buff {
+	struct net_device *dev;	/* shares its place with other things: skb_device() in compat.bpf.h */
+	struct sock *sk;
+	unsigned long _skb_refdst;	/* struct dst_entry *, bit 0: not counted */
+	unsigned int len, data_len;
+	__u16 mac_len;
+	__be16 protocol;
+	int skb_iif;
+	__u32 hash;
+	__u32 mark;
+	__be16 vlan_proto;
+	__u16 vlan_tci;
+	__u16 transport_header, network_header, mac_header;
+	unsigned int tail, end;	/* sk_buff_data_t: offsets from head where long has 64 bits */
+	unsigned char *head, *data;
+};
+
+struct bpf_prog_aux {
+	__u32 id;
+};
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+};
+
 /* ---- iterator contexts ---- */
 
 struct seq_file;

@@ -331,17 +331,19 @@ static void *rodata_var(struct bpf_object *obj, const char *name, size_t size)
 	return NULL;
 }
 
-static void set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size)
+int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size)
 {
 	void *p = rodata_var(obj, name, size);
 
-	if (p) /* an object that does not use it does not have it */
-		memcpy(p, value, size);
+	if (!p)
+		return -ENOENT;
+	memcpy(p, value, size);
+	return 0;
 }
 
 static void set_flag(struct bpf_object *obj, const char *name, bool on)
 {
-	set_rodata(obj, name, &on, sizeof(on));
+	probe_set_rodata(obj, name, &on, sizeof(on));
 }
 
 int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err)
@@ -358,8 +360,8 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 		if (r < 0)
 			return err_errno(err, r, "cannot share the map %s", have->name);
 	}
-	set_rodata(obj, "sonde_instance", &instance, sizeof(instance));
-	set_rodata(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
+	probe_set_rodata(obj, "sonde_instance", &instance, sizeof(instance));
+	probe_set_rodata(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
 	set_flag(obj, "sonde_select_pids", env->select.n_pids);
 	set_flag(obj, "sonde_select_comms", env->select.n_comms);
 	set_flag(obj, "sonde_select_cgroups", env->select.n_cgroups);

@@ -57,6 +57,12 @@ unsigned probe_env_n_cpus(const struct probe_env *env);	/* possible CPUs */
  */
 int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err);
 
+/*
+ * Sets the read-only variable @name of @size bytes before load. -ENOENT when the object has none: one that does
+ * not use a variable of a shared header does not have it.
+ */
+int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size);
+
 /* Loads a prepared object; remembers its shared maps. Turns libbpf's and the verifier's words into @err. */
 int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err);
 

@@ -28,6 +28,7 @@ struct probe {
 	void *state;			/* ops->state_size bytes, zeroed */
 	const void *conf;		/* ops->conf_size bytes, filled by options */
 	struct probe_env *env;		/* rings, shared maps, filters, injection: src/probe/env.h */
+	struct loop *loop;		/* of the pipeline; NULL where there is none: then tick() must do */
 	uint16_t instance;
 };
 
