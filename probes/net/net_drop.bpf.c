@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Dropped packets: tracepoint kfree_skb, which has two arguments (until 5.16), three (the reason, 5.17) or
+ * four (the receiving socket, 6.11). Exactly one of the three programs is loaded.
+ *
+ * Normal frees are no drops: reasons that say "consumed" or "the socket closed" are told by the user-space
+ * half, by name, out of the running kernel's BTF.
+ */
+#include "bpf/kernel.h"
+
+#include "probes/net/net_skb.bpf.h"
+
+#define DROP_REASONS 256	/* of the kernel's core; subsystems number from 65536 up */
+
+/* 1 = not a drop. */
+const volatile __u8 drop_normal[DROP_REASONS];
+
+static __always_inline bool is_normal(__u32 reason)
+{
+	if (reason >= DROP_REASONS)
+		return false;
+	barrier_var(reason);
+	return drop_normal[reason & (DROP_REASONS - 1)];
+}
+
+static __always_inline __u64 sk_cookie(struct sock *sk)
+{
+	return sk ? sk->__sk_common.skc_cookie.counter : 0;
+}
+
+static __always_inline bool is_inet(struct sock *sk)
+{
+	__u16 family = sk ? sk->__sk_common.skc_family : 0;
+
+	return family == 2 || family == 10;
+}
+
+static __always_inline void find_owner(struct sk_buff *skb, struct sock *rx_sk, const struct net_skb *k,
+				       const __u8 *head, struct net_owner *o)
+{
+	struct sonde_tuple t;
+
+	if (owner_from_cookie(sk_cookie(rx_sk), NET_OWNER_RX_SK, o) && o->proc)
+		return;
+	if (is_inet(skb->sk) && owner_from_cookie(sk_cookie(skb->sk), NET_OWNER_SKB_SK, o) && o->proc)
+		return;
+	if (head_tuple(head, k->link, k->netns, &t))
+		owner_by_packet(&t, skb_is_local(skb, bpf_ntohs(skb->protocol)), o);
+}
+
+static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
+				     const struct net_skb *k, __u32 reason)
+{
+	r->netns = k->netns;
+	r->ifindex = k->ifindex;
+	r->reason = reason;
+	r->prog_id = 0;
+	r->mark = skb->mark;
+	r->hash = skb->hash;
+	r->link = k->link;
+	r->n_stack = 0;
+	r->point = NET_POINT_NONE;
+	r->dir = NET_DIR_NONE;
+	r->error = 0;
+	if (k->dev)
+		bpf_probe_read_kernel(r->ifname, sizeof(r->ifname), k->dev->name);
+	else
+		__builtin_memset(r->ifname, 0, sizeof(r->ifname));
+}
+
+/* Bytes for the owner's tuple at least, of which the record carries at most the snaplen. */
+static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, const struct net_skb *k, int verdict)
+{
+	__u32 snap = snaplen(NET_KIND_DROP, verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES, got;
+
+	__builtin_memset(r->data, 0, NET_HEAD_BYTES);
+	r->orig_len = k->orig_len + (k->tagged ? 4 : 0);
+	got = skb_copy(skb, k, r->data, want < r->orig_len ? want : r->orig_len);
+	r->cap_len = got < snap ? got : snap;
+}
+
+static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_rec *r)
+{
+	__u32 depth = net_stack_depth, len = r->cap_len;
+	long n;
+
+	if (len > net_snap_limit)
+		return;
+	if (depth && depth <= NET_STACK_MAX) {
+		len = (len + 7) & ~7u;
+		n = bpf_get_stack(ctx, r->data + len, depth * 8, 0);
+		if (n > 0 && n <= depth * 8) {
+			r->n_stack = (__u32)n / 8;
+			len += (__u32)n;
+		}
+	}
+	if (len > net_snap_limit + 8 + depth * 8)
+		return;
+	r->hdr.len = sizeof(*r) + len;
+	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
+}
+
+static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_rec *r, struct sk_buff *skb,
+				    struct sock *rx_sk, const struct net_skb *k, __u32 reason)
+{
+	struct net_owner o = { 0 };
+	int verdict = PKTFILTER_PASS;
+
+	fill_packet(r, skb, k, verdict);
+	find_owner(skb, rx_sk, k, r->data, &o);
+	if (!owner_pass(l, &o) || !rate_pass(l, NET_KIND_DROP))
+		return;
+	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, verdict, r->cap_len < r->orig_len), &o);
+	rec_set_task(r);
+	r->location = ((__u64 *)ctx)[1];
+	fill_rec(r, skb, k, reason);
+	emit(ctx, l, r);
+}
+
+static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_sk, __u32 reason)
+{
+	struct sonde_ledger *l;
+	struct net_scratch *s;
+	struct net_skb k;
+
+	if (is_normal(reason) || !skb_examine(skb, rx_sk, &k))
+		return 0;
+	l = ledger_seen(NET_CLASS_DROP);
+	if (!l)
+		return 0;
+	if (!select_netns(k.netns)) {
+		rec_filtered(l);
+		return 0;
+	}
+	s = scratch_take(l);
+	if (!s)
+		return 0;
+	observe(ctx, l, &s->rec, skb, rx_sk, &k, reason);
+	scratch_give(s);
+	return 0;
+}
+
+/* void (skb, location) */
+SEC("tp_btf/kfree_skb")
+int drop_args2(__u64 *ctx)
+{
+	return drop(ctx, (struct sk_buff *)ctx[0], NULL, 0);
+}
+
+/* void (skb, location, reason) */
+SEC("tp_btf/kfree_skb")
+int drop_args3(__u64 *ctx)
+{
+	return drop(ctx, (struct sk_buff *)ctx[0], NULL, ctx[2]);
+}
+
+/* void (skb, location, reason, rx_sk) */
+SEC("tp_btf/kfree_skb")
+int drop_args4(__u64 *ctx)
+{
+	return drop(ctx, (struct sk_buff *)ctx[0], (struct sock *)ctx[3], ctx[2]);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What the net programs share: read-only configuration, the scratch record of each CPU, tuples out of
+ * packet headers, and the owner of a packet.
+ */
+#ifndef NET_PACKET_BPF_H
+#define NET_PACKET_BPF_H
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/compat.bpf.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/owner.bpf.h"
+#include "bpf/pktfilter.bpf.h"
+#include "bpf/ratelimit.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/net/net_wire.h"
+
+#define NET_SNAP_MAX 262144	/* as tcpdump */
+#define NET_STACK_MAX 127	/* PERF_MAX_STACK_DEPTH */
+#define NET_HEAD_BYTES 128	/* enough for Ethernet, two tags, IPv6 with options, ports */
+
+/* Set before load; the verifier knows the values. */
+const volatile __u32 net_snaplen[NET_KIND__MAX] = { 128, 128, 128 };
+const volatile __u32 net_snap_limit = NET_SNAP_MAX;	/* above all lengths here; sizes net_scratch */
+/* Tokens per interval, 0 = no limit; see struct ratelimit_conf. */
+const volatile __u64 net_rate[NET_KIND__MAX], net_burst[NET_KIND__MAX], net_interval_ns[NET_KIND__MAX];
+const volatile __u32 net_want_netns;	/* the namespace these programs are attached in; 0 = any */
+const volatile __u32 net_stack_depth;	/* 0 = no stack */
+const volatile __u32 net_undecided_snaplen = 128;	/* what user space needs to decide about the packet filter */
+
+/* One record under construction per CPU; value_size and max_entries are set before load. */
+struct net_scratch {
+	__u64 busy;		/* a program that interrupts another one on this CPU must not touch the rest */
+	struct net_rec rec;	/* then packet bytes and addresses */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX);
+} net_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NET_KIND__MAX);
+	__type(key, __u32);
+	__type(value, struct ratelimit);
+} net_buckets SEC(".maps");
+
+/* Tuples of all namespaces, key.netns = 0: whose packet arrives in another namespace of this host. */
+struct net_remote {
+	__u64 cookie;		/* 0: two namespaces use this tuple at the same time, so nobody can tell */
+	__u64 seen_ns;
+	__u32 netns;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct sonde_tuple);
+	__type(value, struct net_remote);
+} sonde_net_remote SEC(".maps");
+
+#define NET_REMOTE_FRESH_NS 60000000000ULL	/* a tuple quiet for so long may have moved to another socket */
+
+/* Addresses of the namespaces that the user-space half watches. */
+struct net_addr {
+	__u32 netns;
+	__u8 family, pad[3];	/* 4 or 6 */
+	__u8 addr[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct net_addr);
+	__type(value, __u8);
+} sonde_net_local SEC(".maps");
+
+static __always_inline struct net_scratch *scratch_take(struct sonde_ledger *l)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	if (!s || s->busy) {
+		rec_lost(l, SONDE_LOST_RECURSION);
+		return NULL;
+	}
+	s->busy = 1;
+	return s;
+}
+
+static __always_inline void scratch_give(struct net_scratch *s)
+{
+	s->busy = 0;
+}
+
+static __always_inline bool rate_pass(struct sonde_ledger *l, __u32 kind)
+{
+	struct ratelimit_conf c = {
+		.interval_ns = net_interval_ns[kind], .rate = net_rate[kind], .burst = net_burst[kind],
+	};
+	struct ratelimit *b;
+
+	if (!c.rate)
+		return true;
+	b = bpf_map_lookup_elem(&net_buckets, &kind);
+	if (!b || ratelimit_pass(b, &c, bpf_ktime_get_ns()))
+		return true;
+	rec_sampled(l);
+	return false;
+}
+
+/* ---- headers ---- */
+
+#define NET_P_IP 0x0800
+#define NET_P_IPV6 0x86dd
+#define NET_P_8021Q 0x8100
+#define NET_P_8021AD 0x88a8
+
+/* One byte; the mask is for the verifier, callers have checked the offset. */
+static __always_inline __u8 head_u8(const __u8 *head, __u32 off)
+{
+	barrier_var(off);
+	off &= NET_HEAD_BYTES - 1;
+	return head[off];
+}
+
+static __always_inline __u16 head_u16(const __u8 *head, __u32 off)
+{
+	return (__u16)(head_u8(head, off) << 8 | head_u8(head, off + 1));
+}
+
+/* Offset of the IP header in @head, 0xff when there is none. */
+static __always_inline __u32 head_l3(const __u8 *head, __u32 link, __u16 *ret_proto)
+{
+	__u32 off = 12;
+
+	if (link != SONDE_LINK_ETHERNET) {
+		*ret_proto = head[0] >> 4 == 6 ? NET_P_IPV6 : NET_P_IP;
+		return 0;
+	}
+	*ret_proto = head_u16(head, off);
+	if (*ret_proto == NET_P_8021Q || *ret_proto == NET_P_8021AD) {
+		off += 4;
+		*ret_proto = head_u16(head, off);
+	}
+	if (*ret_proto == NET_P_8021Q) {
+		off += 4;
+		*ret_proto = head_u16(head, off);
+	}
+	return *ret_proto == NET_P_IP || *ret_proto == NET_P_IPV6 ? off + 2 : 0xff;
+}
+
+static __always_inline bool has_ports(__u8 proto)
+{
+	return proto == 6 || proto == 17 || proto == 132 || proto == 33 || proto == 136;
+}
+
+static __always_inline void set_ports(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	if (!has_ports(t->proto) || off > NET_HEAD_BYTES - 4)
+		return;
+	t->lport = head_u16(head, off);
+	t->rport = head_u16(head, off + 2);
+}
+
+static __always_inline void tuple_v4(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	__u32 hlen = (head[off] & 15) * 4;
+
+	t->family = 4;
+	t->proto = head[off + 9];
+	__builtin_memcpy(t->laddr, head + off + 12, 4);
+	__builtin_memcpy(t->raddr, head + off + 16, 4);
+	/* only the first fragment has ports */
+	if (!((head[off + 6] & 0x1f) | head[off + 7]))
+		set_ports(t, head, off + hlen);
+}
+
+/* Hop-by-hop, routing and destination options are stepped over, as many as fit into the head. */
+static __always_inline void tuple_v6(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	__u32 pos = off + 40;
+
+	t->family = 6;
+	t->proto = head[off + 6];
+	__builtin_memcpy(t->laddr, head + off + 8, 16);
+	__builtin_memcpy(t->raddr, head + off + 24, 16);
+#pragma unroll
+	for (int i = 0; i < 3; i++) {
+		if (t->proto != 0 && t->proto != 43 && t->proto != 60)
+			break;
+		if (pos > NET_HEAD_BYTES - 2)
+			return;
+		t->proto = head_u8(head, pos);
+		pos += (head_u8(head, pos + 1) + 1) * 8;
+	}
+	set_ports(t, head, pos);
+}
+
+/*
+ * The 5-tuple of the packet whose first bytes are @head (zeroed behind what was captured): source as local,
+ * destination as remote. False when it is no IP.
+ */
+static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t)
+{
+	__u16 proto = 0;
+	__u32 off = head_l3(head, link, &proto);
+
+	__builtin_memset(t, 0, sizeof(*t));
+	t->netns = netns;
+	if (off > 22)
+		return false;
+	if (proto == NET_P_IP)
+		tuple_v4(t, head, off);
+	else
+		tuple_v6(t, head, off);
+	return true;
+}
+
+static __always_inline void tuple_swap(struct sonde_tuple *t)
+{
+	__u16 port = t->lport;
+	__u8 addr[16];
+
+	t->lport = t->rport;
+	t->rport = port;
+	__builtin_memcpy(addr, t->laddr, 16);
+	__builtin_memcpy(t->laddr, t->raddr, 16);
+	__builtin_memcpy(t->raddr, addr, 16);
+}
+
+/* ---- owner ---- */
+
+struct net_owner {
+	struct sonde_owner *proc;	/* NULL: not known */
+	__u64 cookie;
+	__u8 by;			/* NET_OWNER_* */
+};
+
+/* Remembers a sender for packets that show up in another namespace; @t as in head_tuple(). */
+static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie)
+{
+	struct sonde_tuple key = *t;
+	struct net_remote v = { .cookie = cookie, .seen_ns = bpf_ktime_get_ns(), .netns = t->netns }, *have;
+
+	key.netns = 0;
+	have = bpf_map_lookup_elem(&sonde_net_remote, &key);
+	if (have && have->netns == v.netns && have->cookie == cookie) {
+		have->seen_ns = v.seen_ns;
+		return;
+	}
+	if (have && have->netns != v.netns && v.seen_ns - have->seen_ns < NET_REMOTE_FRESH_NS)
+		v.cookie = 0;
+	bpf_map_update_elem(&sonde_net_remote, &key, &v, BPF_ANY);
+}
+
+static __always_inline void owner_remote(const struct sonde_tuple *t, struct net_owner *o)
+{
+	struct sonde_tuple key = *t;
+	struct net_remote *r;
+
+	key.netns = 0;
+	r = bpf_map_lookup_elem(&sonde_net_remote, &key);
+	if (!r || !r->cookie)
+		return;
+	o->cookie = r->cookie;
+	o->proc = owner_by_cookie(r->cookie);
+	o->by = NET_OWNER_REMOTE_TUPLE;
+}
+
+static __always_inline bool owner_from_cookie(__u64 cookie, __u8 by, struct net_owner *o)
+{
+	if (!cookie)
+		return false;
+	o->cookie = cookie;
+	o->by = by;
+	o->proc = owner_by_cookie(cookie);
+	return true;
+}
+
+/* True if packets to @t's local address end in its namespace, as far as is known. */
+static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
+{
+	struct net_addr key = { .netns = t->netns, .family = t->family };
+
+	if (t->family == 4 && (t->laddr[0] == 127 || t->laddr[0] >= 224))
+		return true;
+	if (t->family == 6 && t->laddr[0] == 0xff)
+		return true;
+	__builtin_memcpy(key.addr, t->laddr, sizeof(key.addr));
+	return bpf_map_lookup_elem(&sonde_net_local, &key) != NULL;
+}
+
+/* The socket that @t belongs to, both ends known. */
+static __always_inline bool owner_exact(const struct sonde_tuple *t, struct net_owner *o)
+{
+	__u64 *cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
+
+	return cookie && owner_from_cookie(*cookie, NET_OWNER_TUPLE, o);
+}
+
+/*
+ * A socket bound to the local end of @t that takes packets of anybody. One that is bound to no address would
+ * also match packets which only pass through, so the caller must know that the address is one of ours.
+ */
+static __always_inline bool owner_bound(const struct sonde_tuple *t, bool local, struct net_owner *o)
+{
+	struct sonde_tuple key = *t;
+	__u64 *cookie;
+
+	key.rport = 0;
+	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
+	cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+	if (!cookie && local) {
+		__builtin_memset(key.laddr, 0, sizeof(key.laddr));
+		cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+		if (!cookie && key.family == 4) {
+			key.family = 6;	/* a dual-stack socket takes both */
+			cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+		}
+	}
+	return cookie && owner_from_cookie(*cookie, NET_OWNER_LISTENER, o);
+}
+
+/*
+ * By the packet's addresses: @t with the source as local; @local: the kernel delivers it here. The receiving
+ * side comes first (a packet belongs to whom it is for), the sender of this namespace next, a sender in another one
+ * last.
+ */
+static __always_inline void owner_by_packet(struct sonde_tuple *t, bool local, struct net_owner *o)
+{
+	struct sonde_tuple in = *t;
+
+	tuple_swap(&in);
+	if (owner_exact(&in, o) || owner_bound(&in, local || tuple_is_local(&in), o) || owner_exact(t, o))
+		return;
+	owner_remote(t, o);
+}
+
+/* The selection by process and the exclusion of our own; counts what it refuses. */
+static __always_inline bool owner_pass(struct sonde_ledger *l, const struct net_owner *o)
+{
+	bool pass = o->proc ? !is_excluded(o->proc->tgid) &&
+				      select_owner(o->proc->tgid, o->proc->comm, o->proc->cgroup_id) :
+			      !selects_process();
+
+	if (!pass)
+		rec_filtered(l);
+	return pass;
+}
+
+/* What a record of this kind carries of a packet, at most. */
+static __always_inline __u32 snaplen(__u32 kind, int verdict)
+{
+	__u32 n = net_snaplen[kind];
+
+	return verdict == PKTFILTER_UNDECIDED && n < net_undecided_snaplen ? net_undecided_snaplen : n;
+}
+
+static __always_inline __u16 rec_flags(__u16 class, int verdict, bool cut)
+{
+	return class | (cut ? SONDE_RF_CUT : 0) | (verdict == PKTFILTER_UNDECIDED ? SONDE_RF_UNDECIDED : 0);
+}
+
+static __always_inline void rec_set_owner(struct net_rec *r, const struct net_owner *o)
+{
+	r->cookie = o->cookie;
+	r->owner_by = o->by;
+	r->cgroup_id = o->proc ? o->proc->cgroup_id : 0;
+}
+
+static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledger *l, __u16 type, __u16 flags,
+				      const struct net_owner *o)
+{
+	rec_init_keys(&r->hdr, l, type, sizeof(*r), flags, o->proc ? o->proc->tgid : 0, 0,
+		      o->proc ? o->proc->start_ns : 0);
+	rec_set_owner(r, o);
+}
+
+static __always_inline void rec_set_task(struct net_rec *r)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	r->cur_tgid = id >> 32;
+	r->cur_tid = (__u32)id;
+	bpf_get_current_comm(r->cur_comm, sizeof(r->cur_comm));
+}
+
+#endif

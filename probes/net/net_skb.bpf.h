@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Reading a packet where only the kernel's struct sk_buff is at hand (tracing programs): its device, its
+ * namespace, where it starts, its bytes, its socket. Fields of an skb that is being thrown away may be stale
+ * or hold something else, so each is checked before it is believed.
+ */
+#ifndef NET_SKB_BPF_H
+#define NET_SKB_BPF_H
+
+#include "probes/net/net_packet.bpf.h"
+
+#define NET_HEADER_UNSET 0xffff	/* skb->mac_header before a header was there */
+#define NET_ARPHRD_ETHER 1
+#define NET_ARPHRD_LOOPBACK 772
+#define NET_ARPHRD_NETLINK 824
+#define NET_ROUTE_LOCAL 0x80000000u	/* RTCF_LOCAL, RTF_LOCAL */
+
+/* What is known of an skb. */
+struct net_skb {
+	struct net_device *dev;	/* NULL: none, or its place holds something else */
+	__u32 netns, ifindex;
+	__u32 link;		/* SONDE_LINK_*, 0 = the packet cannot be found in it */
+	__u32 start;		/* of the packet, offset from head */
+	__u32 orig_len, linear_len;	/* from start: whole, and readable in one piece */
+	bool tagged;
+};
+
+/* The device, or NULL. For skbs in a socket queue the place serves as scratch or as a tree node. */
+static __always_inline struct net_device *skb_device(struct sk_buff *skb)
+{
+	struct net_device *dev = skb->dev;
+
+	return dev_netns(dev) ? dev : NULL;
+}
+
+static __always_inline struct dst_entry *skb_route(struct sk_buff *skb)
+{
+	return (struct dst_entry *)(skb->_skb_refdst & ~1UL);
+}
+
+static __always_inline __u32 sk_netns(struct sock *sk)
+{
+	return sk ? net_inode(sk->__sk_common.skc_net.net) : 0;
+}
+
+/* True if the route says that the packet ends here. */
+static __always_inline bool skb_is_local(struct sk_buff *skb, __u16 proto)
+{
+	struct dst_entry *dst = skb_route(skb);
+
+	if (!dst)
+		return false;
+	if (proto == NET_P_IPV6)
+		return BPF_CORE_READ((struct rt6_info *)dst, rt6i_flags) & NET_ROUTE_LOCAL;
+	return BPF_CORE_READ((struct rtable *)dst, rt_flags) & NET_ROUTE_LOCAL;
+}
+
+static __always_inline void skb_find_start(struct sk_buff *skb, struct net_skb *k, __u16 proto)
+{
+	__u32 mac = skb->mac_header, net = skb->network_header, type = k->dev ? k->dev->type : NET_ARPHRD_ETHER;
+	bool ip = proto == NET_P_IP || proto == NET_P_IPV6;
+
+	if (mac != NET_HEADER_UNSET && mac + 14 <= net && (type == NET_ARPHRD_ETHER || type == NET_ARPHRD_LOOPBACK)) {
+		k->link = SONDE_LINK_ETHERNET;
+		k->start = mac;
+	} else if (ip && net) {
+		k->link = SONDE_LINK_RAW;
+		k->start = net;
+	}
+}
+
+/* False if the skb is no packet of the network: netlink, unix sockets, empty shells. */
+static __always_inline bool skb_examine(struct sk_buff *skb, struct sock *rx_sk, struct net_skb *k)
+{
+	__u16 proto = bpf_ntohs(skb->protocol);
+	struct dst_entry *dst = skb_route(skb);
+	__u32 data = skb->data - skb->head, tail = skb->tail;
+
+	__builtin_memset(k, 0, sizeof(*k));
+	k->dev = skb_device(skb);
+	if (!k->dev && proto != NET_P_IP && proto != NET_P_IPV6)
+		return false;
+	if (k->dev && k->dev->type == NET_ARPHRD_NETLINK)
+		return false;
+	k->netns = k->dev ? dev_netns(k->dev) : sk_netns(rx_sk) ?: sk_netns(skb->sk);
+	k->ifindex = k->dev ? k->dev->ifindex : skb->skb_iif;
+	if (!k->dev && dst) {
+		struct net_device *out = BPF_CORE_READ(dst, dev);
+
+		k->netns = k->netns ?: net_inode_probed(BPF_CORE_READ(out, nd_net.net));
+		k->ifindex = k->ifindex ?: BPF_CORE_READ(out, ifindex);
+	}
+	skb_find_start(skb, k, proto);
+	k->orig_len = skb->len + data - k->start;
+	k->linear_len = tail > k->start ? tail - k->start : 0;
+	if (k->linear_len > k->orig_len)
+		k->linear_len = k->orig_len;
+	k->tagged = k->link == SONDE_LINK_ETHERNET && skb_has_vlan(skb);
+	return true;
+}
+
+/*
+ * Copies the first @want bytes of the packet, VLAN tag of the metadata put back in its place. Returns the
+ * number copied: only the linear part can be read here.
+ */
+static __always_inline __u32 skb_copy(struct sk_buff *skb, const struct net_skb *k, __u8 *to, __u32 want)
+{
+	const unsigned char *from = skb->head + k->start;
+	__u32 have = k->linear_len;
+	__u16 tag[2];
+
+	if (!k->link)
+		return 0;
+	if (!k->tagged) {
+		if (want > have)
+			want = have;
+		if (want == 0 || want > net_snap_limit || bpf_probe_read_kernel(to, want, from))
+			return 0;
+		return want;
+	}
+	have += 4;
+	if (want > have)
+		want = have;
+	if (want <= 16 || want > net_snap_limit)
+		return 0;
+	tag[0] = skb->vlan_proto;
+	tag[1] = bpf_htons(skb->vlan_tci);
+	__builtin_memcpy(to + 12, tag, sizeof(tag));
+	if (bpf_probe_read_kernel(to, 12, from) || bpf_probe_read_kernel(to + 16, want - 16, from + 12))
+		return 0;
+	return want;
+}
+
+#endif

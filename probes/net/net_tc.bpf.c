@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Packets at the interfaces of one network namespace: tcx or clsact, ingress and egress. An observer: the
+ * verdict is always "next", no byte is changed and nothing is pulled. One object is loaded per namespace.
+ *
+ * A program exists per direction and per start of the packet (Ethernet header or IP header), so that the
+ * packet filter is compiled for the bytes it will see.
+ */
+#include "bpf/kernel.h"
+
+#include "probes/net/net_packet.bpf.h"
+
+#define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
+
+struct net_point {
+	__u8 in, out;	/* NET_POINT_* */
+};
+
+/* Interfaces of this namespace, written before a program is attached to them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct net_point);
+} net_points SEC(".maps");
+
+/* Loads @len bytes (VLAN tag of the metadata included, put back in its place) of the packet to @to. */
+static __always_inline long load_packet(struct __sk_buff *skb, __u8 *to, __u32 len, bool tagged)
+{
+	__u16 tag[2];
+
+	if (!tagged)
+		return bpf_skb_load_bytes(skb, 0, to, len);
+	if (len <= 16)
+		return -1;
+	tag[0] = skb->vlan_proto;
+	tag[1] = bpf_htons(skb->vlan_tci);
+	__builtin_memcpy(to + 12, tag, sizeof(tag));
+	return bpf_skb_load_bytes(skb, 0, to, 12) ?: bpf_skb_load_bytes(skb, 12, to + 16, len - 16);
+}
+
+/* Fills head and packet bytes. Returns what a record carries, or negative. */
+static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r, bool tagged, int verdict)
+{
+	__u32 snap = snaplen(NET_KIND_TRACE, verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES;
+	__u32 len = skb->len + (tagged ? 4 : 0);
+
+	if (len < NET_HEAD_BYTES)
+		__builtin_memset(r->data, 0, NET_HEAD_BYTES);
+	r->orig_len = len;
+	if (want > len)
+		want = len;
+	if (want == 0 || want > net_snap_limit)
+		return -1;
+	if (load_packet(skb, r->data, want, tagged))
+		return -1;
+	r->cap_len = want < snap ? want : snap;
+	return 0;
+}
+
+static __always_inline void find_owner(struct __sk_buff *skb, __u8 dir, struct sonde_tuple *t, bool is_ip,
+				       struct net_owner *o)
+{
+	__u64 cookie = bpf_get_socket_cookie(skb);
+
+	if (owner_from_cookie(cookie, NET_OWNER_SKB_SK, o) && o->proc) {
+		/* sockets without a process (the kernel's own, which answer for others) would only mislead */
+		if (dir == NET_DIR_OUT && is_ip) {
+			tuple_set(t, cookie);
+			remote_set(t, cookie);
+		}
+		return;
+	}
+	if (is_ip)
+		owner_by_packet(t, false, o);
+}
+
+static __always_inline void fill_rec(struct __sk_buff *skb, struct net_rec *r, __u8 dir, __u32 link)
+{
+	__u32 ifindex = skb->ifindex;
+	struct net_point *p = bpf_map_lookup_elem(&net_points, &ifindex);
+
+	rec_set_task(r);
+	r->location = 0;
+	r->netns = net_want_netns;
+	r->ifindex = ifindex;
+	r->reason = 0;
+	r->prog_id = 0;
+	r->mark = skb->mark;
+	r->hash = skb->hash;
+	r->link = link;
+	r->n_stack = 0;
+	r->point = !p ? NET_POINT_NONE : dir == NET_DIR_IN ? p->in : p->out;
+	r->dir = dir;
+	r->error = 0;
+}
+
+static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *l, struct net_rec *r, __u8 dir,
+				    __u32 link, int verdict)
+{
+	__u16 class = dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS;
+	bool tagged = link == SONDE_LINK_ETHERNET && skb->vlan_present;
+	struct net_owner o = { 0 };
+	struct sonde_tuple t;
+	bool is_ip;
+
+	if (fill_packet(skb, r, tagged, verdict) < 0) {
+		rec_lost(l, SONDE_LOST_COPY);
+		return;
+	}
+	is_ip = head_tuple(r->data, link, net_want_netns, &t);
+	find_owner(skb, dir, &t, is_ip, &o);
+	if (!owner_pass(l, &o) || !rate_pass(l, NET_KIND_TRACE))
+		return;
+	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), &o);
+	fill_rec(skb, r, dir, link);
+	r->hdr.len += r->cap_len;
+	if (r->cap_len <= net_snap_limit)
+		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);
+}
+
+static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
+{
+	struct sonde_ledger *l = ledger_seen(dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS);
+	struct net_scratch *s;
+	int verdict;
+
+	if (!l)
+		return TC_NEXT;
+	verdict = pktfilter_tc(skb, link);
+	if (verdict == PKTFILTER_REJECT) {
+		rec_filtered(l);
+		return TC_NEXT;
+	}
+	s = scratch_take(l);
+	if (!s)
+		return TC_NEXT;
+	observe(skb, l, &s->rec, dir, link, verdict);
+	scratch_give(s);
+	return TC_NEXT;
+}
+
+SEC("tc")
+int sonde_in_l2(struct __sk_buff *skb)
+{
+	return packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET);
+}
+
+SEC("tc")
+int sonde_out_l2(struct __sk_buff *skb)
+{
+	return packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET);
+}
+
+SEC("tc")
+int sonde_in_l3(struct __sk_buff *skb)
+{
+	return packet(skb, NET_DIR_IN, SONDE_LINK_RAW);
+}
+
+SEC("tc")
+int sonde_out_l3(struct __sk_buff *skb)
+{
+	return packet(skb, NET_DIR_OUT, SONDE_LINK_RAW);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Records of the net probe. All three kinds share one layout: what is known of the packet and its owner,
+ * then the packet's bytes, then kernel stack addresses.
+ */
+#ifndef NET_WIRE_H
+#define NET_WIRE_H
+
+#include "sonde/wire.h"
+
+#define NET_EV_TRACE SONDE_EV(2, 1)	/* a packet passed an observation point */
+#define NET_EV_DROP SONDE_EV(2, 2)	/* the kernel threw a packet away */
+#define NET_EV_XDP SONDE_EV(2, 3)	/* an XDP program's verdict could not be carried out */
+
+/* Hook classes: rows of the ledger. */
+#define NET_CLASS_INGRESS 0
+#define NET_CLASS_EGRESS 1
+#define NET_CLASS_DROP 2
+#define NET_CLASS_XDP 3
+
+/* Kinds that have a snaplen and a rate limit of their own. */
+#define NET_KIND_TRACE 0
+#define NET_KIND_DROP 1
+#define NET_KIND_XDP 2
+#define NET_KIND__MAX 3
+
+/* Observation points. The numbers up to 13 are those of cilium's monitor; append only. */
+#define NET_POINT_TO_ENDPOINT 0
+#define NET_POINT_TO_PROXY 1
+#define NET_POINT_TO_HOST 2
+#define NET_POINT_TO_STACK 3
+#define NET_POINT_TO_OVERLAY 4
+#define NET_POINT_FROM_ENDPOINT 5
+#define NET_POINT_FROM_PROXY 6
+#define NET_POINT_FROM_HOST 7
+#define NET_POINT_FROM_STACK 8
+#define NET_POINT_FROM_OVERLAY 9
+#define NET_POINT_FROM_NETWORK 10
+#define NET_POINT_TO_NETWORK 11
+#define NET_POINT_FROM_CRYPTO 12
+#define NET_POINT_TO_CRYPTO 13
+#define NET_POINT__MAX 14
+#define NET_POINT_NONE 255
+
+#define NET_DIR_NONE 0
+#define NET_DIR_IN 1
+#define NET_DIR_OUT 2
+
+/* What answered the question whose packet it is, the surest first. Append only. */
+#define NET_OWNER_NONE 0
+#define NET_OWNER_RX_SK 1	/* the receiving socket, given by the tracepoint */
+#define NET_OWNER_SKB_SK 2	/* the socket that the packet carries */
+#define NET_OWNER_TUPLE 3	/* a socket of this namespace that sent on this 5-tuple, either direction */
+#define NET_OWNER_LISTENER 4	/* the socket that listens on the destination */
+#define NET_OWNER_REMOTE_TUPLE 5	/* a socket of another namespace of this host sent on this 5-tuple */
+#define NET_OWNER__MAX 6
+
+/* hdr.tgid and hdr.start_ns are the owner's, 0 when there is none: never merely the current task's. */
+struct net_rec {
+	struct sonde_rec hdr;
+	__u64 cookie;		/* of the owning socket */
+	__u64 cgroup_id;	/* of the owning socket */
+	__u64 location;		/* drop: return address of the call that freed the packet */
+	__u32 netns;		/* inode */
+	__u32 ifindex;
+	__u32 reason;		/* drop: enum skb_drop_reason; xdp: enum xdp_action */
+	__u32 prog_id;		/* xdp */
+	__u32 orig_len;		/* bytes on the wire, VLAN tags of the metadata included */
+	__u32 cap_len;		/* bytes of them in this record */
+	__u32 mark;
+	__u32 hash;		/* of the skb if it was computed already */
+	__u32 cur_tgid;		/* the task that ran, whoever owns the packet */
+	__u32 cur_tid;
+	char cur_comm[16];
+	char ifname[16];	/* drop: name of the device, for it may be in a namespace that nobody watches */
+	__u16 link;		/* SONDE_LINK_ETHERNET or SONDE_LINK_RAW */
+	__u16 n_stack;		/* addresses behind the packet */
+	__u8 point;		/* NET_POINT_* */
+	__u8 dir;		/* NET_DIR_* */
+	__u8 owner_by;		/* NET_OWNER_* */
+	__s8 error;		/* xdp: negative errno, or 0 */
+	__u8 data[];		/* cap_len bytes, rounded up to 8, then n_stack addresses, innermost first */
+};
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct net_rec) == 144, "net_rec is ABI");
+_Static_assert(__builtin_offsetof(struct net_rec, data) % 8 == 0, "addresses are aligned to 8");
+#endif
+
+#endif
