@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of the net probe to events. Pure: the bytes of the record are all it knows.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "packet/packet.h"
+#include "probes/net/net_event.h"
+#include "probes/net/net_wire.h"
+
+static const struct event_desc *desc_of(uint16_t type)
+{
+	switch (type) {
+	case NET_EV_TRACE: return &net_trace_desc;
+	case NET_EV_DROP: return &net_drop_desc;
+	case NET_EV_XDP: return &net_xdp_desc;
+	default: return NULL;
+	}
+}
+
+static void set_body(struct net_event *b, const struct net_rec *r)
+{
+	*b = (struct net_event){
+		.location = r->location, .ifindex = r->ifindex, .len = r->orig_len, .cap_len = r->cap_len,
+		.mark = r->mark, .hash = r->hash, .reason = r->reason, .prog_id = r->prog_id, .error = r->error,
+		.task_pid = r->cur_tgid, .task_tid = r->cur_tid,
+		.point = r->point, .dir = r->dir, .owner_by = r->owner_by,
+	};
+	memcpy(b->task_comm, r->cur_comm, sizeof(b->task_comm) - 1);
+}
+
+static void set_addr(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
+{
+	ip->family = family;
+	memcpy(ip->addr, addr, family == 4 ? 4 : 16);
+}
+
+static void set_conn(struct conn *c, const struct packet_flow *f)
+{
+	if (!f->family)
+		return;
+	set_addr(&c->saddr, f->family, f->saddr);
+	set_addr(&c->daddr, f->family, f->daddr);
+	c->proto = f->proto;
+	if (!f->has_ports)
+		return;
+	c->sport = f->sport;
+	c->dport = f->dport;
+}
+
+static void dissect(struct event *ev, struct net_event *b, const struct net_rec *r, const void *data)
+{
+	const struct packet_flow *f;
+	struct packet p;
+
+	packet_dissect(r->link, data, r->cap_len, r->orig_len, &p);
+	f = packet_flow(&p);
+	set_conn(&ev->keys.conn, f);
+	b->vlan = p.n_vlan ? p.vlan[0] & 0xfff : 0;
+	b->tcp_flags = f->tcp_flags;
+	b->ttl = f->ttl;
+	b->icmp_type = f->icmp_type;
+	b->icmp_code = f->icmp_code;
+}
+
+static int add_packet(struct event *ev, const struct net_rec *r, const void *data, struct arena *scratch)
+{
+	struct sec_packet *p = arena_alloc(scratch, sizeof(*p) + r->cap_len);
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct sec_packet){
+		.link = r->link, .orig_len = r->orig_len, .cap_len = r->cap_len, .ifindex = r->ifindex,
+		.netns = r->netns, .direction = r->dir,
+	};
+	if (r->cap_len)
+		memcpy(p + 1, data, r->cap_len);
+	return event_add_section(ev, SEC_PACKET, p, (uint32_t)sizeof(*p) + r->cap_len);
+}
+
+/* Frames above the call that freed the packet are the tracing machinery: they start at @location. */
+static int add_stack(struct event *ev, const struct net_rec *r, const void *data, struct arena *scratch)
+{
+	uint64_t *stack = arena_copy(scratch, data, (size_t)r->n_stack * sizeof(*stack));
+	uint32_t first = 0;
+
+	if (!stack)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->n_stack; i++)
+		if (stack[i] == r->location) {
+			first = i;
+			break;
+		}
+	return event_add_section(ev, SEC_STACK_KERN, stack + first, (r->n_stack - first) * (uint32_t)sizeof(*stack));
+}
+
+static int decode_packet(struct event *ev, struct net_event *b, const struct net_rec *r, struct cursor *c,
+			 struct arena *scratch)
+{
+	const void *data = cur_bytes(c, r->cap_len), *stack = NULL;
+	int ret;
+
+	if (r->n_stack) {
+		cur_skip(c, (8 - r->cap_len % 8) % 8);
+		stack = cur_bytes(c, (size_t)r->n_stack * sizeof(uint64_t));
+	}
+	if (!cur_ok(c) || r->cap_len > r->orig_len)
+		return -EBADMSG;
+	if (r->link) {
+		dissect(ev, b, r, data);
+		ret = add_packet(ev, r, data, scratch);
+		if (ret < 0)
+			return ret;
+	}
+	return stack ? add_stack(ev, r, stack, scratch) : 0;
+}
+
+static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
+{
+	const struct event_desc *desc = desc_of(rec->type);
+	struct cursor c = cur_init(rec, rec->len);
+	struct net_event *b;
+	struct net_rec r;
+	struct event ev;
+	int ret;
+
+	(void)state;
+	if (!desc)
+		return -ENOSYS;
+	if (!cur_copy(&c, &r, sizeof(r)))
+		return -EBADMSG;
+	b = arena_alloc(em->scratch, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	event_from_rec(&ev, desc, rec);
+	set_body(b, &r);
+	ev.body = b;
+	ev.body_len = sizeof(*b);
+	ev.keys.netns = r.netns;
+	ev.keys.cookie = r.cookie;
+	ev.keys.cgroup_id = r.cgroup_id;
+	ret = decode_packet(&ev, b, &r, &c, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+}
+
+static const struct event_desc *const events[] = { &net_trace_desc, &net_drop_desc, &net_xdp_desc, NULL };
+
+extern const struct decoder_ops net_decoder;
+const struct decoder_ops net_decoder = {
+	.name = "net", .probe = 2, .events = events, .decode = decode,
+};

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the net probe's events look like: their fields and their text lines. Lines follow the manner of
+ * `cilium monitor` (point or drop first, then the interface, then the packet), with time and process.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "event/names.h"
+#include "packet/packet.h"
+#include "probes/net/net_event.h"
+#include "probes/net/net_wire.h"
+
+static const struct xlat_val point_vals[] = {
+	{ NET_POINT_TO_ENDPOINT, "to-endpoint" }, { NET_POINT_TO_PROXY, "to-proxy" },
+	{ NET_POINT_TO_HOST, "to-host" }, { NET_POINT_TO_STACK, "to-stack" },
+	{ NET_POINT_TO_OVERLAY, "to-overlay" }, { NET_POINT_FROM_ENDPOINT, "from-endpoint" },
+	{ NET_POINT_FROM_PROXY, "from-proxy" }, { NET_POINT_FROM_HOST, "from-host" },
+	{ NET_POINT_FROM_STACK, "from-stack" }, { NET_POINT_FROM_OVERLAY, "from-overlay" },
+	{ NET_POINT_FROM_NETWORK, "from-network" }, { NET_POINT_TO_NETWORK, "to-network" },
+	{ NET_POINT_FROM_CRYPTO, "from-crypto" }, { NET_POINT_TO_CRYPTO, "to-crypto" },
+};
+_Static_assert(ARRAY_SIZE(point_vals) == NET_POINT__MAX, "each point has a name");
+static const struct xlat point_xlat = { .name = "net_point", .vals = point_vals, .n = ARRAY_SIZE(point_vals) };
+
+static const struct xlat_val dir_vals[] = {
+	{ NET_DIR_NONE, "unknown" }, { NET_DIR_IN, "in" }, { NET_DIR_OUT, "out" },
+};
+static const struct xlat dir_xlat = { .name = "net_dir", .vals = dir_vals, .n = ARRAY_SIZE(dir_vals) };
+
+static const struct xlat_val owner_vals[] = {
+	{ NET_OWNER_NONE, "none" }, { NET_OWNER_RX_SK, "rx_sk" }, { NET_OWNER_SKB_SK, "skb_sk" },
+	{ NET_OWNER_TUPLE, "tuple" }, { NET_OWNER_LISTENER, "listener" },
+	{ NET_OWNER_REMOTE_TUPLE, "remote_tuple" },
+};
+_Static_assert(ARRAY_SIZE(owner_vals) == NET_OWNER__MAX, "each way to an owner has a name");
+static const struct xlat owner_xlat = { .name = "net_owner", .vals = owner_vals, .n = ARRAY_SIZE(owner_vals) };
+
+static const struct xlat_val tcp_flag_vals[] = {
+	{ 0x01, "FIN" }, { 0x02, "SYN" }, { 0x04, "RST" }, { 0x08, "PSH" }, { 0x10, "ACK" }, { 0x20, "URG" },
+	{ 0x40, "ECE" }, { 0x80, "CWR" },
+};
+static const struct xlat tcp_flag_xlat = {
+	.name = "tcp_flags", .vals = tcp_flag_vals, .n = ARRAY_SIZE(tcp_flag_vals), .is_flags = true,
+};
+
+/* Fields that are read by net_get(). */
+enum { GET_FUNC, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
+
+#define ROW(member, name_, kind_, doc_, ...) FIELD_ROW(struct net_event, member, name_, kind_, doc_, ##__VA_ARGS__)
+#define GET_ROW(word_, name_, like_, doc_, ...) \
+	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  ##__VA_ARGS__ }
+
+#define PACKET_ROWS \
+	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL), \
+	ROW(len, "net.len", FIELD_UINT, "length of the packet on the wire"), \
+	ROW(cap_len, "net.caplen", FIELD_UINT, "bytes of it that were captured"), \
+	ROW(vlan, "net.vlan", FIELD_UINT, "VLAN id of the outermost tag", .flags = FIELD_OPTIONAL), \
+	ROW(ttl, "net.ttl", FIELD_UINT, "time to live, hop limit", .flags = FIELD_OPTIONAL), \
+	ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "flags of the TCP header", .xlat = &tcp_flag_xlat, \
+	    .flags = FIELD_OPTIONAL), \
+	ROW(mark, "net.mark", FIELD_HEX, "packet mark", .flags = FIELD_OPTIONAL), \
+	ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel had computed it", .flags = FIELD_OPTIONAL), \
+	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address", .flags = FIELD_ALIAS), \
+	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address", .flags = FIELD_ALIAS), \
+	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_ALIAS), \
+	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_ALIAS), \
+	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
+	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", .xlat = &owner_xlat)
+
+#define TASK_ROWS \
+	ROW(task_comm, "task.name", FIELD_STR, "task that was running, whoever owns the packet", \
+	    .flags = FIELD_OPTIONAL), \
+	ROW(task_pid, "task.pid", FIELD_UINT, "its process id", .flags = FIELD_OPTIONAL), \
+	ROW(task_tid, "task.tid", FIELD_UINT, "its thread id", .flags = FIELD_OPTIONAL)
+
+static const struct field trace_fields[] = {
+	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &point_xlat),
+	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &dir_xlat),
+	PACKET_ROWS,
+	TASK_ROWS,
+};
+
+static const struct field drop_fields[] = {
+	ROW(reason, "drop.reason", FIELD_NAME, "the kernel's reason", .space = SONDE_NAME_DROP_REASON),
+	GET_ROW(GET_FUNC, "drop.func", FIELD_STR, "kernel function that dropped the packet"),
+	ROW(location, "drop.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
+	    .flags = FIELD_OPTIONAL),
+	PACKET_ROWS,
+	TASK_ROWS,
+};
+
+static const struct field xdp_fields[] = {
+	ROW(reason, "xdp.action", FIELD_NAME, "verdict that could not be carried out",
+	    .space = SONDE_NAME_XDP_ACTION),
+	ROW(prog_id, "xdp.prog", FIELD_UINT, "id of the XDP program"),
+	ROW(error, "xdp.error", FIELD_INT, "negative errno", .flags = FIELD_OPTIONAL),
+	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL),
+	TASK_ROWS,
+};
+
+/* "tcp_v4_rcv" of "tcp_v4_rcv+0x1a"; NULL when the address has no name. */
+static const char *func_name(const struct event *ev, uint64_t addr, size_t *ret_len)
+{
+	const char *name = addr ? names_get(ev->names, SONDE_NAME_KSYM, addr) : NULL;
+
+	if (name)
+		*ret_len = strcspn(name, "+");
+	return name;
+}
+
+static int get_func(const struct event *ev, struct value *ret)
+{
+	const struct net_event *b = ev->body;
+	size_t len;
+	const char *name = func_name(ev, b->location, &len);
+
+	if (!b->location)
+		return -ENOENT;
+	if (name)
+		*ret = (struct value){ .kind = VAL_STR, .str = name, .len = len };
+	else
+		*ret = (struct value){ .kind = VAL_UINT, .u = b->location, .hex = true };
+	return 0;
+}
+
+static int get_ip(const struct ipaddr *ip, struct value *ret)
+{
+	if (!ip->family)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
+	return 0;
+}
+
+static int get_uint(uint64_t v, struct value *ret)
+{
+	if (!v)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_UINT, .u = v };
+	return 0;
+}
+
+static int net_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct conn *c = &ev->keys.conn;
+
+	switch (f->off) {
+	case GET_FUNC: return get_func(ev, ret);
+	case GET_SIP: return get_ip(&c->saddr, ret);
+	case GET_DIP: return get_ip(&c->daddr, ret);
+	case GET_SPORT: return get_uint(c->sport, ret);
+	case GET_DPORT: return get_uint(c->dport, ret);
+	case GET_PROTO: return get_uint(c->proto, ret);
+	default: return -ENOENT;
+	}
+}
+
+/* ---- text ---- */
+
+static void put_iface(const struct event *ev, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, b->ifindex));
+
+	if (name)
+		str_escape_buf(out, name, strlen(name));
+	else if (b->ifindex)
+		buf_printf(out, "if%u", b->ifindex);
+	else
+		buf_add_str(out, "-");
+}
+
+/* " [curl/1234 tuple]", nothing when nobody is known to own the packet. */
+static void put_owner(const struct event *ev, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+	const struct sec_proc *p = event_proc(ev);
+	const struct section *s = event_section(ev, SEC_PROC);
+	const char *by = xlat_name(&owner_xlat, b->owner_by), *comm = NULL;
+	size_t len = 0;
+
+	if (!ev->tgid)
+		return;
+	if (p)
+		comm = sec_proc_str(p, s, p->comm, &len);
+	buf_add_str(out, "  [");
+	if (comm && len) {
+		str_escape_buf(out, comm, len);
+		buf_add_char(out, '/');
+	}
+	buf_printf(out, "%u %s]", ev->tgid, by ? by : "?");
+}
+
+static void put_address(const struct event *ev, uint64_t addr, struct buf *out, bool numeric, bool whole)
+{
+	size_t len = 0;
+	const char *name = numeric ? NULL : func_name(ev, addr, &len);
+
+	if (name)
+		str_escape_buf(out, name, whole ? strlen(name) : len);
+	else
+		buf_printf(out, "0x%llx", (unsigned long long)addr);
+}
+
+static void put_packet(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const uint8_t *data;
+	const struct sec_packet *pkt = event_packet(ev, &data);
+	struct packet p;
+
+	if (!pkt)
+		return;
+	if (o->hex) {
+		packet_hexdump(data, pkt->cap_len, out);
+		return;
+	}
+	packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
+	packet_print(&p, out);
+}
+
+static void put_summary(const struct event *ev, struct buf *out)
+{
+	const uint8_t *data;
+	const struct sec_packet *pkt = event_packet(ev, &data);
+	struct packet p;
+
+	if (!pkt || !pkt->cap_len) {
+		buf_add_str(out, "[no packet bytes]");
+		return;
+	}
+	packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
+	packet_summary(&p, out);
+}
+
+/* -v: what the short line leaves out. */
+static void put_details(const struct event *ev, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+	const char *ns = names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
+
+	buf_printf(out, "    len %u", b->len);
+	if (b->mark)
+		buf_printf(out, " mark 0x%x", b->mark);
+	if (b->hash)
+		buf_printf(out, " flow 0x%x", b->hash);
+	buf_printf(out, " netns %u", ev->keys.netns);
+	if (ns) {
+		buf_add_char(out, '(');
+		str_escape_buf(out, ns, strlen(ns));
+		buf_add_char(out, ')');
+	}
+	if (ev->keys.cookie)
+		buf_printf(out, " cookie %llu", (unsigned long long)ev->keys.cookie);
+	buf_printf(out, " cpu %u task ", ev->cpu);
+	str_escape_buf(out, b->task_comm, strnlen(b->task_comm, sizeof(b->task_comm)));
+	buf_printf(out, "/%u\n", b->task_tid);
+}
+
+static void put_stack(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct section *s = event_section(ev, SEC_STACK_KERN);
+	const uint64_t *addr = s ? s->data : NULL;
+
+	for (size_t i = 0; s && i < s->len / sizeof(*addr); i++) {
+		buf_add_str(out, "        ");
+		put_address(ev, addr[i], out, o->numeric, true);
+		buf_add_char(out, '\n');
+	}
+}
+
+static int put_rest(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	put_owner(ev, out);
+	buf_add_char(out, '\n');
+	if (o->verbose) {
+		put_details(ev, out);
+		put_stack(ev, o, out);
+	}
+	if (o->verbose > 1 || o->hex)
+		put_packet(ev, o, out);
+	return buf_error(out);
+}
+
+/* "<- network eth0: 10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN, ACK  [nginx/812 tuple]" */
+static int trace_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+	const char *name = xlat_name(&point_xlat, b->point);
+
+	if (name && !strncmp(name, "to-", 3))
+		buf_printf(out, "-> %s ", name + 3);
+	else if (name)
+		buf_printf(out, "<- %s ", name + 5);
+	else
+		buf_printf(out, "%s ", b->dir == NET_DIR_IN ? "<-" : b->dir == NET_DIR_OUT ? "->" : "??");
+	put_iface(ev, out);
+	buf_add_str(out, ": ");
+	put_summary(ev, out);
+	return put_rest(ev, o, out);
+}
+
+/* "xx drop (NO_SOCKET) at udp_unicast_rcv_skb lo: 127.0.0.1:4711 -> 127.0.0.1:9 udp  [curl/1234 tuple]" */
+static int drop_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+	const char *reason = o->numeric ? NULL : names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
+
+	buf_add_str(out, "xx drop (");
+	if (reason)
+		str_escape_buf(out, reason, strlen(reason));
+	else
+		buf_printf(out, "%u", b->reason);
+	buf_add_str(out, ") at ");
+	put_address(ev, b->location, out, o->numeric, false);
+	buf_add_char(out, ' ');
+	put_iface(ev, out);
+	buf_add_str(out, ": ");
+	put_summary(ev, out);
+	return put_rest(ev, o, out);
+}
+
+/* "xx xdp (REDIRECT) eth0: program 17, error -6" */
+static int xdp_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+	const char *action = o->numeric ? NULL : names_get(ev->names, SONDE_NAME_XDP_ACTION, b->reason);
+
+	buf_add_str(out, "xx xdp (");
+	if (action)
+		str_escape_buf(out, action, strlen(action));
+	else
+		buf_printf(out, "%u", b->reason);
+	buf_add_str(out, ") ");
+	put_iface(ev, out);
+	buf_printf(out, ": program %u", b->prog_id);
+	if (b->error)
+		buf_printf(out, ", error %d", b->error);
+	buf_add_char(out, '\n');
+	return buf_error(out);
+}
+
+const struct event_desc net_trace_desc = {
+	.type = NET_EV_TRACE, .name = "net.trace", .doc = "a packet passed an observation point",
+	.class = EVENT_DATA, .fields = trace_fields, .n_fields = ARRAY_SIZE(trace_fields),
+	.body_size = sizeof(struct net_event), .sections = 1u << SEC_PACKET | 1u << SEC_PROC,
+	.get = net_get, .line = trace_line,
+};
+
+const struct event_desc net_drop_desc = {
+	.type = NET_EV_DROP, .name = "net.drop", .doc = "the kernel dropped a packet",
+	.class = EVENT_DATA, .fields = drop_fields, .n_fields = ARRAY_SIZE(drop_fields),
+	.body_size = sizeof(struct net_event), .sections = 1u << SEC_PACKET | 1u << SEC_PROC | 1u << SEC_STACK_KERN,
+	.get = net_get, .line = drop_line,
+};
+
+const struct event_desc net_xdp_desc = {
+	.type = NET_EV_XDP, .name = "net.xdp", .doc = "an XDP verdict could not be carried out",
+	.class = EVENT_DATA, .fields = xdp_fields, .n_fields = ARRAY_SIZE(xdp_fields),
+	.body_size = sizeof(struct net_event), .sections = 1u << SEC_PROC,
+	.get = net_get, .line = xdp_line,
+};
