@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The live half of the net probe: which hooks are wanted, where, and the names that its records need.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "event/names.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "probes/net/net_check.h"
+#include "probes/net/net_names.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/net_space.h"
+#include "probes/net/net_trace.h"
+#include "probes/net/net_wire.h"
+
+struct net_state {
+	struct net_setup setup;
+	struct net_drop *drop;
+	struct net_feed *feed;
+	struct net_xdp *xdp;
+	VEC(struct net_space *) spaces;	/* namespaces with tc programs, owned */
+	struct net_names names;
+};
+
+static bool wants(const struct net_state *st, unsigned kind)
+{
+	return st->setup.kinds & 1u << kind;
+}
+
+/* One hook that cannot be had is told and stops nothing else. */
+static void hook_failed(struct probe *p, const char *hook, const struct err *err)
+{
+	probe_hook_failed(p->env, hook, err);
+}
+
+/* ---- open ---- */
+
+static int add_space(struct probe *p, const char *text, struct err *err)
+{
+	struct net_state *st = p->state;
+	struct net_space *s;
+	int r;
+
+	if (vec_grow(&st->spaces) < 0)
+		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
+	r = net_space_open(p, &st->setup, &st->names, text, &s, err);
+	if (r >= 0)
+		st->spaces.items[st->spaces.len++] = s;
+	return r;
+}
+
+/* A namespace that does not exist is the user's mistake; programs that do not load are the kernel's. */
+static int open_spaces(struct probe *p, struct err *err)
+{
+	const struct net_conf *c = p->conf;
+	size_t n = c->netns ? c->netns->len : 0;
+
+	for (size_t i = 0; i < (n ? n : 1); i++) {
+		struct err e = { 0 };
+		int r = add_space(p, n ? c->netns->items[i] : NULL, &e);
+
+		if (r == -EINVAL && n) {
+			*err = e;
+			return r;
+		}
+		if (r < 0)
+			hook_failed(p, "packets (tc)", &e);
+	}
+	return 0;
+}
+
+static void open_drops(struct probe *p)
+{
+	struct net_state *st = p->state;
+	uint32_t fed = st->spaces.len == 1 ? net_space_inode(st->spaces.items[0]) : 0;
+	struct err e = { 0 };
+
+	if (net_drop_open(p, &st->setup, &st->drop, &e) < 0) {
+		hook_failed(p, "drops (kfree_skb)", &e);
+		return;
+	}
+	if (net_feed_open(p, &st->setup, fed, &st->feed, &e) < 0)
+		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
+}
+
+static int net_open(struct probe *p, struct err *err)
+{
+	struct net_state *st = p->state;
+	struct err e = { 0 };
+	int r;
+
+	net_names_init(&st->names, p->env);
+	r = net_setup_init(&st->setup, p->conf, err);
+	if (r >= 0 && wants(st, NET_KIND_TRACE))
+		r = open_spaces(p, err);
+	if (r < 0)
+		return r;
+	if (wants(st, NET_KIND_DROP))
+		open_drops(p);
+	if (wants(st, NET_KIND_XDP) && net_xdp_open(p, &st->setup, &st->xdp, &e) < 0)
+		hook_failed(p, "XDP exceptions", &e);
+	if (!st->spaces.len && !st->drop && !st->xdp)
+		return err_set(err, -EOPNOTSUPP, "none of the hooks for packets works here; `sonde doctor` says why");
+	return 0;
+}
+
+/* ---- attach ---- */
+
+static int inject_names(struct probe *p)
+{
+	int r = net_drop_names(p->env);
+
+	return r < 0 ? r : net_xdp_names(p->env);
+}
+
+static void attach_traces(struct probe *p)
+{
+	struct net_state *st = p->state;
+	struct err e = { 0 };
+
+	if (st->feed && net_feed_attach(st->feed, &e) < 0)
+		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
+	if (st->drop && net_drop_attach(st->drop, &e) < 0)
+		hook_failed(p, "drops (kfree_skb)", &e);
+	if (st->xdp && net_xdp_attach(st->xdp, &e) < 0)
+		hook_failed(p, "XDP exceptions", &e);
+}
+
+/* A name without wildcards that nobody has is a typing mistake more often than a wish for the future. */
+static int check_ifaces(const struct net_state *st, struct err *err)
+{
+	for (size_t i = 0; st->spaces.len && i < st->setup.ifaces.len; i++) {
+		const char *want = st->setup.ifaces.items[i];
+		bool found = strpbrk(want, "*?[") != NULL;
+
+		for (size_t k = 0; k < st->spaces.len && !found; k++)
+			found = net_space_has(st->spaces.items[k], want);
+		if (!found)
+			return err_set(err, -EINVAL, "--iface %s: there is no such interface here "
+				       "(a pattern such as '%s*' also waits for later ones)", want, want);
+	}
+	return 0;
+}
+
+static int net_attach(struct probe *p, struct err *err)
+{
+	struct net_state *st = p->state;
+	int r = inject_names(p);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot put names into the stream");
+	for (size_t i = 0; i < st->spaces.len; i++) {
+		r = net_space_start(st->spaces.items[i], err);
+		if (r < 0)
+			return r;
+	}
+	r = check_ifaces(st, err);
+	if (r < 0)
+		return r;
+	attach_traces(p);
+	return 0;
+}
+
+/* ---- while it runs ---- */
+
+static int net_control(struct probe *p, const struct sonde_rec *r)
+{
+	struct net_state *st = p->state;
+
+	return net_names_record(&st->names, r);
+}
+
+static int net_tick(struct probe *p, uint64_t now_ns)
+{
+	struct net_state *st = p->state;
+
+	(void)now_ns;
+	for (size_t i = 0; i < st->spaces.len; i++)
+		net_space_run(st->spaces.items[i]);
+	return 0;
+}
+
+static void net_detach(struct probe *p)
+{
+	struct net_state *st = p->state;
+
+	for (size_t i = 0; i < st->spaces.len; i++)
+		net_space_stop(st->spaces.items[i]);
+	if (st->drop)
+		net_drop_detach(st->drop);
+	if (st->xdp)
+		net_xdp_detach(st->xdp);
+}
+
+static void net_close(struct probe *p)
+{
+	struct net_state *st = p->state;
+
+	for (size_t i = 0; i < st->spaces.len; i++)
+		net_space_close(st->spaces.items[i]);
+	vec_fini(&st->spaces);
+	net_feed_close(st->feed);
+	net_drop_close(st->drop);
+	net_xdp_close(st->xdp);
+	net_names_fini(&st->names);
+	net_setup_fini(&st->setup);
+	memset(st, 0, sizeof(*st));
+}
+
+/* ---- options ---- */
+
+const struct net_conf net_conf_default = { .interval_ns = 1000000000 };
+
+static const struct opt net_opts[] = {
+	OPT_ROW(net_conf, iface, "iface", 0, OPT_STRV, "NAME",
+		"only these interfaces: names or patterns (veth*), comma separated; later ones too"),
+	OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR",
+		"only packets from this address, network (10.0.0.0/8) or host name"),
+	OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"),
+	OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it"),
+	OPT_ROW(net_conf, snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES",
+		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)"),
+	OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N",
+		"at most N events of a kind per interval, the rest is counted"),
+	OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N",
+		"so many may come at once after a quiet time (default: the rate)"),
+	OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --rate (default 1s)"),
+	OPT_END
+};
+
+extern const struct decoder_ops net_decoder;
+
+extern const struct probe_ops net_probe;
+const struct probe_ops net_probe = {
+	.name = "net", .summary = "packets and drops of the network stack, with their owners",
+	.decoder = &net_decoder, .opts = net_opts,
+	.conf_size = sizeof(struct net_conf), .state_size = sizeof(struct net_state),
+	.check = net_check, .open = net_open, .attach = net_attach, .control = net_control, .tick = net_tick,
+	.detach = net_detach, .close = net_close,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Configuration of the net probe: what its options fill and what a command sets.
+ */
+#ifndef NET_NET_H
+#define NET_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+
+struct buf;
+struct err;
+struct event;
+struct pktfilter;
+
+struct net_conf {
+	/* options */
+	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
+	struct opt_strv snaplen;	/* --snaplen: N, or KIND=N with KIND trace or drop */
+	uint32_t rate, burst;		/* --rate, --burst: events of a kind per interval; 0 = no limit */
+	uint64_t interval_ns;		/* --interval; 0 = one second */
+	struct opt_strv from, to, related;	/* --from --to --related-to: addresses, networks, interfaces */
+
+	/* set by the command; borrowed */
+	const struct opt_strv *netns;	/* --netns: attach there; NULL or none = the current namespace */
+	const struct pktfilter *filter;	/* the packet words, from and to included; NULL = every packet */
+	unsigned kinds;			/* bits 1u << NET_KIND_*; 0 = all */
+	unsigned verbose;		/* from 1 up kernel stacks of drops are taken */
+	bool whole_packets;		/* default snaplen: everything (an output keeps packets) */
+};
+
+/* Zeroed but for defaults; a command starts from it. */
+extern const struct net_conf net_conf_default;
+
+/*
+ * The packet filter that stands for --from, --to and --related-to together with @words (NULL = none), in the
+ * pcap-filter language. Empty when there is nothing to filter. -EINVAL with a sentence for a word that is
+ * neither address, network nor interface.
+ */
+int net_conf_filter(const struct net_conf *c, const char *words, struct buf *out, struct err *err);
+
+/* The part of --from, --to and --related-to that no packet filter can say: lists with interfaces. */
+bool net_conf_pass(const struct net_conf *c, const struct event *ev);
+
+/* The kinds that event type @name ("drop", "net.drop", "net.*") needs; 0 if it is none of this probe's. */
+unsigned net_conf_kinds(const char *name);
+
+#endif

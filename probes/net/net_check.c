@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/net_check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "probe/env.h"
+#include "probes/net/net.h"
+#include "probes/net/net_iface.h"
+#include "probes/net/net_ns.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/net_tc.h"
+#include "probes/net/net_trace.h"
+
+struct check {
+	struct probe p;
+	struct net_setup setup;
+	hook_report_fn fn;
+	void *ctx;
+};
+
+static enum hook_state state_of(int r)
+{
+	switch (r) {
+	case -EPERM:
+	case -EACCES: return HOOK_REFUSED;
+	case -EOPNOTSUPP:
+	case -ENOENT:
+	case -ENOSYS: return HOOK_ABSENT;
+	default: return HOOK_FAILED;
+	}
+}
+
+static void report(struct check *c, const char *hook, int r, const struct err *e, const char *fallback)
+{
+	struct hook_report h = { .hook = hook, .state = r < 0 ? state_of(r) : HOOK_OK };
+
+	if (r < 0) {
+		snprintf(h.why, sizeof(h.why), "%.255s", e->msg);
+		snprintf(h.fallback, sizeof(h.fallback), "%s", fallback);
+	}
+	c->fn(c->ctx, &h);
+}
+
+/* ---- packets ---- */
+
+struct tc_try { bool tcx; struct err e; };
+
+static int try_tc(void *ctx)
+{
+	struct tc_try *t = ctx;
+
+	return net_tc_try(t->tcx, &t->e);
+}
+
+static void check_tc(struct check *c)
+{
+	struct tc_try tcx = { .tcx = true }, clsact = { .tcx = false };
+	int r = net_ns_scratch(try_tc, &tcx);
+
+	if (r == -EINVAL) /* an attach type that the kernel has never heard of */
+		r = -EOPNOTSUPP;
+	report(c, "packets by tcx", r, &tcx.e, "clsact filters");
+	if (r >= 0)
+		return; /* clsact is not used then */
+	r = net_ns_scratch(try_tc, &clsact);
+	report(c, "packets by clsact", r, &clsact.e, "");
+}
+
+static void check_programs(struct check *c)
+{
+	struct net_tc *tc = NULL;
+	struct err e = { 0 };
+	int r = net_tc_open(&c->p, &c->setup, 0, &tc, &e);
+
+	report(c, "packet programs", r, &e, "");
+	net_tc_close(tc);
+}
+
+static int open_watch(void *ctx)
+{
+	static const struct net_watch_ops none;
+	struct net_watch *w;
+	int r = net_watch_open(&none, NULL, &w);
+
+	(void)ctx;
+	if (r >= 0)
+		net_watch_close(w);
+	return r;
+}
+
+static void check_netlink(struct check *c)
+{
+	struct err e = { 0 };
+	int r = open_watch(NULL);
+
+	if (r < 0)
+		err_errno(&e, r, "cannot listen for interfaces by netlink");
+	report(c, "interfaces by netlink", r, &e, "");
+	r = net_ns_scratch(open_watch, NULL);
+	if (r < 0)
+		err_errno(&e, r, "cannot enter another network namespace");
+	report(c, "other network namespaces", r, &e, "only the current one is traced");
+}
+
+/* ---- tracepoints ---- */
+
+static void check_drops(struct check *c)
+{
+	int args = net_drop_args(probe_env_btf(c->p.env));
+	struct net_drop *d = NULL;
+	struct net_feed *f = NULL;
+	struct err e = { 0 };
+	int r = net_drop_open(&c->p, &c->setup, &d, &e);
+
+	if (r >= 0)
+		r = net_drop_attach(d, &e);
+	report(c, "drops", r, &e, "");
+	net_drop_close(d);
+	if (r < 0)
+		return;
+	r = args < 3 ? err_set(&e, -EOPNOTSUPP, "the kernel gives no reason with a drop (5.17 and later do)") : 0;
+	report(c, "drop reasons", r, &e, "every drop is NOT_SPECIFIED; the function still tells where");
+	r = args < 4 ? err_set(&e, -EOPNOTSUPP,
+			       "the kernel does not tell the receiving socket (6.11 and later do)") : 0;
+	report(c, "receiving socket of drops", r, &e, "owners are found by address and port");
+	r = net_feed_open(&c->p, &c->setup, 0, &f, &e);
+	if (r >= 0)
+		r = net_feed_attach(f, &e);
+	report(c, "senders of other namespaces", r, &e, "owners of drops there are known by their sockets only");
+	net_feed_close(f);
+}
+
+static void check_xdp(struct check *c)
+{
+	struct net_xdp *x = NULL;
+	struct err e = { 0 };
+	int r = net_xdp_open(&c->p, &c->setup, &x, &e);
+
+	if (r >= 0)
+		r = net_xdp_attach(x, &e);
+	report(c, "XDP exceptions", r, &e, "");
+	net_xdp_close(x);
+}
+
+int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
+{
+	struct check c = { .p = { .env = env, .conf = &net_conf_default }, .fn = fn, .ctx = ctx };
+	int r = net_setup_init(&c.setup, &net_conf_default, NULL);
+
+	if (r < 0)
+		return r;
+	check_tc(&c);
+	check_programs(&c);
+	check_netlink(&c);
+	check_drops(&c);
+	check_xdp(&c);
+	net_setup_fini(&c.setup);
+	return 0;
+}

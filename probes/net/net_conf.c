@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * --from, --to, --related-to: addresses become words of the packet filter, which runs in the kernel; a list
+ * that names interfaces too cannot be said in that language and is decided per event.
+ */
+#include <errno.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "event/names.h"
+#include "probes/net/net.h"
+#include "probes/net/net_event.h"
+#include "probes/net/net_wire.h"
+
+enum end { END_FROM, END_TO, END_EITHER, END__MAX };
+
+static const struct opt_strv *list_of(const struct net_conf *c, enum end end)
+{
+	switch (end) {
+	case END_FROM: return &c->from;
+	case END_TO: return &c->to;
+	case END_EITHER: return &c->related;
+	case END__MAX: break;
+	}
+	return NULL;
+}
+
+static bool is_address(const char *text)
+{
+	struct ipnet net;
+
+	return ipnet_parse(text, &net) >= 0;
+}
+
+static bool names_iface(const struct opt_strv *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (!is_address(list->items[i]))
+			return true;
+	return false;
+}
+
+/* A word that is no address is an interface, of whatever namespace; only what cannot be one is refused. */
+static int check_word(const char *text, struct err *err)
+{
+	uint64_t n;
+
+	if (is_address(text))
+		return 0;
+	if (str_to_u64(text, 10, &n) == 0)
+		return err_set(err, -EINVAL, "%s: endpoint ids exist where Cilium runs; "
+			       "an address, a network or an interface is wanted", text);
+	if (!*text || strlen(text) >= IF_NAMESIZE || strpbrk(text, "/: \t"))
+		return err_set(err, -EINVAL, "'%s' is neither an address nor a network nor an interface", text);
+	return 0;
+}
+
+static void put_list(const struct opt_strv *list, const char *dir, struct buf *out)
+{
+	if (out->len)
+		buf_add_str(out, " and ");
+	buf_add_char(out, '(');
+	for (size_t i = 0; i < list->len; i++)
+		buf_printf(out, "%s%s%s %s", i ? " or " : "", dir, strchr(list->items[i], '/') ? "net" : "host",
+			   list->items[i]);
+	buf_add_char(out, ')');
+}
+
+int net_conf_filter(const struct net_conf *c, const char *words, struct buf *out, struct err *err)
+{
+	static const char *const dirs[END__MAX] = { [END_FROM] = "src ", [END_TO] = "dst ", [END_EITHER] = "" };
+
+	if (words && *words)
+		buf_printf(out, "(%s)", words);
+	for (enum end end = 0; end < END__MAX; end++) {
+		const struct opt_strv *list = list_of(c, end);
+
+		for (size_t i = 0; i < list->len; i++)
+			if (check_word(list->items[i], err) < 0)
+				return -EINVAL;
+		if (list->len && !names_iface(list))
+			put_list(list, dirs[end], out);
+	}
+	return buf_error(out);
+}
+
+/* ---- per event ---- */
+
+static bool match_address(const char *text, const struct event *ev, enum end end)
+{
+	struct ipnet net;
+
+	if (ipnet_parse(text, &net) < 0)
+		return false;
+	return (end != END_TO && ipnet_contains(&net, &ev->keys.conn.saddr)) ||
+	       (end != END_FROM && ipnet_contains(&net, &ev->keys.conn.daddr));
+}
+
+/* "From" an interface is what comes in there; a drop has no direction and matches either way. */
+static bool match_iface(const char *text, const struct event *ev, enum end end)
+{
+	const struct net_event *b = ev->body;
+	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, b->ifindex));
+
+	if (!name || strcmp(name, text))
+		return false;
+	return end == END_EITHER || b->dir == NET_DIR_NONE || b->dir == (end == END_FROM ? NET_DIR_IN : NET_DIR_OUT);
+}
+
+bool net_conf_pass(const struct net_conf *c, const struct event *ev)
+{
+	if (ev->desc != &net_trace_desc && ev->desc != &net_drop_desc && ev->desc != &net_xdp_desc)
+		return true;
+	for (enum end end = 0; end < END__MAX; end++) {
+		const struct opt_strv *list = list_of(c, end);
+		bool pass = !list->len || !names_iface(list);
+
+		for (size_t i = 0; !pass && i < list->len; i++)
+			pass = match_address(list->items[i], ev, end) || match_iface(list->items[i], ev, end);
+		if (!pass)
+			return false;
+	}
+	return true;
+}
+
+unsigned net_conf_kinds(const char *name)
+{
+	static const char *const kinds[NET_KIND__MAX] = {
+		[NET_KIND_TRACE] = "trace", [NET_KIND_DROP] = "drop", [NET_KIND_XDP] = "xdp",
+	};
+
+	if (!strcmp(name, "*") || !strcmp(name, "net") || !strcmp(name, "net.*"))
+		return (1u << NET_KIND__MAX) - 1;
+	if (!strncmp(name, "net.", 4))
+		name += 4;
+	for (int k = 0; k < NET_KIND__MAX; k++)
+		if (!strcmp(name, kinds[k]))
+			return 1u << k;
+	return 0;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Loading the drop programs. What a reason's number means, which reasons are no drops and how many arguments
+ * the tracepoint has all come from the running kernel's BTF: numbers move between releases.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/net_trace.h"
+
+#include "net_drop.skel.h"
+
+struct net_drop {
+	struct net_drop_bpf *skel;
+	struct bpf_program *prog;	/* the one that is loaded */
+	struct bpf_link *link;
+};
+
+DEFINE_CLEANUP(struct net_drop *, net_drop_close)
+DEFINE_CLEANUP(struct btf *, btf__free)
+
+/*
+ * Reasons with which the kernel frees what nobody lost: delivered packets, the queues of a socket that closes.
+ * A kernel that lacks a name has no such reason.
+ */
+static const char *const normal_reasons[] = {
+	"SKB_NOT_DROPPED_YET", "SKB_CONSUMED", "SKB_DROP_REASON_SOCKET_CLOSE", "SKB_DROP_REASON_QUEUE_PURGE",
+	"SKB_DROP_REASON_UNIX_DISCONNECT", "SKB_DROP_REASON_UNIX_SKIP_OOB",
+};
+
+/* Enums of drop reasons; subsystems have theirs in their modules, in numbers from 65536 up. */
+static const struct reason_enum { const char *module, *name, *prefix; } reason_enums[] = {
+	{ NULL, "skb_drop_reason", "SKB_DROP_REASON_" },
+	{ "mac80211", "mac80211_drop_reason", "RX_DROP_" },
+	{ "openvswitch", "ovs_drop_reason", "OVS_DROP_" },
+};
+
+int net_drop_args(const struct btf *btf)
+{
+	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_kfree_skb", BTF_KIND_TYPEDEF) : -1;
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	t = t ? btf__type_by_id(btf, t->type) : NULL;	/* pointer */
+	t = t ? btf__type_by_id(btf, t->type) : NULL;	/* function; its first parameter is the tracer's */
+	return t && btf_is_func_proto(t) ? btf_vlen(t) - 1 : 0;
+}
+
+static const struct btf_type *find_enum(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_ENUM);
+
+	return id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+}
+
+static bool is_normal(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(normal_reasons); i++)
+		if (!strcmp(normal_reasons[i], name))
+			return true;
+	return false;
+}
+
+static void set_normal(const struct btf *btf, struct net_drop_bpf *skel)
+{
+	const struct btf_type *t = find_enum(btf, "skb_drop_reason");
+
+	for (int i = 0; t && i < btf_vlen(t); i++) {
+		const struct btf_enum *e = btf_enum(t) + i;
+
+		if (e->val >= 0 && (size_t)e->val < ARRAY_SIZE(skel->rodata->drop_normal) &&
+		    is_normal(btf__name_by_offset(btf, e->name_off)))
+			skel->rodata->drop_normal[e->val] = 1;
+	}
+}
+
+/* ---- names ---- */
+
+/* "NO_SOCKET" of "SKB_DROP_REASON_NO_SOCKET", "CONSUMED" of "SKB_CONSUMED"; NULL for what is no reason. */
+static const char *short_name(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	if (!strcmp(name, "SKB_DROP_REASON_MAX") || !strcmp(name, "SKB_DROP_REASON_SUBSYS_MASK") || name[0] == '_')
+		return NULL;
+	if (!strncmp(name, prefix, len))
+		return name + len;
+	return strncmp(name, "SKB_", 4) ? name : name + 4;
+}
+
+static int inject_enum(struct probe_env *env, const struct btf *btf, const struct reason_enum *r)
+{
+	const struct btf_type *t = find_enum(btf, r->name);
+	int ret = 0;
+
+	for (int i = 0; t && ret >= 0 && i < btf_vlen(t); i++) {
+		const struct btf_enum *e = btf_enum(t) + i;
+		const char *name = short_name(btf__name_by_offset(btf, e->name_off), r->prefix);
+
+		if (name)
+			ret = probe_inject_name(env, SONDE_NAME_DROP_REASON, (uint32_t)e->val, name);
+	}
+	return ret;
+}
+
+int net_drop_names(struct probe_env *env)
+{
+	struct btf *base = (struct btf *)probe_env_btf(env);
+	int r = 0;
+
+	if (!base)
+		return 0;
+	/* without reasons in the tracepoint every drop is of reason 0 */
+	if (net_drop_args(base) == 2)
+		return probe_inject_name(env, SONDE_NAME_DROP_REASON, 0, "NOT_SPECIFIED");
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(reason_enums); i++) {
+		_cleanup_(btf__freep) struct btf *module = NULL;
+		const struct reason_enum *e = &reason_enums[i];
+
+		r = inject_enum(env, base, e);
+		if (r < 0 || !e->module)
+			continue;
+		module = btf__load_module_btf(e->module, base);
+		if (module)
+			r = inject_enum(env, module, e);
+	}
+	return r;
+}
+
+/* ---- life ---- */
+
+void net_drop_close(struct net_drop *d)
+{
+	if (!d)
+		return;
+	net_drop_detach(d);
+	net_drop_bpf__destroy(d->skel);
+	free(d);
+}
+
+static struct bpf_program *choose(struct net_drop_bpf *skel, int args)
+{
+	switch (args) {
+	case 2: return skel->progs.drop_args2;
+	case 3: return skel->progs.drop_args3;
+	case 4: return skel->progs.drop_args4;
+	default: return NULL;
+	}
+}
+
+int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **ret, struct err *err)
+{
+	_cleanup_(net_drop_closep) struct net_drop *d = calloc(1, sizeof(*d));
+	const struct btf *btf = probe_env_btf(p->env);
+	int args = net_drop_args(btf), r;
+
+	if (!btf)
+		return err_set(err, -ENOENT, "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+	if (!d)
+		return err_errno(err, -ENOMEM, "cannot load the drop program");
+	d->skel = net_drop_bpf__open();
+	if (!d->skel)
+		return err_errno(err, -errno, "cannot open the drop program");
+	d->prog = choose(d->skel, args);
+	if (!d->prog)
+		return err_set(err, -EOPNOTSUPP, "the tracepoint kfree_skb has %d arguments; 2, 3 or 4 are known",
+			       args);
+	bpf_program__set_autoload(d->skel->progs.drop_args2, args == 2);
+	bpf_program__set_autoload(d->skel->progs.drop_args3, args == 3);
+	bpf_program__set_autoload(d->skel->progs.drop_args4, args == 4);
+	if (args > 2)
+		set_normal(btf, d->skel);
+	r = net_setup_apply(s, p, d->skel->obj, 0, err);
+	if (r >= 0)
+		r = probe_env_load(p->env, d->skel->obj, err);
+	if (r >= 0)
+		r = probe_env_watch(p->env, d->prog, p->instance);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+int net_drop_attach(struct net_drop *d, struct err *err)
+{
+	d->link = bpf_program__attach(d->prog);
+	return d->link ? 0 : err_errno(err, -errno, "cannot attach to the tracepoint kfree_skb");
+}
+
+void net_drop_detach(struct net_drop *d)
+{
+	bpf_link__destroy(d->link);
+	d->link = NULL;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/net_trace.h"
+
+#include "net_feed.skel.h"
+
+struct net_feed {
+	struct net_feed_bpf *skel;
+};
+
+DEFINE_CLEANUP(struct net_feed *, net_feed_close)
+
+void net_feed_close(struct net_feed *f)
+{
+	if (!f)
+		return;
+	net_feed_bpf__destroy(f->skel);
+	free(f);
+}
+
+int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_feed **ret, struct err *err)
+{
+	_cleanup_(net_feed_closep) struct net_feed *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return err_errno(err, -ENOMEM, "cannot load the tuple feed");
+	f->skel = net_feed_bpf__open();
+	if (!f->skel)
+		return err_errno(err, -errno, "cannot open the tuple feed");
+	r = net_setup_apply(s, p, f->skel->obj, netns, err);
+	if (r >= 0)
+		r = probe_env_load(p->env, f->skel->obj, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
+int net_feed_attach(struct net_feed *f, struct err *err)
+{
+	f->skel->links.feed_tuple = bpf_program__attach(f->skel->progs.feed_tuple);
+	if (!f->skel->links.feed_tuple)
+		return err_errno(err, -errno, "cannot attach to the tracepoint net_dev_queue");
+	return 0;
+}

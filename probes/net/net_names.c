@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/net_names.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "event/names.h"
+#include "probe/env.h"
+#include "probes/net/net_ns.h"
+#include "probes/net/net_wire.h"
+
+void net_names_init(struct net_names *n, struct probe_env *env)
+{
+	n->env = env;
+	map_init(&n->ksyms, sizeof(uint64_t), sizeof(uint8_t));
+	map_init(&n->ifaces, sizeof(uint64_t), 16);
+	map_init(&n->spaces, sizeof(uint32_t), sizeof(uint8_t));
+}
+
+void net_names_fini(struct net_names *n)
+{
+	map_fini(&n->ksyms);
+	map_fini(&n->ifaces);
+	map_fini(&n->spaces);
+}
+
+static int name_address(struct net_names *n, uint64_t addr)
+{
+	char name[256];
+	bool fresh = false;
+
+	if (!addr || !map_add(&n->ksyms, &addr, &fresh))
+		return addr ? -ENOMEM : 0;
+	if (!fresh || probe_ksym(n->env, addr, name, sizeof(name)) < 0)
+		return 0;
+	return probe_inject_name(n->env, SONDE_NAME_KSYM, addr, name);
+}
+
+/* An interface that was renamed, or another one with its number, gets its new name from here on. */
+int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const char name[static 16])
+{
+	uint64_t key = names_iface_key(netns, ifindex);
+	bool fresh = false;
+	char *have;
+
+	if (!ifindex || !name[0])
+		return 0;
+	have = map_add(&n->ifaces, &key, &fresh);
+	if (!have)
+		return -ENOMEM;
+	if (!fresh && !strncmp(have, name, 16))
+		return 0;
+	memcpy(have, name, 16);
+	have[15] = '\0';
+	return probe_inject_name(n->env, SONDE_NAME_IFACE, key, have);
+}
+
+int net_names_space(struct net_names *n, uint32_t netns)
+{
+	bool fresh = false;
+	char name[256];
+
+	if (!netns || !map_add(&n->spaces, &netns, &fresh))
+		return netns ? -ENOMEM : 0;
+	if (!fresh || net_ns_name(netns, name, sizeof(name)) < 0)
+		return 0;
+	return probe_inject_name(n->env, SONDE_NAME_NETNS, netns, name);
+}
+
+static int name_stack(struct net_names *n, const struct net_rec *r, struct cursor *c)
+{
+	int ret = 0;
+
+	cur_skip(c, (r->cap_len + 7) / 8 * 8);
+	for (unsigned i = 0; ret >= 0 && cur_ok(c) && i < r->n_stack; i++)
+		ret = name_address(n, cur_u64(c));
+	return ret;
+}
+
+int net_names_record(struct net_names *n, const struct sonde_rec *rec)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	struct net_rec r;
+	int ret;
+
+	if (rec->type != NET_EV_TRACE && rec->type != NET_EV_DROP && rec->type != NET_EV_XDP)
+		return 0;
+	if (!cur_copy(&c, &r, sizeof(r)))
+		return 0; /* the decoder counts it */
+	ret = net_names_space(n, r.netns);
+	if (ret < 0 || rec->type == NET_EV_TRACE)
+		return ret;
+	ret = net_names_iface(n, r.netns, r.ifindex, r.ifname);
+	if (ret >= 0)
+		ret = name_address(n, r.location);
+	return ret < 0 || !r.n_stack ? ret : name_stack(n, &r, &c);
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/net_ns.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define RUN_NETNS "/run/netns"
+#define NSFS_MAGIC_NUMBER 0x6e736673	/* linux/magic.h */
+
+DEFINE_CLEANUP(DIR *, closedir)
+
+uint32_t net_ns_inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : (uint32_t)st.st_ino;
+}
+
+/* Only files of the namespace file system: anything else at that path is a mistake. */
+static int open_path(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct statfs fs;
+
+	if (fd < 0)
+		return -errno;
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	if ((uint32_t)fs.f_type != NSFS_MAGIC_NUMBER)
+		return -EINVAL;
+	return TAKE_FD(fd);
+}
+
+static int open_if(const char *path, uint32_t inode)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || (uint32_t)st.st_ino != inode)
+		return -ENOENT;
+	return open_path(path);
+}
+
+/* Any process or name that is in the namespace leads to it. */
+static int open_inode(uint32_t inode)
+{
+	static const char *const roots[] = { RUN_NETNS, "/proc" };
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(closedirp) DIR *d = opendir(roots[i]);
+		struct dirent *e;
+
+		while (d && (e = readdir(d))) {
+			char path[512];
+			int fd;
+
+			if (i == 1 && !isdigit((unsigned char)e->d_name[0]))
+				continue;
+			snprintf(path, sizeof(path), "%s/%s%s", roots[i], e->d_name, i ? "/ns/net" : "");
+			fd = open_if(path, inode);
+			if (fd >= 0)
+				return fd;
+		}
+	}
+	return -ENOENT;
+}
+
+static int open_number(uint32_t n)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/net", n);
+	fd = open_path(path);
+	return fd >= 0 ? fd : open_inode(n);
+}
+
+int net_ns_open(const char *text, struct err *err)
+{
+	char path[4096];
+	uint32_t n;
+	int fd;
+
+	if (!text)
+		fd = open_path("/proc/thread-self/ns/net");
+	else if (str_to_u32(text, 10, &n) == 0)
+		fd = open_number(n);
+	else {
+		snprintf(path, sizeof(path), "%s%s", strchr(text, '/') ? "" : RUN_NETNS "/", text);
+		fd = open_path(path);
+	}
+	if (fd >= 0)
+		return fd;
+	if (!text)
+		return err_errno(err, fd, "cannot open the current network namespace");
+	return err_set(err, -EINVAL, "--netns %s: there is no such network namespace "
+		       "(a name below " RUN_NETNS ", a path, a pid or an inode is wanted)", text);
+}
+
+int net_ns_name(uint32_t inode, char *buf, size_t cap)
+{
+	_cleanup_(closedirp) DIR *d = NULL;
+	struct dirent *e;
+	struct stat st;
+
+	if (stat("/proc/1/ns/net", &st) == 0 && (uint32_t)st.st_ino == inode)
+		return snprintf(buf, cap, "host") < (int)cap ? 0 : -ENAMETOOLONG;
+	d = opendir(RUN_NETNS);
+	while (d && (e = readdir(d)))
+		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && (uint32_t)st.st_ino == inode && e->d_name[0] != '.')
+			return snprintf(buf, cap, "%s", e->d_name) < (int)cap ? 0 : -ENAMETOOLONG;
+	return -ENOENT;
+}
+
+/* @home keeps that namespace alive, and the right to enter it was had a moment ago. */
+static int go_home(int home, int r)
+{
+	return setns(home, CLONE_NEWNET) < 0 ? -errno : r;
+}
+
+int net_ns_call(int fd, int (*fn)(void *ctx), void *ctx)
+{
+	_cleanup_close_ int home = open_path("/proc/thread-self/ns/net");
+
+	if (home < 0)
+		return home;
+	if (net_ns_inode(home) == net_ns_inode(fd))
+		return fn(ctx);
+	if (setns(fd, CLONE_NEWNET) < 0)
+		return -errno;
+	return go_home(home, fn(ctx));
+}
+
+int net_ns_scratch(int (*fn)(void *ctx), void *ctx)
+{
+	_cleanup_close_ int home = open_path("/proc/thread-self/ns/net");
+
+	if (home < 0)
+		return home;
+	if (unshare(CLONE_NEWNET) < 0)
+		return -errno;
+	return go_home(home, fn(ctx));
+}

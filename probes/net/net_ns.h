@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Network namespaces: finding one by what a user writes, and doing something inside it.
+ */
+#ifndef NET_NET_NS_H
+#define NET_NET_NS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+/*
+ * Opens the namespace that @text names: a name below /run/netns, a path, the pid of a process in it, or its
+ * inode; NULL = the caller's. Returns a descriptor (owned by the caller) or -EINVAL with a sentence.
+ */
+int net_ns_open(const char *text, struct err *err);
+
+/* The inode that tells namespaces apart, or 0. */
+uint32_t net_ns_inode(int fd);
+
+/* Name as under /run/netns, "host" for that of process 1. 0 or -ENOENT. */
+int net_ns_name(uint32_t inode, char *buf, size_t cap);
+
+/*
+ * Runs @fn in namespace @fd, on the calling thread, which is back in its own namespace when this returns.
+ * Returns what @fn returned, or a negative errno when the namespace could not be entered.
+ */
+int net_ns_call(int fd, int (*fn)(void *ctx), void *ctx);
+
+/* The same in a new, empty namespace that is gone afterwards. */
+int net_ns_scratch(int (*fn)(void *ctx), void *ctx);
+
+#endif

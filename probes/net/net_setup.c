@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/net_setup.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "pktfilter/pktfilter.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+
+#define SNAPLEN_TEXT 128u	/* headers, as cilium takes them */
+#define SNAPLEN_MAX 262144u	/* as tcpdump */
+#define HEAD_BYTES 128u		/* the programs read as much in any case */
+#define STACK_DEPTH 32u
+#define SCRATCH_FIXED 8		/* in front of the record */
+
+static const char *const kind_names[NET_KIND__MAX] = {
+	[NET_KIND_TRACE] = "trace", [NET_KIND_DROP] = "drop", [NET_KIND_XDP] = "xdp",
+};
+
+static int snaplen_number(const char *text, uint32_t *ret)
+{
+	uint32_t n;
+	int r = str_to_u32(text, 10, &n);
+
+	if (r < 0)
+		return r;
+	*ret = !n || n > SNAPLEN_MAX ? SNAPLEN_MAX : n;
+	return 0;
+}
+
+/* "256" for every kind, "drop=0" for one; 0 = whole packets. */
+static int add_snaplen(struct net_setup *s, const char *text, struct err *err)
+{
+	const char *eq = strchr(text, '=');
+	uint32_t n;
+
+	if (snaplen_number(eq ? eq + 1 : text, &n) < 0)
+		return err_set(err, -EINVAL, "--snaplen %s: a number of bytes or KIND=BYTES is wanted", text);
+	for (int k = 0; k < NET_KIND__MAX; k++) {
+		if (eq && (strlen(kind_names[k]) != (size_t)(eq - text) || strncmp(text, kind_names[k], eq - text)))
+			continue;
+		s->snaplen[k] = n;
+		if (eq)
+			return 0;
+	}
+	return eq ? err_set(err, -EINVAL, "--snaplen %s: the kinds are trace, drop and xdp", text) : 0;
+}
+
+static int add_ifaces(struct net_setup *s, const char *list)
+{
+	while (*list) {
+		size_t len = strcspn(list, ",");
+
+		if (len) {
+			if (vec_grow(&s->ifaces) < 0)
+				return -ENOMEM;
+			s->ifaces.items[s->ifaces.len] = strndup(list, len);
+			if (!s->ifaces.items[s->ifaces.len++])
+				return -ENOMEM;
+		}
+		list += len + (list[len] == ',');
+	}
+	return 0;
+}
+
+void net_setup_fini(struct net_setup *s)
+{
+	for (size_t i = 0; i < s->ifaces.len; i++)
+		free(s->ifaces.items[i]);
+	vec_fini(&s->ifaces);
+}
+
+int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *err)
+{
+	uint32_t depth = c->filter ? pktfilter_depth(c->filter) : 0;
+	int r = 0;
+
+	*s = (struct net_setup){
+		.undecided_snaplen = MIN(depth, SNAPLEN_MAX), .stack_depth = c->verbose ? STACK_DEPTH : 0,
+		.kinds = c->kinds ? c->kinds : (1u << NET_KIND__MAX) - 1,
+	};
+	for (int k = 0; k < NET_KIND__MAX; k++)
+		s->snaplen[k] = c->whole_packets ? SNAPLEN_MAX : SNAPLEN_TEXT;
+	for (size_t i = 0; r >= 0 && i < c->snaplen.len; i++)
+		r = add_snaplen(s, c->snaplen.items[i], err);
+	for (size_t i = 0; r >= 0 && i < c->iface.len; i++)
+		r = add_ifaces(s, c->iface.items[i]);
+	return r == -ENOMEM ? err_errno(err, r, "cannot keep the options") : r;
+}
+
+bool net_setup_iface(const struct net_setup *s, const char *name)
+{
+	if (!s->ifaces.len)
+		return true;
+	for (size_t i = 0; i < s->ifaces.len; i++)
+		if (!fnmatch(s->ifaces.items[i], name, 0))
+			return true;
+	return false;
+}
+
+static uint32_t snap_limit(const struct net_setup *s)
+{
+	uint32_t n = MAX(s->undecided_snaplen, HEAD_BYTES);
+
+	for (int k = 0; k < NET_KIND__MAX; k++)
+		n = MAX(n, s->snaplen[k]);
+	return n;
+}
+
+static void set_rate(struct bpf_object *obj, const struct net_conf *c)
+{
+	uint64_t rate[NET_KIND__MAX], burst[NET_KIND__MAX], interval[NET_KIND__MAX];
+
+	for (int k = 0; k < NET_KIND__MAX; k++) {
+		rate[k] = c->rate;
+		burst[k] = c->burst ? c->burst : c->rate;
+		interval[k] = c->interval_ns ? c->interval_ns : 1000000000;
+	}
+	probe_set_rodata(obj, "net_rate", rate, sizeof(rate));
+	probe_set_rodata(obj, "net_burst", burst, sizeof(burst));
+	probe_set_rodata(obj, "net_interval_ns", interval, sizeof(interval));
+}
+
+/* One record per possible CPU, as long as the longest can get. */
+static int size_scratch(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t limit)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, "net_scratch");
+	uint32_t size = SCRATCH_FIXED + (uint32_t)sizeof(struct net_rec) + limit + 8 + s->stack_depth * 8;
+	int r;
+
+	if (!map)
+		return 0;
+	r = bpf_map__set_max_entries(map, probe_env_n_cpus(p->env));
+	return r < 0 ? r : bpf_map__set_value_size(map, ROUND_UP(size, 8u));
+}
+
+int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
+		    struct err *err)
+{
+	const struct net_conf *c = p->conf;
+	uint32_t limit = snap_limit(s);
+	int r = probe_env_prepare(p->env, obj, p->instance, err);
+
+	if (r < 0)
+		return r;
+	r = size_scratch(s, p, obj, limit);
+	if (r < 0)
+		return err_errno(err, r, "cannot size the records");
+	probe_set_rodata(obj, "net_snaplen", s->snaplen, sizeof(s->snaplen));
+	probe_set_rodata(obj, "net_snap_limit", &limit, sizeof(limit));
+	probe_set_rodata(obj, "net_undecided_snaplen", &s->undecided_snaplen, sizeof(s->undecided_snaplen));
+	probe_set_rodata(obj, "net_stack_depth", &s->stack_depth, sizeof(s->stack_depth));
+	probe_set_rodata(obj, "net_want_netns", &netns, sizeof(netns));
+	set_rate(obj, c);
+	r = pktfilter_splice(obj, c->filter, err);
+	return r == -ENOENT ? 0 : r;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the options amount to, in the form that each BPF object of the net probe takes.
+ */
+#ifndef NET_NET_SETUP_H
+#define NET_NET_SETUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "probes/net/net_wire.h"
+
+struct bpf_object;
+struct err;
+struct net_conf;
+struct probe;
+
+struct net_setup {
+	uint32_t snaplen[NET_KIND__MAX];
+	uint32_t undecided_snaplen, stack_depth;
+	unsigned kinds;			/* bits 1u << NET_KIND_* */
+	VEC(char *) ifaces;		/* globs, owned; none = all */
+};
+
+/* -EINVAL with a sentence for an option value that makes no sense. */
+int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *err);
+void net_setup_fini(struct net_setup *s);
+
+bool net_setup_iface(const struct net_setup *s, const char *name);
+
+/*
+ * Between open and load: the common preparation, the configuration and the packet filter. @netns: where the
+ * programs are attached, 0 = everywhere.
+ */
+int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
+		    struct err *err);
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/net_space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/loop.h"
+#include "base/map.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net_iface.h"
+#include "probes/net/net_names.h"
+#include "probes/net/net_ns.h"
+#include "probes/net/net_point.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/net_tc.h"
+
+struct net_space {
+	struct probe *p;
+	const struct net_setup *setup;
+	struct net_names *names;
+	int fd;				/* of the namespace */
+	uint32_t inode;
+	struct net_tc *tc;
+	struct net_watch *watch;
+	struct loop_source *source;
+	struct map links;		/* ifindex -> struct net_link */
+};
+
+DEFINE_CLEANUP(struct net_space *, net_space_close)
+
+uint32_t net_space_inode(const struct net_space *s)
+{
+	return s->inode;
+}
+
+bool net_space_has(const struct net_space *s, const char *iface)
+{
+	void *key, *val;
+	size_t pos = 0;
+
+	while (map_next(&s->links, &pos, &key, &val))
+		if (!strcmp(((struct net_link *)val)->name, iface))
+			return true;
+	return false;
+}
+
+/* ---- news of interfaces; all run inside the namespace ---- */
+
+static void on_link(void *ctx, const struct net_link *l, bool up)
+{
+	struct net_space *s = ctx;
+	struct net_link *have = map_add(&s->links, &l->ifindex, NULL);
+	struct err e = { 0 };
+
+	if (have)
+		*have = *l;
+	net_names_iface(s->names, s->inode, l->ifindex, l->name);
+	if (!up || !net_setup_iface(s->setup, l->name)) {
+		net_tc_detach(s->tc, l->ifindex, false);
+		return;
+	}
+	if (net_tc_attach(s->tc, l, &e) < 0)
+		probe_hook_failed(s->p->env, l->name, &e);
+}
+
+static void on_gone(void *ctx, uint32_t ifindex)
+{
+	struct net_space *s = ctx;
+
+	net_tc_detach(s->tc, ifindex, true);
+	map_remove(&s->links, &ifindex);
+}
+
+static void on_addr(void *ctx, const struct net_addr_key *a, bool there)
+{
+	struct net_space *s = ctx;
+
+	net_tc_addr(s->tc, a, there);
+}
+
+static const struct net_watch_ops watch_ops = { .link = on_link, .gone = on_gone, .addr = on_addr };
+
+static int open_watch(void *ctx)
+{
+	struct net_space *s = ctx;
+
+	return net_watch_open(&watch_ops, s, &s->watch);
+}
+
+static int run_watch(void *ctx)
+{
+	struct net_space *s = ctx;
+
+	return net_watch_run(s->watch);
+}
+
+static int detach_all(void *ctx)
+{
+	struct net_space *s = ctx;
+
+	net_tc_detach_all(s->tc);
+	return 0;
+}
+
+/* ---- life ---- */
+
+int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, const char *text,
+		   struct net_space **ret, struct err *err)
+{
+	_cleanup_(net_space_closep) struct net_space *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
+	*s = (struct net_space){ .p = p, .setup = setup, .names = names, .fd = -1 };
+	map_init(&s->links, sizeof(uint32_t), sizeof(struct net_link));
+	s->fd = net_ns_open(text, err);
+	if (s->fd < 0)
+		return s->fd;
+	s->inode = net_ns_inode(s->fd);
+	r = net_tc_open(p, setup, s->inode, &s->tc, err);
+	if (r < 0)
+		return r == -EINVAL ? -ENOEXEC : r; /* the programs are at fault, not the name */
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+static int on_readable(void *ctx, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	net_space_run(ctx);
+	return 0;
+}
+
+int net_space_start(struct net_space *s, struct err *err)
+{
+	int r = net_ns_call(s->fd, open_watch, s);
+
+	if (r >= 0)
+		r = net_ns_call(s->fd, run_watch, s);
+	if (r >= 0 && s->p->loop)
+		r = loop_add_io(s->p->loop, net_watch_fd(s->watch), EPOLLIN, on_readable, s, &s->source);
+	return r < 0 ? err_errno(err, r, "cannot watch the interfaces") : 0;
+}
+
+void net_space_run(struct net_space *s)
+{
+	struct err e = { 0 };
+	int r = s->watch ? net_ns_call(s->fd, run_watch, s) : 0;
+
+	if (r < 0) {
+		err_errno(&e, r, "cannot watch the interfaces");
+		probe_hook_failed(s->p->env, "interfaces (netlink)", &e);
+	}
+}
+
+void net_space_stop(struct net_space *s)
+{
+	loop_remove(s->source);
+	s->source = NULL;
+	net_watch_close(s->watch);
+	s->watch = NULL;
+	if (s->tc)
+		net_ns_call(s->fd, detach_all, s);
+}
+
+void net_space_close(struct net_space *s)
+{
+	if (!s)
+		return;
+	net_space_stop(s);
+	net_tc_close(s->tc);
+	map_fini(&s->links);
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s);
+}

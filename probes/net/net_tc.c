@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/net_tc.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net_clsact.h"
+#include "probes/net/net_iface.h"
+#include "probes/net/net_point.h"
+#include "probes/net/net_setup.h"
+
+#include "net_tc.skel.h"
+
+/* linux/bpf.h of 6.6; older headers lack them. */
+#define TCX_INGRESS 46	/* enum bpf_attach_type, BPF_TCX_INGRESS */
+#define TCX_EGRESS 47
+#define TCX_FIRST (1u << 3)	/* BPF_F_BEFORE without a relative: in front of all */
+
+/* Where one interface stands. Links are closed to detach; filters are removed by what was noted. */
+struct attached {
+	int link[2];		/* -1 = none */
+	struct net_filter filter[2];
+	uint16_t type;		/* ARPHRD_*, for a device that becomes another one */
+	bool clsact;		/* we made the qdisc */
+};
+
+struct net_tc {
+	struct net_tc_bpf *skel;
+	uint32_t netns;
+	struct map attached;	/* ifindex -> struct attached */
+	bool no_tcx;		/* the kernel said so */
+	int local_fd;		/* sonde_net_local */
+};
+
+DEFINE_CLEANUP(struct net_tc *, net_tc_close)
+
+int net_tc_open(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_tc **ret, struct err *err)
+{
+	_cleanup_(net_tc_closep) struct net_tc *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return err_errno(err, -ENOMEM, "cannot load the tc programs");
+	map_init(&t->attached, sizeof(uint32_t), sizeof(struct attached));
+	t->netns = netns;
+	t->skel = net_tc_bpf__open();
+	if (!t->skel)
+		return err_errno(err, -errno, "cannot open the tc programs");
+	r = net_setup_apply(s, p, t->skel->obj, netns, err);
+	if (r >= 0)
+		r = probe_env_load(p->env, t->skel->obj, err);
+	if (r < 0)
+		return r;
+	t->local_fd = bpf_map__fd(t->skel->maps.sonde_net_local);
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+/* ---- one direction ---- */
+
+static int prog_fd(const struct net_tc *t, uint32_t start, int dir)
+{
+	const struct bpf_program *progs[2][2] = {
+		{ t->skel->progs.sonde_in_l2, t->skel->progs.sonde_out_l2 },
+		{ t->skel->progs.sonde_in_l3, t->skel->progs.sonde_out_l3 },
+	};
+
+	return bpf_program__fd(progs[start == SONDE_LINK_RAW][dir]);
+}
+
+/* A link descriptor, or a negative errno. */
+static int link_tcx(int fd, uint32_t ifindex, int dir)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = TCX_FIRST);
+	int link = bpf_link_create(fd, (int)ifindex, dir ? TCX_EGRESS : TCX_INGRESS, &o);
+
+	return link < 0 ? -errno : link;
+}
+
+/* The kernel does not know tcx: it takes the number for something else, or for nothing. */
+static bool means_no_tcx(int r)
+{
+	return r == -EINVAL || r == -EOPNOTSUPP;
+}
+
+static int attach_dir(struct net_tc *t, struct attached *a, uint32_t ifindex, uint32_t start, int dir)
+{
+	int fd = prog_fd(t, start, dir), r = -EINVAL;
+
+	if (!t->no_tcx) {
+		r = link_tcx(fd, ifindex, dir);
+		if (r >= 0)
+			a->link[dir] = r;
+		else if (means_no_tcx(r))
+			t->no_tcx = true;
+	}
+	if (!t->no_tcx)
+		return r < 0 ? r : 0;
+	if (dir == 0)
+		net_clsact_sweep(ifindex);
+	return net_clsact_add(ifindex, dir, fd, &a->filter[dir], &a->clsact);
+}
+
+/* ---- interfaces ---- */
+
+static int set_points(struct net_tc *t, const struct net_link *l)
+{
+	const struct net_point_row *row = net_point_find(l);
+	const uint8_t points[2] = { row->in, row->out };
+	const int fd = bpf_map__fd(t->skel->maps.net_points);
+
+	return bpf_map_update_elem(fd, &l->ifindex, points, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static void detach_one(uint32_t ifindex, struct attached *a, bool gone)
+{
+	for (int dir = 0; dir < 2; dir++) {
+		if (a->link[dir] >= 0)
+			close(a->link[dir]);
+		if (!gone)
+			net_clsact_remove(ifindex, dir, &a->filter[dir]);
+	}
+	if (a->clsact && !gone)
+		net_clsact_release(ifindex);
+}
+
+void net_tc_detach(struct net_tc *t, uint32_t ifindex, bool gone)
+{
+	struct attached *a = map_find(&t->attached, &ifindex);
+
+	if (!a)
+		return;
+	detach_one(ifindex, a, gone);
+	map_remove(&t->attached, &ifindex);
+	bpf_map_delete_elem(bpf_map__fd(t->skel->maps.net_points), &ifindex);
+}
+
+int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
+{
+	struct attached *a = map_find(&t->attached, &l->ifindex);
+	uint32_t start = net_link_start(l);
+	int r;
+
+	if (a && a->type == l->type)
+		return 0;
+	if (!start)
+		return 0; /* nothing that we could dissect */
+	net_tc_detach(t, l->ifindex, false);
+	r = set_points(t, l);
+	a = r < 0 ? NULL : map_add(&t->attached, &l->ifindex, NULL);
+	if (!a)
+		return err_errno(err, r < 0 ? r : -ENOMEM, "cannot keep track of interface %s", l->name);
+	*a = (struct attached){ .link = { -1, -1 }, .type = l->type };
+	for (int dir = 0; r >= 0 && dir < 2; dir++)
+		r = attach_dir(t, a, l->ifindex, start, dir);
+	if (r >= 0)
+		return 0;
+	net_tc_detach(t, l->ifindex, false);
+	/* it vanished meanwhile: that is news of the next moment, not a failure */
+	return r == -ENODEV ? 0 : err_errno(err, r, "cannot attach to interface %s", l->name);
+}
+
+void net_tc_detach_all(struct net_tc *t)
+{
+	void *key, *val;
+	size_t pos = 0;
+
+	while (map_next(&t->attached, &pos, &key, &val))
+		detach_one(*(uint32_t *)key, val, false);
+	map_clear(&t->attached);
+}
+
+void net_tc_close(struct net_tc *t)
+{
+	if (!t)
+		return;
+	net_tc_detach_all(t);
+	map_fini(&t->attached);
+	net_tc_bpf__destroy(t->skel);
+	free(t);
+}
+
+/* ---- addresses ---- */
+
+struct local_key {
+	uint32_t netns;
+	uint8_t family, pad[3];
+	uint8_t addr[16];
+};
+
+void net_tc_addr(struct net_tc *t, const struct net_addr_key *a, bool there)
+{
+	struct local_key key = { .netns = t->netns, .family = a->family };
+	const uint8_t one = 1;
+
+	memcpy(key.addr, a->addr, sizeof(key.addr));
+	/* a full map costs an owner here and there, nothing else */
+	if (there)
+		bpf_map_update_elem(t->local_fd, &key, &one, BPF_ANY);
+	else
+		bpf_map_delete_elem(t->local_fd, &key);
+}
+
+/* ---- doctor ---- */
+
+/* r0 = -1 (next); exit */
+static int load_probe_prog(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "sonde_try", "GPL", insns, 2, NULL);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int net_tc_try(bool tcx, struct err *err)
+{
+	_cleanup_close_ int prog = load_probe_prog();
+	const uint32_t loopback = 1;	/* of every namespace */
+	struct net_filter filter = { 0 };
+	bool made = false;
+	int r;
+
+	if (prog < 0)
+		return err_errno(err, prog, "the kernel loads no tc program");
+	if (tcx) {
+		r = link_tcx(prog, loopback, 0);
+		if (r >= 0)
+			close(r);
+		return r < 0 ? err_errno(err, r, "the kernel attaches no tcx link") : 0;
+	}
+	r = net_clsact_add(loopback, 0, prog, &filter, &made);
+	if (r >= 0)
+		net_clsact_remove(loopback, 0, &filter);
+	if (made)
+		net_clsact_release(loopback);
+	return r < 0 ? err_errno(err, r, "the kernel takes no clsact filter") : 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The hooks that are not bound to an interface: drops, XDP exceptions, and the feed of tuples for namespaces
+ * without tc programs. Each loads and attaches on its own.
+ */
+#ifndef NET_NET_TRACE_H
+#define NET_NET_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct btf;
+struct err;
+struct net_drop;
+struct net_feed;
+struct net_setup;
+struct net_xdp;
+struct probe;
+struct probe_env;
+
+/* Loads the program that fits the running kernel's tracepoint. @stack: deeper than 0 asks for stacks. */
+int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **ret, struct err *err);
+int net_drop_attach(struct net_drop *d, struct err *err);
+void net_drop_detach(struct net_drop *d);
+void net_drop_close(struct net_drop *d);	/* NULL is fine */
+
+/* Number of arguments of the tracepoint (2, 3 or 4); 0 when it or the BTF is not there. */
+int net_drop_args(const struct btf *btf);
+/* Puts the running kernel's names of drop reasons into the stream. */
+int net_drop_names(struct probe_env *env);
+
+/* @netns: the namespace that is fed by its tc programs already, 0 = none. */
+int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_feed **ret, struct err *err);
+int net_feed_attach(struct net_feed *f, struct err *err);
+void net_feed_close(struct net_feed *f);
+
+int net_xdp_open(struct probe *p, const struct net_setup *s, struct net_xdp **ret, struct err *err);
+int net_xdp_attach(struct net_xdp *x, struct err *err);
+void net_xdp_detach(struct net_xdp *x);
+void net_xdp_close(struct net_xdp *x);
+int net_xdp_names(struct probe_env *env);
+
+#endif
