@@ -363,6 +363,78 @@ static void queues_share_one_encoding(void **state)
 	bus_free(bus);
 }
 
+/* ---- any order of publishing, draining and peeking: each number arrives, or stands in a mark, once ---- */
+
+struct reader {
+	struct sub *sub;
+	uint64_t next;		/* the number that must come next */
+};
+
+static int in_sequence(void *ctx, const struct event *ev)
+{
+	const struct core_lost *lost = ev->body;
+	struct reader *r = ctx;
+
+	assert_int_equal(ev->seq, r->next);
+	r->next += ev->desc->type == SONDE_EV_LOST ? lost->count : 1;
+	return 0;
+}
+
+static void take_one_frame(struct reader *r)
+{
+	struct event ev;
+	size_t len;
+	const void *p = sub_peek(r->sub, &len);
+
+	if (!p)
+		return;
+	assert_int_equal(event_decode(reg, p, len, &ev), len);
+	in_sequence(r, &ev);
+	sub_consume(r->sub);
+}
+
+static void nothing_is_lost_without_a_mark(void **state)
+{
+	enum { READERS = 3, STEPS = 20000 };
+	static const size_t bytes[READERS] = { 1000, 30000, 100000 }, events[READERS] = { 0, 5, 0 };
+	struct reader readers[READERS];
+	struct bus *bus = bus_new(reg);
+	uint64_t seed = 7, published = 0;
+	struct sub_stats s;
+
+	(void)state;
+	for (unsigned i = 0; i < READERS; i++) {
+		struct sub_opts o = { .queue_bytes = bytes[i], .queue_events = events[i], .event = in_sequence,
+				      .ctx = &readers[i] };
+
+		readers[i] = (struct reader){ .sub = bus_subscribe(bus, &o), .next = 1 };
+	}
+	for (unsigned step = 0; step < STEPS; step++) {
+		struct reader *r = &readers[step % READERS];
+		unsigned dice;
+
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		dice = (unsigned)(seed >> 40);
+		for (unsigned n = dice % 8; n; n--, published++)
+			publish_sized(bus, (dice >> 8) % 2000 * n);
+		if (dice & 0x100000)
+			take_one_frame(r);
+		if (dice & 0x200000)
+			sub_drain(r->sub, 1 + dice / 8 % 5);
+		sub_stats(r->sub, &s);
+		assert_int_equal(s.published, published);
+		assert_int_equal(s.published, s.sent + s.lost + s.queued);
+		assert_true(s.queued_bytes <= bytes[step % READERS]);
+	}
+	for (unsigned i = 0; i < READERS; i++) {
+		sub_stats(readers[i].sub, &s);
+		assert_true(s.lost > 0 && s.sent > 0);
+		sub_drain(readers[i].sub, 0);
+		assert_int_equal(readers[i].next, published + 1);
+	}
+	bus_free(bus);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +448,7 @@ int main(void)
 		cmocka_unit_test(subscribers_may_leave_in_their_own_call),
 		cmocka_unit_test(transports_peek_at_frames),
 		cmocka_unit_test(queues_share_one_encoding),
+		cmocka_unit_test(nothing_is_lost_without_a_mark),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
