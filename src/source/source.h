@@ -17,6 +17,9 @@ struct err;
 struct source;
 struct sonde_rec;
 
+#define SOURCE_RECORD_MAX_BYTES (1u << 20)
+
+/* A record, checked: 8-byte aligned, r->len within sizeof(*r)..SOURCE_RECORD_MAX_BYTES and readable. */
 typedef int (*source_fn)(void *ctx, const struct sonde_rec *r);
 
 struct source_ops {
@@ -37,10 +40,24 @@ struct source_ops {
 
 extern const struct source_ops *const all_sources[];	/* NULL-terminated */
 
-/* Opens @path ("-" = stdin), starts the worker that parses it. -EPROTONOSUPPORT: format not known. */
+/*
+ * Opens @path ("-" = standard input) and starts the worker that parses it. Of a regular file the format is
+ * known when this returns (-EPROTONOSUPPORT: it is none of ours); of a pipe it turns out with the first read,
+ * so that this never waits for whoever writes there.
+ */
 int source_open(const char *path, struct source **ret, struct err *err);
-/* Next records, at most @budget. Returns how many, 0 at the end, -ENODATA (cut file; err says), -errno. */
+
+/*
+ * Next records, at most @budget (0 = as many as are there). Waits only while there is not even one. Returns how
+ * many, 0 at the end, or for good: -ENODATA (cut file, everything before it was delivered; @err says where),
+ * -EBADMSG, -EPROTONOSUPPORT, -ECHILD (the worker died), -errno; or what @fn returned when negative.
+ */
 int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, struct err *err);
+
+/* Readable when source_read() would not wait, for loops. After a full budget there may be more without it. */
+int source_fd(const struct source *s);
+
+/* NULL while it is not known. */
 const struct source_ops *source_format(const struct source *s);
 void source_close(struct source *s);	/* NULL is fine */
 

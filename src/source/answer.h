@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parsing worker sends to the parent: answers of a length and a kind, padded to 8 bytes. The worker
+ * has read hostile bytes, so the parent believes none of it unchecked. Internal to src/source.
+ */
+#ifndef SOURCE_ANSWER_H
+#define SOURCE_ANSWER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct buf;
+struct cursor;
+struct sonde_rec;
+struct source_ops;
+
+enum answer_kind {
+	ANSWER_FORMAT,	/* u32: index in all_sources; first, and only once */
+	ANSWER_RECORD,
+	ANSWER_END,	/* s32 code (0 or -errno), then a sentence without NUL; last */
+	ANSWER__MAX,
+};
+
+struct answer {
+	enum answer_kind kind;
+	uint32_t format;
+	const struct sonde_rec *rec;	/* in place */
+	int code;
+	char text[sizeof(((struct err *)0)->msg)];	/* escaped */
+};
+
+int answer_add_format(struct buf *b, uint32_t format);
+int answer_add_record(struct buf *b, const struct sonde_rec *r);
+int answer_add_end(struct buf *b, int code, const char *text);
+
+/* Takes the next answer from @c, whose data is 8-byte aligned. 1, 0 when it is not whole yet, or -EBADMSG. */
+int answer_next(struct cursor *c, struct answer *ret);
+
+/* The worker's function: @ctx is not used. Finds the format of @in_fd by content and parses all of it. */
+int source_work(void *ctx, int in_fd, int out_fd);
+
+#endif

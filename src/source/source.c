@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Input files, seen from the pipeline: opens what the user named, lets a worker parse it (source/work.c), and
+ * checks what comes back.
+ */
+#include "source/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "source/answer.h"
+#include "worker/worker.h"
+
+#define READ_BYTES (256u << 10)
+#define FORMAT_MS 10000		/* for a regular file to tell its format: more means a file system that hangs */
+#define FINISH_NS 2000000000ull	/* for a worker that has said its last to end */
+
+#define SOURCE(name) extern const struct source_ops name##_source;
+#include "source/sources.def"
+#undef SOURCE
+
+const struct source_ops *const all_sources[] = {
+#define SOURCE(name) &name##_source,
+#include "source/sources.def"
+#undef SOURCE
+	NULL,
+};
+
+struct source {
+	char *name;			/* owned; for messages */
+	struct worker *worker;		/* owned; NULL once it ended */
+	int fd;				/* its answers */
+	const struct source_ops *ops;	/* NULL = not known yet */
+	struct buf in;			/* answers that were not taken yet, from in.data + taken on */
+	size_t taken;			/* a multiple of 8 */
+	bool ended;
+	int result;			/* then: 0 or -errno */
+	struct err err;
+};
+
+void source_close(struct source *s)
+{
+	if (!s)
+		return;
+	worker_kill(s->worker);
+	buf_fini(&s->in);
+	free(s->name);
+	free(s);
+}
+DEFINE_CLEANUP(struct source *, source_close)
+
+int source_fd(const struct source *s)
+{
+	return s->fd;
+}
+
+const struct source_ops *source_format(const struct source *s)
+{
+	return s->ops;
+}
+
+/* Regular files, pipes, sockets and devices that can be read; *ret_regular tells the first from the others. */
+static int open_input(const char *path, const char *name, int *ret_fd, bool *ret_regular, struct err *err)
+{
+	_cleanup_close_ int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) :
+						     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	struct stat st;
+	int flags;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, -errno, "cannot read %s", name);
+	if (S_ISDIR(st.st_mode))
+		return err_errno(err, -EISDIR, "cannot read %s", name);
+	if (isatty(fd))
+		return err_set(err, -EINVAL, "cannot read %s: it is a terminal; name a file or use a pipe", name);
+	/* Standard input may be non-blocking by somebody else's doing; the worker has no right to poll. */
+	flags = fcntl(fd, F_GETFL);
+	if (flags >= 0 && flags & O_NONBLOCK)
+		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	*ret_regular = S_ISREG(st.st_mode);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* The end, whatever it was: the worker is gone and the answer stays. */
+static int end(struct source *s, int result)
+{
+	worker_kill(TAKE_PTR(s->worker));
+	s->fd = -1;
+	s->ended = true;
+	s->result = result;
+	if (result < 0)
+		err_prefix(&s->err, "%s", s->name);
+	return 0;
+}
+
+/* The answers stopped without an end: how the worker died says why. */
+static int end_without_word(struct source *s)
+{
+	int r = worker_finish(TAKE_PTR(s->worker), FINISH_NS, &s->err);
+
+	if (r >= 0)
+		r = err_set(&s->err, -ECHILD, "the worker process ended without a word (status %d)", r);
+	return end(s, r);
+}
+
+/* Reads more answers. 1, or 0 when the source has ended (s->ended) or @timeout_ms is over. */
+static int receive(struct source *s, int timeout_ms)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	char *at;
+	ssize_t n;
+	int r;
+
+	do
+		r = poll(&p, 1, timeout_ms);
+	while (r < 0 && errno == EINTR);
+	if (r == 0)
+		return 0;
+	buf_consume(&s->in, s->taken);
+	s->taken = 0;
+	at = buf_reserve(&s->in, READ_BYTES);
+	if (!at)
+		return end(s, err_errno(&s->err, -ENOMEM, "cannot read"));
+	n = read(s->fd, at, READ_BYTES);
+	if (n < 0)
+		return errno == EINTR ? 1 : end(s, err_errno(&s->err, -errno, "cannot read from the worker process"));
+	if (n == 0)
+		return end_without_word(s);
+	buf_commit(&s->in, (size_t)n);
+	return 1;
+}
+
+static size_t n_sources(void)
+{
+	size_t n = 0;
+
+	while (all_sources[n])
+		n++;
+	return n;
+}
+
+/* Takes one answer out of what was received. 1, or 0 when there is no whole one or it was the end. */
+static int take(struct source *s, struct answer *a)
+{
+	struct cursor c = cur_init(s->in.data + s->taken, s->in.len - s->taken);
+	int r;
+
+	if (s->ended || s->taken == s->in.len)
+		return 0;
+	r = answer_next(&c, a);
+	if (r == 0)
+		return 0;
+	s->taken = s->in.len - cur_left(&c);
+	if (r > 0 && a->kind == ANSWER_END) {
+		if (a->code < 0)
+			err_set(&s->err, a->code, "%s", a->text);
+		return end(s, a->code);
+	}
+	/* The format comes first and once. */
+	if (r < 0 || (a->kind == ANSWER_FORMAT) != !s->ops || (a->kind == ANSWER_FORMAT && a->format >= n_sources()))
+		return end(s, err_set(&s->err, -EBADMSG, "the worker process answered what cannot be"));
+	if (a->kind == ANSWER_FORMAT)
+		s->ops = all_sources[a->format];
+	return 1;
+}
+
+static int report(const struct source *s, struct err *err)
+{
+	if (err && s->result < 0)
+		*err = s->err;
+	return s->result;
+}
+
+/* Waits for the first answer of a regular file. */
+static int await_format(struct source *s, struct err *err)
+{
+	struct answer a;
+
+	while (!s->ops && !s->ended) {
+		if (take(s, &a) || s->ended)
+			break;
+		if (receive(s, FORMAT_MS) || s->ended)
+			continue;
+		return err_errno(err, -ETIMEDOUT, "cannot read %s", s->name);
+	}
+	return s->ended && !s->ops ? report(s, err) : 0;
+}
+
+int source_open(const char *path, struct source **ret, struct err *err)
+{
+	const struct worker_opts opts = { .name = "sonde-read" };
+	_cleanup_(source_closep) struct source *s = calloc(1, sizeof(*s));
+	_cleanup_close_ int fd = -1;
+	bool regular = false;
+	int r;
+
+	if (!s)
+		return err_errno(err, -ENOMEM, "cannot read %s", path);
+	s->fd = -1;
+	s->name = strdup(strcmp(path, "-") ? path : "standard input");
+	if (!s->name)
+		return err_errno(err, -ENOMEM, "cannot read %s", path);
+	r = open_input(path, s->name, &fd, &regular, err);
+	if (r < 0)
+		return r;
+	r = worker_start(&opts, source_work, NULL, fd, &s->worker, err);
+	if (r < 0)
+		return r;
+	s->fd = worker_fd(s->worker);
+	r = regular ? await_format(s, err) : 0;
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, struct err *err)
+{
+	struct answer a;
+	int n = 0, r;
+
+	while (!budget || (unsigned)n < budget) {
+		if (!take(s, &a)) {
+			if (s->ended || n)
+				break;
+			receive(s, -1);
+			continue;
+		}
+		if (a.kind != ANSWER_RECORD)
+			continue;
+		n++;
+		r = fn(ctx, a.rec);
+		if (r < 0)
+			return r;
+	}
+	return n || !s->ended ? n : report(s, err);
+}
