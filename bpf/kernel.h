@@ -277,6 +277,11 @@ struct sock {
 	__u16 sk_type, sk_protocol;
 };
 
+struct inet_sock {
+	struct sock sk;
+	__be16 inet_sport;
+};
+
 struct socket {
 	struct sock *sk;
 };

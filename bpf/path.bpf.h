@@ -11,7 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#define PATH_MAX_DEPTH 40	/* components and mount crossings; deeper paths are cut at the root side */
+#define PATH_MAX_DEPTH 32	/* components and mount crossings; deeper paths are cut at the root side */
 
 static __always_inline struct mount *path_mount(struct vfsmount *mnt)
 {

@@ -333,9 +333,9 @@ static const struct field socket_fields[] = {
 	ROW(comm, "sock.owner", FIELD_STR, "name of the process when it got the socket"),
 };
 const struct event_desc proc_socket_desc = {
-	.type = PROC_REC_SOCKET, .name = "proc.socket", .doc = "a socket changed hands or state", .class = EVENT_STATE,
-	.fields = socket_fields, .n_fields = ARRAY_SIZE(socket_fields), .body_size = sizeof(PROC_BODY),
-	.sections = 1u << SEC_PROC, .line = socket_line,
+	.type = PROC_REC_SOCKET, .name = "proc.socket", .doc = "a socket changed hands or state",
+	.class = EVENT_STATE, .fields = socket_fields, .n_fields = ARRAY_SIZE(socket_fields),
+	.body_size = sizeof(PROC_BODY), .sections = 1u << SEC_PROC, .line = socket_line,
 };
 
 const struct event_desc *const proc_descs[] = {

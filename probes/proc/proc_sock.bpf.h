@@ -19,6 +19,14 @@ struct {
 	__type(value, __u64); /* cookie of the listener */
 } sonde_listener SEC(".maps");
 
+/* The port, also of a socket that gave it back a moment before it says that it is closed. */
+static __always_inline __u16 sock_lport(const struct sock *sk)
+{
+	__u16 port = BPF_CORE_READ(sk, __sk_common.skc_num);
+
+	return port ? port : __builtin_bswap16(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
+}
+
 /* Addresses of @sk as seen from it; rport 0 for what is not connected. False for other families. */
 static __always_inline bool sock_tuple(struct sonde_tuple *t, const struct sock *sk)
 {
@@ -27,7 +35,7 @@ static __always_inline bool sock_tuple(struct sonde_tuple *t, const struct sock 
 	__builtin_memset(t, 0, sizeof(*t));
 	t->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	t->proto = BPF_CORE_READ(sk, sk_protocol);
-	t->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
+	t->lport = sock_lport(sk);
 	t->rport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	if (family == AF_INET) {
 		t->family = 4;

@@ -21,9 +21,8 @@
 #define PROC_REC_TASK SONDE_EV(PROBE_ID, 8)
 
 /* Ledger classes: the programs of one class never interrupt one another on a CPU. */
-#define PROC_CLASS_LIFE 0	/* tracepoints in process context */
-#define PROC_CLASS_EXIT 1
-#define PROC_CLASS_TCP 2	/* inet_sock_set_state: also in softirq */
+#define PROC_CLASS_LIFE 0	/* tracepoints of tasks: process context, not preempted */
+#define PROC_CLASS_TCP 1	/* inet_sock_set_state: also in softirq */
 
 #define PROC_NAME_BYTES 256	/* most bytes of a requested file name */
 #define PROC_PATH_BYTES 512	/* most bytes of a path */

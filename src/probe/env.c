@@ -40,6 +40,7 @@ struct probe_env {
 	size_t ring_bytes[LANE__MAX];
 	uint32_t wakeup_bytes[LANE__MAX];
 	struct probe_select select;	/* borrowed lists */
+	char *host_root;		/* owned */
 	struct ring_reader *reader;
 	struct btf *btf;
 	struct ksyms *ksyms;
@@ -233,9 +234,24 @@ void probe_env_free(struct probe_env *env)
 	vec_fini(&env->failed);
 	btf__free(env->btf);
 	ksyms_free(env->ksyms);
+	free(env->host_root);
 	free(env);
 }
 DEFINE_CLEANUP(struct probe_env *, probe_env_free)
+
+static char *copy_root(const char *root)
+{
+	size_t len = root ? strlen(root) : 0;
+
+	while (len > 0 && root[len - 1] == '/')
+		len--;
+	return strndup(root ? root : "", len);
+}
+
+const char *probe_env_host_root(const struct probe_env *env)
+{
+	return env->host_root;
+}
 
 int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct err *err)
 {
@@ -251,6 +267,9 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	raise_memlock();
 	env->n_cpus = (unsigned)n_cpus;
 	env->select = o->select;
+	env->host_root = copy_root(o->host_root);
+	if (!env->host_root)
+		return err_errno(err, -ENOMEM, "cannot set up the probes");
 	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : DEFAULT_RING_BYTES);
 	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes : DEFAULT_LIFE_RING_BYTES);
 	for (int i = 0; i < LANE__MAX; i++)
@@ -341,6 +360,7 @@ int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value
 	return 0;
 }
 
+/* An object that does not use it does not have it. */
 static void set_flag(struct bpf_object *obj, const char *name, bool on)
 {
 	probe_set_rodata(obj, name, &on, sizeof(on));

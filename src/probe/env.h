@@ -69,6 +69,9 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 /* A program whose recursion misses count as seen and lost (SONDE_LOST_RECURSION) of @instance. */
 int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance);
 
+/* Root of the host's file system as seen from here, without a slash at the end: "" or --host-root. */
+const char *probe_env_host_root(const struct probe_env *env);
+
 /* fd of a shared map, or -ENOENT. */
 int probe_env_shared_map(struct probe_env *env, const char *name);
 

@@ -1,17 +1,21 @@
-// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * What was there before the start: tasks, sockets in use, executable mappings. User space reads the iterators
  * after the tracepoints are attached, so that nothing falls between the two; the records say SONDE_RF_SNAPSHOT.
  * A record that does not fit its page is asked for again, so everything done here can be done twice.
  */
+#ifndef PROC_ITER_BPF_H
+#define PROC_ITER_BPF_H
+
 #include "probes/proc/proc_sock.bpf.h"
 #include "probes/proc/proc_task.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
 #define PF_KTHREAD 0x00200000	/* include/linux/sched.h */
-#define PF_EXITING 0x00000004
 #define VM_EXEC 4		/* include/linux/mm.h */
+
+const volatile __u32 proc_page_shift = 12;
 
 struct proc_mmap_buf {
 	struct proc_mmap_rec rec;
@@ -48,18 +52,9 @@ static __always_inline void snapshot_header(struct sonde_rec *r, __u16 type, __u
 	r->flags = SONDE_RF_SNAPSHOT;
 }
 
-/* Every thread; the executable with the leader only. */
-SEC("iter/task")
-int proc_iter_task(struct bpf_iter__task *ctx)
+/* Every thread; the executable with the leader only. The length goes to the header when all is there. */
+static __always_inline __u32 task_record(struct proc_exec_buf *b, struct task_struct *task)
 {
-	struct task_struct *task = ctx->task;
-	struct proc_iter_scratch *s = scratch();
-	struct proc_exec_buf *b;
-	__u32 off = 0;
-
-	if (!task || !s)
-		return 0;
-	b = &s->task;
 	snapshot_header(&b->rec.hdr, PROC_REC_TASK, 0);
 	task_header(&b->rec.hdr, task);
 	task_who(&b->rec.who, task);
@@ -68,11 +63,54 @@ int proc_iter_task(struct bpf_iter__task *ctx)
 	b->rec.name_len = b->rec.path_len = b->rec.args_len = 0;
 	b->rec.path_form = PROC_PATH_PARTS;
 	b->rec.pad = 0;
-	if (b->rec.hdr.tid == b->rec.hdr.tgid && !(task->flags & PF_KTHREAD))
-		off = task_exe(b, 0, task);
-	b->rec.hdr.len = sizeof(b->rec) + (off & (PROC_TAIL_BYTES - 1));
-	bpf_seq_write(ctx->meta->seq, b, b->rec.hdr.len);
+	if (b->rec.hdr.tid != b->rec.hdr.tgid || task->flags & PF_KTHREAD)
+		return 0;
+	return task_exe(b, 0, task);
+}
+
+static __always_inline int task_write(struct bpf_iter_meta *meta, struct proc_exec_buf *b, __u32 tail)
+{
+	b->rec.hdr.len = sizeof(b->rec) + (tail & (PROC_TAIL_BYTES - 1));
+	bpf_seq_write(meta->seq, b, b->rec.hdr.len);
 	return 0;
+}
+
+/* Since 5.18 an iterator may sleep, and so read the arguments even when they are not in memory. */
+SEC("iter.s/task")
+int proc_iter_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct proc_iter_scratch *s = scratch();
+	unsigned long start, end;
+	__u32 off, len;
+
+	if (!task || !s)
+		return 0;
+	off = task_record(&s->task, task);
+	if (!off)
+		return task_write(ctx->meta, &s->task, 0);
+	start = BPF_CORE_READ(task, mm, arg_start);
+	end = BPF_CORE_READ(task, mm, arg_end);
+	len = end - start < PROC_ARGS_BYTES ? end - start : PROC_ARGS_BYTES;
+	if (end - start > PROC_ARGS_BYTES)
+		s->task.rec.hdr.flags |= SONDE_RF_CUT;
+	if (end > start && !bpf_copy_from_user_task(s->task.tail + (off & 0x3ff), len, (void *)start, task, 0)) {
+		s->task.rec.args_len = len;
+		off += len;
+	}
+	return task_write(ctx->meta, &s->task, off);
+}
+
+/* Before, user space adds the arguments from /proc. */
+SEC("iter/task")
+int proc_iter_task_bare(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct proc_iter_scratch *s = scratch();
+
+	if (!task || !s)
+		return 0;
+	return task_write(ctx->meta, &s->task, task_record(&s->task, task));
 }
 
 /*
@@ -150,7 +188,7 @@ int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 	task_header(&b->rec.hdr, task);
 	b->rec.addr = vma->vm_start;
 	b->rec.len = vma->vm_end - vma->vm_start;
-	b->rec.file_off = (__u64)vma->vm_pgoff << 12;
+	b->rec.file_off = (__u64)vma->vm_pgoff << proc_page_shift;
 	b->rec.ino = BPF_CORE_READ(file, f_inode, i_ino);
 	b->rec.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 	b->rec.ino_generation = BPF_CORE_READ(file, f_inode, i_generation);
@@ -167,4 +205,4 @@ int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#endif

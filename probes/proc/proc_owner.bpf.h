@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * Who owns which socket, as it happens: fills the maps of bpf/owner.bpf.h.
  *
@@ -6,6 +6,9 @@
  * connection that was accepted takes the listener's. Everything else comes from cgroup hooks at creation, bind
  * and release. Those make no records: they can be preempted, so a ledger per CPU would not close over them.
  */
+#ifndef PROC_OWNER_BPF_H
+#define PROC_OWNER_BPF_H
+
 #include "probes/proc/proc_sock.bpf.h"
 
 #include "bpf/ring.bpf.h"
@@ -37,7 +40,7 @@ static __always_inline void tcp_record(struct sonde_ledger *l, const struct sond
 
 	if (!r)
 		return;
-	rec_init(&r->hdr, l, PROC_REC_SOCKET, sizeof(*r), PROC_CLASS_TCP);
+	rec_init_keys(&r->hdr, l, PROC_REC_SOCKET, sizeof(*r), PROC_CLASS_TCP, 0, 0, 0);
 	sock_record(r, t, cookie, owner_by_cookie(cookie));
 	r->what = what;
 	r->state = state;
@@ -232,4 +235,4 @@ int proc_sock_release(struct bpf_sock *ctx)
 	return 1;
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#endif

@@ -1,9 +1,12 @@
-// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * Life-cycle of tasks: fork, exec, exit, names, cgroups. Everything here goes into the life-cycle lane: losing
  * one of these records would give later events a wrong process, so bulk traffic must not be able to push them
  * out. Strings are read from what the kernel keeps after its own copy, not from what user space can still change.
  */
+#ifndef PROC_LIFE_BPF_H
+#define PROC_LIFE_BPF_H
+
 #include "probes/proc/proc_task.bpf.h"
 
 #include "bpf/ring.bpf.h"
@@ -20,6 +23,13 @@ struct {
 	__type(value, struct proc_exec_buf);
 } proc_exec_scratch SEC(".maps");
 
+static __always_inline void life_init(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
+				      struct task_struct *task)
+{
+	rec_init_keys(r, l, type, len, PROC_CLASS_LIFE, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, pid),
+		      BPF_CORE_READ(task, group_leader, start_boottime));
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -31,8 +41,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
 	if (!r)
 		return 0;
-	rec_init(&r->hdr, l, PROC_REC_FORK, sizeof(*r), PROC_CLASS_LIFE);
-	task_header(&r->hdr, child);
+	life_init(&r->hdr, l, PROC_REC_FORK, sizeof(*r), child);
 	task_who(&r->who, child);
 	r->maker_tgid = BPF_CORE_READ(parent, tgid);
 	r->maker_tid = BPF_CORE_READ(parent, pid);
@@ -66,10 +75,9 @@ int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binp
 	long n;
 
 	b = bpf_map_lookup_elem(&proc_exec_scratch, &zero);
-	if (!l || !b)
+	if (!l || !b) /* neither happens */
 		return 0;
-	rec_init(&b->rec.hdr, l, PROC_REC_EXEC, 0, PROC_CLASS_LIFE);
-	task_header(&b->rec.hdr, task);
+	life_init(&b->rec.hdr, l, PROC_REC_EXEC, 0, task);
 	task_who(&b->rec.who, task);
 	b->rec.old_tid = old_tid;
 	b->rec.path_len = b->rec.args_len = 0;
@@ -95,8 +103,7 @@ static __always_inline int exit_record(struct task_struct *task, bool last)
 	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
 	if (!r)
 		return 0;
-	rec_init(&r->hdr, l, PROC_REC_EXIT, sizeof(*r), PROC_CLASS_LIFE);
-	task_header(&r->hdr, task);
+	life_init(&r->hdr, l, PROC_REC_EXIT, sizeof(*r), task);
 	r->status = BPF_CORE_READ(task, exit_code);
 	if (BPF_CORE_READ(sig, flags) & SIGNAL_GROUP_EXIT)
 		r->group_status = BPF_CORE_READ(sig, group_exit_code);
@@ -141,8 +148,7 @@ int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
 	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
 	if (!r)
 		return 0;
-	rec_init(&r->hdr, l, PROC_REC_RENAME, sizeof(*r), PROC_CLASS_LIFE);
-	task_header(&r->hdr, task);
+	life_init(&r->hdr, l, PROC_REC_RENAME, sizeof(*r), task);
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), comm);
 	BPF_CORE_READ_STR_INTO(&r->old, task, comm);
@@ -165,11 +171,10 @@ int BPF_PROG(proc_cgroup, struct cgroup *dst, const char *path, struct task_stru
 	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
 	if (!r)
 		return 0;
-	rec_init(&r->hdr, l, PROC_REC_CGROUP, sizeof(*r), PROC_CLASS_LIFE);
-	task_header(&r->hdr, task);
+	life_init(&r->hdr, l, PROC_REC_CGROUP, sizeof(*r), task);
 	r->cgroup_id = BPF_CORE_READ(dst, kn, id);
 	rec_submit(l, LANE_LIFE, &r->hdr);
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#endif

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Live half of the proc probe: loads and attaches its programs, reads the start snapshot, and puts records
+ * into the stream that are not born in BPF: executable mappings and names of cgroups.
+ *
+ * Nothing falls between snapshot and events, and nothing counts twice: the tracepoints are attached before the
+ * iterators run, so a task born meanwhile has its fork record, is in the snapshot, or both. Both describe the
+ * same key (tgid, start), and a snapshot record says SONDE_RF_SNAPSHOT and when it was taken: readers let it
+ * fill what they do not know and never let it undo anything that happened later.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/opt.h"
+#include "event/decode.h"
+#include "probe/env.h"
+#include "probe/hooks.h"
+#include "probe/probe.h"
+#include "probes/proc/proc_cgroup.h"
+#include "probes/proc/proc_mmap.h"
+#include "probes/proc/proc_snapshot.h"
+#include "probes/proc/proc_wire.h"
+
+#include "proc.skel.h"
+
+#define DRAIN_EVERY_NS 1000000	/* of stream time: how far mappings may lag behind what uses them */
+
+extern const struct decoder_ops proc_decoder;
+
+struct proc_conf {
+	bool without_mappings;
+};
+
+static const struct opt proc_opts[] = {
+	OPT_ROW(proc_conf, without_mappings, "without-mappings", 0, OPT_BOOL, NULL,
+		"do not record executable mappings; addresses then cannot get names"),
+	OPT_END,
+};
+
+struct proc_state {
+	struct hooks *hooks;
+	struct cgroup_names *cgroups;	/* NULL: no cgroup2 here */
+	struct mmap_watch *mmaps;	/* NULL: not wanted, not permitted */
+	uint64_t drained_ns;
+	bool draining;
+};
+
+/* ---- the hooks ---- */
+
+/* Iterators are attached by the snapshot, hence HOOK_ATTACH_NOT. */
+static const struct hook proc_hooks[] = {
+	{ "fork", "proc_fork", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_fork", .n_args = 2,
+	  .fallback = "new processes show up at their first exec" },
+	{ "exec", "proc_exec", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exec", .n_args = 3,
+	  .fallback = "names are those from before the start" },
+	{ "exit", "proc_exit", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exit", .n_args = 2 },
+	{ "exit", "proc_exit_count", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exit", .n_args = 1,
+	  .fallback = "processes are forgotten by age" },
+	{ "rename", "proc_rename", HOOK_ATTACH_TRACE, .tracepoint = "task_rename", .n_args = 2,
+	  .fallback = "names change at exec only" },
+	{ "cgroup move", "proc_cgroup", HOOK_ATTACH_TRACE, .tracepoint = "cgroup_attach_task", .n_args = 4,
+	  .fallback = "a process keeps the cgroup it had at fork or exec" },
+	/* bpf_check_mtu came with the kernel (5.12) that lets tracing programs ask for a socket's cookie. */
+	{ "tcp", "proc_tcp", HOOK_ATTACH_TRACE, .tracepoint = "inet_sock_set_state", .n_args = 3,
+	  .needs = "BPF_FUNC_check_mtu" },
+	{ "tcp", "proc_tcp_plain", HOOK_ATTACH_TRACE, .tracepoint = "inet_sock_set_state", .n_args = 3,
+	  .fallback = "TCP packets have no owner unless the socket was open at the start" },
+	{ "socket create", "proc_sock_create", HOOK_ATTACH_CGROUP,
+	  .fallback = "UDP sockets have an owner once they are bound" },
+	{ "bind IPv4", "proc_bind4", HOOK_ATTACH_CGROUP,
+	  .fallback = "packets to a UDP port have no owner by address" },
+	{ "bind IPv6", "proc_bind6", HOOK_ATTACH_CGROUP,
+	  .fallback = "packets to a UDP port have no owner by address" },
+	{ "socket release", "proc_sock_release", HOOK_ATTACH_CGROUP,
+	  .fallback = "a closed UDP port keeps its last owner" },
+	{ "snapshot of tasks", "proc_iter_task", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_copy_from_user_task" },
+	{ "snapshot of tasks", "proc_iter_task_bare", HOOK_ATTACH_NOT,
+	  .fallback = "processes from before the start have no name until they exec" },
+	{ "snapshot of sockets", "proc_iter_file", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_sock_from_file",
+	  .fallback = "sockets from before the start have no owner" },
+	{ "snapshot of mappings", "proc_iter_vma", HOOK_ATTACH_NOT, .needs = "struct bpf_iter__task_vma",
+	  .fallback = "processes from before the start have no mappings" },
+};
+
+static void configure(void *ctx, struct bpf_object *obj)
+{
+	const uint32_t page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+
+	(void)ctx;
+	probe_set_rodata(obj, "proc_page_shift", &page_shift, sizeof(page_shift));
+}
+
+static int load(struct probe_env *env, uint16_t instance, struct hooks **ret, struct err *err)
+{
+	struct hooks_spec spec = { .rows = proc_hooks, .n_rows = ARRAY_SIZE(proc_hooks), .configure = configure };
+
+	spec.elf = proc_bpf__elf_bytes(&spec.elf_len);
+	return hooks_load(env, &spec, instance, ret, err);
+}
+
+/* ---- records that are not born in BPF ---- */
+
+static int inject(void *ctx, struct sonde_rec *r, size_t len)
+{
+	struct probe *p = ctx;
+
+	r->instance = p->instance;
+	return probe_inject(p->env, r, len);
+}
+
+static void name_cgroup(struct probe *p, uint64_t id)
+{
+	struct proc_state *s = p->state;
+	char path[4096];
+
+	if (s->cgroups && cgroup_names_first(s->cgroups, id, path, sizeof(path)) == 1)
+		probe_inject_name(p->env, SONDE_NAME_CGROUP, id, path);
+}
+
+/* The cgroup that @r tells of, 0 = none. */
+static uint64_t cgroup_of(const struct sonde_rec *r)
+{
+	union {
+		struct proc_fork_rec fork;
+		struct proc_exec_rec exec;
+		struct proc_cgroup_rec cgroup;
+	} u;
+
+	switch (r->type) {
+	case PROC_REC_FORK:
+		if (r->len < sizeof(u.fork))
+			return 0;
+		memcpy(&u.fork, r, sizeof(u.fork));
+		return u.fork.who.cgroup_id;
+	case PROC_REC_EXEC:
+	case PROC_REC_TASK:
+		if (r->len < sizeof(u.exec))
+			return 0;
+		memcpy(&u.exec, r, sizeof(u.exec));
+		return u.exec.who.cgroup_id;
+	case PROC_REC_CGROUP:
+		if (r->len < sizeof(u.cgroup))
+			return 0;
+		memcpy(&u.cgroup, r, sizeof(u.cgroup));
+		return u.cgroup.cgroup_id;
+	default:
+		return 0;
+	}
+}
+
+static int drain_mappings(struct probe *p, uint64_t now_ns)
+{
+	struct proc_state *s = p->state;
+	int r;
+
+	if (!s->mmaps || s->draining)
+		return 0;
+	s->drained_ns = now_ns;
+	s->draining = true; /* what is injected may come back to control() */
+	r = mmap_watch_drain(s->mmaps, inject, p);
+	s->draining = false;
+	return r < 0 ? r : 0;
+}
+
+/* ---- probe_ops ---- */
+
+static void report_failed(void *ctx, const struct hook_report *r)
+{
+	struct probe *p = ctx;
+	struct err err = { 0 };
+
+	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
+	probe_hook_failed(p->env, r->hook, &err);
+}
+
+static int proc_open(struct probe *p, struct err *err)
+{
+	struct proc_state *s = p->state;
+
+	return load(p->env, p->instance, &s->hooks, err);
+}
+
+static int proc_attach(struct probe *p, struct err *err)
+{
+	const struct proc_conf *conf = p->conf;
+	struct proc_state *s = p->state;
+	struct err why = { 0 };
+	int n;
+
+	cgroup_names_open(probe_env_host_root(p->env), &s->cgroups);
+	n = hooks_attach(s->hooks, s->cgroups ? cgroup_names_fd(s->cgroups) : -1);
+	hooks_report(s->hooks, true, report_failed, p);
+	if (!(conf && conf->without_mappings) && mmap_watch_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
+		probe_hook_failed(p->env, "mappings", &why);
+	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
+}
+
+static int snapshot_record(void *ctx, struct sonde_rec *r, size_t len)
+{
+	struct probe *p = ctx;
+
+	name_cgroup(p, cgroup_of(r));
+	return inject(p, r, len);
+}
+
+static void snapshot_with(struct probe *p, const char *name, const char *proc_dir)
+{
+	struct proc_state *s = p->state;
+	struct bpf_program *prog = hooks_program(s->hooks, name);
+	struct err why = { 0 };
+
+	if (prog && snapshot_read(prog, proc_dir, snapshot_record, p, &why) < 0)
+		probe_hook_failed(p->env, name, &why);
+}
+
+static int proc_snapshot(struct probe *p, struct err *err)
+{
+	const struct proc_conf *conf = p->conf;
+	char proc_dir[4096];
+
+	(void)err;
+	snprintf(proc_dir, sizeof(proc_dir), "%s/proc", probe_env_host_root(p->env));
+	snapshot_with(p, "proc_iter_task", NULL);
+	snapshot_with(p, "proc_iter_task_bare", proc_dir);
+	snapshot_with(p, "proc_iter_file", NULL);
+	if (!(conf && conf->without_mappings))
+		snapshot_with(p, "proc_iter_vma", NULL);
+	return 0;
+}
+
+static int proc_control(struct probe *p, const struct sonde_rec *r)
+{
+	struct proc_state *s = p->state;
+
+	name_cgroup(p, cgroup_of(r));
+	if (r->ts_ns < s->drained_ns + DRAIN_EVERY_NS)
+		return 0;
+	return drain_mappings(p, r->ts_ns);
+}
+
+static int proc_tick(struct probe *p, uint64_t now_ns)
+{
+	return drain_mappings(p, now_ns);
+}
+
+static void proc_detach(struct probe *p)
+{
+	struct proc_state *s = p->state;
+
+	hooks_detach(s->hooks);
+	drain_mappings(p, 0);
+	mmap_watch_close(s->mmaps);
+	s->mmaps = NULL;
+}
+
+static void proc_close(struct probe *p)
+{
+	struct proc_state *s = p->state;
+
+	mmap_watch_close(s->mmaps);
+	hooks_free(s->hooks);
+	cgroup_names_close(s->cgroups);
+	*s = (struct proc_state){ 0 };
+}
+
+/* ---- doctor ---- */
+
+static void report(hook_report_fn fn, void *ctx, const char *hook, int code, const struct err *err,
+		   const char *fallback)
+{
+	struct hook_report r = { .hook = hook };
+
+	if (code < 0) {
+		r.state = code == -EPERM || code == -EACCES ? HOOK_REFUSED :
+			  code == -ENOENT ? HOOK_ABSENT : HOOK_FAILED;
+		snprintf(r.why, sizeof(r.why), "%.255s", err->msg);
+		snprintf(r.fallback, sizeof(r.fallback), "%.127s", fallback);
+	}
+	fn(ctx, &r);
+}
+
+static int proc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
+{
+	struct cgroup_names *cgroups = NULL;
+	struct mmap_watch *mmaps = NULL;
+	struct hooks *hooks = NULL;
+	struct err err = { 0 };
+	int r;
+
+	cgroup_names_open(probe_env_host_root(env), &cgroups);
+	r = load(env, 0, &hooks, &err);
+	if (r < 0) {
+		report(fn, ctx, "life-cycle", r, &err, "");
+	} else {
+		hooks_attach(hooks, cgroups ? cgroup_names_fd(cgroups) : -1);
+		hooks_report(hooks, false, fn, ctx);
+	}
+	hooks_free(hooks);
+	cgroup_names_close(cgroups);
+	r = mmap_watch_open(probe_env_n_cpus(env), &mmaps, &err);
+	report(fn, ctx, "mappings", r, &err, "only mappings from before the start are known");
+	mmap_watch_close(mmaps);
+	return 0;
+}
+
+const struct probe_ops proc_probe = {
+	.name = "proc",
+	.summary = "processes, executable mappings and sockets: the ground under the other probes",
+	.decoder = &proc_decoder,
+	.opts = proc_opts,
+	.conf_size = sizeof(struct proc_conf),
+	.state_size = sizeof(struct proc_state),
+	.check = proc_check,
+	.open = proc_open,
+	.attach = proc_attach,
+	.snapshot = proc_snapshot,
+	.control = proc_control,
+	.tick = proc_tick,
+	.detach = proc_detach,
+	.close = proc_close,
+};

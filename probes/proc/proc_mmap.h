@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * New executable mappings, from perf's side-band records: the one source of them that works everywhere without
+ * kprobes (doc/decisions/mappings.md). Part of the live half: makes records of them.
+ */
+#ifndef PROC_MMAP_H
+#define PROC_MMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct mmap_watch;
+struct sonde_rec;
+
+/* @r is a struct proc_mmap_rec or a struct sonde_lost_rec, complete but for its instance. */
+typedef int (*mmap_watch_fn)(void *ctx, struct sonde_rec *r, size_t len);
+
+/* One event and ring per online CPU; mappings are gathered from here on. */
+int mmap_watch_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err);
+void mmap_watch_close(struct mmap_watch *w);	/* NULL is fine */
+
+/* Hands over what has been gathered. Returns how many, or what @fn returned when negative. */
+int mmap_watch_drain(struct mmap_watch *w, mmap_watch_fn fn, void *ctx);
+
+#endif

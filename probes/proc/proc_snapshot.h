@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading the probe's iterators: what was there before the start, as records. Part of the live half.
+ */
+#ifndef PROC_SNAPSHOT_H
+#define PROC_SNAPSHOT_H
+
+#include <stddef.h>
+
+struct bpf_program;
+struct err;
+struct sonde_rec;
+
+/* @r may be changed; it is complete. A negative return ends the reading. */
+typedef int (*snapshot_fn)(void *ctx, struct sonde_rec *r, size_t len);
+
+/*
+ * Runs @prog over everything it iterates and hands its records to @fn. @proc_dir: where to take the command
+ * lines from that the iterator left out ("/proc"), NULL = it gives them. Returns the number of records.
+ */
+int snapshot_read(const struct bpf_program *prog, const char *proc_dir, snapshot_fn fn, void *ctx, struct err *err);
+
+#endif

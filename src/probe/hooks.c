@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Loading programs that may each fail alone. libbpf loads an object once, so every attempt opens it anew.
+ */
+#include "probe/hooks.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "probe/env.h"
+
+struct hook_try {
+	bool wanted;		/* in the next attempt */
+	enum hook_state state;
+	struct err err;
+	struct bpf_link *link;	/* owned */
+};
+
+struct hooks {
+	struct probe_env *env;
+	struct hooks_spec spec;
+	uint16_t instance;
+	struct bpf_object *obj;	/* owned, loaded */
+	struct hook_try *tries;	/* owned, one per row */
+};
+
+DEFINE_CLEANUP(struct hooks *, hooks_free)
+DEFINE_CLEANUP(struct bpf_object *, bpf_object__close)
+
+int probe_tracepoint_args(const struct probe_env *env, const char *name)
+{
+	const struct btf *btf = probe_env_btf((struct probe_env *)env);
+	const struct btf_type *t;
+	char type_name[128];
+	int id;
+
+	if (!btf)
+		return -ENOENT;
+	snprintf(type_name, sizeof(type_name), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return -ENOENT;
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);	/* pointer to */
+	t = btf__type_by_id(btf, t->type);					/* function type */
+	return btf_is_func_proto(t) && btf_vlen(t) ? btf_vlen(t) - 1 : -ENOENT;
+}
+
+static bool has_helper(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), name))
+			return true;
+	return false;
+}
+
+/* Without BTF nothing is known against it. */
+static bool kernel_has(struct probe_env *env, const char *what)
+{
+	const struct btf *btf = probe_env_btf(env);
+
+	if (!btf)
+		return true;
+	if (!strncmp(what, "struct ", 7))
+		return btf__find_by_name_kind(btf, what + 7, BTF_KIND_STRUCT) >= 0;
+	return has_helper(btf, what);
+}
+
+/* ---- choosing ---- */
+
+/* Condition of row @i; on failure its state says why. */
+static bool row_possible(struct hooks *h, size_t i)
+{
+	const struct hook *row = &h->spec.rows[i];
+	struct hook_try *t = &h->tries[i];
+	int args;
+
+	if (row->needs && !kernel_has(h->env, row->needs)) {
+		t->state = HOOK_ABSENT;
+		err_set(&t->err, -ENOENT, "this kernel has no %s", row->needs);
+		return false;
+	}
+	if (!row->tracepoint)
+		return true;
+	args = probe_tracepoint_args(h->env, row->tracepoint);
+	if (args >= (int)row->n_args)
+		return true;
+	t->state = HOOK_ABSENT;
+	if (args < 0)
+		err_set(&t->err, -ENOENT, "this kernel has no tracepoint %s", row->tracepoint);
+	else
+		err_set(&t->err, -ENOENT, "the tracepoint %s has %d arguments here, %u are needed", row->tracepoint,
+			args, row->n_args);
+	return false;
+}
+
+/* The first row of each name that has not failed yet. */
+static void choose(struct hooks *h)
+{
+	for (size_t i = 0; i < h->spec.n_rows; i++) {
+		h->tries[i].wanted = h->tries[i].state == HOOK_OK;
+		for (size_t k = 0; k < i; k++)
+			if (h->tries[k].wanted && !strcmp(h->spec.rows[k].name, h->spec.rows[i].name))
+				h->tries[i].wanted = false;
+	}
+}
+
+static size_t n_wanted(const struct hooks *h)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->spec.n_rows; i++)
+		n += h->tries[i].wanted;
+	return n;
+}
+
+/* ---- loading ---- */
+
+/* One attempt, with the wanted programs or with @only. */
+static int load(struct hooks *h, const struct hook *only, struct bpf_object **ret, struct err *err)
+{
+	_cleanup_(bpf_object__closep) struct bpf_object *obj =
+		bpf_object__open_mem(h->spec.elf, h->spec.elf_len, NULL);
+	struct bpf_program *prog;
+	int r;
+
+	if (!obj)
+		return err_errno(err, -errno, "cannot open the BPF object");
+	bpf_object__for_each_program(prog, obj)
+		bpf_program__set_autoload(prog, false);
+	for (size_t i = 0; i < h->spec.n_rows; i++) {
+		prog = bpf_object__find_program_by_name(obj, h->spec.rows[i].prog);
+		if (!prog)
+			return err_set(err, -EINVAL, "the BPF object has no program %s", h->spec.rows[i].prog);
+		if (only ? only == &h->spec.rows[i] : h->tries[i].wanted)
+			bpf_program__set_autoload(prog, true);
+	}
+	r = probe_env_prepare(h->env, obj, h->instance, err);
+	if (r < 0)
+		return r;
+	if (h->spec.configure)
+		h->spec.configure(h->spec.ctx, obj);
+	r = probe_env_load(h->env, obj, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(obj);
+	return 0;
+}
+
+/* Finds those that cannot load, alternatives included. */
+static void try_each(struct hooks *h)
+{
+	for (size_t i = 0; i < h->spec.n_rows; i++) {
+		_cleanup_(bpf_object__closep) struct bpf_object *obj = NULL;
+		struct hook_try *t = &h->tries[i];
+		int r;
+
+		choose(h);
+		if (!t->wanted)
+			continue;
+		r = load(h, &h->spec.rows[i], &obj, &t->err);
+		if (r < 0)
+			t->state = r == -EPERM ? HOOK_REFUSED : HOOK_FAILED;
+	}
+	choose(h);
+}
+
+static const struct err *first_error(const struct hooks *h)
+{
+	for (size_t i = 0; i < h->spec.n_rows; i++)
+		if (h->tries[i].state != HOOK_OK)
+			return &h->tries[i].err;
+	return NULL;
+}
+
+int hooks_load(struct probe_env *env, const struct hooks_spec *spec, uint16_t instance, struct hooks **ret,
+	       struct err *err)
+{
+	_cleanup_(hooks_freep) struct hooks *h = calloc(1, sizeof(*h));
+	const struct err *why;
+	int r;
+
+	if (!h)
+		return err_errno(err, -ENOMEM, "cannot load programs");
+	*h = (struct hooks){ .env = env, .spec = *spec, .instance = instance };
+	h->tries = calloc(spec->n_rows, sizeof(*h->tries));
+	if (!h->tries)
+		return err_errno(err, -ENOMEM, "cannot load programs");
+	for (size_t i = 0; i < spec->n_rows; i++)
+		row_possible(h, i);
+	choose(h);
+	r = n_wanted(h) ? load(h, NULL, &h->obj, err) : -ENOENT;
+	if (r < 0 && n_wanted(h)) {
+		try_each(h);
+		r = n_wanted(h) ? load(h, NULL, &h->obj, err) : -ENOENT;
+	}
+	if (r < 0) {
+		why = first_error(h);
+		return why ? err_set(err, why->code, "%s", why->msg) : r;
+	}
+	h->spec.elf = NULL;
+	*ret = TAKE_PTR(h);
+	return 0;
+}
+
+/* ---- attaching ---- */
+
+static void attach_one(struct hooks *h, size_t i, int cgroup_fd)
+{
+	const struct hook *row = &h->spec.rows[i];
+	struct bpf_program *prog = hooks_program(h, row->prog);
+	struct hook_try *t = &h->tries[i];
+
+	if (row->attach == HOOK_ATTACH_CGROUP && cgroup_fd < 0) {
+		t->state = HOOK_ABSENT;
+		err_set(&t->err, -ENOENT, "there is no cgroup2 mount to attach to");
+		return;
+	}
+	t->link = row->attach == HOOK_ATTACH_CGROUP ? bpf_program__attach_cgroup(prog, cgroup_fd) :
+						      bpf_program__attach(prog);
+	if (!t->link) {
+		t->state = errno == EPERM ? HOOK_REFUSED : HOOK_FAILED;
+		err_errno(&t->err, -errno, "cannot attach");
+		return;
+	}
+	if (row->attach == HOOK_ATTACH_TRACE)
+		probe_env_watch(h->env, prog, h->instance);
+}
+
+int hooks_attach(struct hooks *h, int cgroup_fd)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < h->spec.n_rows; i++) {
+		if (!h->tries[i].wanted || h->spec.rows[i].attach == HOOK_ATTACH_NOT)
+			continue;
+		attach_one(h, i, cgroup_fd);
+		n += h->tries[i].link != NULL;
+	}
+	return n;
+}
+
+struct bpf_program *hooks_program(const struct hooks *h, const char *prog)
+{
+	struct bpf_program *p = bpf_object__find_program_by_name(h->obj, prog);
+
+	return p && bpf_program__autoload(p) ? p : NULL;
+}
+
+struct bpf_object *hooks_object(const struct hooks *h)
+{
+	return h->obj;
+}
+
+/* ---- telling ---- */
+
+/* The row that speaks for all rows of its name: the one in use, else the last that failed. */
+static bool speaks(const struct hooks *h, size_t i)
+{
+	for (size_t k = 0; k < h->spec.n_rows; k++) {
+		if (k == i || strcmp(h->spec.rows[k].name, h->spec.rows[i].name) != 0)
+			continue;
+		if (h->tries[k].wanted || (k > i && !h->tries[i].wanted))
+			return false;
+	}
+	return true;
+}
+
+void hooks_report(const struct hooks *h, bool failed_only, hook_report_fn fn, void *ctx)
+{
+	for (size_t i = 0; i < h->spec.n_rows; i++) {
+		const struct hook_try *t = &h->tries[i];
+		struct hook_report r = { .hook = h->spec.rows[i].name, .state = t->state };
+
+		if (!speaks(h, i) || (failed_only && t->state == HOOK_OK))
+			continue;
+		if (t->state != HOOK_OK) {
+			snprintf(r.why, sizeof(r.why), "%.255s", t->err.msg);
+			snprintf(r.fallback, sizeof(r.fallback), "%.127s",
+				 h->spec.rows[i].fallback ? h->spec.rows[i].fallback : "");
+		}
+		fn(ctx, &r);
+	}
+}
+
+void hooks_detach(struct hooks *h)
+{
+	for (size_t i = 0; h && i < h->spec.n_rows; i++) {
+		bpf_link__destroy(h->tries[i].link);
+		h->tries[i].link = NULL;
+	}
+}
+
+void hooks_free(struct hooks *h)
+{
+	if (!h)
+		return;
+	if (h->tries)
+		hooks_detach(h);
+	bpf_object__close(h->obj);
+	free(h->tries);
+	free(h);
+}
