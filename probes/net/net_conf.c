@@ -4,9 +4,11 @@
  * that names interfaces too cannot be said in that language and is decided per event.
  */
 #include <errno.h>
+#include <fnmatch.h>
 #include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -114,10 +116,35 @@ static bool match_iface(const char *text, const struct event *ev, enum end end)
 	return end == END_EITHER || b->dir == NET_DIR_NONE || b->dir == (end == END_FROM ? NET_DIR_IN : NET_DIR_OUT);
 }
 
+/* Patterns that the kernel cannot compare (wildcards other than one at the end) are compared here. */
+static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
+{
+	const struct net_event *b = ev->body;
+	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, b->ifindex));
+	bool simple = true;
+
+	for (size_t i = 0; i < lists->len; i++) {
+		const char *word = lists->items[i];
+
+		for (size_t len; *word; word += len + (word[len] == ',')) {
+			char glob[64];
+
+			len = strcspn(word, ",");
+			snprintf(glob, sizeof(glob), "%.*s", (int)len, word);
+			if (name && !fnmatch(glob, name, 0))
+				return true;
+			simple &= !strpbrk(glob, "?[") && strcspn(glob, "*") + 1 >= strlen(glob);
+		}
+	}
+	return simple;
+}
+
 bool net_conf_pass(const struct net_conf *c, const struct event *ev)
 {
 	if (ev->desc != &net_trace_desc && ev->desc != &net_drop_desc && ev->desc != &net_xdp_desc)
 		return true;
+	if (!match_patterns(&c->iface, ev))
+		return false;
 	for (enum end end = 0; end < END__MAX; end++) {
 		const struct opt_strv *list = list_of(c, end);
 		bool pass = !list->len || !names_iface(list);

@@ -15,6 +15,48 @@
 /* 1 = not a drop. */
 const volatile __u8 drop_normal[DROP_REASONS];
 
+/* --iface: names and prefixes (a literal's NUL is part of it); and devices of which the skb kept the number only. */
+const volatile bool drop_select_ifaces;
+
+struct drop_iface {
+	__u32 prefix_bits;
+	char name[16];
+};
+
+struct drop_ifindex {
+	__u32 netns, ifindex;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set at run time */
+	__type(key, struct drop_iface);
+	__type(value, __u8);
+} drop_ifaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct drop_ifindex);
+	__type(value, __u8);
+} sonde_net_wanted SEC(".maps");
+
+static __always_inline bool select_iface(const struct net_skb *k)
+{
+	struct drop_ifindex number = { .netns = k->netns, .ifindex = k->ifindex };
+	struct drop_iface name = { .prefix_bits = sizeof(name.name) * 8 };
+
+	if (!drop_select_ifaces)
+		return true;
+	if (!k->dev)
+		return bpf_map_lookup_elem(&sonde_net_wanted, &number) != NULL;
+	if (bpf_probe_read_kernel(name.name, sizeof(name.name), k->dev->name))
+		return false;
+	return bpf_map_lookup_elem(&drop_ifaces, &name) != NULL;
+}
+
 static __always_inline bool is_normal(__u32 reason)
 {
 	if (reason >= DROP_REASONS)
@@ -128,7 +170,7 @@ static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_
 	l = ledger_seen(NET_CLASS_DROP);
 	if (!l)
 		return 0;
-	if (!select_netns(k.netns)) {
+	if (!select_netns(k.netns) || !select_iface(&k)) {
 		rec_filtered(l);
 		return 0;
 	}

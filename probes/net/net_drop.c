@@ -136,6 +136,26 @@ int net_drop_names(struct probe_env *env)
 	return r;
 }
 
+/* ---- --iface ---- */
+
+static int no_op(void *ctx, const char name[static 16], uint32_t bits)
+{
+	(void)ctx;
+	(void)name;
+	(void)bits;
+	return 0;
+}
+
+static int add_prefix(void *ctx, const char name[static 16], uint32_t bits)
+{
+	struct { uint32_t bits; char name[16]; } key = { .bits = bits };
+	const struct net_drop *d = ctx;
+	const uint8_t one = 1;
+
+	memcpy(key.name, name, sizeof(key.name));
+	return bpf_map_update_elem(bpf_map__fd(d->skel->maps.drop_ifaces), &key, &one, BPF_ANY) < 0 ? -errno : 0;
+}
+
 /* ---- life ---- */
 
 void net_drop_close(struct net_drop *d)
@@ -179,9 +199,14 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	bpf_program__set_autoload(d->skel->progs.drop_args4, args == 4);
 	if (args > 2)
 		set_normal(btf, d->skel);
-	r = net_setup_apply(s, p, d->skel->obj, 0, err);
+	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
+	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);
+	if (r >= 0)
+		r = net_setup_apply(s, p, d->skel->obj, 0, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, d->skel->obj, err);
+	if (r >= 0 && !net_setup_prefixes(s, add_prefix, d) && d->skel->rodata->drop_select_ifaces)
+		r = err_set(err, -ENOMEM, "cannot tell the kernel which interfaces are wanted");
 	if (r >= 0)
 		r = probe_env_watch(p->env, d->prog, p->instance);
 	if (r < 0)

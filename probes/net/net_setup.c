@@ -107,6 +107,33 @@ bool net_setup_iface(const struct net_setup *s, const char *name)
 	return false;
 }
 
+/* "eth0" with its NUL, "veth" of "veth*". */
+static bool prefix_of(const char *glob, char name[static 16], uint32_t *ret_bits)
+{
+	size_t len = strcspn(glob, "*?[\\");
+	bool star = !strcmp(glob + len, "*");
+
+	if ((glob[len] && !star) || len >= 16)
+		return false;
+	memset(name, 0, 16);
+	memcpy(name, glob, len);
+	*ret_bits = (uint32_t)(len + !star) * 8;
+	return true;
+}
+
+bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const char name[static 16], uint32_t bits),
+			void *ctx)
+{
+	for (size_t i = 0; i < s->ifaces.len; i++) {
+		uint32_t bits;
+		char name[16];
+
+		if (!prefix_of(s->ifaces.items[i], name, &bits) || fn(ctx, name, bits) < 0)
+			return false;
+	}
+	return true;
+}
+
 static uint32_t snap_limit(const struct net_setup *s)
 {
 	uint32_t n = MAX(s->undecided_snaplen, HEAD_BYTES);

@@ -28,6 +28,14 @@ struct net_setup {
 int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *err);
 void net_setup_fini(struct net_setup *s);
 
+/*
+ * The patterns as prefixes, for the kernel: @fn gets each with its length in bits. False when one of them is no
+ * prefix: then user space alone decides.
+ */
+bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const char name[static 16], uint32_t bits),
+			void *ctx);
+
+/* Selected by --iface. */
 bool net_setup_iface(const struct net_setup *s, const char *name);
 
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/net/net_space.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,16 +53,33 @@ bool net_space_has(const struct net_space *s, const char *iface)
 
 /* ---- news of interfaces; all run inside the namespace ---- */
 
+/* For drops of packets that no longer know more of their device than its number (bpf/net_drop.bpf.c). */
+static void want_drops(struct net_space *s, uint32_t ifindex, bool want)
+{
+	const int fd = probe_env_shared_map(s->p->env, "sonde_net_wanted");
+	const uint32_t key[2] = { s->inode, ifindex };
+	const uint8_t one = 1;
+
+	/* without drops there is no map; a full one costs such packets only */
+	if (fd >= 0 && want)
+		bpf_map_update_elem(fd, key, &one, BPF_ANY);
+	else if (fd >= 0)
+		bpf_map_delete_elem(fd, key);
+}
+
 static void on_link(void *ctx, const struct net_link *l, bool up)
 {
 	struct net_space *s = ctx;
 	struct net_link *have = map_add(&s->links, &l->ifindex, NULL);
+	bool wanted = net_setup_iface(s->setup, l->name);
 	struct err e = { 0 };
 
 	if (have)
 		*have = *l;
 	net_names_iface(s->names, s->inode, l->ifindex, l->name);
-	if (!up || !net_setup_iface(s->setup, l->name)) {
+	if (s->setup->ifaces.len)
+		want_drops(s, l->ifindex, wanted);
+	if (!up || !wanted) {
 		net_tc_detach(s->tc, l->ifindex, false);
 		return;
 	}
@@ -74,6 +92,7 @@ static void on_gone(void *ctx, uint32_t ifindex)
 	struct net_space *s = ctx;
 
 	net_tc_detach(s->tc, ifindex, true);
+	want_drops(s, ifindex, false);
 	map_remove(&s->links, &ifindex);
 }
 
