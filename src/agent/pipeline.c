@@ -378,7 +378,8 @@ static int open_probe(struct pipeline *p, const struct pipeline_probe *which, st
 	int r;
 
 	*probe = (struct probe){
-		.ops = which->ops, .conf = which->conf, .env = p->env, .instance = (uint16_t)p->n_probes,
+		.ops = which->ops, .conf = which->conf, .env = p->env, .loop = p->loop,
+		.instance = (uint16_t)p->n_probes,
 	};
 	if (probe->ops->state_size) {
 		probe->state = calloc(1, probe->ops->state_size);

@@ -36,6 +36,7 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 
 struct packet_words {
 	struct pktfilter *filter;	/* NULL = everything */
+	const struct net_conf *net;	/* interfaces in --from and the like, and what else no packet filter can say */
 	bool live;			/* the kernel has decided, but for records that say otherwise */
 };
 
@@ -45,6 +46,8 @@ static bool match_words(void *ctx, const struct event *ev)
 	const struct sec_packet *pkt;
 	const uint8_t *data;
 
+	if (!net_conf_pass(w->net, ev))
+		return false;
 	if (!w->filter || (w->live && !(ev->flags & SONDE_RF_UNDECIDED)))
 		return true;
 	pkt = event_packet(ev, &data);
@@ -106,7 +109,7 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	struct monitor_conf *c = conf;
 	_cleanup_free_ char *typed = run_join_words(&w->words);
 	_cleanup_(buf_fini) struct buf text = { 0 };
-	struct packet_words words = { .live = !c->run.read };
+	struct packet_words words = { .net = &c->net, .live = !c->run.read };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes),
