@@ -26,10 +26,9 @@
 /* Copied bytes. One entry per kind of hook, as one kind may interrupt another one. */
 enum { PKTFILTER_BUF_TC, PKTFILTER_BUF_SKB, PKTFILTER_BUF__MAX };
 
-struct sk_buff;
-
 struct pktfilter_buf {
 	__u8 data[PKTFILTER_BUF_BYTES];
+	__u8 slack[PKTFILTER_BUF_BYTES];	/* the verifier adds up bounds: start of a copy + its length */
 };
 
 struct {
@@ -38,18 +37,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct pktfilter_buf);
 } sonde_filter_buf SEC(".maps");
-
-/* A packet seen by a tracing program. */
-struct pktfilter_packet {
-	struct sk_buff *skb;	/* as the tracepoint gave it (tp_btf), else NULL */
-	const void *start;	/* kernel address of its first byte */
-	__u32 linear;		/* bytes that can be read from there */
-	__u32 len;		/* bytes of the packet, the tag below not counted */
-	__u32 link;		/* SONDE_LINK_ETHERNET, else it starts with its IP header */
-	bool tagged;		/* a VLAN tag stands beside the packet */
-	__be16 vlan_proto;
-	__u16 vlan_tci;		/* host order */
-};
 
 /* The depth in bytes, or PKTFILTER_MODE_*. */
 static __always_inline __u32 pktfilter_mode(void)
@@ -162,8 +149,43 @@ static __always_inline int pktfilter_tc(struct __sk_buff *skb, __u32 link)
 	return pktfilter_verdict(pktfilter_run(view, view_end, len, link), avail, len);
 }
 
-/* As pktfilter_load_tc(), by kernel address: @want bytes of the view are there. */
-static __always_inline __u32 pktfilter_load_packet(const struct pktfilter_packet *p, struct pktfilter_buf *b, __u32 want,
+/* ---- tracing programs ---- */
+
+struct sk_buff;
+
+struct sk_buff___lengths {
+	unsigned int len, data_len;
+} __attribute__((preserve_access_index));
+
+struct bpf_dynptr {
+	__u64 opaque[2];
+} __attribute__((aligned(8)));
+
+/* For tracing programs since 6.12; that it exists does not mean that it may be called (6.4). */
+extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct bpf_dynptr *ret) __weak __ksym;
+
+/* A packet seen by a tracing program. */
+struct pktfilter_packet {
+	struct sk_buff *skb;	/* as the tracepoint gave it (tp_btf), else NULL */
+	const void *start;	/* kernel address of its first byte */
+	__u32 linear;		/* bytes that can be read from there */
+	__u32 len;		/* bytes of the packet, the tag below not counted */
+	__u32 link;		/* SONDE_LINK_ETHERNET, else it starts with its IP header */
+	bool tagged;		/* a VLAN tag stands beside the packet */
+	__be16 vlan_proto;
+	__u16 vlan_tci;		/* host order */
+};
+
+static __always_inline bool pktfilter_can_read_frags(void)
+{
+	__u64 can;
+
+	asm volatile("%0 = %1" : "=r"(can) : "i"(PKTFILTER_FRAGS_NO));
+	return can == PKTFILTER_FRAGS_YES;
+}
+
+/* As pktfilter_load_tc(), by kernel address: @want bytes of the view are linear. */
+static __always_inline __u32 pktfilter_load_linear(const struct pktfilter_packet *p, struct pktfilter_buf *b, __u32 want,
 						   bool tagged)
 {
 	__u32 rest = want - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN;
@@ -184,13 +206,34 @@ static __always_inline __u32 pktfilter_load_packet(const struct pktfilter_packet
 	return want;
 }
 
+/* Adds page fragments to the @have bytes that were all of the linear part. Returns what is there then. */
+static __always_inline __u32 pktfilter_load_frags(const struct pktfilter_packet *p, struct pktfilter_buf *b, __u32 have,
+						  __u32 want)
+{
+	struct sk_buff___lengths *skb = (struct sk_buff___lengths *)p->skb;
+	__u32 rest = want - have;
+	struct bpf_dynptr bytes;
+
+	if (!skb || have >= want || !pktfilter_can_read_frags())
+		return have;
+	barrier_var(rest);
+	if (have > PKTFILTER_BUF_BYTES || rest > PKTFILTER_BUF_BYTES)
+		return have;
+	/* its offset 0 is skb->data, wherever that stands; the fragments begin where the linear part ends */
+	if (bpf_dynptr_from_skb((struct __sk_buff *)p->skb, 0, &bytes) ||
+	    bpf_dynptr_read(b->data + have, rest, &bytes, skb->len - skb->data_len, 0))
+		return have;
+	return want;
+}
+
 /*
- * The same in a tracing program, on a packet that only kernel addresses lead to. Bytes outside its linear part
- * cannot be read there: a verdict that needs them is PKTFILTER_UNDECIDED.
+ * The verdict (PKTFILTER_*) in a tracing program, on a packet that only kernel addresses lead to. Without p->skb,
+ * and on kernels before 6.12, bytes outside its linear part cannot be read: a verdict that needs them is
+ * PKTFILTER_UNDECIDED.
  */
 static __always_inline int pktfilter_skb(const struct pktfilter_packet *p)
 {
-	__u32 depth = pktfilter_mode(), key = PKTFILTER_BUF_SKB, len = p->len, have = p->linear, avail;
+	__u32 depth = pktfilter_mode(), key = PKTFILTER_BUF_SKB, len = p->len, have = p->linear, want, avail;
 	bool tagged = p->link == SONDE_LINK_ETHERNET && p->tagged && have >= PKTFILTER_TAG_OFF;
 	struct pktfilter_buf *b;
 	const void *view;
@@ -206,7 +249,10 @@ static __always_inline int pktfilter_skb(const struct pktfilter_packet *p)
 	b = bpf_map_lookup_elem(&sonde_filter_buf, &key);
 	if (!b)
 		return PKTFILTER_UNDECIDED;
-	avail = pktfilter_load_packet(p, b, pktfilter_want(have < len ? have : len, depth), tagged);
+	want = pktfilter_want(len, depth);
+	avail = pktfilter_load_linear(p, b, have < want ? have : want, tagged);
+	if (avail == have)
+		avail = pktfilter_load_frags(p, b, avail, want);
 	if (avail > PKTFILTER_BUF_BYTES)
 		return PKTFILTER_UNDECIDED;
 	view = b->data;

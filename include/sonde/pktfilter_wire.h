@@ -21,5 +21,7 @@
 #define PKTFILTER_MODE_ALL 0x70660001
 #define PKTFILTER_MODE_USER 0x70660002
 #define PKTFILTER_POOL_MARK 0x70660003
+#define PKTFILTER_FRAGS_NO 0x70660004	/* this kernel does not let tracing programs read page fragments */
+#define PKTFILTER_FRAGS_YES 1
 
 #endif

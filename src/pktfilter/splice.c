@@ -16,6 +16,7 @@
 #include "base/macros.h"
 #include "pktfilter/cbpf.h"
 #include "pktfilter/filter.h"
+#include "pktfilter/frags.h"
 #include "sonde/pktfilter_wire.h"
 
 #define GOTO (BPF_JMP | BPF_JA)
@@ -113,40 +114,50 @@ static int32_t mode_of(const struct pktfilter *f)
 	return (int32_t)MAX(1u, MIN(f->depth, (uint32_t)PKTFILTER_BUF_BYTES));
 }
 
-/* Number of places changed. */
-static size_t patch(struct bpf_insn *insns, size_t n, const struct pktfilter *f)
+/* How many places of each kind a program has. */
+struct places {
+	size_t modes, pools, frags;
+};
+
+static struct places patch(struct bpf_insn *insns, size_t n, const struct pktfilter *f)
 {
-	size_t changed = 0;
+	struct places found = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW)) {
 			i++;	/* two instructions long */
 		} else if (is_mov(&insns[i], PKTFILTER_MODE_ALL)) {
 			insns[i].imm = mode_of(f);
-			changed++;
-		} else if (f->pool && is_pool(&insns[i], n - i)) {
-			fill_pool(&insns[i], f);
+			found.modes++;
+		} else if (is_mov(&insns[i], PKTFILTER_FRAGS_NO)) {
+			if (f->pool && frags_readable())
+				insns[i].imm = PKTFILTER_FRAGS_YES;
+			found.frags++;
+		} else if (is_pool(&insns[i], n - i)) {
+			if (f->pool)
+				fill_pool(&insns[i], f);
 			i += PKTFILTER_POOL_INSNS + 1;
-			changed++;
+			found.pools++;
 		}
 	}
-	return changed;
+	return found;
 }
 
 static int splice_program(struct bpf_program *prog, const struct pktfilter *f)
 {
-	size_t n = bpf_program__insn_cnt(prog), changed;
+	size_t n = bpf_program__insn_cnt(prog);
 	_cleanup_free_ struct bpf_insn *copy = calloc(n ? n : 1, sizeof(*copy));
+	struct places found;
 	int r;
 
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, bpf_program__insns(prog), n * sizeof(*copy));
-	changed = patch(copy, n, f);
-	if (!changed)
+	found = patch(copy, n, f);
+	if (found.modes + found.pools == 0)
 		return 0;
-	if (f->pool && changed != 2)
-		return -EBADF;	/* the compiler took a place away or made a second one */
+	if (found.modes != 1 || found.pools != 1 || found.frags > 1)
+		return -EBADF;	/* the program uses the filter twice, or the compiler took a place away */
 	r = bpf_program__set_insns(prog, copy, n);
 	return r < 0 ? r : 1;
 }

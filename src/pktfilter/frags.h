@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whether the running kernel lets tracing programs read all bytes of an skb; private to this module.
+ */
+#ifndef PKTFILTER_FRAGS_H
+#define PKTFILTER_FRAGS_H
+
+#include <stdbool.h>
+
+/* Asks the kernel by loading a program that does it; false also without the right to load one. */
+bool frags_readable(void);
+
+#endif
