@@ -30,7 +30,7 @@ void account_total(const struct account *a, struct sonde_ledger *ret)
 	bool told = a->from_kernel || a->origin.seen;
 
 	*ret = (struct sonde_ledger){
-		.seen = told ? a->origin.seen : a->records,
+		.seen = told ? a->origin.seen + a->injected : a->records,
 		.delivered = a->delivered,
 		.filtered = a->origin.filtered + a->filtered,
 		.sampled = a->origin.sampled,

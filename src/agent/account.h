@@ -17,6 +17,7 @@ struct account {
 	bool from_kernel;		/* live: `origin` is the kernel's own ledger */
 	struct sonde_ledger origin;	/* kernel's ledger, or the one in the recording */
 	struct sonde_ledger reported;	/* losses already told in the stream */
+	uint64_t injected;		/* of records: made by the live half, which the kernel's ledger cannot know */
 	uint64_t records;		/* that arrived here */
 	uint64_t delivered;		/* to the bus, or absorbed as state */
 	uint64_t filtered;		/* refused in user space */

@@ -60,6 +60,7 @@ struct pipeline {
 	struct loop_source *ring_io;
 	bool ring_muted;		/* ring_io sleeps until the next deadline */
 	bool stopping;
+	bool injecting;			/* the record at hand comes from a live half */
 	int error;			/* that ended the run */
 
 	/* Outcome of the record at hand. */
@@ -104,7 +105,7 @@ static bool is_core(const struct sonde_rec *r)
 	return r->type >> 8 == 0 && r->type != SONDE_EV_PACKET;
 }
 
-/* State that was injected was never counted as seen by the kernel. */
+/* Snapshots are state, not something that happened: no ledger counts them. */
 static void count_record(struct pipeline *p, const struct sonde_rec *r, int decoded)
 {
 	struct account *a;
@@ -115,6 +116,7 @@ static void count_record(struct pipeline *p, const struct sonde_rec *r, int deco
 	if (!a)
 		return;
 	a->records++;
+	a->injected += p->injecting;
 	if (decoded < 0)
 		a->lost[SONDE_LOST_DECODE]++;
 	else if (p->now.error)
@@ -196,9 +198,15 @@ static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
 	log_warn("%s does not work here: %s", hook, err->msg);
 }
 
+/* May come in the middle of another record, from a probe's control(). */
 static int from_probe(void *ctx, const struct sonde_rec *r)
 {
-	handle_record(ctx, r, r->len);
+	struct pipeline *p = ctx;
+	bool outer = p->injecting;
+
+	p->injecting = true;
+	handle_record(p, r, r->len);
+	p->injecting = outer;
 	return 0;
 }
 
@@ -285,6 +293,7 @@ static void tell_ledger(struct pipeline *p)
 			continue;
 		if (p->env) {
 			total = a->origin;
+			total.seen += a->injected;
 			total.delivered = a->records;
 			r = ledger_rec(i, &total);
 			record_outputs(p, &r.hdr);
@@ -606,6 +615,11 @@ const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struc
 	account_total(&p->accounts.of[instance], ret);
 	name = names_get(decode_set_names(p->decode), SONDE_NAME_INSTANCE, instance);
 	return name ? name : "file";
+}
+
+uint64_t pipeline_gap(const struct pipeline *p, uint16_t instance)
+{
+	return instance < SONDE_INSTANCES && p->accounts.of[instance].used ? account_gap(&p->accounts.of[instance]) : 0;
 }
 
 void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret)

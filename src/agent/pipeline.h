@@ -63,6 +63,8 @@ void pipeline_stop(struct pipeline *p);
 
 /* Total of all instances, final after pipeline_run(). */
 void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret);
+/* What is missing from the sums of an instance, 0 when they close. */
+uint64_t pipeline_gap(const struct pipeline *p, uint16_t instance);
 /* One instance by number; its name, or NULL when there is none. */
 const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);
 

@@ -232,12 +232,26 @@ static void say_ledger(const struct pipeline *p)
 	}
 }
 
+/* A ledger that does not add up is a defect of ours; it must not pass in silence. */
+static void say_gaps(const struct pipeline *p)
+{
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
+		uint64_t gap = pipeline_gap(p, i);
+		struct sonde_ledger l;
+
+		if (gap)
+			log_warn("the ledger of %s does not close: %llu events are unaccounted for",
+				 pipeline_instance(p, i, &l), (unsigned long long)gap);
+	}
+}
+
 /* Losses are said even without -v: nobody should have to ask. */
 static void say_losses(const struct pipeline *p, unsigned verbose)
 {
 	struct sonde_ledger sum;
 	uint64_t lost = 0;
 
+	say_gaps(p);
 	pipeline_ledger(p, &sum);
 	for (unsigned c = 0; c < SONDE_LOST__MAX; c++)
 		lost += sum.lost[c];

@@ -50,7 +50,7 @@ static int inode_of(const char *path, uint64_t *ret)
 /* "4026531840" is an inode, "1234" a pid, "blue" a name below /run/netns, "/..." a path. */
 static int resolve_netns(const char *text, uint32_t *ret, struct err *err)
 {
-	uint64_t n, inode;
+	uint64_t n, inode = 0;
 	char path[4096];
 	int r;
 

@@ -31,6 +31,20 @@ static void live_sums_close(void **state)
 	assert_int_equal(account_gap(a), 0);
 }
 
+/* What a live half made itself was seen by it, not by the kernel. */
+static void injected_records_are_seen(void **state)
+{
+	struct account a = { .from_kernel = true, .origin = { .seen = 5, .delivered = 5 } };
+	struct sonde_ledger t;
+
+	(void)state;
+	a.records = a.delivered = 8;
+	a.injected = 3;
+	account_total(&a, &t);
+	assert_int_equal(t.seen, 8);
+	assert_int_equal(account_gap(&a), 0);
+}
+
 static void a_record_that_never_arrived_shows_as_a_gap(void **state)
 {
 	struct account a = { .from_kernel = true, .origin = { .seen = 10, .delivered = 10 }, .records = 9, .delivered = 9 };
@@ -78,6 +92,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live_sums_close),
+		cmocka_unit_test(injected_records_are_seen),
 		cmocka_unit_test(a_record_that_never_arrived_shows_as_a_gap),
 		cmocka_unit_test(replay_continues_the_recorded_ledger),
 		cmocka_unit_test(a_capture_without_a_ledger_was_seen_as_it_arrived),
