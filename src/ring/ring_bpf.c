@@ -134,7 +134,7 @@ uint64_t ring_unread_bytes(const struct ring *r)
 
 /* ---- ring buffer maps ---- */
 
-static int map_info(int fd, struct bpf_map_info *ret)
+int ring_map_info(int fd, struct bpf_map_info *ret)
 {
 	union bpf_attr attr = {
 		.info = { .bpf_fd = (uint32_t)fd, .info_len = sizeof(*ret), .info = (uintptr_t)ret },
@@ -174,7 +174,7 @@ int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_op
 
 	if (!r)
 		return err_errno(err, -ENOMEM, "cannot read a ring buffer");
-	ret = map_info(map_fd, &info);
+	ret = ring_map_info(map_fd, &info);
 	if (ret < 0)
 		return err_errno(err, ret, "cannot ask for the size of a ring buffer");
 	if (o->kind != RING_BPF || info.type != BPF_MAP_TYPE_RINGBUF)

@@ -141,6 +141,9 @@ void ring_free(struct ring *r);		/* NULL is fine */
 /* Points @r at memory, from where its positions stand now. -EINVAL when that makes no ring. */
 int ring_set_memory(struct ring *r, const struct ring_mem *m);
 
+/* What the kernel says of a BPF map. */
+int ring_map_info(int fd, struct bpf_map_info *ret);
+
 /* Takes @r over; @fd is what epoll watches, -1 = nothing. Returns the ring's index, or -errno (@r stays). */
 int ring_reader_adopt(struct ring_reader *rr, struct ring *r, int fd);
 /* Forgets and frees @r; its counts stay in the reader's. The caller closes the fd. */

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "ring/cpulist.h"
 
 #include "ring_mem.h"
 
@@ -390,6 +391,43 @@ static void test_fill(void **state)
 	assert_int_equal(ring_reader_fill_pct(f->rr), 0);
 }
 
+/* ---- CPU lists ---- */
+
+static void check_list(const char *text, int n, uint32_t first, uint32_t last)
+{
+	uint32_t *cpus = NULL;
+
+	assert_int_equal(cpulist_parse(text, strlen(text), &cpus), n);
+	if (n > 0) {
+		assert_int_equal(cpus[0], first);
+		assert_int_equal(cpus[n - 1], last);
+	} else {
+		assert_null(cpus);
+	}
+	free(cpus);
+}
+
+static void test_cpulist(_unused_ void **state)
+{
+	static const char *const bad[] = { "", "\n", "a", "1-", "-1", "3-1", "1,,2", "1,1", "2,1", "0-3,3", "1 2", "65536",
+					   "99999999999", "1\n2", "0x1" };
+	uint32_t *cpus;
+	int n;
+
+	check_list("0\n", 1, 0, 0);
+	check_list("0-1\n", 2, 0, 1);
+	check_list("0-3,8,10-11", 7, 0, 11);
+	check_list("2,65535", 2, 2, 65535);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		check_list(bad[i], -EBADMSG, 0, 0);
+	n = cpulist_read("/sys/devices/system/cpu/possible", &cpus);
+	assert_true(n > 0);
+	assert_true(cpulist_has(cpus, (size_t)n, cpus[n - 1]));
+	assert_false(cpulist_has(cpus, (size_t)n, 65536));
+	free(cpus);
+	assert_int_equal(cpulist_read("/nowhere", &cpus), -ENOENT);
+}
+
 #define BPF_TEST(t) cmocka_unit_test_setup_teardown(t, bpf_setup, bpf_teardown)
 
 int main(void)
@@ -414,6 +452,7 @@ int main(void)
 		BPF_TEST(test_deadline),
 		BPF_TEST(test_flush),
 		BPF_TEST(test_fill),
+		cmocka_unit_test(test_cpulist),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

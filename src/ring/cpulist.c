@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ring/cpulist.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/vec.h"
+
+#define CPU_MAX 0xffffu	/* the record header has 16 bits for it */
+
+/* Decimal digits, at least one. */
+static int take_number(struct cursor *c, uint32_t *ret)
+{
+	uint32_t v = 0;
+	bool any = false;
+
+	while (cur_peek(c, 0) >= '0' && cur_peek(c, 0) <= '9') {
+		v = v * 10 + (cur_u8(c) - '0');
+		any = true;
+		if (v > CPU_MAX)
+			return -EBADMSG;
+	}
+	*ret = v;
+	return any ? 0 : -EBADMSG;
+}
+
+static bool take_char(struct cursor *c, char want)
+{
+	if (cur_peek(c, 0) != (uint8_t)want)
+		return false;
+	cur_skip(c, 1);
+	return true;
+}
+
+int cpulist_parse(const char *text, size_t len, uint32_t **ret)
+{
+	struct cursor c = cur_init(text, len);
+	VEC(uint32_t) v = { 0 };
+	_cleanup_free_ uint32_t *own = NULL;
+
+	do {
+		uint32_t first, last;
+
+		if (take_number(&c, &first) < 0)
+			return -EBADMSG;
+		last = first;
+		if (take_char(&c, '-') && (take_number(&c, &last) < 0 || last < first))
+			return -EBADMSG;
+		if (v.len && first <= v.items[v.len - 1])
+			return -EBADMSG;
+		for (uint32_t cpu = first; cpu <= last; cpu++) {
+			if (vec_grow(&v) < 0)
+				return -ENOMEM;
+			own = v.items;
+			v.items[v.len++] = cpu;
+		}
+	} while (take_char(&c, ','));
+	take_char(&c, '\n');
+	if (cur_left(&c))
+		return -EBADMSG;
+	*ret = TAKE_PTR(own);
+	return (int)v.len;
+}
+
+int cpulist_read(const char *path, uint32_t **ret)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct buf text = { 0 };
+	ssize_t n = 1;
+	int r = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (n > 0 && r >= 0) {
+		char *p = buf_reserve(&text, 4096);
+
+		n = p ? read(fd, p, 4096) : 0;
+		r = !p ? -ENOMEM : n < 0 ? -errno : 0;
+		if (n > 0)
+			buf_commit(&text, (size_t)n);
+	}
+	if (r >= 0)
+		r = cpulist_parse(text.data, text.len, ret);
+	buf_fini(&text);
+	return r;
+}
+
+bool cpulist_has(const uint32_t *cpus, size_t n, uint32_t cpu)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
