@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/macros.h"
 #include "event/core.h"
 #include "event/event.h"
 #include "event/names.h"

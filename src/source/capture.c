@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "source/capture.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+#include "base/macros.h"
+#include "sonde/wire.h"
+
+void capture_fini(struct capture *c)
+{
+	buf_fini(&c->rec);
+}
+
+/* Begins a record of @size bytes in the scratch; NULL without memory. */
+static void *begin(struct capture *c, size_t size, uint16_t type)
+{
+	struct sonde_rec *r;
+
+	buf_reset(&c->rec);
+	r = buf_reserve(&c->rec, size);
+	if (!r)
+		return NULL;
+	memset(r, 0, size);
+	buf_commit(&c->rec, size);
+	r->type = type;
+	return r;
+}
+
+/* Sets the length now that all is there, and hands the record over. */
+static int send(struct capture *c)
+{
+	struct sonde_rec *r = (struct sonde_rec *)c->rec.data;
+	int ret;
+
+	if (buf_error(&c->rec) < 0)
+		return buf_error(&c->rec);
+	r->len = (uint32_t)c->rec.len;
+	ret = c->fn(c->ctx, r);
+	return MIN(ret, 0);
+}
+
+static void copy_text(char *dst, size_t cap, const char *src, size_t len)
+{
+	if (src)
+		memcpy(dst, src, MIN(len, cap - 1));
+}
+
+int capture_host(struct capture *c, const char *os, size_t os_len, const char *hardware, size_t hardware_len)
+{
+	struct sonde_host_rec *h = begin(c, sizeof(*h), SONDE_EV_HOST);
+	static const char linux_is[] = "Linux ";
+
+	if (!h)
+		return -ENOMEM;
+	if (os && os_len > strlen(linux_is) && !memcmp(os, linux_is, strlen(linux_is))) {
+		os += strlen(linux_is);
+		os_len -= strlen(linux_is);
+	}
+	copy_text(h->release, sizeof(h->release), os, os_len);
+	copy_text(h->machine, sizeof(h->machine), hardware, hardware_len);
+	return send(c);
+}
+
+int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t len)
+{
+	struct sonde_name_rec *n = begin(c, sizeof(*n), SONDE_EV_NAME);
+
+	if (!n)
+		return -ENOMEM;
+	n->space = SONDE_NAME_IFACE;
+	n->key = iface;	/* of namespace 0: the file does not say which */
+	n->name_len = (uint32_t)len;
+	buf_add(&c->rec, name, len);
+	return send(c);
+}
+
+static int send_clock(struct capture *c, int64_t offset_ns)
+{
+	struct sonde_clock_rec *r = begin(c, sizeof(*r), SONDE_EV_CLOCK);
+
+	if (!r)
+		return -ENOMEM;
+	r->offset_ns = offset_ns;
+	c->offset_ns = offset_ns;
+	c->has_clock = true;
+	return send(c);
+}
+
+int capture_packet(struct capture *c, const struct capture_packet *p)
+{
+	size_t text_len = MIN(p->text_len, (size_t)CAPTURE_MAX_TEXT);
+	struct sonde_packet_rec *r;
+	int ret = 0;
+
+	if (!c->has_clock || p->time_ns < c->offset_ns)
+		ret = send_clock(c, p->time_ns);
+	if (ret < 0)
+		return ret;
+	r = begin(c, sizeof(*r), SONDE_EV_PACKET);
+	if (!r)
+		return -ENOMEM;
+	r->hdr.ts_ns = (uint64_t)p->time_ns - (uint64_t)c->offset_ns;
+	r->hdr.seq = ++c->seq;
+	r->hdr.tgid = p->pid;
+	r->hdr.tid = p->tid;
+	r->hdr.flags = text_len < p->text_len ? SONDE_RF_CUT : 0;
+	r->link = p->link;
+	r->orig_len = MAX(p->orig_len, p->cap_len);
+	r->cap_len = p->cap_len;
+	r->text_len = (uint32_t)text_len;
+	r->iface = p->iface;
+	r->direction = p->direction;
+	buf_add(&c->rec, p->data, p->cap_len);
+	buf_add(&c->rec, p->text, text_len);
+	return send(c);
+}
+
+int capture_cut(const struct capture *c, const char *what, struct err *err)
+{
+	return err_set(err, -ENODATA, "the file ends inside of %s that begins at byte %llu; everything before it was read",
+		       what, (unsigned long long)c->at);
+}
+
+int64_t capture_time(int64_t seconds, uint64_t ns)
+{
+	__int128 t = (__int128)seconds * 1000000000 + ns;
+
+	return t > INT64_MAX ? INT64_MAX : t < 0 ? 0 : (int64_t)t;
+}
