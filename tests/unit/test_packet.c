@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -346,7 +348,32 @@ static void unknown_link_types_are_payload(void **state)
 	buf_fini(&out);
 }
 
-int main(void)
+/* For comparing with other dissectors: one line of fields per row of a table of packets. */
+static void put_flow(const struct packet_flow *f)
+{
+	char src[INET6_ADDRSTRLEN] = "", dst[INET6_ADDRSTRLEN] = "";
+	int family = f->family == 6 ? AF_INET6 : AF_INET;
+
+	if (f->family) {
+		inet_ntop(family, f->saddr, src, sizeof(src));
+		inet_ntop(family, f->daddr, dst, sizeof(dst));
+	}
+	printf("\t%s\t%s\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u", src, dst, f->family, f->proto, f->ttl, f->sport,
+	       f->dport, f->tcp_flags, f->tcp_seq, f->tcp_ack, f->icmp_type, f->icmp_code);
+}
+
+static void put_fields(const struct packet_row *row)
+{
+	struct packet p;
+
+	packet_dissect(row->link, row->data, row->len, row->len, &p);
+	printf("%s\t%u\t%u\t%u\t%u\t%u", row->name, p.tunnel, p.vni, p.n_vlan, p.vlan[0] & 0xfff, p.vlan[1] & 0xfff);
+	put_flow(&p.outer);
+	put_flow(&p.inner);
+	printf("\t%u\n", packet_flow(&p)->payload_len);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_protocol_has_its_summary_and_layers),
@@ -361,5 +388,7 @@ int main(void)
 		cmocka_unit_test(unknown_link_types_are_payload),
 	};
 
+	if (argc == 3 && !strcmp(argv[1], "--fields"))
+		return packet_rows(argv[2], put_fields) < 0;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
