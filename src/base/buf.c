@@ -39,7 +39,8 @@ static int grow(struct buf *b, size_t len)
 
 void *buf_reserve(struct buf *b, size_t len)
 {
-	if (unlikely(b->error || b->cap - b->len < len) && grow(b, len) < 0)
+	/* An empty buffer has no place to point to, not even for nothing. */
+	if (unlikely(b->error || !b->data || b->cap - b->len < len) && grow(b, len) < 0)
 		return NULL;
 	return b->data + b->len;
 }

@@ -128,6 +128,9 @@ static void buffer_grows_and_prints(void **state)
 	buf_add_u64(&b, UINT64_MAX);
 	assert_string_equal(buf_str(&b), "18446744073709551615");
 	buf_fini(&b);
+	assert_int_equal(buf_add(&b, NULL, 0), 0);	/* nothing, to nowhere */
+	assert_int_equal(b.len, 0);
+	buf_fini(&b);
 }
 
 /* Against a plain array as the model, with many removals: probe chains must stay whole. */
