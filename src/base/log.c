@@ -30,7 +30,8 @@ void log_write(enum log_level level, const char *fmt, ...)
 		[LOG_LEVEL_DEBUG] = "sonde: debug: ",
 	};
 	int saved = errno;
-	char text[1024], safe[2048];
+	char text[2048], safe[4096];
+	const char *prefix_now = prefix[level];
 	va_list ap;
 
 	_Static_assert(ARRAY_SIZE(prefix) == LOG_LEVEL__MAX, "a prefix per level");
@@ -39,7 +40,9 @@ void log_write(enum log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	str_escape(safe, sizeof(safe), text, strlen(text));
-	fprintf(stderr, "%s%s\n", prefix[level], safe);
+	for (char *rest = text, *line; (line = strsep(&rest, "\n")); prefix_now = "  ") {
+		str_escape(safe, sizeof(safe), line, strlen(line));
+		fprintf(stderr, "%s%s\n", prefix_now, safe);
+	}
 	errno = saved;
 }

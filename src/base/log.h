@@ -3,7 +3,8 @@
  * Messages for people, on stderr. Only src/cmd and src/agent call these above debug level:
  * libraries return an error and let the layer that knows the context speak once.
  *
- * Every message is escaped (base/str.h) and ends with a newline; errno survives a call.
+ * Every message is escaped (base/str.h) and ends with a newline; errno survives a call. A newline inside
+ * starts a continuation line, indented so that it cannot pass for a message of its own.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
