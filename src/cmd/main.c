@@ -3,10 +3,12 @@
  * Finds the sub-command, fills its configuration from its option rows, runs it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -149,11 +151,23 @@ static int run_cmd(const struct cmd *cmd, int argc, char **argv, char *line)
 	return status;
 }
 
+/*
+ * A closed standard descriptor would be handed out by the next open(), and output would go there. Each is
+ * held by /dev/null instead, opened the wrong way round: its use fails and is reported.
+ */
+static void hold_standard_fds(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+			_exit(CMD_FAIL);
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_free_ char *line = join_argv(argc, argv);
 	const struct cmd *cmd;
 
+	hold_standard_fds();
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of the write */
 	if (argc < 2) {
 		help_all(stderr);
