@@ -39,7 +39,7 @@ const struct source_ops *const all_sources[] = {
 struct source {
 	char *name;			/* owned; for messages */
 	struct worker *worker;		/* owned; NULL once it ended */
-	int fd;				/* its answers */
+	int fd;				/* owned; its answers: outlives the worker, so that loops see the end */
 	const struct source_ops *ops;	/* NULL = not known yet */
 	struct buf in;			/* answers that were not taken yet, from in.data + taken on */
 	size_t taken;			/* a multiple of 8 */
@@ -53,6 +53,8 @@ void source_close(struct source *s)
 	if (!s)
 		return;
 	worker_kill(s->worker);
+	if (s->fd >= 0)
+		close(s->fd);
 	buf_fini(&s->in);
 	free(s->name);
 	free(s);
@@ -96,7 +98,6 @@ static int open_input(const char *path, const char *name, int *ret_fd, bool *ret
 static int end(struct source *s, int result)
 {
 	worker_kill(TAKE_PTR(s->worker));
-	s->fd = -1;
 	s->ended = true;
 	s->result = result;
 	if (result < 0)
@@ -217,7 +218,9 @@ int source_open(const char *path, struct source **ret, struct err *err)
 	r = worker_start(&opts, source_work, NULL, fd, &s->worker, err);
 	if (r < 0)
 		return r;
-	s->fd = worker_fd(s->worker);
+	s->fd = fcntl(worker_fd(s->worker), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (s->fd < 0)
+		return err_errno(err, -errno, "cannot read %s", s->name);
 	r = regular ? await_format(s, err) : 0;
 	if (r < 0)
 		return r;

@@ -54,7 +54,10 @@ int source_open(const char *path, struct source **ret, struct err *err);
  */
 int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, struct err *err);
 
-/* Readable when source_read() would not wait, for loops. After a full budget there may be more without it. */
+/*
+ * For loops: readable when source_read() would not wait, and from the end on. After a full budget there may be
+ * more without it. Good until source_close().
+ */
 int source_fd(const struct source *s);
 
 /* NULL while it is not known. */

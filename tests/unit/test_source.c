@@ -396,6 +396,7 @@ static void a_pipe_is_read_as_it_comes(void **state)
 	assert_ptr_equal(source_format(s), rec_ops());
 	close(fds[1]);
 	assert_int_equal(source_read(s, 0, check_rec, &n, &err), 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = source_fd(s), .events = POLLIN }, 1, 0), 1);
 	source_close(s);
 	dup2(saved, STDIN_FILENO);
 	close(saved);
