@@ -15,9 +15,16 @@ struct output {
 	struct outfile *file;	/* owned */
 	struct sub *sub;	/* owned */
 	int error;		/* first failure */
-	uint64_t refused;	/* events or records after it */
+	uint64_t refused;	/* events or records after it; those the file had taken it counts itself */
 	char name[256];		/* for messages; outlives the file */
 };
+
+/* A record that met a failing file is one that the file counts as dropped. */
+static void note(struct output *o, int r)
+{
+	o->error = r;
+	o->refused += r < 0 && !outfile_error(o->file, NULL);
+}
 
 /* Errors stay with the output: one full disk must not end the others. */
 static int take_event(void *ctx, const struct event *ev)
@@ -28,8 +35,7 @@ static int take_event(void *ctx, const struct event *ev)
 		o->refused++;
 		return 0;
 	}
-	o->error = sink_event(&o->sink, ev);
-	o->refused += o->error < 0;
+	note(o, sink_event(&o->sink, ev));
 	return 0;
 }
 
@@ -74,8 +80,7 @@ void output_record(struct output *o, const struct sonde_rec *r)
 		o->refused++;
 		return;
 	}
-	o->error = o->sink.ops->record(&o->sink, r);
-	o->refused += o->error < 0;
+	note(o, sink_record(&o->sink, r));
 }
 
 void output_flush(struct output *o)
@@ -93,7 +98,7 @@ int output_error(const struct output *o)
 
 uint64_t output_refused(const struct output *o)
 {
-	return o->refused;
+	return o->refused + outfile_dropped(o->file);
 }
 
 const char *output_name(const struct output *o)
@@ -101,18 +106,33 @@ const char *output_name(const struct output *o)
 	return o->name;
 }
 
+/* What the file says of its failure, and how much is missing in it. */
+static int tell_failure(const struct output *o, struct err *err)
+{
+	char text[sizeof(err->msg)];
+
+	if (!err)
+		return o->error;
+	if (!outfile_error(o->file, err))
+		err_errno(err, o->error, "cannot write %s", o->name);
+	snprintf(text, sizeof(text), "%s", err->msg);
+	return err_set(err, o->error, "%.400s; %llu records did not get there", text,
+		       (unsigned long long)output_refused(o));
+}
+
 int output_close(struct output *o, struct err *err)
 {
-	int r = sink_close(&o->sink), f;
+	int r = sink_close(&o->sink);
 
-	if (!o->error && r < 0)
+	if (!o->error)
 		o->error = r;
-	f = outfile_close(TAKE_PTR(o->file));
-	if (!o->error && f < 0)
-		o->error = f;
-	r = o->error;
-	if (r < 0)
-		err_errno(err, r, "cannot write to %s", o->name);
+	if (o->error) {
+		r = tell_failure(o, err);
+	} else {
+		r = outfile_close(TAKE_PTR(o->file));
+		if (r < 0)
+			err_errno(err, r, "cannot write %s", o->name);
+	}
 	output_free(o);
 	return r;
 }

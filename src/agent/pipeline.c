@@ -52,6 +52,8 @@ struct pipeline {
 	struct probe *probes;
 	size_t n_probes;
 	struct source *source;		/* file */
+	uint64_t replayed_ns;		/* latest time in it: its run ends there, whenever it is replayed */
+	bool input_ready;		/* source has something to read */
 
 	struct accounts accounts;
 	struct pipeline_limits limits;
@@ -188,6 +190,7 @@ static int from_source(void *ctx, const struct sonde_rec *r)
 {
 	struct pipeline *p = ctx;
 
+	p->replayed_ns = MAX(p->replayed_ns, r->ts_ns);
 	handle_record(p, r, r->len);
 	return p->stopping ? -ECANCELED : 0;
 }
@@ -267,10 +270,12 @@ static void tell_losses(struct pipeline *p)
 	}
 }
 
-static struct sonde_ledger_rec ledger_rec(uint16_t instance, const struct sonde_ledger *l)
+static struct sonde_ledger_rec ledger_rec(const struct pipeline *p, uint16_t instance,
+					  const struct sonde_ledger *l)
 {
 	struct sonde_ledger_rec r = {
-		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_LEDGER, .len = sizeof(r), .instance = instance },
+		.hdr = { .ts_ns = p->env ? clock_boot_ns() : p->replayed_ns, .type = SONDE_EV_LEDGER, .len = sizeof(r),
+			 .instance = instance },
 		.seen = l->seen, .delivered = l->delivered, .filtered = l->filtered, .sampled = l->sampled,
 	};
 
@@ -295,11 +300,11 @@ static void tell_ledger(struct pipeline *p)
 			total = a->origin;
 			total.seen += a->injected;
 			total.delivered = a->records;
-			r = ledger_rec(i, &total);
+			r = ledger_rec(p, i, &total);
 			record_outputs(p, &r.hdr);
 		}
 		account_total(a, &total);
-		r = ledger_rec(i, &total);
+		r = ledger_rec(p, i, &total);
 		decode_record(p->decode, &r, sizeof(r), take_event, p);
 	}
 }
@@ -561,16 +566,35 @@ static void finish_live(struct pipeline *p)
 	tell_losses(p);
 }
 
+static int on_input(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	((struct pipeline *)ctx)->input_ready = true;
+	return 0;
+}
+
+/* Waits in the loop, not in the source: a pipe may be silent for long, and a signal must end that. */
 static int run_file(struct pipeline *p, struct err *err)
 {
-	int r = 1;
+	struct loop_source *io = NULL;
+	bool more = false;	/* the last read used up its budget */
+	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_input, p, &io);
 
-	while (r > 0 && !p->stopping) {
+	if (r < 0)
+		return err_errno(err, r, "cannot wait for input");
+	while (!p->stopping) {
+		p->input_ready = more;
+		r = loop_once(p->loop, more ? 0 : -1);
+		if (r < 0)
+			break;
+		if (!p->input_ready || p->stopping)
+			continue;
 		r = source_read(p->source, REPLAY_BUDGET, from_source, p, err);
 		flush_outputs(p);
-		if (r > 0 && loop_once(p->loop, 0) < 0)
+		if (r <= 0)
 			break;
+		more = r == REPLAY_BUDGET;
 	}
+	loop_remove(io);
 	return r < 0 && r != -ECANCELED ? r : 0;
 }
 
@@ -579,14 +603,9 @@ static int close_outputs(struct pipeline *p, struct err *err)
 	int first = 0;
 
 	for (size_t i = 0; i < p->outputs.len; i++) {
-		struct err e = { 0 };
-		uint64_t refused = output_refused(p->outputs.items[i]);
-		int r = output_close(p->outputs.items[i], &e);
+		int r = output_close(p->outputs.items[i], first ? NULL : err);
 
-		if (r == 0 || first)
-			continue;
-		first = r;
-		err_set(err, r, "%s; %llu events did not get there", e.msg, (unsigned long long)refused);
+		first = first ? first : r;
 	}
 	p->outputs.len = 0;
 	return first;

@@ -320,10 +320,10 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	pipeline_free(s.pipeline);
 	filter_free(s.filter);
 	loop_free(loop);
+	if (r == -EPIPE)	/* who reads our output has seen enough: nothing to say */
+		return 128 + SIGPIPE;
 	if (r < 0)
 		log_error("%s", err.msg);
-	if (r == -EPIPE)
-		return 128 + SIGPIPE;
 	if (r < 0)
 		return cmd_exit_status(r);
 	return s.signal ? 128 + s.signal : CMD_OK;
