@@ -35,25 +35,6 @@ static void set_body(struct net_event *b, const struct net_rec *r)
 	memcpy(b->task_comm, r->cur_comm, sizeof(b->task_comm) - 1);
 }
 
-static void set_addr(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
-{
-	ip->family = family;
-	memcpy(ip->addr, addr, family == 4 ? 4 : 16);
-}
-
-static void set_conn(struct conn *c, const struct packet_flow *f)
-{
-	if (!f->family)
-		return;
-	set_addr(&c->saddr, f->family, f->saddr);
-	set_addr(&c->daddr, f->family, f->daddr);
-	c->proto = f->proto;
-	if (!f->has_ports)
-		return;
-	c->sport = f->sport;
-	c->dport = f->dport;
-}
-
 static void dissect(struct event *ev, struct net_event *b, const struct net_rec *r, const void *data)
 {
 	const struct packet_flow *f;
@@ -61,7 +42,7 @@ static void dissect(struct event *ev, struct net_event *b, const struct net_rec 
 
 	packet_dissect(r->link, data, r->cap_len, r->orig_len, &p);
 	f = packet_flow(&p);
-	set_conn(&ev->keys.conn, f);
+	conn_from_flow(&ev->keys.conn, f);
 	b->vlan = p.n_vlan ? p.vlan[0] & 0xfff : 0;
 	b->tcp_flags = f->tcp_flags;
 	b->ttl = f->ttl;
@@ -71,17 +52,12 @@ static void dissect(struct event *ev, struct net_event *b, const struct net_rec 
 
 static int add_packet(struct event *ev, const struct net_rec *r, const void *data, struct arena *scratch)
 {
-	struct sec_packet *p = arena_alloc(scratch, sizeof(*p) + r->cap_len);
-
-	if (!p)
-		return -ENOMEM;
-	*p = (struct sec_packet){
+	const struct sec_packet head = {
 		.link = r->link, .orig_len = r->orig_len, .cap_len = r->cap_len, .ifindex = r->ifindex,
 		.netns = r->netns, .direction = r->dir,
 	};
-	if (r->cap_len)
-		memcpy(p + 1, data, r->cap_len);
-	return event_add_section(ev, SEC_PACKET, p, (uint32_t)sizeof(*p) + r->cap_len);
+
+	return event_add_packet(ev, &head, data, scratch);
 }
 
 /* Frames above the call that freed the packet are the tracing machinery: they start at @location. */
