@@ -21,11 +21,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
 	reg = registry_new();
-#ifdef HAVE_PROBES
 	for (const struct decoder_ops *const *d = all_decoders; *d; d++)
 		if (registry_add(reg, (*d)->events) < 0)
 			abort();
-#endif
 	return 0;
 }
 

@@ -15,13 +15,6 @@
 #include "event/event.h"
 #include "event/json.h"
 
-#ifdef HAVE_PROBES
-#define DECODERS all_decoders
-#else
-static const struct decoder_ops *const no_decoders[] = { NULL };
-#define DECODERS no_decoders
-#endif
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int take(void *ctx, struct event *ev)
@@ -53,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct decode_set *d = NULL;
 	size_t at = 0;
 
-	if (decode_set_new(DECODERS, &d) < 0)
+	if (decode_set_new(all_decoders, &d) < 0)
 		abort();
 	while (at < size) {
 		size_t len = size - at;

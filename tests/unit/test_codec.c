@@ -37,10 +37,8 @@ static struct registry *all_types(void)
 {
 	struct registry *reg = registry_new();
 
-#ifdef HAVE_PROBES
 	for (const struct decoder_ops *const *d = all_decoders; *d; d++)
 		assert_int_equal(registry_add(reg, (*d)->events), 0);
-#endif
 	return reg;
 }
 
@@ -156,7 +154,7 @@ static void every_type_survives_the_frame(void **state)
 		}
 		types++;
 	}
-	assert_true(types >= 6);
+	assert_true(types > 7);	/* more than the core's own */
 	registry_free(reg);
 	free(m);
 }
