@@ -88,6 +88,7 @@ void cmd_free_sets(struct opt_set *sets, int n)
 int cmd_option_sets(const struct cmd *cmd, void *conf, struct opt_set *ret_sets)
 {
 	_cleanup_free_ void *own = conf ? NULL : calloc(1, cmd->conf_size ? cmd->conf_size : 1);
+	struct err err;
 	size_t n;
 
 	if (!conf && !own)
@@ -99,6 +100,10 @@ int cmd_option_sets(const struct cmd *cmd, void *conf, struct opt_set *ret_sets)
 			continue;
 		cmd_free_sets(ret_sets, (int)i);
 		return -ENOMEM;
+	}
+	if (opt_check(ret_sets, n, &err) < 0) { /* two sets share a name or letter: a mistake in the tables */
+		log_error("%s: %s", cmd->name, err.msg);
+		abort();
 	}
 	return (int)n;
 }
