@@ -9,14 +9,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/macros.h"
 #include "event/codec.h"
 #include "event/decode.h"
 #include "event/event.h"
+#include "event/filter.h"
 #include "event/json.h"
 
 static uint64_t seed = 1;
@@ -185,6 +188,35 @@ static void every_type_describes_itself(void **state)
 	registry_free(reg);
 }
 
+/* Each word of each type can be asked for, and matches in an event of its own type if it is there. */
+static void every_word_is_a_filter(void **state)
+{
+	struct made *m = aligned_alloc(8, sizeof(*m));
+	struct registry *reg = all_types();
+	const struct event_desc *d;
+	size_t pos = 0;
+
+	(void)state;
+	while ((d = registry_next(reg, &pos))) {
+		make(m, d, true);
+		for (unsigned i = 0; i < d->n_fields; i++) {
+			struct filter *f = NULL;
+			struct err e = { 0 };
+			struct value v;
+			char text[128];
+
+			snprintf(text, sizeof(text), "%s exists", d->fields[i].name);
+			if (filter_parse(reg, text, &f, &e) < 0)
+				fail_msg("%s", e.msg);
+			if (d->class != EVENT_META)
+				assert_int_equal(filter_match(f, &m->ev), event_get(&m->ev, &d->fields[i], &v) == 0);
+			filter_free(f);
+		}
+	}
+	registry_free(reg);
+	free(m);
+}
+
 /* ---- bytes that are no frame ---- */
 
 struct patched {
@@ -259,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_survives_the_frame),
 		cmocka_unit_test(every_type_describes_itself),
+		cmocka_unit_test(every_word_is_a_filter),
 		cmocka_unit_test(contradictions_are_refused),
 		cmocka_unit_test(too_large_is_refused),
 	};
