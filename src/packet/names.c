@@ -13,11 +13,12 @@
 const char *ethertype_name(uint16_t type)
 {
 	static const struct { uint16_t type; const char *name; } rows[] = {
-		{ 0x0800, "IPv4" }, { 0x86dd, "IPv6" }, { 0x0806, "ARP" }, { 0x8100, "Dot1Q" }, { 0x88a8, "Dot1Q" },
-		{ 0x2000, "CiscoDiscovery" }, { 0x01a2, "NortelDiscovery" }, { 0x6558, "TransparentEthernetBridging" },
-		{ 0x880b, "PPP" }, { 0x8863, "PPPoEDiscovery" }, { 0x8864, "PPPoESession" }, { 0x8847, "MPLSUnicast" },
-		{ 0x8848, "MPLSMulticast" }, { 0x888e, "EAPOL" }, { 0x88be, "ERSPAN Type II" },
-		{ 0x88cc, "LinkLayerDiscovery" }, { 0x9000, "EthernetCTP" },
+		{ 0x0800, "IPv4" }, { 0x86dd, "IPv6" }, { 0x0806, "ARP" }, { 0x8100, "Dot1Q" },
+		{ 0x88a8, "Dot1Q" }, { 0x2000, "CiscoDiscovery" }, { 0x01a2, "NortelDiscovery" },
+		{ 0x6558, "TransparentEthernetBridging" }, { 0x880b, "PPP" }, { 0x8863, "PPPoEDiscovery" },
+		{ 0x8864, "PPPoESession" }, { 0x8847, "MPLSUnicast" }, { 0x8848, "MPLSMulticast" },
+		{ 0x888e, "EAPOL" }, { 0x88be, "ERSPAN Type II" }, { 0x88cc, "LinkLayerDiscovery" },
+		{ 0x9000, "EthernetCTP" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

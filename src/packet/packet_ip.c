@@ -192,8 +192,8 @@ static uint16_t ipv4_sum(struct cursor c)
 static void print_ipv4_options(struct buf *out, struct cursor c)
 {
 	static const char *const names[256] = {
-		[1] = "nop", [7] = "RR", [68] = "TS", [130] = "security", [131] = "LSRR", [136] = "SATID", [137] = "SSRR",
-		[148] = "RA",
+		[1] = "nop", [7] = "RR", [68] = "TS", [130] = "security", [131] = "LSRR", [136] = "SATID",
+		[137] = "SSRR", [148] = "RA",
 	};
 	const char *sep = "";
 

@@ -75,7 +75,8 @@ static void add_vrrp(const struct packet *p, struct buf *out)
 	struct cursor c = layer_cursor(p, l);
 	uint8_t first = cur_u8(&c), id = cur_u8(&c), prio = cur_u8(&c);
 
-	buf_printf(out, " vrrp VRRPv%u %s %u %u", first >> 4, (first & 15) == 1 ? "Advertisement" : "Unknown", id, prio);
+	buf_printf(out, " vrrp VRRPv%u %s %u %u", first >> 4, (first & 15) == 1 ? "Advertisement" : "Unknown", id,
+		   prio);
 }
 
 /* The group of a version 3 report is in its records, so there is none to show here. */

@@ -371,7 +371,8 @@ static int write_statistics(struct sink *s, uint32_t id, const struct core_ledge
 	block_time(&st->block, st->last_ns);
 	if (id == 0 && sum->seen) {
 		buf_reset(&st->text);
-		buf_printf(&st->text, "scope=all_interfaces seen=%llu delivered=%llu filtered=%llu sampled=%llu lost=%llu",
+		buf_printf(&st->text,
+			   "scope=all_interfaces seen=%llu delivered=%llu filtered=%llu sampled=%llu lost=%llu",
 			   (unsigned long long)sum->seen, (unsigned long long)sum->delivered,
 			   (unsigned long long)sum->filtered, (unsigned long long)sum->sampled,
 			   (unsigned long long)sum->lost);

@@ -92,8 +92,8 @@ static void add_fields(struct buf *text, const struct event *ev, bool owner)
 static void add_common(struct buf *text, const struct event *ev)
 {
 	static const char *const words[] = {
-		"proc.pid", "proc.name", "proc.exe", "proc.ppid", "thread.tid", "container.id", "cgroup.name", "netns",
-		"sock.cookie",
+		"proc.pid", "proc.name", "proc.exe", "proc.ppid", "thread.tid", "container.id", "cgroup.name",
+		"netns", "sock.cookie",
 	};
 
 	for (size_t i = 0; i < event_n_common_fields; i++) {

@@ -30,7 +30,8 @@ static void *begin(struct capture *c, size_t size, uint16_t type)
 /* Sets the length now that all is there, and hands the record over. */
 static int send(struct capture *c)
 {
-	struct sonde_rec *r = (struct sonde_rec *)c->rec.data;
+	void *data = c->rec.data;
+	struct sonde_rec *r = data;
 	int ret;
 
 	if (buf_error(&c->rec) < 0)
@@ -118,8 +119,8 @@ int capture_packet(struct capture *c, const struct capture_packet *p)
 
 int capture_cut(const struct capture *c, const char *what, struct err *err)
 {
-	return err_set(err, -ENODATA, "the file ends inside of %s that begins at byte %llu; everything before it was read",
-		       what, (unsigned long long)c->at);
+	return err_set(err, -ENODATA, "the file ends inside of %s that begins at byte %llu; "
+		       "everything before it was read", what, (unsigned long long)c->at);
 }
 
 int64_t capture_time(int64_t seconds, uint64_t ns)

@@ -72,8 +72,8 @@ static int64_t parse_packet(struct pcap *st, struct cursor c, struct err *err)
 	p.cap_len = capture_u32(&c, st->swap);
 	p.orig_len = capture_u32(&c, st->swap);
 	if (p.cap_len > CAPTURE_MAX_PACKET)
-		return err_set(err, -EBADMSG, "the packet at byte %llu claims %u bytes, more than any capture holds (%u)",
-			       (unsigned long long)st->cap.at, p.cap_len, CAPTURE_MAX_PACKET);
+		return err_set(err, -EBADMSG, "the packet at byte %llu claims %u bytes, more than any capture holds "
+			       "(%u)", (unsigned long long)st->cap.at, p.cap_len, CAPTURE_MAX_PACKET);
 	if (cur_left(&c) < p.cap_len)
 		return 0;
 	p.data = cur_bytes(&c, p.cap_len);

@@ -13,16 +13,18 @@ from helpers import BINARY, ROOT
 DISSECT = os.path.join(os.path.dirname(BINARY), "tests", "unit", "test_packet")
 MADE = os.path.join(ROOT, "tests", "data", "packets", "made.tsv")
 TUNNEL_PORTS = ("-d", "udp.port==8472,vxlan")
-NO_STATE = ("ip.defragment", "ipv6.defragment", "tcp.desegment_tcp_streams", "tcp.relative_sequence_numbers",
-            "tcp.analyze_sequence_numbers")
+NO_STATE = ("ip.defragment", "ipv6.defragment", "tcp.desegment_tcp_streams",
+            "tcp.relative_sequence_numbers", "tcp.analyze_sequence_numbers")
 PACKETS = 1000
 
 FLOW = ("src", "dst", "family", "proto", "ttl", "sport", "dport", "flags", "seq", "ack", "icmp_type", "icmp_code")
 OURS = ("name", "tunnel", "vni", "n_vlan", "vlan0", "vlan1", *("outer_" + f for f in FLOW),
         *("inner_" + f for f in FLOW), "payload")
-THEIRS = ("frame.number", "ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.ttl", "ipv6.hlim", "tcp.srcport", "tcp.dstport",
-          "udp.srcport", "udp.dstport", "sctp.srcport", "sctp.dstport", "tcp.flags", "tcp.seq", "tcp.ack", "icmp.type",
-          "icmp.code", "icmpv6.type", "icmpv6.code", "vlan.id", "ieee8021ad.id", "vxlan.vni", "geneve.vni", "tcp.len", "frame.protocols")
+THEIRS = ("frame.number", "ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.ttl", "ipv6.hlim",
+          "tcp.srcport", "tcp.dstport", "udp.srcport", "udp.dstport", "sctp.srcport",
+          "sctp.dstport", "tcp.flags", "tcp.seq", "tcp.ack", "icmp.type", "icmp.code",
+          "icmpv6.type", "icmpv6.code", "vlan.id", "ieee8021ad.id", "vxlan.vni", "geneve.vni",
+          "tcp.len", "frame.protocols")
 
 # Where we differ on purpose: by name, the beginning of the difference.
 ON_PURPOSE = {
@@ -154,7 +156,7 @@ def random_packet(rng, scapy):
 
     def ip():
         if rng.random() < 0.5:
-            return s.IP(src=".".join(str(rng.randrange(1, 255)) for _ in range(4)), dst="10.%d.0.1" % rng.randrange(256),
+            return s.IP(src=".".join(str(rng.randrange(1, 255)) for _ in range(4)), dst="10.0.0.1",
                         ttl=rng.randrange(1, 256), id=rng.randrange(65536), tos=rng.randrange(256),
                         options=[s.IPOption_Router_Alert()] if rng.random() < 0.2 else [])
         packet = s.IPv6(src="2001:db8::%x" % rng.randrange(1, 65536), dst="fd00::%x:%x" % (rng.randrange(65536),
@@ -170,7 +172,8 @@ def random_packet(rng, scapy):
         kind = rng.randrange(4)
         if kind == 0:
             return s.TCP(sport=port(), dport=port(), seq=rng.randrange(2 ** 32), ack=rng.randrange(2 ** 32),
-                         flags=rng.randrange(64), options=rng.choice([[], [("MSS", 1400)], [("Timestamp", (1, 2))]]))
+                         flags=rng.randrange(64),
+                         options=rng.choice([[], [("MSS", 1400)], [("Timestamp", (1, 2))]]))
         if kind == 1:
             return s.UDP(sport=port(), dport=port())
         if kind == 2:
@@ -187,8 +190,8 @@ def random_packet(rng, scapy):
         packet /= s.Dot1Q(vlan=rng.randrange(1, 4095), prio=rng.randrange(8))
     tunnel = rng.randrange(8)
     if tunnel == 0:
-        return packet / ip() / s.UDP(sport=40000, dport=4789) / s.VXLAN(vni=rng.randrange(2 ** 24), flags="Instance") / \
-            s.Ether(src=mac(), dst=mac()) / datagram()
+        vxlan = s.UDP(sport=40000, dport=4789) / s.VXLAN(vni=rng.randrange(2 ** 24), flags="Instance")
+        return packet / ip() / vxlan / s.Ether(src=mac(), dst=mac()) / datagram()
     if tunnel == 1:
         return packet / ip() / s.GRE() / datagram()
     if tunnel == 2:

@@ -54,8 +54,9 @@ static const struct event_desc sample_ledger_desc = {
 
 /* Ethernet, IPv4 10.0.0.1 -> 10.0.0.2, UDP 5000 -> 9, "x". */
 static const uint8_t sample_udp[] = {
-	0x0a, 0, 0, 0, 0, 2, 0x0a, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 29, 0x12, 0x67, 0, 0, 64, 17, 0x54, 0x67, 10, 0, 0, 1,
-	10, 0, 0, 2, 0x13, 0x88, 0, 9, 0, 9, 0, 0, 'x',
+	0x0a, 0, 0, 0, 0, 2, 0x0a, 0, 0, 0, 0, 1, 8, 0,
+	0x45, 0, 0, 29, 0x12, 0x67, 0, 0, 64, 17, 0x54, 0x67, 10, 0, 0, 1, 10, 0, 0, 2,
+	0x13, 0x88, 0, 9, 0, 9, 0, 0, 'x',
 };
 
 struct sample_packet {
@@ -72,8 +73,10 @@ static inline struct sample_packet sample_packet(uint32_t netns, uint32_t ifinde
 {
 	uint32_t skip = link == SONDE_LINK_RAW ? 14 : 0;
 	struct sample_packet p = {
-		.head = { .link = link, .cap_len = sizeof(sample_udp) - skip, .orig_len = sizeof(sample_udp) - skip + 100,
-			  .ifindex = ifindex, .netns = netns, .direction = direction },
+		.head = {
+			.link = link, .cap_len = sizeof(sample_udp) - skip, .orig_len = sizeof(sample_udp) - skip + 100,
+			.ifindex = ifindex, .netns = netns, .direction = direction,
+		},
 	};
 
 	memcpy(p.data, sample_udp + skip, sizeof(sample_udp) - skip);

@@ -25,8 +25,8 @@ static inline void records_packet(struct buf *out, const struct sonde_packet_rec
 	records_need(p->hdr.len >= sizeof(*p) && p->hdr.len - sizeof(*p) == (uint64_t)p->cap_len + p->text_len);
 	records_need(p->cap_len <= p->orig_len && p->direction <= 2);
 	buf_printf(out, "packet %u ts=%llu link=%u cap=%u orig=%u if=%u dir=%u pid=%u/%u text=[%.*s] sum=%llx\n",
-		   p->hdr.seq, (unsigned long long)p->hdr.ts_ns, p->link, p->cap_len, p->orig_len, p->iface, p->direction,
-		   p->hdr.tgid, p->hdr.tid, (int)p->text_len, (const char *)p->data + p->cap_len,
+		   p->hdr.seq, (unsigned long long)p->hdr.ts_ns, p->link, p->cap_len, p->orig_len, p->iface,
+		   p->direction, p->hdr.tgid, p->hdr.tid, (int)p->text_len, (const char *)p->data + p->cap_len,
 		   (unsigned long long)(p->cap_len ? p->data[0] + 256u * p->data[p->cap_len - 1] : 0));
 }
 
@@ -35,6 +35,7 @@ static inline int records_line(void *ctx, const struct sonde_rec *r)
 {
 	const struct sonde_name_rec *n = (const void *)r;
 	const struct sonde_host_rec *h = (const void *)r;
+	const struct sonde_clock_rec *c = (const void *)r;
 	struct buf *out = ctx;
 
 	records_need(r->len >= sizeof(*r));
@@ -45,12 +46,13 @@ static inline int records_line(void *ctx, const struct sonde_rec *r)
 		buf_printf(out, "host %s %s\n", h->release, h->machine);
 		break;
 	case SONDE_EV_CLOCK:
-		records_need(r->len == sizeof(struct sonde_clock_rec));
-		buf_printf(out, "clock %lld\n", (long long)((const struct sonde_clock_rec *)(const void *)r)->offset_ns);
+		records_need(r->len == sizeof(*c));
+		buf_printf(out, "clock %lld\n", (long long)c->offset_ns);
 		break;
 	case SONDE_EV_NAME:
 		records_need(r->len == sizeof(*n) + n->name_len);
-		buf_printf(out, "name %u %llu %.*s\n", n->space, (unsigned long long)n->key, (int)n->name_len, n->name);
+		buf_printf(out, "name %u %llu %.*s\n", n->space, (unsigned long long)n->key, (int)n->name_len,
+			   n->name);
 		break;
 	case SONDE_EV_PACKET:
 		records_packet(out, (const void *)r);

@@ -214,8 +214,8 @@ static void the_sinks_files_come_back(void **state)
 		"host 6.18.5 x86_64\n"
 		"name 3 0 if2\n"
 		"clock 1700000001000000001\n"
-		"packet 1 ts=0 link=101 cap=29 orig=129 if=0 dir=2 pid=0/0 text=[evt.type=toy.gone gone.point=to-network] "
-		"sum=7845\n"
+		"packet 1 ts=0 link=101 cap=29 orig=129 if=0 dir=2 pid=0/0 "
+		"text=[evt.type=toy.gone gone.point=to-network] sum=7845\n"
 		"name 3 1 eth0\n"
 		"packet 2 ts=1 link=1 cap=43 orig=143 if=1 dir=1 pid=4711/4712 text=[lost=17 before this packet\n"
 		"evt.type=toy.gone gone.reason=NO_SOCKET gone.where=udp_rcv+0x10 gone.point=\"to stack\"\n"
@@ -223,8 +223,8 @@ static void the_sinks_files_come_back(void **state)
 		"stack=udp_rcv+0x10;0xffff800000002000\n"
 		"first note\n"
 		"second \\e note] sum=780a\n"
-		"packet 3 ts=2 link=1 cap=43 orig=143 if=1 dir=1 pid=0/0 text=[evt.type=toy.gone gone.verdict=XDP_DROP] "
-		"sum=780a\n";
+		"packet 3 ts=2 link=1 cap=43 orig=143 if=1 dir=1 pid=0/0 "
+		"text=[evt.type=toy.gone gone.verdict=XDP_DROP] sum=780a\n";
 	const struct sink_opts opts = { .host = &host, .process_blocks = true };
 	struct outfile *out;
 	struct buf text = { 0 };

@@ -231,7 +231,8 @@ static void statistics_hold_the_ledger(void **state)
 	check_u64(c, PCAPNG_ISB_IFRECV, 120);
 	check_u64(c, PCAPNG_ISB_IFDROP, 17);
 	check_u64(c, PCAPNG_ISB_USRDELIV, 1);
-	check_text(c, PCAPNG_OPT_COMMENT, 0, "scope=all_interfaces seen=120 delivered=100 filtered=2 sampled=1 lost=17");
+	check_text(c, PCAPNG_OPT_COMMENT, 0,
+		   "scope=all_interfaces seen=120 delivered=100 filtered=2 sampled=1 lost=17");
 	c = blocks[7].body;
 	assert_int_equal(cur_u32(&c), 1);
 	cur_skip(&c, 8);
@@ -244,7 +245,8 @@ static void process_blocks_come_when_asked(void **state)
 {
 	struct sink_opts opts = plain_opts;
 	static const uint32_t want[] = {
-		PCAPNG_SHB, PCAPNG_IDB, PCAPNG_EPB, PCAPNG_IDB, PCAPNG_CB, PCAPNG_EPB, PCAPNG_EPB, PCAPNG_ISB, PCAPNG_ISB,
+		PCAPNG_SHB, PCAPNG_IDB, PCAPNG_EPB, PCAPNG_IDB, PCAPNG_CB, PCAPNG_EPB, PCAPNG_EPB,
+		PCAPNG_ISB, PCAPNG_ISB,
 	};
 	const uint32_t ppid = 1, uid = 1000;
 	struct outfile *out;
