@@ -1,58 +1,110 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Docker, containerd, podman and cri-o all name a container's cgroup by 64 hexadecimal digits, alone or
- * between a prefix that ends in '-' and ".scope". The innermost such component is the container; LXC uses
- * "lxc.payload.NAME" (or "lxc/NAME").
+ * Cgroup paths of container engines. An id is 64 hex digits, alone in its component or between a prefix that
+ * names the engine and ".scope":
+ *
+ *   /docker/ID  /system.slice/docker-ID.scope				docker
+ *   /machine.slice/libpod-ID.scope/container				podman
+ *   /kubepods.slice/.../cri-containerd-ID.scope  /kubepods/.../podUID/ID	containerd and Kubernetes
+ *   .../kubepods-podUID.slice:cri-containerd:ID			the same under another cgroup driver
+ *   /kubepods.slice/.../crio-ID.scope					cri-o
+ *   /default/ID  /namespace/ID						containerd alone
+ *   /lxc/NAME  /lxc.payload.NAME  /machine.slice/systemd-nspawn@NAME.service	named ones
+ *
+ * The innermost id counts: a container may run others.
  */
 #include "enrich/container.h"
 
 #include <string.h>
 
+#include "base/macros.h"
+
 #define ID_DIGITS 64
+#define SHORT_DIGITS 12
 
-static size_t hex_digits(const char *s, size_t len)
+static bool is_hex(char c)
 {
-	size_t n = 0;
-
-	while (n < len && strchr("0123456789abcdef", s[n]))
-		n++;
-	return n;
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-static size_t id_in_component(const char *s, size_t len, const char **ret)
+static bool starts(const char *s, size_t len, const char *prefix)
 {
-	static const char lxc[] = "lxc.payload.";
-	const char *dash = memrchr(s, '-', len);
-
-	if (len > sizeof(lxc) - 1 && !memcmp(s, lxc, sizeof(lxc) - 1)) {
-		*ret = s + sizeof(lxc) - 1;
-		return len - (sizeof(lxc) - 1);
-	}
-	if (len > 6 && !memcmp(s + len - 6, ".scope", 6))
-		len -= 6;
-	if (dash && dash + 1 < s + len) {
-		len -= (size_t)(dash + 1 - s);
-		s = dash + 1;
-	}
-	if (len != ID_DIGITS || hex_digits(s, len) != len)
-		return 0;
-	*ret = s;
-	return len;
+	return len >= strlen(prefix) && !memcmp(s, prefix, strlen(prefix));
 }
 
-size_t container_id(const char *path, const char **ret)
+static bool ends(const char *s, size_t len, const char *suffix)
 {
-	const char *id = NULL;
-	size_t found = 0;
+	size_t n = strlen(suffix);
 
-	while (*path) {
-		size_t len = strcspn(path, "/"), n = id_in_component(path, len, &id);
+	return len >= n && !memcmp(s + len - n, suffix, n);
+}
 
-		if (n) {
-			*ret = id;
-			found = n;
+/* Monitors and pause processes of the engines sit in scopes that look like their containers'. */
+static bool is_helper(const char *s, size_t len)
+{
+	return starts(s, len, "libpod-conmon-") || starts(s, len, "crio-conmon-");
+}
+
+static bool id_of_engine(const char *s, size_t len, char *ret_id)
+{
+	if (ends(s, len, ".scope"))
+		len -= strlen(".scope");
+	if (len < ID_DIGITS || is_helper(s, len))
+		return false;
+	if (len > ID_DIGITS && s[len - ID_DIGITS - 1] != '-' && s[len - ID_DIGITS - 1] != ':')
+		return false;
+	for (size_t i = len - ID_DIGITS; i < len; i++)
+		if (!is_hex(s[i]))
+			return false;
+	memcpy(ret_id, s + len - ID_DIGITS, SHORT_DIGITS);
+	ret_id[SHORT_DIGITS] = '\0';
+	return true;
+}
+
+static bool copy_name(const char *s, size_t len, char *ret_id)
+{
+	if (!len || len >= CONTAINER_ID_MAX)
+		return false;
+	memcpy(ret_id, s, len);
+	ret_id[len] = '\0';
+	return true;
+}
+
+/* @parent: the component before, may be empty. */
+static bool id_by_name(const char *parent, size_t parent_len, const char *s, size_t len, char *ret_id)
+{
+	static const struct { const char *prefix, *suffix; } forms[] = {
+		{ "lxc.payload.", "" }, { "systemd-nspawn@", ".service" },
+	};
+
+	if ((parent_len == 3 && starts(parent, parent_len, "lxc")) ||
+	    (parent_len == 11 && starts(parent, parent_len, "lxc.payload")))
+		return copy_name(s, len, ret_id);
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		size_t before = strlen(forms[i].prefix), after = strlen(forms[i].suffix);
+
+		if (len > before + after && starts(s, len, forms[i].prefix) && ends(s, len, forms[i].suffix))
+			return copy_name(s + before, len - before - after, ret_id);
+	}
+	return false;
+}
+
+bool container_from_cgroup(const char *path, char ret_id[CONTAINER_ID_MAX])
+{
+	const char *parent = "", *s = path;
+	size_t parent_len = 0;
+	bool found = false;
+
+	while (*s) {
+		size_t len = strcspn(s, "/");
+
+		if (len && (id_of_engine(s, len, ret_id) || id_by_name(parent, parent_len, s, len, ret_id)))
+			found = true;
+		if (len) {
+			parent = s;
+			parent_len = len;
 		}
-		path += len + (path[len] == '/');
+		s += len + (s[len] == '/');
 	}
 	return found;
 }

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Container ids out of cgroup paths.
+ * The container that a cgroup belongs to, told from the cgroup's path: how docker, containerd, podman, cri-o,
+ * Kubernetes, LXC and systemd-nspawn name theirs. Knows nothing but the path.
  */
 #ifndef ENRICH_CONTAINER_H
 #define ENRICH_CONTAINER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#define CONTAINER_ID_MAX 64	/* with the NUL */
+
 /*
- * The id in @path ("/system.slice/docker-<id>.scope", ".../crio-<id>.scope", "/docker/<id>", "/libpod-<id>",
- * "/kubepods/.../<id>", "/machine.slice/..."), which points into @path. Returns its length, 0 = no container.
+ * The id that the tools of the engine print: twelve hex digits, or a name where the engine uses names. False
+ * when @path is not that of a container.
  */
-size_t container_id(const char *path, const char **ret);
+bool container_from_cgroup(const char *path, char ret_id[CONTAINER_ID_MAX]);
 
 #endif

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * State events feed the tables, and every event gets its process. Which events are state is told by the words
- * of their fields (task.*, exit.last, sock.*), never by the probe they come from.
+ * State events feed the tables, then every event asks them. What a state event tells is found by the words of
+ * its fields, looked up once per event type:
+ *
+ *   task.comm task.exe task.args task.ppid task.uid task.gid	who a process is from now on
+ *   task.maker task.maker_start	it was just made by that process
+ *   exit.last	true: its last thread is gone
+ *   sock.closed	it is about the socket in the keys; true: that is gone
  */
 #include "enrich/enrich.h"
 
@@ -9,266 +14,278 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/map.h"
-#include "base/vec.h"
 #include "enrich/container.h"
-#include "enrich/proc_table.h"
+#include "enrich/proctab.h"
+#include "enrich/socktab.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "sonde/wire.h"
 
 #define DEFAULT_BUDGET_BYTES (64u << 20)
-#define KEEP_ENDED_NS (60 * 1000000000ULL)	/* an ended process is known for so long */
-#define MAX_SOCKETS 262144
+#define SOCKET_BYTES 128	/* about what one costs, with its share of the table */
+#define CONTAINERS_MAX 16384	/* then they are worked out again */
 
-/* The words that matter, resolved once per event type. */
 enum word {
-	WORD_COMM, WORD_EXE, WORD_ARGS, WORD_PPID, WORD_UID, WORD_GID, WORD_THREAD, WORD_MAKER, WORD_MAKER_START,
-	WORD_EXIT_LAST, WORD_SOCK_CLOSED, WORD__MAX,
+	WORD_COMM, WORD_EXE, WORD_ARGS, WORD_PPID, WORD_UID, WORD_GID, WORD_MAKER, WORD_MAKER_START, WORD_LAST,
+	WORD_CLOSED, WORD__MAX,
 };
+
 static const char *const words[] = {
 	[WORD_COMM] = "task.comm", [WORD_EXE] = "task.exe", [WORD_ARGS] = "task.args", [WORD_PPID] = "task.ppid",
-	[WORD_UID] = "task.uid", [WORD_GID] = "task.gid", [WORD_THREAD] = "task.thread",
-	[WORD_MAKER] = "task.maker", [WORD_MAKER_START] = "task.maker_start", [WORD_EXIT_LAST] = "exit.last",
-	[WORD_SOCK_CLOSED] = "sock.closed",
+	[WORD_UID] = "task.uid", [WORD_GID] = "task.gid", [WORD_MAKER] = "task.maker",
+	[WORD_MAKER_START] = "task.maker_start", [WORD_LAST] = "exit.last", [WORD_CLOSED] = "sock.closed",
 };
-_Static_assert(sizeof(words) / sizeof(*words) == WORD__MAX, "a name per word");
+_Static_assert(ARRAY_SIZE(words) == WORD__MAX, "every word has a name");
 
-struct type_words {
-	const struct event_desc *desc;
-	const struct field *field[WORD__MAX];	/* NULL = the type does not have it */
+/* The fields of one event type that have those words; NULL where it lacks one. */
+struct meaning {
+	const struct field *field[WORD__MAX];
 };
 
-struct sock_owner { uint32_t tgid, pad; uint64_t start_ns; };
+struct container { char id[CONTAINER_ID_MAX]; };
 
 struct enrich {
-	struct proc_table *procs;
-	struct map sockets;		/* uint64_t cookie -> struct sock_owner */
-	struct map types;		/* uint16_t type -> struct type_words */
-	uint64_t unresolved, sockets_evicted;
-	uint64_t trimmed_ns;
+	struct proctab *procs;
+	struct socktab *socks;
+	struct map meanings;	/* const struct event_desc * -> struct meaning */
+	struct map containers;	/* uint64_t cgroup id -> struct container, "" = none */
+	uint64_t unresolved;
 };
+
+DEFINE_CLEANUP(struct enrich *, enrich_free)
 
 struct enrich *enrich_new(size_t budget_bytes)
 {
-	struct enrich *e = calloc(1, sizeof(*e));
+	_cleanup_(enrich_freep) struct enrich *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
-	map_init(&e->sockets, sizeof(uint64_t), sizeof(struct sock_owner));
-	map_init(&e->types, sizeof(uint16_t), sizeof(struct type_words));
-	e->procs = proc_table_new(budget_bytes ? budget_bytes : DEFAULT_BUDGET_BYTES);
-	if (!e->procs) {
-		enrich_free(e);
-		return NULL;
-	}
-	return e;
+	if (!budget_bytes)
+		budget_bytes = DEFAULT_BUDGET_BYTES;
+	map_init(&e->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
+	map_init(&e->containers, sizeof(uint64_t), sizeof(struct container));
+	/* A quarter for sockets: a process costs several times as much and there are as many. */
+	e->procs = proctab_new(budget_bytes / 4 * 3);
+	e->socks = socktab_new(MAX(budget_bytes / 4 / SOCKET_BYTES, (size_t)16));
+	return e->procs && e->socks ? TAKE_PTR(e) : NULL;
 }
 
 void enrich_free(struct enrich *e)
 {
 	if (!e)
 		return;
-	proc_table_free(e->procs);
-	map_fini(&e->sockets);
-	map_fini(&e->types);
+	proctab_free(e->procs);
+	socktab_free(e->socks);
+	map_fini(&e->meanings);
+	map_fini(&e->containers);
 	free(e);
 }
 
-static const struct type_words *words_of(struct enrich *e, const struct event_desc *d)
+/* ---- state events ---- */
+
+static const struct meaning *meaning_of(struct enrich *e, const struct event_desc *desc)
 {
 	bool is_new;
-	struct type_words *t = map_add(&e->types, &d->type, &is_new);
+	struct meaning *m = map_find(&e->meanings, &desc);
 
-	if (!t || !is_new)
-		return t;
-	t->desc = d;
-	for (uint16_t i = 0; i < d->n_fields; i++)
+	if (m)
+		return m;
+	m = map_add(&e->meanings, &desc, &is_new);
+	for (unsigned i = 0; m && i < desc->n_fields; i++)
 		for (int w = 0; w < WORD__MAX; w++)
-			if (!strcmp(d->fields[i].name, words[w]))
-				t->field[w] = &d->fields[i];
-	return t;
+			if (!strcmp(desc->fields[i].name, words[w]))
+				m->field[w] = &desc->fields[i];
+	return m;
 }
 
-static bool get(const struct type_words *t, enum word w, const struct event *ev, struct value *ret)
+static bool number(const struct event *ev, const struct meaning *m, enum word w, uint64_t *ret)
 {
-	return t->field[w] && event_get(ev, t->field[w], ret) == 0;
+	return m->field[w] && event_get_number(ev, m->field[w], ret) >= 0;
 }
 
-static uint64_t get_number(const struct type_words *t, enum word w, const struct event *ev)
+static bool number32(const struct event *ev, const struct meaning *m, enum word w, uint32_t *ret)
+{
+	uint64_t v;
+
+	if (!number(ev, m, w, &v))
+		return false;
+	*ret = (uint32_t)v;
+	return true;
+}
+
+static const char *string(const struct event *ev, const struct meaning *m, enum word w, size_t *ret_len)
 {
 	struct value v;
 
-	return get(t, w, ev, &v) ? v.u : 0;
+	if (!m->field[w] || event_get(ev, m->field[w], &v) < 0 || v.kind != VAL_STR)
+		return NULL;
+	*ret_len = v.len;
+	return v.str;
 }
 
-/* ---- feeding ---- */
-
-static int set_text(struct enrich *e, struct proc *p, enum proc_text which, const struct type_words *t, enum word w,
-		    const struct event *ev)
+static int learn_socket(struct enrich *e, const struct event *ev, const struct meaning *m)
 {
-	struct value v;
-
-	return get(t, w, ev, &v) && v.kind == VAL_STR ? proc_set_text(e->procs, p, which, v.str, v.len) : 0;
-}
-
-static int set_cgroup(struct enrich *e, struct proc *p, const struct event *ev)
-{
-	const char *path = names_get(ev->names, SONDE_NAME_CGROUP, ev->keys.cgroup_id), *id = NULL;
-	size_t len = path ? container_id(path, &id) : 0;
-
-	if (!ev->keys.cgroup_id)
-		return 0;
-	p->cgroup_id = ev->keys.cgroup_id;
-	return path ? proc_set_text(e->procs, p, PROC_CONTAINER, id, len) : 0;
-}
-
-/* What a child has from its parent until it runs a program of its own. */
-static int inherit(struct enrich *e, struct proc *child, const struct type_words *t, const struct event *ev)
-{
-	const struct proc_key maker = {
-		.tgid = (uint32_t)get_number(t, WORD_MAKER, ev), .start_ns = get_number(t, WORD_MAKER_START, ev),
-	};
-	const struct proc *parent = maker.tgid ? proc_table_find(e->procs, &maker, ev->ts_ns) : NULL;
+	uint64_t closed = 0;
 	int r = 0;
 
-	for (int i = 0; parent && parent != child && r >= 0 && i < PROC_TEXT__MAX; i++)
-		if (!child->text[i])
-			r = proc_set_text(e->procs, child, i, parent->text[i], parent->text_len[i]);
+	if (!ev->keys.cookie)
+		return 0;
+	if (ev->tgid && ev->start_ns)
+		r = socktab_set(e->socks, ev->keys.cookie, ev->tgid, ev->start_ns);
+	if (r >= 0 && number(ev, m, WORD_CLOSED, &closed) && closed)
+		socktab_close(e->socks, ev->keys.cookie);
 	return r;
 }
 
-/* A thread has a name of its own, which is not the process's. */
-static int feed_task(struct enrich *e, const struct type_words *t, const struct event *ev)
+/* What concerns one thread only, its name or its end, is not about the process. */
+static int learn_process(struct enrich *e, const struct event *ev, const struct meaning *m)
 {
-	const struct proc_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	bool snapshot = ev->flags & SONDE_RF_SNAPSHOT;
-	struct proc *p;
-	int r;
+	struct proc_fact f = {
+		.ts_ns = ev->ts_ns, .tgid = ev->tgid, .start_ns = ev->start_ns,
+		.snapshot = ev->flags & SONDE_RF_SNAPSHOT, .cgroup_id = ev->keys.cgroup_id,
+	};
+	uint64_t last = 0;
 
-	if (!ev->tgid || get_number(t, WORD_THREAD, ev))
+	f.exited = number(ev, m, WORD_LAST, &last) && last;
+	if (ev->tid != ev->tgid && !f.exited)
 		return 0;
-	p = proc_table_add(e->procs, &key);
-	if (!p)
-		return -ENOMEM;
-	if (snapshot && p->live)
-		return 0;
-	p->live |= !snapshot;
-	if (t->field[WORD_PPID]) {
-		p->ppid = (uint32_t)get_number(t, WORD_PPID, ev);
-		p->uid = (uint32_t)get_number(t, WORD_UID, ev);
-		p->gid = (uint32_t)get_number(t, WORD_GID, ev);
-	}
-	proc_changed(e->procs, p);
-	r = ev->tid == ev->tgid || snapshot ? set_text(e, p, PROC_COMM, t, WORD_COMM, ev) : 0;
-	if (r >= 0)
-		r = set_text(e, p, PROC_EXE, t, WORD_EXE, ev);
-	if (r >= 0)
-		r = set_text(e, p, PROC_ARGS, t, WORD_ARGS, ev);
-	if (r >= 0)
-		r = set_cgroup(e, p, ev);
-	return r >= 0 && t->field[WORD_MAKER] ? inherit(e, p, t, ev) : r;
+	f.comm = string(ev, m, WORD_COMM, &f.comm_len);
+	f.exe = string(ev, m, WORD_EXE, &f.exe_len);
+	f.args = string(ev, m, WORD_ARGS, &f.args_len);
+	f.has_ppid = number32(ev, m, WORD_PPID, &f.ppid);
+	f.has_ids = number32(ev, m, WORD_UID, &f.uid) && number32(ev, m, WORD_GID, &f.gid);
+	if (number32(ev, m, WORD_MAKER, &f.maker_tgid))
+		number(ev, m, WORD_MAKER_START, &f.maker_start_ns);
+	return proctab_apply(e->procs, &f);
 }
 
-static void feed_exit(struct enrich *e, const struct type_words *t, const struct event *ev)
+static int learn(struct enrich *e, const struct event *ev)
 {
-	const struct proc_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	struct proc *p = get_number(t, WORD_EXIT_LAST, ev) ? proc_table_find(e->procs, &key, ev->ts_ns) : NULL;
+	const struct meaning *m = meaning_of(e, ev->desc);
 
-	if (p)
-		p->exit_ns = ev->ts_ns;
+	if (!m)
+		return -ENOMEM;
+	return m->field[WORD_CLOSED] ? learn_socket(e, ev, m) : learn_process(e, ev, m);
 }
 
-/* Sockets outlive their close in the table for as long as there is room: their last packets come later. */
-static int feed_socket(struct enrich *e, const struct event *ev)
-{
-	struct sock_owner *o;
+/* ---- the process section ---- */
 
-	if (!ev->keys.cookie || !ev->tgid)
-		return 0;
-	if (e->sockets.len >= MAX_SOCKETS && !map_find(&e->sockets, &ev->keys.cookie)) {
-		e->sockets_evicted += e->sockets.len;
-		map_clear(&e->sockets);
+/* The container of @cgroup_id, "" when it is none; NULL when the cgroup has no name yet. */
+static const char *container_of_cgroup(struct enrich *e, const struct event *ev, uint64_t cgroup_id)
+{
+	struct container *c = map_find(&e->containers, &cgroup_id);
+	const char *path;
+
+	if (c)
+		return c->id;
+	path = cgroup_id ? names_get(ev->names, SONDE_NAME_CGROUP, cgroup_id) : NULL;
+	if (!path)
+		return NULL;
+	if (e->containers.len >= CONTAINERS_MAX)
+		map_clear(&e->containers);
+	c = map_add(&e->containers, &cgroup_id, NULL);
+	if (!c)
+		return NULL;
+	if (!container_from_cgroup(path, c->id))
+		c->id[0] = '\0';
+	return c->id;
+}
+
+static struct sec_str put(char *text, uint32_t *off, const char *s, size_t len)
+{
+	struct sec_str str = { .off = *off, .len = (uint32_t)len };
+
+	memcpy(text + *off, s, len);
+	*off += (uint32_t)len;
+	return str;
+}
+
+static struct sec_proc *build_section(const struct proc_found *p, const char *container, uint32_t *ret_len)
+{
+	const struct image *im = p->v->image;
+	size_t comm_len = strnlen(im->comm, sizeof(im->comm)), container_len = container ? strlen(container) : 0;
+	size_t len = sizeof(struct sec_proc) + comm_len + im->exe_len + im->args_len + container_len;
+	struct sec_proc *s = calloc(1, len);
+	uint32_t off = 0;
+	char *text = (char *)(s + 1);
+
+	if (!s)
+		return NULL;
+	s->tgid = p->tgid;
+	s->start_ns = p->start_ns;
+	s->ppid = p->ppid;
+	s->uid = p->v->uid;
+	s->gid = p->v->gid;
+	s->comm = put(text, &off, im->comm, comm_len);
+	s->exe = put(text, &off, im->text, im->exe_len);
+	s->args = put(text, &off, im->text + im->exe_len, im->args_len);
+	s->container = put(text, &off, container ? container : "", container_len);
+	*ret_len = (uint32_t)len;
+	return s;
+}
+
+/* Made once per version and lent to every event. Without the cgroup's name it is made again when that is there. */
+static int add_section(struct enrich *e, struct event *ev, const struct proc_found *p)
+{
+	const char *container = NULL;
+	struct sec_proc *s = p->v->section;
+	uint32_t len = p->v->section_len;
+
+	if (!s || !p->v->section_final)
+		container = container_of_cgroup(e, ev, p->v->cgroup_id);
+	if (!s || container) {
+		s = build_section(p, container, &len);
+		if (!s)
+			return -ENOMEM;
+		proctab_keep_section(e->procs, p->v, s, len, container || !p->v->cgroup_id);
 	}
-	o = map_add(&e->sockets, &ev->keys.cookie, NULL);
-	if (!o)
-		return -ENOMEM;
-	*o = (struct sock_owner){ .tgid = ev->tgid, .start_ns = ev->start_ns };
+	event_add_section(ev, SEC_PROC, s, len); /* no room: the event says what it can */
 	return 0;
-}
-
-static int feed(struct enrich *e, const struct event *ev)
-{
-	const struct type_words *t = words_of(e, ev->desc);
-	const struct proc_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	struct proc *p;
-
-	if (!t)
-		return -ENOMEM;
-	if (t->field[WORD_EXIT_LAST])
-		feed_exit(e, t, ev);
-	else if (t->field[WORD_SOCK_CLOSED])
-		return feed_socket(e, ev);
-	else if (t->field[WORD_COMM])
-		return feed_task(e, t, ev);
-	else if (ev->keys.cgroup_id && ev->tid == ev->tgid && (p = proc_table_find(e->procs, &key, ev->ts_ns)))
-		return set_cgroup(e, p, ev);
-	return 0;
-}
-
-/* ---- adding ---- */
-
-static void own_by_socket(const struct enrich *e, struct event *ev)
-{
-	const struct sock_owner *o = ev->keys.cookie && !ev->tgid ? map_find(&e->sockets, &ev->keys.cookie) : NULL;
-
-	if (!o)
-		return;
-	ev->tgid = o->tgid;
-	ev->start_ns = o->start_ns;
-}
-
-static int add_process(struct enrich *e, struct event *ev)
-{
-	const struct proc_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	struct proc *p = ev->tgid ? proc_table_find(e->procs, &key, ev->ts_ns) : NULL;
-	const void *section;
-	uint32_t len;
-
-	if (!p) {
-		e->unresolved += ev->tgid != 0 && ev->desc->class == EVENT_DATA;
-		return 0;
-	}
-	ev->start_ns = p->key.start_ns;
-	if (!ev->keys.cgroup_id)
-		ev->keys.cgroup_id = p->cgroup_id;
-	section = proc_section(e->procs, p, &len);
-	return section ? event_add_section(ev, SEC_PROC, section, len) : -ENOMEM;
 }
 
 int enrich_event(struct enrich *e, struct event *ev, struct arena *scratch)
 {
-	int r = 0;
+	struct proc_found p;
+	int r;
 
-	(void)scratch; /* the section lives with its process until that changes, which no event does meanwhile */
-	if (ev->desc->class == EVENT_META || event_section(ev, SEC_PROC))
+	(void)scratch; /* all that is added lives in the tables until the next event */
+	if (ev->desc->class == EVENT_META)
 		return 0;
-	if (ev->desc->class == EVENT_STATE)
-		r = feed(e, ev);
-	if (ev->ts_ns > e->trimmed_ns) {
-		proc_table_trim(e->procs, ev->ts_ns > KEEP_ENDED_NS ? ev->ts_ns - KEEP_ENDED_NS : 0);
-		e->trimmed_ns = ev->ts_ns;
+	if (ev->desc->class == EVENT_STATE) {
+		r = learn(e, ev);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
-	own_by_socket(e, ev);
-	return add_process(e, ev);
+	if (!ev->tgid && ev->keys.cookie)
+		socktab_find(e->socks, ev->keys.cookie, &ev->tgid, &ev->start_ns);
+	if (!ev->tgid || event_section(ev, SEC_PROC))
+		return 0;
+	if (!proctab_find(e->procs, ev->tgid, ev->start_ns, ev->ts_ns, &p)) {
+		e->unresolved++;
+		return 0;
+	}
+	ev->start_ns = p.start_ns;
+	if (!p.v || !p.v->image) {
+		e->unresolved++;
+		return 0;
+	}
+	if (!ev->keys.cgroup_id)
+		ev->keys.cgroup_id = p.v->cgroup_id;
+	return add_section(e, ev, &p);
 }
 
 void enrich_stats(const struct enrich *e, struct enrich_stats *ret)
 {
+	struct proctab_stats procs;
+	uint64_t sockets, evicted;
+
+	proctab_stats(e->procs, &procs);
+	socktab_stats(e->socks, &sockets, &evicted);
 	*ret = (struct enrich_stats){
-		.processes = proc_table_len(e->procs), .sockets = e->sockets.len,
-		.evicted = proc_table_evicted(e->procs) + e->sockets_evicted, .unresolved = e->unresolved,
+		.processes = procs.processes, .sockets = sockets, .evicted = procs.evicted + evicted,
+		.unresolved = e->unresolved,
 	};
 }

@@ -26,7 +26,7 @@ void enrich_free(struct enrich *e);
 /*
  * First feeds the tables from state events (by section and field names, not by probe), then adds to @ev:
  * SEC_PROC when its process is known at its time, and the process keys when only the socket was known.
- * Added bytes live in @scratch. 0 or -ENOMEM.
+ * What was added is lent by the tables until the next event, or lives in @scratch. 0 or -ENOMEM.
  */
 int enrich_event(struct enrich *e, struct event *ev, struct arena *scratch);
 

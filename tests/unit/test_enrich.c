@@ -4,29 +4,44 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "enrich/container.h"
 #include "enrich/enrich.h"
-#include "enrich/proc_table.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "sonde/wire.h"
 
-#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define TAIL "0123456789abcdef0123456789abcdef0123456789abcdef0123"
+#define ID "0123456789ab" TAIL
 
 /* Types of a probe that enrich has never heard of, with the words it knows. */
 struct task_body { uint32_t ppid, maker; uint64_t maker_start; char comm[16], exe[32]; };
 static const struct field task_fields[] = {
 	FIELD_ROW(struct task_body, comm, "task.comm", FIELD_STR, "name"),
-	FIELD_ROW(struct task_body, exe, "task.exe", FIELD_STR, "program", .flags = FIELD_OPTIONAL),
+	{ .name = "task.exe", .kind = FIELD_GET, .doc = "program, if it says one" },
 	FIELD_ROW(struct task_body, ppid, "task.ppid", FIELD_UINT, "parent"),
 	FIELD_ROW(struct task_body, maker, "task.maker", FIELD_UINT, "who forked"),
 	FIELD_ROW(struct task_body, maker_start, "task.maker_start", FIELD_NS, "its start"),
 };
+static int get_exe(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct task_body *b = ev->body;
+
+	(void)f;
+	*ret = (struct value){ .kind = VAL_STR, .str = b->exe, .len = strlen(b->exe) };
+	return *b->exe ? 0 : -ENOENT;
+}
+
 static const struct event_desc task_desc = {
 	.type = 0x7001, .name = "t.task", .class = EVENT_STATE, .fields = task_fields, .n_fields = 5,
+	.body_size = sizeof(struct task_body), .get = get_exe,
+};
+static const struct event_desc rename_desc = {
+	.type = 0x7005, .name = "t.rename", .class = EVENT_STATE, .fields = task_fields, .n_fields = 1,
 	.body_size = sizeof(struct task_body),
 };
 struct exit_body { uint8_t last; };
@@ -36,7 +51,9 @@ static const struct event_desc exit_desc = {
 	.body_size = sizeof(struct exit_body),
 };
 struct sock_body { uint8_t closed; };
-static const struct field sock_fields[] = { FIELD_ROW(struct sock_body, closed, "sock.closed", FIELD_BOOL, "gone") };
+static const struct field sock_fields[] = {
+	FIELD_ROW(struct sock_body, closed, "sock.closed", FIELD_BOOL, "gone"),
+};
 static const struct event_desc sock_desc = {
 	.type = 0x7003, .name = "t.sock", .class = EVENT_STATE, .fields = sock_fields, .n_fields = 1,
 	.body_size = sizeof(struct sock_body),
@@ -46,17 +63,40 @@ static const struct event_desc data_desc = { .type = 0x7004, .name = "t.data", .
 static struct event make(const struct event_desc *d, uint64_t ts, uint32_t pid, uint64_t start, const void *body)
 {
 	return (struct event){
-		.desc = d, .ts_ns = ts, .tgid = pid, .tid = pid, .start_ns = start, .body = body, .body_len = d->body_size,
+		.desc = d, .ts_ns = ts, .tgid = pid, .tid = pid, .start_ns = start, .body = body,
+		.body_len = d->body_size,
 	};
 }
 
+/* Runs the program /bin/@comm, or did at the time of a snapshot. */
 static void task(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start, const char *comm, unsigned flags)
 {
 	struct task_body b = { .ppid = 1 };
 	struct event ev = make(&task_desc, ts, pid, start, &b);
 
 	snprintf(b.comm, sizeof(b.comm), "%s", comm);
+	snprintf(b.exe, sizeof(b.exe), "/bin/%s", comm);
 	ev.flags = (uint16_t)flags;
+	assert_int_equal(enrich_event(e, &ev, NULL), 0);
+}
+
+static void forked(struct enrich *e, uint64_t ts, uint32_t pid, uint32_t maker, uint64_t maker_start,
+		   const char *comm)
+{
+	struct task_body b = { .ppid = maker, .maker = maker, .maker_start = maker_start };
+	struct event ev = make(&task_desc, ts, pid, ts, &b);
+
+	snprintf(b.comm, sizeof(b.comm), "%s", comm);
+	assert_int_equal(enrich_event(e, &ev, NULL), 0);
+}
+
+static void renamed(struct enrich *e, uint64_t ts, uint32_t pid, uint32_t tid, uint64_t start, const char *comm)
+{
+	struct task_body b = { 0 };
+	struct event ev = make(&rename_desc, ts, pid, start, &b);
+
+	ev.tid = tid;
+	snprintf(b.comm, sizeof(b.comm), "%s", comm);
 	assert_int_equal(enrich_event(e, &ev, NULL), 0);
 }
 
@@ -68,22 +108,38 @@ static void gone(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start)
 	assert_int_equal(enrich_event(e, &ev, NULL), 0);
 }
 
-/* The name that an event of (pid, start) at @ts gets; "" when its process is not known. */
-static const char *name_at(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start)
+/* Name, and with @with_exe the program behind it, of the process that @ev gets; "" = unknown. */
+static const char *who(struct enrich *e, struct event *ev, bool with_exe)
 {
-	static char name[32];
-	struct event ev = make(&data_desc, ts, pid, start, NULL);
+	static char name[64];
+	const struct section *sec;
 	const struct sec_proc *p;
-	const char *s;
-	size_t len;
+	const char *comm, *exe;
+	size_t comm_len, exe_len;
 
-	assert_int_equal(enrich_event(e, &ev, NULL), 0);
-	p = event_proc(&ev);
+	assert_int_equal(enrich_event(e, ev, NULL), 0);
+	p = event_proc(ev);
 	if (!p)
 		return "";
-	s = sec_proc_str(p, event_section(&ev, SEC_PROC), p->comm, &len);
-	snprintf(name, sizeof(name), "%.*s", (int)len, s);
+	sec = event_section(ev, SEC_PROC);
+	comm = sec_proc_str(p, sec, p->comm, &comm_len);
+	exe = sec_proc_str(p, sec, p->exe, &exe_len);
+	snprintf(name, sizeof(name), "%.*s%.*s", (int)comm_len, comm, with_exe ? (int)exe_len : 0, exe);
 	return name;
+}
+
+static const char *name_at(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start)
+{
+	struct event ev = make(&data_desc, ts, pid, start, NULL);
+
+	return who(e, &ev, false);
+}
+
+static const char *program_at(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start)
+{
+	struct event ev = make(&data_desc, ts, pid, start, NULL);
+
+	return who(e, &ev, true);
 }
 
 static void a_reused_pid_is_another_process(void **state)
@@ -119,22 +175,109 @@ static void a_snapshot_does_not_overwrite_what_was_told_live(void **state)
 static void a_child_has_its_parents_program_until_it_runs_its_own(void **state)
 {
 	struct enrich *e = enrich_new(0);
-	struct task_body b = { .maker = 7, .maker_start = 90, .comm = "child" };
-	struct task_body parent = { .comm = "sh", .exe = "/bin/sh" };
-	struct event ev = make(&task_desc, 100, 7, 90, &parent);
-	const struct sec_proc *p;
-	size_t len;
 
 	(void)state;
-	assert_int_equal(enrich_event(e, &ev, NULL), 0);
-	ev = make(&task_desc, 110, 9, 110, &b);
-	assert_int_equal(enrich_event(e, &ev, NULL), 0);
-	ev = make(&data_desc, 120, 9, 110, NULL);
-	assert_int_equal(enrich_event(e, &ev, NULL), 0);
-	p = event_proc(&ev);
-	assert_non_null(p);
-	assert_memory_equal(sec_proc_str(p, event_section(&ev, SEC_PROC), p->exe, &len), "/bin/sh", 7);
-	assert_int_equal(len, 7);
+	task(e, 100, 7, 90, "sh", 0);
+	forked(e, 110, 9, 7, 90, "sh");
+	assert_string_equal(program_at(e, 115, 9, 110), "sh/bin/sh");
+	task(e, 120, 9, 110, "ls", 0);
+	assert_string_equal(program_at(e, 125, 9, 110), "ls/bin/ls");
+	assert_string_equal(program_at(e, 119, 9, 110), "sh/bin/sh");	/* an event that came late */
+	assert_string_equal(program_at(e, 125, 7, 90), "sh/bin/sh");
+	forked(e, 130, 10, 7, 90, "worker");		/* by a thread with a name of its own */
+	assert_string_equal(program_at(e, 135, 10, 130), "worker/bin/sh");
+	enrich_free(e);
+}
+
+static void a_chain_of_programs_is_known_at_every_time(void **state)
+{
+	struct enrich *e = enrich_new(0);
+
+	(void)state;
+	forked(e, 100, 7, 1, 1, "sh");
+	task(e, 110, 7, 100, "env", 0);
+	task(e, 120, 7, 100, "bash", 0);
+	task(e, 130, 7, 100, "ls", 0);
+	assert_string_equal(name_at(e, 105, 7, 100), "sh");
+	assert_string_equal(name_at(e, 111, 7, 100), "env");
+	assert_string_equal(name_at(e, 121, 7, 100), "bash");
+	assert_string_equal(name_at(e, 131, 7, 100), "ls");
+	task(e, 140, 7, 100, "wc", 0);		/* one more than is kept: the oldest is unknown, not wrong */
+	assert_string_equal(name_at(e, 105, 7, 100), "");
+	assert_string_equal(name_at(e, 141, 7, 100), "wc");
+	enrich_free(e);
+}
+
+static void a_threads_name_is_not_the_processs(void **state)
+{
+	struct enrich *e = enrich_new(0);
+
+	(void)state;
+	task(e, 100, 7, 90, "main", 0);
+	renamed(e, 110, 7, 8, 90, "thread");
+	assert_string_equal(program_at(e, 111, 7, 90), "main/bin/main");
+	renamed(e, 120, 7, 7, 90, "other");
+	assert_string_equal(program_at(e, 121, 7, 90), "other/bin/main");
+	assert_string_equal(program_at(e, 115, 7, 90), "main/bin/main");
+	enrich_free(e);
+}
+
+/* The snapshot is taken while things happen: whichever is read first, the outcome is the same. */
+static void snapshot_and_events_merge_in_any_order(void **state)
+{
+	static const int orders[][3] = { { 0, 1, 2 }, { 1, 0, 2 }, { 1, 2, 0 } };	/* events keep theirs */
+
+	(void)state;
+	for (size_t order = 0; order < sizeof(orders) / sizeof(*orders); order++) {
+		struct enrich *e = enrich_new(0);
+		struct enrich_stats st;
+
+		for (int i = 0; i < 3; i++) {
+			switch (orders[order][i]) {
+			case 0: task(e, 100, 7, 90, "seen", SONDE_RF_SNAPSHOT); break;
+			case 1: renamed(e, 110, 7, 7, 90, "named"); break;
+			case 2: task(e, 120, 7, 90, "later", 0); break;
+			}
+		}
+		assert_string_equal(program_at(e, 105, 7, 90), "seen/bin/seen");
+		assert_string_equal(program_at(e, 115, 7, 90), "named/bin/seen");
+		assert_string_equal(program_at(e, 125, 7, 90), "later/bin/later");
+		enrich_stats(e, &st);
+		assert_int_equal(st.processes, 1);
+		enrich_free(e);
+	}
+}
+
+/* It ran another program before the iterator came to it: what it was until then nobody saw. */
+static void a_snapshot_says_nothing_of_the_time_before_an_exec(void **state)
+{
+	struct enrich *e = enrich_new(0);
+
+	(void)state;
+	task(e, 110, 7, 90, "second", SONDE_RF_SNAPSHOT);
+	task(e, 100, 7, 90, "second", 0);
+	assert_string_equal(name_at(e, 95, 7, 90), "");
+	assert_string_equal(name_at(e, 105, 7, 90), "second");
+	enrich_free(e);
+}
+
+static void a_process_that_is_gone_stays_known_for_a_while(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct enrich *e = enrich_new(0);
+	struct enrich_stats st;
+
+	(void)state;
+	task(e, second, 7, second, "short", 0);
+	gone(e, 2 * second, 7, second);
+	task(e, 20 * second, 8, 20 * second, "other", 0);
+	assert_string_equal(name_at(e, 3 * second, 7, second), "short");
+	task(e, 60 * second, 9, 60 * second, "much later", 0);
+	assert_string_equal(name_at(e, 3 * second, 7, second), "");
+	enrich_stats(e, &st);
+	assert_int_equal(st.processes, 2);
+	assert_int_equal(st.evicted, 0);	/* of age, not for want of room */
+	assert_int_equal(st.unresolved, 1);
 	enrich_free(e);
 }
 
@@ -154,6 +297,52 @@ static void a_socket_gives_its_process(void **state)
 	assert_int_equal(ev.tgid, 7);
 	assert_int_equal(ev.start_ns, 90);
 	assert_non_null(event_proc(&ev));
+	enrich_free(e);
+}
+
+static void sock(struct enrich *e, uint64_t cookie, bool closed)
+{
+	struct sock_body body = { .closed = closed };
+	struct event ev = make(&sock_desc, 100, 7, 90, &body);
+
+	ev.keys.cookie = cookie;
+	assert_int_equal(enrich_event(e, &ev, NULL), 0);
+}
+
+static uint32_t owner(struct enrich *e, uint64_t cookie)
+{
+	struct event ev = make(&data_desc, 120, 0, 0, NULL);
+
+	ev.keys.cookie = cookie;
+	assert_int_equal(enrich_event(e, &ev, NULL), 0);
+	return ev.tgid;
+}
+
+/* Closed sockets are found for a while and make room first; open ones that must go are counted. */
+static void sockets_stay_within_the_budget(void **state)
+{
+	struct enrich *e = enrich_new(64 << 10);	/* 128 sockets */
+	struct enrich_stats st;
+
+	(void)state;
+	task(e, 90, 7, 90, "owner", 0);
+	for (uint64_t cookie = 1; cookie <= 1000; cookie++) {
+		sock(e, cookie, false);
+		if (cookie > 100)
+			sock(e, cookie, true);
+	}
+	enrich_stats(e, &st);
+	assert_in_range(st.sockets, 100, 128);
+	assert_int_equal(st.evicted, 0);
+	assert_int_equal(owner(e, 1), 7);
+	assert_int_equal(owner(e, 1000), 7);
+	assert_int_equal(owner(e, 500), 0);
+	for (uint64_t cookie = 2001; cookie <= 2200; cookie++)
+		sock(e, cookie, false);
+	enrich_stats(e, &st);
+	assert_int_equal(st.sockets, 128);
+	assert_int_equal(st.evicted, 300 - 128);
+	assert_int_equal(owner(e, 2200), 7);
 	enrich_free(e);
 }
 
@@ -178,29 +367,66 @@ static void the_budget_holds(void **state)
 
 static void cgroups_name_containers(void **state)
 {
-	static const struct { const char *path; size_t len; } cases[] = {
-		{ "/system.slice/docker-" ID ".scope", 64 },
-		{ "/docker/" ID, 64 },
-		{ "/docker/" ID "/init.scope", 64 },
-		{ "/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope", 64 },
-		{ "/kubepods/burstable/pod1/" ID, 64 },
-		{ "/machine.slice/libpod-" ID ".scope/container", 64 },
-		{ "/kubepods.slice/crio-" ID ".scope", 64 },
-		{ "/lxc.payload.web1/system.slice", 4 },
-		{ "/system.slice/ssh.service", 0 },
-		{ "/user.slice/user-0.slice/session-1.scope", 0 },
-		{ "/docker/" ID "0", 0 },
-		{ "", 0 },
+	static const struct { const char *path, *id; } cases[] = {
+		{ "/system.slice/docker-" ID ".scope", "0123456789ab" },
+		{ "/docker/" ID, "0123456789ab" },
+		{ "/docker/" ID "/init.scope", "0123456789ab" },
+		{ "/docker/" ID "/docker/ba9876543210" TAIL, "ba9876543210" },
+		{ "/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope", "0123456789ab" },
+		{ "/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:" ID, "0123456789ab" },
+		{ "/kubepods/burstable/pod1/" ID, "0123456789ab" },
+		{ "/machine.slice/libpod-" ID ".scope/container", "0123456789ab" },
+		{ "/machine.slice/libpod-conmon-" ID ".scope", NULL },
+		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", "0123456789ab" },
+		{ "/kubepods.slice/crio-" ID ".scope", "0123456789ab" },
+		{ "/kubepods.slice/crio-conmon-" ID ".scope", NULL },
+		{ "/lxc.payload.web1/system.slice", "web1" },
+		{ "/lxc/web2", "web2" },
+		{ "/machine.slice/systemd-nspawn@web3.service/payload", "web3" },
+		{ "/system.slice/ssh.service", NULL },
+		{ "/user.slice/user-0.slice/session-1.scope", NULL },
+		{ "/docker/" ID "0", NULL },
+		{ "/docker/G123456789abcdef" TAIL, NULL },
+		{ "/", NULL },
+		{ "", NULL },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		const char *id = NULL;
+		char id[CONTAINER_ID_MAX];
+		bool found = container_from_cgroup(cases[i].path, id);
 
-		assert_int_equal(container_id(cases[i].path, &id), cases[i].len);
-		if (cases[i].len == 64)
-			assert_memory_equal(id, ID, 64);
+		if (found && cases[i].id)
+			assert_string_equal(id, cases[i].id);
+		else if (found != !!cases[i].id)
+			fail_msg("%s: %s", cases[i].path, found ? id : "not found");
 	}
+}
+
+/* The container comes with the cgroup's name, which may come after the process. */
+static void a_process_gets_its_container(void **state)
+{
+	struct enrich *e = enrich_new(0);
+	struct names *names = names_new();
+	struct task_body b = { .comm = "nginx", .exe = "/usr/sbin/nginx" };
+	struct event ev = make(&task_desc, 100, 7, 90, &b);
+	const struct sec_proc *p;
+	size_t len;
+
+	(void)state;
+	ev.keys.cgroup_id = 77;
+	assert_int_equal(enrich_event(e, &ev, NULL), 0);
+	assert_int_equal(event_proc(&ev)->container.len, 0);
+	names_set(names, SONDE_NAME_CGROUP, 77, "/docker/" ID, strlen("/docker/" ID));
+	ev = make(&data_desc, 110, 7, 90, NULL);
+	ev.names = names;
+	assert_int_equal(enrich_event(e, &ev, NULL), 0);
+	p = event_proc(&ev);
+	assert_memory_equal(sec_proc_str(p, event_section(&ev, SEC_PROC), p->container, &len), "0123456789ab", 12);
+	assert_int_equal(len, 12);
+	assert_int_equal(ev.keys.cgroup_id, 77);
+	names_free(names);
+	enrich_free(e);
 }
 
 int main(void)
@@ -209,7 +435,14 @@ int main(void)
 		cmocka_unit_test(a_reused_pid_is_another_process),
 		cmocka_unit_test(a_snapshot_does_not_overwrite_what_was_told_live),
 		cmocka_unit_test(a_child_has_its_parents_program_until_it_runs_its_own),
+		cmocka_unit_test(a_chain_of_programs_is_known_at_every_time),
+		cmocka_unit_test(a_threads_name_is_not_the_processs),
+		cmocka_unit_test(snapshot_and_events_merge_in_any_order),
+		cmocka_unit_test(a_snapshot_says_nothing_of_the_time_before_an_exec),
+		cmocka_unit_test(a_process_that_is_gone_stays_known_for_a_while),
 		cmocka_unit_test(a_socket_gives_its_process),
+		cmocka_unit_test(sockets_stay_within_the_budget),
+		cmocka_unit_test(a_process_gets_its_container),
 		cmocka_unit_test(the_budget_holds),
 		cmocka_unit_test(cgroups_name_containers),
 	};
