@@ -387,13 +387,17 @@ static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledg
 	rec_set_owner(r, o);
 }
 
+/*
+ * Read out of the task: the helpers for its ids and name came to packet programs with 6.10 and later, while
+ * this one is there since 5.10.
+ */
 static __always_inline void rec_set_task(struct net_rec *r)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
-	r->cur_tgid = id >> 32;
-	r->cur_tid = (__u32)id;
-	bpf_get_current_comm(r->cur_comm, sizeof(r->cur_comm));
+	r->cur_tgid = BPF_CORE_READ(task, tgid);
+	r->cur_tid = BPF_CORE_READ(task, pid);
+	BPF_CORE_READ_STR_INTO(&r->cur_comm, task, comm);
 }
 
 #endif

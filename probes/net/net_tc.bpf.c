@@ -51,8 +51,12 @@ static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r
 	r->orig_len = len;
 	if (want > len)
 		want = len;
-	if (want == 0 || want > net_snap_limit)
+	/* Before 6.8 the verifier learns nothing from a comparison with zero, hence one less than what is wanted. */
+	want--;
+	barrier_var(want);
+	if (want >= net_snap_limit)
 		return -1;
+	want++;
 	if (load_packet(skb, r->data, want, tagged))
 		return -1;
 	r->cap_len = want < snap ? want : snap;
