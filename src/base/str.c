@@ -96,11 +96,26 @@ size_t str_escape(char *dst, size_t cap, const char *src, size_t len)
 	return w;
 }
 
+/* How many bytes from the start are printable ASCII and no backslash: nearly always all of them. */
+static size_t plain_span(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7f && s[n] != '\\')
+		n++;
+	return n;
+}
+
 int str_escape_buf(struct buf *b, const char *src, size_t len)
 {
+	size_t plain = plain_span(src, len);
 	char one[ESCAPE_MAX + 1];
-	int r;
+	int r = buf_add(b, src, plain);
 
+	if (r < 0)
+		return r;
+	src += plain;
+	len -= plain;
 	while (len) {
 		size_t used, n = escape_one(one, src, len, &used);
 

@@ -51,6 +51,7 @@ struct pcapng {
 	struct map procs;	/* struct proc_key -> u8: process block was written */
 	uint64_t last_ns;	/* wall clock of the newest packet */
 	bool started;
+	struct pcapng_common common;
 };
 
 static uint64_t wall_ns(const struct event *ev, uint64_t ns)
@@ -277,7 +278,7 @@ static void put_packet_options(struct pcapng *st, const struct event *ev, uint8_
 	put_verdict(st, ev);
 	if (ev->tgid)
 		block_opt(&st->block, PCAPNG_EPB_PROCESS_THREAD, ids, sizeof(ids));
-	pcapng_comments(&st->block, ev, &st->text);
+	pcapng_comments(&st->block, ev, &st->common, &st->text);
 }
 
 static int write_packet(struct sink *s, const struct event *ev, const struct sec_packet *p, const void *data)
@@ -404,6 +405,7 @@ static int pcapng_open(struct sink *s, struct err *err)
 	map_init(&st->iface_ids, sizeof(struct iface_key), sizeof(uint32_t));
 	map_init(&st->instances, sizeof(uint32_t), sizeof(struct instance));
 	map_init(&st->procs, sizeof(struct proc_key), 1);
+	pcapng_common_resolve(&st->common);
 	return 0;
 }
 

@@ -89,21 +89,28 @@ static void add_fields(struct buf *text, const struct event *ev, bool owner)
 	}
 }
 
-static void add_common(struct buf *text, const struct event *ev)
-{
-	static const char *const words[] = {
-		"proc.pid", "proc.name", "proc.exe", "proc.ppid", "thread.tid", "container.id", "cgroup.name",
-		"netns", "sock.cookie",
-	};
+static const char *const common_words[] = {
+	"proc.pid", "proc.name", "proc.exe", "proc.ppid", "thread.tid", "container.id", "cgroup.name", "netns",
+	"sock.cookie",
+};
+_Static_assert(ARRAY_SIZE(common_words) == PCAPNG_COMMON_WORDS, "room for each");
 
-	for (size_t i = 0; i < event_n_common_fields; i++) {
-		const struct field *f = &event_common_fields[i];
+void pcapng_common_resolve(struct pcapng_common *ret)
+{
+	ret->n = 0;
+	for (size_t i = 0; i < event_n_common_fields; i++)
+		for (size_t w = 0; w < ARRAY_SIZE(common_words); w++)
+			if (!strcmp(event_common_fields[i].name, common_words[w]))
+				ret->fields[ret->n++] = &event_common_fields[i];
+}
+
+static void add_common(struct buf *text, const struct event *ev, const struct pcapng_common *common)
+{
+	for (size_t i = 0; i < common->n; i++) {
 		struct value v;
 
-		for (size_t w = 0; w < ARRAY_SIZE(words); w++) {
-			if (!strcmp(f->name, words[w]) && event_get_common(ev, f, &v) == 0)
-				add_value(text, f->name, &v);
-		}
+		if (event_get_common(ev, common->fields[i], &v) == 0)
+			add_value(text, common->fields[i]->name, &v);
 	}
 }
 
@@ -145,7 +152,7 @@ static void add_text(struct buf *block, const struct event *ev, struct buf *text
 	}
 }
 
-void pcapng_comments(struct buf *block, const struct event *ev, struct buf *text)
+void pcapng_comments(struct buf *block, const struct event *ev, const struct pcapng_common *common, struct buf *text)
 {
 	struct value type = { .kind = VAL_STR, .str = ev->desc->name, .len = strlen(ev->desc->name) };
 
@@ -155,7 +162,7 @@ void pcapng_comments(struct buf *block, const struct event *ev, struct buf *text
 		add_value(text, "evt.type", &type);
 		add_fields(text, ev, false);
 		add_comment(block, text);
-		add_common(text, ev);
+		add_common(text, ev, common);
 		add_fields(text, ev, true);
 		add_comment(block, text);
 	}

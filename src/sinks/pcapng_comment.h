@@ -6,10 +6,22 @@
 #ifndef SINKS_PCAPNG_COMMENT_H
 #define SINKS_PCAPNG_COMMENT_H
 
+#include <stddef.h>
+
 struct buf;
 struct event;
+struct field;
+
+#define PCAPNG_COMMON_WORDS 9
+
+/* The words of every event that a comment repeats, looked up once. */
+struct pcapng_common {
+	const struct field *fields[PCAPNG_COMMON_WORDS];
+	size_t n;
+};
+void pcapng_common_resolve(struct pcapng_common *ret);
 
 /* Adds the comment options to @block; @text is scratch. */
-void pcapng_comments(struct buf *block, const struct event *ev, struct buf *text);
+void pcapng_comments(struct buf *block, const struct event *ev, const struct pcapng_common *common, struct buf *text);
 
 #endif
