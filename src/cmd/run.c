@@ -68,7 +68,7 @@ static const struct opt run_opts[] = {
 	ROW(read, "read", 'r', OPT_STR, "FILE", "read a recording or capture instead of this host; - is standard input"),
 	ROW(count, "count", 0, OPT_U64, "N", "stop after N events"),
 	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this time (10s, 5m)"),
-	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 1M)"),
+	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M, less on hosts with many CPUs)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest wait before an event is shown (default 50ms)"),
 	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "where the host's file system is mounted, inside a container"),
 	ROW(local, "local", 0, OPT_BOOL, NULL, "do the work in this process even if an agent runs"),

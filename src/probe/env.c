@@ -23,7 +23,9 @@
 #include "probe/ksym.h"
 #include "ring/ring.h"
 
-#define DEFAULT_RING_BYTES (1u << 20)
+#define RING_BYTES_MOST (4u << 20)	/* default per CPU, while all rings together stay below the next */
+#define RING_BYTES_ALL (256u << 20)
+#define RING_BYTES_LEAST (512u << 10)
 #define DEFAULT_LIFE_RING_BYTES (256u << 10)
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
@@ -202,6 +204,16 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 
 /* ---- life ---- */
 
+/* Bulk per CPU when nobody asked: large hosts get smaller rings, not a larger bill. */
+static size_t default_ring(unsigned n_cpus)
+{
+	size_t bytes = RING_BYTES_MOST;
+
+	while (bytes > RING_BYTES_LEAST && bytes * n_cpus > RING_BYTES_ALL)
+		bytes /= 2;
+	return bytes;
+}
+
 static size_t round_ring(size_t bytes)
 {
 	size_t n = (size_t)sysconf(_SC_PAGESIZE);
@@ -270,7 +282,7 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	env->host_root = copy_root(o->host_root);
 	if (!env->host_root)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
-	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : DEFAULT_RING_BYTES);
+	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : default_ring(env->n_cpus));
 	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes : DEFAULT_LIFE_RING_BYTES);
 	for (int i = 0; i < LANE__MAX; i++)
 		env->wakeup_bytes[i] = (uint32_t)(env->ring_bytes[i] / 100 * pct);
