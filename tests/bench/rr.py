@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """TCP request/response over veth: untraced, under `sonde monitor -o pcapng` and under `tcpdump -w`.
 
-Rounds are interleaved, so that whatever else the machine does hits all three alike; the figure is the median
+Client and server share one CPU: left alone, the scheduler now pairs and now parts them, and that alone changes
+the rate threefold. The watcher may run anywhere. Rounds are interleaved, so that whatever else the machine does hits all three alike; the figure is the median
 of the ratios of neighbours. What each wrote is counted too: a capture that lost half is not cheaper.
 """
 import argparse
@@ -40,6 +41,9 @@ class Veth:
     def words(self, end, *words):
         return ["nsenter", f"--net=/run/netns/{self.names[end]}", *words]
 
+    def pinned(self, end, *words):
+        return self.words(end, "taskset", "-c", "0", *words)
+
     def close(self):
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
@@ -71,7 +75,7 @@ def measure(net, binary, seconds, how, out):
         watcher = start(net.words(1, binary, "monitor", "-i", "rrb", "-o", f"pcapng:{out}", "tcp", "port", PORT), r"\bready\b")
     elif how == "tcpdump":
         watcher = start(net.words(1, "tcpdump", "-i", "rrb", "-w", out, "-U", "tcp", "port", PORT), "listening on")
-    text = subprocess.run(net.words(0, f"{binary_dir(binary)}/tests/bench/tcp_rr", "client", "10.99.0.2", PORT, str(seconds)),
+    text = subprocess.run(net.pinned(0, f"{binary_dir(binary)}/tests/bench/tcp_rr", "client", "10.99.0.2", PORT, str(seconds)),
                           capture_output=True, text=True, check=True).stdout
     said = stop(watcher) if watcher else ""
     return float(text), said.strip().splitlines()[-1:] or [""]
@@ -91,7 +95,7 @@ def main():
     kinds = ("untraced", "sonde", "tcpdump")
     rates = {kind: [] for kind in kinds}
     net = Veth()
-    server = subprocess.Popen(net.words(1, f"{args.build}/tests/bench/tcp_rr", "server", PORT), stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(net.pinned(1, f"{args.build}/tests/bench/tcp_rr", "server", PORT), stdout=subprocess.DEVNULL)
     counts = {}
     try:
         time.sleep(0.3)
