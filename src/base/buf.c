@@ -45,7 +45,7 @@ void *buf_reserve(struct buf *b, size_t len)
 	return b->data + b->len;
 }
 
-int buf_add(struct buf *b, const void *data, size_t len)
+int buf_add_slow(struct buf *b, const void *data, size_t len)
 {
 	void *p = buf_reserve(b, len);
 
@@ -55,16 +55,6 @@ int buf_add(struct buf *b, const void *data, size_t len)
 		memcpy(p, data, len);
 	b->len += len;
 	return 0;
-}
-
-int buf_add_str(struct buf *b, const char *s)
-{
-	return buf_add(b, s, strlen(s));
-}
-
-int buf_add_char(struct buf *b, char c)
-{
-	return buf_add(b, &c, 1);
 }
 
 int buf_add_u64(struct buf *b, uint64_t v)

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/macros.h"
 
@@ -33,9 +34,28 @@ static inline void buf_commit(struct buf *b, size_t len)
 	b->len += len;
 }
 
-int buf_add(struct buf *b, const void *data, size_t len);
-int buf_add_str(struct buf *b, const char *s);
-int buf_add_char(struct buf *b, char c);
+int buf_add_slow(struct buf *b, const void *data, size_t len);	/* buf_add() that may have to grow or to fail */
+
+/* Inline, as the next two: printing an event is a hundred of these, most of them of a few bytes. */
+static inline int buf_add(struct buf *b, const void *data, size_t len)
+{
+	if (unlikely(!len || b->error || b->cap - b->len < len))
+		return buf_add_slow(b, data, len);
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+	return 0;
+}
+
+static inline int buf_add_str(struct buf *b, const char *s)
+{
+	return buf_add(b, s, strlen(s));
+}
+
+static inline int buf_add_char(struct buf *b, char c)
+{
+	return buf_add(b, &c, 1);
+}
+
 int buf_add_u64(struct buf *b, uint64_t v);	/* decimal digits */
 int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
 int buf_vprintf(struct buf *b, const char *fmt, va_list ap);
