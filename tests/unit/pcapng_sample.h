@@ -74,7 +74,8 @@ static inline struct sample_packet sample_packet(uint32_t netns, uint32_t ifinde
 	uint32_t skip = link == SONDE_LINK_RAW ? 14 : 0;
 	struct sample_packet p = {
 		.head = {
-			.link = link, .cap_len = sizeof(sample_udp) - skip, .orig_len = sizeof(sample_udp) - skip + 100,
+			.link = link, .cap_len = sizeof(sample_udp) - skip,
+			.orig_len = sizeof(sample_udp) - skip + 100,
 			.ifindex = ifindex, .netns = netns, .direction = direction,
 		},
 	};
