@@ -365,6 +365,11 @@ const struct registry *pipeline_registry(const struct pipeline *p)
 	return decode_set_registry(p->decode);
 }
 
+const struct core_host *pipeline_host(const struct pipeline *p)
+{
+	return decode_set_host(p->decode);
+}
+
 void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx)
 {
 	p->pass = pass;

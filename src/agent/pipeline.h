@@ -16,6 +16,7 @@
 #include "probe/env.h"
 #include "sinks/sink.h"
 
+struct core_host;
 struct err;
 struct event;
 struct loop;
@@ -38,6 +39,7 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err);
 void pipeline_free(struct pipeline *p);		/* NULL is fine */
 
 const struct registry *pipeline_registry(const struct pipeline *p);
+const struct core_host *pipeline_host(const struct pipeline *p);	/* of the records; empty until they say */
 
 /*
  * The one predicate of this pipeline: what it refuses is counted as filtered. Events of class META never

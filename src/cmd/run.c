@@ -294,6 +294,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 		return err_prefix(err, "--where");
 	pipeline_set_filter(s->pipeline, pass, s);
 	opts->reg = pipeline_registry(s->pipeline);
+	opts->host = pipeline_host(s->pipeline);
 	return add_outputs(s, opts, err);
 }
 

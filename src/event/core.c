@@ -129,7 +129,7 @@ static int emit_with(const struct emitter *em, const struct event_desc *desc, co
 	return em->emit(em->ctx, &ev);
 }
 
-static int decode_host(const struct sonde_rec *r, const struct emitter *em)
+static int decode_host(struct core_state *st, const struct sonde_rec *r, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len);
 	struct core_host h = { 0 };
@@ -140,7 +140,13 @@ static int decode_host(const struct sonde_rec *r, const struct emitter *em)
 	cur_copy(&c, h.release, sizeof(h.release));
 	cur_copy(&c, h.machine, sizeof(h.machine));
 	cur_copy(&c, h.hostname, sizeof(h.hostname));
-	return cur_ok(&c) ? emit_with(em, &host_desc, r, &h) : -EBADMSG;
+	if (!cur_ok(&c))
+		return -EBADMSG;
+	st->host = h;
+	st->host.release[sizeof(h.release) - 1] = 0;
+	st->host.machine[sizeof(h.machine) - 1] = 0;
+	st->host.hostname[sizeof(h.hostname) - 1] = 0;
+	return emit_with(em, &host_desc, r, &h);
 }
 
 static int decode_clock(struct core_state *st, const struct sonde_rec *r, const struct emitter *em)
@@ -215,7 +221,7 @@ static int core_decode(void *state, const struct sonde_rec *r, const struct emit
 	struct core_state *st = state;
 
 	switch (r->type) {
-	case SONDE_EV_HOST: return decode_host(r, em);
+	case SONDE_EV_HOST: return decode_host(st, r, em);
 	case SONDE_EV_CLOCK: return decode_clock(st, r, em);
 	case SONDE_EV_NAME: return decode_name(st, r, em);
 	case SONDE_EV_LEDGER: return decode_ledger(r, em);

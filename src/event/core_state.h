@@ -7,10 +7,13 @@
 
 #include <stdint.h>
 
+#include "event/core.h"
+
 struct names;
 
 struct core_state {
 	struct names *names;		/* owned; made by the decode set */
+	struct core_host host;		/* of the records; empty until they say; texts end in a NUL */
 	int64_t clock_offset_ns;	/* CLOCK_REALTIME - CLOCK_BOOTTIME, 0 = not known yet */
 };
 

@@ -130,6 +130,11 @@ const struct names *decode_set_names(const struct decode_set *d)
 	return d->core->names;
 }
 
+const struct core_host *decode_set_host(const struct decode_set *d)
+{
+	return &d->core->host;
+}
+
 static int run_decoder(struct decode_set *d, const struct decoder *dec, const struct sonde_rec *r)
 {
 	d->running = dec;

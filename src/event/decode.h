@@ -12,6 +12,7 @@
 #include "sonde/wire.h"
 
 struct arena;
+struct core_host;
 struct event;
 struct event_desc;
 struct names;
@@ -58,6 +59,7 @@ int decode_set_new(const struct decoder_ops *const *decoders /* NULL-terminated,
 void decode_set_free(struct decode_set *d);
 const struct registry *decode_set_registry(const struct decode_set *d);
 const struct names *decode_set_names(const struct decode_set *d);
+const struct core_host *decode_set_host(const struct decode_set *d);	/* filled in by the host record */
 
 /*
  * Decodes one record of @len bytes (which may be more than rec->len: ring padding) and hands its events to
