@@ -95,7 +95,8 @@ static __always_inline void pktfilter_put_tag(struct pktfilter_buf *b, __be16 pr
 }
 
 /* Copies up to @want bytes of the view. Returns what is there, 0 on failure. */
-static __always_inline __u32 pktfilter_load_tc(struct __sk_buff *skb, struct pktfilter_buf *b, __u32 want, bool tagged)
+static __always_inline __u32 pktfilter_load_tc(struct __sk_buff *skb, struct pktfilter_buf *b, __u32 want,
+					       bool tagged)
 {
 	__u32 rest = want - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN;
 
@@ -185,8 +186,8 @@ static __always_inline bool pktfilter_can_read_frags(void)
 }
 
 /* As pktfilter_load_tc(), by kernel address: @want bytes of the view are linear. */
-static __always_inline __u32 pktfilter_load_linear(const struct pktfilter_packet *p, struct pktfilter_buf *b, __u32 want,
-						   bool tagged)
+static __always_inline __u32 pktfilter_load_linear(const struct pktfilter_packet *p, struct pktfilter_buf *b,
+						   __u32 want, bool tagged)
 {
 	__u32 rest = want - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN;
 
@@ -201,14 +202,15 @@ static __always_inline __u32 pktfilter_load_linear(const struct pktfilter_packet
 	barrier_var(rest);
 	if (rest == 0 || rest > PKTFILTER_BUF_BYTES - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN)
 		return pktfilter_want(want, PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN);
-	if (bpf_probe_read_kernel(b->data + PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN, rest, p->start + PKTFILTER_TAG_OFF))
+	if (bpf_probe_read_kernel(b->data + PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN, rest,
+				  p->start + PKTFILTER_TAG_OFF))
 		return 0;
 	return want;
 }
 
 /* Adds page fragments to the @have bytes that were all of the linear part. Returns what is there then. */
-static __always_inline __u32 pktfilter_load_frags(const struct pktfilter_packet *p, struct pktfilter_buf *b, __u32 have,
-						  __u32 want)
+static __always_inline __u32 pktfilter_load_frags(const struct pktfilter_packet *p, struct pktfilter_buf *b,
+						  __u32 have, __u32 want)
 {
 	struct sk_buff___lengths *skb = (struct sk_buff___lengths *)p->skb;
 	__u32 rest = want - have;

@@ -229,7 +229,8 @@ static void convert_one(struct conversion *c, size_t i)
 		break;
 	case BPF_ST:
 	case BPF_STX:
-		emit(c, BPF_STX | BPF_MEM | BPF_W, MEM, BPF_CLASS(in->code) == BPF_ST ? A : X, (int16_t)(4 * in->k), 0);
+		emit(c, BPF_STX | BPF_MEM | BPF_W, MEM, BPF_CLASS(in->code) == BPF_ST ? A : X,
+		     (int16_t)(4 * in->k), 0);
 		break;
 	case BPF_ALU:
 		convert_alu(c, in);
@@ -304,8 +305,9 @@ int pktfilter_convert(const struct sock_filter *in, size_t n, uint32_t limit, st
 	_cleanup_free_ size_t *label_of = calloc(cap ? cap : 1, sizeof(*label_of));
 	_cleanup_free_ size_t *pos = calloc(n + 3, sizeof(*pos));
 	struct conversion c = {
-		.in = in, .n_in = n, .limit = MIN(limit, (uint32_t)INT16_MAX), .states = states, .out = out, .cap = cap,
-		.label_of = label_of, .pos = pos, .end = n, .undecided = n + 1, .reject = n + 2,
+		.in = in, .n_in = n, .limit = MIN(limit, (uint32_t)INT16_MAX), .states = states,
+		.out = out, .cap = cap, .label_of = label_of, .pos = pos,
+		.end = n, .undecided = n + 1, .reject = n + 2,
 	};
 	uint32_t depth;
 	int r;

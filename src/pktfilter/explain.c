@@ -23,7 +23,8 @@ bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap)
 	if (!why)
 		return false;
 	if (f->error == -ELOOP)
-		snprintf(why, cap, "protochain follows a chain of headers in a loop, which the kernel's verifier refuses");
+		snprintf(why, cap,
+			 "protochain follows a chain of headers in a loop, which the kernel's verifier refuses");
 	else
 		snprintf(why, cap, "its code is longer than the %d instructions kept for it in the kernel's programs",
 			 PKTFILTER_POOL_INSNS);
@@ -132,7 +133,8 @@ static void add_where(const struct pktfilter *f, struct buf *out)
 	}
 	buf_printf(out, "runs in the kernel: %zu of %d instructions\n", f->n_pool, PKTFILTER_POOL_INSNS);
 	if (f->depth > PKTFILTER_BUF_BYTES)
-		buf_printf(out, "a packet longer than %d bytes is decided in user space if its verdict needs a byte behind them\n",
+		buf_printf(out,
+			   "user space decides about packets longer than %d bytes if a byte behind them matters\n",
 			   PKTFILTER_BUF_BYTES);
 }
 

@@ -14,12 +14,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/macros.h"
 
 /* What may follow a correct beginning: one of each kind that the grammar can want next. */
 static const char *const continuations[] = {
-	"", "ip", "1", "1.2.3.4", "80", "host 1.2.3.4", "port 80", "= 0", "1 = 0", "0] = 0", "] = 0", "1-2", "0:0:0:0:0:1",
-	"and ip", "::1", "tcp", "proto 6", "net 10", "mask 255.0.0.0",
+	"", "ip", "1", "1.2.3.4", "80", "host 1.2.3.4", "port 80", "= 0", "1 = 0", "0] = 0", "] = 0", "1-2",
+	"0:0:0:0:0:1", "and ip", "::1", "tcp", "proto 6", "net 10", "mask 255.0.0.0",
 };
 
 static size_t word_end(const char *expr, size_t off)
@@ -47,7 +48,8 @@ static bool compiles(const char *text)
 	size_t n;
 
 	/* any other complaint comes after parsing */
-	return libpcap_compile(text, START_ETHERNET, &insns, &n, why, sizeof(why)) == 0 || !strstr(why, "syntax error");
+	return libpcap_compile(text, START_ETHERNET, &insns, &n, why, sizeof(why)) == 0 ||
+	       !strstr(why, "syntax error");
 }
 
 /* True if some text behind the first @len bytes makes a correct expression. */
@@ -119,11 +121,24 @@ static bool find_number(const char *expr, const char *why, size_t *ret_off, size
 	return false;
 }
 
+/* Each trial may look up the names in the expression again; a slow name server must not make a person wait. */
+static bool is_late(uint64_t started_ns)
+{
+	return clock_boot_ns() - started_ns > 2000000000;
+}
+
 static void find_syntax(const char *expr, size_t *ret_off, size_t *ret_len)
 {
+	uint64_t started_ns = clock_boot_ns();
+
 	for (size_t off = skip_space(expr, 0); expr[off]; off = skip_space(expr, word_end(expr, off))) {
 		size_t end = word_end(expr, off);
 
+		if (is_late(started_ns)) {
+			*ret_off = 0;
+			*ret_len = strlen(expr);
+			return;
+		}
 		if (!can_continue(expr, end)) {
 			*ret_off = off;
 			*ret_len = end - off;
@@ -137,13 +152,17 @@ static void find_syntax(const char *expr, size_t *ret_off, size_t *ret_len)
 /* The first word with which the beginning fails for @why already. */
 static void find_meaning(const char *expr, const char *why, size_t *ret_off, size_t *ret_len)
 {
-	for (size_t off = skip_space(expr, 0); expr[off]; off = skip_space(expr, word_end(expr, off))) {
+	uint64_t started_ns = clock_boot_ns();
+
+	for (size_t off = skip_space(expr, 0); expr[off] && !is_late(started_ns);
+	     off = skip_space(expr, word_end(expr, off))) {
 		size_t end = word_end(expr, off), n;
 		_cleanup_free_ char *text = strndup(expr, end);
 		_cleanup_free_ struct sock_filter *insns = NULL;
 		char said[256] = "";
 
-		if (text && libpcap_compile(text, START_ETHERNET, &insns, &n, said, sizeof(said)) < 0 && !strcmp(said, why)) {
+		if (text && libpcap_compile(text, START_ETHERNET, &insns, &n, said, sizeof(said)) < 0 &&
+		    !strcmp(said, why)) {
 			*ret_off = off;
 			*ret_len = end - off;
 			return;

@@ -77,7 +77,9 @@ int filter_build_pool(struct pktfilter *f)
 
 static bool is_mov(const struct bpf_insn *in, int32_t imm)
 {
-	return (in->code == (BPF_ALU64 | BPF_MOV | BPF_K) || in->code == (BPF_ALU | BPF_MOV | BPF_K)) && in->imm == imm;
+	bool mov = in->code == (BPF_ALU64 | BPF_MOV | BPF_K) || in->code == (BPF_ALU | BPF_MOV | BPF_K);
+
+	return mov && in->imm == imm;
 }
 
 /* True if a pool's two head instructions and its no-ops start here. */
@@ -173,10 +175,12 @@ int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, struct e
 		int r = splice_program(prog, f);
 
 		if (r < 0)
-			return err_errno(err, r, "cannot put the packet filter into program %s", bpf_program__name(prog));
+			return err_errno(err, r, "cannot put the packet filter into program %s",
+					 bpf_program__name(prog));
 		done += r;
 	}
 	if (!done)
-		return err_set(err, -ENOENT, "no program of %s has a place for a packet filter", bpf_object__name(obj));
+		return err_set(err, -ENOENT, "no program of %s has a place for a packet filter",
+			       bpf_object__name(obj));
 	return done;
 }

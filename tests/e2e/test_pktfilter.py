@@ -10,10 +10,10 @@ from helpers import BINARY
 
 BATTERY = os.path.join(os.path.dirname(BINARY), "tests", "pktfilter", "pktfilter-battery")
 PARTS = 4
-SUM = re.compile(r"^(\d+) expressions, (\d+) packets, (\d+) comparisons \((\d+) matches, (\d+) left to user space\), "
-                 r"(\d+) missing, (\d+) mismatches$", re.M)
-HOOK = re.compile(r"^(veth egress|veth ingress|drop|tun ingress|tun drop) +(\d+) packets, (\d+) in fragments, (\d+) with",
-                  re.M)
+SUM = re.compile(r"^(\d+) expressions, (\d+) packets, (\d+) comparisons \((\d+) matches, (\d+) left to user "
+                 r"space\), (\d+) missing, (\d+) mismatches$", re.M)
+HOOK = re.compile(r"^(veth egress|veth ingress|drop|tun ingress|tun drop) +(\d+) packets, (\d+) in fragments, "
+                  r"(\d+) with", re.M)
 SKIP = 77
 
 
@@ -22,8 +22,8 @@ def outputs():
     """What each part printed; the parts run beside each other."""
     if not os.path.exists(BATTERY):
         pytest.skip(f"{BATTERY} was not built")
-    parts = [subprocess.Popen([BATTERY, str(i), str(PARTS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-             for i in range(PARTS)]
+    parts = [subprocess.Popen([BATTERY, str(i), str(PARTS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) for i in range(PARTS)]
     texts = [part.communicate(timeout=240)[0] for part in parts]
     if any(part.returncode == SKIP for part in parts):
         pytest.skip(texts[0].strip())

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
  * The packet filter at each kind of hook. Programs note their verdict under the number in the packet's mark. The
  * ingress programs throw the packet away, so that the drop hook judges it too.

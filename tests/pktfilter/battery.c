@@ -17,34 +17,38 @@ const char *const battery_exprs[] = {
 	"proto \\sctp", "ip6 and not tcp and not udp",
 	/* addresses */
 	"host 10.0.0.1", "src host 10.0.0.2", "dst host 192.168.1.7", "net 10.0.0.0/8", "src net 192.168.0.0/16",
-	"dst net 172.16.0.0/12", "host 2001:db8::1", "src net 2001:db8::/32", "dst host ff02::1", "ip6 host fe80::1",
-	"host 10.0.0.1 and host 10.0.0.2", "not src net 10.0.0.0/8 and ip", "dst host 255.255.255.255 or ip multicast",
-	"ip multicast", "ip6 multicast", "ether multicast", "ether broadcast", "broadcast",
-	"ether host 02:00:00:00:00:01", "ether src 02:00:00:00:00:02", "arp host 10.0.0.1",
-	"net 10.0.0.0 mask 255.255.255.252",
+	"dst net 172.16.0.0/12", "host 2001:db8::1", "src net 2001:db8::/32", "dst host ff02::1",
+	"ip6 host fe80::1", "host 10.0.0.1 and host 10.0.0.2", "not src net 10.0.0.0/8 and ip",
+	"dst host 255.255.255.255 or ip multicast", "ip multicast", "ip6 multicast", "ether multicast",
+	"ether broadcast", "broadcast", "ether host 02:00:00:00:00:01", "ether src 02:00:00:00:00:02",
+	"arp host 10.0.0.1", "net 10.0.0.0 mask 255.255.255.252",
 	/* ports */
 	"port 53", "tcp port 80", "udp port 53", "src port 443", "dst port 22", "portrange 20-1024",
 	"udp dst portrange 4000-5000", "sctp port 80", "tcp port 80 or tcp port 443 or tcp port 8080",
 	"tcp and not port 22", "ip6 and tcp port 443", "host 10.0.0.1 and tcp port 80",
 	"src 10.0.0.1 and not dst 10.0.0.2 and udp and (port 53 or port 123)",
 	/* flags and bytes */
-	"tcp[tcpflags] & tcp-syn != 0", "tcp[13] = 2", "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0 and not host 10.0.0.1",
-	"tcp[tcpflags] == tcp-syn|tcp-ack", "tcp[tcpflags] & tcp-rst != 0", "icmp[icmptype] = icmp-echo",
+	"tcp[tcpflags] & tcp-syn != 0", "tcp[13] = 2",
+	"tcp[tcpflags] & (tcp-syn|tcp-fin) != 0 and not host 10.0.0.1", "tcp[tcpflags] == tcp-syn|tcp-ack",
+	"tcp[tcpflags] & tcp-rst != 0", "icmp[icmptype] = icmp-echo",
 	"icmp[icmptype] != icmp-echo and icmp[icmptype] != icmp-echoreply", "icmp[0] = 3 and icmp[1] < 4",
-	"icmp6[icmp6type] = icmp6-echo", "ip[0] & 0xf != 5", "ip[6:2] & 0x1fff != 0", "ip[6] & 0x20 != 0", "ip[8] < 5",
-	"ip[2:2] > 576", "ip[1] & 0xfc >> 2 = 46", "ip6[6] = 44", "ip6[40] = 58", "ether[0] & 1 = 1", "ether[12:2] > 1500",
-	"udp[4:2] > 100", "udp[8:2] & 0x8000 = 0", "tcp[0:2] = tcp[2:2]", "tcp[4:4] > 0x7fffffff",
-	"tcp[((tcp[12:1] & 0xf0) >> 2):4] = 0x47455420", "ip[((ip[0] & 0xf) << 2) + 2 : 2] = 80",
-	"(((ip[2:2] - ((ip[0] & 0xf) << 2)) - ((tcp[12] & 0xf0) >> 2)) != 0)", "ip[10:2] % 7 = 3", "ip[4:2] / 16 = 1",
-	"ip[4:2] * 3 > 1000 and udp", "ip[8] / ip[1] = 1", "ip[8] % ip[1] = 1", "1 << ip[8] = 16", "udp[2:2] ^ 53 = 0",
-	"ip[ip[9]] = 0", "ether[len - 1] = 0", "udp[udp[4:2] - 1] = 0xff", "ip[500] = 0", "tcp[1200:4] != 0", "ether[1100] & 1 = 1",
+	"icmp6[icmp6type] = icmp6-echo", "ip[0] & 0xf != 5", "ip[6:2] & 0x1fff != 0", "ip[6] & 0x20 != 0",
+	"ip[8] < 5", "ip[2:2] > 576", "ip[1] & 0xfc >> 2 = 46", "ip6[6] = 44", "ip6[40] = 58", "ether[0] & 1 = 1",
+	"ether[12:2] > 1500", "udp[4:2] > 100", "udp[8:2] & 0x8000 = 0", "tcp[0:2] = tcp[2:2]",
+	"tcp[4:4] > 0x7fffffff", "tcp[((tcp[12:1] & 0xf0) >> 2):4] = 0x47455420",
+	"ip[((ip[0] & 0xf) << 2) + 2 : 2] = 80",
+	"(((ip[2:2] - ((ip[0] & 0xf) << 2)) - ((tcp[12] & 0xf0) >> 2)) != 0)", "ip[10:2] % 7 = 3",
+	"ip[4:2] / 16 = 1", "ip[4:2] * 3 > 1000 and udp", "ip[8] / ip[1] = 1", "ip[8] % ip[1] = 1",
+	"1 << ip[8] = 16", "udp[2:2] ^ 53 = 0", "ip[ip[9]] = 0", "ether[len - 1] = 0", "udp[udp[4:2] - 1] = 0xff",
+	"ip[500] = 0", "tcp[1200:4] != 0", "ether[1100] & 1 = 1",
 	/* length */
 	"greater 200", "less 64", "len > 1000 and ip", "len = 60",
 	/* VLAN, MPLS, PPPoE, tunnels */
 	"vlan", "vlan 100", "vlan 100 and tcp port 80", "vlan and vlan", "vlan 100 and vlan 200", "vlan and ip6",
 	"not vlan", "vlan and host 10.0.0.1", "vlan 1 and arp", "(vlan and tcp) or udp", "ether proto 0x8100",
-	"ether[14:2] & 0xfff = 100", "vlan and ether[16:2] = 0x0800", "mpls", "mpls 1024", "mpls and ip", "mpls and mpls 2000 and ip",
-	"pppoed", "pppoes", "pppoes 7 and ip", "geneve", "geneve 5 and ip", "udp port 4789 and udp[12:4] & 0xffffff00 = 0x500",
+	"ether[14:2] & 0xfff = 100", "vlan and ether[16:2] = 0x0800", "mpls", "mpls 1024", "mpls and ip",
+	"mpls and mpls 2000 and ip", "pppoed", "pppoes", "pppoes 7 and ip", "geneve", "geneve 5 and ip",
+	"udp port 4789 and udp[12:4] & 0xffffff00 = 0x500",
 	/* everything and nothing */
 	"", "ip or not ip", "len >= 0",
 	NULL
@@ -124,7 +128,8 @@ static uint32_t pick_port(struct gen *g)
 static void put_addr4(struct gen *g)
 {
 	static const uint32_t addrs[] = {
-		0x0a000001, 0x0a000002, 0x0a000003, 0xc0a80107, 0xc0a80201, 0xac100001, 0xe0000001, 0xffffffff, 0x0affffff,
+		0x0a000001, 0x0a000002, 0x0a000003, 0xc0a80107, 0xc0a80201, 0xac100001, 0xe0000001, 0xffffffff,
+		0x0affffff,
 	};
 
 	put32(g, one_in(g, 8) ? rnd(g, UINT32_MAX) : addrs[rnd(g, ARRAY_SIZE(addrs))]);
@@ -263,7 +268,8 @@ static void gen_ipv4(struct gen *g, unsigned depth)
 static void gen_ipv6(struct gen *g, unsigned depth)
 {
 	static const uint8_t extensions[] = { 0, 43, 60, 44, 51 };
-	uint32_t at = g->p->len, proto = pick_proto(g, true), n_ext = one_in(g, 3) ? rnd(g, 3) + 1 : 0, next_at = at + 6;
+	uint32_t at = g->p->len, proto = pick_proto(g, true), n_ext = one_in(g, 3) ? rnd(g, 3) + 1 : 0;
+	uint32_t next_at = at + 6;
 
 	put32(g, 0x60000000 | rnd(g, 0x100000));
 	put16(g, 0);
@@ -369,8 +375,8 @@ static void gen_network(struct gen *g)
 static void put_mac(struct gen *g)
 {
 	static const uint8_t macs[][6] = {
-		{ 2, 0, 0, 0, 0, 1 }, { 2, 0, 0, 0, 0, 2 }, { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }, { 1, 0, 0x5e, 0, 0, 1 },
-		{ 0x33, 0x33, 0, 0, 0, 1 },
+		{ 2, 0, 0, 0, 0, 1 }, { 2, 0, 0, 0, 0, 2 }, { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+		{ 1, 0, 0x5e, 0, 0, 1 }, { 0x33, 0x33, 0, 0, 0, 1 },
 	};
 
 	put(g, macs[rnd(g, ARRAY_SIZE(macs))], 6);
@@ -378,7 +384,8 @@ static void put_mac(struct gen *g)
 
 static void gen_ethernet(struct gen *g, unsigned depth)
 {
-	static const uint16_t tags[] = { 0x8100, 0x8100, 0x8100, 0x88a8, 0x9100 }, ids[] = { 0, 1, 100, 100, 200, 4095 };
+	static const uint16_t tags[] = { 0x8100, 0x8100, 0x8100, 0x88a8, 0x9100 };
+	static const uint16_t ids[] = { 0, 1, 100, 100, 200, 4095 };
 	uint32_t n_tags = one_in(g, 2) ? 1 + one_in(g, 3) + one_in(g, 6) : 0;
 
 	put_mac(g);
@@ -387,10 +394,12 @@ static void gen_ethernet(struct gen *g, unsigned depth)
 		put16(g, tags[rnd(g, ARRAY_SIZE(tags))]);
 		put16(g, rnd(g, 8) << 13 | one_in(g, 8) << 12 | ids[rnd(g, ARRAY_SIZE(ids))]);
 	}
-	if (depth)
-		put16(g, 0x0800), gen_ipv4(g, depth);
-	else
+	if (!depth) {
 		gen_network(g);
+		return;
+	}
+	put16(g, 0x0800);
+	gen_ipv4(g, depth);
 }
 
 struct battery_packet *battery_packets(size_t n, bool ethernet, uint64_t seed)

@@ -71,8 +71,8 @@ static void judge(struct battery *b, const char *where, const struct battery_pac
 	if (got == want)
 		return;
 	if (b->mismatches++ < REPORTED_MAX)
-		printf("MISMATCH at %s: \"%s\" says %d instead of %d on a packet of %u bytes\n", where, b->expr, got, want,
-		       p->len);
+		printf("MISMATCH at %s: \"%s\" says %d instead of %d on a packet of %u bytes\n", where, b->expr, got,
+		       want, p->len);
 }
 
 /* ---- test-run ---- */
@@ -295,17 +295,18 @@ static int run_all(struct battery *b)
 static void report(const struct battery *b, int exprs)
 {
 	static const char *const names[] = {
-		[HOOK_EGRESS] = "veth egress", [HOOK_INGRESS] = "veth ingress", [HOOK_DROP] = "drop", [HOOK_L3] = "tun ingress",
-		[HOOK_L3_DROP] = "tun drop",
+		[HOOK_EGRESS] = "veth egress", [HOOK_INGRESS] = "veth ingress", [HOOK_DROP] = "drop",
+		[HOOK_L3] = "tun ingress", [HOOK_L3_DROP] = "tun drop",
 	};
 	_Static_assert(ARRAY_SIZE(names) == HOOK__MAX, "a name per hook");
 
 	for (int i = 0; i < HOOK__MAX; i++)
-		printf("%-12s %llu packets, %llu in fragments, %llu with a tag beside them\n", names[i], b->hooks[i].packets,
-		       b->hooks[i].nonlinear, b->hooks[i].tagged);
+		printf("%-12s %llu packets, %llu in fragments, %llu with a tag beside them\n", names[i],
+		       b->hooks[i].packets, b->hooks[i].nonlinear, b->hooks[i].tagged);
 	printf("test-run     %llu packets, %llu refused as too short\n",
 	       2ull * N_PACKETS * (unsigned)exprs - (unsigned long long)b->refused, (unsigned long long)b->refused);
-	printf("%d expressions, %d packets, %llu comparisons (%llu matches, %llu left to user space), %llu missing, %llu mismatches\n",
+	printf("%d expressions, %d packets, %llu comparisons (%llu matches, %llu left to user space), %llu missing, "
+	       "%llu mismatches\n",
 	       exprs, 2 * N_PACKETS, (unsigned long long)b->compared, (unsigned long long)b->matched,
 	       (unsigned long long)b->undecided, (unsigned long long)b->missing, (unsigned long long)b->mismatches);
 }

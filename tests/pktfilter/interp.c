@@ -151,9 +151,14 @@ static int alu32(uint32_t *d, uint8_t op, uint32_t s)
 	}
 }
 
+static uint64_t operand(const struct machine *m, const struct bpf_insn *in)
+{
+	return BPF_SRC(in->code) == BPF_X ? m->reg[in->src_reg] : (uint64_t)(int64_t)in->imm;
+}
+
 static int alu(struct machine *m, const struct bpf_insn *in)
 {
-	uint64_t *d = &m->reg[in->dst_reg], s = BPF_SRC(in->code) == BPF_X ? m->reg[in->src_reg] : (uint64_t)(int64_t)in->imm;
+	uint64_t *d = &m->reg[in->dst_reg], s = operand(m, in);
 	uint32_t low = (uint32_t)*d;
 	int r;
 
@@ -178,7 +183,7 @@ static int alu(struct machine *m, const struct bpf_insn *in)
 /* 1: jump, 0: do not. */
 static int compare(const struct machine *m, const struct bpf_insn *in)
 {
-	uint64_t d = m->reg[in->dst_reg], s = BPF_SRC(in->code) == BPF_X ? m->reg[in->src_reg] : (uint64_t)(int64_t)in->imm;
+	uint64_t d = m->reg[in->dst_reg], s = operand(m, in);
 
 	if (BPF_CLASS(in->code) == BPF_JMP32) {
 		d = (uint32_t)d;

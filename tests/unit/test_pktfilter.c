@@ -76,7 +76,8 @@ static void compare(const char *expr, const struct pktfilter *f, const struct ba
 		return;
 	}
 	if (got != want)
-		fail_msg("\"%s\": %d instead of %d on a packet of %u bytes, %u readable", expr, got, want, p->len, avail);
+		fail_msg("\"%s\": %d instead of %d on a packet of %u bytes, %u readable", expr, got, want, p->len,
+			 avail);
 }
 
 static void run_expr(const char *expr, const struct battery_packet *l2, const struct battery_packet *l3,
@@ -99,7 +100,8 @@ static void run_expr(const char *expr, const struct battery_packet *l2, const st
 
 static void battery_agrees_with_libpcap(void **state)
 {
-	struct battery_packet *l2 = battery_packets(N_PACKETS, true, SEED), *l3 = battery_packets(N_PACKETS, false, SEED);
+	struct battery_packet *l2 = battery_packets(N_PACKETS, true, SEED);
+	struct battery_packet *l3 = battery_packets(N_PACKETS, false, SEED);
 	struct tally t = { 0 };
 	size_t n = 0, varied = 0;
 
@@ -117,7 +119,8 @@ static void battery_agrees_with_libpcap(void **state)
 		else
 			printf("always the same: \"%s\"\n", battery_exprs[n]);
 	}
-	printf("%zu expressions, %d packets, %zu comparisons, %zu matches, %zu undecided; %zu expressions both match and refuse\n",
+	printf("%zu expressions, %d packets, %zu comparisons, %zu matches, %zu undecided; %zu expressions both match "
+	       "and refuse\n",
 	       n, 2 * N_PACKETS, t.compared, t.matched, t.undecided, varied);
 	assert_true(n >= 60);
 	assert_true(varied >= n - 3);	/* "" and such; a battery in which little matches proves little */
@@ -163,7 +166,8 @@ static void depth_is_what_a_verdict_can_need(void **state)
 		uint32_t depth;
 	} rows[] = {
 		{ "", 0 }, { "ip", 14 }, { "tcp port 80", 78 }, { "less 100", 0 }, { "ether[1500] = 1", 1501 },
-		{ "tcp[((tcp[12:1] & 0xf0) >> 2):4] = 0x47455420", 14 + 60 + 60 + 4 }, { "ether[len - 1] = 0", UINT32_MAX },
+		{ "tcp[((tcp[12:1] & 0xf0) >> 2):4] = 0x47455420", 14 + 60 + 60 + 4 },
+		{ "ether[len - 1] = 0", UINT32_MAX },
 	};
 
 	(void)state;
@@ -287,7 +291,7 @@ static void explanation_says_where(void **state)
 		{ "tcp port 80", "be16 r0" },
 		{ "ip protochain 6", "runs in user space: protochain" },
 		{ "vlan 5", "start with an IP header never match: no VLAN support" },
-		{ "ether[1500] = 1", "decided in user space if its verdict needs a byte behind them" },
+		{ "ether[1500] = 1", "user space decides about packets longer than 1024 bytes" },
 		{ "ether[len - 1] = 0", "no known depth" },
 	};
 
