@@ -173,58 +173,66 @@ static __always_inline void set_ports(struct sonde_tuple *t, const __u8 *head, _
 	t->rport = head_u16(head, off + 2);
 }
 
-static __always_inline void tuple_v4(struct sonde_tuple *t, const __u8 *head, __u32 off)
+/* An echo and its reply are one conversation: their identifier stands for both ports (a ping socket has it too). */
+static __always_inline void set_echo(struct sonde_tuple *t, const __u8 *head, __u32 off)
 {
-	__u32 hlen = (head[off] & 15) * 4;
+	if (off <= NET_HEAD_BYTES - 8)
+		t->lport = t->rport = head_u16(head, off + 4);
+}
 
+static __always_inline bool is_echo(__u8 proto, __u8 type)
+{
+	return proto == 1 ? type == 8 || type == 0 : type == 128 || type == 129;
+}
+
+/* Those that carry the packet which they are about. */
+static __always_inline bool is_icmp_error(__u8 proto, __u8 type)
+{
+	return proto == 1 ? type == 3 || type == 4 || type == 5 || type == 11 || type == 12 : type >= 1 && type <= 4;
+}
+
+/* Addresses and protocol; returns where the transport header is, NET_HEAD_BYTES when that cannot be told. */
+static __always_inline __u32 tuple_v4(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	if (off > NET_HEAD_BYTES - 20)
+		return NET_HEAD_BYTES;
 	t->family = 4;
-	t->proto = head[off + 9];
-	__builtin_memcpy(t->laddr, head + off + 12, 4);
-	__builtin_memcpy(t->raddr, head + off + 16, 4);
+	t->proto = head_u8(head, off + 9);
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		t->laddr[i] = head_u8(head, off + 12 + i);
+		t->raddr[i] = head_u8(head, off + 16 + i);
+	}
 	/* only the first fragment has ports */
-	if (!((head[off + 6] & 0x1f) | head[off + 7]))
-		set_ports(t, head, off + hlen);
+	if ((head_u8(head, off + 6) & 0x1f) | head_u8(head, off + 7))
+		return NET_HEAD_BYTES;
+	return off + (head_u8(head, off) & 15) * 4;
 }
 
 /* Hop-by-hop, routing and destination options are stepped over, as many as fit into the head. */
-static __always_inline void tuple_v6(struct sonde_tuple *t, const __u8 *head, __u32 off)
+static __always_inline __u32 tuple_v6(struct sonde_tuple *t, const __u8 *head, __u32 off)
 {
 	__u32 pos = off + 40;
 
+	if (off > NET_HEAD_BYTES - 40)
+		return NET_HEAD_BYTES;
 	t->family = 6;
-	t->proto = head[off + 6];
-	__builtin_memcpy(t->laddr, head + off + 8, 16);
-	__builtin_memcpy(t->raddr, head + off + 24, 16);
+	t->proto = head_u8(head, off + 6);
+#pragma unroll
+	for (int i = 0; i < 16; i++) {
+		t->laddr[i] = head_u8(head, off + 8 + i);
+		t->raddr[i] = head_u8(head, off + 24 + i);
+	}
 #pragma unroll
 	for (int i = 0; i < 3; i++) {
 		if (t->proto != 0 && t->proto != 43 && t->proto != 60)
 			break;
 		if (pos > NET_HEAD_BYTES - 2)
-			return;
+			return NET_HEAD_BYTES;
 		t->proto = head_u8(head, pos);
 		pos += (head_u8(head, pos + 1) + 1) * 8;
 	}
-	set_ports(t, head, pos);
-}
-
-/*
- * The 5-tuple of the packet whose first bytes are @head (zeroed behind what was captured): source as local,
- * destination as remote. False when it is no IP.
- */
-static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t)
-{
-	__u16 proto = 0;
-	__u32 off = head_l3(head, link, &proto);
-
-	__builtin_memset(t, 0, sizeof(*t));
-	t->netns = netns;
-	if (off > 22)
-		return false;
-	if (proto == NET_P_IP)
-		tuple_v4(t, head, off);
-	else
-		tuple_v6(t, head, off);
-	return true;
+	return pos;
 }
 
 static __always_inline void tuple_swap(struct sonde_tuple *t)
@@ -237,6 +245,41 @@ static __always_inline void tuple_swap(struct sonde_tuple *t)
 	__builtin_memcpy(addr, t->laddr, 16);
 	__builtin_memcpy(t->laddr, t->raddr, 16);
 	__builtin_memcpy(t->raddr, addr, 16);
+}
+
+/*
+ * The 5-tuple of the packet whose first bytes are @head (zeroed behind what was captured): source as local,
+ * destination as remote. An ICMP error has the tuple of the packet it is about, turned round, so that it belongs
+ * to whom it is sent to. False when it is no IP, or when nothing in it tells one conversation from another.
+ */
+static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t)
+{
+	__u16 proto = 0;
+	__u32 off = head_l3(head, link, &proto);
+	__u8 type;
+
+	__builtin_memset(t, 0, sizeof(*t));
+	t->netns = netns;
+	if (off > 22)
+		return false;
+	off = proto == NET_P_IP ? tuple_v4(t, head, off) : tuple_v6(t, head, off);
+	if (t->proto != 1 && t->proto != 58) {
+		set_ports(t, head, off);
+		return true;
+	}
+	if (off > NET_HEAD_BYTES - 8)
+		return false;
+	type = head_u8(head, off);
+	if (is_echo(t->proto, type)) {
+		set_echo(t, head, off);
+		return true;
+	}
+	if (!is_icmp_error(t->proto, type))
+		return false;
+	off = proto == NET_P_IP ? tuple_v4(t, head, off + 8) : tuple_v6(t, head, off + 8);
+	set_ports(t, head, off);
+	tuple_swap(t);
+	return true;
 }
 
 /* ---- owner ---- */

@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Makes a recording fit for the tree: trim.py IN OUT
+
+Keeps the pipeline's own records and every record of the processes that some packet belongs to or that were
+running when one was dropped; the host gets the name "host". What a recording of a whole machine knows of other
+processes is nobody's business here, and most of its size.
+"""
+import struct
+import sys
+import zlib
+
+FILE_HEADER = 64
+REC = struct.Struct("<QIHHIIQIHH")  # ts len type cpu tgid tid start seq instance flags
+HOST, NAME = 0x0001, 0x0003
+NET = 2
+HOSTNAME_AT = REC.size + 8 + 64 + 32
+
+
+def frames(data):
+    at = FILE_HEADER
+    while at + 8 <= len(data):
+        length, _ = struct.unpack_from("<II", data, at)
+        yield data[at + 8:at + 8 + length]
+        at += (8 + length + 7) // 8 * 8
+
+
+def frame(payload):
+    length = struct.pack("<I", len(payload))
+    crc = zlib.crc32(payload, zlib.crc32(length))
+    out = length + struct.pack("<I", crc) + payload
+    return out + bytes(-len(out) % 8)
+
+
+def header(payload):
+    return REC.unpack_from(payload)
+
+
+def main():
+    with open(sys.argv[1], "rb") as f:
+        data = f.read()
+    records = list(frames(data))
+    owners = {header(r)[4] for r in records if header(r)[2] >> 8 == NET}
+    out = [data[:FILE_HEADER]]
+    for r in records:
+        kind = header(r)[2]
+        if kind >> 8 == 0 or kind >> 8 == NET or header(r)[4] in owners:
+            if kind == HOST:
+                r = r[:HOSTNAME_AT] + b"host".ljust(64, b"\0") + r[HOSTNAME_AT + 64:]
+            out.append(frame(r))
+    with open(sys.argv[2], "wb") as f:
+        f.write(b"".join(out))
+
+
+if __name__ == "__main__":
+    main()
