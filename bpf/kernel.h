@@ -286,11 +286,35 @@ struct socket {
 	struct sock *sk;
 };
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+struct in_ifaddr {
+	struct in_ifaddr *ifa_next;
+	__be32 ifa_local;
+};
+
+struct in_device {
+	struct in_ifaddr *ifa_list;
+};
+
+struct inet6_ifaddr {
+	struct in6_addr addr;
+	struct list_head if_list;
+};
+
+struct inet6_dev {
+	struct list_head addr_list;
+};
+
 struct net_device {
 	int ifindex;
 	unsigned short type;	/* ARPHRD_* */
 	unsigned short hard_header_len;
 	possible_net_t nd_net;
+	struct in_device *ip_ptr;
+	struct inet6_dev *ip6_ptr;
 	char name[16];
 };
 

@@ -38,6 +38,13 @@ static const char *const normal_reasons[] = {
 	"SKB_DROP_REASON_UNIX_DISCONNECT", "SKB_DROP_REASON_UNIX_SKIP_OOB",
 };
 
+/* Functions whose frees lose nothing: sockets that close, and packets of a program's test run. */
+static const char *const normal_places[] = {
+	"skb_queue_purge", "inet_sock_destruct", "udp_destruct_common", "udp_destruct_sock", "udpv6_destruct_sock",
+	"tcp_write_queue_purge", "sk_stream_kill_queues", "skb_rbtree_purge", "packet_sock_destruct",
+	"sk_error_queue_purge", "bpf_prog_test_run_skb",
+};
+
 /* Enums of drop reasons; subsystems have theirs in their modules, in numbers from 65536 up. */
 static const struct reason_enum { const char *module, *name, *prefix; } reason_enums[] = {
 	{ NULL, "skb_drop_reason", "SKB_DROP_REASON_" },
@@ -77,9 +84,28 @@ static void set_normal(const struct btf *btf, struct net_drop_bpf *skel)
 	for (int i = 0; t && i < btf_vlen(t); i++) {
 		const struct btf_enum *e = btf_enum(t) + i;
 
+		if (!strcmp(btf__name_by_offset(btf, e->name_off), "SKB_DROP_REASON_NOT_SPECIFIED"))
+			skel->rodata->drop_unspecified = (uint32_t)e->val;
 		if (e->val >= 0 && (size_t)e->val < ARRAY_SIZE(skel->rodata->drop_normal) &&
 		    is_normal(btf__name_by_offset(btf, e->name_off)))
 			skel->rodata->drop_normal[e->val] = 1;
+	}
+}
+
+/* Without kallsyms (hidden addresses) closing sockets show as drops where the kernel gives no reason. */
+static void set_places(struct probe_env *env, struct net_drop_bpf *skel)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(normal_places); i++) {
+		uint64_t start, end;
+
+		for (unsigned nth = 0; n < ARRAY_SIZE(skel->rodata->drop_place_start); nth++) {
+			if (probe_ksym_range(env, normal_places[i], nth, &start, &end) < 0)
+				break;
+			skel->rodata->drop_place_start[n] = start;
+			skel->rodata->drop_place_end[n++] = end;
+		}
 	}
 }
 
@@ -199,6 +225,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	bpf_program__set_autoload(d->skel->progs.drop_args4, args == 4);
 	if (args > 2)
 		set_normal(btf, d->skel);
+	set_places(p->env, d->skel);
 	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
 	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);
 	if (r >= 0)

@@ -75,10 +75,10 @@ enum { GET_FUNC, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
 	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", .xlat = &owner_xlat)
 
 #define TASK_ROWS \
-	ROW(task_comm, "task.name", FIELD_STR, "task that was running, whoever owns the packet", \
+	ROW(task_comm, "net.task", FIELD_STR, "task that was running, whoever owns the packet", \
 	    .flags = FIELD_OPTIONAL), \
-	ROW(task_pid, "task.pid", FIELD_UINT, "its process id", .flags = FIELD_OPTIONAL), \
-	ROW(task_tid, "task.tid", FIELD_UINT, "its thread id", .flags = FIELD_OPTIONAL)
+	ROW(task_pid, "net.task_pid", FIELD_UINT, "its process id", .flags = FIELD_OPTIONAL), \
+	ROW(task_tid, "net.task_tid", FIELD_UINT, "its thread id", .flags = FIELD_OPTIONAL)
 
 static const struct field trace_fields[] = {
 	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &point_xlat),

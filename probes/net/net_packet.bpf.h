@@ -418,7 +418,7 @@ static __always_inline __u16 rec_flags(__u16 class, int verdict, bool cut)
 static __always_inline void rec_set_owner(struct net_rec *r, const struct net_owner *o)
 {
 	r->cookie = o->cookie;
-	r->owner_by = o->by;
+	r->owner_by = o->proc ? o->by : NET_OWNER_NONE;
 	r->cgroup_id = o->proc ? o->proc->cgroup_id : 0;
 }
 

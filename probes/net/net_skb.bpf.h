@@ -18,6 +18,7 @@
 /* What is known of an skb. */
 struct net_skb {
 	struct net_device *dev;	/* NULL: none, or its place holds something else */
+	struct net_device *out;	/* then that of the route, not known to the verifier */
 	__u32 netns, ifindex;
 	__u32 link;		/* SONDE_LINK_*, 0 = the packet cannot be found in it */
 	__u32 start;		/* of the packet, offset from head */
@@ -55,6 +56,56 @@ static __always_inline bool skb_is_local(struct sk_buff *skb, __u16 proto)
 	return BPF_CORE_READ((struct rtable *)dst, rt_flags) & NET_ROUTE_LOCAL;
 }
 
+#define NET_ADDRS_MAX 8	/* of a device that are looked at */
+
+static __always_inline bool dev_has_v4(struct net_device *dev, __u32 addr)
+{
+	struct in_ifaddr *a = BPF_CORE_READ(dev, ip_ptr, ifa_list);
+
+	for (int i = 0; i < NET_ADDRS_MAX && a; i++) {
+		if (BPF_CORE_READ(a, ifa_local) == addr)
+			return true;
+		a = BPF_CORE_READ(a, ifa_next);
+	}
+	return false;
+}
+
+static __always_inline bool dev_has_v6(struct net_device *dev, const __u8 *addr)
+{
+	__u64 want[2], have[2];
+	struct inet6_dev *d = BPF_CORE_READ(dev, ip6_ptr);
+	struct list_head *head = (void *)d + bpf_core_field_offset(struct inet6_dev, addr_list);
+	struct list_head *pos = d ? BPF_CORE_READ(d, addr_list.next) : NULL;
+
+	__builtin_memcpy(want, addr, sizeof(want));
+	for (int i = 0; i < NET_ADDRS_MAX && pos && pos != head; i++) {
+		struct inet6_ifaddr *a = (void *)pos - bpf_core_field_offset(struct inet6_ifaddr, if_list);
+
+		if (BPF_CORE_READ_INTO(&have, a, addr))
+			return false;
+		if (have[0] == want[0] && have[1] == want[1])
+			return true;
+		pos = BPF_CORE_READ(pos, next);
+	}
+	return false;
+}
+
+/*
+ * True if the remote end of @t is an address of the device that the packet came in on: a packet that was
+ * dropped before it was routed was meant for this host all the same.
+ */
+static __always_inline bool skb_is_for_device(const struct net_skb *k, const struct sonde_tuple *t)
+{
+	__u32 addr;
+
+	if (!k->dev || !t->rport)
+		return false;
+	if (t->family == 6)
+		return dev_has_v6(k->dev, t->raddr);
+	__builtin_memcpy(&addr, t->raddr, sizeof(addr));
+	return dev_has_v4(k->dev, addr);
+}
+
 static __always_inline void skb_find_start(struct sk_buff *skb, struct net_skb *k, __u16 proto)
 {
 	__u32 mac = skb->mac_header, net = skb->network_header, type = k->dev ? k->dev->type : NET_ARPHRD_ETHER;
@@ -86,9 +137,11 @@ static __always_inline bool skb_examine(struct sk_buff *skb, struct sock *rx_sk,
 	k->ifindex = k->dev ? k->dev->ifindex : skb->skb_iif;
 	if (!k->dev && dst) {
 		struct net_device *out = BPF_CORE_READ(dst, dev);
+		__u32 index = BPF_CORE_READ(out, ifindex);
 
 		k->netns = k->netns ?: net_inode_probed(BPF_CORE_READ(out, nd_net.net));
-		k->ifindex = k->ifindex ?: BPF_CORE_READ(out, ifindex);
+		k->ifindex = k->ifindex ?: index;
+		k->out = k->ifindex == index ? out : NULL;
 	}
 	skb_find_start(skb, k, proto);
 	k->orig_len = skb->len + data - k->start;

@@ -547,14 +547,21 @@ void probe_hook_failed(struct probe_env *env, const char *hook, const struct err
 		env->complain(env->complain_ctx, hook, err);
 }
 
+static int need_ksyms(struct probe_env *env)
+{
+	return env->ksyms ? 0 : ksyms_new(&env->ksyms);
+}
+
 int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
 {
-	int r;
+	int r = need_ksyms(env);
 
-	if (!env->ksyms) {
-		r = ksyms_new(&env->ksyms);
-		if (r < 0)
-			return r;
-	}
-	return ksyms_name(env->ksyms, addr, buf, cap);
+	return r < 0 ? r : ksyms_name(env->ksyms, addr, buf, cap);
+}
+
+int probe_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)
+{
+	int r = need_ksyms(env);
+
+	return r < 0 ? r : ksyms_range(env->ksyms, name, nth, ret_start, ret_end);
 }

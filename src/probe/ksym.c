@@ -108,3 +108,22 @@ int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
 		 s->module ? " [" : "", k->names.data + s->module, s->module ? "]" : "");
 	return 0;
 }
+
+int ksyms_range(const struct ksyms *k, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < k->syms.len; i++) {
+		const struct ksym *s = &k->syms.items[i];
+		const char *have = k->names.data + s->name;
+
+		if (strncmp(have, name, len) || (have[len] && have[len] != '.') || nth--)
+			continue;
+		*ret_start = s->addr;
+		for (i++; i < k->syms.len && k->syms.items[i].addr == s->addr; i++)
+			; /* other names of the same place */
+		*ret_end = i < k->syms.len ? k->syms.items[i].addr : s->addr + MAX_FUNCTION_BYTES;
+		return 0;
+	}
+	return -ENOENT;
+}

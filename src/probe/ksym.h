@@ -16,4 +16,10 @@ void ksyms_free(struct ksyms *k);	/* NULL is fine */
 /* "tcp_v4_rcv+0x1a" or "nf_hook+0x3 [nf_tables]"; -ENOENT when addresses are hidden or @addr is in no text. */
 int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap);
 
+/*
+ * The @nth (from 0) function called @name, clones of the compiler (".part.0") included: addresses from *ret_start
+ * to *ret_end, the end excluded. -ENOENT when there are no more.
+ */
+int ksyms_range(const struct ksyms *k, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end);
+
 #endif
