@@ -76,6 +76,18 @@ static __always_inline bool is_normal_place(__u64 location, __u32 reason)
 	return false;
 }
 
+/*
+ * An echo reply is offered to raw sockets first and to ping sockets last; that there is none of the latter is
+ * then told as a drop (ping_rcv, NO_SOCKET) although a raw socket has it. So it is one only if no socket of this
+ * namespace had sent to that address.
+ */
+const volatile __u64 drop_ping_start, drop_ping_end;
+
+static __always_inline bool is_delivered_echo(__u64 location, const struct net_owner *o)
+{
+	return location >= drop_ping_start && location < drop_ping_end && o->proc && o->by == NET_OWNER_TUPLE;
+}
+
 static __always_inline bool is_normal(__u32 reason)
 {
 	if (reason >= DROP_REASONS)
@@ -96,7 +108,27 @@ static __always_inline bool is_inet(struct sock *sk)
 	return family == 2 || family == 10;
 }
 
-static __always_inline void find_owner(struct sk_buff *skb, struct sock *rx_sk, const struct net_skb *k,
+/*
+ * A packet that is found bad only when it is read (UDP checksums) no longer knows device or namespace, but then
+ * the reader runs. That the task's namespace is the packet's is believed only if a socket of that very process
+ * takes packets for this address there.
+ */
+static __always_inline void owner_by_reader(struct net_skb *k, struct sonde_tuple *t, struct net_owner *o)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct sonde_tuple in = *t;
+
+	in.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
+	tuple_swap(&in);
+	if (!in.netns || !(owner_exact(&in, o) || owner_bound(&in, true, o)))
+		return;
+	if (o->proc && o->proc->tgid == bpf_get_current_pid_tgid() >> 32)
+		k->netns = in.netns;
+	else
+		__builtin_memset(o, 0, sizeof(*o));
+}
+
+static __always_inline void find_owner(struct sk_buff *skb, struct sock *rx_sk, struct net_skb *k,
 				       const __u8 *head, struct net_owner *o)
 {
 	struct sonde_tuple t;
@@ -105,7 +137,11 @@ static __always_inline void find_owner(struct sk_buff *skb, struct sock *rx_sk, 
 		return;
 	if (is_inet(skb->sk) && owner_from_cookie(sk_cookie(skb->sk), NET_OWNER_SKB_SK, o) && o->proc)
 		return;
-	if (head_tuple(head, k->link, k->netns, &t))
+	if (!head_tuple(head, k->link, k->netns, &t))
+		return;
+	if (!k->netns)
+		owner_by_reader(k, &t, o);
+	else
 		owner_by_packet(&t, skb_is_local(skb, bpf_ntohs(skb->protocol)) || skb_is_for_device(k, &t), o);
 }
 
@@ -165,13 +201,21 @@ static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_r
 }
 
 static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_rec *r, struct sk_buff *skb,
-				    struct sock *rx_sk, const struct net_skb *k, __u32 reason)
+				    struct sock *rx_sk, struct net_skb *k, __u32 reason)
 {
 	struct net_owner o = { 0 };
 	int verdict = PKTFILTER_PASS;
 
 	fill_packet(r, skb, k, verdict);
 	find_owner(skb, rx_sk, k, r->data, &o);
+	if (is_delivered_echo(((__u64 *)ctx)[1], &o)) {
+		l->seen--; /* no drop, nothing seen */
+		return;
+	}
+	if (!select_netns(k->netns) || !select_iface(k)) {
+		rec_filtered(l);
+		return;
+	}
 	if (!owner_pass(l, &o) || !rate_pass(l, NET_KIND_DROP))
 		return;
 	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, verdict, r->cap_len < r->orig_len), &o);
@@ -192,10 +236,6 @@ static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_
 	l = ledger_seen(NET_CLASS_DROP);
 	if (!l)
 		return 0;
-	if (!select_netns(k.netns) || !select_iface(&k)) {
-		rec_filtered(l);
-		return 0;
-	}
 	s = scratch_take(l);
 	if (!s)
 		return 0;

@@ -109,6 +109,16 @@ static void set_places(struct probe_env *env, struct net_drop_bpf *skel)
 	}
 }
 
+static void set_ping(struct probe_env *env, struct net_drop_bpf *skel)
+{
+	uint64_t start, end;
+
+	if (probe_ksym_range(env, "ping_rcv", 0, &start, &end) < 0)
+		return;
+	skel->rodata->drop_ping_start = start;
+	skel->rodata->drop_ping_end = end;
+}
+
 /* ---- names ---- */
 
 /* "NO_SOCKET" of "SKB_DROP_REASON_NO_SOCKET", "CONSUMED" of "SKB_CONSUMED"; NULL for what is no reason. */
@@ -226,6 +236,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	if (args > 2)
 		set_normal(btf, d->skel);
 	set_places(p->env, d->skel);
+	set_ping(p->env, d->skel);
 	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
 	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);
 	if (r >= 0)

@@ -2,8 +2,11 @@
 #include "probes/net/net_names.h"
 
 #include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "event/names.h"
 #include "probe/env.h"
@@ -37,6 +40,37 @@ static int name_address(struct net_names *n, uint64_t addr)
 	return probe_inject_name(n->env, SONDE_NAME_KSYM, addr, name);
 }
 
+struct iface_query {
+	uint32_t ifindex;
+	char name[IF_NAMESIZE];
+};
+
+static int ask_name(void *ctx)
+{
+	struct iface_query *q = ctx;
+
+	return if_indextoname(q->ifindex, q->name) ? 0 : -errno;
+}
+
+/* A record that knows the number only: the namespace is asked, once per interface. */
+static int look_up_iface(struct net_names *n, uint32_t netns, uint32_t ifindex)
+{
+	uint64_t key = names_iface_key(netns, ifindex);
+	struct iface_query q = { .ifindex = ifindex };
+	char *have = map_add(&n->ifaces, &key, NULL);
+	_cleanup_close_ int fd = -1;
+	char inode[16];
+
+	if (!have)
+		return -ENOMEM;
+	snprintf(inode, sizeof(inode), "%u", netns);
+	fd = netns ? net_ns_open(inode, NULL) : -1;
+	if (fd < 0 || net_ns_call(fd, ask_name, &q) < 0)
+		return 0; /* gone: the number must do */
+	memcpy(have, q.name, 16);
+	return probe_inject_name(n->env, SONDE_NAME_IFACE, key, have);
+}
+
 /* An interface that was renamed, or another one with its number, gets its new name from here on. */
 int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const char name[static 16])
 {
@@ -44,8 +78,10 @@ int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const
 	bool fresh = false;
 	char *have;
 
-	if (!ifindex || !name[0])
+	if (!ifindex)
 		return 0;
+	if (!name[0])
+		return map_find(&n->ifaces, &key) ? 0 : look_up_iface(n, netns, ifindex);
 	have = map_add(&n->ifaces, &key, &fresh);
 	if (!have)
 		return -ENOMEM;

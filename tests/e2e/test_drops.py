@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Drops: the kernel's reason, the interface, the connection and the owner, for each way to lose a packet.
+
+Where the receiving side has a socket its process is the owner, else the local sender, in whatever namespace.
+Expected reasons are sets: kernels name some of these cases differently.
+"""
+import errno
+import time
+
+import pytest
+
+from helpers import Link
+
+UDP = "import os, socket, sys, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+
+
+def udp_send(ns, address, port, payload=100, prepare=""):
+    """Sends one datagram; the pid of the sender and its port."""
+    out = ns.python(UDP + prepare + f"s.sendto(b'x' * {payload}, ('{address}', {port}))\n"
+                    "print(os.getpid(), s.getsockname()[1])\ntime.sleep(0.05)\n").stdout
+    pid, sport = out.split()
+    return int(pid), int(sport)
+
+
+def udp_server(ns, port, prepare="", receive=False):
+    """A process that binds and says so; its pid."""
+    loop = "while True: s.recv(2000)\n" if receive else "time.sleep(60)\n"
+    child = ns.python_popen(UDP + prepare + f"s.bind(('0.0.0.0', {port}))\nprint(os.getpid(), flush=True)\n" + loop)
+    return int(child.stdout.readline())
+
+
+def drop_of(port, src=None):
+    def wanted(ev):
+        conn = ev.get("conn", {})
+        return ev["type"] == "net.drop" and conn.get("dport") == port and (src is None or conn.get("src") == src)
+    return wanted
+
+
+def check(ev, reasons, iface, src, dst, dport, proto="udp", pid=None, by=None, sport=None):
+    assert ev["reason"] in reasons, ev
+    assert ev["iface"] == iface, ev
+    conn = ev["conn"]
+    assert (conn["proto"], conn["src"], conn["dst"], conn["dport"]) == (proto, src, dst, dport), ev
+    assert sport is None or conn["sport"] == sport, ev
+    if pid is not None:
+        assert ev.get("proc", {}).get("pid") == pid, ev
+    if by is not None:
+        assert ev["by"] in by, ev
+    assert ev["func"] and not str(ev["func"]).startswith("0x"), ev
+
+
+@pytest.fixture
+def drops(sonde):
+    """A running monitor of drops, in all namespaces."""
+    def start(*words):
+        return sonde("monitor", "--json", "--type", "drop", *words)
+    return start
+
+
+def test_udp_closed_port(link, drops):
+    running = drops()
+    pid, sport = udp_send(link.a, link.b_ip, 4101)
+    ev, = running.wait_for(drop_of(4101))
+    check(ev, {"NO_SOCKET"}, link.b_dev, link.a_ip, link.b_ip, 4101, pid=pid, sport=sport, by={"remote_tuple"})
+    assert ev["len"] == 142 and ev["netns"] == link.b.inode
+    running.finish()
+
+
+def test_udp_closed_port_on_loopback(netns, drops):
+    ns = netns()
+    running = drops()
+    pid, sport = udp_send(ns, "127.0.0.1", 4102)
+    ev, = running.wait_for(drop_of(4102))
+    check(ev, {"NO_SOCKET"}, "lo", "127.0.0.1", "127.0.0.1", 4102, pid=pid, sport=sport, by={"tuple"})
+    running.finish()
+
+
+@pytest.mark.parametrize("family", ["ip", "ip6"])
+def test_tcp_closed_port(link, drops, family):
+    address, source = (link.b_ip, link.a_ip) if family == "ip" else (link.b_ip6, link.a_ip6)
+    running = drops()
+    pid = int(link.a.python(
+        f"import os, socket\ns = socket.socket(socket.AF_INET{'6' if family == 'ip6' else ''})\n"
+        f"e = s.connect_ex(('{address}', 4103))\nassert e == {errno.ECONNREFUSED}, e\nprint(os.getpid())\n").stdout)
+    ev, = running.wait_for(drop_of(4103))
+    check(ev, {"NO_SOCKET"}, link.b_dev, source, address, 4103, proto="tcp", pid=pid)
+    running.finish()
+
+
+def test_no_route(routed, drops):
+    running = drops()
+    pid, sport = udp_send(routed.client, "198.51.100.7", 4104)
+    ev, = running.wait_for(drop_of(4104))
+    check(ev, {"IP_INNOROUTES"}, routed.left.b_dev, routed.left.a_ip, "198.51.100.7", 4104, pid=pid, sport=sport)
+    assert ev["netns"] == routed.router.inode
+    running.finish()
+
+
+def nft_drop(hook, port):
+    return f"table inet t {{\n chain c {{\n  type filter hook {hook} priority 0;\n  udp dport {port} drop\n }}\n}}\n"
+
+
+def test_netfilter_input(link, drops):
+    link.b.nft(nft_drop("input", 4105))
+    server = udp_server(link.b, 4105)
+    running = drops()
+    _, sport = udp_send(link.a, link.b_ip, 4105)
+    ev, = running.wait_for(drop_of(4105))
+    check(ev, {"NETFILTER_DROP"}, link.b_dev, link.a_ip, link.b_ip, 4105, pid=server, sport=sport, by={"listener"})
+    running.finish()
+
+
+def test_netfilter_output(link, drops):
+    link.a.nft(nft_drop("output", 4106))
+    running = drops()
+    # the sender learns of it
+    pid = int(link.a.python(UDP + f"try: s.sendto(b'x', ('{link.b_ip}', 4106))\nexcept PermissionError: pass\n"
+                            "print(os.getpid())\n").stdout)
+    ev, = running.wait_for(drop_of(4106))
+    check(ev, {"NETFILTER_DROP"}, link.a_dev, link.a_ip, link.b_ip, 4106, pid=pid, by={"skb_sk"})
+    running.finish()
+
+
+def test_ttl_expiry(routed, drops):
+    running = drops()
+    pid, _ = udp_send(routed.client, routed.right.b_ip, 4107, prepare="s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)\n")
+    ev, = running.wait_for(drop_of(4107))
+    # before 6.2 the kernel had no name for it here
+    check(ev, {"IP_INHDR", "NOT_SPECIFIED"}, routed.left.b_dev, routed.left.a_ip, routed.right.b_ip, 4107, pid=pid)
+    assert ev["func"] == "ip_forward" and ev["ttl"] == 1
+    running.finish()
+
+
+def test_martian_source(link, drops):
+    for where in ("all", link.b_dev):
+        link.b.sysctl(f"net.ipv4.conf.{where}.rp_filter", 1)
+    link.a.run("ip", "addr", "add", "203.0.113.5/32", "dev", "lo")
+    running = drops()
+    pid, _ = udp_send(link.a, link.b_ip, 4108, prepare="s.bind(('203.0.113.5', 0))\n")
+    ev, = running.wait_for(drop_of(4108))
+    check(ev, {"IP_RPFILTER"}, link.b_dev, "203.0.113.5", link.b_ip, 4108, pid=pid)
+    running.finish()
+
+
+def test_loopback_source_on_the_wire(link, drops):
+    """The other martian: an address that may not arrive from outside. There is no sender's socket to name."""
+    running = drops()
+    send_raw(link, "IP(src='127.0.0.9', dst='%s') / UDP(sport=7, dport=4109)" % link.b_ip)
+    ev, = running.wait_for(drop_of(4109))
+    check(ev, {"IP_LOCALNET", "IP_INVALID_SOURCE", "NOT_SPECIFIED"}, link.b_dev, "127.0.0.9", link.b_ip, 4109)
+    assert "proc" not in ev and ev["by"] == "none"
+    running.finish()
+
+
+def test_mtu_too_big(routed, drops):
+    routed.router.run("ip", "link", "set", routed.right.a_dev, "mtu", "1000")
+    running = drops()
+    # IP_MTU_DISCOVER = IP_PMTUDISC_PROBE: DF set, whatever is known of the path
+    pid, _ = udp_send(routed.client, routed.right.b_ip, 4110, payload=1300,
+                      prepare="s.setsockopt(socket.IPPROTO_IP, 10, 3)\n")
+    ev, = running.wait_for(drop_of(4110))
+    check(ev, {"PKT_TOO_BIG", "NOT_SPECIFIED"}, routed.left.b_dev, routed.left.a_ip, routed.right.b_ip, 4110, pid=pid)
+    assert ev["len"] == 1342
+    running.finish()
+
+
+def send_raw(link, layers):
+    link.a.run("/usr/bin/python3", "-c",
+               "from scapy.all import *\nconf.verb = 0\n"
+               f"sendp(Ether(dst='{link.b.mac(link.b_dev)}', src='{link.a.mac(link.a_dev)}') / {layers} / ('x' * 100), "
+               f"iface='{link.a_dev}')\n", timeout=30)
+
+
+def test_bad_ip_checksum(link, drops):
+    server = udp_server(link.b, 4111)
+    running = drops()
+    send_raw(link, f"IP(src='{link.a_ip}', dst='{link.b_ip}', chksum=0x1111) / UDP(sport=6, dport=4111)")
+    ev, = running.wait_for(drop_of(4111))
+    check(ev, {"IP_CSUM"}, link.b_dev, link.a_ip, link.b_ip, 4111, pid=server, sport=6, by={"listener"})
+    running.finish()
+
+
+def test_bad_udp_checksum(link, drops):
+    server = udp_server(link.b, 4112, receive=True)
+    running = drops()
+    send_raw(link, f"IP(src='{link.a_ip}', dst='{link.b_ip}') / UDP(sport=6, dport=4112, chksum=0x1234)")
+    ev, = running.wait_for(drop_of(4112))
+    check(ev, {"UDP_CSUM"}, link.b_dev, link.a_ip, link.b_ip, 4112, pid=server, sport=6)
+    running.finish()
+
+
+@pytest.mark.parametrize("born", ["before", "after"])
+def test_full_socket_buffer(link, drops, born):
+    """Of a socket that existed before the start, and of one that came later."""
+    def serve():
+        return udp_server(link.b, 4113, prepare="s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2500)\n")
+    server = serve() if born == "before" else None
+    running = drops()
+    server = server or serve()
+    link.a.python(UDP + f"for i in range(10): s.sendto(b'x' * 900, ('{link.b_ip}', 4113))\n")
+    ev, = running.wait_for(drop_of(4113))
+    check(ev, {"SOCKET_RCVBUFF"}, link.b_dev, link.a_ip, link.b_ip, 4113, pid=server, by={"rx_sk", "listener"})
+    running.finish()
+
+
+CLIENT = """
+import socket, sys
+address, port, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+for i in range(n):
+    with socket.create_connection((address, port)) as s:
+        s.sendall(b'request')
+        assert s.recv(100) == b'answer'
+        assert s.recv(100) == b''
+"""
+
+SERVER = """
+import socket, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(('0.0.0.0', int(sys.argv[1])))
+s.listen(128)
+print('up', flush=True)
+while True:
+    c, _ = s.accept()
+    c.recv(100)
+    c.sendall(b'answer')
+    c.close()
+"""
+
+
+def test_no_drop_of_clean_traffic(link, drops):
+    """10,000 TCP requests with a connection each, UDP and ICMP both ways: not one drop."""
+    server = link.b.popen("/usr/bin/python3", "-c", SERVER, "4115")
+    server.stdout.readline()
+    udp_server(link.b, 4116, receive=True)
+    running = drops()
+    # ports for 10,000 connections in TIME_WAIT
+    link.a.sysctl("net.ipv4.ip_local_port_range", "10000 65000")
+    link.a.run("/usr/bin/python3", "-c", CLIENT, link.b_ip, "4115", "10000", timeout=120)
+    link.a.python(UDP + f"for i in range(1000):\n    s.sendto(b'x', ('{link.b_ip}', 4116))\n    time.sleep(0.0005)\n")
+    link.a.run("ping", "-q", "-f", "-c", "500", link.b_ip)
+    time.sleep(0.3)
+    events = running.finish()
+    ours = [ev for ev in events if ev["type"] == "net.drop" and ev["netns"] in (link.a.inode, link.b.inode)
+            and ev.get("conn", {}).get("proto") != "icmpv6"]
+    assert not ours, [(ev["reason"], ev["func"], ev.get("conn")) for ev in ours[:5]]
+    ledger = [ev for ev in events if ev["type"] == "sonde.ledger"]
+    assert ledger and all(ev["lost"] == 0 for ev in ledger), ledger
+
+
+def test_closing_a_socket_with_unread_data_is_no_drop(link, drops):
+    running = drops()
+    child = link.b.python_popen(UDP + "s.bind(('0.0.0.0', 4117))\nprint('up', flush=True)\nsys.stdin.readline()\n"
+                                "s.close()\nprint('closed', flush=True)\ntime.sleep(5)\n", stdin=-1)
+    child.stdout.readline()
+    udp_send(link.a, link.b_ip, 4117)
+    child.stdin.write("\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "closed\n"
+    # a drop behind it shows that the first would have been seen
+    udp_send(link.a, link.b_ip, 4117)
+    ev, = running.wait_for(drop_of(4117))
+    assert ev["reason"] == "NO_SOCKET"
+    time.sleep(0.2)
+    assert len([ev for ev in running.finish() if drop_of(4117)(ev)]) == 1
+
+
+def test_selection_by_namespace_interface_and_process(netns, sonde):
+    one, two = Link(netns(), netns()), Link(netns(), netns())
+    cases = [("--netns", one.b.name), ("--iface", one.b_dev)]
+    monitors = [sonde("monitor", "--json", "--type", "drop", "--netns", one.b.name),
+                sonde("monitor", "--json", "--type", "drop", "--iface", one.b_dev[:-1] + "?"),
+                sonde("monitor", "--json", "--type", "drop", "--iface", one.b_dev + "*")]
+    for _ in range(3):
+        udp_send(two.a, two.b_ip, 4118)
+        udp_send(one.a, one.b_ip, 4118)
+    for running in monitors:
+        running.wait_for(drop_of(4118, one.a_ip), count=3)
+        events = [ev for ev in running.finish() if ev["type"] == "net.drop"]
+        if running is not monitors[1]:
+            assert all(ev["netns"] == one.b.inode for ev in events), (cases, events[:3])
+
+
+def test_packet_bytes_of_a_drop(link, sonde):
+    """The bytes are those of the wire, from the Ethernet header on."""
+    running = sonde("monitor", "--json", "--hex", "--type", "drop", "--snaplen", "drop=60")
+    udp_send(link.a, link.b_ip, 4119)
+    ev, = running.wait_for(drop_of(4119))
+    assert ev["packet"]["link"] == "ethernet" and ev["caplen"] == 60 and ev["len"] == 142 and ev["cut"] is True
+    running.finish()
+
+
+def test_stack(link, sonde):
+    running = sonde("monitor", "--json", "-v", "--type", "drop")
+    udp_send(link.a, link.b_ip, 4120)
+    ev, = running.wait_for(drop_of(4120))
+    assert ev["kstack"][0].startswith(ev["func"] + "+")
+    assert any(frame.startswith("ip_") for frame in ev["kstack"]), ev["kstack"]
+    running.finish()
+
+
+def test_rate_limit_counts_what_it_leaves_out(link, sonde):
+    running = sonde("monitor", "--json", "--type", "drop", "--rate", "5", "--interval", "1h", "--netns", link.b.name)
+    link.a.python(UDP + f"for i in range(100): s.sendto(b'x', ('{link.b_ip}', 4121))\n")
+    time.sleep(0.5)
+    events = running.finish()
+    shown = [ev for ev in events if ev["type"] == "net.drop"]
+    ledger, = [ev for ev in events if ev["type"] == "sonde.ledger" and ev.get("probe") == "net"]
+    assert 5 <= len(shown) <= 5 + 2, len(shown)
+    assert ledger["seen"] == ledger["delivered"] + ledger["filtered"] + ledger["sampled"] + ledger["lost"], ledger
+    assert ledger["sampled"] >= 90, ledger
+
+
