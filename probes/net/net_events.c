@@ -59,12 +59,12 @@ enum { GET_FUNC, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
 
 #define PACKET_ROWS \
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL), \
-	ROW(len, "net.len", FIELD_UINT, "length of the packet on the wire"), \
-	ROW(cap_len, "net.caplen", FIELD_UINT, "bytes of it that were captured"), \
+	ROW(len, "net.len", FIELD_UINT, "length of the packet on the wire", .flags = FIELD_PACKET), \
+	ROW(cap_len, "net.caplen", FIELD_UINT, "bytes of it that were captured", .flags = FIELD_PACKET), \
 	ROW(vlan, "net.vlan", FIELD_UINT, "VLAN id of the outermost tag", .flags = FIELD_OPTIONAL), \
-	ROW(ttl, "net.ttl", FIELD_UINT, "time to live, hop limit", .flags = FIELD_OPTIONAL), \
+	ROW(ttl, "net.ttl", FIELD_UINT, "time to live, hop limit", .flags = FIELD_OPTIONAL | FIELD_PACKET), \
 	ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "flags of the TCP header", .xlat = &tcp_flag_xlat, \
-	    .flags = FIELD_OPTIONAL), \
+	    .flags = FIELD_OPTIONAL | FIELD_PACKET), \
 	ROW(mark, "net.mark", FIELD_HEX, "packet mark", .flags = FIELD_OPTIONAL), \
 	ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel had computed it", .flags = FIELD_OPTIONAL), \
 	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address", .flags = FIELD_ALIAS), \
@@ -82,7 +82,7 @@ enum { GET_FUNC, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
 
 static const struct field trace_fields[] = {
 	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &point_xlat),
-	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &dir_xlat),
+	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &dir_xlat, .flags = FIELD_PACKET),
 	PACKET_ROWS,
 	TASK_ROWS,
 };

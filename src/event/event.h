@@ -149,6 +149,7 @@ enum field_kind {
 #define FIELD_OPTIONAL 1	/* 0 means unknown: left out of text and JSON, "not there" in filters */
 #define FIELD_EITHER 2		/* common words only: stands for the two rows that follow, any of them */
 #define FIELD_ALIAS 4		/* another word for the same thing: in filters only */
+#define FIELD_PACKET 8		/* repeats what SEC_PACKET says: outputs that hold the packet leave it out */
 
 struct field {
 	const char *name;	/* the filter word, "drop.reason"; JSON uses what follows the dot */

@@ -81,8 +81,8 @@ static void add_fields(struct buf *text, const struct event *ev, bool owner)
 		const struct field *f = &d->fields[i];
 		struct value v;
 
-		/* The interface is the block's own; aliases repeat what the bytes say. */
-		if (f->flags & FIELD_ALIAS || f->kind == FIELD_IFACE || about_owner(f) != owner)
+		/* The interface is the block's own; the packet is there to be dissected. */
+		if (f->flags & (FIELD_ALIAS | FIELD_PACKET) || f->kind == FIELD_IFACE || about_owner(f) != owner)
 			continue;
 		if (event_get(ev, f, &v) == 0)
 			add_value(text, f->name, &v);

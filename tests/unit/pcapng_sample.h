@@ -21,7 +21,7 @@
 
 struct sample_body {
 	uint64_t reason, location, action;
-	uint8_t point, owner;
+	uint8_t point, owner, ttl;
 };
 
 static const struct xlat_val sample_points[] = { { 1, "to stack" }, { 2, "to-network" } };
@@ -38,6 +38,7 @@ static const struct field sample_fields[] = {
 		  .flags = FIELD_OPTIONAL),
 	FIELD_ROW(struct sample_body, point, "gone.point", FIELD_ENUM, "point", .xlat = &sample_point_xlat,
 		  .flags = FIELD_OPTIONAL),
+	FIELD_ROW(struct sample_body, ttl, "gone.ttl", FIELD_UINT, "as in the packet", .flags = FIELD_PACKET),
 	FIELD_ROW(struct sample_body, owner, "owner.by", FIELD_ENUM, "how", .xlat = &sample_owner_xlat,
 		  .flags = FIELD_OPTIONAL),
 };
