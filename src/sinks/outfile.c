@@ -78,7 +78,7 @@ static int open_stdout(struct outfile *f, struct err *err)
 	if (flags < 0)
 		return err_set(err, -errno, "cannot write to standard output: it is closed");
 	if ((flags & O_ACCMODE) == O_RDONLY)
-		return err_set(err, -EBADF, "cannot write to standard output: it is closed, or open for reading only");
+		return err_set(err, -EBADF, "cannot write to standard output: it is closed, or only for reading");
 	f->fd = STDOUT_FILENO;
 	return 0;
 }

@@ -524,7 +524,7 @@ static void check_keys(const struct event_desc *const *descs)
 			if (descs[i]->fields[k].flags & FIELD_ALIAS)
 				continue;
 			if (json_line_reserves(key))
-				fail_msg("%s: a field has the key %s, which every JSON line has", descs[i]->name, key);
+				fail_msg("%s: a field has the key %s, which JSON lines have", descs[i]->name, key);
 			for (unsigned o = 0; o < k; o++)
 				if (!strcmp(key, field_key(&descs[i]->fields[o])))
 					fail_msg("%s: two fields have the key %s", descs[i]->name, key);
