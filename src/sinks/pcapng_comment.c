@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Learned from event_desc rows and sections alone. Two lists: the event's own fields, and who it belongs
- * to (the process, and the event's own words about owner and task); then the kernel stack and free text.
+ * to (the process, and the event's own words about how that is known); then the kernel stack and free text.
  */
 #include "sinks/pcapng_comment.h"
 
@@ -69,7 +69,7 @@ static void add_comment(struct buf *block, struct buf *text)
 
 static bool about_owner(const struct field *f)
 {
-	return !strncmp(f->name, "owner.", 6) || !strncmp(f->name, "task.", 5);
+	return !strncmp(f->name, "owner.", 6);
 }
 
 /* Own fields of the event's type; @owner chooses those about whose packet it is. */
