@@ -159,7 +159,7 @@ static __always_inline bool skb_examine(struct sk_buff *skb, struct sock *rx_sk,
 static __always_inline __u32 skb_copy(struct sk_buff *skb, const struct net_skb *k, __u8 *to, __u32 want)
 {
 	const unsigned char *from = skb->head + k->start;
-	__u32 have = k->linear_len;
+	__u32 have = k->linear_len, rest;
 	__u16 tag[2];
 
 	if (!k->link)
@@ -174,14 +174,17 @@ static __always_inline __u32 skb_copy(struct sk_buff *skb, const struct net_skb 
 	have += 4;
 	if (want > have)
 		want = have;
-	if (want <= 16 || want > net_snap_limit)
+	/* What stands behind the tag, compared and added by the same register: older verifiers follow no copies. */
+	rest = want - 16;
+	barrier_var(rest);
+	if (rest > net_snap_limit - 16 || rest == 0)
 		return 0;
 	tag[0] = skb->vlan_proto;
 	tag[1] = bpf_htons(skb->vlan_tci);
 	__builtin_memcpy(to + 12, tag, sizeof(tag));
-	if (bpf_probe_read_kernel(to, 12, from) || bpf_probe_read_kernel(to + 16, want - 16, from + 12))
+	if (bpf_probe_read_kernel(to, 12, from) || bpf_probe_read_kernel(to + 16, rest, from + 12))
 		return 0;
-	return want;
+	return rest + 16;
 }
 
 #endif

@@ -199,9 +199,11 @@ int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 			 &rooted);
 	b->rec.path_form = rooted ? PROC_PATH_PARTS : PROC_PATH_ROOTLESS;
 	b->rec.path_len = len;
-	b->rec.hdr.len = sizeof(b->rec) + (len & 0x3ff);
-	if (b->rec.hdr.len <= sizeof(*b))
-		bpf_seq_write(ctx->meta->seq, b, b->rec.hdr.len);
+	len = sizeof(b->rec) + (len & 0x3ff);
+	b->rec.hdr.len = len;
+	barrier_var(len); /* compared and passed on in one register: older verifiers follow no copies */
+	if (len <= sizeof(*b))
+		bpf_seq_write(ctx->meta->seq, b, len);
 	return 0;
 }
 
