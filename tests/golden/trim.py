@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes a recording fit for the tree: trim.py IN OUT
 
-Keeps the pipeline's own records and every record of the processes that some packet belongs to or that were
-running when one was dropped; the host gets the name "host". What a recording of a whole machine knows of other
+Keeps the pipeline's own records and every record of the processes that some packet belongs to; the host gets the name "host". What a recording of a whole machine knows of other
 processes is nobody's business here, and most of its size.
 """
 import struct
@@ -12,7 +11,7 @@ import zlib
 
 FILE_HEADER = 64
 REC = struct.Struct("<QIHHIIQIHH")  # ts len type cpu tgid tid start seq instance flags
-HOST, NAME = 0x0001, 0x0003
+HOST, LEDGER = 0x0001, 0x0004
 NET = 2
 HOSTNAME_AT = REC.size + 8 + 64 + 32
 
@@ -42,8 +41,11 @@ def main():
     records = list(frames(data))
     owners = {header(r)[4] for r in records if header(r)[2] >> 8 == NET}
     out = [data[:FILE_HEADER]]
+    instances = {header(r)[8] for r in records if header(r)[2] >> 8 == NET}
     for r in records:
         kind = header(r)[2]
+        if kind == LEDGER and header(r)[8] not in instances:
+            continue  # it counts what is left out here
         if kind >> 8 == 0 or kind >> 8 == NET or header(r)[4] in owners:
             if kind == HOST:
                 r = r[:HOSTNAME_AT] + b"host".ljust(64, b"\0") + r[HOSTNAME_AT + 64:]
