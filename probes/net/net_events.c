@@ -72,7 +72,8 @@ enum { GET_FUNC, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
 	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
-	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", .xlat = &owner_xlat)
+	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", .xlat = &owner_xlat, \
+	    .key = "owner_by")
 
 #define TASK_ROWS \
 	ROW(task_comm, "net.task", FIELD_STR, "task that was running, whoever owns the packet", \

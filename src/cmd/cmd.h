@@ -11,7 +11,7 @@
 #include "base/opt.h"
 
 /* The exit status of every command; 128 + n after a clean flush on signal n. */
-enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3 };
+enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MAX };
 
 #define CMD_MAX_SETS 8
 

@@ -94,7 +94,8 @@ static void add_host(struct report *rep)
 		buf_add_str(&rep->out, "{\"v\":1,\"type\":\"host\"");
 		json_member(&rep->out, "kernel", u.release);
 		json_member(&rep->out, "machine", u.machine);
-		buf_printf(&rep->out, ",\"cpus\":%ld,\"btf\":%s", sysconf(_SC_NPROCESSORS_CONF), btf ? "true" : "false");
+		buf_printf(&rep->out, ",\"cpus\":%ld,\"btf\":%s", sysconf(_SC_NPROCESSORS_CONF),
+			   btf ? "true" : "false");
 		json_member(&rep->out, "lockdown", lockdown);
 		json_member(&rep->out, "perf_event_paranoid", paranoid);
 		buf_add_str(&rep->out, "}\n");
@@ -102,7 +103,8 @@ static void add_host(struct report *rep)
 	}
 	buf_printf(&rep->out, "Linux %s on %s, %ld CPUs, %s.\n", u.release, u.machine, sysconf(_SC_NPROCESSORS_CONF),
 		   btf ? "type information (BTF) is there" :
-			 "no type information: /sys/kernel/btf/vmlinux cannot be read, and no probe can load without it");
+			 "no type information: /sys/kernel/btf/vmlinux cannot be read, "
+			 "and no probe can load without it");
 	if (*lockdown && !strstr(lockdown, "[none]"))
 		buf_printf(&rep->out, "Kernel lockdown is on: %s.\n", lockdown);
 	if (*paranoid)

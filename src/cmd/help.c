@@ -206,7 +206,8 @@ static int man_all(FILE *out)
 {
 	struct buf b = { 0 };
 
-	buf_printf(&b, ".TH SONDE 1 \"\" \"sonde %s\" \"sonde manual\"\n.SH NAME\nsonde \\- what a Linux host is doing, "
+	buf_printf(&b, ".TH SONDE 1 \"\" \"sonde %s\" \"sonde manual\"\n"
+		       ".SH NAME\nsonde \\- what a Linux host is doing, "
 		       "from packets to goroutines\n.SH SYNOPSIS\n.B sonde\n.I command\n.RI [ options ] [ words ]\n"
 		       ".SH COMMANDS\n", SONDE_VERSION);
 	for (size_t i = 0; all_cmds[i]; i++) {

@@ -36,7 +36,7 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 
 struct packet_words {
 	struct pktfilter *filter;	/* NULL = everything */
-	const struct net_conf *net;	/* interfaces in --from and the like, and what else no packet filter can say */
+	const struct net_conf *net;	/* interfaces in --from and the like: no packet filter can say them */
 	bool live;			/* the kernel has decided, but for records that say otherwise */
 };
 
@@ -145,8 +145,8 @@ const struct cmd cmd_monitor = {
 	.args = "[PCAP FILTER]",
 	.doc = "Shows each packet at its observation points (to and from endpoints, host, stack, overlay, network) "
 	       "and each drop with the kernel's reason, the function that dropped it, and the process whose socket "
-	       "it concerns. Trailing words are a pcap filter (pcap-filter(7)) that runs in the kernel; --where takes "
-	       "event words.\n\n"
+	       "it concerns. Trailing words are a pcap filter (pcap-filter(7)) that runs in the kernel; --where "
+	       "takes event words.\n\n"
 	       "A packet belongs to the owner of its socket, never merely to the process that happened to run: "
 	       "owner.by says how the owner was found.",
 	.examples = monitor_examples,

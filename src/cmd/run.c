@@ -41,7 +41,8 @@ _Static_assert(ARRAY_SIZE(color_names) == COLOR__MAX + 1, "a name per colour mod
 
 /* Short letters belong to the command (struct cmd, letters); only these three (and -h) mean the same everywhere. */
 static const struct opt output_opts[] = {
-	ROW(outputs, "output", 'o', OPT_STRV, "NAME[:FILE]", "output format and file; may repeat (sonde help outputs lists them)"),
+	ROW(outputs, "output", 'o', OPT_STRV, "NAME[:FILE]",
+	    "output format and file; may repeat (sonde help outputs lists them)"),
 	ROW(json, "json", 0, OPT_BOOL, NULL, "one JSON object a line, as -o json"),
 	ROW(format, "format", 0, OPT_STR, "NAME", "text lines as another tool prints them"),
 	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
@@ -54,21 +55,25 @@ static const struct opt output_opts[] = {
 
 static const struct opt select_opts[] = {
 	ROW(where, "where", 0, OPT_STR, "EXPR", "show only events for which EXPR is true (sonde help filter)"),
-	ROW(types, "type", 0, OPT_STRV, "TYPE", "show only events of this type; may repeat (sonde help events lists them)"),
+	ROW(types, "type", 0, OPT_STRV, "TYPE",
+	    "show only events of this type; may repeat (sonde help events lists them)"),
 	ROW(pids, "pid", 0, OPT_U32V, "PID", "only these processes"),
 	ROW(comms, "comm", 0, OPT_STRV, "NAME", "only processes with this command name"),
 	ROW(containers, "container", 0, OPT_STRV, "ID", "only this container, by the beginning of its id"),
 	ROW(cgroups, "cgroup", 0, OPT_STRV, "PATH", "only this cgroup: a path below the cgroup2 mount, or an id"),
 	ROW(netns, "netns", 0, OPT_STRV, "NS", "only this network namespace: a name, path, pid or inode"),
-	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL, "say what of the filter runs in the kernel, and stop"),
+	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL,
+	    "say what of the filter runs in the kernel, and stop"),
 	OPT_END,
 };
 
 static const struct opt run_opts[] = {
-	ROW(read, "read", 'r', OPT_STR, "FILE", "read a recording or capture instead of this host; - is standard input"),
+	ROW(read, "read", 'r', OPT_STR, "FILE",
+	    "read a recording or capture instead of this host; - is standard input"),
 	ROW(count, "count", 0, OPT_U64, "N", "stop after N events"),
 	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this time (10s, 5m)"),
-	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M, less on hosts with many CPUs)"),
+	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE",
+	    "ring buffer per CPU (default 4M, less on hosts with many CPUs)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest wait before an event is shown (default 50ms)"),
 	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "where the host's file system is mounted, inside a container"),
 	ROW(local, "local", 0, OPT_BOOL, NULL, "do the work in this process even if an agent runs"),
@@ -138,8 +143,8 @@ static int check_types(const struct run_conf *c, const struct registry *reg, str
 		while ((d = registry_next(reg, &pos)) && !type_is_named(&one, d))
 			;
 		if (!d)
-			return err_set(err, -EINVAL, "--type %s: there is no such event type (sonde help events lists them)",
-				       c->types.items[i]);
+			return err_set(err, -EINVAL, "--type %s: there is no such event type "
+				       "(sonde help events lists them)", c->types.items[i]);
 	}
 	return 0;
 }
@@ -166,7 +171,8 @@ static int add_output(struct run_state *s, const char *text, const struct sink_o
 		return err_errno(err, -ENOMEM, "-o %s", text);
 	ops = sink_find(name);
 	if (!ops)
-		return err_set(err, -EINVAL, "-o %s: there is no output format %s (sonde help outputs lists them)", text, name);
+		return err_set(err, -EINVAL, "-o %s: there is no output format %s (sonde help outputs lists them)",
+			       text, name);
 	return pipeline_add_sink(s->pipeline, ops, opts, colon ? colon + 1 : NULL, err);
 }
 
@@ -321,11 +327,9 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	pipeline_free(s.pipeline);
 	filter_free(s.filter);
 	loop_free(loop);
-	if (r == -EPIPE)	/* who reads our output has seen enough: nothing to say */
-		return 128 + SIGPIPE;
 	if (r < 0)
 		log_error("%s", err.msg);
 	if (r < 0)
-		return cmd_exit_status(r);
+		return r == -EPIPE ? 128 + SIGPIPE : cmd_exit_status(r);
 	return s.signal ? 128 + s.signal : CMD_OK;
 }

@@ -175,9 +175,12 @@ static bool match_container(const struct run_conf *c, const struct event *ev)
 	if (!proc)
 		return false;
 	id = sec_proc_str(proc, sec, proc->container, &len);
-	for (size_t i = 0; id && i < c->containers.len; i++)
-		if (strlen(c->containers.items[i]) <= len && !memcmp(id, c->containers.items[i], strlen(c->containers.items[i])))
+	for (size_t i = 0; id && i < c->containers.len; i++) {
+		size_t want = strlen(c->containers.items[i]);
+
+		if (want <= len && !memcmp(id, c->containers.items[i], want))
 			return true;
+	}
 	return false;
 }
 
@@ -189,6 +192,11 @@ static bool match_pid(const struct run_conf *c, const struct event *ev)
 	return false;
 }
 
+static bool same_path(const char *a, const char *b)
+{
+	return !strcmp(a + strspn(a, "/"), b + strspn(b, "/"));
+}
+
 /* In a recording, namespaces and cgroups are compared by inode, id or the name that was recorded. */
 static bool match_named(const struct opt_strv *want, const struct event *ev, uint32_t space, uint64_t key)
 {
@@ -198,7 +206,7 @@ static bool match_named(const struct opt_strv *want, const struct event *ev, uin
 		const char *text = want->items[i];
 		uint64_t n;
 
-		if (str_to_u64(text, 10, &n) == 0 ? n == key : name && !strcmp(name + strspn(name, "/"), text + strspn(text, "/")))
+		if (str_to_u64(text, 10, &n) == 0 ? n == key : name && same_path(name, text))
 			return true;
 	}
 	return false;

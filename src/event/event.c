@@ -69,6 +69,8 @@ const char *field_key(const struct field *f)
 {
 	const char *dot = strchr(f->name, '.');
 
+	if (f->key)
+		return f->key;
 	return dot ? dot + 1 : f->name;
 }
 

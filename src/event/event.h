@@ -160,6 +160,7 @@ struct field {
 	uint16_t like;		/* FIELD_GET: FIELD_LIKE() of what its values are, for filters; 0 = any */
 	const struct xlat *xlat;
 	const char *doc;
+	const char *key;	/* in JSON, where what follows the dot says too little; NULL = that */
 };
 
 #define FIELD_LIKE(kind) ((kind) + 1)

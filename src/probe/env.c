@@ -131,10 +131,11 @@ static int make_rings(struct probe_env *env, enum lane lane, const char *name, s
 		const struct ring_opts ro = {
 			.kind = RING_BPF, .cpu = cpu, .lifecycle = lane == LANE_LIFE, .time_off = 0,
 		};
-		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sonde_ring", 0, 0, (uint32_t)env->ring_bytes[lane], NULL);
+		size_t bytes = env->ring_bytes[lane];
+		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sonde_ring", 0, 0, (uint32_t)bytes, NULL);
 
 		if (fd < 0)
-			return err_errno(err, -errno, "cannot make a ring buffer of %zu bytes", env->ring_bytes[lane]);
+			return err_errno(err, -errno, "cannot make a ring buffer of %zu bytes", bytes);
 		if (vec_grow(&env->ring_fds) < 0) {
 			close(fd);
 			return -ENOMEM;
@@ -163,9 +164,10 @@ static int make_set(struct probe_env *env, const char *name, const void *keys, u
 {
 	const uint8_t one = 1;
 	int r = make_map(env, BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1);
+	int fd = probe_env_shared_map(env, name);
 
 	for (size_t i = 0; r >= 0 && i < n; i++)
-		if (bpf_map_update_elem(find_shared(env, name)->fd, (const char *)keys + i * key_size, &one, BPF_ANY) < 0)
+		if (bpf_map_update_elem(fd, (const char *)keys + i * key_size, &one, BPF_ANY) < 0)
 			r = -errno;
 	return r;
 }
@@ -186,7 +188,8 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 	const struct probe_select *s = &env->select;
 	int r;
 
-	r = make_map(env, BPF_MAP_TYPE_PERCPU_ARRAY, "sonde_ledger", 4, sizeof(struct sonde_ledger), SONDE_LEDGER_ROWS);
+	r = make_map(env, BPF_MAP_TYPE_PERCPU_ARRAY, "sonde_ledger", 4, sizeof(struct sonde_ledger),
+		     SONDE_LEDGER_ROWS);
 	if (r >= 0)
 		r = make_map(env, BPF_MAP_TYPE_HASH, "sonde_excluded", 4, 1, MAX_EXCLUDED);
 	if (r >= 0)
@@ -198,7 +201,8 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 	if (r >= 0)
 		r = make_set(env, "sonde_netns", s->netns, 4, s->n_netns);
 	if (r == -EPERM || r == -EACCES)
-		return err_set(err, r, "not permitted to load BPF: run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
+		return err_set(err, r, "not permitted to load BPF: run as root, "
+			       "or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
 	return r < 0 ? err_errno(err, r, "cannot make the common maps") : 0;
 }
 
@@ -327,9 +331,10 @@ int probe_env_shared_map(struct probe_env *env, const char *name)
 
 int probe_env_exclude(struct probe_env *env, uint32_t tgid)
 {
+	int fd = probe_env_shared_map(env, "sonde_excluded");
 	const uint8_t one = 1;
 
-	return bpf_map_update_elem(probe_env_shared_map(env, "sonde_excluded"), &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(fd, &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
 }
 
 /* ---- objects ---- */

@@ -36,7 +36,7 @@ struct probe_select {
 };
 
 struct probe_env_opts {
-	size_t ring_bytes;		/* per CPU, bulk; 0 = default (4 MiB, less on hosts with many CPUs); rounded up to a power of two */
+	size_t ring_bytes;		/* per CPU, bulk; a power of two; 0 = 4 MiB, less with many CPUs */
 	size_t life_ring_bytes;		/* per CPU, life-cycle; 0 = default (256 KiB) */
 	unsigned wakeup_pct;		/* force a wake-up when a ring is so full; 0 = default (25) */
 	struct probe_select select;

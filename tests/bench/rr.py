@@ -3,8 +3,9 @@
 """TCP request/response over veth: untraced, under `sonde monitor -o pcapng` and under `tcpdump -w`.
 
 Client and server share one CPU: left alone, the scheduler now pairs and now parts them, and that alone changes
-the rate threefold. The watcher may run anywhere. Rounds are interleaved, so that whatever else the machine does hits all three alike; the figure is the median
-of the ratios of neighbours. What each wrote is counted too: a capture that lost half is not cheaper.
+the rate threefold. The watcher may run anywhere. Rounds are interleaved, so that whatever else the machine does
+hits all three alike; the figure is the median of the ratios of neighbours. What each wrote is counted too: a
+capture that lost half is not cheaper.
 """
 import argparse
 import os
@@ -50,7 +51,8 @@ class Veth:
 
 
 def start(words, ready):
-    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True)
     for line in child.stderr:
         if re.search(ready, line):
             return child
@@ -72,17 +74,15 @@ def packets_in(path):
 def measure(net, binary, seconds, how, out):
     watcher = None
     if how == "sonde":
-        watcher = start(net.words(1, binary, "monitor", "-i", "rrb", "-o", f"pcapng:{out}", "tcp", "port", PORT), r"\bready\b")
+        watcher = start(net.words(1, binary, "monitor", "-i", "rrb", "-o", f"pcapng:{out}", "tcp", "port", PORT),
+                        r"\bready\b")
     elif how == "tcpdump":
         watcher = start(net.words(1, "tcpdump", "-i", "rrb", "-w", out, "-U", "tcp", "port", PORT), "listening on")
-    text = subprocess.run(net.pinned(0, f"{binary_dir(binary)}/tests/bench/tcp_rr", "client", "10.99.0.2", PORT, str(seconds)),
-                          capture_output=True, text=True, check=True).stdout
+    client = os.path.join(os.path.dirname(binary), "tests/bench/tcp_rr")
+    text = subprocess.run(net.pinned(0, client, "client", "10.99.0.2", PORT, str(seconds)), capture_output=True,
+                          text=True, check=True).stdout
     said = stop(watcher) if watcher else ""
     return float(text), said.strip().splitlines()[-1:] or [""]
-
-
-def binary_dir(binary):
-    return os.path.dirname(os.path.abspath(binary))
 
 
 def main():
@@ -91,11 +91,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2)
     args = parser.parse_args()
+    args.build = os.path.abspath(args.build)
     binary = os.path.join(args.build, "sonde")
     kinds = ("untraced", "sonde", "tcpdump")
     rates = {kind: [] for kind in kinds}
     net = Veth()
-    server = subprocess.Popen(net.pinned(1, f"{args.build}/tests/bench/tcp_rr", "server", PORT), stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(net.pinned(1, f"{args.build}/tests/bench/tcp_rr", "server", PORT),
+                              stdout=subprocess.DEVNULL)
     counts = {}
     try:
         time.sleep(0.3)

@@ -45,7 +45,7 @@ def check(ev, reasons, iface, src, dst, dport, proto="udp", pid=None, by=None, s
     if pid is not None:
         assert ev.get("proc", {}).get("pid") == pid, ev
     if by is not None:
-        assert ev["by"] in by, ev
+        assert ev["owner_by"] in by, ev
     assert ev["func"] and not str(ev["func"]).startswith("0x"), ev
 
 
@@ -148,7 +148,7 @@ def test_loopback_source_on_the_wire(link, drops):
     send_raw(link, "IP(src='127.0.0.9', dst='%s') / UDP(sport=7, dport=4109)" % link.b_ip)
     ev, = running.wait_for(drop_of(4109))
     check(ev, {"IP_LOCALNET", "IP_INVALID_SOURCE", "NOT_SPECIFIED"}, link.b_dev, "127.0.0.9", link.b_ip, 4109)
-    assert "proc" not in ev and ev["by"] == "none"
+    assert "proc" not in ev and ev["owner_by"] == "none"
     running.finish()
 
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes a recording fit for the tree: trim.py IN OUT
 
-Keeps the pipeline's own records and every record of the processes that some packet belongs to; the host gets the name "host". What a recording of a whole machine knows of other
+Keeps the pipeline's own records and every record of the processes that some packet belongs to; the host gets the name "host" and a
+plain release. What a recording of a whole machine knows of other
 processes is nobody's business here, and most of its size.
 """
 import struct
@@ -13,7 +14,8 @@ FILE_HEADER = 64
 REC = struct.Struct("<QIHHIIQIHH")  # ts len type cpu tgid tid start seq instance flags
 HOST, LEDGER = 0x0001, 0x0004
 NET = 2
-HOSTNAME_AT = REC.size + 8 + 64 + 32
+RELEASE_AT = REC.size + 8
+RELEASE = b"6.18.0"
 
 
 def frames(data):
@@ -40,7 +42,8 @@ def main():
         data = f.read()
     records = list(frames(data))
     owners = {header(r)[4] for r in records if header(r)[2] >> 8 == NET}
-    out = [data[:FILE_HEADER]]
+    head = data[:24] + RELEASE.ljust(36, b"\0")
+    out = [head + struct.pack("<I", zlib.crc32(head))]
     instances = {header(r)[8] for r in records if header(r)[2] >> 8 == NET}
     for r in records:
         kind = header(r)[2]
@@ -48,7 +51,8 @@ def main():
             continue  # it counts what is left out here
         if kind >> 8 == 0 or kind >> 8 == NET or header(r)[4] in owners:
             if kind == HOST:
-                r = r[:HOSTNAME_AT] + b"host".ljust(64, b"\0") + r[HOSTNAME_AT + 64:]
+                r = (r[:RELEASE_AT] + RELEASE.ljust(64, b"\0") + r[RELEASE_AT + 64:RELEASE_AT + 96] +
+                     b"host".ljust(64, b"\0") + r[RELEASE_AT + 160:])
             out.append(frame(r))
     with open(sys.argv[2], "wb") as f:
         f.write(b"".join(out))

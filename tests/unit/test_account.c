@@ -47,7 +47,9 @@ static void injected_records_are_seen(void **state)
 
 static void a_record_that_never_arrived_shows_as_a_gap(void **state)
 {
-	struct account a = { .from_kernel = true, .origin = { .seen = 10, .delivered = 10 }, .records = 9, .delivered = 9 };
+	struct account a = {
+		.from_kernel = true, .origin = { .seen = 10, .delivered = 10 }, .records = 9, .delivered = 9,
+	};
 
 	(void)state;
 	assert_int_equal(account_gap(&a), 1);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside src/agent only: the pipeline's parts, between its assembly (pipeline.c), the path of a record
+ * (pipeline_path.c) and the run (pipeline_run.c).
+ */
+#ifndef AGENT_PIPELINE_IMPL_H
+#define AGENT_PIPELINE_IMPL_H
+
+#include "agent/account.h"
+#include "agent/pipeline.h"
+#include "base/arena.h"
+#include "base/vec.h"
+
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S 1000000000ULL
+
+struct output;
+struct ring_rec;
+struct source;
+
+struct pipeline {
+	struct loop *loop;		/* borrowed */
+	struct decode_set *decode;
+	struct enrich *enrich;
+	struct bus *bus;
+	struct arena scratch;		/* what enrich adds, per event */
+	VEC(struct output *) outputs;
+
+	bool (*pass)(void *ctx, const struct event *ev);
+	void *pass_ctx;
+
+	struct probe_env *env;		/* live */
+	struct probe *probes;
+	size_t n_probes;
+	struct source *source;		/* file */
+	uint64_t replayed_ns;		/* latest time in it: its run ends there, whenever it is replayed */
+	bool input_ready;		/* source has something to read */
+
+	struct accounts accounts;
+	struct pipeline_limits limits;
+	uint64_t shown;			/* events that passed the filter */
+	int64_t clock_offset_ns;	/* last one told */
+	struct loop_source *ring_io;
+	bool ring_muted;		/* ring_io sleeps until the next deadline */
+	bool stopping;
+	bool injecting;			/* the record at hand comes from a live half */
+	int error;			/* that ended the run */
+
+	/* Outcome of the record at hand. */
+	struct { unsigned passed, refused; int error; } now;
+};
+
+/* ---- pipeline_path.c: the one way of every record ---- */
+
+int path_from_ring(void *ctx, const struct ring_rec *rec);	/* ring_fn */
+int path_from_source(void *ctx, const struct sonde_rec *r);	/* source_fn */
+int path_from_probe(void *ctx, const struct sonde_rec *r);	/* for probe_env_set_sink() */
+
+/* The pipeline's own records. */
+void path_tell_host(struct pipeline *p);
+void path_tell_clock(struct pipeline *p);	/* when the wall clock has moved */
+void path_tell_losses(struct pipeline *p);
+void path_tell_tick(struct pipeline *p);
+void path_tell_ledger(struct pipeline *p);	/* the last words of a run */
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The path of a record. Every record takes the same way, whether it came from a ring, from a file or from a
+ * probe's live half: control of the probes, raw outputs, decode, enrich, filter, bus.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent/output.h"
+#include "agent/pipeline_impl.h"
+#include "base/clock.h"
+#include "base/macros.h"
+#include "bus/bus.h"
+#include "enrich/enrich.h"
+#include "event/decode.h"
+#include "ring/ring.h"
+#include "source/source.h"
+
+#define CLOCK_STEP_NS NS_PER_MS	/* tell a change of the wall clock beyond this */
+
+static int take_event(void *ctx, struct event *ev)
+{
+	struct pipeline *p = ctx;
+	int r;
+
+	arena_reset(&p->scratch);
+	r = enrich_event(p->enrich, ev, &p->scratch);
+	if (r < 0) {
+		p->now.error = r;
+		return 0;
+	}
+	if (ev->desc->class != EVENT_META) {
+		if (p->pass && !p->pass(p->pass_ctx, ev)) {
+			p->now.refused += ev->desc->class == EVENT_DATA;
+			return 0;
+		}
+		if (p->limits.max_events && p->shown >= p->limits.max_events) {
+			p->now.refused++;
+			return 0;
+		}
+		p->shown++;
+		p->now.passed++;
+	}
+	r = bus_publish(p->bus, ev);
+	if (r < 0)
+		p->now.error = r;
+	if (p->limits.max_events && p->shown >= p->limits.max_events)
+		p->stopping = true;
+	return 0;
+}
+
+static bool is_core(const struct sonde_rec *r)
+{
+	return r->type >> 8 == 0 && r->type != SONDE_EV_PACKET;
+}
+
+/* Snapshots are state, not something that happened: no ledger counts them. */
+static void count_record(struct pipeline *p, const struct sonde_rec *r, int decoded)
+{
+	struct account *a;
+
+	if (is_core(r) || (r->flags & SONDE_RF_SNAPSHOT))
+		return;
+	a = account_of(&p->accounts, r->instance);
+	if (!a)
+		return;
+	a->records++;
+	a->injected += p->injecting;
+	if (decoded < 0)
+		a->lost[SONDE_LOST_DECODE]++;
+	else if (p->now.error)
+		a->lost[SONDE_LOST_MEMORY]++;
+	else if (p->now.refused && !p->now.passed)
+		a->filtered++;
+	else
+		a->delivered++;
+}
+
+/* A recording's own ledger is the origin of ours; it is not an event of this run. */
+static bool take_recorded_ledger(struct pipeline *p, const struct sonde_rec *r)
+{
+	struct sonde_ledger_rec l;
+	struct account *a;
+
+	if (!p->source || r->type != SONDE_EV_LEDGER || r->len < sizeof(l))
+		return false;
+	memcpy(&l, r, sizeof(l));
+	a = account_of(&p->accounts, r->instance);
+	if (a) {
+		a->origin = (struct sonde_ledger){
+			.seen = l.seen, .delivered = l.delivered, .filtered = l.filtered, .sampled = l.sampled,
+		};
+		memcpy(a->origin.lost, l.lost, sizeof(l.lost));
+	}
+	return true;
+}
+
+static void record_outputs(struct pipeline *p, const struct sonde_rec *r)
+{
+	for (size_t i = 0; i < p->outputs.len; i++)
+		output_record(p->outputs.items[i], r);
+}
+
+static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t len)
+{
+	int decoded;
+
+	if (len < sizeof(*r) || r->len > len || r->len < sizeof(*r)) {
+		struct account *a = account_of(&p->accounts, 0);
+
+		a->records++;
+		a->lost[SONDE_LOST_DECODE]++;
+		return;
+	}
+	if (!is_core(r))
+		for (size_t i = 0; i < p->n_probes; i++)
+			if (p->probes[i].ops->control)
+				p->probes[i].ops->control(&p->probes[i], r);
+	record_outputs(p, r);
+	if (take_recorded_ledger(p, r))
+		return;
+	p->now.passed = p->now.refused = 0;
+	p->now.error = 0;
+	decoded = decode_record(p->decode, r, len, take_event, p);
+	count_record(p, r, decoded);
+}
+
+int path_from_ring(void *ctx, const struct ring_rec *rec)
+{
+	struct pipeline *p = ctx;
+
+	if (rec->data)
+		handle_record(p, rec->data, rec->len);
+	return 0;
+}
+
+int path_from_source(void *ctx, const struct sonde_rec *r)
+{
+	struct pipeline *p = ctx;
+
+	p->replayed_ns = MAX(p->replayed_ns, r->ts_ns);
+	handle_record(p, r, r->len);
+	return p->stopping ? -ECANCELED : 0;
+}
+
+/* May come in the middle of another record, from a probe's control(). */
+int path_from_probe(void *ctx, const struct sonde_rec *r)
+{
+	struct pipeline *p = ctx;
+	bool outer = p->injecting;
+
+	p->injecting = true;
+	handle_record(p, r, r->len);
+	p->injecting = outer;
+	return 0;
+}
+
+/* ---- the pipeline's own records ---- */
+
+static void own_record(struct pipeline *p, struct sonde_rec *r, uint16_t type, size_t len)
+{
+	r->ts_ns = clock_boot_ns();
+	r->type = type;
+	r->len = (uint32_t)len;
+	handle_record(p, r, len);
+}
+
+void path_tell_host(struct pipeline *p)
+{
+	struct sonde_host_rec h = {
+		.n_cpus = probe_env_n_cpus(p->env), .page_size = (uint32_t)sysconf(_SC_PAGESIZE),
+	};
+	struct utsname u;
+
+	if (uname(&u) == 0) {
+		memcpy(h.release, u.release, MIN(sizeof(h.release) - 1, strlen(u.release)));
+		memcpy(h.machine, u.machine, MIN(sizeof(h.machine) - 1, strlen(u.machine)));
+		memcpy(h.hostname, u.nodename, MIN(sizeof(h.hostname) - 1, strlen(u.nodename)));
+	}
+	own_record(p, &h.hdr, SONDE_EV_HOST, sizeof(h));
+}
+
+void path_tell_clock(struct pipeline *p)
+{
+	struct sonde_clock_rec c = { .offset_ns = clock_boot_offset_ns() };
+	int64_t step = c.offset_ns - p->clock_offset_ns;
+
+	if (p->clock_offset_ns && step < (int64_t)CLOCK_STEP_NS && step > -(int64_t)CLOCK_STEP_NS)
+		return;
+	p->clock_offset_ns = c.offset_ns;
+	own_record(p, &c.hdr, SONDE_EV_CLOCK, sizeof(c));
+}
+
+/* Reads the kernel's ledger of each instance and tells in the stream what was lost since the last time. */
+void path_tell_losses(struct pipeline *p)
+{
+	for (size_t i = 0; i < p->n_probes; i++) {
+		struct account *a = account_of(&p->accounts, p->probes[i].instance);
+
+		a->from_kernel = true;
+		probe_env_ledger(p->env, p->probes[i].instance, &a->origin);
+		for (uint32_t cause = 0; cause < SONDE_LOST__MAX; cause++) {
+			struct sonde_lost_rec l = {
+				.hdr.instance = p->probes[i].instance,
+				.cause = cause,
+				.count = a->origin.lost[cause] - a->reported.lost[cause],
+			};
+
+			if (!l.count)
+				continue;
+			a->reported.lost[cause] = a->origin.lost[cause];
+			own_record(p, &l.hdr, SONDE_EV_LOST, sizeof(l));
+		}
+	}
+}
+
+static struct sonde_ledger_rec ledger_rec(const struct pipeline *p, uint16_t instance,
+					  const struct sonde_ledger *l)
+{
+	struct sonde_ledger_rec r = {
+		.hdr = {
+			.ts_ns = p->env ? clock_boot_ns() : p->replayed_ns,
+			.type = SONDE_EV_LEDGER, .len = sizeof(r),
+			 .instance = instance },
+		.seen = l->seen, .delivered = l->delivered, .filtered = l->filtered, .sampled = l->sampled,
+	};
+
+	memcpy(r.lost, l->lost, sizeof(r.lost));
+	return r;
+}
+
+/*
+ * The last words of a run. A raw recording gets what reached it (a replay adds its own filters to that);
+ * subscribers get the closed sums of this run.
+ */
+void path_tell_ledger(struct pipeline *p)
+{
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
+		struct account *a = &p->accounts.of[i];
+		struct sonde_ledger total;
+		struct sonde_ledger_rec r;
+
+		if (!a->used)
+			continue;
+		if (p->env) {
+			total = a->origin;
+			total.seen += a->injected;
+			total.delivered = a->records;
+			r = ledger_rec(p, i, &total);
+			record_outputs(p, &r.hdr);
+		}
+		account_total(a, &total);
+		r = ledger_rec(p, i, &total);
+		decode_record(p->decode, &r, sizeof(r), take_event, p);
+	}
+}
+
+void path_tell_tick(struct pipeline *p)
+{
+	struct sonde_rec tick = { 0 };
+
+	own_record(p, &tick, SONDE_EV_TICK, sizeof(tick));
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The run: when rings and files are read, when outputs are flushed, how it ends.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+
+#include "agent/output.h"
+#include "agent/pipeline_impl.h"
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "ring/ring.h"
+#include "source/source.h"
+
+#define DEFAULT_LATENCY_NS (50 * NS_PER_MS)
+#define TICK_NS NS_PER_S
+#define DRAIN_BUDGET 16384	/* records between two looks at signals and timers */
+#define REPLAY_BUDGET 4096
+#define QUIET_FILL_PCT 5	/* below this a wake-up was not worth its cost: sleep to the deadline */
+
+void pipeline_stop(struct pipeline *p)
+{
+	p->stopping = true;
+	loop_stop(p->loop, 0);
+}
+
+/* The run ends when no output is left that takes anything. */
+static void flush_outputs(struct pipeline *p)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < p->outputs.len; i++) {
+		output_flush(p->outputs.items[i]);
+		failed += output_error(p->outputs.items[i]) < 0;
+	}
+	if (failed && failed == p->outputs.len)
+		pipeline_stop(p);
+}
+
+static int drain(struct pipeline *p)
+{
+	int n = ring_reader_drain(probe_env_reader(p->env), DRAIN_BUDGET, path_from_ring, p);
+
+	flush_outputs(p);
+	if (p->stopping)
+		loop_stop(p->loop, 0);
+	return n;
+}
+
+/* See ring_reader_fd(): going straight back to epoll would be woken by every unread byte. */
+static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	struct pipeline *p = ctx;
+	bool quiet = ring_reader_fill_pct(probe_env_reader(p->env)) < QUIET_FILL_PCT;
+	int r = drain(p);
+
+	if (r >= 0 && quiet && !p->ring_muted) {
+		p->ring_muted = true;
+		loop_set_events(p->ring_io, 0);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int on_deadline(void *ctx, _unused_ uint64_t now_ns)
+{
+	struct pipeline *p = ctx;
+	int r = drain(p);
+
+	if (p->ring_muted) {
+		p->ring_muted = false;
+		loop_set_events(p->ring_io, EPOLLIN);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int on_tick(void *ctx, uint64_t now_ns)
+{
+	struct pipeline *p = ctx;
+
+	path_tell_clock(p);
+	path_tell_losses(p);
+	path_tell_tick(p);
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].ops->tick)
+			p->probes[i].ops->tick(&p->probes[i], now_ns);
+	return 0;
+}
+
+static int on_duration(void *ctx, _unused_ uint64_t now_ns)
+{
+	pipeline_stop(ctx);
+	return 0;
+}
+
+static int run_live(struct pipeline *p, struct err *err)
+{
+	uint64_t latency = p->limits.latency_ns ? p->limits.latency_ns : DEFAULT_LATENCY_NS;
+	struct loop_source *deadline = NULL, *tick = NULL, *duration = NULL;
+	int r;
+
+	r = loop_add_io(p->loop, ring_reader_fd(probe_env_reader(p->env)), EPOLLIN, on_ring, p, &p->ring_io);
+	if (r >= 0)
+		r = loop_add_timer(p->loop, latency, latency, on_deadline, p, &deadline);
+	if (r >= 0)
+		r = loop_add_timer(p->loop, TICK_NS, TICK_NS, on_tick, p, &tick);
+	if (r >= 0 && p->limits.duration_ns)
+		r = loop_add_timer(p->loop, p->limits.duration_ns, 0, on_duration, p, &duration);
+	if (r >= 0)
+		r = loop_run(p->loop);
+	loop_remove(TAKE_PTR(p->ring_io));
+	loop_remove(deadline);
+	loop_remove(tick);
+	loop_remove(duration);
+	return r < 0 ? err_errno(err, r, "cannot read the rings") : 0;
+}
+
+/* What was written before the detach is read after it; a bound guards against a producer that never ends. */
+static void finish_live(struct pipeline *p)
+{
+	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
+
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].ops->detach)
+			p->probes[i].ops->detach(&p->probes[i]);
+	while (drain(p) > 0 && clock_boot_ns() < end_ns)
+		;
+	path_tell_losses(p);
+}
+
+static int on_input(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	((struct pipeline *)ctx)->input_ready = true;
+	return 0;
+}
+
+/* Waits in the loop, not in the source: a pipe may be silent for long, and a signal must end that. */
+static int run_file(struct pipeline *p, struct err *err)
+{
+	struct loop_source *io = NULL;
+	bool more = false;	/* the last read used up its budget */
+	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_input, p, &io);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot wait for input");
+	while (!p->stopping) {
+		p->input_ready = more;
+		r = loop_once(p->loop, more ? 0 : -1);
+		if (r < 0)
+			break;
+		if (!p->input_ready || p->stopping)
+			continue;
+		r = source_read(p->source, REPLAY_BUDGET, path_from_source, p, err);
+		flush_outputs(p);
+		if (r <= 0)
+			break;
+		more = r == REPLAY_BUDGET;
+	}
+	loop_remove(io);
+	return r < 0 && r != -ECANCELED ? r : 0;
+}
+
+static int close_outputs(struct pipeline *p, struct err *err)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < p->outputs.len; i++) {
+		int r = output_close(p->outputs.items[i], first ? NULL : err);
+
+		first = first ? first : r;
+	}
+	p->outputs.len = 0;
+	return first;
+}
+
+int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
+{
+	struct err later = { 0 };
+	int r, w;
+
+	p->limits = *limits;
+	r = p->env ? run_live(p, err) : run_file(p, err);
+	if (p->env)
+		finish_live(p);
+	path_tell_ledger(p);
+	w = close_outputs(p, r < 0 ? &later : err);
+	return r < 0 ? r : w;
+}
