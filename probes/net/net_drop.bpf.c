@@ -88,6 +88,17 @@ static __always_inline bool is_delivered_echo(__u64 location, const struct net_o
 	return location >= drop_ping_start && location < drop_ping_end && o->proc && o->by == NET_OWNER_TUPLE;
 }
 
+#define DROP_TIME_WAIT 6	/* include/net/tcp_states.h */
+
+/*
+ * The last acknowledgement of a connection in TIME-WAIT is freed as a drop without a reason once it has been
+ * dealt with. Kernels that do not tell the socket (before 6.11) cannot be asked.
+ */
+static __always_inline bool is_last_ack(struct sock *rx_sk, __u32 reason)
+{
+	return rx_sk && reason == drop_unspecified && rx_sk->__sk_common.skc_state == DROP_TIME_WAIT;
+}
+
 static __always_inline bool is_normal(__u32 reason)
 {
 	if (reason >= DROP_REASONS)
@@ -231,7 +242,8 @@ static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_
 	struct net_scratch *s;
 	struct net_skb k;
 
-	if (is_normal(reason) || is_normal_place(((__u64 *)ctx)[1], reason) || !skb_examine(skb, rx_sk, &k))
+	if (is_normal(reason) || is_normal_place(((__u64 *)ctx)[1], reason) || is_last_ack(rx_sk, reason) ||
+	    !skb_examine(skb, rx_sk, &k))
 		return 0;
 	l = ledger_seen(NET_CLASS_DROP);
 	if (!l)

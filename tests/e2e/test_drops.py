@@ -123,7 +123,8 @@ def test_netfilter_output(link, drops):
 
 def test_ttl_expiry(routed, drops):
     running = drops()
-    pid, _ = udp_send(routed.client, routed.right.b_ip, 4107, prepare="s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)\n")
+    pid, _ = udp_send(routed.client, routed.right.b_ip, 4107,
+                      prepare="s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)\n")
     ev, = running.wait_for(drop_of(4107))
     # before 6.2 the kernel had no name for it here
     check(ev, {"IP_INHDR", "NOT_SPECIFIED"}, routed.left.b_dev, routed.left.a_ip, routed.right.b_ip, 4107, pid=pid)
@@ -167,8 +168,8 @@ def test_mtu_too_big(routed, drops):
 def send_raw(link, layers):
     link.a.run("/usr/bin/python3", "-c",
                "from scapy.all import *\nconf.verb = 0\n"
-               f"sendp(Ether(dst='{link.b.mac(link.b_dev)}', src='{link.a.mac(link.a_dev)}') / {layers} / ('x' * 100), "
-               f"iface='{link.a_dev}')\n", timeout=30)
+               f"sendp(Ether(dst='{link.b.mac(link.b_dev)}', src='{link.a.mac(link.a_dev)}') / {layers} / "
+               f"('x' * 100), iface='{link.a_dev}')\n", timeout=30)
 
 
 def test_bad_ip_checksum(link, drops):
