@@ -20,7 +20,6 @@
 #include "base/macros.h"
 
 #define ID_DIGITS 64
-#define SHORT_DIGITS 12
 
 static bool is_hex(char c)
 {
@@ -56,8 +55,8 @@ static bool id_of_engine(const char *s, size_t len, char *ret_id)
 	for (size_t i = len - ID_DIGITS; i < len; i++)
 		if (!is_hex(s[i]))
 			return false;
-	memcpy(ret_id, s + len - ID_DIGITS, SHORT_DIGITS);
-	ret_id[SHORT_DIGITS] = '\0';
+	memcpy(ret_id, s + len - ID_DIGITS, ID_DIGITS);
+	ret_id[ID_DIGITS] = '\0';
 	return true;
 }
 

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CONTAINER_ID_MAX 64	/* with the NUL */
+#define CONTAINER_ID_MAX 72	/* with the NUL */
 
 /*
- * The id that the tools of the engine print: twelve hex digits, or a name where the engine uses names. False
- * when @path is not that of a container.
+ * The id in full (engines and sysdig print its first twelve digits), or a name where the engine uses names.
+ * False when @path is not that of a container.
  */
 bool container_from_cgroup(const char *path, char ret_id[CONTAINER_ID_MAX]);
 

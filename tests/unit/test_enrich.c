@@ -368,17 +368,17 @@ static void the_budget_holds(void **state)
 static void cgroups_name_containers(void **state)
 {
 	static const struct { const char *path, *id; } cases[] = {
-		{ "/system.slice/docker-" ID ".scope", "0123456789ab" },
-		{ "/docker/" ID, "0123456789ab" },
-		{ "/docker/" ID "/init.scope", "0123456789ab" },
-		{ "/docker/" ID "/docker/ba9876543210" TAIL, "ba9876543210" },
-		{ "/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope", "0123456789ab" },
-		{ "/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:" ID, "0123456789ab" },
-		{ "/kubepods/burstable/pod1/" ID, "0123456789ab" },
-		{ "/machine.slice/libpod-" ID ".scope/container", "0123456789ab" },
+		{ "/system.slice/docker-" ID ".scope", ID },
+		{ "/docker/" ID, ID },
+		{ "/docker/" ID "/init.scope", ID },
+		{ "/docker/" ID "/docker/ba9876543210" TAIL, "ba9876543210" TAIL },
+		{ "/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope", ID },
+		{ "/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:" ID, ID },
+		{ "/kubepods/burstable/pod1/" ID, ID },
+		{ "/machine.slice/libpod-" ID ".scope/container", ID },
 		{ "/machine.slice/libpod-conmon-" ID ".scope", NULL },
-		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", "0123456789ab" },
-		{ "/kubepods.slice/crio-" ID ".scope", "0123456789ab" },
+		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", ID },
+		{ "/kubepods.slice/crio-" ID ".scope", ID },
 		{ "/kubepods.slice/crio-conmon-" ID ".scope", NULL },
 		{ "/lxc.payload.web1/system.slice", "web1" },
 		{ "/lxc/web2", "web2" },
@@ -422,8 +422,8 @@ static void a_process_gets_its_container(void **state)
 	ev.names = names;
 	assert_int_equal(enrich_event(e, &ev, NULL), 0);
 	p = event_proc(&ev);
-	assert_memory_equal(sec_proc_str(p, event_section(&ev, SEC_PROC), p->container, &len), "0123456789ab", 12);
-	assert_int_equal(len, 12);
+	assert_memory_equal(sec_proc_str(p, event_section(&ev, SEC_PROC), p->container, &len), ID, 64);
+	assert_int_equal(len, 64);
 	assert_int_equal(ev.keys.cgroup_id, 77);
 	names_free(names);
 	enrich_free(e);
