@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/opt.h"
@@ -28,7 +29,7 @@
 
 #include "proc.skel.h"
 
-#define DRAIN_EVERY_NS 1000000	/* of stream time: how far mappings may lag behind what uses them */
+#define QUIET_NS 500000000ull	/* without a record to go in front of, a mapping waits so long */
 
 extern const struct decoder_ops proc_decoder;
 
@@ -46,7 +47,8 @@ struct proc_state {
 	struct hooks *hooks;
 	struct cgroup_names *cgroups;	/* NULL: no cgroup2 here */
 	struct mmap_watch *mmaps;	/* NULL: not wanted, not permitted */
-	uint64_t drained_ns;
+	uint64_t looked_ns;		/* when the rings of mappings were last looked at */
+	uint64_t next_mapping_ns;	/* oldest that was waiting then */
 	bool draining;
 };
 
@@ -153,18 +155,36 @@ static uint64_t cgroup_of(const struct sonde_rec *r)
 	}
 }
 
-static int drain_mappings(struct probe *p, uint64_t now_ns)
+/* Puts mappings up to @until_ns into the stream. */
+static int drain_mappings(struct probe *p, uint64_t until_ns)
 {
 	struct proc_state *s = p->state;
 	int r;
 
 	if (!s->mmaps || s->draining)
 		return 0;
-	s->drained_ns = now_ns;
 	s->draining = true; /* what is injected may come back to control() */
-	r = mmap_watch_drain(s->mmaps, inject, p);
+	r = mmap_watch_drain(s->mmaps, until_ns, inject, p);
 	s->draining = false;
+	s->next_mapping_ns = mmap_watch_next(s->mmaps);
 	return r < 0 ? r : 0;
+}
+
+/*
+ * A mapping goes in front of the first record that is younger, so that its process is known and whoever runs in
+ * it comes later. To look once per batch is enough: no record of the batch is younger than that look.
+ */
+static int drain_before(struct probe *p, uint64_t ts_ns)
+{
+	struct proc_state *s = p->state;
+
+	if (!s->mmaps)
+		return 0;
+	if (ts_ns > s->looked_ns) {
+		s->looked_ns = clock_boot_ns();
+		s->next_mapping_ns = mmap_watch_next(s->mmaps);
+	}
+	return s->next_mapping_ns < ts_ns ? drain_mappings(p, ts_ns) : 0;
 }
 
 /* ---- probe_ops ---- */
@@ -235,17 +255,13 @@ static int proc_snapshot(struct probe *p, struct err *err)
 
 static int proc_control(struct probe *p, const struct sonde_rec *r)
 {
-	struct proc_state *s = p->state;
-
 	name_cgroup(p, cgroup_of(r));
-	if (r->ts_ns < s->drained_ns + DRAIN_EVERY_NS)
-		return 0;
-	return drain_mappings(p, r->ts_ns);
+	return drain_before(p, r->ts_ns);
 }
 
 static int proc_tick(struct probe *p, uint64_t now_ns)
 {
-	return drain_mappings(p, now_ns);
+	return drain_mappings(p, now_ns - MIN(now_ns, QUIET_NS));
 }
 
 static void proc_detach(struct probe *p)
@@ -253,7 +269,7 @@ static void proc_detach(struct probe *p)
 	struct proc_state *s = p->state;
 
 	hooks_detach(s->hooks);
-	drain_mappings(p, 0);
+	drain_mappings(p, UINT64_MAX);
 	mmap_watch_close(s->mmaps);
 	s->mmaps = NULL;
 }

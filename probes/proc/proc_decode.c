@@ -143,6 +143,7 @@ static int decode_image(struct cursor *c, struct event *ev, const struct emitter
 	body = (void *)b.mem;
 	set_who(ev, body, &r.who);
 	body->exe_ino = r.exe_ino;
+	body->image_ns = r.image_ns;
 	body->exe_dev = r.exe_dev;
 	body->old_tid = r.old_tid;
 	add_path(&b, &body->file, file, r.name_len, PROC_PATH_PLAIN);

@@ -237,6 +237,8 @@ const struct event_desc proc_fork_desc = {
 static const struct field exec_fields[] = {
 	WHO_ROWS,
 	IMAGE_ROWS,
+	ROW(image_ns, "task.image_ns", FIELD_NS, "when the new program's memory replaced the old, since boot",
+	    .flags = FIELD_OPTIONAL),
 	ROW(old_tid, "task.old_tid", FIELD_UINT, "thread that called exec; the process id from now on"),
 };
 const struct event_desc proc_exec_desc = {

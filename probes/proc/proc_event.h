@@ -13,7 +13,7 @@
 /* Strings lie behind the body; offsets count from its end (as in struct sec_proc). */
 struct proc_task_body {
 	struct sec_str file, exe, args;
-	uint64_t exe_ino, maker_start_ns;
+	uint64_t exe_ino, image_ns, maker_start_ns;
 	uint32_t ppid, uid, gid;
 	uint32_t pidns, mntns, ns_tgid, ns_tid;
 	uint32_t exe_dev, old_tid, maker_tgid;

@@ -58,7 +58,7 @@ static __always_inline __u32 task_record(struct proc_exec_buf *b, struct task_st
 	snapshot_header(&b->rec.hdr, PROC_REC_TASK, 0);
 	task_header(&b->rec.hdr, task);
 	task_who(&b->rec.who, task);
-	b->rec.exe_ino = 0;
+	b->rec.exe_ino = b->rec.image_ns = 0;
 	b->rec.exe_dev = b->rec.old_tid = 0;
 	b->rec.name_len = b->rec.path_len = b->rec.args_len = 0;
 	b->rec.path_form = PROC_PATH_PARTS;

@@ -23,6 +23,17 @@ struct {
 	__type(value, struct proc_exec_buf);
 } proc_exec_scratch SEC(".maps");
 
+/*
+ * When the threads that are in exec right now gave up their old memory: exec renames the thread just then, but
+ * its record is made only when the new program is loaded. tid -> ns.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} proc_exec_began SEC(".maps");
+
 static __always_inline void life_init(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
 				      struct task_struct *task)
 {
@@ -66,6 +77,26 @@ static __always_inline __u32 exec_args(struct proc_exec_buf *b, __u32 off, struc
 	return off + len;
 }
 
+static __always_inline __u64 exec_began(struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	__u64 *began = bpf_map_lookup_elem(&proc_exec_began, &tid), ns;
+
+	if (!began)
+		return 0;
+	ns = *began;
+	bpf_map_delete_elem(&proc_exec_began, &tid);
+	return ns;
+}
+
+static __always_inline void exec_begins(struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	__u64 now = bpf_ktime_get_boot_ns();
+
+	bpf_map_update_elem(&proc_exec_began, &tid, &now, BPF_ANY);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
 {
@@ -80,6 +111,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binp
 	life_init(&b->rec.hdr, l, PROC_REC_EXEC, 0, task);
 	task_who(&b->rec.who, task);
 	b->rec.old_tid = old_tid;
+	b->rec.image_ns = exec_began(task);
 	b->rec.path_len = b->rec.args_len = 0;
 
 	n = bpf_probe_read_kernel_str(b->tail, PROC_NAME_BYTES, BPF_CORE_READ(bprm, filename));
@@ -133,15 +165,17 @@ int BPF_PROG(proc_exit_count, struct task_struct *task)
 	return exit_record(task, BPF_CORE_READ(task, signal, live.counter) == 0);
 }
 
-/* exec renames too, and its own record follows at once: that one is enough. */
+/* exec renames too, and its own record follows: that one is enough. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
 {
 	struct sonde_ledger *l;
 	struct proc_rename_rec *r;
 
-	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve)) {
+		exec_begins(task);
 		return 0;
+	}
 	l = ledger_seen(PROC_CLASS_LIFE);
 	if (!l)
 		return 0;

@@ -25,6 +25,7 @@
 
 #define RING_BYTES (256u << 10)	/* about 2,000 mappings between two drains of one CPU */
 #define RECORD_BYTES 65536	/* a perf record's size is 16 bits */
+#define TRAILER_BYTES 24	/* pid, tid, time, cpu at the end of each (sample_id_all) */
 
 struct mmap_ring {
 	int fd;
@@ -121,10 +122,9 @@ void mmap_watch_close(struct mmap_watch *w)
 
 /* ---- records ---- */
 
-/* Time and CPU stand in the 24 bytes at the end of every record (sample_id_all). */
 static void trailer(const uint8_t *data, size_t len, struct sonde_rec *hdr)
 {
-	struct cursor c = cur_init(data + len - 24, 24);
+	struct cursor c = cur_init(data + len - TRAILER_BYTES, TRAILER_BYTES);
 
 	cur_skip(&c, 8);
 	hdr->ts_ns = cur_u64(&c);
@@ -133,7 +133,7 @@ static void trailer(const uint8_t *data, size_t len, struct sonde_rec *hdr)
 
 static size_t convert_mmap(struct mmap_watch *w, const struct perf_event_header *h, const uint8_t *data, size_t len)
 {
-	struct cursor c = cur_init(data, len - 24), id;
+	struct cursor c = cur_init(data, len - TRAILER_BYTES), id;
 	struct proc_mmap_rec *r = &w->out.rec;
 	size_t path;
 
@@ -173,7 +173,7 @@ static size_t convert_mmap(struct mmap_watch *w, const struct perf_event_header 
 
 static size_t convert_lost(struct mmap_watch *w, const uint8_t *data, size_t len)
 {
-	struct cursor c = cur_init(data, len - 24);
+	struct cursor c = cur_init(data, len - TRAILER_BYTES);
 
 	w->out.lost = (struct sonde_lost_rec){ .hdr.type = SONDE_EV_LOST, .cause = SONDE_LOST_RING_FULL };
 	trailer(data, len, &w->out.lost.hdr);
@@ -187,7 +187,7 @@ static size_t convert(struct mmap_watch *w, const uint8_t *data, size_t len)
 	struct perf_event_header h;
 	struct cursor c = cur_init(data, len);
 
-	if (!cur_copy(&c, &h, sizeof(h)) || len < sizeof(h) + 24)
+	if (!cur_copy(&c, &h, sizeof(h)) || len < sizeof(h) + TRAILER_BYTES)
 		return 0;
 	switch (h.type) {
 	case PERF_RECORD_MMAP2: return convert_mmap(w, &h, data, len);
@@ -215,41 +215,63 @@ static size_t record_at(struct mmap_watch *w, const uint8_t *data, uint64_t pos,
 	return len;
 }
 
-static int drain_ring(struct mmap_watch *w, struct mmap_ring *ring, mmap_watch_fn fn, void *ctx)
+/* The oldest record of @ring and its time; false when there is none. What is torn for good is skipped. */
+static bool oldest(struct mmap_watch *w, struct mmap_ring *ring, const uint8_t **ret, size_t *ret_len,
+		   uint64_t *ret_time_ns)
 {
-	const uint8_t *data = (const uint8_t *)ring->page + (w->map_bytes - RING_BYTES), *rec;
+	const uint8_t *data = (const uint8_t *)ring->page + (w->map_bytes - RING_BYTES);
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), tail = ring->page->data_tail;
+	struct sonde_rec hdr = { 0 };
+
+	if (tail >= head)
+		return false;
+	*ret_len = record_at(w, data, tail, head - tail, ret);
+	if (*ret_len < sizeof(struct perf_event_header) + TRAILER_BYTES) {
+		__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+		return false;
+	}
+	trailer(*ret, *ret_len, &hdr);
+	*ret_time_ns = hdr.ts_ns;
+	return true;
+}
+
+uint64_t mmap_watch_next(struct mmap_watch *w)
+{
+	uint64_t next = UINT64_MAX, time_ns;
+	const uint8_t *rec;
+	size_t len;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (oldest(w, &w->rings[i], &rec, &len, &time_ns))
+			next = MIN(next, time_ns);
+	return next;
+}
+
+static int drain_ring(struct mmap_watch *w, struct mmap_ring *ring, uint64_t until_ns, mmap_watch_fn fn, void *ctx)
+{
+	uint64_t time_ns;
+	const uint8_t *rec;
+	size_t len, out;
 	int r = 0, n = 0;
 
-	while (r >= 0 && tail < head) {
-		size_t len = record_at(w, data, tail, head - tail, &rec), out;
-
-		if (!len) { /* torn for good: what follows cannot be found */
-			tail = head;
-			break;
-		}
+	while (r >= 0 && oldest(w, ring, &rec, &len, &time_ns) && time_ns <= until_ns) {
 		out = convert(w, rec, len);
 		if (out) {
 			r = fn(ctx, &w->out.rec.hdr, out);
 			n++;
 		}
-		tail += len;
+		__atomic_store_n(&ring->page->data_tail, ring->page->data_tail + len, __ATOMIC_RELEASE);
 	}
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 	return r < 0 ? r : n;
 }
 
-int mmap_watch_drain(struct mmap_watch *w, mmap_watch_fn fn, void *ctx)
+int mmap_watch_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, void *ctx)
 {
 	int n = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
-		const struct perf_event_mmap_page *page = w->rings[i].page;
-		int r;
+		int r = drain_ring(w, &w->rings[i], until_ns, fn, ctx);
 
-		if (__atomic_load_n(&page->data_head, __ATOMIC_RELAXED) == page->data_tail)
-			continue;
-		r = drain_ring(w, &w->rings[i], fn, ctx);
 		if (r < 0)
 			return r;
 		n += r;

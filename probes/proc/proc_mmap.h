@@ -20,7 +20,10 @@ typedef int (*mmap_watch_fn)(void *ctx, struct sonde_rec *r, size_t len);
 int mmap_watch_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err);
 void mmap_watch_close(struct mmap_watch *w);	/* NULL is fine */
 
-/* Hands over what has been gathered. Returns how many, or what @fn returned when negative. */
-int mmap_watch_drain(struct mmap_watch *w, mmap_watch_fn fn, void *ctx);
+/* Time of the oldest that waits, UINT64_MAX when none does. */
+uint64_t mmap_watch_next(struct mmap_watch *w);
+
+/* Hands over what is not younger than @until_ns. Returns how many, or what @fn returned when negative. */
+int mmap_watch_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, void *ctx);
 
 #endif

@@ -52,6 +52,11 @@ struct proc_fork_rec {
 struct proc_exec_rec {
 	struct sonde_rec hdr;
 	struct proc_who who;
+	/*
+	 * When its memory became the new program's: mappings older than this are gone. The new ones are younger, and
+	 * most of them older than this record, which is made when the program is ready to run. 0 = unknown.
+	 */
+	__u64 image_ns;
 	__u64 exe_ino;
 	__u32 exe_dev;		/* kernel's dev_t: major << 20 | minor */
 	__u32 old_tid;		/* of the thread that called exec; not the leader's in a threaded process */
@@ -127,7 +132,7 @@ struct proc_socket_rec {
 #ifndef __cplusplus
 _Static_assert(sizeof(struct proc_who) == 56, "proc_who is ABI");
 _Static_assert(sizeof(struct proc_fork_rec) == 40 + 56 + 16, "proc_fork_rec is ABI");
-_Static_assert(sizeof(struct proc_exec_rec) == 40 + 56 + 24, "proc_exec_rec is ABI");
+_Static_assert(sizeof(struct proc_exec_rec) == 40 + 56 + 32, "proc_exec_rec is ABI");
 _Static_assert(sizeof(struct proc_exit_rec) == 72, "proc_exit_rec is ABI");
 _Static_assert(sizeof(struct proc_rename_rec) == 72, "proc_rename_rec is ABI");
 _Static_assert(sizeof(struct proc_mmap_rec) == 40 + 72, "proc_mmap_rec is ABI");

@@ -111,7 +111,8 @@ static void an_exec_says_program_and_arguments(void **state)
 {
 	struct seen s = { 0 };
 	struct exec_full e;
-	size_t len = exec_record(&e, TEXT("./x.sh"), PROC_PATH_PARTS, TEXT("dash\0bin\0usr"), TEXT("/bin/sh\0./x.sh\0a b"));
+	size_t len = exec_record(&e, TEXT("./x.sh"), PROC_PATH_PARTS, TEXT("dash\0bin\0usr"),
+				 TEXT("/bin/sh\0./x.sh\0a b"));
 
 	(void)state;
 	assert_int_equal(decode(&s, &e, len), 0);
@@ -141,7 +142,7 @@ static void paths_come_in_every_form(void **state)
 		{ TEXT("c\0b"), PROC_PATH_ROOTLESS, "task.exe=.../b/c " },	/* too deep to walk */
 		{ "/plain/text", 11, PROC_PATH_PLAIN, "task.exe=/plain/text " },
 		{ TEXT("\xff\n\0x"), PROC_PATH_PARTS, "task.exe=/x/\\xff\\n " },
-		{ "\0\0\0", 3, PROC_PATH_PARTS, "task.exe=/// " },		/* no kernel makes this; no harm either */
+		{ "\0\0\0", 3, PROC_PATH_PARTS, "task.exe=/// " },	/* no kernel makes this */
 	};
 
 	(void)state;
