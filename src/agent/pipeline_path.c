@@ -216,14 +216,10 @@ void path_tell_losses(struct pipeline *p)
 	}
 }
 
-static struct sonde_ledger_rec ledger_rec(const struct pipeline *p, uint16_t instance,
-					  const struct sonde_ledger *l)
+static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, const struct sonde_ledger *l)
 {
 	struct sonde_ledger_rec r = {
-		.hdr = {
-			.ts_ns = p->env ? clock_boot_ns() : p->replayed_ns,
-			.type = SONDE_EV_LEDGER, .len = sizeof(r),
-			 .instance = instance },
+		.hdr = { .ts_ns = now_ns, .type = SONDE_EV_LEDGER, .len = sizeof(r), .instance = instance },
 		.seen = l->seen, .delivered = l->delivered, .filtered = l->filtered, .sampled = l->sampled,
 	};
 
@@ -237,6 +233,8 @@ static struct sonde_ledger_rec ledger_rec(const struct pipeline *p, uint16_t ins
  */
 void path_tell_ledger(struct pipeline *p)
 {
+	uint64_t now_ns = p->env ? clock_boot_ns() : p->replayed_ns; /* one for all: a replay says the same */
+
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		struct account *a = &p->accounts.of[i];
 		struct sonde_ledger total;
@@ -248,11 +246,11 @@ void path_tell_ledger(struct pipeline *p)
 			total = a->origin;
 			total.seen += a->injected;
 			total.delivered = a->records;
-			r = ledger_rec(p, i, &total);
+			r = ledger_rec(now_ns, i, &total);
 			record_outputs(p, &r.hdr);
 		}
 		account_total(a, &total);
-		r = ledger_rec(p, i, &total);
+		r = ledger_rec(now_ns, i, &total);
 		decode_record(p->decode, &r, sizeof(r), take_event, p);
 	}
 }
