@@ -151,12 +151,16 @@ static void add_roff(struct buf *b, const char *s)
 
 static void add_paragraphs(struct buf *b, const char *doc)
 {
+	bool first = true;
+
 	while (doc && *doc) {
 		const char *end = strstr(doc, "\n\n");
 		size_t len = end ? (size_t)(end - doc) : strlen(doc);
 		char *one = strndup(doc, len);
 
-		buf_add_str(b, ".PP\n");
+		if (!first)	/* a heading begins a paragraph by itself */
+			buf_add_str(b, ".PP\n");
+		first = false;
 		if (one)
 			add_roff(b, one);
 		buf_add_char(b, '\n');

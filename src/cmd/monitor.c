@@ -141,7 +141,7 @@ static const struct cmd_example monitor_examples[] = {
 };
 
 const struct cmd cmd_monitor = {
-	.name = "monitor", .summary = "packets and drops of this host, live, with the processes they belong to",
+	.name = "monitor", .summary = "packets and drops, live, with the processes they belong to",
 	.args = "[PCAP FILTER]",
 	.doc = "Shows each packet at its observation points (to and from endpoints, host, stack, overlay, network) "
 	       "and each drop with the kernel's reason, the function that dropped it, and the process whose socket "

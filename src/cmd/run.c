@@ -21,6 +21,7 @@
 #include "event/core.h"
 #include "event/filter.h"
 #include "event/names.h"
+#include "probe/probe.h"
 
 static const char *const time_names[] = {
 	[TIME_LOCAL] = "local", [TIME_RFC3339] = "rfc3339", [TIME_EPOCH] = "epoch", [TIME_DELTA] = "delta",
@@ -70,6 +71,7 @@ static const struct opt select_opts[] = {
 static const struct opt run_opts[] = {
 	ROW(read, "read", 'r', OPT_STR, "FILE",
 	    "read a recording or capture instead of this host; - is standard input"),
+	ROW(probes, "probe", 0, OPT_STRV, "NAME", "load this probe too; may repeat (sonde probes lists them)"),
 	ROW(count, "count", 0, OPT_U64, "N", "stop after N events"),
 	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this time (10s, 5m)"),
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE",
@@ -198,6 +200,31 @@ static bool want_color(const struct run_conf *c)
 	return (force && *force && strcmp(force, "0")) || isatty(STDOUT_FILENO);
 }
 
+/* The command's own probes and those of --probe. */
+static int open_probes(struct run_state *s, const struct probe_env_opts *env, struct err *err)
+{
+	const struct opt_strv *more = &s->conf->probes;
+	size_t n = s->spec->n_probes;
+	_cleanup_free_ struct pipeline_probe *all = calloc(n + more->len + 1, sizeof(*all));
+
+	if (!all)
+		return err_errno(err, -ENOMEM, "cannot list the probes");
+	for (size_t i = 0; i < n; i++)
+		all[i] = s->spec->probes[i];
+	for (size_t i = 0; i < more->len; i++) {
+		const struct probe_ops *ops = probe_find(more->items[i]);
+
+		if (!ops)
+			return err_set(err, -EINVAL, "--probe %s: there is no such probe (sonde probes lists them)",
+				       more->items[i]);
+		if (ops->conf_size)
+			return err_set(err, -EINVAL, "--probe %s: it has options, so it comes with a command of its own",
+				       ops->name);
+		all[n + i].ops = ops;
+	}
+	return pipeline_open_live(s->pipeline, env, all, n + more->len, err);
+}
+
 static int open_input(struct run_state *s, struct err *err)
 {
 	_cleanup_(select_freep) struct select *sel = NULL;
@@ -213,7 +240,7 @@ static int open_input(struct run_state *s, struct err *err)
 	if (r < 0)
 		return r;
 	env.select = *select_probe(sel);
-	return pipeline_open_live(s->pipeline, &env, s->spec->probes, s->spec->n_probes, err);
+	return open_probes(s, &env, err);
 }
 
 /* The ledger for people: one line per instance that saw anything. */

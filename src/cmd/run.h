@@ -25,7 +25,7 @@ struct run_conf {
 	bool hex, numeric;
 	unsigned time, color;		/* indexes of their enums */
 	const char *where;
-	struct opt_strv types;
+	struct opt_strv types, probes;
 	const char *read;
 	uint64_t count, duration_ns;
 	struct opt_u32v pids;
