@@ -24,7 +24,8 @@ def tree(tmp_path_factory):
 
 def blocks(page, language=""):
     with open(os.path.join(ROOT, "doc", page), encoding="utf-8") as f:
-        return re.findall(rf"^```{language}\n(.*?)^```$", f.read(), re.M | re.S)
+        found = re.findall(r"^```(\w*)\n(.*?)^```$", f.read(), re.M | re.S)
+    return [text for kind, text in found if kind == language]
 
 
 def build(tree):

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import socket
 import subprocess
 
 import pytest
@@ -87,10 +88,32 @@ def test_changelog_begins_with_what_is_not_released():
     assert re.search(r"^## ", read("CHANGELOG.md"), re.M).start() == read("CHANGELOG.md").index("## Unreleased")
 
 
-def test_readme_output_is_ours():
-    """The picture in the README has the form that the binary prints today."""
-    picture = re.search(r"```\n((?:.*\n)*?.*\bdrop\b(?:.*\n)*?)```", read("README.md"))
-    assert picture, "no output in the README"
+# Time, arrow, point or reason with function, interface, packet, owner: README and golden files must both have it.
+LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{6} (?:(?:->|<-) [a-z]+|xx drop \([A-Z0-9_]+\) at \w+) [\w.-]+: \S+ -> \S+ "
+                  r"(?:tcp|udp|icmp|sctp)[^\[]*(?:  \[[^/]+/\d+ \w+\])?")
+
+
+def test_readme_shows_what_is_printed(sonde, tmp_path):
+    """Each line of the README's picture has the form of what the binary prints now, for a drop and for packets."""
+    picture = re.search(r"```\n(\d\d:.*?)```", read("README.md"), re.S).group(1).strip().split("\n")
+    assert sum(" xx drop " in line for line in picture) >= 1 and len(picture) >= 5
+    for line in picture:
+        assert LINE.fullmatch(line), line
+    if os.geteuid() != 0:
+        pytest.skip("needs root to see what is printed now")
+    child = subprocess.Popen([sonde.path, "monitor", "--iface", "lo", "udp", "port", "9"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    try:
+        assert "ready" in child.stderr.readline()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b"x", ("127.0.0.1", 9))
+        printed = [child.stdout.readline().rstrip("\n") for _ in range(3)]
+    finally:
+        child.terminate()
+        child.wait(10)
+    for line in printed:
+        assert LINE.fullmatch(line), line
+    assert any(" xx drop (NO_SOCKET) at " in line for line in printed), printed
 
 
 def test_makefile_is_a_menu():

@@ -48,7 +48,7 @@ static int decode_signal(const struct sonde_rec *r, const struct emitter *em)
 	body.signo = cur_u32(&c);
 	body.result = cur_u32(&c);
 	cur_copy(&c, body.target_comm, sizeof(body.target_comm));
-	if (cur_error(&c))
+	if (!cur_ok(&c))
 		return -EBADMSG;
 	event_from_rec(&ev, &signal_desc, r);
 	ev.body = &body;
