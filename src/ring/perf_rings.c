@@ -151,11 +151,11 @@ static int open_missing(struct perf_rings *p, struct err *err)
 		int ret = p->rings[i].fd < 0 ? open_ring(p, i) : -ENODEV;
 
 		if (ret == -EACCES || ret == -EPERM)
-			return err_set(err, ret, "not permitted to open perf events: needs CAP_PERFMON, or CAP_SYS_ADMIN "
-				       "where kernel.perf_event_paranoid is 3");
+			return err_set(err, ret, "not permitted to open perf events: needs CAP_PERFMON, or "
+				       "CAP_SYS_ADMIN where kernel.perf_event_paranoid is 3");
 		if (ret < 0 && ret != -ENODEV)
-			return err_errno(err, ret, "cannot open a perf ring of %zu bytes on CPU %u", p->opts.ring_bytes,
-					 p->cpus[i]);
+			return err_errno(err, ret, "cannot open a perf ring of %zu bytes on CPU %u",
+					 p->opts.ring_bytes, p->cpus[i]);
 		n += ret >= 0;
 	}
 	return n;

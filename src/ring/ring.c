@@ -20,7 +20,7 @@
 #define NAP_NS (NS_PER_MS / 2)	/* readable but nothing to take: a record is reserved and not committed */
 
 /* A ring and the time of its next record, so that comparing touches no ring. */
-struct slot { uint64_t time_ns; unsigned rank; struct ring *r; };
+struct slot { uint64_t time_ns; struct ring *r; };
 
 struct ring_reader {
 	VEC(struct ring *) rings;	/* owned, in order of addition */
@@ -181,9 +181,9 @@ static void end_batch(struct ring_reader *rr)
 		ring_release(rr->rings.items[i]);
 }
 
-static inline __attribute__((always_inline)) enum ring_state next_record(struct ring *r, enum ring_kind kind)
+static enum ring_state next_record(struct ring *r)
 {
-	switch (kind) {
+	switch (r->kind) {
 	case RING_BPF:
 		return ring_bpf_next(r);
 	case RING_PERF:
@@ -196,49 +196,33 @@ static inline __attribute__((always_inline)) enum ring_state next_record(struct 
 	return RING_END;
 }
 
-/*
- * Delivers records of one ring while their time is at most @until_ns, at most @max of them; counts them in
- * *ret_n. The kind is a constant for the compiler: one loop per kind, without a call per record.
- */
-static inline __attribute__((always_inline)) int run_kind(struct ring *r, enum ring_kind kind, uint64_t until_ns,
-							  unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+/* Delivers the record at hand and goes to the next, whatever the ring. Returns what @fn does. */
+static int step(struct ring *r, ring_fn fn, void *ctx, unsigned *ret_n)
 {
-	int ret = 0;
+	int ret;
 
-	for (unsigned n = 0; n < max && ret >= 0 && r->state == RING_HAVE && r->rec.time_ns <= until_ns; n++) {
-		r->stats.records += kind == RING_BPF || r->rec.data;
-		r->stats.bytes += r->rec.len;
-		(*ret_n)++;
-		ret = fn(ctx, &r->rec);
-		r->done = r->pos;
-		if (unlikely(r->done - r->released >= r->release_step))
-			ring_release(r);
-		r->state = next_record(r, kind);
-	}
+	r->stats.records += r->rec.data != NULL;
+	r->stats.bytes += r->rec.len;
+	(*ret_n)++;
+	ret = fn(ctx, &r->rec);
+	r->done = r->pos;
+	if (r->done - r->released >= r->release_step)
+		ring_release(r);
+	r->state = next_record(r);
 	return ret;
-}
-
-static int run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
-{
-	switch (r->kind) {
-	case RING_BPF:
-		return run_kind(r, RING_BPF, until_ns, max, fn, ctx, ret_n);
-	case RING_PERF:
-		return run_kind(r, RING_PERF, until_ns, max, fn, ctx, ret_n);
-	case RING_PERF_BACKWARD:
-		return run_kind(r, RING_PERF_BACKWARD, until_ns, max, fn, ctx, ret_n);
-	case RING__MAX:
-		break;
-	}
-	return 0;
 }
 
 static int drain_serial(struct ring_reader *rr, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < rr->rings.len && ret >= 0 && *ret_n < max; i++)
-		ret = run(rr->rings.items[i], UINT64_MAX, max - *ret_n, fn, ctx, ret_n);
+	for (size_t i = 0; i < rr->rings.len; i++) {
+		struct ring *r = rr->rings.items[i];
+
+		while (ret >= 0 && r->state == RING_HAVE && *ret_n < max)
+			ret = ring_can_run(r) ? ring_run(r, UINT64_MAX, max, fn, ctx, ret_n) :
+						step(r, fn, ctx, ret_n);
+	}
 	return ret;
 }
 
@@ -246,7 +230,7 @@ static int drain_serial(struct ring_reader *rr, unsigned max, ring_fn fn, void *
 
 static bool slot_before(const struct slot *a, const struct slot *b)
 {
-	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->rank < b->rank);
+	return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->r->rank < b->r->rank);
 }
 
 /* Puts @s where it belongs, from slot @i downwards. */
@@ -285,25 +269,57 @@ static uint64_t build_heap(struct ring_reader *rr)
 
 		horizon_ns = MIN(horizon_ns, horizon_of(r));
 		if (r->state == RING_HAVE)
-			rr->heap[rr->n_heap++] = (struct slot){ r->rec.time_ns, r->rank, r };
+			rr->heap[rr->n_heap++] = (struct slot){ r->rec.time_ns, r };
 	}
 	for (size_t i = rr->n_heap / 2; i-- > 0;)
 		sift_down(rr, i, rr->heap[i]);
 	return horizon_ns;
 }
 
-/* How long the ring on top stays the one with the lowest time. */
-static uint64_t run_until(const struct ring_reader *rr)
+/* The ring in slot @i, 0 or a child of it, went on: puts it where it belongs now. Returns what it holds back. */
+static uint64_t settle(struct ring_reader *rr, size_t i)
 {
-	const struct slot *next;
+	struct ring *r = rr->heap[i].r;
 
-	if (rr->n_heap < 2)
+	if (r->state == RING_HAVE) {
+		sift_down(rr, i, (struct slot){ r->rec.time_ns, r });
 		return UINT64_MAX;
-	next = &rr->heap[1];
-	if (rr->n_heap > 2 && slot_before(&rr->heap[2], next))
-		next = &rr->heap[2];
-	/* At equal times the lower rank goes first; 0 - 1 cannot be: the top would not be the top. */
-	return next->time_ns - (next->rank < rr->heap[0].rank);
+	}
+	rr->n_heap--;
+	if (i < rr->n_heap)
+		sift_down(rr, i, rr->heap[rr->n_heap]);
+	return horizon_of(r);
+}
+
+/* The lower of two slots, one of which may not be there. */
+static size_t lower(const struct ring_reader *rr, size_t a, size_t b)
+{
+	return b < rr->n_heap && slot_before(&rr->heap[b], &rr->heap[a]) ? b : a;
+}
+
+/* What the ring on top can give, and the next one with it, before a third ring or the horizon is due. */
+static int run_top(struct ring_reader *rr, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+{
+	size_t second = lower(rr, 1, 2), third = 3 - second, child = 2 * second + 1;
+	struct ring *r = rr->heap[0].r;
+	int ret;
+
+	if (!ring_can_run(r))
+		return step(r, fn, ctx, ret_n);
+	if (rr->n_heap == 1)
+		return ring_run(r, until_ns, max, fn, ctx, ret_n);
+	if (rr->n_heap > 2) {
+		if (child < rr->n_heap)
+			third = lower(rr, third, lower(rr, child, child + 1));
+		/* Before the third's time: at that time only the heap knows who is first. */
+		if (rr->heap[third].time_ns <= rr->heap[0].time_ns)
+			return step(r, fn, ctx, ret_n);
+		until_ns = MIN(until_ns, rr->heap[third].time_ns - 1);
+	}
+	if (!ring_can_run(rr->heap[second].r))
+		return step(r, fn, ctx, ret_n);
+	ret = ring_run_pair(r, rr->heap[second].r, until_ns, max, fn, ctx, ret_n);
+	return ret;
 }
 
 static int drain_merged(struct ring_reader *rr, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
@@ -312,18 +328,10 @@ static int drain_merged(struct ring_reader *rr, unsigned max, ring_fn fn, void *
 	int ret = 0;
 
 	while (rr->n_heap && rr->heap[0].time_ns <= horizon_ns && *ret_n < max && ret >= 0) {
-		struct ring *r = rr->heap[0].r;
-		uint64_t until_ns = MIN(run_until(rr), horizon_ns);
-
-		ret = run(r, until_ns, max - *ret_n, fn, ctx, ret_n);
-		if (r->state == RING_HAVE) {
-			sift_down(rr, 0, (struct slot){ r->rec.time_ns, r->rank, r });
-			continue;
-		}
-		horizon_ns = MIN(horizon_ns, horizon_of(r));
-		rr->n_heap--;
-		if (rr->n_heap)
-			sift_down(rr, 0, rr->heap[rr->n_heap]);
+		ret = run_top(rr, horizon_ns, max, fn, ctx, ret_n);
+		if (rr->n_heap > 1)
+			horizon_ns = MIN(horizon_ns, settle(rr, lower(rr, 1, 2)));
+		horizon_ns = MIN(horizon_ns, settle(rr, 0));
 	}
 	return ret;
 }

@@ -86,6 +86,7 @@ struct ring_mem {
 	void *perf_page;	/* RING_PERF*: struct perf_event_mmap_page * */
 	void *data;
 	size_t data_bytes;
+	bool doubled;		/* data is mapped twice in a row, as the kernel's ring buffers are */
 	uint64_t sample_type;	/* RING_PERF*: PERF_SAMPLE_RAW, optionally | PERF_SAMPLE_TIME */
 };
 int ring_reader_add_mem(struct ring_reader *rr, const struct ring_mem *m, const struct ring_opts *o);

@@ -50,6 +50,7 @@ int ring_set_memory(struct ring *r, const struct ring_mem *m)
 		return -EINVAL;
 	r->data = m->data;
 	r->mask = m->data_bytes - 1;
+	r->doubled = m->doubled;
 	r->release_step = m->data_bytes / RING_RELEASE_SHARE;
 	if (r->kind == RING_BPF) {
 		if (!m->cons_pos || !m->prod_pos)
@@ -147,7 +148,7 @@ int ring_map_info(int fd, struct bpf_map_info *ret)
 static int map_memory(struct ring *r, int fd, size_t data_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct ring_mem m = { .data_bytes = data_bytes };
+	struct ring_mem m = { .data_bytes = data_bytes, .doubled = true };
 	void *p;
 
 	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -162,7 +163,6 @@ static int map_memory(struct ring *r, int fd, size_t data_bytes)
 	r->maps[1].len = page + 2 * data_bytes;
 	m.prod_pos = p;
 	m.data = (uint8_t *)p + page;
-	r->doubled = true;
 	return ring_set_memory(r, &m);
 }
 

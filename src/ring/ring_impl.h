@@ -93,7 +93,7 @@ static inline enum ring_state ring_give_up(struct ring *r)
 /*
  * BPF ring buffer (kernel/bpf/ringbuf.c). A record is a u32 length with BPF_RINGBUF_BUSY_BIT and
  * BPF_RINGBUF_DISCARD_BIT, a u32 page offset for the kernel, and the data. The acquire pairs with the
- * exchange of the length at commit. In a header because it is the innermost loop of everything.
+ * exchange of the length at commit.
  */
 static inline enum ring_state ring_bpf_next(struct ring *r)
 {
@@ -130,6 +130,16 @@ void ring_backward_begin(struct ring *r);
 
 enum ring_state ring_perf_next(struct ring *r);
 enum ring_state ring_backward_next(struct ring *r);
+
+/*
+ * Runs of rings that can run (mapped BPF rings) and have a record at hand: deliver in order of time, up to
+ * @until_ns and until *ret_n reaches @max, which it must be below. At least one record if one is due. Return
+ * what @fn returned last.
+ */
+bool ring_can_run(const struct ring *r);
+int ring_run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n);
+int ring_run_pair(struct ring *a, struct ring *b, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx,
+		  unsigned *ret_n);
 
 /* Tells the producer what may be overwritten. */
 void ring_release(struct ring *r);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
  * Producers for tests and benchmarks, driven by test-run: the helpers of bpf/ring.bpf.h beside the bare calls
  * that they are measured against. Every program makes one record of 64 bytes per run unless it says otherwise.

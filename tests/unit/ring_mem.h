@@ -40,9 +40,13 @@ static inline int collect(void *ctx, const struct ring_rec *rec)
 
 /* ---- a BPF ring buffer in plain memory, written as the kernel writes it ---- */
 
+#define RING_BYTES 1024u
+
+/* doubled: the second half of data is the first again, as in a mapping by the kernel. */
 struct bpf_mem {
 	uint64_t cons, prod;
-	uint8_t data[1024] __attribute__((aligned(8)));
+	bool doubled;
+	uint8_t data[2 * RING_BYTES] __attribute__((aligned(8)));
 };
 
 static inline void put_bytes(uint8_t *ring, size_t size, uint64_t pos, const void *src, size_t len)
@@ -57,18 +61,26 @@ static inline uint64_t bpf_reserve(struct bpf_mem *m, uint32_t len)
 	uint64_t at = m->prod, step = ROUND_UP(len + 8, 8);
 	uint32_t busy = len | BPF_RINGBUF_BUSY_BIT;
 
-	if (at + step - __atomic_load_n(&m->cons, __ATOMIC_ACQUIRE) > sizeof(m->data))
+	if (at + step - __atomic_load_n(&m->cons, __ATOMIC_ACQUIRE) > RING_BYTES)
 		return UINT64_MAX;
-	__atomic_store_n((uint32_t *)(m->data + at % sizeof(m->data)), busy, __ATOMIC_RELAXED);
+	__atomic_store_n((uint32_t *)(m->data + at % RING_BYTES), busy, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->prod, at + step, __ATOMIC_RELEASE);
 	return at;
 }
 
 static inline void bpf_commit(struct bpf_mem *m, uint64_t at, uint32_t bits)
 {
-	uint32_t *hdr = (uint32_t *)(m->data + at % sizeof(m->data));
+	uint32_t *hdr = (uint32_t *)(m->data + at % RING_BYTES);
 
 	__atomic_store_n(hdr, (*hdr & ~BPF_RINGBUF_BUSY_BIT) | bits, __ATOMIC_RELEASE);
+}
+
+/* The data of the record at @at. */
+static inline void bpf_body(struct bpf_mem *m, uint64_t at, const void *body, uint32_t len)
+{
+	put_bytes(m->data, RING_BYTES, at + 8, body, len);
+	if (m->doubled)
+		put_bytes(m->data + RING_BYTES, RING_BYTES, at + 8, body, len);
 }
 
 /* A record of @len >= 8 bytes: the time, then @fill. */
@@ -78,7 +90,7 @@ static inline void bpf_fill(struct bpf_mem *m, uint64_t at, uint32_t len, uint64
 
 	memset(body, fill, len);
 	memcpy(body, &time_ns, sizeof(time_ns));
-	put_bytes(m->data, sizeof(m->data), at + 8, body, len);
+	bpf_body(m, at, body, len);
 }
 
 static inline bool bpf_put(struct bpf_mem *m, uint32_t len, uint64_t time_ns, uint8_t fill)
@@ -95,7 +107,7 @@ static inline bool bpf_put(struct bpf_mem *m, uint32_t len, uint64_t time_ns, ui
 static inline int add_bpf(struct ring_reader *rr, struct bpf_mem *m, uint32_t cpu, bool lifecycle)
 {
 	const struct ring_mem mem = { .cons_pos = &m->cons, .prod_pos = &m->prod, .data = m->data,
-				      .data_bytes = sizeof(m->data) };
+				      .data_bytes = RING_BYTES, .doubled = m->doubled };
 	const struct ring_opts o = { .kind = RING_BPF, .cpu = cpu, .source = cpu * 10, .lifecycle = lifecycle };
 
 	return ring_reader_add_mem(rr, &mem, &o);
@@ -103,7 +115,7 @@ static inline int add_bpf(struct ring_reader *rr, struct bpf_mem *m, uint32_t cp
 
 struct bpf_fixture {
 	struct ring_reader *rr;
-	struct bpf_mem m[4];
+	struct bpf_mem m[4];	/* all doubled or none, as set up */
 	struct log log;
 };
 
@@ -114,6 +126,17 @@ static inline int bpf_setup(void **state)
 	f->rr = ring_reader_new();
 	*state = f;
 	return f->rr ? 0 : -1;
+}
+
+static inline int bpf_setup_doubled(void **state)
+{
+	struct bpf_fixture *f;
+	int r = bpf_setup(state);
+
+	f = *state;
+	for (size_t i = 0; i < ARRAY_SIZE(f->m); i++)
+		f->m[i].doubled = true;
+	return r;
 }
 
 static inline int bpf_teardown(void **state)

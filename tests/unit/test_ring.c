@@ -23,7 +23,7 @@ static void test_bpf_wrap_and_torn(void **state)
 	for (unsigned i = 1; i <= 500; i++) {
 		uint32_t len = 8 + i % 113;
 
-		torn += f->m[0].prod % 1024 + 8 + len > 1024;
+		torn += f->m[0].prod % RING_BYTES + 8 + len > RING_BYTES;
 		assert_true(bpf_put(&f->m[0], len, i, (uint8_t)i));
 		assert_int_equal(drain(f, 0), 1);
 		assert_int_equal(f->log.recs[0].time_ns, i);
@@ -61,7 +61,7 @@ static void test_bpf_torn_bytes(void **state)
 	for (unsigned round = 0; round < 40; round++) {
 		uint64_t at = bpf_reserve(&f->m[0], sizeof(body));
 
-		put_bytes(f->m[0].data, sizeof(f->m[0].data), at + 8, body, sizeof(body));
+		bpf_body(&f->m[0], at, body, sizeof(body));
 		bpf_commit(&f->m[0], at, 0);
 		assert_int_equal(ring_reader_drain(f->rr, 0, check_pattern, &n), 1);
 	}
@@ -200,7 +200,8 @@ static void test_merge_order(void **state)
 		struct ring_reader *rr = ring_reader_new();
 		uint32_t seed = n_rings;
 
-		memset(f->m, 0, sizeof(f->m));
+		for (uint32_t cpu = 0; cpu < n_rings; cpu++)
+			f->m[cpu].cons = f->m[cpu].prod = 0;
 		for (uint32_t cpu = 0; cpu < n_rings; cpu++)
 			add_bpf(rr, &f->m[cpu], cpu, false);
 		for (unsigned i = 1; i <= 60; i++) {
@@ -337,6 +338,115 @@ static void test_batch_is_sampled_once(void **state)
 	assert_int_equal(f->log.recs[0].time_ns, 2);
 }
 
+/* ---- the promise, spelled out, against the reader ---- */
+
+enum fate { KEEP, DISCARD, BUSY };
+struct planned { uint64_t time_ns, at; uint32_t len; enum fate fate; };
+struct model_ring { struct planned q[128]; unsigned head, tail; uint64_t last_ns; };
+struct model { struct model_ring ring[4]; uint32_t seed; uint64_t clock; };
+
+static uint32_t roll(struct model *m, uint32_t n)
+{
+	m->seed = m->seed * 1103515245 + 12345;
+	return (m->seed >> 16) % n;
+}
+
+/* A record somewhere, of any fate; times stand still or go on. */
+static void produce(struct bpf_fixture *f, struct model *m)
+{
+	unsigned i = roll(m, 4);
+	struct model_ring *r = &m->ring[i];
+	struct planned p = { .time_ns = m->clock += roll(m, 3), .len = 8 + roll(m, 40), .fate = KEEP };
+	uint32_t kind = roll(m, 20);
+
+	p.at = bpf_reserve(&f->m[i], p.len);
+	if (p.at == UINT64_MAX)
+		return;
+	p.fate = kind == 0 ? BUSY : kind == 1 ? DISCARD : KEEP;
+	bpf_fill(&f->m[i], p.at, p.len, p.time_ns, (uint8_t)p.time_ns);
+	if (p.fate != BUSY)
+		bpf_commit(&f->m[i], p.at, p.fate == DISCARD ? BPF_RINGBUF_DISCARD_BIT : 0);
+	assert_true(r->tail - r->head < ARRAY_SIZE(r->q));
+	r->q[r->tail++ % ARRAY_SIZE(r->q)] = p;
+}
+
+static void commit_all(struct bpf_fixture *f, struct model *m)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned k = m->ring[i].head; k != m->ring[i].tail; k++) {
+			struct planned *p = &m->ring[i].q[k % ARRAY_SIZE(m->ring[i].q)];
+
+			if (p->fate == BUSY)
+				bpf_commit(&f->m[i], p->at, 0);
+			p->fate = p->fate == BUSY ? KEEP : p->fate;
+		}
+	}
+}
+
+/* The ring whose record is due, or -1. Rings 2 and 3 are life-cycle and win ties, then the lower number does. */
+static int due(struct model *m)
+{
+	static const unsigned by_rank[] = { 2, 3, 0, 1 };
+	uint64_t horizon = UINT64_MAX, best_ns = UINT64_MAX;
+	int best = -1;
+
+	for (unsigned k = 0; k < 4; k++) {
+		struct model_ring *r = &m->ring[by_rank[k]];
+		const struct planned *p;
+
+		while (r->head != r->tail && r->q[r->head % ARRAY_SIZE(r->q)].fate == DISCARD)
+			r->head++;
+		if (r->head == r->tail)
+			continue;
+		p = &r->q[r->head % ARRAY_SIZE(r->q)];
+		if (p->fate == BUSY) {
+			horizon = MIN(horizon, r->last_ns);
+		} else if (p->time_ns < best_ns) {
+			best_ns = p->time_ns;
+			best = (int)by_rank[k];
+		}
+	}
+	return best_ns <= horizon ? best : -1;
+}
+
+static void test_random_against_model(void **state)
+{
+	struct bpf_fixture *f = *state;
+	struct model *m = calloc(1, sizeof(*m));
+	unsigned total = 0;
+
+	m->seed = 7;
+	f->m[1].doubled = !f->m[1].doubled;	/* also a mixture of both ways */
+	for (uint32_t cpu = 0; cpu < 4; cpu++)
+		add_bpf(f->rr, &f->m[cpu], cpu, cpu >= 2);
+	for (unsigned round = 0; round < 5000; round++) {
+		unsigned budget = roll(m, 12), n;
+
+		for (unsigned k = roll(m, 30); k; k--)
+			produce(f, m);
+		if (roll(m, 3) == 0)
+			commit_all(f, m);
+		drain(f, budget);
+		for (n = 0; n < f->log.n; n++) {
+			int i = due(m);
+			struct model_ring *r = &m->ring[MAX(i, 0)];
+			const struct planned *p = &r->q[r->head++ % ARRAY_SIZE(r->q)];
+
+			assert_int_equal(f->log.recs[n].cpu, i);
+			assert_int_equal(f->log.recs[n].time_ns, p->time_ns);
+			assert_int_equal(f->log.recs[n].len, p->len);
+			r->last_ns = p->time_ns;
+		}
+		if (!budget || n < budget)
+			assert_int_equal(due(m), -1);
+		total += n;
+	}
+	assert_true(total > 20000);
+	assert_int_equal(stats_of(f->rr).records, total);
+	assert_int_equal(stats_of(f->rr).bad, 0);
+	free(m);
+}
+
 /* ---- waiting ---- */
 
 static void test_deadline(void **state)
@@ -409,8 +519,10 @@ static void check_list(const char *text, int n, uint32_t first, uint32_t last)
 
 static void test_cpulist(_unused_ void **state)
 {
-	static const char *const bad[] = { "", "\n", "a", "1-", "-1", "3-1", "1,,2", "1,1", "2,1", "0-3,3", "1 2", "65536",
-					   "99999999999", "1\n2", "0x1" };
+	static const char *const bad[] = {
+		"", "\n", "a", "1-", "-1", "3-1", "1,,2", "1,1", "2,1", "0-3,3", "1 2", "65536",
+		"99999999999", "1\n2", "0x1",
+	};
 	uint32_t *cpus;
 	int n;
 
@@ -428,7 +540,10 @@ static void test_cpulist(_unused_ void **state)
 	assert_int_equal(cpulist_read("/nowhere", &cpus), -ENOENT);
 }
 
-#define BPF_TEST(t) cmocka_unit_test_setup_teardown(t, bpf_setup, bpf_teardown)
+/* Once with the data once in memory, once with it twice: the second takes the fast way. */
+#define BPF_TEST(t) \
+	cmocka_unit_test_setup_teardown(t, bpf_setup, bpf_teardown), \
+	cmocka_unit_test_setup_teardown(t, bpf_setup_doubled, bpf_teardown)
 
 int main(void)
 {
@@ -449,6 +564,7 @@ int main(void)
 		BPF_TEST(test_busy_horizon),
 		BPF_TEST(test_busy_from_the_start),
 		BPF_TEST(test_batch_is_sampled_once),
+		BPF_TEST(test_random_against_model),
 		BPF_TEST(test_deadline),
 		BPF_TEST(test_flush),
 		BPF_TEST(test_fill),

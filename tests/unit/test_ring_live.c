@@ -17,11 +17,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "load.skel.h"
 #include "probe/env.h"
 #include "ring/cpulist.h"
 #include "ring/ring.h"
-#include "tests/bpf/load_run.h"
+#include "tests/bpf/load.h"
 #include "tests/bpf/load_wire.h"
 
 #define INSTANCE 5
@@ -29,7 +28,7 @@
 
 struct live {
 	struct probe_env *env;
-	struct load_bpf *bpf;
+	struct load *load;
 	struct ring_reader *rr;
 	struct err err;
 };
@@ -40,17 +39,13 @@ static void open_live(struct live *l, const struct probe_env_opts *o)
 	if (probe_env_new(o, &l->env, &l->err) < 0)
 		fail_msg("%s", l->err.msg);
 	l->rr = probe_env_reader(l->env);
-	l->bpf = load_bpf__open();
-	assert_non_null(l->bpf);
-	bpf_map__set_max_entries(l->bpf->maps.load_ring, 65536);
-	if (probe_env_prepare(l->env, l->bpf->obj, INSTANCE, &l->err) < 0 ||
-	    probe_env_load(l->env, l->bpf->obj, &l->err) < 0)
+	if (load_open(l->env, INSTANCE, 65536, &l->load, &l->err) < 0)
 		fail_msg("%s", l->err.msg);
 }
 
 static void close_live(struct live *l)
 {
-	load_bpf__destroy(l->bpf);
+	load_close(l->load);
 	probe_env_free(l->env);
 }
 
@@ -119,7 +114,7 @@ static void test_records(_unused_ void **state)
 	open_live(&l, &o);
 	for (unsigned round = 0; round < 4; round++)
 		for (unsigned i = 0; i < n; i++)
-			run_on(cpus[i], l.bpf->progs.load_task, 50);
+			run_on(cpus[i], load_prog(l.load, "load_task"), 50);
 	assert_int_equal(ring_reader_drain(l.rr, 0, tally, &t), 200 * n);
 	assert_int_equal(t.wrong, 0);
 	assert_int_equal(t.backwards, 0);	/* merged: the rounds were interleaved over CPUs */
@@ -148,7 +143,7 @@ static void test_keys_of_the_task(_unused_ void **state)
 	struct live l;
 
 	open_live(&l, &o);
-	assert_int_equal(load_run(l.bpf->progs.load_task, 10, NULL, NULL), 0);
+	assert_int_equal(load_run(load_prog(l.load, "load_task"), 10, NULL, NULL), 0);
 	assert_int_equal(ring_reader_drain(l.rr, 0, check_self, &good), 10);
 	assert_int_equal(good, 10);
 	close_live(&l);
@@ -164,10 +159,10 @@ static void test_full_ring(_unused_ void **state)
 
 	first_cpus(&cpu, 1);
 	open_live(&l, &o);
-	run_on(cpu, l.bpf->progs.load_keys, 1000);
+	run_on(cpu, load_prog(l.load, "load_keys"), 1000);
 	assert_int_equal(ring_reader_fill_pct(l.rr), 98);	/* 56 records of 72 bytes in 4096 */
 	assert_int_equal(ring_reader_drain(l.rr, 0, tally, &t), 56);
-	run_on(cpu, l.bpf->progs.load_keys, 1);
+	run_on(cpu, load_prog(l.load, "load_keys"), 1);
 	assert_int_equal(ring_reader_drain(l.rr, 0, tally, &t), 1);
 	assert_int_equal(probe_env_ledger(l.env, INSTANCE, &ledger), 0);
 	assert_int_equal(ledger.seen, 1001);
@@ -189,7 +184,7 @@ static void test_mixed_adds_up(_unused_ void **state)
 
 	first_cpus(&cpu, 1);
 	open_live(&l, &o);
-	run_on(cpu, l.bpf->progs.load_mixed, 1600);	/* numbers from 1: 100 of each way */
+	run_on(cpu, load_prog(l.load, "load_mixed"), 1600);	/* numbers from 1: 100 of each way */
 	while (ring_reader_drain(l.rr, 100, tally, &t) > 0)
 		;
 	assert_int_equal(probe_env_ledger(l.env, INSTANCE, &a), 0);
@@ -216,7 +211,7 @@ static void test_wakes_when_filling(_unused_ void **state)
 
 	first_cpus(&cpu, 1);
 	open_live(&l, &o);
-	run_on(cpu, l.bpf->progs.load_keys, 700);	/* 50400 of 65536 bytes */
+	run_on(cpu, load_prog(l.load, "load_keys"), 700);	/* 50400 of 65536 bytes */
 	ring_reader_stats(l.rr, &before);
 	start = clock_boot_ns();
 	assert_int_equal(ring_reader_read(l.rr, start + 5000000000ull, 0, tally, &t), 700);
@@ -244,7 +239,7 @@ static void *ask_in_child(void *arg)
 
 	assert_int_equal(pipe(pipes), 0);
 	if (!fork()) {
-		load_run(l->bpf->progs.load_selected, 1, NULL, &value);
+		load_run(load_prog(l->load, "load_selected"), 1, NULL, &value);
 		if (write(pipes[1], &value, sizeof(value)) < 0)
 			_exit(1);
 		_exit(0);
@@ -261,9 +256,9 @@ static void test_own_process_is_excluded(_unused_ void **state)
 	struct live l;
 
 	open_live(&l, &o);
-	assert_int_equal(value_of(l.bpf->progs.load_selected), 0);
+	assert_int_equal(value_of(load_prog(l.load, "load_selected")), 0);
 	assert_ptr_equal(ask_in_child(&l), (void *)1);
-	assert_int_equal(value_of(l.bpf->progs.load_owner_selected), 1);
+	assert_int_equal(value_of(load_prog(l.load, "load_owner_selected")), 1);
 	close_live(&l);
 }
 
@@ -273,7 +268,7 @@ static void check_owner(const struct probe_select *s, uint32_t expected)
 	struct live l;
 
 	open_live(&l, &o);
-	assert_int_equal(value_of(l.bpf->progs.load_owner_selected), expected);
+	assert_int_equal(value_of(load_prog(l.load, "load_owner_selected")), expected);
 	close_live(&l);
 }
 
@@ -301,17 +296,14 @@ static void test_two_objects_share(_unused_ void **state)
 {
 	const struct probe_env_opts o = { 0 };
 	struct sonde_ledger a, b;
-	struct load_bpf *second;
+	struct load *second;
 	struct tally t = { 0 };
 	struct live l;
 
 	open_live(&l, &o);
-	second = load_bpf__open();
-	bpf_map__set_max_entries(second->maps.load_ring, 4096);
-	assert_int_equal(probe_env_prepare(l.env, second->obj, INSTANCE + 1, &l.err), 0);
-	assert_int_equal(probe_env_load(l.env, second->obj, &l.err), 0);
-	assert_int_equal(load_run(l.bpf->progs.load_keys, 3, NULL, NULL), 0);
-	assert_int_equal(load_run(second->progs.load_keys, 4, NULL, NULL), 0);
+	assert_int_equal(load_open(l.env, INSTANCE + 1, 4096, &second, &l.err), 0);
+	assert_int_equal(load_run(load_prog(l.load, "load_keys"), 3, NULL, NULL), 0);
+	assert_int_equal(load_run(load_prog(second, "load_keys"), 4, NULL, NULL), 0);
 	assert_int_equal(ring_reader_drain(l.rr, 0, tally, &t), 7);	/* one set of rings */
 	assert_int_equal(probe_env_ledger(l.env, INSTANCE, &a), 0);
 	assert_int_equal(probe_env_ledger(l.env, INSTANCE + 1, &b), 0);	/* two rows */
@@ -319,7 +311,7 @@ static void test_two_objects_share(_unused_ void **state)
 	assert_int_equal(b.delivered, 4);
 	assert_true(probe_env_shared_map(l.env, "sonde_excluded") >= 0);
 	assert_int_equal(probe_env_shared_map(l.env, "sonde_nothing"), -ENOENT);
-	load_bpf__destroy(second);
+	load_close(second);
 	close_live(&l);
 }
 
@@ -340,7 +332,7 @@ static void open_perf(struct perf_live *p, const struct perf_rings_opts *o)
 	p->rr = ring_reader_new();
 	first_cpus(&p->cpu, 1);
 	assert_int_equal(load_pin(p->cpu), 0);
-	if (perf_rings_open(bpf_map__fd(p->l.bpf->maps.load_perf), o, p->rr, &p->rings, &p->l.err) < 0)
+	if (perf_rings_open(load_map(p->l.load, "load_perf"), o, p->rr, &p->rings, &p->l.err) < 0)
 		fail_msg("%s", p->l.err.msg);
 }
 
@@ -384,7 +376,7 @@ static void test_perf_forward(_unused_ void **state)
 	assert_int_equal(perf_rings_n(p.rings), first_cpus(online, ARRAY_SIZE(online)));
 	assert_int_equal(perf_rings_refresh(p.rings, &p.l.err), 0);
 	for (unsigned round = 0; round < 30; round++) {	/* 50 x 88 bytes: wraps with torn records */
-		run_on(p.cpu, p.l.bpf->progs.load_perf_output, 50);
+		run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 50);
 		assert_int_equal(ring_reader_read(p.rr, clock_boot_ns() + 1000000000, 0, perf_tally, &t), 50);
 	}
 	assert_int_equal(t.n, 1500);
@@ -403,10 +395,10 @@ static void test_perf_lost(_unused_ void **state)
 
 	open_perf(&p, &o);
 	t.cpu = p.cpu;
-	run_on(p.cpu, p.l.bpf->progs.load_perf_output, 500);
+	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 500);
 	while (ring_reader_drain(p.rr, 0, perf_tally, &t) > 0)
 		;
-	run_on(p.cpu, p.l.bpf->progs.load_perf_output, 1);	/* the kernel tells of loss with the next sample */
+	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 1);	/* loss is told with the next sample */
 	while (ring_reader_drain(p.rr, 0, perf_tally, &t) > 0)
 		;
 	ring_reader_stats(p.rr, &stats);
@@ -426,11 +418,11 @@ static void test_perf_pause(_unused_ void **state)
 
 	open_perf(&p, &o);
 	t.cpu = p.cpu;
-	assert_int_equal(value_of(p.l.bpf->progs.load_perf_output), 0);
+	assert_int_equal(value_of(load_prog(p.l.load, "load_perf_output")), 0);
 	assert_int_equal(perf_rings_pause(p.rings), 0);
-	assert_int_not_equal(value_of(p.l.bpf->progs.load_perf_output), 0);
+	assert_int_not_equal(value_of(load_prog(p.l.load, "load_perf_output")), 0);
 	assert_int_equal(perf_rings_resume(p.rings), 0);
-	assert_int_equal(value_of(p.l.bpf->progs.load_perf_output), 0);
+	assert_int_equal(value_of(load_prog(p.l.load, "load_perf_output")), 0);
 	while (ring_reader_drain(p.rr, 0, perf_tally, &t) > 0)
 		;
 	assert_int_equal(t.n, 2);
@@ -448,7 +440,7 @@ static void test_perf_overwritable(_unused_ void **state)
 	open_perf(&p, &o);
 	t.cpu = p.cpu;
 	for (unsigned round = 1; round <= 3; round++) {
-		run_on(p.cpu, p.l.bpf->progs.load_perf_output, 1000);
+		run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 1000);
 		assert_int_equal(ring_reader_drain(p.rr, 0, perf_tally, &t), 0);	/* not paused */
 		assert_int_equal(perf_rings_pause(p.rings), 0);
 		t.n = 0;
@@ -459,7 +451,7 @@ static void test_perf_overwritable(_unused_ void **state)
 		assert_int_equal(ring_reader_drain(p.rr, 0, perf_tally, &t), 0);
 		assert_int_equal(perf_rings_resume(p.rings), 0);
 	}
-	run_on(p.cpu, p.l.bpf->progs.load_perf_output, 5);	/* less than a ring: only what is new */
+	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 5);	/* less than a ring: only what is new */
 	assert_int_equal(perf_rings_pause(p.rings), 0);
 	t.n = 0;
 	assert_int_equal(ring_reader_drain(p.rr, 0, perf_tally, &t), 5);
@@ -488,11 +480,11 @@ static void test_perf_refused(_unused_ void **state)
 	int fd;
 
 	open_live(&l, &env);
-	fd = bpf_map__fd(l.bpf->maps.load_perf);
-	refuse(fd, &(struct perf_rings_opts){ .ring_bytes = 8192, .watermark_bytes = 100, .wakeup_events = 1 }, "both");
+	fd = load_map(l.load, "load_perf");
+	refuse(fd, &(struct perf_rings_opts){ .ring_bytes = 8192, .watermark_bytes = 9, .wakeup_events = 1 }, "both");
 	refuse(fd, &(struct perf_rings_opts){ .ring_bytes = 8192, .watermark_bytes = 8192 }, "below");
 	refuse(fd, &(struct perf_rings_opts){ 0 }, "size");
-	refuse(bpf_map__fd(l.bpf->maps.load_ring), &(struct perf_rings_opts){ .ring_bytes = 8192 }, "perf event array");
+	refuse(load_map(l.load, "load_ring"), &(struct perf_rings_opts){ .ring_bytes = 8192 }, "event array");
 	assert_int_equal(ring_reader_add_bpf(l.rr, fd, &(struct ring_opts){ .kind = RING_BPF }, &l.err), -EINVAL);
 	close_live(&l);
 }
@@ -507,7 +499,7 @@ static void test_perf_close_early(_unused_ void **state)
 
 	open_perf(&p, &o);
 	t.cpu = p.cpu;
-	run_on(p.cpu, p.l.bpf->progs.load_perf_output, 7);
+	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 7);
 	assert_int_equal(ring_reader_drain(p.rr, 3, perf_tally, &t), 3);
 	perf_rings_close(p.rings);
 	p.rings = NULL;

@@ -53,6 +53,7 @@ static void test_bulk_sampled_before_life(_unused_ void **state)
 	struct order o = { 0 };
 	pthread_t thread;
 
+	b->life.doubled = b->bulk.doubled = true;
 	add_bpf(rr, &b->life, 1, true);	/* added first, sampled last */
 	add_bpf(rr, &b->bulk, 0, false);
 	assert_int_equal(pthread_create(&thread, NULL, give_birth, b), 0);

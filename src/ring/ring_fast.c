@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The drain as fast as it goes: mapped BPF ring buffers, one alone or two merged, for as long as record after
+ * record is committed and plain. Whatever else turns up is left at hand for the reader's general step.
+ *
+ * Where a record begins is known only from the length of the one before, a chain of loads through the ring.
+ * So the positions stay in registers: a trip of the chain through memory costs as much as all the rest. Of two
+ * rings each has its own copy of the loop, so that changing over is one jump. (Selecting without a branch was
+ * tried: it makes the chain cross both rings and is slower unless rings alternate at random, record by record.)
+ */
+#include "ring/ring_impl.h"
+
+#define always_inline inline __attribute__((always_inline))
+
+/* A ring while it runs; the record at hand is kept apart, since its address leaves the function. */
+struct track {
+	struct ring *r;
+	const uint8_t *data;
+	uint64_t mask;
+	uint64_t pos;		/* behind the record at hand */
+	uint64_t stop;		/* where space is given back, at most the end of the batch */
+	uint64_t bytes;
+	uint32_t time_end;	/* a record must be so long to have a time */
+	bool empty;		/* no record at hand: it was delivered and the next is not plain */
+};
+
+struct run {
+	ring_fn fn;
+	void *ctx;
+	unsigned left;		/* records that may still be delivered, > 0 */
+	int ret;		/* of fn */
+};
+
+static always_inline uint64_t size_of(uint32_t len)
+{
+	return ROUND_UP((uint64_t)len + BPF_RINGBUF_HDR_SZ, RING_ALIGN);
+}
+
+static always_inline uint64_t next_stop(const struct ring *r, uint64_t pos)
+{
+	return r->end - pos > r->release_step ? pos + r->release_step : r->end;
+}
+
+static always_inline struct track track_begin(struct ring *r)
+{
+	return (struct track){
+		.r = r, .data = r->data, .mask = r->mask, .pos = r->pos, .stop = next_stop(r, r->pos),
+		.time_end = r->time_off < 0 ? UINT32_MAX : (uint32_t)r->time_off + (uint32_t)sizeof(uint64_t),
+	};
+}
+
+static always_inline void track_end(const struct track *t, const struct ring_rec *rec)
+{
+	struct ring *r = t->r;
+
+	if (t->pos == r->pos && !t->empty)
+		return;
+	r->pos = t->pos;
+	r->done = t->empty ? t->pos : t->pos - size_of(rec->len);
+	r->stats.bytes += t->bytes;
+	r->rec.time_ns = rec->time_ns;
+	r->rec.data = rec->data;
+	r->rec.len = rec->len;
+	if (t->empty)
+		r->state = ring_bpf_next(r);
+}
+
+/* Everything before @pos was delivered. Returns the next stop. */
+static __attribute__((noinline)) uint64_t give_back(struct ring *r, uint64_t pos)
+{
+	r->done = pos;
+	ring_release(r);
+	return next_stop(r, pos);
+}
+
+/*
+ * Delivers while the time is at most @until_ns. True when that is all, false when the track is empty or the
+ * run over. The flag bits make a length that no ring below 1 GiB has room for, so one comparison finds them,
+ * the stop, the end of the batch and a length that cannot be; what is read at the end is some old length, and
+ * any is too much there.
+ */
+static always_inline bool ride(struct track *t, struct ring_rec *rec, uint64_t until_ns, struct run *run)
+{
+	while (rec->time_ns <= until_ns) {
+		const uint8_t *hdr = t->data + (t->pos & t->mask);
+		uint64_t size, time_ns = 0;
+		uint32_t len;
+
+		t->bytes += rec->len;
+		run->ret = run->fn(run->ctx, rec);
+		run->left--;
+		len = __atomic_load_n((const uint32_t *)hdr, __ATOMIC_ACQUIRE);
+		size = size_of(len);
+		if (unlikely(size > t->stop - t->pos)) {
+			t->stop = give_back(t->r, t->pos);
+			t->empty = size > t->stop - t->pos;
+			if (t->empty)
+				return false;
+		}
+		if (likely(len >= t->time_end))
+			memcpy(&time_ns, hdr + BPF_RINGBUF_HDR_SZ + t->time_end - sizeof(time_ns), sizeof(time_ns));
+		rec->time_ns = time_ns;
+		rec->data = hdr + BPF_RINGBUF_HDR_SZ;
+		rec->len = len;
+		t->pos += size;
+		if (unlikely(!run->left) || unlikely(run->ret < 0))
+			return false;
+	}
+	return true;
+}
+
+bool ring_can_run(const struct ring *r)
+{
+	return r->kind == RING_BPF && r->doubled && ring_size(r) < BPF_RINGBUF_DISCARD_BIT;
+}
+
+int ring_run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+{
+	struct run run = { .fn = fn, .ctx = ctx, .left = max - *ret_n };
+	struct ring_rec rec = r->rec;
+	struct track t = track_begin(r);
+
+	if (until_ns == UINT64_MAX)	/* no comparison of times */
+		ride(&t, &rec, UINT64_MAX, &run);
+	else
+		ride(&t, &rec, until_ns, &run);
+	r->stats.records += max - *ret_n - run.left;
+	*ret_n = max - run.left;
+	track_end(&t, &rec);
+	return run.ret;
+}
+
+int ring_run_pair(struct ring *a, struct ring *b, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx,
+		  unsigned *ret_n)
+{
+	struct run run = { .fn = fn, .ctx = ctx, .left = max - *ret_n };
+	struct ring *first = a->rank < b->rank ? a : b, *second = first == a ? b : a;
+	struct ring_rec rec1 = first->rec, rec2 = second->rec;
+	struct track t1 = track_begin(first), t2 = track_begin(second);
+
+	/* At equal times the first goes first; where the second rides, the first has a time above 0. */
+	while (ride(&t1, &rec1, MIN(until_ns, rec2.time_ns), &run) && rec2.time_ns <= until_ns &&
+	       ride(&t2, &rec2, MIN(until_ns, rec1.time_ns - 1), &run) && rec1.time_ns <= until_ns)
+		;
+	first->stats.records += max - *ret_n - run.left;	/* whose they were does not show outside */
+	*ret_n = max - run.left;
+	track_end(&t1, &rec1);
+	track_end(&t2, &rec2);
+	return run.ret;
+}

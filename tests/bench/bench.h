@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the benchmarks share. A benchmark compares things in interleaved rounds, so that whatever else the
+ * machine does hits all of them, and quotes medians. It prints lines for tests/bench/run:
+ *
+ *   note <TAB> text
+ *   figure <TAB> name <TAB> value <TAB> unit
+ *   ratio <TAB> name <TAB> value <TAB> ">=" or "<=" <TAB> bound
+ */
+#ifndef TESTS_BENCH_H
+#define TESTS_BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* CPU time of this thread: what other processes take does not count. */
+static inline uint64_t bench_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline int bench_compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Sorts @v. */
+static inline double bench_median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), bench_compare);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static inline void bench_figure(const char *name, double value, const char *unit)
+{
+	printf("figure\t%s\t%.2f\t%s\n", name, value, unit);
+}
+
+static inline void bench_at_least(const char *name, double value, double bound)
+{
+	printf("ratio\t%s\t%.2f\t>=\t%.2f\n", name, value, bound);
+}
+
+static inline void bench_at_most(const char *name, double value, double bound)
+{
+	printf("ratio\t%s\t%.2f\t<=\t%.2f\n", name, value, bound);
+}
+
+static inline _Noreturn void bench_die(const char *what)
+{
+	fprintf(stderr, "%s\n", what);
+	exit(1);
+}
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/bpf/load.h"
+
+#include <assert.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "load.skel.h"
+#include "probe/env.h"
+
+struct load { struct load_bpf *skel; };
+
+void load_close(struct load *l)
+{
+	if (!l)
+		return;
+	load_bpf__destroy(l->skel);
+	free(l);
+}
+DEFINE_CLEANUP(struct load *, load_close)
+
+int load_open(struct probe_env *env, uint16_t instance, size_t ring_bytes, struct load **ret, struct err *err)
+{
+	_cleanup_(load_closep) struct load *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return err_errno(err, -ENOMEM, "cannot open the test programs");
+	l->skel = load_bpf__open();
+	if (!l->skel)
+		return err_errno(err, -errno, "cannot open the test programs");
+	bpf_map__set_max_entries(l->skel->maps.load_ring, (uint32_t)ring_bytes);
+	r = probe_env_prepare(env, l->skel->obj, instance, err);
+	if (r >= 0)
+		r = probe_env_load(env, l->skel->obj, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(l);
+	return 0;
+}
+
+const struct bpf_program *load_prog(const struct load *l, const char *name)
+{
+	const struct bpf_program *prog = bpf_object__find_program_by_name(l->skel->obj, name);
+
+	assert(prog);
+	return prog;
+}
+
+int load_map(const struct load *l, const char *name)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(l->skel->obj, name);
+
+	assert(map);
+	return bpf_map__fd(map);
+}
+
+int load_run(const struct bpf_program *prog, unsigned times, uint32_t *ret_ns, uint32_t *ret_value)
+{
+	static const unsigned char packet[64];
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet), .repeat = (int)times);
+	int r = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+
+	if (r < 0)
+		return -errno;
+	if (ret_ns)
+		*ret_ns = opts.duration;
+	if (ret_value)
+		*ret_value = opts.retval;
+	return 0;
+}
+
+int load_pin(unsigned cpu)
+{
+	cpu_set_t *set = CPU_ALLOC(cpu + 1);
+	size_t size = CPU_ALLOC_SIZE(cpu + 1);
+	int r;
+
+	if (!set)
+		return -ENOMEM;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(cpu, size, set);
+	r = sched_setaffinity(0, size, set) < 0 ? -errno : 0;
+	CPU_FREE(set);
+	return r;
+}
