@@ -34,6 +34,8 @@ struct sonde_owner {
 	__u64 start_ns;		/* of the group leader, CLOCK_BOOTTIME: with tgid the process key */
 	__u64 cgroup_id;	/* cgroup v2 */
 	char comm[16];		/* of the group leader */
+	__u64 fed_ns;		/* when, and for which tuple, tuple_feed_due() last said yes */
+	__u64 fed_hash;
 };
 
 struct sonde_tuple {
@@ -142,6 +144,35 @@ static __always_inline void tuple_set(const struct sonde_tuple *t, __u64 cookie)
 	if (have && *have == cookie)
 		return;
 	bpf_map_update_elem(&sonde_tuple_cookie, t, &cookie, BPF_ANY);
+}
+
+#define TUPLE_FEED_NS 1000000000ULL
+
+/* Cheap and good enough to tell one tuple of a socket from the next. */
+static __always_inline __u64 tuple_hash(const struct sonde_tuple *t)
+{
+	const __u32 *l = (const __u32 *)t->laddr, *r = (const __u32 *)t->raddr;
+	__u64 h = (__u64)t->lport << 16 | t->rport;
+
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		h = (h ^ l[i]) * 0x9e3779b97f4a7c15ULL;
+		h = (h ^ r[i]) * 0x9e3779b97f4a7c15ULL;
+	}
+	return h;
+}
+
+/*
+ * Whether the maps should be told about a packet of this socket: not when the last one told had the same tuple
+ * and is less than a second old. A socket mostly sends to one peer, and each map costs as much as the packet.
+ */
+static __always_inline bool tuple_feed_due(struct sonde_owner *o, __u64 hash, __u64 now_ns)
+{
+	if (o->fed_hash == hash && now_ns - o->fed_ns < TUPLE_FEED_NS)
+		return false;
+	o->fed_hash = hash;
+	o->fed_ns = now_ns;
+	return true;
 }
 
 /* Forgets @t if it still belongs to @cookie. */

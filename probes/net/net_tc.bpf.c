@@ -70,7 +70,7 @@ static __always_inline void find_owner(struct __sk_buff *skb, __u8 dir, struct s
 
 	if (owner_from_cookie(cookie, NET_OWNER_SKB_SK, o) && o->proc) {
 		/* sockets without a process (the kernel's own, which answer for others) would only mislead */
-		if (dir == NET_DIR_OUT && is_ip) {
+		if (dir == NET_DIR_OUT && is_ip && tuple_feed_due(o->proc, tuple_hash(t), bpf_ktime_get_ns())) {
 			tuple_set(t, cookie);
 			remote_set(t, cookie);
 		}
