@@ -77,7 +77,7 @@ static __always_inline int pktfilter_verdict(__u32 verdict, __u32 avail, __u32 l
 	return verdict;
 }
 
-/* How much to copy of @len bytes: never 0, never more than the buffer. */
+/* How much to copy of @len bytes, never more than the buffer. */
 static __always_inline __u32 pktfilter_want(__u32 len, __u32 depth)
 {
 	__u32 want = len < depth ? len : depth;
@@ -85,6 +85,21 @@ static __always_inline __u32 pktfilter_want(__u32 len, __u32 depth)
 	if (want > PKTFILTER_BUF_BYTES)
 		want = PKTFILTER_BUF_BYTES;
 	return want;
+}
+
+/*
+ * True if *n is in 1..max, in a form that the verifier understands: before 6.8 it learns nothing from a comparison
+ * with zero, and the compiler must not compare another register than the one that is used.
+ */
+static __always_inline bool pktfilter_bound(__u32 *n, __u32 max)
+{
+	__u32 less = *n - 1;
+
+	barrier_var(less);
+	if (less >= max)
+		return false;
+	*n = less + 1;
+	return true;
 }
 
 static __always_inline void pktfilter_put_tag(struct pktfilter_buf *b, __be16 proto, __u16 tci)
@@ -101,15 +116,14 @@ static __always_inline __u32 pktfilter_load_tc(struct __sk_buff *skb, struct pkt
 	__u32 rest = want - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN;
 
 	if (!tagged) {
-		if (want == 0 || want > PKTFILTER_BUF_BYTES || bpf_skb_load_bytes(skb, 0, b->data, want))
+		if (!pktfilter_bound(&want, PKTFILTER_BUF_BYTES) || bpf_skb_load_bytes(skb, 0, b->data, want))
 			return 0;
 		return want;
 	}
 	pktfilter_put_tag(b, skb->vlan_proto, skb->vlan_tci);
 	if (bpf_skb_load_bytes(skb, 0, b->data, PKTFILTER_TAG_OFF))
 		return 0;
-	barrier_var(rest);
-	if (rest == 0 || rest > PKTFILTER_BUF_BYTES - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN)
+	if (!pktfilter_bound(&rest, PKTFILTER_BUF_BYTES - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN))
 		return pktfilter_want(want, PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN);
 	if (bpf_skb_load_bytes(skb, PKTFILTER_TAG_OFF, b->data + PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN, rest))
 		return 0;
@@ -152,12 +166,6 @@ static __always_inline int pktfilter_tc(struct __sk_buff *skb, __u32 link)
 
 /* ---- tracing programs ---- */
 
-struct sk_buff;
-
-struct sk_buff___lengths {
-	unsigned int len, data_len;
-} __attribute__((preserve_access_index));
-
 struct bpf_dynptr {
 	__u64 opaque[2];
 } __attribute__((aligned(8)));
@@ -192,15 +200,14 @@ static __always_inline __u32 pktfilter_load_linear(const struct pktfilter_packet
 	__u32 rest = want - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN;
 
 	if (!tagged) {
-		if (want == 0 || want > PKTFILTER_BUF_BYTES || bpf_probe_read_kernel(b->data, want, p->start))
+		if (!pktfilter_bound(&want, PKTFILTER_BUF_BYTES) || bpf_probe_read_kernel(b->data, want, p->start))
 			return 0;
 		return want;
 	}
 	pktfilter_put_tag(b, p->vlan_proto, p->vlan_tci);
 	if (bpf_probe_read_kernel(b->data, PKTFILTER_TAG_OFF, p->start))
 		return 0;
-	barrier_var(rest);
-	if (rest == 0 || rest > PKTFILTER_BUF_BYTES - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN)
+	if (!pktfilter_bound(&rest, PKTFILTER_BUF_BYTES - PKTFILTER_TAG_OFF - PKTFILTER_TAG_LEN))
 		return pktfilter_want(want, PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN);
 	if (bpf_probe_read_kernel(b->data + PKTFILTER_TAG_OFF + PKTFILTER_TAG_LEN, rest,
 				  p->start + PKTFILTER_TAG_OFF))
@@ -212,18 +219,16 @@ static __always_inline __u32 pktfilter_load_linear(const struct pktfilter_packet
 static __always_inline __u32 pktfilter_load_frags(const struct pktfilter_packet *p, struct pktfilter_buf *b,
 						  __u32 have, __u32 want)
 {
-	struct sk_buff___lengths *skb = (struct sk_buff___lengths *)p->skb;
 	__u32 rest = want - have;
 	struct bpf_dynptr bytes;
 
-	if (!skb || have >= want || !pktfilter_can_read_frags())
+	if (!p->skb || have >= want || !pktfilter_can_read_frags())
 		return have;
-	barrier_var(rest);
-	if (have > PKTFILTER_BUF_BYTES || rest > PKTFILTER_BUF_BYTES)
+	if (have > PKTFILTER_BUF_BYTES || !pktfilter_bound(&rest, PKTFILTER_BUF_BYTES))
 		return have;
 	/* its offset 0 is skb->data, wherever that stands; the fragments begin where the linear part ends */
 	if (bpf_dynptr_from_skb((struct __sk_buff *)p->skb, 0, &bytes) ||
-	    bpf_dynptr_read(b->data + have, rest, &bytes, skb->len - skb->data_len, 0))
+	    bpf_dynptr_read(b->data + have, rest, &bytes, p->skb->len - p->skb->data_len, 0))
 		return have;
 	return want;
 }

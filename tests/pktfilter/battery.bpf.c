@@ -8,6 +8,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/compat.bpf.h"
 #include "bpf/pktfilter.bpf.h"
 #include "kernel_wire.h"
 
@@ -79,36 +80,22 @@ int judge_l3(struct __sk_buff *skb)
 	return TC_SHOT;
 }
 
-/* The fields that are read here; offsets are the running kernel's. */
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct sk_buff___drop {
-	unsigned int len, data_len;
-	__u32 mark;
-	__u32 vlan_all;
-	__be16 vlan_proto;
-	__u16 vlan_tci, network_header, mac_header;
-	unsigned int tail;
-	unsigned char *head, *data;
-};
-
-#pragma clang attribute pop
-
-static __always_inline void judge_drop(struct sk_buff___drop *skb, __u32 hook, __u32 link, __u32 start)
+static __always_inline void judge_drop(struct sk_buff *skb, __u32 hook, __u32 link, __u32 start)
 {
+	bool tagged = skb_has_vlan(skb);
 	struct pktfilter_packet p = {
-		.skb = (struct sk_buff *)skb, .start = skb->head + start, .linear = skb->tail - start,
-		.len = skb->len + (__u32)(skb->data - skb->head) - start, .link = link, .tagged = skb->vlan_all != 0,
+		.skb = skb, .start = skb->head + start, .linear = skb->tail - start,
+		.len = skb->len + (__u32)(skb->data - skb->head) - start, .link = link, .tagged = tagged,
 		.vlan_proto = skb->vlan_proto, .vlan_tci = skb->vlan_tci,
 	};
 
-	note(hook, skb->mark, pktfilter_skb(&p), skb->data_len != 0, p.tagged);
+	note(hook, skb->mark, pktfilter_skb(&p), skb->data_len != 0, tagged);
 }
 
 SEC("tp_btf/kfree_skb")
 int judge_drop_l2(__u64 *ctx)
 {
-	struct sk_buff___drop *skb = (struct sk_buff___drop *)ctx[0];
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
 
 	if (skb->mac_header != skb->network_header)
 		judge_drop(skb, HOOK_DROP, SONDE_LINK_ETHERNET, skb->mac_header);
@@ -118,7 +105,7 @@ int judge_drop_l2(__u64 *ctx)
 SEC("tp_btf/kfree_skb")
 int judge_drop_l3(__u64 *ctx)
 {
-	struct sk_buff___drop *skb = (struct sk_buff___drop *)ctx[0];
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
 
 	if (skb->mac_header == skb->network_header)
 		judge_drop(skb, HOOK_L3_DROP, SONDE_LINK_RAW, skb->network_header);

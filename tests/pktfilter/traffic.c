@@ -11,12 +11,14 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -72,19 +74,53 @@ static int open_tun(void)
 	return TAKE_FD(fd);
 }
 
+static int run(char *const argv[])
+{
+	int status;
+	pid_t pid;
+	int r = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+
+	if (r)
+		return -r;
+	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -EIO;
+}
+
+static int link_up(char *name)
+{
+	return run((char *[]){ "ip", "link", "set", name, "up", NULL });
+}
+
+/* No addresses, hence no chatter of the host's own. */
+static int make_links(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv6/conf/default/disable_ipv6", "we");
+	int r;
+
+	if (f) {
+		fputs("1", f);
+		fclose(f);
+	}
+	r = run((char *[]){ "ip", "link", "add", "sdout", "type", "veth", "peer", "name", "sdin", NULL });
+	if (r == 0)
+		r = link_up("sdout");
+	return r == 0 ? link_up("sdin") : r;
+}
+
 static int set_up(struct traffic *t)
 {
+	int r;
+
 	if (unshare(CLONE_NEWNET) < 0)
 		return -errno;
-	/* no addresses, hence no chatter of the hosts' own */
-	if (system("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6;"
-		   "ip link add sdout type veth peer name sdin && ip link set sdout up && ip link set sdin up"))
-		return -EIO;
+	r = make_links();
+	if (r < 0)
+		return r;
 	t->tun = open_tun();
 	if (t->tun < 0)
 		return t->tun;
-	if (system("ip link set sdtun up"))
-		return -EIO;
+	r = link_up("sdtun");
+	if (r < 0)
+		return r;
 	t->out = if_nametoindex("sdout");
 	t->in = if_nametoindex("sdin");
 	t->tun_index = if_nametoindex("sdtun");
