@@ -28,6 +28,7 @@ enum { PKTFILTER_BUF_TC, PKTFILTER_BUF_SKB, PKTFILTER_BUF__MAX };
 
 struct pktfilter_buf {
 	__u8 data[PKTFILTER_BUF_BYTES];
+	__u32 avail, len, link;	/* see pktfilter_skb() */
 	__u8 slack[PKTFILTER_BUF_BYTES];	/* the verifier adds up bounds: start of a copy + its length */
 };
 
@@ -221,16 +222,19 @@ static __always_inline __u32 pktfilter_load_frags(const struct pktfilter_packet 
 {
 	__u32 rest = want - have;
 	struct bpf_dynptr bytes;
+	bool failed;
 
 	if (!p->skb || have >= want || !pktfilter_can_read_frags())
 		return have;
-	if (have > PKTFILTER_BUF_BYTES || !pktfilter_bound(&rest, PKTFILTER_BUF_BYTES))
+	if (!pktfilter_bound(&have, PKTFILTER_BUF_BYTES) || !pktfilter_bound(&rest, PKTFILTER_BUF_BYTES))
 		return have;
 	/* its offset 0 is skb->data, wherever that stands; the fragments begin where the linear part ends */
-	if (bpf_dynptr_from_skb((struct __sk_buff *)p->skb, 0, &bytes) ||
-	    bpf_dynptr_read(b->data + have, rest, &bytes, p->skb->len - p->skb->data_len, 0))
-		return have;
-	return want;
+	failed = bpf_dynptr_from_skb((struct __sk_buff *)p->skb, 0, &bytes) ||
+		 bpf_dynptr_read(b->data + have, rest, &bytes, p->skb->len - p->skb->data_len, 0);
+	/* the compiler gives the place on the stack to others, of whom helpers may write only what is no dynptr */
+	((volatile struct bpf_dynptr *)&bytes)->opaque[0] = 0;
+	((volatile struct bpf_dynptr *)&bytes)->opaque[1] = 0;
+	return failed ? have : want;
 }
 
 /*
@@ -260,10 +264,16 @@ static __always_inline int pktfilter_skb(const struct pktfilter_packet *p)
 	avail = pktfilter_load_linear(p, b, have < want ? have : want, tagged);
 	if (avail == have)
 		avail = pktfilter_load_frags(p, b, avail, want);
+	/* through memory and back: else the verifier walks the filter once for each way here */
+	*(volatile __u32 *)&b->avail = avail;
+	*(volatile __u32 *)&b->len = len;
+	*(volatile __u32 *)&b->link = p->link;
+	avail = *(volatile __u32 *)&b->avail;
+	len = *(volatile __u32 *)&b->len;
 	if (avail > PKTFILTER_BUF_BYTES)
 		return PKTFILTER_UNDECIDED;
 	view = b->data;
-	return pktfilter_verdict(pktfilter_run(view, view + avail, len, p->link), avail, len);
+	return pktfilter_verdict(pktfilter_run(view, view + avail, len, *(volatile __u32 *)&b->link), avail, len);
 }
 
 #endif
