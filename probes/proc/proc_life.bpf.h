@@ -37,8 +37,7 @@ struct {
 static __always_inline void life_init(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
 				      struct task_struct *task)
 {
-	rec_init_keys(r, l, type, len, PROC_CLASS_LIFE, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, pid),
-		      BPF_CORE_READ(task, group_leader, start_boottime));
+	rec_init_keys(r, l, type, len, PROC_CLASS_LIFE, task->tgid, task->pid, task->group_leader->start_boottime);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -54,9 +53,9 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	life_init(&r->hdr, l, PROC_REC_FORK, sizeof(*r), child);
 	task_who(&r->who, child);
-	r->maker_tgid = BPF_CORE_READ(parent, tgid);
-	r->maker_tid = BPF_CORE_READ(parent, pid);
-	r->maker_start_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
+	r->maker_tgid = parent->tgid;
+	r->maker_tid = parent->pid;
+	r->maker_start_ns = parent->group_leader->start_boottime;
 	rec_submit(l, LANE_LIFE, &r->hdr);
 	return 0;
 }
@@ -64,7 +63,8 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 /* Arguments of the new program, as they lie on its stack. */
 static __always_inline __u32 exec_args(struct proc_exec_buf *b, __u32 off, struct task_struct *task)
 {
-	unsigned long start = BPF_CORE_READ(task, mm, arg_start), end = BPF_CORE_READ(task, mm, arg_end);
+	struct mm_struct *mm = task->mm;
+	unsigned long start = mm ? mm->arg_start : 0, end = mm ? mm->arg_end : 0;
 	__u64 len = end - start;
 
 	if (len > PROC_ARGS_BYTES) {
@@ -79,7 +79,7 @@ static __always_inline __u32 exec_args(struct proc_exec_buf *b, __u32 off, struc
 
 static __always_inline __u64 exec_began(struct task_struct *task)
 {
-	__u32 tid = BPF_CORE_READ(task, pid);
+	__u32 tid = task->pid;
 	__u64 *began = bpf_map_lookup_elem(&proc_exec_began, &tid), ns;
 
 	if (!began)
@@ -91,7 +91,7 @@ static __always_inline __u64 exec_began(struct task_struct *task)
 
 static __always_inline void exec_begins(struct task_struct *task)
 {
-	__u32 tid = BPF_CORE_READ(task, pid);
+	__u32 tid = task->pid;
 	__u64 now = bpf_ktime_get_boot_ns();
 
 	bpf_map_update_elem(&proc_exec_began, &tid, &now, BPF_ANY);
@@ -114,7 +114,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binp
 	b->rec.image_ns = exec_began(task);
 	b->rec.path_len = b->rec.args_len = 0;
 
-	n = bpf_probe_read_kernel_str(b->tail, PROC_NAME_BYTES, BPF_CORE_READ(bprm, filename));
+	n = bpf_probe_read_kernel_str(b->tail, PROC_NAME_BYTES, bprm->filename);
 	off = n > 0 ? n & 0x1ff : 0;
 	b->rec.name_len = off;
 	off = task_exe(b, off, task);
@@ -127,7 +127,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binp
 static __always_inline int exit_record(struct task_struct *task, bool last)
 {
 	struct sonde_ledger *l = ledger_seen(PROC_CLASS_LIFE);
-	struct signal_struct *sig = BPF_CORE_READ(task, signal);
+	struct signal_struct *sig = task->signal;
 	struct proc_exit_rec *r;
 
 	if (!l)
@@ -136,11 +136,11 @@ static __always_inline int exit_record(struct task_struct *task, bool last)
 	if (!r)
 		return 0;
 	life_init(&r->hdr, l, PROC_REC_EXIT, sizeof(*r), task);
-	r->status = BPF_CORE_READ(task, exit_code);
-	if (BPF_CORE_READ(sig, flags) & SIGNAL_GROUP_EXIT)
-		r->group_status = BPF_CORE_READ(sig, group_exit_code);
+	r->status = task->exit_code;
+	if (sig && sig->flags & SIGNAL_GROUP_EXIT)
+		r->group_status = sig->group_exit_code;
 	else
-		r->group_status = BPF_CORE_READ(task, group_leader, exit_code);
+		r->group_status = task->group_leader->exit_code;
 	r->last = last;
 	__builtin_memset(r->pad, 0, sizeof(r->pad));
 	BPF_CORE_READ_STR_INTO(&r->comm, task, comm);
@@ -162,7 +162,9 @@ int BPF_PROG(proc_exit, struct task_struct *task, bool group_dead)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(proc_exit_count, struct task_struct *task)
 {
-	return exit_record(task, BPF_CORE_READ(task, signal, live.counter) == 0);
+	struct signal_struct *sig = task->signal;
+
+	return exit_record(task, sig && sig->live.counter == 0);
 }
 
 /* exec renames too, and its own record follows: that one is enough. */
@@ -172,7 +174,7 @@ int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
 	struct sonde_ledger *l;
 	struct proc_rename_rec *r;
 
-	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve)) {
+	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve)) {
 		exec_begins(task);
 		return 0;
 	}
@@ -197,7 +199,7 @@ int BPF_PROG(proc_cgroup, struct cgroup *dst, const char *path, struct task_stru
 	struct sonde_ledger *l;
 	struct proc_cgroup_rec *r;
 
-	if (BPF_CORE_READ(dst, root, hierarchy_id) != 0)
+	if (dst->root->hierarchy_id != 0)
 		return 0;
 	l = ledger_seen(PROC_CLASS_LIFE);
 	if (!l)
@@ -206,7 +208,7 @@ int BPF_PROG(proc_cgroup, struct cgroup *dst, const char *path, struct task_stru
 	if (!r)
 		return 0;
 	life_init(&r->hdr, l, PROC_REC_CGROUP, sizeof(*r), task);
-	r->cgroup_id = BPF_CORE_READ(dst, kn, id);
+	r->cgroup_id = dst->kn->id;
 	rec_submit(l, LANE_LIFE, &r->hdr);
 	return 0;
 }

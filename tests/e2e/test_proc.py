@@ -229,6 +229,10 @@ def test_new_mappings(proc):
     got = {ev["addr"]: ev for ev in watch.events if of(child.pid, "proc.mmap")(ev)}
     for addr, path in wanted.items():
         assert got[addr]["path"] == path
+    ran = watch.wait_for(of(child.pid, "proc.exec"))[0]
+    program = [ev for ev in got.values() if ev["path"] == os.path.realpath(PYTHON)][0]
+    assert program["proc"]["start_ns"] == ran["proc"]["start_ns"]
+    assert ran["proc"]["start_ns"] < ran["image_ns"] < program["ts_ns"] < ran["ts_ns"]
     libc_map = [ev for ev in got.values() if "/libc.so" in ev["path"]][0]
     note = sh("readelf", "-n", libc_map["path"]).stdout
     assert "".join(libc_map["build_id"].split()) in note
