@@ -93,7 +93,7 @@ def test_probe_shows_a_signal(both):
     assert event["pid"] == sleeper.pid and event["comm"] == "sleep" and event["result"] == "delivered"
     text = out.read_text()
     assert text.startswith("ts_ns,type,tgid,field,value\n")
-    assert f'signals.signal,{event["tgid"]},signal.pid,"{sleeper.pid}"\n' in text
+    assert f'signals.signal,{event["proc"]["pid"]},signal.pid,"{sleeper.pid}"\n' in text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loads BPF programs")
