@@ -112,8 +112,8 @@ int str_escape_buf(struct buf *b, const char *src, size_t len)
 	char one[ESCAPE_MAX + 1];
 	int r = buf_add(b, src, plain);
 
-	if (r < 0)
-		return r;
+	if (r < 0 || plain == len)
+		return r;	/* an empty string may have no address to add to */
 	src += plain;
 	len -= plain;
 	while (len) {

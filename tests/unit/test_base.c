@@ -36,6 +36,17 @@ static void escape_passes_text_and_stops_control_bytes(void **state)
 	check_escape("\\", 1, "\\\\");
 }
 
+/* An empty string may come without an address. */
+static void escape_takes_nothing(void **state)
+{
+	struct buf b = { 0 };
+
+	(void)state;
+	assert_int_equal(str_escape_buf(&b, NULL, 0), 0);
+	assert_int_equal(b.len, 0);
+	buf_fini(&b);
+}
+
 /* Every byte in every position of a short string: nothing that a terminal would obey comes out. */
 static void escape_never_lets_a_control_byte_through(void **state)
 {
@@ -204,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(escape_passes_text_and_stops_control_bytes),
+		cmocka_unit_test(escape_takes_nothing),
 		cmocka_unit_test(escape_never_lets_a_control_byte_through),
 		cmocka_unit_test(escape_cuts_at_a_character),
 		cmocka_unit_test(numbers_are_strict),
