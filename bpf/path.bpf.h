@@ -57,7 +57,7 @@ static __always_inline __u32 path_parts(struct path *path, struct task_struct *t
 				return off;
 			continue;
 		}
-		barrier_var(off); /* else the compiler drops the mask as needless, and older verifiers lose the bound */
+		barrier_var(off); /* else the compiler drops the mask, and older verifiers lose the bound */
 		n = bpf_probe_read_kernel_str(dst + (off & (cap - 1)), 256, BPF_CORE_READ(dentry, d_name.name));
 		if (n <= 0)
 			return off;

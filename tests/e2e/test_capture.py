@@ -82,7 +82,8 @@ def test_bytes_equal_tcpdumps(captured):
 
 def test_tshark_reads_interface_direction_and_process(captured):
     link, ours, _ = captured
-    out = sh("tshark", "-r", str(ours), "-T", "json", "-e", "frame.interface_name", "-e", "frame.packet_flags_direction",
+    out = sh("tshark", "-r", str(ours), "-T", "json",
+             "-e", "frame.interface_name", "-e", "frame.packet_flags_direction",
              "-e", "frame.comment", "-e", "ip.src", "-e", "ipv6.src", "-e", "frame.time_epoch", timeout=30).stdout
     frames = [entry["_source"]["layers"] for entry in json.loads(out)]
     assert len(frames) > 60
