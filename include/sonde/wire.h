@@ -58,7 +58,7 @@ struct sonde_ledger {
 	__u64 sampled;		/* left out by a rate limit or sampling the user asked for */
 	__u64 lost[SONDE_LOST__MAX];
 	__u32 seq;		/* last sequence number used in this row */
-	__u32 pad;
+	__u32 woken;		/* kernel: where the reader stood when this row last woke it; 0 = never */
 };
 
 /* ---- records of the pipeline (probe 0) ---- */
