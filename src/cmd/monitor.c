@@ -18,6 +18,7 @@
 #include "probe/probe.h"
 #include "probes/net/net.h"
 #include "sinks/sink.h"
+#include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"
 
 struct monitor_conf {
@@ -40,6 +41,10 @@ struct packet_words {
 	bool live;			/* the kernel has decided, but for records that say otherwise */
 };
 
+/*
+ * Of what is in doubt (the captured bytes are too few to know) live shows too much rather than too little: a
+ * drop that was asked for must not vanish. In a file the bytes are all there ever was.
+ */
 static bool match_words(void *ctx, const struct event *ev)
 {
 	const struct packet_words *w = ctx;
@@ -51,7 +56,9 @@ static bool match_words(void *ctx, const struct event *ev)
 	if (!w->filter || (w->live && !(ev->flags & SONDE_RF_UNDECIDED)))
 		return true;
 	pkt = event_packet(ev, &data);
-	return pkt && pktfilter_match(w->filter, pkt->link, data, pkt->cap_len, pkt->orig_len);
+	if (!pkt || !w->live)
+		return pkt && pktfilter_match(w->filter, pkt->link, data, pkt->cap_len, pkt->orig_len);
+	return pktfilter_verdict(w->filter, pkt->link, data, pkt->cap_len, pkt->orig_len) != PKTFILTER_REJECT;
 }
 
 static int explain(const struct packet_words *w, const struct run_conf *run)
