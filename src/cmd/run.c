@@ -219,7 +219,7 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 				       more->items[i]);
 		if (ops->conf_size)
 			return err_set(err, -EINVAL,
-				       "--probe %s: it has options, so it comes with a command of its own", ops->name);
+				       "--probe %s: it has options, and so a command of its own", ops->name);
 		all[n + i].ops = ops;
 	}
 	return pipeline_open_live(s->pipeline, env, all, n + more->len, err);
