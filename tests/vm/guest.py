@@ -17,7 +17,8 @@ WORK = os.path.join(HERE, ".work")
 
 META = "linux-image-cloud-amd64"
 PART = re.compile(r"linux-(image|binary|modules)-[0-9].*-cloud-amd64$")
-MODULES = ["veth", "sch_ingress", "cls_bpf", "act_bpf", "8021q", "vxlan", "geneve", "dummy", "sctp", "nf_tables"]
+MODULES = ["veth", "sch_ingress", "cls_bpf", "act_bpf", "cls_matchall", "act_gact",
+           "8021q", "vxlan", "geneve", "dummy", "sctp", "nf_tables"]
 PROGRAMS = ["ip", "tc"]
 MEMORY_MIB = 512
 CPUS = 2
