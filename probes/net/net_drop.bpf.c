@@ -83,9 +83,9 @@ static __always_inline bool is_normal_place(__u64 location, __u32 reason)
  */
 const volatile __u64 drop_ping_start, drop_ping_end;
 
-static __always_inline bool is_delivered_echo(__u64 location, const struct net_owner *o)
+static __always_inline bool is_delivered_echo(__u64 location, const struct net_rec *r, const struct sonde_owner *o)
 {
-	return location >= drop_ping_start && location < drop_ping_end && o->proc && o->by == NET_OWNER_TUPLE;
+	return location >= drop_ping_start && location < drop_ping_end && o && r->owner_by == NET_OWNER_TUPLE;
 }
 
 #define DROP_TIME_WAIT 6	/* include/net/tcp_states.h */
@@ -124,36 +124,39 @@ static __always_inline bool is_inet(struct sock *sk)
  * the reader runs. That the task's namespace is the packet's is believed only if a socket of that very process
  * takes packets for this address there.
  */
-static __always_inline void owner_by_reader(struct net_skb *k, struct sonde_tuple *t, struct net_owner *o)
+static __always_inline struct sonde_owner *owner_by_reader(struct net_scratch *s)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct sonde_tuple in = *t;
+	struct sonde_owner *proc = NULL;
 
-	in.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
-	tuple_swap(&in);
-	if (!in.netns || !(owner_exact(&in, o) || owner_bound(&in, true, o)))
-		return;
-	if (o->proc && o->proc->tgid == bpf_get_current_pid_tgid() >> 32)
-		k->netns = in.netns;
-	else
-		__builtin_memset(o, 0, sizeof(*o));
+	s->received.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
+	if (!s->received.netns ||
+	    !(owner_exact(&s->rec, &s->received, &proc) || owner_bound(&s->rec, &s->received, true, &proc)))
+		return NULL;
+	if (!proc || proc->tgid != bpf_get_current_pid_tgid() >> 32) {
+		s->rec.cookie = 0;
+		return NULL;
+	}
+	s->skb.netns = s->received.netns;
+	return proc;
 }
 
-static __always_inline void find_owner(struct sk_buff *skb, struct sock *rx_sk, struct net_skb *k,
-				       const __u8 *head, struct net_owner *o)
+static __always_inline struct sonde_owner *find_owner(struct sk_buff *skb, struct sock *rx_sk,
+						      struct net_scratch *s)
 {
-	struct sonde_tuple t;
+	bool is_ip = scratch_tuples(s, s->skb.link, s->skb.netns);
+	struct sonde_owner *proc = NULL;
 
-	if (owner_from_cookie(sk_cookie(rx_sk), NET_OWNER_RX_SK, o) && o->proc)
-		return;
-	if (is_inet(skb->sk) && owner_from_cookie(sk_cookie(skb->sk), NET_OWNER_SKB_SK, o) && o->proc)
-		return;
-	if (!head_tuple(head, k->link, k->netns, &t))
-		return;
-	if (!k->netns)
-		owner_by_reader(k, &t, o);
-	else
-		owner_by_packet(&t, skb_is_local(skb, bpf_ntohs(skb->protocol)) || skb_is_for_device(k, &t), o);
+	if (owner_from_cookie(&s->rec, sk_cookie(rx_sk), NET_OWNER_RX_SK, &proc) && proc)
+		return proc;
+	if (is_inet(skb->sk) && owner_from_cookie(&s->rec, sk_cookie(skb->sk), NET_OWNER_SKB_SK, &proc) && proc)
+		return proc;
+	if (!is_ip)
+		return NULL;
+	if (!s->skb.netns)
+		return owner_by_reader(s);
+	return owner_by_packet(s, skb_is_local(skb, bpf_ntohs(skb->protocol)) ||
+					  skb_is_for_device(&s->skb, &s->sent));
 }
 
 static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
@@ -180,13 +183,17 @@ static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
 }
 
 /* Bytes for the owner's tuple at least, of which the record carries at most the snaplen. */
-static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, const struct net_skb *k, int verdict)
+static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, const struct net_skb *k)
 {
-	__u32 snap = snaplen(NET_KIND_DROP, verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES, got;
+	__u32 snap = snaplen(NET_KIND_DROP, k->verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES, got;
 
 	__builtin_memset(r->data, 0, NET_HEAD_BYTES);
 	r->orig_len = k->orig_len + (k->tagged ? 4 : 0);
-	got = skb_copy(skb, k, r->data, want < r->orig_len ? want : r->orig_len);
+	if (want > r->orig_len)
+		want = r->orig_len;
+	got = skb_copy(skb, k, r->data, want);
+	if (got == k->linear_len + (k->tagged ? 4 : 0))
+		got = skb_copy_frags(skb, k, r->data, got, want);
 	r->cap_len = got < snap ? got : snap;
 }
 
@@ -196,7 +203,7 @@ static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_r
 	long n;
 
 	if (len > net_snap_limit)
-		return;
+		goto lost;
 	if (depth && depth <= NET_STACK_MAX) {
 		len = (len + 7) & ~7u;
 		n = bpf_get_stack(ctx, r->data + len, depth * 8, 0);
@@ -206,39 +213,18 @@ static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_r
 		}
 	}
 	if (len > net_snap_limit + 8 + depth * 8)
-		return;
+		goto lost;
 	r->hdr.len = sizeof(*r) + len;
 	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
-}
-
-/*
- * Through memory and back, so that the verifier knows nothing of them: it then walks a long packet filter once and
- * not once for each way on which @k came about.
- */
-static __always_inline void forget_ways(struct net_rec *r, struct net_skb *k)
-{
-	volatile __u32 *w = (volatile __u32 *)r->data;
-
-	w[0] = k->netns;
-	w[1] = k->ifindex;
-	w[2] = k->link;
-	w[3] = k->start;
-	w[4] = k->orig_len;
-	w[5] = k->linear_len;
-	w[6] = k->tagged;
-	k->netns = w[0];
-	k->ifindex = w[1];
-	k->link = w[2];
-	k->start = w[3];
-	k->orig_len = w[4];
-	k->linear_len = w[5];
-	k->tagged = w[6] != 0;
+	return;
+lost: /* cannot happen, which the verifier does not know */
+	rec_lost(l, SONDE_LOST_COPY);
 }
 
 /* To the packet filter, a packet that cannot be found in its skb has no bytes. */
 static __always_inline int filter(struct sk_buff *skb, const struct net_skb *k)
 {
-	struct pktfilter_packet p = {
+	const struct pktfilter_packet p = {
 		.skb = skb, .start = skb->head + k->start, .linear = k->link ? k->linear_len : 0,
 		.len = k->link ? k->orig_len : 0, .link = k->link, .tagged = k->tagged,
 		.vlan_proto = skb->vlan_proto, .vlan_tci = skb->vlan_tci,
@@ -247,21 +233,16 @@ static __always_inline int filter(struct sk_buff *skb, const struct net_skb *k)
 	return pktfilter_skb(&p);
 }
 
-static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_rec *r, struct sk_buff *skb,
-				    struct sock *rx_sk, struct net_skb *k, __u32 reason)
+static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
+				   struct sock *rx_sk, __u32 reason)
 {
-	struct net_owner o = { 0 };
-	int verdict;
+	struct net_skb *k = &s->skb;
+	struct net_rec *r = &s->rec;
+	struct sonde_owner *o;
 
-	forget_ways(r, k);
-	verdict = filter(skb, k);
-	if (verdict == PKTFILTER_REJECT) {
-		rec_filtered(l);
-		return;
-	}
-	fill_packet(r, skb, k, verdict);
-	find_owner(skb, rx_sk, k, r->data, &o);
-	if (is_delivered_echo(((__u64 *)ctx)[1], &o)) {
+	fill_packet(r, skb, k);
+	o = find_owner(skb, rx_sk, s);
+	if (is_delivered_echo(((__u64 *)ctx)[1], r, o)) {
 		l->seen--; /* no drop, nothing seen */
 		return;
 	}
@@ -269,31 +250,39 @@ static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct ne
 		rec_filtered(l);
 		return;
 	}
-	if (!owner_pass(l, &o) || !rate_pass(l, NET_KIND_DROP))
+	if (!owner_pass(l, o) || !rate_pass(l, NET_KIND_DROP))
 		return;
-	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, verdict, r->cap_len < r->orig_len), &o);
+	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, k->verdict, r->cap_len < r->orig_len), o);
 	rec_set_task(r);
 	r->location = ((__u64 *)ctx)[1];
 	fill_rec(r, skb, k, reason);
 	emit(ctx, l, r);
 }
 
+static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
+				    struct sock *rx_sk, __u32 reason)
+{
+	skb_examine(skb, rx_sk, &s->skb);
+	s->skb.verdict = filter(skb, &s->skb);
+	if (s->skb.verdict == PKTFILTER_REJECT)
+		rec_filtered(l);
+	else
+		report(ctx, l, s, skb, rx_sk, reason);
+}
+
 static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_sk, __u32 reason)
 {
 	struct sonde_ledger *l;
 	struct net_scratch *s;
-	struct net_skb k;
 
 	if (is_normal(reason) || is_normal_place(((__u64 *)ctx)[1], reason) || is_last_ack(rx_sk, reason) ||
-	    !skb_examine(skb, rx_sk, &k))
+	    !skb_is_packet(skb))
 		return 0;
 	l = ledger_seen(NET_CLASS_DROP);
-	if (!l)
-		return 0;
-	s = scratch_take(l);
+	s = l ? scratch_take(l) : NULL;
 	if (!s)
 		return 0;
-	observe(ctx, l, &s->rec, skb, rx_sk, &k, reason);
+	observe(ctx, l, s, skb, rx_sk, reason);
 	scratch_give(s);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "pktfilter/frags.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_setup.h"
@@ -237,6 +238,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 		set_normal(btf, d->skel);
 	set_places(p->env, d->skel);
 	set_ping(p->env, d->skel);
+	d->skel->rodata->net_read_frags = frags_readable();
 	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
 	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);
 	if (r >= 0)

@@ -16,6 +16,7 @@ int feed_tuple(__u64 *ctx)
 	struct sock *sk = skb->sk;
 	struct sonde_owner *owner;
 	struct sonde_tuple t;
+	bool turned;
 	__u8 head[NET_HEAD_BYTES];
 	__u64 cookie, now;
 	__u32 netns;
@@ -34,7 +35,7 @@ int feed_tuple(__u64 *ctx)
 	__builtin_memset(head, 0, sizeof(head));
 	if (bpf_probe_read_kernel(head, 48, skb->head + skb->network_header))
 		return 0;
-	if (!head_tuple(head, SONDE_LINK_RAW, netns, &t))
+	if (!head_tuple(head, SONDE_LINK_RAW, netns, &t, &turned) || turned)
 		return 0;
 	if (!tuple_feed_due(owner, tuple_hash(&t), now))
 		return 0;

@@ -20,8 +20,6 @@
 #include "bpf/ring.bpf.h"
 #include "probes/net/net_wire.h"
 
-#define NET_SNAP_MAX 262144	/* as tcpdump */
-#define NET_STACK_MAX 127	/* PERF_MAX_STACK_DEPTH */
 #define NET_HEAD_BYTES 128	/* enough for Ethernet, two tags, IPv6 with options, ports */
 
 /* Set before load; the verifier knows the values. */
@@ -33,9 +31,26 @@ const volatile __u32 net_want_netns;	/* the namespace these programs are attache
 const volatile __u32 net_stack_depth;	/* 0 = no stack */
 const volatile __u32 net_undecided_snaplen = 128;	/* what user space needs to decide about the packet filter */
 
+/* What tracing programs know of an skb (net_skb.bpf.h). Pointers are addresses to be probed here. */
+struct net_skb {
+	struct net_device *dev;	/* NULL: none, or its place holds something else */
+	struct net_device *out;	/* then that of the route */
+	__u32 netns, ifindex;
+	__u32 link;		/* SONDE_LINK_*, 0 = the packet cannot be found in it */
+	__u32 start;		/* of the packet, offset from head */
+	__u32 orig_len, linear_len;	/* from start: whole, and readable in one piece */
+	__u32 pulled;		/* from start to skb->data, VLAN tag included */
+	__u32 dev_type;		/* ARPHRD_* */
+	__u8 tagged;
+	__u8 verdict;		/* PKTFILTER_* */
+	__u8 pad[6];
+};
+
 /* One record under construction per CPU; value_size and max_entries are set before load. */
 struct net_scratch {
 	__u64 busy;		/* a program that interrupts another one on this CPU must not touch the rest */
+	struct net_skb skb;
+	struct sonde_tuple sent, received;	/* the packet's, seen from its sender and from its receiver */
 	struct net_rec rec;	/* then packet bytes and addresses */
 };
 
@@ -43,7 +58,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX);
+	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX + NET_PULLED_MAX);
 } net_scratch SEC(".maps");
 
 struct {
@@ -235,29 +250,31 @@ static __always_inline __u32 tuple_v6(struct sonde_tuple *t, const __u8 *head, _
 	return pos;
 }
 
-static __always_inline void tuple_swap(struct sonde_tuple *t)
+static __always_inline void tuple_turn(struct sonde_tuple *to, const struct sonde_tuple *from)
 {
-	__u16 port = t->lport;
-	__u8 addr[16];
-
-	t->lport = t->rport;
-	t->rport = port;
-	__builtin_memcpy(addr, t->laddr, 16);
-	__builtin_memcpy(t->laddr, t->raddr, 16);
-	__builtin_memcpy(t->raddr, addr, 16);
+	to->netns = from->netns;
+	to->family = from->family;
+	to->proto = from->proto;
+	to->lport = from->rport;
+	to->rport = from->lport;
+	to->pad = 0;
+	__builtin_memcpy(to->laddr, from->raddr, 16);
+	__builtin_memcpy(to->raddr, from->laddr, 16);
 }
 
 /*
  * The 5-tuple of the packet whose first bytes are @head (zeroed behind what was captured): source as local,
- * destination as remote. An ICMP error has the tuple of the packet it is about, turned round, so that it belongs
- * to whom it is sent to. False when it is no IP, or when nothing in it tells one conversation from another.
+ * destination as remote. An ICMP error has the tuple of the packet it is about, and *ret_turned: it belongs to
+ * whom it is sent to. False when it is no IP, or when nothing in it tells one conversation from another.
  */
-static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t)
+static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t,
+				       bool *ret_turned)
 {
 	__u16 proto = 0;
 	__u32 off = head_l3(head, link, &proto);
 	__u8 type;
 
+	*ret_turned = false;
 	__builtin_memset(t, 0, sizeof(*t));
 	t->netns = netns;
 	if (off > 22)
@@ -278,17 +295,35 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 		return false;
 	off = proto == NET_P_IP ? tuple_v4(t, head, off + 8) : tuple_v6(t, head, off + 8);
 	set_ports(t, head, off);
-	tuple_swap(t);
+	*ret_turned = true;
+	return true;
+}
+
+/* The same into the scratch, from both sides. The packet stands in the record. */
+static __always_inline bool scratch_tuples(struct net_scratch *s, __u32 link, __u32 netns)
+{
+	bool turned;
+
+	s->rec.cookie = 0;
+	s->rec.owner_by = NET_OWNER_NONE;
+	if (!head_tuple(s->rec.data, link, netns, &s->sent, &turned))
+		return false;
+	tuple_turn(&s->received, &s->sent);
+	if (turned) {
+		struct sonde_tuple t = s->sent;
+
+		s->sent = s->received;
+		s->received = t;
+	}
 	return true;
 }
 
 /* ---- owner ---- */
 
-struct net_owner {
-	struct sonde_owner *proc;	/* NULL: not known */
-	__u64 cookie;
-	__u8 by;			/* NET_OWNER_* */
-};
+/*
+ * Look-ups write cookie and way (NET_OWNER_*) into the record at once and return whether there was an answer;
+ * *ret_proc is the process, NULL when the socket's process is not known.
+ */
 
 /* Remembers a sender for packets that show up in another namespace; @t as in head_tuple(). */
 static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie)
@@ -307,28 +342,26 @@ static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie
 	bpf_map_update_elem(&sonde_net_remote, &key, &v, BPF_ANY);
 }
 
-static __always_inline void owner_remote(const struct sonde_tuple *t, struct net_owner *o)
+static __always_inline bool owner_from_cookie(struct net_rec *r, __u64 cookie, __u8 by,
+					      struct sonde_owner **ret_proc)
+{
+	if (!cookie)
+		return false;
+	r->cookie = cookie;
+	r->owner_by = by;
+	*ret_proc = owner_by_cookie(cookie);
+	return true;
+}
+
+static __always_inline bool owner_remote(struct net_rec *rec, const struct sonde_tuple *t,
+					 struct sonde_owner **ret_proc)
 {
 	struct sonde_tuple key = *t;
 	struct net_remote *r;
 
 	key.netns = 0;
 	r = bpf_map_lookup_elem(&sonde_net_remote, &key);
-	if (!r || !r->cookie)
-		return;
-	o->cookie = r->cookie;
-	o->proc = owner_by_cookie(r->cookie);
-	o->by = NET_OWNER_REMOTE_TUPLE;
-}
-
-static __always_inline bool owner_from_cookie(__u64 cookie, __u8 by, struct net_owner *o)
-{
-	if (!cookie)
-		return false;
-	o->cookie = cookie;
-	o->by = by;
-	o->proc = owner_by_cookie(cookie);
-	return true;
+	return r && owner_from_cookie(rec, r->cookie, NET_OWNER_REMOTE_TUPLE, ret_proc);
 }
 
 /* True if packets to @t's local address end in its namespace, as far as is known. */
@@ -345,18 +378,20 @@ static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 }
 
 /* The socket that @t belongs to, both ends known. */
-static __always_inline bool owner_exact(const struct sonde_tuple *t, struct net_owner *o)
+static __always_inline bool owner_exact(struct net_rec *r, const struct sonde_tuple *t,
+					struct sonde_owner **ret_proc)
 {
 	__u64 *cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
 
-	return cookie && owner_from_cookie(*cookie, NET_OWNER_TUPLE, o);
+	return cookie && owner_from_cookie(r, *cookie, NET_OWNER_TUPLE, ret_proc);
 }
 
 /*
  * A socket bound to the local end of @t that takes packets of anybody. One that is bound to no address would
  * also match packets which only pass through, so the caller must know that the address is one of ours.
  */
-static __always_inline bool owner_bound(const struct sonde_tuple *t, bool local, struct net_owner *o)
+static __always_inline bool owner_bound(struct net_rec *r, const struct sonde_tuple *t, bool local,
+					struct sonde_owner **ret_proc)
 {
 	struct sonde_tuple key = *t;
 	__u64 *cookie;
@@ -372,30 +407,28 @@ static __always_inline bool owner_bound(const struct sonde_tuple *t, bool local,
 			cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
 		}
 	}
-	return cookie && owner_from_cookie(*cookie, NET_OWNER_LISTENER, o);
+	return cookie && owner_from_cookie(r, *cookie, NET_OWNER_LISTENER, ret_proc);
 }
 
 /*
- * By the packet's addresses: @t with the source as local; @local: the kernel delivers it here. The receiving
- * side comes first (a packet belongs to whom it is for), the sender of this namespace next, a sender in another one
- * last.
+ * By the packet's addresses; @local: the kernel delivers it here. The receiving side comes first (a packet
+ * belongs to whom it is for), the sender of this namespace next, a sender in another one last.
  */
-static __always_inline void owner_by_packet(struct sonde_tuple *t, bool local, struct net_owner *o)
+static __always_inline struct sonde_owner *owner_by_packet(struct net_scratch *s, bool local)
 {
-	struct sonde_tuple in = *t;
+	struct sonde_owner *proc = NULL;
 
-	tuple_swap(&in);
-	if (owner_exact(&in, o) || owner_bound(&in, local || tuple_is_local(&in), o) || owner_exact(t, o))
-		return;
-	owner_remote(t, o);
+	if (owner_exact(&s->rec, &s->received, &proc) ||
+	    owner_bound(&s->rec, &s->received, local || tuple_is_local(&s->received), &proc) ||
+	    owner_exact(&s->rec, &s->sent, &proc) || owner_remote(&s->rec, &s->sent, &proc))
+		return proc;
+	return NULL;
 }
 
 /* The selection by process and the exclusion of our own; counts what it refuses. */
-static __always_inline bool owner_pass(struct sonde_ledger *l, const struct net_owner *o)
+static __always_inline bool owner_pass(struct sonde_ledger *l, const struct sonde_owner *o)
 {
-	bool pass = o->proc ? !is_excluded(o->proc->tgid) &&
-				      select_owner(o->proc->tgid, o->proc->comm, o->proc->cgroup_id) :
-			      !selects_process();
+	bool pass = o ? !is_excluded(o->tgid) && select_owner(o->tgid, o->comm, o->cgroup_id) : !selects_process();
 
 	if (!pass)
 		rec_filtered(l);
@@ -415,19 +448,14 @@ static __always_inline __u16 rec_flags(__u16 class, int verdict, bool cut)
 	return class | (cut ? SONDE_RF_CUT : 0) | (verdict == PKTFILTER_UNDECIDED ? SONDE_RF_UNDECIDED : 0);
 }
 
-static __always_inline void rec_set_owner(struct net_rec *r, const struct net_owner *o)
-{
-	r->cookie = o->cookie;
-	r->owner_by = o->proc ? o->by : NET_OWNER_NONE;
-	r->cgroup_id = o->proc ? o->proc->cgroup_id : 0;
-}
-
+/* Of the owner the record has cookie and way already; a way that leads to no process is none. */
 static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledger *l, __u16 type, __u16 flags,
-				      const struct net_owner *o)
+				      const struct sonde_owner *o)
 {
-	rec_init_keys(&r->hdr, l, type, sizeof(*r), flags, o->proc ? o->proc->tgid : 0, 0,
-		      o->proc ? o->proc->start_ns : 0);
-	rec_set_owner(r, o);
+	rec_init_keys(&r->hdr, l, type, sizeof(*r), flags, o ? o->tgid : 0, 0, o ? o->start_ns : 0);
+	r->cgroup_id = o ? o->cgroup_id : 0;
+	if (!o)
+		r->owner_by = NET_OWNER_NONE;
 }
 
 /*

@@ -17,10 +17,8 @@
 #include "probes/net/net.h"
 
 #define SNAPLEN_TEXT 128u	/* headers, as cilium takes them */
-#define SNAPLEN_MAX 262144u	/* as tcpdump */
 #define HEAD_BYTES 128u		/* the programs read as much in any case */
 #define STACK_DEPTH 32u
-#define SCRATCH_FIXED 8		/* in front of the record */
 
 static const char *const kind_names[NET_KIND__MAX] = {
 	[NET_KIND_TRACE] = "trace", [NET_KIND_DROP] = "drop", [NET_KIND_XDP] = "xdp",
@@ -33,7 +31,7 @@ static int snaplen_number(const char *text, uint32_t *ret)
 
 	if (r < 0)
 		return r;
-	*ret = !n || n > SNAPLEN_MAX ? SNAPLEN_MAX : n;
+	*ret = !n || n > NET_SNAP_MAX ? NET_SNAP_MAX : n;
 	return 0;
 }
 
@@ -85,11 +83,11 @@ int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *er
 	int r = 0;
 
 	*s = (struct net_setup){
-		.undecided_snaplen = MIN(depth, SNAPLEN_MAX), .stack_depth = c->verbose ? STACK_DEPTH : 0,
+		.undecided_snaplen = MIN(depth, (uint32_t)NET_SNAP_MAX), .stack_depth = c->verbose ? STACK_DEPTH : 0,
 		.kinds = c->kinds ? c->kinds : (1u << NET_KIND__MAX) - 1,
 	};
 	for (int k = 0; k < NET_KIND__MAX; k++)
-		s->snaplen[k] = c->whole_packets ? SNAPLEN_MAX : SNAPLEN_TEXT;
+		s->snaplen[k] = c->whole_packets ? NET_SNAP_MAX : SNAPLEN_TEXT;
 	for (size_t i = 0; r >= 0 && i < c->snaplen.len; i++)
 		r = add_snaplen(s, c->snaplen.items[i], err);
 	for (size_t i = 0; r >= 0 && i < c->iface.len; i++)
@@ -161,13 +159,15 @@ static void set_rate(struct bpf_object *obj, const struct net_conf *c)
 static int size_scratch(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t limit)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, "net_scratch");
-	uint32_t size = SCRATCH_FIXED + (uint32_t)sizeof(struct net_rec) + limit + 8 + s->stack_depth * 8;
+	uint32_t size;
 	int r;
 
 	if (!map)
 		return 0;
+	/* as compiled it holds the longest packet and the deepest stack */
+	size = bpf_map__value_size(map) - (NET_SNAP_MAX - limit) - (NET_STACK_MAX - s->stack_depth) * 8;
 	r = bpf_map__set_max_entries(map, probe_env_n_cpus(p->env));
-	return r < 0 ? r : bpf_map__set_value_size(map, ROUND_UP(size, 8u));
+	return r < 0 ? r : bpf_map__set_value_size(map, ROUND_UP(size, 8u) + 8);
 }
 
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,

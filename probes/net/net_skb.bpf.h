@@ -15,23 +15,12 @@
 #define NET_ARPHRD_NETLINK 824
 #define NET_ROUTE_LOCAL 0x80000000u	/* RTCF_LOCAL, RTF_LOCAL */
 
-/* What is known of an skb. */
-struct net_skb {
-	struct net_device *dev;	/* NULL: none, or its place holds something else */
-	struct net_device *out;	/* then that of the route, not known to the verifier */
-	__u32 netns, ifindex;
-	__u32 link;		/* SONDE_LINK_*, 0 = the packet cannot be found in it */
-	__u32 start;		/* of the packet, offset from head */
-	__u32 orig_len, linear_len;	/* from start: whole, and readable in one piece */
-	bool tagged;
-};
-
 /* The device, or NULL. For skbs in a socket queue the place serves as scratch or as a tree node. */
 static __always_inline struct net_device *skb_device(struct sk_buff *skb)
 {
 	struct net_device *dev = skb->dev;
 
-	return dev_netns(dev) ? dev : NULL;
+	return dev_netns(dev) ? dev : NULL; /* typed: a load from a wrong address reads 0 */
 }
 
 static __always_inline struct dst_entry *skb_route(struct sk_buff *skb)
@@ -108,7 +97,7 @@ static __always_inline bool skb_is_for_device(const struct net_skb *k, const str
 
 static __always_inline void skb_find_start(struct sk_buff *skb, struct net_skb *k, __u16 proto)
 {
-	__u32 mac = skb->mac_header, net = skb->network_header, type = k->dev ? k->dev->type : NET_ARPHRD_ETHER;
+	__u32 mac = skb->mac_header, net = skb->network_header, type = k->dev_type;
 	bool ip = proto == NET_P_IP || proto == NET_P_IPV6;
 
 	if (mac != NET_HEADER_UNSET && mac + 14 <= net && (type == NET_ARPHRD_ETHER || type == NET_ARPHRD_LOOPBACK)) {
@@ -121,21 +110,28 @@ static __always_inline void skb_find_start(struct sk_buff *skb, struct net_skb *
 }
 
 /* False if the skb is no packet of the network: netlink, unix sockets, empty shells. */
-static __always_inline bool skb_examine(struct sk_buff *skb, struct sock *rx_sk, struct net_skb *k)
+static __always_inline bool skb_is_packet(struct sk_buff *skb)
 {
+	struct net_device *dev = skb_device(skb);
+	__u16 proto = bpf_ntohs(skb->protocol);
+
+	return dev ? dev->type != NET_ARPHRD_NETLINK : proto == NET_P_IP || proto == NET_P_IPV6;
+}
+
+/* Fills @k, which is memory that the verifier does not follow: what was found along which way is forgotten. */
+static __always_inline void skb_examine(struct sk_buff *skb, struct sock *rx_sk, struct net_skb *k)
+{
+	struct net_device *dev = skb_device(skb);
 	__u16 proto = bpf_ntohs(skb->protocol);
 	struct dst_entry *dst = skb_route(skb);
 	__u32 data = skb->data - skb->head, tail = skb->tail;
 
 	__builtin_memset(k, 0, sizeof(*k));
-	k->dev = skb_device(skb);
-	if (!k->dev && proto != NET_P_IP && proto != NET_P_IPV6)
-		return false;
-	if (k->dev && k->dev->type == NET_ARPHRD_NETLINK)
-		return false;
-	k->netns = k->dev ? dev_netns(k->dev) : sk_netns(rx_sk) ?: sk_netns(skb->sk);
-	k->ifindex = k->dev ? k->dev->ifindex : skb->skb_iif;
-	if (!k->dev && dst) {
+	k->dev = dev;
+	k->dev_type = dev ? dev->type : NET_ARPHRD_ETHER;
+	k->netns = dev ? dev_netns(dev) : sk_netns(rx_sk) ?: sk_netns(skb->sk);
+	k->ifindex = dev ? dev->ifindex : skb->skb_iif;
+	if (!dev && dst) {
 		struct net_device *out = BPF_CORE_READ(dst, dev);
 		__u32 index = BPF_CORE_READ(out, ifindex);
 
@@ -149,7 +145,7 @@ static __always_inline bool skb_examine(struct sk_buff *skb, struct sock *rx_sk,
 	if (k->linear_len > k->orig_len)
 		k->linear_len = k->orig_len;
 	k->tagged = k->link == SONDE_LINK_ETHERNET && skb_has_vlan(skb);
-	return true;
+	k->pulled = data - k->start + (k->tagged ? 4 : 0);
 }
 
 /*
@@ -185,6 +181,32 @@ static __always_inline __u32 skb_copy(struct sk_buff *skb, const struct net_skb 
 	if (bpf_probe_read_kernel(to, 12, from) || bpf_probe_read_kernel(to + 16, rest, from + 12))
 		return 0;
 	return rest + 16;
+}
+
+/* The kernel lets tracing programs read page fragments (6.12); told by user space, which has tried it. */
+const volatile bool net_read_frags;
+
+/*
+ * @have bytes of the packet are there, all of its linear part: gets those up to @want that lie in page fragments.
+ * Everything from skb->data on is read once more, for so the verifier sees that it fits: what stands in front of
+ * it is short (NET_PULLED_MAX). Returns what is there then.
+ */
+static __always_inline __u32 skb_copy_frags(struct sk_buff *skb, const struct net_skb *k, __u8 *to, __u32 have,
+					    __u32 want)
+{
+	__u32 pulled = k->pulled, rest = want - pulled;
+	struct bpf_dynptr bytes;
+
+	if (!net_read_frags || have >= want || !skb->data_len)
+		return have;
+	barrier_var(pulled);
+	barrier_var(rest);
+	if (pulled > NET_PULLED_MAX || rest > net_snap_limit)
+		return have;
+	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &bytes) ||
+	    bpf_dynptr_read(to + pulled, rest, &bytes, 0, 0))
+		return have;
+	return want;
 }
 
 #endif

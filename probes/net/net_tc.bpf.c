@@ -63,21 +63,21 @@ static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r
 	return 0;
 }
 
-static __always_inline void find_owner(struct __sk_buff *skb, __u8 dir, struct sonde_tuple *t, bool is_ip,
-				       struct net_owner *o)
+static __always_inline struct sonde_owner *find_owner(struct __sk_buff *skb, struct net_scratch *s, __u8 dir,
+						      bool is_ip)
 {
 	__u64 cookie = bpf_get_socket_cookie(skb);
+	struct sonde_owner *proc = NULL;
 
-	if (owner_from_cookie(cookie, NET_OWNER_SKB_SK, o) && o->proc) {
+	if (owner_from_cookie(&s->rec, cookie, NET_OWNER_SKB_SK, &proc) && proc) {
 		/* sockets without a process (the kernel's own, which answer for others) would only mislead */
-		if (dir == NET_DIR_OUT && is_ip && tuple_feed_due(o->proc, tuple_hash(t), bpf_ktime_get_ns())) {
-			tuple_set(t, cookie);
-			remote_set(t, cookie);
+		if (dir == NET_DIR_OUT && is_ip && tuple_feed_due(proc, tuple_hash(&s->sent), bpf_ktime_get_ns())) {
+			tuple_set(&s->sent, cookie);
+			remote_set(&s->sent, cookie);
 		}
-		return;
+		return proc;
 	}
-	if (is_ip)
-		owner_by_packet(t, false, o);
+	return is_ip ? owner_by_packet(s, false) : NULL;
 }
 
 static __always_inline void fill_rec(struct __sk_buff *skb, struct net_rec *r, __u8 dir, __u32 link)
@@ -100,28 +100,28 @@ static __always_inline void fill_rec(struct __sk_buff *skb, struct net_rec *r, _
 	r->error = 0;
 }
 
-static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *l, struct net_rec *r, __u8 dir,
+static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *l, struct net_scratch *s, __u8 dir,
 				    __u32 link, int verdict)
 {
 	__u16 class = dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS;
 	bool tagged = link == SONDE_LINK_ETHERNET && skb->vlan_present;
-	struct net_owner o = { 0 };
-	struct sonde_tuple t;
-	bool is_ip;
+	struct net_rec *r = &s->rec;
+	struct sonde_owner *o;
 
 	if (fill_packet(skb, r, tagged, verdict) < 0) {
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
-	is_ip = head_tuple(r->data, link, net_want_netns, &t);
-	find_owner(skb, dir, &t, is_ip, &o);
-	if (!owner_pass(l, &o) || !rate_pass(l, NET_KIND_TRACE))
+	o = find_owner(skb, s, dir, scratch_tuples(s, link, net_want_netns));
+	if (!owner_pass(l, o) || !rate_pass(l, NET_KIND_TRACE))
 		return;
-	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), &o);
+	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), o);
 	fill_rec(skb, r, dir, link);
 	r->hdr.len += r->cap_len;
 	if (r->cap_len <= net_snap_limit)
 		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);
+	else /* cannot happen, which the verifier does not know */
+		rec_lost(l, SONDE_LOST_COPY);
 }
 
 static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
@@ -140,7 +140,7 @@ static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 	s = scratch_take(l);
 	if (!s)
 		return TC_NEXT;
-	observe(skb, l, &s->rec, dir, link, verdict);
+	observe(skb, l, s, dir, link, verdict);
 	scratch_give(s);
 	return TC_NEXT;
 }

@@ -42,6 +42,10 @@
 #define NET_POINT__MAX 14
 #define NET_POINT_NONE 255
 
+#define NET_SNAP_MAX 262144	/* longest snaplen, as tcpdump's */
+#define NET_STACK_MAX 127	/* deepest stack, PERF_MAX_STACK_DEPTH */
+#define NET_PULLED_MAX 255	/* headers in front of skb->data, at most */
+
 #define NET_DIR_NONE 0
 #define NET_DIR_IN 1
 #define NET_DIR_OUT 2
