@@ -104,9 +104,14 @@ class Link:
             ns.run("ip", "addr", "add", f"{ip}/24", "dev", dev)
             ns.run("ip", "addr", "add", f"{ip6}/64", "dev", dev, "nodad")
             ns.run("ip", "link", "set", dev, "up")
-        # A first exchange, so that neighbour discovery is no part of the test.
-        a.run("ping", "-q", "-c", "1", "-W", "2", self.b_ip)
-        a.run("ping", "-q", "-c", "1", "-W", "2", self.b_ip6)
+        # A first exchange, so that neighbour discovery is no part of the test; a veth's carrier may take a moment.
+        for ip in (self.b_ip, self.b_ip6):
+            for _ in range(10):
+                if a.run("ping", "-q", "-c", "1", "-W", "1", ip, check=False).returncode == 0:
+                    break
+                time.sleep(0.1)
+            else:
+                raise AssertionError(f"{ip} does not answer over {self.a_dev}")
 
 
 class Sonde:
