@@ -9,7 +9,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "probe/ksym.h"
+#include "probe/refusal.h"
 #include "ring/ring.h"
 
 #define RING_BYTES_MOST (4u << 20)	/* default per CPU, while all rings together stay below the next */
@@ -50,41 +50,11 @@ struct probe_env {
 	VEC(int) ring_fds;
 	VEC(struct watched) watched;
 	VEC(struct failed_hook) failed;
-	uint64_t misses[SONDE_INSTANCES];	/* of watched programs that were unloaded */
 	int (*sink)(void *ctx, const struct sonde_rec *r);
 	void *sink_ctx;
 	void (*complain)(void *ctx, const char *hook, const struct err *err);
 	void *complain_ctx;
 };
-
-/* ---- libbpf's words ---- */
-
-/*
- * libbpf tells why through a process-wide callback without context, hence a global: the first warning since
- * the last load began is kept for that load's error message. Nothing is printed.
- * lint-ok(mutable_globals): a callback without context
- */
-static char libbpf_words[400];
-
-static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	char line[sizeof(libbpf_words)];
-
-	if (level != LIBBPF_WARN)
-		return 0;
-	vsnprintf(line, sizeof(line), fmt, ap);
-	line[strcspn(line, "\n")] = '\0';
-	if (!libbpf_words[0])
-		memcpy(libbpf_words, line, sizeof(line));
-	return 0;
-}
-
-static int libbpf_err(struct err *err, int code, const char *what)
-{
-	const char *words = libbpf_words + (strncmp(libbpf_words, "libbpf: ", 8) ? 0 : 8);
-
-	return *words ? err_errno(err, code, "%s (%s)", what, words) : err_errno(err, code, "%s", what);
-}
 
 /* ---- maps ---- */
 
@@ -135,7 +105,7 @@ static int make_rings(struct probe_env *env, enum lane lane, const char *name, s
 		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sonde_ring", 0, 0, (uint32_t)bytes, NULL);
 
 		if (fd < 0)
-			return err_errno(err, -errno, "cannot make a ring buffer of %zu bytes", bytes);
+			return refusal_of_maps(err, -errno, "make a ring buffer");
 		if (vec_grow(&env->ring_fds) < 0) {
 			close(fd);
 			return -ENOMEM;
@@ -145,7 +115,7 @@ static int make_rings(struct probe_env *env, enum lane lane, const char *name, s
 			opts.inner_map_fd = (uint32_t)fd;
 			outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, 4, 4, env->n_cpus, &opts);
 			if (outer < 0)
-				return err_errno(err, -errno, "cannot make the table of rings");
+				return refusal_of_maps(err, -errno, "make the table of rings");
 			r = add_shared(env, name, outer);
 			if (r < 0)
 				return r;
@@ -200,10 +170,7 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 		r = make_set(env, "sonde_cgroups", s->cgroups, 8, s->n_cgroups);
 	if (r >= 0)
 		r = make_set(env, "sonde_netns", s->netns, 4, s->n_netns);
-	if (r == -EPERM || r == -EACCES)
-		return err_set(err, r, "not permitted to load BPF: run as root, "
-			       "or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
-	return r < 0 ? err_errno(err, r, "cannot make the common maps") : 0;
+	return r < 0 ? refusal_of_maps(err, r, "make the common maps") : 0;
 }
 
 /* ---- life ---- */
@@ -225,12 +192,6 @@ static size_t round_ring(size_t bytes)
 	while (n < bytes)
 		n *= 2;
 	return n;
-}
-
-/* Before 5.11 BPF memory counts against RLIMIT_MEMLOCK; libbpf finds out by itself which it is. */
-static void raise_memlock(void)
-{
-	libbpf_set_memlock_rlim(RLIM_INFINITY);
 }
 
 void probe_env_free(struct probe_env *env)
@@ -279,8 +240,9 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
 	if (n_cpus < 0)
 		return err_errno(err, n_cpus, "cannot count the CPUs");
-	libbpf_set_print(keep_words);
-	raise_memlock();
+	refusal_capture();
+	/* Raised by libbpf where BPF memory counts as locked memory (before 5.11), and only there. */
+	libbpf_set_memlock_rlim(RLIM_INFINITY);
 	env->n_cpus = (unsigned)n_cpus;
 	env->select = o->select;
 	env->host_root = copy_root(o->host_root);
@@ -339,48 +301,27 @@ int probe_env_exclude(struct probe_env *env, uint32_t tgid)
 
 /* ---- objects ---- */
 
-/* The place of a read-only variable in the object's image, or NULL. */
-static void *rodata_var(struct bpf_object *obj, const char *name, size_t size)
-{
-	const struct btf *btf = bpf_object__btf(obj);
-	struct bpf_map *map;
-	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -1;
-	const struct btf_type *sec;
-	size_t image_size = 0;
-	char *image;
-
-	bpf_object__for_each_map(map, obj)
-		if (strstr(bpf_map__name(map), ".rodata"))
-			break;
-	if (id < 0 || !map)
-		return NULL;
-	image = bpf_map__initial_value(map, &image_size);
-	sec = btf__type_by_id(btf, (uint32_t)id);
-	for (int i = 0; image && i < btf_vlen(sec); i++) {
-		const struct btf_var_secinfo *var = btf_var_secinfos(sec) + i;
-		const struct btf_type *t = btf__type_by_id(btf, var->type);
-
-		if (!strcmp(btf__name_by_offset(btf, t->name_off), name) && var->size == size &&
-		    var->offset + size <= image_size)
-			return image + var->offset;
-	}
-	return NULL;
-}
-
-int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size)
-{
-	void *p = rodata_var(obj, name, size);
-
-	if (!p)
-		return -ENOENT;
-	memcpy(p, value, size);
-	return 0;
-}
-
 /* An object that does not use it does not have it. */
 static void set_flag(struct bpf_object *obj, const char *name, bool on)
 {
 	probe_set_rodata(obj, name, &on, sizeof(on));
+}
+
+static bool is_shared(const struct bpf_map *map)
+{
+	return !bpf_map__is_internal(map) && !strncmp(bpf_map__name(map), SHARED_PREFIX, strlen(SHARED_PREFIX));
+}
+
+/* Sizes may differ, they are set at run time; type, key and value may not. */
+static int check_shape(const struct bpf_map *map, int fd)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (bpf_map_get_info_by_fd(fd, &info, &len) < 0)
+		return -errno;
+	return info.type == bpf_map__type(map) && info.key_size == bpf_map__key_size(map) &&
+	       info.value_size == bpf_map__value_size(map) ? 0 : -EINVAL;
 }
 
 int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err)
@@ -389,11 +330,15 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 	int r;
 
 	bpf_object__for_each_map(map, obj) {
-		const struct shared_map *have = find_shared(env, bpf_map__name(map));
+		const struct shared_map *have = is_shared(map) ? find_shared(env, bpf_map__name(map)) : NULL;
 
 		if (!have)
 			continue;
-		r = bpf_map__reuse_fd(map, have->fd);
+		r = check_shape(map, have->fd);
+		if (r >= 0)
+			r = bpf_map__reuse_fd(map, have->fd);
+		if (r == -EINVAL)
+			return err_set(err, r, "the map %s is not the same in all programs", have->name);
 		if (r < 0)
 			return err_errno(err, r, "cannot share the map %s", have->name);
 	}
@@ -414,7 +359,7 @@ static int remember_shared(struct probe_env *env, struct bpf_object *obj)
 	bpf_object__for_each_map(map, obj) {
 		const char *name = bpf_map__name(map);
 
-		if (strncmp(name, SHARED_PREFIX, strlen(SHARED_PREFIX)) || find_shared(env, name))
+		if (!is_shared(map) || find_shared(env, name))
 			continue;
 		r = add_shared(env, name, dup(bpf_map__fd(map)));
 		if (r < 0)
@@ -427,10 +372,10 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 {
 	int r;
 
-	libbpf_words[0] = '\0';
+	refusal_begin();
 	r = bpf_object__load(obj);
 	if (r < 0)
-		return libbpf_err(err, r, "the kernel refused the program");
+		return refusal_of_load(err, r);
 	r = remember_shared(env, obj);
 	return r < 0 ? err_errno(err, r, "cannot keep the shared maps") : 0;
 }

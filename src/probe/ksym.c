@@ -5,13 +5,16 @@
  */
 #include "probe/ksym.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cursor.h"
 #include "base/vec.h"
 
 #define MAX_FUNCTION_BYTES (1u << 20)	/* beyond this from the last symbol an address is in no function */
@@ -40,22 +43,56 @@ static int add_name(struct ksyms *k, const char *s, size_t len, uint32_t *ret)
 	return buf_add_char(&k->names, '\0');
 }
 
-static int add_line(struct ksyms *k, const char *line)
+/* Hexadecimal digits as far as they go; false without any, or with more than fit. */
+static bool take_hex(struct cursor *c, uint64_t *ret)
 {
-	char *end;
-	uint64_t addr = strtoull(line, &end, 16);
-	const char *name = end + 3, *module = strchr(name, '[');
-	struct ksym *s;
+	unsigned n = 0;
 
-	if (!addr || end[0] != ' ' || !strchr("tTwW", end[1]) || end[2] != ' ')
+	for (*ret = 0; isxdigit(cur_peek(c, 0)) && n <= 16; n++) {
+		uint8_t ch = cur_u8(c);
+
+		*ret = *ret << 4 | (ch <= '9' ? ch - '0' : (ch | 0x20) - 'a' + 10);
+	}
+	return n && n <= 16;
+}
+
+/* Bytes up to one of @stops or the end; their number in *ret_len. */
+static const char *take_word(struct cursor *c, const char *stops, size_t *ret_len)
+{
+	const char *start = (const char *)c->pos;
+
+	while (cur_left(c) && !strchr(stops, cur_peek(c, 0)))
+		cur_skip(c, 1);
+	*ret_len = (size_t)((const char *)c->pos - start);
+	return start;
+}
+
+/* Lines that are no text symbol with an address are skipped. */
+static int add_line(struct ksyms *k, const char *line, size_t line_len)
+{
+	struct cursor c = cur_init(line, line_len);
+	const char *name, *module;
+	struct ksym s = { 0 };
+	size_t len;
+	uint8_t type;
+
+	if (!take_hex(&c, &s.addr) || !s.addr || cur_u8(&c) != ' ')
 		return 0;
-	if (vec_grow(&k->syms) < 0)
+	type = cur_u8(&c);
+	if (!type || !strchr("tTwW", type) || cur_u8(&c) != ' ')
+		return 0;
+	name = take_word(&c, " \t\n", &len);
+	if (!len)
+		return 0;
+	if (vec_grow(&k->syms) < 0 || add_name(k, name, len, &s.name) < 0)
 		return -ENOMEM;
-	s = &k->syms.items[k->syms.len++];
-	*s = (struct ksym){ .addr = addr };
-	if (module && add_name(k, module + 1, strcspn(module + 1, "]\n"), &s->module) < 0)
+	take_word(&c, "[", &len);
+	cur_skip(&c, 1);
+	module = take_word(&c, "]\n", &len);
+	if (len && cur_peek(&c, 0) == ']' && add_name(k, module, len, &s.module) < 0)
 		return -ENOMEM;
-	return add_name(k, name, strcspn(name, " \t\n"), &s->name);
+	k->syms.items[k->syms.len++] = s;
+	return 0;
 }
 
 static int by_addr(const void *a, const void *b)
@@ -65,25 +102,29 @@ static int by_addr(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-int ksyms_new(struct ksyms **ret)
+int ksyms_read(FILE *f, struct ksyms **ret)
 {
 	_cleanup_(ksyms_freep) struct ksyms *k = calloc(1, sizeof(*k));
-	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0;
+	ssize_t len;
 
-	if (!k)
+	if (!k || buf_add_char(&k->names, '\0') < 0)
 		return -ENOMEM;
-	if (!f)
-		return -errno;
-	if (buf_add_char(&k->names, '\0') < 0)
-		return -ENOMEM;
-	while (getline(&line, &cap, f) > 0)
-		if (add_line(k, line) < 0)
+	while ((len = getline(&line, &cap, f)) > 0)
+		if (add_line(k, line, (size_t)len) < 0)
 			return -ENOMEM;
-	qsort(k->syms.items, k->syms.len, sizeof(*k->syms.items), by_addr);
+	if (k->syms.len)
+		qsort(k->syms.items, k->syms.len, sizeof(*k->syms.items), by_addr);
 	*ret = TAKE_PTR(k);
 	return 0;
+}
+
+int ksyms_new(struct ksyms **ret)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+
+	return f ? ksyms_read(f, ret) : -errno;
 }
 
 int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)

@@ -7,10 +7,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct ksyms;
 
+/* The running kernel's. An empty table when addresses are hidden. */
 int ksyms_new(struct ksyms **ret);
+/* The same from a stream. */
+int ksyms_read(FILE *f, struct ksyms **ret);
 void ksyms_free(struct ksyms *k);	/* NULL is fine */
 
 /* "tcp_v4_rcv+0x1a" or "nf_hook+0x3 [nf_tables]"; -ENOENT when addresses are hidden or @addr is in no text. */

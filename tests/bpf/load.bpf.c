@@ -193,3 +193,29 @@ int load_perf_output(void *ctx)
 	r.number = next_number();
 	return -bpf_perf_event_output(ctx, &load_perf, BPF_F_CURRENT_CPU, &r, sizeof(r));
 }
+
+/* ---- what a kernel refuses; loaded one at a time ---- */
+
+/* An access behind the end of a map's value. */
+SEC("?tc")
+int load_bad_access(void *ctx)
+{
+	__u32 zero = 0;
+	__u64 *n = bpf_map_lookup_elem(&load_count, &zero);
+
+	return n ? n[7] : 0;
+}
+
+static long (*no_such_helper)(void) = (void *)9999;
+
+SEC("?tc")
+int load_bad_helper(void *ctx)
+{
+	return no_such_helper();
+}
+
+SEC("?tp_btf/no_such_tracepoint")
+int load_bad_tracepoint(void *ctx)
+{
+	return 0;
+}

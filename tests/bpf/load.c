@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -42,6 +43,23 @@ int load_open(struct probe_env *env, uint16_t instance, size_t ring_bytes, struc
 		return r;
 	*ret = TAKE_PTR(l);
 	return 0;
+}
+
+int load_one(struct probe_env *env, const char *name, struct err *err)
+{
+	struct load_bpf *skel = load_bpf__open();
+	struct bpf_program *prog;
+	int r;
+
+	if (!skel)
+		return err_errno(err, -errno, "cannot open the test programs");
+	bpf_object__for_each_program(prog, skel->obj)
+		bpf_program__set_autoload(prog, !strcmp(bpf_program__name(prog), name));
+	r = probe_env_prepare(env, skel->obj, 0, err);
+	if (r >= 0)
+		r = probe_env_load(env, skel->obj, err);
+	load_bpf__destroy(skel);
+	return r;
 }
 
 const struct bpf_program *load_prog(const struct load *l, const char *name)

@@ -18,6 +18,9 @@ struct probe_env;
 int load_open(struct probe_env *env, uint16_t instance, size_t ring_bytes, struct load **ret, struct err *err);
 void load_close(struct load *l);	/* NULL is fine */
 
+/* Loads program @name in place of all others and lets go of it. What probe_env_load() returns. */
+int load_one(struct probe_env *env, const char *name, struct err *err);
+
 /* By name, as in load.bpf.c; must exist. */
 const struct bpf_program *load_prog(const struct load *l, const char *name);
 int load_map(const struct load *l, const char *name);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/refusal.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+
+#define LOG_BEGIN "-- BEGIN PROG LOAD LOG --\n"
+#define LOG_END "-- END PROG LOAD LOG --"
+
+/* lint-ok(mutable_globals): libbpf's callback has no context */
+static struct {
+	char words[400];	/* first warning since refusal_begin() */
+	char log[256];		/* what the verifier said last */
+} kept;
+
+/* ---- keeping ---- */
+
+/* Counters that follow the reason. */
+static bool is_statistics(const char *line)
+{
+	return !strncmp(line, "processed ", 10) || !strncmp(line, "verification time", 17) ||
+	       !strncmp(line, "stack depth", 11) || !strncmp(line, LOG_END, strlen(LOG_END));
+}
+
+void refusal_last_line(const char *log, char *buf, unsigned cap)
+{
+	buf[0] = '\0';
+	while (*log) {
+		size_t len = strcspn(log, "\n");
+		size_t n = MIN(len, (size_t)cap - 1);
+
+		if (len && !is_statistics(log)) {
+			memcpy(buf, log, n);
+			buf[n] = '\0';
+		}
+		log += len + (log[len] == '\n');
+	}
+}
+
+static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *log, *words;
+
+	if (level != LIBBPF_WARN || vasprintf(&text, fmt, ap) < 0)
+		return 0;
+	log = strstr(text, LOG_BEGIN);
+	if (log) {
+		refusal_last_line(log + strlen(LOG_BEGIN), kept.log, sizeof(kept.log));
+	} else if (!kept.words[0]) {
+		words = strncmp(text, "libbpf: ", 8) ? text : text + 8;
+		snprintf(kept.words, sizeof(kept.words), "%.*s", (int)strcspn(words, "\n"), words);
+	}
+	return 0;
+}
+
+void refusal_capture(void)
+{
+	libbpf_set_print(keep);
+}
+
+void refusal_begin(void)
+{
+	kept.words[0] = kept.log[0] = '\0';
+}
+
+/* ---- explaining ---- */
+
+/* CAP_BPF (since 5.8) or CAP_SYS_ADMIN in the effective set. Assumed when that cannot be read. */
+static bool may_load(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	unsigned long long caps;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			return caps & (1ull << 39 | 1ull << 21);
+	return true;
+}
+
+static int not_permitted(struct err *err, int code)
+{
+	if (!may_load())
+		return err_set(err, code, "not permitted to load BPF: run as root, "
+			       "or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
+	return err_set(err, code, "the kernel refuses BPF programs of this kind here "
+		       "(lockdown, a seccomp filter or a container's policy)");
+}
+
+/* The word in quotes that follows @before in @text, or NULL; its length in *ret_len. */
+static const char *quoted(const char *text, const char *before, size_t *ret_len)
+{
+	const char *p = strstr(text, before), *end;
+
+	p = p ? strchr(p + strlen(before), '\'') : NULL;
+	end = p ? strchr(p + 1, '\'') : NULL;
+	if (!end)
+		return NULL;
+	*ret_len = (size_t)(end - p - 1);
+	return p + 1;
+}
+
+/* "unknown func bpf_loop#181", since 6.9 "program of this type cannot use helper bpf_loop#181" */
+static const char *helper_in(const char *log, size_t *ret_len)
+{
+	static const char *const before[] = { "unknown func ", "cannot use helper ", "invalid func " };
+
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
+		const char *p = strstr(log, before[i]);
+
+		if (p) {
+			p += strlen(before[i]);
+			*ret_len = strcspn(p, "# ");
+			return p;
+		}
+	}
+	return NULL;
+}
+
+int refusal_explain(struct err *err, int code, const char *words, const char *log)
+{
+	const char *name;
+	size_t len;
+
+	name = quoted(words, "failed to find kernel BTF type ID of", &len);
+	if (name)
+		return err_set(err, code, "this kernel has no %.*s", (int)len, name);
+	if (strstr(words, "kernel BTF is missing") || strstr(words, "failed to find valid kernel BTF") ||
+	    strstr(words, "Error loading vmlinux BTF"))
+		return err_set(err, code, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
+	name = helper_in(log, &len);
+	if (name && !strncmp(name, "unknown#", 8))
+		return err_set(err, code, "this kernel lacks a helper that the program calls (number %s)", name + 8);
+	if (name)
+		return err_set(err, code, "this kernel does not offer %.*s to programs of this kind", (int)len, name);
+	if (strstr(log, "invalid CO-RE relocation") || strstr(log, "<invalid "))
+		return err_set(err, code, "this kernel lacks a field or type that the program reads (%s)", log);
+	if (code == -E2BIG)
+		return err_set(err, code, "the program is too long for this kernel's verifier");
+	if (code == -EPERM || (code == -EACCES && !*log))
+		return not_permitted(err, code);
+	name = quoted(words, "prog ", &len);
+	if (name && *log)
+		return err_set(err, code, "the verifier refused %.*s: %s", (int)len, name, log);
+	return err_errno(err, code, "the kernel refused the program%s%s%s", *words ? " (" : "", words,
+			 *words ? ")" : "");
+}
+
+int refusal_of_load(struct err *err, int code)
+{
+	return refusal_explain(err, code, kept.words, kept.log);
+}
+
+/* Before 5.11 maps count as locked memory, which root without CAP_SYS_RESOURCE cannot raise (libbpf tries). */
+int refusal_of_maps(struct err *err, int code, const char *what)
+{
+	struct rlimit lim;
+
+	if (code != -EPERM && code != -EACCES)
+		return err_errno(err, code, "cannot %s", what);
+	if (code == -EPERM && may_load() && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY)
+		return err_set(err, code, "cannot %s: this kernel counts it as locked memory, of which %llu KiB are "
+			       "allowed; raise that (ulimit -l unlimited) or run with CAP_SYS_RESOURCE", what,
+			       (unsigned long long)lim.rlim_cur / 1024);
+	return not_permitted(err, code);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Read-only variables of a BPF object by name, through its BTF.
+ */
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "probe/env.h"
+
+/* libbpf names the map of a section <object><section>, the object's name cut short. */
+static struct bpf_map *section_map(struct bpf_object *obj, const char *section)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, obj) {
+		const char *name = strchr(bpf_map__name(map), '.');
+
+		if (bpf_map__is_internal(map) && name && !strcmp(name, section))
+			return map;
+	}
+	return NULL;
+}
+
+/* The place of a read-only variable in the object's image, or NULL. */
+static void *rodata_var(struct bpf_object *obj, const char *name, size_t size)
+{
+	const struct btf *btf = bpf_object__btf(obj);
+	struct bpf_map *map = section_map(obj, ".rodata");
+	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -1;
+	const struct btf_type *sec;
+	size_t image_size = 0;
+	char *image;
+
+	if (id < 0 || !map)
+		return NULL;
+	image = bpf_map__initial_value(map, &image_size);
+	sec = btf__type_by_id(btf, (uint32_t)id);
+	for (int i = 0; image && i < btf_vlen(sec); i++) {
+		const struct btf_var_secinfo *var = btf_var_secinfos(sec) + i;
+		const struct btf_type *t = btf__type_by_id(btf, var->type);
+
+		if (!strcmp(btf__name_by_offset(btf, t->name_off), name) && var->size == size &&
+		    var->offset + size <= image_size)
+			return image + var->offset;
+	}
+	return NULL;
+}
+
+int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size)
+{
+	void *p = rodata_var(obj, name, size);
+
+	if (!p)
+		return -ENOENT;
+	memcpy(p, value, size);
+	return 0;
+}
