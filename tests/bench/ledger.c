@@ -92,7 +92,8 @@ struct run {
 	unsigned n;
 };
 
-static void start_all(struct run *r, const struct bpf_program *prog, const uint32_t *cpus, uint64_t events, double per_ns)
+static void start_all(struct run *r, const struct bpf_program *prog, const uint32_t *cpus, uint64_t events,
+		      double per_ns)
 {
 	for (unsigned i = 0; i < r->n; i++) {
 		r->producers[i] = (struct producer){
@@ -129,7 +130,8 @@ static void drain_all(struct ring_reader *rr, struct reading *t)
 }
 
 /* Records per second of the slowed reader when the rings never run empty. */
-static double measure_reader(struct run *r, struct ring_reader *rr, const struct bpf_program *prog, const uint32_t *cpus)
+static double measure_reader(struct run *r, struct ring_reader *rr, const struct bpf_program *prog,
+			     const uint32_t *cpus)
 {
 	struct reading t = { 0 };
 	uint64_t start, ns;
@@ -203,8 +205,8 @@ static bool run_at(double factor, struct run *r, struct probe_env *env, const st
 	after = ledger_of(env);
 	d = since(&after, &before);
 	ok = closes(&d, made, &t, s1.discarded - s0.discarded);
-	printf("note\t%.1fx (in fact %.1fx): seen %llu = delivered %llu + filtered %llu + sampled %llu + ring full %llu + "
-	       "given back %llu; read %llu\n", factor, factor * (double)made / took_s / events_per_s,
+	printf("note\t%.1fx (in fact %.1fx): seen %llu = delivered %llu + filtered %llu + sampled %llu + "
+	       "ring full %llu + given back %llu; read %llu\n", factor, factor * (double)made / took_s / events_per_s,
 	       (unsigned long long)d.seen, (unsigned long long)d.delivered, (unsigned long long)d.filtered,
 	       (unsigned long long)d.sampled, (unsigned long long)d.lost[SONDE_LOST_RING_FULL],
 	       (unsigned long long)d.lost[SONDE_LOST_COPY], (unsigned long long)t.read);

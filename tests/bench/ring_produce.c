@@ -62,7 +62,7 @@ static double run_once(const struct bpf_program *prog, unsigned runs)
 static void one_producer(struct bench *b)
 {
 	double ns[WHAT__MAX][ROUNDS];
-	double empty, bare_keys, bare_task;
+	double empty, bare_keys, bare_task, keys, task;
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		for (int w = 0; w < WHAT__MAX; w++) {
@@ -75,15 +75,16 @@ static void one_producer(struct bench *b)
 	empty = bench_median(ns[EMPTY], ROUNDS);
 	bare_keys = bench_median(ns[BARE_KEYS], ROUNDS) - empty;
 	bare_task = bench_median(ns[BARE_TASK], ROUNDS) - empty;
+	keys = bench_median(ns[KEYS], ROUNDS) - empty;
+	task = bench_median(ns[TASK], ROUNDS) - empty;
 	bench_figure("empty program", empty, "ns");
 	bench_figure("bare, one word", bench_median(ns[BARE], ROUNDS) - empty, "ns/record more");
 	bench_figure("bare, record header", bare_keys, "ns/record more");
-	bench_figure("helpers, record header", bench_median(ns[KEYS], ROUNDS) - empty, "ns/record more");
+	bench_figure("helpers, record header", keys, "ns/record more");
 	bench_figure("bare, header with the task's keys", bare_task, "ns/record more");
-	bench_figure("helpers, header with the task's keys", bench_median(ns[TASK], ROUNDS) - empty, "ns/record more");
-	bench_at_most("producer cost, one producer", (bench_median(ns[KEYS], ROUNDS) - empty) / bare_keys, 1.5);
-	bench_at_most("producer cost, one producer, task's keys", (bench_median(ns[TASK], ROUNDS) - empty) / bare_task,
-		      1.5);
+	bench_figure("helpers, header with the task's keys", task, "ns/record more");
+	bench_at_most("producer cost, one producer", keys / bare_keys, 1.5);
+	bench_at_most("producer cost, one producer, task's keys", task / bare_task, 1.5);
 }
 
 /* ---- two ---- */
