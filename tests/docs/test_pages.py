@@ -28,11 +28,10 @@ def test_links_lead_somewhere(page):
             assert os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)), f"{page}: {target}"
 
 
-@pytest.mark.parametrize("page", PAGES)
+# The HOWTO for probes speaks of files that the reader makes; test_howto.py follows it.
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "doc/HOWTO-add-a-probe.md"])
 def test_paths_exist(page):
     """`src/...` and the like in code quotes are there; names in <> and with * are patterns."""
-    if page == "doc/HOWTO-add-a-probe.md":
-        pytest.skip("speaks of files that the reader makes; test_howto.py follows it")
     for path in re.findall(r"`((?:src|bpf|probes|tools|tests|doc|include)/[\w./*<>-]+)`", read(page)):
         if not re.search(r"[*<>]", path) and "csv" not in path:
             assert os.path.exists(os.path.join(ROOT, path)), f"{page}: {path}"
