@@ -73,7 +73,8 @@ configure:
 	@tools/setup.sh build
 	@test -f $(B)/build.ninja || meson setup $(B) -Dprefix=$(PREFIX)
 
-test-setup:
+test-setup: # a build made before the test packages came has no unit tests yet
 	@tools/setup.sh build test
+	@test ! -f $(B)/build.ninja -o -d $(B)/tests/unit || meson setup --wipe $(B) >/dev/null
 
 .PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' Makefile)
