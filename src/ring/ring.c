@@ -86,6 +86,7 @@ int ring_reader_adopt(struct ring_reader *rr, struct ring *r, int fd)
 	ret = fd >= 0 ? watch(rr, fd) : 0;
 	if (ret < 0)
 		return ret;
+	r->watched_fd = fd;
 	r->rank = rr->n_added++ | (r->lifecycle ? 0 : 1u << 31);
 	rr->rings.items[rr->rings.len] = r;
 	return (int)rr->rings.len++;
@@ -109,6 +110,9 @@ void ring_reader_drop(struct ring_reader *rr, struct ring *r)
 		memmove(&rr->rings.items[i], &rr->rings.items[i + 1], (rr->rings.len - i - 1) * sizeof(r));
 		rr->rings.len--;
 		add_stats(&rr->gone, &r->stats);
+		/* Closing is not enough: the map's slot keeps the event, which then says "hung up" for ever. */
+		if (r->watched_fd >= 0)
+			epoll_ctl(rr->epoll_fd, EPOLL_CTL_DEL, r->watched_fd, NULL);
 		ring_free(r);
 		return;
 	}

@@ -26,6 +26,7 @@ struct ring *ring_new(const struct ring_opts *o)
 	r->rec.source = o->source;
 	r->lifecycle = o->lifecycle;
 	r->time_off = o->time_off;
+	r->watched_fd = -1;
 	return r;
 }
 

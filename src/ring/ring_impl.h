@@ -49,6 +49,7 @@ struct ring {
 	bool perf_time;			/* RING_PERF*: samples carry PERF_SAMPLE_TIME */
 	VEC(uint64_t) found;		/* RING_PERF_BACKWARD: positions of unread records, newest first */
 
+	int watched_fd;			/* the caller's, in the reader's epoll; -1 = none */
 	void *torn;			/* owned; a record put together */
 	size_t torn_cap;
 	struct { void *at; size_t len; } maps[2];	/* owned */
@@ -156,7 +157,7 @@ int ring_map_info(int fd, struct bpf_map_info *ret);
 
 /* Takes @r over; @fd is what epoll watches, -1 = nothing. Returns the ring's index, or -errno (@r stays). */
 int ring_reader_adopt(struct ring_reader *rr, struct ring *r, int fd);
-/* Forgets and frees @r; its counts stay in the reader's. The caller closes the fd. */
+/* Forgets and frees @r; its counts stay in the reader's. The caller closes the fd, afterwards. */
 void ring_reader_drop(struct ring_reader *rr, struct ring *r);
 
 #endif

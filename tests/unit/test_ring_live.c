@@ -506,6 +506,9 @@ static void test_perf_close_early(_unused_ void **state)
 	assert_int_equal(ring_reader_drain(p.rr, 0, perf_tally, &t), 0);
 	ring_reader_stats(p.rr, &stats);
 	assert_int_equal(stats.records, 3);
+	assert_int_equal(ring_reader_read(p.rr, clock_boot_ns() + 20000000, 0, perf_tally, &t), 0);
+	ring_reader_stats(p.rr, &stats);
+	assert_int_equal(stats.wakeups, 0);	/* the map still holds the events: they must not wake anybody */
 	close_perf(&p);
 }
 
