@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a packet pays at an interface that `sonde monitor` watches: the attached program itself, found by its
+ * name, in test-runs against a program that does nothing. Emitted (the ring drained by the running sonde), and
+ * refused by packet words in the kernel. 74 bytes, TCP, on loopback in a network namespace of this process.
+ *
+ *   bench_packet_cost SONDE
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "tests/bench/bench.h"
+
+#define ROUNDS 15
+#define RUNS 4000	/* a round's records fit the ring twice over */
+#define PAUSE_US 120000	/* longer than the reader's deadline: each round meets an empty ring */
+
+static const uint8_t packet[74] = {
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0x00,
+	0x45, 0, 0, 60, 0, 1, 0x40, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1,
+	0x30, 0x39, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0xa0, 0x02, 0xff, 0xff,
+};
+
+static int empty_program(void)
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "bench_empty", "GPL", insns, ARRAY_SIZE(insns), NULL);
+
+	if (fd < 0)
+		bench_die("cannot load an empty program: run as root");
+	return fd;
+}
+
+/* The newest program of that name, which is the one that was just attached. */
+static int find_program(const char *name)
+{
+	uint32_t id = 0;
+	int found = -1;
+
+	while (bpf_prog_get_next_id(id, &id) == 0) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+		int fd = bpf_prog_get_fd_by_id(id);
+
+		if (fd < 0)
+			continue;
+		if (!bpf_prog_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name)) {
+			if (found >= 0)
+				close(found);
+			found = fd;
+		} else {
+			close(fd);
+		}
+	}
+	return found;
+}
+
+static double run_ns(int fd)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = sizeof(packet), .repeat = RUNS);
+
+	if (bpf_prog_test_run_opts(fd, &o) < 0)
+		bench_die("cannot run the program");
+	return o.duration;
+}
+
+static void loopback_up(void)
+{
+	struct ifreq r = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int s = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (unshare(CLONE_NEWNET) < 0)
+		bench_die("cannot make a network namespace: run as root");
+	close(s);
+	s = socket(AF_INET, SOCK_DGRAM, 0);
+	if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r) < 0)
+		bench_die("cannot bring loopback up");
+	close(s);
+}
+
+/* Starts sonde and waits until it says that it is ready. */
+static pid_t start(char **words)
+{
+	char text[4096] = "";
+	size_t n = 0;
+	int fd[2];
+	pid_t pid;
+
+	if (pipe(fd) < 0 || (pid = fork()) < 0)
+		bench_die("cannot start sonde");
+	if (!pid) {
+		dup2(fd[1], STDERR_FILENO);
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+		execv(words[0], words);
+		_exit(127);
+	}
+	close(fd[1]);
+	while (!strstr(text, "ready")) {
+		ssize_t got = read(fd[0], text + n, sizeof(text) - 1 - n);
+
+		if (got <= 0)
+			bench_die("sonde did not get ready");
+		n += (size_t)got;
+	}
+	return pid; /* the pipe stays open: sonde's last words must not end it */
+}
+
+/* Median over interleaved rounds of what @words' program costs beyond the empty one. */
+static double cost_of(const char *name, char **words, int empty)
+{
+	double beyond[ROUNDS];
+	pid_t pid = start(words);
+	int fd = find_program(name), status;
+
+	if (fd < 0)
+		bench_die("the program of sonde cannot be found");
+	for (int i = 0; i < ROUNDS; i++) {
+		double base = run_ns(empty);
+
+		beyond[i] = run_ns(fd) - base;
+		usleep(PAUSE_US);
+	}
+	close(fd);
+	kill(pid, SIGINT);
+	waitpid(pid, &status, 0);
+	return bench_median(beyond, ROUNDS);
+}
+
+int main(int argc, char **argv)
+{
+	char *sonde = argc == 2 ? argv[1] : "build/sonde";
+	char *all[] = { sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", NULL };
+	char *refused[] = { sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", "tcp", "port", "81", NULL };
+	int empty;
+
+	loopback_up();
+	empty = empty_program();
+	bench_figure("empty program, test-run", run_ns(empty), "ns");
+	bench_figure("refused by `tcp port 81`, over empty", cost_of("sonde_in_l2", refused, empty), "ns");
+	bench_figure("emitted at ingress, over empty", cost_of("sonde_in_l2", all, empty), "ns");
+	bench_figure("emitted at egress, over empty", cost_of("sonde_out_l2", all, empty), "ns");
+	return 0;
+}
