@@ -225,6 +225,11 @@ static void net_close(struct probe *p)
 
 const struct net_conf net_conf_default = { .interval_ns = 1000000000 };
 
+static const char *const attach_names[] = {
+	[NET_ATTACH_AUTO] = "auto", [NET_ATTACH_TCX] = "tcx", [NET_ATTACH_CLSACT] = "clsact", NULL,
+};
+_Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to attach has a name");
+
 static const struct opt net_opts[] = {
 	OPT_ROW(net_conf, iface, "iface", 0, OPT_STRV, "NAME",
 		"only these interfaces: names or patterns (veth*), comma separated; later ones too"),
@@ -239,6 +244,9 @@ static const struct opt net_opts[] = {
 	OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N",
 		"so many may come at once after a quiet time (default: the rate)"),
 	OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --rate (default 1s)"),
+	{ .name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW",
+	  .help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)",
+	  .aux = attach_names },
 	OPT_END
 };
 

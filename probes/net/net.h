@@ -15,6 +15,9 @@ struct err;
 struct event;
 struct pktfilter;
 
+/* How packets are got at: tcx links, or clsact filters, which are all that kernels before 6.6 have. */
+enum net_attach { NET_ATTACH_AUTO, NET_ATTACH_TCX, NET_ATTACH_CLSACT, NET_ATTACH__MAX };
+
 struct net_conf {
 	/* options */
 	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
@@ -22,6 +25,7 @@ struct net_conf {
 	uint32_t rate, burst;		/* --rate, --burst: events of a kind per interval; 0 = no limit */
 	uint64_t interval_ns;		/* --interval; 0 = one second */
 	struct opt_strv from, to, related;	/* --from --to --related-to: addresses, networks, interfaces */
+	unsigned attach;		/* --attach: enum net_attach */
 
 	/* set by the command; borrowed */
 	const struct opt_strv *netns;	/* --netns: attach there; NULL or none = the current namespace */

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "probe/env.h"
 #include "probe/probe.h"
+#include "probes/net/net.h"
 #include "probes/net/net_clsact.h"
 #include "probes/net/net_iface.h"
 #include "probes/net/net_point.h"
@@ -37,7 +38,8 @@ struct net_tc {
 	struct net_tc_bpf *skel;
 	uint32_t netns;
 	struct map attached;	/* ifindex -> struct attached */
-	bool no_tcx;		/* the kernel said so */
+	unsigned attach;	/* enum net_attach */
+	bool no_tcx;		/* the user or the kernel said so */
 	int local_fd;		/* sonde_net_local */
 };
 
@@ -52,6 +54,8 @@ int net_tc_open(struct probe *p, const struct net_setup *s, uint32_t netns, stru
 		return err_errno(err, -ENOMEM, "cannot load the tc programs");
 	map_init(&t->attached, sizeof(uint32_t), sizeof(struct attached));
 	t->netns = netns;
+	t->attach = ((const struct net_conf *)p->conf)->attach;
+	t->no_tcx = t->attach == NET_ATTACH_CLSACT;
 	t->skel = net_tc_bpf__open();
 	if (!t->skel)
 		return err_errno(err, -errno, "cannot open the tc programs");
@@ -100,7 +104,7 @@ static int attach_dir(struct net_tc *t, struct attached *a, uint32_t ifindex, ui
 		r = link_tcx(fd, ifindex, dir);
 		if (r >= 0)
 			a->link[dir] = r;
-		else if (means_no_tcx(r))
+		else if (means_no_tcx(r) && t->attach == NET_ATTACH_AUTO)
 			t->no_tcx = true;
 	}
 	if (!t->no_tcx)
