@@ -150,7 +150,7 @@ int proc_iter_file(struct bpf_iter__task_file *ctx)
 	cookie = bpf_get_socket_cookie(sk);
 	if (!cookie)
 		return 0;
-	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	state = sk->__sk_common.skc_state;
 	owner_offer(cookie, task);
 	if (t.proto == IPPROTO_TCP || t.proto == IPPROTO_UDP)
 		tuple_set_dual(&t, cookie, BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_ipv6only));

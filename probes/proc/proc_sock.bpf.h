@@ -22,25 +22,29 @@ struct {
 /* The port, also of a socket that gave it back a moment before it says that it is closed. */
 static __always_inline __u16 sock_lport(const struct sock *sk)
 {
-	__u16 port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	__u16 port = sk->__sk_common.skc_num;
 
 	return port ? port : __builtin_bswap16(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
 }
 
-/* Addresses of @sk as seen from it; rport 0 for what is not connected. False for other families. */
+/*
+ * Addresses of @sk as seen from it; rport 0 for what is not connected. False for other families. @sk is an argument
+ * of a tracepoint or comes from one, so it is loaded directly.
+ */
 static __always_inline bool sock_tuple(struct sonde_tuple *t, const struct sock *sk)
 {
-	__u32 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u32 family = sk->__sk_common.skc_family;
+	struct net *net = sk->__sk_common.skc_net.net;
 
 	__builtin_memset(t, 0, sizeof(*t));
-	t->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	t->proto = BPF_CORE_READ(sk, sk_protocol);
+	t->netns = net ? net->ns.inum : 0;
+	t->proto = sk->sk_protocol;
 	t->lport = sock_lport(sk);
-	t->rport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	t->rport = __builtin_bswap16(sk->__sk_common.skc_dport);
 	if (family == AF_INET) {
 		t->family = 4;
-		*(__u32 *)t->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-		*(__u32 *)t->raddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		*(__u32 *)t->laddr = sk->__sk_common.skc_rcv_saddr;
+		*(__u32 *)t->raddr = sk->__sk_common.skc_daddr;
 		return true;
 	}
 	if (family != AF_INET6)
