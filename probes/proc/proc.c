@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/opt.h"
 #include "event/decode.h"
 #include "probe/env.h"
 #include "probe/hooks.h"
@@ -32,16 +31,6 @@
 #define QUIET_NS 500000000ull	/* without a record to go in front of, a mapping waits so long */
 
 extern const struct decoder_ops proc_decoder;
-
-struct proc_conf {
-	bool without_mappings;
-};
-
-static const struct opt proc_opts[] = {
-	OPT_ROW(proc_conf, without_mappings, "without-mappings", 0, OPT_BOOL, NULL,
-		"do not record executable mappings; addresses then cannot get names"),
-	OPT_END,
-};
 
 struct proc_state {
 	struct hooks *hooks;
@@ -207,7 +196,6 @@ static int proc_open(struct probe *p, struct err *err)
 
 static int proc_attach(struct probe *p, struct err *err)
 {
-	const struct proc_conf *conf = p->conf;
 	struct proc_state *s = p->state;
 	struct err why = { 0 };
 	int n;
@@ -215,7 +203,7 @@ static int proc_attach(struct probe *p, struct err *err)
 	cgroup_names_open(probe_env_host_root(p->env), &s->cgroups);
 	n = hooks_attach(s->hooks, s->cgroups ? cgroup_names_fd(s->cgroups) : -1);
 	hooks_report(s->hooks, true, report_failed, p);
-	if (!(conf && conf->without_mappings) && mmap_watch_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
+	if (mmap_watch_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
 		probe_hook_failed(p->env, "mappings", &why);
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
@@ -240,7 +228,6 @@ static void snapshot_with(struct probe *p, const char *name, const char *proc_di
 
 static int proc_snapshot(struct probe *p, struct err *err)
 {
-	const struct proc_conf *conf = p->conf;
 	char proc_dir[4096];
 
 	(void)err;
@@ -248,8 +235,7 @@ static int proc_snapshot(struct probe *p, struct err *err)
 	snapshot_with(p, "proc_iter_task", NULL);
 	snapshot_with(p, "proc_iter_task_bare", proc_dir);
 	snapshot_with(p, "proc_iter_file", NULL);
-	if (!(conf && conf->without_mappings))
-		snapshot_with(p, "proc_iter_vma", NULL);
+	snapshot_with(p, "proc_iter_vma", NULL);
 	return 0;
 }
 
@@ -328,8 +314,6 @@ const struct probe_ops proc_probe = {
 	.name = "proc",
 	.summary = "processes, executable mappings and sockets: the ground under the other probes",
 	.decoder = &proc_decoder,
-	.opts = proc_opts,
-	.conf_size = sizeof(struct proc_conf),
 	.state_size = sizeof(struct proc_state),
 	.check = proc_check,
 	.open = proc_open,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * New executable mappings, from perf's side-band records: the one source of them that works everywhere without
- * kprobes (doc/decisions/mappings.md). Part of the live half: makes records of them.
+ * kprobes (doc/decisions/0008-mappings.md). Part of the live half: makes records of them.
  */
 #ifndef PROC_MMAP_H
 #define PROC_MMAP_H
