@@ -159,8 +159,11 @@ int main(void)
 		bench_die("cannot list the CPUs");
 	if (probe_env_new(&o, &env, &err) < 0 || load_open(env, 0, RING_BYTES, &load, &err) < 0)
 		bench_die(err.msg);
-	for (int w = 0; w < WHAT__MAX; w++)
+	for (int w = 0; w < WHAT__MAX; w++) {
 		b.prog[w] = load_prog(load, programs[w]);
+		if (!load_has(load, programs[w]))
+			bench_die("this kernel cannot run all the producers");
+	}
 	b.ours = probe_env_reader(env);
 	b.shared = ring_reader_new();
 	if (!b.shared || ring_reader_add_bpf(b.shared, load_map(load, "load_ring"), &ro, &err) < 0)

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "load.skel.h"
 #include "probe/env.h"
 
@@ -25,6 +26,25 @@ void load_close(struct load *l)
 }
 DEFINE_CLEANUP(struct load *, load_close)
 
+/* Up to 6.1 at least, tc programs cannot ask for the current task. */
+static const char *const optional[] = { "load_bare_task", "load_task", "load_selected" };
+
+static int try_load(struct load *l, struct probe_env *env, uint16_t instance, size_t ring_bytes, bool all,
+		    struct err *err)
+{
+	int r;
+
+	load_bpf__destroy(l->skel);
+	l->skel = load_bpf__open();
+	if (!l->skel)
+		return err_errno(err, -errno, "cannot open the test programs");
+	bpf_map__set_max_entries(l->skel->maps.load_ring, (uint32_t)ring_bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(optional) && !all; i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(l->skel->obj, optional[i]), false);
+	r = probe_env_prepare(env, l->skel->obj, instance, err);
+	return r < 0 ? r : probe_env_load(env, l->skel->obj, err);
+}
+
 int load_open(struct probe_env *env, uint16_t instance, size_t ring_bytes, struct load **ret, struct err *err)
 {
 	_cleanup_(load_closep) struct load *l = calloc(1, sizeof(*l));
@@ -32,17 +52,18 @@ int load_open(struct probe_env *env, uint16_t instance, size_t ring_bytes, struc
 
 	if (!l)
 		return err_errno(err, -ENOMEM, "cannot open the test programs");
-	l->skel = load_bpf__open();
-	if (!l->skel)
-		return err_errno(err, -errno, "cannot open the test programs");
-	bpf_map__set_max_entries(l->skel->maps.load_ring, (uint32_t)ring_bytes);
-	r = probe_env_prepare(env, l->skel->obj, instance, err);
-	if (r >= 0)
-		r = probe_env_load(env, l->skel->obj, err);
+	r = try_load(l, env, instance, ring_bytes, true, err);
+	if (r < 0)
+		r = try_load(l, env, instance, ring_bytes, false, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(l);
 	return 0;
+}
+
+bool load_has(const struct load *l, const char *name)
+{
+	return bpf_program__fd(load_prog(l, name)) >= 0;
 }
 
 int load_one(struct probe_env *env, const char *name, struct err *err)

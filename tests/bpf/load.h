@@ -6,6 +6,7 @@
 #ifndef TESTS_LOAD_H
 #define TESTS_LOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,9 @@ void load_close(struct load *l);	/* NULL is fine */
 
 /* Loads program @name in place of all others and lets go of it. What probe_env_load() returns. */
 int load_one(struct probe_env *env, const char *name, struct err *err);
+
+/* Programs that ask for the current task are not loaded where tc programs may not (6.1). */
+bool load_has(const struct load *l, const char *name);
 
 /* By name, as in load.bpf.c; must exist. */
 const struct bpf_program *load_prog(const struct load *l, const char *name);

@@ -49,6 +49,16 @@ static void close_live(struct live *l)
 	probe_env_free(l->env);
 }
 
+/* Skips the test where tc programs may not do what @prog does. */
+static void need(struct live *l, const char *prog)
+{
+	if (load_has(l->load, prog))
+		return;
+	print_message("skipped: %s needs a later kernel\n", prog);
+	close_live(l);
+	skip();
+}
+
 static unsigned first_cpus(uint32_t *cpus, unsigned cap)
 {
 	uint32_t *online;
@@ -114,7 +124,7 @@ static void test_records(_unused_ void **state)
 	open_live(&l, &o);
 	for (unsigned round = 0; round < 4; round++)
 		for (unsigned i = 0; i < n; i++)
-			run_on(cpus[i], load_prog(l.load, "load_task"), 50);
+			run_on(cpus[i], load_prog(l.load, "load_keys"), 50);
 	assert_int_equal(ring_reader_drain(l.rr, 0, tally, &t), 200 * n);
 	assert_int_equal(t.wrong, 0);
 	assert_int_equal(t.backwards, 0);	/* merged: the rounds were interleaved over CPUs */
@@ -143,6 +153,7 @@ static void test_keys_of_the_task(_unused_ void **state)
 	struct live l;
 
 	open_live(&l, &o);
+	need(&l, "load_task");
 	assert_int_equal(load_run(load_prog(l.load, "load_task"), 10, NULL, NULL), 0);
 	assert_int_equal(ring_reader_drain(l.rr, 0, check_self, &good), 10);
 	assert_int_equal(good, 10);
@@ -256,6 +267,7 @@ static void test_own_process_is_excluded(_unused_ void **state)
 	struct live l;
 
 	open_live(&l, &o);
+	need(&l, "load_selected");
 	assert_int_equal(value_of(load_prog(l.load, "load_selected")), 0);
 	assert_ptr_equal(ask_in_child(&l), (void *)1);
 	assert_int_equal(value_of(load_prog(l.load, "load_owner_selected")), 1);
@@ -512,6 +524,47 @@ static void test_perf_close_early(_unused_ void **state)
 	close_perf(&p);
 }
 
+/* ---- CPUs that go and come ---- */
+
+static void set_online(uint32_t cpu, bool on)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fputs(on ? "1" : "0", f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Only where asked for (SONDE_TEST_HOTPLUG=1 in a guest): it takes a CPU away from everybody. */
+static void test_perf_hotplug(_unused_ void **state)
+{
+	const struct perf_rings_opts o = { .ring_bytes = 8192, .with_time = true };
+	struct perf_live p;
+	struct perf_tally t = { 0 };
+	struct ring_stats stats;
+	uint32_t cpus[2];
+
+	if (!getenv("SONDE_TEST_HOTPLUG") || first_cpus(cpus, 2) < 2)
+		skip();
+	open_perf(&p, &o);
+	t.cpu = cpus[1];
+	assert_int_equal(perf_rings_n(p.rings), 2);
+	set_online(cpus[1], false);
+	assert_int_equal(ring_reader_read(p.rr, clock_boot_ns() + 100000000, 0, perf_tally, &t), 0);
+	ring_reader_stats(p.rr, &stats);
+	print_message("%llu wake-ups by the ring of the CPU that went\n", (unsigned long long)stats.wakeups);
+	assert_int_equal(perf_rings_refresh(p.rings, &p.l.err), 0);
+	set_online(cpus[1], true);
+	assert_int_equal(perf_rings_refresh(p.rings, &p.l.err), 1);
+	run_on(cpus[1], load_prog(p.l.load, "load_perf_output"), 3);
+	assert_int_equal(ring_reader_drain(p.rr, 0, perf_tally, &t), 3);
+	assert_int_equal(t.wrong, 0);
+	close_perf(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -529,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_perf_overwritable),
 		cmocka_unit_test(test_perf_refused),
 		cmocka_unit_test(test_perf_close_early),
+		cmocka_unit_test(test_perf_hotplug),
 	};
 	const struct probe_env_opts o = { .ring_bytes = 4096, .life_ring_bytes = 4096 };
 	struct probe_env *env = NULL;
