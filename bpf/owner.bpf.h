@@ -62,6 +62,31 @@ struct {
 	__type(value, __u64);
 } sonde_tuple_cookie SEC(".maps");
 
+/* Ports that any socket of any namespace was ever bound to: most packets need not ask for a listener. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u8);
+} sonde_bound_ports SEC(".maps");
+
+static __always_inline bool port_was_bound(__u16 port)
+{
+	__u32 key = port;
+	__u8 *bound = bpf_map_lookup_elem(&sonde_bound_ports, &key);
+
+	return bound && *bound;
+}
+
+static __always_inline void port_set_bound(__u16 port)
+{
+	__u32 key = port;
+	__u8 *bound = bpf_map_lookup_elem(&sonde_bound_ports, &key);
+
+	if (bound && !*bound)
+		*bound = 1;
+}
+
 enum owner_how { OWNER_UNKNOWN, OWNER_BY_TUPLE, OWNER_BY_LISTENER };
 
 static __always_inline struct sonde_owner *owner_by_cookie(__u64 cookie)
@@ -80,6 +105,9 @@ static __always_inline __u64 tuple_cookie(const struct sonde_tuple *t, enum owne
 	if (cookie)
 		return *cookie;
 
+	*ret_how = OWNER_UNKNOWN;
+	if (!port_was_bound(t->lport))
+		return 0;
 	*ret_how = OWNER_BY_LISTENER;
 	key.rport = 0;
 	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
@@ -140,6 +168,8 @@ static __always_inline void tuple_set(const struct sonde_tuple *t, __u64 cookie)
 
 	if (!cookie)
 		return;
+	if (!t->rport)
+		port_set_bound(t->lport);
 	have = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
 	if (have && *have == cookie)
 		return;

@@ -393,19 +393,18 @@ static __always_inline bool owner_exact(struct net_rec *r, const struct sonde_tu
 static __always_inline bool owner_bound(struct net_rec *r, const struct sonde_tuple *t, bool local,
 					struct sonde_owner **ret_proc)
 {
-	struct sonde_tuple key = *t;
+	struct sonde_tuple key;
 	__u64 *cookie;
 
+	if (!port_was_bound(t->lport))
+		return false;
+	key = *t;
 	key.rport = 0;
 	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
 	cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
-	if (!cookie && local) {
+	if (!cookie && (local || tuple_is_local(t))) {
 		__builtin_memset(key.laddr, 0, sizeof(key.laddr));
 		cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
-		if (!cookie && key.family == 4) {
-			key.family = 6;	/* a dual-stack socket takes both */
-			cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
-		}
 	}
 	return cookie && owner_from_cookie(r, *cookie, NET_OWNER_LISTENER, ret_proc);
 }
@@ -419,7 +418,7 @@ static __always_inline struct sonde_owner *owner_by_packet(struct net_scratch *s
 	struct sonde_owner *proc = NULL;
 
 	if (owner_exact(&s->rec, &s->received, &proc) ||
-	    owner_bound(&s->rec, &s->received, local || tuple_is_local(&s->received), &proc) ||
+	    owner_bound(&s->rec, &s->received, local, &proc) ||
 	    owner_exact(&s->rec, &s->sent, &proc) || owner_remote(&s->rec, &s->sent, &proc))
 		return proc;
 	return NULL;
@@ -468,7 +467,7 @@ static __always_inline void rec_set_task(struct net_rec *r)
 
 	r->cur_tgid = BPF_CORE_READ(task, tgid);
 	r->cur_tid = BPF_CORE_READ(task, pid);
-	BPF_CORE_READ_STR_INTO(&r->cur_comm, task, comm);
+	bpf_core_read(r->cur_comm, sizeof(r->cur_comm), &task->comm); /* whole: a string read costs twice as much */
 }
 
 #endif

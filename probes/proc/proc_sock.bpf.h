@@ -72,6 +72,7 @@ static __always_inline void tuple_set_dual(struct sonde_tuple *t, __u64 cookie, 
 	if (!cookie || v6only || !tuple_is_any_v6(t))
 		return;
 	t->family = 4;
+	port_set_bound(t->lport);
 	bpf_map_update_elem(&sonde_tuple_cookie, t, &cookie, BPF_NOEXIST);
 	t->family = 6;
 }

@@ -81,7 +81,8 @@ def test_owner_of_a_connection_that_existed(link, traces):
                                  "while c.recv(10): c.sendall(b'pong')\n")
     server_pid = int(server.stdout.readline())
     client = link.a.python_popen(
-        f"import os, socket, sys\ns = socket.create_connection(('{link.b_ip}', 4204))\nprint(os.getpid(), flush=True)\n"
+        f"import os, socket, sys\ns = socket.create_connection(('{link.b_ip}', 4204))\n"
+        "print(os.getpid(), flush=True)\n"
         "sys.stdin.readline()\ns.sendall(b'ping')\ns.recv(10)\nprint('done', flush=True)\nsys.stdin.readline()\n",
         stdin=-1)
     client_pid = int(client.stdout.readline())
@@ -254,7 +255,8 @@ def test_verdicts_are_left_alone(link, sonde, tmp_path):
 def test_from_to_and_related(link, traces):
     cases = [(("--from", link.a_ip), True), (("--from", link.b_ip), False), (("--to", link.b_ip), True),
              (("--to", link.a_ip), False), (("--related-to", "10.0.0.0/8"), True), (("--from", link.a_dev), False),
-             (("--to", link.a_dev), True), (("--related-to", link.a_dev), True), (("--related-to", "192.0.2.1"), False)]
+             (("--to", link.a_dev), True), (("--related-to", link.a_dev), True),
+             (("--related-to", "192.0.2.1"), False)]
     monitors = [(traces("--netns", link.a.name, *words), words, shown) for words, shown in cases]
     udp_send(link.a, link.b_ip, 4215)
     time.sleep(0.5)
