@@ -5,11 +5,12 @@ Where the receiving side has a socket its process is the owner, else the local s
 Expected reasons are sets: kernels name some of these cases differently.
 """
 import errno
+import os
 import time
 
 import pytest
 
-from helpers import Link
+from helpers import Link, sh
 
 UDP = "import os, socket, sys, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
 
@@ -289,6 +290,31 @@ def test_packet_bytes_of_a_drop(link, sonde):
     ev, = running.wait_for(drop_of(4119))
     assert ev["packet"]["link"] == "ethernet" and ev["caplen"] == 60 and ev["len"] == 142 and ev["cut"] is True
     running.finish()
+
+
+def test_bytes_in_page_fragments(link, sonde, tmp_path):
+    """TCP data lies in page fragments; tracing programs may read those from 6.12 on."""
+    if tuple(int(n) for n in os.uname().release.split(".")[:2]) < (6, 12):
+        pytest.skip("this kernel lets no tracing program read page fragments")
+    path = tmp_path / "drops.pcapng"
+    server = link.b.python_popen("import socket, time\ns = socket.socket()\ns.bind(('0.0.0.0', 4122))\ns.listen()\n"
+                                 "print('up', flush=True)\nc, _ = s.accept()\nprint('open', flush=True)\n"
+                                 "time.sleep(60)\n")
+    server.stdout.readline()
+    client = link.a.python_popen(f"import socket, sys, time\ns = socket.create_connection(('{link.b_ip}', 4122))\n"
+                                 "sys.stdin.readline()\ns.sendall(bytes(range(256)) * 4)\nprint('sent', flush=True)\n"
+                                 "time.sleep(60)\n", stdin=-1)
+    assert server.stdout.readline() == "open\n"
+    link.b.nft(nft_drop("input", 4122).replace("udp", "tcp"))
+    running = sonde("monitor", "--type", "drop", "-o", f"pcapng:{path}", "-o", "json", "--netns", link.b.name,
+                    "tcp[(tcp[12] >> 4) * 4 + 1000] = 0xe8")
+    client.stdin.write("\n")
+    client.stdin.flush()
+    assert client.stdout.readline() == "sent\n"
+    running.wait_for(drop_of(4122))
+    running.stop()
+    out = sh("tshark", "-r", str(path), "-T", "fields", "-e", "tcp.payload", timeout=30).stdout.split()
+    assert out and bytes.fromhex(out[0]) == bytes(range(256)) * 4
 
 
 def test_stack(link, sonde):
