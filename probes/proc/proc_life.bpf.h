@@ -40,18 +40,27 @@ static __always_inline void life_init(struct sonde_rec *r, const struct sonde_le
 	rec_init_keys(r, l, type, len, PROC_CLASS_LIFE, task->tgid, task->pid, task->group_leader->start_boottime);
 }
 
+/* A record about @task with its header filled, or NULL: lost and counted. @size is a constant. */
+static __always_inline void *life_begin(struct sonde_ledger **ret_l, __u16 type, __u64 size, struct task_struct *task)
+{
+	struct sonde_ledger *l = ledger_seen(PROC_CLASS_LIFE);
+	struct sonde_rec *r = l ? rec_reserve(l, LANE_LIFE, size) : NULL;
+
+	if (r)
+		life_init(r, l, type, size, task);
+	*ret_l = l;
+	return r;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct sonde_ledger *l = ledger_seen(PROC_CLASS_LIFE);
+	struct sonde_ledger *l;
 	struct proc_fork_rec *r;
 
-	if (!l)
-		return 0;
-	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	r = life_begin(&l, PROC_REC_FORK, sizeof(*r), child);
 	if (!r)
 		return 0;
-	life_init(&r->hdr, l, PROC_REC_FORK, sizeof(*r), child);
 	task_who(&r->who, child);
 	r->maker_tgid = parent->tgid;
 	r->maker_tid = parent->pid;
@@ -126,16 +135,13 @@ int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binp
 
 static __always_inline int exit_record(struct task_struct *task, bool last)
 {
-	struct sonde_ledger *l = ledger_seen(PROC_CLASS_LIFE);
+	struct sonde_ledger *l;
 	struct signal_struct *sig = task->signal;
 	struct proc_exit_rec *r;
 
-	if (!l)
-		return 0;
-	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	r = life_begin(&l, PROC_REC_EXIT, sizeof(*r), task);
 	if (!r)
 		return 0;
-	life_init(&r->hdr, l, PROC_REC_EXIT, sizeof(*r), task);
 	r->status = task->exit_code;
 	if (sig && sig->flags & SIGNAL_GROUP_EXIT)
 		r->group_status = sig->group_exit_code;
@@ -178,13 +184,9 @@ int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
 		exec_begins(task);
 		return 0;
 	}
-	l = ledger_seen(PROC_CLASS_LIFE);
-	if (!l)
-		return 0;
-	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	r = life_begin(&l, PROC_REC_RENAME, sizeof(*r), task);
 	if (!r)
 		return 0;
-	life_init(&r->hdr, l, PROC_REC_RENAME, sizeof(*r), task);
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), comm);
 	BPF_CORE_READ_STR_INTO(&r->old, task, comm);
@@ -201,13 +203,9 @@ int BPF_PROG(proc_cgroup, struct cgroup *dst, const char *path, struct task_stru
 
 	if (dst->root->hierarchy_id != 0)
 		return 0;
-	l = ledger_seen(PROC_CLASS_LIFE);
-	if (!l)
-		return 0;
-	r = rec_reserve(l, LANE_LIFE, sizeof(*r));
+	r = life_begin(&l, PROC_REC_CGROUP, sizeof(*r), task);
 	if (!r)
 		return 0;
-	life_init(&r->hdr, l, PROC_REC_CGROUP, sizeof(*r), task);
 	r->cgroup_id = dst->kn->id;
 	rec_submit(l, LANE_LIFE, &r->hdr);
 	return 0;
