@@ -144,7 +144,9 @@ int main(int argc, char **argv)
 {
 	char *sonde = argc == 2 ? argv[1] : "build/sonde";
 	char *all[] = { sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", NULL };
-	char *refused[] = { sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", "tcp", "port", "81", NULL };
+	char *refused[] = {
+		sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", "tcp", "port", "81", NULL,
+	};
 	int empty;
 
 	loopback_up();
