@@ -263,3 +263,43 @@ def test_from_to_and_related(link, traces):
     for running, words, shown in monitors:
         events = running.finish()
         assert bool([ev for ev in events if trace_to(4215)(ev)]) == shown, words
+
+
+ABORTER = """
+struct xdp_md;
+__attribute__((section("xdp"), used)) int aborted(struct xdp_md *ctx) { return 0; }
+__attribute__((section("license"), used)) char granted[] = "GPL";
+"""
+
+
+def test_xdp_exception(link, sonde, tmp_path):
+    obj = tmp_path / "aborter.o"
+    sh("clang", "-target", "bpf", "-O2", "-x", "c", "-c", "-", "-o", str(obj), input=ABORTER)
+    running = sonde("monitor", "--json", "--type", "xdp", "--netns", link.b.name)
+    link.b.run("ip", "link", "set", link.b_dev, "xdpgeneric", "obj", str(obj), "sec", "xdp")
+    udp_send(link.a, link.b_ip, 4216)
+    ev, = running.wait_for(lambda ev: ev["type"] == "net.xdp")
+    number = json.loads(link.b.run("ip", "-j", "link", "show", link.b_dev).stdout)[0]["xdp"]["prog"]["id"]
+    assert (ev["action"], ev["iface"], ev["prog"]) == ("ABORTED", link.b_dev, number)
+    running.finish()
+
+
+def test_selection_by_process(link, traces):
+    """Of the owner: what others send is filtered, and so is what nobody is known to own."""
+    sender = link.a.python_popen(UDP + "print(os.getpid(), flush=True)\nsys.stdin.readline()\n"
+                                 f"for i in range(3): s.sendto(b'x', ('{link.b_ip}', 4217))\n"
+                                 "print('sent', flush=True)\ntime.sleep(30)\n", stdin=-1)
+    pid = int(sender.stdout.readline())
+    by_pid = traces("--netns", link.a.name, "--pid", str(pid))
+    by_comm = traces("--netns", link.a.name, "--comm", "nosuchcomm")
+    sender.stdin.write("\n")
+    sender.stdin.flush()
+    assert sender.stdout.readline() == "sent\n"
+    udp_send(link.a, link.b_ip, 4217)
+    by_pid.wait_for(trace_to(4217, link.a_dev), count=3)
+    events = by_pid.finish()
+    assert all(ev["proc"]["pid"] == pid for ev in events if ev["type"] == "net.trace")
+    none = by_comm.finish()
+    assert not [ev for ev in none if ev["type"] == "net.trace"]
+    ledger, = [ev for ev in none if ev["type"] == "sonde.ledger" and ev.get("probe") == "net"]
+    assert ledger["filtered"] >= 4 and ledger["delivered"] == 0, ledger
