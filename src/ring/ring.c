@@ -206,7 +206,7 @@ static int step(struct ring *r, ring_fn fn, void *ctx, unsigned *ret_n)
 	int ret;
 
 	r->stats.records += r->rec.data != NULL;
-	r->stats.bytes += r->rec.len;
+	r->stats.bytes += r->kind == RING_BPF ? ROUND_UP((uint64_t)r->rec.len, RING_ALIGN) : r->rec.len;
 	(*ret_n)++;
 	ret = fn(ctx, &r->rec);
 	r->done = r->pos;

@@ -62,7 +62,7 @@ struct ring_opts {
 };
 
 struct ring_stats {
-	uint64_t records, bytes;	/* delivered */
+	uint64_t records, bytes;	/* delivered, padding to 8 bytes included */
 	uint64_t discarded;		/* BPF_RINGBUF_DISCARD_BIT */
 	uint64_t lost;			/* told by PERF_RECORD_LOST */
 	uint64_t unknown;		/* perf records of other types */

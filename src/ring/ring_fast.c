@@ -19,7 +19,6 @@ struct track {
 	uint64_t mask;
 	uint64_t pos;		/* behind the record at hand */
 	uint64_t stop;		/* where space is given back, at most the end of the batch */
-	uint64_t bytes;
 	uint32_t time_end;	/* a record must be so long to have a time */
 	bool empty;		/* no record at hand: it was delivered and the next is not plain */
 };
@@ -49,20 +48,31 @@ static always_inline struct track track_begin(struct ring *r)
 	};
 }
 
-static always_inline void track_end(const struct track *t, const struct ring_rec *rec)
+/* Returns the bytes of ring that were delivered. */
+static always_inline uint64_t track_end(const struct track *t, const struct ring_rec *rec)
 {
 	struct ring *r = t->r;
+	uint64_t bytes, first = r->pos - size_of(r->rec.len);
 
 	if (t->pos == r->pos && !t->empty)
-		return;
+		return 0;
 	r->pos = t->pos;
 	r->done = t->empty ? t->pos : t->pos - size_of(rec->len);
-	r->stats.bytes += t->bytes;
 	r->rec.time_ns = rec->time_ns;
 	r->rec.data = rec->data;
 	r->rec.len = rec->len;
+	bytes = r->done - first;
 	if (t->empty)
 		r->state = ring_bpf_next(r);
+	return bytes;
+}
+
+/* Counted once a run, not once a record. Of two rings the first is given all: it does not show outside. */
+static unsigned count(struct ring *r, unsigned n, uint64_t bytes)
+{
+	r->stats.records += n;
+	r->stats.bytes += bytes - (uint64_t)n * BPF_RINGBUF_HDR_SZ;
+	return n;
 }
 
 /* Everything before @pos was delivered. Returns the next stop. */
@@ -86,7 +96,6 @@ static always_inline bool ride(struct track *t, struct ring_rec *rec, uint64_t u
 		uint64_t size, time_ns = 0;
 		uint32_t len;
 
-		t->bytes += rec->len;
 		run->ret = run->fn(run->ctx, rec);
 		run->left--;
 		len = __atomic_load_n((const uint32_t *)hdr, __ATOMIC_ACQUIRE);
@@ -124,9 +133,7 @@ int ring_run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *
 		ride(&t, &rec, UINT64_MAX, &run);
 	else
 		ride(&t, &rec, until_ns, &run);
-	r->stats.records += max - *ret_n - run.left;
-	*ret_n = max - run.left;
-	track_end(&t, &rec);
+	*ret_n += count(r, max - *ret_n - run.left, track_end(&t, &rec));
 	return run.ret;
 }
 
@@ -137,14 +144,14 @@ int ring_run_pair(struct ring *a, struct ring *b, uint64_t until_ns, unsigned ma
 	struct ring *first = a->rank < b->rank ? a : b, *second = first == a ? b : a;
 	struct ring_rec rec1 = first->rec, rec2 = second->rec;
 	struct track t1 = track_begin(first), t2 = track_begin(second);
+	uint64_t bytes;
 
 	/* At equal times the first goes first; where the second rides, the first has a time above 0. */
 	while (ride(&t1, &rec1, MIN(until_ns, rec2.time_ns), &run) && rec2.time_ns <= until_ns &&
 	       ride(&t2, &rec2, MIN(until_ns, rec1.time_ns - 1), &run) && rec1.time_ns <= until_ns)
 		;
-	first->stats.records += max - *ret_n - run.left;	/* whose they were does not show outside */
-	*ret_n = max - run.left;
-	track_end(&t1, &rec1);
-	track_end(&t2, &rec2);
+	bytes = track_end(&t1, &rec1);
+	bytes += track_end(&t2, &rec2);
+	*ret_n += count(first, max - *ret_n - run.left, bytes);
 	return run.ret;
 }

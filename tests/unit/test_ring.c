@@ -413,6 +413,7 @@ static void test_random_against_model(void **state)
 {
 	struct bpf_fixture *f = *state;
 	struct model *m = calloc(1, sizeof(*m));
+	uint64_t bytes = 0;
 	unsigned total = 0;
 
 	m->seed = 7;
@@ -436,6 +437,7 @@ static void test_random_against_model(void **state)
 			assert_int_equal(f->log.recs[n].time_ns, p->time_ns);
 			assert_int_equal(f->log.recs[n].len, p->len);
 			r->last_ns = p->time_ns;
+			bytes += ROUND_UP(p->len, 8);
 		}
 		if (!budget || n < budget)
 			assert_int_equal(due(m), -1);
@@ -443,6 +445,7 @@ static void test_random_against_model(void **state)
 	}
 	assert_true(total > 20000);
 	assert_int_equal(stats_of(f->rr).records, total);
+	assert_int_equal(stats_of(f->rr).bytes, bytes);
 	assert_int_equal(stats_of(f->rr).bad, 0);
 	free(m);
 }
