@@ -14,19 +14,24 @@ ALLOWED = {
     "worker": {"base", "libseccomp", "libcap-ng"},
     "bus": {"base", "event", "sonde"},
     "enrich": {"base", "event", "sonde"},
-    "sinks": {"base", "event", "packet", "sonde", "libzstd", "zlib"},
-    "source": {"base", "event", "packet", "worker", "sonde", "libzstd", "zlib"},
+    "elf": {"base", "zlib", "libzstd", "liblzma", "libdw", "libelf"},
+    "sym": {"base", "event", "elf", "worker", "sonde", "libiberty"},
+    "stack": {"base", "event", "sym", "sonde"},
+    "scap": {"base", "event", "sonde"},
+    "sinks": {"base", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
+    "source": {"base", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
     "probe": {"base", "event", "ring", "sonde", "libbpf"},
 }
 EVERYTHING = {"agent", "cmd"}
-DECODE = {"base", "event", "packet", "sonde", "own"}
-LIVE = DECODE | {"probe", "ring", "pktfilter", "libbpf", "libmnl", "skeleton"}
+DECODE = {"base", "event", "packet", "scap", "sonde", "own"}
+LIVE = DECODE | {"probe", "ring", "pktfilter", "elf", "worker", "libbpf", "libmnl", "skeleton"}
 KERNEL = {"bpf", "sonde", "own", "libbpf"}
 
 LIBRARIES = {
     r"bpf/": "libbpf", r"pcap(/|\.h)": "libpcap", r"libmnl/": "libmnl", r"(libelf|gelf)\.h": "libelf",
     r"seccomp\.h": "libseccomp", r"cap-ng\.h": "libcap-ng", r"zstd\.h": "libzstd", r"zlib\.h": "zlib",
-    r"json-c/": "json-c", r"(elfutils/|dwarf\.h)": "libdw", r"microhttpd\.h": "libmicrohttpd",
+    r"json-c/": "json-c",
+    r"lzma\.h": "liblzma", r"(demangle|libiberty/)": "libiberty", r"(elfutils/|dwarf\.h)": "libdw", r"microhttpd\.h": "libmicrohttpd",
 }
 
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ELF files (System V ABI; 64 and 32 bit, little endian): headers, segments, sections on demand.
+ *
+ * The bytes are hostile. Input is an open descriptor, read with pread() only (a file truncated meanwhile gives
+ * short reads, never a signal), or a buffer; never a path or a pid. What is loaded counts against a byte budget.
+ * Runs in src/worker in production.
+ */
+#ifndef ELF_ELF_H
+#define ELF_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELF_BUILD_ID_MAX 20
+
+struct elf;
+
+struct elf_segment {		/* a PT_LOAD */
+	uint64_t vaddr, memsz;
+	uint64_t off, filesz;	/* in the file */
+	bool exec;
+};
+
+struct elf_section {
+	const char *name;	/* owned by the file */
+	uint32_t type;		/* SHT_* */
+	uint64_t flags;		/* SHF_* */
+	uint64_t addr, off, size;
+	uint32_t link, info;
+	uint64_t entsize;
+};
+
+/* @budget: most bytes that all loaded sections take together. -EBADMSG no ELF we read, -E2BIG, -ENOMEM, -errno. */
+int elf_open_fd(int fd, size_t budget, struct elf **ret);		/* @fd is borrowed */
+int elf_open_mem(const void *data, size_t len, size_t budget, struct elf **ret);	/* borrowed */
+void elf_free(struct elf *e);	/* NULL is fine */
+
+uint16_t elf_machine(const struct elf *e);	/* EM_* */
+uint16_t elf_type(const struct elf *e);		/* ET_* */
+bool elf_is_64(const struct elf *e);
+uint64_t elf_entry(const struct elf *e);
+const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_n);
+size_t elf_build_id(struct elf *e, uint8_t ret[ELF_BUILD_ID_MAX]);	/* bytes; 0 = none */
+
+/* -ENOENT when there is none. Names are those of the section headers. */
+int elf_section_find(const struct elf *e, const char *name, struct elf_section *ret);
+const struct elf_section *elf_sections(const struct elf *e, size_t *ret_n);
+
+/*
+ * The section's bytes, loaded once, decompressed when SHF_COMPRESSED; owned by @e. -E2BIG beyond the budget,
+ * -EBADMSG when they are not all there, -ENODATA for SHT_NOBITS.
+ */
+int elf_section_data(struct elf *e, const struct elf_section *s, const uint8_t **ret, size_t *ret_len);
+
+/* Bytes at a virtual address, out of the PT_LOAD that holds all of them; owned by @e, counted. */
+int elf_vaddr_data(struct elf *e, uint64_t vaddr, size_t len, const uint8_t **ret);
+
+/* File offset to virtual address by the executable PT_LOAD that holds it, and back. -ENOENT. */
+int elf_off_to_vaddr(const struct elf *e, uint64_t off, uint64_t *ret);
+int elf_vaddr_to_off(const struct elf *e, uint64_t vaddr, uint64_t *ret);
+
+#endif

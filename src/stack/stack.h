@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks counted: events with SEC_STACK_* added up by process, name and location. No two different stacks share an
+ * entry (all of them are compared), nothing is left out: what has no room is counted.
+ *
+ * Used by every output that shows profiles and by the live view.
+ */
+#ifndef STACK_STACK_H
+#define STACK_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sonde/stack_wire.h"
+#include "sym/sym.h"
+
+struct event;
+struct stack_set;
+
+struct stack_key {
+	uint32_t tgid, tid;	/* tid 0 unless threads are kept apart */
+	uint64_t start_ns;
+	char comm[16];		/* may lack a NUL */
+};
+
+struct stack_entry {
+	struct stack_key key;
+	uint64_t count;		/* samples */
+	uint64_t value;		/* sum of stack.value: ns on or off the CPU, or events */
+	uint64_t min, max;	/* of one event's value */
+	uint32_t user_end;	/* SONDE_STACK_* */
+	const char *kind;	/* desc->name of its events: "cpu.sample", "cpu.block" */
+	const char *container;	/* "" = none or unknown */
+	const struct sym_loc *user, *kern;	/* innermost first */
+	uint32_t n_user, n_kern;
+	bool has_user, has_kern;	/* the event had the section, be it empty */
+};
+
+struct stack_set_opts {
+	bool by_thread;
+	size_t budget_bytes;	/* 0 = 256 MiB */
+};
+
+int stack_set_new(struct sym *sym, const struct stack_set_opts *o, struct stack_set **ret);
+void stack_set_free(struct stack_set *s);
+
+/* Adds an event that has a stack section or field stack.value; others are ignored. -ENOSPC: counted in dropped. */
+int stack_set_add(struct stack_set *s, const struct event *ev);
+void stack_set_clear(struct stack_set *s);
+
+size_t stack_set_len(const struct stack_set *s);
+const struct stack_entry *stack_set_at(const struct stack_set *s, size_t i);
+uint64_t stack_set_dropped(const struct stack_set *s);
+
+#endif

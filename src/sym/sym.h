@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names for the addresses of stacks. Two steps, because a process may be gone when its names are wanted:
+ *
+ * 1. sym_event() and sym_locate(), as events pass: mappings of each process by time; an address becomes a location
+ *    (module, address in the module). Cheap, no I/O but keeping a descriptor of each file that is new.
+ * 2. sym_frames(), later and in batches: location to functions, file, line. The files are parsed in src/worker.
+ *
+ * Locations of two processes that run the same file are equal; so stacks are compared by locations.
+ */
+#ifndef SYM_SYM_H
+#define SYM_SYM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct event;
+struct sym;
+
+struct sym_opts {
+	bool live;		/* files may be opened through /proc/PID; else by path and build id only */
+	bool lines;		/* file and line, inlined functions (DWARF) */
+	bool raw_names;		/* no demangling */
+	const char *host_root;	/* NULL = "/" */
+	const char *debug_dirs;	/* colon-separated; NULL = /usr/lib/debug */
+	uint64_t budget_bytes;	/* of names and tables kept; 0 = 32 MiB */
+};
+
+int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err);
+void sym_free(struct sym *s);	/* NULL is fine */
+
+/* Learns from state events: mappings, exec, fork, exit; by field names, not by probe. 0 or -ENOMEM. */
+int sym_event(struct sym *s, const struct event *ev);
+
+enum sym_module_kind {
+	SYM_UNKNOWN,		/* module 0: an address of no mapping we know */
+	SYM_FILE,		/* ELF file; addr is a virtual address of the file */
+	SYM_JIT,		/* anonymous code of one process (perf map, jitdump); addr is the process's */
+	SYM_VDSO,
+	SYM_KERNEL,		/* kernel, modules, BPF programs; addr is the kernel's */
+	SYM__MAX,
+};
+
+struct sym_loc {
+	uint32_t module;	/* index for sym_module() */
+	uint32_t pad;
+	uint64_t addr;
+};
+
+struct sym_module {
+	enum sym_module_kind kind;
+	const char *path;	/* as the process saw it; "[vdso]", "[kernel.kallsyms]", "//anon" likewise */
+	const char *build_id;	/* hex; "" = unknown */
+	uint64_t start, limit, offset;	/* one mapping of it, for formats that want one (pprof) */
+};
+
+/* Locations of the stack of @ev, innermost first, at most @cap. Returns how many. */
+size_t sym_locate_user(struct sym *s, const struct event *ev, struct sym_loc *ret, size_t cap);
+size_t sym_locate_kernel(struct sym *s, const struct event *ev, struct sym_loc *ret, size_t cap);
+
+/* Grows when the mappings of the process of @ev change: while it is the same, equal addresses are equal locations. */
+uint64_t sym_generation(struct sym *s, const struct event *ev);
+
+const struct sym_module *sym_module(const struct sym *s, uint32_t module);	/* never NULL */
+uint32_t sym_n_modules(const struct sym *s);
+
+/* One function of a location. The innermost inlined one first; the real one last. */
+struct sym_func {
+	const char *name;	/* demangled; "" = unknown */
+	const char *raw;	/* as in the symbol table */
+	uint64_t off;		/* bytes from the function's start */
+	const char *file;	/* "" = unknown */
+	uint32_t line;		/* 0 = unknown */
+	uint64_t start;		/* address of the function in the module; 0 = unknown */
+};
+
+struct sym_frame {
+	const struct sym_func *funcs;	/* owned by the symbolizer until sym_free() */
+	uint32_t n;			/* at least 1 */
+};
+
+/*
+ * Names @n locations; unique ones are looked up once and kept. @caller: the location is a return address, so the
+ * instruction before it counts. 0, or -ENOMEM; what has no name has "".
+ */
+struct sym_query { struct sym_loc loc; bool caller; };
+int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_frame *ret);
+
+struct sym_stats {
+	uint64_t files, located, unlocated, named, unnamed, refused_files;
+};
+void sym_stats(const struct sym *s, struct sym_stats *ret);
+
+#endif
