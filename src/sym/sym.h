@@ -60,7 +60,7 @@ struct sym_module {
 size_t sym_locate_user(struct sym *s, const struct event *ev, struct sym_loc *ret, size_t cap);
 size_t sym_locate_kernel(struct sym *s, const struct event *ev, struct sym_loc *ret, size_t cap);
 
-/* Grows when the mappings of the process of @ev change: while it is the same, equal addresses are equal locations. */
+/* Grows when mappings of the process of @ev change: while it is the same, equal addresses are equal locations. */
 uint64_t sym_generation(struct sym *s, const struct event *ev);
 
 const struct sym_module *sym_module(const struct sym *s, uint32_t module);	/* never NULL */
