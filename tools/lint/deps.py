@@ -31,7 +31,8 @@ LIBRARIES = {
     r"bpf/": "libbpf", r"pcap(/|\.h)": "libpcap", r"libmnl/": "libmnl", r"(libelf|gelf)\.h": "libelf",
     r"seccomp\.h": "libseccomp", r"cap-ng\.h": "libcap-ng", r"zstd\.h": "libzstd", r"zlib\.h": "zlib",
     r"json-c/": "json-c",
-    r"lzma\.h": "liblzma", r"(demangle|libiberty/)": "libiberty", r"(elfutils/|dwarf\.h)": "libdw", r"microhttpd\.h": "libmicrohttpd",
+    r"lzma\.h": "liblzma",
+    r"(demangle|libiberty/)": "libiberty", r"(elfutils/|dwarf\.h)": "libdw", r"microhttpd\.h": "libmicrohttpd",
 }
 
 
