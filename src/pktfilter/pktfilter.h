@@ -53,9 +53,6 @@ bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap);
  */
 int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, struct err *err);
 
-/* As pktfilter_splice() with a filter that cannot run in the kernel: where the verifier refused one that should. */
-int pktfilter_splice_user(struct bpf_object *obj, struct err *err);
-
 /* Text for --explain-filter: where it runs and why, classic and converted code. */
 int pktfilter_explain(const struct pktfilter *f, struct buf *out);
 

@@ -184,10 +184,3 @@ int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, struct e
 			       bpf_object__name(obj));
 	return done;
 }
-
-int pktfilter_splice_user(struct bpf_object *obj, struct err *err)
-{
-	static const struct pktfilter nowhere = { 0 };	/* no pool: user space decides */
-
-	return pktfilter_splice(obj, &nowhere, err);
-}
