@@ -4,7 +4,8 @@
  * synthetic input. Compiled by clang for BPF and by cc for user space, so: only fixed-size integers
  * and arrays, explicit padding, host byte order, variable data last.
  *
- * Type numbers are <probe id> << 8 | <number>; probe 0 is the pipeline. A number is never reused.
+ * Type numbers are <probe id> << 8 | <number>; probe 0 is the pipeline. A number is never reused, and the fixed
+ * part of a record never changes once released: what needs more gets a new number, so old recordings stay readable.
  */
 #ifndef SONDE_WIRE_H
 #define SONDE_WIRE_H
