@@ -51,6 +51,7 @@ struct net_scratch {
 	__u64 busy;		/* a program that interrupts another one on this CPU must not touch the rest */
 	struct net_skb skb;
 	struct sonde_tuple sent, received;	/* the packet's, seen from its sender and from its receiver */
+	__u64 is_error;		/* an ICMP error: sender and receiver are those of the conversation it is about */
 	struct net_rec rec;	/* then packet bytes and addresses */
 };
 
@@ -306,9 +307,11 @@ static __always_inline bool scratch_tuples(struct net_scratch *s, __u32 link, __
 
 	s->rec.cookie = 0;
 	s->rec.owner_by = NET_OWNER_NONE;
+	s->is_error = false;
 	if (!head_tuple(s->rec.data, link, netns, &s->sent, &turned))
 		return false;
 	tuple_turn(&s->received, &s->sent);
+	s->is_error = turned;
 	if (turned) {
 		struct sonde_tuple t = s->sent;
 
@@ -422,6 +425,20 @@ static __always_inline struct sonde_owner *owner_by_packet(struct net_scratch *s
 	    owner_exact(&s->rec, &s->sent, &proc) || owner_remote(&s->rec, &s->sent, &proc))
 		return proc;
 	return NULL;
+}
+
+/*
+ * The same for a packet that leaves: it belongs to whom it is from, when that is somebody of this namespace. What the
+ * kernel sends for a listener (SYN-ACK) has no socket of its own, but the listener's address. What nobody here sent
+ * (forwarded, refused by the kernel, errors about others' packets) is asked for as above.
+ */
+static __always_inline struct sonde_owner *owner_by_sender(struct net_scratch *s)
+{
+	struct sonde_owner *proc = NULL;
+
+	if (!s->is_error && (owner_exact(&s->rec, &s->sent, &proc) || owner_bound(&s->rec, &s->sent, false, &proc)))
+		return proc;
+	return owner_by_packet(s, false);
 }
 
 /* The selection by process and the exclusion of our own; counts what it refuses. */

@@ -77,7 +77,9 @@ static __always_inline struct sonde_owner *find_owner(struct __sk_buff *skb, str
 		}
 		return proc;
 	}
-	return is_ip ? owner_by_packet(s, false) : NULL;
+	if (!is_ip)
+		return NULL;
+	return dir == NET_DIR_OUT ? owner_by_sender(s) : owner_by_packet(s, false);
 }
 
 static __always_inline void fill_rec(struct __sk_buff *skb, struct net_rec *r, __u8 dir, __u32 link)

@@ -75,6 +75,25 @@ def test_owner_of_what_arrives(netns, traces, born):
     running.finish()
 
 
+def test_owner_of_a_handshake(netns, traces):
+    """The SYN-ACK leaves a listener before there is a socket for the connection, and it is the listener's."""
+    ns = netns()
+    server = ns.python_popen("import os, socket\ns = socket.socket()\ns.bind(('127.0.0.1', 4208))\ns.listen()\n"
+                             "print(os.getpid(), flush=True)\nc, _ = s.accept()\nc.recv(1)\n")
+    server_pid = int(server.stdout.readline())
+    running = traces("--netns", ns.name)
+    client = int(ns.python("import os, socket\ns = socket.create_connection(('127.0.0.1', 4208))\n"
+                           "print(os.getpid())\n").stdout)
+
+    def syn_ack(ev):
+        return ev["type"] == "net.trace" and set(ev.get("flags", [])) == {"SYN", "ACK"} and ev.get("conn", {}).get("sport") == 4208
+    out, into = running.wait_for(syn_ack, count=2)
+    running.finish()
+    assert (out["dir"], into["dir"]) == ("out", "in")
+    assert (out["proc"]["pid"], out["owner_by"]) == (server_pid, "listener"), out
+    assert (into["proc"]["pid"], into["owner_by"]) == (client, "tuple"), into
+
+
 def test_owner_of_a_connection_that_existed(link, traces):
     server = link.b.python_popen("import os, socket\ns = socket.socket()\ns.bind(('0.0.0.0', 4204))\ns.listen()\n"
                                  "print(os.getpid(), flush=True)\nc, _ = s.accept()\n"
