@@ -86,7 +86,8 @@ def test_owner_of_a_handshake(netns, traces):
                            "print(os.getpid())\n").stdout)
 
     def syn_ack(ev):
-        return ev["type"] == "net.trace" and set(ev.get("flags", [])) == {"SYN", "ACK"} and ev.get("conn", {}).get("sport") == 4208
+        return (ev["type"] == "net.trace" and set(ev.get("flags", [])) == {"SYN", "ACK"}
+                and ev.get("conn", {}).get("sport") == 4208)
     out, into = running.wait_for(syn_ack, count=2)
     running.finish()
     assert (out["dir"], into["dir"]) == ("out", "in")
