@@ -9,11 +9,12 @@ cd "$(dirname "$0")/.."
 
 # Lists, one package per word; what is needed and why it is not obvious stands behind it.
 BUILD='gcc libc6-dev make meson ninja-build pkg-config python3 clang
-	libelf-dev zlib1g-dev libzstd-dev libpcap-dev libmnl-dev libseccomp-dev libcap-ng-dev'
+	libelf-dev libdw-dev liblzma-dev libiberty-dev zlib1g-dev libzstd-dev libpcap-dev libmnl-dev libseccomp-dev
+	libcap-ng-dev'
 NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
 TEST='git libcmocka-dev libclang-rt-14-dev python3-pytest python3-scapy
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
-	qemu-system-x86 busybox-static kmod cpio xz-utils zstd
+	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
 	mandoc'
 FRESH='debootstrap git'
 MIN_LIBBPF=1.3

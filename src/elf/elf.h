@@ -33,7 +33,7 @@ struct elf_section {
 };
 
 /* @budget: most bytes that all loaded sections take together. -EBADMSG no ELF we read, -E2BIG, -ENOMEM, -errno. */
-int elf_open_fd(int fd, size_t budget, struct elf **ret);		/* @fd is borrowed */
+int elf_open_fd(int fd, size_t budget, struct elf **ret);	/* @fd is borrowed, its position moves */
 int elf_open_mem(const void *data, size_t len, size_t budget, struct elf **ret);	/* borrowed */
 void elf_free(struct elf *e);	/* NULL is fine */
 
@@ -42,6 +42,8 @@ uint16_t elf_type(const struct elf *e);		/* ET_* */
 bool elf_is_64(const struct elf *e);
 uint64_t elf_entry(const struct elf *e);
 const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_n);
+/* The first program header of a type (PT_GNU_EH_FRAME, PT_DYNAMIC, ...). -ENOENT. */
+int elf_segment_find(const struct elf *e, uint32_t type, struct elf_segment *ret);
 size_t elf_build_id(struct elf *e, uint8_t ret[ELF_BUILD_ID_MAX]);	/* bytes; 0 = none */
 
 /* -ENOENT when there is none. Names are those of the section headers. */
