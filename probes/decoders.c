@@ -4,6 +4,7 @@
  * probes.def exports struct decoder_ops NAME_decoder.
  */
 #include "event/decode.h"
+#include "scap/event.h"
 
 #define PROBE(name, id) extern const struct decoder_ops name##_decoder;
 #include "probes.def"
@@ -13,5 +14,6 @@ const struct decoder_ops *const all_decoders[] = {
 #define PROBE(name, id) &name##_decoder,
 #include "probes.def"
 #undef PROBE
+	&scap_decoder,	/* events of capture files: no probe makes them */
 	NULL,
 };

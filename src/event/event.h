@@ -25,7 +25,7 @@ enum sec_kind {
 	SEC_PACKET,	/* struct sec_packet, then the packet's bytes */
 	SEC_STACK_USER,	/* uint64_t addresses, innermost first */
 	SEC_STACK_KERN,	/* uint64_t addresses, innermost first; names through SONDE_NAME_KSYM */
-	SEC_PARAMS,	/* system-call parameters (struct and source: probes/sys) */
+	SEC_PARAMS,	/* struct sec_params, then lengths and bytes: event/params.h */
 	SEC_MESSAGE,	/* RPC or application message */
 	SEC_PROC,	/* struct sec_proc, then its strings: who the event's process is */
 	SEC_TEXT,	/* comments, or the text an event is about; lines separated by \n */

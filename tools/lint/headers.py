@@ -3,6 +3,8 @@
 import concurrent.futures
 import os
 import subprocess
+import sys
+import tempfile
 
 from common import ROOT, Finding, c_files, is_kernel_side, text
 
@@ -19,9 +21,18 @@ def worlds(path):
     return [KERNEL] if is_kernel_side(path) else [USER]
 
 
-def compile_one(path):
+def generate(folder):
+    """Headers that the build makes out of tables/."""
+    if not os.path.exists(os.path.join(ROOT, "tools/gen_scap.py")):
+        return
+    os.mkdir(os.path.join(folder, "scap"))
+    subprocess.run([sys.executable, "tools/gen_scap.py", "tables", f"{folder}/scap/scap_types.h", os.devnull],
+                   cwd=ROOT, check=True)
+
+
+def compile_one(path, generated):
     for command in worlds(path):
-        words = [*command, f"-I{os.path.dirname(path)}", "-DPROBE_ID=1", "-x", "c", "-"]
+        words = [*command, f"-I{os.path.dirname(path)}", f"-I{generated}", "-DPROBE_ID=1", "-x", "c", "-"]
         # Through standard input: a header as the main file would make `#pragma once` and the like complain.
         done = subprocess.run(words, cwd=ROOT, input=f'#include "{os.path.basename(path)}"\n', text=True,
                               capture_output=True, check=False)
@@ -34,7 +45,8 @@ def compile_one(path):
 def check():
     headers = [p for p in c_files("src/", "probes/", "bpf/", "include/") if p.endswith(".h")
                and ".skel.h" not in text(p)]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for found in pool.map(compile_one, headers):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool, tempfile.TemporaryDirectory() as generated:
+        generate(generated)
+        for found in pool.map(lambda path: compile_one(path, generated), headers):
             if found:
                 yield found

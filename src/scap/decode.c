@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of include/sonde/scap_wire.h to events. No state: what events mean together is scap/state.h.
+ */
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "event/params.h"
+#include "scap/event.h"
+#include "scap/schema.h"
+#include "sonde/scap_wire.h"
+
+static int scap_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+{
+	bool row = r->type == SONDE_EV_SCAP_ROW;
+	struct cursor c = cur_init(r, r->len);
+	struct params p;
+	struct event ev;
+	const void *data;
+	size_t len;
+
+	(void)state;
+	if (!row && r->type != SONDE_EV_SCAP)
+		return -ENOSYS;
+	cur_skip(&c, sizeof(*r));
+	len = cur_left(&c);
+	data = cur_bytes(&c, len);
+	if (!data || params_read(data, len, &p) < 0 || scap_is_row(p.head->type) != row ||
+	    !scap_event_info(p.head->type))
+		return -EBADMSG;
+	event_from_rec(&ev, row ? &scap_row_desc : &scap_event_desc, r);
+	event_add_section(&ev, SEC_PARAMS, data, (uint32_t)len);
+	return em->emit(em->ctx, &ev);
+}
+
+static const struct event_desc *const scap_descs[] = { &scap_event_desc, &scap_row_desc, NULL };
+
+const struct decoder_ops scap_decoder = {
+	.name = "scap", .probe = SONDE_SCAP_ID, .events = scap_descs, .decode = scap_decode,
+};
