@@ -48,7 +48,7 @@ fuzz: test-setup ## fuzz every parser, S=240 seconds shared (T=name for one)
 	@$(CHECK) --fuzz-target='$(T)' fuzz
 
 bench: test-setup all ## ratios against installed peers, in one run
-	@$(PYTHON) tests/bench/run --build $(B)
+	@tools/setup.sh bench && $(PYTHON) tests/bench/run --build $(B)
 
 asan: test-setup ## unit and golden tests under address and undefined sanitizers
 	@test -f build-asan/build.ninja || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false

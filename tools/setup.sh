@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs the Debian packages that building (build), testing (test) or `make fresh` (fresh) needs.
-#   setup.sh build|test|fresh...
+# Installs the Debian packages that building (build), testing (test), measuring (bench) or `make fresh` (fresh) needs.
+#   setup.sh build|test|bench|fresh...
 # Does nothing, and touches no network, when all of them are there. libbpf and bpftool come from the
 # distribution's backports where the base suite's are too old, on the mirror already configured.
 set -eu
@@ -15,7 +15,10 @@ NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
 TEST='git libcmocka-dev libclang-rt-14-dev python3-pytest python3-scapy
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
-	mandoc'
+	mandoc g++'
+# Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
+# and the package of the server would start one.
+BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip'
 FRESH='debootstrap git'
 MIN_LIBBPF=1.3
 
@@ -57,8 +60,9 @@ for what in "${@:-build}"; do
 	case $what in
 	build) want="$want $BUILD $NEWER" ;;
 	test) want="$want $TEST" ;;
+	bench) want="$want $BENCH" ;;
 	fresh) want="$want $FRESH" ;;
-	*) echo "usage: setup.sh build|test|fresh..." >&2; exit 2 ;;
+	*) echo "usage: setup.sh build|test|bench|fresh..." >&2; exit 2 ;;
 	esac
 done
 # shellcheck disable=SC2086 # lists of words

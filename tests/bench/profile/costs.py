@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a profiler costs: its own CPU time and memory, what its BPF programs take, how long its user waits."""
+import json
+import subprocess
+
+import tools
+
+CPU_S, CPU_WINDOW_S, RSS_MB, END_S, BPF_US, FIRST_MS = 1.0, 30.0, 60, 0.5, 10.0, 100
+STATS = "/proc/sys/kernel/bpf_stats_enabled"
+
+
+class BpfMeter:
+    """Time in the BPF programs of one process, by program, as the kernel counts it."""
+
+    def __init__(self):
+        with open(STATS, encoding="ascii") as f:
+            self.before = f.read()
+        with open(STATS, "w", encoding="ascii") as f:
+            f.write("1")
+        self.found = {}
+
+    def read(self, process):
+        pids = set(tools.workloads.descendants(process.child.pid))
+        done = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=False)
+        for prog in json.loads(done.stdout) if done.returncode == 0 else []:
+            if pids & {one["pid"] for one in prog.get("pids", [])} and prog.get("run_cnt"):
+                self.found[f"{prog.get('name')} ({prog['type']})"] = (prog["run_time_ns"], prog["run_cnt"])
+
+    def close(self):
+        with open(STATS, "w", encoding="ascii") as f:
+            f.write(self.before)
+        return self.found
+
+    @staticmethod
+    def per_sample_us(found):
+        """Of the programs that run at each sample."""
+        rows = [row for name, row in found.items() if name.endswith("(perf_event)")]
+        count = sum(n for _, n in rows)
+        return sum(ns for ns, _ in rows) / count / 1000 if count else None
+
+
+def bounds(report, r, seconds_factor):
+    name = r.tool.name
+    if r.tool.hz == 999:
+        report.bound(f"{name}: CPU seconds per 30 s", r.cpu_s * seconds_factor, "<=", CPU_S, "s")
+    report.bound(f"{name}: peak RSS", r.rss_kb / 1024, "<=", RSS_MB, "MB")
+    report.bound(f"{name}: end of window to exit", r.end_s, "<=", END_S, "s")
+    report.bound(f"{name}: BPF time per sample", BpfMeter.per_sample_us(r.bpf or {}), "<=", BPF_US, "us")
+    for prog, (ns, count) in sorted((r.bpf or {}).items()):
+        report.line(f"    {prog:40} {count:9} runs {ns / count / 1000:8.2f} us each")
+
+
+def ratios(report, results):
+    """sonde's CPU seconds over those of the peers at the same rate."""
+    for r in results:
+        for s in results:
+            if isinstance(s.tool, tools.Sonde) and not isinstance(r.tool, tools.Sonde) and s.tool.hz == r.tool.hz:
+                total = r.cpu_s + r.after_cpu_s
+                report.line(f"  {s.tool.name} / {r.tool.name}: CPU {s.cpu_s / total if total else 0:.2f}, "
+                            f"peak RSS {s.rss_kb / r.rss_kb if r.rss_kb else 0:.2f}, "
+                            f"end to result {s.end_s / r.end_s if r.end_s else 0:.2f}")
+
+
+def table(report, results, seconds=30.0):
+    report.line(f"  {'cost':18}{'CPU s':>9}{'+ script':>9}{'RSS MB':>8}{'data MB':>9}{'end s':>7}")
+    for r in results:
+        report.line(f"  {r.tool.name:18}{r.cpu_s:9.2f}{r.after_cpu_s:9.2f}{r.rss_kb / 1024:8.0f}"
+                    f"{r.data_bytes / 1e6:9.2f}{r.end_s:7.2f}")
+    report.line()
+    for r in results:
+        if isinstance(r.tool, tools.Sonde):
+            bounds(report, r, CPU_WINDOW_S / seconds)
+    ratios(report, results)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Many different stacks: five levels of eight functions make 32768 paths; `paths sleep|spin FIRST LAST US` walks the
+ * paths FIRST to LAST once each. At the end of a path it sleeps (one block, exactly) or computes for US microseconds of
+ * the thread's CPU clock. The path of number n has the functions f0_a f1_b f2_c f3_d f4_e, where abcde is n in octal.
+ */
+#include <string.h>
+
+#include "timed.h"
+
+static uint64_t state = 88172645463325252u;
+static long us;
+static int sleeps;
+
+NOINLINE void end_of_path(unsigned int path)
+{
+	struct timespec t = { .tv_nsec = us * 1000 };
+	uint64_t end;
+
+	(void)path;
+	if (sleeps) {
+		nanosleep(&t, NULL);
+		return;
+	}
+	end = timed_now(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)us * 1000;
+	while (timed_now(CLOCK_THREAD_CPUTIME_ID) < end)
+		state = timed_spin(state, 10000);
+}
+
+typedef void (*step_fn)(unsigned int path);
+
+#define STEP(level, i, next) NOINLINE void f##level##_##i(unsigned int path) { next; KEEP(); }
+#define TABLE(level) static const step_fn steps##level[8] = { f##level##_0, f##level##_1, f##level##_2, \
+	f##level##_3, f##level##_4, f##level##_5, f##level##_6, f##level##_7 };
+#define LEVEL(level, next) STEP(level, 0, next) STEP(level, 1, next) STEP(level, 2, next) STEP(level, 3, next) \
+	STEP(level, 4, next) STEP(level, 5, next) STEP(level, 6, next) STEP(level, 7, next) TABLE(level)
+
+LEVEL(4, end_of_path(path))
+LEVEL(3, steps4[path & 7](path))
+LEVEL(2, steps3[path >> 3 & 7](path))
+LEVEL(1, steps2[path >> 6 & 7](path))
+LEVEL(0, steps1[path >> 9 & 7](path))
+
+int main(int argc, char **argv)
+{
+	if (argc != 5)
+		return 2;
+	sleeps = strcmp(argv[1], "sleep") == 0;
+	us = atol(argv[4]);
+	for (unsigned int path = (unsigned int)atoi(argv[2]); path < (unsigned int)atoi(argv[3]); path++)
+		steps0[path >> 12 & 7](path);
+	return 0;
+}
