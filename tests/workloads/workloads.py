@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The programs that profilers are judged by: built, started and ended, all at once or by name.
 
-    workloads.py [--out DIR] [--seconds N] [NAME...]      builds and runs them, prints what the self-timing ones measured
+    workloads.py [--out DIR] [--seconds N] [NAME...]    builds, runs; prints what the self-timing ones measured
     workloads.py --list
 
 Every workload runs under a name of its own (its `comm`), because that is all that some profilers print. Every process
@@ -125,7 +125,7 @@ def again(make):
 
 
 def contained(out):
-    """In a mount and a pid namespace of its own; the file exists inside only, and another one has its name outside."""
+    """In a mount and a pid namespace of its own; the file is inside only, another one has its name outside."""
     where = os.path.join(out, "inside")
     os.makedirs(where, exist_ok=True)
     shutil.copy(find("true"), os.path.join(where, "contained"))
