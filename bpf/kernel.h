@@ -51,6 +51,7 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_RDONLY_PROG = 1 << 7 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
+enum { BPF_F_USER_STACK = 1 << 8 };
 enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
@@ -92,6 +93,25 @@ struct __sk_buff {
 	__u32 tc_classid;
 	__u32 data;
 	__u32 data_end;
+};
+
+/* Registers of the interrupted context, as perf_event programs see them. */
+#if defined(__TARGET_ARCH_x86)
+struct bpf_user_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	unsigned long ip, cs, flags, sp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct bpf_user_regs {
+	unsigned long regs[31], sp, pc, pstate;
+};
+#endif
+
+/* Context of perf_event programs. */
+struct bpf_perf_event_data {
+	struct bpf_user_regs regs;
+	__u64 sample_period;
+	__u64 addr;
 };
 
 /* ---- kernel structs, CO-RE ---- */

@@ -18,6 +18,14 @@
 #define CPU_MODE_PREEMPTED 4	/* CPU_REC_BLOCK: it was still runnable when it left */
 #define CPU_MODE_USER_ASKED 8	/* a user stack was asked for, so an empty one means something */
 #define CPU_MODE_KERN_ASKED 16
+#define CPU_MODE_EVENTS 32	/* value counts events, not ns */
+
+/* Hook classes: a hardware event is an NMI and can interrupt the scheduler. */
+#define CPU_CLASS_SAMPLE 0
+#define CPU_CLASS_SWITCH 1
+
+#define CPU_KERN_MAX 512	/* frames; the kernel gives kernel.perf_event_max_stack at most */
+#define CPU_USER_MAX 1024
 
 struct cpu_sample_rec {
 	struct sonde_rec hdr;
@@ -26,11 +34,13 @@ struct cpu_sample_rec {
 	__u64 cgroup_id;
 	__u32 netns;		/* inode, 0 = unknown */
 	__s32 kern_err;		/* negative errno of the kernel stack walk, 0 = fine */
+	__u32 state;		/* BLOCK: TASK_* of the recorded kernel when it left; 0 = runnable */
+	__u32 pad;
 	char comm[16];		/* of the thread */
 	__u16 n_kern, n_user;
 	__u8 user_end;		/* SONDE_STACK_* (sonde/stack_wire.h) */
 	__u8 mode;		/* CPU_MODE_* */
-	__u16 pad;
+	__u16 count;		/* SAMPLE: periods that it stands for, 1 unless the timer was late; BLOCK: 1 */
 	__u64 ips[];
 };
 
@@ -44,8 +54,16 @@ struct cpu_need_rec {
 	__u32 ino_generation;
 };
 
+/* Not a record: how the clock of one CPU runs, in a map. */
+struct cpu_pace {
+	__u64 grid_ns;		/* CLOCK_MONOTONIC of the last period; 0 = none yet */
+	__u64 periods;		/* that came, counted by samples */
+	__u64 late;		/* samples that stand for more than one period */
+	__u64 pad[5];		/* a cache line of its own */
+};
+
 #ifndef __cplusplus
-_Static_assert(sizeof(struct cpu_sample_rec) == 40 + 56, "cpu_sample_rec is ABI");
+_Static_assert(sizeof(struct cpu_sample_rec) == 40 + 64, "cpu_sample_rec is ABI");
 _Static_assert(sizeof(struct cpu_need_rec) == 40 + 40, "cpu_need_rec is ABI");
 #endif
 

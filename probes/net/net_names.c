@@ -16,28 +16,14 @@
 void net_names_init(struct net_names *n, struct probe_env *env)
 {
 	n->env = env;
-	map_init(&n->ksyms, sizeof(uint64_t), sizeof(uint8_t));
 	map_init(&n->ifaces, sizeof(uint64_t), 16);
 	map_init(&n->spaces, sizeof(uint32_t), sizeof(uint8_t));
 }
 
 void net_names_fini(struct net_names *n)
 {
-	map_fini(&n->ksyms);
 	map_fini(&n->ifaces);
 	map_fini(&n->spaces);
-}
-
-static int name_address(struct net_names *n, uint64_t addr)
-{
-	char name[256];
-	bool fresh = false;
-
-	if (!addr || !map_add(&n->ksyms, &addr, &fresh))
-		return addr ? -ENOMEM : 0;
-	if (!fresh || probe_ksym(n->env, addr, name, sizeof(name)) < 0)
-		return 0;
-	return probe_inject_name(n->env, SONDE_NAME_KSYM, addr, name);
 }
 
 struct iface_query {
@@ -110,7 +96,7 @@ static int name_stack(struct net_names *n, const struct net_rec *r, struct curso
 
 	cur_skip(c, (r->cap_len + 7) / 8 * 8);
 	for (unsigned i = 0; ret >= 0 && cur_ok(c) && i < r->n_stack; i++)
-		ret = name_address(n, cur_u64(c));
+		ret = probe_inject_ksym(n->env, cur_u64(c));
 	return ret;
 }
 
@@ -129,6 +115,6 @@ int net_names_record(struct net_names *n, const struct sonde_rec *rec)
 		return ret;
 	ret = net_names_iface(n, r.netns, r.ifindex, r.ifname);
 	if (ret >= 0)
-		ret = name_address(n, r.location);
+		ret = probe_inject_ksym(n->env, r.location);
 	return ret < 0 || !r.n_stack ? ret : name_stack(n, &r, &c);
 }

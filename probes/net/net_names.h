@@ -15,7 +15,6 @@ struct sonde_rec;
 
 struct net_names {
 	struct probe_env *env;
-	struct map ksyms;	/* address -> u8 */
 	struct map ifaces;	/* names_iface_key() -> char[16] */
 	struct map spaces;	/* inode -> u8 */
 };

@@ -217,10 +217,10 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 		if (!ops)
 			return err_set(err, -EINVAL, "--probe %s: there is no such probe (sonde probes lists them)",
 				       more->items[i]);
-		if (ops->conf_size)
+		if (ops->conf_size && !ops->conf_default)
 			return err_set(err, -EINVAL,
 				       "--probe %s: it has options, and so a command of its own", ops->name);
-		all[n + i].ops = ops;
+		all[n + i] = (struct pipeline_probe){ .ops = ops, .conf = ops->conf_default };
 	}
 	return pipeline_open_live(s->pipeline, env, all, n + more->len, err);
 }

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "probe/ksym.h"
 #include "probe/refusal.h"
@@ -46,6 +47,7 @@ struct probe_env {
 	struct ring_reader *reader;
 	struct btf *btf;
 	struct ksyms *ksyms;
+	struct map named;		/* kernel addresses that have their name in the stream */
 	VEC(struct shared_map) shared;
 	VEC(int) ring_fds;
 	VEC(struct watched) watched;
@@ -211,6 +213,7 @@ void probe_env_free(struct probe_env *env)
 	vec_fini(&env->failed);
 	btf__free(env->btf);
 	ksyms_free(env->ksyms);
+	map_fini(&env->named);
 	free(env->host_root);
 	free(env);
 }
@@ -245,6 +248,7 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	libbpf_set_memlock_rlim(RLIM_INFINITY);
 	env->n_cpus = (unsigned)n_cpus;
 	env->select = o->select;
+	map_init(&env->named, sizeof(uint64_t), sizeof(uint8_t));
 	env->host_root = copy_root(o->host_root);
 	if (!env->host_root)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
@@ -507,6 +511,18 @@ int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
 	int r = need_ksyms(env);
 
 	return r < 0 ? r : ksyms_name(env->ksyms, addr, buf, cap);
+}
+
+int probe_inject_ksym(struct probe_env *env, uint64_t addr)
+{
+	bool fresh = false;
+	char name[512];
+
+	if (!addr || !map_add(&env->named, &addr, &fresh))
+		return addr ? -ENOMEM : 0;
+	if (!fresh || probe_ksym(env, addr, name, sizeof(name)) < 0)
+		return 0;
+	return probe_inject_name(env, SONDE_NAME_KSYM, addr, name);
 }
 
 int probe_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)

@@ -84,6 +84,8 @@ int probe_env_exclude(struct probe_env *env, uint32_t tgid);
  */
 int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len);
 int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name);
+/* The name of a kernel address (SONDE_NAME_KSYM), once per address whoever asks. 0 also when it has none. */
+int probe_inject_ksym(struct probe_env *env, uint64_t addr);
 /* Who takes injected records; set by the pipeline. */
 void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
 

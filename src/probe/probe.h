@@ -54,6 +54,7 @@ struct probe_ops {
 	const struct decoder_ops *decoder;
 	const struct opt *opts;		/* options of the probe, offsets into its conf; may be NULL */
 	size_t conf_size, state_size;
+	const void *conf_default;	/* what --probe NAME runs with; NULL: it has none, or needs a command */
 
 	/* Tries each hook (load, attach, detach) and reports on it; for doctor. Leaves nothing behind. */
 	int (*check)(struct probe_env *env, hook_report_fn fn, void *ctx);

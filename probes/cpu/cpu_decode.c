@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of the cpu probe to events. No state: each record says all there is to say.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "probes/cpu/cpu_event.h"
+#include "probes/cpu/cpu_wire.h"
+#include "sonde/stack_wire.h"
+
+/* include/linux/sched.h; none of these bits has moved since 4.14. */
+#define TASK_INTERRUPTIBLE 0x1u
+#define TASK_UNINTERRUPTIBLE 0x2u
+#define TASK_STOPPED 0x4u
+#define TASK_TRACED 0x8u
+#define TASK_PARKED 0x40u
+#define TASK_NOLOAD 0x400u
+
+static enum cpu_state state_of(const struct cpu_sample_rec *r)
+{
+	if (!r->state || r->mode & CPU_MODE_PREEMPTED)
+		return CPU_STATE_RUNNABLE;
+	if (r->state & TASK_UNINTERRUPTIBLE)
+		return r->state & TASK_NOLOAD ? CPU_STATE_IDLE : CPU_STATE_DISK;
+	if (r->state & TASK_INTERRUPTIBLE)
+		return CPU_STATE_SLEEPING;
+	if (r->state & TASK_STOPPED)
+		return CPU_STATE_STOPPED;
+	if (r->state & TASK_TRACED)
+		return CPU_STATE_TRACED;
+	return r->state & TASK_PARKED ? CPU_STATE_PARKED : CPU_STATE_OTHER;
+}
+
+/* A section says that such a stack was asked for: an empty one differs from none. */
+static int add_stack(struct event *ev, enum sec_kind kind, struct cursor *c, uint32_t n, struct arena *scratch)
+{
+	const size_t len = (size_t)n * sizeof(uint64_t);
+	void *stack = arena_copy(scratch, cur_bytes(c, len), len);
+
+	return stack ? event_add_section(ev, kind, stack, (uint32_t)len) : -ENOMEM;
+}
+
+static int add_stacks(struct event *ev, const struct cpu_sample_rec *r, struct cursor *c, struct arena *scratch)
+{
+	int ret = 0;
+
+	if (r->mode & CPU_MODE_KERN_ASKED)
+		ret = add_stack(ev, SEC_STACK_KERN, c, r->n_kern, scratch);
+	if (ret >= 0 && r->mode & CPU_MODE_USER_ASKED)
+		ret = add_stack(ev, SEC_STACK_USER, c, r->n_user, scratch);
+	return ret;
+}
+
+/* Whether the parts of a record fit together. */
+static int check(const struct cpu_sample_rec *r, const struct cursor *c)
+{
+	const size_t stacks = ((size_t)r->n_kern + r->n_user) * sizeof(uint64_t);
+
+	if (cur_left(c) < stacks || r->user_end >= SONDE_STACK__MAX || r->kern_err > 0)
+		return -EBADMSG;
+	if ((r->n_kern && !(r->mode & CPU_MODE_KERN_ASKED)) || (r->n_user && !(r->mode & CPU_MODE_USER_ASKED)))
+		return -EBADMSG;
+	return r->wait_ns > r->value || !r->count ? -EBADMSG : 0;
+}
+
+static int decode_stacks(const struct event_desc *desc, const struct sonde_rec *rec, const struct emitter *em)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	struct cpu_sample_rec r;
+	struct cpu_body b;
+	struct event ev;
+	int ret;
+
+	if (!cur_copy(&c, &r, sizeof(r)) || check(&r, &c) < 0)
+		return -EBADMSG;
+	b = (struct cpu_body){
+		.value = r.value, .wait_ns = r.wait_ns, .count = r.count, .kern_err = r.kern_err,
+		.user_end = r.user_end, .mode = r.mode, .state = (uint8_t)state_of(&r),
+	};
+	memcpy(b.comm, r.comm, sizeof(b.comm));
+	event_from_rec(&ev, desc, rec);
+	ev.body = &b;
+	ev.body_len = sizeof(b);
+	ev.keys.cgroup_id = r.cgroup_id;
+	ev.keys.netns = r.netns;
+	ret = add_stacks(&ev, &r, &c, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+}
+
+static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
+{
+	(void)state;
+	switch (rec->type) {
+	case CPU_REC_SAMPLE: return decode_stacks(&cpu_sample_desc, rec, em);
+	case CPU_REC_BLOCK: return decode_stacks(&cpu_block_desc, rec, em);
+	case CPU_REC_NEED: return rec->len < sizeof(struct cpu_need_rec) ? -EBADMSG : 0; /* the live half's */
+	default: return -ENOSYS;
+	}
+}
+
+static const struct event_desc *const events[] = { &cpu_sample_desc, &cpu_block_desc, NULL };
+
+extern const struct decoder_ops cpu_decoder;
+const struct decoder_ops cpu_decoder = {
+	.name = "cpu", .probe = 3, .events = events, .decode = decode,
+};

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the cpu events look like: their words, and their lines. Knows nothing of records.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "event/names.h"
+#include "probes/cpu/cpu_event.h"
+#include "probes/cpu/cpu_wire.h"
+#include "sonde/stack_wire.h"
+
+#define ROW(member, word, kind, doc, ...) FIELD_ROW(struct cpu_body, member, word, kind, doc, ##__VA_ARGS__)
+
+static const struct xlat_val end_vals[] = {
+	{ SONDE_STACK_NONE, "none" }, { SONDE_STACK_BOTTOM, "complete" }, { SONDE_STACK_NO_TABLE, "no-table" },
+	{ SONDE_STACK_NO_RULE, "no-rule" }, { SONDE_STACK_NO_MAPPING, "no-mapping" },
+	{ SONDE_STACK_MEMORY, "unreadable" }, { SONDE_STACK_DEPTH, "too-deep" },
+	{ SONDE_STACK_FP, "frame-pointers" }, { SONDE_STACK_RULE, "odd-rule" }, { SONDE_STACK_BUSY, "busy" },
+};
+_Static_assert(ARRAY_SIZE(end_vals) == SONDE_STACK__MAX, "each end has a name");
+static const struct xlat end_xlat = { .name = "stack_end", .vals = end_vals, .n = ARRAY_SIZE(end_vals) };
+
+static const struct xlat_val mode_vals[] = {
+	{ CPU_MODE_KERNEL, "kernel" }, { CPU_MODE_IDLE, "idle" }, { CPU_MODE_PREEMPTED, "preempted" },
+	{ CPU_MODE_USER_ASKED, "user-stack" }, { CPU_MODE_KERN_ASKED, "kernel-stack" },
+	{ CPU_MODE_EVENTS, "events" },
+};
+static const struct xlat mode_xlat = {
+	.name = "stack_mode", .vals = mode_vals, .n = ARRAY_SIZE(mode_vals), .is_flags = true,
+};
+
+static const struct xlat_val state_vals[] = {
+	{ CPU_STATE_RUNNABLE, "runnable" }, { CPU_STATE_SLEEPING, "sleeping" }, { CPU_STATE_DISK, "disk" },
+	{ CPU_STATE_STOPPED, "stopped" }, { CPU_STATE_TRACED, "traced" }, { CPU_STATE_PARKED, "parked" },
+	{ CPU_STATE_IDLE, "idle" }, { CPU_STATE_OTHER, "other" },
+};
+_Static_assert(ARRAY_SIZE(state_vals) == CPU_STATE__MAX, "each state has a name");
+static const struct xlat state_xlat = { .name = "thread_state", .vals = state_vals, .n = ARRAY_SIZE(state_vals) };
+
+/* ---- lines ---- */
+
+static void put_who(const struct event *ev, struct buf *out)
+{
+	const struct cpu_body *b = ev->body;
+
+	str_escape_buf(out, b->comm, strnlen(b->comm, sizeof(b->comm)));
+	buf_printf(out, "[%u]", ev->tgid);
+	if (ev->tid != ev->tgid)
+		buf_printf(out, " thread %u", ev->tid);
+}
+
+static void put_ms(struct buf *out, uint64_t ns)
+{
+	buf_printf(out, "%llu.%03llu ms", (unsigned long long)(ns / 1000000),
+		   (unsigned long long)(ns / 1000 % 1000));
+}
+
+static void put_address(const struct event *ev, uint64_t addr, bool kernel, struct buf *out)
+{
+	const char *name = kernel ? names_get(ev->names, SONDE_NAME_KSYM, addr) : NULL;
+
+	if (name)
+		str_escape_buf(out, name, strlen(name));
+	else
+		buf_printf(out, "0x%llx", (unsigned long long)addr);
+}
+
+static size_t frames_of(const struct event *ev, enum sec_kind kind, const uint64_t **ret)
+{
+	const struct section *s = event_section(ev, kind);
+
+	*ret = s ? s->data : NULL;
+	return s ? s->len / sizeof(**ret) : 0;
+}
+
+/* " in do_sys_open+0x3": the innermost frame there is. */
+static void put_place(const struct event *ev, struct buf *out)
+{
+	const uint64_t *kern, *user;
+	size_t n_kern = frames_of(ev, SEC_STACK_KERN, &kern), n_user = frames_of(ev, SEC_STACK_USER, &user);
+
+	if (!n_kern && !n_user)
+		return;
+	buf_add_str(out, " in ");
+	put_address(ev, n_kern ? kern[0] : user[0], n_kern > 0, out);
+}
+
+static void put_frames(const struct event *ev, enum sec_kind kind, struct buf *out)
+{
+	const uint64_t *ips;
+	size_t n = frames_of(ev, kind, &ips);
+
+	for (size_t i = 0; i < n; i++) {
+		buf_add_str(out, "        ");
+		put_address(ev, ips[i], kind == SEC_STACK_KERN, out);
+		buf_add_char(out, '\n');
+	}
+}
+
+static int put_rest(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct cpu_body *b = ev->body;
+	const char *end = xlat_name(&end_xlat, b->user_end);
+
+	put_place(ev, out);
+	buf_add_char(out, '\n');
+	if (!o->verbose)
+		return buf_error(out);
+	put_frames(ev, SEC_STACK_KERN, out);
+	put_frames(ev, SEC_STACK_USER, out);
+	if (b->user_end > SONDE_STACK_BOTTOM && end)
+		buf_printf(out, "        [ends: %s]\n", end);
+	return buf_error(out);
+}
+
+/* "cpu 1 runs stress[812] kernel in do_sys_open+0x3" */
+static int sample_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct cpu_body *b = ev->body;
+
+	buf_printf(out, "cpu %u runs ", ev->cpu);
+	put_who(ev, out);
+	buf_add_str(out, b->mode & CPU_MODE_IDLE ? " idle" : b->mode & CPU_MODE_KERNEL ? " kernel" : " user");
+	if (b->count > 1)
+		buf_printf(out, " x%u", b->count);
+	return put_rest(ev, o, out);
+}
+
+/* "stress[812] off for 12.031 ms (0.004 ms waiting for a CPU) sleeping in __schedule+0x3" */
+static int block_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct cpu_body *b = ev->body;
+	const char *state = xlat_name(&state_xlat, b->state);
+
+	put_who(ev, out);
+	buf_add_str(out, " off for ");
+	put_ms(out, b->value);
+	if (b->wait_ns) {
+		buf_add_str(out, " (");
+		put_ms(out, b->wait_ns);
+		buf_add_str(out, " waiting for a CPU)");
+	}
+	buf_printf(out, " %s", b->mode & CPU_MODE_PREEMPTED ? "preempted" : state ? state : "?");
+	return put_rest(ev, o, out);
+}
+
+/* ---- rows ---- */
+
+#define COMMON_ROWS \
+	ROW(comm, "thread.name", FIELD_STR, "name of the thread"), \
+	ROW(count, "stack.count", FIELD_UINT, "how many samples or blocks it stands for"), \
+	ROW(user_end, "stack.end", FIELD_ENUM, "why the user stack ends where it ends", .xlat = &end_xlat, \
+	    .flags = FIELD_OPTIONAL), \
+	ROW(kern_err, "stack.error", FIELD_INT, "why there is no kernel stack, a negative errno", \
+	    .flags = FIELD_OPTIONAL), \
+	ROW(mode, "stack.mode", FIELD_FLAGS, "kernel, idle, preempted; which stacks were asked for", \
+	    .xlat = &mode_xlat, .flags = FIELD_OPTIONAL)
+
+static const struct field sample_fields[] = {
+	ROW(value, "stack.value", FIELD_NS, "ns of CPU time (with the word events in stack.mode: events)"),
+	COMMON_ROWS,
+};
+
+static const struct field block_fields[] = {
+	ROW(value, "stack.value", FIELD_NS, "ns off the CPU"),
+	ROW(wait_ns, "stack.wait", FIELD_NS, "of these, ns ready to run and waiting for a CPU"),
+	ROW(state, "stack.state", FIELD_ENUM, "state in which it left the CPU", .xlat = &state_xlat),
+	COMMON_ROWS,
+};
+
+#define STACKS (1u << SEC_STACK_KERN | 1u << SEC_STACK_USER)
+
+const struct event_desc cpu_sample_desc = {
+	.type = CPU_REC_SAMPLE, .name = "cpu.sample", .doc = "what a CPU ran at the moment of a sample",
+	.class = EVENT_DATA, .fields = sample_fields, .n_fields = ARRAY_SIZE(sample_fields),
+	.body_size = sizeof(struct cpu_body), .sections = STACKS, .line = sample_line,
+};
+
+const struct event_desc cpu_block_desc = {
+	.type = CPU_REC_BLOCK, .name = "cpu.block", .doc = "how long a thread was off the CPUs, and where it left",
+	.class = EVENT_DATA, .fields = block_fields, .n_fields = ARRAY_SIZE(block_fields),
+	.body_size = sizeof(struct cpu_body), .sections = STACKS, .line = block_line,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Body of the cpu probe's events, between cpu_decode.c (records to bodies) and cpu_desc.c (rows and lines). The
+ * words of the rows are the contract with everybody else.
+ */
+#ifndef CPU_EVENT_H
+#define CPU_EVENT_H
+
+#include <stdint.h>
+
+struct event_desc;
+
+/* How a thread that left a CPU waits; as ps(1) tells them apart. */
+enum cpu_state {
+	CPU_STATE_RUNNABLE, CPU_STATE_SLEEPING, CPU_STATE_DISK, CPU_STATE_STOPPED, CPU_STATE_TRACED, CPU_STATE_PARKED,
+	CPU_STATE_IDLE, CPU_STATE_OTHER, CPU_STATE__MAX,
+};
+
+struct cpu_body {
+	uint64_t value;		/* ns, or events */
+	uint64_t wait_ns;
+	uint32_t count;
+	int32_t kern_err;	/* negative errno, 0 = none */
+	uint8_t user_end;	/* SONDE_STACK_* */
+	uint8_t mode;		/* CPU_MODE_* */
+	uint8_t state;		/* enum cpu_state */
+	uint8_t pad[5];
+	char comm[16];
+};
+
+extern const struct event_desc cpu_sample_desc, cpu_block_desc;
+
+#endif

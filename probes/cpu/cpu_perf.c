@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perf_event_open(2) per CPU, a BPF program at each. The attachment is a link where the kernel has links for perf
+ * events (5.15) and an ioctl before; libbpf knows.
+ */
+#include "probes/cpu/cpu_perf.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "probes/cpu/cpu_conf.h"
+#include "ring/cpulist.h"
+
+#define ONLINE "/sys/devices/system/cpu/online"
+#define POSSIBLE "/sys/devices/system/cpu/possible"
+#define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
+#define CLOCK_LEAST_NS 10000	/* the kernel's cpu-clock does not tick faster (perf_swevent_hrtimer) */
+
+struct cpu_event_link { uint32_t cpu; struct bpf_link *link; };
+
+struct cpu_perf {
+	struct perf_event_attr attr;
+	uint64_t period;		/* as asked for; 0 = by frequency */
+	uint32_t frequency;
+	VEC(uint32_t) wanted;		/* CPUs; none = all */
+	VEC(struct cpu_event_link) links;
+	const struct bpf_program *prog;	/* borrowed */
+	cpu_perf_start_fn start;
+	void *ctx;
+};
+
+DEFINE_CLEANUP(struct cpu_perf *, cpu_perf_free)
+
+static int open_event(const struct cpu_perf *p, uint32_t cpu)
+{
+	long fd = syscall(SYS_perf_event_open, &p->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* ---- which CPUs ---- */
+
+static int add_list(struct cpu_perf *p, const char *text, struct err *err)
+{
+	_cleanup_free_ uint32_t *cpus = NULL, *possible = NULL;
+	int n_possible = cpulist_read(POSSIBLE, &possible);
+	int n = cpulist_parse(text, strlen(text), &cpus);
+
+	if (n <= 0)
+		return err_set(err, -EINVAL, "--cpu %s: a list of CPU numbers is wanted, as 0-3,8", text);
+	for (int i = 0; i < n; i++) {
+		if (n_possible > 0 && !cpulist_has(possible, (size_t)n_possible, cpus[i]))
+			return err_set(err, -EINVAL, "--cpu %s: this machine has no CPU %u", text, cpus[i]);
+		if (vec_grow(&p->wanted) < 0)
+			return err_errno(err, -ENOMEM, "cannot list the CPUs");
+		p->wanted.items[p->wanted.len++] = cpus[i];
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct cpu_perf *p, uint32_t cpu)
+{
+	return !p->wanted.len || cpulist_has(p->wanted.items, p->wanted.len, cpu);
+}
+
+/* ---- which event ---- */
+
+static void set_attr(struct cpu_perf *p, bool cycles)
+{
+	p->attr = (struct perf_event_attr){
+		.size = sizeof(p->attr),
+		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.config = cycles ? (uint64_t)PERF_COUNT_HW_CPU_CYCLES : (uint64_t)PERF_COUNT_SW_CPU_CLOCK,
+		.freq = !p->period,
+		.disabled = 1,
+	};
+	if (p->period)
+		p->attr.sample_period = p->period;
+	else
+		p->attr.sample_freq = p->frequency;
+}
+
+/* Opens and closes the event on the first CPU that lets it. */
+static int try_event(struct cpu_perf *p, bool cycles)
+{
+	_cleanup_free_ uint32_t *online = NULL;
+	int n = cpulist_read(ONLINE, &online), fd = n < 0 ? n : -ENODEV;
+
+	set_attr(p, cycles);
+	for (int i = 0; i < n && fd < 0; i++)
+		if (is_wanted(p, online[i]))
+			fd = open_event(p, online[i]);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static int read_number(const char *path, uint64_t *ret)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+	char line[32];
+
+	if (!f || !fgets(line, sizeof(line), f))
+		return -ENOENT;
+	line[strcspn(line, "\n")] = '\0';
+	return str_to_u64(line, 10, ret);
+}
+
+static int explain(const struct cpu_perf *p, int code, struct err *err)
+{
+	uint64_t most = 0;
+
+	if (code == -EACCES || code == -EPERM)
+		return err_set(err, code, "not permitted to open perf events: run as root or with CAP_PERFMON "
+			       "(kernel.perf_event_paranoid allows less to others)");
+	if (code == -EINVAL && !p->period && read_number(MAX_RATE, &most) == 0 && p->frequency > most)
+		return err_set(err, code, "--frequency %u is more than this kernel allows, which is %llu a second "
+			       "(kernel.perf_event_max_sample_rate)", p->frequency, (unsigned long long)most);
+	if (code == -ENODEV)
+		return err_set(err, code, "none of the CPUs asked for is online");
+	if (code == -ENOENT || code == -EOPNOTSUPP)
+		return err_set(err, code, "this machine has no counter of CPU cycles (often so in virtual machines); "
+			       "--event clock works everywhere");
+	return err_errno(err, code, "cannot open a perf event");
+}
+
+/* A cycle counter that exists on paper only is refused in many ways; then it is the clock. */
+static int choose_event(struct cpu_perf *p, unsigned event, struct err *err)
+{
+	int r = -ENOENT;
+
+	if (event != CPU_EVENT_CLOCK)
+		r = try_event(p, true);
+	if (r < 0 && event != CPU_EVENT_CYCLES)
+		r = try_event(p, false);
+	return r < 0 ? explain(p, r, err) : 0;
+}
+
+static int check(const struct cpu_perf_opts *o, struct err *err)
+{
+	if (!o->period && !o->frequency)
+		return err_set(err, -EINVAL, "--frequency 0: at least one sample a second is wanted");
+	if (o->frequency > 1000000000 / CLOCK_LEAST_NS && o->event != CPU_EVENT_CYCLES && !o->period)
+		return err_set(err, -EINVAL, "--frequency %u: the clock ticks %u times a second at most",
+			       o->frequency, 1000000000 / CLOCK_LEAST_NS);
+	return 0;
+}
+
+int cpu_perf_new(const struct cpu_perf_opts *o, struct cpu_perf **ret, struct err *err)
+{
+	_cleanup_(cpu_perf_freep) struct cpu_perf *p = calloc(1, sizeof(*p));
+	int r = check(o, err);
+
+	if (!p)
+		return err_errno(err, -ENOMEM, "cannot set up the samples");
+	p->period = o->period;
+	p->frequency = o->frequency;
+	for (size_t i = 0; r >= 0 && o->cpus && i < o->cpus->len; i++)
+		r = add_list(p, o->cpus->items[i], err);
+	if (r >= 0)
+		r = choose_event(p, o->event, err);
+	if (r >= 0 && cpu_perf_clock_ns(p) && cpu_perf_clock_ns(p) < CLOCK_LEAST_NS)
+		r = err_set(err, -EINVAL, "--period %llu: the clock ticks every %u ns at most",
+			    (unsigned long long)p->period, CLOCK_LEAST_NS);
+	if (r >= 0)
+		*ret = TAKE_PTR(p);
+	return r;
+}
+
+uint64_t cpu_perf_clock_ns(const struct cpu_perf *p)
+{
+	if (p->attr.type != PERF_TYPE_SOFTWARE)
+		return 0;
+	return p->period ? p->period : 1000000000 / p->frequency; /* as the kernel rounds it */
+}
+
+uint64_t cpu_perf_value(const struct cpu_perf *p)
+{
+	return p->period ? cpu_perf_clock_ns(p) : 1000000000 / p->frequency;
+}
+
+/* ---- attaching ---- */
+
+static bool has_link(const struct cpu_perf *p, uint32_t cpu)
+{
+	for (size_t i = 0; i < p->links.len; i++)
+		if (p->links.items[i].cpu == cpu)
+			return true;
+	return false;
+}
+
+static int attach_cpu(struct cpu_perf *p, uint32_t cpu)
+{
+	_cleanup_close_ int fd = open_event(p, cpu);
+	struct bpf_link *link;
+
+	if (fd < 0)
+		return fd;
+	if (vec_grow(&p->links) < 0)
+		return -ENOMEM;
+	p->start(p->ctx, cpu);
+	link = bpf_program__attach_perf_event(p->prog, fd);
+	if (!link)
+		return -errno;
+	TAKE_FD(fd); /* the link's now */
+	p->links.items[p->links.len++] = (struct cpu_event_link){ .cpu = cpu, .link = link };
+	return 0;
+}
+
+/* The event of a CPU that went away stays dead when it comes back. */
+static void drop_offline(struct cpu_perf *p, const uint32_t *online, size_t n)
+{
+	for (size_t i = 0; i < p->links.len;) {
+		if (cpulist_has(online, n, p->links.items[i].cpu)) {
+			i++;
+			continue;
+		}
+		bpf_link__destroy(p->links.items[i].link);
+		p->links.items[i] = p->links.items[--p->links.len];
+	}
+}
+
+int cpu_perf_follow(struct cpu_perf *p)
+{
+	_cleanup_free_ uint32_t *online = NULL;
+	int n = cpulist_read(ONLINE, &online), ret = 0, r;
+
+	if (n < 0)
+		return n;
+	drop_offline(p, online, (size_t)n);
+	for (int i = 0; i < n; i++) {
+		if (!is_wanted(p, online[i]) || has_link(p, online[i]))
+			continue;
+		r = attach_cpu(p, online[i]);
+		if (r < 0 && r != -ENODEV) /* went away this moment */
+			ret = r;
+	}
+	return ret;
+}
+
+int cpu_perf_attach(struct cpu_perf *p, const struct bpf_program *prog, cpu_perf_start_fn start, void *ctx,
+		    struct err *err)
+{
+	int r;
+
+	p->prog = prog;
+	p->start = start;
+	p->ctx = ctx;
+	r = cpu_perf_follow(p);
+	if (!p->links.len)
+		return r < 0 ? explain(p, r, err) : explain(p, -ENODEV, err);
+	return 0;
+}
+
+void cpu_perf_detach(struct cpu_perf *p)
+{
+	for (size_t i = 0; p && i < p->links.len; i++)
+		bpf_link__destroy(p->links.items[i].link);
+	if (p)
+		p->links.len = 0;
+}
+
+void cpu_perf_free(struct cpu_perf *p)
+{
+	if (!p)
+		return;
+	cpu_perf_detach(p);
+	vec_fini(&p->links);
+	vec_fini(&p->wanted);
+	free(p);
+}

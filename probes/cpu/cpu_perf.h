@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The perf events that take samples: one per CPU that is online and wanted, opened and closed as CPUs come and go.
+ */
+#ifndef CPU_PERF_H
+#define CPU_PERF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+
+struct bpf_program;
+struct err;
+struct cpu_perf;
+
+struct cpu_perf_opts {
+	unsigned event;			/* enum cpu_event */
+	uint32_t frequency;		/* samples per second and CPU, unless: */
+	uint64_t period;		/* one every so many events */
+	const struct opt_strv *cpus;	/* lists; none = all; borrowed */
+};
+
+/* Decides which event it is, by opening it once. -EINVAL for what the user may mend, with a sentence. */
+int cpu_perf_new(const struct cpu_perf_opts *o, struct cpu_perf **ret, struct err *err);
+void cpu_perf_free(struct cpu_perf *p);	/* NULL is fine; detaches */
+
+/* A clock's period in ns; 0 = hardware cycles. */
+uint64_t cpu_perf_clock_ns(const struct cpu_perf *p);
+/* What one sample stands for: ns, or 0 = as many events as the kernel says. */
+uint64_t cpu_perf_value(const struct cpu_perf *p);
+
+/* What to do before a CPU's event starts. */
+typedef int (*cpu_perf_start_fn)(void *ctx, uint32_t cpu);
+
+/* Starts on every CPU; a CPU that is not online waits for cpu_perf_follow(). -errno when there is none at all. */
+int cpu_perf_attach(struct cpu_perf *p, const struct bpf_program *prog, cpu_perf_start_fn start, void *ctx,
+		    struct err *err);
+/* CPUs that came or went since then. */
+int cpu_perf_follow(struct cpu_perf *p);
+void cpu_perf_detach(struct cpu_perf *p);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Samples: what a CPU does when its perf event comes.
+ */
+#ifndef CPU_SAMPLE_BPF_H
+#define CPU_SAMPLE_BPF_H
+
+#include "probes/cpu/cpu_user.bpf.h"
+
+const volatile __u64 cpu_value = 0;		/* of one sample; 0 = the event's own period */
+const volatile __u64 cpu_clock_period_ns = 0;	/* the event is a clock of this period; 0 = it is something else */
+
+/* By CPU number; sized at run time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_pace);
+} cpu_paces SEC(".maps");
+
+/*
+ * How many periods of the clock this sample stands for. The timer keeps a grid: one that comes late (interrupts
+ * were off, the hypervisor ran somebody else, the kernel throttled the event or was in another program) skips what
+ * it missed. The grid is known by its earliest sample, of which others are late by less than a period.
+ */
+static __always_inline __u32 periods_due(struct cpu_pace *p, __u64 now_ns)
+{
+	__u64 grid = p->grid_ns, n = 1;
+
+	if (!cpu_clock_period_ns)
+		return 1;
+	if (!grid || now_ns < grid + cpu_clock_period_ns) {
+		p->grid_ns = now_ns;
+	} else {
+		n = (now_ns - grid) / cpu_clock_period_ns;
+		p->grid_ns = grid + n * cpu_clock_period_ns;
+	}
+	p->periods += n;
+	if (n == 1)
+		return 1;
+	p->late++;
+	return n > 0xffff ? 0xffff : (__u32)n;
+}
+
+static __always_inline bool in_kernel(const struct bpf_perf_event_data *ctx)
+{
+#if defined(__TARGET_ARCH_x86)
+	return !(ctx->regs.cs & 3);
+#elif defined(__TARGET_ARCH_arm64)
+	return (ctx->regs.pstate & 0xf) != 0;
+#endif
+}
+
+static __always_inline void add_kernel_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r)
+{
+	long n;
+
+	r->n_kern = 0;
+	r->kern_err = 0;
+	if (!cpu_kern_depth)
+		return;
+	r->mode |= CPU_MODE_KERN_ASKED;
+	if (!(r->mode & CPU_MODE_KERNEL))
+		return;
+	n = bpf_get_stack(ctx, r->ips, cpu_kern_depth * sizeof(__u64), 0);
+	if (n < 0)
+		r->kern_err = (__s32)n;
+	else
+		r->n_kern = (__u32)n / sizeof(__u64);
+}
+
+static __always_inline void add_user_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r, __u32 tid)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 n_kern = r->n_kern;
+
+	r->n_user = 0;
+	r->user_end = SONDE_STACK_NONE;
+	if (!cpu_user_depth)
+		return;
+	r->mode |= CPU_MODE_USER_ASKED;
+	if (!tid || !has_user_memory(task) || n_kern > CPU_KERN_MAX)
+		return;
+	r->n_user = walk_user(ctx, CPU_CLASS_SAMPLE, r->ips + n_kern, &r->user_end);
+}
+
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l, __u32 tid,
+					__u32 count)
+{
+	union cpu_scratch *s = scratch_of(CPU_CLASS_SAMPLE);
+	struct cpu_sample_rec *r;
+
+	if (!s)
+		return;
+	r = &s->rec;
+	rec_init(&r->hdr, l, CPU_REC_SAMPLE, sizeof(*r), CPU_CLASS_SAMPLE);
+	r->value = (cpu_value ? cpu_value : ctx->sample_period) * count;
+	r->wait_ns = 0;
+	r->cgroup_id = bpf_get_current_cgroup_id();
+	r->netns = task_netns((struct task_struct *)bpf_get_current_task());
+	r->state = r->pad = 0;
+	r->count = (__u16)count;
+	r->mode = (in_kernel(ctx) ? CPU_MODE_KERNEL : 0) | (tid ? 0 : CPU_MODE_IDLE) |
+		  (cpu_value ? 0 : CPU_MODE_EVENTS);
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+	add_kernel_stack(ctx, r);
+	add_user_stack(ctx, r, tid);
+	emit(l, r);
+}
+
+SEC("perf_event")
+int cpu_sample(struct bpf_perf_event_data *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid(), count;
+	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
+	struct sonde_ledger *l = p ? ledger_seen(CPU_CLASS_SAMPLE) : NULL;
+
+	if (!l)
+		return 0;
+	count = periods_due(p, bpf_ktime_get_ns());
+	if (select_current(tid))
+		take_sample(ctx, l, tid, count);
+	else
+		rec_filtered(l);
+	return 0;
+}
+
+#endif
