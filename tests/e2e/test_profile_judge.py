@@ -20,34 +20,35 @@ prog;[truncated: no unwind rows];main;work 7
 not a stack
 """
 
+# A blank ends lines of perf and bpftrace, which would not survive editors: @ stands for it.
 PERF = """\
-my prog 10/11 
+my prog 10/11@
 \t    5636da9992ca work+0x12 (/tmp/my prog)
 \t    5636da9992cb main (/tmp/my prog)
 
-my prog 10/11 
+my prog 10/11@
 \tffffffffb5c0007a vfs_read+0x10 ([kernel.kallsyms])
 \t               0 [unknown] ([unknown])
-"""
+""".replace("@\n", " \n")
 
 BPFTRACE = """\
 Attaching 1 probe...
 
 
-@[prog, 
+@[prog,@
     work+5
     main+17
-, 
+,@
     vfs_read+812
     do_syscall_64+113
 ]: 3
-@[prog, 
+@[prog,@
     0x7f23d9d5f2ad
 , ]: 2
-@[swapper/0, , 
+@[swapper/0, ,@
     do_idle+310
 ]: 4
-"""
+""".replace("@\n", " \n")
 
 
 def test_folded_stacks():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One leaf, three callers with about 50, 30 and 20 % of its time: only a stack, and no flat profile, can tell them. */
+/* One leaf, three callers with about 50, 30 and 20 % of its time: only a stack can tell them, no flat profile. */
 #include "timed.h"
 
 #define UNIT 20000

@@ -2,7 +2,7 @@
 /*
  * Many different stacks: five levels of eight functions make 32768 paths; `paths sleep|spin FIRST LAST US` walks the
  * paths FIRST to LAST once each. At the end of a path it sleeps (one block, exactly) or computes for US microseconds
- * of the thread's CPU clock. The path of number n has the functions f0_a f1_b f2_c f3_d f4_e, where abcde is n in octal.
+ * of the thread's CPU clock. Path n has the functions f0_a f1_b f2_c f3_d f4_e, where abcde is n in octal.
  */
 #include <string.h>
 

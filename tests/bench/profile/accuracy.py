@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Profiles against programs that time themselves, and samples against CPU time.
 
-Every program here starts after the profiler is ready and ends before it stops, so that the profile is of its whole life.
+Every program here starts after the profiler is ready and ends before it stops, so that the profile is of its whole
+life.
 """
 import os
 import resource

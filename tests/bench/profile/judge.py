@@ -23,12 +23,13 @@ BEGINNINGS = re.compile(
     |mcall(\.abi0)?|systemstack(\.abi0)?|asmcgocall(\.abi0)?|sigtramp|sigreturn(__sigaction)?)
     )([+@(].*)?""", re.X)
 
-NAMELESS = re.compile(r"(\[unknown\]|\[?0x[0-9a-f]+\]?|[0-9a-f]{6,16}|\?+|\[(anon|heap|stack)[^\]]*\]|//anon.*|\S+\.so[.\d]*)?")
+NAMELESS = re.compile(r"(\[unknown\]|\[?0x[0-9a-f]+\]?|[0-9a-f]{6,16}|\?+|\[(anon|heap|stack)[^\]]*\]|//anon.*"
+                      r"|\S+\.so[.\d]*)?")
 REMARK = re.compile(r"\[(truncated|missed|lost)\b.*\]", re.I)
 
 # The kernel between two programs: there is no user stack to have, whoever looks.
-NO_USER_STACK = re.compile(r"(do_exit|begin_new_exec|exec_mmap|mmput|exit_mmap|load_elf_binary|bprm_execve|ret_from_fork"
-                           r"|start_thread_common|schedule_tail)(\.\w+)*(_\[k\])?$")
+NO_USER_STACK = re.compile(r"(do_exit|begin_new_exec|exec_mmap|mmput|exit_mmap|load_elf_binary|bprm_execve"
+                           r"|ret_from_fork|schedule_tail)(\.\w+)*(_\[k\])?$")
 
 Stack = collections.namedtuple("Stack", "comm user kern count")
 
@@ -193,7 +194,8 @@ def main():
     print(f"{'name':16} {'samples':>8} {'complete':>9} {'named':>7} {'no user stack to have':>22}")
     for comm in comms:
         verdict = judge(stacks, [comm])
-        print(f"{comm:16} {verdict.samples:8} {verdict.complete_pct:8.1f}% {verdict.named_pct:6.1f}% {verdict.without:22}")
+        print(f"{comm:16} {verdict.samples:8} {verdict.complete_pct:8.1f}% {verdict.named_pct:6.1f}% "
+              f"{verdict.without:22}")
         for text, count in verdict.bad.most_common(args.bad):
             print(f"    {count:6} {text}")
     return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Profilers, run alike: start, window, SIGINT, what follows; what that cost and what came out.
 
-CPU seconds are those of the tool and of its children as the kernel accounts them (what BPF programs take in a sample's
-interrupt is charged to whoever was interrupted, for every tool alike). Peak memory is the largest sum of the peaks of
+CPU seconds are those of the tool and of its children as the kernel accounts them (what BPF programs take in a
+sample's interrupt is charged to whoever was interrupted, for every tool alike). Peak memory is the largest sum of the peaks of
 processes that were there together.
 """
 import os
@@ -142,7 +142,8 @@ class Sonde(Tool):
         self.binary, self.extra = binary, extra
 
     def words(self):
-        return [self.binary, "profile", "-F", str(self.hz), "-a", "-v", *self.extra, "-o", f"folded:{self.out}.folded"]
+        return [self.binary, "profile", "-F", str(self.hz), "-a", "-v", *self.extra,
+                "-o", f"folded:{self.out}.folded"]
 
     def after(self, result):
         path = self.out + ".folded"
@@ -168,7 +169,8 @@ class Perf(Tool):
         data = self.out + ".data"
         result.data_bytes = os.path.getsize(data)
         with open(self.out + ".script", "wb") as out:
-            script = Process([self.program, "script", "--no-inline", "-i", data, "-F", "comm,pid,tid,ip,sym,dso"], out)
+            script = Process([self.program, "script", "--no-inline", "-i", data, "-F", "comm,pid,tid,ip,sym,dso"],
+                             out)
             began = time.monotonic()
             script.wait(END_S)
             result.end_s += time.monotonic() - began
