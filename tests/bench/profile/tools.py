@@ -2,8 +2,8 @@
 """Profilers, run alike: start, window, SIGINT, what follows; what that cost and what came out.
 
 CPU seconds are those of the tool and of its children as the kernel accounts them (what BPF programs take in a
-sample's interrupt is charged to whoever was interrupted, for every tool alike). Peak memory is the largest sum of the peaks of
-processes that were there together.
+sample's interrupt is charged to whoever was interrupted, for every tool alike). Peak memory is the largest sum of
+the peaks of processes that were there together.
 """
 import os
 import shutil
