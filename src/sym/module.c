@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Modules: what a location is in. A file is known by several keys at once: the build id or the inode that events
+ * tell, and what fstat() says once it is open; so a file that a snapshot knows by inode and a mapping by build id is
+ * one module. Descriptors are kept from first sight, the least used ones closed beyond a number.
+ *
+ * Build ids are believed: a file that carries another one's id can give names to that one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "elf/mapped_file.h"
+#include "sym/sym_impl.h"
+
+enum { KEY_BUILD_ID = 1, KEY_INODE, KEY_PATH, KEY_STAT };
+
+struct module *module_at(const struct sym *s, uint32_t index)
+{
+	return s->modules.items[index < s->modules.len ? index : MODULE_UNKNOWN];
+}
+
+/* ---- descriptors ---- */
+
+static void unlink_age(struct age *a)
+{
+	a->prev->next = a->next;
+	a->next->prev = a->prev;
+	a->prev = a->next = a;
+}
+
+static void drop_fd(struct sym *s, struct module *m)
+{
+	close(TAKE_FD(m->fd));
+	unlink_age(&m->age);
+	s->n_open--;
+}
+
+void module_touch(struct sym *s, struct module *m)
+{
+	if (m->fd < 0 || s->open.prev == &m->age)
+		return;
+	unlink_age(&m->age);
+	m->age.next = &s->open;
+	m->age.prev = s->open.prev;
+	m->age.prev->next = m->age.next->prev = &m->age;
+}
+
+void module_keep(struct sym *s, struct module *m, int fd)
+{
+	if (m->fd >= 0)
+		drop_fd(s, m);
+	while (s->n_open >= s->max_open)
+		drop_fd(s, container_of(s->open.next, struct module, age));
+	m->fd = fd;
+	s->n_open++;
+	module_touch(s, m);
+}
+
+static int open_seen(const struct sym *s, const struct module *m)
+{
+	const struct mapped_file f = {
+		.start = m->seen.start, .end = m->seen.end, .path = m->pub.path, .ino = m->seen.ino,
+	};
+	struct stat st;
+	int fd;
+
+	if (s->o.live)
+		return m->seen.key.tgid ? mapped_file_open(s->proc_fd, m->seen.key.tgid, &f) : -ENOENT;
+	fd = mapped_file_open_at(s->root_fd, m->pub.path, false);
+	if (fd < 0 || m->id_len)
+		return fd;
+	/* Without a build id to compare, only this host's own file will do. */
+	if (!m->seen.ino || fstat(fd, &st) < 0 || st.st_ino != m->seen.ino) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+int module_fd(struct sym *s, struct module *m)
+{
+	int fd;
+
+	if (m->fd >= 0) {
+		module_touch(s, m);
+		return m->fd;
+	}
+	if (m->wrong || m->refused)
+		return -ESTALE;
+	fd = open_seen(s, m);
+	if (fd >= 0)
+		module_keep(s, m, fd);
+	return fd;
+}
+
+/* ---- modules ---- */
+
+void module_free(struct module *m)
+{
+	if (!m)
+		return;
+	if (m->fd >= 0)
+		close(m->fd);
+	if (m->dump_fd >= 0)
+		close(m->dump_fd);
+	free((char *)m->pub.path);
+	free((char *)m->pub.build_id);
+	free(m);
+}
+DEFINE_CLEANUP(struct module *, module_free)
+
+int module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret)
+{
+	_cleanup_(module_freep) struct module *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->fd = m->dump_fd = -1;
+	m->age.prev = m->age.next = &m->age;
+	m->pub.kind = kind;
+	m->pub.path = strndup(path, len);
+	m->pub.build_id = strdup("");
+	if (!m->pub.path || !m->pub.build_id || vec_grow(&s->modules) < 0)
+		return -ENOMEM;
+	*ret = (uint32_t)s->modules.len;
+	s->modules.items[s->modules.len++] = TAKE_PTR(m);
+	return 0;
+}
+
+static int set_build_id(struct module *m, const uint8_t *id, size_t len)
+{
+	char *hex;
+
+	if (m->id_len || !len || len > sizeof(m->id))
+		return 0;
+	hex = malloc(2 * len + 1);
+	if (!hex)
+		return -ENOMEM;
+	for (size_t i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	free((char *)m->pub.build_id);
+	m->pub.build_id = hex;
+	memcpy(m->id, id, len);
+	m->id_len = (uint8_t)len;
+	return 0;
+}
+
+static struct file_key key_of(const struct file_fact *f)
+{
+	struct file_key k = { 0 };
+
+	if (f->id_len && f->id_len <= ELF_BUILD_ID_MAX) {
+		memcpy(k.w, f->id, f->id_len);
+		k.w[3] = (uint64_t)KEY_BUILD_ID << 56 | f->id_len;
+	} else if (f->seen.ino) {
+		k = (struct file_key){ { f->dev, f->seen.ino, f->generation, (uint64_t)KEY_INODE << 56 } };
+	} else {
+		k = (struct file_key){ { map_hash(f->path, f->path_len), f->path_len, 0, (uint64_t)KEY_PATH << 56 } };
+	}
+	return k;
+}
+
+static bool stat_key(int fd, struct file_key *ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	*ret = (struct file_key){ {
+		st.st_dev, st.st_ino, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec,
+		(uint64_t)KEY_STAT << 56 | ((uint64_t)st.st_size & (1ull << 56) - 1),
+	} };
+	return true;
+}
+
+/* One range that covers all its executable mappings in the process where it was seen first. */
+static void widen(struct module *m, const struct file_fact *f)
+{
+	struct sym_module *p = &m->pub;
+	uint64_t len = f->seen.end - f->seen.start;
+
+	if (!p->limit) {
+		p->start = f->seen.start;
+		p->limit = f->seen.end;
+		p->offset = f->off;
+		return;
+	}
+	if (f->off < p->offset && p->start >= p->offset - f->off) {
+		p->start -= p->offset - f->off;
+		p->offset = f->off;
+	}
+	if (f->off >= p->offset && f->off - p->offset + len > p->limit - p->start)
+		p->limit = p->start + (f->off - p->offset) + len;
+}
+
+/* The module that has this file already, by what its descriptor says; else a new one. */
+static int module_of_fd(struct sym *s, const struct file_fact *f, int fd, uint32_t *ret)
+{
+	struct file_key k;
+	uint32_t *have = NULL;
+	bool known = fd >= 0 && stat_key(fd, &k);
+	int r;
+
+	if (known)
+		have = map_find(&s->by_file, &k);
+	if (have) {
+		*ret = *have;
+		return 0;
+	}
+	r = module_new(s, SYM_FILE, f->path, f->path_len, ret);
+	if (r < 0 || !known)
+		return r;
+	have = map_add(&s->by_file, &k, NULL);
+	if (!have)
+		return -ENOMEM;
+	*have = *ret;
+	return 0;
+}
+
+static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
+{
+	_cleanup_free_ char *path = strndup(f->path, f->path_len);
+	const struct mapped_file where = {
+		.start = f->seen.start, .end = f->seen.end, .path = path, .ino = f->seen.ino,
+	};
+	_cleanup_close_ int fd = -1;
+	struct module *m;
+	int r;
+
+	if (!path)
+		return -ENOMEM;
+	if (s->o.live)
+		fd = mapped_file_open(s->proc_fd, f->seen.key.tgid, &where);
+	r = module_of_fd(s, f, fd, ret);
+	if (r < 0)
+		return r;
+	m = module_at(s, *ret);
+	if (fd >= 0 && m->fd < 0)
+		module_keep(s, m, TAKE_FD(fd));
+	s->stats.files++;
+	return 0;
+}
+
+int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
+{
+	const struct file_key k = key_of(f);
+	uint32_t *have = map_find(&s->by_file, &k), index;
+	struct module *m;
+	int r;
+
+	if (have) {
+		index = *have;
+	} else {
+		r = new_file(s, f, &index);
+		if (r < 0)
+			return r;
+		have = map_add(&s->by_file, &k, NULL);
+		if (!have)
+			return -ENOMEM;
+		*have = index;
+	}
+	m = module_at(s, index);
+	m->seen = f->seen;
+	widen(m, f);
+	if (s->o.live && m->fd < 0 && s->n_open < s->max_open)
+		module_fd(s, m); /* the process of the first sight was gone; this one may be there */
+	*ret = index;
+	return set_build_id(m, f->id, f->id_len);
+}

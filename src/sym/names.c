@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locations to functions: what is not known yet is asked file by file, each place once, and kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sym/sym_impl.h"
+
+#define FRAME_BYTES 56	/* about what one costs in the table */
+
+struct frame_key { uint64_t addr; uint32_t module, caller; };
+
+static const struct sym_func nameless = { .name = "", .raw = "", .file = "" };
+
+void names_init(struct sym *s)
+{
+	map_init(&s->frames, sizeof(struct frame_key), sizeof(struct sym_frame));
+	map_init(&s->texts, sizeof(uint64_t), sizeof(const char *));
+}
+
+void names_fini(struct sym *s)
+{
+	map_fini(&s->frames);
+	map_fini(&s->texts);
+}
+
+const char *sym_text(struct sym *s, const char *text, size_t len)
+{
+	uint64_t hash = map_hash(text, len);
+	const char **have = map_find(&s->texts, &hash);
+	const char *copy;
+
+	if (!len)
+		return "";
+	if (have && strlen(*have) == len && !memcmp(*have, text, len))
+		return *have;
+	copy = arena_copy(&s->arena, text, len);
+	if (!copy)
+		return "";
+	if (!have)
+		have = map_add(&s->texts, &hash, NULL);
+	if (have)
+		*have = copy;
+	return copy;
+}
+
+/* ---- the table of frames ---- */
+
+static bool has_room(const struct sym *s)
+{
+	return s->frames.len * FRAME_BYTES < s->o.budget_bytes / 2;
+}
+
+static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym_func *funcs, uint32_t n)
+{
+	struct sym_func *copy = n ? arena_alloc(&s->arena, n * sizeof(*copy)) : NULL;
+	struct sym_frame *f;
+
+	if (!has_room(s))
+		return 0;
+	f = map_add(&s->frames, k, NULL);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct sym_frame){ .funcs = &nameless, .n = 1 };
+	if (!copy) {
+		s->stats.unnamed++;
+		return 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		copy[i] = funcs[i];
+		copy[i].name = sym_text(s, funcs[i].name, strlen(funcs[i].name));
+		copy[i].raw = sym_text(s, funcs[i].raw, strlen(funcs[i].raw));
+		copy[i].file = sym_text(s, funcs[i].file, strlen(funcs[i].file));
+	}
+	*f = (struct sym_frame){ .funcs = copy, .n = n };
+	s->stats.named++;
+	return 0;
+}
+
+static int keep_kernel(struct sym *s, const struct frame_key *k)
+{
+	const struct kernel_name *name = map_find(&s->kernel, &k->addr);
+	struct sym_func f;
+
+	if (!name || !name->name[0])
+		return keep_frame(s, k, NULL, 0);
+	f = (struct sym_func){
+		.name = name->name, .raw = name->name, .file = "", .off = name->off,
+		.start = k->addr - name->off,
+	};
+	return keep_frame(s, k, &f, 1);
+}
+
+/* ---- asking ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct frame_key *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return (x->caller > y->caller) - (x->caller < y->caller);
+}
+
+struct group {
+	struct sym *s;
+	const struct frame_key *keys;
+	bool *told;
+};
+
+static int take_answer(void *ctx, size_t i, const struct sym_func *funcs, uint32_t n)
+{
+	struct group *g = ctx;
+
+	g->told[i] = n > 0;
+	return n ? keep_frame(g->s, &g->keys[i], funcs, n) : 0;
+}
+
+/* Names of @n places of one module. What no file has a name for is remembered as such. */
+static int ask_module(struct sym *s, const struct frame_key *keys, size_t n)
+{
+	_cleanup_free_ struct ask *asks = calloc(n, sizeof(*asks));
+	_cleanup_free_ bool *told = calloc(n, sizeof(*told));
+	struct group g = { .s = s, .keys = keys, .told = told };
+	int r;
+
+	if (!asks || !told)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		asks[i] = (struct ask){ .addr = keys[i].addr, .caller = keys[i].caller };
+	r = lookup_module(s, module_at(s, keys[0].module), asks, n, take_answer, &g);
+	for (size_t i = 0; r != -ENOMEM && i < n; i++)
+		if (!told[i])
+			r = keep_frame(s, &keys[i], NULL, 0);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int ask_all(struct sym *s, struct frame_key *keys, size_t n)
+{
+	size_t unique = 0, from = 0;
+	int r = 0;
+
+	qsort(keys, n, sizeof(*keys), compare_keys);
+	for (size_t i = 0; i < n; i++)
+		if (!unique || compare_keys(&keys[unique - 1], &keys[i]))
+			keys[unique++] = keys[i];
+	for (size_t i = 1; r >= 0 && i <= unique; i++) {
+		if (i < unique && keys[i].module == keys[from].module)
+			continue;
+		r = ask_module(s, &keys[from], i - from);
+		from = i;
+	}
+	return r;
+}
+
+static struct frame_key key_of(const struct sym_query *q)
+{
+	return (struct frame_key){ .addr = q->loc.addr, .module = q->loc.module, .caller = q->caller };
+}
+
+int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_frame *ret)
+{
+	_cleanup_free_ struct frame_key *missing = calloc(n + 1, sizeof(*missing));
+	size_t n_missing = 0;
+	int r = 0;
+
+	if (!missing)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct frame_key k = key_of(&q[i]);
+
+		if (map_find(&s->frames, &k))
+			continue;
+		if (module_at(s, k.module)->pub.kind == SYM_KERNEL)
+			r = keep_kernel(s, &k);
+		else if (module_at(s, k.module)->pub.kind != SYM_UNKNOWN)
+			missing[n_missing++] = k;
+	}
+	if (r >= 0 && n_missing)
+		r = ask_all(s, missing, n_missing);
+	for (size_t i = 0; i < n; i++) {
+		struct frame_key k = key_of(&q[i]);
+		const struct sym_frame *f = map_find(&s->frames, &k);
+
+		ret[i] = f ? *f : (struct sym_frame){ .funcs = &nameless, .n = 1 };
+	}
+	return r;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside src/sym only: the symbolizer's parts, between what events say (sym.c), modules and their descriptors
+ * (module.c), locations (locate.c) and names (names.c, lookup.c).
+ */
+#ifndef SYM_SYM_IMPL_H
+#define SYM_SYM_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "elf/elf.h"
+#include "sym/maptab.h"
+#include "sym/sym.h"
+
+/* Modules that are always there, by index. */
+enum { MODULE_UNKNOWN, MODULE_KERNEL, MODULE_VDSO, MODULE_ANON, MODULE__FIXED };
+
+/* Words of state events that are known here; by name, not by probe. */
+enum sym_word {
+	W_MAP_ADDR, W_MAP_LEN, W_MAP_OFFSET, W_MAP_DEV, W_MAP_INO, W_MAP_GENERATION, W_MAP_PATH, W_MAP_BUILD_ID,
+	W_IMAGE_NS, W_THREAD, W_MAKER, W_MAKER_START, W_NS_PID, W_UID, W_LAST, W__MAX,
+};
+
+struct field;
+struct meaning { const struct field *field[W__MAX]; bool any; };
+
+/* A file as events and fstat() tell it apart: one of several kinds, see module.c. */
+struct file_key { uint64_t w[4]; };
+
+struct age { struct age *prev, *next; };
+
+/* Where a mapping of a file was seen last: the way to open it. */
+struct seen {
+	struct map_key key;
+	uint64_t start, end, ino;
+};
+
+struct module {
+	struct sym_module pub;		/* path and build_id are owned */
+	struct age age;			/* in sym.open by last use; unlinked when fd is -1 */
+	int fd;				/* of a file; of a perf map */
+	int dump_fd;			/* of a jitdump */
+	uint8_t id[ELF_BUILD_ID_MAX];	/* what events said; id_len 0 = nothing */
+	uint8_t id_len;
+	bool refused;			/* its bytes broke a reader: never again */
+	bool wrong;			/* the build id does not fit: it is another file */
+	struct seen seen;
+	uint32_t uid, ns_tgid;		/* JIT: its process */
+	uint64_t retry_ns, retry_step_ns;	/* JIT: when to look for the map again, in event time */
+	uint64_t read_bytes;		/* JIT: size of the map when names were last taken from it */
+};
+
+/* What is known of a kernel address. */
+struct kernel_name { const char *name; uint64_t off; uint32_t module; uint32_t pad; };
+
+struct sym {
+	struct sym_opts o;		/* strings owned */
+	int proc_fd, root_fd;		/* of the host; -1 = not live, or none */
+	struct maptab *maps;
+	VEC(struct module *) modules;
+	struct map by_file;		/* struct file_key -> uint32_t module */
+	struct map by_kmod;		/* uint64_t hash of the name -> uint32_t module */
+	struct map kernel;		/* uint64_t address -> struct kernel_name */
+	struct map meanings;		/* const struct event_desc * -> struct meaning */
+	struct map frames;		/* struct frame_key -> struct sym_frame; names.c */
+	struct map texts;		/* uint64_t hash -> const char *: every name once */
+	struct arena arena;		/* of funcs and texts */
+	struct age open;		/* modules with a descriptor, oldest first */
+	size_t n_open, max_open;
+	struct sym_stats stats;
+};
+
+/* ---- module.c ---- */
+
+struct module *module_at(const struct sym *s, uint32_t index);	/* never NULL */
+int module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret);
+void module_free(struct module *m);
+
+struct file_fact {
+	struct seen seen;
+	uint64_t off;
+	uint32_t dev, generation;
+	const char *path;
+	size_t path_len;
+	const uint8_t *id;
+	size_t id_len;
+};
+
+/* The module of a file; opens it at first sight when live. 0 or -ENOMEM. */
+int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret);
+
+/* Its descriptor, opened again if need be; -errno. Stays the module's. */
+int module_fd(struct sym *s, struct module *m);
+void module_touch(struct sym *s, struct module *m);	/* it is in use */
+void module_keep(struct sym *s, struct module *m, int fd);	/* @fd becomes the module's */
+
+/* ---- locate.c ---- */
+
+int kernel_module(struct sym *s, const char *name, size_t len, uint32_t *ret);
+
+/* ---- names.c ---- */
+
+void names_init(struct sym *s);
+void names_fini(struct sym *s);
+
+/* @len bytes of @text, once and for all; "" beyond the budget. */
+const char *sym_text(struct sym *s, const char *text, size_t len);
+
+/* ---- lookup.c: one file through a worker ---- */
+
+struct ask { uint64_t addr; bool caller; };
+
+/* Called for each of the asked, in order; @n 0 = it has no name. Texts are lent. 0 or -errno to stop. */
+typedef int (*answer_fn)(void *ctx, size_t i, const struct sym_func *funcs, uint32_t n);
+
+/* Names of @n places in @m, out of any file that has them. 0, -ENOMEM, or what @fn returned. */
+int lookup_module(struct sym *s, struct module *m, const struct ask *asks, size_t n, answer_fn fn, void *ctx);
+
+#endif
