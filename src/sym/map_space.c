@@ -111,10 +111,11 @@ static int put(struct map_space **s, uint32_t at, uint32_t n, const struct mappi
 	return 0;
 }
 
-/* @m gives way to @e: always when it is what a snapshot saw, else when @e is younger. */
+/* @m gives way to @e when that is younger; and when a snapshot saw no more than what @e said. */
 static bool yields(const struct mapping *m, const struct mapping *e, bool snapshot)
 {
-	return snapshot || e->since_ns > m->since_ns;
+	return e->since_ns > m->since_ns ||
+	       (snapshot && e->module == m->module && e->start - m->start == e->off - m->off);
 }
 
 static bool same(const struct mapping *a, const struct mapping *b)
@@ -142,8 +143,10 @@ int map_space_add(struct map_space **s, const struct mapping *m, bool snapshot)
 		struct mapping piece;
 		int r;
 
-		while (i < (*s)->len && (*s)->m[i].start <= pos && yields(m, &(*s)->m[i], snapshot))
-			pos = (*s)->m[i++].end;
+		for (; i < (*s)->len && (*s)->m[i].start <= pos && yields(m, &(*s)->m[i], snapshot); i++) {
+			(*s)->m[i].since_ns = MAX((*s)->m[i].since_ns, m->since_ns); /* it was still there */
+			pos = (*s)->m[i].end;
+		}
 		if (pos >= m->end)
 			break;
 		while (i + n < (*s)->len && (*s)->m[i + n].start < m->end && !yields(m, &(*s)->m[i + n], snapshot))

@@ -57,7 +57,7 @@ int maptab_fork(struct maptab *t, uint64_t ts_ns, struct map_key child, struct m
 /* The memory before @image_ns is gone; 0 = nobody knows when. */
 int maptab_exec(struct maptab *t, uint64_t ts_ns, struct map_key key, uint64_t image_ns);
 
-/* @m->since_ns is when it was made, or when a snapshot saw it: that fills gaps only. */
+/* @m->since_ns is when it was made, or when a snapshot saw it. */
 int maptab_map(struct maptab *t, struct map_key key, const struct mapping *m, bool snapshot);
 void maptab_exit(struct maptab *t, uint64_t ts_ns, struct map_key key);
 

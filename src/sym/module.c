@@ -174,7 +174,7 @@ static bool stat_key(int fd, struct file_key *ret)
 		return false;
 	*ret = (struct file_key){ {
 		st.st_dev, st.st_ino, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec,
-		(uint64_t)KEY_STAT << 56 | ((uint64_t)st.st_size & (1ull << 56) - 1),
+		(uint64_t)KEY_STAT << 56 | ((uint64_t)st.st_size & ((1ull << 56) - 1)),
 	} };
 	return true;
 }
