@@ -18,6 +18,7 @@
 #include "event/decode.h"
 #include "event/names.h"
 #include "source/source.h"
+#include "sym/sym.h"
 
 static void free_probes(struct pipeline *p)
 {
@@ -42,6 +43,7 @@ void pipeline_free(struct pipeline *p)
 		output_close(p->outputs.items[i], NULL);
 	vec_fini(&p->outputs);
 	bus_free(p->bus);
+	sym_free(p->sym);
 	enrich_free(p->enrich);
 	decode_set_free(p->decode);
 	arena_fini(&p->scratch);
@@ -82,6 +84,16 @@ void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struc
 {
 	p->pass = pass;
 	p->pass_ctx = ctx;
+}
+
+int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *err)
+{
+	return sym_new(o, &p->sym, err);
+}
+
+struct sym *pipeline_sym(const struct pipeline *p)
+{
+	return p->sym;
 }
 
 int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,

@@ -21,6 +21,8 @@ struct err;
 struct event;
 struct loop;
 struct pipeline;
+struct sym;
+struct sym_opts;
 
 /* A live probe and its configuration (of the shape its options fill); both outlive the pipeline. */
 struct pipeline_probe {
@@ -46,6 +48,13 @@ const struct core_host *pipeline_host(const struct pipeline *p);	/* of the recor
  * reach it. Events of class STATE that it refuses are not counted: nobody asked to see them.
  */
 void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx);
+
+/*
+ * Names for the addresses of stacks: the pipeline's symbolizer learns from every state event before anybody sees it.
+ * At most once, before sinks are added; pipeline_sym() is NULL without it, and lives as long as the pipeline.
+ */
+int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *err);
+struct sym *pipeline_sym(const struct pipeline *p);
 
 /* An output; @opts is borrowed, @path as in outfile_open(). */
 int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,

@@ -17,11 +17,13 @@
 struct output;
 struct ring_rec;
 struct source;
+struct sym;
 
 struct pipeline {
 	struct loop *loop;		/* borrowed */
 	struct decode_set *decode;
 	struct enrich *enrich;
+	struct sym *sym;		/* NULL = nobody wants names */
 	struct bus *bus;
 	struct arena scratch;		/* what enrich adds, per event */
 	VEC(struct output *) outputs;

@@ -17,6 +17,7 @@
 #include "event/decode.h"
 #include "ring/ring.h"
 #include "source/source.h"
+#include "sym/sym.h"
 
 #define CLOCK_STEP_NS NS_PER_MS	/* tell a change of the wall clock beyond this */
 
@@ -27,6 +28,8 @@ static int take_event(void *ctx, struct event *ev)
 
 	arena_reset(&p->scratch);
 	r = enrich_event(p->enrich, ev, &p->scratch);
+	if (r >= 0 && p->sym)
+		r = sym_event(p->sym, ev);
 	if (r < 0) {
 		p->now.error = r;
 		return 0;

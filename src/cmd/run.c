@@ -22,6 +22,7 @@
 #include "event/filter.h"
 #include "event/names.h"
 #include "probe/probe.h"
+#include "sym/sym.h"
 
 static const char *const time_names[] = {
 	[TIME_LOCAL] = "local", [TIME_RFC3339] = "rfc3339", [TIME_EPOCH] = "epoch", [TIME_DELTA] = "delta",
@@ -51,6 +52,7 @@ static const struct opt output_opts[] = {
 	ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names"),
 	ROW_ENUM(time, "time", "MODE", "time column of text output", time_names),
 	ROW_ENUM(color, "color", "WHEN", "colours in text output", color_names),
+	ROW(symbols, "symbols", 0, OPT_BOOL, NULL, "names for the addresses of user stacks (JSON)"),
 	OPT_END,
 };
 
@@ -312,6 +314,21 @@ static int run_pipeline(struct run_state *s, struct err *err)
 	return r;
 }
 
+static int add_sym(struct run_state *s, struct sink_opts *opts, struct err *err)
+{
+	const struct sym_opts *asked = s->spec->symbols;
+	struct sym_opts o = asked ? *asked : (struct sym_opts){ 0 };
+	int r;
+
+	if (!asked && !s->conf->symbols)
+		return 0;
+	o.live = !s->conf->read;
+	o.host_root = s->conf->host_root;
+	r = pipeline_add_sym(s->pipeline, &o, err);
+	opts->sym = pipeline_sym(s->pipeline);
+	return r;
+}
+
 static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opts, struct err *err)
 {
 	const struct run_conf *c = s->conf;
@@ -328,7 +345,8 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	pipeline_set_filter(s->pipeline, pass, s);
 	opts->reg = pipeline_registry(s->pipeline);
 	opts->host = pipeline_host(s->pipeline);
-	return add_outputs(s, opts, err);
+	r = add_sym(s, opts, err);
+	return r < 0 ? r : add_outputs(s, opts, err);
 }
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };

@@ -15,6 +15,7 @@
 struct cmd_words;
 struct event;
 struct pipeline_probe;
+struct sym_opts;
 
 /* Filled by the options of run_sets(). */
 struct run_conf {
@@ -32,7 +33,7 @@ struct run_conf {
 	struct opt_strv comms, containers, cgroups, netns;
 	uint64_t ring_bytes, latency_ns;
 	const char *host_root;
-	bool local, explain_filter;
+	bool local, explain_filter, symbols;
 };
 
 /* What a command brings. Everything is borrowed for the run. */
@@ -43,6 +44,7 @@ struct run_spec {
 	void *pass_ctx;
 	const char *filter_text;	/* its filter words, for file headers; may be NULL */
 	const char *cmdline;
+	const struct sym_opts *symbols;	/* names for stacks (live, host_root are filled in); NULL = --symbols decides */
 	const char *ready;		/* said on stderr once records flow; NULL = nothing */
 };
 

@@ -18,7 +18,7 @@ static int json_event(struct sink *s, const struct event *ev)
 	int r;
 
 	buf_reset(&st->line);
-	r = json_line(&st->time, ev, s->opts->line.hex, &st->line);
+	r = json_line(&st->time, ev, s->opts->sym, s->opts->line.hex, &st->line);
 	return r < 0 ? r : outfile_record(s->out, st->line.data, st->line.len);
 }
 

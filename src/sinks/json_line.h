@@ -9,7 +9,7 @@
  *   conn     {proto src sport dst dport}
  *   ...      the fields of the type by their key, as `sonde help fields` lists them
  *   packet   {link len cap_len dir ifindex iface data}; data (hex) only when bytes were asked for
- *   kstack ustack                   ["symbol+0x10", ...]
+ *   kstack ustack                   ["symbol+0x10 [module]", ...]; user addresses have names when they were asked for
  *   comments ["...", ...]           of packets from files
  *
  * What is not known is left out. Integers are never doubles. No raw control byte in any string.
@@ -23,11 +23,12 @@
 
 struct buf;
 struct event;
+struct sym;
 
 #define JSON_LINE_VERSION 1
 
-/* Appends the object and a newline. @with_bytes: packet data too. 0 or -ENOMEM. */
-int json_line(struct time_text *t, const struct event *ev, bool with_bytes, struct buf *out);
+/* Appends the object and a newline. @sym: names for stacks; may be NULL. @with_bytes: packet data too. 0 or -ENOMEM. */
+int json_line(struct time_text *t, const struct event *ev, struct sym *sym, bool with_bytes, struct buf *out);
 
 /* True for the member names above: no field of a type may have one as its key. */
 bool json_line_reserves(const char *key);

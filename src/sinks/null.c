@@ -17,7 +17,7 @@ static int null_event(struct sink *s, const struct event *ev)
 
 	if (ev->desc->type != SONDE_EV_LEDGER)
 		return 0;
-	r = json_line(&time, ev, false, &line);
+	r = json_line(&time, ev, NULL, false, &line);
 	return r < 0 ? r : outfile_record(s->out, line.data, line.len);
 }
 

@@ -17,6 +17,7 @@ struct err;
 struct outfile;
 struct registry;
 struct sonde_rec;
+struct sym;
 
 #define SINK_BINARY 1u		/* refuses a terminal */
 #define SINK_AT_CLOSE 2u	/* writes at the end only */
@@ -33,6 +34,7 @@ struct sink_opts {
 	const char *cmdline;		/* for file headers */
 	const char *filter_text;	/* likewise; may be NULL */
 	const struct core_host *host;	/* that of the records, filled in when it is known; may be NULL */
+	struct sym *sym;		/* names for stacks; NULL = not asked for */
 	bool process_blocks;		/* pcapng: describe processes in blocks of their own too */
 };
 

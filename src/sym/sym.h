@@ -20,7 +20,7 @@ struct event;
 struct sym;
 
 struct sym_opts {
-	bool live;		/* files may be opened through /proc/PID; else by path and build id only */
+	bool live;		/* files may be opened through /proc/PID; else by path, if the build id fits */
 	bool lines;		/* file and line, inlined functions (DWARF) */
 	bool raw_names;		/* no demangling */
 	const char *host_root;	/* NULL = "/" */
@@ -36,9 +36,9 @@ int sym_event(struct sym *s, const struct event *ev);
 
 enum sym_module_kind {
 	SYM_UNKNOWN,		/* module 0: an address of no mapping we know */
-	SYM_FILE,		/* ELF file; addr is a virtual address of the file */
+	SYM_FILE,		/* ELF file; addr is an offset in the file: always known, whatever its segments say */
 	SYM_JIT,		/* anonymous code of one process (perf map, jitdump); addr is the process's */
-	SYM_VDSO,
+	SYM_VDSO,		/* addr is an offset in its image */
 	SYM_KERNEL,		/* kernel, modules, BPF programs; addr is the kernel's */
 	SYM__MAX,
 };
@@ -53,7 +53,7 @@ struct sym_module {
 	enum sym_module_kind kind;
 	const char *path;	/* as the process saw it; "[vdso]", "[kernel.kallsyms]", "//anon" likewise */
 	const char *build_id;	/* hex; "" = unknown */
-	uint64_t start, limit, offset;	/* one mapping of it, for formats that want one (pprof) */
+	uint64_t start, limit, offset;	/* one mapping of a SYM_FILE: addr is at start + addr - offset in it (pprof) */
 };
 
 /* Locations of the stack of @ev, innermost first, at most @cap. Returns how many. */
@@ -73,7 +73,7 @@ struct sym_func {
 	uint64_t off;		/* bytes from the function's start */
 	const char *file;	/* "" = unknown */
 	uint32_t line;		/* 0 = unknown */
-	uint64_t start;		/* address of the function in the module; 0 = unknown */
+	uint64_t start;		/* of the function, in the terms of its location's addr; 0 = unknown */
 };
 
 struct sym_frame {
