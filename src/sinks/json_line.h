@@ -27,7 +27,7 @@ struct sym;
 
 #define JSON_LINE_VERSION 1
 
-/* Appends the object and a newline. @sym: names for stacks; may be NULL. @with_bytes: packet data too. 0 or -ENOMEM. */
+/* Appends the object and a newline. @sym: names for stacks, or NULL. @with_bytes: packet data too. 0 or -ENOMEM. */
 int json_line(struct time_text *t, const struct event *ev, struct sym *sym, bool with_bytes, struct buf *out);
 
 /* True for the member names above: no field of a type may have one as its key. */

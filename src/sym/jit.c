@@ -96,7 +96,7 @@ static bool is_dump(const char *path)
 	return !strncmp(name, "jit-", 4) && len > 9 && !strcmp(name + len - 5, ".dump");
 }
 
-/* A jitdump is mapped executable for one reason: to be noticed (tools/perf/Documentation/jitdump-specification.txt). */
+/* A jitdump is mapped executable to be noticed (tools/perf/Documentation/jitdump-specification.txt in Linux). */
 int jit_mapping(struct sym *s, struct map_key key, uint64_t ts_ns, uint32_t module)
 {
 	struct module *dump = module_at(s, module), *m;

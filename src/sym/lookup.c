@@ -82,7 +82,9 @@ static int take_answer(struct module *m, const void *data, size_t len, size_t n,
 static int ask_file(struct sym *s, struct module *m, int fd, const struct ask *asks, size_t n, answer_fn fn,
 		    void *ctx)
 {
-	const struct worker_opts o = { .name = "sonde-sym", .memory_bytes = MEMORY_BYTES, .cpu_seconds = CPU_SECONDS };
+	const struct worker_opts o = {
+		.name = "sonde-sym", .memory_bytes = MEMORY_BYTES, .cpu_seconds = CPU_SECONDS,
+	};
 	struct lookup_request req = { .asks = asks, .n = n };
 	size_t cap = MIN(ANSWER_BYTES + n * PLACE_BYTES, (size_t)ANSWER_MAX_BYTES);
 	_cleanup_free_ void *answer = malloc(cap);

@@ -23,9 +23,9 @@ struct map_space *map_space_new(uint32_t cap);	/* one reference; NULL without me
 size_t map_space_bytes(const struct map_space *s);
 
 /*
- * Adds @m to @s, which has one reference, and frees or moves it: *ret is the list from now on. The younger of two
- * that overlap keeps its place; what a snapshot saw confirms what is there. 1 when the list says something else now, 0 when it
- * does not, -ENOSPC beyond MAP_SPACE_MAX, -ENOMEM; then *ret is as it was.
+ * Adds @m to *s, which has one reference and may move. The younger of two that overlap keeps its place; what a
+ * snapshot saw confirms what is there. 1 when the list says something else now, 0 when it does not, -ENOSPC beyond
+ * MAP_SPACE_MAX, -ENOMEM; then nothing, or a part of @m, was added.
  */
 int map_space_add(struct map_space **s, const struct mapping *m, bool snapshot);
 

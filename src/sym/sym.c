@@ -174,7 +174,8 @@ static uint64_t number(const struct event *ev, const struct meaning *m, enum sym
 
 static bool text(const struct event *ev, const struct meaning *m, enum sym_word w, struct value *ret)
 {
-	return m->field[w] && event_get(ev, m->field[w], ret) >= 0 && (ret->kind == VAL_STR || ret->kind == VAL_BYTES);
+	return m->field[w] && event_get(ev, m->field[w], ret) >= 0 &&
+	       (ret->kind == VAL_STR || ret->kind == VAL_BYTES);
 }
 
 static bool text_is(const struct value *v, const char *s)
@@ -211,7 +212,8 @@ static int learn_mapping(struct sym *s, const struct event *ev, const struct mea
 		struct file_fact f = {
 			.seen = { .key = key, .start = map.start, .end = map.end, .ino = number(ev, m, W_MAP_INO) },
 			.off = map.off, .dev = (uint32_t)number(ev, m, W_MAP_DEV),
-			.generation = (uint32_t)number(ev, m, W_MAP_GENERATION), .path = path.str, .path_len = path.len,
+			.generation = (uint32_t)number(ev, m, W_MAP_GENERATION),
+			.path = path.str, .path_len = path.len,
 		};
 
 		if (text(ev, m, W_MAP_BUILD_ID, &id)) {

@@ -53,7 +53,7 @@ struct sym_module {
 	enum sym_module_kind kind;
 	const char *path;	/* as the process saw it; "[vdso]", "[kernel.kallsyms]", "//anon" likewise */
 	const char *build_id;	/* hex; "" = unknown */
-	uint64_t start, limit, offset;	/* one mapping of a SYM_FILE: addr is at start + addr - offset in it (pprof) */
+	uint64_t start, limit, offset;	/* one mapping of a SYM_FILE: addr lies at start + addr - offset (pprof) */
 };
 
 /* Locations of the stack of @ev, innermost first, at most @cap. Returns how many. */

@@ -35,7 +35,8 @@ static void test_own_process(void **state)
 	struct sym *s = new_sym(true);
 	const uint32_t pid = (uint32_t)getpid();
 	const uint64_t pc[] = {
-		(uintptr_t)local_function + 2, (uintptr_t)test_own_process, (uintptr_t)dlsym(RTLD_NEXT, "qsort") + 1, 16,
+		(uintptr_t)local_function + 2, (uintptr_t)test_own_process,
+		(uintptr_t)dlsym(RTLD_NEXT, "qsort") + 1, 16,
 	};
 	const struct sym_func *f;
 	struct sym_loc loc[4];
