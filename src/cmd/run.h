@@ -44,7 +44,7 @@ struct run_spec {
 	void *pass_ctx;
 	const char *filter_text;	/* its filter words, for file headers; may be NULL */
 	const char *cmdline;
-	const struct sym_opts *symbols;	/* names for stacks (run() sets live and host_root); NULL = --symbols decides */
+	const struct sym_opts *symbols;	/* names for stacks (live and host_root are set here); NULL = --symbols */
 	const char *ready;		/* said on stderr once records flow; NULL = nothing */
 };
 
