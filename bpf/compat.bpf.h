@@ -30,6 +30,23 @@ static __always_inline bool skb_has_vlan(const struct sk_buff *skb)
 	return false;
 }
 
+/* Since 5.14; before it was called state (commit 2f064a59a11f). */
+struct task_struct___state {
+	unsigned int __state;
+} __attribute__((preserve_access_index));
+
+struct task_struct___plain_state {
+	volatile long state;
+} __attribute__((preserve_access_index));
+
+/* TASK_*, 0 = runnable. */
+static __always_inline __u32 task_state(const struct task_struct *task)
+{
+	if (bpf_core_field_exists(struct task_struct___state, __state))
+		return BPF_CORE_READ((const struct task_struct___state *)task, __state);
+	return (__u32)BPF_CORE_READ((const struct task_struct___plain_state *)task, state);
+}
+
 /* Numbers below belong to no network namespace: they are handed out from here up (PROC_NET_INIT_INO, 6.18). */
 #define NETNS_INODE_MIN 0xefffff00u
 

@@ -2,6 +2,7 @@
 /*
  * The programs of the cpu probe, in one object: opening an object costs a reading of the kernel's BTF.
  */
+#include "probes/cpu/cpu_block.bpf.h"
 #include "probes/cpu/cpu_sample.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -7,8 +7,10 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
@@ -22,24 +24,46 @@
 
 #include "cpu.skel.h"
 
+/* Frames of a user stack by default. Those of waits are kept for every thread. */
+#define SAMPLE_DEPTH 512
+#define BLOCK_DEPTH 127
+#define SLOTS_LEAST 4096
+
 extern const struct decoder_ops cpu_decoder;
 
 struct cpu_state {
 	struct hooks *hooks;
 	struct cpu_perf *perf;		/* NULL: no samples wanted */
+	uint32_t *cpus;			/* --cpu, owned */
+	size_t n_cpus;			/* 0 = all */
 };
 
 /* ---- loading ---- */
 
-/* Attached by cpu_perf.c, hence HOOK_ATTACH_NOT. */
-static const struct hook sample_hooks[] = {
+/* Samples are attached by cpu_perf.c, hence HOOK_ATTACH_NOT. */
+static const struct hook cpu_hooks[] = {
 	{ "samples", "cpu_sample", HOOK_ATTACH_NOT },
+	{ "switches", "cpu_switch", HOOK_ATTACH_TRACE, .tracepoint = "sched_switch", .n_args = 4 },
+	{ "switches", "cpu_switch_args3", HOOK_ATTACH_TRACE, .tracepoint = "sched_switch", .n_args = 3 },
+	{ "wake-ups", "cpu_wakeup", HOOK_ATTACH_TRACE, .tracepoint = "sched_wakeup", .n_args = 1,
+	  .fallback = "time waiting for a CPU is not told from other waiting" },
 };
+
+static bool wants_samples(const struct cpu_conf *c)
+{
+	return c->wall || !c->off_cpu;
+}
+
+static bool wants_blocks(const struct cpu_conf *c)
+{
+	return c->wall || c->off_cpu;
+}
 
 struct setup {
 	const struct cpu_conf *conf;
 	const struct cpu_perf *perf;	/* may be NULL */
 	unsigned n_cpus;		/* possible */
+	size_t n_selected;		/* --cpu; 0 = all */
 };
 
 static void set_u32(struct bpf_object *obj, const char *name, uint32_t value)
@@ -65,17 +89,47 @@ static void set_size(struct bpf_object *obj, const char *name, size_t entries)
 		bpf_map__set_max_entries(map, (uint32_t)MAX(entries, (size_t)1));
 }
 
+/* Of the whole host: "0.20 0.18 0.12 1/80 11206" are load averages, then running/all threads. */
+static size_t n_threads(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/loadavg", "re");
+	size_t n = 0;
+
+	return f && fscanf(f, "%*s %*s %*s %*u/%zu", &n) == 1 ? n : 0;
+}
+
+/* A slot per thread, and as many again for those that will be born. */
+static void configure_slots(struct bpf_object *obj, const struct cpu_conf *c)
+{
+	struct bpf_map *slots = bpf_object__find_map_by_name(obj, "cpu_slots");
+	struct bpf_map *blank = bpf_object__find_map_by_name(obj, "cpu_blank");
+	const uint32_t depth = c->depth ? c->depth : BLOCK_DEPTH;
+	const uint32_t bytes = (uint32_t)sizeof(struct cpu_slot) + depth * (uint32_t)sizeof(uint64_t);
+
+	bpf_map__set_autocreate(slots, wants_blocks(c));
+	bpf_map__set_autocreate(blank, wants_blocks(c));
+	bpf_map__set_value_size(slots, bytes);
+	bpf_map__set_value_size(blank, bytes);
+	bpf_map__set_max_entries(slots, (uint32_t)MAX(2 * n_threads(), (size_t)SLOTS_LEAST));
+	set_u32(obj, "cpu_block_depth", depth);
+	set_u64(obj, "cpu_min_block_ns", c->min_block_ns);
+	set_u64(obj, "cpu_max_block_ns", c->max_block_ns);
+}
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct setup *s = ctx;
 	const struct cpu_conf *c = s->conf;
 
 	set_u32(obj, "cpu_kern_depth", c->user_only ? 0 : c->kernel_depth);
-	set_u32(obj, "cpu_user_depth", c->kernel_only ? 0 : c->depth);
+	set_u32(obj, "cpu_user_depth", c->kernel_only ? 0 : c->depth ? c->depth : SAMPLE_DEPTH);
 	set_flag(obj, "cpu_keep_idle", c->idle);
 	set_flag(obj, "cpu_select_tids", c->tids.len);
 	set_size(obj, "cpu_tids", c->tids.len);
+	set_flag(obj, "cpu_select_cpus", s->n_selected);
+	set_size(obj, "cpu_cpus", s->n_selected);
 	set_size(obj, "cpu_paces", s->n_cpus);
+	configure_slots(obj, c);
 	if (s->perf) {
 		set_u64(obj, "cpu_value", cpu_perf_value(s->perf));
 		set_u64(obj, "cpu_clock_period_ns", cpu_perf_clock_ns(s->perf));
@@ -86,7 +140,9 @@ static int check_conf(const struct cpu_conf *c, struct err *err)
 {
 	if (c->user_only && c->kernel_only)
 		return err_set(err, -EINVAL, "--user-stacks-only and --kernel-stacks-only exclude each other");
-	if (!c->depth || c->depth > CPU_USER_MAX)
+	if (c->max_block_ns && c->max_block_ns < c->min_block_ns)
+		return err_set(err, -EINVAL, "--max-block-time is less than --min-block-time: nothing would be shown");
+	if (c->depth > CPU_USER_MAX)
 		return err_set(err, -EINVAL, "--depth %u: 1 to %u frames are possible", c->depth, CPU_USER_MAX);
 	if (!c->kernel_depth || c->kernel_depth > CPU_KERN_MAX)
 		return err_set(err, -EINVAL, "--kernel-depth %u: 1 to %u frames are possible", c->kernel_depth,
@@ -94,12 +150,13 @@ static int check_conf(const struct cpu_conf *c, struct err *err)
 	return 0;
 }
 
-static int load(struct probe_env *env, const struct cpu_conf *c, const struct cpu_perf *perf, uint16_t instance,
+static int load(struct probe_env *env, const struct cpu_conf *c, const struct cpu_state *s, uint16_t instance,
 		struct hooks **ret, struct err *err)
 {
-	struct setup setup = { .conf = c, .perf = perf, .n_cpus = probe_env_n_cpus(env) };
+	struct setup setup = { .conf = c, .perf = s->perf, .n_cpus = probe_env_n_cpus(env), .n_selected = s->n_cpus };
+	const size_t first = wants_samples(c) ? 0 : 1, end = wants_blocks(c) ? ARRAY_SIZE(cpu_hooks) : 1;
 	struct hooks_spec spec = {
-		.rows = sample_hooks, .n_rows = ARRAY_SIZE(sample_hooks), .configure = configure, .ctx = &setup,
+		.rows = cpu_hooks + first, .n_rows = end - first, .configure = configure, .ctx = &setup,
 	};
 
 	spec.elf = cpu_bpf__elf_bytes(&spec.elf_len);
@@ -111,26 +168,31 @@ static int map_fd(const struct cpu_state *s, const char *name)
 	return bpf_object__find_map_fd_by_name(hooks_object(s->hooks), name);
 }
 
-static int fill_tids(const struct cpu_state *s, const struct cpu_conf *c, struct err *err)
+static int fill_set(const struct cpu_state *s, const char *name, const uint32_t *keys, size_t n, struct err *err)
 {
 	const uint8_t one = 1;
-	int fd = map_fd(s, "cpu_tids");
+	int fd = map_fd(s, name);
 
-	for (size_t i = 0; i < c->tids.len; i++)
-		if (bpf_map_update_elem(fd, &c->tids.items[i], &one, BPF_ANY) < 0)
-			return err_errno(err, -errno, "cannot tell the kernel which threads are wanted");
+	for (size_t i = 0; i < n; i++)
+		if (bpf_map_update_elem(fd, &keys[i], &one, BPF_ANY) < 0)
+			return err_errno(err, -errno, "cannot tell the kernel which threads and CPUs are wanted");
 	return 0;
 }
 
 /* ---- probe_ops ---- */
 
-static int open_perf(const struct cpu_conf *c, struct cpu_perf **ret, struct err *err)
+static int open_perf(struct cpu_state *s, const struct cpu_conf *c, struct err *err)
 {
 	const struct cpu_perf_opts o = {
-		.event = c->event, .frequency = c->frequency, .period = c->period, .cpus = &c->cpus,
+		.event = c->event, .frequency = c->frequency, .period = c->period,
+		.cpus = s->cpus, .n_cpus = s->n_cpus,
 	};
+	int r = cpu_perf_list(&c->cpus, &s->cpus, err);
 
-	return cpu_perf_new(&o, ret, err);
+	if (r < 0)
+		return r;
+	s->n_cpus = (size_t)r;
+	return wants_samples(c) ? cpu_perf_new(&o, &s->perf, err) : 0;
 }
 
 static int cpu_open(struct probe *p, struct err *err)
@@ -140,10 +202,14 @@ static int cpu_open(struct probe *p, struct err *err)
 	int r = check_conf(c, err);
 
 	if (r >= 0)
-		r = open_perf(c, &s->perf, err);
+		r = open_perf(s, c, err);
 	if (r >= 0)
-		r = load(p->env, c, s->perf, p->instance, &s->hooks, err);
-	return r < 0 ? r : fill_tids(s, c, err);
+		r = load(p->env, c, s, p->instance, &s->hooks, err);
+	if (r >= 0)
+		r = fill_set(s, "cpu_tids", c->tids.items, c->tids.len, err);
+	if (r >= 0)
+		r = fill_set(s, "cpu_cpus", s->cpus, s->n_cpus, err);
+	return r;
 }
 
 /* A CPU that was away begins anew. */
@@ -154,10 +220,24 @@ static int start_cpu(void *ctx, uint32_t cpu)
 	return bpf_map_update_elem(map_fd(ctx, "cpu_paces"), &cpu, &zero, BPF_ANY) < 0 ? -errno : 0;
 }
 
+static void report_failed(void *ctx, const struct hook_report *r)
+{
+	struct probe *p = ctx;
+	struct err err = { 0 };
+
+	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
+	probe_hook_failed(p->env, r->hook, &err);
+}
+
+/* Samples that were asked for and cannot be had are an error; so are switches, without which there are no blocks. */
 static int cpu_attach(struct probe *p, struct err *err)
 {
 	struct cpu_state *s = p->state;
+	int n = hooks_attach(s->hooks, -1);
 
+	hooks_report(s->hooks, true, report_failed, p);
+	if (!s->perf)
+		return n > 0 ? 0 : err_set(err, -ENOTSUP, "switches of threads cannot be watched here");
 	return cpu_perf_attach(s->perf, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, err);
 }
 
@@ -190,7 +270,8 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	struct cpu_state *s = p->state;
 
 	(void)now_ns;
-	cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
+	if (s->perf)
+		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
 	return 0;
 }
 
@@ -208,6 +289,7 @@ static void cpu_close(struct probe *p)
 
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);
+	free(s->cpus);
 	*s = (struct cpu_state){ 0 };
 }
 
@@ -215,21 +297,28 @@ static void cpu_close(struct probe *p)
 
 static int cpu_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 {
-	struct hook_report rep = { .hook = "samples" };
-	struct cpu_perf *perf = NULL;
-	struct hooks *hooks = NULL;
+	struct hook_report rep = { .hook = "samples", .state = HOOK_FAILED };
+	struct cpu_conf both = cpu_conf_default;
+	struct cpu_state s = { 0 };
 	struct err err = { 0 };
-	int r = open_perf(&cpu_conf_default, &perf, &err);
+	int r;
 
+	both.wall = true;
+	r = open_perf(&s, &both, &err);
 	if (r >= 0)
-		r = load(env, &cpu_conf_default, perf, 0, &hooks, &err);
-	if (r < 0) {
-		rep.state = r == -EPERM || r == -EACCES ? HOOK_REFUSED : HOOK_FAILED;
+		r = load(env, &both, &s, 0, &s.hooks, &err);
+	if (r >= 0) {
+		hooks_attach(s.hooks, -1);
+		hooks_report(s.hooks, false, fn, ctx);
+	} else {
+		if (r == -EPERM || r == -EACCES)
+			rep.state = HOOK_REFUSED;
 		snprintf(rep.why, sizeof(rep.why), "%.255s", err.msg);
+		fn(ctx, &rep);
 	}
-	fn(ctx, &rep);
-	hooks_free(hooks);
-	cpu_perf_free(perf);
+	hooks_free(s.hooks);
+	cpu_perf_free(s.perf);
+	free(s.cpus);
 	return 0;
 }
 
@@ -237,7 +326,7 @@ static int cpu_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 
 const struct cpu_conf cpu_conf_default = {
 	.frequency = 49,	/* not in step with what happens 50 or 100 times a second */
-	.depth = 512, .kernel_depth = 127, .unwind_bytes = 64u << 20,
+	.kernel_depth = 127, .unwind_bytes = 64u << 20, .min_block_ns = 1000,
 };
 
 static const char *const event_names[] = {
@@ -263,7 +352,7 @@ static const struct opt cpu_opts[] = {
 	ROW(wall, "wall", 0, OPT_BOOL, NULL, "both: where the time goes, on a CPU or not"),
 	ROW(min_block_ns, "min-block-time", 0, OPT_DURATION, "TIME", "no waits shorter than this (default 1us)"),
 	ROW(max_block_ns, "max-block-time", 0, OPT_DURATION, "TIME", "no waits longer than this"),
-	ROW(depth, "depth", 0, OPT_U32, "N", "frames of a user stack at most (default 512)"),
+	ROW(depth, "depth", 0, OPT_U32, "N", "frames of a user stack at most (default 512, of waits 127)"),
 	ROW(kernel_depth, "kernel-depth", 0, OPT_U32, "N",
 	    "frames of a kernel stack at most (default 127; kernel.perf_event_max_stack must allow more)"),
 	ROW(unwind_bytes, "unwind-memory", 0, OPT_BYTES, "SIZE", "unwind tables in the kernel at most (default 64M)"),

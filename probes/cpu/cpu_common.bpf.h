@@ -70,13 +70,13 @@ static __always_inline bool select_current(__u32 tid)
 /* Sends what was gathered: the stacks' lengths decide. */
 static __always_inline void emit(struct sonde_ledger *l, struct cpu_sample_rec *r)
 {
-	__u32 n_kern = r->n_kern, n_user = r->n_user, len;
+	__u32 len = sizeof(*r) + ((__u32)r->n_kern + r->n_user) * sizeof(__u64);
 
-	if (n_kern > CPU_KERN_MAX || n_user > CPU_USER_MAX) { /* cannot be, which the verifier does not know */
+	barrier_var(len);
+	if (len > sizeof(union cpu_scratch)) { /* cannot be, which the verifier does not know */
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
-	len = sizeof(*r) + (n_kern + n_user) * sizeof(__u64);
 	r->hdr.len = len;
 	rec_output(l, LANE_BULK, r, len);
 }

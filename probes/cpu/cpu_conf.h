@@ -24,7 +24,7 @@ struct cpu_conf {
 	bool off_cpu, wall;		/* --off-cpu: blocked instead of running threads; --wall: both */
 	uint64_t min_block_ns;		/* --min-block-time, --max-block-time; 0 = no limit */
 	uint64_t max_block_ns;
-	uint32_t depth;			/* --depth: frames of a user stack at most */
+	uint32_t depth;			/* --depth: frames of a user stack at most; 0 = 512, of waits 127 */
 	uint32_t kernel_depth;		/* --kernel-depth */
 	uint64_t unwind_bytes;		/* --unwind-memory: of unwind tables in the kernel */
 };

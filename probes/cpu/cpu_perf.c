@@ -31,7 +31,8 @@ struct cpu_perf {
 	struct perf_event_attr attr;
 	uint64_t period;		/* as asked for; 0 = by frequency */
 	uint32_t frequency;
-	VEC(uint32_t) wanted;		/* CPUs; none = all */
+	const uint32_t *wanted;		/* CPUs, borrowed */
+	size_t n_wanted;		/* 0 = all */
 	VEC(struct cpu_event_link) links;
 	const struct bpf_program *prog;	/* borrowed */
 	cpu_perf_start_fn start;
@@ -49,7 +50,7 @@ static int open_event(const struct cpu_perf *p, uint32_t cpu)
 
 /* ---- which CPUs ---- */
 
-static int add_list(struct cpu_perf *p, const char *text, struct err *err)
+static int add_list(const char *text, uint32_t **all, size_t *len, size_t *cap, struct err *err)
 {
 	_cleanup_free_ uint32_t *cpus = NULL, *possible = NULL;
 	int n_possible = cpulist_read(POSSIBLE, &possible);
@@ -57,19 +58,34 @@ static int add_list(struct cpu_perf *p, const char *text, struct err *err)
 
 	if (n <= 0)
 		return err_set(err, -EINVAL, "--cpu %s: a list of CPU numbers is wanted, as 0-3,8", text);
+	if (vec_grow_raw((void **)all, cap, *len + (size_t)n, sizeof(**all)) < 0)
+		return err_errno(err, -ENOMEM, "cannot list the CPUs");
 	for (int i = 0; i < n; i++) {
 		if (n_possible > 0 && !cpulist_has(possible, (size_t)n_possible, cpus[i]))
 			return err_set(err, -EINVAL, "--cpu %s: this machine has no CPU %u", text, cpus[i]);
-		if (vec_grow(&p->wanted) < 0)
-			return err_errno(err, -ENOMEM, "cannot list the CPUs");
-		p->wanted.items[p->wanted.len++] = cpus[i];
+		if (!cpulist_has(*all, *len, cpus[i]))
+			(*all)[(*len)++] = cpus[i];
 	}
 	return 0;
 }
 
+int cpu_perf_list(const struct opt_strv *lists, uint32_t **ret, struct err *err)
+{
+	_cleanup_free_ uint32_t *all = NULL;
+	size_t len = 0, cap = 0;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < lists->len; i++)
+		r = add_list(lists->items[i], &all, &len, &cap, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(all);
+	return (int)len;
+}
+
 static bool is_wanted(const struct cpu_perf *p, uint32_t cpu)
 {
-	return !p->wanted.len || cpulist_has(p->wanted.items, p->wanted.len, cpu);
+	return !p->n_wanted || cpulist_has(p->wanted, p->n_wanted, cpu);
 }
 
 /* ---- which event ---- */
@@ -164,8 +180,8 @@ int cpu_perf_new(const struct cpu_perf_opts *o, struct cpu_perf **ret, struct er
 		return err_errno(err, -ENOMEM, "cannot set up the samples");
 	p->period = o->period;
 	p->frequency = o->frequency;
-	for (size_t i = 0; r >= 0 && o->cpus && i < o->cpus->len; i++)
-		r = add_list(p, o->cpus->items[i], err);
+	p->wanted = o->cpus;
+	p->n_wanted = o->n_cpus;
 	if (r >= 0)
 		r = choose_event(p, o->event, err);
 	if (r >= 0 && cpu_perf_clock_ns(p) && cpu_perf_clock_ns(p) < CLOCK_LEAST_NS)
@@ -275,6 +291,5 @@ void cpu_perf_free(struct cpu_perf *p)
 		return;
 	cpu_perf_detach(p);
 	vec_fini(&p->links);
-	vec_fini(&p->wanted);
 	free(p);
 }

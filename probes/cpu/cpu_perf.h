@@ -19,8 +19,12 @@ struct cpu_perf_opts {
 	unsigned event;			/* enum cpu_event */
 	uint32_t frequency;		/* samples per second and CPU, unless: */
 	uint64_t period;		/* one every so many events */
-	const struct opt_strv *cpus;	/* lists; none = all; borrowed */
+	const uint32_t *cpus;		/* borrowed for as long as the result lives */
+	size_t n_cpus;			/* 0 = all */
 };
+
+/* The CPUs of "0-3,8" and the like; *ret is the caller's to free. How many, -EINVAL with a sentence, -ENOMEM. */
+int cpu_perf_list(const struct opt_strv *lists, uint32_t **ret, struct err *err);
 
 /* Decides which event it is, by opening it once. -EINVAL for what the user may mend, with a sentence. */
 int cpu_perf_new(const struct cpu_perf_opts *o, struct cpu_perf **ret, struct err *err);

@@ -62,6 +62,19 @@ struct cpu_pace {
 	__u64 pad[5];		/* a cache line of its own */
 };
 
+/* Not a record: a thread and how it left its CPU, in a map by tid. Slots have room for as many frames as asked for. */
+struct cpu_slot {
+	__u64 out_ns;		/* CLOCK_MONOTONIC; 0 = it is on a CPU */
+	__u64 woken_ns;		/* 0 = not yet */
+	__u64 start_ns;		/* of its process */
+	__u64 cgroup_id;
+	__u32 tgid, netns, state;
+	__u16 n_user;
+	__u8 user_end, mode;
+	char comm[16];
+	__u64 ips[];
+};
+
 #ifndef __cplusplus
 _Static_assert(sizeof(struct cpu_sample_rec) == 40 + 64, "cpu_sample_rec is ABI");
 _Static_assert(sizeof(struct cpu_need_rec) == 40 + 40, "cpu_need_rec is ABI");
