@@ -141,7 +141,7 @@ static int check_conf(const struct cpu_conf *c, struct err *err)
 	if (c->user_only && c->kernel_only)
 		return err_set(err, -EINVAL, "--user-stacks-only and --kernel-stacks-only exclude each other");
 	if (c->max_block_ns && c->max_block_ns < c->min_block_ns)
-		return err_set(err, -EINVAL, "--max-block-time is less than --min-block-time: nothing would be shown");
+		return err_set(err, -EINVAL, "--max-block-time is less than --min-block-time: nothing is left");
 	if (c->depth > CPU_USER_MAX)
 		return err_set(err, -EINVAL, "--depth %u: 1 to %u frames are possible", c->depth, CPU_USER_MAX);
 	if (!c->kernel_depth || c->kernel_depth > CPU_KERN_MAX)
@@ -153,7 +153,9 @@ static int check_conf(const struct cpu_conf *c, struct err *err)
 static int load(struct probe_env *env, const struct cpu_conf *c, const struct cpu_state *s, uint16_t instance,
 		struct hooks **ret, struct err *err)
 {
-	struct setup setup = { .conf = c, .perf = s->perf, .n_cpus = probe_env_n_cpus(env), .n_selected = s->n_cpus };
+	struct setup setup = {
+		.conf = c, .perf = s->perf, .n_cpus = probe_env_n_cpus(env), .n_selected = s->n_cpus,
+	};
 	const size_t first = wants_samples(c) ? 0 : 1, end = wants_blocks(c) ? ARRAY_SIZE(cpu_hooks) : 1;
 	struct hooks_spec spec = {
 		.rows = cpu_hooks + first, .n_rows = end - first, .configure = configure, .ctx = &setup,

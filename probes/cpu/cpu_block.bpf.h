@@ -142,7 +142,8 @@ static __always_inline __u64 wait_of(const struct cpu_slot *slot, __u64 now_ns)
 	return slot->woken_ns > slot->out_ns && slot->woken_ns < now_ns ? now_ns - slot->woken_ns : 0;
 }
 
-static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cpu_slot *slot, struct task_struct *next)
+static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cpu_slot *slot,
+				       struct task_struct *next)
 {
 	__u32 n_user = slot->n_user, n_kern = 0;
 	long n;

@@ -62,7 +62,7 @@ struct cpu_pace {
 	__u64 pad[5];		/* a cache line of its own */
 };
 
-/* Not a record: a thread and how it left its CPU, in a map by tid. Slots have room for as many frames as asked for. */
+/* Not a record: a thread and how it left its CPU, in a map by tid. Slots have as many frames as were asked for. */
 struct cpu_slot {
 	__u64 out_ns;		/* CLOCK_MONOTONIC; 0 = it is on a CPU */
 	__u64 woken_ns;		/* 0 = not yet */
