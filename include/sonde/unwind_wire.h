@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Unwind tables as the kernel side reads them: compiled from .eh_frame (src/elf/ehframe.h), walked in
+ * probes/cpu/cpu_unwind.bpf.h. A table is a sequence of 32-bit words: header, rules, pages, rows. Addresses in it
+ * are offsets in the file, so whoever looks one up needs the mapping only, not the program headers.
+ */
+#ifndef SONDE_UNWIND_WIRE_H
+#define SONDE_UNWIND_WIRE_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define SONDE_UNWIND_PAGE_SHIFT 16
+#define SONDE_UNWIND_MAGIC 0x31776e75u	/* "unw1" */
+
+/* Where the canonical frame address (CFA: the stack pointer of the caller after the return) is. */
+#define SONDE_CFA_GAP 0		/* no rows for this address: frame pointers */
+#define SONDE_CFA_REG 1		/* register + cfa_off */
+#define SONDE_CFA_DEREF 2	/* what lies at register + cfa_off, + aux */
+#define SONDE_CFA_PLT 3		/* sp + cfa_off, + 8 when (ip & 15) >= aux: x86-64 linkage stubs */
+#define SONDE_CFA_SIGNAL 4	/* the kernel's signal frame; x86-64: the saved sp lies at sp + cfa_off */
+#define SONDE_CFA_OTHER 5	/* a rule of a kind that is not walked */
+
+/* Where the caller's frame pointer is. */
+#define SONDE_FP_SAME 0
+#define SONDE_FP_AT_CFA 1	/* at CFA + fp_off */
+#define SONDE_FP_AT_FP 2	/* at frame pointer + fp_off */
+#define SONDE_FP_AT_SP 3	/* at stack pointer + fp_off */
+#define SONDE_FP_LOST 4
+
+/* Where the return address is. */
+#define SONDE_RA_CFA8 0		/* at CFA - 8 */
+#define SONDE_RA_AT_CFA 1	/* at CFA + aux */
+#define SONDE_RA_LINK 2		/* in the link register */
+#define SONDE_RA_NONE 3		/* there is none: the outermost function */
+
+struct sonde_unwind_rule {
+	__u8 cfa;		/* SONDE_CFA_* */
+	__u8 reg;		/* DWARF number of the register that the CFA is counted from */
+	__u8 fp;		/* SONDE_FP_* */
+	__u8 ra;		/* SONDE_RA_* */
+	__s32 cfa_off, fp_off, aux;
+};
+
+struct sonde_unwind_head {
+	__u32 magic;
+	__u32 n_rules;		/* rule 0 is SONDE_CFA_GAP */
+	__u32 n_pages;
+	__u32 n_rows;
+	__u64 first_page;	/* file offset >> SONDE_UNWIND_PAGE_SHIFT of the first page */
+	__u32 n_fdes;		/* that the table is made of */
+	__u32 n_skipped;	/* that were not understood */
+};
+
+/*
+ * struct sonde_unwind_head, struct sonde_unwind_rule [n_rules], __u32 first row of each page [n_pages + 1], rows
+ * [n_rows]: low 16 bits of the file offset | rule << 16, ascending in each page; a page's first row is at 0.
+ */
+#define SONDE_UNWIND_ROW(low, rule) ((low) | (rule) << 16)
+#define SONDE_UNWIND_ROW_LOW(row) ((row) & 0xffff)
+#define SONDE_UNWIND_ROW_RULE(row) ((row) >> 16)
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct sonde_unwind_rule) == 16, "sonde_unwind_rule is ABI");
+_Static_assert(sizeof(struct sonde_unwind_head) == 32, "sonde_unwind_head is ABI");
+#endif
+
+#endif

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The records of .eh_frame: CIEs (what functions have in common) and FDEs (one range of addresses each), sorted and
+ * run one after the other. A record that makes no sense costs that record only: its addresses have no rows.
+ */
+#include "elf/ehframe.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "elf/ehframe_impl.h"
+#include "elf/elf.h"
+#include "elf/leb.h"
+
+#define GAP_BYTES 16	/* padding up to the next function is no gap: nothing runs there */
+
+#define PE_FORMAT 0x0f
+#define PE_BASE 0x70
+
+static const struct cfi_arch arch_x86_64 = { .sp = 7, .fp = 6, .ra = 16, .n_regs = 16, .link = false };
+static const struct cfi_arch arch_arm64 = { .sp = 31, .fp = 29, .ra = 30, .n_regs = 32, .link = true };
+
+struct fde {
+	uint64_t start, end;	/* virtual addresses */
+	uint64_t bias;		/* virtual address - file offset */
+	uint32_t cie;		/* index */
+	uint32_t program, program_len;	/* in the section */
+};
+
+struct compiler {
+	const struct cfi_arch *arch;
+	const struct elf_segment *segs;
+	size_t n_segs, last_seg;
+	const uint8_t *bytes;
+	size_t len;
+	uint64_t vaddr;		/* of bytes[0] */
+	bool to_terminator;	/* the length is a guess: a zero length ends it */
+	struct map cie_at;	/* offset -> u32 index */
+	VEC(struct cfi_cie) cies;
+	VEC(struct fde) fdes;
+	struct cfi_table table;
+};
+
+/* ---- numbers ---- */
+
+static int pointer_value(struct cursor *c, uint8_t format, uint64_t *ret)
+{
+	switch (format) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		*ret = cur_u64(c);
+		break;
+	case DW_EH_PE_uleb128:
+		*ret = cur_uleb(c);
+		break;
+	case DW_EH_PE_sleb128:
+		*ret = (uint64_t)cur_sleb(c);
+		break;
+	case DW_EH_PE_udata2:
+		*ret = cur_u16(c);
+		break;
+	case DW_EH_PE_sdata2:
+		*ret = (uint64_t)(int16_t)cur_u16(c);
+		break;
+	case DW_EH_PE_udata4:
+		*ret = cur_u32(c);
+		break;
+	case DW_EH_PE_sdata4:
+		*ret = (uint64_t)(int32_t)cur_u32(c);
+		break;
+	default:
+		return -ENOTSUP;
+	}
+	return cur_ok(c) ? 0 : -EBADMSG;
+}
+
+int cfi_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section, uint64_t *ret)
+{
+	uint64_t place = section + (uint64_t)(c->pos - bytes), v;
+	int r;
+
+	if ((enc & PE_BASE) == DW_EH_PE_aligned) {
+		cur_skip(c, (size_t)(-place & 7));
+		return pointer_value(c, DW_EH_PE_absptr, ret);
+	}
+	r = pointer_value(c, enc & PE_FORMAT, &v);
+	if (r < 0)
+		return r;
+	/* textrel, datarel and funcrel have no base that a linker would use here; indirect needs a process */
+	if ((enc & PE_BASE) != DW_EH_PE_absptr && (enc & PE_BASE) != DW_EH_PE_pcrel)
+		return -ENOTSUP;
+	if (enc & DW_EH_PE_indirect)
+		return -ENOTSUP;
+	*ret = (enc & PE_BASE) == DW_EH_PE_pcrel ? place + v : v;
+	return 0;
+}
+
+/* ---- CIE ---- */
+
+static void skip_personality(struct compiler *k, struct cursor *c)
+{
+	uint8_t enc = cur_u8(c);
+	uint64_t v;
+
+	if (enc == DW_EH_PE_omit)
+		return;
+	if ((enc & PE_BASE) == DW_EH_PE_aligned)
+		cur_skip(c, (size_t)(-(k->vaddr + (uint64_t)(c->pos - k->bytes)) & 7));
+	if (pointer_value(c, enc & PE_FORMAT, &v) < 0)
+		c->bad = true;
+}
+
+/* What the letters announce. With a length in front, unknown ones are skipped. */
+static bool read_augmentation(struct compiler *k, struct cursor *c, const char *letters, struct cfi_cie *cie)
+{
+	struct cursor data;
+
+	cie->sized = *letters == 'z';
+	if (!*letters)
+		return true;
+	if (!cie->sized)
+		return false;
+	data = cur_sub(c, cur_uleb(c));
+	for (letters++; *letters; letters++) {
+		if (*letters == 'R')
+			cie->pointers = cur_u8(&data);
+		else if (*letters == 'L')
+			(void)cur_u8(&data);
+		else if (*letters == 'P')
+			skip_personality(k, &data);
+		else if (*letters == 'S')
+			cie->signal = true;
+		else if (*letters != 'B' && *letters != 'G')	/* AArch64: key B, tagged stack: no data */
+			break;
+	}
+	return cur_ok(&data);
+}
+
+static struct cfi_state first_state(const struct cfi_arch *a)
+{
+	return (struct cfi_state){ .cfa = SONDE_CFA_OTHER,
+		.ra.where = a->link ? CFI_SAME : CFI_ELSEWHERE };
+}
+
+/* @c: behind the id. */
+static void read_cie(struct compiler *k, struct cursor c, struct cfi_cie *cie)
+{
+	struct cfi_run run = { .arch = k->arch, .cie = cie, .section = k->vaddr, .bytes = k->bytes };
+	uint8_t version = cur_u8(&c);
+	size_t left = cur_left(&c);
+	const char *letters = (const char *)c.pos;
+	const void *nul = left ? memchr(letters, 0, left) : NULL;
+
+	if (!nul || (version != 1 && version != 3 && version != 4))
+		return;
+	cur_skip(&c, strlen(letters) + 1);
+	if (version == 4 && (cur_u8(&c) != 8 || cur_u8(&c) != 0))
+		return;
+	cie->code_align = cur_uleb(&c);
+	cie->data_align = cur_sleb(&c);
+	cie->ra = version == 1 ? cur_u8(&c) : cur_uleb(&c);
+	cie->pointers = DW_EH_PE_absptr;
+	if (!read_augmentation(k, &c, letters, cie) || !cur_ok(&c))
+		return;
+	run.now = first_state(k->arch);
+	if (cfi_run(&run, c) < 0)
+		return;
+	cie->init = run.now;
+	cie->good = true;
+}
+
+/* ---- records ---- */
+
+/* The next record: its bytes behind the length, cut out of @c. False at the end. */
+static bool next_record(const struct compiler *k, struct cursor *c, struct cursor *ret)
+{
+	uint64_t len;
+
+	while (cur_left(c) >= 4) {
+		len = cur_u32(c);
+		if (!len && k->to_terminator)
+			return false;
+		if (!len)
+			continue;
+		if (len == UINT32_MAX)
+			len = cur_u64(c);
+		if (len > cur_left(c))
+			return false;
+		*ret = cur_sub(c, (size_t)len);
+		return cur_ok(c);
+	}
+	return false;
+}
+
+/* The CIE whose length field is at @at in the section, read when it is new. */
+static int find_cie(struct compiler *k, uint64_t at, uint32_t *ret)
+{
+	struct cursor c = cur_init(k->bytes + at, k->len - at), body;
+	struct cfi_cie cie = { 0 };
+	bool is_new = false;
+	uint32_t *index = map_add(&k->cie_at, &at, &is_new);
+
+	if (!index)
+		return -ENOMEM;
+	*ret = *index;
+	if (!is_new)
+		return 0;
+	if (next_record(k, &c, &body) && cur_u32(&body) == 0)
+		read_cie(k, body, &cie);
+	if (vec_grow(&k->cies) < 0)
+		return -ENOMEM;
+	*ret = *index = (uint32_t)k->cies.len;
+	k->cies.items[k->cies.len++] = cie;
+	return 0;
+}
+
+/* The executable segment of the code at @vaddr: most are that of the one before. */
+static const struct elf_segment *find_segment(struct compiler *k, uint64_t vaddr)
+{
+	for (size_t n = 0; n < k->n_segs; n++) {
+		size_t i = (k->last_seg + n) % k->n_segs;
+		const struct elf_segment *s = &k->segs[i];
+
+		if (!s->exec || vaddr < s->vaddr || vaddr - s->vaddr >= s->filesz || s->off > UINT64_MAX / 2)
+			continue;
+		k->last_seg = i;
+		return s;
+	}
+	return NULL;
+}
+
+/* @c: behind the pointer to the CIE. False: not understood. */
+static bool read_fde(struct compiler *k, struct cursor c, const struct cfi_cie *cie, struct fde *f)
+{
+	const struct elf_segment *seg;
+	uint64_t size, left;
+
+	if (!cie->good || cfi_pointer(&c, cie->pointers, k->bytes, k->vaddr, &f->start) < 0 ||
+	    cfi_pointer(&c, cie->pointers & PE_FORMAT, k->bytes, k->vaddr, &size) < 0)
+		return false;
+	if (cie->sized)
+		cur_skip(&c, cur_uleb(&c));
+	seg = find_segment(k, f->start);
+	if (!cur_ok(&c) || !seg || !size)
+		return false;
+	left = seg->filesz - (f->start - seg->vaddr);
+	f->end = f->start + MIN(size, left);
+	f->bias = seg->vaddr - seg->off;
+	f->program = (uint32_t)(c.pos - k->bytes);
+	f->program_len = (uint32_t)cur_left(&c);
+	return true;
+}
+
+static int add_record(struct compiler *k, struct cursor body)
+{
+	uint64_t at = (uint64_t)(body.pos - k->bytes), back = cur_u32(&body);
+	struct fde f;
+	int r;
+
+	if (!cur_ok(&body) || back == 0)	/* a CIE: read when somebody refers to it */
+		return 0;
+	if (back > at) {
+		k->table.n_skipped++;
+		return 0;
+	}
+	r = find_cie(k, at - back, &f.cie);
+	if (r < 0)
+		return r;
+	if (!read_fde(k, body, &k->cies.items[f.cie], &f)) {
+		k->table.n_skipped++;
+		return 0;
+	}
+	if (vec_grow(&k->fdes) < 0)
+		return -ENOMEM;
+	k->fdes.items[k->fdes.len++] = f;
+	return 0;
+}
+
+static int read_records(struct compiler *k)
+{
+	struct cursor c = cur_init(k->bytes, k->len), body;
+	int r = 0;
+
+	while (r >= 0 && next_record(k, &c, &body))
+		r = add_record(k, body);
+	return r;
+}
+
+/* ---- rows ---- */
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct fde *x = a, *y = b;
+	uint64_t p = x->start - x->bias, q = y->start - y->bias;
+
+	return p < q ? -1 : p > q ? 1 : x->program < y->program ? -1 : 1;
+}
+
+/* Rows of one function that ends where the next begins, at the latest. */
+static int compile_fde(struct compiler *k, const struct fde *f, uint64_t limit)
+{
+	const struct cfi_cie *cie = &k->cies.items[f->cie];
+	struct cfi_run run = { .arch = k->arch, .cie = cie, .section = k->vaddr, .bytes = k->bytes, .loc = f->start,
+		.end = f->end, .bias = f->bias, .now = cie->init, .table = &k->table };
+	size_t before = k->table.rows.len;
+	int r;
+
+	r = cfi_run(&run, cur_init(k->bytes + f->program, f->program_len));
+	if (r == -EBADMSG) {
+		k->table.n_skipped++;
+		r = cfi_table_gap(&k->table, run.loc - f->bias);
+	} else if (r == 0) {
+		k->table.n_fdes++;
+	}
+	/* rows beyond the next function's start would be out of order */
+	while (k->table.rows.len > before && k->table.rows.items[k->table.rows.len - 1].off >= limit)
+		k->table.rows.len--;
+	return r;
+}
+
+static int compile_all(struct compiler *k, uint64_t *ret_end)
+{
+	const struct fde *f = k->fdes.items;
+	int r = 0;
+
+	if (k->fdes.len)
+		qsort(k->fdes.items, k->fdes.len, sizeof(*f), by_offset);
+	*ret_end = 0;
+	for (size_t i = 0; i < k->fdes.len && r >= 0; i++) {
+		uint64_t next = i + 1 < k->fdes.len ? f[i + 1].start - f[i + 1].bias : UINT64_MAX;
+		uint64_t end = f[i].end - f[i].bias;
+
+		if (next == f[i].start - f[i].bias) {	/* two for one place: the last of them */
+			k->table.n_skipped++;
+			continue;
+		}
+		r = compile_fde(k, &f[i], next);
+		if (r >= 0 && (next == UINT64_MAX || (next > end && next - end >= GAP_BYTES)))
+			r = cfi_table_gap(&k->table, end);
+		*ret_end = MAX(*ret_end, end);
+	}
+	return r;
+}
+
+/* ---- the section ---- */
+
+/* Files without section headers: the search table's header points to .eh_frame, which ends in a zero. */
+static int find_by_segment(struct elf *e, struct compiler *k)
+{
+	struct elf_segment hdr, *load = NULL;
+	const uint8_t *raw;
+	struct cursor c;
+	size_t n;
+	uint64_t at, left;
+	uint8_t enc;
+	int r = elf_segment_find(e, PT_GNU_EH_FRAME, &hdr);
+
+	if (r < 0)
+		return r;
+	r = elf_vaddr_data(e, hdr.vaddr, MIN(hdr.filesz, 32u), &raw);
+	if (r < 0)
+		return r;
+	c = cur_init(raw, MIN(hdr.filesz, 32u));
+	if (cur_u8(&c) != 1)
+		return -EBADMSG;
+	enc = cur_u8(&c);
+	cur_skip(&c, 2);
+	r = cfi_pointer(&c, enc, raw, hdr.vaddr, &at);
+	if (r < 0)
+		return -EBADMSG;
+	for (size_t i = 0; elf_segments(e, &n) && i < n; i++)
+		if (at >= k->segs[i].vaddr && at - k->segs[i].vaddr < k->segs[i].filesz)
+			load = (struct elf_segment *)&k->segs[i];
+	if (!load)
+		return -EBADMSG;
+	left = load->filesz - (at - load->vaddr);
+	k->vaddr = at;
+	k->len = (size_t)left;
+	k->to_terminator = true;
+	return elf_vaddr_data(e, at, (size_t)left, &k->bytes);
+}
+
+static int find_section(struct elf *e, struct compiler *k)
+{
+	struct elf_section s;
+	int r = elf_section_find(e, ".eh_frame", &s);
+
+	if (r == 0)
+		r = elf_section_data(e, &s, &k->bytes, &k->len);
+	if (r == 0)
+		k->vaddr = s.addr;
+	if (r == -ENOENT)
+		r = find_by_segment(e, k);
+	if (r == -ENODATA)
+		r = -ENOENT;
+	if (r == 0 && k->len > UINT32_MAX)
+		r = -E2BIG;
+	return r;
+}
+
+static void compiler_fini(struct compiler *k)
+{
+	map_fini(&k->cie_at);
+	vec_fini(&k->cies);
+	vec_fini(&k->fdes);
+	cfi_table_fini(&k->table);
+}
+
+int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret)
+{
+	_cleanup_(compiler_fini) struct compiler k = { 0 };
+	uint64_t end;
+	int r;
+
+	map_init(&k.cie_at, sizeof(uint64_t), sizeof(uint32_t));
+	if (!elf_is_64(e) || (elf_machine(e) != EM_X86_64 && elf_machine(e) != EM_AARCH64))
+		return -ENOENT;
+	k.arch = elf_machine(e) == EM_X86_64 ? &arch_x86_64 : &arch_arm64;
+	k.segs = elf_segments(e, &k.n_segs);
+	r = find_section(e, &k);
+	if (r < 0)
+		return r;
+	r = cfi_table_init(&k.table, max_bytes / sizeof(uint32_t));
+	if (r == 0)
+		r = read_records(&k);
+	if (r == 0)
+		r = compile_all(&k, &end);
+	return r < 0 ? r : cfi_table_write(&k.table, end, max_bytes, ret);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Numbers of variable length (DWARF 5, 7.6). Bits beyond 64 are dropped.
+ */
+#ifndef ELF_LEB_H
+#define ELF_LEB_H
+
+#include "base/cursor.h"
+
+static inline uint64_t cur_uleb(struct cursor *c)
+{
+	uint64_t v = 0;
+	unsigned shift = 0;
+	uint8_t b;
+
+	do {
+		b = cur_u8(c);
+		if (shift < 64)
+			v |= (uint64_t)(b & 0x7f) << shift;
+		shift = shift < 64 ? shift + 7 : shift;
+	} while (b & 0x80);
+	return v;
+}
+
+static inline int64_t cur_sleb(struct cursor *c)
+{
+	uint64_t v = 0;
+	unsigned shift = 0;
+	uint8_t b;
+
+	do {
+		b = cur_u8(c);
+		if (shift < 64)
+			v |= (uint64_t)(b & 0x7f) << shift;
+		shift = shift < 64 ? shift + 7 : shift;
+	} while (b & 0x80);
+	if (shift < 64 && b & 0x40)
+		v |= UINT64_MAX << shift;
+	return (int64_t)v;
+}
+
+#endif
