@@ -34,6 +34,7 @@
 #define SONDE_RA_AT_CFA 1	/* at CFA + aux */
 #define SONDE_RA_LINK 2		/* in the link register */
 #define SONDE_RA_NONE 3		/* there is none: the outermost function */
+#define SONDE_RA_REG 4		/* in register aux: vfork() keeps it there, its frame being shared */
 
 struct sonde_unwind_rule {
 	__u8 cfa;		/* SONDE_CFA_* */

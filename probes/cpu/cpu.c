@@ -6,9 +6,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
@@ -20,6 +22,7 @@
 #include "probe/probe.h"
 #include "probes/cpu/cpu_conf.h"
 #include "probes/cpu/cpu_perf.h"
+#include "probes/cpu/cpu_tables.h"
 #include "probes/cpu/cpu_wire.h"
 
 #include "cpu.skel.h"
@@ -36,6 +39,7 @@ struct cpu_state {
 	struct cpu_perf *perf;		/* NULL: no samples wanted */
 	uint32_t *cpus;			/* --cpu, owned */
 	size_t n_cpus;			/* 0 = all */
+	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
 };
 
 /* ---- loading ---- */
@@ -130,6 +134,8 @@ static void configure(void *ctx, struct bpf_object *obj)
 	set_size(obj, "cpu_cpus", s->n_selected);
 	set_size(obj, "cpu_paces", s->n_cpus);
 	configure_slots(obj, c);
+	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
+	cpu_tables_configure(obj, c->unwind_bytes);
 	if (s->perf) {
 		set_u64(obj, "cpu_value", cpu_perf_value(s->perf));
 		set_u64(obj, "cpu_clock_period_ns", cpu_perf_clock_ns(s->perf));
@@ -197,6 +203,21 @@ static int open_perf(struct cpu_state *s, const struct cpu_conf *c, struct err *
 	return wants_samples(c) ? cpu_perf_new(&o, &s->perf, err) : 0;
 }
 
+/* Stacks are walked without tables too, by frame pointers. */
+static int open_tables(struct probe *p, struct err *err)
+{
+	const struct cpu_conf *c = p->conf;
+	struct cpu_state *s = p->state;
+	char proc[PATH_MAX];
+	int r;
+
+	if (c->kernel_only)
+		return 0;
+	snprintf(proc, sizeof(proc), "%s/proc", probe_env_host_root(p->env));
+	r = cpu_tables_new(hooks_object(s->hooks), c->unwind_bytes, proc, &s->tables, err);
+	return r == -ENOENT ? 0 : r;
+}
+
 static int cpu_open(struct probe *p, struct err *err)
 {
 	const struct cpu_conf *c = p->conf;
@@ -211,6 +232,8 @@ static int cpu_open(struct probe *p, struct err *err)
 		r = fill_set(s, "cpu_tids", c->tids.items, c->tids.len, err);
 	if (r >= 0)
 		r = fill_set(s, "cpu_cpus", s->cpus, s->n_cpus, err);
+	if (r >= 0)
+		r = open_tables(p, err);
 	return r;
 }
 
@@ -256,12 +279,31 @@ static int name_frames(struct probe *p, const struct sonde_rec *rec)
 	return ret;
 }
 
+/* What is gone may be asked for again; what is refused is told once. */
+static int load_table(struct probe *p, const struct sonde_rec *rec)
+{
+	struct cpu_state *s = p->state;
+	struct cursor c = cur_init(rec, rec->len);
+	struct cpu_need_rec need;
+	struct err err = { 0 };
+	int r;
+
+	if (!s->tables || !cur_copy(&c, &need, sizeof(need)))
+		return 0;
+	r = cpu_tables_need(s->tables, &need, &err);
+	if (r < 0 && r != -ESRCH && r != -ENOENT && r != -ESTALE)
+		probe_hook_failed(p->env, "unwind tables", &err);
+	return 0;
+}
+
 static int cpu_control(struct probe *p, const struct sonde_rec *r)
 {
 	switch (r->type) {
 	case CPU_REC_SAMPLE:
 	case CPU_REC_BLOCK:
 		return name_frames(p, r);
+	case CPU_REC_NEED:
+		return load_table(p, r);
 	default:
 		return 0;
 	}
@@ -289,6 +331,7 @@ static void cpu_close(struct probe *p)
 {
 	struct cpu_state *s = p->state;
 
+	cpu_tables_free(s->tables);
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);
 	free(s->cpus);

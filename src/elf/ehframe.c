@@ -354,10 +354,10 @@ static int compile_all(struct compiler *k, uint64_t *ret_end)
 /* Files without section headers: the search table's header points to .eh_frame, which ends in a zero. */
 static int find_by_segment(struct elf *e, struct compiler *k)
 {
-	struct elf_segment hdr, *load = NULL;
+	const struct elf_segment *load = NULL;
+	struct elf_segment hdr;
 	const uint8_t *raw;
 	struct cursor c;
-	size_t n;
 	uint64_t at, left;
 	uint8_t enc;
 	int r = elf_segment_find(e, PT_GNU_EH_FRAME, &hdr);
@@ -375,9 +375,9 @@ static int find_by_segment(struct elf *e, struct compiler *k)
 	r = cfi_pointer(&c, enc, raw, hdr.vaddr, &at);
 	if (r < 0)
 		return -EBADMSG;
-	for (size_t i = 0; elf_segments(e, &n) && i < n; i++)
+	for (size_t i = 0; i < k->n_segs; i++)
 		if (at >= k->segs[i].vaddr && at - k->segs[i].vaddr < k->segs[i].filesz)
-			load = (struct elf_segment *)&k->segs[i];
+			load = &k->segs[i];
 	if (!load)
 		return -EBADMSG;
 	left = load->filesz - (at - load->vaddr);
@@ -416,7 +416,7 @@ static void compiler_fini(struct compiler *k)
 int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret)
 {
 	_cleanup_(compiler_fini) struct compiler k = { 0 };
-	uint64_t end;
+	uint64_t end = 0;
 	int r;
 
 	map_init(&k.cie_at, sizeof(uint64_t), sizeof(uint32_t));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/macros.h"
 #include "elf/ehframe_impl.h"
 #include "elf/leb.h"
 
@@ -150,6 +150,11 @@ static bool rule_ra(const struct cfi_arch *a, const struct cfi_state *s, struct 
 {
 	if (a->link && s->ra.where == CFI_SAME) {
 		r->ra = SONDE_RA_LINK;
+		return true;
+	}
+	if (s->ra.where == CFI_IN_REG && s->cfa == SONDE_CFA_REG && s->ra.reg < a->n_regs) {
+		r->ra = SONDE_RA_REG;
+		r->aux = s->ra.reg;
 		return true;
 	}
 	if (s->ra.where != CFI_AT_CFA)
@@ -346,6 +351,7 @@ static bool step_cfa(struct cfi_run *r, struct cursor *c, uint8_t op)
 static bool step_saved(struct cfi_run *r, struct cursor *c, uint8_t op)
 {
 	const struct cfi_saved elsewhere = { .where = CFI_ELSEWHERE };
+	struct cfi_saved in = { .where = CFI_IN_REG };
 	uint64_t reg;
 
 	switch (op) {
@@ -371,6 +377,10 @@ static bool step_saved(struct cfi_run *r, struct cursor *c, uint8_t op)
 		save(r, cur_uleb(c), (struct cfi_saved){ .where = CFI_SAME });
 		return true;
 	case DW_CFA_register:
+		reg = cur_uleb(c);
+		in.reg = (uint8_t)MIN(cur_uleb(c), 255u);
+		save(r, reg, in);
+		return true;
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
 		save(r, cur_uleb(c), elsewhere);

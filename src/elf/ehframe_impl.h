@@ -27,6 +27,7 @@ enum cfi_where {
 	CFI_UNDEFINED,
 	CFI_AT_CFA,		/* in memory at CFA + off */
 	CFI_AT_REG,		/* in memory at reg + off */
+	CFI_IN_REG,
 	CFI_ELSEWHERE,		/* said in a way that is not walked */
 	CFI__MAX,
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/ehframe.h"
 #include "elf/ehframe_impl.h"
@@ -216,8 +217,8 @@ int ehframe_check(const void *table, size_t len, struct sonde_unwind_head *ret)
 
 struct sonde_unwind_rule ehframe_find(const void *table, uint64_t off)
 {
-	const struct sonde_unwind_rule *rules = (const void *)((const char *)table + sizeof(struct sonde_unwind_head));
 	const struct sonde_unwind_head *h = table;
+	const struct sonde_unwind_rule *rules = (const void *)(h + 1);
 	const uint32_t *pages = table_pages(table, h), *rows = pages + h->n_pages + 1;
 	uint64_t page = (off >> SONDE_UNWIND_PAGE_SHIFT) - h->first_page;
 	uint32_t low = off % PAGE_BYTES, a, b;

@@ -14,7 +14,7 @@ ALLOWED = {
     "worker": {"base", "libseccomp", "libcap-ng"},
     "bus": {"base", "event", "sonde"},
     "enrich": {"base", "event", "sonde"},
-    "elf": {"base", "zlib", "libzstd", "liblzma", "libdw", "libelf", "libiberty"},
+    "elf": {"base", "sonde", "zlib", "libzstd", "liblzma", "libdw", "libelf", "libiberty"},
     "sym": {"base", "event", "elf", "worker", "sonde", "libiberty"},
     "stack": {"base", "event", "sym", "sonde"},
     "scap": {"base", "event", "sonde"},

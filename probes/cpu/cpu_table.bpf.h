@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Unwind tables: whose they are, and the rule for an address. A file that has no table yet is asked for once
+ * (CPU_REC_NEED), and again only after a while: the live half may be busy, or the process was gone before it looked.
+ */
+#ifndef CPU_TABLE_BPF_H
+#define CPU_TABLE_BPF_H
+
+#include "bpf/ring.bpf.h"
+#include "probes/cpu/cpu_state.bpf.h"
+#include "probes/cpu/cpu_wire.h"
+
+#define ASK_AGAIN_NS 2000000000ull
+
+/* Sized at run time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct cpu_file_key);
+	__type(value, struct cpu_unwind_file);
+} cpu_unwind_files SEC(".maps");
+
+/* When a file that has no table may be asked for next, boot clock. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct cpu_file_key);
+	__type(value, __u64);
+} cpu_unwind_asked SEC(".maps");
+
+/* The first segment; the others are made like it when they are needed. */
+struct cpu_unwind_segment {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CPU_SEGMENT_UNITS);
+	__type(key, __u32);
+	__type(value, struct cpu_unwind_unit);
+} cpu_unwind_segment SEC(".maps");
+
+/* Sized at run time: as many segments as the budget has. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct cpu_unwind_segment);
+} cpu_unwind_pool SEC(".maps") = {
+	.values = { &cpu_unwind_segment },
+};
+
+/* A word of the pool, or NULL. */
+static __always_inline __u32 *pool_word(__u32 word)
+{
+	__u32 unit = word >> CPU_UNIT_WORDS_SHIFT, segment = unit >> CPU_SEGMENT_UNITS_SHIFT;
+	struct cpu_unwind_unit *u;
+	void *map = bpf_map_lookup_elem(&cpu_unwind_pool, &segment);
+
+	unit &= CPU_SEGMENT_UNITS - 1;
+	u = map ? bpf_map_lookup_elem(map, &unit) : NULL;
+	return u ? &u->words[word & (CPU_UNIT_WORDS - 1)] : NULL;
+}
+
+/* ---- asking ---- */
+
+/* The life-cycle lane, so that bulk cannot push it out, and at once: stacks are cut short until it is answered. */
+static __always_inline bool need_send(__u32 class, const struct cpu_file_key *key, const struct cpu_mapping *m)
+{
+	struct sonde_ledger *l = ledger_seen(CPU_CLASS_NEED + class);
+	struct cpu_need_rec *r = l ? rec_reserve(l, LANE_LIFE, sizeof(*r)) : NULL;
+
+	if (!r)
+		return false;
+	rec_init(&r->hdr, l, CPU_REC_NEED, sizeof(*r), CPU_CLASS_NEED + class);
+	r->start = m->start;
+	r->end = m->end;
+	r->file_off = m->off;
+	r->ino = key->ino;
+	r->dev = key->dev;
+	r->ino_generation = key->generation;
+	l->seq++;
+	l->delivered++;
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	return true;
+}
+
+static __always_inline void need_ask(__u32 class, const struct cpu_file_key *key, const struct cpu_mapping *m)
+{
+	__u64 now = bpf_ktime_get_boot_ns(), next = now + ASK_AGAIN_NS;
+	__u64 *due = bpf_map_lookup_elem(&cpu_unwind_asked, key);
+
+	if (due && *due > now)
+		return;
+	if (need_send(class, key, m))
+		bpf_map_update_elem(&cpu_unwind_asked, key, &next, BPF_ANY);
+}
+
+/* ---- the table of a mapping ---- */
+
+static __always_inline void mapping_table(struct cpu_mapping *m, struct cpu_unwind_file *f)
+{
+	f->used_ns = bpf_ktime_get_boot_ns();
+	m->known = 1;
+	m->first_page = f->first_page;
+	m->n_pages = f->n_rows ? f->n_pages : 0;
+	m->rules = f->first_word;
+	m->pages = m->rules + f->n_rules * (sizeof(struct sonde_unwind_rule) / 4);
+	m->rows = m->pages + f->n_pages + 1;
+}
+
+/* The file of @vma. False: no file, no table to look for. */
+static __always_inline bool mapping_key(struct cpu_unwind *u, struct vm_area_struct *vma, const struct cpu_mapping *m,
+					struct cpu_file_key *ret)
+{
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	struct inode *inode;
+
+	if (!file) {
+		ret->ino = CPU_FILE_VDSO;
+		return m->start && m->start == mm_vdso(u->mm);
+	}
+	inode = BPF_CORE_READ(file, f_inode);
+	ret->ino = BPF_CORE_READ(inode, i_ino);
+	ret->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	ret->generation = BPF_CORE_READ(inode, i_generation);
+	return true;
+}
+
+/* What @vma is a mapping of, and its table; asks for it when it is not there. @m has its addresses. */
+static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct vm_area_struct *vma,
+				       struct cpu_mapping *m)
+{
+	struct cpu_file_key key = { 0 };
+	struct cpu_unwind_file *f;
+
+	if (!mapping_key(u, vma, m, &key))
+		return;
+	if (!key.dev)
+		m->off = 0;	/* the vDSO's is not counted from its file */
+	f = bpf_map_lookup_elem(&cpu_unwind_files, &key);
+	if (f) {
+		mapping_table(m, f);
+	} else if (key.dev) {
+		m->known = 0;
+		need_ask(class, &key, m);
+	}
+}
+
+/* ---- rows ---- */
+
+/* The rule for u->pc in u->mapping, to u->rule. */
+__noinline int cpu_rule_find(__u32 class)
+{
+	struct cpu_unwind *u = unwind_state(class);
+	__u32 low, a, b, *first, *next, *row;
+	struct sonde_unwind_rule *rule;
+	struct cpu_mapping *m;
+	__u64 off, page;
+
+	if (!u)
+		return 0;
+	m = &u->mappings[u->mapping & (UNWIND_MAPPINGS - 1)];
+	u->rule.cfa = SONDE_CFA_GAP;
+	off = u->pc - m->start + m->off;
+	page = (off >> SONDE_UNWIND_PAGE_SHIFT) - m->first_page;
+	low = off & 0xffff;
+	if (page >= m->n_pages)	/* below the first: the difference is huge */
+		return 0;
+	first = pool_word(m->pages + page);
+	next = pool_word(m->pages + page + 1);
+	if (!first || !next)
+		return 0;
+	a = *first;
+	b = *next;
+	for (int i = 0; i < SONDE_UNWIND_PAGE_SHIFT && b - a > 1; i++) {
+		__u32 mid = a + (b - a) / 2;
+
+		row = pool_word(m->rows + mid);
+		if (!row)
+			return 0;
+		if (SONDE_UNWIND_ROW_LOW(*row) <= low)
+			a = mid;
+		else
+			b = mid;
+	}
+	row = pool_word(m->rows + a);
+	if (!row)
+		return 0;
+	rule = (void *)pool_word((m->rules + SONDE_UNWIND_ROW_RULE(*row) * 4) & ~3u);
+	if (rule)
+		u->rule = *rule;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Maps of the unwinder, written by cpu_tables.c and read by cpu_unwind.bpf.h. Not a stream format: both are built
+ * together.
+ *
+ * Tables lie in a pool of units, which grows by segments (inner maps of cpu_unwind_pool) up to the memory budget. A
+ * table (sonde/unwind_wire.h) without its header has consecutive units, beginning with its rules.
+ */
+#ifndef CPU_UNWIND_WIRE_H
+#define CPU_UNWIND_WIRE_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define CPU_UNIT_WORDS_SHIFT 10
+#define CPU_UNIT_WORDS (1u << CPU_UNIT_WORDS_SHIFT)	/* 4 KB */
+#define CPU_SEGMENT_UNITS_SHIFT 8
+#define CPU_SEGMENT_UNITS (1u << CPU_SEGMENT_UNITS_SHIFT)	/* 1 MB */
+
+struct cpu_unwind_unit {
+	__u32 words[CPU_UNIT_WORDS];
+};
+
+/* The file behind a mapping. The vDSO, which has none, has number CPU_FILE_VDSO on device 0. */
+struct cpu_file_key {
+	__u64 ino;
+	__u32 dev;		/* as in the kernel: major << 20 | minor */
+	__u32 generation;
+};
+
+#define CPU_FILE_VDSO 1
+
+#define CPU_UNWIND_FRAMES 1024	/* of one stack at most: a power of two */
+#define CPU_CLASS_NEED 2	/* ledger: this and the next are of requests made by the walker for class 0 and 1 */
+
+struct cpu_unwind_file {
+	__u64 used_ns;		/* CLOCK_BOOTTIME, written by the walker */
+	__u64 first_page;	/* file offset >> SONDE_UNWIND_PAGE_SHIFT */
+	__u32 first_word;	/* of the pool */
+	__u32 n_rules, n_pages;
+	__u32 n_rows;		/* 0 = frame pointers */
+};
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * The mapping that holds an address of the current task, out of the kernel's own tree of mappings: a maple tree since
+ * 6.1, a red-black tree before. Read without a lock, since none can be taken here, so nothing read is believed before
+ * the mapping found was seen to hold the address; a tree that changes meanwhile costs the walk, not more.
+ *
+ * Layouts: include/linux/maple_tree.h. A node is 256 bytes, its type stands in bits 3-6 of the pointer to it.
+ */
+#ifndef CPU_VMA_BPF_H
+#define CPU_VMA_BPF_H
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#define MAPLE_DEPTH 8		/* levels; 16-fold each */
+#define MAPLE_WORDS 32
+#define RB_DEPTH 48		/* twice the logarithm of the most mappings a process may have, and more */
+#define VM_EXEC 4
+
+enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct maple_tree {
+	void *ma_root;
+};
+
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+/* Since 6.1. */
+struct mm_struct___maple {
+	struct maple_tree mm_mt;
+};
+
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+/* Before. */
+struct mm_struct___rb {
+	struct rb_root mm_rb;
+};
+
+struct vm_area_struct___rb {
+	struct rb_node vm_rb;
+};
+
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
+struct mm_struct___context {
+	mm_context_t context;
+};
+
+#pragma clang attribute pop
+
+/* ---- maple tree ---- */
+
+/* The slot for @addr: its index is that of the first pivot that is not below it; a pivot of 0 ends the row. */
+static __always_inline __u64 maple_slot(const __u64 *node, __u64 addr, __u32 pivots, __u32 first_slot)
+{
+	__u32 i;
+
+	for (i = 0; i < 15; i++) {
+		__u64 pivot;
+
+		if (i >= pivots)
+			break;
+		pivot = node[i + 1];
+		if (addr <= pivot || (i && !pivot))
+			break;
+	}
+	return node[(first_slot + i) & (MAPLE_WORDS - 1)];
+}
+
+/* @node: room for MAPLE_WORDS. 0 when there is none, or when the tree is of a kind unknown here. */
+static __always_inline __u64 maple_find(struct mm_struct *mm, __u64 addr, __u64 *node)
+{
+	const __u32 range_slot = bpf_core_field_offset(struct maple_range_64, slot) / 8;
+	const __u32 arange_slot = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
+	__u64 entry = (__u64)BPF_CORE_READ((struct mm_struct___maple *)mm, mm_mt.ma_root);
+
+	if ((entry & 3) != 2)	/* no node: a tree of one entry */
+		return entry;
+	for (int i = 0; i < MAPLE_DEPTH; i++) {
+		__u32 type = entry >> 3 & 15;
+
+		if (bpf_probe_read_kernel(node, MAPLE_WORDS * sizeof(__u64), (void *)(entry & ~255ull)))
+			return 0;
+		if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
+			entry = maple_slot(node, addr, arange_slot - 1, arange_slot);
+			continue;
+		}
+		entry = maple_slot(node, addr, range_slot - 1, range_slot);
+		if (type == bpf_core_enum_value(enum maple_type, maple_leaf_64))
+			return entry;
+		if (type != bpf_core_enum_value(enum maple_type, maple_range_64))
+			return 0;
+	}
+	return 0;
+}
+
+/* ---- red-black tree ---- */
+
+static __always_inline __u64 rb_find(struct mm_struct *mm, __u64 addr)
+{
+	struct rb_node *node = BPF_CORE_READ((struct mm_struct___rb *)mm, mm_rb.rb_node);
+
+	for (int i = 0; i < RB_DEPTH && node; i++) {
+		struct vm_area_struct *vma = (void *)node - bpf_core_field_offset(struct vm_area_struct___rb, vm_rb);
+
+		if (addr >= BPF_CORE_READ(vma, vm_end))
+			node = BPF_CORE_READ(node, rb_right);
+		else if (addr < BPF_CORE_READ(vma, vm_start))
+			node = BPF_CORE_READ(node, rb_left);
+		else
+			return (__u64)vma;
+	}
+	return 0;
+}
+
+/* The mapping, not yet checked, or NULL. @scratch: MAPLE_WORDS words. */
+static __always_inline struct vm_area_struct *vma_find(struct mm_struct *mm, __u64 addr, __u64 *scratch)
+{
+	__u64 vma;
+
+	if (bpf_core_field_exists(struct mm_struct___maple, mm_mt))
+		vma = maple_find(mm, addr, scratch);
+	else
+		vma = rb_find(mm, addr);
+	return (__s64)vma < 0 ? (struct vm_area_struct *)vma : NULL;	/* kernel addresses only */
+}
+
+/* Where the vDSO of @mm is, 0 = nowhere. */
+static __always_inline __u64 mm_vdso(struct mm_struct *mm)
+{
+	if (!bpf_core_field_exists(struct mm_struct___context, context.vdso))
+		return 0;
+	return (__u64)BPF_CORE_READ((struct mm_struct___context *)mm, context.vdso);
+}
+
+#endif
