@@ -233,9 +233,14 @@ struct fs_struct {
 	struct path root;
 };
 
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
 	unsigned long arg_start, arg_end;
 	struct file *exe_file;
+	mm_context_t context;
 };
 
 struct signal_struct {

@@ -167,6 +167,19 @@ int proc_iter_file(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
+/* Code of no file, by the names that new mappings have: the vDSO, or made at run time. Returns the path's length. */
+static __always_inline __u32 nameless_path(char *path, struct task_struct *task, const struct vm_area_struct *vma)
+{
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+	if (mm && bpf_core_field_exists(mm->context.vdso) &&
+	    (unsigned long)BPF_CORE_READ(mm, context.vdso) == vma->vm_start)
+		__builtin_memcpy(path, "[vdso]", 6);
+	else
+		__builtin_memcpy(path, "//anon", 6);
+	return 6;
+}
+
 SEC("iter/task_vma")
 int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 {
@@ -181,23 +194,27 @@ int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 	if (!task || !vma || !s || !(vma->vm_flags & VM_EXEC))
 		return 0;
 	file = vma->vm_file;
-	if (!file)
-		return 0;
 	b = &s->mmap;
 	snapshot_header(&b->rec.hdr, PROC_REC_MMAP, 0);
 	task_header(&b->rec.hdr, task);
 	b->rec.addr = vma->vm_start;
 	b->rec.len = vma->vm_end - vma->vm_start;
 	b->rec.file_off = (__u64)vma->vm_pgoff << proc_page_shift;
-	b->rec.ino = BPF_CORE_READ(file, f_inode, i_ino);
-	b->rec.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-	b->rec.ino_generation = BPF_CORE_READ(file, f_inode, i_generation);
+	b->rec.ino = b->rec.dev = b->rec.ino_generation = 0;
 	b->rec.prot = vma->vm_flags & 7; /* VM_READ, VM_WRITE, VM_EXEC are PROT_* */
 	b->rec.flags = 0;
 	b->rec.build_id_len = 0;
-	len = path_parts((void *)file + bpf_core_field_offset(struct file, f_path), task, b->path, PROC_PATH_BYTES,
-			 &rooted);
-	b->rec.path_form = rooted ? PROC_PATH_PARTS : PROC_PATH_ROOTLESS;
+	if (file) {
+		b->rec.ino = BPF_CORE_READ(file, f_inode, i_ino);
+		b->rec.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+		b->rec.ino_generation = BPF_CORE_READ(file, f_inode, i_generation);
+		len = path_parts((void *)file + bpf_core_field_offset(struct file, f_path), task, b->path,
+				 PROC_PATH_BYTES, &rooted);
+		b->rec.path_form = rooted ? PROC_PATH_PARTS : PROC_PATH_ROOTLESS;
+	} else {
+		len = nameless_path(b->path, task, vma);
+		b->rec.path_form = PROC_PATH_PLAIN;
+	}
 	b->rec.path_len = len;
 	len = sizeof(b->rec) + (len & 0x3ff);
 	b->rec.hdr.len = len;
