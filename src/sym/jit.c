@@ -52,10 +52,28 @@ static int open_map(const struct sym *s, const struct module *m)
 	return fd;
 }
 
+void jit_find(struct sym *s, struct module *m)
+{
+	int fd = m->fd < 0 ? open_map(s, m) : -EEXIST;
+
+	if (fd >= 0)
+		module_keep(s, m, fd);
+}
+
+static uint64_t size_of(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+uint64_t jit_bytes(const struct module *m)
+{
+	return size_of(m->fd) + size_of(m->dump_fd);
+}
+
 static void find_map(struct sym *s, struct module *m, uint64_t ts_ns)
 {
-	int fd;
-
 	if (m->fd >= 0 || ts_ns < m->retry_ns)
 		return;
 	/* Seldom and more seldom: most processes never write one. */
@@ -63,9 +81,7 @@ static void find_map(struct sym *s, struct module *m, uint64_t ts_ns)
 	if (m->retry_step_ns > RETRY_MAX_NS)
 		m->retry_step_ns = RETRY_MAX_NS;
 	m->retry_ns = ts_ns + m->retry_step_ns;
-	fd = open_map(s, m);
-	if (fd >= 0)
-		module_keep(s, m, fd);
+	jit_find(s, m);
 }
 
 uint32_t jit_module(struct sym *s, struct map_who *who, uint64_t ts_ns)

@@ -18,6 +18,12 @@ int jit_mapping(struct sym *s, struct map_key key, uint64_t ts_ns, uint32_t modu
 /* The module of the own code of @who; looks for its map now and then. */
 uint32_t jit_module(struct sym *s, struct map_who *who, uint64_t ts_ns);
 
+/* Looks for the map now. */
+void jit_find(struct sym *s, struct module *m);
+
+/* Bytes of names that there are by now. */
+uint64_t jit_bytes(const struct module *m);
+
 /* The process ends: the last chance to find its map. */
 void jit_exit(struct sym *s, struct map_key key, uint64_t ts_ns);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One file, one worker, many places. What the worker answers is as little trusted as the file.
+ * The places of one module, asked from each file that may know them: one worker per file. What a worker answers is
+ * as little trusted as the file.
  */
 #include "sym/lookup.h"
 
@@ -8,109 +9,352 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "sym/debugfile.h"
+#include "sym/jit.h"
 #include "worker/worker.h"
 
-#define MEMORY_BYTES (512ull << 20)
 #define CPU_SECONDS 10
 #define TIMEOUT_NS 20000000000ull
-#define ANSWER_BYTES 65536	/* and so much more per place: */
-#define PLACE_BYTES 2048
-#define ANSWER_MAX_BYTES (64u << 20)
-#define FUNCS_MAX 64		/* inlined into each other at one place */
+#define HEAD_BYTES 8192			/* the head and the link's name */
+#define ANSWERS_MAX 3
 
-/* A text of the answer, with a NUL behind it in @out. */
-static const char *take_text(struct cursor *c, struct arena *scratch)
+/* One look-up: the places asked for, their addresses, what the files said. */
+struct lookup {
+	struct sym *s;
+	struct module *m;
+	const struct ask *asks;
+	size_t n;
+	uint64_t *addrs;		/* owned; of each place */
+	uint64_t *sorted;		/* owned; each once */
+	size_t n_sorted;
+	struct lookup_head head;
+	char link[HEAD_BYTES / 2];
+	struct resolve_answer *answers[ANSWERS_MAX];	/* owned */
+	size_t n_answers;
+};
+
+static void lookup_fini(struct lookup *l)
 {
-	uint32_t len = cur_u32(c);
-	const char *bytes = cur_bytes(c, len), *copy;
-
-	if (!bytes || memchr(bytes, '\0', len))
-		return "";
-	copy = arena_copy(scratch, bytes, len);
-	return copy ? copy : "";
+	for (size_t i = 0; i < l->n_answers; i++)
+		resolve_answer_free(l->answers[i]);
+	free(l->addrs);
+	free(l->sorted);
 }
 
-static int take_place(struct cursor *c, struct arena *scratch, size_t i, answer_fn fn, void *ctx)
+/* Why the module gives no names, for people. The first reason stays. */
+static void set_trouble(struct module *m, const char *why)
 {
-	struct sym_func funcs[FUNCS_MAX];
-	uint32_t n = cur_u32(c);
+	if (!m->pub.trouble[0]) {
+		char *text = strdup(why);
 
-	if (n > FUNCS_MAX)
-		return -EBADMSG;
-	for (uint32_t k = 0; k < n; k++) {
-		funcs[k].off = cur_u64(c);
-		funcs[k].start = cur_u64(c);
-		funcs[k].line = cur_u32(c);
-		funcs[k].name = take_text(c, scratch);
-		funcs[k].raw = take_text(c, scratch);
-		funcs[k].file = take_text(c, scratch);
+		if (text) {
+			m->trouble = text;
+			m->pub.trouble = text;
+		}
 	}
-	return cur_ok(c) ? fn(ctx, i, funcs, n) : -EBADMSG;
 }
 
-static bool fits(const struct module *m, const struct lookup_head *h)
+static void refuse(struct lookup *l, const char *why)
 {
-	return !m->id_len || (m->id_len == h->id_len && !memcmp(m->id, h->id, m->id_len));
+	l->m->refused = true;
+	l->s->stats.refused_files++;
+	set_trouble(l->m, why);
 }
 
-static int take_answer(struct module *m, const void *data, size_t len, size_t n, answer_fn fn, void *ctx)
+static struct resolve_request names_request(const struct lookup *l, enum resolve_kind kind)
 {
-	struct cursor c = cur_init(data, len);
-	struct arena scratch = { 0 };
-	struct lookup_head h;
-	int r = 0;
+	return (struct resolve_request){
+		.kind = kind, .lines = l->s->o.lines, .raw_names = l->s->o.raw_names,
+		.addrs = l->sorted, .n = (uint32_t)l->n_sorted,
+	};
+}
 
-	if (!cur_copy(&c, &h, sizeof(h)))
-		return -EBADMSG;
-	if (!fits(m, &h)) {
-		m->wrong = true;
-		return -ESTALE;
-	}
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		arena_reset(&scratch);
-		r = take_place(&c, &scratch, i, fn, ctx);
-	}
-	arena_fini(&scratch);
+/* Runs @fn; the answer is the caller's to free. Its length or -errno; @err says why. */
+static ssize_t call(worker_fn fn, void *q, int fd, size_t cap, void **ret, struct err *err)
+{
+	const struct worker_opts o = { .name = "sonde-sym", .cpu_seconds = CPU_SECONDS };
+	_cleanup_free_ void *answer = malloc(cap);
+	ssize_t len;
+
+	if (!answer)
+		return -ENOMEM;
+	len = worker_call(&o, fn, q, fd, answer, cap, TIMEOUT_NS, err);
+	if (len >= 0)
+		*ret = TAKE_PTR(answer);
+	return len;
+}
+
+static int take_names(struct lookup *l, const struct resolve_request *q, const void *data, size_t len)
+{
+	int r;
+
+	if (l->n_answers == ANSWERS_MAX)
+		return 0;
+	r = resolve_answer_parse(q, data, len, &l->answers[l->n_answers]);
+	l->n_answers += r == 0;
 	return r;
 }
 
-static int ask_file(struct sym *s, struct module *m, int fd, const struct ask *asks, size_t n, answer_fn fn,
-		    void *ctx)
+/* ---- the file itself ---- */
+
+static int take_addresses(struct lookup *l, struct cursor *c)
 {
-	const struct worker_opts o = {
-		.name = "sonde-sym", .memory_bytes = MEMORY_BYTES, .cpu_seconds = CPU_SECONDS,
+	l->addrs = calloc(l->n + 1, sizeof(*l->addrs));
+	l->sorted = calloc(l->n + 1, sizeof(*l->sorted));
+	if (!l->addrs || !l->sorted)
+		return -ENOMEM;
+	if (!cur_copy(c, l->addrs, l->n * sizeof(*l->addrs)))
+		return -EBADMSG;
+	memcpy(l->sorted, l->addrs, l->n * sizeof(*l->addrs));
+	l->n_sorted = lookup_sort(l->sorted, l->n);
+	return 0;
+}
+
+static int take_main(struct lookup *l, const void *data, size_t len)
+{
+	struct cursor c = cur_init(data, len);
+	struct resolve_request q;
+	int r;
+
+	cur_copy(&c, &l->head, sizeof(l->head));
+	if (!cur_ok(&c) || l->head.id_len > sizeof(l->head.id))
+		return -EBADMSG;
+	if (!l->head.ok)
+		return -ESTALE;
+	if (l->head.link_len >= sizeof(l->link) || !cur_copy(&c, l->link, l->head.link_len))
+		return -EBADMSG;
+	r = take_addresses(l, &c);
+	if (r < 0)
+		return r;
+	q = names_request(l, RESOLVE_ELF);
+	return take_names(l, &q, c.pos, cur_left(&c));
+}
+
+static int ask_main(struct lookup *l, int fd)
+{
+	struct lookup_request q = {
+		.names = names_request(l, RESOLVE_ELF), .asks = l->asks, .n = l->n, .id_len = l->m->id_len,
 	};
-	struct lookup_request req = { .asks = asks, .n = n };
-	size_t cap = MIN(ANSWER_BYTES + n * PLACE_BYTES, (size_t)ANSWER_MAX_BYTES);
-	_cleanup_free_ void *answer = malloc(cap);
+	_cleanup_free_ void *answer = NULL;
+	struct err why = { 0 };
+	size_t cap;
+	ssize_t len;
+	int r;
+
+	memcpy(q.id, l->m->id, l->m->id_len);
+	q.names.n = (uint32_t)l->n; /* at most */
+	cap = HEAD_BYTES + l->n * sizeof(uint64_t) + resolve_answer_cap(&q.names);
+	len = call(lookup_work, &q, fd, cap, &answer, &why);
+	r = len < 0 ? (int)len : take_main(l, answer, (size_t)len);
+	if (r == -ESTALE) {
+		l->m->wrong = true;
+		set_trouble(l->m, "the file there now has another build id");
+	} else if (r < 0 && r != -ENOMEM) {
+		refuse(l, why.msg[0] ? why.msg : "its symbol tables make no sense");
+	}
+	return r;
+}
+
+/* ---- separate debug files ---- */
+
+static const struct resolve_addr *best(const struct lookup *l, uint64_t addr)
+{
+	const struct resolve_addr *found = NULL;
+	size_t lo = 0, hi = l->n_sorted;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->sorted[mid] < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (addr == LOOKUP_NOWHERE || lo == l->n_sorted || l->sorted[lo] != addr)
+		return NULL;
+	for (size_t i = 0; i < l->n_answers; i++)
+		found = found ? resolve_better(found, &l->answers[i]->addrs[lo]) : &l->answers[i]->addrs[lo];
+	return found;
+}
+
+static bool wants_more(const struct lookup *l)
+{
+	enum resolve_quality enough = l->s->o.lines ? RESOLVE_LINE : RESOLVE_SYMBOL;
+
+	for (size_t i = 0; i < l->n_sorted; i++)
+		if (best(l, l->sorted[i])->quality < enough)
+			return true;
+	return false;
+}
+
+/* 0 when it was the right file and spoke. What is wrong with it is no trouble of the module. */
+static int ask_debug(struct lookup *l, int fd, bool by_link)
+{
+	struct lookup_request q = { .names = names_request(l, RESOLVE_ELF), .by_crc = by_link, .crc = l->head.crc };
+	_cleanup_free_ void *answer = NULL;
+	struct lookup_head head;
+	struct cursor c;
+	ssize_t len;
+
+	if (!by_link) {
+		memcpy(q.id, l->head.id, l->head.id_len);
+		q.id_len = l->head.id_len;
+	}
+	len = call(lookup_work, &q, fd, HEAD_BYTES + resolve_answer_cap(&q.names), &answer, NULL);
+	if (len < 0)
+		return (int)len;
+	c = cur_init(answer, (size_t)len);
+	if (!cur_copy(&c, &head, sizeof(head)) || !head.ok)
+		return -ESTALE;
+	return take_names(l, &q.names, c.pos, cur_left(&c));
+}
+
+static bool same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int keep_debug_fd(struct sym *s, struct module *m, int fd)
+{
+	if (s->n_open >= s->max_open)
+		return -ENFILE;
+	m->debug_fd = fd;
+	return 0;
+}
+
+/* Every place where it may be, until one is right; that one is kept. */
+static void ask_debug_files(struct lookup *l, int main_fd)
+{
+	const struct debug_want w = { .id = l->head.id, .id_len = l->head.id_len, .link = l->link };
+	bool by_link;
+	int fd = 0;
+
+	if (l->m->debug_fd >= 0) {
+		ask_debug(l, l->m->debug_fd, l->m->debug_by_link);
+		return;
+	}
+	for (unsigned i = 0; !l->m->no_debug && fd != -ERANGE; i++) {
+		fd = debugfile_open(l->s, l->m, &w, i, &by_link);
+		if (fd < 0)
+			continue;
+		if (!same_file(fd, main_fd) && ask_debug(l, fd, by_link) == 0) {
+			l->m->debug_by_link = by_link;
+			if (keep_debug_fd(l->s, l->m, fd) < 0)
+				close(fd);
+			return;
+		}
+		close(fd);
+	}
+	l->m->no_debug = true;
+}
+
+/* ---- maps of code made at run time ---- */
+
+static int own_addresses(struct lookup *l)
+{
+	l->addrs = calloc(l->n + 1, sizeof(*l->addrs));
+	l->sorted = calloc(l->n + 1, sizeof(*l->sorted));
+	if (!l->addrs || !l->sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->n; i++)
+		l->addrs[i] = l->sorted[i] = l->asks[i].addr - l->asks[i].caller;
+	l->n_sorted = lookup_sort(l->sorted, l->n);
+	return 0;
+}
+
+static int ask_map(struct lookup *l, int fd, enum resolve_kind kind)
+{
+	struct resolve_request q = names_request(l, kind);
+	_cleanup_free_ void *answer = NULL;
 	struct err why = { 0 };
 	ssize_t len;
 	int r;
 
-	if (!answer)
-		return -ENOMEM;
-	len = worker_call(&o, lookup_work, &req, fd, answer, cap, TIMEOUT_NS, &why);
-	r = len < 0 ? (int)len : take_answer(m, answer, (size_t)len, n, fn, ctx);
-	if (r < 0 && r != -ESTALE && r != -ENOMEM) {
-		m->refused = true;
-		s->stats.refused_files++;
+	if (fd < 0)
+		return 0;
+	len = call(resolve_run, &q, fd, resolve_answer_cap(&q), &answer, &why);
+	r = len < 0 ? (int)len : take_names(l, &q, answer, (size_t)len);
+	if (r < 0 && r != -ENOMEM)
+		refuse(l, why.msg[0] ? why.msg : "its map of names makes no sense");
+	return r;
+}
+
+static int ask_maps(struct lookup *l)
+{
+	struct module *m = l->m;
+	int r;
+
+	jit_find(l->s, m);
+	m->read_bytes = jit_bytes(m);
+	if (m->fd < 0 && m->dump_fd < 0) {
+		set_trouble(m, "its process wrote no map of names");
+		return 0;
 	}
+	r = own_addresses(l);
+	if (r == 0)
+		r = ask_map(l, m->fd, RESOLVE_PERFMAP);
+	return r == 0 ? ask_map(l, m->dump_fd, RESOLVE_JITDUMP) : r;
+}
+
+/* ---- all of them ---- */
+
+static int emit(const struct lookup *l, size_t i, const struct resolve_addr *a, answer_fn fn, void *ctx)
+{
+	struct sym_func funcs[RESOLVE_INLINED_MAX + 1];
+	const struct ask *ask = &l->asks[i];
+	uint32_t n = a ? MIN(a->n, (uint32_t)ARRAY_SIZE(funcs)) : 0;
+
+	for (uint32_t k = 0; k < n; k++) {
+		const struct resolve_func *f = &a->funcs[k];
+		uint64_t at = l->addrs[i] + ask->caller;
+
+		funcs[k] = (struct sym_func){ .name = f->name, .raw = f->raw, .file = f->file, .line = f->line };
+		if (f->start && f->start <= at) {
+			funcs[k].off = at - f->start;
+			funcs[k].start = ask->addr - funcs[k].off;
+		}
+	}
+	return fn(ctx, i, funcs, n);
+}
+
+static int ask_files(struct lookup *l)
+{
+	int fd, r;
+
+	if (l->m->pub.kind == SYM_JIT)
+		return ask_maps(l);
+	fd = module_fd(l->s, l->m);
+	if (fd < 0) {
+		struct err why;
+
+		err_errno(&why, fd, "cannot open it");
+		set_trouble(l->m, why.msg);
+		return fd;
+	}
+	r = ask_main(l, fd);
+	if (r == 0 && wants_more(l))
+		ask_debug_files(l, fd);
 	return r;
 }
 
 int lookup_module(struct sym *s, struct module *m, const struct ask *asks, size_t n, answer_fn fn, void *ctx)
 {
-	int fd;
+	struct lookup l = { .s = s, .m = m, .asks = asks, .n = n };
+	int r = 0;
 
-	if (m->pub.kind != SYM_FILE || m->refused || m->wrong)
+	if (m->refused || m->wrong)
 		return 0;
-	fd = module_fd(s, m);
-	if (fd < 0)
-		return 0;
-	return ask_file(s, m, fd, asks, n, fn, ctx);
+	r = ask_files(&l);
+	for (size_t i = 0; l.n_answers && r != -ENOMEM && i < n; i++)
+		r = emit(&l, i, best(&l, l.addrs[i]), fn, ctx);
+	lookup_fini(&l);
+	return r == -ENOMEM ? r : 0;
 }

@@ -1,30 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What goes between lookup.c and the worker that reads the file. Private to src/sym.
+ * What goes between lookup.c and the worker that reads an ELF file. Private to src/sym.
  *
- * The request is seen by the worker as a copy of memory. The answer, host order: struct lookup_head, then for each
- * place its number of functions (u32), and for each of those: off, start (u64), line (u32), and name, raw name and
- * file, each as its length (u32) and its bytes.
+ * The request is seen by the worker as a copy of memory. The answer, host order: struct lookup_head, the name of the
+ * debug link, then of a first request for each place its virtual address (u64), then what resolve_run() writes for
+ * those addresses sorted, each once. Behind a head that is not ok nothing follows.
  */
 #ifndef SYM_LOOKUP_H
 #define SYM_LOOKUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/resolve.h"
 #include "sym/sym_impl.h"
 
+#define LOOKUP_NOWHERE UINT64_MAX	/* a place that no segment holds */
+
 struct lookup_request {
-	const struct ask *asks;	/* offsets in the file */
+	struct resolve_request names;	/* of a separate debug file: the addresses are known */
+	const struct ask *asks;		/* else: offsets in the file */
 	size_t n;
+	uint8_t id[ELF_BUILD_ID_MAX];	/* what its build id has to be; id_len 0 = any */
+	uint32_t id_len;
+	bool by_crc;			/* the checksum of the whole file decides */
+	uint32_t crc;
 };
 
 struct lookup_head {
-	uint32_t id_len;	/* build id */
+	uint32_t ok;			/* 0 = it is another file */
+	uint32_t id_len;
 	uint8_t id[ELF_BUILD_ID_MAX];
+	uint32_t crc;			/* of the debug file that it links to */
+	uint32_t link_len;		/* 0 = no link */
 };
 
-/* A worker_fn; @ctx is a struct lookup_request. */
+/* Sorts, and takes out what is there twice or is LOOKUP_NOWHERE. Returns how many are left. */
+size_t lookup_sort(uint64_t *addrs, size_t n);
+
+/* A worker_fn; @ctx is a struct lookup_request. Exit status 0, or the positive errno. */
 int lookup_work(void *ctx, int in_fd, int out_fd);
 
 #endif

@@ -1,106 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In the worker: reads an ELF file's symbol tables and answers.
+ * In the worker: is it the right file, which virtual addresses have the places asked for, then their names.
  */
-#include <elf.h>
+#include "sym/lookup.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "base/vec.h"
-#include "sym/lookup.h"
 
-#define BUDGET_BYTES (256u << 20)
+#define BUDGET_BYTES (64u << 20)	/* of headers, notes and the link */
+#define LINK_MAX_BYTES 4096
 
-struct sym_row { uint64_t addr, size; uint32_t name; const char *names; size_t names_len; };
-struct table { VEC(struct sym_row) rows; };
-
-static int load_table(struct elf *e, const struct elf_section *sec, struct table *t)
+static int compare_u64(const void *a, const void *b)
 {
-	size_t n_sections, len, names_len;
-	const struct elf_section *all = elf_sections(e, &n_sections);
-	const uint8_t *data, *names;
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+size_t lookup_sort(uint64_t *addrs, size_t n)
+{
+	size_t unique = 0;
+
+	qsort(addrs, n, sizeof(*addrs), compare_u64);
+	for (size_t i = 0; i < n && addrs[i] != LOOKUP_NOWHERE; i++)
+		if (!unique || addrs[unique - 1] != addrs[i])
+			addrs[unique++] = addrs[i];
+	return unique;
+}
+
+/* A name with a NUL, zeroes up to a multiple of four, a checksum (gdb manual, "Separate Debug Files"). */
+static const char *read_link(struct elf *e, struct lookup_head *head)
+{
+	struct elf_section sec;
+	const uint8_t *data;
 	struct cursor c;
+	size_t len, name;
+
+	if (elf_section_find(e, ".gnu_debuglink", &sec) < 0 || elf_section_data(e, &sec, &data, &len) < 0)
+		return "";
+	name = strnlen((const char *)data, MIN(len, (size_t)LINK_MAX_BYTES));
+	c = cur_init(data, len);
+	cur_skip(&c, ROUND_UP(name + 1, 4));
+	head->crc = cur_u32(&c);
+	if (!cur_ok(&c))
+		return "";
+	head->link_len = (uint32_t)name;
+	return (const char *)data;
+}
+
+static int file_crc(int fd, uint32_t *ret)
+{
+	static uint8_t room[65536];
+	uLong crc = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, room, sizeof(room), at)) > 0) {
+		crc = crc32(crc, room, (uInt)n);
+		at += n;
+	}
+	*ret = (uint32_t)crc;
+	return n < 0 ? -errno : 0;
+}
+
+static int check(const struct lookup_request *q, int fd, struct lookup_head *head)
+{
+	uint32_t crc;
 	int r;
 
-	if (sec->link >= n_sections)
-		return -EBADMSG;
-	r = elf_section_data(e, sec, &data, &len);
-	if (r >= 0)
-		r = elf_section_data(e, &all[sec->link], &names, &names_len);
-	if (r < 0)
-		return r;
-	c = cur_init(data, len);
-	while (cur_left(&c) >= sizeof(Elf64_Sym)) {
-		Elf64_Sym y;
-
-		cur_copy(&c, &y, sizeof(y));
-		if (ELF64_ST_TYPE(y.st_info) != STT_FUNC || y.st_shndx == SHN_UNDEF || y.st_name >= names_len)
-			continue;
-		if (vec_grow(&t->rows) < 0)
-			return -ENOMEM;
-		t->rows.items[t->rows.len++] = (struct sym_row){
-			y.st_value, y.st_size, y.st_name, (const char *)names, names_len,
-		};
-	}
-	return 0;
-}
-
-static int by_addr(const void *a, const void *b)
-{
-	const struct sym_row *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-static const struct sym_row *find_row(const struct table *t, uint64_t addr)
-{
-	size_t lo = 0, hi = t->rows.len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->rows.items[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && addr - t->rows.items[lo - 1].addr < MAX(t->rows.items[lo - 1].size, 1u) ?
-		       &t->rows.items[lo - 1] : NULL;
-}
-
-static void put_text(struct buf *b, const char *s, size_t len)
-{
-	uint32_t n = (uint32_t)len;
-
-	buf_add(b, &n, sizeof(n));
-	buf_add(b, s, n);
-}
-
-static void put_place(struct buf *b, struct elf *e, const struct table *t, const struct ask *a)
-{
-	const struct sym_row *row = NULL;
-	uint64_t vaddr, off, start;
-	uint32_t n, line = 0;
-
-	if (elf_off_to_vaddr(e, a->addr - a->caller, &vaddr) >= 0)
-		row = find_row(t, vaddr);
-	n = row != NULL;
-	buf_add(b, &n, sizeof(n));
-	if (!row)
-		return;
-	off = vaddr + a->caller - row->addr;
-	start = a->addr - off;
-	buf_add(b, &off, sizeof(off));
-	buf_add(b, &start, sizeof(start));
-	buf_add(b, &line, sizeof(line));
-	put_text(b, row->names + row->name, strnlen(row->names + row->name, row->names_len - row->name));
-	put_text(b, row->names + row->name, strnlen(row->names + row->name, row->names_len - row->name));
-	put_text(b, "", 0);
+	head->ok = !q->id_len || (q->id_len == head->id_len && !memcmp(q->id, head->id, q->id_len));
+	if (!q->by_crc)
+		return 0;
+	r = file_crc(fd, &crc);
+	head->ok = crc == q->crc;
+	return r;
 }
 
 static int write_all(int fd, const char *data, size_t len)
@@ -118,25 +98,58 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
+/* The addresses behind the offsets; told as they are asked for, then sorted for the readers. */
+static int find_addresses(const struct elf *e, const struct lookup_request *q, struct buf *b, uint64_t *addrs)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (elf_off_to_vaddr(e, q->asks[i].addr - q->asks[i].caller, &addrs[i]) < 0)
+			addrs[i] = LOOKUP_NOWHERE;
+	return buf_add(b, addrs, q->n * sizeof(*addrs));
+}
+
+static int tell_head(const struct lookup_request *q, struct elf *e, int fd, struct buf *b, uint64_t *addrs,
+		     bool *ret_ok)
+{
+	struct lookup_head head = { 0 };
+	const char *link;
+	int r;
+
+	head.id_len = (uint32_t)elf_build_id(e, head.id);
+	link = q->asks ? read_link(e, &head) : "";
+	r = check(q, fd, &head);
+	if (r < 0)
+		return r;
+	*ret_ok = head.ok;
+	buf_add(b, &head, sizeof(head));
+	if (!head.ok)
+		return buf_error(b);
+	buf_add(b, link, head.link_len);
+	return q->asks ? find_addresses(e, q, b, addrs) : buf_error(b);
+}
+
 int lookup_work(void *ctx, int in_fd, int out_fd)
 {
-	const struct lookup_request *req = ctx;
-	struct lookup_head head = { 0 };
-	struct table t = { 0 };
-	struct elf_section sec;
+	const struct lookup_request *q = ctx;
+	struct resolve_request names = q->names;
+	uint64_t *addrs = calloc(q->n + 1, sizeof(*addrs));
 	struct buf b = { 0 };
-	struct elf *e;
+	struct elf *e = NULL;
+	bool ok = false;
+	int r = addrs ? elf_open_fd(in_fd, BUDGET_BYTES, &e) : -ENOMEM;
 
-	if (elf_open_fd(in_fd, BUDGET_BYTES, &e) < 0)
-		return 1;
-	head.id_len = (uint32_t)elf_build_id(e, head.id);
-	buf_add(&b, &head, sizeof(head));
-	if (elf_section_find(e, ".symtab", &sec) >= 0)
-		load_table(e, &sec, &t);
-	if (elf_section_find(e, ".dynsym", &sec) >= 0)
-		load_table(e, &sec, &t);
-	qsort(t.rows.items, t.rows.len, sizeof(*t.rows.items), by_addr);
-	for (size_t i = 0; i < req->n; i++)
-		put_place(&b, e, &t, &req->asks[i]);
-	return buf_error(&b) || write_all(out_fd, b.data, b.len) ? 1 : 0;
+	if (r == 0)
+		r = tell_head(q, e, in_fd, &b, addrs, &ok);
+	if (r == 0)
+		r = write_all(out_fd, b.data, b.len);
+	elf_free(e);
+	buf_fini(&b);
+	if (r == 0 && ok) {
+		if (q->asks) {
+			names.addrs = addrs;
+			names.n = (uint32_t)lookup_sort(addrs, q->n);
+		}
+		r = -resolve_run(&names, in_fd, out_fd);
+	}
+	free(addrs);
+	return MIN(-r, 255);
 }

@@ -17,6 +17,7 @@
 #include "base/macros.h"
 #include "elf/mapped_file.h"
 #include "sym/sym_impl.h"
+#include "sym/vdso.h"
 
 enum { KEY_BUILD_ID = 1, KEY_INODE, KEY_PATH, KEY_STAT };
 
@@ -93,7 +94,7 @@ int module_fd(struct sym *s, struct module *m)
 	}
 	if (m->wrong || m->refused)
 		return -ESTALE;
-	fd = open_seen(s, m);
+	fd = m->pub.kind == SYM_VDSO ? vdso_open() : open_seen(s, m);
 	if (fd >= 0)
 		module_keep(s, m, fd);
 	return fd;
@@ -109,6 +110,9 @@ void module_free(struct module *m)
 		close(m->fd);
 	if (m->dump_fd >= 0)
 		close(m->dump_fd);
+	if (m->debug_fd >= 0)
+		close(m->debug_fd);
+	free(m->trouble);
 	free((char *)m->pub.path);
 	free((char *)m->pub.build_id);
 	free(m);
@@ -121,7 +125,8 @@ int module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_
 
 	if (!m)
 		return -ENOMEM;
-	m->fd = m->dump_fd = -1;
+	m->fd = m->dump_fd = m->debug_fd = -1;
+	m->pub.trouble = "";
 	m->age.prev = m->age.next = &m->age;
 	m->pub.kind = kind;
 	m->pub.path = strndup(path, len);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "sym/jit.h"
 #include "sym/sym_impl.h"
 
 #define FRAME_BYTES 56	/* about what one costs in the table */
@@ -58,17 +59,17 @@ static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym
 {
 	struct sym_func *copy = n ? arena_alloc(&s->arena, n * sizeof(*copy)) : NULL;
 	struct sym_frame *f;
+	bool is_new;
 
 	if (!has_room(s))
 		return 0;
-	f = map_add(&s->frames, k, NULL);
+	f = map_add(&s->frames, k, &is_new);
 	if (!f)
 		return -ENOMEM;
 	*f = (struct sym_frame){ .funcs = &nameless, .n = 1 };
-	if (!copy) {
-		s->stats.unnamed++;
+	s->stats.unnamed += is_new;
+	if (!copy)
 		return 0;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		copy[i] = funcs[i];
 		copy[i].name = sym_text(s, funcs[i].name, strlen(funcs[i].name));
@@ -76,6 +77,7 @@ static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym
 		copy[i].file = sym_text(s, funcs[i].file, strlen(funcs[i].file));
 	}
 	*f = (struct sym_frame){ .funcs = copy, .n = n };
+	s->stats.unnamed--;
 	s->stats.named++;
 	return 0;
 }
@@ -163,6 +165,17 @@ static struct frame_key key_of(const struct sym_query *q)
 	return (struct frame_key){ .addr = q->loc.addr, .module = q->loc.module, .caller = q->caller };
 }
 
+/* Code made at run time that had no name may have one now: its map has grown. */
+static bool is_known(const struct sym *s, const struct frame_key *k)
+{
+	const struct sym_frame *f = map_find(&s->frames, k);
+	const struct module *m = module_at(s, k->module);
+
+	if (!f || f->funcs != &nameless || m->pub.kind != SYM_JIT)
+		return f;
+	return m->fd >= 0 && jit_bytes(m) == m->read_bytes;
+}
+
 int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_frame *ret)
 {
 	_cleanup_free_ struct frame_key *missing = calloc(n + 1, sizeof(*missing));
@@ -174,7 +187,7 @@ int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_fr
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		struct frame_key k = key_of(&q[i]);
 
-		if (map_find(&s->frames, &k))
+		if (is_known(s, &k))
 			continue;
 		if (module_at(s, k.module)->pub.kind == SYM_KERNEL)
 			r = keep_kernel(s, &k);

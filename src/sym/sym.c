@@ -18,6 +18,7 @@
 #include "sonde/wire.h"
 #include "sym/jit.h"
 #include "sym/sym_impl.h"
+#include "sym/vdso.h"
 
 #define DEFAULT_BUDGET_BYTES (32ull << 20)
 #define MAX_OPEN 4096
@@ -77,6 +78,7 @@ static int open_host(struct sym *s, struct err *err)
 		return err_errno(err, -errno, "cannot open %s", s->o.host_root);
 	if (!s->o.live)
 		return 0;
+	s->vdso_len = vdso_len();
 	s->proc_fd = openat(s->root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return s->proc_fd < 0 ? err_errno(err, -errno, "cannot open %s/proc", s->o.host_root) : 0;
 }
@@ -183,10 +185,10 @@ static bool text_is(const struct value *v, const char *s)
 	return v->len == strlen(s) && !memcmp(v->str, s, v->len);
 }
 
-/* Code of no file: a process's own, or the kernel's. */
-static bool fixed_module(const struct value *path, uint32_t *ret)
+/* Code of no file: a process's own, or the kernel's if it is as long as ours (of a 32-bit process, it is not). */
+static bool fixed_module(const struct sym *s, const struct value *path, uint64_t len, uint32_t *ret)
 {
-	if (text_is(path, "[vdso]"))
+	if (text_is(path, "[vdso]") && len == s->vdso_len)
 		*ret = MODULE_VDSO;
 	else if (!path->len || text_is(path, "//anon") || path->str[0] == '[')
 		*ret = MODULE_ANON;
@@ -208,7 +210,7 @@ static int learn_mapping(struct sym *s, const struct event *ev, const struct mea
 	if (map.end <= map.start || !ev->tgid)
 		return 0;
 	text(ev, m, W_MAP_PATH, &path);
-	if (!fixed_module(&path, &map.module)) {
+	if (!fixed_module(s, &path, map.end - map.start, &map.module)) {
 		struct file_fact f = {
 			.seen = { .key = key, .start = map.start, .end = map.end, .ino = number(ev, m, W_MAP_INO) },
 			.off = map.off, .dev = (uint32_t)number(ev, m, W_MAP_DEV),

@@ -53,6 +53,7 @@ struct sym_module {
 	enum sym_module_kind kind;
 	const char *path;	/* as the process saw it; "[vdso]", "[kernel.kallsyms]", "//anon" likewise */
 	const char *build_id;	/* hex; "" = unknown */
+	const char *trouble;	/* why it gives no names, a sentence; "" = nothing known against it */
 	uint64_t start, limit, offset;	/* one mapping of a SYM_FILE: addr lies at start + addr - offset (pprof) */
 };
 

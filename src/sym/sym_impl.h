@@ -45,6 +45,9 @@ struct module {
 	struct age age;			/* in sym.open by last use; unlinked when fd is -1 */
 	int fd;				/* of a file; of a perf map */
 	int dump_fd;			/* of a jitdump */
+	int debug_fd;			/* of its separate debug file */
+	bool debug_by_link, no_debug;	/* found by its name; looked for in vain */
+	char *trouble;			/* owned; behind pub.trouble */
 	uint8_t id[ELF_BUILD_ID_MAX];	/* what events said; id_len 0 = nothing */
 	uint8_t id_len;
 	bool refused;			/* its bytes broke a reader: never again */
@@ -72,6 +75,7 @@ struct sym {
 	struct arena arena;		/* of funcs and texts */
 	struct age open;		/* modules with a descriptor, oldest first */
 	size_t n_open, max_open;
+	size_t vdso_len;		/* bytes of the kernel's code in a process; 0 = replay */
 	struct sym_stats stats;
 };
 

@@ -15,7 +15,7 @@ ALLOWED = {
     "bus": {"base", "event", "sonde"},
     "enrich": {"base", "event", "sonde"},
     "elf": {"base", "sonde", "zlib", "libzstd", "liblzma", "libdw", "libelf", "libiberty"},
-    "sym": {"base", "event", "elf", "worker", "sonde", "libiberty"},
+    "sym": {"base", "event", "elf", "worker", "sonde", "zlib"},
     "stack": {"base", "event", "sym", "sonde"},
     "scap": {"base", "event", "sonde"},
     "sinks": {"base", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The code that the kernel maps into every process. Ours is that of all processes of our word size. Private to
+ * src/sym.
+ */
+#ifndef SYM_VDSO_H
+#define SYM_VDSO_H
+
+#include <stddef.h>
+
+/* Bytes of our own; 0 = there is none. */
+size_t vdso_len(void);
+
+/* A descriptor of a copy of it, an ELF file; -ENOENT when there is none, or -errno. */
+int vdso_open(void);
+
+#endif
