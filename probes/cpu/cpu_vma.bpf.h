@@ -59,14 +59,6 @@ struct vm_area_struct___rb {
 	struct rb_node vm_rb;
 };
 
-typedef struct {
-	void *vdso;
-} mm_context_t;
-
-struct mm_struct___context {
-	mm_context_t context;
-};
-
 #pragma clang attribute pop
 
 /* ---- maple tree ---- */
@@ -149,9 +141,9 @@ static __always_inline struct vm_area_struct *vma_find(struct mm_struct *mm, __u
 /* Where the vDSO of @mm is, 0 = nowhere. */
 static __always_inline __u64 mm_vdso(struct mm_struct *mm)
 {
-	if (!bpf_core_field_exists(struct mm_struct___context, context.vdso))
+	if (!bpf_core_field_exists(mm->context.vdso))
 		return 0;
-	return (__u64)BPF_CORE_READ((struct mm_struct___context *)mm, context.vdso);
+	return (__u64)BPF_CORE_READ(mm, context.vdso);
 }
 
 #endif

@@ -402,7 +402,8 @@ static void test_against_nm(void **state)
 
 	(void)state;
 	while (fgets(line, sizeof(line), f) && !libc[0])
-		if (sscanf(line, "%llx-%*x r--p 00000000 %*s %*s %255s", &start, libc) == 2 && strstr(libc, "libc.so"))
+		if (sscanf(line, "%llx-%*x r--p 00000000 %*s %*s %255s", &start, libc) == 2 &&
+		    strstr(libc, "libc.so"))
 			base = start;
 		else
 			libc[0] = '\0';
