@@ -191,15 +191,13 @@ static int fill_set(const struct cpu_state *s, const char *name, const uint32_t 
 
 static int open_perf(struct cpu_state *s, const struct cpu_conf *c, struct err *err)
 {
-	const struct cpu_perf_opts o = {
-		.event = c->event, .frequency = c->frequency, .period = c->period,
-		.cpus = s->cpus, .n_cpus = s->n_cpus,
-	};
-	int r = cpu_perf_list(&c->cpus, &s->cpus, err);
+	struct cpu_perf_opts o = { .event = c->event, .frequency = c->frequency, .period = c->period };
+	int n = cpu_perf_list(&c->cpus, &s->cpus, err);
 
-	if (r < 0)
-		return r;
-	s->n_cpus = (size_t)r;
+	if (n < 0)
+		return n;
+	o.cpus = s->cpus;
+	o.n_cpus = s->n_cpus = (size_t)n;
 	return wants_samples(c) ? cpu_perf_new(&o, &s->perf, err) : 0;
 }
 

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The cpu probe's decoder: records built here, byte for byte, to events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "sonde/stack_wire.h"
+
+#define PROBE_ID 3
+#include "probes/cpu/cpu_wire.h"
+
+extern const struct decoder_ops cpu_decoder;
+static const struct decoder_ops *const decoders[] = { &cpu_decoder, NULL };
+
+#define FRAMES 8
+
+/* What the last event was, and how many there were. */
+struct seen {
+	unsigned n;
+	const struct event_desc *desc;
+	struct buf line;
+	struct buf words;	/* "name=value " of every field that is there */
+	bool has_user, has_kern;
+	uint64_t user[FRAMES], kern[FRAMES];
+	uint32_t n_user, n_kern, netns;
+	uint64_t cgroup_id;
+};
+
+union record {
+	struct cpu_sample_rec rec;
+	uint64_t words[sizeof(struct cpu_sample_rec) / 8 + 2 * FRAMES];
+};
+
+static bool take_stack(const struct event *ev, enum sec_kind kind, uint64_t *frames, uint32_t *n)
+{
+	const struct section *s = event_section(ev, kind);
+
+	*n = s ? s->len / 8 : 0;
+	if (*n)
+		memcpy(frames, s->data, s->len);
+	return s != NULL;
+}
+
+static int take(void *ctx, struct event *ev)
+{
+	const struct line_opts o = { .verbose = 1 };
+	struct seen *s = ctx;
+
+	s->n++;
+	s->desc = ev->desc;
+	s->netns = ev->keys.netns;
+	s->cgroup_id = ev->keys.cgroup_id;
+	s->has_user = take_stack(ev, SEC_STACK_USER, s->user, &s->n_user);
+	s->has_kern = take_stack(ev, SEC_STACK_KERN, s->kern, &s->n_kern);
+	buf_reset(&s->line);
+	buf_reset(&s->words);
+	assert_int_equal(event_line(ev, &o, &s->line), 0);
+	for (uint16_t i = 0; i < ev->desc->n_fields; i++) {
+		struct value v;
+
+		if (event_get(ev, &ev->desc->fields[i], &v) < 0)
+			continue;
+		buf_printf(&s->words, "%s=", ev->desc->fields[i].name);
+		value_text(&v, &s->words);
+		buf_add_char(&s->words, ' ');
+	}
+	return 0;
+}
+
+static int decode(struct seen *s, const void *rec, size_t len)
+{
+	struct decode_set *d = NULL;
+	char *copy = malloc(len);
+	int r;
+
+	memcpy(copy, rec, len);	/* exactly as long: a sanitizer sees a read past the end */
+	assert_int_equal(decode_set_new(decoders, &d), 0);
+	r = decode_record(d, copy, len, take, s);
+	decode_set_free(d);
+	free(copy);
+	return r;
+}
+
+static void seen_fini(struct seen *s)
+{
+	buf_fini(&s->line);
+	buf_fini(&s->words);
+}
+
+static void has(struct seen *s, const char *word)
+{
+	if (!strstr(buf_str(&s->words), word))
+		fail_msg("no \"%s\" in: %s", word, buf_str(&s->words));
+}
+
+static void has_not(struct seen *s, const char *word)
+{
+	if (strstr(buf_str(&s->words), word))
+		fail_msg("\"%s\" in: %s", word, buf_str(&s->words));
+}
+
+/* A sample with so many frames: kernel 0xf..f000 up, user 0x1000 up. */
+static size_t record(union record *u, uint16_t type, uint16_t n_kern, uint16_t n_user)
+{
+	*u = (union record){ .rec = {
+		.hdr = { .ts_ns = 5, .type = type, .cpu = 3, .tgid = 77, .tid = 78, .start_ns = 3 },
+		.value = 10101010, .cgroup_id = 9, .netns = 4, .comm = "prog", .n_kern = n_kern, .n_user = n_user,
+		.user_end = SONDE_STACK_BOTTOM, .count = 1,
+		.mode = CPU_MODE_KERNEL | CPU_MODE_KERN_ASKED | CPU_MODE_USER_ASKED,
+	} };
+	for (unsigned i = 0; i < n_kern; i++)
+		u->rec.ips[i] = 0xfffffffffffff000 + i;
+	for (unsigned i = 0; i < n_user; i++)
+		u->rec.ips[n_kern + i] = 0x1000 + i;
+	u->rec.hdr.len = (uint32_t)(sizeof(u->rec) + (n_kern + n_user) * 8u);
+	return u->rec.hdr.len;
+}
+
+static void a_sample_has_both_stacks(void **state)
+{
+	struct seen s = { 0 };
+	union record u;
+	size_t len = record(&u, CPU_REC_SAMPLE, 2, 3);
+
+	(void)state;
+	assert_int_equal(decode(&s, &u, len), 0);
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.desc->name, "cpu.sample");
+	assert_int_equal(s.n_kern, 2);
+	assert_int_equal(s.n_user, 3);
+	assert_int_equal(s.kern[1], 0xfffffffffffff001);
+	assert_int_equal(s.user[0], 0x1000);
+	assert_int_equal(s.user[2], 0x1002);
+	assert_int_equal(s.netns, 4);
+	assert_int_equal(s.cgroup_id, 9);
+	has(&s, "stack.value=10.10101ms ");
+	has(&s, "stack.count=1 ");
+	has(&s, "stack.end=complete ");
+	has(&s, "thread.name=prog ");
+	assert_string_equal(buf_str(&s.line), "cpu 3 runs prog[77] thread 78 kernel in 0xfffffffffffff000\n"
+			    "        0xfffffffffffff000\n        0xfffffffffffff001\n"
+			    "        0x1000\n        0x1001\n        0x1002\n");
+	seen_fini(&s);
+}
+
+static void an_empty_stack_is_not_a_missing_one(void **state)
+{
+	struct seen s = { 0 };
+	union record u;
+	size_t len = record(&u, CPU_REC_SAMPLE, 0, 0);
+
+	(void)state;
+	u.rec.mode = CPU_MODE_USER_ASKED;
+	u.rec.user_end = SONDE_STACK_MEMORY;
+	assert_int_equal(decode(&s, &u, len), 0);
+	assert_true(s.has_user);
+	assert_int_equal(s.n_user, 0);
+	assert_false(s.has_kern);
+	has(&s, "stack.end=unreadable ");
+	assert_string_equal(buf_str(&s.line), "cpu 3 runs prog[77] thread 78 user\n        [ends: unreadable]\n");
+	seen_fini(&s);
+}
+
+static void a_late_sample_says_for_how_many_it_stands(void **state)
+{
+	struct seen s = { 0 };
+	union record u;
+	size_t len = record(&u, CPU_REC_SAMPLE, 1, 0);
+
+	(void)state;
+	u.rec.count = 4;
+	assert_int_equal(decode(&s, &u, len), 0);
+	has(&s, "stack.count=4 ");
+	assert_non_null(strstr(buf_str(&s.line), " kernel x4 in "));
+	seen_fini(&s);
+}
+
+static void a_block_tells_waiting_from_blocking(void **state)
+{
+	struct seen s = { 0 };
+	union record u;
+	size_t len = record(&u, CPU_REC_BLOCK, 1, 1);
+
+	(void)state;
+	u.rec.value = 12031000;
+	u.rec.wait_ns = 4000;
+	u.rec.state = 1;
+	assert_int_equal(decode(&s, &u, len), 0);
+	assert_string_equal(s.desc->name, "cpu.block");
+	has(&s, "stack.value=12.031ms ");
+	has(&s, "stack.wait=4us ");
+	has(&s, "stack.state=sleeping ");
+	assert_string_equal(buf_str(&s.line), "prog[77] thread 78 off for 12.031 ms (0.004 ms waiting for a CPU) "
+			    "sleeping in 0xfffffffffffff000\n        0xfffffffffffff000\n        0x1000\n");
+	seen_fini(&s);
+}
+
+/* The kernel's state bits combine (TASK_KILLABLE, TASK_IDLE); a thread that was pushed aside is runnable anyhow. */
+static void states_have_the_names_of_ps(void **state)
+{
+	static const struct { uint32_t state; uint8_t mode; const char *want; } cases[] = {
+		{ 0, 0, "stack.state=runnable " }, { 1, 0, "stack.state=sleeping " }, { 2, 0, "stack.state=disk " },
+		{ 0x102, 0, "stack.state=disk " }, { 0x402, 0, "stack.state=idle " },
+		{ 4, 0, "stack.state=stopped " }, { 8, 0, "stack.state=traced " },
+		{ 0x40, 0, "stack.state=parked " }, { 0x80, 0, "stack.state=other " },
+		{ 1, CPU_MODE_PREEMPTED, "stack.state=runnable " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seen s = { 0 };
+		union record u;
+		size_t len = record(&u, CPU_REC_BLOCK, 0, 0);
+
+		u.rec.state = cases[i].state;
+		u.rec.mode |= cases[i].mode;
+		assert_int_equal(decode(&s, &u, len), 0);
+		has(&s, cases[i].want);
+		if (cases[i].mode)
+			has(&s, "preempted");
+		else
+			has_not(&s, "preempted");
+		seen_fini(&s);
+	}
+}
+
+static void what_contradicts_itself_is_refused(void **state)
+{
+	struct seen s = { 0 };
+	union record u;
+	size_t len;
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		len = record(&u, i < 6 ? CPU_REC_SAMPLE : CPU_REC_BLOCK, 2, 2);
+		switch (i) {
+		case 0: u.rec.n_user = 3; break;		/* more frames than bytes */
+		case 1: u.rec.n_kern = 0xffff; u.rec.n_user = 0xffff; break;
+		case 2: u.rec.user_end = SONDE_STACK__MAX; break;
+		case 3: u.rec.mode = CPU_MODE_KERN_ASKED; break;	/* a user stack that nobody asked for */
+		case 4: u.rec.mode = CPU_MODE_USER_ASKED; break;
+		case 5: u.rec.count = 0; break;
+		case 6: u.rec.wait_ns = u.rec.value + 1; break;
+		case 7: u.rec.kern_err = 1; break;
+		}
+		assert_int_equal(decode(&s, &u, len), -EBADMSG);
+	}
+	for (len = sizeof(struct sonde_rec); len < sizeof(u.rec) + 32; len++) {
+		record(&u, CPU_REC_SAMPLE, 2, 2);
+		u.rec.hdr.len = (uint32_t)len;
+		assert_int_equal(decode(&s, &u, len), -EBADMSG);
+	}
+	assert_int_equal(s.n, 0);
+	seen_fini(&s);
+}
+
+/* Requests for unwind tables are for the live half: no event, no error. */
+static void requests_are_no_events(void **state)
+{
+	struct cpu_need_rec need = { .hdr = { .type = CPU_REC_NEED, .len = sizeof(need) } };
+	struct seen s = { 0 };
+
+	(void)state;
+	assert_int_equal(decode(&s, &need, sizeof(need)), 0);
+	need.hdr.len--;
+	assert_int_equal(decode(&s, &need, sizeof(need) - 1), -EBADMSG);
+	need.hdr.type = SONDE_EV(PROBE_ID, 200);
+	assert_int_equal(decode(&s, &need, sizeof(need) - 1), -ENOSYS);
+	assert_int_equal(s.n, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sample_has_both_stacks),
+		cmocka_unit_test(an_empty_stack_is_not_a_missing_one),
+		cmocka_unit_test(a_late_sample_says_for_how_many_it_stands),
+		cmocka_unit_test(a_block_tells_waiting_from_blocking),
+		cmocka_unit_test(states_have_the_names_of_ps),
+		cmocka_unit_test(what_contradicts_itself_is_refused),
+		cmocka_unit_test(requests_are_no_events),
+	};
+
+	return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
+}
