@@ -18,6 +18,7 @@ ALLOWED = {
     "sym": {"base", "event", "elf", "worker", "sonde", "zlib"},
     "stack": {"base", "event", "sym", "sonde"},
     "scap": {"base", "event", "sonde"},
+    "cilium": {"base"},
     "sinks": {"base", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
     "source": {"base", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
     "probe": {"base", "event", "ring", "sonde", "libbpf"},

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Finding the layers. Each step checks what the dissector checks, in its order, and says what it says.
+ */
+#include "cilium/layers.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "cilium/notify.h"
+
+static uint16_t be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+/* ---- what may follow ---- */
+
+static enum layer_kind by_ether_type(uint16_t type)
+{
+	switch (type) {
+	case 0x0800: return LAYER_IPV4;
+	case 0xffff: return LAYER_IPV4;	/* "Raw" */
+	case 0x86dd: return LAYER_IPV6;
+	case 0x6558: return LAYER_ETHERNET;
+	default: return LAYER_STOP;
+	}
+}
+
+static enum layer_kind by_protocol(uint8_t proto)
+{
+	switch (proto) {
+	case 1: return LAYER_ICMPV4;
+	case 2: return LAYER_IGMP;
+	case 4: case 94: return LAYER_IPV4;
+	case 6: return LAYER_TCP;
+	case 17: return LAYER_UDP;
+	case 41: return LAYER_IPV6;
+	case 58: return LAYER_ICMPV6;
+	case 112: return LAYER_VRRP;
+	case 132: return LAYER_SCTP;
+	default: return LAYER_STOP;
+	}
+}
+
+/* ---- one layer each: fills head and payload, returns what follows ---- */
+
+struct parse {
+	struct layers *out;
+	uint8_t flags;		/* CILIUM_FLAG_* */
+};
+
+static void set_truncated(struct parse *p)
+{
+	p->out->truncated[p->out->tunnel != 0] = true;
+}
+
+static enum layer_kind __attribute__((format(printf, 2, 3))) fail(struct parse *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->out->error, sizeof(p->out->error), fmt, ap);
+	va_end(ap);
+	return LAYER_STOP;
+}
+
+static enum layer_kind __attribute__((format(printf, 2, 3))) fail_cut(struct parse *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	set_truncated(p);
+	va_start(ap, fmt);
+	vsnprintf(p->out->error, sizeof(p->out->error), fmt, ap);
+	va_end(ap);
+	return LAYER_STOP;
+}
+
+static void split(struct layer *l, const uint8_t *data, size_t len, size_t head)
+{
+	l->head = data;
+	l->head_len = head;
+	l->payload = data + head;
+	l->payload_len = len - head;
+}
+
+/* Cuts the payload to what its header says it is. */
+static void limit(struct parse *p, struct layer *l, size_t len)
+{
+	if (len > l->payload_len)
+		set_truncated(p);
+	else
+		l->payload_len = len;
+}
+
+static enum layer_kind parse_ethernet(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	uint16_t type;
+
+	if (len < 14)
+		return fail(p, "Ethernet packet too small");
+	split(l, data, len, 14);
+	type = be16(data + 12);
+	if (type >= 0x600)
+		return by_ether_type(type);
+	limit(p, l, type);	/* a length: 802.3 */
+	return LAYER_STOP;
+}
+
+static bool ipv4_options(struct parse *p, const uint8_t *opt, size_t len)
+{
+	for (size_t size; len; opt += size, len -= size) {
+		size = 1;
+		if (opt[0] == 0)
+			return true;
+		if (opt[0] == 1)
+			continue;
+		if (len < 2)
+			return fail_cut(p, "Invalid ip4 option length. Length %zu less than 2", len), false;
+		size = opt[1];
+		if (len < size)
+			return fail_cut(p, "IP option length exceeds remaining IP header size, option type %u "
+					"length %zu", opt[0], size), false;
+		if (size <= 2)
+			return fail(p, "Invalid IP option type %u length %zu. Must be greater than 2", opt[0], size),
+			       false;
+	}
+	return true;
+}
+
+static enum layer_kind parse_ipv4(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	unsigned total, words;
+
+	if (len < 20)
+		return fail_cut(p, "Invalid ip4 header. Length %zu less than 20", len);
+	total = be16(data + 2) ?: (uint16_t)len;	/* 0: offloaded segmentation */
+	words = data[0] & 15;
+	if (total < 20)
+		return fail(p, "Invalid (too small) IP length (%u < 20)", total);
+	if (words < 5)
+		return fail(p, "Invalid (too small) IP header length (%u < 5)", words);
+	if (words * 4 > total)
+		return fail(p, "Invalid IP header length > IP length (%u > %u)", words, total);
+	if (total > len)
+		set_truncated(p);
+	if (words * 4 > len)
+		return fail(p, "Not all IP header bytes available");
+	split(l, data, MIN(len, (size_t)total), words * 4);
+	if (!ipv4_options(p, data + 20, words * 4 - 20))
+		return LAYER_STOP;
+	return be16(data + 6) & 0x3fff ? LAYER_STOP : by_protocol(data[9]);	/* fragments are not entered */
+}
+
+static enum layer_kind parse_ipv6(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	if (len < 40)
+		return fail_cut(p, "Invalid ip6 header. Length %zu less than 40", len);
+	split(l, data, len, 40);
+	if (!be16(data + 4))
+		return fail(p, "IPv6 length 0, but next header is %u, not HopByHop", data[6]);
+	limit(p, l, be16(data + 4));
+	return by_protocol(data[6]);
+}
+
+static enum layer_kind parse_tcp(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	size_t head;
+
+	if (len < 20)
+		return fail_cut(p, "Invalid TCP header. Length %zu less than 20", len);
+	head = (data[12] >> 4) * 4u;
+	if (head < 20)
+		return fail(p, "Invalid TCP data offset %zu < 5", head / 4);
+	if (head > len)
+		return fail_cut(p, "TCP data offset greater than packet length");
+	split(l, data, len, head);
+	for (size_t at = 20, size; at < head && data[at]; at += size) {
+		size = 1;
+		if (data[at] == 1)
+			continue;
+		if (head - at < 2)
+			return fail_cut(p, "Invalid TCP option length. Length %zu less than 2", head - at);
+		size = data[at + 1];
+		if (size < 2)
+			return fail(p, "Invalid TCP option length %zu < 2", size);
+		if (size > head - at)
+			return fail_cut(p, "Invalid TCP option length %zu exceeds remaining %zu bytes", size,
+					head - at);
+	}
+	return LAYER_STOP;
+}
+
+static enum layer_kind parse_udp(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	unsigned total;
+
+	if (len < 8)
+		return fail_cut(p, "Invalid UDP header. Length %zu less than 8", len);
+	split(l, data, len, 8);
+	total = be16(data + 4);
+	if (total && total < 8)
+		return fail(p, "UDP packet too small: %u bytes", total);
+	if (total)
+		limit(p, l, total - 8);
+	if (p->out->tunnel)
+		return LAYER_STOP;
+	if (p->flags & CILIUM_FLAG_VXLAN)
+		return LAYER_VXLAN;
+	return p->flags & CILIUM_FLAG_GENEVE ? LAYER_GENEVE : LAYER_STOP;
+}
+
+static enum layer_kind parse_sctp(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	if (len < 12)
+		return fail(p, "Invalid SCTP common header length");
+	split(l, data, len, 12);
+	return LAYER_STOP;
+}
+
+static enum layer_kind parse_icmpv4(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	if (len < 8)
+		return fail_cut(p, "ICMP layer less then 8 bytes for ICMPv4 packet");
+	split(l, data, len, 8);
+	return LAYER_STOP;
+}
+
+static enum layer_kind parse_icmpv6(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	if (len < 4)
+		return fail_cut(p, "ICMP layer less then 4 bytes for ICMPv6 packet");
+	split(l, data, len, 4);
+	return LAYER_STOP;
+}
+
+static enum layer_kind parse_vrrp(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	if (len < 8)
+		return fail_cut(p, "Not a valid VRRP packet. Packet length is too small.");
+	if ((data[0] & 15) != 1)
+		return fail(p, "Unrecognized VRRPv2 type field.");
+	if (!data[3])
+		return fail(p, "VRRPv2 number of IP addresses is not valid.");
+	if (len < 8 + 4u * data[3])
+		return fail_cut(p, "VRRPv2 packet too short for IP address count.");
+	split(l, data, len, len);
+	return LAYER_STOP;
+}
+
+static enum layer_kind parse_igmp(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	if (!len)
+		return fail(p, "IGMP packet is too small");
+	if (data[0] != 0x11 && data[0] != 0x22)
+		return fail(p, "unsupported IGMP type");
+	split(l, data, len, len);
+	return LAYER_STOP;
+}
+
+static enum layer_kind parse_vxlan(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	if (len < 8)
+		return fail(p, "vxlan packet too small");
+	split(l, data, len, 8);
+	return LAYER_ETHERNET;
+}
+
+static enum layer_kind parse_geneve(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
+{
+	size_t options;
+
+	if (len < 8)
+		return fail_cut(p, "geneve packet too short");
+	options = (data[0] & 0x3f) * 4u;
+	if (len < options + 8)
+		return fail_cut(p, "geneve packet too short");
+	split(l, data, len, 8 + options);
+	return by_ether_type(be16(data + 2));
+}
+
+typedef enum layer_kind (*parse_fn)(struct parse *p, struct layer *l, const uint8_t *data, size_t len);
+
+static const parse_fn parsers[] = {
+	[LAYER_ETHERNET] = parse_ethernet, [LAYER_IPV4] = parse_ipv4, [LAYER_IPV6] = parse_ipv6,
+	[LAYER_TCP] = parse_tcp, [LAYER_UDP] = parse_udp, [LAYER_SCTP] = parse_sctp, [LAYER_ICMPV4] = parse_icmpv4,
+	[LAYER_ICMPV6] = parse_icmpv6, [LAYER_VRRP] = parse_vrrp, [LAYER_IGMP] = parse_igmp,
+	[LAYER_VXLAN] = parse_vxlan, [LAYER_GENEVE] = parse_geneve,
+};
+_Static_assert(ARRAY_SIZE(parsers) == LAYER__MAX, "a parser for each kind");
+
+void layers_parse(struct layers *l, const struct cilium_packet *pkt)
+{
+	struct parse p = { .out = l, .flags = pkt->flags };
+	const uint8_t *data = pkt->data;
+	size_t len = pkt->len;
+	enum layer_kind kind = !(pkt->flags & CILIUM_FLAG_L3) ? LAYER_ETHERNET :
+			       pkt->flags & CILIUM_FLAG_IPV6 ? LAYER_IPV6 : LAYER_IPV4;
+
+	memset(l, 0, sizeof(*l));
+	while (len && kind != LAYER_STOP && l->n < LAYERS_MAX) {
+		struct layer *at = &l->at[l->n];
+
+		if (kind == LAYER_VXLAN || kind == LAYER_GENEVE)
+			l->tunnel = l->n;
+		*at = (struct layer){ .kind = kind };
+		kind = parsers[kind](&p, at, data, len);
+		if (l->error[0])
+			return;
+		l->n++;
+		data = at->payload;
+		len = at->payload_len;
+	}
+}

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Layers in words: Go's %v of each header's fields, lists of more than four elements as their number.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "cilium/layers.h"
+#include "cilium/ports.h"
+
+static uint16_t be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t be32(const uint8_t *p)
+{
+	return (uint32_t)be16(p) << 16 | be16(p + 2);
+}
+
+static const char *yes_no(bool v)
+{
+	return v ? "true" : "false";
+}
+
+static void put_mac(struct buf *out, const uint8_t *p)
+{
+	buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
+}
+
+static void put_ip(struct buf *out, int family, const uint8_t *p)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(family, p, text, sizeof(text));
+	buf_add_str(out, text);
+}
+
+/* [1, 2] or [..5..] */
+static void put_bytes(struct buf *out, const uint8_t *p, size_t len)
+{
+	if (len > 4) {
+		buf_printf(out, "[..%zu..]", len);
+		return;
+	}
+	buf_add_char(out, '[');
+	for (size_t i = 0; i < len; i++)
+		buf_printf(out, "%s%u", i ? ", " : "", p[i]);
+	buf_add_char(out, ']');
+}
+
+static void put_port(struct buf *out, uint16_t port, unsigned transport)
+{
+	const char *name = port_name(port, transport);
+
+	buf_add_u64(out, port);
+	if (name)
+		buf_printf(out, "(%s)", name);
+}
+
+/* ---- names of numbers ---- */
+
+static const char *ether_type_name(uint16_t type)
+{
+	static const struct { uint16_t type; const char *name; } names[] = {
+		{ 0x0800, "IPv4" }, { 0x0806, "ARP" }, { 0x86dd, "IPv6" }, { 0x2000, "CiscoDiscovery" },
+		{ 0x6558, "TransparentEthernetBridging" }, { 0x712, "MDP" }, { 0x8100, "Dot1Q" }, { 0x880b, "PPP" },
+		{ 0x8863, "PPPoEDiscovery" }, { 0x8864, "PPPoESession" }, { 0x8847, "MPLSUnicast" },
+		{ 0x8848, "MPLSMulticast" }, { 0x888e, "EAPOL" }, { 0x88a8, "Dot1Q" }, { 0x88be, "ERSPAN Type II" },
+		{ 0x88cc, "LinkLayerDiscovery" }, { 0x9000, "EthernetCTP" }, { 0xffff, "Raw" },
+	};
+
+	if (type < 0x600)
+		return "LLC";
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i].type == type)
+			return names[i].name;
+	return "UnknownEthernetType";
+}
+
+static const char *protocol_name(uint8_t proto)
+{
+	static const char *const names[256] = {
+		[0] = "IPv6HopByHop", [1] = "ICMPv4", [2] = "IGMP", [4] = "IPv4", [6] = "TCP", [17] = "UDP",
+		[27] = "RUDP", [41] = "IPv6", [43] = "IPv6Routing", [44] = "IPv6Fragment", [47] = "GRE",
+		[50] = "IPSecESP", [51] = "IPSecAH", [58] = "ICMPv6", [59] = "NoNextHeader", [60] = "IPv6Destination",
+		[89] = "OSPF", [94] = "IPv4", [97] = "EtherIP", [112] = "VRRP", [132] = "SCTP", [136] = "UDPLite",
+		[137] = "MPLS",
+	};
+
+	return names[proto] ?: "UnknownIPProtocol";
+}
+
+struct icmp_type {
+	const char *name;
+	const char *const *codes;	/* NULL = it has none */
+	size_t n_codes;
+};
+
+#define CODES(a) .codes = (a), .n_codes = ARRAY_SIZE(a)
+
+static const char *const v4_unreachable[] = {
+	"Net", "Host", "Protocol", "Port", "FragmentationNeeded", "SourceRoutingFailed", "NetUnknown", "HostUnknown",
+	"SourceIsolated", "NetAdminProhibited", "HostAdminProhibited", "NetTOS", "HostTOS", "CommAdminProhibited",
+	"HostPrecedence", "PrecedenceCutoff",
+};
+static const char *const v4_exceeded[] = { "TTLExceeded", "FragmentReassemblyTimeExceeded" };
+static const char *const v4_problem[] = { "PointerIndicatesError", "MissingOption", "BadLength" };
+static const char *const v4_redirect[] = { "Net", "Host", "TOS+Net", "TOS+Host" };
+static const struct icmp_type v4_types[256] = {
+	[0] = { "EchoReply" }, [3] = { "DestinationUnreachable", CODES(v4_unreachable) }, [4] = { "SourceQuench" },
+	[5] = { "Redirect", CODES(v4_redirect) }, [8] = { "EchoRequest" }, [9] = { "RouterAdvertisement" },
+	[10] = { "RouterSolicitation" }, [11] = { "TimeExceeded", CODES(v4_exceeded) },
+	[12] = { "ParameterProblem", CODES(v4_problem) }, [13] = { "TimestampRequest" }, [14] = { "TimestampReply" },
+	[15] = { "InfoRequest" }, [16] = { "InfoReply" }, [17] = { "AddressMaskRequest" },
+	[18] = { "AddressMaskReply" },
+};
+
+static const char *const v6_unreachable[] = {
+	"NoRouteToDst", "AdminProhibited", "BeyondScopeOfSrc", "AddressUnreachable", "PortUnreachable",
+	"SrcAddressFailedPolicy", "RejectRouteToDst",
+};
+static const char *const v6_exceeded[] = { "HopLimitExceeded", "FragmentReassemblyTimeExceeded" };
+static const char *const v6_problem[] = {
+	"ErroneousHeaderField", "UnrecognizedNextHeader", "UnrecognizedIPv6Option",
+};
+static const struct icmp_type v6_types[256] = {
+	[1] = { "DestinationUnreachable", CODES(v6_unreachable) }, [2] = { "PacketTooBig" },
+	[3] = { "TimeExceeded", CODES(v6_exceeded) }, [4] = { "ParameterProblem", CODES(v6_problem) },
+	[128] = { "EchoRequest" }, [129] = { "EchoReply" }, [133] = { "RouterSolicitation" },
+	[134] = { "RouterAdvertisement" }, [135] = { "NeighborSolicitation" }, [136] = { "NeighborAdvertisement" },
+	[137] = { "Redirect" },
+};
+
+static void put_icmp(struct buf *out, const struct icmp_type *types, uint8_t type, uint8_t code)
+{
+	const struct icmp_type *t = &types[type];
+
+	if (!t->name)
+		buf_printf(out, "%u(%u)", type, code);
+	else if (!t->codes && !code)
+		buf_add_str(out, t->name);
+	else if (code < t->n_codes)
+		buf_printf(out, "%s(%s)", t->name, t->codes[code]);
+	else
+		buf_printf(out, "%s(Code: %u)", t->name, code);
+}
+
+static const char *igmp_name(uint8_t type)
+{
+	return type == 0x11 ? "IGMP Membership Query" : type == 0x22 ? "IGMPv3 Membership Report" : "";
+}
+
+static const char *vrrp_auth_name(uint8_t type)
+{
+	return type == 0 ? "No Authentication" : type <= 2 ? "Reserved" : "";
+}
+
+/* ---- fields ---- */
+
+static void put_ethernet(struct buf *out, const uint8_t *h)
+{
+	uint16_t type = be16(h + 12);
+
+	buf_add_str(out, " SrcMAC=");
+	put_mac(out, h + 6);
+	buf_add_str(out, " DstMAC=");
+	put_mac(out, h);
+	buf_printf(out, " EthernetType=%s Length=%u", ether_type_name(type), type < 0x600 ? type : 0);
+}
+
+static void put_ipv4_options(struct buf *out, const uint8_t *opt, size_t len)
+{
+	const uint8_t *at[5] = { NULL };
+	size_t n = 0, padding = 0;
+
+	for (size_t i = 0; i < len; i += opt[i] <= 1 ? 1 : opt[i + 1]) {
+		if (n < ARRAY_SIZE(at))
+			at[n] = opt + i;
+		n++;
+		if (opt[i] == 0) {
+			padding = len - i - 1;
+			break;
+		}
+	}
+	buf_add_str(out, " Options=[");
+	if (n > 4)
+		buf_printf(out, "..%zu..", n);
+	for (size_t i = 0; n <= 4 && i < n; i++) {
+		buf_printf(out, "%sIPv4Option(%u:[", i ? ", " : "", at[i][0]);
+		for (size_t j = 2; at[i][0] > 1 && j < at[i][1]; j++)
+			buf_printf(out, "%s%u", j > 2 ? " " : "", at[i][j]);
+		buf_add_str(out, "])");
+	}
+	buf_add_str(out, "] Padding=");
+	put_bytes(out, opt + len - padding, padding);
+}
+
+static void put_ipv4(struct buf *out, const uint8_t *h, size_t len, size_t payload)
+{
+	static const char *const flags[] = { "", "MF", "DF", "DF|MF", "Evil", "Evil|MF", "Evil|DF", "Evil|DF|MF" };
+
+	buf_printf(out, " Version=%u IHL=%u TOS=%u Length=%u Id=%u", h[0] >> 4, h[0] & 15, h[1],
+		   be16(h + 2) ?: (unsigned)(len + payload), be16(h + 4));
+	buf_printf(out, " Flags=%s FragOffset=%u TTL=%u Protocol=%s Checksum=%u", flags[h[6] >> 5],
+		   be16(h + 6) & 0x1fff, h[8], protocol_name(h[9]), be16(h + 10));
+	buf_add_str(out, " SrcIP=");
+	put_ip(out, AF_INET, h + 12);
+	buf_add_str(out, " DstIP=");
+	put_ip(out, AF_INET, h + 16);
+	put_ipv4_options(out, h + 20, len - 20);
+}
+
+static void put_ipv6(struct buf *out, const uint8_t *h)
+{
+	buf_printf(out, " Version=%u TrafficClass=%u FlowLabel=%u Length=%u NextHeader=%s HopLimit=%u SrcIP=",
+		   h[0] >> 4, be16(h) >> 4 & 0xff, be32(h) & 0xfffff, be16(h + 4), protocol_name(h[6]), h[7]);
+	put_ip(out, AF_INET6, h + 8);
+	buf_add_str(out, " DstIP=");
+	put_ip(out, AF_INET6, h + 24);
+	buf_add_str(out, " HopByHop=nil");
+}
+
+static const char *tcp_option_name(uint8_t kind)
+{
+	static const char *const names[] = {
+		"EndList", "NOP", "MSS", "WindowScale", "SACKPermitted", "SACK", "Echo", "EchoReply", "Timestamps",
+		"PartialOrderConnectionPermitted", "PartialOrderServiceProfile", "CC", "CCNew", "CCEcho",
+		"AltChecksum", "AltChecksumData",
+	};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : NULL;
+}
+
+static void put_tcp_option(struct buf *out, const uint8_t *opt)
+{
+	size_t len = opt[0] <= 1 ? 2 : opt[1];
+	const char *name = tcp_option_name(opt[0]);
+
+	buf_add_str(out, "TCPOption(");
+	if (name)
+		buf_add_str(out, name);
+	else
+		buf_printf(out, "Unknown(%u)", opt[0]);
+	buf_add_char(out, ':');
+	if (opt[0] == 2 && len >= 4)
+		buf_add_u64(out, be16(opt + 2));
+	if (opt[0] == 8 && len == 10)
+		buf_printf(out, "%u/%u", be32(opt + 2), be32(opt + 6));
+	for (size_t i = 2; i < len; i++)
+		buf_printf(out, "%s%02x", i == 2 ? " 0x" : "", opt[i]);
+	buf_add_char(out, ')');
+}
+
+static void put_tcp_options(struct buf *out, const uint8_t *opt, size_t len)
+{
+	const uint8_t *at[5] = { NULL };
+	size_t n = 0, padding = 0;
+	bool multipath = false;
+
+	for (size_t i = 0; i < len; i += opt[i] <= 1 ? 1 : opt[i + 1]) {
+		if (n < ARRAY_SIZE(at))
+			at[n] = opt + i;
+		n++;
+		multipath |= opt[i] == 30;
+		if (opt[i] == 0) {
+			padding = len - i - 1;
+			break;
+		}
+	}
+	buf_add_str(out, " Options=[");
+	if (n > 4)
+		buf_printf(out, "..%zu..", n);
+	for (size_t i = 0; n <= 4 && i < n; i++) {
+		buf_add_str(out, i ? ", " : "");
+		put_tcp_option(out, at[i]);
+	}
+	buf_add_str(out, "] Padding=");
+	put_bytes(out, opt + len - padding, padding);
+	buf_printf(out, " Multipath=%s", yes_no(multipath));
+}
+
+static void put_tcp(struct buf *out, const uint8_t *h, size_t len)
+{
+	static const char *const flags[] = { "FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR" };
+
+	buf_add_str(out, " SrcPort=");
+	put_port(out, be16(h), PORT_TCP);
+	buf_add_str(out, " DstPort=");
+	put_port(out, be16(h + 2), PORT_TCP);
+	buf_printf(out, " Seq=%u Ack=%u DataOffset=%u", be32(h + 4), be32(h + 8), h[12] >> 4);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		buf_printf(out, " %s=%s", flags[i], yes_no(h[13] >> i & 1));
+	buf_printf(out, " NS=%s Window=%u Checksum=%u Urgent=%u", yes_no(h[12] & 1), be16(h + 14), be16(h + 16),
+		   be16(h + 18));
+	put_tcp_options(out, h + 20, len - 20);
+}
+
+static void put_udp(struct buf *out, const uint8_t *h)
+{
+	buf_add_str(out, " SrcPort=");
+	put_port(out, be16(h), PORT_UDP);
+	buf_add_str(out, " DstPort=");
+	put_port(out, be16(h + 2), PORT_UDP);
+	buf_printf(out, " Length=%u Checksum=%u", be16(h + 4), be16(h + 6));
+}
+
+static void put_sctp(struct buf *out, const uint8_t *h)
+{
+	buf_add_str(out, " SrcPort=");
+	put_port(out, be16(h), PORT_SCTP);
+	buf_add_str(out, " DstPort=");
+	put_port(out, be16(h + 2), PORT_SCTP);
+	buf_printf(out, " VerificationTag=%u Checksum=%u", be32(h + 4), be32(h + 8));
+}
+
+static void put_icmpv4(struct buf *out, const uint8_t *h)
+{
+	buf_add_str(out, " TypeCode=");
+	put_icmp(out, v4_types, h[0], h[1]);
+	buf_printf(out, " Checksum=%u Id=%u Seq=%u", be16(h + 2), be16(h + 4), be16(h + 6));
+}
+
+static void put_icmpv6(struct buf *out, const uint8_t *h)
+{
+	buf_add_str(out, " TypeCode=");
+	put_icmp(out, v6_types, h[0], h[1]);
+	buf_printf(out, " Checksum=%u TypeBytes=[]", be16(h + 2));
+}
+
+static void put_vrrp(struct buf *out, const uint8_t *h)
+{
+	buf_printf(out, " Version=%u Type=VRRPv2 Advertisement VirtualRtrID=%u Priority=%u CountIPAddr=%u",
+		   h[0] >> 4, h[1], h[2], h[3]);
+	buf_printf(out, " AuthType=%s AdverInt=%u Checksum=%u IPAddress=[", vrrp_auth_name(h[4]), h[5], be16(h + 6));
+	if (h[3] > 4)
+		buf_printf(out, "..%u..", h[3]);
+	for (size_t i = 0; h[3] <= 4 && i < h[3]; i++) {
+		buf_add_str(out, i ? ", " : "");
+		put_ip(out, AF_INET, h + 8 + 4 * i);
+	}
+	buf_add_char(out, ']');
+}
+
+static void put_igmp(struct buf *out, const uint8_t *h, size_t len)
+{
+	buf_printf(out, " Type=%s Checksum=%u GroupAddress=", igmp_name(h[0]), len >= 4 ? be16(h + 2) : 0);
+	if (h[0] == 0x11 && len >= 8)
+		put_ip(out, AF_INET, h + 4);
+}
+
+static void put_vxlan(struct buf *out, const uint8_t *h)
+{
+	buf_printf(out, " ValidIDFlag=%s VNI=%u GBPExtension=%s GBPDontLearn=%s GBPApplied=%s GBPGroupPolicyID=%u",
+		   yes_no(h[0] & 8), be32(h + 4) >> 8, yes_no(h[0] & 0x80), yes_no(h[1] & 0x40),
+		   yes_no(h[1] & 0x80), be16(h + 2));
+}
+
+static void put_geneve(struct buf *out, const uint8_t *h)
+{
+	size_t n = 0, len = (h[0] & 0x3f) * 4u;
+
+	for (size_t at = 0; at + 4 <= len; at += (h[8 + at + 3] & 0x1fu) * 4 + 4)
+		n++;
+	buf_printf(out, " Version=%u OptionsLength=%zu OAMPacket=%s CriticalOption=%s Protocol=%s VNI=%u Options=[",
+		   h[0] >> 7, len, yes_no(h[1] & 0x80), yes_no(h[1] & 0x40), ether_type_name(be16(h + 2)),
+		   be32(h + 4) >> 8);
+	if (n)
+		buf_printf(out, "..%zu..", n);
+	buf_add_char(out, ']');
+}
+
+static const struct { const char *name, *key; unsigned level; } kinds[] = {
+	[LAYER_ETHERNET] = { "Ethernet", "ethernet", 2 }, [LAYER_IPV4] = { "IPv4", "ipv4", 3 },
+	[LAYER_IPV6] = { "IPv6", "ipv6", 3 }, [LAYER_TCP] = { "TCP", "tcp", 4 }, [LAYER_UDP] = { "UDP", "udp", 4 },
+	[LAYER_SCTP] = { "SCTP", "sctp", 4 }, [LAYER_ICMPV4] = { "ICMPv4", "icmpv4", 0 },
+	[LAYER_ICMPV6] = { "ICMPv6", "icmpv6", 0 }, [LAYER_VRRP] = { "VRRP", "vrrp", 0 },
+	[LAYER_IGMP] = { "IGMP", "igmp", 0 }, [LAYER_VXLAN] = { "VXLAN", "vxlan", 0 },
+	[LAYER_GENEVE] = { "Geneve", "geneve", 0 },
+};
+_Static_assert(ARRAY_SIZE(kinds) == LAYER__MAX, "a name for each kind");
+
+const char *layer_key(enum layer_kind kind)
+{
+	return kinds[kind].key;
+}
+
+unsigned layer_level(enum layer_kind kind)
+{
+	return kinds[kind].level;
+}
+
+static void put_fields(struct buf *out, const struct layer *l)
+{
+	const uint8_t *h = l->head;
+
+	switch (l->kind) {
+	case LAYER_ETHERNET: put_ethernet(out, h); break;
+	case LAYER_IPV4: put_ipv4(out, h, l->head_len, l->payload_len); break;
+	case LAYER_IPV6: put_ipv6(out, h); break;
+	case LAYER_TCP: put_tcp(out, h, l->head_len); break;
+	case LAYER_UDP: put_udp(out, h); break;
+	case LAYER_SCTP: put_sctp(out, h); break;
+	case LAYER_ICMPV4: put_icmpv4(out, h); break;
+	case LAYER_ICMPV6: put_icmpv6(out, h); break;
+	case LAYER_VRRP: put_vrrp(out, h); break;
+	case LAYER_IGMP: put_igmp(out, h, l->head_len); break;
+	case LAYER_VXLAN: put_vxlan(out, h); break;
+	case LAYER_GENEVE: put_geneve(out, h); break;
+	case LAYER__MAX: break;
+	}
+}
+
+void layer_put(struct buf *out, const struct layer *l)
+{
+	buf_printf(out, "%s\t{Contents=", kinds[l->kind].name);
+	put_bytes(out, l->head, l->head_len);
+	buf_add_str(out, " Payload=");
+	put_bytes(out, l->payload, l->payload_len);
+	put_fields(out, l);
+	buf_add_char(out, '}');
+}
+
+void layers_put(struct buf *out, const struct layers *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->tunnel && i == l->tunnel && l->truncated[0])
+			buf_add_str(out, "  Packet has been truncated\n");
+		layer_put(out, &l->at[i]);
+		buf_add_char(out, '\n');
+	}
+	if (l->truncated[l->tunnel != 0])
+		buf_add_str(out, "  Packet has been truncated\n");
+	if (l->error[0])
+		buf_printf(out, "  Failed to decode layer: %s\n", l->error);
+}
+
+bool layer_ends(const struct layer *l, struct buf *src, struct buf *dst)
+{
+	const uint8_t *h = l->head;
+
+	switch (kinds[l->kind].level) {
+	case 2:
+		put_mac(src, h + 6);
+		put_mac(dst, h);
+		return true;
+	case 3: {
+		int v6 = l->kind == LAYER_IPV6;
+
+		put_ip(src, v6 ? AF_INET6 : AF_INET, h + (v6 ? 8 : 12));
+		put_ip(dst, v6 ? AF_INET6 : AF_INET, h + (v6 ? 24 : 16));
+		return true;
+	}
+	case 4:
+		buf_add_u64(src, be16(h));
+		buf_add_u64(dst, be16(h + 2));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- one line for all of it ---- */
+
+static const struct layer *find(const struct layers *l, size_t from, size_t to, unsigned level)
+{
+	for (size_t i = to; i-- > from;)
+		if (kinds[l->at[i].kind].level == level)
+			return &l->at[i];
+	return NULL;
+}
+
+static void put_end(struct buf *out, const struct layer *ip, bool dst, const uint8_t *port)
+{
+	int v6 = ip->kind == LAYER_IPV6;
+	const uint8_t *addr = ip->head + (v6 ? (dst ? 24 : 8) : dst ? 16 : 12);
+
+	buf_add_str(out, v6 && port ? "[" : "");
+	put_ip(out, v6 ? AF_INET6 : AF_INET, addr);
+	buf_add_str(out, v6 && port ? "]" : "");
+	if (port)
+		buf_printf(out, ":%u", be16(port));
+}
+
+static void put_ends(struct buf *out, const struct layer *ip, const struct layer *l4)
+{
+	put_end(out, ip, false, l4 ? l4->head : NULL);
+	buf_add_str(out, " -> ");
+	put_end(out, ip, true, l4 ? l4->head + 2 : NULL);
+}
+
+static void put_l4(struct buf *out, const struct layer *l)
+{
+	static const struct { uint8_t bit; const char *name; } flags[] = {
+		{ 2, "SYN" }, { 16, "ACK" }, { 4, "RST" }, { 1, "FIN" },
+	};
+	const char *between = " ";
+
+	buf_printf(out, " %s", kinds[l->kind].key);
+	for (size_t i = 0; l->kind == LAYER_TCP && i < ARRAY_SIZE(flags); i++)
+		if (l->head[13] & flags[i].bit) {
+			buf_printf(out, "%s%s", between, flags[i].name);
+			between = ", ";
+		}
+}
+
+/* What stands behind the addresses of a packet without ports. */
+static void put_other(struct buf *out, const struct layer *l)
+{
+	const uint8_t *h = l->head;
+
+	switch (l->kind) {
+	case LAYER_ICMPV4:
+	case LAYER_ICMPV6:
+		buf_add_str(out, " icmp ");
+		put_icmp(out, l->kind == LAYER_ICMPV4 ? v4_types : v6_types, h[0], h[1]);
+		break;
+	case LAYER_VRRP:
+		buf_printf(out, " vrrp VRRPv2 Advertisement %u %u", h[1], h[2]);
+		break;
+	case LAYER_IGMP:
+		buf_printf(out, " igmp %s ", igmp_name(h[0]));
+		if (h[0] == 0x11 && l->head_len >= 8)
+			put_ip(out, AF_INET, h + 4);
+		break;
+	default:
+		break;
+	}
+}
+
+static void put_range(struct buf *out, const struct layers *l, size_t from, size_t to)
+{
+	const struct layer *l2 = find(l, from, to, 2), *ip = find(l, from, to, 3), *l4 = find(l, from, to, 4);
+
+	if (ip) {
+		put_ends(out, ip, l4);
+		if (l4)
+			put_l4(out, l4);
+		else
+			put_other(out, &l->at[to - 1]);
+	} else if (l2) {
+		put_mac(out, l2->head + 6);
+		buf_add_str(out, " -> ");
+		put_mac(out, l2->head);
+		buf_printf(out, " %s", ether_type_name(be16(l2->head + 12)));
+	} else {
+		buf_add_str(out, "[unknown]");
+	}
+}
+
+void layers_summary(struct buf *out, const struct layers *l)
+{
+	const struct layer *ip, *l4;
+
+	if (l->error[0]) {
+		buf_add_str(out, "[error]");
+		return;
+	}
+	put_range(out, l, l->tunnel ? l->tunnel + 1 : 0, l->n);
+	if (!l->tunnel)
+		return;
+	ip = find(l, 0, l->tunnel, 3);
+	l4 = find(l, 0, l->tunnel, 4);
+	buf_add_str(out, " [tunnel ");
+	if (ip)
+		put_ends(out, ip, l4);
+	buf_printf(out, " %s]", kinds[l->at[l->tunnel].kind].key);
+}

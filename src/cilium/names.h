@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What Cilium calls its numbers (release 1.20): drop reasons, source files, observation points, identities, states.
+ */
+#ifndef CILIUM_NAMES_H
+#define CILIUM_NAMES_H
+
+#include <stdint.h>
+
+struct buf;
+
+const char *cilium_drop_reason(uint8_t code);	/* NULL = not a known one */
+const char *cilium_point(uint8_t point);	/* "to-endpoint", NULL = not a known one */
+const char *cilium_agent_event(uint32_t type);	/* "Endpoint created", NULL = not a known one */
+const char *cilium_policy_match(uint8_t match);	/* never NULL */
+const char *cilium_sock_point(uint8_t point);	/* never NULL */
+
+/* Written out, unknown numbers in Cilium's way. */
+void cilium_put_drop(struct buf *out, uint8_t code, int ext_error);
+void cilium_put_file(struct buf *out, uint8_t id);
+void cilium_put_point(struct buf *out, uint8_t point);
+void cilium_put_state(struct buf *out, uint8_t reason);	/* trace reason */
+void cilium_put_identity(struct buf *out, uint32_t id, int numeric);
+void cilium_put_ct_state(struct buf *out, uint32_t state);
+void cilium_put_auth(struct buf *out, uint8_t type);
+
+#endif

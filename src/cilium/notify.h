@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Notifications of Cilium's datapath, out of their bytes: every kind and version that was ever released
+ * (bpf/lib/{common,drop,trace,dbg,policy_log,trace_sock,pcap}.h of Cilium 1.7 to 1.20; host byte order).
+ *
+ * Knows no ring, no socket and no output.
+ */
+#ifndef CILIUM_NOTIFY_H
+#define CILIUM_NOTIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+/* First byte of every payload. 129 and above come from the agent. */
+enum cilium_type {
+	CILIUM_DROP = 1, CILIUM_DEBUG = 2, CILIUM_CAPTURE = 3, CILIUM_TRACE = 4, CILIUM_POLICY = 5,
+	CILIUM_RECORDER = 6,
+	CILIUM_SOCK = 7, CILIUM_L7 = 129, CILIUM_AGENT = 130, CILIUM__MAX,
+};
+
+#define CILIUM_FLAG_IPV6 1	/* of drop and trace */
+#define CILIUM_FLAG_L3 2	/* the packet starts at its IP header */
+#define CILIUM_FLAG_VXLAN 4
+#define CILIUM_FLAG_GENEVE 8
+
+#define CILIUM_REASON_ENCRYPTED 0x80
+
+struct cilium_packet {
+	const uint8_t *data;	/* in the payload; NULL = none */
+	size_t len;
+	uint32_t orig_len;	/* on the wire */
+	uint16_t cap_len;	/* as the datapath says; @len may be less, and never is more */
+	uint8_t flags;		/* CILIUM_FLAG_* */
+};
+
+struct cilium_drop {
+	uint32_t src_identity, dst_identity, dst_id;
+	uint16_t line;
+	uint8_t file;
+	int8_t ext_error;
+	uint32_t ifindex;
+	uint64_t ip_trace_id;
+};
+
+struct cilium_trace {
+	uint32_t src_identity, dst_identity;
+	uint16_t dst_id;
+	uint8_t reason;		/* CILIUM_REASON_ENCRYPTED may be set */
+	uint32_t ifindex;
+	uint8_t orig_ip[16];	/* IPv4 in the first four bytes unless CILIUM_FLAG_IPV6 */
+	uint64_t ip_trace_id;
+};
+
+struct cilium_policy {
+	uint32_t remote_identity;
+	int32_t verdict;	/* < 0 minus the drop reason, 0 allowed, > 0 proxy port */
+	uint16_t dst_port;
+	uint8_t proto;
+	uint8_t bits;		/* CILIUM_POLICY_* */
+	uint8_t auth_type;
+	uint32_t cookie;
+};
+
+#define CILIUM_POLICY_DIR(bits) ((bits) & 3)	/* 1 ingress, 2 egress */
+#define CILIUM_POLICY_IPV6 4
+#define CILIUM_POLICY_MATCH(bits) ((bits) >> 3 & 7)
+#define CILIUM_POLICY_AUDITED 0x40
+#define CILIUM_POLICY_L3 0x80
+
+struct cilium_sock {
+	uint8_t point;
+	uint8_t proto;		/* 0 unknown, 1 TCP, 2 UDP */
+	bool ipv6;
+	uint8_t dst_ip[16];
+	uint16_t dst_port;
+	uint64_t cookie, cgroup_id;
+};
+
+struct cilium_recorder {
+	uint64_t ts_ns;		/* boot clock */
+	uint32_t cap_len, len;
+};
+
+struct cilium_notify {
+	uint8_t type;		/* enum cilium_type, or any other number */
+	uint8_t subtype;
+	uint16_t source;	/* endpoint whose program ran */
+	uint32_t hash;
+	uint8_t version;
+	uint32_t arg[3];	/* debug: three; capture: two */
+	struct cilium_packet pkt;
+	union {
+		struct cilium_drop drop;
+		struct cilium_trace trace;
+		struct cilium_policy policy;
+		struct cilium_sock sock;
+		struct cilium_recorder recorder;
+	};
+};
+
+/*
+ * @len bytes, ring padding among them or not; @ret points into @data. Agent types are told by type only (gob.h has
+ * the rest). -EBADMSG with the sentence that Cilium's client prints when bytes are missing, -ENOSYS for a type that
+ * nobody knows; only @ret->type is valid then.
+ */
+int cilium_decode(const void *data, size_t len, struct cilium_notify *ret, struct err *err);
+
+#endif
