@@ -30,6 +30,7 @@
 #define DEFAULT_LIFE_RING_BYTES (256u << 10)
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
+#define KSYMS_AGE_NS 1000000000ull
 #define SHARED_PREFIX "sonde_"
 
 enum lane { LANE_BULK, LANE_LIFE, LANE__MAX };
@@ -47,6 +48,7 @@ struct probe_env {
 	struct ring_reader *reader;
 	struct btf *btf;
 	struct ksyms *ksyms;
+	uint64_t ksyms_again_ns;	/* when they may be read again */
 	struct map named;		/* kernel addresses that have their name in the stream */
 	VEC(struct shared_map) shared;
 	VEC(int) ring_fds;
@@ -501,16 +503,37 @@ void probe_hook_failed(struct probe_env *env, const char *hook, const struct err
 		env->complain(env->complain_ctx, hook, err);
 }
 
+/* Reading them takes 50 ms and more, so it is not done again and again: a fiftieth of the time at most. */
+static int read_ksyms(struct probe_env *env)
+{
+	uint64_t begin = clock_boot_ns(), end;
+	struct ksyms *fresh = NULL;
+	int r = ksyms_new(&fresh);
+
+	end = clock_boot_ns();
+	env->ksyms_again_ns = end + MAX(50 * (end - begin), (uint64_t)KSYMS_AGE_NS);
+	if (r < 0)
+		return r;
+	ksyms_free(env->ksyms);
+	env->ksyms = fresh;
+	return 0;
+}
+
 static int need_ksyms(struct probe_env *env)
 {
-	return env->ksyms ? 0 : ksyms_new(&env->ksyms);
+	return env->ksyms ? 0 : read_ksyms(env);
 }
 
 int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
 {
 	int r = need_ksyms(env);
 
-	return r < 0 ? r : ksyms_name(env->ksyms, addr, buf, cap);
+	if (r < 0)
+		return r;
+	/* a module or a BPF program may be younger than the table */
+	if (clock_boot_ns() >= env->ksyms_again_ns && ksyms_may_change(env->ksyms, addr))
+		read_ksyms(env);
+	return ksyms_name(env->ksyms, addr, buf, cap);
 }
 
 int probe_inject_ksym(struct probe_env *env, uint64_t addr)

@@ -127,7 +127,8 @@ int ksyms_new(struct ksyms **ret)
 	return f ? ksyms_read(f, ret) : -errno;
 }
 
-int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
+/* The symbol that holds @addr, or NULL. */
+static const struct ksym *find(const struct ksyms *k, uint64_t addr)
 {
 	size_t lo = 0, hi = k->syms.len;
 	const struct ksym *s;
@@ -140,14 +141,26 @@ int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
 		else
 			hi = mid;
 	}
-	if (!lo)
-		return -ENOENT;
-	s = &k->syms.items[lo - 1];
-	if (addr - s->addr > MAX_FUNCTION_BYTES)
+	s = lo ? &k->syms.items[lo - 1] : NULL;
+	return s && addr - s->addr <= MAX_FUNCTION_BYTES ? s : NULL;
+}
+
+int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
+{
+	const struct ksym *s = find(k, addr);
+
+	if (!s)
 		return -ENOENT;
 	snprintf(buf, cap, "%s+0x%llx%s%s%s", k->names.data + s->name, (unsigned long long)(addr - s->addr),
 		 s->module ? " [" : "", k->names.data + s->module, s->module ? "]" : "");
 	return 0;
+}
+
+bool ksyms_may_change(const struct ksyms *k, uint64_t addr)
+{
+	const struct ksym *s = find(k, addr);
+
+	return k->syms.len && (!s || s->module);
 }
 
 int ksyms_range(const struct ksyms *k, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)

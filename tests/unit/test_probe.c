@@ -57,6 +57,23 @@ static void test_ksym_names(_unused_ void **state)
 	ksyms_free(k);
 }
 
+/* What a later table may know better: modules, programs, and where nothing is. */
+static void test_ksym_change(_unused_ void **state)
+{
+	struct ksyms *k = symbols("ffffffff81000000 T fixed\nffffffffc0000000 t bpf_prog_1_x\t[bpf]\n"
+				  "ffffffffc0200000 t nf_hook\t[nf_tables]\n");
+	struct ksyms *none = symbols("");
+
+	assert_false(ksyms_may_change(k, 0xffffffff81000010));
+	assert_true(ksyms_may_change(k, 0xffffffffc0000010));
+	assert_true(ksyms_may_change(k, 0xffffffffc0200010));
+	assert_true(ksyms_may_change(k, 0xffffffff00000000));
+	assert_true(ksyms_may_change(k, 0xffffffff90000000));
+	assert_false(ksyms_may_change(none, 0xffffffffc0000010)); /* hidden they stay */
+	ksyms_free(k);
+	ksyms_free(none);
+}
+
 static void test_ksym_hidden(_unused_ void **state)
 {
 	struct ksyms *k = symbols("0000000000000000 T first\n0000000000000000 T second\n");
@@ -182,6 +199,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ksym_names),
+		cmocka_unit_test(test_ksym_change),
 		cmocka_unit_test(test_ksym_hidden),
 		cmocka_unit_test(test_ksym_bad_lines),
 		cmocka_unit_test(test_ksym_range),
