@@ -26,20 +26,24 @@ struct stack_key {
 
 struct stack_entry {
 	struct stack_key key;
-	uint64_t count;		/* samples */
+	uint64_t count;		/* samples (field stack.count where an event stands for several) */
 	uint64_t value;		/* sum of stack.value: ns on or off the CPU, or events */
 	uint64_t min, max;	/* of one event's value */
+	uint64_t wait;		/* of value: ns runnable, waiting for a CPU (field stack.wait) */
 	uint32_t user_end;	/* SONDE_STACK_* */
 	const char *kind;	/* desc->name of its events: "cpu.sample", "cpu.block" */
 	const char *container;	/* "" = none or unknown */
 	const struct sym_loc *user, *kern;	/* innermost first */
+	const uint64_t *user_ips, *kern_ips;	/* the addresses themselves, in the process that was counted first */
 	uint32_t n_user, n_kern;
 	bool has_user, has_kern;	/* the event had the section, be it empty */
+	bool kern_failed;	/* there was a kernel stack, and it could not be had (field stack.error) */
 };
 
 struct stack_set_opts {
 	bool by_thread;
 	size_t budget_bytes;	/* 0 = 256 MiB */
+	size_t max_entries;	/* 0 = as many as have room */
 };
 
 int stack_set_new(struct sym *sym, const struct stack_set_opts *o, struct stack_set **ret);
@@ -47,8 +51,15 @@ void stack_set_free(struct stack_set *s);
 
 /* Adds an event that has a stack section or field stack.value; others are ignored. -ENOSPC: counted in dropped. */
 int stack_set_add(struct stack_set *s, const struct event *ev);
+
+/* The same; *ret_index is its entry. -ENOENT for what is ignored. */
+int stack_set_put(struct stack_set *s, const struct event *ev, size_t *ret_index);
 void stack_set_clear(struct stack_set *s);
 
+/* What @ev adds to stack_entry.value: field stack.value, 0 where there is none. */
+uint64_t stack_event_value(struct stack_set *s, const struct event *ev);
+
+/* Entries keep their index until the set is cleared. */
 size_t stack_set_len(const struct stack_set *s);
 const struct stack_entry *stack_set_at(const struct stack_set *s, size_t i);
 uint64_t stack_set_dropped(const struct stack_set *s);

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Frames with names. Each location is asked for once, as itself or as a return address; a return address behind a
+ * signal frame is one that was interrupted there, and so is taken as it is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "stack/view.h"
+
+struct want {
+	struct sym_loc loc;
+	uint64_t caller;	/* 0 or 1; as wide as that so that there is no padding */
+};
+_Static_assert(sizeof(struct want) == 24, "no padding in want");
+
+struct stack_names {
+	struct sym *sym;
+	struct map index;		/* struct want -> u32 index into frames */
+	struct sym_query *queries;
+	struct sym_frame *frames;
+	size_t n, cap;			/* queries; there are as many frames once they are answered */
+	struct map note_by_end;		/* u64 module << 8 | end -> const char * */
+	struct arena notes;
+};
+
+static const struct sym_func no_name = { .name = "", .raw = "", .file = "" };
+
+void stack_names_free(struct stack_names *n)
+{
+	if (!n)
+		return;
+	map_fini(&n->index);
+	map_fini(&n->note_by_end);
+	arena_fini(&n->notes);
+	free(n->queries);
+	free(n->frames);
+	free(n);
+}
+
+static int add_query(struct stack_names *n, const struct want *w)
+{
+	bool is_new = false;
+	uint32_t *i = map_add(&n->index, w, &is_new);
+
+	if (!i)
+		return -ENOMEM;
+	if (!is_new)
+		return 0;
+	if (n->n == n->cap) {
+		size_t cap = n->cap ? n->cap * 2 : 256;
+		struct sym_query *q = reallocarray(n->queries, cap, sizeof(*q));
+
+		if (!q)
+			return -ENOMEM;
+		n->queries = q;
+		n->cap = cap;
+	}
+	*i = (uint32_t)n->n;
+	n->queries[n->n++] = (struct sym_query){ .loc = w->loc, .caller = w->caller };
+	return 0;
+}
+
+static int add_queries(struct stack_names *n, const struct sym_loc *locs, uint32_t len)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < len; i++)
+		r = add_query(n, &(struct want){ .loc = locs[i], .caller = i > 0 });
+	return r;
+}
+
+/* Names for the queries from @from on. */
+static int answer(struct stack_names *n, size_t from)
+{
+	struct sym_frame *frames = reallocarray(n->frames, n->cap + 1, sizeof(*frames));
+
+	if (!frames)
+		return -ENOMEM;
+	n->frames = frames;
+	for (size_t i = from; i < n->n; i++)
+		frames[i] = (struct sym_frame){ .funcs = &no_name, .n = 1 };
+	return n->sym && n->n > from ? sym_frames(n->sym, n->queries + from, n->n - from, frames + from) : 0;
+}
+
+int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_names **ret)
+{
+	_cleanup_(stack_names_freep) struct stack_names *n = calloc(1, sizeof(*n));
+	int r = 0;
+
+	if (!n)
+		return -ENOMEM;
+	n->sym = sym;
+	map_init(&n->index, sizeof(struct want), sizeof(uint32_t));
+	map_init(&n->note_by_end, sizeof(uint64_t), sizeof(const char *));
+	for (size_t i = 0; r >= 0 && i < stack_set_len(s); i++) {
+		const struct stack_entry *e = stack_set_at(s, i);
+
+		r = add_queries(n, e->user, e->n_user);
+		if (r >= 0)
+			r = add_queries(n, e->kern, e->n_kern);
+	}
+	if (r < 0)
+		return r;
+	r = answer(n, 0);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(n);
+	return 0;
+}
+
+/* ---- frames ---- */
+
+static int push(struct stack_frames *ret, const struct stack_frame *f)
+{
+	if (vec_grow(ret) < 0)
+		return -ENOMEM;
+	ret->items[ret->len++] = *f;
+	return 0;
+}
+
+static int push_note(struct stack_frames *ret, const char *text)
+{
+	return push(ret, &(struct stack_frame){ .name = text, .part = STACK_PART_NOTE });
+}
+
+static struct sym_frame frame_at(const struct stack_names *n, const struct sym_loc *loc, bool caller)
+{
+	const struct want w = { .loc = *loc, .caller = caller };
+	const uint32_t *i = map_find(&n->index, &w);
+
+	return i ? n->frames[*i] : (struct sym_frame){ .funcs = &no_name, .n = 1 };
+}
+
+/* What the kernel makes a thread return to when its signal handler ends. */
+static bool is_signal_return(const struct sym_frame *f)
+{
+	static const char *const names[] = {
+		"__restore_rt", "__restore", "__kernel_rt_sigreturn", "__kernel_sigreturn",
+	};
+	const char *name = f->funcs[f->n - 1].raw;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (name && !strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Not in the batch, because who needs it is known only now; rare. The trampoline itself is a return address of no
+ * call: it is entered at its first byte.
+ */
+static struct sym_frame exact_frame(struct stack_names *n, const struct sym_loc *loc)
+{
+	size_t before = n->n;
+
+	if (add_query(n, &(struct want){ .loc = *loc }) == 0 && n->n > before)
+		answer(n, before);
+	return frame_at(n, loc, false);
+}
+
+static int push_frame(struct stack_frames *ret, const struct sym_frame *f, const struct stack_frame *like)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < f->n; i++) {
+		struct stack_frame one = *like;
+
+		one.func = &f->funcs[i];
+		one.name = *one.func->name ? one.func->name : "[unknown]";
+		one.inlined = i + 1 < f->n;
+		r = push(ret, &one);
+	}
+	return r;
+}
+
+static int push_stack(struct stack_names *n, const struct sym_loc *locs, const uint64_t *ips, uint32_t len,
+		      enum stack_part part, struct stack_frames *ret)
+{
+	bool interrupted = true;	/* the frame's address is that of the instruction itself */
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < len; i++) {
+		struct sym_frame f = i && interrupted ? exact_frame(n, &locs[i]) : frame_at(n, &locs[i], i > 0);
+		struct stack_frame like = { .loc = locs[i], .ip = ips[i], .part = part, .caller = !interrupted };
+
+		if (i && !interrupted && !*f.funcs[0].name) {
+			struct sym_frame at = exact_frame(n, &locs[i]);
+
+			f = is_signal_return(&at) ? at : f;
+		}
+		interrupted = is_signal_return(&f);
+		r = push_frame(ret, &f, &like);
+	}
+	return r;
+}
+
+uint64_t stack_frame_offset(const struct stack_frame *f)
+{
+	if (!f->func)
+		return 0;
+	return f->func->start ? f->loc.addr - f->func->start : f->func->off;
+}
+
+/* ---- why a stack is not whole ---- */
+
+const char *stack_end_reason(uint32_t user_end)
+{
+	static const char *const reasons[] = {
+		[SONDE_STACK_NO_TABLE] = "unwind info not loaded yet",
+		[SONDE_STACK_NO_RULE] = "no unwind info",
+		[SONDE_STACK_NO_MAPPING] = "an address of no mapping",
+		[SONDE_STACK_MEMORY] = "stack memory not readable",
+		[SONDE_STACK_DEPTH] = "too many frames",
+		[SONDE_STACK_FP] = "broken frame pointers",
+		[SONDE_STACK_RULE] = "unwind info of an unknown kind",
+		[SONDE_STACK_BUSY] = "mappings were changing",
+	};
+
+	_Static_assert(ARRAY_SIZE(reasons) == SONDE_STACK__MAX, "words per end of a stack");
+	if (user_end >= SONDE_STACK__MAX)
+		return "for an unknown reason";
+	return reasons[user_end];
+}
+
+bool stack_missed_user(const struct stack_entry *e)
+{
+	return e->has_user && !e->n_user && stack_end_reason(e->user_end);
+}
+
+bool stack_missed_kern(const struct stack_entry *e)
+{
+	return e->has_kern && e->kern_failed;
+}
+
+const char *stack_module_name(const struct sym_module *m)
+{
+	const char *slash = strrchr(m->path, '/');
+
+	if (!*m->path)
+		return "?";
+	return slash && slash[1] ? slash + 1 : m->path;
+}
+
+/* Whether the file of the last frame has to do with it. */
+static bool names_module(uint32_t user_end)
+{
+	return user_end == SONDE_STACK_NO_TABLE || user_end == SONDE_STACK_NO_RULE || user_end == SONDE_STACK_FP ||
+	       user_end == SONDE_STACK_RULE;
+}
+
+static const char *new_note(struct stack_names *n, const struct sym_module *m, uint32_t user_end)
+{
+	const char *reason = stack_end_reason(user_end);
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	if (m && m->kind != SYM_UNKNOWN && names_module(user_end))
+		buf_printf(&b, "[truncated: %s in %s]", reason, stack_module_name(m));
+	else
+		buf_printf(&b, "[truncated: %s]", reason);
+	return buf_error(&b) ? NULL : arena_copy(&n->notes, b.data, b.len);
+}
+
+static const char *truncation(struct stack_names *n, const struct stack_entry *e)
+{
+	uint32_t module = e->user[e->n_user - 1].module;
+	uint64_t key = (uint64_t)module << 8 | MIN(e->user_end, (uint32_t)SONDE_STACK__MAX);
+	const char **note = map_add(&n->note_by_end, &key, NULL);
+
+	if (note && !*note)
+		*note = new_note(n, n->sym ? sym_module(n->sym, module) : NULL, e->user_end);
+	return note && *note ? *note : "[truncated]";
+}
+
+int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret)
+{
+	int r;
+
+	ret->len = 0;
+	if (stack_missed_user(e))
+		return push_note(ret, "[Missed User Stack]");
+	r = push_stack(n, e->user, e->user_ips, e->n_user, STACK_PART_USER, ret);
+	if (r < 0 || !e->n_user || !stack_end_reason(e->user_end))
+		return r;
+	return push_note(ret, truncation(n, e));
+}
+
+int stack_names_kern(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret)
+{
+	ret->len = 0;
+	if (stack_missed_kern(e))
+		return push_note(ret, "[Missed Kernel Stack]");
+	return push_stack(n, e->kern, e->kern_ips, e->n_kern, STACK_PART_KERN, ret);
+}
+
+int stack_names_all(struct stack_names *n, const struct stack_entry *e, const struct stack_view *v,
+		    struct stack_frames *ret)
+{
+	struct stack_frames user = { 0 };
+	int r = 0;
+
+	ret->len = 0;
+	if (!v->user_only)
+		r = stack_names_kern(n, e, ret);
+	if (r >= 0 && !v->kernel_only)
+		r = stack_names_user(n, e, &user);
+	if (r >= 0 && v->delimiter && e->n_user && e->n_kern && ret->len && user.len)
+		r = push_note(ret, "-");
+	for (size_t i = 0; r >= 0 && i < user.len; i++)
+		r = push(ret, &user.items[i]);
+	vec_fini(&user);
+	return r;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks as a tree of names from the outermost frame inwards: what a flame graph draws, with one weight or two (of
+ * an older and a newer profile). Equal lines of folded text are one node.
+ */
+#ifndef STACK_TREE_H
+#define STACK_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/view.h"
+
+enum stack_side { STACK_OLD, STACK_NEW, STACK_SIDE__MAX };	/* of one profile: STACK_OLD */
+
+struct stack_node {
+	const char *name;
+	uint32_t parent, child, next;	/* indexes; 0 = none: the root is nobody's child */
+	uint32_t depth;
+	enum stack_part part;
+	uint64_t self[STACK_SIDE__MAX], total[STACK_SIDE__MAX];
+};
+
+struct stack_tree;
+
+int stack_tree_new(struct stack_tree **ret);
+void stack_tree_free(struct stack_tree *t);	/* NULL is fine */
+DEFINE_CLEANUP(struct stack_tree *, stack_tree_free)
+
+/* @folded: names as folded text has them (no ';', _[k] where the view asks for it). 0 or -ENOMEM. */
+int stack_tree_add(struct stack_tree *t, const struct stack_set *s, struct sym *sym, const struct stack_view *v,
+		   enum stack_side side, bool folded);
+
+/* The child of @parent called @name, made if it is not there; 0 if memory ran out. For trees from elsewhere. */
+uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, const char *name, enum stack_part part);
+void stack_tree_count(struct stack_tree *t, uint32_t node, enum stack_side side, uint64_t weight);
+
+size_t stack_tree_len(const struct stack_tree *t);			/* nodes, the root (0) included */
+const struct stack_node *stack_tree_at(const struct stack_tree *t, uint32_t i);	/* until the next child is made */
+
+/* Orders the children of every node by name. 0 or -ENOMEM. */
+int stack_tree_sort(struct stack_tree *t);
+
+/*
+ * Nodes with a weight of their own, the lightest first, equal ones as they were added. *ret is the caller's.
+ * 0 or -ENOMEM.
+ */
+int stack_tree_leaves(const struct stack_tree *t, enum stack_side side, uint32_t **ret, size_t *ret_n);
+
+/* "a;b;c" of node @i into @out, which is not emptied before. 0 or -ENOMEM. */
+struct buf;
+int stack_tree_path(const struct stack_tree *t, uint32_t i, struct buf *out);
+
+#endif
