@@ -31,6 +31,24 @@ const struct sink_ops *sink_find(const char *name)
 	return NULL;
 }
 
+/* Of two that fit the longer one: x.speedscope.json is no x.json. */
+const struct sink_ops *sink_find_suffix(const char *path)
+{
+	const struct sink_ops *best = NULL;
+	size_t len = strlen(path), best_len = 0;
+
+	for (size_t i = 0; all_sinks[i]; i++) {
+		const char *suffix = all_sinks[i]->suffix;
+		size_t n = suffix ? strlen(suffix) : 0;
+
+		if (n > best_len && n < len && !strcmp(path + len - n, suffix)) {
+			best = all_sinks[i];
+			best_len = n;
+		}
+	}
+	return best;
+}
+
 int sink_open(struct sink *s, const struct sink_ops *ops, const struct sink_opts *opts, struct outfile *out,
 	      struct err *err)
 {

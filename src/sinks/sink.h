@@ -17,6 +17,7 @@ struct err;
 struct outfile;
 struct registry;
 struct sonde_rec;
+struct stack_view;
 struct sym;
 
 #define SINK_BINARY 1u		/* refuses a terminal */
@@ -36,6 +37,8 @@ struct sink_opts {
 	const struct core_host *host;	/* that of the records, filled in when it is known; may be NULL */
 	struct sym *sym;		/* names for stacks; NULL = not asked for */
 	bool process_blocks;		/* pcapng: describe processes in blocks of their own too */
+	const struct stack_view *stack;	/* how stacks are shown; NULL = as the format likes it */
+	void *ctx;			/* of a command's own sink */
 };
 
 struct sink {
@@ -60,6 +63,7 @@ struct sink_ops {
 
 extern const struct sink_ops *const all_sinks[];	/* NULL-terminated */
 const struct sink_ops *sink_find(const char *name);
+const struct sink_ops *sink_find_suffix(const char *path);	/* the format that such a file has; NULL = none */
 
 /*
  * After a failure (@err has a sentence) there is nothing to close. -EINVAL when a SINK_BINARY format would go
