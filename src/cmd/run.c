@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "agent/pipeline.h"
@@ -16,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/select.h"
 #include "event/core.h"
@@ -44,7 +46,7 @@ _Static_assert(ARRAY_SIZE(color_names) == COLOR__MAX + 1, "a name per colour mod
 /* Short letters belong to the command (struct cmd, letters); only these three (and -h) mean the same everywhere. */
 static const struct opt output_opts[] = {
 	ROW(outputs, "output", 'o', OPT_STRV, "NAME[:FILE]",
-	    "output format and file; may repeat (sonde help outputs lists them)"),
+	    "output format and file, or a FILE with a format's suffix; may repeat (sonde help outputs lists them)"),
 	ROW(json, "json", 0, OPT_BOOL, NULL, "one JSON object a line, as -o json"),
 	ROW(format, "format", 0, OPT_STR, "NAME", "text lines as another tool prints them"),
 	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
@@ -113,6 +115,8 @@ struct run_state {
 	struct pipeline *pipeline;
 	struct filter *filter;		/* --where */
 	int signal;			/* that ended the run, 0 = none */
+	struct child *child;		/* of "--"; NULL = none */
+	struct loop *loop;
 };
 
 static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
@@ -129,8 +133,11 @@ static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
 static bool pass(void *ctx, const struct event *ev)
 {
 	const struct run_state *s = ctx;
+	bool is_mine = !s->child || child_owns(s->child, ev);
 
 	if (s->conf->types.len ? !type_is_named(s->conf, ev->desc) : ev->desc->class != EVENT_DATA)
+		return false;
+	if (s->child && !is_mine)
 		return false;
 	if (s->spec->pass && !s->spec->pass(s->spec->pass_ctx, ev))
 		return false;
@@ -164,30 +171,39 @@ static int on_signal(void *ctx, int signo)
 	return 0;
 }
 
-/* "NAME[:FILE]" */
+/* "NAME[:FILE]", or a file name whose suffix is that of a format. */
 static int add_output(struct run_state *s, const char *text, const struct sink_opts *opts, struct err *err)
 {
-	const char *colon = strchr(text, ':');
+	const char *colon = strchr(text, ':'), *path = colon ? colon + 1 : NULL;
 	_cleanup_free_ char *name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
 	const struct sink_ops *ops;
 
 	if (!name)
 		return err_errno(err, -ENOMEM, "-o %s", text);
 	ops = sink_find(name);
+	if (!ops && (!colon || strchr(name, '/'))) {
+		ops = sink_find_suffix(text);
+		path = text;
+	}
 	if (!ops)
 		return err_set(err, -EINVAL, "-o %s: there is no output format %s (sonde help outputs lists them)",
 			       text, name);
-	return pipeline_add_sink(s->pipeline, ops, opts, colon ? colon + 1 : NULL, err);
+	return pipeline_add_sink(s->pipeline, ops, opts, path, err);
 }
 
 static int add_outputs(struct run_state *s, const struct sink_opts *opts, struct err *err)
 {
+	const char *plain = s->spec->output ? s->spec->output : "text";
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < s->conf->outputs.len; i++)
 		r = add_output(s, s->conf->outputs.items[i], opts, err);
-	if (r >= 0 && (s->conf->json || !s->conf->outputs.len))
-		r = add_output(s, s->conf->json ? "json" : "text", opts, err);
+	if (r >= 0 && s->conf->json)
+		r = add_output(s, "json", opts, err);
+	else if (r >= 0 && !s->conf->outputs.len && *plain)
+		r = add_output(s, plain, opts, err);
+	if (r >= 0 && s->spec->watcher)
+		r = pipeline_add_sink(s->pipeline, s->spec->watcher, opts, NULL, err);
 	return r;
 }
 
@@ -297,14 +313,36 @@ static void say_losses(const struct pipeline *p, unsigned verbose)
 			 (unsigned long long)lost, (unsigned long long)sum.seen);
 }
 
+static int on_child(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	struct run_state *s = ctx;
+
+	child_wait(s->child);
+	pipeline_stop(s->pipeline);
+	return 0;
+}
+
+static int release_child(struct run_state *s, struct err *err)
+{
+	int r = loop_add_io(s->loop, child_fd(s->child), EPOLLIN, on_child, s, NULL);
+
+	return r < 0 ? err_errno(err, r, "cannot wait for the command") : child_release(s->child, err);
+}
+
 static int run_pipeline(struct run_state *s, struct err *err)
 {
 	const struct run_conf *c = s->conf;
 	const struct pipeline_limits limits = {
 		.latency_ns = c->latency_ns, .max_events = c->count, .duration_ns = c->duration_ns,
 	};
-	int r = open_input(s, err);
+	int r = s->spec->command && s->spec->command->len ? child_new(s->spec->command, &s->child, err) : 0;
 
+	if (r >= 0)
+		r = open_input(s, err);
+	if (r >= 0 && s->child)
+		r = release_child(s, err);
+	if (r >= 0 && s->spec->started)
+		r = s->spec->started(s->spec->started_ctx, s->loop, s->pipeline, err);
 	if (r < 0)
 		return r;
 	if (!c->read && s->spec->ready)
@@ -354,10 +392,12 @@ static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 int run(const struct run_conf *c, const struct run_spec *spec)
 {
 	struct run_state s = { .conf = c, .spec = spec };
+	int status = 0;
 	struct sink_opts opts = {
 		.line = { .verbose = c->verbose, .hex = c->hex, .numeric = c->numeric, .format = c->format },
 		.time = c->time, .color = want_color(c), .symbolic = !c->numeric,
 		.cmdline = spec->cmdline, .filter_text = spec->filter_text,
+		.stack = spec->stack, .ctx = spec->watcher_ctx,
 	};
 	struct loop *loop = loop_new();
 	struct err err = { 0 };
@@ -365,10 +405,16 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(stop_signals); i++)
 		r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL);
+	s.loop = loop;
 	if (r >= 0)
 		r = prepare(&s, loop, &opts, &err);
 	if (r >= 0)
 		r = run_pipeline(&s, &err);
+	if (s.child && s.signal)
+		child_signal(s.child, s.signal);
+	else if (r >= 0 && s.child)
+		status = child_wait(s.child);
+	child_free(s.child);
 	pipeline_free(s.pipeline);
 	filter_free(s.filter);
 	loop_free(loop);
@@ -376,5 +422,5 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		log_error("%s", err.msg);
 	if (r < 0)
 		return r == -EPIPE ? 128 + SIGPIPE : cmd_exit_status(r);
-	return s.signal ? 128 + s.signal : CMD_OK;
+	return s.signal ? 128 + s.signal : status;
 }

@@ -13,8 +13,13 @@
 #include "base/opt.h"
 
 struct cmd_words;
+struct err;
 struct event;
+struct loop;
+struct pipeline;
 struct pipeline_probe;
+struct sink_ops;
+struct stack_view;
 struct sym_opts;
 
 /* Filled by the options of run_sets(). */
@@ -46,6 +51,15 @@ struct run_spec {
 	const char *cmdline;
 	const struct sym_opts *symbols;	/* names for stacks (live and host_root are set here); NULL = --symbols */
 	const char *ready;		/* said on stderr once records flow; NULL = nothing */
+	const char *output;		/* the format when no -o is given; NULL = "text", "" = none */
+	const struct stack_view *stack;	/* how outputs show stacks; NULL = as they like it */
+	const struct opt_strv *command;	/* behind "--": run, and followed with its descendants; may be NULL */
+	/* A sink of the command's own that writes to no file; sink_opts.ctx is @watcher_ctx. NULL = none. */
+	const struct sink_ops *watcher;
+	void *watcher_ctx;
+	/* Once records flow: timers and the like. May be NULL. */
+	int (*started)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
+	void *started_ctx;
 };
 
 /* The common option sets; appended by a command to its own. Returns how many were written. */

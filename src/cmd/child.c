@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cmd/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/opt.h"
+#include "event/event.h"
+
+struct child {
+	const char *name;	/* borrowed: for messages */
+	pid_t pid;
+	int pidfd, go_fd, error_fd;	/* go: a byte starts it; error: its errno, or nothing once exec succeeded */
+	bool released, reaped;
+	int status;
+	struct map family;	/* u32 tgid -> u8 */
+};
+
+void child_free(struct child *c)
+{
+	if (!c)
+		return;
+	cleanup_close(&c->go_fd);	/* unreleased: it reads the end of the pipe and leaves */
+	if (c->pid > 0 && !c->released)
+		child_wait(c);
+	cleanup_close(&c->pidfd);
+	cleanup_close(&c->error_fd);
+	map_fini(&c->family);
+	free(c);
+}
+
+/* In the new process: nothing but system calls from here on. */
+static void wait_and_exec(int go_fd, int error_fd, char **argv)
+{
+	sigset_t none;
+	char byte;
+	int e;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (read(go_fd, &byte, 1) != 1)
+		_exit(0);
+	execvp(argv[0], argv);
+	e = errno;
+	if (write(error_fd, &e, sizeof(e)) != sizeof(e))
+		_exit(126);
+	_exit(127);
+}
+
+static char **copy_argv(const struct opt_strv *command)
+{
+	char **argv = calloc(command->len + 1, sizeof(*argv));
+
+	for (size_t i = 0; argv && i < command->len; i++)
+		argv[i] = (char *)command->items[i];	/* exec takes what it does not change */
+	return argv;
+}
+
+static int fork_child(struct child *c, char **argv, const int go[2], const int error[2])
+{
+	c->pid = fork();
+	if (c->pid < 0)
+		return -errno;
+	if (c->pid == 0) {
+		close(go[1]);
+		wait_and_exec(go[0], error[1], argv);
+	}
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	return c->pidfd < 0 ? -errno : 0;
+}
+
+int child_new(const struct opt_strv *command, struct child **ret, struct err *err)
+{
+	_cleanup_(child_freep) struct child *c = calloc(1, sizeof(*c));
+	_cleanup_free_ char **argv = copy_argv(command);
+	uint32_t tgid;
+	int go[2] = { -1, -1 }, error[2] = { -1, -1 }, r = 0;
+
+	if (!c || !argv) {
+		free(TAKE_PTR(c));
+		return err_errno(err, -ENOMEM, "cannot run %s", command->items[0]);
+	}
+	c->name = command->items[0];
+	c->pidfd = c->go_fd = c->error_fd = -1;
+	map_init(&c->family, sizeof(uint32_t), sizeof(uint8_t));
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC) < 0)
+		r = -errno;
+	if (r >= 0)
+		r = fork_child(c, argv, go, error);
+	cleanup_close(&go[0]);
+	cleanup_close(&error[1]);
+	c->go_fd = go[1];
+	c->error_fd = error[0];
+	tgid = (uint32_t)c->pid;
+	if (r >= 0 && !map_add(&c->family, &tgid, NULL))
+		r = -ENOMEM;
+	if (r < 0)
+		return err_errno(err, r, "cannot run %s", c->name);
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+int child_release(struct child *c, struct err *err)
+{
+	ssize_t n;
+	int e;
+
+	c->released = write(c->go_fd, "", 1) == 1;
+	if (!c->released)
+		return err_errno(err, -EIO, "cannot run %s", c->name);
+	cleanup_close(&c->go_fd);
+	c->go_fd = -1;
+	do
+		n = read(c->error_fd, &e, sizeof(e));	/* ends with the exec */
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(e))
+		return 0;
+	child_wait(c);
+	return err_errno(err, -e, "cannot run %s", c->name);
+}
+
+int child_fd(const struct child *c)
+{
+	return c->pidfd;
+}
+
+void child_signal(struct child *c, int signo)
+{
+	if (!c->reaped)
+		syscall(SYS_pidfd_send_signal, c->pidfd, signo, NULL, 0);
+}
+
+int child_wait(struct child *c)
+{
+	int status = 0;
+
+	while (!c->reaped && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!c->reaped)
+		c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	c->reaped = true;
+	return c->status;
+}
+
+/* ---- its descendants ---- */
+
+static bool read_number(const struct event *ev, const char *name, uint64_t *ret)
+{
+	for (unsigned i = 0; i < ev->desc->n_fields; i++)
+		if (!strcmp(ev->desc->fields[i].name, name))
+			return event_get_number(ev, &ev->desc->fields[i], ret) == 0;
+	return false;
+}
+
+static void learn(struct child *c, const struct event *ev)
+{
+	uint64_t maker = 0, last = 0;
+	uint32_t tgid = ev->tgid, from;
+
+	if (read_number(ev, "exit.last", &last) && last) {
+		map_remove(&c->family, &tgid);
+		return;
+	}
+	if (!read_number(ev, "task.maker", &maker))
+		return;
+	from = (uint32_t)maker;
+	if (map_find(&c->family, &from))
+		map_add(&c->family, &tgid, NULL);
+}
+
+bool child_owns(struct child *c, const struct event *ev)
+{
+	uint32_t tgid = ev->tgid;
+	bool is_mine = map_find(&c->family, &tgid);
+
+	if (ev->desc->class == EVENT_STATE)
+		learn(c, ev);
+	return is_mine || map_find(&c->family, &tgid);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde profile --diff OLD NEW: two recordings as one tree with two weights. Folded lines have both counts, the
+ * older one first, as difffolded writes them; a flame graph has the newer one's widths, and its colours say what
+ * changed.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "cmd/cmd.h"
+#include "cmd/profile.h"
+#include "sinks/outfile.h"
+#include "sinks/profile.h"
+#include "sinks/sink.h"
+#include "sinks/svg.h"
+#include "stack/tree.h"
+#include "sym/sym.h"
+
+struct side {
+	struct stack_tree *tree;
+	enum stack_side which;
+	const struct profile_conf *conf;
+	bool folded;
+	struct buf notes;	/* what is missing in the recording */
+};
+
+/* ---- a sink that gathers one side ---- */
+
+static int gather_open(struct sink *s, _unused_ struct err *err)
+{
+	return profile_open(s->state, s->opts);
+}
+
+static int gather_event(struct sink *s, const struct event *ev)
+{
+	size_t i;
+
+	profile_take(s->state, ev, &i);
+	return 0;
+}
+
+static int gather_close(struct sink *s)
+{
+	struct profile *p = s->state;
+	struct side *side = s->opts->ctx;
+	int r = stack_tree_add(side->tree, p->set, p->sym, &p->view, side->which, side->folded);
+
+	buf_add_str(&side->notes, profile_losses(p));
+	profile_fini(p);
+	return r;
+}
+
+static const struct sink_ops gather_sink = {
+	.name = "gather", .summary = "for the command itself", .state_size = sizeof(struct profile),
+	.open = gather_open, .event = gather_event, .close = gather_close,
+};
+
+static int read_side(struct side *side, const char *file, const struct cmd_words *w)
+{
+	const struct profile_conf *c = side->conf;
+	struct run_conf conf = c->run;
+	const struct stack_view view = {
+		.user_only = c->cpu.user_only, .kernel_only = c->cpu.kernel_only, .annotate = c->annotations,
+		.weight = c->cpu.off_cpu ? STACK_OFF_CPU : c->cpu.wall ? STACK_WALL : STACK_SAMPLES,
+	};
+	const struct sym_opts symbols = { .lines = false };
+	const struct run_spec spec = {
+		.symbols = &symbols, .cmdline = w->line, .output = "", .stack = &view, .watcher = &gather_sink,
+		.watcher_ctx = side,
+	};
+
+	conf.read = file;
+	conf.outputs = (struct opt_strv){ 0 };
+	conf.json = false;
+	return run(&conf, &spec);
+}
+
+/* ---- what is written ---- */
+
+static int write_folded(struct stack_tree *tree, struct outfile *out)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < stack_tree_len(tree); i++) {
+		const struct stack_node *n = stack_tree_at(tree, i);
+
+		if (!n->self[STACK_OLD] && !n->self[STACK_NEW])
+			continue;
+		buf_reset(&line);
+		stack_tree_path(tree, i, &line);
+		buf_printf(&line, " %" PRIu64 " %" PRIu64 "\n", n->self[STACK_OLD], n->self[STACK_NEW]);
+		r = buf_error(&line) ? buf_error(&line) : outfile_record(out, line.data, line.len);
+	}
+	return r;
+}
+
+static int write_svg(struct stack_tree *tree, const struct profile_conf *c, const char *const files[2],
+		     const char *notes, struct outfile *out)
+{
+	_cleanup_(buf_fini) struct buf svg = { 0 }, footer = { 0 };
+	const struct stack_node *all = stack_tree_at(tree, 0);
+	struct svg_opts o = { .title = c->title ? c->title : "Differential flame graph", .diff = true,
+			      .width = c->width, .height = c->height };
+	int r;
+
+	o.unit = stack_weight_units[c->cpu.off_cpu ? STACK_OFF_CPU : c->cpu.wall ? STACK_WALL : STACK_SAMPLES];
+	buf_printf(&footer,
+		   "old: %s (%" PRIu64 " %s); new: %s (%" PRIu64 " %s); red grew, blue shrank; shares of each\n%s",
+		   files[0], all->total[STACK_OLD], o.unit, files[1], all->total[STACK_NEW], o.unit, notes);
+	o.footer = buf_str(&footer);
+	r = svg_write(tree, &o, &svg);
+	return r < 0 ? r : outfile_record(out, svg.data, svg.len);
+}
+
+struct target { bool svg; const char *path; };
+
+/* -o folded[:FILE] or svg[:FILE], or a FILE with such a suffix. */
+static int find_target(const struct run_conf *c, struct target *ret, struct err *err)
+{
+	const char *text = c->outputs.len ? c->outputs.items[0] : "folded", *colon = strchr(text, ':');
+	_cleanup_free_ char *name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+	const struct sink_ops *ops = name ? sink_find(name) : NULL;
+
+	ret->path = colon ? colon + 1 : NULL;
+	if (!ops && (ops = sink_find_suffix(text)))
+		ret->path = text;
+	if (c->outputs.len > 1 || c->json || !ops || (strcmp(ops->name, "folded") && strcmp(ops->name, "svg")))
+		return err_set(err, -EINVAL, "--diff writes one output, folded or svg");
+	ret->svg = !strcmp(ops->name, "svg");
+	return 0;
+}
+
+static int write_diff(struct stack_tree *tree, const struct profile_conf *c, const struct target *to,
+		      const char *const files[2], const char *notes, struct err *err)
+{
+	struct outfile *out;
+	int r = outfile_open(to->path, &out, err), closed;
+
+	if (r < 0)
+		return r;
+	r = to->svg ? write_svg(tree, c, files, notes, out) : write_folded(tree, out);
+	if (r < 0)
+		err_errno(err, r, "cannot write %s", outfile_name(out));
+	closed = outfile_close(out);
+	if (r >= 0 && closed < 0)
+		err_errno(err, closed, "cannot write the difference");
+	return r < 0 ? r : closed;
+}
+
+int profile_diff(const struct profile_conf *c, const struct cmd_words *w)
+{
+	_cleanup_(stack_tree_freep) struct stack_tree *tree = NULL;
+	struct side side = { .conf = c };
+	struct target to = { 0 };
+	struct err err = { 0 };
+	int r, status = CMD_OK;
+
+	if (w->words.len != 2 || w->command.len || c->run.read) {
+		log_error("--diff takes two recordings: sonde profile --diff OLD NEW");
+		return CMD_USAGE;
+	}
+	r = find_target(&c->run, &to, &err);
+	if (r >= 0 && (r = stack_tree_new(&tree)) < 0)
+		err_errno(&err, r, "--diff");
+	side.tree = tree;
+	side.folded = !to.svg;
+	for (unsigned i = 0; r >= 0 && status == CMD_OK && i < STACK_SIDE__MAX; i++) {
+		side.which = (enum stack_side)i;
+		status = read_side(&side, w->words.items[i], w);
+	}
+	if (r >= 0 && status == CMD_OK)
+		r = write_diff(tree, c, &to, w->words.items, buf_str(&side.notes), &err);
+	buf_fini(&side.notes);
+	if (r < 0)
+		log_error("%s", err.msg);
+	return r < 0 ? cmd_exit_status(r) : status;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * bcc's --cgroupmap and --mntnsmap: pinned BPF hash maps whose keys, 64-bit numbers, are cgroup ids or inodes of
+ * mount namespaces. They are read once, at the start.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "cmd/profile.h"
+#include "event/event.h"
+
+int profile_map_keys(const char *option, const char *path, uint64_t **ret, size_t *ret_n, struct err *err)
+{
+	_cleanup_close_ int fd = bpf_obj_get(path);
+	struct bpf_map_info info = { 0 };
+	unsigned len = sizeof(info);
+	VEC(uint64_t) keys = { 0 };
+	uint64_t key = 0, *at = NULL;
+
+	if (fd < 0)
+		return err_errno(err, -errno, "%s %s: cannot open the pinned map", option, path);
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0 || info.key_size != sizeof(key))
+		return err_set(err, -EINVAL, "%s %s: its keys are no 64-bit numbers", option, path);
+	for (; bpf_map_get_next_key(fd, at, &key) == 0; at = &key) {
+		if (keys.len >= info.max_entries)	/* somebody changes it meanwhile */
+			break;
+		if (vec_grow(&keys) < 0) {
+			vec_fini(&keys);
+			return err_errno(err, -ENOMEM, "%s %s", option, path);
+		}
+		keys.items[keys.len++] = key;
+	}
+	if (!keys.len) {
+		vec_fini(&keys);
+		return err_set(err, -EINVAL, "%s %s: the map is empty, so nothing would be profiled", option, path);
+	}
+	*ret = keys.items;
+	*ret_n = keys.len;
+	return 0;
+}
+
+struct mntns_filter {
+	struct map wanted;	/* u64 inode -> u8 */
+	struct map ns_by_tgid;	/* u32 -> u64 */
+};
+
+void mntns_filter_free(struct mntns_filter *f)
+{
+	if (!f)
+		return;
+	map_fini(&f->wanted);
+	map_fini(&f->ns_by_tgid);
+	free(f);
+}
+DEFINE_CLEANUP(struct mntns_filter *, mntns_filter_free)
+
+int mntns_filter_new(const char *path, struct mntns_filter **ret, struct err *err)
+{
+	_cleanup_(mntns_filter_freep) struct mntns_filter *f = calloc(1, sizeof(*f));
+	_cleanup_free_ uint64_t *keys = NULL;
+	size_t n = 0;
+	int r = f ? profile_map_keys("--mntnsmap", path, &keys, &n, err) : err_errno(err, -ENOMEM, "--mntnsmap");
+
+	if (r < 0)
+		return r;
+	map_init(&f->wanted, sizeof(uint64_t), sizeof(uint8_t));
+	map_init(&f->ns_by_tgid, sizeof(uint32_t), sizeof(uint64_t));
+	for (size_t i = 0; i < n; i++)
+		if (!map_add(&f->wanted, &keys[i], NULL))
+			return err_errno(err, -ENOMEM, "--mntnsmap");
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
+static void learn(struct mntns_filter *f, const struct event *ev)
+{
+	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
+		const struct field *field = &ev->desc->fields[i];
+		uint64_t ns, *known;
+
+		if (strcmp(field->name, "task.mntns") || event_get_number(ev, field, &ns) < 0)
+			continue;
+		known = map_add(&f->ns_by_tgid, &ev->tgid, NULL);
+		if (known)
+			*known = ns;
+	}
+}
+
+bool mntns_filter_pass(struct mntns_filter *f, const struct event *ev)
+{
+	const uint64_t *ns;
+
+	if (ev->desc->class == EVENT_STATE)
+		learn(f, ev);
+	ns = map_find(&f->ns_by_tgid, &ev->tgid);
+	return ns && map_find(&f->wanted, ns);
+}
