@@ -195,7 +195,8 @@ static void feed_all(const struct feed *f, size_t n, void (*fn)(void *ctx, const
 		};
 		struct event ev = {
 			.desc = f[i].block ? &feed_block_desc : &feed_sample_desc, .tgid = f[i].tgid,
-			.tid = f[i].tid ? f[i].tid : f[i].tgid, .start_ns = 5, .body = &body, .body_len = sizeof(body),
+			.tid = f[i].tid ? f[i].tid : f[i].tgid, .start_ns = 5, .body = &body,
+			.body_len = sizeof(body),
 		};
 
 		memcpy(body.comm, f[i].comm, strnlen(f[i].comm, sizeof(body.comm)));
