@@ -279,6 +279,33 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	return status;
 }
 
+static void add_word(struct buf *b, bool given, const char *word)
+{
+	if (given)
+		buf_printf(b, "%s%s", b->len ? ", " : "", word);
+}
+
+/* --explain-filter */
+static int explain(const struct profile_conf *c, const struct cmd_words *w)
+{
+	_cleanup_(buf_fini) struct buf kernel = { 0 }, user = { 0 };
+
+	add_word(&kernel, c->run.pids.len, "--pid");
+	add_word(&kernel, c->cpu.tids.len, "--tid");
+	add_word(&kernel, c->cpu.cpus.len, "--cpu");
+	add_word(&kernel, c->run.comms.len, "--comm");
+	add_word(&kernel, c->run.cgroups.len, "--cgroup");
+	add_word(&kernel, c->run.netns.len, "--netns");
+	add_word(&user, c->run.containers.len, "--container");
+	add_word(&user, c->mntnsmap, "--mntnsmap");
+	add_word(&user, c->run.where, "--where");
+	add_word(&user, w->command.len, "the command and its children");
+	printf("In the kernel, before a stack is walked: %s.\nIn user space, of what is left: %s.\n",
+	       kernel.len ? buf_str(&kernel) : "nothing, every thread passes",
+	       user.len ? buf_str(&user) : "nothing, all of it is counted");
+	return fflush(stdout) ? CMD_FAIL : CMD_OK;
+}
+
 static int profile_run(void *conf, const struct cmd_words *w)
 {
 	struct profile_conf *c = conf;
@@ -292,11 +319,13 @@ static int profile_run(void *conf, const struct cmd_words *w)
 		return profile_diff(c, w);
 	r = prepare(c, w, &watch, &ids, &err);
 	set_view(c, &view);
-	if (r >= 0 && c->top)
+	if (r >= 0 && c->top && !c->run.explain_filter)
 		r = top_new(&view, &watch.top, &err);
 	if (r < 0) {
 		log_error("%s", err.msg);
 		status = cmd_exit_status(r);
+	} else if (c->run.explain_filter) {
+		status = explain(c, w);
 	} else {
 		status = run_profile(c, w, &watch, &view);
 	}

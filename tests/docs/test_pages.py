@@ -77,7 +77,7 @@ def test_examples_of_commands_are_accepted(sonde, tmp_path):
             seen += 1
             words = [sonde.path, *shlex.split(line)[1:]]
             if "--explain-filter" in text:
-                words.append("--explain-filter")    # parses everything, attaches nothing
+                words.insert(2, "--explain-filter")     # parses everything, attaches nothing
             done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
             assert done.returncode != 2, f"{line}: {done.stderr}"
     assert seen >= 5
