@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
@@ -19,8 +20,9 @@
 #include "sym/jit.h"
 #include "worker/worker.h"
 
-#define CPU_SECONDS 10
-#define TIMEOUT_NS 20000000000ull
+#define CPU_SECONDS 5			/* debug files of hundreds of MB take about one */
+#define TIMEOUT_NS 10000000000ull
+#define WASTE_MAX_NS 20000000000ull	/* on files that gave nothing; then the rest of them has to wait */
 #define HEAD_BYTES 8192			/* the head and the link's name */
 #define ANSWERS_MAX 3
 
@@ -76,17 +78,21 @@ static struct resolve_request names_request(const struct lookup *l, enum resolve
 }
 
 /* Runs @fn; the answer is the caller's to free. Its length or -errno; @err says why. */
-static ssize_t call(worker_fn fn, void *q, int fd, size_t cap, void **ret, struct err *err)
+static ssize_t call(struct sym *s, worker_fn fn, void *q, int fd, size_t cap, void **ret, struct err *err)
 {
 	const struct worker_opts o = { .name = "sonde-sym", .cpu_seconds = CPU_SECONDS };
 	_cleanup_free_ void *answer = malloc(cap);
 	ssize_t len;
+
+	uint64_t begin_ns = clock_boot_ns();
 
 	if (!answer)
 		return -ENOMEM;
 	len = worker_call(&o, fn, q, fd, answer, cap, TIMEOUT_NS, err);
 	if (len >= 0)
 		*ret = TAKE_PTR(answer);
+	else
+		s->wasted_ns += clock_boot_ns() - begin_ns;
 	return len;
 }
 
@@ -150,10 +156,10 @@ static int ask_main(struct lookup *l, int fd)
 	memcpy(q.id, l->m->id, l->m->id_len);
 	q.names.n = (uint32_t)l->n; /* at most */
 	cap = HEAD_BYTES + l->n * sizeof(uint64_t) + resolve_answer_cap(&q.names);
-	len = call(lookup_work, &q, fd, cap, &answer, &why);
+	len = call(l->s, lookup_work, &q, fd, cap, &answer, &why);
 	r = len < 0 ? (int)len : take_main(l, answer, (size_t)len);
 	if (r == -ESTALE) {
-		l->m->wrong = true;
+		module_distrust(l->s, l->m);
 		set_trouble(l->m, "the file there now has another build id");
 	} else if (r < 0 && r != -ENOMEM) {
 		refuse(l, why.msg[0] ? why.msg : "its symbol tables make no sense");
@@ -206,7 +212,7 @@ static int ask_debug(struct lookup *l, int fd, bool by_link)
 		memcpy(q.id, l->head.id, l->head.id_len);
 		q.id_len = l->head.id_len;
 	}
-	len = call(lookup_work, &q, fd, HEAD_BYTES + resolve_answer_cap(&q.names), &answer, NULL);
+	len = call(l->s, lookup_work, &q, fd, HEAD_BYTES + resolve_answer_cap(&q.names), &answer, NULL);
 	if (len < 0)
 		return (int)len;
 	c = cur_init(answer, (size_t)len);
@@ -280,7 +286,7 @@ static int ask_map(struct lookup *l, int fd, enum resolve_kind kind)
 
 	if (fd < 0)
 		return 0;
-	len = call(resolve_run, &q, fd, resolve_answer_cap(&q), &answer, &why);
+	len = call(l->s, resolve_run, &q, fd, resolve_answer_cap(&q), &answer, &why);
 	r = len < 0 ? (int)len : take_names(l, &q, answer, (size_t)len);
 	if (r < 0 && r != -ENOMEM)
 		refuse(l, why.msg[0] ? why.msg : "its map of names makes no sense");
@@ -350,7 +356,7 @@ int lookup_module(struct sym *s, struct module *m, const struct ask *asks, size_
 	struct lookup l = { .s = s, .m = m, .asks = asks, .n = n };
 	int r = 0;
 
-	if (m->refused || m->wrong)
+	if (m->refused || m->wrong || s->wasted_ns > WASTE_MAX_NS)
 		return 0;
 	r = ask_files(&l);
 	for (size_t i = 0; l.n_answers && r != -ENOMEM && i < n; i++)

@@ -52,6 +52,13 @@ void module_touch(struct sym *s, struct module *m)
 	m->age.prev->next = m->age.next->prev = &m->age;
 }
 
+void module_distrust(struct sym *s, struct module *m)
+{
+	m->wrong = true;
+	if (m->fd >= 0)
+		drop_fd(s, m);
+}
+
 void module_keep(struct sym *s, struct module *m, int fd)
 {
 	if (m->fd >= 0)
@@ -63,25 +70,26 @@ void module_keep(struct sym *s, struct module *m, int fd)
 	module_touch(s, m);
 }
 
-static int open_seen(const struct sym *s, const struct module *m)
+/* The host's file of that path: the build id will tell; without one, only the same inode will do. */
+static int open_host_file(const struct sym *s, const char *path, uint64_t ino, bool has_id)
 {
-	const struct mapped_file f = {
-		.start = m->seen.start, .end = m->seen.end, .path = m->pub.path, .ino = m->seen.ino,
-	};
+	_cleanup_close_ int fd = mapped_file_open_at(s->root_fd, path, false);
 	struct stat st;
-	int fd;
 
-	if (s->o.live)
-		return m->seen.key.tgid ? mapped_file_open(s->proc_fd, m->seen.key.tgid, &f) : -ENOENT;
-	fd = mapped_file_open_at(s->root_fd, m->pub.path, false);
-	if (fd < 0 || m->id_len)
+	if (fd < 0)
 		return fd;
-	/* Without a build id to compare, only this host's own file will do. */
-	if (!m->seen.ino || fstat(fd, &st) < 0 || st.st_ino != m->seen.ino) {
-		close(fd);
+	if (!has_id && (!ino || fstat(fd, &st) < 0 || st.st_ino != ino))
 		return -ESTALE;
-	}
-	return fd;
+	return TAKE_FD(fd);
+}
+
+/* As the process sees it; when it is gone already, as the host does. */
+static int open_file(const struct sym *s, const struct seen *seen, const char *path, bool has_id)
+{
+	const struct mapped_file f = { .start = seen->start, .end = seen->end, .path = path, .ino = seen->ino };
+	int fd = s->o.live && seen->key.tgid ? mapped_file_open(s->proc_fd, seen->key.tgid, &f) : -ESRCH;
+
+	return fd == -ENOENT || fd == -ESRCH ? open_host_file(s, path, seen->ino, has_id) : fd;
 }
 
 int module_fd(struct sym *s, struct module *m)
@@ -94,7 +102,7 @@ int module_fd(struct sym *s, struct module *m)
 	}
 	if (m->wrong || m->refused)
 		return -ESTALE;
-	fd = m->pub.kind == SYM_VDSO ? vdso_open() : open_seen(s, m);
+	fd = m->pub.kind == SYM_VDSO ? vdso_open() : open_file(s, &m->seen, m->pub.path, m->id_len);
 	if (fd >= 0)
 		module_keep(s, m, fd);
 	return fd;
@@ -231,9 +239,6 @@ static int module_of_fd(struct sym *s, const struct file_fact *f, int fd, uint32
 static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 {
 	_cleanup_free_ char *path = strndup(f->path, f->path_len);
-	const struct mapped_file where = {
-		.start = f->seen.start, .end = f->seen.end, .path = path, .ino = f->seen.ino,
-	};
 	_cleanup_close_ int fd = -1;
 	struct module *m;
 	int r;
@@ -241,7 +246,7 @@ static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 	if (!path)
 		return -ENOMEM;
 	if (s->o.live)
-		fd = mapped_file_open(s->proc_fd, f->seen.key.tgid, &where);
+		fd = open_file(s, &f->seen, path, f->id_len);
 	r = module_of_fd(s, f, fd, ret);
 	if (r < 0)
 		return r;
@@ -250,6 +255,21 @@ static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 		module_keep(s, m, TAKE_FD(fd));
 	s->stats.files++;
 	return 0;
+}
+
+/* The process of the first sight was gone, or the host has another file at that path: this process may be there. */
+static void look_again(struct sym *s, struct module *m, const struct file_fact *f)
+{
+	_cleanup_free_ char *path = strndup(f->path, f->path_len);
+	const struct mapped_file where = {
+		.start = f->seen.start, .end = f->seen.end, .path = path, .ino = f->seen.ino,
+	};
+	int fd = path ? mapped_file_open(s->proc_fd, f->seen.key.tgid, &where) : -ENOMEM;
+
+	if (fd < 0)
+		return;
+	m->wrong = false;
+	module_keep(s, m, fd);
 }
 
 int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
@@ -274,7 +294,7 @@ int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 	m->seen = f->seen;
 	widen(m, f);
 	if (s->o.live && m->fd < 0 && s->n_open < s->max_open)
-		module_fd(s, m); /* the process of the first sight was gone; this one may be there */
+		look_again(s, m, f);
 	*ret = index;
 	return set_build_id(m, f->id, f->id_len);
 }

@@ -14,7 +14,8 @@
 
 struct frame_key { uint64_t addr; uint32_t module, caller; };
 
-static const struct sym_func nameless = { .name = "", .raw = "", .file = "" };
+static const struct sym_func nameless = { .name = "", .raw = "", .file = "" };	/* its file has no name for it */
+static const struct sym_func untold = { .name = "", .raw = "", .file = "" };	/* its file could not be asked */
 
 void names_init(struct sym *s)
 {
@@ -55,7 +56,9 @@ static bool has_room(const struct sym *s)
 	return s->frames.len * FRAME_BYTES < s->o.budget_bytes / 2;
 }
 
-static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym_func *funcs, uint32_t n)
+/* @n 0: it has no name, and @empty says why. */
+static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym_func *funcs, uint32_t n,
+		      const struct sym_func *empty)
 {
 	struct sym_func *copy = n ? arena_alloc(&s->arena, n * sizeof(*copy)) : NULL;
 	struct sym_frame *f;
@@ -66,8 +69,8 @@ static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym
 	f = map_add(&s->frames, k, &is_new);
 	if (!f)
 		return -ENOMEM;
-	*f = (struct sym_frame){ .funcs = &nameless, .n = 1 };
 	s->stats.unnamed += is_new;
+	*f = (struct sym_frame){ .funcs = empty, .n = 1 };
 	if (!copy)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
@@ -88,12 +91,12 @@ static int keep_kernel(struct sym *s, const struct frame_key *k)
 	struct sym_func f;
 
 	if (!name || !name->name[0])
-		return keep_frame(s, k, NULL, 0);
+		return keep_frame(s, k, NULL, 0, &untold);
 	f = (struct sym_func){
 		.name = name->name, .raw = name->name, .file = "", .off = name->off,
 		.start = k->addr - name->off,
 	};
-	return keep_frame(s, k, &f, 1);
+	return keep_frame(s, k, &f, 1, &untold);
 }
 
 /* ---- asking ---- */
@@ -119,11 +122,11 @@ static int take_answer(void *ctx, size_t i, const struct sym_func *funcs, uint32
 {
 	struct group *g = ctx;
 
-	g->told[i] = n > 0;
-	return n ? keep_frame(g->s, &g->keys[i], funcs, n) : 0;
+	g->told[i] = true;
+	return keep_frame(g->s, &g->keys[i], funcs, n, &nameless);
 }
 
-/* Names of @n places of one module. What no file has a name for is remembered as such. */
+/* Names of @n places of one module. */
 static int ask_module(struct sym *s, const struct frame_key *keys, size_t n)
 {
 	_cleanup_free_ struct ask *asks = calloc(n, sizeof(*asks));
@@ -138,7 +141,7 @@ static int ask_module(struct sym *s, const struct frame_key *keys, size_t n)
 	r = lookup_module(s, module_at(s, keys[0].module), asks, n, take_answer, &g);
 	for (size_t i = 0; r != -ENOMEM && i < n; i++)
 		if (!told[i])
-			r = keep_frame(s, &keys[i], NULL, 0);
+			r = keep_frame(s, &keys[i], NULL, 0, &untold);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -165,15 +168,17 @@ static struct frame_key key_of(const struct sym_query *q)
 	return (struct frame_key){ .addr = q->loc.addr, .module = q->loc.module, .caller = q->caller };
 }
 
-/* Code made at run time that had no name may have one now: its map has grown. */
+/* Who could not be asked may be there now; a map of code made at run time may have grown. */
 static bool is_known(const struct sym *s, const struct frame_key *k)
 {
 	const struct sym_frame *f = map_find(&s->frames, k);
 	const struct module *m = module_at(s, k->module);
 
+	if (f && f->funcs == &untold)
+		return m->refused;
 	if (!f || f->funcs != &nameless || m->pub.kind != SYM_JIT)
 		return f;
-	return m->fd >= 0 && jit_bytes(m) == m->read_bytes;
+	return jit_bytes(m) == m->read_bytes;
 }
 
 int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_frame *ret)
@@ -184,6 +189,7 @@ int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_fr
 
 	if (!missing)
 		return -ENOMEM;
+	s->wasted_ns = 0;
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		struct frame_key k = key_of(&q[i]);
 

@@ -76,6 +76,7 @@ struct sym {
 	struct age open;		/* modules with a descriptor, oldest first */
 	size_t n_open, max_open;
 	size_t vdso_len;		/* bytes of the kernel's code in a process; 0 = replay */
+	uint64_t wasted_ns;		/* of this call of sym_frames(): on files that gave nothing */
 	struct sym_stats stats;
 };
 
@@ -101,6 +102,7 @@ int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret);
 /* Its descriptor, opened again if need be; -errno. Stays the module's. */
 int module_fd(struct sym *s, struct module *m);
 void module_touch(struct sym *s, struct module *m);	/* it is in use */
+void module_distrust(struct sym *s, struct module *m);	/* what it has open is another file */
 void module_keep(struct sym *s, struct module *m, int fd);	/* @fd becomes the module's */
 
 /* ---- locate.c ---- */

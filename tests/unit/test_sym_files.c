@@ -252,6 +252,36 @@ static void test_replay(void **state)
 	victim_free(&v);
 }
 
+/*
+ * Gone before its mapping was told: the host's file of that path will do if it has the build id. If not, the next
+ * process that has the right one mapped is asked.
+ */
+static void test_gone_before_seen(void **state)
+{
+	struct victim v, other;
+	struct sym *s = new_sym(true, NULL);
+
+	(void)state;
+	victim_new(&v, "sym_victim_fixed");
+	victim_start(&v, false);
+	victim_end(&v);
+	feed_victim(s, &v, VICTIM_ID);
+	assert_string_equal(names(s, &v), "victim_global victim_static");
+	sym_free(s);
+
+	s = new_sym(true, NULL);
+	victim_new(&other, "sym_victim_fixed");
+	run_quietly("cp /bin/true %s", v.path);
+	feed_victim(s, &v, VICTIM_ID);
+	assert_string_equal(names(s, &v), "- -");
+	victim_start(&other, false);
+	feed_victim(s, &other, VICTIM_ID);
+	assert_string_equal(names(s, &other), "victim_global victim_static");
+	victim_free(&other);
+	victim_free(&v);
+	sym_free(s);
+}
+
 /* Files that mean harm: refused with a sentence, and whoever asked goes on. */
 static void test_hostile(void **state)
 {
@@ -439,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_other_mount_namespace),
 		cmocka_unit_test(test_debug_files),
 		cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_gone_before_seen),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_perf_map),
 		cmocka_unit_test(test_perf_map_of_others),
