@@ -254,7 +254,32 @@ struct linux_binprm {
 	const char *filename, *interp;
 };
 
+/* Registers of a system call. */
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long bp, bx, r10, r9, r8, cx, dx, si, di;
+	unsigned long orig_ax;	/* number of the call */
+	unsigned long ip;
+};
+
+struct thread_info {
+	unsigned int status;	/* TS_* */
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 pc;
+	__u64 orig_x0;
+	__s32 syscallno;
+};
+
+struct thread_info {
+	unsigned long flags;	/* TIF_* */
+};
+#endif
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;	/* PF_* */
 	int pid, tgid;
 	int exit_code;

@@ -49,6 +49,7 @@ static int emit_event(void *ctx, struct event *ev)
 
 	ev->names = d->core->names;
 	ev->clock_offset_ns = d->core->clock_offset_ns;
+	ev->scratch = &d->scratch;
 	for (size_t i = 0; i < d->n; i++) {
 		const struct decoder *dec = &d->decoders[i];
 

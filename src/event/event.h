@@ -95,6 +95,7 @@ struct event {
 	struct section sec[EVENT_MAX_SECTIONS];
 	const struct names *names; /* dynamic names as of this event; may be NULL */
 	int64_t clock_offset_ns; /* add to ts_ns for wall-clock time; 0 = unknown */
+	struct arena *scratch;	/* for values that are put together when somebody asks; may be NULL */
 };
 
 const struct section *event_section(const struct event *ev, enum sec_kind kind);

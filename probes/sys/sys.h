@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a command asks of the sys probe.
+ */
+#ifndef SYS_SYS_H
+#define SYS_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+
+struct err;
+
+enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_GOOD, SYS_RESULT__MAX };
+
+/* Filled by the probe's options, and by commands. */
+struct sys_conf {
+	struct opt_strv calls;		/* names, classes (%file), !name; none = all */
+	unsigned result;		/* enum sys_result */
+	uint64_t snaplen;		/* bytes of payload per call; 0 = none */
+	uint64_t min_latency_ns;	/* only calls that took so long */
+	bool enter;			/* also a record when a call is entered */
+	bool context;			/* also what the kernel knows of sockets, files and processes */
+	bool no_times;			/* no latency: the program at the entry is not needed */
+	const uint32_t *tree;		/* these processes and, from now on, their children */
+	size_t n_tree;
+};
+
+#define SYS_SNAPLEN_MAX 16384
+
+extern const struct sys_conf sys_conf_default;
+extern const struct opt sys_opts[];
+
+/*
+ * Bits (SYS_WANT_*) of the calls that @c names, for one ABI: @ret has SYS_NUMBERS bytes. -EINVAL with a sentence
+ * for a word that is no call and no class.
+ */
+int sys_conf_want(const struct sys_conf *c, unsigned abi, uint8_t *ret, struct err *err);
+
+#endif

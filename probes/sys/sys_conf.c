@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Options of the sys probe, and which calls their words mean.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/macros.h"
+#include "probes/sys/sys.h"
+#include "probes/sys/sys_table.h"
+#include "probes/sys/sys_wire.h"
+
+const struct sys_conf sys_conf_default = { 0 };
+
+static const char *const result_names[] = {
+	[SYS_RESULT_ALL] = "all", [SYS_RESULT_FAILED] = "failed", [SYS_RESULT_GOOD] = "good", NULL,
+};
+_Static_assert(ARRAY_SIZE(result_names) == SYS_RESULT__MAX + 1, "a name per result");
+
+#define ROW(member, ...) OPT_ROW(sys_conf, member, __VA_ARGS__)
+
+const struct opt sys_opts[] = {
+	ROW(calls, "syscall", 0, OPT_STRV, "NAME,...",
+	    "only these calls: names, classes (%file %desc %net %process...), ! in front for all but these"),
+	{ .name = "result", .kind = OPT_ENUM, .off = offsetof(struct sys_conf, result), .arg = "WHICH",
+	  .help = "only calls that failed, or only those that did not", .aux = result_names },
+	ROW(snaplen, "snaplen", 0, OPT_BYTES, "SIZE", "bytes of data to show of each call (default 0)"),
+	ROW(min_latency_ns, "slower", 0, OPT_DURATION, "TIME", "only calls that took longer"),
+	ROW(enter, "enter", 0, OPT_BOOL, NULL, "also an event when a call is entered"),
+	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
+	OPT_END,
+};
+
+/* Words that strace users know, beside sysdig's categories. */
+static const struct { const char *name; enum sys_class class; } class_words[] = {
+	{ "network", SYS_CLASS_NET }, { "net", SYS_CLASS_NET }, { "process", SYS_CLASS_PROCESS },
+	{ "memory", SYS_CLASS_MEMORY }, { "signal", SYS_CLASS_SIGNAL }, { "ipc", SYS_CLASS_IPC },
+	{ "user", SYS_CLASS_USER }, { "creds", SYS_CLASS_USER }, { "time", SYS_CLASS_TIME },
+	{ "clock", SYS_CLASS_TIME }, { "sleep", SYS_CLASS_SLEEP }, { "wait", SYS_CLASS_WAIT },
+	{ "system", SYS_CLASS_SYSTEM }, { "read", SYS_CLASS_IO_READ }, { "write", SYS_CLASS_IO_WRITE },
+	{ "io", SYS_CLASS_IO_OTHER },
+};
+
+static bool in_class(const struct sys_call *call, const char *word)
+{
+	if (!strcmp(word, "file"))
+		return call->flags & SYS_CALL_PATH || call->class == SYS_CLASS_FILE;
+	if (!strcmp(word, "desc"))
+		return call->flags & SYS_CALL_DESC;
+	if (!strcmp(word, "life"))
+		return call->flags & SYS_CALL_LIFE;
+	for (size_t i = 0; i < ARRAY_SIZE(class_words); i++)
+		if (!strcmp(class_words[i].name, word) && class_words[i].class == call->class)
+			return true;
+	return false;
+}
+
+/* Sets the bit of each call that @word means. Returns how many, over all ABIs. */
+static unsigned mark(const char *word, unsigned abi, uint8_t *want)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < sys_n_calls; i++)
+		found += *word == '%' ? in_class(&sys_calls[i], word + 1) : !strcmp(sys_calls[i].name, word);
+	for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
+		const struct sys_call *call = sys_call_find(abi, nr);
+
+		if (call && (*word == '%' ? in_class(call, word + 1) : !strcmp(call->name, word)))
+			want[nr] = 1;
+	}
+	return found;
+}
+
+static int mark_list(const char *list, unsigned abi, uint8_t *want, struct err *err)
+{
+	char word[64];
+
+	while (*list) {
+		size_t len = strcspn(list, ",");
+
+		if (len >= sizeof(word))
+			return err_set(err, -EINVAL, "--syscall %s: no call has so long a name", list);
+		memcpy(word, list, len);
+		word[len] = 0;
+		if (len && !mark(word, abi, want))
+			return err_set(err, -EINVAL, "--syscall %s: there is no such system call or class%s", word,
+				       *word == '%' ? "" : " (classes begin with %)");
+		list += len + (list[len] == ',');
+	}
+	return 0;
+}
+
+int sys_conf_want(const struct sys_conf *c, unsigned abi, uint8_t *ret, struct err *err)
+{
+	bool negative = c->calls.len && c->calls.items[0][0] == '!';
+	int r = 0;
+
+	memset(ret, 0, SYS_NUMBERS);
+	for (size_t i = 0; r >= 0 && i < c->calls.len; i++) {
+		const char *list = c->calls.items[i];
+
+		if ((*list == '!') != negative)
+			return err_set(err, -EINVAL, "--syscall %s: either all lists begin with ! or none", list);
+		r = mark_list(list + (*list == '!'), abi, ret, err);
+	}
+	if (r < 0)
+		return r;
+	for (unsigned nr = 0; nr < SYS_NUMBERS; nr++)
+		ret[nr] = !c->calls.len || !!ret[nr] != negative;
+	return 0;
+}

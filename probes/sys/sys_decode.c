@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of the sys probe to events: the body is borrowed from the record, so an event that nobody looks at costs
+ * no more than a check of its lengths.
+ */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "probes/sys/sys_event.h"
+
+/* Chunks must fill the record exactly: then everybody behind this may walk them without doubt. */
+static bool chunks_fit(struct cursor c, size_t len)
+{
+	struct sys_chunk chunk;
+
+	if (cur_left(&c) < len)
+		return false;
+	c = cur_sub(&c, len);
+	while (cur_left(&c) > 0) {
+		if (!cur_copy(&c, &chunk, sizeof(chunk)))
+			return false;
+		cur_skip(&c, ROUND_UP((size_t)chunk.len, 8));
+	}
+	return cur_ok(&c);
+}
+
+static int decode_call(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	const struct sys_body *b;
+
+	ev->body = c->pos;
+	b = cur_bytes(c, sizeof(*b));
+	if (!b || b->abi >= SYS_ABI__MAX || b->n_args > 6 || !chunks_fit(*c, b->chunks_len))
+		return -EBADMSG;
+	ev->body_len = (uint32_t)(sizeof(*b) + b->chunks_len);
+	return em->emit(em->ctx, ev);
+}
+
+static const struct {
+	const struct event_desc *desc;
+	int (*decode)(struct cursor *c, struct event *ev, const struct emitter *em);
+} kinds[] = {
+	[SYS_REC_EXIT & 0xff] = { &sys_exit_desc, decode_call },
+	[SYS_REC_ENTER & 0xff] = { &sys_enter_desc, decode_call },
+};
+
+static int sys_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	size_t kind = r->type & 0xff;
+	struct event ev;
+
+	(void)state;
+	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
+		return -ENOSYS;
+	event_from_rec(&ev, kinds[kind].desc, r);
+	cur_skip(&c, sizeof(*r));
+	return kinds[kind].decode(&c, &ev, em);
+}
+
+const struct decoder_ops sys_decoder = {
+	.name = "sys",
+	.probe = PROBE_ID,
+	.events = sys_descs,
+	.decode = sys_decode,
+};

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the sys events look like: their words and their lines. Knows nothing of records.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "probes/sys/sys_event.h"
+
+#define STRING_SHOWN 32	/* bytes, unless -v */
+
+const struct sys_body *sys_body_of(const struct event *ev)
+{
+	const struct sys_body *b = ev->body;
+
+	if ((ev->desc != &sys_exit_desc && ev->desc != &sys_enter_desc) || ev->body_len < sizeof(*b))
+		return NULL;
+	return b->chunks_len <= ev->body_len - sizeof(*b) && b->abi < SYS_ABI__MAX ? b : NULL;
+}
+
+static void add_who(const struct event *ev, struct buf *out)
+{
+	const struct sec_proc *p = event_proc(ev);
+	const struct section *s = event_section(ev, SEC_PROC);
+	size_t len = 0;
+	const char *comm = p ? sec_proc_str(p, s, p->comm, &len) : NULL;
+
+	if (comm)
+		str_escape_buf(out, comm, len);
+	buf_printf(out, "[%u] ", ev->tid);
+}
+
+static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct sys_body *b = sys_body_of(ev);
+
+	if (!b)
+		return -EBADMSG;
+	add_who(ev, out);
+	sys_text_call(b, false, o->verbose ? 0 : STRING_SHOWN, out);
+	if (b->latency_ns)
+		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
+			   b->latency_ns % 1000000000 / 1000);
+	return buf_add_char(out, '\n');
+}
+
+static int enter_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct sys_body *b = sys_body_of(ev);
+
+	if (!b)
+		return -EBADMSG;
+	add_who(ev, out);
+	sys_text_call(b, true, o->verbose ? 0 : STRING_SHOWN, out);
+	return buf_add_str(out, " ...\n");
+}
+
+/* ---- words ---- */
+
+enum { GET_NAME, GET_CLASS, GET_ARGS, GET_ERROR, GET_ARG0 };
+
+static int get_args(const struct event *ev, const struct sys_body *b, struct value *ret)
+{
+	struct buf text = { 0 };
+	const char *copy = NULL;
+
+	for (unsigned i = 0; i < sys_n_args(b); i++) {
+		buf_add_str(&text, i ? ", " : "");
+		sys_text_arg(b, i, ev->desc == &sys_enter_desc, 0, &text);
+	}
+	if (ev->scratch && text.len && !buf_error(&text))
+		copy = arena_copy(ev->scratch, text.data, text.len);
+	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = text.len };
+	buf_fini(&text);
+	return copy ? 0 : -ENOENT;
+}
+
+static int call_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct sys_body *b = sys_body_of(ev);
+	const struct sys_call *call = b ? sys_call_find(b->abi, b->nr) : NULL;
+	const char *text = NULL;
+
+	if (!b)
+		return -ENOENT;
+
+	switch (f->off) {
+	case GET_NAME:
+		text = call ? call->name : NULL;
+		break;
+	case GET_CLASS:
+		text = call ? sys_class_names[call->class] : NULL;
+		break;
+	case GET_ERROR:
+		text = sys_failed(b->ret) ? xlat_name(&sys_xlat_named("errno")->x, (uint64_t)-b->ret) : NULL;
+		break;
+	case GET_ARGS:
+		return get_args(ev, b, ret);
+	}
+	if (!text)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };
+	return 0;
+}
+
+#define TEXT(word, what, doc_) \
+	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_STR), .doc = (doc_) }
+#define ROW(member, word, kind, doc, ...) FIELD_ROW(struct sys_body, member, word, kind, doc, ##__VA_ARGS__)
+
+static const struct xlat_val abi_vals[] = {
+	{ SYS_ABI_X86_64, "x86_64" }, { SYS_ABI_I386, "i386" }, { SYS_ABI_ARM64, "arm64" }, { SYS_ABI_ARM, "arm" },
+	{ SYS_ABI_X32, "x32" },
+};
+static const struct xlat abi_xlat = { .name = "abi", .vals = abi_vals, .n = ARRAY_SIZE(abi_vals) };
+_Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
+
+#define CALL_ROWS \
+	TEXT("syscall.name", GET_NAME, "name of the system call"), \
+	TEXT("syscall.class", GET_CLASS, "what it is about, in sysdig's categories"), \
+	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"), \
+	ROW(abi, "syscall.abi", FIELD_ENUM, "ABI of the caller", .xlat = &abi_xlat), \
+	TEXT("syscall.args", GET_ARGS, "arguments, as strace writes them")
+
+static const struct field exit_fields[] = {
+	CALL_ROWS,
+	ROW(ret, "syscall.ret", FIELD_INT, "result; a negative error number on failure"),
+	TEXT("syscall.error", GET_ERROR, "name of the error"),
+	ROW(latency_ns, "syscall.latency", FIELD_NS, "time since the call was entered", .flags = FIELD_OPTIONAL),
+};
+static const struct field enter_fields[] = { CALL_ROWS };
+
+const struct event_desc sys_exit_desc = {
+	.type = SYS_REC_EXIT, .name = "sys.exit", .doc = "a system call returned", .class = EVENT_DATA,
+	.fields = exit_fields, .n_fields = ARRAY_SIZE(exit_fields), .body_size = sizeof(struct sys_body),
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = exit_line,
+};
+const struct event_desc sys_enter_desc = {
+	.type = SYS_REC_ENTER, .name = "sys.enter", .doc = "a system call was entered", .class = EVENT_DATA,
+	.fields = enter_fields, .n_fields = ARRAY_SIZE(enter_fields), .body_size = sizeof(struct sys_body),
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = enter_line,
+};
+
+const struct event_desc *const sys_descs[] = { &sys_exit_desc, &sys_enter_desc, NULL };

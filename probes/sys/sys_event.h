@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bodies of the sys events and the native view of a call: its arguments as name, kind, value and bytes. An event
+ * borrows its body from the record; nothing is taken apart before somebody looks.
+ */
+#ifndef SYS_EVENT_H
+#define SYS_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/event.h"
+#include "probes/sys/sys_table.h"
+#include "probes/sys/sys_wire.h"
+
+struct buf;
+
+/* sys.exit and sys.enter: as struct sys_rec from `ret` on; chunks follow. */
+struct sys_body {
+	int64_t ret;
+	uint64_t latency_ns;
+	uint16_t nr;
+	uint8_t abi, n_args;
+	uint16_t flags, chunks_len;
+	uint64_t args[6];
+};
+_Static_assert(sizeof(struct sys_body) == sizeof(struct sys_rec) - sizeof(struct sonde_rec),
+	       "the body is the record without its header");
+
+/* A chunk in place; data is 8-byte aligned. */
+struct sys_bytes {
+	const uint8_t *data;
+	uint32_t len;
+	uint16_t flags;		/* SYS_CHUNK_F_* */
+	bool there;		/* the chunk exists; len may be 0 */
+};
+
+/* One argument, or the result, in the native view. */
+struct sys_value {
+	const char *name;
+	const struct sys_arg *arg;	/* NULL where the table has none */
+	uint64_t raw;
+};
+
+/* The body of a sys.exit or sys.enter event, else NULL. */
+const struct sys_body *sys_body_of(const struct event *ev);
+
+/* The chunk @what of argument @arg (index, SYS_OF_*). */
+struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what);
+
+/* Number of arguments of the call, and one of them. */
+unsigned sys_n_args(const struct sys_body *b);
+struct sys_value sys_value_of(const struct sys_body *b, unsigned i);
+
+static inline bool sys_failed(int64_t ret)
+{
+	return ret < 0 && ret >= -4095;
+}
+
+/* ---- text, as strace writes it ---- */
+
+int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out);
+int sys_text_ret(const struct sys_body *b, struct buf *out);
+/* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3"; @cap: most bytes of a string, 0 = all that there are. */
+int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct buf *out);
+/* A number through a table of names. */
+void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out);
+/* A structure, or an array of @n of them. */
+void sys_text_struct(const struct sys_struct *s, unsigned abi, const uint8_t *data, size_t len, struct buf *out);
+void sys_text_quoted(const uint8_t *data, size_t len, bool more, struct buf *out);
+void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out);
+void sys_text_signal(uint64_t signo, struct buf *out);
+
+extern const struct event_desc *const sys_descs[];
+extern const struct event_desc sys_exit_desc, sys_enter_desc;
+
+#endif

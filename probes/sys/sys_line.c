@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Arguments and results as text: which chunk belongs to which argument, and which function writes it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "probes/sys/sys_event.h"
+
+#define AT_FDCWD (-100)
+#define IOV_SHOWN 16
+#define STRV_SHOWN 32
+
+struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
+{
+	struct cursor c = cur_init(b + 1, b->chunks_len);
+	struct sys_chunk chunk;
+
+	while (cur_left(&c) > 0 && cur_copy(&c, &chunk, sizeof(chunk))) {
+		const void *data = cur_bytes(&c, ROUND_UP((size_t)chunk.len, 8));
+
+		if (data && chunk.arg == arg && chunk.what == what)
+			return (struct sys_bytes){ data, chunk.len, chunk.flags, true };
+	}
+	return (struct sys_bytes){ 0 };
+}
+
+unsigned sys_n_args(const struct sys_body *b)
+{
+	return MIN(b->n_args, 6u);
+}
+
+struct sys_value sys_value_of(const struct sys_body *b, unsigned i)
+{
+	static const char *const plain[6] = { "arg1", "arg2", "arg3", "arg4", "arg5", "arg6" };
+	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	struct sys_value v = { .name = plain[i % 6], .raw = b->args[i % 6] };
+
+	if (call && i < call->n_args) {
+		v.arg = &call->args[i];
+		v.name = v.arg->name;
+	}
+	return v;
+}
+
+/* ---- parts ---- */
+
+static void add_ptr(uint64_t v, struct buf *out)
+{
+	buf_printf(out, v ? "%#" PRIx64 : "NULL", v);
+}
+
+static const struct sys_xlat *table(const char *name)
+{
+	return sys_xlat_named(name);
+}
+
+static void add_string(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+{
+	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STR);
+	size_t len = cap && s.len > cap ? cap : s.len;
+
+	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
+		add_ptr(b->args[i], out);
+	else
+		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
+}
+
+static void add_strv(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+{
+	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STRV);
+	const uint8_t *p = s.data, *end = s.data + s.len;
+	unsigned n = 0;
+
+	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len)) {
+		add_ptr(b->args[i], out);
+		return;
+	}
+	buf_add_char(out, '[');
+	for (; p < end && n < STRV_SHOWN; n++) {
+		size_t len = strnlen((const char *)p, (size_t)(end - p)), shown = cap && len > cap ? cap : len;
+
+		buf_add_str(out, n ? ", " : "");
+		sys_text_quoted(p, shown, shown < len, out);
+		p += len + 1;
+	}
+	buf_add_str(out, p < end || s.flags & SYS_CHUNK_F_CUT ? ", ...]" : "]");
+}
+
+/* Payload that was not asked for is an address, as any other memory that was not read. */
+static void add_data(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+{
+	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_DATA);
+	size_t len = cap && s.len > cap ? cap : s.len;
+
+	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
+		add_ptr(b->args[i], out);
+	else
+		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
+}
+
+static void add_mem(const struct sys_body *b, const struct sys_arg *arg, unsigned i, struct buf *out)
+{
+	const struct sys_struct *s = sys_struct_for(arg->ref, b->abi);
+	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	bool wrap = s->n_members == 1 && !*s->members[0].name && s->members[0].kind != SYS_MEMBER_SIGSET &&
+		    s->members[0].kind != SYS_MEMBER_WSTATUS;
+
+	/* structures of 32-bit programs are laid out in other ways */
+	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || (b->abi == SYS_ABI_I386 && s->size > 8)) {
+		add_ptr(b->args[i], out);
+		return;
+	}
+	if (wrap)
+		buf_add_char(out, '[');
+	sys_text_struct(s, b->abi, m.data, m.len, out);
+	if (wrap)
+		buf_add_char(out, ']');
+}
+
+static void add_array(const struct sys_body *b, const struct sys_arg *arg, unsigned i, struct buf *out)
+{
+	const struct sys_struct *s = sys_struct_for(arg->ref, b->abi);
+	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	size_t n = s->size ? m.len / s->size : 0;
+
+	if (!m.there || m.flags & SYS_CHUNK_F_FAULT) {
+		if (b->args[i] && (arg->n == 6 ? b->ret == 0 : arg->n < 6 && !b->args[arg->n]))
+			buf_add_str(out, "[]");
+		else
+			add_ptr(b->args[i], out);
+		return;
+	}
+	buf_add_char(out, '[');
+	for (size_t k = 0; k < n; k++) {
+		buf_add_str(out, k ? ", " : "");
+		sys_text_struct(s, b->abi, m.data + k * s->size, s->size, out);
+	}
+	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT ? ", ...]" : "]");
+}
+
+static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
+{
+	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	const char *sep = "";
+
+	if (!m.there || m.flags & SYS_CHUNK_F_FAULT) {
+		add_ptr(b->args[i], out);
+		return;
+	}
+	buf_add_char(out, '[');
+	for (size_t fd = 0; fd < m.len * 8; fd++) {
+		if (!(m.data[fd / 8] & 1 << fd % 8))
+			continue;
+		buf_printf(out, "%s%zu", sep, fd);
+		sep = " ";
+	}
+	buf_add_char(out, ']');
+}
+
+static void add_sockaddr(const struct sys_body *b, unsigned i, struct buf *out)
+{
+	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
+
+	if (!s.there || s.flags & SYS_CHUNK_F_FAULT)
+		add_ptr(b->args[i], out);
+	else
+		sys_text_sockaddr(s.data, s.len, out);
+}
+
+/* Entries of a vector with their share of the bytes that were read. */
+static void add_iov(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+{
+	struct sys_bytes v = sys_chunk_of(b, i, SYS_CHUNK_IOV), d = sys_chunk_of(b, i, SYS_CHUNK_DATA);
+	unsigned word = b->abi == SYS_ABI_I386 ? 4 : 8;
+	struct cursor c = cur_init(v.data, v.len), bytes = cur_init(d.data, d.len);
+	unsigned n = v.len / (2 * word);
+
+	if (!v.there || v.flags & SYS_CHUNK_F_FAULT) {
+		add_ptr(b->args[i], out);
+		return;
+	}
+	buf_add_char(out, '[');
+	for (unsigned k = 0; k < n && k < IOV_SHOWN; k++) {
+		uint64_t base = word == 4 ? cur_u32(&c) : cur_u64(&c), len = word == 4 ? cur_u32(&c) : cur_u64(&c);
+		size_t have = (size_t)MIN(len, (uint64_t)cur_left(&bytes)), shown = cap && have > cap ? cap : have;
+		const uint8_t *data = cur_bytes(&bytes, have);
+
+		buf_printf(out, "%s{iov_base=", k ? ", " : "");
+		if (have)
+			sys_text_quoted(data, shown, shown < len, out);
+		else
+			add_ptr(base, out);
+		buf_printf(out, ", iov_len=%" PRIu64 "}", len);
+	}
+	buf_add_str(out, n > IOV_SHOWN ? ", ...]" : "]");
+}
+
+static void add_msg(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+{
+	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MSGHDR), a = sys_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
+	struct cursor c = cur_init(m.data, m.len);
+	uint64_t name, iov, iovlen, control, controllen;
+	uint32_t namelen;
+
+	name = cur_u64(&c);
+	namelen = cur_u32(&c);
+	cur_skip(&c, 4);
+	iov = cur_u64(&c);
+	iovlen = cur_u64(&c);
+	control = cur_u64(&c);
+	controllen = cur_u64(&c);
+	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || !cur_ok(&c)) {
+		add_ptr(b->args[i], out);
+		return;
+	}
+	buf_add_str(out, "{msg_name=");
+	if (a.there && !(a.flags & SYS_CHUNK_F_FAULT))
+		sys_text_sockaddr(a.data, a.len, out);
+	else
+		add_ptr(name, out);
+	buf_printf(out, ", msg_namelen=%u, msg_iov=", namelen);
+	if (sys_chunk_of(b, i, SYS_CHUNK_IOV).there)
+		add_iov(b, i, cap, out);
+	else
+		add_ptr(iov, out);
+	buf_printf(out, ", msg_iovlen=%" PRIu64, iovlen);
+	if (control) {
+		buf_add_str(out, ", msg_control=");
+		add_ptr(control, out);
+	}
+	buf_printf(out, ", msg_controllen=%" PRIu64 ", msg_flags=", controllen);
+	sys_text_xlat(table("msg"), cur_u32(&c), out);
+	buf_add_char(out, '}');
+}
+
+static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
+{
+	static const struct { uint32_t level; const char *table; } tables[] = {
+		{ 1, "so" }, { 0, "ipopt" }, { 41, "ip6opt" }, { 6, "tcpopt" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		if (tables[i].level == (uint32_t)b->args[1]) {
+			sys_text_xlat(table(tables[i].table), (uint32_t)v, out);
+			return;
+		}
+	}
+	buf_printf(out, "%#x", (uint32_t)v);
+}
+
+/* The third argument of fcntl is what its command takes. */
+static void add_fcntl(const struct sys_body *b, uint64_t v, struct buf *out)
+{
+	switch ((uint32_t)b->args[1]) {
+	case 2: /* F_SETFD */
+		sys_text_xlat(table("fdflags"), (uint32_t)v, out);
+		break;
+	case 4: /* F_SETFL */
+		sys_text_xlat(sys_xlat_for((unsigned)(table("open") - sys_xlats), b->abi), (uint32_t)v, out);
+		break;
+	case 1033: /* F_ADD_SEALS */
+		sys_text_xlat(table("seals"), (uint32_t)v, out);
+		break;
+	case 5: case 6: case 7: case 36: case 37: case 38:
+		add_ptr(v, out);
+		break;
+	default:
+		buf_printf(out, "%" PRId32, (int32_t)v);
+		break;
+	}
+}
+
+static void add_fd(uint64_t v, bool dir, struct buf *out)
+{
+	if (dir && (int32_t)v == AT_FDCWD)
+		buf_add_str(out, "AT_FDCWD");
+	else
+		buf_printf(out, "%" PRId32, (int32_t)v);
+}
+
+static void add_id(uint64_t v, struct buf *out)
+{
+	if ((uint32_t)v == UINT32_MAX)
+		buf_add_str(out, "-1");
+	else
+		buf_add_u64(out, (uint32_t)v);
+}
+
+static void add_dev32(uint64_t v, struct buf *out)
+{
+	uint32_t dev = (uint32_t)v;
+
+	buf_printf(out, "makedev(%#x, %#x)", dev >> 8 & 0xfff, (dev & 0xff) | (dev >> 12 & 0xfff00));
+}
+
+/* A value that is all in its register. */
+static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, uint64_t v, struct buf *out)
+{
+	switch ((enum sys_arg_kind)kind) {
+	case SYS_ARG_INT: case SYS_ARG_PID: case SYS_ARG_SPID:
+		buf_printf(out, "%" PRId32, (int32_t)v);
+		break;
+	case SYS_ARG_UINT: case SYS_ARG_UFD: case SYS_ARG_U32V:
+		buf_add_u64(out, (uint32_t)v);
+		break;
+	case SYS_ARG_LONG: case SYS_ARG_OFF:
+		buf_printf(out, "%" PRId64, b->abi == SYS_ABI_I386 ? (int32_t)v : (int64_t)v);
+		break;
+	case SYS_ARG_ULONG: case SYS_ARG_U64: case SYS_ARG_SIZE:
+		buf_add_u64(out, v);
+		break;
+	case SYS_ARG_HEX:
+		buf_printf(out, v ? "%#" PRIx64 : "0", v);
+		break;
+	case SYS_ARG_FD:
+		add_fd(v, false, out);
+		break;
+	case SYS_ARG_DIRFD:
+		add_fd(v, true, out);
+		break;
+	case SYS_ARG_UID: case SYS_ARG_GID:
+		add_id(v, out);
+		break;
+	case SYS_ARG_SIG:
+		sys_text_signal((uint32_t)v, out);
+		break;
+	case SYS_ARG_MODE:
+		buf_printf(out, "%#03o", (uint32_t)v & 0xffff);
+		break;
+	case SYS_ARG_DEV:
+		add_dev32(v, out);
+		break;
+	case SYS_ARG_XLAT:
+		sys_text_xlat(sys_xlat_for(ref, b->abi), v, out);
+		break;
+	case SYS_ARG_FCNTL:
+		add_fcntl(b, v, out);
+		break;
+	case SYS_ARG_SOCKOPT:
+		add_sockopt(b, v, out);
+		break;
+	default:
+		add_ptr(v, out);
+		break;
+	}
+}
+
+/* An int that sign extension made long, in a register of flags or names. */
+static uint64_t xlat_value_of(const struct sys_xlat *x, uint64_t v)
+{
+	for (uint32_t i = 0; i < x->x.n; i++)
+		if (x->x.vals[i].val > UINT32_MAX)
+			return v;
+	return (uint32_t)v;
+}
+
+int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out)
+{
+	struct sys_value v = sys_value_of(b, i);
+	unsigned kind = v.arg ? v.arg->kind : SYS_ARG_HEX;
+
+	(void)entered;
+	switch ((enum sys_arg_kind)kind) {
+	case SYS_ARG_PATH: case SYS_ARG_STR:
+		add_string(b, i, kind == SYS_ARG_PATH ? 0 : cap, out);
+		break;
+	case SYS_ARG_STRV:
+		add_strv(b, i, cap, out);
+		break;
+	case SYS_ARG_MEM: case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_IO:
+		add_mem(b, v.arg, i, out);
+		break;
+	case SYS_ARG_ARRAY: case SYS_ARG_ARRAY_OUT:
+		add_array(b, v.arg, i, out);
+		break;
+	case SYS_ARG_DATA: case SYS_ARG_DATA_OUT:
+		add_data(b, i, cap, out);
+		break;
+	case SYS_ARG_SA: case SYS_ARG_OSA:
+		add_sockaddr(b, i, out);
+		break;
+	case SYS_ARG_IOV: case SYS_ARG_OIOV:
+		add_iov(b, i, cap, out);
+		break;
+	case SYS_ARG_MSG: case SYS_ARG_OMSG: case SYS_ARG_MMSG: case SYS_ARG_OMMSG:
+		add_msg(b, i, cap, out);
+		break;
+	case SYS_ARG_FDSET:
+		add_fdset(b, i, out);
+		break;
+	case SYS_ARG_DATA_LENP: {
+		struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+
+		if (m.there && m.len == 4 && !(m.flags & SYS_CHUNK_F_FAULT))
+			buf_printf(out, "[%d]", (int)cur_u32(&(struct cursor){ m.data, m.data + m.len, false }));
+		else if (m.there && !(m.flags & SYS_CHUNK_F_FAULT))
+			sys_text_quoted(m.data, m.len, false, out);
+		else
+			add_ptr(v.raw, out);
+		break;
+	}
+	case SYS_ARG_XLAT:
+		add_scalar(b, kind, v.arg->ref, xlat_value_of(sys_xlat_for(v.arg->ref, b->abi), v.raw), out);
+		break;
+	default:
+		add_scalar(b, kind, 0, v.raw, out);
+		break;
+	}
+	return buf_error(out);
+}
+
+int sys_text_ret(const struct sys_body *b, struct buf *out)
+{
+	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	const struct sys_xlat *names = table("errno");
+	const char *name = sys_failed(b->ret) ? xlat_name(&names->x, (uint64_t)-b->ret) : NULL;
+
+	if (sys_failed(b->ret) && b->ret <= -512 && name)
+		return buf_printf(out, "? %s", name);
+	if (sys_failed(b->ret))
+		return name ? buf_printf(out, "-1 %s (%s)", name, strerror((int)-b->ret)) :
+			      buf_printf(out, "-1 (errno %d)", (int)-b->ret);
+	if (call && (call->ret == SYS_ARG_PTR || call->ret == SYS_ARG_HEX))
+		return buf_printf(out, "%#" PRIx64, (uint64_t)b->ret);
+	if (call && call->ret == SYS_ARG_MODE)
+		return buf_printf(out, "%#03o", (unsigned)b->ret);
+	return buf_printf(out, "%" PRId64, b->ret);
+}
+
+int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct buf *out)
+{
+	char name[24];
+
+	buf_printf(out, "%s(", sys_call_name(b->abi, b->nr, name));
+	for (unsigned i = 0; i < sys_n_args(b); i++) {
+		buf_add_str(out, i ? ", " : "");
+		sys_text_arg(b, i, entered, cap, out);
+	}
+	buf_add_char(out, ')');
+	if (!entered) {
+		buf_add_str(out, " = ");
+		sys_text_ret(b, out);
+	}
+	return buf_error(out);
+}

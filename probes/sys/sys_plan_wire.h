@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What the kernel side reads for each system call: made from tables/syscalls.tsv by tools/gen_tables.py, compiled
+ * into the BPF object. Also the bits by which user space says what it wants. No record holds any of this.
+ */
+#ifndef SYS_PLAN_WIRE_H
+#define SYS_PLAN_WIRE_H
+
+#include "sonde/wire.h"
+
+#define SYS_OP_STR 1		/* string of the caller */
+#define SYS_OP_STRV 2		/* array of strings, ends with NULL */
+#define SYS_OP_MEM 3		/* `size` bytes */
+#define SYS_OP_DATA 4		/* payload: `n` says which argument (or the result) is its length */
+#define SYS_OP_DATA_LENP 5	/* the same, `n` points to an int that is the length */
+#define SYS_OP_SOCKADDR 6
+#define SYS_OP_SOCKADDR_LENP 7
+#define SYS_OP_IOV 8		/* `n` struct iovec and the bytes they point to */
+#define SYS_OP_MSG 9
+#define SYS_OP_MMSG 10		/* `n` of them */
+#define SYS_OP_ARRAY 11		/* `n` structures of `size` bytes */
+#define SYS_OP_FDSET 12		/* a bit for each of `n` descriptors */
+/* What the kernel knows; only when asked for. */
+#define SYS_OP_SOCK 13
+#define SYS_OP_FILE 14
+#define SYS_OP_PROC 15
+#define SYS_OP_PAIR 16		/* two descriptors at the argument: the file or socket behind each */
+#define SYS_OP_VM 17
+
+#define SYS_WHEN_IN 1		/* the caller filled it: worth reading whatever happened */
+#define SYS_WHEN_OUT 2		/* the kernel filled it: on success, when the call is left */
+
+#define SYS_N_RET 6		/* `n`: the result */
+#define SYS_N_NONE 7
+
+#define SYS_PLAN_KNOWN 1
+#define SYS_PLAN_LIFE 2		/* changes what a process is: life-cycle lane */
+#define SYS_PLAN_NO_RETURN 4
+#define SYS_PLAN_EXEC 8		/* on success the caller's old memory and registers are gone */
+#define SYS_PLAN_NO_ARGS 16	/* the registers are not those of the call when it is left */
+
+#define SYS_PLAN_OPS 6
+
+struct sys_op {
+	__u8 op, when, arg, n;
+	__u16 size;
+};
+
+struct sys_plan {
+	__u8 n_args;
+	__u8 n_mem;		/* of ops: those that read the caller's memory; the others follow them */
+	__u8 n_ops;
+	__u8 flags;
+	struct sys_op ops[SYS_PLAN_OPS];
+};
+
+/* Bits of sys_want[], by ABI slot and number. */
+#define SYS_WANT_EXIT 1
+#define SYS_WANT_ENTER 2
+#define SYS_WANT_SUM 4		/* counted in the kernel, no record */
+
+#define SYS_SLOTS 65536		/* threads by the low bits of their number; more in the same place go to a map */
+
+/* A call that is under way. */
+struct sys_slot {
+	__u64 enter_ns;
+	__u32 tid;		/* 0 = free */
+	__u32 pad;
+};
+
+#endif

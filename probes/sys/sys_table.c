@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Look-ups in the generated tables of system calls.
+ */
+#include "probes/sys/sys_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "probes/sys/sys_wire.h"
+
+const char *const sys_class_names[] = {
+	[SYS_CLASS_OTHER] = "other", [SYS_CLASS_FILE] = "file", [SYS_CLASS_NET] = "net", [SYS_CLASS_IPC] = "ipc",
+	[SYS_CLASS_MEMORY] = "memory", [SYS_CLASS_PROCESS] = "process", [SYS_CLASS_SLEEP] = "sleep",
+	[SYS_CLASS_SYSTEM] = "system", [SYS_CLASS_SIGNAL] = "signal", [SYS_CLASS_USER] = "user",
+	[SYS_CLASS_TIME] = "time", [SYS_CLASS_IO_READ] = "I/O read", [SYS_CLASS_IO_WRITE] = "I/O write",
+	[SYS_CLASS_IO_OTHER] = "I/O other", [SYS_CLASS_WAIT] = "wait", NULL,
+};
+_Static_assert(ARRAY_SIZE(sys_class_names) == SYS_CLASS__MAX + 1, "a name per class");
+
+const char *const sys_abi_names[] = {
+	[SYS_ABI_X86_64] = "x86_64", [SYS_ABI_I386] = "i386", [SYS_ABI_ARM64] = "arm64", [SYS_ABI_ARM] = "arm",
+	[SYS_ABI_X32] = "x32", NULL,
+};
+_Static_assert(ARRAY_SIZE(sys_abi_names) == SYS_ABI__MAX + 1, "a name per ABI");
+
+const struct sys_call *sys_call_find(unsigned abi, unsigned nr)
+{
+	uint16_t i;
+
+	if (abi == SYS_ABI_X32)
+		abi = SYS_ABI_X86_64;
+	if (abi > SYS_ABI_ARM64 || nr >= SYS_NUMBERS)
+		return NULL;
+	i = sys_numbers[abi][nr];
+	return i ? &sys_calls[i - 1] : NULL;
+}
+
+const struct sys_call *sys_call_named(const char *name)
+{
+	for (unsigned i = 0; i < sys_n_calls; i++)
+		if (!strcmp(sys_calls[i].name, name))
+			return &sys_calls[i];
+	return NULL;
+}
+
+const char *sys_call_name(unsigned abi, unsigned nr, char buf[static 24])
+{
+	const struct sys_call *call = sys_call_find(abi, nr);
+
+	if (call)
+		return call->name;
+	snprintf(buf, 24, "syscall_0x%x", nr);
+	return buf;
+}
+
+const struct sys_xlat *sys_xlat_for(unsigned ref, unsigned abi)
+{
+	const struct sys_xlat *x = &sys_xlats[ref < sys_n_xlats ? ref : 0];
+
+	return abi == SYS_ABI_ARM64 ? &sys_xlats[x->arm64] : x;
+}
+
+const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi)
+{
+	const struct sys_struct *s = &sys_structs[ref < sys_n_structs ? ref : 0];
+
+	return abi == SYS_ABI_ARM64 ? &sys_structs[s->arm64] : s;
+}
+
+const struct sys_xlat *sys_xlat_named(const char *name)
+{
+	for (unsigned i = 0; i < sys_n_xlats; i++)
+		if (!strcmp(sys_xlats[i].x.name, name))
+			return &sys_xlats[i];
+	return NULL;
+}

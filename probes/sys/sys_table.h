@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tables of system calls as the decoder sees them: generated from tables/ at build time.
+ */
+#ifndef SYS_TABLE_H
+#define SYS_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+#define SYS_NUMBERS 512		/* per ABI */
+
+enum sys_class {
+	SYS_CLASS_OTHER, SYS_CLASS_FILE, SYS_CLASS_NET, SYS_CLASS_IPC, SYS_CLASS_MEMORY, SYS_CLASS_PROCESS,
+	SYS_CLASS_SLEEP, SYS_CLASS_SYSTEM, SYS_CLASS_SIGNAL, SYS_CLASS_USER, SYS_CLASS_TIME, SYS_CLASS_IO_READ,
+	SYS_CLASS_IO_WRITE, SYS_CLASS_IO_OTHER, SYS_CLASS_WAIT, SYS_CLASS__MAX,
+};
+
+/* What an argument, or the result, is. */
+enum sys_arg_kind {
+	SYS_ARG_INT, SYS_ARG_UINT, SYS_ARG_LONG, SYS_ARG_ULONG, SYS_ARG_U64, SYS_ARG_HEX, SYS_ARG_PTR,
+	SYS_ARG_FD, SYS_ARG_UFD, SYS_ARG_DIRFD, SYS_ARG_PID, SYS_ARG_SPID, SYS_ARG_UID, SYS_ARG_GID, SYS_ARG_SIG,
+	SYS_ARG_MODE, SYS_ARG_SIZE, SYS_ARG_OFF, SYS_ARG_DEV, SYS_ARG_FCNTL, SYS_ARG_SOCKOPT, SYS_ARG_U32V,
+	SYS_ARG_NONE,
+	SYS_ARG_XLAT,		/* ref: sys_xlats */
+	SYS_ARG_PATH, SYS_ARG_STR, SYS_ARG_STRV,
+	SYS_ARG_MEM, SYS_ARG_MEM_OUT, SYS_ARG_MEM_IO,	/* ref: sys_structs */
+	SYS_ARG_ARRAY, SYS_ARG_ARRAY_OUT,
+	SYS_ARG_DATA, SYS_ARG_DATA_OUT, SYS_ARG_DATA_LENP,
+	SYS_ARG_SA, SYS_ARG_OSA,
+	SYS_ARG_IOV, SYS_ARG_OIOV, SYS_ARG_MSG, SYS_ARG_OMSG, SYS_ARG_MMSG, SYS_ARG_OMMSG, SYS_ARG_FDSET,
+	SYS_ARG__MAX,
+};
+
+enum sys_member_kind {
+	SYS_MEMBER_I8, SYS_MEMBER_I16, SYS_MEMBER_I32, SYS_MEMBER_I64, SYS_MEMBER_U8, SYS_MEMBER_U16, SYS_MEMBER_U32,
+	SYS_MEMBER_U64, SYS_MEMBER_H32, SYS_MEMBER_H64, SYS_MEMBER_DEV, SYS_MEMBER_MODE, SYS_MEMBER_MODE2,
+	SYS_MEMBER_U64MODE, SYS_MEMBER_SIGSET, SYS_MEMBER_SIG, SYS_MEMBER_SIG64, SYS_MEMBER_FD, SYS_MEMBER_UID,
+	SYS_MEMBER_GID, SYS_MEMBER_WSTATUS, SYS_MEMBER_RLIM, SYS_MEMBER_TIME_NSEC, SYS_MEMBER_SIGHANDLER,
+	SYS_MEMBER_IP4, SYS_MEMBER_C, SYS_MEMBER_X, SYS_MEMBER__MAX,
+};
+
+enum sys_xlat_kind { SYS_XLAT_FLAGS, SYS_XLAT_ENUM, SYS_XLAT_BASE, SYS_XLAT_LOW, SYS_XLAT_FUTEX, SYS_XLAT__MAX };
+
+struct sys_xlat {
+	struct xlat x;
+	enum sys_xlat_kind kind;
+	uint16_t arm64;		/* index of the table that holds there */
+};
+
+struct sys_member {
+	const char *name;	/* "": the structure is this value */
+	enum sys_member_kind kind;
+	uint16_t size;		/* SYS_MEMBER_C, SYS_MEMBER_X: bytes */
+	uint16_t off;
+	uint16_t xlat;
+};
+
+struct sys_struct {
+	const char *name;
+	const struct sys_member *members;
+	uint16_t n_members;
+	uint16_t size;		/* bytes that are read */
+	uint16_t arm64;
+};
+
+struct sys_arg {
+	const char *name;
+	uint8_t kind;		/* enum sys_arg_kind */
+	uint8_t n;		/* argument that holds a length or count; 6 = the result, 7 = none */
+	uint16_t ref;
+};
+
+#define SYS_CALL_PATH 1		/* takes a path */
+#define SYS_CALL_DESC 2		/* takes a descriptor */
+#define SYS_CALL_LIFE 4		/* changes what a process is */
+
+struct sys_call {
+	const char *name;
+	uint8_t class;		/* enum sys_class */
+	uint8_t ret;		/* enum sys_arg_kind */
+	uint8_t n_args;
+	uint8_t flags;		/* SYS_CALL_* */
+	uint16_t ret_ref;
+	struct sys_arg args[6];
+};
+
+extern const struct sys_xlat sys_xlats[];
+extern const unsigned sys_n_xlats;
+extern const struct sys_struct sys_structs[];
+extern const unsigned sys_n_structs;
+extern const struct sys_call sys_calls[];
+extern const unsigned sys_n_calls;
+extern const uint16_t sys_numbers[][SYS_NUMBERS];	/* index + 1 into sys_calls; 0 = none */
+
+/* The call, or NULL when its number or ABI has no row. @abi: SYS_ABI_*. */
+const struct sys_call *sys_call_find(unsigned abi, unsigned nr);
+/* The first row of that name, or NULL. */
+const struct sys_call *sys_call_named(const char *name);
+/* "openat", or "syscall_0x1ff" put into @buf. */
+const char *sys_call_name(unsigned abi, unsigned nr, char buf[static 24]);
+/* The table of names @ref for an ABI; likewise the structure. */
+const struct sys_xlat *sys_xlat_for(unsigned ref, unsigned abi);
+const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi);
+/* A table by its name in tables/xlat.in, or NULL. */
+const struct sys_xlat *sys_xlat_named(const char *name);
+
+extern const char *const sys_class_names[];	/* sysdig's categories */
+extern const char *const sys_abi_names[];
+
+#endif

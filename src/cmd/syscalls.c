@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde syscalls: system calls with their arguments, of the host, of some processes or of one command.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "probe/probe.h"
+#include "probes/sys/sys.h"
+
+struct syscalls_conf {
+	struct run_conf run;
+	struct sys_conf sys;
+};
+
+static size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
+{
+	struct syscalls_conf *c = conf;
+
+	c->sys = sys_conf_default;
+	ret_sets[0] = (struct opt_set){ "System calls", probe_find("sys")->opts, &c->sys };
+	return 1 + run_sets(&c->run, ret_sets + 1);
+}
+
+/* Says what is decided where. */
+static int explain(const struct syscalls_conf *c)
+{
+	struct buf b = { 0 };
+	bool failed;
+
+	if (c->sys.calls.len)
+		buf_printf(&b, "The kernel looks at the calls of --syscall only.\n");
+	else
+		buf_printf(&b, "Every system call is looked at in the kernel.\n");
+	if (c->sys.result)
+		buf_printf(&b, "--result is decided in the kernel.\n");
+	if (c->sys.min_latency_ns)
+		buf_printf(&b, "--slower is decided in the kernel.\n");
+	if (c->run.pids.len || c->run.comms.len || c->run.cgroups.len)
+		buf_printf(&b, "--pid, --comm and --cgroup are decided in the kernel.\n");
+	if (c->run.where)
+		buf_printf(&b, "--where is decided in user space.\n");
+	failed = buf_error(&b) < 0 || fwrite(b.data, 1, b.len, stdout) != b.len;
+	buf_fini(&b);
+	return failed ? CMD_FAIL : CMD_OK;
+}
+
+static int syscalls_run(void *conf, const struct cmd_words *w)
+{
+	struct syscalls_conf *c = conf;
+	const struct pipeline_probe probes[] = { { .ops = probe_find("sys"), .conf = &c->sys } };
+	struct run_spec spec = {
+		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
+		.ready = "sonde: ready, watching; ^C stops",
+	};
+
+	return c->run.explain_filter ? explain(c) : run(&c->run, &spec);
+}
+
+static const struct cmd_example syscalls_examples[] = {
+	{ "sonde syscalls", "every system call of this host, live" },
+	{ "sonde syscalls -p 1234 -e %file", "what process 1234 does with paths" },
+	{ "sonde syscalls --result failed", "calls that failed" },
+	{ 0 },
+};
+
+const struct cmd cmd_syscalls = {
+	.name = "syscalls", .summary = "system calls with their arguments, live",
+	.args = "",
+	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. Which "
+	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing.",
+	.examples = syscalls_examples,
+	.letters = "p=pid e=syscall s=snaplen j=json n=count",
+	.conf_size = sizeof(struct syscalls_conf), .sets = syscalls_sets, .run = syscalls_run,
+};
