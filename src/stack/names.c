@@ -90,47 +90,6 @@ static int answer(struct stack_names *n, size_t from)
 	return n->sym && n->n > from ? sym_frames(n->sym, n->queries + from, n->n - from, frames + from) : 0;
 }
 
-int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_names **ret)
-{
-	_cleanup_(stack_names_freep) struct stack_names *n = calloc(1, sizeof(*n));
-	int r = 0;
-
-	if (!n)
-		return -ENOMEM;
-	n->sym = sym;
-	map_init(&n->index, sizeof(struct want), sizeof(uint32_t));
-	map_init(&n->note_by_end, sizeof(uint64_t), sizeof(const char *));
-	for (size_t i = 0; r >= 0 && i < stack_set_len(s); i++) {
-		const struct stack_entry *e = stack_set_at(s, i);
-
-		r = add_queries(n, e->user, e->n_user);
-		if (r >= 0)
-			r = add_queries(n, e->kern, e->n_kern);
-	}
-	if (r < 0)
-		return r;
-	r = answer(n, 0);
-	if (r < 0)
-		return r;
-	*ret = TAKE_PTR(n);
-	return 0;
-}
-
-/* ---- frames ---- */
-
-static int push(struct stack_frames *ret, const struct stack_frame *f)
-{
-	if (vec_grow(ret) < 0)
-		return -ENOMEM;
-	ret->items[ret->len++] = *f;
-	return 0;
-}
-
-static int push_note(struct stack_frames *ret, const char *text)
-{
-	return push(ret, &(struct stack_frame){ .name = text, .part = STACK_PART_NOTE });
-}
-
 static struct sym_frame frame_at(const struct stack_names *n, const struct sym_loc *loc, bool caller)
 {
 	const struct want w = { .loc = *loc, .caller = caller };
@@ -154,16 +113,86 @@ static bool is_signal_return(const struct sym_frame *f)
 }
 
 /*
- * Not in the batch, because who needs it is known only now; rare. The trampoline itself is a return address of no
- * call: it is entered at its first byte.
+ * The trampoline of signal handlers is a return address of no call: it is entered at its first byte, so that what
+ * stands before it has no name. Which frames those are is known when the others have theirs.
  */
-static struct sym_frame exact_frame(struct stack_names *n, const struct sym_loc *loc)
+static int add_nameless(struct stack_names *n, const struct sym_loc *locs, uint32_t len)
+{
+	int r = 0;
+
+	for (uint32_t i = 1; r >= 0 && i < len; i++) {
+		struct sym_frame f = frame_at(n, &locs[i], true);
+
+		if (!*f.funcs[0].name)
+			r = add_query(n, &(struct want){ .loc = locs[i] });
+	}
+	return r;
+}
+
+/* A frame behind a trampoline was interrupted where it is, after no call. */
+static int add_interrupted(struct stack_names *n, const struct sym_loc *locs, uint32_t len)
+{
+	int r = 0;
+
+	for (uint32_t i = 2; r >= 0 && i < len; i++) {
+		struct sym_frame caller = frame_at(n, &locs[i - 1], true), exact = frame_at(n, &locs[i - 1], false);
+
+		if (is_signal_return(&caller) || is_signal_return(&exact))
+			r = add_query(n, &(struct want){ .loc = locs[i] });
+	}
+	return r;
+}
+
+typedef int (*add_fn)(struct stack_names *n, const struct sym_loc *locs, uint32_t len);
+
+/* One batch: whatever @add finds in the stacks, named at once. */
+static int ask(struct stack_names *n, const struct stack_set *s, add_fn add)
 {
 	size_t before = n->n;
+	int r = 0;
 
-	if (add_query(n, &(struct want){ .loc = *loc }) == 0 && n->n > before)
-		answer(n, before);
-	return frame_at(n, loc, false);
+	for (size_t i = 0; r >= 0 && i < stack_set_len(s); i++) {
+		const struct stack_entry *e = stack_set_at(s, i);
+
+		r = add(n, e->user, e->n_user);
+		if (r >= 0 && add != add_nameless)	/* the kernel has no such trampoline */
+			r = add(n, e->kern, e->n_kern);
+	}
+	return r < 0 ? r : answer(n, before);
+}
+
+int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_names **ret)
+{
+	static const add_fn batches[] = { add_queries, add_nameless, add_interrupted };
+	_cleanup_(stack_names_freep) struct stack_names *n = calloc(1, sizeof(*n));
+	int r = 0;
+
+	if (!n)
+		return -ENOMEM;
+	n->sym = sym;
+	map_init(&n->index, sizeof(struct want), sizeof(uint32_t));
+	map_init(&n->note_by_end, sizeof(uint64_t), sizeof(const char *));
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(batches); i++)
+		r = ask(n, s, batches[i]);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(n);
+	return 0;
+}
+
+/* ---- frames ---- */
+
+static int push(struct stack_frames *ret, const struct stack_frame *f)
+{
+	if (vec_grow(ret) < 0)
+		return -ENOMEM;
+	ret->items[ret->len++] = *f;
+	return 0;
+}
+
+static int push_note(struct stack_frames *ret, const char *text)
+{
+	return push(ret, &(struct stack_frame){ .name = text, .part = STACK_PART_NOTE });
 }
 
 static int push_frame(struct stack_frames *ret, const struct sym_frame *f, const struct stack_frame *like)
@@ -188,11 +217,11 @@ static int push_stack(struct stack_names *n, const struct sym_loc *locs, const u
 	int r = 0;
 
 	for (uint32_t i = 0; r >= 0 && i < len; i++) {
-		struct sym_frame f = i && interrupted ? exact_frame(n, &locs[i]) : frame_at(n, &locs[i], i > 0);
+		struct sym_frame f = frame_at(n, &locs[i], i > 0 && !interrupted);
 		struct stack_frame like = { .loc = locs[i], .ip = ips[i], .part = part, .caller = !interrupted };
 
 		if (i && !interrupted && !*f.funcs[0].name) {
-			struct sym_frame at = exact_frame(n, &locs[i]);
+			struct sym_frame at = frame_at(n, &locs[i], false);
 
 			f = is_signal_return(&at) ? at : f;
 		}

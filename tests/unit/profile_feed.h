@@ -27,7 +27,7 @@
 #define FN(base, n, off) ((base) + (n) * 0x1000ULL + (off))
 
 struct sym {
-	uint64_t generation, located, asked;
+	uint64_t generation, located, asked, batches;
 	struct arena names;
 };
 
@@ -129,6 +129,7 @@ int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_fr
 	for (size_t i = 0; i < n; i++)
 		ret[i] = feed_frame(s, &q[i]);
 	s->asked += n;
+	s->batches++;
 	return 0;
 }
 

@@ -196,7 +196,9 @@ static void every_place_is_asked_for_once(void **state)
 
 	(void)state;
 	assert_int_equal(stack_names_new(s, &sym, &n), 0);
-	assert_int_equal(sym.asked, 17);	/* of 24 frames; a return address counts apart from an address */
+	/* Of 24 frames; a return address counts apart from an address, one without a name is asked for as both. */
+	assert_int_equal(sym.asked, 18);
+	assert_in_range(sym.batches, 1, 3);	/* each is a process that reads a file */
 	text = frames_text(n, stack_set_at(s, 7), &(struct stack_view){ .user_only = true });
 	assert_string_equal(text, "tiny* < f5 < f1");
 	free(text);
