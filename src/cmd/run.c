@@ -345,8 +345,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		r = s->spec->started(s->spec->started_ctx, s->loop, s->pipeline, err);
 	if (r < 0)
 		return r;
-	if (!c->read && s->spec->ready)
-		log_info("%s", s->spec->ready);
+	if (!c->read && (s->spec->ready || c->verbose))
+		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
 	r = pipeline_run(s->pipeline, &limits, err);
 	say_losses(s->pipeline, c->verbose);
 	return r;
