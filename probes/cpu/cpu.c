@@ -201,18 +201,29 @@ static int open_perf(struct cpu_state *s, const struct cpu_conf *c, struct err *
 	return wants_samples(c) ? cpu_perf_new(&o, &s->perf, err) : 0;
 }
 
+static void table_refused(void *ctx, const struct err *err)
+{
+	const struct probe *p = ctx;
+
+	probe_hook_failed(p->env, "unwind tables", err);
+}
+
 /* Stacks are walked without tables too, by frame pointers. */
 static int open_tables(struct probe *p, struct err *err)
 {
 	const struct cpu_conf *c = p->conf;
 	struct cpu_state *s = p->state;
 	char proc[PATH_MAX];
+	const struct cpu_tables_opts o = {
+		.budget_bytes = c->unwind_bytes, .proc_path = proc, .env = p->env, .loop = p->loop,
+		.complain = table_refused, .ctx = p,
+	};
 	int r;
 
 	if (c->kernel_only)
 		return 0;
 	snprintf(proc, sizeof(proc), "%s/proc", probe_env_host_root(p->env));
-	r = cpu_tables_new(hooks_object(s->hooks), c->unwind_bytes, proc, &s->tables, err);
+	r = cpu_tables_new(hooks_object(s->hooks), &o, &s->tables, err);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -277,20 +288,14 @@ static int name_frames(struct probe *p, const struct sonde_rec *rec)
 	return ret;
 }
 
-/* What is gone may be asked for again; what is refused is told once. */
 static int load_table(struct probe *p, const struct sonde_rec *rec)
 {
 	struct cpu_state *s = p->state;
 	struct cursor c = cur_init(rec, rec->len);
 	struct cpu_need_rec need;
-	struct err err = { 0 };
-	int r;
 
-	if (!s->tables || !cur_copy(&c, &need, sizeof(need)))
-		return 0;
-	r = cpu_tables_need(s->tables, &need, &err);
-	if (r < 0 && r != -ESRCH && r != -ENOENT && r != -ESTALE)
-		probe_hook_failed(p->env, "unwind tables", &err);
+	if (s->tables && cur_copy(&c, &need, sizeof(need)))
+		cpu_tables_need(s->tables, &need); /* what is gone is asked for again */
 	return 0;
 }
 
@@ -314,6 +319,8 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	(void)now_ns;
 	if (s->perf)
 		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
+	if (s->tables)
+		cpu_tables_poll(s->tables);
 	return 0;
 }
 

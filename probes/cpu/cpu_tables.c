@@ -11,11 +11,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/membarrier.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,16 +32,15 @@
 #include "elf/ehframe.h"
 #include "elf/elf.h"
 #include "elf/mapped_file.h"
+#include "probes/cpu/cpu_load.h"
 #include "probes/cpu/cpu_pool.h"
 #include "probes/cpu/cpu_unwind_wire.h"
 #include "probes/cpu/cpu_wire.h"
-#include "worker/worker.h"
 
 #define FILES_MAX 65536u
-#define ELF_BUDGET_BYTES (128u << 20)	/* what the compiler may load of a file */
-#define TABLE_MAX_BYTES (32u << 20)
-#define WORKER_TIMEOUT_NS 2000000000ull
-#define GONE_AGAIN_NS 100000000ull	/* a file whose process was gone may be asked for after */
+#define GONE_AGAIN_NS 100000000ull	/* when a file may be asked for again whose process was gone, */
+#define SIBLINGS_MAX 64
+#define LATE_AGAIN_NS 30000000000ull	/* or that took too long */
 
 struct table {
 	uint32_t first, n_units;	/* of the pool */
@@ -50,7 +52,10 @@ struct cpu_tables {
 	int files_fd, asked_fd, proc_fd;
 	uint32_t max_files;
 	struct map tables;		/* struct cpu_file_key -> struct table */
+	struct cpu_loader *loader;
 	struct cpu_tables_stats stats;
+	void (*complain)(void *ctx, const struct err *err);
+	void *ctx;
 };
 
 static uint32_t max_files(uint64_t budget_bytes)
@@ -197,68 +202,6 @@ static int put_empty(struct cpu_tables *t, const struct cpu_file_key *key)
 	return r < 0 ? r : put_table(t, key, blob.data, blob.len);
 }
 
-/* ---- compiling ---- */
-
-DEFINE_CLEANUP(struct elf *, elf_free)
-
-/* A file that is no ELF file, or has no .eh_frame, is not wrong: mapped code can be anything. */
-static int compile_file(int fd, struct buf *ret)
-{
-	_cleanup_(elf_freep) struct elf *e = NULL;
-	int r = elf_open_fd(fd, ELF_BUDGET_BYTES, &e);
-
-	if (r == 0)
-		r = ehframe_compile(e, TABLE_MAX_BYTES, ret);
-	if (r != -ENOENT && r != -EBADMSG)
-		return r;
-	buf_reset(ret);
-	return ehframe_empty(ret);
-}
-
-static int write_all(int fd, const char *p, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EIO;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-/* In the worker. Its status is the errno, as far as that fits. */
-static int work(void *ctx, int in_fd, int out_fd)
-{
-	struct buf blob = { 0 };
-	int r = compile_file(in_fd, &blob);
-
-	(void)ctx;
-	if (r == 0)
-		r = write_all(out_fd, blob.data, blob.len);
-	return r < 0 ? MIN(-r, 255) : 0;
-}
-
-/* Compiles in a worker and puts the table into the kernel. */
-static int load_fd(struct cpu_tables *t, const struct cpu_file_key *key, int fd, struct err *err)
-{
-	const struct worker_opts o = { .name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 2 };
-	_cleanup_free_ char *blob = malloc(TABLE_MAX_BYTES);	/* touched as far as it is filled */
-	ssize_t len;
-	int r;
-
-	if (!blob)
-		return err_errno(err, -ENOMEM, "no unwind table");
-	len = worker_call(&o, work, NULL, fd, blob, TABLE_MAX_BYTES, WORKER_TIMEOUT_NS, err);
-	if (len < 0)
-		return (int)len;
-	r = put_table(t, key, blob, (size_t)len);
-	return r < 0 ? err_errno(err, r, "no unwind table") : 0;
-}
-
 /* ---- requests ---- */
 
 static bool is_gone(int r)
@@ -266,58 +209,141 @@ static bool is_gone(int r)
 	return r == -ENOENT || r == -ESRCH || r == -ESTALE;
 }
 
-static void ask_again(struct cpu_tables *t, const struct cpu_file_key *key)
+static void ask_again(struct cpu_tables *t, const struct cpu_file_key *key, uint64_t after_ns)
 {
-	uint64_t due = clock_boot_ns() + GONE_AGAIN_NS;
+	uint64_t due = clock_boot_ns() + after_ns;
 
-	t->stats.gone++;
 	bpf_map_update_elem(t->asked_fd, key, &due, BPF_ANY);
 }
 
-static int refuse(struct cpu_tables *t, const struct cpu_file_key *key, const struct cpu_need_rec *r, int why,
-		  struct err *err)
+/* What cannot be compiled is walked by frame pointers. */
+static void refuse(struct cpu_tables *t, const struct cpu_file_key *key, struct err *err)
 {
 	t->stats.refused++;
 	if (put_empty(t, key) < 0)
-		ask_again(t, key);
-	err_prefix(err, "inode %llu on device %u:%u, mapped by process %u, is walked by frame pointers",
-		   (unsigned long long)key->ino, key->dev >> 20, key->dev & 0xfffff, r->hdr.tgid);
-	return why;
+		ask_again(t, key, LATE_AGAIN_NS);
+	err_prefix(err, "inode %llu on device %u:%u is walked by frame pointers", (unsigned long long)key->ino,
+		   key->dev >> 20, key->dev & 0xfffff);
+	if (t->complain)
+		t->complain(t->ctx, err);
 }
 
-static void count_time(struct cpu_tables *t, uint64_t began_ns)
+/* A worker that was too slow may have been kept from running: another time. */
+static void on_compiled(void *ctx, const struct cpu_load *l)
 {
-	uint64_t took = clock_boot_ns() - began_ns;
+	struct cpu_tables *t = ctx;
+	struct err err = *l->err;
+	uint64_t took = clock_boot_ns() - l->asked_ns;
+	int r = l->result;
 
+	if (r == -ETIMEDOUT) {
+		t->stats.late++;
+		ask_again(t, &l->key, LATE_AGAIN_NS);
+		return;
+	}
+	if (r >= 0) {
+		r = put_table(t, &l->key, l->blob, l->len);
+		if (r < 0)
+			err_errno(&err, r, "no unwind table");
+	}
+	if (r < 0) {
+		refuse(t, &l->key, &err);
+		return;
+	}
 	t->stats.load_ns += took;
 	t->stats.load_max_ns = MAX(t->stats.load_max_ns, took);
 }
 
-int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec, struct err *err)
+/* ---- the other files of a process ---- */
+
+/* "start-end perms offset major:minor inode path", executable and of a file. */
+static bool parse_mapping(const char *line, struct mapped_file *ret, uint32_t *ret_dev)
+{
+	unsigned long long start, end, ino;
+	unsigned major, minor;
+	char perms[5];
+
+	if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu", &start, &end, perms, &major, &minor, &ino) != 6)
+		return false;
+	*ret = (struct mapped_file){ .start = start, .end = end, .ino = ino };
+	*ret_dev = major << 20 | minor;
+	return perms[2] == 'x' && ino && *ret_dev;
+}
+
+/* The generation, a part of the key, is told by some file systems: files of others are asked for one by one. */
+static void load_sibling(struct cpu_tables *t, uint32_t tgid, const struct mapped_file *where, uint32_t dev)
+{
+	_cleanup_close_ int fd = mapped_file_open(t->proc_fd, tgid, where);
+	struct cpu_file_key key = { .ino = where->ino, .dev = dev };
+	int generation = 0;
+
+	if (fd < 0 || ioctl(fd, FS_IOC_GETVERSION, &generation) < 0)
+		return;
+	key.generation = (uint32_t)generation;
+	if (!map_find(&t->tables, &key) && !cpu_loader_has(t->loader, &key))
+		cpu_loader_add(t->loader, &key, TAKE_FD(fd));
+}
+
+/*
+ * A walk stops at the first file without a table, so a process would need as many samples as its stacks have files.
+ * What one file is asked for, the others that are mapped to run will be.
+ */
+static void load_siblings(struct cpu_tables *t, uint32_t tgid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char line[512], path[32];
+	struct mapped_file where;
+	unsigned n = 0;
+	uint32_t dev;
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/maps", tgid);
+	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f && fd >= 0)
+		close(fd);
+	while (f && n < SIBLINGS_MAX && fgets(line, sizeof(line), f)) {
+		if (!parse_mapping(line, &where, &dev))
+			continue;
+		load_sibling(t, tgid, &where, dev);
+		n++;
+	}
+}
+
+int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 {
 	const struct cpu_file_key key = { .ino = rec->ino, .dev = rec->dev, .generation = rec->ino_generation };
 	const struct mapped_file where = { .start = rec->start, .end = rec->end, .ino = rec->ino };
-	uint64_t began = clock_boot_ns();
-	_cleanup_close_ int fd = -1;
-	int r;
+	struct err err = { 0 };
+	int fd, r;
 
-	if (!key.dev || map_find(&t->tables, &key))
+	if (!key.dev || map_find(&t->tables, &key) || cpu_loader_has(t->loader, &key))
 		return 0;
 	fd = mapped_file_open(t->proc_fd, rec->hdr.tgid, &where);
 	if (is_gone(fd)) {
-		ask_again(t, &key);
-		return err_errno(err, fd, "the file mapped by process %u is gone", rec->hdr.tgid);
+		t->stats.gone++;
+		ask_again(t, &key, GONE_AGAIN_NS);
+		return fd;
 	}
-	if (fd < 0)
-		return refuse(t, &key, rec, err_errno(err, fd, "cannot open it"), err);
-	r = load_fd(t, &key, fd, err);
-	if (r < 0)
-		return refuse(t, &key, rec, r, err);
-	count_time(t, began);
-	return 0;
+	r = fd < 0 ? err_errno(&err, fd, "cannot open what process %u has mapped", rec->hdr.tgid) :
+		     cpu_loader_add(t->loader, &key, fd);
+	if (r == -ENOBUFS)
+		ask_again(t, &key, GONE_AGAIN_NS);
+	else if (fd < 0)
+		refuse(t, &key, &err);
+	else
+		load_siblings(t, rec->hdr.tgid);
+	return r;
+}
+
+void cpu_tables_poll(struct cpu_tables *t)
+{
+	cpu_loader_poll(t->loader);
 }
 
 /* ---- the whole ---- */
+
+DEFINE_CLEANUP(struct elf *, elf_free)
 
 /* Our own is that of all processes. Trusted: the kernel made it. */
 static int load_vdso(struct cpu_tables *t)
@@ -330,16 +356,15 @@ static int load_vdso(struct cpu_tables *t)
 
 	if (!h)
 		return -ENOENT;
-	r = elf_open_mem(h, (size_t)(h->e_shoff + (uint64_t)h->e_shnum * h->e_shentsize), ELF_BUDGET_BYTES, &e);
+	r = elf_open_mem(h, (size_t)(h->e_shoff + (uint64_t)h->e_shnum * h->e_shentsize), CPU_ELF_BYTES, &e);
 	if (r == 0)
-		r = ehframe_compile(e, TABLE_MAX_BYTES, &blob);
+		r = ehframe_compile(e, CPU_TABLE_BYTES, &blob);
 	return r < 0 ? r : put_table(t, &key, blob.data, blob.len);
 }
 
 DEFINE_CLEANUP(struct cpu_tables *, cpu_tables_free)
 
-int cpu_tables_new(struct bpf_object *obj, uint64_t budget_bytes, const char *proc_path, struct cpu_tables **ret,
-		   struct err *err)
+int cpu_tables_new(struct bpf_object *obj, const struct cpu_tables_opts *o, struct cpu_tables **ret, struct err *err)
 {
 	_cleanup_(cpu_tables_freep) struct cpu_tables *t = calloc(1, sizeof(*t));
 	int r;
@@ -347,13 +372,18 @@ int cpu_tables_new(struct bpf_object *obj, uint64_t budget_bytes, const char *pr
 	if (!t)
 		return err_errno(err, -ENOMEM, "no unwind tables");
 	map_init(&t->tables, sizeof(struct cpu_file_key), sizeof(struct table));
-	t->max_files = max_files(budget_bytes);
+	t->max_files = max_files(o->budget_bytes);
+	t->complain = o->complain;
+	t->ctx = o->ctx;
 	t->files_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_files");
 	t->asked_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_asked");
-	t->proc_fd = open(proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	t->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->proc_fd < 0)
-		return err_errno(err, -errno, "no unwind tables: cannot open %s", proc_path);
-	r = t->files_fd < 0 || t->asked_fd < 0 ? -ENOENT : cpu_pool_new(obj, budget_bytes, &t->pool);
+		return err_errno(err, -errno, "no unwind tables: cannot open %s", o->proc_path);
+	r = t->files_fd < 0 || t->asked_fd < 0 ? -ENOENT : cpu_pool_new(obj, o->budget_bytes, &t->pool);
+	if (r < 0)
+		return err_errno(err, r, "no unwind tables");
+	r = cpu_loader_new(o->loop, o->env, on_compiled, t, &t->loader);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
 	r = load_vdso(t);
@@ -367,6 +397,7 @@ void cpu_tables_free(struct cpu_tables *t)
 {
 	if (!t)
 		return;
+	cpu_loader_free(t->loader);
 	cpu_pool_free(t->pool);
 	map_fini(&t->tables);
 	if (t->proc_fd >= 0)

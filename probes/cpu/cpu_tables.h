@@ -13,6 +13,8 @@ struct bpf_object;
 struct cpu_need_rec;
 struct cpu_tables;
 struct err;
+struct loop;
+struct probe_env;
 
 struct cpu_tables_stats {
 	uint64_t files;		/* that have a table now, empty ones included */
@@ -21,26 +23,35 @@ struct cpu_tables_stats {
 	uint64_t loaded, evicted;
 	uint64_t gone;		/* requests whose process or file was gone */
 	uint64_t refused;	/* files that make no sense or are too large: they have an empty table */
+	uint64_t late;		/* compilations that took too long: tried again half a minute later */
 	uint64_t load_ns, load_max_ns;	/* from the request's arrival to the table, sum and maximum */
 };
 
 /* Between open and load: sizes of the maps. @budget_bytes: of all tables. */
 void cpu_tables_configure(struct bpf_object *obj, uint64_t budget_bytes);
 
-/*
- * After load. @proc_path: the host's /proc; borrowed. Loads the table of the vDSO. @obj must outlive the result.
- * -ENOENT when the object has no unwinder.
- */
-int cpu_tables_new(struct bpf_object *obj, uint64_t budget_bytes, const char *proc_path, struct cpu_tables **ret,
-		   struct err *err);
+struct cpu_tables_opts {
+	uint64_t budget_bytes;	/* of all tables */
+	const char *proc_path;	/* the host's /proc */
+	struct probe_env *env;	/* workers are no samples */
+	struct loop *loop;	/* compiling goes on while it runs; NULL = cpu_tables_need() waits for it */
+	void (*complain)(void *ctx, const struct err *err);	/* of files that are refused; may be NULL */
+	void *ctx;
+};
+
+/* After load. Loads the table of the vDSO. @obj outlives the result. -ENOENT when it has no unwinder. */
+int cpu_tables_new(struct bpf_object *obj, const struct cpu_tables_opts *o, struct cpu_tables **ret, struct err *err);
 void cpu_tables_free(struct cpu_tables *t);	/* NULL is fine */
 
 /*
- * Loads the table that was asked for; blocks for as long as a worker takes to compile it, at most two seconds.
- * 0 when it is there. Negative, with a sentence in @err: the file is gone (-ESRCH, -ENOENT, -ESTALE: it may be asked
- * for again), or refused (then it has an empty table: frame pointers).
+ * Opens the file that was asked for and has it compiled. 0, also when it has a table already; -ESRCH, -ENOENT or
+ * -ESTALE: it is gone, and may be asked for again soon; -ENOBUFS: likewise, too many are waiting; or -errno: it got
+ * an empty table.
  */
-int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *r, struct err *err);
+int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *r);
+
+/* From time to time: ends a worker that takes too long. */
+void cpu_tables_poll(struct cpu_tables *t);
 
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret);
 

@@ -305,6 +305,11 @@ int probe_env_exclude(struct probe_env *env, uint32_t tgid)
 	return bpf_map_update_elem(fd, &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
 }
 
+void probe_env_include(struct probe_env *env, uint32_t tgid)
+{
+	bpf_map_delete_elem(probe_env_shared_map(env, "sonde_excluded"), &tgid);
+}
+
 /* ---- objects ---- */
 
 /* An object that does not use it does not have it. */

@@ -77,6 +77,8 @@ int probe_env_shared_map(struct probe_env *env, const char *name);
 
 /* Excludes a process (tgid) from every probe. Before attach for our own helpers. */
 int probe_env_exclude(struct probe_env *env, uint32_t tgid);
+/* When such a helper is gone: its number may become somebody else's. */
+void probe_env_include(struct probe_env *env, uint32_t tgid);
 
 /*
  * Puts a record into the stream: at once when called from control() (before the record at hand), else with

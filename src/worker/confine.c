@@ -202,6 +202,8 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	bool was_root = geteuid() == 0;
 	int r;
 
+	if (o->nice)
+		setpriority(PRIO_PROCESS, 0, o->nice);
 	*ret_step = "close its descriptors";
 	r = give_up_descriptors(in_fd, out_fd, keep_fd);
 	if (r < 0)

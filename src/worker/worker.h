@@ -24,6 +24,7 @@ struct worker_opts {
 	uint64_t memory_bytes;		/* address space above what it has at the fork; 0 = 256 MiB */
 	uint64_t cpu_seconds;		/* 0 = none */
 	uint32_t uid, gid;		/* to become, when started as root; 0 = nobody */
+	int nice;			/* 0 = the caller's; what is not permitted is not done */
 };
 
 /* False in builds with sanitizers: memory limit and system-call filter are off. */

@@ -7,16 +7,17 @@
  */
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/loop.h"
 #include "base/map.h"
 #include "probe/env.h"
 #include "probe/probe.h"
@@ -99,16 +100,26 @@ static void complain(void *ctx, const char *hook, const struct err *err)
 	fprintf(stderr, "%s: %s\n", hook, err->msg);
 }
 
+static int drain(void *ctx, int fd, uint32_t events)
+{
+	struct run *run = ctx;
+
+	(void)fd;
+	(void)events;
+	return ring_reader_drain(probe_env_reader(run->p.env), 0, on_record, run);
+}
+
 static int run_for(struct run *run, uint64_t ns)
 {
-	struct ring_reader *rr = probe_env_reader(run->p.env);
-	struct pollfd pfd = { .fd = ring_reader_fd(rr), .events = POLLIN };
+	struct loop *loop = run->p.loop;
 	uint64_t end = clock_boot_ns() + ns;
-	int r = 0;
+	int r = loop_add_io(loop, ring_reader_fd(probe_env_reader(run->p.env)), EPOLLIN, drain, run, NULL);
 
 	while (r >= 0 && clock_boot_ns() < end) {
-		poll(&pfd, 1, 50);
-		r = ring_reader_drain(rr, 0, on_record, run);
+		r = loop_once(loop, 50);
+		if (r >= 0)
+			r = drain(run, -1, 0);
+		run->p.ops->tick(&run->p, clock_boot_ns());
 	}
 	return r;
 }
@@ -182,13 +193,15 @@ int main(int argc, char **argv)
 	map_init(&run.counts, sizeof(struct key), sizeof(struct tally));
 	run.p = (struct probe){ .ops = probe_find("cpu"), .conf = &conf, .instance = 1 };
 	run.p.state = calloc(1, run.p.ops->state_size);
+	run.p.loop = loop_new();
 	r = probe_env_new(&opts, &run.p.env, &err);
-	if (r >= 0) {
+	if (r >= 0 && run.p.loop) {
 		probe_env_set_sink(run.p.env, injected, &run);
 		probe_env_set_complain(run.p.env, complain, &run);
 		r = run_probe(&run, strtoull(argv[1], NULL, 10), &err);
 	}
 	probe_env_free(run.p.env);
+	loop_free(run.p.loop);
 	free(run.p.state);
 	map_fini(&run.counts);
 	if (r < 0)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Files to unwind tables, each in a worker of its own, while the pipeline goes on.
+ */
+#ifndef CPU_LOAD_H
+#define CPU_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/cpu/cpu_unwind_wire.h"
+
+#define CPU_ELF_BYTES (128u << 20)	/* what the compiler may load of a file */
+#define CPU_TABLE_BYTES (32u << 20)	/* of one table at most */
+
+struct cpu_loader;
+struct err;
+struct loop;
+struct probe_env;
+
+struct cpu_load {
+	struct cpu_file_key key;
+	uint64_t asked_ns;
+	int result;		/* 0 or -errno: -ETIMEDOUT when it took too long */
+	const void *blob;	/* what the worker sent, not checked; valid during the call */
+	size_t len;
+	const struct err *err;
+};
+typedef void (*cpu_load_fn)(void *ctx, const struct cpu_load *l);
+
+/* @loop NULL: cpu_loader_add() returns when @fn was called. */
+int cpu_loader_new(struct loop *loop, struct probe_env *env, cpu_load_fn fn, void *ctx, struct cpu_loader **ret);
+void cpu_loader_free(struct cpu_loader *l);	/* NULL is fine; what waits is dropped */
+
+bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key);	/* waiting, or at work */
+
+/* @fd is taken over. -ENOBUFS: too many wait. */
+int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd);
+
+void cpu_loader_poll(struct cpu_loader *l);	/* ends what takes too long */
+
+#endif
