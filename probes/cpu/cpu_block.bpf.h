@@ -55,7 +55,7 @@ static __always_inline struct cpu_slot *slot_of(__u32 tid)
 static __always_inline void keep_user_stack(void *ctx, struct cpu_slot *slot, struct task_struct *task)
 {
 	union cpu_scratch *s = scratch_of(CPU_CLASS_SWITCH);
-	__u32 n;
+	__u64 n;
 
 	slot->n_user = 0;
 	slot->user_end = SONDE_STACK_NONE;
@@ -69,7 +69,8 @@ static __always_inline void keep_user_stack(void *ctx, struct cpu_slot *slot, st
 		n = cpu_block_depth;
 		slot->user_end = SONDE_STACK_DEPTH;
 	}
-	if (n > CPU_USER_MAX || !n)
+	barrier_var(n); /* what is checked is what is used, also to old verifiers */
+	if (n > cpu_block_depth)
 		return;
 	bpf_probe_read_kernel(slot->ips, n * sizeof(__u64), s->rec.ips);
 	slot->n_user = (__u16)n;
@@ -145,7 +146,7 @@ static __always_inline __u64 wait_of(const struct cpu_slot *slot, __u64 now_ns)
 static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cpu_slot *slot,
 				       struct task_struct *next)
 {
-	__u32 n_user = slot->n_user, n_kern = 0;
+	__u64 n_user = slot->n_user, n_kern = 0;
 	long n;
 
 	r->n_user = 0;
@@ -156,12 +157,12 @@ static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cp
 		if (n < 0)
 			r->kern_err = (__s32)n;
 		else
-			n_kern = (__u32)n / sizeof(__u64);
+			n_kern = (__u64)n / sizeof(__u64);
 	}
 	r->n_kern = (__u16)n_kern;
-	barrier_var(n_kern); /* what is checked is what is used */
+	barrier_var(n_kern);
 	barrier_var(n_user);
-	if (n_kern > CPU_KERN_MAX || !n_user || n_user > CPU_USER_MAX)
+	if (n_kern > CPU_KERN_MAX || n_user > CPU_USER_MAX)
 		return;
 	bpf_probe_read_kernel(r->ips + n_kern, n_user * sizeof(__u64), slot->ips);
 	r->n_user = (__u16)n_user;

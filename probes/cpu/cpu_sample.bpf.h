@@ -51,37 +51,41 @@ static __always_inline bool in_kernel(const struct bpf_perf_event_data *ctx)
 #endif
 }
 
-static __always_inline void add_kernel_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r)
+/* Returns how many frames there are. */
+static __always_inline __u64 add_kernel_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r)
 {
 	long n;
 
 	r->n_kern = 0;
 	r->kern_err = 0;
 	if (!cpu_kern_depth)
-		return;
+		return 0;
 	r->mode |= CPU_MODE_KERN_ASKED;
 	if (!(r->mode & CPU_MODE_KERNEL))
-		return;
+		return 0;
 	n = bpf_get_stack(ctx, r->ips, cpu_kern_depth * sizeof(__u64), 0);
-	if (n < 0)
+	if (n < 0) {
 		r->kern_err = (__s32)n;
-	else
-		r->n_kern = (__u32)n / sizeof(__u64);
+		return 0;
+	}
+	r->n_kern = (__u16)(n / sizeof(__u64));
+	return (__u64)n / sizeof(__u64);
 }
 
-static __always_inline void add_user_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r, __u32 tid)
+static __always_inline void add_user_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r, __u32 tid,
+					   __u64 n_kern)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u32 n_kern = r->n_kern;
 
 	r->n_user = 0;
 	r->user_end = SONDE_STACK_NONE;
 	if (!cpu_user_depth)
 		return;
 	r->mode |= CPU_MODE_USER_ASKED;
+	barrier_var(n_kern); /* what is checked is what is used, also to old verifiers */
 	if (!tid || !has_user_memory(task) || n_kern > CPU_KERN_MAX)
 		return;
-	r->n_user = walk_user(ctx, CPU_CLASS_SAMPLE, r->ips + n_kern, &r->user_end);
+	r->n_user = (__u16)walk_user(ctx, CPU_CLASS_SAMPLE, r->ips + n_kern, &r->user_end);
 }
 
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l, __u32 tid,
@@ -103,8 +107,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	r->mode = (in_kernel(ctx) ? CPU_MODE_KERNEL : 0) | (tid ? 0 : CPU_MODE_IDLE) |
 		  (cpu_value ? 0 : CPU_MODE_EVENTS);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
-	add_kernel_stack(ctx, r);
-	add_user_stack(ctx, r, tid);
+	add_user_stack(ctx, r, tid, add_kernel_stack(ctx, r));
 	emit(l, r);
 }
 

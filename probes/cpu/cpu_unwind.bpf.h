@@ -346,7 +346,7 @@ static __always_inline __u32 unwind_user(__u32 class, __u64 *out, __u32 cap, __u
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct cpu_unwind *u = unwind_state(class);
-	__u32 bytes;
+	__u64 bytes;
 	int r = 0;
 
 	*ret_end = SONDE_STACK_NONE;
@@ -358,7 +358,8 @@ static __always_inline __u32 unwind_user(__u32 class, __u64 *out, __u32 cap, __u
 	for (int i = 0; i <= CPU_UNWIND_FRAMES && !r; i++)
 		r = cpu_unwind_step(class);
 	*ret_end = r;
-	bytes = u->n * sizeof(__u64);
+	bytes = (__u64)u->n * sizeof(__u64);
+	barrier_var(bytes); /* what is checked is what is used, also to old verifiers */
 	if (!bytes || bytes > sizeof(u->ips) || bpf_probe_read_kernel(out, bytes, u->ips))
 		return 0;
 	return u->n;

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes a recording fit for the tree: trim.py IN OUT
 
-Keeps the pipeline's own records and every record of the processes that some packet belongs to; the host gets the name "host" and a
-plain release. What a recording of a whole machine knows of other
-processes is nobody's business here, and most of its size.
+Keeps the pipeline's own records and every record of the processes that some packet or stack belongs to; the host
+gets the name "host" and a plain release. What a recording of a whole machine knows of other processes is nobody's
+business here, and most of its size.
 """
 import struct
 import sys
@@ -13,7 +13,7 @@ import zlib
 FILE_HEADER = 64
 REC = struct.Struct("<QIHHIIQIHH")  # ts len type cpu tgid tid start seq instance flags
 HOST, LEDGER = 0x0001, 0x0004
-NET = 2
+SHOWN = (2, 3)  # probes whose records are what the recording is for
 RELEASE_AT = REC.size + 8
 RELEASE = b"6.18.0"
 
@@ -41,15 +41,15 @@ def main():
     with open(sys.argv[1], "rb") as f:
         data = f.read()
     records = list(frames(data))
-    owners = {header(r)[4] for r in records if header(r)[2] >> 8 == NET}
+    owners = {header(r)[4] for r in records if header(r)[2] >> 8 in SHOWN}
     head = data[:24] + RELEASE.ljust(36, b"\0")
     out = [head + struct.pack("<I", zlib.crc32(head))]
-    instances = {header(r)[8] for r in records if header(r)[2] >> 8 == NET}
+    instances = {header(r)[8] for r in records if header(r)[2] >> 8 in SHOWN}
     for r in records:
         kind = header(r)[2]
         if kind == LEDGER and header(r)[8] not in instances:
             continue  # it counts what is left out here
-        if kind >> 8 == 0 or kind >> 8 == NET or header(r)[4] in owners:
+        if kind >> 8 == 0 or kind >> 8 in SHOWN or header(r)[4] in owners:
             if kind == HOST:
                 r = (r[:RELEASE_AT] + RELEASE.ljust(64, b"\0") + r[RELEASE_AT + 64:RELEASE_AT + 96] +
                      b"host".ljust(64, b"\0") + r[RELEASE_AT + 160:])
