@@ -19,16 +19,17 @@ struct {
 } cpu_paces SEC(".maps");
 
 /*
- * How many periods of the clock this sample stands for. The timer keeps a grid: one that comes late (interrupts
- * were off, the hypervisor ran somebody else, the kernel throttled the event or was in another program) skips what
- * it missed. The grid is known by its earliest sample, of which others are late by less than a period.
+ * Keeps the clock's books. The timer keeps a grid of periods; one that comes late skips what it missed, and the
+ * kernel does not say so. Most of what is missed on virtual machines is time in which the hypervisor ran somebody
+ * else: no thread's time, so a late sample stands for one period like any other. The grid is known by its earliest
+ * sample, of which others are late by less than a period.
  */
-static __always_inline __u32 periods_due(struct cpu_pace *p, __u64 now_ns)
+static __always_inline void keep_pace(struct cpu_pace *p, __u64 now_ns)
 {
 	__u64 grid = p->grid_ns, n = 1;
 
 	if (!cpu_clock_period_ns)
-		return 1;
+		return;
 	if (!grid || now_ns < grid + cpu_clock_period_ns) {
 		p->grid_ns = now_ns;
 	} else {
@@ -36,10 +37,7 @@ static __always_inline __u32 periods_due(struct cpu_pace *p, __u64 now_ns)
 		p->grid_ns = grid + n * cpu_clock_period_ns;
 	}
 	p->periods += n;
-	if (n == 1)
-		return 1;
-	p->late++;
-	return n > 0xffff ? 0xffff : (__u32)n;
+	p->missed += n - 1;
 }
 
 static __always_inline bool in_kernel(const struct bpf_perf_event_data *ctx)
@@ -88,8 +86,7 @@ static __always_inline void add_user_stack(struct bpf_perf_event_data *ctx, stru
 	r->n_user = (__u16)walk_user(ctx, CPU_CLASS_SAMPLE, r->ips + n_kern, &r->user_end);
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l, __u32 tid,
-					__u32 count)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l, __u32 tid)
 {
 	union cpu_scratch *s = scratch_of(CPU_CLASS_SAMPLE);
 	struct cpu_sample_rec *r;
@@ -98,12 +95,12 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		return;
 	r = &s->rec;
 	rec_init(&r->hdr, l, CPU_REC_SAMPLE, sizeof(*r), CPU_CLASS_SAMPLE);
-	r->value = (cpu_value ? cpu_value : ctx->sample_period) * count;
+	r->value = cpu_value ? cpu_value : ctx->sample_period;
 	r->wait_ns = 0;
 	r->cgroup_id = bpf_get_current_cgroup_id();
 	r->netns = task_netns((struct task_struct *)bpf_get_current_task());
 	r->state = r->pad = 0;
-	r->count = (__u16)count;
+	r->count = 1;
 	r->mode = (in_kernel(ctx) ? CPU_MODE_KERNEL : 0) | (tid ? 0 : CPU_MODE_IDLE) |
 		  (cpu_value ? 0 : CPU_MODE_EVENTS);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
@@ -114,15 +111,15 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 SEC("perf_event")
 int cpu_sample(struct bpf_perf_event_data *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid(), count;
+	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid();
 	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
 	struct sonde_ledger *l = p ? ledger_seen(CPU_CLASS_SAMPLE) : NULL;
 
 	if (!l)
 		return 0;
-	count = periods_due(p, bpf_ktime_get_ns());
+	keep_pace(p, bpf_ktime_get_ns());
 	if (select_current(tid))
-		take_sample(ctx, l, tid, count);
+		take_sample(ctx, l, tid);
 	else
 		rec_filtered(l);
 	return 0;

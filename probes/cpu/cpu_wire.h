@@ -40,7 +40,7 @@ struct cpu_sample_rec {
 	__u16 n_kern, n_user;
 	__u8 user_end;		/* SONDE_STACK_* (sonde/stack_wire.h) */
 	__u8 mode;		/* CPU_MODE_* */
-	__u16 count;		/* SAMPLE: periods that it stands for, 1 unless the timer was late; BLOCK: 1 */
+	__u16 count;		/* samples or blocks that it stands for: 1 */
 	__u64 ips[];
 };
 
@@ -57,8 +57,8 @@ struct cpu_need_rec {
 /* Not a record: how the clock of one CPU runs, in a map. */
 struct cpu_pace {
 	__u64 grid_ns;		/* CLOCK_MONOTONIC of the last period; 0 = none yet */
-	__u64 periods;		/* that came, counted by samples */
-	__u64 late;		/* samples that stand for more than one period */
+	__u64 periods;		/* that passed */
+	__u64 missed;		/* of these, without a sample: the timer was late */
 	__u64 pad[5];		/* a cache line of its own */
 };
 

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The cpu probe against programs that time themselves: nothing is shown twice, nothing is missing, nobody else."""
+import json
+import math
+import os
+import subprocess
+import time
+
+import pytest
+
+from helpers import ROOT, sh
+
+HZ = 999
+
+
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("cpu") / "cpu_work")
+    sh("cc", "-O1", "-pthread", "-o", path, os.path.join(ROOT, "tests", "e2e", "cpu_work.c"), timeout=60)
+    return path
+
+
+class Work:
+    """A cpu_work: it works once told to, and its events are those between begin and end."""
+
+    def __init__(self, words):
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.child.pid
+
+    def run(self):
+        out, _ = self.child.communicate("go\n", timeout=60)
+        self.begin, self.end, self.cpu_ns, self.told = (int(word) for word in out.split())
+        assert self.child.returncode == 0
+
+    def of(self, events, kind):
+        return [ev for ev in events if ev["type"] == kind and ev.get("proc", {}).get("pid") == self.pid
+                and self.begin <= ev["ts_ns"] <= self.end]
+
+
+@pytest.fixture
+def work(binary):
+    started = []
+
+    def start(*words, prefix=()):
+        started.append(Work((*prefix, binary, *map(str, words))))
+        return started[-1]
+    yield start
+    for one in started:
+        one.child.kill()
+        one.child.wait()
+        one.child.stdin.close()
+        one.child.stdout.close()
+
+
+@pytest.fixture
+def profile(sonde):
+    """Starts one and waits until it shows something."""
+    def start(*words, seen=lambda ev: ev["type"].startswith("cpu.")):
+        one = sonde("profile", "--json", *map(str, words), wait=False)
+        one.wait_for(seen, timeout=40)
+        return one
+    return start
+
+
+def total(events, key):
+    return sum(ev[key] for ev in events)
+
+
+def ledger_closes(events):
+    books = [ev for ev in events if ev["type"] == "sonde.ledger" and ev["probe"] == "cpu"]
+    assert books, "no ledger of the probe"
+    book = books[-1]
+    assert book["seen"] == book["delivered"] + book["filtered"] + book["sampled"] + book["lost"], book
+    return book
+
+
+def test_samples_are_cpu_seconds_times_hz(profile, work):
+    """A thread that nobody interrupts: as many periods as fit into its CPU time, by count and by value."""
+    job = work("burn", 2, 1, "fifo")
+    one = profile("--frequency", HZ, "--pid", job.pid)
+    job.run()
+    samples = job.of(one.finish(), "cpu.sample")
+    wanted = job.cpu_ns * HZ / 1e9
+    assert total(samples, "count") == pytest.approx(wanted, rel=0.01, abs=1)
+    assert total(samples, "value") == pytest.approx(job.cpu_ns, rel=0.01, abs=1e9 / HZ)
+    assert {ev["cpu"] for ev in samples} == {1}
+    assert all(ev["name"] == "cpu_work" and ev["proc"]["tid"] == job.pid for ev in samples)
+    assert ledger_closes(one.events)["lost"] == 0
+
+
+def test_a_period_in_ns(profile, work):
+    job = work("burn", 1, 0, "fifo")
+    one = profile("--event", "clock", "--period", 2000000, "--pid", job.pid)
+    job.run()
+    samples = job.of(one.finish(), "cpu.sample")
+    assert all(ev["value"] == 2000000 * ev["count"] for ev in samples)
+    assert total(samples, "value") == pytest.approx(job.cpu_ns, rel=0.01, abs=2000000)
+
+
+def test_kernel_and_user(profile, work):
+    """The share of samples that interrupted the kernel is the program's own share of time in read()."""
+    job = work("mix", 2, 1, "fifo")
+    one = profile("--frequency", HZ, "--pid", job.pid)
+    job.run()
+    samples = job.of(one.finish(), "cpu.sample")
+    n = total(samples, "count")
+    truth = job.told / job.cpu_ns
+    kernel = total([ev for ev in samples if "kernel" in ev["mode"]], "count") / n
+    assert abs(kernel - truth) <= 3 * math.sqrt(truth * (1 - truth) / n) + 0.005, (kernel, truth, n)
+    stacks = [ev["kstack"] for ev in samples if "kernel" in ev["mode"]]
+    assert sum(any("read" in frame for frame in stack) for stack in stacks) > 0.9 * len(stacks)
+    assert not any(ev.get("kstack") for ev in samples if "kernel" not in ev["mode"])
+
+
+def test_only_the_stacks_that_were_asked_for(profile, work):
+    for option, there, gone in (("--user-stacks-only", "ustack", "kstack"),
+                                ("--kernel-stacks-only", "kstack", "ustack")):
+        job = work("mix", 0.3)
+        one = profile("--frequency", HZ, "--pid", job.pid, option)
+        job.run()
+        samples = job.of(one.finish(), "cpu.sample")
+        assert any(ev.get(there) for ev in samples)
+        assert not any(ev.get(gone) for ev in samples)
+
+
+def test_threads_and_cpus(profile, work):
+    job = work("pair", 0.5)
+    one = profile("--frequency", HZ, "--tid", job.pid)
+    job.run()
+    tids = {ev["proc"]["tid"] for ev in one.finish() if ev["type"] == "cpu.sample"}
+    assert tids == {job.pid}
+
+    job = work("pair", 0.5)
+    one = profile("--frequency", HZ, "--cpu", 1)
+    job.run()
+    events = one.finish()
+    assert {ev["cpu"] for ev in events if ev["type"] == "cpu.sample"} == {1}
+    assert len({ev["proc"]["tid"] for ev in job.of(events, "cpu.sample")}) == 2
+
+
+def idle_ticks():
+    with open("/proc/stat") as stat:
+        return int(stat.readline().split()[4])
+
+
+def test_idle_is_left_out_unless_asked_for(profile):
+    """Idle samples are the idle time of the machine, which may have none; without the option they are filtered."""
+    one = profile("--frequency", HZ, "--include-idle")
+    begin, before = time.clock_gettime_ns(time.CLOCK_BOOTTIME), idle_ticks()
+    time.sleep(1)
+    end, ticks = time.clock_gettime_ns(time.CLOCK_BOOTTIME), idle_ticks() - before
+    idle = [ev for ev in one.finish() if "idle" in ev.get("mode", ()) and begin <= ev["ts_ns"] <= end]
+    assert total(idle, "count") / HZ == pytest.approx(ticks / os.sysconf("SC_CLK_TCK"), rel=0.1, abs=0.1)
+    assert all(ev["proc"]["tid"] == 0 for ev in idle)
+    one = profile("--frequency", HZ)
+    time.sleep(0.3)
+    assert not [ev for ev in one.finish() if "idle" in ev.get("mode", ())]
+    ledger_closes(one.events)
+
+
+def test_two_beside_each_other_and_never_oneself(profile, work):
+    job = work("burn", 1.5, 1, "fifo")
+    first = profile("--frequency", HZ)
+    second = profile("--frequency", 499)
+    job.run()
+    for one, hz in ((first, HZ), (second, 499)):
+        events = one.finish()
+        samples = job.of(events, "cpu.sample")
+        assert total(samples, "count") == pytest.approx(job.cpu_ns * hz / 1e9, rel=0.01, abs=1)
+        assert not [ev for ev in events if ev.get("proc", {}).get("pid") == one.pid
+                    and ev["type"].startswith("cpu.")]
+
+
+def test_network_namespaces(profile, work, netns):
+    ns = netns()
+    inside = work("burn", 0.3, prefix=("nsenter", f"--net={ns.path}"))
+    outside = work("burn", 0.3)
+    one = profile("--frequency", HZ, "--netns", ns.name)
+    inside.run()
+    outside.run()
+    events = one.finish()
+    assert inside.of(events, "cpu.sample")
+    assert {ev["netns"] for ev in events if ev["type"] == "cpu.sample"} == {ns.inode}
+
+
+def cgroup2():
+    with open("/proc/self/mountinfo") as mounts:
+        for line in mounts:
+            if " - cgroup2 " in line:
+                return line.split()[4]
+    return None
+
+
+@pytest.mark.skipif(not cgroup2(), reason="no cgroup2 mount")
+def test_cgroups(profile, work):
+    path = os.path.join(cgroup2(), f"sd-e2e-{os.getpid()}")
+    os.mkdir(path)
+    try:
+        inside, outside = work("burn", 0.3), work("burn", 0.3)
+        with open(os.path.join(path, "cgroup.procs"), "w") as procs:
+            procs.write(str(inside.pid))
+        one = profile("--frequency", HZ, "--cgroup", os.path.basename(path))
+        inside.run()
+        outside.run()
+        events = one.finish()
+        assert inside.of(events, "cpu.sample")
+        assert {ev["cgroup_id"] for ev in events if ev["type"] == "cpu.sample"} == {os.stat(path).st_ino}
+    finally:
+        for _ in range(50):
+            try:
+                os.rmdir(path)
+                break
+            except OSError:
+                time.sleep(0.1)
+
+
+# ---- off the CPUs ----
+
+def test_sleeping_is_measured(profile, work):
+    """The time that a program says it slept is blocked time plus the wait for a CPU after it."""
+    job = work("sleep", 1.5)
+    one = profile("--off-cpu", "--pid", job.pid)
+    job.run()
+    events = one.finish()
+    blocks = [ev for ev in job.of(events, "cpu.block") if ev["state"] == "sleeping"]
+    assert total(blocks, "value") == pytest.approx(job.told, rel=0.01)
+    assert all(2000000 <= ev["value"] - ev["wait"] for ev in blocks)
+    assert all(any("nanosleep" in frame for frame in ev["kstack"]) for ev in blocks)
+    assert all(ev["ustack"] for ev in blocks)
+    assert not [ev for ev in events if ev["type"] == "cpu.sample"]
+    ledger_closes(events)
+
+
+def test_short_and_long_waits_can_be_left_out(profile, work):
+    for option, wanted in (("--min-block-time", lambda ns: ns >= 10000000),
+                           ("--max-block-time", lambda ns: ns <= 10000000)):
+        job = work("sleep", 0.5)
+        one = profile("--off-cpu", "--pid", job.pid, option, "10ms", "--json",
+                      seen=lambda ev: ev["type"].startswith(("cpu.", "sonde.")))
+        time.sleep(0.5)
+        job.run()
+        blocks = job.of(one.finish(), "cpu.block")
+        assert blocks and all(wanted(ev["value"]) for ev in blocks)
+
+
+def test_waiting_for_a_cpu_is_no_blocking(profile, work):
+    """Two that want the same CPU: what one does not get of it, it waited for, to the last ms."""
+    first, second = work("burn", 1, 1), work("burn", 1, 1)
+    one = profile("--wall", "--frequency", HZ, "--comm", "cpu_work")
+    second.child.stdin.write("go\n")
+    second.child.stdin.flush()
+    first.run()
+    second.child.wait(30)
+    events = one.finish()
+    blocks, samples = first.of(events, "cpu.block"), first.of(events, "cpu.sample")
+    away = first.end - first.begin - first.cpu_ns
+    assert total(blocks, "wait") == pytest.approx(away, rel=0.02, abs=5000000)
+    assert all(ev["wait"] == ev["value"] for ev in blocks if "preempted" in ev["mode"])
+    assert any("preempted" in ev["mode"] for ev in blocks)
+    together = total(samples, "value") + total(blocks, "value")
+    assert together == pytest.approx(first.end - first.begin, rel=0.05)
+
+
+# ---- what cannot be ----
+
+@pytest.mark.parametrize("words, sentence", [
+    (("--cpu", "4000"), "no CPU 4000"),
+    (("--cpu", "one"), "a list of CPU numbers"),
+    (("--frequency", "99999999"), "--frequency 99999999"),
+    (("--user-stacks-only", "--kernel-stacks-only"), "exclude each other"),
+    (("--depth", "100000"), "--depth 100000"),
+])
+def test_mistakes_are_told(sonde, words, sentence):
+    done = sonde.run("profile", "--json", *words)
+    assert done.returncode != 0 and sentence in done.stderr, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["type"].startswith("sonde.") if done.stdout else True
