@@ -15,6 +15,7 @@ const volatile bool sonde_select_pids = false;
 const volatile bool sonde_select_comms = false;
 const volatile bool sonde_select_cgroups = false;
 const volatile bool sonde_select_netns = false;
+const volatile bool sonde_select_tree = false;
 
 struct sonde_comm { char name[16]; };
 
@@ -31,6 +32,7 @@ SONDE_SET(sonde_pids, __u32);
 SONDE_SET(sonde_comms, struct sonde_comm);
 SONDE_SET(sonde_cgroups, __u64);
 SONDE_SET(sonde_netns, __u32);
+SONDE_SET(sonde_tree, __u32);	/* grows and shrinks with its processes: see the proc probe */
 
 /* One of our own processes: never shown, whatever was selected. */
 static __always_inline bool is_excluded(__u32 tgid)
@@ -41,6 +43,12 @@ static __always_inline bool is_excluded(__u32 tgid)
 static __always_inline bool select_pid(__u32 tgid)
 {
 	return !sonde_select_pids || bpf_map_lookup_elem(&sonde_pids, &tgid);
+}
+
+/* A process that was asked for with all that it makes. */
+static __always_inline bool select_tree(__u32 tgid)
+{
+	return !sonde_select_tree || bpf_map_lookup_elem(&sonde_tree, &tgid);
 }
 
 /* @comm: 16 bytes, zero behind the name. */

@@ -9,6 +9,7 @@
 
 #include "probes/proc/proc_task.bpf.h"
 
+#include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -52,12 +53,31 @@ static __always_inline void *life_begin(struct sonde_ledger **ret_l, __u16 type,
 	return r;
 }
 
+/* The selected tree of processes follows its members: a child joins before it runs. */
+static __always_inline void tree_fork(struct task_struct *parent, struct task_struct *child)
+{
+	__u32 from = parent->tgid, to = child->tgid;
+	__u8 one = 1;
+
+	if (sonde_select_tree && from != to && bpf_map_lookup_elem(&sonde_tree, &from))
+		bpf_map_update_elem(&sonde_tree, &to, &one, BPF_ANY);
+}
+
+static __always_inline void tree_exit(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	if (sonde_select_tree)
+		bpf_map_delete_elem(&sonde_tree, &tgid);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct sonde_ledger *l;
 	struct proc_fork_rec *r;
 
+	tree_fork(parent, child);
 	r = life_begin(&l, PROC_REC_FORK, sizeof(*r), child);
 	if (!r)
 		return 0;
@@ -139,6 +159,8 @@ static __always_inline int exit_record(struct task_struct *task, bool last)
 	struct signal_struct *sig = task->signal;
 	struct proc_exit_rec *r;
 
+	if (last)
+		tree_exit(task);
 	r = life_begin(&l, PROC_REC_EXIT, sizeof(*r), task);
 	if (!r)
 		return 0;

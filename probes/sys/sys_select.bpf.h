@@ -32,7 +32,7 @@ static __always_inline bool select_caller(__u32 tgid)
 {
 	char comm[16] = {};
 
-	if (!select_pid(tgid))
+	if (!select_pid(tgid) || !select_tree(tgid))
 		return false;
 	if (sonde_select_comms) {
 		bpf_get_current_comm(comm, sizeof(comm));

@@ -128,6 +128,11 @@ int child_release(struct child *c, struct err *err)
 	return err_errno(err, -e, "cannot run %s", c->name);
 }
 
+uint32_t child_pid(const struct child *c)
+{
+	return (uint32_t)c->pid;
+}
+
 int child_fd(const struct child *c)
 {
 	return c->pidfd;

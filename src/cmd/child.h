@@ -24,6 +24,8 @@ DEFINE_CLEANUP(struct child *, child_free)
 /* -errno with a sentence when it cannot be run (-ENOENT, -EACCES, ...). */
 int child_release(struct child *c, struct err *err);
 
+uint32_t child_pid(const struct child *c);
+
 int child_fd(const struct child *c);	/* pollable: readable when it has ended */
 
 void child_signal(struct child *c, int signo);

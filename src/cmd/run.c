@@ -250,6 +250,7 @@ static int open_input(struct run_state *s, struct err *err)
 		.ring_bytes = s->conf->ring_bytes,
 		.host_root = s->conf->host_root,
 	};
+	uint32_t tree;
 	int r;
 
 	if (s->conf->read)
@@ -258,6 +259,11 @@ static int open_input(struct run_state *s, struct err *err)
 	if (r < 0)
 		return r;
 	env.select = *select_probe(sel);
+	if (s->child) {
+		tree = child_pid(s->child);
+		env.select.tree = &tree;
+		env.select.n_tree = 1;
+	}
 	return open_probes(s, &env, err);
 }
 

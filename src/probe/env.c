@@ -30,6 +30,7 @@
 #define DEFAULT_LIFE_RING_BYTES (256u << 10)
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
+#define MAX_TREE 65536	/* processes of a tree at one time */
 #define KSYMS_AGE_NS 1000000000ull
 #define SHARED_PREFIX "sonde_"
 
@@ -157,6 +158,21 @@ static int make_comm_set(struct probe_env *env)
 	return make_set(env, "sonde_comms", comms, sizeof(*comms), env->select.n_comms);
 }
 
+/* The proc probe adds and takes away; without a tree there is nothing to hold. */
+static int make_tree(struct probe_env *env)
+{
+	const struct probe_select *s = &env->select;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
+	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1, &opts), r;
+	const uint8_t one = 1;
+
+	r = add_shared(env, "sonde_tree", fd < 0 ? -errno : fd);
+	for (size_t i = 0; r >= 0 && i < s->n_tree; i++)
+		if (bpf_map_update_elem(fd, &s->tree[i], &one, BPF_ANY) < 0)
+			r = -errno;
+	return r;
+}
+
 static int make_common_maps(struct probe_env *env, struct err *err)
 {
 	const struct probe_select *s = &env->select;
@@ -174,6 +190,8 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 		r = make_set(env, "sonde_cgroups", s->cgroups, 8, s->n_cgroups);
 	if (r >= 0)
 		r = make_set(env, "sonde_netns", s->netns, 4, s->n_netns);
+	if (r >= 0)
+		r = make_tree(env);
 	return r < 0 ? refusal_of_maps(err, r, "make the common maps") : 0;
 }
 
@@ -359,6 +377,7 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 	set_flag(obj, "sonde_select_comms", env->select.n_comms);
 	set_flag(obj, "sonde_select_cgroups", env->select.n_cgroups);
 	set_flag(obj, "sonde_select_netns", env->select.n_netns);
+	set_flag(obj, "sonde_select_tree", env->select.n_tree);
 	return 0;
 }
 

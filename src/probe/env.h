@@ -33,6 +33,8 @@ struct probe_select {
 	size_t n_cgroups;
 	const uint32_t *netns;		/* inodes */
 	size_t n_netns;
+	const uint32_t *tree;		/* with the processes that they make from now on */
+	size_t n_tree;			/* 0 = all */
 };
 
 struct probe_env_opts {
