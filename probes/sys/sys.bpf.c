@@ -11,6 +11,7 @@
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "probes/sys/sys_know.bpf.h"
 #include "probes/sys/sys_read.bpf.h"
 #include "probes/sys/sys_select.bpf.h"
 #include "probes/sys/syscalls_bpf.h"
@@ -23,6 +24,9 @@ const volatile __u8 sys_want[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };
 const volatile __u8 sys_want_unknown = 0;	/* calls that no table has */
 const volatile bool sys_context = false;	/* also what the kernel knows: SYS_OP_SOCK and above */
 const volatile bool sys_payload = false;	/* sys_snaplen is not 0 */
+const volatile bool sys_enter_records = false;
+const volatile bool sys_timed = true;		/* the program at the entry is there */
+const volatile __u64 sys_min_latency_ns = 0;
 
 /* ---- one call ---- */
 
@@ -144,6 +148,32 @@ static __always_inline __u64 io_bytes(const struct sys_scratch *s, __u32 when)
 	return when & SYS_WHEN_IN ? ~0ull : s->rec.ret;
 }
 
+/* Steps that ask the kernel. @exec: a new program has begun. */
+__noinline int run_know(__u32 op, __u32 arg)
+{
+	struct sys_scratch *s = my_scratch();
+	__u64 fd;
+
+	if (!s)
+		return 0;
+	fd = number_of(s, arg);
+	if (op == SYS_OP_SOCK)
+		return know_sock(arg, fd);
+	if (op == SYS_OP_FILE)
+		return know_file(arg, fd);
+	if (op == SYS_OP_VM)
+		return know_memory();
+	if (op == SYS_OP_PAIR && arg < 6) {
+		int pair[2];
+
+		if (bpf_probe_read_user(pair, sizeof(pair), (void *)s->rec.args[arg]))
+			return 0;
+		know_file(arg, pair[0]);
+		return know_sock(arg, pair[0]);
+	}
+	return 0;
+}
+
 /* Step @i of the plan at @slot. */
 __noinline int run_op(__u32 slot, __u32 i)
 {
@@ -192,6 +222,18 @@ __noinline int run_op(__u32 slot, __u32 i)
 	return 0;
 }
 
+static __always_inline void send_context(const volatile struct sys_plan *plan)
+{
+	__u32 i = plan->n_mem;
+
+	if (i >= plan->n_ops || i >= SYS_PLAN_OPS)
+		return;
+	if (plan->ops[i].op == SYS_OP_PROC)
+		know_proc(0);
+	else
+		run_know(plan->ops[i].op, plan->ops[i].arg);
+}
+
 /* The whole record in scratch memory, sent when it is complete. @when: SYS_WHEN_* that hold now. */
 static __always_inline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when)
 {
@@ -211,6 +253,10 @@ static __always_inline int send_scratch(const struct call *c, struct sonde_ledge
 		if (plan->ops[i].when & when)
 			run_op(c->slot, i);
 	}
+	if (plan->flags & SYS_PLAN_EXEC && s->rec.ret == 0 && type == SYS_REC_EXIT)
+		know_proc(1);
+	else if (sys_context && when & SYS_WHEN_OUT)
+		send_context(plan);
 	len = s->off;
 	if (len > SYS_DATA_BYTES - 8)
 		len = 0;
@@ -223,11 +269,40 @@ static __always_inline int send_scratch(const struct call *c, struct sonde_ledge
 /* Does any of its steps apply? Payload that nobody asked for is none. */
 static __always_inline bool has_chunks(const volatile struct sys_plan *plan, const struct call *c, __u32 when)
 {
+	if (sys_context && when & SYS_WHEN_OUT && plan->n_ops > plan->n_mem)
+		return true;
 	if (!plan->n_mem)
 		return false;
 	if (plan->n_mem == 1 && plan->ops[0].op == SYS_OP_DATA)
 		return sys_payload && plan->ops[0].when & when;
 	return true;
+}
+
+/* Size classes of payload: what fits into none goes through scratch memory. */
+static __always_inline int exit_payload(const struct call *c, struct sonde_ledger *l,
+					const volatile struct sys_plan *plan, __u32 when)
+{
+	__u64 args[6], len;
+	__u32 arg = plan->ops[0].arg, n = plan->ops[0].n, take;
+
+	regs_args(c->regs, c->abi, args);
+	/* buffers are second arguments in all but a handful of calls, lengths third */
+	if (arg != 1 || !(plan->ops[0].when & when))
+		return plan->ops[0].when & when ? send_scratch(c, l, SYS_REC_EXIT, when) :
+						  exit_small(c, l, SYS_REC_EXIT, LANE_BULK);
+	len = n == SYS_N_RET ? c->ret : args[2];
+	if (n != SYS_N_RET && n != 2)
+		return send_scratch(c, l, SYS_REC_EXIT, when);
+	take = len > sys_snaplen ? sys_snaplen : len;
+	if (!take || !args[1])
+		return exit_small(c, l, SYS_REC_EXIT, LANE_BULK);
+	if (take <= 64)
+		return exit_data(c, l, args[1], len, 1, 64);
+	if (take <= 256)
+		return exit_data(c, l, args[1], len, 1, 256);
+	if (take <= 1024)
+		return exit_data(c, l, args[1], len, 1, 1024);
+	return send_scratch(c, l, SYS_REC_EXIT, when);
 }
 
 static __always_inline int send_exit(const struct call *c, struct sonde_ledger *l)
@@ -237,7 +312,14 @@ static __always_inline int send_exit(const struct call *c, struct sonde_ledger *
 
 	if (c->slot == ~0u)
 		return exit_small(c, l, SYS_REC_EXIT, LANE_BULK);
-	if (plan->flags & SYS_PLAN_LIFE || has_chunks(plan, c, when))
+	/* the new program's registers are nobody's arguments */
+	if (plan->flags & SYS_PLAN_EXEC && !c->ret)
+		return send_scratch(c, l, SYS_REC_EXIT, 0);
+	if (plan->flags & SYS_PLAN_LIFE)
+		return send_scratch(c, l, SYS_REC_EXIT, when);
+	if (sys_payload && !sys_context && plan->n_mem == 1 && plan->ops[0].op == SYS_OP_DATA)
+		return exit_payload(c, l, plan, when);
+	if (has_chunks(plan, c, when))
 		return send_scratch(c, l, SYS_REC_EXIT, when);
 	return exit_small(c, l, SYS_REC_EXIT, LANE_BULK);
 }
@@ -273,6 +355,39 @@ static __always_inline __u64 exit_latency(__u32 tid)
 	return bpf_ktime_get_ns() - s->enter_ns;
 }
 
+/* The caller is one of ours, or not one that was asked for. The ledger row of those that are. */
+static __always_inline struct sonde_ledger *call_admit(const struct call *c)
+{
+	struct sonde_ledger *l;
+
+	if (is_excluded(c->tgid))
+		return NULL;
+	l = ledger_seen(c->slot != ~0u && plan_of(c)->flags & SYS_PLAN_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL);
+	if (l && !select_caller(c->tgid)) {
+		rec_filtered(l);
+		return NULL;
+	}
+	return l;
+}
+
+/* Calls that never return are seen here, whatever was asked for. */
+static __always_inline int send_enter(struct call *c)
+{
+	struct sonde_ledger *l;
+
+	c->tgid = TASK_GET(c->task, tgid);
+	c->ret = 0;
+	c->latency_ns = 0;
+	l = call_admit(c);
+	if (!l)
+		return 0;
+	if (c->slot == ~0u)
+		return exit_small(c, l, SYS_REC_ENTER, LANE_BULK);
+	if (plan_of(c)->flags & SYS_PLAN_LIFE || has_chunks(plan_of(c), c, SYS_WHEN_IN))
+		return send_scratch(c, l, SYS_REC_ENTER, SYS_WHEN_IN);
+	return exit_small(c, l, SYS_REC_ENTER, LANE_BULK);
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 {
@@ -280,7 +395,10 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 
 	if (!call_begin(&c, regs, nr, SYS_WANT_EXIT | SYS_WANT_ENTER))
 		return 0;
-	enter_time(TASK_GET(c.task, pid));
+	c.tid = TASK_GET(c.task, pid);
+	if (sys_enter_records || (c.slot != ~0u && plan_of(&c)->flags & SYS_PLAN_NO_RETURN))
+		send_enter(&c);
+	enter_time(c.tid);
 	return 0;
 }
 
@@ -296,18 +414,12 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	if (!select_result(ret))
 		return 0;
 	c.tid = TASK_GET(c.task, pid);
+	c.latency_ns = sys_timed ? exit_latency(c.tid) : 0;
+	if (c.latency_ns < sys_min_latency_ns)
+		return 0;
 	c.tgid = TASK_GET(c.task, tgid);
-	c.latency_ns = exit_latency(c.tid);
-	if (is_excluded(c.tgid))
-		return 0;
-	l = ledger_seen(c.slot != ~0u && plan_of(&c)->flags & SYS_PLAN_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL);
-	if (!l)
-		return 0;
-	if (!select_caller(c.tgid)) {
-		rec_filtered(l);
-		return 0;
-	}
-	return send_exit(&c, l);
+	l = call_admit(&c);
+	return l ? send_exit(&c, l) : 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/macros.h"
@@ -56,7 +57,8 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const struct setup *setup = ctx;
 	const struct sys_conf *c = setup->p->conf;
 	const uint32_t snaplen = (uint32_t)MIN(c->snaplen, (uint64_t)SYS_SNAPLEN_MAX);
-	const bool payload = snaplen > 0;
+	const bool payload = snaplen > 0, timed = !c->no_times, enter = c->enter, context = c->context;
+	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
 	const uint8_t result = (uint8_t)c->result, unknown = !c->calls.len ? SYS_WANT_EXIT : 0;
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
@@ -66,6 +68,11 @@ static void configure(void *ctx, struct bpf_object *obj)
 	probe_set_rodata(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
 	probe_set_rodata(obj, "sys_payload", &payload, sizeof(payload));
 	probe_set_rodata(obj, "sys_result", &result, sizeof(result));
+	probe_set_rodata(obj, "sys_timed", &timed, sizeof(timed));
+	probe_set_rodata(obj, "sys_enter_records", &enter, sizeof(enter));
+	probe_set_rodata(obj, "sys_context", &context, sizeof(context));
+	probe_set_rodata(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
+	probe_set_rodata(obj, "sys_min_latency_ns", &c->min_latency_ns, sizeof(c->min_latency_ns));
 }
 
 static int load(const struct probe *p, struct sys_state *s, struct err *err)

@@ -24,8 +24,6 @@ struct sys_conf {
 	bool enter;			/* also a record when a call is entered */
 	bool context;			/* also what the kernel knows of sockets, files and processes */
 	bool no_times;			/* no latency: the program at the entry is not needed */
-	const uint32_t *tree;		/* these processes and, from now on, their children */
-	size_t n_tree;
 };
 
 #define SYS_SNAPLEN_MAX 16384

@@ -43,7 +43,10 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 
 	if (!b)
 		return -EBADMSG;
-	add_who(ev, out);
+	if (o->format && !strcmp(o->format, "strace"))
+		buf_printf(out, "%u ", ev->tid);
+	else
+		add_who(ev, out);
 	sys_text_call(b, false, o->verbose ? 0 : STRING_SHOWN, out);
 	if (b->latency_ns)
 		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
@@ -54,12 +57,18 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 static int enter_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct sys_body *b = sys_body_of(ev);
+	const struct sys_call *call;
 
 	if (!b)
 		return -EBADMSG;
-	add_who(ev, out);
+	call = sys_call_find(b->abi, b->nr);
+	if (o->format && !strcmp(o->format, "strace"))
+		buf_printf(out, "%u ", ev->tid);
+	else
+		add_who(ev, out);
 	sys_text_call(b, true, o->verbose ? 0 : STRING_SHOWN, out);
-	return buf_add_str(out, " ...\n");
+	/* of a call that does not return this is all there is */
+	return buf_add_str(out, call && call->ret == SYS_ARG_NONE ? " = ?\n" : " ...\n");
 }
 
 /* ---- words ---- */

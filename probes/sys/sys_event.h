@@ -43,6 +43,16 @@ struct sys_value {
 	uint64_t raw;
 };
 
+/* The process that a call made or became; strings point into the body. */
+struct sys_image {
+	struct sys_proc proc;
+	const uint8_t *exe, *cwd;	/* components, last first, NUL after each */
+	const uint8_t *name, *args, *env;
+};
+
+/* False when the event has none. */
+bool sys_image_of(const struct sys_body *b, struct sys_image *ret);
+
 /* The body of a sys.exit or sys.enter event, else NULL. */
 const struct sys_body *sys_body_of(const struct event *ev);
 

@@ -71,25 +71,74 @@ static void add_string(const struct sys_body *b, unsigned i, unsigned cap, struc
 		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
 }
 
+/* An array of strings, NUL after each. */
+static void add_strings(const uint8_t *p, size_t len, unsigned cap, bool more, struct buf *out)
+{
+	const uint8_t *end = p + len;
+	unsigned n = 0;
+
+	buf_add_char(out, '[');
+	for (; p < end && n < STRV_SHOWN; n++) {
+		size_t one = strnlen((const char *)p, (size_t)(end - p)), shown = cap && one > cap ? cap : one;
+
+		buf_add_str(out, n ? ", " : "");
+		sys_text_quoted(p, shown, shown < one, out);
+		p += one + 1;
+	}
+	buf_add_str(out, p < end || more ? ", ...]" : "]");
+}
+
 static void add_strv(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
 {
 	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STRV);
-	const uint8_t *p = s.data, *end = s.data + s.len;
+
+	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
+		add_ptr(b->args[i], out);
+	else
+		add_strings(s.data, s.len, cap, s.flags & SYS_CHUNK_F_CUT, out);
+}
+
+bool sys_image_of(const struct sys_body *b, struct sys_image *ret)
+{
+	struct sys_bytes s = sys_chunk_of(b, SYS_OF_TASK, SYS_CHUNK_PROC);
+	struct cursor c = cur_init(s.data, s.len);
+
+	if (!s.there || !cur_copy(&c, &ret->proc, sizeof(ret->proc)))
+		return false;
+	ret->exe = cur_bytes(&c, ret->proc.exe_len);
+	ret->cwd = cur_bytes(&c, ret->proc.cwd_len);
+	ret->name = cur_bytes(&c, ret->proc.name_len);
+	ret->args = cur_bytes(&c, ret->proc.args_len);
+	ret->env = cur_bytes(&c, ret->proc.env_len);
+	return cur_ok(&c);
+}
+
+static unsigned count_strings(const uint8_t *p, size_t len)
+{
 	unsigned n = 0;
 
-	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len)) {
-		add_ptr(b->args[i], out);
-		return;
-	}
-	buf_add_char(out, '[');
-	for (; p < end && n < STRV_SHOWN; n++) {
-		size_t len = strnlen((const char *)p, (size_t)(end - p)), shown = cap && len > cap ? cap : len;
+	for (size_t i = 0; i < len; i++)
+		n += !p[i];
+	return n;
+}
 
-		buf_add_str(out, n ? ", " : "");
-		sys_text_quoted(p, shown, shown < len, out);
-		p += len + 1;
-	}
-	buf_add_str(out, p < end || s.flags & SYS_CHUNK_F_CUT ? ", ...]" : "]");
+/* What a successful exec was given, from what it has become. False for other calls and arguments. */
+static bool add_image(const struct sys_image *m, const struct sys_arg *arg, unsigned cap, struct buf *out)
+{
+	if (!arg || !m->proc.name_len)
+		return false;
+	if (arg->kind == SYS_ARG_PATH)
+		sys_text_quoted(m->name, m->proc.name_len, false, out);
+	else if (arg->kind == SYS_ARG_STRV && !strcmp(arg->name, "argv"))
+		add_strings(m->args, m->proc.args_len, cap, m->proc.flags & SYS_PROC_ARGS_CUT, out);
+	else if (arg->kind == SYS_ARG_STRV && cap)
+		buf_printf(out, "[/* %u vars%s */]", count_strings(m->env, m->proc.env_len),
+			   m->proc.flags & SYS_PROC_ENV_CUT ? " and more" : "");
+	else if (arg->kind == SYS_ARG_STRV)
+		add_strings(m->env, m->proc.env_len, cap, m->proc.flags & SYS_PROC_ENV_CUT, out);
+	else
+		return false;
+	return true;
 }
 
 /* Payload that was not asked for is an address, as any other memory that was not read. */
@@ -364,8 +413,10 @@ int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned ca
 {
 	struct sys_value v = sys_value_of(b, i);
 	unsigned kind = v.arg ? v.arg->kind : SYS_ARG_HEX;
+	struct sys_image image;
 
-	(void)entered;
+	if (!entered && sys_image_of(b, &image) && add_image(&image, v.arg, cap, out))
+		return buf_error(out);
 	switch ((enum sys_arg_kind)kind) {
 	case SYS_ARG_PATH: case SYS_ARG_STR:
 		add_string(b, i, kind == SYS_ARG_PATH ? 0 : cap, out);
@@ -433,12 +484,27 @@ int sys_text_ret(const struct sys_body *b, struct buf *out)
 	return buf_printf(out, "%" PRId64, b->ret);
 }
 
+#define O_CREAT_OR_TMPFILE 0x400040	/* the bits are the same on both architectures */
+
+/* The mode of an open that makes no file was not given. */
+static unsigned shown_args(const struct sys_body *b)
+{
+	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	unsigned n = sys_n_args(b);
+
+	if (!call || n < 3 || call->args[n - 1].kind != SYS_ARG_MODE || call->args[n - 2].kind != SYS_ARG_XLAT)
+		return n;
+	if (strcmp(sys_xlats[call->args[n - 2].ref].x.name, "open") != 0)
+		return n;
+	return b->args[n - 2] & O_CREAT_OR_TMPFILE ? n : n - 1;
+}
+
 int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct buf *out)
 {
 	char name[24];
 
 	buf_printf(out, "%s(", sys_call_name(b->abi, b->nr, name));
-	for (unsigned i = 0; i < sys_n_args(b); i++) {
+	for (unsigned i = 0; i < shown_args(b); i++) {
 		buf_add_str(out, i ? ", " : "");
 		sys_text_arg(b, i, entered, cap, out);
 	}

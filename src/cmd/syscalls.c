@@ -20,6 +20,13 @@
 struct syscalls_conf {
 	struct run_conf run;
 	struct sys_conf sys;
+	bool strace;
+};
+
+static const struct opt syscalls_opts[] = {
+	{ .name = "strace", .kind = OPT_BOOL, .off = offsetof(struct syscalls_conf, strace),
+	  .help = "lines as strace -f -T prints them, as --format strace" },
+	OPT_END,
 };
 
 static size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
@@ -28,7 +35,8 @@ static size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
 
 	c->sys = sys_conf_default;
 	ret_sets[0] = (struct opt_set){ "System calls", probe_find("sys")->opts, &c->sys };
-	return 1 + run_sets(&c->run, ret_sets + 1);
+	ret_sets[1] = (struct opt_set){ "Lines", syscalls_opts, c };
+	return 2 + run_sets(&c->run, ret_sets + 2);
 }
 
 /* Says what is decided where. */
@@ -54,15 +62,39 @@ static int explain(const struct syscalls_conf *c)
 	return failed ? CMD_FAIL : CMD_OK;
 }
 
+/* Trailing words and --where are one expression. */
+static int join_where(struct run_conf *run, const char *words, struct buf *mem)
+{
+	if (!words)
+		return 0;
+	if (run->where)
+		buf_printf(mem, "(%s) and (%s)", words, run->where);
+	else
+		buf_add_str(mem, words);
+	run->where = buf_str(mem);
+	return buf_error(mem);
+}
+
 static int syscalls_run(void *conf, const struct cmd_words *w)
 {
 	struct syscalls_conf *c = conf;
+	_cleanup_free_ char *words = run_join_words(&w->words);
 	const struct pipeline_probe probes[] = { { .ops = probe_find("sys"), .conf = &c->sys } };
+	_cleanup_(buf_fini) struct buf where = { 0 };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
-		.ready = "sonde: ready, watching; ^C stops",
+		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
+		.command = &w->command,
+		.filter_text = words,
 	};
 
+	if (c->strace)
+		c->run.format = "strace";
+
+	if (join_where(&c->run, words, &where) < 0) {
+		log_error("out of memory");
+		return CMD_FAIL;
+	}
 	return c->run.explain_filter ? explain(c) : run(&c->run, &spec);
 }
 
@@ -70,12 +102,14 @@ static const struct cmd_example syscalls_examples[] = {
 	{ "sonde syscalls", "every system call of this host, live" },
 	{ "sonde syscalls -p 1234 -e %file", "what process 1234 does with paths" },
 	{ "sonde syscalls --result failed", "calls that failed" },
+	{ "sonde syscalls --strace -s 64 -- ls /", "run a command and show its calls and those of its children" },
+	{ "sonde syscalls syscall.name=openat and syscall.error=ENOENT", "files that were not found" },
 	{ 0 },
 };
 
 const struct cmd cmd_syscalls = {
 	.name = "syscalls", .summary = "system calls with their arguments, live",
-	.args = "",
+	.args = "[EVENT WORDS] [-- COMMAND]",
 	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. Which "
 	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing.",
 	.examples = syscalls_examples,
