@@ -17,6 +17,7 @@
 #include "enrich/enrich.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "scap/state.h"
 #include "source/source.h"
 #include "sym/sym.h"
 
@@ -45,6 +46,7 @@ void pipeline_free(struct pipeline *p)
 	bus_free(p->bus);
 	sym_free(p->sym);
 	enrich_free(p->enrich);
+	scap_state_free(p->scap);
 	decode_set_free(p->decode);
 	arena_fini(&p->scratch);
 	free(p);
@@ -64,7 +66,8 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
 		return err_errno(err, r, "cannot register the event types");
 	p->enrich = enrich_new(0);
 	p->bus = bus_new(decode_set_registry(p->decode));
-	if (!p->enrich || !p->bus)
+	p->scap = scap_state_new();
+	if (!p->enrich || !p->bus || !p->scap)
 		return err_errno(err, -ENOMEM, "cannot set up the pipeline");
 	*ret = TAKE_PTR(p);
 	return 0;
@@ -73,6 +76,11 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
 const struct registry *pipeline_registry(const struct pipeline *p)
 {
 	return decode_set_registry(p->decode);
+}
+
+struct scap_state *pipeline_scap(struct pipeline *p)
+{
+	return p->scap;
 }
 
 const struct core_host *pipeline_host(const struct pipeline *p)

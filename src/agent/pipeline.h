@@ -42,6 +42,8 @@ void pipeline_free(struct pipeline *p);		/* NULL is fine */
 
 const struct registry *pipeline_registry(const struct pipeline *p);
 const struct core_host *pipeline_host(const struct pipeline *p);	/* of the records; empty until they say */
+/* What is known of threads and descriptors; filled as events pass. */
+struct scap_state *pipeline_scap(struct pipeline *p);
 
 /*
  * The one predicate of this pipeline: what it refuses is counted as filtered. Events of class META never

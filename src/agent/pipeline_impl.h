@@ -16,6 +16,7 @@
 
 struct output;
 struct ring_rec;
+struct scap_state;
 struct source;
 struct sym;
 
@@ -24,6 +25,7 @@ struct pipeline {
 	struct decode_set *decode;
 	struct enrich *enrich;
 	struct sym *sym;		/* NULL = nobody wants names */
+	struct scap_state *scap;	/* threads and descriptors behind events with SEC_PARAMS */
 	struct bus *bus;
 	struct arena scratch;		/* what enrich adds, per event */
 	VEC(struct output *) outputs;

@@ -16,6 +16,7 @@
 #include "enrich/enrich.h"
 #include "event/decode.h"
 #include "ring/ring.h"
+#include "scap/state.h"
 #include "source/source.h"
 #include "sym/sym.h"
 
@@ -27,7 +28,11 @@ static int take_event(void *ctx, struct event *ev)
 	int r;
 
 	arena_reset(&p->scratch);
-	r = enrich_event(p->enrich, ev, &p->scratch);
+	r = scap_state_event(p->scap, ev);
+	if (r >= 0)
+		r = enrich_event(p->enrich, ev, &p->scratch);
+	if (r >= 0)
+		r = scap_state_describe(p->scap, ev);
 	if (r >= 0 && p->sym)
 		r = sym_event(p->sym, ev);
 	if (r < 0) {

@@ -22,8 +22,12 @@
 #include "cmd/select.h"
 #include "event/core.h"
 #include "event/filter.h"
+#include "event/format.h"
 #include "event/names.h"
 #include "probe/probe.h"
+#include "scap/event.h"
+#include "scap/render.h"
+#include "scap/state.h"
 #include "sym/sym.h"
 
 static const char *const time_names[] = {
@@ -38,6 +42,12 @@ static const char *const color_names[] = {
 };
 _Static_assert(ARRAY_SIZE(color_names) == COLOR__MAX + 1, "a name per colour mode");
 
+static const char *const buffer_names[] = {
+	[SCAP_BUFFER_DOTS] = "dots", [SCAP_BUFFER_ASCII] = "ascii", [SCAP_BUFFER_HEX] = "hex",
+	[SCAP_BUFFER_HEX_ASCII] = "hex-ascii", [SCAP_BUFFER_BASE64] = "base64", NULL,
+};
+_Static_assert(ARRAY_SIZE(buffer_names) == SCAP_BUFFER__MAX + 1, "a name per form");
+
 #define ROW(member, ...) OPT_ROW(run_conf, member, __VA_ARGS__)
 #define ROW_ENUM(member, name_, arg_, help_, names) \
 	{ .name = (name_), .kind = OPT_ENUM, .off = offsetof(struct run_conf, member), .arg = (arg_), \
@@ -49,6 +59,9 @@ static const struct opt output_opts[] = {
 	    "output format and file, or a FILE with a format's suffix; may repeat (sonde help outputs lists them)"),
 	ROW(json, "json", 0, OPT_BOOL, NULL, "one JSON object a line, as -o json"),
 	ROW(format, "format", 0, OPT_STR, "NAME", "text lines as another tool prints them"),
+	ROW(print, "print", 0, OPT_STR, "FORM",
+	    "text lines in this form (%proc.name ...: the words of filters); c: sysdig's with containers"),
+	ROW_ENUM(buffer, "buffer", "FORM", "how data that was read or written is shown", buffer_names),
 	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
 	ROW(hex, "hex", 0, OPT_BOOL, NULL, "hex dump of packets"),
 	ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names"),
@@ -114,6 +127,7 @@ struct run_state {
 	const struct run_spec *spec;
 	struct pipeline *pipeline;
 	struct filter *filter;		/* --where */
+	struct format *print;		/* --print, or another tool's line */
 	int signal;			/* that ended the run, 0 = none */
 	struct child *child;		/* of "--"; NULL = none */
 	struct loop *loop;
@@ -373,6 +387,28 @@ static int add_sym(struct run_state *s, struct sink_opts *opts, struct err *err)
 	return r;
 }
 
+/* The form of text lines, where it is not that of the event's type. */
+static int set_lines(struct run_state *s, struct sink_opts *opts, struct err *err)
+{
+	const struct run_conf *c = s->conf;
+	const struct scap_render_opts render = { .form = c->buffer, .cut = SCAP_RENDER_CUT };
+	const char *form = c->print;
+	int r;
+
+	scap_state_set_render(pipeline_scap(s->pipeline), &render);
+	if (form && (!strcmp(form, "c") || !strcmp(form, "container")))
+		form = SCAP_FORM_CONTAINER;
+	if (!form && c->format && !strcmp(c->format, "sysdig"))
+		form = SCAP_FORM_SYSDIG;
+	if (!form)
+		return 0;
+	r = format_parse(pipeline_registry(s->pipeline), form, &s->print, err);
+	if (r < 0)
+		return err_prefix(err, "--print");
+	opts->line.print = s->print;
+	return 0;
+}
+
 static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opts, struct err *err)
 {
 	const struct run_conf *c = s->conf;
@@ -387,6 +423,9 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	if (r < 0)
 		return err_prefix(err, "--where");
 	pipeline_set_filter(s->pipeline, pass, s);
+	r = set_lines(s, opts, err);
+	if (r < 0)
+		return r;
 	opts->reg = pipeline_registry(s->pipeline);
 	opts->host = pipeline_host(s->pipeline);
 	r = add_sym(s, opts, err);
@@ -423,6 +462,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	child_free(s.child);
 	pipeline_free(s.pipeline);
 	filter_free(s.filter);
+	format_free(s.print);
 	loop_free(loop);
 	if (r < 0)
 		log_error("%s", err.msg);

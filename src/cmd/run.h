@@ -27,6 +27,8 @@ struct run_conf {
 	struct opt_strv outputs;	/* -o NAME[:FILE] */
 	bool json;
 	const char *format;
+	const char *print;		/* form of a line: event/format.h */
+	unsigned buffer;		/* enum scap_buffer_form */
 	unsigned verbose;
 	bool hex, numeric;
 	unsigned time, color;		/* indexes of their enums */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The words that every event has. Where sysdig has a word for the thing, it is sysdig's; but fd.sip and fd.dip
- * are source and destination of the packet or message, because who is the server is not known from one of them.
+ * The words that every event has. Where sysdig has a word for the thing, it is sysdig's. Source and destination of
+ * a packet are conn.src and conn.dst: who of them is the server (fd.sip, fd.sport) is not known from one packet.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,7 +16,7 @@ enum common_word {
 	W_EVT_TYPE, W_EVT_TIME, W_EVT_BOOTTIME, W_EVT_NUM, W_EVT_CPU, W_EVT_DIR, W_EVT_PROBE, W_EVT_SNAPSHOT,
 	W_PID, W_NAME, W_EXE, W_ARGS, W_PPID, W_START, W_UID, W_GID, W_TID,
 	W_CONTAINER, W_IMAGE, W_CGROUP, W_CGROUP_NAME, W_NETNS, W_COOKIE, W_RPC_STREAM, W_RPC_CONN, W_GOID,
-	W_IP, W_SIP, W_DIP, W_PORT, W_SPORT, W_DPORT, W_PROTO,
+	W_IP, W_SIP, W_DIP, W_PORT, W_SPORT, W_DPORT, W_PROTO, W_SERVER,
 	W_PKT_LEN, W_PKT_IFACE,
 	W__MAX,
 };
@@ -71,11 +71,17 @@ const struct field event_common_fields[] = {
 	WORD("rpc.conn", W_RPC_CONN, FIELD_HEX, "connection of the RPC in its process"),
 	WORD("goid", W_GOID, FIELD_UINT, "goroutine id"),
 	WORD("fd.ip", W_IP, FIELD_IP, "address of either end", .flags = FIELD_EITHER),
-	WORD("fd.sip", W_SIP, FIELD_IP, "source address"),
-	WORD("fd.dip", W_DIP, FIELD_IP, "destination address"),
+	WORD("conn.src", W_SIP, FIELD_IP, "source address"),
+	WORD("conn.dst", W_DIP, FIELD_IP, "destination address"),
+	WORD("fd.dip", W_DIP, FIELD_IP, "destination address", .flags = FIELD_ALIAS),
+	WORD("fd.sip", W_SERVER, FIELD_IP, "address of the server, where it is known who that is"),
+	WORD("fd.cip", W_SERVER, FIELD_IP, "address of the client, likewise"),
 	WORD("fd.port", W_PORT, FIELD_UINT, "port of either end", .flags = FIELD_EITHER),
-	WORD("fd.sport", W_SPORT, FIELD_UINT, "source port"),
-	WORD("fd.dport", W_DPORT, FIELD_UINT, "destination port"),
+	WORD("conn.sport", W_SPORT, FIELD_UINT, "source port"),
+	WORD("conn.dport", W_DPORT, FIELD_UINT, "destination port"),
+	WORD("fd.dport", W_DPORT, FIELD_UINT, "destination port", .flags = FIELD_ALIAS),
+	WORD("fd.sport", W_SERVER, FIELD_UINT, "port of the server, where it is known who that is"),
+	WORD("fd.cport", W_SERVER, FIELD_UINT, "port of the client, likewise"),
 	WORD("fd.l4proto", W_PROTO, FIELD_ENUM, "transport protocol", .xlat = &ip_proto_xlat),
 	WORD("fd.proto", W_PROTO, FIELD_ENUM, "transport protocol", .xlat = &ip_proto_xlat, .flags = FIELD_ALIAS),
 	WORD("pkt.len", W_PKT_LEN, FIELD_UINT, "length of the packet on the wire"),
@@ -261,6 +267,7 @@ int event_get_common(const struct event *ev, const struct field *f, struct value
 	case W_SPORT:
 	case W_DPORT:
 	case W_PROTO: return get_conn(ev, f, ret);
+	case W_SERVER: break;	/* events that know bring the word themselves */
 	case W__MAX: break;
 	}
 	return -ENOENT;

@@ -65,6 +65,41 @@ const char *sec_proc_str(const struct sec_proc *p, const struct section *s, stru
 	return text ? text : "";
 }
 
+/* ".NAME" or "[NAME]" behind a word. */
+static bool read_argument(const char *rest, const char **ret, size_t *ret_len)
+{
+	size_t len = strlen(rest);
+
+	if (rest[0] == '.' && len > 1) {
+		*ret = rest + 1;
+		*ret_len = len - 1;
+		return true;
+	}
+	if (rest[0] != '[' || len < 3 || rest[len - 1] != ']')
+		return false;
+	*ret = rest + 1;
+	*ret_len = len - 2;
+	return true;
+}
+
+const struct field *field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
+			       size_t *ret_arg_len)
+{
+	*ret_arg = NULL;
+	*ret_arg_len = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(fields[i].name, word))
+			return &fields[i];
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(fields[i].name);
+
+		if (fields[i].flags & FIELD_ARGUMENT && !strncmp(fields[i].name, word, len) &&
+		    read_argument(word + len, ret_arg, ret_arg_len))
+			return &fields[i];
+	}
+	return NULL;
+}
+
 const char *field_key(const struct field *f)
 {
 	const char *dot = strchr(f->name, '.');
@@ -238,7 +273,7 @@ static int generic_line(const struct event *ev, struct buf *out)
 		const struct field *f = &ev->desc->fields[i];
 		struct value v;
 
-		if (f->flags & FIELD_ALIAS || event_get(ev, f, &v) < 0)
+		if (f->flags & (FIELD_ALIAS | FIELD_SILENT) || event_get(ev, f, &v) < 0)
 			continue;
 		buf_add_char(out, ' ');
 		buf_add_str(out, field_key(f));

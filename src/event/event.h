@@ -19,6 +19,7 @@ struct arena;
 struct buf;
 struct names;
 struct packet_flow;
+struct scap_view;
 
 /* Typed attachments. Append only: the numbers travel in frames. */
 enum sec_kind {
@@ -94,6 +95,7 @@ struct event {
 	struct event_keys keys;
 	struct section sec[EVENT_MAX_SECTIONS];
 	const struct names *names; /* dynamic names as of this event; may be NULL */
+	const struct scap_view *view; /* what is behind SEC_PARAMS (scap/state.h); may be NULL; never in frames */
 	int64_t clock_offset_ns; /* add to ts_ns for wall-clock time; 0 = unknown */
 	struct arena *scratch;	/* for values that are put together when somebody asks; may be NULL */
 };
@@ -150,6 +152,9 @@ enum field_kind {
 #define FIELD_OPTIONAL 1	/* 0 means unknown: left out of text and JSON, "not there" in filters */
 #define FIELD_EITHER 2		/* common words only: stands for the two rows that follow, any of them */
 #define FIELD_ALIAS 4		/* another word for the same thing: in filters only */
+#define FIELD_ARGUMENT 16	/* the word goes on: .NAME or [NAME], which the getter finds in `arg` */
+#define FIELD_SILENT 32		/* in filters and formats; generic text and JSON leave it out */
+#define FIELD_SHOWN 64		/* set on a copy: the value as people see it (dots in a buffer), not its bytes */
 #define FIELD_PACKET 8		/* repeats what SEC_PACKET says: outputs that hold the packet leave it out */
 
 struct field {
@@ -162,7 +167,15 @@ struct field {
 	const struct xlat *xlat;
 	const char *doc;
 	const char *key;	/* in JSON, where what follows the dot says too little; NULL = that */
+	const char *arg;	/* of a copy of a FIELD_ARGUMENT row: what was written; NULL = nothing */
 };
+
+/*
+ * The row that @word names: its own, or a FIELD_ARGUMENT row that it continues, whose argument is then at
+ * *ret_arg, *ret_arg_len (else NULL, 0). NULL when there is none.
+ */
+const struct field *field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
+			       size_t *ret_arg_len);
 
 #define FIELD_LIKE(kind) ((kind) + 1)
 
@@ -173,11 +186,14 @@ struct field {
 enum time_mode { TIME_LOCAL, TIME_RFC3339, TIME_EPOCH, TIME_DELTA, TIME_REL, TIME_MONO, TIME_NONE, TIME__MAX };
 
 /* What the user asked of text output; line functions look, they do not keep it. */
+struct format;
+
 struct line_opts {
 	unsigned verbose;	/* -v, -vv */
 	bool hex;		/* hex dump instead of dissection */
 	bool numeric;		/* no names for numbers */
 	const char *format;	/* NULL = ours; "cilium", "sysdig", "strace"... where the type knows it */
+	const struct format *print; /* the user's own form of line (event/format.h); NULL = none */
 };
 
 /* How the type takes part in the stream. */
@@ -236,7 +252,7 @@ const struct event_desc *registry_next(const struct registry *r, size_t *pos); /
 /*
  * Words every event has, whatever its type: evt.type evt.time evt.cpu evt.num evt.dir proc.pid proc.name
  * proc.exe proc.args proc.ppid proc.uid thread.tid container.id container.image cgroup.id netns sock.cookie
- * fd.sip fd.dip fd.sport fd.dport fd.proto ... Rows with kind FIELD_GET.
+ * conn.src conn.dst conn.sport conn.dport fd.ip fd.port fd.proto ... Rows with kind FIELD_GET.
  */
 extern const struct field event_common_fields[];
 extern const size_t event_n_common_fields;

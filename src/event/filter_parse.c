@@ -79,7 +79,17 @@ static int fail_unknown_word(struct parser *p, const struct token *t)
 	return fail_at(p, t, &b);
 }
 
-static int fail_unknown_type(struct parser *p, const struct token *t, const struct filter_value *v)
+static bool suggest_name(enum field_kind kind, const struct field *f, void *ctx)
+{
+	if (kind == FIELD_ENUM || kind == FIELD_FLAGS)
+		for (uint32_t i = 0; f->xlat && i < f->xlat->n; i++)
+			if (f->xlat->vals[i].name)
+				filter_suggest(ctx, f->xlat->vals[i].name);
+	return false;
+}
+
+static int fail_unknown_type(struct parser *p, const struct token *t, const struct check *c,
+			     const struct filter_value *v)
 {
 	struct filter_suggestion s = filter_suggestion_for(v->text, v->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -88,19 +98,12 @@ static int fail_unknown_type(struct parser *p, const struct token *t, const stru
 
 	while ((d = registry_next(p->reg, &pos)))
 		filter_suggest(&s, d->name);
+	for (size_t i = 0; i < c->n_bindings; i++)
+		suggest_name(FIELD_ENUM, c->bindings[i].field, &s);
 	buf_add_str(&b, "there is no event type ");
 	filter_add_quoted(&b, v->text, v->len);
 	filter_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
-}
-
-static bool suggest_name(enum field_kind kind, const struct field *f, void *ctx)
-{
-	if (kind == FIELD_ENUM || kind == FIELD_FLAGS)
-		for (uint32_t i = 0; f->xlat && i < f->xlat->n; i++)
-			if (f->xlat->vals[i].name)
-				filter_suggest(ctx, f->xlat->vals[i].name);
-	return false;
 }
 
 static int fail_value(struct parser *p, const struct token *t, const struct check *c, const struct filter_value *v,
@@ -170,10 +173,27 @@ static int new_node(struct parser *p, enum node_kind kind, uint32_t child, const
 
 static const struct field *find_in(const struct field *fields, size_t n, const char *word)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(fields[i].name, word))
-			return &fields[i];
-	return NULL;
+	const char *arg;
+	size_t len;
+
+	return field_find(fields, n, word, &arg, &len);
+}
+
+/* A row whose word has an argument is copied, so that its getter sees it. NULL without memory. */
+static const struct field *with_argument(struct arena *a, const struct field *f, const char *word)
+{
+	struct field *copy;
+	const char *arg;
+	size_t len;
+
+	field_find(f, 1, word, &arg, &len);
+	if (!arg)
+		return f;
+	copy = arena_copy(a, f, sizeof(*f));
+	if (!copy)
+		return NULL;
+	copy->arg = arena_copy(a, arg, len);
+	return copy->arg ? copy : NULL;
 }
 
 /* Every field that the word names, in every type. */
@@ -195,8 +215,12 @@ static int bind_word(struct parser *p, struct check *c)
 	for (pos = 0; (d = registry_next(p->reg, &pos));) {
 		const struct field *f = find_in(d->fields, d->n_fields, c->word);
 
-		if (f)
-			b[c->n_bindings++] = (struct binding){ d, f };
+		if (!f)
+			continue;
+		f = with_argument(&p->f->arena, f, c->word);
+		if (!f)
+			return no_memory(p);
+		b[c->n_bindings++] = (struct binding){ d, f };
 	}
 	return 0;
 }
@@ -227,10 +251,15 @@ static int parse_word(struct parser *p, struct check **ret)
 /* A name of a type is only checked where no type gives the word another meaning. */
 static bool names_a_type(const struct parser *p, const struct check *c, const struct filter_value *v)
 {
-	if (strcmp(c->word, "evt.type") || c->n_bindings)
+	uint64_t number;
+
+	if (strcmp(c->word, "evt.type"))
 		return true;
 	if (c->op != FILTER_EQ && c->op != FILTER_NE && c->op != FILTER_IN && c->op != FILTER_INTERSECTS)
 		return true;
+	for (size_t i = 0; i < c->n_bindings; i++)
+		if (!c->bindings[i].field->xlat || xlat_value(c->bindings[i].field->xlat, v->text, &number) == 0)
+			return true;
 	return registry_find_name(p->reg, v->text) != NULL;
 }
 
@@ -241,6 +270,8 @@ static int parse_value(struct parser *p, const struct check *c, value_vec *value
 	struct filter_value v = { 0 };
 	const char *wants;
 
+	if (p->t.kind == TOKEN_OP && p->t.len == 1 && (p->t.op == FILTER_LT || p->t.op == FILTER_GT))
+		p->t.kind = TOKEN_WORD;	/* evt.dir=< */
 	if (p->t.kind != TOKEN_WORD && p->t.kind != TOKEN_STRING)
 		return unexpected(p, "a value");
 	if (p->n_values++ >= VALUES_MAX)
@@ -253,7 +284,7 @@ static int parse_value(struct parser *p, const struct check *c, value_vec *value
 	if (wants)
 		return fail_value(p, &p->t, c, &v, wants);
 	if (!names_a_type(p, c, &v))
-		return fail_unknown_type(p, &p->t, &v);
+		return fail_unknown_type(p, &p->t, c, &v);
 	values->items[values->len++] = v;
 	advance(p);
 	return 0;

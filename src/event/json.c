@@ -140,7 +140,7 @@ void json_event_fields(struct json *j, const struct event *ev)
 		size_t group = dot ? (size_t)(dot - key) + 1 : 0;
 		struct value v;
 
-		if (f->flags & FIELD_ALIAS || event_get(ev, f, &v) < 0)
+		if (f->flags & (FIELD_ALIAS | FIELD_SILENT) || event_get(ev, f, &v) < 0)
 			continue;
 		if (open && (group != open_len || memcmp(open, key, open_len))) {
 			json_close(j, '}');

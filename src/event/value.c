@@ -97,7 +97,7 @@ int value_text(const struct value *v, struct buf *out)
 		return v->hex ? buf_printf(out, "0x%llx", (unsigned long long)v->u) : buf_add_u64(out, v->u);
 	case VAL_INT: return buf_printf(out, "%lld", (long long)v->i);
 	case VAL_BOOL: return buf_add_str(out, v->u ? "true" : "false");
-	case VAL_STR: return str_escape_buf(out, v->str, v->len);
+	case VAL_STR: return v->printable ? buf_add(out, v->str, v->len) : str_escape_buf(out, v->str, v->len);
 	case VAL_IP: return ipaddr_text(&v->ip, out);
 	case VAL_MAC: return mac_text(v->str, out);
 	case VAL_BYTES: return hex_text(v->str, v->len, out);

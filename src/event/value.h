@@ -36,6 +36,7 @@ struct value {
 	enum value_kind kind;
 	bool hex;		/* number: show as 0x... in text */
 	bool ns;		/* number: a duration, shown with a unit in text */
+	bool printable;		/* VAL_STR: escaped already; line ends and tabs in it are meant */
 	bool has_number;	/* VAL_STR that stands for the number in u (an enum's name) */
 	uint64_t u;
 	int64_t i;

@@ -13,6 +13,14 @@
 #include "scap/schema.h"
 #include "sonde/scap_wire.h"
 
+/* What libscap tells itself is no event that anybody asked for. */
+static const struct event_desc *desc_for(const struct sonde_rec *r, uint16_t type)
+{
+	bool internal = r->flags & SONDE_RF_SNAPSHOT || scap_event_info(type)->category == SCAP_CAT_INTERNAL;
+
+	return internal ? &scap_internal_desc : &scap_event_desc;
+}
+
 static int scap_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
 {
 	bool row = r->type == SONDE_EV_SCAP_ROW;
@@ -31,12 +39,14 @@ static int scap_decode(void *state, const struct sonde_rec *r, const struct emit
 	if (!data || params_read(data, len, &p) < 0 || scap_is_row(p.head->type) != row ||
 	    !scap_event_info(p.head->type))
 		return -EBADMSG;
-	event_from_rec(&ev, row ? &scap_row_desc : &scap_event_desc, r);
+	event_from_rec(&ev, row ? &scap_row_desc : desc_for(r, p.head->type), r);
 	event_add_section(&ev, SEC_PARAMS, data, (uint32_t)len);
 	return em->emit(em->ctx, &ev);
 }
 
-static const struct event_desc *const scap_descs[] = { &scap_event_desc, &scap_row_desc, NULL };
+static const struct event_desc *const scap_descs[] = {
+	&scap_event_desc, &scap_internal_desc, &scap_row_desc, NULL,
+};
 
 const struct decoder_ops scap_decoder = {
 	.name = "scap", .probe = SONDE_SCAP_ID, .events = scap_descs, .decode = scap_decode,

@@ -4,15 +4,68 @@
  */
 #include "scap/event.h"
 
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
 #include "event/event.h"
+#include "event/params.h"
+#include "scap/render.h"
+#include "scap/schema.h"
+#include "scap/state.h"
+#include "scap/words.h"
 #include "sonde/scap_wire.h"
 
+/* Our own line; sysdig's is a form (scap/event.h). */
+static int event_line_of(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct scap_view *v = scap_view_of(ev);
+	struct params p;
+
+	(void)o;
+	if (!v)
+		return params_of(ev, &p) < 0 ? -EBADMSG : buf_printf(out, "sys.event %u\n", p.head->type);
+	buf_printf(out, "%u ", ev->cpu);
+	if (v->thread && v->thread->comm)
+		buf_add(out, v->thread->comm->data, v->thread->comm->len);
+	buf_printf(out, "[%lld] %s%s ", (long long)v->p.head->tid, v->p.head->type & 1 ? "< " : "> ",
+		   scap_event_name(v));
+	scap_render_args(v, scap_state_render(v->state), out);
+	return buf_add_char(out, '\n');
+}
+
+static int row_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct scap_event_info *info;
+	struct params p;
+
+	(void)f;
+	if (params_of(ev, &p) < 0)
+		return -ENOENT;
+	info = scap_event_info(p.head->type);
+	*ret = (struct value){ .kind = VAL_STR, .str = info->name, .len = strlen(info->name) };
+	return 0;
+}
+
+static const struct field row_fields[] = {
+	{ .name = "row.table", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR),
+	  .doc = "what it is a row of: machine, thread, fd, user, group, iface" },
+};
+
 const struct event_desc scap_event_desc = {
-	.type = SONDE_EV_SCAP, .name = "sys.event", .doc = "a system call entered or left, or what the scheduler, "
-	"signals and faults did", .class = EVENT_DATA, .sections = 1u << SEC_PARAMS,
+	.type = SONDE_EV_SCAP, .name = "sys.event",
+	.doc = "a system call entered or left, or what the scheduler, signals and faults did",
+	.class = EVENT_DATA, .sections = 1u << SEC_PARAMS, .fields = scap_words, .n_fields = SCAP_N_WORDS,
+	.get = scap_words_get, .line = event_line_of,
+};
+
+const struct event_desc scap_internal_desc = {
+	.type = SONDE_EV_SCAP_INTERNAL, .name = "sys.internal", .doc = "what libscap notes for itself",
+	.class = EVENT_STATE, .sections = 1u << SEC_PARAMS, .line = event_line_of,
 };
 
 const struct event_desc scap_row_desc = {
 	.type = SONDE_EV_SCAP_ROW, .name = "sys.row", .doc = "a thread, descriptor or user that was there",
-	.class = EVENT_STATE, .sections = 1u << SEC_PARAMS,
+	.class = EVENT_STATE, .sections = 1u << SEC_PARAMS, .fields = row_fields,
+	.n_fields = ARRAY_SIZE(row_fields), .get = row_get,
 };

@@ -12,7 +12,15 @@
 struct decoder_ops;
 struct event_desc;
 
+/* sysdig's lines, as forms for event/format.h: -p NAME, and its usual one. */
+#define SCAP_FORM_SYSDIG \
+	"*%evt.num %evt.outputtime %evt.cpu %proc.name (%thread.tid) %evt.dir %evt.type %evt.info"
+#define SCAP_FORM_CONTAINER \
+	"*%evt.num %evt.outputtime %evt.cpu %container.name (%container.id) %proc.name " \
+	"(%thread.tid:%thread.vtid) %evt.dir %evt.type %evt.info"
+
 extern const struct event_desc scap_event_desc;	/* sys.event (EVENT_DATA) */
+extern const struct event_desc scap_internal_desc;	/* sys.internal (EVENT_STATE): of libscap for itself */
 extern const struct event_desc scap_row_desc;	/* sys.row (EVENT_STATE): a row of a table at the beginning */
 
 /* Records of include/sonde/scap_wire.h. */

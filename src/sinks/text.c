@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "event/event.h"
+#include "event/format.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "sinks/time_text.h"
@@ -72,6 +73,21 @@ static void compose(struct text *t, const struct sink_opts *o, const struct even
 	buf_add_str(&t->out, COLOR_OFF "\n");
 }
 
+/* A line in the user's own form, where the event has one; it holds its time itself. */
+static int printed_event(struct sink *s, const struct event *ev)
+{
+	struct text *t = s->state;
+	int r;
+
+	time_text_full(&t->time, s->opts->time, ev, &t->out);
+	r = format_event(s->opts->line.print, ev, buf_str(&t->out), &t->line);
+	if (r < 0 || !t->line.len)
+		return r;
+	buf_reset(&t->out);
+	add_safe(&t->out, t->line.data, t->line.len);
+	return buf_error(&t->out) ? buf_error(&t->out) : outfile_record(s->out, t->out.data, t->out.len);
+}
+
 static int text_event(struct sink *s, const struct event *ev)
 {
 	struct text *t = s->state;
@@ -81,6 +97,8 @@ static int text_event(struct sink *s, const struct event *ev)
 		return 0;
 	buf_reset(&t->line);
 	buf_reset(&t->out);
+	if (s->opts->line.print && ev->desc->class != EVENT_META)
+		return printed_event(s, ev);
 	r = event_line(ev, &s->opts->line, &t->line);
 	if (r < 0)
 		return r;

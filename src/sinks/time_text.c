@@ -117,7 +117,7 @@ static void seconds(struct buf *out, int64_t ns, unsigned n)
 	digits(out, frac, n);
 }
 
-static void wall_column(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out)
+static void wall_column(struct time_text *t, enum time_mode mode, const struct event *ev, unsigned n, struct buf *out)
 {
 	uint32_t frac;
 	int64_t s = split(wall_ns(ev), &frac);
@@ -135,10 +135,11 @@ static void wall_column(struct time_text *t, enum time_mode mode, const struct e
 	}
 	clock_part(tm, out);
 	buf_add_char(out, '.');
-	digits(out, frac / 1000, 6);
+	digits(out, n == 9 ? frac : frac / 1000, n);
 }
 
-int time_text_column(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out)
+/* @n digits behind the point, where the mode has no number of its own. */
+static int column(struct time_text *t, enum time_mode mode, const struct event *ev, unsigned n, struct buf *out)
 {
 	if (!t->have_first) {
 		t->have_first = true;
@@ -149,24 +150,34 @@ int time_text_column(struct time_text *t, enum time_mode mode, const struct even
 	case TIME_RFC3339:
 	case TIME_EPOCH:
 		if (ev->clock_offset_ns)
-			wall_column(t, mode, ev, out);
+			wall_column(t, mode, ev, n, out);
 		else
-			seconds(out, (int64_t)ev->ts_ns, 6);
+			seconds(out, (int64_t)ev->ts_ns, n);
 		break;
 	case TIME_DELTA:
-		seconds(out, (int64_t)(ev->ts_ns - t->last_ns), 6);
+		seconds(out, (int64_t)(ev->ts_ns - t->last_ns), n);
 		break;
 	case TIME_REL:
-		seconds(out, (int64_t)(ev->ts_ns - t->first_ns), 6);
+		seconds(out, (int64_t)(ev->ts_ns - t->first_ns), n);
 		break;
 	case TIME_MONO:
 		seconds(out, (int64_t)ev->ts_ns, 9);
 		break;
 	case TIME_NONE:
-	case TIME__MAX:
-		t->last_ns = ev->ts_ns;
-		return buf_error(out);
+	case TIME__MAX: break;
 	}
 	t->last_ns = ev->ts_ns;
-	return buf_add_char(out, ' ');
+	return buf_error(out);
+}
+
+int time_text_full(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out)
+{
+	return column(t, mode, ev, 9, out);
+}
+
+int time_text_column(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out)
+{
+	int r = column(t, mode, ev, 6, out);
+
+	return r < 0 || mode >= TIME_NONE ? r : buf_add_char(out, ' ');
 }

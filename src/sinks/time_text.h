@@ -29,6 +29,9 @@ struct time_text {
  */
 int time_text_column(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out);
 
+/* The same without the blank, with all nine digits. */
+int time_text_full(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out);
+
 /* "2026-11-21T13:00:00.000000001Z". Returns false, and adds nothing, when the wall clock is not known. */
 bool time_text_rfc3339_utc(struct time_text *t, const struct event *ev, struct buf *out);
 

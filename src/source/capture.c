@@ -76,7 +76,7 @@ int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t le
 	return send(c);
 }
 
-static int send_clock(struct capture *c, int64_t offset_ns)
+int capture_clock(struct capture *c, int64_t offset_ns)
 {
 	struct sonde_clock_rec *r = begin(c, sizeof(*r), SONDE_EV_CLOCK);
 
@@ -95,7 +95,7 @@ int capture_packet(struct capture *c, const struct capture_packet *p)
 	int ret = 0;
 
 	if (!c->has_clock || p->time_ns < c->offset_ns)
-		ret = send_clock(c, p->time_ns);
+		ret = capture_clock(c, p->time_ns);
 	if (ret < 0)
 		return ret;
 	r = begin(c, sizeof(*r), SONDE_EV_PACKET);
@@ -115,6 +115,21 @@ int capture_packet(struct capture *c, const struct capture_packet *p)
 	buf_add(&c->rec, p->data, p->cap_len);
 	buf_add(&c->rec, p->text, text_len);
 	return send(c);
+}
+
+int capture_record(struct capture *c, struct sonde_rec *r, size_t len, int64_t time_ns)
+{
+	int ret = 0;
+
+	if (!c->has_clock || time_ns < c->offset_ns)
+		ret = capture_clock(c, time_ns);
+	if (ret < 0)
+		return ret;
+	r->len = (uint32_t)len;
+	r->ts_ns = (uint64_t)time_ns - (uint64_t)c->offset_ns;
+	r->seq = ++c->seq;
+	ret = c->fn(c->ctx, r);
+	return MIN(ret, 0);
 }
 
 int capture_cut(const struct capture *c, const char *what, struct err *err)

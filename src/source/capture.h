@@ -46,6 +46,11 @@ int capture_host(struct capture *c, const char *os, size_t os_len, const char *h
 int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t len);
 int capture_packet(struct capture *c, const struct capture_packet *p);
 
+/* A record of @len bytes whose header has type, cpu, tid and flags; sets its time, number and length. */
+int capture_record(struct capture *c, struct sonde_rec *r, size_t len, int64_t time_ns);
+/* A clock record, so that the records that follow have a time. */
+int capture_clock(struct capture *c, int64_t time_ns);
+
 /* The sentence of a file that ends inside of something. Returns -ENODATA. */
 int capture_cut(const struct capture *c, const char *what, struct err *err);
 

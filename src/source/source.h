@@ -27,6 +27,8 @@ struct source_ops {
 	size_t state_size;
 	/* True if a file that begins with these bytes (at least 8 unless shorter) is of this format. */
 	bool (*match)(const void *head, size_t len);
+	/* How many bytes match() wants to see, told from the first 8 (fewer at the end). NULL: 8 are enough. */
+	size_t (*match_bytes)(const void *head, size_t len);
 	/*
 	 * Consumes what it can of @data (a window of the file that begins where the last call stopped) and
 	 * calls @fn per record. Returns the bytes consumed, 0 when it needs more, -EBADMSG at broken content
@@ -41,9 +43,9 @@ struct source_ops {
 extern const struct source_ops *const all_sources[];	/* NULL-terminated */
 
 /*
- * Opens @path ("-" = standard input) and starts the worker that parses it. Of a regular file the format is
- * known when this returns (-EPROTONOSUPPORT: it is none of ours); of a pipe it turns out with the first read,
- * so that this never waits for whoever writes there.
+ * Opens @path ("-" = standard input; gzip and zstd are seen through) and starts the worker that parses it. Of a
+ * regular file the format is known when this returns (-EPROTONOSUPPORT: it is none of ours); of a pipe it turns out
+ * with the first read, so that this never waits for whoever writes there.
  */
 int source_open(const char *path, struct source **ret, struct err *err);
 

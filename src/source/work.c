@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "sonde/wire.h"
 #include "source/answer.h"
+#include "source/inflate.h"
 #include "source/source.h"
 
 #define READ_BYTES (256u << 10)
@@ -25,6 +26,9 @@
 struct work {
 	int in_fd, out_fd;
 	struct buf window;	/* what was read and not consumed */
+	struct buf raw;		/* what was read and not decompressed */
+	struct inflate *inflate;	/* owned; NULL: the input is what it is */
+	bool raw_eof;
 	bool eof;
 	struct buf out;
 };
@@ -59,18 +63,12 @@ static int on_record(void *ctx, const struct sonde_rec *r)
 	return w->out.len >= ANSWER_BYTES ? send_answers(w) : buf_error(&w->out);
 }
 
-/* More of the input into the window. 0 or -errno. */
-static int read_more(struct work *w, struct err *err)
+/* Up to READ_BYTES of the input to the end of @b; *ret_eof when there is no more. */
+static int read_into(struct work *w, struct buf *b, bool *ret_eof, struct err *err)
 {
-	int r = send_answers(w);
+	char *p = buf_reserve(b, READ_BYTES);
 	ssize_t n;
-	char *p;
 
-	if (r < 0)
-		return r;
-	if (w->window.len >= WINDOW_MAX_BYTES)
-		return err_set(err, -EBADMSG, "an item of more than %u bytes", WINDOW_MAX_BYTES);
-	p = buf_reserve(&w->window, READ_BYTES);
 	if (!p)
 		return err_errno(err, -ENOMEM, "cannot read");
 	do
@@ -78,9 +76,53 @@ static int read_more(struct work *w, struct err *err)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_errno(err, -errno, "cannot read");
-	w->eof = n == 0;
-	buf_commit(&w->window, (size_t)n);
+	*ret_eof = n == 0;
+	buf_commit(b, (size_t)n);
 	return 0;
+}
+
+/* Decompresses what was read; reads only when that gives nothing. */
+static int read_compressed(struct work *w, struct err *err)
+{
+	size_t before = w->window.len;
+	int r = 0;
+
+	while (r >= 0 && w->window.len == before && !w->eof) {
+		r = inflate_feed(w->inflate, &w->raw, &w->window, READ_BYTES, err);
+		if (r < 0 || w->window.len > before)
+			return r;
+		w->eof = w->raw_eof;
+		if (!w->raw_eof)
+			r = read_into(w, &w->raw, &w->raw_eof, err);
+	}
+	return r;
+}
+
+/* More of the input into the window. 0 or -errno. */
+static int read_more(struct work *w, struct err *err)
+{
+	int r = send_answers(w);
+
+	if (r < 0)
+		return r;
+	if (w->window.len >= WINDOW_MAX_BYTES)
+		return err_set(err, -EBADMSG, "an item of more than %u bytes", WINDOW_MAX_BYTES);
+	return w->inflate ? read_compressed(w, err) : read_into(w, &w->window, &w->eof, err);
+}
+
+/* After the first bytes: what was read belongs to a compressed stream, not to the window. */
+static int start_inflate(struct work *w, struct err *err)
+{
+	if (!inflate_wants(w->window.data, w->window.len))
+		return 0;
+	w->inflate = inflate_new(w->window.data, w->window.len);
+	if (!w->inflate)
+		return err_errno(err, -ENOMEM, "cannot decompress");
+	buf_add(&w->raw, w->window.data, w->window.len);
+	buf_reset(&w->window);
+	w->raw_eof = w->eof;
+	w->eof = false;
+	return buf_error(&w->raw);
 }
 
 static int no_match(const struct work *w, struct err *err)
@@ -94,21 +136,42 @@ static int no_match(const struct work *w, struct err *err)
 	return err_set(err, -EPROTONOSUPPORT, "not a recording of a known format (%s)", buf_str(&names));
 }
 
-static int find_format(struct work *w, const struct source_ops **ret, struct err *err)
+/* At least @bytes in the window, or all there is. */
+static int fill(struct work *w, size_t bytes, struct err *err)
 {
 	int r = 0;
 
-	while (r == 0 && !w->eof && w->window.len < MATCH_BYTES)
+	while (r >= 0 && !w->eof && w->window.len < bytes)
 		r = read_more(w, err);
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; all_sources[i]; i++) {
-		if (!all_sources[i]->match(w->window.data, w->window.len))
+	return r;
+}
+
+static int find_format(struct work *w, const struct source_ops **ret, struct err *err)
+{
+	int r = fill(w, MATCH_BYTES, err);
+
+	if (r >= 0)
+		r = start_inflate(w, err);
+	if (r >= 0)
+		r = fill(w, MATCH_BYTES, err);
+	for (uint32_t i = 0; r >= 0 && all_sources[i]; i++) {
+		const struct source_ops *ops = all_sources[i];
+
+		if (ops->match_bytes)
+			r = fill(w, ops->match_bytes(w->window.data, w->window.len), err);
+		if (r < 0 || !ops->match(w->window.data, w->window.len))
 			continue;
-		*ret = all_sources[i];
+		*ret = ops;
 		return answer_add_format(&w->out, i);
 	}
-	return no_match(w, err);
+	return r < 0 ? r : no_match(w, err);
+}
+
+static int end_of_input(const struct work *w, struct err *err)
+{
+	if (!w->inflate || inflate_is_whole(w->inflate))
+		return 0;
+	return err_set(err, -ENODATA, "the compressed file ends early; everything before it was read");
 }
 
 /* Until the end of the input or the first failure. */
@@ -128,7 +191,7 @@ static int parse_all(struct work *w, const struct source_ops *ops, void *state, 
 		if (w->eof && w->window.len)
 			return err_set(err, -ENODATA, "the file ends within its last record");
 		if (w->eof)
-			return 0;
+			return end_of_input(w, err);
 		r = read_more(w, err);
 		if (r < 0)
 			return r;
@@ -166,6 +229,8 @@ int source_work(void *ctx, int in_fd, int out_fd)
 	answer_add_end(&w.out, r, err.msg);
 	r = send_answers(&w);
 	buf_fini(&w.window);
+	buf_fini(&w.raw);
 	buf_fini(&w.out);
+	inflate_free(w.inflate);
 	return r < 0;
 }

@@ -521,12 +521,13 @@ static void check_keys(const struct event_desc *const *descs)
 		for (unsigned k = 0; k < descs[i]->n_fields; k++) {
 			const char *key = field_key(&descs[i]->fields[k]);
 
-			if (descs[i]->fields[k].flags & FIELD_ALIAS)
+			if (descs[i]->fields[k].flags & (FIELD_ALIAS | FIELD_SILENT))
 				continue;
 			if (json_line_reserves(key))
 				fail_msg("%s: a field has the key %s, which JSON lines have", descs[i]->name, key);
 			for (unsigned o = 0; o < k; o++)
-				if (!strcmp(key, field_key(&descs[i]->fields[o])))
+				if (!(descs[i]->fields[o].flags & (FIELD_ALIAS | FIELD_SILENT)) &&
+				    !strcmp(key, field_key(&descs[i]->fields[o])))
 					fail_msg("%s: two fields have the key %s", descs[i]->name, key);
 		}
 	}

@@ -17,7 +17,7 @@ ALLOWED = {
     "elf": {"base", "sonde", "zlib", "libzstd", "liblzma", "libdw", "libelf", "libiberty"},
     "sym": {"base", "event", "elf", "worker", "sonde", "zlib"},
     "stack": {"base", "event", "sym", "sonde"},
-    "scap": {"base", "event", "sonde"},
+    "scap": {"base", "enrich", "event", "sonde"},
     "cilium": {"base"},
     "sinks": {"base", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
     "source": {"base", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The blocks of a capture file (.scap), to and from SEC_PARAMS: rows of tables and events. Pure: bytes in, bytes out.
+ *
+ * The file is a stream of blocks framed as in pcapng (base/pcapng.h: type, length, body, padding, length again), in
+ * the byte order of the writer, that is little endian here. Since version 1.2 every entry of a list carries its own
+ * length: versions only append, and readers skip the tail that they do not know.
+ */
+#ifndef SCAP_BLOCK_H
+#define SCAP_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+struct buf;
+struct params;
+struct params_out;
+
+#define SCAP_SHB 0x0A0D0D0Au
+#define SCAP_BYTE_ORDER 0x1A2B3C4Du
+#define SCAP_MAJOR 1
+#define SCAP_MINOR 2
+
+enum scap_block_kind {
+	SCAP_BLOCK_SECTION, SCAP_BLOCK_MACHINE, SCAP_BLOCK_THREADS, SCAP_BLOCK_FDS, SCAP_BLOCK_IFACES,
+	SCAP_BLOCK_USERS, SCAP_BLOCK_EVENT,
+	SCAP_BLOCK__MAX,
+};
+
+struct scap_block_type {
+	uint32_t number;
+	enum scap_block_kind kind;
+	uint8_t version;
+	bool has_word;		/* events: 32 bits of flags behind the CPU */
+	bool large;		/* events: 32-bit lengths */
+};
+
+/* NULL when no version has such a block. */
+const struct scap_block_type *scap_block_type(uint32_t number);
+
+/* Everything is borrowed for the call. A negative return ends the reading. */
+typedef int (*scap_row_fn)(void *ctx, const struct params_out *row);
+
+/*
+ * Calls @fn for each row of a table's block. 0, fn's return, or -EBADMSG with *ret_problem (a phrase: "a thread's
+ * entry is longer than its block"). @row is scratch, zeroed before its first use.
+ */
+int scap_block_rows(const struct scap_block_type *t, struct cursor body, struct params_out *row, scap_row_fn fn,
+		    void *ctx, const char **ret_problem);
+
+struct scap_event_head {
+	uint64_t ts_ns;		/* since 1970 */
+	uint16_t cpu;
+};
+
+/*
+ * One event. 1; 0 when it is of a type that is not known here; -EBADMSG with *ret_problem.
+ */
+int scap_block_event(const struct scap_block_type *t, struct cursor body, struct scap_event_head *ret_head,
+		     struct params_out *ret, const char **ret_problem);
+
+/* ---- writing: each appends to @out ---- */
+
+/* A block around what was added since @start, which scap_block_begin() returned. 0 or -ENOMEM. */
+size_t scap_block_begin(struct buf *out, uint32_t number);
+int scap_block_end(struct buf *out, size_t start);
+
+/* The first block of a file. */
+int scap_write_section(struct buf *out);
+/* The entry of one row, without the block around it; -EINVAL when it is not of that table. */
+int scap_write_machine(const struct params *row, struct buf *out);
+int scap_write_thread(const struct params *row, struct buf *out);
+int scap_write_fd(const struct params *row, struct buf *out);
+int scap_write_iface(const struct params *row, struct buf *out);
+int scap_write_user(const struct params *row, struct buf *out);	/* users and groups */
+/* A whole block. -EMSGSIZE when it cannot be said in the format. */
+int scap_write_event(const struct params *ev, const struct scap_event_head *head, struct buf *out);
+
+/* Numbers that are written. */
+#define SCAP_WRITE_MACHINE 0x201u
+#define SCAP_WRITE_THREADS 0x215u
+#define SCAP_WRITE_FDS 0x218u
+#define SCAP_WRITE_IFACES 0x219u
+#define SCAP_WRITE_USERS 0x220u
+
+#endif

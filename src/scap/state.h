@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state behind events with SEC_PARAMS: threads, descriptors, users, containers, folded from the rows at the
+ * beginning of a stream and from its events, as sysdig's readers do it. Live and replayed streams take the same
+ * way; nothing here reads /proc or a clock.
+ *
+ * What was wrong before (a gap, a thread that nobody announced) is mended by rows that come later: a row replaces
+ * what was known of its thread or descriptor, so a live source heals a gap by sending the rows of one task.
+ */
+#ifndef SCAP_STATE_H
+#define SCAP_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "event/params.h"
+#include "event/value.h"
+
+struct arena;
+struct event;
+struct scap_event_info;
+struct scap_fdtable;
+struct scap_render_opts;
+
+/* A shared, immutable string with a NUL behind it. NULL = unknown. */
+struct scap_str {
+	uint32_t refs, len;
+	char data[];
+};
+
+enum scap_role { SCAP_ROLE_NONE, SCAP_ROLE_CLIENT, SCAP_ROLE_SERVER, SCAP_ROLE__MAX };
+
+#define SCAP_FD_CONNECTED 1u
+#define SCAP_FD_CLOSING 2u	/* between close enter and its exit */
+#define SCAP_FD_CANCELED 4u	/* the number was given away again meanwhile */
+#define SCAP_FD_FROM_ROW 8u
+
+struct scap_fd {
+	uint32_t refs;
+	uint8_t type;			/* FD_* of block_impl.h, as files have them; 0 = unknown */
+	uint8_t l4;			/* 0 unknown, 1 none, 2 tcp, 3 udp, 4 icmp, 5 raw */
+	uint8_t role;			/* enum scap_role */
+	uint8_t flags;			/* SCAP_FD_* */
+	uint32_t open_flags, dev;
+	uint64_t ino;
+	struct ipaddr sip, dip;		/* client and server side once the role is known; a listener has dip alone */
+	uint16_t sport, dport;
+	uint64_t unix_source, unix_dest;
+	struct scap_str *name;		/* owned reference */
+};
+
+struct scap_thread {
+	int64_t tid, pid, ptid, sid, vpgid, vtid, vpid;
+	uint32_t uid, gid, loginuid, flags;	/* flags: SCAP_CLONE_* */
+	int64_t fdlimit;
+	uint32_t vmsize_kb, vmrss_kb, vmswap_kb, tty;
+	uint64_t pfmajor, pfminor;
+	struct scap_str *comm, *exe, *exepath, *cwd, *root, *container;	/* owned references */
+	struct scap_str *args, *env, *cgroups;	/* NUL-terminated strings, one behind the other */
+	struct scap_fdtable *fds;		/* owned reference; of a thread NULL: its process has them */
+	uint64_t clone_ns, n_threads;		/* threads beside the main one */
+	bool exe_writable, invented;		/* invented: an event named it, nobody announced it */
+
+	/* of the event before this one */
+	uint16_t last_type;
+	int64_t last_fd;
+	uint64_t enter_ns, latency_ns;
+	struct buf enter;			/* SEC_PARAMS of the last enter event */
+	void *proc_section;			/* owned: SEC_PROC, made when asked for */
+	uint32_t proc_len;
+};
+
+#define SCAP_CLONE_THREAD (1u << 13)
+#define SCAP_CLONE_INVERTED (1u << 16)	/* the child told of the clone before its parent did */
+#define SCAP_CLONE_IN_PIDNS (1u << 29)
+
+/* What the state knows about one event: ev->view points at it, until the next event comes. */
+struct scap_view {
+	const struct scap_state *state;
+	const struct scap_event_info *info;
+	struct params p;			/* of the event */
+	struct params enter;			/* of its enter event; enter.n 0 = none */
+	const struct scap_thread *thread;	/* NULL: not known */
+	const struct scap_thread *process;	/* its main thread, or itself */
+	const struct scap_fd *fd;		/* the descriptor it is about; NULL = none */
+	int64_t fd_num;				/* -1 = none */
+	uint64_t num;				/* of the event in its stream, filtered ones counted */
+	uint64_t ts_ns;				/* since 1970, or since boot while the wall clock is unknown */
+	uint64_t delta_ns;			/* since the event before */
+	uint64_t first_ns;			/* time of the first event */
+};
+
+struct scap_state *scap_state_new(void);
+void scap_state_free(struct scap_state *st);
+
+/*
+ * Takes @ev into account. An event with SEC_PARAMS gets ev->view (borrowed until the next call)
+ * and its tgid; all others pass. 0 or -ENOMEM.
+ */
+int scap_state_event(struct scap_state *st, struct event *ev);
+
+/*
+ * Says for others who the event's process is (SEC_PROC) and which connection it is about (keys.conn), where they do
+ * not know better. 0 or -ENOMEM.
+ */
+int scap_state_describe(struct scap_state *st, struct event *ev);
+
+/* The view of an event, or NULL. */
+const struct scap_view *scap_view_of(const struct event *ev);
+
+const struct scap_thread *scap_state_thread(const struct scap_state *st, int64_t tid);
+const struct scap_thread *scap_state_process(const struct scap_state *st, const struct scap_thread *t);
+const struct scap_fd *scap_state_fd(const struct scap_state *st, const struct scap_thread *t, int64_t fd);
+/* Walks all threads, and the descriptors of a process; *pos starts at 0. NULL at the end. */
+const struct scap_thread *scap_state_next_thread(const struct scap_state *st, size_t *pos);
+const struct scap_fd *scap_state_next_fd(const struct scap_thread *t, size_t *pos, int64_t *ret_num);
+
+struct scap_user { uint32_t uid, gid; struct scap_str *name, *home, *shell; };
+struct scap_group { uint32_t gid; struct scap_str *name; };
+struct scap_container { struct scap_str *id, *name, *image, *type; };
+const struct scap_user *scap_state_user(const struct scap_state *st, uint32_t uid);
+const struct scap_group *scap_state_group(const struct scap_state *st, uint32_t gid);
+const struct scap_container *scap_state_container(const struct scap_state *st, const struct scap_str *id);
+
+/* Of the container event at hand; NULL when it is none. */
+const struct scap_str *scap_state_last_container(const struct scap_state *st);
+
+/* "f", "4", "p", ... as sysdig prints types of descriptors, and "file", "ipv4", ... */
+char scap_fd_type_char(const struct scap_fd *fd);
+const char *scap_fd_type_name(const struct scap_fd *fd);
+
+/* How buffers are shown by words and lines; the state's, because words are asked for with nothing but an event. */
+void scap_state_set_render(struct scap_state *st, const struct scap_render_opts *o);
+const struct scap_render_opts *scap_state_render(const struct scap_state *st);
+/* An empty buffer for a value that is made up: good until a few more were asked for. */
+struct buf *scap_state_scratch(const struct scap_state *st);
+
+struct scap_state_stats {
+	uint64_t threads, fds;
+	uint64_t invented;	/* threads that nobody announced */
+	uint64_t refused;	/* not kept: the memory budget was used up */
+};
+void scap_state_stats(const struct scap_state *st, struct scap_state_stats *ret);
+
+#endif

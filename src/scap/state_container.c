@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Containers: the id from the paths of cgroups, and what container events say in JSON.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "enrich/container.h"
+#include "scap/state_impl.h"
+
+#define ID_SHOWN 12	/* digits, as sysdig and the engines print it */
+#define CONTAINERS_MAX 65536u
+
+struct scap_str *container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len)
+{
+	char path[PATH_BYTES_MAX], id[CONTAINER_ID_MAX];
+
+	for (size_t i = 0; i < len;) {
+		size_t one = strnlen(cgroups + i, len - i);
+		const char *eq = memchr(cgroups + i, '=', one);
+		size_t from = eq ? (size_t)(eq - cgroups) + 1 : i, n = i + one - from;
+
+		if (n < sizeof(path)) {
+			memcpy(path, cgroups + from, n);
+			path[n] = '\0';
+			if (container_from_cgroup(path, id))
+				return str_new(st, id, MIN(strlen(id), (size_t)ID_SHOWN));
+		}
+		i += one + 1;
+	}
+	return NULL;
+}
+
+/* ---- a look into the event's JSON: the strings of its one object, whatever stands around them ---- */
+
+/* One JSON string at the cursor, escapes resolved as far as a name needs it. False when it is none. */
+static bool read_string(struct cursor *c, struct buf *out)
+{
+	buf_reset(out);
+	if (cur_u8(c) != '"')
+		return false;
+	for (;;) {
+		uint8_t ch = cur_u8(c);
+
+		if (!cur_ok(c))
+			return false;
+		if (ch == '"')
+			return true;
+		if (ch == '\\') {
+			ch = cur_u8(c);
+			if (ch == 'u') {
+				cur_skip(c, 4);
+				ch = '?';
+			}
+		}
+		buf_add_char(out, (char)ch);
+	}
+}
+
+static void skip_blanks(struct cursor *c)
+{
+	while (cur_left(c) && strchr(" \t\r\n:", cur_peek(c, 0)))
+		cur_skip(c, 1);
+}
+
+static bool is_word(const struct buf *b, const char *word)
+{
+	return b->len == strlen(word) && !memcmp(b->data, word, b->len);
+}
+
+static void take_member(struct scap_state *st, struct scap_container *ct, const struct buf *key,
+			const struct buf *val)
+{
+	struct scap_str **slot = is_word(key, "id") ? &ct->id : is_word(key, "name") ? &ct->name :
+				 is_word(key, "image") ? &ct->image : NULL;
+
+	if (slot && !*slot)
+		*slot = str_new(st, val->data ? val->data : "", val->len);
+}
+
+/* Strings directly inside {"container":{...}}: what is deeper belongs to mounts, labels and the like. */
+static void read_json(struct scap_state *st, struct cursor c, struct scap_container *ct)
+{
+	struct buf key = { 0 }, val = { 0 };
+	int depth = 0;
+
+	while (cur_left(&c)) {
+		uint8_t ch = cur_peek(&c, 0);
+
+		if (ch != '"') {
+			depth += (ch == '{' || ch == '[') - (ch == '}' || ch == ']');
+			cur_skip(&c, 1);
+			continue;
+		}
+		if (!read_string(&c, &key))
+			break;
+		skip_blanks(&c);
+		if (depth == 2 && cur_peek(&c, 0) == '"' && read_string(&c, &val))
+			take_member(st, ct, &key, &val);
+	}
+	buf_fini(&key);
+	buf_fini(&val);
+}
+
+static void container_free(struct scap_state *st, struct scap_container *ct)
+{
+	str_unref(st, ct->id);
+	str_unref(st, ct->name);
+	str_unref(st, ct->image);
+	str_unref(st, ct->type);
+}
+
+void fold_container(struct scap_state *st, const struct params *p)
+{
+	struct scap_container ct = { 0 }, *old;
+	size_t len;
+	const char *json = params_str(p, 0, &len);
+
+	if (!json)
+		return;
+	read_json(st, cur_init(json, len), &ct);
+	old = ct.id ? (struct scap_container *)scap_state_container(st, ct.id) : NULL;
+	if (old) {
+		container_free(st, old);
+		*old = ct;
+		st->last_container = ct.id;
+		return;
+	}
+	if (!ct.id || st->containers.len >= CONTAINERS_MAX || vec_grow(&st->containers) < 0) {
+		container_free(st, &ct);
+		return;
+	}
+	st->containers.items[st->containers.len++] = ct;
+	st->last_container = ct.id;
+}
+
+const struct scap_str *scap_state_last_container(const struct scap_state *st)
+{
+	return st->last_container;
+}
+
+const struct scap_container *scap_state_container(const struct scap_state *st, const struct scap_str *id)
+{
+	for (size_t i = 0; id && i < st->containers.len; i++)
+		if (st->containers.items[i].id && !strcmp(st->containers.items[i].id->data, id->data))
+			return &st->containers.items[i];
+	return NULL;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The words of sysdig for events with a view: fields of sys.event in filters, text and JSON.
+ */
+#ifndef SCAP_WORDS_H
+#define SCAP_WORDS_H
+
+#include <stddef.h>
+
+#include "event/event.h"
+
+#define SCAP_N_WORDS 114
+extern const struct field scap_words[SCAP_N_WORDS];
+
+/* desc->get of sys.event. Strings are borrowed until a few values later. */
+int scap_words_get(const struct event *ev, const struct field *f, struct value *ret);
+
+#endif

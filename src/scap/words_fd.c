@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The words of descriptors, and the table of all words.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "scap/block_impl.h"
+#include "scap/words.h"
+#include "scap/words_impl.h"
+
+static bool is_ip(const struct scap_fd *fd)
+{
+	return fd->type >= FD_IPV4 && fd->type <= FD_IPV6_SERVER;
+}
+
+static bool is_listener(const struct scap_fd *fd)
+{
+	return fd->type == FD_IPV4_SERVER || fd->type == FD_IPV6_SERVER;
+}
+
+/* The ends of a connection: its tuple goes from client to server; local is what this process has of it. */
+enum end { END_CLIENT, END_SERVER, END__MAX };
+
+static int get_ip(const struct scap_fd *fd, enum end end, struct value *ret)
+{
+	const struct ipaddr *ip = end == END_CLIENT ? &fd->sip : &fd->dip;
+
+	if (!is_ip(fd) || !ip->family || (end == END_CLIENT && is_listener(fd)) ||
+	    (!is_listener(fd) && fd->role == SCAP_ROLE_NONE))
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
+	return 0;
+}
+
+static int get_port(const struct scap_fd *fd, enum end end, struct value *ret)
+{
+	uint16_t port = end == END_CLIENT ? fd->sport : fd->dport;
+
+	if (!is_ip(fd) || !port || (end == END_CLIENT && is_listener(fd)) ||
+	    (!is_listener(fd) && fd->role == SCAP_ROLE_NONE))
+		return -ENOENT;
+	return word_uint(ret, port);
+}
+
+static enum end local_end(const struct scap_fd *fd)
+{
+	return fd->role == SCAP_ROLE_SERVER ? END_SERVER : END_CLIENT;
+}
+
+static enum end remote_end(const struct scap_fd *fd)
+{
+	return fd->role == SCAP_ROLE_SERVER ? END_CLIENT : END_SERVER;
+}
+
+static bool is_file(const struct scap_fd *fd)
+{
+	return fd->type == FD_FILE || fd->type == FD_FILE_V2 || fd->type == FD_DIRECTORY;
+}
+
+static int get_directory(const struct scap_fd *fd, struct value *ret)
+{
+	const char *slash;
+
+	if (!is_file(fd) || !fd->name)
+		return -ENOENT;
+	if (fd->type == FD_DIRECTORY)
+		return word_str(ret, fd->name);
+	slash = memrchr(fd->name->data, '/', fd->name->len);
+	if (!slash || slash == fd->name->data)
+		return word_text(ret, "/");
+	return word_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
+}
+
+static int get_filename(const struct scap_fd *fd, struct value *ret)
+{
+	const char *slash;
+
+	if (!is_file(fd) || !fd->name)
+		return -ENOENT;
+	slash = memrchr(fd->name->data, '/', fd->name->len);
+	return word_text(ret, slash ? slash + 1 : "/");
+}
+
+static int get_uid(const struct scap_view *v, struct value *ret)
+{
+	struct buf *b = scap_state_scratch(v->state);
+
+	if (!v->thread)
+		return -ENOENT;
+	buf_printf(b, "%lld%lld", (long long)v->thread->tid, (long long)v->fd_num);
+	return word_buf(ret, b);
+}
+
+static int get_l4(const struct scap_fd *fd, struct value *ret)
+{
+	static const char *const names[] = { "<NA>", "<NA>", "tcp", "udp", "icmp", "raw" };
+
+	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? word_text(ret, names[fd->l4]) : -ENOENT;
+}
+
+/* As the kernel's new encoding of device numbers puts them into 32 bits. */
+static uint32_t dev_major(uint32_t dev)
+{
+	return dev >> 8 & 0xfff;
+}
+
+static uint32_t dev_minor(uint32_t dev)
+{
+	return (dev & 0xff) | (dev >> 12 & 0xfff00);
+}
+
+static int get_text(const struct scap_view *v, const struct field *f, struct value *ret)
+{
+	const struct scap_fd *fd = v->fd;
+	char *letter;
+
+	switch ((enum word)f->off) {
+	case W_FD_TYPE: return word_text(ret, scap_fd_type_name(fd));
+	case W_FD_TYPECHAR:
+		letter = buf_reserve(scap_state_scratch(v->state), 1);
+		if (!letter)
+			return -ENOENT;
+		*letter = scap_fd_type_char(fd);
+		return word_chars(ret, letter, 1);
+	case W_FD_NAME: return fd->name && fd->name->len ? word_str(ret, fd->name) : -ENOENT;
+	case W_FD_DIRECTORY: return get_directory(fd, ret);
+	case W_FD_FILENAME: return get_filename(fd, ret);
+	case W_FD_L4PROTO: return get_l4(fd, ret);
+	case W_FD_SOCKFAMILY: return word_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
+	default: return -ENOENT;
+	}
+}
+
+int word_get_fd(const struct scap_view *v, const struct field *f, struct value *ret)
+{
+	const struct scap_fd *fd = v->fd;
+
+	if (f->off == W_FD_NUM)
+		return v->fd_num >= 0 ? word_int(ret, v->fd_num) : -ENOENT;
+	if (!fd)
+		return -ENOENT;
+	switch ((enum word)f->off) {
+	case W_FD_CIP: return get_ip(fd, END_CLIENT, ret);
+	case W_FD_SIP: return get_ip(fd, END_SERVER, ret);
+	case W_FD_LIP: return get_ip(fd, local_end(fd), ret);
+	case W_FD_RIP: return get_ip(fd, remote_end(fd), ret);
+	case W_FD_CPORT: return get_port(fd, END_CLIENT, ret);
+	case W_FD_SPORT: return get_port(fd, END_SERVER, ret);
+	case W_FD_LPORT: return get_port(fd, local_end(fd), ret);
+	case W_FD_RPORT: return get_port(fd, remote_end(fd), ret);
+	case W_FD_IS_SERVER: return word_bool(ret, fd->role == SCAP_ROLE_SERVER);
+	case W_FD_UID: return get_uid(v, ret);
+	case W_FD_CONNECTED: return word_bool(ret, fd->flags & SCAP_FD_CONNECTED);
+	case W_FD_DEV: return word_uint(ret, fd->dev);
+	case W_FD_DEV_MAJOR: return word_uint(ret, dev_major(fd->dev));
+	case W_FD_DEV_MINOR: return word_uint(ret, dev_minor(fd->dev));
+	case W_FD_INO: return word_uint(ret, fd->ino);
+	default: return get_text(v, f, ret);
+	}
+}
+
+#define WORD(name_, word_, like_, doc_, ...) \
+	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
+
+const struct field scap_words[] = {
+	WORD("evt.num", W_NUM, FIELD_UINT, "number of the event, those that a filter left out counted", .flags = 0),
+	WORD("evt.type", W_TYPE, FIELD_STR, "the call or event: open, read, switch", .xlat = &scap_type_names,
+	     .key = "event", .flags = 0),
+	WORD("evt.type.is", W_TYPE_IS, FIELD_BOOL, "evt.type.is.open: is it an open?", .flags = FIELD_ARGUMENT |
+	     FIELD_SILENT),
+	WORD("syscall.type", W_SYSCALL_TYPE, FIELD_STR, "the call; nothing for what is no system call"),
+	WORD("evt.dir", W_DIR, FIELD_STR, "> when a call is entered, < when it is left", .flags = 0),
+	WORD("evt.cpu", W_CPU, FIELD_UINT, "CPU it happened on"),
+	WORD("evt.category", W_CATEGORY, FIELD_STR, "file, net, ipc, memory, process, ..."),
+	WORD("evt.args", W_ARGS, FIELD_STR, "all arguments in one text", .flags = 0),
+	WORD("evt.info", W_ARGS, FIELD_STR, "all arguments in one text", .flags = FIELD_ALIAS | FIELD_SILENT),
+	WORD("evt.arg", W_ARG, FIELD_STR, "one argument, by name or number: evt.arg.fd, evt.arg[0]",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("evt.rawarg", W_RAWARG, FIELD_GET, "one argument as a number, without its name: evt.rawarg.size",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT, .like = 0),
+	WORD("evt.buffer", W_BUFFER, FIELD_STR, "data that was read or written"),
+	WORD("evt.buflen", W_BUFLEN, FIELD_UINT, "how many bytes were read or written"),
+	WORD("evt.res", W_RES, FIELD_STR, "SUCCESS, or the error's name"),
+	WORD("evt.rawres", W_RAWRES, FIELD_INT, "result as a number", .key = "res", .flags = 0),
+	WORD("evt.failed", W_FAILED, FIELD_BOOL, "it returned an error"),
+	WORD("evt.is_io", W_IS_IO, FIELD_BOOL, "it reads from or writes to a descriptor"),
+	WORD("evt.is_io_read", W_IS_IO_READ, FIELD_BOOL, "it reads from a descriptor"),
+	WORD("evt.is_io_write", W_IS_IO_WRITE, FIELD_BOOL, "it writes to a descriptor"),
+	WORD("evt.io_dir", W_IO_DIR, FIELD_STR, "read or write"),
+	WORD("evt.is_wait", W_IS_WAIT, FIELD_BOOL, "it makes the thread wait"),
+	WORD("evt.wait_latency", W_WAIT_LATENCY, FIELD_NS, "how long it waited"),
+	WORD("evt.latency", W_LATENCY, FIELD_NS, "time between entering and leaving the call", .key = "latency_ns",
+	     .flags = 0),
+	WORD("evt.deltatime", W_DELTATIME, FIELD_NS, "time since the event before"),
+	WORD("evt.deltatime.s", W_DELTATIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.deltatime.ns", W_DELTATIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.rawtime", W_RAWTIME, FIELD_UINT, "time in ns since 1970"),
+	WORD("evt.rawtime.s", W_RAWTIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.rawtime.ns", W_RAWTIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.reltime", W_RELTIME, FIELD_UINT, "time in ns since the first event"),
+	WORD("evt.reltime.s", W_RELTIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.reltime.ns", W_RELTIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.count", W_COUNT, FIELD_UINT, "1"),
+	WORD("evt.abspath", W_ABSPATH, FIELD_STR, "the path argument made absolute; .src and .dst of two",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("evt.is_open_read", W_OPEN_READ, FIELD_BOOL, "an open for reading"),
+	WORD("evt.is_open_write", W_OPEN_WRITE, FIELD_BOOL, "an open for writing"),
+	WORD("proc.pid", W_PID, FIELD_INT, "process id"),
+	WORD("proc.exe", W_EXE, FIELD_STR, "first word of the command line"),
+	WORD("proc.name", W_NAME, FIELD_STR, "name of the process (comm)"),
+	WORD("proc.args", W_PROC_ARGS, FIELD_STR, "command line without its first word"),
+	WORD("proc.env", W_ENV, FIELD_STR, "environment"),
+	WORD("proc.cmdline", W_CMDLINE, FIELD_STR, "name and arguments"),
+	WORD("proc.exeline", W_EXELINE, FIELD_STR, "command line"),
+	WORD("proc.cwd", W_CWD, FIELD_STR, "current directory"),
+	WORD("proc.exepath", W_EXEPATH, FIELD_STR, "path of the executable"),
+	WORD("proc.nthreads", W_NTHREADS, FIELD_UINT, "threads of the process"),
+	WORD("proc.nchilds", W_NCHILDS, FIELD_UINT, "threads beside the main one"),
+	WORD("proc.ppid", W_PPID, FIELD_INT, "process id of the parent"),
+	WORD("proc.pname", W_PNAME, FIELD_STR, "name of the parent"),
+	WORD("proc.pcmdline", W_PCMDLINE, FIELD_STR, "command line of the parent"),
+	WORD("proc.apid", W_APID, FIELD_INT, "process id of an ancestor: proc.apid[2] is the grandparent's",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("proc.aname", W_ANAME, FIELD_STR, "name of an ancestor: proc.aname[2] is the grandparent's",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("proc.loginshellid", W_LOGINSHELLID, FIELD_INT, "process id of the oldest shell among the ancestors"),
+	WORD("proc.duration", W_DURATION, FIELD_NS, "time since the process began"),
+	WORD("proc.fdopencount", W_FDOPENCOUNT, FIELD_UINT, "open descriptors"),
+	WORD("proc.fdlimit", W_FDLIMIT, FIELD_INT, "most descriptors it may have"),
+	WORD("proc.fdusage", W_FDUSAGE, FIELD_UINT, "open descriptors in percent of the limit"),
+	WORD("proc.vmsize", W_VMSIZE, FIELD_UINT, "virtual memory in kB"),
+	WORD("proc.vmrss", W_VMRSS, FIELD_UINT, "resident memory in kB"),
+	WORD("proc.vmswap", W_VMSWAP, FIELD_UINT, "swapped memory in kB"),
+	WORD("proc.sid", W_SID, FIELD_INT, "session id"),
+	WORD("proc.sname", W_SNAME, FIELD_STR, "name of the session's leader"),
+	WORD("proc.tty", W_TTY, FIELD_UINT, "controlling terminal, 0 = none"),
+	WORD("proc.vpid", W_VPID, FIELD_INT, "process id in its own pid namespace"),
+	WORD("proc.vpgid", W_VPGID, FIELD_INT, "process group in its own pid namespace"),
+	WORD("proc.is_exe_writable", W_EXE_WRITABLE, FIELD_BOOL, "its executable can be written by its user"),
+	WORD("thread.tid", W_TID, FIELD_INT, "thread id"),
+	WORD("thread.ismain", W_ISMAIN, FIELD_BOOL, "it is the process's main thread"),
+	WORD("thread.vtid", W_VTID, FIELD_INT, "thread id in its own pid namespace"),
+	WORD("thread.cgroups", W_CGROUPS, FIELD_STR, "all cgroups of the thread"),
+	WORD("thread.cgroup", W_CGROUP, FIELD_STR, "cgroup of one subsystem: thread.cgroup.cpu",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("thread.pfmajor", W_PFMAJOR, FIELD_UINT, "major page faults since it began"),
+	WORD("thread.pfminor", W_PFMINOR, FIELD_UINT, "minor page faults since it began"),
+	WORD("user.uid", W_UID, FIELD_UINT, "user id"),
+	WORD("user.name", W_USER_NAME, FIELD_STR, "user name"),
+	WORD("user.homedir", W_HOMEDIR, FIELD_STR, "home directory of the user"),
+	WORD("user.shell", W_SHELL, FIELD_STR, "shell of the user"),
+	WORD("user.loginuid", W_LOGINUID, FIELD_INT, "user id at login, -1 = none"),
+	WORD("user.loginname", W_LOGINNAME, FIELD_STR, "user name at login"),
+	WORD("group.gid", W_GID, FIELD_UINT, "group id"),
+	WORD("group.name", W_GROUP_NAME, FIELD_STR, "group name"),
+	WORD("container.id", W_CONTAINER_ID, FIELD_STR, "container id, or host"),
+	WORD("container.name", W_CONTAINER_NAME, FIELD_STR, "container name, or host"),
+	WORD("container.image", W_CONTAINER_IMAGE, FIELD_STR, "container image"),
+	WORD("fd.num", W_FD_NUM, FIELD_INT, "number of the descriptor", .key = "fd", .flags = 0),
+	WORD("fd.type", W_FD_TYPE, FIELD_STR, "file, directory, ipv4, ipv6, unix, pipe, event, ...", .key = "fd_type",
+	     .flags = 0),
+	WORD("fd.typechar", W_FD_TYPECHAR, FIELD_STR, "its type as a letter: f d 4 6 u p e s l i t n o"),
+	WORD("fd.name", W_FD_NAME, FIELD_STR, "path, or client and server of a connection", .key = "fd_name",
+	     .flags = 0),
+	WORD("fd.directory", W_FD_DIRECTORY, FIELD_STR, "directory of the file"),
+	WORD("fd.filename", W_FD_FILENAME, FIELD_STR, "name of the file without its directory"),
+	WORD("fd.ip", W_FD_CIP, FIELD_IP, "address of either end", .flags = FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cip", W_FD_CIP, FIELD_IP, "address of the client"),
+	WORD("fd.sip", W_FD_SIP, FIELD_IP, "address of the server"),
+	WORD("fd.net", W_FD_CIP, FIELD_IP, "network of either end", .flags = FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cnet", W_FD_CIP, FIELD_IP, "network of the client"),
+	WORD("fd.snet", W_FD_SIP, FIELD_IP, "network of the server"),
+	WORD("fd.lip", W_FD_LIP, FIELD_IP, "address of this side"),
+	WORD("fd.rip", W_FD_RIP, FIELD_IP, "address of the other side"),
+	WORD("fd.lnet", W_FD_LIP, FIELD_IP, "network of this side"),
+	WORD("fd.rnet", W_FD_RIP, FIELD_IP, "network of the other side"),
+	WORD("fd.port", W_FD_CPORT, FIELD_UINT, "port of either end", .flags = FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cport", W_FD_CPORT, FIELD_UINT, "port of the client"),
+	WORD("fd.sport", W_FD_SPORT, FIELD_UINT, "port of the server"),
+	WORD("fd.lport", W_FD_LPORT, FIELD_UINT, "port of this side"),
+	WORD("fd.rport", W_FD_RPORT, FIELD_UINT, "port of the other side"),
+	WORD("fd.l4proto", W_FD_L4PROTO, FIELD_STR, "tcp, udp, icmp, raw"),
+	WORD("fd.sockfamily", W_FD_SOCKFAMILY, FIELD_STR, "ip or unix"),
+	WORD("fd.is_server", W_FD_IS_SERVER, FIELD_BOOL, "the process is the server of the connection"),
+	WORD("fd.uid", W_FD_UID, FIELD_STR, "thread id and number, one behind the other"),
+	WORD("fd.connected", W_FD_CONNECTED, FIELD_BOOL, "the socket is connected"),
+	WORD("fd.dev", W_FD_DEV, FIELD_HEX, "device of the file"),
+	WORD("fd.dev.major", W_FD_DEV_MAJOR, FIELD_UINT, "its major number"),
+	WORD("fd.dev.minor", W_FD_DEV_MINOR, FIELD_UINT, "its minor number"),
+	WORD("fd.ino", W_FD_INO, FIELD_UINT, "inode of the descriptor, where the capture has it"),
+};
+_Static_assert(ARRAY_SIZE(scap_words) == SCAP_N_WORDS, "as the header says");
