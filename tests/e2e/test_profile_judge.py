@@ -80,7 +80,9 @@ def test_paths_are_told_apart():
 
 
 def test_a_wrong_share_is_found():
-    rows = truth.deviations({"hot": 0.7}, 800, {"hot": 0.8})
-    assert not rows[0][-1]
-    assert truth.deviations({"hot": 0.7}, 800, {"hot": 0.72})[0][-1]
-    assert not truth.deviations({"hot": 0.7}, 0, {})[0][-1]
+    def good(total, measured, samples):
+        return truth.deviations({"hot": 0.7}, total, {"hot": measured}, samples)[0][-1]
+    assert not good(800, 0.8, 810)
+    assert good(800, 0.72, 810)
+    assert not good(800, 0.7, 8000)
+    assert not good(0, 0.0, 0)

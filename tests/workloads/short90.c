@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lives for 90 ms of CPU time: too short for a profiler that looks at processes when it prints. */
+/*
+ * Lives for 90 ms of CPU time (or argv[1] ms in each of its two functions): too short for a profiler that looks at
+ * processes when it prints.
+ */
 #include "timed.h"
 
 static uint64_t state = 88172645463325252u;
@@ -12,12 +15,14 @@ static void spend(uint64_t ms)
 		state = timed_spin(state, 50000);
 }
 
-NOINLINE void first_sixty(void) { spend(60); KEEP(); }
-NOINLINE void last_thirty(void) { spend(30); KEEP(); }
+NOINLINE void first_sixty(uint64_t ms) { spend(ms); KEEP(); }
+NOINLINE void last_thirty(uint64_t ms) { spend(ms); KEEP(); }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	first_sixty();
-	last_thirty();
+	uint64_t ms = argc > 1 ? (uint64_t)atoi(argv[1]) : 0;
+
+	first_sixty(ms ? ms : 60);
+	last_thirty(ms ? ms : 30);
 	return 0;
 }

@@ -43,6 +43,7 @@ BUILDS = {
     "threads": ("threads.c", (*NO_FP, "-pthread")),
     "short90": ("short90.c", NO_FP),
     "again": ("again.c", PLAIN),
+    "hostile": ("hostile.c", NO_FP),
     "templates": ("templates.cc", NO_FP),
     "rusty": ("rusty.rs", ("-O",)),
     "gopher": ("gopher.go", ()),
@@ -137,7 +138,7 @@ def contained(out):
 def deleted(out):
     path = os.path.join(out, "deleted")
     shutil.copy(build(out, "split"), path)
-    return ["sh", "-c", f"(sleep 0.3; rm -f '{path}') & exec '{path}'"]
+    return [path]
 
 
 def node(name, *words):
@@ -157,9 +158,9 @@ def redis_benchmark(_out):
 class Workload:
     """What it runs, the names its threads go by, and what must not be expected of it."""
 
-    def __init__(self, make, comms=None, timed=False, nameless=None, service=False):
+    def __init__(self, make, comms=None, timed=False, nameless=None, service=False, unlinks=False):
         self.make, self.comms, self.timed, self.nameless = make, comms, timed, nameless
-        self.service = service
+        self.service, self.unlinks = service, unlinks
 
 
 STRIPPED = "stripped"
@@ -194,7 +195,7 @@ WORKLOADS = {
     "callers_fp": Workload(own("callers_fp"), timed=True),
     "kernuser": Workload(own("kernuser"), timed=True),
     "blocked": Workload(own("blocked"), timed=True),
-    "deleted": Workload(deleted, timed=True),
+    "deleted": Workload(deleted, timed=True, unlinks=True),
 }
 SET = list(WORKLOADS)[:19]
 
@@ -216,6 +217,18 @@ def descendants(pid):
     return ret
 
 
+def bpf_ids(pid, what):
+    """What process @pid holds descriptors of: "map_id" or "prog_id" (also by links)."""
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii", errors="replace") as f:
+                found |= {int(line.split()[1]) for line in f if line.startswith(what + ":")}
+        except OSError:
+            pass
+    return found
+
+
 class Running:
     """A started workload."""
 
@@ -233,6 +246,8 @@ class Running:
         if self.what.timed and self.child.stdout.readline().strip() != "ready":
             self.stop()
             raise RuntimeError(f"{name} did not start: {' '.join(words)}")
+        if self.what.unlinks:
+            remove(words[0])
 
     @property
     def pids(self):

@@ -4,12 +4,15 @@
 Every program here starts after the profiler is ready and ends before it stops, so that the profile is of its whole
 life.
 """
+import json
 import os
+import re
 import resource
 import statistics
 import subprocess
 import time
 
+import costs
 import judge
 import tools
 import truth
@@ -20,6 +23,7 @@ TIMED = ["split", "split_fp", "split_static", "callers", "callers_fp", "kernuser
 PATHS = 20000
 ACCOUNT_PCT = 1.0
 READY_S = 20
+STARTS = 5
 
 
 def wait_ready(process, err, words=("ready",)):
@@ -83,8 +87,9 @@ def account(report, args, folder):
         one.stop()
         cpu_s = children_cpu_s() - before
     shown = sum(s.count for s in profile.stacks() if s.comm == "split_fp")
-    off = 100 * abs(shown / (cpu_s * HZ) - 1)
-    report.bound(f"samples {shown} of {cpu_s * HZ:.0f} (CPU s x Hz)", off, "<=", ACCOUNT_PCT, "% off")
+    lost = costs.lost(profile.tool.said())
+    off = 100 * abs((shown + lost) / (cpu_s * HZ) - 1)
+    report.bound(f"shown {shown} + lost {lost} of {cpu_s * HZ:.0f} (CPU s x Hz)", off, "<=", ACCOUNT_PCT, "% off")
 
 
 def off_cpu(report, args, folder):
@@ -103,17 +108,17 @@ def off_cpu(report, args, folder):
 
 
 def run_paths(args, how, us):
-    """20,000 different stacks by two processes."""
-    half = PATHS // 2
+    """20,000 different stacks by eight processes."""
     program = workloads.build(args.out, "paths")
-    children = [subprocess.Popen([program, how, str(first), str(first + half), str(us)]) for first in (0, half)]
+    children = [subprocess.Popen([program, how, str(first), str(first + PATHS // 8), str(us)])
+                for first in range(0, PATHS, PATHS // 8)]
     for child in children:
         child.wait()
 
 
 def distinct(report, args, folder):
     with Profile(args.sonde, folder, HZ, "--off-cpu") as profile:
-        run_paths(args, "sleep", 20)
+        run_paths(args, "sleep", 400)
     found = truth.paths_of(s for s in profile.stacks() if s.comm == "paths")
     report.check(f"distinct stacks off CPU: {len(found)} of {PATHS}", len(found) == PATHS)
     # Four periods at each end of a path: one sample at least, unless the machine itself stands still.
@@ -124,21 +129,45 @@ def distinct(report, args, folder):
     report.check(f"distinct stacks on CPU: {len(found)} of {PATHS}", len(found) == PATHS)
 
 
+def first_of_sonde_ms(args, folder):
+    path = os.path.join(folder, "first.json")
+    with open(os.devnull, "wb") as null:
+        process = tools.Process([args.sonde, "profile", "-F", str(HZ), "-I", "-o", f"json:{path}"], stderr=null)
+    process.wait(2)
+    process.stop()
+    with open(path, encoding="utf-8", errors="replace") as f:
+        times = [json.loads(line)["ts_ns"] for line in f if '"cpu.sample"' in line[:60]]
+    return (min(times) / 1e6 - process.start_boot_s * 1000) if times else None
+
+
+def first_of_perf_ms(_args, folder):
+    path = os.path.join(folder, "first.data")
+    process = tools.Process(["perf", "record", "-q", "-a", "-g", "-e", "cpu-clock", "-F", str(HZ), "-k",
+                             "CLOCK_MONOTONIC", "-o", path])
+    process.wait(2)
+    process.stop()
+    text = subprocess.run(["perf", "script", "-i", path, "-F", "time", "-G"], capture_output=True, text=True,
+                          check=False).stdout
+    times = [float(word) for word in re.findall(r"(\d+\.\d+):", text)]
+    os.unlink(path)
+    return (min(times) - process.start_s) * 1000 if times else None
+
+
 def first_sample(report, args, folder):
-    """Median over starts of the time from exec to the first sample, by the samples' own clock."""
-    found = []
-    for _ in range(5):
-        ms = first_sample_ms(args, folder)
-        if ms is not None:
-            found.append(ms)
-    report.bound("start to first sample, median of 5", statistics.median(found) if found else None, "<=", 100, "ms")
-
-
-def first_sample_ms(args, folder):
-    raise NotImplementedError
+    """Medians over starts of the time from fork to the first sample, by the samples' own clock."""
+    found = {}
+    for who, measure in (("sonde", first_of_sonde_ms), ("perf", first_of_perf_ms)):
+        if who == "perf" and not tools.shutil.which("perf"):
+            continue
+        times = [ms for ms in (measure(args, folder) for _ in range(STARTS)) if ms is not None]
+        found[who] = statistics.median(times) if times else None
+    report.bound(f"start to first sample, median of {STARTS}", found["sonde"], "<=", costs.FIRST_MS, "ms")
+    if found.get("perf") and found["sonde"]:
+        report.line(f"  start to first sample: perf {found['perf']:.0f} ms, "
+                    f"ratio {found['sonde'] / found['perf']:.2f}")
 
 
 def all_checks(report, args, folder):
     report.line("\naccuracy: programs that time themselves")
-    for check in (timed_programs, account, off_cpu, distinct):
+    for check in (timed_programs, account, off_cpu, distinct, first_sample):
         check(report, args, folder)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a profiler costs: its own CPU time and memory, what its BPF programs take, how long its user waits."""
 import json
+import re
 import subprocess
 
 import tools
@@ -20,10 +21,10 @@ class BpfMeter:
         self.found = {}
 
     def read(self, process):
-        pids = set(tools.workloads.descendants(process.child.pid))
+        ids = tools.workloads.bpf_ids(process.child.pid, "prog_id")
         done = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=False)
         for prog in json.loads(done.stdout) if done.returncode == 0 else []:
-            if pids & {one["pid"] for one in prog.get("pids", [])} and prog.get("run_cnt"):
+            if prog["id"] in ids and prog.get("run_cnt"):
                 self.found[f"{prog.get('name')} ({prog['type']})"] = (prog["run_time_ns"], prog["run_cnt"])
 
     def close(self):
@@ -37,6 +38,11 @@ class BpfMeter:
         rows = [row for name, row in found.items() if name.endswith("(perf_event)")]
         count = sum(n for _, n in rows)
         return sum(ns for ns, _ in rows) / count / 1000 if count else None
+
+
+def lost(said):
+    """Samples that were lost, by the ledger that sonde prints with -v."""
+    return sum(int(n) for n in re.findall(r"cpu: seen .* lost (\d+)", said))
 
 
 def bounds(report, r, seconds_factor):
@@ -61,11 +67,13 @@ def ratios(report, results):
                             f"end to result {s.end_s / r.end_s if r.end_s else 0:.2f}")
 
 
-def table(report, results, seconds=30.0):
-    report.line(f"  {'cost':18}{'CPU s':>9}{'+ script':>9}{'RSS MB':>8}{'data MB':>9}{'end s':>7}")
+def table(report, results, seconds):
+    report.line(f"  {'cost':18}{'samples':>9}{'lost':>6}{'CPU s':>9}{'+ script':>9}{'RSS MB':>8}{'data MB':>9}"
+                f"{'end s':>7}")
     for r in results:
-        report.line(f"  {r.tool.name:18}{r.cpu_s:9.2f}{r.after_cpu_s:9.2f}{r.rss_kb / 1024:8.0f}"
-                    f"{r.data_bytes / 1e6:9.2f}{r.end_s:7.2f}")
+        gone = lost(r.tool.said()) if isinstance(r.tool, tools.Sonde) else r.lost
+        report.line(f"  {r.tool.name:18}{sum(s.count for s in r.stacks):9}{gone:6}{r.cpu_s:9.2f}{r.after_cpu_s:9.2f}"
+                    f"{r.rss_kb / 1024:8.0f}{r.data_bytes / 1e6:9.2f}{r.end_s:7.2f}")
     report.line()
     for r in results:
         if isinstance(r.tool, tools.Sonde):

@@ -2,6 +2,9 @@
 """A profile held against programs that know where their time went."""
 import math
 
+# Of the samples of a program: these have one of its parts, the rest is in between and at the beginning.
+LEAST = 0.8
+
 
 def allowed(p, n):
     """How far a share measured by n samples may be from the true share p: three standard errors and half a point."""
@@ -26,21 +29,21 @@ def kernel_share(stacks):
     return total, {"kernel": kernel / total if total else 0.0, "user": 1 - kernel / total if total else 0.0}
 
 
-def deviations(true, total, measured):
-    """[(part, true, measured, difference, allowed, is it good)]"""
+def deviations(true, total, measured, samples):
+    """[(part, true, measured, difference, allowed, is it good)]; few of the @samples in any part are no proof."""
     ret = []
     for part, p in true.items():
         limit = allowed(p, total)
         off = abs(measured.get(part, 0.0) - p)
-        ret.append((part, p, measured.get(part, 0.0), off, limit, total > 0 and off <= limit))
+        ret.append((part, p, measured.get(part, 0.0), off, limit, total > LEAST * samples and off <= limit))
     return ret
 
 
 def compare(name, true, stacks):
     """The deviations of workload @name, whichever way its truth is told."""
     if name == "kernuser":
-        return deviations(true, *kernel_share(stacks))
-    return deviations(true, *shares(stacks, list(true)))
+        return deviations(true, *kernel_share(stacks), 1)
+    return deviations(true, *shares(stacks, list(true)), sum(s.count for s in stacks))
 
 
 def paths_of(stacks, levels=5):
