@@ -242,7 +242,8 @@ class Running:
             die_with_parent()
             os.nice(niceness)
         self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, text=True, start_new_session=True, preexec_fn=before)
+                                      stderr=subprocess.DEVNULL, text=True, start_new_session=True, preexec_fn=before,
+                                      cwd=out)
         if self.what.timed and self.child.stdout.readline().strip() != "ready":
             self.stop()
             raise RuntimeError(f"{name} did not start: {' '.join(words)}")
