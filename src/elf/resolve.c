@@ -12,7 +12,10 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/demangle.h"
+#include "elf/dwline.h"
 #include "elf/elf.h"
+#include "elf/gopclntab.h"
+#include "elf/jitdump.h"
 #include "elf/perfmap.h"
 #include "elf/resolve_impl.h"
 #include "elf/symtab.h"
@@ -22,29 +25,64 @@
 struct job {
 	const struct resolve_request *q;
 	size_t budget;
-	struct symtab_hit *hits;	/* q->n */
+	struct elf *elf;		/* NULL unless it is one; names below may be its bytes */
+	struct symtab *symtab;
+	struct gopclntab *go;		/* NULL = no Go program */
+	struct dwline *dw;		/* NULL = none, or not asked for */
+	struct symtab_hit *hits;	/* q->n each */
+	struct dwline_hit *lines;	/* NULL = none */
+	struct jitdump_line *jit_lines;	/* NULL = none */
 };
 
 static void job_fini(struct job *j)
 {
 	for (uint32_t i = 0; j->hits && i < j->q->n; i++)
 		free(j->hits[i].name);
+	for (uint32_t i = 0; j->jit_lines && i < j->q->n; i++)
+		free(j->jit_lines[i].file);
 	free(j->hits);
+	free(j->lines);
+	free(j->jit_lines);
+	dwline_free(j->dw);
+	gopclntab_free(j->go);
+	symtab_free(j->symtab);
+	elf_free(j->elf);
+}
+
+/* Debug information that is missing, broken or too large leaves the names without lines. */
+static int ask_lines(struct job *j)
+{
+	int r = dwline_open(j->elf, &j->dw);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	j->lines = calloc(j->q->n ? j->q->n : 1, sizeof(*j->lines));
+	if (!j->lines)
+		return -ENOMEM;
+	return MIN(dwline_lookup(j->dw, j->q->addrs, j->q->n, j->lines), 0);
 }
 
 static int ask_elf(struct job *j, int fd)
 {
-	struct symtab *t = NULL;
-	struct elf *e = NULL;
-	int r = elf_open_fd(fd, j->budget, &e);
+	int r = elf_open_fd(fd, j->budget, &j->elf);
 
 	if (r == 0)
-		r = symtab_new(e, j->budget / 4, &t);
+		r = symtab_new(j->elf, j->budget / 4, &j->symtab);
 	if (r == 0)
-		r = symtab_lookup(t, j->q->addrs, j->q->n, j->hits);
-	symtab_free(t);
-	elf_free(e);
-	return MIN(r, 0);
+		r = MIN(symtab_lookup(j->symtab, j->q->addrs, j->q->n, j->hits), 0);
+	if (r == 0 && elf_section_find(j->elf, ".note.go.buildid", &(struct elf_section){ 0 }) == 0)
+		r = gopclntab_open(j->elf, &j->go) == -ENOMEM ? -ENOMEM : 0;
+	return r == 0 && j->q->lines ? ask_lines(j) : r;
+}
+
+static int ask_jitdump(struct job *j, int fd)
+{
+	if (j->q->lines) {
+		j->jit_lines = calloc(j->q->n ? j->q->n : 1, sizeof(*j->jit_lines));
+		if (!j->jit_lines)
+			return -ENOMEM;
+	}
+	return MIN(jitdump_lookup_fd(fd, j->q->addrs, j->q->n, j->hits, j->jit_lines), 0);
 }
 
 static int ask(struct job *j, int fd)
@@ -55,11 +93,14 @@ static int ask(struct job *j, int fd)
 	case RESOLVE_PERFMAP:
 		return MIN(perfmap_lookup_fd(fd, j->budget, j->q->addrs, j->q->n, j->hits), 0);
 	case RESOLVE_JITDUMP:
+		return ask_jitdump(j, fd);
 	case RESOLVE__MAX:
 		break;
 	}
 	return -EINVAL;
 }
+
+/* ---- the answer ---- */
 
 static bool is_stub(const char *name)
 {
@@ -68,18 +109,75 @@ static bool is_stub(const char *name)
 	return len > 4 && !strcmp(name + len - 4, "@plt");
 }
 
-static int tell_addr(struct job *j, struct answer_writer *w, const struct symtab_hit *hit)
+static int tell_func(struct job *j, struct answer_writer *w, struct resolve_func *f)
 {
 	char readable[DEMANGLE_OUT_MAX];
+
+	if (!j->q->raw_names && f->raw && demangle(f->raw, readable))
+		f->name = readable;
+	return answer_add_func(w, f);
+}
+
+/* The functions of DWARF; where it has no name or start for the outermost, the symbol has. */
+static int tell_chain(struct job *j, struct answer_writer *w, uint32_t i)
+{
+	const struct dwline_hit *d = &j->lines[i];
+	uint32_t n = (uint32_t)MIN(d->n, (size_t)RESOLVE_INLINED_MAX + 1);
+	bool any = false;
+
+	for (uint32_t k = 0; k < n; k++) {
+		const struct dwline_func *from = &d->funcs[k];
+		struct resolve_func f = { .raw = from->name, .start = from->start, .file = from->file,
+					  .line = from->line };
+		int r;
+
+		if (k == n - 1 && j->hits[i].name) {
+			f.raw = j->hits[i].name;
+			f.start = j->hits[i].start;
+		}
+		any |= from->line != 0;
+		r = tell_func(j, w, &f);
+		if (r < 0)
+			return r;
+	}
+	return answer_add_addr(w, any ? RESOLVE_LINE : RESOLVE_SYMBOL, n);
+}
+
+/* Names of Go's own table stand for missing symbols, its lines for missing DWARF. */
+static bool ask_go(const struct job *j, uint64_t addr, struct resolve_func *f)
+{
+	struct gofunc go;
+
+	if (!j->go || gopclntab_find_pc(j->go, addr, &go) < 0)
+		return false;
+	if (!f->raw) {
+		f->raw = go.name;
+		f->start = go.entry;
+	}
+	if (j->q->lines)
+		(void)gopclntab_line(j->go, &go, addr, &f->file, &f->line);
+	return true;
+}
+
+static int tell_addr(struct job *j, struct answer_writer *w, uint32_t i)
+{
+	const struct symtab_hit *hit = &j->hits[i];
 	struct resolve_func f = { .raw = hit->name, .start = hit->start };
 	int r;
 
-	if (!hit->name)
+	if (j->lines && j->lines[i].n)
+		return tell_chain(j, w, i);
+	(void)ask_go(j, j->q->addrs[i], &f);
+	if (j->jit_lines && j->jit_lines[i].file) {
+		f.file = j->jit_lines[i].file;
+		f.line = j->jit_lines[i].line;
+	}
+	if (!f.raw)
 		return answer_add_addr(w, RESOLVE_UNKNOWN, 0);
-	if (!j->q->raw_names && demangle(hit->name, readable))
-		f.name = readable;
-	r = answer_add_func(w, &f);
-	return r < 0 ? r : answer_add_addr(w, is_stub(hit->name) ? RESOLVE_STUB : RESOLVE_SYMBOL, 1);
+	r = tell_func(j, w, &f);
+	if (r < 0)
+		return r;
+	return answer_add_addr(w, f.line ? RESOLVE_LINE : is_stub(f.raw) ? RESOLVE_STUB : RESOLVE_SYMBOL, 1);
 }
 
 static int tell(struct job *j, int out_fd)
@@ -88,7 +186,7 @@ static int tell(struct job *j, int out_fd)
 	int r = answer_begin(&w);
 
 	for (uint32_t i = 0; r == 0 && i < j->q->n; i++)
-		r = tell_addr(j, &w, &j->hits[i]);
+		r = tell_addr(j, &w, i);
 	if (r == 0)
 		r = answer_write(&w, out_fd);
 	answer_fini(&w);

@@ -151,6 +151,14 @@ static const int allowed[] = {
 	SCMP_SYS(sysinfo), /* glibc's qsort() asks how much memory there is */
 };
 
+/* Refused, not deadly: libdw asks for the path behind the descriptor that it was not given. */
+static const int refused[] = {
+#ifdef __NR_readlink
+	SCMP_SYS(readlink),
+#endif
+	SCMP_SYS(readlinkat),
+};
+
 static int add_rules(scmp_filter_ctx f)
 {
 	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
@@ -158,6 +166,8 @@ static int add_rules(scmp_filter_ctx f)
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(allowed); i++)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(refused); i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), refused[i], 0);
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
 	if (r == 0)

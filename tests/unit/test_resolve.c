@@ -101,6 +101,102 @@ static void a_perf_map_is_resolved_too(void **state)
 	resolve_answer_free(a);
 }
 
+static const char inlining[] =
+	"#include <stdio.h>\nvolatile int v;\n"
+	"static inline __attribute__((always_inline)) int inner(int a)\n{\n\tv += a;\n\treturn v * 3;\n}\n"
+	"static inline __attribute__((always_inline)) int middle(int a)\n"
+	"{\n\tint b = inner(a);\n\n\treturn b + v;\n}\n"
+	"__attribute__((noinline)) int outer(int a)\n{\n\tv++;\n\treturn middle(a) - v;\n}\n"
+	"int main(void)\n{\n\treturn outer(v) == 12345;\n}\n";
+
+/* One function of addr2line's output: name, then file and line. */
+static bool next_func(FILE *f, char name[256], char place[512])
+{
+	if (!fgets(name, 256, f) || !fgets(place, 512, f))
+		return false;
+	name[strcspn(name, "\n")] = '\0';
+	place[strcspn(place, " \n")] = '\0';
+	return true;
+}
+
+static void check_chain(const struct resolve_addr *d, FILE *f, size_t *ret_lines)
+{
+	char name[256], place[512], want[600];
+
+	for (uint32_t k = 0; k < d->n; k++) {
+		assert_true(next_func(f, name, place));
+		assert_string_equal(d->funcs[k].raw, name);
+		snprintf(want, sizeof(want), "%s:%u", d->funcs[k].file, d->funcs[k].line);
+		if (!strchr(place, '?'))
+			assert_string_equal(want, place);
+		++*ret_lines;
+	}
+}
+
+/* Each address of two functions and main, against binutils. */
+static void check_lines(const char *flags)
+{
+	struct resolve_request q = { .kind = RESOLVE_ELF, .lines = true };
+	struct resolve_answer *a;
+	uint64_t addrs[512];
+	size_t lines = 0, deepest = 0;
+	char cmd[1024];
+	FILE *f;
+
+	util_write("in.c", inlining, sizeof(inlining) - 1);
+	assert_true(util_sh("gcc -O2 %s in.c -o in", flags));
+	snprintf(cmd, sizeof(cmd), "objdump -d --no-show-raw-insn %s | "
+		 "awk '/^[0-9a-f]+ <(outer|main)>:/{p=1} /^$/{p=0} p && /^ +[0-9a-f]+:/{print $1}' | sort",
+		 util_path("in"));
+	q.n = (uint32_t)addresses_of(cmd, addrs, ARRAY_SIZE(addrs));
+	q.addrs = addrs;
+	assert_true(q.n > 10);
+	assert_int_equal(resolve_file(&q, "in", &a), 0);
+	for (uint32_t i = 0; i < q.n; i++) {
+		snprintf(cmd, sizeof(cmd), "addr2line -fi -e %s 0x%llx", util_path("in"),
+			 (unsigned long long)addrs[i]);
+		f = popen(cmd, "re");
+		assert_non_null(f);
+		check_chain(&a->addrs[i], f, &lines);	/* unknown: padding behind the end of main */
+		assert_true(!fgets(cmd, sizeof(cmd), f) || !a->addrs[i].n);
+		pclose(f);
+		deepest = MAX(deepest, (size_t)a->addrs[i].n);
+	}
+	assert_true(lines > q.n && deepest == 3);
+	resolve_answer_free(a);
+}
+
+static void lines_and_inlined_functions_are_those_of_addr2line(void **state)
+{
+	(void)state;
+	if (!util_sh("command -v gcc && command -v addr2line"))
+		skip();
+	check_lines("-gdwarf-4");
+	check_lines("-gdwarf-5");
+	check_lines("-gdwarf-5 -gz -no-pie");
+}
+
+static void a_jitdump_is_resolved_too(void **state)
+{
+	static const uint64_t addrs[] = { 0x5008 };
+	struct resolve_request q = { .kind = RESOLVE_JITDUMP, .lines = true, .addrs = addrs, .n = 1 };
+	struct resolve_answer *a;
+	unsigned char d[256] = { 0 };
+	uint32_t head[] = { 0x4a695444, 1, 40, 62 }, load[] = { 0, 16 + 40 + 4 };
+	uint64_t code[] = { 0x5000, 0x5000, 0x20, 1 };
+
+	(void)state;
+	memcpy(d, head, sizeof(head));
+	memcpy(d + 40, load, sizeof(load));
+	memcpy(d + 40 + 16 + 8, code, sizeof(code));
+	memcpy(d + 40 + 16 + 40, "fib", 4);
+	util_write("jit.dump", d, 40 + 16 + 40 + 4);
+	assert_int_equal(resolve_file(&q, "jit.dump", &a), 0);
+	assert_string_equal(a->addrs[0].funcs[0].name, "fib");
+	assert_int_equal(a->addrs[0].funcs[0].start, 0x5000);
+	resolve_answer_free(a);
+}
+
 static void what_is_no_object_gives_no_answer(void **state)
 {
 	static const uint64_t addrs[] = { 0x1005 };
@@ -166,6 +262,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_worker_names_functions),
 		cmocka_unit_test(a_perf_map_is_resolved_too),
+		cmocka_unit_test(lines_and_inlined_functions_are_those_of_addr2line),
+		cmocka_unit_test(a_jitdump_is_resolved_too),
 		cmocka_unit_test(what_is_no_object_gives_no_answer),
 		cmocka_unit_test(an_answer_that_does_not_fit_is_refused),
 		cmocka_unit_test(the_better_answer_is_the_one_that_knows_more),

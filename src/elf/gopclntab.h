@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Functions, files and lines of Go programs out of .gopclntab, which stripping leaves in place. Formats of Go 1.2,
+ * 1.16, 1.18 and 1.20 on (the last two differ in what is not read here).
+ *
+ * The function of an address is the one that the linker placed; the file and line are those of the source, so within
+ * code that was inlined they belong to the inlined function.
+ */
+#ifndef ELF_GOPCLNTAB_H
+#define ELF_GOPCLNTAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf;
+struct gopclntab;
+
+struct gofunc {
+	uint64_t entry, end;	/* virtual addresses of the file */
+	const char *name;	/* "main.(*T).Method"; the table's, never NULL */
+	uint64_t info;		/* for gopclntab_line() */
+};
+
+/*
+ * Found by its section or, where there is none, by searching the segments that are not executable. The table is
+ * owned by @e, which must outlive it. -ENOENT: no Go program. -EBADMSG, -E2BIG, -ENOMEM.
+ */
+int gopclntab_open(struct elf *e, struct gopclntab **ret);
+void gopclntab_free(struct gopclntab *t);	/* NULL is fine */
+
+/* Functions by number, ascending by address. -EBADMSG for one that makes no sense. */
+size_t gopclntab_n(const struct gopclntab *t);
+int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret);
+
+/* -ENOENT when there is none. By name is a walk over all of them. */
+int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret);
+int gopclntab_find_name(const struct gopclntab *t, const char *name, struct gofunc *ret);
+
+/* Source position of @pc in @f. -ENOENT when the table has none. */
+int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, const char **ret_file,
+		   uint32_t *ret_line);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Tables of any bytes, behind the smallest ELF header that leads to them: answers hold together. */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/elf.h"
+#include "elf/gopclntab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define TEXT 0x401000u
+
+static void ask(const struct gopclntab *t)
+{
+	struct gofunc f;
+	const char *file;
+	uint32_t line;
+
+	for (size_t i = 0; i < gopclntab_n(t) && i < 64; i++) {
+		if (gopclntab_func(t, i, &f) < 0)
+			continue;
+		if (f.end < f.entry || strlen(f.name) > 65536)
+			abort();
+		if (gopclntab_line(t, &f, f.entry + (f.end - f.entry) / 2, &file, &line) == 0 &&
+		    (!line || strlen(file) > 65536))
+			abort();
+	}
+	if (gopclntab_find_pc(t, TEXT + 16, &f) == 0 && (f.entry > TEXT + 16 || f.end <= TEXT + 16))
+		abort();
+	(void)gopclntab_find_name(t, "main.main", &f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 }, .e_phoff = sizeof(eh),
+			  .e_machine = EM_X86_64, .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 };
+	Elf64_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 128, .p_vaddr = 0x500000,
+			  .p_filesz = size };
+	uint8_t *file = calloc(1, 128 + size);
+	struct gopclntab *t;
+	struct elf *e;
+
+	if (!file)
+		return 0;
+	memcpy(file, &eh, sizeof(eh));
+	memcpy(file + sizeof(eh), &ph, sizeof(ph));
+	memcpy(file + 128, data, size);
+	if (elf_open_mem(file, 128 + size, 1u << 20, &e) == 0) {
+		if (gopclntab_open(e, &t) == 0) {
+			ask(t);
+			gopclntab_free(t);
+		}
+		elf_free(e);
+	}
+	free(file);
+	return 0;
+}
