@@ -3,34 +3,65 @@
  * NDJSON: one object per line (sinks/json_line.h). What the pipeline publishes last, the ledger, is last here.
  */
 #include "base/buf.h"
+#include "base/clock.h"
 #include "sinks/json_line.h"
+#include "sinks/json_names.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 
 struct json_state {
 	struct time_text time;
 	struct buf line;
+	struct json_names names;
 };
+
+/* With names: lines wait for others, so that each file is asked once for all of them. */
+static int json_event_named(struct sink *s, const struct event *ev)
+{
+	struct json_state *st = s->state;
+	uint64_t now_ns = clock_boot_ns();
+	int r;
+
+	st->names.sym = s->opts->sym;
+	if (!st->names.since_ns)
+		st->names.since_ns = now_ns;
+	r = json_line(&st->time, ev, &st->names, s->opts->line.hex, &st->names.text);
+	if (r >= 0 && json_names_due(&st->names, now_ns))
+		r = json_names_write(&st->names, s->out);
+	return r;
+}
 
 static int json_event(struct sink *s, const struct event *ev)
 {
 	struct json_state *st = s->state;
 	int r;
 
+	if (s->opts->sym)
+		return json_event_named(s, ev);
 	buf_reset(&st->line);
-	r = json_line(&st->time, ev, s->opts->sym, s->opts->line.hex, &st->line);
+	r = json_line(&st->time, ev, NULL, s->opts->line.hex, &st->line);
 	return r < 0 ? r : outfile_record(s->out, st->line.data, st->line.len);
+}
+
+static int json_flush(struct sink *s)
+{
+	struct json_state *st = s->state;
+
+	return json_names_due(&st->names, clock_boot_ns()) ? json_names_write(&st->names, s->out) : 0;
 }
 
 static int json_state_close(struct sink *s)
 {
 	struct json_state *st = s->state;
+	int r = st->names.since_ns ? json_names_write(&st->names, s->out) : 0;
 
+	json_names_fini(&st->names);
 	buf_fini(&st->line);
-	return 0;
+	return r;
 }
 
 const struct sink_ops json_sink = {
 	.name = "json", .summary = "one JSON object per line; the ledger comes last", .suffix = ".json",
-	.state_size = sizeof(struct json_state), .event = json_event, .close = json_state_close,
+	.state_size = sizeof(struct json_state), .event = json_event, .flush = json_flush,
+	.close = json_state_close,
 };

@@ -12,8 +12,8 @@
 #include "event/event.h"
 #include "event/json.h"
 #include "event/names.h"
+#include "sinks/json_names.h"
 #include "sonde/wire.h"
-#include "sym/sym.h"
 
 static const char *const reserved[] = {
 	"v", "type", "time", "ts_ns", "seq", "cpu", "instance", "probe", "snapshot", "cut", "proc", "cgroup_id",
@@ -235,47 +235,6 @@ static void put_stack(struct json *j, const char *key, const struct event *ev, e
 	json_close(j, ']');
 }
 
-/* "symbol+0x10 [module]", inlined functions in front of theirs. */
-static void put_frame(struct json *j, const struct sym *sym, const struct sym_loc *loc, const struct sym_frame *f)
-{
-	const struct sym_module *m = sym_module(sym, loc->module);
-	struct buf b = { 0 };
-
-	for (uint32_t i = 0; i < f->n; i++) {
-		buf_reset(&b);
-		if (f->funcs[i].name[0])
-			buf_printf(&b, "%s+0x%llx [%s]", f->funcs[i].name,
-				   (unsigned long long)f->funcs[i].off, m->path);
-		else if (m->kind == SYM_UNKNOWN)
-			buf_printf(&b, "0x%llx", (unsigned long long)loc->addr);
-		else
-			buf_printf(&b, "[%s+0x%llx]", m->path, (unsigned long long)loc->addr);
-		json_str(j, buf_str(&b), b.len);
-	}
-	buf_fini(&b);
-}
-
-static void put_named(struct json *j, const struct event *ev, struct sym *sym)
-{
-	const struct section *s = event_section(ev, SEC_STACK_USER);
-	size_t n = s ? s->len / sizeof(uint64_t) : 0;
-	_cleanup_free_ struct sym_loc *locs = calloc(n + 1, sizeof(*locs));
-	_cleanup_free_ struct sym_query *q = calloc(n + 1, sizeof(*q));
-	_cleanup_free_ struct sym_frame *f = calloc(n + 1, sizeof(*f));
-
-	if (!s || !locs || !q || !f)
-		return;
-	n = sym_locate_user(sym, ev, locs, n);
-	for (size_t i = 0; i < n; i++)
-		q[i] = (struct sym_query){ .loc = locs[i], .caller = i > 0 };
-	sym_frames(sym, q, n, f); /* what it has no memory for has no name */
-	json_key(j, "ustack");
-	json_open(j, '[');
-	for (size_t i = 0; i < n; i++)
-		put_frame(j, sym, &locs[i], &f[i]);
-	json_close(j, ']');
-}
-
 /* Only beside a packet: elsewhere the text is a field of the type. */
 static void put_comments(struct json *j, const struct event *ev)
 {
@@ -298,9 +257,10 @@ static void put_comments(struct json *j, const struct event *ev)
 	json_close(j, ']');
 }
 
-int json_line(struct time_text *t, const struct event *ev, struct sym *sym, bool with_bytes, struct buf *out)
+int json_line(struct time_text *t, const struct event *ev, struct json_names *names, bool with_bytes, struct buf *out)
 {
 	struct json j = { .out = out };
+	int r = 0;
 
 	json_open(&j, '{');
 	put_header(&j, t, ev);
@@ -309,11 +269,15 @@ int json_line(struct time_text *t, const struct event *ev, struct sym *sym, bool
 	json_event_fields(&j, ev);
 	put_packet(&j, ev, with_bytes);
 	put_stack(&j, "kstack", ev, SEC_STACK_KERN);
-	if (sym)
-		put_named(&j, ev, sym);
-	else
+	if (names && event_section(ev, SEC_STACK_USER)) {
+		json_key(&j, "ustack");
+		json_open(&j, '[');
+		r = json_names_leave(names, ev);
+		json_close(&j, ']');
+	} else {
 		put_stack(&j, "ustack", ev, SEC_STACK_USER);
+	}
 	put_comments(&j, ev);
 	json_close(&j, '}');
-	return buf_add_char(out, '\n');
+	return buf_add_char(out, '\n') ?: r;
 }

@@ -23,12 +23,15 @@
 
 struct buf;
 struct event;
-struct sym;
+struct json_names;
 
 #define JSON_LINE_VERSION 1
 
-/* Appends the object and a newline. @sym: names for stacks, or NULL. @with_bytes: packet data too. 0 or -ENOMEM. */
-int json_line(struct time_text *t, const struct event *ev, struct sym *sym, bool with_bytes, struct buf *out);
+/*
+ * Appends the object and a newline. @names: leave holes for user stacks (@out is its text then); NULL = addresses.
+ * @with_bytes: packet data too. 0 or -ENOMEM.
+ */
+int json_line(struct time_text *t, const struct event *ev, struct json_names *names, bool with_bytes, struct buf *out);
 
 /* True for the member names above: no field of a type may have one as its key. */
 bool json_line_reserves(const char *key);
