@@ -26,6 +26,7 @@
 #include "sym/sym.h"
 
 #define NS_PER_S 1000000000ULL
+#define PROFILE_NICE (-10)	/* on a full host the tables for a new file would come after its samples */
 #define DEFAULT_HZ 49		/* no divisor of timers that tick 50, 100 or 1000 times a second */
 
 #define ROW(member, ...) OPT_ROW(profile_conf, member, __VA_ARGS__)
@@ -267,7 +268,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = pass_mntns, .pass_ctx = watch,
 		.cmdline = w->line, .output = c->top ? "" : c->folded ? "folded" : "bcc", .stack = view,
 		.symbols = &symbols, .command = &w->command, .watcher = &watch_sink, .watcher_ctx = watch,
-		.started = start_top, .started_ctx = watch,
+		.started = start_top, .started_ctx = watch, .nice = PROFILE_NICE,
 	};
 	int status;
 

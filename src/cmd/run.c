@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -357,6 +358,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 	};
 	int r = s->spec->command && s->spec->command->len ? child_new(s->spec->command, &s->child, err) : 0;
 
+	if (s->spec->nice && !c->read)
+		setpriority(PRIO_PROCESS, 0, s->spec->nice);	/* after the fork; without rights it stays as it is */
 	if (r >= 0)
 		r = open_input(s, err);
 	if (r >= 0 && s->child)
