@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "probe/kname.h"
 #include "probe/ksym.h"
 #include "probe/refusal.h"
 #include "ring/ring.h"
@@ -48,6 +49,8 @@ struct probe_env {
 	char *host_root;		/* owned */
 	struct ring_reader *reader;
 	struct btf *btf;
+	struct kname *kname;		/* NULL: not asked for yet, or the kernel has no way */
+	bool no_kname;
 	struct ksyms *ksyms;
 	uint64_t ksyms_again_ns;	/* when they may be read again */
 	struct map named;		/* kernel addresses that have their name in the stream */
@@ -232,6 +235,7 @@ void probe_env_free(struct probe_env *env)
 	vec_fini(&env->watched);
 	vec_fini(&env->failed);
 	btf__free(env->btf);
+	kname_free(env->kname);
 	ksyms_free(env->ksyms);
 	map_fini(&env->named);
 	free(env->host_root);
@@ -550,7 +554,13 @@ static int need_ksyms(struct probe_env *env)
 
 int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
 {
-	int r = need_ksyms(env);
+	int r;
+
+	if (!env->kname && !env->no_kname)
+		env->no_kname = kname_new(&env->kname) < 0;
+	if (env->kname)
+		return kname_get(env->kname, addr, buf, cap);
+	r = need_ksyms(env);
 
 	if (r < 0)
 		return r;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "probe/env.h"
+#include "probe/kname.h"
 #include "probe/ksym.h"
 #include "probe/refusal.h"
 #include "tests/bpf/load.h"
@@ -140,6 +141,45 @@ static const struct {
 	{ -EINVAL, "prog 'cut", "what", "the kernel refused the program (prog 'cut): Invalid argument" },
 };
 
+static void check_printed(const char *printed, const char *expected)
+{
+	char name[64] = "";
+
+	assert_int_equal(kname_parse(printed, name, sizeof(name)), expected ? 0 : -ENOENT);
+	assert_string_equal(name, expected ? expected : "");
+}
+
+static void test_printed_names(_unused_ void **state)
+{
+	check_printed("tcp_v4_rcv+0x1a/0xe40", "tcp_v4_rcv+0x1a");
+	check_printed("nf_hook+0x3/0x20 [nf_tables]", "nf_hook+0x3 [nf_tables]");
+	check_printed("bpf_prog_6deef7357e7b4530_dump+0x5/0x9", "bpf_prog_6deef7357e7b4530_dump+0x5 [bpf]");
+	check_printed("0xffffffff81000000", NULL);
+	check_printed("", NULL);
+}
+
+/* The kernel's own answers, against its own table. */
+static void test_names_of_the_kernel(_unused_ void **state)
+{
+	struct ksyms *table = NULL;
+	struct kname *k = NULL;
+	uint64_t start, end;
+	char asked[256], read[256];
+
+	if (ksyms_new(&table) < 0 || ksyms_range(table, "tcp_v4_rcv", 0, &start, &end) < 0 || kname_new(&k) < 0) {
+		ksyms_free(table);
+		skip();
+	}
+	for (uint64_t addr = start; addr < end; addr += 7) {
+		assert_int_equal(kname_get(k, addr, asked, sizeof(asked)), 0);
+		assert_int_equal(ksyms_name(table, addr, read, sizeof(read)), 0);
+		assert_string_equal(asked, read);
+	}
+	assert_int_equal(kname_get(k, 4096, asked, sizeof(asked)), -ENOENT);
+	kname_free(k);
+	ksyms_free(table);
+}
+
 static void test_refusals(_unused_ void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
@@ -203,6 +243,8 @@ int main(void)
 		cmocka_unit_test(test_ksym_hidden),
 		cmocka_unit_test(test_ksym_bad_lines),
 		cmocka_unit_test(test_ksym_range),
+		cmocka_unit_test(test_printed_names),
+		cmocka_unit_test(test_names_of_the_kernel),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_last_line),
 		cmocka_unit_test(test_refused_here),
