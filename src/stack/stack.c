@@ -177,6 +177,14 @@ uint64_t stack_event_value(struct stack_set *s, const struct event *ev)
 	return f ? number(ev, f->value) : 0;
 }
 
+uint64_t stack_event_count(struct stack_set *s, const struct event *ev)
+{
+	const struct type_fields *f = fields_of(s, ev->desc);
+	uint64_t n = f && f->count ? number(ev, f->count) : 1;
+
+	return n ? n : 1;
+}
+
 /* The thread's own name where the event has it, else the process's. */
 static void take_comm(const struct event *ev, const struct field *f, char ret[16])
 {
@@ -237,7 +245,7 @@ static int take(struct stack_set *s, const struct event *ev, struct incoming *re
 	if (!ret->id.n_kern && stack_was_refused(ev, f->error))
 		ret->id.has |= KERN_FAILED;
 	ret->value = number(ev, f->value);
-	ret->count = f->count ? number(ev, f->count) : 1;
+	ret->count = stack_event_count(s, ev);
 	ret->wait = number(ev, f->wait);
 	return 0;
 }
