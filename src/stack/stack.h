@@ -58,7 +58,7 @@ void stack_set_clear(struct stack_set *s);
 
 /* What @ev adds to stack_entry.value: field stack.value, 0 where there is none. */
 uint64_t stack_event_value(struct stack_set *s, const struct event *ev);
-uint64_t stack_event_count(struct stack_set *s, const struct event *ev);	/* and to stack_entry.count: 1 at least */
+uint64_t stack_event_count(struct stack_set *s, const struct event *ev);	/* likewise, at least 1 */
 
 /* Entries keep their index until the set is cleared. */
 size_t stack_set_len(const struct stack_set *s);

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sonde profile from end to end: real samples of a program whose functions are known, in every output."""
+import collections
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import helpers
+
+SOURCE = """
+#include <time.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void burn(int n) { for (int i = 0; i < n; i++) sink += i; sink++; }
+__attribute__((noinline)) void hot_often(void) { burn(300000); sink++; }
+__attribute__((noinline)) void hot_seldom(void) { burn(100000); sink++; }
+int main(int argc, char **argv)
+{
+	struct timespec t;
+	do {
+		hot_often();
+		hot_seldom();
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while (t.tv_sec * 10 + t.tv_nsec / 100000000 < 10);
+	return 7;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("profile")
+    (folder / "hot.c").write_text(SOURCE)
+    subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-o", folder / "hot", folder / "hot.c"], check=True)
+    return str(folder / "hot")
+
+
+def profile(*words, **options):
+    return subprocess.run([helpers.BINARY, "profile", *map(str, words)], capture_output=True, text=True,
+                          timeout=helpers.READY_S, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def run(program, tmp_path_factory):
+    """One run of the program with all outputs; the folder with them."""
+    folder = tmp_path_factory.mktemp("outputs")
+    names = ["x.folded", "x.svg", "x.pb.gz", "x.speedscope.json", "x.perf", "x.rec"]
+    done = profile("-F", "499", *[w for n in names for w in ("-o", folder / n)], "--", program)
+    assert done.returncode == 7, done.stderr
+    return folder
+
+
+def folded(text):
+    lines = [line.rsplit(" ", 1) for line in text.splitlines()]
+    assert len({stack for stack, _ in lines}) == len(lines), "equal lines are merged"
+    return {stack: int(count) for stack, count in lines}
+
+
+def test_functions_and_their_shares(run):
+    stacks = folded((run / "x.folded").read_text())
+    total = sum(stacks.values())
+    often = sum(n for stack, n in stacks.items() if ";hot_often;" in stack + ";")
+    seldom = sum(n for stack, n in stacks.items() if ";hot_seldom;" in stack + ";")
+    whole = sum(n for stack, n in stacks.items() if ";main;" in stack)  # the others came before the unwind tables
+    assert total > 100 and all(stack.startswith("hot;") for stack in stacks if ";burn" in stack)
+    assert whole > 100 and often + seldom > 0.9 * whole
+    assert 0.60 < often / (often + seldom) < 0.90
+
+
+def collapse(text):
+    """perf-script text to folded stacks, as flame graph programs do it: a reader of its own."""
+    stacks, comm, frames = collections.Counter(), None, []
+    for line in text.splitlines():
+        head = re.match(r"(\S.*?) \d+/\d+ \[\d+\] [\d.]+: \d+ \S+:$", line)
+        frame = re.match(r"\s+[0-9a-f]+ (.*) \((.*)\)$", line)
+        if head:
+            comm, frames = head[1], []
+        elif frame:
+            frames.append(re.sub(r"\+0x[0-9a-f]+$", "", frame[1]).replace(";", ":"))
+        else:
+            assert line == "", line
+            stacks[";".join([comm.replace(";", ":"), *reversed(frames)])] += 1
+    return stacks
+
+
+def test_perf_text_folds_to_the_folded_output(run):
+    assert collapse((run / "x.perf").read_text()) == folded((run / "x.folded").read_text())
+
+
+def test_a_recording_gives_the_same(run):
+    """But for the vDSO, whose image only a live run can read."""
+    def mine(stacks):
+        return {s: n for s, n in stacks.items() if s.startswith("hot;") and "clock_gettime" not in s}
+    done = profile("-r", run / "x.rec", "-f", "--where", "thread.name=hot")
+    live = folded((run / "x.folded").read_text())
+    assert done.returncode == 0 and mine(folded(done.stdout)) == mine(live)
+    assert sum(folded(done.stdout).values()) == sum(n for s, n in live.items() if s.startswith("hot;"))
+
+
+def test_speedscope_follows_its_schema(run):
+    data = json.loads((run / "x.speedscope.json").read_text())
+    assert data["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    n_frames = len(data["shared"]["frames"])
+    assert all(isinstance(f["name"], str) and f["name"] for f in data["shared"]["frames"])
+    for p in data["profiles"]:
+        assert set(p) == {"type", "name", "unit", "startValue", "endValue", "samples", "weights"}
+        assert p["type"] == "sampled" and p["unit"] == "none" and len(p["samples"]) == len(p["weights"])
+        assert p["startValue"] == 0 and p["endValue"] == sum(p["weights"])
+        assert all(0 <= i < n_frames for stack in p["samples"] for i in stack)
+    total = sum(folded((run / "x.folded").read_text()).values())
+    assert sum(p["endValue"] for p in data["profiles"]) == total
+
+
+def test_go_reads_the_pprof_file(run, tmp_path):
+    if not shutil.which("go"):
+        pytest.skip("needs go (Debian: golang-go)")
+    env = {**os.environ, "HOME": str(tmp_path), "PPROF_TMPDIR": str(tmp_path)}
+    for mode in ("-top", "-raw", "-peek=hot_often"):
+        done = subprocess.run(["go", "tool", "pprof", mode, run / "x.pb.gz"], env=env, capture_output=True, text=True,
+                              timeout=60, check=False)
+        assert done.returncode == 0 and "hot_often" in done.stdout, done.stderr
+    assert gzip.decompress((run / "x.pb.gz").read_bytes())
+
+
+def test_the_flame_graph_stands_alone(run):
+    import xml.etree.ElementTree as tree
+    text = (run / "x.svg").read_text()
+    root = tree.fromstring(text)
+    names = [g.get("data-n") for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("data-n")]
+    assert {"all", "hot", "hot_often", "burn"} <= set(names)
+    assert re.findall(r"https?://[^\"]*", text) == ["http://www.w3.org/2000/svg"], "nothing is loaded"
+
+
+def test_bcc_text_and_duration(program):
+    child = subprocess.Popen([program])
+    begin = time.monotonic()
+    done = profile("-F", "199", "-p", child.pid, "-U", "1")
+    took = time.monotonic() - begin
+    child.kill()
+    child.wait()
+    assert done.returncode == 0 and took >= 1
+    head, *stacks = done.stdout.split("\n\n")
+    assert head == f"Sampling at 199 Hertz of PID [{child.pid}] by user stack for 1 secs."
+    assert stacks[-1] == "" and len(stacks) > 1
+    assert all(re.search(rf"    -                hot \({child.pid}\)\n        \d+$", s) for s in stacks[:-1])
+    assert "[kernel]" not in done.stdout
+
+
+def test_the_end_by_a_signal_is_clean(program):
+    child = subprocess.Popen([helpers.BINARY, "profile", "-f"], stdout=subprocess.PIPE, text=True)
+    time.sleep(2)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=helpers.READY_S)
+    assert child.returncode == 130
+    folded(out)
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["-p", "1", "-L", "1"], "exclude each other"),
+    (["-U", "-K"], "exclude each other"),
+    (["-F", "9", "-c", "9"], "exclude each other"),
+    (["fast"], "no duration"),
+    (["0"], "no duration"),
+    (["1", "2"], "too many"),
+    (["-o", "x.png"], "no output format"),
+    (["--diff", "one.rec"], "two recordings"),
+    (["-F", "x"], "--frequency"),
+])
+def test_mistakes_are_one_sentence(words, sentence):
+    done = profile(*words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert sentence in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_top_without_a_terminal():
+    done = profile("--top", "1")
+    assert done.returncode == 1 and "needs a terminal" in done.stderr
+
+
+def test_a_command_that_cannot_run():
+    done = profile("-f", "--", "/nonexistent/program")
+    assert done.returncode == 1 and "cannot run /nonexistent/program" in done.stderr
+
+
+def test_a_full_disk_and_a_closed_pipe(run):
+    done = profile("-r", run / "x.rec", "-o", "folded:/dev/full")
+    assert done.returncode == 1 and "/dev/full" in done.stderr
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([helpers.BINARY, "profile", "-r", run / "x.rec"], stdout=writer, stderr=subprocess.PIPE,
+                          timeout=helpers.READY_S, check=False)
+    os.close(writer)
+    assert done.returncode == 128 + signal.SIGPIPE
+
+
+def test_two_recordings_compared(run, tmp_path):
+    done = profile("--diff", run / "x.rec", run / "x.rec")
+    rows = [line.rsplit(" ", 2) for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and rows and all(old == new for _, old, new in rows)
+    done = profile("--diff", run / "x.rec", run / "x.rec", "-o", tmp_path / "d.svg")
+    assert done.returncode == 0, done.stderr
+    assert "red grew, blue shrank" in (tmp_path / "d.svg").read_text()
+
+
+def test_stats_add_up(run):
+    done = profile("-r", run / "x.rec", "-o", "null", "--stats", "--comm", "hot")
+    row = re.search(r"^hot +\d+ +(\d+) ", done.stderr, re.M)
+    mine = sum(n for s, n in folded((run / "x.folded").read_text()).items() if s.startswith("hot;"))
+    assert row and int(row[1]) == mine, done.stderr
