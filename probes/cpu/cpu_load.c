@@ -201,7 +201,7 @@ static int on_answer(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 static int start_worker(struct job *j, struct err *err)
 {
 	const struct worker_opts o = {
-		.name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 3, .nice = -15,
+		.name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 3, .nice = -15, .later = true,
 	};
 	struct cpu_loader *l = j->loader;
 	int fd, r = worker_start(&o, work, NULL, j->fd, &j->worker, err);

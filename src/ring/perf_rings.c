@@ -77,6 +77,7 @@ static int map_event(struct ring *r, const struct perf_rings_opts *o, int fd)
 		return -errno;
 	r->maps[0].at = m.perf_page = p;
 	r->maps[0].len = len;
+	madvise(p, len, MADV_DONTFORK);	/* a fork would copy its page tables */
 	meta = p;
 	if (!meta->data_offset || meta->data_offset + meta->data_size > len)
 		return -EIO;

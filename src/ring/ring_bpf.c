@@ -162,6 +162,7 @@ static int map_memory(struct ring *r, int fd, size_t data_bytes)
 		return -errno;
 	r->maps[1].at = p;
 	r->maps[1].len = page + 2 * data_bytes;
+	madvise(p, r->maps[1].len, MADV_DONTFORK);	/* a fork would copy its page tables */
 	m.prod_pos = p;
 	m.data = (uint8_t *)p + page;
 	return ring_set_memory(r, &m);

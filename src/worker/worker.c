@@ -29,6 +29,7 @@ struct worker {
 	pid_t pid;
 	int pid_fd;
 	int fd;		/* answers */
+	int report_fd;	/* not read yet; -1 = it was */
 	char name[32];
 };
 
@@ -54,6 +55,8 @@ static void worker_free(struct worker *w)
 		close(w->fd);
 	if (w->pid_fd >= 0)
 		close(w->pid_fd);
+	if (w->report_fd >= 0)
+		close(w->report_fd);
 	free(w);
 }
 DEFINE_CLEANUP(struct worker *, worker_free)
@@ -109,8 +112,9 @@ _Noreturn static void run_child(const struct worker_opts *o, worker_fn fn, void 
 
 /* ---- in the parent ---- */
 
-static int read_report(struct worker *w, int fd, struct err *err)
+static int read_report(struct worker *w, struct err *err)
 {
+	_cleanup_close_ int fd = TAKE_FD(w->report_fd);
 	struct start_report report = { 0 };
 	int r = wait_readable(fd, deadline_after(START_MS * NS_PER_MS));
 
@@ -124,8 +128,7 @@ static int read_report(struct worker *w, int fd, struct err *err)
 	return err_errno(err, r, "%s: the worker process did not start", w->name);
 }
 
-static int fork_worker(struct worker *w, const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd,
-		       int *ret_report_fd)
+static int fork_worker(struct worker *w, const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd)
 {
 	int answer[2] = { -1, -1 }, report[2] = { -1, -1 }, r = 0;
 	pid_t parent = getpid();
@@ -143,7 +146,7 @@ static int fork_worker(struct worker *w, const struct worker_opts *o, worker_fn 
 	if (answer[1] >= 0)
 		close(answer[1]);
 	w->fd = answer[0];
-	*ret_report_fd = report[0];
+	w->report_fd = report[0];
 	return r;
 }
 
@@ -151,21 +154,20 @@ int worker_start(const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd
 		 struct err *err)
 {
 	_cleanup_(worker_freep) struct worker *w = calloc(1, sizeof(*w));
-	_cleanup_close_ int report_fd = -1;
 	int r;
 
 	if (!w)
 		return err_errno(err, -ENOMEM, "cannot start a worker process");
-	w->fd = w->pid_fd = -1;
+	w->fd = w->pid_fd = w->report_fd = -1;
 	snprintf(w->name, sizeof(w->name), "%s", o->name ? o->name : "worker");
-	r = fork_worker(w, o, fn, ctx, in_fd, &report_fd);
+	r = fork_worker(w, o, fn, ctx, in_fd);
 	if (r < 0)
 		return err_errno(err, r, "%s: cannot start a worker process", w->name);
 	w->pid_fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
 	if (w->pid_fd < 0)
 		r = err_errno(err, -errno, "%s: cannot watch the worker process", w->name);
-	else
-		r = read_report(w, report_fd, err);
+	else if (!o->later)
+		r = read_report(w, err);
 	if (r < 0) {
 		worker_kill(TAKE_PTR(w));
 		return r;
@@ -241,6 +243,8 @@ int worker_finish(struct worker *w, uint64_t timeout_ns, struct err *err)
 	r = wait_readable(w->pid_fd, deadline_after(timeout_ns));
 	if (r > 0) {
 		r = reap(w, err);
+		if (w->report_fd >= 0)
+			r = read_report(w, err) ?: r;
 	} else {
 		r = err_set(err, r < 0 ? r : -ETIMEDOUT, "%s: the worker process did not end in time and was killed",
 			    w->name);

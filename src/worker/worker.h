@@ -24,6 +24,11 @@ struct worker_opts {
 	uint64_t memory_bytes;		/* address space above what it has at the fork; 0 = 256 MiB */
 	uint64_t cpu_seconds;		/* 0 = none */
 	uint32_t uid, gid;		/* to become, when started as root; 0 = nobody */
+	/*
+	 * worker_start() returns at once, and worker_finish() tells of a worker that could not give up its rights (it
+	 * ends before it looks at its input). For callers that must not wait for a scheduler.
+	 */
+	bool later;
 	int nice;			/* 0 = the caller's; what is not permitted is not done */
 };
 

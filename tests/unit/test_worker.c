@@ -207,6 +207,28 @@ static void forbidden_calls_kill_it(void **state)
 }
 
 /* Answers the number of descriptors beyond the three that it has. */
+static int end_at_once(void *ctx, int in_fd, int out_fd)
+{
+	(void)ctx, (void)in_fd, (void)out_fd;
+	return 7;
+}
+
+/* Not waited for at the start, it gives up its rights all the same. */
+static void it_may_start_later(void **state)
+{
+	const struct worker_opts o = { .name = "test", .later = true };
+	struct err err = { 0 };
+	struct worker *w;
+
+	(void)state;
+	need_confinement();
+	assert_int_equal(worker_start(&o, open_file, NULL, -1, &w, &err), 0);
+	assert_int_equal(worker_finish(w, 10 * S, &err), -ECHILD);
+	assert_non_null(strstr(err.msg, "system call"));
+	assert_int_equal(worker_start(&o, end_at_once, NULL, -1, &w, &err), 0);
+	assert_int_equal(worker_finish(w, 10 * S, &err), 7);
+}
+
 static int count_fds(void *ctx, int in_fd, int out_fd)
 {
 	unsigned n = 0;
@@ -528,6 +550,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_reads_and_answers),
+		cmocka_unit_test(it_may_start_later),
 		cmocka_unit_test(it_has_memory_to_work_with),
 		cmocka_unit_test(its_memory_is_bounded),
 		cmocka_unit_test(forbidden_calls_kill_it),
