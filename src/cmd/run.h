@@ -62,7 +62,7 @@ struct run_spec {
 	/* Once records flow: timers and the like. May be NULL. */
 	int (*started)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
 	void *started_ctx;
-	int nice;	/* for a live run: below 0 where being late costs data, as setpriority() takes it; 0 = as it is */
+	int nice;	/* for a live run: below 0 where being late costs data (setpriority()); 0 = as it is */
 };
 
 /* The common option sets; appended by a command to its own. Returns how many were written. */

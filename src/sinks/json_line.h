@@ -31,7 +31,8 @@ struct json_names;
  * Appends the object and a newline. @names: leave holes for user stacks (@out is its text then); NULL = addresses.
  * @with_bytes: packet data too. 0 or -ENOMEM.
  */
-int json_line(struct time_text *t, const struct event *ev, struct json_names *names, bool with_bytes, struct buf *out);
+int json_line(struct time_text *t, const struct event *ev, struct json_names *names, bool with_bytes,
+	      struct buf *out);
 
 /* True for the member names above: no field of a type may have one as its key. */
 bool json_line_reserves(const char *key);

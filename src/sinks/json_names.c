@@ -49,7 +49,8 @@ static void put_frame(struct buf *out, const struct sym *sym, const struct json_
 	for (uint32_t i = 0; i < f->n; i++) {
 		buf_reset(&b);
 		if (f->funcs[i].name[0])
-			buf_printf(&b, "%s+0x%llx [%s]", f->funcs[i].name, (unsigned long long)f->funcs[i].off, m->path);
+			buf_printf(&b, "%s+0x%llx [%s]", f->funcs[i].name, (unsigned long long)f->funcs[i].off,
+				   m->path);
 		else if (m->kind == SYM_UNKNOWN)
 			buf_printf(&b, "0x%llx", addr);
 		else

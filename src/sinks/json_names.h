@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of user frames in a stream of JSON lines. A name costs a process that reads its file, so they are asked for in
- * batches: lines wait in here, with holes where names belong, until they are old or many enough.
+ * Names of user frames in a stream of JSON lines. A name costs a process that reads its file, so they are asked for
+ * in batches: lines wait in here, with holes where names belong, until they are old or many enough.
  */
 #ifndef SINKS_JSON_NAMES_H
 #define SINKS_JSON_NAMES_H
