@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
+#include "probes/sys/sys_params.h"
 
 #define STRING_SHOWN 32	/* bytes, unless -v */
 
@@ -148,12 +149,12 @@ static const struct field enter_fields[] = { CALL_ROWS };
 const struct event_desc sys_exit_desc = {
 	.type = SYS_REC_EXIT, .name = "sys.exit", .doc = "a system call returned", .class = EVENT_DATA,
 	.fields = exit_fields, .n_fields = ARRAY_SIZE(exit_fields), .body_size = sizeof(struct sys_body),
-	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = exit_line,
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = exit_line, .make = sys_params_make,
 };
 const struct event_desc sys_enter_desc = {
 	.type = SYS_REC_ENTER, .name = "sys.enter", .doc = "a system call was entered", .class = EVENT_DATA,
 	.fields = enter_fields, .n_fields = ARRAY_SIZE(enter_fields), .body_size = sizeof(struct sys_body),
-	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = enter_line,
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = enter_line, .make = sys_params_make,
 };
 
 const struct event_desc *const sys_descs[] = { &sys_exit_desc, &sys_enter_desc, NULL };

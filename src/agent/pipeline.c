@@ -116,6 +116,7 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 	if (r < 0)
 		return r;
 	p->outputs.items[p->outputs.len++] = o;
+	p->needs |= ops->needs;
 	return 0;
 }
 

@@ -30,6 +30,7 @@ struct pipeline {
 	struct arena scratch;		/* what enrich adds, per event */
 	VEC(struct output *) outputs;
 
+	uint32_t needs;			/* sections that outputs want: 1u << kind */
 	bool (*pass)(void *ctx, const struct event *ev);
 	void *pass_ctx;
 

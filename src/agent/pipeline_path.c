@@ -22,6 +22,16 @@
 
 #define CLOCK_STEP_NS NS_PER_MS	/* tell a change of the wall clock beyond this */
 
+/* Sections that cost something are made for events that are shown, and only if an output asks for them. */
+static void make_sections(struct pipeline *p, struct event *ev)
+{
+	uint32_t wanted = ev->desc->make ? p->needs & ev->desc->sections : 0;
+
+	for (unsigned kind = 0; wanted; kind++, wanted >>= 1)
+		if (wanted & 1 && !event_section(ev, kind))
+			ev->desc->make(ev, kind, &p->scratch);
+}
+
 static int take_event(void *ctx, struct event *ev)
 {
 	struct pipeline *p = ctx;
@@ -51,6 +61,7 @@ static int take_event(void *ctx, struct event *ev)
 		p->shown++;
 		p->now.passed++;
 	}
+	make_sections(p, ev);
 	r = bus_publish(p->bus, ev);
 	if (r < 0)
 		p->now.error = r;

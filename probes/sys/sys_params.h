@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The native view of a call as libscap's parameters (event/params.h).
+ */
+#ifndef SYS_PARAMS_H
+#define SYS_PARAMS_H
+
+struct arena;
+struct event;
+struct params_out;
+
+/*
+ * Fills @out from a sys.exit or sys.enter event. Calls without an event type of their own become the generic one.
+ * 0, -ENOENT when the event is another one, -ENOMEM or -E2BIG.
+ */
+int sys_params_of(const struct event *ev, struct params_out *out);
+
+/* Adds SEC_PARAMS to the event; its bytes are in @scratch. For event_desc.make. */
+int sys_params_make(struct event *ev, unsigned kind, struct arena *scratch);
+
+#endif
