@@ -27,7 +27,7 @@ struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned w
 		if (data && chunk.arg == arg && chunk.what == what)
 			return (struct sys_bytes){ data, chunk.len, chunk.flags, true };
 	}
-	return (struct sys_bytes){ 0 };
+	return (struct sys_bytes){ .data = (const uint8_t *)(b + 1) }; /* never NULL: readers add lengths to it */
 }
 
 unsigned sys_n_args(const struct sys_body *b)

@@ -60,7 +60,7 @@ static const struct sys_mapping mappings[] = {
 	{ "ioctl", SCAP_IOCTL_3_E, "a0a1a2", "r-a0a1a2" },
 	{ "chdir", SCAP_CHDIR_E, "", "r-s0" },
 	{ "fchdir", SCAP_FCHDIR_E, "a0", "r-a0" },
-	{ "dup", SCAP_DUP_E, "a0", "r-a0" },
+	{ "dup", SCAP_DUP_E, "a0", "r-" },
 	{ "dup2", SCAP_DUP_E, "a0", "r-" },
 	{ "dup3", SCAP_DUP_E, "a0", "r-" },
 	{ "signalfd", SCAP_SIGNALFD_E, "a00-0-", "r-a0" },

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The sys probe's decoder: a record for every kind of argument, built here from the kernel's layout, to the text
+ * that strace prints and to libscap's parameters.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "event/params.h"
+#include "scap/schema.h"
+
+#define PROBE_ID 4
+#include "probes/sys/sys.h"
+#include "probes/sys/sys_event.h"
+#include "probes/sys/sys_map.h"
+#include "probes/sys/sys_params.h"
+
+extern const struct decoder_ops sys_decoder;
+static const struct decoder_ops *const decoders[] = { &sys_decoder, NULL };
+
+/* A record under construction. */
+struct made {
+	struct sys_rec rec;
+	uint8_t chunks[2048];
+};
+
+static struct made call(unsigned abi, const char *name, int64_t ret, const uint64_t args[6])
+{
+	struct made m = { .rec = { .hdr = { .ts_ns = 5, .type = SYS_REC_EXIT, .tgid = 7, .tid = 8 }, .ret = ret,
+				   .abi = (uint8_t)abi } };
+
+	m.rec.nr = 0xffff;
+	for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
+		const struct sys_call *c = sys_call_find(abi, nr);
+
+		if (c && !strcmp(c->name, name)) {
+			m.rec.nr = (uint16_t)nr;
+			m.rec.n_args = c->n_args;
+		}
+	}
+	assert_int_not_equal(m.rec.nr, 0xffff);
+	memcpy(m.rec.args, args, sizeof(m.rec.args));
+	return m;
+}
+
+static void chunk(struct made *m, unsigned arg, unsigned what, unsigned flags, const void *data, size_t len)
+{
+	struct sys_chunk c = { .arg = (uint8_t)arg, .what = (uint8_t)what, .flags = (uint16_t)flags,
+			       .len = (uint32_t)len };
+
+	assert_true(m->rec.chunks_len + sizeof(c) + len + 8 <= sizeof(m->chunks));
+	memcpy(m->chunks + m->rec.chunks_len, &c, sizeof(c));
+	memcpy(m->chunks + m->rec.chunks_len + sizeof(c), data, len);
+	m->rec.chunks_len = (uint16_t)(m->rec.chunks_len + sizeof(c) + ((len + 7) & ~7u));
+}
+
+struct got { struct buf line, params; };
+
+static int take(void *ctx, struct event *ev)
+{
+	const struct line_opts o = { .format = "strace" };
+	struct params_out out = { 0 };
+	struct got *g = ctx;
+	uint32_t len;
+	const void *sec;
+
+	assert_int_equal(event_line(ev, &o, &g->line), 0);
+	assert_int_equal(sys_params_of(ev, &out), 0);
+	sec = params_finish(&out, ev->scratch, &len);
+	assert_non_null(sec);
+	buf_add(&g->params, sec, len);
+	params_out_fini(&out);
+	return 0;
+}
+
+static int decode(struct made *m, struct got *g)
+{
+	struct decode_set *d = NULL;
+	int r;
+
+	m->rec.hdr.len = (uint32_t)(sizeof(m->rec) + m->rec.chunks_len);
+	assert_int_equal(decode_set_new(decoders, &d), 0);
+	r = decode_record(d, m, m->rec.hdr.len, take, g);
+	decode_set_free(d);
+	return r;
+}
+
+static void expect(struct made m, const char *want)
+{
+	struct got g = { 0 };
+	char line[1024];
+
+	assert_int_equal(decode(&m, &g), 0);
+	snprintf(line, sizeof(line), "8 %s\n", want);
+	assert_string_equal(buf_str(&g.line), line);
+	buf_fini(&g.line);
+	buf_fini(&g.params);
+}
+
+#define ARGS(...) ((const uint64_t[6]){ __VA_ARGS__ })
+#define CALL(name, ret, ...) call(SYS_ABI_X86_64, name, ret, ARGS(__VA_ARGS__))
+
+static void scalars(void **state)
+{
+	(void)state;
+	expect(CALL("close", -9, 5), "close(5) = -1 EBADF (Bad file descriptor)");
+	expect(CALL("close", 0, 0xffffffff), "close(-1) = 0");
+	expect(CALL("dup2", 7, 5, 7), "dup2(5, 7) = 7");
+	expect(CALL("kill", 0, 12, 9), "kill(12, SIGKILL) = 0");
+	expect(CALL("kill", 0, 0xffffffff, 34), "kill(-1, SIGRT_2) = 0");
+	expect(CALL("umask", 022, 077), "umask(077) = 022");
+	expect(CALL("setresuid", 0, 0, 0xffffffff, 1000), "setresuid(0, -1, 1000) = 0");
+	expect(CALL("lseek", 10, 3, (uint64_t)-5, 1), "lseek(3, -5, SEEK_CUR) = 10");
+	expect(CALL("brk", 0x5000, 0), "brk(NULL) = 0x5000");
+	expect(CALL("fadvise64", 0, 3, 0, 4096, 3), "fadvise64(3, 0, 4096, POSIX_FADV_WILLNEED) = 0");
+	expect(CALL("getpid", 12), "getpid() = 12");
+	expect(CALL("read", -512, 3, 0x1000, 16), "read(3, 0x1000, 16) = ? ERESTARTSYS");
+	expect(CALL("mknod", -17, 0, 020666, 0x103), "mknod(NULL, 020666, makedev(0x1, 0x3)) = -1 EEXIST (File exists)");
+}
+
+static void names(void **state)
+{
+	struct made m = CALL("openat", 3, 0xffffff9c, 0x1000, 0x80000, 0);
+
+	(void)state;
+	chunk(&m, 1, SYS_CHUNK_STR, 0, "/etc/passwd", 11);
+	expect(m, "openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY|O_CLOEXEC) = 3");
+	m = CALL("openat", 3, 5, 0x1000, 0x241, 0644);
+	chunk(&m, 1, SYS_CHUNK_STR, 0, "a\n\"b\x01" "7", 6);
+	expect(m, "openat(5, \"a\\n\\\"b\\0017\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 3");
+	expect(CALL("openat", -14, 5, 0x1000, 0x101002), "openat(5, 0x1000, O_SYNC|O_RDWR) = -1 EFAULT (Bad address)");
+	m = call(SYS_ABI_ARM64, "openat", 3, ARGS(0xffffff9c, 0x1000, 0x4000));
+	expect(m, "openat(AT_FDCWD, 0x1000, O_RDONLY|O_DIRECTORY) = 3");
+	expect(CALL("socket", 3, 2, 0x80801, 6),
+	       "socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC|SOCK_NONBLOCK, IPPROTO_TCP) = 3");
+	expect(CALL("futex", 0, 0x10, 0x81, 1), "futex(0x10, FUTEX_WAKE_PRIVATE, 1, 0, NULL, 0) = 0");
+	expect(CALL("clone", 5, 0x1200011, 0),
+	       "clone(CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, NULL, NULL, NULL, 0) = 5");
+	expect(CALL("fcntl", 0, 3, 4, 0x802), "fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
+	expect(CALL("fcntl", 0, 3, 2, 1), "fcntl(3, F_SETFD, FD_CLOEXEC) = 0");
+	expect(CALL("fcntl", 9, 3, 1030, 8), "fcntl(3, F_DUPFD_CLOEXEC, 8) = 9");
+	expect(CALL("mmap", 0x7000, 0, 4096, 3, 0x22, 0xffffffff, 0),
+	       "mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7000");
+	expect(CALL("mprotect", 0, 0x7000, 4096, 0), "mprotect(0x7000, 4096, PROT_NONE) = 0");
+	expect(CALL("madvise", -22, 0x7000, 1, 999),
+	       "madvise(0x7000, 1, 0x3e7) = -1 EINVAL (Invalid argument)");
+}
+
+static void memory(void **state)
+{
+	struct made m = CALL("nanosleep", 0, 0x10, 0);
+	const int64_t ts[2] = { 1, 500 };
+	const int32_t pair[2] = { 3, 4 };
+	const uint64_t set = 1ull << 1 | 1ull << 16, rlim[2] = { 1024, UINT64_MAX };
+	const uint32_t status = 3 << 8, prio = 7;
+	const struct { int32_t fd; uint16_t events, revents; } fds[2] = { { 3, 1, 1 }, { 4, 4, 0 } };
+	const uint32_t epoll[3] = { 1, 5, 0 };
+	const uint8_t bits[8] = { 0x09 };
+
+	(void)state;
+	chunk(&m, 0, SYS_CHUNK_MEM, 0, ts, sizeof(ts));
+	expect(m, "nanosleep({tv_sec=1, tv_nsec=500}, NULL) = 0");
+	m = CALL("pipe2", 0, 0x10, 0x80000);
+	chunk(&m, 0, SYS_CHUNK_MEM, 0, pair, sizeof(pair));
+	expect(m, "pipe2([3, 4], O_RDONLY|O_CLOEXEC) = 0");
+	m = CALL("rt_sigprocmask", 0, 0, 0x10, 0, 8);
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, &set, sizeof(set));
+	expect(m, "rt_sigprocmask(SIG_BLOCK, [INT CHLD], NULL, 8) = 0");
+	m = CALL("prlimit64", 0, 0, 7, 0, 0x10);
+	chunk(&m, 3, SYS_CHUNK_MEM, 0, rlim, sizeof(rlim));
+	expect(m, "prlimit64(0, RLIMIT_NOFILE, NULL, {rlim_cur=1024, rlim_max=RLIM64_INFINITY}) = 0");
+	m = CALL("wait4", 9, 0xffffffff, 0x10, 0, 0);
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, &status, sizeof(status));
+	expect(m, "wait4(-1, {WIFEXITED(s) && WEXITSTATUS(s) == 3}, 0, NULL) = 9");
+	m = CALL("poll", 1, 0x10, 2, 0xffffffff);
+	chunk(&m, 0, SYS_CHUNK_MEM, 0, fds, sizeof(fds));
+	expect(m, "poll([{fd=3, events=POLLIN, revents=POLLIN}, {fd=4, events=POLLOUT, revents=0}], 2, -1) = 1");
+	m = CALL("epoll_wait", 1, 3, 0x10, 8, 0);
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, epoll, sizeof(epoll));
+	expect(m, "epoll_wait(3, [{events=EPOLLIN, data=0x5}], 8, 0) = 1");
+	expect(CALL("epoll_wait", 0, 3, 0x10, 8, 0), "epoll_wait(3, [], 8, 0) = 0");
+	m = CALL("select", 1, 4, 0x10, 0, 0, 0);
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, bits, sizeof(bits));
+	expect(m, "select(4, [0 3], NULL, NULL, NULL) = 1");
+	m = CALL("setsockopt", 0, 3, 1, 2, 0x10, 4);
+	expect(m, "setsockopt(3, SOL_SOCKET, SO_REUSEADDR, 0x10, 4) = 0");
+	m = CALL("mq_timedreceive", 2, 3, 0x10, 8, 0x20, 0);
+	chunk(&m, 3, SYS_CHUNK_MEM, 0, &prio, sizeof(prio));
+	expect(m, "mq_timedreceive(3, 0x10, 8, [7], NULL) = 2");
+	m = CALL("nanosleep", -14, 0x10, 0);
+	chunk(&m, 0, SYS_CHUNK_MEM, SYS_CHUNK_F_FAULT, "", 0);
+	expect(m, "nanosleep(0x10, NULL) = -1 EFAULT (Bad address)");
+}
+
+static void bytes(void **state)
+{
+	struct made m = CALL("read", 3, 0, 0x10, 16);
+	const uint64_t iov[4] = { 0x10, 3, 0x20, 4 };
+	uint64_t msg[7] = { 0x30, 16, 0x40, 1, 0, 0, 0 };
+
+	(void)state;
+	chunk(&m, 1, SYS_CHUNK_DATA, 0, "a\0z", 3);
+	expect(m, "read(0, \"a\\0z\", 16) = 3");
+	m = CALL("write", 9, 1, 0x10, 9);
+	chunk(&m, 1, SYS_CHUNK_DATA, SYS_CHUNK_F_CUT, "hell", 4);
+	expect(m, "write(1, \"hell\"..., 9) = 9");
+	m = CALL("writev", 7, 1, 0x10, 2);
+	chunk(&m, 1, SYS_CHUNK_IOV, 0, iov, sizeof(iov));
+	chunk(&m, 1, SYS_CHUNK_DATA, SYS_CHUNK_F_CUT, "abcde", 5);
+	expect(m, "writev(1, [{iov_base=\"abc\", iov_len=3}, {iov_base=\"de\"..., iov_len=4}], 2) = 7");
+	m = CALL("sendmsg", 3, 4, 0x10, 0x4000);
+	chunk(&m, 1, SYS_CHUNK_MSGHDR, 0, msg, sizeof(msg));
+	chunk(&m, 1, SYS_CHUNK_SOCKADDR, 0, "\x02\0\0\x35\x08\x08\x08\x08\0\0\0\0\0\0\0\0", 16);
+	chunk(&m, 1, SYS_CHUNK_IOV, 0, iov, 16);
+	expect(m, "sendmsg(4, {msg_name={sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr(\"8.8.8.8\")}, "
+	       "msg_namelen=16, msg_iov=[{iov_base=0x10, iov_len=3}], msg_iovlen=1, msg_controllen=0, msg_flags=0}, "
+	       "MSG_NOSIGNAL) = 3");
+	m = CALL("execve", -2, 0x10, 0x20, 0x30);
+	chunk(&m, 0, SYS_CHUNK_STR, 0, "/nope", 5);
+	chunk(&m, 1, SYS_CHUNK_STRV, 0, "nope\0-x\0", 8);
+	expect(m, "execve(\"/nope\", [\"nope\", \"-x\"], 0x30) = -1 ENOENT (No such file or directory)");
+}
+
+static void addresses(void **state)
+{
+	struct made m = CALL("connect", 0, 3, 0x10, 16);
+	uint8_t in6[28] = { 10, 0, 0, 80, 0, 0, 0, 0, [23] = 1 };
+
+	(void)state;
+	chunk(&m, 1, SYS_CHUNK_SOCKADDR, 0, "\x02\0\x1f\x90\x7f\0\0\x01\0\0\0\0\0\0\0\0", 16);
+	expect(m, "connect(3, {sa_family=AF_INET, sin_port=htons(8080), sin_addr=inet_addr(\"127.0.0.1\")}, 16) = 0");
+	m = CALL("bind", 0, 3, 0x10, 28);
+	chunk(&m, 1, SYS_CHUNK_SOCKADDR, 0, in6, sizeof(in6));
+	expect(m, "bind(3, {sa_family=AF_INET6, sin6_port=htons(80), sin6_flowinfo=htonl(0), "
+	       "inet_pton(AF_INET6, \"::1\", &sin6_addr), sin6_scope_id=0}, 28) = 0");
+	m = CALL("connect", -2, 3, 0x10, 110);
+	chunk(&m, 1, SYS_CHUNK_SOCKADDR, 0, "\x01\0/run/x\0\0", 10);
+	expect(m, "connect(3, {sa_family=AF_UNIX, sun_path=\"/run/x\"}, 110) = -1 ENOENT (No such file or directory)");
+	m = CALL("connect", 0, 3, 0x10, 5);
+	chunk(&m, 1, SYS_CHUNK_SOCKADDR, 0, "\x01\0\0ab", 5);
+	expect(m, "connect(3, {sa_family=AF_UNIX, sun_path=@\"ab\"}, 5) = 0");
+}
+
+static void unknown(void **state)
+{
+	struct made m = { .rec = { .hdr = { .type = SYS_REC_EXIT, .tid = 8 }, .nr = 511, .n_args = 6, .ret = -38,
+				   .args = { 1, 2, 3 } } };
+
+	(void)state;
+	expect(m, "syscall_0x1ff(0x1, 0x2, 0x3, 0, 0, 0) = -1 ENOSYS (Function not implemented)");
+	m = call(SYS_ABI_I386, "read", 1, ARGS(0, 0x10, 16));
+	expect(m, "read(0, 0x10, 16) = 1");
+}
+
+static void broken_records(void **state)
+{
+	struct made m = CALL("read", 3, 0, 0x10, 16);
+	struct got g = { 0 };
+
+	(void)state;
+	chunk(&m, 1, SYS_CHUNK_DATA, 0, "abc", 3);
+	m.chunks[4] = 200; /* the chunk says that it is longer than the record */
+	assert_int_equal(decode(&m, &g), -EBADMSG);
+	m = CALL("read", 3, 0, 0x10, 16);
+	m.rec.n_args = 7;
+	assert_int_equal(decode(&m, &g), -EBADMSG);
+	m.rec.n_args = 3;
+	m.rec.abi = SYS_ABI__MAX;
+	assert_int_equal(decode(&m, &g), -EBADMSG);
+	assert_int_equal(g.line.len, 0);
+}
+
+/* ---- libscap's parameters ---- */
+
+static struct params params(struct made *m, struct got *g)
+{
+	struct params p;
+
+	assert_int_equal(decode(m, g), 0);
+	assert_int_equal(params_read(g->params.data, g->params.len, &p), 0);
+	return p;
+}
+
+static void parameters(void **state)
+{
+	struct made m = CALL("openat", 3, 0xffffff9c, 0x10, 0x80241, 0644);
+	const struct sys_file file = { .ino = 77, .dev = 0x800001 };
+	struct got g = { 0 };
+	struct params p;
+	uint64_t u = 0;
+	int64_t i = 0;
+	size_t len;
+
+	(void)state;
+	chunk(&m, 1, SYS_CHUNK_STR, 0, "/etc/x", 6);
+	chunk(&m, SYS_OF_RET, SYS_CHUNK_FILE, 0, &file, sizeof(file));
+	p = params(&m, &g);
+	assert_int_equal(p.head->type, SCAP_OPENAT_2_X);
+	assert_int_equal(p.head->tid, 8);
+	assert_true(params_i64(&p, 1, &i) && i == -100);
+	assert_string_equal(params_str(&p, 2, &len), "/etc/x");
+	assert_true(params_u64(&p, 3, &u) && u == (2 | 4 | 0x100 | 0x1000));
+	assert_true(params_u64(&p, 4, &u) && u == 0644);
+	assert_true(params_u64(&p, 6, &u) && u == 77);
+	buf_fini(&g.line);
+	buf_fini(&g.params);
+
+	m = CALL("getpid", 12);
+	p = params(&m, &g);
+	assert_int_equal(p.head->type, SCAP_GENERIC_X);
+	assert_true(params_u64(&p, 0, &u) && u == 16);
+	assert_true(params_u64(&p, 1, &u) && u == 39);
+	buf_fini(&g.line);
+	buf_fini(&g.params);
+}
+
+static void tuple(void **state)
+{
+	struct made m = CALL("accept4", 5, 3, 0, 0, 0);
+	const struct sys_sock sock = { .family = 2, .lport = 80, .rport = 4000, .laddr = { 10, 0, 0, 1 },
+				       .raddr = { 10, 0, 0, 2 }, .queue_len = 1, .queue_max = 4 };
+	const uint8_t want[13] = { 2, 10, 0, 0, 2, 0xa0, 0x0f, 10, 0, 0, 1, 80, 0 };
+	struct got g = { 0 };
+	struct params p;
+	uint64_t u = 0;
+	size_t len = 0;
+
+	(void)state;
+	chunk(&m, SYS_OF_RET, SYS_CHUNK_SOCK, 0, &sock, sizeof(sock));
+	p = params(&m, &g);
+	assert_int_equal(p.head->type, SCAP_ACCEPT4_5_X);
+	assert_memory_equal(params_bytes(&p, 1, &len), want, sizeof(want));
+	assert_int_equal(len, sizeof(want));
+	assert_true(params_u64(&p, 2, &u) && u == 25);
+	buf_fini(&g.line);
+	buf_fini(&g.params);
+}
+
+/* Every source in the table fits the type of its parameter. */
+static void mappings_fit_the_schema(void **state)
+{
+	unsigned checked = 0;
+
+	(void)state;
+	for (unsigned c = 0; c < sys_n_calls; c++) {
+		const struct sys_mapping *m = sys_mapping_of(&sys_calls[c]);
+
+		for (unsigned exit = 0; m && exit < 2; exit++) {
+			const struct scap_event_info *info = scap_event_info(m->type + exit);
+			const char *src = exit ? m->exit : m->enter;
+
+			assert_non_null(info);
+			for (unsigned i = 0; *src != 'X' && src[2 * i]; i++, checked++) {
+				unsigned type;
+
+				if (i >= info->n_params)
+					fail_msg("%s: parameter %u is not in the schema", m->call, i);
+				type = info->params[i].type;
+				if (src[2 * i] == 's' && type != PT_CHARBUF && type != PT_FSPATH && type != PT_FSRELPATH)
+					fail_msg("%s: parameter %u is no text", m->call, i);
+				if (src[2 * i] == 'T' && type != PT_SOCKTUPLE)
+					fail_msg("%s: parameter %u is no tuple", m->call, i);
+				if (src[2 * i] == 'd' && type != PT_BYTEBUF)
+					fail_msg("%s: parameter %u is no bytes", m->call, i);
+				if (src[2 * i] == 'A' && type != PT_SOCKADDR)
+					fail_msg("%s: parameter %u is no address", m->call, i);
+				if (strchr("OCPM", src[2 * i]) && type != PT_FLAGS32)
+					fail_msg("%s: parameter %u is no flags", m->call, i);
+			}
+		}
+	}
+	assert_true(checked > 300);
+}
+
+/* ---- which calls ---- */
+
+static void wanted(void **state)
+{
+	const char *list[] = { "openat,%net", "close" }, *negative[] = { "!read,write" }, *bad[] = { "opne" };
+	struct sys_conf c = { .calls = { .items = list, .len = 2 } };
+	uint8_t want[SYS_NUMBERS];
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(sys_conf_want(&c, SYS_ABI_X86_64, want, &err), 0);
+	assert_true(want[257] && want[3] && want[41] && !want[0] && !want[2]);
+	c.calls.items = negative;
+	c.calls.len = 1;
+	assert_int_equal(sys_conf_want(&c, SYS_ABI_X86_64, want, &err), 0);
+	assert_true(!want[0] && !want[1] && want[2]);
+	c.calls.items = bad;
+	assert_int_equal(sys_conf_want(&c, SYS_ABI_X86_64, want, &err), -EINVAL);
+}
+
+static void tables(void **state)
+{
+	char name[24];
+
+	(void)state;
+	assert_string_equal(sys_call_name(SYS_ABI_X86_64, 0, name), "read");
+	assert_string_equal(sys_call_name(SYS_ABI_ARM64, 56, name), "openat");
+	assert_string_equal(sys_call_name(SYS_ABI_I386, 5, name), "open");
+	assert_string_equal(sys_call_name(SYS_ABI_X32, 1, name), "write");
+	assert_string_equal(sys_call_name(SYS_ABI_ARM, 1, name), "syscall_0x1");
+	assert_null(sys_call_find(SYS_ABI_X86_64, SYS_NUMBERS));
+	assert_int_equal(sys_struct_for((unsigned)(sys_call_named("fstat")->args[1].ref), SYS_ABI_ARM64)->size, 128);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scalars), cmocka_unit_test(names), cmocka_unit_test(memory), cmocka_unit_test(bytes),
+		cmocka_unit_test(addresses), cmocka_unit_test(unknown), cmocka_unit_test(broken_records),
+		cmocka_unit_test(parameters), cmocka_unit_test(tuple), cmocka_unit_test(mappings_fit_the_schema),
+		cmocka_unit_test(wanted), cmocka_unit_test(tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
