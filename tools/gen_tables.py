@@ -185,7 +185,7 @@ IN, OUT = 1, 2
 OPS = {  # kind: (op, when)
     "path": ("STR", IN), "str": ("STR", IN), "strv": ("STRV", IN), "in": ("DATA", IN), "out": ("DATA", OUT),
     "outp": ("DATA_LENP", OUT), "sa": ("SOCKADDR", IN), "osa": ("SOCKADDR_LENP", OUT), "iov": ("IOV", IN),
-    "oiov": ("IOV", OUT), "msg": ("MSG", IN), "omsg": ("MSG", OUT), "mmsg": ("MMSG", IN), "ommsg": ("MMSG", OUT),
+    "oiov": ("IOV", IN | OUT), "msg": ("MSG", IN), "omsg": ("MSG", OUT), "mmsg": ("MMSG", IN), "ommsg": ("MMSG", OUT),
     "fdset": ("FDSET", IN | OUT), "s": ("MEM", IN), "o": ("MEM", OUT), "io": ("MEM", IN | OUT),
     "a": ("ARRAY", IN | OUT), "oa": ("ARRAY", OUT),
 }

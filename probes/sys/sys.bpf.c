@@ -145,7 +145,9 @@ static __always_inline __u64 int_at(const struct sys_scratch *s, __u32 n)
 /* How many bytes of a vector mean something: all of what is written, of what is read only the result. */
 static __always_inline __u64 io_bytes(const struct sys_scratch *s, __u32 when)
 {
-	return when & SYS_WHEN_IN ? ~0ull : s->rec.ret;
+	if (!(when & SYS_WHEN_OUT))
+		return ~0ull;
+	return s->rec.ret > 0 ? s->rec.ret : 0;
 }
 
 /* Steps that ask the kernel. @exec: a new program has begun. */

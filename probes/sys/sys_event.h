@@ -80,6 +80,7 @@ void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out);
 void sys_text_struct(const struct sys_struct *s, unsigned abi, const uint8_t *data, size_t len, struct buf *out);
 void sys_text_quoted(const uint8_t *data, size_t len, bool more, struct buf *out);
 void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out);
+void sys_text_mode(uint64_t mode, struct buf *out);
 void sys_text_signal(uint64_t signo, struct buf *out);
 
 extern const struct event_desc *const sys_descs[];

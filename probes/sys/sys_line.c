@@ -216,7 +216,7 @@ static void add_sockaddr(const struct sys_body *b, unsigned i, struct buf *out)
 {
 	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
 
-	if (!s.there || s.flags & SYS_CHUNK_F_FAULT)
+	if (!s.there || s.len < 2 || s.flags & SYS_CHUNK_F_FAULT)
 		add_ptr(b->args[i], out);
 	else
 		sys_text_sockaddr(s.data, s.len, out);
@@ -242,7 +242,7 @@ static void add_iov(const struct sys_body *b, unsigned i, unsigned cap, struct b
 
 		buf_printf(out, "%s{iov_base=", k ? ", " : "");
 		if (have)
-			sys_text_quoted(data, shown, shown < len, out);
+			sys_text_quoted(data, shown, shown < have || (have < len && d.flags & SYS_CHUNK_F_CUT), out);
 		else
 			add_ptr(base, out);
 		buf_printf(out, ", iov_len=%" PRIu64 "}", len);
@@ -380,7 +380,7 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 		sys_text_signal((uint32_t)v, out);
 		break;
 	case SYS_ARG_MODE:
-		buf_printf(out, "%#03o", (uint32_t)v & 0xffff);
+		sys_text_mode((uint32_t)v & 0xffff, out);
 		break;
 	case SYS_ARG_DEV:
 		add_dev32(v, out);

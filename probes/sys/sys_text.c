@@ -284,7 +284,7 @@ static void add_wstatus(uint32_t st, struct buf *out)
 	}
 }
 
-static void add_mode(uint64_t mode, struct buf *out)
+void sys_text_mode(uint64_t mode, struct buf *out)
 {
 	static const char *const types[16] = {
 		[1] = "S_IFIFO|", [2] = "S_IFCHR|", [4] = "S_IFDIR|", [6] = "S_IFBLK|", [8] = "S_IFREG|",
@@ -353,7 +353,7 @@ static void add_member(const struct sys_member *m, unsigned abi, const uint8_t *
 		add_dev(v, out);
 		break;
 	case SYS_MEMBER_MODE: case SYS_MEMBER_MODE2: case SYS_MEMBER_U64MODE:
-		add_mode(v, out);
+		sys_text_mode(v, out);
 		break;
 	case SYS_MEMBER_SIGSET:
 		add_sigset(v, out);

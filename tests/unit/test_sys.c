@@ -127,7 +127,8 @@ static void scalars(void **state)
 	expect(CALL("fadvise64", 0, 3, 0, 4096, 3), "fadvise64(3, 0, 4096, POSIX_FADV_WILLNEED) = 0");
 	expect(CALL("getpid", 12), "getpid() = 12");
 	expect(CALL("read", -512, 3, 0x1000, 16), "read(3, 0x1000, 16) = ? ERESTARTSYS");
-	expect(CALL("mknod", -17, 0, 020666, 0x103), "mknod(NULL, 020666, makedev(0x1, 0x3)) = -1 EEXIST (File exists)");
+	expect(CALL("mknod", -17, 0, 020666, 0x103),
+	       "mknod(NULL, S_IFCHR|0666, makedev(0x1, 0x3)) = -1 EEXIST (File exists)");
 }
 
 static void names(void **state)
@@ -140,7 +141,8 @@ static void names(void **state)
 	m = CALL("openat", 3, 5, 0x1000, 0x241, 0644);
 	chunk(&m, 1, SYS_CHUNK_STR, 0, "a\n\"b\x01" "7", 6);
 	expect(m, "openat(5, \"a\\n\\\"b\\0017\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 3");
-	expect(CALL("openat", -14, 5, 0x1000, 0x101002), "openat(5, 0x1000, O_SYNC|O_RDWR) = -1 EFAULT (Bad address)");
+	expect(CALL("openat", -14, 5, 0x1000, 0x101002),
+	       "openat(5, 0x1000, O_SYNC|O_RDWR) = -1 EFAULT (Bad address)");
 	m = call(SYS_ABI_ARM64, "openat", 3, ARGS(0xffffff9c, 0x1000, 0x4000));
 	expect(m, "openat(AT_FDCWD, 0x1000, O_RDONLY|O_DIRECTORY) = 3");
 	expect(CALL("socket", 3, 2, 0x80801, 6),
@@ -247,7 +249,8 @@ static void addresses(void **state)
 	       "inet_pton(AF_INET6, \"::1\", &sin6_addr), sin6_scope_id=0}, 28) = 0");
 	m = CALL("connect", -2, 3, 0x10, 110);
 	chunk(&m, 1, SYS_CHUNK_SOCKADDR, 0, "\x01\0/run/x\0\0", 10);
-	expect(m, "connect(3, {sa_family=AF_UNIX, sun_path=\"/run/x\"}, 110) = -1 ENOENT (No such file or directory)");
+	expect(m,
+	       "connect(3, {sa_family=AF_UNIX, sun_path=\"/run/x\"}, 110) = -1 ENOENT (No such file or directory)");
 	m = CALL("connect", 0, 3, 0x10, 5);
 	chunk(&m, 1, SYS_CHUNK_SOCKADDR, 0, "\x01\0\0ab", 5);
 	expect(m, "connect(3, {sa_family=AF_UNIX, sun_path=@\"ab\"}, 5) = 0");
@@ -368,7 +371,8 @@ static void mappings_fit_the_schema(void **state)
 				if (i >= info->n_params)
 					fail_msg("%s: parameter %u is not in the schema", m->call, i);
 				type = info->params[i].type;
-				if (src[2 * i] == 's' && type != PT_CHARBUF && type != PT_FSPATH && type != PT_FSRELPATH)
+				if (src[2 * i] == 's' && type != PT_CHARBUF && type != PT_FSPATH &&
+				    type != PT_FSRELPATH)
 					fail_msg("%s: parameter %u is no text", m->call, i);
 				if (src[2 * i] == 'T' && type != PT_SOCKTUPLE)
 					fail_msg("%s: parameter %u is no tuple", m->call, i);

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sonde syscalls against a program that says what it calls, and against strace in the same run."""
+import errno
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import helpers
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "syscalls/driver.c")
+LINE = re.compile(r"^(?:\S+ )?(\d+) +(\w+)\((.*)\) += (.*?)(?: <[\d.]+>)?$")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    binary = str(tmp_path_factory.mktemp("driver") / "driver")
+    subprocess.run(["cc", "-O1", "-Wall", "-o", binary, SOURCE], check=True)
+    return binary
+
+
+def expected_result(ret, code):
+    if ret != -1 or not code:
+        return str(ret)
+    name = "EOPNOTSUPP" if code == errno.EOPNOTSUPP else errno.errorcode[code]
+    return f"-1 {name} ({os.strerror(code)})"
+
+
+def expected_calls(path):
+    """(name, arguments, result as strace prints it) of every call that the driver made."""
+    out = []
+    with open(path, encoding="latin-1") as f:
+        for line in f:
+            text, ret, code = line.rstrip("\n").rsplit("\t", 2)
+            name, args = text.split("(", 1)
+            out.append((name, args[:-1], expected_result(int(ret), int(code))))
+    return out
+
+
+def parse(text):
+    """(name, arguments, result) of every line that is a whole call."""
+    return [(m[2], m[3], m[4]) for m in map(LINE.match, text.splitlines()) if m]
+
+
+def as_number(text):
+    return int(text, 0) if re.fullmatch(r"-?(0x)?[0-9a-f]+", text) else None
+
+
+def same(want, got):
+    """The result of calls that return addresses and modes is written in another base."""
+    if want[:2] != got[:2]:
+        return False
+    if want[2] == got[2]:
+        return True
+    numbers = as_number(want[2]), as_number(got[2]) if not re.fullmatch(r"0[0-7]+", got[2]) else int(got[2], 8)
+    return None not in numbers and numbers[0] % 2**64 == numbers[1] % 2**64
+
+
+def missing(want, got):
+    """Those of @want that are not in @got, in order."""
+    out, at = [], 0
+    for call in want:
+        found = next((i for i in range(at, len(got)) if same(call, got[i])), None)
+        if found is None:
+            near = [g for g in got[at:] if g[0] == call[0]][:2]
+            out.append((call, near))
+        else:
+            at = found + 1
+    return out
+
+
+def trace(*words, **kwargs):
+    line = [helpers.BINARY, "syscalls", "--local", "--strace", "-v", "-s", "64", "--time", "none", *words]
+    return subprocess.run(line, capture_output=True, check=False, timeout=60, **kwargs)
+
+
+def test_arguments_are_what_the_program_passed(driver, tmp_path):
+    said = tmp_path / "said"
+    done = trace("--", driver, str(said))
+    assert done.returncode == 0, done.stderr
+    want, got = expected_calls(said), parse(done.stdout.decode("latin-1"))
+    assert len({name for name, _, _ in want}) >= 220
+    assert not missing(want, got)
+    assert b"lost 0" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+def test_strace_says_the_same(driver, tmp_path):
+    """Both watch the same run; of strace's spellings only those that mean the same are made equal."""
+    said, theirs = tmp_path / "said", tmp_path / "strace"
+    done = trace("--", "strace", "-f", "-s", "64", "-o", str(theirs), driver, str(said))
+    assert done.returncode == 0, done.stderr
+    ours = parse(done.stdout.decode("latin-1"))
+    with open(theirs, encoding="latin-1") as f:
+        strace = parse(f.read())
+    names = {name for name, _, _ in expected_calls(said)}
+    agreed, at = set(), 0
+    for call in strace:
+        found = next((i for i in range(at, len(ours)) if same(call, ours[i])), None)
+        if found is not None and call[0] in names:
+            agreed.add(call[0])
+            at = found + 1
+    assert len(agreed) >= 100, sorted(names - agreed)
+
+
+def test_children_are_followed():
+    done = trace("--", "sh", "-c", "true; sh -c 'cat /dev/null; exit 3'; exit 0")
+    execs = [args for name, args, result in parse(done.stdout.decode()) if name == "execve" and result == "0"]
+    assert [e.split(",")[0] for e in execs][-1].endswith('cat"')
+    assert "exit_group(3) = ?" in done.stdout.decode()
+
+
+def test_only_what_was_asked_for():
+    done = trace("-e", "openat", "--result", "failed", "--", "cat", "/none")
+    calls = parse(done.stdout.decode())
+    assert {name for name, _, _ in calls} == {"openat"}
+    assert all(result.startswith("-1 ") for _, _, result in calls)
+    assert any('"/none"' in args for _, args, _ in calls)
+
+
+def test_a_word_that_is_no_call():
+    done = trace("-e", "opne", "--", "true")
+    assert done.returncode == 2 and b"no such system call" in done.stderr
