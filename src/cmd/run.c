@@ -63,6 +63,10 @@ static const struct opt output_opts[] = {
 	ROW(print, "print", 0, OPT_STR, "FORM",
 	    "text lines in this form (%proc.name ...: the words of filters); c: sysdig's with containers"),
 	ROW_ENUM(buffer, "buffer", "FORM", "how data that was read or written is shown", buffer_names),
+	ROW(rotate_bytes, "rotate-size", 0, OPT_BYTES, "SIZE",
+	    "go on in another file (FILE0, FILE1...) after so many bytes"),
+	ROW(rotate_ns, "rotate-time", 0, OPT_DURATION, "TIME", "likewise after this time; % in FILE as in strftime(3)"),
+	ROW(rotate_files, "rotate-files", 0, OPT_U32, "N", "then write over the first of N files"),
 	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
 	ROW(hex, "hex", 0, OPT_BOOL, NULL, "hex dump of packets"),
 	ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names"),
@@ -412,6 +416,15 @@ static int set_lines(struct run_state *s, struct sink_opts *opts, struct err *er
 	return 0;
 }
 
+/* Does anything the user asked for leave events out? */
+static bool selects(const struct run_state *s)
+{
+	const struct run_conf *c = s->conf;
+
+	return c->where || s->spec->filter_text || c->types.len || c->pids.len || c->comms.len || c->containers.len ||
+	       c->cgroups.len || c->netns.len;
+}
+
 static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opts, struct err *err)
 {
 	const struct run_conf *c = s->conf;
@@ -429,6 +442,13 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	r = set_lines(s, opts, err);
 	if (r < 0)
 		return r;
+	if (selects(s)) {
+		opts->pass = pass;
+		opts->pass_ctx = s;
+	}
+	opts->rotate = (struct sink_rotation){
+		.bytes = c->rotate_bytes, .every_ns = c->rotate_ns, .files = c->rotate_files,
+	};
 	opts->reg = pipeline_registry(s->pipeline);
 	opts->host = pipeline_host(s->pipeline);
 	r = add_sym(s, opts, err);

@@ -28,6 +28,8 @@ struct run_conf {
 	bool json;
 	const char *format;
 	const char *print;		/* form of a line: event/format.h */
+	uint64_t rotate_bytes, rotate_ns;
+	uint32_t rotate_files;
 	unsigned buffer;		/* enum scap_buffer_form */
 	unsigned verbose;
 	bool hex, numeric;

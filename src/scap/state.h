@@ -138,6 +138,14 @@ const struct scap_render_opts *scap_state_render(const struct scap_state *st);
 /* An empty buffer for a value that is made up: good until a few more were asked for. */
 struct buf *scap_state_scratch(const struct scap_state *st);
 
+/*
+ * The state as rows (tables/scap_rows.tsv): interfaces, users, groups, threads, then the descriptors of each process.
+ * With @pass only threads for which it says yes, asked with an event of that thread (once for each descriptor), and
+ * their ancestors. 0, -ENOMEM, or what @fn returned when negative.
+ */
+int scap_state_rows(const struct scap_state *st, bool (*pass)(void *ctx, const struct event *ev), void *pass_ctx,
+		    int (*fn)(void *ctx, const struct params_out *row), void *ctx);
+
 struct scap_state_stats {
 	uint64_t threads, fds;
 	uint64_t invented;	/* threads that nobody announced */

@@ -25,6 +25,12 @@ struct sym;
 #define SINK_RAW 4u		/* takes records, not events */
 #define SINK_META 8u		/* takes EVENT_META too, whatever `needs` says */
 
+/* When an output goes on in another file; 0 = never, for that reason. */
+struct sink_rotation {
+	uint64_t bytes, every_ns;
+	uint32_t files;		/* then the first is written over */
+};
+
 /* What every sink may ask about the run; borrowed for the sink's life. */
 struct sink_opts {
 	struct line_opts line;
@@ -38,6 +44,10 @@ struct sink_opts {
 	struct sym *sym;		/* names for stacks; NULL = not asked for */
 	bool process_blocks;		/* pcapng: describe processes in blocks of their own too */
 	const struct stack_view *stack;	/* how stacks are shown; NULL = as the format likes it */
+	/* What the user asked to see, for formats with tables; NULL = everything. */
+	bool (*pass)(void *ctx, const struct event *ev);
+	void *pass_ctx;
+	struct sink_rotation rotate;
 	void *ctx;			/* of a command's own sink */
 };
 

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Captures for sysdig, Falco and Wireshark (.scap), format 1.2. Blocks: scap/block.h.
+ *
+ * The tables at the beginning are the rows of the stream as they came, so that a capture that is read and written
+ * again is the same; where a filter leaves things out, or rows did not come from a capture, they are the state as it
+ * is when the first event is written, and the filter decides of them too. What libscap notes for itself is kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "event/core.h"
+#include "event/params.h"
+#include "scap/block.h"
+#include "scap/schema.h"
+#include "scap/state.h"
+#include "sinks/outfile.h"
+#include "sinks/sink.h"
+#include "sonde/scap_wire.h"
+
+#define ROWS_MAX (256u << 20)	/* bytes of rows that are kept until the first event */
+#define LIST_BYTES (1u << 20)	/* a list's block ends when it is so long */
+#define ALIGN 8
+
+struct scap {
+	struct buf rows;	/* u32 length and pad, then SEC_PARAMS, padded; before the first event */
+	struct buf block;
+	struct buf text;	/* scratch */
+	uint32_t list;		/* number of the list block that is open; 0 = none */
+	size_t list_start;
+	int64_t list_tid;
+	int64_t clock_offset_ns;
+	bool started, has_rows, has_machine;
+};
+
+/* ---- lists ---- */
+
+static int end_list(struct sink *s)
+{
+	struct scap *st = s->state;
+	int r;
+
+	if (!st->list)
+		return 0;
+	st->list = 0;
+	r = scap_block_end(&st->block, st->list_start);
+	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
+}
+
+/* A list of @number is open, with room; of descriptors, that of @tid. */
+static int want_list(struct sink *s, uint32_t number, int64_t tid)
+{
+	struct scap *st = s->state;
+	int r;
+
+	if (st->list == number && st->block.len < LIST_BYTES && st->list_tid == tid)
+		return 0;
+	r = end_list(s);
+	if (r < 0)
+		return r;
+	buf_reset(&st->block);
+	st->list = number;
+	st->list_tid = tid;
+	st->list_start = scap_block_begin(&st->block, number);
+	if (number == SCAP_WRITE_FDS)
+		buf_add(&st->block, &tid, sizeof(tid));
+	return buf_error(&st->block);
+}
+
+static int write_row(struct sink *s, const struct params *p)
+{
+	static const struct {
+		uint16_t row;
+		uint32_t number;
+		int (*write)(const struct params *row, struct buf *out);
+	} kinds[] = {
+		{ SCAP_ROW_MACHINE, SCAP_WRITE_MACHINE, scap_write_machine },
+		{ SCAP_ROW_IFACE, SCAP_WRITE_IFACES, scap_write_iface },
+		{ SCAP_ROW_USER, SCAP_WRITE_USERS, scap_write_user },
+		{ SCAP_ROW_GROUP, SCAP_WRITE_USERS, scap_write_user },
+		{ SCAP_ROW_THREAD, SCAP_WRITE_THREADS, scap_write_thread },
+		{ SCAP_ROW_FD, SCAP_WRITE_FDS, scap_write_fd },
+	};
+	struct scap *st = s->state;
+	int64_t tid = 0;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (kinds[i].row != p->head->type)
+			continue;
+		if (p->head->type == SCAP_ROW_FD)
+			params_i64(p, 0, &tid);
+		r = want_list(s, kinds[i].number, tid);
+		if (r < 0)
+			return r;
+		r = kinds[i].write(p, &st->block);
+		return r == -EINVAL ? 0 : r;
+	}
+	return 0;
+}
+
+/* ---- the beginning ---- */
+
+static int write_machine(struct sink *s)
+{
+	const struct core_host *h = s->opts ? s->opts->host : NULL;
+	struct scap *st = s->state;
+	struct params_out o = { 0 };
+	struct params p;
+	int r;
+
+	params_begin(&o, SCAP_ROW_MACHINE, -1);
+	params_add_u32(&o, h ? h->n_cpus : 0);
+	params_add_u64(&o, 0);
+	params_add_u64(&o, 0);
+	params_add_str(&o, h ? h->hostname : "", h ? strlen(h->hostname) : 0);
+	params_add_u64(&o, (uint64_t)st->clock_offset_ns);	/* boot, by the wall clock */
+	buf_reset(&st->text);
+	r = params_write(&o, &st->text);
+	if (r >= 0)
+		r = params_read(st->text.data, st->text.len, &p);
+	if (r >= 0)
+		r = write_row(s, &p);
+	params_out_fini(&o);
+	return r;
+}
+
+static int write_kept_rows(struct sink *s)
+{
+	struct scap *st = s->state;
+	struct cursor c = cur_init(st->rows.data, st->rows.len);
+	struct params p;
+	int r = 0;
+
+	while (r >= 0 && cur_left(&c)) {
+		uint32_t len = cur_u32(&c);
+		const void *data;
+
+		cur_skip(&c, sizeof(uint32_t));
+		data = cur_bytes(&c, len);
+		cur_skip(&c, ROUND_UP(len, (uint32_t)ALIGN) - len);
+		r = data ? params_read(data, len, &p) : -EBADMSG;
+		if (r >= 0)
+			r = write_row(s, &p);
+	}
+	buf_fini(&st->rows);
+	return r;
+}
+
+static int on_state_row(void *ctx, const struct params_out *row)
+{
+	struct sink *s = ctx;
+	struct scap *st = s->state;
+	struct params p;
+	int r;
+
+	buf_reset(&st->text);
+	r = params_write(row, &st->text);
+	if (r >= 0)
+		r = params_read(st->text.data, st->text.len, &p);
+	return r < 0 ? r : write_row(s, &p);
+}
+
+/* @state: NULL when no event came. */
+static int start(struct sink *s, const struct scap_state *state)
+{
+	bool filtered = s->opts && s->opts->pass;
+	struct scap *st = s->state;
+	int r;
+
+	if (st->started)
+		return 0;
+	st->started = true;
+	buf_reset(&st->block);
+	r = scap_write_section(&st->block);
+	if (r >= 0)
+		r = outfile_record(s->out, st->block.data, st->block.len);
+	if (r >= 0 && (filtered || !st->has_machine))
+		r = write_machine(s);
+	if (r >= 0 && st->has_rows && !filtered)
+		r = write_kept_rows(s);
+	else if (r >= 0 && state)
+		r = scap_state_rows(state, filtered ? s->opts->pass : NULL, filtered ? s->opts->pass_ctx : NULL,
+				    on_state_row, s);
+	return r < 0 ? r : end_list(s);
+}
+
+/* ---- records and events ---- */
+
+static int keep_row(struct sink *s, const void *data, uint32_t len, uint16_t type)
+{
+	struct scap *st = s->state;
+	const uint32_t head[2] = { len, 0 };
+
+	/* The tables of a second capture behind the first: its section begins here. */
+	if (st->started && type == SCAP_ROW_MACHINE)
+		st->started = st->has_rows = st->has_machine = false;
+	if (st->started || (s->opts && s->opts->pass))
+		return 0;
+	if (st->rows.len + len > ROWS_MAX)
+		return -ENOMEM;
+	st->has_rows = true;
+	st->has_machine = st->has_machine || type == SCAP_ROW_MACHINE;
+	buf_add(&st->rows, head, sizeof(head));
+	buf_add(&st->rows, data, len);
+	return buf_align(&st->rows, ALIGN);
+}
+
+static int write_event(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
+{
+	const struct scap_event_head head = { .ts_ns = ts_ns, .cpu = cpu };
+	struct scap *st = s->state;
+	int r;
+
+	buf_reset(&st->block);
+	r = scap_write_event(p, &head, &st->block);
+	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
+}
+
+static bool is_internal(const struct sonde_rec *r, const struct params *p)
+{
+	const struct scap_event_info *info = scap_event_info(p->head->type);
+
+	return r->flags & SONDE_RF_SNAPSHOT || (info && info->category == SCAP_CAT_INTERNAL);
+}
+
+static int scap_record(struct sink *s, const struct sonde_rec *r)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct scap *st = s->state;
+	struct params p;
+	const void *data;
+	size_t len;
+	int ret;
+
+	cur_skip(&c, sizeof(*r));
+	len = cur_left(&c);
+	if (r->type == SONDE_EV_CLOCK && len >= sizeof(int64_t))
+		st->clock_offset_ns = (int64_t)cur_u64(&c);
+	if (r->type != SONDE_EV_SCAP && r->type != SONDE_EV_SCAP_ROW)
+		return 0;
+	data = cur_bytes(&c, len);
+	if (!data || params_read(data, len, &p) < 0)
+		return 0;	/* the decoder counts it */
+	if (r->type == SONDE_EV_SCAP_ROW)
+		return keep_row(s, data, (uint32_t)len, p.head->type);
+	if (!is_internal(r, &p) || (s->opts && s->opts->pass))
+		return 0;
+	ret = start(s, NULL);
+	if (ret < 0)
+		return ret;
+	/* What has no time in the stream had none in the file it came from. */
+	return write_event(s, &p, r->flags & SONDE_RF_SNAPSHOT ? 0 : r->ts_ns + (uint64_t)st->clock_offset_ns, r->cpu);
+}
+
+static int scap_event(struct sink *s, const struct event *ev)
+{
+	struct params p;
+	int r;
+
+	if (ev->desc->class != EVENT_DATA || params_of(ev, &p) < 0)
+		return 0;
+	((struct scap *)s->state)->clock_offset_ns = ev->clock_offset_ns;
+	r = start(s, ev->view ? ev->view->state : NULL);
+	return r < 0 ? r : write_event(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
+}
+
+/* A capture without events is a capture. */
+static int scap_close(struct sink *s)
+{
+	struct scap *st = s->state;
+	int r = start(s, NULL);
+
+	buf_fini(&st->rows);
+	buf_fini(&st->block);
+	buf_fini(&st->text);
+	return r;
+}
+
+const struct sink_ops scap_sink = {
+	.name = "scap", .summary = "system calls for sysdig, Falco and Wireshark", .suffix = ".scap",
+	.needs = 1u << SEC_PARAMS, .flags = SINK_BINARY | SINK_RAW, .state_size = sizeof(struct scap),
+	.event = scap_event, .record = scap_record, .close = scap_close,
+};
