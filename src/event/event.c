@@ -214,13 +214,14 @@ static int get_mac_field(const struct field *f, const char *p, struct value *ret
 
 int event_get(const struct event *ev, const struct field *f, struct value *ret)
 {
-	const char *p = (const char *)ev->body + f->off;
+	const char *p;
 
-	switch (f->kind) {
-	case FIELD_GET:
-		if (is_common(f))
-			return event_get_common(ev, f, ret);
+	if (f->kind == FIELD_GET && is_common(f))
+		return event_get_common(ev, f, ret);
+	if (f->kind == FIELD_GET)
 		return ev->desc->get ? ev->desc->get(ev, f, ret) : -ENOENT;
+	p = (const char *)ev->body + f->off;
+	switch (f->kind) {
 	case FIELD_STR: return get_str_field(f, p, ret);
 	case FIELD_IP: return get_ip_field(p, ret);
 	case FIELD_MAC: return get_mac_field(f, p, ret);
@@ -233,6 +234,7 @@ int event_get(const struct event *ev, const struct field *f, struct value *ret)
 	case FIELD_NAME:
 	case FIELD_NS:
 	case FIELD_IFACE: return get_number_field(ev, f, p, ret);
+	case FIELD_GET:
 	case FIELD__MAX: break;
 	}
 	return -ENOENT;

@@ -79,6 +79,13 @@ static void add_text(struct params_out *row, const char *s, size_t len)
 		params_add(row, NULL, 0);
 }
 
+static void add_bytes(struct params_out *row, struct cursor *c, size_t len)
+{
+	const void *data = cur_bytes(c, len);
+
+	params_add(row, data, data ? len : 0);
+}
+
 /* A field that the version does not have, or the entry ended before, is an empty parameter. */
 static void read_field(const struct entry_field *f, unsigned version, struct cursor *c, struct params_out *row)
 {
@@ -92,7 +99,7 @@ static void read_field(const struct entry_field *f, unsigned version, struct cur
 	if (f->kind == ENTRY_STR || f->kind == ENTRY_FIXED)
 		add_text(row, cur_bytes(c, len), len);
 	else
-		params_add(row, cur_bytes(c, len), cur_ok(c) ? len : 0);
+		add_bytes(row, c, len);
 }
 
 static void read_fields(const struct entry_field *f, size_t n, unsigned version, struct cursor *c,
@@ -135,7 +142,7 @@ static void read_iface(struct cursor *c, struct params_out *row)
 	params_begin(row, SCAP_ROW_IFACE, -1);
 	params_add_u16(row, type);
 	for (unsigned i = 0; i < 3; i++)
-		params_add(row, cur_bytes(c, addr), cur_ok(c) ? addr : 0);
+		add_bytes(row, c, addr);
 	if (type <= 2)
 		params_add_u64(row, cur_u64(c));
 	else

@@ -437,8 +437,11 @@ void fold_pipe(struct fold *f)
 	for (unsigned i = 1; i <= 2; i++) {
 		struct scap_fd *fd = params_i64(f->p, i, &num) ? fd_add(f->st, f->t, num, FD_FIFO) : NULL;
 
-		if (fd)
-			fd->ino = ino;
+		if (!fd)
+			return;
+		fd->ino = ino;
+		f->fd = fd;
+		f->v->fd_num = num;
 	}
 }
 

@@ -218,6 +218,8 @@ void fold_socketpair(struct fold *f)
 			return;
 		fd->unix_source = source;
 		fd->unix_dest = peer;
+		if (i == 1)
+			f->v->fd_num = num;
 	}
 }
 

@@ -54,6 +54,11 @@ int word_str(struct value *ret, const struct scap_str *s)
 	return s ? word_chars(ret, s->data, s->len) : -ENOENT;
 }
 
+int word_str_or_empty(struct value *ret, const struct scap_str *s)
+{
+	return s ? word_chars(ret, s->data, s->len) : word_chars(ret, "", 0);
+}
+
 int word_buf(struct value *ret, struct buf *b)
 {
 	return word_chars(ret, b->data ? b->data : "", b->len);

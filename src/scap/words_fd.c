@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "scap/block_impl.h"
 #include "scap/words.h"
 #include "scap/words_impl.h"
@@ -110,6 +111,37 @@ static uint32_t dev_minor(uint32_t dev)
 	return (dev & 0xff) | (dev >> 12 & 0xfff00);
 }
 
+/* What a connect that failed was for. */
+static int get_attempt(const struct scap_view *v, unsigned param, struct value *ret)
+{
+	struct buf *raw = scap_state_scratch(v->state), *resolved = scap_state_scratch(v->state);
+
+	if (scap_render_param(v, param, scap_state_render(v->state), raw, resolved) < 0)
+		return -ENOENT;
+	return word_buf(ret, raw);
+}
+
+/* The path that an open wanted and did not get, made absolute; or its directory. */
+static int get_wanted_file(const struct scap_view *v, enum word w, struct value *ret)
+{
+	uint16_t type = v->p.head->type;
+	unsigned param = type == SCAP_OPENAT_2_X || type == SCAP_OPENAT2_X ? 2 : 1;
+	struct buf *b = scap_state_scratch(v->state);
+	const char *s, *slash;
+	size_t len;
+
+	if (type != SCAP_OPEN_X && type != SCAP_CREAT_X && param == 1)
+		return -ENOENT;
+	scap_render_path(v, param, b);
+	s = params_str(&v->p, param, &len);
+	if (!b->len && s)
+		str_escape_buf(b, s, len);
+	slash = b->len ? memrchr(b->data, '/', b->len) : NULL;
+	if (w == W_FD_NAME || !slash)
+		return b->len ? word_buf(ret, b) : -ENOENT;
+	return slash == b->data ? word_text(ret, "/") : word_chars(ret, b->data, (size_t)(slash - b->data));
+}
+
 static int get_text(const struct scap_view *v, const struct field *f, struct value *ret)
 {
 	const struct scap_fd *fd = v->fd;
@@ -123,7 +155,10 @@ static int get_text(const struct scap_view *v, const struct field *f, struct val
 			return -ENOENT;
 		*letter = scap_fd_type_char(fd);
 		return word_chars(ret, letter, 1);
-	case W_FD_NAME: return fd->name && fd->name->len ? word_str(ret, fd->name) : -ENOENT;
+	case W_FD_NAME:
+		if (v->p.head->type == SCAP_CONNECT_X && (!fd->name || !fd->name->len))
+			return get_attempt(v, 1, ret);
+		return word_str_or_empty(ret, fd->name);
 	case W_FD_DIRECTORY: return get_directory(fd, ret);
 	case W_FD_FILENAME: return get_filename(fd, ret);
 	case W_FD_L4PROTO: return get_l4(fd, ret);
@@ -138,6 +173,8 @@ int word_get_fd(const struct scap_view *v, const struct field *f, struct value *
 
 	if (f->off == W_FD_NUM)
 		return v->fd_num >= 0 ? word_int(ret, v->fd_num) : -ENOENT;
+	if (!fd && (f->off == W_FD_NAME || f->off == W_FD_DIRECTORY))
+		return get_wanted_file(v, (enum word)f->off, ret);
 	if (!fd)
 		return -ENOENT;
 	switch ((enum word)f->off) {

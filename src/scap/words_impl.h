@@ -42,6 +42,7 @@ int word_bool(struct value *ret, bool b);
 int word_text(struct value *ret, const char *s);
 int word_chars(struct value *ret, const char *s, size_t len);
 int word_str(struct value *ret, const struct scap_str *s);
+int word_str_or_empty(struct value *ret, const struct scap_str *s);	/* never NULL in sysdig either */
 int word_buf(struct value *ret, struct buf *b);
 
 int word_get_proc(const struct scap_view *v, const struct field *f, struct value *ret);

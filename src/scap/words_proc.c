@@ -88,12 +88,12 @@ static int get_sname(const struct scap_view *v, struct value *ret)
 	const struct scap_thread *t = scap_state_thread(v->state, v->thread->sid), *at;
 
 	if (t)
-		return word_str(ret, t->comm);
+		return word_str_or_empty(ret, t->comm);
 	t = scap_state_process(v->state, v->thread);
 	at = parent(v, t);
 	for (unsigned n = 0; at && at->sid == v->thread->sid && n < ANCESTORS_MAX; n++, at = parent(v, at))
 		t = at;
-	return word_str(ret, t->comm);
+	return word_str_or_empty(ret, t->comm);
 }
 
 static int get_cgroup(const struct scap_view *v, const char *arg, struct value *ret)
@@ -124,8 +124,6 @@ static int get_user(const struct scap_view *v, enum word w, struct value *ret)
 	const struct scap_user *u = scap_state_user(v->state, uid);
 	const struct scap_str *s = !u ? NULL : w == W_HOMEDIR ? u->home : w == W_SHELL ? u->shell : u->name;
 
-	if (!s && (w == W_USER_NAME || w == W_LOGINNAME))
-		return word_text(ret, "<NA>");
 	return word_str(ret, s);
 }
 
@@ -164,8 +162,8 @@ static int get_numbers(const struct scap_view *v, enum word w, struct value *ret
 	switch (w) {
 	case W_PID: return word_int(ret, t->pid);
 	case W_TID: return word_int(ret, t->tid);
-	case W_VTID: return word_int(ret, t->vtid);
-	case W_VPID: return word_int(ret, t->vpid);
+	case W_VTID: return t->vtid >= 0 ? word_int(ret, t->vtid) : -ENOENT;
+	case W_VPID: return t->vpid >= 0 ? word_int(ret, t->vpid) : -ENOENT;
 	case W_SID: return word_int(ret, t->sid);
 	case W_VPGID: return word_int(ret, t->vpgid);
 	case W_TTY: return word_uint(ret, t->tty);
@@ -212,14 +210,14 @@ int word_get_proc(const struct scap_view *v, const struct field *f, struct value
 	if (!t)
 		return get_nobody(v, (enum word)f->off, ret);
 	switch ((enum word)f->off) {
-	case W_EXE: return word_str(ret, t->exe);
-	case W_NAME: return word_str(ret, t->comm);
+	case W_EXE: return word_str_or_empty(ret, t->exe);
+	case W_NAME: return word_str_or_empty(ret, t->comm);
 	case W_PROC_ARGS: return get_line(v, NULL, t->args, ret);
 	case W_ENV: return get_line(v, NULL, v->process->env, ret);
 	case W_CMDLINE: return get_line(v, t->comm, t->args, ret);
 	case W_EXELINE: return get_line(v, t->exe, t->args, ret);
-	case W_CWD: return word_str(ret, v->process->cwd);
-	case W_EXEPATH: return word_str(ret, t->exepath);
+	case W_CWD: return word_str_or_empty(ret, v->process->cwd);
+	case W_EXEPATH: return word_str_or_empty(ret, t->exepath);
 	case W_CGROUPS: return get_line(v, NULL, t->cgroups, ret);
 	case W_CGROUP: return get_cgroup(v, f->arg, ret);
 	case W_USER_NAME:

@@ -11,8 +11,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "event/params.h"
 #include "source/source.h"
-#include "sonde/wire.h"
+#include "sonde/scap_wire.h"
 
 static inline void records_need(bool ok)
 {
@@ -28,6 +29,15 @@ static inline void records_packet(struct buf *out, const struct sonde_packet_rec
 		   p->hdr.seq, (unsigned long long)p->hdr.ts_ns, p->link, p->cap_len, p->orig_len, p->iface,
 		   p->direction, p->hdr.tgid, p->hdr.tid, (int)p->text_len, (const char *)p->data + p->cap_len,
 		   (unsigned long long)(p->cap_len ? p->data[0] + 256u * p->data[p->cap_len - 1] : 0));
+}
+
+static inline void records_scap(struct buf *out, const struct sonde_rec *r)
+{
+	struct params p;
+
+	records_need((uintptr_t)(r + 1) % 8 == 0 && params_read(r + 1, r->len - sizeof(*r), &p) == 0);
+	buf_printf(out, "scap %u ts=%llu tid=%lld type=%u n=%u bytes=%u\n", r->cpu, (unsigned long long)r->ts_ns,
+		   (long long)p.head->tid, p.head->type, p.n, p.n ? p.end[p.n - 1] : 0);
 }
 
 /* A source_fn; ctx is the struct buf that takes the lines. */
@@ -56,6 +66,10 @@ static inline int records_line(void *ctx, const struct sonde_rec *r)
 		break;
 	case SONDE_EV_PACKET:
 		records_packet(out, (const void *)r);
+		break;
+	case SONDE_EV_SCAP:
+	case SONDE_EV_SCAP_ROW:
+		records_scap(out, r);
 		break;
 	default:
 		abort();

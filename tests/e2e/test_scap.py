@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures of sysdig against its own reader, and ours against tshark. Samples of other people's are not part of this
+repository; where they lie beside it they are read too."""
+import glob
+import gzip
+import os
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from helpers import BINARY, ROOT
+
+SESSION = os.path.join(ROOT, "tests", "data", "scap", "session.scap")
+SAMPLES = [SESSION] + sorted(glob.glob(os.path.join(ROOT, "..", "shared", "samples", "scap", "*.scap")))
+ENV = dict(os.environ, TZ="UTC")
+EVENTS = {0x204: (1, 0), 0x208: (1, 4), 0x216: (2, 0), 0x217: (2, 4), 0x221: (3, 0), 0x222: (3, 4)}
+
+samples = pytest.mark.parametrize("sample", SAMPLES, ids=os.path.basename)
+needs_sysdig = pytest.mark.skipif(not shutil.which("sysdig"), reason="sysdig is not installed")
+needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+
+
+def output(*words):
+    done = subprocess.run(words, env=ENV, capture_output=True, timeout=60, check=False)
+    return done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"), done.returncode
+
+
+def sonde(*words):
+    out, err, status = output(BINARY, "monitor", *words)
+    assert status == 0, err
+    return out
+
+
+def sysdig(path, *words):
+    return output("sysdig", "-r", path, *words)[0]
+
+
+def lines(text):
+    """A raw line feed in a value (JSON of container events) breaks sysdig's line; ours says \\n."""
+    return [line.rstrip().removesuffix("\\n") for line in text.split("\n") if line.strip()]
+
+
+def events(path):
+    """(time, tid, type, cpu, parameters) of each event, whatever block it is in."""
+    with open(path, "rb") as f:
+        data = f.read()
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    at, found = 0, []
+    while at < len(data):
+        kind, total = struct.unpack_from("<II", data, at)
+        if kind in EVENTS:
+            version, skip = EVENTS[kind]
+            cpu, = struct.unpack_from("<H", data, at + 8)
+            start = at + 10 + skip
+            ts, tid, length, number = struct.unpack_from("<QqIH", data, start)
+            header = 22 if version == 1 else 26
+            rest = data[start + header:start + length]
+            found.append((ts, tid, number, cpu, rest if version < 3 else ("large", rest)))
+        at += total
+    return found
+
+
+@needs_sysdig
+@samples
+def test_lines_are_those_of_sysdig(sample):
+    assert lines(sonde("-r", sample, "--format", "sysdig")) == lines(sysdig(sample))
+
+
+@needs_sysdig
+@samples
+@pytest.mark.parametrize("form", [
+    "%evt.num %evt.type %evt.dir %fd.num %fd.type %fd.typechar %fd.name",
+    "%evt.num %proc.pid %proc.name %proc.exe %proc.args|%proc.cwd|%proc.ppid %thread.tid %thread.vtid",
+    "%evt.num %fd.cip %fd.cport %fd.sip %fd.sport %fd.l4proto",
+    "%evt.num %evt.res %evt.rawres %evt.failed %evt.is_io %evt.is_wait %evt.rawtime %evt.cpu",
+    "%evt.num %user.name %user.uid %group.gid %proc.cmdline %proc.exeline",
+    "%evt.num %fd.directory %fd.filename",
+])
+def test_forms_are_those_of_sysdig(sample, form):
+    # What belongs to no thread has one that sysdig makes up.
+    words = "not evt.type=container"
+    assert lines(sonde("-r", sample, "--print", form, "--where", words)) == lines(sysdig(sample, "-p", form, words))
+
+
+@needs_sysdig
+@samples
+@pytest.mark.parametrize("words", [
+    "evt.type=open and evt.dir=<", "evt.failed=true", "fd.name contains etc", "proc.name in (cat, curl, demo)",
+    "evt.is_io_read=true and fd.type=file", "fd.sport=53 or fd.cport=53", "evt.arg.flags contains CLOEXEC",
+    "proc.aname[1]=bash", "not proc.name exists", "fd.name startswith /etc or fd.filename=passwd",
+    "evt.rawres<0", "fd.ip=192.168.1.5", "evt.buffer contains GET",
+])
+def test_words_choose_what_sysdig_chooses(sample, words):
+    assert lines(sonde("-r", sample, "--format", "sysdig", "--where", words)) == lines(sysdig(sample, words))
+
+
+@samples
+def test_what_is_read_is_written(tmp_path, sample):
+    once, twice = str(tmp_path / "once.scap"), str(tmp_path / "twice.scap")
+    sonde("-r", sample, "-o", f"scap:{once}")
+    sonde("-r", once, "-o", f"scap:{twice}")
+    assert events(once) == events(sample)
+    with open(once, "rb") as a, open(twice, "rb") as b:
+        assert a.read() == b.read()
+
+
+@needs_sysdig
+@samples
+def test_sysdig_reads_what_we_write(tmp_path, sample):
+    path = str(tmp_path / "copy.scap")
+    sonde("-r", sample, "-o", f"scap:{path}")
+    assert sysdig(path) == sysdig(sample)
+
+
+@needs_tshark
+def test_tshark_reads_what_we_write(tmp_path):
+    path = str(tmp_path / "copy.scap")
+    sonde("-r", SESSION, "-o", f"scap:{path}")
+    out, err, status = output("tshark", "-r", path, "-T", "fields", "-e", "sysdig.event_type", "-e", "sysdig.thread_id")
+    assert status == 0, err
+    rows = [line.split("\t") for line in out.strip().split("\n")]
+    assert [int(row[0]) for row in rows] == [event[2] for event in events(path)]
+
+
+@needs_sysdig
+def test_a_filter_decides_of_the_tables_too(tmp_path):
+    whole, part = str(tmp_path / "whole.scap"), str(tmp_path / "part.scap")
+    sonde("-r", SESSION, "-o", f"scap:{whole}")
+    sonde("-r", SESSION, "--where", "proc.name=ls", "-o", f"scap:{part}")
+    assert os.path.getsize(part) < os.path.getsize(whole) * 0.6
+    assert [line.split(" ", 1)[1] for line in lines(sysdig(part)) if " ls " in line]
+
+
+@pytest.mark.parametrize("pack", ["gzip", "zstd"])
+def test_compression_is_seen_through(tmp_path, pack):
+    if not shutil.which(pack):
+        pytest.skip(f"{pack} is not installed")
+    path = tmp_path / "packed"
+    path.write_bytes(subprocess.run([pack, "-c", SESSION], check=True, capture_output=True).stdout)
+    assert sonde("-r", str(path)) == sonde("-r", SESSION)
+    path.write_bytes(path.read_bytes()[:-200])
+    out, err, status = output(BINARY, "monitor", "-r", str(path))
+    assert status == 1 and ("ends" in err or "empty" in err) and err.count("\n") == 1, err
+
+
+def test_a_cut_file_is_read_to_its_last_block(tmp_path):
+    path = tmp_path / "cut.scap"
+    with open(SESSION, "rb") as f:
+        path.write_bytes(f.read()[:-7])
+    out, err, status = output(BINARY, "monitor", "-r", str(path), "--format", "sysdig")
+    assert status == 1 and "ends inside of a block" in err
+    assert lines(out) == lines(sonde("-r", SESSION, "--format", "sysdig"))[:-1]
+
+
+def test_files_are_rotated(tmp_path):
+    path = str(tmp_path / "part")
+    sonde("-r", SESSION, "-o", f"scap:{path}", "--rotate-size", "3k")
+    parts = sorted(glob.glob(path + "*"))
+    assert len(parts) > 1
+    assert sum((events(p) for p in parts), []) == events(SESSION)
+    sonde("-r", SESSION, "-o", f"text:{path}.txt", "--rotate-size", "64", "--rotate-files", "3")
+    assert len(glob.glob(path + ".txt*")) == 3
+
+
+def test_concatenated_captures_are_one(tmp_path):
+    path = tmp_path / "two.scap"
+    with open(SESSION, "rb") as f:
+        path.write_bytes(f.read() * 2)
+    one = lines(sonde("-r", SESSION, "--print", "%evt.type %proc.name %fd.name"))
+    assert lines(sonde("-r", str(path), "--print", "%evt.type %proc.name %fd.name")) == one * 2
