@@ -125,9 +125,11 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 	if (!opts->rotate.bytes && !opts->rotate.every_ns)
 		return 0;
 	if (!path || !strcmp(path, "-"))
-		return err_set(err, -EINVAL, "-o %s: only files can be rotated: name one (-o %s:FILE)", ops->name, ops->name);
+		return err_set(err, -EINVAL, "-o %s: only files can be rotated: name one (-o %s:FILE)",
+			       ops->name, ops->name);
 	if (!ops->event || ops->flags & SINK_AT_CLOSE)
-		return err_set(err, -EINVAL, "-o %s: files of this format are one piece and cannot be rotated", ops->name);
+		return err_set(err, -EINVAL, "-o %s: files of this format are one piece and cannot be rotated",
+			       ops->name);
 	o->path = strdup(path);
 	if (!o->path)
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);

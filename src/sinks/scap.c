@@ -252,7 +252,8 @@ static int scap_record(struct sink *s, const struct sonde_rec *r)
 	if (ret < 0)
 		return ret;
 	/* What has no time in the stream had none in the file it came from. */
-	return write_event(s, &p, r->flags & SONDE_RF_SNAPSHOT ? 0 : r->ts_ns + (uint64_t)st->clock_offset_ns, r->cpu);
+	return write_event(s, &p, r->flags & SONDE_RF_SNAPSHOT ? 0 : r->ts_ns + (uint64_t)st->clock_offset_ns,
+			   r->cpu);
 }
 
 static int scap_event(struct sink *s, const struct event *ev)

@@ -41,7 +41,7 @@ def entry(body):
 
 def thread(tid, pid, ptid, comm, exepath, args, cwd):
     body = struct.pack("<qqqqq", tid, pid, ptid, 1, 0) + s16(comm) + s16(comm) + s16(exepath) + s16(args) + s16(cwd)
-    body += struct.pack("<QIIIIIIQQ", 1024, 0, 1000, 1000, 2000, 200, 0, 1, 2) + s16(b"A=1\0HOME=/home/alice\0")
+    body += struct.pack("<QIIIIIIQQ", 1024, 0, 1000, 1000, 2000, 200, 0, 1, 2) + s16(b"A=1\0HOME=/srv/alice\0")
     body += struct.pack("<qq", tid, pid) + s16(b"cpu=/docker/" + b"3ad7b26ded6d" * 5 + b"cafe\0") + s16(b"/")
     return entry(body + struct.pack("<QIiB", 0, 0, -1, 1))
 
@@ -79,7 +79,7 @@ def port(number):
 
 
 def process(tid, parent, comm, args):
-    return [comm + b"\0", args, i64(tid), i64(tid), i64(parent), b"/home/alice\0", i64(1024), u64(1), u64(2), u32(1000),
+    return [comm + b"\0", args, i64(tid), i64(tid), i64(parent), b"/srv/alice\0", i64(1024), u64(1), u64(2), u32(1000),
             u32(100), u32(0), comm + b"\0", b"cpu=/\0", u32(0), u32(1000), u32(1000), i64(tid), i64(tid)]
 
 
@@ -89,10 +89,10 @@ def tables():
     iface = struct.pack("<HH", 1, 4) + ip4("192.168.1.5") + ip4("255.255.255.0") + ip4("192.168.1.255") + u64(1000)
     iface += b"eth0"
     out += block(0x219, u32(len(iface)) + iface)
-    user = entry(struct.pack("<BII", 0, 1000, 1000) + s16(b"alice") + s16(b"/home/alice") + s16(b"/bin/bash"))
+    user = entry(struct.pack("<BII", 0, 1000, 1000) + s16(b"alice") + s16(b"/srv/alice") + s16(b"/bin/bash"))
     out += block(0x220, user + entry(struct.pack("<BI", 1, 1000) + s16(b"alice")))
     out += block(0x215, thread(1, 1, 0, b"init", b"/sbin/init", b"", b"/") +
-                 thread(TID, TID, 1, b"demo", b"/usr/bin/demo", b"--x\0-y\0", b"/home/alice/"))
+                 thread(TID, TID, 1, b"demo", b"/usr/bin/demo", b"--x\0-y\0", b"/srv/alice/"))
     fds = fd(0, 11, 16, u32(1) + s16(b"/etc/passwd") + u32(0x801))
     fds += fd(5, 12, 3, ip4("192.168.1.5") + ip4("93.184.216.34") + struct.pack("<HHB", 51000, 443, 2))
     fds += fd(6, 13, 8, u64(0xffff0001) + u64(0xffff0002) + s16(b"/run/x.sock")) + fd(7, 14, 7, s16(b"pipe:[14]"))
