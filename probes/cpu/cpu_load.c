@@ -26,20 +26,32 @@
 #include "worker/worker.h"
 
 #define QUEUE_MAX 256
-#define WORKERS_MAX 4
-#define TIMEOUT_NS 10000000000ull
+#define WORKERS_MAX 2
+#define BATCH_MAX 16			/* files of one worker: to start one takes longer than to compile most files */
+#define TIMEOUT_NS 10000000000ull	/* for a file */
 #define FINISH_NS 1000000000ull
 #define READ_BYTES (64u << 10)
+_Static_assert(BATCH_MAX <= WORKER_FDS_MAX, "a worker keeps the descriptors of its files");
+
+struct batch;
 
 struct job {
-	struct cpu_loader *loader;
 	struct cpu_file_key key;
-	uint64_t asked_ns, deadline_ns;
+	uint64_t asked_ns;
 	int fd;
-	struct worker *worker;		/* NULL: waits */
-	uint32_t pid;
+	struct batch *batch;		/* NULL: waits */
+};
+
+/* What a worker has to do, and how far it got. */
+struct batch {
+	struct cpu_loader *loader;
+	struct worker *worker;
 	struct loop_source *io;
-	struct buf answer;
+	struct job *jobs[BATCH_MAX];
+	size_t n, at;
+	uint32_t pid;
+	uint64_t deadline_ns;
+	struct buf answer;		/* not complete */
 };
 
 struct cpu_loader {
@@ -48,7 +60,14 @@ struct cpu_loader {
 	cpu_load_fn fn;
 	void *ctx;
 	struct job *jobs[QUEUE_MAX];	/* in the order of asking */
-	size_t n, running;
+	size_t n;
+	struct batch *batches[WORKERS_MAX];
+};
+
+/* In front of each table. */
+struct answer_head {
+	int32_t result;
+	uint32_t len;
 };
 
 /* ---- in the worker ---- */
@@ -86,12 +105,19 @@ static int write_all(int fd, const char *p, size_t len)
 
 static int work(void *ctx, int in_fd, int out_fd)
 {
-	struct buf blob = { 0 };
-	int r = compile_file(in_fd, &blob);
+	const struct batch *b = ctx;
+	int r = 0;
 
-	(void)ctx;
-	if (r == 0)
-		r = write_all(out_fd, blob.data, blob.len);
+	(void)in_fd;
+	for (size_t i = 0; r == 0 && i < b->n; i++) {
+		_cleanup_(buf_fini) struct buf blob = { 0 };
+		struct answer_head head = { .result = compile_file(b->jobs[i]->fd, &blob) };
+
+		head.len = head.result < 0 ? 0 : (uint32_t)blob.len;
+		r = write_all(out_fd, (const char *)&head, sizeof(head));
+		if (r == 0)
+			r = write_all(out_fd, blob.data, head.len);
+	}
 	return r < 0 ? MIN(-r, 255) : 0;
 }
 
@@ -99,11 +125,7 @@ static int work(void *ctx, int in_fd, int out_fd)
 
 static void job_free(struct job *j)
 {
-	loop_remove(j->io);
-	if (j->worker)
-		worker_kill(j->worker);
 	close(j->fd);
-	buf_fini(&j->answer);
 	free(j);
 }
 
@@ -118,137 +140,204 @@ static void take_out(struct cpu_loader *l, const struct job *j)
 }
 
 /* Tells how it went, and forgets it. */
-static void tell(struct job *j, int result, const struct err *err)
+static void tell(struct cpu_loader *l, struct job *j, int result, const void *blob, size_t len, struct err *err)
 {
 	const struct cpu_load load = {
-		.key = j->key, .asked_ns = j->asked_ns, .result = result, .blob = j->answer.data,
-		.len = j->answer.len, .err = err,
+		.key = j->key, .asked_ns = j->asked_ns, .result = result, .blob = blob, .len = len, .err = err,
 	};
 
-	take_out(j->loader, j);
-	j->loader->fn(j->loader->ctx, &load);
+	take_out(l, j);
+	l->fn(l->ctx, &load);
 	job_free(j);
 }
 
-static void end_worker(struct job *j, int result, struct err *err)
+static void batch_forget(struct batch *b)
 {
-	struct worker *w = TAKE_PTR(j->worker);
-	int r = 0;
+	struct cpu_loader *l = b->loader;
 
-	loop_remove(TAKE_PTR(j->io));
-	if (result < 0)
-		worker_kill(w);
-	else
-		r = worker_finish(w, FINISH_NS, err);
-	if (r > 0)
-		result = err_errno(err, -r, "it cannot be compiled");
-	else if (r < 0)
-		result = r;
-	probe_env_include(j->loader->env, j->pid);
-	j->loader->running--;
-	tell(j, result, err);
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (l->batches[i] == b)
+			l->batches[i] = NULL;
+	for (size_t i = b->at; i < b->n; i++)
+		b->jobs[i]->batch = NULL;	/* they wait again */
+	loop_remove(b->io);
+	if (b->worker)
+		worker_kill(b->worker);
+	if (b->pid)
+		probe_env_include(l->env, b->pid);
+	buf_fini(&b->answer);
+	free(b);
 }
 
-/* What the worker has sent so far. 1 = all of it. */
-static int read_some(struct job *j)
+/* The worker has ended, or has to: what it was at is to blame, the files behind it are not. */
+static void batch_end(struct batch *b, int result)
+{
+	struct cpu_loader *l = b->loader;
+	struct job *guilty = b->at < b->n ? b->jobs[b->at] : NULL;
+	struct err err = { 0 };
+	int r = 0;
+
+	if (result == 0)
+		r = worker_finish(TAKE_PTR(b->worker), FINISH_NS, &err);
+	else
+		err_errno(&err, result, "no answer of the worker process");
+	if (r > 0)
+		r = err_errno(&err, -r, "it cannot be compiled");
+	if (guilty)
+		b->at++;
+	batch_forget(b);
+	if (guilty)
+		tell(l, guilty, result ?: r ?: -EIO, NULL, 0, &err);
+}
+
+/* Hands on what is complete. 0 or -E2BIG, -EBADMSG. */
+static int take_answers(struct batch *b)
+{
+	struct answer_head head;
+
+	while (b->answer.len >= sizeof(head)) {
+		struct err err = { 0 };
+
+		memcpy(&head, b->answer.data, sizeof(head));
+		if (head.len > CPU_TABLE_BYTES || b->at == b->n)
+			return head.len > CPU_TABLE_BYTES ? -E2BIG : -EBADMSG;
+		if (b->answer.len < sizeof(head) + head.len)
+			return 0;
+		if (head.result < 0)
+			err_errno(&err, head.result, "it cannot be compiled");
+		tell(b->loader, b->jobs[b->at++], MIN(head.result, 0), b->answer.data + sizeof(head), head.len, &err);
+		buf_consume(&b->answer, sizeof(head) + head.len);
+		b->deadline_ns = clock_boot_ns() + TIMEOUT_NS;
+	}
+	return 0;
+}
+
+/* What the worker has sent so far. 1 = that was all. */
+static int read_some(struct batch *b)
 {
 	for (;;) {
-		char *p = buf_reserve(&j->answer, READ_BYTES);
+		char *p = buf_reserve(&b->answer, READ_BYTES);
 		ssize_t n;
+		int r;
 
 		if (!p)
 			return -ENOMEM;
-		n = read(worker_fd(j->worker), p, READ_BYTES);
+		n = read(worker_fd(b->worker), p, READ_BYTES);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -errno;
 		if (n == 0)
 			return 1;
-		buf_commit(&j->answer, (size_t)n);
-		if (j->answer.len > CPU_TABLE_BYTES)
-			return -E2BIG;
+		buf_commit(&b->answer, (size_t)n);
+		r = take_answers(b);
+		if (r < 0)
+			return r;
 	}
 }
 
-/* @j may be gone afterwards. */
-static void proceed(struct job *j)
+/* @b may be gone afterwards. */
+static void proceed(struct batch *b)
 {
-	struct err err = { 0 };
-	int r = read_some(j);
+	int r = read_some(b);
 
-	if (r == 0 && clock_boot_ns() < j->deadline_ns)
+	if (r == 0 && clock_boot_ns() < b->deadline_ns)
 		return;
-	if (r == 0)
-		r = -ETIMEDOUT;
-	if (r < 0)
-		err_errno(&err, r, "no answer of the worker process");
-	end_worker(j, r < 0 ? r : 0, &err);
+	batch_end(b, r < 0 ? r : r > 0 ? 0 : -ETIMEDOUT);
 }
 
 static void start_waiting(struct cpu_loader *l);
 
 static int on_answer(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
-	struct job *j = ctx;
-	struct cpu_loader *l = j->loader;
+	struct batch *b = ctx;
+	struct cpu_loader *l = b->loader;
 
-	proceed(j);
+	proceed(b);
 	start_waiting(l);
 	return 0;
 }
 
-static int start_worker(struct job *j, struct err *err)
+/* The files that wait, as many as fit. */
+static void gather(struct batch *b, int fds[static BATCH_MAX])
+{
+	const struct cpu_loader *l = b->loader;
+
+	for (size_t i = 0; i < l->n && b->n < BATCH_MAX; i++) {
+		if (l->jobs[i]->batch)
+			continue;
+		l->jobs[i]->batch = b;
+		fds[b->n] = l->jobs[i]->fd;
+		b->jobs[b->n++] = l->jobs[i];
+	}
+}
+
+static int start_worker(struct batch *b, const int *fds, struct err *err)
 {
 	const struct worker_opts o = {
-		.name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 3, .nice = -15, .later = true,
+		.name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 3 * BATCH_MAX, .nice = -15,
+		.later = true, .fds = fds, .n_fds = b->n,
 	};
-	struct cpu_loader *l = j->loader;
-	int fd, r = worker_start(&o, work, NULL, j->fd, &j->worker, err);
+	struct cpu_loader *l = b->loader;
+	int fd, r = worker_start(&o, work, b, -1, &b->worker, err);
 
 	if (r < 0)
 		return r;
-	l->running++;
-	j->pid = (uint32_t)worker_pid(j->worker);
-	probe_env_exclude(l->env, j->pid);
-	j->deadline_ns = clock_boot_ns() + TIMEOUT_NS;
-	fd = worker_fd(j->worker);
+	b->pid = (uint32_t)worker_pid(b->worker);
+	probe_env_exclude(l->env, b->pid);
+	b->deadline_ns = clock_boot_ns() + TIMEOUT_NS;
+	fd = worker_fd(b->worker);
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
 		return err_errno(err, -errno, "cannot read from the worker process");
-	return l->loop ? loop_add_io(l->loop, fd, EPOLLIN, on_answer, j, &j->io) : 0;
+	return l->loop ? loop_add_io(l->loop, fd, EPOLLIN, on_answer, b, &b->io) : 0;
 }
 
-static struct job *first_waiting(const struct cpu_loader *l)
+/* 0, or -errno: the first of the files that wait has been told so. */
+static int start_batch(struct cpu_loader *l, size_t slot)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+	int fds[BATCH_MAX], r;
+	struct err err = { 0 };
+	struct job *first;
+
+	if (!b)
+		return -ENOMEM;
+	b->loader = l;
+	gather(b, fds);
+	first = b->jobs[0];
+	r = start_worker(b, fds, &err);
+	if (r >= 0) {
+		l->batches[slot] = b;
+		return 0;
+	}
+	batch_forget(b);
+	tell(l, first, r, NULL, 0, &err);
+	return r;
+}
+
+static bool any_waits(const struct cpu_loader *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!l->jobs[i]->worker)
-			return l->jobs[i];
-	return NULL;
+		if (!l->jobs[i]->batch)
+			return true;
+	return false;
 }
 
 static void start_waiting(struct cpu_loader *l)
 {
-	struct job *j;
-
-	while (l->running < WORKERS_MAX && (j = first_waiting(l))) {
-		struct err err = { 0 };
-		int r = start_worker(j, &err);
-
-		if (r < 0 && j->worker)
-			end_worker(j, r, &err);
-		else if (r < 0)
-			tell(j, r, &err);
-	}
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		while (!l->batches[i] && any_waits(l) && start_batch(l, i) != -ENOMEM)
+			;
 }
 
 /* Without a loop there is one job at a time. */
 static void wait_for(struct cpu_loader *l)
 {
-	while (l->running) {
-		struct pollfd pfd = { .fd = worker_fd(l->jobs[0]->worker), .events = POLLIN };
+	while (l->batches[0]) {
+		struct pollfd pfd = { .fd = worker_fd(l->batches[0]->worker), .events = POLLIN };
 
 		poll(&pfd, 1, 100);
-		proceed(l->jobs[0]);
+		proceed(l->batches[0]);
 	}
 }
 
@@ -268,7 +357,6 @@ int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd)
 		close(fd);
 		return -ENOBUFS;
 	}
-	j->loader = l;
 	j->key = *key;
 	j->fd = fd;
 	j->asked_ns = clock_boot_ns();
@@ -281,9 +369,9 @@ int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd)
 
 void cpu_loader_poll(struct cpu_loader *l)
 {
-	for (size_t i = l->n; i-- > 0;)
-		if (l->jobs[i]->worker)
-			proceed(l->jobs[i]);
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (l->batches[i])
+			proceed(l->batches[i]);
 	start_waiting(l);
 }
 
@@ -305,6 +393,9 @@ void cpu_loader_free(struct cpu_loader *l)
 {
 	if (!l)
 		return;
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (l->batches[i])
+			batch_forget(l->batches[i]);
 	for (size_t i = 0; i < l->n; i++)
 		job_free(l->jobs[i]);
 	free(l);

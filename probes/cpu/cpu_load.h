@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files to unwind tables, each in a worker of its own, while the pipeline goes on.
+ * Files to unwind tables, some at a time in a worker, while the pipeline goes on.
  */
 #ifndef CPU_LOAD_H
 #define CPU_LOAD_H

@@ -45,7 +45,35 @@ static int above_std(int fd)
 	return fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-static int give_up_descriptors(int in_fd, int out_fd, int keep_fd)
+static int compare_fds(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* All above the standard ones but @keep_fd and those that were asked for. */
+static int close_others(const struct worker_opts *o, int keep_fd)
+{
+	int keep[WORKER_FDS_MAX + 1] = { keep_fd }, from = STDERR_FILENO + 1;
+	size_t n = 1;
+
+	if (o->n_fds > WORKER_FDS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < o->n_fds; i++)
+		keep[n++] = o->fds[i];
+	qsort(keep, n, sizeof(keep[0]), compare_fds);
+	for (size_t i = 0; i < n; i++) {
+		if (keep[i] < from)
+			continue;
+		if (keep[i] > from && close_range((unsigned)from, (unsigned)keep[i] - 1, 0) < 0)
+			return -errno;
+		from = keep[i] + 1;
+	}
+	return close_range((unsigned)from, ~0u, 0) < 0 ? -errno : 0;
+}
+
+static int give_up_descriptors(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -59,9 +87,7 @@ static int give_up_descriptors(int in_fd, int out_fd, int keep_fd)
 	/* Sanitizers report on stderr, and a finding that nobody sees is none. */
 	if (!WORKER_SANITIZED && dup2(null, STDERR_FILENO) < 0)
 		return -errno;
-	if (keep_fd > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)keep_fd - 1, 0) < 0)
-		return -errno;
-	return close_range((unsigned)keep_fd + 1, ~0u, 0) < 0 ? -errno : 0;
+	return close_others(o, keep_fd);
 }
 
 static void reset_signals(void)
@@ -215,7 +241,7 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	if (o->nice)
 		setpriority(PRIO_PROCESS, 0, o->nice);
 	*ret_step = "close its descriptors";
-	r = give_up_descriptors(in_fd, out_fd, keep_fd);
+	r = give_up_descriptors(o, in_fd, out_fd, keep_fd);
 	if (r < 0)
 		return r;
 	reset_signals();

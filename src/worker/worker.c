@@ -23,6 +23,7 @@
 
 #define NS_PER_MS 1000000ull
 #define START_MS 10000	/* for giving up rights: milliseconds as a rule */
+#define PIPE_BYTES (1 << 20)	/* what everybody may ask for */
 #define REAP_MS 1000	/* after SIGKILL: longer only for a process that the kernel holds */
 
 struct worker {
@@ -136,6 +137,7 @@ static int fork_worker(struct worker *w, const struct worker_opts *o, worker_fn 
 	if (pipe2(answer, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0) {
 		r = -errno;
 	} else {
+		fcntl(answer[0], F_SETPIPE_SZ, PIPE_BYTES);	/* fewer turns for a long answer */
 		w->pid = fork();
 		if (!w->pid)
 			run_child(o, fn, ctx, in_fd, answer, report[1], parent);

@@ -19,11 +19,15 @@
 struct err;
 struct worker;
 
+#define WORKER_FDS_MAX 32
+
 struct worker_opts {
 	const char *name;		/* for ps and messages */
 	uint64_t memory_bytes;		/* address space above what it has at the fork; 0 = 256 MiB */
 	uint64_t cpu_seconds;		/* 0 = none */
 	uint32_t uid, gid;		/* to become, when started as root; 0 = nobody */
+	const int *fds;			/* other descriptors that stay open, above 2, under their numbers */
+	size_t n_fds;			/* at most WORKER_FDS_MAX */
 	/*
 	 * worker_start() returns at once, and worker_finish() tells of a worker that could not give up its rights (it
 	 * ends before it looks at its input). For callers that must not wait for a scheduler.
