@@ -142,22 +142,53 @@ static int take_main(struct lookup *l, const void *data, size_t len)
 	return take_names(l, &q, c.pos, cur_left(&c));
 }
 
-static int ask_main(struct lookup *l, int fd)
+void lookup_first_request(const struct sym *s, const struct lookup_group *g, struct lookup_request *ret,
+			  size_t *ret_cap)
 {
-	struct lookup_request q = {
-		.names = names_request(l, RESOLVE_ELF), .asks = l->asks, .n = l->n, .id_len = l->m->id_len,
+	*ret = (struct lookup_request){
+		.names = { .kind = RESOLVE_ELF, .lines = s->o.lines, .raw_names = s->o.raw_names,
+			   .n = (uint32_t)g->n }, /* at most */
+		.asks = g->asks, .n = g->n, .id_len = g->m->id_len,
 	};
+	memcpy(ret->id, g->m->id, g->m->id_len);
+	*ret_cap = HEAD_BYTES + g->n * sizeof(uint64_t) + resolve_answer_cap(&ret->names);
+}
+
+/* What it said already, if that makes sense. */
+static bool had_answer(struct lookup *l, int *ret)
+{
+	_cleanup_free_ void *answer = TAKE_PTR(l->m->first_answer);
+
+	if (!answer)
+		return false;
+	*ret = take_main(l, answer, l->m->first_len);
+	if (*ret == 0 || *ret == -ESTALE || *ret == -ENOMEM)
+		return true;
+	lookup_fini(l);
+	*l = (struct lookup){ .s = l->s, .m = l->m, .asks = l->asks, .n = l->n };
+	return false;
+}
+
+static int ask_alone(struct lookup *l, int fd, struct err *why)
+{
+	const struct lookup_group g = { .m = l->m, .asks = l->asks, .n = l->n };
 	_cleanup_free_ void *answer = NULL;
-	struct err why = { 0 };
+	struct lookup_request q;
 	size_t cap;
 	ssize_t len;
+
+	lookup_first_request(l->s, &g, &q, &cap);
+	len = call(l->s, lookup_work, &q, fd, cap, &answer, why);
+	return len < 0 ? (int)len : take_main(l, answer, (size_t)len);
+}
+
+static int ask_main(struct lookup *l, int fd)
+{
+	struct err why = { 0 };
 	int r;
 
-	memcpy(q.id, l->m->id, l->m->id_len);
-	q.names.n = (uint32_t)l->n; /* at most */
-	cap = HEAD_BYTES + l->n * sizeof(uint64_t) + resolve_answer_cap(&q.names);
-	len = call(l->s, lookup_work, &q, fd, cap, &answer, &why);
-	r = len < 0 ? (int)len : take_main(l, answer, (size_t)len);
+	if (!had_answer(l, &r))
+		r = ask_alone(l, fd, &why);
 	if (r == -ESTALE) {
 		module_distrust(l->s, l->m);
 		set_trouble(l->m, "the file there now has another build id");

@@ -36,6 +36,24 @@ struct lookup_head {
 	uint32_t link_len;		/* 0 = no link */
 };
 
+/* What is asked of one module. */
+struct lookup_group {
+	struct module *m;
+	const struct ask *asks;		/* borrowed until lookup_module() */
+	size_t n;
+};
+
+/* The request that goes to the module's file first, and how long its answer may be. */
+void lookup_first_request(const struct sym *s, const struct lookup_group *g, struct lookup_request *ret,
+			  size_t *ret_cap);
+
+/*
+ * Asks the files of at most lookup_prefetch_max() groups in one worker. An answer waits in its module for
+ * lookup_module() with the same asks; who got none is asked again then.
+ */
+void lookup_prefetch(struct sym *s, const struct lookup_group *groups, size_t n);
+size_t lookup_prefetch_max(void);
+
 /* Sorts, and takes out what is there twice or is LOOKUP_NOWHERE. Returns how many are left. */
 size_t lookup_sort(uint64_t *addrs, size_t n);
 

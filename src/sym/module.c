@@ -121,6 +121,7 @@ void module_free(struct module *m)
 	if (m->debug_fd >= 0)
 		close(m->debug_fd);
 	free(m->trouble);
+	free(m->first_answer);
 	free((char *)m->pub.path);
 	free((char *)m->pub.build_id);
 	free(m);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "sym/jit.h"
+#include "sym/lookup.h"
 #include "sym/sym_impl.h"
 
 #define FRAME_BYTES 56	/* about what one costs in the table */
@@ -126,41 +127,64 @@ static int take_answer(void *ctx, size_t i, const struct sym_func *funcs, uint32
 	return keep_frame(g->s, &g->keys[i], funcs, n, &nameless);
 }
 
-/* Names of @n places of one module. */
-static int ask_module(struct sym *s, const struct frame_key *keys, size_t n)
+/* Names of the places of one module; @keys are those of @a->asks. */
+static int ask_module(struct sym *s, const struct lookup_group *a, const struct frame_key *keys)
 {
-	_cleanup_free_ struct ask *asks = calloc(n, sizeof(*asks));
-	_cleanup_free_ bool *told = calloc(n, sizeof(*told));
+	_cleanup_free_ bool *told = calloc(a->n, sizeof(*told));
 	struct group g = { .s = s, .keys = keys, .told = told };
 	int r;
 
-	if (!asks || !told)
+	if (!told)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		asks[i] = (struct ask){ .addr = keys[i].addr, .caller = keys[i].caller };
-	r = lookup_module(s, module_at(s, keys[0].module), asks, n, take_answer, &g);
-	for (size_t i = 0; r != -ENOMEM && i < n; i++)
+	r = lookup_module(s, a->m, a->asks, a->n, take_answer, &g);
+	for (size_t i = 0; r != -ENOMEM && i < a->n; i++)
 		if (!told[i])
 			r = keep_frame(s, &keys[i], NULL, 0, &untold);
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Some modules at a time. @keys: of all groups, one after the other. */
+static int ask_groups(struct sym *s, const struct lookup_group *groups, size_t n, const struct frame_key *keys)
+{
+	const size_t most = lookup_prefetch_max();
+	int r = 0;
+
+	for (size_t from = 0; r >= 0 && from < n; from += most) {
+		size_t now = n - from < most ? n - from : most;
+
+		lookup_prefetch(s, groups + from, now);
+		for (size_t i = from; r >= 0 && i < from + now; i++) {
+			r = ask_module(s, &groups[i], keys);
+			keys += groups[i].n;
+			free(groups[i].m->first_answer);
+			groups[i].m->first_answer = NULL;
+		}
+	}
+	return r;
+}
+
 static int ask_all(struct sym *s, struct frame_key *keys, size_t n)
 {
-	size_t unique = 0, from = 0;
-	int r = 0;
+	_cleanup_free_ struct ask *asks = calloc(n, sizeof(*asks));
+	_cleanup_free_ struct lookup_group *groups = calloc(n, sizeof(*groups));
+	size_t unique = 0, n_groups = 0;
+
+	if (!asks || !groups)
+		return -ENOMEM;
 
 	qsort(keys, n, sizeof(*keys), compare_keys);
 	for (size_t i = 0; i < n; i++)
 		if (!unique || compare_keys(&keys[unique - 1], &keys[i]))
 			keys[unique++] = keys[i];
-	for (size_t i = 1; r >= 0 && i <= unique; i++) {
-		if (i < unique && keys[i].module == keys[from].module)
-			continue;
-		r = ask_module(s, &keys[from], i - from);
-		from = i;
+	for (size_t i = 0; i < unique; i++) {
+		asks[i] = (struct ask){ .addr = keys[i].addr, .caller = keys[i].caller };
+		if (!i || keys[i].module != keys[i - 1].module)
+			groups[n_groups++] = (struct lookup_group){
+				.m = module_at(s, keys[i].module), .asks = &asks[i],
+			};
+		groups[n_groups - 1].n++;
 	}
-	return r;
+	return ask_groups(s, groups, n_groups, keys);
 }
 
 static struct frame_key key_of(const struct sym_query *q)

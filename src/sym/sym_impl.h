@@ -56,6 +56,8 @@ struct module {
 	uint32_t uid, ns_tgid;		/* JIT: its process */
 	uint64_t retry_ns, retry_step_ns;	/* JIT: when to look for the map again, in event time */
 	uint64_t read_bytes;		/* JIT: size of the map when names were last taken from it */
+	void *first_answer;		/* owned; of lookup_prefetch(), until lookup_module() */
+	size_t first_len;
 };
 
 /* What is known of a kernel address. */
