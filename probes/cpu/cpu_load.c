@@ -27,7 +27,7 @@
 
 #define QUEUE_MAX 256
 #define WORKERS_MAX 2
-#define BATCH_MAX 16			/* files of one worker: to start one takes longer than to compile most files */
+#define BATCH_MAX 16			/* files of one worker: starting one takes longer than most files do */
 #define TIMEOUT_NS 10000000000ull	/* for a file */
 #define FINISH_NS 1000000000ull
 #define READ_BYTES (64u << 10)
