@@ -11,12 +11,15 @@
 #include "event/params.h"
 #include "scap/event.h"
 #include "scap/schema.h"
+#include "scap/state.h"
 #include "sonde/scap_wire.h"
 
 /* What libscap tells itself is no event that anybody asked for. */
-static const struct event_desc *desc_for(const struct sonde_rec *r, uint16_t type)
+static const struct event_desc *desc_for(const struct sonde_rec *r, const struct sec_params *p)
 {
-	bool internal = r->flags & SONDE_RF_SNAPSHOT || scap_event_info(type)->category == SCAP_CAT_INTERNAL;
+	bool internal = r->flags & SONDE_RF_SNAPSHOT ||
+			(p->flags & PARAMS_HAS_WORD && p->word & SCAP_WORD_STATE_ONLY) ||
+			scap_event_info(p->type)->category == SCAP_CAT_INTERNAL;
 
 	return internal ? &scap_internal_desc : &scap_event_desc;
 }
@@ -39,7 +42,7 @@ static int scap_decode(void *state, const struct sonde_rec *r, const struct emit
 	if (!data || params_read(data, len, &p) < 0 || scap_is_row(p.head->type) != row ||
 	    !scap_event_info(p.head->type))
 		return -EBADMSG;
-	event_from_rec(&ev, row ? &scap_row_desc : desc_for(r, p.head->type), r);
+	event_from_rec(&ev, row ? &scap_row_desc : desc_for(r, p.head), r);
 	event_add_section(&ev, SEC_PARAMS, data, (uint32_t)len);
 	return em->emit(em->ctx, &ev);
 }

@@ -146,6 +146,14 @@ struct buf *scap_state_scratch(const struct scap_state *st);
 int scap_state_rows(const struct scap_state *st, bool (*pass)(void *ctx, const struct event *ev), void *pass_ctx,
 		    int (*fn)(void *ctx, const struct params_out *row), void *ctx);
 
+/* Events (with SCAP_WORD_STATE_ONLY) that tell a reader what @t is and has open. As scap_state_rows(). */
+int scap_state_announce(const struct scap_state *st, const struct scap_thread *t,
+			int (*fn)(void *ctx, const struct params_out *ev), void *ctx);
+/* Likewise for one descriptor, if it is a file. */
+int scap_state_announce_file(const struct scap_state *st, const struct scap_thread *t, int64_t num,
+			     const struct scap_fd *fd, int (*fn)(void *ctx, const struct params_out *ev), void *ctx);
+#define SCAP_WORD_STATE_ONLY 1u	/* of libscap's event flags: for the state, not shown */
+
 struct scap_state_stats {
 	uint64_t threads, fds;
 	uint64_t invented;	/* threads that nobody announced */

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
+#include "base/map.h"
 #include "event/core.h"
 #include "event/params.h"
 #include "scap/block.h"
@@ -24,6 +25,8 @@
 #define LIST_BYTES (1u << 20)	/* a list's block ends when it is so long */
 #define ALIGN 8
 
+struct fd_key { int64_t pid, num; };
+
 struct scap {
 	struct buf rows;	/* u32 length and pad, then SEC_PARAMS, padded; before the first event */
 	struct buf block;
@@ -32,6 +35,10 @@ struct scap {
 	size_t list_start;
 	int64_t list_tid;
 	int64_t clock_offset_ns;
+	struct map told;	/* int64_t tid -> uint8_t: threads that the file knows; only where a filter leaves out */
+	struct map told_files;	/* struct fd_key -> hash of the name, likewise */
+	uint64_t told_ns;	/* time of the event that makes one known */
+	uint16_t told_cpu;
 	bool started, has_rows, has_machine;
 };
 
@@ -92,6 +99,10 @@ static int write_row(struct sink *s, const struct params *p)
 			continue;
 		if (p->head->type == SCAP_ROW_FD)
 			params_i64(p, 0, &tid);
+		if (p->head->type == SCAP_ROW_THREAD && params_i64(p, 0, &tid)) {
+			map_add(&st->told, &tid, &(bool){ false });
+			tid = 0;
+		}
 		r = want_list(s, kinds[i].number, tid);
 		if (r < 0)
 			return r;
@@ -164,6 +175,16 @@ static int on_state_row(void *ctx, const struct params_out *row)
 }
 
 /* @state: NULL when no event came. */
+static int scap_open(struct sink *s, struct err *err)
+{
+	struct scap *st = s->state;
+
+	(void)err;
+	map_init(&st->told, sizeof(int64_t), sizeof(uint8_t));
+	map_init(&st->told_files, sizeof(struct fd_key), sizeof(uint64_t));
+	return 0;
+}
+
 static int start(struct sink *s, const struct scap_state *state)
 {
 	bool filtered = s->opts && s->opts->pass;
@@ -223,7 +244,8 @@ static bool is_internal(const struct sonde_rec *r, const struct params *p)
 {
 	const struct scap_event_info *info = scap_event_info(p->head->type);
 
-	return r->flags & SONDE_RF_SNAPSHOT || (info && info->category == SCAP_CAT_INTERNAL);
+	return r->flags & SONDE_RF_SNAPSHOT || (p->head->flags & PARAMS_HAS_WORD && p->head->word & SCAP_WORD_STATE_ONLY) ||
+	       (info && info->category == SCAP_CAT_INTERNAL);
 }
 
 static int scap_record(struct sink *s, const struct sonde_rec *r)
@@ -256,6 +278,59 @@ static int scap_record(struct sink *s, const struct sonde_rec *r)
 			   r->cpu);
 }
 
+static int on_announced(void *ctx, const struct params_out *ev)
+{
+	struct sink *s = ctx;
+	struct scap *st = s->state;
+	struct params p;
+	int r;
+
+	buf_reset(&st->text);
+	r = params_write(ev, &st->text);
+	if (r >= 0)
+		r = params_read(st->text.data, st->text.len, &p);
+	return r < 0 ? r : write_event(s, &p, st->told_ns, st->told_cpu);
+}
+
+/* A file that was opened where the filter does not look is introduced before it is used. */
+static int tell_file(struct sink *s, const struct scap_view *v)
+{
+	const struct scap_str *name = v->fd ? v->fd->name : NULL;
+	struct scap *st = s->state;
+	struct fd_key key = { v->process->tid, v->fd_num };
+	uint64_t hash, *told;
+	bool is_new;
+
+	if (!name || v->p.head->type & 1)
+		return 0;
+	hash = map_hash(name->data, name->len);
+	told = map_add(&st->told_files, &key, &is_new);
+	if (!told)
+		return -ENOMEM;
+	if (!is_new && *told == hash)
+		return 0;
+	*told = hash;
+	return scap_state_announce_file(v->state, v->process, v->fd_num, v->fd, on_announced, s);
+}
+
+/* A thread whose beginning the filter left out is introduced before its first event. */
+static int tell_thread(struct sink *s, const struct event *ev)
+{
+	const struct scap_view *v = ev->view;
+	struct scap *st = s->state;
+	bool is_new = false;
+	int r;
+
+	if (!v->thread || v->thread->invented)
+		return 0;
+	if (!map_add(&st->told, &v->thread->tid, &is_new))
+		return -ENOMEM;
+	st->told_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	st->told_cpu = ev->cpu;
+	r = is_new ? scap_state_announce(v->state, v->thread, on_announced, s) : 0;
+	return r < 0 ? r : tell_file(s, v);
+}
+
 static int scap_event(struct sink *s, const struct event *ev)
 {
 	struct params p;
@@ -265,6 +340,8 @@ static int scap_event(struct sink *s, const struct event *ev)
 		return 0;
 	((struct scap *)s->state)->clock_offset_ns = ev->clock_offset_ns;
 	r = start(s, ev->view ? ev->view->state : NULL);
+	if (r >= 0 && ev->view && s->opts && s->opts->pass)
+		r = tell_thread(s, ev);
 	return r < 0 ? r : write_event(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
 }
 
@@ -277,11 +354,13 @@ static int scap_close(struct sink *s)
 	buf_fini(&st->rows);
 	buf_fini(&st->block);
 	buf_fini(&st->text);
+	map_fini(&st->told);
+	map_fini(&st->told_files);
 	return r;
 }
 
 const struct sink_ops scap_sink = {
 	.name = "scap", .summary = "system calls for sysdig, Falco and Wireshark", .suffix = ".scap",
 	.needs = 1u << SEC_PARAMS, .flags = SINK_BINARY | SINK_RAW, .state_size = sizeof(struct scap),
-	.event = scap_event, .record = scap_record, .close = scap_close,
+	.open = scap_open, .event = scap_event, .record = scap_record, .close = scap_close,
 };

@@ -126,6 +126,18 @@ def test_tshark_reads_what_we_write(tmp_path):
 
 
 @needs_sysdig
+@samples
+@pytest.mark.parametrize("words", ["fd.name contains etc", "evt.type=read and fd.type=file", "proc.name in (curl, ls)"])
+def test_a_filtered_capture_keeps_names(tmp_path, sample, words):
+    """What the filter left out is still known where what it kept needs it: processes and open files."""
+    path = str(tmp_path / "part.scap")
+    sonde("-r", sample, "--where", words, "-o", f"scap:{path}")
+    without_number = [line.split(" ", 1)[1] for line in lines(sysdig(sample, words))]
+    for text in (sysdig(path), sonde("-r", path, "--format", "sysdig")):
+        assert [line.split(" ", 1)[1] for line in lines(text)] == without_number
+
+
+@needs_sysdig
 def test_a_filter_decides_of_the_tables_too(tmp_path):
     whole, part = str(tmp_path / "whole.scap"), str(tmp_path / "part.scap")
     sonde("-r", SESSION, "-o", f"scap:{whole}")
