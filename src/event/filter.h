@@ -6,6 +6,7 @@
  *   factor:= "not" factor | "(" expr ")" | check
  *   check := word op value | word "in" "(" value, ... ")" | word "exists" | word
  *   op    := = == != < <= > >= contains icontains startswith endswith glob in intersects pmatch
+ *            bcontains bstartswith (these two take bytes as hex digits: evt.buffer bcontains 0a0d)
  *
  * One parser, one evaluator: live, replay and clients. Words are those of event_common_fields and of
  * every registered type; a word that no type has is a syntax error with a suggestion. A check on a field
@@ -50,7 +51,7 @@ enum filter_op {
 	FILTER_TRUE,	/* a bare word */
 	FILTER_EXISTS, FILTER_EQ, FILTER_NE, FILTER_LT, FILTER_LE, FILTER_GT, FILTER_GE,
 	FILTER_CONTAINS, FILTER_ICONTAINS, FILTER_STARTSWITH, FILTER_ENDSWITH, FILTER_GLOB,
-	FILTER_IN, FILTER_INTERSECTS, FILTER_PMATCH,
+	FILTER_IN, FILTER_INTERSECTS, FILTER_PMATCH, FILTER_BCONTAINS, FILTER_BSTARTSWITH,
 	FILTER__MAX,
 };
 

@@ -96,6 +96,26 @@ static bool path_below(const char *s, size_t len, const char *dir, size_t dir_le
 	return len == dir_len || s[dir_len] == '/' || (dir_len == 1 && dir[0] == '/');
 }
 
+static int hex_value(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+/* @v's text is pairs of hex digits: it was checked. */
+static bool has_bytes(const char *s, size_t len, const struct filter_value *v, bool at_start)
+{
+	size_t n = v->len / 2, k;
+
+	for (size_t i = 0; n <= len && i <= (at_start ? 0 : len - n); i++) {
+		for (k = 0; k < n; k++)
+			if ((uint8_t)s[i + k] != (hex_value(v->text[2 * k]) << 4 | hex_value(v->text[2 * k + 1])))
+				break;
+		if (k == n)
+			return true;
+	}
+	return false;
+}
+
 static bool text_match(enum filter_op op, const char *s, size_t len, const struct filter_value *v)
 {
 	switch (op) {
@@ -105,6 +125,8 @@ static bool text_match(enum filter_op op, const char *s, size_t len, const struc
 	case FILTER_ENDSWITH: return len >= v->len && !memcmp(s + len - v->len, v->text, v->len);
 	case FILTER_GLOB: return glob_match(v->text, v->len, s, len);
 	case FILTER_PMATCH: return path_below(s, len, v->text, v->len);
+	case FILTER_BCONTAINS: return has_bytes(s, len, v, false);
+	case FILTER_BSTARTSWITH: return has_bytes(s, len, v, true);
 	default: return false;
 	}
 }

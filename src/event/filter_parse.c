@@ -20,6 +20,7 @@ const char *const filter_op_names[] = {
 	[FILTER_LE] = "<=", [FILTER_GT] = ">", [FILTER_GE] = ">=", [FILTER_CONTAINS] = "contains",
 	[FILTER_ICONTAINS] = "icontains", [FILTER_STARTSWITH] = "startswith", [FILTER_ENDSWITH] = "endswith",
 	[FILTER_GLOB] = "glob", [FILTER_IN] = "in", [FILTER_INTERSECTS] = "intersects", [FILTER_PMATCH] = "pmatch",
+	[FILTER_BCONTAINS] = "bcontains", [FILTER_BSTARTSWITH] = "bstartswith",
 };
 _Static_assert(ARRAY_SIZE(filter_op_names) == FILTER__MAX, "every operator has a name");
 

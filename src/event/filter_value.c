@@ -192,6 +192,11 @@ static bool is_equality(enum filter_op op)
 	return op == FILTER_EQ || op == FILTER_NE || op == FILTER_IN || op == FILTER_INTERSECTS;
 }
 
+static bool is_bytes(enum filter_op op)
+{
+	return op == FILTER_BCONTAINS || op == FILTER_BSTARTSWITH;
+}
+
 static bool op_fits_kind(enum field_kind kind, const struct field *f, void *ctx)
 {
 	enum filter_op op = *(const enum filter_op *)ctx;
@@ -208,7 +213,7 @@ static bool op_fits_kind(enum field_kind kind, const struct field *f, void *ctx)
 	case FIELD_FLAGS: return is_ordering(op) || op == FILTER_CONTAINS;
 	case FIELD_ENUM:
 	case FIELD_NAME:
-	case FIELD_IFACE: return op != FILTER_PMATCH;
+	case FIELD_IFACE: return op != FILTER_PMATCH && !is_bytes(op);
 	case FIELD_STR: return !is_ordering(op);
 	case FIELD_IP: return op == FILTER_PMATCH;
 	case FIELD_MAC: return false;
@@ -237,6 +242,8 @@ static const char *wants_of(enum field_kind kind, const struct field *f, const s
 	bool text_op = !is_equality(c->op) && !is_ordering(c->op);
 	struct xlat_search s = { .text = v->text };
 
+	if (is_bytes(c->op) && (!v->len || v->len % 2 || strspn(v->text, "0123456789abcdefABCDEF") != v->len))
+		return "bytes as pairs of hex digits";
 	switch (kind) {
 	case FIELD_UINT:
 	case FIELD_HEX: return v->has_number && !v->negative ? NULL : "a number";

@@ -8,7 +8,8 @@
 #include "scap/block_impl.h"
 #include "scap/state_impl.h"
 
-#define SHARES (1u << 0 | 1u << 1 | 1u << 11 | 1u << 15)	/* files, fs, signal handlers, memory: as a thread does */
+/* Of a thread: descriptors, directories, signal handlers, memory. */
+#define SHARES (1u << 0 | 1u << 1 | 1u << 11 | 1u << 15)
 
 struct announce {
 	const struct scap_state *st;

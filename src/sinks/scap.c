@@ -35,7 +35,7 @@ struct scap {
 	size_t list_start;
 	int64_t list_tid;
 	int64_t clock_offset_ns;
-	struct map told;	/* int64_t tid -> uint8_t: threads that the file knows; only where a filter leaves out */
+	struct map told;	/* int64_t tid -> uint8_t: threads that the file knows, where a filter leaves out */
 	struct map told_files;	/* struct fd_key -> hash of the name, likewise */
 	uint64_t told_ns;	/* time of the event that makes one known */
 	uint16_t told_cpu;
@@ -244,7 +244,8 @@ static bool is_internal(const struct sonde_rec *r, const struct params *p)
 {
 	const struct scap_event_info *info = scap_event_info(p->head->type);
 
-	return r->flags & SONDE_RF_SNAPSHOT || (p->head->flags & PARAMS_HAS_WORD && p->head->word & SCAP_WORD_STATE_ONLY) ||
+	return r->flags & SONDE_RF_SNAPSHOT ||
+	       (p->head->flags & PARAMS_HAS_WORD && p->head->word & SCAP_WORD_STATE_ONLY) ||
 	       (info && info->category == SCAP_CAT_INTERNAL);
 }
 

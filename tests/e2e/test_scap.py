@@ -127,7 +127,8 @@ def test_tshark_reads_what_we_write(tmp_path):
 
 @needs_sysdig
 @samples
-@pytest.mark.parametrize("words", ["fd.name contains etc", "evt.type=read and fd.type=file", "proc.name in (curl, ls)"])
+@pytest.mark.parametrize("words", ["fd.name contains etc", "evt.type=read and fd.type=file",
+                                   "proc.name in (curl, ls)"])
 def test_a_filtered_capture_keeps_names(tmp_path, sample, words):
     """What the filter left out is still known where what it kept needs it: processes and open files."""
     path = str(tmp_path / "part.scap")
