@@ -14,6 +14,7 @@
 #include "probes/sys/sys_know.bpf.h"
 #include "probes/sys/sys_read.bpf.h"
 #include "probes/sys/sys_select.bpf.h"
+#include "probes/sys/sys_sum.bpf.h"
 #include "probes/sys/syscalls_bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -21,10 +22,13 @@
 
 const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX] = { SYS_PLANS };
 const volatile __u8 sys_want[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };
+const volatile __u8 sys_want_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
+const volatile __u32 sys_self = 0;	/* our own process */
 const volatile __u8 sys_want_unknown = 0;	/* calls that no table has */
 const volatile bool sys_context = false;	/* also what the kernel knows: SYS_OP_SOCK and above */
 const volatile bool sys_payload = false;	/* sys_snaplen is not 0 */
 const volatile bool sys_enter_records = false;
+const volatile bool sys_summary = false;	/* count, tell nothing */
 const volatile bool sys_timed = true;		/* the program at the entry is there */
 const volatile __u64 sys_min_latency_ns = 0;
 
@@ -35,6 +39,7 @@ struct call {
 	struct pt_regs *regs;
 	struct task_struct *task;
 	__u64 ret, latency_ns;
+	__u64 now_ns;		/* boot clock: one reading serves the record and the latency */
 	__u32 slot;		/* into sys_plans */
 	__u32 nr, abi;
 	__u32 tid, tgid;
@@ -54,6 +59,8 @@ static __always_inline bool call_begin(struct call *c, struct pt_regs *regs, lon
 {
 	int slot;
 
+	if ((unsigned long)nr < SYS_NR_MAX && !(sys_want_any[nr] & want))
+		return false;
 	c->regs = regs;
 	c->task = this_task();
 	c->abi = task_abi(c->task);
@@ -72,7 +79,16 @@ static __always_inline bool call_begin(struct call *c, struct pt_regs *regs, lon
 static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
 				     __u16 type, __u16 class, __u32 chunks_len)
 {
-	rec_init_keys(&r->hdr, l, type, sizeof(*r) + chunks_len, class, c->tgid, c->tid, task_start(c->task));
+	r->hdr.ts_ns = c->now_ns;
+	r->hdr.len = sizeof(*r) + chunks_len;
+	r->hdr.type = type;
+	r->hdr.cpu = bpf_get_smp_processor_id();
+	r->hdr.tgid = c->tgid;
+	r->hdr.tid = c->tid;
+	r->hdr.start_ns = task_start(c->task);
+	r->hdr.seq = l->seq + 1;
+	r->hdr.instance = sonde_instance;
+	r->hdr.flags = class;
 	r->ret = c->ret;
 	r->latency_ns = c->latency_ns;
 	r->nr = c->nr;
@@ -335,18 +351,18 @@ struct {
 	__type(value, struct sys_slot);
 } sys_slots SEC(".maps");
 
-static __always_inline void enter_time(__u32 tid)
+static __always_inline void enter_time(__u32 tid, __u64 now_ns)
 {
 	__u32 i = tid & (SYS_SLOTS - 1);
 	struct sys_slot *s = bpf_map_lookup_elem(&sys_slots, &i);
 
 	if (!s)
 		return;
-	s->enter_ns = bpf_ktime_get_ns();
+	s->enter_ns = now_ns;
 	s->tid = tid;
 }
 
-static __always_inline __u64 exit_latency(__u32 tid)
+static __always_inline __u64 exit_latency(__u32 tid, __u64 now_ns)
 {
 	__u32 i = tid & (SYS_SLOTS - 1);
 	struct sys_slot *s = bpf_map_lookup_elem(&sys_slots, &i);
@@ -354,7 +370,7 @@ static __always_inline __u64 exit_latency(__u32 tid)
 	if (!s || s->tid != tid)
 		return 0;
 	s->tid = 0;
-	return bpf_ktime_get_ns() - s->enter_ns;
+	return now_ns - s->enter_ns;
 }
 
 /* The caller is one of ours, or not one that was asked for. The ledger row of those that are. */
@@ -398,9 +414,10 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 	if (!call_begin(&c, regs, nr, SYS_WANT_EXIT | SYS_WANT_ENTER))
 		return 0;
 	c.tid = TASK_GET(c.task, pid);
-	if (sys_enter_records || (c.slot != ~0u && plan_of(&c)->flags & SYS_PLAN_NO_RETURN))
+	c.now_ns = bpf_ktime_get_boot_ns();
+	if (!sys_summary && (sys_enter_records || (c.slot != ~0u && plan_of(&c)->flags & SYS_PLAN_NO_RETURN)))
 		send_enter(&c);
-	enter_time(c.tid);
+	enter_time(c.tid, c.now_ns);
 	return 0;
 }
 
@@ -416,10 +433,16 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	if (!select_result(ret))
 		return 0;
 	c.tid = TASK_GET(c.task, pid);
-	c.latency_ns = sys_timed ? exit_latency(c.tid) : 0;
+	c.now_ns = bpf_ktime_get_boot_ns();
+	c.latency_ns = sys_timed ? exit_latency(c.tid, c.now_ns) : 0;
 	if (c.latency_ns < sys_min_latency_ns)
 		return 0;
 	c.tgid = TASK_GET(c.task, tgid);
+	if (sys_summary) {
+		if (c.tgid != sys_self && select_caller(c.tgid))
+			sum_call(c.slot, is_error(ret), c.latency_ns);
+		return 0;
+	}
 	l = call_admit(&c);
 	return l ? send_exit(&c, l) : 0;
 }

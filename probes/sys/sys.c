@@ -18,6 +18,7 @@
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
 #include "probes/sys/sys_plan_wire.h"
+#include "probes/sys/sys_sums.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
 
@@ -60,9 +61,19 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const bool payload = snaplen > 0, timed = !c->no_times, enter = c->enter, context = c->context;
 	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
 	const uint8_t result = (uint8_t)c->result, unknown = !c->calls.len ? SYS_WANT_EXIT : 0;
+	const uint32_t self = (uint32_t)getpid();
+	uint8_t any[SYS_NR_MAX] = { 0 };
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
 	bpf_map__set_max_entries(scratch, setup->s->n_cpus);
+	for (unsigned i = 0; i < setup->s->n_abis * SYS_NR_MAX; i++)
+		any[i % SYS_NR_MAX] |= setup->s->want[i];
+	probe_set_rodata(obj, "sys_want_any", any, sizeof(any));
+	probe_set_rodata(obj, "sys_self", &self, sizeof(self));
+	if (c->summary)
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums"),
+					 setup->s->n_abis * SYS_NR_MAX);
+	probe_set_rodata(obj, "sys_summary", &c->summary, sizeof(c->summary));
 	probe_set_rodata(obj, "sys_want", setup->s->want, setup->s->n_abis * SYS_NR_MAX);
 	probe_set_rodata(obj, "sys_want_unknown", &unknown, sizeof(unknown));
 	probe_set_rodata(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
@@ -121,8 +132,11 @@ static int sys_attach(struct probe *p, struct err *err)
 static void sys_detach(struct probe *p)
 {
 	struct sys_state *s = p->state;
+	const struct sys_conf *c = p->conf;
 
 	hooks_detach(s->hooks);
+	if (c->summary && hooks_object(s->hooks))
+		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis);
 }
 
 static void sys_close(struct probe *p)

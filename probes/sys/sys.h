@@ -22,6 +22,7 @@ struct sys_conf {
 	uint64_t snaplen;		/* bytes of payload per call; 0 = none */
 	uint64_t min_latency_ns;	/* only calls that took so long */
 	bool enter;			/* also a record when a call is entered */
+	bool summary;			/* count in the kernel, tell at the end */
 	bool context;			/* also what the kernel knows of sockets, files and processes */
 	bool no_times;			/* no latency: the program at the entry is not needed */
 };

@@ -28,6 +28,8 @@ const struct opt sys_opts[] = {
 	ROW(snaplen, "snaplen", 0, OPT_BYTES, "SIZE", "bytes of data to show of each call (default 0)"),
 	ROW(min_latency_ns, "slower", 0, OPT_DURATION, "TIME", "only calls that took longer"),
 	ROW(enter, "enter", 0, OPT_BOOL, NULL, "also an event when a call is entered"),
+	ROW(summary, "summary", 0, OPT_BOOL, NULL,
+	    "count calls, errors and latencies in the kernel and show a table at the end"),
 	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
 	OPT_END,
 };

@@ -40,12 +40,24 @@ static int decode_call(struct cursor *c, struct event *ev, const struct emitter 
 	return em->emit(em->ctx, ev);
 }
 
+static int decode_sum(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	const struct sys_sum_body *b;
+
+	ev->body = c->pos;
+	b = cur_bytes(c, sizeof(*b));
+	if (!b || b->abi >= SYS_ABI__MAX)
+		return -EBADMSG;
+	return em->emit(em->ctx, ev);
+}
+
 static const struct {
 	const struct event_desc *desc;
 	int (*decode)(struct cursor *c, struct event *ev, const struct emitter *em);
 } kinds[] = {
 	[SYS_REC_EXIT & 0xff] = { &sys_exit_desc, decode_call },
 	[SYS_REC_ENTER & 0xff] = { &sys_enter_desc, decode_call },
+	[SYS_REC_SUM & 0xff] = { &sys_sum_desc, decode_sum },
 };
 
 static int sys_decode(void *state, const struct sonde_rec *r, const struct emitter *em)

@@ -157,4 +157,4 @@ const struct event_desc sys_enter_desc = {
 	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = enter_line, .make = sys_params_make,
 };
 
-const struct event_desc *const sys_descs[] = { &sys_exit_desc, &sys_enter_desc, NULL };
+const struct event_desc *const sys_descs[] = { &sys_exit_desc, &sys_enter_desc, &sys_sum_desc, NULL };

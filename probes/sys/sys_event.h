@@ -28,6 +28,17 @@ struct sys_body {
 _Static_assert(sizeof(struct sys_body) == sizeof(struct sys_rec) - sizeof(struct sonde_rec),
 	       "the body is the record without its header");
 
+/* sys.sum: as struct sys_sum_rec without its header. */
+struct sys_sum_body {
+	uint16_t nr;
+	uint8_t abi, pad;
+	uint32_t rank;
+	uint64_t calls, errors, total_ns, all_ns;
+	uint64_t steps[SYS_STEPS];
+};
+_Static_assert(sizeof(struct sys_sum_body) == sizeof(struct sys_sum_rec) - sizeof(struct sonde_rec),
+	       "the body is the record without its header");
+
 /* A chunk in place; data is 8-byte aligned. */
 struct sys_bytes {
 	const uint8_t *data;
@@ -84,6 +95,6 @@ void sys_text_mode(uint64_t mode, struct buf *out);
 void sys_text_signal(uint64_t signo, struct buf *out);
 
 extern const struct event_desc *const sys_descs[];
-extern const struct event_desc sys_exit_desc, sys_enter_desc;
+extern const struct event_desc sys_exit_desc, sys_enter_desc, sys_sum_desc;
 
 #endif

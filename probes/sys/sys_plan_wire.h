@@ -59,6 +59,13 @@ struct sys_plan {
 #define SYS_WANT_ENTER 2
 #define SYS_WANT_SUM 4		/* counted in the kernel, no record */
 
+/* What one CPU counted of one call. */
+struct sys_sum {
+	__u64 calls, errors;
+	__u64 total_ns;
+	__u32 steps[128];	/* SYS_STEPS */
+};
+
 #define SYS_SLOTS 65536		/* threads by the low bits of their number; more in the same place go to a map */
 
 /* A call that is under way. */

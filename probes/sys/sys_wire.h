@@ -156,6 +156,22 @@ struct sys_fault_rec {
 	__u32 pad;
 };
 
+/* Latencies: four steps an octave, from 0 ns; the last takes all that is longer than 2^33 ns. */
+#define SYS_STEPS 128
+
+/* What the kernel side counted of one call, all CPUs together. */
+struct sys_sum_rec {
+	struct sonde_rec hdr;
+	__u16 nr;
+	__u8 abi;		/* SYS_ABI_* */
+	__u8 pad;
+	__u32 rank;		/* 0 = of all calls that with the most time */
+	__u64 calls, errors;
+	__u64 total_ns;
+	__u64 all_ns;		/* of all calls: what total_ns is a part of */
+	__u64 steps[SYS_STEPS];
+};
+
 #define SYS_URING_SUBMIT 1
 #define SYS_URING_COMPLETE 2
 
@@ -179,6 +195,7 @@ _Static_assert(sizeof(struct sys_proc) == 104 + 40 + 12 + 16 + 4, "sys_proc is A
 _Static_assert(sizeof(struct sys_switch_rec) == 40 + 16 + 40 + 16, "sys_switch_rec is ABI");
 _Static_assert(sizeof(struct sys_signal_rec) == 40 + 24, "sys_signal_rec is ABI");
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
+_Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS, "sys_sum_rec is ABI");
 _Static_assert(sizeof(struct sys_uring_rec) == 40 + 40, "sys_uring_rec is ABI");
 #endif
 

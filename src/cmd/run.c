@@ -153,7 +153,7 @@ static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
 static bool pass(void *ctx, const struct event *ev)
 {
 	const struct run_state *s = ctx;
-	bool is_mine = !s->child || child_owns(s->child, ev);
+	bool is_mine = !s->child || child_owns(s->child, ev) || ev->desc->aggregate;
 
 	if (s->conf->types.len ? !type_is_named(s->conf, ev->desc) : ev->desc->class != EVENT_DATA)
 		return false;
@@ -161,7 +161,7 @@ static bool pass(void *ctx, const struct event *ev)
 		return false;
 	if (s->spec->pass && !s->spec->pass(s->spec->pass_ctx, ev))
 		return false;
-	return select_match(s->conf, ev) && filter_match(s->filter, ev);
+	return (ev->desc->aggregate || select_match(s->conf, ev)) && filter_match(s->filter, ev);
 }
 
 static int check_types(const struct run_conf *c, const struct registry *reg, struct err *err)

@@ -102,6 +102,7 @@ static const struct cmd_example syscalls_examples[] = {
 	{ "sonde syscalls", "every system call of this host, live" },
 	{ "sonde syscalls -p 1234 -e %file", "what process 1234 does with paths" },
 	{ "sonde syscalls --result failed", "calls that failed" },
+	{ "sonde syscalls -c --duration 10s", "a table of all calls of the host, counted in the kernel" },
 	{ "sonde syscalls --strace -s 64 -- ls /", "run a command and show its calls and those of its children" },
 	{ "sonde syscalls syscall.name=openat and syscall.error=ENOENT", "files that were not found" },
 	{ 0 },
@@ -113,6 +114,6 @@ const struct cmd cmd_syscalls = {
 	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. Which "
 	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing.",
 	.examples = syscalls_examples,
-	.letters = "p=pid e=syscall s=snaplen j=json n=count",
+	.letters = "p=pid e=syscall s=snaplen j=json n=count c=summary",
 	.conf_size = sizeof(struct syscalls_conf), .sets = syscalls_sets, .run = syscalls_run,
 };

@@ -209,6 +209,7 @@ struct event_desc {
 	const char *name;	/* "net.drop" */
 	const char *doc;
 	enum event_class class;
+	bool aggregate;		/* counts what many did: whose was decided where it was counted */
 	const struct field *fields;
 	uint16_t n_fields;
 	uint16_t body_size;	/* bytes of the fixed body */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sonde syscalls against a program that says what it calls, and against strace in the same run."""
 import errno
+import json
 import os
 import re
 import shutil
@@ -123,3 +124,16 @@ def test_only_what_was_asked_for():
 def test_a_word_that_is_no_call():
     done = trace("-e", "opne", "--", "true")
     assert done.returncode == 2 and b"no such system call" in done.stderr
+
+
+def test_a_summary_counts_every_call(driver, tmp_path):
+    """Counted in the kernel: as many calls and errors as the program made."""
+    said = tmp_path / "said"
+    done = trace("-c", "-o", "json", "--", driver, str(said))
+    rows = {r["name"]: r for r in map(json.loads, done.stdout.decode().splitlines()) if r.get("type") == "sys.sum"}
+    made = expected_calls(said)
+    for name in ("setresuid", "renameat2", "wait4", "timerfd_create", "mq_open"):
+        mine = [c for c in made if c[0] == name]
+        assert rows[name]["calls"] == len(mine)
+        assert rows[name]["errors"] == sum(c[2].startswith("-1 ") for c in mine)
+        assert rows[name]["p50"] <= rows[name]["p99"] and rows[name]["total"] > 0

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The event of counted calls: one row of the table that ends a summary.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "event/event.h"
+#include "probes/sys/sys_event.h"
+
+/* The longest latency of a step, ns: steps below 4 are exact, then four to an octave. */
+static uint64_t step_end(unsigned step)
+{
+	unsigned log = (step >> 2) + 1;
+
+	return step < 4 ? step : ((4ull + (step & 3) + 1) << (log - 2)) - 1;
+}
+
+/* The latency below which @pct of the calls stayed. */
+static uint64_t percentile(const struct sys_sum_body *b, unsigned pct)
+{
+	uint64_t n = 0, want = (b->calls * pct + 99) / 100;
+
+	for (unsigned i = 0; i < SYS_STEPS; i++) {
+		n += b->steps[i];
+		if (n >= want)
+			return step_end(i);
+	}
+	return 0;
+}
+
+enum { GET_NAME, GET_AVG, GET_P50, GET_P99 };
+
+static int sum_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct sys_sum_body *b = ev->body;
+	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+
+	*ret = (struct value){ .kind = VAL_UINT, .ns = true };
+	switch (f->off) {
+	case GET_AVG:
+		ret->u = b->calls ? b->total_ns / b->calls : 0;
+		return 0;
+	case GET_P50:
+		ret->u = percentile(b, 50);
+		return 0;
+	case GET_P99:
+		ret->u = percentile(b, 99);
+		return 0;
+	default:
+		if (!call)
+			return -ENOENT;
+		*ret = (struct value){ .kind = VAL_STR, .str = call->name, .len = strlen(call->name) };
+		return 0;
+	}
+}
+
+static int sum_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct sys_sum_body *b = ev->body;
+	double share = b->all_ns ? 100.0 * (double)b->total_ns / (double)b->all_ns : 0;
+	double avg = b->calls ? (double)b->total_ns / (double)b->calls / 1e3 : 0;
+	char name[24];
+
+	(void)o;
+	if (b->rank == 0)
+		buf_printf(out, "%7s %12s %9s %9s %9s %10s %9s  %s\n", "% time", "total ms", "avg us", "p50 us",
+			   "p99 us", "calls", "errors", "call");
+	buf_printf(out, "%7.2f %12.3f %9.2f %9.2f %9.2f", share, (double)b->total_ns / 1e6, avg,
+		   (double)percentile(b, 50) / 1e3, (double)percentile(b, 99) / 1e3);
+	return buf_printf(out, " %10" PRIu64 " %9" PRIu64 "  %s\n", b->calls, b->errors,
+			  sys_call_name(b->abi, b->nr, name));
+}
+
+#define ROW(member, word, kind, doc, ...) FIELD_ROW(struct sys_sum_body, member, word, kind, doc, ##__VA_ARGS__)
+#define GOT(word, what, like_, doc_) \
+	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(like_), .doc = (doc_) }
+
+static const struct field sum_fields[] = {
+	GOT("syscall.name", GET_NAME, FIELD_STR, "name of the system call"),
+	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"),
+	ROW(calls, "syscall.calls", FIELD_UINT, "how often it returned"),
+	ROW(errors, "syscall.errors", FIELD_UINT, "how often it failed"),
+	ROW(total_ns, "syscall.total", FIELD_NS, "time in it, all callers together"),
+	GOT("syscall.avg", GET_AVG, FIELD_NS, "average time in it"),
+	GOT("syscall.p50", GET_P50, FIELD_NS, "half of the calls took no longer; within a quarter"),
+	GOT("syscall.p99", GET_P99, FIELD_NS, "99 of 100 calls took no longer; within a quarter"),
+};
+
+const struct event_desc sys_sum_desc = {
+	.type = SYS_REC_SUM, .name = "sys.sum", .doc = "calls that were counted in the kernel", .class = EVENT_DATA,
+	.aggregate = true,
+	.fields = sum_fields, .n_fields = ARRAY_SIZE(sum_fields), .body_size = sizeof(struct sys_sum_body),
+	.get = sum_get, .line = sum_line,
+};
