@@ -8,9 +8,57 @@
 
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "base/vec.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
+
+#define ROWS_PER_CPU (SONDE_INSTANCES * SONDE_CLASSES)
+
+/* The last record of each CPU, instance and class. */
+struct last { uint64_t ts_ns; uint32_t seq; bool there; };
+
+struct sys_decode_state {
+	VEC(struct last) last;	/* by CPU, then instance and class */
+};
+
+static struct last *last_of(struct sys_decode_state *s, const struct sonde_rec *r)
+{
+	size_t row = (size_t)r->cpu * ROWS_PER_CPU + r->instance * SONDE_CLASSES + (r->flags & SONDE_RF_CLASS);
+
+	if (r->instance >= SONDE_INSTANCES)
+		return NULL;
+	while (s->last.len <= row) {
+		if (vec_grow(&s->last) < 0)
+			return NULL;
+		s->last.items[s->last.len++] = (struct last){ 0 };
+	}
+	return &s->last.items[row];
+}
+
+/* Numbers of one row follow each other; a hole is told where it is, whatever counted it. */
+static int tell_gap(struct sys_decode_state *s, const struct sonde_rec *r, const struct emitter *em)
+{
+	struct last *last = last_of(s, r);
+	struct sys_gap_body body = { 0 };
+	struct event ev;
+
+	if (!last)
+		return 0;
+	if (last->there && r->seq - last->seq > 1 && r->seq - last->seq < UINT32_MAX / 2) {
+		body.missing = r->seq - last->seq - 1;
+		body.since_ns = last->ts_ns;
+	}
+	*last = (struct last){ .ts_ns = r->ts_ns, .seq = r->seq, .there = true };
+	if (!body.missing)
+		return 0;
+	event_from_rec(&ev, &sys_gap_desc, r);
+	ev.tgid = ev.tid = 0;
+	ev.start_ns = 0;
+	ev.body = &body;
+	ev.body_len = sizeof(body);
+	return em->emit(em->ctx, &ev);
+}
 
 /* Chunks must fill the record exactly: then everybody behind this may walk them without doubt. */
 static bool chunks_fit(struct cursor c, size_t len)
@@ -65,18 +113,32 @@ static int sys_decode(void *state, const struct sonde_rec *r, const struct emitt
 	struct cursor c = cur_init(r, r->len);
 	size_t kind = r->type & 0xff;
 	struct event ev;
+	int e;
 
-	(void)state;
 	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
 		return -ENOSYS;
+	if (kinds[kind].decode == decode_call) {
+		e = tell_gap(state, r, em);
+		if (e < 0)
+			return e;
+	}
 	event_from_rec(&ev, kinds[kind].desc, r);
 	cur_skip(&c, sizeof(*r));
 	return kinds[kind].decode(&c, &ev, em);
+}
+
+static void sys_fini(void *state)
+{
+	struct sys_decode_state *s = state;
+
+	vec_fini(&s->last);
 }
 
 const struct decoder_ops sys_decoder = {
 	.name = "sys",
 	.probe = PROBE_ID,
 	.events = sys_descs,
+	.state_size = sizeof(struct sys_decode_state),
 	.decode = sys_decode,
+	.fini = sys_fini,
 };

@@ -157,4 +157,14 @@ const struct event_desc sys_enter_desc = {
 	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = enter_line, .make = sys_params_make,
 };
 
-const struct event_desc *const sys_descs[] = { &sys_exit_desc, &sys_enter_desc, &sys_sum_desc, NULL };
+static const struct field gap_fields[] = {
+	FIELD_ROW(struct sys_gap_body, missing, "gap.missing", FIELD_UINT, "records that are not there"),
+	FIELD_ROW(struct sys_gap_body, since_ns, "gap.since", FIELD_NS, "time of the last record before, since boot"),
+};
+
+const struct event_desc sys_gap_desc = {
+	.type = SYS_REC_GAP, .name = "sys.gap", .doc = "system calls of one CPU were lost here", .class = EVENT_META,
+	.fields = gap_fields, .n_fields = ARRAY_SIZE(gap_fields), .body_size = sizeof(struct sys_gap_body),
+};
+
+const struct event_desc *const sys_descs[] = { &sys_exit_desc, &sys_enter_desc, &sys_sum_desc, &sys_gap_desc, NULL };

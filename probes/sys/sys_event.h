@@ -39,6 +39,13 @@ struct sys_sum_body {
 _Static_assert(sizeof(struct sys_sum_body) == sizeof(struct sys_sum_rec) - sizeof(struct sonde_rec),
 	       "the body is the record without its header");
 
+/* sys.gap: records of one CPU that are not there, between two that are. */
+struct sys_gap_body {
+	uint64_t since_ns;	/* boot clock: last record before the hole; the event's time: first behind it */
+	uint32_t missing;
+	uint32_t pad;
+};
+
 /* A chunk in place; data is 8-byte aligned. */
 struct sys_bytes {
 	const uint8_t *data;
@@ -95,6 +102,6 @@ void sys_text_mode(uint64_t mode, struct buf *out);
 void sys_text_signal(uint64_t signo, struct buf *out);
 
 extern const struct event_desc *const sys_descs[];
-extern const struct event_desc sys_exit_desc, sys_enter_desc, sys_sum_desc;
+extern const struct event_desc sys_exit_desc, sys_enter_desc, sys_sum_desc, sys_gap_desc;
 
 #endif

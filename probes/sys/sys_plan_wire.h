@@ -66,7 +66,8 @@ struct sys_sum {
 	__u32 steps[128];	/* SYS_STEPS */
 };
 
-#define SYS_SLOTS 65536		/* threads by the low bits of their number; more in the same place go to a map */
+/* Threads by the low bits of their number; of two that meet in a place one has no latency. */
+#define SYS_SLOTS 65536
 
 /* A call that is under way. */
 struct sys_slot {

@@ -19,6 +19,7 @@
 #define SYS_REC_FAULT SONDE_EV(PROBE_ID, 5)
 #define SYS_REC_URING SONDE_EV(PROBE_ID, 6)
 #define SYS_REC_SUM SONDE_EV(PROBE_ID, 7)
+#define SYS_REC_GAP SONDE_EV(PROBE_ID, 8)	/* never a record: the decoder sees a hole and makes the event */
 
 /* Ledger classes: the programs of one class never interrupt one another on a CPU. */
 #define SYS_LEDGER_CALL 0	/* enter and exit, bulk lane */

@@ -285,6 +285,39 @@ static void broken_records(void **state)
 	assert_int_equal(g.line.len, 0);
 }
 
+static int note(void *ctx, struct event *ev)
+{
+	const struct line_opts o = { 0 };
+
+	assert_int_equal(event_line(ev, &o, ctx), 0);
+	return 0;
+}
+
+/* A hole in the numbers of one CPU is an event in front of the record behind it. */
+static void gaps(void **state)
+{
+	static const uint32_t seqs[] = { 5, 6, 10, 11 };
+	struct made m = CALL("getpid", 12);
+	struct decode_set *d = NULL;
+	struct buf text = { 0 };
+
+	(void)state;
+	m.rec.hdr.len = sizeof(m.rec);
+	assert_int_equal(decode_set_new(decoders, &d), 0);
+	for (size_t i = 0; i < 4; i++) {
+		m.rec.hdr.seq = seqs[i];
+		assert_int_equal(decode_record(d, &m, m.rec.hdr.len, note, &text), 0);
+		m.rec.hdr.cpu = 1;
+		m.rec.hdr.seq = (uint32_t)i;
+		assert_int_equal(decode_record(d, &m, m.rec.hdr.len, note, &text), 0);
+		m.rec.hdr.cpu = 0;
+	}
+	decode_set_free(d);
+	assert_non_null(strstr(buf_str(&text), "sys.gap missing=3"));
+	assert_null(strstr(strstr(buf_str(&text), "sys.gap") + 1, "sys.gap"));
+	buf_fini(&text);
+}
+
 /* ---- libscap's parameters ---- */
 
 static struct params params(struct made *m, struct got *g)
@@ -428,7 +461,7 @@ int main(void)
 		cmocka_unit_test(scalars), cmocka_unit_test(names), cmocka_unit_test(memory), cmocka_unit_test(bytes),
 		cmocka_unit_test(addresses), cmocka_unit_test(unknown), cmocka_unit_test(broken_records),
 		cmocka_unit_test(parameters), cmocka_unit_test(tuple), cmocka_unit_test(mappings_fit_the_schema),
-		cmocka_unit_test(wanted), cmocka_unit_test(tables),
+		cmocka_unit_test(wanted), cmocka_unit_test(tables), cmocka_unit_test(gaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
