@@ -103,10 +103,13 @@ static __always_inline __u64 code_address(__u64 v)
 
 #endif
 
-/* Registers of the current task when it entered the kernel lie at the top of its kernel stack. */
+/*
+ * Registers of the current task when it entered the kernel lie at the top of its kernel stack. They pass through the
+ * room of the frames, which come later: the program's stack has no room for both them and the steps.
+ */
 static __always_inline bool regs_read(struct cpu_unwind *u, struct task_struct *task)
 {
-	__u64 pt[PT_WORDS];
+	__u64 *pt = u->ips;
 	void *at;
 
 	if (bpf_core_enum_value_exists(enum bpf_func_id___unwind, BPF_FUNC_task_pt_regs___unwind))
@@ -114,7 +117,7 @@ static __always_inline bool regs_read(struct cpu_unwind *u, struct task_struct *
 	else
 		at = BPF_CORE_READ((struct task_struct___stack *)task, stack) + cpu_thread_bytes -
 		     bpf_core_type_size(struct pt_regs___size);
-	return !bpf_probe_read_kernel(pt, sizeof(pt), at) && regs_take(u, pt);
+	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at) && regs_take(u, pt);
 }
 
 /* ---- steps; each returns 0, or why the walk ends (SONDE_STACK_*) ---- */
