@@ -25,8 +25,14 @@ static __always_inline struct task_struct *this_task(void)
 	return typed_task() ? bpf_get_current_task_btf() : (struct task_struct *)bpf_get_current_task();
 }
 
-/* A field of what this_task() gave; loads are free where they are typed. */
-#define TASK_GET(task, field) (typed_task() ? (task)->field : BPF_CORE_READ(task, field))
+/*
+ * A field of what this_task() gave; loads are free where they are typed. The copy keeps what holds @task out of the
+ * relocation: a kernel that knows no such type would refuse it.
+ */
+#define TASK_GET(task, field) ({ \
+	struct task_struct *of_ = (task); \
+	typed_task() ? of_->field : BPF_CORE_READ(of_, field); \
+})
 
 static __always_inline __u64 task_start(struct task_struct *task)
 {
