@@ -154,8 +154,8 @@ def copy_program(program, root, name):
             shutil.copy(library, target)
 
 
-def pack(label, kernel, sonde, sender):
-    """An initial file system with our binary in it; its path."""
+def pack(label, kernel, sonde, helpers):
+    """An initial file system with our binary in it and the programs of the folder @helpers; its path."""
     root = os.path.join(WORK, label, "root")
     shutil.rmtree(root, ignore_errors=True)
     for name in ("bin", "sbin", "etc", "proc", "sys", "dev", "tmp", "run", "lib/modules"):
@@ -165,7 +165,8 @@ def pack(label, kernel, sonde, sender):
     for program in PROGRAMS:
         copy_program(shutil.which(program, path="/bin:/sbin:/usr/bin:/usr/sbin"), root, program)
     copy_program(sonde, root, "sonde")
-    copy_program(sender, root, "send")
+    for name in ("send", "spin"):
+        copy_program(os.path.join(helpers, "vm-" + name), root, name)
     shutil.copy(os.path.join(HERE, "init"), os.path.join(root, "init"))
     names = []
     for path in module_files(kernel):
