@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
@@ -31,6 +32,7 @@
 #define SAMPLE_DEPTH 512
 #define BLOCK_DEPTH 127
 #define SLOTS_LEAST 4096
+#define REASONS_BYTES 2048
 
 extern const struct decoder_ops cpu_decoder;
 
@@ -40,6 +42,7 @@ struct cpu_state {
 	uint32_t *cpus;			/* --cpu, owned */
 	size_t n_cpus;			/* 0 = all */
 	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
+	struct buf reasons;		/* why files have no table, the first few */
 };
 
 /* ---- loading ---- */
@@ -204,7 +207,10 @@ static int open_perf(struct cpu_state *s, const struct cpu_conf *c, struct err *
 static void table_refused(void *ctx, const struct err *err)
 {
 	const struct probe *p = ctx;
+	struct cpu_state *s = p->state;
 
+	if (s->reasons.len < REASONS_BYTES)
+		buf_printf(&s->reasons, "%s%s", s->reasons.len ? "\n" : "", err->msg);
 	probe_hook_failed(p->env, "unwind tables", err);
 }
 
@@ -324,12 +330,58 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	return 0;
 }
 
+/* Sums over the CPUs. What cannot be read is not counted. */
+static void add_paces(const struct probe *p, struct cpu_totals_rec *r)
+{
+	const int fd = map_fd(p->state, "cpu_paces");
+
+	for (uint32_t cpu = 0; cpu < probe_env_n_cpus(p->env); cpu++) {
+		struct cpu_pace pace;
+
+		if (bpf_map_lookup_elem(fd, &cpu, &pace) < 0)
+			continue;
+		r->periods += pace.periods;
+		r->missed += pace.missed;
+	}
+}
+
+/* Best effort: a run does not fail for want of its last words. */
+static void tell_totals(struct probe *p)
+{
+	const struct cpu_state *s = p->state;
+	struct cpu_totals_rec r = {
+		.hdr = { .type = CPU_REC_TOTALS, .instance = p->instance, .flags = SONDE_RF_SNAPSHOT },
+	};
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	struct cpu_tables_stats t = { 0 };
+
+	if (s->perf)
+		add_paces(p, &r);
+	if (s->tables)
+		cpu_tables_stats(s->tables, &t);
+	r.files = t.files;
+	r.rows = t.rows;
+	r.bytes = t.bytes;
+	r.pool_bytes = t.pool_bytes;
+	r.loaded = t.loaded;
+	r.evicted = t.evicted;
+	r.refused = t.refused;
+	r.gone = t.gone;
+	r.late = t.late;
+	buf_add(&b, &r, sizeof(r));
+	buf_add(&b, s->reasons.data, s->reasons.len);
+	if (!buf_error(&b))
+		probe_inject(p->env, (struct sonde_rec *)b.data, b.len);
+}
+
 static void cpu_detach(struct probe *p)
 {
 	struct cpu_state *s = p->state;
 
 	cpu_perf_detach(s->perf);
 	hooks_detach(s->hooks);
+	if (s->hooks)
+		tell_totals(p);
 }
 
 static void cpu_close(struct probe *p)
@@ -340,6 +392,7 @@ static void cpu_close(struct probe *p)
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);
 	free(s->cpus);
+	buf_fini(&s->reasons);
 	*s = (struct cpu_state){ 0 };
 }
 

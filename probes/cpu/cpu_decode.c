@@ -92,6 +92,31 @@ static int decode_stacks(const struct event_desc *desc, const struct sonde_rec *
 	return ret < 0 ? ret : em->emit(em->ctx, &ev);
 }
 
+static int decode_totals(const struct sonde_rec *rec, const struct emitter *em)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	struct cpu_totals_rec r;
+	struct cpu_totals b;
+	struct event ev;
+	size_t len;
+	int ret = 0;
+
+	if (!cur_copy(&c, &r, sizeof(r)) || r.missed > r.periods)
+		return -EBADMSG;
+	b = (struct cpu_totals){
+		.periods = r.periods, .missed = r.missed, .files = r.files, .rows = r.rows, .bytes = r.bytes,
+		.pool_bytes = r.pool_bytes, .loaded = r.loaded, .evicted = r.evicted, .refused = r.refused,
+		.gone = r.gone, .late = r.late,
+	};
+	event_from_rec(&ev, &cpu_totals_desc, rec);
+	ev.body = &b;
+	ev.body_len = sizeof(b);
+	len = cur_left(&c);
+	if (len)
+		ret = event_add_section(&ev, SEC_TEXT, cur_bytes(&c, len), (uint32_t)len);
+	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+}
+
 static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
 {
 	(void)state;
@@ -99,11 +124,12 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	case CPU_REC_SAMPLE: return decode_stacks(&cpu_sample_desc, rec, em);
 	case CPU_REC_BLOCK: return decode_stacks(&cpu_block_desc, rec, em);
 	case CPU_REC_NEED: return rec->len < sizeof(struct cpu_need_rec) ? -EBADMSG : 0; /* the live half's */
+	case CPU_REC_TOTALS: return decode_totals(rec, em);
 	default: return -ENOSYS;
 	}
 }
 
-static const struct event_desc *const events[] = { &cpu_sample_desc, &cpu_block_desc, NULL };
+static const struct event_desc *const events[] = { &cpu_sample_desc, &cpu_block_desc, &cpu_totals_desc, NULL };
 
 extern const struct decoder_ops cpu_decoder;
 const struct decoder_ops cpu_decoder = {

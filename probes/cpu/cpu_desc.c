@@ -2,6 +2,7 @@
 /*
  * What the cpu events look like: their words, and their lines. Knows nothing of records.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -149,6 +150,22 @@ static int block_line(const struct event *ev, const struct line_opts *o, struct 
 	return put_rest(ev, o, out);
 }
 
+/* "cpu: 12 of 3000 periods without a sample; unwind tables: 41 files, 812345 rows, 7168 KB, 0 evicted, 1 refused" */
+static int totals_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct cpu_totals *b = ev->body;
+
+	(void)o;
+	buf_add_str(out, "cpu: ");
+	if (b->periods)
+		buf_printf(out, "%llu of %llu periods without a sample; ", (unsigned long long)b->missed,
+			   (unsigned long long)b->periods);
+	buf_printf(out, "unwind tables: %llu files, %llu rows, %llu KB, %llu evicted, %llu refused\n",
+		   (unsigned long long)b->files, (unsigned long long)b->rows, (unsigned long long)(b->bytes >> 10),
+		   (unsigned long long)b->evicted, (unsigned long long)b->refused);
+	return buf_error(out);
+}
+
 /* ---- rows ---- */
 
 #define COMMON_ROWS \
@@ -173,6 +190,36 @@ static const struct field block_fields[] = {
 	COMMON_ROWS,
 };
 
+#define TOTAL(member, word, doc) FIELD_ROW(struct cpu_totals, member, word, FIELD_UINT, doc)
+
+static const struct field totals_fields[] = {
+	TOTAL(periods, "totals.periods", "periods of the sampling clock, all CPUs; 0 = another event, or no samples"),
+	TOTAL(missed, "totals.missed", "of these, without a sample: throttled, or the machine did not run"),
+	TOTAL(files, "totals.files", "files with an unwind table at the end"),
+	TOTAL(rows, "totals.rows", "rows of these tables"),
+	TOTAL(bytes, "totals.bytes", "bytes of these tables"),
+	TOTAL(pool_bytes, "totals.pool_bytes", "kernel memory taken for tables"),
+	TOTAL(loaded, "totals.loaded", "tables loaded"),
+	TOTAL(evicted, "totals.evicted", "tables that had to go for others"),
+	TOTAL(refused, "totals.refused", "files that no table could be made of"),
+	TOTAL(gone, "totals.gone", "requests for a table whose process was gone"),
+	TOTAL(late, "totals.late", "compilations that took too long, and are tried again"),
+	{ .name = "totals.reasons", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR),
+	  .doc = "why files were refused, the first few" },
+};
+
+/* The text, which only the last row has. */
+static int totals_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct section *s = event_section(ev, SEC_TEXT);
+
+	(void)f;
+	if (!s)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = s->data, .len = s->len };
+	return 0;
+}
+
 #define STACKS (1u << SEC_STACK_KERN | 1u << SEC_STACK_USER)
 
 const struct event_desc cpu_sample_desc = {
@@ -185,4 +232,11 @@ const struct event_desc cpu_block_desc = {
 	.type = CPU_REC_BLOCK, .name = "cpu.block", .doc = "how long a thread was off the CPUs, and where it left",
 	.class = EVENT_DATA, .fields = block_fields, .n_fields = ARRAY_SIZE(block_fields),
 	.body_size = sizeof(struct cpu_body), .sections = STACKS, .line = block_line,
+};
+
+const struct event_desc cpu_totals_desc = {
+	.type = CPU_REC_TOTALS, .name = "cpu.totals", .class = EVENT_META,
+	.doc = "at the end: samples that were missed, and what the unwind tables took",
+	.fields = totals_fields, .n_fields = ARRAY_SIZE(totals_fields), .body_size = sizeof(struct cpu_totals),
+	.sections = 1u << SEC_TEXT, .get = totals_get, .line = totals_line,
 };

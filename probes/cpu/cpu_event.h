@@ -28,6 +28,12 @@ struct cpu_body {
 	char comm[16];
 };
 
-extern const struct event_desc cpu_sample_desc, cpu_block_desc;
+/* cpu.totals; the reasons are in SEC_TEXT. Units: struct cpu_totals_rec. */
+struct cpu_totals {
+	uint64_t periods, missed;
+	uint64_t files, rows, bytes, pool_bytes, loaded, evicted, refused, gone, late;
+};
+
+extern const struct event_desc cpu_sample_desc, cpu_block_desc, cpu_totals_desc;
 
 #endif

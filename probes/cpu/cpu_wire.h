@@ -12,6 +12,7 @@
 #define CPU_REC_SAMPLE SONDE_EV(PROBE_ID, 1)	/* a thread was running when the event came */
 #define CPU_REC_BLOCK SONDE_EV(PROBE_ID, 2)	/* a thread is back on a CPU; the stack is that of when it left */
 #define CPU_REC_NEED SONDE_EV(PROBE_ID, 3)	/* unwind rows are wanted for a file; read by the live half */
+#define CPU_REC_TOTALS SONDE_EV(PROBE_ID, 4)	/* at the end: what was missed, and what the unwind tables cost */
 
 #define CPU_MODE_KERNEL 1	/* interrupted in the kernel */
 #define CPU_MODE_IDLE 2		/* the idle thread */
@@ -54,6 +55,20 @@ struct cpu_need_rec {
 	__u32 ino_generation;
 };
 
+/* Made by the live half. No ledger counts it (SONDE_RF_SNAPSHOT): it is about the whole run. */
+struct cpu_totals_rec {
+	struct sonde_rec hdr;
+	__u64 periods;		/* of the clock, all CPUs; 0 = sampled by something else, or not at all */
+	__u64 missed;		/* of these, without a sample */
+	__u64 files, rows, bytes;	/* unwind tables at the end */
+	__u64 pool_bytes;	/* kernel memory that they lie in */
+	__u64 loaded, evicted;	/* in the whole run, likewise below */
+	__u64 refused;		/* files that are walked by frame pointers because nothing could be made of them */
+	__u64 gone;		/* requests whose process was gone */
+	__u64 late;		/* compilations that took too long */
+	char reasons[];		/* why files were refused, the first few; lines separated by \n */
+};
+
 /* Not a record: how the clock of one CPU runs, in a map. */
 struct cpu_pace {
 	__u64 grid_ns;		/* CLOCK_MONOTONIC of the last period; 0 = none yet */
@@ -78,6 +93,7 @@ struct cpu_slot {
 #ifndef __cplusplus
 _Static_assert(sizeof(struct cpu_sample_rec) == 40 + 64, "cpu_sample_rec is ABI");
 _Static_assert(sizeof(struct cpu_need_rec) == 40 + 40, "cpu_need_rec is ABI");
+_Static_assert(sizeof(struct cpu_totals_rec) == 40 + 88, "cpu_totals_rec is ABI");
 #endif
 
 #endif

@@ -277,6 +277,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	top_free(watch->top);
 	watch->top = NULL;
 	watch_report(watch);
+	buf_fini(&watch->reasons);
 	return status;
 }
 

@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 #include "cmd/run.h"
+#include "base/buf.h"
 #include "probes/cpu/cpu_conf.h"
+#include "probes/cpu/cpu_event.h"
 #include "stack/view.h"
 
 struct cmd_words;
@@ -40,6 +42,8 @@ struct watch {
 	struct top *top;		/* NULL = no live view */
 	uint64_t samples, missed;	/* stacks that were asked for and could not be had */
 	uint64_t full;			/* samples for whose stacks there was no room */
+	struct cpu_totals totals;	/* sums over the instances */
+	struct buf reasons;		/* why files have no unwind table; owned */
 	struct mntns_filter *mntns;	/* NULL = all */
 };
 extern const struct sink_ops watch_sink;	/* sink_opts.ctx is a struct watch */

@@ -33,6 +33,26 @@ static int watch_open(struct sink *s, _unused_ struct err *err)
 	return profile_open(&st->profile, s->opts);
 }
 
+static void take_totals(struct watch *w, const struct event *ev)
+{
+	const struct cpu_totals *t = ev->body;
+	const struct section *text = event_section(ev, SEC_TEXT);
+
+	w->totals.periods += t->periods;
+	w->totals.missed += t->missed;
+	w->totals.files += t->files;
+	w->totals.rows += t->rows;
+	w->totals.bytes += t->bytes;
+	w->totals.pool_bytes += t->pool_bytes;
+	w->totals.loaded += t->loaded;
+	w->totals.evicted += t->evicted;
+	w->totals.refused += t->refused;
+	w->totals.gone += t->gone;
+	w->totals.late += t->late;
+	if (text)
+		buf_add(&w->reasons, text->data, text->len);
+}
+
 static int watch_event(struct sink *s, const struct event *ev)
 {
 	struct state *st = s->state;
@@ -40,6 +60,8 @@ static int watch_event(struct sink *s, const struct event *ev)
 	const struct stack_entry *e;
 	size_t i;
 
+	if (ev->desc == &cpu_totals_desc)
+		take_totals(w, ev);
 	if (profile_take(&st->profile, ev, &i) < 0)
 		return 0;
 	e = stack_set_at(st->profile.set, i);
@@ -149,7 +171,32 @@ static void put_cost(struct buf *b)
 		   self.ru_maxrss / 1024, children.ru_maxrss / 1024);
 }
 
-static int put_stats(struct profile *p, struct map *m, struct buf *b)
+static void put_totals(struct buf *b, const struct watch *w)
+{
+	const struct cpu_totals *t = &w->totals;
+	size_t at = 0;
+
+	if (t->periods)
+		buf_printf(b, "sampling clock: %" PRIu64 " periods, %" PRIu64 " of them without a sample\n", t->periods,
+			   t->missed);
+	if (!t->files && !t->refused)
+		return;
+	buf_printf(b, "unwind tables: %" PRIu64 " files, %" PRIu64 " rows, %" PRIu64 " KB in %" PRIu64
+		   " KB of the kernel; loaded %" PRIu64 ", evicted %" PRIu64 ", refused %" PRIu64 ", process gone %"
+		   PRIu64 ", too slow %" PRIu64 "\n", t->files, t->rows, t->bytes >> 10, t->pool_bytes >> 10, t->loaded,
+		   t->evicted, t->refused, t->gone, t->late);
+	while (at < w->reasons.len) {
+		const char *line = w->reasons.data + at, *end = memchr(line, '\n', w->reasons.len - at);
+		size_t len = end ? (size_t)(end - line) : w->reasons.len - at;
+
+		buf_add_str(b, "  refused: ");
+		str_escape_buf(b, line, len);
+		buf_add_char(b, '\n');
+		at += len + 1;
+	}
+}
+
+static int put_stats(struct profile *p, const struct watch *w, struct map *m, struct buf *b)
 {
 	VEC(struct proc_stats *) list = { 0 };
 	size_t pos = 0;
@@ -167,12 +214,13 @@ static int put_stats(struct profile *p, struct map *m, struct buf *b)
 		put_process(b, list.items[i]);
 	buf_printf(b, "%zu different stacks\n", stack_set_len(p->set));
 	buf_add_str(b, profile_losses(p));
+	put_totals(b, w);
 	put_cost(b);
 	vec_fini(&list);
 	return buf_error(b);
 }
 
-static int say_stats(struct profile *p)
+static int say_stats(struct profile *p, const struct watch *w)
 {
 	_cleanup_(stack_names_freep) struct stack_names *names = NULL;
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -184,7 +232,7 @@ static int say_stats(struct profile *p)
 	for (size_t i = 0; r >= 0 && i < stack_set_len(p->set); i++)
 		r = add_stats(&m, names, stack_set_at(p->set, i), &frames);
 	if (r >= 0)
-		r = put_stats(p, &m, &b);
+		r = put_stats(p, w, &m, &b);
 	if (r >= 0)
 		fputs(buf_str(&b), stderr);
 	vec_fini(&frames);
@@ -201,15 +249,21 @@ static int watch_close(struct sink *s)
 	if (w->top)
 		top_stop(w->top);
 	if (w->conf->stats && w->samples)
-		r = say_stats(&st->profile);
+		r = say_stats(&st->profile, w);
 	w->full = stack_set_dropped(st->profile.set);
 	profile_fini(&st->profile);
 	return r;
 }
 
-/* bcc's sentences; it counts rows where we count samples. */
+/* bcc's sentences, where it has them; it counts rows where we count samples. */
 void watch_report(const struct watch *w)
 {
+	const struct cpu_totals *t = &w->totals;
+
+	if (t->missed * 100 > t->periods)
+		fprintf(stderr, "WARNING: %" PRIu64 " of %" PRIu64 " sampling periods (%.1f%%) passed without a sample: "
+			"the kernel throttled them, or this machine had no time to run.\n", t->missed, t->periods,
+			100 * (double)t->missed / (double)t->periods);
 	if (w->missed)
 		fprintf(stderr, "WARNING: %" PRIu64 " stack traces could not be displayed.\n", w->missed);
 	if (w->full)

@@ -4,13 +4,15 @@
 A sample that comes before the table of its file is there ends there by design; those are not counted here, but every
 program must have many samples that come after.
 """
+import json
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
 
-from helpers import BINARY
+from helpers import BINARY, READY, READY_S
 
 BUILD = os.path.dirname(BINARY)
 SHAPES = {      # name of the program: binary, arguments, frames at least
@@ -67,3 +69,42 @@ def test_complete(programs, budget_kb):
         assert complete >= ENOUGH, (name, ends)
         assert complete >= 0.99 * walked, (name, ends)
         assert depth >= frames, (name, ends)
+
+
+def stacks_of(process, programs):
+    """Ends `sonde profile`. ({program: (walked to the bottom, with a table)}, its cpu.totals)"""
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=READY_S)
+    found, totals = {name: [0, 0] for name in programs}, None
+    for line in out.splitlines():
+        event = json.loads(line)
+        if event["type"] == "cpu.totals":
+            totals = event
+        elif event["type"] == "cpu.sample" and event.get("end", "none") not in ("no-table", "none"):
+            found[event["name"]][0] += event["end"] == "complete"
+            found[event["name"]][1] += 1
+    told = "passed without a sample" in err
+    assert told == (totals["missed"] * 100 > totals["periods"]), (totals, err)
+    assert f"loaded {totals['loaded']}, evicted {totals['evicted']}" in err, err
+    return found, totals
+
+
+@pytest.mark.skipif(not os.path.exists(f"{BUILD}/tests/unwind/unwind_ends"), reason="built with -Dunwind=false")
+def test_eviction(tmp_path):
+    """More tables than the budget holds: the oldest go, and come back when their program does."""
+    names = [f"uw_big{i}" for i in range(5)]
+    for name in names:
+        shutil.copy(os.path.realpath("/usr/bin/python3"), tmp_path / name)
+    words = [w for name in names for w in ("--comm", name)]
+    sonde = subprocess.Popen([BINARY, "profile", "-v", "-F", "199", "--unwind-memory", "1M", "--json", "--stats",
+                              *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in sonde.stderr:
+        if READY.search(line):
+            break
+    for name in [*names, names[0]]:
+        subprocess.run(["timeout", "1", tmp_path / name, "-S", "-c", "while True: pass"], check=False)
+    found, totals = stacks_of(sonde, names)
+    assert totals["evicted"] >= 2 and totals["loaded"] == totals["files"] + totals["evicted"], totals
+    assert totals["bytes"] <= totals["pool_bytes"] <= 1 << 20 and not totals["refused"], totals
+    for name, (complete, walked) in found.items():
+        assert walked >= ENOUGH and complete >= 0.99 * walked, (found, totals)

@@ -277,6 +277,30 @@ static void requests_are_no_events(void **state)
 	assert_int_equal(s.n, 0);
 }
 
+/* What was missed, and what the tables took: about the stream, so no filter takes it away. */
+static void the_end_tells_what_was_missed(void **state)
+{
+	struct { struct cpu_totals_rec rec; char text[8]; } u = {
+		.rec = { .hdr = { .type = CPU_REC_TOTALS, .len = sizeof(u) }, .periods = 100, .missed = 3, .evicted = 2 },
+		.text = { 'a', '\n', 'b', 'c', 'd', 'e', 'f', 'g' },
+	};
+	struct seen s = { 0 };
+
+	(void)state;
+	assert_int_equal(decode(&s, &u, sizeof(u)), 0);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.desc->class, EVENT_META);
+	has(&s, "totals.missed=3 ");
+	has(&s, "totals.evicted=2 ");
+	has(&s, "totals.reasons=");
+	u.rec.missed = 101;	/* more than there were */
+	assert_int_equal(decode(&s, &u, sizeof(u)), -EBADMSG);
+	u.rec.missed = 3;
+	u.rec.hdr.len = sizeof(u.rec) - 1;
+	assert_int_equal(decode(&s, &u, sizeof(u.rec) - 1), -EBADMSG);
+	seen_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +311,7 @@ int main(void)
 		cmocka_unit_test(states_have_the_names_of_ps),
 		cmocka_unit_test(what_contradicts_itself_is_refused),
 		cmocka_unit_test(requests_are_no_events),
+		cmocka_unit_test(the_end_tells_what_was_missed),
 	};
 
 	return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
