@@ -349,29 +349,24 @@ static void add_paces(const struct probe *p, struct cpu_totals_rec *r)
 static void tell_totals(struct probe *p)
 {
 	const struct cpu_state *s = p->state;
-	struct cpu_totals_rec r = {
-		.hdr = { .type = CPU_REC_TOTALS, .instance = p->instance, .flags = SONDE_RF_SNAPSHOT },
-	};
-	_cleanup_(buf_fini) struct buf b = { 0 };
+	const size_t len = sizeof(struct cpu_totals_rec) + s->reasons.len;
+	_cleanup_free_ struct cpu_totals_rec *r = calloc(1, len);
 	struct cpu_tables_stats t = { 0 };
 
-	if (s->perf)
-		add_paces(p, &r);
+	if (!r)
+		return;
 	if (s->tables)
 		cpu_tables_stats(s->tables, &t);
-	r.files = t.files;
-	r.rows = t.rows;
-	r.bytes = t.bytes;
-	r.pool_bytes = t.pool_bytes;
-	r.loaded = t.loaded;
-	r.evicted = t.evicted;
-	r.refused = t.refused;
-	r.gone = t.gone;
-	r.late = t.late;
-	buf_add(&b, &r, sizeof(r));
-	buf_add(&b, s->reasons.data, s->reasons.len);
-	if (!buf_error(&b))
-		probe_inject(p->env, (struct sonde_rec *)b.data, b.len);
+	*r = (struct cpu_totals_rec){
+		.hdr = { .type = CPU_REC_TOTALS, .instance = p->instance, .flags = SONDE_RF_SNAPSHOT },
+		.files = t.files, .rows = t.rows, .bytes = t.bytes, .pool_bytes = t.pool_bytes, .loaded = t.loaded,
+		.evicted = t.evicted, .refused = t.refused, .gone = t.gone, .late = t.late,
+	};
+	if (s->perf)
+		add_paces(p, r);
+	if (s->reasons.len)
+		memcpy(r->reasons, s->reasons.data, s->reasons.len);
+	probe_inject(p->env, &r->hdr, len);
 }
 
 static void cpu_detach(struct probe *p)

@@ -177,16 +177,17 @@ static void put_totals(struct buf *b, const struct watch *w)
 	size_t at = 0;
 
 	if (t->periods)
-		buf_printf(b, "sampling clock: %" PRIu64 " periods, %" PRIu64 " of them without a sample\n", t->periods,
-			   t->missed);
+		buf_printf(b, "sampling clock: %" PRIu64 " periods, %" PRIu64 " of them without a sample\n",
+			   t->periods, t->missed);
 	if (!t->files && !t->refused)
 		return;
 	buf_printf(b, "unwind tables: %" PRIu64 " files, %" PRIu64 " rows, %" PRIu64 " KB in %" PRIu64
-		   " KB of the kernel; loaded %" PRIu64 ", evicted %" PRIu64 ", refused %" PRIu64 ", process gone %"
-		   PRIu64 ", too slow %" PRIu64 "\n", t->files, t->rows, t->bytes >> 10, t->pool_bytes >> 10, t->loaded,
-		   t->evicted, t->refused, t->gone, t->late);
+		   " KB of the kernel", t->files, t->rows, t->bytes >> 10, t->pool_bytes >> 10);
+	buf_printf(b, "; loaded %" PRIu64 ", evicted %" PRIu64 ", refused %" PRIu64 ", process gone %" PRIu64
+		   ", too slow %" PRIu64 "\n", t->loaded, t->evicted, t->refused, t->gone, t->late);
 	while (at < w->reasons.len) {
-		const char *line = w->reasons.data + at, *end = memchr(line, '\n', w->reasons.len - at);
+		const char *line = w->reasons.data + at;
+		const char *end = memchr(line, '\n', w->reasons.len - at);
 		size_t len = end ? (size_t)(end - line) : w->reasons.len - at;
 
 		buf_add_str(b, "  refused: ");
@@ -261,9 +262,9 @@ void watch_report(const struct watch *w)
 	const struct cpu_totals *t = &w->totals;
 
 	if (t->missed * 100 > t->periods)
-		fprintf(stderr, "WARNING: %" PRIu64 " of %" PRIu64 " sampling periods (%.1f%%) passed without a sample: "
-			"the kernel throttled them, or this machine had no time to run.\n", t->missed, t->periods,
-			100 * (double)t->missed / (double)t->periods);
+		fprintf(stderr, "WARNING: %" PRIu64 " of %" PRIu64 " sampling periods (%.1f%%) passed without a "
+			"sample: the kernel throttled them, or this machine had no time to run.\n", t->missed,
+			t->periods, 100 * (double)t->missed / (double)t->periods);
 	if (w->missed)
 		fprintf(stderr, "WARNING: %" PRIu64 " stack traces could not be displayed.\n", w->missed);
 	if (w->full)

@@ -71,12 +71,12 @@ def test_complete(programs, budget_kb):
         assert depth >= frames, (name, ends)
 
 
-def stacks_of(process, programs):
+def stacks_of(process, out, programs):
     """Ends `sonde profile`. ({program: (walked to the bottom, with a table)}, its cpu.totals)"""
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=READY_S)
+    _, err = process.communicate(timeout=READY_S)
     found, totals = {name: [0, 0] for name in programs}, None
-    for line in out.splitlines():
+    for line in out.read_text().splitlines():
         event = json.loads(line)
         if event["type"] == "cpu.totals":
             totals = event
@@ -96,14 +96,14 @@ def test_eviction(tmp_path):
     for name in names:
         shutil.copy(os.path.realpath("/usr/bin/python3"), tmp_path / name)
     words = [w for name in names for w in ("--comm", name)]
-    sonde = subprocess.Popen([BINARY, "profile", "-v", "-F", "199", "--unwind-memory", "1M", "--json", "--stats",
-                              *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    sonde = subprocess.Popen([BINARY, "profile", "-v", "-F", "199", "--unwind-memory", "1M", "--stats", "-o",
+                              f"json:{tmp_path}/out", *words], stderr=subprocess.PIPE, text=True)
     for line in sonde.stderr:
         if READY.search(line):
             break
     for name in [*names, names[0]]:
         subprocess.run(["timeout", "1", tmp_path / name, "-S", "-c", "while True: pass"], check=False)
-    found, totals = stacks_of(sonde, names)
+    found, totals = stacks_of(sonde, tmp_path / "out", names)
     assert totals["evicted"] >= 2 and totals["loaded"] == totals["files"] + totals["evicted"], totals
     assert totals["bytes"] <= totals["pool_bytes"] <= 1 << 20 and not totals["refused"], totals
     for name, (complete, walked) in found.items():

@@ -281,7 +281,8 @@ static void requests_are_no_events(void **state)
 static void the_end_tells_what_was_missed(void **state)
 {
 	struct { struct cpu_totals_rec rec; char text[8]; } u = {
-		.rec = { .hdr = { .type = CPU_REC_TOTALS, .len = sizeof(u) }, .periods = 100, .missed = 3, .evicted = 2 },
+		.rec = { .hdr = { .type = CPU_REC_TOTALS, .len = sizeof(u) }, .periods = 100, .missed = 3,
+			 .evicted = 2 },
 		.text = { 'a', '\n', 'b', 'c', 'd', 'e', 'f', 'g' },
 	};
 	struct seen s = { 0 };
