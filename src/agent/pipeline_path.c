@@ -38,9 +38,13 @@ static int take_event(void *ctx, struct event *ev)
 	int r;
 
 	arena_reset(&p->scratch);
-	r = scap_state_event(p->scap, ev);
+	r = enrich_event(p->enrich, ev, &p->scratch);
+	/* The state is folded from all events, also from those that a filter leaves out. */
+	if (r >= 0 && p->needs & ev->desc->sections & 1u << SEC_PARAMS && ev->desc->make &&
+	    !event_section(ev, SEC_PARAMS))
+		ev->desc->make(ev, SEC_PARAMS, &p->scratch);
 	if (r >= 0)
-		r = enrich_event(p->enrich, ev, &p->scratch);
+		r = scap_state_event(p->scap, ev);
 	if (r >= 0)
 		r = scap_state_describe(p->scap, ev);
 	if (r >= 0 && p->sym)

@@ -321,6 +321,8 @@ static void take_event(struct scap_state *st, const struct event *ev)
 	f.t = thread_find_or_invent(st, v->p.head->tid);
 	if (!f.t)
 		return;
+	if (f.t->invented)
+		thread_from_section(st, f.t, ev);
 	run_fold(&f, ev);
 	v->thread = thread_find(st, v->p.head->tid);
 	v->process = v->thread ? thread_main(st, (struct scap_thread *)v->thread) : NULL;

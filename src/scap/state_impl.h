@@ -86,6 +86,8 @@ void thread_changed(struct scap_state *st, struct scap_thread *t);	/* what SEC_P
 void thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len);
 void thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i);
 void thread_from_row(struct scap_state *st, const struct params *p);
+/* What SEC_PROC of a live event says of a thread that no row told of. */
+void thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev);
 void threads_free(struct scap_state *st);
 
 /* ---- descriptors (state_fd.c) ---- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
+#include "event/event.h"
 #include "scap/state_impl.h"
 
 struct scap_thread *thread_find(const struct scap_state *st, int64_t tid)
@@ -199,6 +200,57 @@ void thread_from_row(struct scap_state *st, const struct params *p)
 	cwd = params_str(p, 9, &len);
 	if (t->pid == t->tid && cwd)
 		thread_set_cwd(st, t, cwd, len);
+	main = t->pid != t->tid ? thread_find(st, t->pid) : NULL;
+	if (main)
+		main->n_threads++;
+}
+
+/* "demo --x -y" to what follows its first word, NUL after each. */
+static struct scap_str *split_args(struct scap_state *st, const char *s, size_t len)
+{
+	const char *blank = memchr(s, ' ', len);
+	struct scap_str *args;
+
+	if (!blank)
+		return NULL;
+	len -= (size_t)(blank + 1 - s);
+	args = str_new(st, blank, len + 1);	/* one byte more, for the last NUL */
+	if (args)
+		memcpy(args->data, blank + 1, len);
+	for (size_t i = 0; args && i < len; i++)
+		if (args->data[i] == ' ')
+			args->data[i] = '\0';
+	if (args)
+		args->data[len] = '\0';
+	return args;
+}
+
+void thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev)
+{
+	const struct section *sec = event_section(ev, SEC_PROC);
+	const struct sec_proc *p = event_proc(ev);
+	struct scap_thread *main;
+	const char *s, *blank;
+	size_t len;
+
+	if (!p || !p->comm.len)
+		return;
+	t->invented = false;
+	t->pid = p->tgid ? p->tgid : t->tid;
+	t->ptid = p->ppid ? (int64_t)p->ppid : -1;
+	t->uid = p->uid;
+	t->gid = p->gid;
+	t->vtid = t->tid;
+	t->vpid = t->pid;
+	t->flags = t->pid != t->tid ? SCAP_CLONE_THREAD : 0;
+	s = sec_proc_str(p, sec, p->comm, &len);
+	str_set(st, &t->comm, str_new(st, s, len));
+	s = sec_proc_str(p, sec, p->exe, &len);
+	str_set(st, &t->exepath, str_new(st, s, len));
+	s = sec_proc_str(p, sec, p->args, &len);
+	str_set(st, &t->args, split_args(st, s, len));
+	blank = memchr(s, ' ', len);
+	str_set(st, &t->exe, str_new(st, s, blank ? (size_t)(blank - s) : len));
 	main = t->pid != t->tid ? thread_find(st, t->pid) : NULL;
 	if (main)
 		main->n_threads++;

@@ -240,6 +240,80 @@ static int write_event(struct sink *s, const struct params *p, uint64_t ts_ns, u
 	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
 }
 
+#define IMAGE_PARAMS 20	/* of clone and execve events that sysdig 0.29 looks for, also where the call failed */
+
+static bool makes_image(uint16_t type)
+{
+	return type == SCAP_EXECVE_19_X || type == SCAP_EXECVEAT_X || type == SCAP_CLONE_20_X ||
+	       type == SCAP_CLONE3_X || type == SCAP_FORK_20_X || type == SCAP_VFORK_20_X;
+}
+
+static void add_nothing(struct params_out *o, uint8_t type)
+{
+	switch (type) {
+	case PT_CHARBUF: params_add_str(o, "", 0); break;
+	case PT_BYTEBUF: params_add(o, NULL, 0); break;
+	case PT_INT32:
+	case PT_UINT32:
+	case PT_FLAGS32: params_add_u32(o, 0); break;
+	default: params_add_u64(o, 0);
+	}
+}
+
+/* A failed call that says nothing but its result gets the parameters that readers take for granted. */
+static int write_failed_image(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
+{
+	const struct scap_event_info *info = scap_event_info(p->head->type);
+	struct scap *st = s->state;
+	struct params_out o = { 0 };
+	struct params full;
+	size_t len;
+	const void *res = params_bytes(p, 0, &len);
+	int r;
+
+	params_begin(&o, p->head->type, p->head->tid);
+	params_add(&o, res, len);
+	for (unsigned i = 1; i < IMAGE_PARAMS; i++)
+		add_nothing(&o, info->params[i].type);
+	buf_reset(&st->text);
+	r = params_write(&o, &st->text);
+	if (r >= 0)
+		r = params_read(st->text.data, st->text.len, &full);
+	params_out_fini(&o);
+	return r < 0 ? r : write_event(s, &full, ts_ns, cpu);
+}
+
+#define SYSCALL_ID_OLD_MAX 328	/* sysdig 0.29 looks names of larger ones up behind the end of its table */
+
+/* A call without an event of its own that old readers do not know becomes one without a name; its number stays. */
+static int write_new_call(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
+{
+	struct scap *st = s->state;
+	struct params_out o = { 0 };
+	struct params old;
+	size_t len;
+	const void *native = params_bytes(p, 1, &len);
+	int r;
+
+	params_begin(&o, p->head->type, p->head->tid);
+	params_add_u16(&o, 0);
+	if (native)
+		params_add(&o, native, len);
+	buf_reset(&st->text);
+	r = params_write(&o, &st->text);
+	if (r >= 0)
+		r = params_read(st->text.data, st->text.len, &old);
+	params_out_fini(&o);
+	return r < 0 ? r : write_event(s, &old, ts_ns, cpu);
+}
+
+static bool is_new_call(const struct params *p)
+{
+	uint64_t id;
+
+	return p->head->type <= SCAP_GENERIC_X && params_u64(p, 0, &id) && id > SYSCALL_ID_OLD_MAX;
+}
+
 static bool is_internal(const struct sonde_rec *r, const struct params *p)
 {
 	const struct scap_event_info *info = scap_event_info(p->head->type);
@@ -341,9 +415,16 @@ static int scap_event(struct sink *s, const struct event *ev)
 		return 0;
 	((struct scap *)s->state)->clock_offset_ns = ev->clock_offset_ns;
 	r = start(s, ev->view ? ev->view->state : NULL);
-	if (r >= 0 && ev->view && s->opts && s->opts->pass)
+	if (r >= 0 && ev->view && ((s->opts && s->opts->pass) || !((struct scap *)s->state)->has_machine))
 		r = tell_thread(s, ev);
-	return r < 0 ? r : write_event(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
+	if (r < 0)
+		return r;
+	/* Of a capture nothing is changed: whoever wrote it knew its readers. */
+	if (!((struct scap *)s->state)->has_machine && is_new_call(&p))
+		return write_new_call(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
+	if (p.n == 1 && makes_image(p.head->type))
+		return write_failed_image(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
+	return write_event(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
 }
 
 /* A capture without events is a capture. */
