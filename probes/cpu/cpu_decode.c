@@ -3,6 +3,8 @@
  * Records of the cpu probe to events. No state: each record says all there is to say.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -117,13 +119,22 @@ static int decode_totals(const struct sonde_rec *rec, const struct emitter *em)
 	return ret < 0 ? ret : em->emit(em->ctx, &ev);
 }
 
+/* The live half's. Older recordings have no mtime_ns. */
+static int check_need(const struct sonde_rec *rec)
+{
+	const bool fits = rec->len >= sizeof(struct cpu_need_rec) ||
+			  rec->len == offsetof(struct cpu_need_rec, mtime_ns);
+
+	return fits ? 0 : -EBADMSG;
+}
+
 static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
 {
 	(void)state;
 	switch (rec->type) {
 	case CPU_REC_SAMPLE: return decode_stacks(&cpu_sample_desc, rec, em);
 	case CPU_REC_BLOCK: return decode_stacks(&cpu_block_desc, rec, em);
-	case CPU_REC_NEED: return rec->len < sizeof(struct cpu_need_rec) ? -EBADMSG : 0; /* the live half's */
+	case CPU_REC_NEED: return check_need(rec);
 	case CPU_REC_TOTALS: return decode_totals(rec, em);
 	default: return -ENOSYS;
 	}

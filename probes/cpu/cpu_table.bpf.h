@@ -75,6 +75,7 @@ static __always_inline bool need_send(__u32 class, const struct cpu_file_key *ke
 	r->ino = key->ino;
 	r->dev = key->dev;
 	r->ino_generation = key->generation;
+	r->mtime_ns = key->mtime_ns;
 	l->seq++;
 	l->delivered++;
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
@@ -105,6 +106,45 @@ static __always_inline void mapping_table(struct cpu_mapping *m, struct cpu_unwi
 	m->rows = m->pages + f->n_pages + 1;
 }
 
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct timespec64___cpu {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+/* Until 6.6. */
+struct inode___mtime {
+	struct timespec64___cpu i_mtime;
+};
+
+/* Until 6.10. */
+struct inode___private {
+	struct timespec64___cpu __i_mtime;
+};
+
+/* Since. */
+struct inode___words {
+	__s64 i_mtime_sec;
+	__u32 i_mtime_nsec;
+};
+
+#pragma clang attribute pop
+
+/* Read as two words: a file that is written to at this moment is asked for twice. */
+static __always_inline __u64 inode_mtime_ns(struct inode *inode)
+{
+	struct inode___mtime *old = (void *)inode;
+	struct inode___private *mid = (void *)inode;
+	struct inode___words *now = (void *)inode;
+
+	if (bpf_core_field_exists(now->i_mtime_sec))
+		return BPF_CORE_READ(now, i_mtime_sec) * 1000000000ull + BPF_CORE_READ(now, i_mtime_nsec);
+	if (bpf_core_field_exists(mid->__i_mtime))
+		return BPF_CORE_READ(mid, __i_mtime.tv_sec) * 1000000000ull + BPF_CORE_READ(mid, __i_mtime.tv_nsec);
+	return BPF_CORE_READ(old, i_mtime.tv_sec) * 1000000000ull + BPF_CORE_READ(old, i_mtime.tv_nsec);
+}
+
 /* The file of @vma. False: no file, no table to look for. */
 static __always_inline bool mapping_key(struct cpu_unwind *u, struct vm_area_struct *vma, const struct cpu_mapping *m,
 					struct cpu_file_key *ret)
@@ -120,6 +160,7 @@ static __always_inline bool mapping_key(struct cpu_unwind *u, struct vm_area_str
 	ret->ino = BPF_CORE_READ(inode, i_ino);
 	ret->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	ret->generation = BPF_CORE_READ(inode, i_generation);
+	ret->mtime_ns = inode_mtime_ns(inode);
 	return true;
 }
 

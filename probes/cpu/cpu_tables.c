@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A file is compiled once for all processes that map it: its key is what the kernel knows it by (device, inode
- * number, generation). What cannot be opened because the process is gone is forgotten, so that the next process with
- * that file asks again; what cannot be compiled gets an empty table, so that nobody does.
+ * number, generation, time of the last change). What cannot be opened because the process is gone is forgotten, so
+ * that the next process with that file asks again; what cannot be compiled gets an empty table, so that nobody does.
  */
 #include "probes/cpu/cpu_tables.h"
 
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -276,9 +277,11 @@ static void load_sibling(struct cpu_tables *t, uint32_t tgid, const struct mappe
 	_cleanup_close_ int fd = mapped_file_open(t->proc_fd, tgid, where);
 	struct cpu_file_key key = { .ino = where->ino, .dev = dev };
 	int generation = 0;
+	struct stat st;
 
-	if (fd < 0 || ioctl(fd, FS_IOC_GETVERSION, &generation) < 0)
+	if (fd < 0 || ioctl(fd, FS_IOC_GETVERSION, &generation) < 0 || fstat(fd, &st) < 0)
 		return;
+	key.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
 	key.generation = (uint32_t)generation;
 	if (!map_find(&t->tables, &key) && !cpu_loader_has(t->loader, &key))
 		cpu_loader_add(t->loader, &key, TAKE_FD(fd));
@@ -312,7 +315,9 @@ static void load_siblings(struct cpu_tables *t, uint32_t tgid)
 
 int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 {
-	const struct cpu_file_key key = { .ino = rec->ino, .dev = rec->dev, .generation = rec->ino_generation };
+	const struct cpu_file_key key = {
+		.ino = rec->ino, .mtime_ns = rec->mtime_ns, .dev = rec->dev, .generation = rec->ino_generation,
+	};
 	const struct mapped_file where = { .start = rec->start, .end = rec->end, .ino = rec->ino };
 	struct err err = { 0 };
 	int fd, r;

@@ -25,6 +25,7 @@ struct cpu_unwind_unit {
 /* The file behind a mapping. The vDSO, which has none, has number CPU_FILE_VDSO on device 0. */
 struct cpu_file_key {
 	__u64 ino;
+	__u64 mtime_ns;		/* since 1970: a file that is rewritten in place is another */
 	__u32 dev;		/* as in the kernel: major << 20 | minor */
 	__u32 generation;
 };

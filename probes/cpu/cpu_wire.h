@@ -53,6 +53,7 @@ struct cpu_need_rec {
 	__u64 ino;
 	__u32 dev;		/* major << 20 | minor */
 	__u32 ino_generation;
+	__u64 mtime_ns;		/* of the file, since 1970 */
 };
 
 /* Made by the live half. No ledger counts it (SONDE_RF_SNAPSHOT): it is about the whole run. */
@@ -92,7 +93,7 @@ struct cpu_slot {
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct cpu_sample_rec) == 40 + 64, "cpu_sample_rec is ABI");
-_Static_assert(sizeof(struct cpu_need_rec) == 40 + 40, "cpu_need_rec is ABI");
+_Static_assert(sizeof(struct cpu_need_rec) == 40 + 48, "cpu_need_rec is ABI");
 _Static_assert(sizeof(struct cpu_totals_rec) == 40 + 88, "cpu_totals_rec is ABI");
 #endif
 

@@ -26,6 +26,8 @@ SHAPES = {      # name of the program: binary, arguments, frames at least
     "uw_realign": ("unwind_stacks", ["realign"], 4),
     "uw_thread": ("unwind_stacks", ["thread"], 3),
 }
+needs_unwinder = pytest.mark.skipif(not os.path.exists(f"{BUILD}/tests/unwind/unwind_ends"),
+                                    reason="built with -Dunwind=false")
 ENOUGH = 10     # samples per program
 
 
@@ -89,18 +91,24 @@ def stacks_of(process, out, programs):
     return found, totals
 
 
-@pytest.mark.skipif(not os.path.exists(f"{BUILD}/tests/unwind/unwind_ends"), reason="built with -Dunwind=false")
+def profile(out, programs, *words):
+    """`sonde profile` of what has these names, to a JSON file; it is at work."""
+    comms = [w for name in programs for w in ("--comm", name)]
+    process = subprocess.Popen([BINARY, "profile", "-v", "-F", "199", "--stats", "-o", f"json:{out}", *comms, *words],
+                               stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if READY.search(line):
+            break
+    return process
+
+
+@needs_unwinder
 def test_eviction(tmp_path):
     """More tables than the budget holds: the oldest go, and come back when their program does."""
     names = [f"uw_big{i}" for i in range(5)]
     for name in names:
         shutil.copy(os.path.realpath("/usr/bin/python3"), tmp_path / name)
-    words = [w for name in names for w in ("--comm", name)]
-    sonde = subprocess.Popen([BINARY, "profile", "-v", "-F", "199", "--unwind-memory", "1M", "--stats", "-o",
-                              f"json:{tmp_path}/out", *words], stderr=subprocess.PIPE, text=True)
-    for line in sonde.stderr:
-        if READY.search(line):
-            break
+    sonde = profile(tmp_path / "out", names, "--unwind-memory", "1M")
     for name in [*names, names[0]]:
         subprocess.run(["timeout", "1", tmp_path / name, "-S", "-c", "while True: pass"], check=False)
     found, totals = stacks_of(sonde, tmp_path / "out", names)
@@ -108,3 +116,22 @@ def test_eviction(tmp_path):
     assert totals["bytes"] <= totals["pool_bytes"] <= 1 << 20 and not totals["refused"], totals
     for name, (complete, walked) in found.items():
         assert walked >= ENOUGH and complete >= 0.99 * walked, (found, totals)
+
+
+@needs_unwinder
+def test_rewritten_in_place(tmp_path):
+    """The same inode with another program in it has other rows."""
+    path = tmp_path / "uw_twice"
+    shutil.copy(f"{BUILD}/tests/unwind/unwind_stacks_static", path)
+    sonde = profile(tmp_path / "out", [path.name])
+    subprocess.run(["timeout", "1", path, "flat"], check=False)
+    inode = path.stat().st_ino
+    with open(path, "r+b") as f:
+        f.write(open(f"{BUILD}/tests/vm/vm-spin", "rb").read())
+        f.truncate()
+    assert path.stat().st_ino == inode
+    subprocess.run([path, "700"], check=False, stdout=subprocess.DEVNULL)
+    found, totals = stacks_of(sonde, tmp_path / "out", [path.name])
+    complete, walked = found[path.name]
+    assert totals["loaded"] >= 3, totals     # the vDSO, and twice the file
+    assert walked >= 2 * ENOUGH and complete >= 0.95 * walked, (found, totals)
