@@ -13,6 +13,7 @@
 #include "probes/cpu/cpu_user.bpf.h"
 
 #define TASK_DEAD 0x80
+#define NO_STACK 61	/* ENODATA */
 
 const volatile __u64 cpu_min_block_ns = 0, cpu_max_block_ns = 0; /* 0 = no limit */
 const volatile __u32 cpu_block_depth = 127;	/* user frames that a slot holds */
@@ -90,6 +91,109 @@ static __always_inline void fill_slot(void *ctx, struct cpu_slot *slot, struct t
 	keep_user_stack(ctx, slot, task);
 }
 
+/* ---- coming back ---- */
+
+static __always_inline bool select_this_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return !cpu_select_cpus || bpf_map_lookup_elem(&cpu_cpus, &cpu);
+}
+
+static __always_inline bool select_time(__u64 ns)
+{
+	return ns >= cpu_min_block_ns && (!cpu_max_block_ns || ns <= cpu_max_block_ns);
+}
+
+/* Time that it could have run: since it was woken, or all of it when it never slept. */
+static __always_inline __u64 wait_of(const struct cpu_slot *slot, __u64 now_ns)
+{
+	if (slot->mode & CPU_MODE_PREEMPTED)
+		return now_ns - slot->out_ns;
+	return slot->woken_ns > slot->out_ns && slot->woken_ns < now_ns ? now_ns - slot->woken_ns : 0;
+}
+
+/* @next NULL: its kernel stack is not known. */
+static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cpu_slot *slot,
+				       struct task_struct *next)
+{
+	__u64 n_user = slot->n_user, n_kern = 0;
+	long n;
+
+	r->n_user = 0;
+	r->kern_err = 0;
+	if (cpu_kern_depth) {
+		r->mode |= CPU_MODE_KERN_ASKED;
+		n = next ? bpf_get_task_stack(next, r->ips, cpu_kern_depth * sizeof(__u64), 0) : -NO_STACK;
+		if (n < 0)
+			r->kern_err = (__s32)n;
+		else
+			n_kern = (__u64)n / sizeof(__u64);
+	}
+	r->n_kern = (__u16)n_kern;
+	barrier_var(n_kern);
+	barrier_var(n_user);
+	if (n_kern > CPU_KERN_MAX || n_user > CPU_USER_MAX)
+		return;
+	bpf_probe_read_kernel(r->ips + n_kern, n_user * sizeof(__u64), slot->ips);
+	r->n_user = (__u16)n_user;
+}
+
+static __always_inline void report(struct sonde_ledger *l, const struct cpu_slot *slot, __u32 tid,
+				   struct task_struct *next, __u64 now_ns)
+{
+	union cpu_scratch *s = scratch_of(CPU_CLASS_SWITCH);
+	struct cpu_sample_rec *r;
+
+	if (!s)
+		return;
+	r = &s->rec;
+	rec_init_keys(&r->hdr, l, CPU_REC_BLOCK, sizeof(*r), CPU_CLASS_SWITCH, slot->tgid, tid, slot->start_ns);
+	r->value = now_ns - slot->out_ns;
+	r->wait_ns = wait_of(slot, now_ns);
+	r->cgroup_id = slot->cgroup_id;
+	r->netns = slot->netns;
+	r->state = slot->state;
+	r->pad = 0;
+	r->user_end = slot->user_end;
+	r->mode = slot->mode;
+	r->count = 1;
+	__builtin_memcpy(r->comm, slot->comm, sizeof(r->comm));
+	add_stacks(r, slot, next);
+	emit(l, r);
+}
+
+static __always_inline void come_back(struct task_struct *next, __u64 now_ns)
+{
+	__u32 tid = next->pid;
+	struct cpu_slot *slot = tid ? bpf_map_lookup_elem(&cpu_slots, &tid) : NULL;
+	struct sonde_ledger *l;
+
+	if (!slot || !slot->out_ns)
+		return;
+	l = ledger_seen(CPU_CLASS_SWITCH);
+	if (l && select_time(now_ns - slot->out_ns) && select_this_cpu())
+		report(l, slot, tid, next, now_ns);
+	else if (l)
+		rec_filtered(l);
+	slot->out_ns = 0;
+}
+
+/*
+ * A thread that leaves was away before, and nobody saw it come back: of ten thousand switches the kernel does not trace
+ * some. It ran from when it was woken, as far as is known; its kernel stack of then is gone.
+ */
+static __always_inline void come_back_late(struct cpu_slot *slot, __u32 tid, __u64 now_ns)
+{
+	struct sonde_ledger *l = ledger_seen(CPU_CLASS_SWITCH);
+	__u64 back_ns = slot->woken_ns > slot->out_ns && slot->woken_ns < now_ns ? slot->woken_ns : now_ns;
+
+	if (l && select_time(back_ns - slot->out_ns) && select_this_cpu())
+		report(l, slot, tid, NULL, back_ns);
+	else if (l)
+		rec_filtered(l);
+}
+
 /* The current thread leaves; @preempt: against its will, whatever its state says. */
 static __always_inline void leave(void *ctx, bool preempt, __u32 state, __u64 now_ns)
 {
@@ -117,95 +221,10 @@ static __always_inline void leave(void *ctx, bool preempt, __u32 state, __u64 no
 			rec_lost(l, SONDE_LOST_MAP_FULL);
 		return;
 	}
+	if (slot->out_ns)
+		come_back_late(slot, tid, now_ns);
 	fill_slot(ctx, slot, task, state, preempt || !state);
 	slot->out_ns = now_ns;
-}
-
-/* ---- coming back ---- */
-
-static __always_inline bool select_this_cpu(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return !cpu_select_cpus || bpf_map_lookup_elem(&cpu_cpus, &cpu);
-}
-
-static __always_inline bool select_time(__u64 ns)
-{
-	return ns >= cpu_min_block_ns && (!cpu_max_block_ns || ns <= cpu_max_block_ns);
-}
-
-/* Time that it could have run: since it was woken, or all of it when it never slept. */
-static __always_inline __u64 wait_of(const struct cpu_slot *slot, __u64 now_ns)
-{
-	if (slot->mode & CPU_MODE_PREEMPTED)
-		return now_ns - slot->out_ns;
-	return slot->woken_ns > slot->out_ns && slot->woken_ns < now_ns ? now_ns - slot->woken_ns : 0;
-}
-
-static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cpu_slot *slot,
-				       struct task_struct *next)
-{
-	__u64 n_user = slot->n_user, n_kern = 0;
-	long n;
-
-	r->n_user = 0;
-	r->kern_err = 0;
-	if (cpu_kern_depth) {
-		r->mode |= CPU_MODE_KERN_ASKED;
-		n = bpf_get_task_stack(next, r->ips, cpu_kern_depth * sizeof(__u64), 0);
-		if (n < 0)
-			r->kern_err = (__s32)n;
-		else
-			n_kern = (__u64)n / sizeof(__u64);
-	}
-	r->n_kern = (__u16)n_kern;
-	barrier_var(n_kern);
-	barrier_var(n_user);
-	if (n_kern > CPU_KERN_MAX || n_user > CPU_USER_MAX)
-		return;
-	bpf_probe_read_kernel(r->ips + n_kern, n_user * sizeof(__u64), slot->ips);
-	r->n_user = (__u16)n_user;
-}
-
-static __always_inline void report(struct sonde_ledger *l, const struct cpu_slot *slot, struct task_struct *next,
-				   __u64 now_ns)
-{
-	union cpu_scratch *s = scratch_of(CPU_CLASS_SWITCH);
-	struct cpu_sample_rec *r;
-
-	if (!s)
-		return;
-	r = &s->rec;
-	rec_init_keys(&r->hdr, l, CPU_REC_BLOCK, sizeof(*r), CPU_CLASS_SWITCH, slot->tgid, next->pid, slot->start_ns);
-	r->value = now_ns - slot->out_ns;
-	r->wait_ns = wait_of(slot, now_ns);
-	r->cgroup_id = slot->cgroup_id;
-	r->netns = slot->netns;
-	r->state = slot->state;
-	r->pad = 0;
-	r->user_end = slot->user_end;
-	r->mode = slot->mode;
-	r->count = 1;
-	__builtin_memcpy(r->comm, slot->comm, sizeof(r->comm));
-	add_stacks(r, slot, next);
-	emit(l, r);
-}
-
-static __always_inline void come_back(struct task_struct *next, __u64 now_ns)
-{
-	__u32 tid = next->pid;
-	struct cpu_slot *slot = tid ? bpf_map_lookup_elem(&cpu_slots, &tid) : NULL;
-	struct sonde_ledger *l;
-
-	if (!slot || !slot->out_ns)
-		return;
-	l = ledger_seen(CPU_CLASS_SWITCH);
-	if (l && select_time(now_ns - slot->out_ns) && select_this_cpu())
-		report(l, slot, next, now_ns);
-	else if (l)
-		rec_filtered(l);
-	slot->out_ns = 0;
 }
 
 /* void (preempt, prev, next, prev_state) */
