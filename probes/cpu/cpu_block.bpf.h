@@ -180,8 +180,8 @@ static __always_inline void come_back(struct task_struct *next, __u64 now_ns)
 }
 
 /*
- * A thread that leaves was away before, and nobody saw it come back: of ten thousand switches the kernel does not trace
- * some. It ran from when it was woken, as far as is known; its kernel stack of then is gone.
+ * A thread that leaves was away before, and nobody saw it come back: the kernel does not trace some switches of ten
+ * thousand. It ran from when it was woken, as far as is known; its kernel stack of then is gone.
  */
 static __always_inline void come_back_late(struct cpu_slot *slot, __u32 tid, __u64 now_ns)
 {
