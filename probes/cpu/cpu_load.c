@@ -177,6 +177,8 @@ static void batch_end(struct batch *b, int result)
 	struct err err = { 0 };
 	int r = 0;
 
+	/* before the descriptor is closed: a process that is being started may hold it too, and epoll would go on */
+	loop_remove(TAKE_PTR(b->io));
 	if (result == 0)
 		r = worker_finish(TAKE_PTR(b->worker), FINISH_NS, &err);
 	else
