@@ -43,6 +43,7 @@ struct cpu_state {
 	size_t n_cpus;			/* 0 = all */
 	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
 	struct buf reasons;		/* why files have no table, the first few */
+	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
 };
 
 /* ---- loading ---- */
@@ -269,6 +270,17 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	probe_hook_failed(p->env, r->hook, &err);
 }
 
+/* Idle time of all CPUs so far, 0 when it cannot be read. */
+static uint64_t idle_ns(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/stat", "re");
+	unsigned long long idle, iowait;
+
+	if (!f || fscanf(f, "cpu %*u %*u %*u %llu %llu", &idle, &iowait) != 2)
+		return 0;
+	return (idle + iowait) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 /* Samples that were asked for and cannot be had are an error; so are switches, without which there are no blocks. */
 static int cpu_attach(struct probe *p, struct err *err)
 {
@@ -278,6 +290,7 @@ static int cpu_attach(struct probe *p, struct err *err)
 	hooks_report(s->hooks, true, report_failed, p);
 	if (!s->perf)
 		return n > 0 ? 0 : err_set(err, -ENOTSUP, "switches of threads cannot be watched here");
+	s->idle_begin_ns = idle_ns();
 	return cpu_perf_attach(s->perf, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, err);
 }
 
@@ -330,6 +343,17 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	return 0;
 }
 
+/* The timers of idle CPUs may stand still; no thread's time is missing there. */
+static void forgive_idle(const struct cpu_state *s, struct cpu_totals_rec *r)
+{
+	uint64_t period_ns = s->perf ? cpu_perf_clock_ns(s->perf) : 0, now_ns = idle_ns(), idle;
+
+	if (!period_ns || now_ns < s->idle_begin_ns)
+		return;
+	idle = (now_ns - s->idle_begin_ns) / period_ns;
+	r->missed -= MIN(r->missed, idle);
+}
+
 /* Sums over the CPUs. What cannot be read is not counted. */
 static void add_paces(const struct probe *p, struct cpu_totals_rec *r)
 {
@@ -343,6 +367,7 @@ static void add_paces(const struct probe *p, struct cpu_totals_rec *r)
 		r->periods += pace.periods;
 		r->missed += pace.missed;
 	}
+	forgive_idle(p->state, r);
 }
 
 /* Best effort: a run does not fail for want of its last words. */

@@ -70,7 +70,7 @@ def test_complete(programs, budget_kb):
         walked = sum(n for end, (n, _) in ends.items() if end != "no-table")
         assert complete >= ENOUGH, (name, ends)
         assert complete >= 0.99 * walked, (name, ends)
-        assert depth >= frames, (name, ends)
+        assert depth >= 0.95 * frames, (name, ends)     # a mean: some are taken on the way down
 
 
 def stacks_of(process, out, programs):
