@@ -194,7 +194,7 @@ static const struct field block_fields[] = {
 
 static const struct field totals_fields[] = {
 	TOTAL(periods, "totals.periods", "periods of the sampling clock, all CPUs; 0 = another event, or no samples"),
-	TOTAL(missed, "totals.missed", "of these, without a sample and not idle: throttled, or the machine did not run"),
+	TOTAL(missed, "totals.missed", "of these, neither sampled nor idle: throttled, or the machine did not run"),
 	TOTAL(files, "totals.files", "files with an unwind table at the end"),
 	TOTAL(rows, "totals.rows", "rows of these tables"),
 	TOTAL(bytes, "totals.bytes", "bytes of these tables"),
