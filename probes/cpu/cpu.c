@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
@@ -36,6 +37,10 @@
 
 extern const struct decoder_ops cpu_decoder;
 
+#define WARM_HZ 997
+#define WARM_LEAST_NS 60000000ull
+#define WARM_MOST_NS 500000000ull
+
 struct cpu_state {
 	struct hooks *hooks;
 	struct cpu_perf *perf;		/* NULL: no samples wanted */
@@ -43,6 +48,8 @@ struct cpu_state {
 	size_t n_cpus;			/* 0 = all */
 	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
 	struct buf reasons;		/* why files have no table, the first few */
+	struct cpu_perf *warm;		/* while tables for what runs are gathered */
+	uint64_t warm_begin_ns;
 	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
 };
 
@@ -282,6 +289,33 @@ static uint64_t idle_ns(void)
 }
 
 /* Samples that were asked for and cannot be had are an error; so are switches, without which there are no blocks. */
+static int begin_sampling(struct cpu_state *s, struct err *err)
+{
+	s->idle_begin_ns = idle_ns();
+	return cpu_perf_attach(s->perf, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, err);
+}
+
+static void set_warming(const struct cpu_state *s, uint32_t on)
+{
+	const uint32_t zero = 0;
+
+	bpf_map_update_elem(map_fd(s, "cpu_warming"), &zero, &on, BPF_ANY);
+}
+
+/* Samples at a high rate that are not taken: they ask for the tables of what runs. */
+static int begin_warming(struct cpu_state *s)
+{
+	const struct cpu_perf_opts o = {
+		.event = CPU_EVENT_CLOCK, .frequency = WARM_HZ, .cpus = s->cpus, .n_cpus = s->n_cpus,
+	};
+
+	set_warming(s, true);
+	s->warm_begin_ns = clock_boot_ns();
+	if (cpu_perf_new(&o, &s->warm, NULL) == 0)
+		cpu_perf_attach(s->warm, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, NULL);
+	return 0;
+}
+
 static int cpu_attach(struct probe *p, struct err *err)
 {
 	struct cpu_state *s = p->state;
@@ -290,8 +324,23 @@ static int cpu_attach(struct probe *p, struct err *err)
 	hooks_report(s->hooks, true, report_failed, p);
 	if (!s->perf)
 		return n > 0 ? 0 : err_set(err, -ENOTSUP, "switches of threads cannot be watched here");
-	s->idle_begin_ns = idle_ns();
-	return cpu_perf_attach(s->perf, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, err);
+	return s->tables && p->loop ? begin_warming(s) : begin_sampling(s, err);
+}
+
+/* Until every program that is busy now has the tables it needs, or for so long. */
+static int cpu_warm(struct probe *p, struct err *err)
+{
+	struct cpu_state *s = p->state;
+	uint64_t now_ns = clock_boot_ns();
+
+	if (!s->warm)
+		return 0;
+	if (now_ns < s->warm_begin_ns + WARM_LEAST_NS ||
+	    (now_ns < s->warm_begin_ns + WARM_MOST_NS && cpu_tables_busy(s->tables)))
+		return 1;
+	cpu_perf_free(TAKE_PTR(s->warm));
+	set_warming(s, false);
+	return begin_sampling(s, err);
 }
 
 static int name_frames(struct probe *p, const struct sonde_rec *rec)
@@ -409,6 +458,7 @@ static void cpu_close(struct probe *p)
 	struct cpu_state *s = p->state;
 
 	cpu_tables_free(s->tables);
+	cpu_perf_free(s->warm);
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);
 	free(s->cpus);
@@ -487,6 +537,7 @@ const struct probe_ops cpu_probe = {
 	.name = "cpu", .summary = "what runs on the CPUs, and what waits, with stacks",
 	.decoder = &cpu_decoder, .opts = cpu_opts, .conf_default = &cpu_conf_default,
 	.conf_size = sizeof(struct cpu_conf), .state_size = sizeof(struct cpu_state),
-	.check = cpu_check, .open = cpu_open, .attach = cpu_attach, .control = cpu_control, .tick = cpu_tick,
+	.check = cpu_check, .open = cpu_open, .attach = cpu_attach, .warm = cpu_warm,
+	 .control = cpu_control, .tick = cpu_tick,
 	.detach = cpu_detach, .close = cpu_close,
 };

@@ -369,6 +369,11 @@ int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd)
 	return 0;
 }
 
+bool cpu_loader_busy(const struct cpu_loader *l)
+{
+	return l->n > 0;
+}
+
 void cpu_loader_poll(struct cpu_loader *l)
 {
 	for (size_t i = 0; i < WORKERS_MAX; i++)

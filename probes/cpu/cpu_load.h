@@ -38,6 +38,8 @@ bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key);
 /* @fd is taken over. -ENOBUFS: too many wait. */
 int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd);
 
+bool cpu_loader_busy(const struct cpu_loader *l);	/* any file waiting, or at work */
+
 void cpu_loader_poll(struct cpu_loader *l);	/* ends what takes too long */
 
 #endif

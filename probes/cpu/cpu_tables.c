@@ -410,6 +410,11 @@ void cpu_tables_free(struct cpu_tables *t)
 	free(t);
 }
 
+bool cpu_tables_busy(const struct cpu_tables *t)
+{
+	return cpu_loader_busy(t->loader);
+}
+
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret)
 {
 	*ret = t->stats;

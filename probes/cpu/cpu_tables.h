@@ -7,6 +7,7 @@
 #define CPU_TABLES_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bpf_object;
@@ -52,6 +53,9 @@ int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *r);
 
 /* From time to time: ends a worker that takes too long. */
 void cpu_tables_poll(struct cpu_tables *t);
+
+/* Whether files wait for their tables. */
+bool cpu_tables_busy(const struct cpu_tables *t);
 
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret);
 

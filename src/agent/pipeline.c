@@ -5,11 +5,13 @@
 #include "agent/pipeline.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "agent/output.h"
 #include "agent/pipeline_impl.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -17,6 +19,7 @@
 #include "enrich/enrich.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "ring/ring.h"
 #include "scap/state.h"
 #include "source/source.h"
 #include "sym/sym.h"
@@ -148,6 +151,27 @@ static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
 	log_warn("%s does not work here: %s", hook, err->msg);
 }
 
+#define WARM_STEP_NS 5000000ull
+#define WARM_BUDGET 256
+
+/* Lets probes get ready with what the first records tell them. */
+static int warm_up(struct pipeline *p, struct err *err)
+{
+	for (size_t i = 0; i < p->n_probes; i++) {
+		struct probe *probe = &p->probes[i];
+		int r;
+
+		while (probe->ops->warm && (r = probe->ops->warm(probe, err)) != 0) {
+			if (r < 0)
+				return err_prefix(err, "probe %s", probe->ops->name);
+			ring_reader_read(probe_env_reader(p->env), clock_boot_ns() + WARM_STEP_NS, WARM_BUDGET,
+					 path_from_ring, p);
+			loop_once(p->loop, 0);
+		}
+	}
+	return 0;
+}
+
 /*
  * Every probe is loaded before the first attaches, and proc attaches first: a process that is born from here
  * on has its record, one that was there before has its snapshot, and one in between has both.
@@ -186,7 +210,8 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 		if (r < 0)
 			return err_prefix(err, "probe %s", probe->ops->name);
 	}
-	return 0;
+	malloc_trim(0);	/* the kernel's type information was read for each object; forks would copy what is left */
+	return warm_up(p, err);
 }
 
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)

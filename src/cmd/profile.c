@@ -27,6 +27,7 @@
 
 #define NS_PER_S 1000000000ULL
 #define PROFILE_NICE (-10)	/* on a full host the tables for a new file would come after its samples */
+#define SAMPLE_RING_BYTES (1u << 20)	/* per CPU: of samples, hundreds of ms even at 10,000 a second */
 #define DEFAULT_HZ 49		/* no divisor of timers that tick 50, 100 or 1000 times a second */
 
 #define ROW(member, ...) OPT_ROW(profile_conf, member, __VA_ARGS__)
@@ -219,6 +220,8 @@ static int prepare(struct profile_conf *c, const struct cmd_words *w, struct wat
 		return r;
 	if (!c->cpu.frequency)
 		c->cpu.frequency = DEFAULT_HZ;
+	if (!c->run.ring_bytes && !c->cpu.off_cpu && !c->cpu.wall)
+		c->run.ring_bytes = SAMPLE_RING_BYTES;
 	if (c->max_depth > UINT16_MAX)
 		return err_set(err, -EINVAL, "--perf-max-stack-depth %" PRIu64 ": more than %d is not possible",
 			       c->max_depth, UINT16_MAX);

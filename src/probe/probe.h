@@ -66,6 +66,11 @@ struct probe_ops {
 	/* State that existed before: emits SONDE_RF_SNAPSHOT records through env. Optional. */
 	int (*snapshot)(struct probe *p, struct err *err);
 	/*
+	 * Called again and again after everything is attached, records being handled in between, until it returns 0:
+	 * what a probe has to learn before what it tells is right. Optional. 1 = not yet.
+	 */
+	int (*warm)(struct probe *p, struct err *err);
+	/*
 	 * Sees each record of any probe before it is decoded: may attach, load tables, or put records in front
 	 * of it (probe_inject()), never make events. Optional.
 	 */
