@@ -385,7 +385,7 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	struct cpu_state *s = p->state;
 
 	(void)now_ns;
-	if (s->perf)
+	if (s->perf && !s->warm)
 		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
 	if (s->tables)
 		cpu_tables_poll(s->tables);

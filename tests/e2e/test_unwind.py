@@ -110,7 +110,7 @@ def test_eviction(tmp_path):
         shutil.copy(os.path.realpath("/usr/bin/python3"), tmp_path / name)
     sonde = profile(tmp_path / "out", names, "--unwind-memory", "1M")
     for name in [*names, names[0]]:
-        subprocess.run(["timeout", "1", tmp_path / name, "-S", "-c", "while True: pass"], check=False)
+        subprocess.run(["timeout", "2", tmp_path / name, "-S", "-c", "while True: pass"], check=False)
     found, totals = stacks_of(sonde, tmp_path / "out", names)
     assert totals["evicted"] >= 2 and totals["loaded"] == totals["files"] + totals["evicted"], totals
     assert totals["bytes"] <= totals["pool_bytes"] <= 1 << 20 and not totals["refused"], totals
