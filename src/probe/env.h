@@ -102,7 +102,10 @@ void probe_env_set_complain(struct probe_env *env, void (*fn)(void *ctx, const c
 /* Sums of all CPUs and classes of one instance, recursion misses included. */
 int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret);
 
-/* Kernel symbols: name of the function that holds @addr, "tcp_v4_rcv+0x1a", or -ENOENT. Loads kallsyms once. */
+/*
+ * Kernel symbols: name of the function that holds @addr, "tcp_v4_rcv+0x1a", or -ENOENT. The kernel is asked
+ * (kname.h); where it cannot tell, kallsyms is read.
+ */
 int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap);
 
 /* The @nth function called @name: see ksyms_range() in probe/ksym.h. */
