@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Go toolchains with gRPC of several ages, and stripped Go programs, out of distribution packages, without network.
+
+    gotree.py tree SUITE...                  fetches and unpacks; prints where each is and what it has
+    gotree.py env SUITE                      the variables of a build, for eval
+    gotree.py build SUITE DIR OUT [VARIANT]  builds the program in DIR
+    gotree.py program SUITE NAME             path of a program of a distribution
+
+Everything lies below one folder (--dir, else $SONDE_GO_DIR, else build/go) and is kept between runs. Packages come
+through apt from suites derived from the package source that this machine uses, into that folder alone: signatures
+are apt's business, nothing is installed and the machine's package state is not touched. Standard library only.
+"""
+import argparse
+import fcntl
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+
+LIBRARIES = ["golang-google-grpc-dev", "golang-google-protobuf-dev", "golang-golang-x-net-dev"]
+# bookworm: the 1-3 alternative satisfies the dependency and panics at run time.
+PINNED = {"bookworm": ["golang-github-golang-protobuf-1-5-dev"]}
+# Without these a suite gives its newest.
+GO = {"bookworm": "1.19", "trixie": "1.24"}
+# Programs of distributions that were stripped when they were packaged: package, path.
+PROGRAMS = {
+    "prometheus": ("prometheus", "usr/bin/prometheus"),
+    "nats-server": ("nats-server", "usr/bin/nats-server"),
+    "victoria-metrics": ("victoria-metrics", "usr/bin/victoria-metrics"),
+}
+VARIANTS = {
+    "plain": ([], {}),
+    "stripped": (["-ldflags=-s -w"], {}),
+    "nodwarf": (["-ldflags=-w"], {}),
+    "pie": (["-buildmode=pie"], {}),
+    "stripped-pie": (["-buildmode=pie", "-ldflags=-s -w"], {}),
+    "nocgo": ([], {"CGO_ENABLED": "0"}),
+    "trimpath": (["-trimpath"], {}),
+    "c-shared": (["-buildmode=c-shared"], {"CGO_ENABLED": "1"}),
+}
+APT_CONF = '''Dir::State::Lists "{0}/lists";
+Dir::State::status "/dev/null";
+Dir::Cache "{0}/cache";
+Dir::Etc::SourceList "/dev/null";
+Dir::Etc::SourceParts "{0}/sources";
+APT::Sandbox::User "";
+APT::Install-Recommends "false";
+Acquire::Languages "none";
+Acquire::Check-Valid-Until "false";
+Acquire::Retries "2";
+Acquire::http::Timeout "20";
+'''
+
+
+class Unavailable(Exception):
+    """What was asked for cannot be had here; the text says why."""
+
+
+def folder():
+    return os.environ.get("SONDE_GO_DIR") or os.path.join(ROOT, "build", "go")
+
+
+def run(*words, **options):
+    try:
+        return subprocess.run(words, check=True, capture_output=True, text=True, **options).stdout
+    except subprocess.CalledProcessError as e:
+        last = (e.stderr.strip() or e.stdout.strip() or "failed").splitlines()[-1]
+        raise Unavailable(f"{os.path.basename(words[0])} {words[-1]}: {last}") from e
+    except subprocess.TimeoutExpired as e:
+        raise Unavailable(f"{words[0]}: no answer from the package source within {e.timeout:.0f} s") from e
+    except FileNotFoundError as e:
+        raise Unavailable(f"{words[0]} is not installed") from e
+
+
+class Apt:
+    """A private apt: one source, own lists and cache."""
+
+    def __init__(self, suite):
+        self.suite = suite
+        self.folder = os.path.join(folder(), "apt-" + suite)
+        for name in ("lists/partial", "cache/archives/partial", "sources"):
+            os.makedirs(os.path.join(self.folder, name), exist_ok=True)
+        entry = run(os.path.join(ROOT, "tools", "apt-suite.sh"), suite)
+        name = "suite.list" if entry.startswith("deb ") else "suite.sources"
+        with open(os.path.join(self.folder, "sources", name), "w", encoding="utf-8") as f:
+            f.write(entry)
+        conf = os.path.join(self.folder, "apt.conf")
+        with open(conf, "w", encoding="utf-8") as f:
+            f.write(APT_CONF.format(self.folder))
+        self.env = dict(os.environ, APT_CONFIG=conf, LC_ALL="C")
+        run("apt-get", "-qq", "update", env=self.env, timeout=120)
+
+    def closure(self, packages, pattern):
+        """What installing @packages on nothing would bring, of names that match."""
+        out = run("apt-get", "-s", "install", *packages, env=self.env)
+        return sorted(set(re.findall(rf"^Inst ({pattern}) ", out, re.M)))
+
+    def newest_go(self):
+        out = run("apt-cache", "pkgnames", "golang-1.", env=self.env)
+        found = [int(n) for n in re.findall(r"^golang-1\.(\d+)-go$", out, re.M)]
+        if not found:
+            raise Unavailable(f"{self.suite} has no Go")
+        return f"1.{max(found)}"
+
+    def unpack(self, packages, target):
+        """All or nothing: @target appears when it is complete."""
+        debs, partial = os.path.join(self.folder, "debs"), target + ".partial"
+        for path in (debs, partial):
+            shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(debs)
+        os.makedirs(partial)
+        run("apt-get", "-qq", "download", *packages, env=self.env, cwd=debs, timeout=600)
+        for deb in glob.glob(os.path.join(debs, "*.deb")):
+            run("dpkg", "-x", deb, partial)
+        shutil.rmtree(debs)
+        os.rename(partial, target)
+
+
+class Lock:
+    """One fetch at a time: several test runs share the folder."""
+
+    def __enter__(self):
+        os.makedirs(folder(), exist_ok=True)
+        self.file = open(os.path.join(folder(), ".lock"), "w", encoding="utf-8")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+class Tree:
+    """A Go release and the gRPC packages of one suite."""
+
+    def __init__(self, suite):
+        self.suite = suite
+        self.path = os.path.join(folder(), suite)
+        with Lock():
+            if not os.path.isdir(self.path):
+                self._fetch()
+        roots = glob.glob(os.path.join(self.path, "usr/lib/go-1.*"))
+        if not roots:
+            raise Unavailable(f"{self.path} has no Go release")
+        self.root = max(roots, key=lambda p: int(p.rsplit(".", 1)[1]))
+        self.gopath = os.path.join(self.path, "usr/share/gocode")
+
+    def _fetch(self):
+        apt = Apt(self.suite)
+        go = GO.get(self.suite) or apt.newest_go()
+        wanted = LIBRARIES + PINNED.get(self.suite, [])
+        libraries = [p for p in apt.closure(wanted, r"golang-\S+") if p.endswith("-dev")]
+        # The release's own packages stand beside, whatever the suite's default is.
+        apt.unpack(libraries + [f"golang-{go}-go", f"golang-{go}-src"], self.path)
+        self._join(go)
+
+    def _join(self, go):
+        """The release links to absolute paths; here they point into the tree."""
+        root = os.path.join(self.path, f"usr/lib/go-{go}")
+        share = os.path.join(self.path, f"usr/share/go-{go}")
+        for name in os.listdir(share):
+            link = os.path.join(root, name)
+            if not os.path.exists(link):
+                if os.path.islink(link):
+                    os.unlink(link)
+                os.symlink(os.path.join(share, name), link)
+
+    def version(self):
+        with open(os.path.join(self.root, "VERSION"), encoding="utf-8") as f:
+            return f.readline().strip()
+
+    def grpc(self):
+        with open(os.path.join(self.gopath, "src/google.golang.org/grpc/version.go"), encoding="utf-8") as f:
+            return re.search(r'Version = "(.*)"', f.read()).group(1)
+
+    def env(self):
+        own = os.path.join(folder(), "own-" + self.suite)
+        return {"GOROOT": self.root, "GOPATH": own + ":" + self.gopath, "GOCACHE": own + "/cache",
+                "GO111MODULE": "off", "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOENV": "off", "GOFLAGS": ""}
+
+    def build(self, source, out, variant="plain"):
+        """Builds the program in the folder @source as @out; made anew when a source is newer. Returns @out."""
+        flags, more = VARIANTS[variant]
+        sources = glob.glob(os.path.join(source, "*.go"))
+        if os.path.exists(out) and all(os.path.getmtime(out) > os.path.getmtime(s) for s in sources):
+            return out
+        os.makedirs(os.path.dirname(os.path.abspath(out)), exist_ok=True)
+        run(os.path.join(self.root, "bin/go"), "build", *flags, "-o", os.path.abspath(out), ".", cwd=source,
+            env=dict(os.environ, **self.env(), **more))
+        return out
+
+
+def program(suite, name):
+    """Path of a distribution's program, unpacked and never installed."""
+    package, path = PROGRAMS[name]
+    target = os.path.join(folder(), f"{suite}-{name}")
+    with Lock():
+        if not os.path.isdir(target):
+            Apt(suite).unpack([package], target)
+    return os.path.join(target, path)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--dir")
+    p.add_argument("what", choices=("tree", "env", "build", "program"))
+    p.add_argument("words", nargs="+")
+    a = p.parse_args()
+    if a.dir:
+        os.environ["SONDE_GO_DIR"] = os.path.abspath(a.dir)
+    try:
+        if a.what == "tree":
+            for suite in a.words:
+                t = Tree(suite)
+                print(f"{suite} {t.version()} grpc {t.grpc()} {t.path}")
+        elif a.what == "env":
+            for name, value in Tree(a.words[0]).env().items():
+                print(f"export {name}='{value}'")
+        elif a.what == "build":
+            print(Tree(a.words[0]).build(*a.words[1:]))
+        else:
+            print(program(*a.words))
+    except Unavailable as e:
+        print(f"gotree.py: {e}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
