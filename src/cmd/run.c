@@ -62,7 +62,7 @@ static const struct opt output_opts[] = {
 	ROW(outputs, "output", 'o', OPT_STRV, "NAME[:FILE]",
 	    "output format and file, or a FILE with a format's suffix; may repeat (sonde help outputs lists them)"),
 	ROW(json, "json", 0, OPT_BOOL, NULL, "one JSON object a line, as -o json"),
-	ROW(format, "format", 0, OPT_STR, "NAME", "text lines as another tool prints them"),
+	ROW(format, "format", 0, OPT_STR, "NAME", "lines as another tool prints them: cilium, strace, sysdig"),
 	ROW(print, "print", 0, OPT_STR, "FORM",
 	    "text lines in this form (%proc.name ...: the words of filters); c: sysdig's with containers"),
 	ROW_ENUM(buffer, "buffer", "FORM", "how data that was read or written is shown", buffer_names),
@@ -211,7 +211,7 @@ static int add_output(struct run_state *s, const char *text, const struct sink_o
 	if (!ops)
 		return err_set(err, -EINVAL, "-o %s: there is no output format %s (sonde help outputs lists them)",
 			       text, name);
-	return pipeline_add_sink(s->pipeline, ops, opts, path, err);
+	return pipeline_add_sink(s->pipeline, sink_for_tool(ops, s->conf->format), opts, path, err);
 }
 
 static int add_outputs(struct run_state *s, const struct sink_opts *opts, struct err *err)

@@ -30,6 +30,7 @@ enum sec_kind {
 	SEC_MESSAGE,	/* RPC or application message */
 	SEC_PROC,	/* struct sec_proc, then its strings: who the event's process is */
 	SEC_TEXT,	/* comments, or the text an event is about; lines separated by \n */
+	SEC_NOTIFY,	/* struct sec_notify, then the bytes: a notification of Cilium's monitor as it came */
 	SEC__MAX,
 };
 
@@ -48,6 +49,13 @@ struct sec_packet {
 	uint32_t netns;		/* inode of the namespace of the interface, 0 = unknown */
 	uint8_t direction;	/* 0 unknown, 1 in, 2 out: as seen by the interface */
 	uint8_t pad[3];
+};
+
+/* What travels on Cilium's monitor socket: a record of a perf ring, or the count of lost ones (cilium/print.h). */
+struct sec_notify {
+	int64_t cpu;
+	int64_t type;		/* 9 sample, 2 lost, or any other number */
+	uint64_t lost;
 };
 
 /* Offsets count from the end of this struct; a string has no NUL; length 0 = unknown. */

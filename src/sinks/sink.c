@@ -31,6 +31,15 @@ const struct sink_ops *sink_find(const char *name)
 	return NULL;
 }
 
+const struct sink_ops *sink_for_tool(const struct sink_ops *ops, const char *tool)
+{
+	for (size_t i = 0; tool && all_sinks[i]; i++)
+		if (all_sinks[i]->tool && !strcmp(all_sinks[i]->tool, tool) &&
+		    !strcmp(all_sinks[i]->instead_of, ops->name))
+			return all_sinks[i];
+	return ops;
+}
+
 /* Of two that fit the longer one: x.speedscope.json is no x.json. */
 const struct sink_ops *sink_find_suffix(const char *path)
 {

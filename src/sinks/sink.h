@@ -61,6 +61,7 @@ struct sink {
 struct sink_ops {
 	const char *name, *summary;
 	const char *suffix;		/* of files, ".pcapng" */
+	const char *tool, *instead_of;	/* with --format TOOL stands in for that format; NULL = does not */
 	uint32_t needs;			/* section mask an event must have one of; 0 = any event */
 	unsigned flags;			/* SINK_* */
 	size_t state_size;
@@ -73,6 +74,8 @@ struct sink_ops {
 
 extern const struct sink_ops *const all_sinks[];	/* NULL-terminated */
 const struct sink_ops *sink_find(const char *name);
+/* What --format @tool (NULL = none) makes of @ops: itself, or the format of that tool that stands in for it. */
+const struct sink_ops *sink_for_tool(const struct sink_ops *ops, const char *tool);
 const struct sink_ops *sink_find_suffix(const char *path);	/* the format that such a file has; NULL = none */
 
 /*

@@ -3,6 +3,7 @@
  * Cilium's notifications against what Cilium's own code prints and encodes (tests/data/cilium/vectors.jsonl). What is
  * not compared is named here with the defect of the client that makes it differ.
  */
+#include <errno.h>
 #include <json-c/json.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,8 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "cilium/gob.h"
+#include "cilium/kdrops.h"
+#include "cilium/names.h"
 #include "cilium/print.h"
 
 #define VECTORS TEST_DATA "/cilium/vectors.jsonl"
@@ -341,6 +344,82 @@ static void explicit_cpu_zero_is_understood(void **state)
 	gob_free(g);
 }
 
+/* ---- the other way: bytes of the newest layouts ---- */
+
+static bool is_newest(const char *name, const struct cilium_notify *n)
+{
+	switch (n->type) {
+	case CILIUM_DROP: return n->version == 3;
+	case CILIUM_TRACE: return n->version == 2;
+	case CILIUM_DEBUG: return true;
+	case CILIUM_CAPTURE: return n->version == 1;
+	case CILIUM_POLICY: return strncmp(name, "pv32-", 5) != 0;
+	case CILIUM_SOCK: return strncmp(name, "sock38-", 7) != 0;
+	default: return false;
+	}
+}
+
+static void encode_notify(struct json_object *v, void *ctx)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+	const char *name = text_of(v, "name"), *hex = text_of(v, "hex");
+	struct cilium_notify n;
+	uint8_t *data;
+	size_t len;
+
+	if (!hex || number_of(v, "type") != CILIUM_RECORD_SAMPLE)
+		return;
+	len = from_hex(hex, &data);
+	if (cilium_decode(data, len, &n, NULL) == 0 && is_newest(name, &n) && n.pkt.len == n.pkt.cap_len) {
+		assert_int_equal(cilium_encode(&n, &out), 0);
+		if (out.len != len || memcmp(out.data, data, len))
+			fail_msg("%s does not come back as it was", name);
+		++*(unsigned *)ctx;
+	}
+	free(data);
+}
+
+static void newest_layouts_come_back_as_they_were(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	each_vector(encode_notify, &n);
+	print_message("%u notifications\n", n);
+	assert_true(n > 120);
+}
+
+static void old_kinds_are_not_made(void **state)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+	const struct cilium_notify recorder = { .type = CILIUM_RECORDER }, agent = { .type = CILIUM_AGENT };
+
+	(void)state;
+	assert_int_equal(cilium_encode(&recorder, &out), -ENOSYS);
+	assert_int_equal(cilium_encode(&agent, &out), -ENOSYS);
+	assert_int_equal(out.len, 0);
+}
+
+/* ---- the kernel's drop reasons ---- */
+
+static void drop_reasons_have_codes(void **state)
+{
+	(void)state;
+	assert_int_equal(cilium_drop_code("NETFILTER_DROP", 14), 133);
+	assert_int_equal(cilium_drop_code("NO_SOCKET_AND_MORE", 9), 178);
+	assert_int_equal(cilium_drop_code("NO_SOCKE", 8), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_drop_code("NO_SOCKET_", 10), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_drop_code("NOT_SPECIFIED", 13), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_drop_code("", 0), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_drop_code(NULL, 0), CILIUM_DROP_OTHER);
+	for (size_t i = 0; i < n_kdrop_rows; i++) {
+		const char *name = kdrop_rows[i].name;
+
+		assert_int_equal(cilium_drop_code(name, strlen(name)), kdrop_rows[i].code);
+		assert_non_null(cilium_drop_reason(kdrop_rows[i].code));
+	}
+}
+
 /* ---- samples as they lie in a ring: padded ---- */
 
 static void pad_vector(struct json_object *v, void *ctx)
@@ -387,6 +466,9 @@ int main(void)
 		cmocka_unit_test(encodes_as_go_does),
 		cmocka_unit_test(decodes_what_go_writes_split_anywhere),
 		cmocka_unit_test(explicit_cpu_zero_is_understood),
+		cmocka_unit_test(newest_layouts_come_back_as_they_were),
+		cmocka_unit_test(old_kinds_are_not_made),
+		cmocka_unit_test(drop_reasons_have_codes),
 		cmocka_unit_test(ring_padding_changes_nothing),
 	};
 

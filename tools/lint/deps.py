@@ -19,7 +19,7 @@ ALLOWED = {
     "stack": {"base", "event", "sym", "sonde"},
     "scap": {"base", "enrich", "event", "sonde"},
     "cilium": {"base"},
-    "sinks": {"base", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
+    "sinks": {"base", "cilium", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
     "source": {"base", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
     "probe": {"base", "event", "ring", "sonde", "libbpf"},
 }

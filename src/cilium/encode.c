@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Notifications into bytes: the newest layout of each kind (release 1.20), as the datapath would write it, without the
+ * padding of a ring. ext_version is 0 and nothing stands behind the packet: a client would take it for packet.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "cilium/notify.h"
+
+static void u8(struct buf *out, uint8_t v)
+{
+	buf_add(out, &v, sizeof(v));
+}
+
+static void u16(struct buf *out, uint16_t v)
+{
+	buf_add(out, &v, sizeof(v));
+}
+
+static void u32(struct buf *out, uint32_t v)
+{
+	buf_add(out, &v, sizeof(v));
+}
+
+static void u64(struct buf *out, uint64_t v)
+{
+	buf_add(out, &v, sizeof(v));
+}
+
+static void zeros(struct buf *out, size_t n)
+{
+	static const uint8_t none[8];
+
+	buf_add(out, none, n);
+}
+
+static void common(struct buf *out, const struct cilium_notify *n)
+{
+	u8(out, n->type);
+	u8(out, n->subtype);
+	u16(out, n->source);
+	u32(out, n->hash);
+}
+
+static size_t captured(const struct cilium_notify *n)
+{
+	return MIN(n->pkt.len, (size_t)UINT16_MAX);
+}
+
+static void capture_header(struct buf *out, const struct cilium_notify *n, uint8_t version)
+{
+	common(out, n);
+	u32(out, n->pkt.orig_len);
+	u16(out, (uint16_t)captured(n));
+	u8(out, version);
+	u8(out, 0);
+}
+
+static void put_drop(struct buf *out, const struct cilium_notify *n)
+{
+	const struct cilium_drop *d = &n->drop;
+
+	capture_header(out, n, 3);
+	u32(out, d->src_identity);
+	u32(out, d->dst_identity);
+	u32(out, d->dst_id);
+	u16(out, d->line);
+	u8(out, d->file);
+	u8(out, (uint8_t)d->ext_error);
+	u32(out, d->ifindex);
+	u8(out, n->pkt.flags);
+	zeros(out, 3);
+	u64(out, d->ip_trace_id);
+}
+
+static void put_trace(struct buf *out, const struct cilium_notify *n)
+{
+	const struct cilium_trace *t = &n->trace;
+
+	capture_header(out, n, 2);
+	u32(out, t->src_identity);
+	u32(out, t->dst_identity);
+	u16(out, t->dst_id);
+	u8(out, t->reason);
+	u8(out, n->pkt.flags);
+	u32(out, t->ifindex);
+	buf_add(out, t->orig_ip, sizeof(t->orig_ip));
+	u64(out, t->ip_trace_id);
+}
+
+static void put_debug(struct buf *out, const struct cilium_notify *n)
+{
+	common(out, n);
+	for (size_t i = 0; i < ARRAY_SIZE(n->arg); i++)
+		u32(out, n->arg[i]);
+}
+
+static void put_capture(struct buf *out, const struct cilium_notify *n)
+{
+	capture_header(out, n, 1);
+	u32(out, n->arg[0]);
+	u32(out, n->arg[1]);
+}
+
+static void put_policy(struct buf *out, const struct cilium_notify *n)
+{
+	const struct cilium_policy *p = &n->policy;
+
+	capture_header(out, n, 1);
+	u32(out, p->remote_identity);
+	u32(out, (uint32_t)p->verdict);
+	u16(out, p->dst_port);
+	u8(out, p->proto);
+	u8(out, p->bits);
+	u8(out, p->auth_type);
+	zeros(out, 3);
+	u32(out, p->cookie);
+	zeros(out, 4);
+}
+
+static void put_sock(struct buf *out, const struct cilium_notify *n)
+{
+	const struct cilium_sock *s = &n->sock;
+
+	u8(out, CILIUM_SOCK);
+	u8(out, s->point);
+	u8(out, s->proto);
+	u8(out, s->ipv6);
+	u16(out, s->dst_port);
+	zeros(out, 2);
+	u64(out, s->cookie);
+	u64(out, s->cgroup_id);
+	buf_add(out, s->dst_ip, sizeof(s->dst_ip));
+}
+
+int cilium_encode(const struct cilium_notify *n, struct buf *out)
+{
+	switch (n->type) {
+	case CILIUM_DROP: put_drop(out, n); break;
+	case CILIUM_TRACE: put_trace(out, n); break;
+	case CILIUM_DEBUG: put_debug(out, n); break;
+	case CILIUM_CAPTURE: put_capture(out, n); break;
+	case CILIUM_POLICY: put_policy(out, n); break;
+	case CILIUM_SOCK: put_sock(out, n); break;
+	default: return -ENOSYS;
+	}
+	if (n->type != CILIUM_DEBUG && n->type != CILIUM_SOCK)
+		buf_add(out, n->pkt.data, captured(n));
+	return buf_error(out);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cilium/kdrops.h"
+
+#include <string.h>
+
+static int compare(const char *name, size_t len, const char *row)
+{
+	int r = strncmp(name, row, len);
+
+	return r ? r : -(row[len] != '\0');
+}
+
+uint8_t cilium_drop_code(const char *name, size_t len)
+{
+	size_t lo = 0, hi = name ? n_kdrop_rows : 0;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int r = compare(name, len, kdrop_rows[mid].name);
+
+		if (!r)
+			return kdrop_rows[mid].code;
+		if (r < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return CILIUM_DROP_OTHER;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lines as Cilium's client prints them (cilium/print.h). What the printer takes from outside, it escapes itself.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cilium/print.h"
+#include "event/event.h"
+#include "event/names.h"
+#include "sinks/cilium_lines.h"
+#include "sinks/outfile.h"
+#include "sinks/sink.h"
+#include "sonde/wire.h"
+
+/* The name of an interface at the time of the event; a name that is not plain text stays a number. */
+static bool iface_name(void *ctx, uint32_t ifindex, char name[static 16])
+{
+	const struct event *ev = ctx;
+	const char *known = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
+
+	if (!known || !str_is_plain(known, strlen(known)))
+		return false;
+	snprintf(name, 16, "%s", known);
+	return true;
+}
+
+int cilium_lines_event(struct sink *s, const struct event *ev, bool json)
+{
+	const struct line_opts *l = &s->opts->line;
+	const struct cilium_print o = {
+		.verbose = l->verbose, .hex = l->hex, .numeric = l->numeric, .json = json,
+		.iface = iface_name, .ctx = (void *)ev,
+	};
+	struct cilium_lines *st = s->state;
+	struct cilium_payload p;
+	int r = cilium_map_event(&st->map, ev, &p);
+
+	if (r <= 0)
+		return r;
+	buf_reset(&st->out);
+	r = cilium_print(&p, &o, &st->out);
+	return r < 0 || !st->out.len ? r : outfile_record(s->out, st->out.data, st->out.len);
+}
+
+int cilium_lines_close(struct sink *s)
+{
+	struct cilium_lines *st = s->state;
+
+	cilium_map_fini(&st->map);
+	buf_fini(&st->out);
+	return 0;
+}
+
+static int cilium_event(struct sink *s, const struct event *ev)
+{
+	return cilium_lines_event(s, ev, false);
+}
+
+const struct sink_ops cilium_sink = {
+	.name = "cilium", .summary = "packets and drops as `cilium-dbg monitor` prints them",
+	.tool = "cilium", .instead_of = "text",
+	.state_size = sizeof(struct cilium_lines), .event = cilium_event, .close = cilium_lines_close,
+};
