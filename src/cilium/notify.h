@@ -110,8 +110,8 @@ struct cilium_notify {
 int cilium_decode(const void *data, size_t len, struct cilium_notify *ret, struct err *err);
 
 /*
- * The other way: appends the newest layout of its kind, packet and all (pkt.data, pkt.len, at most 65535 bytes of it);
- * version and pkt.cap_len are not looked at. 0, -ENOSYS for kinds that no datapath makes today, -ENOMEM.
+ * The other way: appends the newest layout of its kind, packet and all (pkt.data and pkt.len, at most 65535 bytes of
+ * it); version and pkt.cap_len are not looked at. 0, -ENOSYS for kinds that no datapath makes today, -ENOMEM.
  */
 int cilium_encode(const struct cilium_notify *n, struct buf *out);
 

@@ -89,7 +89,7 @@ static bool is_ipv6(const struct cilium_packet *p)
 	return ether_type(p->data, p->len) == 0x86dd;
 }
 
-/* Bytes in front of the IP header that Cilium's clients do not know; -1 when they cannot read such a packet at all. */
+/* Bytes in front of the IP header that Cilium's clients do not know; -1 when they cannot read such a packet. */
 static int strip_of(uint32_t link)
 {
 	switch (link) {
@@ -158,7 +158,7 @@ static bool is_loopback(const struct ipaddr *ip)
 }
 
 /* OWN: the host if the event's owner is a socket of this namespace, else not known (the packet may pass through). */
-enum end { END_UNKNOWN, END_HOST, END_WORLD, END_ENDPOINT, END_OWN };
+enum end { END_UNKNOWN, END_HOST, END_WORLD, END_ENDPOINT, END_OWN, END__MAX };
 
 static const struct { uint8_t src, dst; } ends_of_point[] = {
 	[POINT_TO_ENDPOINT] = { END_OWN, END_ENDPOINT },
@@ -181,6 +181,7 @@ static uint32_t identity(uint8_t end, bool owned, uint16_t endpoint)
 	case END_WORLD: return IDENTITY_WORLD;
 	case END_ENDPOINT: return endpoint ? IDENTITY_ENDPOINT + (uint32_t)endpoint : 0;
 	case END_OWN: return owned ? IDENTITY_HOST : 0;
+	case END__MAX: break;
 	}
 	return 0;
 }
