@@ -166,20 +166,22 @@ static bool read_number(const struct event *ev, const char *name, uint64_t *ret)
 	return false;
 }
 
+/*
+ * A number is its process's until the kernel gives it to another: what a process does while it ends, and what comes
+ * late, is its own.
+ */
 static void learn(struct child *c, const struct event *ev)
 {
-	uint64_t maker = 0, last = 0;
+	uint64_t maker = 0;
 	uint32_t tgid = ev->tgid, from;
 
-	if (read_number(ev, "exit.last", &last) && last) {
-		map_remove(&c->family, &tgid);
-		return;
-	}
-	if (!read_number(ev, "task.maker", &maker))
+	if (!read_number(ev, "task.maker", &maker) || !maker)
 		return;
 	from = (uint32_t)maker;
 	if (map_find(&c->family, &from))
 		map_add(&c->family, &tgid, NULL);
+	else
+		map_remove(&c->family, &tgid);
 }
 
 bool child_owns(struct child *c, const struct event *ev)
