@@ -37,6 +37,7 @@
 
 extern const struct decoder_ops cpu_decoder;
 
+#define WORKER_NICE (-15)	/* their processor time is limited */
 #define WARM_HZ 997
 #define WARM_LEAST_NS 60000000ull
 #define WARM_MOST_NS 500000000ull
@@ -230,7 +231,7 @@ static int open_tables(struct probe *p, struct err *err)
 	char proc[PATH_MAX];
 	const struct cpu_tables_opts o = {
 		.budget_bytes = c->unwind_bytes, .proc_path = proc, .env = p->env, .loop = p->loop,
-		.complain = table_refused, .ctx = p,
+		.complain = table_refused, .ctx = p, .nice = c->no_nice ? 0 : WORKER_NICE,
 	};
 	int r;
 
@@ -529,6 +530,8 @@ static const struct opt cpu_opts[] = {
 	ROW(kernel_depth, "kernel-depth", 0, OPT_U32, "N",
 	    "frames of a kernel stack at most (default 127; kernel.perf_event_max_stack must allow more)"),
 	ROW(unwind_bytes, "unwind-memory", 0, OPT_BYTES, "SIZE", "unwind tables in the kernel at most (default 64M)"),
+	ROW(no_nice, "no-nice", 0, OPT_BOOL, NULL,
+	    "leave scheduling priorities alone; on a busy host the first stacks of a program are then cut short"),
 	OPT_END
 };
 

@@ -27,6 +27,7 @@ struct cpu_conf {
 	uint32_t depth;			/* --depth: frames of a user stack at most; 0 = 512, of waits 127 */
 	uint32_t kernel_depth;		/* --kernel-depth */
 	uint64_t unwind_bytes;		/* --unwind-memory: of unwind tables in the kernel */
+	bool no_nice;			/* --no-nice: nothing runs ahead of others */
 };
 
 /* A command starts from it. */

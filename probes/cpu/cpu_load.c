@@ -57,6 +57,7 @@ struct batch {
 struct cpu_loader {
 	struct loop *loop;		/* may be NULL */
 	struct probe_env *env;
+	int nice;
 	cpu_load_fn fn;
 	void *ctx;
 	struct job *jobs[QUEUE_MAX];	/* in the order of asking */
@@ -277,8 +278,8 @@ static void gather(struct batch *b, int fds[static BATCH_MAX])
 static int start_worker(struct batch *b, const int *fds, struct err *err)
 {
 	const struct worker_opts o = {
-		.name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 3 * BATCH_MAX, .nice = -15,
-		.later = true, .fds = fds, .n_fds = b->n,
+		.name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 3 * BATCH_MAX,
+		.later = true, .fds = fds, .n_fds = b->n, .nice = b->loader->nice,
 	};
 	struct cpu_loader *l = b->loader;
 	int fd, r = worker_start(&o, work, b, -1, &b->worker, err);
@@ -382,7 +383,8 @@ void cpu_loader_poll(struct cpu_loader *l)
 	start_waiting(l);
 }
 
-int cpu_loader_new(struct loop *loop, struct probe_env *env, cpu_load_fn fn, void *ctx, struct cpu_loader **ret)
+int cpu_loader_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn fn, void *ctx,
+		   struct cpu_loader **ret)
 {
 	struct cpu_loader *l = calloc(1, sizeof(*l));
 
@@ -390,6 +392,7 @@ int cpu_loader_new(struct loop *loop, struct probe_env *env, cpu_load_fn fn, voi
 		return -ENOMEM;
 	l->loop = loop;
 	l->env = env;
+	l->nice = nice;
 	l->fn = fn;
 	l->ctx = ctx;
 	*ret = l;

@@ -29,8 +29,9 @@ struct cpu_load {
 };
 typedef void (*cpu_load_fn)(void *ctx, const struct cpu_load *l);
 
-/* @loop NULL: cpu_loader_add() returns when @fn was called. */
-int cpu_loader_new(struct loop *loop, struct probe_env *env, cpu_load_fn fn, void *ctx, struct cpu_loader **ret);
+/* @loop NULL: cpu_loader_add() returns when @fn was called. @nice: struct worker_opts. */
+int cpu_loader_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn fn, void *ctx,
+		   struct cpu_loader **ret);
 void cpu_loader_free(struct cpu_loader *l);	/* NULL is fine; what waits is dropped */
 
 bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key);	/* waiting, or at work */

@@ -388,7 +388,7 @@ int cpu_tables_new(struct bpf_object *obj, const struct cpu_tables_opts *o, stru
 	r = t->files_fd < 0 || t->asked_fd < 0 ? -ENOENT : cpu_pool_new(obj, o->budget_bytes, &t->pool);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
-	r = cpu_loader_new(o->loop, o->env, on_compiled, t, &t->loader);
+	r = cpu_loader_new(o->loop, o->env, o->nice, on_compiled, t, &t->loader);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
 	r = load_vdso(t);

@@ -35,6 +35,7 @@ struct cpu_tables_opts {
 	uint64_t budget_bytes;	/* of all tables */
 	const char *proc_path;	/* the host's /proc */
 	struct probe_env *env;	/* workers are no samples */
+	int nice;		/* of the workers, 0 = as it is */
 	struct loop *loop;	/* compiling goes on while it runs; NULL = cpu_tables_need() waits for it */
 	void (*complain)(void *ctx, const struct err *err);	/* of files that are refused; may be NULL */
 	void *ctx;

@@ -232,6 +232,27 @@ bool worker_confines(void)
 	return !WORKER_SANITIZED;
 }
 
+/*
+ * Where the scheduler shares by sessions (sched_autogroup), as desktops have it, a priority counts only among the
+ * processes of one. A session of its own has the whole of it: /proc/PID/autogroup, sched(7).
+ */
+static void hurry(int nice)
+{
+	char text[8];
+	int fd, len = snprintf(text, sizeof(text), "%d", nice);
+	ssize_t n;
+
+	setpriority(PRIO_PROCESS, 0, nice);
+	if (setsid() < 0)
+		return;
+	fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = write(fd, text, (size_t)len);
+	(void)n;	/* what is not permitted is not done */
+	close(fd);
+}
+
 int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid_t parent, const char **ret_step)
 {
 	uint64_t used_bytes = address_space_bytes();
@@ -239,7 +260,7 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	int r;
 
 	if (o->nice)
-		setpriority(PRIO_PROCESS, 0, o->nice);
+		hurry(o->nice);
 	*ret_step = "close its descriptors";
 	r = give_up_descriptors(o, in_fd, out_fd, keep_fd);
 	if (r < 0)

@@ -33,7 +33,7 @@ struct worker_opts {
 	 * ends before it looks at its input). For callers that must not wait for a scheduler.
 	 */
 	bool later;
-	int nice;			/* 0 = the caller's; what is not permitted is not done */
+	int nice;			/* also of a session of its own; 0 = the caller's; without rights likewise */
 };
 
 /* False in builds with sanitizers: memory limit and system-call filter are off. */

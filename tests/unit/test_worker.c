@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -329,6 +330,24 @@ static void it_has_no_rights(void **state)
 	assert_int_equal(worker_finish(w, S, NULL), 0);
 }
 
+/* So that its priority counts against everybody's, where the scheduler shares by sessions. */
+static void a_priority_is_that_of_a_session(void **state)
+{
+	const struct worker_opts o = { .name = "test", .nice = 3 };
+	struct err err = { 0 };
+	struct worker *w;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(worker_start(&o, wait_for_input, NULL, fds[0], &w, &err), 0);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)worker_pid(w)), 3);
+	assert_int_equal(getsid(worker_pid(w)), worker_pid(w));
+	worker_kill(w);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void it_becomes_who_was_asked_for(void **state)
 {
 	const struct worker_opts o = { .name = "test", .uid = 12345, .gid = 23456 };
@@ -556,6 +575,7 @@ int main(void)
 		cmocka_unit_test(forbidden_calls_kill_it),
 		cmocka_unit_test(no_descriptor_is_left_to_it),
 		cmocka_unit_test(it_has_no_rights),
+		cmocka_unit_test(a_priority_is_that_of_a_session),
 		cmocka_unit_test(it_becomes_who_was_asked_for),
 		cmocka_unit_test(a_deadline_ends_it),
 		cmocka_unit_test(processor_time_ends_it),
