@@ -16,7 +16,7 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/owner.bpf.h"
 #include "bpf/pktfilter.bpf.h"
-#include "bpf/ratelimit.bpf.h"
+#include "sonde/ratelimit.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "probes/net/net_wire.h"
 

@@ -28,6 +28,12 @@ def sh(*words, check=True, timeout=TIMEOUT_S, **options):
     return subprocess.run(words, check=check, timeout=timeout, text=True, capture_output=True, **options)
 
 
+def cgroup_root():
+    """Where cgroup2 is mounted; None = nowhere."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        return next((line.split()[4] for line in mounts if " - cgroup2 " in line), None)
+
+
 class Netns:
     """A network namespace with a name of its own; loopback is up."""
 

@@ -16,7 +16,7 @@ KERNEL = ["clang", "-target", "bpf", "-D__TARGET_ARCH_x86", "-std=gnu11", "-fsyn
 
 
 def worlds(path):
-    if path.endswith("_wire.h") or path.startswith("include/sonde/"):
+    if path.endswith("_wire.h") or (path.startswith("include/sonde/") and not path.endswith(".bpf.h")):
         return [USER, KERNEL]
     return [KERNEL] if is_kernel_side(path) else [USER]
 

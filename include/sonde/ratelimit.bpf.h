@@ -7,10 +7,13 @@
  * interval pays first, so the rate holds in the long run and a burst is exceeded by a token per CPU at most.
  * What is refused is counted by the caller, exactly.
  */
-#ifndef BPF_RATELIMIT_BPF_H
-#define BPF_RATELIMIT_BPF_H
+#ifndef SONDE_RATELIMIT_BPF_H
+#define SONDE_RATELIMIT_BPF_H
 
-#include "bpf/kernel.h"
+#if !defined(__VMLINUX_H__) && !defined(BPF_KERNEL_H)	/* whoever has the kernel's types already keeps them */
+#include <linux/bpf.h>
+#include <linux/types.h>
+#endif
 
 #include <bpf/bpf_helpers.h>
 
@@ -47,16 +50,16 @@ static __always_inline void ratelimit_refill(struct ratelimit *b, const struct r
 	b->tokens = tokens > (__s64)c->burst ? (__s64)c->burst : tokens;
 }
 
-/* True if one more may pass now. */
-static __always_inline bool ratelimit_pass(struct ratelimit *b, const struct ratelimit_conf *c, __u64 now_ns)
+/* 1 if one more may pass now, else 0. */
+static __always_inline int ratelimit_pass(struct ratelimit *b, const struct ratelimit_conf *c, __u64 now_ns)
 {
 	if (!c->rate)
-		return true;
+		return 1;
 	ratelimit_refill(b, c, now_ns);
 	if (b->tokens <= 0)
-		return false;
+		return 0;
 	__sync_fetch_and_add(&b->tokens, -1);
-	return true;
+	return 1;
 }
 
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What the loader (vpc.c) tells the datapath (vpc.bpf.c): endpoints, rules, services. Addresses and ports are in
+ * network order unless a member says otherwise.
+ */
+#ifndef VPC_WIRE_H
+#define VPC_WIRE_H
+
+#include <linux/types.h>
+
+#define VPC_WORLD 2	/* identity of everything that is no endpoint */
+#define VPC_CAPTURE_RULE 1	/* number of the recorder's only rule */
+
+enum vpc_action { VPC_DENY, VPC_ALLOW, VPC_AUDIT };
+
+struct vpc_endpoint {
+	__u32 ifindex;		/* our end of its cable */
+	__u32 ip;
+	__u32 identity;
+	__u16 id;
+	__u8 mac[6];
+};
+
+/* Who may speak to an endpoint: anybody who is not listed may not. */
+struct vpc_rule_key {
+	__u32 dst_ip;
+	__u16 dst_port;		/* host order; 0 for protocols without ports */
+	__u8 proto;
+	__u8 pad;
+};
+
+struct vpc_rule {
+	__u32 action;		/* enum vpc_action */
+	__u32 cookie;		/* shown with its verdicts */
+};
+
+struct vpc_service {
+	__u32 ip;
+	__u16 port;
+	__u16 pad;
+};
+
+/* The way out; ifindex 0 = there is none. */
+struct vpc_uplink {
+	__u32 ifindex;
+	__u32 ip;		/* what packets have for source outside */
+	__u8 mac[6], next_mac[6];
+};
+
+#endif
