@@ -223,8 +223,8 @@ static __always_inline void sonde_capture(const struct sonde_packet *p, __u16 ru
 }
 
 /*
- * A socket's destination, before or after it was translated. @ctx: of a cgroup/sock_addr program; @ip4: network order;
- * @port: host order.
+ * A socket's destination, before or after it was translated. @ctx: of a cgroup/sock_addr program; @ip4: network
+ * order; @port: host order.
  */
 static __always_inline void sonde_sock4(void *ctx, __u8 protocol, __u8 point, __u32 ip4, __u16 port)
 {
