@@ -81,6 +81,11 @@ const struct registry *pipeline_registry(const struct pipeline *p)
 	return decode_set_registry(p->decode);
 }
 
+struct bus *pipeline_bus(struct pipeline *p)
+{
+	return p->bus;
+}
+
 struct scap_state *pipeline_scap(struct pipeline *p)
 {
 	return p->scap;

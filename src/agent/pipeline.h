@@ -16,6 +16,7 @@
 #include "probe/env.h"
 #include "sinks/sink.h"
 
+struct bus;
 struct core_host;
 struct err;
 struct event;
@@ -42,6 +43,8 @@ void pipeline_free(struct pipeline *p);		/* NULL is fine */
 
 const struct registry *pipeline_registry(const struct pipeline *p);
 const struct core_host *pipeline_host(const struct pipeline *p);	/* of the records; empty until they say */
+/* For subscribers other than sinks; they leave before the pipeline goes. */
+struct bus *pipeline_bus(struct pipeline *p);
 /* What is known of threads and descriptors; filled as events pass. */
 struct scap_state *pipeline_scap(struct pipeline *p);
 

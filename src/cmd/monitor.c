@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cilium_listener.h"
 #include "agent/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -24,6 +25,14 @@
 struct monitor_conf {
 	struct run_conf run;
 	struct net_conf net;
+	const char *cilium_socket;
+	struct cilium_listener *listener;	/* of that socket, while it runs */
+};
+
+static const struct opt cilium_opts[] = {
+	OPT_ROW(monitor_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
+		"serve Cilium's monitor protocol 1.2 on this socket; stock clients connect there"),
+	OPT_END,
 };
 
 static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
@@ -32,7 +41,8 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 
 	c->net = net_conf_default;
 	ret_sets[0] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
-	return 1 + run_sets(&c->run, ret_sets + 1);
+	ret_sets[1] = (struct opt_set){ "Cilium", cilium_opts, c };
+	return 2 + run_sets(&c->run, ret_sets + 2);
 }
 
 struct packet_words {
@@ -111,6 +121,22 @@ static void set_net(struct monitor_conf *c, const struct pktfilter *filter)
 		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
 }
 
+static int start_listener(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+{
+	struct monitor_conf *c = ctx;
+	const struct cilium_listener_opts o = { .path = c->cilium_socket };
+
+	return o.path ? cilium_listener_new(loop, pipeline_bus(p), &o, &c->listener, err) : 0;
+}
+
+static void stop_listener(void *ctx)
+{
+	struct monitor_conf *c = ctx;
+
+	cilium_listener_free(c->listener);
+	c->listener = NULL;
+}
+
 static int monitor_run(void *conf, const struct cmd_words *w)
 {
 	struct monitor_conf *c = conf;
@@ -122,6 +148,7 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 		.probes = probes, .n_probes = ARRAY_SIZE(probes),
 		.pass = match_words, .pass_ctx = &words, .cmdline = w->line,
 		.ready = "sonde: ready, watching; ^C stops",
+		.started = start_listener, .stopped = stop_listener, .started_ctx = c,
 	};
 	struct err err = { 0 };
 	int status;

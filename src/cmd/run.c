@@ -503,6 +503,8 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		r = prepare(&s, loop, &opts, &err);
 	if (r >= 0)
 		r = run_pipeline(&s, &err);
+	if (spec->stopped)
+		spec->stopped(spec->started_ctx);
 	if (s.child && s.signal)
 		child_signal(s.child, s.signal);
 	else if (r >= 0 && s.child)

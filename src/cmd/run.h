@@ -63,6 +63,8 @@ struct run_spec {
 	void *watcher_ctx;
 	/* Once records flow: timers and the like. May be NULL. */
 	int (*started)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
+	/* When it is over, however it ended; what subscribed in `started` leaves here. May be NULL. */
+	void (*stopped)(void *ctx);
 	void *started_ctx;
 	int nice;	/* for a live run: below 0 where being late costs data (setpriority()); 0 = as it is */
 };
