@@ -214,7 +214,7 @@ static int on_event(void *ctx, const struct event *ev)
 		return 0;
 	r = cilium_map_event(&l->map, ev, &p);
 	if (r <= 0)
-		return 0;	/* without memory the event is missing in all streams; a negative return would cut us */
+		return 0;	/* without memory it is missing in all streams; an error would cut us */
 	buf_reset(&l->payload);
 	gob_put_payload(&l->payload, &p, true);
 	if (buf_error(&l->payload) || shared_log_add(l->log, l->payload.data, l->payload.len) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Cilium's monitor socket, version 1.2, served: what stock clients (`cilium-dbg monitor`, anything that reads that gob
- * stream) connect to. A subscriber of the bus like any other; the format is cilium/gob.h, what goes out is
+ * Cilium's monitor socket, version 1.2, served: what stock clients (`cilium-dbg monitor`, anything that reads that
+ * gob stream) connect to. A subscriber of the bus like any other; the format is cilium/gob.h, what goes out is
  * sinks/cilium_map.h.
  *
  * Each event is encoded once, and only while somebody listens. A client that is too slow loses records and is told so
