@@ -56,6 +56,9 @@ const struct elf_section *elf_sections(const struct elf *e, size_t *ret_n);
  */
 int elf_section_data(struct elf *e, const struct elf_section *s, const uint8_t **ret, size_t *ret_len);
 
+/* Copies bytes of the file out, uncounted. -EBADMSG when they are not all there. */
+int elf_read_at(const struct elf *e, uint64_t off, void *buf, size_t len);
+
 /* Bytes at a virtual address, out of the PT_LOAD that holds all of them; owned by @e, counted. */
 int elf_vaddr_data(struct elf *e, uint64_t vaddr, size_t len, const uint8_t **ret);
 

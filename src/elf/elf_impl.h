@@ -38,9 +38,6 @@ struct elf {
 /* Counts @len bytes. -E2BIG when they go beyond the budget. */
 int elf_charge(struct elf *e, uint64_t len);
 
-/* Copies bytes of the file out. -EBADMSG when they are not all there. */
-int elf_read_at(const struct elf *e, uint64_t off, void *buf, size_t len);
-
 /* Bytes of the file in place, kept and counted; the same range is loaded once. */
 int elf_load(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret);
 int elf_load_inflated(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len);

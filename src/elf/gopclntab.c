@@ -50,6 +50,14 @@ static const char *string_at(struct go_part p, uint64_t off)
 
 /* ---- header ---- */
 
+static unsigned since_release(const uint8_t *p)
+{
+	uint32_t magic;
+
+	memcpy(&magic, p, sizeof(magic));
+	return magic == MAGIC_1_20 ? 20 : magic == MAGIC_1_18 ? 18 : magic == MAGIC_1_16 ? 16 : 2;
+}
+
 static bool header_version(const uint8_t *p, enum go_version *ret)
 {
 	uint32_t magic;
@@ -121,6 +129,7 @@ static int parse(struct gopclntab *t, const uint8_t *data, size_t len)
 
 	if (!head || !header_version(head, &t->version))
 		return -EBADMSG;
+	t->since = (uint8_t)since_release(head);
 	t->quantum = head[6];
 	t->ptr = head[7];
 	return t->version == GO_1_2 ? parse_1_2(t, all, &c) : parse_later(t, all, &c);
@@ -207,6 +216,21 @@ int gopclntab_open(struct elf *e, struct gopclntab **ret)
 void gopclntab_free(struct gopclntab *t)
 {
 	free(t);
+}
+
+uint64_t gopclntab_addr(const struct gopclntab *t)
+{
+	return t->addr;
+}
+
+uint64_t gopclntab_text(const struct gopclntab *t)
+{
+	return t->text;
+}
+
+unsigned gopclntab_since(const struct gopclntab *t)
+{
+	return t->since;
 }
 
 /* ---- functions ---- */

@@ -28,6 +28,12 @@ struct gofunc {
 int gopclntab_open(struct elf *e, struct gopclntab **ret);
 void gopclntab_free(struct gopclntab *t);	/* NULL is fine */
 
+/* The table's own address, and what functions' addresses count from (0 before Go 1.18). */
+uint64_t gopclntab_addr(const struct gopclntab *t);
+uint64_t gopclntab_text(const struct gopclntab *t);
+/* Lowest minor release of Go that writes this format: 2, 16, 18 or 20. */
+unsigned gopclntab_since(const struct gopclntab *t);
+
 /* Functions by number, ascending by address. -EBADMSG for one that makes no sense. */
 size_t gopclntab_n(const struct gopclntab *t);
 int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret);

@@ -17,6 +17,7 @@ struct go_part {
 
 struct gopclntab {
 	enum go_version version;
+	uint8_t since;		/* lowest minor release that writes this magic */
 	uint8_t quantum;	/* bytes that one step of a program counter stands for */
 	uint8_t ptr;		/* bytes of a pointer */
 	uint8_t width;		/* bytes of a number in the table of functions */

@@ -15,6 +15,7 @@ ALLOWED = {
     "bus": {"base", "event", "sonde"},
     "enrich": {"base", "event", "sonde"},
     "elf": {"base", "sonde", "zlib", "libzstd", "liblzma", "libdw", "libelf", "libiberty"},
+    "gobin": {"base", "elf", "libdw", "libelf"},
     "sym": {"base", "event", "elf", "worker", "sonde", "zlib"},
     "stack": {"base", "event", "sym", "sonde"},
     "scap": {"base", "enrich", "event", "sonde"},
@@ -25,7 +26,7 @@ ALLOWED = {
 }
 EVERYTHING = {"agent", "cmd"}
 DECODE = {"base", "event", "packet", "scap", "sonde", "own"}
-LIVE = DECODE | {"probe", "ring", "pktfilter", "elf", "worker", "libbpf", "libmnl", "skeleton"}
+LIVE = DECODE | {"probe", "ring", "pktfilter", "elf", "gobin", "worker", "libbpf", "libmnl", "skeleton"}
 KERNEL = {"bpf", "sonde", "own", "libbpf"}
 
 LIBRARIES = {

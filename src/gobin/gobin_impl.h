@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the steps of an analysis share. Internal to src/gobin.
+ */
+#ifndef GOBIN_GOBIN_IMPL_H
+#define GOBIN_GOBIN_IMPL_H
+
+#include "base/buf.h"
+#include "gobin/abi.h"
+#include "gobin/dwarf.h"
+#include "gobin/gobin.h"
+#include "gobin/identify.h"
+#include "gobin/image.h"
+#include "gobin/module.h"
+#include "gobin/rules.h"
+#include "gobin/types.h"
+
+struct gopclntab;
+struct symtab;
+
+#define GOBIN_MAGIC 0x6e626f67u
+#define GOBIN_REFUSAL 0x72666772u	/* instead of it: a sentence follows */
+
+struct found_function {
+	uint64_t entry, end;
+	const char *name;		/* the table's */
+	enum go_match match;
+	uint32_t copies;		/* of the same function, in other vendored copies of the package */
+};
+
+#define FUNCTIONS_MAX 80		/* hookers and functions of features */
+
+struct job {
+	const struct gobin_request *q;
+	struct elf *elf;
+	struct image img;
+	struct gopclntab *table;
+	struct identity id;
+	struct go_module module;
+	struct go_types types;
+	const char *types_why;		/* NULL = there are types */
+	struct dwarf_facts dwarf;
+	const char *dwarf_why;		/* NULL = there is DWARF */
+	bool packages[PKG__MAX];	/* some function of it is there */
+	uint32_t features;
+	struct found_function functions[FUNCTIONS_MAX];	/* as hookers(), then feature_functions() */
+	size_t n_hookers;
+	struct gobin_answer a;
+	struct buf strings;
+};
+
+/* Offset of a copy of @s in the answer; 0 is "". Sticky errors as in struct buf. */
+uint32_t answer_str(struct job *j, const char *s);
+uint32_t answer_strf(struct job *j, const char *fmt, ...) _printf_(2, 3);
+
+void layout_merge(struct job *j);		/* fields, types and itabs of the answer */
+void functions_find(struct job *j);		/* functions, features, packages */
+int rules_evaluate(struct job *j);
+
+#endif

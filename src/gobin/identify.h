@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a Go program says of itself: release, modules, build mode. Hints, all of them: programs packed by
+ * distributions name no modules. Internal to src/gobin.
+ */
+#ifndef GOBIN_IDENTIFY_H
+#define GOBIN_IDENTIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gobin/gobin.h"
+#include "gobin/image.h"
+
+#define GO_VERSION_MAX 128
+#define GO_MODULE_MAX 256
+
+struct identity {
+	char version[GO_VERSION_MAX];		/* "go1.24.4"; "" = unknown */
+	const char *version_source;
+	unsigned minor;				/* 0 = unknown */
+	char module[GO_MODULE_MAX];		/* of the main package */
+	char grpc[GO_VERSION_MAX], xnet[GO_VERSION_MAX];
+	char build_id[GO_MODULE_MAX];		/* Go's */
+	enum gobin_mode mode;
+	uint32_t n_deps;
+	const char *why;			/* why the build information cannot be read; NULL = it can, or none */
+	bool found;				/* there is a Go build information or build id */
+};
+
+void identify(struct image *img, struct identity *ret);
+
+/* 24 for "go1.24.4", "devel go1.24-abc"; 0 for anything else. */
+unsigned identify_minor(const char *version);
+
+#endif

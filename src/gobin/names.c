@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See names.h.
+ */
+#include "gobin/names.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+
+static const char *const paths[] = {
+	[PKG_TRANSPORT] = "google.golang.org/grpc/internal/transport",
+	[PKG_XNET] = "golang.org/x/net/http2",
+	[PKG_STD] = "net/http/internal/http2",
+	[PKG_HPACK] = "golang.org/x/net/http2/hpack",
+	[PKG_STD_HPACK] = "vendor/golang.org/x/net/http2/hpack",
+	[PKG_HTTP] = "net/http",
+	[PKG_URL] = "net/url",
+	[PKG_NET] = "net",
+	[PKG_POLL] = "internal/poll",
+	[PKG_TLS] = "crypto/tls",
+	[PKG_CREDS] = "google.golang.org/grpc/internal/credentials",
+	[PKG_OLD_CREDS] = "google.golang.org/grpc/credentials/internal",
+	[PKG_EXP_CREDS] = "google.golang.org/grpc/experimental/credentials/internal",
+	[PKG_H2C] = "golang.org/x/net/http2/h2c",
+	[PKG_RUNTIME] = "runtime",
+	[PKG_IO] = "io",
+};
+_Static_assert(ARRAY_SIZE(paths) == PKG__MAX, "a path per package");
+
+#define BUNDLE "net/http"
+
+const char *pkg_path(enum go_pkg p)
+{
+	return paths[p];
+}
+
+enum go_match pkg_match(enum go_pkg p, const char *path, size_t len)
+{
+	size_t want = strlen(paths[p]), tail = strlen("/vendor/");
+
+	if (p == PKG_STD && len == strlen(BUNDLE) && !memcmp(path, BUNDLE, len))
+		return GO_BUNDLED;
+	if (len < want || memcmp(path + len - want, paths[p], want) != 0)
+		return GO_NO;
+	if (len == want)
+		return GO_EXACT;
+	if (len >= want + tail && !memcmp(path + len - want - tail, "/vendor/", tail))
+		return GO_VENDORED;
+	return GO_NO;
+}
+
+bool name_match(enum go_match m, const char *name, const char *want)
+{
+	if (m == GO_NO)
+		return false;
+	if (m != GO_BUNDLED)
+		return !strcmp(name, want);
+	/* Fields keep their names in the copy, unless they are embedded types. */
+	return !strcmp(name, want) || (!strncmp(name, STD_PREFIX, strlen(STD_PREFIX)) &&
+				       !strcmp(name + strlen(STD_PREFIX), want));
+}
+
+/* Takes @tail off the end of @name; false when it does not stand there. */
+static bool strip(const char *name, size_t *len, const char *tail)
+{
+	size_t n = strlen(tail);
+
+	if (*len < n || memcmp(name + *len - n, tail, n) != 0)
+		return false;
+	*len -= n;
+	return true;
+}
+
+enum go_match function_match(const char *name, size_t len, enum go_pkg p, const char *receiver, const char *method)
+{
+	enum go_match m;
+	bool bundled;
+
+	if (!strip(name, &len, method) || !strip(name, &len, ").") || !strip(name, &len, receiver))
+		return GO_NO;
+	bundled = p == PKG_STD && strip(name, &len, STD_PREFIX);
+	if (!strip(name, &len, ".(*"))
+		return GO_NO;
+	m = pkg_match(p, name, len);
+	return (m == GO_BUNDLED) == bundled ? m : GO_NO;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Structs out of the runtime's type descriptors: every type that an itab, a type link or another type leads to.
+ * Kept are those that were asked for. Internal to src/gobin.
+ */
+#ifndef GOBIN_TYPES_H
+#define GOBIN_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "gobin/image.h"
+#include "gobin/module.h"
+#include "gobin/names.h"
+
+#define GO_NAME_MAX 256			/* bytes of a name or path, with NUL; longer ones are none of ours */
+#define GO_FIELDS_MAX 512		/* of one struct */
+
+struct wanted {
+	enum go_pkg pkg;
+	const char *name;
+};
+
+struct struct_field {
+	char name[64];
+	uint64_t off, size;		/* bytes */
+	bool has_size;
+};
+
+struct go_type {			/* a type that is wanted */
+	enum go_pkg pkg;
+	const char *name;		/* the row's */
+	enum go_match match;
+	char full[GO_NAME_MAX];		/* as it stands in the program */
+	uint64_t addr, size;		/* 0 = only its pointer is known */
+	uint64_t ptr;			/* descriptor of the pointer to it; 0 = unknown */
+	bool is_struct;
+	VEC(struct struct_field) fields;
+};
+
+struct go_itab {
+	uint64_t addr;
+	uint64_t type, inter;		/* descriptors */
+};
+
+struct go_types {
+	VEC(struct go_type) found;
+	VEC(struct go_itab) itabs;
+	uint32_t n_types, n_itabs;	/* visited */
+};
+
+/*
+ * @minor: release, 0 = unknown. @since: lowest release that .gopclntab allows. 0, -ENOMEM, or -E2BIG, -EBADMSG with a
+ * sentence in *ret_why (what was found until then is kept).
+ */
+int types_read(struct image *img, const struct go_module *m, unsigned minor, unsigned since,
+	       const struct wanted *wanted, size_t n_wanted, struct go_types *ret, const char **ret_why);
+void types_fini(struct go_types *t);
+
+const struct go_type *types_find(const struct go_types *t, enum go_pkg pkg, const char *name);
+const struct struct_field *type_field(const struct go_type *t, const char *name);
+
+#endif
