@@ -24,6 +24,7 @@ struct sys_conf {
 	bool enter;			/* also a record when a call is entered */
 	bool summary;			/* count in the kernel, tell at the end */
 	bool context;			/* also what the kernel knows of sockets, files and processes */
+	bool scan;			/* tell of the threads, descriptors and users that are there already */
 	bool no_times;			/* no latency: the program at the entry is not needed */
 };
 

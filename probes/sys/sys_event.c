@@ -14,6 +14,7 @@
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_params.h"
+#include "scap/event.h"
 
 #define STRING_SHOWN 32	/* bytes, unless -v */
 
@@ -149,12 +150,14 @@ static const struct field enter_fields[] = { CALL_ROWS };
 const struct event_desc sys_exit_desc = {
 	.type = SYS_REC_EXIT, .name = "sys.exit", .doc = "a system call returned", .class = EVENT_DATA,
 	.fields = exit_fields, .n_fields = ARRAY_SIZE(exit_fields), .body_size = sizeof(struct sys_body),
-	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = exit_line, .make = sys_params_make,
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .also = &scap_event_desc, .get = call_get, .line = exit_line,
+	.make = sys_params_make,
 };
 const struct event_desc sys_enter_desc = {
 	.type = SYS_REC_ENTER, .name = "sys.enter", .doc = "a system call was entered", .class = EVENT_DATA,
 	.fields = enter_fields, .n_fields = ARRAY_SIZE(enter_fields), .body_size = sizeof(struct sys_body),
-	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .get = call_get, .line = enter_line, .make = sys_params_make,
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .also = &scap_event_desc, .get = call_get, .line = enter_line,
+	.make = sys_params_make,
 };
 
 static const struct field gap_fields[] = {

@@ -128,6 +128,16 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 	return 0;
 }
 
+void pipeline_need(struct pipeline *p, uint32_t sections)
+{
+	p->needs |= sections;
+}
+
+uint32_t pipeline_needs(const struct pipeline *p)
+{
+	return p->needs;
+}
+
 static int open_probe(struct pipeline *p, const struct pipeline_probe *which, struct err *err)
 {
 	struct probe *probe = &p->probes[p->n_probes];

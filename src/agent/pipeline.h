@@ -65,6 +65,10 @@ struct sym *pipeline_sym(const struct pipeline *p);
 int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,
 		      const char *path, struct err *err);
 
+/* Sections (1u << kind) that are made of every event from here on; what outputs want is known. */
+void pipeline_need(struct pipeline *p, uint32_t sections);
+uint32_t pipeline_needs(const struct pipeline *p);
+
 /* Loads and attaches @probes, and proc before them; from here on records gather in the rings. */
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err);

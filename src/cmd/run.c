@@ -450,6 +450,18 @@ static bool selects(const struct run_state *s)
 	       c->cgroups.len || c->netns.len;
 }
 
+/* Words that come from SEC_PARAMS want it made, whatever the outputs write. */
+static void tell_needs(struct run_state *s)
+{
+	bool words = filter_also(s->filter) || format_also(s->print);
+	uint32_t outputs = pipeline_needs(s->pipeline);
+
+	if (words)
+		pipeline_need(s->pipeline, 1u << SEC_PARAMS);
+	if (s->spec->needs && !s->conf->read)
+		s->spec->needs(s->spec->needs_ctx, outputs, words);
+}
+
 static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opts, struct err *err)
 {
 	const struct run_conf *c = s->conf;
@@ -477,7 +489,11 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	opts->reg = pipeline_registry(s->pipeline);
 	opts->host = pipeline_host(s->pipeline);
 	r = add_sym(s, opts, err);
-	return r < 0 ? r : add_outputs(s, opts, err);
+	if (r >= 0)
+		r = add_outputs(s, opts, err);
+	if (r >= 0)
+		tell_needs(s);
+	return r;
 }
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };

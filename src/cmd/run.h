@@ -61,6 +61,12 @@ struct run_spec {
 	/* A sink of the command's own that writes to no file; sink_opts.ctx is @watcher_ctx. NULL = none. */
 	const struct sink_ops *watcher;
 	void *watcher_ctx;
+	/*
+	 * Before a live run's probes are opened, whose configuration may still change: what outputs need (1u << kind of
+	 * sections), and whether lines or filters use words of events with SEC_PARAMS. May be NULL.
+	 */
+	void (*needs)(void *ctx, uint32_t by_outputs, bool by_words);
+	void *needs_ctx;
 	/* Once records flow: timers and the like. May be NULL. */
 	int (*started)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
 	/* When it is over, however it ended; what subscribed in `started` leaves here. May be NULL. */

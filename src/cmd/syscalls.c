@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "event/event.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
 
@@ -75,6 +76,22 @@ static int join_where(struct run_conf *run, const char *words, struct buf *mem)
 	return buf_error(mem);
 }
 
+/*
+ * Captures and sysdig's words are about descriptors and processes: the kernel side then tells what it knows of them,
+ * and what was there before is looked up once. Captures and sysdig's lines have an event for the entry too.
+ */
+static void on_needs(void *ctx, uint32_t by_outputs, bool by_words)
+{
+	struct syscalls_conf *c = ctx;
+	bool captured = by_outputs & 1u << SEC_PARAMS;
+	bool lines = c->run.print || (c->run.format && !strcmp(c->run.format, "sysdig"));
+
+	if (c->sys.summary || !(captured || by_words))
+		return;
+	c->sys.context = c->sys.scan = true;
+	c->sys.enter = c->sys.enter || captured || lines;
+}
+
 static int syscalls_run(void *conf, const struct cmd_words *w)
 {
 	struct syscalls_conf *c = conf;
@@ -85,7 +102,7 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
 		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
 		.command = &w->command,
-		.filter_text = words,
+		.filter_text = words, .needs = on_needs, .needs_ctx = c,
 	};
 
 	if (c->strace)

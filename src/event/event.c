@@ -218,6 +218,8 @@ int event_get(const struct event *ev, const struct field *f, struct value *ret)
 
 	if (f->kind == FIELD_GET && is_common(f))
 		return event_get_common(ev, f, ret);
+	if (f->flags & FIELD_ALSO)
+		return ev->desc->also->get(ev, f, ret);
 	if (f->kind == FIELD_GET)
 		return ev->desc->get ? ev->desc->get(ev, f, ret) : -ENOENT;
 	p = (const char *)ev->body + f->off;

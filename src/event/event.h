@@ -163,6 +163,7 @@ enum field_kind {
 #define FIELD_ARGUMENT 16	/* the word goes on: .NAME or [NAME], which the getter finds in `arg` */
 #define FIELD_SILENT 32		/* in filters and formats; generic text and JSON leave it out */
 #define FIELD_SHOWN 64		/* set on a copy: the value as people see it (dots in a buffer), not its bytes */
+#define FIELD_ALSO 128		/* set on a copy: a row of desc->also */
 #define FIELD_PACKET 8		/* repeats what SEC_PACKET says: outputs that hold the packet leave it out */
 
 struct field {
@@ -222,6 +223,11 @@ struct event_desc {
 	uint16_t n_fields;
 	uint16_t body_size;	/* bytes of the fixed body */
 	uint32_t sections;	/* 1u << kind of those that may be present */
+	/*
+	 * A type whose words these events have too, its own coming first; asked through its get(). Outputs that list all
+	 * fields of an event leave them out. NULL = none.
+	 */
+	const struct event_desc *also;
 
 	/* Value of a FIELD_GET field. 0, or -ENOENT when this event has none. */
 	int (*get)(const struct event *ev, const struct field *f, struct value *ret);

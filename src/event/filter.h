@@ -39,6 +39,9 @@ struct registry;
 int filter_parse(const struct registry *reg, const char *text, struct filter **ret, struct err *err);
 void filter_free(struct filter *f);
 
+/* Does it ask for words that events have from another type (desc->also), and so for what these are made from? */
+bool filter_also(const struct filter *f);
+
 /* EVENT_META passes always. @f may be NULL (everything passes). */
 bool filter_match(const struct filter *f, const struct event *ev);
 

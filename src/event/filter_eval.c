@@ -305,6 +305,11 @@ static bool node_match(const struct filter *f, uint32_t i, const struct event *e
 	return n->kind == NODE_AND;
 }
 
+bool filter_also(const struct filter *f)
+{
+	return f && f->also;
+}
+
 bool filter_match(const struct filter *f, const struct event *ev)
 {
 	if (!f || !f->root || ev->desc->class == EVENT_META)

@@ -40,6 +40,7 @@ struct filter {
 	struct arena arena;		/* checks, bindings, values, text */
 	VEC(struct node) nodes;		/* [0] is not used */
 	uint32_t root;			/* 0: everything passes */
+	bool also;			/* some word is one of desc->also */
 };
 
 extern const char *const filter_op_names[];	/* by enum filter_op */

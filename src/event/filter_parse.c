@@ -197,6 +197,31 @@ static const struct field *with_argument(struct arena *a, const struct field *f,
 	return copy->arg ? copy : NULL;
 }
 
+/* What the word means in events of type @d: a copy says that it is a word of the other type. -ENOENT, -ENOMEM. */
+static int bind_in(struct parser *p, const struct event_desc *d, const char *word, const struct field **ret)
+{
+	const struct field *f = find_in(d->fields, d->n_fields, word);
+	/* What every event has is as good, and cheaper; of evt.type and its like the type knows better. */
+	bool common = find_in(event_common_fields, event_n_common_fields, word) && strncmp(word, "evt.", 4);
+	bool also = !f && d->also && !common;
+	struct field *copy;
+
+	if (also)
+		f = find_in(d->also->fields, d->also->n_fields, word);
+	if (!f)
+		return -ENOENT;
+	*ret = with_argument(&p->f->arena, f, word);
+	if (!*ret || !also)
+		return *ret ? 0 : -ENOMEM;
+	copy = arena_copy(&p->f->arena, *ret, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	copy->flags |= FIELD_ALSO;
+	*ret = copy;
+	p->f->also = true;
+	return 0;
+}
+
 /* Every field that the word names, in every type. */
 static int bind_word(struct parser *p, struct check *c)
 {
@@ -204,8 +229,8 @@ static int bind_word(struct parser *p, struct check *c)
 	struct binding *b = NULL;
 	size_t pos = 0, n = 0;
 
-	while ((d = registry_next(p->reg, &pos)))
-		n += find_in(d->fields, d->n_fields, c->word) != NULL;
+	while (registry_next(p->reg, &pos))
+		n++;
 	if (n) {
 		b = arena_alloc(&p->f->arena, n * sizeof(*b));
 		if (!b)
@@ -214,14 +239,13 @@ static int bind_word(struct parser *p, struct check *c)
 	c->bindings = b;
 	c->common = find_in(event_common_fields, event_n_common_fields, c->word);
 	for (pos = 0; (d = registry_next(p->reg, &pos));) {
-		const struct field *f = find_in(d->fields, d->n_fields, c->word);
+		const struct field *f;
+		int r = bind_in(p, d, c->word, &f);
 
-		if (!f)
-			continue;
-		f = with_argument(&p->f->arena, f, c->word);
-		if (!f)
+		if (r == -ENOMEM)
 			return no_memory(p);
-		b[c->n_bindings++] = (struct binding){ d, f };
+		if (r == 0)
+			b[c->n_bindings++] = (struct binding){ d, f };
 	}
 	return 0;
 }

@@ -34,6 +34,7 @@ struct format {
 	struct arena arena;
 	VEC(struct piece) pieces;
 	bool lenient;			/* <NA> for what is missing */
+	bool also;			/* some word is one of desc->also */
 };
 
 void format_free(struct format *f)
@@ -84,6 +85,23 @@ static const struct field *find(struct format *f, const struct field *fields, si
 	return copy;
 }
 
+/* What the word means in events of type @d. */
+static const struct field *find_for(struct format *f, const struct event_desc *d, const char *word)
+{
+	const struct field *found = find(f, d->fields, d->n_fields, word);
+	struct field *copy;
+
+	if (found || !d->also)
+		return found;
+	found = find(f, d->also->fields, d->also->n_fields, word);
+	copy = found ? arena_copy(&f->arena, found, sizeof(*found)) : NULL;
+	if (!copy)
+		return NULL;
+	copy->flags |= FIELD_ALSO;
+	f->also = true;
+	return copy;
+}
+
 static int bind(struct format *f, const struct registry *reg, const char *word, struct piece *p)
 {
 	const struct event_desc *d;
@@ -96,7 +114,7 @@ static int bind(struct format *f, const struct registry *reg, const char *word, 
 		return -ENOMEM;
 	p->common = find(f, event_common_fields, event_n_common_fields, word);
 	for (pos = 0; (d = registry_next(reg, &pos));) {
-		const struct field *field = find(f, d->fields, d->n_fields, word);
+		const struct field *field = find_for(f, d, word);
 
 		if (field)
 			p->bindings[p->n_bindings++] = (struct binding){ d, field };
@@ -187,6 +205,11 @@ int format_parse(const struct registry *reg, const char *text, struct format **r
 	}
 	*ret = TAKE_PTR(f);
 	return 0;
+}
+
+bool format_also(const struct format *f)
+{
+	return f && f->also;
 }
 
 /* Wall-clock time, broken down; the fraction in ns goes to *ret_ns. */

@@ -21,6 +21,7 @@ struct registry;
 /* -EINVAL with a sentence that names the place. */
 int format_parse(const struct registry *reg, const char *text, struct format **ret, struct err *err);
 void format_free(struct format *f);
+bool format_also(const struct format *f);	/* as filter_also() */
 
 /*
  * Appends the line, its \n included, or nothing when the event has no line. @outputtime: text of that word.
