@@ -252,6 +252,14 @@ static __always_inline void send_context(const volatile struct sys_plan *plan)
 		run_know(plan->ops[i].op, plan->ops[i].arg);
 }
 
+/* A socket that an argument names is known before the call, and after one that could not end at once. */
+static __always_inline bool names_socket(const volatile struct sys_plan *plan)
+{
+	__u32 i = plan->n_mem;
+
+	return i < plan->n_ops && i < SYS_PLAN_OPS && plan->ops[i].op == SYS_OP_SOCK && plan->ops[i].arg != SYS_N_RET;
+}
+
 /* The whole record in scratch memory, sent when it is complete. @when: SYS_WHEN_* that hold now. */
 static __always_inline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when)
 {
@@ -273,7 +281,7 @@ static __always_inline int send_scratch(const struct call *c, struct sonde_ledge
 	}
 	if (plan->flags & SYS_PLAN_EXEC && s->rec.ret == 0 && type == SYS_REC_EXIT)
 		know_proc(1);
-	else if (sys_context && when & SYS_WHEN_OUT)
+	else if (sys_context && (when & SYS_WHEN_OUT || names_socket(plan)))
 		send_context(plan);
 	len = s->off;
 	if (len > SYS_DATA_BYTES - 8)

@@ -17,9 +17,11 @@
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
+#include "probes/sys/sys_heal.h"
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/sys_sums.h"
 #include "probes/sys/sys_table.h"
+#include "probes/sys/sys_trace.h"
 #include "probes/sys/sys_wire.h"
 
 #include "sys.skel.h"
@@ -30,6 +32,8 @@ extern const struct decoder_ops sys_decoder;
 
 struct sys_state {
 	struct hooks *hooks;
+	struct trace *trace;	/* events beside the calls; NULL = none */
+	struct heal *heal;	/* NULL: nobody wants the state behind the events */
 	uint8_t want[PLAN_ABIS_MOST * SYS_NR_MAX];
 	unsigned n_abis;
 	unsigned n_cpus;
@@ -117,7 +121,36 @@ static void report_failed(void *ctx, const struct hook_report *r)
 
 static int sys_open(struct probe *p, struct err *err)
 {
-	return load(p, p->state, err);
+	const struct sys_conf *c = p->conf;
+	struct sys_state *s = p->state;
+	unsigned events = 0;
+	int r = sys_conf_events(c, &events, err);
+
+	if (r >= 0)
+		r = load(p, s, err);
+	if (r >= 0 && events)
+		r = trace_new(p, events, &s->trace, err);
+	if (r >= 0 && c->scan) {
+		s->heal = heal_new(p, err);
+		r = s->heal ? 0 : -ENOENT;
+	}
+	return r;
+}
+
+static int sys_snapshot(struct probe *p, struct err *err)
+{
+	struct sys_state *s = p->state;
+
+	return s->heal ? heal_start(s->heal, err) : 0;
+}
+
+static int sys_control(struct probe *p, const struct sonde_rec *r)
+{
+	struct sys_state *s = p->state;
+
+	if (s->heal)
+		heal_record(s->heal, r);
+	return 0;
 }
 
 static int sys_attach(struct probe *p, struct err *err)
@@ -125,7 +158,9 @@ static int sys_attach(struct probe *p, struct err *err)
 	struct sys_state *s = p->state;
 	int n = hooks_attach(s->hooks, -1);
 
+	trace_attach(s->trace);
 	hooks_report(s->hooks, true, report_failed, p);
+	trace_report(s->trace, true, report_failed, p);
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
 
@@ -135,6 +170,7 @@ static void sys_detach(struct probe *p)
 	const struct sys_conf *c = p->conf;
 
 	hooks_detach(s->hooks);
+	trace_detach(s->trace);
 	if (c->summary && hooks_object(s->hooks))
 		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis);
 }
@@ -144,6 +180,8 @@ static void sys_close(struct probe *p)
 	struct sys_state *s = p->state;
 
 	hooks_free(s->hooks);
+	trace_free(s->trace);
+	heal_free(s->heal);
 	*s = (struct sys_state){ 0 };
 }
 
@@ -164,6 +202,11 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	hooks_attach(s.hooks, -1);
 	hooks_report(s.hooks, false, fn, ctx);
 	hooks_free(s.hooks);
+	if (trace_new(&p, ~0u, &s.trace, &err) == 0) {
+		trace_attach(s.trace);
+		trace_report(s.trace, false, fn, ctx);
+		trace_free(s.trace);
+	}
 	return 0;
 }
 
@@ -177,6 +220,8 @@ const struct probe_ops sys_probe = {
 	.check = sys_check,
 	.open = sys_open,
 	.attach = sys_attach,
+	.snapshot = sys_snapshot,
+	.control = sys_control,
 	.detach = sys_detach,
 	.close = sys_close,
 };

@@ -13,6 +13,13 @@
 
 struct err;
 
+/* Events beside the calls. */
+#define SYS_EVENT_SWITCH 1u
+#define SYS_EVENT_SIGNAL 2u
+#define SYS_EVENT_FAULT 4u
+#define SYS_EVENT_URING 8u
+#define SYS_EVENT_EXIT 16u
+
 enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_GOOD, SYS_RESULT__MAX };
 
 /* Filled by the probe's options, and by commands. */
@@ -24,6 +31,8 @@ struct sys_conf {
 	bool enter;			/* also a record when a call is entered */
 	bool summary;			/* count in the kernel, tell at the end */
 	bool context;			/* also what the kernel knows of sockets, files and processes */
+	struct opt_strv events;		/* of events beside the calls: names of --events */
+	unsigned events_too;		/* SYS_EVENT_*: wanted whatever `events` says */
 	bool scan;			/* tell of the threads, descriptors and users that are there already */
 	bool no_times;			/* no latency: the program at the entry is not needed */
 };
@@ -38,5 +47,8 @@ extern const struct opt sys_opts[];
  * for a word that is no call and no class.
  */
 int sys_conf_want(const struct sys_conf *c, unsigned abi, uint8_t *ret, struct err *err);
+
+/* SYS_EVENT_* of both. -EINVAL with a sentence for a word that is none. */
+int sys_conf_events(const struct sys_conf *c, unsigned *ret, struct err *err);
 
 #endif

@@ -20,6 +20,11 @@ _Static_assert(ARRAY_SIZE(result_names) == SYS_RESULT__MAX + 1, "a name per resu
 
 #define ROW(member, ...) OPT_ROW(sys_conf, member, __VA_ARGS__)
 
+static const struct { const char *name; unsigned event; } event_words[] = {
+	{ "switch", SYS_EVENT_SWITCH }, { "signal", SYS_EVENT_SIGNAL }, { "fault", SYS_EVENT_FAULT },
+	{ "uring", SYS_EVENT_URING }, { "exit", SYS_EVENT_EXIT },
+};
+
 const struct opt sys_opts[] = {
 	ROW(calls, "syscall", 0, OPT_STRV, "NAME,...",
 	    "only these calls: names, classes (%file %desc %net %process...), ! in front for all but these"),
@@ -31,8 +36,39 @@ const struct opt sys_opts[] = {
 	ROW(summary, "summary", 0, OPT_BOOL, NULL,
 	    "count calls, errors and latencies in the kernel and show a table at the end"),
 	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
+	ROW(events, "events", 0, OPT_STRV, "NAME,...",
+	    "also what is no call: switch, signal, fault, uring (requests through io_uring), exit (of threads)"),
 	OPT_END,
 };
+
+static int mark_events(const char *list, unsigned *events, struct err *err)
+{
+	while (*list) {
+		size_t len = strcspn(list, ","), i = 0;
+
+		while (i < ARRAY_SIZE(event_words) &&
+		       (strlen(event_words[i].name) != len || memcmp(event_words[i].name, list, len) != 0))
+			i++;
+		if (len && i == ARRAY_SIZE(event_words))
+			return err_set(err, -EINVAL, "--events %.*s: there are switch, signal, fault, uring and exit",
+				       (int)len, list);
+		*events |= len ? event_words[i].event : 0;
+		list += len + (list[len] == ',');
+	}
+	return 0;
+}
+
+int sys_conf_events(const struct sys_conf *c, unsigned *ret, struct err *err)
+{
+	unsigned events = c->events_too;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < c->events.len; i++)
+		r = mark_events(c->events.items[i], &events, err);
+	if (r >= 0)
+		*ret = events;
+	return r;
+}
 
 /* Words that strace users know, beside sysdig's categories. */
 static const struct { const char *name; enum sys_class class; } class_words[] = {

@@ -99,6 +99,16 @@ static int decode_sum(struct cursor *c, struct event *ev, const struct emitter *
 	return em->emit(em->ctx, ev);
 }
 
+/* A record without anything variable: its body is as long as its type says. */
+static int decode_plain(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	ev->body = c->pos;
+	ev->body_len = ev->desc->body_size;
+	if (!cur_bytes(c, ev->body_len))
+		return -EBADMSG;
+	return em->emit(em->ctx, ev);
+}
+
 static const struct {
 	const struct event_desc *desc;
 	int (*decode)(struct cursor *c, struct event *ev, const struct emitter *em);
@@ -106,6 +116,11 @@ static const struct {
 	[SYS_REC_EXIT & 0xff] = { &sys_exit_desc, decode_call },
 	[SYS_REC_ENTER & 0xff] = { &sys_enter_desc, decode_call },
 	[SYS_REC_SUM & 0xff] = { &sys_sum_desc, decode_sum },
+	[SYS_REC_SWITCH & 0xff] = { &sys_switch_desc, decode_plain },
+	[SYS_REC_SIGNAL & 0xff] = { &sys_signal_desc, decode_plain },
+	[SYS_REC_FAULT & 0xff] = { &sys_fault_desc, decode_plain },
+	[SYS_REC_URING & 0xff] = { &sys_uring_desc, decode_plain },
+	[SYS_REC_PROCEXIT & 0xff] = { &sys_procexit_desc, decode_plain },
 };
 
 static int sys_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
@@ -117,7 +132,7 @@ static int sys_decode(void *state, const struct sonde_rec *r, const struct emitt
 
 	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
 		return -ENOSYS;
-	if (kinds[kind].decode == decode_call) {
+	if (kinds[kind].decode != decode_sum) {
 		e = tell_gap(state, r, em);
 		if (e < 0)
 			return e;

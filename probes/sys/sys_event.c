@@ -170,4 +170,7 @@ const struct event_desc sys_gap_desc = {
 	.fields = gap_fields, .n_fields = ARRAY_SIZE(gap_fields), .body_size = sizeof(struct sys_gap_body),
 };
 
-const struct event_desc *const sys_descs[] = { &sys_exit_desc, &sys_enter_desc, &sys_sum_desc, &sys_gap_desc, NULL };
+const struct event_desc *const sys_descs[] = {
+	&sys_exit_desc, &sys_enter_desc, &sys_sum_desc, &sys_gap_desc, &sys_switch_desc, &sys_signal_desc,
+	&sys_fault_desc, &sys_procexit_desc, &sys_uring_desc, NULL,
+};

@@ -9,6 +9,7 @@
 #define SYS_KNOW_BPF_H
 
 #include "bpf/path.bpf.h"
+#include "probes/sys/sys_mm.bpf.h"
 #include "probes/sys/sys_read.bpf.h"
 
 #define S_IFMT 0170000
@@ -72,26 +73,8 @@ struct socket___sys {
 	struct sock___sys *sk;
 };
 
-struct percpu_counter___sys {
-	__s64 count;
-};
-
-/* Since 6.2. */
-struct mm_struct___percpu {
-	struct percpu_counter___sys rss_stat[4];
-};
-
-struct mm_rss_stat___plain {
-	atomic64_t count[4];
-};
-
-/* Before. */
-struct mm_struct___plain {
-	struct mm_rss_stat___plain rss_stat;
-};
-
 struct mm_struct___sys {
-	unsigned long total_vm, arg_start, arg_end, env_start, env_end;
+	unsigned long arg_start, arg_end, env_start, env_end;
 	struct file *exe_file;
 };
 
@@ -135,7 +118,6 @@ struct task_struct___sys {
 	struct signal_struct___sys *signal;
 	struct fs_struct___sys *fs;
 	const struct cred___sys *cred;
-	unsigned long min_flt, maj_flt;
 };
 
 struct task_struct___audit {
@@ -143,8 +125,6 @@ struct task_struct___audit {
 };
 
 #pragma clang attribute pop
-
-const volatile __u32 sys_page_kb = 4;
 
 static __always_inline struct file___sys *file_of(__u32 fd)
 {
@@ -248,35 +228,6 @@ __noinline int know_file(__u32 arg, __u32 fd)
 
 /* ---- the process ---- */
 
-static __always_inline __u64 rss_pages(void *mm)
-{
-	struct mm_struct___percpu *p = mm;
-	struct mm_struct___plain *q = mm;
-	__s64 file, anon, shmem;
-
-	if (bpf_core_field_exists(p->rss_stat[0].count)) {
-		file = BPF_CORE_READ(p, rss_stat[0].count);
-		anon = BPF_CORE_READ(p, rss_stat[1].count);
-		shmem = BPF_CORE_READ(p, rss_stat[3].count);
-	} else {
-		file = BPF_CORE_READ(q, rss_stat.count[0].counter);
-		anon = BPF_CORE_READ(q, rss_stat.count[1].counter);
-		shmem = BPF_CORE_READ(q, rss_stat.count[3].counter);
-	}
-	file += anon + shmem;
-	return file > 0 ? file : 0;
-}
-
-static __always_inline __u64 swap_pages(void *mm)
-{
-	struct mm_struct___percpu *p = mm;
-	struct mm_struct___plain *q = mm;
-	__s64 n = bpf_core_field_exists(p->rss_stat[0].count) ? BPF_CORE_READ(p, rss_stat[2].count) :
-								 BPF_CORE_READ(q, rss_stat.count[2].counter);
-
-	return n > 0 ? n : 0;
-}
-
 static __always_inline __u32 pid_in_ns(struct pid *pid)
 {
 	__u32 level = BPF_CORE_READ(pid, level);
@@ -307,16 +258,7 @@ static __always_inline __u32 tty_number(struct tty_struct___sys *tty)
 
 static __always_inline void fill_memory(struct sys_proc *out, struct task_struct___sys *task)
 {
-	struct mm_struct___sys *mm = BPF_CORE_READ(task, mm);
-	__u64 kb_per_page = sys_page_kb;
-
-	out->maj_faults = BPF_CORE_READ(task, maj_flt);
-	out->min_faults = BPF_CORE_READ(task, min_flt);
-	if (!mm)
-		return;
-	out->vm_size_kb = BPF_CORE_READ(mm, total_vm) * kb_per_page;
-	out->vm_rss_kb = rss_pages(mm) * kb_per_page;
-	out->vm_swap_kb = swap_pages(mm) * kb_per_page;
+	mm_read(task, &out->maj_faults, &out->min_faults, &out->vm_size_kb, &out->vm_rss_kb, &out->vm_swap_kb);
 }
 
 static __always_inline void fill_ids(struct sys_proc *out, struct task_struct___sys *me)

@@ -73,6 +73,17 @@ static uint32_t open_flags(const struct sys_body *b, uint64_t v)
 	return out | (b->abi == SYS_ABI_ARM64 ? TO_SCAP(open_bits_arm64, v) : TO_SCAP(open_bits, v));
 }
 
+uint32_t sys_open_flags(uint64_t native)
+{
+#if defined(__aarch64__)
+	static const struct sys_body here = { .abi = SYS_ABI_ARM64 };
+#else
+	static const struct sys_body here = { .abi = SYS_ABI_X86_64 };
+#endif
+
+	return open_flags(&here, native);
+}
+
 static uint8_t fcntl_cmd(uint64_t v)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fcntl_cmds); i++)
@@ -155,6 +166,28 @@ static bool sock_of(const struct sys_body *b, struct sys_sock *ret)
 	return false;
 }
 
+/* The other end of a datagram, where the call says it: it may differ from call to call. */
+static void name_peer(const struct sys_body *b, struct sys_sock *s)
+{
+	size_t ip = s->family == 2 ? 4 : 16;
+
+	for (unsigned arg = 0; arg < 6; arg++) {
+		struct sys_bytes a = sys_chunk_of(b, arg, SYS_CHUNK_SOCKADDR);
+		struct cursor c = cur_init(a.data, a.len);
+		uint16_t family = cur_u16(&c), port = cur_u16be(&c);
+
+		if (!a.there || a.flags & SYS_CHUNK_F_FAULT || family != s->family)
+			continue;
+		cur_skip(&c, ip == 16 ? 4 : 0);
+		if (cur_left(&c) < ip)
+			continue;
+		cur_copy(&c, s->raddr, ip);
+		s->rport = port;
+	}
+}
+
+#define IN_PROGRESS -115	/* connect() of a socket that does not wait: its tuple is known */
+
 /* @inbound: the peer is the source. */
 static void add_tuple(struct params_out *o, const struct sys_body *b, bool inbound)
 {
@@ -162,7 +195,7 @@ static void add_tuple(struct params_out *o, const struct sys_body *b, bool inbou
 	size_t ip;
 
 	params_add(o, NULL, 0);
-	if (!sock_of(b, &s) || sys_failed(b->ret))
+	if (!sock_of(b, &s) || (sys_failed(b->ret) && b->ret != IN_PROGRESS))
 		return;
 	if (s.family == 1) {
 		uint64_t ends[2] = { inbound ? s.peer_addr : s.kernel_addr, inbound ? s.kernel_addr : s.peer_addr };
@@ -175,6 +208,7 @@ static void add_tuple(struct params_out *o, const struct sys_body *b, bool inbou
 	}
 	if (s.family != 2 && s.family != 10)
 		return;
+	name_peer(b, &s);
 	ip = s.family == 2 ? 4 : 16;
 	params_append(o, &(uint8_t){ (uint8_t)s.family }, 1);
 	params_append(o, inbound ? s.raddr : s.laddr, ip);

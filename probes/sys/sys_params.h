@@ -5,6 +5,8 @@
 #ifndef SYS_PARAMS_H
 #define SYS_PARAMS_H
 
+#include <stdint.h>
+
 struct arena;
 struct event;
 struct params_out;
@@ -14,6 +16,9 @@ struct params_out;
  * 0, -ENOENT when the event is another one, -ENOMEM or -E2BIG.
  */
 int sys_params_of(const struct event *ev, struct params_out *out);
+
+/* Flags of open(2) on this machine in libscap's bits. */
+uint32_t sys_open_flags(uint64_t native);
 
 /* Adds SEC_PARAMS to the event; its bytes are in @scratch. For event_desc.make. */
 int sys_params_make(struct event *ev, unsigned kind, struct arena *scratch);

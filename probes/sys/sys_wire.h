@@ -21,6 +21,8 @@
 #define SYS_REC_SUM SONDE_EV(PROBE_ID, 7)
 #define SYS_REC_GAP SONDE_EV(PROBE_ID, 8)	/* never a record: the decoder sees a hole and makes the event */
 
+#define SYS_REC_PROCEXIT SONDE_EV(PROBE_ID, 9)	/* a thread ended */
+
 /* Ledger classes: the programs of one class never interrupt one another on a CPU. */
 #define SYS_LEDGER_CALL 0	/* enter and exit, bulk lane */
 #define SYS_LEDGER_LIFE 1	/* the same for calls that change what a process is: life-cycle lane */
@@ -134,7 +136,7 @@ struct sys_proc {
 struct sys_switch_rec {
 	struct sonde_rec hdr;	/* the task that leaves the CPU */
 	__u32 next_tgid, next_tid;
-	__u32 prev_state;
+	__u32 preempted;	/* 1: it could have gone on */
 	__u32 pad;
 	__u64 maj_faults, min_faults;
 	__u64 vm_size_kb, vm_rss_kb, vm_swap_kb;
@@ -173,6 +175,12 @@ struct sys_sum_rec {
 	__u64 steps[SYS_STEPS];
 };
 
+struct sys_procexit_rec {
+	struct sonde_rec hdr;
+	__u32 code;		/* as wait(2) has it */
+	__u32 pad;
+};
+
 #define SYS_URING_SUBMIT 1
 #define SYS_URING_COMPLETE 2
 
@@ -196,6 +204,7 @@ _Static_assert(sizeof(struct sys_proc) == 104 + 40 + 12 + 16 + 4, "sys_proc is A
 _Static_assert(sizeof(struct sys_switch_rec) == 40 + 16 + 40 + 16, "sys_switch_rec is ABI");
 _Static_assert(sizeof(struct sys_signal_rec) == 40 + 24, "sys_signal_rec is ABI");
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
+_Static_assert(sizeof(struct sys_procexit_rec) == 40 + 8, "sys_procexit_rec is ABI");
 _Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS, "sys_sum_rec is ABI");
 _Static_assert(sizeof(struct sys_uring_rec) == 40 + 40, "sys_uring_rec is ABI");
 #endif

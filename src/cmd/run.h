@@ -62,8 +62,8 @@ struct run_spec {
 	const struct sink_ops *watcher;
 	void *watcher_ctx;
 	/*
-	 * Before a live run's probes are opened, whose configuration may still change: what outputs need (1u << kind of
-	 * sections), and whether lines or filters use words of events with SEC_PARAMS. May be NULL.
+	 * Before a live run's probes are opened, whose configuration may still change: what outputs need (1u << kind
+	 * of sections), and whether lines or filters use words of events with SEC_PARAMS. May be NULL.
 	 */
 	void (*needs)(void *ctx, uint32_t by_outputs, bool by_words);
 	void *needs_ctx;

@@ -90,6 +90,8 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words)
 		return;
 	c->sys.context = c->sys.scan = true;
 	c->sys.enter = c->sys.enter || captured || lines;
+	/* A reader's tables want to know who is gone; and so do those who look for a signal. */
+	c->sys.events_too |= SYS_EVENT_EXIT | (captured || lines ? SYS_EVENT_SIGNAL : 0);
 }
 
 static int syscalls_run(void *conf, const struct cmd_words *w)

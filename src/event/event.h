@@ -224,8 +224,8 @@ struct event_desc {
 	uint16_t body_size;	/* bytes of the fixed body */
 	uint32_t sections;	/* 1u << kind of those that may be present */
 	/*
-	 * A type whose words these events have too, its own coming first; asked through its get(). Outputs that list all
-	 * fields of an event leave them out. NULL = none.
+	 * A type whose words these events have too, its own coming first; asked through its get(). Outputs that list
+	 * all fields of an event leave them out. NULL = none.
 	 */
 	const struct event_desc *also;
 

@@ -21,6 +21,7 @@ struct event;
 
 #define PARAMS_HAS_WORD 1u	/* `word` was in the file: a block with event flags */
 #define PARAMS_LARGE 2u		/* lengths need 32 bits, or had them in the file */
+#define PARAMS_ANEW 8u		/* a thread's row: its descriptors all follow, what was known of others is over */
 #define PARAMS_HIDDEN 4u	/* folded into the state, counted, and not shown (a file's state events) */
 
 /* The section: this, then n lengths (uint32_t), then the bytes of all parameters, one behind the other. */

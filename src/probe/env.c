@@ -252,6 +252,11 @@ static char *copy_root(const char *root)
 	return strndup(root ? root : "", len);
 }
 
+const struct probe_select *probe_env_select(const struct probe_env *env)
+{
+	return &env->select;
+}
+
 const char *probe_env_host_root(const struct probe_env *env)
 {
 	return env->host_root;

@@ -71,6 +71,9 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 /* A program whose recursion misses count as seen and lost (SONDE_LOST_RECURSION) of @instance. */
 int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance);
 
+/* What was selected; borrowed for the env's life. */
+const struct probe_select *probe_env_select(const struct probe_env *env);
+
 /* Root of the host's file system as seen from here, without a slash at the end: "" or --host-root. */
 const char *probe_env_host_root(const struct probe_env *env);
 

@@ -51,6 +51,31 @@ typedef int (*scap_row_fn)(void *ctx, const struct params_out *row);
 int scap_block_rows(const struct scap_block_type *t, struct cursor body, struct params_out *row, scap_row_fn fn,
 		    void *ctx, const char **ret_problem);
 
+/* Kinds of descriptors as files have them. */
+#define FD_FILE 1
+#define FD_DIRECTORY 2
+#define FD_IPV4 3
+#define FD_IPV6 4
+#define FD_IPV4_SERVER 5
+#define FD_IPV6_SERVER 6
+#define FD_FIFO 7
+#define FD_UNIX 8
+#define FD_EVENT 9
+#define FD_UNSUPPORTED 10
+#define FD_SIGNAL 11
+#define FD_EPOLL 12
+#define FD_INOTIFY 13
+#define FD_TIMER 14
+#define FD_NETLINK 15
+#define FD_FILE_V2 16		/* written instead of FD_FILE: with flags and device */
+#define FD_BPF 17
+#define FD_USERFAULT 18
+#define FD_IO_URING 19
+#define FD_MEMFD 20
+#define FD_PIDFD 21
+#define FD_KNOWN_TO_ALL 16	/* newer types are refused by older readers, which end there */
+#define FD_TEXT_MAX 21		/* 7, 9..21 but 16: a name */
+
 struct scap_event_head {
 	uint64_t ts_ns;		/* since 1970 */
 	uint16_t cpu;

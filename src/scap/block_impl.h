@@ -27,20 +27,6 @@ extern const struct entry_field scap_thread_fields[], scap_user_fields[], scap_g
 	scap_machine_fields[];
 extern const size_t scap_thread_n_fields, scap_user_n_fields, scap_group_n_fields, scap_machine_n_fields;
 
-/* Kinds of descriptors as files have them. */
-#define FD_FILE 1
-#define FD_DIRECTORY 2
-#define FD_IPV4 3
-#define FD_IPV6 4
-#define FD_IPV4_SERVER 5
-#define FD_IPV6_SERVER 6
-#define FD_FIFO 7
-#define FD_UNIX 8
-#define FD_UNSUPPORTED 10
-#define FD_FILE_V2 16
-#define FD_KNOWN_TO_ALL 16	/* newer types are refused by older readers, which end there */
-#define FD_TEXT_MAX 21		/* 7, 9..21 but 16: a name */
-
 #define USER_KIND 0
 #define GROUP_KIND 1
 

@@ -35,11 +35,10 @@ int scap_param_index(const struct scap_view *v, const char *name)
 
 const char *scap_event_name(const struct scap_view *v)
 {
-	uint16_t type = v->p.head->type;
 	const char *name = NULL;
 	uint64_t id;
 
-	if ((type == SCAP_GENERIC_E || type == SCAP_GENERIC_X) && params_u64(&v->p, 0, &id))
+	if (scap_generic_id(&v->p, &id))
 		name = scap_syscall_name((uint32_t)id);
 	return name ? name : v->info->name;
 }

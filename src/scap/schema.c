@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "event/params.h"
 #include "scap/schema_impl.h"
 
 const struct scap_event_info *scap_event_info(uint32_t type)
@@ -45,6 +46,18 @@ static const char *const category_names[] = {
 	[SCAP_CAT_WAIT] = "wait", [SCAP_CAT_SCHEDULER] = "scheduler", [SCAP_CAT_INTERNAL] = "internal",
 };
 _Static_assert(ARRAY_SIZE(category_names) == SCAP_CAT__MAX, "every category has a name");
+
+bool scap_generic_id(const struct params *p, uint64_t *ret)
+{
+	uint64_t id;
+
+	if (p->head->type > SCAP_GENERIC_X || !params_u64(p, 0, &id))
+		return false;
+	if (!id)
+		params_u64(p, SCAP_GENERIC_ID_TOO, &id);
+	*ret = id;
+	return true;
+}
 
 const char *scap_category_name(enum scap_category c)
 {

@@ -47,6 +47,8 @@ enum scap_param_type {
 
 enum scap_print_format { PF_NA, PF_DEC, PF_HEX, PF_DEC10, PF_ID, PF_DIR, PF_OCT, PF__MAX };
 
+struct params;
+
 enum scap_category {
 	SCAP_CAT_UNKNOWN, SCAP_CAT_OTHER, SCAP_CAT_FILE, SCAP_CAT_NET, SCAP_CAT_IPC, SCAP_CAT_MEMORY,
 	SCAP_CAT_PROCESS, SCAP_CAT_SLEEP, SCAP_CAT_SYSTEM, SCAP_CAT_SIGNAL, SCAP_CAT_USER, SCAP_CAT_TIME,
@@ -108,6 +110,13 @@ int scap_syscall_id(const char *name);
 
 const char *scap_category_name(enum scap_category c);	/* as evt.category shows it: "file", "IO", ... */
 const char *scap_param_type_name(enum scap_param_type t);
+
+/*
+ * Libscap's number of the call that a generic event is about. Ours of calls that old readers cannot name say 0 where
+ * these look, and the number behind all that they know.
+ */
+#define SCAP_GENERIC_ID_TOO 2u	/* that parameter */
+bool scap_generic_id(const struct params *p, uint64_t *ret);
 
 /* Table @name of tables/scap_names.tsv ("file_flags"), or NULL. */
 const struct xlat *scap_xlat(const char *name);

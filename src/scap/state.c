@@ -10,6 +10,7 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "scap/block_impl.h"
+#include "scap/event.h"
 #include "scap/state_impl.h"
 
 #define ENTER_BYTES_MAX 16384u	/* of an enter event that is kept for its exit */
@@ -125,6 +126,7 @@ void scap_state_free(struct scap_state *st)
 	tables_free(st);
 	for (size_t i = 0; i < ARRAY_SIZE(st->scratch); i++)
 		buf_fini(&st->scratch[i]);
+	buf_fini(&st->image);
 	free(st);
 }
 
@@ -196,6 +198,7 @@ static void begin_tables(struct scap_state *st)
 	tables_free(st);
 	for (size_t i = 0; i < ARRAY_SIZE(st->scratch); i++)
 		fresh->scratch[i] = st->scratch[i];
+	fresh->image = st->image;
 	fresh->render = st->render;
 	fresh->num = st->num;
 	fresh->last_ns = st->last_ns;
@@ -349,6 +352,48 @@ static void begin_view(struct scap_state *st, const struct event *ev)
 	st->last_ns = now;
 }
 
+#define CGROUPS_PARAM 14	/* of clone and exec */
+#define IMAGE_PARAMS 20
+
+/*
+ * The kernel side does not say in which cgroups a live process is that clones or becomes another program: those that
+ * it was in before stand in the event from here on, where readers of captures look for them.
+ */
+static int complete_image(struct scap_state *st, struct event *ev)
+{
+	struct scap_view *v = &st->view;
+	struct params_out o = { 0 };
+	size_t len = 1;
+	int r;
+
+	if (ev->desc == &scap_event_desc || v->p.n < IMAGE_PARAMS || !v->thread || !v->thread->cgroups ||
+	    strcmp(v->info->params[CGROUPS_PARAM].name, "cgroups") != 0)
+		return 0;
+	params_bytes(&v->p, CGROUPS_PARAM, &len);
+	if (len)
+		return 0;
+	params_begin(&o, v->p.head->type, v->p.head->tid);
+	for (unsigned i = 0; i < v->p.n; i++) {
+		const void *data = params_bytes(&v->p, i, &len);
+
+		if (i == CGROUPS_PARAM)
+			params_add(&o, v->thread->cgroups->data, v->thread->cgroups->len);
+		else
+			params_add(&o, data, len);
+	}
+	buf_reset(&st->image);
+	r = params_write(&o, &st->image);
+	params_out_fini(&o);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < ev->n_sec; i++)
+		if (ev->sec[i].kind == SEC_PARAMS) {
+			ev->sec[i].data = st->image.data;
+			ev->sec[i].len = (uint32_t)st->image.len;
+		}
+	return params_of(ev, &v->p);
+}
+
 int scap_state_event(struct scap_state *st, struct event *ev)
 {
 	struct scap_view *v = &st->view;
@@ -372,7 +417,7 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 	ev->view = v;
 	if (!ev->tgid && v->thread && v->thread->pid > 0)
 		ev->tgid = (uint32_t)v->thread->pid;
-	return 0;
+	return complete_image(st, ev);
 }
 
 /* ---- looking ---- */

@@ -406,21 +406,6 @@ void fold_sendto_enter(struct fold *f)
 		add_socket(f, f->v->fd_num, family, 2, 17);
 }
 
-static bool binds_port(struct fold *f, uint16_t port)
-{
-	const struct scap_fdtable *t = f->proc->fds;
-	size_t pos = 0;
-	void *key, *val;
-
-	while (t && map_next(&t->fds, &pos, &key, &val)) {
-		const struct scap_fd *fd = *(struct scap_fd **)val;
-
-		if (is_server_type(fd) && fd->dport == port)
-			return true;
-	}
-	return false;
-}
-
 static bool io_fits(const struct scap_fd *fd)
 {
 	return !fd->name || !fd->name->len || fd->l4 != L4_TCP;
@@ -444,8 +429,9 @@ static void io_tuple(struct fold *f, struct cursor c, bool incoming)
 	if (!fd->l4)
 		fd->l4 = L4_UDP;
 	fd_infer_address(f->st, fd);
+	/* Whoever hears first serves, as readers of libscap guess it. */
 	if (fd->role == SCAP_ROLE_NONE)
-		fd->role = binds_port(f, fd->dport) ? SCAP_ROLE_SERVER : SCAP_ROLE_CLIENT;
+		fd->role = incoming ? SCAP_ROLE_SERVER : SCAP_ROLE_CLIENT;
 	if (fd->role == (incoming ? SCAP_ROLE_CLIENT : SCAP_ROLE_SERVER))
 		fd_swap_ends(fd);
 	fd_name_socket(f->st, fd);

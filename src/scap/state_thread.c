@@ -119,7 +119,7 @@ void thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const stru
 	size_t len;
 	const char *s = params_bytes(p, i, &len);
 
-	if (!s || (t->cgroups && t->cgroups->len == len && !memcmp(t->cgroups->data, s, len)))
+	if (!s || !len || (t->cgroups && t->cgroups->len == len && !memcmp(t->cgroups->data, s, len)))
 		return;
 	str_set(st, &t->cgroups, str_new(st, s, len));
 	str_set(st, &t->container, container_of_cgroups(st, s, len));
@@ -166,7 +166,7 @@ static void read_numbers(struct scap_thread *t, const struct params *p)
 	t->pfminor = (uint64_t)row_i64(p, 18, 0);
 }
 
-/* The descriptors of a task that was known stay: its rows may come apart from theirs. */
+/* The descriptors of a task that was known stay, for its rows may come apart from theirs: unless it is told anew. */
 void thread_from_row(struct scap_state *st, const struct params *p)
 {
 	struct scap_fdtable *fds = NULL;
@@ -178,7 +178,7 @@ void thread_from_row(struct scap_state *st, const struct params *p)
 	if (!params_i64(p, 0, &tid))
 		return;
 	t = thread_find(st, tid);
-	if (t) {
+	if (t && !(p->head->flags & PARAMS_ANEW)) {
 		fds = t->fds;
 		t->fds = NULL;
 	}

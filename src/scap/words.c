@@ -212,7 +212,7 @@ static enum scap_category category(const struct scap_view *v)
 {
 	uint64_t id;
 
-	if (v->p.head->type <= SCAP_GENERIC_X && params_u64(&v->p, 0, &id))
+	if (scap_generic_id(&v->p, &id))
 		return scap_syscall_category((uint32_t)id);
 	return (enum scap_category)v->info->category;
 }

@@ -210,6 +210,18 @@ static int start(struct sink *s, const struct scap_state *state)
 
 /* ---- records and events ---- */
 
+/* In the middle of the stream: something was lost, and this is what is so now. Its next event introduces it again. */
+static int forget_thread(struct sink *s, const void *data, uint32_t len)
+{
+	struct scap *st = s->state;
+	struct params p;
+	int64_t tid;
+
+	if (params_read(data, len, &p) == 0 && params_i64(&p, 0, &tid))
+		map_remove(&st->told, &tid);
+	return 0;
+}
+
 static int keep_row(struct sink *s, const void *data, uint32_t len, uint16_t type)
 {
 	struct scap *st = s->state;
@@ -218,6 +230,8 @@ static int keep_row(struct sink *s, const void *data, uint32_t len, uint16_t typ
 	/* The tables of a second capture behind the first: its section begins here. */
 	if (st->started && type == SCAP_ROW_MACHINE)
 		st->started = st->has_rows = st->has_machine = false;
+	if (st->started && type == SCAP_ROW_THREAD)
+		return forget_thread(s, data, len);
 	if (st->started || (s->opts && s->opts->pass))
 		return 0;
 	if (st->rows.len + len > ROWS_MAX)
@@ -285,7 +299,10 @@ static int write_failed_image(struct sink *s, const struct params *p, uint64_t t
 
 #define SYSCALL_ID_OLD_MAX 328	/* sysdig 0.29 looks names of larger ones up behind the end of its table */
 
-/* A call without an event of its own that old readers do not know becomes one without a name; its number stays. */
+/*
+ * A call without an event of its own that old readers do not know becomes one without a name for them; its number
+ * stays, and stands once more where they do not look.
+ */
 static int write_new_call(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
 {
 	struct scap *st = s->state;
@@ -293,12 +310,14 @@ static int write_new_call(struct sink *s, const struct params *p, uint64_t ts_ns
 	struct params old;
 	size_t len;
 	const void *native = params_bytes(p, 1, &len);
+	uint64_t id = 0;
 	int r;
 
+	scap_generic_id(p, &id);
 	params_begin(&o, p->head->type, p->head->tid);
 	params_add_u16(&o, 0);
-	if (native)
-		params_add(&o, native, len);
+	params_add(&o, native, native ? len : 0);
+	params_add_u16(&o, (uint16_t)id);
 	buf_reset(&st->text);
 	r = params_write(&o, &st->text);
 	if (r >= 0)
@@ -311,7 +330,7 @@ static bool is_new_call(const struct params *p)
 {
 	uint64_t id;
 
-	return p->head->type <= SCAP_GENERIC_X && params_u64(p, 0, &id) && id > SYSCALL_ID_OLD_MAX;
+	return scap_generic_id(p, &id) && id > SYSCALL_ID_OLD_MAX;
 }
 
 static bool is_internal(const struct sonde_rec *r, const struct params *p)
@@ -374,9 +393,9 @@ static int tell_file(struct sink *s, const struct scap_view *v)
 	struct scap *st = s->state;
 	struct fd_key key = { v->process->tid, v->fd_num };
 	uint64_t hash, *told;
-	bool is_new;
+	bool is_new, leaves = v->p.head->type & 1;
 
-	if (!name || v->p.head->type & 1)
+	if (!name || (leaves && !(v->info->flags & SCAP_CREATES_FD)))
 		return 0;
 	hash = map_hash(name->data, name->len);
 	told = map_add(&st->told_files, &key, &is_new);
@@ -385,25 +404,50 @@ static int tell_file(struct sink *s, const struct scap_view *v)
 	if (!is_new && *told == hash)
 		return 0;
 	*told = hash;
+	if (leaves)
+		return 0;	/* the event itself tells */
 	return scap_state_announce_file(v->state, v->process, v->fd_num, v->fd, on_announced, s);
 }
 
-/* A thread whose beginning the filter left out is introduced before its first event. */
+/* What clone returned tells of the child, in the parent and in the child; it needs no introduction. */
+static int note_child(struct sink *s, const struct scap_view *v)
+{
+	struct scap *st = s->state;
+	int64_t child;
+
+	if (!params_i64(&v->p, 0, &child) || child < 0 || v->p.n < IMAGE_PARAMS ||
+	    v->p.head->type == SCAP_EXECVE_19_X || v->p.head->type == SCAP_EXECVEAT_X)
+		return 0;
+	child = child ? child : v->p.head->tid;
+	return map_add(&st->told, &child, NULL) ? 0 : -ENOMEM;
+}
+
+/*
+ * A thread is introduced before its first event when its beginning is not in the file: the filter left it out, or it
+ * was lost.
+ */
 static int tell_thread(struct sink *s, const struct event *ev)
 {
 	const struct scap_view *v = ev->view;
+	bool filtered = s->opts && s->opts->pass, is_new = false;
 	struct scap *st = s->state;
-	bool is_new = false;
 	int r;
 
 	if (!v->thread || v->thread->invented)
 		return 0;
+	if (!filtered && makes_image(v->p.head->type)) {
+		r = note_child(s, v);
+		if (r < 0)
+			return r;
+	}
 	if (!map_add(&st->told, &v->thread->tid, &is_new))
 		return -ENOMEM;
 	st->told_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
 	st->told_cpu = ev->cpu;
 	r = is_new ? scap_state_announce(v->state, v->thread, on_announced, s) : 0;
-	return r < 0 ? r : tell_file(s, v);
+	if (v->p.head->type == SCAP_PROCEXIT_1_E)
+		map_remove(&st->told, &v->thread->tid);
+	return r < 0 || !filtered ? r : tell_file(s, v);
 }
 
 static int scap_event(struct sink *s, const struct event *ev)

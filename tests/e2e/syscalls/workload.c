@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,12 +33,12 @@ static const char *dir;
 
 #define MUST(call) do { if ((call) < 0) { perror(#call); exit(1); } } while (0)
 
-/* type, direction, number and name of the descriptor */
-static void say(const char *type, char way, int fd, const char *form, ...)
+/* type, direction, number, letter and name of the descriptor */
+static void say(const char *type, char way, int fd, char letter, const char *form, ...)
 {
 	va_list ap;
 
-	fprintf(said, "%s\t%c\t%d\t", type, way, fd);
+	fprintf(said, "%s\t%c\t%d\t%c\t", type, way, fd, letter);
 	va_start(ap, form);
 	vfprintf(said, form, ap);
 	va_end(ap);
@@ -51,28 +52,28 @@ static void files(void)
 
 	snprintf(path, sizeof(path), "%s/file", dir);
 	MUST(fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
-	say("openat", '<', fd, "<f>%s", path);
+	say("openat", '<', fd, 'f', "%s", path);
 	MUST(write(fd, "hello, capture\n", 15));
-	say("write", '>', fd, "<f>%s", path);
+	say("write", '>', fd, 'f', "%s", path);
 	MUST(copy = dup(fd));
-	say("dup", '<', copy, "<f>%s", path);
+	say("dup", '<', copy, 'f', "%s", path);
 	MUST(pread(copy, buf, 5, 7));
-	say("pread", '>', copy, "<f>%s", path);
+	say("pread", '>', copy, 'f', "%s", path);
 	MUST(lseek(copy, 0, SEEK_SET));
 	MUST(read(copy, buf, sizeof(buf)));
-	say("read", '>', copy, "<f>%s", path);
+	say("read", '>', copy, 'f', "%s", path);
 	close(copy);
-	say("close", '>', copy, "<f>%s", path);
+	say("close", '>', copy, 'f', "%s", path);
 	MUST(sub = open(dir, O_RDONLY | O_DIRECTORY));
-	say("openat", '<', sub, "<d>%s", dir);
+	say("openat", '<', sub, 'd', "%s", dir);
 	close(fd);
 	MUST(fd = openat(sub, "file", O_RDONLY));
-	say("openat", '<', fd, "<f>%s", path);
+	say("openat", '<', fd, 'f', "%s", path);
 	close(fd);
 	close(sub);
 	MUST(chdir(dir));
 	MUST(fd = open("./file", O_RDONLY));
-	say("openat", '<', fd, "<f>%s", path);
+	say("openat", '<', fd, 'f', "%s", path);
 	close(fd);
 	if (open("nowhere", O_RDONLY) >= 0)
 		exit(1);
@@ -82,7 +83,7 @@ static void tcp4(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) }, me;
 	socklen_t len = sizeof(a);
-	int listener, client, server;
+	int listener, client, server, other;
 	char c;
 
 	MUST(listener = socket(AF_INET, SOCK_STREAM, 0));
@@ -93,15 +94,23 @@ static void tcp4(void)
 	MUST(connect(client, (void *)&a, sizeof(a)));
 	len = sizeof(me);
 	MUST(getsockname(client, (void *)&me, &len));
-	say("connect", '<', client, "<4t>127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
+	say("connect", '<', client, '4', "127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
 	MUST(server = accept(listener, NULL, NULL));
-	say("accept", '<', server, "<4t>127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
+	say("accept", '<', server, '4', "127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
 	MUST(send(client, "x", 1, 0));
-	say("sendto", '>', client, "<4t>127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
+	say("sendto", '>', client, '4', "127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
 	MUST(read(server, &c, 1));
-	say("read", '>', server, "<4t>127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
+	say("read", '>', server, '4', "127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
+	MUST(other = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+	connect(other, (void *)&a, sizeof(a));
+	len = sizeof(me);
+	MUST(getsockname(other, (void *)&me, &len));
+	MUST(poll(&(struct pollfd){ .fd = other, .events = POLLOUT }, 1, 1000));
+	MUST(write(other, "y", 1));
+	say("write", '>', other, '4', "127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
+	close(other);
 	MUST(shutdown(client, SHUT_WR));
-	say("shutdown", '>', client, "<4t>127.0.0.1:%d->127.0.0.1:%d", ntohs(me.sin_port), ntohs(a.sin_port));
+	say("shutdown", '>', client, '4', "127.0.0.1:*->127.0.0.1:%d", ntohs(a.sin_port));
 	close(server);
 	close(client);
 	close(listener);
@@ -121,9 +130,9 @@ static void tcp6(void)
 	MUST(connect(client, (void *)&a, sizeof(a)));
 	len = sizeof(me);
 	MUST(getsockname(client, (void *)&me, &len));
-	say("connect", '<', client, "<6t>::1:%d->::1:%d", ntohs(me.sin6_port), ntohs(a.sin6_port));
+	say("connect", '<', client, '6', "::1:%d->::1:%d", ntohs(me.sin6_port), ntohs(a.sin6_port));
 	MUST(server = accept4(listener, NULL, NULL, SOCK_CLOEXEC));
-	say("accept", '<', server, "<6t>::1:%d->::1:%d", ntohs(me.sin6_port), ntohs(a.sin6_port));
+	say("accept", '<', server, '6', "::1:%d->::1:%d", ntohs(me.sin6_port), ntohs(a.sin6_port));
 	close(server);
 	close(client);
 	close(listener);
@@ -145,10 +154,11 @@ static void udp(void)
 	MUST(fd = socket(AF_INET, SOCK_DGRAM, 0));
 	MUST(sendto(fd, "one", 3, 0, (void *)&a, sizeof(a)));
 	len = sizeof(from);
+	say("sendto", '<', fd, '4', "*->127.0.0.1:%d", ntohs(a.sin_port));
 	MUST(recvfrom(to, buf, sizeof(buf), 0, (void *)&from, &len));
-	say("recvfrom", '<', to, "<4u>127.0.0.1:%d->127.0.0.1:%d", ntohs(from.sin_port), ntohs(a.sin_port));
+	say("recvfrom", '<', to, '4', "127.0.0.1:%d->127.0.0.1:%d", ntohs(from.sin_port), ntohs(a.sin_port));
 	MUST(sendmsg(fd, &m, 0));
-	say("sendmsg", '<', fd, "<4u>127.0.0.1:%d->127.0.0.1:%d", ntohs(from.sin_port), ntohs(a.sin_port));
+	say("sendmsg", '<', fd, '4', "*:%d->127.0.0.1:%d", ntohs(from.sin_port), ntohs(a.sin_port));
 	MUST(recvmsg(to, &(struct msghdr){ .msg_iov = &(struct iovec){ buf, 16 }, .msg_iovlen = 1 }, 0));
 	MUST(sendmmsg(fd, many, 2, 0));
 	close(fd);
@@ -166,14 +176,14 @@ static void unix_sockets(void)
 	MUST(listen(listener, 4));
 	MUST(client = socket(AF_UNIX, SOCK_STREAM, 0));
 	MUST(connect(client, (void *)&a, sizeof(a)));
-	say("connect", '<', client, "<u>*%s", a.sun_path);
+	say("connect", '<', client, 'u', "*%s", a.sun_path);
 	MUST(server = accept(listener, NULL, NULL));
-	say("accept", '<', server, "<u>*%s", a.sun_path);
+	say("accept", '<', server, 'u', "*%s", a.sun_path);
 	MUST(write(client, "x", 1));
-	say("write", '>', client, "<u>*%s", a.sun_path);
+	say("write", '>', client, 'u', "*%s", a.sun_path);
 	MUST(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
 	MUST(write(pair[0], "x", 1));
-	say("write", '>', pair[0], "<u>*");
+	say("write", '>', pair[0], 'u', "*");
 	close(pair[0]);
 	close(pair[1]);
 	close(server);
@@ -189,7 +199,7 @@ static void *thread(void *arg)
 	prctl(PR_SET_NAME, "second");
 	snprintf(path, sizeof(path), "%s/file", dir);
 	MUST(fd = open(path, O_RDONLY));
-	say("openat", '<', fd, "<f>%s", path);
+	say("openat", '<', fd, 'f', "%s", path);
 	close(fd);
 	return arg;
 }
@@ -202,7 +212,7 @@ static void processes(char **argv)
 	char c;
 
 	MUST(pipe(ends));
-	say("pipe", '<', ends[1], "<p>*");
+	say("pipe", '<', ends[1], 'p', "*");
 	fflush(said);
 	MUST(pid = fork());
 	if (!pid) {
@@ -212,7 +222,7 @@ static void processes(char **argv)
 		_exit(1);
 	}
 	MUST(read(ends[0], &c, 1));
-	say("read", '>', ends[0], "<p>*");
+	say("read", '>', ends[0], 'p', "*");
 	MUST(waitpid(pid, &status, 0));
 	close(ends[0]);
 	close(ends[1]);
@@ -234,17 +244,17 @@ static void waiting(void)
 
 	MUST(ep = epoll_create1(EPOLL_CLOEXEC));
 	MUST(event = eventfd(0, EFD_CLOEXEC));
-	say("eventfd", '<', event, "<e>");
+	say("eventfd", '<', event, 'e', "");
 	MUST(timer = timerfd_create(CLOCK_MONOTONIC, 0));
-	say("timerfd_create", '<', timer, "<t>");
+	say("timerfd_create", '<', timer, 't', "");
 	MUST(epoll_ctl(ep, EPOLL_CTL_ADD, event, &e));
 	MUST(epoll_ctl(ep, EPOLL_CTL_ADD, timer, &e));
 	MUST(write(event, &n, sizeof(n)));
-	say("write", '>', event, "<e>");
+	say("write", '>', event, 'e', "");
 	MUST(timerfd_settime(timer, 0, &soon, NULL));
 	MUST(syscall(SYS_epoll_wait, ep, &e, 1, 1000));
 	MUST(read(timer, &n, sizeof(n)));
-	say("read", '>', timer, "<t>");
+	say("read", '>', timer, 't', "");
 	signal(SIGUSR1, on_signal);
 	MUST(kill(getpid(), SIGUSR1));
 	close(timer);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is there before the first event: threads, descriptors, users, interfaces, as rows of the tables that
+ * libscap's readers know (tables/scap_rows.tsv). Read from /proc; the files of processes are somebody else's, so
+ * nothing in them is believed and nothing waits for them.
+ */
+#ifndef SYS_SCAN_H
+#define SYS_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct params_out;
+struct scan;
+
+/* Takes one row; a negative return ends the scan, which returns it. */
+typedef int (*scan_fn)(void *ctx, const struct params_out *row);
+
+/* @host_root: "" or where the host's root is mounted. NULL without memory, or without /proc. */
+struct scan *scan_new(const char *host_root, scan_fn fn, void *ctx);
+void scan_free(struct scan *s);		/* NULL is fine */
+
+/* Interfaces, users and groups of the host. */
+int scan_host(struct scan *s);
+/* Every process. */
+int scan_all(struct scan *s);
+/*
+ * One process: a row for each of its threads (@tid 0) or for that one, then its descriptors if @files. 0, or
+ * -ESRCH when it is gone.
+ */
+int scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files);
+/* The processes that @pid descends from, without descriptors. */
+int scan_ancestors(struct scan *s, uint32_t pid);
+/* The process that thread @tid belongs to; 0 = it is gone. */
+uint32_t scan_process_of(struct scan *s, uint32_t tid);
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/sys/sys_trace.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/types.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/macros.h"
+#include "probe/env.h"
+#include "probe/hooks.h"
+#include "probe/probe.h"
+#include "probes/sys/sys.h"
+
+#include "sys_trace.skel.h"
+
+#define HOOK(label, program, point, n, text) \
+	{ .name = (label), .prog = (program), .attach = HOOK_ATTACH_TRACE, .tracepoint = (point), .n_args = (n), \
+	  .fallback = (text) }
+
+/* Alternatives have one name, best first. */
+static const struct { unsigned event; struct hook hook; } rows[] = {
+	{ SYS_EVENT_SWITCH, HOOK("switches", "sys_switch", "sched_switch", 3, "no switch events") },
+	{ SYS_EVENT_SIGNAL, HOOK("signals", "sys_signal", "signal_deliver", 3, "no signal events") },
+	{ SYS_EVENT_FAULT, HOOK("faults", "sys_fault_user", "page_fault_user", 3, "no page faults of programs") },
+	{ SYS_EVENT_FAULT, HOOK("faults of the kernel", "sys_fault_kernel", "page_fault_kernel", 3,
+				"no page faults of the kernel") },
+	{ SYS_EVENT_URING, HOOK("io_uring submissions", "sys_uring_submit", "io_uring_submit_req", 1,
+				"no submissions") },
+	{ SYS_EVENT_URING, HOOK("io_uring submissions", "sys_uring_submit_sqe", "io_uring_submit_sqe", 2,
+				"no submissions") },
+	{ SYS_EVENT_URING, HOOK("io_uring completions", "sys_uring_complete_plain", "io_uring_complete", 7,
+				"no completions") },
+	{ SYS_EVENT_URING, HOOK("io_uring completions", "sys_uring_complete", "io_uring_complete", 3,
+				"no completions") },
+	{ SYS_EVENT_EXIT, HOOK("ends of threads", "sys_procexit", "sched_process_exit", 1, "no procexit events") },
+};
+
+struct trace {
+	struct hook rows[ARRAY_SIZE(rows)];	/* those that are wanted */
+	struct hooks *hooks;
+};
+
+static void configure(void *ctx, struct bpf_object *obj)
+{
+	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
+
+	(void)ctx;
+	probe_set_rodata(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
+}
+
+int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err)
+{
+	struct trace *t = calloc(1, sizeof(*t));
+	struct hooks_spec spec = { .configure = configure };
+	int r;
+
+	if (!t)
+		return err_errno(err, -ENOMEM, "cannot load programs");
+	spec.elf = sys_trace_bpf__elf_bytes(&spec.elf_len);
+	spec.rows = t->rows;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (events & rows[i].event)
+			t->rows[spec.n_rows++] = rows[i].hook;
+	r = hooks_load(p->env, &spec, p->instance, &t->hooks, err);
+	if (r < 0) {
+		free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+void trace_free(struct trace *t)
+{
+	if (!t)
+		return;
+	hooks_free(t->hooks);
+	free(t);
+}
+
+int trace_attach(struct trace *t)
+{
+	return t ? hooks_attach(t->hooks, -1) : 0;
+}
+
+void trace_detach(struct trace *t)
+{
+	if (t)
+		hooks_detach(t->hooks);
+}
+
+void trace_report(const struct trace *t, bool failed_only, hook_report_fn fn, void *ctx)
+{
+	if (t)
+		hooks_report(t->hooks, failed_only, fn, ctx);
+}

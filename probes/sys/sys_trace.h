@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The live half of events beside the calls (sys_trace.bpf.c).
+ */
+#ifndef SYS_TRACE_H
+#define SYS_TRACE_H
+
+#include "probe/probe.h"
+
+struct err;
+struct trace;
+
+/*
+ * Loads the programs of @events (SYS_EVENT_*), which are not 0. Fails only when none of them can be loaded; who else
+ * is missing is told by trace_report().
+ */
+int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err);
+void trace_free(struct trace *t);	/* NULL is fine, likewise below */
+int trace_attach(struct trace *t);	/* how many are attached */
+void trace_detach(struct trace *t);
+void trace_report(const struct trace *t, bool failed_only, hook_report_fn fn, void *ctx);
+
+#endif

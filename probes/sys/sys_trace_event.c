@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events beside the calls: context switches, signals, page faults, ends of threads, io_uring. Their bodies are their
+ * records without the header. All but io_uring's, which libscap does not know, have its parameters too.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "event/params.h"
+#include "probes/sys/sys_event.h"
+#include "scap/event.h"
+#include "scap/schema.h"
+
+/* As in their records. */
+struct switch_body {
+	uint32_t next_tgid, next_tid, preempted, pad;
+	uint64_t maj_faults, min_faults, vm_size_kb, vm_rss_kb, vm_swap_kb;
+	char next_comm[16];
+};
+struct signal_body { uint32_t signo; int32_t code; uint32_t from_pid, from_uid; uint64_t handler; };
+struct fault_body { uint64_t addr, ip, error; uint32_t kernel, pad; };
+struct procexit_body { uint32_t code, pad; };
+struct uring_body { uint64_t ring, req, user_data; int32_t res; uint32_t flags; uint8_t what, opcode; uint16_t pad; };
+
+#define IS_BODY_OF(body, rec) \
+	_Static_assert(sizeof(struct body) == sizeof(struct rec) - sizeof(struct sonde_rec), "the record's body")
+IS_BODY_OF(switch_body, sys_switch_rec);
+IS_BODY_OF(signal_body, sys_signal_rec);
+IS_BODY_OF(fault_body, sys_fault_rec);
+IS_BODY_OF(procexit_body, sys_procexit_rec);
+IS_BODY_OF(uring_body, sys_uring_rec);
+
+/* ---- libscap's parameters ---- */
+
+/* Bits of x86's error code; what it does not say is said by its opposite. */
+static uint32_t fault_bits(uint64_t error)
+{
+	static const struct { uint64_t bit; uint32_t set, clear; } bits[] = {
+		{ 1, 1, 2 }, { 2, 4, 8 }, { 4, 0x10, 0x20 }, { 8, 0x40, 0 }, { 16, 0x80, 0 },
+	};
+	uint32_t out = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
+		out |= error & bits[i].bit ? bits[i].set : bits[i].clear;
+	return out;
+}
+
+static void add_switch(const struct event *ev, struct params_out *o)
+{
+	const struct switch_body *b = ev->body;
+
+	params_begin(o, SCAP_SCHEDSWITCH_6_E, ev->tid);
+	params_add_u64(o, b->next_tid);
+	params_add_u64(o, b->maj_faults);
+	params_add_u64(o, b->min_faults);
+	params_add_u32(o, (uint32_t)b->vm_size_kb);
+	params_add_u32(o, (uint32_t)b->vm_rss_kb);
+	params_add_u32(o, (uint32_t)b->vm_swap_kb);
+}
+
+static void add_signal(const struct event *ev, struct params_out *o)
+{
+	const struct signal_body *b = ev->body;
+
+	params_begin(o, SCAP_SIGNALDELIVER_E, ev->tid);
+	params_add_u64(o, b->from_pid);
+	params_add_u64(o, ev->tid);
+	params_add_u8(o, (uint8_t)b->signo);
+}
+
+static void add_fault(const struct event *ev, struct params_out *o)
+{
+	const struct fault_body *b = ev->body;
+
+	params_begin(o, SCAP_PAGE_FAULT_E, ev->tid);
+	params_add_u64(o, b->addr);
+	params_add_u64(o, b->ip);
+	params_add_u32(o, fault_bits(b->error));
+}
+
+static void add_procexit(const struct event *ev, struct params_out *o)
+{
+	const struct procexit_body *b = ev->body;
+	uint32_t signo = b->code & 0x7f;
+
+	params_begin(o, SCAP_PROCEXIT_1_E, ev->tid);
+	params_add_u64(o, b->code);
+	params_add_u64(o, signo ? 0 : b->code >> 8 & 0xff);
+	params_add_u8(o, (uint8_t)signo);
+	params_add_u8(o, (b->code & 0x80) != 0);
+}
+
+static int make_params(struct event *ev, unsigned kind, struct arena *scratch)
+{
+	static const struct {
+		const struct event_desc *desc;
+		void (*add)(const struct event *ev, struct params_out *o);
+	} rows[] = {
+		{ &sys_switch_desc, add_switch }, { &sys_signal_desc, add_signal }, { &sys_fault_desc, add_fault },
+		{ &sys_procexit_desc, add_procexit },
+	};
+	struct params_out out = { 0 };
+	const void *data;
+	uint32_t len;
+
+	if (kind != SEC_PARAMS)
+		return -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].desc == ev->desc)
+			rows[i].add(ev, &out);
+	data = params_finish(&out, scratch, &len);
+	params_out_fini(&out);
+	return data ? event_add_section(ev, SEC_PARAMS, data, len) : -ENOMEM;
+}
+
+/* ---- lines ---- */
+
+static void add_who(const struct event *ev, struct buf *out)
+{
+	const struct sec_proc *p = event_proc(ev);
+	const struct section *s = event_section(ev, SEC_PROC);
+	size_t len = 0;
+	const char *comm = p ? sec_proc_str(p, s, p->comm, &len) : NULL;
+
+	if (comm)
+		str_escape_buf(out, comm, len);
+	buf_printf(out, "[%u] ", ev->tid);
+}
+
+static int switch_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct switch_body *b = ev->body;
+
+	(void)o;
+	add_who(ev, out);
+	buf_add_str(out, "--- switch to ");
+	str_escape_buf(out, b->next_comm, strnlen(b->next_comm, sizeof(b->next_comm)));
+	return buf_printf(out, "[%u]%s ---\n", b->next_tid, b->preempted ? ", preempted" : "");
+}
+
+static int signal_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct signal_body *b = ev->body;
+
+	if (o->format && !strcmp(o->format, "strace"))
+		buf_printf(out, "%u ", ev->tid);
+	else
+		add_who(ev, out);
+	buf_add_str(out, "--- ");
+	sys_text_signal(b->signo, out);
+	buf_printf(out, " {si_code=%d", b->code);
+	if (b->from_pid)
+		buf_printf(out, ", si_pid=%u, si_uid=%u", b->from_pid, b->from_uid);
+	return buf_add_str(out, b->handler == 1 ? "}, ignored ---\n" : "} ---\n");
+}
+
+static int fault_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct fault_body *b = ev->body;
+
+	(void)o;
+	add_who(ev, out);
+	return buf_printf(out, "--- page fault at %#" PRIx64 ", ip %#" PRIx64 ", error %" PRIu64 "%s ---\n", b->addr,
+			  b->ip, b->error, b->kernel ? ", in the kernel" : "");
+}
+
+static int procexit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct procexit_body *b = ev->body;
+
+	if (o->format && !strcmp(o->format, "strace"))
+		buf_printf(out, "%u ", ev->tid);
+	else
+		add_who(ev, out);
+	if (!(b->code & 0x7f))
+		return buf_printf(out, "+++ exited with %u +++\n", b->code >> 8 & 0xff);
+	buf_add_str(out, "+++ killed by ");
+	sys_text_signal(b->code & 0x7f, out);
+	return buf_add_str(out, b->code & 0x80 ? " (core dumped) +++\n" : " +++\n");
+}
+
+static const struct sys_xlat *opcodes(void)
+{
+	return sys_xlat_named("uring_op");
+}
+
+static int uring_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct uring_body *b = ev->body;
+
+	(void)o;
+	add_who(ev, out);
+	buf_add_str(out, b->what == SYS_URING_SUBMIT ? "--- io_uring submits " : "--- io_uring completes ");
+	sys_text_xlat(opcodes(), b->opcode, out);
+	buf_printf(out, " user_data=%#" PRIx64, b->user_data);
+	if (b->what == SYS_URING_COMPLETE)
+		buf_printf(out, " res=%d", b->res);
+	return buf_add_str(out, " ---\n");
+}
+
+/* ---- the types ---- */
+
+static const struct field switch_fields[] = {
+	FIELD_ROW(struct switch_body, next_tid, "switch.next", FIELD_UINT, "thread that gets the CPU"),
+	FIELD_ROW(struct switch_body, next_tgid, "switch.next_pid", FIELD_UINT, "its process"),
+	FIELD_ROW(struct switch_body, next_comm, "switch.next_comm", FIELD_STR, "its name"),
+	FIELD_ROW(struct switch_body, preempted, "switch.preempted", FIELD_UINT, "1: it could have gone on"),
+	FIELD_ROW(struct switch_body, maj_faults, "switch.major_faults", FIELD_UINT, "so far"),
+	FIELD_ROW(struct switch_body, min_faults, "switch.minor_faults", FIELD_UINT, "so far"),
+	FIELD_ROW(struct switch_body, vm_size_kb, "switch.vm_size", FIELD_UINT, "address space, KiB"),
+	FIELD_ROW(struct switch_body, vm_rss_kb, "switch.vm_rss", FIELD_UINT, "of it in memory, KiB"),
+	FIELD_ROW(struct switch_body, vm_swap_kb, "switch.vm_swap", FIELD_UINT, "of it swapped out, KiB"),
+};
+static const struct field signal_fields[] = {
+	FIELD_ROW(struct signal_body, signo, "signal.number", FIELD_UINT, "the signal"),
+	FIELD_ROW(struct signal_body, code, "signal.code", FIELD_INT, "SI_*: why it was sent"),
+	FIELD_ROW(struct signal_body, from_pid, "signal.from", FIELD_UINT, "who sent it", .flags = FIELD_OPTIONAL),
+	FIELD_ROW(struct signal_body, from_uid, "signal.from_uid", FIELD_UINT, "its user", .flags = FIELD_OPTIONAL),
+	FIELD_ROW(struct signal_body, handler, "signal.handler", FIELD_HEX, "0 the default, 1 ignored"),
+};
+static const struct field fault_fields[] = {
+	FIELD_ROW(struct fault_body, addr, "fault.addr", FIELD_HEX, "address that was touched"),
+	FIELD_ROW(struct fault_body, ip, "fault.ip", FIELD_HEX, "instruction that touched it"),
+	FIELD_ROW(struct fault_body, error, "fault.error", FIELD_HEX, "error code of the architecture"),
+	FIELD_ROW(struct fault_body, kernel, "fault.kernel", FIELD_UINT, "1: in kernel mode"),
+};
+static const struct field procexit_fields[] = {
+	FIELD_ROW(struct procexit_body, code, "exit.code", FIELD_UINT, "as wait(2) has it"),
+};
+static const struct xlat_val what_vals[] = { { SYS_URING_SUBMIT, "submit" }, { SYS_URING_COMPLETE, "complete" } };
+static const struct xlat what_xlat = { .name = "uring_what", .vals = what_vals, .n = ARRAY_SIZE(what_vals) };
+
+enum { GET_OPCODE };
+
+static int uring_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct uring_body *b = ev->body;
+	const char *name = xlat_name(&opcodes()->x, b->opcode);
+
+	(void)f;
+	*ret = (struct value){ .kind = name ? VAL_STR : VAL_UINT, .u = b->opcode, .has_number = true,
+			       .str = name, .len = name ? strlen(name) : 0 };
+	return 0;
+}
+
+static const struct field uring_fields[] = {
+	FIELD_ROW(struct uring_body, what, "uring.what", FIELD_ENUM, "submit or complete", .xlat = &what_xlat),
+	{ .name = "uring.opcode", .kind = FIELD_GET, .off = GET_OPCODE, .like = FIELD_LIKE(FIELD_STR),
+	  .doc = "what was asked for" },
+	FIELD_ROW(struct uring_body, user_data, "uring.user_data", FIELD_HEX, "what the program calls the request"),
+	FIELD_ROW(struct uring_body, req, "uring.request", FIELD_HEX, "ties submission and completion together"),
+	FIELD_ROW(struct uring_body, ring, "uring.ring", FIELD_HEX, "the kernel's ring"),
+	FIELD_ROW(struct uring_body, res, "uring.result", FIELD_INT, "of a completion"),
+	FIELD_ROW(struct uring_body, flags, "uring.flags", FIELD_HEX, "IOSQE_* or IORING_CQE_F_*"),
+};
+
+#define DESC(number, event, text, rows, body) \
+	.type = (number), .name = (event), .doc = (text), .class = EVENT_DATA, .fields = (rows), \
+	.n_fields = ARRAY_SIZE(rows), .body_size = sizeof(struct body)
+#define WITH_PARAMS .sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .also = &scap_event_desc, .make = make_params
+
+const struct event_desc sys_switch_desc = {
+	DESC(SYS_REC_SWITCH, "sys.switch", "a task left the CPU", switch_fields, switch_body), WITH_PARAMS,
+	.line = switch_line,
+};
+const struct event_desc sys_signal_desc = {
+	DESC(SYS_REC_SIGNAL, "sys.signal", "a task gets a signal", signal_fields, signal_body), WITH_PARAMS,
+	.line = signal_line,
+};
+const struct event_desc sys_fault_desc = {
+	DESC(SYS_REC_FAULT, "sys.fault", "a page fault", fault_fields, fault_body), WITH_PARAMS,
+	.line = fault_line,
+};
+const struct event_desc sys_procexit_desc = {
+	DESC(SYS_REC_PROCEXIT, "sys.procexit", "a thread ended", procexit_fields, procexit_body), WITH_PARAMS,
+	.line = procexit_line,
+};
+const struct event_desc sys_uring_desc = {
+	DESC(SYS_REC_URING, "sys.uring", "a request through io_uring", uring_fields, uring_body),
+	.sections = 1u << SEC_PROC, .get = uring_get, .line = uring_line,
+};

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Captures of live runs, read back by sysdig, tshark and ourselves: what a program did must be in them."""
+import fnmatch
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from helpers import BINARY
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "syscalls/workload.c")
+ENV = dict(os.environ, TZ="UTC")
+FORM = "*%evt.type %evt.dir %fd.num %fd.typechar %fd.name"
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+needs_sysdig = pytest.mark.skipif(not shutil.which("sysdig"), reason="sysdig is not installed")
+needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+
+
+def output(*words, **kwargs):
+    done = subprocess.run(words, env=ENV, capture_output=True, timeout=60, check=False, **kwargs)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode("utf-8", "replace")
+
+
+@pytest.fixture(scope="module")
+def workload(tmp_path_factory):
+    binary = str(tmp_path_factory.mktemp("workload") / "workload")
+    subprocess.run(["cc", "-O1", "-Wall", "-o", binary, SOURCE, "-lpthread"], check=True)
+    return binary
+
+
+@pytest.fixture(scope="module")
+def live(workload, tmp_path_factory):
+    """A capture of the workload, the lines shown meanwhile, and what the program says it did."""
+    folder = tmp_path_factory.mktemp("live")
+    (folder / "w").mkdir()
+    capture, text, said = str(folder / "live.scap"), str(folder / "live.txt"), str(folder / "said")
+    output(BINARY, "syscalls", "--local", "-s", "80", "-o", f"scap:{capture}", "--format", "sysdig",
+           "-o", f"text:{text}", "--", workload, said, str(folder / "w"))
+    with open(said, encoding="utf-8") as f:
+        steps = [line.rstrip("\n").split("\t") for line in f]
+    with open(text, encoding="utf-8", errors="replace") as f:
+        lines = f.read().splitlines()
+    return capture, lines, steps
+
+
+def missing(steps, text):
+    """Those of @steps that are not in @text, in order."""
+    shown = [line.rstrip().split(" ", 4) for line in text.splitlines()]
+    out, at = [], 0
+    for step in steps:
+        found = next((i for i in range(at, len(shown)) if shown[i][:4] == step[:4] and
+                      fnmatch.fnmatchcase("".join(shown[i][4:]), step[4])), None)
+        if found is None:
+            out.append((step, [s for s in shown if s[:2] == step[:2]][:3]))
+        else:
+            at = found
+    return out
+
+
+@needs_sysdig
+def test_sysdig_reads_what_the_program_did(live):
+    capture, lines, steps = live
+    assert len(steps) >= 30
+    assert not missing(steps, output("sysdig", "-r", capture, "-p", FORM))
+    whole = output("sysdig", "-r", capture).splitlines()
+    assert len(whole) == len(lines)
+    assert not [line for line in whole if "<NA>" in line]
+
+
+def test_a_capture_shows_what_live_showed(live):
+    capture, lines, steps = live
+    assert not missing(steps, output(BINARY, "syscalls", "-r", capture, "--print", FORM))
+    assert output(BINARY, "syscalls", "-r", capture, "--format", "sysdig").splitlines() == lines
+
+
+@needs_sysdig
+def test_processes_are_whole(live):
+    """What exec and clone say, and the threads that were there before: as sysdig finds it."""
+    capture, _, steps = live
+    form = "%evt.type|%proc.name|%proc.exe|%proc.args|%proc.cwd|%proc.pname|%user.name|%proc.exepath|%thread.cgroups"
+    rows = [line.split("|") for line in
+            output("sysdig", "-r", capture, "-p", form, "evt.dir=< and evt.type in (execve,clone)").splitlines()]
+    cat = next(r for r in rows if r[0] == "execve" and r[1] == "cat")
+    assert cat[2:4] == ["cat", "file"] and cat[5] == "workload" and cat[7].endswith("/bin/cat") and cat[6] == "root"
+    assert cat[4].rstrip("/") == os.path.dirname(steps[0][4])
+    names = {r[1] for r in rows if r[0] == "clone"}
+    assert "workload" in names
+    ancestors = output("sysdig", "-r", capture, "-p", "%proc.aname[2] %proc.apid[2]", "proc.name=cat").splitlines()
+    assert ancestors and ancestors[0].split()[0] == "sonde"
+    threads = output("sysdig", "-r", capture, "-p", "%proc.pid %thread.tid", "thread.ismain=false").splitlines()
+    assert threads and all(line.split()[0] != line.split()[1] for line in threads)
+
+
+@needs_sysdig
+def test_signals_and_ends_are_there(live):
+    capture, _, _ = live
+    kinds = output("sysdig", "-r", capture, "-p", "%evt.type %evt.args",
+                   "evt.type in (signaldeliver, procexit)").splitlines()
+    assert any(k.startswith("signaldeliver") and "SIGUSR1" in k for k in kinds), kinds
+    assert sum(k.startswith("procexit") for k in kinds) == 3, kinds
+
+
+@needs_tshark
+def test_tshark_reads_every_event(live):
+    capture, lines, _ = live
+    rows = output("tshark", "-r", capture, "-T", "fields", "-e", "sysdig.event_type").splitlines()
+    assert len(rows) == len(lines)
+
+
+def test_descriptors_from_before_the_start_have_names(tmp_path):
+    """Opened before, used after: the start reads what is there."""
+    path = tmp_path / "early"
+    path.write_text("x" * 100)
+    capture = str(tmp_path / "c.scap")
+    with open(path, "rb") as f:
+        output(BINARY, "syscalls", "--local", "-o", f"scap:{capture}", "--", "cat", stdin=f)
+    shown = output(BINARY, "syscalls", "-r", capture, "--print", "%evt.type %fd.num %fd.name", "--where",
+                   "evt.type=read and fd.num=0")
+    assert f"read 0 {path}" in shown.splitlines()
