@@ -21,6 +21,8 @@
 #define SONDE_CFA_PLT 3		/* sp + cfa_off, + 8 when (ip & 15) >= aux: x86-64 linkage stubs */
 #define SONDE_CFA_SIGNAL 4	/* the kernel's signal frame; x86-64: the saved sp lies at sp + cfa_off */
 #define SONDE_CFA_OTHER 5	/* a rule of a kind that is not walked */
+#define SONDE_CFA_SWITCH 6	/* another stack: frame pointer and return address are a pair, wherever that is */
+#define SONDE_CFA__MAX 7
 
 /* Where the caller's frame pointer is. */
 #define SONDE_FP_SAME 0

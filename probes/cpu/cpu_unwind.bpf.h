@@ -276,6 +276,16 @@ static __always_inline int rule_caller(struct cpu_unwind *u, __u64 cfa)
 	return returned(u, ip, cfa, fp);
 }
 
+/* The caller is on another stack, which only the frame pointer tells. */
+static __always_inline int step_switch(struct cpu_unwind *u)
+{
+	__u64 pair[2];
+
+	if (!u->fp || u->fp & 7 || bpf_probe_read_user(pair, sizeof(pair), (void *)u->fp))
+		return SONDE_STACK_FP;
+	return returned(u, pair[1], u->fp + sizeof(pair), pair[0]);
+}
+
 static __always_inline int step_rule(struct cpu_unwind *u)
 {
 	__u64 cfa;
@@ -288,6 +298,8 @@ static __always_inline int step_rule(struct cpu_unwind *u)
 		return step_signal(u, u->rule.cfa_off);
 	if (u->rule.cfa == SONDE_CFA_OTHER)
 		return SONDE_STACK_RULE;
+	if (u->rule.cfa == SONDE_CFA_SWITCH)
+		return step_switch(u);
 	r = rule_cfa(u, &cfa);
 	if (r)
 		return r;

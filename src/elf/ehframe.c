@@ -16,6 +16,7 @@
 #include "base/macros.h"
 #include "elf/ehframe_impl.h"
 #include "elf/elf.h"
+#include "elf/gopclntab.h"
 #include "elf/leb.h"
 
 #define GAP_BYTES 16	/* padding up to the next function is no gap: nothing runs there */
@@ -45,6 +46,9 @@ struct compiler {
 	VEC(struct cfi_cie) cies;
 	VEC(struct fde) fdes;
 	struct cfi_table table;
+	struct gopclntab *go;	/* NULL = no Go code, or its rows are in the table */
+	const struct elf_segment *go_seg;
+	uint64_t go_end;	/* file offset behind them */
 };
 
 /* ---- numbers ---- */
@@ -325,6 +329,51 @@ static int compile_fde(struct compiler *k, const struct fde *f, uint64_t limit)
 	return r;
 }
 
+static uint64_t fde_off(const struct fde *f)
+{
+	return f->start - f->bias;
+}
+
+/* Where the Go code begins whose rows are not there yet. */
+static uint64_t go_off(const struct compiler *k)
+{
+	struct gofunc first;
+
+	if (!k->go || gopclntab_func(k->go, 0, &first) < 0)
+		return UINT64_MAX;
+	return first.entry - k->go_seg->vaddr + k->go_seg->off;
+}
+
+/* The linker of Go keeps its code together, so its rows come in one piece between those of other code. */
+static int compile_go(struct compiler *k)
+{
+	int r = go_unwind_rows(k->go, k->arch, k->go_seg, &k->table, &k->go_end);
+
+	gopclntab_free(TAKE_PTR(k->go));
+	return r;
+}
+
+/* Number @i of the sorted FDEs, whose code ends where @next begins at the latest. */
+static int compile_one(struct compiler *k, const struct fde *f, uint64_t next)
+{
+	uint64_t end = f->end - f->bias;
+	int r = 0;
+
+	if (go_off(k) <= fde_off(f))
+		r = compile_go(k);
+	/* two for one place: the last of them; in Go's code: what Go says */
+	if (next == fde_off(f) || fde_off(f) < k->go_end) {
+		k->table.n_skipped++;
+		return r;
+	}
+	next = MIN(next, go_off(k));
+	if (r >= 0)
+		r = compile_fde(k, f, next);
+	if (r >= 0 && (next == UINT64_MAX || (next > end && next - end >= GAP_BYTES)))
+		r = cfi_table_gap(&k->table, end);
+	return r;
+}
+
 static int compile_all(struct compiler *k, uint64_t *ret_end)
 {
 	const struct fde *f = k->fdes.items;
@@ -334,19 +383,30 @@ static int compile_all(struct compiler *k, uint64_t *ret_end)
 		qsort(k->fdes.items, k->fdes.len, sizeof(*f), by_offset);
 	*ret_end = 0;
 	for (size_t i = 0; i < k->fdes.len && r >= 0; i++) {
-		uint64_t next = i + 1 < k->fdes.len ? f[i + 1].start - f[i + 1].bias : UINT64_MAX;
-		uint64_t end = f[i].end - f[i].bias;
-
-		if (next == f[i].start - f[i].bias) {	/* two for one place: the last of them */
-			k->table.n_skipped++;
-			continue;
-		}
-		r = compile_fde(k, &f[i], next);
-		if (r >= 0 && (next == UINT64_MAX || (next > end && next - end >= GAP_BYTES)))
-			r = cfi_table_gap(&k->table, end);
-		*ret_end = MAX(*ret_end, end);
+		r = compile_one(k, &f[i], i + 1 < k->fdes.len ? fde_off(&f[i + 1]) : UINT64_MAX);
+		*ret_end = MAX(*ret_end, f[i].end - f[i].bias);
 	}
+	if (r >= 0 && go_off(k) != UINT64_MAX)
+		r = compile_go(k);
+	*ret_end = MAX(*ret_end, k->go_end);
 	return r;
+}
+
+/* Go's table, when its code is in a segment that is executable. Without it: frame pointers. */
+static int find_go(struct elf *e, struct compiler *k)
+{
+	struct gofunc first;
+	int r;
+
+	if (elf_section_find(e, ".note.go.buildid", &(struct elf_section){ 0 }) < 0)
+		return 0;
+	r = gopclntab_open(e, &k->go);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	k->go_seg = gopclntab_func(k->go, 0, &first) == 0 ? find_segment(k, first.entry) : NULL;
+	if (!k->go_seg)
+		gopclntab_free(TAKE_PTR(k->go));
+	return 0;
 }
 
 /* ---- the section ---- */
@@ -411,6 +471,7 @@ static void compiler_fini(struct compiler *k)
 	vec_fini(&k->cies);
 	vec_fini(&k->fdes);
 	cfi_table_fini(&k->table);
+	gopclntab_free(k->go);
 }
 
 int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret)
@@ -424,9 +485,14 @@ int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret)
 		return -ENOENT;
 	k.arch = elf_machine(e) == EM_X86_64 ? &arch_x86_64 : &arch_arm64;
 	k.segs = elf_segments(e, &k.n_segs);
-	r = find_section(e, &k);
+	r = find_go(e, &k);
 	if (r < 0)
 		return r;
+	r = find_section(e, &k);
+	if (r < 0 && !k.go)
+		return r;
+	if (r < 0)	/* Go's linker writes none */
+		k.len = 0;
 	r = cfi_table_init(&k.table, max_bytes / sizeof(uint32_t));
 	if (r == 0)
 		r = read_records(&k);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * .eh_frame compiled to an unwind table (sonde/unwind_wire.h): the call frame program of each function is run once,
- * and of what it says for each address only that is kept which finds the caller: CFA, frame pointer, return address.
+ * .eh_frame, for Go code gopclntab, compiled to an unwind table (sonde/unwind_wire.h): the call frame program of each
+ * function is run once, and of what it says for each address only that is kept which finds the caller: CFA, frame
+ * pointer, return address.
  *
  * The bytes are hostile; what is allocated is bounded by their number. Runs in src/worker in production.
  * Format: DWARF 5, 6.4; Linux Standard Base, "Exception Frames"; psABIs of x86-64 and AArch64.

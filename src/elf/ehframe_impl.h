@@ -14,6 +14,8 @@
 #include "sonde/unwind_wire.h"
 
 struct buf;
+struct elf_segment;
+struct gopclntab;
 
 struct cfi_arch {
 	uint8_t sp, fp, ra;	/* DWARF register numbers */
@@ -92,6 +94,15 @@ int cfi_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_r
 int cfi_table_gap(struct cfi_table *t, uint64_t off);
 /* Splits the rows into pages and appends the whole. */
 int cfi_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret);
+
+/* ---- gounwind.c ---- */
+
+/*
+ * Rows for the functions of @t, all of which are in @seg; *ret_end: offset behind the last. The rows before must end
+ * below the first.
+ */
+int go_unwind_rows(const struct gopclntab *t, const struct cfi_arch *arch, const struct elf_segment *seg,
+		   struct cfi_table *table, uint64_t *ret_end);
 
 /* Runs @program; rows go to the table. -EBADMSG when it makes no sense, -ENOMEM, -E2BIG. */
 int cfi_run(struct cfi_run *r, struct cursor program);

@@ -21,13 +21,9 @@
 #define MAGIC_1_20 0xfffffff1u
 
 #define NAME_MAX_BYTES 65536		/* a name that does not end within is none */
-#define PC_STEPS_MAX (1u << 20)		/* of one function: real ones have thousands */
 #define SEARCH_CHUNK (64u << 10)
 
-/* Field numbers of a function's record. */
-enum { FIELD_NAME = 1, FIELD_FILE = 5, FIELD_LINE = 6, FIELD_UNIT = 8 };
-
-static struct cursor at(struct go_part p, uint64_t off)
+struct cursor go_at(struct go_part p, uint64_t off)
 {
 	if (off > p.len)
 		return (struct cursor){ .bad = true };
@@ -39,9 +35,9 @@ static uint64_t cur_uint(struct cursor *c, uint8_t width)
 	return width == 8 ? cur_u64(c) : cur_u32(c);
 }
 
-static const char *string_at(struct go_part p, uint64_t off)
+const char *go_string(struct go_part p, uint64_t off)
 {
-	struct cursor c = at(p, off);
+	struct cursor c = go_at(p, off);
 
 	if (!cur_left(&c) || !memchr(c.pos, 0, MIN(cur_left(&c), (size_t)NAME_MAX_BYTES)))
 		return NULL;
@@ -245,7 +241,7 @@ static struct cursor pairs(const struct gopclntab *t, size_t i)
 {
 	uint64_t begin = t->version == GO_1_2 ? 8u + t->ptr : 0;
 
-	return at(t->funcs, begin + (uint64_t)i * 2 * t->width);
+	return go_at(t->funcs, begin + (uint64_t)i * 2 * t->width);
 }
 
 static uint64_t entry_of(const struct gopclntab *t, size_t i)
@@ -255,10 +251,9 @@ static uint64_t entry_of(const struct gopclntab *t, size_t i)
 	return t->text + cur_uint(&c, t->width);
 }
 
-/* A number of a function's record: the first is the entry, as wide as the version says, the others 4 bytes. */
-static struct cursor field(const struct gopclntab *t, uint64_t info, uint32_t n)
+struct cursor go_field(const struct gopclntab *t, uint64_t info, uint32_t n)
 {
-	return at(t->funcs, info + t->width + (n - 1) * 4u);
+	return go_at(t->funcs, info + t->width + (n - 1) * 4u);
 }
 
 int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
@@ -274,8 +269,8 @@ int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
 	f.end = t->text + cur_uint(&c, t->width);	/* the next one's, or the end of the last */
 	if (f.info > t->funcs.len)
 		return -EBADMSG;
-	name = field(t, f.info, FIELD_NAME);
-	f.name = string_at(t->names, cur_u32(&name));
+	name = go_field(t, f.info, GO_FIELD_NAME);
+	f.name = go_string(t->names, cur_u32(&name));
 	if (!cur_ok(&c) || !cur_ok(&name) || !f.name || f.end < f.entry)
 		return -EBADMSG;
 	*ret = f;
@@ -322,59 +317,23 @@ int gopclntab_find_name(const struct gopclntab *t, const char *name, struct gofu
 
 /* ---- lines ---- */
 
-static uint32_t cur_varint(struct cursor *c)
-{
-	uint32_t v = 0;
-
-	for (unsigned shift = 0; shift < 35; shift += 7) {
-		uint8_t b = cur_u8(c);
-
-		v |= (uint32_t)((uint64_t)(b & 0x7f) << shift);
-		if (!(b & 0x80))
-			return v;
-	}
-	c->bad = true;
-	return 0;
-}
-
-/* A value that changes along a function: pairs of change and distance. -1 when there is none at @pc. */
-static int32_t value_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uint64_t pc)
-{
-	struct cursor c = at(t->pcs, off);
-	uint32_t value = UINT32_MAX;
-
-	for (uint32_t i = 0; i < PC_STEPS_MAX; i++) {
-		uint32_t change = cur_varint(&c);
-
-		if (!change && i)
-			return -1;
-		value += change & 1 ? ~(change >> 1) : change >> 1;
-		entry += (uint64_t)cur_varint(&c) * t->quantum;
-		if (!cur_ok(&c))
-			return -1;
-		if (pc < entry)
-			return (int32_t)value;
-	}
-	return -1;
-}
-
-static const char *file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number)
+const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number)
 {
 	struct cursor c;
 	uint32_t unit, off;
 
 	if (t->version == GO_1_2) { /* a list of offsets */
-		c = at(t->files, (uint64_t)number * 4);
+		c = go_at(t->files, (uint64_t)number * 4);
 		off = cur_u32(&c);
-		return cur_ok(&c) && number ? string_at(t->names, off) : NULL;
+		return cur_ok(&c) && number ? go_string(t->names, off) : NULL;
 	}
-	c = field(t, f->info, FIELD_UNIT);
+	c = go_field(t, f->info, GO_FIELD_UNIT);
 	unit = cur_u32(&c);
 	if (!cur_ok(&c))
 		return NULL;
-	c = at(t->units, ((uint64_t)unit + number) * 4);
+	c = go_at(t->units, ((uint64_t)unit + number) * 4);
 	off = cur_u32(&c);
-	return cur_ok(&c) && off != UINT32_MAX ? string_at(t->files, off) : NULL;
+	return cur_ok(&c) && off != UINT32_MAX ? go_string(t->files, off) : NULL;
 }
 
 int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, const char **ret_file,
@@ -386,13 +345,13 @@ int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t p
 
 	if (f->info > t->funcs.len)
 		return -ENOENT;
-	files = field(t, f->info, FIELD_FILE);
-	lines = field(t, f->info, FIELD_LINE);
-	number = value_at(t, cur_u32(&files), f->entry, pc);
-	line = value_at(t, cur_u32(&lines), f->entry, pc);
+	files = go_field(t, f->info, GO_FIELD_FILE);
+	lines = go_field(t, f->info, GO_FIELD_LINE);
+	number = go_value_at(t, cur_u32(&files), f->entry, pc);
+	line = go_value_at(t, cur_u32(&lines), f->entry, pc);
 	if (!cur_ok(&files) || !cur_ok(&lines) || number < 0 || line <= 0)
 		return -ENOENT;
-	name = file_name(t, f, (uint32_t)number);
+	name = go_file_name(t, f, (uint32_t)number);
 	if (!name)
 		return -ENOENT;
 	*ret_file = name;

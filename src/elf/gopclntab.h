@@ -42,6 +42,19 @@ int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret);
 int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret);
 int gopclntab_find_name(const struct gopclntab *t, const char *name, struct gofunc *ret);
 
+#define GOFUNC_TOP 1		/* nothing is above it: a thread or a goroutine begins here */
+#define GOFUNC_SWITCHES 2	/* it changes the stack pointer in ways that gopclntab_sp() does not know */
+
+/* What is special about @f: by its mark (Go 1.17) or its name. GOFUNC_* */
+unsigned gopclntab_flags(const struct gopclntab *t, const struct gofunc *f);
+
+/*
+ * Calls @fn for each part [@start, @end) of @f, ascending, with the bytes that the stack pointer is below where it
+ * was when @f was called. What @fn returns ends the walk if it is below 0. -EBADMSG for a table that makes no sense.
+ */
+typedef int (*gopclntab_sp_fn)(void *ctx, uint64_t start, uint64_t end, int32_t bytes);
+int gopclntab_sp(const struct gopclntab *t, const struct gofunc *f, gopclntab_sp_fn fn, void *ctx);
+
 /* Source position of @pc in @f. -ENOENT when the table has none. */
 int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, const char **ret_file,
 		   uint32_t *ret_line);

@@ -27,6 +27,24 @@ struct gopclntab {
 	struct go_part names, units, files, pcs, funcs;
 };
 
+/* Numbers of a function's record: the first is the entry, as wide as the version says, the others 4 bytes. */
+enum { GO_FIELD_NAME = 1, GO_FIELD_SP = 4, GO_FIELD_FILE = 5, GO_FIELD_LINE = 6, GO_FIELD_N_PCDATA = 7,
+       GO_FIELD_UNIT = 8, GO_FIELD_START_LINE = 9 };
+
+/* ---- gopclntab.c: all answer with bad cursors and NULL where the file makes no sense ---- */
+
+struct cursor go_at(struct go_part p, uint64_t off);
+const char *go_string(struct go_part p, uint64_t off);
+struct cursor go_field(const struct gopclntab *t, uint64_t info, uint32_t n);
+const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number);
+
+/* ---- gopcvalue.c ---- */
+
+/* What the table at @off of the pc tables says for @pc in a function that starts at @entry. -1 when nothing. */
+int32_t go_value_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uint64_t pc);
+
+/* ---- gotext.c ---- */
+
 /* The pointer at @vaddr as it will be after relocation. -ENOENT. */
 int go_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret);
 

@@ -17,6 +17,7 @@ prog;[unknown];work 4
 prog;do_exit_[k] 5
 prog;do_syscall_64_[k] 6
 prog;[truncated: no unwind rows];main;work 7
+prog;_start;main;work;[Missed Kernel Stack] 8
 not a stack
 """
 
@@ -53,9 +54,9 @@ Attaching 1 probe...
 
 def test_folded_stacks():
     verdict = judge.judge(judge.from_folded(FOLDED.splitlines()), ["prog"])
-    assert (verdict.samples, verdict.without, verdict.complete) == (28, 5, 5)
-    assert verdict.frames == 3 * 4 + 2 * 4 + 3 + 2 * 4 + 7 * 2
-    assert verdict.named == 3 * 4 + 2 * 2 + 1 + 4 + 7 * 2
+    assert (verdict.samples, verdict.without, verdict.complete) == (36, 5, 13)
+    assert verdict.frames == 3 * 4 + 2 * 4 + 3 + 2 * 4 + 7 * 2 + 8 * 3
+    assert verdict.named == 3 * 4 + 2 * 2 + 1 + 4 + 7 * 2 + 8 * 3
 
 
 def test_stacks_of_perf_script():

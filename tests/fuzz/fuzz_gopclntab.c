@@ -4,12 +4,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/macros.h"
+#include "elf/ehframe.h"
+#include "elf/ehframe_impl.h"
 #include "elf/elf.h"
 #include "elf/gopclntab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TEXT 0x401000u
+#define BUDGET (4u << 20)
+
+/* Rows are in order and no more than the bytes of the code: their table is one. */
+static void unwind(const struct gopclntab *t)
+{
+	static const struct cfi_arch archs[] = { { .sp = 7, .fp = 6, .ra = 16, .n_regs = 16 },
+						 { .sp = 31, .fp = 29, .ra = 30, .n_regs = 32, .link = true } };
+	const struct elf_segment seg = { .vaddr = TEXT, .off = 0x1000, .filesz = 0x10000, .exec = true };
+
+	for (size_t i = 0; i < ARRAY_SIZE(archs); i++) {
+		struct sonde_unwind_head h;
+		struct buf blob = { 0 };
+		struct cfi_table table;
+		uint64_t end = 0;
+
+		if (cfi_table_init(&table, BUDGET / 4) == 0 &&
+		    go_unwind_rows(t, &archs[i], &seg, &table, &end) == 0 &&
+		    cfi_table_write(&table, end, BUDGET, &blob) == 0 && ehframe_check(blob.data, blob.len, &h) < 0)
+			abort();
+		cfi_table_fini(&table);
+		buf_fini(&blob);
+	}
+}
 
 static void ask(const struct gopclntab *t)
 {
@@ -49,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf_open_mem(file, 128 + size, 1u << 20, &e) == 0) {
 		if (gopclntab_open(e, &t) == 0) {
 			ask(t);
+			unwind(t);
 			gopclntab_free(t);
 		}
 		elf_free(e);

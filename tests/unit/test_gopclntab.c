@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Go programs of each compiler that is installed, against go tool nm and go tool addr2line. */
+/* Go programs of each compiler that is installed, against go tool nm, go tool addr2line and .debug_frame. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <glob.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/macros.h"
+#include "elf/ehframe.h"
 #include "elf/elf.h"
 #include "elf/gopclntab.h"
 #include "elf_util.h"
@@ -131,6 +134,98 @@ static void check_lines(const char *go, const char *with_symbols, const char *fi
 	close_table(&o);
 }
 
+/* ---- unwind rows ---- */
+
+static uint64_t file_off(const struct elf *e, uint64_t vaddr)
+{
+	const struct elf_segment *s;
+	size_t n;
+
+	s = elf_segments(e, &n);
+	for (size_t i = 0; i < n; i++)
+		if (vaddr >= s[i].vaddr && vaddr - s[i].vaddr < s[i].filesz)
+			return vaddr - s[i].vaddr + s[i].off;
+	return UINT64_MAX;
+}
+
+static bool is_special(const struct opened *o, uint64_t pc)
+{
+	struct gofunc f;
+
+	return gopclntab_find_pc(o->t, pc, &f) < 0 || gopclntab_flags(o->t, &f) ||
+	       !strncmp(f.name, "runtime.sigreturn", 17);
+}
+
+/* Each row of .debug_frame, which the linker writes for debuggers, says what the unwind table says. */
+static void check_rows(const char *file)
+{
+	_cleanup_(buf_fini) struct buf table = { 0 };
+	unsigned long long pc, offset;
+	size_t n = 0, special = 0;
+	struct opened o;
+	char line[512];
+	FILE *f;
+
+	open_table(file, &o);
+	assert_int_equal(ehframe_compile(o.e, 1 << 20, &table), 0);
+	snprintf(line, sizeof(line), "readelf --debug-dump=frames-interp %s 2>&1", util_path(file));
+	f = popen(line, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		struct sonde_unwind_rule rule;
+
+		if (sscanf(line, "%llx rsp+%llu ", &pc, &offset) != 2 || !pc)
+			continue;
+		rule = ehframe_find(table.data, file_off(o.e, pc));
+		if (is_special(&o, pc) || is_special(&o, pc + 1)) {
+			special++;
+			continue;
+		}
+		assert_int_equal(rule.cfa, SONDE_CFA_REG);
+		assert_int_equal(rule.cfa_off, offset);
+		assert_int_equal(rule.ra, SONDE_RA_CFA8);
+		n++;
+	}
+	pclose(f);
+	assert_true(n > 5000 && special > 5 && special < n / 50);
+	close_table(&o);
+}
+
+/* What the runtime does with stacks: where they begin, and where one goes on in another. */
+static void check_special(const char *file)
+{
+	static const struct { const char *name; uint8_t cfa, ra; } want[] = {
+		{ "runtime.goexit", SONDE_CFA_REG, SONDE_RA_NONE },
+		{ "runtime.mcall", SONDE_CFA_REG, SONDE_RA_NONE },
+		{ "runtime.mstart", SONDE_CFA_REG, SONDE_RA_NONE },
+		{ "runtime.systemstack", SONDE_CFA_SWITCH, 0 },
+		{ "runtime.asmcgocall", SONDE_CFA_SWITCH, 0 },
+		{ "runtime.sigreturn__sigaction", SONDE_CFA_SIGNAL, 0 },
+	};
+	_cleanup_(buf_fini) struct buf table = { 0 };
+	struct opened o;
+	size_t n = 0;
+
+	open_table(file, &o);
+	assert_int_equal(ehframe_compile(o.e, 1 << 20, &table), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		struct sonde_unwind_rule rule;
+		struct gofunc f;
+		char abi0[64];
+
+		snprintf(abi0, sizeof(abi0), "%s.abi0", want[i].name);
+		if (gopclntab_find_name(o.t, want[i].name, &f) < 0 && gopclntab_find_name(o.t, abi0, &f) < 0)
+			continue;
+		/* the byte before: a return address may be the first of the next function */
+		rule = ehframe_find(table.data, file_off(o.e, f.entry) - (want[i].cfa == SONDE_CFA_SIGNAL));
+		assert_int_equal(rule.cfa, want[i].cfa);
+		assert_int_equal(rule.ra, want[i].ra);
+		n++;
+	}
+	assert_true(n >= ARRAY_SIZE(want) - 1);	/* without cgo the linker may leave one out */
+	close_table(&o);
+}
+
 static void check_compiler(const char *go, bool slow)
 {
 	assert_true(build(go, "", "plain"));
@@ -141,12 +236,16 @@ static void check_compiler(const char *go, bool slow)
 	check_names(go, "plain", "unnamed");
 	check_lines(go, "plain", "plain");
 	check_lines(go, "plain", "stripped");
+	check_rows("plain");
+	check_special("plain");
+	check_special("stripped");
 	if (!slow)
 		return;
 	assert_true(build(go, "-buildmode=pie", "pie"));
 	assert_true(build(go, "-buildmode=pie -ldflags='-s -w'", "pie_stripped"));
 	check_names(go, "pie", "pie");
 	check_names(go, "pie", "pie_stripped");
+	check_rows("pie");
 }
 
 /* Later compilers bring no compiled library, and making one takes a minute: with SONDE_TEST_SLOW=1 only. */

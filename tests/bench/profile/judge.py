@@ -27,6 +27,8 @@ NAMELESS = re.compile(r"(\[unknown\]|\[?0x[0-9a-f]+\]?|[0-9a-f]{6,16}|\?+|\[(ano
                       r"|\S+\.so[.\d]*)?")
 REMARK = re.compile(r"\[(truncated|missed|lost)\b.*\]", re.I)
 
+NO_KERNEL_STACK = "[Missed Kernel Stack]"
+
 # The kernel between two programs: there is no user stack to have, whoever looks.
 NO_USER_STACK = re.compile(r"(do_exit|begin_new_exec|exec_mmap|mmput|exit_mmap|load_elf_binary|bprm_execve"
                            r"|ret_from_fork|schedule_tail)(\.\w+)*(_\[k\])?$")
@@ -40,8 +42,8 @@ def split_folded(line):
     if not count.isdigit() or ";" not in text:
         return None
     comm, *frames = text.split(";")
-    kern = [f for f in frames if f.endswith("_[k]")]
-    user = [f for f in frames if not f.endswith("_[k]") and f not in ("-", "--")]
+    kern = [f for f in frames if f.endswith("_[k]") or f == NO_KERNEL_STACK]
+    user = [f for f in frames if f not in kern and f not in ("-", "--")]
     return Stack(comm, tuple(user), tuple(kern), int(count))
 
 
