@@ -16,6 +16,7 @@ const volatile bool sonde_select_comms = false;
 const volatile bool sonde_select_cgroups = false;
 const volatile bool sonde_select_netns = false;
 const volatile bool sonde_select_tree = false;
+const volatile __u32 sonde_self = 0;	/* process that reads the rings */
 
 struct sonde_comm { char name[16]; };
 
@@ -28,6 +29,15 @@ struct sonde_comm { char name[16]; };
 	} name SEC(".maps")
 
 SONDE_SET(sonde_excluded, __u32);
+
+/* How many others it holds, beside sonde_self. Mostly none: then nothing has to be looked up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} sonde_n_excluded SEC(".maps");
+
 SONDE_SET(sonde_pids, __u32);
 SONDE_SET(sonde_comms, struct sonde_comm);
 SONDE_SET(sonde_cgroups, __u64);
@@ -37,7 +47,11 @@ SONDE_SET(sonde_tree, __u32);	/* grows and shrinks with its processes: see the p
 /* One of our own processes: never shown, whatever was selected. */
 static __always_inline bool is_excluded(__u32 tgid)
 {
-	return bpf_map_lookup_elem(&sonde_excluded, &tgid) != NULL;
+	__u32 zero = 0, *others = bpf_map_lookup_elem(&sonde_n_excluded, &zero);
+
+	if (tgid == sonde_self)
+		return true;
+	return others && *others && bpf_map_lookup_elem(&sonde_excluded, &tgid);
 }
 
 static __always_inline bool select_pid(__u32 tgid)

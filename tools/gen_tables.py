@@ -210,7 +210,6 @@ def plan_ops(tables, call, abi):
 def emit_bpf(tables, arch):
     abis = ("x86_64", "i386") if arch == "x86" else ("arm64",)
     print("/* Made by tools/gen_tables.py from tables/syscalls.tsv. */")
-    print(f"#define SYS_PLAN_ABIS {len(abis)}")
     print("#define SYS_PLANS \\")
     for slot, abi in enumerate(abis):
         for nr, index in sorted(tables.by_nr[abi].items()):

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "event/decode.h"
@@ -45,46 +47,106 @@ static const unsigned abis[] = { SYS_ABI_X86_64, SYS_ABI_I386 };
 static const unsigned abis[] = { SYS_ABI_ARM64 };
 #endif
 
-static const struct hook sys_hooks[] = {
-	{ "exit", "sys_exit", HOOK_ATTACH_TRACE, .tracepoint = "sys_exit", .n_args = 2,
-	  .fallback = "no system call can be seen" },
-	{ "enter", "sys_enter", HOOK_ATTACH_TRACE, .tracepoint = "sys_enter", .n_args = 2,
-	  .fallback = "calls have no latency, and exit is not seen" },
-};
+#define ROW_EXIT(prog_) \
+	{ "exit", prog_, HOOK_ATTACH_TRACE, .tracepoint = "sys_exit", .n_args = 2, \
+	  .fallback = "no system call can be seen" }
+#define ROW_ENTER \
+	{ "enter", "sys_enter", HOOK_ATTACH_TRACE, .tracepoint = "sys_enter", .n_args = 2, \
+	  .fallback = "calls have no latency, and exit is not seen" }
+
+/* The program at the entry is last: it can be left out. */
+static const struct hook tell_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER };
+static const struct hook sum_hooks[] = { ROW_EXIT("sys_exit_sum"), ROW_ENTER };
 
 struct setup {
 	const struct probe *p;
 	struct sys_state *s;
 };
 
+/* Does the caller select by anything but the call's number? */
+static bool has_conditions(const struct probe *p)
+{
+	const struct probe_select *sel = probe_env_select(p->env);
+	const struct sys_conf *c = p->conf;
+
+	return c->result || c->min_latency_ns || sel->n_pids || sel->n_comms || sel->n_cgroups || sel->n_tree;
+}
+
+/* Is there more to a call than numbers? */
+static bool has_steps(const struct sys_conf *c, const struct sys_plan *plan)
+{
+	if (plan->flags & (SYS_PLAN_LIFE | SYS_PLAN_EXEC))
+		return true;
+	if (c->context && plan->n_ops > plan->n_mem)
+		return true;
+	if (plan->n_mem == 1 && plan->ops[0].op == SYS_OP_DATA)
+		return c->snaplen > 0;
+	return plan->n_mem > 0;
+}
+
+/* SYS_DO_* of a call that was asked for. One that does not return is never left. */
+static uint8_t what_to_do(const struct probe *p, const struct sys_plan *plan)
+{
+	const struct sys_conf *c = p->conf;
+	bool known = plan->flags & SYS_PLAN_KNOWN, returns = !(plan->flags & SYS_PLAN_NO_RETURN);
+	unsigned n_args = known ? plan->n_args : 6;
+	unsigned todo = n_args << SYS_DO_ARGS_SHIFT;
+
+	if (returns)
+		todo |= SYS_DO_EXIT | (c->no_times ? 0 : SYS_DO_TIME);
+	if (!c->summary && (c->enter || !returns))
+		todo |= SYS_DO_ENTER;
+	if (has_conditions(p) || (!c->summary && has_steps(c, plan)))
+		todo |= SYS_DO_STEPS;
+	if (plan->flags & SYS_PLAN_LIFE)
+		todo |= SYS_DO_LIFE;
+	return (uint8_t)todo;
+}
+
+static void set_calls(const struct probe *p, struct bpf_object *obj, const struct sys_state *s)
+{
+	const size_t n = (size_t)s->n_abis * SYS_NR_MAX;
+	const struct sys_plan *plans = probe_rodata(obj, "sys_plans", n * sizeof(*plans)), unknown = { 0 };
+	uint8_t todo[PLAN_ABIS_MOST * SYS_NR_MAX] = { 0 }, any[SYS_NR_MAX] = { 0 }, other = 0;
+
+	for (size_t i = 0; plans && i < n; i++) {
+		todo[i] = s->want[i] ? what_to_do(p, &plans[i]) : 0;
+		any[i % SYS_NR_MAX] |= todo[i];
+	}
+	if (!((const struct sys_conf *)p->conf)->calls.len)
+		other = what_to_do(p, &unknown);
+	probe_set_rodata(obj, "sys_do", todo, n);
+	probe_set_rodata(obj, "sys_do_any", any, sizeof(any));
+	probe_set_rodata(obj, "sys_do_unknown", &other, sizeof(other));
+}
+
+/* The kernel side reads a clock that stands still while the machine sleeps. */
+static void set_clock(struct sys_state *s)
+{
+	uint64_t *offset_ns = probe_var(hooks_object(s->hooks), "sys_boot_offset_ns", sizeof(*offset_ns));
+
+	if (offset_ns)
+		*offset_ns = clock_slept_ns();
+}
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct setup *setup = ctx;
 	const struct sys_conf *c = setup->p->conf;
 	const uint32_t snaplen = (uint32_t)MIN(c->snaplen, (uint64_t)SYS_SNAPLEN_MAX);
-	const bool payload = snaplen > 0, timed = !c->no_times, enter = c->enter, context = c->context;
+	const bool payload = snaplen > 0, context = c->context;
 	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
-	const uint8_t result = (uint8_t)c->result, unknown = !c->calls.len ? SYS_WANT_EXIT : 0;
-	const uint32_t self = (uint32_t)getpid();
-	uint8_t any[SYS_NR_MAX] = { 0 };
+	const uint8_t result = (uint8_t)c->result;
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
 	bpf_map__set_max_entries(scratch, setup->s->n_cpus);
-	for (unsigned i = 0; i < setup->s->n_abis * SYS_NR_MAX; i++)
-		any[i % SYS_NR_MAX] |= setup->s->want[i];
-	probe_set_rodata(obj, "sys_want_any", any, sizeof(any));
-	probe_set_rodata(obj, "sys_self", &self, sizeof(self));
+	set_calls(setup->p, obj, setup->s);
 	if (c->summary)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums"),
 					 setup->s->n_abis * SYS_NR_MAX);
-	probe_set_rodata(obj, "sys_summary", &c->summary, sizeof(c->summary));
-	probe_set_rodata(obj, "sys_want", setup->s->want, setup->s->n_abis * SYS_NR_MAX);
-	probe_set_rodata(obj, "sys_want_unknown", &unknown, sizeof(unknown));
 	probe_set_rodata(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
 	probe_set_rodata(obj, "sys_payload", &payload, sizeof(payload));
 	probe_set_rodata(obj, "sys_result", &result, sizeof(result));
-	probe_set_rodata(obj, "sys_timed", &timed, sizeof(timed));
-	probe_set_rodata(obj, "sys_enter_records", &enter, sizeof(enter));
 	probe_set_rodata(obj, "sys_context", &context, sizeof(context));
 	probe_set_rodata(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
 	probe_set_rodata(obj, "sys_min_latency_ns", &c->min_latency_ns, sizeof(c->min_latency_ns));
@@ -104,8 +166,8 @@ static int load(const struct probe *p, struct sys_state *s, struct err *err)
 		if (r < 0)
 			return r;
 	}
-	spec.rows = sys_hooks;
-	spec.n_rows = c->no_times && !c->enter ? 1 : ARRAY_SIZE(sys_hooks);
+	spec.rows = c->summary ? sum_hooks : tell_hooks;
+	spec.n_rows = c->no_times && !c->enter ? 1 : ARRAY_SIZE(tell_hooks);
 	spec.elf = sys_bpf__elf_bytes(&spec.elf_len);
 	return hooks_load(p->env, &spec, p->instance, &s->hooks, err);
 }
@@ -156,12 +218,20 @@ static int sys_control(struct probe *p, const struct sonde_rec *r)
 static int sys_attach(struct probe *p, struct err *err)
 {
 	struct sys_state *s = p->state;
-	int n = hooks_attach(s->hooks, -1);
+	int n;
 
+	set_clock(s);
+	n = hooks_attach(s->hooks, -1);
 	trace_attach(s->trace);
 	hooks_report(s->hooks, true, report_failed, p);
 	trace_report(s->trace, true, report_failed, p);
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
+}
+
+static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
+{
+	set_clock(p->state);
+	return 0;
 }
 
 static void sys_detach(struct probe *p)
@@ -222,6 +292,7 @@ const struct probe_ops sys_probe = {
 	.attach = sys_attach,
 	.snapshot = sys_snapshot,
 	.control = sys_control,
+	.tick = sys_tick,
 	.detach = sys_detach,
 	.close = sys_close,
 };

@@ -5,7 +5,10 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
+#include "base/arena.h"
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "base/vec.h"
@@ -76,9 +79,47 @@ static bool chunks_fit(struct cursor c, size_t len)
 	return cur_ok(&c);
 }
 
+/* A record with fewer arguments than the body has: the same with all of them. NULL: it contradicts itself. */
+static const struct sys_body *body_whole(const struct cursor *c, const struct emitter *em)
+{
+	const size_t head = offsetof(struct sys_body, args);
+	struct cursor rest = *c;
+	struct sys_body *whole;
+	struct sys_body b = { 0 };
+	const void *chunks;
+	size_t args_len;
+
+	if (!cur_copy(&rest, &b, head) || cur_left(&rest) < b.chunks_len)
+		return NULL;
+	args_len = cur_left(&rest) - b.chunks_len;
+	if (args_len % 8 || args_len > sizeof(b.args) || !cur_copy(&rest, b.args, args_len))
+		return NULL;
+	chunks = cur_bytes(&rest, b.chunks_len);
+	whole = chunks ? arena_alloc(em->scratch, sizeof(b) + b.chunks_len) : NULL;
+	if (!whole)
+		return NULL;
+	memcpy(whole, &b, sizeof(b));
+	memcpy(whole + 1, chunks, b.chunks_len);
+	return whole;
+}
+
+static bool is_short(struct cursor c)
+{
+	struct sys_body b;
+
+	return cur_copy(&c, &b, offsetof(struct sys_body, args)) && b.flags & SYS_F_SHORT;
+}
+
 static int decode_call(struct cursor *c, struct event *ev, const struct emitter *em)
 {
 	const struct sys_body *b;
+
+	if (is_short(*c)) {
+		b = body_whole(c, em);
+		if (!b)
+			return -EBADMSG;
+		*c = cur_init(b, sizeof(*b) + b->chunks_len);
+	}
 
 	ev->body = c->pos;
 	b = cur_bytes(c, sizeof(*b));

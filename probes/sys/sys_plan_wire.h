@@ -54,10 +54,16 @@ struct sys_plan {
 	struct sys_op ops[SYS_PLAN_OPS];
 };
 
-/* Bits of sys_want[], by ABI slot and number. */
-#define SYS_WANT_EXIT 1
-#define SYS_WANT_ENTER 2
-#define SYS_WANT_SUM 4		/* counted in the kernel, no record */
+/*
+ * What to do with a call, by ABI slot and number: worked out in user space from its plan and from what was asked for,
+ * so that one load decides. 0 = nothing.
+ */
+#define SYS_DO_EXIT 1		/* it was asked for: look at it when it is left */
+#define SYS_DO_ENTER 2		/* a record when it is entered: that was asked for, or the call never returns */
+#define SYS_DO_TIME 4		/* remember when it was entered */
+#define SYS_DO_STEPS 8		/* more than numbers, or a condition to be checked: not the short way */
+#define SYS_DO_LIFE 16		/* changes what a process is */
+#define SYS_DO_ARGS_SHIFT 5	/* three bits: arguments that it has */
 
 /* What one CPU counted of one call. */
 struct sys_sum {
@@ -66,14 +72,15 @@ struct sys_sum {
 	__u32 steps[128];	/* SYS_STEPS */
 };
 
-/* Threads by the low bits of their number; of two that meet in a place one has no latency. */
-#define SYS_SLOTS 65536
+#define SYS_SLOTS 65536		/* places for kernel stacks */
+#define SYS_SLOTS_MORE 4096	/* threads in a call whose place is another's */
+#define SYS_STACK_SHIFT 14	/* the least distance of two stacks: 16 kB */
 
-/* A call that is under way. */
+/* A kernel stack, and the call that is under way on it. */
 struct sys_slot {
-	__u64 enter_ns;
-	__u32 tid;		/* 0 = free */
-	__u32 pad;
+	__u64 owner;		/* whose place this is, once and for all; 0 = nobody's yet */
+	__u64 enter_ns;		/* 0 = in no call */
+	__u64 claims;		/* who wanted to be the first */
 };
 
 #endif

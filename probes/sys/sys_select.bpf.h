@@ -14,6 +14,7 @@
 #define SYS_RESULT_GOOD 2
 
 const volatile __u8 sys_result = SYS_RESULT_ALL;
+const volatile __u64 sys_min_latency_ns = 0;
 
 /* Errors are the last page of numbers; addresses that look negative are not. */
 static __always_inline bool is_error(__s64 ret)

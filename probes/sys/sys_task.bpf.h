@@ -42,6 +42,7 @@ static __always_inline __u64 task_start(struct task_struct *task)
 
 #if defined(__TARGET_ARCH_x86)
 
+#define SYS_PLAN_ABIS 2	/* tables of plans: the native one, i386 */
 #define TS_COMPAT 2	/* arch/x86/include/asm/thread_info.h: in a 32-bit call */
 #define X32_BIT 0x40000000
 #define SYS_ABI_NATIVE SYS_ABI_X86_64
@@ -58,28 +59,28 @@ static __always_inline long regs_nr(struct pt_regs *regs)
 	return (long)regs->orig_ax;
 }
 
-/* i386 passes its arguments in other registers. */
-static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *args)
+/* The first @n (a constant) arguments. i386 passes them in other registers. */
+static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *args, __u32 n)
 {
-	if (abi == SYS_ABI_I386) {
-		args[0] = (__u32)regs->bx;
-		args[1] = (__u32)regs->cx;
-		args[2] = (__u32)regs->dx;
-		args[3] = (__u32)regs->si;
-		args[4] = (__u32)regs->di;
-		args[5] = (__u32)regs->bp;
-		return;
-	}
-	args[0] = regs->di;
-	args[1] = regs->si;
-	args[2] = regs->dx;
-	args[3] = regs->r10;
-	args[4] = regs->r8;
-	args[5] = regs->r9;
+	bool compat = abi == SYS_ABI_I386;
+
+	if (n > 0)
+		args[0] = compat ? (__u32)regs->bx : regs->di;
+	if (n > 1)
+		args[1] = compat ? (__u32)regs->cx : regs->si;
+	if (n > 2)
+		args[2] = compat ? (__u32)regs->dx : regs->dx;
+	if (n > 3)
+		args[3] = compat ? (__u32)regs->si : regs->r10;
+	if (n > 4)
+		args[4] = compat ? (__u32)regs->di : regs->r8;
+	if (n > 5)
+		args[5] = compat ? (__u32)regs->bp : regs->r9;
 }
 
 #elif defined(__TARGET_ARCH_arm64)
 
+#define SYS_PLAN_ABIS 1
 #define TIF_32BIT 22	/* arch/arm64/include/asm/thread_info.h */
 #define X32_BIT 0
 #define SYS_ABI_NATIVE SYS_ABI_ARM64
@@ -96,15 +97,21 @@ static __always_inline long regs_nr(struct pt_regs *regs)
 	return regs->syscallno;
 }
 
-/* The first argument's register is the result's when the call is left. */
-static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *args)
+/* The first @n (a constant) arguments. The first one's register is the result's when the call is left. */
+static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *args, __u32 n)
 {
-	args[0] = regs->orig_x0;
-	args[1] = regs->regs[1];
-	args[2] = regs->regs[2];
-	args[3] = regs->regs[3];
-	args[4] = regs->regs[4];
-	args[5] = regs->regs[5];
+	if (n > 0)
+		args[0] = regs->orig_x0;
+	if (n > 1)
+		args[1] = regs->regs[1];
+	if (n > 2)
+		args[2] = regs->regs[2];
+	if (n > 3)
+		args[3] = regs->regs[3];
+	if (n > 4)
+		args[4] = regs->regs[4];
+	if (n > 5)
+		args[5] = regs->regs[5];
 }
 
 #endif

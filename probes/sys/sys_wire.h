@@ -43,6 +43,7 @@
 #define SYS_F_RET_IS_PTR 1	/* reserved */
 #define SYS_F_NO_ENTER 2	/* the call began before the start: no latency */
 #define SYS_F_FAULT 4		/* memory of some argument could not be read: its chunk says so */
+#define SYS_F_SHORT 8	/* args[] ends early: it has what is left of the record's length */
 
 /* The body of an exit and of an enter event: this struct from `ret` on, then the chunks. */
 struct sys_rec {
@@ -54,8 +55,11 @@ struct sys_rec {
 	__u8 n_args;		/* of args[] that mean something; 6 for calls without a row */
 	__u16 flags;		/* SYS_F_* */
 	__u16 chunks_len;	/* bytes behind the struct, 8-byte padded chunks */
-	__u64 args[6];		/* registers, as they were at entry */
+	__u64 args[6];		/* registers, as they were at entry; fewer with SYS_F_SHORT */
 };
+
+/* Bytes of a record with @n of args[]. */
+#define SYS_REC_BYTES(n) (sizeof(struct sys_rec) - 8 * (6 - (n)))
 
 /* What an argument, or the call, is about. The next chunk starts at a multiple of 8 bytes. */
 struct sys_chunk {

@@ -34,3 +34,19 @@ int64_t clock_boot_offset_ns(void)
 	}
 	return offset;
 }
+
+/* It lies between boot - later and boot - earlier for every such reading; nearly always it never slept. */
+uint64_t clock_slept_ns(void)
+{
+	uint64_t low = 0, high = UINT64_MAX;
+
+	for (int i = 0; i < 16; i++) {
+		uint64_t a = read_ns(CLOCK_MONOTONIC), boot = read_ns(CLOCK_BOOTTIME), b = read_ns(CLOCK_MONOTONIC);
+
+		if (boot > b && boot - b > low)
+			low = boot - b;
+		if (boot - a < high)
+			high = boot - a;
+	}
+	return low ? low + (high - low) / 2 : 0;
+}

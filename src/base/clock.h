@@ -14,4 +14,7 @@ uint64_t clock_boot_ns(void);
 /* CLOCK_REALTIME minus CLOCK_BOOTTIME, in ns: the wall-clock time of boot 0. */
 int64_t clock_boot_offset_ns(void);
 
+/* CLOCK_BOOTTIME minus CLOCK_MONOTONIC, within some ns: how long the machine slept since it was started. */
+uint64_t clock_slept_ns(void);
+
 #endif

@@ -45,6 +45,7 @@ struct probe_env {
 	unsigned n_cpus;
 	size_t ring_bytes[LANE__MAX];
 	uint32_t wakeup_bytes[LANE__MAX];
+	uint32_t self;			/* own process */
 	struct probe_select select;	/* borrowed lists */
 	char *host_root;		/* owned */
 	struct ring_reader *reader;
@@ -186,6 +187,8 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 	if (r >= 0)
 		r = make_map(env, BPF_MAP_TYPE_HASH, "sonde_excluded", 4, 1, MAX_EXCLUDED);
 	if (r >= 0)
+		r = make_map(env, BPF_MAP_TYPE_ARRAY, "sonde_n_excluded", 4, sizeof(uint32_t), 1);
+	if (r >= 0)
 		r = make_set(env, "sonde_pids", s->pids, 4, s->n_pids);
 	if (r >= 0)
 		r = make_comm_set(env);
@@ -276,6 +279,7 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	/* Raised by libbpf where BPF memory counts as locked memory (before 5.11), and only there. */
 	libbpf_set_memlock_rlim(RLIM_INFINITY);
 	env->n_cpus = (unsigned)n_cpus;
+	env->self = (uint32_t)getpid();
 	env->select = o->select;
 	map_init(&env->named, sizeof(uint64_t), sizeof(uint8_t));
 	env->host_root = copy_root(o->host_root);
@@ -294,7 +298,7 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	if (r >= 0)
 		r = make_rings(env, LANE_LIFE, "sonde_rings_life", err);
 	if (r >= 0)
-		r = probe_env_exclude(env, (uint32_t)getpid());
+		r = probe_env_exclude(env, env->self);
 	if (r < 0)
 		return r;
 	env->btf = btf__load_vmlinux_btf();
@@ -322,19 +326,6 @@ int probe_env_shared_map(struct probe_env *env, const char *name)
 	const struct shared_map *m = find_shared(env, name);
 
 	return m ? m->fd : -ENOENT;
-}
-
-int probe_env_exclude(struct probe_env *env, uint32_t tgid)
-{
-	int fd = probe_env_shared_map(env, "sonde_excluded");
-	const uint8_t one = 1;
-
-	return bpf_map_update_elem(fd, &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
-}
-
-void probe_env_include(struct probe_env *env, uint32_t tgid)
-{
-	bpf_map_delete_elem(probe_env_shared_map(env, "sonde_excluded"), &tgid);
 }
 
 /* ---- objects ---- */
@@ -381,6 +372,7 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 			return err_errno(err, r, "cannot share the map %s", have->name);
 	}
 	probe_set_rodata(obj, "sonde_instance", &instance, sizeof(instance));
+	probe_set_rodata(obj, "sonde_self", &env->self, sizeof(env->self));
 	probe_set_rodata(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
 	set_flag(obj, "sonde_select_pids", env->select.n_pids);
 	set_flag(obj, "sonde_select_comms", env->select.n_comms);

@@ -65,6 +65,15 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
  */
 int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size);
 
+/* What such a variable holds before load, or NULL. */
+const void *probe_rodata(struct bpf_object *obj, const char *name, size_t size);
+
+/*
+ * A variable of @size bytes that is not read-only: where to read and write it, once the object is loaded, for as
+ * long as it lives. NULL when the object has none.
+ */
+void *probe_var(struct bpf_object *obj, const char *name, size_t size);
+
 /* Loads a prepared object; remembers its shared maps. Turns libbpf's and the verifier's words into @err. */
 int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Read-only variables of a BPF object by name, through its BTF.
+ * Variables of a BPF object by name, through its BTF.
  */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -23,12 +23,12 @@ static struct bpf_map *section_map(struct bpf_object *obj, const char *section)
 	return NULL;
 }
 
-/* The place of a read-only variable in the object's image, or NULL. */
-static void *rodata_var(struct bpf_object *obj, const char *name, size_t size)
+/* The place of a variable of @section in the object's image, or NULL. */
+static void *find_var(struct bpf_object *obj, const char *section, const char *name, size_t size)
 {
 	const struct btf *btf = bpf_object__btf(obj);
-	struct bpf_map *map = section_map(obj, ".rodata");
-	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -1;
+	struct bpf_map *map = section_map(obj, section);
+	int id = btf ? btf__find_by_name_kind(btf, section, BTF_KIND_DATASEC) : -1;
 	const struct btf_type *sec;
 	size_t image_size = 0;
 	char *image;
@@ -50,10 +50,22 @@ static void *rodata_var(struct bpf_object *obj, const char *name, size_t size)
 
 int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size)
 {
-	void *p = rodata_var(obj, name, size);
+	void *p = find_var(obj, ".rodata", name, size);
 
 	if (!p)
 		return -ENOENT;
 	memcpy(p, value, size);
 	return 0;
+}
+
+void *probe_var(struct bpf_object *obj, const char *name, size_t size)
+{
+	void *p = find_var(obj, ".bss", name, size);
+
+	return p ? p : find_var(obj, ".data", name, size);
+}
+
+const void *probe_rodata(struct bpf_object *obj, const char *name, size_t size)
+{
+	return find_var(obj, ".rodata", name, size);
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * One call at hand: which it is, who makes it, when it was entered.
+ *
+ * What every call of the host pays stands here, so it is counted in instructions: the number is looked up before
+ * anything else is read, times are those of the clock that is cheapest to read, and a thread is known by where its
+ * kernel stack lies, which the tracepoint hands over for nothing.
+ */
+#ifndef SYS_CALL_BPF_H
+#define SYS_CALL_BPF_H
+
+#include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/sys/sys_plan_wire.h"
+#include "probes/sys/sys_task.bpf.h"
+
+#include <bpf/bpf_helpers.h>
+
+extern const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX];
+const volatile __u8 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
+const volatile __u8 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
+const volatile __u8 sys_do_unknown = 0;	/* calls that no table has */
+
+/* CLOCK_BOOTTIME - CLOCK_MONOTONIC, kept right by user space: it changes when the machine slept. */
+__u64 sys_boot_offset_ns = 0;
+
+#define SLOT_NONE (~0u)
+_Static_assert((SYS_PLAN_ABIS & (SYS_PLAN_ABIS - 1)) == 0, "slots are masked");
+
+struct call {
+	struct pt_regs *regs;
+	struct task_struct *task;
+	__u64 ret, latency_ns;
+	__u64 now_ns;		/* boot clock: one reading serves the record and the latency */
+	__u32 slot;		/* into sys_plans; SLOT_NONE: no table has it */
+	__u32 nr, abi;
+	__u32 tgid;
+	__u32 n_args;
+};
+
+static __always_inline const volatile struct sys_plan *plan_of(const struct call *c)
+{
+	__u32 slot = c->slot;
+
+	if (slot >= SYS_PLAN_ABIS * SYS_NR_MAX)
+		slot = 0;
+	return &sys_plans[slot];
+}
+
+/* SYS_DO_* of this number in any ABI. What every call of the host goes through. */
+static __always_inline __u32 do_any(long nr)
+{
+	unsigned long i = nr;
+
+	if (i >= SYS_NR_MAX)
+		return sys_do_unknown;
+	barrier_var(i); /* or the place is worked out before the comparison */
+	return sys_do_any[i & (SYS_NR_MAX - 1)];
+}
+
+/* The same with the ABI known. Fills slot, nr and abi of @c. */
+static __always_inline __u32 do_call(struct call *c, long nr)
+{
+	unsigned long slot;
+
+	c->abi = task_abi(c->task);
+	slot = call_slot(&c->abi, &nr);
+	c->nr = (__u32)nr;
+	c->slot = SLOT_NONE;
+	if (slot >= SYS_PLAN_ABIS * SYS_NR_MAX)
+		return sys_do_unknown;
+	barrier_var(slot);
+	c->slot = slot;
+	return sys_do[slot & (SYS_PLAN_ABIS * SYS_NR_MAX - 1)];
+}
+
+/* ---- when it was entered ---- */
+
+/*
+ * A place for each kernel stack, by its address. The first that comes gets it and keeps it: from then on a call is
+ * entered with one comparison and one store, without any lock. Others whose place is taken go through a hash.
+ */
+struct sys_slot sys_slots[SYS_SLOTS];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SYS_SLOTS_MORE);
+	__type(key, __u64);
+	__type(value, __u64);
+} sys_slots_more SEC(".maps");
+
+/* The address as a number: the verifier lets nobody shift a pointer, but takes the distance of two. */
+static __always_inline __u64 stack_of(struct pt_regs *regs)
+{
+	return (__u64)regs - (__u64)&sys_boot_offset_ns;
+}
+
+static __always_inline struct sys_slot *slot_of(__u64 stack)
+{
+	return &sys_slots[(stack >> SYS_STACK_SHIFT) & (SYS_SLOTS - 1)];
+}
+
+/* Two that claim one place at once both go without: counting both is what tells them. */
+static __always_inline bool slot_claim(struct sys_slot *s, __u64 stack)
+{
+	if (s->claims)
+		return false;
+	__sync_fetch_and_add(&s->claims, 1);
+	if (*(volatile __u64 *)&s->claims != 1)
+		return false;
+	s->owner = stack;
+	return true;
+}
+
+static __noinline int slot_set_more(__u64 stack, __u64 now_ns)
+{
+	bpf_map_update_elem(&sys_slots_more, &stack, &now_ns, BPF_ANY);
+	return 0;
+}
+
+static __noinline __u64 slot_take_more(__u64 stack)
+{
+	__u64 *enter_ns = bpf_map_lookup_elem(&sys_slots_more, &stack), ns = 0;
+
+	if (enter_ns) {
+		ns = *enter_ns;
+		bpf_map_delete_elem(&sys_slots_more, &stack);
+	}
+	return ns;
+}
+
+static __always_inline void time_enter(struct pt_regs *regs, __u64 now_ns)
+{
+	__u64 stack = stack_of(regs);
+	struct sys_slot *s = slot_of(stack);
+
+	if (s->owner == stack || slot_claim(s, stack))
+		s->enter_ns = now_ns;
+	else
+		slot_set_more(stack, now_ns);
+}
+
+/* Nanoseconds since it was entered; 0 = nobody saw that. */
+static __always_inline __u64 time_exit(struct pt_regs *regs, __u64 now_ns)
+{
+	__u64 stack = stack_of(regs), enter_ns;
+	struct sys_slot *s = slot_of(stack);
+
+	if (s->owner == stack) {
+		enter_ns = s->enter_ns;
+		s->enter_ns = 0;
+	} else {
+		enter_ns = slot_take_more(stack);
+	}
+	return enter_ns ? now_ns - enter_ns : 0;
+}
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Records of calls. A record of a fixed size is written in place, with as many arguments as the call has; payload of
+ * a single buffer too, in classes; whatever needs more steps is put together in scratch memory.
+ */
+#ifndef SYS_SEND_BPF_H
+#define SYS_SEND_BPF_H
+
+#include "probes/sys/sys_call.bpf.h"
+#include "probes/sys/sys_know.bpf.h"
+#include "probes/sys/sys_read.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+const volatile bool sys_context = false;	/* also what the kernel knows: SYS_OP_SOCK and above */
+const volatile bool sys_payload = false;	/* sys_snaplen is not 0 */
+
+/* @room: of args[], a constant. */
+static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
+				     __u16 type, __u16 class, __u32 room, __u32 chunks_len)
+{
+	r->hdr.ts_ns = c->now_ns;
+	r->hdr.len = SYS_REC_BYTES(room) + chunks_len;
+	r->hdr.type = type;
+	r->hdr.cpu = bpf_get_smp_processor_id();
+	r->hdr.tgid = c->tgid;
+	r->hdr.tid = TASK_GET(c->task, pid);
+	r->hdr.start_ns = task_start(c->task);
+	r->hdr.seq = l->seq + 1;
+	r->hdr.instance = sonde_instance;
+	r->hdr.flags = class;
+	r->ret = c->ret;
+	r->latency_ns = c->latency_ns;
+	r->nr = c->nr;
+	r->abi = c->abi;
+	r->n_args = c->n_args;
+	r->flags = room < 6 ? SYS_F_SHORT : 0;
+	r->chunks_len = chunks_len;
+	regs_args(c->regs, c->abi, r->args, room);
+}
+
+/* A record of @room arguments and @bytes of payload, both constants, written in place. */
+static __always_inline int send_data(const struct call *c, struct sonde_ledger *l, __u64 addr, __u64 len, __u32 room,
+				     __u32 bytes)
+{
+	struct sys_rec *r = rec_reserve(l, LANE_BULK, SYS_REC_BYTES(room) + sizeof(struct sys_chunk) + bytes);
+	struct sys_chunk *chunk = (void *)r + SYS_REC_BYTES(room);
+	__u32 take = len > sys_snaplen ? sys_snaplen : len;
+
+	if (!r)
+		return 0;
+	chunk->arg = 1;
+	chunk->what = SYS_CHUNK_DATA;
+	chunk->flags = take < len ? SYS_CHUNK_F_CUT : 0;
+	barrier_var(take);
+	if (take > bytes)
+		take = bytes;
+	if (bpf_probe_read_user(chunk + 1, take, (void *)addr)) {
+		chunk->flags |= SYS_CHUNK_F_FAULT;
+		take = 0;
+	}
+	chunk->len = take;
+	rec_fill(r, c, l, SYS_REC_EXIT, SYS_LEDGER_CALL, room, sizeof(*chunk) + ((take + 7) & ~7u));
+	if (chunk->flags & SYS_CHUNK_F_FAULT)
+		r->flags |= SYS_F_FAULT;
+	rec_submit(l, LANE_BULK, r);
+	return 0;
+}
+
+static __always_inline int send_room(const struct call *c, struct sonde_ledger *l, __u16 type, enum lane lane,
+				     __u32 room)
+{
+	struct sys_rec *r = rec_reserve(l, lane, SYS_REC_BYTES(room));
+
+	if (!r)
+		return 0;
+	rec_fill(r, c, l, type, lane == LANE_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, room, 0);
+	rec_submit(l, lane, r);
+	return 0;
+}
+
+/* Numbers only, as many as the call has. */
+static __always_inline int send_small(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 n_args)
+{
+	if (!n_args)
+		return send_room(c, l, type, LANE_BULK, 0);
+	if (n_args <= 3)
+		return send_room(c, l, type, LANE_BULK, 3);
+	return send_room(c, l, type, LANE_BULK, 6);
+}
+
+static __noinline int send_numbers(const struct call *c, struct sonde_ledger *l, __u16 type)
+{
+	return send_small(c, l, type, c->n_args);
+}
+
+/* The argument or result that @n names. */
+static __always_inline __u64 number_of(const struct sys_scratch *s, __u32 n)
+{
+	if (n == SYS_N_RET)
+		return s->rec.ret;
+	return n < 6 ? s->rec.args[n] : 0;
+}
+
+static __always_inline __u64 int_at(const struct sys_scratch *s, __u32 n)
+{
+	__u32 v = 0;
+
+	if (n < 6)
+		bpf_probe_read_user(&v, sizeof(v), (void *)s->rec.args[n]);
+	return v;
+}
+
+/* How many bytes of a vector mean something: all of what is written, of what is read only the result. */
+static __always_inline __u64 io_bytes(const struct sys_scratch *s, __u32 when)
+{
+	if (!(when & SYS_WHEN_OUT))
+		return ~0ull;
+	return s->rec.ret > 0 ? s->rec.ret : 0;
+}
+
+/* Steps that ask the kernel. @exec: a new program has begun. */
+__noinline int run_know(__u32 op, __u32 arg)
+{
+	struct sys_scratch *s = my_scratch();
+	__u64 fd;
+
+	if (!s)
+		return 0;
+	fd = number_of(s, arg);
+	if (op == SYS_OP_SOCK)
+		return know_sock(arg, fd);
+	if (op == SYS_OP_FILE)
+		return know_file(arg, fd);
+	if (op == SYS_OP_VM)
+		return know_memory();
+	if (op == SYS_OP_PAIR && arg < 6) {
+		int pair[2];
+
+		if (bpf_probe_read_user(pair, sizeof(pair), (void *)s->rec.args[arg]))
+			return 0;
+		know_file(arg, pair[0]);
+		return know_sock(arg, pair[0]);
+	}
+	return 0;
+}
+
+/* Step @i of the plan at @slot. */
+__noinline int run_op(__u32 slot, __u32 i)
+{
+	struct sys_scratch *s = my_scratch();
+	const volatile struct sys_op *op;
+	__u32 arg, kind, n, compat;
+	__u64 addr, count;
+
+	if (!s || slot >= SYS_PLAN_ABIS * SYS_NR_MAX || i >= SYS_PLAN_OPS)
+		return 0;
+	op = &sys_plans[slot].ops[i];
+	arg = op->arg;
+	kind = op->op;
+	n = op->n;
+	compat = s->rec.abi == SYS_ABI_I386;
+	if (arg >= 6)
+		return 0;
+	addr = s->rec.args[arg];
+	count = number_of(s, n);
+	if (!addr)
+		return 0;
+	if (kind == SYS_OP_STR)
+		return read_str(arg, addr);
+	if (kind == SYS_OP_DATA)
+		return read_data(arg, addr, count);
+	if (kind == SYS_OP_MEM)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, op->size, 1024);
+	if (kind == SYS_OP_ARRAY)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 512 ? 8192 : (__u32)count * op->size, 4096);
+	if (kind == SYS_OP_FDSET)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 1024 ? 128 : ((__u32)count + 63) / 64 * 8, 128);
+	if (kind == SYS_OP_SOCKADDR)
+		return read_mem(arg, SYS_CHUNK_SOCKADDR, addr, count, SYS_ADDR_BYTES);
+	if (kind == SYS_OP_SOCKADDR_LENP)
+		return read_mem(arg, SYS_CHUNK_SOCKADDR, addr, int_at(s, n), SYS_ADDR_BYTES);
+	if (kind == SYS_OP_DATA_LENP)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, int_at(s, n), 256);
+	if (kind == SYS_OP_STRV)
+		return read_strv(arg, addr, compat ? 4 : 8);
+	if (kind == SYS_OP_IOV)
+		return read_iov(arg, addr, count, io_bytes(s, op->when), compat);
+	if (kind == SYS_OP_MSG)
+		return read_msg(arg, addr, io_bytes(s, op->when), compat);
+	if (kind == SYS_OP_MMSG)
+		return read_msg(arg, addr, ~0ull, compat);
+	return 0;
+}
+
+static __always_inline void send_context(const volatile struct sys_plan *plan)
+{
+	__u32 i = plan->n_mem;
+
+	if (i >= plan->n_ops || i >= SYS_PLAN_OPS)
+		return;
+	if (plan->ops[i].op == SYS_OP_PROC)
+		know_proc(0);
+	else
+		run_know(plan->ops[i].op, plan->ops[i].arg);
+}
+
+/* A socket that an argument names is known before the call, and after one that could not end at once. */
+static __always_inline bool names_socket(const volatile struct sys_plan *plan)
+{
+	__u32 i = plan->n_mem;
+
+	return i < plan->n_ops && i < SYS_PLAN_OPS && plan->ops[i].op == SYS_OP_SOCK && plan->ops[i].arg != SYS_N_RET;
+}
+
+/* The whole record in scratch memory, sent when it is complete. @when: SYS_WHEN_* that hold now. */
+static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+	bool life = plan->flags & SYS_PLAN_LIFE;
+	struct sys_scratch *s = my_scratch();
+	__u32 len;
+
+	if (!s)
+		return 0;
+	rec_fill(&s->rec, c, l, type, life ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, 6, 0);
+	s->off = 0;
+	s->payload = sys_snaplen;
+	for (__u32 i = 0; i < SYS_PLAN_OPS; i++) {
+		if (i >= plan->n_mem)
+			break;
+		if (plan->ops[i].when & when)
+			run_op(c->slot, i);
+	}
+	if (plan->flags & SYS_PLAN_EXEC && s->rec.ret == 0 && type == SYS_REC_EXIT)
+		know_proc(1);
+	else if (sys_context && (when & SYS_WHEN_OUT || names_socket(plan)))
+		send_context(plan);
+	len = s->off;
+	if (len > SYS_DATA_BYTES - 8)
+		len = 0;
+	s->rec.chunks_len = len;
+	s->rec.hdr.len = sizeof(s->rec) + len;
+	rec_output(l, life ? LANE_LIFE : LANE_BULK, &s->rec.hdr, sizeof(s->rec) + len);
+	return 0;
+}
+
+/* Does any of its steps apply? Payload that nobody asked for is none. */
+static __always_inline bool has_chunks(const volatile struct sys_plan *plan, const struct call *c, __u32 when)
+{
+	if (sys_context && when & SYS_WHEN_OUT && plan->n_ops > plan->n_mem)
+		return true;
+	if (!plan->n_mem)
+		return false;
+	if (plan->n_mem == 1 && plan->ops[0].op == SYS_OP_DATA)
+		return sys_payload && plan->ops[0].when & when;
+	return true;
+}
+
+#define CLASS_NONE 1	/* there is no payload */
+
+/* Whether the payload fits into a class, so that it can be read in place; and which. 0: it does not. */
+static __always_inline __u32 data_class(const volatile struct sys_plan *plan, const struct call *c, __u64 *ret_addr,
+					__u64 *ret_len)
+{
+	__u32 n = plan->ops[0].n, take;
+	__u64 args[3];
+
+	/* buffers are second arguments in all but a handful of calls, lengths third */
+	if (!sys_payload || sys_context || plan->n_mem != 1 || plan->ops[0].op != SYS_OP_DATA ||
+	    plan->ops[0].arg != 1 || (n != SYS_N_RET && n != 2))
+		return 0;
+	regs_args(c->regs, c->abi, args, 3);
+	*ret_addr = args[1];
+	*ret_len = n == SYS_N_RET ? c->ret : args[2];
+	take = *ret_len > sys_snaplen ? sys_snaplen : *ret_len;
+	if (!take || !args[1])
+		return CLASS_NONE;
+	if (take <= 64 && c->n_args <= 3)
+		return 64;
+	return take <= 256 ? 256 : take <= 1024 ? 1024 : 0;
+}
+
+static __always_inline int send_exit(const struct call *c, struct sonde_ledger *l, __u32 todo)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+	__u32 when = SYS_WHEN_IN | ((__s64)c->ret >= 0 ? SYS_WHEN_OUT : 0);
+	bool scratch = todo & SYS_DO_LIFE;
+	__u64 addr = 0, len = 0;
+
+	if (c->slot == SLOT_NONE)
+		return send_numbers(c, l, SYS_REC_EXIT);
+	/* the new program's registers are nobody's arguments */
+	if (plan->flags & SYS_PLAN_EXEC && !c->ret)
+		when = 0;
+	if (!scratch && has_chunks(plan, c, when)) {
+		switch (data_class(plan, c, &addr, &len)) {
+		case CLASS_NONE: return send_numbers(c, l, SYS_REC_EXIT);
+		case 64: return send_data(c, l, addr, len, 3, 64);
+		case 256: return send_data(c, l, addr, len, 6, 256);
+		case 1024: return send_data(c, l, addr, len, 6, 1024);
+		}
+		scratch = true;
+	}
+	return scratch ? send_scratch(c, l, SYS_REC_EXIT, when) : send_numbers(c, l, SYS_REC_EXIT);
+}
+
+#endif
