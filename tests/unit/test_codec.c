@@ -73,6 +73,7 @@ static void make(struct made *m, const struct event_desc *desc, bool sections)
 	m->ev.body_len = desc->body_size + (sections ? 5 : 0);	/* bodies may be longer than their fixed part */
 	m->ev.names = NULL;
 	m->ev.view = NULL;
+	m->ev.scratch = NULL;
 	memset(m->ev.keys.conn.saddr.pad, 0, 3);
 	for (int kind = 0; sections && kind < SEC__MAX && m->ev.n_sec < EVENT_MAX_SECTIONS; kind++) {
 		if (!(desc->sections & 1u << kind))

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * HTTP/2 frames of Go programs, seen where gRPC's transport and net/http read and write them. One program for all
+ * places: the attach cookie says which, a map says where this process keeps what. A process that is not in the map
+ * is none of ours.
+ *
+ * Nothing is written to the program's memory, nothing is put on its stack (no return probes), and no program waits.
+ */
+#include "bpf/kernel.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/gorpc/gorpc_fields.bpf.h"
+#include "probes/gorpc/gorpc_life.bpf.h"
+#include "probes/gorpc/gorpc_sock.bpf.h"
+#include "probes/gorpc/gorpc_state.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* Since 6.11: on older kernels that preempt, two frames at once on one CPU could spoil one another. */
+extern void bpf_preempt_disable(void) __weak __ksym;
+extern void bpf_preempt_enable(void) __weak __ksym;
+
+struct hit {
+	struct gorpc_scratch *s;
+	const struct gorpc_layout *l;
+	bool not_ours;
+};
+
+/* ---- connections ---- */
+
+/* The key of a connection is the object behind the net.Conn at @addr. */
+static __always_inline bool take_key(struct hit *h, __u64 addr, struct gorpc_iface *ret)
+{
+	if (!addr || read_user(ret, sizeof(*ret), addr) || !ret->data) {
+		TELL(conn);
+		return false;
+	}
+	h->s->rec.conn = ret->data;
+	return true;
+}
+
+static __always_inline __u64 member(__u64 base, __u16 off)
+{
+	return base && off != GORPC_NO_OFF ? base + off : 0;
+}
+
+/* Where a loopyWriter's net.Conn is: its own since 1.54, before that the buffered writer's. */
+static __always_inline __u64 loopy_conn(const struct gorpc_layout *l, __u64 loopy)
+{
+	if (l->loopy_conn != GORPC_NO_OFF)
+		return member(loopy, l->loopy_conn);
+	return member(word_at(word_at(loopy, l->loopy_framer), l->framer_writer), l->bufw_conn);
+}
+
+static __always_inline void take_goroutine(struct hit *h)
+{
+	struct gorpc_frame_rec *r = &h->s->rec;
+	__u64 g = h->s->g;
+
+	if (h->l->goid == GORPC_NO_OFF)
+		return;
+	if (!g || read_user(&r->goid, sizeof(r->goid), g + h->l->goid))
+		TELL(goroutine);
+	r->parent_goid = word_at(g, h->l->parent_goid);
+}
+
+/* What belongs to the beginning of a call. */
+static __always_inline void take_origin(struct hit *h, const struct gorpc_iface *conn)
+{
+	take_goroutine(h);
+	take_conn(&h->s->rec, h->l, conn);
+}
+
+/* ---- frames ---- */
+
+/* A frame's own header at @addr: stream, flags, length. */
+static __always_inline bool take_frame(struct hit *h, __u64 addr)
+{
+	struct gorpc_frame_rec *r = &h->s->rec;
+	__u8 flags = 0;
+
+	if (!addr || read_user(&r->stream, sizeof(r->stream), addr + h->l->frame_stream) ||
+	    read_user(&flags, sizeof(flags), addr + h->l->frame_flags)) {
+		TELL(frame);
+		return false;
+	}
+	if (flags & 1)	/* END_STREAM, RFC 9113 6.1 and 6.2 */
+		r->flags |= GORPC_F_END_STREAM;
+	return true;
+}
+
+/* A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. */
+static __always_inline bool take_meta(struct hit *h, __u64 frame)
+{
+	struct gorpc_string fields;
+
+	if (!take_frame(h, word_at(frame, 0)))
+		return false;
+	if (read_user(&fields, sizeof(fields), frame + h->l->meta_fields)) {
+		TELL(meta);
+		return false;
+	}
+	take_fields(h->s, fields.ptr, fields.len);
+	return true;
+}
+
+static __always_inline bool on_loopy(struct hit *h)
+{
+	__u64 loopy = arg(h->s, h->l, GORPC_LOOPY_HEADERS, 0);
+	struct gorpc_frame_rec *r = &h->s->rec;
+	struct gorpc_iface conn;
+	__u64 side = 0;
+
+	if (!take_key(h, loopy_conn(h->l, loopy), &conn))
+		return false;
+	if (read_user(&side, sizeof(side), loopy + h->l->loopy_side)) {
+		TELL(side);
+		return false;
+	}
+	r->what = GORPC_WHAT_HEADERS;
+	r->side = side ? GORPC_SIDE_SERVER : GORPC_SIDE_CLIENT;
+	r->flags |= GORPC_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GORPC_LOOPY_HEADERS, 1);
+	if (arg(h->s, h->l, GORPC_LOOPY_HEADERS, 2) & 0xff)
+		r->flags |= GORPC_F_END_STREAM;
+	if (!side)
+		take_origin(h, &conn);
+	take_fields(h->s, arg(h->s, h->l, GORPC_LOOPY_HEADERS, 3), arg(h->s, h->l, GORPC_LOOPY_HEADERS, 4));
+	return true;
+}
+
+/* A frame that was received: the transport's argument 1. @conn_off: of the transport's net.Conn. */
+static __always_inline bool on_received(struct hit *h, enum gorpc_place place, __u8 side, __u16 conn_off,
+					bool origin)
+{
+	struct gorpc_iface conn;
+
+	if (!take_key(h, member(arg(h->s, h->l, place, 0), conn_off), &conn))
+		return false;
+	h->s->rec.what = GORPC_WHAT_HEADERS;
+	h->s->rec.side = side;
+	if (origin)
+		take_origin(h, &conn);
+	return take_meta(h, arg(h->s, h->l, place, 1));
+}
+
+static __always_inline bool on_data(struct hit *h, enum gorpc_place place, __u8 side, __u64 conn_addr)
+{
+	__u64 frame = arg(h->s, h->l, place, 1);
+	struct gorpc_iface conn;
+
+	h->s->rec.what = GORPC_WHAT_DATA;
+	h->s->rec.side = side;
+	if (!take_key(h, conn_addr, &conn) || !take_frame(h, frame))
+		return false;
+	h->s->rec.bytes = u32_at(frame, h->l->frame_length);
+	return true;
+}
+
+static __always_inline bool on_reset(struct hit *h, enum gorpc_place place, __u8 side, __u64 conn_addr)
+{
+	__u64 frame = arg(h->s, h->l, place, 1);
+	struct gorpc_iface conn;
+
+	h->s->rec.what = GORPC_WHAT_RESET;
+	h->s->rec.side = side;
+	if (!take_key(h, conn_addr, &conn) || !take_frame(h, frame))
+		return false;
+	h->s->rec.flags &= ~GORPC_F_END_STREAM;
+	h->s->rec.code = u32_at(frame, h->l->reset_code);
+	return true;
+}
+
+/* gRPC's buffered writer is what its Framer writes to. */
+static __always_inline bool framer_key(struct hit *h, __u64 framer)
+{
+	struct gorpc_iface w, conn;
+
+	if (!framer || h->l->framer_w == GORPC_NO_OFF || read_user(&w, sizeof(w), framer + h->l->framer_w)) {
+		TELL(framer);
+		return false;
+	}
+	if (h->l->bufw_type && iface_type(&w) != h->l->bufw_type) {
+		h->not_ours = true;	/* of a web server: seen elsewhere */
+		return false;
+	}
+	return take_key(h, member(w.data, h->l->bufw_conn), &conn);
+}
+
+static __always_inline bool on_write_reset(struct hit *h)
+{
+	struct gorpc_frame_rec *r = &h->s->rec;
+
+	r->what = GORPC_WHAT_RESET;
+	r->flags |= GORPC_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GORPC_WRITE_RESET, 1);
+	r->code = (__u32)arg(h->s, h->l, GORPC_WRITE_RESET, 2);
+	return framer_key(h, arg(h->s, h->l, GORPC_WRITE_RESET, 0));
+}
+
+static __always_inline bool on_framer_data(struct hit *h)
+{
+	struct gorpc_frame_rec *r = &h->s->rec;
+
+	r->what = GORPC_WHAT_DATA;
+	r->flags |= GORPC_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GORPC_FRAMER_DATA, 1);
+	if (arg(h->s, h->l, GORPC_FRAMER_DATA, 2) & 0xff)
+		r->flags |= GORPC_F_END_STREAM;
+	r->bytes = (__u32)arg(h->s, h->l, GORPC_FRAMER_DATA, 4);
+	return framer_key(h, arg(h->s, h->l, GORPC_FRAMER_DATA, 0));
+}
+
+/* Since 1.77: several pieces, each a slice. */
+static __always_inline bool on_write_data(struct hit *h)
+{
+	__u64 framer = arg(h->s, h->l, GORPC_WRITE_DATA, 0), pieces = arg(h->s, h->l, GORPC_WRITE_DATA, 3);
+	__u64 n = arg(h->s, h->l, GORPC_WRITE_DATA, 4);
+	struct gorpc_frame_rec *r = &h->s->rec;
+	struct gorpc_iface conn;
+
+	r->what = GORPC_WHAT_DATA;
+	r->flags |= GORPC_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GORPC_WRITE_DATA, 1);
+	if (arg(h->s, h->l, GORPC_WRITE_DATA, 2) & 0xff)
+		r->flags |= GORPC_F_END_STREAM;
+	for (__u32 i = 0; i < HF_MAX && i < n; i++)
+		r->bytes += (__u32)word_at(pieces + i * 24, 8);
+	return take_key(h, member(word_at(framer, h->l->framer_writer), h->l->bufw_conn), &conn);
+}
+
+/* ---- net/http and x/net/http2: the key is their connection object ---- */
+
+static __always_inline void web(struct hit *h, __u64 object, __u8 side, __u8 what)
+{
+	h->s->rec.conn = object;
+	h->s->rec.side = side;
+	h->s->rec.what = what;
+	h->s->rec.flags |= GORPC_F_WEB;
+}
+
+static __always_inline void web_origin(struct hit *h, __u64 object, __u16 conn_off)
+{
+	struct gorpc_iface conn;
+
+	take_goroutine(h);
+	if (!object || conn_off == GORPC_NO_OFF || read_user(&conn, sizeof(conn), object + conn_off))
+		TELL(conn_web);
+	else
+		take_conn(&h->s->rec, h->l, &conn);
+}
+
+static __always_inline bool on_web_headers(struct hit *h)
+{
+	__u64 sc = arg(h->s, h->l, GORPC_WEB_HEADERS, 0);
+
+	web(h, sc, GORPC_SIDE_SERVER, GORPC_WHAT_HEADERS);
+	web_origin(h, sc, h->l->sc_conn);
+	return sc && take_meta(h, arg(h->s, h->l, GORPC_WEB_HEADERS, 1));
+}
+
+static __always_inline bool on_web_response(struct hit *h)
+{
+	__u64 w = arg(h->s, h->l, GORPC_WEB_RESPONSE, 0), sc = arg(h->s, h->l, GORPC_WEB_RESPONSE, 1);
+	struct gorpc_frame_rec *r = &h->s->rec;
+
+	web(h, sc, GORPC_SIDE_SERVER, GORPC_WHAT_HEADERS);
+	r->flags |= GORPC_F_SENT;
+	r->stream = u32_at(w, h->l->res_stream);
+	r->code = u32_at(w, h->l->res_code);
+	if (word_at(w, h->l->res_end) & 0xff)
+		r->flags |= GORPC_F_END_STREAM;
+	return sc && r->stream;
+}
+
+static __always_inline bool on_web_done(struct hit *h)
+{
+	__u64 sc = arg(h->s, h->l, GORPC_WEB_DONE, 0);
+
+	web(h, sc, GORPC_SIDE_SERVER, GORPC_WHAT_DONE);
+	h->s->rec.stream = u32_at(arg(h->s, h->l, GORPC_WEB_DONE, 1), h->l->st_id);
+	return sc && h->s->rec.stream;
+}
+
+static __always_inline void add_string(__u32 header, __u64 addr)
+{
+	struct gorpc_string text = { 0 };
+
+	if (addr && !read_user(&text, sizeof(text), addr) && text.len)
+		add_value(header, 0, text.ptr, text.len);
+}
+
+static __always_inline bool on_webc_request(struct hit *h)
+{
+	__u64 cs = arg(h->s, h->l, GORPC_WEBC_REQUEST, 0), req = arg(h->s, h->l, GORPC_WEBC_REQUEST, 1);
+	__u64 cc = word_at(cs, h->l->cs_cc), url = word_at(req, h->l->req_url);
+	struct gorpc_string host = { 0 };
+
+	web(h, cc, GORPC_SIDE_CLIENT, GORPC_WHAT_HEADERS);
+	h->s->rec.flags |= GORPC_F_SENT;
+	h->s->rec.stream = u32_at(cs, h->l->cs_id);
+	if (!cc || !h->s->rec.stream) {
+		TELL(request);
+		return false;
+	}
+	web_origin(h, cc, h->l->cc_conn);
+	add_string(GORPC_H_METHOD, member(req, h->l->req_method));
+	add_string(GORPC_H_PATH, member(url, h->l->url_path));
+	if (h->l->req_host != GORPC_NO_OFF)
+		read_user(&host, sizeof(host), req + h->l->req_host);
+	if (host.len)
+		add_value(GORPC_H_AUTHORITY, 0, host.ptr, host.len);
+	else
+		add_string(GORPC_H_AUTHORITY, member(url, h->l->url_host));
+	return true;
+}
+
+static __always_inline bool on_webc_headers(struct hit *h)
+{
+	__u64 cc = word_at(arg(h->s, h->l, GORPC_WEBC_HEADERS, 0), h->l->rl_cc);
+
+	web(h, cc, GORPC_SIDE_CLIENT, GORPC_WHAT_HEADERS);
+	return cc && take_meta(h, arg(h->s, h->l, GORPC_WEBC_HEADERS, 1));
+}
+
+static __always_inline bool on_webc_done(struct hit *h)
+{
+	__u64 cc = arg(h->s, h->l, GORPC_WEBC_DONE, 0);
+
+	web(h, cc, GORPC_SIDE_CLIENT, GORPC_WHAT_DONE);
+	h->s->rec.stream = (__u32)arg(h->s, h->l, GORPC_WEBC_DONE, 1);
+	return cc && h->s->rec.stream;
+}
+
+/* A frame of the web's client or server, whose connection object is @conn. */
+static __always_inline bool on_web_frame(struct hit *h, enum gorpc_place place, __u8 side, __u8 what, __u64 conn)
+{
+	__u64 frame = arg(h->s, h->l, place, 1);
+
+	web(h, conn, side, what);
+	if (!conn || !take_frame(h, frame))
+		return false;
+	if (what == GORPC_WHAT_DATA)
+		h->s->rec.bytes = u32_at(frame, h->l->frame_length);
+	else
+		h->s->rec.code = u32_at(frame, h->l->reset_code);
+	return true;
+}
+
+static __always_inline bool on_close(struct hit *h, enum gorpc_place place, __u8 side, __u16 conn_off)
+{
+	struct gorpc_iface conn;
+
+	h->s->rec.what = GORPC_WHAT_CONN_END;
+	h->s->rec.side = side;
+	return take_key(h, member(arg(h->s, h->l, place, 0), conn_off), &conn);
+}
+
+/* ---- one hit ---- */
+
+static __always_inline bool on_transport(struct hit *h, enum gorpc_place place)
+{
+	const struct gorpc_layout *l = h->l;
+	__u64 t = arg(h->s, l, place, 0);
+
+	switch (place) {
+	case GORPC_LOOPY_HEADERS:
+		return on_loopy(h);
+	case GORPC_SERVER_HEADERS:
+		return on_received(h, place, GORPC_SIDE_SERVER, l->server_conn, true);
+	case GORPC_CLIENT_HEADERS:
+		return on_received(h, place, GORPC_SIDE_CLIENT, l->client_conn, false);
+	case GORPC_SERVER_RESET:
+		return on_reset(h, place, GORPC_SIDE_SERVER, member(t, l->server_conn));
+	case GORPC_CLIENT_RESET:
+		return on_reset(h, place, GORPC_SIDE_CLIENT, member(t, l->client_conn));
+	case GORPC_WRITE_RESET:
+		return on_write_reset(h);
+	case GORPC_SERVER_CLOSE:
+		return on_close(h, place, GORPC_SIDE_SERVER, l->server_conn);
+	case GORPC_CLIENT_CLOSE:
+		return on_close(h, place, GORPC_SIDE_CLIENT, l->client_conn);
+	case GORPC_SERVER_DATA:
+		return on_data(h, place, GORPC_SIDE_SERVER, member(t, l->server_conn));
+	case GORPC_CLIENT_DATA:
+		return on_data(h, place, GORPC_SIDE_CLIENT, member(t, l->client_conn));
+	case GORPC_FRAMER_DATA:
+		return on_framer_data(h);
+	case GORPC_WRITE_DATA:
+		return on_write_data(h);
+	default:
+		return false;
+	}
+}
+
+static __always_inline bool on_web(struct hit *h, enum gorpc_place place)
+{
+	const struct gorpc_layout *l = h->l;
+	__u64 first = arg(h->s, l, place, 0);
+
+	switch (place) {
+	case GORPC_WEB_HEADERS:
+		return on_web_headers(h);
+	case GORPC_WEB_RESPONSE:
+		return on_web_response(h);
+	case GORPC_WEB_DONE:
+		return on_web_done(h);
+	case GORPC_WEBC_REQUEST:
+		return on_webc_request(h);
+	case GORPC_WEBC_HEADERS:
+		return on_webc_headers(h);
+	case GORPC_WEBC_DONE:
+		return on_webc_done(h);
+	case GORPC_WEB_DATA:
+		return on_web_frame(h, place, GORPC_SIDE_SERVER, GORPC_WHAT_DATA, first);
+	case GORPC_WEB_RESET:
+		return on_web_frame(h, place, GORPC_SIDE_SERVER, GORPC_WHAT_RESET, first);
+	case GORPC_WEBC_DATA:
+		return on_web_frame(h, place, GORPC_SIDE_CLIENT, GORPC_WHAT_DATA, word_at(first, l->rl_cc));
+	case GORPC_WEBC_RESET:
+		return on_web_frame(h, place, GORPC_SIDE_CLIENT, GORPC_WHAT_RESET, word_at(first, l->rl_cc));
+	default:
+		TELL(no_place);
+		return false;
+	}
+}
+
+static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l)
+{
+	__u32 len = s->off;
+
+	if (len > DATA_BYTES)
+		len = DATA_BYTES;
+	s->rec.fields_len = len;
+	rec_init(&s->rec.hdr, l, GORPC_REC_FRAME, sizeof(s->rec) + len, GORPC_CLASS_CALL);
+	if (rec_output(l, LANE_BULK, &s->rec, sizeof(s->rec) + len))
+		TELL(ring);
+}
+
+/* Ledger: a hit of a place that is only counted, or of a process nobody asked for, is filtered. */
+static __always_inline int on_hit(struct bpf_user_regs *regs, const struct gorpc_layout *layout, __u32 place)
+{
+	struct sonde_ledger *l = ledger_seen(GORPC_CLASS_CALL);
+	struct hit h = { .s = my_scratch(), .l = layout };
+
+	if (!l)
+		return 0;
+	if (!h.s) {
+		TELL(scratch);
+		rec_lost(l, SONDE_LOST_COPY);
+		return 0;
+	}
+	if (place == GORPC_FRAME_ORDER || place == GORPC_WRITE_FIELD || !select_task() ||
+	    !select_tree(bpf_get_current_pid_tgid() >> 32)) {
+		rec_filtered(l);
+		return 0;
+	}
+	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
+	h.s->rec.fd = -1;
+	h.s->off = 0;
+	take_regs(h.s, regs);
+	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place))
+		send(h.s, l);
+	else if (h.not_ours)
+		rec_filtered(l);
+	else
+		rec_lost(l, SONDE_LOST_COPY);
+	return 0;
+}
+
+static __always_inline int hit(struct bpf_user_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct gorpc_key key = { .tgid = bpf_get_current_pid_tgid() >> 32, .module = cookie >> GORPC_COOKIE_SHIFT };
+	const struct gorpc_layout *layout = bpf_map_lookup_elem(&gorpc_layouts, &key);
+	__u32 place = cookie & GORPC_COOKIE_PLACE;
+
+	if (!layout || place >= GORPC_PLACE__MAX)
+		return 0;
+	/* the stack grows and the function starts anew: not this time */
+	if (layout->restarts >> place & 1 && restarts(regs))
+		return 0;
+	if (bpf_preempt_disable) {
+		bpf_preempt_disable();
+		on_hit(regs, layout, place);
+		bpf_preempt_enable();
+		return 0;
+	}
+	return on_hit(regs, layout, place);
+}
+
+SEC("uprobe.multi")
+int gorpc_multi(struct bpf_user_regs *regs)
+{
+	return hit(regs);
+}
+
+SEC("uprobe")
+int gorpc_single(struct bpf_user_regs *regs)
+{
+	return hit(regs);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

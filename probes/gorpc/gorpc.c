@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Live half: loads the programs, finds the Go programs of this host now and when they start, and has them watched.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "event/decode.h"
+#include "gobin/gobin.h"
+#include "probe/env.h"
+#include "probe/hooks.h"
+#include "probe/probe.h"
+#include "probes/gorpc/gorpc.h"
+#include "probes/gorpc/gorpc_files.h"
+#include "probes/gorpc/gorpc_header.h"
+#include "probes/gorpc/gorpc_site.h"
+#include "probes/gorpc/gorpc_wire.h"
+
+#include "gorpc.skel.h"
+
+extern const struct decoder_ops gorpc_decoder;
+
+struct gorpc_state {
+	struct hooks *hooks;
+	struct gorpc_files *files;
+	uint64_t *told;		/* misses, by site */
+};
+
+/* Programs of one name are alternatives. Those for places are attached file by file. */
+static const struct hook gorpc_hooks[] = {
+	{ "places in programs", "gorpc_multi", HOOK_ATTACH_NOT, .needs = "struct bpf_uprobe_multi_link" },
+	{ "places in programs", "gorpc_single", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_get_attach_cookie",
+	  .fallback = "Linux 5.15 is the first that can tell them apart" },
+	{ "exec", "gorpc_exec", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exec", .n_args = 3,
+	  .fallback = "only programs from before the start are seen" },
+	{ "exit", "gorpc_exit", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exit", .n_args = 1,
+	  .fallback = "calls of a program that ended stay open" },
+};
+
+/* Bits of the lengths that wanted names have. */
+static uint64_t lengths(const struct gorpc_conf *c)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < gorpc_n_headers; i++)
+		bits |= 1ull << strlen(gorpc_headers[i].name);
+	for (size_t i = 0; i < c->headers.len; i++)
+		bits |= 1ull << MIN(strlen(c->headers.items[i]), (size_t)GORPC_NAME_BYTES);
+	return bits;
+}
+
+static void configure(void *ctx, struct bpf_object *obj)
+{
+	const struct gorpc_conf *c = ctx;
+	const uint32_t bytes = (uint32_t)MIN(c->value_bytes, (uint64_t)GORPC_VALUE_BYTES_MAX);
+	const uint64_t bits = lengths(c);
+
+	probe_set_rodata(obj, "gorpc_value_bytes", &bytes, sizeof(bytes));
+	probe_set_rodata(obj, "gorpc_lengths", &bits, sizeof(bits));
+	probe_set_rodata(obj, "gorpc_debug", &c->debug, sizeof(c->debug));
+}
+
+static int load(struct probe *p, struct hooks **ret, struct err *err)
+{
+	struct hooks_spec spec = {
+		.rows = gorpc_hooks, .n_rows = ARRAY_SIZE(gorpc_hooks), .configure = configure,
+		.ctx = (void *)p->conf,
+	};
+
+	spec.elf = gorpc_bpf__elf_bytes(&spec.elf_len);
+	return hooks_load(p->env, &spec, p->instance, ret, err);
+}
+
+/* ---- names of headers ---- */
+
+static int add_name(int fd, const char *name, uint8_t header, bool secret)
+{
+	const struct gorpc_name_val val = { .header = header, .secret = secret };
+	struct gorpc_name key = { 0 };
+
+	for (size_t i = 0; name[i] && i < sizeof(key.name); i++)	/* in HTTP/2 all names are in lower case */
+		key.name[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
+	return bpf_map_update_elem(fd, &key, &val, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int add_names(const struct gorpc_conf *c, struct bpf_object *obj, struct err *err)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(obj, "gorpc_names");
+	int fd = bpf_map__fd(map), r = 0;
+
+	for (size_t i = 0; r >= 0 && i < c->headers.len; i++) {
+		if (strlen(c->headers.items[i]) > GORPC_NAME_BYTES)
+			return err_set(err, -EINVAL, "--header %s: longer than %d bytes", c->headers.items[i],
+				       GORPC_NAME_BYTES);
+		r = add_name(fd, c->headers.items[i], GORPC_H_OTHER, gorpc_header_is_secret(c->headers.items[i]));
+	}
+	for (unsigned i = 0; r >= 0 && i < gorpc_n_headers; i++)
+		r = add_name(fd, gorpc_headers[i].name, gorpc_headers[i].number, false);
+	return r < 0 ? err_errno(err, r, "cannot ask for so many headers") : 0;
+}
+
+/* ---- programs ---- */
+
+static void tell_program(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t n_sites, const char *text)
+{
+	struct probe *p = ctx;
+	struct {
+		struct gorpc_program_rec rec;
+		char text[256];
+	} r = { .rec = { .n_sites = n_sites, .text_len = (uint32_t)MIN(strlen(text), sizeof(r.text)) } };
+
+	r.rec.hdr = (struct sonde_rec){
+		.type = GORPC_REC_PROGRAM, .tgid = tgid, .tid = tgid, .start_ns = start_ns, .instance = p->instance,
+		.flags = start_ns ? 0 : SONDE_RF_SNAPSHOT,
+	};
+	memcpy(r.text, text, r.rec.text_len);
+	probe_inject(p->env, &r.rec.hdr, sizeof(r.rec) + r.rec.text_len);
+}
+
+static uint32_t gobin_sets(unsigned set)
+{
+	switch (set) {
+	case GORPC_SET_ALL:
+		return GOBIN_ALL;
+	case GORPC_SET_DATA:
+		return GOBIN_HEADERS | GOBIN_RESETS | GOBIN_DATA;
+	default:
+		return GOBIN_HEADERS | GOBIN_RESETS;
+	}
+}
+
+static int open_files(struct probe *p, struct err *err)
+{
+	struct gorpc_state *s = p->state;
+	const struct gorpc_conf *c = p->conf;
+	char proc_path[4096];
+	struct gorpc_files_opts o = {
+		.obj = hooks_object(s->hooks), .multi = hooks_program(s->hooks, "gorpc_multi"),
+		.single = hooks_program(s->hooks, "gorpc_single"), .proc_path = proc_path,
+		.sets = gobin_sets(c->set), .tell = tell_program, .ctx = p,
+	};
+
+	snprintf(proc_path, sizeof(proc_path), "%s/proc", probe_env_host_root(p->env));
+	return gorpc_files_new(&o, &s->files, err);
+}
+
+/* ---- what went wrong in the kernel ---- */
+
+static void tell_miss(struct probe *p, unsigned site, uint64_t count)
+{
+	struct gorpc_miss_rec r = {
+		.hdr = { .type = GORPC_REC_MISS, .instance = p->instance }, .count = count, .site = (uint16_t)site,
+		.line = (uint16_t)gorpc_sites[site].line,
+	};
+
+	snprintf(r.file, sizeof(r.file), "%s", gorpc_sites[site].file);
+	snprintf(r.reason, sizeof(r.reason), "%s", gorpc_sites[site].reason);
+	probe_inject(p->env, &r.hdr, sizeof(r));
+}
+
+/* What was counted since the last time. */
+static void tell_misses(struct probe *p)
+{
+	struct gorpc_state *s = p->state;
+	const struct bpf_map *map = bpf_object__find_map_by_name(hooks_object(s->hooks), "gorpc_misses");
+	int n_cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ uint64_t *counts = n_cpus > 0 ? calloc((size_t)n_cpus, sizeof(*counts)) : NULL;
+
+	if (!s->told)
+		s->told = calloc(gorpc_n_sites, sizeof(*s->told));
+	for (uint32_t site = 1; counts && s->told && site < gorpc_n_sites; site++) {
+		uint64_t sum = 0;
+
+		if (bpf_map_lookup_elem(bpf_map__fd(map), &site, counts) < 0)
+			continue;
+		for (int i = 0; i < n_cpus; i++)
+			sum += counts[i];
+		if (sum != s->told[site])
+			tell_miss(p, site, sum - s->told[site]);
+		s->told[site] = sum;
+	}
+}
+
+/* ---- probe_ops ---- */
+
+static void report_failed(void *ctx, const struct hook_report *r)
+{
+	struct probe *p = ctx;
+	struct err err = { 0 };
+
+	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
+	probe_hook_failed(p->env, r->hook, &err);
+}
+
+static int gorpc_open(struct probe *p, struct err *err)
+{
+	struct gorpc_state *s = p->state;
+	int r = load(p, &s->hooks, err);
+
+	if (r >= 0)
+		r = add_names(p->conf, hooks_object(s->hooks), err);
+	return r < 0 ? r : open_files(p, err);
+}
+
+static int gorpc_attach(struct probe *p, struct err *err)
+{
+	struct gorpc_state *s = p->state;
+
+	hooks_attach(s->hooks, -1);
+	hooks_report(s->hooks, true, report_failed, p);
+	if (!hooks_program(s->hooks, "gorpc_multi") && !hooks_program(s->hooks, "gorpc_single"))
+		return err_set(err, -ENOTSUP, "this kernel cannot watch places in programs");
+	return 0;
+}
+
+static int gorpc_snapshot(struct probe *p, struct err *err)
+{
+	struct gorpc_state *s = p->state;
+	const struct gorpc_conf *c = p->conf;
+	int r = gorpc_files_scan(s->files);
+
+	if (c->command)
+		gorpc_files_expect(s->files, c->command);
+	return r < 0 ? err_errno(err, r, "cannot list the processes") : 0;
+}
+
+static int gorpc_control(struct probe *p, const struct sonde_rec *r)
+{
+	struct gorpc_state *s = p->state;
+
+	if (r->type == GORPC_REC_EXEC)
+		gorpc_files_process(s->files, r->tgid, r->start_ns);
+	else if (r->type == GORPC_REC_EXIT)
+		gorpc_files_exit(s->files, r->tgid);
+	return 0;
+}
+
+static int gorpc_tick(struct probe *p, uint64_t now_ns)
+{
+	struct gorpc_state *s = p->state;
+
+	gorpc_files_tick(s->files, now_ns);
+	tell_misses(p);
+	return 0;
+}
+
+static void gorpc_detach(struct probe *p)
+{
+	struct gorpc_state *s = p->state;
+
+	gorpc_files_detach(s->files);
+	hooks_detach(s->hooks);
+	tell_misses(p);
+}
+
+static void gorpc_close(struct probe *p)
+{
+	struct gorpc_state *s = p->state;
+
+	gorpc_files_free(s->files);
+	hooks_free(s->hooks);
+	free(s->told);
+	*s = (struct gorpc_state){ 0 };
+}
+
+static int gorpc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
+{
+	struct gorpc_state s = { 0 };
+	struct probe p = { .env = env, .conf = &gorpc_conf_default, .state = &s };
+	struct err err = { 0 };
+	int r = load(&p, &s.hooks, &err);
+
+	if (r < 0) {
+		struct hook_report report = { .hook = "places in programs", .state = HOOK_FAILED };
+
+		snprintf(report.why, sizeof(report.why), "%.255s", err.msg);
+		fn(ctx, &report);
+		return 0;
+	}
+	hooks_attach(s.hooks, -1);
+	hooks_report(s.hooks, false, fn, ctx);
+	hooks_free(s.hooks);
+	return 0;
+}
+
+const struct probe_ops gorpc_probe = {
+	.name = "gorpc",
+	.summary = "gRPC and HTTP/2 calls of Go programs",
+	.decoder = &gorpc_decoder,
+	.opts = gorpc_opts,
+	.conf_size = sizeof(struct gorpc_conf),
+	.state_size = sizeof(struct gorpc_state),
+	.conf_default = &gorpc_conf_default,
+	.check = gorpc_check,
+	.open = gorpc_open,
+	.attach = gorpc_attach,
+	.snapshot = gorpc_snapshot,
+	.control = gorpc_control,
+	.tick = gorpc_tick,
+	.detach = gorpc_detach,
+	.close = gorpc_close,
+};

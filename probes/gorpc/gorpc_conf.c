@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Options of the gorpc probe.
+ */
+#include "base/macros.h"
+#include "probes/gorpc/gorpc.h"
+
+const struct gorpc_conf gorpc_conf_default = { .value_bytes = 512 };
+
+static const char *const set_names[] = {
+	[GORPC_SET_HEADERS] = "headers", [GORPC_SET_DATA] = "data", [GORPC_SET_ALL] = "all", NULL,
+};
+_Static_assert(ARRAY_SIZE(set_names) == GORPC_SET__MAX + 1, "a name per set");
+
+#define ROW(member, ...) OPT_ROW(gorpc_conf, member, __VA_ARGS__)
+
+const struct opt gorpc_opts[] = {
+	{ .name = "probes", .kind = OPT_ENUM, .off = offsetof(struct gorpc_conf, set), .arg = "SET",
+	  .help = "what is watched: headers (three hits a call), data too (bytes and messages), or all there is",
+	  .aux = set_names },
+	ROW(headers, "header", 0, OPT_STRV, "NAME",
+	    "also show this header of requests and responses; may repeat. Secrets show their length only"),
+	ROW(value_bytes, "header-bytes", 0, OPT_BYTES, "SIZE", "most bytes of one header's value (default 512)"),
+	ROW(debug, "debug-kernel", 0, OPT_BOOL, NULL, "the kernel side talks to its trace pipe"),
+	OPT_END,
+};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * The headers of a frame: those that were asked for are copied at once, for the array that holds them is used again
+ * when the function returns. Most are told apart by the length of their name alone. Values of secrets stay where they
+ * are.
+ */
+#ifndef GORPC_FIELDS_BPF_H
+#define GORPC_FIELDS_BPF_H
+
+#include "probes/gorpc/gorpc_state.bpf.h"
+
+static __always_inline __u32 capped(__u64 n, __u32 max)
+{
+	return n > max ? max : (__u32)n;
+}
+
+/*
+ * Appends one field: @name_len bytes of s->name, then the value. Global functions are verified once; they take
+ * numbers and find the scratch memory themselves.
+ */
+__noinline int add_value(__u32 header, __u32 name_len, __u64 ptr, __u64 len)
+{
+	struct gorpc_scratch *s = my_scratch();
+	struct gorpc_field *f;
+	__u32 off, take = capped(len, gorpc_value_bytes);
+
+	if (!s)
+		return 0;
+	off = s->off;
+	if (off > DATA_BYTES - VALUE_BYTES - 64) {
+		TELL(header_room);
+		return 0;
+	}
+	f = (void *)&s->data[off];
+	f->header = header;
+	f->flags = take < len ? GORPC_FIELD_CUT : 0;
+	f->name_len = 0;
+	f->pad = 0;
+	f->full_len = capped(len, 65535);
+	off += sizeof(*f);
+	if (header == GORPC_H_OTHER) {
+		f->name_len = name_len;
+		__builtin_memcpy(&s->data[off], s->name.name, sizeof(s->name.name));
+		off += name_len & (GORPC_NAME_BYTES * 2 - 1);
+	}
+	if (!ptr) {
+		f->flags = GORPC_FIELD_SECRET;
+		take = 0;
+	}
+	take &= VALUE_BYTES - 1;
+	if (take && bpf_probe_read_user(&s->data[off & (DATA_BYTES - 1)], take, (void *)ptr)) {
+		f->flags |= GORPC_FIELD_FAULT;
+		take = 0;
+		TELL(header_value);
+	}
+	f->value_len = take;
+	s->off = off + take;
+	return 0;
+}
+
+/* Header @i of the frame. */
+__noinline int take_field(__u32 i)
+{
+	struct gorpc_scratch *s = my_scratch();
+	const struct gorpc_name_val *want;
+	struct gorpc_hf *hf;
+	__u64 len;
+
+	if (!s || i >= HF_MAX)
+		return 0;
+	hf = &s->hf[i];
+	len = hf->name.len;
+	if (len == 0 || len > GORPC_NAME_BYTES || !(gorpc_lengths >> len & 1))
+		return 0;
+	__builtin_memset(&s->name, 0, sizeof(s->name));
+	barrier_var(len);
+	if (len > GORPC_NAME_BYTES)
+		return 0;
+	if (bpf_probe_read_user(s->name.name, len, (void *)hf->name.ptr)) {
+		TELL(header_name);
+		return 0;
+	}
+	want = bpf_map_lookup_elem(&gorpc_names, &s->name);
+	if (want)
+		add_value(want->header, len, want->secret ? 0 : hf->value.ptr, hf->value.len);
+	return 0;
+}
+
+/* The array of @n headers at @ptr. */
+static __always_inline int take_fields(struct gorpc_scratch *s, __u64 ptr, __u64 n)
+{
+	__u32 have = capped(n, HF_MAX);
+
+	s->rec.n_fields = capped(n, 65535);
+	if (n > HF_MAX) {
+		s->rec.flags |= GORPC_F_MORE_FIELDS;
+		TELL(header_count);
+	}
+	if (!have)
+		return 0;
+	if (bpf_probe_read_user(s->hf, have * HF_BYTES, (void *)ptr)) {
+		TELL(fields);
+		return -1;
+	}
+	for (__u32 i = 0; i < HF_MAX; i++) {
+		if (i >= have)
+			break;
+		take_field(i);
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A file's key is device, inode number, size and time of change: what was rewritten is another file. The file is
+ * parsed by a worker without rights, through a descriptor; the same descriptor is what probes are attached by, so
+ * that they go to the file that was looked at, whatever its name means by now.
+ */
+#include "probes/gorpc/gorpc_files.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "gobin/gobin.h"
+#include "probes/gorpc/gorpc_layout.h"
+#include "probes/gorpc/gorpc_look.h"
+#include "probes/gorpc/gorpc_wire.h"
+
+#define IDLE_NS 2000000000ull	/* a program that is started again within this finds its probes in place */
+#define PLACES_MAX (GORPC_PLACE__MAX * GORPC_COPY__MAX)
+
+struct file_key {
+	uint64_t dev, ino, size;
+	int64_t mtime_ns;
+};
+
+struct file {
+	struct file_key key;
+	uint32_t module;		/* even */
+	bool refused;			/* no Go program, or nothing in it to watch */
+	bool attached, moves;
+	uint64_t base, code;		/* addresses in the file: of its first mapping, of its code */
+	struct gorpc_layout layouts[GORPC_COPY__MAX];
+	struct gorpc_attach places[PLACES_MAX];
+	size_t n_places, n_attached;
+	struct bpf_link *links[PLACES_MAX]; /* owned; one when the kernel takes all at once */
+	size_t n_links;
+	uint32_t users;			/* processes */
+	uint64_t idle_ns;		/* since when there are none; 0 = there are */
+	char text[256];			/* what it is, or why not */
+};
+
+struct process { uint64_t start_ns; struct file *file; };
+
+struct gorpc_files {
+	struct gorpc_files_opts o;
+	int proc_fd;
+	int layouts_fd, linked_fd, files_fd, tgids_fd;
+	VEC(struct file *) files;	/* owned */
+	struct map by_key;		/* struct file_key -> struct file * */
+	struct map processes;		/* uint32_t -> struct process */
+};
+
+/* ---- attaching ---- */
+
+static bool insn_is_there(int fd, const struct gorpc_attach *a)
+{
+	uint8_t now[sizeof(a->insn)];
+
+	return pread(fd, now, a->insn_len, (off_t)a->file_off) == a->insn_len && !memcmp(now, a->insn, a->insn_len);
+}
+
+static uint64_t cookie_of(const struct file *file, const struct gorpc_attach *a)
+{
+	return (uint64_t)(file->module | a->copy) << GORPC_COOKIE_SHIFT | a->place;
+}
+
+/* All places by one link. Detaching is then one step too. */
+static int attach_together(struct gorpc_files *f, struct file *file, const char *path)
+{
+	unsigned long offsets[PLACES_MAX];
+	unsigned long long cookies[PLACES_MAX];	/* libbpf's __u64 */
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies, .cnt = file->n_places);
+	struct bpf_link *link;
+
+	if (!f->o.multi)
+		return -ENOTSUP;
+	for (size_t i = 0; i < file->n_places; i++) {
+		offsets[i] = file->places[i].file_off;
+		cookies[i] = cookie_of(file, &file->places[i]);
+	}
+	link = bpf_program__attach_uprobe_multi(f->o.multi, -1, path, NULL, &opts);
+	if (!link)
+		return -errno;
+	file->links[file->n_links++] = link;
+	file->n_attached = file->n_places;
+	return 0;
+}
+
+/* One that fails does not take the others with it. */
+static int attach_each(struct gorpc_files *f, struct file *file, const char *path)
+{
+	int first = -ENOTSUP;
+
+	for (size_t i = 0; f->o.single && i < file->n_places; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie_of(file, &file->places[i]));
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(f->o.single, -1, path,
+									file->places[i].file_off, &opts);
+
+		if (!link) {
+			first = -errno;
+			continue;
+		}
+		file->links[file->n_links++] = link;
+		file->n_attached++;
+	}
+	return file->n_attached ? 0 : first;
+}
+
+static void detach(struct file *file)
+{
+	for (size_t i = 0; i < file->n_links; i++)
+		bpf_link__destroy(file->links[i]);
+	file->n_links = file->n_attached = 0;
+	file->attached = false;
+}
+
+/* Only what stands where it was found is touched, and it must still stand there afterwards. */
+static int attach(struct gorpc_files *f, struct file *file, int fd)
+{
+	char path[64];
+	int r;
+
+	for (size_t i = 0; i < file->n_places; i++)
+		if (!insn_is_there(fd, &file->places[i]))
+			return -ESTALE;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = attach_together(f, file, path);
+	if (r < 0)
+		r = attach_each(f, file, path);
+	for (size_t i = 0; r >= 0 && i < file->n_places; i++)
+		if (!insn_is_there(fd, &file->places[i]))
+			r = -ESTALE;
+	if (r < 0)
+		detach(file);
+	file->attached = r >= 0;
+	return r;
+}
+
+/* ---- files ---- */
+
+static struct gorpc_file_key kernel_key(const struct file *file)
+{
+	return (struct gorpc_file_key){
+		.ino = file->key.ino, .size = file->key.size,
+		.dev = (uint32_t)(major(file->key.dev) << 20 | minor(file->key.dev)),
+	};
+}
+
+/* From here on the kernel side knows new processes of the file by itself. */
+static void publish(struct gorpc_files *f, const struct file *file)
+{
+	const struct gorpc_file_key key = kernel_key(file);
+	const struct gorpc_file_val val = { .code = file->code, .module = file->module, .moves = file->moves };
+
+	for (uint32_t copy = 0; copy < GORPC_COPY__MAX; copy++) {
+		uint32_t module = file->module | copy;
+
+		bpf_map_update_elem(f->linked_fd, &module, &file->layouts[copy], BPF_ANY);
+	}
+	bpf_map_update_elem(f->files_fd, &key, &val, BPF_ANY);
+}
+
+static void withdraw(struct gorpc_files *f, const struct file *file)
+{
+	const struct gorpc_file_key key = kernel_key(file);
+
+	bpf_map_delete_elem(f->files_fd, &key);
+	for (uint32_t copy = 0; copy < GORPC_COPY__MAX; copy++) {
+		uint32_t module = file->module | copy;
+
+		bpf_map_delete_elem(f->linked_fd, &module);
+	}
+}
+
+static void describe(struct file *file, const struct gobin_answer *a)
+{
+	const char *version = gobin_str(a, a->go_version);
+
+	snprintf(file->text, sizeof(file->text), "%s%s", *version ? version : "Go of no known release",
+		 file->n_places ? "" : ": there is no gRPC and no HTTP/2 in it that can be watched");
+}
+
+static void look(struct gorpc_files *f, struct file *file, int fd)
+{
+	struct gobin_answer *a = NULL;
+	struct err err = { 0 };
+	int r = gorpc_look(fd, f->o.exclude, f->o.ctx, &a, &file->code, &err);
+
+	file->refused = true;
+	if (r < 0) {
+		if (r != -ENOEXEC)
+			snprintf(file->text, sizeof(file->text), "%.250s", err.msg);
+		return;
+	}
+	file->n_places = gorpc_layout_places(a, f->o.sets, file->places);
+	for (unsigned copy = 0; copy < GORPC_COPY__MAX; copy++)
+		gorpc_layout_make(a, copy, &file->layouts[copy]);
+	file->base = a->base;
+	file->moves = a->mode != GOBIN_EXE;
+	file->refused = !file->n_places;
+	describe(file, a);
+	gobin_answer_free(a);
+}
+
+/* The file behind @fd, looked at when it is new. NULL without memory, or when it is no regular file. */
+static struct file *file_of(struct gorpc_files *f, int fd)
+{
+	struct file_key key = { 0 };
+	struct file **slot, *file;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	key = (struct file_key){
+		.dev = st.st_dev, .ino = st.st_ino, .size = (uint64_t)st.st_size,
+		.mtime_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec,
+	};
+	slot = map_find(&f->by_key, &key);
+	if (slot)
+		return *slot;
+	file = calloc(1, sizeof(*file));
+	slot = file && vec_grow(&f->files) >= 0 ? map_add(&f->by_key, &key, NULL) : NULL;
+	if (!slot) {
+		free(file);
+		return NULL;
+	}
+	file->key = key;
+	file->module = (uint32_t)f->files.len << 1;
+	f->files.items[f->files.len++] = file;
+	*slot = file;
+	look(f, file, fd);
+	return file;
+}
+
+/* Watched, or -errno. */
+static int use_file(struct gorpc_files *f, struct file *file, int fd)
+{
+	int r;
+
+	if (file->refused)
+		return -ENOEXEC;
+	if (file->attached)
+		return 0;
+	r = attach(f, file, fd);
+	if (r < 0) {
+		snprintf(file->text, sizeof(file->text), "%s",
+			 r == -ESTALE ? "the file changed while it was looked at" : strerror(-r));
+		return r;
+	}
+	publish(f, file);
+	return 0;
+}
+
+/* ---- processes ---- */
+
+/*
+ * How far from its addresses in the file the process has it, by its lowest mapping of the file. -ESRCH when there is
+ * none (any more).
+ */
+static int bias_of(struct gorpc_files *f, uint32_t tgid, const struct file *file, uint64_t *ret)
+{
+	_cleanup_fclose_ FILE *maps = NULL;
+	_cleanup_free_ char *line = NULL;
+	size_t cap = 0;
+	char path[32];
+	int fd;
+
+	*ret = 0;
+	if (!file->moves)
+		return 0;
+	snprintf(path, sizeof(path), "%u/maps", tgid);
+	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	maps = fd < 0 ? NULL : fdopen(fd, "r");
+	while (maps && getline(&line, &cap, maps) > 0) {
+		uint64_t start, ino;
+
+		if (sscanf(line, "%" SCNx64 "-%*x %*s %*x %*x:%*x %" SCNu64, &start, &ino) != 2 ||
+		    ino != file->key.ino)
+			continue;
+		*ret = start - file->base;
+		return 0;
+	}
+	return -ESRCH;
+}
+
+static int give_layouts(struct gorpc_files *f, uint32_t tgid, const struct file *file)
+{
+	uint64_t bias;
+	int r = bias_of(f, tgid, file, &bias);
+
+	if (r < 0)
+		return r;
+	for (uint32_t copy = 0; copy < GORPC_COPY__MAX; copy++) {
+		struct gorpc_key key = { .tgid = tgid, .module = file->module | copy };
+		struct gorpc_layout l = file->layouts[copy];
+
+		gorpc_layout_move(&l, bias);
+		if (bpf_map_update_elem(f->layouts_fd, &key, &l, BPF_ANY) < 0)
+			return -errno;
+	}
+	return bpf_map_update_elem(f->tgids_fd, &tgid, &file->module, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int open_exe(const struct gorpc_files *f, uint32_t tgid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/exe", tgid);
+	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+void gorpc_files_exit(struct gorpc_files *f, uint32_t tgid)
+{
+	struct process *p = map_find(&f->processes, &tgid);
+
+	if (!p)
+		return;
+	if (--p->file->users == 0)
+		p->file->idle_ns = clock_boot_ns();
+	map_remove(&f->processes, &tgid);
+}
+
+static int adopt(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns, struct file *file)
+{
+	struct process *p;
+	bool is_new;
+	int r = give_layouts(f, tgid, file);
+
+	if (r < 0)
+		return r;
+	p = map_add(&f->processes, &tgid, &is_new);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct process){ .start_ns = start_ns, .file = file };
+	file->users++;
+	file->idle_ns = 0;
+	return 0;
+}
+
+int gorpc_files_process(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns)
+{
+	_cleanup_close_ int fd = open_exe(f, tgid);
+	struct file *file;
+	int r;
+
+	gorpc_files_exit(f, tgid);	/* whatever it ran before */
+	if (fd < 0)
+		return fd;
+	file = file_of(f, fd);
+	if (!file)
+		return -ENOEXEC;
+	r = use_file(f, file, fd);
+	if (r >= 0)
+		r = adopt(f, tgid, start_ns, file);
+	if (r >= 0 || (r != -ESRCH && file->text[0]))
+		f->o.tell(f->o.ctx, tgid, start_ns, r < 0 ? 0 : (uint32_t)file->n_attached, file->text);
+	return r;
+}
+
+int gorpc_files_expect(struct gorpc_files *f, const char *name)
+{
+	_cleanup_free_ char *copy = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char path[4096], *save = NULL;
+	struct file *file;
+	int fd = -1;
+
+	if (strchr(name, '/'))
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; fd < 0 && dir && !strchr(name, '/');
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		fd = access(path, X_OK) < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	if (fd < 0)
+		return -ENOENT;
+	file = file_of(f, fd);
+	if (file && use_file(f, file, fd) >= 0)
+		file->idle_ns = clock_boot_ns() + 10 * IDLE_NS;	/* it is not there yet */
+	close(fd);
+	return 0;
+}
+
+int gorpc_files_scan(struct gorpc_files *f)
+{
+	int fd = openat(f->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	uint32_t tgid;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir)))
+		if (str_to_u32(e->d_name, 10, &tgid) == 0 && tgid != (uint32_t)getpid())
+			gorpc_files_process(f, tgid, 0);
+	closedir(dir);
+	return 0;
+}
+
+void gorpc_files_tick(struct gorpc_files *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < f->files.len; i++) {
+		struct file *file = f->files.items[i];
+
+		if (!file->attached || file->users || !file->idle_ns || now_ns < file->idle_ns + IDLE_NS)
+			continue;
+		withdraw(f, file);
+		detach(file);
+	}
+}
+
+uint32_t gorpc_files_sites(const struct gorpc_files *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->files.len; i++)
+		n += f->files.items[i]->n_attached;
+	return (uint32_t)n;
+}
+
+/* ---- life ---- */
+
+void gorpc_files_detach(struct gorpc_files *f)
+{
+	for (size_t i = 0; f && i < f->files.len; i++)
+		detach(f->files.items[i]);
+}
+
+void gorpc_files_free(struct gorpc_files *f)
+{
+	if (!f)
+		return;
+	gorpc_files_detach(f);
+	for (size_t i = 0; i < f->files.len; i++)
+		free(f->files.items[i]);
+	vec_fini(&f->files);
+	map_fini(&f->by_key);
+	map_fini(&f->processes);
+	cleanup_close(&f->proc_fd);
+	free(f);
+}
+
+static int map_fd(struct bpf_object *obj, const char *name)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
+
+	return map ? bpf_map__fd(map) : -ENOENT;
+}
+
+int gorpc_files_new(const struct gorpc_files_opts *o, struct gorpc_files **ret, struct err *err)
+{
+	struct gorpc_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return err_errno(err, -ENOMEM, "cannot keep a table of programs");
+	f->o = *o;
+	map_init(&f->by_key, sizeof(struct file_key), sizeof(struct file *));
+	map_init(&f->processes, sizeof(uint32_t), sizeof(struct process));
+	f->layouts_fd = map_fd(o->obj, "gorpc_layouts");
+	f->linked_fd = map_fd(o->obj, "gorpc_linked");
+	f->files_fd = map_fd(o->obj, "gorpc_files");
+	f->tgids_fd = map_fd(o->obj, "gorpc_tgids");
+	f->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (f->proc_fd < 0) {
+		int r = err_errno(err, -errno, "%s", o->proc_path);
+
+		gorpc_files_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Go programs of this host: looked at once per file, watched once per file, known per process. What is watched is
+ * given up when the last process of a file has ended.
+ */
+#ifndef GORPC_FILES_H
+#define GORPC_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bpf_object;
+struct bpf_program;
+struct err;
+struct gorpc_files;
+
+struct gorpc_files_opts {
+	struct bpf_object *obj;		/* loaded; borrowed */
+	struct bpf_program *multi, *single; /* for uprobe.multi, and for single uprobes; either may be NULL */
+	const char *proc_path;		/* "/proc" */
+	uint32_t sets;			/* enum gobin_set */
+	/* A program is watched at @n_sites places, or is a Go program that cannot be: @n_sites 0. */
+	void (*tell)(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t n_sites, const char *text);
+	/* Our own helper runs: it must not be seen. */
+	void (*exclude)(void *ctx, uint32_t tgid, bool on);
+	void *ctx;
+};
+
+int gorpc_files_new(const struct gorpc_files_opts *o, struct gorpc_files **ret, struct err *err);
+/* Gives up everything; NULL is fine. */
+void gorpc_files_free(struct gorpc_files *f);
+/* No hit after this. */
+void gorpc_files_detach(struct gorpc_files *f);
+
+/* A process runs a program. @start_ns 0 = not known. 0 when it is watched, -ENOEXEC when not, -errno. */
+int gorpc_files_process(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns);
+/* A program that is about to be started, so that not even its first call is missed. */
+int gorpc_files_expect(struct gorpc_files *f, const char *name);
+/* All processes there are. */
+int gorpc_files_scan(struct gorpc_files *f);
+void gorpc_files_exit(struct gorpc_files *f, uint32_t tgid);
+/* Gives up files that nobody runs since a while. */
+void gorpc_files_tick(struct gorpc_files *f, uint64_t now_ns);
+
+uint32_t gorpc_files_sites(const struct gorpc_files *f);	/* places that are watched now */
+
+#endif

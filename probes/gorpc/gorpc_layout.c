@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Tables from the words of src/gobin to those of this probe: rules to places, members to offsets.
+ */
+#include "probes/gorpc/gorpc_layout.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "gobin/gobin.h"
+
+static const struct {
+	uint8_t rule, place, copy;
+} places[] = {
+	{ GOBIN_GRPC_WRITE_HEADER, GORPC_LOOPY_HEADERS, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_HEADERS, GORPC_SERVER_HEADERS, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_HEADERS, GORPC_CLIENT_HEADERS, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_RESET, GORPC_SERVER_RESET, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_RESET, GORPC_CLIENT_RESET, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_CLOSE, GORPC_SERVER_CLOSE, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_CLOSE, GORPC_CLIENT_CLOSE, GORPC_COPY_XNET },
+	{ GOBIN_XNET_WRITE_RESET, GORPC_WRITE_RESET, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_DATA, GORPC_SERVER_DATA, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_DATA, GORPC_CLIENT_DATA, GORPC_COPY_XNET },
+	{ GOBIN_GRPC_WRITE_DATA, GORPC_WRITE_DATA, GORPC_COPY_XNET },
+	{ GOBIN_XNET_WRITE_DATA, GORPC_FRAMER_DATA, GORPC_COPY_XNET },
+	{ GOBIN_XNET_CHECK_FRAME, GORPC_FRAME_ORDER, GORPC_COPY_XNET },
+	{ GOBIN_XNET_WRITE_FIELD, GORPC_WRITE_FIELD, GORPC_COPY_XNET },
+	{ GOBIN_STD_CHECK_FRAME, GORPC_FRAME_ORDER, GORPC_COPY_STD },
+	{ GOBIN_STD_WRITE_FIELD, GORPC_WRITE_FIELD, GORPC_COPY_STD },
+	{ GOBIN_XNET_SERVER_HEADERS, GORPC_WEB_HEADERS, GORPC_COPY_XNET },
+	{ GOBIN_XNET_SERVER_RESPONSE, GORPC_WEB_RESPONSE, GORPC_COPY_XNET },
+	{ GOBIN_XNET_SERVER_DATA, GORPC_WEB_DATA, GORPC_COPY_XNET },
+	{ GOBIN_XNET_SERVER_RESET, GORPC_WEB_RESET, GORPC_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_REQUEST, GORPC_WEBC_REQUEST, GORPC_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_HEADERS, GORPC_WEBC_HEADERS, GORPC_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_DATA, GORPC_WEBC_DATA, GORPC_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_RESET, GORPC_WEBC_RESET, GORPC_COPY_XNET },
+	{ GOBIN_STD_SERVER_HEADERS, GORPC_WEB_HEADERS, GORPC_COPY_STD },
+	{ GOBIN_STD_SERVER_RESPONSE, GORPC_WEB_RESPONSE, GORPC_COPY_STD },
+	{ GOBIN_STD_SERVER_DATA, GORPC_WEB_DATA, GORPC_COPY_STD },
+	{ GOBIN_STD_SERVER_RESET, GORPC_WEB_RESET, GORPC_COPY_STD },
+	{ GOBIN_STD_CLIENT_REQUEST, GORPC_WEBC_REQUEST, GORPC_COPY_STD },
+	{ GOBIN_STD_CLIENT_HEADERS, GORPC_WEBC_HEADERS, GORPC_COPY_STD },
+	{ GOBIN_STD_CLIENT_DATA, GORPC_WEBC_DATA, GORPC_COPY_STD },
+	{ GOBIN_STD_CLIENT_RESET, GORPC_WEBC_RESET, GORPC_COPY_STD },
+};
+
+size_t gorpc_layout_places(const struct gobin_answer *a, uint32_t sets, struct gorpc_attach *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		const struct gobin_rule_answer *r = &a->rules[places[i].rule];
+
+		if (r->state != GOBIN_READY || !(gobin_rule_sets(places[i].rule) & sets))
+			continue;
+		ret[n] = (struct gorpc_attach){
+			.file_off = r->site.file_off, .place = places[i].place, .copy = places[i].copy,
+			.insn_len = MIN(r->site.insn_len, (uint8_t)sizeof(ret[n].insn)), .rule = places[i].rule,
+		};
+		memcpy(ret[n].insn, r->site.insn, ret[n].insn_len);
+		n++;
+	}
+	return n;
+}
+
+/* ---- arguments ---- */
+
+static uint8_t where(const struct gobin_loc *l)
+{
+	if (l->where == GOBIN_IN_REG && l->reg < GORPC_REGS)
+		return l->reg;
+	if (l->where == GOBIN_ON_STACK && l->off >= 0 && l->off % 4 == 0 && l->off / 4 < GORPC_ARG_STACK - 1)
+		return (uint8_t)(GORPC_ARG_STACK | l->off / 4);
+	return GORPC_ARG_NONE;
+}
+
+static void set_args(const struct gobin_answer *a, enum gorpc_copy copy, struct gorpc_layout *ret)
+{
+	memset(ret->args, GORPC_ARG_NONE, sizeof(ret->args));
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		const struct gobin_site *site = &a->rules[places[i].rule].site;
+
+		if (places[i].copy != copy || a->rules[places[i].rule].state != GOBIN_READY)
+			continue;
+		for (unsigned n = 0; n < MIN(site->n_args, (uint8_t)GORPC_ARGS); n++)
+			ret->args[places[i].place][n] = where(&site->args[n]);
+		if (site->place == GOBIN_AT_BRANCH)
+			ret->restarts |= 1u << places[i].place;
+	}
+}
+
+/* ---- members ---- */
+
+static uint16_t off_of(const struct gobin_answer *a, enum gobin_field f)
+{
+	int32_t off = a->fields[f].off;
+
+	return off >= 0 && off < GORPC_NO_OFF ? (uint16_t)off : GORPC_NO_OFF;
+}
+
+/* Members of members: unknown when either is. */
+static uint16_t sum(uint16_t a, uint16_t b)
+{
+	return a == GORPC_NO_OFF || b == GORPC_NO_OFF ? GORPC_NO_OFF : (uint16_t)(a + b);
+}
+
+/* The pairs differ in nothing but the copy of HTTP/2. */
+#define OF(copy, name) off_of(a, (copy) == GORPC_COPY_STD ? GOBIN_F_STD_##name : GOBIN_F_XNET_##name)
+
+static void set_http2(const struct gobin_answer *a, enum gorpc_copy copy, struct gorpc_layout *ret)
+{
+	ret->meta_fields = OF(copy, META_FIELDS);
+	ret->frame_flags = OF(copy, HEADER_FLAGS);
+	ret->frame_length = OF(copy, HEADER_LENGTH);
+	ret->frame_stream = OF(copy, HEADER_STREAM);
+	ret->reset_code = OF(copy, RESET_CODE);
+	ret->framer_w = OF(copy, FRAMER_W);
+	ret->sc_conn = OF(copy, SERVER_CONN);
+	ret->res_stream = OF(copy, RES_STREAM);
+	ret->res_code = OF(copy, RES_CODE);
+	ret->res_end = OF(copy, RES_END);
+	ret->st_id = GORPC_NO_OFF;
+	ret->cs_id = OF(copy, STREAM_ID);
+	ret->cs_cc = OF(copy, STREAM_CC);
+	ret->cc_conn = OF(copy, CLIENT_TCONN);
+	ret->rl_cc = OF(copy, LOOP_CC);
+}
+
+static void set_request(const struct gobin_answer *a, enum gorpc_copy copy, struct gorpc_layout *ret)
+{
+	/* net/http's copy has a request of its own since it lives in another package */
+	bool own = copy == GORPC_COPY_STD && a->fields[GOBIN_F_CLIENT_REQUEST_URL].off >= 0;
+
+	ret->req_method = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_METHOD : GOBIN_F_REQUEST_METHOD);
+	ret->req_url = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_URL : GOBIN_F_REQUEST_URL);
+	ret->req_host = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_HOST : GOBIN_F_REQUEST_HOST);
+	ret->url_path = off_of(a, GOBIN_F_URL_PATH);
+	ret->url_host = off_of(a, GOBIN_F_URL_HOST);
+}
+
+static void set_transport(const struct gobin_answer *a, struct gorpc_layout *ret)
+{
+	ret->loopy_side = off_of(a, GOBIN_F_LOOPY_SIDE);
+	ret->loopy_conn = off_of(a, GOBIN_F_LOOPY_CONN);
+	ret->loopy_framer = off_of(a, GOBIN_F_LOOPY_FRAMER);
+	ret->framer_writer = off_of(a, GOBIN_F_FRAMER_WRITER);
+	ret->framer_fr = off_of(a, GOBIN_F_FRAMER_FR);
+	ret->bufw_conn = off_of(a, GOBIN_F_BUFWRITER_CONN);
+	ret->server_conn = off_of(a, GOBIN_F_SERVER_CONN);
+	ret->client_conn = off_of(a, GOBIN_F_CLIENT_CONN);
+}
+
+/* What can stand around a connection. */
+static const struct { uint8_t type, field; } wrappers[] = {
+	{ GOBIN_T_TLS_CONN, GOBIN_F_TLS_CONN },
+	{ GOBIN_T_SYSCALL_CONN, GOBIN_F_SYSCALL_CONN },
+	{ GOBIN_T_OLD_SYSCALL_CONN, GOBIN_F_OLD_SYSCALL_CONN },
+	{ GOBIN_T_EXP_SYSCALL_CONN, GOBIN_F_EXP_SYSCALL_CONN },
+	{ GOBIN_T_H2C_BUF_CONN, GOBIN_F_H2C_BUF_CONN },
+	{ GOBIN_T_UNENCRYPTED_CONN, GOBIN_F_UNENCRYPTED_CONN },
+};
+_Static_assert(ARRAY_SIZE(wrappers) <= GORPC_WRAPPERS, "room for every wrapper");
+
+static void set_conn(const struct gobin_answer *a, struct gorpc_layout *ret)
+{
+	size_t n = 0;
+
+	ret->tcp_type = a->types_of[GOBIN_T_TCP_CONN].addr;
+	ret->unix_type = a->types_of[GOBIN_T_UNIX_CONN].addr;
+	ret->bufw_type = a->types_of[GOBIN_T_BUF_WRITER].addr;
+	ret->conn_fd = sum(off_of(a, GOBIN_F_TCPCONN_CONN), off_of(a, GOBIN_F_CONN_FD));
+	ret->sysfd = sum(off_of(a, GOBIN_F_NETFD_PFD), off_of(a, GOBIN_F_POLLFD_SYSFD));
+	for (size_t i = 0; i < ARRAY_SIZE(wrappers); i++) {
+		uint16_t off = off_of(a, wrappers[i].field);
+
+		if (!a->types_of[wrappers[i].type].addr || off == GORPC_NO_OFF)
+			continue;
+		ret->wrapper_type[n] = a->types_of[wrappers[i].type].addr;
+		ret->wrapper_conn[n++] = off;
+	}
+}
+
+void gorpc_layout_make(const struct gobin_answer *a, enum gorpc_copy copy, struct gorpc_layout *ret)
+{
+	*ret = (struct gorpc_layout){ 0 };
+	set_args(a, copy, ret);
+	set_http2(a, copy, ret);
+	set_request(a, copy, ret);
+	set_transport(a, ret);
+	set_conn(a, ret);
+	ret->goid = off_of(a, GOBIN_F_G_GOID);
+	ret->parent_goid = off_of(a, GOBIN_F_G_PARENT);
+}
+
+#define MOVE(addr) ((addr) += (addr) ? bias : 0)
+
+void gorpc_layout_move(struct gorpc_layout *l, uint64_t bias)
+{
+	MOVE(l->tcp_type);
+	MOVE(l->unix_type);
+	MOVE(l->bufw_type);
+	for (size_t i = 0; i < GORPC_WRAPPERS; i++)
+		MOVE(l->wrapper_type[i]);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * From a net.Conn in the program's memory to the kernel's socket: what stands around the connection (TLS, wrappers)
+ * is taken off, its descriptor is looked up in the files of the task. What cannot be found is counted, and the call
+ * goes on without a peer.
+ */
+#ifndef GORPC_SOCK_BPF_H
+#define GORPC_SOCK_BPF_H
+
+#include "probes/gorpc/gorpc_state.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define UNWRAP_MAX 4
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct inode___gorpc {
+	unsigned short i_mode;
+};
+
+struct socket___gorpc {
+	struct sock *sk;
+};
+
+struct file___gorpc {
+	struct inode___gorpc *f_inode;
+	void *private_data;
+};
+
+struct fdtable___gorpc {
+	unsigned int max_fds;
+	struct file___gorpc **fd;
+};
+
+struct files_struct___gorpc {
+	struct fdtable___gorpc *fdt;
+};
+
+struct task_struct___gorpc {
+	struct files_struct___gorpc *files;
+};
+
+#pragma clang attribute pop
+
+struct gorpc_iface {
+	__u64 itab, data;
+};
+
+/* The type of what an interface with methods holds: itab._type. The itab itself may be made at run time. */
+static __always_inline __u64 iface_type(const struct gorpc_iface *c)
+{
+	return word_at(c->itab, 8);
+}
+
+/* Which wrapper has this type; -1 = none. */
+static __always_inline int wrapper_of(const struct gorpc_layout *l, __u64 type)
+{
+	for (int i = 0; i < GORPC_WRAPPERS; i++)
+		if (l->wrapper_type[i] == type)
+			return i;
+	return -1;
+}
+
+static __always_inline int conn_fd(const struct gorpc_layout *l, const struct gorpc_iface *outer)
+{
+	struct gorpc_iface c = *outer;
+	__u64 type, netfd;
+	__s32 fd = -1;
+
+	for (int i = 0; i <= UNWRAP_MAX; i++) {
+		int w;
+
+		type = iface_type(&c);
+		if (type && (type == l->tcp_type || type == l->unix_type))
+			break;
+		w = type ? wrapper_of(l, type) : -1;
+		if (w < 0 || i == UNWRAP_MAX) {
+			TELL(conn_type);
+			return -1;
+		}
+		if (read_user(&c, sizeof(c), c.data + l->wrapper_conn[w & (GORPC_WRAPPERS - 1)])) {
+			TELL(conn_inner);
+			return -1;
+		}
+	}
+	netfd = word_at(c.data, l->conn_fd);
+	if (!netfd || read_user(&fd, sizeof(fd), netfd + l->sysfd))
+		TELL(fd);
+	return fd;
+}
+
+static __always_inline struct sock *task_sock(__u32 fd)
+{
+	struct task_struct___gorpc *task = (void *)bpf_get_current_task();
+	struct fdtable___gorpc *fdt = BPF_CORE_READ(task, files, fdt);
+	struct file___gorpc **slots, *file = NULL;
+	struct socket___gorpc *socket;
+
+	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
+		return NULL;
+	slots = BPF_CORE_READ(fdt, fd);
+	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
+	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+		return NULL;
+	socket = BPF_CORE_READ(file, private_data);
+	return BPF_CORE_READ(socket, sk);
+}
+
+/* IPv4 in IPv6 becomes IPv4, as everywhere in sonde. */
+static __always_inline void unmap(struct gorpc_frame_rec *r)
+{
+	__u32 *l = (__u32 *)r->laddr, *p = (__u32 *)r->raddr;
+	const __u32 mapped = 0xffff0000;	/* bytes 00 00 ff ff */
+
+	if (l[0] || l[1] || l[2] != mapped)
+		return;
+	r->family = 4;
+	l[0] = l[3];
+	p[0] = p[3];
+	l[1] = l[2] = l[3] = 0;
+	p[1] = p[2] = p[3] = 0;
+}
+
+static __always_inline void take_sock(struct gorpc_frame_rec *r, const struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	r->cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+	r->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	r->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
+	r->rport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (family == AF_INET) {
+		r->family = 4;
+		*(__u32 *)r->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		*(__u32 *)r->raddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+	} else if (family == AF_INET6) {
+		r->family = 6;
+		BPF_CORE_READ_INTO(&r->laddr, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+		BPF_CORE_READ_INTO(&r->raddr, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr8);
+		unmap(r);
+	} else if (family == AF_UNIX) {
+		r->family = AF_UNIX;
+		r->lport = r->rport = 0;
+	} else {
+		return;
+	}
+	r->flags |= GORPC_F_SOCK;
+}
+
+static __always_inline void take_conn(struct gorpc_frame_rec *r, const struct gorpc_layout *l,
+				      const struct gorpc_iface *conn)
+{
+	struct sock *sk;
+
+	r->fd = conn_fd(l, conn);
+	if (r->fd < 0)
+		return;
+	sk = task_sock(r->fd);
+	if (sk)
+		take_sock(r, sk);
+	else
+		TELL(not_socket);
+}
+
+#endif

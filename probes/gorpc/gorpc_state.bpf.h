@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What all programs of this probe share: the layouts of processes, the record under work, the counters of what went
+ * wrong.
+ *
+ * The record lies in scratch memory of the CPU, so nothing else may run in between: preemption is off (gorpc.bpf.c).
+ * Its next byte is in that memory and not in a register, so that all ways through a step look alike to the verifier.
+ */
+#ifndef GORPC_STATE_BPF_H
+#define GORPC_STATE_BPF_H
+
+#include "bpf/kernel.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/gorpc/gorpc_sites.h"
+#include "probes/gorpc/gorpc_wire.h"
+
+#define HF_BYTES 40		/* hpack.HeaderField: two strings and a bool, in every release */
+#define HF_MAX 64		/* headers of a frame that are looked at */
+#define DATA_BYTES 8192		/* of fields in one record; a power of two */
+#define VALUE_BYTES 2048	/* most of one value; likewise */
+
+const volatile bool gorpc_debug = false;
+const volatile __u32 gorpc_value_bytes = 512;	/* of one header value, at most VALUE_BYTES - 1 */
+const volatile __u64 gorpc_lengths = 0;		/* bit n: a wanted header has a name of n bytes */
+
+#define log_debug(...) do { if (gorpc_debug) bpf_printk(__VA_ARGS__); } while (0)
+
+struct gorpc_string {
+	__u64 ptr, len;
+};
+
+struct gorpc_hf {
+	struct gorpc_string name, value;
+	__u64 sensitive;
+};
+
+struct gorpc_scratch {
+	__u64 regs[GORPC_REGS];		/* integer arguments, in their order */
+	__u64 sp, g;
+	__u32 off;			/* next byte of data */
+	__u32 n;			/* headers in hf */
+	struct gorpc_name name;
+	struct gorpc_hf hf[HF_MAX];
+	struct gorpc_frame_rec rec;
+	__u8 data[DATA_BYTES + VALUE_BYTES + 64];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gorpc_scratch);
+} gorpc_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);	/* programs times files; room is taken as it is used */
+	__type(key, struct gorpc_key);
+	__type(value, struct gorpc_layout);
+} gorpc_layouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct gorpc_name);
+	__type(value, struct gorpc_name_val);
+} gorpc_names SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, GORPC_SITES);
+	__type(key, __u32);
+	__type(value, __u64);
+} gorpc_misses SEC(".maps");
+
+static __always_inline void gorpc_tell(__u32 site)
+{
+	__u64 *n = bpf_map_lookup_elem(&gorpc_misses, &site);
+
+	if (n)
+		(*n)++;
+}
+
+/* Each name stands at one place only: its file and line are those of this line. */
+#define TELL(name) do { \
+	gorpc_tell(GORPC_SITE_##name); \
+	log_debug("gorpc: " #name " in %d", (int)(bpf_get_current_pid_tgid() >> 32)); \
+} while (0)
+
+static __always_inline struct gorpc_scratch *my_scratch(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&gorpc_scratch, &zero);
+}
+
+/* ---- memory of the program ---- */
+
+static __always_inline long read_user(void *dst, __u32 size, __u64 addr)
+{
+	return bpf_probe_read_user(dst, size, (void *)addr);
+}
+
+/* The word at @base + @off, 0 when there is none. */
+static __always_inline __u64 word_at(__u64 base, __u16 off)
+{
+	__u64 v = 0;
+
+	if (base && off != GORPC_NO_OFF)
+		read_user(&v, sizeof(v), base + off);
+	return v;
+}
+
+static __always_inline __u32 u32_at(__u64 base, __u16 off)
+{
+	__u32 v = 0;
+
+	if (base && off != GORPC_NO_OFF)
+		read_user(&v, sizeof(v), base + off);
+	return v;
+}
+
+/* ---- arguments ---- */
+
+#if defined(__TARGET_ARCH_x86)
+
+#define RESTART_FLAGS 0x41	/* CF | ZF: jbe is taken */
+
+static __always_inline void take_regs(struct gorpc_scratch *s, const struct bpf_user_regs *r)
+{
+	s->regs[0] = r->ax;
+	s->regs[1] = r->bx;
+	s->regs[2] = r->cx;
+	s->regs[3] = r->di;
+	s->regs[4] = r->si;
+	s->regs[5] = r->r8;
+	s->regs[6] = r->r9;
+	s->regs[7] = r->r10;
+	s->regs[8] = r->r11;
+	s->sp = r->sp;
+	s->g = r->r14;
+}
+
+static __always_inline bool restarts(const struct bpf_user_regs *r)
+{
+	return r->flags & RESTART_FLAGS;
+}
+
+#elif defined(__TARGET_ARCH_arm64)
+
+#define PSTATE_C (1ull << 29)
+#define PSTATE_Z (1ull << 30)
+
+static __always_inline void take_regs(struct gorpc_scratch *s, const struct bpf_user_regs *r)
+{
+#pragma unroll
+	for (int i = 0; i < GORPC_REGS; i++)
+		s->regs[i] = r->regs[i];
+	s->sp = r->sp;
+	s->g = r->regs[28];
+}
+
+static __always_inline bool restarts(const struct bpf_user_regs *r)
+{
+	return !(r->pstate & PSTATE_C) || r->pstate & PSTATE_Z;
+}
+
+#endif
+
+/* Argument @i of @place; of narrow ones the upper bytes are garbage. 0 when the program has none. */
+static __always_inline __u64 arg(const struct gorpc_scratch *s, const struct gorpc_layout *l, enum gorpc_place place,
+				 __u32 i)
+{
+	__u8 where = l->args[place][i];
+	__u64 v = 0;
+
+	if (where == GORPC_ARG_NONE)
+		return 0;
+	if (!(where & GORPC_ARG_STACK))
+		return s->regs[where & (GORPC_REGS - 1)];
+	if (read_user(&v, sizeof(v), s->sp + (where & ~GORPC_ARG_STACK & 0xff) * 4))
+		TELL(args);
+	return v;
+}
+
+#endif
