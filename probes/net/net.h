@@ -32,6 +32,7 @@ struct net_conf {
 	const struct pktfilter *filter;	/* the packet words, from and to included; NULL = every packet */
 	unsigned kinds;			/* bits 1u << NET_KIND_*; 0 = all */
 	unsigned verbose;		/* from 1 up kernel stacks of drops are taken */
+	bool endpoints;			/* events of other datapaths may come: --from 12 is an endpoint */
 	bool whole_packets;		/* default snaplen: everything (an output keeps packets) */
 };
 

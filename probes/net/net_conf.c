@@ -15,10 +15,13 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "cilium/notify.h"
+#include "cilium/print.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "probes/net/net.h"
 #include "probes/net/net_event.h"
+#include "probes/net/net_foreign.h"
 #include "probes/net/net_wire.h"
 
 enum end { END_FROM, END_TO, END_EITHER, END__MAX };
@@ -50,14 +53,16 @@ static bool names_iface(const struct opt_strv *list)
 }
 
 /* A word that is no address is an interface, of whatever namespace; only what cannot be one is refused. */
-static int check_word(const char *text, struct err *err)
+static int check_word(const struct net_conf *c, const char *text, struct err *err)
 {
 	uint64_t n;
 
 	if (is_address(text))
 		return 0;
+	if (str_to_u64(text, 10, &n) == 0 && c->endpoints)
+		return n <= UINT16_MAX ? 0 : err_set(err, -EINVAL, "%s: endpoint ids end at 65535", text);
 	if (str_to_u64(text, 10, &n) == 0)
-		return err_set(err, -EINVAL, "%s: endpoint ids exist where Cilium runs; "
+		return err_set(err, -EINVAL, "%s: endpoint ids exist where Cilium runs (--cilium); "
 			       "an address, a network or an interface is wanted", text);
 	if (!*text || strlen(text) >= IF_NAMESIZE || strpbrk(text, "/: \t"))
 		return err_set(err, -EINVAL, "'%s' is neither an address nor a network nor an interface", text);
@@ -85,7 +90,7 @@ int net_conf_filter(const struct net_conf *c, const char *words, struct buf *out
 		const struct opt_strv *list = list_of(c, end);
 
 		for (size_t i = 0; i < list->len; i++)
-			if (check_word(list->items[i], err) < 0)
+			if (check_word(c, list->items[i], err) < 0)
 				return -EINVAL;
 		if (list->len && !names_iface(list))
 			put_list(list, dirs[end], out);
@@ -116,6 +121,40 @@ static bool match_iface(const char *text, const struct event *ev, enum end end)
 	return end == END_EITHER || b->dir == NET_DIR_NONE || b->dir == (end == END_FROM ? NET_DIR_IN : NET_DIR_OUT);
 }
 
+/* The endpoints of another datapath's event, as Cilium's client compares them; false when it has none. */
+static bool endpoints_of(const struct event *ev, uint16_t *ret_src, uint16_t *ret_dst)
+{
+	struct cilium_notify n;
+	uint32_t len = 0;
+	const uint8_t *data = net_foreign_bytes(ev, &len);
+
+	*ret_src = *ret_dst = 0;
+	if (!net_foreign_notify(ev, &n))
+		return false;
+	if (n.type == CILIUM_L7)
+		return cilium_l7_ends(data, len, ret_src, ret_dst);
+	if (n.type == CILIUM_AGENT || n.type == CILIUM_SOCK)
+		return false;
+	*ret_src = n.source;
+	if (n.type == CILIUM_DROP)
+		*ret_dst = (uint16_t)n.drop.dst_id;
+	else if (n.type == CILIUM_TRACE)
+		*ret_dst = n.trace.dst_id;
+	else if (n.type == CILIUM_POLICY)
+		*ret_dst = (uint16_t)n.policy.remote_identity;
+	return true;
+}
+
+static bool match_endpoint(const char *text, const struct event *ev, enum end end)
+{
+	uint16_t src, dst;
+	uint64_t id;
+
+	if (str_to_u64(text, 10, &id) < 0 || !endpoints_of(ev, &src, &dst))
+		return false;
+	return (end != END_TO && src == id) || (end != END_FROM && dst == id);
+}
+
 /* Patterns that the kernel cannot compare (wildcards other than one at the end) are compared here. */
 static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
 {
@@ -141,16 +180,19 @@ static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
 
 bool net_conf_pass(const struct net_conf *c, const struct event *ev)
 {
-	if (ev->desc != &net_trace_desc && ev->desc != &net_drop_desc && ev->desc != &net_xdp_desc)
+	bool ours = ev->desc == &net_trace_desc || ev->desc == &net_drop_desc || ev->desc == &net_xdp_desc;
+
+	if (!ours && !event_section(ev, SEC_NOTIFY))
 		return true;
-	if (!match_patterns(&c->iface, ev))
+	if (ours && !match_patterns(&c->iface, ev))
 		return false;
 	for (enum end end = 0; end < END__MAX; end++) {
 		const struct opt_strv *list = list_of(c, end);
 		bool pass = !list->len || !names_iface(list);
 
 		for (size_t i = 0; !pass && i < list->len; i++)
-			pass = match_address(list->items[i], ev, end) || match_iface(list->items[i], ev, end);
+			pass = match_address(list->items[i], ev, end) || match_endpoint(list->items[i], ev, end) ||
+			       (ours && match_iface(list->items[i], ev, end));
 		if (!pass)
 			return false;
 	}

@@ -17,7 +17,7 @@ struct net_event {
 	uint32_t mark, hash;	/* of the skb */
 	uint32_t reason;	/* drop: of the recorded kernel; xdp: action */
 	uint32_t prog_id;	/* xdp */
-	int32_t error;		/* xdp: negative errno */
+	int32_t error;		/* xdp: negative errno; drop: of another datapath's helper */
 	uint32_t task_pid, task_tid;
 	uint16_t vlan;		/* id of the outermost tag */
 	uint8_t point, dir, owner_by;
@@ -25,6 +25,12 @@ struct net_event {
 	uint8_t icmp_type, icmp_code;
 	uint8_t pad[3];
 	char task_comm[16];
+	/* of other datapaths; the notification itself is in SEC_NOTIFY */
+	uint32_t src_identity, dst_identity;
+	uint32_t src_endpoint, dst_endpoint;	/* trace: dst may be the port of a proxy */
+	uint16_t line;		/* drop: in a file of that datapath */
+	uint8_t file;
+	uint8_t pad2;
 };
 
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;

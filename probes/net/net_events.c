@@ -10,10 +10,13 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "cilium/names.h"
+#include "cilium/notify.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "packet/packet.h"
 #include "probes/net/net_event.h"
+#include "probes/net/net_foreign.h"
 #include "probes/net/net_wire.h"
 
 static const struct xlat_val point_vals[] = {
@@ -50,7 +53,7 @@ static const struct xlat tcp_flag_xlat = {
 };
 
 /* Fields that are read by net_get(). */
-enum { GET_FUNC, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
+enum { GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
 
 #define ROW(member, name_, kind_, doc_, ...) FIELD_ROW(struct net_event, member, name_, kind_, doc_, ##__VA_ARGS__)
 #define GET_ROW(word_, name_, like_, doc_, ...) \
@@ -72,6 +75,13 @@ enum { GET_FUNC, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
 	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
+	ROW(src_identity, "net.src_identity", FIELD_UINT, "security identity of the source (other datapaths)", \
+	    .flags = FIELD_OPTIONAL), \
+	ROW(dst_identity, "net.dst_identity", FIELD_UINT, "security identity of the destination", \
+	    .flags = FIELD_OPTIONAL), \
+	ROW(src_endpoint, "net.src_endpoint", FIELD_UINT, "endpoint whose program ran", .flags = FIELD_OPTIONAL), \
+	ROW(dst_endpoint, "net.dst_endpoint", FIELD_UINT, "endpoint, or port of a proxy, that it goes to", \
+	    .flags = FIELD_OPTIONAL), \
 	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", .xlat = &owner_xlat, \
 	    .key = "owner_by")
 
@@ -85,6 +95,9 @@ static const struct field trace_fields[] = {
 	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &point_xlat),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &dir_xlat, .flags = FIELD_PACKET),
 	PACKET_ROWS,
+	GET_ROW(GET_STATE, "net.state", FIELD_STR, "what connection tracking says (other datapaths)"),
+	GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "it is encrypted (other datapaths)"),
+	GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before its address was translated (other datapaths)"),
 	TASK_ROWS,
 };
 
@@ -94,6 +107,9 @@ static const struct field drop_fields[] = {
 	ROW(location, "drop.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
 	    .flags = FIELD_OPTIONAL),
 	PACKET_ROWS,
+	GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program"),
+	ROW(line, "drop.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL),
+	ROW(error, "drop.error", FIELD_INT, "what a helper returned there", .flags = FIELD_OPTIONAL),
 	TASK_ROWS,
 };
 
@@ -147,12 +163,43 @@ static int get_uint(uint64_t v, struct value *ret)
 	return 0;
 }
 
+/* What only another datapath's notification says. */
+static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
+{
+	static const uint8_t none[16];
+	const struct net_event *b = ev->body;
+	const char *name = word == GET_FILE ? cilium_file(b->file) : NULL;
+	struct cilium_notify n;
+
+	if (word != GET_FILE && (!net_foreign_notify(ev, &n) || n.type != CILIUM_TRACE))
+		return -ENOENT;
+	if (word == GET_ENCRYPTED) {
+		*ret = (struct value){ .kind = VAL_BOOL, .u = !!(n.trace.reason & CILIUM_REASON_ENCRYPTED) };
+		return ret->u ? 0 : -ENOENT;
+	}
+	if (word == GET_ORIG_IP) {
+		*ret = (struct value){ .kind = VAL_IP, .ip.family = n.pkt.flags & CILIUM_FLAG_IPV6 ? 6 : 4 };
+		memcpy(ret->ip.addr, n.trace.orig_ip, sizeof(ret->ip.addr));
+		return memcmp(n.trace.orig_ip, none, sizeof(none)) ? 0 : -ENOENT;
+	}
+	if (word == GET_STATE)
+		name = cilium_state(n.trace.reason);
+	if (!name)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name) };
+	return 0;
+}
+
 static int net_get(const struct event *ev, const struct field *f, struct value *ret)
 {
 	const struct conn *c = &ev->keys.conn;
 
 	switch (f->off) {
 	case GET_FUNC: return get_func(ev, ret);
+	case GET_FILE:
+	case GET_STATE:
+	case GET_ENCRYPTED:
+	case GET_ORIG_IP: return get_foreign(ev, f->off, ret);
 	case GET_SIP: return get_ip(&c->saddr, ret);
 	case GET_DIP: return get_ip(&c->daddr, ret);
 	case GET_SPORT: return get_uint(c->sport, ret);
@@ -275,9 +322,31 @@ static void put_stack(const struct event *ev, const struct line_opts *o, struct 
 	}
 }
 
+/* "  {endpoint 12 host->world, established}": what another datapath knows of the ends. */
+static void put_ends(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+	struct value state;
+
+	if (!event_section(ev, SEC_NOTIFY))
+		return;
+	buf_add_str(out, "  {");
+	if (b->src_endpoint)
+		buf_printf(out, "endpoint %u ", b->src_endpoint);
+	cilium_put_identity(out, b->src_identity, o->numeric);
+	buf_add_str(out, "->");
+	cilium_put_identity(out, b->dst_identity, o->numeric);
+	if (b->dst_endpoint)
+		buf_printf(out, " to %u", b->dst_endpoint);
+	if (get_foreign(ev, GET_STATE, &state) == 0)
+		buf_printf(out, ", %s", state.str);
+	buf_add_char(out, '}');
+}
+
 static int put_rest(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	put_owner(ev, out);
+	put_ends(ev, o, out);
 	buf_add_char(out, '\n');
 	if (o->verbose) {
 		put_details(ev, out);
@@ -306,6 +375,12 @@ static int trace_line(const struct event *ev, const struct line_opts *o, struct 
 	return put_rest(ev, o, out);
 }
 
+static void put_place(const struct net_event *b, struct buf *out)
+{
+	cilium_put_file(out, b->file);
+	buf_printf(out, ":%u", b->line);
+}
+
 /* "xx drop (NO_SOCKET) at udp_unicast_rcv_skb lo: 127.0.0.1:4711 -> 127.0.0.1:9 udp  [curl/1234 tuple]" */
 static int drop_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
@@ -318,7 +393,12 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 	else
 		buf_printf(out, "%u", b->reason);
 	buf_add_str(out, ") at ");
-	put_address(ev, b->location, out, o->numeric, false);
+	if (b->location)
+		put_address(ev, b->location, out, o->numeric, false);
+	else if (b->file)
+		put_place(b, out);
+	else
+		buf_add_char(out, '-');
 	buf_add_char(out, ' ');
 	put_iface(ev, out);
 	buf_add_str(out, ": ");
@@ -349,14 +429,15 @@ static int xdp_line(const struct event *ev, const struct line_opts *o, struct bu
 const struct event_desc net_trace_desc = {
 	.type = NET_EV_TRACE, .name = "net.trace", .doc = "a packet passed an observation point",
 	.class = EVENT_DATA, .fields = trace_fields, .n_fields = ARRAY_SIZE(trace_fields),
-	.body_size = sizeof(struct net_event), .sections = 1u << SEC_PACKET | 1u << SEC_PROC,
+	.body_size = sizeof(struct net_event), .sections = 1u << SEC_PACKET | 1u << SEC_PROC | 1u << SEC_NOTIFY,
 	.get = net_get, .line = trace_line,
 };
 
 const struct event_desc net_drop_desc = {
 	.type = NET_EV_DROP, .name = "net.drop", .doc = "the kernel dropped a packet",
 	.class = EVENT_DATA, .fields = drop_fields, .n_fields = ARRAY_SIZE(drop_fields),
-	.body_size = sizeof(struct net_event), .sections = 1u << SEC_PACKET | 1u << SEC_PROC | 1u << SEC_STACK_KERN,
+	.body_size = sizeof(struct net_event), .sections = 1u << SEC_PACKET | 1u << SEC_PROC | 1u << SEC_STACK_KERN |
+					    1u << SEC_NOTIFY,
 	.get = net_get, .line = drop_line,
 };
 

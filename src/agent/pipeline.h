@@ -73,6 +73,12 @@ uint32_t pipeline_needs(const struct pipeline *p);
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err);
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
+/*
+ * Another agent's unix socket, whose stream is that of the input @format ("cilium"). It is connected again
+ * @reconnect_ns (0 = 12 s) after it was closed, until the run is stopped. @path is borrowed.
+ */
+int pipeline_open_socket(struct pipeline *p, const char *path, const char *format, uint64_t reconnect_ns,
+			 struct err *err);
 
 /*
  * Runs until the source ends, a limit is reached or pipeline_stop(); then detaches, drains what is left,

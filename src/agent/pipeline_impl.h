@@ -18,6 +18,7 @@ struct output;
 struct ring_rec;
 struct scap_state;
 struct source;
+struct source_ops;
 struct sym;
 
 struct pipeline {
@@ -38,6 +39,9 @@ struct pipeline {
 	struct probe *probes;
 	size_t n_probes;
 	struct source *source;		/* file */
+	const char *socket_path;	/* another agent's socket; borrowed; NULL = none */
+	const struct source_ops *socket_format;
+	uint64_t reconnect_ns;
 	uint64_t replayed_ns;		/* latest time in it: its run ends there, whenever it is replayed */
 	bool input_ready;		/* source has something to read */
 
@@ -55,6 +59,11 @@ struct pipeline {
 	struct { unsigned passed, refused; int error; } now;
 };
 
+/* ---- pipeline_run.c, pipeline_socket.c ---- */
+
+void flush_outputs(struct pipeline *p);
+int pipeline_run_socket(struct pipeline *p, struct err *err);
+
 /* ---- pipeline_path.c: the one way of every record ---- */
 
 int path_from_ring(void *ctx, const struct ring_rec *rec);	/* ring_fn */
@@ -63,6 +72,7 @@ int path_from_probe(void *ctx, const struct sonde_rec *r);	/* for probe_env_set_
 
 /* The pipeline's own records. */
 void path_tell_host(struct pipeline *p);
+void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name);
 void path_tell_clock(struct pipeline *p);	/* when the wall clock has moved */
 void path_tell_losses(struct pipeline *p);
 void path_tell_tick(struct pipeline *p);

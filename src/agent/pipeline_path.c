@@ -193,7 +193,8 @@ static void own_record(struct pipeline *p, struct sonde_rec *r, uint16_t type, s
 void path_tell_host(struct pipeline *p)
 {
 	struct sonde_host_rec h = {
-		.n_cpus = probe_env_n_cpus(p->env), .page_size = (uint32_t)sysconf(_SC_PAGESIZE),
+		.n_cpus = p->env ? probe_env_n_cpus(p->env) : (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.page_size = (uint32_t)sysconf(_SC_PAGESIZE),
 	};
 	struct utsname u;
 
@@ -203,6 +204,18 @@ void path_tell_host(struct pipeline *p)
 		memcpy(h.hostname, u.nodename, MIN(sizeof(h.hostname) - 1, strlen(u.nodename)));
 	}
 	own_record(p, &h.hdr, SONDE_EV_HOST, sizeof(h));
+}
+
+void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name)
+{
+	_Alignas(8) char bytes[sizeof(struct sonde_name_rec) + 256] = { 0 };
+	struct sonde_name_rec *n = (void *)bytes;
+
+	n->space = space;
+	n->key = key;
+	n->name_len = (uint32_t)MIN(strlen(name), sizeof(bytes) - sizeof(*n));
+	memcpy(n->name, name, n->name_len);
+	own_record(p, &n->hdr, SONDE_EV_NAME, sizeof(*n) + n->name_len);
 }
 
 void path_tell_clock(struct pipeline *p)

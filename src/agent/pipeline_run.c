@@ -28,7 +28,7 @@ void pipeline_stop(struct pipeline *p)
 }
 
 /* The run ends when no output is left that takes anything. */
-static void flush_outputs(struct pipeline *p)
+void flush_outputs(struct pipeline *p)
 {
 	size_t failed = 0;
 
@@ -181,7 +181,10 @@ int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struc
 	int r, w;
 
 	p->limits = *limits;
-	r = p->env ? run_live(p, err) : run_file(p, err);
+	if (p->socket_path)
+		r = pipeline_run_socket(p, err);
+	else
+		r = p->env ? run_live(p, err) : run_file(p, err);
 	if (p->env)
 		finish_live(p);
 	path_tell_ledger(p);

@@ -357,3 +357,13 @@ bool cilium_put_l7(struct buf *out, const uint8_t *data, size_t len, bool json)
 		put_text(out, &r, proto);
 	return true;
 }
+
+bool cilium_l7_ends(const uint8_t *data, size_t len, uint16_t *ret_src, uint16_t *ret_dst)
+{
+	_cleanup_(arena_fini) struct arena mem = { .limit_bytes = MEMORY_MAX };
+	const struct gob_value *v = decode(data, len, &mem);
+
+	*ret_src = (uint16_t)gob_int(gob_member(gob_member(v, "SourceEndpoint"), "ID"));
+	*ret_dst = (uint16_t)gob_int(gob_member(gob_member(v, "DestinationEndpoint"), "ID"));
+	return v != NULL;
+}

@@ -193,10 +193,15 @@ void cilium_put_drop(struct buf *out, uint8_t code, int ext_error)
 		buf_printf(out, ", %d", ext_error);
 }
 
+const char *cilium_file(uint8_t id)
+{
+	return id < FILES_HIGH ? lookup(files_low, ARRAY_SIZE(files_low), id) :
+				 lookup(files_high, ARRAY_SIZE(files_high), id - FILES_HIGH);
+}
+
 void cilium_put_file(struct buf *out, uint8_t id)
 {
-	const char *name = id < FILES_HIGH ? lookup(files_low, ARRAY_SIZE(files_low), id) :
-					     lookup(files_high, ARRAY_SIZE(files_high), id - FILES_HIGH);
+	const char *name = cilium_file(id);
 
 	if (name)
 		buf_add_str(out, name);
@@ -209,9 +214,14 @@ void cilium_put_point(struct buf *out, uint8_t point)
 	put(out, cilium_point(point), point);
 }
 
+const char *cilium_state(uint8_t reason)
+{
+	return lookup(states, ARRAY_SIZE(states), reason & ~CILIUM_REASON_ENCRYPTED);
+}
+
 void cilium_put_state(struct buf *out, uint8_t reason)
 {
-	put(out, lookup(states, ARRAY_SIZE(states), reason & ~CILIUM_REASON_ENCRYPTED), reason);
+	put(out, cilium_state(reason), reason);
 }
 
 void cilium_put_identity(struct buf *out, uint32_t id, int numeric)
@@ -227,6 +237,11 @@ void cilium_put_ct_state(struct buf *out, uint32_t state)
 		buf_add_str(out, name);
 	else
 		cilium_put_drop(out, (uint8_t)state, 0);
+}
+
+const char *cilium_auth(uint8_t type)
+{
+	return lookup(auths, ARRAY_SIZE(auths), type) ?: "unknown";
 }
 
 void cilium_put_auth(struct buf *out, uint8_t type)

@@ -14,6 +14,9 @@ const char *cilium_point(uint8_t point);	/* "to-endpoint", NULL = not a known on
 const char *cilium_agent_event(uint32_t type);	/* "Endpoint created", NULL = not a known one */
 const char *cilium_policy_match(uint8_t match);	/* never NULL */
 const char *cilium_sock_point(uint8_t point);	/* never NULL */
+const char *cilium_auth(uint8_t type);		/* never NULL */
+const char *cilium_file(uint8_t id);		/* NULL = not a known one */
+const char *cilium_state(uint8_t reason);	/* of a trace; NULL = not a known one */
 
 /* Written out, unknown numbers in Cilium's way. */
 void cilium_put_drop(struct buf *out, uint8_t code, int ext_error);

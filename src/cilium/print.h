@@ -49,5 +49,7 @@ void cilium_json_notify(struct buf *out, const struct cilium_notify *n, int64_t 
 /* Agent and L7: @data is the payload, its first byte the type. False when it is no such stream. */
 bool cilium_put_agent(struct buf *out, const uint8_t *data, size_t len, bool json);
 bool cilium_put_l7(struct buf *out, const uint8_t *data, size_t len, bool json);
+/* The endpoints of an access-log record; false as above. */
+bool cilium_l7_ends(const uint8_t *data, size_t len, uint16_t *ret_src, uint16_t *ret_dst);
 
 #endif

@@ -25,11 +25,17 @@
 struct monitor_conf {
 	struct run_conf run;
 	struct net_conf net;
+	const char *cilium;
 	const char *cilium_socket;
+	uint64_t reconnect_ns;
 	struct cilium_listener *listener;	/* of that socket, while it runs */
 };
 
 static const struct opt cilium_opts[] = {
+	OPT_ROW(monitor_conf, cilium, "cilium", 0, OPT_STR, "PATH",
+		"show what the Cilium agent at this socket tells, instead of this host (auto: where Cilium has it)"),
+	OPT_ROW(monitor_conf, reconnect_ns, "reconnect", 0, OPT_DURATION, "TIME",
+		"wait before connecting to that agent again (default 12s)"),
 	OPT_ROW(monitor_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
 		"serve Cilium's monitor protocol 1.2 on this socket; stock clients connect there"),
 	OPT_END,
@@ -121,6 +127,16 @@ static void set_net(struct monitor_conf *c, const struct pktfilter *filter)
 		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
 }
 
+/* As Cilium's client finds it. */
+static const char *cilium_path(const char *typed)
+{
+	const char *env = getenv("CILIUM_MONITOR_SOCK");
+
+	if (!typed || strcmp(typed, "auto"))
+		return typed;
+	return env && *env ? env : "/var/run/cilium/monitor1_2.sock";
+}
+
 static int start_listener(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
 {
 	struct monitor_conf *c = ctx;
@@ -142,17 +158,23 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	struct monitor_conf *c = conf;
 	_cleanup_free_ char *typed = run_join_words(&w->words);
 	_cleanup_(buf_fini) struct buf text = { 0 };
-	struct packet_words words = { .net = &c->net, .live = !c->run.read };
+	struct packet_words words = { .net = &c->net, .live = !c->run.read && !c->cilium };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes),
 		.pass = match_words, .pass_ctx = &words, .cmdline = w->line,
 		.ready = "sonde: ready, watching; ^C stops",
+		.socket = cilium_path(c->cilium), .socket_format = "cilium", .reconnect_ns = c->reconnect_ns,
 		.started = start_listener, .stopped = stop_listener, .started_ctx = c,
 	};
 	struct err err = { 0 };
 	int status;
 
+	if (c->cilium && c->run.read) {
+		log_error("--cilium and --read: one input, please");
+		return CMD_USAGE;
+	}
+	c->net.endpoints = c->cilium || c->run.read;
 	if (compile_words(&c->net, typed, &text, &words.filter, &err) < 0) {
 		log_error("%s", err.msg);
 		return CMD_USAGE;

@@ -276,6 +276,9 @@ static int open_input(struct run_state *s, struct err *err)
 	uint32_t tree;
 	int r;
 
+	if (s->spec->socket)
+		return pipeline_open_socket(s->pipeline, s->spec->socket, s->spec->socket_format,
+					    s->spec->reconnect_ns, err);
 	if (s->conf->read)
 		return pipeline_open_file(s->pipeline, s->conf->read, err);
 	r = select_resolve(s->conf, &sel, err);

@@ -55,6 +55,9 @@ struct run_spec {
 	const char *cmdline;
 	const struct sym_opts *symbols;	/* names for stacks (live and host_root are set here); NULL = --symbols */
 	const char *ready;		/* said on stderr once records flow; NULL = nothing */
+	const char *socket;		/* of another agent, read instead of this host; NULL = none */
+	const char *socket_format;	/* the input format that it speaks */
+	uint64_t reconnect_ns;		/* wait before it is connected again; 0 = 12 s */
 	const char *output;		/* the format when no -o is given; NULL = "text", "" = none */
 	const struct stack_view *stack;	/* how outputs show stacks; NULL = as they like it */
 	const struct opt_strv *command;	/* behind "--": run, and followed with its descendants; may be NULL */

@@ -38,7 +38,7 @@ int answer_add_end(struct buf *b, int code, const char *text);
 /* Takes the next answer from @c, whose data is 8-byte aligned. 1, 0 when it is not whole yet, or -EBADMSG. */
 int answer_next(struct cursor *c, struct answer *ret);
 
-/* The worker's function: @ctx is not used. Finds the format of @in_fd by content and parses all of it. */
+/* The worker's function: parses all of @in_fd, whose format is @ctx (struct source_ops) or told by its content. */
 int source_work(void *ctx, int in_fd, int out_fd);
 
 #endif

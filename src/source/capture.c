@@ -63,17 +63,23 @@ int capture_host(struct capture *c, const char *os, size_t os_len, const char *h
 	return send(c);
 }
 
-int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t len)
+int capture_name(struct capture *c, uint32_t space, uint64_t key, const char *name, size_t len)
 {
 	struct sonde_name_rec *n = begin(c, sizeof(*n), SONDE_EV_NAME);
 
 	if (!n)
 		return -ENOMEM;
-	n->space = SONDE_NAME_IFACE;
-	n->key = iface;	/* of namespace 0: the file does not say which */
+	n->space = space;
+	n->key = key;
 	n->name_len = (uint32_t)len;
 	buf_add(&c->rec, name, len);
 	return send(c);
+}
+
+int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t len)
+{
+	/* Of namespace 0: the file does not say which. */
+	return capture_name(c, SONDE_NAME_IFACE, iface, name, len);
 }
 
 int capture_clock(struct capture *c, int64_t offset_ns)

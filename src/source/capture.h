@@ -43,6 +43,8 @@ void capture_fini(struct capture *c);
 
 /* First in every stream. Texts may be NULL. 0, -ENOMEM, or the callback's negative return; likewise below. */
 int capture_host(struct capture *c, const char *os, size_t os_len, const char *hardware, size_t hardware_len);
+/* A name for a number: SONDE_NAME_*. */
+int capture_name(struct capture *c, uint32_t space, uint64_t key, const char *name, size_t len);
 int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t len);
 int capture_packet(struct capture *c, const struct capture_packet *p);
 

@@ -10,14 +10,18 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "sonde/wire.h"
 #include "source/answer.h"
 #include "worker/worker.h"
 
@@ -36,6 +40,14 @@ const struct source_ops *const all_sources[] = {
 	NULL,
 };
 
+const struct source_ops *source_find(const char *name)
+{
+	for (size_t i = 0; all_sources[i]; i++)
+		if (!strcmp(all_sources[i]->name, name))
+			return all_sources[i];
+	return NULL;
+}
+
 struct source {
 	char *name;			/* owned; for messages */
 	struct worker *worker;		/* owned; NULL once it ended */
@@ -43,6 +55,7 @@ struct source {
 	const struct source_ops *ops;	/* NULL = not known yet */
 	struct buf in;			/* answers that were not taken yet, from in.data + taken on */
 	size_t taken;			/* a multiple of 8 */
+	bool live;			/* records get the time of their arrival */
 	bool ended;
 	int result;			/* then: 0 or -errno */
 	struct err err;
@@ -198,9 +211,59 @@ static int await_format(struct source *s, struct err *err)
 	return s->ended && !s->ops ? report(s, err) : 0;
 }
 
-int source_open(const char *path, struct source **ret, struct err *err)
+/* A worker for @fd, whose format is @ops (NULL = to be found out). */
+static int start(struct source *s, int fd, const struct source_ops *ops, struct err *err)
 {
 	const struct worker_opts opts = { .name = "sonde-read" };
+	int r = worker_start(&opts, source_work, (void *)ops, fd, &s->worker, err);
+
+	if (r < 0)
+		return r;
+	s->fd = fcntl(worker_fd(s->worker), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return s->fd < 0 ? err_errno(err, -errno, "cannot read %s", s->name) : 0;
+}
+
+static int connect_to(const char *path, int *ret_fd, struct err *err)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (fd < 0)
+		return err_errno(err, -errno, "cannot make a socket");
+	if (!*path || strlen(path) >= sizeof(a.sun_path))
+		return err_set(err, -EINVAL, "%s: the path of a socket has 1 to %zu bytes", path,
+			       sizeof(a.sun_path) - 1);
+	memcpy(a.sun_path, path, strlen(path));
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		return err_errno(err, -errno, "cannot connect to %s", path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int source_open_socket(const char *path, const struct source_ops *ops, struct source **ret, struct err *err)
+{
+	_cleanup_(source_closep) struct source *s = calloc(1, sizeof(*s));
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (!s)
+		return err_errno(err, -ENOMEM, "cannot read %s", path);
+	s->fd = -1;
+	s->live = true;
+	s->name = strdup(path);
+	if (!s->name)
+		return err_errno(err, -ENOMEM, "cannot read %s", path);
+	r = connect_to(path, &fd, err);
+	if (r >= 0)
+		r = start(s, fd, ops, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+int source_open(const char *path, struct source **ret, struct err *err)
+{
 	_cleanup_(source_closep) struct source *s = calloc(1, sizeof(*s));
 	_cleanup_close_ int fd = -1;
 	bool regular = false;
@@ -215,17 +278,24 @@ int source_open(const char *path, struct source **ret, struct err *err)
 	r = open_input(path, s->name, &fd, &regular, err);
 	if (r < 0)
 		return r;
-	r = worker_start(&opts, source_work, NULL, fd, &s->worker, err);
+	r = start(s, fd, NULL, err);
 	if (r < 0)
 		return r;
-	s->fd = fcntl(worker_fd(s->worker), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (s->fd < 0)
-		return err_errno(err, -errno, "cannot read %s", s->name);
 	r = regular ? await_format(s, err) : 0;
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
 	return 0;
+}
+
+/* The record lies in our own buffer. */
+static void stamp(const struct source *s, const struct sonde_rec *r)
+{
+	uint64_t now_ns = clock_boot_ns();
+	size_t at = (size_t)((const char *)r - s->in.data) + offsetof(struct sonde_rec, ts_ns);
+
+	if (s->live && !r->ts_ns)
+		memcpy(s->in.data + at, &now_ns, sizeof(now_ns));
 }
 
 int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, struct err *err)
@@ -243,6 +313,7 @@ int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, stru
 		if (a.kind != ANSWER_RECORD)
 			continue;
 		n++;
+		stamp(s, a.rec);
 		r = fn(ctx, a.rec);
 		if (r < 0)
 			return r;

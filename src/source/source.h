@@ -41,6 +41,7 @@ struct source_ops {
 };
 
 extern const struct source_ops *const all_sources[];	/* NULL-terminated */
+const struct source_ops *source_find(const char *name);
 
 /*
  * Opens @path ("-" = standard input; gzip and zstd are seen through) and starts the worker that parses it. Of a
@@ -48,6 +49,12 @@ extern const struct source_ops *const all_sources[];	/* NULL-terminated */
  * with the first read, so that this never waits for whoever writes there.
  */
 int source_open(const char *path, struct source **ret, struct err *err);
+
+/*
+ * Connects to the unix socket @path; what comes from there is of the format @ops, and records without a time get that
+ * of their arrival. The end of the connection is the end of the source, also in the middle of a record (-ENODATA).
+ */
+int source_open_socket(const char *path, const struct source_ops *ops, struct source **ret, struct err *err);
 
 /*
  * Next records, at most @budget (0 = as many as are there). Waits only while there is not even one. Returns how

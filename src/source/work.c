@@ -198,11 +198,19 @@ static int parse_all(struct work *w, const struct source_ops *ops, void *state, 
 	}
 }
 
-static int run(struct work *w, struct err *err)
+static uint32_t index_of(const struct source_ops *ops)
+{
+	uint32_t i = 0;
+
+	while (all_sources[i] && all_sources[i] != ops)
+		i++;
+	return i;
+}
+
+static int run(struct work *w, const struct source_ops *ops, struct err *err)
 {
 	_cleanup_free_ void *state = NULL;
-	const struct source_ops *ops = NULL;
-	int r = find_format(w, &ops, err);
+	int r = ops ? answer_add_format(&w->out, index_of(ops)) : find_format(w, &ops, err);
 
 	if (r < 0)
 		return r;
@@ -221,9 +229,8 @@ int source_work(void *ctx, int in_fd, int out_fd)
 {
 	struct work w = { .in_fd = in_fd, .out_fd = out_fd };
 	struct err err = { 0 };
-	int r = run(&w, &err);
+	int r = run(&w, ctx, &err);
 
-	(void)ctx;
 	if (r < 0 && !err.code)
 		err_errno(&err, r, "cannot parse");
 	answer_add_end(&w.out, r, err.msg);

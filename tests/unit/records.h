@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "event/params.h"
 #include "source/source.h"
+#include "sonde/foreign_wire.h"
 #include "sonde/scap_wire.h"
 
 static inline void records_need(bool ok)
@@ -29,6 +30,14 @@ static inline void records_packet(struct buf *out, const struct sonde_packet_rec
 		   p->hdr.seq, (unsigned long long)p->hdr.ts_ns, p->link, p->cap_len, p->orig_len, p->iface,
 		   p->direction, p->hdr.tgid, p->hdr.tid, (int)p->text_len, (const char *)p->data + p->cap_len,
 		   (unsigned long long)(p->cap_len ? p->data[0] + 256u * p->data[p->cap_len - 1] : 0));
+}
+
+static inline void records_foreign(struct buf *out, const struct sonde_foreign_rec *f)
+{
+	records_need(f->hdr.len == sizeof(*f) + f->len);
+	buf_printf(out, "foreign %u cpu=%lld kind=%lld lost=%llu bytes=%u sum=%llx\n", f->hdr.seq, (long long)f->cpu,
+		   (long long)f->kind, (unsigned long long)f->lost, f->len,
+		   (unsigned long long)(f->len ? f->data[0] + 256u * f->data[f->len - 1] : 0));
 }
 
 static inline void records_scap(struct buf *out, const struct sonde_rec *r)
@@ -63,6 +72,9 @@ static inline int records_line(void *ctx, const struct sonde_rec *r)
 		records_need(r->len == sizeof(*n) + n->name_len);
 		buf_printf(out, "name %u %llu %.*s\n", n->space, (unsigned long long)n->key, (int)n->name_len,
 			   n->name);
+		break;
+	case SONDE_EV_FOREIGN:
+		records_foreign(out, (const void *)r);
 		break;
 	case SONDE_EV_PACKET:
 		records_packet(out, (const void *)r);

@@ -21,11 +21,11 @@ ALLOWED = {
     "scap": {"base", "enrich", "event", "sonde"},
     "cilium": {"base"},
     "sinks": {"base", "cilium", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
-    "source": {"base", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
+    "source": {"base", "cilium", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
     "probe": {"base", "event", "ring", "sonde", "libbpf"},
 }
 EVERYTHING = {"agent", "cmd"}
-DECODE = {"base", "event", "packet", "scap", "sonde", "own"}
+DECODE = {"base", "cilium", "event", "packet", "scap", "sonde", "own"}
 LIVE = DECODE | {"probe", "ring", "pktfilter", "elf", "gobin", "worker", "libbpf", "libmnl", "skeleton"}
 KERNEL = {"bpf", "sonde", "own", "libbpf"}
 
