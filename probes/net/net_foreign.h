@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Events of other datapaths (include/sonde/foreign_wire.h): their drops and traces are net.drop and net.trace like
- * our own, the other kinds have types of their own. Each keeps its notification as it came (SEC_NOTIFY); what is asked
- * less often is read from there.
+ * our own, the other kinds have types of their own. Each keeps its notification as it came (SEC_NOTIFY); what is
+ * asked less often is read from there.
  */
 #ifndef NET_FOREIGN_H
 #define NET_FOREIGN_H
