@@ -57,7 +57,7 @@ static const struct field policy_fields[] = {
 	GET_ROW(GET_IDENTITY, "policy.identity", FIELD_UINT, "security identity of the other end"),
 	GET_ROW(GET_MATCH, "policy.match", FIELD_STR, "what kind of rule matched"),
 	GET_ROW(GET_AUTH, "policy.auth", FIELD_STR, "authentication that is asked for"),
-	GET_ROW(GET_COOKIE, "policy.cookie", FIELD_UINT, "number of the rule"),
+	GET_ROW(GET_COOKIE, "policy.rule", FIELD_UINT, "number of the rule"),
 };
 
 static const struct field recorder_fields[] = {
