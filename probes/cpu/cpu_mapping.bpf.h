@@ -6,7 +6,7 @@
 #ifndef CPU_MAPPING_BPF_H
 #define CPU_MAPPING_BPF_H
 
-#include "probes/cpu/cpu_state.bpf.h"
+#include "probes/cpu/cpu_vma.bpf.h"
 #if SONDE_UNWIND
 #include "probes/cpu/cpu_table.bpf.h"
 #endif
@@ -34,7 +34,7 @@ __noinline int cpu_mapping_read(__u32 class)
 	if (!u)
 		return SONDE_STACK_BUSY;
 	m = &u->mappings[u->n_mappings & (UNWIND_MAPPINGS - 1)];
-	vma = vma_find(u->mm, u->pc, u->node);
+	vma = vma_find(u, class);
 	if (!vma)
 		return SONDE_STACK_NO_MAPPING;
 	m->start = BPF_CORE_READ(vma, vm_start);

@@ -8,10 +8,12 @@
 
 #include "bpf/kernel.h"
 #include "probes/cpu/cpu_unwind_wire.h"
-#include "probes/cpu/cpu_vma.bpf.h"
 #include "sonde/stack_wire.h"
 #include "sonde/unwind_wire.h"
 
+#include <bpf/bpf_helpers.h>
+
+#define MAPLE_WORDS 32		/* of a node in the kernel's tree of mappings */
 #define UNWIND_MAPPINGS 8	/* of one stack that are remembered: a power of two */
 
 struct cpu_mapping {
@@ -42,6 +44,7 @@ struct cpu_unwind {
 	__u32 mapping;		/* index of the one at hand */
 	struct sonde_unwind_rule rule;
 	struct cpu_mapping mappings[UNWIND_MAPPINGS];
+	__u64 entry;		/* of the tree of mappings, on the way to that of pc */
 	__u64 node[MAPLE_WORDS];
 	__u64 ips[CPU_UNWIND_FRAMES];	/* innermost first */
 };

@@ -7,7 +7,7 @@
 #define CPU_TABLE_BPF_H
 
 #include "bpf/ring.bpf.h"
-#include "probes/cpu/cpu_state.bpf.h"
+#include "probes/cpu/cpu_vma.bpf.h"
 #include "probes/cpu/cpu_wire.h"
 
 #define ASK_AGAIN_NS 2000000000ull

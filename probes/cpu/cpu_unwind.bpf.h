@@ -2,7 +2,7 @@
 /*
  * The user stack of the current task, walked by unwind tables and, where code has none, by frame pointers.
  *
- * A step is a global function: the verifier checks it once, and the loop around it costs it a dozen instructions per
+ * A step is a global function: the verifier checks it once, and the loops around it cost it a dozen instructions per
  * turn. So the same program walks 1024 frames on every kernel, without bpf_loop() (5.17) or tail calls. Global
  * functions take numbers only before 5.13, hence the state in a map.
  */
@@ -340,6 +340,18 @@ __noinline int cpu_unwind_step(__u32 class)
 
 /* ---- the whole ---- */
 
+#define UNWIND_TURN 32	/* steps */
+
+/* Some steps: two loops of some turns each cost the verifier a fraction of one of many. 0, or why the walk ends. */
+__noinline int cpu_unwind_some(__u32 class)
+{
+	int r = 0;
+
+	for (int i = 0; i < UNWIND_TURN && !r; i++)
+		r = cpu_unwind_step(class);
+	return r;
+}
+
 static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struct *task, __u32 cap)
 {
 	u->mm = BPF_CORE_READ(task, mm);
@@ -370,8 +382,8 @@ static __always_inline __u32 unwind_user(__u32 class, __u64 *out, __u32 cap, __u
 	unwind_begin(u, task, cap);
 	if (!u->mm || !regs_read(u, task))
 		return 0;
-	for (int i = 0; i <= CPU_UNWIND_FRAMES && !r; i++)
-		r = cpu_unwind_step(class);
+	for (int i = 0; i <= CPU_UNWIND_FRAMES / UNWIND_TURN && !r; i++)
+		r = cpu_unwind_some(class);
 	*ret_end = r;
 	bytes = (__u64)u->n * sizeof(__u64);
 	barrier_var(bytes); /* what is checked is what is used, also to old verifiers */

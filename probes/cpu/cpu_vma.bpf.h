@@ -9,13 +9,12 @@
 #ifndef CPU_VMA_BPF_H
 #define CPU_VMA_BPF_H
 
-#include "bpf/kernel.h"
+#include "probes/cpu/cpu_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #define MAPLE_DEPTH 8		/* levels; 16-fold each */
-#define MAPLE_WORDS 32
 #define RB_DEPTH 48		/* twice the logarithm of the most mappings a process may have, and more */
 #define VM_EXEC 4
 
@@ -80,31 +79,44 @@ static __always_inline __u64 maple_slot(const __u64 *node, __u64 addr, __u32 piv
 	return node[(first_slot + i) & (MAPLE_WORDS - 1)];
 }
 
-/* @node: room for MAPLE_WORDS. 0 when there is none, or when the tree is of a kind unknown here. */
-static __always_inline __u64 maple_find(struct mm_struct *mm, __u64 addr, __u64 *node)
+enum { MAPLE_DEEPER, MAPLE_FOUND, MAPLE_UNKNOWN };
+
+/*
+ * One level down from u->entry, towards u->pc. A function of its own, with its state in a map, because the verifier
+ * looks at it once and not once per level.
+ */
+__noinline int cpu_maple_level(__u32 class)
 {
 	const __u32 range_slot = bpf_core_field_offset(struct maple_range_64, slot) / 8;
 	const __u32 arange_slot = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
-	__u64 entry = (__u64)BPF_CORE_READ((struct mm_struct___maple *)mm, mm_mt.ma_root);
+	struct cpu_unwind *u = unwind_state(class);
+	__u32 type;
 
-	if ((entry & 3) != 2)	/* no node: a tree of one entry */
-		return entry;
-	for (int i = 0; i < MAPLE_DEPTH; i++) {
-		__u32 type = entry >> 3 & 15;
-
-		if (bpf_probe_read_kernel(node, MAPLE_WORDS * sizeof(__u64), (void *)(entry & ~255ull)))
-			return 0;
-		if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
-			entry = maple_slot(node, addr, arange_slot - 1, arange_slot);
-			continue;
-		}
-		entry = maple_slot(node, addr, range_slot - 1, range_slot);
-		if (type == bpf_core_enum_value(enum maple_type, maple_leaf_64))
-			return entry;
-		if (type != bpf_core_enum_value(enum maple_type, maple_range_64))
-			return 0;
+	if (!u || bpf_probe_read_kernel(u->node, sizeof(u->node), (void *)(u->entry & ~255ull)))
+		return MAPLE_UNKNOWN;
+	type = u->entry >> 3 & 15;
+	if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
+		u->entry = maple_slot(u->node, u->pc, arange_slot - 1, arange_slot);
+		return MAPLE_DEEPER;
 	}
-	return 0;
+	u->entry = maple_slot(u->node, u->pc, range_slot - 1, range_slot);
+	if (type == bpf_core_enum_value(enum maple_type, maple_leaf_64))
+		return MAPLE_FOUND;
+	return type == bpf_core_enum_value(enum maple_type, maple_range_64) ? MAPLE_DEEPER : MAPLE_UNKNOWN;
+}
+
+/* The entry for u->pc. 0 when there is none, or when the tree is of a kind unknown here. */
+static __always_inline __u64 maple_find(struct cpu_unwind *u, __u32 class)
+{
+	struct mm_struct___maple *mm = (void *)u->mm;
+	int r = MAPLE_DEEPER;
+
+	u->entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+	if ((u->entry & 3) != 2)	/* no node: a tree of one entry */
+		return u->entry;
+	for (int i = 0; i < MAPLE_DEPTH && r == MAPLE_DEEPER; i++)
+		r = cpu_maple_level(class);
+	return r == MAPLE_FOUND ? u->entry : 0;
 }
 
 /* ---- red-black tree ---- */
@@ -126,15 +138,15 @@ static __always_inline __u64 rb_find(struct mm_struct *mm, __u64 addr)
 	return 0;
 }
 
-/* The mapping, not yet checked, or NULL. @scratch: MAPLE_WORDS words. */
-static __always_inline struct vm_area_struct *vma_find(struct mm_struct *mm, __u64 addr, __u64 *scratch)
+/* The mapping that holds u->pc, not yet checked, or NULL. */
+static __always_inline struct vm_area_struct *vma_find(struct cpu_unwind *u, __u32 class)
 {
 	__u64 vma;
 
 	if (bpf_core_field_exists(struct mm_struct___maple, mm_mt))
-		vma = maple_find(mm, addr, scratch);
+		vma = maple_find(u, class);
 	else
-		vma = rb_find(mm, addr);
+		vma = rb_find(u->mm, u->pc);
 	return (__s64)vma < 0 ? (struct vm_area_struct *)vma : NULL;	/* kernel addresses only */
 }
 
