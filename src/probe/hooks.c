@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "probe/btf_cut.h"
 #include "probe/env.h"
 
 struct hook_try {
@@ -124,11 +126,32 @@ static size_t n_wanted(const struct hooks *h)
 
 /* ---- loading ---- */
 
+/*
+ * Opens the object, with the kernel's types cut down to those that it names where that can be had: *ret_types_fd, to
+ * be closed after the load.
+ */
+static struct bpf_object *open_object(const struct hooks_spec *spec, int *ret_types_fd)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, o);
+	struct bpf_object *obj = bpf_object__open_mem(spec->elf, spec->elf_len, NULL);
+	int fd = obj && bpf_object__btf(obj) ? btf_cut_kernel(bpf_object__btf(obj)) : -ENOENT;
+	char path[64];
+
+	if (fd < 0)
+		return obj;
+	bpf_object__close(obj);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	o.btf_custom_path = access(path, R_OK) == 0 ? path : NULL;
+	obj = bpf_object__open_mem(spec->elf, spec->elf_len, &o);
+	*ret_types_fd = fd;
+	return obj;
+}
+
 /* One attempt, with the wanted programs or with @only. */
 static int load(struct hooks *h, const struct hook *only, struct bpf_object **ret, struct err *err)
 {
-	_cleanup_(bpf_object__closep) struct bpf_object *obj =
-		bpf_object__open_mem(h->spec.elf, h->spec.elf_len, NULL);
+	_cleanup_close_ int types_fd = -1;
+	_cleanup_(bpf_object__closep) struct bpf_object *obj = open_object(&h->spec, &types_fd);
 	struct bpf_program *prog;
 	int r;
 
