@@ -26,7 +26,8 @@ struct stack_names {
 	struct map index;		/* struct want -> u32 index into frames */
 	struct sym_query *queries;
 	struct sym_frame *frames;
-	size_t n, cap;			/* queries; there are as many frames once they are answered */
+	size_t n, cap;			/* queries */
+	size_t n_frames;		/* of these, answered */
 	struct map note_by_end;		/* u64 module << 8 | end -> const char * */
 	struct arena notes;
 };
@@ -85,17 +86,19 @@ static int answer(struct stack_names *n, size_t from)
 	if (!frames)
 		return -ENOMEM;
 	n->frames = frames;
+	n->n_frames = n->n;
 	for (size_t i = from; i < n->n; i++)
 		frames[i] = (struct sym_frame){ .funcs = &no_name, .n = 1 };
 	return n->sym && n->n > from ? sym_frames(n->sym, n->queries + from, n->n - from, frames + from) : 0;
 }
 
+/* Nameless when it was not asked for, or is in the batch that is being gathered. */
 static struct sym_frame frame_at(const struct stack_names *n, const struct sym_loc *loc, bool caller)
 {
 	const struct want w = { .loc = *loc, .caller = caller };
 	const uint32_t *i = map_find(&n->index, &w);
 
-	return i ? n->frames[*i] : (struct sym_frame){ .funcs = &no_name, .n = 1 };
+	return i && *i < n->n_frames ? n->frames[*i] : (struct sym_frame){ .funcs = &no_name, .n = 1 };
 }
 
 /* What the kernel makes a thread return to when its signal handler ends. */

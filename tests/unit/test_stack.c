@@ -187,6 +187,30 @@ static void a_signal_frame_is_seen_through(void **state)
 	arena_fini(&sym.names);
 }
 
+/* Places that are interrupted in one stack and call in the next: asked for in the batch that looks at them. */
+static void a_batch_does_not_read_its_own_answers(void **state)
+{
+	struct sym sym = { 0 };
+	struct stack_names *n;
+	struct stack_set *s;
+
+	(void)state;
+	assert_int_equal(stack_set_new(&sym, &(struct stack_set_opts){ 0 }, &s), 0);
+	for (uint64_t i = 0; i < 2000; i++) {
+		const struct feed f[] = {
+			{ .comm = "a", .tgid = 1, .times = 1, .user = { FN(APP, 4, 4), FN(APP, 9, 0), FN(APP, 10 + i, 8) } },
+			{ .comm = "b", .tgid = 1, .times = 1,
+			  .user = { FN(APP, 3, 4), FN(APP, 10 + i, 8), FN(APP, 1, 0x24) } },
+		};
+
+		feed_all(f, ARRAY_SIZE(f), add, s);
+	}
+	assert_int_equal(stack_names_new(s, &sym, &n), 0);
+	stack_names_free(n);
+	stack_set_free(s);
+	arena_fini(&sym.names);
+}
+
 static void every_place_is_asked_for_once(void **state)
 {
 	struct sym sym = { 0 };
@@ -298,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_new_mapping_is_located_anew),
 		cmocka_unit_test(nothing_is_lost_in_silence),
 		cmocka_unit_test(a_signal_frame_is_seen_through),
+		cmocka_unit_test(a_batch_does_not_read_its_own_answers),
 		cmocka_unit_test(every_place_is_asked_for_once),
 		cmocka_unit_test(each_end_of_a_stack_has_its_words),
 		cmocka_unit_test(a_tree_adds_up),
