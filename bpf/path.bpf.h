@@ -40,8 +40,8 @@ static __always_inline __u32 path_parts(struct path *path, struct task_struct *t
 	struct dentry *dentry = NULL, *root = BPF_CORE_READ(task, fs, root.dentry);
 	struct vfsmount *mnt = BPF_CORE_READ(path, mnt), *root_mnt = BPF_CORE_READ(task, fs, root.mnt);
 	/*
-	 * 0, which the verifier does not know: it takes any number below the mask, now and after each component. So all
-	 * ways to a turn of the loop look alike to it; with a growing bound it followed hundreds of them, for 40 ms.
+	 * 0, which the verifier does not know: it takes any number below the mask, now and after each component.
+	 * So all ways to a turn of the loop look alike to it; with a growing bound it followed hundreds of them.
 	 */
 	__u32 off = bpf_core_read(&dentry, sizeof(dentry), &path->dentry) & (cap - 1);
 

@@ -142,7 +142,8 @@ static const struct btf_type *type_at(const struct cut *c, uint32_t id)
 /* Functions are held through typedefs only, and of no interest. */
 static bool is_data(const struct btf_type *t)
 {
-	return !btf_is_func_proto(t) && !btf_is_func(t) && !btf_is_var(t) && !btf_is_datasec(t) && !btf_is_decl_tag(t);
+	return !btf_is_func_proto(t) && !btf_is_func(t) && !btf_is_var(t) && !btf_is_datasec(t) &&
+	       !btf_is_decl_tag(t);
 }
 
 /* Gives @id a number; what gets none is void. */

@@ -18,10 +18,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "probe/env_impl.h"
+#include "probe/inmap.h"
 #include "probe/kname.h"
 #include "probe/ksym.h"
+#include "probe/lane.h"
 #include "probe/refusal.h"
 #include "ring/ring.h"
 
@@ -32,38 +33,7 @@
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
 #define MAX_TREE 65536	/* processes of a tree at one time */
-#define KSYMS_AGE_NS 1000000000ull
 #define SHARED_PREFIX "sonde_"
-
-enum lane { LANE_BULK, LANE_LIFE, LANE__MAX };
-
-struct shared_map { char name[32]; int fd; };
-struct watched { int prog_fd; uint16_t instance; };
-struct failed_hook { char hook[64]; };
-
-struct probe_env {
-	unsigned n_cpus;
-	size_t ring_bytes[LANE__MAX];
-	uint32_t wakeup_bytes[LANE__MAX];
-	uint32_t self;			/* own process */
-	struct probe_select select;	/* borrowed lists */
-	char *host_root;		/* owned */
-	struct ring_reader *reader;
-	struct btf *btf;
-	struct kname *kname;		/* NULL: not asked for yet, or the kernel has no way */
-	bool no_kname;
-	struct ksyms *ksyms;
-	uint64_t ksyms_again_ns;	/* when they may be read again */
-	struct map named;		/* kernel addresses that have their name in the stream */
-	VEC(struct shared_map) shared;
-	VEC(int) ring_fds;
-	VEC(struct watched) watched;
-	VEC(struct failed_hook) failed;
-	int (*sink)(void *ctx, const struct sonde_rec *r);
-	void *sink_ctx;
-	void (*complain)(void *ctx, const char *hook, const struct err *err);
-	void *complain_ctx;
-};
 
 /* ---- maps ---- */
 
@@ -100,42 +70,41 @@ static int make_map(struct probe_env *env, enum bpf_map_type type, const char *n
 	return add_shared(env, name, fd < 0 ? -errno : fd);
 }
 
-/* One ring per possible CPU in an array of maps; each is added to the reader. */
-static int make_rings(struct probe_env *env, enum lane lane, const char *name, struct err *err)
+static int make_lane(struct probe_env *env, enum lane lane, struct err *err)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts);
-	int outer = -1, r;
+	static const char *const names[] = { [LANE_BULK] = "sonde_rings_bulk", [LANE_LIFE] = "sonde_rings_life" };
+	const struct lane_opts o = {
+		.name = names[lane], .ring_bytes = env->ring_bytes[lane], .n_cpus = env->n_cpus,
+		.life = lane == LANE_LIFE,
+	};
+	int array = -1, r;
 
-	for (uint32_t cpu = 0; cpu < env->n_cpus; cpu++) {
-		const struct ring_opts ro = {
-			.kind = RING_BPF, .cpu = cpu, .lifecycle = lane == LANE_LIFE, .time_off = 0,
-		};
-		size_t bytes = env->ring_bytes[lane];
-		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sonde_ring", 0, 0, (uint32_t)bytes, NULL);
-
-		if (fd < 0)
-			return refusal_of_maps(err, -errno, "make a ring buffer");
-		if (vec_grow(&env->ring_fds) < 0) {
-			close(fd);
-			return -ENOMEM;
-		}
-		env->ring_fds.items[env->ring_fds.len++] = fd;
-		if (outer < 0) {
-			opts.inner_map_fd = (uint32_t)fd;
-			outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, 4, 4, env->n_cpus, &opts);
-			if (outer < 0)
-				return refusal_of_maps(err, -errno, "make the table of rings");
-			r = add_shared(env, name, outer);
-			if (r < 0)
-				return r;
-		}
-		if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) < 0)
-			return err_errno(err, -errno, "cannot put the ring of CPU %u in place", cpu);
-		r = ring_reader_add_bpf(env->reader, fd, &ro, err);
-		if (r < 0)
-			return r;
+	_Static_assert(sizeof(names) / sizeof(names[0]) == LANE__MAX, "a map per lane");
+	r = lane_make(&o, env->reader, env->puts, env->ring_fds + lane * env->n_cpus, &array, err);
+	if (r < 0) {
+		cleanup_close(&array);
+		return r;
 	}
-	return 0;
+	return add_shared(env, o.name, array);
+}
+
+/* They are in place when the first object is loaded. */
+static int make_rings(struct probe_env *env, struct err *err)
+{
+	int r;
+
+	env->ring_fds = calloc((size_t)LANE__MAX * env->n_cpus, sizeof(*env->ring_fds));
+	if (!env->ring_fds || inmap_new(&env->puts) < 0)
+		return err_errno(err, -ENOMEM, "cannot set up the rings");
+	for (size_t i = 0; i < (size_t)LANE__MAX * env->n_cpus; i++)
+		env->ring_fds[i] = -1;
+	r = make_lane(env, LANE_BULK, err);
+	if (r >= 0)
+		r = make_lane(env, LANE_LIFE, err);
+	if (r < 0)
+		return r;
+	r = inmap_start(env->puts);
+	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
 
 /* A set as bpf/filter.bpf.h has it; an empty one still needs room for one entry. */
@@ -231,10 +200,11 @@ void probe_env_free(struct probe_env *env)
 		close(env->watched.items[i].prog_fd);
 	for (size_t i = 0; i < env->shared.len; i++)
 		close(env->shared.items[i].fd);
-	for (size_t i = 0; i < env->ring_fds.len; i++)
-		close(env->ring_fds.items[i]);
+	for (size_t i = 0; env->ring_fds && i < (size_t)LANE__MAX * env->n_cpus; i++)
+		cleanup_close(&env->ring_fds[i]);
+	free(env->ring_fds);
+	inmap_free(env->puts);
 	vec_fini(&env->shared);
-	vec_fini(&env->ring_fds);
 	vec_fini(&env->watched);
 	vec_fini(&env->failed);
 	btf__free(env->btf);
@@ -294,16 +264,19 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 		return err_errno(err, -ENOMEM, "cannot set up the ring reader");
 	r = make_common_maps(env, err);
 	if (r >= 0)
-		r = make_rings(env, LANE_BULK, "sonde_rings_bulk", err);
-	if (r >= 0)
-		r = make_rings(env, LANE_LIFE, "sonde_rings_life", err);
+		r = make_rings(env, err);
 	if (r >= 0)
 		r = probe_env_exclude(env, env->self);
 	if (r < 0)
 		return r;
-	env->btf = btf__load_vmlinux_btf();
 	*ret = TAKE_PTR(env);
 	return 0;
+}
+
+void probe_env_settle(struct probe_env *env)
+{
+	inmap_free(TAKE_PTR(env->puts));
+	btf__free(TAKE_PTR(env->btf));
 }
 
 struct ring_reader *probe_env_reader(struct probe_env *env)
@@ -313,12 +286,21 @@ struct ring_reader *probe_env_reader(struct probe_env *env)
 
 const struct btf *probe_env_btf(struct probe_env *env)
 {
+	if (!env->btf && !env->no_btf) {
+		env->btf = btf__load_vmlinux_btf();
+		env->no_btf = !env->btf;
+	}
 	return env->btf;
 }
 
 unsigned probe_env_n_cpus(const struct probe_env *env)
 {
 	return env->n_cpus;
+}
+
+const struct probe_select *probe_env_select(const struct probe_env *env)
+{
+	return &env->select;
 }
 
 int probe_env_shared_map(struct probe_env *env, const char *name)
@@ -408,7 +390,10 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 	if (r < 0)
 		return refusal_of_load(err, r);
 	r = remember_shared(env, obj);
-	return r < 0 ? err_errno(err, r, "cannot keep the shared maps") : 0;
+	if (r < 0)
+		return err_errno(err, r, "cannot keep the shared maps");
+	r = inmap_finish(env->puts);
+	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
 
 /* ---- counters ---- */
@@ -526,62 +511,4 @@ void probe_hook_failed(struct probe_env *env, const char *hook, const struct err
 		snprintf(env->failed.items[env->failed.len++].hook, sizeof(env->failed.items->hook), "%s", hook);
 	if (env->complain)
 		env->complain(env->complain_ctx, hook, err);
-}
-
-/* Reading them takes 50 ms and more, so it is not done again and again: a fiftieth of the time at most. */
-static int read_ksyms(struct probe_env *env)
-{
-	uint64_t begin = clock_boot_ns(), end;
-	struct ksyms *fresh = NULL;
-	int r = ksyms_new(&fresh);
-
-	end = clock_boot_ns();
-	env->ksyms_again_ns = end + MAX(50 * (end - begin), (uint64_t)KSYMS_AGE_NS);
-	if (r < 0)
-		return r;
-	ksyms_free(env->ksyms);
-	env->ksyms = fresh;
-	return 0;
-}
-
-static int need_ksyms(struct probe_env *env)
-{
-	return env->ksyms ? 0 : read_ksyms(env);
-}
-
-int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
-{
-	int r;
-
-	if (!env->kname && !env->no_kname)
-		env->no_kname = kname_new(&env->kname) < 0;
-	if (env->kname)
-		return kname_get(env->kname, addr, buf, cap);
-	r = need_ksyms(env);
-
-	if (r < 0)
-		return r;
-	/* a module or a BPF program may be younger than the table */
-	if (clock_boot_ns() >= env->ksyms_again_ns && ksyms_may_change(env->ksyms, addr))
-		read_ksyms(env);
-	return ksyms_name(env->ksyms, addr, buf, cap);
-}
-
-int probe_inject_ksym(struct probe_env *env, uint64_t addr)
-{
-	bool fresh = false;
-	char name[512];
-
-	if (!addr || !map_add(&env->named, &addr, &fresh))
-		return addr ? -ENOMEM : 0;
-	if (!fresh || probe_ksym(env, addr, name, sizeof(name)) < 0)
-		return 0;
-	return probe_inject_name(env, SONDE_NAME_KSYM, addr, name);
-}
-
-int probe_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)
-{
-	int r = need_ksyms(env);
-
-	return r < 0 ? r : ksyms_range(env->ksyms, name, nth, ret_start, ret_end);
 }

@@ -50,7 +50,10 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 void probe_env_free(struct probe_env *env);	/* NULL is fine */
 
 struct ring_reader *probe_env_reader(struct probe_env *env);
-const struct btf *probe_env_btf(struct probe_env *env);	/* of the running kernel; NULL without BTF */
+/* Of the running kernel, read when it is first asked for; good until probe_env_settle(). NULL without BTF. */
+const struct btf *probe_env_btf(struct probe_env *env);
+/* Every probe is attached: gives back what only their start needed. */
+void probe_env_settle(struct probe_env *env);
 unsigned probe_env_n_cpus(const struct probe_env *env);	/* possible CPUs */
 
 /*
@@ -85,6 +88,9 @@ const struct probe_select *probe_env_select(const struct probe_env *env);
 
 /* Root of the host's file system as seen from here, without a slash at the end: "" or --host-root. */
 const char *probe_env_host_root(const struct probe_env *env);
+
+/* What was selected. */
+const struct probe_select *probe_env_select(const struct probe_env *env);
 
 /* fd of a shared map, or -ENOENT. */
 int probe_env_shared_map(struct probe_env *env, const char *name);

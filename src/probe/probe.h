@@ -30,6 +30,7 @@ struct probe {
 	struct probe_env *env;		/* rings, shared maps, filters, injection: src/probe/env.h */
 	struct loop *loop;		/* of the pipeline; NULL where there is none: then tick() must do */
 	uint16_t instance;
+	bool opened;			/* open() was called, so control() and close() may be */
 };
 
 enum hook_state {
@@ -66,10 +67,10 @@ struct probe_ops {
 	/* State that existed before: emits SONDE_RF_SNAPSHOT records through env. Optional. */
 	int (*snapshot)(struct probe *p, struct err *err);
 	/*
-	 * Called again and again after everything is attached, records being handled in between, until it returns 0:
-	 * what a probe has to learn before what it tells is right. Optional. 1 = not yet.
+	 * It is opened and attached before all others, proc too: its user wants what is now. Its records wait in the
+	 * rings until the snapshots have told what they are about.
 	 */
-	int (*warm)(struct probe *p, struct err *err);
+	bool ahead;
 	/*
 	 * Sees each record of any probe before it is decoded: may attach, load tables, or put records in front
 	 * of it (probe_inject()), never make events. Optional.

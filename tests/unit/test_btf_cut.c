@@ -22,7 +22,7 @@
 static struct btf *make_types(void)
 {
 	struct btf *b = btf__new_empty();
-	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED), far, inner, array, ptr, proto, fn, outer;	/* fn: a pointer to fn_t */
+	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED), far, inner, array, ptr, proto, fn, outer;
 
 	far = btf__add_struct(b, "far", 4);
 	btf__add_field(b, "x", num, 0, 0);
@@ -88,7 +88,8 @@ static void test_small(void **state)
 	array = btf__type_by_id(got, btf_members(outer)[0].type);
 	assert_true(btf_is_array(array));
 	assert_int_equal(btf_array(array)->nelems, 3);
-	assert_string_equal(btf__name_by_offset(got, btf__type_by_id(got, btf_array(array)->type)->name_off), "inner");
+	array = btf__type_by_id(got, btf_array(array)->type);
+	assert_string_equal(btf__name_by_offset(got, array->name_off), "inner");
 	assert_int_equal(btf__type_by_id(got, btf_members(outer)[1].type)->type, 0);
 	assert_null(find(got, "far", BTF_KIND_STRUCT));
 	colour = find(got, "colour", BTF_KIND_ENUM);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside src/probe/env*.c only: what the live probes of one pipeline share.
+ */
+#ifndef PROBE_ENV_IMPL_H
+#define PROBE_ENV_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "probe/env.h"
+
+struct inmap;
+struct kname;
+struct ksyms;
+
+enum lane { LANE_BULK, LANE_LIFE, LANE__MAX };
+
+struct shared_map { char name[32]; int fd; };
+struct watched { int prog_fd; uint16_t instance; };
+struct failed_hook { char hook[64]; };
+
+struct probe_env {
+	unsigned n_cpus;
+	size_t ring_bytes[LANE__MAX];
+	uint32_t wakeup_bytes[LANE__MAX];
+	uint32_t self;			/* own process */
+	struct probe_select select;	/* borrowed lists */
+	char *host_root;		/* owned */
+	struct ring_reader *reader;
+	struct btf *btf;		/* NULL: not asked for yet, or there is none */
+	bool no_btf;
+	struct kname *kname;		/* NULL: not asked for yet, or the kernel has no way */
+	bool no_kname;
+	struct ksyms *ksyms;
+	uint64_t ksyms_again_ns;	/* when they may be read again */
+	struct map named;		/* kernel addresses that have their name in the stream */
+	VEC(struct shared_map) shared;
+	int *ring_fds;			/* owned, of each lane and CPU; -1 = none */
+	struct inmap *puts;		/* NULL = all are in place, and nobody has to wait for it */
+	VEC(struct watched) watched;
+	VEC(struct failed_hook) failed;
+	int (*sink)(void *ctx, const struct sonde_rec *r);
+	void *sink_ctx;
+	void (*complain)(void *ctx, const char *hook, const struct err *err);
+	void *complain_ctx;
+};
+
+#endif
