@@ -38,9 +38,8 @@
 extern const struct decoder_ops cpu_decoder;
 
 #define WORKER_NICE (-15)	/* their processor time is limited */
-#define WARM_HZ 997
-#define WARM_LEAST_NS 60000000ull
-#define WARM_MOST_NS 500000000ull
+#define AHEAD_NS 40000000ull	/* longest wait for tables before sampling begins */
+#define BEHIND_NS 200000000ull	/* and then, while it goes on, before other probes are started */
 
 struct cpu_state {
 	struct hooks *hooks;
@@ -49,8 +48,6 @@ struct cpu_state {
 	size_t n_cpus;			/* 0 = all */
 	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
 	struct buf reasons;		/* why files have no table, the first few */
-	struct cpu_perf *warm;		/* while tables for what runs are gathered */
-	uint64_t warm_begin_ns;
 	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
 };
 
@@ -235,11 +232,13 @@ static int open_tables(struct probe *p, struct err *err)
 	};
 	int r;
 
-	if (c->kernel_only)
+	if (c->kernel_only || !SONDE_UNWIND)
 		return 0;
 	snprintf(proc, sizeof(proc), "%s/proc", probe_env_host_root(p->env));
-	r = cpu_tables_new(hooks_object(s->hooks), &o, &s->tables, err);
-	return r == -ENOENT ? 0 : r;
+	r = cpu_tables_new(&o, &s->tables, err);
+	if (r >= 0)
+		cpu_tables_ahead(s->tables, c->tids.items, c->tids.len);
+	return r;
 }
 
 static int cpu_open(struct probe *p, struct err *err)
@@ -251,13 +250,15 @@ static int cpu_open(struct probe *p, struct err *err)
 	if (r >= 0)
 		r = open_perf(s, c, err);
 	if (r >= 0)
+		r = open_tables(p, err);	/* first, so that they are made meanwhile */
+	if (r >= 0)
 		r = load(p->env, c, s, p->instance, &s->hooks, err);
 	if (r >= 0)
 		r = fill_set(s, "cpu_tids", c->tids.items, c->tids.len, err);
 	if (r >= 0)
 		r = fill_set(s, "cpu_cpus", s->cpus, s->n_cpus, err);
-	if (r >= 0)
-		r = open_tables(p, err);
+	if (r >= 0 && s->tables)
+		r = cpu_tables_begin(s->tables, hooks_object(s->hooks), err);
 	return r;
 }
 
@@ -296,52 +297,21 @@ static int begin_sampling(struct cpu_state *s, struct err *err)
 	return cpu_perf_attach(s->perf, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, err);
 }
 
-static void set_warming(const struct cpu_state *s, uint32_t on)
-{
-	const uint32_t zero = 0;
-
-	bpf_map_update_elem(map_fd(s, "cpu_warming"), &zero, &on, BPF_ANY);
-}
-
-/* Samples at a high rate that are not taken: they ask for the tables of what runs. */
-static int begin_warming(struct cpu_state *s)
-{
-	const struct cpu_perf_opts o = {
-		.event = CPU_EVENT_CLOCK, .frequency = WARM_HZ, .cpus = s->cpus, .n_cpus = s->n_cpus,
-	};
-
-	set_warming(s, true);
-	s->warm_begin_ns = clock_boot_ns();
-	if (cpu_perf_new(&o, &s->warm, NULL) == 0)
-		cpu_perf_attach(s->warm, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, NULL);
-	return 0;
-}
-
+/* Whatever tables are late, samples come: through files whose table is there they are whole. */
 static int cpu_attach(struct probe *p, struct err *err)
 {
 	struct cpu_state *s = p->state;
-	int n = hooks_attach(s->hooks, -1);
+	int n = hooks_attach(s->hooks, -1), r;
 
 	hooks_report(s->hooks, true, report_failed, p);
 	if (!s->perf)
 		return n > 0 ? 0 : err_set(err, -ENOTSUP, "switches of threads cannot be watched here");
-	return s->tables && p->loop ? begin_warming(s) : begin_sampling(s, err);
-}
-
-/* Until every program that is busy now has the tables it needs, or for so long. */
-static int cpu_warm(struct probe *p, struct err *err)
-{
-	struct cpu_state *s = p->state;
-	uint64_t now_ns = clock_boot_ns();
-
-	if (!s->warm)
-		return 0;
-	if (now_ns < s->warm_begin_ns + WARM_LEAST_NS ||
-	    (now_ns < s->warm_begin_ns + WARM_MOST_NS && cpu_tables_busy(s->tables)))
-		return 1;
-	cpu_perf_free(TAKE_PTR(s->warm));
-	set_warming(s, false);
-	return begin_sampling(s, err);
+	if (s->tables && p->loop)
+		cpu_tables_wait(s->tables, AHEAD_NS);
+	r = begin_sampling(s, err);
+	if (r >= 0 && s->tables && p->loop)
+		cpu_tables_wait(s->tables, BEHIND_NS);
+	return r;
 }
 
 static int name_frames(struct probe *p, const struct sonde_rec *rec)
@@ -386,7 +356,7 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	struct cpu_state *s = p->state;
 
 	(void)now_ns;
-	if (s->perf && !s->warm)
+	if (s->perf)
 		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
 	if (s->tables)
 		cpu_tables_poll(s->tables);
@@ -459,7 +429,6 @@ static void cpu_close(struct probe *p)
 	struct cpu_state *s = p->state;
 
 	cpu_tables_free(s->tables);
-	cpu_perf_free(s->warm);
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);
 	free(s->cpus);
@@ -540,7 +509,7 @@ const struct probe_ops cpu_probe = {
 	.name = "cpu", .summary = "what runs on the CPUs, and what waits, with stacks",
 	.decoder = &cpu_decoder, .opts = cpu_opts, .conf_default = &cpu_conf_default,
 	.conf_size = sizeof(struct cpu_conf), .state_size = sizeof(struct cpu_state),
-	.check = cpu_check, .open = cpu_open, .attach = cpu_attach, .warm = cpu_warm,
+	.check = cpu_check, .open = cpu_open, .attach = cpu_attach, .ahead = true,
 	 .control = cpu_control, .tick = cpu_tick,
 	.detach = cpu_detach, .close = cpu_close,
 };

@@ -27,7 +27,7 @@
 
 #define QUEUE_MAX 256
 #define WORKERS_MAX 2
-#define BATCH_MAX 16			/* files of one worker: starting one takes longer than most files do */
+#define BATCH_MAX 32			/* files of one worker: starting one takes longer than most files do */
 #define TIMEOUT_NS 10000000000ull	/* for a file */
 #define FINISH_NS 1000000000ull
 #define READ_BYTES (64u << 10)
@@ -39,6 +39,7 @@ struct job {
 	struct cpu_file_key key;
 	uint64_t asked_ns;
 	int fd;
+	bool guessed;
 	struct batch *batch;		/* NULL: waits */
 };
 
@@ -63,6 +64,7 @@ struct cpu_loader {
 	struct job *jobs[QUEUE_MAX];	/* in the order of asking */
 	size_t n;
 	struct batch *batches[WORKERS_MAX];
+	unsigned held;			/* cpu_loader_hold() */
 };
 
 /* In front of each table. */
@@ -144,7 +146,8 @@ static void take_out(struct cpu_loader *l, const struct job *j)
 static void tell(struct cpu_loader *l, struct job *j, int result, const void *blob, size_t len, struct err *err)
 {
 	const struct cpu_load load = {
-		.key = j->key, .asked_ns = j->asked_ns, .result = result, .blob = blob, .len = len, .err = err,
+		.key = j->key, .asked_ns = j->asked_ns, .guessed = j->guessed, .result = result,
+		.blob = blob, .len = len, .err = err,
 	};
 
 	take_out(l, j);
@@ -328,7 +331,7 @@ static bool any_waits(const struct cpu_loader *l)
 
 static void start_waiting(struct cpu_loader *l)
 {
-	for (size_t i = 0; i < WORKERS_MAX; i++)
+	for (size_t i = 0; !l->held && i < WORKERS_MAX; i++)
 		while (!l->batches[i] && any_waits(l) && start_batch(l, i) != -ENOMEM)
 			;
 }
@@ -344,6 +347,13 @@ static void wait_for(struct cpu_loader *l)
 	}
 }
 
+static void go_on(struct cpu_loader *l)
+{
+	start_waiting(l);
+	while (!l->loop && !l->held && l->n)
+		wait_for(l);
+}
+
 bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -352,7 +362,7 @@ bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key)
 	return false;
 }
 
-int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd)
+int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd, bool guessed)
 {
 	struct job *j = l->n < QUEUE_MAX ? calloc(1, sizeof(*j)) : NULL;
 
@@ -362,12 +372,48 @@ int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd)
 	}
 	j->key = *key;
 	j->fd = fd;
+	j->guessed = guessed;
 	j->asked_ns = clock_boot_ns();
 	l->jobs[l->n++] = j;
-	start_waiting(l);
-	if (!l->loop)
-		wait_for(l);
+	go_on(l);
 	return 0;
+}
+
+void cpu_loader_hold(struct cpu_loader *l, bool on)
+{
+	l->held += on ? 1 : -1u;
+	if (!l->held)
+		go_on(l);
+}
+
+/* What the workers have to say within @limit_ns. */
+static void hear(struct cpu_loader *l, uint64_t limit_ns)
+{
+	struct pollfd fds[WORKERS_MAX];
+	struct batch *of[WORKERS_MAX];
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < WORKERS_MAX; i++) {
+		if (!l->batches[i])
+			continue;
+		of[n] = l->batches[i];
+		fds[n++] = (struct pollfd){ .fd = worker_fd(l->batches[i]->worker), .events = POLLIN };
+	}
+	if (poll(fds, n, (int)(limit_ns / 1000000) + 1) <= 0)
+		return;
+	for (nfds_t i = 0; i < n; i++)
+		if (fds[i].revents)
+			proceed(of[i]);
+}
+
+void cpu_loader_wait(struct cpu_loader *l, uint64_t limit_ns)
+{
+	const uint64_t end_ns = clock_boot_ns() + limit_ns;
+
+	for (uint64_t now = clock_boot_ns(); l->n && now < end_ns; now = clock_boot_ns()) {
+		hear(l, end_ns - now);
+		start_waiting(l);
+	}
 }
 
 bool cpu_loader_busy(const struct cpu_loader *l)

@@ -22,6 +22,7 @@ struct probe_env;
 struct cpu_load {
 	struct cpu_file_key key;
 	uint64_t asked_ns;
+	bool guessed;		/* as given to cpu_loader_add() */
 	int result;		/* 0 or -errno: -ETIMEDOUT when it took too long */
 	const void *blob;	/* what the worker sent, not checked; valid during the call */
 	size_t len;
@@ -36,8 +37,14 @@ void cpu_loader_free(struct cpu_loader *l);	/* NULL is fine; what waits is dropp
 
 bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key);	/* waiting, or at work */
 
-/* @fd is taken over. -ENOBUFS: too many wait. */
-int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd);
+/* @fd is taken over. @guessed: nobody asked for it yet. -ENOBUFS: too many wait. */
+int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd, bool guessed);
+
+/* Between true and false files are only gathered: one worker then gets many. May nest. */
+void cpu_loader_hold(struct cpu_loader *l, bool on);
+
+/* Until all is done that waits now, or for so long. */
+void cpu_loader_wait(struct cpu_loader *l, uint64_t limit_ns);
 
 bool cpu_loader_busy(const struct cpu_loader *l);	/* any file waiting, or at work */
 

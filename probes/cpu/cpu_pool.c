@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "probe/inmap.h"
 #include "probes/cpu/cpu_unwind_wire.h"
 
 #define UNIT_BYTES sizeof(struct cpu_unwind_unit)
@@ -26,6 +27,7 @@ struct cpu_pool {
 	int outer_fd;
 	uint32_t n_segments, max_segments;
 	int *segment_fds;		/* [0] is the object's, the others are owned */
+	struct inmap *puts;		/* the last segments; NULL = they are in place, and nobody has to wait */
 	bool *used;			/* per unit */
 };
 
@@ -38,9 +40,34 @@ uint32_t cpu_pool_segments(uint64_t budget_bytes)
 
 DEFINE_CLEANUP(struct cpu_pool *, cpu_pool_free)
 
+/* Puts segment @at into the pool, after those before it. */
+static int put_segment(struct cpu_pool *p, uint32_t at)
+{
+	int r = inmap_finish(p->puts);
+
+	inmap_free(TAKE_PTR(p->puts));
+	if (r == 0)
+		r = inmap_new(&p->puts);
+	if (r == 0)
+		r = inmap_add(p->puts, &(struct inmap_put){ p->outer_fd, at, p->segment_fds[at] });
+	return r < 0 ? r : inmap_start(p->puts);
+}
+
+int cpu_pool_settle(struct cpu_pool *p)
+{
+	return inmap_finish(p->puts);
+}
+
+void cpu_pool_poll(struct cpu_pool *p)
+{
+	if (p->puts && cpu_pool_settle(p) == 0 && inmap_ended(p->puts))
+		inmap_free(TAKE_PTR(p->puts));
+}
+
 int cpu_pool_new(struct bpf_object *obj, uint64_t budget_bytes, struct cpu_pool **ret)
 {
 	_cleanup_(cpu_pool_freep) struct cpu_pool *p = calloc(1, sizeof(*p));
+	int r;
 
 	if (!p)
 		return -ENOMEM;
@@ -56,8 +83,10 @@ int cpu_pool_new(struct bpf_object *obj, uint64_t budget_bytes, struct cpu_pool 
 		return -ENOMEM;
 	p->segment_fds[0] = bpf_map__fd(p->model);
 	p->n_segments = 1;
-	*ret = TAKE_PTR(p);
-	return 0;
+	r = put_segment(p, 0);
+	if (r == 0)
+		*ret = TAKE_PTR(p);
+	return r;
 }
 
 void cpu_pool_free(struct cpu_pool *p)
@@ -66,6 +95,7 @@ void cpu_pool_free(struct cpu_pool *p)
 		return;
 	for (uint32_t i = 1; i < p->n_segments; i++)
 		close(p->segment_fds[i]);
+	inmap_free(p->puts);
 	free(p->segment_fds);
 	free(p->used);
 	free(p);
@@ -79,12 +109,15 @@ static int add_segment(struct cpu_pool *p)
 	uint32_t at = p->n_segments;
 	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "cpu_unwind_seg", sizeof(uint32_t), UNIT_BYTES,
 						CPU_SEGMENT_UNITS, &opts);
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	if (bpf_map_update_elem(p->outer_fd, &at, &fd, BPF_ANY) < 0)
-		return -errno;
-	p->segment_fds[at] = TAKE_FD(fd);
+	p->segment_fds[at] = fd;
+	r = put_segment(p, at);
+	if (r < 0)
+		return r;
+	TAKE_FD(fd);
 	p->n_segments++;
 	return 0;
 }

@@ -28,6 +28,11 @@ void cpu_pool_give(struct cpu_pool *p, uint32_t first, uint32_t n_units);
 /* Fills units with @len bytes; the rest of the last is zeroed. 0 or -errno. */
 int cpu_pool_write(struct cpu_pool *p, uint32_t first, const void *data, size_t len);
 
+/* Returns when what was written can be read by programs: as a rule at once. 0 or -errno. */
+int cpu_pool_settle(struct cpu_pool *p);
+
+void cpu_pool_poll(struct cpu_pool *p);	/* from time to time: takes the end of its helper */
+
 uint64_t cpu_pool_bytes(const struct cpu_pool *p);	/* kernel memory taken */
 
 #endif

@@ -18,21 +18,6 @@ struct {
 	__type(value, struct cpu_pace);
 } cpu_paces SEC(".maps");
 
-/* Not 0: stacks are walked so that tables for them are asked for, and nothing is taken. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} cpu_warming SEC(".maps");
-
-static __always_inline bool is_warming(void)
-{
-	__u32 zero = 0, *on = bpf_map_lookup_elem(&cpu_warming, &zero);
-
-	return on && *on;
-}
-
 /*
  * Keeps the clock's books. The timer keeps a grid of periods; one that comes late skips what it missed, and the
  * kernel does not say so. Most of what is missed on virtual machines is time in which the hypervisor ran somebody
@@ -123,24 +108,13 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	emit(l, r);
 }
 
-static __always_inline void walk_only(struct bpf_perf_event_data *ctx, __u32 tid)
-{
-	union cpu_scratch *s = scratch_of(CPU_CLASS_SAMPLE);
-
-	if (s && select_current(tid))
-		add_user_stack(ctx, &s->rec, tid, 0);
-}
-
 SEC("perf_event")
 int cpu_sample(struct bpf_perf_event_data *ctx)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid();
 	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
-	bool warming = is_warming();
-	struct sonde_ledger *l = p && !warming ? ledger_seen(CPU_CLASS_SAMPLE) : NULL;
+	struct sonde_ledger *l = p ? ledger_seen(CPU_CLASS_SAMPLE) : NULL;
 
-	if (warming)
-		walk_only(ctx, tid);
 	if (!l)
 		return 0;
 	keep_pace(p, bpf_ktime_get_ns());

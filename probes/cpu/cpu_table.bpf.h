@@ -36,15 +36,13 @@ struct cpu_unwind_segment {
 	__type(value, struct cpu_unwind_unit);
 } cpu_unwind_segment SEC(".maps");
 
-/* Sized at run time: as many segments as the budget has. */
+/* Sized at run time: as many segments as the budget has. The first is put in by user space, as the others are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__array(values, struct cpu_unwind_segment);
-} cpu_unwind_pool SEC(".maps") = {
-	.values = { &cpu_unwind_segment },
-};
+} cpu_unwind_pool SEC(".maps");
 
 /* A word of the pool, or NULL. */
 static __always_inline __u32 *pool_word(__u32 word)

@@ -33,6 +33,8 @@
 #include "elf/ehframe.h"
 #include "elf/elf.h"
 #include "elf/mapped_file.h"
+#include "probe/env.h"
+#include "probes/cpu/cpu_busy.h"
 #include "probes/cpu/cpu_load.h"
 #include "probes/cpu/cpu_pool.h"
 #include "probes/cpu/cpu_unwind_wire.h"
@@ -41,6 +43,7 @@
 #define FILES_MAX 65536u
 #define GONE_AGAIN_NS 100000000ull	/* when a file may be asked for again whose process was gone, */
 #define SIBLINGS_MAX 64
+#define AHEAD_NS 20000000ull	/* for finding out who is busy: ten thousand processes take longer */
 #define LATE_AGAIN_NS 30000000000ull	/* or that took too long */
 
 struct table {
@@ -49,7 +52,10 @@ struct table {
 };
 
 struct cpu_tables {
-	struct cpu_pool *pool;
+	struct probe_env *env;		/* borrowed */
+	uint64_t budget_bytes;
+	bool has_loop;
+	struct cpu_pool *pool;		/* NULL until the maps are there */
 	int files_fd, asked_fd, proc_fd;
 	uint32_t max_files;
 	struct map tables;		/* struct cpu_file_key -> struct table */
@@ -128,10 +134,15 @@ static int evict_one(struct cpu_tables *t)
 	return 0;
 }
 
-static int take_units(struct cpu_tables *t, uint32_t n, uint32_t *ret_first)
+/* @spare: only what is free. */
+static int take_units(struct cpu_tables *t, uint32_t n, bool spare, uint32_t *ret_first)
 {
 	int r = 0;
 
+	if (spare && t->tables.len >= t->max_files - 1)
+		return -ENOSPC;
+	if (spare)
+		return cpu_pool_take(t->pool, n, ret_first);
 	while (r == 0 && t->tables.len >= t->max_files - 1)
 		r = evict_one(t);
 	while (r == 0) {
@@ -169,7 +180,7 @@ static int publish(struct cpu_tables *t, const struct cpu_file_key *key, const s
 }
 
 /* @blob as ehframe_compile() makes it; it comes from a process that is not trusted. */
-static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const void *blob, size_t len)
+static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const void *blob, size_t len, bool spare)
 {
 	struct sonde_unwind_head h;
 	struct table table = { 0 };
@@ -183,11 +194,13 @@ static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const
 		table.bytes = table.n_units * (uint32_t)sizeof(struct cpu_unwind_unit);
 		table.n_rows = h.n_rows;
 	}
-	r = take_units(t, table.n_units, &table.first);
+	r = take_units(t, table.n_units, spare, &table.first);
 	if (r < 0)
 		return r;
 	if (table.n_units)
 		r = cpu_pool_write(t->pool, table.first, (const char *)blob + sizeof(h), len - sizeof(h));
+	if (r == 0)
+		r = cpu_pool_settle(t->pool);
 	if (r == 0)
 		r = publish(t, key, &h, &table);
 	if (r < 0)
@@ -200,7 +213,7 @@ static int put_empty(struct cpu_tables *t, const struct cpu_file_key *key)
 	_cleanup_(buf_fini) struct buf blob = { 0 };
 	int r = ehframe_empty(&blob);
 
-	return r < 0 ? r : put_table(t, key, blob.data, blob.len);
+	return r < 0 ? r : put_table(t, key, blob.data, blob.len, false);
 }
 
 /* ---- requests ---- */
@@ -243,12 +256,13 @@ static void on_compiled(void *ctx, const struct cpu_load *l)
 		return;
 	}
 	if (r >= 0) {
-		r = put_table(t, &l->key, l->blob, l->len);
+		r = put_table(t, &l->key, l->blob, l->len, l->guessed);
 		if (r < 0)
 			err_errno(&err, r, "no unwind table");
 	}
 	if (r < 0) {
-		refuse(t, &l->key, &err);
+		if (!l->guessed) /* else whoever needs it asks */
+			refuse(t, &l->key, &err);
 		return;
 	}
 	t->stats.load_ns += took;
@@ -272,7 +286,8 @@ static bool parse_mapping(const char *line, struct mapped_file *ret, uint32_t *r
 }
 
 /* The generation, a part of the key, is told by some file systems: files of others are asked for one by one. */
-static void load_sibling(struct cpu_tables *t, uint32_t tgid, const struct mapped_file *where, uint32_t dev)
+static void load_sibling(struct cpu_tables *t, uint32_t tgid, const struct mapped_file *where, uint32_t dev,
+			 bool guessed)
 {
 	_cleanup_close_ int fd = mapped_file_open(t->proc_fd, tgid, where);
 	struct cpu_file_key key = { .ino = where->ino, .dev = dev };
@@ -284,14 +299,14 @@ static void load_sibling(struct cpu_tables *t, uint32_t tgid, const struct mappe
 	key.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
 	key.generation = (uint32_t)generation;
 	if (!map_find(&t->tables, &key) && !cpu_loader_has(t->loader, &key))
-		cpu_loader_add(t->loader, &key, TAKE_FD(fd));
+		cpu_loader_add(t->loader, &key, TAKE_FD(fd), guessed);
 }
 
 /*
  * A walk stops at the first file without a table, so a process would need as many samples as its stacks have files.
  * What one file is asked for, the others that are mapped to run will be.
  */
-static void load_siblings(struct cpu_tables *t, uint32_t tgid)
+static void load_siblings(struct cpu_tables *t, uint32_t tgid, bool guessed)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	char line[512], path[32];
@@ -308,12 +323,12 @@ static void load_siblings(struct cpu_tables *t, uint32_t tgid)
 	while (f && n < SIBLINGS_MAX && fgets(line, sizeof(line), f)) {
 		if (!parse_mapping(line, &where, &dev))
 			continue;
-		load_sibling(t, tgid, &where, dev);
+		load_sibling(t, tgid, &where, dev, guessed);
 		n++;
 	}
 }
 
-int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec)
+static int need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 {
 	const struct cpu_file_key key = {
 		.ino = rec->ino, .mtime_ns = rec->mtime_ns, .dev = rec->dev, .generation = rec->ino_generation,
@@ -331,19 +346,66 @@ int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 		return fd;
 	}
 	r = fd < 0 ? err_errno(&err, fd, "cannot open what process %u has mapped", rec->hdr.tgid) :
-		     cpu_loader_add(t->loader, &key, fd);
+		     cpu_loader_add(t->loader, &key, fd, false);
 	if (r == -ENOBUFS)
 		ask_again(t, &key, GONE_AGAIN_NS);
 	else if (fd < 0)
 		refuse(t, &key, &err);
 	else
-		load_siblings(t, rec->hdr.tgid);
+		load_siblings(t, rec->hdr.tgid, false);
 	return r;
+}
+
+int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec)
+{
+	int r;
+
+	cpu_loader_hold(t->loader, true);
+	r = need(t, rec);
+	cpu_loader_hold(t->loader, false);
+	return r;
+}
+
+/* ---- ahead of the first walk ---- */
+
+static bool wants_comm(const struct probe_select *s, const char *comm)
+{
+	for (size_t i = 0; i < s->n_comms; i++)
+		if (!strncmp(s->comms[i], comm, 15))
+			return true;
+	return s->n_comms == 0;
+}
+
+static void take_busy(void *ctx, uint32_t tgid, const char *comm)
+{
+	struct cpu_tables *t = ctx;
+
+	if (tgid != (uint32_t)getpid() && wants_comm(probe_env_select(t->env), comm))
+		load_siblings(t, tgid, true);
+}
+
+/* A selected tree has nothing mapped yet. The number of a thread does where that of a process is wanted. */
+void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
+{
+	const struct probe_select *s = probe_env_select(t->env);
+
+	if (!t->has_loop || s->n_tree)
+		return;
+	cpu_loader_hold(t->loader, true);
+	for (size_t i = 0; i < n_tids; i++)
+		load_siblings(t, tids[i], true);
+	for (size_t i = 0; !n_tids && i < s->n_pids; i++)
+		load_siblings(t, s->pids[i], true);
+	if (!n_tids && !s->n_pids)
+		cpu_busy_each(t->proc_fd, AHEAD_NS, take_busy, t);
+	cpu_loader_hold(t->loader, false);
 }
 
 void cpu_tables_poll(struct cpu_tables *t)
 {
 	cpu_loader_poll(t->loader);
+	if (t->pool)
+		cpu_pool_poll(t->pool);
 }
 
 /* ---- the whole ---- */
@@ -364,12 +426,12 @@ static int load_vdso(struct cpu_tables *t)
 	r = elf_open_mem(h, (size_t)(h->e_shoff + (uint64_t)h->e_shnum * h->e_shentsize), CPU_ELF_BYTES, &e);
 	if (r == 0)
 		r = ehframe_compile(e, CPU_TABLE_BYTES, &blob);
-	return r < 0 ? r : put_table(t, &key, blob.data, blob.len);
+	return r < 0 ? r : put_table(t, &key, blob.data, blob.len, false);
 }
 
 DEFINE_CLEANUP(struct cpu_tables *, cpu_tables_free)
 
-int cpu_tables_new(struct bpf_object *obj, const struct cpu_tables_opts *o, struct cpu_tables **ret, struct err *err)
+int cpu_tables_new(const struct cpu_tables_opts *o, struct cpu_tables **ret, struct err *err)
 {
 	_cleanup_(cpu_tables_freep) struct cpu_tables *t = calloc(1, sizeof(*t));
 	int r;
@@ -377,24 +439,35 @@ int cpu_tables_new(struct bpf_object *obj, const struct cpu_tables_opts *o, stru
 	if (!t)
 		return err_errno(err, -ENOMEM, "no unwind tables");
 	map_init(&t->tables, sizeof(struct cpu_file_key), sizeof(struct table));
+	t->env = o->env;
+	t->has_loop = o->loop;
+	t->budget_bytes = o->budget_bytes;
 	t->max_files = max_files(o->budget_bytes);
 	t->complain = o->complain;
 	t->ctx = o->ctx;
-	t->files_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_files");
-	t->asked_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_asked");
+	t->files_fd = t->asked_fd = -1;
 	t->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->proc_fd < 0)
 		return err_errno(err, -errno, "no unwind tables: cannot open %s", o->proc_path);
-	r = t->files_fd < 0 || t->asked_fd < 0 ? -ENOENT : cpu_pool_new(obj, o->budget_bytes, &t->pool);
+	r = cpu_loader_new(o->loop, o->env, o->nice, on_compiled, t, &t->loader);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
-	r = cpu_loader_new(o->loop, o->env, o->nice, on_compiled, t, &t->loader);
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+int cpu_tables_begin(struct cpu_tables *t, struct bpf_object *obj, struct err *err)
+{
+	int r;
+
+	t->files_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_files");
+	t->asked_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_asked");
+	r = t->files_fd < 0 || t->asked_fd < 0 ? -ENOENT : cpu_pool_new(obj, t->budget_bytes, &t->pool);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
 	r = load_vdso(t);
 	if (r < 0 && put_empty(t, &(struct cpu_file_key){ .ino = CPU_FILE_VDSO }) < 0)
 		return err_errno(err, r, "no unwind tables");
-	*ret = TAKE_PTR(t);
 	return 0;
 }
 
@@ -410,9 +483,9 @@ void cpu_tables_free(struct cpu_tables *t)
 	free(t);
 }
 
-bool cpu_tables_busy(const struct cpu_tables *t)
+void cpu_tables_wait(struct cpu_tables *t, uint64_t limit_ns)
 {
-	return cpu_loader_busy(t->loader);
+	cpu_loader_wait(t->loader, limit_ns);
 }
 
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret)

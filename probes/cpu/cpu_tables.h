@@ -7,7 +7,6 @@
 #define CPU_TABLES_H
 
 #include <stddef.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 struct bpf_object;
@@ -41,9 +40,20 @@ struct cpu_tables_opts {
 	void *ctx;
 };
 
-/* After load. Loads the table of the vDSO. @obj outlives the result. -ENOENT when it has no unwinder. */
-int cpu_tables_new(struct bpf_object *obj, const struct cpu_tables_opts *o, struct cpu_tables **ret, struct err *err);
+int cpu_tables_new(const struct cpu_tables_opts *o, struct cpu_tables **ret, struct err *err);
 void cpu_tables_free(struct cpu_tables *t);	/* NULL is fine */
+
+/*
+ * Before the object is loaded: has the files of the processes compiled that are selected (@tids: threads, may be
+ * none) or use the CPUs now, by workers while this process loads. Only with a loop, for then nobody waits.
+ */
+void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids);
+
+/* After load. Loads the table of the vDSO. @obj outlives the tables. -ENOENT when it has no unwinder. */
+int cpu_tables_begin(struct cpu_tables *t, struct bpf_object *obj, struct err *err);
+
+/* For the tables asked for so far, but not longer than so. */
+void cpu_tables_wait(struct cpu_tables *t, uint64_t limit_ns);
 
 /*
  * Opens the file that was asked for and has it compiled. 0, also when it has a table already; -ESRCH, -ENOENT or
@@ -54,9 +64,6 @@ int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *r);
 
 /* From time to time: ends a worker that takes too long. */
 void cpu_tables_poll(struct cpu_tables *t);
-
-/* Whether files wait for their tables. */
-bool cpu_tables_busy(const struct cpu_tables *t);
 
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret);
 

@@ -27,7 +27,8 @@
 static void free_probes(struct pipeline *p)
 {
 	for (size_t i = p->n_probes; i-- > 0;) {
-		p->probes[i].ops->close(&p->probes[i]);
+		if (p->probes[i].opened)
+			p->probes[i].ops->close(&p->probes[i]);
 		free(p->probes[i].state);
 	}
 	free(p->probes);
@@ -138,10 +139,9 @@ uint32_t pipeline_needs(const struct pipeline *p)
 	return p->needs;
 }
 
-static int open_probe(struct pipeline *p, const struct pipeline_probe *which, struct err *err)
+static int add_probe(struct pipeline *p, const struct pipeline_probe *which, struct err *err)
 {
 	struct probe *probe = &p->probes[p->n_probes];
-	int r;
 
 	*probe = (struct probe){
 		.ops = which->ops, .conf = which->conf, .env = p->env, .loop = p->loop,
@@ -154,10 +154,28 @@ static int open_probe(struct pipeline *p, const struct pipeline_probe *which, st
 	}
 	p->n_probes++;
 	account_of(&p->accounts, probe->instance)->from_kernel = true;
+	return 0;
+}
+
+static int open_probe(struct probe *probe, struct err *err)
+{
+	int r;
+
+	probe->opened = true;
 	r = probe->ops->open(probe, err);
-	if (r < 0)
-		err_prefix(err, "probe %s", probe->ops->name);
-	return r;
+	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
+}
+
+static int attach_probe(struct pipeline *p, struct probe *probe, struct err *err)
+{
+	int r;
+
+	if (probe->ops->ahead && !p->since_ns)
+		p->since_ns = clock_boot_ns();
+	r = probe->ops->attach(probe, err);
+	if (r >= 0 && probe->ops->snapshot)
+		r = probe->ops->snapshot(probe, err);
+	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
 }
 
 static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
@@ -166,35 +184,47 @@ static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
 	log_warn("%s does not work here: %s", hook, err->msg);
 }
 
-#define WARM_STEP_NS 5000000ull
-#define WARM_BUDGET 256
-
-/* Lets probes get ready with what the first records tell them. */
-static int warm_up(struct pipeline *p, struct err *err)
+static int add_probes(struct pipeline *p, const struct pipeline_probe *probes, size_t n_probes, struct err *err)
 {
-	for (size_t i = 0; i < p->n_probes; i++) {
-		struct probe *probe = &p->probes[i];
-		int r;
+	const struct pipeline_probe proc = { .ops = probe_find("proc") };
+	int r;
 
-		while (probe->ops->warm && (r = probe->ops->warm(probe, err)) != 0) {
-			if (r < 0)
-				return err_prefix(err, "probe %s", probe->ops->name);
-			ring_reader_read(probe_env_reader(p->env), clock_boot_ns() + WARM_STEP_NS, WARM_BUDGET,
-					 path_from_ring, p);
-			loop_once(p->loop, 0);
-		}
-	}
-	return 0;
+	p->probes = calloc(n_probes + 1, sizeof(*p->probes));
+	if (!p->probes)
+		return err_errno(err, -ENOMEM, "cannot set up the probes");
+	r = add_probe(p, &proc, err);
+	for (size_t i = 0; r >= 0 && i < n_probes; i++)
+		r = add_probe(p, &probes[i], err);
+	return r;
 }
 
 /*
- * Every probe is loaded before the first attaches, and proc attaches first: a process that is born from here
- * on has its record, one that was there before has its snapshot, and one in between has both.
+ * Those that go ahead first. Then every probe is loaded before the first attaches, and proc attaches first: a process
+ * that is born from here on has its record, one that was there before has its snapshot, and one in between has both.
  */
+static int start_probes(struct pipeline *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (p->probes[i].ops->ahead) {
+			r = open_probe(&p->probes[i], err);
+			r = r < 0 ? r : attach_probe(p, &p->probes[i], err);
+		}
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (!p->probes[i].ops->ahead)
+			r = open_probe(&p->probes[i], err);
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		probe_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (!p->probes[i].ops->ahead)
+			r = attach_probe(p, &p->probes[i], err);
+	return r;
+}
+
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err)
 {
-	const struct pipeline_probe proc = { .ops = probe_find("proc") };
 	int r;
 
 	if (n_probes + 1 > SONDE_INSTANCES)
@@ -204,29 +234,17 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 		return r;
 	probe_env_set_sink(p->env, path_from_probe, p);
 	probe_env_set_complain(p->env, on_failed_hook, p);
-	p->probes = calloc(n_probes + 1, sizeof(*p->probes));
-	if (!p->probes)
-		return err_errno(err, -ENOMEM, "cannot set up the probes");
-	path_tell_host(p);
-	path_tell_clock(p);
-	r = open_probe(p, &proc, err);
-	for (size_t i = 0; r >= 0 && i < n_probes; i++)
-		r = open_probe(p, &probes[i], err);
+	r = add_probes(p, probes, n_probes, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < p->n_probes; i++)
-		probe_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
-	for (size_t i = 0; i < p->n_probes; i++) {
-		struct probe *probe = &p->probes[i];
-
-		r = probe->ops->attach(probe, err);
-		if (r >= 0 && probe->ops->snapshot)
-			r = probe->ops->snapshot(probe, err);
-		if (r < 0)
-			return err_prefix(err, "probe %s", probe->ops->name);
-	}
+	path_tell_host(p);
+	path_tell_clock(p);
+	r = start_probes(p, err);
+	if (r < 0)
+		return r;
+	probe_env_settle(p->env);
 	malloc_trim(0);	/* the kernel's type information was read for each object; forks would copy what is left */
-	return warm_up(p, err);
+	return 0;
 }
 
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)

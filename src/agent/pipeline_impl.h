@@ -38,6 +38,7 @@ struct pipeline {
 	struct probe_env *env;		/* live */
 	struct probe *probes;
 	size_t n_probes;
+	uint64_t since_ns;		/* when the first that went ahead attached; 0 = none did */
 	struct source *source;		/* file */
 	const char *socket_path;	/* another agent's socket; borrowed; NULL = none */
 	const struct source_ops *socket_format;

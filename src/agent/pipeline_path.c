@@ -139,7 +139,7 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 	}
 	if (!is_core(r))
 		for (size_t i = 0; i < p->n_probes; i++)
-			if (p->probes[i].ops->control)
+			if (p->probes[i].opened && p->probes[i].ops->control)
 				p->probes[i].ops->control(&p->probes[i], r);
 	record_outputs(p, r);
 	if (take_recorded_ledger(p, r))

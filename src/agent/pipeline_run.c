@@ -95,6 +95,14 @@ static int on_duration(void *ctx, _unused_ uint64_t now_ns)
 	return 0;
 }
 
+/* What is left of the duration, which began with a probe that went ahead; at least a moment. */
+static uint64_t duration_left(const struct pipeline *p)
+{
+	uint64_t gone = p->since_ns ? clock_boot_ns() - p->since_ns : 0;
+
+	return p->limits.duration_ns > gone ? p->limits.duration_ns - gone : 1;
+}
+
 static int run_live(struct pipeline *p, struct err *err)
 {
 	uint64_t latency = p->limits.latency_ns ? p->limits.latency_ns : DEFAULT_LATENCY_NS;
@@ -107,7 +115,7 @@ static int run_live(struct pipeline *p, struct err *err)
 	if (r >= 0)
 		r = loop_add_timer(p->loop, TICK_NS, TICK_NS, on_tick, p, &tick);
 	if (r >= 0 && p->limits.duration_ns)
-		r = loop_add_timer(p->loop, p->limits.duration_ns, 0, on_duration, p, &duration);
+		r = loop_add_timer(p->loop, duration_left(p), 0, on_duration, p, &duration);
 	if (r >= 0)
 		r = loop_run(p->loop);
 	loop_remove(TAKE_PTR(p->ring_io));

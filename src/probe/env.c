@@ -298,11 +298,6 @@ unsigned probe_env_n_cpus(const struct probe_env *env)
 	return env->n_cpus;
 }
 
-const struct probe_select *probe_env_select(const struct probe_env *env)
-{
-	return &env->select;
-}
-
 int probe_env_shared_map(struct probe_env *env, const char *name)
 {
 	const struct shared_map *m = find_shared(env, name);

@@ -89,9 +89,6 @@ const struct probe_select *probe_env_select(const struct probe_env *env);
 /* Root of the host's file system as seen from here, without a slash at the end: "" or --host-root. */
 const char *probe_env_host_root(const struct probe_env *env);
 
-/* What was selected. */
-const struct probe_select *probe_env_select(const struct probe_env *env);
-
 /* fd of a shared map, or -ENOENT. */
 int probe_env_shared_map(struct probe_env *env, const char *name);
 

@@ -198,7 +198,8 @@ static void a_batch_does_not_read_its_own_answers(void **state)
 	assert_int_equal(stack_set_new(&sym, &(struct stack_set_opts){ 0 }, &s), 0);
 	for (uint64_t i = 0; i < 2000; i++) {
 		const struct feed f[] = {
-			{ .comm = "a", .tgid = 1, .times = 1, .user = { FN(APP, 4, 4), FN(APP, 9, 0), FN(APP, 10 + i, 8) } },
+			{ .comm = "a", .tgid = 1, .times = 1,
+			  .user = { FN(APP, 4, 4), FN(APP, 9, 0), FN(APP, 10 + i, 8) } },
 			{ .comm = "b", .tgid = 1, .times = 1,
 			  .user = { FN(APP, 3, 4), FN(APP, 10 + i, 8), FN(APP, 1, 0x24) } },
 		};

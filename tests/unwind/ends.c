@@ -113,11 +113,9 @@ static int run_for(struct run *run, uint64_t ns)
 {
 	struct loop *loop = run->p.loop;
 	uint64_t end = clock_boot_ns() + ns;
-	int r = loop_add_io(loop, ring_reader_fd(probe_env_reader(run->p.env)), EPOLLIN, drain, run, NULL), warm = 1;
+	int r = loop_add_io(loop, ring_reader_fd(probe_env_reader(run->p.env)), EPOLLIN, drain, run, NULL);
 
 	while (r >= 0 && clock_boot_ns() < end) {
-		if (warm > 0)
-			warm = run->p.ops->warm(&run->p, NULL);
 		r = loop_once(loop, 50);
 		if (r >= 0)
 			r = drain(run, -1, 0);
