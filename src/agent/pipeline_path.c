@@ -56,6 +56,7 @@ static int take_event(void *ctx, struct event *ev)
 	if (ev->desc->class != EVENT_META) {
 		if (p->pass && !p->pass(p->pass_ctx, ev)) {
 			p->now.refused += ev->desc->class == EVENT_DATA;
+			scap_state_left_out(p->scap, ev);
 			return 0;
 		}
 		if (p->limits.max_events && p->shown >= p->limits.max_events) {

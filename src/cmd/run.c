@@ -230,7 +230,7 @@ static int add_outputs(struct run_state *s, const struct sink_opts *opts, struct
 	return r;
 }
 
-static bool want_color(const struct run_conf *c)
+bool run_want_color(const struct run_conf *c)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
 
@@ -403,6 +403,10 @@ static int run_pipeline(struct run_state *s, struct err *err)
 	if (!c->read && (s->spec->ready || c->verbose))
 		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
 	r = pipeline_run(s->pipeline, &limits, err);
+	if (r == -ENODATA && c->read) {
+		log_warn("%s", err->msg);	/* what is whole of it was shown */
+		r = 0;
+	}
 	say_losses(s->pipeline, c->verbose);
 	return r;
 }
@@ -507,7 +511,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	int status = 0;
 	struct sink_opts opts = {
 		.line = { .verbose = c->verbose, .hex = c->hex, .numeric = c->numeric, .format = c->format },
-		.time = c->time, .color = want_color(c), .symbolic = !c->numeric,
+		.time = c->time, .color = run_want_color(c), .symbolic = !c->numeric,
 		.cmdline = spec->cmdline, .filter_text = spec->filter_text,
 		.stack = spec->stack, .ctx = spec->watcher_ctx,
 	};

@@ -84,6 +84,9 @@ size_t run_sets(struct run_conf *c, struct opt_set *ret_sets);
 /* Assembles, runs until done or told to stop, reports. Returns an exit status. */
 int run(const struct run_conf *c, const struct run_spec *spec);
 
+/* Whether text on stdout is to have colours. */
+bool run_want_color(const struct run_conf *c);
+
 /* Joins words by blanks: the filter as it was typed. Owned by the caller; NULL when there are none. */
 char *run_join_words(const struct opt_strv *words);
 

@@ -12,21 +12,48 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/macros.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "cmd/views.h"
 #include "event/event.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
+#include "scap/render.h"
+
+#define VIEW_ROWS 30
+#define SNAPLEN_ASKED 80	/* bytes of data, when its text is asked for and no number is given: sysdig's */
 
 struct syscalls_conf {
 	struct run_conf run;
 	struct sys_conf sys;
-	bool strace;
+	bool strace, ascii, hex, hex_ascii, base64, event_summary, top;
+	const char *write, *view;
+	uint32_t rotate_mb, view_rows;
+	struct views *views;		/* NULL = none */
 };
 
-static const struct opt syscalls_opts[] = {
-	{ .name = "strace", .kind = OPT_BOOL, .off = offsetof(struct syscalls_conf, strace),
-	  .help = "lines as strace -f -T prints them, as --format strace" },
+#define ROW(member, ...) OPT_ROW(syscalls_conf, member, __VA_ARGS__)
+
+static const struct opt line_opts[] = {
+	ROW(strace, "strace", 0, OPT_BOOL, NULL, "lines as strace -f -T prints them, as --format strace"),
+	ROW(ascii, "print-ascii", 'A', OPT_BOOL, NULL, "sysdig's lines, data as text"),
+	ROW(hex, "print-hex", 'x', OPT_BOOL, NULL, "likewise, data in hex"),
+	ROW(hex_ascii, "print-hex-ascii", 'X', OPT_BOOL, NULL, "likewise, data in hex and as text"),
+	ROW(base64, "print-base64", 'b', OPT_BOOL, NULL, "likewise, data in base64"),
+	ROW(write, "write", 'w', OPT_STR, "FILE", "write a capture, as -o scap:FILE"),
+	ROW(rotate_mb, "rotate-megabytes", 'C', OPT_U32, "N", "as --rotate-size, in millions of bytes"),
+	OPT_END,
+};
+
+static const struct opt view_opts[] = {
+	ROW(view, "view", 0, OPT_STR, "NAME,...",
+	    "tables instead of lines: procs-cpu, procs-net, procs-file, files-bytes, files-time, conns, ports, "
+	    "calls, calls-time, errors, slow, containers, events; or spectrogram, a line of latencies a second"),
+	ROW(view_rows, "view-rows", 0, OPT_U32, "N", "rows of each table (default 30)"),
+	ROW(top, "top", 0, OPT_BOOL, NULL, "the tables live on a full screen (all of them without --view)"),
+	ROW(event_summary, "event-summary", 'S', OPT_BOOL, NULL, "at the end, how many events of each type"),
 	OPT_END,
 };
 
@@ -36,8 +63,9 @@ static size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
 
 	c->sys = sys_conf_default;
 	ret_sets[0] = (struct opt_set){ "System calls", probe_find("sys")->opts, &c->sys };
-	ret_sets[1] = (struct opt_set){ "Lines", syscalls_opts, c };
-	return 2 + run_sets(&c->run, ret_sets + 2);
+	ret_sets[1] = (struct opt_set){ "Lines and captures", line_opts, c };
+	ret_sets[2] = (struct opt_set){ "Tables", view_opts, c };
+	return 3 + run_sets(&c->run, ret_sets + 3);
 }
 
 /* Says what is decided where. */
@@ -76,6 +104,14 @@ static int join_where(struct run_conf *run, const char *words, struct buf *mem)
 	return buf_error(mem);
 }
 
+static bool writes_capture(const struct run_conf *c)
+{
+	for (size_t i = 0; i < c->outputs.len; i++)
+		if (strstr(c->outputs.items[i], "scap"))
+			return true;
+	return false;
+}
+
 /*
  * Captures and sysdig's words are about descriptors and processes: the kernel side then tells what it knows of them,
  * and what was there before is looked up once. Captures and sysdig's lines have an event for the entry too.
@@ -83,15 +119,93 @@ static int join_where(struct run_conf *run, const char *words, struct buf *mem)
 static void on_needs(void *ctx, uint32_t by_outputs, bool by_words)
 {
 	struct syscalls_conf *c = ctx;
-	bool captured = by_outputs & 1u << SEC_PARAMS;
+	bool wanted = by_outputs & 1u << SEC_PARAMS, captured = wanted && writes_capture(&c->run);
 	bool lines = c->run.print || (c->run.format && !strcmp(c->run.format, "sysdig"));
 
-	if (c->sys.summary || !(captured || by_words))
+	if (c->sys.summary || !(wanted || by_words))
 		return;
 	c->sys.context = c->sys.scan = true;
 	c->sys.enter = c->sys.enter || captured || lines;
 	/* A reader's tables want to know who is gone; and so do those who look for a signal. */
+	if (c->views && views_needs(c->views) & VIEW_NEEDS_SWITCHES)
+		c->sys.events_too |= SYS_EVENT_SWITCH;
 	c->sys.events_too |= SYS_EVENT_EXIT | (captured || lines ? SYS_EVENT_SIGNAL : 0);
+}
+
+/* sysdig's letters are names for what other options say. */
+static int apply_letters(struct syscalls_conf *c, struct buf *mem)
+{
+	static const struct { size_t off; enum scap_buffer_form form; } forms[] = {
+		{ offsetof(struct syscalls_conf, ascii), SCAP_BUFFER_ASCII },
+		{ offsetof(struct syscalls_conf, hex), SCAP_BUFFER_HEX },
+		{ offsetof(struct syscalls_conf, hex_ascii), SCAP_BUFFER_HEX_ASCII },
+		{ offsetof(struct syscalls_conf, base64), SCAP_BUFFER_BASE64 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (*(const bool *)((const char *)c + forms[i].off))
+			c->run.buffer = forms[i].form;
+	if (c->strace)
+		c->run.format = "strace";
+	else if (c->run.buffer && !c->run.format && !c->run.print)
+		c->run.format = "sysdig";
+	if (c->run.buffer && !c->sys.snaplen)
+		c->sys.snaplen = SNAPLEN_ASKED;
+	if (c->rotate_mb)
+		c->run.rotate_bytes = (uint64_t)c->rotate_mb * 1000000;
+	if (!c->write)
+		return 0;
+	if (vec_grow(&c->run.outputs) < 0)
+		return -ENOMEM;
+	buf_printf(mem, "scap:%s", c->write);
+	c->run.outputs.items[c->run.outputs.len++] = buf_str(mem);
+	return buf_error(mem);
+}
+
+static const char all_views[] = "procs-cpu,procs-net,procs-file,files-bytes,files-time,conns,ports,calls,calls-time,"
+				"errors,slow,containers";
+
+static int open_views(struct syscalls_conf *c, struct err *err)
+{
+	const char *list = c->view ? c->view : c->top ? all_views : c->event_summary ? "events" : NULL;
+	int r = list ? views_new(list, run_want_color(&c->run), &c->views, err) : 0;
+
+	if (r >= 0 && c->top && !c->run.read)
+		r = views_screen(c->views, err);
+	return r;
+}
+
+static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+{
+	struct syscalls_conf *c = ctx;
+
+	return c->views ? views_start(c->views, loop, p, err) : 0;
+}
+
+static int run_with_views(struct syscalls_conf *c, struct run_spec *spec)
+{
+	const struct views *v = c->views;
+	size_t rows = c->view_rows ? c->view_rows : VIEW_ROWS;
+	bool json = c->run.json, tables = v && (c->view || c->top);
+	int status, r;
+
+	spec->watcher = v ? &views_sink : NULL;
+	spec->watcher_ctx = c->views;
+	if (tables) {
+		spec->output = "";
+		c->run.json = false;	/* of the tables, not of events */
+	}
+	status = run(&c->run, spec);
+	if (!v)
+		return status;
+	views_stop(c->views);
+	if (c->top && !c->run.read)
+		r = 0;
+	else
+		r = json && tables ? views_print_json(c->views, rows) : views_print(c->views, rows);
+	if (r < 0)
+		log_error("cannot write the tables: %s", strerror(-r));
+	return r < 0 && !status ? CMD_FAIL : status;
 }
 
 static int syscalls_run(void *conf, const struct cmd_words *w)
@@ -99,22 +213,30 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	struct syscalls_conf *c = conf;
 	_cleanup_free_ char *words = run_join_words(&w->words);
 	const struct pipeline_probe probes[] = { { .ops = probe_find("sys"), .conf = &c->sys } };
-	_cleanup_(buf_fini) struct buf where = { 0 };
+	_cleanup_(buf_fini) struct buf where = { 0 }, write = { 0 };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
 		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
 		.command = &w->command,
-		.filter_text = words, .needs = on_needs, .needs_ctx = c,
+		.filter_text = words, .needs = on_needs, .needs_ctx = c, .started = on_started, .started_ctx = c,
 	};
+	struct err err = { 0 };
+	int status;
 
-	if (c->strace)
-		c->run.format = "strace";
-
-	if (join_where(&c->run, words, &where) < 0) {
+	if (join_where(&c->run, words, &where) < 0 || apply_letters(c, &write) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;
 	}
-	return c->run.explain_filter ? explain(c) : run(&c->run, &spec);
+	if (c->run.explain_filter)
+		return explain(c);
+	status = open_views(c, &err);
+	if (status < 0) {
+		log_error("%s", err.msg);
+		return cmd_exit_status(status);
+	}
+	status = run_with_views(c, &spec);
+	views_free(c->views);
+	return status;
 }
 
 static const struct cmd_example syscalls_examples[] = {
@@ -123,6 +245,10 @@ static const struct cmd_example syscalls_examples[] = {
 	{ "sonde syscalls --result failed", "calls that failed" },
 	{ "sonde syscalls -c --duration 10s", "a table of all calls of the host, counted in the kernel" },
 	{ "sonde syscalls --strace -s 64 -- ls /", "run a command and show its calls and those of its children" },
+	{ "sonde syscalls --top", "who uses the CPU, the network and files, live" },
+	{ "sonde syscalls --view slow,errors --duration 10s", "the slowest calls of ten seconds, and what failed" },
+	{ "sonde syscalls -w trace.scap -C 100 -W 5", "captures for sysdig and Wireshark, five of 100 MB in turn" },
+	{ "sonde syscalls -r trace.scap -X fd.name contains passwd", "what was read and written of such files" },
 	{ "sonde syscalls syscall.name=openat and syscall.error=ENOENT", "files that were not found" },
 	{ 0 },
 };
@@ -133,6 +259,6 @@ const struct cmd cmd_syscalls = {
 	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. Which "
 	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing.",
 	.examples = syscalls_examples,
-	.letters = "p=pid e=syscall s=snaplen j=json n=count c=summary",
+	.letters = "p=pid e=syscall s=snaplen j=json n=count c=summary G=rotate-time W=rotate-files M=duration",
 	.conf_size = sizeof(struct syscalls_conf), .sets = syscalls_sets, .run = syscalls_run,
 };

@@ -79,6 +79,7 @@ struct scap_state *scap_state_new(void)
 	map_init(&st->threads, sizeof(int64_t), sizeof(struct scap_thread *));
 	map_init(&st->users, sizeof(uint32_t), sizeof(struct scap_user));
 	map_init(&st->groups, sizeof(uint32_t), sizeof(struct scap_group));
+	map_init(&st->switched, sizeof(uint16_t), sizeof(uint64_t));
 	map_init(&st->server_ports, sizeof(uint16_t), sizeof(uint8_t));
 	st->gone_tid = st->closed_tid = -1;
 	for (uint16_t i = 0; i < SCAP_EVENT_MAX; i++)
@@ -109,6 +110,7 @@ static void tables_free(struct scap_state *st)
 		str_unref(st, ((struct scap_group *)val)->name);
 	map_fini(&st->groups);
 	map_fini(&st->server_ports);
+	map_fini(&st->switched);
 	vec_fini(&st->ifaces);
 	for (size_t i = 0; i < st->containers.len; i++) {
 		str_unref(st, st->containers.items[i].id);
@@ -341,6 +343,8 @@ static void begin_view(struct scap_state *st, const struct event *ev)
 	v->state = st;
 	v->num = st->num;
 	v->ts_ns = now;
+	v->exec_ns = 0;
+	v->cpu = ev->cpu;
 	v->delta_ns = st->last_ns && now > st->last_ns ? now - st->last_ns : 0;
 	if (!st->first_ns)
 		st->first_ns = now;
@@ -418,6 +422,12 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 	if (!ev->tgid && v->thread && v->thread->pid > 0)
 		ev->tgid = (uint32_t)v->thread->pid;
 	return complete_image(st, ev);
+}
+
+void scap_state_left_out(struct scap_state *st, const struct event *ev)
+{
+	if (ev->view == &st->view && !st->view.p.head->num && st->num)
+		st->num--;
 }
 
 /* ---- looking ---- */

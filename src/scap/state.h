@@ -61,6 +61,7 @@ struct scap_thread {
 	struct scap_str *comm, *exe, *exepath, *cwd, *root, *container;	/* owned references */
 	struct scap_str *args, *env, *cgroups;	/* NUL-terminated strings, one behind the other */
 	struct scap_fdtable *fds;		/* owned reference; of a thread NULL: its process has them */
+	uint64_t exec_ns;			/* time on the CPU, as far as switches told of it */
 	uint64_t clone_ns, n_threads;		/* threads beside the main one */
 	bool exe_writable, invented;		/* invented: an event named it, nobody announced it */
 
@@ -87,10 +88,12 @@ struct scap_view {
 	const struct scap_thread *process;	/* its main thread, or itself */
 	const struct scap_fd *fd;		/* the descriptor it is about; NULL = none */
 	int64_t fd_num;				/* -1 = none */
+	uint16_t cpu;
 	uint64_t num;				/* of the event in its stream, filtered ones counted */
 	uint64_t ts_ns;				/* since 1970, or since boot while the wall clock is unknown */
 	uint64_t delta_ns;			/* since the event before */
 	uint64_t first_ns;			/* time of the first event */
+	uint64_t exec_ns;			/* of a switch: time on the CPU of who leaves it; 0 = not known */
 };
 
 struct scap_state *scap_state_new(void);
@@ -107,6 +110,12 @@ int scap_state_event(struct scap_state *st, struct event *ev);
  * not know better. 0 or -ENOMEM.
  */
 int scap_state_describe(struct scap_state *st, struct event *ev);
+
+/*
+ * The event of the last call is not shown. One that its stream did not number leaves its number to the next, so that
+ * a capture of what was shown has the same numbers.
+ */
+void scap_state_left_out(struct scap_state *st, const struct event *ev);
 
 /* The view of an event, or NULL. */
 const struct scap_view *scap_view_of(const struct event *ev);

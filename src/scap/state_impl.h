@@ -47,6 +47,7 @@ struct scap_state {
 	struct scap_render_opts render;
 	struct buf scratch[8];
 	unsigned scratch_at;
+	struct map switched;	/* uint16_t CPU -> uint64_t time of its last switch */
 	struct buf image;	/* of an event that complete_image() made whole */
 	fold_fn fold[SCAP_EVENT_MAX];
 	int8_t fd_param[SCAP_EVENT_MAX];	/* the parameter with the event's descriptor; -1 = none */

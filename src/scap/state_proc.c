@@ -312,8 +312,22 @@ void fold_vm(struct fold *f)
 	set_resources(f, f->t);
 }
 
+/* The CPU was this thread's since the switch before. */
+static void count_cpu(struct fold *f)
+{
+	uint64_t *last = map_add(&f->st->switched, &f->v->cpu, NULL);
+
+	if (!last)
+		return;
+	if (*last && f->v->ts_ns > *last)
+		f->v->exec_ns = f->v->ts_ns - *last;
+	*last = f->v->ts_ns;
+	f->t->exec_ns += f->v->exec_ns;
+}
+
 void fold_switch(struct fold *f)
 {
+	count_cpu(f);
 	named_u64(f, "pgft_maj", &f->t->pfmajor);
 	named_u64(f, "pgft_min", &f->t->pfminor);
 	named_u32(f, "vm_size", &f->proc->vmsize_kb);

@@ -159,7 +159,7 @@ def test_compression_is_seen_through(tmp_path, pack):
     assert sonde("-r", str(path)) == sonde("-r", SESSION)
     path.write_bytes(path.read_bytes()[:-200])
     out, err, status = output(BINARY, "monitor", "-r", str(path))
-    assert status == 1 and ("ends" in err or "empty" in err) and err.count("\n") == 1, err
+    assert status in (0, 1) and ("ends" in err or "empty" in err) and err.count("\n") == 1, err
 
 
 def test_a_cut_file_is_read_to_its_last_block(tmp_path):
@@ -167,7 +167,7 @@ def test_a_cut_file_is_read_to_its_last_block(tmp_path):
     with open(SESSION, "rb") as f:
         path.write_bytes(f.read()[:-7])
     out, err, status = output(BINARY, "monitor", "-r", str(path), "--format", "sysdig")
-    assert status == 1 and "ends inside of a block" in err
+    assert status == 0 and "warning" in err and "ends inside of a block" in err
     assert lines(out) == lines(sonde("-r", SESSION, "--format", "sysdig"))[:-1]
 
 
