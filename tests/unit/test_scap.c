@@ -67,6 +67,31 @@ static size_t count_lines(struct buf *b)
 	return n;
 }
 
+/* Damaged ones that were cut: bounded, and a sentence whenever something is refused. */
+static void truncations_of_damaged_files_end(void **state)
+{
+	/* a list's entry, an event's length, its parameters: all ones */
+	static const size_t damage[] = { 228, 3000, 3600 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(damage); i++) {
+		struct buf copy = { 0 };
+
+		buf_add(&copy, session.data, session.len);
+		memset(copy.data + damage[i], 0xff, 4);
+		for (size_t cut = 0; cut < copy.len; cut++) {
+			struct buf part = { 0 };
+			struct err e = { 0 };
+			int r = records_parse(&scap_source, copy.data, cut, 64, &part, &e);
+
+			assert_true(r == 0 || r == -ENODATA || r == -EBADMSG);
+			assert_true(r == 0 || (e.msg[0] && !strchr(e.msg, '\n')));
+			buf_fini(&part);
+		}
+		buf_fini(&copy);
+	}
+}
+
 /* A file that was cut gives the beginning of what the whole file gives, and a sentence. */
 static void every_truncation_gives_a_beginning(void **state)
 {
@@ -477,6 +502,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_truncation_gives_a_beginning),
+		cmocka_unit_test(truncations_of_damaged_files_end),
 		cmocka_unit_test(hostile_files_are_refused),
 		cmocka_unit_test(any_word_may_be_wrong),
 		cmocka_unit_test(pcapng_is_another_format),
