@@ -43,8 +43,8 @@ def fd(number, kind, payload, inode=7, length=None):
     return struct.pack("<I", len(body) + 4 if length is None else length) + body
 
 
-def event(kind=6, params=(struct.pack("<q", 3), struct.pack("<I", 64)), tid=1, ts=NOW, number=EVENT, cpu=0, count=None,
-          length=None, lens=None):
+def event(kind=6, params=(struct.pack("<q", 3), struct.pack("<I", 64)), tid=1, ts=NOW, number=EVENT, cpu=0,
+          count=None, length=None, lens=None):
     width = "<I" if number == LARGE else "<H"
     lens = [len(p) for p in params] if lens is None else lens
     data = b"".join(struct.pack(width, n) for n in lens) + b"".join(params)
@@ -66,8 +66,8 @@ def good():
 def clone(child, flags=0, parent=1):
     strings = [b"x\0", b""]
     return event(223, (struct.pack("<q", child), *strings, struct.pack("<q", parent), struct.pack("<q", parent),
-                       struct.pack("<q", 0), b"/\0", bytes(8), bytes(8), bytes(8), bytes(4), bytes(4), bytes(4), b"x\0",
-                       b"", struct.pack("<I", flags), bytes(4), bytes(4), struct.pack("<q", parent),
+                       struct.pack("<q", 0), b"/\0", bytes(8), bytes(8), bytes(8), bytes(4), bytes(4), bytes(4),
+                       b"x\0", b"", struct.pack("<I", flags), bytes(4), bytes(4), struct.pack("<q", parent),
                        struct.pack("<q", parent)), tid=parent)
 
 
