@@ -15,7 +15,8 @@ NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
 TEST='git libcmocka-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-scapy sysdig
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
-	mandoc g++ strace'
+	mandoc g++ strace
+	bpfcc-tools'	# its profile prints what ours is compared with; its libraries are clang's, which are here
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
 BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip'

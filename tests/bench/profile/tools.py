@@ -163,7 +163,8 @@ class Perf(Tool):
         return None if shutil.which(self.program) else f"{self.program} is not installed"
 
     def words(self):
-        return [self.program, "record", "-q", "-a", "-e", "cpu-clock", "-F", str(self.hz), *self.graph,
+        # -N: the cache of programs of perf 6.1 breaks off when one of them goes away meanwhile
+        return [self.program, "record", "-q", "-a", "-N", "-e", "cpu-clock", "-F", str(self.hz), *self.graph,
                 "-k", "CLOCK_MONOTONIC", "-o", self.out + ".data"]
 
     def after(self, result):
