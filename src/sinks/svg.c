@@ -231,12 +231,21 @@ static void put_head(struct svg *g, double height)
 		    "#title { font-size: 15px; }\n</style>\n<script><![CDATA[\n");
 	buf_add_str(g->out, svg_script);
 	buf_add_str(g->out, "]]></script>\n");
-	buf_printf(g->out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fbfaf7\"/>\n<text id=\"title\" x=\"%.0f\" "
-		   "y=\"22\" text-anchor=\"middle\">", w / 2);
+	buf_add_str(g->out, "<rect width=\"100%\" height=\"100%\" fill=\"#fbfaf7\"/>\n");
+}
+
+/* On top of the frames: the script keeps it in sight. */
+static void put_controls(struct svg *g)
+{
+	double w = g->width + 2 * PAD;
+
+	buf_printf(g->out, "<g id=\"head\">\n<rect width=\"%.0f\" height=\"%d\" fill=\"#fbfaf7\" "
+		   "fill-opacity=\"0.9\"/>\n<text id=\"title\" x=\"%.0f\" y=\"22\" text-anchor=\"middle\">", w,
+		   HEAD - 2, w / 2);
 	put_safe(g->out, g->o->title ? g->o->title : "Flame graph");
 	buf_printf(g->out, "</text>\n"
 		   "<text id=\"reset\" class=\"link\" x=\"%d\" y=\"38\" visibility=\"hidden\">reset zoom</text>\n"
-		   "<text id=\"search\" class=\"link\" x=\"%.0f\" y=\"38\" text-anchor=\"end\">search</text>\n",
+		   "<text id=\"search\" class=\"link\" x=\"%.0f\" y=\"38\" text-anchor=\"end\">search</text>\n</g>\n",
 		   PAD, w - PAD);
 }
 
@@ -290,6 +299,7 @@ int svg_write(struct stack_tree *tree, const struct svg_opts *o, struct buf *out
 	if (g.total[g.shown])
 		walk(&g, draw);
 	buf_add_str(out, "</g>\n");
+	put_controls(&g);
 	put_foot(&g, g.floor_y + g.frame_h + LINE);
 	return buf_error(out);
 }

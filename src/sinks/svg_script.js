@@ -122,6 +122,11 @@
 		return g && frames.find((f) => f.g === g);
 	}
 
+	// Deep stacks are taller than windows: what there is to click stays in sight, and the outermost frames come first.
+	function follow() {
+		byId("head").setAttribute("transform", "translate(0," + window.scrollY + ")");
+	}
+
 	window.addEventListener("DOMContentLoaded", start);
 	if (document.readyState !== "loading")
 		start();
@@ -147,6 +152,8 @@
 			}
 		});
 		window.addEventListener("hashchange", recall);
+		window.addEventListener("scroll", follow);
 		recall();
+		window.scrollTo(0, svg.getBoundingClientRect().height);
 	}
 })();
