@@ -122,7 +122,7 @@
 		return g && frames.find((f) => f.g === g);
 	}
 
-	// Deep stacks are taller than windows: what there is to click stays in sight, and the outermost frames come first.
+	// Deep stacks are taller than windows: the outermost frames come first, and what there is to click stays.
 	function follow() {
 		byId("head").setAttribute("transform", "translate(0," + window.scrollY + ")");
 	}

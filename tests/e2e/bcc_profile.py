@@ -4,10 +4,10 @@
 
     bcc_profile.py STACKS [ARGUMENT...]     the arguments are profile's
 
-STACKS is a JSON list of {"comm", "pid", "count", "kern", "user"}, in the order in which equal counts are shown; a stack
-is a list of [address, name or null, offset, module or null], innermost first, or "none" or "missed". The program, its
-options and texts, and the module's formatting of symbols are the installed ones. Releases after 0.26 ask for offset and
-module in the text that is not folded, so here they are asked for.
+STACKS is a JSON list of {"comm", "pid", "count", "kern", "user"}, in the order in which equal counts are shown; a
+stack is a list of [address, name or null, offset, module or null], innermost first, or "none" or "missed". The
+program, its options and texts, and the module's formatting of symbols are the installed ones. Releases after 0.26 ask
+for offset and module in the text that is not folded, so here they are asked for.
 """
 import ctypes
 import errno

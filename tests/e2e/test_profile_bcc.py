@@ -134,7 +134,8 @@ def test_stacks_that_are_missing_have_the_same_words(tmp_path):
 
 
 @pytest.mark.parametrize("words", [
-    ["-F", "199", "1"], ["-K", "-C", "0", "1"], ["-c", "20000000", "1"], ["-p", "1,PID", "-U", "1"], ["-L", "PID", "1"],
+    ["-F", "199", "1"], ["-K", "-C", "0", "1"], ["-c", "20000000", "1"], ["-p", "1,PID", "-U", "1"],
+    ["-L", "PID", "1"],
 ])
 def test_the_header_is_the_same(tmp_path, words):
     """-c: bcc's form of the long option is --count."""
