@@ -308,7 +308,8 @@ static int on_reset(const struct at *at, const struct gorpc_frame_rec *f)
 	if (b->kind == GORPC_KIND_GRPC && b->status == GORPC_STATUS_UNKNOWN) {
 		b->derived = 1;
 		b->status = status_of_reset(f->code);
-		if (b->status == 1 && b->timeout_ns && b->opened_ns &&
+		/* of the client's: a server whose own timer was first has said so in trailers */
+		if (b->status == 1 && b->side == GORPC_SIDE_CLIENT && b->timeout_ns && b->opened_ns &&
 		    f->hdr.ts_ns + TIMEOUT_SLACK_NS >= b->opened_ns + b->timeout_ns)
 			b->status = 4;	/* DEADLINE_EXCEEDED: the time that the client gave is over */
 	}

@@ -1,21 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls of gRPC and HTTP/2 in Go programs.
+ * sonde rpc: calls of gRPC and HTTP/2 in Go programs, one line each or counted by method; and what can be seen of a
+ * program (explain).
  */
 #include "cmd/rpc.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
+#include "cmd/rpc_summary.h"
+#include "cmd/run.h"
+#include "probe/probe.h"
+#include "probes/gorpc/gorpc.h"
+
+#define TOP_ROWS 40
 
 struct rpc_conf {
+	struct run_conf run;
+	struct gorpc_conf gorpc;
 	struct rpc_explain explain;
+	bool summary, top;
+	uint64_t interval_ns;
+};
+
+/* What the timer of --top needs. */
+struct rpc_top {
+	const struct rpc_conf *conf;
+	struct rpc_summary *summary;
+};
+
+static const struct opt rpc_opts[] = {
+	OPT_ROW(rpc_conf, summary, "summary", 0, OPT_BOOL, NULL,
+		"no lines, but a table by method at the end: calls, errors, latencies"),
+	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL, "likewise, again and again"),
+	OPT_ROW(rpc_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "how often --top shows it (default 1s)"),
+	OPT_END,
 };
 
 static const struct opt explain_opts[] = {
-	OPT_ROW(rpc_explain, json, "json", 'j', OPT_BOOL, NULL, "one JSON object a line"),
 	OPT_ROW(rpc_explain, layout, "layout", 0, OPT_BOOL, NULL,
 		"with explain: every member, type and argument that is known, with its source"),
 	OPT_END,
@@ -25,21 +58,130 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct rpc_conf *c = conf;
 
-	ret_sets[0] = (struct opt_set){ "Options of explain", explain_opts, c ? &c->explain : NULL };
-	return 1;
+	c->gorpc = gorpc_conf_default;
+	c->interval_ns = 1000000000;
+	ret_sets[0] = (struct opt_set){ "Calls", probe_find("gorpc")->opts, &c->gorpc };
+	ret_sets[1] = (struct opt_set){ "Summary", rpc_opts, c };
+	ret_sets[2] = (struct opt_set){ "Options of explain", explain_opts, &c->explain };
+	return 3 + run_sets(&c->run, ret_sets + 3);
+}
+
+/* ---- the table ---- */
+
+static int show(const struct rpc_conf *c, const struct rpc_summary *s, unsigned max, bool clear)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+
+	if (clear)
+		buf_add_str(&out, "\033[H\033[2J");
+	if (rpc_summary_print(s, c->run.json, max, &out) < 0)
+		return -ENOMEM;
+	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+		return -errno;
+	return 0;
+}
+
+static int on_interval(void *ctx, _unused_ uint64_t now_ns)
+{
+	const struct rpc_top *t = ctx;
+	bool screen = !t->conf->run.json && isatty(STDOUT_FILENO);
+
+	return show(t->conf, t->summary, TOP_ROWS, screen);
+}
+
+static int start_top(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
+{
+	const struct rpc_top *t = ctx;
+	int r = loop_add_timer(loop, t->conf->interval_ns, t->conf->interval_ns, on_interval, ctx, NULL);
+
+	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
+}
+
+/* ---- the run ---- */
+
+/* Trailing words and --where are one expression. */
+static int join_where(struct run_conf *run, const char *words, struct buf *mem)
+{
+	if (!words)
+		return 0;
+	if (run->where)
+		buf_printf(mem, "(%s) and (%s)", words, run->where);
+	else
+		buf_add_str(mem, words);
+	run->where = buf_str(mem);
+	return buf_error(mem);
+}
+
+static int run_summary(struct rpc_conf *c, struct run_spec *spec)
+{
+	struct rpc_top top = { .conf = c };
+	struct run_conf quiet = c->run;
+	int status;
+
+	if (rpc_summary_new(&top.summary) < 0) {
+		log_error("out of memory");
+		return CMD_FAIL;
+	}
+	quiet.json = false;	/* of the table, not of events */
+	spec->output = "";
+	spec->watcher = &rpc_summary_sink;
+	spec->watcher_ctx = top.summary;
+	if (c->top) {
+		spec->started = start_top;
+		spec->started_ctx = &top;
+	}
+	status = run(&quiet, spec);
+	if (show(c, top.summary, 0, false) < 0 && status == CMD_OK)
+		status = CMD_FAIL;
+	rpc_summary_free(top.summary);
+	return status;
+}
+
+static int run_live(struct rpc_conf *c, const struct cmd_words *w)
+{
+	_cleanup_free_ char *words = run_join_words(&w->words);
+	const struct pipeline_probe probes[] = { { .ops = probe_find("gorpc"), .conf = &c->gorpc } };
+	_cleanup_(buf_fini) struct buf where = { 0 };
+	struct run_spec spec = {
+		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
+		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
+		.command = &w->command,
+		.filter_text = words,
+	};
+
+	c->gorpc.command = w->command.len ? w->command.items[0] : NULL;
+	if (join_where(&c->run, words, &where) < 0) {
+		log_error("out of memory");
+		return CMD_FAIL;
+	}
+	if (c->run.explain_filter) {
+		puts("--pid, --comm and --cgroup are decided in the kernel, filter words in user space.");
+		return CMD_OK;
+	}
+	return c->summary || c->top ? run_summary(c, &spec) : run(&c->run, &spec);
 }
 
 static int rpc_run(void *conf, const struct cmd_words *w)
 {
-	const struct rpc_conf *c = conf;
+	struct rpc_conf *c = conf;
 
-	if (w->words.len == 2 && !strcmp(w->words.items[0], "explain"))
-		return rpc_explain(&c->explain, w->words.items[1]);
-	log_error("sonde rpc explain takes one process or file: sonde rpc explain PID|FILE");
-	return CMD_USAGE;
+	if (!w->words.len || strcmp(w->words.items[0], "explain"))
+		return run_live(c, w);
+	if (w->words.len != 2) {
+		log_error("sonde rpc explain takes one process or file: sonde rpc explain PID|FILE");
+		return CMD_USAGE;
+	}
+	c->explain.json = c->run.json;
+	return rpc_explain(&c->explain, w->words.items[1]);
 }
 
 static const struct cmd_example rpc_examples[] = {
+	{ "sonde rpc", "every gRPC and HTTP/2 call of the Go programs of this host, when it ends" },
+	{ "sonde rpc 'rpc.method contains Pay and rpc.error and rpc.latency>100ms'", "slow failures" },
+	{ "sonde rpc --top", "calls, errors and latencies by method, every second" },
+	{ "sonde rpc -c --json --duration 10s", "the same once, for programs" },
+	{ "sonde rpc --probes data --header x-request-id", "with bytes sent and received, and one more header" },
+	{ "sonde rpc --type rpc.open --type rpc.progress --type rpc.call", "long streams from their beginning" },
 	{ "sonde rpc explain 1234", "what can be watched in process 1234, and why not the rest" },
 	{ "sonde rpc explain --layout ./server", "the source of every number, for a file" },
 	{ 0 },
@@ -47,11 +189,16 @@ static const struct cmd_example rpc_examples[] = {
 
 const struct cmd cmd_rpc = {
 	.name = "rpc", .summary = "gRPC and HTTP/2 calls of Go programs",
-	.args = "explain PID|FILE",
-	.doc = "explain reads a Go program, stripped or not, and says its release and build mode, and for each "
-	       "function that a probe wants whether it can be watched: where the probe goes, where the arguments are, "
-	       "and what is missing where it cannot. Members of structs come from the runtime's type descriptors, arguments "
-	       "from Go's rules of passing them; DWARF, where the file has it, must agree with both.",
+	.args = "[EVENT WORDS | explain PID|FILE] [-- COMMAND]",
+	.doc = "Shows each call that a Go program of this host makes or serves, when it ends: method, status, latency, "
+	       "peer. Programs need no debug information, are neither changed nor restarted, and connections may be "
+	       "older than the run.\n\n"
+	       "explain reads a Go program, stripped or not, and says its release and build mode, and for each "
+	       "function that a probe wants whether it can be watched: where the probe goes, where the arguments "
+	       "are, and what is missing where it cannot. Members of structs come from the runtime's type "
+	       "descriptors, arguments from Go's rules of passing them; DWARF, where the file has it, must agree "
+	       "with both.",
 	.examples = rpc_examples,
+	.letters = "p=pid j=json n=count c=summary i=interval",
 	.conf_size = sizeof(struct rpc_conf), .sets = rpc_sets, .run = rpc_run,
 };

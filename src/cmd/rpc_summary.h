@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls counted by method: rate, errors, latencies.
+ */
+#ifndef CMD_RPC_SUMMARY_H
+#define CMD_RPC_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+struct event;
+struct rpc_summary;
+struct sink_ops;
+
+int rpc_summary_new(struct rpc_summary **ret);	/* 0 or -ENOMEM */
+void rpc_summary_free(struct rpc_summary *s);	/* NULL is fine */
+
+/* Counts an rpc.call event, ignores others. 0 or -ENOMEM. */
+int rpc_summary_add(struct rpc_summary *s, const struct event *ev);
+
+/*
+ * The table, most calls first; at most @max rows, 0 = all. @json: an object a row. Percentiles are right within 4 %.
+ * The time it covers is that between the first and the last event.
+ */
+int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, struct buf *out);
+
+/* A sink that adds every event; its context is the struct rpc_summary. */
+extern const struct sink_ops rpc_summary_sink;
+
+#endif
