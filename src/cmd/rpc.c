@@ -190,9 +190,9 @@ static const struct cmd_example rpc_examples[] = {
 const struct cmd cmd_rpc = {
 	.name = "rpc", .summary = "gRPC and HTTP/2 calls of Go programs",
 	.args = "[EVENT WORDS | explain PID|FILE] [-- COMMAND]",
-	.doc = "Shows each call that a Go program of this host makes or serves, when it ends: method, status, latency, "
-	       "peer. Programs need no debug information, are neither changed nor restarted, and connections may be "
-	       "older than the run.\n\n"
+	.doc = "Shows each call that a Go program of this host makes or serves, when it ends: method, status, "
+	       "latency, peer. Programs need no debug information, are neither changed nor restarted, and "
+	       "connections may be older than the run.\n\n"
 	       "explain reads a Go program, stripped or not, and says its release and build mode, and for each "
 	       "function that a probe wants whether it can be watched: where the probe goes, where the arguments "
 	       "are, and what is missing where it cannot. Members of structs come from the runtime's type "
