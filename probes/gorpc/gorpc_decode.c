@@ -458,11 +458,14 @@ static void gorpc_observe(void *state, const struct event *ev)
 	struct gorpc_conn *conn;
 	struct value v;
 	const struct field *f;
+	const char *word_arg;
+	size_t arg_len;
 
 	if (!ev->keys.cookie || !s->t.ready || ev->desc->class != EVENT_STATE)
 		return;
 	conn = gorpc_conn_of_cookie(&s->t, ev->keys.cookie);
-	f = conn ? field_find(ev->desc->fields, ev->desc->n_fields, "sock.closed", NULL, NULL) : NULL;
+	f = conn ? field_find(ev->desc->fields, ev->desc->n_fields, "sock.closed", &word_arg,
+			       &arg_len) : NULL;
 	if (!f || event_get(ev, f, &v) < 0 || !v.u)
 		return;
 	conn->closed = s->t.any_closed = true;

@@ -89,7 +89,9 @@ static uint64_t step_start(unsigned step)
 
 static int get(const struct event *ev, const char *word, struct value *ret)
 {
-	const struct field *f = field_find(ev->desc->fields, ev->desc->n_fields, word, NULL, NULL);
+	const char *arg;
+	size_t arg_len;
+	const struct field *f = field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
 
 	*ret = (struct value){ 0 };
 	return f ? event_get(ev, f, ret) : -ENOENT;

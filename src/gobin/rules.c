@@ -36,6 +36,9 @@ _Static_assert(GOBIN_F__MAX < 255, "a field's number fits a byte");
 	  { FIELD(P##_LOOP_CC), RESET(P) } }, \
 	{ GOBIN_##P##_WRITE_RESET, 0, 0, package, "Framer", "WriteRSTStream", "f:p streamID:u code:u", \
 	  "f streamID code", { 0 } }, \
+	{ GOBIN_##P##_SERVER_DONE, 0, 0, package, "serverConn", "closeStream", "sc:p st:p", "sc st", \
+	  { FIELD(P##_SERVER_STREAM_ID) } }, \
+	{ GOBIN_##P##_CLIENT_DONE, 0, 0, package, "ClientConn", "forgetStreamID", "cc:p id:u", "cc id", { 0 } }, \
 	{ GOBIN_##P##_SERVER_DATA, 0, 0, package, "serverConn", "processData", "sc:p f:p", "sc f", { DATA_IN(P) } }, \
 	{ GOBIN_##P##_CLIENT_DATA, 0, 0, package, "clientConnReadLoop", "processData", "rl:p f:p", "rl f", \
 	  { FIELD(P##_LOOP_CC), DATA_IN(P) } }, \

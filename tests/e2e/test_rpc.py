@@ -171,3 +171,114 @@ def test_every_call_once(sonde, calls, suite, variant):
     wait_for_calls(child, one.pid, 2 * n)
     child.finish()
     check_grpc(one.calls(), seen_calls(child, one.pid))
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("words", (("-tls",), ("-addr", "unix:")), ids=("tls", "unix"))
+def test_grpc_over(sonde, calls, tmp_path, suite, words):
+    """What stands around a connection is taken off; a unix socket has no addresses and its calls are there."""
+    if words[-1] == "unix:":
+        words = ("-addr", f"unix:{tmp_path}/s")
+    one = calls(program(suite), *words)
+    child = sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call")
+    n = run_kinds(one, (("unary", 5), ("fail", 1), ("cancel", 1), ("bidi", 1)))
+    one.quit()
+    wait_for_calls(child, one.pid, 2 * n)
+    child.finish()
+    seen = seen_calls(child, one.pid)
+    check_grpc(one.calls(), seen)
+    if words[0] == "-addr":
+        assert {ev["peer"] for ev in seen} == {"unix"}
+
+
+def test_a_thousand_streams_at_once(sonde, calls):
+    one = calls(program("trixie"))
+    child = sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call")
+    one.run("run", "many", 1000)
+    one.quit()
+    wait_for_calls(child, one.pid, 2000)
+    ledger = [ev for ev in child.finish() if ev["type"] == "sonde.ledger" and ev.get("probe") == "gorpc"][-1]
+    assert ledger["lost"] == 0
+    seen = seen_calls(child, one.pid)
+    assert collections.Counter((ev["side"], name_of(ev)) for ev in seen) == collections.Counter(
+        (c["side"], c["id"]) for c in one.calls())
+    assert sorted(ev["rpc_stream"] for ev in seen if ev["side"] == "server") == list(range(1, 2000, 2))
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("kind", ("http", "h2c"))
+def test_http2(sonde, calls, suite, kind):
+    """net/http over TLS, and golang.org/x/net/http2 without: servers and clients."""
+    one = calls(program(suite), "-kind", kind)
+    child = sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call")
+    n = run_kinds(one, (("get", 6, 3), ("missing", 2), ("empty", 2), ("post", 2)))
+    one.quit()
+    wait_for_calls(child, one.pid, 2 * n)
+    child.finish()
+    truth = [c for c in one.calls() if c["method"] != "/dialled"]
+    seen = seen_calls(child, one.pid)
+    assert all(ev["kind"] == "http" and ev["end"] == "done" for ev in seen), seen
+
+    for side in ("server", "client"):
+        want = collections.Counter((c["method"], int(c["status"]), c["local"], c["peer"]) for c in truth
+                                   if c["side"] == side)
+        other = "server" if side == "client" else "client"
+        assert collections.Counter((ev["path"], ev["http_status"], address(ev["conn"], side),
+                                    address(ev["conn"], other)) for ev in seen if ev["side"] == side) == want
+    # both sides number the streams alike
+    assert len({ev["rpc_stream"] for ev in seen}) == n
+    assert {name_of(ev) for ev in seen if ev["side"] == "server"} == {c["id"] for c in truth if c["side"] == "server"}
+
+
+def test_a_command_and_its_first_call(sonde, tmp_path):
+    """Behind "--" nothing is missed, and secrets are not shown."""
+    log = str(tmp_path / "log")
+    child = subprocess.Popen(
+        [helpers.BINARY, "rpc", "--json", "--header", "x-call", "--header", "authorization", "--", program("trixie"),
+         "-log", log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out, err = child.communicate("run large 2\nquit\n", timeout=60)
+    assert child.returncode == 0, err
+    seen = [json.loads(line) for line in out.split("\n") if line.startswith("{")]
+    seen = [ev for ev in seen if ev["type"] == "rpc.call"]
+    with open(log, encoding="utf-8") as f:
+        check_grpc([json.loads(line) for line in f], seen)
+    assert all(ev["trace"] == "4bf92f3577b34da6a3ce929d0e0e4736" and ev["span"] == "00f067aa0ba902b7" for ev in seen)
+    assert all("authorization: (hidden)" in ev["headers"] for ev in seen)
+    assert "hunter2" not in out
+
+
+def test_counted_by_method_and_replayed(sonde, calls, tmp_path):
+    one = calls(program("trixie"))
+    rec = str(tmp_path / "rec")
+    child = sonde("rpc", "-o", f"rec:{rec}", "--pid", str(one.pid))
+    one.run("run", "unary", 10)
+    one.run("run", "fail", 3)
+    one.quit()
+    assert child.stop() == 130
+    assert b"hunter2" not in open(rec, "rb").read()
+    rows = [json.loads(line) for line in sonde.run("rpc", "-r", rec, "-c", "--json").stdout.split("\n") if line]
+    got = {(r["side"], r["name"]): (r["calls"], r["errors"]) for r in rows}
+    assert got == {(side, "sonde.test.Echo/" + name): count for side in ("client", "server")
+                   for name, count in (("Unary", (10, 0)), ("Fail", (3, 3)))}
+    assert all(0 < r["p50_ns"] <= r["p90_ns"] <= r["p99_ns"] <= r["max_ns"] for r in rows)
+    slow = sonde.run("rpc", "-r", rec, "rpc.status=NOT_FOUND and rpc.side=server", "--json").stdout
+    assert sum(json.loads(line)["type"] == "rpc.call" for line in slow.split("\n") if line) == 3
+
+
+def test_connection_and_process_end(sonde, calls):
+    """Calls that nobody ends are ended by what carried them, once."""
+    path = program("trixie")
+    server = calls(path, "-mode", "server")
+    client = calls(path, "-mode", "client", "-addr", server.addr)
+    child = sonde("rpc", "--json", "--type", "rpc.open", "--type", "rpc.call", "--header", "x-call")
+    client.child.stdin.write("run slow 1\n")
+    client.child.stdin.flush()
+    child.wait_for(lambda ev: ev["type"] == "rpc.open" and ev["proc"]["pid"] in (server.pid, client.pid), 2)
+    client.child.kill()
+    ended = child.wait_for(lambda ev: ev["type"] == "rpc.call" and ev["proc"]["pid"] in (server.pid, client.pid), 2)
+    assert {(ev["side"], ev["end"]) for ev in ended} <= {("client", "exit"), ("server", "connection"),
+                                                         ("client", "connection"), ("server", "reset")}
+    server.quit()
+    child.finish()
+    assert len([ev for ev in child.events if ev["type"] == "rpc.call" and
+                ev["proc"]["pid"] in (server.pid, client.pid)]) == 2

@@ -293,6 +293,8 @@ func (g *grpcCaller) scenario(name string) func() {
 	switch name {
 	case "unary":
 		return func() { g.unary(named(), "Unary", 100) }
+	case "slow":
+		return func() { g.unary(named(), "Slow", 100) }
 	case "nap":
 		return func() { g.unary(named(), "Nap", 100) }
 	case "fail":
