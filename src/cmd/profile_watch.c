@@ -21,8 +21,9 @@
 #include "sinks/sink.h"
 
 struct state {
-	struct profile profile;
+	struct profile profile;		/* counts nothing unless it is looked at */
 	struct watch *watch;
+	bool counts;
 };
 
 static int watch_open(struct sink *s, _unused_ struct err *err)
@@ -30,6 +31,7 @@ static int watch_open(struct sink *s, _unused_ struct err *err)
 	struct state *st = s->state;
 
 	st->watch = s->opts->ctx;
+	st->counts = st->watch->top || st->watch->conf->stats || (s->opts->stack && s->opts->stack->max_entries);
 	return profile_open(&st->profile, s->opts);
 }
 
@@ -57,16 +59,18 @@ static int watch_event(struct sink *s, const struct event *ev)
 {
 	struct state *st = s->state;
 	struct watch *w = st->watch;
-	const struct stack_entry *e;
+	int missed;
 	size_t i;
 
 	if (ev->desc == &cpu_totals_desc)
 		take_totals(w, ev);
-	if (profile_take(&st->profile, ev, &i) < 0)
+	if (st->counts && profile_take(&st->profile, ev, &i) < 0)
 		return 0;
-	e = stack_set_at(st->profile.set, i);
+	missed = ev->desc->class == EVENT_DATA ? stack_event_missed(st->profile.set, ev) : -ENOENT;
+	if (missed < 0)
+		return 0;
 	w->samples++;
-	w->missed += stack_missed_user(e) + stack_missed_kern(e);
+	w->missed += (unsigned)missed;
 	return 0;
 }
 

@@ -28,6 +28,7 @@ struct stack_names {
 	struct sym_frame *frames;
 	size_t n, cap;			/* queries */
 	size_t n_frames;		/* of these, answered */
+	bool has_trampolines;		/* some frame is what a signal handler returns to */
 	struct map note_by_end;		/* u64 module << 8 | end -> const char * */
 	struct arena notes;
 };
@@ -78,10 +79,27 @@ static int add_queries(struct stack_names *n, const struct sym_loc *locs, uint32
 	return r;
 }
 
+/* What the kernel makes a thread return to when its signal handler ends. */
+static bool is_signal_return(const struct sym_frame *f)
+{
+	static const char *const names[] = {
+		"__restore_rt", "__restore", "__kernel_rt_sigreturn", "__kernel_sigreturn",
+	};
+	const char *name = f->funcs[f->n - 1].raw;
+
+	if (!name || name[0] != '_' || name[1] != '_')	/* most */
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 /* Names for the queries from @from on. */
 static int answer(struct stack_names *n, size_t from)
 {
 	struct sym_frame *frames = reallocarray(n->frames, n->cap + 1, sizeof(*frames));
+	int r;
 
 	if (!frames)
 		return -ENOMEM;
@@ -89,7 +107,10 @@ static int answer(struct stack_names *n, size_t from)
 	n->n_frames = n->n;
 	for (size_t i = from; i < n->n; i++)
 		frames[i] = (struct sym_frame){ .funcs = &no_name, .n = 1 };
-	return n->sym && n->n > from ? sym_frames(n->sym, n->queries + from, n->n - from, frames + from) : 0;
+	r = n->sym && n->n > from ? sym_frames(n->sym, n->queries + from, n->n - from, frames + from) : 0;
+	for (size_t i = from; r >= 0 && i < n->n; i++)
+		n->has_trampolines |= is_signal_return(&frames[i]);
+	return r;
 }
 
 /* Nameless when it was not asked for, or is in the batch that is being gathered. */
@@ -101,35 +122,24 @@ static struct sym_frame frame_at(const struct stack_names *n, const struct sym_l
 	return i && *i < n->n_frames ? n->frames[*i] : (struct sym_frame){ .funcs = &no_name, .n = 1 };
 }
 
-/* What the kernel makes a thread return to when its signal handler ends. */
-static bool is_signal_return(const struct sym_frame *f)
-{
-	static const char *const names[] = {
-		"__restore_rt", "__restore", "__kernel_rt_sigreturn", "__kernel_sigreturn",
-	};
-	const char *name = f->funcs[f->n - 1].raw;
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (name && !strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
 /*
  * The trampoline of signal handlers is a return address of no call: it is entered at its first byte, so that what
  * stands before it has no name. Which frames those are is known when the others have theirs.
  */
-static int add_nameless(struct stack_names *n, const struct sym_loc *locs, uint32_t len)
+static int ask_nameless(struct stack_names *n)
 {
+	const size_t before = n->n;
 	int r = 0;
 
-	for (uint32_t i = 1; r >= 0 && i < len; i++) {
-		struct sym_frame f = frame_at(n, &locs[i], true);
+	for (size_t i = 0; r >= 0 && i < before; i++) {
+		const struct sym_query q = n->queries[i];
 
-		if (!*f.funcs[0].name)
-			r = add_query(n, &(struct want){ .loc = locs[i] });
+		if (!q.caller || *n->frames[i].funcs[0].name)
+			continue;
+		if (!n->sym || sym_module(n->sym, q.loc.module)->kind != SYM_KERNEL) /* which has no such trampoline */
+			r = add_query(n, &(struct want){ .loc = q.loc });
 	}
-	return r;
+	return r < 0 ? r : answer(n, before);
 }
 
 /* A frame behind a trampoline was interrupted where it is, after no call. */
@@ -138,9 +148,11 @@ static int add_interrupted(struct stack_names *n, const struct sym_loc *locs, ui
 	int r = 0;
 
 	for (uint32_t i = 2; r >= 0 && i < len; i++) {
-		struct sym_frame caller = frame_at(n, &locs[i - 1], true), exact = frame_at(n, &locs[i - 1], false);
+		struct sym_frame f = frame_at(n, &locs[i - 1], true);
 
-		if (is_signal_return(&caller) || is_signal_return(&exact))
+		if (!*f.funcs[0].name)
+			f = frame_at(n, &locs[i - 1], false);
+		if (is_signal_return(&f))
 			r = add_query(n, &(struct want){ .loc = locs[i] });
 	}
 	return r;
@@ -158,7 +170,7 @@ static int ask(struct stack_names *n, const struct stack_set *s, add_fn add)
 		const struct stack_entry *e = stack_set_at(s, i);
 
 		r = add(n, e->user, e->n_user);
-		if (r >= 0 && add != add_nameless)	/* the kernel has no such trampoline */
+		if (r >= 0)
 			r = add(n, e->kern, e->n_kern);
 	}
 	return r < 0 ? r : answer(n, before);
@@ -166,17 +178,19 @@ static int ask(struct stack_names *n, const struct stack_set *s, add_fn add)
 
 int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_names **ret)
 {
-	static const add_fn batches[] = { add_queries, add_nameless, add_interrupted };
 	_cleanup_(stack_names_freep) struct stack_names *n = calloc(1, sizeof(*n));
-	int r = 0;
+	int r;
 
 	if (!n)
 		return -ENOMEM;
 	n->sym = sym;
 	map_init(&n->index, sizeof(struct want), sizeof(uint32_t));
 	map_init(&n->note_by_end, sizeof(uint64_t), sizeof(const char *));
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(batches); i++)
-		r = ask(n, s, batches[i]);
+	r = ask(n, s, add_queries);
+	if (r >= 0)
+		r = ask_nameless(n);
+	if (r >= 0 && n->has_trampolines)
+		r = ask(n, s, add_interrupted);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(n);

@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/event.h"
+#include "stack/view.h"
 
 #define DEFAULT_BUDGET (256u << 20)
 #define MIN_BUDGET (64u << 10)
@@ -434,6 +435,22 @@ static void count(struct stack_set *s, const struct event *ev, const struct inco
 	e->wait += MIN(in->wait, in->value);
 	e->min = MIN(e->min, in->value);
 	e->max = MAX(e->max, in->value);
+}
+
+int stack_event_missed(struct stack_set *s, const struct event *ev)
+{
+	struct stack_entry e;
+	struct incoming in;
+	int r = take(s, ev, &in);
+
+	if (r < 0)
+		return r;
+	e = (struct stack_entry){
+		.user_end = in.id.user_end, .n_user = in.id.n_user, .n_kern = in.id.n_kern,
+		.has_user = in.id.has & HAS_USER, .has_kern = in.id.has & HAS_KERN,
+		.kern_failed = in.id.has & KERN_FAILED,
+	};
+	return stack_missed_user(&e) + stack_missed_kern(&e);
 }
 
 int stack_set_put(struct stack_set *s, const struct event *ev, size_t *ret_index)
