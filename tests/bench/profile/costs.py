@@ -6,7 +6,7 @@ import subprocess
 
 import tools
 
-CPU_S, CPU_WINDOW_S, RSS_MB, END_S, BPF_US, FIRST_MS = 1.0, 30.0, 60, 0.5, 10.0, 100
+CPU_S, CPU_WINDOW_S, PSS_MB, END_S, BPF_US, FIRST_MS = 1.0, 30.0, 60, 0.5, 10.0, 100
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
 
@@ -49,7 +49,8 @@ def bounds(report, r, seconds_factor):
     name = r.tool.name
     if r.tool.hz == 999:
         report.bound(f"{name}: CPU seconds per 30 s", r.cpu_s * seconds_factor, "<=", CPU_S, "s")
-    report.bound(f"{name}: peak RSS", r.rss_kb / 1024, "<=", RSS_MB, "MB")
+    report.bound(f"{name}: first sample after start", r.first_ms, "<=", FIRST_MS, "ms")
+    report.bound(f"{name}: peak PSS of all its processes", r.pss_kb / 1024, "<=", PSS_MB, "MB")
     report.bound(f"{name}: end of window to exit", r.end_s, "<=", END_S, "s")
     report.bound(f"{name}: BPF time per sample", BpfMeter.per_sample_us(r.bpf or {}), "<=", BPF_US, "us")
     for prog, (ns, count) in sorted((r.bpf or {}).items()):
@@ -63,17 +64,17 @@ def ratios(report, results):
             if isinstance(s.tool, tools.Sonde) and not isinstance(r.tool, tools.Sonde) and s.tool.hz == r.tool.hz:
                 total = r.cpu_s + r.after_cpu_s
                 report.line(f"  {s.tool.name} / {r.tool.name}: CPU {s.cpu_s / total if total else 0:.2f}, "
-                            f"peak RSS {s.rss_kb / r.rss_kb if r.rss_kb else 0:.2f}, "
+                            f"peak PSS {s.pss_kb / r.pss_kb if r.pss_kb else 0:.2f}, "
                             f"end to result {s.end_s / r.end_s if r.end_s else 0:.2f}")
 
 
 def table(report, results, seconds):
-    report.line(f"  {'cost':18}{'samples':>9}{'lost':>6}{'CPU s':>9}{'+ script':>9}{'RSS MB':>8}{'data MB':>9}"
-                f"{'end s':>7}")
+    report.line(f"  {'cost':18}{'samples':>9}{'lost':>6}{'CPU s':>9}{'+ script':>9}{'PSS MB':>8}{'RSS MB':>8}"
+                f"{'data MB':>9}{'end s':>7}")
     for r in results:
         gone = lost(r.tool.said()) if isinstance(r.tool, tools.Sonde) else r.lost
         report.line(f"  {r.tool.name:18}{sum(s.count for s in r.stacks):9}{gone:6}{r.cpu_s:9.2f}{r.after_cpu_s:9.2f}"
-                    f"{r.rss_kb / 1024:8.0f}{r.data_bytes / 1e6:9.2f}{r.end_s:7.2f}")
+                    f"{r.pss_kb / 1024:8.0f}{r.rss_kb / 1024:8.0f}{r.data_bytes / 1e6:9.2f}{r.end_s:7.2f}")
     report.line()
     for r in results:
         if isinstance(r.tool, tools.Sonde):

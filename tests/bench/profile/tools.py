@@ -2,8 +2,11 @@
 """Profilers, run alike: start, window, SIGINT, what follows; what that cost and what came out.
 
 CPU seconds are those of the tool and of its children as the kernel accounts them (what BPF programs take in a
-sample's interrupt is charged to whoever was interrupted, for every tool alike). Peak memory is the largest sum of
-the peaks of processes that were there together.
+sample's interrupt is charged to whoever was interrupted, for every tool alike).
+
+Peak memory: PSS is the largest sum over the processes that were there together, pages that a forked worker shares with
+its maker counted once; it is looked at every 20 ms. RSS is the largest sum of the peaks of each, shared pages counted in
+every one of them: an upper bound.
 """
 import os
 import shutil
@@ -22,22 +25,26 @@ POLL_S = 0.02
 END_S = 120     # what perf script may take
 
 
-def peak_rss_kb(pid):
-    total = 0
-    for one in workloads.descendants(pid):
-        try:
-            with open(f"/proc/{one}/status", encoding="ascii", errors="replace") as f:
-                total += next((int(line.split()[1]) for line in f if line.startswith("VmHWM")), 0)
-        except OSError:
-            pass
-    return total
+def field_kb(path, name):
+    try:
+        with open(path, encoding="ascii", errors="replace") as f:
+            return next((int(line.split()[1]) for line in f if line.startswith(name)), 0)
+    except OSError:
+        return 0
+
+
+def memory_kb(pid):
+    """Of a tree of processes: (PSS now, sum of their peaks of RSS)."""
+    tree = workloads.descendants(pid)
+    return (sum(field_kb(f"/proc/{one}/smaps_rollup", "Pss:") for one in tree),
+            sum(field_kb(f"/proc/{one}/status", "VmHWM:") for one in tree))
 
 
 class Process:
     """A running command, its cost when it has ended."""
 
     def __init__(self, words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=None, preexec=None):
-        self.rss_kb, self.cpu_s, self.status = 0, 0.0, None
+        self.pss_kb, self.rss_kb, self.cpu_s, self.status = 0, 0, 0.0, None
         self.start_s = time.clock_gettime(time.CLOCK_MONOTONIC)
         self.start_boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
@@ -58,7 +65,8 @@ class Process:
             if time.monotonic() >= deadline:
                 return False
             if not self._is_parent_still():
-                self.rss_kb = max(self.rss_kb, peak_rss_kb(self.child.pid))
+                pss_kb, rss_kb = memory_kb(self.child.pid)
+                self.pss_kb, self.rss_kb = max(self.pss_kb, pss_kb), max(self.rss_kb, rss_kb)
             time.sleep(POLL_S)
         return True
 
@@ -86,7 +94,7 @@ class Result:
     def __init__(self, tool):
         self.tool, self.stacks, self.note = tool, [], ""
         self.cpu_s = self.after_cpu_s = self.end_s = 0.0
-        self.rss_kb = self.data_bytes = self.lost = 0
+        self.pss_kb = self.rss_kb = self.data_bytes = self.lost = 0
         self.first_ms = None
         self.status = None
 
@@ -124,7 +132,8 @@ class Tool:
                 during(process)
             process.wait(max(0, seconds - (time.clock_gettime(time.CLOCK_MONOTONIC) - process.start_s)))
             result.end_s = process.stop()
-        result.cpu_s, result.rss_kb, result.status = process.cpu_s, process.rss_kb, process.status
+        result.cpu_s, result.status = process.cpu_s, process.status
+        result.pss_kb, result.rss_kb = process.pss_kb, process.rss_kb
         result.start_boot_s = process.start_boot_s
         self.after(result)
         return result
@@ -178,7 +187,7 @@ class Perf(Tool):
             result.end_s += time.monotonic() - began
             script.stop(signal.SIGKILL)
         result.after_cpu_s = script.cpu_s
-        result.rss_kb = max(result.rss_kb, script.rss_kb)
+        result.pss_kb, result.rss_kb = max(result.pss_kb, script.pss_kb), max(result.rss_kb, script.rss_kb)
         with open(self.out + ".script", encoding="utf-8", errors="backslashreplace") as f:
             result.stacks = judge.from_perf(f)
         os.unlink(self.out + ".script")
