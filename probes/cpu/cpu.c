@@ -38,8 +38,8 @@
 extern const struct decoder_ops cpu_decoder;
 
 #define WORKER_NICE (-15)	/* their processor time is limited */
-#define AHEAD_NS 40000000ull	/* longest wait for tables before sampling begins */
-#define BEHIND_NS 200000000ull	/* and then, while it goes on, before other probes are started */
+#define AHEAD_NS 50000000ull	/* longest wait for tables before sampling begins */
+#define BEHIND_NS 1000000000ull	/* and then, while it goes on, before other probes are started */
 
 struct cpu_state {
 	struct hooks *hooks;

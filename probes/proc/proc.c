@@ -187,24 +187,25 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	probe_hook_failed(p->env, r->hook, &err);
 }
 
+/* Mappings first: those made while programs are loaded name what other probes see meanwhile. */
 static int proc_open(struct probe *p, struct err *err)
 {
 	struct proc_state *s = p->state;
+	struct err why = { 0 };
 
+	if (mmap_watch_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
+		probe_hook_failed(p->env, "mappings", &why);
 	return load(p->env, p->instance, &s->hooks, err);
 }
 
 static int proc_attach(struct probe *p, struct err *err)
 {
 	struct proc_state *s = p->state;
-	struct err why = { 0 };
 	int n;
 
 	cgroup_names_open(probe_env_host_root(p->env), &s->cgroups);
 	n = hooks_attach(s->hooks, s->cgroups ? cgroup_names_fd(s->cgroups) : -1);
 	hooks_report(s->hooks, true, report_failed, p);
-	if (mmap_watch_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
-		probe_hook_failed(p->env, "mappings", &why);
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
 

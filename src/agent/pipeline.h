@@ -35,6 +35,8 @@ struct pipeline_limits {
 	uint64_t latency_ns;		/* longest wait between a record and its output; 0 = 50 ms */
 	uint64_t max_events;		/* stop after so many shown events; 0 = none */
 	uint64_t duration_ns;		/* stop after so long; 0 = none; live only */
+	void (*ending)(void *ctx);	/* the source has ended: outputs are going to be finished; may be NULL */
+	void *ending_ctx;
 };
 
 /* Knows all event types of all probes from here on; touches no kernel. @loop is borrowed. */

@@ -193,6 +193,8 @@ int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struc
 		r = pipeline_run_socket(p, err);
 	else
 		r = p->env ? run_live(p, err) : run_file(p, err);
+	if (limits->ending)
+		limits->ending(limits->ending_ctx);
 	if (p->env)
 		finish_live(p);
 	path_tell_ledger(p);

@@ -8,8 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 #include "base/loop.h"
 #include "cmd/child.h"
 #include "cmd/cmd.h"
+#include "cmd/haste.h"
 #include "cmd/select.h"
 #include "event/core.h"
 #include "event/filter.h"
@@ -31,8 +30,6 @@
 #include "scap/render.h"
 #include "scap/state.h"
 #include "sym/sym.h"
-
-#define SHORT_TURN_NS 100000	/* the least that the scheduler takes */
 
 static const char *const time_names[] = {
 	[TIME_LOCAL] = "local", [TIME_RFC3339] = "rfc3339", [TIME_EPOCH] = "epoch", [TIME_DELTA] = "delta",
@@ -139,6 +136,7 @@ struct run_state {
 	struct format *print;		/* --print, or another tool's line */
 	int signal;			/* that ended the run, 0 = none */
 	struct child *child;		/* of "--"; NULL = none */
+	struct haste haste;		/* at the start and at the end */
 	struct loop *loop;
 };
 
@@ -187,8 +185,10 @@ static int on_signal(void *ctx, int signo)
 {
 	struct run_state *s = ctx;
 
-	if (s->signal)
-		_exit(128 + signo); /* asked twice: at once */
+	if (s->signal) {	/* asked twice: at once */
+		haste_end(&s->haste);
+		_exit(128 + signo);
+	}
 	s->signal = signo;
 	pipeline_stop(s->pipeline);
 	return 0;
@@ -361,25 +361,36 @@ static int release_child(struct run_state *s, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot wait for the command") : child_release(s->child, err);
 }
 
-/* struct sched_attr of the kernel, which libc lacks (include/uapi/linux/sched/types.h). */
-struct sched_attr_head {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
-/*
- * Ahead of others, and in short turns: a task that asks for short ones is let in early (Linux 6.12). Older kernels
- * take the priority alone; without rights all stays as it is.
- */
-static void hurry(int nice)
+static int priority_of(const struct run_state *s)
 {
-	struct sched_attr_head a = { .size = sizeof(a), .nice = nice, .runtime_ns = SHORT_TURN_NS };
+	return s->conf->read ? 0 : s->spec->nice;
+}
 
-	if (syscall(SYS_sched_setattr, 0, &a, 0) < 0)
-		setpriority(PRIO_PROCESS, 0, nice);
+/* Somebody waits for the end from here on. */
+static void on_ending(void *ctx)
+{
+	struct run_state *s = ctx;
+
+	if (priority_of(s))
+		haste_begin(&s->haste, priority_of(s));
+}
+
+/* From the first probe to the last. */
+static int start(struct run_state *s, struct err *err)
+{
+	int r;
+
+	if (priority_of(s)) {	/* after the fork of a command; without rights it stays as it is */
+		haste_process(priority_of(s));
+		haste_begin(&s->haste, priority_of(s));
+	}
+	r = open_input(s, err);
+	haste_end(&s->haste);
+	if (r >= 0 && s->child)
+		r = release_child(s, err);
+	if (r >= 0 && s->spec->started)
+		r = s->spec->started(s->spec->started_ctx, s->loop, s->pipeline, err);
+	return r;
 }
 
 static int run_pipeline(struct run_state *s, struct err *err)
@@ -387,22 +398,18 @@ static int run_pipeline(struct run_state *s, struct err *err)
 	const struct run_conf *c = s->conf;
 	const struct pipeline_limits limits = {
 		.latency_ns = c->latency_ns, .max_events = c->count, .duration_ns = c->duration_ns,
+		.ending = on_ending, .ending_ctx = s,
 	};
 	int r = s->spec->command && s->spec->command->len ? child_new(s->spec->command, &s->child, err) : 0;
 
-	if (s->spec->nice && !c->read)
-		hurry(s->spec->nice);	/* after the fork; without rights it stays as it is */
 	if (r >= 0)
-		r = open_input(s, err);
-	if (r >= 0 && s->child)
-		r = release_child(s, err);
-	if (r >= 0 && s->spec->started)
-		r = s->spec->started(s->spec->started_ctx, s->loop, s->pipeline, err);
+		r = start(s, err);
 	if (r < 0)
 		return r;
 	if (!c->read && (s->spec->ready || c->verbose))
 		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
 	r = pipeline_run(s->pipeline, &limits, err);
+	haste_end(&s->haste);
 	if (r == -ENODATA && c->read) {
 		log_warn("%s", err->msg);	/* what is whole of it was shown */
 		r = 0;

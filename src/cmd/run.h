@@ -75,7 +75,7 @@ struct run_spec {
 	/* When it is over, however it ended; what subscribed in `started` leaves here. May be NULL. */
 	void (*stopped)(void *ctx);
 	void *started_ctx;
-	int nice;	/* for a live run: below 0 where being late costs data (setpriority()); 0 = as it is */
+	int nice;	/* for a live run: below 0 where being late costs data (cmd/haste.h); 0 = as it is */
 };
 
 /* The common option sets; appended by a command to its own. Returns how many were written. */
