@@ -105,7 +105,7 @@ static int net_open(struct probe *p, struct err *err)
 
 	net_names_init(&st->names, p->env);
 	r = net_setup_init(&st->setup, p->conf, err);
-	if (r >= 0 && wants(st, NET_KIND_TRACE))
+	if (r >= 0 && (wants(st, NET_KIND_TRACE) || st->setup.flows))
 		r = open_spaces(p, err);
 	if (r < 0)
 		return r;
@@ -190,7 +190,7 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 
 	(void)now_ns;
 	for (size_t i = 0; i < st->spaces.len; i++)
-		net_space_run(st->spaces.items[i]);
+		net_space_tick(st->spaces.items[i]);
 	return 0;
 }
 
@@ -204,6 +204,14 @@ static void net_detach(struct probe *p)
 		net_drop_detach(st->drop);
 	if (st->xdp)
 		net_xdp_detach(st->xdp);
+}
+
+static void net_finish(struct probe *p)
+{
+	struct net_state *st = p->state;
+
+	for (size_t i = 0; i < st->spaces.len; i++)
+		net_space_finish(st->spaces.items[i]);
 }
 
 static void net_close(struct probe *p)
@@ -223,7 +231,10 @@ static void net_close(struct probe *p)
 
 /* ---- options ---- */
 
-const struct net_conf net_conf_default = { .interval_ns = 1000000000 };
+const struct net_conf net_conf_default = {
+	.interval_ns = 1000000000,
+	.flow = { .interval_ns = 5000000000, .idle_ns = 60000000000, .max = 65536 },
+};
 
 static const char *const attach_names[] = {
 	[NET_ATTACH_AUTO] = "auto", [NET_ATTACH_TCX] = "tcx", [NET_ATTACH_CLSACT] = "clsact", NULL,
@@ -258,5 +269,5 @@ const struct probe_ops net_probe = {
 	.decoder = &net_decoder, .opts = net_opts,
 	.conf_size = sizeof(struct net_conf), .state_size = sizeof(struct net_state),
 	.check = net_check, .open = net_open, .attach = net_attach, .control = net_control, .tick = net_tick,
-	.detach = net_detach, .close = net_close,
+	.detach = net_detach, .finish = net_finish, .close = net_close,
 };

@@ -18,6 +18,15 @@ struct pktfilter;
 /* How packets are got at: tcx links, or clsact filters, which are all that kernels before 6.6 have. */
 enum net_attach { NET_ATTACH_AUTO, NET_ATTACH_TCX, NET_ATTACH_CLSACT, NET_ATTACH__MAX };
 
+/* What flows are told, and when. */
+struct net_flow_conf {
+	bool on;		/* flows, not packets */
+	unsigned level;		/* NET_AGGREGATE_* */
+	uint64_t interval_ns;	/* between reports of one that lives */
+	uint64_t idle_ns;	/* one that is silent for so long has ended */
+	uint32_t max;		/* flows at a time and namespace */
+};
+
 struct net_conf {
 	/* options */
 	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
@@ -34,6 +43,7 @@ struct net_conf {
 	unsigned verbose;		/* from 1 up kernel stacks of drops are taken */
 	bool endpoints;			/* events of other datapaths may come: --from 12 is an endpoint */
 	bool whole_packets;		/* default snaplen: everything (an output keeps packets) */
+	struct net_flow_conf flow;
 };
 
 /* Zeroed but for defaults; a command starts from it. */

@@ -9,6 +9,7 @@
 #include "probe/env.h"
 #include "probes/net/net.h"
 #include "probes/net/net_iface.h"
+#include "probes/net/net_flow.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_tc.h"
@@ -71,12 +72,20 @@ static void check_tc(struct check *c)
 
 static void check_programs(struct check *c)
 {
-	struct net_tc *tc = NULL;
+	struct net_tc_progs progs;
+	struct net_flows *flows;
 	struct err e = { 0 };
-	int r = net_tc_open(&c->p, &c->setup, 0, &tc, &e);
+	int r = net_tc_load(&c->p, &c->setup, 0, &progs, &e);
 
 	report(c, "packet programs", r, &e, "");
-	net_tc_close(tc);
+	if (r >= 0)
+		progs.free(progs.skel);
+	r = net_flows_load(&c->p, &c->setup, 0, &flows, &progs, &e);
+	report(c, "flow programs", r, &e, "");
+	if (r < 0)
+		return;
+	net_flows_free(flows);
+	progs.free(progs.skel);
 }
 
 static int open_watch(void *ctx)

@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "packet/packet.h"
 #include "probes/net/net_event.h"
+#include "probes/net/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 
 static const struct event_desc *desc_of(uint16_t type)
@@ -107,6 +108,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	int ret;
 
 	(void)state;
+	if (rec->type == NET_EV_FLOW)
+		return net_flow_decode(rec, em);
 	if (!desc)
 		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))
@@ -125,7 +128,9 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	return ret < 0 ? ret : em->emit(em->ctx, &ev);
 }
 
-static const struct event_desc *const events[] = { &net_trace_desc, &net_drop_desc, &net_xdp_desc, NULL };
+static const struct event_desc *const events[] = {
+	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, NULL,
+};
 
 extern const struct decoder_ops net_decoder;
 const struct decoder_ops net_decoder = {

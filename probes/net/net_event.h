@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "event/event.h"
+
 struct event_desc;
 
 /* net.trace, net.drop, net.xdp. 0 = unknown, but for point, dir and owner_by (numbers of net_wire.h). */
@@ -33,6 +35,38 @@ struct net_event {
 	uint8_t pad2;
 };
 
+/* net.flow: one direction of a conversation at an interface. Source and destination are the event's keys. */
+struct net_flow_event {
+	uint64_t id;		/* of the flow: the same in both directions and all reports */
+	uint64_t packets, bytes;	/* of this direction since the first */
+	uint64_t duration_ns;	/* first to last packet of both */
+	uint64_t rtt_ns;	/* of the TCP handshake */
+	uint32_t ifindex, out_ifindex;
+	uint32_t retransmitted, zero_windows;
+	uint32_t mark;		/* of connection tracking */
+	struct ipaddr nat_saddr, nat_daddr, next_hop;	/* family 0 = none */
+	uint16_t nat_sport, nat_dport;
+	uint8_t why;		/* NET_FLOW_* */
+	uint8_t is_reply;	/* against the direction of the first packet */
+	uint8_t dir, point, owner_by;	/* as in net_event */
+	uint8_t tcp_flags;	/* all of this direction */
+	uint8_t tcp_state;	/* enum flow_tcp_state */
+	uint8_t ct;		/* NET_CT_* */
+	uint8_t offloaded, nat;
+};
+
+enum flow_tcp_state {
+	FLOW_TCP_NONE, FLOW_TCP_SYN_SENT, FLOW_TCP_SYN_RECV, FLOW_TCP_ESTABLISHED, FLOW_TCP_FIN_WAIT,
+	FLOW_TCP_CLOSED, FLOW_TCP_RESET, FLOW_TCP__MAX,
+};
+
+struct emitter;
+struct sonde_rec;
+
+/* A NET_EV_FLOW record to events: one per direction that has something to tell. */
+int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
+
+extern const struct event_desc net_flow_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;
 
 #endif

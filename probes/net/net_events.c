@@ -17,6 +17,7 @@
 #include "packet/packet.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_foreign.h"
+#include "probes/net/net_text.h"
 #include "probes/net/net_wire.h"
 
 static const struct xlat_val point_vals[] = {
@@ -29,12 +30,12 @@ static const struct xlat_val point_vals[] = {
 	{ NET_POINT_FROM_CRYPTO, "from-crypto" }, { NET_POINT_TO_CRYPTO, "to-crypto" },
 };
 _Static_assert(ARRAY_SIZE(point_vals) == NET_POINT__MAX, "each point has a name");
-static const struct xlat point_xlat = { .name = "net_point", .vals = point_vals, .n = ARRAY_SIZE(point_vals) };
+const struct xlat net_point_xlat = { .name = "net_point", .vals = point_vals, .n = ARRAY_SIZE(point_vals) };
 
 static const struct xlat_val dir_vals[] = {
 	{ NET_DIR_NONE, "unknown" }, { NET_DIR_IN, "in" }, { NET_DIR_OUT, "out" },
 };
-static const struct xlat dir_xlat = { .name = "net_dir", .vals = dir_vals, .n = ARRAY_SIZE(dir_vals) };
+const struct xlat net_dir_xlat = { .name = "net_dir", .vals = dir_vals, .n = ARRAY_SIZE(dir_vals) };
 
 static const struct xlat_val owner_vals[] = {
 	{ NET_OWNER_NONE, "none" }, { NET_OWNER_RX_SK, "rx_sk" }, { NET_OWNER_SKB_SK, "skb_sk" },
@@ -42,13 +43,13 @@ static const struct xlat_val owner_vals[] = {
 	{ NET_OWNER_REMOTE_TUPLE, "remote_tuple" },
 };
 _Static_assert(ARRAY_SIZE(owner_vals) == NET_OWNER__MAX, "each way to an owner has a name");
-static const struct xlat owner_xlat = { .name = "net_owner", .vals = owner_vals, .n = ARRAY_SIZE(owner_vals) };
+const struct xlat net_owner_xlat = { .name = "net_owner", .vals = owner_vals, .n = ARRAY_SIZE(owner_vals) };
 
 static const struct xlat_val tcp_flag_vals[] = {
 	{ 0x01, "FIN" }, { 0x02, "SYN" }, { 0x04, "RST" }, { 0x08, "PSH" }, { 0x10, "ACK" }, { 0x20, "URG" },
 	{ 0x40, "ECE" }, { 0x80, "CWR" },
 };
-static const struct xlat tcp_flag_xlat = {
+const struct xlat net_tcp_flag_xlat = {
 	.name = "tcp_flags", .vals = tcp_flag_vals, .n = ARRAY_SIZE(tcp_flag_vals), .is_flags = true,
 };
 
@@ -66,7 +67,7 @@ enum { GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_D
 	ROW(cap_len, "net.caplen", FIELD_UINT, "bytes of it that were captured", .flags = FIELD_PACKET), \
 	ROW(vlan, "net.vlan", FIELD_UINT, "VLAN id of the outermost tag", .flags = FIELD_OPTIONAL), \
 	ROW(ttl, "net.ttl", FIELD_UINT, "time to live, hop limit", .flags = FIELD_OPTIONAL | FIELD_PACKET), \
-	ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "flags of the TCP header", .xlat = &tcp_flag_xlat, \
+	ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "flags of the TCP header", .xlat = &net_tcp_flag_xlat, \
 	    .flags = FIELD_OPTIONAL | FIELD_PACKET), \
 	ROW(mark, "net.mark", FIELD_HEX, "packet mark", .flags = FIELD_OPTIONAL), \
 	ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel had computed it", .flags = FIELD_OPTIONAL), \
@@ -82,8 +83,8 @@ enum { GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_D
 	ROW(src_endpoint, "net.src_endpoint", FIELD_UINT, "endpoint whose program ran", .flags = FIELD_OPTIONAL), \
 	ROW(dst_endpoint, "net.dst_endpoint", FIELD_UINT, "endpoint, or port of a proxy, that it goes to", \
 	    .flags = FIELD_OPTIONAL), \
-	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", .xlat = &owner_xlat, \
-	    .key = "owner_by")
+	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", \
+	    .xlat = &net_owner_xlat, .key = "owner_by")
 
 #define TASK_ROWS \
 	ROW(task_comm, "net.task", FIELD_STR, "task that was running, whoever owns the packet", \
@@ -92,8 +93,8 @@ enum { GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_D
 	ROW(task_tid, "net.task_tid", FIELD_UINT, "its thread id", .flags = FIELD_OPTIONAL)
 
 static const struct field trace_fields[] = {
-	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &point_xlat),
-	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &dir_xlat, .flags = FIELD_PACKET),
+	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &net_point_xlat),
+	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat, .flags = FIELD_PACKET),
 	PACKET_ROWS,
 	GET_ROW(GET_STATE, "net.state", FIELD_STR, "what connection tracking says (other datapaths)"),
 	GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "it is encrypted (other datapaths)"),
@@ -147,7 +148,7 @@ static int get_func(const struct event *ev, struct value *ret)
 	return 0;
 }
 
-static int get_ip(const struct ipaddr *ip, struct value *ret)
+int net_get_ip(const struct ipaddr *ip, struct value *ret)
 {
 	if (!ip->family)
 		return -ENOENT;
@@ -155,7 +156,7 @@ static int get_ip(const struct ipaddr *ip, struct value *ret)
 	return 0;
 }
 
-static int get_uint(uint64_t v, struct value *ret)
+int net_get_uint(uint64_t v, struct value *ret)
 {
 	if (!v)
 		return -ENOENT;
@@ -200,37 +201,34 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 	case GET_STATE:
 	case GET_ENCRYPTED:
 	case GET_ORIG_IP: return get_foreign(ev, f->off, ret);
-	case GET_SIP: return get_ip(&c->saddr, ret);
-	case GET_DIP: return get_ip(&c->daddr, ret);
-	case GET_SPORT: return get_uint(c->sport, ret);
-	case GET_DPORT: return get_uint(c->dport, ret);
-	case GET_PROTO: return get_uint(c->proto, ret);
+	case GET_SIP: return net_get_ip(&c->saddr, ret);
+	case GET_DIP: return net_get_ip(&c->daddr, ret);
+	case GET_SPORT: return net_get_uint(c->sport, ret);
+	case GET_DPORT: return net_get_uint(c->dport, ret);
+	case GET_PROTO: return net_get_uint(c->proto, ret);
 	default: return -ENOENT;
 	}
 }
 
 /* ---- text ---- */
 
-static void put_iface(const struct event *ev, struct buf *out)
+void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out)
 {
-	const struct net_event *b = ev->body;
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, b->ifindex));
+	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
 	if (name)
 		str_escape_buf(out, name, strlen(name));
-	else if (b->ifindex)
-		buf_printf(out, "if%u", b->ifindex);
+	else if (ifindex)
+		buf_printf(out, "if%u", ifindex);
 	else
 		buf_add_str(out, "-");
 }
 
-/* " [curl/1234 tuple]", nothing when nobody is known to own the packet. */
-static void put_owner(const struct event *ev, struct buf *out)
+void net_put_owner(const struct event *ev, uint8_t owner_by, struct buf *out)
 {
-	const struct net_event *b = ev->body;
 	const struct sec_proc *p = event_proc(ev);
 	const struct section *s = event_section(ev, SEC_PROC);
-	const char *by = xlat_name(&owner_xlat, b->owner_by), *comm = NULL;
+	const char *by = xlat_name(&net_owner_xlat, owner_by), *comm = NULL;
 	size_t len = 0;
 
 	if (!ev->tgid)
@@ -345,7 +343,7 @@ static void put_ends(const struct event *ev, const struct line_opts *o, struct b
 
 static int put_rest(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	put_owner(ev, out);
+	net_put_owner(ev, ((const struct net_event *)ev->body)->owner_by, out);
 	put_ends(ev, o, out);
 	buf_add_char(out, '\n');
 	if (o->verbose) {
@@ -361,7 +359,7 @@ static int put_rest(const struct event *ev, const struct line_opts *o, struct bu
 static int trace_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
-	const char *name = xlat_name(&point_xlat, b->point);
+	const char *name = xlat_name(&net_point_xlat, b->point);
 
 	if (name && !strncmp(name, "to-", 3))
 		buf_printf(out, "-> %s ", name + 3);
@@ -369,7 +367,7 @@ static int trace_line(const struct event *ev, const struct line_opts *o, struct 
 		buf_printf(out, "<- %s ", name + 5);
 	else
 		buf_printf(out, "%s ", b->dir == NET_DIR_IN ? "<-" : b->dir == NET_DIR_OUT ? "->" : "??");
-	put_iface(ev, out);
+	net_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
 	put_summary(ev, out);
 	return put_rest(ev, o, out);
@@ -400,7 +398,7 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 	else
 		buf_add_char(out, '-');
 	buf_add_char(out, ' ');
-	put_iface(ev, out);
+	net_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
 	put_summary(ev, out);
 	return put_rest(ev, o, out);
@@ -418,7 +416,7 @@ static int xdp_line(const struct event *ev, const struct line_opts *o, struct bu
 	else
 		buf_printf(out, "%u", b->reason);
 	buf_add_str(out, ") ");
-	put_iface(ev, out);
+	net_put_iface(ev, b->ifindex, out);
 	buf_printf(out, ": program %u", b->prog_id);
 	if (b->error)
 		buf_printf(out, ", error %d", b->error);

@@ -84,7 +84,7 @@ int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *er
 
 	*s = (struct net_setup){
 		.undecided_snaplen = MIN(depth, (uint32_t)NET_SNAP_MAX), .stack_depth = c->verbose ? STACK_DEPTH : 0,
-		.kinds = c->kinds ? c->kinds : (1u << NET_KIND__MAX) - 1,
+		.kinds = c->kinds ? c->kinds : (1u << NET_KIND__MAX) - 1, .flows = c->flow.on,
 	};
 	for (int k = 0; k < NET_KIND__MAX; k++)
 		s->snaplen[k] = c->whole_packets ? NET_SNAP_MAX : SNAPLEN_TEXT;

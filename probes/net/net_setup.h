@@ -21,6 +21,7 @@ struct net_setup {
 	uint32_t snaplen[NET_KIND__MAX];
 	uint32_t undecided_snaplen, stack_depth;
 	unsigned kinds;			/* bits 1u << NET_KIND_* */
+	bool flows;			/* packets are counted into flows, not told of */
 	VEC(char *) ifaces;		/* globs, owned; none = all */
 };
 

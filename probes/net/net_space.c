@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "probe/env.h"
 #include "probe/probe.h"
+#include "probes/net/net_flow.h"
 #include "probes/net/net_iface.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_ns.h"
@@ -28,6 +29,7 @@ struct net_space {
 	int fd;				/* of the namespace */
 	uint32_t inode;
 	struct net_tc *tc;
+	struct net_flows *flows;	/* whose programs tc has; NULL = each packet is told of */
 	struct net_watch *watch;
 	struct loop_source *source;
 	struct map links;		/* ifindex -> struct net_link */
@@ -129,6 +131,18 @@ static int detach_all(void *ctx)
 
 /* ---- life ---- */
 
+static int load_programs(struct net_space *s, struct err *err)
+{
+	struct net_tc_progs progs;
+	int r;
+
+	if (s->setup->flows)
+		r = net_flows_load(s->p, s->setup, s->inode, &s->flows, &progs, err);
+	else
+		r = net_tc_load(s->p, s->setup, s->inode, &progs, err);
+	return r < 0 ? r : net_tc_open(s->p, &progs, s->inode, &s->tc, err);
+}
+
 int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, const char *text,
 		   struct net_space **ret, struct err *err)
 {
@@ -143,7 +157,7 @@ int net_space_open(struct probe *p, const struct net_setup *setup, struct net_na
 	if (s->fd < 0)
 		return s->fd;
 	s->inode = net_ns_inode(s->fd);
-	r = net_tc_open(p, setup, s->inode, &s->tc, err);
+	r = load_programs(s, err);
 	if (r < 0)
 		return r == -EINVAL ? -ENOEXEC : r; /* the programs are at fault, not the name */
 	*ret = TAKE_PTR(s);
@@ -180,6 +194,13 @@ void net_space_run(struct net_space *s)
 	}
 }
 
+void net_space_tick(struct net_space *s)
+{
+	net_space_run(s);
+	if (s->flows)
+		net_flows_sweep(s->flows);
+}
+
 void net_space_stop(struct net_space *s)
 {
 	loop_remove(s->source);
@@ -190,11 +211,18 @@ void net_space_stop(struct net_space *s)
 		net_ns_call(s->fd, detach_all, s);
 }
 
+void net_space_finish(struct net_space *s)
+{
+	if (s->flows)
+		net_flows_end(s->flows);
+}
+
 void net_space_close(struct net_space *s)
 {
 	if (!s)
 		return;
 	net_space_stop(s);
+	net_flows_free(s->flows);
 	net_tc_close(s->tc);
 	map_fini(&s->links);
 	if (s->fd >= 0)

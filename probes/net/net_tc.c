@@ -35,51 +35,62 @@ struct attached {
 };
 
 struct net_tc {
-	struct net_tc_bpf *skel;
+	struct net_tc_progs progs;
 	uint32_t netns;
 	struct map attached;	/* ifindex -> struct attached */
 	unsigned attach;	/* enum net_attach */
 	bool no_tcx;		/* the user or the kernel said so */
-	int local_fd;		/* sonde_net_local */
 };
 
-DEFINE_CLEANUP(struct net_tc *, net_tc_close)
-
-int net_tc_open(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_tc **ret, struct err *err)
+static void free_skel(void *skel)
 {
-	_cleanup_(net_tc_closep) struct net_tc *t = calloc(1, sizeof(*t));
+	net_tc_bpf__destroy(skel);
+}
+
+int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_tc_progs *ret,
+		struct err *err)
+{
+	struct net_tc_bpf *skel = net_tc_bpf__open();
 	int r;
 
-	if (!t)
+	if (!skel)
+		return err_errno(err, -errno, "cannot open the tc programs");
+	r = net_setup_apply(s, p, skel->obj, netns, err);
+	if (r >= 0)
+		r = probe_env_load(p->env, skel->obj, err);
+	if (r < 0) {
+		net_tc_bpf__destroy(skel);
+		return r;
+	}
+	*ret = (struct net_tc_progs){
+		.fd = { { bpf_program__fd(skel->progs.sonde_in_l2), bpf_program__fd(skel->progs.sonde_out_l2) },
+			{ bpf_program__fd(skel->progs.sonde_in_l3), bpf_program__fd(skel->progs.sonde_out_l3) } },
+		.points_fd = bpf_map__fd(skel->maps.net_points),
+		.local_fd = bpf_map__fd(skel->maps.sonde_net_local),
+		.skel = skel, .free = free_skel,
+	};
+	return 0;
+}
+
+int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netns, struct net_tc **ret,
+		struct err *err)
+{
+	struct net_tc *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		progs->free(progs->skel);
 		return err_errno(err, -ENOMEM, "cannot load the tc programs");
+	}
 	map_init(&t->attached, sizeof(uint32_t), sizeof(struct attached));
+	t->progs = *progs;
 	t->netns = netns;
 	t->attach = ((const struct net_conf *)p->conf)->attach;
 	t->no_tcx = t->attach == NET_ATTACH_CLSACT;
-	t->skel = net_tc_bpf__open();
-	if (!t->skel)
-		return err_errno(err, -errno, "cannot open the tc programs");
-	r = net_setup_apply(s, p, t->skel->obj, netns, err);
-	if (r >= 0)
-		r = probe_env_load(p->env, t->skel->obj, err);
-	if (r < 0)
-		return r;
-	t->local_fd = bpf_map__fd(t->skel->maps.sonde_net_local);
-	*ret = TAKE_PTR(t);
+	*ret = t;
 	return 0;
 }
 
 /* ---- one direction ---- */
-
-static int prog_fd(const struct net_tc *t, uint32_t start, int dir)
-{
-	const struct bpf_program *progs[2][2] = {
-		{ t->skel->progs.sonde_in_l2, t->skel->progs.sonde_out_l2 },
-		{ t->skel->progs.sonde_in_l3, t->skel->progs.sonde_out_l3 },
-	};
-
-	return bpf_program__fd(progs[start == SONDE_LINK_RAW][dir]);
-}
 
 /* A link descriptor, or a negative errno. */
 static int link_tcx(int fd, uint32_t ifindex, int dir)
@@ -98,7 +109,7 @@ static bool means_no_tcx(int r)
 
 static int attach_dir(struct net_tc *t, struct attached *a, uint32_t ifindex, uint32_t start, int dir)
 {
-	int fd = prog_fd(t, start, dir), r = -EINVAL;
+	int fd = t->progs.fd[start == SONDE_LINK_RAW][dir], r = -EINVAL;
 
 	if (!t->no_tcx) {
 		r = link_tcx(fd, ifindex, dir);
@@ -120,9 +131,8 @@ static int set_points(struct net_tc *t, const struct net_link *l)
 {
 	const struct net_point_row *row = net_point_find(l);
 	const uint8_t points[2] = { row->in, row->out };
-	const int fd = bpf_map__fd(t->skel->maps.net_points);
 
-	return bpf_map_update_elem(fd, &l->ifindex, points, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(t->progs.points_fd, &l->ifindex, points, BPF_ANY) < 0 ? -errno : 0;
 }
 
 static void detach_one(uint32_t ifindex, struct attached *a, bool gone)
@@ -145,7 +155,7 @@ void net_tc_detach(struct net_tc *t, uint32_t ifindex, bool gone)
 		return;
 	detach_one(ifindex, a, gone);
 	map_remove(&t->attached, &ifindex);
-	bpf_map_delete_elem(bpf_map__fd(t->skel->maps.net_points), &ifindex);
+	bpf_map_delete_elem(t->progs.points_fd, &ifindex);
 }
 
 int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
@@ -189,7 +199,7 @@ void net_tc_close(struct net_tc *t)
 		return;
 	net_tc_detach_all(t);
 	map_fini(&t->attached);
-	net_tc_bpf__destroy(t->skel);
+	t->progs.free(t->progs.skel);
 	free(t);
 }
 
@@ -209,9 +219,9 @@ void net_tc_addr(struct net_tc *t, const struct net_addr_key *a, bool there)
 	memcpy(key.addr, a->addr, sizeof(key.addr));
 	/* a full map costs an owner here and there, nothing else */
 	if (there)
-		bpf_map_update_elem(t->local_fd, &key, &one, BPF_ANY);
+		bpf_map_update_elem(t->progs.local_fd, &key, &one, BPF_ANY);
 	else
-		bpf_map_delete_elem(t->local_fd, &key);
+		bpf_map_delete_elem(t->progs.local_fd, &key);
 }
 
 /* ---- doctor ---- */

@@ -17,8 +17,21 @@ struct net_setup;
 struct net_tc;
 struct probe;
 
-/* Loads the programs for namespace @netns (inode). */
-int net_tc_open(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_tc **ret, struct err *err);
+/* Loaded programs, of whatever they do with packets. Descriptors are theirs. */
+struct net_tc_progs {
+	int fd[2][2];		/* [starts at the IP header][egress] */
+	int points_fd, local_fd;	/* maps net_points, sonde_net_local */
+	void *skel;		/* owned, by `free` */
+	void (*free)(void *skel);
+};
+
+/* The programs that tell of each packet, for namespace @netns (inode). */
+int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_tc_progs *ret,
+		struct err *err);
+
+/* Takes @progs over, also when it fails. */
+int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netns, struct net_tc **ret,
+		struct err *err);
 
 /* Both directions of @l; nothing to do when they are attached already. Call inside the namespace. */
 int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err);

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/packet_words.h"
 #include "cmd/run.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
@@ -49,60 +50,6 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 	ret_sets[0] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
 	ret_sets[1] = (struct opt_set){ "Cilium", cilium_opts, c };
 	return 2 + run_sets(&c->run, ret_sets + 2);
-}
-
-struct packet_words {
-	struct pktfilter *filter;	/* NULL = everything */
-	const struct net_conf *net;	/* interfaces in --from and the like: no packet filter can say them */
-	bool live;			/* the kernel has decided, but for records that say otherwise */
-};
-
-/*
- * Of what is in doubt (the captured bytes are too few to know) live shows too much rather than too little: a
- * drop that was asked for must not vanish. In a file the bytes are all there ever was.
- */
-static bool match_words(void *ctx, const struct event *ev)
-{
-	const struct packet_words *w = ctx;
-	const struct sec_packet *pkt;
-	const uint8_t *data;
-
-	if (!net_conf_pass(w->net, ev))
-		return false;
-	if (!w->filter || (w->live && !(ev->flags & SONDE_RF_UNDECIDED)))
-		return true;
-	pkt = event_packet(ev, &data);
-	if (!pkt || !w->live)
-		return pkt && pktfilter_match(w->filter, pkt->link, data, pkt->cap_len, pkt->orig_len);
-	return pktfilter_verdict(w->filter, pkt->link, data, pkt->cap_len, pkt->orig_len) != PKTFILTER_REJECT;
-}
-
-static int explain(const struct packet_words *w, const struct run_conf *run)
-{
-	struct buf b = { 0 };
-	int r = 0;
-
-	if (w->filter)
-		r = pktfilter_explain(w->filter, &b);
-	else
-		buf_add_str(&b, "There are no packet words: every packet passes.\n");
-	if (run->where)
-		buf_printf(&b, "--where is decided in user space, after the packet words.\n");
-	if (r >= 0 && fwrite(b.data, 1, b.len, stdout) != b.len)
-		r = -EIO;
-	buf_fini(&b);
-	return r < 0 ? CMD_FAIL : CMD_OK;
-}
-
-/* The packet words together with --from, --to and --related-to, compiled. */
-static int compile_words(const struct net_conf *net, const char *words, struct buf *ret_text,
-			 struct pktfilter **ret, struct err *err)
-{
-	int r = net_conf_filter(net, words, ret_text, err);
-
-	if (r < 0 || !ret_text->len)
-		return r;
-	return pktfilter_compile(buf_str(ret_text), ret, err);
 }
 
 static bool writes_packets(const struct run_conf *run)
@@ -156,33 +103,31 @@ static void stop_listener(void *ctx)
 static int monitor_run(void *conf, const struct cmd_words *w)
 {
 	struct monitor_conf *c = conf;
-	_cleanup_free_ char *typed = run_join_words(&w->words);
-	_cleanup_(buf_fini) struct buf text = { 0 };
-	struct packet_words words = { .net = &c->net, .live = !c->run.read && !c->cilium };
+	struct packet_words words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes),
-		.pass = match_words, .pass_ctx = &words, .cmdline = w->line,
+		.pass = packet_words_match, .pass_ctx = &words, .cmdline = w->line,
 		.ready = "sonde: ready, watching; ^C stops",
 		.socket = cilium_path(c->cilium), .socket_format = "cilium", .reconnect_ns = c->reconnect_ns,
 		.started = start_listener, .stopped = stop_listener, .started_ctx = c,
 	};
 	struct err err = { 0 };
-	int status;
+	int status = CMD_USAGE;
 
 	if (c->cilium && c->run.read) {
 		log_error("--cilium and --read: one input, please");
 		return CMD_USAGE;
 	}
 	c->net.endpoints = c->cilium || c->run.read;
-	if (compile_words(&c->net, typed, &text, &words.filter, &err) < 0) {
+	if (packet_words_open(&c->net, &w->words, !c->run.read && !c->cilium, &words, &err) < 0)
 		log_error("%s", err.msg);
-		return CMD_USAGE;
+	else {
+		spec.filter_text = words.text.len ? buf_str(&words.text) : NULL;
+		set_net(c, words.filter);
+		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
-	spec.filter_text = text.len ? buf_str(&text) : NULL;
-	set_net(c, words.filter);
-	status = c->run.explain_filter ? explain(&words, &c->run) : run(&c->run, &spec);
-	pktfilter_free(words.filter);
+	packet_words_close(&words);
 	return status;
 }
 

@@ -83,6 +83,11 @@ struct probe_ops {
 	 * where close() is all there is to it.
 	 */
 	void (*detach)(struct probe *p);
+	/*
+	 * Every record that was produced has been handled: the last moment to put some into the stream, about what
+	 * is left in maps. Optional.
+	 */
+	void (*finish)(struct probe *p);
 	/* Any state, half-open included. Leaves no program, filter or map behind. */
 	void (*close)(struct probe *p);
 };

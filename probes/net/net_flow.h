@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The flows of one network namespace: the programs that count packets into them, and what the kernel side cannot
+ * notice, the ends of those that fall silent.
+ */
+#ifndef NET_NET_FLOW_H
+#define NET_NET_FLOW_H
+
+#include <stdint.h>
+
+struct err;
+struct net_flows;
+struct net_setup;
+struct net_tc_progs;
+struct probe;
+
+/* Loads the programs for namespace @netns (inode); they are *ret_progs' owner's to free, before @ret. */
+int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
+		   struct net_tc_progs *ret_progs, struct err *err);
+void net_flows_free(struct net_flows *f);	/* NULL is fine */
+
+/* Tells of flows that closed a while ago or were silent for too long, and forgets them. */
+void net_flows_sweep(struct net_flows *f);
+
+/* Nothing is attached any more: tells of all that are left. */
+void net_flows_end(struct net_flows *f);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Flow records to events. A record has both directions; each is an event of its own, as it has its own source,
+ * counts and flags. Pure.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "probes/net/net_event.h"
+#include "probes/net/net_flow_wire.h"
+#include "probes/net/net_wire.h"
+
+#define TCP_FIN 1
+#define TCP_SYN 2
+#define TCP_RST 4
+#define TCP_ECN 0xc0
+
+static void set_ip(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
+{
+	ret->family = family;
+	memcpy(ret->addr, addr, family == 4 ? 4 : 16);
+}
+
+/* What both directions' flags amount to. A conversation that was there before is an established one. */
+static uint8_t tcp_state(const struct net_flow *f)
+{
+	uint8_t a = f->way[NET_WAY_FORWARD].tcp_flags, b = f->way[NET_WAY_BACK].tcp_flags;
+
+	if (f->proto != 6)
+		return FLOW_TCP_NONE;
+	if ((a | b) & TCP_RST)
+		return FLOW_TCP_RESET;
+	if (a & b & TCP_FIN)
+		return FLOW_TCP_CLOSED;
+	if ((a | b) & TCP_FIN)
+		return FLOW_TCP_FIN_WAIT;
+	if ((a & ~TCP_ECN) == TCP_SYN)	/* whoever asked has not acknowledged the answer yet */
+		return b ? FLOW_TCP_SYN_RECV : FLOW_TCP_SYN_SENT;
+	return FLOW_TCP_ESTABLISHED;
+}
+
+/* The same number for both directions and all reports of a conversation, another one for the next with its ports. */
+static uint64_t flow_id(const struct net_flow_rec *r)
+{
+	const uint64_t prime = 0x100000001b3ull;
+	uint64_t h = 0xcbf29ce484222325ull ^ r->flow.first_ns;
+
+	for (size_t i = 0; i < sizeof(r->flow.src.addr); i++)
+		h = (h ^ r->flow.src.addr[i] ^ (uint64_t)r->flow.dst.addr[i] << 8) * prime;
+	h = (h ^ r->flow.src.port ^ (uint64_t)r->flow.dst.port << 16 ^ (uint64_t)r->flow.proto << 32) * prime;
+	h = (h ^ r->ifindex ^ (uint64_t)r->netns << 32) * prime;
+	return h ? h : 1;
+}
+
+static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, unsigned way)
+{
+	const struct net_flow *f = &r->flow;
+	const struct net_flow_way *w = &f->way[way];
+
+	*b = (struct net_flow_event){
+		.id = flow_id(r), .packets = w->packets, .bytes = w->bytes,
+		.duration_ns = f->last_ns > f->first_ns ? f->last_ns - f->first_ns : 0, .rtt_ns = f->rtt_ns,
+		.ifindex = r->ifindex, .out_ifindex = way ? 0 : f->out_ifindex,
+		.retransmitted = w->retransmitted, .zero_windows = w->zero_windows, .mark = f->mark,
+		.why = r->why, .is_reply = way == NET_WAY_BACK, .point = r->way == way ? r->point : NET_POINT_NONE,
+		.dir = !way ? f->dir : f->dir == NET_DIR_IN ? NET_DIR_OUT : NET_DIR_IN,
+		.owner_by = f->owner_by, .tcp_flags = w->tcp_flags, .tcp_state = tcp_state(f), .ct = f->ct,
+		.offloaded = f->offloaded, .nat = f->nat,
+	};
+	if (!way && f->out_ifindex)
+		set_ip(&b->next_hop, f->family, f->next_hop);
+	if (f->nat) {
+		const struct net_flow_end *src = way ? &f->nat_dst : &f->nat_src;
+		const struct net_flow_end *dst = way ? &f->nat_src : &f->nat_dst;
+
+		set_ip(&b->nat_saddr, f->family, src->addr);
+		set_ip(&b->nat_daddr, f->family, dst->addr);
+		b->nat_sport = src->port;
+		b->nat_dport = dst->port;
+	}
+}
+
+static void set_keys(struct event_keys *k, const struct net_flow_rec *r, unsigned way)
+{
+	const struct net_flow *f = &r->flow;
+	const struct net_flow_end *src = way ? &f->dst : &f->src, *dst = way ? &f->src : &f->dst;
+
+	k->netns = r->netns;
+	k->cookie = f->cookie;
+	k->cgroup_id = f->cgroup_id;
+	k->conn.proto = f->proto;
+	set_ip(&k->conn.saddr, f->family, src->addr);
+	set_ip(&k->conn.daddr, f->family, dst->addr);
+	if (f->proto == 1 || f->proto == 58)	/* the identifier of an echo is no port */
+		return;
+	k->conn.sport = src->port;
+	k->conn.dport = dst->port;
+}
+
+/* Of what one packet made happen its own direction is told; of what concerns the whole, each that has packets. */
+static bool tells(const struct net_flow_rec *r, unsigned way)
+{
+	if (r->why == NET_FLOW_NEW || r->why == NET_FLOW_FLAGS || r->why == NET_FLOW_PACKET)
+		return r->way == way;
+	return r->flow.way[way].packets;
+}
+
+int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	struct net_flow_rec r;
+	int ret = 0;
+
+	if (!cur_copy(&c, &r, sizeof(r)) || (r.flow.family != 4 && r.flow.family != 6) || r.way > NET_WAY_BACK)
+		return -EBADMSG;
+	for (unsigned way = 0; way < 2 && ret >= 0; way++) {
+		struct net_flow_event *b;
+		struct event ev;
+
+		if (!tells(&r, way))
+			continue;
+		b = arena_alloc(em->scratch, sizeof(*b));
+		if (!b)
+			return -ENOMEM;
+		event_from_rec(&ev, &net_flow_desc, rec);
+		set_body(b, &r, way);
+		ev.body = b;
+		ev.body_len = sizeof(*b);
+		set_keys(&ev.keys, &r, way);
+		ret = em->emit(em->ctx, &ev);
+	}
+	return ret;
+}

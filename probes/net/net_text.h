@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names and pieces of text that all events of the net probe share.
+ */
+#ifndef NET_TEXT_H
+#define NET_TEXT_H
+
+#include <stdint.h>
+
+#include "event/event.h"
+
+struct buf;
+struct value;
+
+extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_flag_xlat;
+
+/* Values of fields that stand in the event's keys; -ENOENT for what is not known. */
+int net_get_ip(const struct ipaddr *ip, struct value *ret);
+int net_get_uint(uint64_t v, struct value *ret);
+
+/* "eth0", "if7" when nobody named it, "-" for none. */
+void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
+
+/* " [curl/1234 tuple]", nothing when nobody is known. @by: NET_OWNER_*. */
+void net_put_owner(const struct event *ev, uint8_t by, struct buf *out);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The trailing words of commands about packets: a pcap filter, together with --from, --to and --related-to. The
+ * kernel decides where it can; this is what is left to user space, and all there is for files.
+ */
+#ifndef CMD_PACKET_WORDS_H
+#define CMD_PACKET_WORDS_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+struct err;
+struct event;
+struct net_conf;
+struct opt_strv;
+struct pktfilter;
+struct run_conf;
+
+struct packet_words {
+	struct pktfilter *filter;	/* NULL = everything */
+	struct buf text;		/* what it was compiled from */
+	const struct net_conf *net;	/* interfaces in --from and the like: no packet filter can say them */
+	bool live;			/* the kernel has decided, but for records that say otherwise */
+};
+
+/* @net is borrowed. -EINVAL with a sentence for words that are no filter. Close it also after a failure. */
+int packet_words_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_words *ret,
+		      struct err *err);
+void packet_words_close(struct packet_words *w);
+
+/* A predicate for struct run_spec; @ctx: struct packet_words. */
+bool packet_words_match(void *ctx, const struct event *ev);
+
+/* --explain-filter: to standard output. Returns an exit status. */
+int packet_words_explain(const struct packet_words *w, const struct run_conf *run);
+
+#endif
