@@ -69,10 +69,10 @@ int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, s
 		return r;
 	}
 	*ret_progs = (struct net_tc_progs){
-		.fd = { { bpf_program__fd(skel->progs.sonde_flow_in_l2),
-			  bpf_program__fd(skel->progs.sonde_flow_out_l2) },
-			{ bpf_program__fd(skel->progs.sonde_flow_in_l3),
-			  bpf_program__fd(skel->progs.sonde_flow_out_l3) } },
+		.fd = { { bpf_program__fd(skel->progs.sonde_flow_i_l2),
+			  bpf_program__fd(skel->progs.sonde_flow_o_l2) },
+			{ bpf_program__fd(skel->progs.sonde_flow_i_l3),
+			  bpf_program__fd(skel->progs.sonde_flow_o_l3) } },
 		.points_fd = bpf_map__fd(skel->maps.net_points),
 		.local_fd = bpf_map__fd(skel->maps.sonde_net_local),
 		.skel = skel, .free = free_skel,

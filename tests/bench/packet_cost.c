@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a packet pays at an interface that `sonde monitor` watches: the attached program itself, found by its
- * name, in test-runs against a program that does nothing. Emitted (the ring drained by the running sonde), and
- * refused by packet words in the kernel. 74 bytes, TCP, on loopback in a network namespace of this process.
+ * What a packet pays at an interface that `sonde monitor` or `sonde flows` watches: the attached program itself,
+ * found by its name, in test-runs against a program that does nothing. Emitted (the ring drained by the running
+ * sonde), refused by packet words in the kernel, counted into a flow at each level of aggregation. 74 bytes, TCP, on
+ * loopback in a network namespace of this process.
  *
  *   bench_packet_cost SONDE
  */
@@ -13,6 +14,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -140,6 +142,20 @@ static double cost_of(const char *name, char **words, int empty)
 	return bench_median(beyond, ROUNDS);
 }
 
+/* All packets are of one flow, which was told of in the warm-up: what is left is what most packets pay. */
+static void flow_figures(char *sonde, int empty)
+{
+	static const char *const levels[] = { "none", "low", "medium", "max" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		char *words[] = { sonde, "flows", "-i", "lo", "--aggregation", (char *)levels[i], "-o", "null", NULL };
+		char what[64];
+
+		snprintf(what, sizeof(what), "flows, aggregation %s, over empty", levels[i]);
+		bench_figure(what, cost_of("sonde_flow_o_l2", words, empty), "ns");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char *sonde = argc == 2 ? argv[1] : "build/sonde";
@@ -155,5 +171,6 @@ int main(int argc, char **argv)
 	bench_figure("refused by `tcp port 81`, over empty", cost_of("sonde_in_l2", refused, empty), "ns");
 	bench_figure("emitted at ingress, over empty", cost_of("sonde_in_l2", all, empty), "ns");
 	bench_figure("emitted at egress, over empty", cost_of("sonde_out_l2", all, empty), "ns");
+	flow_figures(sonde, empty);
 	return 0;
 }
