@@ -228,6 +228,7 @@ static int open_tables(struct probe *p, struct err *err)
 	char proc[PATH_MAX];
 	const struct cpu_tables_opts o = {
 		.budget_bytes = c->unwind_bytes, .proc_path = proc, .env = p->env, .loop = p->loop,
+		.instance = p->instance,
 		.complain = table_refused, .ctx = p, .nice = c->no_nice ? 0 : WORKER_NICE,
 	};
 	int r;

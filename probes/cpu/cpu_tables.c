@@ -52,6 +52,7 @@ struct table {
 };
 
 struct cpu_tables {
+	uint16_t instance;
 	struct probe_env *env;		/* borrowed */
 	uint64_t budget_bytes;
 	bool has_loop;
@@ -380,14 +381,14 @@ static void take_busy(void *ctx, uint32_t tgid, const char *comm)
 {
 	struct cpu_tables *t = ctx;
 
-	if (tgid != (uint32_t)getpid() && wants_comm(probe_env_select(t->env), comm))
+	if (tgid != (uint32_t)getpid() && wants_comm(probe_env_select(t->env, t->instance), comm))
 		load_siblings(t, tgid, true);
 }
 
 /* A selected tree has nothing mapped yet. The number of a thread does where that of a process is wanted. */
 void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
 {
-	const struct probe_select *s = probe_env_select(t->env);
+	const struct probe_select *s = probe_env_select(t->env, t->instance);
 
 	if (!t->has_loop || s->n_tree)
 		return;
@@ -440,6 +441,7 @@ int cpu_tables_new(const struct cpu_tables_opts *o, struct cpu_tables **ret, str
 		return err_errno(err, -ENOMEM, "no unwind tables");
 	map_init(&t->tables, sizeof(struct cpu_file_key), sizeof(struct table));
 	t->env = o->env;
+	t->instance = o->instance;
 	t->has_loop = o->loop;
 	t->budget_bytes = o->budget_bytes;
 	t->max_files = max_files(o->budget_bytes);

@@ -33,6 +33,7 @@ void cpu_tables_configure(struct bpf_object *obj, uint64_t budget_bytes);
 struct cpu_tables_opts {
 	uint64_t budget_bytes;	/* of all tables */
 	const char *proc_path;	/* the host's /proc */
+	uint16_t instance;		/* of the probe */
 	struct probe_env *env;	/* workers are no samples */
 	int nice;		/* of the workers, 0 = as it is */
 	struct loop *loop;	/* compiling goes on while it runs; NULL = cpu_tables_need() waits for it */

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "event/names.h"
+#include "pktfilter/pktfilter.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
@@ -261,12 +262,47 @@ static const struct opt net_opts[] = {
 	OPT_END
 };
 
+/* What the command sets, for an agent. */
+static const struct opt net_command_opts[] = {
+	OPT_ROW(net_conf, words, "words", 0, OPT_STR, "FILTER", "a packet filter"),
+	OPT_ROW(net_conf, kinds, "kinds", 0, OPT_U32, "MASK", "kinds of events"),
+	OPT_ROW(net_conf, verbose, "verbose", 0, OPT_U32, "N", "kernel stacks of drops from 1 up"),
+	OPT_ROW(net_conf, whole_packets, "whole-packets", 0, OPT_BOOL, NULL, "all bytes of packets by default"),
+	OPT_ROW(net_conf, endpoints, "endpoints", 0, OPT_BOOL, NULL, "numbers are endpoints"),
+	OPT_ROW(net_conf, flow.on, "flows", 0, OPT_BOOL, NULL, "flows, not packets"),
+	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated"),
+	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow"),
+	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended"),
+	OPT_ROW(net_conf, flow.max, "flow-max", 0, OPT_U32, "N", "flows at a time"),
+	OPT_END
+};
+
+static int net_conf_init(void *conf, const struct opt_strv *netns, struct err *err)
+{
+	struct net_conf *c = conf;
+	struct pktfilter *filter = NULL;
+	int r = c->words && *c->words ? pktfilter_compile(c->words, &filter, err) : 0;
+
+	c->netns = netns;
+	c->filter = filter;
+	return r;
+}
+
+static void net_conf_fini(void *conf)
+{
+	struct net_conf *c = conf;
+
+	pktfilter_free((struct pktfilter *)c->filter);	/* made by net_conf_init() */
+	c->filter = NULL;
+}
+
 extern const struct decoder_ops net_decoder;
 
 extern const struct probe_ops net_probe;
 const struct probe_ops net_probe = {
 	.name = "net", .summary = "packets and drops of the network stack, with their owners",
 	.decoder = &net_decoder, .opts = net_opts,
+	.command_opts = net_command_opts, .conf_init = net_conf_init, .conf_fini = net_conf_fini,
 	.conf_size = sizeof(struct net_conf), .state_size = sizeof(struct net_state),
 	.check = net_check, .open = net_open, .attach = net_attach, .control = net_control, .tick = net_tick,
 	.detach = net_detach, .finish = net_finish, .close = net_close,

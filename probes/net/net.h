@@ -43,6 +43,7 @@ struct net_conf {
 	unsigned verbose;		/* from 1 up kernel stacks of drops are taken */
 	bool endpoints;			/* events of other datapaths may come: --from 12 is an endpoint */
 	bool whole_packets;		/* default snaplen: everything (an output keeps packets) */
+	const char *words;		/* what @filter was compiled from; NULL = every packet */
 	struct net_flow_conf flow;
 };
 

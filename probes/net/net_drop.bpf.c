@@ -41,7 +41,7 @@ struct {
 	__uint(max_entries, 65536);
 	__type(key, struct drop_ifindex);
 	__type(value, __u8);
-} sonde_net_wanted SEC(".maps");
+} inst_net_wanted SEC(".maps");
 
 static __always_inline bool select_iface(const struct net_skb *k)
 {
@@ -51,7 +51,7 @@ static __always_inline bool select_iface(const struct net_skb *k)
 	if (!drop_select_ifaces)
 		return true;
 	if (!k->dev)
-		return bpf_map_lookup_elem(&sonde_net_wanted, &number) != NULL;
+		return bpf_map_lookup_elem(&inst_net_wanted, &number) != NULL;
 	if (bpf_probe_read_kernel(name.name, sizeof(name.name), k->dev->name))
 		return false;
 	return bpf_map_lookup_elem(&drop_ifaces, &name) != NULL;

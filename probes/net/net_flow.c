@@ -74,7 +74,7 @@ int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, s
 			{ bpf_program__fd(skel->progs.sonde_flow_i_l3),
 			  bpf_program__fd(skel->progs.sonde_flow_o_l3) } },
 		.points_fd = bpf_map__fd(skel->maps.net_points),
-		.local_fd = bpf_map__fd(skel->maps.sonde_net_local),
+		.local_fd = bpf_map__fd(skel->maps.inst_net_local),
 		.skel = skel, .free = free_skel,
 	};
 	*f = (struct net_flows){

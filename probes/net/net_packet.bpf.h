@@ -82,7 +82,7 @@ struct {
 	__uint(max_entries, 65536);
 	__type(key, struct sonde_tuple);
 	__type(value, struct net_remote);
-} sonde_net_remote SEC(".maps");
+} inst_net_remote SEC(".maps");
 
 #define NET_REMOTE_FRESH_NS 60000000000ULL	/* a tuple quiet for so long may have moved to another socket */
 
@@ -99,7 +99,7 @@ struct {
 	__uint(max_entries, 65536);
 	__type(key, struct net_addr);
 	__type(value, __u8);
-} sonde_net_local SEC(".maps");
+} inst_net_local SEC(".maps");
 
 static __always_inline struct net_scratch *scratch_take(struct sonde_ledger *l)
 {
@@ -335,14 +335,14 @@ static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie
 	struct net_remote v = { .cookie = cookie, .seen_ns = bpf_ktime_get_ns(), .netns = t->netns }, *have;
 
 	key.netns = 0;
-	have = bpf_map_lookup_elem(&sonde_net_remote, &key);
+	have = bpf_map_lookup_elem(&inst_net_remote, &key);
 	if (have && have->netns == v.netns && have->cookie == cookie) {
 		have->seen_ns = v.seen_ns;
 		return;
 	}
 	if (have && have->netns != v.netns && v.seen_ns - have->seen_ns < NET_REMOTE_FRESH_NS)
 		v.cookie = 0;
-	bpf_map_update_elem(&sonde_net_remote, &key, &v, BPF_ANY);
+	bpf_map_update_elem(&inst_net_remote, &key, &v, BPF_ANY);
 }
 
 static __always_inline bool owner_from_cookie(struct net_rec *r, __u64 cookie, __u8 by,
@@ -363,7 +363,7 @@ static __always_inline bool owner_remote(struct net_rec *rec, const struct sonde
 	struct net_remote *r;
 
 	key.netns = 0;
-	r = bpf_map_lookup_elem(&sonde_net_remote, &key);
+	r = bpf_map_lookup_elem(&inst_net_remote, &key);
 	return r && owner_from_cookie(rec, r->cookie, NET_OWNER_REMOTE_TUPLE, ret_proc);
 }
 
@@ -377,7 +377,7 @@ static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 	if (t->family == 6 && t->laddr[0] == 0xff)
 		return true;
 	__builtin_memcpy(key.addr, t->laddr, sizeof(key.addr));
-	return bpf_map_lookup_elem(&sonde_net_local, &key) != NULL;
+	return bpf_map_lookup_elem(&inst_net_local, &key) != NULL;
 }
 
 /* The socket that @t belongs to, both ends known. */

@@ -58,7 +58,7 @@ bool net_space_has(const struct net_space *s, const char *iface)
 /* For drops of packets that no longer know more of their device than its number (bpf/net_drop.bpf.c). */
 static void want_drops(struct net_space *s, uint32_t ifindex, bool want)
 {
-	const int fd = probe_env_shared_map(s->p->env, "sonde_net_wanted");
+	const int fd = probe_env_instance_map(s->p->env, s->p->instance, "inst_net_wanted");
 	const uint32_t key[2] = { s->inode, ifindex };
 	const uint8_t one = 1;
 

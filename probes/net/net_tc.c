@@ -66,7 +66,7 @@ int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, stru
 		.fd = { { bpf_program__fd(skel->progs.sonde_in_l2), bpf_program__fd(skel->progs.sonde_out_l2) },
 			{ bpf_program__fd(skel->progs.sonde_in_l3), bpf_program__fd(skel->progs.sonde_out_l3) } },
 		.points_fd = bpf_map__fd(skel->maps.net_points),
-		.local_fd = bpf_map__fd(skel->maps.sonde_net_local),
+		.local_fd = bpf_map__fd(skel->maps.inst_net_local),
 		.skel = skel, .free = free_skel,
 	};
 	return 0;

@@ -66,7 +66,7 @@ struct setup {
 /* Does the caller select by anything but the call's number? */
 static bool has_conditions(const struct probe *p)
 {
-	const struct probe_select *sel = probe_env_select(p->env);
+	const struct probe_select *sel = probe_env_select(p->env, p->instance);
 	const struct sys_conf *c = p->conf;
 
 	return c->result || c->min_latency_ns || sel->n_pids || sel->n_comms || sel->n_cgroups || sel->n_tree;
@@ -280,11 +280,20 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	return 0;
 }
 
+/* What commands set, for an agent. */
+static const struct opt sys_command_opts[] = {
+	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also what the kernel knows of sockets and files"),
+	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "events beside the calls"),
+	OPT_ROW(sys_conf, scan, "scan", 0, OPT_BOOL, NULL, "tell of what is there already"),
+	OPT_END
+};
+
 const struct probe_ops sys_probe = {
 	.name = "sys",
 	.summary = "system calls with their arguments",
 	.decoder = &sys_decoder,
 	.opts = sys_opts,
+	.command_opts = sys_command_opts,
 	.conf_size = sizeof(struct sys_conf),
 	.state_size = sizeof(struct sys_state),
 	.check = sys_check,

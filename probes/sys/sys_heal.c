@@ -120,7 +120,7 @@ static int start_some(struct heal *h, const uint32_t *pids, size_t n)
 
 int heal_start(struct heal *h, struct err *err)
 {
-	const struct probe_select *sel = probe_env_select(h->probe->env);
+	const struct probe_select *sel = probe_env_select(h->probe->env, h->probe->instance);
 	int r = scan_host(h->scan);
 
 	if (r >= 0 && (sel->n_pids || sel->n_tree)) {

@@ -24,13 +24,18 @@
 #include "source/source.h"
 #include "sym/sym.h"
 
+void pipeline_close_probe(struct probe *probe)
+{
+	if (probe->opened)
+		probe->ops->close(probe);
+	free(probe->state);
+	*probe = (struct probe){ 0 };
+}
+
 static void free_probes(struct pipeline *p)
 {
-	for (size_t i = p->n_probes; i-- > 0;) {
-		if (p->probes[i].opened)
-			p->probes[i].ops->close(&p->probes[i]);
-		free(p->probes[i].state);
-	}
+	for (size_t i = p->n_probes; i-- > 0;)
+		pipeline_close_probe(&p->probes[i]);
 	free(p->probes);
 	p->probes = NULL;
 	p->n_probes = 0;
@@ -139,20 +144,26 @@ uint32_t pipeline_needs(const struct pipeline *p)
 	return p->needs;
 }
 
-static int add_probe(struct pipeline *p, const struct pipeline_probe *which, struct err *err)
+/* The place of the next probe: one that was left, or a fresh one. */
+struct probe *pipeline_free_place(struct pipeline *p)
 {
-	struct probe *probe = &p->probes[p->n_probes];
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (!p->probes[i].ops)
+			return &p->probes[i];
+	return p->n_probes < SONDE_INSTANCES ? &p->probes[p->n_probes++] : NULL;
+}
 
+static int add_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe, struct err *err)
+{
 	*probe = (struct probe){
 		.ops = which->ops, .conf = which->conf, .env = p->env, .loop = p->loop,
-		.instance = (uint16_t)p->n_probes,
+		.instance = (uint16_t)(probe - p->probes),
 	};
 	if (probe->ops->state_size) {
 		probe->state = calloc(1, probe->ops->state_size);
 		if (!probe->state)
 			return err_errno(err, -ENOMEM, "probe %s", probe->ops->name);
 	}
-	p->n_probes++;
 	account_of(&p->accounts, probe->instance)->from_kernel = true;
 	return 0;
 }
@@ -173,9 +184,32 @@ static int attach_probe(struct pipeline *p, struct probe *probe, struct err *err
 	if (probe->ops->ahead && !p->since_ns)
 		p->since_ns = clock_boot_ns();
 	r = probe->ops->attach(probe, err);
-	if (r >= 0 && probe->ops->snapshot)
-		r = probe->ops->snapshot(probe, err);
 	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
+}
+
+static int attach_with_snapshot(struct pipeline *p, struct probe *probe, struct err *err)
+{
+	int r = attach_probe(p, probe, err);
+
+	if (r >= 0 && probe->ops->snapshot)
+		r = probe->ops->snapshot(probe, err) < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
+	return r;
+}
+
+int pipeline_start_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe,
+			 struct err *err)
+{
+	int r = add_probe(p, which, probe, err);
+
+	if (r >= 0)
+		r = open_probe(probe, err);
+	if (r < 0)
+		return r;
+	probe_inject_name(p->env, SONDE_NAME_INSTANCE, probe->instance, probe->ops->name);
+	r = attach_probe(p, probe, err);
+	probe_env_settle(p->env);
+	malloc_trim(0);
+	return r;
 }
 
 static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
@@ -189,12 +223,12 @@ static int add_probes(struct pipeline *p, const struct pipeline_probe *probes, s
 	const struct pipeline_probe proc = { .ops = probe_find("proc") };
 	int r;
 
-	p->probes = calloc(n_probes + 1, sizeof(*p->probes));
+	p->probes = calloc(SONDE_INSTANCES, sizeof(*p->probes));
 	if (!p->probes)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
-	r = add_probe(p, &proc, err);
+	r = add_probe(p, &proc, pipeline_free_place(p), err);
 	for (size_t i = 0; r >= 0 && i < n_probes; i++)
-		r = add_probe(p, &probes[i], err);
+		r = add_probe(p, &probes[i], pipeline_free_place(p), err);
 	return r;
 }
 
@@ -209,7 +243,7 @@ static int start_probes(struct pipeline *p, struct err *err)
 	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
 		if (p->probes[i].ops->ahead) {
 			r = open_probe(&p->probes[i], err);
-			r = r < 0 ? r : attach_probe(p, &p->probes[i], err);
+			r = r < 0 ? r : attach_with_snapshot(p, &p->probes[i], err);
 		}
 	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
 		if (!p->probes[i].ops->ahead)
@@ -218,7 +252,7 @@ static int start_probes(struct pipeline *p, struct err *err)
 		probe_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
 	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
 		if (!p->probes[i].ops->ahead)
-			r = attach_probe(p, &p->probes[i], err);
+			r = attach_with_snapshot(p, &p->probes[i], err);
 	return r;
 }
 
@@ -250,6 +284,11 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
 {
 	return source_open(path, &p->source, err);
+}
+
+void pipeline_open_agent(struct pipeline *p, struct client *c)
+{
+	p->client = c;
 }
 
 const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)

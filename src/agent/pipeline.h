@@ -17,11 +17,15 @@
 #include "sinks/sink.h"
 
 struct bus;
+struct client;
 struct core_host;
+struct enrich;
 struct err;
 struct event;
 struct loop;
+struct names;
 struct pipeline;
+struct sonde_rec;
 struct sym;
 struct sym_opts;
 
@@ -29,6 +33,21 @@ struct sym_opts;
 struct pipeline_probe {
 	const struct probe_ops *ops;
 	const void *conf;
+};
+
+/*
+ * Who passes records on (the agent): sees each on its way, behind those that were put in front of it.
+ */
+struct pipeline_tap {
+	/* Does anybody want the events of @r? If not it is not decoded, unless it is state. */
+	bool (*wants_events)(void *ctx, const struct sonde_rec *r);
+	/* An event of the record at hand, enriched. */
+	void (*event)(void *ctx, const struct event *ev);
+	/* The record itself, after its events; @error: 0, or why it was not decoded. */
+	void (*record)(void *ctx, const struct sonde_rec *r, int error);
+	void (*flush)(void *ctx);	/* no more records for now */
+	void (*tick)(void *ctx, uint64_t now_ns);
+	void *ctx;
 };
 
 struct pipeline_limits {
@@ -81,6 +100,32 @@ int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
  */
 int pipeline_open_socket(struct pipeline *p, const char *path, const char *format, uint64_t reconnect_ns,
 			 struct err *err);
+/* Records of an agent instead of rings: @c has its subscription; borrowed for the pipeline's life. */
+void pipeline_open_agent(struct pipeline *p, struct client *c);
+
+/* ---- for the agent: a live pipeline whose probes come and go ---- */
+
+void pipeline_set_tap(struct pipeline *p, const struct pipeline_tap *tap);	/* copied; before open_live */
+
+/*
+ * One more instance, loaded and attached. @select NULL: that of the environment. What @which and @select point to
+ * lives until the removal. What was there before is told by pipeline_snapshot().
+ */
+int pipeline_add_probe(struct pipeline *p, const struct pipeline_probe *which, const struct probe_select *select,
+		       uint16_t *ret_instance, struct err *err);
+/* No record is made any more; what is in the rings is read. Then the last losses are told. */
+void pipeline_quiet_probe(struct pipeline *p, uint16_t instance);
+void pipeline_remove_probe(struct pipeline *p, uint16_t instance);
+
+/* What was there before, by the instances of @mask (1u << number): records with SONDE_RF_SNAPSHOT for the tap. */
+int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err);
+/* Reads what is in the rings now. */
+void pipeline_drain(struct pipeline *p);
+/* Host, clock and every name known, as records, to @fn. */
+int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
+int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);
+struct probe_env *pipeline_env(const struct pipeline *p);
+const struct names *pipeline_names(const struct pipeline *p);
 
 /*
  * Runs until the source ends, a limit is reached or pipeline_stop(); then detaches, drains what is left,

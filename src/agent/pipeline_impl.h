@@ -15,6 +15,7 @@
 #define NS_PER_S 1000000000ULL
 
 struct output;
+struct client;
 struct ring_rec;
 struct scap_state;
 struct source;
@@ -36,13 +37,15 @@ struct pipeline {
 	void *pass_ctx;
 
 	struct probe_env *env;		/* live */
-	struct probe *probes;
-	size_t n_probes;
+	struct probe *probes;		/* SONDE_INSTANCES of them: what they point to stays where it is */
+	size_t n_probes;		/* places in use, those of removed ones (ops NULL) included */
 	uint64_t since_ns;		/* when the first that went ahead attached; 0 = none did */
 	struct source *source;		/* file */
 	const char *socket_path;	/* another agent's socket; borrowed; NULL = none */
 	const struct source_ops *socket_format;
 	uint64_t reconnect_ns;
+	struct client *client;		/* agent; borrowed */
+	struct pipeline_tap tap;	/* all NULL: nobody */
 	uint64_t replayed_ns;		/* latest time in it: its run ends there, whenever it is replayed */
 	bool input_ready;		/* source has something to read */
 
@@ -65,6 +68,13 @@ struct pipeline {
 void flush_outputs(struct pipeline *p);
 int pipeline_run_socket(struct pipeline *p, struct err *err);
 
+/* ---- pipeline.c: one probe's life ---- */
+
+struct probe *pipeline_free_place(struct pipeline *p);	/* NULL: all are taken */
+int pipeline_start_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe,
+			 struct err *err);
+void pipeline_close_probe(struct probe *probe);		/* any state; its place is free then */
+
 /* ---- pipeline_path.c: the one way of every record ---- */
 
 int path_from_ring(void *ctx, const struct ring_rec *rec);	/* ring_fn */
@@ -72,6 +82,8 @@ int path_from_source(void *ctx, const struct sonde_rec *r);	/* source_fn */
 int path_from_probe(void *ctx, const struct sonde_rec *r);	/* for probe_env_set_sink() */
 
 /* The pipeline's own records. */
+void path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret);
+void path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret);
 void path_tell_host(struct pipeline *p);
 void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name);
 void path_tell_clock(struct pipeline *p);	/* when the wall clock has moved */

@@ -53,6 +53,8 @@ static int take_event(void *ctx, struct event *ev)
 		p->now.error = r;
 		return 0;
 	}
+	if (p->tap.event)
+		p->tap.event(p->tap.ctx, ev);
 	if (ev->desc->class != EVENT_META) {
 		if (p->pass && !p->pass(p->pass_ctx, ev)) {
 			p->now.refused += ev->desc->class == EVENT_DATA;
@@ -108,7 +110,7 @@ static bool take_recorded_ledger(struct pipeline *p, const struct sonde_rec *r)
 	struct sonde_ledger_rec l;
 	struct account *a;
 
-	if (!p->source || r->type != SONDE_EV_LEDGER || r->len < sizeof(l))
+	if (p->env || r->type != SONDE_EV_LEDGER || r->len < sizeof(l))
 		return false;
 	memcpy(&l, r, sizeof(l));
 	a = account_of(&p->accounts, r->instance);
@@ -125,6 +127,12 @@ static void record_outputs(struct pipeline *p, const struct sonde_rec *r)
 {
 	for (size_t i = 0; i < p->outputs.len; i++)
 		output_record(p->outputs.items[i], r);
+}
+
+/* In the agent, data that nobody asks about is passed on as it is. Instance 0 is proc: all others build on it. */
+static bool needs_decoding(const struct pipeline *p, const struct sonde_rec *r)
+{
+	return !p->tap.wants_events || is_core(r) || !r->instance || p->tap.wants_events(p->tap.ctx, r);
 }
 
 static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t len)
@@ -147,8 +155,10 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 		return;
 	p->now.passed = p->now.refused = 0;
 	p->now.error = 0;
-	decoded = decode_record(p->decode, r, len, take_event, p);
+	decoded = needs_decoding(p, r) ? decode_record(p->decode, r, len, take_event, p) : 0;
 	count_record(p, r, decoded);
+	if (p->tap.record)
+		p->tap.record(p->tap.ctx, r, decoded < 0 ? decoded : p->now.error);
 }
 
 int path_from_ring(void *ctx, const struct ring_rec *rec)
@@ -191,19 +201,27 @@ static void own_record(struct pipeline *p, struct sonde_rec *r, uint16_t type, s
 	handle_record(p, r, len);
 }
 
-void path_tell_host(struct pipeline *p)
+void path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
 {
-	struct sonde_host_rec h = {
+	struct utsname u;
+
+	*ret = (struct sonde_host_rec){
+		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_HOST, .len = sizeof(*ret) },
 		.n_cpus = p->env ? probe_env_n_cpus(p->env) : (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
 		.page_size = (uint32_t)sysconf(_SC_PAGESIZE),
 	};
-	struct utsname u;
+	if (uname(&u) < 0)
+		return;
+	memcpy(ret->release, u.release, MIN(sizeof(ret->release) - 1, strlen(u.release)));
+	memcpy(ret->machine, u.machine, MIN(sizeof(ret->machine) - 1, strlen(u.machine)));
+	memcpy(ret->hostname, u.nodename, MIN(sizeof(ret->hostname) - 1, strlen(u.nodename)));
+}
 
-	if (uname(&u) == 0) {
-		memcpy(h.release, u.release, MIN(sizeof(h.release) - 1, strlen(u.release)));
-		memcpy(h.machine, u.machine, MIN(sizeof(h.machine) - 1, strlen(u.machine)));
-		memcpy(h.hostname, u.nodename, MIN(sizeof(h.hostname) - 1, strlen(u.nodename)));
-	}
+void path_tell_host(struct pipeline *p)
+{
+	struct sonde_host_rec h;
+
+	path_host_rec(p, &h);
 	own_record(p, &h.hdr, SONDE_EV_HOST, sizeof(h));
 }
 
@@ -217,6 +235,14 @@ void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char
 	n->name_len = (uint32_t)MIN(strlen(name), sizeof(bytes) - sizeof(*n));
 	memcpy(n->name, name, n->name_len);
 	own_record(p, &n->hdr, SONDE_EV_NAME, sizeof(*n) + n->name_len);
+}
+
+void path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret)
+{
+	*ret = (struct sonde_clock_rec){
+		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_CLOCK, .len = sizeof(*ret) },
+		.offset_ns = p->clock_offset_ns,
+	};
 }
 
 void path_tell_clock(struct pipeline *p)
@@ -234,13 +260,15 @@ void path_tell_clock(struct pipeline *p)
 void path_tell_losses(struct pipeline *p)
 {
 	for (size_t i = 0; i < p->n_probes; i++) {
-		struct account *a = account_of(&p->accounts, p->probes[i].instance);
+		struct account *a = p->probes[i].ops ? account_of(&p->accounts, (uint16_t)i) : NULL;
 
+		if (!a)
+			continue;
 		a->from_kernel = true;
-		probe_env_ledger(p->env, p->probes[i].instance, &a->origin);
+		probe_env_ledger(p->env, (uint16_t)i, &a->origin);
 		for (uint32_t cause = 0; cause < SONDE_LOST__MAX; cause++) {
 			struct sonde_lost_rec l = {
-				.hdr.instance = p->probes[i].instance,
+				.hdr.instance = (uint16_t)i,
 				.cause = cause,
 				.count = a->origin.lost[cause] - a->reported.lost[cause],
 			};

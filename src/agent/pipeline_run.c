@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/macros.h"
+#include "bus/client.h"
+#include "bus/proto.h"
 #include "ring/ring.h"
 #include "source/source.h"
 
@@ -36,6 +38,8 @@ void flush_outputs(struct pipeline *p)
 		output_flush(p->outputs.items[i]);
 		failed += output_error(p->outputs.items[i]) < 0;
 	}
+	if (p->tap.flush)
+		p->tap.flush(p->tap.ctx);
 	if (failed && failed == p->outputs.len)
 		pipeline_stop(p);
 }
@@ -84,8 +88,10 @@ static int on_tick(void *ctx, uint64_t now_ns)
 	path_tell_losses(p);
 	path_tell_tick(p);
 	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops->tick)
+		if (p->probes[i].ops && p->probes[i].ops->tick)
 			p->probes[i].ops->tick(&p->probes[i], now_ns);
+	if (p->tap.tick)
+		p->tap.tick(p->tap.ctx, now_ns);
 	return 0;
 }
 
@@ -131,7 +137,7 @@ static void finish_live(struct pipeline *p)
 	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
 
 	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops->detach)
+		if (p->probes[i].ops && p->probes[i].ops->detach)
 			p->probes[i].ops->detach(&p->probes[i]);
 	while (drain(p) > 0 && clock_boot_ns() < end_ns)
 		;
@@ -173,6 +179,94 @@ static int run_file(struct pipeline *p, struct err *err)
 	return r < 0 && r != -ECANCELED ? r : 0;
 }
 
+/* ---- records of an agent ---- */
+
+struct agent_run {
+	struct pipeline *p;
+	bool ended;		/* the agent said so */
+	int error;
+};
+
+static int on_frame(void *ctx, const struct proto_frame *f)
+{
+	struct agent_run *run = ctx;
+	const struct sonde_rec *r = f->data;
+
+	run->ended |= f->type == PROTO_END;
+	/* Its length was checked with the frame's. After a limit the rest is counted as filtered. */
+	if (f->type == PROTO_RECORD)
+		path_from_source(run->p, r);
+	return 0;
+}
+
+/* True when there is more without waiting. */
+static bool read_agent(struct agent_run *run)
+{
+	int r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
+
+	flush_outputs(run->p);
+	run->error = r < 0 ? r : 0;
+	return r == REPLAY_BUDGET;
+}
+
+static int agent_timer(struct pipeline *p, uint64_t ns, struct loop_source **ret)
+{
+	return ns ? loop_add_timer(p->loop, ns, 0, on_duration, p, ret) : 0;
+}
+
+/* What was on its way when the stream was stopped still comes, the ledger last. */
+static void finish_agent(struct agent_run *run)
+{
+	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
+
+	if (!run->ended && !run->error)
+		run->error = client_stop(run->p->client);
+	while (!run->ended && !run->error && clock_boot_ns() < end_ns) {
+		int r = client_wait(run->p->client, 1000);
+
+		if (r >= 0)
+			r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
+		run->error = r < 0 ? r : 0;
+	}
+	flush_outputs(run->p);
+}
+
+/* Frames may be in the client's buffer before the first wait: they came with the agent's answer. */
+static int loop_agent(struct agent_run *run)
+{
+	struct pipeline *p = run->p;
+	bool more = true;
+	int r = 0;
+
+	while (r >= 0 && !p->stopping && !run->ended && !run->error) {
+		p->input_ready = more;
+		r = loop_once(p->loop, more ? 0 : -1);
+		if (r >= 0 && p->input_ready && !p->stopping)
+			more = read_agent(run);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int run_agent(struct pipeline *p, struct err *err)
+{
+	struct agent_run run = { .p = p };
+	struct loop_source *duration = NULL, *io = NULL;
+	int r = loop_add_io(p->loop, client_fd(p->client), EPOLLIN, on_input, p, &io);
+
+	if (r >= 0)
+		r = agent_timer(p, p->limits.duration_ns, &duration);
+	if (r >= 0)
+		r = loop_agent(&run);
+	loop_remove(io);
+	loop_remove(duration);
+	if (r < 0)
+		return err_errno(err, r, "cannot wait for the agent");
+	finish_agent(&run);
+	if (run.error)
+		return client_failure(p->client, run.error, err);
+	return run.ended ? 0 : err_set(err, -ETIMEDOUT, "the agent does not end the stream");
+}
+
 static int close_outputs(struct pipeline *p, struct err *err)
 {
 	int first = 0;
@@ -195,7 +289,7 @@ int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struc
 	if (p->socket_path)
 		r = pipeline_run_socket(p, err);
 	else
-		r = p->env ? run_live(p, err) : run_file(p, err);
+		r = p->env ? run_live(p, err) : p->client ? run_agent(p, err) : run_file(p, err);
 	if (limits->ending)
 		limits->ending(limits->ending_ctx);
 	if (p->env)

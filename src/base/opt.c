@@ -192,6 +192,9 @@ static int store(const struct parser *p, const struct hit *h, const char *arg)
 	case OPT_STR:
 		*(const char **)at = arg;
 		return 0;
+	case OPT_MAYBE:
+		*(const char **)at = arg ? arg : "";
+		return 0;
 	case OPT_STRV:
 		r = add_str(at, arg);
 		break;
@@ -244,9 +247,9 @@ static int parse_long(struct parser *p, const char *arg)
 		h.negated = true;
 	}
 	if (!opt_takes_value(h.opt)) {
-		if (value)
+		if (value && h.opt->kind != OPT_MAYBE)
 			return err_set(p->err, -EINVAL, "--%.*s takes no value", (int)len, name);
-		return store(p, &h, NULL);
+		return store(p, &h, value ? value + 1 : NULL);
 	}
 	if (value)
 		return store(p, &h, value + 1);

@@ -22,6 +22,7 @@ enum opt_kind {
 	OPT_U32,	/* uint32_t */
 	OPT_U64,	/* uint64_t */
 	OPT_STR,	/* const char *; points into argv */
+	OPT_MAYBE,	/* const char *; the value is optional and only behind "=": "" without */
 	OPT_STRV,	/* struct opt_strv; may repeat */
 	OPT_U32V,	/* struct opt_u32v; may repeat, comma separated */
 	OPT_DURATION,	/* uint64_t ns: 10ms, 2s, 5m */
@@ -55,9 +56,12 @@ static inline bool opt_is_row(const struct opt *o)
 	return o->name || o->key;
 }
 
+/* One that may stand in the next argument. */
 static inline bool opt_takes_value(const struct opt *o)
 {
-	return o->kind == OPT_CALL ? o->arg != NULL : o->kind != OPT_BOOL && o->kind != OPT_COUNT;
+	if (o->kind == OPT_CALL)
+		return o->arg != NULL;
+	return o->kind != OPT_BOOL && o->kind != OPT_COUNT && o->kind != OPT_MAYBE;
 }
 
 struct opt_set {
@@ -77,6 +81,12 @@ struct opt_set {
  */
 int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, struct opt_strv *ret_words,
 	      struct opt_strv *ret_command, struct err *err);
+
+/*
+ * The reverse: everything that differs from zero, as words that opt_parse() takes ("--name=value"), each with its
+ * NUL, in the order of the rows. 0, -ENOMEM, or -ENOTSUP for a row that is a function.
+ */
+int opt_words(const struct opt_set *sets, size_t n_sets, struct buf *out);
 
 /* Releases what OPT_STRV and OPT_U32V members hold. */
 void opt_fini(const struct opt_set *sets, size_t n_sets);

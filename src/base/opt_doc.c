@@ -26,7 +26,7 @@ static void left_side(const struct opt *o, struct buf *out)
 	if (o->name)
 		buf_printf(out, "%s--%s", o->key ? ", " : "  ", o->name);
 	if (o->arg)
-		buf_printf(out, " %s", o->arg);
+		buf_printf(out, o->kind == OPT_MAYBE ? "[=%s]" : " %s", o->arg);
 }
 
 /* The help sentence; the values of an enum are part of it. */
@@ -183,7 +183,7 @@ static const char *wrong_row(const struct opt *o)
 		return "short options are letters or digits";
 	if (o->kind >= OPT__MAX)
 		return "no such kind";
-	if (o->kind != OPT_CALL && valued != (o->arg != NULL))
+	if (o->kind != OPT_CALL && o->kind != OPT_MAYBE && valued != (o->arg != NULL))
 		return valued ? "a value needs a placeholder" : "it takes no value but has a placeholder";
 	if ((o->kind == OPT_ENUM || o->kind == OPT_CALL) && !o->aux)
 		return "aux is missing";

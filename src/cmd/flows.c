@@ -82,7 +82,7 @@ static int flows_run(void *conf, const struct cmd_words *w)
 	else if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0)
 		log_error("%s", err.msg);
 	else {
-		spec.filter_text = words.text.len ? buf_str(&words.text) : NULL;
+		spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
 		c->net.filter = words.filter;
 		c->net.netns = &c->run.netns;
 		c->net.kinds = 1u << NET_KIND_DROP;

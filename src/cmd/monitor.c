@@ -123,7 +123,7 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	if (packet_words_open(&c->net, &w->words, !c->run.read && !c->cilium, &words, &err) < 0)
 		log_error("%s", err.msg);
 	else {
-		spec.filter_text = words.text.len ? buf_str(&words.text) : NULL;
+		spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
 		set_net(c, words.filter);
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}

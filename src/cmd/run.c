@@ -17,9 +17,11 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "bus/client.h"
 #include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/haste.h"
+#include "cmd/remote.h"
 #include "cmd/select.h"
 #include "event/core.h"
 #include "event/filter.h"
@@ -101,6 +103,8 @@ static const struct opt run_opts[] = {
 	    "ring buffer per CPU (default 4M, less on hosts with many CPUs)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest wait before an event is shown (default 50ms)"),
 	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "where the host's file system is mounted, inside a container"),
+	ROW(agent, "agent", 0, OPT_MAYBE, "PATH",
+	    "let a running agent do the work (default: if one is at /run/sonde/read.sock)"),
 	ROW(local, "local", 0, OPT_BOOL, NULL, "do the work in this process even if an agent runs"),
 	OPT_END,
 };
@@ -138,6 +142,7 @@ struct run_state {
 	struct child *child;		/* of "--"; NULL = none */
 	struct haste haste;		/* at the start and at the end */
 	struct loop *loop;
+	struct client *agent;		/* whose records are shown; NULL = own probes, or a file */
 };
 
 static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
@@ -283,6 +288,11 @@ static int open_input(struct run_state *s, struct err *err)
 		return pipeline_open_file(s->pipeline, s->conf->read, err);
 	r = select_resolve(s->conf, &sel, err);
 	if (r < 0)
+		return r;
+	r = remote_open(s->conf, s->spec, select_probe(sel), &s->agent, err);
+	if (r > 0)
+		pipeline_open_agent(s->pipeline, s->agent);
+	if (r != 0)
 		return r;
 	env.select = *select_probe(sel);
 	if (s->child) {
@@ -541,6 +551,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		status = child_wait(s.child);
 	child_free(s.child);
 	pipeline_free(s.pipeline);
+	client_close(s.agent);
 	filter_free(s.filter);
 	format_free(s.print);
 	loop_free(loop);

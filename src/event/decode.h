@@ -6,6 +6,7 @@
 #ifndef EVENT_DECODE_H
 #define EVENT_DECODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ struct decoder_ops {
 	uint16_t probe;		/* id: handles record types probe << 8 .. probe << 8 | 0xff */
 	const struct event_desc *const *events;	/* NULL-terminated */
 	size_t state_size;
+	bool alone;	/* the events of a record depend on it and on state (class STATE) alone, not on other data */
 	/*
 	 * @r->len bytes are readable and r->len >= sizeof(*r). Returns 0, or -EBADMSG when the record is too
 	 * short or contradicts itself, -ENOSYS when its type is unknown, or what emit returned. The caller

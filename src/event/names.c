@@ -102,3 +102,17 @@ int names_find(const struct names *n, uint32_t space, const char *name, uint64_t
 	}
 	return -ENOENT;
 }
+
+int names_walk(const struct names *n, names_fn fn, void *ctx)
+{
+	void *key, *val;
+	size_t pos = 0;
+	int r = 0;
+
+	while (n && r >= 0 && map_next(&n->map, &pos, &key, &val)) {
+		const struct name_key *k = key;
+
+		r = fn(ctx, k->space, k->key, *(char **)val);
+	}
+	return r < 0 ? r : 0;
+}

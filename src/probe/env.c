@@ -24,6 +24,7 @@
 #include "probe/ksym.h"
 #include "probe/lane.h"
 #include "probe/refusal.h"
+#include "probe/select.h"
 #include "ring/ring.h"
 
 #define RING_BYTES_MOST (4u << 20)	/* default per CPU, while all rings together stay below the next */
@@ -32,21 +33,32 @@
 #define DEFAULT_LIFE_RING_BYTES (256u << 10)
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
-#define MAX_TREE 65536	/* processes of a tree at one time */
 #define SHARED_PREFIX "sonde_"
+#define INSTANCE_PREFIX "inst_"		/* shared by the objects of one instance */
+#define ALL_INSTANCES -1
 
 /* ---- maps ---- */
 
-static struct shared_map *find_shared(struct probe_env *env, const char *name)
+/* What the instance has for itself comes before what all share. */
+static struct shared_map *find_shared(struct probe_env *env, const char *name, int instance)
 {
-	for (size_t i = 0; i < env->shared.len; i++)
-		if (!strcmp(env->shared.items[i].name, name))
-			return &env->shared.items[i];
-	return NULL;
+	struct shared_map *ret = NULL;
+
+	for (size_t i = 0; i < env->shared.len; i++) {
+		struct shared_map *m = &env->shared.items[i];
+
+		if (strcmp(m->name, name))
+			continue;
+		if (m->instance == instance)
+			return m;
+		if (m->instance == ALL_INSTANCES)
+			ret = m;
+	}
+	return ret;
 }
 
 /* Takes @fd over. */
-static int add_shared(struct probe_env *env, const char *name, int fd)
+static int add_shared(struct probe_env *env, const char *name, int instance, int fd)
 {
 	struct shared_map *m;
 
@@ -59,6 +71,7 @@ static int add_shared(struct probe_env *env, const char *name, int fd)
 	m = &env->shared.items[env->shared.len++];
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	m->fd = fd;
+	m->instance = instance;
 	return 0;
 }
 
@@ -67,7 +80,7 @@ static int make_map(struct probe_env *env, enum bpf_map_type type, const char *n
 {
 	int fd = bpf_map_create(type, name, key, value, max, NULL);
 
-	return add_shared(env, name, fd < 0 ? -errno : fd);
+	return add_shared(env, name, ALL_INSTANCES, fd < 0 ? -errno : fd);
 }
 
 static int make_lane(struct probe_env *env, enum lane lane, struct err *err)
@@ -85,7 +98,7 @@ static int make_lane(struct probe_env *env, enum lane lane, struct err *err)
 		cleanup_close(&array);
 		return r;
 	}
-	return add_shared(env, o.name, array);
+	return add_shared(env, o.name, ALL_INSTANCES, array);
 }
 
 /* They are in place when the first object is loaded. */
@@ -107,48 +120,34 @@ static int make_rings(struct probe_env *env, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
 
-/* A set as bpf/filter.bpf.h has it; an empty one still needs room for one entry. */
-static int make_set(struct probe_env *env, const char *name, const void *keys, uint32_t key_size, size_t n)
+/* The common selection belongs to every instance that has none of its own. */
+static int add_select(void *ctx, const char *name, int fd)
 {
-	const uint8_t one = 1;
-	int r = make_map(env, BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1);
-	int fd = probe_env_shared_map(env, name);
-
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		if (bpf_map_update_elem(fd, (const char *)keys + i * key_size, &one, BPF_ANY) < 0)
-			r = -errno;
-	return r;
+	return add_shared(ctx, name, ALL_INSTANCES, fd);
 }
 
-static int make_comm_set(struct probe_env *env)
+static int add_own_select(void *ctx, const char *name, int fd)
 {
-	_cleanup_free_ char (*comms)[16] = calloc(env->select.n_comms + 1, sizeof(*comms));
+	struct probe_env *env = ctx;
 
-	if (!comms)
-		return -ENOMEM;
-	for (size_t i = 0; i < env->select.n_comms; i++)
-		snprintf(comms[i], sizeof(comms[i]), "%s", env->select.comms[i]);
-	return make_set(env, "sonde_comms", comms, sizeof(*comms), env->select.n_comms);
+	return add_shared(env, name, env->selecting, fd);
 }
 
-/* The proc probe adds and takes away; without a tree there is nothing to hold. */
-static int make_tree(struct probe_env *env)
+int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct probe_select *s, struct err *err)
 {
-	const struct probe_select *s = &env->select;
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
-	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1, &opts), r;
-	const uint8_t one = 1;
+	int r;
 
-	r = add_shared(env, "sonde_tree", fd < 0 ? -errno : fd);
-	for (size_t i = 0; r >= 0 && i < s->n_tree; i++)
-		if (bpf_map_update_elem(fd, &s->tree[i], &one, BPF_ANY) < 0)
-			r = -errno;
-	return r;
+	env->selecting = instance;
+	r = select_make(s, add_own_select, env);
+	if (r < 0)
+		return refusal_of_maps(err, r, "make the maps of the selection");
+	env->select_flags[instance] = select_flags(s);
+	env->own_select[instance] = s;
+	return 0;
 }
 
 static int make_common_maps(struct probe_env *env, struct err *err)
 {
-	const struct probe_select *s = &env->select;
 	int r;
 
 	r = make_map(env, BPF_MAP_TYPE_PERCPU_ARRAY, "sonde_ledger", 4, sizeof(struct sonde_ledger),
@@ -158,15 +157,9 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 	if (r >= 0)
 		r = make_map(env, BPF_MAP_TYPE_ARRAY, "sonde_n_excluded", 4, sizeof(uint32_t), 1);
 	if (r >= 0)
-		r = make_set(env, "sonde_pids", s->pids, 4, s->n_pids);
-	if (r >= 0)
-		r = make_comm_set(env);
-	if (r >= 0)
-		r = make_set(env, "sonde_cgroups", s->cgroups, 8, s->n_cgroups);
-	if (r >= 0)
-		r = make_set(env, "sonde_netns", s->netns, 4, s->n_netns);
-	if (r >= 0)
-		r = make_tree(env);
+		r = select_make(&env->select, add_select, env);
+	for (int i = 0; i < SONDE_INSTANCES; i++)
+		env->select_flags[i] = select_flags(&env->select);
 	return r < 0 ? refusal_of_maps(err, r, "make the common maps") : 0;
 }
 
@@ -225,9 +218,9 @@ static char *copy_root(const char *root)
 	return strndup(root ? root : "", len);
 }
 
-const struct probe_select *probe_env_select(const struct probe_env *env)
+const struct probe_select *probe_env_select(const struct probe_env *env, uint16_t instance)
 {
-	return &env->select;
+	return env->own_select[instance] ? env->own_select[instance] : &env->select;
 }
 
 const char *probe_env_host_root(const struct probe_env *env)
@@ -300,22 +293,29 @@ unsigned probe_env_n_cpus(const struct probe_env *env)
 
 int probe_env_shared_map(struct probe_env *env, const char *name)
 {
-	const struct shared_map *m = find_shared(env, name);
+	return probe_env_instance_map(env, ALL_INSTANCES, name);
+}
+
+int probe_env_instance_map(struct probe_env *env, int instance, const char *name)
+{
+	const struct shared_map *m = find_shared(env, name, instance);
 
 	return m ? m->fd : -ENOENT;
 }
 
 /* ---- objects ---- */
 
-/* An object that does not use it does not have it. */
-static void set_flag(struct bpf_object *obj, const char *name, bool on)
+static bool is_of_instance(const char *name)
 {
-	probe_set_rodata(obj, name, &on, sizeof(on));
+	return !strncmp(name, INSTANCE_PREFIX, strlen(INSTANCE_PREFIX));
 }
 
 static bool is_shared(const struct bpf_map *map)
 {
-	return !bpf_map__is_internal(map) && !strncmp(bpf_map__name(map), SHARED_PREFIX, strlen(SHARED_PREFIX));
+	const char *name = bpf_map__name(map);
+
+	return !bpf_map__is_internal(map) &&
+	       (!strncmp(name, SHARED_PREFIX, strlen(SHARED_PREFIX)) || is_of_instance(name));
 }
 
 /* Sizes may differ, they are set at run time; type, key and value may not. */
@@ -335,9 +335,11 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 	struct bpf_map *map;
 	int r;
 
+	env->preparing = instance;
 	bpf_object__for_each_map(map, obj) {
-		const struct shared_map *have = is_shared(map) ? find_shared(env, bpf_map__name(map)) : NULL;
+		const struct shared_map *have;
 
+		have = is_shared(map) ? find_shared(env, bpf_map__name(map), instance) : NULL;
 		if (!have)
 			continue;
 		r = check_shape(map, have->fd);
@@ -351,25 +353,22 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 	probe_set_rodata(obj, "sonde_instance", &instance, sizeof(instance));
 	probe_set_rodata(obj, "sonde_self", &env->self, sizeof(env->self));
 	probe_set_rodata(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
-	set_flag(obj, "sonde_select_pids", env->select.n_pids);
-	set_flag(obj, "sonde_select_comms", env->select.n_comms);
-	set_flag(obj, "sonde_select_cgroups", env->select.n_cgroups);
-	set_flag(obj, "sonde_select_netns", env->select.n_netns);
-	set_flag(obj, "sonde_select_tree", env->select.n_tree);
+	select_apply(env->select_flags[instance], obj);
 	return 0;
 }
 
-static int remember_shared(struct probe_env *env, struct bpf_object *obj)
+static int remember_shared(struct probe_env *env, struct bpf_object *obj, int instance)
 {
 	struct bpf_map *map;
 	int r;
 
 	bpf_object__for_each_map(map, obj) {
 		const char *name = bpf_map__name(map);
+		int whose = is_of_instance(name) ? instance : ALL_INSTANCES;
 
-		if (!is_shared(map) || find_shared(env, name))
+		if (!is_shared(map) || find_shared(env, name, whose))
 			continue;
-		r = add_shared(env, name, dup(bpf_map__fd(map)));
+		r = add_shared(env, name, whose, dup(bpf_map__fd(map)));
 		if (r < 0)
 			return r;
 	}
@@ -384,77 +383,11 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 	r = bpf_object__load(obj);
 	if (r < 0)
 		return refusal_of_load(err, r);
-	r = remember_shared(env, obj);
+	r = remember_shared(env, obj, env->preparing);
 	if (r < 0)
 		return err_errno(err, r, "cannot keep the shared maps");
 	r = inmap_finish(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
-}
-
-/* ---- counters ---- */
-
-int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance)
-{
-	int fd = dup(bpf_program__fd(prog));
-
-	if (fd < 0)
-		return -errno;
-	if (instance >= SONDE_INSTANCES || vec_grow(&env->watched) < 0) {
-		close(fd);
-		return -ENOMEM;
-	}
-	env->watched.items[env->watched.len++] = (struct watched){ .prog_fd = fd, .instance = instance };
-	return 0;
-}
-
-static uint64_t recursion_misses(const struct probe_env *env, uint16_t instance)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < env->watched.len; i++) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-
-		if (env->watched.items[i].instance == instance &&
-		    !bpf_prog_get_info_by_fd(env->watched.items[i].prog_fd, &info, &len))
-			sum += info.recursion_misses;
-	}
-	return sum;
-}
-
-static void add_row(struct sonde_ledger *sum, const struct sonde_ledger *row)
-{
-	sum->seen += row->seen;
-	sum->delivered += row->delivered;
-	sum->filtered += row->filtered;
-	sum->sampled += row->sampled;
-	for (int i = 0; i < SONDE_LOST__MAX; i++)
-		sum->lost[i] += row->lost[i];
-}
-
-int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret)
-{
-	_cleanup_free_ struct sonde_ledger *cpus = calloc(env->n_cpus, sizeof(*cpus));
-	int fd = probe_env_shared_map(env, "sonde_ledger");
-	uint64_t misses;
-
-	if (!cpus)
-		return -ENOMEM;
-	if (instance >= SONDE_INSTANCES)
-		return -ERANGE;
-	*ret = (struct sonde_ledger){ 0 };
-	for (uint32_t class = 0; class < SONDE_CLASSES; class++) {
-		uint32_t row = instance * SONDE_CLASSES + class;
-
-		if (bpf_map_lookup_elem(fd, &row, cpus) < 0)
-			return -errno;
-		for (unsigned cpu = 0; cpu < env->n_cpus; cpu++)
-			add_row(ret, &cpus[cpu]);
-	}
-	misses = recursion_misses(env, instance);
-	ret->seen += misses;
-	ret->lost[SONDE_LOST_RECURSION] += misses;
-	return 0;
 }
 
 /* ---- injection ---- */

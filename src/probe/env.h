@@ -4,7 +4,8 @@
  * the kernel-side filter and the way to put records into the stream.
  *
  * Sharing is by name: a map whose name begins with "sonde_" in a BPF object is created once, by the first
- * object that has it, and every later object reuses it. So probes join on keys without naming each other.
+ * object that has it, and every later object reuses it. So probes join on keys without naming each other. With
+ * "inst_" in front it is shared by the objects of one instance.
  */
 #ifndef PROBE_ENV_H
 #define PROBE_ENV_H
@@ -84,13 +85,28 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance);
 
 /* What was selected; borrowed for the env's life. */
-const struct probe_select *probe_env_select(const struct probe_env *env);
+const struct probe_select *probe_env_select(const struct probe_env *env, uint16_t instance);
 
 /* Root of the host's file system as seen from here, without a slash at the end: "" or --host-root. */
 const char *probe_env_host_root(const struct probe_env *env);
 
 /* fd of a shared map, or -ENOENT. */
 int probe_env_shared_map(struct probe_env *env, const char *name);
+
+/* Likewise; what @instance shares with nobody else comes first. */
+int probe_env_instance_map(struct probe_env *env, int instance, const char *name);
+
+/*
+ * A selection of its own for an instance, before its objects are prepared; else that of the environment holds. @s
+ * is borrowed until probe_env_forget().
+ */
+int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct probe_select *s, struct err *err);
+
+/* After the last object of @instance was closed: its maps, selection and counts go, another may take the number. */
+int probe_env_forget(struct probe_env *env, uint16_t instance);
+
+/* Every program that was given to probe_env_watch(). */
+void probe_env_watched(struct probe_env *env, void (*fn)(void *ctx, uint16_t instance, int prog_fd), void *ctx);
 
 /* Excludes a process (tgid) from every probe. Before attach for our own helpers. */
 int probe_env_exclude(struct probe_env *env, uint32_t tgid);

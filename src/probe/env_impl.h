@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside src/probe/env*.c only: what the live probes of one pipeline share.
+ * Inside src/probe only: what the live probes of one pipeline share.
  */
 #ifndef PROBE_ENV_IMPL_H
 #define PROBE_ENV_IMPL_H
@@ -19,7 +19,7 @@ struct ksyms;
 
 enum lane { LANE_BULK, LANE_LIFE, LANE__MAX };
 
-struct shared_map { char name[32]; int fd; };
+struct shared_map { char name[32]; int fd; int instance; };
 struct watched { int prog_fd; uint16_t instance; };
 struct failed_hook { char hook[64]; };
 
@@ -29,6 +29,10 @@ struct probe_env {
 	uint32_t wakeup_bytes[LANE__MAX];
 	uint32_t self;			/* own process */
 	struct probe_select select;	/* borrowed lists */
+	const struct probe_select *own_select[SONDE_INSTANCES];	/* borrowed; NULL = that of all */
+	unsigned select_flags[SONDE_INSTANCES];
+	int selecting;			/* whose selection is being made */
+	int preparing;			/* whose object was prepared last: it is the one that is loaded next */
 	char *host_root;		/* owned */
 	struct ring_reader *reader;
 	struct btf *btf;		/* NULL: not asked for yet, or there is none */

@@ -20,6 +20,7 @@ struct decoder_ops;
 struct err;
 struct loop;
 struct opt;
+struct opt_strv;
 struct probe_env;
 
 /* What the pipeline gives to a live probe. */
@@ -56,6 +57,15 @@ struct probe_ops {
 	const struct opt *opts;		/* options of the probe, offsets into its conf; may be NULL */
 	size_t conf_size, state_size;
 	const void *conf_default;	/* what --probe NAME runs with; NULL: it has none, or needs a command */
+
+	/*
+	 * Rows for the members of the configuration that commands fill, not users: with @opts they say all of it, so
+	 * that it can travel as words (opt_words()). May be NULL.
+	 */
+	const struct opt *command_opts;
+	/* Completes a configuration that came as words; @netns (borrowed): where to attach. Optional. */
+	int (*conf_init)(void *conf, const struct opt_strv *netns, struct err *err);
+	void (*conf_fini)(void *conf);	/* what conf_init() made */
 
 	/* Tries each hook (load, attach, detach) and reports on it; for doctor. Leaves nothing behind. */
 	int (*check)(struct probe_env *env, hook_report_fn fn, void *ctx);

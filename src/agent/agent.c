@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Assembly of the daemon, and the way of a record to the clients.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/macros.h"
+
+#define DEFAULT_CLIENTS 128
+#define DEFAULT_QUEUE_BYTES (4u << 20)
+#define DEFAULT_QUEUE_RECORDS 262144
+#define DEFAULT_STALL_NS (60 * NS_PER_S)
+
+/* ---- the way of a record ---- */
+
+static bool wants_events(void *ctx, const struct sonde_rec *r)
+{
+	const struct agent *a = ctx;
+	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts[r->instance] : NULL;
+
+	return in && in->n_where;
+}
+
+static void on_event(void *ctx, const struct event *ev)
+{
+	struct agent *a = ctx;
+
+	if (!ev->instance || !a->insts[ev->instance % SONDE_INSTANCES] ||
+	    !a->insts[ev->instance % SONDE_INSTANCES]->n_where)
+		return;
+	for (struct agent_conn *c = a->conns; c; c = c->next)
+		sub_event(c, ev);
+}
+
+static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
+{
+	struct agent *a = ctx;
+	struct fan_span span;
+	bool written = false;
+
+	for (struct agent_conn *c = a->conns; c; c = c->next)
+		sub_record(c, r, &span, &written);
+}
+
+static void on_flush(void *ctx)
+{
+	struct agent *a = ctx;
+	struct agent_conn *next;
+
+	for (struct agent_conn *c = a->conns; c; c = next) {
+		next = c->next;
+		if (!c->waits_out && !fan_empty(c->queue))
+			conn_flush(c);
+		if (c->gone)
+			conn_free(c);
+	}
+}
+
+static void on_tick(void *ctx, uint64_t now_ns)
+{
+	struct agent *a = ctx;
+	struct agent_conn *next;
+
+	for (struct agent_conn *c = a->conns; c; c = next) {
+		next = c->next;
+		conn_tick(c, now_ns);
+		if (c->gone)
+			conn_free(c);
+	}
+}
+
+/* ---- assembly ---- */
+
+static void on_reader(void *ctx, int fd)
+{
+	conn_new(ctx, fd, PROTO_RIGHT_READ);
+}
+
+static void on_controller(void *ctx, int fd)
+{
+	conn_new(ctx, fd, PROTO_RIGHT_READ | PROTO_RIGHT_CONTROL);
+}
+
+static void set_limits(struct agent *a, const struct agent_conf *c)
+{
+	a->conf.max_clients = c->max_clients ? c->max_clients : DEFAULT_CLIENTS;
+	a->conf.queue_bytes = c->queue_bytes ? c->queue_bytes : DEFAULT_QUEUE_BYTES;
+	a->conf.queue_records = c->queue_records ? c->queue_records : DEFAULT_QUEUE_RECORDS;
+	a->conf.stall_ns = c->stall_ns ? c->stall_ns : DEFAULT_STALL_NS;
+}
+
+void agent_reload(struct agent *a, const struct agent_conf *conf)
+{
+	set_limits(a, conf);
+	log_info("sonde: configuration read again: %u clients, %llu bytes of queue each", a->conf.max_clients,
+		 (unsigned long long)a->conf.queue_bytes);
+}
+
+static void find_group(struct agent *a)
+{
+	const char *name = a->conf.group ? a->conf.group : "sonde";
+	const struct group *g = getgrnam(name);
+
+	a->gid = g ? g->gr_gid : 0;
+	if (!g)
+		log_warn("there is no group %s: only root may connect", name);
+}
+
+static int open_sockets(struct agent *a, struct err *err)
+{
+	int r = listen_passed("read"), control = listen_passed("control");
+
+	if (r < 0 || control < 0) {
+		r = sock_dir_open(a->conf.dir ? a->conf.dir : AGENT_DIR, a->gid, &a->dir, err);
+		if (r >= 0)
+			r = control = sock_dir_listen(a->dir, AGENT_CONTROL_SOCKET, 0, err);
+		if (r >= 0)
+			r = sock_dir_listen(a->dir, AGENT_READ_SOCKET, a->gid, err);
+		if (r < 0)
+			return r;
+	}
+	r = listener_new(a->loop, r, on_reader, a, &a->read);
+	if (r >= 0)
+		r = listener_new(a->loop, control, on_controller, a, &a->control);
+	return r < 0 ? err_errno(err, r, "cannot listen") : 0;
+}
+
+static int open_pipeline(struct agent *a, struct err *err)
+{
+	const struct probe_env_opts env = { .ring_bytes = a->conf.ring_bytes };
+	const struct pipeline_tap tap = {
+		.wants_events = wants_events, .event = on_event, .record = on_record, .flush = on_flush,
+		.tick = on_tick, .ctx = a,
+	};
+	int r = pipeline_new(a->loop, &a->pipeline, err);
+
+	if (r < 0)
+		return r;
+	pipeline_set_tap(a->pipeline, &tap);
+	return pipeline_open_live(a->pipeline, &env, NULL, 0, err);
+}
+
+void agent_free(struct agent *a)
+{
+	if (!a)
+		return;
+	listener_free(a->read);
+	listener_free(a->control);
+	while (a->conns)
+		conn_free(a->conns);
+	sock_dir_close(a->dir);
+	pipeline_free(a->pipeline);
+	inst_free_all(a);
+	fan_free(a->fan);
+	free(a);
+}
+DEFINE_CLEANUP(struct agent *, agent_free)
+
+static uint32_t own_netns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/net", &st) < 0 ? 0 : (uint32_t)st.st_ino;
+}
+
+int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **ret, struct err *err)
+{
+	_cleanup_(agent_freep) struct agent *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return err_errno(err, -ENOMEM, "cannot start the agent");
+	a->loop = loop;
+	a->conf = *conf;
+	a->start_ns = clock_boot_ns();
+	a->netns = own_netns();
+	set_limits(a, conf);
+	find_group(a);
+	a->fan = fan_new();
+	if (!a->fan)
+		return err_errno(err, -ENOMEM, "cannot start the agent");
+	r = open_pipeline(a, err);
+	if (r >= 0)
+		r = open_sockets(a, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(a);
+	return 0;
+}
+
+int agent_run(struct agent *a, struct err *err)
+{
+	const struct pipeline_limits limits = { .latency_ns = a->conf.latency_ns };
+
+	return pipeline_run(a->pipeline, &limits, err);
+}
+
+/* Clients hear it: their streams end whole. */
+void agent_stop(struct agent *a)
+{
+	for (struct agent_conn *c = a->conns; c; c = c->next)
+		if (c->sub.on)
+			sub_end(c, "the agent stops");
+	pipeline_stop(a->pipeline);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon: one live pipeline, any number of clients over unix sockets (doc/protocol.md). Probes are loaded when
+ * a client asks for them; clients that ask for the same share an instance. One thread, on the caller's loop.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct agent;
+struct err;
+struct loop;
+
+#define AGENT_DIR "/run/sonde"
+#define AGENT_READ_SOCKET "read.sock"
+#define AGENT_CONTROL_SOCKET "control.sock"
+#define AGENT_PATH AGENT_DIR "/" AGENT_READ_SOCKET	/* where clients look */
+#define AGENT_CONTROL_PATH AGENT_DIR "/" AGENT_CONTROL_SOCKET
+
+/* Filled by options and by the configuration file. Texts are borrowed for the agent's life. */
+struct agent_conf {
+	const char *dir;		/* of the sockets; NULL = AGENT_DIR */
+	const char *group;		/* that may read; NULL = sonde */
+	uint32_t max_clients;		/* 0 = 128 */
+	uint64_t queue_bytes;		/* per client; 0 = 4 MiB */
+	uint64_t queue_records;		/* per client; 0 = 262144 */
+	uint64_t stall_ns;		/* without progress, then a client is cut; 0 = 60 s */
+	uint64_t ring_bytes, latency_ns;
+	const char *capture_dir;	/* NULL = no captures */
+	const char *metrics;		/* ADDRESS:PORT or a path; NULL = none */
+	bool keep_rights;		/* do not give up what is not needed */
+};
+
+/* Loads what every client needs, makes the sockets, gives up rights. From here on clients are served. */
+int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **ret, struct err *err);
+int agent_run(struct agent *a, struct err *err);	/* until agent_stop() */
+void agent_stop(struct agent *a);
+/* What may change while it runs: limits of clients. The texts of @conf are not looked at. */
+void agent_reload(struct agent *a, const struct agent_conf *conf);
+void agent_free(struct agent *a);			/* NULL is fine */
+
+#endif

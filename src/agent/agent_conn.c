@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Connections: bytes in to the session, bytes out of the queue. A client that does not read harms nobody: its
+ * queue is bounded, and after a time without progress it is cut.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "bus/session.h"
+
+#define PIECES 64			/* of one write */
+#define WRITE_ROUND (4u << 20)		/* bytes to one client before the others have their turn */
+#define READ_BYTES 65536
+#define SOCKET_BYTES (1 << 20)		/* in the kernel: a batch of 50 ms without waking us in between */
+#define BACKLOG_BYTES (1u << 20)	/* of answers that nobody reads; then no more questions are taken */
+#define GREETING_NS (10 * NS_PER_S)
+#define LINGER_NS (10 * NS_PER_S)	/* for a client that was cut to read why */
+#define SPAN_LOG (FAN_LOGS - 2)		/* of answers */
+
+static size_t frame_len(const void *p)
+{
+	return proto_frame_bytes(p);
+}
+
+/* ---- out ---- */
+
+size_t conn_lost_frame(_unused_ void *ctx, const struct fan_lost *l, void *buf, size_t cap)
+{
+	struct { struct proto_head head; struct sonde_lost_rec rec; } frame = {
+		.head = { .len = sizeof(frame), .type = PROTO_RECORD },
+		.rec = {
+			.hdr = { .ts_ns = l->ts_ns, .type = SONDE_EV_LOST, .len = sizeof(frame.rec),
+				 .instance = l->key },
+			.cause = SONDE_LOST_QUEUE, .count = l->count,
+		},
+	};
+
+	_Static_assert(sizeof(frame) % FAN_ALIGN == 0, "a frame has no tail");
+	if (cap < sizeof(frame))
+		return 0;
+	memcpy(buf, &frame, sizeof(frame));
+	return sizeof(frame);
+}
+
+/* @frames may be several: they are offered as one, whole. */
+int conn_send(struct agent_conn *c, const struct buf *frames, uint64_t ts_ns)
+{
+	struct fan_span span;
+	int r = buf_error(frames) ? buf_error(frames) :
+		fan_write(c->a->fan, SPAN_LOG, frames->data, frames->len, NULL, 0, &span);
+
+	if (r < 0)
+		return r;
+	return fan_offer(c->queue, &span, 0, ts_ns, FAN_ALWAYS) ? 0 : -ENOMEM;
+}
+
+int conn_send_record(struct agent_conn *c, const struct sonde_rec *r)
+{
+	const struct proto_head h = { .len = (uint32_t)sizeof(h) + r->len, .type = PROTO_RECORD };
+	struct fan_span span;
+	int ret = fan_write(c->a->fan, LOG_SNAPSHOT, &h, sizeof(h), r, r->len, &span);
+
+	if (ret < 0)
+		return ret;
+	return fan_offer(c->queue, &span, r->instance, r->ts_ns, FAN_ALWAYS) ? 0 : -ENOMEM;
+}
+
+static bool too_much_to_read(const struct agent_conn *c)
+{
+	struct fan_stats st;
+
+	fan_stats(c->queue, &st);
+	return !c->sub.on && st.queued_bytes > BACKLOG_BYTES;
+}
+
+static void set_events(struct agent_conn *c)
+{
+	uint32_t events = 0;
+
+	if (!c->dying && !too_much_to_read(c))
+		events |= EPOLLIN;
+	if (c->waits_out)
+		events |= EPOLLOUT;
+	loop_set_events(c->io, events);
+}
+
+/* One write. 1: all of it went, 0: the socket is full, or -errno. */
+static int write_some(struct agent_conn *c, size_t *ret_bytes)
+{
+	struct iovec iov[PIECES];
+	struct msghdr m = { .msg_iov = iov };
+	size_t want = 0;
+	ssize_t n;
+
+	m.msg_iovlen = (size_t)fan_peek(c->queue, iov, PIECES);
+	for (size_t i = 0; i < m.msg_iovlen; i++)
+		want += iov[i].iov_len;
+	n = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	fan_consume(c->queue, (size_t)n);
+	*ret_bytes += (size_t)n;
+	return (size_t)n == want;
+}
+
+void conn_flush(struct agent_conn *c)
+{
+	size_t bytes = 0;
+	int r = 1;
+
+	while (!c->gone && r > 0 && bytes < WRITE_ROUND && !fan_empty(c->queue))
+		r = write_some(c, &bytes);
+	if (bytes || fan_empty(c->queue))
+		c->moved_ns = clock_boot_ns();
+	if (r < 0 || (c->dying && fan_empty(c->queue))) {
+		c->gone = true;
+		return;
+	}
+	c->waits_out = !fan_empty(c->queue);
+	set_events(c);
+}
+
+void conn_cut(struct agent_conn *c, int code, const char *reason)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	const struct proto_status st = { .code = (uint32_t)-code };
+
+	if (c->dying || c->gone)
+		return;
+	log_warn("client %s (pid %d, uid %u) is cut: %s", session_client(c->session), (int)c->peer.pid,
+		 (unsigned)c->peer.uid, reason);
+	snprintf(c->a->totals.last_cut, sizeof(c->a->totals.last_cut), "pid %d: %.120s", (int)c->peer.pid, reason);
+	c->a->totals.cut++;
+	sub_drop(c);
+	fan_give_up(c->queue, clock_boot_ns());
+	c->dying = true;
+	c->dead_ns = clock_boot_ns() + LINGER_NS;
+	if (proto_put(&b, PROTO_ERROR, &st, sizeof(st), reason) >= 0)
+		conn_send(c, &b, clock_boot_ns());
+	conn_flush(c);
+}
+
+/* ---- in ---- */
+
+/* What was wrong is in the queue; it is read or not, the connection ends. */
+static void end_with_error(struct agent_conn *c)
+{
+	sub_drop(c);
+	c->dying = true;
+	c->dead_ns = clock_boot_ns() + LINGER_NS;
+	conn_flush(c);
+}
+
+/* Descriptors that come along are closed by the kernel: there is no room for them here. */
+static void read_some(struct agent_conn *c)
+{
+	char bytes[READ_BYTES];
+	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		c->gone = true;
+	else if (session_feed(c->session, bytes, (size_t)n) < 0)
+		end_with_error(c);
+	else
+		conn_flush(c);
+}
+
+static int on_io(void *ctx, _unused_ int fd, uint32_t events)
+{
+	struct agent_conn *c = ctx;
+
+	if (events & EPOLLOUT)
+		conn_flush(c);
+	if (!c->gone && !c->dying && events & EPOLLIN)
+		read_some(c);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		c->gone = true;
+	if (c->gone)
+		conn_free(c);
+	return 0;
+}
+
+/* ---- the session's calls ---- */
+
+static int on_send(void *ctx, const struct buf *frames)
+{
+	return conn_send(ctx, frames, clock_boot_ns());
+}
+
+static void on_welcome(void *ctx, struct proto_welcome *ret, const char **ret_release)
+{
+	const struct agent_conn *c = ctx;
+
+	ret->rights = c->rights;
+	ret->pid = (uint32_t)getpid();
+	ret->netns = c->a->netns;
+	ret->start_ns = c->a->start_ns;
+	*ret_release = SONDE_VERSION;
+}
+
+static int on_subscribe(void *ctx, const struct proto_frame *f, struct err *err)
+{
+	return sub_begin(ctx, f, err);
+}
+
+static int on_stop(void *ctx)
+{
+	return sub_end(ctx, "stopped");
+}
+
+static int on_call(void *ctx, const char *verb, const struct proto_frame *f, const char *verb_at, struct buf *out,
+		   struct err *err)
+{
+	return verb_call(ctx, verb, f, verb_at, out, err);
+}
+
+static const struct session_ops session_ops = {
+	.send = on_send, .welcome = on_welcome, .subscribe = on_subscribe, .stop = on_stop, .call = on_call,
+};
+
+/* ---- life ---- */
+
+static struct fan_sub *new_queue(struct agent_conn *c)
+{
+	const struct fan_sub_opts o = {
+		.queue_bytes = c->a->conf.queue_bytes, .queue_frames = c->a->conf.queue_records,
+		.lost = conn_lost_frame, .frame_len = frame_len, .ctx = c,
+	};
+
+	return fan_subscribe(c->a->fan, &o);
+}
+
+/* The batch of one deadline fits: fewer wake-ups on both sides. Without rights it stays what the system gives. */
+static void widen(int fd)
+{
+	const int bytes = SOCKET_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+static void refuse(int fd, int code, const char *sentence)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	const struct proto_status st = { .code = (uint32_t)-code };
+
+	if (proto_put(&b, PROTO_ERROR, &st, sizeof(st), sentence) >= 0)
+		(void)!send(fd, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
+/* The file's mode has decided already; this also holds for sockets that somebody else made (systemd). */
+static bool may_connect(const struct agent *a, int fd, const struct peer *p, uint32_t rights)
+{
+	if (p->uid == 0 || p->uid == geteuid())
+		return true;
+	return !(rights & PROTO_RIGHT_CONTROL) && a->gid && peer_in_group(fd, p, a->gid);
+}
+
+void conn_new(struct agent *a, int fd, uint32_t rights)
+{
+	struct peer peer;
+	struct agent_conn *c;
+
+	a->totals.connections++;
+	if (peer_of(fd, &peer) < 0 || !may_connect(a, fd, &peer, rights) || a->n_conns >= a->conf.max_clients) {
+		bool full = a->n_conns >= a->conf.max_clients;
+
+		a->totals.refused++;
+		refuse(fd, full ? -EUSERS : -EACCES, full ? "the agent has as many clients as it takes" :
+		       "not permitted");
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		close(fd);
+		return;
+	}
+	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .since_ns = clock_boot_ns() };
+	c->moved_ns = c->since_ns;
+	c->next = a->conns;
+	if (c->next)
+		c->next->prev = c;
+	a->conns = c;
+	a->n_conns++;
+	widen(fd);
+	c->session = session_new(&session_ops, c);
+	c->queue = new_queue(c);
+	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0)
+		conn_free(c);
+}
+
+void conn_free(struct agent_conn *c)
+{
+	struct agent *a = c->a;
+
+	c->gone = true;
+	sub_drop(c);
+	loop_remove(c->io);
+	close(c->fd);
+	fan_unsubscribe(c->queue);
+	session_free(c->session);
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		a->conns = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	a->n_conns--;
+	free(c);
+}
+
+void conn_tick(struct agent_conn *c, uint64_t now_ns)
+{
+	if (c->dying && now_ns > c->dead_ns)
+		c->gone = true;
+	else if (!c->dying && session_state(c->session) == SESSION_NEW && now_ns > c->since_ns + GREETING_NS)
+		conn_cut(c, -ETIMEDOUT, "no greeting came");
+	else if (!c->dying && !fan_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
+		conn_cut(c, -ETIMEDOUT, "the client takes nothing, for too long");
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside src/agent only: the daemon's parts. Instances (agent_inst.c) are what clients' subscriptions
+ * (agent_sub.c) share; connections (agent_conn.c) carry bytes.
+ */
+#ifndef AGENT_AGENT_IMPL_H
+#define AGENT_AGENT_IMPL_H
+
+#include <sys/types.h>
+
+#include "agent/agent.h"
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/opt.h"
+#include "base/vec.h"
+#include "bus/fan.h"
+#include "bus/listen.h"
+#include "bus/proto.h"
+#include "sonde/wire.h"
+
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S 1000000000ULL
+
+#define LOG_SNAPSHOT (FAN_LOGS - 1)	/* frames for one client; below it there is a log per instance */
+
+struct agent;
+struct filter;
+struct output;
+struct session;
+
+/* ---- what a client asks for, as words ---- */
+
+/* One probe of a subscription. Everything points into the words. */
+struct want {
+	const struct probe_ops *ops;
+	VEC(char *) args;		/* [0] is the probe's name, then its options */
+};
+
+struct request {
+	char *text;			/* owned copy of the words */
+	VEC(struct want) wants;
+	struct opt_strv pids, comms, cgroups, netns, netns_inodes;
+	const char *where, *name;
+	bool exclude_self;
+};
+
+int request_parse(const struct proto_frame *f, struct request *ret, struct err *err);
+void request_fini(struct request *q);
+
+/* ---- instances ---- */
+
+struct inst {
+	uint16_t number;
+	bool quiet;			/* detached: no record comes any more */
+	struct buf key;			/* the words that made it: equal ones share it */
+	struct want want;		/* owned words, see text */
+	char *text;
+	void *conf;			/* of the probe; owned */
+	struct opt_strv netns;
+	VEC(uint32_t) pids;
+	VEC(uint32_t) netns_inodes;
+	VEC(uint64_t) cgroups;
+	struct opt_strv comms;
+	struct probe_select select;	/* the lists above */
+	unsigned refs;			/* subscriptions, and one of "attach" */
+	bool attached;			/* by the verb */
+	unsigned n_where;		/* subscriptions that filter its events */
+};
+
+/* Finds or starts the instance for the @i-th probe of @q and counts a reference. */
+int inst_get(struct agent *a, const struct request *q, size_t i, uint16_t *ret, struct err *err);
+void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
+void inst_quiet(struct agent *a, uint16_t instance);	/* detaches and reads the rest; once */
+void inst_free_all(struct agent *a);
+
+/* ---- subscriptions ---- */
+
+/* What became of the records of one instance for one client: offered = sent + filtered + lost. */
+struct sub_count {
+	uint64_t offered, filtered, lost;
+	struct sonde_ledger base;	/* the kernel's when it began */
+};
+
+struct agent_sub {
+	bool on;
+	uint32_t mask;			/* 1u << instance, 0 (proc) included while it is on */
+	struct filter *where;		/* NULL = none */
+	uint32_t where_mask;		/* instances whose records it decides about */
+	unsigned events, matched;	/* of the record at hand */
+	struct sub_count counts[SONDE_INSTANCES];
+	pid_t excluded;			/* the client's own process; 0 = none */
+	uint64_t begin_ns;
+};
+
+struct agent_conn {
+	struct agent *a;
+	struct agent_conn *prev, *next;
+	int fd;
+	struct loop_source *io;
+	struct peer peer;
+	uint32_t rights;		/* PROTO_RIGHT_* */
+	struct session *session;
+	struct fan_sub *queue;
+	struct agent_sub sub;
+	bool waits_out;			/* the socket is full */
+	bool dying;			/* closes when the queue is empty */
+	bool gone;			/* to be freed */
+	uint64_t since_ns;
+	uint64_t moved_ns;		/* last time that bytes went out, or that there was nothing to send */
+	uint64_t dead_ns;		/* a dying one is closed then */
+};
+
+int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err);
+int sub_end(struct agent_conn *c, const char *reason);	/* ledger and end are queued */
+void sub_drop(struct agent_conn *c);		/* without a word */
+void sub_event(struct agent_conn *c, const struct event *ev);
+/* @span: the record's frame, written when the first client wants it. */
+void sub_record(struct agent_conn *c, const struct sonde_rec *r, struct fan_span *span, bool *written);
+
+/* ---- connections ---- */
+
+void conn_new(struct agent *a, int fd, uint32_t rights);
+void conn_free(struct agent_conn *c);
+int conn_send(struct agent_conn *c, const struct buf *frames, uint64_t ts_ns);
+/* A record for this client alone, beyond its budget. */
+int conn_send_record(struct agent_conn *c, const struct sonde_rec *r);
+void conn_flush(struct agent_conn *c);
+void conn_tick(struct agent_conn *c, uint64_t now_ns);
+/* Gives up the queue, tells why, and closes when that was read. */
+void conn_cut(struct agent_conn *c, int code, const char *reason);
+size_t conn_lost_frame(void *ctx, const struct fan_lost *l, void *buf, size_t cap);
+
+/* ---- verbs ---- */
+
+int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
+	      struct buf *out, struct err *err);
+
+/* ---- the whole ---- */
+
+struct agent_totals {
+	uint64_t connections, refused, cut;	/* since the start */
+	char last_cut[160];			/* who and why */
+};
+
+struct agent {
+	struct loop *loop;
+	struct agent_conf conf;
+	struct pipeline *pipeline;
+	struct fan *fan;
+	struct sock_dir *dir;
+	struct listener *read, *control;
+	struct agent_conn *conns;
+	unsigned n_conns;
+	gid_t gid;			/* that may read; 0 = root alone */
+	struct inst *insts[SONDE_INSTANCES];	/* NULL = free; 0 is proc's and stays so */
+	struct agent_conn *snapshot_for;	/* who gets what is a snapshot */
+	struct agent_totals totals;
+	uint64_t start_ns;
+	uint32_t netns;
+};
+
+#endif

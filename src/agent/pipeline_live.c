@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the agent asks of a live pipeline beyond a run: instances that come and go, and the state that a client
+ * which comes late has missed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pipeline_impl.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "event/decode.h"
+#include "event/names.h"
+#include "ring/ring.h"
+
+#define DRAIN_ROUND 16384
+#define QUIET_MOST_NS (2 * NS_PER_S)	/* a producer that never ends must not keep the agent */
+
+void pipeline_set_tap(struct pipeline *p, const struct pipeline_tap *tap)
+{
+	p->tap = *tap;
+}
+
+struct probe_env *pipeline_env(const struct pipeline *p)
+{
+	return p->env;
+}
+
+const struct names *pipeline_names(const struct pipeline *p)
+{
+	return decode_set_names(p->decode);
+}
+
+static struct probe *probe_of(struct pipeline *p, uint16_t instance)
+{
+	return instance < p->n_probes && p->probes[instance].ops ? &p->probes[instance] : NULL;
+}
+
+int pipeline_add_probe(struct pipeline *p, const struct pipeline_probe *which, const struct probe_select *select,
+		       uint16_t *ret_instance, struct err *err)
+{
+	struct probe *probe = pipeline_free_place(p);
+	uint16_t instance;
+	int r = 0;
+
+	if (!probe)
+		return err_set(err, -ENOSPC, "%d probes run already, more are not possible", SONDE_INSTANCES);
+	instance = (uint16_t)(probe - p->probes);
+	if (select)
+		r = probe_env_set_select(p->env, instance, select, err);
+	if (r >= 0)
+		r = pipeline_start_probe(p, which, probe, err);
+	if (r < 0) {
+		pipeline_remove_probe(p, instance);
+		return r;
+	}
+	*ret_instance = instance;
+	return 0;
+}
+
+void pipeline_drain(struct pipeline *p)
+{
+	uint64_t end_ns = clock_boot_ns() + QUIET_MOST_NS;
+
+	while (ring_reader_drain(probe_env_reader(p->env), DRAIN_ROUND, path_from_ring, p) > 0 &&
+	       clock_boot_ns() < end_ns)
+		;
+}
+
+void pipeline_quiet_probe(struct pipeline *p, uint16_t instance)
+{
+	struct probe *probe = probe_of(p, instance);
+
+	if (!probe)
+		return;
+	if (probe->ops->detach)
+		probe->ops->detach(probe);
+	pipeline_drain(p);
+	if (probe->ops->finish)
+		probe->ops->finish(probe);
+	path_tell_losses(p);
+}
+
+void pipeline_remove_probe(struct pipeline *p, uint16_t instance)
+{
+	if (instance >= p->n_probes)
+		return;
+	pipeline_close_probe(&p->probes[instance]);
+	p->accounts.of[instance] = (struct account){ 0 };
+	probe_env_forget(p->env, instance);
+}
+
+int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err)
+{
+	int r = 0;
+
+	for (uint16_t i = 0; r >= 0 && i < SONDE_INSTANCES; i++) {
+		struct probe *probe = mask & 1u << i ? probe_of(p, i) : NULL;
+
+		if (probe && probe->ops->snapshot)
+			r = probe->ops->snapshot(probe, err);
+	}
+	return r;
+}
+
+int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)
+{
+	return probe_env_ledger(p->env, instance, ret);
+}
+
+/* ---- state for who comes late ---- */
+
+struct teller {
+	int (*fn)(void *ctx, const struct sonde_rec *r);
+	void *ctx;
+	uint64_t now_ns;
+};
+
+static int tell_name(void *ctx, uint32_t space, uint64_t key, const char *name)
+{
+	const struct teller *t = ctx;
+	size_t len = strlen(name), size = sizeof(struct sonde_name_rec) + len;
+	struct sonde_name_rec *r = calloc(1, size);
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	r->hdr = (struct sonde_rec){ .ts_ns = t->now_ns, .type = SONDE_EV_NAME, .len = (uint32_t)size };
+	r->space = space;
+	r->key = key;
+	r->name_len = (uint32_t)len;
+	memcpy(r->name, name, len);
+	ret = t->fn(t->ctx, &r->hdr);
+	free(r);
+	return ret;
+}
+
+int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
+{
+	const struct teller t = { .fn = fn, .ctx = ctx, .now_ns = clock_boot_ns() };
+	struct sonde_host_rec h;
+	struct sonde_clock_rec c;
+	int r;
+
+	path_host_rec(p, &h);
+	path_clock_rec(p, &c);
+	r = fn(ctx, &h.hdr);
+	if (r >= 0)
+		r = fn(ctx, &c.hdr);
+	return r < 0 ? r : names_walk(decode_set_names(p->decode), tell_name, (void *)&t);
+}

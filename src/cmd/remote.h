@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A run whose probes are an agent's: whether there is one, and what is asked of it.
+ */
+#ifndef CMD_REMOTE_H
+#define CMD_REMOTE_H
+
+struct client;
+struct err;
+struct probe_select;
+struct run_conf;
+struct run_spec;
+
+/*
+ * Connects and subscribes to what @spec would load here. 1: *ret_client has the stream; 0: this run is local (no
+ * agent, --local, or something that only this process can do); -errno with a sentence.
+ */
+int remote_open(const struct run_conf *c, const struct run_spec *spec, const struct probe_select *sel,
+		struct client **ret_client, struct err *err);
+
+#endif

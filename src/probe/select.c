@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The common selection as hash maps and read-only switches; bpf/filter.bpf.h is the other end.
+ */
+#include "probe/select.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "probe/env.h"
+
+#define MAX_TREE 65536	/* processes of a tree at one time */
+
+typedef int (*add_fn)(void *ctx, const char *name, int fd);
+
+struct maker {
+	add_fn add;
+	void *ctx;
+};
+
+/* A set; an empty one still needs room for one entry. */
+static int make_set(const struct maker *m, const char *name, const void *keys, uint32_t key_size, size_t n)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1, NULL);
+	const uint8_t one = 1;
+	int r = m->add(m->ctx, name, fd < 0 ? -errno : fd);
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (bpf_map_update_elem(fd, (const char *)keys + i * key_size, &one, BPF_ANY) < 0)
+			r = -errno;
+	return r;
+}
+
+static int make_comm_set(const struct maker *m, const struct probe_select *s)
+{
+	_cleanup_free_ char (*comms)[16] = calloc(s->n_comms + 1, sizeof(*comms));
+
+	if (!comms)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_comms; i++)
+		snprintf(comms[i], sizeof(comms[i]), "%s", s->comms[i]);
+	return make_set(m, "sonde_comms", comms, sizeof(*comms), s->n_comms);
+}
+
+/* The proc probe adds and takes away; without a tree there is nothing to hold. */
+static int make_tree(const struct maker *m, const struct probe_select *s)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
+	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1, &opts), r;
+	const uint8_t one = 1;
+
+	r = m->add(m->ctx, "sonde_tree", fd < 0 ? -errno : fd);
+	for (size_t i = 0; r >= 0 && i < s->n_tree; i++)
+		if (bpf_map_update_elem(fd, &s->tree[i], &one, BPF_ANY) < 0)
+			r = -errno;
+	return r;
+}
+
+int select_make(const struct probe_select *s, add_fn add, void *ctx)
+{
+	const struct maker m = { .add = add, .ctx = ctx };
+	int r = make_set(&m, "sonde_pids", s->pids, 4, s->n_pids);
+
+	if (r >= 0)
+		r = make_comm_set(&m, s);
+	if (r >= 0)
+		r = make_set(&m, "sonde_cgroups", s->cgroups, 8, s->n_cgroups);
+	if (r >= 0)
+		r = make_set(&m, "sonde_netns", s->netns, 4, s->n_netns);
+	return r < 0 ? r : make_tree(&m, s);
+}
+
+static const char *const switches[] = {
+	"sonde_select_pids", "sonde_select_comms", "sonde_select_cgroups", "sonde_select_netns", "sonde_select_tree",
+};
+
+unsigned select_flags(const struct probe_select *s)
+{
+	const size_t n[] = { s->n_pids, s->n_comms, s->n_cgroups, s->n_netns, s->n_tree };
+	unsigned flags = 0;
+
+	_Static_assert(ARRAY_SIZE(n) == ARRAY_SIZE(switches), "a switch per list");
+	for (size_t i = 0; i < ARRAY_SIZE(n); i++)
+		flags |= (unsigned)!!n[i] << i;
+	return flags;
+}
+
+/* An object that does not use it does not have it. */
+void select_apply(unsigned flags, struct bpf_object *obj)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
+		bool on = flags & 1u << i;
+
+		probe_set_rodata(obj, switches[i], &on, sizeof(on));
+	}
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The maps of the common selection (bpf/filter.bpf.h). Internal to src/probe.
+ */
+#ifndef PROBE_SELECT_H
+#define PROBE_SELECT_H
+
+struct bpf_object;
+struct probe_select;
+
+/* Makes the maps of @s and hands each to @add, which owns the descriptor from then on. 0 or -errno. */
+int select_make(const struct probe_select *s, int (*add)(void *ctx, const char *name, int fd), void *ctx);
+
+/* Which parts are asked for: bits in the order of the read-only variables. */
+unsigned select_flags(const struct probe_select *s);
+void select_apply(unsigned flags, struct bpf_object *obj);
+
+#endif
