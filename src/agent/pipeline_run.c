@@ -142,7 +142,7 @@ static void finish_live(struct pipeline *p)
 	while (drain(p) > 0 && clock_boot_ns() < end_ns)
 		;
 	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops->finish)
+		if (p->probes[i].ops && p->probes[i].ops->finish)
 			p->probes[i].ops->finish(&p->probes[i]);
 	path_tell_losses(p);
 }
