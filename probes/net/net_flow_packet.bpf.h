@@ -24,13 +24,32 @@ struct flow_packet {
 
 /* ---- headers ---- */
 
+/*
+ * @len bytes, a multiple of 4, at @off: in place where they lie in one piece, as headers do nearly always, else by the
+ * helper, which is slower. 0, or negative where the packet ends before.
+ */
+static __always_inline int load(struct __sk_buff *skb, __u32 off, void *to, __u32 len)
+{
+	const void *data = (const void *)(long)skb->data, *end = (const void *)(long)skb->data_end;
+	const __u32 *from;
+
+	if (off > 255)	/* headers begin before that; the verifier wants a bound */
+		return -1;
+	from = data + off;
+	if ((const void *)from + len > end)
+		return bpf_skb_load_bytes(skb, off, to, len);
+	for (__u32 i = 0; i < len / sizeof(*from); i++)
+		((__u32 *)to)[i] = from[i];
+	return 0;
+}
+
 static __always_inline int parse_ports(struct __sk_buff *skb, struct flow_packet *p, __u32 off, __u32 l4_len)
 {
-	__u8 tcp[16];
+	__u8 tcp[16] __attribute__((aligned(8)));
 	__u16 *ports = (__u16 *)tcp;
 
 	if (p->key.proto == 1 || p->key.proto == 58) {
-		if (bpf_skb_load_bytes(skb, off, tcp, 8))
+		if (load(skb, off, tcp, 8))
 			return 0;
 		if (is_echo(p->key.proto, tcp[0]))
 			p->key.port[0] = p->key.port[1] = bpf_ntohs(ports[2]);
@@ -39,9 +58,9 @@ static __always_inline int parse_ports(struct __sk_buff *skb, struct flow_packet
 	if (!has_ports(p->key.proto))
 		return 0;
 	if (p->key.proto != 6) {
-		if (bpf_skb_load_bytes(skb, off, tcp, 4))
+		if (load(skb, off, tcp, 4))
 			return -1;
-	} else if (bpf_skb_load_bytes(skb, off, tcp, sizeof(tcp))) {
+	} else if (load(skb, off, tcp, sizeof(tcp))) {
 		return -1;
 	}
 	p->key.port[0] = bpf_ntohs(ports[0]);
@@ -59,10 +78,10 @@ static __always_inline int parse_ports(struct __sk_buff *skb, struct flow_packet
 
 static __always_inline int parse_v4(struct __sk_buff *skb, struct flow_packet *p, __u32 off)
 {
-	__u8 ip[20];
+	__u8 ip[20] __attribute__((aligned(8)));
 	__u32 head, total;
 
-	if (bpf_skb_load_bytes(skb, off, ip, sizeof(ip)))
+	if (load(skb, off, ip, sizeof(ip)))
 		return -1;
 	head = (ip[0] & 15) * 4;
 	total = ip[2] << 8 | ip[3];
@@ -77,10 +96,10 @@ static __always_inline int parse_v4(struct __sk_buff *skb, struct flow_packet *p
 
 static __always_inline int parse_v6(struct __sk_buff *skb, struct flow_packet *p, __u32 off)
 {
-	__u8 ip[40], ext[4];
+	__u8 ip[40] __attribute__((aligned(8))), ext[4] __attribute__((aligned(8)));
 	__u32 at = off + sizeof(ip), end;
 
-	if (bpf_skb_load_bytes(skb, off, ip, sizeof(ip)))
+	if (load(skb, off, ip, sizeof(ip)))
 		return -1;
 	p->key.family = 6;
 	p->key.proto = ip[6];
@@ -90,7 +109,7 @@ static __always_inline int parse_v6(struct __sk_buff *skb, struct flow_packet *p
 	for (int i = 0; i < 4; i++) {
 		if (p->key.proto != 0 && p->key.proto != 43 && p->key.proto != 60 && p->key.proto != 44)
 			break;
-		if (bpf_skb_load_bytes(skb, at, ext, sizeof(ext)))
+		if (load(skb, at, ext, sizeof(ext)))
 			return -1;
 		if (p->key.proto == 44 && ((ext[2] << 8 | ext[3]) & 0xfff8)) {
 			p->key.proto = ext[0];
