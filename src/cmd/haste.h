@@ -8,16 +8,16 @@
 #include <stdbool.h>
 
 /*
- * Ahead of others, and in short turns: a task that asks for short ones is let in early (Linux 6.12). Older kernels take
- * the priority alone; without rights all stays as it is.
+ * Ahead of others, and in short turns: a task that asks for short ones is let in early (Linux 6.12). Older kernels
+ * take the priority alone; without rights all stays as it is.
  */
 void haste_process(int nice);
 
 /*
- * Where the scheduler shares by sessions (sched_autogroup), as desktops have it, a priority counts among the processes
- * of one session only, so one busy program in each of twenty others leaves a tenth of a CPU. A session has a priority
- * too, and whoever else is in ours has it as well: it is raised for the moments in which somebody waits, the start and
- * the end, and put back.
+ * Where the scheduler shares by sessions (sched_autogroup), as desktops have it, a priority counts among the
+ * processes of one session only, so one busy program in each of twenty others leaves a tenth of a CPU. A session has
+ * a priority too, and whoever else is in ours has it as well: it is raised for the moments in which somebody waits,
+ * the start and the end, and put back.
  */
 struct haste {
 	int before;		/* priority to go back to */

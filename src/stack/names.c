@@ -136,7 +136,7 @@ static int ask_nameless(struct stack_names *n)
 
 		if (!q.caller || *n->frames[i].funcs[0].name)
 			continue;
-		if (!n->sym || sym_module(n->sym, q.loc.module)->kind != SYM_KERNEL) /* which has no such trampoline */
+		if (!n->sym || sym_module(n->sym, q.loc.module)->kind != SYM_KERNEL)	/* it has no such */
 			r = add_query(n, &(struct want){ .loc = q.loc });
 	}
 	return r < 0 ? r : answer(n, before);

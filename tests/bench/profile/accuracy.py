@@ -167,7 +167,7 @@ def first_sample(report, args, folder):
         if who == "perf" and not tools.shutil.which("perf"):
             continue
         found[who] = first_ms(measure, args, folder)
-    report.bound(f"start to first sample on an idle machine, median of {STARTS}", found["sonde"], "<=", costs.FIRST_MS, "ms")
+    report.bound(f"start to first sample at rest, median of {STARTS}", found["sonde"], "<=", costs.FIRST_MS, "ms")
     if found.get("perf") and found["sonde"]:
         report.line(f"  start to first sample: perf {found['perf']:.0f} ms, "
                     f"ratio {found['sonde'] / found['perf']:.2f}")

@@ -4,9 +4,9 @@
 CPU seconds are those of the tool and of its children as the kernel accounts them (what BPF programs take in a
 sample's interrupt is charged to whoever was interrupted, for every tool alike).
 
-Peak memory: PSS is the largest sum over the processes that were there together, pages that a forked worker shares with
-its maker counted once; it is looked at every 20 ms. RSS is the largest sum of the peaks of each, shared pages counted in
-every one of them: an upper bound.
+Peak memory: PSS is the largest sum over the processes that were there together, pages that a forked worker shares
+with its maker counted once; it is looked at every 20 ms. RSS is the largest sum of the peaks of each, shared pages
+counted in every one of them: an upper bound.
 """
 import os
 import shutil
