@@ -22,8 +22,9 @@ struct cpu_mapping {
 	__u64 first_page;	/* likewise below: struct cpu_unwind_file */
 	__u32 rules, pages, rows;	/* words of the pool */
 	__u32 n_pages;		/* 0 = frame pointers */
+	__u32 id;
 	__u8 known;		/* the file has a table, be it empty */
-	__u8 pad[7];
+	__u8 pad[3];
 };
 
 /* One walk. Per CPU and hook class, because a class does not interrupt itself. */

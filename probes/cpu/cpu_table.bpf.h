@@ -44,6 +44,36 @@ struct {
 	__array(values, struct cpu_unwind_segment);
 } cpu_unwind_pool SEC(".maps");
 
+/*
+ * Rules found lately, by table and address: the outer frames of stacks are the same ones again and again, and a search
+ * for each touches a dozen cache lines. Of a table that is gone nobody has the number.
+ */
+#define RULE_SLOTS_SHIFT 10
+
+struct cpu_rule_slot {
+	__u64 key;
+	struct sonde_unwind_rule rule;
+};
+
+struct cpu_rule_slots {
+	struct cpu_rule_slot slots[1 << RULE_SLOTS_SHIFT];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct cpu_rule_slots);
+} cpu_unwind_rules SEC(".maps");
+
+static __always_inline struct cpu_rule_slot *rule_slot(__u32 class, __u64 key)
+{
+	struct cpu_rule_slots *s = bpf_map_lookup_elem(&cpu_unwind_rules, &class);
+	__u32 i = key * 0x9e3779b97f4a7c15ull >> (64 - RULE_SLOTS_SHIFT);
+
+	return s ? &s->slots[i & ((1 << RULE_SLOTS_SHIFT) - 1)] : NULL;
+}
+
 /* A word of the pool, or NULL. */
 static __always_inline __u32 *pool_word(__u32 word)
 {
@@ -99,6 +129,7 @@ static __always_inline void mapping_table(struct cpu_mapping *m, struct cpu_unwi
 	m->known = 1;
 	m->first_page = f->first_page;
 	m->n_pages = f->n_rows ? f->n_pages : 0;
+	m->id = f->id;
 	m->rules = f->first_word;
 	m->pages = m->rules + f->n_rules * (sizeof(struct sonde_unwind_rule) / 4);
 	m->rows = m->pages + f->n_pages + 1;
@@ -190,14 +221,23 @@ __noinline int cpu_rule_find(__u32 class)
 	struct cpu_unwind *u = unwind_state(class);
 	__u32 low, a, b, *first, *next, *row;
 	struct sonde_unwind_rule *rule;
+	struct cpu_rule_slot *slot;
 	struct cpu_mapping *m;
-	__u64 off, page;
+	__u64 off, page, key;
 
 	if (!u)
 		return 0;
 	m = &u->mappings[u->mapping & (UNWIND_MAPPINGS - 1)];
 	u->rule.cfa = SONDE_CFA_GAP;
 	off = u->pc - m->start + m->off;
+	key = (__u64)m->id << 40 ^ off;
+	slot = rule_slot(class, key);
+	if (!slot)
+		return 0;
+	if (slot->key == key) {
+		u->rule = slot->rule;
+		return 0;
+	}
 	page = (off >> SONDE_UNWIND_PAGE_SHIFT) - m->first_page;
 	low = off & 0xffff;
 	if (page >= m->n_pages)	/* below the first: the difference is huge */
@@ -223,8 +263,11 @@ __noinline int cpu_rule_find(__u32 class)
 	if (!row)
 		return 0;
 	rule = (void *)pool_word((m->rules + SONDE_UNWIND_ROW_RULE(*row) * 4) & ~3u);
-	if (rule)
-		u->rule = *rule;
+	if (!rule)
+		return 0;
+	u->rule = *rule;
+	slot->rule = *rule;
+	slot->key = key;
 	return 0;
 }
 

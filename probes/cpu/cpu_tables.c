@@ -56,6 +56,7 @@ struct cpu_tables {
 	struct probe_env *env;		/* borrowed */
 	uint64_t budget_bytes;
 	bool has_loop;
+	uint32_t last_id;		/* given to a table */
 	struct cpu_pool *pool;		/* NULL until the maps are there */
 	int files_fd, asked_fd, proc_fd;
 	uint32_t max_files;
@@ -162,7 +163,7 @@ static int publish(struct cpu_tables *t, const struct cpu_file_key *key, const s
 {
 	const struct cpu_unwind_file f = {
 		.used_ns = clock_boot_ns(), .first_page = h->first_page, .first_word = table->first * CPU_UNIT_WORDS,
-		.n_rules = h->n_rules, .n_pages = h->n_pages, .n_rows = h->n_rows,
+		.n_rules = h->n_rules, .n_pages = h->n_pages, .n_rows = h->n_rows, .id = ++t->last_id,
 	};
 	struct table *own = map_add(&t->tables, key, NULL);
 

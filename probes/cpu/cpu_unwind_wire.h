@@ -41,6 +41,8 @@ struct cpu_unwind_file {
 	__u32 first_word;	/* of the pool */
 	__u32 n_rules, n_pages;
 	__u32 n_rows;		/* 0 = frame pointers */
+	__u32 id;		/* of this table, no other has or had it; not 0 */
+	__u32 pad;
 };
 
 #endif
