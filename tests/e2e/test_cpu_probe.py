@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import helpers
 from helpers import ROOT, sh
 
 HZ = 999
@@ -201,17 +202,9 @@ def test_network_namespaces(profile, work, netns):
     assert {ev["netns"] for ev in events if ev["type"] == "cpu.sample"} == {ns.inode}
 
 
-def cgroup2():
-    with open("/proc/self/mountinfo") as mounts:
-        for line in mounts:
-            if " - cgroup2 " in line:
-                return line.split()[4]
-    return None
-
-
-@pytest.mark.skipif(not cgroup2(), reason="no cgroup2 mount")
+@pytest.mark.skipif(not helpers.cgroup_root(), reason="no cgroup2 mount")
 def test_cgroups(profile, work):
-    path = os.path.join(cgroup2(), f"sd-e2e-{os.getpid()}")
+    path = os.path.join(helpers.cgroup_root(), f"sd-e2e-{os.getpid()}")
     os.mkdir(path)
     try:
         inside, outside = work("burn", 0.3), work("burn", 0.3)

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from helpers import sh
+from helpers import cgroup_root, sh
 
 PYTHON = "/usr/bin/python3"
 CHILDREN = 5000
@@ -334,11 +334,10 @@ def test_sockets_of_other_namespaces(proc, link):
 
 
 def test_a_move_to_another_cgroup(proc):
-    mount = [line.split()[4] for line in open("/proc/self/mountinfo", encoding="utf-8") if " - cgroup2 " in line]
-    if not mount:
+    if not cgroup_root():
         pytest.skip("no cgroup2 mount")
     name = f"sd-e2e-{os.getpid()}"
-    folder = os.path.join(mount[0], name)
+    folder = os.path.join(cgroup_root(), name)
     os.mkdir(folder)
     try:
         watch = proc("proc.cgroup", "proc.exec")
