@@ -39,7 +39,7 @@ static const struct opt profile_opts[] = {
 	ROW(addresses, "address", 'A', OPT_BOOL, NULL, "raw addresses in front of frames, in bcc's text"),
 	ROW(per_thread, "per-thread", 0, OPT_BOOL, NULL, "count the threads of a process apart"),
 	ROW(lines, "lines", 0, OPT_BOOL, NULL,
-	    "source file, line and inlined functions (DWARF), where the output has them"),
+	    "source file, line and inlined functions (DWARF; Go's own table), where the output has them"),
 	ROW(stats, "stats", 0, OPT_BOOL, NULL,
 	    "at the end, on stderr: how complete the stacks of each process are, what was lost, what it cost"),
 	ROW(top, "top", 0, OPT_BOOL, NULL, "live view of functions and processes in the terminal"),
@@ -244,7 +244,7 @@ static bool pass_mntns(void *ctx, const struct event *ev)
 {
 	struct watch *w = ctx;
 
-	return !w->mntns || mntns_filter_pass(w->mntns, ev);
+	return !w->mntns || mntns_filter_pass(w->mntns, ev) || ev->desc->aggregate;
 }
 
 /* bcc's header is part of its text. With other outputs it tells a person at a terminal what is going on. */

@@ -159,13 +159,13 @@ static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
 static bool pass(void *ctx, const struct event *ev)
 {
 	const struct run_state *s = ctx;
+	/* these two learn from state events, so they see all */
 	bool is_mine = !s->child || child_owns(s->child, ev) || ev->desc->aggregate;
+	bool is_wanted = !s->spec->pass || s->spec->pass(s->spec->pass_ctx, ev);
 
 	if (s->conf->types.len ? !type_is_named(s->conf, ev->desc) : ev->desc->class != EVENT_DATA)
 		return false;
-	if (s->child && !is_mine)
-		return false;
-	if (s->spec->pass && !s->spec->pass(s->spec->pass_ctx, ev))
+	if (!is_mine || !is_wanted)
 		return false;
 	return (ev->desc->aggregate || select_match(s->conf, ev)) && filter_match(s->filter, ev);
 }
