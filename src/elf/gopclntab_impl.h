@@ -24,6 +24,7 @@ struct gopclntab {
 	uint64_t text;		/* that addresses count from; 0 before 1.18 */
 	uint64_t n_funcs;
 	uint64_t addr;		/* virtual address of the table */
+	uint64_t funcdata;	/* that offsets of function data count from; 0 = unknown */
 	struct go_part names, units, files, pcs, funcs;
 };
 
@@ -47,6 +48,9 @@ int32_t go_value_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uin
 
 /* The pointer at @vaddr as it will be after relocation. -ENOENT. */
 int go_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret);
+
+/* Where the runtime's data about the module are: what points to the table. -ENOENT. */
+int go_module(struct elf *e, const struct gopclntab *t, uint64_t *ret);
 
 /*
  * runtime.text: what the addresses in the table count from. The header has it up to Go 1.25 (in programs that are

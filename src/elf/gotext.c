@@ -75,7 +75,8 @@ static int try_module(struct elf *e, const struct gopclntab *t, uint64_t addr, u
 	return 0;
 }
 
-static int search_section(struct elf *e, const struct gopclntab *t, const char *name, uint64_t *ret)
+static int search_section(struct elf *e, const struct gopclntab *t, const char *name, uint64_t *ret_module,
+			  uint64_t *ret_text)
 {
 	struct elf_section s;
 	const uint8_t *data;
@@ -85,14 +86,34 @@ static int search_section(struct elf *e, const struct gopclntab *t, const char *
 	if (r == 0)
 		r = elf_section_data(e, &s, &data, &len);
 	for (size_t i = 0; r == 0 && i + 8 <= len; i += 8)
-		if (!memcmp(data + i, &t->addr, 8) && try_module(e, t, s.addr + i, ret) == 0)
+		if (!memcmp(data + i, &t->addr, 8) && try_module(e, t, s.addr + i, ret_text) == 0) {
+			*ret_module = s.addr + i;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+static int find_module(struct elf *e, const struct gopclntab *t, uint64_t *ret_module, uint64_t *ret_text)
+{
+	static const char *const sections[] = { ".go.module", ".noptrdata", ".data", ".data.rel.ro" };
+
+	if (find_relative(e, NULL, &t->addr, ret_module) == 0 && try_module(e, t, *ret_module, ret_text) == 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		if (search_section(e, t, sections[i], ret_module, ret_text) == 0)
 			return 0;
 	return -ENOENT;
 }
 
+int go_module(struct elf *e, const struct gopclntab *t, uint64_t *ret)
+{
+	uint64_t text;
+
+	return e->is_64 ? find_module(e, t, ret, &text) : -ENOENT;
+}
+
 int go_text_start(struct elf *e, const struct gopclntab *t, uint64_t *ret)
 {
-	static const char *const sections[] = { ".go.module", ".noptrdata", ".data", ".data.rel.ro" };
 	uint64_t place = t->addr + 8 + 2 * (uint64_t)t->ptr, module;
 	struct elf_section text;
 
@@ -100,11 +121,8 @@ int go_text_start(struct elf *e, const struct gopclntab *t, uint64_t *ret)
 		return -ENOENT;
 	if (find_relative(e, &place, NULL, ret) == 0)
 		return 0;
-	if (find_relative(e, NULL, &t->addr, &module) == 0 && try_module(e, t, module, ret) == 0)
+	if (find_module(e, t, &module, ret) == 0)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		if (search_section(e, t, sections[i], ret) == 0)
-			return 0;
 	/* Only for programs that the Go linker made by itself; with cgo there is other code before. */
 	if (elf_section_find(e, ".text", &text) < 0)
 		return -ENOENT;

@@ -72,6 +72,8 @@ static int ask_elf(struct job *j, int fd)
 		r = MIN(symtab_lookup(j->symtab, j->q->addrs, j->q->n, j->hits), 0);
 	if (r == 0 && elf_section_find(j->elf, ".note.go.buildid", &(struct elf_section){ 0 }) == 0)
 		r = gopclntab_open(j->elf, &j->go) == -ENOMEM ? -ENOMEM : 0;
+	if (r == 0 && j->go && j->q->lines)
+		(void)go_inline_open(j->elf, j->go);	/* without: the functions that the linker placed */
 	return r == 0 && j->q->lines ? ask_lines(j) : r;
 }
 
@@ -159,6 +161,31 @@ static bool ask_go(const struct job *j, uint64_t addr, struct resolve_func *f)
 	return true;
 }
 
+/* The same by Go's own tables. 0 functions when it is none of Go's. */
+static int tell_go_chain(struct job *j, struct answer_writer *w, uint32_t i)
+{
+	struct goframe frames[RESOLVE_INLINED_MAX + 1];
+	struct gofunc go;
+	size_t n;
+	int r = 0;
+
+	if (!j->go || !j->q->lines || gopclntab_find_pc(j->go, j->q->addrs[i], &go) < 0)
+		return 0;
+	n = gopclntab_inlined(j->elf, j->go, &go, j->q->addrs[i], frames, ARRAY_SIZE(frames));
+	for (size_t k = 0; r >= 0 && k < n; k++) {
+		struct resolve_func f = { .raw = frames[k].name, .file = frames[k].file, .line = frames[k].line };
+
+		if (k == n - 1) {
+			f.raw = j->hits[i].name ? j->hits[i].name : go.name;
+			f.start = go.entry;
+		}
+		r = tell_func(j, w, &f);
+	}
+	if (r >= 0)
+		r = answer_add_addr(w, frames[0].line ? RESOLVE_LINE : RESOLVE_SYMBOL, (uint32_t)n);
+	return r < 0 ? r : (int)n;
+}
+
 static int tell_addr(struct job *j, struct answer_writer *w, uint32_t i)
 {
 	const struct symtab_hit *hit = &j->hits[i];
@@ -167,6 +194,9 @@ static int tell_addr(struct job *j, struct answer_writer *w, uint32_t i)
 
 	if (j->lines && j->lines[i].n)
 		return tell_chain(j, w, i);
+	r = tell_go_chain(j, w, i);
+	if (r)
+		return MIN(r, 0);
 	(void)ask_go(j, j->q->addrs[i], &f);
 	if (j->jit_lines && j->jit_lines[i].file) {
 		f.file = j->jit_lines[i].file;

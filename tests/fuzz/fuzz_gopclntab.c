@@ -9,12 +9,30 @@
 #include "elf/ehframe.h"
 #include "elf/ehframe_impl.h"
 #include "elf/elf.h"
-#include "elf/gopclntab.h"
+#include "elf/gopclntab_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TEXT 0x401000u
+#define LOAD 0x500000u
 #define BUDGET (4u << 20)
+
+/* Chains end, whatever their nodes say. */
+static void inlined(struct elf *e, const struct gopclntab *t)
+{
+	struct goframe frames[33];
+	struct gofunc f;
+
+	for (size_t i = 0; i < gopclntab_n(t) && i < 64; i++) {
+		size_t n;
+
+		if (gopclntab_func(t, i, &f) < 0)
+			continue;
+		n = gopclntab_inlined(e, t, &f, f.entry + (f.end - f.entry) / 2, frames, ARRAY_SIZE(frames));
+		if (!n || n > ARRAY_SIZE(frames) || strcmp(frames[n - 1].name, f.name))
+			abort();
+	}
+}
 
 /* Rows are in order and no more than the bytes of the code: their table is one. */
 static void unwind(const struct gopclntab *t)
@@ -62,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 }, .e_phoff = sizeof(eh),
 			  .e_machine = EM_X86_64, .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 };
-	Elf64_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 128, .p_vaddr = 0x500000,
+	Elf64_Phdr ph = { .p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 128, .p_vaddr = LOAD,
 			  .p_filesz = size };
 	uint8_t *file = calloc(1, 128 + size);
 	struct gopclntab *t;
@@ -77,6 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (gopclntab_open(e, &t) == 0) {
 			ask(t);
 			unwind(t);
+			t->funcdata = LOAD;
+			inlined(e, t);
 			gopclntab_free(t);
 		}
 		elf_free(e);
