@@ -50,7 +50,8 @@ struct run_conf {
 struct run_spec {
 	const struct pipeline_probe *probes;	/* proc is always there */
 	size_t n_probes;
-	bool (*pass)(void *ctx, const struct event *ev);	/* its own predicate, of state events too; NULL = none */
+	/* Its own predicate, asked about state events too; NULL = none. */
+	bool (*pass)(void *ctx, const struct event *ev);
 	void *pass_ctx;
 	const char *filter_text;	/* its filter words, for file headers; may be NULL */
 	const char *cmdline;

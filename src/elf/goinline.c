@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that the compiler of Go put into others: a tree for each function, beside gopclntab, and the number of the
- * node at each address. Go 1.18 and later, whose trees lie at offsets from one address that the module data hold.
+ * Functions that the compiler of Go put into others: a tree for each function, beside gopclntab, and the number of
+ * the node at each address. Go 1.18 and later, whose trees lie at offsets from one address that the module data hold.
  *
  * Format: runtime/symtabinl.go; internal/abi/symtab.go (numbers of the tables); runtime/symtab.go, struct moduledata.
  */

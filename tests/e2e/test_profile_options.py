@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options of sonde profile that need something around them: pinned maps, namespaces, debug information, priorities."""
+"""Options of sonde profile that need something around them: pinned maps, debug information, priorities."""
 import json
 import os
 import shutil
@@ -30,8 +30,8 @@ def pinned():
         paths.append(path)
         sh("bpftool", "map", "create", path, "type", "hash", "key", "8", "value", "4", "entries", "8", "name", "only")
         for key in keys:
-            sh("bpftool", "map", "update", "pinned", path, "key", "hex", *(f"{b:02x}" for b in struct.pack("<Q", key)),
-               "value", "hex", "1", "0", "0", "0")
+            number = [f"{byte:02x}" for byte in struct.pack("<Q", key)]
+            sh("bpftool", "map", "update", "pinned", path, "key", "hex", *number, "value", "hex", "1", "0", "0", "0")
         return path
     yield pin
     for path in paths:
@@ -127,8 +127,9 @@ def test_lines_and_inlined_functions(tmp_path):
     profile("-F", "499", "--lines", "-o", tmp_path / "x.speedscope.json", "-o", tmp_path / "x.perf", "--",
             tmp_path / "lines")
     inner = sum(weight for named, weight in frames_of(tmp_path / "x.speedscope.json", "whole")
-                if [f[0] for f in named[-3:]] == ["whole", "between", "innermost"] and named[-3][1:] == ("lines.c", 10)
-                and named[-2][1:] == ("lines.c", 7) and named[-1][1] == "lines.c" and named[-1][2] in (4, 5))
+                if [f[0] for f in named[-3:]] == ["whole", "between", "innermost"]
+                and named[-3][1:] == ("lines.c", 10) and named[-2][1:] == ("lines.c", 7)
+                and named[-1][1] == "lines.c" and named[-1][2] in (4, 5))
     everything = sum(weight for _, weight in frames_of(tmp_path / "x.speedscope.json", "whole"))
     assert everything > 50 and inner > 0.9 * everything
     assert " (inlined)\n" in (tmp_path / "x.perf").read_text()
