@@ -10,6 +10,7 @@
  */
 #include "bpf/kernel.h"
 #include "probes/sys/sys_call.bpf.h"
+#include "probes/sys/sys_pred.bpf.h"
 #include "probes/sys/sys_select.bpf.h"
 #include "probes/sys/sys_send.bpf.h"
 #include "probes/sys/sys_sum.bpf.h"
@@ -38,7 +39,7 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	l = ledger_seen(todo & SYS_DO_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL);
 	if (!l)
 		return 0;
-	if (!select_caller(c.tgid)) {
+	if (!select_caller(c.tgid) || (!(todo & SYS_DO_STATE) && !pred_caller(&c))) {
 		rec_filtered(l);
 		return 0;
 	}
@@ -69,6 +70,14 @@ static __always_inline bool is_newborn(const struct call *c)
 	return !c->ret && c->now_ns - c->latency_ns < TASK_GET(c->task, start_boottime);
 }
 
+/* Everything that was asked about a call beside its number. */
+static __always_inline bool conditions(const struct call *c, __u32 todo)
+{
+	if (!select_result(c->ret) || c->latency_ns < sys_min_latency_ns || !select_caller(c->tgid))
+		return false;
+	return todo & SYS_DO_STATE || (pred_result(c) && pred_caller(c));
+}
+
 /* The long way. */
 static __noinline int exit_steps(struct call *c, __u32 todo)
 {
@@ -78,7 +87,7 @@ static __noinline int exit_steps(struct call *c, __u32 todo)
 		return 0;
 	if (todo & SYS_DO_LIFE && is_newborn(c))
 		c->latency_ns = 0;
-	if (select_result(c->ret) && c->latency_ns >= sys_min_latency_ns && select_caller(c->tgid))
+	if (conditions(c, todo))
 		return send_exit(c, l, todo);
 	rec_filtered(l);
 	return 0;
@@ -131,8 +140,7 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 	c.tgid = TASK_GET(c.task, tgid);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
-	if (todo & SYS_DO_STEPS &&
-	    !(select_result(ret) && c.latency_ns >= sys_min_latency_ns && select_caller(c.tgid)))
+	if (todo & SYS_DO_STEPS && !conditions(&c, todo))
 		return 0;
 	sum_call(c.slot, is_error(ret), c.latency_ns);
 	return 0;

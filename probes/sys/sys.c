@@ -21,6 +21,7 @@
 #include "probes/sys/sys.h"
 #include "probes/sys/sys_heal.h"
 #include "probes/sys/sys_plan_wire.h"
+#include "probes/sys/sys_push.h"
 #include "probes/sys/sys_sums.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_trace.h"
@@ -69,7 +70,8 @@ static bool has_conditions(const struct probe *p)
 	const struct probe_select *sel = probe_env_select(p->env, p->instance);
 	const struct sys_conf *c = p->conf;
 
-	return c->result || c->min_latency_ns || sel->n_pids || sel->n_comms || sel->n_cgroups || sel->n_tree;
+	return c->result || c->min_latency_ns || (c->push && c->push->pred.on) || sel->n_pids || sel->n_comms ||
+	       sel->n_cgroups || sel->n_tree;
 }
 
 /* Is there more to a call than numbers? */
@@ -84,38 +86,53 @@ static bool has_steps(const struct sys_conf *c, const struct sys_plan *plan)
 	return plan->n_mem > 0;
 }
 
+/* Does the filter let a call pass that was asked for, or does it pass whatever that says? @call may be NULL. */
+static bool passes(const struct sys_conf *c, unsigned abi, unsigned nr, const struct sys_call *call, bool *ret_state)
+{
+	*ret_state = c->push && c->keep_state && call && sys_keeps_state(call);
+	if (*ret_state || !c->push || !c->push->has_calls)
+		return true;
+	return abi < ARRAY_SIZE(c->push->calls) && nr < SYS_NUMBERS ? c->push->calls[abi][nr] : !c->summary;
+}
+
 /* SYS_DO_* of a call that was asked for. One that does not return is never left. */
-static uint8_t what_to_do(const struct probe *p, const struct sys_plan *plan)
+static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, const struct sys_plan *plan)
 {
 	const struct sys_conf *c = p->conf;
-	bool known = plan->flags & SYS_PLAN_KNOWN, returns = !(plan->flags & SYS_PLAN_NO_RETURN);
+	bool known = plan->flags & SYS_PLAN_KNOWN, returns = !(plan->flags & SYS_PLAN_NO_RETURN), state;
 	unsigned n_args = known ? plan->n_args : 6;
 	unsigned todo = n_args << SYS_DO_ARGS_SHIFT;
 
+	if (!passes(c, abi, nr, sys_call_find(abi, nr), &state))
+		return 0;
+	todo |= state ? SYS_DO_STATE : 0;
 	if (returns)
 		todo |= SYS_DO_EXIT | (c->no_times ? 0 : SYS_DO_TIME);
-	if (!c->summary && (c->enter || !returns))
+	if (!c->summary && (c->enter || !returns) && (state || !c->push || !c->push->no_enter))
 		todo |= SYS_DO_ENTER;
 	if (has_conditions(p) || (!c->summary && has_steps(c, plan)))
 		todo |= SYS_DO_STEPS;
 	if (plan->flags & SYS_PLAN_LIFE)
 		todo |= SYS_DO_LIFE;
-	return (uint8_t)todo;
+	return (uint16_t)todo;
 }
 
 static void set_calls(const struct probe *p, struct bpf_object *obj, const struct sys_state *s)
 {
 	const size_t n = (size_t)s->n_abis * SYS_NR_MAX;
 	const struct sys_plan *plans = probe_rodata(obj, "sys_plans", n * sizeof(*plans)), unknown = { 0 };
-	uint8_t todo[PLAN_ABIS_MOST * SYS_NR_MAX] = { 0 }, any[SYS_NR_MAX] = { 0 }, other = 0;
+	uint16_t todo[PLAN_ABIS_MOST * SYS_NR_MAX] = { 0 }, any[SYS_NR_MAX] = { 0 }, other = 0;
+	const struct sys_conf *c = p->conf;
 
 	for (size_t i = 0; plans && i < n; i++) {
-		todo[i] = s->want[i] ? what_to_do(p, &plans[i]) : 0;
+		todo[i] = s->want[i] ? what_to_do(p, abis[i / SYS_NR_MAX], i % SYS_NR_MAX, &plans[i]) : 0;
 		any[i % SYS_NR_MAX] |= todo[i];
 	}
-	if (!((const struct sys_conf *)p->conf)->calls.len)
-		other = what_to_do(p, &unknown);
-	probe_set_rodata(obj, "sys_do", todo, n);
+	if (!c->calls.len)
+		other = what_to_do(p, SYS_ABI__MAX, SYS_NR_MAX, &unknown);
+	if (c->push)
+		probe_set_rodata(obj, "sys_pred", &c->push->pred, sizeof(c->push->pred));
+	probe_set_rodata(obj, "sys_do", todo, n * sizeof(*todo));
 	probe_set_rodata(obj, "sys_do_any", any, sizeof(any));
 	probe_set_rodata(obj, "sys_do_unknown", &other, sizeof(other));
 }

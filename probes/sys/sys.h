@@ -12,6 +12,7 @@
 #include "base/opt.h"
 
 struct err;
+struct sys_push;
 
 /* Events beside the calls. */
 #define SYS_EVENT_SWITCH 1u
@@ -34,6 +35,8 @@ struct sys_conf {
 	struct opt_strv events;		/* of events beside the calls: names of --events */
 	unsigned events_too;		/* SYS_EVENT_*: wanted whatever `events` says */
 	bool scan;			/* tell of the threads, descriptors and users that are there already */
+	const struct sys_push *push;	/* what of the filter the kernel decides (sys_push.h); NULL = nothing */
+	bool keep_state;		/* calls that change descriptors and processes pass whatever it says */
 	bool no_times;			/* no latency: the program at the entry is not needed */
 };
 

@@ -17,9 +17,9 @@
 #include <bpf/bpf_helpers.h>
 
 extern const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX];
-const volatile __u8 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
-const volatile __u8 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
-const volatile __u8 sys_do_unknown = 0;	/* calls that no table has */
+const volatile __u16 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
+const volatile __u16 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
+const volatile __u16 sys_do_unknown = 0;	/* calls that no table has */
 
 /* CLOCK_BOOTTIME - CLOCK_MONOTONIC, kept right by user space: it changes when the machine slept. */
 __u64 sys_boot_offset_ns = 0;

@@ -63,7 +63,8 @@ struct sys_plan {
 #define SYS_DO_TIME 4		/* remember when it was entered */
 #define SYS_DO_STEPS 8		/* more than numbers, or a condition to be checked: not the short way */
 #define SYS_DO_LIFE 16		/* changes what a process is */
-#define SYS_DO_ARGS_SHIFT 5	/* three bits: arguments that it has */
+#define SYS_DO_STATE 32		/* passes whatever the filter expression says: tables depend on it */
+#define SYS_DO_ARGS_SHIFT 8	/* three bits: arguments that it has */
 
 /* What one CPU counted of one call. */
 struct sys_sum {

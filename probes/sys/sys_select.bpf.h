@@ -29,6 +29,7 @@ static __always_inline bool select_result(__s64 ret)
 	return is_error(ret) == (sys_result == SYS_RESULT_FAILED);
 }
 
+/* By the name of the process, whatever its threads are called. */
 static __always_inline bool select_caller(__u32 tgid)
 {
 	char comm[16] = {};
@@ -36,7 +37,7 @@ static __always_inline bool select_caller(__u32 tgid)
 	if (!select_pid(tgid) || !select_tree(tgid))
 		return false;
 	if (sonde_select_comms) {
-		bpf_get_current_comm(comm, sizeof(comm));
+		BPF_CORE_READ_INTO(&comm, (struct task_struct *)bpf_get_current_task(), group_leader, comm);
 		if (!select_comm(comm))
 			return false;
 	}

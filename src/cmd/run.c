@@ -486,6 +486,26 @@ static void tell_needs(struct run_state *s)
 		s->spec->needs(s->spec->needs_ctx, outputs, words);
 }
 
+/* What the kernel side decides need not be decided again. */
+static int push_filter(struct run_state *s, struct err *err)
+{
+	const struct registry *reg = pipeline_registry(s->pipeline);
+	_cleanup_(buf_fini) struct buf rest = { 0 };
+	struct filter *left = NULL;
+	int r;
+
+	if (!s->spec->push || s->conf->read)
+		return 0;
+	r = s->spec->push(s->spec->needs_ctx, s->filter, reg, &rest, err);
+	if (r >= 0)
+		r = filter_parse(reg, rest.len ? buf_str(&rest) : "", &left, err);
+	if (r < 0)
+		return r;
+	filter_free(s->filter);
+	s->filter = left;
+	return 0;
+}
+
 static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opts, struct err *err)
 {
 	const struct run_conf *c = s->conf;
@@ -515,9 +535,10 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	r = add_sym(s, opts, err);
 	if (r >= 0)
 		r = add_outputs(s, opts, err);
-	if (r >= 0)
-		tell_needs(s);
-	return r;
+	if (r < 0)
+		return r;
+	tell_needs(s);
+	return push_filter(s, err);
 }
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };

@@ -15,6 +15,9 @@
 struct cmd_words;
 struct err;
 struct event;
+struct buf;
+struct filter;
+struct registry;
 struct loop;
 struct pipeline;
 struct pipeline_probe;
@@ -71,7 +74,12 @@ struct run_spec {
 	 * of sections), and whether lines or filters use words of events with SEC_PARAMS. May be NULL.
 	 */
 	void (*needs)(void *ctx, uint32_t by_outputs, bool by_words);
-	void *needs_ctx;
+	/*
+	 * Likewise, after that: takes the parts of the filter that are decided elsewhere; @rest gets what is left to
+	 * user space, as text. May be NULL.
+	 */
+	int (*push)(void *ctx, const struct filter *f, const struct registry *reg, struct buf *rest, struct err *err);
+	void *needs_ctx;	/* of both */
 	/* Once records flow: timers and the like. May be NULL. */
 	int (*started)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
 	/* When it is over, however it ended; what subscribed in `started` leaves here. May be NULL. */

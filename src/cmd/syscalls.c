@@ -16,10 +16,12 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "cmd/syscalls_filter.h"
 #include "cmd/views.h"
 #include "event/event.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
+#include "probes/sys/sys_push.h"
 #include "scap/render.h"
 
 #define VIEW_ROWS 30
@@ -28,7 +30,8 @@
 struct syscalls_conf {
 	struct run_conf run;
 	struct sys_conf sys;
-	bool strace, ascii, hex, hex_ascii, base64, event_summary, top;
+	struct sys_push push;
+	bool pushdown, strace, ascii, hex, hex_ascii, base64, event_summary, top;
 	const char *write, *view;
 	uint32_t rotate_mb, view_rows;
 	struct views *views;		/* NULL = none */
@@ -47,6 +50,12 @@ static const struct opt line_opts[] = {
 	OPT_END,
 };
 
+static const struct opt filter_opts[] = {
+	ROW(pushdown, "pushdown", 0, OPT_BOOL, NULL,
+	    "let the kernel decide what it can of the filter (the default)"),
+	OPT_END,
+};
+
 static const struct opt view_opts[] = {
 	ROW(view, "view", 0, OPT_STR, "NAME,...",
 	    "tables instead of lines: procs-cpu, procs-net, procs-file, files-bytes, files-time, conns, ports, "
@@ -62,33 +71,12 @@ static size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
 	struct syscalls_conf *c = conf;
 
 	c->sys = sys_conf_default;
+	c->pushdown = true;
 	ret_sets[0] = (struct opt_set){ "System calls", probe_find("sys")->opts, &c->sys };
 	ret_sets[1] = (struct opt_set){ "Lines and captures", line_opts, c };
 	ret_sets[2] = (struct opt_set){ "Tables", view_opts, c };
-	return 3 + run_sets(&c->run, ret_sets + 3);
-}
-
-/* Says what is decided where. */
-static int explain(const struct syscalls_conf *c)
-{
-	struct buf b = { 0 };
-	bool failed;
-
-	if (c->sys.calls.len)
-		buf_printf(&b, "The kernel looks at the calls of --syscall only.\n");
-	else
-		buf_printf(&b, "Every system call is looked at in the kernel.\n");
-	if (c->sys.result)
-		buf_printf(&b, "--result is decided in the kernel.\n");
-	if (c->sys.min_latency_ns)
-		buf_printf(&b, "--slower is decided in the kernel.\n");
-	if (c->run.pids.len || c->run.comms.len || c->run.cgroups.len)
-		buf_printf(&b, "--pid, --comm and --cgroup are decided in the kernel.\n");
-	if (c->run.where)
-		buf_printf(&b, "--where is decided in user space.\n");
-	failed = buf_error(&b) < 0 || fwrite(b.data, 1, b.len, stdout) != b.len;
-	buf_fini(&b);
-	return failed ? CMD_FAIL : CMD_OK;
+	ret_sets[3] = (struct opt_set){ "Filter", filter_opts, c };
+	return 4 + run_sets(&c->run, ret_sets + 4);
 }
 
 /* Trailing words and --where are one expression. */
@@ -124,7 +112,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words)
 
 	if (c->sys.summary || !(wanted || by_words))
 		return;
-	c->sys.context = c->sys.scan = true;
+	c->sys.context = c->sys.scan = c->sys.keep_state = true;
 	c->sys.enter = c->sys.enter || captured || lines;
 	/* A reader's tables want to know who is gone; and so do those who look for a signal. */
 	if (c->views && views_needs(c->views) & VIEW_NEEDS_SWITCHES)
@@ -208,6 +196,25 @@ static int run_with_views(struct syscalls_conf *c, struct run_spec *spec)
 	return r < 0 && !status ? CMD_FAIL : status;
 }
 
+static struct syscalls_filter filter_of(struct syscalls_conf *c)
+{
+	return (struct syscalls_filter){ .run = &c->run, .sys = &c->sys, .push = &c->push, .pushdown = c->pushdown };
+}
+
+static int on_push(void *ctx, const struct filter *f, const struct registry *reg, struct buf *rest, struct err *err)
+{
+	const struct syscalls_filter sf = filter_of(ctx);
+
+	return syscalls_push(&sf, f, reg, rest, err);
+}
+
+static int explain(struct syscalls_conf *c)
+{
+	const struct syscalls_filter sf = filter_of(c);
+
+	return syscalls_explain(&sf, on_needs, c);
+}
+
 static int syscalls_run(void *conf, const struct cmd_words *w)
 {
 	struct syscalls_conf *c = conf;
@@ -218,7 +225,8 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
 		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
 		.command = &w->command,
-		.filter_text = words, .needs = on_needs, .needs_ctx = c, .started = on_started, .started_ctx = c,
+		.filter_text = words, .needs = on_needs, .push = on_push, .needs_ctx = c,
+		.started = on_started, .started_ctx = c,
 	};
 	struct err err = { 0 };
 	int status;

@@ -45,6 +45,9 @@ bool filter_also(const struct filter *f);
 /* EVENT_META passes always. @f may be NULL (everything passes). */
 bool filter_match(const struct filter *f, const struct event *ev);
 
+/* Are all its words among @words (NULL-terminated)? */
+bool filter_has_only(const struct filter *f, const char *const *words);
+
 /* The expression in normal form, for --explain-filter and tests. */
 int filter_text(const struct filter *f, struct buf *out);
 

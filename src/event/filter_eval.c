@@ -316,3 +316,19 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		return true;
 	return node_match(f, f->root, ev);
 }
+
+bool filter_has_only(const struct filter *f, const char *const *words)
+{
+	for (size_t i = 1; i < f->nodes.len; i++) {
+		const struct check *c = f->nodes.items[i].check;
+		const char *const *w = words;
+
+		if (f->nodes.items[i].kind != NODE_CHECK)
+			continue;
+		while (*w && strcmp(*w, c->word) != 0)
+			w++;
+		if (!*w)
+			return false;
+	}
+	return true;
+}
