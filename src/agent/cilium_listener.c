@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -30,6 +31,7 @@
 #define MAX_CLIENTS 64u
 #define WRITE_BYTES (256u << 10)	/* in one call */
 #define TURN_BYTES (1u << 20)		/* for one client before the others have theirs */
+#define DRAIN_MS 200		/* at the end, for a client to take something */
 #define RETRY_NS 1000000000ull		/* after accept() found no descriptor free */
 
 struct client {
@@ -303,6 +305,26 @@ static int bind_socket(struct cilium_listener *l, const struct cilium_listener_o
 	return listen(l->fd, SOMAXCONN) < 0 ? err_errno(err, -errno, "cannot serve %s", o->path) : 0;
 }
 
+/* The last words of a run: who reads gets all of it, who does not is not waited for. */
+static void drain_clients(struct cilium_listener *l)
+{
+	struct pollfd fds[64];
+	bool moved = true;
+
+	while (moved) {
+		nfds_t n = 0;
+
+		for (struct client *c = l->clients, *next; c; c = next) {
+			next = c->next;
+			if (client_write(c))
+				client_remove(c);	/* all is written, or nobody is there */
+			else if (n < ARRAY_SIZE(fds))
+				fds[n++] = (struct pollfd){ .fd = c->fd, .events = POLLOUT };
+		}
+		moved = n && poll(fds, n, DRAIN_MS) > 0;
+	}
+}
+
 static void remove_socket(const struct cilium_listener *l)
 {
 	struct stat st;
@@ -316,10 +338,9 @@ void cilium_listener_free(struct cilium_listener *l)
 	if (!l)
 		return;
 	bus_unsubscribe(l->sub);
-	while (l->clients) {
-		client_write(l->clients);
+	drain_clients(l);
+	while (l->clients)
 		client_remove(l->clients);
-	}
 	loop_remove(l->io);
 	loop_remove(l->retry);
 	if (l->fd >= 0)

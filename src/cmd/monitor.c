@@ -110,7 +110,7 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 		.pass = packet_words_match, .pass_ctx = &words, .cmdline = w->line,
 		.ready = "sonde: ready, watching; ^C stops",
 		.socket = cilium_path(c->cilium), .socket_format = "cilium", .reconnect_ns = c->reconnect_ns,
-		.started = start_listener, .stopped = stop_listener, .started_ctx = c,
+		.setup = start_listener, .stopped = stop_listener, .started_ctx = c,
 	};
 	struct err err = { 0 };
 	int status = CMD_USAGE;

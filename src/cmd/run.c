@@ -412,6 +412,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 	};
 	int r = s->spec->command && s->spec->command->len ? child_new(s->spec->command, &s->child, err) : 0;
 
+	if (r >= 0 && s->spec->setup)
+		r = s->spec->setup(s->spec->started_ctx, s->loop, s->pipeline, err);
 	if (r >= 0)
 		r = start(s, err);
 	if (r < 0)

@@ -80,9 +80,11 @@ struct run_spec {
 	 */
 	int (*push)(void *ctx, const struct filter *f, const struct registry *reg, struct buf *rest, struct err *err);
 	void *needs_ctx;	/* of both */
+	/* Before anything is loaded: what can fail early, and subscribers. May be NULL. */
+	int (*setup)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
 	/* Once records flow: timers and the like. May be NULL. */
 	int (*started)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
-	/* When it is over, however it ended; what subscribed in `started` leaves here. May be NULL. */
+	/* When it is over, however it ended; what subscribed in `setup` leaves here. May be NULL. */
 	void (*stopped)(void *ctx);
 	void *started_ctx;
 	int nice;	/* for a live run: below 0 where being late costs data (cmd/haste.h); 0 = as it is */

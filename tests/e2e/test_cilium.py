@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Cilium's monitor protocol, both ends: our listener with a reader of Go's gob package, our reader with its writer."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import helpers
+
+RECORDING = os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec")
+SOURCE = os.path.join(helpers.ROOT, "tests", "workloads", "monitor_gob.go")
+LINES = ("--format", "cilium", "-vv", "--hex")
+
+
+@pytest.fixture(scope="module")
+def go(tmp_path_factory):
+    """go(mode, ...) starts the Go program and waits for its first line; all end with the module's tests."""
+    if not shutil.which("go"):
+        pytest.skip("no Go toolchain here")
+    folder = tmp_path_factory.mktemp("go")
+    binary = folder / "monitor_gob"
+    env = dict(os.environ, GOCACHE=str(folder / "cache"), GOFLAGS="", GO111MODULE="off", HOME=str(folder))
+    subprocess.run(["go", "build", "-o", binary, SOURCE], check=True, env=env, capture_output=True, timeout=240)
+    started = []
+
+    def start(*words, data=None):
+        child = subprocess.Popen([binary, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started.append(child)
+        if data is not None:
+            child.stdin.write(data)
+        child.stdin.close()
+        assert child.stdout.readline().strip() in ("connected", "listening")
+        return child
+    yield start
+    for child in started:
+        child.kill()
+        child.wait()
+
+
+class Replay:
+    """sonde with a file on its standard input, which waits until it is told to go."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.child = subprocess.Popen([helpers.BINARY, "monitor", "-r", "-", "-o", "null", "--cilium-socket", self.path],
+                                      stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        wait_until(self.serves)
+
+    def serves(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.path) == 0
+
+    def go(self, file=RECORDING):
+        with open(file, "rb") as f:
+            shutil.copyfileobj(f, self.child.stdin)
+        self.child.stdin.close()
+        assert self.child.wait(helpers.READY_S) == 0
+
+
+def wait_until(done, timeout=helpers.READY_S):
+    deadline = time.monotonic() + timeout
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_go_reads_us_and_we_read_go(go, sonde, tmp_path):
+    """Cilium's lines of a recording: directly, and by way of our listener, Go's decoder and encoder, our reader."""
+    direct = sonde.run("monitor", "-r", RECORDING, *LINES).stdout
+    replay = Replay(tmp_path / "ours.sock")
+    reader = go("read", replay.path)
+    replay.go()
+    payloads = reader.stdout.read()
+    assert payloads.count("\n") == 36
+    assert not os.path.exists(replay.path)
+    for other in ("0", "1"):    # the number of Payload's type is 64, or higher
+        path = tmp_path / f"go{other}.sock"
+        writer = go("write", path, other, data=payloads)
+        back = sonde.run("monitor", "--cilium", path, "--count", "36", *LINES)
+        assert back.returncode == 0, back.stderr
+        assert back.stdout == direct
+        writer.wait(helpers.TIMEOUT_S)
+
+
+def test_cpu_zero_is_said(go, tmp_path):
+    """A client that uses its struct again would show the CPU of an earlier event."""
+    path = tmp_path / "ours.sock"
+    stream = tmp_path / "stream"
+    writer = go("write", path, "0", data='{"Data":"AQID","CPU":3,"Type":9}\n{"Data":"AQID","CPU":0,"Type":9}\n')
+    with socket.socket(socket.AF_UNIX) as s, open(stream, "wb") as out:
+        s.connect(str(path))
+        while data := s.recv(4096):
+            out.write(data)
+    writer.wait(helpers.TIMEOUT_S)
+    replay = Replay(tmp_path / "ours.sock2")
+    reader = go("read", replay.path)
+    replay.go(stream)
+    cpus = [json.loads(line)["CPU"] for line in reader.stdout.read().splitlines()]
+    assert cpus == [3, 0]
+
+
+FLOOD = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(10000):
+    try:
+        s.sendto(b"x" * 200, ("127.0.0.1", 9))
+    except ConnectionRefusedError:
+        pass
+"""
+
+
+def test_a_client_that_sleeps_harms_nobody(go, sonde, netns, tmp_path):
+    """Live: one client sleeps, Go's and ours hear every event that the ledger counts as delivered."""
+    ns, path = netns(), tmp_path / "live.sock"
+    served = sonde("monitor", "-o", "null", "--cilium-socket", path, "--ring-size", "16M", netns=ns)
+    sleeper, counter = go("sleep", path), go("count", path)
+    ours = sonde("monitor", "--cilium", path, "-o", f"json:{tmp_path}/ours.json")
+    with socket.socket(socket.AF_UNIX) as idle:
+        idle.connect(str(path))
+        ns.python(FLOOD, timeout=60)
+    served.child.send_signal(signal.SIGINT)
+    served.child.wait(helpers.READY_S)
+    ledger = [ev for ev in served.events if ev["type"] == "sonde.ledger" and ev["probe"] == "net"][0]
+    heard = json.loads(counter.stdout.read())
+    sleeper.kill()
+    assert ledger["lost"] == 0 and ledger["delivered"] > 20000
+    assert (heard["samples"], heard["lost"]) == (ledger["delivered"], 0)
+    wait_until(lambda: any("was closed" in line for line in ours.err_lines))
+    ours.child.send_signal(signal.SIGINT)
+    ours.child.wait(helpers.READY_S)
+    with open(tmp_path / "ours.json", encoding="utf-8") as f:
+        events = [json.loads(line) for line in f]
+    kinds = [ev["type"] for ev in events]
+    assert kinds.count("net.trace") + kinds.count("net.drop") == ledger["delivered"]
+    assert {ev["reason"] for ev in events if ev["type"] == "net.drop"} >= {"Socket lookup failed"}
+
+
+def test_connects_again_when_the_agent_comes_back(go, sonde, tmp_path):
+    path = tmp_path / "agent.sock"
+    one = '{"Data":"ggE=","CPU":1,"Type":9}\n{"CPU":2,"Lost":17,"Type":2}\n'
+    writer = go("write", path, "0", data=one)
+    ours = sonde("monitor", "--cilium", path, "--reconnect", "200ms", "--format", "cilium")
+    writer.wait(helpers.TIMEOUT_S)
+    wait_until(lambda: any("was closed" in line for line in ours.err_lines))
+    writer = go("write", path, "1", data=one)
+    wait_until(lambda: ours.lines.count("CPU 02: Lost 17 events") == 2)
+    assert any("connected" in line for line in ours.err_lines)
+    ours.child.send_signal(signal.SIGINT)
+    assert ours.child.wait(helpers.READY_S) == 130
+
+
+def test_the_socket_is_ours_alone(sonde, tmp_path):
+    path = tmp_path / "monitor1_2.sock"
+    first = Replay(path)
+    assert os.stat(path).st_mode & 0o777 == 0o660
+    second = sonde.run("monitor", "-o", "null", "--cilium-socket", path)    # before it loads anything
+    assert second.returncode == 1 and "somebody serves" in second.stderr
+    first.child.kill()
+    first.child.wait()
+    third = Replay(path)    # what a killed one left is taken over
+    third.go()
+    assert not os.path.exists(path)
+    none = sonde.run("monitor", "--cilium", tmp_path / "none.sock")
+    assert none.returncode == 1 and "none.sock" in none.stderr
