@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Cilium's monitor protocol, both ends: our listener with a reader of Go's gob package, our reader with its writer."""
+"""Cilium's monitor protocol, both ends: our listener and a reader of Go's gob package, our reader and its writer."""
 import json
 import os
 import shutil
@@ -47,8 +47,8 @@ class Replay:
 
     def __init__(self, path):
         self.path = str(path)
-        self.child = subprocess.Popen([helpers.BINARY, "monitor", "-r", "-", "-o", "null", "--cilium-socket", self.path],
-                                      stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        words = [helpers.BINARY, "monitor", "-r", "-", "-o", "null", "--cilium-socket", self.path]
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         wait_until(self.serves)
 
     def serves(self):
