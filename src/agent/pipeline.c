@@ -92,6 +92,11 @@ struct bus *pipeline_bus(struct pipeline *p)
 	return p->bus;
 }
 
+void pipeline_want(struct pipeline *p, uint32_t sections)
+{
+	p->needs |= sections;
+}
+
 struct scap_state *pipeline_scap(struct pipeline *p)
 {
 	return p->scap;
@@ -307,6 +312,12 @@ uint64_t pipeline_gap(const struct pipeline *p, uint16_t instance)
 	const struct account *a = instance < SONDE_INSTANCES ? &p->accounts.of[instance] : NULL;
 
 	return a && a->used ? account_gap(a) : 0;
+}
+
+void pipeline_refresh(struct pipeline *p)
+{
+	if (p->env)
+		path_tell_losses(p);
 }
 
 void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret)

@@ -134,6 +134,19 @@ const struct names *pipeline_names(const struct pipeline *p);
 int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
 void pipeline_stop(struct pipeline *p);
 
+/*
+ * The same in steps, for callers that have the say themselves: begin, then step until it returns 0 or less, then end
+ * (once, whatever step returned). A step waits at most @timeout_ms; 1 to go on, 0 at the end of the source, -errno.
+ */
+int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
+int pipeline_step(struct pipeline *p, int timeout_ms, struct err *err);
+int pipeline_end(struct pipeline *p, struct err *err);
+
+/* Sections (1u << enum sec_kind) that a subscriber of the bus wants to be made. */
+void pipeline_want(struct pipeline *p, uint32_t sections);
+
+/* Reads the kernel's counts anew while it runs; a second passes between two looks otherwise. */
+void pipeline_refresh(struct pipeline *p);
 /* Total of all instances, final after pipeline_run(). */
 void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret);
 /* What is missing from the sums of an instance, 0 when they close. */

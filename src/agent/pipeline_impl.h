@@ -54,6 +54,8 @@ struct pipeline {
 	uint64_t shown;			/* events that passed the filter */
 	int64_t clock_offset_ns;	/* last one told */
 	struct loop_source *ring_io;
+	struct loop_source *deadline, *tick, *duration, *input_io;	/* of the run */
+	bool input_more;		/* the last read of the source used up its budget */
 	bool ring_muted;		/* ring_io sleeps until the next deadline */
 	bool stopping;
 	bool injecting;			/* the record at hand comes from a live half */

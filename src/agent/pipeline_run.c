@@ -109,25 +109,34 @@ static uint64_t duration_left(const struct pipeline *p)
 	return p->limits.duration_ns > gone ? p->limits.duration_ns - gone : 1;
 }
 
-static int run_live(struct pipeline *p, struct err *err)
+static int begin_live(struct pipeline *p, struct err *err)
 {
 	uint64_t latency = p->limits.latency_ns ? p->limits.latency_ns : DEFAULT_LATENCY_NS;
-	struct loop_source *deadline = NULL, *tick = NULL, *duration = NULL;
 	int r;
 
 	r = loop_add_io(p->loop, ring_reader_fd(probe_env_reader(p->env)), EPOLLIN, on_ring, p, &p->ring_io);
 	if (r >= 0)
-		r = loop_add_timer(p->loop, latency, latency, on_deadline, p, &deadline);
+		r = loop_add_timer(p->loop, latency, latency, on_deadline, p, &p->deadline);
 	if (r >= 0)
-		r = loop_add_timer(p->loop, TICK_NS, TICK_NS, on_tick, p, &tick);
+		r = loop_add_timer(p->loop, TICK_NS, TICK_NS, on_tick, p, &p->tick);
 	if (r >= 0 && p->limits.duration_ns)
-		r = loop_add_timer(p->loop, duration_left(p), 0, on_duration, p, &duration);
-	if (r >= 0)
-		r = loop_run(p->loop);
+		r = loop_add_timer(p->loop, duration_left(p), 0, on_duration, p, &p->duration);
+	return r < 0 ? err_errno(err, r, "cannot read the rings") : 0;
+}
+
+static void end_waiting(struct pipeline *p)
+{
 	loop_remove(TAKE_PTR(p->ring_io));
-	loop_remove(deadline);
-	loop_remove(tick);
-	loop_remove(duration);
+	loop_remove(TAKE_PTR(p->deadline));
+	loop_remove(TAKE_PTR(p->tick));
+	loop_remove(TAKE_PTR(p->duration));
+	loop_remove(TAKE_PTR(p->input_io));
+}
+
+static int run_live(struct pipeline *p, struct err *err)
+{
+	int r = loop_run(p->loop);
+
 	return r < 0 ? err_errno(err, r, "cannot read the rings") : 0;
 }
 
@@ -153,29 +162,34 @@ static int on_input(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 	return 0;
 }
 
+static int begin_file(struct pipeline *p, struct err *err)
+{
+	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_input, p, &p->input_io);
+
+	return r < 0 ? err_errno(err, r, "cannot wait for input") : 0;
+}
+
 /* Waits in the loop, not in the source: a pipe may be silent for long, and a signal must end that. */
+static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
+{
+	int r;
+
+	p->input_ready = p->input_more;
+	r = loop_once(p->loop, p->input_more ? 0 : timeout_ms);
+	if (r < 0 || !p->input_ready || p->stopping)
+		return r < 0 ? r : 1;
+	r = source_read(p->source, REPLAY_BUDGET, path_from_source, p, err);
+	flush_outputs(p);
+	p->input_more = r == REPLAY_BUDGET;
+	return r > 0 ? 1 : r;
+}
+
 static int run_file(struct pipeline *p, struct err *err)
 {
-	struct loop_source *io = NULL;
-	bool more = false;	/* the last read used up its budget */
-	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_input, p, &io);
+	int r = 1;
 
-	if (r < 0)
-		return err_errno(err, r, "cannot wait for input");
-	while (!p->stopping) {
-		p->input_ready = more;
-		r = loop_once(p->loop, more ? 0 : -1);
-		if (r < 0)
-			break;
-		if (!p->input_ready || p->stopping)
-			continue;
-		r = source_read(p->source, REPLAY_BUDGET, path_from_source, p, err);
-		flush_outputs(p);
-		if (r <= 0)
-			break;
-		more = r == REPLAY_BUDGET;
-	}
-	loop_remove(io);
+	while (r > 0 && !p->stopping)
+		r = step_file(p, -1, err);
 	return r < 0 && r != -ECANCELED ? r : 0;
 }
 
@@ -280,21 +294,45 @@ static int close_outputs(struct pipeline *p, struct err *err)
 	return first;
 }
 
-int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
+int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
 {
-	struct err later = { 0 };
-	int r, w;
-
 	p->limits = *limits;
-	if (p->socket_path)
-		r = pipeline_run_socket(p, err);
-	else
-		r = p->env ? run_live(p, err) : p->client ? run_agent(p, err) : run_file(p, err);
-	if (limits->ending)
-		limits->ending(limits->ending_ctx);
+	if (p->socket_path || p->client)	/* their runs wait for themselves */
+		return 0;
+	return p->env ? begin_live(p, err) : begin_file(p, err);
+}
+
+int pipeline_step(struct pipeline *p, int timeout_ms, struct err *err)
+{
+	int r = p->env ? loop_once(p->loop, timeout_ms) : step_file(p, timeout_ms, err);
+
+	if (r < 0 && p->env)
+		err_errno(err, r, "cannot read the rings");
+	if (p->stopping)
+		return r < 0 && r != -ECANCELED ? r : 0;
+	return p->env && r >= 0 ? 1 : r;
+}
+
+int pipeline_end(struct pipeline *p, struct err *err)
+{
+	end_waiting(p);
+	if (p->limits.ending)
+		p->limits.ending(p->limits.ending_ctx);
 	if (p->env)
 		finish_live(p);
 	path_tell_ledger(p);
-	w = close_outputs(p, r < 0 ? &later : err);
+	return close_outputs(p, err);
+}
+
+int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
+{
+	struct err later = { 0 };
+	int r = pipeline_begin(p, limits, err), w;
+
+	if (r >= 0 && p->socket_path)
+		r = pipeline_run_socket(p, err);
+	else if (r >= 0)
+		r = p->env ? run_live(p, err) : p->client ? run_agent(p, err) : run_file(p, err);
+	w = pipeline_end(p, r < 0 ? &later : err);
 	return r < 0 ? r : w;
 }

@@ -73,7 +73,10 @@ def waived(name, finding):
     return any(re.search(rf"lint-ok\({re.escape(name)}\): *\w", line) for line in near)
 
 
+LIBRARY_HEADER = "include/sonde/sonde.h"    # of libsonde: for programs, not for BPF
+
+
 def is_kernel_side(path):
     """BPF code, or a header that both worlds compile."""
     return (path.startswith("bpf/") or path.endswith((".bpf.c", ".bpf.h", "_wire.h")) or
-            path.startswith("include/sonde/"))
+            (path.startswith("include/sonde/") and path != LIBRARY_HEADER))

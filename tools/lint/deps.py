@@ -24,7 +24,7 @@ ALLOWED = {
     "source": {"base", "cilium", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
     "probe": {"base", "event", "ring", "sonde", "libbpf"},
 }
-EVERYTHING = {"agent", "cmd"}
+EVERYTHING = {"agent", "cmd", "lib"}
 DECODE = {"base", "cilium", "event", "packet", "scap", "sonde", "own"}
 LIVE = DECODE | {"probe", "ring", "pktfilter", "elf", "gobin", "worker", "libbpf", "libmnl", "skeleton"}
 KERNEL = {"bpf", "sonde", "own", "libbpf"}

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from common import ROOT, Finding, c_files, is_kernel_side, text
+from common import LIBRARY_HEADER, ROOT, Finding, c_files, is_kernel_side, text
 
 INCLUDES = ["-Isrc", "-Iinclude", "-I."]
 USER = ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused-function", *INCLUDES]
@@ -16,6 +16,8 @@ KERNEL = ["clang", "-target", "bpf", "-D__TARGET_ARCH_x86", "-std=gnu11", "-fsyn
 
 
 def worlds(path):
+    if path == LIBRARY_HEADER:
+        return [USER]
     if path.endswith("_wire.h") or (path.startswith("include/sonde/") and not path.endswith(".bpf.h")):
         return [USER, KERNEL]
     return [KERNEL] if is_kernel_side(path) else [USER]

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libsonde (include/sonde/sonde.h): a pipeline whose only subscriber puts events into a queue, and a caller who takes
+ * them out. The pipeline moves in sonde_next() alone, and only when the queue is empty.
+ */
+#include "sonde/sonde.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "bus/bus.h"
+#include "event/event.h"
+#include "event/params.h"
+#include "probe/probe.h"
+#include "probes/sys/sys.h"
+#include "scap/block.h"
+#include "scap/event.h"
+#include "scap/schema.h"
+#include "scap/state.h"
+#include "sonde/wire.h"
+
+#define SNAPLEN 80
+#define TIMEOUT_MS 30
+#define BLOCK_HEAD 8		/* of a block in a capture file, before its body */
+#define CPU_BYTES 2
+#define BODY_ALIGN 8
+
+/* In front of each event in the queue. */
+struct queued {
+	uint32_t len;		/* of what follows, padding not counted */
+	uint16_t cpu;
+	uint16_t large;		/* its lengths have 32 bits */
+};
+_Static_assert(sizeof(struct queued) % BODY_ALIGN == 0, "events begin aligned");
+
+/* Boot clock; an end of UINT64_MAX is open. */
+struct window { uint64_t from_ns, to_ns; };
+
+struct sonde {
+	struct loop *loop;
+	struct pipeline *pipeline;
+	struct sub *sub;
+	struct sys_conf sys;
+	sonde_open_args args;
+	const char *comms[SONDE_MAX_SUPPRESSED_COMMS];
+	size_t n_comms;
+	struct buf queue, block;	/* block: scratch */
+	size_t taken;			/* bytes of the queue */
+	struct map suppressed;		/* int64_t tid -> uint8_t */
+	uint64_t n_suppressed;
+	VEC(struct window) windows;	/* of time that are left out */
+	uint64_t last_ns;		/* time of the last event */
+	bool opened, ended;
+	int end;			/* then: what the pipeline ended with */
+	struct err err;
+};
+
+/* ---- events into the queue ---- */
+
+static const char *str_of(const struct scap_str *s)
+{
+	return s ? s->data : "";
+}
+
+static void tell_thread(struct sonde *h, const struct params *row)
+{
+	const struct scap_thread *t = NULL;
+	int64_t tid;
+
+	if (h->args.proc_callback && row->head->type == SCAP_ROW_THREAD && params_i64(row, 0, &tid))
+		t = scap_state_thread(pipeline_scap(h->pipeline), tid);
+	if (t)
+		h->args.proc_callback(h->args.proc_callback_context, h, &(sonde_threadinfo){
+			.tid = t->tid, .pid = t->pid, .ptid = t->ptid, .uid = t->uid, .gid = t->gid,
+			.comm = str_of(t->comm), .exe = str_of(t->exe), .exepath = str_of(t->exepath),
+			.cwd = str_of(t->cwd),
+		});
+}
+
+static bool is_listed(const struct sonde *h, const struct scap_thread *t)
+{
+	for (size_t i = 0; i < h->n_comms; i++)
+		if (t->comm && !strcmp(t->comm->data, h->comms[i]))
+			return true;
+	return false;
+}
+
+/* A listed name suppresses the thread, and the children it makes, until they exit. */
+static bool is_suppressed(struct sonde *h, const struct event *ev, const struct params *p)
+{
+	const struct scap_view *v = scap_view_of(ev);
+	const struct scap_thread *t = v ? v->thread : NULL;
+	bool gone = p->head->type == SCAP_PROCEXIT_1_E || p->head->type == SCAP_PROCEXIT_E;
+	bool yes, is_new;
+
+	if (!t || !h->n_comms)
+		return false;
+	yes = map_find(&h->suppressed, &t->tid) || map_find(&h->suppressed, &t->pid) || is_listed(h, t) ||
+	      (t->clone_ns && map_find(&h->suppressed, &t->ptid));
+	if (yes && gone)
+		map_remove(&h->suppressed, &t->tid);
+	else if (yes)
+		map_add(&h->suppressed, &t->tid, &is_new);
+	h->n_suppressed += yes;
+	return yes;
+}
+
+static int add_event(struct sonde *h, const struct event *ev, const struct params *p)
+{
+	const struct scap_event_head head = {
+		.ts_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns, .cpu = ev->cpu,
+	};
+	struct queued q = { .cpu = ev->cpu };
+	const struct scap_block_type *type;
+	size_t skip = BLOCK_HEAD + CPU_BYTES;
+	sonde_evt evt;
+	uint32_t number;
+	int r;
+
+	buf_reset(&h->block);
+	r = scap_write_event(p, &head, &h->block);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;	/* what the format cannot say is not told */
+	memcpy(&number, h->block.data, sizeof(number));
+	type = scap_block_type(number);
+	if (type && type->has_word)
+		skip += sizeof(uint32_t);
+	memcpy(&evt, h->block.data + skip, sizeof(evt));
+	q.large = type && type->large;
+	q.len = evt.len;
+	buf_add(&h->queue, &q, sizeof(q));
+	buf_add(&h->queue, h->block.data + skip, evt.len);
+	return buf_align(&h->queue, BODY_ALIGN);
+}
+
+static bool is_left_out(const struct sonde *h, uint64_t ts_ns)
+{
+	for (size_t i = 0; i < h->windows.len; i++)
+		if (ts_ns >= h->windows.items[i].from_ns && ts_ns < h->windows.items[i].to_ns)
+			return true;
+	return false;
+}
+
+static int on_event(void *ctx, const struct event *ev)
+{
+	struct sonde *h = ctx;
+	struct params p;
+
+	if (params_of(ev, &p) < 0)
+		return 0;
+	if (ev->desc == &scap_row_desc) {
+		tell_thread(h, &p);
+		return 0;
+	}
+	h->last_ns = ev->ts_ns;
+	if (ev->desc->class != EVENT_DATA || is_left_out(h, ev->ts_ns) || is_suppressed(h, ev, &p))
+		return 0;
+	return add_event(h, ev, &p);
+}
+
+/* ---- open and close ---- */
+
+void sonde_close(sonde_t *h)
+{
+	if (!h)
+		return;
+	if (h->opened && !h->ended)
+		pipeline_end(h->pipeline, NULL);
+	bus_unsubscribe(h->sub);
+	pipeline_free(h->pipeline);
+	loop_free(h->loop);
+	map_fini(&h->suppressed);
+	buf_fini(&h->queue);
+	buf_fini(&h->block);
+	vec_fini(&h->windows);
+	free(h);
+}
+DEFINE_CLEANUP(sonde_t *, sonde_close)
+
+/* A program built against an older header gives fewer members; a newer one may have set what we do not know. */
+static int take_args(struct sonde *h, const sonde_open_args *args)
+{
+	const char *bytes = (const char *)args;
+
+	if (args->size < sizeof(args->size))
+		return err_set(&h->err, -EINVAL, "sonde_open_args.size is not set");
+	for (size_t i = sizeof(*args); i < args->size; i++)
+		if (bytes[i])
+			return err_set(&h->err, -E2BIG, "sonde_open_args has a member that is not known here");
+	memcpy(&h->args, args, MIN(args->size, sizeof(*args)));
+	for (const char *const *c = h->args.suppressed_comms; c && *c; c++) {
+		if (h->n_comms == SONDE_MAX_SUPPRESSED_COMMS)
+			return err_set(&h->err, -E2BIG, "at most %d names can be suppressed",
+				       SONDE_MAX_SUPPRESSED_COMMS);
+		h->comms[h->n_comms++] = *c;
+	}
+	return 0;
+}
+
+/* As captures have them: entries too, and what the kernel knows of descriptors and processes. */
+static int open_live(struct sonde *h)
+{
+	const struct pipeline_probe probe = { .ops = probe_find("sys"), .conf = &h->sys };
+	const struct probe_env_opts env = { .ring_bytes = h->args.ring_bytes };
+
+	h->sys = sys_conf_default;
+	h->sys.snaplen = h->args.snaplen ? h->args.snaplen : SNAPLEN;
+	h->sys.enter = h->sys.context = h->sys.scan = true;
+	h->sys.events_too = SYS_EVENT_EXIT | SYS_EVENT_SIGNAL;
+	return pipeline_open_live(h->pipeline, &env, &probe, 1, &h->err);
+}
+
+static int open_input(struct sonde *h)
+{
+	const struct pipeline_limits limits = { 0 };
+	int r;
+
+	h->loop = loop_new();
+	if (!h->loop)
+		return err_errno(&h->err, -ENOMEM, "cannot make an event loop");
+	r = pipeline_new(h->loop, &h->pipeline, &h->err);
+	if (r < 0)
+		return r;
+	pipeline_want(h->pipeline, 1u << SEC_PARAMS);
+	h->sub = bus_subscribe(pipeline_bus(h->pipeline), &(struct sub_opts){ .event = on_event, .ctx = h });
+	if (!h->sub)
+		return err_errno(&h->err, -ENOMEM, "cannot subscribe");
+	r = h->args.path ? pipeline_open_file(h->pipeline, h->args.path, &h->err) : open_live(h);
+	if (r >= 0)
+		r = pipeline_begin(h->pipeline, &limits, &h->err);
+	h->opened = r >= 0;
+	return r;
+}
+
+static int32_t code_of(int r)
+{
+	switch (-r) {
+	case 0: return SONDE_SUCCESS;
+	case EBADMSG:
+	case ENODATA:
+	case EPROTONOSUPPORT: return SONDE_ILLEGAL_INPUT;
+	case ENOENT: return SONDE_NOTFOUND;
+	default: return SONDE_FAILURE;
+	}
+}
+
+static void say(char *error, int32_t *rc, int r, const char *text)
+{
+	if (error)
+		snprintf(error, SONDE_LASTERR_SIZE, "%s", text);
+	if (rc)
+		*rc = code_of(r);
+}
+
+sonde_t *sonde_open(const sonde_open_args *args, char *error, int32_t *rc)
+{
+	_cleanup_(sonde_closep) sonde_t *h = calloc(1, sizeof(*h));
+	int r;
+
+	log_set_level(LOG_LEVEL_ERROR);	/* of the library's own copy: errors come back to the caller instead */
+	if (!h) {
+		say(error, rc, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	map_init(&h->suppressed, sizeof(int64_t), sizeof(uint8_t));
+	r = take_args(h, args);
+	if (r >= 0)
+		r = open_input(h);
+	say(error, rc, r, h->err.msg);
+	return r < 0 ? NULL : TAKE_PTR(h);
+}
+
+sonde_t *sonde_open_live(char *error, int32_t *rc)
+{
+	const sonde_open_args args = { .size = sizeof(args) };
+
+	return sonde_open(&args, error, rc);
+}
+
+sonde_t *sonde_open_file(const char *path, char *error, int32_t *rc)
+{
+	const sonde_open_args args = { .size = sizeof(args), .path = path };
+
+	return sonde_open(&args, error, rc);
+}
+
+/* ---- events out of the queue ---- */
+
+static bool pop(struct sonde *h, sonde_evt **ret_evt, uint16_t *ret_cpuid)
+{
+	struct queued q;
+
+	if (h->taken >= h->queue.len)
+		return false;
+	memcpy(&q, h->queue.data + h->taken, sizeof(q));
+	*ret_evt = (void *)(h->queue.data + h->taken + sizeof(q));
+	if (ret_cpuid)
+		*ret_cpuid = q.cpu;
+	h->taken += sizeof(q) + ROUND_UP((size_t)q.len, (size_t)BODY_ALIGN);
+	return true;
+}
+
+/* The end of a file, or an error that ends the stream. */
+static void finish(struct sonde *h, int r)
+{
+	int w = pipeline_end(h->pipeline, NULL);
+
+	h->ended = true;
+	h->end = r < 0 ? r : w;
+}
+
+int32_t sonde_next(sonde_t *h, sonde_evt **ret_evt, uint16_t *ret_cpuid)
+{
+	int timeout_ms = (int)(h->args.timeout_ms ? h->args.timeout_ms : TIMEOUT_MS), r;
+
+	if (pop(h, ret_evt, ret_cpuid))
+		return SONDE_SUCCESS;
+	buf_reset(&h->queue);
+	h->taken = 0;
+	if (!h->ended) {
+		r = pipeline_step(h->pipeline, timeout_ms, &h->err);
+		if (r <= 0)
+			finish(h, r);
+	}
+	if (pop(h, ret_evt, ret_cpuid))
+		return SONDE_SUCCESS;
+	if (!h->ended)
+		return SONDE_TIMEOUT;
+	return h->end < 0 ? code_of(h->end) : SONDE_EOF;
+}
+
+static const struct scap_event_info *info_of(const sonde_evt *evt)
+{
+	return scap_event_info(evt->type);
+}
+
+const char *sonde_evt_name(const sonde_evt *evt)
+{
+	return info_of(evt) ? info_of(evt)->name : NULL;
+}
+
+const char *sonde_evt_param_name(const sonde_evt *evt, uint32_t i)
+{
+	const struct scap_event_info *info = info_of(evt);
+
+	return info && i < info->n_params ? info->params[i].name : NULL;
+}
+
+static uint32_t length_at(const sonde_evt *evt, uint32_t i, bool large)
+{
+	const char *lens = (const char *)(evt + 1);
+	uint32_t wide;
+	uint16_t narrow;
+
+	if (large) {
+		memcpy(&wide, lens + i * sizeof(wide), sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, lens + i * sizeof(narrow), sizeof(narrow));
+	return narrow;
+}
+
+const void *sonde_evt_param(const sonde_evt *evt, uint32_t i, uint32_t *ret_len)
+{
+	struct queued q;
+	uint64_t off;
+
+	if (i >= evt->nparams)
+		return NULL;
+	memcpy(&q, (const char *)evt - sizeof(q), sizeof(q));
+	off = sizeof(*evt) + (uint64_t)evt->nparams * (q.large ? sizeof(uint32_t) : sizeof(uint16_t));
+	for (uint32_t k = 0; k < i; k++)
+		off += length_at(evt, k, q.large);
+	*ret_len = length_at(evt, i, q.large);
+	return off + *ret_len <= evt->len ? (const char *)evt + off : NULL;
+}
+
+/* ---- the rest ---- */
+
+int32_t sonde_get_stats(sonde_t *h, sonde_stats *ret)
+{
+	struct sonde_ledger l;
+
+	if (!h->ended)
+		pipeline_refresh(h->pipeline);
+	pipeline_ledger(h->pipeline, &l);
+	*ret = (sonde_stats){
+		.n_evts = l.seen,
+		.n_drops_buffer = l.lost[SONDE_LOST_RING_FULL],
+		.n_drops_pf = l.lost[SONDE_LOST_COPY],
+		.n_preemptions = l.lost[SONDE_LOST_RECURSION],
+		.n_suppressed = h->n_suppressed,
+		.n_tids_suppressed = h->suppressed.len,
+	};
+	for (unsigned i = 0; i < SONDE_LOST__MAX; i++)
+		ret->n_drops += l.lost[i];
+	ret->n_drops_bug = ret->n_drops - ret->n_drops_buffer - ret->n_drops_pf - ret->n_preemptions;
+	return SONDE_SUCCESS;
+}
+
+const char *sonde_getlasterr(sonde_t *h)
+{
+	return h->err.msg;
+}
+
+int32_t sonde_stop_capture(sonde_t *h)
+{
+	struct window *w = h->windows.items;
+
+	if (h->windows.len && w[h->windows.len - 1].to_ns == UINT64_MAX)
+		return SONDE_SUCCESS;
+	while (h->windows.len && w[0].to_ns < h->last_ns)	/* all events of that time are through */
+		memmove(w, w + 1, --h->windows.len * sizeof(*w));
+	if (vec_grow(&h->windows) < 0) {
+		err_errno(&h->err, -ENOMEM, "cannot stop");
+		return SONDE_FAILURE;
+	}
+	h->windows.items[h->windows.len++] = (struct window){ clock_boot_ns(), UINT64_MAX };
+	return SONDE_SUCCESS;
+}
+
+int32_t sonde_start_capture(sonde_t *h)
+{
+	if (h->windows.len && h->windows.items[h->windows.len - 1].to_ns == UINT64_MAX)
+		h->windows.items[h->windows.len - 1].to_ns = clock_boot_ns();
+	return SONDE_SUCCESS;
+}
+
+const char *sonde_user_name(sonde_t *h, uint32_t uid)
+{
+	const struct scap_user *u = h->args.import_users ? scap_state_user(pipeline_scap(h->pipeline), uid) : NULL;
+
+	return u && u->name ? u->name->data : NULL;
+}
+
+const char *sonde_group_name(sonde_t *h, uint32_t gid)
+{
+	const struct scap_group *g = h->args.import_users ? scap_state_group(pipeline_scap(h->pipeline), gid) : NULL;
+
+	return g && g->name ? g->name->data : NULL;
+}
+
+const char *sonde_version(void)
+{
+	return SONDE_VERSION;
+}
