@@ -23,6 +23,7 @@
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/sys_push.h"
 #include "probes/sys/sys_sums.h"
+#include "probes/sys/sys_suppress.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_trace.h"
 #include "probes/sys/sys_wire.h"
@@ -156,6 +157,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const uint8_t result = (uint8_t)c->result;
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
+	suppress_configure(c, obj);
 	bpf_map__set_max_entries(scratch, setup->s->n_cpus);
 	set_calls(setup->p, obj, setup->s);
 	if (c->summary)
@@ -207,6 +209,8 @@ static int sys_open(struct probe *p, struct err *err)
 
 	if (r >= 0)
 		r = load(p, s, err);
+	if (r >= 0)
+		r = suppress_fill(c, hooks_object(s->hooks));
 	if (r >= 0 && events)
 		r = trace_new(p, events, &s->trace, err);
 	if (r >= 0 && c->scan) {
@@ -251,6 +255,20 @@ static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
 	return 0;
 }
 
+static void fill_stats(const struct probe *p, struct sys_stats *ret)
+{
+	struct sys_state *s = p->state;
+	struct heal_stats heal = { 0 };
+
+	if (s->heal)
+		heal_stats(s->heal, &heal);
+	ret->suppressed = suppress_count(hooks_object(s->hooks), s->n_cpus) + trace_suppressed(s->trace, s->n_cpus);
+	ret->suppressed_tids = suppress_threads(p->conf, p);
+	ret->healed = heal.healed;
+	ret->postponed = heal.postponed;
+	ret->rows = heal.rows;
+}
+
 static void sys_detach(struct probe *p)
 {
 	struct sys_state *s = p->state;
@@ -258,6 +276,8 @@ static void sys_detach(struct probe *p)
 
 	hooks_detach(s->hooks);
 	trace_detach(s->trace);
+	if (c->stats && hooks_object(s->hooks))
+		fill_stats(p, c->stats);
 	if (c->summary && hooks_object(s->hooks))
 		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis);
 }

@@ -14,6 +14,13 @@
 struct err;
 struct sys_push;
 
+/* What the probe alone knows at its end. */
+struct sys_stats {
+	uint64_t suppressed;		/* events of --suppress */
+	uint64_t suppressed_tids;	/* threads that have such a name */
+	uint64_t healed, postponed, rows; /* of sys_heal.h */
+};
+
 /* Events beside the calls. */
 #define SYS_EVENT_SWITCH 1u
 #define SYS_EVENT_SIGNAL 2u
@@ -34,6 +41,8 @@ struct sys_conf {
 	bool context;			/* also what the kernel knows of sockets, files and processes */
 	struct opt_strv events;		/* of events beside the calls: names of --events */
 	unsigned events_too;		/* SYS_EVENT_*: wanted whatever `events` says */
+	struct opt_strv suppress;	/* command names that are not wanted */
+	struct sys_stats *stats;	/* filled when the probe is detached; NULL = nobody asks */
 	bool scan;			/* tell of the threads, descriptors and users that are there already */
 	const struct sys_push *push;	/* what of the filter the kernel decides (sys_push.h); NULL = nothing */
 	bool keep_state;		/* calls that change descriptors and processes pass whatever it says */

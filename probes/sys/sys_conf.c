@@ -36,6 +36,8 @@ const struct opt sys_opts[] = {
 	ROW(summary, "summary", 0, OPT_BOOL, NULL,
 	    "count calls, errors and latencies in the kernel and show a table at the end"),
 	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
+	ROW(suppress, "suppress", 'U', OPT_STRV, "NAME",
+	    "nothing of processes with this command name, decided in the kernel; may repeat"),
 	ROW(events, "events", 0, OPT_STRV, "NAME,...",
 	    "also what is no call: switch, signal, fault, uring (requests through io_uring), exit (of threads)"),
 	OPT_END,

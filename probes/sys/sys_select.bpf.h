@@ -29,12 +29,41 @@ static __always_inline bool select_result(__s64 ret)
 	return is_error(ret) == (sys_result == SYS_RESULT_FAILED);
 }
 
+const volatile bool sys_suppress = false;	/* some names are not wanted */
+
+SONDE_SET(sys_suppressed, struct sonde_comm);
+
+/* What was left out because of its name; the ledger has it as filtered. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} sys_suppressed_n SEC(".maps");
+
+static __always_inline bool is_suppressed(void)
+{
+	struct sonde_comm comm = {};
+	__u32 zero = 0;
+	__u64 *n;
+
+	bpf_get_current_comm(comm.name, sizeof(comm.name));
+	if (!bpf_map_lookup_elem(&sys_suppressed, &comm))
+		return false;
+	n = bpf_map_lookup_elem(&sys_suppressed_n, &zero);
+	if (n)
+		(*n)++;
+	return true;
+}
+
 /* By the name of the process, whatever its threads are called. */
 static __always_inline bool select_caller(__u32 tgid)
 {
 	char comm[16] = {};
 
 	if (!select_pid(tgid) || !select_tree(tgid))
+		return false;
+	if (sys_suppress && is_suppressed())
 		return false;
 	if (sonde_select_comms) {
 		BPF_CORE_READ_INTO(&comm, (struct task_struct *)bpf_get_current_task(), group_leader, comm);

@@ -13,6 +13,7 @@
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
+#include "probes/sys/sys_suppress.h"
 
 #include "sys_trace.skel.h"
 
@@ -47,8 +48,16 @@ static void configure(void *ctx, struct bpf_object *obj)
 {
 	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
 
-	(void)ctx;
+	suppress_configure(ctx, obj);
 	probe_set_rodata(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
+}
+
+void trace_free(struct trace *t)
+{
+	if (!t)
+		return;
+	hooks_free(t->hooks);
+	free(t);
 }
 
 int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err)
@@ -59,26 +68,26 @@ int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *
 
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot load programs");
+	spec.ctx = (void *)p->conf;
 	spec.elf = sys_trace_bpf__elf_bytes(&spec.elf_len);
 	spec.rows = t->rows;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (events & rows[i].event)
 			t->rows[spec.n_rows++] = rows[i].hook;
 	r = hooks_load(p->env, &spec, p->instance, &t->hooks, err);
+	if (r >= 0)
+		r = suppress_fill(p->conf, hooks_object(t->hooks));
 	if (r < 0) {
-		free(t);
+		trace_free(t);
 		return r;
 	}
 	*ret = t;
 	return 0;
 }
 
-void trace_free(struct trace *t)
+uint64_t trace_suppressed(const struct trace *t, unsigned n_cpus)
 {
-	if (!t)
-		return;
-	hooks_free(t->hooks);
-	free(t);
+	return t ? suppress_count(hooks_object(t->hooks), n_cpus) : 0;
 }
 
 int trace_attach(struct trace *t)

@@ -5,6 +5,8 @@
 #ifndef SYS_TRACE_H
 #define SYS_TRACE_H
 
+#include <stdint.h>
+
 #include "probe/probe.h"
 
 struct err;
@@ -16,6 +18,7 @@ struct trace;
  */
 int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err);
 void trace_free(struct trace *t);	/* NULL is fine, likewise below */
+uint64_t trace_suppressed(const struct trace *t, unsigned n_cpus);	/* events left out for their names */
 int trace_attach(struct trace *t);	/* how many are attached */
 void trace_detach(struct trace *t);
 void trace_report(const struct trace *t, bool failed_only, hook_report_fn fn, void *ctx);

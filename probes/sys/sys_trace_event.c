@@ -25,15 +25,18 @@ struct switch_body {
 struct signal_body { uint32_t signo; int32_t code; uint32_t from_pid, from_uid; uint64_t handler; };
 struct fault_body { uint64_t addr, ip, error; uint32_t kernel, pad; };
 struct procexit_body { uint32_t code, pad; };
-struct uring_body { uint64_t ring, req, user_data; int32_t res; uint32_t flags; uint8_t what, opcode; uint16_t pad; };
+struct uring_body { uint64_t ring, req, user_data; int64_t res; uint32_t flags; uint8_t what, opcode; uint16_t pad; };
 
-#define IS_BODY_OF(body, rec) \
-	_Static_assert(sizeof(struct body) == sizeof(struct rec) - sizeof(struct sonde_rec), "the record's body")
-IS_BODY_OF(switch_body, sys_switch_rec);
-IS_BODY_OF(signal_body, sys_signal_rec);
-IS_BODY_OF(fault_body, sys_fault_rec);
-IS_BODY_OF(procexit_body, sys_procexit_rec);
-IS_BODY_OF(uring_body, sys_uring_rec);
+/* @last: the member that moves when one before it is not as in the record. */
+#define IS_BODY_OF(body, rec, last) \
+	_Static_assert(sizeof(struct body) == sizeof(struct rec) - sizeof(struct sonde_rec) && \
+		       offsetof(struct body, last) == offsetof(struct rec, last) - sizeof(struct sonde_rec), \
+		       "the record's body")
+IS_BODY_OF(switch_body, sys_switch_rec, next_comm);
+IS_BODY_OF(signal_body, sys_signal_rec, handler);
+IS_BODY_OF(fault_body, sys_fault_rec, kernel);
+IS_BODY_OF(procexit_body, sys_procexit_rec, code);
+IS_BODY_OF(uring_body, sys_uring_rec, opcode);
 
 /* ---- libscap's parameters ---- */
 
@@ -199,7 +202,7 @@ static int uring_line(const struct event *ev, const struct line_opts *o, struct 
 	sys_text_xlat(opcodes(), b->opcode, out);
 	buf_printf(out, " user_data=%#" PRIx64, b->user_data);
 	if (b->what == SYS_URING_COMPLETE)
-		buf_printf(out, " res=%d", b->res);
+		buf_printf(out, " res=%" PRId64, b->res);
 	return buf_add_str(out, " ---\n");
 }
 

@@ -485,7 +485,7 @@ static void tell_needs(struct run_state *s)
 	if (words)
 		pipeline_need(s->pipeline, 1u << SEC_PARAMS);
 	if (s->spec->needs && !s->conf->read)
-		s->spec->needs(s->spec->needs_ctx, outputs, words);
+		s->spec->needs(s->spec->needs_ctx, outputs, words, s->filter);
 }
 
 /* What the kernel side decides need not be decided again. */

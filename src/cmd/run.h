@@ -49,6 +49,9 @@ struct run_conf {
 	bool local, explain_filter, symbols;
 };
 
+/* See struct run_spec. */
+typedef void (*run_needs_fn)(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter);
+
 /* What a command brings. Everything is borrowed for the run. */
 struct run_spec {
 	const struct pipeline_probe *probes;	/* proc is always there */
@@ -71,9 +74,9 @@ struct run_spec {
 	void *watcher_ctx;
 	/*
 	 * Before a live run's probes are opened, whose configuration may still change: what outputs need (1u << kind
-	 * of sections), and whether lines or filters use words of events with SEC_PARAMS. May be NULL.
+	 * of sections), whether lines or filters use words of events with SEC_PARAMS, and the filter. May be NULL.
 	 */
-	void (*needs)(void *ctx, uint32_t by_outputs, bool by_words);
+	run_needs_fn needs;
 	/*
 	 * Likewise, after that: takes the parts of the filter that are decided elsewhere; @rest gets what is left to
 	 * user space, as text. May be NULL.

@@ -19,6 +19,7 @@
 #include "cmd/syscalls_filter.h"
 #include "cmd/views.h"
 #include "event/event.h"
+#include "event/filter.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
 #include "probes/sys/sys_push.h"
@@ -35,6 +36,8 @@ struct syscalls_conf {
 	const char *write, *view;
 	uint32_t rotate_mb, view_rows;
 	struct views *views;		/* NULL = none */
+	struct pipeline *pipeline;	/* of the live run at hand */
+	struct sys_stats stats;
 };
 
 #define ROW(member, ...) OPT_ROW(syscalls_conf, member, __VA_ARGS__)
@@ -104,14 +107,22 @@ static bool writes_capture(const struct run_conf *c)
  * Captures and sysdig's words are about descriptors and processes: the kernel side then tells what it knows of them,
  * and what was there before is looked up once. Captures and sysdig's lines have an event for the entry too.
  */
-static void on_needs(void *ctx, uint32_t by_outputs, bool by_words)
+static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
 {
+	static const struct { const char *type; unsigned event; } asked[] = {
+		{ "switch", SYS_EVENT_SWITCH }, { "signaldeliver", SYS_EVENT_SIGNAL },
+		{ "page_fault", SYS_EVENT_FAULT }, { "procexit", SYS_EVENT_EXIT },
+	};
+
 	struct syscalls_conf *c = ctx;
 	bool wanted = by_outputs & 1u << SEC_PARAMS, captured = wanted && writes_capture(&c->run);
 	bool lines = c->run.print || (c->run.format && !strcmp(c->run.format, "sysdig"));
 
 	if (c->sys.summary || !(wanted || by_words))
 		return;
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+		if (filter_mentions(filter, "evt.type", asked[i].type))
+			c->sys.events_too |= asked[i].event;
 	c->sys.context = c->sys.scan = c->sys.keep_state = true;
 	c->sys.enter = c->sys.enter || captured || lines;
 	/* A reader's tables want to know who is gone; and so do those who look for a signal. */
@@ -167,7 +178,34 @@ static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct e
 {
 	struct syscalls_conf *c = ctx;
 
+	c->pipeline = c->run.read ? NULL : p;
 	return c->views ? views_start(c->views, loop, p, err) : 0;
+}
+
+/* With -v: the numbers that libscap's scap_get_stats() has, under its names, and how the tables were kept whole. */
+static void on_stopped(void *ctx)
+{
+	const struct syscalls_conf *c = ctx;
+	const struct sys_stats *s = &c->stats;
+	struct sonde_ledger l;
+	uint64_t drops = 0;
+
+	if (!c->pipeline || !c->run.verbose)
+		return;
+	pipeline_ledger(c->pipeline, &l);
+	for (unsigned i = 0; i < SONDE_LOST__MAX; i++)
+		drops += l.lost[i];
+	log_info("sonde: n_evts=%llu n_drops=%llu n_drops_buffer=%llu n_drops_pf=%llu n_drops_bug=%llu "
+		 "n_preemptions=%llu n_suppressed=%llu n_tids_suppressed=%llu", (unsigned long long)l.seen,
+		 (unsigned long long)drops, (unsigned long long)l.lost[SONDE_LOST_RING_FULL],
+		 (unsigned long long)l.lost[SONDE_LOST_COPY],
+		 (unsigned long long)(l.lost[SONDE_LOST_MAP_FULL] + l.lost[SONDE_LOST_DECODE]),
+		 (unsigned long long)l.lost[SONDE_LOST_RECURSION], (unsigned long long)s->suppressed,
+		 (unsigned long long)s->suppressed_tids);
+	if (s->rows)
+		log_info("sonde: %llu rows of tables, %llu tasks read again, %llu times put off",
+			 (unsigned long long)s->rows, (unsigned long long)s->healed,
+			 (unsigned long long)s->postponed);
 }
 
 static int run_with_views(struct syscalls_conf *c, struct run_spec *spec)
@@ -226,11 +264,12 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
 		.command = &w->command,
 		.filter_text = words, .needs = on_needs, .push = on_push, .needs_ctx = c,
-		.started = on_started, .started_ctx = c,
+		.started = on_started, .stopped = on_stopped, .started_ctx = c,
 	};
 	struct err err = { 0 };
 	int status;
 
+	c->sys.stats = &c->stats;
 	if (join_where(&c->run, words, &where) < 0 || apply_letters(c, &write) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;

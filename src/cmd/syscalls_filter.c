@@ -88,8 +88,7 @@ static void explain_options(const struct syscalls_filter *c, struct buf *b)
 }
 
 /* Says what is decided where. */
-int syscalls_explain(const struct syscalls_filter *c, void (*needs)(void *ctx, uint32_t by_outputs, bool by_words),
-		     void *ctx)
+int syscalls_explain(const struct syscalls_filter *c, run_needs_fn needs, void *ctx)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	_cleanup_(buf_fini) struct buf rest = { 0 };
@@ -104,7 +103,7 @@ int syscalls_explain(const struct syscalls_filter *c, void (*needs)(void *ctx, u
 	if (r >= 0) {
 		struct sys_push_opts o;
 
-		needs(ctx, captures(c->run) ? 1u << SEC_PARAMS : 0, filter_also(f));
+		needs(ctx, captures(c->run) ? 1u << SEC_PARAMS : 0, filter_also(f), f);
 		o = push_opts(c);
 		r = sys_push_filter(f, pipeline_registry(p), &o, c->push, &rest, &b);
 	}

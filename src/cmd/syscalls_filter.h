@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/run.h"
+
 struct buf;
 struct err;
 struct filter;
@@ -30,7 +32,6 @@ int syscalls_push(const struct syscalls_filter *sf, const struct filter *f, cons
 /*
  * Prints where each part is decided; @needs as run_spec.needs, called first. Returns an exit status.
  */
-int syscalls_explain(const struct syscalls_filter *sf, void (*needs)(void *ctx, uint32_t by_outputs, bool by_words),
-		     void *ctx);
+int syscalls_explain(const struct syscalls_filter *sf, run_needs_fn needs, void *ctx);
 
 #endif

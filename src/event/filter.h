@@ -42,6 +42,9 @@ void filter_free(struct filter *f);
 /* Does it ask for words that events have from another type (desc->also), and so for what these are made from? */
 bool filter_also(const struct filter *f);
 
+/* Is @value one of those that some check of @word has? */
+bool filter_mentions(const struct filter *f, const char *word, const char *value);
+
 /* EVENT_META passes always. @f may be NULL (everything passes). */
 bool filter_match(const struct filter *f, const struct event *ev);
 

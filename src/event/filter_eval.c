@@ -305,6 +305,20 @@ static bool node_match(const struct filter *f, uint32_t i, const struct event *e
 	return n->kind == NODE_AND;
 }
 
+bool filter_mentions(const struct filter *f, const char *word, const char *value)
+{
+	for (size_t i = 1; f && i < f->nodes.len; i++) {
+		const struct check *c = f->nodes.items[i].check;
+
+		if (!c || f->nodes.items[i].kind != NODE_CHECK || strcmp(c->word, word) != 0)
+			continue;
+		for (size_t k = 0; k < c->n_values; k++)
+			if (!strcmp(c->values[k].text, value))
+				return true;
+	}
+	return false;
+}
+
 bool filter_also(const struct filter *f)
 {
 	return f && f->also;

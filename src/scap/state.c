@@ -112,12 +112,8 @@ static void tables_free(struct scap_state *st)
 	map_fini(&st->server_ports);
 	map_fini(&st->switched);
 	vec_fini(&st->ifaces);
-	for (size_t i = 0; i < st->containers.len; i++) {
-		str_unref(st, st->containers.items[i].id);
-		str_unref(st, st->containers.items[i].name);
-		str_unref(st, st->containers.items[i].image);
-		str_unref(st, st->containers.items[i].type);
-	}
+	for (size_t i = 0; i < st->containers.len; i++)
+		container_free(st, &st->containers.items[i]);
 	vec_fini(&st->containers);
 }
 

@@ -129,7 +129,10 @@ const struct scap_fd *scap_state_next_fd(const struct scap_thread *t, size_t *po
 
 struct scap_user { uint32_t uid, gid; struct scap_str *name, *home, *shell; };
 struct scap_group { uint32_t gid; struct scap_str *name; };
-struct scap_container { struct scap_str *id, *name, *image, *type; };
+struct scap_container {
+	struct scap_str *id, *name, *image, *type, *image_id, *repo, *tag, *digest;
+	uint8_t privileged;	/* 0 not said, 1 no, 2 yes */
+};
 const struct scap_user *scap_state_user(const struct scap_state *st, uint32_t uid);
 const struct scap_group *scap_state_group(const struct scap_state *st, uint32_t gid);
 const struct scap_container *scap_state_container(const struct scap_state *st, const struct scap_str *id);

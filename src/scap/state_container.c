@@ -72,11 +72,34 @@ static bool is_word(const struct buf *b, const char *word)
 static void take_member(struct scap_state *st, struct scap_container *ct, const struct buf *key,
 			const struct buf *val)
 {
-	struct scap_str **slot = is_word(key, "id") ? &ct->id : is_word(key, "name") ? &ct->name :
-				 is_word(key, "image") ? &ct->image : NULL;
+	struct { const char *word; struct scap_str **slot; } const strings[] = {
+		{ "id", &ct->id }, { "name", &ct->name }, { "image", &ct->image }, { "imageid", &ct->image_id },
+		{ "imagerepo", &ct->repo }, { "imagetag", &ct->tag }, { "imagedigest", &ct->digest },
+	};
 
-	if (slot && !*slot)
-		*slot = str_new(st, val->data ? val->data : "", val->len);
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+		if (is_word(key, strings[i].word) && !*strings[i].slot)
+			*strings[i].slot = str_new(st, val->data ? val->data : "", val->len);
+}
+
+/* What stands there without quotes: numbers and truths. */
+static void take_bare(struct scap_state *st, struct scap_container *ct, const struct buf *key, struct cursor c)
+{
+	/* By libscap's number. */
+	static const char *const types[] = {
+		"docker", "lxc", "libvirt-lxc", "mesos", "rkt", "custom", "cri", "containerd", "cri-o", "bpm",
+		"static", "podman",
+	};
+	unsigned n = 0;
+
+	if (is_word(key, "privileged"))
+		ct->privileged = cur_peek(&c, 0) == 't' ? 2 : 1;
+	if (!is_word(key, "type") || ct->type || cur_peek(&c, 0) < '0' || cur_peek(&c, 0) > '9')
+		return;
+	while (cur_peek(&c, 0) >= '0' && cur_peek(&c, 0) <= '9' && n < 1000)
+		n = n * 10 + (cur_u8(&c) - '0');
+	if (n < ARRAY_SIZE(types))
+		ct->type = str_new(st, types[n], strlen(types[n]));
 }
 
 /* Strings directly inside {"container":{...}}: what is deeper belongs to mounts, labels and the like. */
@@ -96,19 +119,25 @@ static void read_json(struct scap_state *st, struct cursor c, struct scap_contai
 		if (!read_string(&c, &key))
 			break;
 		skip_blanks(&c);
-		if (depth == 2 && cur_peek(&c, 0) == '"' && read_string(&c, &val))
+		if (depth == 2 && cur_peek(&c, 0) != '"')
+			take_bare(st, ct, &key, c);
+		else if (depth == 2 && read_string(&c, &val))
 			take_member(st, ct, &key, &val);
 	}
 	buf_fini(&key);
 	buf_fini(&val);
 }
 
-static void container_free(struct scap_state *st, struct scap_container *ct)
+void container_free(struct scap_state *st, struct scap_container *ct)
 {
 	str_unref(st, ct->id);
 	str_unref(st, ct->name);
 	str_unref(st, ct->image);
 	str_unref(st, ct->type);
+	str_unref(st, ct->image_id);
+	str_unref(st, ct->repo);
+	str_unref(st, ct->tag);
+	str_unref(st, ct->digest);
 }
 
 void fold_container(struct scap_state *st, const struct params *p)

@@ -123,6 +123,7 @@ struct ipaddr ip6_of(const uint8_t *p);
 
 /* ---- parsers, by event type ---- */
 
+void container_free(struct scap_state *st, struct scap_container *ct);	/* what it holds */
 void fold_open(struct fold *f);
 void fold_creat(struct fold *f);
 void fold_openat(struct fold *f);

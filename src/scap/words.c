@@ -344,6 +344,8 @@ int scap_words_get(const struct event *ev, const struct field *f, struct value *
 
 	if (!v)
 		return -ENOENT;
+	if (f->off >= W__MORE)
+		return word_get_more(v, f, ret);
 	if (f->off >= W__FD)
 		return word_get_fd(v, f, ret);
 	if (f->off >= W__PROC)

@@ -31,6 +31,13 @@ enum word {
 	W_FD_NUM = W__FD, W_FD_TYPE, W_FD_TYPECHAR, W_FD_NAME, W_FD_DIRECTORY, W_FD_FILENAME, W_FD_CIP, W_FD_SIP,
 	W_FD_LIP, W_FD_RIP, W_FD_CPORT, W_FD_SPORT, W_FD_LPORT, W_FD_RPORT, W_FD_L4PROTO, W_FD_SOCKFAMILY,
 	W_FD_IS_SERVER, W_FD_UID, W_FD_CONNECTED, W_FD_DEV, W_FD_DEV_MAJOR, W_FD_DEV_MINOR, W_FD_INO,
+
+	W__MORE = 300,
+	W_COUNT_ERROR = W__MORE, W_COUNT_ERROR_FILE, W_COUNT_ERROR_NET, W_COUNT_ERROR_MEMORY, W_COUNT_ERROR_OTHER,
+	W_COUNT_EXIT, W_OPEN_EXEC, W_LATENCY_S, W_LATENCY_NS, W_LATENCY_HUMAN, W_EXECTIME, W_TOTEXECTIME,
+	W_FDLIST_NUMS, W_FDLIST_NAMES, W_FDLIST_CIPS, W_FDLIST_SIPS, W_FDLIST_CPORTS, W_FDLIST_SPORTS,
+	W_CONTAINER_TYPE, W_CONTAINER_PRIVILEGED, W_CONTAINER_IMAGE_ID, W_CONTAINER_IMAGE_REPO,
+	W_CONTAINER_IMAGE_TAG, W_CONTAINER_IMAGE_DIGEST,
 	W__MAX,
 };
 
@@ -46,6 +53,7 @@ int word_str_or_empty(struct value *ret, const struct scap_str *s);	/* never NUL
 int word_buf(struct value *ret, struct buf *b);
 
 int word_get_proc(const struct scap_view *v, const struct field *f, struct value *ret);
+int word_get_more(const struct scap_view *v, const struct field *f, struct value *ret);
 int word_get_fd(const struct scap_view *v, const struct field *f, struct value *ret);
 
 #endif

@@ -81,6 +81,10 @@ def test_lines_are_those_of_sysdig(sample):
     "%evt.num %evt.res %evt.rawres %evt.failed %evt.is_io %evt.is_wait %evt.rawtime %evt.cpu",
     "%evt.num %user.name %user.uid %group.gid %proc.cmdline %proc.exeline",
     "%evt.num %fd.directory %fd.filename",
+    "%evt.num %evt.count.error", "%evt.num %evt.count.error.file", "%evt.num %evt.count.error.net",
+    "%evt.num %evt.count.error.other", "%evt.num %evt.is_open_exec %thread.exectime %thread.totexectime",
+    "%evt.num %fdlist.nums %fdlist.names", "%evt.num %fdlist.cips", "%evt.num %fdlist.sports",
+    "%evt.num %container.image.repository %container.image.tag", "%evt.num %container.image.id",
 ])
 def test_forms_are_those_of_sysdig(sample, form):
     # What belongs to no thread has one that sysdig makes up.
