@@ -65,12 +65,12 @@ def test_names_that_are_not_wanted_are_left_out():
 def test_a_gap_heals(tmp_path):
     """Most calls are lost, opens among them; descriptors have their names behind the gap all the same."""
     path = str(tmp_path / "gap.scap")
-    script = "exec 7</etc/hostname; while read -r x <&7; do :; done; dd if=/dev/zero of=/dev/null bs=1 count=40000"
+    script = "exec 7</etc/hostname; while read -r x <&7; do :; done; dd if=/dev/zero of=/dev/null bs=1 count=150000"
     _, err, _ = run("-v", "--ring-size", "64k", "--latency", "500ms", "-w", path, "--", "sh", "-c", script)
     lost = int(re.search(r"n_drops_buffer=(\d+)", err)[1])
-    if not lost:
-        pytest.skip("nothing was lost")
-    assert int(re.search(r"(\d+) tasks read again", err)[1]) > 0, err
+    healed, put_off = (int(n) for n in re.search(r"(\d+) tasks read again, (\d+) times put off", err).groups())
+    if not lost or not healed + put_off:
+        pytest.skip("nothing was lost while the command ran")
     shown = subprocess.run(["sysdig", "-r", path, "-p", "*%evt.type %evt.dir %fd.name", "proc.name=dd and evt.dir=>"],
                            capture_output=True, check=True).stdout.decode()
     reads = [line.split()[-1] for line in shown.splitlines() if line.startswith("read >")]
