@@ -45,8 +45,8 @@ struct {
 } cpu_unwind_pool SEC(".maps");
 
 /*
- * Rules found lately, by table and address: the outer frames of stacks are the same ones again and again, and a search
- * for each touches a dozen cache lines. Of a table that is gone nobody has the number.
+ * Rules found lately, by table and address: the outer frames of stacks are the same ones again and again, and a
+ * search for each touches a dozen cache lines. A table's number is never another's, so what is gone is not found.
  */
 #define RULE_SLOTS_SHIFT 10
 
