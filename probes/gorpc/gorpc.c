@@ -221,11 +221,28 @@ static int gorpc_attach(struct probe *p, struct err *err)
 	return 0;
 }
 
+/* The kernel side asks too; but a place that nobody asked for costs its program even so. */
+static bool is_wanted(const struct gorpc_conf *c, uint32_t tgid)
+{
+	for (size_t i = 0; c->pids && i < c->pids->len; i++)
+		if (c->pids->items[i] == tgid)
+			return true;
+	return !c->pids || !c->pids->len;
+}
+
+static int snapshot_pids(struct gorpc_files *files, const struct gorpc_conf *c)
+{
+	for (size_t i = 0; i < c->pids->len; i++)
+		gorpc_files_process(files, c->pids->items[i], 0);
+	return 0;
+}
+
 static int gorpc_snapshot(struct probe *p, struct err *err)
 {
 	struct gorpc_state *s = p->state;
 	const struct gorpc_conf *c = p->conf;
-	int r = gorpc_files_scan(s->files);
+	bool some = c->pids && c->pids->len;
+	int r = some ? snapshot_pids(s->files, c) : gorpc_files_scan(s->files);
 
 	if (c->command)
 		gorpc_files_expect(s->files, c->command);
@@ -236,7 +253,7 @@ static int gorpc_control(struct probe *p, const struct sonde_rec *r)
 {
 	struct gorpc_state *s = p->state;
 
-	if (r->type == GORPC_REC_EXEC)
+	if (r->type == GORPC_REC_EXEC && is_wanted(p->conf, r->tgid))
 		gorpc_files_process(s->files, r->tgid, r->start_ns);
 	else if (r->type == GORPC_REC_EXIT)
 		gorpc_files_exit(s->files, r->tgid);
