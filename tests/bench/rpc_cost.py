@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `sonde rpc` costs a gRPC server: CPU per call and calls per second, unwatched, watched, and with plain probes at
-the entry of the same functions (bpftrace), in interleaved rounds.
+"""What `sonde rpc` costs a gRPC server: CPU per call and calls per second, unwatched, watched, and with plain probes
+at the entry of the same functions (bpftrace), in interleaved rounds.
 
     rpc_cost.py [--build DIR] [--suite trixie] [--rounds 9] [--calls 10000] [--parallel 16] [--json]
 
