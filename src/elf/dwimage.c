@@ -23,9 +23,23 @@ struct image {
 	uint64_t end;
 };
 
+/* The older way of compressing (up to Go 1.18): by name. */
+static bool is_zdebug(const struct elf_section *s)
+{
+	return !strncmp(s->name, ".zdebug_", 8);
+}
+
 static bool is_wanted(const struct elf_section *s)
 {
-	return s->type != SHT_NOBITS && !strncmp(s->name, ".debug_", 7);
+	return s->type != SHT_NOBITS && (!strncmp(s->name, ".debug_", 7) || is_zdebug(s));
+}
+
+/* The name that it has unpacked. */
+static int add_name(struct image *im, const struct elf_section *s)
+{
+	int r = buf_add_char(&im->names, '.');
+
+	return r < 0 ? r : buf_add(&im->names, s->name + 1 + is_zdebug(s), strlen(s->name) - is_zdebug(s));
 }
 
 static int add_section(struct image *im, const struct elf_section *s)
@@ -36,18 +50,20 @@ static int add_section(struct image *im, const struct elf_section *s)
 	if (im->n == SECTIONS_MAX - 1)
 		return 0;
 	im->src[im->n] = s->off;
-	if (s->flags & SHF_COMPRESSED)
+	if (is_zdebug(s))
+		r = elf_load_zdebug(im->from, s->off, s->size, &im->data[im->n], &len);
+	else if (s->flags & SHF_COMPRESSED)
 		r = elf_section_data(im->from, s, &im->data[im->n], &len);
 	else if (s->off > im->from->size || s->size > im->from->size - s->off)
 		r = -EBADMSG;
 	if (r == 0)
 		r = elf_charge(im->from, len);
 	if (r == 0)
-		r = buf_add(&im->names, s->name, strlen(s->name) + 1);
+		r = add_name(im, s);
 	if (r < 0)
 		return r;
 	im->shdrs[im->n++] = (Elf64_Shdr){
-		.sh_name = (Elf64_Word)(im->names.len - strlen(s->name) - 1), .sh_type = SHT_PROGBITS,
+		.sh_name = (Elf64_Word)(im->names.len - strlen(s->name) - 1 + is_zdebug(s)), .sh_type = SHT_PROGBITS,
 		.sh_flags = s->flags & (SHF_MERGE | SHF_STRINGS), .sh_offset = im->end, .sh_size = len,
 		.sh_addralign = 1,
 	};
@@ -70,7 +86,7 @@ static int add_sections(struct image *im)
 
 		if (r < 0)
 			return r;
-		info |= !strcmp(all[i].name, ".debug_info") && is_wanted(&all[i]);
+		info |= is_wanted(&all[i]) && !strcmp(strchr(all[i].name, '_'), "_info");
 	}
 	return info ? 0 : -ENOENT;
 }

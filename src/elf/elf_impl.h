@@ -41,5 +41,6 @@ int elf_charge(struct elf *e, uint64_t len);
 /* Bytes of the file in place, kept and counted; the same range is loaded once. */
 int elf_load(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret);
 int elf_load_inflated(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len);
+int elf_load_zdebug(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len);
 
 #endif

@@ -153,14 +153,24 @@ static int read_chdr(const struct elf *e, struct cursor *c, uint32_t *ret_type, 
 	return 0;
 }
 
+/* The header before SHF_COMPRESSED was: four letters and the size, highest byte first. */
+static int read_zdebug(struct cursor *c, uint32_t *ret_type, uint64_t *ret_size)
+{
+	const uint8_t *magic = cur_bytes(c, 4);
+
+	*ret_type = ELFCOMPRESS_ZLIB;
+	*ret_size = cur_u64be(c);
+	return cur_ok(c) && !memcmp(magic, "ZLIB", 4) ? 0 : -EBADMSG;
+}
+
 /* @in: a compressed section as it stands in the file. */
-static int inflate_section(struct elf *e, const uint8_t *in, size_t in_len, struct elf_loaded *l)
+static int inflate_section(struct elf *e, const uint8_t *in, size_t in_len, bool zdebug, struct elf_loaded *l)
 {
 	struct cursor c = cur_init(in, in_len);
 	_cleanup_free_ uint8_t *out = NULL;
 	uint64_t size;
 	uint32_t type;
-	int r = read_chdr(e, &c, &type, &size);
+	int r = zdebug ? read_zdebug(&c, &type, &size) : read_chdr(e, &c, &type, &size);
 
 	if (r == 0)
 		r = elf_charge(e, size);
@@ -181,7 +191,8 @@ static int inflate_section(struct elf *e, const uint8_t *in, size_t in_len, stru
 	return r;
 }
 
-int elf_load_inflated(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len)
+static int load_inflated(struct elf *e, uint64_t off, uint64_t size, bool zdebug, const uint8_t **ret,
+			 size_t *ret_len)
 {
 	struct elf_loaded l = { .off = off, .size = size, .inflated = true };
 	const struct elf_loaded *have = find_loaded(e, off, size, true);
@@ -205,10 +216,20 @@ int elf_load_inflated(struct elf *e, uint64_t off, uint64_t size, const uint8_t 
 		in = e->mem + off;
 	}
 	if (r == 0)
-		r = inflate_section(e, in, (size_t)size, &l);
+		r = inflate_section(e, in, (size_t)size, zdebug, &l);
 	if (r < 0)
 		return r;
 	*ret = l.data;
 	*ret_len = l.len;
 	return 0;
+}
+
+int elf_load_inflated(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len)
+{
+	return load_inflated(e, off, size, false, ret, ret_len);
+}
+
+int elf_load_zdebug(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len)
+{
+	return load_inflated(e, off, size, true, ret, ret_len);
 }
