@@ -146,15 +146,16 @@ static int find_section(struct elf *e, uint64_t *ret_addr, const uint8_t **ret, 
 	return -ENOENT;
 }
 
-/* A header in a segment, at the linker's alignment of 32. -ENOENT. */
+/* A header in a segment, at an address that is a multiple of 32, as linkers place it. -ENOENT. */
 static int search_segment(const struct elf *e, const struct elf_segment *s, uint64_t *ret_off)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(SEARCH_CHUNK);
 	uint64_t size = MIN(s->filesz, (uint64_t)e->budget);	/* what is longer could not be loaded */
+	uint64_t first = -s->vaddr & 31;
 
 	if (!chunk)
 		return -ENOMEM;
-	for (uint64_t off = 0; off < size; off += SEARCH_CHUNK) {
+	for (uint64_t off = first; off < size; off += SEARCH_CHUNK) {
 		size_t len = (size_t)MIN(size - off, (uint64_t)SEARCH_CHUNK);
 		enum go_version version;
 

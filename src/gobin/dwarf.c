@@ -217,7 +217,8 @@ static void take_function(struct reader *r, Dwarf_Die *die, uint64_t entry)
 	struct dwarf_function f = { .entry = entry };
 	Dwarf_Die child;
 
-	for (int e = dwarf_child(die, &child); e == 0 && f.n_args < ABI_ARGS_MAX; e = dwarf_siblingof(&child, &child)) {
+	for (int e = dwarf_child(die, &child); e == 0 && f.n_args < ABI_ARGS_MAX;
+	     e = dwarf_siblingof(&child, &child)) {
 		struct dwarf_arg *arg = &f.args[f.n_args];
 		const char *name;
 		uint64_t size;

@@ -41,8 +41,8 @@ static bool one_op(uint16_t machine, const Dwarf_Op *op, struct dwarf_piece *p)
 
 static bool same(const struct dwarf_piece *a, const struct dwarf_piece *b)
 {
-	return a->where != GOBIN_NOWHERE && a->where == b->where && a->dwarf_reg == b->dwarf_reg && a->off == b->off &&
-	       a->size == b->size;
+	return a->where != GOBIN_NOWHERE && a->where == b->where && a->dwarf_reg == b->dwarf_reg &&
+	       a->off == b->off && a->size == b->size;
 }
 
 static unsigned collect(uint16_t machine, const Dwarf_Op *ops, size_t n, struct dwarf_piece *pieces, unsigned most)
