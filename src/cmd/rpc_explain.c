@@ -129,6 +129,8 @@ static void text_head(struct buf *b, const struct gobin_answer *a)
 		add_str(b, a, a->go_version);
 	buf_printf(b, "%s, %s, %s, arguments %s\n", known ? "" : "a Go release that is not named",
 		   mode_names[a->mode], a->machine == EM_X86_64 ? "x86-64" : "arm64", abi_names[a->abi]);
+	if (known)
+		buf_printf(b, "release by %s\n", gobin_str(a, a->version_source));
 	if (*gobin_str(a, a->module)) {
 		buf_add_str(b, "main package ");
 		add_str(b, a, a->module);
@@ -291,6 +293,7 @@ static void json_head(struct json *j, const struct gobin_answer *a)
 {
 	json_begin(j, "go_program");
 	json_text(j, "go", gobin_str(a, a->go_version));
+	json_text(j, "go_source", gobin_str(a, a->version_source));
 	json_text(j, "mode", mode_names[a->mode]);
 	json_text(j, "machine", a->machine == EM_X86_64 ? "x86_64" : "arm64");
 	json_text(j, "arguments", abi_names[a->abi]);

@@ -86,6 +86,23 @@ static int open_table(struct job *j, struct err *err)
 	return err_set(err, -ENOEXEC, "a Go program whose table of functions (.gopclntab) makes no sense");
 }
 
+/*
+ * A release that does not write the table that the program has is none: the bytes that the program runs by count for
+ * more than what it says of itself.
+ */
+static void check_release(struct job *j)
+{
+	static const struct { unsigned since, before; } formats[] = { { 2, 16 }, { 16, 18 }, { 18, 20 }, { 20, 256 } };
+	unsigned since = gopclntab_since(j->table);
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (formats[i].since == since && j->id.minor &&
+		    (j->id.minor < formats[i].since || j->id.minor >= formats[i].before)) {
+			j->id.minor = 0;
+			j->id.version_source = "build information, which .gopclntab contradicts: not believed";
+		}
+}
+
 static enum gobin_abi abi_of(const struct job *j)
 {
 	unsigned since = gopclntab_since(j->table), first = j->a.machine == EM_X86_64 ? 17 : 18;
@@ -178,6 +195,7 @@ static int analyse(struct job *j, int fd, struct err *err)
 	r = open_table(j, err);
 	if (r < 0)
 		return r;
+	check_release(j);
 	tell_identity(j);
 	j->a.abi = (uint8_t)abi_of(j);
 	n = all_wanted(wanted);

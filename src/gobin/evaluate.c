@@ -59,6 +59,8 @@ static void see_package(struct job *j, const char *name, size_t len)
 			j->features |= FEAT_STD_PACKAGE;
 		if (p == PKG_STD && m == GO_BUNDLED)	/* net/http is more than its HTTP/2 */
 			m = memmem(dot, len - (size_t)(dot - name), "http2", 5) ? m : GO_NO;
+		if (p == PKG_HPACK && !memcmp(name, "vendor/", 7))	/* PKG_STD_HPACK */
+			continue;
 		j->packages[p] |= m != GO_NO;
 	}
 }

@@ -35,6 +35,15 @@ const char *pkg_path(enum go_pkg p)
 	return paths[p];
 }
 
+/* The standard library's copy of a package of golang.org/x: its types are as good, its functions are others. */
+static bool is_std_vendored(enum go_pkg p, const char *path, size_t len)
+{
+	size_t vendor = strlen("vendor/");
+
+	return len == vendor + strlen(paths[p]) && !memcmp(path, "vendor/", vendor) &&
+	       !memcmp(path + vendor, paths[p], len - vendor);
+}
+
 enum go_match pkg_match(enum go_pkg p, const char *path, size_t len)
 {
 	size_t want = strlen(paths[p]), tail = strlen("/vendor/");
@@ -47,7 +56,7 @@ enum go_match pkg_match(enum go_pkg p, const char *path, size_t len)
 		return GO_EXACT;
 	if (len >= want + tail && !memcmp(path + len - want - tail, "/vendor/", tail))
 		return GO_VENDORED;
-	return GO_NO;
+	return is_std_vendored(p, path, len) ? GO_VENDORED : GO_NO;
 }
 
 bool name_match(enum go_match m, const char *name, const char *want)
@@ -81,6 +90,8 @@ enum go_match function_match(const char *name, size_t len, enum go_pkg p, const 
 		return GO_NO;
 	bundled = p == PKG_STD && strip(name, &len, STD_PREFIX);
 	if (!strip(name, &len, ".(*"))
+		return GO_NO;
+	if (is_std_vendored(p, name, len))
 		return GO_NO;
 	m = pkg_match(p, name, len);
 	return (m == GO_BUNDLED) == bundled ? m : GO_NO;

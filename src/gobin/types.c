@@ -27,6 +27,7 @@ enum {
 };
 #define METHODS_MAX 4096		/* of one type */
 #define PARAMS_MAX 256			/* of one function */
+#define COUNT_MAX 65536			/* fields of a struct, methods of an interface */
 
 struct walk {
 	struct image *img;
@@ -305,6 +306,49 @@ static void add_itab(struct walk *w, uint64_t addr)
 		w->out->itabs.items[w->out->itabs.len++] = i;
 }
 
+/* Bytes that a descriptor takes with all that belongs to it; 0 = cannot be said. */
+static uint64_t whole_size(struct walk *w, const struct desc *d)
+{
+	static const uint8_t base[KIND_UNSAFE + 1] = {
+		[KIND_ARRAY] = 72, [KIND_CHAN] = 64, [KIND_FUNC] = 56, [KIND_INTERFACE] = 80, [KIND_MAP] = 128,
+		[KIND_POINTER] = 56, [KIND_SLICE] = 56, [KIND_STRUCT] = 80,
+	};
+	uint64_t size = base[d->kind] ? base[d->kind] : TYPE_LEN, n = 0;
+	uint32_t counts;
+
+	if (d->tflag & TFLAG_UNCOMMON) {
+		n = image_u32(w->img, d->addr + size + 4) & 0xffff;
+		size += UNCOMMON_LEN + n * METHOD_LEN;
+	}
+	if (d->kind == KIND_FUNC) {
+		counts = image_u32(w->img, d->addr + FUNC_IN);
+		size += 8ull * ((counts & 0xffff) + (counts >> 16 & 0x7fff));
+	}
+	if (d->kind != KIND_STRUCT && d->kind != KIND_INTERFACE)
+		return size;
+	n = image_u64(w->img, d->addr + STRUCT_FIELDS + 8);
+	return n > COUNT_MAX ? 0 : size + n * (d->kind == KIND_STRUCT ? FIELD_LEN : IMETHOD_LEN);
+}
+
+/* Since Go 1.27 descriptors stand in a row, the first one word in, and there are no type links. */
+static void add_type_row(struct walk *w)
+{
+	uint64_t at = w->m->types + 8;
+
+	while (at < w->m->typedesc_end) {
+		uint64_t size;
+		struct desc d;
+
+		if (!read_desc(w, at, &d))
+			return;
+		size = whole_size(w, &d);
+		if (!size)
+			return;
+		push(w, at);
+		at += ROUND_UP(size, 8);
+	}
+}
+
 /* Since Go 1.27 itabs stand in a row, 24 bytes and a word per method of the interface. */
 static void add_itab_row(struct walk *w)
 {
@@ -326,6 +370,8 @@ static void add_roots(struct walk *w)
 		add_itab(w, image_u64(w->img, w->m->itablinks + i * 8));
 	if (w->m->itabs)
 		add_itab_row(w);
+	if (w->m->typedesc_end)
+		add_type_row(w);
 	for (uint64_t i = 0; i < w->m->n_typelinks; i++)
 		push_off(w, (int32_t)image_u32(w->img, w->m->typelinks + i * 4));
 	w->out->n_itabs = (uint32_t)w->out->itabs.len;

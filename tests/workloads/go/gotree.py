@@ -31,7 +31,7 @@ GO = {"bookworm": "1.19", "trixie": "1.24"}
 # Programs of distributions that were stripped when they were packaged: package, path.
 PROGRAMS = {
     "prometheus": ("prometheus", "usr/bin/prometheus"),
-    "nats-server": ("nats-server", "usr/bin/nats-server"),
+    "nats-server": ("nats-server", "usr/sbin/nats-server"),
     "victoria-metrics": ("victoria-metrics", "usr/bin/victoria-metrics"),
 }
 VARIANTS = {
