@@ -40,7 +40,7 @@ _Static_assert(ARRAY_SIZE(abi_names) == GOBIN_ABI__MAX, "a name per ABI");
 
 /* By bit of enum gobin_source. */
 static const char *const source_names[] = { "types", "DWARF", "rules of passing", "symbol table", ".gopclntab",
-					    "table by release" };
+					    "equal in every release so far" };
 
 /* ---- reading ---- */
 

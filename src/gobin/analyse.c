@@ -92,7 +92,9 @@ static int open_table(struct job *j, struct err *err)
  */
 static void check_release(struct job *j)
 {
-	static const struct { unsigned since, before; } formats[] = { { 2, 16 }, { 16, 18 }, { 18, 20 }, { 20, 256 } };
+	static const struct { unsigned since, before; } formats[] = {
+		{ 2, 16 }, { 16, 18 }, { 18, 20 }, { 20, 256 },
+	};
 	unsigned since = gopclntab_since(j->table);
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)

@@ -67,7 +67,7 @@ enum gobin_source {
 	GOBIN_BY_ABI = 1 << 2,		/* computed by the rules of argument passing */
 	GOBIN_BY_SYMTAB = 1 << 3,
 	GOBIN_BY_PCLNTAB = 1 << 4,
-	GOBIN_BY_TABLE = 1 << 5,	/* by Go release; only what nothing else tells */
+	GOBIN_BY_TABLE = 1 << 5,	/* equal in every release so far; only what nothing else tells */
 	GOBIN_SOURCE__MAX
 };
 

@@ -7,21 +7,7 @@
 #include "base/macros.h"
 #include "gobin/gobin_impl.h"
 
-#define KNOWN_MINOR 27		/* newest release that tables were checked with */
-
-/*
- * Members of runtime.g, where no descriptor leads to it, in bytes by minor release of Go. Source: DWARF of programs
- * built with these releases; equal on all 64-bit machines, as the struct holds only pointers and words before them.
- */
-static const struct {
-	uint8_t first, last;
-	int16_t goid, parent;		/* -1 = has none, or not known */
-} runtime_g[] = {
-	{ 12, 20, 152, -1 },
-	{ 21, 22, 152, 272 },
-	{ 23, 24, 160, 280 },
-	{ 26, 27, 152, 280 },
-};
+#define KNOWN_MINOR 27		/* newest release that was looked at */
 
 static const struct struct_field *member(const struct go_type *t, const char *field)
 {
@@ -57,18 +43,6 @@ static void merge_field(struct job *j, enum gobin_field id)
 		a->off = MAX(a->by_types, a->by_dwarf);
 }
 
-static void table_field(struct job *j, enum gobin_field id, int32_t off)
-{
-	struct gobin_field_answer *a = &j->a.fields[id];
-
-	if (off < 0 || a->sources)
-		return;
-	a->off = off;
-	a->size = 8;
-	a->sources = GOBIN_BY_TABLE;
-	a->name = answer_strf(j, "runtime.g.%s", field_rows[id].field);
-}
-
 /*
  * The read loop of HTTP/2 clients lives on a stack and no descriptor leads to it. Its connection was its first member
  * (of any size) in every release so far.
@@ -83,16 +57,6 @@ static void merge_read_loop(struct job *j, enum gobin_field id, enum gobin_field
 	a->size = 8;
 	a->sources = GOBIN_BY_TABLE;
 	a->name = answer_strf(j, "%s.%s", field_rows[id].structure, field_rows[id].field);
-}
-
-static void merge_runtime(struct job *j)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(runtime_g); i++) {
-		if (j->id.minor < runtime_g[i].first || j->id.minor > runtime_g[i].last)
-			continue;
-		table_field(j, GOBIN_F_G_GOID, runtime_g[i].goid);
-		table_field(j, GOBIN_F_G_PARENT, runtime_g[i].parent);
-	}
 }
 
 static void merge_type(struct job *j, enum gobin_type id)
@@ -136,7 +100,6 @@ void layout_merge(struct job *j)
 {
 	for (int i = 0; i < GOBIN_F__MAX; i++)
 		merge_field(j, (enum gobin_field)i);
-	merge_runtime(j);
 	merge_read_loop(j, GOBIN_F_XNET_LOOP_CC, GOBIN_F_XNET_CLIENT_TCONN);
 	merge_read_loop(j, GOBIN_F_STD_LOOP_CC, GOBIN_F_STD_CLIENT_TCONN);
 	for (int i = 0; i < GOBIN_T__MAX; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The first instructions of a function: the place chosen lies within them, whatever they are. The first byte says which
- * machine.
+ * The first instructions of a function: the place chosen lies within them, whatever they are. The first byte says
+ * which machine.
  */
 #include <elf.h>
 #include <stdint.h>

@@ -56,7 +56,8 @@ static const struct placed placed[] = {
 	{ EM_X86_64, "no check, a frame", "554889e54883ec10", GOBIN_AT_FIRST, 0, 1 },
 	{ EM_X86_64, "C: a mark for indirect branches, then a frame", "f30f1efa554889e5", GOBIN_AT_FIRST, 4, 1 },
 	{ EM_X86_64, "a leaf: arguments are used at once", "488b4008c3cccccc", GOBIN_AT_ENTRY, 0, 1 },
-	{ EM_X86_64, "a leaf that compares its arguments is no stack check", "4839d976054889c8c3", GOBIN_AT_ENTRY, 0, 1 },
+	{ EM_X86_64, "a leaf that compares its arguments is no stack check", "4839d976054889c8c3",
+	  GOBIN_AT_ENTRY, 0, 1 },
 	{ EM_X86_64, "a leaf that compares with a member 16 bytes into its argument",
 	  "483b4b107605" "554889e5", GOBIN_AT_ENTRY, 0, 1 },
 	{ EM_AARCH64, "small frame: runtime 1.24", "900b40f9ff6330eba9030054fe0f1ef8", GOBIN_AT_BRANCH, 8, 4 },
@@ -139,11 +140,14 @@ static void arguments(void **state)
 	       "l=8 streamID=16 endStream=20 hf.ptr=24 hf.len=32 hf.cap=40 onWrite=48 ");
 	expect(EM_AARCH64, GOBIN_ABI_REGS, write_header,
 	       "l=R0 streamID=R1 endStream=R2 hf.ptr=R3 hf.len=R4 hf.cap=R5 onWrite=R6 ");
-	expect(EM_X86_64, GOBIN_ABI_REGS, "t:p ctx:i frame:p handle:p", "t=AX ctx.type=BX ctx.data=CX frame=DI handle=SI ");
-	expect(EM_X86_64, GOBIN_ABI0, "t:p ctx:i frame:p handle:p", "t=8 ctx.type=16 ctx.data=24 frame=32 handle=40 ");
+	expect(EM_X86_64, GOBIN_ABI_REGS, "t:p ctx:i frame:p handle:p",
+	       "t=AX ctx.type=BX ctx.data=CX frame=DI handle=SI ");
+	expect(EM_X86_64, GOBIN_ABI0, "t:p ctx:i frame:p handle:p",
+	       "t=8 ctx.type=16 ctx.data=24 frame=32 handle=40 ");
 	expect(EM_X86_64, GOBIN_ABI_REGS, "fr:p fh:F",
 	       "fr=AX fh.valid=BX fh.type=CX fh.flags=DI fh.length=SI fh.stream=R8 ");
-	expect(EM_X86_64, GOBIN_ABI0, "fr:p fh:F", "fr=8 fh.valid=16 fh.type=17 fh.flags=18 fh.length=20 fh.stream=24 ");
+	expect(EM_X86_64, GOBIN_ABI0, "fr:p fh:F",
+	       "fr=8 fh.valid=16 fh.type=17 fh.flags=18 fh.length=20 fh.stream=24 ");
 	expect(EM_X86_64, GOBIN_ABI_REGS, "e:p f:H",
 	       "e=AX f.name.ptr=BX f.name.len=CX f.value.ptr=DI f.value.len=SI f.sensitive=R8 ");
 	/* ClientConn.Invoke: what does not fit as a whole goes to the stack, though registers are left. */
@@ -214,7 +218,8 @@ static void names(void **state)
 			 GO_BUNDLED);
 	assert_int_equal(match("net/http/internal/http2.(*serverConn).processHeaders", PKG_STD, "serverConn",
 			       "processHeaders"), GO_EXACT);
-	assert_int_equal(match("net/http.(*serverConn).processHeaders", PKG_STD, "serverConn", "processHeaders"), GO_NO);
+	assert_int_equal(match("net/http.(*serverConn).processHeaders", PKG_STD, "serverConn", "processHeaders"),
+			 GO_NO);
 	assert_int_equal(match("net/http/internal/http2.(*http2serverConn).processHeaders", PKG_STD, "serverConn",
 			       "processHeaders"), GO_NO);
 	assert_int_equal(match("example.com/a/vendor/golang.org/x/net/http2.(*Framer).WriteRSTStream", PKG_XNET,

@@ -121,7 +121,8 @@ def make_table(entries, text):
         pairs += u32(entry - text, first + len(records))
         records += u32(entry - text, offs[i]) + bytes(40)
     pairs += u32(entries[-1] - text + 64)
-    table = struct.pack("<IBBBB", 0xfffffff1, 0, 0, 1, 8) + u64(len(entries), 0, text, head, files, files, files, funcs)
+    table = struct.pack("<IBBBB", 0xfffffff1, 0, 0, 1, 8) + u64(
+        len(entries), 0, text, head, files, files, files, funcs)
     return table + names + bytes(16) + pairs + records
 
 
@@ -239,7 +240,8 @@ def patch_info(p, value):
 
 rows("buildinfo", {
     "no-magic": (0, b"\xfe"), "pointer-size": (14, b"\x04\x00"), "pointers-out": (14, b"\x08\x00" + u64(1, 2)),
-    "pointers-wrap": (14, b"\x08\x00" + u64(-1, -8)), "pointers-to-self": (14, b"\x08\x00" + u64(BASE + DATA + 512) * 2),
+    "pointers-wrap": (14, b"\x08\x00" + u64(-1, -8)),
+    "pointers-to-self": (14, b"\x08\x00" + u64(BASE + DATA + 512) * 2),
     "length-huge": (32, b"\xff" * 9 + b"\x01"), "length-endless": (32, b"\xff" * 64), "length-zero": (32, b"\0"),
     "version-nul": (33, b"\0\0\0\0"), "version-other": (33, b"rust1.70"), "version-new": (33, b"go1.99.9"),
     "version-old": (33, b"go1.11.1"), "version-none": (33, b"        "), "modules-huge": (41, b"\xff\xff\xff\x7f"),
@@ -269,9 +271,11 @@ def patch_module(p, value):
 
 rows("module", {
     "none": (0, u64(0)), "text": (176, u64(1)), "types-0": (296, u64(0)), "types-out": (296, u64(1 << 50)),
-    "types-behind": (296, u64(BASE + DATA)), "etypes-huge": (304, u64(-1)), "etypes-out": (304, u64(BASE + (1 << 40))),
+    "types-behind": (296, u64(BASE + DATA)), "etypes-huge": (304, u64(-1)),
+    "etypes-out": (304, u64(BASE + (1 << 40))),
     "itabs-out": (376, u64(1 << 50)), "itabs-huge": (384, u64(1 << 60, 1 << 60)), "itabs-cap": (392, u64(0)),
-    "itabs-none": (384, u64(0)), "itabs-in-text": (376, u64(BASE + TEXT)), "typelinks-huge": (352, u64(8, 1 << 60, 1 << 60)),
+    "itabs-none": (384, u64(0)), "itabs-in-text": (376, u64(BASE + TEXT)),
+    "typelinks-huge": (352, u64(8, 1 << 60, 1 << 60)),
     "typelinks-out": (352, u64(1 << 50, 8, 8)), "all-ones": (280, b"\xff" * 128),
 }, patch_module)
 
@@ -285,11 +289,15 @@ LOOPY, PTR, META = "transport.loopyWriter", "*transport.loopyWriter", "http2.Met
 rows("types", {
     "kind-0": (PTR, 23, b"\0"), "kind-31": (PTR, 23, b"\x1f"), "elem-out": (PTR, 48, u64(1 << 50)),
     "elem-self": (PTR, 48, u64(0)), "size-0": (LOOPY, 0, u64(0)), "size-huge": (LOOPY, 0, u64(-1)),
-    "fields-out": (LOOPY, 56, u64(1 << 50)), "fields-huge": (LOOPY, 64, u64(1 << 60)), "fields-wrap": (LOOPY, 56, u64(-8)),
-    "fields-none": (LOOPY, 64, u64(0)), "name-out": (LOOPY, 40, u32(0x7fffffff)), "name-negative": (LOOPY, 40, u32(0xffffffff)),
+    "fields-out": (LOOPY, 56, u64(1 << 50)), "fields-huge": (LOOPY, 64, u64(1 << 60)),
+    "fields-wrap": (LOOPY, 56, u64(-8)),
+    "fields-none": (LOOPY, 64, u64(0)), "name-out": (LOOPY, 40, u32(0x7fffffff)),
+    "name-negative": (LOOPY, 40, u32(0xffffffff)),
     "path-out": (LOOPY, 80, u32(0x7ffffff0)), "methods-many": (LOOPY, 84, b"\xff\xff\xff\xff"),
-    "methods-out": (LOOPY, 88, u32(0xffffffff)), "flags": (LOOPY, 20, b"\xff"), "to-this-out": (LOOPY, 44, u32(0x7fffffff)),
-    "field-name-out": ("fields of loopyWriter", 0, u64(1 << 50)), "field-type-out": ("fields of loopyWriter", 8, u64(1 << 50)),
+    "methods-out": (LOOPY, 88, u32(0xffffffff)), "flags": (LOOPY, 20, b"\xff"),
+    "to-this-out": (LOOPY, 44, u32(0x7fffffff)),
+    "field-name-out": ("fields of loopyWriter", 0, u64(1 << 50)),
+    "field-type-out": ("fields of loopyWriter", 8, u64(1 << 50)),
     "field-type-self": ("fields of MetaHeadersFrame", 8, u64(BASE + RODATA + 64)),
     "field-offset": ("fields of MetaHeadersFrame", 16, u64(1 << 40)), "struct-is-func": (META, 23, b"\x13"),
     "struct-is-map": (META, 23, b"\x15"), "struct-is-interface": (META, 23, b"\x14"),
@@ -374,7 +382,8 @@ def patch_head(value):
 
 
 for _name, _value in {
-        "class-32": (4, b"\x01"), "big-endian": (5, b"\x02"), "machine": (18, b"\xf3\0"), "machine-arm64": (18, b"\xb7\0"),
+        "class-32": (4, b"\x01"), "big-endian": (5, b"\x02"), "machine": (18, b"\xf3\0"),
+        "machine-arm64": (18, b"\xb7\0"),
         "phoff-out": (32, u64(1 << 50)), "phnum-0": (56, b"\0\0"), "phnum-many": (56, b"\xff\xff"),
         "shoff-out": (40, u64(1 << 50)), "shoff-wrap": (40, u64(-64)), "shnum-many": (60, b"\xff\xff"),
         "names-out": (62, b"\xff\xfe"), "load-huge": (64 + 56 + 32, u64(-1)), "load-wrap": (64 + 56 + 16, u64(-4096)),
