@@ -81,7 +81,7 @@ static struct cursor section_bytes(struct elf *e, const char *name)
 	size_t len;
 
 	if (elf_section_find(e, name, &s) < 0 || elf_section_data(e, &s, &data, &len) < 0)
-		return cur_init(NULL, 0);
+		return (struct cursor){ 0 };
 	return cur_init(data, len);
 }
 
@@ -95,7 +95,7 @@ static struct cursor dynamic_bytes(struct elf *e)
 
 	if (elf_segment_find(e, PT_DYNAMIC, &dyn) < 0 || dyn.filesz > CHUNK ||
 	    elf_vaddr_data(e, dyn.vaddr, (size_t)dyn.filesz, &data) < 0)
-		return cur_init(NULL, 0);
+		return (struct cursor){ 0 };
 	c = cur_init(data, (size_t)dyn.filesz);
 	while (cur_left(&c) >= 16) {
 		uint64_t tag = cur_u64(&c), value = cur_u64(&c);
@@ -104,7 +104,7 @@ static struct cursor dynamic_bytes(struct elf *e)
 		size = tag == DT_RELASZ ? value : size;
 	}
 	if (!rela || !size || size > SIZE_MAX || elf_vaddr_data(e, rela, (size_t)size, &data) < 0)
-		return cur_init(NULL, 0);
+		return (struct cursor){ 0 };
 	return cur_init(data, (size_t)size);
 }
 
