@@ -1,11 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The daemon and its clients: the same output as without it, nothing left behind."""
+import errno
+import grp
+import json
 import os
+import random
 import signal
 import socket
+import struct
+import subprocess
+import threading
+import time
 
 import helpers
 import pytest
+from agent_client import ERROR, HELLO, LOST, REC, RECORD, STOP, SUBSCRIBE, Client, frame
+
+CALLS = 40000
+COMM = f"sd{os.getpid() % 100000}"
+LOOP = f"""
+import ctypes, time
+open("/proc/self/comm", "w").write("{COMM}")
+call = ctypes.CDLL(None).getppid
+for i in range({CALLS}):
+    call()
+    if i % 500 == 0:
+        time.sleep(0.02)
+"""
 
 
 @pytest.fixture
@@ -21,10 +42,6 @@ def send_udp(port, count=3):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         for _ in range(count):
             s.sendto(b"x", ("127.0.0.1", port))
-
-
-def lost(event):
-    return sum(event["lost_by"].values()) if event.get("lost_by") else event.get("lost", 0)
 
 
 def test_monitor_shows_drops_through_the_agent(agent, sonde):
@@ -69,3 +86,185 @@ def test_restart_after_kill(agent, sonde):
     again = sonde("agent", "--socket-dir", os.path.dirname(agent.sock))
     assert os.path.exists(agent.sock)
     assert again.stop(signal.SIGTERM) == 0
+
+
+def fds(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def wait_until(wanted, timeout=10):
+    end = time.monotonic() + timeout
+    while not wanted():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_client_that_stops_harms_nobody_and_its_books_are_exact(sonde, tmp_path):
+    """Four ask for the calls of one loop, two of them do not read while it runs: the others lose none."""
+    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--queue-size", "256k")
+    sock = str(tmp_path / "run" / "read.sock")
+    clients = [Client(sock) for _ in range(4)]
+    instances = []
+    for client in clients:
+        client.hello()
+        instances.append(client.subscribe("probe=sys", "option=--syscall=getppid", f"comm={COMM}"))
+    assert len({tuple(one) for one in instances}) == 1     # one instance serves all
+    readers = [threading.Thread(target=lambda c=c, i=i: results.__setitem__(i, c.books()))
+               for i, c in enumerate(clients[2:])]
+    results = {}
+    for reader in readers:
+        reader.start()
+    subprocess.run(["/usr/bin/python3", "-c", LOOP], check=True, timeout=30)
+    time.sleep(0.3)
+    for client in clients:
+        client.send(STOP)
+    for reader in readers:
+        reader.join(30)
+    assert len(results) == 2, "readers did not get to the end"
+    number = instances[0][0]
+    for got, lost, ledgers in results.values():
+        assert got[number] == CALLS and not lost, (got, lost)
+    for got, lost, ledgers in [*results.values(), *(client.books() for client in clients[:2])]:
+        for instance, (seen, delivered, filtered, sampled, *by_cause) in ledgers.items():
+            assert seen == delivered + filtered + sampled + sum(by_cause)
+            assert got.get(instance, 0) == delivered and lost.get(instance, 0) == by_cause[6]
+    # the last two are those that stopped: too much for queue and socket buffer, and told to the last record
+    assert lost[number] > 0 and lost[number] + got[number] == CALLS
+    for client in clients:
+        client.close()
+    assert agent.stop(signal.SIGTERM) == 0
+
+
+def test_who_may_do_what(agent):
+    """Every verb on both sockets; who is outside of the group gets nowhere."""
+    rights = {"status": 0, "counters": 0, "attach": errno.EPERM, "detach": errno.EPERM, "capture": errno.EPERM,
+              "dump": errno.EPERM, "nonsense": errno.ENOSYS}
+    for verb, code in rights.items():
+        reader, controller = Client(agent.sock), Client(agent.control)
+        assert reader.hello()[2] == 1 and controller.hello()[2] == 3
+        assert reader.call(verb)[0] == code, verb
+        assert controller.call(verb)[0] != errno.EPERM, verb
+        reader.close()
+        controller.close()
+    code = "import socket,sys; s = socket.socket(socket.AF_UNIX)\ntry: s.connect(sys.argv[1])\n" \
+           "except PermissionError: sys.exit(42)"
+    for path in agent.sock, agent.control:
+        done = helpers.sh("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c",
+                          code, path, check=False)
+        assert done.returncode == 42, done.stderr
+
+
+def test_attach_and_status(agent):
+    client = Client(agent.control)
+    client.hello()
+    code, text = client.call("attach", "probe=net", "option=--iface=lo")
+    assert code == 0 and text.startswith("instance "), text
+    status = helpers.sh(helpers.BINARY, "status", "--socket", agent.sock).stdout
+    assert ": net, 1 users (attached)" in status and "client pid" in status
+    metrics = helpers.sh(helpers.BINARY, "status", "--counters", "--socket", agent.sock).stdout
+    assert 'sonde_events_total{instance="1",probe="net",outcome="delivered"}' in metrics
+    assert client.call("detach", text.split()[1])[0] == 0
+    assert client.call("detach", text.split()[1])[0] == errno.EINVAL
+    client.close()
+
+
+def test_bad_clients_leave_no_descriptor_behind(agent):
+    """Half frames, wrong order, lengths that lie, descriptors nobody asked for, and many that come and go."""
+    client = Client(agent.sock)
+    client.hello()
+    assert client.call("status")[0] == 0
+    before = fds(agent.pid)
+    bad = [b"\0" * 64, b"\xff" * 64, frame(STOP), frame(SUBSCRIBE, b"x\0"), frame(RECORD),
+           struct.pack("<IHH", 1 << 30, HELLO, 0), frame(HELLO, b"\x09\0\0\0\0\0\0\0\0")]
+    for data in bad:
+        one = Client(agent.sock)
+        one.sock.sendall(data)
+        kind, payload = one.recv()
+        assert kind == ERROR and struct.unpack_from("<II", payload)[1]
+        assert one.recv() is None
+        one.close()
+    for _ in range(100):
+        one = Client(agent.sock)
+        one.sock.sendall(frame(HELLO, b"\1\0")[:5])
+        socket.send_fds(one.sock, [b"\0"], [0, 1, 2] * 20)
+        one.close()
+    for _ in range(500):
+        Client(agent.sock).close()
+    wait_until(lambda: fds(agent.pid) == before)
+    assert client.call("status")[0] == 0
+    client.close()
+
+
+def test_a_client_that_takes_nothing_is_cut_and_told_why(sonde, tmp_path):
+    sonde("agent", "--socket-dir", str(tmp_path / "run"), "--stall-time", "1s", "--queue-size", "128k")
+    sock = str(tmp_path / "run" / "read.sock")
+    stuck, other = Client(sock), Client(sock)
+    for one in stuck, other:
+        one.hello()
+    stuck.subscribe("probe=sys", "option=--syscall=getppid", f"comm={COMM}")
+    subprocess.run(["/usr/bin/python3", "-c", LOOP], check=True, timeout=30)
+    wait_until(lambda: " 1 cut" in other.call("status")[1])
+    kind, lost = None, 0
+    while (got := stuck.recv()) is not None:
+        kind, payload = got
+        if kind == RECORD and REC.unpack_from(payload)[2] == LOST:
+            lost += struct.unpack_from("<IIQ", payload, REC.size)[2]
+    assert kind == ERROR and b"takes nothing" in payload and lost > 0
+    assert "client" in other.call("status")[1]
+
+
+def test_the_group_reads_and_does_not_control(sonde, tmp_path):
+    tmp_path.chmod(0o755)
+    for parent in list(tmp_path.parents)[:2]:
+        parent.chmod(0o755)
+    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--group", "games")
+    assert os.stat(tmp_path / "run").st_mode & 0o777 == 0o750
+    code = "import socket,sys; s = socket.socket(socket.AF_UNIX)\ntry: s.connect(sys.argv[1])\n" \
+           "except PermissionError: sys.exit(42)"
+    games, other = str(grp.getgrnam("games").gr_gid), "65534"
+    for groups, name, status in ((("--regid", games, "--clear-groups"), "read.sock", 0),
+                                 (("--regid", other, "--groups", games), "read.sock", 0),
+                                 (("--regid", games, "--clear-groups"), "control.sock", 42),
+                                 (("--regid", other, "--clear-groups"), "read.sock", 42)):
+        done = helpers.sh("setpriv", "--reuid", "65534", *groups, "/usr/bin/python3", "-c", code,
+                          str(tmp_path / "run" / name), check=False)
+        assert done.returncode == status, (groups, name, done.stderr)
+    assert agent.stop(signal.SIGTERM) == 0
+
+
+def own_programs(pid):
+    """Ids of the BPF programs and maps that a process holds."""
+    ids = set()
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
+                ids.update(line.strip() for line in f if line.startswith(("prog_id:", "map_id:")))
+        except OSError:
+            pass
+    return {tuple(line.replace(":", " ").split()) for line in ids}
+
+
+def there(kind):
+    return {str(one["id"]) for one in json.loads(helpers.sh("bpftool", "-j", kind, "show").stdout)}
+
+
+def test_killed_at_any_moment_it_leaves_nothing(sonde, tmp_path):
+    """Killed while it starts, serves or loads a probe for a client: the next one is ready, and ours are gone."""
+    directory, held = str(tmp_path / "run"), set()
+    for number in range(8):
+        agent = sonde("agent", "--socket-dir", directory, wait=number % 2 == 1)
+        if number % 2:
+            client = Client(os.path.join(directory, "read.sock"))
+            client.hello()
+            client.sock.sendall(frame(SUBSCRIBE, b"probe=net\0option=--iface=lo\0"))
+        time.sleep(random.uniform(0, 0.4))
+        held |= own_programs(agent.pid)
+        agent.child.kill()
+        agent.child.wait()
+    last = sonde("agent", "--socket-dir", directory)
+    assert last.stop(signal.SIGTERM) == 0
+    assert not os.path.exists(os.path.join(directory, "read.sock"))
+    assert len(held) > 20
+    for what in "prog", "map":
+        ids = {number for name, number in held if name == f"{what}_id"}
+        wait_until(lambda what=what, ids=ids: not ids & there(what))

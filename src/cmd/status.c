@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde status and sonde control: verbs of a running agent.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "bus/client.h"
+#include "cmd/cmd.h"
+
+struct status_conf {
+	const char *agent;
+	bool counters;
+};
+
+static const struct opt status_opts[] = {
+	OPT_ROW(status_conf, agent, "socket", 0, OPT_STR, "PATH", "socket of the agent (default " AGENT_PATH ")"),
+	OPT_ROW(status_conf, counters, "counters", 0, OPT_BOOL, NULL, "counters in Prometheus' text format"),
+	OPT_END,
+};
+
+static const struct opt control_opts[] = {
+	OPT_ROW(status_conf, agent, "socket", 0, OPT_STR, "PATH",
+		"socket of the agent (default " AGENT_CONTROL_PATH ")"),
+	OPT_END,
+};
+
+static size_t status_sets(void *conf, struct opt_set *ret_sets)
+{
+	ret_sets[0] = (struct opt_set){ "Status", status_opts, conf };
+	return 1;
+}
+
+static size_t control_sets(void *conf, struct opt_set *ret_sets)
+{
+	ret_sets[0] = (struct opt_set){ "Control", control_opts, conf };
+	return 1;
+}
+
+static int call(const char *path, const char *first, const struct opt_strv *rest)
+{
+	struct buf words = { 0 }, reply = { 0 };
+	struct client *c = NULL;
+	struct err err = { 0 };
+	int r;
+
+	if (first)
+		buf_printf(&words, "%s%c", first, 0);
+	for (size_t i = 0; i < rest->len; i++)
+		buf_printf(&words, "%s%c", rest->items[i], 0);
+	r = client_connect(path, "sonde", &c, &err);
+	if (r >= 0)
+		r = client_call(c, &words, &reply, &err);
+	if (r < 0)
+		log_error("%s", err.msg);
+	else if (fwrite(reply.data, 1, reply.len, stdout) != reply.len || fflush(stdout))
+		r = -EIO;
+	client_close(c);
+	buf_fini(&words);
+	buf_fini(&reply);
+	return cmd_exit_status(r);
+}
+
+static int status_run(void *conf, const struct cmd_words *w)
+{
+	const struct status_conf *c = conf;
+
+	if (w->words.len) {
+		log_error("sonde status takes no words; %s is one", w->words.items[0]);
+		return CMD_USAGE;
+	}
+	return call(c->agent ? c->agent : AGENT_PATH, c->counters ? "counters" : "status", &w->words);
+}
+
+static int control_run(void *conf, const struct cmd_words *w)
+{
+	const struct status_conf *c = conf;
+
+	if (!w->words.len) {
+		log_error("sonde control wants a verb: status, counters, attach, detach");
+		return CMD_USAGE;
+	}
+	return call(c->agent ? c->agent : AGENT_CONTROL_PATH, NULL, &w->words);
+}
+
+static const struct cmd_example status_examples[] = {
+	{ "sonde status", "what the agent of this host does, and for whom" },
+	{ "sonde status --counters", "for Prometheus' textfile collector" },
+	{ 0 },
+};
+
+const struct cmd cmd_status = {
+	.name = "status", .summary = "the running agent: its clients, probes and losses",
+	.args = "",
+	.doc = "Asks the agent of this host, if one runs.",
+	.examples = status_examples,
+	.conf_size = sizeof(struct status_conf), .sets = status_sets, .run = status_run,
+};
+
+static const struct cmd_example control_examples[] = {
+	{ "sonde control attach probe=net option=--iface=lo", "keep a probe loaded without a client" },
+	{ "sonde control detach 1", "and take it away again" },
+	{ 0 },
+};
+
+const struct cmd cmd_control = {
+	.name = "control", .summary = "tell the running agent to do something",
+	.args = "VERB [WORDS]",
+	.doc = "Verbs and who may use them stand in doc/protocol.md.",
+	.examples = control_examples,
+	.conf_size = sizeof(struct status_conf), .sets = control_sets, .run = control_run,
+};
