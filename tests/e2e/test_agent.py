@@ -16,7 +16,7 @@ import helpers
 import pytest
 from agent_client import ERROR, HELLO, LOST, REC, RECORD, STOP, SUBSCRIBE, Client, frame
 
-CALLS = 40000
+CALLS = 80000
 COMM = f"sd{os.getpid() % 100000}"
 LOOP = f"""
 import ctypes, time
@@ -24,7 +24,7 @@ open("/proc/self/comm", "w").write("{COMM}")
 call = ctypes.CDLL(None).getppid
 for i in range({CALLS}):
     call()
-    if i % 500 == 0:
+    if i % 1000 == 0:
         time.sleep(0.02)
 """
 
@@ -101,7 +101,7 @@ def wait_until(wanted, timeout=10):
 
 def test_a_client_that_stops_harms_nobody_and_its_books_are_exact(sonde, tmp_path):
     """Four ask for the calls of one loop, two of them do not read while it runs: the others lose none."""
-    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--queue-size", "256k")
+    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--queue-size", "2M")
     sock = str(tmp_path / "run" / "read.sock")
     clients = [Client(sock) for _ in range(4)]
     instances = []
