@@ -38,8 +38,7 @@
 extern const struct decoder_ops cpu_decoder;
 
 #define WORKER_NICE (-15)	/* their processor time is limited */
-#define AHEAD_NS 50000000ull	/* longest wait for tables before sampling begins */
-#define BEHIND_NS 1000000000ull	/* and then, while it goes on, before other probes are started */
+#define BEHIND_NS 1000000000ull	/* longest wait for tables before other probes are started */
 
 struct cpu_state {
 	struct hooks *hooks;
@@ -231,15 +230,11 @@ static int open_tables(struct probe *p, struct err *err)
 		.instance = p->instance,
 		.complain = table_refused, .ctx = p, .nice = c->no_nice ? 0 : WORKER_NICE,
 	};
-	int r;
 
 	if (c->kernel_only || !SONDE_UNWIND)
 		return 0;
 	snprintf(proc, sizeof(proc), "%s/proc", probe_env_host_root(p->env));
-	r = cpu_tables_new(&o, &s->tables, err);
-	if (r >= 0)
-		cpu_tables_ahead(s->tables, c->tids.items, c->tids.len);
-	return r;
+	return cpu_tables_new(&o, &s->tables, err);
 }
 
 static int cpu_open(struct probe *p, struct err *err)
@@ -251,15 +246,13 @@ static int cpu_open(struct probe *p, struct err *err)
 	if (r >= 0)
 		r = open_perf(s, c, err);
 	if (r >= 0)
-		r = open_tables(p, err);	/* first, so that they are made meanwhile */
+		r = open_tables(p, err);
 	if (r >= 0)
 		r = load(p->env, c, s, p->instance, &s->hooks, err);
 	if (r >= 0)
 		r = fill_set(s, "cpu_tids", c->tids.items, c->tids.len, err);
 	if (r >= 0)
 		r = fill_set(s, "cpu_cpus", s->cpus, s->n_cpus, err);
-	if (r >= 0 && s->tables)
-		r = cpu_tables_begin(s->tables, hooks_object(s->hooks), err);
 	return r;
 }
 
@@ -298,6 +291,22 @@ static int begin_sampling(struct cpu_state *s, struct err *err)
 	return cpu_perf_attach(s->perf, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, err);
 }
 
+/* Tables of the files that are most likely to be wanted, and those that samples have asked for meanwhile. */
+static int begin_tables(struct probe *p, struct err *err)
+{
+	const struct cpu_conf *c = p->conf;
+	struct cpu_state *s = p->state;
+	int r;
+
+	if (!s->tables)
+		return 0;
+	cpu_tables_ahead(s->tables, c->tids.items, c->tids.len);
+	r = cpu_tables_begin(s->tables, hooks_object(s->hooks), err);
+	if (r >= 0 && p->loop)
+		cpu_tables_wait(s->tables, BEHIND_NS);
+	return r;
+}
+
 /* Whatever tables are late, samples come: through files whose table is there they are whole. */
 static int cpu_attach(struct probe *p, struct err *err)
 {
@@ -305,14 +314,10 @@ static int cpu_attach(struct probe *p, struct err *err)
 	int n = hooks_attach(s->hooks, -1), r;
 
 	hooks_report(s->hooks, true, report_failed, p);
-	if (!s->perf)
-		return n > 0 ? 0 : err_set(err, -ENOTSUP, "switches of threads cannot be watched here");
-	if (s->tables && p->loop)
-		cpu_tables_wait(s->tables, AHEAD_NS);
-	r = begin_sampling(s, err);
-	if (r >= 0 && s->tables && p->loop)
-		cpu_tables_wait(s->tables, BEHIND_NS);
-	return r;
+	if (!s->perf && n <= 0)
+		return err_set(err, -ENOTSUP, "switches of threads cannot be watched here");
+	r = s->perf ? begin_sampling(s, err) : 0;
+	return r < 0 ? r : begin_tables(p, err);
 }
 
 static int name_frames(struct probe *p, const struct sonde_rec *rec)
