@@ -25,8 +25,8 @@ struct flow_packet {
 /* ---- headers ---- */
 
 /*
- * @len bytes, a multiple of 4, at @off: in place where they lie in one piece, as headers do nearly always, else by the
- * helper, which is slower. 0, or negative where the packet ends before.
+ * @len bytes, a multiple of 4, at @off: in place where they lie in one piece, as headers do nearly always, else by
+ * the helper, which is slower. 0, or negative where the packet ends before.
  */
 static __always_inline int load(struct __sk_buff *skb, __u32 off, void *to, __u32 len)
 {

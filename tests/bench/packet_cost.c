@@ -148,7 +148,9 @@ static void flow_figures(char *sonde, int empty)
 	static const char *const levels[] = { "none", "low", "medium", "max" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
-		char *words[] = { sonde, "flows", "-i", "lo", "--aggregation", (char *)levels[i], "-o", "null", NULL };
+		char *words[] = {
+			sonde, "flows", "-i", "lo", "--aggregation", (char *)levels[i], "-o", "null", NULL,
+		};
 		char what[64];
 
 		snprintf(what, sizeof(what), "flows, aggregation %s, over empty", levels[i]);
