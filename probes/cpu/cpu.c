@@ -287,8 +287,12 @@ static uint64_t idle_ns(void)
 /* Samples that were asked for and cannot be had are an error; so are switches, without which there are no blocks. */
 static int begin_sampling(struct cpu_state *s, struct err *err)
 {
+	const struct bpf_program *prog = hooks_program(s->hooks, "cpu_sample");
+
+	if (!prog)
+		return err_set(err, -ENOTSUP, "this kernel does not take the program that samples");
 	s->idle_begin_ns = idle_ns();
-	return cpu_perf_attach(s->perf, hooks_program(s->hooks, "cpu_sample"), start_cpu, s, err);
+	return cpu_perf_attach(s->perf, prog, start_cpu, s, err);
 }
 
 /* Tables of the files that are most likely to be wanted, and those that samples have asked for meanwhile. */

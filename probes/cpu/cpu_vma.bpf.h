@@ -87,11 +87,14 @@ enum { MAPLE_DEEPER, MAPLE_FOUND, MAPLE_UNKNOWN };
  */
 __noinline int cpu_maple_level(__u32 class)
 {
-	const __u32 range_slot = bpf_core_field_offset(struct maple_range_64, slot) / 8;
-	const __u32 arange_slot = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
 	struct cpu_unwind *u = unwind_state(class);
-	__u32 type;
+	__u32 type, range_slot, arange_slot;
 
+	/* the verifier looks at this function also where the kernel has no such tree */
+	if (!bpf_core_enum_value_exists(enum maple_type, maple_arange_64))
+		return MAPLE_UNKNOWN;
+	range_slot = bpf_core_field_offset(struct maple_range_64, slot) / 8;
+	arange_slot = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
 	if (!u || bpf_probe_read_kernel(u->node, sizeof(u->node), (void *)(u->entry & ~255ull)))
 		return MAPLE_UNKNOWN;
 	type = u->entry >> 3 & 15;
