@@ -19,6 +19,18 @@
 #define SYS_ADDR_BYTES 128	/* sizeof(struct sockaddr_storage) */
 #define SYS_MMSG_MAX 8		/* messages of which the bytes are read */
 
+/* struct user_msghdr; i386 has words of four bytes and no padding. */
+struct sys_msghdr {
+	__u64 name;
+	__u32 namelen, pad;
+	__u64 iov, iovlen, control, controllen;
+	__u32 flags, pad2;
+};
+
+struct sys_msghdr32 {
+	__u32 name, namelen, iov, iovlen, control, controllen, flags;
+};
+
 struct sys_scratch {
 	struct sys_rec rec;
 	__u8 data[SYS_DATA_BYTES + SYS_PIECE_BYTES];
@@ -27,6 +39,8 @@ struct sys_scratch {
 	__u32 payload;		/* bytes of payload that may still be read */
 	__u32 iov;		/* where the copy of a vector begins */
 	__u64 iov_left;		/* bytes of it that mean something and were not read yet */
+	struct sys_msghdr msg;	/* of sendmsg() and the like: too large for a stack that seven functions share */
+	struct sys_msghdr32 msg32;
 };
 
 struct {
@@ -264,18 +278,6 @@ __noinline int read_iov(__u32 arg, __u64 addr, __u64 count, __u64 bytes, __u32 c
 	return chunk_end(0);
 }
 
-/* struct user_msghdr; i386 has words of four bytes and no padding. */
-struct sys_msghdr {
-	__u64 name;
-	__u32 namelen, pad;
-	__u64 iov, iovlen, control, controllen;
-	__u32 flags, pad2;
-};
-
-struct sys_msghdr32 {
-	__u32 name, namelen, iov, iovlen, control, controllen, flags;
-};
-
 static __always_inline void msghdr_widen(struct sys_msghdr *m, const struct sys_msghdr32 *c)
 {
 	m->name = c->name;
@@ -285,32 +287,31 @@ static __always_inline void msghdr_widen(struct sys_msghdr *m, const struct sys_
 	m->control = c->control;
 	m->controllen = c->controllen;
 	m->flags = c->flags;
+	m->pad = m->pad2 = 0;
 }
 
 __noinline int read_msg(__u32 arg, __u64 addr, __u64 bytes, __u32 compat)
 {
 	struct sys_scratch *s = my_scratch();
-	struct sys_msghdr m = { 0 };
-	struct sys_msghdr32 c;
 	long r;
 
 	if (!s || chunk_begin(arg, SYS_CHUNK_MSGHDR))
 		return 0;
-	r = compat ? bpf_probe_read_user(&c, sizeof(c), (void *)addr) :
-		     bpf_probe_read_user(&m, sizeof(m), (void *)addr);
+	r = compat ? bpf_probe_read_user(&s->msg32, sizeof(s->msg32), (void *)addr) :
+		     bpf_probe_read_user(&s->msg, sizeof(s->msg), (void *)addr);
 	if (r)
 		return chunk_end(SYS_CHUNK_F_FAULT);
 	if (compat)
-		msghdr_widen(&m, &c);
-	__builtin_memcpy(scratch_at(s, s->off), &m, sizeof(m));
-	s->off += sizeof(m);
+		msghdr_widen(&s->msg, &s->msg32);
+	__builtin_memcpy(scratch_at(s, s->off), &s->msg, sizeof(s->msg));
+	s->off += sizeof(s->msg);
 	chunk_end(0);
-	if (m.name && m.namelen)
-		read_mem(arg, SYS_CHUNK_SOCKADDR, m.name, m.namelen, SYS_ADDR_BYTES);
-	if (m.iov)
-		read_iov(arg, m.iov, m.iovlen, bytes, compat);
-	if (m.control && m.controllen)
-		read_mem(arg, SYS_CHUNK_CONTROL, m.control, m.controllen, 256);
+	if (s->msg.name && s->msg.namelen)
+		read_mem(arg, SYS_CHUNK_SOCKADDR, s->msg.name, s->msg.namelen, SYS_ADDR_BYTES);
+	if (s->msg.iov)
+		read_iov(arg, s->msg.iov, s->msg.iovlen, bytes, compat);
+	if (s->msg.control && s->msg.controllen)
+		read_mem(arg, SYS_CHUNK_CONTROL, s->msg.control, s->msg.controllen, 256);
 	return 0;
 }
 
