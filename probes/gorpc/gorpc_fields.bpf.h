@@ -18,7 +18,7 @@ static __always_inline __u32 capped(__u64 n, __u32 max)
  * Appends one field: @name_len bytes of s->name, then the value. Global functions are verified once; they take
  * numbers and find the scratch memory themselves.
  */
-__noinline int add_value(__u32 header, __u32 name_len, __u64 ptr, __u64 len)
+static __noinline int add_value(__u32 header, __u32 name_len, __u64 ptr, __u64 len)
 {
 	struct gorpc_scratch *s = my_scratch();
 	struct gorpc_field *f;
@@ -31,6 +31,8 @@ __noinline int add_value(__u32 header, __u32 name_len, __u64 ptr, __u64 len)
 		TELL(header_room);
 		return 0;
 	}
+	barrier_var(off); /* a bound that verifiers before 6.2 see too */
+	off &= DATA_BYTES - 1;
 	f = (void *)&s->data[off];
 	f->header = header;
 	f->flags = take < len ? GORPC_FIELD_CUT : 0;
@@ -59,7 +61,7 @@ __noinline int add_value(__u32 header, __u32 name_len, __u64 ptr, __u64 len)
 }
 
 /* Header @i of the frame. */
-__noinline int take_field(__u32 i)
+static __noinline int take_field(__u32 i)
 {
 	struct gorpc_scratch *s = my_scratch();
 	const struct gorpc_name_val *want;

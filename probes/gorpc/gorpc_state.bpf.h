@@ -173,9 +173,14 @@ static __always_inline bool restarts(const struct bpf_user_regs *r)
 static __always_inline __u64 arg(const struct gorpc_scratch *s, const struct gorpc_layout *l, enum gorpc_place place,
 				 __u32 i)
 {
-	__u8 where = l->args[place][i];
+	__u64 at = place;
 	__u64 v = 0;
+	__u8 where;
 
+	barrier_var(at); /* what is checked is what is used, also to verifiers before 6.2 */
+	if (at >= GORPC_PLACE__MAX)
+		return 0;
+	where = l->args[at][i];
 	if (where == GORPC_ARG_NONE)
 		return 0;
 	if (!(where & GORPC_ARG_STACK))
