@@ -26,6 +26,7 @@ enum {
 	KIND_STRUCT, KIND_UNSAFE, KIND_MASK = 31,
 };
 #define METHODS_MAX 4096		/* of one type */
+#define TYPES_MAX (1u << 22)		/* of one program */
 #define PARAMS_MAX 256			/* of one function */
 #define COUNT_MAX 65536			/* fields of a struct, methods of an interface */
 
@@ -37,6 +38,7 @@ struct walk {
 	struct go_types *out;
 	struct map seen;		/* address -> nothing */
 	VEC(uint64_t) queue;
+	size_t most;			/* descriptors that can be in the program */
 	bool wide_names;		/* length in two bytes */
 	bool shifted;			/* offsets of fields have the mark of embedding in bit 0 */
 	bool no_memory;
@@ -52,7 +54,7 @@ static void push(struct walk *w, uint64_t addr)
 {
 	bool fresh;
 
-	if (addr < w->m->types || addr >= w->m->etypes || w->no_memory)
+	if (addr < w->m->types || addr >= w->m->etypes || w->no_memory || w->queue.len >= w->most)
 		return;
 	if (!map_add(&w->seen, &addr, &fresh) || vec_grow(&w->queue) < 0)
 		w->no_memory = true;
@@ -417,12 +419,14 @@ int types_read(struct image *img, const struct go_module *m, unsigned minor, uns
 	       const struct wanted *wanted, size_t n_wanted, struct go_types *ret, const char **ret_why)
 {
 	struct walk w = { .img = img, .m = m, .wanted = wanted, .n_wanted = n_wanted, .out = ret };
-	size_t most = (size_t)MIN((m->etypes - m->types) / TYPE_LEN, (uint64_t)1 << 22);
 
+	/* each has bytes of its own, and no more bytes are read than the budget has */
+	w.most = MIN(img->budget / TYPE_LEN, (size_t)TYPES_MAX);
+	w.most = (size_t)MIN((m->etypes - m->types) / TYPE_LEN, (uint64_t)w.most);
 	w.wide_names = minor ? minor < 17 : since < 16;
 	map_init(&w.seen, sizeof(uint64_t), 1);
 	add_roots(&w);
-	for (size_t i = 0; i < w.queue.len && i <= most && !w.no_memory; i++) {
+	for (size_t i = 0; i < w.queue.len && !w.no_memory; i++) {
 		struct desc d;
 
 		if (read_desc(&w, w.queue.items[i], &d))
