@@ -265,7 +265,7 @@ def test_waiting_for_a_cpu_is_no_blocking(profile, work):
     events = one.finish()
     blocks, samples = first.of(events, "cpu.block"), first.of(events, "cpu.sample")
     away = first.end - first.begin - first.cpu_ns
-    assert total(blocks, "wait") == pytest.approx(away, rel=0.02, abs=5000000)
+    assert total(blocks, "wait") == pytest.approx(away, rel=0.05, abs=5000000)
     assert all(ev["wait"] == ev["value"] for ev in blocks if "preempted" in ev["mode"])
     assert any("preempted" in ev["mode"] for ev in blocks)
     together = total(samples, "value") + total(blocks, "value")

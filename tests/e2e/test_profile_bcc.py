@@ -150,4 +150,4 @@ def test_a_run_without_end_is_told_how_to_end(tmp_path):
     (tmp_path / "stacks").write_text("[]")
     child = helpers.Sonde("profile", "-v", "-p", str(os.getpid()))
     child.stop()
-    assert child.bad_lines[0] == bcc(tmp_path / "stacks", "-p", os.getpid()).stdout.split("\n")[0]
+    assert child.lines[0] == bcc(tmp_path / "stacks", "-p", os.getpid()).stdout.split("\n")[0]
