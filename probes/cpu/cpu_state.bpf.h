@@ -32,6 +32,10 @@ struct cpu_unwind {
 	__u64 ip, sp, fp, link;	/* of the frame at hand */
 	__u64 regs[32];		/* by DWARF number, while all are known */
 	struct mm_struct *mm;
+	__u64 mm_id;		/* of mm, no other has or had it; 0 = what was read of it lately cannot be trusted */
+	__u64 begin_ns;		/* of the walk, boot clock */
+	__u32 mm_seq;		/* of mm's mappings: changes with them */
+	__u32 tables;		/* changes when a table goes away */
 	__u64 pc;		/* the address that is looked up */
 	__u32 n;		/* frames in ips */
 	__u32 cap;		/* frames wanted at most */

@@ -74,6 +74,21 @@ static __always_inline struct cpu_rule_slot *rule_slot(__u32 class, __u64 key)
 	return s ? &s->slots[i & ((1 << RULE_SLOTS_SHIFT) - 1)] : NULL;
 }
 
+/* Counts tables that went away: what was noted of a table before that may be another one's words now. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} cpu_unwind_gone SEC(".maps");
+
+static __always_inline __u32 tables_number(void)
+{
+	__u32 zero = 0, *gone = bpf_map_lookup_elem(&cpu_unwind_gone, &zero);
+
+	return gone ? *(volatile __u32 *)gone : 0;
+}
+
 /* A word of the pool, or NULL. */
 static __always_inline __u32 *pool_word(__u32 word)
 {

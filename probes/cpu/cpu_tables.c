@@ -58,7 +58,7 @@ struct cpu_tables {
 	bool has_loop;
 	uint32_t last_id;		/* given to a table */
 	struct cpu_pool *pool;		/* NULL until the maps are there */
-	int files_fd, asked_fd, proc_fd;
+	int files_fd, asked_fd, gone_fd, proc_fd;
 	uint32_t max_files;
 	struct map tables;		/* struct cpu_file_key -> struct table */
 	struct cpu_loader *loader;
@@ -118,11 +118,13 @@ static bool find_oldest(const struct cpu_tables *t, struct cpu_file_key *ret)
 /* -ENOSPC when nothing is left to evict. */
 static int evict_one(struct cpu_tables *t)
 {
+	const uint32_t zero = 0, gone = (uint32_t)t->stats.evicted + 1;
 	struct cpu_file_key key;
 	struct table *table;
 
 	if (!find_oldest(t, &key))
 		return -ENOSPC;
+	bpf_map_update_elem(t->gone_fd, &zero, &gone, BPF_ANY);
 	bpf_map_delete_elem(t->files_fd, &key);
 	bpf_map_delete_elem(t->asked_fd, &key);
 	wait_for_readers();
@@ -448,7 +450,7 @@ int cpu_tables_new(const struct cpu_tables_opts *o, struct cpu_tables **ret, str
 	t->max_files = max_files(o->budget_bytes);
 	t->complain = o->complain;
 	t->ctx = o->ctx;
-	t->files_fd = t->asked_fd = -1;
+	t->files_fd = t->asked_fd = t->gone_fd = -1;
 	t->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->proc_fd < 0)
 		return err_errno(err, -errno, "no unwind tables: cannot open %s", o->proc_path);
@@ -465,7 +467,10 @@ int cpu_tables_begin(struct cpu_tables *t, struct bpf_object *obj, struct err *e
 
 	t->files_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_files");
 	t->asked_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_asked");
-	r = t->files_fd < 0 || t->asked_fd < 0 ? -ENOENT : cpu_pool_new(obj, t->budget_bytes, &t->pool);
+	t->gone_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_gone");
+	r = -ENOENT;
+	if (t->files_fd >= 0 && t->asked_fd >= 0 && t->gone_fd >= 0)
+		r = cpu_pool_new(obj, t->budget_bytes, &t->pool);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
 	r = load_vdso(t);

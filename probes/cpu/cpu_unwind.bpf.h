@@ -355,6 +355,7 @@ __noinline int cpu_unwind_some(__u32 class)
 static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struct *task, __u32 cap)
 {
 	u->mm = BPF_CORE_READ(task, mm);
+	places_begin(u);
 	u->n = u->n_mappings = u->mapping = 0;
 	u->cap = cap < CPU_UNWIND_FRAMES ? cap : CPU_UNWIND_FRAMES;
 	u->end = SONDE_STACK_NONE;

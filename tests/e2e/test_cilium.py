@@ -138,7 +138,7 @@ def test_a_client_that_sleeps_harms_nobody(go, sonde, netns, tmp_path):
     with open(tmp_path / "ours.json", encoding="utf-8") as f:
         events = [json.loads(line) for line in f]
     kinds = [ev["type"] for ev in events]
-    missed = sum(ev["lost"] for ev in events if ev["type"] == "sonde.lost")
+    missed = sum(ev["count"] for ev in events if ev["type"] == "sonde.lost")
     assert kinds.count("net.trace") + kinds.count("net.drop") + missed == ledger["delivered"]
     assert {ev["reason"] for ev in events if ev["type"] == "net.drop"} >= {"Socket lookup failed"}
 
