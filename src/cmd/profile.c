@@ -271,7 +271,8 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = pass_mntns, .pass_ctx = watch,
 		.cmdline = w->line, .output = c->top ? "" : c->folded ? "folded" : "bcc", .stack = view,
 		.symbols = &symbols, .command = &w->command, .watcher = &watch_sink, .watcher_ctx = watch,
-		.started = start_top, .started_ctx = watch, .nice = c->cpu.no_nice ? 0 : PROFILE_NICE,
+		.left_out = &watch->full, .started = start_top, .started_ctx = watch,
+		.nice = c->cpu.no_nice ? 0 : PROFILE_NICE,
 	};
 	int status;
 

@@ -255,7 +255,6 @@ static int watch_close(struct sink *s)
 		top_stop(w->top);
 	if (w->conf->stats && w->samples)
 		r = say_stats(&st->profile, w);
-	w->full = stack_set_dropped(st->profile.set);
 	profile_fini(&st->profile);
 	return r;
 }
@@ -272,7 +271,8 @@ void watch_report(const struct watch *w)
 	if (w->missed)
 		fprintf(stderr, "WARNING: %" PRIu64 " stack traces could not be displayed.\n", w->missed);
 	if (w->full)
-		fprintf(stderr, "WARNING: hash table full. Consider increasing --hash-storage-size.\n");
+		fprintf(stderr, "WARNING: hash table full. Consider increasing --hash-storage-size.\n"
+			"WARNING: %" PRIu64 " samples have stacks that found no room.\n", w->full);
 }
 
 const struct sink_ops watch_sink = {

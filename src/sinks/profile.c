@@ -15,6 +15,7 @@ int profile_open(struct profile *p, const struct sink_opts *o)
 	struct stack_set_opts set;
 
 	p->sym = o->sym;
+	p->left_out = o->left_out;
 	if (o->stack)
 		p->view = *o->stack;
 	set = (struct stack_set_opts){ .by_thread = p->view.by_thread, .max_entries = p->view.max_entries };
@@ -23,6 +24,8 @@ int profile_open(struct profile *p, const struct sink_opts *o)
 
 void profile_fini(struct profile *p)
 {
+	if (p->set && p->left_out)
+		*p->left_out = MAX(*p->left_out, stack_set_dropped(p->set));
 	stack_set_free(p->set);
 	p->set = NULL;
 	buf_fini(&p->losses);

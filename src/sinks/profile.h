@@ -19,6 +19,7 @@ struct sink_opts;
 struct profile {
 	struct stack_set *set;		/* owned */
 	struct sym *sym;		/* borrowed */
+	uint64_t *left_out;		/* that of the sink's options */
 	struct stack_view view;
 	uint64_t first_ns, last_ns;	/* of the samples, boot clock; 0 = none yet */
 	int64_t clock_offset_ns;

@@ -44,6 +44,7 @@ struct sink_opts {
 	struct sym *sym;		/* names for stacks; NULL = not asked for */
 	bool process_blocks;		/* pcapng: describe processes in blocks of their own too */
 	const struct stack_view *stack;	/* how stacks are shown; NULL = as the format likes it */
+	uint64_t *left_out;		/* most samples that an output had no memory for, at its close; may be NULL */
 	/* What the user asked to see, for formats with tables; NULL = everything. */
 	bool (*pass)(void *ctx, const struct event *ev);
 	void *pass_ctx;

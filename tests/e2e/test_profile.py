@@ -216,3 +216,13 @@ def test_stats_add_up(run):
     row = re.search(r"^hot +\d+ +(\d+) ", done.stderr, re.M)
     mine = sum(n for s, n in folded((run / "x.folded").read_text()).items() if s.startswith("hot;"))
     assert row and int(row[1]) == mine, done.stderr
+
+
+def test_stacks_without_room_are_told(sonde):
+    """An output that has no memory for a stack leaves its samples out: never without a word."""
+    done = sonde.run("profile", "-F", "999", "-f", "--hash-storage-size", "1", "--", "python3", "-c",
+                     "import re\nfor i in range(20000): re.compile('a%d' % (i % 50)); sorted(range(i % 99))")
+    assert done.returncode == 0
+    shown = sum(int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if line)
+    found = re.search(r"WARNING: hash table full.*\nWARNING: (\d+) samples have stacks that found no room", done.stderr)
+    assert found and int(found.group(1)) > 0 and shown > 0, done.stderr
