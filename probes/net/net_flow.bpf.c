@@ -69,7 +69,7 @@ static __always_inline void tell(struct net_flow *f, const struct flow_packet *p
 
 	if (!l)
 		return;
-	if (f->owner_tgid ? is_excluded(f->owner_tgid) || !select_pid(f->owner_tgid) : selects_process()) {
+	if (f->refused) {
 		rec_filtered(l);
 		return;
 	}
@@ -143,6 +143,7 @@ static __always_inline void flow_begin(struct net_flow *f, const struct flow_pac
 	__builtin_memset(f, 0, sizeof(*f));
 	f->first_ns = now;
 	f->dir = p->dir;
+	f->refused = selects_process();
 	flow_ends(f, &p->key, p->swapped);
 }
 

@@ -132,7 +132,7 @@ static void take_one(struct net_flows *f, const struct net_flow_key *key, const 
 
 	if (!why && !all)
 		return;
-	if (take_out(f, key, &last) < 0)
+	if (take_out(f, key, &last) < 0 || last.refused)
 		return;
 	if (!all && !ended(f, &last, now_ns))	/* it woke up: its next packet begins it anew */
 		why = NET_FLOW_ACTIVE;

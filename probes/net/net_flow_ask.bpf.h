@@ -53,8 +53,10 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow *f
 	else if (!owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &o) || !o)
 		o = f->dir == NET_DIR_OUT ? owner_by_sender(s) : owner_by_packet(s, false);
 	f->cookie = s->rec.cookie;
+	f->refused = selects_process();
 	if (!o)
 		return;
+	f->refused = is_excluded(o->tgid) || !select_owner(o->tgid, o->comm, o->cgroup_id);
 	f->owner_by = s->rec.owner_by;
 	f->owner_tgid = o->tgid;
 	f->owner_start_ns = o->start_ns;

@@ -74,7 +74,7 @@ struct net_flow {
 	__u8 ct;		/* NET_CT_* */
 	__u8 offloaded;		/* connection tracking handed it to hardware or to a flow table */
 	__u8 nat;		/* nat_src and nat_dst are filled */
-	__u8 pad;
+	__u8 refused;		/* --pid and the like leave it out, as far as its owner is known */
 };
 
 struct net_flow_rec {

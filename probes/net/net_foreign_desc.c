@@ -16,6 +16,7 @@
 #include "event/event.h"
 #include "packet/packet.h"
 #include "probes/net/net_foreign.h"
+#include "probes/net/net_text.h"
 #include "sonde/foreign_wire.h"
 
 enum {
@@ -175,12 +176,6 @@ static const char *dir_of(const struct cilium_notify *n)
 	return dir == 1 ? "ingress" : "egress";
 }
 
-static int get_uint(uint64_t v, struct value *ret)
-{
-	*ret = (struct value){ .kind = VAL_UINT, .u = v };
-	return v ? 0 : -ENOENT;
-}
-
 static int foreign_get(const struct event *ev, const struct field *f, struct value *ret)
 {
 	struct cilium_notify n;
@@ -190,8 +185,8 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 	if (!net_foreign_notify(ev, &n))
 		return -ENOENT;
 	switch (f->off) {
-	case GET_IDENTITY: return get_uint(n.policy.remote_identity, ret);
-	case GET_COOKIE: return get_uint(n.policy.cookie, ret);
+	case GET_IDENTITY: return net_get_uint(n.policy.remote_identity, ret);
+	case GET_COOKIE: return net_get_uint(n.policy.cookie, ret);
 	case GET_ACTION: return get_str(action_of(&n.policy), ret);
 	case GET_DIR: return get_str(dir_of(&n), ret);
 	case GET_MATCH: return get_str(cilium_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)), ret);

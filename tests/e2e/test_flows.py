@@ -4,6 +4,8 @@ processes, and how conversations end."""
 import collections
 import json
 import re
+import subprocess
+import time
 
 import helpers
 import pytest
@@ -55,6 +57,15 @@ def talk(server, client, ip):
     ran = client.popen("/usr/bin/python3", "-c", CLIENT.format(ip=ip, family=family, n=CONNECTIONS))
     assert ran.wait(timeout=60) == 0, ran.stderr.read()
     return child, ran
+
+
+def wait_for_comm(children):
+    """Until each has given itself its name."""
+    deadline = time.monotonic() + 10
+    for child in children:
+        while not open(f"/proc/{child.pid}/comm", encoding="utf-8").read().startswith("talker"):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
 
 def last_of(events):
@@ -230,3 +241,29 @@ def test_drops_stand_among_them(sonde, link):
     text = "\n".join(one.lines)
     assert re.search(r"new +<- .*: .* -> .*:9 udp  1 packets 43 B", text)
     assert "xx drop (" in text
+
+
+@pytest.mark.parametrize("by", ["pid", "comm"])
+def test_the_kernel_selects_processes(sonde, link, tmp_path, by):
+    """Two programs speak; of the one that was not asked for nothing comes out of the kernel, at its end neither."""
+    code = f"""
+import socket, sys
+open("/proc/self/comm", "w").write(sys.argv[1])
+sys.stdin.readline()
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("{link.b_ip}", int(sys.argv[2])))
+sys.stdin.readline()
+"""
+    talkers = [link.a.popen("/usr/bin/python3", "-c", code, f"talker{port}", str(port), stdin=subprocess.PIPE)
+               for port in (9001, 9002)]
+    wait_for_comm(talkers)
+    record = tmp_path / "flows.rec"
+    one = sonde("flows", "--json", "-o", f"rec:{record}", "--netns", link.a.name, f"--{by}", str(talkers[0].pid) if by == "pid" else
+                "talker9001", "udp")
+    for talker in talkers:
+        talker.stdin.write("go\n")
+        talker.stdin.flush()
+    one.wait_for(lambda ev: ev["type"] == "net.flow" and ev["conn"]["dport"] == 9001)
+    one.stop()
+    replay = sonde.run("flows", "--json", "-r", str(record))
+    flows = [ev for ev in map(json.loads, replay.stdout.splitlines()) if ev["type"] == "net.flow"]
+    assert {ev["conn"]["dport"] for ev in flows} == {9001} and {ev["event"] for ev in flows} == {"new", "end"}
