@@ -29,12 +29,9 @@ struct agent_conf {
 	uint64_t queue_records;		/* per client; 0 = 262144 */
 	uint64_t stall_ns;		/* without progress, then a client is cut; 0 = 60 s */
 	uint64_t ring_bytes, latency_ns;
-	const char *capture_dir;	/* NULL = no captures */
-	const char *metrics;		/* ADDRESS:PORT or a path; NULL = none */
-	bool keep_rights;		/* do not give up what is not needed */
 };
 
-/* Loads what every client needs, makes the sockets, gives up rights. From here on clients are served. */
+/* Loads what every client needs and makes the sockets. From here on clients are served. */
 int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **ret, struct err *err);
 int agent_run(struct agent *a, struct err *err);	/* until agent_stop() */
 void agent_stop(struct agent *a);
