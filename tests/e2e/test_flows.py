@@ -257,8 +257,8 @@ sys.stdin.readline()
                for port in (9001, 9002)]
     wait_for_comm(talkers)
     record = tmp_path / "flows.rec"
-    one = sonde("flows", "--json", "-o", f"rec:{record}", "--netns", link.a.name, f"--{by}", str(talkers[0].pid) if by == "pid" else
-                "talker9001", "udp")
+    wanted = str(talkers[0].pid) if by == "pid" else "talker9001"
+    one = sonde("flows", "--json", "-o", f"rec:{record}", "--netns", link.a.name, f"--{by}", wanted, "udp")
     for talker in talkers:
         talker.stdin.write("go\n")
         talker.stdin.flush()
