@@ -58,10 +58,35 @@ static __always_inline bool admit(struct sonde_ledger *l, __u32 tgid)
 	return false;
 }
 
+/* When a task last got this CPU; 0 before the first switch that was seen. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, 1);
+} sys_switched SEC(".maps");
+
+/*
+ * How long the task at hand has had the CPU. Asked at every switch, also of tasks that are not selected: the switch
+ * before may have been one of theirs.
+ */
+static __always_inline __u32 slice_us(void)
+{
+	__u64 now = bpf_ktime_get_ns(), before;
+	__u32 zero = 0;
+	__u64 *since = bpf_map_lookup_elem(&sys_switched, &zero);
+
+	if (!since)
+		return 0;
+	before = *since;
+	*since = now;
+	return before ? (now - before) / 1000 : 0;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sys_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	__u32 tgid = prev->tgid;
+	__u32 tgid = prev->tgid, ran_us = slice_us();
 	struct sys_switch_rec *r;
 	struct sonde_ledger *l;
 
@@ -78,7 +103,7 @@ int BPF_PROG(sys_switch, bool preempt, struct task_struct *prev, struct task_str
 	r->next_tgid = next->tgid;
 	r->next_tid = next->pid;
 	r->preempted = preempt;
-	r->pad = 0;
+	r->ran_us = ran_us;
 	mm_read((void *)prev, &r->maj_faults, &r->min_faults, &r->vm_size_kb, &r->vm_rss_kb, &r->vm_swap_kb);
 	BPF_CORE_READ_STR_INTO(&r->next_comm, next, comm);
 	rec_submit(l, LANE_BULK, r);
@@ -208,7 +233,7 @@ int BPF_PROG(sys_procexit, struct task_struct *task)
 		return 0;
 	rec_init(&r->hdr, l, SYS_REC_PROCEXIT, sizeof(*r), SYS_LEDGER_LIFE);
 	r->code = task->exit_code;
-	r->pad = 0;
+	r->ran_us = slice_us();
 	rec_submit(l, LANE_LIFE, r);
 	return 0;
 }

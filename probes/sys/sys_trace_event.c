@@ -18,13 +18,13 @@
 
 /* As in their records. */
 struct switch_body {
-	uint32_t next_tgid, next_tid, preempted, pad;
+	uint32_t next_tgid, next_tid, preempted, ran_us;
 	uint64_t maj_faults, min_faults, vm_size_kb, vm_rss_kb, vm_swap_kb;
 	char next_comm[16];
 };
 struct signal_body { uint32_t signo; int32_t code; uint32_t from_pid, from_uid; uint64_t handler; };
 struct fault_body { uint64_t addr, ip, error; uint32_t kernel, pad; };
-struct procexit_body { uint32_t code, pad; };
+struct procexit_body { uint32_t code, ran_us; };
 struct uring_body { uint64_t ring, req, user_data; int64_t res; uint32_t flags; uint8_t what, opcode; uint16_t pad; };
 
 /* @last: the member that moves when one before it is not as in the record. */
@@ -213,6 +213,7 @@ static const struct field switch_fields[] = {
 	FIELD_ROW(struct switch_body, next_tgid, "switch.next_pid", FIELD_UINT, "its process"),
 	FIELD_ROW(struct switch_body, next_comm, "switch.next_comm", FIELD_STR, "its name"),
 	FIELD_ROW(struct switch_body, preempted, "switch.preempted", FIELD_UINT, "1: it could have gone on"),
+	FIELD_ROW(struct switch_body, ran_us, "switch.ran_us", FIELD_UINT, "how long it had the CPU, us; 0 = not known"),
 	FIELD_ROW(struct switch_body, maj_faults, "switch.major_faults", FIELD_UINT, "so far"),
 	FIELD_ROW(struct switch_body, min_faults, "switch.minor_faults", FIELD_UINT, "so far"),
 	FIELD_ROW(struct switch_body, vm_size_kb, "switch.vm_size", FIELD_UINT, "address space, KiB"),
@@ -234,6 +235,7 @@ static const struct field fault_fields[] = {
 };
 static const struct field procexit_fields[] = {
 	FIELD_ROW(struct procexit_body, code, "exit.code", FIELD_UINT, "as wait(2) has it"),
+	FIELD_ROW(struct procexit_body, ran_us, "exit.ran_us", FIELD_UINT, "how long it had the CPU at last, us; 0 = not known"),
 };
 static const struct xlat_val what_vals[] = { { SYS_URING_SUBMIT, "submit" }, { SYS_URING_COMPLETE, "complete" } };
 static const struct xlat what_xlat = { .name = "uring_what", .vals = what_vals, .n = ARRAY_SIZE(what_vals) };

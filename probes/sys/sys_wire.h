@@ -141,7 +141,7 @@ struct sys_switch_rec {
 	struct sonde_rec hdr;	/* the task that leaves the CPU */
 	__u32 next_tgid, next_tid;
 	__u32 preempted;	/* 1: it could have gone on */
-	__u32 pad;
+	__u32 ran_us;		/* since it got the CPU; 0 = not known */
 	__u64 maj_faults, min_faults;
 	__u64 vm_size_kb, vm_rss_kb, vm_swap_kb;
 	char next_comm[16];
@@ -182,7 +182,7 @@ struct sys_sum_rec {
 struct sys_procexit_rec {
 	struct sonde_rec hdr;
 	__u32 code;		/* as wait(2) has it */
-	__u32 pad;
+	__u32 ran_us;		/* since it last got the CPU; 0 = not known */
 };
 
 #define SYS_URING_SUBMIT 1

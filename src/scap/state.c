@@ -309,6 +309,23 @@ static void run_fold(struct fold *f, const struct event *ev)
 		f->t->last_type = type;
 }
 
+/* A live event says how long its thread had the CPU: a selection leaves out switches that stamps would need. */
+static uint64_t ran_ns_of(const struct event *ev, uint16_t type)
+{
+	uint64_t us;
+
+	if (ev->desc == &scap_event_desc || (type != SCAP_SCHEDSWITCH_6_E && type != SCAP_PROCEXIT_1_E))
+		return 0;
+	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
+		const struct field *f = &ev->desc->fields[i];
+		const char *dot = strrchr(f->name, '.');
+
+		if (dot && !strcmp(dot, ".ran_us"))
+			return event_get_number(ev, f, &us) == 0 ? us * 1000 : 0;
+	}
+	return 0;
+}
+
 static void take_event(struct scap_state *st, const struct event *ev)
 {
 	struct scap_view *v = &st->view;
@@ -322,6 +339,7 @@ static void take_event(struct scap_state *st, const struct event *ev)
 	f.t = thread_find_or_invent(st, v->p.head->tid);
 	if (!f.t)
 		return;
+	f.ran_ns = ran_ns_of(ev, v->p.head->type);
 	if (f.t->invented)
 		thread_from_section(st, f.t, ev);
 	run_fold(&f, ev);

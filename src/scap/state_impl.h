@@ -61,6 +61,7 @@ struct fold {
 	const struct params *p, *enter;	/* enter->n 0 = none */
 	struct scap_view *v;
 	int64_t res;			/* parameter 0 of an exit event */
+	uint64_t ran_ns;		/* time on the CPU that the event itself tells of; 0 = it does not */
 };
 
 /* ---- strings ---- */

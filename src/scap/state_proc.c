@@ -240,6 +240,8 @@ void fold_execve(struct fold *f)
 
 void fold_exit(struct fold *f)
 {
+	f->v->exec_ns = f->ran_ns;
+	f->t->exec_ns += f->ran_ns;
 	f->st->gone_tid = f->t->tid;
 }
 
@@ -312,16 +314,21 @@ void fold_vm(struct fold *f)
 	set_resources(f, f->t);
 }
 
-/* The CPU was this thread's since the switch before. */
-static void count_cpu(struct fold *f)
+/* In a capture the CPU was this thread's since the switch before: it has those of all threads. */
+static uint64_t since_switch(struct fold *f)
 {
-	uint64_t *last = map_add(&f->st->switched, &f->v->cpu, NULL);
+	uint64_t *last = map_add(&f->st->switched, &f->v->cpu, NULL), before;
 
 	if (!last)
-		return;
-	if (*last && f->v->ts_ns > *last)
-		f->v->exec_ns = f->v->ts_ns - *last;
+		return 0;
+	before = *last;
 	*last = f->v->ts_ns;
+	return before && f->v->ts_ns > before ? f->v->ts_ns - before : 0;
+}
+
+static void count_cpu(struct fold *f)
+{
+	f->v->exec_ns = f->ran_ns ? f->ran_ns : since_switch(f);
 	f->t->exec_ns += f->v->exec_ns;
 }
 
