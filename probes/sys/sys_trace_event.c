@@ -213,7 +213,7 @@ static const struct field switch_fields[] = {
 	FIELD_ROW(struct switch_body, next_tgid, "switch.next_pid", FIELD_UINT, "its process"),
 	FIELD_ROW(struct switch_body, next_comm, "switch.next_comm", FIELD_STR, "its name"),
 	FIELD_ROW(struct switch_body, preempted, "switch.preempted", FIELD_UINT, "1: it could have gone on"),
-	FIELD_ROW(struct switch_body, ran_us, "switch.ran_us", FIELD_UINT, "how long it had the CPU, us; 0 = not known"),
+	FIELD_ROW(struct switch_body, ran_us, "switch.ran_us", FIELD_UINT, "it had the CPU, us; 0 = not known"),
 	FIELD_ROW(struct switch_body, maj_faults, "switch.major_faults", FIELD_UINT, "so far"),
 	FIELD_ROW(struct switch_body, min_faults, "switch.minor_faults", FIELD_UINT, "so far"),
 	FIELD_ROW(struct switch_body, vm_size_kb, "switch.vm_size", FIELD_UINT, "address space, KiB"),
@@ -235,7 +235,7 @@ static const struct field fault_fields[] = {
 };
 static const struct field procexit_fields[] = {
 	FIELD_ROW(struct procexit_body, code, "exit.code", FIELD_UINT, "as wait(2) has it"),
-	FIELD_ROW(struct procexit_body, ran_us, "exit.ran_us", FIELD_UINT, "how long it had the CPU at last, us; 0 = not known"),
+	FIELD_ROW(struct procexit_body, ran_us, "exit.ran_us", FIELD_UINT, "it last had the CPU, us; 0 = not known"),
 };
 static const struct xlat_val what_vals[] = { { SYS_URING_SUBMIT, "submit" }, { SYS_URING_COMPLETE, "complete" } };
 static const struct xlat what_xlat = { .name = "uring_what", .vals = what_vals, .n = ARRAY_SIZE(what_vals) };

@@ -93,7 +93,7 @@ struct scap_view {
 	uint64_t ts_ns;				/* since 1970, or since boot while the wall clock is unknown */
 	uint64_t delta_ns;			/* since the event before */
 	uint64_t first_ns;			/* time of the first event */
-	uint64_t exec_ns;			/* of a switch or a live end: time on the CPU of who leaves it; 0 = not known */
+	uint64_t exec_ns;			/* of who leaves the CPU: time on it; 0 = not known */
 };
 
 struct scap_state *scap_state_new(void);
