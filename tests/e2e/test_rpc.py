@@ -18,8 +18,6 @@ import helpers
 sys.path.insert(0, os.path.join(helpers.ROOT, "tests", "workloads", "go"))
 import gotree  # noqa: E402  the path above is needed first
 
-SOURCE = os.path.join(helpers.ROOT, "tests", "workloads", "go", "calls")
-SUITES = ("bookworm", "trixie")     # Go 1.19 with gRPC 1.33, Go 1.24 with gRPC 1.64
 LATENCY_SLACK_NS = 1_000_000
 # The names of codes.Code.String() that are not those of the wire in capitals.
 STATUS = {"OK": "OK", "Canceled": "CANCELLED", "DeadlineExceeded": "DEADLINE_EXCEEDED", "NotFound": "NOT_FOUND",
@@ -28,8 +26,7 @@ STATUS = {"OK": "OK", "Canceled": "CANCELLED", "DeadlineExceeded": "DEADLINE_EXC
 
 def program(suite, variant="plain"):
     try:
-        tree = gotree.Tree(suite)
-        return tree.build(SOURCE, os.path.join(gotree.folder(), f"calls-{suite}-{variant}"), variant)
+        return gotree.calls(suite, variant)
     except gotree.Unavailable as e:
         pytest.skip(f"no Go of {suite}: {e}")
 
@@ -160,13 +157,7 @@ def run_kinds(program_, kinds=KINDS):
     return sum(words[1] for words in kinds)
 
 
-# Each way to build is there once; all of them for both suites cost minutes of compiling: SONDE_GO_BUILDS=all.
-BUILDS = [(suite, variant) for suite in SUITES for variant in ("plain", "stripped", "pie", "stripped-pie", "nocgo")
-          if os.environ.get("SONDE_GO_BUILDS") == "all" or variant in ("plain", "stripped") or
-          (suite == "trixie") == ("pie" in variant)]
-
-
-@pytest.mark.parametrize("suite, variant", BUILDS)
+@pytest.mark.parametrize("suite, variant", gotree.BUILDS)
 def test_every_call_once(sonde, calls, suite, variant):
     """Client and server in one program, on a connection that is older than the run."""
     one = calls(program(suite, variant))
@@ -178,7 +169,7 @@ def test_every_call_once(sonde, calls, suite, variant):
     check_grpc(one.calls(), seen_calls(child, one.pid))
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", gotree.SUITES)
 @pytest.mark.parametrize("words", (("-tls",), ("-addr", "unix:")), ids=("tls", "unix"))
 def test_grpc_over(sonde, calls, tmp_path, suite, words):
     """What stands around a connection is taken off; a unix socket has no addresses and its calls are there."""
@@ -210,7 +201,7 @@ def test_a_thousand_streams_at_once(sonde, calls):
     assert sorted(ev["rpc_stream"] for ev in seen if ev["side"] == "server") == list(range(1, 2000, 2))
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", gotree.SUITES)
 @pytest.mark.parametrize("kind", ("http", "h2c"))
 def test_http2(sonde, calls, suite, kind):
     """net/http over TLS, and golang.org/x/net/http2 without: servers and clients."""

@@ -13,7 +13,6 @@ sys.path.insert(0, GO)
 import craft  # noqa: E402  the path above is needed first
 import gotree  # noqa: E402
 
-SUITES = ["bookworm", "trixie"]
 THREE = ["grpc.write-header", "grpc.server-headers", "grpc.client-headers"]
 
 
@@ -35,13 +34,12 @@ def rules(all_lines):
 def built(suite, variant):
     """The program that makes calls of every kind, built with the suite's Go and gRPC."""
     try:
-        out = os.path.join(gotree.folder(), f"calls-{suite}-{variant}")
-        return gotree.Tree(suite).build(os.path.join(GO, "calls"), out, variant)
+        return gotree.calls(suite, variant)
     except gotree.Unavailable as e:
         pytest.skip(str(e))
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", gotree.SUITES)
 def test_types_and_dwarf_agree(suite):
     told = lines(built(suite, "plain"))
     both = [m for m in told if m["type"] == "member" and m["by_types"] >= 0 and m["by_dwarf"] >= 0]
@@ -62,7 +60,7 @@ def test_types_and_dwarf_agree(suite):
     assert states <= {"ready", "function missing", "not needed"}, states
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", gotree.SUITES)
 def test_stripped_and_moved(suite):
     """Without symbols and DWARF, at an address that the loader chooses: the same is known."""
     plain, bare = lines(built(suite, "plain")), lines(built(suite, "stripped-pie"))
@@ -87,7 +85,7 @@ def test_process(tmp_path):
         child.terminate()
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", gotree.SUITES)
 @pytest.mark.parametrize("name", sorted(gotree.PROGRAMS))
 def test_distribution_programs(suite, name):
     """Stripped by those who packaged them, and without module versions."""

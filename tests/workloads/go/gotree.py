@@ -6,6 +6,7 @@
     gotree.py env SUITE                      the variables of a build, for eval
     gotree.py build SUITE DIR OUT [VARIANT]  builds the program in DIR
     gotree.py program SUITE NAME             path of a program of a distribution
+    gotree.py prepare                        all that the live tests ask for, ahead of them
 
 Everything lies below one folder (--dir, else $SONDE_GO_DIR, else build/go) and is kept between runs. Packages come
 through apt from suites derived from the package source that this machine uses, into that folder alone: signatures
@@ -44,6 +45,11 @@ VARIANTS = {
     "trimpath": (["-trimpath"], {}),
     "c-shared": (["-buildmode=c-shared"], {"CGO_ENABLED": "1"}),
 }
+# What the live tests run: each way to build is there once; all of them for both suites cost minutes of compiling.
+SUITES = ("bookworm", "trixie")     # Go 1.19 with gRPC 1.33, Go 1.24 with gRPC 1.64
+BUILDS = [(suite, variant) for suite in SUITES for variant in ("plain", "stripped", "pie", "stripped-pie", "nocgo")
+          if os.environ.get("SONDE_GO_BUILDS") == "all" or variant in ("plain", "stripped") or
+          (suite == "trixie") == ("pie" in variant)]
 APT_CONF = '''Dir::State::Lists "{0}/lists";
 Dir::State::status "/dev/null";
 Dir::Cache "{0}/cache";
@@ -123,11 +129,14 @@ class Apt:
 
 
 class Lock:
-    """One fetch at a time: several test runs share the folder."""
+    """One fetch at a time, and one build of a program: several test runs share the folder."""
+
+    def __init__(self, name=""):
+        self.name = name
 
     def __enter__(self):
         os.makedirs(folder(), exist_ok=True)
-        self.file = open(os.path.join(folder(), ".lock"), "w", encoding="utf-8")
+        self.file = open(os.path.join(folder(), self.name + ".lock"), "w", encoding="utf-8")
         fcntl.flock(self.file, fcntl.LOCK_EX)
         return self
 
@@ -185,6 +194,10 @@ class Tree:
 
     def build(self, source, out, variant="plain"):
         """Builds the program in the folder @source as @out; made anew when a source is newer. Returns @out."""
+        with Lock(os.path.basename(out)):
+            return self._build(source, out, variant)
+
+    def _build(self, source, out, variant):
         flags, more = VARIANTS[variant]
         sources = glob.glob(os.path.join(source, "*.go"))
         if os.path.exists(out) and all(os.path.getmtime(out) > os.path.getmtime(s) for s in sources):
@@ -205,11 +218,25 @@ def program(suite, name):
     return os.path.join(target, path)
 
 
+def calls(suite, variant):
+    """Path of the test program of every kind of call, built if it is not there."""
+    source = os.path.join(HERE, "calls")
+    return Tree(suite).build(source, os.path.join(folder(), f"calls-{suite}-{variant}"), variant)
+
+
+def prepare():
+    for suite, variant in sorted({*BUILDS, *((suite, "stripped-pie") for suite in SUITES)}):
+        calls(suite, variant)
+    for suite in SUITES:
+        for name in PROGRAMS:
+            program(suite, name)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--dir")
-    p.add_argument("what", choices=("tree", "env", "build", "program"))
-    p.add_argument("words", nargs="+")
+    p.add_argument("what", choices=("tree", "env", "build", "program", "prepare"))
+    p.add_argument("words", nargs="*")
     a = p.parse_args()
     if a.dir:
         os.environ["SONDE_GO_DIR"] = os.path.abspath(a.dir)
@@ -223,6 +250,8 @@ def main():
                 print(f"export {name}='{value}'")
         elif a.what == "build":
             print(Tree(a.words[0]).build(*a.words[1:]))
+        elif a.what == "prepare":
+            prepare()
         else:
             print(program(*a.words))
     except Unavailable as e:
