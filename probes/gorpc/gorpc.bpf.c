@@ -93,15 +93,12 @@ static __always_inline bool take_frame(struct hit *h, __u64 addr)
 /* A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. */
 static __always_inline bool take_meta(struct hit *h, __u64 frame)
 {
-	struct gorpc_string fields;
-
 	if (!take_frame(h, word_at(frame, 0)))
 		return false;
-	if (read_user(&fields, sizeof(fields), frame + h->l->meta_fields)) {
+	if (read_user(&h->s->fields, sizeof(h->s->fields), frame + h->l->meta_fields)) {
 		TELL(meta);
 		return false;
 	}
-	take_fields(h->s, fields.ptr, fields.len);
 	return true;
 }
 
@@ -126,7 +123,8 @@ static __always_inline bool on_loopy(struct hit *h)
 		r->flags |= GORPC_F_END_STREAM;
 	if (!side)
 		take_origin(h, &conn);
-	take_fields(h->s, arg(h->s, h->l, GORPC_LOOPY_HEADERS, 3), arg(h->s, h->l, GORPC_LOOPY_HEADERS, 4));
+	h->s->fields.ptr = arg(h->s, h->l, GORPC_LOOPY_HEADERS, 3);
+	h->s->fields.len = arg(h->s, h->l, GORPC_LOOPY_HEADERS, 4);
 	return true;
 }
 
@@ -459,13 +457,16 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, const struct gorpc
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
 	h.s->off = 0;
+	h.s->fields.len = 0;
 	take_regs(h.s, regs);
-	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place))
+	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
+		take_fields(h.s);
 		send(h.s, l);
-	else if (h.not_ours)
+	} else if (h.not_ours) {
 		rec_filtered(l);
-	else
+	} else {
 		rec_lost(l, SONDE_LOST_COPY);
+	}
 	return 0;
 }
 

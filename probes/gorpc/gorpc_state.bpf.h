@@ -38,8 +38,9 @@ struct gorpc_hf {
 struct gorpc_scratch {
 	__u64 regs[GORPC_REGS];		/* integer arguments, in their order */
 	__u64 sp, g;
+	struct gorpc_string fields;	/* array of headers of this frame in the program, none: 0 */
 	__u32 off;			/* next byte of data */
-	__u32 n;			/* headers in hf */
+	__u32 pad;
 	struct gorpc_name name;
 	struct gorpc_hf hf[HF_MAX];
 	struct gorpc_frame_rec rec;
