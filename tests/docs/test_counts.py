@@ -82,3 +82,16 @@ def test_a_layer_that_dies_hangs_or_says_nothing_fails(tmp_path, monkeypatch, sc
     args = type("Args", (), {"build": str(tmp_path)})()
     tally = check.run_layer("lint", args)
     assert (tally.passed, tally.failed, tally.skipped) == (0, 1, 0)
+
+
+def test_what_passes_on_a_second_try_is_named_and_what_does_not_stays_failed(tmp_path, monkeypatch):
+    (tmp_path / "test_x.py").write_text(
+        "import os\ndef test_good(): pass\ndef test_bad(): assert 0\n"
+        "def test_once():\n    there = os.path.exists('seen')\n    open('seen', 'w').close()\n    assert there\n")
+    monkeypatch.setattr(check, "ROOT", str(tmp_path))
+    monkeypatch.setitem(check.LAYERS, "e2e", (check.pytest_layer("."), check.count_junit, 60))
+    args = type("Args", (), {"build": str(tmp_path), "pytest_args": ""})()
+    tally = check.run_layer("e2e", args)
+    assert (tally.passed, tally.failed) == (1, 2)
+    assert check.try_again("e2e", tally, args) == ["test_x.py::test_once"]
+    assert (tally.passed, tally.failed) == (2, 1)
