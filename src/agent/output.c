@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "agent/rotation.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -20,8 +20,8 @@ struct output {
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
 	char *path;		/* owned; of rotated files, as the user named it; NULL = not rotated */
-	uint32_t n_files;	/* opened so far */
-	uint64_t since_ns;	/* time of the first event in this file; 0 = none yet */
+	struct rotation rotation;
+	bool done;		/* the last of its files is full */
 	int error;		/* first failure */
 	uint64_t refused;	/* events or records after it; those the file had taken it counts itself */
 	char name[256];		/* for messages; outlives the file */
@@ -34,59 +34,38 @@ static void note(struct output *o, int r)
 	o->refused += r < 0 && !outfile_error(o->file, NULL);
 }
 
-/* The pattern is the user's own. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static bool with_time(char *ret, size_t cap, const char *pattern, const struct tm *tm)
-{
-	return strftime(ret, cap, pattern, tm) > 0;
-}
-#pragma GCC diagnostic pop
-
-/* "FILE3", or what strftime(3) makes of it. */
-static void file_name(const struct output *o, int64_t wall_ns, char *ret, size_t cap)
-{
-	time_t second = (time_t)(wall_ns / 1000000000);
-	uint32_t files = o->opts->rotate.files, n = files ? o->n_files % files : o->n_files;
-	struct tm tm;
-
-	if (strchr(o->path, '%') && localtime_r(&second, &tm) && with_time(ret, cap, o->path, &tm))
-		return;
-	snprintf(ret, cap, "%s%u", o->path, n);
-}
-
 /* What was taken so far is closed, trailer and all, and a new file begun. 0 or -errno for good. */
 static int rotate(struct output *o, const struct event *ev)
 {
 	char name[sizeof(o->name)];
 	int r = sink_close(&o->sink), c = outfile_close(TAKE_PTR(o->file));
 
-	file_name(o, (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns), name, sizeof(name));
 	if (r >= 0)
 		r = c;
+	if (r >= 0)
+		r = rotation_name(&o->rotation, (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns), name,
+				  sizeof(name));
 	if (r >= 0)
 		r = outfile_open(name, &o->file, NULL);
 	if (r < 0) {
 		outfile_open_mem(&o->file);	/* the messages of the end ask it */
 		return r;
 	}
-	o->n_files++;
-	o->since_ns = 0;
 	snprintf(o->name, sizeof(o->name), "%s", name);
 	return sink_open(&o->sink, o->ops, o->opts, o->file, NULL);
 }
 
-static bool is_due(struct output *o, const struct event *ev)
+/* An event that is going to be written: in which file? */
+static void choose_file(struct output *o, const struct event *ev)
 {
-	const struct sink_rotation *r = &o->opts->rotate;
-
-	if (!o->path || ev->desc->class != EVENT_DATA)
-		return false;
-	if (!o->since_ns)
-		o->since_ns = ev->ts_ns ? ev->ts_ns : 1;
-	if (r->bytes && outfile_bytes(o->file) >= r->bytes)
-		return true;
-	return r->every_ns && ev->ts_ns > o->since_ns && ev->ts_ns - o->since_ns >= r->every_ns;
+	if (!o->path || ev->desc->class != EVENT_DATA || !sink_wants(&o->sink, ev))
+		return;
+	switch (rotation_step(&o->rotation, ev->ts_ns, outfile_bytes(o->file))) {
+	case ROTATION_STAY: break;
+	case ROTATION_NEXT: note(o, rotate(o, ev)); break;
+	case ROTATION_END: o->done = true; break;
+	case ROTATION__MAX: break;
+	}
 }
 
 /* Errors stay with the output: one full disk must not end the others. */
@@ -98,11 +77,12 @@ static int take_event(void *ctx, const struct event *ev)
 		o->refused++;
 		return 0;
 	}
-	if (is_due(o, ev))
-		note(o, rotate(o, ev));
+	if (o->done && ev->desc->class != EVENT_META)
+		return 0;
+	choose_file(o, ev);
 	if (o->error)
 		o->refused++;
-	else
+	else if (!o->done || ev->desc->class == EVENT_META)
 		note(o, sink_event(&o->sink, ev));
 	return 0;
 }
@@ -122,7 +102,7 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 {
 	o->ops = ops;
 	o->opts = opts;
-	if (!opts->rotate.bytes && !opts->rotate.every_ns)
+	if (!rotation_asked(&opts->rotate))
 		return 0;
 	if (!path || !strcmp(path, "-"))
 		return err_set(err, -EINVAL, "-o %s: only files can be rotated: name one (-o %s:FILE)",
@@ -133,8 +113,11 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 	o->path = strdup(path);
 	if (!o->path)
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
-	file_name(o, clock_boot_offset_ns() + (int64_t)clock_boot_ns(), o->name, sizeof(o->name));
-	o->n_files = 1;
+	o->rotation = (struct rotation){ .rule = &opts->rotate, .path = o->path };
+	if (rotation_name(&o->rotation, clock_boot_offset_ns() + (int64_t)clock_boot_ns(), o->name,
+			  sizeof(o->name)) < 0)
+		return err_set(err, -ENAMETOOLONG, "-o %s: the name of the first file is empty or too long",
+			       ops->name);
 	return 0;
 }
 
@@ -188,6 +171,11 @@ void output_flush(struct output *o)
 int output_error(const struct output *o)
 {
 	return o->error;
+}
+
+bool output_done(const struct output *o)
+{
+	return o->done;
 }
 
 uint64_t output_refused(const struct output *o)

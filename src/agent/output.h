@@ -5,6 +5,7 @@
 #ifndef AGENT_OUTPUT_H
 #define AGENT_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sinks/sink.h"
@@ -23,6 +24,8 @@ void output_flush(struct output *o);
 
 /* 0, or the first error of the output; from then on it takes nothing and counts what it refuses. */
 int output_error(const struct output *o);
+/* Its last file is full: it takes nothing more, and nothing is wrong. */
+bool output_done(const struct output *o);
 uint64_t output_refused(const struct output *o);
 const char *output_name(const struct output *o);
 

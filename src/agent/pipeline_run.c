@@ -36,7 +36,7 @@ void flush_outputs(struct pipeline *p)
 
 	for (size_t i = 0; i < p->outputs.len; i++) {
 		output_flush(p->outputs.items[i]);
-		failed += output_error(p->outputs.items[i]) < 0;
+		failed += output_error(p->outputs.items[i]) < 0 || output_done(p->outputs.items[i]);
 	}
 	if (p->tap.flush)
 		p->tap.flush(p->tap.ctx);

@@ -69,6 +69,7 @@ static const struct opt output_opts[] = {
 	    "go on in another file (FILE0, FILE1...) after so many bytes"),
 	ROW(rotate_ns, "rotate-time", 0, OPT_DURATION, "TIME",
 	    "likewise after this time; % in FILE as in strftime(3)"),
+	ROW(rotate_events, "rotate-events", 0, OPT_U64, "N", "likewise after so many events"),
 	ROW(rotate_files, "rotate-files", 0, OPT_U32, "N", "then write over the first of N files"),
 	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
 	ROW(hex, "hex", 0, OPT_BOOL, NULL, "hex dump of packets"),
@@ -530,7 +531,8 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 		opts->pass_ctx = s;
 	}
 	opts->rotate = (struct sink_rotation){
-		.bytes = c->rotate_bytes, .every_ns = c->rotate_ns, .files = c->rotate_files,
+		.bytes = c->rotate_bytes, .every_ns = c->rotate_ns, .events = c->rotate_events,
+		.files = c->rotate_files, .like_tcpdump = c->rotate_like_tcpdump,
 	};
 	opts->reg = pipeline_registry(s->pipeline);
 	opts->host = pipeline_host(s->pipeline);

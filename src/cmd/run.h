@@ -31,8 +31,9 @@ struct run_conf {
 	bool json;
 	const char *format;
 	const char *print;		/* form of a line: event/format.h */
-	uint64_t rotate_bytes, rotate_ns;
+	uint64_t rotate_bytes, rotate_ns, rotate_events;
 	uint32_t rotate_files;
+	bool rotate_like_tcpdump;	/* set by the command: see struct sink_rotation */
 	unsigned buffer;		/* enum scap_buffer_form */
 	unsigned verbose;
 	bool hex, numeric;

@@ -91,11 +91,14 @@ static bool has_use_for(const struct sink_ops *ops, const struct event *ev)
 	return false;
 }
 
+bool sink_wants(const struct sink *s, const struct event *ev)
+{
+	return s->ops->event && has_use_for(s->ops, ev);
+}
+
 int sink_event(struct sink *s, const struct event *ev)
 {
-	if (!s->ops->event || !has_use_for(s->ops, ev))
-		return 0;
-	return s->ops->event(s, ev);
+	return sink_wants(s, ev) ? s->ops->event(s, ev) : 0;
 }
 
 int sink_record(struct sink *s, const struct sonde_rec *r)

@@ -27,8 +27,9 @@ struct sym;
 
 /* When an output goes on in another file; 0 = never, for that reason. */
 struct sink_rotation {
-	uint64_t bytes, every_ns;
+	uint64_t bytes, every_ns, events;
 	uint32_t files;		/* then the first is written over */
+	bool like_tcpdump;	/* names of the files, and what `files` means, as tcpdump's -C, -G and -W have it */
 };
 
 /* What every sink may ask about the run; borrowed for the sink's life. */
@@ -85,6 +86,7 @@ const struct sink_ops *sink_find_suffix(const char *path);	/* the format that su
  */
 int sink_open(struct sink *s, const struct sink_ops *ops, const struct sink_opts *opts, struct outfile *out,
 	      struct err *err);
+bool sink_wants(const struct sink *s, const struct event *ev);	/* it has a use for it */
 int sink_event(struct sink *s, const struct event *ev);	/* skips events the sink has no use for */
 int sink_record(struct sink *s, const struct sonde_rec *r);	/* ignored unless SINK_RAW */
 int sink_flush(struct sink *s);		/* to the file, where the format can */
