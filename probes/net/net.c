@@ -269,6 +269,8 @@ static const struct opt net_command_opts[] = {
 	OPT_ROW(net_conf, verbose, "verbose", 0, OPT_U32, "N", "kernel stacks of drops from 1 up"),
 	OPT_ROW(net_conf, whole_packets, "whole-packets", 0, OPT_BOOL, NULL, "all bytes of packets by default"),
 	OPT_ROW(net_conf, endpoints, "endpoints", 0, OPT_BOOL, NULL, "numbers are endpoints"),
+	OPT_ROW(net_conf, direction, "direction", 0, OPT_U32, "N", "one direction only"),
+	OPT_ROW(net_conf, once, "once", 0, OPT_BOOL, NULL, "what passes loopback, once"),
 	OPT_ROW(net_conf, flow.on, "flows", 0, OPT_BOOL, NULL, "flows, not packets"),
 	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated"),
 	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow"),

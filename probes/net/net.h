@@ -43,6 +43,8 @@ struct net_conf {
 	unsigned verbose;		/* from 1 up kernel stacks of drops are taken */
 	bool endpoints;			/* events of other datapaths may come: --from 12 is an endpoint */
 	bool whole_packets;		/* default snaplen: everything (an output keeps packets) */
+	unsigned direction;		/* NET_DIR_*: packets of this direction only; NET_DIR_NONE = both */
+	bool once;			/* of what passes loopback twice, only what leaves */
 	const char *words;		/* what @filter was compiled from; NULL = every packet */
 	struct net_flow_conf flow;
 };

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <net/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "probes/net/net_iface.h"
 #include "probes/net/net_point.h"
 #include "probes/net/net_setup.h"
+#include "probes/net/net_wire.h"
 
 #include "net_tc.skel.h"
 
@@ -38,7 +40,7 @@ struct net_tc {
 	struct net_tc_progs progs;
 	uint32_t netns;
 	struct map attached;	/* ifindex -> struct attached */
-	unsigned attach;	/* enum net_attach */
+	const struct net_conf *conf;	/* borrowed */
 	bool no_tcx;		/* the user or the kernel said so */
 };
 
@@ -84,8 +86,8 @@ int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netn
 	map_init(&t->attached, sizeof(uint32_t), sizeof(struct attached));
 	t->progs = *progs;
 	t->netns = netns;
-	t->attach = ((const struct net_conf *)p->conf)->attach;
-	t->no_tcx = t->attach == NET_ATTACH_CLSACT;
+	t->conf = p->conf;
+	t->no_tcx = t->conf->attach == NET_ATTACH_CLSACT;
 	*ret = t;
 	return 0;
 }
@@ -115,7 +117,7 @@ static int attach_dir(struct net_tc *t, struct attached *a, uint32_t ifindex, ui
 		r = link_tcx(fd, ifindex, dir);
 		if (r >= 0)
 			a->link[dir] = r;
-		else if (means_no_tcx(r) && t->attach == NET_ATTACH_AUTO)
+		else if (means_no_tcx(r) && t->conf->attach == NET_ATTACH_AUTO)
 			t->no_tcx = true;
 	}
 	if (!t->no_tcx)
@@ -126,6 +128,13 @@ static int attach_dir(struct net_tc *t, struct attached *a, uint32_t ifindex, ui
 }
 
 /* ---- interfaces ---- */
+
+static bool wants_dir(const struct net_conf *c, const struct net_link *l, int dir)
+{
+	if (c->direction)
+		return c->direction == (dir ? NET_DIR_OUT : NET_DIR_IN);
+	return dir || !c->once || l->type != ARPHRD_LOOPBACK;
+}
 
 static int set_points(struct net_tc *t, const struct net_link *l)
 {
@@ -175,7 +184,8 @@ int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
 		return err_errno(err, r < 0 ? r : -ENOMEM, "cannot keep track of interface %s", l->name);
 	*a = (struct attached){ .link = { -1, -1 }, .type = l->type };
 	for (int dir = 0; r >= 0 && dir < 2; dir++)
-		r = attach_dir(t, a, l->ifindex, start, dir);
+		if (wants_dir(t->conf, l, dir))
+			r = attach_dir(t, a, l->ifindex, start, dir);
 	if (r >= 0)
 		return 0;
 	net_tc_detach(t, l->ifindex, false);

@@ -10,7 +10,6 @@
 #include "agent/cilium_listener.h"
 #include "agent/pipeline.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
@@ -19,9 +18,6 @@
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
-#include "sinks/sink.h"
-#include "sonde/pktfilter_wire.h"
-#include "sonde/wire.h"
 
 struct monitor_conf {
 	struct run_conf run;
@@ -52,24 +48,12 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 	return 2 + run_sets(&c->run, ret_sets + 2);
 }
 
-static bool writes_packets(const struct run_conf *run)
-{
-	for (size_t i = 0; i < run->outputs.len; i++) {
-		_cleanup_free_ char *name = strndup(run->outputs.items[i], strcspn(run->outputs.items[i], ":"));
-		const struct sink_ops *ops = name ? sink_find(name) : NULL;
-
-		if (ops && ((ops->needs & 1u << SEC_PACKET) || (ops->flags & SINK_RAW)))
-			return true;
-	}
-	return false;
-}
-
 static void set_net(struct monitor_conf *c, const struct pktfilter *filter)
 {
 	c->net.filter = filter;
 	c->net.verbose = c->run.verbose;
 	c->net.netns = &c->run.netns;
-	c->net.whole_packets = writes_packets(&c->run);
+	c->net.whole_packets = packet_words_kept(&c->run);
 	for (size_t i = 0; i < c->run.types.len; i++)
 		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
 }

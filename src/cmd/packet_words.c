@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
@@ -11,6 +12,7 @@
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probes/net/net.h"
+#include "sinks/sink.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"
 
@@ -68,4 +70,16 @@ int packet_words_explain(const struct packet_words *w, const struct run_conf *ru
 		r = -EIO;
 	buf_fini(&b);
 	return r < 0 ? CMD_FAIL : CMD_OK;
+}
+
+bool packet_words_kept(const struct run_conf *run)
+{
+	for (size_t i = 0; i < run->outputs.len; i++) {
+		_cleanup_free_ char *name = strndup(run->outputs.items[i], strcspn(run->outputs.items[i], ":"));
+		const struct sink_ops *ops = name ? sink_find(name) : NULL;
+
+		if (ops && ((ops->needs & 1u << SEC_PACKET) || (ops->flags & SINK_RAW)))
+			return true;
+	}
+	return false;
 }

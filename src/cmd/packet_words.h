@@ -32,6 +32,9 @@ void packet_words_close(struct packet_words *w);
 /* A predicate for struct run_spec; @ctx: struct packet_words. */
 bool packet_words_match(void *ctx, const struct event *ev);
 
+/* Does an output keep packets? Then all bytes of them are wanted. */
+bool packet_words_kept(const struct run_conf *run);
+
 /* --explain-filter: to standard output. Returns an exit status. */
 int packet_words_explain(const struct packet_words *w, const struct run_conf *run);
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde capture: packets into files, with what is known of them. Each once per observation point: tc at the
+ * interfaces, or the place where the kernel drops.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+#include "cmd/packet_words.h"
+#include "cmd/run.h"
+#include "event/event.h"
+#include "pktfilter/pktfilter.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "probes/net/net_wire.h"
+
+struct capture_conf {
+	struct run_conf run;
+	struct net_conf net;
+	const char *write;
+	const char *file_size;
+	bool dropped;
+	struct packet_words *words;	/* while it runs */
+};
+
+static const char *const direction_names[] = {
+	[NET_DIR_NONE] = "inout", [NET_DIR_IN] = "in", [NET_DIR_OUT] = "out", NULL,
+};
+
+static const struct opt capture_opts[] = {
+	OPT_ROW(capture_conf, write, "write", 'w', OPT_STR, "FILE",
+		"write packets to FILE (pcapng); - is standard output; without it they are shown as text"),
+	OPT_ROW(capture_conf, file_size, "file-size", 'C', OPT_STR, "N",
+		"go on in another file (FILE, FILE1, ...) after N million bytes; with k, m or g KiB, MiB or GiB"),
+	OPT_ROW(capture_conf, dropped, "dropped", 0, OPT_BOOL, NULL,
+		"only packets that the kernel drops, with reason and place; no hook at any interface"),
+	{ .name = "direction", .key = 'Q', .kind = OPT_ENUM, .off = offsetof(struct capture_conf, net.direction),
+	  .arg = "DIR", .help = "in, out or inout (default): direction at the interface", .aux = direction_names },
+	OPT_END
+};
+
+static size_t capture_sets(void *conf, struct opt_set *ret_sets)
+{
+	struct capture_conf *c = conf;
+
+	c->net = net_conf_default;
+	c->net.once = true;
+	ret_sets[0] = (struct opt_set){ "Capture", capture_opts, c };
+	ret_sets[1] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
+	return 2 + run_sets(&c->run, ret_sets + 2);
+}
+
+/* ---- files ---- */
+
+/* tcpdump's unit is a million bytes. */
+static int set_file_size(struct run_conf *run, const char *text, struct err *err)
+{
+	uint64_t n;
+
+	if (str_to_u64(text, 10, &n) == 0 && n && n <= UINT64_MAX / 1000000)
+		run->rotate_bytes = n * 1000000;
+	else if (str_to_bytes(text, &n) == 0 && n && text[strspn(text, "0123456789")])
+		run->rotate_bytes = n;
+	else
+		return err_set(err, -EINVAL, "-C %s: millions of bytes are wanted, or a size such as 500k or 1g",
+			       text);
+	return 0;
+}
+
+/* @mem holds the output's text. */
+static int set_files(struct capture_conf *c, struct buf *mem, struct err *err)
+{
+	struct run_conf *run = &c->run;
+	bool changes = c->file_size || run->rotate_bytes || run->rotate_ns || run->rotate_events;
+	int r = c->file_size ? set_file_size(run, c->file_size, err) : 0;
+
+	if (r < 0)
+		return r;
+	run->rotate_like_tcpdump = c->write;
+	if (c->write && run->rotate_files && !changes)
+		return err_set(err, -EINVAL, "-W says how many files there are: -C, -G or --rotate-events when to "
+			       "change them");
+	if (!c->write)
+		return 0;
+	buf_printf(mem, "pcapng:%s", c->write);
+	if (buf_error(mem) < 0 || vec_grow(&run->outputs) < 0)
+		return err_errno(err, -ENOMEM, "cannot set up the output");
+	run->outputs.items[run->outputs.len++] = buf_str(mem);
+	return 0;
+}
+
+/* ---- what is captured ---- */
+
+static void set_net(struct capture_conf *c, struct packet_words *words)
+{
+	c->net.words = words->text.len ? buf_str(&words->text) : NULL;
+	c->net.filter = words->filter;
+	c->net.verbose = c->run.verbose;
+	c->net.netns = &c->run.netns;
+	c->net.whole_packets = packet_words_kept(&c->run);
+	c->net.kinds = c->dropped ? 1u << NET_KIND_DROP : 0;
+	for (size_t i = 0; i < c->run.types.len; i++)
+		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
+	if (!c->net.kinds)
+		c->net.kinds = 1u << NET_KIND_TRACE;
+}
+
+/* A file holds what it holds; of a live run only what was asked for comes. */
+static bool capture_pass(void *ctx, const struct event *ev)
+{
+	const struct capture_conf *c = ctx;
+
+	if (c->dropped && ev->desc->type != NET_EV_DROP && ev->desc->class == EVENT_DATA)
+		return false;
+	return packet_words_match(c->words, ev);
+}
+
+static int capture_run(void *conf, const struct cmd_words *w)
+{
+	struct capture_conf *c = conf;
+	struct packet_words words = { 0 };
+	_cleanup_(buf_fini) struct buf mem = { 0 };
+	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	struct run_spec spec = {
+		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = capture_pass, .pass_ctx = c,
+		.cmdline = w->line, .ready = "sonde: ready, capturing; ^C stops",
+	};
+	struct err err = { 0 };
+	int status = CMD_USAGE;
+
+	c->words = &words;
+	if (set_files(c, &mem, &err) < 0 || packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
+		log_error("%s", err.msg);
+	} else {
+		set_net(c, &words);
+		spec.filter_text = c->net.words;
+		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
+	}
+	packet_words_close(&words);
+	return status;
+}
+
+static const struct cmd_example capture_examples[] = {
+	{ "sonde capture -i eth0 -w out.pcapng tcp port 443", "one interface, a pcap filter in the kernel" },
+	{ "sonde capture --comm nginx -w -", "one program's packets as they come, for a reader behind a pipe" },
+	{ "sonde capture --dropped -w drops.pcapng", "only what the kernel drops, with reason and place" },
+	{ "sonde capture -w ring.pcapng -C 100 -W 10", "the last gigabyte, in ten files" },
+	{ "sonde capture -r out.pcapng -w dns.pcapng udp port 53", "a part of a file" },
+	{ 0 },
+};
+
+const struct cmd cmd_capture = {
+	.name = "capture", .summary = "packets into pcapng files, with processes and drop reasons",
+	.args = "[PCAP FILTER]",
+	.doc = "Writes packets as tcpdump does, with comments that say whose they are. Each packet is taken once per "
+	       "observation point: where traffic control sees it come in and go out at each chosen interface (all of "
+	       "the namespace, without -i), on loopback where it leaves; with --dropped where the kernel drops it. A "
+	       "packet that is forwarded passes two interfaces and is there twice.\n\n"
+	       "The pcap filter runs in the kernel, and so does the selection by process, command name, cgroup and "
+	       "namespace. -C, -G and -W change files as tcpdump's do; --rotate-events does it by number of packets. "
+	       "Without -w packets are shown as lines.",
+	.examples = capture_examples,
+	.letters = "j=json n=numeric c=count i=iface s=snaplen G=rotate-time W=rotate-files",
+	.conf_size = sizeof(struct capture_conf), .sets = capture_sets, .run = capture_run,
+};
