@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/rights.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "probes/cpu/cpu_conf.h"
@@ -43,6 +44,8 @@ DEFINE_CLEANUP(struct cpu_perf *, cpu_perf_free)
 
 static int open_event(const struct cpu_perf *p, uint32_t cpu)
 {
+	/* Debian's kernel.perf_event_paranoid = 3 does not know CAP_PERFMON. */
+	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_SYS_ADMIN));
 	long fd = syscall(SYS_perf_event_open, &p->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;

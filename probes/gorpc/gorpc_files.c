@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/rights.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "gobin/gobin.h"
@@ -105,6 +106,8 @@ static int attach_together(struct gorpc_files *f, struct file *file, const char 
 /* One that fails does not take the others with it. */
 static int attach_each(struct gorpc_files *f, struct file *file, const char *path)
 {
+	/* Kernels take uprobes by perf events from nobody else. */
+	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_SYS_ADMIN));
 	int first = -ENOTSUP;
 
 	for (size_t i = 0; f->o.single && i < file->n_places; i++) {

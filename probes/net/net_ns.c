@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/rights.h"
 #include "base/str.h"
 
 #define RUN_NETNS "/run/netns"
@@ -131,11 +132,13 @@ static int go_home(int home, int r)
 int net_ns_call(int fd, int (*fn)(void *ctx), void *ctx)
 {
 	_cleanup_close_ int home = open_path("/proc/thread-self/ns/net");
+	uint64_t _cleanup_rights_ admin = rights_effective();	/* what setns() asks for, for as long as it takes */
 
 	if (home < 0)
 		return home;
 	if (net_ns_inode(home) == net_ns_inode(fd))
 		return fn(ctx);
+	admin = rights_raise(RIGHT(CAP_SYS_ADMIN));
 	if (setns(fd, CLONE_NEWNET) < 0)
 		return -errno;
 	return go_home(home, fn(ctx));

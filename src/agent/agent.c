@@ -157,6 +157,7 @@ void agent_free(struct agent *a)
 {
 	if (!a)
 		return;
+	loop_set_guard(a->loop, NULL, NULL);
 	listener_free(a->read);
 	listener_free(a->control);
 	while (a->conns)
@@ -174,6 +175,25 @@ static uint32_t own_netns(void)
 	struct stat st;
 
 	return stat("/proc/self/ns/net", &st) < 0 ? 0 : (uint32_t)st.st_ino;
+}
+
+/* Around handlers of the loop. Those of clients are plain: they raise what a step needs, for that step. */
+static void guard(void *ctx, bool raised)
+{
+	const struct agent *a = ctx;
+
+	rights_restore(raised ? a->rights.working : 0);
+}
+
+static int give_up_rights(struct agent *a, struct err *err)
+{
+	int r = agent_rights_keep(!a->conf.no_admin, &a->rights, err);
+
+	if (r >= 0)
+		r = agent_rights_filter(err);
+	if (r >= 0)
+		loop_set_guard(a->loop, guard, a);
+	return r;
 }
 
 int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **ret, struct err *err)
@@ -195,6 +215,8 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	r = open_pipeline(a, err);
 	if (r >= 0)
 		r = open_sockets(a, err);
+	if (r >= 0)
+		r = give_up_rights(a, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(a);

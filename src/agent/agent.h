@@ -29,9 +29,13 @@ struct agent_conf {
 	uint64_t queue_records;		/* per client; 0 = 262144 */
 	uint64_t stall_ns;		/* without progress, then a client is cut; 0 = 60 s */
 	uint64_t ring_bytes, latency_ns;
+	bool no_admin;			/* CAP_SYS_ADMIN is given up too: doc/SECURITY.md */
 };
 
-/* Loads what every client needs and makes the sockets. From here on clients are served. */
+/*
+ * Loads what every client needs, makes the sockets and gives up rights (of the process, for good). From here on
+ * clients are served.
+ */
 int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **ret, struct err *err);
 int agent_run(struct agent *a, struct err *err);	/* until agent_stop() */
 void agent_stop(struct agent *a);

@@ -248,6 +248,7 @@ static struct fan_sub *new_queue(struct agent_conn *c)
 /* The batch of one deadline fits: fewer wake-ups on both sides. Without rights it stays what the system gives. */
 static void widen(int fd)
 {
+	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_NET_ADMIN));
 	const int bytes = SOCKET_BYTES;
 
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) < 0)
@@ -303,6 +304,8 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	c->queue = new_queue(c);
 	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0)
 		conn_free(c);
+	else
+		loop_set_plain(c->io);
 }
 
 void conn_free(struct agent_conn *c)

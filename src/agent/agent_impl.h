@@ -9,9 +9,11 @@
 #include <sys/types.h>
 
 #include "agent/agent.h"
+#include "agent/agent_rights.h"
 #include "agent/pipeline.h"
 #include "base/buf.h"
 #include "base/opt.h"
+#include "base/rights.h"
 #include "base/vec.h"
 #include "bus/fan.h"
 #include "bus/listen.h"
@@ -71,6 +73,8 @@ struct inst {
 int inst_get(struct agent *a, const struct request *q, size_t i, uint16_t *ret, struct err *err);
 void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
 void inst_quiet(struct agent *a, uint16_t instance);	/* detaches and reads the rest; once */
+/* The kernel's counts; zeros when it does not tell. */
+void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret);
 void inst_free_all(struct agent *a);
 
 /* ---- subscriptions ---- */
@@ -157,6 +161,7 @@ struct agent {
 	struct agent_totals totals;
 	uint64_t start_ns;
 	uint32_t netns;
+	struct agent_rights rights;
 };
 
 #endif

@@ -263,6 +263,7 @@ static void inst_free(struct inst *in)
 
 static int inst_start(struct agent *a, struct inst *in, uint16_t *ret, struct err *err)
 {
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
 	const struct pipeline_probe which = { .ops = in->want.ops, .conf = in->conf };
 
 	in->select = (struct probe_select){
@@ -328,9 +329,26 @@ int inst_get(struct agent *a, const struct request *q, size_t i, uint16_t *ret, 
 
 void inst_quiet(struct agent *a, uint16_t instance)
 {
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
+
 	if (!a->insts[instance]->quiet)
 		pipeline_quiet_probe(a->pipeline, instance);
 	a->insts[instance]->quiet = true;
+}
+
+static void remove_probe(struct agent *a, uint16_t instance)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
+
+	pipeline_remove_probe(a->pipeline, instance);
+}
+
+void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
+
+	*ret = (struct sonde_ledger){ 0 };
+	pipeline_kernel_ledger(a->pipeline, instance, ret);
 }
 
 void inst_put(struct agent *a, uint16_t instance)
@@ -340,7 +358,7 @@ void inst_put(struct agent *a, uint16_t instance)
 	if (--in->refs)
 		return;
 	inst_quiet(a, instance);
-	pipeline_remove_probe(a->pipeline, instance);
+	remove_probe(a, instance);
 	log_info("sonde: instance %u (%s) ended", instance, in->want.ops->name);
 	inst_free(in);
 	a->insts[instance] = NULL;

@@ -38,12 +38,15 @@ static bool is_counted(const struct sonde_rec *r)
 /* The client's own calls and packets would come back to it as events, and to others as noise. */
 static void exclude_self(struct agent_conn *c, bool wanted)
 {
+	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
+
 	if (wanted && probe_env_exclude(pipeline_env(c->a->pipeline), (uint32_t)c->peer.pid) == 0)
 		c->sub.excluded = c->peer.pid;
 }
 
 static void include_self(struct agent_conn *c)
 {
+	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
 	pid_t pid = c->sub.excluded;
 
 	c->sub.excluded = 0;
@@ -96,12 +99,13 @@ static int send_record(void *ctx, const struct sonde_rec *r)
 /* From here on the client gets what comes; what was before is told as it is for a pipeline that starts. */
 static int go(struct agent_conn *c, struct err *err)
 {
+	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);	/* snapshots are the kernel's */
 	int r = 0;
 
 	c->sub.mask |= 1u;
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i)
-			pipeline_kernel_ledger(c->a->pipeline, i, &c->sub.counts[i].base);
+			inst_ledger(c->a, i, &c->sub.counts[i].base);
 	c->sub.on = true;
 	r = tell_ready(c);
 	if (r >= 0)
@@ -204,7 +208,7 @@ static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledg
 	const struct sub_count *n = &c->sub.counts[instance];
 	struct sonde_ledger now = { 0 };
 
-	pipeline_kernel_ledger(c->a->pipeline, instance, &now);
+	inst_ledger(c->a, instance, &now);
 	*ret = (struct sonde_ledger_rec){
 		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_LEDGER, .len = sizeof(*ret),
 			 .instance = instance },
@@ -222,6 +226,8 @@ static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledg
 /* What is in the rings still belongs to the client; of an instance that is its own, to the last record. */
 static void read_rest(struct agent_conn *c)
 {
+	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
+
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i && c->a->insts[i]->refs == 1)
 			inst_quiet(c->a, i);

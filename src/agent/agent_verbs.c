@@ -63,8 +63,9 @@ static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 	struct sonde_ledger l;
 	uint64_t lost = 0;
 
-	if (!probe_name(a, i) || pipeline_kernel_ledger(a->pipeline, i, &l) < 0)
+	if (!probe_name(a, i))
 		return;
+	inst_ledger(a, i, &l);
 	for (int k = 0; k < SONDE_LOST__MAX; k++)
 		lost += l.lost[k];
 	probe_env_watched(pipeline_env(a->pipeline), add_cost, &cost);
@@ -126,8 +127,9 @@ static void put_outcomes(const struct agent *a, struct buf *out)
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		struct sonde_ledger l;
 
-		if (!probe_name(a, i) || pipeline_kernel_ledger(a->pipeline, i, &l) < 0)
+		if (!probe_name(a, i))
 			continue;
+		inst_ledger(a, i, &l);
 		put_outcome(a, i, "delivered", l.delivered, out);
 		put_outcome(a, i, "filtered", l.filtered, out);
 		put_outcome(a, i, "sampled", l.sampled, out);
@@ -140,8 +142,9 @@ static void put_losses(const struct agent *a, struct buf *out)
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		struct sonde_ledger l;
 
-		if (!probe_name(a, i) || pipeline_kernel_ledger(a->pipeline, i, &l) < 0)
+		if (!probe_name(a, i))
 			continue;
+		inst_ledger(a, i, &l);
 		for (unsigned k = 0; k < SONDE_LOST__MAX; k++)
 			buf_printf(out, "sonde_lost_total{instance=\"%u\",probe=\"%s\",cause=\"%s\"} %" PRIu64 "\n",
 				   i, probe_name(a, i), xlat_name(&lost_cause_xlat, k), (uint64_t)l.lost[k]);

@@ -31,6 +31,7 @@ struct loop_source {
 	int signo;
 	bool was_blocked;	/* signal: by someone else before us */
 	bool removed;
+	bool plain;
 	union {
 		loop_io_fn io;
 		loop_timer_fn timer;
@@ -46,6 +47,9 @@ struct loop {
 	unsigned depth;			/* rounds on the stack: a handler may run one */
 	bool stopped;
 	int value;			/* of loop_stop() */
+	void (*guard)(void *ctx, bool raised);	/* NULL = none */
+	void *guard_ctx;
+	bool raised;
 };
 
 struct loop *loop_new(void)
@@ -264,20 +268,43 @@ static int dispatch(struct loop_source *s, uint32_t events)
 	return r < 0 ? r : 1;
 }
 
+void loop_set_guard(struct loop *l, void (*fn)(void *ctx, bool raised), void *ctx)
+{
+	l->guard = fn;
+	l->guard_ctx = ctx;
+	l->raised = true;
+}
+
+void loop_set_plain(struct loop_source *s)
+{
+	s->plain = true;
+}
+
+static void guard(struct loop *l, bool raised)
+{
+	if (l->guard && l->raised != raised)
+		l->guard(l->guard_ctx, raised);
+	l->raised = raised;
+}
+
 static int run_round(struct loop *l, int timeout_ms)
 {
 	struct epoll_event events[ROUND_EVENTS];
-	int n = epoll_wait(l->epoll_fd, events, ROUND_EVENTS, timeout_ms);
-	int ran = 0, r = 0;
+	int ran = 0, r = 0, n;
 
-	if (n < 0)
-		return errno == EINTR ? 0 : -errno;
+	guard(l, false);
+	n = epoll_wait(l->epoll_fd, events, ROUND_EVENTS, timeout_ms);
+	if (n < 0) {
+		r = errno == EINTR ? 0 : -errno;
+		n = 0;
+	}
 	l->depth++;
 	for (int i = 0; i < n && r >= 0 && !l->stopped; i++) {
 		struct loop_source *s = events[i].data.ptr;
 
 		if (s->removed)
 			continue;
+		guard(l, !s->plain);
 		r = dispatch(s, events[i].events);
 		ran += r > 0;
 	}
@@ -288,8 +315,10 @@ static int run_round(struct loop *l, int timeout_ms)
 
 int loop_once(struct loop *l, int timeout_ms)
 {
+	bool was_raised = l->raised;
 	int r = run_round(l, timeout_ms);
 
+	guard(l, was_raised);	/* the caller may be a handler, or somebody who works between rounds */
 	if (r < 0 || !l->stopped)
 		return r;
 	l->stopped = false;
@@ -298,13 +327,14 @@ int loop_once(struct loop *l, int timeout_ms)
 
 int loop_run(struct loop *l)
 {
+	bool was_raised = l->raised;
 	int r = 0;
 
-	while (!l->stopped) {
+	while (r >= 0 && !l->stopped)
 		r = run_round(l, -1);
-		if (r < 0)
-			return r;
-	}
+	guard(l, was_raised);
+	if (r < 0)
+		return r;
 	l->stopped = false;
 	return l->value;
 }

@@ -6,6 +6,7 @@
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loop;
@@ -35,6 +36,13 @@ int loop_set_timer(struct loop_source *s, uint64_t first_ns, uint64_t period_ns)
 int loop_add_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, struct loop_source **ret);
 
 void loop_remove(struct loop_source *s);	/* NULL is fine */
+
+/*
+ * For a process that has its rights only while it works: @fn(ctx, true) comes before a handler, @fn(ctx, false)
+ * before the loop waits and before a handler of a source that was made plain. It is called when that changes only.
+ */
+void loop_set_guard(struct loop *l, void (*fn)(void *ctx, bool raised), void *ctx);
+void loop_set_plain(struct loop_source *s);	/* it handles what others sent */
 
 /* Runs until loop_stop() or a handler fails. Returns the value given to either. */
 int loop_run(struct loop *l);

@@ -24,4 +24,16 @@
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
 #define _unused_ __attribute__((unused))
 
+/* Built with a sanitizer, whose runtime needs more memory and system calls than the program. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 #endif

@@ -42,6 +42,8 @@ static const struct opt agent_opts[] = {
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME",
 	    "longest wait before records are passed on (default 50ms)"),
+	ROW(no_admin, "no-admin", 0, OPT_BOOL, NULL,
+	    "give up CAP_SYS_ADMIN too: no other network namespaces, and on some systems no profiles"),
 	OPT_END,
 };
 

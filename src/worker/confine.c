@@ -77,6 +77,8 @@ static int give_up_descriptors(const struct worker_opts *o, int in_fd, int out_f
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	if (null < 0)	/* who forked it may open nothing for writing; then there is no standard error */
+		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	null = null < 0 ? null : above_std(null);
 	out_fd = above_std(out_fd);
 	in_fd = in_fd < 0 ? null : above_std(in_fd);
@@ -85,7 +87,7 @@ static int give_up_descriptors(const struct worker_opts *o, int in_fd, int out_f
 	if (dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
 		return -errno;
 	/* Sanitizers report on stderr, and a finding that nobody sees is none. */
-	if (!WORKER_SANITIZED && dup2(null, STDERR_FILENO) < 0)
+	if (!SANITIZED && dup2(null, STDERR_FILENO) < 0)
 		return -errno;
 	return close_others(o, keep_fd);
 }
@@ -145,7 +147,7 @@ static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 	uint64_t memory = o->memory_bytes ? o->memory_bytes : DEFAULT_MEMORY_BYTES;
 	int r = 0;
 
-	if (!WORKER_SANITIZED)
+	if (!SANITIZED)
 		r = used_bytes ? limit(RLIMIT_AS, used_bytes + memory) : limit(RLIMIT_DATA, memory);
 	if (r == 0 && o->cpu_seconds)
 		r = limit(RLIMIT_CPU, o->cpu_seconds);
@@ -213,7 +215,7 @@ static int filter_syscalls(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	if (WORKER_SANITIZED)
+	if (SANITIZED)
 		return 0;
 	f = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	if (!f)
@@ -229,7 +231,7 @@ static int filter_syscalls(void)
 
 bool worker_confines(void)
 {
-	return !WORKER_SANITIZED;
+	return !SANITIZED;
 }
 
 /*

@@ -9,17 +9,6 @@
 
 struct worker_opts;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WORKER_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
-#define WORKER_SANITIZED 1
-#endif
-#endif
-#ifndef WORKER_SANITIZED
-#define WORKER_SANITIZED 0
-#endif
-
 /*
  * Standard input becomes @in_fd (or /dev/null), standard output @out_fd, and of the others only @keep_fd
  * (above 2) stays. Then user, capabilities, limits and the system-call filter. The worker dies with @parent.

@@ -123,8 +123,8 @@ class Link:
 class Sonde:
     """A running `sonde ...`, with the JSON objects that it printed so far."""
 
-    def __init__(self, *words, netns=None, wait=True, env=None, preexec=None):
-        command = [BINARY, *words]
+    def __init__(self, *words, netns=None, wait=True, env=None, preexec=None, before=()):
+        command = [*before, BINARY, *words]
         if netns is not None:
             command = ["nsenter", f"--net={netns.path}", *command]
         self.lines, self.events, self.bad_lines, self.err_lines = [], [], [], []

@@ -87,6 +87,52 @@ def test_restart_after_kill(agent, sonde):
     assert again.stop(signal.SIGTERM) == 0
 
 
+CAP_SETS = {"CapPrm": 0x1c0000811e4, "CapEff": 0, "CapAmb": 0, "NoNewPrivs": 1, "Seccomp": 2}
+SIX = "+bpf,+perfmon,+net_admin,+sys_ptrace,+dac_read_search,+checkpoint_restore"
+
+
+def status_of(pid, *names):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        words = dict(line.split(":", 1) for line in f)
+    return {name: int(words[name].split()[0], 16) for name in names}
+
+
+def test_it_gives_up_its_rights(sonde, tmp_path):
+    """As root: ten capabilities, none while it waits. As an ordinary user six, and it still serves."""
+    agent = sonde("agent", "--no-admin", "--socket-dir", str(tmp_path / "run"))
+    client = Client(str(tmp_path / "run" / "read.sock"))
+    client.hello()
+    client.subscribe("probe=net", "option=--iface=lo")
+    had = status_of(os.getpid(), "CapPrm")["CapPrm"]
+    wait_until(lambda: status_of(agent.pid, *CAP_SETS) == CAP_SETS | {"CapPrm": CAP_SETS["CapPrm"] & had})
+    client.send(STOP)
+    _, _, ledgers = client.books()
+    assert ledgers
+    assert agent.stop(signal.SIGTERM) == 0
+
+
+def test_it_serves_as_an_ordinary_user(sonde, netns, tmp_path):
+    """What the unit for systemd gives it, and no more."""
+    for parent in [tmp_path, *list(tmp_path.parents)[:2]]:
+        parent.chmod(0o755)
+    home = tmp_path / "sonde"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    agent = sonde("agent", "--socket-dir", str(home / "run"), before=(
+        "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", f"-all,{SIX}",
+        "--inh-caps", f"-all,{SIX}", "--ambient-caps", f"-all,{SIX}"))
+    port = 20000 + os.getpid() % 20000
+    one = sonde("monitor", "--type", "drop", "--json", f"--agent={home}/run/read.sock",
+                "udp", "port", str(port))
+    send_udp(port)
+    one.wait_for(lambda ev: ev["type"] == "net.drop" and ev.get("proc", {}).get("exe"), 3)
+    one.finish()
+    assert status_of(agent.pid, "CapPrm")["CapPrm"] == 0x1c000081004
+    words = "monitor", f"--agent={home}/run/read.sock", "--netns", netns().path
+    done = helpers.sh(helpers.BINARY, *words, check=False)
+    assert done.returncode and "not permitted" in done.stderr, done
+
+
 def fds(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
