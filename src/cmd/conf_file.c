@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 
 #define CONF_MAX_BYTES (1u << 20)
 
@@ -33,22 +34,15 @@ static int check_owner(const char *path, int fd, struct err *err)
 static int read_all(const char *path, struct buf *ret, struct err *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = 1;
 	int r;
 
 	if (fd < 0)
 		return err_errno(err, -errno, "cannot open %s", path);
 	r = check_owner(path, fd, err);
-	while (r >= 0 && n > 0) {
-		char *room = buf_reserve(ret, 4096);
-
-		n = room ? read(fd, room, 4096) : -1;
-		if (n > 0)
-			buf_commit(ret, (size_t)n);
-		else if (n < 0)
-			r = err_errno(err, -errno, "cannot read %s", path);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	r = io_read_to_end(fd, CONF_MAX_BYTES, ret);
+	return r < 0 ? err_errno(err, r, "cannot read %s", path) : 0;
 }
 
 /* Both ends without blanks, in place. */

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "elf/resolve_impl.h"
 
@@ -72,21 +73,6 @@ int answer_add_addr(struct answer_writer *w, enum resolve_quality quality, uint3
 	return buf_add(&w->addrs, &out, sizeof(out));
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 int answer_write(struct answer_writer *w, int fd)
 {
 	struct resolve_head head = {
@@ -95,13 +81,13 @@ int answer_write(struct answer_writer *w, int fd)
 		.n_funcs = (uint32_t)(w->funcs.len / sizeof(struct resolve_wire_func)),
 		.string_bytes = (uint32_t)w->strings.len,
 	};
-	int r = write_all(fd, (const char *)&head, sizeof(head));
+	int r = io_write_all(fd, &head, sizeof(head));
 
 	if (r == 0)
-		r = write_all(fd, w->addrs.data, w->addrs.len);
+		r = io_write_all(fd, w->addrs.data, w->addrs.len);
 	if (r == 0)
-		r = write_all(fd, w->funcs.data, w->funcs.len);
-	return r < 0 ? r : write_all(fd, w->strings.data, w->strings.len);
+		r = io_write_all(fd, w->funcs.data, w->funcs.len);
+	return r < 0 ? r : io_write_all(fd, w->strings.data, w->strings.len);
 }
 
 /* ---- reading ---- */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "elf/elf.h"
 #include "elf/gopclntab.h"
@@ -258,23 +259,6 @@ int gobin_analyse(int fd, const struct gobin_request *q, struct gobin_answer **r
 	return r;
 }
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	const char *p = data;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 int gobin_run(void *ctx, int in_fd, int out_fd)
 {
 	const uint32_t refused = GOBIN_REFUSAL;
@@ -283,14 +267,14 @@ int gobin_run(void *ctx, int in_fd, int out_fd)
 	int r = j ? analyse(j, in_fd, &why) : -ENOMEM;
 
 	if (r == -ENOEXEC) {
-		r = write_all(out_fd, &refused, sizeof(refused));
+		r = io_write_all(out_fd, &refused, sizeof(refused));
 		if (r == 0)
-			r = write_all(out_fd, why.msg, strlen(why.msg) + 1);
+			r = io_write_all(out_fd, why.msg, strlen(why.msg) + 1);
 		return -r;
 	}
 	if (r == 0)
-		r = write_all(out_fd, &j->a, sizeof(j->a));
+		r = io_write_all(out_fd, &j->a, sizeof(j->a));
 	if (r == 0)
-		r = write_all(out_fd, j->strings.data, j->strings.len);
+		r = io_write_all(out_fd, j->strings.data, j->strings.len);
 	return -r;
 }

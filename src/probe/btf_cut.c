@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -385,18 +386,9 @@ static int get_kernel(uint8_t **ret, size_t *ret_len, bool *ret_mapped)
 static int write_file(const struct buf *b)
 {
 	_cleanup_close_ int fd = memfd_create("sonde-btf", MFD_CLOEXEC);
-	size_t done = 0;
+	int r = fd < 0 ? -errno : io_write_all(fd, b->data, b->len);
 
-	if (fd < 0)
-		return -errno;
-	while (done < b->len) {
-		ssize_t n = write(fd, b->data + done, b->len - done);
-
-		if (n <= 0)
-			return -EIO;
-		done += (size_t)n;
-	}
-	return TAKE_FD(fd);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 int btf_cut_kernel(const struct btf *names)

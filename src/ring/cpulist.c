@@ -4,14 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/io.h"
 #include "base/vec.h"
 
 #define CPU_MAX 0xffffu	/* the record header has 16 bits for it */
+#define LIST_MAX_BYTES (1u << 20)
 
 /* Decimal digits, at least one. */
 static int take_number(struct cursor *c, uint32_t *ret)
@@ -70,24 +71,10 @@ int cpulist_parse(const char *text, size_t len, uint32_t **ret)
 int cpulist_read(const char *path, uint32_t **ret)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct buf text = { 0 };
-	ssize_t n = 1;
-	int r = 0;
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	int r = fd < 0 ? -errno : io_read_to_end(fd, LIST_MAX_BYTES, &text);
 
-	if (fd < 0)
-		return -errno;
-	while (n > 0 && r >= 0) {
-		char *p = buf_reserve(&text, 4096);
-
-		n = p ? read(fd, p, 4096) : 0;
-		r = !p ? -ENOMEM : n < 0 ? -errno : 0;
-		if (n > 0)
-			buf_commit(&text, (size_t)n);
-	}
-	if (r >= 0)
-		r = cpulist_parse(text.data, text.len, ret);
-	buf_fini(&text);
-	return r;
+	return r < 0 ? r : cpulist_parse(text.data, text.len, ret);
 }
 
 bool cpulist_has(const uint32_t *cpus, size_t n, uint32_t cpu)

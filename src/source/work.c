@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "sonde/wire.h"
 #include "source/answer.h"
 #include "source/inflate.h"
@@ -36,21 +37,13 @@ struct work {
 /* 0 or -errno. A parent that does not listen any more ends us by SIGPIPE. */
 static int send_answers(struct work *w)
 {
-	size_t done = 0;
+	int r = buf_error(&w->out);
 
-	if (buf_error(&w->out))
-		return buf_error(&w->out);
-	while (done < w->out.len) {
-		ssize_t n = write(w->out_fd, w->out.data + done, w->out.len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		done += (size_t)n;
-	}
-	buf_reset(&w->out);
-	return 0;
+	if (r >= 0)
+		r = io_write_all(w->out_fd, w->out.data, w->out.len);
+	if (r >= 0)
+		buf_reset(&w->out);
+	return r;
 }
 
 static int on_record(void *ctx, const struct sonde_rec *r)

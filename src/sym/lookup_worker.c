@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/io.h"
 #include "base/macros.h"
 
 #define BUDGET_BYTES (64u << 20)	/* of headers, notes and the link */
@@ -83,21 +84,6 @@ static int check(const struct lookup_request *q, int fd, struct lookup_head *hea
 	return r;
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EIO;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* The addresses behind the offsets; told as they are asked for, then sorted for the readers. */
 static int find_addresses(const struct elf *e, const struct lookup_request *q, struct buf *b, uint64_t *addrs)
 {
@@ -140,7 +126,7 @@ int lookup_work(void *ctx, int in_fd, int out_fd)
 	if (r == 0)
 		r = tell_head(q, e, in_fd, &b, addrs, &ok);
 	if (r == 0)
-		r = write_all(out_fd, b.data, b.len);
+		r = io_write_all(out_fd, b.data, b.len);
 	elf_free(e);
 	buf_fini(&b);
 	if (r == 0 && ok) {

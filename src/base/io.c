@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * read(2) and write(2) until it is done.
+ */
+#include "base/io.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define READ_BYTES 4096
+
+int io_write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int io_read_to_end(int fd, size_t max, struct buf *ret)
+{
+	size_t had = ret->len;
+
+	for (;;) {
+		void *room = buf_reserve(ret, READ_BYTES);
+		ssize_t n = room ? read(fd, room, READ_BYTES) : 0;
+
+		if (!room)
+			return -ENOMEM;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		buf_commit(ret, (size_t)n);
+		if (ret->len - had > max)
+			return -EFBIG;
+	}
+}
