@@ -4,6 +4,7 @@
  */
 #include "agent/agent.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <grp.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/agent_http.h"
 #include "agent/agent_impl.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -23,6 +25,7 @@
 #define DEFAULT_QUEUE_BYTES (4u << 20)
 #define DEFAULT_QUEUE_RECORDS 262144
 #define DEFAULT_STALL_NS (60 * NS_PER_S)
+#define DEFAULT_COST_NS (15 * NS_PER_S)
 
 /* ---- the way of a record ---- */
 
@@ -51,6 +54,12 @@ static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 	struct fan_span span;
 	bool written = false;
 
+	if (a->lag.look && !(r->flags & SONDE_RF_SNAPSHOT)) {
+		uint64_t now = clock_boot_ns();
+
+		a->lag.look = false;
+		a->lag.now = MAX(a->lag.now, now > r->ts_ns ? now - r->ts_ns : 0);
+	}
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		sub_record(c, r, &span, &written);
 }
@@ -60,6 +69,7 @@ static void on_flush(void *ctx)
 	struct agent *a = ctx;
 	struct agent_conn *next;
 
+	a->lag.look = true;
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
 		if (!c->waits_out && !fan_empty(c->queue))
@@ -69,11 +79,32 @@ static void on_flush(void *ctx)
 	}
 }
 
+/* What programs cost is measured now and then: the statistics cost something too, at each run of every program. */
+static void sample_cost(struct agent *a, uint64_t now_ns)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_SYS_ADMIN));
+
+	if (a->cost.fd >= 0)
+		close(TAKE_FD(a->cost.fd));
+	else if (now_ns - a->cost.since_ns >= a->conf.cost_every_ns) {
+		a->cost.fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		a->cost.since_ns = now_ns;
+	}
+}
+
+uint64_t agent_lag_ns(const struct agent *a)
+{
+	return MAX(a->lag.now, a->lag.last);
+}
+
 static void on_tick(void *ctx, uint64_t now_ns)
 {
 	struct agent *a = ctx;
 	struct agent_conn *next;
 
+	a->lag.last = a->lag.now;
+	a->lag.now = 0;
+	sample_cost(a, now_ns);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
 		conn_tick(c, now_ns);
@@ -100,6 +131,7 @@ static void set_limits(struct agent *a, const struct agent_conf *c)
 	a->conf.queue_bytes = c->queue_bytes ? c->queue_bytes : DEFAULT_QUEUE_BYTES;
 	a->conf.queue_records = c->queue_records ? c->queue_records : DEFAULT_QUEUE_RECORDS;
 	a->conf.stall_ns = c->stall_ns ? c->stall_ns : DEFAULT_STALL_NS;
+	a->conf.cost_every_ns = c->cost_every_ns ? c->cost_every_ns : DEFAULT_COST_NS;
 }
 
 void agent_reload(struct agent *a, const struct agent_conf *conf)
@@ -138,6 +170,20 @@ static int open_sockets(struct agent *a, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot listen") : 0;
 }
 
+static void write_metrics(void *ctx, bool openmetrics, struct buf *out)
+{
+	metrics_write(ctx, openmetrics, out);
+}
+
+static int open_metrics(struct agent *a, struct err *err)
+{
+	const struct agent_http_opts o = {
+		.address = a->conf.metrics, .gid = a->gid, .write = write_metrics, .ctx = a,
+	};
+
+	return o.address ? agent_http_new(a->loop, &o, &a->http, err) : 0;
+}
+
 static int open_pipeline(struct agent *a, struct err *err)
 {
 	const struct probe_env_opts env = { .ring_bytes = a->conf.ring_bytes };
@@ -158,6 +204,7 @@ void agent_free(struct agent *a)
 	if (!a)
 		return;
 	loop_set_guard(a->loop, NULL, NULL);
+	agent_http_free(a->http);
 	listener_free(a->read);
 	listener_free(a->control);
 	while (a->conns)
@@ -166,6 +213,8 @@ void agent_free(struct agent *a)
 	pipeline_free(a->pipeline);
 	inst_free_all(a);
 	fan_free(a->fan);
+	if (a->cost.fd >= 0)
+		close(a->cost.fd);
 	free(a);
 }
 DEFINE_CLEANUP(struct agent *, agent_free)
@@ -207,6 +256,7 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	a->conf = *conf;
 	a->start_ns = clock_boot_ns();
 	a->netns = own_netns();
+	a->cost.fd = -1;
 	set_limits(a, conf);
 	find_group(a);
 	a->fan = fan_new();
@@ -215,6 +265,8 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	r = open_pipeline(a, err);
 	if (r >= 0)
 		r = open_sockets(a, err);
+	if (r >= 0)
+		r = open_metrics(a, err);
 	if (r >= 0)
 		r = give_up_rights(a, err);
 	if (r < 0)

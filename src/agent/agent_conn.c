@@ -273,6 +273,21 @@ static bool may_connect(const struct agent *a, int fd, const struct peer *p, uin
 	return !(rights & PROTO_RIGHT_CONTROL) && a->gid && peer_in_group(fd, p, a->gid);
 }
 
+static unsigned free_place(const struct agent *a)
+{
+	unsigned place = 0;
+
+	for (const struct agent_conn *c = a->conns; c;) {
+		if (c->place == place) {
+			place++;
+			c = a->conns;
+		} else {
+			c = c->next;
+		}
+	}
+	return place;
+}
+
 void conn_new(struct agent *a, int fd, uint32_t rights)
 {
 	struct peer peer;
@@ -294,6 +309,7 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	}
 	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .since_ns = clock_boot_ns() };
 	c->moved_ns = c->since_ns;
+	c->place = free_place(a);
 	c->next = a->conns;
 	if (c->next)
 		c->next->prev = c;

@@ -102,6 +102,7 @@ struct agent_conn {
 	int fd;
 	struct loop_source *io;
 	struct peer peer;
+	unsigned place;			/* lowest that was free when it came */
 	uint32_t rights;		/* PROTO_RIGHT_* */
 	struct session *session;
 	struct fan_sub *queue;
@@ -134,6 +135,18 @@ void conn_tick(struct agent_conn *c, uint64_t now_ns);
 void conn_cut(struct agent_conn *c, int code, const char *reason);
 size_t conn_lost_frame(void *ctx, const struct fan_lost *l, void *buf, size_t cap);
 
+/* ---- counts ---- */
+
+/* Of one instance's programs; runs and time are those while the kernel's statistics were on. */
+struct inst_cost { uint16_t instance; unsigned programs; uint64_t runs, ns; };
+
+const char *inst_probe(const struct agent *a, uint16_t instance);	/* NULL = there is none */
+void inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret);
+uint64_t ledger_lost(const struct sonde_ledger *l);
+uint64_t agent_lag_ns(const struct agent *a);	/* between a record and its reading: the most of a second */
+uint64_t agent_memory(void);			/* resident bytes */
+void metrics_write(const struct agent *a, bool openmetrics, struct buf *out);
+
 /* ---- verbs ---- */
 
 int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
@@ -162,6 +175,11 @@ struct agent {
 	uint64_t start_ns;
 	uint32_t netns;
 	struct agent_rights rights;
+	struct cilium_listener *cilium;		/* NULL = not served */
+	struct agent_http *http;		/* likewise */
+	/* ns: the most of this second, of the one before; look: at the next record */
+	struct { uint64_t now, last; bool look; } lag;
+	struct { int fd; uint64_t since_ns; } cost;	/* the kernel's statistics while fd is there (-1 = off) */
 };
 
 #endif

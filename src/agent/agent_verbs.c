@@ -2,7 +2,6 @@
 /*
  * Verbs: what a client may ask beside its stream, and who may.
  */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "bus/session.h"
 #include "event/core.h"
 #include "probe/probe.h"
+#include "ring/ring.h"
 
 #define ARGS_MAX 64
 
@@ -36,47 +36,45 @@ struct verb {
 
 /* ---- status ---- */
 
-struct cost { uint16_t instance; uint64_t runs, ns; };
-
-static void add_cost(void *ctx, uint16_t instance, int prog_fd)
+static void say_cost(const struct agent *a, uint16_t i, struct buf *out)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t len = sizeof(info);
-	struct cost *c = ctx;
+	struct inst_cost cost;
 
-	if (instance != c->instance || bpf_prog_get_info_by_fd(prog_fd, &info, &len) < 0)
-		return;
-	c->runs += info.run_cnt;
-	c->ns += info.run_time_ns;
+	inst_cost(a, i, &cost);
+	buf_printf(out, "; %u programs", cost.programs);
+	if (cost.runs)
+		buf_printf(out, ", %" PRIu64 " runs measured, %" PRIu64 " ns each", cost.runs, cost.ns / cost.runs);
+	buf_add_char(out, '\n');
 }
 
-static const char *probe_name(const struct agent *a, uint16_t instance)
+static void say_causes(const struct sonde_ledger *l, struct buf *out)
 {
-	if (!instance)
-		return "proc";
-	return a->insts[instance] ? a->insts[instance]->want.ops->name : NULL;
+	const char *before = " (";
+
+	for (unsigned k = 0; k < SONDE_LOST__MAX; k++) {
+		if (!l->lost[k])
+			continue;
+		buf_printf(out, "%s%s %" PRIu64, before, xlat_name(&lost_cause_xlat, k), (uint64_t)l->lost[k]);
+		before = ", ";
+	}
+	if (*before == ',')
+		buf_add_char(out, ')');
 }
 
 static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 {
-	struct cost cost = { .instance = i };
 	struct sonde_ledger l;
-	uint64_t lost = 0;
 
-	if (!probe_name(a, i))
+	if (!inst_probe(a, i))
 		return;
 	inst_ledger(a, i, &l);
-	for (int k = 0; k < SONDE_LOST__MAX; k++)
-		lost += l.lost[k];
-	probe_env_watched(pipeline_env(a->pipeline), add_cost, &cost);
 	buf_printf(out, "instance %u: %s, %u users%s, seen %" PRIu64 " = delivered %" PRIu64 ", filtered %" PRIu64
 		   ", sampled %" PRIu64 ", lost %" PRIu64,
-		   i, probe_name(a, i), i ? a->insts[i]->refs : a->n_conns,
+		   i, inst_probe(a, i), i ? a->insts[i]->refs : a->n_conns,
 		   i && a->insts[i]->attached ? " (attached)" : "", (uint64_t)l.seen, (uint64_t)l.delivered,
-		   (uint64_t)l.filtered, (uint64_t)l.sampled, lost);
-	if (cost.runs)	/* kernel.bpf_stats_enabled */
-		buf_printf(out, "; %" PRIu64 " runs, %" PRIu64 " ns each", cost.runs, cost.ns / cost.runs);
-	buf_add_char(out, '\n');
+		   (uint64_t)l.filtered, (uint64_t)l.sampled, ledger_lost(&l));
+	say_causes(&l, out);
+	say_cost(a, i, out);
 }
 
 static void say_client(const struct agent_conn *c, struct buf *out)
@@ -84,8 +82,8 @@ static void say_client(const struct agent_conn *c, struct buf *out)
 	struct fan_stats st;
 
 	fan_stats(c->queue, &st);
-	buf_printf(out, "client pid %d uid %u: %s, %s, sent %" PRIu64 ", lost %" PRIu64 ", queue %" PRIu64
-		   " bytes in %" PRIu64 " records\n", (int)c->peer.pid, (unsigned)c->peer.uid,
+	buf_printf(out, "client %u, pid %d uid %u: %s, %s, sent %" PRIu64 ", lost %" PRIu64 ", queue %" PRIu64
+		   " bytes in %" PRIu64 " records\n", c->place, (int)c->peer.pid, (unsigned)c->peer.uid,
 		   session_client(c->session), c->dying ? "cut" : c->sub.on ? "streams" : "idle", st.sent, st.lost,
 		   st.queued_bytes, st.queued);
 }
@@ -93,6 +91,7 @@ static void say_client(const struct agent_conn *c, struct buf *out)
 static int run_status(const struct call *call, struct err *err)
 {
 	const struct agent *a = call->c->a;
+	struct ring_stats st;
 
 	(void)err;
 	buf_printf(call->out, "agent: pid %d, sonde " SONDE_VERSION ", up %" PRIu64 " s\n", (int)getpid(),
@@ -100,7 +99,14 @@ static int run_status(const struct call *call, struct err *err)
 	buf_printf(call->out, "clients: %u of %u, %" PRIu64 " since the start, %" PRIu64 " refused, %" PRIu64
 		   " cut%s%s\n", a->n_conns, a->conf.max_clients, a->totals.connections, a->totals.refused,
 		   a->totals.cut, a->totals.cut ? "; last: " : "", a->totals.last_cut);
-	buf_printf(call->out, "queues: %" PRIu64 " bytes of memory\n", fan_bytes(a->fan));
+	buf_printf(call->out, "memory: %" PRIu64 " KiB, %" PRIu64 " KiB of them queues\n", agent_memory() >> 10,
+		   fan_bytes(a->fan) >> 10);
+	ring_reader_stats(probe_env_reader(pipeline_env(a->pipeline)), &st);
+	buf_printf(call->out, "reader: %" PRIu64 " records, %" PRIu64 " bytes, %" PRIu64 " batches, %u %% of a ring "
+		   "unread, %" PRIu64 ".%03" PRIu64 " ms behind\n", st.records, st.bytes, st.batches,
+		   ring_reader_fill_pct(probe_env_reader(pipeline_env(a->pipeline))),
+		   (uint64_t)(agent_lag_ns(a) / NS_PER_MS),
+		   (uint64_t)(agent_lag_ns(a) % NS_PER_MS / 1000));
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		say_instance(a, i, call->out);
 	for (const struct agent_conn *c = a->conns; c; c = c->next)
@@ -108,83 +114,12 @@ static int run_status(const struct call *call, struct err *err)
 	return 0;
 }
 
-/* ---- counters: Prometheus' text format, labels bounded by instances and clients ---- */
-
-static void head(struct buf *out, const char *name, const char *type, const char *help)
-{
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void put_outcome(const struct agent *a, uint16_t i, const char *what, uint64_t n, struct buf *out)
-{
-	buf_printf(out, "sonde_events_total{instance=\"%u\",probe=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", i,
-		   probe_name(a, i), what, n);
-}
-
-static void put_outcomes(const struct agent *a, struct buf *out)
-{
-	head(out, "sonde_events_total", "counter", "Hits of programs by what became of them.");
-	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
-		struct sonde_ledger l;
-
-		if (!probe_name(a, i))
-			continue;
-		inst_ledger(a, i, &l);
-		put_outcome(a, i, "delivered", l.delivered, out);
-		put_outcome(a, i, "filtered", l.filtered, out);
-		put_outcome(a, i, "sampled", l.sampled, out);
-	}
-}
-
-static void put_losses(const struct agent *a, struct buf *out)
-{
-	head(out, "sonde_lost_total", "counter", "Events that the kernel side lost, by cause.");
-	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
-		struct sonde_ledger l;
-
-		if (!probe_name(a, i))
-			continue;
-		inst_ledger(a, i, &l);
-		for (unsigned k = 0; k < SONDE_LOST__MAX; k++)
-			buf_printf(out, "sonde_lost_total{instance=\"%u\",probe=\"%s\",cause=\"%s\"} %" PRIu64 "\n",
-				   i, probe_name(a, i), xlat_name(&lost_cause_xlat, k), (uint64_t)l.lost[k]);
-	}
-}
-
-static void put_clients(const struct agent *a, struct buf *out)
-{
-	head(out, "sonde_client_queue_bytes", "gauge", "What a client has not read yet.");
-	for (const struct agent_conn *c = a->conns; c; c = c->next) {
-		struct fan_stats st;
-
-		fan_stats(c->queue, &st);
-		buf_printf(out, "sonde_client_queue_bytes{fd=\"%d\",pid=\"%d\"} %" PRIu64 "\n", c->fd,
-			   (int)c->peer.pid, st.queued_bytes);
-	}
-	head(out, "sonde_client_lost_total", "counter", "Records that a client was too slow for.");
-	for (const struct agent_conn *c = a->conns; c; c = c->next) {
-		struct fan_stats st;
-
-		fan_stats(c->queue, &st);
-		buf_printf(out, "sonde_client_lost_total{fd=\"%d\",pid=\"%d\"} %" PRIu64 "\n", c->fd,
-			   (int)c->peer.pid, st.lost);
-	}
-}
+/* ---- counters ---- */
 
 static int run_counters(const struct call *call, struct err *err)
 {
-	const struct agent *a = call->c->a;
-
 	(void)err;
-	put_outcomes(a, call->out);
-	put_losses(a, call->out);
-	head(call->out, "sonde_clients", "gauge", "Connections at this moment.");
-	buf_printf(call->out, "sonde_clients %u\n", a->n_conns);
-	head(call->out, "sonde_clients_cut_total", "counter", "Clients that took nothing for too long.");
-	buf_printf(call->out, "sonde_clients_cut_total %" PRIu64 "\n", a->totals.cut);
-	head(call->out, "sonde_queue_memory_bytes", "gauge", "Memory of all queues.");
-	buf_printf(call->out, "sonde_queue_memory_bytes %" PRIu64 "\n", fan_bytes(a->fan));
-	put_clients(a, call->out);
+	metrics_write(call->c->a, false, call->out);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/agent_http.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -42,6 +43,10 @@ static const struct opt agent_opts[] = {
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME",
 	    "longest wait before records are passed on (default 50ms)"),
+	ROW(metrics, "metrics", 0, OPT_STR, "ADDR",
+	    "serve /metrics for Prometheus there: 127.0.0.1:PORT, [::1]:PORT or the path of a socket (default not)"),
+	ROW(cost_every_ns, "cost-every", 0, OPT_DURATION, "TIME",
+	    "measure the cost of probes for a second so often (default 15s)"),
 	ROW(no_admin, "no-admin", 0, OPT_BOOL, NULL,
 	    "give up CAP_SYS_ADMIN too: no other network namespaces, and on some systems no profiles"),
 	OPT_END,
@@ -186,6 +191,8 @@ static int agent_cmd_run(void *conf, const struct cmd_words *w)
 		r = err_set(&err, -EINVAL, "sonde agent takes no words; %s is one", w->words.items[0]);
 	if (r >= 0)
 		r = settings_read(d.conf, &d.settings, &err);
+	if (r >= 0 && d.settings.agent.metrics && !agent_http_address(d.settings.agent.metrics, &err))
+		r = -EINVAL;
 	if (r >= 0 && !d.conf->check) {
 		loop = loop_new();
 		r = loop ? serve(&d, loop, &err) : err_errno(&err, -ENOMEM, "cannot make an event loop");

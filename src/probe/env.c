@@ -386,6 +386,7 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 	r = remember_shared(env, obj, env->preparing);
 	if (r < 0)
 		return err_errno(err, r, "cannot keep the shared maps");
+	env_remember_programs(env, obj, (uint16_t)env->preparing);
 	r = inmap_finish(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }

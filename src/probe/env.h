@@ -105,8 +105,8 @@ int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct 
 /* After the last object of @instance was closed: its maps, selection and counts go, another may take the number. */
 int probe_env_forget(struct probe_env *env, uint16_t instance);
 
-/* Every program that was given to probe_env_watch(). */
-void probe_env_watched(struct probe_env *env, void (*fn)(void *ctx, uint16_t instance, int prog_fd), void *ctx);
+/* Every program that was loaded. */
+void probe_env_programs(struct probe_env *env, void (*fn)(void *ctx, uint16_t instance, int prog_fd), void *ctx);
 
 /* Excludes a process (tgid) from every probe. Before attach for our own helpers. */
 int probe_env_exclude(struct probe_env *env, uint32_t tgid);

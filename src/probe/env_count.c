@@ -12,18 +12,53 @@
 #include "probe/env_impl.h"
 #include "probe/select.h"
 
-int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance)
+static uint32_t id_of(int prog_fd)
 {
-	int fd = dup(bpf_program__fd(prog));
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	return bpf_prog_get_info_by_fd(prog_fd, &info, &len) < 0 ? 0 : info.id;
+}
+
+static int add_program(struct probe_env *env, int prog_fd, uint16_t instance, struct watched **ret)
+{
+	_cleanup_close_ int fd = dup(prog_fd);
 
 	if (fd < 0)
 		return -errno;
-	if (instance >= SONDE_INSTANCES || vec_grow(&env->watched) < 0) {
-		close(fd);
+	if (instance >= SONDE_INSTANCES || vec_grow(&env->watched) < 0)
 		return -ENOMEM;
-	}
-	env->watched.items[env->watched.len++] = (struct watched){ .prog_fd = fd, .instance = instance };
+	*ret = &env->watched.items[env->watched.len++];
+	**ret = (struct watched){ .id = id_of(fd), .instance = instance };
+	(*ret)->prog_fd = TAKE_FD(fd);
 	return 0;
+}
+
+int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance)
+{
+	uint32_t id = id_of(bpf_program__fd(prog));
+	struct watched *w = NULL;
+	int r = 0;
+
+	for (size_t i = 0; id && !w && i < env->watched.len; i++)
+		if (env->watched.items[i].id == id)
+			w = &env->watched.items[i];
+	if (!w)
+		r = add_program(env, bpf_program__fd(prog), instance, &w);
+	if (r >= 0)
+		w->misses = true;
+	return r;
+}
+
+/* What it costs is asked of the kernel later; without memory it is not known. */
+void env_remember_programs(struct probe_env *env, const struct bpf_object *obj, uint16_t instance)
+{
+	struct bpf_program *prog;
+	struct watched *w;
+
+	bpf_object__for_each_program(prog, obj)
+		if (bpf_program__fd(prog) >= 0)
+			add_program(env, bpf_program__fd(prog), instance, &w);
 }
 
 /* Drops the entries of @instance from the end: their places are taken by others. */
@@ -65,7 +100,7 @@ int probe_env_forget(struct probe_env *env, uint16_t instance)
 	return r;
 }
 
-void probe_env_watched(struct probe_env *env, void (*fn)(void *ctx, uint16_t instance, int prog_fd), void *ctx)
+void probe_env_programs(struct probe_env *env, void (*fn)(void *ctx, uint16_t instance, int prog_fd), void *ctx)
 {
 	for (size_t i = 0; i < env->watched.len; i++)
 		fn(ctx, env->watched.items[i].instance, env->watched.items[i].prog_fd);
@@ -79,7 +114,7 @@ static uint64_t recursion_misses(const struct probe_env *env, uint16_t instance)
 		struct bpf_prog_info info = { 0 };
 		uint32_t len = sizeof(info);
 
-		if (env->watched.items[i].instance == instance &&
+		if (env->watched.items[i].instance == instance && env->watched.items[i].misses &&
 		    !bpf_prog_get_info_by_fd(env->watched.items[i].prog_fd, &info, &len))
 			sum += info.recursion_misses;
 	}

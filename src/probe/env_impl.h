@@ -20,7 +20,8 @@ struct ksyms;
 enum lane { LANE_BULK, LANE_LIFE, LANE__MAX };
 
 struct shared_map { char name[32]; int fd; int instance; };
-struct watched { int prog_fd; uint16_t instance; };
+/* A loaded program. @misses: what it missed by recursion counts as lost. */
+struct watched { int prog_fd; uint32_t id; uint16_t instance; bool misses; };
 struct failed_hook { char hook[64]; };
 
 struct probe_env {
@@ -52,5 +53,7 @@ struct probe_env {
 	void (*complain)(void *ctx, const char *hook, const struct err *err);
 	void *complain_ctx;
 };
+
+void env_remember_programs(struct probe_env *env, const struct bpf_object *obj, uint16_t instance);
 
 #endif

@@ -199,7 +199,7 @@ def test_attach_and_status(agent):
     code, text = client.call("attach", "probe=net", "option=--iface=lo")
     assert code == 0 and text.startswith("instance "), text
     status = helpers.sh(helpers.BINARY, "status", "--socket", agent.sock).stdout
-    assert ": net, 1 users (attached)" in status and "client pid" in status
+    assert ": net, 1 users (attached)" in status and "client 0, pid" in status
     metrics = helpers.sh(helpers.BINARY, "status", "--counters", "--socket", agent.sock).stdout
     assert 'sonde_events_total{instance="1",probe="net",outcome="delivered"}' in metrics
     assert client.call("detach", text.split()[1])[0] == 0

@@ -28,6 +28,7 @@
 #include "base/loop.h"
 #include "base/macros.h"
 #include "base/rights.h"
+#include "bus/accept.h"
 
 #define FAILED 200	/* exit status: rights could not be given up */
 
@@ -191,10 +192,31 @@ static void test_guard(void **state)
 	}
 }
 
+/* ---- what a scraper asks for ---- */
+
+static void test_accept(void **state)
+{
+	(void)state;
+	assert_false(accepts_openmetrics(NULL));
+	assert_false(accepts_openmetrics(""));
+	assert_false(accepts_openmetrics("*/*"));
+	assert_false(accepts_openmetrics("text/plain"));
+	assert_true(accepts_openmetrics("application/openmetrics-text"));
+	assert_true(accepts_openmetrics("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"));
+	assert_true(accepts_openmetrics("text/plain;version=0.0.4;q=0.5, application/openmetrics-text;q=0.75"));
+	assert_false(accepts_openmetrics("text/plain;version=0.0.4, application/openmetrics-text;q=0.75"));
+	assert_false(accepts_openmetrics("application/openmetrics-text;q=0"));
+	assert_false(accepts_openmetrics("application/openmetrics-text;q=0.0"));
+	assert_false(accepts_openmetrics("application/openmetrics-textual"));
+	assert_true(accepts_openmetrics("application/openmetrics-text;q=1"));
+	assert_true(accepts_openmetrics("application/openmetrics-text;q="));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filter), cmocka_unit_test(test_keep), cmocka_unit_test(test_guard),
+		cmocka_unit_test(test_accept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The agent's counts in Prometheus' text format and in OpenMetrics. One row per family; labels are bounded by what
+ * the agent bounds itself: instances, outcomes, causes, places of clients (a place is used again), never names of
+ * others.
+ *
+ * Formats: prometheus.io, "Exposition formats"; OpenMetrics 1.0.
+ */
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "agent/cilium_listener.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/macros.h"
+#include "event/core.h"
+#include "probe/probe.h"
+#include "ring/ring.h"
+
+struct family;
+
+struct page {
+	struct buf *out;
+	const struct family *family;
+};
+
+enum kind { COUNTER, GAUGE, KIND__MAX };
+
+struct family {
+	const char *name;	/* of a counter: without _total */
+	enum kind kind;
+	const char *help;
+	void (*put)(const struct agent *a, struct page *p);
+};
+
+static const char *const kind_names[] = { [COUNTER] = "counter", [GAUGE] = "gauge" };
+_Static_assert(ARRAY_SIZE(kind_names) == KIND__MAX, "each kind has a name");
+
+DEFINE_CLEANUP(DIR *, closedir)
+
+static void put_labels(struct page *p, const char *labels)
+{
+	buf_printf(p->out, "%s%s", p->family->name, p->family->kind == COUNTER ? "_total" : "");
+	if (*labels)
+		buf_printf(p->out, "{%s}", labels);
+}
+
+/* @labels: label="value",... of words that need no escape. */
+static void put_count(struct page *p, const char *labels, uint64_t value)
+{
+	put_labels(p, labels);
+	buf_printf(p->out, " %" PRIu64 "\n", value);
+}
+
+static void put_real(struct page *p, const char *labels, double value)
+{
+	put_labels(p, labels);
+	buf_printf(p->out, " %.12g\n", value);
+}
+
+/* ---- instances ---- */
+
+const char *inst_probe(const struct agent *a, uint16_t i)
+{
+	if (!i)
+		return "proc";
+	return a->insts[i] ? a->insts[i]->want.ops->name : NULL;
+}
+
+static void add_cost(void *ctx, uint16_t instance, int prog_fd)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+	struct inst_cost *c = ctx;
+
+	if (instance != c->instance || bpf_prog_get_info_by_fd(prog_fd, &info, &len) < 0)
+		return;
+	c->programs++;
+	c->runs += info.run_cnt;
+	c->ns += info.run_time_ns;
+}
+
+void inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
+
+	*ret = (struct inst_cost){ .instance = instance };
+	probe_env_programs(pipeline_env(a->pipeline), add_cost, ret);
+}
+
+uint64_t ledger_lost(const struct sonde_ledger *l)
+{
+	uint64_t sum = 0;
+
+	for (unsigned k = 0; k < SONDE_LOST__MAX; k++)
+		sum += l->lost[k];
+	return sum;
+}
+
+typedef void (*instance_fn)(const struct agent *a, uint16_t i, const char *labels, struct page *p);
+
+static void each_instance(const struct agent *a, struct page *p, instance_fn fn)
+{
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
+		char labels[64];
+
+		if (!inst_probe(a, i))
+			continue;
+		snprintf(labels, sizeof(labels), "instance=\"%u\",probe=\"%s\"", i, inst_probe(a, i));
+		fn(a, i, labels, p);
+	}
+}
+
+static void put_word(struct page *p, const char *labels, const char *key, const char *word, uint64_t value)
+{
+	char all[128];
+
+	snprintf(all, sizeof(all), "%s,%s=\"%s\"", labels, key, word);
+	put_count(p, all, value);
+}
+
+static void put_outcome(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+{
+	struct sonde_ledger l;
+
+	inst_ledger(a, i, &l);
+	put_word(p, labels, "outcome", "delivered", l.delivered);
+	put_word(p, labels, "outcome", "filtered", l.filtered);
+	put_word(p, labels, "outcome", "sampled", l.sampled);
+	put_word(p, labels, "outcome", "lost", ledger_lost(&l));
+}
+
+static void put_causes(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+{
+	struct sonde_ledger l;
+
+	inst_ledger(a, i, &l);
+	for (unsigned k = 0; k < SONDE_LOST__MAX; k++)
+		put_word(p, labels, "cause", xlat_name(&lost_cause_xlat, k), l.lost[k]);
+}
+
+static void put_users_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+{
+	put_count(p, labels, i ? a->insts[i]->refs : a->n_conns);
+}
+
+static void put_programs_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+{
+	struct inst_cost c;
+
+	inst_cost(a, i, &c);
+	put_count(p, labels, c.programs);
+}
+
+static void put_runs_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+{
+	struct inst_cost c;
+
+	inst_cost(a, i, &c);
+	put_count(p, labels, c.runs);
+}
+
+static void put_time_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+{
+	struct inst_cost c;
+
+	inst_cost(a, i, &c);
+	put_real(p, labels, (double)c.ns / 1e9);
+}
+
+static void put_events(const struct agent *a, struct page *p) { each_instance(a, p, put_outcome); }
+static void put_losses(const struct agent *a, struct page *p) { each_instance(a, p, put_causes); }
+static void put_users(const struct agent *a, struct page *p) { each_instance(a, p, put_users_of); }
+static void put_programs(const struct agent *a, struct page *p) { each_instance(a, p, put_programs_of); }
+static void put_runs(const struct agent *a, struct page *p) { each_instance(a, p, put_runs_of); }
+static void put_time(const struct agent *a, struct page *p) { each_instance(a, p, put_time_of); }
+
+/* ---- the reader ---- */
+
+static struct ring_stats reader_stats(const struct agent *a)
+{
+	struct ring_stats st;
+
+	ring_reader_stats(probe_env_reader(pipeline_env(a->pipeline)), &st);
+	return st;
+}
+
+static void put_read(const struct agent *a, struct page *p) { put_count(p, "", reader_stats(a).records); }
+static void put_read_bytes(const struct agent *a, struct page *p) { put_count(p, "", reader_stats(a).bytes); }
+static void put_batches(const struct agent *a, struct page *p) { put_count(p, "", reader_stats(a).batches); }
+static void put_lag(const struct agent *a, struct page *p) { put_real(p, "", (double)agent_lag_ns(a) / 1e9); }
+
+static void put_fill(const struct agent *a, struct page *p)
+{
+	put_real(p, "", ring_reader_fill_pct(probe_env_reader(pipeline_env(a->pipeline))) / 100.0);
+}
+
+/* ---- clients ---- */
+
+static void each_client(const struct agent *a, struct page *p, size_t off)
+{
+	for (const struct agent_conn *c = a->conns; c; c = c->next) {
+		struct fan_stats st;
+		uint64_t value;
+		char label[32];
+
+		fan_stats(c->queue, &st);
+		memcpy(&value, (const char *)&st + off, sizeof(value));
+		snprintf(label, sizeof(label), "client=\"%u\"", c->place);
+		put_count(p, label, value);
+	}
+}
+
+static void put_queue_bytes(const struct agent *a, struct page *p)
+{
+	each_client(a, p, offsetof(struct fan_stats, queued_bytes));
+}
+
+static void put_queue_records(const struct agent *a, struct page *p)
+{
+	each_client(a, p, offsetof(struct fan_stats, queued));
+}
+
+static void put_client_sent(const struct agent *a, struct page *p)
+{
+	each_client(a, p, offsetof(struct fan_stats, sent));
+}
+
+static void put_client_bytes(const struct agent *a, struct page *p)
+{
+	each_client(a, p, offsetof(struct fan_stats, sent_bytes));
+}
+
+static void put_client_lost(const struct agent *a, struct page *p)
+{
+	each_client(a, p, offsetof(struct fan_stats, lost));
+}
+
+static void put_clients(const struct agent *a, struct page *p) { put_count(p, "", a->n_conns); }
+static void put_limit(const struct agent *a, struct page *p) { put_count(p, "", a->conf.max_clients); }
+static void put_connections(const struct agent *a, struct page *p) { put_count(p, "", a->totals.connections); }
+static void put_refused(const struct agent *a, struct page *p) { put_count(p, "", a->totals.refused); }
+static void put_cut(const struct agent *a, struct page *p) { put_count(p, "", a->totals.cut); }
+
+static struct cilium_listener_stats cilium_stats(const struct agent *a)
+{
+	struct cilium_listener_stats st = { 0 };
+
+	if (a->cilium)
+		cilium_listener_stats(a->cilium, &st);
+	return st;
+}
+
+static void put_cilium_clients(const struct agent *a, struct page *p) { put_count(p, "", cilium_stats(a).clients); }
+static void put_cilium_sent(const struct agent *a, struct page *p) { put_count(p, "", cilium_stats(a).sent); }
+static void put_cilium_lost(const struct agent *a, struct page *p) { put_count(p, "", cilium_stats(a).lost); }
+
+/* ---- the process ---- */
+
+uint64_t agent_memory(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long all, resident;
+
+	if (!f || fscanf(f, "%llu %llu", &all, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void put_fds(const struct agent *a, struct page *p)
+{
+	_cleanup_(closedirp) DIR *d = opendir("/proc/self/fd");
+	uint64_t n = 0;
+
+	(void)a;
+	while (d && readdir(d))
+		n++;
+	put_count(p, "", n > 3 ? n - 3 : 0);	/* ".", ".." and the directory itself */
+}
+
+static void put_cpu(const struct agent *a, struct page *p)
+{
+	struct rusage u = { 0 };
+
+	(void)a;
+	getrusage(RUSAGE_SELF, &u);
+	put_real(p, "", (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+		 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+}
+
+static void put_build(const struct agent *a, struct page *p)
+{
+	(void)a;
+	put_count(p, "version=\"" SONDE_VERSION "\"", 1);
+}
+
+static void put_start(const struct agent *a, struct page *p)
+{
+	put_real(p, "", (double)((int64_t)a->start_ns + clock_boot_offset_ns()) / 1e9);
+}
+
+static void put_memory(const struct agent *a, struct page *p)
+{
+	(void)a;
+	put_count(p, "", agent_memory());
+}
+
+static void put_queues(const struct agent *a, struct page *p) { put_count(p, "", fan_bytes(a->fan)); }
+
+/* ---- all of them ---- */
+
+static const struct family families[] = {
+	{ "sonde_build_info", GAUGE, "The running release.", put_build },
+	{ "sonde_start_time_seconds", GAUGE, "When the agent started, in seconds of Unix time.", put_start },
+	{ "sonde_cpu_seconds", COUNTER, "Processor time of the agent, its workers left out.", put_cpu },
+	{ "sonde_resident_memory_bytes", GAUGE, "Memory of the agent.", put_memory },
+	{ "sonde_open_fds", GAUGE, "Open descriptors.", put_fds },
+	{ "sonde_events", COUNTER, "Hits of programs by what became of them.", put_events },
+	{ "sonde_lost", COUNTER, "Events that the kernel side lost, by cause.", put_losses },
+	{ "sonde_probe_users", GAUGE, "Subscriptions that share an instance.", put_users },
+	{ "sonde_probe_programs", GAUGE, "BPF programs of an instance.", put_programs },
+	{ "sonde_probe_sampled_runs", COUNTER, "Runs of programs while the kernel's statistics were on.", put_runs },
+	{ "sonde_probe_sampled_run_seconds", COUNTER, "Time of those runs.", put_time },
+	{ "sonde_reader_records", COUNTER, "Records read from the rings.", put_read },
+	{ "sonde_reader_bytes", COUNTER, "Bytes of those records.", put_read_bytes },
+	{ "sonde_reader_batches", COUNTER, "Batches that they were read in.", put_batches },
+	{ "sonde_reader_lag_seconds", GAUGE, "Age of the oldest record of a batch when it was read, the most in a "
+	  "second.", put_lag },
+	{ "sonde_ring_fill_ratio", GAUGE, "Unread share of the fullest ring.", put_fill },
+	{ "sonde_clients", GAUGE, "Connections at this moment.", put_clients },
+	{ "sonde_clients_limit", GAUGE, "Connections that are taken at one time.", put_limit },
+	{ "sonde_connections", COUNTER, "Connections since the start.", put_connections },
+	{ "sonde_connections_refused", COUNTER, "Connections of those that were refused.", put_refused },
+	{ "sonde_clients_cut", COUNTER, "Clients that took nothing for too long.", put_cut },
+	{ "sonde_queue_memory_bytes", GAUGE, "Memory of all queues.", put_queues },
+	{ "sonde_client_queue_bytes", GAUGE, "What a client has not read yet.", put_queue_bytes },
+	{ "sonde_client_queue_records", GAUGE, "Records that a client has not read yet.", put_queue_records },
+	{ "sonde_client_sent", COUNTER, "Records that a client has read.", put_client_sent },
+	{ "sonde_client_sent_bytes", COUNTER, "Bytes that a client has read.", put_client_bytes },
+	{ "sonde_client_lost", COUNTER, "Records that a client was too slow for.", put_client_lost },
+	{ "sonde_cilium_clients", GAUGE, "Connections to Cilium's socket.", put_cilium_clients },
+	{ "sonde_cilium_sent", COUNTER, "Payloads that clients of that socket have read.", put_cilium_sent },
+	{ "sonde_cilium_lost", COUNTER, "Payloads that they were too slow for.", put_cilium_lost },
+};
+
+/* The older format names a counter's family as its samples. */
+void metrics_write(const struct agent *a, bool openmetrics, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		const struct family *f = &families[i];
+		const char *total = f->kind == COUNTER && !openmetrics ? "_total" : "";
+		struct page p = { .out = out, .family = f };
+
+		buf_printf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", f->name, total, f->help, f->name, total,
+			   kind_names[f->kind]);
+		f->put(a, &p);
+	}
+	if (openmetrics)
+		buf_printf(out, "# EOF\n");
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Any header of a scraper. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bus/accept.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	accepts_openmetrics(text);
+	free(text);
+	return 0;
+}
