@@ -26,6 +26,7 @@
 #include "worker/worker.h"
 
 #define NOBODY 65534
+#define NETWORK_FDS 64
 #define DEFAULT_MEMORY_BYTES (256ull << 20)
 
 /* Bytes of address space in use, by /proc: 0 when there is none to ask. */
@@ -155,10 +156,10 @@ static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (r == 0)
 		r = limit(RLIMIT_CORE, 0);
-	if (r == 0)
+	if (r == 0 && !o->network)	/* counted by user: others who are nobody have some */
 		r = limit(RLIMIT_NPROC, 0);
 	/* No new descriptors; those that are open stay usable. */
-	return r < 0 ? r : limit(RLIMIT_NOFILE, 0);
+	return r < 0 ? r : limit(RLIMIT_NOFILE, o->network ? NETWORK_FDS : 0);
 }
 
 static int die_with(pid_t parent)
@@ -187,6 +188,25 @@ static const int refused[] = {
 	SCMP_SYS(readlinkat),
 };
 
+/* What neither HTTP nor a resolver has a use for, of what a process without rights may call. */
+static const int refused_network[] = {
+	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(io_uring_setup), SCMP_SYS(unshare),
+	SCMP_SYS(setns), SCMP_SYS(mount), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key),
+	SCMP_SYS(listen), SCMP_SYS(unlinkat), SCMP_SYS(renameat2), SCMP_SYS(mkdirat), SCMP_SYS(linkat),
+	SCMP_SYS(symlinkat), SCMP_SYS(fchmodat), SCMP_SYS(fchownat), SCMP_SYS(truncate), SCMP_SYS(kill),
+};
+
+static int add_network_rules(scmp_filter_ctx f)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(refused_network); i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), refused_network[i], 0);
+	return r;
+}
+
 static int add_rules(scmp_filter_ctx f)
 {
 	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
@@ -208,7 +228,7 @@ static int add_rules(scmp_filter_ctx f)
 	return r;
 }
 
-static int filter_syscalls(void)
+static int filter_syscalls(const struct worker_opts *o)
 {
 	scmp_filter_ctx f;
 	int r;
@@ -217,12 +237,12 @@ static int filter_syscalls(void)
 		return -errno;
 	if (SANITIZED)
 		return 0;
-	f = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	f = seccomp_init(o->network ? SCMP_ACT_ALLOW : SCMP_ACT_KILL_PROCESS);
 	if (!f)
 		return -ENOMEM;
 	r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (r == 0)
-		r = add_rules(f);
+		r = o->network ? add_network_rules(f) : add_rules(f);
 	if (r == 0)
 		r = seccomp_load(f);
 	seccomp_release(f);
@@ -284,5 +304,5 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	if (r < 0)
 		return r;
 	*ret_step = "filter its system calls";
-	return filter_syscalls();
+	return filter_syscalls(o);
 }

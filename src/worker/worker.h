@@ -33,6 +33,11 @@ struct worker_opts {
 	 * ends before it looks at its input). For callers that must not wait for a scheduler.
 	 */
 	bool later;
+	/*
+	 * It talks to the network by libraries that load others and start threads: descriptors, reading of files,
+	 * sockets and threads stay; user, capabilities, new programs, written files and what only rights are for go.
+	 */
+	bool network;
 	int nice;			/* also of a session of its own; 0 = the caller's; without rights likewise */
 };
 
