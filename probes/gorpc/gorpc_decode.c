@@ -81,6 +81,15 @@ static bool is_error(const struct gorpc_call_body *b)
 	return b->http_status >= (b->side == GORPC_SIDE_SERVER ? 500 : 400);
 }
 
+/* What both sides make of a connection that is lost before anybody said a status: doc/statuscodes.md of grpc. */
+static void derive_lost(struct gorpc_call_body *b)
+{
+	if (b->kind != GORPC_KIND_GRPC || b->status != GORPC_STATUS_UNKNOWN)
+		return;
+	b->derived = 1;
+	b->status = b->side == GORPC_SIDE_CLIENT ? 14 /* UNAVAILABLE */ : 1 /* CANCELLED */;
+}
+
 static int finish(const struct at *at, struct gorpc_call *c, enum gorpc_end end)
 {
 	uint64_t now_ns = at->r->ts_ns;
@@ -89,6 +98,8 @@ static int finish(const struct at *at, struct gorpc_call *c, enum gorpc_end end)
 	c->body.end = (uint8_t)end;
 	if (c->body.opened_ns && now_ns > c->body.opened_ns)
 		c->body.latency_ns = now_ns - c->body.opened_ns;
+	if (end == GORPC_END_CONN)
+		derive_lost(&c->body);
 	if (c->body.kind != GORPC_KIND_GRPC)
 		c->body.status = GORPC_STATUS_UNKNOWN;
 	c->body.error = is_error(&c->body);
