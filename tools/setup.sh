@@ -10,15 +10,16 @@ cd "$(dirname "$0")/.."
 # Lists, one package per word; what is needed and why it is not obvious stands behind it.
 BUILD='gcc libc6-dev make meson ninja-build pkg-config python3 clang
 	libelf-dev libdw-dev liblzma-dev libiberty-dev zlib1g-dev libzstd-dev libpcap-dev libmnl-dev libseccomp-dev
-	libcap-ng-dev libncurses-dev libmicrohttpd-dev'
+	libcap-ng-dev libncurses-dev libmicrohttpd-dev libcurl4-gnutls-dev'
 NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
 TEST='git libcmocka-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-scapy sysdig
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
 	mandoc g++ strace
-	bpfcc-tools prometheus'
+	bpfcc-tools prometheus python3-opentelemetry-proto'
 # bpfcc-tools: its profile prints what ours is compared with; its libraries are clang's, which are here. prometheus:
 # reads the agent's counters, and promtool judges them.
+# python3-opentelemetry-proto: the project's own reader of traces (of backports, which libbpf brought).
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
 BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip'

@@ -11,11 +11,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "bus/bus.h"
+#include "post/post.h"
 #include "sinks/outfile.h"
 
 struct output {
 	struct sink sink;
 	struct outfile *file;	/* owned */
+	struct post *post;	/* owned; behind a remote file; NULL = none */
 	struct sub *sub;	/* owned */
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
@@ -91,6 +93,7 @@ static void output_free(struct output *o)
 {
 	bus_unsubscribe(o->sub);
 	outfile_free(o->file);
+	post_free(o->post);
 	free(o->path);
 	free(o);
 }
@@ -121,6 +124,31 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 	return 0;
 }
 
+static int put_remote(void *ctx, const void *data, size_t len, size_t n)
+{
+	post_put(ctx, data, len, n);	/* which counts what it has to leave out */
+	return 0;
+}
+
+static int open_remote(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *url,
+		       struct err *err)
+{
+	const struct post_opts post = {
+		.url = url, .path = ops->post_path, .type = ops->post_type, .wait = opts->wait,
+	};
+	int r;
+
+	if (!ops->post_path)
+		return err_set(err, -EINVAL, "-o %s: this format goes to files, not to servers (%s)", ops->name, url);
+	if (o->path)
+		return err_set(err, -EINVAL, "-o %s: only files can be rotated, not %s", ops->name, url);
+	r = post_open(&post, &o->post, err);
+	if (r < 0)
+		return r;
+	r = outfile_open_remote(url, put_remote, o->post, &o->file);
+	return r < 0 ? err_errno(err, r, "cannot open output %s", ops->name) : 0;
+}
+
 int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
 		struct output **ret, struct err *err)
 {
@@ -132,7 +160,10 @@ int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_o
 	r = set_rotation(o, ops, opts, path, err);
 	if (r < 0)
 		return r;
-	r = outfile_open(o->path ? o->name : path, &o->file, err);
+	if (post_is_url(path))
+		r = open_remote(o, ops, opts, path, err);
+	else
+		r = outfile_open(o->path ? o->name : path, &o->file, err);
 	if (r < 0)
 		return r;
 	snprintf(o->name, sizeof(o->name), "%s", outfile_name(o->file));
@@ -166,6 +197,8 @@ void output_flush(struct output *o)
 		o->error = o->sink.ops->flush(&o->sink);
 	if (!o->error)
 		o->error = outfile_flush(o->file);
+	if (o->post)
+		post_pump(o->post);
 }
 
 int output_error(const struct output *o)
@@ -215,6 +248,8 @@ int output_close(struct output *o, struct err *err)
 		if (r < 0)
 			err_errno(err, r, "cannot write %s", o->name);
 	}
+	if (o->post && r >= 0)
+		r = post_close(TAKE_PTR(o->post), NULL, err);
 	output_free(o);
 	return r;
 }

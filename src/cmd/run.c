@@ -555,7 +555,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		.line = { .verbose = c->verbose, .hex = c->hex, .numeric = c->numeric, .format = c->format },
 		.time = c->time, .color = run_want_color(c), .symbolic = !c->numeric,
 		.cmdline = spec->cmdline, .filter_text = spec->filter_text,
-		.stack = spec->stack, .left_out = spec->left_out, .ctx = spec->watcher_ctx,
+		.stack = spec->stack, .left_out = spec->left_out, .wait = c->read, .ctx = spec->watcher_ctx,
 	};
 	struct loop *loop = loop_new();
 	struct err err = { 0 };

@@ -36,6 +36,8 @@ struct outfile {
 	uint64_t dropped;	/* records */
 	uint64_t torn;		/* bytes of a cut record that could not be taken back */
 	int error;		/* first, negative errno */
+	outfile_put_fn put;	/* gets the records; NULL = the descriptor or the memory does */
+	void *put_ctx;
 };
 
 void outfile_free(struct outfile *f)
@@ -139,6 +141,23 @@ int outfile_open_mem(struct outfile **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+int outfile_open_remote(const char *name, outfile_put_fn put, void *ctx, struct outfile **ret)
+{
+	struct outfile *f = outfile_new(name);
+
+	if (!f)
+		return -ENOMEM;
+	f->put = put;
+	f->put_ctx = ctx;
+	*ret = f;
+	return 0;
+}
+
+bool outfile_is_remote(const struct outfile *f)
+{
+	return f->put;
+}
+
 /*
  * write(2) without SIGPIPE: blocked for the call, and what it left pending is taken away, unless one was
  * pending before, which is not ours. Returns bytes or -errno.
@@ -236,12 +255,22 @@ int outfile_flush(struct outfile *f)
 
 int outfile_record(struct outfile *f, const void *data, size_t len)
 {
+	return outfile_batch(f, data, len, 1);
+}
+
+int outfile_batch(struct outfile *f, const void *data, size_t len, size_t n)
+{
 	int r;
 
 	if (f->error)
 		return f->error;
 	if (!len)
 		return 0;
+	if (f->put) {
+		r = f->put(f->put_ctx, data, len, n);
+		f->written += r < 0 ? 0 : len;
+		return r;
+	}
 	r = vec_grow(&f->ends);
 	if (r < 0)
 		return r;

@@ -23,6 +23,14 @@ struct outfile;
  */
 int outfile_open(const char *path, struct outfile **ret, struct err *err);
 int outfile_open_mem(struct outfile **ret);		/* tests: outfile_mem() gives the bytes */
+/*
+ * Whole records are handed to @put, which keeps nothing of them, with how many things each of them counts; what
+ * becomes of them is its own business. @name is for messages.
+ */
+typedef int (*outfile_put_fn)(void *ctx, const void *data, size_t len, size_t n);
+int outfile_open_remote(const char *name, outfile_put_fn put, void *ctx, struct outfile **ret);
+bool outfile_is_remote(const struct outfile *f);
+
 void outfile_free(struct outfile *f);			/* NULL is fine; unflushed bytes are lost */
 
 /*
@@ -30,6 +38,8 @@ void outfile_free(struct outfile *f);			/* NULL is fine; unflushed bytes are los
  * concerns this record only.
  */
 int outfile_record(struct outfile *f, const void *data, size_t len);
+
+int outfile_batch(struct outfile *f, const void *data, size_t len, size_t n); /* likewise, of @n things */
 
 int outfile_flush(struct outfile *f);
 int outfile_close(struct outfile *f);			/* flush, then free; returns the first error */

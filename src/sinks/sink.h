@@ -43,6 +43,7 @@ struct sink_opts {
 	const char *filter_text;	/* likewise; may be NULL */
 	const struct core_host *host;	/* that of the records, filled in when it is known; may be NULL */
 	struct sym *sym;		/* names for stacks; NULL = not asked for */
+	bool wait;			/* a replay: nothing is lost while an output waits for its reader */
 	bool process_blocks;		/* pcapng: describe processes in blocks of their own too */
 	const struct stack_view *stack;	/* how stacks are shown; NULL = as the format likes it */
 	uint64_t *left_out;		/* most samples that an output had no memory for, at its close; may be NULL */
@@ -66,6 +67,7 @@ struct sink_ops {
 	const char *tool, *instead_of;	/* with --format TOOL stands in for that format; NULL = does not */
 	uint32_t needs;			/* section mask an event must have one of; 0 = any event */
 	unsigned flags;			/* SINK_* */
+	const char *post_path, *post_type; /* http:// may stand for FILE: where to, and Content-Type; NULL = not */
 	size_t state_size;
 	int (*open)(struct sink *s, struct err *err);
 	int (*event)(struct sink *s, const struct event *ev);	/* 0 or -errno of the write */

@@ -21,6 +21,7 @@ ALLOWED = {
     "scap": {"base", "enrich", "event", "sonde"},
     "cilium": {"base"},
     "sinks": {"base", "cilium", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
+    "post": {"base", "worker", "libcurl"},
     "source": {"base", "cilium", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
     "probe": {"base", "event", "ring", "sonde", "libbpf"},
 }
@@ -33,6 +34,7 @@ LIBRARIES = {
     r"bpf/": "libbpf", r"pcap(/|\.h)": "libpcap", r"libmnl/": "libmnl", r"(libelf|gelf)\.h": "libelf",
     r"seccomp\.h": "libseccomp", r"cap-ng\.h": "libcap-ng", r"zstd\.h": "libzstd", r"zlib\.h": "zlib",
     r"json-c/": "json-c",
+    r"curl/": "libcurl",
     r"lzma\.h": "liblzma",
     r"(demangle|libiberty/)": "libiberty", r"(elfutils/|dwarf\.h)": "libdw", r"microhttpd\.h": "libmicrohttpd",
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Any bytes as the answer of a server of OTLP/HTTP. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "post/post_child.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *copy = malloc(size ? size : 1);	/* exactly the answer: a read past its end is seen */
+
+	if (!copy)
+		abort();
+	if (size)
+		memcpy(copy, data, size);
+	post_rejected(copy, size);
+	free(copy);
+	return 0;
+}
