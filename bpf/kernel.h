@@ -48,7 +48,7 @@ enum bpf_map_type {
 };
 
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
-enum { BPF_F_NO_PREALLOC = 1, BPF_F_RDONLY_PROG = 1 << 7 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_RDONLY_PROG = 1 << 7, BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 enum { BPF_F_USER_STACK = 1 << 8 };
@@ -280,6 +280,7 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
+	void *stack;		/* lowest address; NULL once it was given back */
 	unsigned int flags;	/* PF_* */
 	int pid, tgid;
 	int exit_code;

@@ -29,10 +29,11 @@ static __always_inline __u32 args_of(__u32 todo)
 static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 {
 	struct call c = { .regs = regs, .task = this_task(), .now_ns = now_ns };
-	__u32 todo = do_call(&c, nr);
 	struct sonde_ledger *l;
+	__u32 todo;
 
-	c.tgid = TASK_GET(c.task, tgid);
+	caller_is(&c, c.task);
+	todo = do_call(&c, nr);
 	c.n_args = args_of(todo);
 	if (!(todo & SYS_DO_ENTER) || is_excluded(c.tgid))
 		return 0;
@@ -85,6 +86,7 @@ static __noinline int exit_steps(struct call *c, __u32 todo)
 
 	if (!l)
 		return 0;
+	c->task = this_task();
 	if (todo & SYS_DO_LIFE && is_newborn(c))
 		c->latency_ns = 0;
 	if (conditions(c, todo))
@@ -97,20 +99,22 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 {
 	long nr = regs_nr(regs);
+	__u64 stack = stack_of(regs);
 	__u32 todo = do_any(nr);
 	struct sonde_ledger *l;
+	struct sys_slot *s;
 	struct call c;
 
 	if (!(todo & SYS_DO_EXIT))
 		return 0;
+	s = slot_of(stack);
 	c.regs = regs;
 	c.ret = ret;
 	c.now_ns = bpf_ktime_get_ns();
-	c.latency_ns = todo & SYS_DO_TIME ? time_exit(regs, c.now_ns) : 0;
+	c.latency_ns = todo & SYS_DO_TIME ? time_exit(s, stack, c.now_ns) : 0;
 	c.now_ns += sys_boot_offset_ns;
-	c.task = this_task();
+	find_caller(&c, s, stack);
 	todo = do_call(&c, nr);
-	c.tgid = TASK_GET(c.task, tgid);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
 	c.n_args = args_of(todo);
@@ -120,27 +124,35 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	return l ? send_small(&c, l, SYS_REC_EXIT, c.n_args) : 0;
 }
 
+static __noinline bool sum_wanted(struct call *c, __u32 todo)
+{
+	c->task = this_task();
+	return conditions(c, todo);
+}
+
 /* Instead of the one above: counts, tells nothing. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 {
 	long nr = regs_nr(regs);
+	__u64 stack = stack_of(regs);
 	__u32 todo = do_any(nr);
+	struct sys_slot *s;
 	struct call c;
 	__u64 now_ns;
 
 	if (!(todo & SYS_DO_EXIT))
 		return 0;
+	s = slot_of(stack);
 	c.regs = regs;
 	c.ret = ret;
 	now_ns = bpf_ktime_get_ns();
-	c.latency_ns = todo & SYS_DO_TIME ? time_exit(regs, now_ns) : 0;
-	c.task = this_task();
+	c.latency_ns = todo & SYS_DO_TIME ? time_exit(s, stack, now_ns) : 0;
+	find_caller(&c, s, stack);
 	todo = do_call(&c, nr);
-	c.tgid = TASK_GET(c.task, tgid);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
-	if (todo & SYS_DO_STEPS && !conditions(&c, todo))
+	if (todo & SYS_DO_STEPS && !sum_wanted(&c, todo))
 		return 0;
 	sum_call(c.slot, is_error(ret), c.latency_ns);
 	return 0;

@@ -3,6 +3,7 @@
  * Live half of the sys probe: turns what was asked for into read-only data of the programs, loads those that are
  * needed, attaches them.
  */
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/types.h>
@@ -147,6 +148,15 @@ static void set_clock(struct sys_state *s)
 		*offset_ns = clock_slept_ns();
 }
 
+/* The number of struct task_struct among the kernel's types; 0 = not known. */
+static uint32_t task_type(struct probe_env *env)
+{
+	const struct btf *btf = probe_env_btf(env);
+	int id = btf ? btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) : -ENOENT;
+
+	return id > 0 ? (uint32_t)id : 0;
+}
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct setup *setup = ctx;
@@ -155,6 +165,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const bool payload = snaplen > 0, context = c->context;
 	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
 	const uint8_t result = (uint8_t)c->result;
+	const uint32_t task = task_type(setup->p->env);
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
 	suppress_configure(c, obj);
@@ -163,6 +174,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	if (c->summary)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums"),
 					 setup->s->n_abis * SYS_NR_MAX);
+	probe_set_rodata(obj, "sys_task_type", &task, sizeof(task));
 	probe_set_rodata(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
 	probe_set_rodata(obj, "sys_payload", &payload, sizeof(payload));
 	probe_set_rodata(obj, "sys_result", &result, sizeof(result));

@@ -29,13 +29,14 @@ _Static_assert((SYS_PLAN_ABIS & (SYS_PLAN_ABIS - 1)) == 0, "slots are masked");
 
 struct call {
 	struct pt_regs *regs;
-	struct task_struct *task;
+	struct task_struct *task; /* only where there is more to do than numbers */
 	__u64 ret, latency_ns;
 	__u64 now_ns;		/* boot clock: one reading serves the record and the latency */
 	__u32 slot;		/* into sys_plans; SLOT_NONE: no table has it */
 	__u32 nr, abi;
-	__u32 tgid;
 	__u32 n_args;
+	__u32 tgid, tid;
+	__u64 start_ns;		/* of the process */
 };
 
 static __always_inline const volatile struct sys_plan *plan_of(const struct call *c)
@@ -58,12 +59,11 @@ static __always_inline __u32 do_any(long nr)
 	return sys_do_any[i & (SYS_NR_MAX - 1)];
 }
 
-/* The same with the ABI known. Fills slot, nr and abi of @c. */
+/* The same with the ABI known. Fills slot and nr of @c. */
 static __always_inline __u32 do_call(struct call *c, long nr)
 {
 	unsigned long slot;
 
-	c->abi = task_abi(c->task);
 	slot = call_slot(&c->abi, &nr);
 	c->nr = (__u32)nr;
 	c->slot = SLOT_NONE;
@@ -140,11 +140,10 @@ static __always_inline void time_enter(struct pt_regs *regs, __u64 now_ns)
 		slot_set_more(stack, now_ns);
 }
 
-/* Nanoseconds since it was entered; 0 = nobody saw that. */
-static __always_inline __u64 time_exit(struct pt_regs *regs, __u64 now_ns)
+/* Nanoseconds since it was entered; 0 = nobody saw that. @s: the place of @stack. */
+static __always_inline __u64 time_exit(struct sys_slot *s, __u64 stack, __u64 now_ns)
 {
-	__u64 stack = stack_of(regs), enter_ns;
-	struct sys_slot *s = slot_of(stack);
+	__u64 enter_ns;
 
 	if (s->owner == stack) {
 		enter_ns = s->enter_ns;
@@ -153,6 +152,61 @@ static __always_inline __u64 time_exit(struct pt_regs *regs, __u64 now_ns)
 		enter_ns = slot_take_more(stack);
 	}
 	return enter_ns ? now_ns - enter_ns : 0;
+}
+
+/* ---- who makes it ---- */
+
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;	/* since 6.2 */
+const volatile __u32 sys_task_type = 0;	/* struct task_struct in the kernel's BTF; 0 = not known */
+
+static __always_inline bool can_cast(void)
+{
+	return bpf_ksym_exists(bpf_rdonly_cast) && sys_task_type;
+}
+
+/* From what stack_of() says to where that stack begins: the same for all of them. 0 = not known yet. */
+__u64 sys_stack_offset = 0;
+
+static __always_inline void caller_is(struct call *c, struct task_struct *task)
+{
+	c->abi = task_abi(task);
+	c->tgid = TASK_GET(task, tgid);
+	c->tid = TASK_GET(task, pid);
+	c->start_ns = task_start(task);
+}
+
+/*
+ * The task that this stack was last seen with has it still, if it says so itself: a task lets go of its stack before
+ * another gets it. So the kernel need not be asked who runs, which costs more than all that is read here.
+ */
+static __always_inline bool caller_known(struct call *c, const struct sys_slot *s)
+{
+	struct task_struct *task;
+
+	if (!can_cast() || !s->task)
+		return false;
+	task = bpf_rdonly_cast((void *)s->task, sys_task_type);
+	if ((__u64)task->stack != s->owner + sys_stack_offset)
+		return false;
+	caller_is(c, task);
+	return true;
+}
+
+/* Fills abi and the numbers of the caller. @s: the place of @stack. */
+static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u64 stack)
+{
+	bool mine = can_cast() && (s->owner == stack || slot_claim(s, stack));
+	struct task_struct *task;
+
+	if (mine && caller_known(c, s))
+		return;
+	task = this_task();
+	caller_is(c, task);
+	if (mine) {
+		if (!sys_stack_offset)
+			sys_stack_offset = (__u64)task->stack - stack;
+		s->task = (__u64)task;
+	}
 }
 
 #endif

@@ -77,10 +77,11 @@ struct sys_sum {
 #define SYS_SLOTS_MORE 4096	/* threads in a call whose place is another's */
 #define SYS_STACK_SHIFT 14	/* the least distance of two stacks: 16 kB */
 
-/* A kernel stack, and the call that is under way on it. */
+/* A kernel stack, the call that is under way on it, and the task that it was last seen with. */
 struct sys_slot {
 	__u64 owner;		/* whose place this is, once and for all; 0 = nobody's yet */
 	__u64 enter_ns;		/* 0 = in no call */
+	__u64 task;		/* 0 = not known; true as long as it has that stack */
 	__u64 claims;		/* who wanted to be the first */
 };
 

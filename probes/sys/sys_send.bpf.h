@@ -6,6 +6,7 @@
 #ifndef SYS_SEND_BPF_H
 #define SYS_SEND_BPF_H
 
+#include "bpf/plain.bpf.h"
 #include "probes/sys/sys_call.bpf.h"
 #include "probes/sys/sys_know.bpf.h"
 #include "probes/sys/sys_read.bpf.h"
@@ -24,8 +25,8 @@ static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, co
 	r->hdr.type = type;
 	r->hdr.cpu = bpf_get_smp_processor_id();
 	r->hdr.tgid = c->tgid;
-	r->hdr.tid = TASK_GET(c->task, pid);
-	r->hdr.start_ns = task_start(c->task);
+	r->hdr.tid = c->tid;
+	r->hdr.start_ns = c->start_ns;
 	r->hdr.seq = l->seq + 1;
 	r->hdr.instance = sonde_instance;
 	r->hdr.flags = class;
@@ -39,14 +40,19 @@ static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, co
 	regs_args(c->regs, c->abi, r->args, room);
 }
 
+#define DATA_MOST 1024	/* bytes of payload that are read in place */
+
 /* A record of @room arguments and @bytes of payload, both constants, written in place. */
 static __always_inline int send_data(const struct call *c, struct sonde_ledger *l, __u64 addr, __u64 len, __u32 room,
 				     __u32 bytes)
 {
-	struct sys_rec *r = rec_reserve(l, LANE_BULK, SYS_REC_BYTES(room) + sizeof(struct sys_chunk) + bytes);
+	const __u32 most = SYS_REC_BYTES(room) + sizeof(struct sys_chunk) + bytes;
+	struct sonde_plain_head *plain = NULL;
+	struct sys_rec *r = plain_there() ? plain_reserve(&plain, l) : rec_reserve(l, LANE_BULK, most);
 	struct sys_chunk *chunk = (void *)r + SYS_REC_BYTES(room);
 	__u32 take = len > sys_snaplen ? sys_snaplen : len;
 
+	_Static_assert(SYS_REC_BYTES(6) + sizeof(*chunk) + DATA_MOST + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
 	if (!r)
 		return 0;
 	chunk->arg = 1;
@@ -63,19 +69,27 @@ static __always_inline int send_data(const struct call *c, struct sonde_ledger *
 	rec_fill(r, c, l, SYS_REC_EXIT, SYS_LEDGER_CALL, room, sizeof(*chunk) + ((take + 7) & ~7u));
 	if (chunk->flags & SYS_CHUNK_F_FAULT)
 		r->flags |= SYS_F_FAULT;
-	rec_submit(l, LANE_BULK, r);
+	if (plain_there())
+		plain_submit(plain, l, r, r->hdr.len);
+	else
+		rec_submit(l, LANE_BULK, r);
 	return 0;
 }
 
 static __always_inline int send_room(const struct call *c, struct sonde_ledger *l, __u16 type, enum lane lane,
 				     __u32 room)
 {
-	struct sys_rec *r = rec_reserve(l, lane, SYS_REC_BYTES(room));
+	const bool to_plain = lane == LANE_BULK && plain_there();
+	struct sonde_plain_head *plain = NULL;
+	struct sys_rec *r = to_plain ? plain_reserve(&plain, l) : rec_reserve(l, lane, SYS_REC_BYTES(room));
 
 	if (!r)
 		return 0;
 	rec_fill(r, c, l, type, lane == LANE_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, room, 0);
-	rec_submit(l, lane, r);
+	if (to_plain)
+		plain_submit(plain, l, r, SYS_REC_BYTES(room));
+	else
+		rec_submit(l, lane, r);
 	return 0;
 }
 
@@ -278,7 +292,7 @@ static __always_inline __u32 data_class(const volatile struct sys_plan *plan, co
 		return CLASS_NONE;
 	if (take <= 64 && c->n_args <= 3)
 		return 64;
-	return take <= 256 ? 256 : take <= 1024 ? 1024 : 0;
+	return take <= 256 ? 256 : take <= DATA_MOST ? DATA_MOST : 0;
 }
 
 static __always_inline int send_exit(const struct call *c, struct sonde_ledger *l, __u32 todo)
@@ -298,7 +312,7 @@ static __always_inline int send_exit(const struct call *c, struct sonde_ledger *
 		case CLASS_NONE: return send_numbers(c, l, SYS_REC_EXIT);
 		case 64: return send_data(c, l, addr, len, 3, 64);
 		case 256: return send_data(c, l, addr, len, 6, 256);
-		case 1024: return send_data(c, l, addr, len, 6, 1024);
+		case DATA_MOST: return send_data(c, l, addr, len, 6, DATA_MOST);
 		}
 		scratch = true;
 	}

@@ -21,6 +21,11 @@
 	{ .name = (label), .prog = (program), .attach = HOOK_ATTACH_TRACE, .tracepoint = (point), .n_args = (n), \
 	  .fallback = (text) }
 
+/* Requests look as they are read here since 5.19; before, the same names have other arguments. */
+#define HOOK_URING(label, program, point, n, text) \
+	{ .name = (label), .prog = (program), .attach = HOOK_ATTACH_TRACE, .tracepoint = (point), .n_args = (n), \
+	  .needs = "struct io_cqe", .fallback = (text) }
+
 /* Alternatives have one name, best first. */
 static const struct { unsigned event; struct hook hook; } rows[] = {
 	{ SYS_EVENT_SWITCH, HOOK("switches", "sys_switch", "sched_switch", 3, "no switch events") },
@@ -28,14 +33,14 @@ static const struct { unsigned event; struct hook hook; } rows[] = {
 	{ SYS_EVENT_FAULT, HOOK("faults", "sys_fault_user", "page_fault_user", 3, "no page faults of programs") },
 	{ SYS_EVENT_FAULT, HOOK("faults of the kernel", "sys_fault_kernel", "page_fault_kernel", 3,
 				"no page faults of the kernel") },
-	{ SYS_EVENT_URING, HOOK("io_uring submissions", "sys_uring_submit", "io_uring_submit_req", 1,
-				"no submissions") },
-	{ SYS_EVENT_URING, HOOK("io_uring submissions", "sys_uring_submit_sqe", "io_uring_submit_sqe", 2,
-				"no submissions") },
-	{ SYS_EVENT_URING, HOOK("io_uring completions", "sys_uring_complete_plain", "io_uring_complete", 7,
-				"no completions") },
-	{ SYS_EVENT_URING, HOOK("io_uring completions", "sys_uring_complete", "io_uring_complete", 3,
-				"no completions") },
+	{ SYS_EVENT_URING, HOOK_URING("io_uring submissions", "sys_uring_submit", "io_uring_submit_req", 1,
+				      "no submissions") },
+	{ SYS_EVENT_URING, HOOK_URING("io_uring submissions", "sys_uring_submit_sqe", "io_uring_submit_sqe", 2,
+				      "no submissions") },
+	{ SYS_EVENT_URING, HOOK_URING("io_uring completions", "sys_uring_complete_plain", "io_uring_complete", 7,
+				      "no completions") },
+	{ SYS_EVENT_URING, HOOK_URING("io_uring completions", "sys_uring_complete", "io_uring_complete", 3,
+				      "no completions") },
 	{ SYS_EVENT_EXIT, HOOK("ends of threads", "sys_procexit", "sched_process_exit", 1, "no procexit events") },
 };
 

@@ -23,6 +23,7 @@
 #include "probe/kname.h"
 #include "probe/ksym.h"
 #include "probe/lane.h"
+#include "probe/plain.h"
 #include "probe/refusal.h"
 #include "probe/select.h"
 #include "ring/ring.h"
@@ -36,6 +37,7 @@
 #define SHARED_PREFIX "sonde_"
 #define INSTANCE_PREFIX "inst_"		/* shared by the objects of one instance */
 #define ALL_INSTANCES -1
+#define PLAIN_MAP "sonde_plain"
 
 /* ---- maps ---- */
 
@@ -250,6 +252,7 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
 	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : default_ring(env->n_cpus));
 	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes : DEFAULT_LIFE_RING_BYTES);
+	env->wakeup_pct = pct;
 	for (int i = 0; i < LANE__MAX; i++)
 		env->wakeup_bytes[i] = (uint32_t)(env->ring_bytes[i] / 100 * pct);
 	env->reader = ring_reader_new();
@@ -330,11 +333,36 @@ static int check_shape(const struct bpf_map *map, int fd)
 	       info.value_size == bpf_map__value_size(map) ? 0 : -EINVAL;
 }
 
+/* As large as those of the bulk lane, for objects that have them. Programs hold their size in read-only data. */
+static int share_plain(struct probe_env *env, struct bpf_object *obj, struct err *err)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, PLAIN_MAP);
+	uint64_t mask;
+	uint32_t wakeup;
+	int r = 0;
+
+	if (!map)
+		return 0;
+	if (!env->plain_bytes)
+		r = plain_make(env->reader, env->n_cpus, env->ring_bytes[LANE_BULK], &env->plain_bytes, err);
+	if (r > 0)
+		r = add_shared(env, PLAIN_MAP, ALL_INSTANCES, r);
+	if (r < 0)
+		return r;
+	mask = env->plain_bytes - 1;
+	wakeup = (uint32_t)(env->plain_bytes / 100 * env->wakeup_pct);
+	probe_set_rodata(obj, "sonde_plain_mask", &mask, sizeof(mask));
+	probe_set_rodata(obj, "sonde_plain_wakeup_bytes", &wakeup, sizeof(wakeup));
+	return bpf_map__set_value_size(map, (uint32_t)plain_element_bytes(env->plain_bytes));
+}
+
 int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err)
 {
 	struct bpf_map *map;
-	int r;
+	int r = share_plain(env, obj, err);
 
+	if (r < 0)
+		return r;
 	env->preparing = instance;
 	bpf_object__for_each_map(map, obj) {
 		const struct shared_map *have;

@@ -28,6 +28,8 @@ struct probe_env {
 	unsigned n_cpus;
 	size_t ring_bytes[LANE__MAX];
 	uint32_t wakeup_bytes[LANE__MAX];
+	unsigned wakeup_pct;
+	size_t plain_bytes;		/* data of each plain ring; 0 = not made yet */
 	uint32_t self;			/* own process */
 	struct probe_select select;	/* borrowed lists */
 	const struct probe_select *own_select[SONDE_INSTANCES];	/* borrowed; NULL = that of all */

@@ -17,6 +17,7 @@
 #include "ring/ring_impl.h"
 
 #define NS_PER_MS 1000000u
+#define CLOCKS_APART_NS 2000u	/* the kernel's fast clock may run so far ahead of ours */
 #define NAP_NS (NS_PER_MS / 2)	/* readable but nothing to take: a record is reserved and not committed */
 
 /* A ring and the time of its next record, so that comparing touches no ring. */
@@ -29,6 +30,7 @@ struct ring_reader {
 	unsigned n_added;
 	int epoll_fd, flush_fd;
 	bool serial;			/* no merging */
+	bool ends_at_now;		/* a batch has nothing that is later than its begin */
 	bool flushing;			/* ring_reader_read() has a flush to answer */
 	struct ring_stats gone;		/* of rings that were dropped, and what belongs to none */
 };
@@ -123,6 +125,11 @@ void ring_reader_set_merge(struct ring_reader *rr, bool on)
 	rr->serial = !on;
 }
 
+void ring_reader_end_at_now(struct ring_reader *rr)
+{
+	rr->ends_at_now = true;
+}
+
 int ring_reader_fd(const struct ring_reader *rr)
 {
 	return rr->epoll_fd;
@@ -165,6 +172,12 @@ static void begin_ring(struct ring *r)
 	case RING__MAX:
 		break;
 	}
+}
+
+/* Later records wait for the next batch. Asked before any ring is. */
+static uint64_t batch_end(const struct ring_reader *rr)
+{
+	return rr->ends_at_now ? clock_boot_ns() - CLOCKS_APART_NS : UINT64_MAX;
 }
 
 /* Bulk first: then whatever was written before a bulk record is within reach on the life-cycle rings. */
@@ -326,9 +339,10 @@ static int run_top(struct ring_reader *rr, uint64_t until_ns, unsigned max, ring
 	return ret;
 }
 
-static int drain_merged(struct ring_reader *rr, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+static int drain_merged(struct ring_reader *rr, uint64_t end_ns, unsigned max, ring_fn fn, void *ctx,
+			unsigned *ret_n)
 {
-	uint64_t horizon_ns = build_heap(rr);
+	uint64_t horizon_ns = MIN(end_ns, build_heap(rr));
 	int ret = 0;
 
 	while (rr->n_heap && rr->heap[0].time_ns <= horizon_ns && *ret_n < max && ret >= 0) {
@@ -343,10 +357,11 @@ static int drain_merged(struct ring_reader *rr, unsigned max, ring_fn fn, void *
 int ring_reader_drain(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx)
 {
 	unsigned max = budget && budget < INT_MAX ? budget : INT_MAX, n = 0;
+	uint64_t end_ns = batch_end(rr);
 	int ret;
 
 	begin_batch(rr);
-	ret = (rr->serial ? drain_serial : drain_merged)(rr, max, fn, ctx, &n);
+	ret = rr->serial ? drain_serial(rr, max, fn, ctx, &n) : drain_merged(rr, end_ns, max, fn, ctx, &n);
 	end_batch(rr);
 	return ret < 0 ? ret : (int)n;
 }

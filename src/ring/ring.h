@@ -10,6 +10,8 @@
  *    process never precedes the record of its birth), and within the batch it always takes the lowest
  *    time. A record that is reserved but not committed holds its ring, and with it everything later than
  *    the ring's last known time, back to the next batch.
+ *  - Where CPUs have a plain ring beside their bulk ring, a batch ends at the time when it began: then what one
+ *    thread did comes in its order, whichever of the two it went through.
  *  - Between batches order may step back by as much as a producer took between reading its clock and
  *    reserving: whoever needs more must sort over a window.
  */
@@ -75,6 +77,14 @@ void ring_reader_free(struct ring_reader *rr);	/* NULL is fine; unmaps, does not
 
 /* Maps ring buffer map @map_fd (RING_BPF). The fd stays the caller's. Returns the ring's index or -errno. */
 int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_opts *o, struct err *err);
+
+/*
+ * Maps one element of an array map that is laid out as a plain ring (bpf/plain.bpf.h): @off bytes into the map, with
+ * @data_bytes of data, a power of two. @o as for RING_BPF. Nothing wakes a reader of it: its producers do so through
+ * another ring. The fd stays the caller's. Returns the ring's index or -errno.
+ */
+int ring_reader_add_plain(struct ring_reader *rr, int map_fd, size_t off, size_t data_bytes,
+			  const struct ring_opts *o, struct err *err);
 
 /*
  * The same rings over plain memory, for tests. data_bytes is a power of two; a single copy of the data is

@@ -112,7 +112,9 @@ static inline enum ring_state ring_bpf_next(struct ring *r)
 			r->stats.discarded++;
 			continue;
 		}
-		r->rec.data = ring_bytes(r, at + BPF_RINGBUF_HDR_SZ, len);
+		/* behind the length even where that is the last word: a plain ring goes on into its slack */
+		r->rec.data = likely(r->doubled) ? r->data + (at & r->mask) + BPF_RINGBUF_HDR_SZ :
+						   ring_bytes(r, at + BPF_RINGBUF_HDR_SZ, len);
 		if (unlikely(!r->rec.data)) {
 			r->stats.bad++;
 			continue;
@@ -157,6 +159,8 @@ int ring_map_info(int fd, struct bpf_map_info *ret);
 
 /* Takes @r over; @fd is what epoll watches, -1 = nothing. Returns the ring's index, or -errno (@r stays). */
 int ring_reader_adopt(struct ring_reader *rr, struct ring *r, int fd);
+/* From now on batches end at the time when they begin. */
+void ring_reader_end_at_now(struct ring_reader *rr);
 /* Forgets and frees @r; its counts stay in the reader's. The caller closes the fd, afterwards. */
 void ring_reader_drop(struct ring_reader *rr, struct ring *r);
 
