@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mapping a plain ring (bpf/plain.bpf.h): records look as in a BPF ring buffer, so from there on it is one. Behind the
- * slack as much memory follows as the data have: a length that cannot be runs into zeros, not out of the mapping.
+ * Mapping a plain ring (bpf/plain.bpf.h): records look as in a BPF ring buffer, so from there on it is one. Behind
+ * the slack as much memory follows as the data have: a length that cannot be runs into zeros, not out of the mapping.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -16,8 +16,7 @@ DEFINE_CLEANUP(struct ring *, ring_free)
 
 static int map_memory(struct ring *r, int fd, size_t off, size_t data_bytes)
 {
-	const size_t used = SONDE_PLAIN_HEAD + data_bytes + SONDE_PLAIN_SLACK, all = SONDE_PLAIN_HEAD + 2 * data_bytes +
-			    SONDE_PLAIN_SLACK;
+	const size_t used = SONDE_PLAIN_HEAD + data_bytes + SONDE_PLAIN_SLACK, all = used + data_bytes;
 	struct ring_mem m = { .data_bytes = data_bytes, .doubled = true };
 	struct sonde_plain_head *head;
 	void *p = mmap(NULL, all, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
