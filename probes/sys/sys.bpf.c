@@ -40,7 +40,7 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	l = ledger_seen(todo & SYS_DO_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL);
 	if (!l)
 		return 0;
-	if (!select_caller(c.tgid) || (!(todo & SYS_DO_STATE) && !pred_caller(&c))) {
+	if (!select_caller(c.tgid) || (!(todo & SYS_DO_STATE) && !pred_call(&c))) {
 		rec_filtered(l);
 		return 0;
 	}
@@ -76,7 +76,7 @@ static __always_inline bool conditions(const struct call *c, __u32 todo)
 {
 	if (!select_result(c->ret) || c->latency_ns < sys_min_latency_ns || !select_caller(c->tgid))
 		return false;
-	return todo & SYS_DO_STATE || (pred_result(c) && pred_caller(c));
+	return todo & SYS_DO_STATE || (pred_result(c) && pred_call(c));
 }
 
 /* The long way. */
@@ -89,6 +89,8 @@ static __noinline int exit_steps(struct call *c, __u32 todo)
 	c->task = this_task();
 	if (todo & SYS_DO_LIFE && is_newborn(c))
 		c->latency_ns = 0;
+	if (sys_pred.by_name)
+		note_opened(c);
 	if (conditions(c, todo))
 		return send_exit(c, l, todo);
 	rec_filtered(l);

@@ -119,6 +119,18 @@ static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, con
 	return (uint16_t)todo;
 }
 
+static void set_pred(const struct sys_push *push, struct bpf_object *obj, const struct sys_state *s)
+{
+	uint16_t checks[PLAN_ABIS_MOST * SYS_NR_MAX] = { 0 };
+
+	for (size_t i = 0; i < (size_t)s->n_abis * SYS_NR_MAX; i++)
+		checks[i] = push->checks[abis[i / SYS_NR_MAX]][i % SYS_NR_MAX];
+	probe_set_rodata(obj, "sys_pred", &push->pred, sizeof(push->pred));
+	probe_set_rodata(obj, "sys_checks", checks, s->n_abis * SYS_NR_MAX * sizeof(*checks));
+	if (push->pred.by_name)
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_other_files"), SYS_FILES_MOST);
+}
+
 static void set_calls(const struct probe *p, struct bpf_object *obj, const struct sys_state *s)
 {
 	const size_t n = (size_t)s->n_abis * SYS_NR_MAX;
@@ -133,7 +145,7 @@ static void set_calls(const struct probe *p, struct bpf_object *obj, const struc
 	if (!c->calls.len)
 		other = what_to_do(p, SYS_ABI__MAX, SYS_NR_MAX, &unknown);
 	if (c->push)
-		probe_set_rodata(obj, "sys_pred", &c->push->pred, sizeof(c->push->pred));
+		set_pred(c->push, obj, s);
 	probe_set_rodata(obj, "sys_do", todo, n * sizeof(*todo));
 	probe_set_rodata(obj, "sys_do_any", any, sizeof(any));
 	probe_set_rodata(obj, "sys_do_unknown", &other, sizeof(other));

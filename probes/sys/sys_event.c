@@ -14,7 +14,9 @@
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_params.h"
+#include "probes/sys/sys_map.h"
 #include "scap/event.h"
+#include "scap/schema.h"
 
 #define STRING_SHOWN 32	/* bytes, unless -v */
 
@@ -75,7 +77,7 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 
 /* ---- words ---- */
 
-enum { GET_NAME, GET_CLASS, GET_ARGS, GET_ERROR, GET_ARG0 };
+enum { GET_NAME, GET_CLASS, GET_ARGS, GET_ERROR, GET_PATH, GET_TYPE, GET_ENTERED, GET_LEFT, GET_NONE };
 
 static int get_args(const struct event *ev, const struct sys_body *b, struct value *ret)
 {
@@ -91,6 +93,25 @@ static int get_args(const struct event *ev, const struct sys_body *b, struct val
 	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = text.len };
 	buf_fini(&text);
 	return copy ? 0 : -ENOENT;
+}
+
+/* The first path that it takes, as it was written. Of a new program that is how it was asked for. */
+static int get_path(const struct sys_body *b, const struct sys_call *call, struct value *ret)
+{
+	int i = call ? sys_path_arg(call) : -1;
+	struct sys_bytes s;
+	struct sys_image m;
+
+	if (i < 0)
+		return -ENOENT;
+	s = sys_chunk_of(b, (unsigned)i, SYS_CHUNK_STR);
+	*ret = (struct value){ .kind = VAL_STR, .str = (const char *)s.data, .len = s.len };
+	if (s.there && (s.len || !(s.flags & SYS_CHUNK_F_FAULT)))
+		return 0;
+	if (s.there || !sys_image_of(b, &m) || !m.proc.name_len)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = (const char *)m.name, .len = m.proc.name_len };
+	return 0;
 }
 
 static int call_get(const struct event *ev, const struct field *f, struct value *ret)
@@ -112,8 +133,17 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 	case GET_ERROR:
 		text = sys_failed(b->ret) ? xlat_name(&sys_xlat_named("errno")->x, (uint64_t)-b->ret) : NULL;
 		break;
+	case GET_TYPE:
+		text = sys_scap_name(call);
+		break;
+	case GET_ENTERED:
+	case GET_LEFT:
+		text = f->off == GET_ENTERED ? ">" : "<";
+		break;
 	case GET_ARGS:
 		return get_args(ev, b, ret);
+	case GET_PATH:
+		return get_path(b, call, ret);
 	}
 	if (!text)
 		return -ENOENT;
@@ -132,20 +162,34 @@ static const struct xlat_val abi_vals[] = {
 static const struct xlat abi_xlat = { .name = "abi", .vals = abi_vals, .n = ARRAY_SIZE(abi_vals) };
 _Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
 
+/* sysdig's words that a number decides: known without the tables behind the others. */
+#define SYSDIG(word, what, doc_, ...) \
+	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_STR), .doc = (doc_), \
+	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
+
 #define CALL_ROWS \
 	TEXT("syscall.name", GET_NAME, "name of the system call"), \
 	TEXT("syscall.class", GET_CLASS, "what it is about, in sysdig's categories"), \
 	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"), \
 	ROW(abi, "syscall.abi", FIELD_ENUM, "ABI of the caller", .xlat = &abi_xlat), \
-	TEXT("syscall.args", GET_ARGS, "arguments, as strace writes them")
+	TEXT("syscall.args", GET_ARGS, "arguments, as strace writes them"), \
+	SYSDIG("syscall.path", GET_PATH, "first path among its arguments, as the program wrote it"), \
+	SYSDIG("evt.type", GET_TYPE, "the call as sysdig names it", .xlat = &scap_type_names)
 
 static const struct field exit_fields[] = {
 	CALL_ROWS,
 	ROW(ret, "syscall.ret", FIELD_INT, "result; a negative error number on failure"),
 	TEXT("syscall.error", GET_ERROR, "name of the error"),
 	ROW(latency_ns, "syscall.latency", FIELD_NS, "time since the call was entered", .flags = FIELD_OPTIONAL),
+	ROW(latency_ns, "evt.latency", FIELD_NS, "likewise; 0 where it is not known", .flags = FIELD_SILENT),
+	SYSDIG("evt.dir", GET_LEFT, "< when a call is left"),
 };
-static const struct field enter_fields[] = { CALL_ROWS };
+static const struct field enter_fields[] = {
+	CALL_ROWS,
+	SYSDIG("evt.dir", GET_ENTERED, "> when a call is entered"),
+	{ .name = "evt.latency", .kind = FIELD_GET, .off = GET_NONE, .like = FIELD_LIKE(FIELD_NS),
+	  .doc = "none yet", .flags = FIELD_SILENT },
+};
 
 const struct event_desc sys_exit_desc = {
 	.type = SYS_REC_EXIT, .name = "sys.exit", .doc = "a system call returned", .class = EVENT_DATA,

@@ -128,3 +128,24 @@ const struct sys_mapping *sys_mapping_of(const struct sys_call *call)
 			return &mappings[i];
 	return NULL;
 }
+
+const char *sys_scap_name(const struct sys_call *call)
+{
+	const struct sys_mapping *m = sys_mapping_of(call);
+	const char *name;
+	int id;
+
+	if (m)
+		return scap_event_info(m->type)->name;
+	id = call ? scap_syscall_id(call->name) : 0;
+	name = scap_syscall_name(id < 0 ? 0 : (uint32_t)id);
+	return name ? name : scap_event_info(SCAP_GENERIC_E)->name;
+}
+
+int sys_path_arg(const struct sys_call *call)
+{
+	for (unsigned i = 0; i < call->n_args; i++)
+		if (call->args[i].kind == SYS_ARG_PATH)
+			return (int)i;
+	return -1;
+}

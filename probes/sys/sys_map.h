@@ -15,6 +15,12 @@ struct sys_mapping {
 	const char *enter, *exit;	/* sources, two letters per parameter: see sys_map.c */
 };
 
+/* What evt.type calls it: sysdig's name. @call may be NULL. */
+const char *sys_scap_name(const struct sys_call *call);
+
+/* The first argument that is a path, or -1. */
+int sys_path_arg(const struct sys_call *call);
+
 /* NULL: the generic event. @call may be NULL. */
 const struct sys_mapping *sys_mapping_of(const struct sys_call *call);
 

@@ -15,22 +15,9 @@
 #include "event/event.h"
 #include "event/filter.h"
 #include "probes/sys/sys_event.h"
+#include "probes/sys/sys_push_impl.h"
 
 DEFINE_CLEANUP(struct filter *, filter_free)
-
-struct pushing {
-	const struct registry *reg;
-	const struct sys_push_opts *o;
-	struct sys_push *p;
-	struct buf *rest, *explain;
-};
-
-enum verdict {
-	GOES_DOWN,	/* the kernel decides as user space would */
-	GOES_TOO,	/* the kernel leaves out what user space would leave out, but not all of it */
-	STAYS,
-	VERDICT__MAX,
-};
 
 static bool try_event(const struct filter *f, const struct event_desc *desc, const struct sys_body *b)
 {
@@ -55,7 +42,10 @@ static enum verdict push_calls(struct pushing *s, const struct filter *f)
 		}
 	s->p->has_calls = true;
 	s->p->no_enter |= !enters;
-	return s->o->tables_only ? GOES_DOWN : GOES_TOO;
+	if (s->o->tables_only)
+		return GOES_DOWN;
+	s->why = "for numbers that no table has";
+	return GOES_TOO;
 }
 
 /* ---- by result ---- */
@@ -74,8 +64,10 @@ static enum verdict push_errno(struct pushing *s, const struct filter *f)
 		if (!try_event(f, &sys_exit_desc, &b))
 			pred->errnos[e / 8] &= (uint8_t)~(1u << e % 8);
 	}
-	if (!s->o->tables_only && try_event(f, &sys_enter_desc, &none))
+	if (!s->o->tables_only && try_event(f, &sys_enter_desc, &none)) {
+		s->why = "for entries";
 		return GOES_TOO;
+	}
 	s->p->no_enter = true;
 	return GOES_DOWN;
 }
@@ -113,7 +105,8 @@ static enum verdict push_ret(struct pushing *s, const struct filter_conjunct *c)
 	return GOES_DOWN;
 }
 
-static enum verdict push_latency(struct pushing *s, const struct filter_conjunct *c)
+/* @maybe: of a call whose entry nobody saw the word says 0, and the kernel side nothing. */
+static enum verdict push_latency(struct pushing *s, const struct filter_conjunct *c, bool maybe)
 {
 	struct sys_pred *pred = &s->p->pred;
 	uint64_t v = c->values[0].number, low = 0, high = UINT64_MAX;
@@ -128,6 +121,8 @@ static enum verdict push_latency(struct pushing *s, const struct filter_conjunct
 	case FILTER_GE: low = v; break;
 	default: return STAYS;
 	}
+	if (maybe && !low)
+		return STAYS;
 	if (!(pred->on & SYS_PRED_LATENCY))
 		pred->latency_max = UINT64_MAX;
 	pred->on |= SYS_PRED_LATENCY;
@@ -190,6 +185,30 @@ static enum verdict push_comm(struct sys_pred *pred, const struct filter_conjunc
 	return GOES_DOWN;
 }
 
+/* Those that are there now; who is asked for by its id does not come later. */
+static enum verdict push_container(struct pushing *s, const struct filter_conjunct *c)
+{
+	struct sys_pred *pred = &s->p->pred;
+	uint64_t ids[SYS_SET_MOST];
+	uint32_t n = 0;
+
+	if (c->negated || (c->op != FILTER_EQ && c->op != FILTER_IN) || pred->on & SYS_PRED_CONTAINER ||
+	    !s->o->cgroups_of)
+		return STAYS;
+	for (size_t i = 0; i < c->n_values; i++) {
+		size_t found = c->values[i].len < ID_SHORT ? 0 :
+			       s->o->cgroups_of(c->values[i].text, ids + n, SYS_SET_MOST - n);
+
+		if (!found)
+			return STAYS;
+		n += (uint32_t)found;
+	}
+	memcpy(pred->containers, ids, n * sizeof(*ids));
+	pred->n_containers = n;
+	pred->on |= SYS_PRED_CONTAINER;
+	return too(s, "for containers within this one");
+}
+
 static enum verdict push_check(struct pushing *s, const struct filter_conjunct *c)
 {
 	struct sys_pred *pred = &s->p->pred;
@@ -198,8 +217,10 @@ static enum verdict push_check(struct pushing *s, const struct filter_conjunct *
 		return STAYS;
 	if (!strcmp(c->field, "syscall.ret"))
 		return push_ret(s, c);
-	if (!strcmp(c->field, "syscall.latency"))
-		return push_latency(s, c);
+	if (!strcmp(c->field, "syscall.latency") || !strcmp(c->field, "evt.latency"))
+		return push_latency(s, c, c->field[0] == 'e');
+	if (!strcmp(c->field, "evt.rawres"))
+		return push_ret(s, c) == STAYS ? STAYS : too(s, "for calls that sysdig's formats have no result of");
 	if (!strcmp(c->field, "proc.pid"))
 		return push_ids(pred, SYS_PRED_TGID, pred->tgids, &pred->n_tgids, c);
 	if (!strcmp(c->field, "thread.tid"))
@@ -208,12 +229,16 @@ static enum verdict push_check(struct pushing *s, const struct filter_conjunct *
 		return push_comm(pred, c);
 	if (!strcmp(c->field, "cgroup.id"))
 		return push_cgroup(pred, c);
-	return STAYS;
+	if (!strcmp(c->field, "container.id"))
+		return push_container(s, c);
+	return push_paths(s, c);
 }
 
 /* ---- the whole ---- */
 
-static const char *const number_words[] = { "syscall.name", "syscall.class", "syscall.nr", "syscall.abi", NULL };
+static const char *const number_words[] = {
+	"syscall.name", "syscall.class", "syscall.nr", "syscall.abi", "evt.type", "evt.dir", NULL,
+};
 static const char *const error_words[] = { "syscall.error", NULL };
 
 static const char *reason(const struct pushing *s, enum verdict v)
@@ -224,7 +249,14 @@ static const char *reason(const struct pushing *s, enum verdict v)
 		return "kernel; again in user space, since calls that change descriptors and processes pass too";
 	if (s->o->others)
 		return "kernel; again in user space for events of other types";
-	return v == GOES_DOWN ? "kernel" : "kernel; again in user space for numbers that no table has";
+	return v == GOES_DOWN ? "kernel" : "kernel; again in user space ";
+}
+
+static void explain_part(const struct pushing *s, const char *text, enum verdict v)
+{
+	bool said = v == GOES_TOO && !s->o->keeps_state && !s->o->others;
+
+	buf_printf(s->explain, "%s: %s%s.\n", text, reason(s, v), said ? s->why : "");
 }
 
 static int push_part(void *ctx, const struct filter_conjunct *c)
@@ -232,21 +264,26 @@ static int push_part(void *ctx, const struct filter_conjunct *c)
 	_cleanup_(filter_freep) struct filter *f = NULL;
 	struct pushing *s = ctx;
 	struct err err = { 0 };
-	enum verdict v;
+	enum verdict v = STAYS;
 	int r = filter_parse(s->reg, c->text, &f, &err);
 
 	if (r < 0)
 		return r;
+	s->why = "";
 	if (filter_has_only(f, number_words))
 		v = push_calls(s, f);
 	else if (filter_has_only(f, error_words))
 		v = push_errno(s, f);
+	else if (sys_ask_fits(f))
+		r = sys_ask(s, f, &v);
 	else
 		v = push_check(s, c);
+	if (r < 0)
+		return r;
 	if (v != GOES_DOWN || s->o->keeps_state || s->o->others)
 		buf_printf(s->rest, "%s(%s)", s->rest->len ? " and " : "", c->text);
 	if (s->explain)
-		buf_printf(s->explain, "%s: %s.\n", c->text, reason(s, v));
+		explain_part(s, c->text, v);
 	return buf_error(s->rest);
 }
 
@@ -257,6 +294,9 @@ int sys_push_filter(const struct filter *f, const struct registry *reg, const st
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
+	for (unsigned abi = 0; abi < ARRAY_SIZE(ret->checks); abi++)
+		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++)
+			ret->checks[abi][nr] = SYS_CHECK_NOTHING;
 	r = filter_conjuncts(f, push_part, &s);
 	return r < 0 ? r : 0;
 }

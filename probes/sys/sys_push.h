@@ -21,6 +21,7 @@ struct sys_push {
 	struct sys_pred pred;
 	bool has_calls;
 	uint8_t calls[3][SYS_NUMBERS];	/* by ABI: may a call of that number pass? */
+	uint16_t checks[3][SYS_NUMBERS];	/* likewise, with SYS_PRED_CALLS: SYS_CHECK_* */
 	bool no_enter;			/* an event of an entry can never pass */
 };
 
@@ -28,6 +29,8 @@ struct sys_push_opts {
 	bool keeps_state;	/* calls that keep tables pass whatever the filter says: nothing is exact */
 	bool tables_only;	/* numbers that no table has are left out */
 	bool others;		/* events of other types are shown too: nothing leaves user space */
+	/* Ids of the topmost cgroups of a container, at most @cap; returns how many. NULL: nobody knows. */
+	size_t (*cgroups_of)(const char *container, uint64_t *ret, size_t cap);
 };
 
 /*

@@ -98,24 +98,26 @@ static void add_procexit(const struct event *ev, struct params_out *o)
 	params_add_u8(o, (b->code & 0x80) != 0);
 }
 
+static const struct {
+	const struct event_desc *desc;
+	uint16_t type;
+	void (*add)(const struct event *ev, struct params_out *o);
+} kinds[] = {
+	{ &sys_switch_desc, SCAP_SCHEDSWITCH_6_E, add_switch }, { &sys_signal_desc, SCAP_SIGNALDELIVER_E, add_signal },
+	{ &sys_fault_desc, SCAP_PAGE_FAULT_E, add_fault }, { &sys_procexit_desc, SCAP_PROCEXIT_1_E, add_procexit },
+};
+
 static int make_params(struct event *ev, unsigned kind, struct arena *scratch)
 {
-	static const struct {
-		const struct event_desc *desc;
-		void (*add)(const struct event *ev, struct params_out *o);
-	} rows[] = {
-		{ &sys_switch_desc, add_switch }, { &sys_signal_desc, add_signal }, { &sys_fault_desc, add_fault },
-		{ &sys_procexit_desc, add_procexit },
-	};
 	struct params_out out = { 0 };
 	const void *data;
 	uint32_t len;
 
 	if (kind != SEC_PARAMS)
 		return -ENOENT;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].desc == ev->desc)
-			rows[i].add(ev, &out);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].desc == ev->desc)
+			kinds[i].add(ev, &out);
 	data = params_finish(&out, scratch, &len);
 	params_out_fini(&out);
 	return data ? event_add_section(ev, SEC_PARAMS, data, len) : -ENOMEM;
@@ -208,6 +210,30 @@ static int uring_line(const struct event *ev, const struct line_opts *o, struct 
 
 /* ---- the types ---- */
 
+/* sysdig's words that need no tables, as sys_event.c has them for calls. */
+enum { GET_TYPE, GET_DIR, GET_LATENCY };
+
+static int trace_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const char *text = f->off == GET_DIR ? ">" : NULL;
+
+	for (size_t i = 0; f->off == GET_TYPE && i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].desc == ev->desc)
+			text = scap_event_info(kinds[i].type)->name;
+	if (!text)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };
+	return 0;
+}
+
+#define SYSDIG(word, what, kind_, doc_, ...) \
+	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(kind_), .doc = (doc_), \
+	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
+#define SYSDIG_ROWS \
+	SYSDIG("evt.type", GET_TYPE, FIELD_STR, "the event as sysdig names it", .xlat = &scap_type_names), \
+	SYSDIG("evt.dir", GET_DIR, FIELD_STR, "> always"), \
+	SYSDIG("evt.latency", GET_LATENCY, FIELD_NS, "none")
+
 static const struct field switch_fields[] = {
 	FIELD_ROW(struct switch_body, next_tid, "switch.next", FIELD_UINT, "thread that gets the CPU"),
 	FIELD_ROW(struct switch_body, next_tgid, "switch.next_pid", FIELD_UINT, "its process"),
@@ -219,6 +245,7 @@ static const struct field switch_fields[] = {
 	FIELD_ROW(struct switch_body, vm_size_kb, "switch.vm_size", FIELD_UINT, "address space, KiB"),
 	FIELD_ROW(struct switch_body, vm_rss_kb, "switch.vm_rss", FIELD_UINT, "of it in memory, KiB"),
 	FIELD_ROW(struct switch_body, vm_swap_kb, "switch.vm_swap", FIELD_UINT, "of it swapped out, KiB"),
+	SYSDIG_ROWS,
 };
 static const struct field signal_fields[] = {
 	FIELD_ROW(struct signal_body, signo, "signal.number", FIELD_UINT, "the signal"),
@@ -226,16 +253,19 @@ static const struct field signal_fields[] = {
 	FIELD_ROW(struct signal_body, from_pid, "signal.from", FIELD_UINT, "who sent it", .flags = FIELD_OPTIONAL),
 	FIELD_ROW(struct signal_body, from_uid, "signal.from_uid", FIELD_UINT, "its user", .flags = FIELD_OPTIONAL),
 	FIELD_ROW(struct signal_body, handler, "signal.handler", FIELD_HEX, "0 the default, 1 ignored"),
+	SYSDIG_ROWS,
 };
 static const struct field fault_fields[] = {
 	FIELD_ROW(struct fault_body, addr, "fault.addr", FIELD_HEX, "address that was touched"),
 	FIELD_ROW(struct fault_body, ip, "fault.ip", FIELD_HEX, "instruction that touched it"),
 	FIELD_ROW(struct fault_body, error, "fault.error", FIELD_HEX, "error code of the architecture"),
 	FIELD_ROW(struct fault_body, kernel, "fault.kernel", FIELD_UINT, "1: in kernel mode"),
+	SYSDIG_ROWS,
 };
 static const struct field procexit_fields[] = {
 	FIELD_ROW(struct procexit_body, code, "exit.code", FIELD_UINT, "as wait(2) has it"),
 	FIELD_ROW(struct procexit_body, ran_us, "exit.ran_us", FIELD_UINT, "it last had the CPU, us; 0 = not known"),
+	SYSDIG_ROWS,
 };
 static const struct xlat_val what_vals[] = { { SYS_URING_SUBMIT, "submit" }, { SYS_URING_COMPLETE, "complete" } };
 static const struct xlat what_xlat = { .name = "uring_what", .vals = what_vals, .n = ARRAY_SIZE(what_vals) };
@@ -267,7 +297,8 @@ static const struct field uring_fields[] = {
 #define DESC(number, event, text, rows, body) \
 	.type = (number), .name = (event), .doc = (text), .class = EVENT_DATA, .fields = (rows), \
 	.n_fields = ARRAY_SIZE(rows), .body_size = sizeof(struct body)
-#define WITH_PARAMS .sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .also = &scap_event_desc, .make = make_params
+#define WITH_PARAMS .sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .also = &scap_event_desc, \
+	.make = make_params, .get = trace_get
 
 const struct event_desc sys_switch_desc = {
 	DESC(SYS_REC_SWITCH, "sys.switch", "a task left the CPU", switch_fields, switch_body), WITH_PARAMS,

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cmd/cgroups.h"
 #include "cmd/run.h"
 #include "event/event.h"
 #include "event/names.h"
@@ -68,27 +69,6 @@ static int resolve_netns(const char *text, uint32_t *ret, struct err *err)
 				 "--netns %s: there is no such network namespace (%s)", text, path);
 	*ret = (uint32_t)inode;
 	return 0;
-}
-
-/* The cgroup2 mount may be a sub-mount of a hybrid tree: mountinfo says where it is. */
-static int cgroup2_mount(char *ret, size_t cap)
-{
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
-	_cleanup_free_ char *line = NULL;
-	size_t n = 0;
-
-	if (!f)
-		return -errno;
-	while (getline(&line, &n, f) > 0) {
-		char point[4096];
-
-		if (!strstr(line, " - cgroup2 ") || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1)
-			continue;
-		if ((size_t)snprintf(ret, cap, "%s", point) >= cap)
-			return -ENAMETOOLONG;
-		return 0;
-	}
-	return -ENOENT;
 }
 
 static int resolve_cgroup(const char *text, uint64_t *ret, struct err *err)

@@ -114,17 +114,24 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 		{ "page_fault", SYS_EVENT_FAULT }, { "procexit", SYS_EVENT_EXIT },
 	};
 
+	/* Worked out from the time of the entry's event. */
+	static const char *const parts[] = { "evt.wait_latency", "evt.latency.s", "evt.latency.ns", "evt.latency.human" };
 	struct syscalls_conf *c = ctx;
 	bool wanted = by_outputs & 1u << SEC_PARAMS, captured = wanted && writes_capture(&c->run);
 	bool lines = c->run.print || (c->run.format && !strcmp(c->run.format, "sysdig"));
 
-	if (c->sys.summary || !(wanted || by_words))
+	if (c->sys.summary)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (filter_mentions(filter, "evt.type", asked[i].type))
 			c->sys.events_too |= asked[i].event;
+	c->sys.enter = c->sys.enter || filter_mentions(filter, "evt.dir", ">");
+	if (!(wanted || by_words || (c->run.print && strstr(c->run.print, "evt."))))
+		return;
 	c->sys.context = c->sys.scan = c->sys.keep_state = true;
 	c->sys.enter = c->sys.enter || captured || lines;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		c->sys.enter = c->sys.enter || filter_uses(filter, parts[i]);
 	/* A reader's tables want to know who is gone; and so do those who look for a signal. */
 	if (c->views && views_needs(c->views) & VIEW_NEEDS_SWITCHES)
 		c->sys.events_too |= SYS_EVENT_SWITCH;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "cmd/cgroups.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "event/event.h"
@@ -23,6 +24,7 @@ static struct sys_push_opts push_opts(const struct syscalls_filter *c)
 	return (struct sys_push_opts){
 		.keeps_state = c->sys->keep_state,
 		.tables_only = c->sys->summary,
+		.cgroups_of = cgroups_of_container,
 		.others = c->run->types.len || c->run->probes.len || c->sys->events.len || c->sys->events_too,
 	};
 }

@@ -61,7 +61,7 @@ const struct field event_common_fields[] = {
 	WORD("user.uid", W_UID, FIELD_UINT, "user id"),
 	WORD("group.gid", W_GID, FIELD_UINT, "group id"),
 	WORD("thread.tid", W_TID, FIELD_UINT, "thread id"),
-	WORD("container.id", W_CONTAINER, FIELD_STR, "container id"),
+	WORD("container.id", W_CONTAINER, FIELD_STR, "container id; twelve digits of it do", .flags = FIELD_SHORT),
 	WORD("container.image", W_IMAGE, FIELD_STR, "container image"),
 	WORD("cgroup.id", W_CGROUP, FIELD_UINT, "id of the cgroup (v2)"),
 	WORD("cgroup.name", W_CGROUP_NAME, FIELD_STR, "path of the cgroup below its mount"),

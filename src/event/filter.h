@@ -45,6 +45,9 @@ bool filter_also(const struct filter *f);
 /* Is @value one of those that some check of @word has? */
 bool filter_mentions(const struct filter *f, const char *word, const char *value);
 
+/* Is @word, or one that goes on behind it with a dot, among its words? */
+bool filter_uses(const struct filter *f, const char *word);
+
 /* EVENT_META passes always. @f may be NULL (everything passes). */
 bool filter_match(const struct filter *f, const struct event *ev);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/macros.h"
 #include "event/filter_impl.h"
 #include "sonde/wire.h"
 
@@ -187,6 +188,14 @@ static bool name_equal(const struct value *val, const struct field *f, const str
 	return name_length(val, f, v) == v->name_len && !strncasecmp(val->str, v->name, v->name_len);
 }
 
+/* Of an id either text may be the short form. */
+static bool id_equal(const struct value *val, const struct filter_value *v)
+{
+	size_t len = MIN(val->len, v->len);
+
+	return (val->len == v->len || len == ID_SHORT) && !memcmp(val->str, v->text, len);
+}
+
 static bool str_match(enum filter_op op, const struct value *val, const struct field *f, const struct filter_value *v)
 {
 	switch (op) {
@@ -194,6 +203,8 @@ static bool str_match(enum filter_op op, const struct value *val, const struct f
 	case FILTER_NE:
 	case FILTER_IN:
 	case FILTER_INTERSECTS:
+		if (f->flags & FIELD_SHORT)
+			return id_equal(val, v);
 		if (!val->has_number)
 			return val->len == v->len && !memcmp(val->str, v->text, v->len);
 		return uint_match(op, val->u, v) || name_equal(val, f, v);
@@ -315,6 +326,20 @@ bool filter_mentions(const struct filter *f, const char *word, const char *value
 		for (size_t k = 0; k < c->n_values; k++)
 			if (!strcmp(c->values[k].text, value))
 				return true;
+	}
+	return false;
+}
+
+bool filter_uses(const struct filter *f, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 1; f && i < f->nodes.len; i++) {
+		const struct check *c = f->nodes.items[i].check;
+
+		if (f->nodes.items[i].kind == NODE_CHECK && !strncmp(c->word, word, len) &&
+		    (!c->word[len] || c->word[len] == '.'))
+			return true;
 	}
 	return false;
 }

@@ -55,11 +55,14 @@ bool fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *re
 }
 
 /* Where an event has the descriptor it is about: libscap calls it fd, or by what the call does with it. */
-static int8_t fd_param_of(const struct scap_event_info *info, uint16_t type)
+int8_t scap_fd_param(uint16_t type)
 {
+	const struct scap_event_info *info = scap_event_info(type);
 	static const char *const names[] = { "fd", "fd_in", "out_fd", "fdout", "oldfd" };
 	bool creates = info->flags & SCAP_CREATES_FD && type & 1;
 
+	if (!info)
+		return -1;
 	if (!(info->flags & SCAP_USES_FD) && !(type & 1 && (!strncmp(info->id, "DUP", 3))))
 		return -1;
 	for (size_t k = 0; k < ARRAY_SIZE(names); k++)
@@ -83,7 +86,7 @@ struct scap_state *scap_state_new(void)
 	map_init(&st->server_ports, sizeof(uint16_t), sizeof(uint8_t));
 	st->gone_tid = st->closed_tid = -1;
 	for (uint16_t i = 0; i < SCAP_EVENT_MAX; i++)
-		st->fd_param[i] = scap_event_info(i) ? fd_param_of(scap_event_info(i), i) : -1;
+		st->fd_param[i] = scap_fd_param(i);
 	for (size_t i = 0; i < ARRAY_SIZE(folds); i++)
 		st->fold[folds[i].type] = folds[i].fn;
 	st->render.cut = SCAP_RENDER_CUT;

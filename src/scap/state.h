@@ -117,6 +117,11 @@ int scap_state_describe(struct scap_state *st, struct event *ev);
  */
 void scap_state_left_out(struct scap_state *st, const struct event *ev);
 
+/* The parameter of such events that is the descriptor they are about; -1 = none. */
+int8_t scap_fd_param(uint16_t type);
+/* Likewise the path that evt.abspath is about. */
+int scap_abspath_param(uint16_t type);
+
 /* The view of an event, or NULL. */
 const struct scap_view *scap_view_of(const struct event *ev);
 

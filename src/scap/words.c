@@ -187,20 +187,34 @@ static int get_open(const struct scap_view *v, uint32_t bit, struct value *ret)
 	return word_bool(ret, flags & bit);
 }
 
+/* The first of a type's parameters that has one of these names. */
+static int param_named(const struct scap_event_info *info, const char *const *names, size_t n)
+{
+	for (size_t k = 0; info && k < n; k++)
+		for (unsigned i = 0; i < info->n_params; i++)
+			if (!strcmp(info->params[i].name, names[k]))
+				return (int)i;
+	return -1;
+}
+
+static const char *const first_paths[] = { "name", "path", "oldpath", "target", "pathname", "filename" };
+static const char *const second_paths[] = { "newpath", "linkpath" };
+
+int scap_abspath_param(uint16_t type)
+{
+	return param_named(scap_event_info(type), first_paths, ARRAY_SIZE(first_paths));
+}
+
 /* name, path or newpath made absolute; .src and .dst choose where there are two. */
 static int get_abspath(const struct scap_view *v, const char *arg, struct value *ret)
 {
-	static const char *const first[] = { "name", "path", "oldpath", "target", "pathname", "filename" };
-	static const char *const second[] = { "newpath", "linkpath" };
 	bool dst = arg && !strcmp(arg, "dst");
-	const char *const *names = dst ? second : first;
-	size_t n = dst ? sizeof(second) / sizeof(*second) : sizeof(first) / sizeof(*first), len;
+	int i = dst ? param_named(v->info, second_paths, ARRAY_SIZE(second_paths)) :
+		      param_named(v->info, first_paths, ARRAY_SIZE(first_paths));
 	struct buf *b = scap_state_scratch(v->state);
-	int i = -1;
+	size_t len;
 	const char *s;
 
-	for (size_t k = 0; i < 0 && k < n; k++)
-		i = scap_param_index(v, names[k]);
 	if (i < 0)
 		return -ENOENT;
 	scap_render_path(v, (unsigned)i, b);

@@ -304,7 +304,7 @@ const struct field scap_words[] = {
 	WORD("user.loginname", W_LOGINNAME, FIELD_STR, "user name at login"),
 	WORD("group.gid", W_GID, FIELD_UINT, "group id"),
 	WORD("group.name", W_GROUP_NAME, FIELD_STR, "group name"),
-	WORD("container.id", W_CONTAINER_ID, FIELD_STR, "container id, or host"),
+	WORD("container.id", W_CONTAINER_ID, FIELD_STR, "container id, or host", .flags = FIELD_SHORT | FIELD_SILENT),
 	WORD("container.name", W_CONTAINER_NAME, FIELD_STR, "container name, or host"),
 	WORD("container.image", W_CONTAINER_IMAGE, FIELD_STR, "container image"),
 	WORD("container.type", W_CONTAINER_TYPE, FIELD_STR, "engine of the container: docker, podman, ...; or host"),
