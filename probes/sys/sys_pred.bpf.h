@@ -66,17 +66,48 @@ static __always_inline bool in_comms(struct task_struct *task)
 	return false;
 }
 
-/* A container's processes may be in cgroups below its own. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node___sys {
+	__u64 id;
+};
+
+struct cgroup_subsys_state___sys {
+	struct cgroup___sys *cgroup;
+	struct cgroup_subsys_state___sys *parent;
+};
+
+struct cgroup___sys {
+	struct cgroup_subsys_state___sys self;
+	struct kernfs_node___sys *kn;
+};
+
+struct css_set___sys {
+	struct cgroup___sys *dfl_cgrp;
+};
+
+struct task_struct___cgroups {
+	struct css_set___sys *cgroups;
+};
+
+#pragma clang attribute pop
+
+/*
+ * A container's processes may be in cgroups below its own. The helper that goes up is not for tracepoints in
+ * kernels before 5.15.
+ */
 static __always_inline bool in_containers(void)
 {
-	for (int level = 1; level < CGROUPS_DEEP; level++) {
-		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
+	struct task_struct___cgroups *task = (void *)bpf_get_current_task();
+	struct cgroup___sys *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
 
-		if (!id)
-			break;
+	for (int level = 0; cgroup && level < CGROUPS_DEEP; level++) {
+		__u64 id = BPF_CORE_READ(cgroup, kn, id);
+
 		for (__u32 i = 0; i < SYS_SET_MOST; i++)
 			if (i < sys_pred.n_containers && sys_pred.containers[i] == id)
 				return true;
+		cgroup = BPF_CORE_READ(cgroup, self.parent, cgroup);
 	}
 	return false;
 }

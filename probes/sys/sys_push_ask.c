@@ -26,8 +26,8 @@
 
 /* What the tables may call each of SYS_FD_*. A directory or a pipe that was opened by its path is a file there. */
 static const uint32_t types_of[] = {
-	/* plain */ ~(TYPE(FD_DIRECTORY) | TYPE(FD_IPV4) | TYPE(FD_IPV6) | TYPE(FD_IPV4_SERVER) | TYPE(FD_IPV6_SERVER) |
-		      TYPE(FD_FIFO) | TYPE(FD_UNIX) | TYPE(FD_NETLINK)),
+	/* plain */ ~(TYPE(FD_DIRECTORY) | TYPE(FD_IPV4) | TYPE(FD_IPV6) | TYPE(FD_IPV4_SERVER) |
+		      TYPE(FD_IPV6_SERVER) | TYPE(FD_FIFO) | TYPE(FD_UNIX) | TYPE(FD_NETLINK)),
 	/* directory */ TYPE(0) | TYPE(FD_DIRECTORY) | TYPE(FD_FILE) | TYPE(FD_FILE_V2) | TYPE(FD_UNSUPPORTED),
 	/* pipe */ TYPE(0) | TYPE(FD_FIFO) | TYPE(FD_FILE) | TYPE(FD_FILE_V2) | TYPE(FD_UNSUPPORTED),
 	/* IPv4 */ TYPE(0) | TYPE(FD_IPV4) | TYPE(FD_IPV4_SERVER) | TYPE(FD_UNSUPPORTED),

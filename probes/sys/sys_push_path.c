@@ -147,7 +147,7 @@ static void name_call(struct sys_push *p, unsigned abi, unsigned nr)
 
 static enum verdict push_names(struct pushing *s, const struct filter_conjunct *c)
 {
-	/* Names are remembered where a file is opened: those calls pass, and the tables behind this word want them too. */
+	/* Names are remembered where a file is opened: those calls pass, for the tables of this word too. */
 	if (!s->o->keeps_state || !take_prefixes(&s->p->pred, c, true))
 		return STAYS;
 	push_start_calls(s->p);

@@ -103,7 +103,8 @@ static const struct {
 	uint16_t type;
 	void (*add)(const struct event *ev, struct params_out *o);
 } kinds[] = {
-	{ &sys_switch_desc, SCAP_SCHEDSWITCH_6_E, add_switch }, { &sys_signal_desc, SCAP_SIGNALDELIVER_E, add_signal },
+	{ &sys_switch_desc, SCAP_SCHEDSWITCH_6_E, add_switch },
+	{ &sys_signal_desc, SCAP_SIGNALDELIVER_E, add_signal },
 	{ &sys_fault_desc, SCAP_PAGE_FAULT_E, add_fault }, { &sys_procexit_desc, SCAP_PROCEXIT_1_E, add_procexit },
 };
 

@@ -115,7 +115,9 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	};
 
 	/* Worked out from the time of the entry's event. */
-	static const char *const parts[] = { "evt.wait_latency", "evt.latency.s", "evt.latency.ns", "evt.latency.human" };
+	static const char *const parts[] = {
+		"evt.wait_latency", "evt.latency.s", "evt.latency.ns", "evt.latency.human",
+	};
 	struct syscalls_conf *c = ctx;
 	bool wanted = by_outputs & 1u << SEC_PARAMS, captured = wanted && writes_capture(&c->run);
 	bool lines = c->run.print || (c->run.format && !strcmp(c->run.format, "sysdig"));
