@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,6 +26,7 @@ import (
 type message = wrapperspb.BytesValue
 
 const service = "/sonde.test.Echo/"
+const prefix = 5 // bytes in front of a message
 
 // ---- the log: gRPC tells a stats handler where a call begins and ends ----
 
@@ -55,6 +57,10 @@ func (w watcher) HandleRPC(ctx context.Context, s stats.RPCStats) {
 			c.Local, c.Peer = text(s.LocalAddr), text(s.RemoteAddr)
 			c.begin = time.Now()
 		}
+	case *stats.OutPayload:
+		atomic.AddInt64(&c.Sent, int64(s.Length)+prefix)
+	case *stats.InPayload:
+		atomic.AddInt64(&c.Received, int64(s.Length)+prefix)
 	case *stats.End:
 		c.finish(status.Code(s.Error).String())
 	}

@@ -36,6 +36,9 @@ type call struct {
 	Stream  uint64 `json:"stream"` // 0: not known on this side
 	Local   string `json:"local"`
 	Peer    string `json:"peer"`
+	// Bytes of messages with their five bytes in front, as DATA frames carry them; gRPC only.
+	Sent     int64 `json:"sent"`
+	Received int64 `json:"received"`
 
 	begin time.Time
 }
