@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""sonde rpc: bytes of calls, tables by method, filters and traces, live, against what the program of the test logs."""
+"""sonde rpc: bytes, tables by method, filters and traces of calls, live, against the log of the test's program."""
 import collections
 import json
 import math
