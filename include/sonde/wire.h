@@ -34,6 +34,7 @@ struct sonde_rec {
 #define SONDE_RF_SNAPSHOT 0x0008	/* state that existed before the start, not something that happened */
 #define SONDE_RF_CUT 0x0010	/* variable data was longer than what is here */
 #define SONDE_RF_UNDECIDED 0x0020	/* the packet filter needs bytes that were out of reach: user space decides */
+#define SONDE_RF_SUM 0x0040	/* of what the ledger counts one by one: it does not count the sum too */
 
 /* Ledger rows: one per instance and hook class; classes never interrupt themselves on one CPU. */
 #define SONDE_INSTANCES 32
@@ -71,6 +72,7 @@ struct sonde_ledger {
 #define SONDE_EV_LOST SONDE_EV(0, 5)	/* losses since the last one, where they happened */
 #define SONDE_EV_TICK SONDE_EV(0, 6)	/* time passes; decoders may close what is due */
 #define SONDE_EV_PACKET SONDE_EV(0, 7)	/* a packet out of a capture file */
+#define SONDE_EV_COUNTED SONDE_EV(0, 8)	/* so much was added up instead of being told one by one */
 
 struct sonde_host_rec {
 	struct sonde_rec hdr;
@@ -94,7 +96,8 @@ struct sonde_clock_rec {
 #define SONDE_NAME_CGROUP 5	/* key: cgroup id; name: path below the cgroup2 mount */
 #define SONDE_NAME_NETNS 6	/* key: netns inode; name: as under /run/netns, or "host" */
 #define SONDE_NAME_XDP_ACTION 7	/* key: enum xdp_action value */
-#define SONDE_NAME__MAX 8
+#define SONDE_NAME_SOURCE_FILE 8	/* key: number of a source file of another datapath */
+#define SONDE_NAME__MAX 9
 
 struct sonde_name_rec {
 	struct sonde_rec hdr;
@@ -115,6 +118,11 @@ struct sonde_lost_rec {
 	__u32 cause;		/* SONDE_LOST_* */
 	__u32 pad;
 	__u64 count;
+};
+
+struct sonde_counted_rec {
+	struct sonde_rec hdr;	/* hdr.instance */
+	__u64 count;		/* since the last one; delivered, though no record came of each */
 };
 
 /* Link types as in pcap files (LINKTYPE_*): only these start dissection. */

@@ -22,6 +22,7 @@
 #include "probe/probe.h"
 #include "probes/net/net.h"
 #include "probes/net/net_check.h"
+#include "probes/net/net_count.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_space.h"
@@ -33,6 +34,7 @@ struct net_state {
 	struct net_drop *drop;
 	struct net_feed *feed;
 	struct net_xdp *xdp;
+	struct net_counts *counts;
 	VEC(struct net_space *) spaces;	/* namespaces with tc programs, owned */
 	struct net_names names;
 };
@@ -87,7 +89,8 @@ static int open_spaces(struct probe *p, struct err *err)
 static void open_drops(struct probe *p)
 {
 	struct net_state *st = p->state;
-	uint32_t fed = st->spaces.len == 1 ? net_space_inode(st->spaces.items[0]) : 0;
+	bool fed_by_tc = st->spaces.len == 1 && !st->setup.flows && !st->setup.silent;
+	uint32_t fed = fed_by_tc ? net_space_inode(st->spaces.items[0]) : 0;
 	struct err e = { 0 };
 
 	if (net_drop_open(p, &st->setup, &st->drop, &e) < 0) {
@@ -106,6 +109,8 @@ static int net_open(struct probe *p, struct err *err)
 
 	net_names_init(&st->names, p->env);
 	r = net_setup_init(&st->setup, p->conf, err);
+	if (r >= 0 && ((const struct net_conf *)p->conf)->count.map)
+		return net_counts_open(p, &st->names, &st->counts, err);
 	if (r >= 0 && (wants(st, NET_KIND_TRACE) || st->setup.flows))
 		r = open_spaces(p, err);
 	if (r < 0)
@@ -116,7 +121,7 @@ static int net_open(struct probe *p, struct err *err)
 		hook_failed(p, "XDP exceptions", &e);
 	if (!st->spaces.len && !st->drop && !st->xdp)
 		return err_set(err, -EOPNOTSUPP, "none of the hooks for packets works here; `sonde doctor` says why");
-	return 0;
+	return st->setup.counting ? net_counts_open(p, &st->names, &st->counts, err) : 0;
 }
 
 /* ---- attach ---- */
@@ -173,7 +178,7 @@ static int net_attach(struct probe *p, struct err *err)
 	if (r < 0)
 		return r;
 	attach_traces(p);
-	return 0;
+	return st->counts ? net_counts_start(st->counts, err) : 0;
 }
 
 /* ---- while it runs ---- */
@@ -213,12 +218,15 @@ static void net_finish(struct probe *p)
 
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_finish(st->spaces.items[i]);
+	if (st->counts)
+		net_counts_tell(st->counts);
 }
 
 static void net_close(struct probe *p)
 {
 	struct net_state *st = p->state;
 
+	net_counts_close(st->counts);
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_close(st->spaces.items[i]);
 	vec_fini(&st->spaces);
@@ -235,6 +243,7 @@ static void net_close(struct probe *p)
 const struct net_conf net_conf_default = {
 	.interval_ns = 1000000000,
 	.flow = { .interval_ns = 5000000000, .idle_ns = 60000000000, .max = 65536 },
+	.count = { .max = 4096 },
 };
 
 static const char *const attach_names[] = {
@@ -242,25 +251,34 @@ static const char *const attach_names[] = {
 };
 _Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to attach has a name");
 
+#define SELECT_ROWS \
+	OPT_ROW(net_conf, iface, "iface", 0, OPT_STRV, "NAME", \
+		"only these interfaces: names or patterns (veth*), comma separated; later ones too"), \
+	OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR", \
+		"only packets from this address, network (10.0.0.0/8) or host name"), \
+	OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"), \
+	OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it")
+#define RATE_ROWS \
+	OPT_ROW(net_conf, snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES", \
+		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)"), \
+	OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N", \
+		"at most N events of a kind per interval, the rest is counted"), \
+	OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N", \
+		"so many may come at once after a quiet time (default: the rate)")
+#define ATTACH_ROW \
+	{ .name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW", \
+	  .help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)", \
+	  .aux = attach_names }
+
 static const struct opt net_opts[] = {
-	OPT_ROW(net_conf, iface, "iface", 0, OPT_STRV, "NAME",
-		"only these interfaces: names or patterns (veth*), comma separated; later ones too"),
-	OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR",
-		"only packets from this address, network (10.0.0.0/8) or host name"),
-	OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"),
-	OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it"),
-	OPT_ROW(net_conf, snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES",
-		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)"),
-	OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N",
-		"at most N events of a kind per interval, the rest is counted"),
-	OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N",
-		"so many may come at once after a quiet time (default: the rate)"),
+	SELECT_ROWS,
+	RATE_ROWS,
 	OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --rate (default 1s)"),
-	{ .name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW",
-	  .help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)",
-	  .aux = attach_names },
+	ATTACH_ROW,
 	OPT_END
 };
+
+const struct opt net_select_opts[] = { SELECT_ROWS, RATE_ROWS, ATTACH_ROW, OPT_END };
 
 /* What the command sets, for an agent. */
 static const struct opt net_command_opts[] = {
@@ -276,6 +294,11 @@ static const struct opt net_command_opts[] = {
 	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow"),
 	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended"),
 	OPT_ROW(net_conf, flow.max, "flow-max", 0, OPT_U32, "N", "flows at a time"),
+	OPT_ROW(net_conf, count.on, "count", 0, OPT_BOOL, NULL, "counters"),
+	OPT_ROW(net_conf, count.events, "count-events", 0, OPT_BOOL, NULL, "and events beside them"),
+	OPT_ROW(net_conf, count.interval_ns, "count-interval", 0, OPT_DURATION, "TIME", "between reports"),
+	OPT_ROW(net_conf, count.max, "count-max", 0, OPT_U32, "N", "different counters"),
+	OPT_ROW(net_conf, count.client, "count-client", 0, OPT_U32, "PID", "who asked"),
 	OPT_END
 };
 

@@ -27,6 +27,17 @@ struct net_flow_conf {
 	uint32_t max;		/* flows at a time and namespace */
 };
 
+/* What is added up. */
+struct net_count_conf {
+	bool on;
+	bool events;		/* and told of one by one too */
+	uint64_t interval_ns;	/* between reports; 0 = one at the end */
+	uint32_t max;		/* different counters */
+	uint32_t client;	/* process that asked: no two share sums */
+	const char *map;	/* another datapath's, pinned there, instead of our own */
+	const char *names;	/* file with the numbers of that datapath */
+};
+
 struct net_conf {
 	/* options */
 	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
@@ -47,10 +58,14 @@ struct net_conf {
 	bool once;			/* of what passes loopback twice, only what leaves */
 	const char *words;		/* what @filter was compiled from; NULL = every packet */
 	struct net_flow_conf flow;
+	struct net_count_conf count;
 };
 
 /* Zeroed but for defaults; a command starts from it. */
 extern const struct net_conf net_conf_default;
+
+/* The rows of the options that choose packets, and of a rate, without its interval. */
+extern const struct opt net_select_opts[];
 
 /*
  * The packet filter that stands for --from, --to and --related-to together with @words (NULL = none), in the

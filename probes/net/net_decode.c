@@ -11,6 +11,7 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "packet/packet.h"
+#include "probes/net/net_count_wire.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_flow_wire.h"
 #include "probes/net/net_wire.h"
@@ -110,6 +111,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	(void)state;
 	if (rec->type == NET_EV_FLOW)
 		return net_flow_decode(rec, em);
+	if (rec->type == NET_EV_COUNT)
+		return net_count_decode(rec, em);
 	if (!desc)
 		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))
@@ -129,7 +132,7 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 }
 
 static const struct event_desc *const events[] = {
-	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, NULL,
+	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, &net_count_desc, NULL,
 };
 
 extern const struct decoder_ops net_decoder;

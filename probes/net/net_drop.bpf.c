@@ -8,6 +8,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "probes/net/net_count.bpf.h"
 #include "probes/net/net_skb.bpf.h"
 
 #define DROP_REASONS 256	/* of the kernel's core; subsystems number from 65536 up */
@@ -233,6 +234,20 @@ static __always_inline int filter(struct sk_buff *skb, const struct net_skb *k)
 	return pktfilter_skb(&p);
 }
 
+/* True: nothing is to be told of it. */
+static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64 location,
+				       __u32 reason)
+{
+	struct net_count_key key = {
+		.location = location, .netns = k->netns, .ifindex = k->ifindex, .reason = reason,
+		.kind = NET_COUNT_DROP, .dir = NET_DIR_NONE, .point = NET_POINT_NONE,
+	};
+
+	if (count_is_new(&key))
+		count_name(k->netns, k->ifindex, k->dev ? k->dev : k->out);
+	return count_add(&key, len);
+}
+
 static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
 				   struct sock *rx_sk, __u32 reason)
 {
@@ -250,7 +265,11 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 		rec_filtered(l);
 		return;
 	}
-	if (!owner_pass(l, o) || !rate_pass(l, NET_KIND_DROP))
+	if (!owner_pass(l, o))
+		return;
+	if (net_counting && count_drop(k, r->orig_len, ((__u64 *)ctx)[1], reason))
+		return;
+	if (!rate_pass(l, NET_KIND_DROP))
 		return;
 	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, k->verdict, r->cap_len < r->orig_len), o);
 	rec_set_task(r);

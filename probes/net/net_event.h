@@ -60,13 +60,29 @@ enum flow_tcp_state {
 	FLOW_TCP_CLOSED, FLOW_TCP_RESET, FLOW_TCP__MAX,
 };
 
+/* net.count: as its record says. */
+struct net_count_event {
+	uint64_t location;
+	uint64_t packets, bytes;	/* since the last report */
+	uint64_t total_packets, total_bytes;
+	uint64_t interval_ns;	/* since the last report, or the start */
+	uint32_t ifindex, reason;
+	uint32_t row;		/* of the report, from 0 */
+	uint16_t line;
+	uint8_t kind, dir, point;	/* NET_COUNT_*, NET_DIR_*, NET_POINT_* */
+	uint8_t file;
+	uint8_t pad[2];
+};
+
 struct emitter;
 struct sonde_rec;
+
+int net_count_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 /* A NET_EV_FLOW record to events: one per direction that has something to tell. */
 int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
 
-extern const struct event_desc net_flow_desc;
+extern const struct event_desc net_flow_desc, net_count_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;
 
 #endif

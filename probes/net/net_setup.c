@@ -85,6 +85,7 @@ int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *er
 	*s = (struct net_setup){
 		.undecided_snaplen = MIN(depth, (uint32_t)NET_SNAP_MAX), .stack_depth = c->verbose ? STACK_DEPTH : 0,
 		.kinds = c->kinds ? c->kinds : (1u << NET_KIND__MAX) - 1, .flows = c->flow.on,
+		.counting = c->count.on, .silent = c->count.on && !c->count.events,
 	};
 	for (int k = 0; k < NET_KIND__MAX; k++)
 		s->snaplen[k] = c->whole_packets ? NET_SNAP_MAX : SNAPLEN_TEXT;
@@ -170,13 +171,26 @@ static int size_scratch(const struct net_setup *s, struct probe *p, struct bpf_o
 	return r < 0 ? r : bpf_map__set_value_size(map, ROUND_UP(size, 8u) + 8);
 }
 
+/* Of an object that counts; the map is made with the first of them. */
+static int set_counting(const struct net_setup *s, const struct net_conf *c, struct bpf_object *obj)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, "inst_net_counts");
+
+	probe_set_rodata(obj, "net_counting", &s->counting, sizeof(s->counting));
+	probe_set_rodata(obj, "net_silent", &s->silent, sizeof(s->silent));
+	return map && s->counting ? bpf_map__set_max_entries(map, c->count.max) : 0;
+}
+
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err)
 {
 	const struct net_conf *c = p->conf;
 	uint32_t limit = snap_limit(s);
-	int r = probe_env_prepare(p->env, obj, p->instance, err);
+	int r = set_counting(s, c, obj);
 
+	if (r < 0)
+		return err_errno(err, r, "cannot size the counters");
+	r = probe_env_prepare(p->env, obj, p->instance, err);
 	if (r < 0)
 		return r;
 	r = size_scratch(s, p, obj, limit);

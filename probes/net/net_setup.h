@@ -22,6 +22,7 @@ struct net_setup {
 	uint32_t undecided_snaplen, stack_depth;
 	unsigned kinds;			/* bits 1u << NET_KIND_* */
 	bool flows;			/* packets are counted into flows, not told of */
+	bool counting, silent;		/* they are added up; and not told of */
 	VEC(char *) ifaces;		/* globs, owned; none = all */
 };
 

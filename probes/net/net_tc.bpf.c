@@ -8,6 +8,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "probes/net/net_count.bpf.h"
 #include "probes/net/net_packet.bpf.h"
 
 #define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
@@ -102,6 +103,20 @@ static __always_inline void fill_rec(struct __sk_buff *skb, struct net_rec *r, _
 	r->error = 0;
 }
 
+/* True: nothing is to be told of it. */
+static __always_inline bool count_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
+{
+	struct net_count_key key = {
+		.netns = net_want_netns, .ifindex = skb->ifindex, .kind = NET_COUNT_PASS, .dir = dir,
+	};
+	__u32 ifindex = skb->ifindex;
+	struct net_point *p;
+
+	p = bpf_map_lookup_elem(&net_points, &ifindex);
+	key.point = !p ? NET_POINT_NONE : dir == NET_DIR_IN ? p->in : p->out;
+	return count_add(&key, skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0));
+}
+
 static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *l, struct net_scratch *s, __u8 dir,
 				    __u32 link, int verdict)
 {
@@ -115,7 +130,11 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 		return;
 	}
 	o = find_owner(skb, s, dir, scratch_tuples(s, link, net_want_netns));
-	if (!owner_pass(l, o) || !rate_pass(l, NET_KIND_TRACE))
+	if (!owner_pass(l, o))
+		return;
+	if (net_counting && selects_process() && count_packet(skb, dir, link))
+		return;
+	if (!rate_pass(l, NET_KIND_TRACE))
 		return;
 	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), o);
 	fill_rec(skb, r, dir, link);
@@ -139,6 +158,9 @@ static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 		rec_filtered(l);
 		return TC_NEXT;
 	}
+	/* before all that costs more; whose packet it is only a selection asks */
+	if (net_counting && !selects_process() && count_packet(skb, dir, link))
+		return TC_NEXT;
 	s = scratch_take(l);
 	if (!s)
 		return TC_NEXT;

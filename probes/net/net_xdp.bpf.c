@@ -5,6 +5,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "probes/net/net_count.bpf.h"
 #include "probes/net/net_packet.bpf.h"
 
 #define XDP_ACTION_REDIRECT 4
@@ -12,6 +13,7 @@
 static __always_inline int exception(struct net_device *dev, struct bpf_prog *prog, __u32 action, int error)
 {
 	struct sonde_ledger *l = ledger_seen(NET_CLASS_XDP);
+	struct net_count_key key = {};
 	struct net_rec r;
 
 	if (!l)
@@ -20,6 +22,16 @@ static __always_inline int exception(struct net_device *dev, struct bpf_prog *pr
 		rec_filtered(l);
 		return 0;
 	}
+	key.netns = dev_netns(dev);
+	key.ifindex = dev->ifindex;
+	key.reason = action;
+	key.kind = NET_COUNT_XDP;
+	key.dir = NET_DIR_IN;
+	key.point = NET_POINT_NONE;
+	if (net_counting && count_is_new(&key))
+		count_name(key.netns, key.ifindex, dev);
+	if (net_counting && count_add(&key, 0))
+		return 0;
 	if (!rate_pass(l, NET_KIND_XDP))
 		return 0;
 	__builtin_memset(&r, 0, sizeof(r));

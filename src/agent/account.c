@@ -30,8 +30,8 @@ void account_total(const struct account *a, struct sonde_ledger *ret)
 	bool told = a->from_kernel || a->origin.seen;
 
 	*ret = (struct sonde_ledger){
-		.seen = told ? a->origin.seen + a->injected : a->records,
-		.delivered = a->delivered,
+		.seen = told ? a->origin.seen + a->injected : a->records + a->counted,
+		.delivered = a->delivered + a->counted,
 		.filtered = a->origin.filtered + a->filtered,
 		.sampled = a->origin.sampled,
 	};

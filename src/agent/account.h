@@ -20,6 +20,7 @@ struct account {
 	uint64_t injected;		/* of records: made by the live half, which the kernel's ledger cannot know */
 	uint64_t records;		/* that arrived here */
 	uint64_t delivered;		/* to the bus, or absorbed as state */
+	uint64_t counted;		/* by SONDE_EV_COUNTED: delivered as a part of a sum */
 	uint64_t filtered;		/* refused in user space */
 	uint64_t lost[SONDE_LOST__MAX];	/* in user space */
 };

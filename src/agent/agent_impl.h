@@ -82,6 +82,7 @@ void inst_free_all(struct agent *a);
 /* What became of the records of one instance for one client: offered = sent + filtered + lost. */
 struct sub_count {
 	uint64_t offered, filtered, lost;
+	uint64_t summed;		/* told of as a number: SONDE_EV_COUNTED */
 	struct sonde_ledger base;	/* the kernel's when it began */
 };
 

@@ -30,7 +30,7 @@ static bool is_core(const struct sonde_rec *r)
 /* What the books count: no state, nothing of the pipeline itself. */
 static bool is_counted(const struct sonde_rec *r)
 {
-	return !is_core(r) && !(r->flags & SONDE_RF_SNAPSHOT);
+	return !is_core(r) && !(r->flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM));
 }
 
 /* ---- begin ---- */
@@ -158,7 +158,7 @@ static bool concerns(const struct agent_conn *c, const struct sonde_rec *r)
 	/* A snapshot is for who asked; what a probe reads again on the way is for all. */
 	if (r->flags & SONDE_RF_SNAPSHOT && !is_core(r) && c->a->snapshot_for && c->a->snapshot_for != c)
 		return false;
-	if (is_core(r) && r->type != SONDE_EV_LOST)
+	if (is_core(r) && r->type != SONDE_EV_LOST && r->type != SONDE_EV_COUNTED)
 		return true;
 	return r->instance < SONDE_INSTANCES && c->sub.mask & 1u << r->instance;
 }
@@ -181,6 +181,16 @@ static int write_span(struct agent_conn *c, const struct sonde_rec *r, struct fa
 	return ret;
 }
 
+static uint64_t counted_of(const struct sonde_rec *r)
+{
+	struct sonde_counted_rec c;
+
+	if (r->type != SONDE_EV_COUNTED || r->len < sizeof(c))
+		return 0;
+	memcpy(&c, r, sizeof(c));
+	return c.count;
+}
+
 void sub_record(struct agent_conn *c, const struct sonde_rec *r, struct fan_span *span, bool *written)
 {
 	unsigned events = c->sub.events, matched = c->sub.matched;
@@ -193,6 +203,7 @@ void sub_record(struct agent_conn *c, const struct sonde_rec *r, struct fan_span
 	n = &c->sub.counts[r->instance % SONDE_INSTANCES];
 	counted = is_counted(r);
 	n->offered += counted;
+	n->summed += counted_of(r);
 	if (events && !matched) {
 		n->filtered += counted;
 		return;
@@ -212,7 +223,7 @@ static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledg
 	*ret = (struct sonde_ledger_rec){
 		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_LEDGER, .len = sizeof(*ret),
 			 .instance = instance },
-		.delivered = n->offered - n->filtered - n->lost,
+		.delivered = n->offered - n->filtered - n->lost + n->summed,
 		.filtered = now.filtered - n->base.filtered + n->filtered,
 		.sampled = now.sampled - n->base.sampled,
 	};

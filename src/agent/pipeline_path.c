@@ -87,7 +87,7 @@ static void count_record(struct pipeline *p, const struct sonde_rec *r, int deco
 {
 	struct account *a;
 
-	if (is_core(r) || (r->flags & SONDE_RF_SNAPSHOT))
+	if (is_core(r) || (r->flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM)))
 		return;
 	a = account_of(&p->accounts, r->instance);
 	if (!a)
@@ -123,6 +123,18 @@ static bool take_recorded_ledger(struct pipeline *p, const struct sonde_rec *r)
 	return true;
 }
 
+/* Of what was added up the ledger learns in one number. */
+static void take_counted(struct pipeline *p, const struct sonde_rec *r)
+{
+	struct sonde_counted_rec c;
+	struct account *a = account_of(&p->accounts, r->instance);
+
+	if (!a || r->type != SONDE_EV_COUNTED || r->len < sizeof(c))
+		return;
+	memcpy(&c, r, sizeof(c));
+	a->counted += c.count;
+}
+
 static void record_outputs(struct pipeline *p, const struct sonde_rec *r)
 {
 	for (size_t i = 0; i < p->outputs.len; i++)
@@ -153,6 +165,8 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 	record_outputs(p, r);
 	if (take_recorded_ledger(p, r))
 		return;
+	if (r->type == SONDE_EV_COUNTED)
+		take_counted(p, r);
 	p->now.passed = p->now.refused = 0;
 	p->now.error = 0;
 	decoded = needs_decoding(p, r) ? decode_record(p->decode, r, len, take_event, p) : 0;

@@ -27,7 +27,7 @@ const struct xlat lost_cause_xlat = {
 static const struct xlat_val space_vals[] = {
 	{ SONDE_NAME_DROP_REASON, "drop_reason" }, { SONDE_NAME_KSYM, "ksym" }, { SONDE_NAME_IFACE, "iface" },
 	{ SONDE_NAME_INSTANCE, "instance" }, { SONDE_NAME_CGROUP, "cgroup" }, { SONDE_NAME_NETNS, "netns" },
-	{ SONDE_NAME_XDP_ACTION, "xdp_action" },
+	{ SONDE_NAME_XDP_ACTION, "xdp_action" }, { SONDE_NAME_SOURCE_FILE, "source_file" },
 };
 _Static_assert(ARRAY_SIZE(space_vals) == SONDE_NAME__MAX - 1, "every name space has a name; 0 is none");
 static const struct xlat space_xlat = { .name = "name_space", .vals = space_vals, .n = ARRAY_SIZE(space_vals) };
@@ -228,6 +228,7 @@ static int core_decode(void *state, const struct sonde_rec *r, const struct emit
 	case SONDE_EV_LOST: return decode_lost(r, em);
 	case SONDE_EV_TICK: return emit_with(em, &tick_desc, r, NULL);
 	case SONDE_EV_PACKET: return core_packet_decode(r, em);
+	case SONDE_EV_COUNTED: return 0;	/* of interest to the ledger alone */
 	default: return -ENOSYS;
 	}
 }

@@ -165,6 +165,8 @@ enum field_kind {
 #define FIELD_SHOWN 64		/* set on a copy: the value as people see it (dots in a buffer), not its bytes */
 #define FIELD_ALSO 128		/* set on a copy: a row of desc->also */
 #define FIELD_SHORT 256		/* an id: its first ID_SHORT digits stand for it */
+#define FIELD_LABEL 512		/* tells one counter from another: a label where counters have labels */
+#define FIELD_TOTAL 1024		/* such a counter: a sum since the start */
 #define FIELD_PACKET 8		/* repeats what SEC_PACKET says: outputs that hold the packet leave it out */
 
 #define ID_SHORT 12		/* as container engines and sysdig print them */

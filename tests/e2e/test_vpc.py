@@ -204,6 +204,29 @@ def test_every_kind_comes_from_real_packets(network):
     assert counted[0] == sum(traces.values())
     assert counted[64] >= 2, "the gateway answered address questions"
     assert counted[66] and counted[67]
+    compare_counters(network, counted)
+
+
+def compare_counters(network, counted):
+    """What `sonde counters --map` says of the pinned map is what bpftool read there, by the names of the table."""
+    done = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_metrics", "--names", TABLE,
+                      "--json", timeout=helpers.READY_S)
+    rows = [ev for ev in map(json.loads, done.stdout.splitlines()) if ev["type"] == "net.count"]
+    by_name = collections.Counter()
+    for ev in rows:
+        by_name[ev["kind"], ev["reason"]] += ev["packets"]
+    assert by_name["dropped", "Policy denied"] == counted[133]
+    assert by_name["dropped", "TTL exceeded"] == counted[196]
+    assert by_name["forward", "arp_response"] == counted[64] and by_name["forward", "l3_fwd"] == counted[65]
+    assert by_name["forward", "snat"] == counted[66] and by_name["forward", "rev_snat"] == counted[67]
+    assert sum(by_name.values()) == sum(counted.values())
+    denied = next(ev for ev in rows if ev["reason"] == "Policy denied")
+    assert denied["file"] == "vpc.bpf.c" and denied["dir"] == "out"
+    with open(os.path.join(ROOT, "examples/vpc/vpc.bpf.c"), encoding="utf-8") as source:
+        assert "DROP_POLICY_DENIED" in source.read().splitlines()[denied["line"] - 1]
+    wrong = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_events", check=False,
+                       timeout=helpers.READY_S)
+    assert wrong.returncode == 2 and "these are no counters" in wrong.stderr
 
 
 def test_it_leaves_nothing(network):

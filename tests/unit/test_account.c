@@ -55,6 +55,22 @@ static void a_record_that_never_arrived_shows_as_a_gap(void **state)
 	assert_int_equal(account_gap(&a), 1);
 }
 
+/* Of packets that were added up in the kernel only their number arrives. */
+static void what_was_added_up_is_delivered(void **state)
+{
+	struct account a = { .from_kernel = true, .origin = { .seen = 1000, .filtered = 400 }, .counted = 600 };
+	struct account replayed = { .counted = 600 };
+	struct sonde_ledger t;
+
+	(void)state;
+	account_total(&a, &t);
+	assert_int_equal(t.delivered, 600);
+	assert_int_equal(account_gap(&a), 0);
+	account_total(&replayed, &t);
+	assert_int_equal(t.seen, 600);
+	assert_int_equal(account_gap(&replayed), 0);
+}
+
 /* A recording says what was lost before it; the replay's own filter comes on top. */
 static void replay_continues_the_recorded_ledger(void **state)
 {
@@ -95,6 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live_sums_close),
 		cmocka_unit_test(injected_records_are_seen),
+		cmocka_unit_test(what_was_added_up_is_delivered),
 		cmocka_unit_test(a_record_that_never_arrived_shows_as_a_gap),
 		cmocka_unit_test(replay_continues_the_recorded_ledger),
 		cmocka_unit_test(a_capture_without_a_ledger_was_seen_as_it_arrived),

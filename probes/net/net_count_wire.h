@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Counters: packets and bytes by what happened to them, where and why. The map, and the records that tell of it.
+ */
+#ifndef NET_COUNT_WIRE_H
+#define NET_COUNT_WIRE_H
+
+#include "sonde/wire.h"
+
+#define NET_EV_COUNT SONDE_EV(2, 16)	/* one counter */
+
+/* What is counted. Append only. */
+#define NET_COUNT_PASS 1	/* packets at an observation point */
+#define NET_COUNT_DROP 2	/* packets that the kernel threw away */
+#define NET_COUNT_XDP 3		/* XDP verdicts that could not be carried out; their bytes are not known */
+#define NET_COUNT_REST 4	/* whatever found no room in the table */
+#define NET_COUNT_FORWARD 5	/* of another datapath: it went on, or passed a point of that datapath's own */
+#define NET_COUNT_DROPPED 6	/* of another datapath: it threw it away */
+#define NET_COUNT__MAX 7
+
+#define NET_COUNT_DIR_SERVICE 3	/* beside NET_DIR_*: of a service, which has neither */
+
+struct net_count_key {
+	__u64 location;		/* drop: return address of the call that freed the packet */
+	__u32 netns;		/* inode */
+	__u32 ifindex;
+	__u32 reason;		/* drop: enum skb_drop_reason; xdp: enum xdp_action */
+	__u8 kind;		/* NET_COUNT_* */
+	__u8 dir;		/* NET_DIR_* */
+	__u8 point;		/* NET_POINT_* */
+	__u8 pad;
+};
+
+struct net_count {
+	__u64 packets, bytes;
+};
+
+/* Interfaces of namespaces that nobody watches are known by these names. */
+struct net_count_iface {
+	__u32 netns, ifindex;
+};
+
+struct net_count_rec {
+	struct sonde_rec hdr;
+	struct net_count_key key;	/* reason: SONDE_FOREIGN_REASON | code of another datapath */
+	struct net_count since;	/* the last report */
+	struct net_count total;
+	__u64 interval_ns;	/* since the last report, or the start */
+	__u32 row;		/* of the report, from 0 */
+	__u16 line;		/* of another datapath; 0 = not known */
+	__u8 file;		/* its number */
+	__u8 pad;
+};
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct net_count_key) == 24, "no hole in the key");
+_Static_assert(sizeof(struct net_count_rec) == 40 + 24 + 32 + 16, "net_count_rec is ABI");
+#endif
+
+#endif

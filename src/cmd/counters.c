@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde counters: packets and bytes by what happened to them, where and why, added up in the kernel.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "cmd/cmd.h"
+#include "cmd/packet_words.h"
+#include "cmd/run.h"
+#include "event/event.h"
+#include "pktfilter/pktfilter.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "probes/net/net_count_wire.h"
+
+struct counters_conf {
+	struct run_conf run;
+	struct net_conf net;
+};
+
+static const struct opt counters_opts[] = {
+	OPT_ROW(net_count_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME",
+		"a report every TIME, of what was added since the one before (default: one at the end)"),
+	OPT_ROW(net_count_conf, events, "events", 0, OPT_BOOL, NULL,
+		"the packets and drops themselves too; --rate limits them, counters have all"),
+	OPT_ROW(net_count_conf, max, "max-counters", 0, OPT_U32, "N",
+		"different counters; packets of more are counted together as 'rest' (default 4096)"),
+	OPT_ROW(net_count_conf, map, "map", 0, OPT_STR, "PATH",
+		"the counters of another datapath (Cilium's, the event library's) that are pinned there, once"),
+	OPT_ROW(net_count_conf, names, "names", 0, OPT_STR, "FILE",
+		"the table of that datapath's numbers (default: Cilium's)"),
+	OPT_END
+};
+
+static size_t counters_sets(void *conf, struct opt_set *ret_sets)
+{
+	struct counters_conf *c = conf;
+
+	c->net = net_conf_default;
+	c->run.time = TIME_NONE;
+	ret_sets[0] = (struct opt_set){ "Counters", counters_opts, &c->net.count };
+	ret_sets[1] = (struct opt_set){ "Network", net_select_opts, &c->net };
+	return 2 + run_sets(&c->run, ret_sets + 2);
+}
+
+/* Counters have no bytes that a packet filter could look at: the kernel has decided about them, packet by packet. */
+static bool match_counters(void *ctx, const struct event *ev)
+{
+	return ev->desc->type == NET_EV_COUNT || packet_words_match(ctx, ev);
+}
+
+/* What another datapath counted so far is all there is to wait for. */
+static int read_once(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+{
+	(void)ctx;
+	(void)loop;
+	(void)err;
+	pipeline_stop(p);
+	return 0;
+}
+
+/* A usage error is said here; 0 or an exit status. */
+static int check(const struct counters_conf *c, const struct cmd_words *w)
+{
+	const struct net_count_conf *n = &c->net.count;
+
+	if (!n->max)
+		log_error("--max-counters must be more than 0");
+	else if (n->map && w->words.len)
+		log_error("--map: another datapath's counters know no packets, so packet words (%s) cannot choose",
+			  w->words.items[0]);
+	else if (n->map && (n->events || c->run.read))
+		log_error("--map and %s: one input, please", c->run.read ? "--read" : "--events");
+	else if (n->names && !n->map)
+		log_error("--names has the numbers of another datapath: --map says where its counters are");
+	else
+		return 0;
+	return CMD_USAGE;
+}
+
+static int counters_run(void *conf, const struct cmd_words *w)
+{
+	struct counters_conf *c = conf;
+	struct packet_words words = { 0 };
+	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	struct run_spec spec = {
+		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = match_counters, .pass_ctx = &words,
+		.cmdline = w->line, .ready = "sonde: ready, counting; ^C stops",
+	};
+	struct err err = { 0 };
+	int status = check(c, w);
+
+	if (status)
+		return status;
+	if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
+		log_error("%s", err.msg);
+		return CMD_USAGE;
+	}
+	spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
+	c->net.filter = words.filter;
+	c->net.netns = &c->run.netns;
+	c->net.count.on = true;
+	c->net.count.client = (uint32_t)getpid();
+	if (c->net.count.map) {
+		c->run.local = true;	/* the path is this process's */
+		spec.ready = "sonde: ready, reading counters";
+		spec.started = c->net.count.interval_ns || c->run.duration_ns ? NULL : read_once;
+	}
+	status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
+	packet_words_close(&words);
+	return status;
+}
+
+static const struct cmd_example counters_examples[] = {
+	{ "sonde counters --duration 10s", "packets by interface, drops by reason and place, of ten seconds" },
+	{ "sonde counters --interval 1s --where 'count.kind=drop'", "drops, second by second" },
+	{ "sonde counters -i eth0 tcp port 443 --json", "of one interface and a pcap filter, as JSON" },
+	{ "sonde counters --duration 15s -o prometheus:sonde.prom", "for Prometheus' textfile collector" },
+	{ "sonde counters --map /sys/fs/bpf/tc/globals/cilium_metrics", "what Cilium has counted" },
+	{ 0 },
+};
+
+const struct cmd cmd_counters = {
+	.name = "counters", .summary = "packets and bytes by point, interface, drop reason and place",
+	.args = "[PCAP FILTER]",
+	.doc = "Adds up in the kernel, per CPU: packets at the observation points of each interface and direction, "
+	       "drops by reason and place in the kernel, XDP verdicts that could not be carried out. No rate limit "
+	       "and no full ring takes anything away. A packet is what the kernel handles as one: several of the "
+	       "wire where it has joined them.\n\n"
+	       "With --map it shows what another datapath has counted: Cilium's, or one that is built with "
+	       "sonde/datapath.bpf.h, whose own points and files --names has the words for.",
+	.examples = counters_examples,
+	.letters = "t=type j=json n=numeric c=count i=iface",
+	.conf_size = sizeof(struct counters_conf), .sets = counters_sets, .run = counters_run,
+};

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Counters in Prometheus' text format (exposition formats, version 0.0.4): of each event whose type has sums
+ * (FIELD_TOTAL) one sample per sum, told apart by the type's labels (FIELD_LABEL). What was said last is written at
+ * the end, sorted, so that equal runs give equal files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "event/event.h"
+#include "event/names.h"
+#include "sinks/outfile.h"
+#include "sinks/sink.h"
+#include "sonde/wire.h"
+
+struct sample {
+	const struct event_desc *desc;
+	const struct field *field;
+	char *labels;		/* owned; with their braces */
+	uint64_t value;
+};
+
+struct prometheus {
+	struct map by_key;	/* hash of type, field and labels -> index in samples + 1 */
+	VEC(struct sample) samples;
+	struct buf labels, out;
+};
+
+static int prometheus_open(struct sink *s, struct err *err)
+{
+	struct prometheus *st = s->state;
+
+	(void)err;
+	map_init(&st->by_key, sizeof(uint64_t), sizeof(size_t));
+	return 0;
+}
+
+/* ---- labels ---- */
+
+/* What may not stand in a label as it is goes through the common escapes, whose backslashes are then doubled. */
+static void put_escaped(struct buf *out, const char *text, size_t len)
+{
+	_cleanup_(buf_fini) struct buf plain = { 0 };
+
+	str_escape_buf(&plain, text, len);
+	for (size_t i = 0; i < plain.len; i++) {
+		if (plain.data[i] == '"' || plain.data[i] == '\\')
+			buf_add_char(out, '\\');
+		buf_add_char(out, plain.data[i]);
+	}
+	if (buf_error(&plain))
+		out->error = buf_error(&plain);
+}
+
+static void begin_label(struct buf *out, const char *key)
+{
+	buf_printf(out, "%s%s=\"", out->len > 1 ? "," : "", key);
+}
+
+static void put_label(const struct event *ev, const struct field *f, struct buf *out)
+{
+	struct value v;
+
+	if (event_get(ev, f, &v) < 0)
+		return;
+	begin_label(out, field_key(f));
+	if (v.kind == VAL_STR) {
+		put_escaped(out, v.str, v.len);
+	} else {
+		_cleanup_(buf_fini) struct buf text = { 0 };
+
+		value_text(&v, &text);
+		put_escaped(out, text.data ? text.data : "", text.len);
+	}
+	buf_add_char(out, '"');
+}
+
+/* Interfaces of two namespaces may have the same name. */
+static void put_netns(const struct event *ev, struct buf *out)
+{
+	const char *name = names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
+
+	if (!ev->keys.netns)
+		return;
+	begin_label(out, "netns");
+	if (name)
+		put_escaped(out, name, strlen(name));
+	else
+		buf_printf(out, "%" PRIu32, ev->keys.netns);
+	buf_add_char(out, '"');
+}
+
+static int set_labels(const struct event *ev, struct buf *out)
+{
+	buf_reset(out);
+	buf_add_char(out, '{');
+	for (uint16_t i = 0; i < ev->desc->n_fields; i++)
+		if (ev->desc->fields[i].flags & FIELD_LABEL)
+			put_label(ev, &ev->desc->fields[i], out);
+	put_netns(ev, out);
+	buf_add_char(out, '}');
+	return buf_error(out);
+}
+
+/* ---- samples ---- */
+
+static struct sample *new_sample(struct prometheus *st, const struct event_desc *d, const struct field *f,
+				 uint64_t key)
+{
+	struct sample *sample;
+	size_t *index;
+
+	if (vec_grow(&st->samples) < 0)
+		return NULL;
+	sample = &st->samples.items[st->samples.len];
+	*sample = (struct sample){ .desc = d, .field = f, .labels = strdup(buf_str(&st->labels)) };
+	index = sample->labels ? map_add(&st->by_key, &key, NULL) : NULL;
+	if (!index) {
+		free(sample->labels);
+		return NULL;
+	}
+	*index = ++st->samples.len;
+	return sample;
+}
+
+static int set_sample(struct prometheus *st, const struct event *ev, const struct field *f)
+{
+	uint64_t key = map_hash(st->labels.data, st->labels.len) ^ ((uint64_t)ev->desc->type << 16 | f->off) *
+		       0x9e3779b97f4a7c15ull;
+	size_t *index = map_find(&st->by_key, &key);
+	struct sample *sample = index ? &st->samples.items[*index - 1] : NULL;
+	uint64_t value;
+
+	if (event_get_number(ev, f, &value) < 0)
+		return 0;
+	if (!sample)
+		sample = new_sample(st, ev->desc, f, key);
+	if (!sample)
+		return -ENOMEM;
+	sample->value = value;
+	return 0;
+}
+
+static int prometheus_event(struct sink *s, const struct event *ev)
+{
+	struct prometheus *st = s->state;
+	bool labelled = false;
+	int r = 0;
+
+	for (uint16_t i = 0; r >= 0 && i < ev->desc->n_fields; i++) {
+		const struct field *f = &ev->desc->fields[i];
+
+		if (!(f->flags & FIELD_TOTAL))
+			continue;
+		r = labelled ? 0 : set_labels(ev, &st->labels);
+		labelled = true;
+		if (r >= 0)
+			r = set_sample(st, ev, f);
+	}
+	return r;
+}
+
+/* ---- the end ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+	int r = strcmp(x->desc->name, y->desc->name);
+
+	if (!r)
+		r = strcmp(x->field->name, y->field->name);
+	return r ? r : strcmp(x->labels, y->labels);
+}
+
+/* "sonde_net_count_packets_total" of net.count's "count.total_packets". */
+static void put_name(const struct sample *s, struct buf *out)
+{
+	const char *key = field_key(s->field);
+	size_t from = out->len;
+
+	if (!strncmp(key, "total_", 6))
+		key += 6;
+	buf_printf(out, "sonde_%s_%s_total", s->desc->name, key);
+	for (size_t i = from; i < out->len; i++)
+		if (out->data[i] == '.' || out->data[i] == '-')
+			out->data[i] = '_';
+}
+
+static void put_samples(const struct prometheus *st, struct buf *out)
+{
+	for (size_t i = 0; i < st->samples.len; i++) {
+		const struct sample *s = &st->samples.items[i];
+
+		if (!i || s->field != s[-1].field) {
+			buf_add_str(out, "# HELP ");
+			put_name(s, out);
+			buf_printf(out, " %s\n# TYPE ", s->field->doc);
+			put_name(s, out);
+			buf_add_str(out, " counter\n");
+		}
+		put_name(s, out);
+		buf_printf(out, "%s %" PRIu64 "\n", s->labels[1] == '}' ? "" : s->labels, s->value);
+	}
+}
+
+static int prometheus_close(struct sink *s)
+{
+	struct prometheus *st = s->state;
+	int r = 0;
+
+	if (st->samples.len)
+		qsort(st->samples.items, st->samples.len, sizeof(*st->samples.items), by_name);
+	put_samples(st, &st->out);
+	r = buf_error(&st->out);
+	if (r >= 0 && st->out.len)
+		r = outfile_record(s->out, st->out.data, st->out.len);
+	for (size_t i = 0; i < st->samples.len; i++)
+		free(st->samples.items[i].labels);
+	vec_fini(&st->samples);
+	map_fini(&st->by_key);
+	buf_fini(&st->labels);
+	buf_fini(&st->out);
+	return r;
+}
+
+const struct sink_ops prometheus_sink = {
+	.name = "prometheus", .summary = "counters in Prometheus' text format, at the end", .suffix = ".prom",
+	.flags = SINK_AT_CLOSE, .state_size = sizeof(struct prometheus), .open = prometheus_open,
+	.event = prometheus_event, .close = prometheus_close,
+};
