@@ -23,6 +23,7 @@
 #include "probes/net/net.h"
 #include "probes/net/net_check.h"
 #include "probes/net/net_count.h"
+#include "probes/net/net_map.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_space.h"
@@ -35,6 +36,7 @@ struct net_state {
 	struct net_feed *feed;
 	struct net_xdp *xdp;
 	struct net_counts *counts;
+	struct net_map *map;
 	VEC(struct net_space *) spaces;	/* namespaces with tc programs, owned */
 	struct net_names names;
 };
@@ -109,6 +111,8 @@ static int net_open(struct probe *p, struct err *err)
 
 	net_names_init(&st->names, p->env);
 	r = net_setup_init(&st->setup, p->conf, err);
+	if (r >= 0 && ((const struct net_conf *)p->conf)->map.path)
+		return net_map_open(p, &st->map, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->count.map)
 		return net_counts_open(p, &st->names, &st->counts, err);
 	if (r >= 0 && (wants(st, NET_KIND_TRACE) || st->setup.flows))
@@ -167,6 +171,8 @@ static int net_attach(struct probe *p, struct err *err)
 	struct net_state *st = p->state;
 	int r = inject_names(p);
 
+	if (st->map)
+		return net_map_attach(st->map, err);
 	if (r < 0)
 		return err_errno(err, r, "cannot put names into the stream");
 	for (size_t i = 0; i < st->spaces.len; i++) {
@@ -195,9 +201,18 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 	struct net_state *st = p->state;
 
 	(void)now_ns;
+	if (st->map)
+		net_map_tick(st->map);
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_tick(st->spaces.items[i]);
 	return 0;
+}
+
+static int net_raw(struct probe *p, const struct ring_rec *r)
+{
+	struct net_state *st = p->state;
+
+	return st->map ? net_map_raw(st->map, r) : 0;
 }
 
 static void net_detach(struct probe *p)
@@ -206,6 +221,8 @@ static void net_detach(struct probe *p)
 
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_stop(st->spaces.items[i]);
+	if (st->map)
+		net_map_detach(st->map);
 	if (st->drop)
 		net_drop_detach(st->drop);
 	if (st->xdp)
@@ -227,6 +244,7 @@ static void net_close(struct probe *p)
 	struct net_state *st = p->state;
 
 	net_counts_close(st->counts);
+	net_map_close(st->map);
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_close(st->spaces.items[i]);
 	vec_fini(&st->spaces);
@@ -329,6 +347,7 @@ const struct probe_ops net_probe = {
 	.decoder = &net_decoder, .opts = net_opts,
 	.command_opts = net_command_opts, .conf_init = net_conf_init, .conf_fini = net_conf_fini,
 	.conf_size = sizeof(struct net_conf), .state_size = sizeof(struct net_state),
-	.check = net_check, .open = net_open, .attach = net_attach, .control = net_control, .tick = net_tick,
+	.check = net_check, .open = net_open, .attach = net_attach, .control = net_control, .raw = net_raw,
+	.tick = net_tick,
 	.detach = net_detach, .finish = net_finish, .close = net_close,
 };

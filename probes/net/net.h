@@ -38,6 +38,13 @@ struct net_count_conf {
 	const char *names;	/* file with the numbers of that datapath */
 };
 
+/* Events of another datapath, out of the map that it pinned. */
+struct net_map_conf {
+	const char *path;	/* NULL = our own programs */
+	const char *names;	/* file with the numbers of that datapath; NULL = Cilium's */
+	bool take_over;		/* although somebody reads it */
+};
+
 struct net_conf {
 	/* options */
 	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
@@ -59,6 +66,7 @@ struct net_conf {
 	const char *words;		/* what @filter was compiled from; NULL = every packet */
 	struct net_flow_conf flow;
 	struct net_count_conf count;
+	struct net_map_conf map;
 };
 
 /* Zeroed but for defaults; a command starts from it. */

@@ -164,12 +164,20 @@ int net_get_uint(uint64_t v, struct value *ret)
 	return 0;
 }
 
+/* The stream may have names of that datapath's own. */
+static const char *file_name(const struct event *ev)
+{
+	const struct net_event *b = ev->body;
+	const char *name = b->file ? names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file) : NULL;
+
+	return name ? name : cilium_file(b->file);
+}
+
 /* What only another datapath's notification says. */
 static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 {
 	static const uint8_t none[16];
-	const struct net_event *b = ev->body;
-	const char *name = word == GET_FILE ? cilium_file(b->file) : NULL;
+	const char *name = word == GET_FILE ? file_name(ev) : NULL;
 	struct cilium_notify n;
 
 	if (word != GET_FILE && (!net_foreign_notify(ev, &n) || n.type != CILIUM_TRACE))
@@ -373,9 +381,15 @@ static int trace_line(const struct event *ev, const struct line_opts *o, struct 
 	return put_rest(ev, o, out);
 }
 
-static void put_place(const struct net_event *b, struct buf *out)
+static void put_place(const struct event *ev, struct buf *out)
 {
-	cilium_put_file(out, b->file);
+	const struct net_event *b = ev->body;
+	const char *name = file_name(ev);
+
+	if (name)
+		str_escape_buf(out, name, strlen(name));
+	else
+		cilium_put_file(out, b->file);
 	buf_printf(out, ":%u", b->line);
 }
 
@@ -394,7 +408,7 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 	if (b->location)
 		put_address(ev, b->location, out, o->numeric, false);
 	else if (b->file)
-		put_place(b, out);
+		put_place(ev, out);
 	else
 		buf_add_char(out, '-');
 	buf_add_char(out, ' ');

@@ -175,10 +175,20 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 		p->tap.record(p->tap.ctx, r, decoded < 0 ? decoded : p->now.error);
 }
 
+/* Another program's ring: the probe that reads it knows what its bytes are. */
+static int from_raw_ring(struct pipeline *p, const struct ring_rec *rec)
+{
+	struct probe *probe = rec->source <= p->n_probes ? &p->probes[rec->source - 1] : NULL;
+
+	return probe && probe->opened && probe->ops->raw ? probe->ops->raw(probe, rec) : 0;
+}
+
 int path_from_ring(void *ctx, const struct ring_rec *rec)
 {
 	struct pipeline *p = ctx;
 
+	if (rec->source)
+		return from_raw_ring(p, rec);
 	if (rec->data)
 		handle_record(p, rec->data, rec->len);
 	return 0;

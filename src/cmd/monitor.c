@@ -38,6 +38,16 @@ static const struct opt cilium_opts[] = {
 	OPT_END,
 };
 
+static const struct opt map_opts[] = {
+	OPT_ROW(net_map_conf, path, "map", 0, OPT_STR, "PATH",
+		"show the events that another datapath writes to the map pinned there, instead of this host"),
+	OPT_ROW(net_map_conf, names, "names", 0, OPT_STR, "FILE",
+		"the table of that datapath's numbers (default: Cilium's)"),
+	OPT_ROW(net_map_conf, take_over, "take-over", 0, OPT_BOOL, NULL,
+		"even if another process reads that map, which then gets nothing more"),
+	OPT_END,
+};
+
 static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct monitor_conf *c = conf;
@@ -45,7 +55,8 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 	c->net = net_conf_default;
 	ret_sets[0] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
 	ret_sets[1] = (struct opt_set){ "Cilium", cilium_opts, c };
-	return 2 + run_sets(&c->run, ret_sets + 2);
+	ret_sets[2] = (struct opt_set){ "Another datapath", map_opts, &c->net.map };
+	return 3 + run_sets(&c->run, ret_sets + 3);
 }
 
 static void set_net(struct monitor_conf *c, const struct pktfilter *filter)
@@ -99,12 +110,13 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	struct err err = { 0 };
 	int status = CMD_USAGE;
 
-	if (c->cilium && c->run.read) {
-		log_error("--cilium and --read: one input, please");
+	if (!!c->cilium + !!c->run.read + !!c->net.map.path > 1) {
+		log_error("--cilium, --map and --read: one input, please");
 		return CMD_USAGE;
 	}
-	c->net.endpoints = c->cilium || c->run.read;
-	if (packet_words_open(&c->net, &w->words, !c->run.read && !c->cilium, &words, &err) < 0)
+	c->net.endpoints = c->cilium || c->run.read || c->net.map.path;
+	c->run.local |= c->net.map.path != NULL;	/* the path is this process's */
+	if (packet_words_open(&c->net, &w->words, !c->net.endpoints, &words, &err) < 0)
 		log_error("%s", err.msg);
 	else {
 		spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
@@ -122,6 +134,7 @@ static const struct cmd_example monitor_examples[] = {
 	{ "sonde monitor --where 'proc.name=nginx and drop.reason exists'", "drops that concern nginx" },
 	{ "sonde monitor -o pcapng:out.pcapng -o text", "a capture with reasons and processes, and the lines too" },
 	{ "sonde monitor -r out.pcapng -vv", "dissect a capture" },
+	{ "sonde monitor --map /sys/fs/bpf/vpc/sonde_events --names vpc.tsv", "a datapath of one's own" },
 	{ 0 },
 };
 

@@ -22,6 +22,10 @@ struct loop;
 struct opt;
 struct opt_strv;
 struct probe_env;
+struct ring_rec;
+
+/* The source of a ring whose bytes are not records: see raw(). */
+#define PROBE_RAW(probe) ((unsigned)(probe)->instance + 1)
 
 /* What the pipeline gives to a live probe. */
 struct probe {
@@ -86,6 +90,11 @@ struct probe_ops {
 	 * of it (probe_inject()), never make events. Optional.
 	 */
 	int (*control)(struct probe *p, const struct sonde_rec *r);
+	/*
+	 * Bytes out of a ring that the probe added to probe_env_reader() with PROBE_RAW as source: what they are only it
+	 * knows, and it may make a record of them (probe_inject()). Negative stops the run. Optional.
+	 */
+	int (*raw)(struct probe *p, const struct ring_rec *r);
 	/* About every second of stream time. Optional. */
 	int (*tick)(struct probe *p, uint64_t now_ns);
 	/*

@@ -165,6 +165,9 @@ def test_every_kind_comes_from_real_packets(network):
     assert ask(network.a, "10.9.0.11", 81).stdout == "hello\n"		# audited
     assert ask(network.a, "10.9.0.11", 82, timeout=0.3, check=False).returncode	# denied
     assert ask(network.a, "10.9.9.9", 80).stdout == "hello\n"		# a service that stands for b
+    refused = helpers.sh(helpers.BINARY, "monitor", "--map", f"{network.pins}/sonde_events", check=False,
+                         timeout=helpers.READY_S)
+    assert refused.returncode == 1 and f"bpftool (process {network.reader.pid}) reads it" in refused.stderr
     assert ask(network.b, "192.0.2.2", 8000).stdout == "hello\n"	# translated
     network.a.run("ping", "-q", "-c", "1", "-W", "2", "10.9.0.11")
     network.a.run("ping", "-q", "-c", "1", "-W", "2", "192.0.2.2")
@@ -227,6 +230,34 @@ def compare_counters(network, counted):
     wrong = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_events", check=False,
                        timeout=helpers.READY_S)
     assert wrong.returncode == 2 and "these are no counters" in wrong.stderr
+
+
+def test_sonde_shows_what_is_in_the_map(network, sonde):
+    network.start()
+    serve(network.b, 80)
+    ring = os.path.join(network.folder, "bpf", "ring")
+    helpers.sh("bpftool", "map", "create", ring, "type", "ringbuf", "key", "0", "value", "0", "entries", "4096", "name",
+               "sd_ring")
+    one = sonde("monitor", "--map", f"{network.pins}/sonde_events", "--names", TABLE, "--take-over", "--json")
+    assert ask(network.a, "10.9.0.11", 80).stdout == "hello\n"
+    assert ask(network.a, "10.9.9.9", 80).stdout == "hello\n"
+    assert ask(network.a, "10.9.0.11", 82, timeout=0.3, check=False).returncode
+    one.wait_for(lambda ev: ev["type"] == "net.drop" and ev["reason"] == "Policy denied")
+    events = one.finish()
+
+    denied = next(ev for ev in events if ev["type"] == "net.drop")
+    assert denied["file"] == "vpc.bpf.c" and denied["line"] > 1 and denied["src_endpoint"] == 101
+    assert denied["conn"] == {"proto": "tcp", "src": "10.9.0.10", "sport": denied["conn"]["sport"],
+                              "dst": "10.9.0.11", "dport": 82}
+    way = [ev for ev in events if ev["type"] == "net.trace" and ev["conn"].get("dport") == 80]
+    assert {ev["point"] for ev in way} == {"from-endpoint", "to-endpoint"}
+    assert [ev["ts_ns"] for ev in way] == sorted(ev["ts_ns"] for ev in way)
+    assert {ev["action"] for ev in events if ev["type"] == "net.policy-verdict"} == {"allow", "deny"}
+    assert [(ev["point"], ev["conn"]["dst"]) for ev in events if ev["type"] == "net.trace-sock"] == [
+        ("pre-xlate-fwd", "10.9.9.9"), ("post-xlate-fwd", "10.9.0.11")]
+    assert sonde.run("monitor", "--map", ring, "--duration", "10ms", timeout=helpers.READY_S).returncode == 0
+    wrong = sonde.run("monitor", "--map", f"{network.pins}/sonde_metrics", timeout=helpers.READY_S)
+    assert wrong.returncode == 2 and "no events come out of such a map" in wrong.stderr
 
 
 def test_it_leaves_nothing(network):

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events that another datapath writes to a pinned map: a perf event array, into which rings of ours are put, or a ring
+ * buffer, which is read. Either takes the place of whoever reads it, so somebody who does is looked for first.
+ */
+#ifndef NET_NET_MAP_H
+#define NET_NET_MAP_H
+
+struct err;
+struct net_map;
+struct probe;
+struct ring_rec;
+
+/* Opens the map and looks who reads it: -EBUSY with a sentence that names the process. Touches nothing yet. */
+int net_map_open(struct probe *p, struct net_map **ret, struct err *err);
+int net_map_attach(struct net_map *m, struct err *err);		/* from here on events come to us */
+int net_map_raw(struct net_map *m, const struct ring_rec *r);	/* one of them */
+void net_map_tick(struct net_map *m);	/* rings for CPUs that came online */
+void net_map_detach(struct net_map *m);
+void net_map_close(struct net_map *m);	/* NULL is fine */
+
+#endif
