@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who reads a BPF map of events, as far as /proc tells: a process that has the map open, and either perf events (whose
- * rings it put there) or the map's memory.
+ * Who reads a BPF map of events, as far as /proc tells: a process that has the map open, and either perf events
+ * (whose rings it put there) or the map's memory.
  */
 #ifndef NET_NET_HOLDER_H
 #define NET_NET_HOLDER_H

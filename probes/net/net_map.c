@@ -45,11 +45,11 @@ static int refuse(const char *path, const struct net_holder *h, struct err *err)
 	str_escape(comm, sizeof(comm), h->comm, strlen(h->comm));
 	str_escape(socket, sizeof(socket), h->socket, strlen(h->socket));
 	if (*socket)
-		return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; it listens at %s: "
-			       "if that is its monitor socket, `sonde monitor --cilium %s` disturbs nobody; --take-over "
-			       "reads the map all the same", path, comm, (int)h->pid, socket, socket);
-	return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; --take-over reads the map "
-		       "all the same", path, comm, (int)h->pid);
+		return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; it listens "
+			       "at %s: if that is its monitor socket, `sonde monitor --cilium %s` disturbs nobody; "
+			       "--take-over reads the map all the same", path, comm, (int)h->pid, socket, socket);
+	return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; --take-over reads "
+		       "the map all the same", path, comm, (int)h->pid);
 }
 
 static int look_at(struct net_map *m, const struct net_map_conf *conf, struct err *err)
@@ -63,8 +63,8 @@ static int look_at(struct net_map *m, const struct net_map_conf *conf, struct er
 		return err_errno(err, r, "--map %s: the kernel tells nothing of it, so it is no map", conf->path);
 	m->ringbuf = info.type == BPF_MAP_TYPE_RINGBUF;
 	if (!m->ringbuf && info.type != BPF_MAP_TYPE_PERF_EVENT_ARRAY)
-		return err_set(err, -EINVAL, "--map %s: no events come out of such a map: a perf event array or a ring "
-			       "buffer is wanted, as cilium_events and sonde_events are", conf->path);
+		return err_set(err, -EINVAL, "--map %s: no events come out of such a map: a perf event array or a "
+			       "ring buffer is wanted, as cilium_events and sonde_events are", conf->path);
 	if (conf->take_over)
 		return 0;
 	r = net_holder_find(info.id, m->ringbuf, &h);
@@ -129,7 +129,7 @@ int net_map_raw(struct net_map *m, const struct ring_rec *r)
 	buf_align(&m->rec, 8);
 	if (buf_error(&m->rec))
 		return 0;	/* as a record that had no room */
-	return probe_inject(m->p->env, (struct sonde_rec *)m->rec.data, sizeof(head) + head.len);
+	return probe_inject(m->p->env, (void *)m->rec.data, sizeof(head) + head.len);
 }
 
 void net_map_tick(struct net_map *m)

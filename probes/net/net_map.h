@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events that another datapath writes to a pinned map: a perf event array, into which rings of ours are put, or a ring
- * buffer, which is read. Either takes the place of whoever reads it, so somebody who does is looked for first.
+ * Events that another datapath writes to a pinned map: a perf event array, into which rings of ours are put, or a
+ * ring buffer, which is read. Either takes the place of whoever reads it, so somebody who does is looked for first.
  */
 #ifndef NET_NET_MAP_H
 #define NET_NET_MAP_H

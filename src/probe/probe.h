@@ -91,8 +91,8 @@ struct probe_ops {
 	 */
 	int (*control)(struct probe *p, const struct sonde_rec *r);
 	/*
-	 * Bytes out of a ring that the probe added to probe_env_reader() with PROBE_RAW as source: what they are only it
-	 * knows, and it may make a record of them (probe_inject()). Negative stops the run. Optional.
+	 * Bytes out of a ring that the probe added to probe_env_reader() with PROBE_RAW as source: what they are only
+	 * it knows, and it may make a record of them (probe_inject()). Negative stops the run. Optional.
 	 */
 	int (*raw)(struct probe *p, const struct ring_rec *r);
 	/* About every second of stream time. Optional. */

@@ -236,8 +236,8 @@ def test_sonde_shows_what_is_in_the_map(network, sonde):
     network.start()
     serve(network.b, 80)
     ring = os.path.join(network.folder, "bpf", "ring")
-    helpers.sh("bpftool", "map", "create", ring, "type", "ringbuf", "key", "0", "value", "0", "entries", "4096", "name",
-               "sd_ring")
+    helpers.sh("bpftool", "map", "create", ring, "type", "ringbuf", "key", "0", "value", "0", "entries", "4096",
+               "name", "sd_ring")
     one = sonde("monitor", "--map", f"{network.pins}/sonde_events", "--names", TABLE, "--take-over", "--json")
     assert ask(network.a, "10.9.0.11", 80).stdout == "hello\n"
     assert ask(network.a, "10.9.9.9", 80).stdout == "hello\n"
