@@ -45,11 +45,12 @@ static int refuse(const char *path, const struct net_holder *h, struct err *err)
 	str_escape(comm, sizeof(comm), h->comm, strlen(h->comm));
 	str_escape(socket, sizeof(socket), h->socket, strlen(h->socket));
 	if (*socket)
-		return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; it listens "
-			       "at %s: if that is its monitor socket, `sonde monitor --cilium %s` disturbs nobody; "
-			       "--take-over reads the map all the same", path, comm, (int)h->pid, socket, socket);
-	return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; --take-over reads "
-		       "the map all the same", path, comm, (int)h->pid);
+		return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; it "
+			       "listens at %s: if that is its monitor socket, `sonde monitor --cilium %s` "
+			       "disturbs nobody; --take-over reads the map all the same", path, comm, (int)h->pid,
+			       socket, socket);
+	return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; --take-over "
+		       "reads the map all the same", path, comm, (int)h->pid);
 }
 
 static int look_at(struct net_map *m, const struct net_map_conf *conf, struct err *err)
