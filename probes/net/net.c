@@ -26,6 +26,7 @@
 #include "probes/net/net_map.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_setup.h"
+#include "probes/net/net_sock.h"
 #include "probes/net/net_space.h"
 #include "probes/net/net_trace.h"
 #include "probes/net/net_wire.h"
@@ -37,6 +38,7 @@ struct net_state {
 	struct net_xdp *xdp;
 	struct net_counts *counts;
 	struct net_map *map;
+	struct net_sock *sock;
 	VEC(struct net_space *) spaces;	/* namespaces with tc programs, owned */
 	struct net_names names;
 };
@@ -123,7 +125,9 @@ static int net_open(struct probe *p, struct err *err)
 		open_drops(p);
 	if (wants(st, NET_KIND_XDP) && net_xdp_open(p, &st->setup, &st->xdp, &e) < 0)
 		hook_failed(p, "XDP exceptions", &e);
-	if (!st->spaces.len && !st->drop && !st->xdp)
+	if (st->setup.kinds & NET_WANT_SOCK && net_sock_open(p, &st->setup, &st->sock, &e) < 0)
+		hook_failed(p, "addresses of sockets", &e);
+	if (!st->spaces.len && !st->drop && !st->xdp && !st->sock)
 		return err_set(err, -EOPNOTSUPP, "none of the hooks for packets works here; `sonde doctor` says why");
 	return st->setup.counting ? net_counts_open(p, &st->names, &st->counts, err) : 0;
 }
@@ -148,6 +152,8 @@ static void attach_traces(struct probe *p)
 		hook_failed(p, "drops (kfree_skb)", &e);
 	if (st->xdp && net_xdp_attach(st->xdp, &e) < 0)
 		hook_failed(p, "XDP exceptions", &e);
+	if (st->sock && net_sock_attach(st->sock, &e) < 0)
+		hook_failed(p, "addresses of sockets", &e);
 }
 
 /* A name without wildcards that nobody has is a typing mistake more often than a wish for the future. */
@@ -227,6 +233,8 @@ static void net_detach(struct probe *p)
 		net_drop_detach(st->drop);
 	if (st->xdp)
 		net_xdp_detach(st->xdp);
+	if (st->sock)
+		net_sock_detach(st->sock);
 }
 
 static void net_finish(struct probe *p)
@@ -245,6 +253,7 @@ static void net_close(struct probe *p)
 
 	net_counts_close(st->counts);
 	net_map_close(st->map);
+	net_sock_close(st->sock);
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_close(st->spaces.items[i]);
 	vec_fini(&st->spaces);

@@ -18,6 +18,8 @@ struct pktfilter;
 /* How packets are got at: tcx links, or clsact filters, which are all that kernels before 6.6 have. */
 enum net_attach { NET_ATTACH_AUTO, NET_ATTACH_TCX, NET_ATTACH_CLSACT, NET_ATTACH__MAX };
 
+#define NET_WANT_SOCK (1u << 16)	/* of kinds: addresses of sockets where they are translated */
+
 /* What flows are told, and when. */
 struct net_flow_conf {
 	bool on;		/* flows, not packets */
@@ -57,7 +59,7 @@ struct net_conf {
 	/* set by the command; borrowed */
 	const struct opt_strv *netns;	/* --netns: attach there; NULL or none = the current namespace */
 	const struct pktfilter *filter;	/* the packet words, from and to included; NULL = every packet */
-	unsigned kinds;			/* bits 1u << NET_KIND_*; 0 = all */
+	unsigned kinds;			/* bits 1u << NET_KIND_*, NET_WANT_SOCK; 0 = all kinds of packets */
 	unsigned verbose;		/* from 1 up kernel stacks of drops are taken */
 	bool endpoints;			/* events of other datapaths may come: --from 12 is an endpoint */
 	bool whole_packets;		/* default snaplen: everything (an output keeps packets) */

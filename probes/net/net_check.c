@@ -12,6 +12,7 @@
 #include "probes/net/net_flow.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_setup.h"
+#include "probes/net/net_sock.h"
 #include "probes/net/net_tc.h"
 #include "probes/net/net_trace.h"
 
@@ -154,6 +155,21 @@ static void check_xdp(struct check *c)
 	net_xdp_close(x);
 }
 
+static void check_sockets(struct check *c)
+{
+	struct net_sock *s = NULL;
+	struct err e = { 0 };
+	int r = net_sock_open(&c->p, &c->setup, &s, &e);
+
+	if (r < 0) {
+		report(c, "addresses of sockets", r, &e, "");
+		return;
+	}
+	net_sock_attach(s, NULL);	/* the report has each of them */
+	net_sock_report(s, c->fn, c->ctx);
+	net_sock_close(s);
+}
+
 int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 {
 	struct check c = { .p = { .env = env, .conf = &net_conf_default }, .fn = fn, .ctx = ctx };
@@ -166,6 +182,7 @@ int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	check_netlink(&c);
 	check_drops(&c);
 	check_xdp(&c);
+	check_sockets(&c);
 	net_setup_fini(&c.setup);
 	return 0;
 }

@@ -209,6 +209,8 @@ unsigned net_conf_kinds(const char *name)
 		return (1u << NET_KIND__MAX) - 1;
 	if (!strncmp(name, "net.", 4))
 		name += 4;
+	if (!strcmp(name, "trace-sock"))
+		return NET_WANT_SOCK;
 	for (int k = 0; k < NET_KIND__MAX; k++)
 		if (!strcmp(name, kinds[k]))
 			return 1u << k;

@@ -14,6 +14,7 @@
 #include "probes/net/net_count_wire.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_flow_wire.h"
+#include "probes/net/net_sock_wire.h"
 #include "probes/net/net_wire.h"
 
 static const struct event_desc *desc_of(uint16_t type)
@@ -111,6 +112,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	(void)state;
 	if (rec->type == NET_EV_FLOW)
 		return net_flow_decode(rec, em);
+	if (rec->type == NET_EV_SOCK)
+		return net_sock_decode(rec, em);
 	if (rec->type == NET_EV_COUNT)
 		return net_count_decode(rec, em);
 	if (!desc)

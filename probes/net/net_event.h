@@ -77,6 +77,7 @@ struct net_count_event {
 struct emitter;
 struct sonde_rec;
 
+int net_sock_decode(const struct sonde_rec *rec, const struct emitter *em);
 int net_count_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 /* A NET_EV_FLOW record to events: one per direction that has something to tell. */

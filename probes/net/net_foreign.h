@@ -21,6 +21,7 @@ struct net_foreign_event {
 	int32_t verdict;	/* policy */
 	uint16_t endpoint;	/* whose program ran; recorder: the rule */
 	uint8_t kind, code;	/* type and subtype */
+	uint8_t hook;		/* NET_SOCK_*, of our own */
 };
 
 extern const struct event_desc net_debug_desc, net_capture_desc, net_policy_desc, net_recorder_desc, net_sock_desc,

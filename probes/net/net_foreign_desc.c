@@ -4,18 +4,21 @@
  * Cilium's client.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "cilium/names.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "event/event.h"
 #include "packet/packet.h"
 #include "probes/net/net_foreign.h"
+#include "probes/net/net_sock_wire.h"
 #include "probes/net/net_text.h"
 #include "sonde/foreign_wire.h"
 
@@ -67,7 +70,16 @@ static const struct field recorder_fields[] = {
 	PACKET_ROWS,
 };
 
+static const struct xlat_val hook_vals[] = {
+	{ NET_SOCK_CONNECT, "connect" }, { NET_SOCK_SENDMSG, "sendmsg" }, { NET_SOCK_RECVMSG, "recvmsg" },
+	{ NET_SOCK_GETPEERNAME, "getpeername" },
+};
+_Static_assert(ARRAY_SIZE(hook_vals) == NET_SOCK__MAX - 1, "each hook has a name");
+static const struct xlat hook_xlat = { .name = "sock_hook", .vals = hook_vals, .n = ARRAY_SIZE(hook_vals) };
+
 static const struct field sock_fields[] = {
+	ROW(hook, "sock.hook", FIELD_ENUM, "what the process did (of this host's own events)", .xlat = &hook_xlat,
+	    .flags = FIELD_OPTIONAL),
 	GET_ROW(GET_POINT, "sock.point", FIELD_STR, "before or after the address was translated, forward or back"),
 };
 
@@ -288,6 +300,48 @@ static int client_line(const struct event *ev, const struct line_opts *o, struct
 	return buf_error(out);
 }
 
+static void put_addr(const struct event *ev, struct buf *out)
+{
+	const struct conn *c = &ev->keys.conn;
+
+	buf_add_str(out, c->daddr.family == 6 ? "[" : "");
+	ipaddr_text(&c->daddr, out);
+	buf_printf(out, "%s:%u %s", c->daddr.family == 6 ? "]" : "", c->dport,
+		   c->proto == 6 ? "tcp" : c->proto == 17 ? "udp" : "unknown");
+}
+
+static void put_process(const struct event *ev, struct buf *out)
+{
+	const struct sec_proc *p = event_proc(ev);
+	size_t len = 0;
+	const char *comm = p ? sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &len) : NULL;
+
+	if (!ev->tgid)
+		return;
+	buf_add_str(out, "  [");
+	if (comm && len) {
+		str_escape_buf(out, comm, len);
+		buf_add_char(out, '/');
+	}
+	buf_printf(out, "%u]", ev->tgid);
+}
+
+/* "sock connect pre-xlate-fwd 10.9.9.9:80 tcp  [curl/1234]"; what others tell as their client says it. */
+static int sock_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct net_foreign_event *b = ev->body;
+
+	if (!b->hook)
+		return client_line(ev, o, out);
+	buf_printf(out, "sock %s %s ", xlat_name(&hook_xlat, b->hook) ? xlat_name(&hook_xlat, b->hook) : "?",
+		   cilium_sock_point(b->code));
+	put_addr(ev, out);
+	put_process(ev, out);
+	if (o->verbose)
+		buf_printf(out, "  cgroup %" PRIu64 " cookie %" PRIu64, ev->keys.cgroup_id, ev->keys.cookie);
+	return buf_add_char(out, '\n');
+}
+
 #define FOREIGN(type_, name_, doc_, fields_, sections_, line_) { \
 	.type = (type_), .name = (name_), .doc = (doc_), .class = EVENT_DATA, .fields = (fields_), \
 	.n_fields = ARRAY_SIZE(fields_), .body_size = sizeof(struct net_foreign_event), \
@@ -302,7 +356,7 @@ const struct event_desc net_policy_desc = FOREIGN(SONDE_EV_FOREIGN_POLICY, "net.
 const struct event_desc net_recorder_desc = FOREIGN(SONDE_EV_FOREIGN_RECORDER, "net.recorder",
 	"a packet that a recorder's rule asked for", recorder_fields, 1u << SEC_PACKET, recorder_line);
 const struct event_desc net_sock_desc = FOREIGN(SONDE_EV_FOREIGN_SOCK, "net.trace-sock",
-	"a socket's address was translated", sock_fields, 0, client_line);
+	"a socket's address, before or after it was translated", sock_fields, 1u << SEC_PROC, sock_line);
 const struct event_desc net_l7_desc = FOREIGN(SONDE_EV_FOREIGN_L7, "net.l7",
 	"a request or response in an agent's access log", l7_fields, 0, client_line);
 const struct event_desc net_agent_desc = FOREIGN(SONDE_EV_FOREIGN_AGENT, "net.agent",

@@ -142,7 +142,7 @@ static uint32_t snap_limit(const struct net_setup *s)
 	return n;
 }
 
-static void set_rate(struct bpf_object *obj, const struct net_conf *c)
+void net_setup_rates(const struct net_conf *c, struct bpf_object *obj)
 {
 	uint64_t rate[NET_KIND__MAX], burst[NET_KIND__MAX], interval[NET_KIND__MAX];
 
@@ -201,7 +201,7 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	probe_set_rodata(obj, "net_undecided_snaplen", &s->undecided_snaplen, sizeof(s->undecided_snaplen));
 	probe_set_rodata(obj, "net_stack_depth", &s->stack_depth, sizeof(s->stack_depth));
 	probe_set_rodata(obj, "net_want_netns", &netns, sizeof(netns));
-	set_rate(obj, c);
+	net_setup_rates(c, obj);
 	r = pktfilter_splice(obj, c->filter, err);
 	return r == -ENOENT ? 0 : r;
 }

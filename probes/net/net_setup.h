@@ -47,4 +47,7 @@ bool net_setup_iface(const struct net_setup *s, const char *name);
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err);
 
+/* A part of it, for an object that has nothing of packets: the rate limits. */
+void net_setup_rates(const struct net_conf *c, struct bpf_object *obj);
+
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "probe/cgroup2.h"
 
 #define FILEID_KERNFS 0xfe		/* include/linux/exportfs.h */
 #define MAX_KNOWN 65536			/* then names are sent again */
@@ -26,50 +27,6 @@ struct cgroup_names {
 
 DEFINE_CLEANUP(struct cgroup_names *, cgroup_names_close)
 
-/* mountinfo writes blanks and backslashes as \ooo. */
-static void unescape(char *s)
-{
-	char *out = s;
-
-	while (*s) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
-			*out++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-			s += 4;
-		} else {
-			*out++ = *s++;
-		}
-	}
-	*out = '\0';
-}
-
-/* The place where cgroup2 is mounted whole: proc(5), /proc/PID/mountinfo. */
-static char *find_mount(const char *host_root)
-{
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
-	_cleanup_free_ char *line = NULL;
-	size_t cap = 0;
-
-	while (f && getline(&line, &cap, f) > 0) {
-		char *sep = strstr(line, " - cgroup2 "), *save = NULL, *word = NULL;
-
-		if (!sep)
-			continue;
-		for (int i = 0; i < 5; i++) { /* the fourth word is the root within the mount, the fifth the place */
-			word = strtok_r(i ? NULL : line, " ", &save);
-			if (!word || (i == 3 && strcmp(word, "/") != 0)) {
-				word = NULL;
-				break;
-			}
-		}
-		if (!word)
-			continue;
-		unescape(word);
-		if (!strncmp(word, host_root, strlen(host_root)))
-			return strdup(word);
-	}
-	return NULL;
-}
-
 int cgroup_names_open(const char *host_root, struct cgroup_names **ret)
 {
 	_cleanup_(cgroup_names_closep) struct cgroup_names *c = calloc(1, sizeof(*c));
@@ -78,7 +35,7 @@ int cgroup_names_open(const char *host_root, struct cgroup_names **ret)
 		return -ENOMEM;
 	c->fd = -1;
 	map_init(&c->known, sizeof(uint64_t), 0);
-	c->mount = find_mount(host_root);
+	c->mount = probe_cgroup2_mount(host_root);
 	if (!c->mount)
 		return -ENOENT;
 	c->fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

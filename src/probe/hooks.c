@@ -4,6 +4,7 @@
  */
 #include "probe/hooks.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -22,6 +23,7 @@ struct hook_try {
 	enum hook_state state;
 	struct err err;
 	struct bpf_link *link;	/* owned */
+	int link_fd;		/* owned; where libbpf has no call for it; 0 = none */
 };
 
 struct hooks {
@@ -236,15 +238,48 @@ int hooks_load(struct probe_env *env, const struct hooks_spec *spec, uint16_t in
 
 /* ---- attaching ---- */
 
+/* linux/bpf.h of 6.15: BPF_F_PREORDER; older headers lack it. */
+#define CGROUP_FIRST (1u << 6)
+
+/* A descriptor, or -errno. */
+static int link_first(const struct bpf_program *prog, int cgroup_fd)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = CGROUP_FIRST);
+	int fd = bpf_link_create(bpf_program__fd(prog), cgroup_fd, bpf_program__expected_attach_type(prog), &o);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void attach_first(struct hook_try *t, const struct bpf_program *prog, int cgroup_fd)
+{
+	int r = link_first(prog, cgroup_fd);
+
+	if (r >= 0) {
+		t->link_fd = r;
+		return;
+	}
+	t->state = r == -EPERM ? HOOK_REFUSED : r == -EINVAL ? HOOK_ABSENT : HOOK_FAILED;
+	if (r == -EINVAL)
+		err_set(&t->err, r, "this kernel puts no program in front of the others of a cgroup");
+	else
+		err_errno(&t->err, r, "cannot attach");
+}
+
 static void attach_one(struct hooks *h, size_t i, int cgroup_fd)
 {
 	const struct hook *row = &h->spec.rows[i];
 	struct bpf_program *prog = hooks_program(h, row->prog);
 	struct hook_try *t = &h->tries[i];
 
-	if (row->attach == HOOK_ATTACH_CGROUP && cgroup_fd < 0) {
+	bool cgroup = row->attach == HOOK_ATTACH_CGROUP || row->attach == HOOK_ATTACH_CGROUP_FIRST;
+
+	if (cgroup && cgroup_fd < 0) {
 		t->state = HOOK_ABSENT;
 		err_set(&t->err, -ENOENT, "there is no cgroup2 mount to attach to");
+		return;
+	}
+	if (row->attach == HOOK_ATTACH_CGROUP_FIRST) {
+		attach_first(t, prog, cgroup_fd);
 		return;
 	}
 	t->link = row->attach == HOOK_ATTACH_CGROUP ? bpf_program__attach_cgroup(prog, cgroup_fd) :
@@ -266,7 +301,7 @@ int hooks_attach(struct hooks *h, int cgroup_fd)
 		if (!h->tries[i].wanted || h->spec.rows[i].attach == HOOK_ATTACH_NOT)
 			continue;
 		attach_one(h, i, cgroup_fd);
-		n += h->tries[i].link != NULL;
+		n += h->tries[i].link || h->tries[i].link_fd;
 	}
 	return n;
 }
@@ -319,6 +354,9 @@ void hooks_detach(struct hooks *h)
 	for (size_t i = 0; h && i < h->spec.n_rows; i++) {
 		bpf_link__destroy(h->tries[i].link);
 		h->tries[i].link = NULL;
+		if (h->tries[i].link_fd)
+			close(h->tries[i].link_fd);
+		h->tries[i].link_fd = 0;
 	}
 }
 

@@ -23,6 +23,7 @@ struct probe_env;
 enum hook_attach {
 	HOOK_ATTACH_TRACE,	/* by its section name; recursion misses go to the ledger */
 	HOOK_ATTACH_CGROUP,	/* to the cgroup given to hooks_attach() */
+	HOOK_ATTACH_CGROUP_FIRST,	/* likewise, in front of all programs of the tree (6.15) */
 	HOOK_ATTACH_NOT,	/* the owner does it: iterators */
 	HOOK_ATTACH__MAX,
 };

@@ -260,6 +260,47 @@ def test_sonde_shows_what_is_in_the_map(network, sonde):
     assert wrong.returncode == 2 and "no events come out of such a map" in wrong.stderr
 
 
+SOCKETS = """
+import socket
+c = socket.create_connection(("10.9.9.9", 80), timeout=5)
+assert c.getpeername() == ("10.9.0.11", 80), c.getpeername()
+for family, ip in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    server, client = socket.socket(family, socket.SOCK_DGRAM), socket.socket(family, socket.SOCK_DGRAM)
+    server.bind((ip, 5000))
+    client.sendto(b"x", (ip, 5000))
+    data, peer = server.recvfrom(9)
+    client.connect((ip, 5000))
+    client.getpeername()
+    client.close()	# one that is forgotten asks once more, for its warning
+    server.close()
+"""
+
+
+def test_sockets_are_seen_before_and_behind_translation(network, sonde):
+    network.start()
+    serve(network.b, 80)
+    one = sonde("monitor", "--local", "--type", "trace-sock", "--json", "-o", f"cilium:{network.folder}/cilium",
+                "-v")
+    child = network.a.python_popen(SOCKETS)
+    assert child.wait(timeout=20) == 0, child.stderr.read()
+    one.wait_for(lambda ev: ev.get("hook") == "getpeername" and ev["conn"]["dst"] == "::1")
+    mine = [ev for ev in one.finish() if ev["type"] == "net.trace-sock" and ev["proc"]["pid"] == child.pid]
+
+    seen = [(ev["hook"], ev["point"], ev["conn"]["dst"], ev["conn"].get("proto")) for ev in mine]
+    assert seen[:3] == [("connect", "pre-xlate-fwd", "10.9.9.9", "tcp"),
+                        ("connect", "post-xlate-fwd", "10.9.0.11", "tcp"),
+                        ("getpeername", "pre-xlate-rev", "10.9.0.11", "tcp")]
+    for ip in ("127.0.0.1", "::1"):	# nobody translates these: one event a call
+        ours = [(hook, point, proto) for hook, point, dst, proto in seen if dst == ip]
+        assert ours == [("sendmsg", "pre-xlate-fwd", "udp"), ("recvmsg", "pre-xlate-rev", "udp"),
+                        ("connect", "pre-xlate-fwd", "udp"), ("getpeername", "pre-xlate-rev", "udp")]
+    assert all(ev["cookie"] and ev["cgroup_id"] for ev in mine)
+    first = mine[0]
+    with open(f"{network.folder}/cilium", encoding="utf-8") as lines:
+        assert any(line.rstrip("\n").endswith(f"[pre-xlate-fwd] cgroup_id: {first['cgroup_id']} sock_cookie: "
+                                              f"{first['cookie']}, dst [10.9.9.9]:80 tcp ") for line in lines)
+
+
 def test_it_leaves_nothing(network):
     network.start()
     network.vpc.send_signal(signal.SIGTERM)
