@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Destinations of sockets at the cgroup hooks where others translate them (service to backend, and back). An observer:
- * every program returns 1, allow, and writes nothing to its context.
+ * Destinations of sockets at the cgroup hooks where others translate them (service to backend, and back). An
+ * observer: every program returns 1, allow, and writes nothing to its context.
  *
- * Two programs a hook: one that runs before all others of the tree (BPF_F_PREORDER), one that runs behind those of the
- * cgroups below. The second speaks only if the address is another one by then, or if there is no first.
+ * Two programs a hook: one that runs before all others of the tree (BPF_F_PREORDER), one that runs behind those of
+ * the cgroups below. The second speaks only if the address is another one by then, or if there is no first.
  *
  * These programs run with preemption on: a task may find the row of the ledger half added to by another one on its
  * CPU. So the sums are atomic here.
