@@ -20,7 +20,9 @@
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
+#include "probes/sys/sys_budget.h"
 #include "probes/sys/sys_heal.h"
+#include "probes/sys/sys_lost.h"
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/sys_push.h"
 #include "probes/sys/sys_sums.h"
@@ -39,6 +41,8 @@ struct sys_state {
 	struct hooks *hooks;
 	struct trace *trace;	/* events beside the calls; NULL = none */
 	struct heal *heal;	/* NULL: nobody wants the state behind the events */
+	struct losses *losses;
+	struct budget *budget;	/* NULL: nobody set one */
 	uint8_t want[PLAN_ABIS_MOST * SYS_NR_MAX];
 	unsigned n_abis;
 	unsigned n_cpus;
@@ -224,15 +228,32 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	probe_hook_failed(p->env, r->hook, &err);
 }
 
+/* What watches the watching: losses by call, and its cost. */
+static int open_watch(struct probe *p, unsigned permille, struct err *err)
+{
+	struct bpf_object *obj = hooks_object(((struct sys_state *)p->state)->hooks);
+	struct sys_state *s = p->state;
+
+	s->losses = losses_new(abis, s->n_abis, s->n_cpus);
+	if (!s->losses)
+		return err_errno(err, -ENOMEM, "cannot count losses");
+	s->budget = permille ? budget_new(p, obj, permille, err) : NULL;
+	return permille && !s->budget ? -ENOTSUP : 0;
+}
+
 static int sys_open(struct probe *p, struct err *err)
 {
 	const struct sys_conf *c = p->conf;
 	struct sys_state *s = p->state;
-	unsigned events = 0;
+	unsigned events = 0, permille = 0;
 	int r = sys_conf_events(c, &events, err);
 
 	if (r >= 0)
+		r = sys_conf_max_cpu(c, &permille, err);
+	if (r >= 0)
 		r = load(p, s, err);
+	if (r >= 0)
+		r = open_watch(p, permille, err);
 	if (r >= 0)
 		r = suppress_fill(c, hooks_object(s->hooks));
 	if (r >= 0 && events)
@@ -270,13 +291,19 @@ static int sys_attach(struct probe *p, struct err *err)
 	trace_attach(s->trace);
 	hooks_report(s->hooks, true, report_failed, p);
 	trace_report(s->trace, true, report_failed, p);
+	if (n > 0 && s->budget && budget_start(s->budget) < 0)
+		return err_set(err, -ENOMEM, "cannot keep to a CPU budget");
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
 
 static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
 {
-	set_clock(p->state);
-	return 0;
+	struct sys_state *s = p->state;
+
+	set_clock(s);
+	if (s->budget)
+		budget_tick(s->budget);
+	return losses_tell(s->losses, p, hooks_object(s->hooks));
 }
 
 static void fill_stats(const struct probe *p, struct sys_stats *ret)
@@ -298,8 +325,11 @@ static void sys_detach(struct probe *p)
 	struct sys_state *s = p->state;
 	const struct sys_conf *c = p->conf;
 
+	budget_stop(s->budget);
 	hooks_detach(s->hooks);
 	trace_detach(s->trace);
+	if (s->losses && hooks_object(s->hooks))
+		losses_tell(s->losses, p, hooks_object(s->hooks));
 	if (c->stats && hooks_object(s->hooks))
 		fill_stats(p, c->stats);
 	if (c->summary && hooks_object(s->hooks))
@@ -310,6 +340,8 @@ static void sys_close(struct probe *p)
 {
 	struct sys_state *s = p->state;
 
+	budget_free(s->budget);
+	losses_free(s->losses);
 	hooks_free(s->hooks);
 	trace_free(s->trace);
 	heal_free(s->heal);

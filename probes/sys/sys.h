@@ -46,6 +46,7 @@ struct sys_conf {
 	bool scan;			/* tell of the threads, descriptors and users that are there already */
 	const struct sys_push *push;	/* what of the filter the kernel decides (sys_push.h); NULL = nothing */
 	bool keep_state;		/* calls that change descriptors and processes pass whatever it says */
+	const char *max_cpu;		/* CPU time that watching may take: "5%" of one CPU; NULL = any */
 	bool no_times;			/* no latency: the program at the entry is not needed */
 };
 
@@ -59,6 +60,9 @@ extern const struct opt sys_opts[];
  * for a word that is no call and no class.
  */
 int sys_conf_want(const struct sys_conf *c, unsigned abi, uint8_t *ret, struct err *err);
+
+/* @c max_cpu in thousandths of a CPU; 0 = there is none. -EINVAL with a sentence. */
+int sys_conf_max_cpu(const struct sys_conf *c, unsigned *ret, struct err *err);
 
 /* SYS_EVENT_* of both. -EINVAL with a sentence for a word that is none. */
 int sys_conf_events(const struct sys_conf *c, unsigned *ret, struct err *err);

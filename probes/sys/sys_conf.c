@@ -3,6 +3,7 @@
  * Options of the sys probe, and which calls their words mean.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -36,6 +37,8 @@ const struct opt sys_opts[] = {
 	ROW(summary, "summary", 0, OPT_BOOL, NULL,
 	    "count calls, errors and latencies in the kernel and show a table at the end"),
 	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
+	ROW(max_cpu, "max-cpu", 0, OPT_STR, "PERCENT",
+	    "CPU time that watching may take, of one CPU (5%): see fewer calls where it takes more, and say so"),
 	ROW(suppress, "suppress", 'U', OPT_STRV, "NAME",
 	    "nothing of processes with this command name, decided in the kernel; may repeat"),
 	ROW(events, "events", 0, OPT_STRV, "NAME,...",
@@ -57,6 +60,26 @@ static int mark_events(const char *list, unsigned *events, struct err *err)
 		*events |= len ? event_words[i].event : 0;
 		list += len + (list[len] == ',');
 	}
+	return 0;
+}
+
+int sys_conf_max_cpu(const struct sys_conf *c, unsigned *ret, struct err *err)
+{
+	unsigned whole = 0, tenths = 0;
+	int end = 0;
+
+	*ret = 0;
+	if (!c->max_cpu)
+		return 0;
+	if (*c->max_cpu >= '0' && *c->max_cpu <= '9' &&
+	    (sscanf(c->max_cpu, "%3u.%1u%n", &whole, &tenths, &end) == 2 ||
+	     sscanf(c->max_cpu, "%3u%n", &whole, &end) == 1) &&
+	    (!c->max_cpu[end] || !strcmp(c->max_cpu + end, "%")))
+		*ret = whole * 10 + tenths;
+	if (!*ret)
+		return err_set(err, -EINVAL, "--max-cpu %s: wanted a percentage of one CPU, such as 5%%", c->max_cpu);
+	if (c->summary)
+		return err_set(err, -EINVAL, "--max-cpu does not go with a summary: that counts every call");
 	return 0;
 }
 

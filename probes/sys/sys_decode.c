@@ -162,7 +162,15 @@ static const struct {
 	[SYS_REC_FAULT & 0xff] = { &sys_fault_desc, decode_plain },
 	[SYS_REC_URING & 0xff] = { &sys_uring_desc, decode_plain },
 	[SYS_REC_PROCEXIT & 0xff] = { &sys_procexit_desc, decode_plain },
+	[SYS_REC_LOST & 0xff] = { &sys_lost_desc, decode_plain },
+	[SYS_REC_SAMPLING & 0xff] = { &sys_sampling_desc, decode_plain },
 };
+
+/* What user space tells has no place among the numbers of a CPU. */
+static bool has_numbers(uint16_t type)
+{
+	return type != SYS_REC_SUM && type != SYS_REC_LOST && type != SYS_REC_SAMPLING;
+}
 
 static int sys_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
 {
@@ -173,7 +181,7 @@ static int sys_decode(void *state, const struct sonde_rec *r, const struct emitt
 
 	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
 		return -ENOSYS;
-	if (kinds[kind].decode != decode_sum) {
+	if (has_numbers(r->type)) {
 		e = tell_gap(state, r, em);
 		if (e < 0)
 			return e;

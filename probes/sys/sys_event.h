@@ -104,5 +104,6 @@ void sys_text_signal(uint64_t signo, struct buf *out);
 extern const struct event_desc *const sys_descs[];
 extern const struct event_desc sys_exit_desc, sys_enter_desc, sys_sum_desc, sys_gap_desc;
 extern const struct event_desc sys_switch_desc, sys_signal_desc, sys_fault_desc, sys_procexit_desc, sys_uring_desc;
+extern const struct event_desc sys_lost_desc, sys_sampling_desc;
 
 #endif

@@ -9,6 +9,7 @@
 #include "bpf/plain.bpf.h"
 #include "probes/sys/sys_call.bpf.h"
 #include "probes/sys/sys_know.bpf.h"
+#include "probes/sys/sys_lost.bpf.h"
 #include "probes/sys/sys_read.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -54,7 +55,7 @@ static __always_inline int send_data(const struct call *c, struct sonde_ledger *
 
 	_Static_assert(SYS_REC_BYTES(6) + sizeof(*chunk) + DATA_MOST + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
 	if (!r)
-		return 0;
+		return call_lost(c->slot);
 	chunk->arg = 1;
 	chunk->what = SYS_CHUNK_DATA;
 	chunk->flags = take < len ? SYS_CHUNK_F_CUT : 0;
@@ -84,7 +85,7 @@ static __always_inline int send_room(const struct call *c, struct sonde_ledger *
 	struct sys_rec *r = to_plain ? plain_reserve(&plain, l) : rec_reserve(l, lane, SYS_REC_BYTES(room));
 
 	if (!r)
-		return 0;
+		return call_lost(c->slot);
 	rec_fill(r, c, l, type, lane == LANE_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, room, 0);
 	if (to_plain)
 		plain_submit(plain, l, r, SYS_REC_BYTES(room));
@@ -255,7 +256,8 @@ static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l,
 		len = 0;
 	s->rec.chunks_len = len;
 	s->rec.hdr.len = sizeof(s->rec) + len;
-	rec_output(l, life ? LANE_LIFE : LANE_BULK, &s->rec.hdr, sizeof(s->rec) + len);
+	if (rec_output(l, life ? LANE_LIFE : LANE_BULK, &s->rec.hdr, sizeof(s->rec) + len) < 0)
+		call_lost(c->slot);
 	return 0;
 }
 

@@ -23,6 +23,9 @@
 
 #define SYS_REC_PROCEXIT SONDE_EV(PROBE_ID, 9)	/* a thread ended */
 
+#define SYS_REC_LOST SONDE_EV(PROBE_ID, 10)
+#define SYS_REC_SAMPLING SONDE_EV(PROBE_ID, 11)
+
 /* Ledger classes: the programs of one class never interrupt one another on a CPU. */
 #define SYS_LEDGER_CALL 0	/* enter and exit, bulk lane */
 #define SYS_LEDGER_LIFE 1	/* the same for calls that change what a process is: life-cycle lane */
@@ -185,6 +188,25 @@ struct sys_procexit_rec {
 	__u32 ran_us;		/* since it last got the CPU; 0 = not known */
 };
 
+/* Records that were lost since the last one of this call and CPU (hdr.cpu). */
+struct sys_lost_rec {
+	struct sonde_rec hdr;
+	__u16 nr;		/* SYS_NR_MAX: one that no table has */
+	__u8 abi;		/* SYS_ABI_* */
+	__u8 pad;
+	__u32 cause;		/* SONDE_LOST_* */
+	__u64 count;
+};
+
+/* From here on calls are seen in 1/one_in of the time. */
+struct sys_sampling_rec {
+	struct sonde_rec hdr;
+	__u32 one_in;
+	__u32 cost_permille;	/* of one CPU: this process and its programs, in the second before */
+	__u32 budget_permille;
+	__u32 pad;
+};
+
 #define SYS_URING_SUBMIT 1
 #define SYS_URING_COMPLETE 2
 
@@ -210,6 +232,8 @@ _Static_assert(sizeof(struct sys_signal_rec) == 40 + 24, "sys_signal_rec is ABI"
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
 _Static_assert(sizeof(struct sys_procexit_rec) == 40 + 8, "sys_procexit_rec is ABI");
 _Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS, "sys_sum_rec is ABI");
+_Static_assert(sizeof(struct sys_lost_rec) == 40 + 16, "sys_lost_rec is ABI");
+_Static_assert(sizeof(struct sys_sampling_rec) == 40 + 16, "sys_sampling_rec is ABI");
 _Static_assert(sizeof(struct sys_uring_rec) == 40 + 40, "sys_uring_rec is ABI");
 #endif
 

@@ -223,6 +223,11 @@ static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
 	log_warn("%s does not work here: %s", hook, err->msg);
 }
 
+static void on_note(const char *text)
+{
+	log_info("sonde: %s", text);
+}
+
 static int add_probes(struct pipeline *p, const struct pipeline_probe *probes, size_t n_probes, struct err *err)
 {
 	const struct pipeline_probe proc = { .ops = probe_find("proc") };
@@ -273,6 +278,7 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 		return r;
 	probe_env_set_sink(p->env, path_from_probe, p);
 	probe_env_set_complain(p->env, on_failed_hook, p);
+	probe_env_set_note(p->env, on_note);
 	r = add_probes(p, probes, n_probes, err);
 	if (r < 0)
 		return r;

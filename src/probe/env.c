@@ -414,6 +414,9 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 	r = remember_shared(env, obj, env->preparing);
 	if (r < 0)
 		return err_errno(err, r, "cannot keep the shared maps");
+	r = probe_map_variables(obj);
+	if (r < 0)
+		return err_errno(err, r, "cannot map the variables of programs");
 	env_remember_programs(env, obj, (uint16_t)env->preparing);
 	r = inmap_finish(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
@@ -457,6 +460,17 @@ void probe_env_set_complain(struct probe_env *env,
 {
 	env->complain = fn;
 	env->complain_ctx = ctx;
+}
+
+void probe_env_set_note(struct probe_env *env, void (*fn)(const char *text))
+{
+	env->note = fn;
+}
+
+void probe_note(struct probe_env *env, const char *text)
+{
+	if (env->note)
+		env->note(text);
 }
 
 void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err)

@@ -126,7 +126,10 @@ void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct
 
 /* Says that a hook does not work; it is told once. */
 void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err);
-/* Who is told; set by the pipeline. */
+/* A sentence for whoever runs this, about what the probe does by itself. */
+void probe_note(struct probe_env *env, const char *text);
+/* Who is told of either; set by the pipeline. */
+void probe_env_set_note(struct probe_env *env, void (*fn)(const char *text));
 void probe_env_set_complain(struct probe_env *env, void (*fn)(void *ctx, const char *hook, const struct err *err),
 			    void *ctx);
 

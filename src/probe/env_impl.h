@@ -54,8 +54,15 @@ struct probe_env {
 	void *sink_ctx;
 	void (*complain)(void *ctx, const char *hook, const struct err *err);
 	void *complain_ctx;
+	void (*note)(const char *text);
 };
 
 void env_remember_programs(struct probe_env *env, const struct bpf_object *obj, uint16_t instance);
+
+/*
+ * Puts the variables of a loaded object where its image was, as libbpf does for skeletons alone: from then on
+ * probe_var() is what programs see. 0 or -errno.
+ */
+int probe_map_variables(struct bpf_object *obj);
 
 #endif

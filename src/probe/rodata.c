@@ -2,12 +2,15 @@
 /*
  * Variables of a BPF object by name, through its BTF.
  */
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "probe/env.h"
+#include "probe/env_impl.h"
 
 /* libbpf names the map of a section <object><section>, the object's name cut short. */
 static struct bpf_map *section_map(struct bpf_object *obj, const char *section)
@@ -63,6 +66,26 @@ void *probe_var(struct bpf_object *obj, const char *name, size_t size)
 	void *p = find_var(obj, ".bss", name, size);
 
 	return p ? p : find_var(obj, ".data", name, size);
+}
+
+int probe_map_variables(struct bpf_object *obj)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, obj) {
+		const char *section = strchr(bpf_map__name(map), '.');
+		size_t size = 0;
+		void *at = bpf_map__is_internal(map) ? bpf_map__initial_value(map, &size) : NULL;
+
+		if (!at || !section || (strcmp(section, ".bss") != 0 && strcmp(section, ".data") != 0) ||
+		    !(bpf_map__map_flags(map) & BPF_F_MMAPABLE))
+			continue;
+		if (mmap(at, (size + page - 1) / page * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 bpf_map__fd(map), 0) == MAP_FAILED)
+			return -errno;
+	}
+	return 0;
 }
 
 const void *probe_rodata(struct bpf_object *obj, const char *name, size_t size)

@@ -17,7 +17,7 @@ LEDGER = re.compile(r"sonde: (\w+): seen (\d+) = delivered (\d+), filtered (\d+)
 def start(build):
     """Watches getppid and every call that changes what a process is."""
     line = [f"{build}/sonde", "syscalls", "--local", "-v", "-e", "getppid", "-e", "%life", "-o", "null",
-            "--ring-size", "16M"]
+            "--ring-size", "8M"]
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
         said = ""
         while "ready" not in said:

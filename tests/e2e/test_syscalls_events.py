@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -76,3 +77,62 @@ def test_a_gap_heals(tmp_path):
     reads = [line.split()[-1] for line in shown.splitlines() if line.startswith("read >")]
     assert reads and reads.count("/dev/zero") > 0.9 * len(reads)
     assert "<NA>" not in subprocess.run(["sysdig", "-r", path], capture_output=True, check=True).stdout.decode()
+
+
+def watch(path, *words):
+    """A running sonde that said it is ready; its events go to a file, so that nobody has to read them."""
+    child = subprocess.Popen([BINARY, "syscalls", "--local", "-v", "-o", f"json:{path}", *words],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while "ready" not in child.stderr.readline():
+        assert child.poll() is None
+    return child
+
+
+def end(child, path):
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=60)
+    with open(path, encoding="utf-8", errors="replace") as f:
+        seen = [json.loads(line) for line in f]
+    ledger = [ev for ev in seen if ev["type"] == "sonde.ledger" and ev["probe"] == "sys"][-1]
+    assert ledger["seen"] == sum(ledger[k] for k in ("delivered", "filtered", "sampled", "lost"))
+    return seen, ledger
+
+
+def read_much(times):
+    subprocess.run(["dd", "if=/dev/zero", "of=/dev/null", "bs=8", f"count={times}"], check=True, capture_output=True)
+
+
+def test_losses_are_told_by_call_and_cpu(tmp_path):
+    """Nobody reads while twenty times as much is written as the rings hold."""
+    path = str(tmp_path / "events")
+    child = watch(path, "-e", "read", "-s", "16", "--ring-size", "64k")
+    child.send_signal(signal.SIGSTOP)
+    read_much(20000)
+    child.send_signal(signal.SIGCONT)
+    seen, ledger = end(child, path)
+    told = [ev for ev in seen if ev["type"] == "sys.lost"]
+    assert ledger["lost"] > 10000 and ledger["lost"] == ledger["lost_by"]["ring_full"]
+    assert {ev["call"] for ev in told} == {"read"}
+    assert sum(ev["count"] for ev in told) == ledger["lost"]
+    cpus = {ev["cpu"] for ev in seen if ev["type"] == "sys.exit"}
+    assert {ev["cpu"] for ev in told} <= cpus
+
+
+def test_a_budget_is_kept_to_and_what_it_leaves_out_is_counted(tmp_path):
+    path = str(tmp_path / "events")
+    child = watch(path, "--max-cpu", "0.1%", "-e", "read,execve")
+    read_much(20000)
+    said = child.stderr.readline()
+    assert "0.1 % are granted: calls are seen in 1/" in said
+    read_much(100000)
+    seen, ledger = end(child, path)
+    assert ledger["sampled"] > 1000
+    sampling = [ev for ev in seen if ev["type"] == "sys.sampling"]
+    assert sampling[0]["budget"] == 1 and sampling[0]["cost"] > 1 and sampling[0]["one_in"] > 1
+    assert any(ev["type"] == "sys.exit" and ev["name"] == "execve" and "/dd" in json.dumps(ev) for ev in seen)
+
+
+def test_budgets_that_cannot_be():
+    for words in (["--max-cpu", "5x"], ["--max-cpu", "0"], ["--max-cpu", "-1%"], ["-c", "--max-cpu", "5%"]):
+        _, err, status = run(*words, "--duration", "1ms")
+        assert status and "--max-cpu" in err

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records that did not fit, by call and CPU (sys_lost.bpf.h).
+ */
+#ifndef SYS_LOST_H
+#define SYS_LOST_H
+
+struct bpf_object;
+struct losses;
+struct probe;
+
+/* NULL without memory. @abis: what the slots stand for, @n_abis of them; borrowed. */
+struct losses *losses_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus);
+void losses_free(struct losses *l);	/* NULL is fine */
+
+/* A record (SYS_REC_LOST) for each call and CPU that lost something since the last time. 0 or a negative errno. */
+int losses_tell(struct losses *l, struct probe *p, struct bpf_object *obj);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events about the watching itself: what was lost of which call, and how much of the time is watched.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "event/event.h"
+#include "probes/sys/sys_event.h"
+
+/* As struct sys_lost_rec and struct sys_sampling_rec without their headers. */
+struct lost_body {
+	uint16_t nr;
+	uint8_t abi, pad;
+	uint32_t cause;
+	uint64_t count;
+};
+_Static_assert(sizeof(struct lost_body) == sizeof(struct sys_lost_rec) - sizeof(struct sonde_rec), "as in the record");
+
+struct sampling_body {
+	uint32_t one_in, cost_permille, budget_permille, pad;
+};
+_Static_assert(sizeof(struct sampling_body) == sizeof(struct sys_sampling_rec) - sizeof(struct sonde_rec),
+	       "as in the record");
+
+static int lost_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
+{
+	const struct lost_body *b = ev->body;
+	const struct sys_call *call = b->abi < SYS_ABI__MAX ? sys_call_find(b->abi, b->nr) : NULL;
+
+	if (!call)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = call->name, .len = strlen(call->name) };
+	return 0;
+}
+
+static const struct xlat_val cause_vals[] = { { SONDE_LOST_RING_FULL, "ring_full" } };
+static const struct xlat cause_xlat = { .name = "lost_cause", .vals = cause_vals, .n = ARRAY_SIZE(cause_vals) };
+
+static const struct field lost_fields[] = {
+	{ .name = "lost.call", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR), .doc = "name of the system call" },
+	FIELD_ROW(struct lost_body, nr, "lost.nr", FIELD_UINT, "its number"),
+	FIELD_ROW(struct lost_body, cause, "lost.why", FIELD_ENUM, "why they were lost", .xlat = &cause_xlat),
+	FIELD_ROW(struct lost_body, count, "lost.count", FIELD_UINT, "records, on the CPU of the event"),
+};
+static const struct field sampling_fields[] = {
+	FIELD_ROW(struct sampling_body, one_in, "sampling.one_in", FIELD_UINT, "calls are seen in 1/N of the time"),
+	FIELD_ROW(struct sampling_body, cost_permille, "sampling.cost", FIELD_UINT,
+		  "what watching took, thousandths of a CPU"),
+	FIELD_ROW(struct sampling_body, budget_permille, "sampling.budget", FIELD_UINT, "what it may take"),
+};
+
+const struct event_desc sys_lost_desc = {
+	.type = SYS_REC_LOST, .name = "sys.lost", .doc = "records of a call that were lost, by CPU",
+	.class = EVENT_META, .fields = lost_fields, .n_fields = ARRAY_SIZE(lost_fields),
+	.body_size = sizeof(struct lost_body), .get = lost_get,
+};
+const struct event_desc sys_sampling_desc = {
+	.type = SYS_REC_SAMPLING, .name = "sys.sampling", .doc = "how much of the time calls are seen",
+	.class = EVENT_META, .fields = sampling_fields, .n_fields = ARRAY_SIZE(sampling_fields),
+	.body_size = sizeof(struct sampling_body),
+};
