@@ -16,7 +16,8 @@ struct lost_body {
 	uint32_t cause;
 	uint64_t count;
 };
-_Static_assert(sizeof(struct lost_body) == sizeof(struct sys_lost_rec) - sizeof(struct sonde_rec), "as in the record");
+_Static_assert(sizeof(struct lost_body) == sizeof(struct sys_lost_rec) - sizeof(struct sonde_rec),
+	       "as in the record");
 
 struct sampling_body {
 	uint32_t one_in, cost_permille, budget_permille, pad;
