@@ -14,6 +14,7 @@
 
 #include "agent/agent_http.h"
 #include "agent/agent_impl.h"
+#include "agent/cilium_listener.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -34,7 +35,7 @@ static bool wants_events(void *ctx, const struct sonde_rec *r)
 	const struct agent *a = ctx;
 	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts[r->instance] : NULL;
 
-	return in && in->n_where;
+	return (in && in->n_where) || cilium_wants(a, r->instance);
 }
 
 static void on_event(void *ctx, const struct event *ev)
@@ -205,6 +206,7 @@ void agent_free(struct agent *a)
 		return;
 	loop_set_guard(a->loop, NULL, NULL);
 	agent_http_free(a->http);
+	cilium_listener_free(TAKE_PTR(a->cilium));
 	listener_free(a->read);
 	listener_free(a->control);
 	while (a->conns)
@@ -268,6 +270,8 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	if (r >= 0)
 		r = open_metrics(a, err);
 	if (r >= 0)
+		r = agent_cilium_open(a, err);
+	if (r >= 0)
 		r = give_up_rights(a, err);
 	if (r < 0)
 		return r;
@@ -288,5 +292,6 @@ void agent_stop(struct agent *a)
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		if (c->sub.on)
 			sub_end(c, "the agent stops");
+	agent_cilium_tell(a, "the agent stops", "");
 	pipeline_stop(a->pipeline);
 }

@@ -29,6 +29,8 @@ struct agent_conf {
 	uint64_t queue_records;		/* per client; 0 = 262144 */
 	uint64_t stall_ns;		/* without progress, then a client is cut; 0 = 60 s */
 	uint64_t ring_bytes, latency_ns;
+	const char *cilium_socket;	/* Cilium's monitor protocol is served there; NULL = it is not */
+	const char *cilium_probes;	/* "net,gorpc": loaded while somebody listens; NULL = net */
 	const char *metrics;		/* address of /metrics; NULL = none, see agent_http.h */
 	uint64_t cost_every_ns;		/* kernel statistics are on for a second so often; 0 = 15 s */
 	bool no_admin;			/* CAP_SYS_ADMIN is given up too: doc/SECURITY.md */

@@ -148,6 +148,13 @@ uint64_t agent_lag_ns(const struct agent *a);	/* between a record and its readin
 uint64_t agent_memory(void);			/* resident bytes */
 void metrics_write(const struct agent *a, bool openmetrics, struct buf *out);
 
+/* ---- clients of Cilium's monitor ---- */
+
+int agent_cilium_open(struct agent *a, struct err *err);	/* 0 also when it is not to be served */
+void agent_cilium_stop(struct agent *a);			/* gives its instances back */
+bool cilium_wants(const struct agent *a, uint16_t instance);
+void agent_cilium_tell(struct agent *a, const char *what, const char *probe);
+
 /* ---- verbs ---- */
 
 int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
@@ -177,6 +184,9 @@ struct agent {
 	uint32_t netns;
 	struct agent_rights rights;
 	struct cilium_listener *cilium;		/* NULL = not served */
+	uint32_t cilium_mask;			/* 1u << instance: its clients' */
+	bool cilium_starting;			/* their probes */
+	char started[32];			/* as text, for them */
 	struct agent_http *http;		/* likewise */
 	/* ns: the most of this second, of the one before; look: at the next record */
 	struct { uint64_t now, last; bool look; } lag;

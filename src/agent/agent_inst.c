@@ -324,6 +324,7 @@ int inst_get(struct agent *a, const struct request *q, size_t i, uint16_t *ret, 
 	a->insts[in->number] = in;
 	*ret = in->number;
 	log_info("sonde: probe %s started as instance %u", in->want.ops->name, in->number);
+	agent_cilium_tell(a, "started probe", in->want.ops->name);
 	return 0;
 }
 
@@ -360,6 +361,7 @@ void inst_put(struct agent *a, uint16_t instance)
 	inst_quiet(a, instance);
 	remove_probe(a, instance);
 	log_info("sonde: instance %u (%s) ended", instance, in->want.ops->name);
+	agent_cilium_tell(a, "ended probe", in->want.ops->name);
 	inst_free(in);
 	a->insts[instance] = NULL;
 }

@@ -63,6 +63,7 @@ static const int allowed[] = {
 	SCMP_SYS(openat2), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fstatfs),
 	SCMP_SYS(statfs), SCMP_SYS(getdents64), SCMP_SYS(readlinkat), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
 	SCMP_SYS(getcwd), SCMP_SYS(unlinkat),
+	SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at),	/* cgroups by their ids */
 	/* waiting */
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait), SCMP_SYS(ppoll), SCMP_SYS(pselect6),
 	SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(signalfd4), SCMP_SYS(eventfd2),
@@ -76,7 +77,7 @@ static const int allowed[] = {
 	/* memory: mmap() and mprotect() below */
 	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
 	/* probes: bpf() below */
-	SCMP_SYS(perf_event_open), SCMP_SYS(process_vm_readv),
+	SCMP_SYS(perf_event_open), SCMP_SYS(process_vm_readv), SCMP_SYS(membarrier),
 	/* itself and its workers */
 	SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid),
 	SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(getresuid), SCMP_SYS(getresgid), SCMP_SYS(getgroups),
@@ -104,7 +105,7 @@ static const int deadly[] = {
 	SCMP_SYS(adjtimex), SCMP_SYS(clock_adjtime), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(userfaultfd),
 	SCMP_SYS(io_uring_setup), SCMP_SYS(add_key), SCMP_SYS(keyctl), SCMP_SYS(request_key),
 	SCMP_SYS(personality), SCMP_SYS(modify_ldt), SCMP_SYS(acct), SCMP_SYS(quotactl), SCMP_SYS(mknodat),
-	SCMP_SYS(mknod), SCMP_SYS(open_by_handle_at), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp),
+	SCMP_SYS(mknod), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp),
 };
 
 struct rule {

@@ -163,12 +163,15 @@ static bool concerns(const struct agent_conn *c, const struct sonde_rec *r)
 	return r->instance < SONDE_INSTANCES && c->sub.mask & 1u << r->instance;
 }
 
-/* Snapshots are bounded by what runs on the host; the rest of the state has an eighth of the queue to itself. */
+/*
+ * Snapshots are bounded by what runs on the host, the pipeline's own records (names, ticks, losses) by the time until
+ * a client is cut; no books count those, so none may be lost. The rest of the state has an eighth of the queue.
+ */
 static enum fan_weight weight_of(const struct agent_conn *c, const struct sonde_rec *r)
 {
-	if (c->a->snapshot_for == c)
+	if (c->a->snapshot_for == c || is_core(r))
 		return FAN_ALWAYS;
-	return is_core(r) || !r->instance || r->flags & SONDE_RF_SNAPSHOT ? FAN_STATE : FAN_DATA;
+	return !r->instance || r->flags & SONDE_RF_SNAPSHOT ? FAN_STATE : FAN_DATA;
 }
 
 static int write_span(struct agent_conn *c, const struct sonde_rec *r, struct fan_span *span, bool *written)

@@ -176,7 +176,11 @@ static int run_dump(const struct call *call, struct err *err)
 	return err_set(err, -EOPNOTSUPP, "this agent has no flight recorder");
 }
 
+static int run_verbs(const struct call *call, struct err *err);
+
+/* The only place that says who may do what; doc/protocol.md is compared with it. */
 static const struct verb verbs[] = {
+	{ "verbs", PROTO_RIGHT_READ, run_verbs },
 	{ "status", PROTO_RIGHT_READ, run_status },
 	{ "counters", PROTO_RIGHT_READ, run_counters },
 	{ "attach", PROTO_RIGHT_CONTROL, run_attach },
@@ -184,6 +188,15 @@ static const struct verb verbs[] = {
 	{ "capture", PROTO_RIGHT_CONTROL, run_capture },
 	{ "dump", PROTO_RIGHT_CONTROL, run_dump },
 };
+
+static int run_verbs(const struct call *call, struct err *err)
+{
+	(void)err;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		buf_printf(call->out, "%s %s\n", verbs[i].name,
+			   verbs[i].right == PROTO_RIGHT_READ ? "read" : "control");
+	return buf_error(call->out);
+}
 
 int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
 	      struct buf *out, struct err *err)

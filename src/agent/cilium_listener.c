@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,6 +24,7 @@
 #include "base/macros.h"
 #include "bus/bus.h"
 #include "cilium/gob.h"
+#include "cilium/notify.h"
 #include "cilium/print.h"
 #include "sinks/cilium_map.h"
 
@@ -56,6 +58,7 @@ struct cilium_listener {
 	ino_t ino;
 	struct client *clients;
 	unsigned max_clients;
+	struct cilium_listener_opts o;	/* what it is told, and whom it asks */
 	struct cilium_listener_stats stats;
 };
 
@@ -79,6 +82,31 @@ static void client_remove(struct client *c)
 	free(c);
 	if (l->retry)
 		loop_set_timer(l->retry, 1, 0);	/* a descriptor is free again */
+	if (!l->clients && l->o.wanted)
+		l->o.wanted(l->o.ctx, false);
+}
+
+/* One notification as a payload of the stream. */
+static void put_agent(struct buf *out, uint32_t kind, const char *json)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	cilium_encode_agent(&b, kind, json);
+	if (!buf_error(&b))
+		gob_put_payload(out, &(struct cilium_payload){
+			.type = CILIUM_RECORD_SAMPLE, .data = (const uint8_t *)b.data, .len = b.len }, true);
+}
+
+static void greet(struct client *c)
+{
+	char json[96];
+
+	gob_put_payload_type(&c->reader.rest);
+	if (!c->listener->o.started)
+		return;
+	snprintf(json, sizeof(json), "{\"time\":\"%s\"}", c->listener->o.started);
+	put_agent(&c->reader.rest, CILIUM_AGENT_STARTED, json);
+	c->writing = true;
 }
 
 /* Puts the count of what is missing in front of what comes. */
@@ -151,23 +179,25 @@ static int client_add(struct cilium_listener *l, int fd)
 		free(c);
 		return r;
 	}
-	gob_put_payload_type(&c->reader.rest);
 	c->listener = l;
 	c->fd = fd;
-	c->writing = false;
+	greet(c);
 	r = buf_error(&c->reader.rest);
 	if (r >= 0)
-		r = loop_add_io(l->loop, fd, 0, on_client, c, &c->io);
+		r = loop_add_io(l->loop, fd, c->writing ? EPOLLOUT : 0, on_client, c, &c->io);
 	if (r < 0) {
 		shared_log_leave(l->log, &c->reader);
 		free(c);
 		return r;
 	}
+	loop_set_plain(c->io);
 	c->next = l->clients;
 	l->clients = c;
 	l->stats.clients++;
 	l->stats.accepted++;
 	TAKE_FD(owned);
+	if (!c->next && l->o.wanted)
+		l->o.wanted(l->o.ctx, true);
 	return 0;
 }
 
@@ -212,7 +242,7 @@ static int on_event(void *ctx, const struct event *ev)
 	struct cilium_payload p;
 	int r;
 
-	if (!l->clients)
+	if (!l->clients || (l->o.pass && !l->o.pass(l->o.ctx, ev)))
 		return 0;
 	r = cilium_map_event(&l->map, ev, &p);
 	if (r <= 0)
@@ -224,6 +254,18 @@ static int on_event(void *ctx, const struct event *ev)
 	l->stats.encoded++;
 	wake_clients(l);
 	return 0;
+}
+
+void cilium_listener_tell(struct cilium_listener *l, uint32_t kind, const char *json)
+{
+	if (!l->clients)
+		return;
+	buf_reset(&l->payload);
+	put_agent(&l->payload, kind, json);
+	if (buf_error(&l->payload) || shared_log_add(l->log, l->payload.data, l->payload.len) < 0)
+		return;
+	l->stats.encoded++;
+	wake_clients(l);
 }
 
 /* ---- the socket ---- */
@@ -338,6 +380,7 @@ void cilium_listener_free(struct cilium_listener *l)
 	if (!l)
 		return;
 	bus_unsubscribe(l->sub);
+	l->o.wanted = NULL;
 	drain_clients(l);
 	while (l->clients)
 		client_remove(l->clients);
@@ -363,6 +406,7 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 	if (!l)
 		return err_errno(err, -ENOMEM, "cannot serve %s", o->path);
 	l->loop = loop;
+	l->o = *o;
 	l->fd = o->fd ? o->fd : -1;
 	l->max_clients = o->max_clients ? o->max_clients : MAX_CLIENTS;
 	l->log = shared_log_new(o->queue_bytes ? o->queue_bytes : QUEUE_BYTES,
@@ -373,6 +417,8 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 	if (r < 0)
 		return r;
 	r = loop_add_io(loop, l->fd, EPOLLIN, on_connect, l, &l->io);
+	if (r >= 0)
+		loop_set_plain(l->io);
 	if (r >= 0)
 		r = loop_add_timer(loop, 0, 0, on_retry, l, &l->retry);
 	if (r >= 0)

@@ -11,12 +11,14 @@
 #ifndef AGENT_CILIUM_LISTENER_H
 #define AGENT_CILIUM_LISTENER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct bus;
 struct cilium_listener;
 struct err;
+struct event;
 struct loop;
 
 struct cilium_listener_opts {
@@ -26,6 +28,13 @@ struct cilium_listener_opts {
 	size_t queue_bytes;	/* what a client may be behind; 0 = 8 MiB, shared by all */
 	size_t queue_records;	/* 0 = 65536 */
 	unsigned max_clients;	/* 0 = 64 */
+	/* Which events go out; NULL = all that have a form. */
+	bool (*pass)(void *ctx, const struct event *ev);
+	/* Somebody listens from now on, or nobody any more; may be NULL. */
+	void (*wanted)(void *ctx, bool wanted);
+	/* What a client is told first: when the agent started, RFC 3339; NULL = nothing. */
+	const char *started;
+	void *ctx;
 };
 
 struct cilium_listener_stats {
@@ -43,6 +52,8 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 			struct cilium_listener **ret, struct err *err);
 /* Sends what clients take at once, closes, removes the socket if it is still ours. NULL is fine. */
 void cilium_listener_free(struct cilium_listener *l);
+/* An agent notification of kind CILIUM_AGENT_* to all clients; @json is its text, an object. */
+void cilium_listener_tell(struct cilium_listener *l, uint32_t kind, const char *json);
 void cilium_listener_stats(const struct cilium_listener *l, struct cilium_listener_stats *ret);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The decoder: primitives, type definitions, values; then the encoder of the one type we send.
+ * The decoder: primitives, type definitions, values.
  */
 #include "cilium/gob.h"
 
@@ -15,17 +15,13 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "cilium/gob_impl.h"
 #include "cilium/print.h"
 
 #define TYPES_MAX 256
 #define FIELDS_MAX 256
 #define DEPTH_MAX 24
 #define VALUES_MAX 65536	/* in one message */
-
-/* Ids that every stream knows. */
-enum { ID_BOOL = 1, ID_INT, ID_UINT, ID_FLOAT, ID_BYTES, ID_STRING, ID_COMPLEX, ID_INTERFACE };
-
-enum type_shape { SHAPE_ARRAY, SHAPE_SLICE, SHAPE_STRUCT, SHAPE_MAP, SHAPE_OPAQUE, SHAPE__MAX };
 
 struct field {
 	char *name;		/* owned */
@@ -480,93 +476,4 @@ int gob_get_payload(const struct gob_value *v, struct cilium_payload *ret)
 		ret->len = data->len;
 	}
 	return 0;
-}
-
-/* ---- encoder ---- */
-
-static void put_uint(struct buf *out, uint64_t v)
-{
-	unsigned n = v < 128 ? 0 : 8 - (unsigned)__builtin_clzll(v) / 8;
-
-	if (!n) {
-		buf_add_char(out, (char)v);
-		return;
-	}
-	buf_add_char(out, (char)-(int)n);
-	while (n--)
-		buf_add_char(out, (char)(v >> 8 * n));
-}
-
-static void put_int(struct buf *out, int64_t v)
-{
-	put_uint(out, v < 0 ? ~(uint64_t)v << 1 | 1 : (uint64_t)v << 1);
-}
-
-#define PAYLOAD_ID 64	/* the first that a fresh encoder gives */
-
-void gob_put_payload_type(struct buf *out)
-{
-	static const struct { const char *name; int64_t id; } fields[] = {
-		{ "Data", ID_BYTES }, { "CPU", ID_INT }, { "Lost", ID_UINT }, { "Type", ID_INT },
-	};
-	_cleanup_(buf_fini) struct buf b = { 0 };
-
-	put_int(&b, -PAYLOAD_ID);
-	put_uint(&b, SHAPE_STRUCT + 1);
-	put_uint(&b, 1);	/* common */
-	put_uint(&b, 1);
-	put_uint(&b, strlen("Payload"));
-	buf_add_str(&b, "Payload");
-	put_uint(&b, 1);
-	put_int(&b, PAYLOAD_ID);
-	put_uint(&b, 0);
-	put_uint(&b, 1);	/* fields */
-	put_uint(&b, ARRAY_SIZE(fields));
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		put_uint(&b, 1);
-		put_uint(&b, strlen(fields[i].name));
-		buf_add_str(&b, fields[i].name);
-		put_uint(&b, 1);
-		put_int(&b, fields[i].id);
-		put_uint(&b, 0);
-	}
-	put_uint(&b, 0);
-	put_uint(&b, 0);
-	put_uint(out, b.len);
-	buf_add(out, b.data, b.len);
-}
-
-/* Field number @f after *@last. */
-static void put_field(struct buf *out, int *last, int f)
-{
-	put_uint(out, (uint64_t)(f - *last));
-	*last = f;
-}
-
-void gob_put_payload(struct buf *out, const struct cilium_payload *p, bool explicit_cpu)
-{
-	_cleanup_(buf_fini) struct buf b = { 0 };
-	int last = -1;
-
-	put_int(&b, PAYLOAD_ID);
-	if (p->len) {
-		put_field(&b, &last, 0);
-		put_uint(&b, p->len);
-		buf_add(&b, p->data, p->len);
-	}
-	if (p->cpu || explicit_cpu) {
-		put_field(&b, &last, 1);
-		put_int(&b, p->cpu);
-	}
-	if (p->lost) {
-		put_field(&b, &last, 2);
-		put_uint(&b, p->lost);
-	}
-	if (p->type) {
-		put_field(&b, &last, 3);
-		put_int(&b, p->type);
-	}
-	put_uint(&b, 0);
-	put_uint(out, b.len);
-	buf_add(out, b.data, b.len);
 }

@@ -115,4 +115,33 @@ int cilium_decode(const void *data, size_t len, struct cilium_notify *ret, struc
  */
 int cilium_encode(const struct cilium_notify *n, struct buf *out);
 
+/* ---- records that agents make (types 129 and 130): a type byte and a gob stream ---- */
+
+/* Kinds of agent notifications that we send. */
+#define CILIUM_AGENT_MESSAGE 1
+#define CILIUM_AGENT_STARTED 2
+
+/* Appends a notification; @json is its text, an object. */
+void cilium_encode_agent(struct buf *out, uint32_t type, const char *json);
+
+struct cilium_call_end {
+	char addr[46];			/* as text; "" = not known */
+	bool ipv6;
+	uint16_t port;
+	uint32_t identity;
+};
+
+/* A request that was answered. Texts are borrowed, without NUL. */
+struct cilium_call {
+	struct cilium_call_end asks, answers;
+	bool server;			/* seen by the side that answers */
+	int code;			/* of HTTP; 0 = none */
+	const char *method, *url;
+	size_t method_len, url_len;
+	char timestamp[40];		/* RFC 3339 */
+};
+
+/* Appends an access-log record. */
+void cilium_encode_call(struct buf *out, const struct cilium_call *c);
+
 #endif

@@ -5,8 +5,10 @@
 #include "sinks/cilium_map.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "cilium/kdrops.h"
@@ -27,6 +29,7 @@ enum { POINT_TO_ENDPOINT = 0, POINT_FROM_ENDPOINT = 5, POINT_FROM_NETWORK = 10, 
 struct map_type {
 	const struct event_desc *desc;
 	const struct field *reason, *point, *action, *hash, *owner_by;	/* NULL = it has none */
+	struct { const struct field *path, *method, *kind, *side, *status, *latency; } call;
 };
 
 void cilium_map_fini(struct cilium_map *m)
@@ -54,6 +57,11 @@ static const struct map_type *type_of(struct cilium_map *m, const struct event_d
 		.desc = d, .reason = field_of(d, "drop.reason"), .point = field_of(d, "net.point"),
 		.action = field_of(d, "xdp.action"), .hash = field_of(d, "net.hash"),
 		.owner_by = field_of(d, "owner.by"),
+		.call = {
+			.path = field_of(d, "rpc.path"), .method = field_of(d, "rpc.method"),
+			.kind = field_of(d, "rpc.kind"), .side = field_of(d, "rpc.side"),
+			.status = field_of(d, "rpc.http_status"), .latency = field_of(d, "rpc.latency"),
+		},
 	};
 	return &m->types.items[m->types.len++];
 }
@@ -244,6 +252,59 @@ static bool set_notify(struct cilium_notify *n, const struct event *ev, const st
 	return true;
 }
 
+/* ---- calls ---- */
+
+static bool is_word(const struct value *v, const char *word)
+{
+	return v->kind == VAL_STR && v->len == strlen(word) && !memcmp(v->str, word, v->len);
+}
+
+static struct value value_of(const struct event *ev, const struct field *f)
+{
+	struct value v = { .kind = VAL_NONE };
+
+	if (f && event_get(ev, f, &v) < 0)
+		v.kind = VAL_NONE;
+	return v;
+}
+
+/* @local: the process is this end. */
+static void set_call_end(struct cilium_call_end *ret, const struct ipaddr *ip, uint16_t port, bool local)
+{
+	_cleanup_(buf_fini) struct buf text = { 0 };
+
+	*ret = (struct cilium_call_end){
+		.ipv6 = ip->family == 6, .port = port,
+		.identity = local || is_loopback(ip) ? IDENTITY_HOST : ip->family ? IDENTITY_WORLD : 0,
+	};
+	if (ip->family)
+		ipaddr_text(ip, &text);
+	snprintf(ret->addr, sizeof(ret->addr), "%.*s", (int)text.len, text.len ? text.data : "");
+}
+
+/* The pair of a call's connection points from the client to the server. A gRPC call is a POST. */
+static int put_call(struct cilium_map *m, const struct event *ev, const struct map_type *t)
+{
+	struct value path = value_of(ev, t->call.path), method = value_of(ev, t->call.method);
+	struct value kind = value_of(ev, t->call.kind), side = value_of(ev, t->call.side);
+	const struct conn *conn = &ev->keys.conn;
+	_cleanup_(buf_fini) struct buf time = { 0 };
+	struct cilium_call c = { .server = is_word(&side, "server"), .code = (int)number(ev, t->call.status) };
+
+	set_call_end(&c.asks, &conn->saddr, conn->sport, !c.server);
+	set_call_end(&c.answers, &conn->daddr, conn->dport, c.server);
+	if (is_word(&kind, "grpc"))
+		method = (struct value){ .kind = VAL_STR, .str = "POST", .len = strlen("POST") };
+	c.method = method.kind == VAL_STR ? method.str : "";
+	c.method_len = method.kind == VAL_STR ? method.len : 0;
+	c.url = path.kind == VAL_STR ? path.str : "";
+	c.url_len = path.kind == VAL_STR ? path.len : 0;
+	if (time_text_rfc3339_utc(&m->time, ev, &time))
+		snprintf(c.timestamp, sizeof(c.timestamp), "%.*s", (int)time.len, time.data);
+	cilium_encode_call(&m->bytes, &c);
+	return buf_error(&m->bytes);
+}
+
 static bool set_raw(const struct event *ev, struct cilium_payload *ret)
 {
 	const struct section *s = event_section(ev, SEC_NOTIFY);
@@ -274,10 +335,13 @@ int cilium_map_event(struct cilium_map *m, const struct event *ev, struct cilium
 	t = type_of(m, ev->desc);
 	if (!t)
 		return -ENOMEM;
-	if (!set_notify(&n, ev, t))
-		return 0;
 	buf_reset(&m->bytes);
-	r = cilium_encode(&n, &m->bytes);
+	if (t->call.path && t->call.latency && ev->desc->class == EVENT_DATA)	/* not what is open yet */
+		r = put_call(m, ev, t);
+	else if (set_notify(&n, ev, t))
+		r = cilium_encode(&n, &m->bytes);
+	else
+		return 0;
 	ret->data = (const uint8_t *)m->bytes.data;
 	ret->len = m->bytes.len;
 	return r < 0 ? r : 1;

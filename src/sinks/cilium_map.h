@@ -9,6 +9,7 @@
  *   xdp.action                  a drop without packet bytes
  *   a packet and none of these  a trace at from-network or to-network
  *   sonde.lost                  a lost record
+ *   rpc.path and rpc.latency    an access-log record (L7) of the answer to a call
  *
  * Identities: 1 host, 2 world, an endpoint's is 256 + its id; 0 = not known. An endpoint's id is the index of its
  * interface in the host's namespace, or a number from 32768 on made of namespace and index: stable as long as the
@@ -19,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "sinks/time_text.h"
 
 struct cilium_payload;
 struct event;
@@ -27,6 +29,7 @@ struct map_type;
 struct cilium_map {
 	VEC(struct map_type) types;	/* event types seen, with their fields */
 	struct buf bytes;		/* of the payload at hand */
+	struct time_text time;
 };
 
 void cilium_map_fini(struct cilium_map *m);	/* a zeroed struct is ready */

@@ -123,7 +123,7 @@ class Link:
 class Sonde:
     """A running `sonde ...`, with the JSON objects that it printed so far."""
 
-    def __init__(self, *words, netns=None, wait=True, env=None, preexec=None, before=()):
+    def __init__(self, *words, netns=None, wait=True, env=None, preexec=None, before=(), fds=()):
         command = [*before, BINARY, *words]
         if netns is not None:
             command = ["nsenter", f"--net={netns.path}", *command]
@@ -132,7 +132,8 @@ class Sonde:
         self.is_ready = False
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, text=True, errors="backslashreplace",
-                                      env=dict(os.environ, NO_COLOR="1", **(env or {})), preexec_fn=preexec)
+                                      env=dict(os.environ, NO_COLOR="1", **(env or {})), preexec_fn=preexec,
+                                      pass_fds=fds)
         self.threads = [threading.Thread(target=self._read_out, daemon=True),
                         threading.Thread(target=self._read_err, daemon=True)]
         for thread in self.threads:

@@ -308,3 +308,60 @@ def test_killed_at_any_moment_it_leaves_nothing(sonde, tmp_path):
     for what in "prog", "map":
         ids = {number for name, number in held if name == f"{what}_id"}
         wait_until(lambda what=what, ids=ids: not ids & there(what))
+
+
+def setpriv(uid, gid, *groups):
+    return ("setpriv", "--reuid", str(uid), "--regid", str(gid),
+            *(("--groups", ",".join(map(str, groups))) if groups else ("--clear-groups",)))
+
+
+def documented_verbs():
+    with open(os.path.join(helpers.ROOT, "doc", "protocol.md"), encoding="utf-8") as f:
+        rows = [line.split("|") for line in f if line.startswith("| `")]
+    return {row[1].strip(" `"): row[2].strip() for row in rows if row[2].strip() in ("read", "control")}
+
+
+def test_rights_of_every_kind_of_user_and_verb(sonde, tmp_path):
+    """Sockets that anybody may connect to, as a careless unit makes them: the agent itself knows who it is."""
+    games = grp.getgrnam("games").gr_gid
+    users = {"root": (), "group": setpriv(65533, 65533, games), "primary group": setpriv(65533, games),
+             "other group": setpriv(65533, grp.getgrnam("daemon").gr_gid, grp.getgrnam("mail").gr_gid),
+             "no group": setpriv(65533, 65533), "nobody": setpriv(65534, 65534),
+             "root of a namespace": (*setpriv(65533, 65533), "unshare", "--user", "--map-root-user")}
+    for parent in [tmp_path, *list(tmp_path.parents)[:2]]:
+        parent.chmod(0o755)
+    paths, sockets = [str(tmp_path / "read"), str(tmp_path / "control")], []
+    for path in paths:
+        sockets.append(socket.socket(socket.AF_UNIX))
+        sockets[-1].bind(path)
+        os.chmod(path, 0o666)
+        sockets[-1].listen(64)
+    env = {"LISTEN_FDS": "2", "LISTEN_FDNAMES": "read:control"}
+    fds_ = [one.fileno() for one in sockets]
+    start = f'exec 3<&{fds_[0]} 4<&{fds_[1]}; LISTEN_PID=$$ exec "$@"'
+    sonde("agent", "--group", "games", env=env, fds=tuple(fds_), before=("bash", "-c", start, "bash"))
+    client = Client(paths[0])
+    client.hello()
+    verbs = dict(line.split() for line in client.call("verbs")[1].splitlines())
+    assert verbs == documented_verbs()
+    client.close()
+    reads = {verb for verb, right in verbs.items() if right == "read"}
+    asked = 0
+    for name, command in users.items():
+        done = helpers.sh(*command, "/usr/bin/python3", "ask_agent.py", *paths, ",".join(verbs),
+                          cwd=os.path.dirname(os.path.abspath(__file__)), check=False)
+        if name == "root of a namespace" and "unshare" in done.stderr:
+            continue        # this kernel makes none for ordinary users
+        read, control = json.loads(done.stdout)
+        if name not in ("root", "group", "primary group"):
+            assert read == errno.EACCES, (name, read)
+        else:
+            assert read.pop("rights") == 1 and read.pop("subscribe") == 0, (name, read)
+            assert {verb for verb, code in read.items() if code != errno.EPERM} == reads, (name, read)
+        if name != "root":
+            assert control == errno.EACCES, (name, control)
+        else:
+            assert control.pop("rights") == 3 and control.pop("subscribe") == 0, (name, control)
+            assert errno.EPERM not in control.values(), (name, control)
+        asked += 2 * len(verbs)
+    assert asked >= 2 * 6 * len(verbs)

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import helpers
+from test_rpc import calls, gotree, program     # noqa: F401  calls is a fixture
 
 RECORDING = os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec")
 SOURCE = os.path.join(helpers.ROOT, "tests", "workloads", "monitor_gob.go")
@@ -170,3 +171,39 @@ def test_the_socket_is_ours_alone(sonde, tmp_path):
     assert not os.path.exists(path)
     none = sonde.run("monitor", "--cilium", tmp_path / "none.sock")
     assert none.returncode == 1 and "none.sock" in none.stderr
+
+
+def test_the_agent_serves_ciliums_clients(go, sonde, calls, tmp_path):   # noqa: F811
+    """Packets, calls and what becomes of the agent: read by our client, and by Go's gob with the types of Cilium."""
+    path = str(tmp_path / "cilium.sock")
+    one = calls(program(gotree.SUITES[0]))
+    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--cilium-socket", path,
+                  "--cilium-probes", "net,gorpc")
+
+    def status():
+        return helpers.sh(helpers.BINARY, "status", "--socket", str(tmp_path / "run" / "read.sock")).stdout
+    assert ": net" not in status()
+    reader = go("records", path)
+    ours = sonde("monitor", "--cilium", path)
+    wait_until(lambda: ": net, 1 users" in status() and ": gorpc, 1 users" in status(), 60)
+    one.run("run", "unary", 3)
+    one.quit()
+    wait_until(lambda: sum(" POST /sonde.test.Echo/Unary => 200" in line for line in ours.lines) >= 6)
+    assert any(" lo: 127.0.0.1" in line for line in ours.lines)
+    assert agent.stop(signal.SIGTERM) == 0
+    assert not os.path.exists(path)
+    records = [json.loads(line) for line in reader.stdout.read().splitlines()]
+    told = [rec["Text"] for rec in records if "Text" in rec]
+    assert json.loads(told[0])["time"] and json.loads(told[-1]) == {"message": "sonde: the agent stops"}
+    assert any("started probe gorpc" in text for text in told)
+    port = int(one.addr.rsplit(":", 1)[1])     # others may run Go programs too
+    log = [rec for rec in records if "HTTP" in rec and rec["SourceEndpoint"]["Port"] == port
+           and rec["HTTP"]["URL"]["Path"] != "/dialled"]
+    assert len([rec for rec in log if rec["ObservationPoint"] == "Ingress"]) == 3, log
+    assert len([rec for rec in log if rec["ObservationPoint"] == "Egress"]) == 3, log
+    truth = {call["method"] for call in one.calls() if call["method"] != "/dialled"}
+    for rec in log:
+        assert rec["Type"] == "Response" and rec["Verdict"] == "Forwarded" and rec["HTTP"]["Code"] == 200
+        assert rec["HTTP"]["Method"] == "POST" and rec["HTTP"]["URL"]["Path"] in truth
+        assert rec["SourceEndpoint"]["IPv4"] == rec["DestinationEndpoint"]["IPv4"] == "127.0.0.1"
+        assert rec["TransportProtocol"] == 6 and rec["DestinationEndpoint"]["Port"] not in (0, port)

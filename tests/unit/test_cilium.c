@@ -459,6 +459,40 @@ static void ring_padding_changes_nothing(void **state)
 	assert_true(n > 60);
 }
 
+static void agents_records_are_read_as_cilium_prints_them(void **state)
+{
+	struct cilium_call c = {
+		.asks = { .addr = "10.0.0.1", .port = 51000, .identity = 2 },
+		.answers = { .addr = "10.0.0.2", .port = 443, .identity = 1 }, .server = true, .code = 200,
+		.method = "POST", .method_len = 4, .url = "/pkg.Echo/Unary", .url_len = 15,
+		.timestamp = "2026-11-21T13:00:00.000000001Z",
+	};
+	struct buf out = { 0 }, text = { 0 };
+
+	(void)state;
+	cilium_encode_call(&out, &c);
+	assert_int_equal((uint8_t)out.data[0], CILIUM_L7);
+	assert_true(cilium_put_l7(&text, (const uint8_t *)out.data, out.len, false));
+	buf_add_char(&text, '\0');
+	assert_string_equal(text.data, "<- Response http to 0 ([]) from 0 ([]), identity 1->2, verdict Forwarded "
+			    "POST /pkg.Echo/Unary => 200\n");
+	buf_reset(&out);
+	buf_reset(&text);
+	c.method_len = c.url_len = 0;	/* what is not known is not there */
+	c.code = 0;
+	cilium_encode_call(&out, &c);
+	assert_true(cilium_put_l7(&text, (const uint8_t *)out.data, out.len, true));
+	buf_reset(&out);
+	buf_reset(&text);
+	cilium_encode_agent(&out, CILIUM_AGENT_MESSAGE, "{\"message\":\"x\"}");
+	assert_int_equal((uint8_t)out.data[0], CILIUM_AGENT);
+	assert_true(cilium_put_agent(&text, (const uint8_t *)out.data, out.len, false));
+	buf_add_char(&text, '\0');
+	assert_string_equal(text.data, ">> Message: {\"message\":\"x\"}\n");
+	buf_fini(&out);
+	buf_fini(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +504,7 @@ int main(void)
 		cmocka_unit_test(old_kinds_are_not_made),
 		cmocka_unit_test(drop_reasons_have_codes),
 		cmocka_unit_test(ring_padding_changes_nothing),
+		cmocka_unit_test(agents_records_are_read_as_cilium_prints_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

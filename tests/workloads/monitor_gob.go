@@ -3,7 +3,8 @@
 // The far ends of Cilium's monitor socket, with the standard library's gob package.
 //
 //	monitor_gob read SOCKET         connects and prints each payload as a line of JSON, until the stream ends
-//	monitor_gob count SOCKET        the same, but only sums at the end
+//	monitor_gob records SOCKET      the same of records that agents make: access log, notifications
+//	monitor_gob count SOCKET        sums at the end
 //	monitor_gob sleep SOCKET        connects and reads nothing until it is killed
 //	monitor_gob write SOCKET OTHER  listens, gives its first client the payloads of standard input, and ends; with
 //	                                OTHER = 1 another type is encoded first, so that Payload has a higher number
@@ -14,6 +15,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/gob"
 	"encoding/json"
 	"errors"
@@ -21,6 +23,7 @@ import (
 	"io"
 	"log"
 	"net"
+	"net/url"
 	"os"
 	"time"
 )
@@ -67,16 +70,73 @@ func read(path string) {
 	})
 }
 
+// Records that agents make: a type byte and a gob stream of their own, with members as in Cilium's packages api and
+// accesslog.
+type AgentNotify struct {
+	Type uint32
+	Text string
+}
+
+type EndpointInfo struct {
+	ID       uint64
+	IPv4     string
+	IPv6     string
+	Port     uint16
+	Identity uint64
+	Labels   []string
+}
+
+type LogRecordHTTP struct {
+	Code     int
+	Method   string
+	URL      *url.URL
+	Protocol string
+	Headers  map[string][]string
+}
+
+type LogRecord struct {
+	Type                string
+	Timestamp           string
+	ObservationPoint    string
+	SourceEndpoint      EndpointInfo
+	DestinationEndpoint EndpointInfo
+	IPVersion           uint8
+	Verdict             string
+	TransportProtocol   uint8
+	HTTP                *LogRecordHTTP
+}
+
+func records(path string) {
+	out := json.NewEncoder(os.Stdout)
+	each(path, func(p *Payload) {
+		var v any
+		switch {
+		case len(p.Data) > 1 && p.Data[0] == 129:
+			v = &LogRecord{}
+		case len(p.Data) > 1 && p.Data[0] == 130:
+			v = &AgentNotify{}
+		default:
+			return
+		}
+		if err := gob.NewDecoder(bytes.NewReader(p.Data[1:])).Decode(v); err != nil {
+			log.Fatal(err)
+		}
+		if err := out.Encode(v); err != nil {
+			log.Fatal(err)
+		}
+	})
+}
+
 func count(path string) {
-	var samples, lost, bytes uint64
+	var samples, lost, sum uint64
 	each(path, func(p *Payload) {
 		if p.Type == 9 {
 			samples++
-			bytes += uint64(len(p.Data))
+			sum += uint64(len(p.Data))
 		}
 		lost += p.Lost
 	})
-	fmt.Printf("{\"samples\":%d,\"lost\":%d,\"bytes\":%d}\n", samples, lost, bytes)
+	fmt.Printf("{\"samples\":%d,\"lost\":%d,\"bytes\":%d}\n", samples, lost, sum)
 }
 
 func write(path string, withOther bool) {
@@ -113,6 +173,8 @@ func main() {
 	switch os.Args[1] {
 	case "read":
 		read(os.Args[2])
+	case "records":
+		records(os.Args[2])
 	case "count":
 		count(os.Args[2])
 	case "sleep":
