@@ -27,25 +27,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* The process as it was when it got the socket; its present name is the process table's business. */
-struct sonde_owner {
-	__u32 tgid;		/* initial pid namespace */
-	__u32 uid;		/* effective, initial user namespace */
-	__u64 start_ns;		/* of the group leader, CLOCK_BOOTTIME: with tgid the process key */
-	__u64 cgroup_id;	/* cgroup v2 */
-	char comm[16];		/* of the group leader */
-	__u64 fed_ns;		/* when, and for which tuple, tuple_feed_due() last said yes */
-	__u64 fed_hash;
-};
-
-struct sonde_tuple {
-	__u32 netns;		/* inode */
-	__u8 family;		/* 4 or 6 */
-	__u8 proto;		/* IPPROTO_* */
-	__u16 lport, rport;	/* host order; rport 0 = listening or unconnected */
-	__u16 pad;		/* 0 */
-	__u8 laddr[16], raddr[16]; /* network order; IPv4 in the first four bytes, the rest 0; all 0 = any */
-};
+#include "sonde/owner_wire.h"
 
 /* Sizes are set at run time. Least recently used entries go first, so a full map forgets and never refuses. */
 struct {

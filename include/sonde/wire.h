@@ -35,6 +35,8 @@ struct sonde_rec {
 #define SONDE_RF_CUT 0x0010	/* variable data was longer than what is here */
 #define SONDE_RF_UNDECIDED 0x0020	/* the packet filter needs bytes that were out of reach: user space decides */
 #define SONDE_RF_SUM 0x0040	/* of what the ledger counts one by one: it does not count the sum too */
+#define SONDE_RF_KEPT 0x0080	/* out of a recorder's memory, on request: older than what stands around it */
+#define SONDE_RF_TRIGGER 0x0100	/* likewise, and it is what set off the request */
 
 /* Ledger rows: one per instance and hook class; classes never interrupt themselves on one CPU. */
 #define SONDE_INSTANCES 32

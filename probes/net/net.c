@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/macros.h"
@@ -23,6 +24,8 @@
 #include "probes/net/net.h"
 #include "probes/net/net_check.h"
 #include "probes/net/net_count.h"
+#include "probes/net/net_keep.h"
+#include "probes/net/net_keep_wire.h"
 #include "probes/net/net_map.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_setup.h"
@@ -41,6 +44,7 @@ struct net_state {
 	struct net_sock *sock;
 	VEC(struct net_space *) spaces;	/* namespaces with tc programs, owned */
 	struct net_names names;
+	struct net_keep *keep;		/* NULL = packets are told of as they come */
 };
 
 static bool wants(const struct net_state *st, unsigned kind)
@@ -64,7 +68,7 @@ static int add_space(struct probe *p, const char *text, struct err *err)
 
 	if (vec_grow(&st->spaces) < 0)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
-	r = net_space_open(p, &st->setup, &st->names, text, &s, err);
+	r = net_space_open(p, &st->setup, &st->names, st->keep, text, &s, err);
 	if (r >= 0)
 		st->spaces.items[st->spaces.len++] = s;
 	return r;
@@ -101,7 +105,8 @@ static void open_drops(struct probe *p)
 		hook_failed(p, "drops (kfree_skb)", &e);
 		return;
 	}
-	if (net_feed_open(p, &st->setup, fed, &st->feed, &e) < 0)
+	/* every packet of the host would pay for it: a recorder costs nobody anything until there is a dump */
+	if (!st->keep && net_feed_open(p, &st->setup, fed, &st->feed, &e) < 0)
 		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
 }
 
@@ -117,6 +122,8 @@ static int net_open(struct probe *p, struct err *err)
 		return net_map_open(p, &st->map, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->count.map)
 		return net_counts_open(p, &st->names, &st->counts, err);
+	if (r >= 0 && ((const struct net_conf *)p->conf)->keep.keep_ns)
+		r = net_keep_new(p, &st->setup, &st->keep, err);
 	if (r >= 0 && (wants(st, NET_KIND_TRACE) || st->setup.flows))
 		r = open_spaces(p, err);
 	if (r < 0)
@@ -199,6 +206,8 @@ static int net_control(struct probe *p, const struct sonde_rec *r)
 {
 	struct net_state *st = p->state;
 
+	if (st->keep)
+		net_keep_record(st->keep, r);
 	return net_names_record(&st->names, r);
 }
 
@@ -211,6 +220,8 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 		net_map_tick(st->map);
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_tick(st->spaces.items[i]);
+	if (st->keep)
+		net_keep_tick(st->keep);
 	return 0;
 }
 
@@ -245,6 +256,8 @@ static void net_finish(struct probe *p)
 		net_space_finish(st->spaces.items[i]);
 	if (st->counts)
 		net_counts_tell(st->counts);
+	if (st->keep)
+		net_keep_end(st->keep);
 }
 
 static void net_close(struct probe *p)
@@ -257,12 +270,58 @@ static void net_close(struct probe *p)
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_close(st->spaces.items[i]);
 	vec_fini(&st->spaces);
+	net_keep_free(st->keep);
 	net_feed_close(st->feed);
 	net_drop_close(st->drop);
 	net_xdp_close(st->xdp);
 	net_names_fini(&st->names);
 	net_setup_fini(&st->setup);
 	memset(st, 0, sizeof(*st));
+}
+
+/* What set off a dump, in words: "on=EXPR", and the record by "at=NS", "type=", "cpu=", "instance=". */
+static void trigger_from(const struct opt_strv *args, struct net_keep_trigger *t, struct sonde_rec *rec)
+{
+	for (size_t i = 0; i < args->len; i++) {
+		const char *eq = strchr(args->items[i], '='), *key = args->items[i];
+		size_t len = eq ? (size_t)(eq - key) : 0;
+		uint64_t n = 0;
+
+		if (len == 2 && !strncmp(key, "on", len)) {
+			t->on = eq + 1;
+			t->by = NET_DUMP_EVENT;
+			continue;
+		}
+		if (!eq || str_to_u64(eq + 1, 10, &n) < 0)
+			continue;
+		if (!strncmp(key, "at=", 3))
+			rec->ts_ns = t->ts_ns = n;
+		else if (!strncmp(key, "type=", 5))
+			rec->type = (uint16_t)n;
+		else if (!strncmp(key, "cpu=", 4))
+			rec->cpu = (uint16_t)n;
+		else if (!strncmp(key, "instance=", 9))
+			rec->instance = (uint16_t)n;
+		else if (!strncmp(key, "signal=", 7))
+			t->by = NET_DUMP_SIGNAL;
+	}
+	t->rec = rec->type ? rec : NULL;
+}
+
+static int net_call(struct probe *p, const char *verb, const struct opt_strv *args, struct err *err)
+{
+	struct net_keep_trigger t = { .ts_ns = clock_boot_ns(), .by = NET_DUMP_COMMAND };
+	struct net_state *st = p->state;
+	struct sonde_rec rec = { 0 };
+	int r;
+
+	if (strcmp(verb, "dump"))
+		return err_set(err, -ENOTSUP, "probe net knows no '%s', only 'dump'", verb);
+	if (!st->keep)
+		return err_set(err, -ENOENT, "it keeps no packets (sonde capture --keep)");
+	trigger_from(args, &t, &rec);
+	r = net_keep_trigger(st->keep, &t);
+	return r < 0 ? err_errno(err, r, "there is no memory for a dump") : 0;
 }
 
 /* ---- options ---- */
@@ -320,6 +379,9 @@ static const struct opt net_command_opts[] = {
 	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated"),
 	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow"),
 	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended"),
+	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "packets of so long wait for a dump"),
+	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and those after its trigger"),
+	OPT_ROW(net_conf, keep.bytes, "keep-memory", 0, OPT_BYTES, "SIZE", "memory for them"),
 	OPT_ROW(net_conf, flow.max, "flow-max", 0, OPT_U32, "N", "flows at a time"),
 	OPT_ROW(net_conf, count.on, "count", 0, OPT_BOOL, NULL, "counters"),
 	OPT_ROW(net_conf, count.events, "count-events", 0, OPT_BOOL, NULL, "and events beside them"),
@@ -357,6 +419,6 @@ const struct probe_ops net_probe = {
 	.command_opts = net_command_opts, .conf_init = net_conf_init, .conf_fini = net_conf_fini,
 	.conf_size = sizeof(struct net_conf), .state_size = sizeof(struct net_state),
 	.check = net_check, .open = net_open, .attach = net_attach, .control = net_control, .raw = net_raw,
-	.tick = net_tick,
+	.tick = net_tick, .call = net_call,
 	.detach = net_detach, .finish = net_finish, .close = net_close,
 };

@@ -47,6 +47,13 @@ struct net_map_conf {
 	bool take_over;		/* although somebody reads it */
 };
 
+/* The flight recorder: probes/net/net_keep.h. */
+struct net_keep_conf {
+	uint64_t keep_ns;	/* before a trigger; 0 = no recorder, packets are told of as they come */
+	uint64_t after_ns;	/* and after it */
+	uint64_t bytes;		/* of memory for packets, all CPUs together */
+};
+
 struct net_conf {
 	/* options */
 	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
@@ -69,6 +76,7 @@ struct net_conf {
 	struct net_flow_conf flow;
 	struct net_count_conf count;
 	struct net_map_conf map;
+	struct net_keep_conf keep;
 };
 
 /* Zeroed but for defaults; a command starts from it. */

@@ -10,6 +10,8 @@
 #include "probes/net/net.h"
 #include "probes/net/net_iface.h"
 #include "probes/net/net_flow.h"
+#include "probes/net/net_keep.h"
+#include "probes/net/net_keep_wire.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_sock.h"
@@ -87,6 +89,29 @@ static void check_programs(struct check *c)
 		return;
 	net_flows_free(flows);
 	progs.free(progs.skel);
+}
+
+#define KEEP_TRY_BYTES (64u << 10)	/* for each ring of the recorder that is tried */
+
+static void check_recorder(struct check *c)
+{
+	struct net_conf conf = net_conf_default;
+	struct probe p = c->p;
+	struct net_tc_progs progs;
+	struct net_keep *k = NULL;
+	struct err e = { 0 };
+	int r;
+
+	conf.keep.keep_ns = 1;
+	conf.keep.bytes = (uint64_t)KEEP_TRY_BYTES * NET_KEEP_DIRS * probe_env_n_cpus(p.env);
+	p.conf = &conf;
+	r = net_keep_new(&p, &c->setup, &k, &e);
+	if (r >= 0)
+		r = net_keep_load(k, 0, &progs, &e);
+	report(c, "flight recorder", r, &e, "");
+	if (r >= 0)
+		progs.free(progs.skel);
+	net_keep_free(k);
 }
 
 static int open_watch(void *ctx)
@@ -179,6 +204,7 @@ int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 		return r;
 	check_tc(&c);
 	check_programs(&c);
+	check_recorder(&c);
 	check_netlink(&c);
 	check_drops(&c);
 	check_xdp(&c);

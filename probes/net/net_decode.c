@@ -14,6 +14,7 @@
 #include "probes/net/net_count_wire.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_flow_wire.h"
+#include "probes/net/net_keep_wire.h"
 #include "probes/net/net_sock_wire.h"
 #include "probes/net/net_wire.h"
 
@@ -116,6 +117,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 		return net_sock_decode(rec, em);
 	if (rec->type == NET_EV_COUNT)
 		return net_count_decode(rec, em);
+	if (rec->type == NET_EV_DUMP)
+		return net_dump_decode(rec, em);
 	if (!desc)
 		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))
@@ -125,6 +128,7 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 		return -ENOMEM;
 	event_from_rec(&ev, desc, rec);
 	set_body(b, &r);
+	b->trigger = !!(rec->flags & SONDE_RF_TRIGGER);
 	ev.body = b;
 	ev.body_len = sizeof(*b);
 	ev.keys.netns = r.netns;
@@ -135,7 +139,7 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 }
 
 static const struct event_desc *const events[] = {
-	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, &net_count_desc, NULL,
+	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, &net_count_desc, &net_dump_desc, NULL,
 };
 
 extern const struct decoder_ops net_decoder;

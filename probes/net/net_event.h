@@ -25,7 +25,8 @@ struct net_event {
 	uint8_t point, dir, owner_by;
 	uint8_t tcp_flags, ttl;
 	uint8_t icmp_type, icmp_code;
-	uint8_t pad[3];
+	uint8_t trigger;	/* it set off the dump of a recorder */
+	uint8_t pad[2];
 	char task_comm[16];
 	/* of other datapaths; the notification itself is in SEC_NOTIFY */
 	uint32_t src_identity, dst_identity;
@@ -53,6 +54,17 @@ struct net_flow_event {
 	uint8_t tcp_state;	/* enum flow_tcp_state */
 	uint8_t ct;		/* NET_CT_* */
 	uint8_t offloaded, nat;
+};
+
+/* net.dump: the head of what a flight recorder held. */
+struct net_dump_event {
+	uint64_t before_ns, after_ns;	/* of the trigger: what it was asked to hold */
+	uint64_t missing_ns;	/* of the time before, what its memory had no room for */
+	uint64_t packets, drops, torn;
+	uint32_t number;
+	uint8_t by;		/* NET_DUMP_* */
+	uint8_t pad[3];
+	char on[128];
 };
 
 enum flow_tcp_state {
@@ -83,7 +95,10 @@ int net_count_decode(const struct sonde_rec *rec, const struct emitter *em);
 /* A NET_EV_FLOW record to events: one per direction that has something to tell. */
 int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
 
-extern const struct event_desc net_flow_desc, net_count_desc;
+/* A NET_EV_DUMP record to an event. */
+int net_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
+
+extern const struct event_desc net_flow_desc, net_count_desc, net_dump_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;
 
 #endif

@@ -83,6 +83,8 @@ enum { GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_D
 	ROW(src_endpoint, "net.src_endpoint", FIELD_UINT, "endpoint whose program ran", .flags = FIELD_OPTIONAL), \
 	ROW(dst_endpoint, "net.dst_endpoint", FIELD_UINT, "endpoint, or port of a proxy, that it goes to", \
 	    .flags = FIELD_OPTIONAL), \
+	ROW(trigger, "recorder.trigger", FIELD_BOOL, "it set off the dump that it stands in", \
+	    .flags = FIELD_OPTIONAL), \
 	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", \
 	    .xlat = &net_owner_xlat, .key = "owner_by")
 

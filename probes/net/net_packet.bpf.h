@@ -18,6 +18,7 @@
 #include "bpf/pktfilter.bpf.h"
 #include "sonde/ratelimit.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "probes/net/net_local.bpf.h"
 #include "probes/net/net_wire.h"
 
 #define NET_HEAD_BYTES 128	/* enough for Ethernet, two tags, IPv6 with options, ports */
@@ -85,21 +86,6 @@ struct {
 } inst_net_remote SEC(".maps");
 
 #define NET_REMOTE_FRESH_NS 60000000000ULL	/* a tuple quiet for so long may have moved to another socket */
-
-/* Addresses of the namespaces that the user-space half watches. */
-struct net_addr {
-	__u32 netns;
-	__u8 family, pad[3];	/* 4 or 6 */
-	__u8 addr[16];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, struct net_addr);
-	__type(value, __u8);
-} inst_net_local SEC(".maps");
 
 static __always_inline struct net_scratch *scratch_take(struct sonde_ledger *l)
 {

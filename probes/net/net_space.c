@@ -16,6 +16,7 @@
 #include "probe/probe.h"
 #include "probes/net/net_flow.h"
 #include "probes/net/net_iface.h"
+#include "probes/net/net_keep.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_point.h"
@@ -26,6 +27,7 @@ struct net_space {
 	struct probe *p;
 	const struct net_setup *setup;
 	struct net_names *names;
+	struct net_keep *keep;		/* NULL = none */
 	int fd;				/* of the namespace */
 	uint32_t inode;
 	struct net_tc *tc;
@@ -79,6 +81,8 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 	if (have)
 		*have = *l;
 	net_names_iface(s->names, s->inode, l->ifindex, l->name);
+	if (s->keep)
+		net_keep_link(s->keep, s->inode, l);
 	if (s->setup->ifaces.len)
 		want_drops(s, l->ifindex, wanted);
 	if (!up || !wanted) {
@@ -138,20 +142,22 @@ static int load_programs(struct net_space *s, struct err *err)
 
 	if (s->setup->flows)
 		r = net_flows_load(s->p, s->setup, s->inode, &s->flows, &progs, err);
+	else if (s->keep)
+		r = net_keep_load(s->keep, s->inode, &progs, err);
 	else
 		r = net_tc_load(s->p, s->setup, s->inode, &progs, err);
 	return r < 0 ? r : net_tc_open(s->p, &progs, s->inode, &s->tc, err);
 }
 
-int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, const char *text,
-		   struct net_space **ret, struct err *err)
+int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, struct net_keep *keep,
+		   const char *text, struct net_space **ret, struct err *err)
 {
 	_cleanup_(net_space_closep) struct net_space *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
-	*s = (struct net_space){ .p = p, .setup = setup, .names = names, .fd = -1 };
+	*s = (struct net_space){ .p = p, .setup = setup, .names = names, .keep = keep, .fd = -1 };
 	map_init(&s->links, sizeof(uint32_t), sizeof(struct net_link));
 	s->fd = net_ns_open(text, err);
 	if (s->fd < 0)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct err;
+struct net_keep;
 struct net_names;
 struct net_setup;
 struct net_space;
@@ -17,10 +18,10 @@ struct probe;
 
 /*
  * @text as in net_ns_open(). -EINVAL when there is no such namespace; anything else says that the programs do
- * not load here. @setup and @names are borrowed.
+ * not load here. @setup, @names and @keep (NULL = packets are told of as they come) are borrowed.
  */
-int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, const char *text,
-		   struct net_space **ret, struct err *err);
+int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, struct net_keep *keep,
+		   const char *text, struct net_space **ret, struct err *err);
 
 /* Attaches to what is up and listens for news. */
 int net_space_start(struct net_space *s, struct err *err);

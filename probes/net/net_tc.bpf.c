@@ -9,9 +9,8 @@
 #include "bpf/kernel.h"
 
 #include "probes/net/net_count.bpf.h"
+#include "probes/net/net_load.bpf.h"
 #include "probes/net/net_packet.bpf.h"
-
-#define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
 
 struct net_point {
 	__u8 in, out;	/* NET_POINT_* */
@@ -25,21 +24,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct net_point);
 } net_points SEC(".maps");
-
-/* Loads @len bytes (VLAN tag of the metadata included, put back in its place) of the packet to @to. */
-static __always_inline long load_packet(struct __sk_buff *skb, __u8 *to, __u32 len, bool tagged)
-{
-	__u16 tag[2];
-
-	if (!tagged)
-		return bpf_skb_load_bytes(skb, 0, to, len);
-	if (len <= 16)
-		return -1;
-	tag[0] = skb->vlan_proto;
-	tag[1] = bpf_htons(skb->vlan_tci);
-	__builtin_memcpy(to + 12, tag, sizeof(tag));
-	return bpf_skb_load_bytes(skb, 0, to, 12) ?: bpf_skb_load_bytes(skb, 12, to + 16, len - 16);
-}
 
 /* Fills head and packet bytes. Returns what a record carries, or negative. */
 static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r, bool tagged, int verdict)

@@ -141,6 +141,8 @@ static int set_points(struct net_tc *t, const struct net_link *l)
 	const struct net_point_row *row = net_point_find(l);
 	const uint8_t points[2] = { row->in, row->out };
 
+	if (t->progs.points_fd < 0)	/* these programs do not ask */
+		return 0;
 	return bpf_map_update_elem(t->progs.points_fd, &l->ifindex, points, BPF_ANY) < 0 ? -errno : 0;
 }
 
@@ -164,7 +166,8 @@ void net_tc_detach(struct net_tc *t, uint32_t ifindex, bool gone)
 		return;
 	detach_one(ifindex, a, gone);
 	map_remove(&t->attached, &ifindex);
-	bpf_map_delete_elem(t->progs.points_fd, &ifindex);
+	if (t->progs.points_fd >= 0)
+		bpf_map_delete_elem(t->progs.points_fd, &ifindex);
 }
 
 int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
@@ -215,15 +218,9 @@ void net_tc_close(struct net_tc *t)
 
 /* ---- addresses ---- */
 
-struct local_key {
-	uint32_t netns;
-	uint8_t family, pad[3];
-	uint8_t addr[16];
-};
-
 void net_tc_addr(struct net_tc *t, const struct net_addr_key *a, bool there)
 {
-	struct local_key key = { .netns = t->netns, .family = a->family };
+	struct net_addr key = { .netns = t->netns, .family = a->family };
 	const uint8_t one = 1;
 
 	memcpy(key.addr, a->addr, sizeof(key.addr));

@@ -20,7 +20,7 @@ struct probe;
 /* Loaded programs, of whatever they do with packets. Descriptors are theirs. */
 struct net_tc_progs {
 	int fd[2][2];		/* [starts at the IP header][egress] */
-	int points_fd, local_fd;	/* maps net_points, inst_net_local */
+	int points_fd, local_fd;	/* maps net_points (-1 = they have none), inst_net_local */
 	void *skel;		/* owned, by `free` */
 	void (*free)(void *skel);
 };

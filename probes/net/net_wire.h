@@ -86,6 +86,13 @@ struct net_rec {
 	__u8 data[];		/* cap_len bytes, rounded up to 8, then n_stack addresses, innermost first */
 };
 
+/* An address of a namespace. */
+struct net_addr {
+	__u32 netns;
+	__u8 family, pad[3];	/* 4 or 6 */
+	__u8 addr[16];		/* network order; IPv4 in the first four bytes, the rest 0 */
+};
+
 #ifndef __cplusplus
 _Static_assert(sizeof(struct net_rec) == 144, "net_rec is ABI");
 _Static_assert(__builtin_offsetof(struct net_rec, data) % 8 == 0, "addresses are aligned to 8");

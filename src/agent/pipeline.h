@@ -24,6 +24,7 @@ struct err;
 struct event;
 struct loop;
 struct names;
+struct opt_strv;
 struct pipeline;
 struct sonde_rec;
 struct sym;
@@ -144,6 +145,13 @@ int pipeline_end(struct pipeline *p, struct err *err);
 
 /* Sections (1u << enum sec_kind) that a subscriber of the bus wants to be made. */
 void pipeline_want(struct pipeline *p, uint32_t sections);
+
+/*
+ * Asks something of a live probe (struct probe_ops, call): of the first called @probe, or of @instance where @probe
+ * is NULL. -ENOENT when there is none.
+ */
+int pipeline_call(struct pipeline *p, const char *probe, uint16_t instance, const char *verb,
+		  const struct opt_strv *args, struct err *err);
 
 /* Reads the kernel's counts anew while it runs; a second passes between two looks otherwise. */
 void pipeline_refresh(struct pipeline *p);

@@ -59,6 +59,26 @@ int pipeline_add_probe(struct pipeline *p, const struct pipeline_probe *which, c
 	return 0;
 }
 
+static struct probe *probe_called(struct pipeline *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].ops && !strcmp(p->probes[i].ops->name, name))
+			return &p->probes[i];
+	return NULL;
+}
+
+int pipeline_call(struct pipeline *p, const char *probe, uint16_t instance, const char *verb,
+		  const struct opt_strv *args, struct err *err)
+{
+	struct probe *to = probe ? probe_called(p, probe) : probe_of(p, instance);
+
+	if (!to || !to->opened)
+		return err_set(err, -ENOENT, "no such probe runs here");
+	if (!to->ops->call)
+		return err_set(err, -ENOTSUP, "probe %s does nothing on request", to->ops->name);
+	return to->ops->call(to, verb, args, err);
+}
+
 void pipeline_drain(struct pipeline *p)
 {
 	uint64_t end_ns = clock_boot_ns() + QUIET_MOST_NS;

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/packet_words.h"
+#include "cmd/recorder.h"
 #include "cmd/run.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
@@ -30,7 +31,9 @@ struct capture_conf {
 	const char *write;
 	const char *file_size;
 	bool dropped;
+	struct record_conf record;
 	struct packet_words *words;	/* while it runs */
+	struct recorder *recorder;	/* likewise; NULL = packets are written as they come */
 };
 
 static const char *const direction_names[] = {
@@ -57,7 +60,9 @@ static size_t capture_sets(void *conf, struct opt_set *ret_sets)
 	c->net.once = true;
 	ret_sets[0] = (struct opt_set){ "Capture", capture_opts, c };
 	ret_sets[1] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
-	return 2 + run_sets(&c->run, ret_sets + 2);
+	ret_sets[2] = (struct opt_set){ "Recorder", record_opts, &c->record };
+	c->record = record_conf_default;
+	return 3 + run_sets(&c->run, ret_sets + 3);
 }
 
 /* ---- files ---- */
@@ -113,13 +118,17 @@ static void set_net(struct capture_conf *c, struct packet_words *words)
 		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
 	if (!c->net.kinds)
 		c->net.kinds = 1u << NET_KIND_TRACE;
+	if (c->record.keep_ns)
+		recorder_set_net(&c->record, &c->net);
 }
 
 /* A file holds what it holds; of a live run only what was asked for comes. */
 static bool capture_pass(void *ctx, const struct event *ev)
 {
-	const struct capture_conf *c = ctx;
+	struct capture_conf *c = ctx;
 
+	if (c->recorder && !recorder_pass(c->recorder, ev))
+		return false;
 	if (c->dropped && ev->desc->type != NET_EV_DROP && ev->desc->class == EVENT_DATA)
 		return false;
 	return packet_words_match(c->words, ev);
@@ -139,14 +148,19 @@ static int capture_run(void *conf, const struct cmd_words *w)
 	int status = CMD_USAGE;
 
 	c->words = &words;
-	if (set_files(c, &mem, &err) < 0 || packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
+	if (recorder_open(&c->record, &c->run, &c->recorder, &err) < 0 || set_files(c, &mem, &err) < 0 ||
+	    packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
 		log_error("%s", err.msg);
 	} else {
 		set_net(c, &words);
 		spec.filter_text = c->net.words;
+		if (c->recorder)
+			recorder_set_spec(c->recorder, &spec);
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
 	packet_words_close(&words);
+	recorder_close(c->recorder);
+	c->recorder = NULL;
 	return status;
 }
 
@@ -155,6 +169,8 @@ static const struct cmd_example capture_examples[] = {
 	{ "sonde capture --comm nginx -w -", "one program's packets as they come, for a reader behind a pipe" },
 	{ "sonde capture --dropped -w drops.pcapng", "only what the kernel drops, with reason and place" },
 	{ "sonde capture -w ring.pcapng -C 100 -W 10", "the last gigabyte, in ten files" },
+	{ "sonde capture --keep 5s --on drop.reason=NO_SOCKET -w why.pcapng",
+	  "nothing until a packet finds no socket, then the five seconds before it" },
 	{ "sonde capture -r out.pcapng -w dns.pcapng udp port 53", "a part of a file" },
 	{ 0 },
 };
@@ -168,7 +184,12 @@ const struct cmd cmd_capture = {
 	       "packet that is forwarded passes two interfaces and is there twice.\n\n"
 	       "The pcap filter runs in the kernel, and so does the selection by process, command name, cgroup and "
 	       "namespace. -C, -G and -W change files as tcpdump's do; --rotate-events does it by number of packets. "
-	       "Without -w packets are shown as lines.",
+	       "Without -w packets are shown as lines.\n\n"
+	       "With --keep it is a flight recorder: packets stay in memory, where each overwrites an old one, and "
+	       "nothing is written until an event meets --on or SIGUSR2 comes. Then all of the time before and some "
+	       "after it goes to the output in order, packets and drops, and what set it off has recorder.trigger. "
+	       "The first 200 bytes of each are kept (--snaplen); a dump says what its memory had no room for. "
+	       "SIGUSR1 says how many dumps there were.",
 	.examples = capture_examples,
 	.letters = "j=json n=numeric c=count i=iface s=snaplen G=rotate-time W=rotate-files",
 	.conf_size = sizeof(struct capture_conf), .sets = capture_sets, .run = capture_run,

@@ -69,6 +69,7 @@ struct run_spec {
 	uint64_t reconnect_ns;		/* wait before it is connected again; 0 = 12 s */
 	const char *output;		/* the format when no -o is given; NULL = "text", "" = none */
 	const struct stack_view *stack;	/* how outputs show stacks; NULL = as they like it */
+	const char *why_local;	/* the option for which no agent can do this run; NULL = one may */
 	uint64_t *left_out;		/* gets the most samples that an output had no memory for; may be NULL */
 	const struct opt_strv *command;	/* behind "--": run, and followed with its descendants; may be NULL */
 	/* A sink of the command's own that writes to no file; sink_opts.ctx is @watcher_ctx. NULL = none. */

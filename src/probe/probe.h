@@ -98,6 +98,12 @@ struct probe_ops {
 	/* About every second of stream time. Optional. */
 	int (*tick)(struct probe *p, uint64_t now_ns);
 	/*
+	 * What somebody asks of it while it runs, by a verb and words: "dump" of what is kept. It may put records
+	 * into the stream later, not at once. -ENOTSUP for a verb that it does not know, always with a sentence.
+	 * Optional.
+	 */
+	int (*call)(struct probe *p, const char *verb, const struct opt_strv *args, struct err *err);
+	/*
 	 * No record is produced after this; objects and maps stay, so that counters can still be read. Optional
 	 * where close() is all there is to it.
 	 */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a packet pays at an interface that `sonde monitor` or `sonde flows` watches: the attached program itself,
- * found by its name, in test-runs against a program that does nothing. Emitted (the ring drained by the running
- * sonde), refused by packet words in the kernel, counted into a flow at each level of aggregation. 74 bytes, TCP, on
- * loopback in a network namespace of this process.
+ * What a packet pays at an interface that `sonde monitor`, `sonde flows` or `sonde capture --keep` watches: the
+ * attached program itself, found by its name, in test-runs against a program that does nothing. Emitted (the ring
+ * drained by the running sonde), refused by packet words in the kernel, kept by the flight recorder, counted into a flow at each
+ * level of aggregation. 74 bytes, TCP, on loopback in a network namespace of this process.
  *
  *   bench_packet_cost SONDE
  */
@@ -165,6 +165,10 @@ int main(int argc, char **argv)
 	char *refused[] = {
 		sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", "tcp", "port", "81", NULL,
 	};
+	char *kept_in[] = {
+		sonde, "capture", "--local", "-i", "lo", "-Q", "in", "--keep", "5s", "-w", "/dev/null", NULL,
+	};
+	char *kept_out[] = { sonde, "capture", "--local", "-i", "lo", "--keep", "5s", "-w", "/dev/null", NULL };
 	int empty;
 
 	loopback_up();
@@ -173,6 +177,8 @@ int main(int argc, char **argv)
 	bench_figure("refused by `tcp port 81`, over empty", cost_of("sonde_in_l2", refused, empty), "ns");
 	bench_figure("emitted at ingress, over empty", cost_of("sonde_in_l2", all, empty), "ns");
 	bench_figure("emitted at egress, over empty", cost_of("sonde_out_l2", all, empty), "ns");
+	bench_figure("kept for a dump at ingress, over empty", cost_of("sonde_keep_i_l2", kept_in, empty), "ns");
+	bench_figure("kept for a dump at egress, over empty", cost_of("sonde_keep_o_l2", kept_out, empty), "ns");
 	flow_figures(sonde, empty);
 	return 0;
 }

@@ -3,6 +3,7 @@
 import glob
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -142,3 +143,54 @@ def test_standard_output_is_a_stream(link, tmp_path):
             writer.terminate()
             reader.kill()
     assert len(lines) == 2 and "request" in lines[0] and "reply" in lines[1]
+
+
+def wait_said(run, text):
+    deadline = time.monotonic() + READY_S
+    with run.changed:
+        while not any(text in line for line in run.err_lines):
+            assert time.monotonic() < deadline and run.child.poll() is None, run.stderr
+            run.changed.wait(0.2)
+
+
+@needs_tshark
+def test_flight_recorder(sonde, link, tmp_path):
+    """Nothing before the trigger, then all of the time before it in order, marked; no packet in two dumps."""
+    path = str(tmp_path / "kept")
+    run = sonde("capture", "--local", "--netns", link.b.name, "-i", link.b_dev, "--keep", "60s", "--after", "100ms",
+                "--on", "drop.reason=NO_SOCKET and net.dport=7009", "-w", path, "port", "7000", "or", "7009")
+    server = link.b.python_popen(ECHO.format(ip="0.0.0.0"))
+    assert server.stdout.readline() == "up\n"
+    link.a.python(ASK.format(ip=link.b_ip))
+    assert os.stat(path).st_size == 0
+    link.a.python(REFUSED.format(ip=link.b_ip))
+    wait_said(run, "dump 1: ")
+    link.a.python(ASK.format(ip=link.b_ip))
+    os.kill(run.pid, signal.SIGUSR2)
+    wait_said(run, "dump 2: ")
+    os.kill(run.pid, signal.SIGUSR1)
+    wait_said(run, "2 dumps, ")
+    link.a.python(ASK.format(ip=link.b_ip))     # nobody asks for these
+    assert run.stop() == 130, run.stderr
+    assert "warning" not in run.stderr
+    rows = tshark(path, "frame.time_epoch", "udp.dstport", "tcp.dstport", "frame.len", "frame.cap_len",
+                  "frame.comment", "data")
+    times = [row[0] for row in rows]
+    assert times == sorted(times)
+    asked = [bytes.fromhex(row[6]).split(b"x")[0] for row in rows if row[1] == "7000"]
+    assert asked == [b"%d" % i for i in range(25)] * 2
+    answers = [row for row in rows if row[1] and row[1] != "7000"]
+    assert len(answers) == 50 and all(f"proc.pid={server.pid} " in row[5] for row in answers)
+    assert all(int(row[3]) > 300 and row[4] == "200" for row in answers)
+    drops = [row for row in rows if "drop.reason=NO_SOCKET" in row[5]]
+    assert len(drops) == 3 and "recorder.trigger=true" in drops[0][5]
+    # two of them may have come before the first was noticed; SIGUSR2 marks the last packet before it
+    marked = [row for row in rows if "recorder.trigger=true" in row[5]]
+    assert {row[2] for row in marked[:-1]} == {"7009"} and marked[-1] == answers[-1]
+
+
+def test_recorder_options_make_sense(tmp_path):
+    for words in (["--on", "net.len>1"], ["--dumps", "1"], ["--keep", "5s", "-r", "x"],
+                  ["--keep", "1s", "--on", "no.word"], ["--keep", "1s", "--memory", "1k"]):
+        done = sh(BINARY, "capture", "--local", "-w", str(tmp_path / "out"), *words, check=False, timeout=READY_S)
+        assert done.returncode in (1, 2) and done.stderr.startswith("sonde: "), words

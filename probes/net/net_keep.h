@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The flight recorder: packets of the last seconds stay in memory that the kernel side writes over, drops beside
+ * them, and nothing of it is told until a dump is asked for. A dump puts records into the stream, oldest first, with
+ * SONDE_RF_KEPT, and NET_EV_DUMP before them.
+ */
+#ifndef NET_NET_KEEP_H
+#define NET_NET_KEEP_H
+
+#include <stdint.h>
+
+struct err;
+struct net_keep;
+struct net_link;
+struct net_setup;
+struct net_tc_progs;
+struct probe;
+struct sonde_rec;
+
+/* What set off a dump. */
+struct net_keep_trigger {
+	uint64_t ts_ns;		/* when; of the record, if it was one */
+	const struct sonde_rec *rec;	/* ts_ns, type, cpu and instance of it are used; NULL = none */
+	uint8_t by;		/* NET_DUMP_* */
+	const char *on;		/* the condition; NULL = none */
+};
+
+int net_keep_new(struct probe *p, const struct net_setup *s, struct net_keep **ret, struct err *err);
+void net_keep_free(struct net_keep *k);		/* NULL is fine; after the programs */
+
+/* Loads the programs for namespace @netns (inode); the memory is made with the first. */
+int net_keep_load(struct net_keep *k, uint32_t netns, struct net_tc_progs *ret, struct err *err);
+
+/* An interface of @netns is there, or changed. */
+void net_keep_link(struct net_keep *k, uint32_t netns, const struct net_link *l);
+
+/* A record on its way: drops are remembered. */
+void net_keep_record(struct net_keep *k, const struct sonde_rec *r);
+
+/*
+ * A dump becomes due when the time after the trigger is over. Triggers until then are marked in the same dump; time
+ * that a dump held is not in the next one. 0 or -ENOMEM.
+ */
+int net_keep_trigger(struct net_keep *k, const struct net_keep_trigger *t);
+
+void net_keep_tick(struct net_keep *k);	/* about every second */
+void net_keep_end(struct net_keep *k);	/* nothing is attached any more: what is due is dumped */
+
+#endif

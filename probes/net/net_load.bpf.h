@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Bytes of a packet at tc.
+ */
+#ifndef NET_LOAD_BPF_H
+#define NET_LOAD_BPF_H
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
+
+/* Loads @len bytes (VLAN tag of the metadata included, put back in its place) of the packet to @to. */
+static __always_inline long load_packet(struct __sk_buff *skb, __u8 *to, __u32 len, bool tagged)
+{
+	__u16 tag[2];
+
+	if (!tagged)
+		return bpf_skb_load_bytes(skb, 0, to, len);
+	if (len <= 16)
+		return -1;
+	tag[0] = skb->vlan_proto;
+	tag[1] = bpf_htons(skb->vlan_tci);
+	__builtin_memcpy(to + 12, tag, sizeof(tag));
+	return bpf_skb_load_bytes(skb, 0, to, 12) ?: bpf_skb_load_bytes(skb, 12, to + 16, len - 16);
+}
+
+#endif
