@@ -2,8 +2,8 @@
 /*
  * What a packet pays at an interface that `sonde monitor`, `sonde flows` or `sonde capture --keep` watches: the
  * attached program itself, found by its name, in test-runs against a program that does nothing. Emitted (the ring
- * drained by the running sonde), refused by packet words in the kernel, kept by the flight recorder, counted into a flow at each
- * level of aggregation. 74 bytes, TCP, on loopback in a network namespace of this process.
+ * drained by the running sonde), refused by packet words in the kernel, kept by the flight recorder, counted into a
+ * flow at each level of aggregation. 74 bytes, TCP, on loopback in a network namespace of this process.
  *
  *   bench_packet_cost SONDE
  */
