@@ -242,6 +242,8 @@ static int proc_snapshot(struct probe *p, struct err *err)
 
 static int proc_control(struct probe *p, const struct sonde_rec *r)
 {
+	if (r->type == SONDE_EV_NAME)
+		return 0;	/* perhaps our own, and as late as it was looked up */
 	name_cgroup(p, cgroup_of(r));
 	return drain_before(p, r->ts_ns);
 }

@@ -18,6 +18,8 @@
 #include "event/params.h"
 #include "probe/env.h"
 #include "probe/probe.h"
+#include "probes/sys/sys_container.h"
+#include "probes/sys/sys_event.h"
 #include "probes/sys/sys_scan.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
@@ -33,6 +35,8 @@ struct seq { uint32_t seq; bool there; };
 struct heal {
 	struct probe *probe;
 	struct scan *scan;
+	struct containers *containers;
+	struct map cgroups;	/* uint32_t tgid -> uint64_t id of its cgroup when it became a program */
 	struct buf rec;
 	struct map tasks;	/* uint32_t tid -> uint32_t gap number that it was read after */
 	VEC(struct seq) seqs;	/* by CPU, then class */
@@ -52,16 +56,24 @@ static void note_thread(struct heal *h, const struct params_out *row)
 		*slot = h->gaps;
 }
 
-/* A row as a record that the stream takes. */
-static int on_row(void *ctx, const struct params_out *row)
+#define ROW_CGROUPS 22	/* of a thread's row: tables/scap_rows.tsv */
+
+static void note_container(struct heal *h, const struct params_out *row)
 {
-	struct sonde_rec head = { .type = SONDE_EV_SCAP_ROW, .flags = SONDE_RF_SNAPSHOT };
-	struct heal *h = ctx;
+	size_t off = 0;
+
+	for (unsigned i = 0; i < ROW_CGROUPS; i++)
+		off += row->len[i];
+	if (row->head.n > ROW_CGROUPS && off + row->len[ROW_CGROUPS] <= row->bytes.len)
+		containers_note(h->containers, row->bytes.data + off, row->len[ROW_CGROUPS]);
+}
+
+/* As a record that the stream takes. */
+static int inject(struct heal *h, struct sonde_rec head, const struct params_out *row)
+{
 	void *made;
 	int r;
 
-	if (row->head.type == SCAP_ROW_THREAD)
-		note_thread(h, row);
 	buf_reset(&h->rec);
 	head.instance = h->probe->instance;
 	buf_add(&h->rec, &head, sizeof(head));
@@ -70,10 +82,26 @@ static int on_row(void *ctx, const struct params_out *row)
 		r = buf_align(&h->rec, 8);
 	if (r < 0 || h->rec.len > ROW_MAX)
 		return r;
-	h->stats.rows++;
 	made = h->rec.data;
 	r = probe_inject(h->probe->env, made, h->rec.len);
 	return r < 0 ? r : 0;
+}
+
+static int on_row(void *ctx, const struct params_out *row)
+{
+	struct heal *h = ctx;
+
+	if (row->head.type == SCAP_ROW_THREAD) {
+		note_thread(h, row);
+		note_container(h, row);
+	}
+	h->stats.rows++;
+	return inject(h, (struct sonde_rec){ .type = SONDE_EV_SCAP_ROW, .flags = SONDE_RF_SNAPSHOT }, row);
+}
+
+static int on_container(void *ctx, const struct params_out *ev)
+{
+	return inject(ctx, (struct sonde_rec){ .type = SONDE_EV_SCAP }, ev);
 }
 
 struct heal *heal_new(struct probe *p, struct err *err)
@@ -86,8 +114,10 @@ struct heal *heal_new(struct probe *p, struct err *err)
 	}
 	h->probe = p;
 	map_init(&h->tasks, sizeof(uint32_t), sizeof(uint32_t));
+	map_init(&h->cgroups, sizeof(uint32_t), sizeof(uint64_t));
+	h->containers = containers_new(probe_env_host_root(p->env));
 	h->scan = scan_new(probe_env_host_root(p->env), on_row, h);
-	if (h->scan)
+	if (h->scan && h->containers)
 		return h;
 	err_set(err, -ENOENT, "cannot open %s/proc: what is there before the start stays unknown",
 		probe_env_host_root(p->env));
@@ -100,6 +130,8 @@ void heal_free(struct heal *h)
 	if (!h)
 		return;
 	scan_free(h->scan);
+	containers_free(h->containers);
+	map_fini(&h->cgroups);
 	buf_fini(&h->rec);
 	map_fini(&h->tasks);
 	vec_fini(&h->seqs);
@@ -130,6 +162,8 @@ int heal_start(struct heal *h, struct err *err)
 	} else if (r >= 0) {
 		r = scan_all(h->scan);
 	}
+	if (r >= 0)
+		r = containers_tell(h->containers, on_container, h);
 	return r < 0 ? err_errno(err, r, "cannot tell what is there before the start") : 0;
 }
 
@@ -175,6 +209,7 @@ static void read_again(struct heal *h, uint32_t tgid, uint32_t tid, bool is_new)
 		scan_process(h->scan, tgid, tid, false);
 	if (scan_process(h->scan, tgid, tgid, true) >= 0)
 		h->stats.healed++;
+	containers_tell(h->containers, on_container, h);
 	slot = map_add(&h->tasks, &tid, NULL);
 	if (slot)
 		*slot = h->gaps;	/* also when it is gone: there is nothing more to learn */
@@ -195,16 +230,76 @@ static bool is_beginning(const struct sonde_rec *r)
 	       (!strncmp(call->name, "clone", 5) || !strcmp(call->name, "fork") || !strcmp(call->name, "vfork"));
 }
 
+static void remember_cgroup(struct heal *h, uint32_t tgid, uint64_t cgroup)
+{
+	uint64_t *slot = map_add(&h->cgroups, &tgid, NULL);
+
+	if (slot)
+		*slot = cgroup;
+}
+
+/*
+ * Engines move a process into its container between fork and exec, which no event tells: one that became a program in
+ * another cgroup than its parent did is read again.
+ */
+static bool changed_cgroup(struct heal *h, const struct sonde_rec *r)
+{
+	const struct sys_body *b = (const void *)(r + 1);
+	struct sys_image image;
+	uint64_t *known, cgroup, begin_ns = clock_boot_ns();
+	bool same;
+
+	if (r->type != SYS_REC_EXIT || r->len < sizeof(*r) + sizeof(*b) || b->ret != 0 ||
+	    b->chunks_len > r->len - sizeof(*r) - sizeof(*b) || b->flags & SYS_F_SHORT || !sys_image_of(b, &image) ||
+	    !image.proc.name_len)
+		return false;
+	cgroup = image.proc.cgroup_id;
+	known = map_find(&h->cgroups, &r->tgid);
+	known = known ? known : map_find(&h->cgroups, &image.proc.ppid);
+	if (!known && may_spend(h, begin_ns)) {
+		same = scan_same_cgroups(h->scan, r->tgid, image.proc.ppid);
+		if (same)
+			remember_cgroup(h, image.proc.ppid, cgroup);
+		h->spent_ns += clock_boot_ns() - begin_ns;
+	} else {
+		same = !known || *known == cgroup;
+	}
+	remember_cgroup(h, r->tgid, cgroup);
+	return !same;
+}
+
+/* The path of a cgroup that a process is in. */
+static void on_name(struct heal *h, const struct sonde_rec *r)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct sonde_name_rec name;
+	const void *path;
+	struct buf text = { 0 };
+
+	if (!cur_copy(&c, &name, sizeof(name)) || name.space != SONDE_NAME_CGROUP)
+		return;
+	path = cur_bytes(&c, name.name_len);
+	buf_add(&text, "unified=", strlen("unified="));
+	buf_add(&text, path, path ? name.name_len : 0);
+	if (path && buf_error(&text) >= 0)
+		containers_note(h->containers, text.data, text.len);
+	buf_fini(&text);
+	containers_tell(h->containers, on_container, h);
+}
+
 void heal_record(struct heal *h, const struct sonde_rec *r)
 {
 	uint32_t tid = r->tid, *slot;
 	bool is_new = false;
 
+	if (r->type == SONDE_EV_NAME)
+		on_name(h, r);
 	if (r->type >> 8 != PROBE_ID || r->instance != h->probe->instance || r->type == SYS_REC_SUM)
 		return;
 	look_for_gap(h, r);
 	if (r->type == SYS_REC_PROCEXIT) {
 		map_remove(&h->tasks, &tid);
+		map_remove(&h->cgroups, &tid);
 		return;
 	}
 	if (!tid)
@@ -214,7 +309,7 @@ void heal_record(struct heal *h, const struct sonde_rec *r)
 		return;
 	if (is_new && is_beginning(r))
 		*slot = h->gaps;
-	else if (is_new || *slot != h->gaps)
+	else if (is_new || *slot != h->gaps || changed_cgroup(h, r))
 		read_again(h, r->tgid, tid, is_new);
 }
 

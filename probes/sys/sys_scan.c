@@ -231,6 +231,9 @@ static void add_cgroups(struct scan *s, int dir_fd)
 		if (path == names + 1 && !any)
 			for (size_t i = 0; i < ARRAY_SIZE(unified); i++)
 				add_cgroup(s, unified[i], strlen(unified[i]), path + 1, (size_t)(end - path - 1));
+		/* Beside the older hierarchies: a container may be in this one alone. */
+		if (path == names + 1 && any && end - path > 2)
+			add_cgroup(s, "unified", strlen("unified"), path + 1, (size_t)(end - path - 1));
 		for (names++; names < path; names += strcspn(names, ",:") + 1) {
 			any = true;
 			add_cgroup(s, names, strcspn(names, ",:"), path + 1, (size_t)(end - path - 1));
@@ -449,4 +452,19 @@ void scan_free(struct scan *s)
 	map_fini(&s->sockets);
 	map_fini(&s->spaces);
 	free(s);
+}
+
+static int read_cgroups(struct scan *s, uint32_t pid, struct buf *into)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%u/cgroup", pid);
+	return scan_read(s->proc_fd, name, into, BYTES_MAX);
+}
+
+bool scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other)
+{
+	int n = read_cgroups(s, pid, &s->text), m = read_cgroups(s, other, &s->more);
+
+	return n > 0 && n == m && !memcmp(s->text.data, s->more.data, (size_t)n);
 }

@@ -158,7 +158,8 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 		a->lost[SONDE_LOST_DECODE]++;
 		return;
 	}
-	if (!is_core(r))
+	/* Of the pipeline's own records, names: what a cgroup is called tells of a container. */
+	if (!is_core(r) || r->type == SONDE_EV_NAME)
 		for (size_t i = 0; i < p->n_probes; i++)
 			if (p->probes[i].opened && p->probes[i].ops->control)
 				p->probes[i].ops->control(&p->probes[i], r);

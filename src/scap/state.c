@@ -9,9 +9,11 @@
 
 #include "base/macros.h"
 #include "event/event.h"
+#include "event/names.h"
 #include "scap/block_impl.h"
 #include "scap/event.h"
 #include "scap/state_impl.h"
+#include "sonde/wire.h"
 
 #define ENTER_BYTES_MAX 16384u	/* of an enter event that is kept for its exit */
 
@@ -345,6 +347,9 @@ static void take_event(struct scap_state *st, const struct event *ev)
 	f.ran_ns = ran_ns_of(ev, v->p.head->type);
 	if (f.t->invented)
 		thread_from_section(st, f.t, ev);
+	if (ev->keys.cgroup_id && ev->keys.cgroup_id != f.t->cgroup_id)
+		thread_set_cgroup(st, f.t, ev->keys.cgroup_id,
+				  names_get(ev->names, SONDE_NAME_CGROUP, ev->keys.cgroup_id));
 	run_fold(&f, ev);
 	v->thread = thread_find(st, v->p.head->tid);
 	v->process = v->thread ? thread_main(st, (struct scap_thread *)v->thread) : NULL;

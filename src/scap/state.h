@@ -61,6 +61,7 @@ struct scap_thread {
 	struct scap_str *comm, *exe, *exepath, *cwd, *root, *container;	/* owned references */
 	struct scap_str *args, *env, *cgroups;	/* NUL-terminated strings, one behind the other */
 	struct scap_fdtable *fds;		/* owned reference; of a thread NULL: its process has them */
+	uint64_t cgroup_id;			/* of a live event; 0 = none said it */
 	uint64_t exec_ns;			/* time on the CPU, as far as switches told of it */
 	uint64_t clone_ns, n_threads;		/* threads beside the main one */
 	bool exe_writable, invented;		/* invented: an event named it, nobody announced it */
@@ -136,6 +137,7 @@ struct scap_user { uint32_t uid, gid; struct scap_str *name, *home, *shell; };
 struct scap_group { uint32_t gid; struct scap_str *name; };
 struct scap_container {
 	struct scap_str *id, *name, *image, *type, *image_id, *repo, *tag, *digest;
+	struct scap_str *json;	/* what it was told in */
 	uint8_t privileged;	/* 0 not said, 1 no, 2 yes */
 };
 const struct scap_user *scap_state_user(const struct scap_state *st, uint32_t uid);
@@ -169,6 +171,9 @@ int scap_state_announce(const struct scap_state *st, const struct scap_thread *t
 /* Likewise for one descriptor, if it is a file. */
 int scap_state_announce_file(const struct scap_state *st, const struct scap_thread *t, int64_t num,
 			     const struct scap_fd *fd, int (*fn)(void *ctx, const struct params_out *ev), void *ctx);
+/* Likewise for a container. */
+int scap_state_announce_container(const struct scap_state *st, const struct scap_str *id,
+				  int (*fn)(void *ctx, const struct params_out *ev), void *ctx);
 #define SCAP_WORD_STATE_ONLY 1u	/* of libscap's event flags: for the state, not shown */
 
 struct scap_state_stats {

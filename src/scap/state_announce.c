@@ -118,3 +118,19 @@ int scap_state_announce(const struct scap_state *st, const struct scap_thread *t
 	params_out_fini(&a.out);
 	return r < 0 ? r : 0;
 }
+
+int scap_state_announce_container(const struct scap_state *st, const struct scap_str *id,
+				  int (*fn)(void *ctx, const struct params_out *ev), void *ctx)
+{
+	const struct scap_container *c = scap_state_container(st, id);
+	struct announce a = { .st = st, .fn = fn, .ctx = ctx };
+	int r = 0;
+
+	if (c && c->json) {
+		begin(&a, SCAP_CONTAINER_JSON_E, -1);
+		add_str(&a.out, c->json);
+		r = fn(ctx, &a.out);
+	}
+	params_out_fini(&a.out);
+	return r < 0 ? r : 0;
+}

@@ -7,14 +7,15 @@
 
 #include "base/macros.h"
 #include "enrich/container.h"
+#include "scap/container_file.h"
 #include "scap/state_impl.h"
 
 #define ID_SHOWN 12	/* digits, as sysdig and the engines print it */
 #define CONTAINERS_MAX 65536u
 
-struct scap_str *container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len)
+bool scap_container_id(const char *cgroups, size_t len, char *ret)
 {
-	char path[PATH_BYTES_MAX], id[CONTAINER_ID_MAX];
+	char path[PATH_BYTES_MAX];
 
 	for (size_t i = 0; i < len;) {
 		size_t one = strnlen(cgroups + i, len - i);
@@ -24,12 +25,19 @@ struct scap_str *container_of_cgroups(struct scap_state *st, const char *cgroups
 		if (n < sizeof(path)) {
 			memcpy(path, cgroups + from, n);
 			path[n] = '\0';
-			if (container_from_cgroup(path, id))
-				return str_new(st, id, MIN(strlen(id), (size_t)ID_SHOWN));
+			if (container_from_cgroup(path, ret))
+				return true;
 		}
 		i += one + 1;
 	}
-	return NULL;
+	return false;
+}
+
+struct scap_str *container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len)
+{
+	char id[CONTAINER_ID_MAX];
+
+	return scap_container_id(cgroups, len, id) ? str_new(st, id, MIN(strlen(id), (size_t)ID_SHOWN)) : NULL;
 }
 
 /* ---- a look into the event's JSON: the strings of its one object, whatever stands around them ---- */
@@ -138,6 +146,7 @@ void container_free(struct scap_state *st, struct scap_container *ct)
 	str_unref(st, ct->repo);
 	str_unref(st, ct->tag);
 	str_unref(st, ct->digest);
+	str_unref(st, ct->json);
 }
 
 void fold_container(struct scap_state *st, const struct params *p)
@@ -149,6 +158,7 @@ void fold_container(struct scap_state *st, const struct params *p)
 	if (!json)
 		return;
 	read_json(st, cur_init(json, len), &ct);
+	ct.json = ct.id ? str_new(st, json, len) : NULL;
 	old = ct.id ? (struct scap_container *)scap_state_container(st, ct.id) : NULL;
 	if (old) {
 		container_free(st, old);

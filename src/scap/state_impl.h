@@ -91,6 +91,8 @@ void thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const stru
 void thread_from_row(struct scap_state *st, const struct params *p);
 /* What SEC_PROC of a live event says of a thread that no row told of. */
 void thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev);
+/* A live event says in which cgroup it is now. */
+void thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
 void threads_free(struct scap_state *st);
 
 /* ---- descriptors (state_fd.c) ---- */

@@ -2,6 +2,7 @@
 /*
  * The table of threads.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/macros.h"
@@ -223,6 +224,30 @@ static struct scap_str *split_args(struct scap_state *st, const char *s, size_t 
 	if (args)
 		args->data[len] = '\0';
 	return args;
+}
+
+/*
+ * Engines move a process into its container behind the back of rows and events. Where the newer hierarchy says
+ * nothing of a container, an older one may: what is known then stays.
+ */
+void thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path)
+{
+	char text[PATH_BYTES_MAX];
+	struct scap_str *container;
+	int len;
+
+	if (!path)
+		return;	/* its name comes later */
+	t->cgroup_id = id;
+	len = snprintf(text, sizeof(text), "unified=%s", path);
+	if (len < 0 || (size_t)len >= sizeof(text))
+		return;
+	container = container_of_cgroups(st, text, (size_t)len + 1);
+	if (!container)
+		return;
+	str_set(st, &t->container, container);
+	str_set(st, &t->cgroups, str_new(st, text, (size_t)len + 1));
+	thread_changed(st, t);
 }
 
 void thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev)

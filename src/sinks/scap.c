@@ -37,6 +37,7 @@ struct scap {
 	int64_t clock_offset_ns;
 	struct map told;	/* int64_t tid -> uint8_t: threads that the file knows, where a filter leaves out */
 	struct map told_files;	/* struct fd_key -> hash of the name, likewise */
+	struct map told_containers; /* hash of the id -> uint8_t, likewise */
 	uint64_t told_ns;	/* time of the event that makes one known */
 	uint16_t told_cpu;
 	bool started, has_rows, has_machine;
@@ -182,6 +183,7 @@ static int scap_open(struct sink *s, struct err *err)
 	(void)err;
 	map_init(&st->told, sizeof(int64_t), sizeof(uint8_t));
 	map_init(&st->told_files, sizeof(struct fd_key), sizeof(uint64_t));
+	map_init(&st->told_containers, sizeof(uint64_t), sizeof(uint8_t));
 	return 0;
 }
 
@@ -422,6 +424,21 @@ static int note_child(struct sink *s, const struct scap_view *v)
 	return map_add(&st->told, &child, NULL) ? 0 : -ENOMEM;
 }
 
+static int tell_container(struct sink *s, const struct scap_view *v)
+{
+	const struct scap_str *id = v->thread->container;
+	struct scap *st = s->state;
+	bool is_new = false;
+	uint64_t hash;
+
+	if (!id || !scap_state_container(v->state, id))
+		return 0;
+	hash = map_hash(id->data, id->len);
+	if (!map_add(&st->told_containers, &hash, &is_new))
+		return -ENOMEM;
+	return is_new ? scap_state_announce_container(v->state, id, on_announced, s) : 0;
+}
+
 /*
  * A thread is introduced before its first event when its beginning is not in the file: the filter left it out, or it
  * was lost.
@@ -444,7 +461,9 @@ static int tell_thread(struct sink *s, const struct event *ev)
 		return -ENOMEM;
 	st->told_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
 	st->told_cpu = ev->cpu;
-	r = is_new ? scap_state_announce(v->state, v->thread, on_announced, s) : 0;
+	r = filtered ? tell_container(s, v) : 0;
+	if (r >= 0 && is_new)
+		r = scap_state_announce(v->state, v->thread, on_announced, s);
 	if (v->p.head->type == SCAP_PROCEXIT_1_E)
 		map_remove(&st->told, &v->thread->tid);
 	return r < 0 || !filtered ? r : tell_file(s, v);
@@ -482,6 +501,7 @@ static int scap_close(struct sink *s)
 	buf_fini(&st->text);
 	map_fini(&st->told);
 	map_fini(&st->told_files);
+	map_fini(&st->told_containers);
 	return r;
 }
 
