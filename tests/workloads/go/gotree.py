@@ -45,11 +45,16 @@ VARIANTS = {
     "trimpath": (["-trimpath"], {}),
     "c-shared": (["-buildmode=c-shared"], {"CGO_ENABLED": "1"}),
 }
-# What the live tests run: each way to build is there once; all of them for both suites cost minutes of compiling.
-SUITES = ("bookworm", "trixie")     # Go 1.19 with gRPC 1.33, Go 1.24 with gRPC 1.64
+# What the live tests run. bookworm: Go 1.19 with gRPC 1.33; trixie: Go 1.24 with gRPC 1.64. Each way to build is there
+# once; all of them for both suites (SONDE_GO_BUILDS=all) cost minutes of compiling. SONDE_GO_SUITES names others: sid
+# has the newest of both (make rpc-newest).
+SUITES = tuple(os.environ.get("SONDE_GO_SUITES", "bookworm trixie").split())
+ALL_BUILDS = os.environ.get("SONDE_GO_BUILDS") == "all"
 BUILDS = [(suite, variant) for suite in SUITES for variant in ("plain", "stripped", "pie", "stripped-pie", "nocgo")
-          if os.environ.get("SONDE_GO_BUILDS") == "all" or variant in ("plain", "stripped") or
-          (suite == "trixie") == ("pie" in variant)]
+          if ALL_BUILDS or variant in ("plain", "stripped") or (suite == "bookworm") != ("pie" in variant)]
+# For what does not depend on how a program was linked: one build of each suite, or the newest suite's.
+SUITE_BUILDS = BUILDS if ALL_BUILDS else [(suite, "plain") for suite in SUITES]
+ONE_BUILD = BUILDS if ALL_BUILDS else [(SUITES[-1], "plain")]
 APT_CONF = '''Dir::State::Lists "{0}/lists";
 Dir::State::status "/dev/null";
 Dir::Cache "{0}/cache";

@@ -31,13 +31,15 @@ const prefix = 5 // bytes in front of a message
 // ---- the log: gRPC tells a stats handler where a call begins and ends ----
 
 type keyType struct{}
+type dueType struct{}
 
 type watcher struct{ side string }
 
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	c := &call{Side: w.side, Method: info.FullMethodName, begin: time.Now()}
+	c := begin(w.side, info.FullMethodName)
 	if md, ok := metadata.FromOutgoingContext(ctx); ok && w.side == "client" {
 		c.ID = first(md)
+		c.due, _ = ctx.Value(dueType{}).(*int64)
 	}
 	return context.WithValue(ctx, keyType{}, c)
 }
@@ -55,7 +57,7 @@ func (w watcher) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	case *stats.OutHeader:
 		if s.Client {
 			c.Local, c.Peer = text(s.LocalAddr), text(s.RemoteAddr)
-			c.begin = time.Now()
+			c.first = time.Now()
 		}
 	case *stats.OutPayload:
 		atomic.AddInt64(&c.Sent, int64(s.Length)+prefix)
@@ -83,16 +85,17 @@ func streamID(ctx context.Context) (id uint64) {
 	return reflect.Indirect(v).FieldByName("id").Uint()
 }
 
-// In a handler: completes what the log knows.
-func note(ctx context.Context) {
+// In a handler: completes what the log knows. The caller says done() when the handler has nothing more to say.
+func note(ctx context.Context) (done func()) {
 	c, ok := ctx.Value(keyType{}).(*call)
 	if !ok {
-		return
+		return func() {}
 	}
 	if md, ok := metadata.FromIncomingContext(ctx); ok {
 		c.ID = first(md)
 	}
 	c.Stream = streamID(ctx)
+	return func() { c.Done = now() }
 }
 
 // ---- the service ----
@@ -106,7 +109,7 @@ func unary(name string, fn unaryFunc) grpc.MethodDesc {
 		if err := dec(in); err != nil {
 			return nil, err
 		}
-		note(ctx)
+		defer note(ctx)()
 		return fn(ctx, in)
 	}}
 }
@@ -114,7 +117,7 @@ func unary(name string, fn unaryFunc) grpc.MethodDesc {
 func stream(name string, server, client bool, fn func(s grpc.ServerStream) error) grpc.StreamDesc {
 	return grpc.StreamDesc{StreamName: name, ServerStreams: server, ClientStreams: client,
 		Handler: func(_ interface{}, s grpc.ServerStream) error {
-			note(s.Context())
+			defer note(s.Context())()
 			return fn(s)
 		}}
 }
@@ -277,15 +280,22 @@ func (g *grpcCaller) many(n int) {
 	wait.Wait()
 }
 
+const patience = 30 * time.Millisecond
+
 func (g *grpcCaller) cancelled() {
-	ctx, cancel := context.WithCancel(named())
-	time.AfterFunc(30*time.Millisecond, cancel)
+	due := new(int64)
+	ctx, cancel := context.WithCancel(context.WithValue(named(), dueType{}, due))
+	time.AfterFunc(patience, func() {
+		atomic.StoreInt64(due, now())
+		cancel()
+	})
 	g.unary(ctx, "Slow", 10)
 	cancel()
 }
 
 func (g *grpcCaller) late() {
-	ctx, cancel := context.WithTimeout(named(), 30*time.Millisecond)
+	due := now() + int64(patience)
+	ctx, cancel := context.WithTimeout(context.WithValue(named(), dueType{}, &due), patience)
 	defer cancel()
 	g.unary(ctx, "Slow", 10)
 }

@@ -38,8 +38,8 @@ func certificate() tls.Certificate {
 
 // Answers with the status that the path asks for, /status/404, after as many bytes as came.
 func answer(w http.ResponseWriter, r *http.Request) {
-	c := &call{Side: "server", Method: r.URL.Path, begin: time.Now(), Peer: r.RemoteAddr}
-	c.ID = r.Header.Get("x-call")
+	c := begin("server", r.URL.Path)
+	c.ID, c.Peer = r.Header.Get("x-call"), r.RemoteAddr
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		c.Local = text(a)
 	}
@@ -85,10 +85,11 @@ func (w *webCaller) dial() {
 }
 
 func (w *webCaller) get(path string, send int) {
-	c := &call{Side: "client", ID: nextID(), Method: path}
+	c := begin("client", path)
+	c.ID = nextID()
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		c.Local, c.Peer = text(i.Conn.LocalAddr()), text(i.Conn.RemoteAddr())
-		c.begin = time.Now()
+		c.first = time.Now()
 	}}
 	ctx := httptrace.WithClientTrace(context.Background(), trace)
 	method := "GET"

@@ -22,25 +22,32 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
-// One call as the program saw it. Times are nanoseconds since 1970, taken with their monotonic part.
+// One call as the program saw it. Whoever watches frames must see them between these instants, however busy the
+// machine is: the client's request leaves after its Begin and arrives before the server's; the answer leaves after the
+// server's Done and arrives before the client's. Instants are nanoseconds of CLOCK_BOOTTIME.
 type call struct {
 	Side    string `json:"side"` // "client" or "server"
 	ID      string `json:"id"`   // the x-call header: names the call on both sides
 	Method  string `json:"method"`
 	Status  string `json:"status"`
-	Start   int64  `json:"start"`
-	Latency int64  `json:"latency"`
-	Stream  uint64 `json:"stream"` // 0: not known on this side
+	Begin   int64  `json:"begin"`
+	Done    int64  `json:"done"`
+	Due     int64  `json:"due"`     // the client gave up after this; 0: it did not
+	Latency int64  `json:"latency"` // as a stats handler measures it: from its first word of the call to its last
+	Stream  uint64 `json:"stream"`  // 0: not known on this side
 	Local   string `json:"local"`
 	Peer    string `json:"peer"`
 	// Bytes of messages with their five bytes in front, as DATA frames carry them; gRPC only.
 	Sent     int64 `json:"sent"`
 	Received int64 `json:"received"`
 
-	begin time.Time
+	first time.Time
+	due   *int64
 }
 
 var (
@@ -63,9 +70,29 @@ func nextID() string {
 	return fmt.Sprintf("%d-%d", os.Getpid(), atomic.AddInt64(&numbers, 1))
 }
 
+// The clock of kernel events, which has no public name in Go.
+func now() int64 {
+	const clockBoottime = 7
+	var ts syscall.Timespec
+	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0)
+	if errno != 0 {
+		check(errno)
+	}
+	return ts.Nano()
+}
+
+func begin(side, method string) *call {
+	return &call{Side: side, Method: method, first: time.Now(), Begin: now()}
+}
+
 func (c *call) finish(status string) {
-	c.Latency = int64(time.Since(c.begin))
-	c.Start = c.begin.UnixNano()
+	c.Latency = int64(time.Since(c.first))
+	if c.Done == 0 {
+		c.Done = now()
+	}
+	if c.due != nil {
+		c.Due = atomic.LoadInt64(c.due)
+	}
 	c.Status = status
 	if logTo == nil {
 		return
