@@ -335,8 +335,12 @@ func (g *grpcCaller) scenario(name string) func() {
 }
 
 func (g *grpcCaller) run(name string, n, parallel int) {
-	if name == "many" {
+	switch name {
+	case "many":
 		g.many(n)
+		return
+	case "harm":
+		g.harm(n, parallel)
 		return
 	}
 	repeat(n, parallel, g.scenario(name))

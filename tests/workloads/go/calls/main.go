@@ -8,6 +8,7 @@
 // It prints "ready ADDRESS", then takes commands from standard input, one a line, and answers each with "done ...":
 //
 //	run SCENARIO [CALLS [CONCURRENCY]]	makes calls (see scenarios in grpc.go and http.go)
+//	run harm ROUNDS GOROUTINES		see harm.go
 //	dial					opens one more connection and uses it from here on
 //	quit
 package main
