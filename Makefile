@@ -54,18 +54,18 @@ asan: test-setup ## unit and golden tests under address and undefined sanitizers
 	@test -f build-asan/build.ninja || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-asan && $(PYTHON) tools/check.py --build build-asan unit golden
 
+rpc-newest: test-setup all ## nightly: live tests of calls with the newest Go and gRPC (Debian's sid), every build
+	@SONDE_GO_SUITES=sid SONDE_GO_BUILDS=all $(CHECK) --pytest-args='-k rpc' e2e
+
 fresh: ## prove `make run` and `make check` in a new minimal Debian root
 	@tools/setup.sh fresh && tests/fresh/run
 
 man: all ## build/man from the option rows
 	@ninja -C $(B) man
-
 install: all ## install below PREFIX=/usr/local (DESTDIR honoured)
 	@meson configure $(B) -Dprefix=$(PREFIX) && meson install -C $(B)
-
 fmt: ## format the C files that differ from the last commit
 	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
-
 clean: ## remove everything that was built
 	@rm -rf build build-* tests/vm/.work
 

@@ -116,9 +116,9 @@ def wrong_times(want, other, ev):
     begin, end = ev["opened"], ev["ts_ns"]
     wrong = []
     if not begin_lo <= begin <= begin_hi:
-        wrong.append(f"{want}: began {begin - begin_lo} ns after the first and {begin_hi - begin} before the last moment")
+        wrong.append(f"{want}: begins {begin - begin_lo} ns after, {begin_hi - begin} before what it must")
     if not end_lo <= end <= end_hi:
-        wrong.append(f"{want}: ended {end - end_lo} ns after the first and {end_hi - end} before the last moment")
+        wrong.append(f"{want}: ends {end - end_lo} ns after, {end_hi - end} before what it must")
     if ev["latency"] != end - begin:
         wrong.append(f"{want}: latency {ev['latency']} is not the time between {begin} and {end}")
     return wrong, (end_hi - end_lo) + (begin_hi - begin_lo)

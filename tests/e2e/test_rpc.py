@@ -14,6 +14,8 @@ import pytest
 import helpers
 from gocalls import Calls, check_grpc, check_http, gotree, program, seen_calls, wait_for_calls
 
+NEWEST = gotree.SUITES[-1]
+
 
 @pytest.fixture
 def calls(tmp_path):
@@ -105,7 +107,7 @@ def test_a_command_and_its_first_call(sonde, tmp_path):
     """Behind "--" nothing is missed, and secrets are not shown."""
     log = str(tmp_path / "log")
     child = subprocess.Popen(
-        [helpers.BINARY, "rpc", "--json", "--header", "x-call", "--header", "authorization", "--", program(gotree.SUITES[-1]),
+        [helpers.BINARY, "rpc", "--json", "--header", "x-call", "--header", "authorization", "--", program(NEWEST),
          "-log", log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, err = child.communicate("run large 2\nquit\n", timeout=60)
     assert child.returncode == 0, err
@@ -119,7 +121,7 @@ def test_a_command_and_its_first_call(sonde, tmp_path):
 
 
 def test_counted_by_method_and_replayed(sonde, calls, tmp_path):
-    one = calls(program(gotree.SUITES[-1]))
+    one = calls(program(NEWEST))
     rec = str(tmp_path / "rec")
     child = sonde("rpc", "-o", f"rec:{rec}", "--pid", str(one.pid))
     one.run("run", "unary", 10)
@@ -138,7 +140,7 @@ def test_counted_by_method_and_replayed(sonde, calls, tmp_path):
 
 def test_connection_and_process_end(sonde, calls):
     """Calls that nobody ends are ended by what carried them, once."""
-    path = program(gotree.SUITES[-1])
+    path = program(NEWEST)
     server = calls(path, "-mode", "server")
     client = calls(path, "-mode", "client", "-addr", server.addr)
     child = sonde("rpc", "--json", "--type", "rpc.open", "--type", "rpc.call", "--header", "x-call")
@@ -158,7 +160,7 @@ def test_connection_and_process_end(sonde, calls):
 def test_many_calls_are_counted_exactly(sonde, calls):
     """By method, in one go; what is not there, the ledger has lost. (tests/soak/rpc_count makes 100,000.)"""
     n = 5000
-    one = calls(program(gotree.SUITES[-1]))
+    one = calls(program(NEWEST))
     child = sonde("rpc", "-c", "--json", "-v", "--pid", str(one.pid))
     one.run("run", "unary", n, 16)
     one.quit()

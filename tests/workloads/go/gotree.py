@@ -45,9 +45,9 @@ VARIANTS = {
     "trimpath": (["-trimpath"], {}),
     "c-shared": (["-buildmode=c-shared"], {"CGO_ENABLED": "1"}),
 }
-# What the live tests run. bookworm: Go 1.19 with gRPC 1.33; trixie: Go 1.24 with gRPC 1.64. Each way to build is there
-# once; all of them for both suites (SONDE_GO_BUILDS=all) cost minutes of compiling. SONDE_GO_SUITES names others: sid
-# has the newest of both (make rpc-newest).
+# What the live tests run. bookworm: Go 1.19 with gRPC 1.33; trixie: Go 1.24 with gRPC 1.64. Each way to build is
+# there once; all of them for both suites (SONDE_GO_BUILDS=all) cost minutes of compiling. SONDE_GO_SUITES names
+# others: sid has the newest of both (make rpc-newest).
 SUITES = tuple(os.environ.get("SONDE_GO_SUITES", "bookworm trixie").split())
 ALL_BUILDS = os.environ.get("SONDE_GO_BUILDS") == "all"
 BUILDS = [(suite, variant) for suite in SUITES for variant in ("plain", "stripped", "pie", "stripped-pie", "nocgo")

@@ -29,8 +29,8 @@ import (
 )
 
 // One call as the program saw it. Whoever watches frames must see them between these instants, however busy the
-// machine is: the client's request leaves after its Begin and arrives before the server's; the answer leaves after the
-// server's Done and arrives before the client's. Instants are nanoseconds of CLOCK_BOOTTIME.
+// machine is: the client's request leaves after its Begin and arrives before the server's; the answer leaves after
+// the server's Done and arrives before the client's. Instants are nanoseconds of CLOCK_BOOTTIME.
 type call struct {
 	Side    string `json:"side"` // "client" or "server"
 	ID      string `json:"id"`   // the x-call header: names the call on both sides
