@@ -65,6 +65,25 @@ struct sonde_ledger {
 	__u32 woken;		/* kernel: where the reader stood when this row last woke it; 0 = never */
 };
 
+/* ---- a record of the proc probe that the live halves of others act on ---- */
+
+#define SONDE_EV_MMAP SONDE_EV(1, 6)	/* memory that can be executed was mapped, or was there at the start */
+#define SONDE_PATH_PLAIN 0	/* the path is text */
+
+struct sonde_mmap_rec {
+	struct sonde_rec hdr;
+	__u64 addr, len;	/* bytes */
+	__u64 file_off;		/* bytes */
+	__u64 ino;		/* 0 = unknown (a build id is there instead) */
+	__u32 dev;		/* major << 20 | minor */
+	__u32 ino_generation;
+	__u32 prot, flags;	/* PROT_*, MAP_* */
+	__u8 build_id[20];
+	__u8 build_id_len;	/* 0 = unknown */
+	__u8 path_form;		/* SONDE_PATH_PLAIN, or what proc_wire.h has */
+	__u16 path_len;		/* bytes behind the struct */
+};
+
 /* ---- records of the pipeline (probe 0) ---- */
 
 #define SONDE_EV_HOST SONDE_EV(0, 1)	/* what the records were taken on; first in every stream */

@@ -253,10 +253,12 @@ static int gorpc_control(struct probe *p, const struct sonde_rec *r)
 {
 	struct gorpc_state *s = p->state;
 
+	if (r->type == GORPC_REC_EXIT || r->type == GORPC_REC_EXEC)
+		gorpc_files_exit(s->files, r->tgid);
 	if (r->type == GORPC_REC_EXEC && is_wanted(p->conf, r->tgid))
 		gorpc_files_process(s->files, r->tgid, r->start_ns);
-	else if (r->type == GORPC_REC_EXIT)
-		gorpc_files_exit(s->files, r->tgid);
+	else if (r->type == SONDE_EV_MMAP && is_wanted(p->conf, r->tgid))
+		gorpc_files_mapping(s->files, r);
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
@@ -30,6 +31,7 @@
 #include "gobin/gobin.h"
 #include "probes/gorpc/gorpc_layout.h"
 #include "probes/gorpc/gorpc_look.h"
+#include "probes/gorpc/gorpc_mapped.h"
 #include "probes/gorpc/gorpc_wire.h"
 
 #define IDLE_NS 2000000000ull	/* a program that is started again within this finds its probes in place */
@@ -44,7 +46,7 @@ struct file {
 	struct file_key key;
 	uint32_t module;		/* even */
 	bool refused;			/* no Go program, or nothing in it to watch */
-	bool attached, moves;
+	bool attached, moves, library;
 	uint64_t base, code;		/* addresses in the file: of its first mapping, of its code */
 	struct gorpc_layout layouts[GORPC_COPY__MAX];
 	struct gorpc_attach places[PLACES_MAX];
@@ -56,7 +58,10 @@ struct file {
 	char text[256];			/* what it is, or why not */
 };
 
-struct process { uint64_t start_ns; struct file *file; };
+struct process {
+	uint64_t start_ns;
+	VEC(struct file *) files;	/* borrowed: the program, then libraries */
+};
 
 struct gorpc_files {
 	struct gorpc_files_opts o;
@@ -65,6 +70,7 @@ struct gorpc_files {
 	VEC(struct file *) files;	/* owned */
 	struct map by_key;		/* struct file_key -> struct file * */
 	struct map processes;		/* uint32_t -> struct process */
+	struct gorpc_mapped *mapped;	/* owned */
 };
 
 /* ---- attaching ---- */
@@ -216,6 +222,7 @@ static void look(struct gorpc_files *f, struct file *file, int fd)
 		gorpc_layout_make(a, copy, &file->layouts[copy]);
 	file->base = a->base;
 	file->moves = a->mode != GOBIN_EXE;
+	file->library = a->mode == GOBIN_SHARED || a->mode == GOBIN_PLUGIN;
 	file->refused = !file->n_places;
 	describe(file, a);
 	gobin_answer_free(a);
@@ -317,7 +324,18 @@ static int give_layouts(struct gorpc_files *f, uint32_t tgid, const struct file 
 		if (bpf_map_update_elem(f->layouts_fd, &key, &l, BPF_ANY) < 0)
 			return -errno;
 	}
-	return bpf_map_update_elem(f->tgids_fd, &tgid, &file->module, BPF_ANY) < 0 ? -errno : 0;
+	/* the kernel side forgets one module of a process that ends; the others are forgotten here */
+	r = bpf_map_update_elem(f->tgids_fd, &tgid, &file->module, file->library ? BPF_NOEXIST : BPF_ANY);
+	return r < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static void take_layouts(struct gorpc_files *f, uint32_t tgid, const struct file *file)
+{
+	for (uint32_t copy = 0; copy < GORPC_COPY__MAX; copy++) {
+		struct gorpc_key key = { .tgid = tgid, .module = file->module | copy };
+
+		bpf_map_delete_elem(f->layouts_fd, &key);
+	}
 }
 
 static int open_exe(const struct gorpc_files *f, uint32_t tgid)
@@ -334,11 +352,27 @@ void gorpc_files_exit(struct gorpc_files *f, uint32_t tgid)
 {
 	struct process *p = map_find(&f->processes, &tgid);
 
-	if (!p)
-		return;
-	if (--p->file->users == 0)
-		p->file->idle_ns = clock_boot_ns();
+	for (size_t i = 0; p && i < p->files.len; i++) {
+		struct file *file = p->files.items[i];
+
+		if (file->library)
+			take_layouts(f, tgid, file);
+		if (--file->users == 0)
+			file->idle_ns = clock_boot_ns();
+	}
+	if (p)
+		vec_fini(&p->files);
 	map_remove(&f->processes, &tgid);
+}
+
+static bool has_file(struct gorpc_files *f, uint32_t tgid, const struct file *file)
+{
+	const struct process *p = map_find(&f->processes, &tgid);
+
+	for (size_t i = 0; p && i < p->files.len; i++)
+		if (p->files.items[i] == file)
+			return true;
+	return false;
 }
 
 static int adopt(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns, struct file *file)
@@ -350,32 +384,58 @@ static int adopt(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns, struct
 	if (r < 0)
 		return r;
 	p = map_add(&f->processes, &tgid, &is_new);
-	if (!p)
+	if (!p || vec_grow(&p->files) < 0)
 		return -ENOMEM;
-	*p = (struct process){ .start_ns = start_ns, .file = file };
+	p->start_ns = start_ns;
+	p->files.items[p->files.len++] = file;
 	file->users++;
 	file->idle_ns = 0;
 	return 0;
+}
+
+/* The file behind @fd is watched, and the process known. */
+static int watch(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns, struct file *file, int fd)
+{
+	int r = use_file(f, file, fd);
+
+	if (r >= 0)
+		r = adopt(f, tgid, start_ns, file);
+	if (r >= 0 || (r != -ESRCH && file->text[0]))
+		f->o.tell(f->o.ctx, tgid, start_ns, r < 0 ? 0 : (uint32_t)file->n_attached, file->text);
+	return r;
 }
 
 int gorpc_files_process(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns)
 {
 	_cleanup_close_ int fd = open_exe(f, tgid);
 	struct file *file;
-	int r;
 
-	gorpc_files_exit(f, tgid);	/* whatever it ran before */
 	if (fd < 0)
 		return fd;
 	file = file_of(f, fd);
 	if (!file)
 		return -ENOEXEC;
-	r = use_file(f, file, fd);
-	if (r >= 0)
-		r = adopt(f, tgid, start_ns, file);
-	if (r >= 0 || (r != -ESRCH && file->text[0]))
-		f->o.tell(f->o.ctx, tgid, start_ns, r < 0 ? 0 : (uint32_t)file->n_attached, file->text);
-	return r;
+	return has_file(f, tgid, file) ? 0 : watch(f, tgid, start_ns, file, fd);
+}
+
+int gorpc_files_mapping(struct gorpc_files *f, const struct sonde_rec *r)
+{
+	struct cursor c = cur_init(r, r->len);
+	_cleanup_close_ int fd = -1;
+	struct sonde_mmap_rec map;
+	struct file *file;
+
+	if (!cur_copy(&c, &map, sizeof(map)))
+		return -EBADMSG;
+	fd = gorpc_mapped_open(f->mapped, f->proc_fd, &map);
+	if (fd < 0)
+		return fd;
+	file = file_of(f, fd);
+	if (!file || !file->library) {	/* programs are told of when they are started */
+		gorpc_mapped_refuse(f->mapped, &map);
+		return -ENOEXEC;
+	}
+	return has_file(f, r->tgid, file) ? 0 : watch(f, r->tgid, r->start_ns, file, fd);
 }
 
 int gorpc_files_expect(struct gorpc_files *f, const char *name)
@@ -448,9 +508,15 @@ void gorpc_files_detach(struct gorpc_files *f)
 
 void gorpc_files_free(struct gorpc_files *f)
 {
+	void *tgid, *process;
+	size_t pos = 0;
+
 	if (!f)
 		return;
 	gorpc_files_detach(f);
+	while (map_next(&f->processes, &pos, &tgid, &process))
+		vec_fini(&((struct process *)process)->files);
+	gorpc_mapped_free(f->mapped);
 	for (size_t i = 0; i < f->files.len; i++)
 		free(f->files.items[i]);
 	vec_fini(&f->files);
@@ -480,8 +546,9 @@ int gorpc_files_new(const struct gorpc_files_opts *o, struct gorpc_files **ret, 
 	f->linked_fd = map_fd(o->obj, "gorpc_linked");
 	f->files_fd = map_fd(o->obj, "gorpc_files");
 	f->tgids_fd = map_fd(o->obj, "gorpc_tgids");
+	f->mapped = gorpc_mapped_new();
 	f->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f->proc_fd < 0) {
+	if (f->proc_fd < 0 || !f->mapped) {
 		int r = err_errno(err, -errno, "%s", o->proc_path);
 
 		gorpc_files_free(f);

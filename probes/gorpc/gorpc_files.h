@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Go programs of this host: looked at once per file, watched once per file, known per process. What is watched is
- * given up when the last process of a file has ended.
+ * Go programs and libraries of this host: looked at once per file, watched once per file, known per process. What is
+ * watched is given up when the last process of a file has ended.
  */
 #ifndef GORPC_FILES_H
 #define GORPC_FILES_H
@@ -13,6 +13,7 @@ struct bpf_object;
 struct bpf_program;
 struct err;
 struct gorpc_files;
+struct sonde_rec;
 
 struct gorpc_files_opts {
 	struct bpf_object *obj;		/* loaded; borrowed */
@@ -34,10 +35,13 @@ void gorpc_files_detach(struct gorpc_files *f);
 
 /* A process runs a program. @start_ns 0 = not known. 0 when it is watched, -ENOEXEC when not, -errno. */
 int gorpc_files_process(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns);
+/* A process mapped a file to run, which may be a Go library. @r: a struct sonde_mmap_rec. As above. */
+int gorpc_files_mapping(struct gorpc_files *f, const struct sonde_rec *r);
 /* A program that is about to be started, so that not even its first call is missed. */
 int gorpc_files_expect(struct gorpc_files *f, const char *name);
 /* All processes there are. */
 int gorpc_files_scan(struct gorpc_files *f);
+/* A process ended, or runs another program from here on. */
 void gorpc_files_exit(struct gorpc_files *f, uint32_t tgid);
 /* Gives up files that nobody runs since a while. */
 void gorpc_files_tick(struct gorpc_files *f, uint64_t now_ns);

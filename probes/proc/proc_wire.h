@@ -16,7 +16,7 @@
 #define PROC_REC_EXIT SONDE_EV(PROBE_ID, 3)
 #define PROC_REC_RENAME SONDE_EV(PROBE_ID, 4)
 #define PROC_REC_CGROUP SONDE_EV(PROBE_ID, 5)
-#define PROC_REC_MMAP SONDE_EV(PROBE_ID, 6)
+#define PROC_REC_MMAP SONDE_EV_MMAP
 #define PROC_REC_SOCKET SONDE_EV(PROBE_ID, 7)
 #define PROC_REC_TASK SONDE_EV(PROBE_ID, 8)
 
@@ -68,7 +68,9 @@ struct proc_exec_rec {
 /* A task that was there before the start: as an exec, without knowing when that was. */
 #define proc_task_rec proc_exec_rec
 
-#define PROC_PATH_PLAIN 0	/* text */
+#define proc_mmap_rec sonde_mmap_rec	/* live halves of other probes read it too */
+
+#define PROC_PATH_PLAIN SONDE_PATH_PLAIN
 #define PROC_PATH_PARTS 1	/* components below the task's root, last first, NUL after each */
 #define PROC_PATH_ROOTLESS 2	/* the same, but the walk did not end at a root: memfd, detached mount, too deep */
 
@@ -90,20 +92,6 @@ struct proc_rename_rec {
 struct proc_cgroup_rec {
 	struct sonde_rec hdr;
 	__u64 cgroup_id;	/* where it is from now on */
-};
-
-struct proc_mmap_rec {
-	struct sonde_rec hdr;
-	__u64 addr, len;	/* bytes */
-	__u64 file_off;		/* bytes */
-	__u64 ino;		/* 0 = unknown (a build id is there instead) */
-	__u32 dev;		/* major << 20 | minor */
-	__u32 ino_generation;
-	__u32 prot, flags;	/* PROT_*, MAP_* */
-	__u8 build_id[20];
-	__u8 build_id_len;	/* 0 = unknown */
-	__u8 path_form;		/* PROC_PATH_* */
-	__u16 path_len;		/* bytes behind the struct */
 };
 
 #define PROC_SOCK_HELD 0	/* was there before the start */
@@ -135,6 +123,7 @@ _Static_assert(sizeof(struct proc_fork_rec) == 40 + 56 + 16, "proc_fork_rec is A
 _Static_assert(sizeof(struct proc_exec_rec) == 40 + 56 + 32, "proc_exec_rec is ABI");
 _Static_assert(sizeof(struct proc_exit_rec) == 72, "proc_exit_rec is ABI");
 _Static_assert(sizeof(struct proc_rename_rec) == 72, "proc_rename_rec is ABI");
+_Static_assert(PROC_REC_MMAP == SONDE_EV(PROBE_ID, 6), "the number that others know");
 _Static_assert(sizeof(struct proc_mmap_rec) == 40 + 72, "proc_mmap_rec is ABI");
 _Static_assert(sizeof(struct proc_socket_rec) == 40 + 88, "proc_socket_rec is ABI");
 #endif

@@ -229,6 +229,14 @@ def calls(suite, variant):
     return Tree(suite).build(source, os.path.join(folder(), f"calls-{suite}-{variant}"), variant)
 
 
+def shared(suite, build=True):
+    """Path of the library that other programs load; without @build only if it was built before."""
+    out = os.path.join(folder(), f"libshared-{suite}.so")
+    if not build and not os.path.exists(out):
+        raise Unavailable("the library is built with SONDE_GO_BUILDS=all only")
+    return Tree(suite).build(os.path.join(HERE, "shared"), out, "c-shared")
+
+
 def prepare():
     for suite, variant in sorted({*BUILDS, *((suite, "stripped-pie") for suite in SUITES)}):
         calls(suite, variant)

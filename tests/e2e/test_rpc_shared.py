@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Go inside a program that is none: a library (-buildmode=c-shared) that a Python process loads.
+
+Compiling the runtime once more for it takes a minute, so it is made with SONDE_GO_BUILDS=all only, and used when it
+is there.
+"""
+import collections
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from gocalls import gotree, seen_calls, wait_for_calls
+
+HOST = """
+import ctypes, sys
+for line in sys.stdin:
+    word, *rest = line.split()
+    if word == "load":
+        lib = ctypes.CDLL(rest[0])
+        port = lib.Serve()
+    elif word == "call":
+        assert lib.Call(port, int(rest[0])) == int(rest[0])
+    print(word, "done", flush=True)
+"""
+
+
+class Host:
+    def __init__(self):
+        self.child = subprocess.Popen([sys.executable, "-c", HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True)
+        self.timer = threading.Timer(60, self.child.kill)
+        self.timer.start()
+
+    def ask(self, *words):
+        self.child.stdin.write(" ".join(map(str, words)) + "\n")
+        self.child.stdin.flush()
+        assert self.child.stdout.readline() == f"{words[0]} done\n"
+
+
+@pytest.fixture
+def host():
+    made = Host()
+    yield made
+    made.timer.cancel()
+    made.child.kill()
+    made.child.wait()
+
+
+def counts(events, pid):
+    return collections.Counter((ev["side"], ev["method"], ev["status"], ev["end"]) for ev in seen_calls(events, pid))
+
+
+def watched(sonde, pid):
+    return sonde("rpc", "--json", "--type", "rpc.program", "--type", "rpc.call", "--pid", str(pid))
+
+
+@pytest.mark.parametrize("suite", gotree.SUITES if gotree.ALL_BUILDS else gotree.SUITES[-1:])
+def test_library_in_a_program_that_is_no_go(sonde, host, suite):
+    try:
+        library = gotree.shared(suite, gotree.ALL_BUILDS)
+    except gotree.Unavailable as e:
+        pytest.skip(str(e))
+    pid = host.child.pid
+    for number in (5, 3):   # loaded while sonde runs; loaded before it starts
+        child = watched(sonde, pid)
+        if number == 5:
+            host.ask("load", library)
+        child.wait_for(lambda ev: ev["type"] == "rpc.program" and ev["proc"]["pid"] == pid and ev.get("places"))
+        host.ask("call", number)
+        wait_for_calls(child, pid, 2 * number)
+        child.finish()
+        assert counts(child.events, pid) == {(side, "sonde.test.Shared/Echo", "OK", "done"): number
+                                             for side in ("client", "server")}
+        assert all(ev["conn"]["dst"] == "127.0.0.1" for ev in seen_calls(child.events, pid))
