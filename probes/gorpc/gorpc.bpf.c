@@ -69,7 +69,7 @@ static __always_inline void take_goroutine(struct hit *h)
 static __always_inline void take_origin(struct hit *h, const struct gorpc_iface *conn)
 {
 	take_goroutine(h);
-	take_conn(&h->s->rec, h->l, conn);
+	take_conn(h->s, h->l, conn);
 }
 
 /* ---- frames ---- */
@@ -77,15 +77,19 @@ static __always_inline void take_origin(struct hit *h, const struct gorpc_iface 
 /* A frame's own header at @addr: stream, flags, length. */
 static __always_inline bool take_frame(struct hit *h, __u64 addr)
 {
+	__u32 flags_off = h->l->frame_flags, stream_off = h->l->frame_stream;
 	struct gorpc_frame_rec *r = &h->s->rec;
-	__u8 flags = 0;
+	__u8 *head = h->s->frame;
 
-	if (!addr || read_user(&r->stream, sizeof(r->stream), addr + h->l->frame_stream) ||
-	    read_user(&flags, sizeof(flags), addr + h->l->frame_flags)) {
+	/* all of it at once: FrameHeader has 12 bytes and frames are larger */
+	if (!addr || flags_off >= FRAME_BYTES || stream_off > FRAME_BYTES - 4 || read_user(head, FRAME_BYTES, addr)) {
 		TELL(frame);
 		return false;
 	}
-	if (flags & 1)	/* END_STREAM, RFC 9113 6.1 and 6.2 */
+	barrier_var(flags_off);
+	barrier_var(stream_off);
+	r->stream = *(__u32 *)&head[stream_off & (FRAME_BYTES - 4)];
+	if (head[flags_off & (FRAME_BYTES - 1)] & 1)	/* END_STREAM, RFC 9113 6.1 and 6.2 */
 		r->flags |= GORPC_F_END_STREAM;
 	return true;
 }
@@ -246,7 +250,7 @@ static __always_inline void web_origin(struct hit *h, __u64 object, __u16 conn_o
 	if (!object || conn_off == GORPC_NO_OFF || read_user(&conn, sizeof(conn), object + conn_off))
 		TELL(conn_web);
 	else
-		take_conn(&h->s->rec, h->l, &conn);
+		take_conn(h->s, h->l, &conn);
 }
 
 static __always_inline bool on_web_headers(struct hit *h)
@@ -281,12 +285,12 @@ static __always_inline bool on_web_done(struct hit *h)
 	return sc && h->s->rec.stream;
 }
 
-static __always_inline void add_string(__u32 header, __u64 addr)
+static __always_inline void add_string(struct gorpc_scratch *s, __u32 header, __u64 addr)
 {
 	struct gorpc_string text = { 0 };
 
 	if (addr && !read_user(&text, sizeof(text), addr) && text.len)
-		add_value(header, 0, text.ptr, text.len);
+		add_value(s, header, 0, text.ptr, text.len);
 }
 
 static __always_inline bool on_webc_request(struct hit *h)
@@ -303,14 +307,14 @@ static __always_inline bool on_webc_request(struct hit *h)
 		return false;
 	}
 	web_origin(h, cc, h->l->cc_conn);
-	add_string(GORPC_H_METHOD, member(req, h->l->req_method));
-	add_string(GORPC_H_PATH, member(url, h->l->url_path));
+	add_string(h->s, GORPC_H_METHOD, member(req, h->l->req_method));
+	add_string(h->s, GORPC_H_PATH, member(url, h->l->url_path));
 	if (h->l->req_host != GORPC_NO_OFF)
 		read_user(&host, sizeof(host), req + h->l->req_host);
 	if (host.len)
-		add_value(GORPC_H_AUTHORITY, 0, host.ptr, host.len);
+		add_value(h->s, GORPC_H_AUTHORITY, 0, host.ptr, host.len);
 	else
-		add_string(GORPC_H_AUTHORITY, member(url, h->l->url_host));
+		add_string(h->s, GORPC_H_AUTHORITY, member(url, h->l->url_host));
 	return true;
 }
 

@@ -45,13 +45,11 @@ static const struct hook gorpc_hooks[] = {
 	  .fallback = "calls of a program that ended stay open" },
 };
 
-/* Bits of the lengths that wanted names have. */
+/* Bits of the lengths that the names have that were asked for; the others the kernel side knows by itself. */
 static uint64_t lengths(const struct gorpc_conf *c)
 {
 	uint64_t bits = 0;
 
-	for (unsigned i = 0; i < gorpc_n_headers; i++)
-		bits |= 1ull << strlen(gorpc_headers[i].name);
 	for (size_t i = 0; i < c->headers.len; i++)
 		bits |= 1ull << MIN(strlen(c->headers.items[i]), (size_t)GORPC_NAME_BYTES);
 	return bits;
@@ -102,8 +100,6 @@ static int add_names(const struct gorpc_conf *c, struct bpf_object *obj, struct 
 				       GORPC_NAME_BYTES);
 		r = add_name(fd, c->headers.items[i], GORPC_H_OTHER, gorpc_header_is_secret(c->headers.items[i]));
 	}
-	for (unsigned i = 0; r >= 0 && i < gorpc_n_headers; i++)
-		r = add_name(fd, gorpc_headers[i].name, gorpc_headers[i].number, false);
 	return r < 0 ? err_errno(err, r, "cannot ask for so many headers") : 0;
 }
 

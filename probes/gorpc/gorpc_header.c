@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of headers.
+ * Names of headers that are never shown.
  */
 #include "probes/gorpc/gorpc_header.h"
 
@@ -9,21 +9,6 @@
 #include <strings.h>
 
 #include "base/macros.h"
-#include "probes/gorpc/gorpc_wire.h"
-
-const struct gorpc_header_name gorpc_headers[] = {
-	{ ":path", GORPC_H_PATH },
-	{ ":method", GORPC_H_METHOD },
-	{ ":authority", GORPC_H_AUTHORITY },
-	{ ":status", GORPC_H_STATUS },
-	{ "content-type", GORPC_H_CONTENT_TYPE },
-	{ "user-agent", GORPC_H_USER_AGENT },
-	{ "grpc-status", GORPC_H_GRPC_STATUS },
-	{ "grpc-message", GORPC_H_GRPC_MESSAGE },
-	{ "grpc-timeout", GORPC_H_GRPC_TIMEOUT },
-	{ "traceparent", GORPC_H_TRACEPARENT },
-};
-const unsigned gorpc_n_headers = ARRAY_SIZE(gorpc_headers);
 
 bool gorpc_header_is_secret(const char *name)
 {

@@ -17,12 +17,14 @@
 
 #define HF_BYTES 40		/* hpack.HeaderField: two strings and a bool, in every release */
 #define HF_MAX 64		/* headers of a frame that are looked at */
+#define FRAME_BYTES 16		/* of a frame's own header; a power of two */
+#define SOCK_BYTES 144		/* of struct sock_common: all that is looked at, on any kernel */
 #define DATA_BYTES 8192		/* of fields in one record; a power of two */
 #define VALUE_BYTES 2048	/* most of one value; likewise */
 
 const volatile bool gorpc_debug = false;
 const volatile __u32 gorpc_value_bytes = 512;	/* of one header value, at most VALUE_BYTES - 1 */
-const volatile __u64 gorpc_lengths = 0;		/* bit n: a wanted header has a name of n bytes */
+const volatile __u64 gorpc_lengths = 0;		/* bit n: a header in gorpc_names has a name of n bytes */
 
 #define log_debug(...) do { if (gorpc_debug) bpf_printk(__VA_ARGS__); } while (0)
 
@@ -39,6 +41,8 @@ struct gorpc_scratch {
 	__u64 regs[GORPC_REGS];		/* integer arguments, in their order */
 	__u64 sp, g;
 	struct gorpc_string fields;	/* array of headers of this frame in the program, none: 0 */
+	__u64 lengths;			/* bit n: names of n bytes are looked at */
+	__u8 sock[SOCK_BYTES], frame[FRAME_BYTES];
 	__u32 off;			/* next byte of data */
 	__u32 pad;
 	struct gorpc_name name;
