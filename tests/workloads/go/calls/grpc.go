@@ -95,6 +95,8 @@ func note(ctx context.Context) (done func()) {
 		c.ID = first(md)
 	}
 	c.Stream = streamID(ctx)
+	c.handled = true
+	atomic.AddInt64(&serving, 1)
 	return func() { c.Done = now() }
 }
 
