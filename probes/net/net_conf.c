@@ -110,15 +110,27 @@ static bool match_address(const char *text, const struct event *ev, enum end end
 	       (end != END_FROM && ipnet_contains(&net, &ev->keys.conn.daddr));
 }
 
+/* Where an event was seen; 0, NET_DIR_NONE = not known. */
+static uint32_t place_of(const struct event *ev, uint8_t *ret_dir)
+{
+	const struct net_flow_event *f = ev->body;
+	const struct net_event *b = ev->body;
+	bool is_flow = ev->desc == &net_flow_desc;
+
+	*ret_dir = is_flow ? f->dir : b->dir;
+	return is_flow ? f->ifindex : b->ifindex;
+}
+
 /* "From" an interface is what comes in there; a drop has no direction and matches either way. */
 static bool match_iface(const char *text, const struct event *ev, enum end end)
 {
-	const struct net_event *b = ev->body;
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, b->ifindex));
+	uint8_t dir;
+	uint32_t ifindex = place_of(ev, &dir);
+	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
 	if (!name || strcmp(name, text))
 		return false;
-	return end == END_EITHER || b->dir == NET_DIR_NONE || b->dir == (end == END_FROM ? NET_DIR_IN : NET_DIR_OUT);
+	return end == END_EITHER || dir == NET_DIR_NONE || dir == (end == END_FROM ? NET_DIR_IN : NET_DIR_OUT);
 }
 
 /* The endpoints of another datapath's event, as Cilium's client compares them; false when it has none. */
@@ -158,8 +170,9 @@ static bool match_endpoint(const char *text, const struct event *ev, enum end en
 /* Patterns that the kernel cannot compare (wildcards other than one at the end) are compared here. */
 static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
 {
-	const struct net_event *b = ev->body;
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, b->ifindex));
+	uint8_t dir;
+	uint32_t ifindex = place_of(ev, &dir);
+	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 	bool simple = true;
 
 	for (size_t i = 0; i < lists->len; i++) {
@@ -180,7 +193,8 @@ static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
 
 bool net_conf_pass(const struct net_conf *c, const struct event *ev)
 {
-	bool ours = ev->desc == &net_trace_desc || ev->desc == &net_drop_desc || ev->desc == &net_xdp_desc;
+	bool ours = ev->desc == &net_trace_desc || ev->desc == &net_drop_desc || ev->desc == &net_xdp_desc ||
+		    ev->desc == &net_flow_desc;
 
 	if (!ours && !event_section(ev, SEC_NOTIFY))
 		return true;

@@ -13,6 +13,7 @@
 #include "probes/net/net_flow_packet.bpf.h"
 
 #define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
+#define ASK_TIMES 3	/* an answer that did not come by then will not come */
 #define TCP_FIN 1
 #define TCP_SYN 2
 #define TCP_RST 4
@@ -231,7 +232,16 @@ static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 li
 	/* what leaves by loopback comes in by it again */
 	if (dir == NET_DIR_IN && skb->ifindex == LOOPBACK)
 		return TC_NEXT;
-	if (pktfilter_tc(skb, link) == PKTFILTER_REJECT || packet_parse(skb, &p, link))
+	switch (pktfilter_tc(skb, link)) {
+	case PKTFILTER_PASS:
+		break;
+	case PKTFILTER_UNDECIDED:	/* user space cannot take it out of a sum again */
+		flow_lost(SONDE_LOST_COPY);
+		return TC_NEXT;
+	default:
+		return TC_NEXT;
+	}
+	if (packet_parse(skb, &p, link))
 		return TC_NEXT;
 	room = bpf_map_lookup_elem(&net_flow_rooms, &zero);
 	if (!room)
@@ -263,6 +273,39 @@ SEC("tc")
 int sonde_flow_o_l3(struct __sk_buff *skb)
 {
 	return flow_packet(skb, NET_DIR_OUT, SONDE_LINK_RAW);
+}
+
+/* ---- asked later ---- */
+
+struct ask_ctx {
+	struct __sk_buff *skb;
+};
+
+/*
+ * A first packet is seen before connection tracking knows it, an answer before it counts as one: who says no more
+ * is asked about here.
+ */
+static long ask_one(void *map, const struct net_flow_key *key, struct net_flow *f, struct ask_ctx *c)
+{
+	struct net_flow_way *w = &f->way[!!f->way[NET_WAY_BACK].packets];
+
+	(void)map;
+	(void)key;
+	if (f->ct == NET_CT_ESTABLISHED || f->ct == NET_CT_RELATED || w->asked >= ASK_TIMES)
+		return 0;
+	w->asked++;
+	ask_conntrack(c->skb, f);
+	return 0;
+}
+
+/* Attached nowhere: the reader runs it inside the namespace before it walks the map itself (net_flow.c). */
+SEC("tc")
+int sonde_flow_ask(struct __sk_buff *skb)
+{
+	struct ask_ctx c = { .skb = skb };
+
+	bpf_for_each_map_elem(&net_flows, ask_one, &c, 0);
+	return TC_NEXT;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

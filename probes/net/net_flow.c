@@ -29,6 +29,7 @@ struct net_flows {
 	uint64_t idle_ns;
 	uint32_t netns;
 	int fd;		/* net_flows */
+	int ask_fd;	/* sonde_flow_ask; -1 = this kernel cannot run it */
 };
 
 static void free_skel(void *skel)
@@ -36,7 +37,13 @@ static void free_skel(void *skel)
 	net_flow_bpf__destroy(skel);
 }
 
-static int load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flow_bpf *skel,
+/* bpf_for_each_map_elem() came with 5.13; before 5.18 there is nobody to ask. */
+static bool can_ask(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_for_each_map_elem, NULL) == 1;
+}
+
+static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool ask, struct net_flow_bpf *skel,
 		struct err *err)
 {
 	const struct net_flow_conf *c = &((const struct net_conf *)p->conf)->flow;
@@ -46,28 +53,46 @@ static int load(struct probe *p, const struct net_setup *s, uint32_t netns, stru
 
 	if (r < 0)
 		return r;
+	bpf_program__set_autoload(skel->progs.sonde_flow_ask, ask);
 	probe_set_rodata(skel->obj, "net_flow_level", &level, sizeof(level));
 	probe_set_rodata(skel->obj, "net_flow_interval_ns", &interval, sizeof(interval));
 	r = bpf_map__set_max_entries(skel->maps.net_flows, c->max);
 	return r < 0 ? err_errno(err, r, "cannot size the table of flows") : probe_env_load(p->env, skel->obj, err);
 }
 
+/* A kernel whose verifier does not want the program that asks does without it. */
+static int open_and_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flow_bpf **ret,
+			 struct err *err)
+{
+	int r = -ENOMEM;
+
+	for (int ask = can_ask(); ask >= 0; ask--) {
+		struct net_flow_bpf *skel = net_flow_bpf__open();
+
+		if (!skel)
+			return err_errno(err, -ENOMEM, "cannot open the programs for flows");
+		r = load(p, s, netns, ask, skel, err);
+		if (r >= 0) {
+			*ret = skel;
+			return 0;
+		}
+		net_flow_bpf__destroy(skel);
+	}
+	return r;
+}
+
 int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
 		   struct net_tc_progs *ret_progs, struct err *err)
 {
 	_cleanup_free_ struct net_flows *f = calloc(1, sizeof(*f));
-	struct net_flow_bpf *skel = net_flow_bpf__open();
+	struct net_flow_bpf *skel = NULL;
 	int r;
 
-	if (!f || !skel) {
-		net_flow_bpf__destroy(skel);
-		return err_errno(err, -ENOMEM, "cannot open the programs for flows");
-	}
-	r = load(p, s, netns, skel, err);
-	if (r < 0) {
-		net_flow_bpf__destroy(skel);
+	if (!f)
+		return err_errno(err, -ENOMEM, "cannot count flows");
+	r = open_and_load(p, s, netns, &skel, err);
+	if (r < 0)
 		return r;
-	}
 	*ret_progs = (struct net_tc_progs){
 		.fd = { { bpf_program__fd(skel->progs.sonde_flow_i_l2),
 			  bpf_program__fd(skel->progs.sonde_flow_o_l2) },
@@ -79,7 +104,7 @@ int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, s
 	};
 	*f = (struct net_flows){
 		.p = p, .idle_ns = ((const struct net_conf *)p->conf)->flow.idle_ns, .netns = netns,
-		.fd = bpf_map__fd(skel->maps.net_flows),
+		.fd = bpf_map__fd(skel->maps.net_flows), .ask_fd = bpf_program__fd(skel->progs.sonde_flow_ask),
 	};
 	*ret = TAKE_PTR(f);
 	return 0;
@@ -158,6 +183,15 @@ static void walk(struct net_flows *f, bool all)
 			take_one(f, &keys[i], &flows[i], now_ns, all);
 		from = &at;
 	}
+}
+
+int net_flows_ask(void *ctx)
+{
+	const struct net_flows *f = ctx;
+	uint8_t packet[64] = { 0 };	/* the kernel insists on one */
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = sizeof(packet));
+
+	return f->ask_fd < 0 ? 0 : bpf_prog_test_run_opts(f->ask_fd, &o);
 }
 
 void net_flows_sweep(struct net_flows *f)

@@ -19,6 +19,9 @@ int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, s
 		   struct net_tc_progs *ret_progs, struct err *err);
 void net_flows_free(struct net_flows *f);	/* NULL is fine */
 
+/* Inside the namespace, before the next two: completes what connection tracking knows by now. @ctx: the flows. */
+int net_flows_ask(void *ctx);
+
 /* Tells of flows that closed a while ago or were silent for too long, and forgets them. */
 void net_flows_sweep(struct net_flows *f);
 

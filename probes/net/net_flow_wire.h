@@ -51,7 +51,8 @@ struct net_flow_way {
 	__u32 next_seq;		/* TCP: what is expected next */
 	__u8 tcp_flags;		/* all that were seen */
 	__u8 told_flags;	/* of these, in a report */
-	__u8 pad[2];
+	__u8 asked;		/* times that connection tracking was asked later, while this way was the last */
+	__u8 pad;
 };
 
 /* The state of a flow, in a map and in a record. */

@@ -203,8 +203,10 @@ void net_space_run(struct net_space *s)
 void net_space_tick(struct net_space *s)
 {
 	net_space_run(s);
-	if (s->flows)
-		net_flows_sweep(s->flows);
+	if (!s->flows)
+		return;
+	net_ns_call(s->fd, net_flows_ask, s->flows);
+	net_flows_sweep(s->flows);
 }
 
 void net_space_stop(struct net_space *s)
@@ -219,8 +221,10 @@ void net_space_stop(struct net_space *s)
 
 void net_space_finish(struct net_space *s)
 {
-	if (s->flows)
-		net_flows_end(s->flows);
+	if (!s->flows)
+		return;
+	net_ns_call(s->fd, net_flows_ask, s->flows);
+	net_flows_end(s->flows);
 }
 
 void net_space_close(struct net_space *s)

@@ -57,12 +57,28 @@ static size_t flows_sets(void *conf, struct opt_set *ret_sets)
 	return 2 + run_sets(&c->run, ret_sets + 2);
 }
 
-/* Flows have no bytes that a packet filter could look at: the kernel has decided about them, packet by packet. */
+/* Live, the kernel has decided about the packets of flows, one by one. */
 static bool match_flows(void *ctx, const struct event *ev)
 {
 	const struct packet_words *w = ctx;
 
 	return ev->desc->type == NET_EV_FLOW ? net_conf_pass(w->net, ev) : packet_words_match(ctx, ev);
+}
+
+/* A sum cannot be corrected later: what decides about packets must be able to do so where they are counted. */
+static bool can_count(const struct flows_conf *c, const struct opt_strv *typed, const struct packet_words *words)
+{
+	char why[160] = "";
+
+	if (c->run.read && typed->len) {
+		log_error("the flows of a recording have no packets that a pcap filter could look at: use --where, "
+			  "--from and --to");
+		return false;
+	}
+	if (c->run.read || !words->filter || pktfilter_in_kernel(words->filter, why, sizeof(why)))
+		return true;
+	log_error("flows are counted in the kernel, where this filter cannot run: %s", why);
+	return false;
 }
 
 static int flows_run(void *conf, const struct cmd_words *w)
@@ -81,7 +97,7 @@ static int flows_run(void *conf, const struct cmd_words *w)
 		log_error("--max-flows and --report must be more than 0");
 	else if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0)
 		log_error("%s", err.msg);
-	else {
+	else if (can_count(c, &w->words, &words)) {
 		spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
 		c->net.filter = words.filter;
 		c->net.netns = &c->run.netns;

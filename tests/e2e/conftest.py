@@ -48,20 +48,7 @@ def link(netns):
 @pytest.fixture
 def routed(netns):
     """Three namespaces in a row, the middle one forwards: routed.left.a - .b = router = .a - right.b"""
-    client, router, server = netns(), netns(), netns()
-    left, right = helpers.Link(client, router), helpers.Link(router, server)
-    router.sysctl("net.ipv4.ip_forward", 1)
-    router.sysctl("net.ipv6.conf.all.forwarding", 1)
-    client.run("ip", "route", "add", "default", "via", left.b_ip)
-    client.run("ip", "-6", "route", "add", "default", "via", left.b_ip6)
-    server.run("ip", "route", "add", "default", "via", right.a_ip)
-    server.run("ip", "-6", "route", "add", "default", "via", right.a_ip6)
-
-    class Routed:
-        pass
-    ret = Routed()
-    ret.client, ret.router, ret.server, ret.left, ret.right = client, router, server, left, right
-    return ret
+    return helpers.Routed(netns)
 
 
 @pytest.fixture

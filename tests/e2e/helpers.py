@@ -120,6 +120,21 @@ class Link:
                 raise AssertionError(f"{ip} does not answer over {self.a_dev}")
 
 
+class Routed:
+    """Three namespaces in a row, the middle one forwards: left.a - left.b = router = right.a - right.b. @make makes
+    a namespace."""
+
+    def __init__(self, make):
+        self.client, self.router, self.server = client, router, server = make(), make(), make()
+        self.left, self.right = left, right = Link(client, router), Link(router, server)
+        router.sysctl("net.ipv4.ip_forward", 1)
+        router.sysctl("net.ipv6.conf.all.forwarding", 1)
+        client.run("ip", "route", "add", "default", "via", left.b_ip)
+        client.run("ip", "-6", "route", "add", "default", "via", left.b_ip6)
+        server.run("ip", "route", "add", "default", "via", right.a_ip)
+        server.run("ip", "-6", "route", "add", "default", "via", right.a_ip6)
+
+
 class Sonde:
     """A running `sonde ...`, with the JSON objects that it printed so far."""
 
