@@ -298,6 +298,7 @@ struct task_struct {
 };
 
 struct vm_area_struct {
+	struct mm_struct *vm_mm;
 	unsigned long vm_start, vm_end;
 	unsigned long vm_flags;
 	unsigned long vm_pgoff;

@@ -11,8 +11,8 @@
 #include <linux/types.h>
 #endif
 
-#define SONDE_UNWIND_PAGE_SHIFT 16
-#define SONDE_UNWIND_MAGIC 0x31776e75u	/* "unw1" */
+#define SONDE_UNWIND_PAGE_SHIFT 10	/* some 20 rows a page: to find one touches three cache lines */
+#define SONDE_UNWIND_MAGIC 0x32776e75u	/* "unw2" */
 
 /* Where the canonical frame address (CFA: the stack pointer of the caller after the return) is. */
 #define SONDE_CFA_GAP 0		/* no rows for this address: frame pointers */
@@ -58,7 +58,7 @@ struct sonde_unwind_head {
 
 /*
  * struct sonde_unwind_head, struct sonde_unwind_rule [n_rules], __u32 first row of each page [n_pages + 1], rows
- * [n_rows]: low 16 bits of the file offset | rule << 16, ascending in each page; a page's first row is at 0.
+ * [n_rows]: offset in the page | rule << 16, ascending in each page; a page's first row is at 0.
  */
 #define SONDE_UNWIND_ROW(low, rule) ((low) | (rule) << 16)
 #define SONDE_UNWIND_ROW_LOW(row) ((row) & 0xffff)

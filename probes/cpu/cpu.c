@@ -141,6 +141,8 @@ static void configure(void *ctx, struct bpf_object *obj)
 	set_flag(obj, "cpu_select_cpus", s->n_selected);
 	set_size(obj, "cpu_cpus", s->n_selected);
 	set_size(obj, "cpu_paces", s->n_cpus);
+	set_size(obj, "cpu_desks", (size_t)s->n_cpus * (wants_blocks(c) ? 2 : 1));
+	set_u32(obj, "cpu_n_cpus", s->n_cpus);
 	configure_slots(obj, c);
 	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
 	cpu_tables_configure(obj, c->unwind_bytes);

@@ -53,19 +53,19 @@ static __always_inline struct cpu_slot *slot_of(__u32 tid)
 	return bpf_map_lookup_elem(&cpu_slots, &tid);
 }
 
-static __always_inline void keep_user_stack(void *ctx, struct cpu_slot *slot, struct task_struct *task)
+static __always_inline void keep_user_stack(struct cpu_slot *slot, bool has_memory)
 {
-	union cpu_scratch *s = scratch_of(CPU_CLASS_SWITCH);
+	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SWITCH);
 	__u64 n;
 
 	slot->n_user = 0;
 	slot->user_end = SONDE_STACK_NONE;
-	if (!cpu_user_depth || !s)
+	if (!cpu_user_depth || !r)
 		return;
 	slot->mode |= CPU_MODE_USER_ASKED;
-	if (!has_user_memory(task))
+	if (!has_memory)
 		return;
-	n = walk_user(ctx, CPU_CLASS_SWITCH, s->rec.ips, &slot->user_end);
+	n = walk_user(CPU_CLASS_SWITCH, 0, &slot->user_end);
 	if (n > cpu_block_depth) {
 		n = cpu_block_depth;
 		slot->user_end = SONDE_STACK_DEPTH;
@@ -73,22 +73,24 @@ static __always_inline void keep_user_stack(void *ctx, struct cpu_slot *slot, st
 	barrier_var(n); /* what is checked is what is used, also to old verifiers */
 	if (n > cpu_block_depth)
 		return;
-	bpf_probe_read_kernel(slot->ips, n * sizeof(__u64), s->rec.ips);
+	bpf_probe_read_kernel(slot->ips, n * sizeof(__u64), r->ips);
 	slot->n_user = (__u16)n;
 }
 
-static __always_inline void fill_slot(void *ctx, struct cpu_slot *slot, struct task_struct *task, __u32 state,
-				      bool runnable)
+static __always_inline void fill_slot(struct cpu_slot *slot, __u32 state, bool runnable)
 {
+	struct cpu_who who;
+
+	who_is_it(&who);
 	slot->woken_ns = 0;
-	slot->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	slot->cgroup_id = bpf_get_current_cgroup_id();
+	slot->start_ns = who.start_ns;
+	slot->cgroup_id = who.cgroup_id;
 	slot->tgid = bpf_get_current_pid_tgid() >> 32;
-	slot->netns = task_netns(task);
+	slot->netns = who.netns;
 	slot->state = state;
 	slot->mode = CPU_MODE_KERNEL | (runnable ? CPU_MODE_PREEMPTED : 0);
 	bpf_get_current_comm(slot->comm, sizeof(slot->comm));
-	keep_user_stack(ctx, slot, task);
+	keep_user_stack(slot, who.has_memory);
 }
 
 /* ---- coming back ---- */
@@ -142,12 +144,10 @@ static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cp
 static __always_inline void report(struct sonde_ledger *l, const struct cpu_slot *slot, __u32 tid,
 				   struct task_struct *next, __u64 now_ns)
 {
-	union cpu_scratch *s = scratch_of(CPU_CLASS_SWITCH);
-	struct cpu_sample_rec *r;
+	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SWITCH);
 
-	if (!s)
+	if (!r)
 		return;
-	r = &s->rec;
 	rec_init_keys(&r->hdr, l, CPU_REC_BLOCK, sizeof(*r), CPU_CLASS_SWITCH, slot->tgid, tid, slot->start_ns);
 	r->value = now_ns - slot->out_ns;
 	r->wait_ns = wait_of(slot, now_ns);
@@ -195,9 +195,8 @@ static __always_inline void come_back_late(struct cpu_slot *slot, __u32 tid, __u
 }
 
 /* The current thread leaves; @preempt: against its will, whatever its state says. */
-static __always_inline void leave(void *ctx, bool preempt, __u32 state, __u64 now_ns)
+static __always_inline void leave(bool preempt, __u32 state, __u64 now_ns)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct sonde_ledger *l;
 	struct cpu_slot *slot;
@@ -223,7 +222,7 @@ static __always_inline void leave(void *ctx, bool preempt, __u32 state, __u64 no
 	}
 	if (slot->out_ns)
 		come_back_late(slot, tid, now_ns);
-	fill_slot(ctx, slot, task, state, preempt || !state);
+	fill_slot(slot, state, preempt || !state);
 	slot->out_ns = now_ns;
 }
 
@@ -234,7 +233,7 @@ int cpu_switch(__u64 *ctx)
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	come_back((struct task_struct *)ctx[2], now_ns);
-	leave(ctx, (bool)ctx[0], (__u32)ctx[3], now_ns);
+	leave((bool)ctx[0], (__u32)ctx[3], now_ns);
 	return 0;
 }
 
@@ -245,7 +244,7 @@ int cpu_switch_args3(__u64 *ctx)
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	come_back((struct task_struct *)ctx[2], now_ns);
-	leave(ctx, (bool)ctx[0], task_state((struct task_struct *)ctx[1]), now_ns);
+	leave((bool)ctx[0], task_state((struct task_struct *)ctx[1]), now_ns);
 	return 0;
 }
 

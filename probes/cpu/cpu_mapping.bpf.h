@@ -34,27 +34,8 @@ static __always_inline __u32 tables_number(void)
  * work at hand; to see that it is as it was, two: every change of a process's mappings changes a number in it (6.4,
  * with locks per mapping). Where there is no such number, nothing is remembered.
  */
-#define PLACE_SLOTS_SHIFT 8
-#define PLACE_SHIFT 16		/* a mapping has a slot for every 64 KB that are looked up in it */
-#define PLACE_NS 2000000000ull	/* then it is read again, which is when a table is seen to be in use */
-
-struct cpu_place_slot {
-	__u64 mm_id;
-	__u64 until_ns;
-	__u32 mm_seq, tables;
-	struct cpu_mapping m;
-};
-
-struct cpu_place_slots {
-	struct cpu_place_slot slots[1 << PLACE_SLOTS_SHIFT];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct cpu_place_slots);
-} cpu_unwind_places SEC(".maps");
+#define PLACE_SHIFT 18		/* a mapping has a slot for every 256 KB that are looked up in it */
+#define PLACE_UNITS 16		/* of 2^30 ns; then it is read again, which is when a table is seen to be in use */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -68,6 +49,20 @@ struct seqcount {
 
 struct mm_struct___count {
 	struct seqcount mm_lock_seq;	/* since */
+};
+
+/* Whether it is in its process's tree: 6.4 to 6.14. */
+struct vm_area_struct___detached {
+	bool detached;
+};
+
+/* Since. 0 = it is not. */
+struct refcount_struct___cpu {
+	int any;
+};
+
+struct vm_area_struct___count {
+	struct refcount_struct___cpu vm_refcnt;
 };
 
 /* x86: of all that ever were. */
@@ -105,24 +100,71 @@ static __always_inline void places_begin(struct cpu_unwind *u)
 	u->mm_id = 0;
 	if (!bpf_core_field_exists(mm->context.ctx_id) || !mm_sequence(u->mm, &u->mm_seq))
 		return;
-	u->begin_ns = bpf_ktime_get_boot_ns();
+	u->now_s = bpf_ktime_get_boot_ns() >> 30;
 	u->tables = tables_number();
 	u->mm_id = BPF_CORE_READ(mm, context.ctx_id);
 }
 
-static __always_inline struct cpu_place_slot *place_slot(const struct cpu_unwind *u, __u32 class)
+static __always_inline struct cpu_place_slot *place_slot(struct cpu_desk *d)
 {
-	struct cpu_place_slots *s = u->mm_id ? bpf_map_lookup_elem(&cpu_unwind_places, &class) : NULL;
-	__u64 key = u->mm_id << 32 ^ u->pc >> PLACE_SHIFT;
+	__u64 key = d->u.mm_id << 32 ^ d->u.w.pc >> PLACE_SHIFT;
 	__u32 i = key * 0x9e3779b97f4a7c15ull >> (64 - PLACE_SLOTS_SHIFT);
 
-	return s ? &s->slots[i & ((1 << PLACE_SLOTS_SHIFT) - 1)] : NULL;
+	return &d->places[i & ((1 << PLACE_SLOTS_SHIFT) - 1)];
 }
 
-static __always_inline bool place_holds(const struct cpu_place_slot *s, const struct cpu_unwind *u)
+static __always_inline bool vma_attached(struct vm_area_struct *vma)
 {
-	return s->mm_id == u->mm_id && s->mm_seq == u->mm_seq && s->tables == u->tables &&
-	       u->begin_ns < s->until_ns && u->pc >= s->m.start && u->pc < s->m.end;
+	struct vm_area_struct___detached *flag = (void *)vma;
+	struct vm_area_struct___count *count = (void *)vma;
+	__u32 refs = 0;
+
+	if (bpf_core_field_exists(count->vm_refcnt))
+		return !bpf_probe_read_kernel(&refs, sizeof(refs), (void *)vma + bpf_core_field_offset(count->vm_refcnt)) &&
+		       refs;
+	return bpf_core_field_exists(flag->detached) && !BPF_CORE_READ(flag, detached);
+}
+
+/* Something changed in this process: the mapping of @s did not, when it is there, of the same file. */
+static __always_inline bool place_same(const struct cpu_place_slot *s, const struct cpu_unwind *u)
+{
+	struct vm_area_struct *vma = s->vma;
+	struct file *file = s->file;
+	struct inode *inode;
+
+	if (!vma || !vma_attached(vma) || BPF_CORE_READ(vma, vm_mm) != u->mm ||
+	    BPF_CORE_READ(vma, vm_start) != s->start || BPF_CORE_READ(vma, vm_end) != s->end ||
+	    BPF_CORE_READ(vma, vm_file) != file || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+		return false;
+	if (!file)
+		return true;
+	inode = BPF_CORE_READ(file, f_inode);
+	return BPF_CORE_READ(vma, vm_pgoff) << cpu_page_shift == s->off && BPF_CORE_READ(inode, i_ino) == s->ino &&
+	       BPF_CORE_READ(inode, i_generation) == s->generation;
+}
+
+static __always_inline bool place_take(struct cpu_place_slot *s, const struct cpu_unwind *u, struct cpu_mapping *m)
+{
+	__u64 pc = u->w.pc;
+	__u32 seq;
+
+	if (!u->mm_id || s->mm_id != u->mm_id || s->tables != u->tables || u->now_s >= s->until_s || pc < s->start ||
+	    pc >= s->end)
+		return false;
+	if (s->mm_seq != u->mm_seq) {
+		if (!place_same(s, u) || !mm_sequence(u->mm, &seq) || seq != u->mm_seq)
+			return false;
+		s->mm_seq = seq;
+	}
+	m->start = s->start;
+	m->end = s->end;
+	m->off = s->off;
+	m->first_page = s->first_page;
+	m->rules = s->rules;
+	m->pages = s->pages;
+	m->n_pages = s->n_pages;
+	m->id = s->id;
+	return true;
 }
 
 static __always_inline void place_keep(struct cpu_place_slot *s, const struct cpu_unwind *u,
@@ -131,38 +173,39 @@ static __always_inline void place_keep(struct cpu_place_slot *s, const struct cp
 	__u32 seq;
 
 	/* changed while it was read, or still waiting for its table */
-	if (!m->known || !mm_sequence(u->mm, &seq) || seq != u->mm_seq)
+	if (!u->mm_id || u->w.compat || !m->id || !mm_sequence(u->mm, &seq) || seq != u->mm_seq)
 		return;
 	s->mm_id = u->mm_id;
 	s->mm_seq = u->mm_seq;
 	s->tables = u->tables;
-	s->until_ns = u->begin_ns + PLACE_NS;
-	s->m = *m;
+	s->until_s = u->now_s + PLACE_UNITS;
+	s->start = m->start;
+	s->end = m->end;
+	s->off = m->off;
+	s->first_page = m->first_page;
+	s->rules = m->rules;
+	s->pages = m->pages;
+	s->n_pages = m->n_pages;
+	s->id = m->id;
+	s->vma = u->vma;
+	s->file = u->file;
+	s->ino = u->ino;
+	s->generation = u->generation;
 }
 
-/* Fills the next mapping with the one that holds u->pc. 0, or why not (SONDE_STACK_*). */
-__noinline int cpu_mapping_read(__u32 class)
+/* Out of the kernel's tree. 0, or why not (SONDE_STACK_*). */
+static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struct cpu_mapping *m)
 {
-	struct cpu_unwind *u = unwind_state(class);
-	struct vm_area_struct *vma;
-	struct cpu_place_slot *slot;
-	struct cpu_mapping *m;
+	struct vm_area_struct *vma = vma_find(u, class);
 
-	if (!u)
-		return SONDE_STACK_BUSY;
-	m = &u->mappings[u->n_mappings & (UNWIND_MAPPINGS - 1)];
-	slot = place_slot(u, class);
-	if (slot && place_holds(slot, u)) {
-		*m = slot->m;
-		u->mapping = u->n_mappings++;
-		return 0;
-	}
-	vma = vma_find(u, class);
+	m->end = 0;
 	if (!vma)
 		return SONDE_STACK_NO_MAPPING;
+	u->vma = vma;
+	u->file = NULL;
 	m->start = BPF_CORE_READ(vma, vm_start);
 	m->end = BPF_CORE_READ(vma, vm_end);
-	if (u->pc < m->start || u->pc >= m->end) {
+	if (u->w.pc < m->start || u->w.pc >= m->end) {
 		m->end = 0;
 		return SONDE_STACK_BUSY;
 	}
@@ -172,22 +215,44 @@ __noinline int cpu_mapping_read(__u32 class)
 	}
 	m->off = BPF_CORE_READ(vma, vm_pgoff) << cpu_page_shift;
 	m->n_pages = 0;
-	m->known = 1;
-	u->mapping = u->n_mappings++;
-	if (!u->compat)
+	m->id = CPU_TABLE_NONE;
+	if (!u->w.compat)
 		table_find(u, class, vma, m);
-	if (slot && !u->compat)
-		place_keep(slot, u, m);
 	return 0;
 }
 
-/* Makes u->mapping the mapping that holds u->pc. 0, or why not (SONDE_STACK_*). */
+/* Fills the next mapping with the one that holds the address looked up. 0, or why not (SONDE_STACK_*). */
+__noinline int cpu_mapping_read(__u32 class)
+{
+	struct cpu_desk *d = desk_of(class);
+	struct cpu_place_slot *slot;
+	struct cpu_mapping *m;
+	__u32 at;
+	int r = 0;
+
+	if (!d)
+		return SONDE_STACK_BUSY;
+	at = d->u.n_mappings & (UNWIND_MAPPINGS - 1);
+	m = &d->u.mappings[at];
+	slot = place_slot(d);
+	if (!place_take(slot, &d->u, m)) {
+		r = mapping_read(&d->u, class, m);
+		if (r)
+			return r;
+		place_keep(slot, &d->u, m);
+	}
+	d->u.mapping = at;
+	d->u.n_mappings++;
+	return 0;
+}
+
+/* Makes u->mapping the mapping that holds the address looked up. 0, or why not (SONDE_STACK_*). */
 static __always_inline int mapping_find(struct cpu_unwind *u, __u32 class)
 {
 	for (__u32 i = 0; i < UNWIND_MAPPINGS; i++) {
 		__u32 at = (u->mapping + i) & (UNWIND_MAPPINGS - 1);
 
-		if (u->pc < u->mappings[at].start || u->pc >= u->mappings[at].end)
+		if (u->w.pc < u->mappings[at].start || u->w.pc >= u->mappings[at].end)
 			continue;
 		u->mapping = at;
 		return 0;

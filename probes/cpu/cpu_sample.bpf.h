@@ -70,41 +70,39 @@ static __always_inline __u64 add_kernel_stack(struct bpf_perf_event_data *ctx, s
 	return (__u64)n / sizeof(__u64);
 }
 
-static __always_inline void add_user_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r, __u32 tid,
-					   __u64 n_kern)
+static __always_inline void add_user_stack(struct cpu_sample_rec *r, bool has_memory, __u64 n_kern)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-
 	r->n_user = 0;
 	r->user_end = SONDE_STACK_NONE;
 	if (!cpu_user_depth)
 		return;
 	r->mode |= CPU_MODE_USER_ASKED;
 	barrier_var(n_kern); /* what is checked is what is used, also to old verifiers */
-	if (!tid || !has_user_memory(task) || n_kern > CPU_KERN_MAX)
+	if (!has_memory || n_kern > CPU_KERN_MAX)
 		return;
-	r->n_user = (__u16)walk_user(ctx, CPU_CLASS_SAMPLE, r->ips + n_kern, &r->user_end);
+	r->n_user = (__u16)walk_user(CPU_CLASS_SAMPLE, (__u32)n_kern, &r->user_end);
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l, __u32 tid)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l)
 {
-	union cpu_scratch *s = scratch_of(CPU_CLASS_SAMPLE);
-	struct cpu_sample_rec *r;
+	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SAMPLE);
+	__u64 id = bpf_get_current_pid_tgid();
+	struct cpu_who who;
 
-	if (!s)
+	if (!r)
 		return;
-	r = &s->rec;
-	rec_init(&r->hdr, l, CPU_REC_SAMPLE, sizeof(*r), CPU_CLASS_SAMPLE);
+	who_is_it(&who);
+	rec_init_keys(&r->hdr, l, CPU_REC_SAMPLE, sizeof(*r), CPU_CLASS_SAMPLE, id >> 32, (__u32)id, who.start_ns);
 	r->value = cpu_value ? cpu_value : ctx->sample_period;
 	r->wait_ns = 0;
-	r->cgroup_id = bpf_get_current_cgroup_id();
-	r->netns = task_netns((struct task_struct *)bpf_get_current_task());
+	r->cgroup_id = who.cgroup_id;
+	r->netns = who.netns;
 	r->state = r->pad = 0;
 	r->count = 1;
-	r->mode = (in_kernel(ctx) ? CPU_MODE_KERNEL : 0) | (tid ? 0 : CPU_MODE_IDLE) |
+	r->mode = (in_kernel(ctx) ? CPU_MODE_KERNEL : 0) | ((__u32)id ? 0 : CPU_MODE_IDLE) |
 		  (cpu_value ? 0 : CPU_MODE_EVENTS);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
-	add_user_stack(ctx, r, tid, add_kernel_stack(ctx, r));
+	add_user_stack(r, (__u32)id && who.has_memory, add_kernel_stack(ctx, r));
 	emit(l, r);
 }
 
@@ -119,7 +117,7 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	keep_pace(p, bpf_ktime_get_ns());
 	if (select_current(tid))
-		take_sample(ctx, l, tid);
+		take_sample(ctx, l);
 	else
 		rec_filtered(l);
 	return 0;

@@ -1,69 +1,135 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What a walk over a user stack keeps while it goes on. In a map: global functions take numbers only before 5.13, and
- * the program's stack is short.
+ * What a CPU works with: the walk that goes on, the record that is made, and what was found lately. In a map: global
+ * functions take numbers only before 5.13, and the program's stack is short.
+ *
+ * At a hundred samples a second nothing of this is in a cache when it is wanted, so what counts is how many cache
+ * lines and pages are touched: what belongs together lies together, aligned, in one array that is indexed by CPU (an
+ * array per CPU costs two more lines for each lookup).
  */
 #ifndef CPU_STATE_BPF_H
 #define CPU_STATE_BPF_H
 
 #include "bpf/kernel.h"
 #include "probes/cpu/cpu_unwind_wire.h"
-#include "sonde/stack_wire.h"
-#include "sonde/unwind_wire.h"
+#include "probes/cpu/cpu_wire.h"
 
 #include <bpf/bpf_helpers.h>
 
+#define BPF_F_MMAPABLE (1U << 10)	/* of a map: begins at a page boundary */
+
 #define MAPLE_WORDS 32		/* of a node in the kernel's tree of mappings */
-#define UNWIND_MAPPINGS 8	/* of one stack that are remembered: a power of two */
+#define UNWIND_MAPPINGS 4	/* of one stack that are remembered: a power of two */
+#define WINDOW_WORDS 64		/* of the user stack that are read at once: a power of two */
+#define PLACE_SLOTS_SHIFT 8
+#define RULE_SLOTS_SHIFT 11
+
+const volatile __u32 cpu_n_cpus = 1;	/* filled before load */
 
 struct cpu_mapping {
 	__u64 start, end;
 	__u64 off;		/* of start in the file, bytes */
-	__u64 first_page;	/* likewise below: struct cpu_unwind_file */
-	__u32 rules, pages, rows;	/* words of the pool */
+	__u32 first_page;	/* likewise below: struct cpu_unwind_file */
+	__u32 rules, pages;	/* words of the pool; rows come behind the pages */
 	__u32 n_pages;		/* 0 = frame pointers */
-	__u32 id;
-	__u8 known;		/* the file has a table, be it empty */
-	__u8 pad[3];
+	__u32 id;		/* 0 = the file's table is not there */
+	__u32 pad;
 };
 
-/* One walk. Per CPU and hook class, because a class does not interrupt itself. */
+/* A mapping found lately: a cache line, and one more for whether it is the same after something changed. */
+struct cpu_place_slot {
+	__u64 mm_id;
+	__u32 mm_seq, tables;
+	__u64 start, end, off;
+	__u32 until_s;		/* boot clock, in units of 2^30 ns */
+	__u32 first_page, rules, pages, n_pages, id;
+
+	struct vm_area_struct *vma;
+	struct file *file;
+	__u64 ino;
+	__u32 generation, pad;
+	__u64 room[4];
+};
+_Static_assert(sizeof(struct cpu_place_slot) == 128, "a place is two cache lines");
+
+/* A rule found lately. Half a cache line. */
+struct cpu_rule_slot {
+	__u64 key;
+	struct sonde_unwind_rule rule;
+	__u64 pad;
+};
+
+#define TRACE_SLOTS_SHIFT 5
+#define TRACE_FRAMES 64		/* a power of two */
+
+/* A walk over the stack of a thread, and the rules that it went by. A gap's aux: why a walk ends that finds no pair. */
+struct cpu_trace {
+	__u64 mm_id;
+	__u32 mm_seq, tables;
+	__u32 tid, until_s;	/* as in struct cpu_place_slot */
+	__u32 n, pad;
+	struct {
+		__u64 pc;
+		struct sonde_unwind_rule rule;
+	} frames[TRACE_FRAMES];
+} __attribute__((aligned(64)));
+
+/* One walk. */
 struct cpu_unwind {
-	__u64 ip, sp, fp, link;	/* of the frame at hand */
-	__u64 regs[32];		/* by DWARF number, while all are known */
+	struct cpu_walk w;
 	struct mm_struct *mm;
 	__u64 mm_id;		/* of mm, no other has or had it; 0 = what was read of it lately cannot be trusted */
-	__u64 begin_ns;		/* of the walk, boot clock */
 	__u32 mm_seq;		/* of mm's mappings: changes with them */
 	__u32 tables;		/* changes when a table goes away */
-	__u64 pc;		/* the address that is looked up */
-	__u32 n;		/* frames in ips */
+	__u32 now_s;		/* boot clock, in units of 2^30 ns */
 	__u32 cap;		/* frames wanted at most */
-	__u8 end;		/* SONDE_STACK_* */
-	__u8 all_regs;		/* regs are those of the frame at hand */
-	__u8 exact;		/* ip is no return address */
-	__u8 by_fp;		/* the last step went by the frame pointer */
-	__u8 compat;		/* 32-bit code */
-	__u8 pad[3];
+	__u32 at;		/* where frames go: index of the record's addresses */
 	__u32 n_mappings;	/* that were ever filled in this walk */
 	__u32 mapping;		/* index of the one at hand */
-	struct sonde_unwind_rule rule;
+	__u32 window_bytes;	/* that were read; 0 = none */
+	__u64 window_addr;	/* of the first */
+	__u32 trace;		/* index of the thread's last walk */
+	__u32 trace_at, trace_end;	/* frames of it that may come next */
+	__u32 trace_missed;	/* frames that were not among them */
+	struct vm_area_struct *vma;	/* of the mapping that is read, likewise below */
+	struct file *file;
+	__u64 ino;
+	__u32 generation, tid;
 	struct cpu_mapping mappings[UNWIND_MAPPINGS];
 	__u64 entry;		/* of the tree of mappings, on the way to that of pc */
-	__u64 node[MAPLE_WORDS];
-	__u64 ips[CPU_UNWIND_FRAMES];	/* innermost first */
 };
 
+/* The room behind a record is a power of two of addresses, so that an index can be masked. */
+#define SCRATCH_IPS 2048
+_Static_assert(CPU_KERN_MAX + CPU_USER_MAX <= SCRATCH_IPS, "a record has room for its stacks");
+
+/* Of one CPU and hook class: a class does not interrupt itself. */
+struct cpu_desk {
+	struct cpu_unwind u;
+	__u64 node[MAPLE_WORDS] __attribute__((aligned(64)));
+	__u64 window[WINDOW_WORDS];
+	__u64 rec[sizeof(struct cpu_sample_rec) / 8];	/* one record: the room for its addresses follows */
+	__u64 ips[SCRATCH_IPS];
+	struct cpu_trace fresh;
+	struct cpu_trace traces[1 << TRACE_SLOTS_SHIFT];
+	struct cpu_place_slot places[1 << PLACE_SLOTS_SHIFT] __attribute__((aligned(64)));
+	struct cpu_rule_slot rules[1 << RULE_SLOTS_SHIFT];
+} __attribute__((aligned(4096)));
+
+/* Sized at run time: classes x CPUs. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 2);
 	__type(key, __u32);
-	__type(value, struct cpu_unwind);
-} cpu_unwind_state SEC(".maps");
+	__type(value, struct cpu_desk);
+} cpu_desks SEC(".maps");
 
-static __always_inline struct cpu_unwind *unwind_state(__u32 class)
+static __always_inline struct cpu_desk *desk_of(__u32 class)
 {
-	return bpf_map_lookup_elem(&cpu_unwind_state, &class);
+	__u32 i = bpf_get_smp_processor_id() + (class ? cpu_n_cpus : 0);
+
+	return bpf_map_lookup_elem(&cpu_desks, &i);
 }
 
 #endif

@@ -44,36 +44,6 @@ struct {
 	__array(values, struct cpu_unwind_segment);
 } cpu_unwind_pool SEC(".maps");
 
-/*
- * Rules found lately, by table and address: the outer frames of stacks are the same ones again and again, and a
- * search for each touches a dozen cache lines. A table's number is never another's, so what is gone is not found.
- */
-#define RULE_SLOTS_SHIFT 10
-
-struct cpu_rule_slot {
-	__u64 key;
-	struct sonde_unwind_rule rule;
-};
-
-struct cpu_rule_slots {
-	struct cpu_rule_slot slots[1 << RULE_SLOTS_SHIFT];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct cpu_rule_slots);
-} cpu_unwind_rules SEC(".maps");
-
-static __always_inline struct cpu_rule_slot *rule_slot(__u32 class, __u64 key)
-{
-	struct cpu_rule_slots *s = bpf_map_lookup_elem(&cpu_unwind_rules, &class);
-	__u32 i = key * 0x9e3779b97f4a7c15ull >> (64 - RULE_SLOTS_SHIFT);
-
-	return s ? &s->slots[i & ((1 << RULE_SLOTS_SHIFT) - 1)] : NULL;
-}
-
 /* Counts tables that went away: what was noted of a table before that may be another one's words now. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -141,13 +111,11 @@ static __always_inline void need_ask(__u32 class, const struct cpu_file_key *key
 static __always_inline void mapping_table(struct cpu_mapping *m, struct cpu_unwind_file *f)
 {
 	f->used_ns = bpf_ktime_get_boot_ns();
-	m->known = 1;
-	m->first_page = f->first_page;
+	m->first_page = (__u32)f->first_page;
 	m->n_pages = f->n_rows ? f->n_pages : 0;
 	m->id = f->id;
 	m->rules = f->first_word;
 	m->pages = m->rules + f->n_rules * (sizeof(struct sonde_unwind_rule) / 4);
-	m->rows = m->pages + f->n_pages + 1;
 }
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -196,14 +164,15 @@ static __always_inline bool mapping_key(struct cpu_unwind *u, struct vm_area_str
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 	struct inode *inode;
 
+	u->file = file;
 	if (!file) {
 		ret->ino = CPU_FILE_VDSO;
 		return m->start && m->start == mm_vdso(u->mm);
 	}
 	inode = BPF_CORE_READ(file, f_inode);
-	ret->ino = BPF_CORE_READ(inode, i_ino);
+	u->ino = ret->ino = BPF_CORE_READ(inode, i_ino);
 	ret->dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	ret->generation = BPF_CORE_READ(inode, i_generation);
+	u->generation = ret->generation = BPF_CORE_READ(inode, i_generation);
 	ret->mtime_ns = inode_mtime_ns(inode);
 	return true;
 }
@@ -223,50 +192,33 @@ static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct
 	if (f) {
 		mapping_table(m, f);
 	} else if (key.dev) {
-		m->known = 0;
+		m->id = 0;
 		need_ask(class, &key, m);
 	}
 }
 
 /* ---- rows ---- */
 
-/* The rule for u->pc in u->mapping, to u->rule. */
-__noinline int cpu_rule_find(__u32 class)
+/*
+ * Rules found lately, by table and address: the outer frames of stacks are the same ones again and again. A table's
+ * number is never another's, so what is gone is not found.
+ */
+static __always_inline struct cpu_rule_slot *rule_slot(struct cpu_desk *d, __u64 key)
 {
-	struct cpu_unwind *u = unwind_state(class);
-	__u32 low, a, b, *first, *next, *row;
-	struct sonde_unwind_rule *rule;
-	struct cpu_rule_slot *slot;
-	struct cpu_mapping *m;
-	__u64 off, page, key;
+	__u32 i = key * 0x9e3779b97f4a7c15ull >> (64 - RULE_SLOTS_SHIFT);
 
-	if (!u)
-		return 0;
-	m = &u->mappings[u->mapping & (UNWIND_MAPPINGS - 1)];
-	u->rule.cfa = SONDE_CFA_GAP;
-	off = u->pc - m->start + m->off;
-	key = (__u64)m->id << 40 ^ off;
-	slot = rule_slot(class, key);
-	if (!slot)
-		return 0;
-	if (slot->key == key) {
-		u->rule = slot->rule;
-		return 0;
-	}
-	page = (off >> SONDE_UNWIND_PAGE_SHIFT) - m->first_page;
-	low = off & 0xffff;
-	if (page >= m->n_pages)	/* below the first: the difference is huge */
-		return 0;
-	first = pool_word(m->pages + page);
-	next = pool_word(m->pages + page + 1);
-	if (!first || !next)
-		return 0;
-	a = *first;
-	b = *next;
+	return &d->rules[i & ((1 << RULE_SLOTS_SHIFT) - 1)];
+}
+
+/* The number of the rule for place @low of the page whose rows are @a to @b; 0, which is a gap, when it cannot be had. */
+static __always_inline __u32 row_rule(__u32 rows, __u32 a, __u32 b, __u32 low)
+{
+	__u32 *row;
+
 	for (int i = 0; i < SONDE_UNWIND_PAGE_SHIFT && b - a > 1; i++) {
 		__u32 mid = a + (b - a) / 2;
 
-		row = pool_word(m->rows + mid);
+		row = pool_word(rows + mid);
 		if (!row)
 			return 0;
 		if (SONDE_UNWIND_ROW_LOW(*row) <= low)
@@ -274,13 +226,50 @@ __noinline int cpu_rule_find(__u32 class)
 		else
 			b = mid;
 	}
-	row = pool_word(m->rows + a);
-	if (!row)
+	row = pool_word(rows + a);
+	return row ? SONDE_UNWIND_ROW_RULE(*row) : 0;
+}
+
+/* In the table of @m, for offset @off of its file. */
+static __always_inline struct sonde_unwind_rule *rule_search(const struct cpu_mapping *m, __u64 off)
+{
+	__u64 page = (off >> SONDE_UNWIND_PAGE_SHIFT) - m->first_page;
+	__u32 *first, *next, rule;
+
+	if (page >= m->n_pages)	/* below the first: the difference is huge */
+		return NULL;
+	first = pool_word(m->pages + page);
+	next = pool_word(m->pages + page + 1);
+	if (!first || !next)
+		return NULL;
+	rule = row_rule(m->pages + m->n_pages + 1, *first, *next, off & ((1 << SONDE_UNWIND_PAGE_SHIFT) - 1));
+	return (void *)pool_word((m->rules + rule * (sizeof(struct sonde_unwind_rule) / 4)) & ~3u);
+}
+
+/* The rule for the address that is looked up, to w.rule. */
+__noinline int cpu_rule_find(__u32 class)
+{
+	struct cpu_desk *d = desk_of(class);
+	struct sonde_unwind_rule *rule;
+	struct cpu_rule_slot *slot;
+	struct cpu_mapping *m;
+	__u64 off, key;
+
+	if (!d)
 		return 0;
-	rule = (void *)pool_word((m->rules + SONDE_UNWIND_ROW_RULE(*row) * 4) & ~3u);
+	m = &d->u.mappings[d->u.mapping & (UNWIND_MAPPINGS - 1)];
+	off = d->u.w.pc - m->start + m->off;
+	key = (__u64)m->id << 40 ^ off;
+	slot = rule_slot(d, key);
+	if (slot->key == key) {
+		d->u.w.rule = slot->rule;
+		return 0;
+	}
+	d->u.w.rule.cfa = SONDE_CFA_GAP;
+	rule = rule_search(m, off);
 	if (!rule)
 		return 0;
-	u->rule = *rule;
+	d->u.w.rule = *rule;
 	slot->rule = *rule;
 	slot->key = key;
 	return 0;

@@ -451,6 +451,7 @@ int cpu_tables_new(const struct cpu_tables_opts *o, struct cpu_tables **ret, str
 	t->complain = o->complain;
 	t->ctx = o->ctx;
 	t->files_fd = t->asked_fd = t->gone_fd = -1;
+	t->last_id = CPU_TABLE_NONE;
 	t->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->proc_fd < 0)
 		return err_errno(err, -errno, "no unwind tables: cannot open %s", o->proc_path);

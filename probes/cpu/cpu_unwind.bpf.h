@@ -38,38 +38,31 @@ struct pt_regs___size {
 enum { PT_R15, PT_R14, PT_R13, PT_R12, PT_BP, PT_BX, PT_R11, PT_R10, PT_R9, PT_R8, PT_AX, PT_CX, PT_DX, PT_SI, PT_DI,
        PT_ORIG_AX, PT_IP, PT_CS, PT_FLAGS, PT_SP, PT_SS, PT_WORDS };
 
-#define REG_FP 6
-#define REG_SP 7
 #define USER32_CS 0x23
 
-static __always_inline bool regs_take(struct cpu_unwind *u, const __u64 *pt)
+static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 {
 	if ((pt[PT_CS] & 3) != 3)
 		return false;
-	u->ip = pt[PT_IP];
-	u->sp = pt[PT_SP];
-	u->fp = pt[PT_BP];
-	u->regs[0] = pt[PT_AX];
-	u->regs[1] = pt[PT_DX];
-	u->regs[2] = pt[PT_CX];
-	u->regs[3] = pt[PT_BX];
-	u->regs[4] = pt[PT_SI];
-	u->regs[5] = pt[PT_DI];
-	u->regs[8] = pt[PT_R8];
-	u->regs[9] = pt[PT_R9];
-	u->regs[10] = pt[PT_R10];
-	u->regs[11] = pt[PT_R11];
-	u->regs[12] = pt[PT_R12];
-	u->regs[13] = pt[PT_R13];
-	u->regs[14] = pt[PT_R14];
-	u->regs[15] = pt[PT_R15];
-	u->compat = (pt[PT_CS] & 0xffff) == USER32_CS;
+	w->ip = pt[PT_IP];
+	w->sp = pt[PT_SP];
+	w->fp = pt[PT_BP];
+	w->regs[0] = pt[PT_AX];
+	w->regs[1] = pt[PT_DX];
+	w->regs[2] = pt[PT_CX];
+	w->regs[3] = pt[PT_BX];
+	w->regs[4] = pt[PT_SI];
+	w->regs[5] = pt[PT_DI];
+	w->regs[8] = pt[PT_R8];
+	w->regs[9] = pt[PT_R9];
+	w->regs[10] = pt[PT_R10];
+	w->regs[11] = pt[PT_R11];
+	w->regs[12] = pt[PT_R12];
+	w->regs[13] = pt[PT_R13];
+	w->regs[14] = pt[PT_R14];
+	w->regs[15] = pt[PT_R15];
+	w->compat = (pt[PT_CS] & 0xffff) == USER32_CS;
 	return true;
-}
-
-static __always_inline __u64 code_address(__u64 v)
-{
-	return v;
 }
 
 #elif defined(__TARGET_ARCH_arm64)
@@ -77,265 +70,206 @@ static __always_inline __u64 code_address(__u64 v)
 /* struct user_pt_regs: regs[31], sp, pc, pstate. */
 enum { PT_SP = 31, PT_PC, PT_PSTATE, PT_WORDS };
 
-#define REG_FP 29
-#define REG_SP 31
 #define PSTATE_MODE32 0x10
 
-static __always_inline bool regs_take(struct cpu_unwind *u, const __u64 *pt)
+static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 {
 	if (pt[PT_PSTATE] & 0xf)
 		return false;
-	u->ip = pt[PT_PC];
-	u->sp = pt[PT_SP];
-	u->fp = pt[REG_FP];
-	u->link = pt[30];
+	w->ip = pt[PT_PC];
+	w->sp = pt[PT_SP];
+	w->fp = pt[29];
+	w->link = pt[30];
 	for (int i = 0; i < 31; i++)
-		u->regs[i] = pt[i];
-	u->compat = !!(pt[PT_PSTATE] & PSTATE_MODE32);
+		w->regs[i] = pt[i];
+	w->compat = !!(pt[PT_PSTATE] & PSTATE_MODE32);
 	return true;
-}
-
-/* Without the signature of pointer authentication. */
-static __always_inline __u64 code_address(__u64 v)
-{
-	return v & 0x0000ffffffffffffull;
 }
 
 #endif
 
 /*
  * Registers of the current task when it entered the kernel lie at the top of its kernel stack. They pass through the
- * room of the frames, which come later: the program's stack has no room for both them and the steps.
+ * window: the program's stack has no room for both them and the steps.
  */
-static __always_inline bool regs_read(struct cpu_unwind *u, struct task_struct *task)
+static __always_inline bool regs_read(struct cpu_desk *d, struct task_struct *task)
 {
-	__u64 *pt = u->ips;
+	__u64 *pt = d->window;
 	void *at;
 
+	_Static_assert(PT_WORDS <= WINDOW_WORDS, "registers fit");
 	if (bpf_core_enum_value_exists(enum bpf_func_id___unwind, BPF_FUNC_task_pt_regs___unwind))
 		at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	else
 		at = BPF_CORE_READ((struct task_struct___stack *)task, stack) + cpu_thread_bytes -
 		     bpf_core_type_size(struct pt_regs___size);
-	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at) && regs_take(u, pt);
+	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at) && regs_take(&d->u.w, pt);
 }
 
-/* ---- steps; each returns 0, or why the walk ends (SONDE_STACK_*) ---- */
+/* ---- memory ---- */
 
-static __always_inline bool user_word(__u64 *ret, __u64 addr)
+static __always_inline int walk_read(struct cpu_walk *w, void *to, __u32 size, __u64 addr)
 {
-	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
+	return bpf_probe_read_user(to, size, (void *)addr);
 }
 
-static __always_inline int returned(struct cpu_unwind *u, __u64 ip, __u64 sp, __u64 fp)
+/*
+ * A read of the user's memory costs more than what is read: it goes by windows of some cache lines, which the CPU
+ * gets side by side. False: there is no window with @addr.
+ */
+static __always_inline bool window_word(struct cpu_desk *d, __u64 *ret, __u64 addr)
 {
-	u->ip = code_address(ip);
-	u->sp = sp;
-	u->fp = fp;
-	u->all_regs = 0;
-	u->exact = 0;
-	return u->ip ? 0 : SONDE_STACK_BOTTOM;
+	__u64 off = addr - d->u.window_addr;
+
+	if (off + sizeof(*ret) > d->u.window_bytes || off & 7)
+		return false;
+	*ret = d->window[(off >> 3) & (WINDOW_WORDS - 1)];
+	return true;
 }
 
-#if defined(__TARGET_ARCH_x86)
+/* What lies a little below is mostly wanted too: the saved registers of the same frame. */
+#define WINDOW_BELOW 64
 
-/* From the saved sp in struct rt_sigframe: the registers lie in front of it, the address behind. */
-#define SIGNAL_SP 160	/* from the stack pointer, when the code of sigreturn is about to run */
-
-static __always_inline int step_signal(struct cpu_unwind *u, __s32 off)
+static __always_inline bool walk_word(struct cpu_walk *w, __u64 *ret, __u64 addr)
 {
-	__u64 saved[17];	/* r8-r15 di si bp bx dx ax cx sp ip */
-	__u64 at = u->sp + off - 15 * sizeof(__u64);
+	struct cpu_desk *d = container_of(w, struct cpu_desk, u.w);
+	__u64 from;
 
-	if (bpf_probe_read_user(saved, sizeof(saved), (void *)at))
-		return SONDE_STACK_MEMORY;
-	for (int i = 0; i < 8; i++)
-		u->regs[8 + i] = saved[i];
-	u->regs[5] = saved[8];
-	u->regs[4] = saved[9];
-	u->regs[3] = saved[11];
-	u->regs[1] = saved[12];
-	u->regs[0] = saved[13];
-	u->regs[2] = saved[14];
-	returned(u, saved[16], saved[15], saved[10]);
-	u->all_regs = u->exact = 1;
-	return u->ip ? 0 : SONDE_STACK_BOTTOM;
+	if (window_word(d, ret, addr))
+		return true;
+	from = (addr - WINDOW_BELOW) & ~7ull;
+	if (from < w->sp)
+		from = w->sp & ~7ull;
+	d->u.window_bytes = 0;
+	if (addr - from >= sizeof(d->window) || bpf_probe_read_user(d->window, sizeof(d->window), (void *)from))
+		return !bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
+	d->u.window_addr = from;
+	d->u.window_bytes = sizeof(d->window);
+	return window_word(d, ret, addr) || !bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
 }
 
-/* mov $15, %rax or %eax; syscall: libraries that have no call frame information for it. */
-static __always_inline bool is_sigreturn(__u64 code)
+#include "probes/cpu/cpu_walk.h"
+
+/* ---- the thread's last walk ---- */
+
+/*
+ * Most frames of a stack were there in the thread's last one. Where that walk's rules lie one behind the other, the
+ * CPU has the next ones before they are asked for, and no mapping has to be looked at.
+ */
+#define TRACE_AHEAD 8		/* frames that may have gone */
+#define TRACE_MISSES 3		/* from so many on, the new walk replaces the old */
+
+/* Is the last walk of @tid of use? */
+static __always_inline void trace_begin(struct cpu_desk *d, __u32 tid)
 {
-	return code == 0x0f0000000fc0c748ull || (code & 0x00ffffffffffffffull) == 0x00050f0000000fb8ull;
+	__u32 at = tid * 0x9e3779b1u >> (32 - TRACE_SLOTS_SHIFT) & ((1 << TRACE_SLOTS_SHIFT) - 1);
+	const struct cpu_trace *t = &d->traces[at];
+	const struct cpu_unwind *u = &d->u;
+
+	d->u.tid = tid;
+	d->u.trace = at;
+	d->u.trace_at = d->u.trace_end = d->u.trace_missed = d->fresh.n = 0;
+	if (u->mm_id && t->mm_id == u->mm_id && t->tid == tid && t->mm_seq == u->mm_seq && t->tables == u->tables &&
+	    u->now_s < t->until_s)
+		d->u.trace_end = t->n;
 }
 
-#elif defined(__TARGET_ARCH_arm64)
-
-#define SIGNAL_SP 0
-#define SIGNAL_REGS 312	/* struct rt_sigframe: siginfo 128, ucontext up to its machine context 176, fault address 8 */
-
-static __always_inline int step_signal(struct cpu_unwind *u, __s32 off)
+/* The rule for the address that is looked up, if the last walk had it too. */
+static __always_inline bool trace_take(struct cpu_desk *d)
 {
-	__u64 saved[PT_WORDS];
+	const struct cpu_trace *t = &d->traces[d->u.trace & ((1 << TRACE_SLOTS_SHIFT) - 1)];
+	__u32 at = d->u.trace_at, end = d->u.trace_end;
 
-	if (bpf_probe_read_user(saved, sizeof(saved), (void *)(u->sp + SIGNAL_REGS)))
-		return SONDE_STACK_MEMORY;
-	for (int i = 0; i < 31; i++)
-		u->regs[i] = saved[i];
-	returned(u, saved[PT_PC], saved[PT_SP], saved[REG_FP]);
-	u->link = saved[30];
-	u->all_regs = u->exact = 1;
-	return u->ip ? 0 : SONDE_STACK_BOTTOM;
-}
-
-/* mov x8, #139; svc #0 */
-static __always_inline bool is_sigreturn(__u64 code)
-{
-	return code == 0xd4000001d2801168ull;
-}
-
-#endif
-
-static __always_inline int step_compat(struct cpu_unwind *u)
-{
-	__u32 pair[2];
-
-	if (!u->fp)
-		return SONDE_STACK_BOTTOM;
-	if (u->fp < u->sp || bpf_probe_read_user(pair, sizeof(pair), (void *)u->fp))
-		return SONDE_STACK_FP;
-	return returned(u, pair[1], u->fp + sizeof(pair), pair[0]);
-}
-
-/* Code without rows: where the convention holds, the caller's frame pointer and return address are a pair. */
-static __always_inline int step_fp(struct cpu_unwind *u, __u8 broken)
-{
-	__u64 pair[2], code;
-
-	u->by_fp = 1;
-	if (u->compat)
-		return step_compat(u);
-	if (u->n > 1 && user_word(&code, u->ip) && is_sigreturn(code))
-		return step_signal(u, SIGNAL_SP);
-	if (!u->fp)
-		return SONDE_STACK_BOTTOM;
-	if (u->fp < u->sp || u->fp & 7 || bpf_probe_read_user(pair, sizeof(pair), (void *)u->fp))
-		return broken;
-	return returned(u, pair[1], u->fp + sizeof(pair), pair[0]);
-}
-
-/* Canonical frame address by u->rule. */
-static __always_inline int rule_cfa(struct cpu_unwind *u, __u64 *ret)
-{
-	__u32 reg = u->rule.reg;
-	__u64 base;
-
-	if (reg == REG_SP)
-		base = u->sp;
-	else if (reg == REG_FP)
-		base = u->fp;
-	else if (u->all_regs)
-		base = u->regs[reg & 31];
-	else
-		return SONDE_STACK_RULE;
-	base += u->rule.cfa_off;
-	if (u->rule.cfa == SONDE_CFA_DEREF) {
-		if (!user_word(&base, base))
-			return SONDE_STACK_MEMORY;
-		base += u->rule.aux;
-	} else if (u->rule.cfa == SONDE_CFA_PLT && (u->ip & 15) >= u->rule.aux) {
-		base += 8;
+	for (int i = 0; i < TRACE_AHEAD && at < end; i++, at++) {
+		if (t->frames[at & (TRACE_FRAMES - 1)].pc != d->u.w.pc)
+			continue;
+		d->u.w.rule = t->frames[at & (TRACE_FRAMES - 1)].rule;
+		d->u.trace_at = at + 1;
+		return true;
 	}
-	*ret = base;
-	return 0;
+	return false;
 }
 
-/* Return address and frame pointer of the caller by u->rule. */
-static __always_inline int rule_caller(struct cpu_unwind *u, __u64 cfa)
+static __always_inline void trace_note(struct cpu_desk *d)
 {
-	__u64 ip = u->link, fp = u->fp, at = 0;
-	__u8 where = u->rule.fp;
+	__u32 at = d->u.w.n - 1;
 
-	if (u->rule.ra == SONDE_RA_LINK || u->rule.ra == SONDE_RA_REG) {
-		if (!u->all_regs)	/* only the innermost function has not stored it */
-			return SONDE_STACK_RULE;
-		if (u->rule.ra == SONDE_RA_REG)
-			ip = u->regs[u->rule.aux & 31];
-	} else if (!user_word(&ip, cfa + (u->rule.ra == SONDE_RA_CFA8 ? -8 : u->rule.aux))) {
-		return SONDE_STACK_MEMORY;
-	}
-	if (where == SONDE_FP_AT_CFA)
-		at = cfa + u->rule.fp_off;
-	else if (where == SONDE_FP_AT_FP)
-		at = u->fp + u->rule.fp_off;
-	else if (where == SONDE_FP_AT_SP)
-		at = u->sp + u->rule.fp_off;
-	if (at && !user_word(&fp, at))
-		return SONDE_STACK_MEMORY;
-	if (where == SONDE_FP_LOST)
-		fp = 0;
-	return returned(u, ip, cfa, fp);
+	if (at >= TRACE_FRAMES)
+		return;
+	d->fresh.frames[at].pc = d->u.w.pc;
+	d->fresh.frames[at].rule = d->u.w.rule;
+	d->fresh.n = at + 1;
 }
 
-/* The caller is on another stack, which only the frame pointer tells. */
-static __always_inline int step_switch(struct cpu_unwind *u)
+/* A walk has ended. */
+static __always_inline void trace_keep(struct cpu_desk *d)
 {
-	__u64 pair[2];
+	struct cpu_trace *t = &d->traces[d->u.trace & ((1 << TRACE_SLOTS_SHIFT) - 1)];
+	__u64 n = d->fresh.n, bytes = n * sizeof(t->frames[0]);
+	__u32 seq;
 
-	if (!u->fp || u->fp & 7 || bpf_probe_read_user(pair, sizeof(pair), (void *)u->fp))
-		return SONDE_STACK_FP;
-	return returned(u, pair[1], u->fp + sizeof(pair), pair[0]);
+	if (!d->u.mm_id || d->u.w.compat || d->u.trace_missed < TRACE_MISSES || !mm_sequence(d->u.mm, &seq) ||
+	    seq != d->u.mm_seq)
+		return;
+	barrier_var(bytes);	/* what is checked is what is used, also to old verifiers */
+	if (!bytes || bytes > sizeof(t->frames) || bpf_probe_read_kernel(t->frames, bytes, d->fresh.frames))
+		return;
+	t->mm_id = d->u.mm_id;
+	t->mm_seq = d->u.mm_seq;
+	t->tables = d->u.tables;
+	t->tid = d->u.tid;
+	t->until_s = d->u.now_s + PLACE_UNITS;
+	t->n = n;
 }
 
-static __always_inline int step_rule(struct cpu_unwind *u)
-{
-	__u64 cfa;
-	int r;
+/* ---- steps ---- */
 
-	u->by_fp = 0;
-	if (u->rule.ra == SONDE_RA_NONE)
-		return SONDE_STACK_BOTTOM;
-	if (u->rule.cfa == SONDE_CFA_SIGNAL)
-		return step_signal(u, u->rule.cfa_off);
-	if (u->rule.cfa == SONDE_CFA_OTHER)
-		return SONDE_STACK_RULE;
-	if (u->rule.cfa == SONDE_CFA_SWITCH)
-		return step_switch(u);
-	r = rule_cfa(u, &cfa);
-	if (r)
-		return r;
-	/* a caller's frame is further up, but where nothing was pushed */
-	if (cfa < u->sp || (cfa == u->sp && u->rule.ra != SONDE_RA_LINK && u->rule.ra != SONDE_RA_REG))
-		return SONDE_STACK_RULE;
-	return rule_caller(u, cfa);
-}
-
-/* The frame at hand: noted, then left for its caller. 0, or why the walk ends. */
-__noinline int cpu_unwind_step(__u32 class)
+/* The rule for the address that is looked up, to w.rule: 0, or why there is none (SONDE_STACK_*). */
+__noinline int cpu_unwind_rule(__u32 class)
 {
-	struct cpu_unwind *u = unwind_state(class);
+	struct cpu_desk *d = desk_of(class);
 	struct cpu_mapping *m;
 	int r;
 
-	if (!u)
+	if (!d)
 		return SONDE_STACK_BUSY;
-	u->pc = u->ip - (u->exact ? 0 : 1);	/* a call may be the last instruction of a function */
-	r = mapping_find(u, class);
-	if (r && u->n)
-		return r == SONDE_STACK_NO_MAPPING && u->by_fp ? SONDE_STACK_FP : r;
-	if (u->n >= u->cap)
-		return SONDE_STACK_DEPTH;
-	u->ips[u->n++ & (CPU_UNWIND_FRAMES - 1)] = u->ip;
+	d->u.trace_missed++;
+	r = mapping_find(&d->u, class);
 	if (r)
 		return r;
-	m = &u->mappings[u->mapping & (UNWIND_MAPPINGS - 1)];
-	if (!m->known)
+	m = &d->u.mappings[d->u.mapping & (UNWIND_MAPPINGS - 1)];
+	if (!m->id)
 		return SONDE_STACK_NO_TABLE;
-	if (!m->n_pages)
-		return step_fp(u, SONDE_STACK_FP);
-	cpu_rule_find(class);
-	if (u->rule.cfa == SONDE_CFA_GAP)
-		return step_fp(u, SONDE_STACK_NO_RULE);
-	return step_rule(u);
+	d->u.w.rule.cfa = SONDE_CFA_GAP;
+	if (m->n_pages)
+		cpu_rule_find(class);
+	if (d->u.w.rule.cfa == SONDE_CFA_GAP)
+		d->u.w.rule.aux = m->n_pages ? SONDE_STACK_NO_RULE : SONDE_STACK_FP;
+	return 0;
+}
+
+/* The frame at hand: noted, then left for its caller. 0, or why the walk ends (SONDE_STACK_*). */
+__noinline int cpu_unwind_step(__u32 class)
+{
+	struct cpu_desk *d = desk_of(class);
+	struct cpu_walk *w;
+	int r = 0;
+
+	if (!d)
+		return SONDE_STACK_BUSY;
+	w = &d->u.w;
+	w->pc = w->ip - (w->exact ? 0 : 1);	/* a call may be the last instruction of a function */
+	if (!trace_take(d))
+		r = cpu_unwind_rule(class);
+	if (r && r != SONDE_STACK_NO_TABLE && w->n)
+		return r == SONDE_STACK_NO_MAPPING && w->by_fp ? SONDE_STACK_FP : r;
+	if (w->n >= d->u.cap)
+		return SONDE_STACK_DEPTH;
+	d->ips[(d->u.at + w->n++) & (SCRATCH_IPS - 1)] = w->ip;
+	if (r)
+		return r;
+	trace_note(d);
+	return w->rule.cfa == SONDE_CFA_GAP ? step_fp(w, w->rule.aux) : step_rule(w);
 }
 
 /* ---- the whole ---- */
@@ -352,45 +286,44 @@ __noinline int cpu_unwind_some(__u32 class)
 	return r;
 }
 
-static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struct *task, __u32 cap)
+static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struct *task, __u32 at)
 {
 	u->mm = BPF_CORE_READ(task, mm);
 	places_begin(u);
-	u->n = u->n_mappings = u->mapping = 0;
-	u->cap = cap < CPU_UNWIND_FRAMES ? cap : CPU_UNWIND_FRAMES;
-	u->end = SONDE_STACK_NONE;
-	u->all_regs = u->exact = 1;
-	u->by_fp = 0;
+	u->n_mappings = u->mapping = 0;
+	u->at = at;
+	u->cap = cpu_user_depth < CPU_USER_MAX ? cpu_user_depth : CPU_USER_MAX;
+	u->window_bytes = 0;
+	u->w.n = 0;
+	u->w.all_regs = u->w.exact = 1;
+	u->w.by_fp = 0;
 	for (int i = 0; i < UNWIND_MAPPINGS; i++)
 		u->mappings[i].end = 0;
 }
 
 /*
- * Walks the user stack of the current task, innermost first, at most @cap addresses to @out, which has room for
- * CPU_UNWIND_FRAMES. Returns how many; *ret_end says why there are no more. @class: whose state may be used
+ * Walks the user stack of the current task, innermost first, at most cpu_user_depth addresses into the record of
+ * @class, behind @at others. Returns how many; *ret_end says why there are no more. @class: whose desk may be used
  * (CPU_CLASS_*): programs of two classes may interrupt one another, those of one may not.
  */
-static __always_inline __u32 unwind_user(__u32 class, __u64 *out, __u32 cap, __u8 *ret_end)
+static __always_inline __u32 unwind_user(__u32 class, __u32 at, __u8 *ret_end)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct cpu_unwind *u = unwind_state(class);
-	__u64 bytes;
+	struct cpu_desk *d = desk_of(class);
 	int r = 0;
 
 	*ret_end = SONDE_STACK_NONE;
-	if (!u)
+	if (!d)
 		return 0;
-	unwind_begin(u, task, cap);
-	if (!u->mm || !regs_read(u, task))
+	unwind_begin(&d->u, task, at);
+	if (!d->u.mm || !regs_read(d, task))
 		return 0;
-	for (int i = 0; i <= CPU_UNWIND_FRAMES / UNWIND_TURN && !r; i++)
+	trace_begin(d, (__u32)bpf_get_current_pid_tgid());
+	for (int i = 0; i <= CPU_USER_MAX / UNWIND_TURN && !r; i++)
 		r = cpu_unwind_some(class);
 	*ret_end = r;
-	bytes = (__u64)u->n * sizeof(__u64);
-	barrier_var(bytes); /* what is checked is what is used, also to old verifiers */
-	if (!bytes || bytes > sizeof(u->ips) || bpf_probe_read_kernel(out, bytes, u->ips))
-		return 0;
-	return u->n;
+	trace_keep(d);
+	return d->u.w.n;
 }
 
 #endif

@@ -13,6 +13,14 @@
 #include <linux/types.h>
 #endif
 
+#include "sonde/unwind_wire.h"
+
+#if defined(__TARGET_ARCH_x86) || (!defined(__bpf__) && defined(__x86_64__))
+#define CPU_WALK_X86 1
+#elif defined(__TARGET_ARCH_arm64) || (!defined(__bpf__) && defined(__aarch64__))
+#define CPU_WALK_ARM64 1
+#endif
+
 #define CPU_UNIT_WORDS_SHIFT 10
 #define CPU_UNIT_WORDS (1u << CPU_UNIT_WORDS_SHIFT)	/* 4 KB */
 #define CPU_SEGMENT_UNITS_SHIFT 8
@@ -32,8 +40,21 @@ struct cpu_file_key {
 
 #define CPU_FILE_VDSO 1
 
-#define CPU_UNWIND_FRAMES 1024	/* of one stack at most: a power of two */
+#define CPU_TABLE_NONE 1	/* number of the table of what has none: frame pointers */
 #define CPU_CLASS_NEED 2	/* ledger: this and the next are of requests made by the walker for class 0 and 1 */
+
+/* A walk over a user stack, at one frame (probes/cpu/cpu_walk.h). */
+struct cpu_walk {
+	__u64 ip, sp, fp, link;	/* of the frame at hand */
+	__u64 pc;		/* the address that is looked up */
+	struct sonde_unwind_rule rule;
+	__u32 n;		/* frames so far */
+	__u8 all_regs;		/* regs are those of the frame at hand */
+	__u8 exact;		/* ip is no return address */
+	__u8 by_fp;		/* the last step went by the frame pointer */
+	__u8 compat;		/* 32-bit code */
+	__u64 regs[34];		/* by DWARF number, while all are known; the rest is room to read them */
+};
 
 struct cpu_unwind_file {
 	__u64 used_ns;		/* CLOCK_BOOTTIME, written by the walker */
@@ -41,7 +62,7 @@ struct cpu_unwind_file {
 	__u32 first_word;	/* of the pool */
 	__u32 n_rules, n_pages;
 	__u32 n_rows;		/* 0 = frame pointers */
-	__u32 id;		/* of this table, no other has or had it; not 0 */
+	__u32 id;		/* of this table, no other has or had it; more than CPU_TABLE_NONE */
 	__u32 pad;
 };
 

@@ -9,14 +9,12 @@
 #include "probes/cpu/cpu_unwind.bpf.h"
 
 /*
- * Writes at most cpu_user_depth addresses to @ips, innermost first, which has room for CPU_USER_MAX. Returns how
- * many; *ret_end says why there are no more (SONDE_STACK_*). @class: whose scratch memory may be used.
+ * Writes at most cpu_user_depth addresses, innermost first, to the record of @class behind @at others. Returns how
+ * many; *ret_end says why there are no more (SONDE_STACK_*). @class: whose desk may be used.
  */
-static __always_inline __u32 walk_user(void *ctx, __u32 class, __u64 *ips, __u8 *ret_end)
+static __always_inline __u32 walk_user(__u32 class, __u32 at, __u8 *ret_end)
 {
-	return unwind_user(class, ips, cpu_user_depth, ret_end);
+	return unwind_user(class, at, ret_end);
 }
-
-_Static_assert(CPU_USER_MAX >= CPU_UNWIND_FRAMES, "a walk fits a record");
 
 #endif

@@ -82,33 +82,38 @@ static __always_inline __u64 maple_slot(const __u64 *node, __u64 addr, __u32 piv
 enum { MAPLE_DEEPER, MAPLE_FOUND, MAPLE_UNKNOWN };
 
 /*
- * One level down from u->entry, towards u->pc. A function of its own, with its state in a map, because the verifier
+ * One level down from u->entry, towards the address that is looked up. A function of its own, with its state in a map, because the verifier
  * looks at it once and not once per level.
  */
 __noinline int cpu_maple_level(__u32 class)
 {
-	struct cpu_unwind *u = unwind_state(class);
+	struct cpu_desk *d = desk_of(class);
 	__u32 type, range_slot, arange_slot;
+	__u64 entry, pc;
 
 	/* the verifier looks at this function also where the kernel has no such tree */
 	if (!bpf_core_enum_value_exists(enum maple_type, maple_arange_64))
 		return MAPLE_UNKNOWN;
 	range_slot = bpf_core_field_offset(struct maple_range_64, slot) / 8;
 	arange_slot = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
-	if (!u || bpf_probe_read_kernel(u->node, sizeof(u->node), (void *)(u->entry & ~255ull)))
+	if (!d)
 		return MAPLE_UNKNOWN;
-	type = u->entry >> 3 & 15;
+	entry = d->u.entry;
+	pc = d->u.w.pc;
+	if (bpf_probe_read_kernel(d->node, sizeof(d->node), (void *)(entry & ~255ull)))
+		return MAPLE_UNKNOWN;
+	type = entry >> 3 & 15;
 	if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
-		u->entry = maple_slot(u->node, u->pc, arange_slot - 1, arange_slot);
+		d->u.entry = maple_slot(d->node, pc, arange_slot - 1, arange_slot);
 		return MAPLE_DEEPER;
 	}
-	u->entry = maple_slot(u->node, u->pc, range_slot - 1, range_slot);
+	d->u.entry = maple_slot(d->node, pc, range_slot - 1, range_slot);
 	if (type == bpf_core_enum_value(enum maple_type, maple_leaf_64))
 		return MAPLE_FOUND;
 	return type == bpf_core_enum_value(enum maple_type, maple_range_64) ? MAPLE_DEEPER : MAPLE_UNKNOWN;
 }
 
-/* The entry for u->pc. 0 when there is none, or when the tree is of a kind unknown here. */
+/* The entry for the address that is looked up. 0 when there is none, or when the tree is of a kind unknown here. */
 static __always_inline __u64 maple_find(struct cpu_unwind *u, __u32 class)
 {
 	struct mm_struct___maple *mm = (void *)u->mm;
@@ -141,7 +146,7 @@ static __always_inline __u64 rb_find(struct mm_struct *mm, __u64 addr)
 	return 0;
 }
 
-/* The mapping that holds u->pc, not yet checked, or NULL. */
+/* The mapping that holds the address that is looked up, not yet checked, or NULL. */
 static __always_inline struct vm_area_struct *vma_find(struct cpu_unwind *u, __u32 class)
 {
 	__u64 vma;
@@ -149,7 +154,7 @@ static __always_inline struct vm_area_struct *vma_find(struct cpu_unwind *u, __u
 	if (bpf_core_field_exists(struct mm_struct___maple, mm_mt))
 		vma = maple_find(u, class);
 	else
-		vma = rb_find(u->mm, u->pc);
+		vma = rb_find(u->mm, u->w.pc);
 	return (__s64)vma < 0 ? (struct vm_area_struct *)vma : NULL;	/* kernel addresses only */
 }
 

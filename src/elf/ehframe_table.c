@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Rows and rules to a table, and the reader's side of a table. Neighbours that say the same are one row; a row is
- * four bytes because it holds a place in a page of 64 KB and the number of a rule.
+ * four bytes because it holds a place in a page of 1 KB and the number of a rule.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "elf/ehframe_impl.h"
 
 #define PAGE_BYTES (1u << SONDE_UNWIND_PAGE_SHIFT)
-#define PAGES_MAX (1u << 16)	/* 4 GB of code */
+#define PAGES_MAX (1u << 22)	/* 4 GB of code */
 #define RULES_MAX (1u << 16)
 
 int cfi_table_init(struct cfi_table *t, size_t max_rows)
@@ -153,7 +153,7 @@ int cfi_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, str
 	uint64_t first = t->rows.len ? t->rows.items[0].off >> SONDE_UNWIND_PAGE_SHIFT : 0;
 	uint64_t n = t->rows.len ? ((end_off - 1) >> SONDE_UNWIND_PAGE_SHIFT) + 1 - first : 0;
 
-	if (n > PAGES_MAX)
+	if (n > PAGES_MAX || n * sizeof(uint32_t) * 2 > max_bytes)	/* a page has a row at least */
 		return -E2BIG;
 	h.first_page = first;
 	h.n_pages = (uint32_t)n;
