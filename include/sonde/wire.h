@@ -37,6 +37,7 @@ struct sonde_rec {
 #define SONDE_RF_SUM 0x0040	/* of what the ledger counts one by one: it does not count the sum too */
 #define SONDE_RF_KEPT 0x0080	/* out of a recorder's memory, on request: older than what stands around it */
 #define SONDE_RF_TRIGGER 0x0100	/* likewise, and it is what set off the request */
+#define SONDE_RF_HELD 0x0200	/* counted when it was made, then held back to be completed: comes late */
 
 /* Ledger rows: one per instance and hook class; classes never interrupt themselves on one CPU. */
 #define SONDE_INSTANCES 32

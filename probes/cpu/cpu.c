@@ -23,6 +23,7 @@
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/cpu/cpu_conf.h"
+#include "probes/cpu/cpu_late.h"
 #include "probes/cpu/cpu_perf.h"
 #include "probes/cpu/cpu_tables.h"
 #include "probes/cpu/cpu_wire.h"
@@ -34,6 +35,8 @@
 #define BLOCK_DEPTH 127
 #define SLOTS_LEAST 4096
 #define REASONS_BYTES 2048
+#define COPIES_BYTES (4u << 20)	/* of stacks that wait for a table, in the kernel */
+#define LATE_NS 150000000ull	/* longest wait for tables at the end */
 
 extern const struct decoder_ops cpu_decoder;
 
@@ -46,6 +49,8 @@ struct cpu_state {
 	uint32_t *cpus;			/* --cpu, owned */
 	size_t n_cpus;			/* 0 = all */
 	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
+	struct cpu_late *late;		/* NULL: stacks without a table stay cut */
+	bool flowing;			/* records go into the stream */
 	struct buf reasons;		/* why files have no table, the first few */
 	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
 };
@@ -76,6 +81,7 @@ struct setup {
 	const struct cpu_perf *perf;	/* may be NULL */
 	unsigned n_cpus;		/* possible */
 	size_t n_selected;		/* --cpu; 0 = all */
+	bool copies;			/* stacks that cannot be walked yet */
 };
 
 static void set_u32(struct bpf_object *obj, const char *name, uint32_t value)
@@ -146,6 +152,8 @@ static void configure(void *ctx, struct bpf_object *obj)
 	configure_slots(obj, c);
 	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
 	cpu_tables_configure(obj, c->unwind_bytes);
+	set_flag(obj, "cpu_copies_wanted", s->copies);
+	set_size(obj, "cpu_copies", s->copies ? COPIES_BYTES : (size_t)sysconf(_SC_PAGESIZE));
 	if (s->perf) {
 		set_u64(obj, "cpu_value", cpu_perf_value(s->perf));
 		set_u64(obj, "cpu_clock_period_ns", cpu_perf_clock_ns(s->perf));
@@ -171,6 +179,7 @@ static int load(struct probe_env *env, const struct cpu_conf *c, const struct cp
 {
 	struct setup setup = {
 		.conf = c, .perf = s->perf, .n_cpus = probe_env_n_cpus(env), .n_selected = s->n_cpus,
+		.copies = s->tables != NULL,
 	};
 	const size_t first = wants_samples(c) ? 0 : 1, end = wants_blocks(c) ? ARRAY_SIZE(cpu_hooks) : 1;
 	struct hooks_spec spec = {
@@ -297,6 +306,29 @@ static int begin_sampling(struct cpu_state *s, struct err *err)
 	return cpu_perf_attach(s->perf, prog, start_cpu, s, err);
 }
 
+static void put_late(void *ctx, struct cpu_sample_rec *r);
+
+static void table_loaded(void *ctx)
+{
+	struct cpu_state *s = ctx;
+
+	if (s->late && s->flowing)
+		cpu_late_go_on(s->late);
+}
+
+static int begin_late(struct probe *p, struct err *err)
+{
+	struct cpu_state *s = p->state;
+	const struct cpu_late_opts o = {
+		.tables = s->tables, .ring_fd = map_fd(s, "cpu_copies"), .emit = put_late, .ctx = p,
+	};
+	int r = cpu_late_new(&o, &s->late, err);
+
+	if (r == 0)
+		cpu_tables_watch(s->tables, table_loaded, s);
+	return r;
+}
+
 /* Tables of the files that are most likely to be wanted, and those that samples have asked for meanwhile. */
 static int begin_tables(struct probe *p, struct err *err)
 {
@@ -308,6 +340,8 @@ static int begin_tables(struct probe *p, struct err *err)
 		return 0;
 	cpu_tables_ahead(s->tables, c->tids.items, c->tids.len);
 	r = cpu_tables_begin(s->tables, hooks_object(s->hooks), err);
+	if (r >= 0)
+		r = begin_late(p, err);
 	if (r >= 0 && p->loop)
 		cpu_tables_wait(s->tables, BEHIND_NS);
 	return r;
@@ -339,6 +373,13 @@ static int name_frames(struct probe *p, const struct sonde_rec *rec)
 	return ret;
 }
 
+static void put_late(void *ctx, struct cpu_sample_rec *r)
+{
+	struct probe *p = ctx;
+
+	probe_inject(p->env, &r->hdr, r->hdr.len);
+}
+
 static int load_table(struct probe *p, const struct sonde_rec *rec)
 {
 	struct cpu_state *s = p->state;
@@ -347,11 +388,16 @@ static int load_table(struct probe *p, const struct sonde_rec *rec)
 
 	if (s->tables && cur_copy(&c, &need, sizeof(need)))
 		cpu_tables_need(s->tables, &need); /* what is gone is asked for again */
+	if (s->late)
+		cpu_late_take(s->late);
 	return 0;
 }
 
 static int cpu_control(struct probe *p, const struct sonde_rec *r)
 {
+	struct cpu_state *s = p->state;
+
+	s->flowing = true;
 	switch (r->type) {
 	case CPU_REC_SAMPLE:
 	case CPU_REC_BLOCK:
@@ -372,6 +418,9 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
 	if (s->tables)
 		cpu_tables_poll(s->tables);
+	s->flowing = true;
+	if (s->late)
+		cpu_late_go_on(s->late);
 	return 0;
 }
 
@@ -409,15 +458,19 @@ static void tell_totals(struct probe *p)
 	const size_t len = sizeof(struct cpu_totals_rec) + s->reasons.len;
 	_cleanup_free_ struct cpu_totals_rec *r = calloc(1, len);
 	struct cpu_tables_stats t = { 0 };
+	struct cpu_late_stats late = { 0 };
 
 	if (!r)
 		return;
+	if (s->late)
+		cpu_late_stats(s->late, &late);
 	if (s->tables)
 		cpu_tables_stats(s->tables, &t);
 	*r = (struct cpu_totals_rec){
 		.hdr = { .type = CPU_REC_TOTALS, .instance = p->instance, .flags = SONDE_RF_SNAPSHOT },
 		.files = t.files, .rows = t.rows, .bytes = t.bytes, .pool_bytes = t.pool_bytes, .loaded = t.loaded,
 		.evicted = t.evicted, .refused = t.refused, .gone = t.gone, .late = t.late,
+		.walked_late = late.whole, .stayed_cut = late.cut,
 	};
 	if (s->perf)
 		add_paces(p, r);
@@ -432,6 +485,14 @@ static void cpu_detach(struct probe *p)
 
 	cpu_perf_detach(s->perf);
 	hooks_detach(s->hooks);
+}
+
+static void cpu_finish(struct probe *p)
+{
+	struct cpu_state *s = p->state;
+
+	if (s->late)
+		cpu_late_end(s->late, LATE_NS);
 	if (s->hooks)
 		tell_totals(p);
 }
@@ -440,6 +501,7 @@ static void cpu_close(struct probe *p)
 {
 	struct cpu_state *s = p->state;
 
+	cpu_late_free(s->late);
 	cpu_tables_free(s->tables);
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);
@@ -523,5 +585,5 @@ const struct probe_ops cpu_probe = {
 	.conf_size = sizeof(struct cpu_conf), .state_size = sizeof(struct cpu_state),
 	.check = cpu_check, .open = cpu_open, .attach = cpu_attach, .ahead = true,
 	 .control = cpu_control, .tick = cpu_tick,
-	.detach = cpu_detach, .close = cpu_close,
+	.detach = cpu_detach, .finish = cpu_finish, .close = cpu_close,
 };

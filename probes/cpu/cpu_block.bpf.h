@@ -56,9 +56,10 @@ static __always_inline struct cpu_slot *slot_of(__u32 tid)
 static __always_inline void keep_user_stack(struct cpu_slot *slot, bool has_memory)
 {
 	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SWITCH);
-	__u64 n;
+	__u64 n, at_ns;
 
 	slot->n_user = 0;
+	slot->copied_ns = 0;
 	slot->user_end = SONDE_STACK_NONE;
 	if (!cpu_user_depth || !r)
 		return;
@@ -75,6 +76,8 @@ static __always_inline void keep_user_stack(struct cpu_slot *slot, bool has_memo
 		return;
 	bpf_probe_read_kernel(slot->ips, n * sizeof(__u64), r->ips);
 	slot->n_user = (__u16)n;
+	if (stack_copied(CPU_CLASS_SWITCH, slot->user_end, &at_ns))
+		slot->copied_ns = at_ns;
 }
 
 static __always_inline void fill_slot(struct cpu_slot *slot, __u32 state, bool runnable)
@@ -160,7 +163,8 @@ static __always_inline void report(struct sonde_ledger *l, const struct cpu_slot
 	r->count = 1;
 	__builtin_memcpy(r->comm, slot->comm, sizeof(r->comm));
 	add_stacks(r, slot, next);
-	emit(l, r);
+	if (!slot->copied_ns || !copy_record(l, CPU_CLASS_SWITCH, slot->copied_ns))
+		emit(l, r);
 }
 
 static __always_inline void come_back(struct task_struct *next, __u64 now_ns)

@@ -29,7 +29,7 @@ static __always_inline struct cpu_sample_rec *scratch_of(__u32 class)
 {
 	struct cpu_desk *d = desk_of(class);
 
-	return d ? (struct cpu_sample_rec *)d->rec : NULL;
+	return d ? (void *)d->rec : NULL;
 }
 
 static __always_inline bool select_tid(__u32 tid)

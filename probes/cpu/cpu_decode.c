@@ -96,19 +96,21 @@ static int decode_stacks(const struct event_desc *desc, const struct sonde_rec *
 
 static int decode_totals(const struct sonde_rec *rec, const struct emitter *em)
 {
+	const size_t fixed = rec->type == CPU_REC_TOTALS ? sizeof(struct cpu_totals_rec) :
+							   offsetof(struct cpu_totals_rec, walked_late);
 	struct cursor c = cur_init(rec, rec->len);
-	struct cpu_totals_rec r;
+	struct cpu_totals_rec r = { 0 };
 	struct cpu_totals b;
 	struct event ev;
 	size_t len;
 	int ret = 0;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || r.missed > r.periods)
+	if (!cur_copy(&c, &r, fixed) || r.missed > r.periods)
 		return -EBADMSG;
 	b = (struct cpu_totals){
 		.periods = r.periods, .missed = r.missed, .files = r.files, .rows = r.rows, .bytes = r.bytes,
 		.pool_bytes = r.pool_bytes, .loaded = r.loaded, .evicted = r.evicted, .refused = r.refused,
-		.gone = r.gone, .late = r.late,
+		.gone = r.gone, .late = r.late, .walked_late = r.walked_late, .stayed_cut = r.stayed_cut,
 	};
 	event_from_rec(&ev, &cpu_totals_desc, rec);
 	ev.body = &b;
@@ -135,6 +137,7 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	case CPU_REC_SAMPLE: return decode_stacks(&cpu_sample_desc, rec, em);
 	case CPU_REC_BLOCK: return decode_stacks(&cpu_block_desc, rec, em);
 	case CPU_REC_NEED: return check_need(rec);
+	case CPU_REC_TOTALS_4:
 	case CPU_REC_TOTALS: return decode_totals(rec, em);
 	default: return -ENOSYS;
 	}

@@ -29,7 +29,7 @@ static const struct xlat end_xlat = { .name = "stack_end", .vals = end_vals, .n 
 static const struct xlat_val mode_vals[] = {
 	{ CPU_MODE_KERNEL, "kernel" }, { CPU_MODE_IDLE, "idle" }, { CPU_MODE_PREEMPTED, "preempted" },
 	{ CPU_MODE_USER_ASKED, "user-stack" }, { CPU_MODE_KERN_ASKED, "kernel-stack" },
-	{ CPU_MODE_EVENTS, "events" },
+	{ CPU_MODE_EVENTS, "events" }, { CPU_MODE_LATER, "walked-later" },
 };
 static const struct xlat mode_xlat = {
 	.name = "stack_mode", .vals = mode_vals, .n = ARRAY_SIZE(mode_vals), .is_flags = true,
@@ -204,6 +204,8 @@ static const struct field totals_fields[] = {
 	TOTAL(refused, "totals.refused", "files that no table could be made of"),
 	TOTAL(gone, "totals.gone", "requests for a table whose process was gone"),
 	TOTAL(late, "totals.late", "compilations that took too long, and are tried again"),
+	TOTAL(walked_late, "totals.walked_late", "stacks walked in user space, because their table came after them"),
+	TOTAL(stayed_cut, "totals.stayed_cut", "of the copied stacks, those that could not be walked any more"),
 	{ .name = "totals.reasons", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR),
 	  .doc = "why files were refused, the first few" },
 };

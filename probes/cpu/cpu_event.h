@@ -31,7 +31,7 @@ struct cpu_body {
 /* cpu.totals; the reasons are in SEC_TEXT. Units: struct cpu_totals_rec. */
 struct cpu_totals {
 	uint64_t periods, missed;
-	uint64_t files, rows, bytes, pool_bytes, loaded, evicted, refused, gone, late;
+	uint64_t files, rows, bytes, pool_bytes, loaded, evicted, refused, gone, late, walked_late, stayed_cut;
 };
 
 extern const struct event_desc cpu_sample_desc, cpu_block_desc, cpu_totals_desc;

@@ -7,6 +7,7 @@
 #define CPU_MAPPING_BPF_H
 
 #include "probes/cpu/cpu_vma.bpf.h"
+#include "sonde/stack_wire.h"
 #if SONDE_UNWIND
 #include "probes/cpu/cpu_table.bpf.h"
 #endif
@@ -120,8 +121,8 @@ static __always_inline bool vma_attached(struct vm_area_struct *vma)
 	__u32 refs = 0;
 
 	if (bpf_core_field_exists(count->vm_refcnt))
-		return !bpf_probe_read_kernel(&refs, sizeof(refs), (void *)vma + bpf_core_field_offset(count->vm_refcnt)) &&
-		       refs;
+		return !bpf_probe_read_kernel(&refs, sizeof(refs),
+					      (void *)vma + bpf_core_field_offset(count->vm_refcnt)) && refs;
 	return bpf_core_field_exists(flag->detached) && !BPF_CORE_READ(flag, detached);
 }
 

@@ -29,6 +29,14 @@ struct cpu_pool {
 	int *segment_fds;		/* [0] is the object's, the others are owned */
 	struct inmap *puts;		/* the last segments; NULL = they are in place, and nobody has to wait */
 	bool *used;			/* per unit */
+	struct read_unit *read;		/* units read lately; NULL = none */
+};
+
+#define READ_UNITS 32u	/* a power of two */
+
+struct read_unit {
+	uint32_t number;	/* + 1; 0 = none */
+	struct cpu_unwind_unit unit;
 };
 
 uint32_t cpu_pool_segments(uint64_t budget_bytes)
@@ -98,6 +106,7 @@ void cpu_pool_free(struct cpu_pool *p)
 	inmap_free(p->puts);
 	free(p->segment_fds);
 	free(p->used);
+	free(p->read);
 	free(p);
 }
 
@@ -180,6 +189,7 @@ int cpu_pool_write(struct cpu_pool *p, uint32_t first, const void *data, size_t 
 
 	if (!units)
 		return -ENOMEM;
+	free(TAKE_PTR(p->read));
 	memcpy(units, data, len);
 	while (r == 0 && done < n) {
 		uint32_t left = CPU_SEGMENT_UNITS - (first + done) % CPU_SEGMENT_UNITS;
@@ -189,6 +199,29 @@ int cpu_pool_write(struct cpu_pool *p, uint32_t first, const void *data, size_t 
 		done += now;
 	}
 	return r;
+}
+
+int cpu_pool_word(struct cpu_pool *p, uint32_t word, uint32_t *ret)
+{
+	const uint32_t number = word / CPU_UNIT_WORDS, at = number % CPU_SEGMENT_UNITS;
+	const uint32_t segment = number / CPU_SEGMENT_UNITS;
+	struct read_unit *u;
+
+	if (segment >= p->n_segments)
+		return -ENOENT;
+	if (!p->read)
+		p->read = calloc(READ_UNITS, sizeof(p->read[0]));
+	if (!p->read)
+		return -ENOMEM;
+	u = &p->read[number % READ_UNITS];
+	if (u->number != number + 1) {
+		u->number = 0;
+		if (bpf_map_lookup_elem(p->segment_fds[segment], &at, &u->unit) < 0)
+			return -errno;
+		u->number = number + 1;
+	}
+	*ret = u->unit.words[word % CPU_UNIT_WORDS];
+	return 0;
 }
 
 uint64_t cpu_pool_bytes(const struct cpu_pool *p)

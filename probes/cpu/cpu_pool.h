@@ -33,6 +33,9 @@ int cpu_pool_settle(struct cpu_pool *p);
 
 void cpu_pool_poll(struct cpu_pool *p);	/* from time to time: takes the end of its helper */
 
+/* A word that was written. 0 or -errno. */
+int cpu_pool_word(struct cpu_pool *p, uint32_t word, uint32_t *ret);
+
 uint64_t cpu_pool_bytes(const struct cpu_pool *p);	/* kernel memory taken */
 
 #endif

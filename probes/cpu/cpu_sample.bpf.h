@@ -88,6 +88,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SAMPLE);
 	__u64 id = bpf_get_current_pid_tgid();
 	struct cpu_who who;
+	__u64 at_ns;
 
 	if (!r)
 		return;
@@ -103,7 +104,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		  (cpu_value ? 0 : CPU_MODE_EVENTS);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	add_user_stack(r, (__u32)id && who.has_memory, add_kernel_stack(ctx, r));
-	emit(l, r);
+	if (!stack_copied(CPU_CLASS_SAMPLE, r->user_end, &at_ns) || !copy_record(l, CPU_CLASS_SAMPLE, at_ns))
+		emit(l, r);
 }
 
 SEC("perf_event")

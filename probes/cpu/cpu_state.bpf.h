@@ -20,7 +20,7 @@
 
 #define MAPLE_WORDS 32		/* of a node in the kernel's tree of mappings */
 #define UNWIND_MAPPINGS 4	/* of one stack that are remembered: a power of two */
-#define WINDOW_WORDS 64		/* of the user stack that are read at once: a power of two */
+#define DESK_WORDS 40		/* room to read registers */
 #define PLACE_SLOTS_SHIFT 8
 #define RULE_SLOTS_SHIFT 11
 
@@ -62,7 +62,7 @@ struct cpu_rule_slot {
 #define TRACE_SLOTS_SHIFT 5
 #define TRACE_FRAMES 64		/* a power of two */
 
-/* A walk over the stack of a thread, and the rules that it went by. A gap's aux: why a walk ends that finds no pair. */
+/* A walk over a thread's stack, and the rules that it went by. A gap's aux: why a walk ends that finds no pair. */
 struct cpu_trace {
 	__u64 mm_id;
 	__u32 mm_seq, tables;
@@ -86,8 +86,7 @@ struct cpu_unwind {
 	__u32 at;		/* where frames go: index of the record's addresses */
 	__u32 n_mappings;	/* that were ever filled in this walk */
 	__u32 mapping;		/* index of the one at hand */
-	__u32 window_bytes;	/* that were read; 0 = none */
-	__u64 window_addr;	/* of the first */
+	__u32 pad;
 	__u32 trace;		/* index of the thread's last walk */
 	__u32 trace_at, trace_end;	/* frames of it that may come next */
 	__u32 trace_missed;	/* frames that were not among them */
@@ -107,7 +106,8 @@ _Static_assert(CPU_KERN_MAX + CPU_USER_MAX <= SCRATCH_IPS, "a record has room fo
 struct cpu_desk {
 	struct cpu_unwind u;
 	__u64 node[MAPLE_WORDS] __attribute__((aligned(64)));
-	__u64 window[WINDOW_WORDS];
+	__u64 words[DESK_WORDS];
+	struct cpu_copy copy;	/* in front of the record, where it goes the other way (cpu_copy.bpf.h) */
 	__u64 rec[sizeof(struct cpu_sample_rec) / 8];	/* one record: the room for its addresses follows */
 	__u64 ips[SCRATCH_IPS];
 	struct cpu_trace fresh;

@@ -210,7 +210,7 @@ static __always_inline struct cpu_rule_slot *rule_slot(struct cpu_desk *d, __u64
 	return &d->rules[i & ((1 << RULE_SLOTS_SHIFT) - 1)];
 }
 
-/* The number of the rule for place @low of the page whose rows are @a to @b; 0, which is a gap, when it cannot be had. */
+/* The number of the rule for place @low of the page whose rows are @a to @b; 0, a gap, when it cannot be had. */
 static __always_inline __u32 row_rule(__u32 rows, __u32 a, __u32 b, __u32 low)
 {
 	__u32 *row;

@@ -11,15 +11,12 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <linux/membarrier.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,12 +27,14 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "elf/ehframe.h"
 #include "elf/elf.h"
 #include "elf/mapped_file.h"
 #include "probe/env.h"
 #include "probes/cpu/cpu_busy.h"
 #include "probes/cpu/cpu_load.h"
+#include "probes/cpu/cpu_places.h"
 #include "probes/cpu/cpu_pool.h"
 #include "probes/cpu/cpu_unwind_wire.h"
 #include "probes/cpu/cpu_wire.h"
@@ -65,6 +64,8 @@ struct cpu_tables {
 	struct cpu_tables_stats stats;
 	void (*complain)(void *ctx, const struct err *err);
 	void *ctx;
+	void (*loaded)(void *ctx);	/* may be NULL */
+	void *loaded_ctx;
 };
 
 static uint32_t max_files(uint64_t budget_bytes)
@@ -247,9 +248,8 @@ static void refuse(struct cpu_tables *t, const struct cpu_file_key *key, struct 
 }
 
 /* A worker that was too slow may have been kept from running: another time. */
-static void on_compiled(void *ctx, const struct cpu_load *l)
+static void take_compiled(struct cpu_tables *t, const struct cpu_load *l)
 {
-	struct cpu_tables *t = ctx;
 	struct err err = *l->err;
 	uint64_t took = clock_boot_ns() - l->asked_ns;
 	int r = l->result;
@@ -273,37 +273,25 @@ static void on_compiled(void *ctx, const struct cpu_load *l)
 	t->stats.load_max_ns = MAX(t->stats.load_max_ns, took);
 }
 
-/* ---- the other files of a process ---- */
-
-/* "start-end perms offset major:minor inode path", executable and of a file. */
-static bool parse_mapping(const char *line, struct mapped_file *ret, uint32_t *ret_dev)
+static void on_compiled(void *ctx, const struct cpu_load *l)
 {
-	unsigned long long start, end, ino;
-	unsigned major, minor;
-	char perms[5];
+	struct cpu_tables *t = ctx;
 
-	if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu", &start, &end, perms, &major, &minor, &ino) != 6)
-		return false;
-	*ret = (struct mapped_file){ .start = start, .end = end, .ino = ino };
-	*ret_dev = major << 20 | minor;
-	return perms[2] == 'x' && ino && *ret_dev;
+	take_compiled(t, l);
+	if (t->loaded)
+		t->loaded(t->loaded_ctx);
 }
 
-/* The generation, a part of the key, is told by some file systems: files of others are asked for one by one. */
-static void load_sibling(struct cpu_tables *t, uint32_t tgid, const struct mapped_file *where, uint32_t dev,
-			 bool guessed)
-{
-	_cleanup_close_ int fd = mapped_file_open(t->proc_fd, tgid, where);
-	struct cpu_file_key key = { .ino = where->ino, .dev = dev };
-	int generation = 0;
-	struct stat st;
+/* ---- the other files of a process ---- */
 
-	if (fd < 0 || ioctl(fd, FS_IOC_GETVERSION, &generation) < 0 || fstat(fd, &st) < 0)
-		return;
-	key.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
-	key.generation = (uint32_t)generation;
-	if (!map_find(&t->tables, &key) && !cpu_loader_has(t->loader, &key))
-		cpu_loader_add(t->loader, &key, TAKE_FD(fd), guessed);
+/* The generation, a part of the key, is told by some file systems: files of others are asked for one by one. */
+static void load_sibling(struct cpu_tables *t, uint32_t tgid, struct cpu_place *place, bool guessed)
+{
+	_cleanup_close_ int fd = cpu_place_open(t->proc_fd, tgid, place);
+
+	if (fd >= 0 && place->exact && !map_find(&t->tables, &place->key) &&
+	    !cpu_loader_has(t->loader, &place->key))
+		cpu_loader_add(t->loader, &place->key, TAKE_FD(fd), guessed);
 }
 
 /*
@@ -312,24 +300,13 @@ static void load_sibling(struct cpu_tables *t, uint32_t tgid, const struct mappe
  */
 static void load_siblings(struct cpu_tables *t, uint32_t tgid, bool guessed)
 {
-	_cleanup_fclose_ FILE *f = NULL;
-	char line[512], path[32];
-	struct mapped_file where;
-	unsigned n = 0;
-	uint32_t dev;
-	int fd;
+	cpu_place_vec places = { 0 };
 
-	snprintf(path, sizeof(path), "%u/maps", tgid);
-	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	f = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!f && fd >= 0)
-		close(fd);
-	while (f && n < SIBLINGS_MAX && fgets(line, sizeof(line), f)) {
-		if (!parse_mapping(line, &where, &dev))
-			continue;
-		load_sibling(t, tgid, &where, dev, guessed);
-		n++;
-	}
+	cpu_places_read(t->proc_fd, tgid, SIBLINGS_MAX, &places);
+	for (size_t i = 0; i < places.len; i++)
+		if (places.items[i].kind == CPU_PLACE_FILE)
+			load_sibling(t, tgid, &places.items[i], guessed);
+	vec_fini(&places);
 }
 
 static int need(struct cpu_tables *t, const struct cpu_need_rec *rec)
@@ -495,6 +472,88 @@ void cpu_tables_free(struct cpu_tables *t)
 void cpu_tables_wait(struct cpu_tables *t, uint64_t limit_ns)
 {
 	cpu_loader_wait(t->loader, limit_ns);
+}
+
+/* ---- walks in user space ---- */
+
+void cpu_tables_watch(struct cpu_tables *t, void (*loaded)(void *ctx), void *ctx)
+{
+	t->loaded = loaded;
+	t->loaded_ctx = ctx;
+}
+
+int cpu_tables_places(struct cpu_tables *t, uint32_t tgid, cpu_place_vec *ret)
+{
+	int r = cpu_places_read(t->proc_fd, tgid, SIBLINGS_MAX, ret);
+
+	cpu_loader_hold(t->loader, true);
+	for (size_t i = 0; r == 0 && i < ret->len; i++)
+		if (ret->items[i].kind == CPU_PLACE_FILE)
+			load_sibling(t, tgid, &ret->items[i], false);
+	cpu_loader_hold(t->loader, false);
+	return r;
+}
+
+/* Where the file system does not tell the generation, the rest of the key must do. */
+static const struct cpu_file_key *known_key(const struct cpu_tables *t, const struct cpu_place *p)
+{
+	void *key, *val;
+	size_t pos = 0;
+
+	if (p->exact || p->kind == CPU_PLACE_VDSO)
+		return map_find(&t->tables, &p->key) ? &p->key : NULL;
+	while (map_next(&t->tables, &pos, &key, &val)) {
+		const struct cpu_file_key *k = key;
+
+		if (k->ino == p->key.ino && k->dev == p->key.dev && k->mtime_ns == p->key.mtime_ns)
+			return k;
+	}
+	return NULL;
+}
+
+bool cpu_tables_find(const struct cpu_tables *t, const struct cpu_place *p, struct cpu_unwind_file *ret)
+{
+	const struct cpu_file_key *key = known_key(t, p);
+
+	return key && bpf_map_lookup_elem(t->files_fd, key, ret) == 0;
+}
+
+static bool read_words(const struct cpu_tables *t, uint32_t first, uint32_t *ret, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (cpu_pool_word(t->pool, first + i, &ret[i]) < 0)
+			return false;
+	return true;
+}
+
+/* As cpu_table.bpf.h does. */
+bool cpu_tables_rule(const struct cpu_tables *t, const struct cpu_unwind_file *f, uint64_t off,
+		     struct sonde_unwind_rule *ret)
+{
+	const uint32_t words = sizeof(*ret) / sizeof(uint32_t), low = off & ((1u << SONDE_UNWIND_PAGE_SHIFT) - 1);
+	const uint32_t pages = f->first_word + f->n_rules * words, rows = pages + f->n_pages + 1;
+	const uint64_t page = (off >> SONDE_UNWIND_PAGE_SHIFT) - f->first_page;
+	uint32_t span[2], row, rule[sizeof(*ret) / sizeof(uint32_t)];
+
+	if (!f->n_rows || page >= f->n_pages || !read_words(t, pages + (uint32_t)page, span, 2))
+		return false;
+	while (span[1] - span[0] > 1) {
+		uint32_t mid = span[0] + (span[1] - span[0]) / 2;
+
+		if (!read_words(t, rows + mid, &row, 1))
+			return false;
+		span[SONDE_UNWIND_ROW_LOW(row) <= low ? 0 : 1] = mid;
+	}
+	if (!read_words(t, rows + span[0], &row, 1) ||
+	    !read_words(t, f->first_word + SONDE_UNWIND_ROW_RULE(row) * words, rule, words))
+		return false;
+	memcpy(ret, rule, sizeof(*ret));
+	return true;
+}
+
+bool cpu_tables_busy(const struct cpu_tables *t)
+{
+	return cpu_loader_busy(t->loader);
 }
 
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret)

@@ -6,8 +6,11 @@
 #ifndef CPU_TABLES_H
 #define CPU_TABLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "probes/cpu/cpu_places.h"
 
 struct bpf_object;
 struct cpu_need_rec;
@@ -65,6 +68,23 @@ int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *r);
 
 /* From time to time: ends a worker that takes too long. */
 void cpu_tables_poll(struct cpu_tables *t);
+
+/* ---- for walks in user space ---- */
+
+/* @loaded is called when a file has got its table, or will get none. */
+void cpu_tables_watch(struct cpu_tables *t, void (*loaded)(void *ctx), void *ctx);
+
+bool cpu_tables_busy(const struct cpu_tables *t);	/* files are being compiled */
+
+/* What a process has mapped to run; nothing when it is gone. Its files will be loaded. 0 or -ENOMEM. */
+int cpu_tables_places(struct cpu_tables *t, uint32_t tgid, cpu_place_vec *ret);
+
+/* The table of a file or of the vDSO, if it is loaded. */
+bool cpu_tables_find(const struct cpu_tables *t, const struct cpu_place *p, struct cpu_unwind_file *ret);
+
+/* The rule for an offset in the file of a table. False: there is none. */
+bool cpu_tables_rule(const struct cpu_tables *t, const struct cpu_unwind_file *f, uint64_t off,
+		     struct sonde_unwind_rule *ret);
 
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret);
 

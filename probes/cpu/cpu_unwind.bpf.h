@@ -9,7 +9,9 @@
 #ifndef CPU_UNWIND_BPF_H
 #define CPU_UNWIND_BPF_H
 
+#include "probes/cpu/cpu_common.bpf.h"
 #include "probes/cpu/cpu_mapping.bpf.h"
+#include "probes/cpu/cpu_walk_wire.h"
 
 #include <bpf/bpf_tracing.h>
 
@@ -90,14 +92,14 @@ static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 
 /*
  * Registers of the current task when it entered the kernel lie at the top of its kernel stack. They pass through the
- * window: the program's stack has no room for both them and the steps.
+ * desk: the program's stack has no room for both them and the steps.
  */
 static __always_inline bool regs_read(struct cpu_desk *d, struct task_struct *task)
 {
-	__u64 *pt = d->window;
+	__u64 *pt = d->words;
 	void *at;
 
-	_Static_assert(PT_WORDS <= WINDOW_WORDS, "registers fit");
+	_Static_assert(PT_WORDS <= DESK_WORDS, "registers fit");
 	if (bpf_core_enum_value_exists(enum bpf_func_id___unwind, BPF_FUNC_task_pt_regs___unwind))
 		at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	else
@@ -105,50 +107,6 @@ static __always_inline bool regs_read(struct cpu_desk *d, struct task_struct *ta
 		     bpf_core_type_size(struct pt_regs___size);
 	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at) && regs_take(&d->u.w, pt);
 }
-
-/* ---- memory ---- */
-
-static __always_inline int walk_read(struct cpu_walk *w, void *to, __u32 size, __u64 addr)
-{
-	return bpf_probe_read_user(to, size, (void *)addr);
-}
-
-/*
- * A read of the user's memory costs more than what is read: it goes by windows of some cache lines, which the CPU
- * gets side by side. False: there is no window with @addr.
- */
-static __always_inline bool window_word(struct cpu_desk *d, __u64 *ret, __u64 addr)
-{
-	__u64 off = addr - d->u.window_addr;
-
-	if (off + sizeof(*ret) > d->u.window_bytes || off & 7)
-		return false;
-	*ret = d->window[(off >> 3) & (WINDOW_WORDS - 1)];
-	return true;
-}
-
-/* What lies a little below is mostly wanted too: the saved registers of the same frame. */
-#define WINDOW_BELOW 64
-
-static __always_inline bool walk_word(struct cpu_walk *w, __u64 *ret, __u64 addr)
-{
-	struct cpu_desk *d = container_of(w, struct cpu_desk, u.w);
-	__u64 from;
-
-	if (window_word(d, ret, addr))
-		return true;
-	from = (addr - WINDOW_BELOW) & ~7ull;
-	if (from < w->sp)
-		from = w->sp & ~7ull;
-	d->u.window_bytes = 0;
-	if (addr - from >= sizeof(d->window) || bpf_probe_read_user(d->window, sizeof(d->window), (void *)from))
-		return !bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
-	d->u.window_addr = from;
-	d->u.window_bytes = sizeof(d->window);
-	return window_word(d, ret, addr) || !bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
-}
-
-#include "probes/cpu/cpu_walk.h"
 
 /* ---- the thread's last walk ---- */
 
@@ -293,7 +251,6 @@ static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struc
 	u->n_mappings = u->mapping = 0;
 	u->at = at;
 	u->cap = cpu_user_depth < CPU_USER_MAX ? cpu_user_depth : CPU_USER_MAX;
-	u->window_bytes = 0;
 	u->w.n = 0;
 	u->w.all_regs = u->w.exact = 1;
 	u->w.by_fp = 0;

@@ -43,7 +43,7 @@ struct cpu_file_key {
 #define CPU_TABLE_NONE 1	/* number of the table of what has none: frame pointers */
 #define CPU_CLASS_NEED 2	/* ledger: this and the next are of requests made by the walker for class 0 and 1 */
 
-/* A walk over a user stack, at one frame (probes/cpu/cpu_walk.h). */
+/* A walk over a user stack, at one frame (probes/cpu/cpu_walk_wire.h). */
 struct cpu_walk {
 	__u64 ip, sp, fp, link;	/* of the frame at hand */
 	__u64 pc;		/* the address that is looked up */
@@ -54,6 +54,31 @@ struct cpu_walk {
 	__u8 by_fp;		/* the last step went by the frame pointer */
 	__u8 compat;		/* 32-bit code */
 	__u64 regs[34];		/* by DWARF number, while all are known; the rest is room to read them */
+};
+
+/*
+ * Entries of the ring cpu_copies: what user space needs to walk a stack on that came to a file without a table. The
+ * memory comes when the walk stopped, the record (struct cpu_sample_rec) when it is made: of a block, later.
+ */
+#define CPU_COPY_STACK 1
+#define CPU_COPY_REC 2
+
+struct cpu_copy {
+	__u64 at_ns;		/* when the walk stopped, boot clock; with tid: which walk */
+	__u32 tid;
+	__u32 kind;		/* CPU_COPY_* */
+	__u32 tgid;
+	__u32 len;		/* bytes of what follows */
+};
+
+#define CPU_COPY_CHUNK 4096u
+#define CPU_COPY_CHUNKS 8u	/* at most: 32 KB of a stack */
+
+/* CPU_COPY_STACK: the walk at the frame whose file has no table, which is noted; then the stack from w.sp on. */
+struct cpu_copy_stack {
+	struct cpu_copy head;
+	struct cpu_walk w;
+	__u8 bytes[];
 };
 
 struct cpu_unwind_file {

@@ -6,6 +6,7 @@
 #define CPU_USER_BPF_H
 
 #include "probes/cpu/cpu_common.bpf.h"
+#include "probes/cpu/cpu_copy.bpf.h"
 #include "probes/cpu/cpu_unwind.bpf.h"
 
 /*

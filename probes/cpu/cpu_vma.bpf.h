@@ -82,8 +82,8 @@ static __always_inline __u64 maple_slot(const __u64 *node, __u64 addr, __u32 piv
 enum { MAPLE_DEEPER, MAPLE_FOUND, MAPLE_UNKNOWN };
 
 /*
- * One level down from u->entry, towards the address that is looked up. A function of its own, with its state in a map, because the verifier
- * looks at it once and not once per level.
+ * One level down from u->entry, towards the address that is looked up. A function of its own, with its state in a
+ * map, because the verifier looks at it once and not once per level.
  */
 __noinline int cpu_maple_level(__u32 class)
 {

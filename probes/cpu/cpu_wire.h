@@ -12,7 +12,8 @@
 #define CPU_REC_SAMPLE SONDE_EV(PROBE_ID, 1)	/* a thread was running when the event came */
 #define CPU_REC_BLOCK SONDE_EV(PROBE_ID, 2)	/* a thread is back on a CPU; the stack is that of when it left */
 #define CPU_REC_NEED SONDE_EV(PROBE_ID, 3)	/* unwind rows are wanted for a file; read by the live half */
-#define CPU_REC_TOTALS SONDE_EV(PROBE_ID, 4)	/* at the end: what was missed, and what the unwind tables cost */
+#define CPU_REC_TOTALS_4 SONDE_EV(PROBE_ID, 4)	/* as the next, without what was walked late */
+#define CPU_REC_TOTALS SONDE_EV(PROBE_ID, 5)	/* at the end: what was missed, and what the unwind tables cost */
 
 #define CPU_MODE_KERNEL 1	/* interrupted in the kernel */
 #define CPU_MODE_IDLE 2		/* the idle thread */
@@ -20,6 +21,7 @@
 #define CPU_MODE_USER_ASKED 8	/* a user stack was asked for, so an empty one means something */
 #define CPU_MODE_KERN_ASKED 16
 #define CPU_MODE_EVENTS 32	/* value counts events, not ns */
+#define CPU_MODE_LATER 64	/* its user stack was walked to the end in user space */
 
 /* Hook classes: a hardware event is an NMI and can interrupt the scheduler. */
 #define CPU_CLASS_SAMPLE 0
@@ -67,6 +69,8 @@ struct cpu_totals_rec {
 	__u64 refused;		/* files that are walked by frame pointers because nothing could be made of them */
 	__u64 gone;		/* requests whose process was gone */
 	__u64 late;		/* compilations that took too long */
+	__u64 walked_late;	/* stacks that user space walked, since a table came after them */
+	__u64 stayed_cut;	/* likewise, but could not be walked any more */
 	char reasons[];		/* why files were refused, the first few; lines separated by \n */
 };
 
@@ -88,13 +92,14 @@ struct cpu_slot {
 	__u16 n_user;
 	__u8 user_end, mode;
 	char comm[16];
+	__u64 copied_ns;	/* its stack was copied, which is known by this; 0 = not */
 	__u64 ips[];
 };
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct cpu_sample_rec) == 40 + 64, "cpu_sample_rec is ABI");
 _Static_assert(sizeof(struct cpu_need_rec) == 40 + 48, "cpu_need_rec is ABI");
-_Static_assert(sizeof(struct cpu_totals_rec) == 40 + 88, "cpu_totals_rec is ABI");
+_Static_assert(sizeof(struct cpu_totals_rec) == 40 + 104, "cpu_totals_rec is ABI");
 #endif
 
 #endif

@@ -93,7 +93,7 @@ static void count_record(struct pipeline *p, const struct sonde_rec *r, int deco
 	if (!a)
 		return;
 	a->records++;
-	a->injected += p->injecting;
+	a->injected += p->injecting && !(r->flags & SONDE_RF_HELD);
 	if (decoded < 0)
 		a->lost[SONDE_LOST_DECODE]++;
 	else if (p->now.error)

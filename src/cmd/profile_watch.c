@@ -51,6 +51,8 @@ static void take_totals(struct watch *w, const struct event *ev)
 	w->totals.refused += t->refused;
 	w->totals.gone += t->gone;
 	w->totals.late += t->late;
+	w->totals.walked_late += t->walked_late;
+	w->totals.stayed_cut += t->stayed_cut;
 	if (text)
 		buf_add(&w->reasons, text->data, text->len);
 }

@@ -2,20 +2,64 @@
 /*
  * A step of a walk over a user stack: from a frame to its caller, by a rule of an unwind table or by frame pointers.
  * Compiled for the kernel side and for user space, which walks on where the kernel side could not; knows neither
- * tables nor mappings. Who includes it says how memory of the stack is read:
- *
- *	int walk_read(struct cpu_walk *w, void *to, __u32 size, __u64 addr): 0, or not
- *	bool walk_word(struct cpu_walk *w, __u64 *ret, __u64 addr)
+ * tables nor mappings. walk_read() (0, or not) and walk_word() get at memory: in the kernel at that of the task at
+ * hand, in user space at a copy of the stack.
  */
-#ifndef CPU_WALK_H
-#define CPU_WALK_H
+#ifndef CPU_WALK_WIRE_H
+#define CPU_WALK_WIRE_H
+
+#ifdef __bpf__
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_helpers.h>
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#endif
 
 #include "probes/cpu/cpu_unwind_wire.h"
 #include "sonde/stack_wire.h"
 #include "sonde/unwind_wire.h"
 
-static __always_inline int walk_read(struct cpu_walk *w, void *to, __u32 size, __u64 addr);
-static __always_inline bool walk_word(struct cpu_walk *w, __u64 *ret, __u64 addr);
+#ifdef __bpf__
+
+static __always_inline int walk_read(struct cpu_walk *w, void *to, __u32 size, __u64 addr)
+{
+	return bpf_probe_read_user(to, size, (void *)addr);
+}
+
+static __always_inline bool walk_word(struct cpu_walk *w, __u64 *ret, __u64 addr)
+{
+	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
+}
+
+#else
+
+struct cpu_walk_copy {
+	struct cpu_walk w;	/* first: what is walked is known by it */
+	__u64 base;		/* address of the first byte */
+	const void *bytes;
+	size_t len;
+};
+
+static inline int walk_read(struct cpu_walk *w, void *to, __u32 size, __u64 addr)
+{
+	const struct cpu_walk_copy *c = (const struct cpu_walk_copy *)w;
+	const __u64 off = addr - c->base;
+
+	if (off > c->len || size > c->len - off)	/* below: the difference is huge */
+		return -1;
+	memcpy(to, (const char *)c->bytes + off, size);
+	return 0;
+}
+
+static inline bool walk_word(struct cpu_walk *w, __u64 *ret, __u64 addr)
+{
+	return walk_read(w, ret, sizeof(*ret), addr) == 0;
+}
+
+#endif
 
 static __always_inline int returned(struct cpu_walk *w, __u64 ip, __u64 sp, __u64 fp)
 {
@@ -40,7 +84,7 @@ static __always_inline int returned(struct cpu_walk *w, __u64 ip, __u64 sp, __u6
 
 static __always_inline int step_signal(struct cpu_walk *w, __s32 off)
 {
-	enum { R8 = 8, DI = 16, SI, BP, BX, DX, AX, CX, SP, IP, N_SAVED = IP - R8 + 1 };	/* in their order there */
+	enum { R8 = 8, DI = 16, SI, BP, BX, DX, AX, CX, SP, IP, N_SAVED = IP - R8 + 1 };	/* in its order */
 	__u64 *regs = w->regs;
 
 	if (walk_read(w, regs + R8, N_SAVED * sizeof(*regs), w->sp + (__u64)(__s64)off - 15 * sizeof(__u64)))
