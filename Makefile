@@ -3,7 +3,7 @@
 # A line "target: ... ## text" is what `make help` shows.
 
 B ?= build
-S ?= 240
+S ?= 150
 PREFIX ?= /usr/local
 PYTHON := /usr/bin/python3
 CHECK := $(PYTHON) tools/check.py --build $(B) --fuzz-seconds $(S)
@@ -44,7 +44,7 @@ e2e: test-setup all ## live tests in network namespaces, root (T="-k name")
 vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K="6.1 6.12")
 	@$(CHECK) --kernels='$(K)' vm
 
-fuzz: test-setup ## fuzz every parser, S=240 seconds shared (T=name for one)
+fuzz: test-setup ## fuzz every parser, S=150 seconds shared (T=name for one)
 	@$(CHECK) --fuzz-target='$(T)' fuzz
 
 bench: test-setup all ## ratios against installed peers, in one run

@@ -197,7 +197,7 @@ def try_again(name, tally, args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
-    parser.add_argument("--fuzz-seconds", type=int, default=240)
+    parser.add_argument("--fuzz-seconds", type=int, default=150)
     parser.add_argument("--fuzz-target", default="")
     parser.add_argument("--pytest-args", default="")
     parser.add_argument("--kernels", default="")
