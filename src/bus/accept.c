@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "bus/accept.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/macros.h"
+
+/* "75" is 750: at most three digits after the point (RFC 9110, 12.4.2), others end them. */
+static unsigned thousandths(const char *digits)
+{
+	unsigned n = 0;
+	bool ended = false;
+
+	for (int i = 0; i < 3; i++) {
+		ended = ended || digits[i] < '0' || digits[i] > '9';
+		n = n * 10 + (ended ? 0 : (unsigned)(digits[i] - '0'));
+	}
+	return n;
+}
 
 /* Thousandths; "q=0.75" among the parameters of a media range, 1000 without. */
 static unsigned quality(const char *params, size_t len)
@@ -15,7 +27,7 @@ static unsigned quality(const char *params, size_t len)
 			continue;
 		if (params[i + 2] != '0')
 			return 1000;
-		return params[i + 3] == '.' ? (unsigned)(strtod(params + i + 2, NULL) * 1000) : 0;
+		return params[i + 3] == '.' ? thousandths(params + i + 4) : 0;
 	}
 	return 1000;
 }

@@ -207,6 +207,7 @@ static void test_accept(void **state)
 	assert_false(accepts_openmetrics("text/plain;version=0.0.4, application/openmetrics-text;q=0.75"));
 	assert_false(accepts_openmetrics("application/openmetrics-text;q=0"));
 	assert_false(accepts_openmetrics("application/openmetrics-text;q=0.0"));
+	assert_false(accepts_openmetrics("application/openmetrics-text;q=0.5e10,text/plain;q=0.9"));
 	assert_false(accepts_openmetrics("application/openmetrics-textual"));
 	assert_true(accepts_openmetrics("application/openmetrics-text;q=1"));
 	assert_true(accepts_openmetrics("application/openmetrics-text;q="));
