@@ -6,9 +6,10 @@ import math
 
 import pytest
 
-import test_rpc     # which makes gotree known
+import gocalls
+import test_rpc
 import test_rpc_otlp
-import gotree
+from gocalls import gotree
 from test_rpc import calls  # noqa: F401  a fixture
 from test_rpc_otlp import collector  # noqa: F401  likewise
 
@@ -17,7 +18,7 @@ KINDS = (("unary", 5), ("fail", 2), ("server", 2), ("client", 2), ("bidi", 2), (
 
 
 def by_call(seen):
-    return {(ev["side"], test_rpc.name_of(ev)): ev for ev in seen}
+    return {(ev["side"], gocalls.name_of(ev)): ev for ev in seen}
 
 
 def check_bytes(truth, seen):
@@ -51,15 +52,15 @@ def lines(done):
 
 @pytest.mark.parametrize("suite", gotree.SUITES)
 def test_bytes_table_and_traces(sonde, calls, collector, tmp_path, suite):  # noqa: F811
-    one = calls(test_rpc.program(suite))
+    one = calls(gocalls.program(suite))
     server, rec = collector(), str(tmp_path / "rec")
     child = sonde("rpc", "--json", "--pid", str(one.pid), "--probes", "data", "--header", "x-call", "--header",
                   "authorization", "-o", f"rec:{rec}", "-o", f"otlp:{server.url}")
     n = test_rpc.run_kinds(one, KINDS)
     one.quit()
-    test_rpc.wait_for_calls(child, one.pid, 2 * n)
+    gocalls.wait_for_calls(child, one.pid, 2 * n)
     child.finish()
-    seen, truth = test_rpc.seen_calls(child, one.pid), one.calls()
+    seen, truth = gocalls.seen_calls(child.events, one.pid), one.calls()
     assert len(by_call(seen)) == len(seen) == 2 * n
     check_bytes(truth, seen)
     check_table(lines(sonde.run("rpc", "-r", rec, "-c", "--json")), seen)
@@ -68,7 +69,7 @@ def test_bytes_table_and_traces(sonde, calls, collector, tmp_path, suite):  # no
     spans = {span.span_id: test_rpc_otlp.plain(span.attributes) for _, span in server.spans()}
     assert len(spans) == len(seen)
     assert {(a["sonde.header.x-call"], a["rpc.method"], a["rpc.response.status_code"]) for a in spans.values()} == \
-        {(test_rpc.name_of(ev), ev["method"], ev["status"]) for ev in seen}
+        {(gocalls.name_of(ev), ev["method"], ev["status"]) for ev in seen}
     assert {a.get("sonde.header.authorization") for a in spans.values()} == {None, "(hidden)"}
     told = [span for _, span in server.spans() if span.parent_span_id]
     assert {span.trace_id.hex() for span in told} == {"4bf92f3577b34da6a3ce929d0e0e4736"} and len(told) == 2
@@ -78,17 +79,17 @@ def test_bytes_table_and_traces(sonde, calls, collector, tmp_path, suite):  # no
 def test_filters_live_and_replayed(sonde, calls, tmp_path):  # noqa: F811
     """One expression, the same calls: live, and of a recording of all."""
     words = ("rpc.method", "contains", "Fail", "and", "rpc.status!=OK", "and", "rpc.latency>1us")
-    one = calls(test_rpc.program("trixie"))
+    one = calls(gocalls.program("trixie"))
     rec = str(tmp_path / "rec")
     child = sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call", "-o", f"rec:{rec}", *words)
     test_rpc.run_kinds(one, (("unary", 5), ("fail", 3), ("missing", 1)))
     one.quit()
-    test_rpc.wait_for_calls(child, one.pid, 6)
+    gocalls.wait_for_calls(child, one.pid, 6)
     child.finish()
     # by the client's log: a server's goroutine may be about to write its own when the program ends
     names = [c["id"] for c in one.calls() if c["method"].endswith("Fail") and c["side"] == "client"]
     want = sorted((side, name) for side in ("client", "server") for name in names)
-    assert sorted(by_call(test_rpc.seen_calls(child, one.pid))) == want
+    assert sorted(by_call(gocalls.seen_calls(child.events, one.pid))) == want
     again = [ev for ev in lines(sonde.run("rpc", "-r", rec, "--json", *words)) if ev["type"] == "rpc.call"]
     assert sorted(by_call(again)) == want
     everything = [ev for ev in lines(sonde.run("rpc", "-r", rec, "--json")) if ev["type"] == "rpc.call"]
