@@ -43,6 +43,8 @@ e2e: test-setup all ## live tests in network namespaces, root (T="-k name")
 
 vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K="6.1 6.12")
 	@$(CHECK) --kernels='$(K)' vm
+arm64: test-setup configure ## the same of arm64, built by a cross compiler (K="arm64-6.1")
+	@tests/vm/arm64 $(K)
 
 fuzz: test-setup ## fuzz every parser, S=150 seconds shared (T=name for one)
 	@$(CHECK) --fuzz-target='$(T)' fuzz
@@ -56,10 +58,8 @@ asan: test-setup ## unit and golden tests under address and undefined sanitizers
 
 rpc-newest: test-setup all ## nightly: live tests of calls with the newest Go and gRPC (Debian's sid), every build
 	@SONDE_GO_SUITES=sid SONDE_GO_BUILDS=all $(CHECK) --pytest-args='-k rpc' e2e
-
 fresh: ## prove `make run` and `make check` in a new minimal Debian root
 	@tools/setup.sh fresh && tests/fresh/run
-
 man: all ## build/man from the option rows
 	@ninja -C $(B) man
 install: all ## install below PREFIX=/usr/local (DESTDIR honoured)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs the Debian packages that building (build), testing (test), measuring (bench) or `make fresh` (fresh) needs.
-#   setup.sh build|test|bench|fresh...
+# Installs the Debian packages that building (build), testing (test), measuring (bench), `make arm64` (cross) or
+# `make fresh` (fresh) needs; with --list it says which.
+#   setup.sh [--list] build|test|cross|bench|fresh...
 # Does nothing, and touches no network, when all of them are there. libbpf and bpftool come from the
 # distribution's backports where the base suite's are too old, on the mirror already configured.
 set -eu
@@ -23,6 +24,7 @@ TEST='git libcmocka-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
 BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip'
+CROSS='gcc-aarch64-linux-gnu qemu-system-arm'	# libraries come into a root of their own (tools/sysroot.py)
 FRESH='debootstrap git'
 MIN_LIBBPF=1.3
 
@@ -59,16 +61,27 @@ add_suite() {
 
 install_packages() { apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$@" >&2; }
 
+list=
+if [ "${1:-}" = --list ]; then
+	list=1
+	shift
+fi
 want=
 for what in "${@:-build}"; do
 	case $what in
 	build) want="$want $BUILD $NEWER" ;;
 	test) want="$want $TEST" ;;
 	bench) want="$want $BENCH" ;;
+	cross) want="$want $CROSS" ;;
 	fresh) want="$want $FRESH" ;;
-	*) echo "usage: setup.sh build|test|bench|fresh..." >&2; exit 2 ;;
+	*) echo "usage: setup.sh [--list] build|test|cross|bench|fresh..." >&2; exit 2 ;;
 	esac
 done
+if [ -n "$list" ]; then
+	# shellcheck disable=SC2086 # lists of words
+	printf '%s\n' $want
+	exit 0
+fi
 # shellcheck disable=SC2086 # lists of words
 need=$(missing $want)
 case $need,$want in

@@ -6,11 +6,11 @@
     gotree.py env SUITE                      the variables of a build, for eval
     gotree.py build SUITE DIR OUT [VARIANT]  builds the program in DIR
     gotree.py program SUITE NAME             path of a program of a distribution
+    gotree.py calls SUITE VARIANT            path of the test program of every kind of call
     gotree.py prepare                        all that the live tests ask for, ahead of them
 
 Everything lies below one folder (--dir, else $SONDE_GO_DIR, else build/go) and is kept between runs. Packages come
-through apt from suites derived from the package source that this machine uses, into that folder alone: signatures
-are apt's business, nothing is installed and the machine's package state is not touched. Standard library only.
+through an apt of their own (tools/private_apt.py).
 """
 import argparse
 import fcntl
@@ -23,6 +23,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import private_apt  # noqa: E402  found by the line above
+from private_apt import Unavailable  # noqa: E402
 
 LIBRARIES = ["golang-google-grpc-dev", "golang-google-protobuf-dev", "golang-golang-x-net-dev"]
 # bookworm: the 1-3 alternative satisfies the dependency and panics at run time.
@@ -43,6 +46,7 @@ VARIANTS = {
     "stripped-pie": (["-buildmode=pie", "-ldflags=-s -w"], {}),
     "nocgo": ([], {"CGO_ENABLED": "0"}),
     "trimpath": (["-trimpath"], {}),
+    "arm64": ([], {"CGO_ENABLED": "0", "GOARCH": "arm64"}),
     "c-shared": (["-buildmode=c-shared"], {"CGO_ENABLED": "1"}),
 }
 # What the live tests run. bookworm: Go 1.19 with gRPC 1.33; trixie: Go 1.24 with gRPC 1.64. Each way to build is
@@ -55,22 +59,6 @@ BUILDS = [(suite, variant) for suite in SUITES for variant in ("plain", "strippe
 # For what does not depend on how a program was linked: one build of each suite, or the newest suite's.
 SUITE_BUILDS = BUILDS if ALL_BUILDS else [(suite, "plain") for suite in SUITES]
 ONE_BUILD = BUILDS if ALL_BUILDS else [(SUITES[-1], "plain")]
-APT_CONF = '''Dir::State::Lists "{0}/lists";
-Dir::State::status "/dev/null";
-Dir::Cache "{0}/cache";
-Dir::Etc::SourceList "/dev/null";
-Dir::Etc::SourceParts "{0}/sources";
-APT::Sandbox::User "";
-APT::Install-Recommends "false";
-Acquire::Languages "none";
-Acquire::Check-Valid-Until "false";
-Acquire::Retries "2";
-Acquire::http::Timeout "20";
-'''
-
-
-class Unavailable(Exception):
-    """What was asked for cannot be had here; the text says why."""
 
 
 def folder():
@@ -83,37 +71,25 @@ def run(*words, **options):
     except subprocess.CalledProcessError as e:
         last = (e.stderr.strip() or e.stdout.strip() or "failed").splitlines()[-1]
         raise Unavailable(f"{os.path.basename(words[0])} {words[-1]}: {last}") from e
-    except subprocess.TimeoutExpired as e:
-        raise Unavailable(f"{words[0]}: no answer from the package source within {e.timeout:.0f} s") from e
     except FileNotFoundError as e:
         raise Unavailable(f"{words[0]} is not installed") from e
 
 
-class Apt:
-    """A private apt: one source, own lists and cache."""
+class Apt(private_apt.Apt):
+    """Of one suite."""
 
     def __init__(self, suite):
+        super().__init__(os.path.join(folder(), "apt-" + suite), [suite], "amd64")
         self.suite = suite
-        self.folder = os.path.join(folder(), "apt-" + suite)
-        for name in ("lists/partial", "cache/archives/partial", "sources"):
-            os.makedirs(os.path.join(self.folder, name), exist_ok=True)
-        entry = run(os.path.join(ROOT, "tools", "apt-suite.sh"), suite)
-        name = "suite.list" if entry.startswith("deb ") else "suite.sources"
-        with open(os.path.join(self.folder, "sources", name), "w", encoding="utf-8") as f:
-            f.write(entry)
-        conf = os.path.join(self.folder, "apt.conf")
-        with open(conf, "w", encoding="utf-8") as f:
-            f.write(APT_CONF.format(self.folder))
-        self.env = dict(os.environ, APT_CONFIG=conf, LC_ALL="C")
-        run("apt-get", "-qq", "update", env=self.env, timeout=120)
+        self.update()
 
     def closure(self, packages, pattern):
         """What installing @packages on nothing would bring, of names that match."""
-        out = run("apt-get", "-s", "install", *packages, env=self.env)
+        out = self.run("apt-get", "-s", "install", *packages)
         return sorted(set(re.findall(rf"^Inst ({pattern}) ", out, re.M)))
 
     def newest_go(self):
-        out = run("apt-cache", "pkgnames", "golang-1.", env=self.env)
+        out = self.run("apt-cache", "pkgnames", "golang-1.")
         found = [int(n) for n in re.findall(r"^golang-1\.(\d+)-go$", out, re.M)]
         if not found:
             raise Unavailable(f"{self.suite} has no Go")
@@ -125,10 +101,8 @@ class Apt:
         for path in (debs, partial):
             shutil.rmtree(path, ignore_errors=True)
         os.makedirs(debs)
-        os.makedirs(partial)
-        run("apt-get", "-qq", "download", *packages, env=self.env, cwd=debs, timeout=600)
-        for deb in glob.glob(os.path.join(debs, "*.deb")):
-            run("dpkg", "-x", deb, partial)
+        self.run("apt-get", "-qq", "download", *packages, cwd=debs, timeout=600)
+        private_apt.unpack(glob.glob(os.path.join(debs, "*.deb")), partial)
         shutil.rmtree(debs)
         os.rename(partial, target)
 
@@ -248,7 +222,7 @@ def prepare():
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--dir")
-    p.add_argument("what", choices=("tree", "env", "build", "program", "prepare"))
+    p.add_argument("what", choices=("tree", "env", "build", "calls", "program", "prepare"))
     p.add_argument("words", nargs="*")
     a = p.parse_args()
     if a.dir:
@@ -263,6 +237,8 @@ def main():
                 print(f"export {name}='{value}'")
         elif a.what == "build":
             print(Tree(a.words[0]).build(*a.words[1:]))
+        elif a.what == "calls":
+            print(calls(*a.words))
         elif a.what == "prepare":
             prepare()
         else:
