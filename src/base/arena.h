@@ -6,6 +6,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_chunk;
@@ -14,6 +15,7 @@ struct arena {
 	struct arena_chunk *head;	/* owned */
 	size_t limit_bytes;		/* 0 = none; allocations beyond it fail */
 	size_t used_bytes;
+	bool not_forked;		/* set while it is empty: forked processes do not have what is in it */
 };
 
 void arena_fini(struct arena *a);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,14 @@ static int run_cmd(const struct cmd *cmd, int argc, char **argv, char *line)
 	return status;
 }
 
+#define OWN_MAPPING_BYTES (256 << 10)
+
+/* The C library's limit grows with what is freed, and then the heap keeps what was large, in every worker too. */
+static void return_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
+}
+
 /*
  * A closed standard descriptor would be handed out by the next open(), and output would go there. Each is
  * held by /dev/null instead, opened the wrong way round: its use fails and is reported.
@@ -173,6 +182,7 @@ int main(int argc, char **argv)
 	const struct cmd *cmd;
 
 	hold_standard_fds();
+	return_memory();
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of the write */
 	if (argc < 2) {
 		help_all(stderr);

@@ -86,6 +86,7 @@ int stack_set_new(struct sym *sym, const struct stack_set_opts *o, struct stack_
 	s->opts.budget_bytes = MAX(s->opts.budget_bytes, (size_t)MIN_BUDGET);
 	s->raws.limit_bytes = s->opts.budget_bytes / 3;
 	s->entries.limit_bytes = s->opts.budget_bytes - s->raws.limit_bytes;
+	s->raws.not_forked = s->entries.not_forked = true;	/* no worker has to do with them */
 	map_init(&s->raw_by_hash, sizeof(uint64_t), sizeof(uint32_t));
 	map_init(&s->entry_by_hash, sizeof(uint64_t), sizeof(uint32_t));
 	*ret = s;

@@ -5,7 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -199,6 +203,48 @@ static void arena_keeps_its_limit(void **state)
 	arena_fini(&a);
 }
 
+/* In a child: is the page of @p there? */
+static bool is_forked(const void *p)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	unsigned char there;
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(mincore((void *)((uintptr_t)p & ~(page - 1)), 1, &there) == 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void arena_is_not_forked(void **state)
+{
+	struct arena a = { .not_forked = true }, plain = { 0 };
+	char *p, *q, *large;
+
+	(void)state;
+	p = arena_copy(&a, "name", 4);
+	large = arena_alloc(&a, 1 << 20);
+	q = arena_copy(&plain, "name", 4);
+	assert_non_null(p);
+	assert_non_null(large);
+	assert_string_equal(p, "name");
+	large[(1 << 20) - 1] = 1;
+	assert_false(is_forked(p));
+	assert_false(is_forked(large));
+	assert_true(is_forked(q));
+	arena_reset(&a);
+	p = arena_alloc(&a, 5000);
+	assert_non_null(p);
+	assert_int_equal(p[4999], 0);
+	assert_false(is_forked(p));
+	arena_fini(&a);
+	assert_true(a.not_forked);
+	arena_fini(&plain);
+}
+
 static void errors_carry_context(void **state)
 {
 	struct err e = { 0 };
@@ -223,6 +269,7 @@ int main(void)
 		cmocka_unit_test(buffer_grows_and_prints),
 		cmocka_unit_test(map_agrees_with_a_model),
 		cmocka_unit_test(arena_keeps_its_limit),
+		cmocka_unit_test(arena_is_not_forked),
 		cmocka_unit_test(errors_carry_context),
 	};
 
