@@ -11,14 +11,11 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -88,15 +85,6 @@ void cpu_tables_configure(struct bpf_object *obj, uint64_t budget_bytes)
 
 /* ---- room ---- */
 
-/* When programs that might still read what was taken out of the maps have ended. */
-static void wait_for_readers(void)
-{
-	const struct timespec pause = { .tv_nsec = 20000000 };	/* no grace period to be had: far more than a walk */
-
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
-		nanosleep(&pause, NULL);
-}
-
 /* The file that was used least recently, or false when there is none. */
 static bool find_oldest(const struct cpu_tables *t, struct cpu_file_key *ret)
 {
@@ -128,7 +116,7 @@ static int evict_one(struct cpu_tables *t)
 	bpf_map_update_elem(t->gone_fd, &zero, &gone, BPF_ANY);
 	bpf_map_delete_elem(t->files_fd, &key);
 	bpf_map_delete_elem(t->asked_fd, &key);
-	wait_for_readers();
+	probe_wait_for_programs();	/* that might still read what was taken out of the maps */
 	table = map_find(&t->tables, &key);
 	cpu_pool_give(t->pool, table->first, table->n_units);
 	t->stats.files--;

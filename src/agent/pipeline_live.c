@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "probe/env.h"
 #include "ring/ring.h"
 
 #define DRAIN_ROUND 16384
@@ -96,6 +97,7 @@ void pipeline_quiet_probe(struct pipeline *p, uint16_t instance)
 		return;
 	if (probe->ops->detach)
 		probe->ops->detach(probe);
+	probe_wait_for_programs();
 	pipeline_drain(p);
 	if (probe->ops->finish)
 		probe->ops->finish(probe);

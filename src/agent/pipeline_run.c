@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "bus/client.h"
 #include "bus/proto.h"
+#include "probe/env.h"
 #include "ring/ring.h"
 #include "source/source.h"
 
@@ -148,6 +149,7 @@ static void finish_live(struct pipeline *p)
 	for (size_t i = 0; i < p->n_probes; i++)
 		if (p->probes[i].ops && p->probes[i].ops->detach)
 			p->probes[i].ops->detach(&p->probes[i]);
+	probe_wait_for_programs();
 	while (drain(p) > 0 && clock_boot_ns() < end_ns)
 		;
 	for (size_t i = 0; i < p->n_probes; i++)

@@ -137,6 +137,12 @@ void probe_env_set_complain(struct probe_env *env, void (*fn)(void *ctx, const c
 int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret);
 
 /*
+ * Waits until programs that were running have ended; some tens of milliseconds. After detaching, what they count is
+ * complete then, and so is what they wrote: a program is detached while it runs.
+ */
+void probe_wait_for_programs(void);
+
+/*
  * Kernel symbols: name of the function that holds @addr, "tcp_v4_rcv+0x1a", or -ENOENT. The kernel is asked
  * (kname.h); where it cannot tell, kallsyms is read.
  */

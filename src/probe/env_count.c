@@ -5,7 +5,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -154,4 +157,12 @@ int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledg
 	ret->seen += misses;
 	ret->lost[SONDE_LOST_RECURSION] += misses;
 	return 0;
+}
+
+void probe_wait_for_programs(void)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };	/* no grace period to be had: far more than a walk */
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&pause, NULL);
 }
