@@ -35,7 +35,8 @@
 #define BLOCK_DEPTH 127
 #define SLOTS_LEAST 4096
 #define REASONS_BYTES 2048
-#define COPIES_BYTES (4u << 20)	/* of stacks that wait for a table, in the kernel */
+#define COPIES_BYTES (1u << 20)	/* of stacks that wait for a table, in the kernel, */
+#define BLOCK_COPIES_BYTES (4u << 20)	/* likewise where threads that leave their CPU are among them */
 #define LATE_NS 150000000ull	/* longest wait for tables at the end */
 
 extern const struct decoder_ops cpu_decoder;
@@ -153,7 +154,8 @@ static void configure(void *ctx, struct bpf_object *obj)
 	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
 	cpu_tables_configure(obj, c->unwind_bytes);
 	set_flag(obj, "cpu_copies_wanted", s->copies);
-	set_size(obj, "cpu_copies", s->copies ? COPIES_BYTES : (size_t)sysconf(_SC_PAGESIZE));
+	set_size(obj, "cpu_copies", !s->copies ? (size_t)sysconf(_SC_PAGESIZE) :
+				    wants_blocks(c) ? BLOCK_COPIES_BYTES : COPIES_BYTES);
 	if (s->perf) {
 		set_u64(obj, "cpu_value", cpu_perf_value(s->perf));
 		set_u64(obj, "cpu_clock_period_ns", cpu_perf_clock_ns(s->perf));

@@ -56,13 +56,14 @@ enum bpf_func_id___cpu { BPF_FUNC_get_current_task_btf___cpu };
 
 /*
  * The current task. Each of these lies in a cache line that nobody had in mind: loads one beside the other, with no
- * call in between (5.11), are waited for together.
+ * call in between (5.11), are waited for together. Not more of them than this: for each pointer that is followed from
+ * a trusted one the verifier searches all types of the kernel by name, which takes it a millisecond (6.18), and that
+ * comes before the first sample.
  */
 static __always_inline void who_is_it(struct cpu_who *who)
 {
 	struct task_struct *task;
 	struct nsproxy *spaces;
-	struct css_set *set;
 
 	if (!bpf_core_enum_value_exists(enum bpf_func_id___cpu, BPF_FUNC_get_current_task_btf___cpu)) {
 		task = (struct task_struct *)bpf_get_current_task();
@@ -73,12 +74,11 @@ static __always_inline void who_is_it(struct cpu_who *who)
 		return;
 	}
 	task = bpf_get_current_task_btf();
-	set = task->cgroups;
 	spaces = task->nsproxy;
 	who->has_memory = !(task->flags & PF_KTHREAD);
 	who->start_ns = task->group_leader->start_boottime;
 	who->netns = spaces ? net_inode(spaces->net_ns) : 0;
-	who->cgroup_id = set->dfl_cgrp->kn->id;
+	who->cgroup_id = bpf_get_current_cgroup_id();
 }
 
 /* The selection over the current task. The idle threads, all of them number 0, are nobody's unless asked for. */

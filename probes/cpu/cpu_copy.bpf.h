@@ -43,58 +43,55 @@ static __always_inline __u64 stack_left(struct cpu_desk *d, __u32 class)
 	return end > sp ? end - sp : 0;
 }
 
-/* As much as there is room for and can be read. */
-static __always_inline void copy_chunks(struct cpu_copy_stack *c, __u64 left, __u32 chunks)
+/*
+ * Copies what can be read of the @left bytes above the stack pointer: c->head.len bytes behind c->w. That it is
+ * counted there, and not here, makes all turns of the loop alike to the verifier.
+ */
+static __always_inline void copy_bytes(struct cpu_copy_stack *c, __u64 left)
 {
-	__u32 len = sizeof(c->w);
+	c->head.len = 0;
+	for (__u32 i = 0; i < CPU_COPY_CHUNKS; i++) {
+		__u64 done = i * CPU_COPY_CHUNK, n = left - done;
 
-	for (__u32 i = 0; i < CPU_COPY_CHUNKS && i < chunks; i++) {
-		__u64 n = left < CPU_COPY_CHUNK ? left : CPU_COPY_CHUNK;
-
-		barrier_var(n);	/* what is checked is what is used, also to old verifiers */
-		if (!n || n > CPU_COPY_CHUNK ||
-		    bpf_probe_read_user(c->bytes + i * CPU_COPY_CHUNK, n, (void *)(c->w.sp + i * CPU_COPY_CHUNK)))
+		if (left <= done)
 			break;
-		left -= n;
-		len += n;
+		if (n > CPU_COPY_CHUNK)
+			n = CPU_COPY_CHUNK;
+		barrier_var(n);	/* what is checked is what is used, also to old verifiers */
+		if (n > CPU_COPY_CHUNK || bpf_probe_read_user(c->bytes + done, n, (void *)(c->w.sp + done)))
+			break;
+		c->head.len = done + n;
 	}
-	c->head.len = len;
 }
 
-static __always_inline bool copy_send(struct cpu_desk *d, struct cpu_copy_stack *c, __u64 left, __u32 chunks)
+/*
+ * Copies the stack of the walk that just stopped, known by d->copy.at_ns. 1, or 0: there is no room for it. It goes
+ * through the desk, so that it takes as much of the ring as it is long: most stacks are of some hundred bytes.
+ */
+__noinline int cpu_copy_stack(__u32 class)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = bpf_get_current_pid_tgid(), left, len;
+	struct cpu_desk *d = desk_of(class);
+	struct cpu_copy_stack *c;
 
-	if (!c)
-		return false;
+	if (!d)
+		return 0;
+	c = (void *)d->stack;
+	left = stack_left(d, class);
+	if (!left)
+		return 0;
 	c->head.at_ns = d->copy.at_ns;
 	c->head.kind = CPU_COPY_STACK;
 	c->head.tgid = id >> 32;
 	c->head.tid = (__u32)id;
 	__builtin_memcpy(&c->w, &d->u.w, sizeof(c->w));
-	copy_chunks(c, left, chunks);
-	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
-	return true;
-}
-
-#define COPY_BYTES(chunks) (sizeof(struct cpu_copy_stack) + (chunks) * CPU_COPY_CHUNK)
-
-/* Copies the stack of the walk that just stopped, known by d->copy.at_ns. 1, or 0: there is no room for it. */
-__noinline int cpu_copy_stack(__u32 class)
-{
-	struct cpu_desk *d = desk_of(class);
-	__u64 left;
-
-	if (!d)
+	copy_bytes(c, left);
+	len = c->head.len;
+	c->head.len += sizeof(c->w);
+	barrier_var(len);
+	if (len > CPU_COPY_CHUNKS * CPU_COPY_CHUNK)
 		return 0;
-	left = stack_left(d, class);
-	if (!left)
-		return 0;
-	if (left <= CPU_COPY_CHUNK)
-		return copy_send(d, bpf_ringbuf_reserve(&cpu_copies, COPY_BYTES(1), 0), left, 1);
-	if (left <= 3 * CPU_COPY_CHUNK)
-		return copy_send(d, bpf_ringbuf_reserve(&cpu_copies, COPY_BYTES(3), 0), left, 3);
-	return copy_send(d, bpf_ringbuf_reserve(&cpu_copies, COPY_BYTES(CPU_COPY_CHUNKS), 0), left, CPU_COPY_CHUNKS);
+	return !bpf_ringbuf_output(&cpu_copies, c, sizeof(*c) + len, BPF_RB_NO_WAKEUP);
 }
 
 /* The stack that was walked ended with @end: has its memory been copied? *ret_at_ns: by what it is known. */

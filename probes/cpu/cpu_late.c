@@ -254,7 +254,7 @@ static int add_rec(struct cpu_late *l, const struct cpu_copy *c)
 	r->hdr.flags |= SONDE_RF_HELD;
 	if (known && !(*known)->rec) {
 		(*known)->rec = r;
-			return 0;
+		return 0;
 	}
 	l->stats.cut++;
 	l->opts.emit(l->opts.ctx, r);

@@ -110,6 +110,7 @@ struct cpu_desk {
 	struct cpu_copy copy;	/* in front of the record, where it goes the other way (cpu_copy.bpf.h) */
 	__u64 rec[sizeof(struct cpu_sample_rec) / 8];	/* one record: the room for its addresses follows */
 	__u64 ips[SCRATCH_IPS];
+	__u64 stack[(sizeof(struct cpu_copy_stack) + CPU_COPY_CHUNKS * CPU_COPY_CHUNK) / 8];
 	struct cpu_trace fresh;
 	struct cpu_trace traces[1 << TRACE_SLOTS_SHIFT];
 	struct cpu_place_slot places[1 << PLACE_SLOTS_SHIFT] __attribute__((aligned(64)));
