@@ -202,30 +202,31 @@ static __always_inline void come_back_late(struct cpu_slot *slot, __u32 tid, __u
 static __always_inline void leave(bool preempt, __u32 state, __u64 now_ns)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	bool ends = state & TASK_DEAD;
 	struct sonde_ledger *l;
 	struct cpu_slot *slot;
 
 	if (!tid)
 		return; /* an idle CPU that has something to do is no wait */
-	if (state & TASK_DEAD) {
-		bpf_map_delete_elem(&cpu_slots, &tid);
-		return;
-	}
-	if (!select_current(tid)) {
+	if (!ends && !select_current(tid)) {
 		l = ledger_seen(CPU_CLASS_SWITCH);
 		if (l)
 			rec_filtered(l);
 		return;
 	}
-	slot = slot_of(tid);
+	slot = ends ? bpf_map_lookup_elem(&cpu_slots, &tid) : slot_of(tid);
+	if (slot && slot->out_ns)
+		come_back_late(slot, tid, now_ns);
+	if (ends) {
+		bpf_map_delete_elem(&cpu_slots, &tid);
+		return;
+	}
 	if (!slot) {
 		l = ledger_seen(CPU_CLASS_SWITCH);
 		if (l)
 			rec_lost(l, SONDE_LOST_MAP_FULL);
 		return;
 	}
-	if (slot->out_ns)
-		come_back_late(slot, tid, now_ns);
 	fill_slot(slot, state, preempt || !state);
 	slot->out_ns = now_ns;
 }

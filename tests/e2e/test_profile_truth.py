@@ -153,10 +153,17 @@ def test_every_sample_is_there(everything):
 
 
 def test_time_off_the_cpu(tmp_path):
+    """How it is divided; and of a thousand different waits each is there, the last of a process too."""
+    paths = workloads.build(OUT, "paths")
     with Profile(tmp_path, "--off-cpu") as profile:
+        sh(paths, "sleep", "32000", "32001", "100")
         warm_up(["blocked"])
         with workloads.Runs(["blocked"], OUT) as runs:
+            sleepers = [subprocess.Popen([paths, "sleep", str(at), str(at + 50), "400"]) for at in range(0, 1000, 50)]
             time.sleep(2)
+            for sleeper in sleepers:
+                sleeper.wait()
+    assert truth.paths_of(profile.of("paths")) >= set(range(1000))
     blocked = profile.walked("blocked")
     true = runs.running["blocked"].shares()
     _, measured = truth.shares(blocked, list(true))

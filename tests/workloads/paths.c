@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Many different stacks: five levels of eight functions make 32768 paths; `paths sleep|spin FIRST LAST US` walks the
- * paths FIRST to LAST once each. At the end of a path it sleeps (one block, exactly) or computes for US microseconds
- * of the thread's CPU clock. Path n has the functions f0_a f1_b f2_c f3_d f4_e, where abcde is n in octal.
+ * paths FIRST to LAST once each. At the end of a path it sleeps or computes for US microseconds of the thread's CPU
+ * clock. Path n has the functions f0_a f1_b f2_c f3_d f4_e, where abcde is n in octal.
+ *
+ * A sleep that ends before the thread has left its CPU, by the kernel's own count of switches, was none (some in a
+ * hundred thousand, where a hypervisor takes the CPU away at that moment): the path is slept at again.
  */
+#define _GNU_SOURCE	/* RUSAGE_THREAD */
 #include <string.h>
+#include <sys/resource.h>
 
 #include "timed.h"
 
@@ -12,14 +17,25 @@ static uint64_t state = 88172645463325252u;
 static long us;
 static int sleeps;
 
+static long switches(void)
+{
+	struct rusage u = { 0 };
+
+	getrusage(RUSAGE_THREAD, &u);
+	return u.ru_nvcsw;
+}
+
 NOINLINE void end_of_path(unsigned int path)
 {
-	struct timespec t = { .tv_nsec = us * 1000 };
+	const struct timespec t = { .tv_nsec = us * 1000 };
+	const long before = sleeps ? switches() : 0;
 	uint64_t end;
 
 	(void)path;
 	if (sleeps) {
-		nanosleep(&t, NULL);
+		do
+			nanosleep(&t, NULL);
+		while (switches() == before);
 		return;
 	}
 	end = timed_now(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)us * 1000;
