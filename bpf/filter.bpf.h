@@ -98,11 +98,10 @@ static __always_inline bool select_owner(__u32 tgid, const char *comm, __u64 cgr
 	return select_pid(tgid) && select_comm(comm) && select_cgroup(cgroup_id);
 }
 
-/* The current task. */
-static __always_inline bool select_task(void)
+/* The current task, of process @tgid. */
+static __always_inline bool select_task_of(__u32 tgid)
 {
 	char comm[16] = {};
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 
 	if (is_excluded(tgid) || !select_pid(tgid))
 		return false;
@@ -112,6 +111,11 @@ static __always_inline bool select_task(void)
 			return false;
 	}
 	return !sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id());
+}
+
+static __always_inline bool select_task(void)
+{
+	return select_task_of(bpf_get_current_pid_tgid() >> 32);
 }
 
 #endif

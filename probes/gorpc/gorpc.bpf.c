@@ -23,7 +23,7 @@ extern void bpf_preempt_enable(void) __weak __ksym;
 
 struct hit {
 	struct gorpc_scratch *s;
-	const struct gorpc_layout *l;
+	struct gorpc_layout *l;
 	bool not_ours;
 };
 
@@ -60,6 +60,11 @@ static __always_inline void take_goroutine(struct hit *h)
 
 	if (h->l->goid == GORPC_NO_OFF)
 		return;
+	if (read_span(h->s, g, h->l->goid, h->l->parent_goid)) {
+		r->goid = span_word(h->s, 0);
+		r->parent_goid = span_word(h->s, (__u32)h->l->parent_goid - h->l->goid);
+		return;
+	}
 	if (!g || read_user(&r->goid, sizeof(r->goid), g + h->l->goid))
 		TELL(goroutine);
 	r->parent_goid = word_at(g, h->l->parent_goid);
@@ -97,13 +102,36 @@ static __always_inline bool take_frame(struct hit *h, __u64 addr)
 /* A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. */
 static __always_inline bool take_meta(struct hit *h, __u64 frame)
 {
-	if (!take_frame(h, word_at(frame, 0)))
-		return false;
-	if (read_user(&h->s->fields, sizeof(h->s->fields), frame + h->l->meta_fields)) {
+	__u16 fields = h->l->meta_fields;
+
+	if (!read_span(h->s, frame, 0, fields == GORPC_NO_OFF ? fields : fields + 8)) {
 		TELL(meta);
 		return false;
 	}
-	return true;
+	h->s->fields.ptr = span_word(h->s, fields);
+	h->s->fields.len = span_word(h->s, (__u32)fields + 8);
+	return take_frame(h, span_word(h->s, 0));
+}
+
+/* Key and side of a loopyWriter, by one read since it has a connection of its own. */
+static __always_inline bool take_loopy(struct hit *h, __u64 loopy, struct gorpc_iface *conn, __u64 *side)
+{
+	__u16 side_off = h->l->loopy_side, conn_off = h->l->loopy_conn;
+	__u32 far = (__u32)conn_off - side_off;
+
+	if (conn_off < GORPC_NO_OFF - 8 && read_span(h->s, loopy, side_off, conn_off + 8)) {
+		*side = span_word(h->s, 0);
+		conn->itab = span_word(h->s, far);
+		conn->data = h->s->rec.conn = span_word(h->s, far + 8);
+		if (conn->data)
+			return true;
+	}
+	if (!take_key(h, loopy_conn(h->l, loopy), conn))
+		return false;
+	if (!read_user(side, sizeof(*side), loopy + side_off))
+		return true;
+	TELL(side);
+	return false;
 }
 
 static __always_inline bool on_loopy(struct hit *h)
@@ -113,12 +141,8 @@ static __always_inline bool on_loopy(struct hit *h)
 	struct gorpc_iface conn;
 	__u64 side = 0;
 
-	if (!take_key(h, loopy_conn(h->l, loopy), &conn))
+	if (!take_loopy(h, loopy, &conn, &side))
 		return false;
-	if (read_user(&side, sizeof(side), loopy + h->l->loopy_side)) {
-		TELL(side);
-		return false;
-	}
 	r->what = GORPC_WHAT_HEADERS;
 	r->side = side ? GORPC_SIDE_SERVER : GORPC_SIDE_CLIENT;
 	r->flags |= GORPC_F_SENT;
@@ -435,13 +459,15 @@ static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l
 	if (len > DATA_BYTES)
 		len = DATA_BYTES;
 	s->rec.fields_len = len;
-	rec_init(&s->rec.hdr, l, GORPC_REC_FRAME, sizeof(s->rec) + len, GORPC_CLASS_CALL);
+	/* loads and no calls: programs for places need what is younger than a typed task */
+	rec_init_keys(&s->rec.hdr, l, GORPC_REC_FRAME, sizeof(s->rec) + len, GORPC_CLASS_CALL, s->tgid, s->tid,
+		      bpf_get_current_task_btf()->group_leader->start_boottime);
 	if (rec_output(l, LANE_BULK, &s->rec, sizeof(s->rec) + len))
 		TELL(ring);
 }
 
 /* Ledger: a hit of a place that is only counted, or of a process nobody asked for, is filtered. */
-static __always_inline int on_hit(struct bpf_user_regs *regs, const struct gorpc_layout *layout, __u32 place)
+static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layout *layout, __u32 place, __u64 id)
 {
 	struct sonde_ledger *l = ledger_seen(GORPC_CLASS_CALL);
 	struct hit h = { .s = my_scratch(), .l = layout };
@@ -453,18 +479,20 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, const struct gorpc
 		rec_lost(l, SONDE_LOST_COPY);
 		return 0;
 	}
-	if (place == GORPC_FRAME_ORDER || place == GORPC_WRITE_FIELD || !select_task() ||
-	    !select_tree(bpf_get_current_pid_tgid() >> 32)) {
+	if (place == GORPC_FRAME_ORDER || place == GORPC_WRITE_FIELD || !select_task_of(id >> 32) ||
+	    !select_tree(id >> 32)) {
 		rec_filtered(l);
 		return 0;
 	}
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
 	h.s->off = 0;
+	h.s->tgid = id >> 32;
+	h.s->tid = (__u32)id;
 	h.s->fields.len = 0;
 	take_regs(h.s, regs);
 	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
-		take_fields(h.s);
+		take_fields(h.s, layout);
 		send(h.s, l);
 	} else if (h.not_ours) {
 		rec_filtered(l);
@@ -476,9 +504,9 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, const struct gorpc
 
 static __always_inline int hit(struct bpf_user_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
-	struct gorpc_key key = { .tgid = bpf_get_current_pid_tgid() >> 32, .module = cookie >> GORPC_COOKIE_SHIFT };
-	const struct gorpc_layout *layout = bpf_map_lookup_elem(&gorpc_layouts, &key);
+	__u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid();
+	struct gorpc_key key = { .tgid = id >> 32, .module = cookie >> GORPC_COOKIE_SHIFT };
+	struct gorpc_layout *layout = bpf_map_lookup_elem(&gorpc_layouts, &key);
 	__u32 place = cookie & GORPC_COOKIE_PLACE;
 
 	if (!layout || place >= GORPC_PLACE__MAX)
@@ -488,11 +516,11 @@ static __always_inline int hit(struct bpf_user_regs *regs)
 		return 0;
 	if (bpf_preempt_disable) {
 		bpf_preempt_disable();
-		on_hit(regs, layout, place);
+		on_hit(regs, layout, place, id);
 		bpf_preempt_enable();
 		return 0;
 	}
-	return on_hit(regs, layout, place);
+	return on_hit(regs, layout, place, id);
 }
 
 SEC("uprobe.multi")

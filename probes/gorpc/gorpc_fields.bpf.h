@@ -99,12 +99,82 @@ static __always_inline void take_other(struct gorpc_scratch *s, const struct gor
 		add_value(s, want->header, len, want->secret ? 0 : hf->value.ptr, hf->value.len);
 }
 
-/* Header @i of the frame. */
-static __noinline int take_field(struct gorpc_scratch *s, __u32 i)
+/*
+ * Names that are literals of the program are read once: where they lie nothing can be written to. What was found out
+ * is one word of the layout, so that it is there or not; the number is one more than enum gorpc_header's.
+ */
+static __always_inline bool is_literal(const struct gorpc_layout *l, __u64 ptr, __u64 len)
 {
+	return ptr >= l->fixed_lo && ptr < l->fixed_hi && len <= l->fixed_hi - ptr;
+}
+
+static __always_inline __u32 slot_of(__u64 ptr)
+{
+	return ptr * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+/* Which header has this name, of those that are always looked for; -1 = the name could not be read. */
+static __always_inline int header_of(struct gorpc_layout *l, const struct gorpc_string *s)
+{
+	__u64 ptr = s->ptr, len = s->len, *known = &l->names[slot_of(ptr) & (GORPC_LEARNT - 1)], k = *known;
 	union name_words name = { "" };
-	struct gorpc_hf *hf;
 	__u32 header;
+
+	if (k >> 8 == (ptr << 8 | len))
+		return (int)(k & 0xff) - 1;
+	barrier_var(len);
+	if (len > sizeof(name) || bpf_probe_read_user(&name, len, (void *)ptr))
+		return -1;
+	header = known_header(&name);
+	if (is_literal(l, ptr, len) && !(ptr >> 48))
+		*known = ptr << 16 | len << 8 | (header + 1);
+	return header;
+}
+
+/*
+ * A value of one to three bytes that is a literal, as most statuses are: read once too. Its place in the program, its
+ * length and its bytes are one word of the layout.
+ */
+static __noinline int add_short(struct gorpc_scratch *s, struct gorpc_layout *l, __u32 header, __u64 ptr, __u64 len)
+{
+	__u64 *known = &l->values[slot_of(ptr) & (GORPC_LEARNT_VALUES - 1)], k = *known;
+	__u64 name = (ptr - l->fixed_lo) << 8 | len;
+	struct gorpc_field *f;
+	__u32 off, bytes = 0;
+
+	if (k >> 24 != name) {
+		if (bpf_probe_read_user(&bytes, len & 3, (void *)ptr))
+			return add_value(s, header, 0, ptr, len);
+		*known = k = name << 24 | bytes;
+	}
+	off = s->off;
+	if (off > DATA_BYTES - VALUE_BYTES - 64) {
+		TELL(header_room_short);
+		return 0;
+	}
+	barrier_var(off);
+	off &= DATA_BYTES - 1;
+	f = (void *)&s->data[off];
+	*f = (struct gorpc_field){ .header = header, .value_len = len, .full_len = len };
+	*(__u32 *)&s->data[off + sizeof(*f)] = k & 0xffffff;
+	s->off = off + sizeof(*f) + (len & 3);
+	return 0;
+}
+
+static __always_inline int add_known(struct gorpc_scratch *s, struct gorpc_layout *l, __u32 header,
+				     const struct gorpc_string *v)
+{
+	bool narrow = !((l->fixed_hi - l->fixed_lo) >> 32);
+
+	if (v->len - 1 < 3 && v->len <= gorpc_value_bytes && narrow && is_literal(l, v->ptr, v->len))
+		return add_short(s, l, header, v->ptr, v->len);
+	return add_value(s, header, 0, v->ptr, v->len);
+}
+
+/* Header @i of the frame. */
+static __noinline int take_field(struct gorpc_scratch *s, struct gorpc_layout *l, __u32 i)
+{
+	struct gorpc_hf *hf;
 	__u64 len;
 
 	if (i >= HF_MAX)
@@ -113,28 +183,44 @@ static __noinline int take_field(struct gorpc_scratch *s, __u32 i)
 	len = hf->name.len;
 	if (len == 0 || len > GORPC_NAME_BYTES || !(s->lengths >> len & 1))
 		return 0;
-	barrier_var(len);
-	if (len <= sizeof(name) && known_lengths >> len & 1) {
-		if (bpf_probe_read_user(&name, len, (void *)hf->name.ptr)) {
+	if (len <= sizeof(union name_words) && known_lengths >> len & 1) {
+		int header = header_of(l, &hf->name);
+
+		if (header < 0) {
 			TELL(header_known);
 			return 0;
 		}
-		header = known_header(&name);
-		if (header != GORPC_H_OTHER)
-			return add_value(s, header, 0, hf->value.ptr, hf->value.len);
+		if (header != GORPC_H_OTHER && s->wanted >> (header & 31) & 1)
+			return add_known(s, l, header, &hf->value);
 	}
 	if (gorpc_lengths >> hf->name.len & 1)
 		take_other(s, hf);
 	return 0;
 }
 
-/* Of gRPC's requests, all are POST: the length that ":method" and ":scheme" share is not even looked at. */
-static __always_inline __u64 wanted_lengths(const struct gorpc_frame_rec *r)
+static __always_inline bool is_request(const struct gorpc_frame_rec *r)
 {
-	bool sent = r->flags & GORPC_F_SENT, request = sent == (r->side == GORPC_SIDE_CLIENT);
+	bool sent = r->flags & GORPC_F_SENT;
+
+	return sent == (r->side == GORPC_SIDE_CLIENT);
+}
+
+/* Of gRPC's own transport: all requests are POST, and a response that it sends is of the request's type. */
+static __always_inline __u32 wanted_headers(const struct gorpc_frame_rec *r)
+{
+	if (r->flags & GORPC_F_WEB)
+		return ~0u;
+	if (is_request(r))
+		return ~(1u << GORPC_H_METHOD);
+	return r->flags & GORPC_F_SENT ? ~(1u << GORPC_H_CONTENT_TYPE) : ~0u;
+}
+
+/* The length that ":method" and ":scheme" share is not even looked at where neither is wanted. */
+static __always_inline __u64 wanted_lengths(__u32 wanted)
+{
 	__u64 known = known_lengths;
 
-	if (request && !(r->flags & GORPC_F_WEB))
+	if (!(wanted & 1u << GORPC_H_METHOD))
 		known &= ~(1ull << (sizeof(":method") - 1));
 	return known | gorpc_lengths;
 }
@@ -143,7 +229,7 @@ static __always_inline __u64 wanted_lengths(const struct gorpc_frame_rec *r)
  * The headers of the frame, s->fields. What leads here only says where they are: one place that reads them is a fifth
  * of the verifier's work.
  */
-static __always_inline void take_fields(struct gorpc_scratch *s)
+static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_layout *l)
 {
 	__u64 n = s->fields.len;
 	__u32 have = capped(n, HF_MAX);
@@ -153,7 +239,8 @@ static __always_inline void take_fields(struct gorpc_scratch *s)
 		s->rec.flags |= GORPC_F_MORE_FIELDS;
 		TELL(header_count);
 	}
-	s->lengths = wanted_lengths(&s->rec);
+	s->wanted = wanted_headers(&s->rec);
+	s->lengths = wanted_lengths(s->wanted);
 	barrier_var(have); /* verifiers before 6.2 forget the bound of what comes from a wider one */
 	if (!have || have > HF_MAX)
 		return;
@@ -164,7 +251,7 @@ static __always_inline void take_fields(struct gorpc_scratch *s)
 	for (__u32 i = 0; i < HF_MAX; i++) {
 		if (i >= have)
 			break;
-		take_field(s, i);
+		take_field(s, l, i);
 	}
 }
 

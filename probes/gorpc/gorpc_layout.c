@@ -195,6 +195,8 @@ void gorpc_layout_make(const struct gobin_answer *a, enum gorpc_copy copy, struc
 	set_request(a, copy, ret);
 	set_transport(a, ret);
 	set_conn(a, ret);
+	ret->fixed_lo = a->base;
+	ret->fixed_hi = a->fixed_end;
 	ret->goid = off_of(a, GOBIN_F_G_GOID);
 	ret->parent_goid = off_of(a, GOBIN_F_G_PARENT);
 }
@@ -206,6 +208,8 @@ void gorpc_layout_move(struct gorpc_layout *l, uint64_t bias)
 	MOVE(l->tcp_type);
 	MOVE(l->unix_type);
 	MOVE(l->bufw_type);
+	l->fixed_lo += bias;	/* 0 is an address too */
+	l->fixed_hi += bias;
 	for (size_t i = 0; i < GORPC_WRAPPERS; i++)
 		MOVE(l->wrapper_type[i]);
 }

@@ -62,6 +62,8 @@ static __always_inline void move_layout(struct gorpc_layout *l, __u64 bias)
 	l->tcp_type += l->tcp_type ? bias : 0;
 	l->unix_type += l->unix_type ? bias : 0;
 	l->bufw_type += l->bufw_type ? bias : 0;
+	l->fixed_lo += bias;
+	l->fixed_hi += bias;
 #pragma unroll
 	for (int i = 0; i < GORPC_WRAPPERS; i++)
 		l->wrapper_type[i] += l->wrapper_type[i] ? bias : 0;

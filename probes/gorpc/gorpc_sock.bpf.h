@@ -64,7 +64,7 @@ static __always_inline int wrapper_of(const struct gorpc_layout *l, __u64 type)
 	return -1;
 }
 
-static __always_inline int conn_fd(const struct gorpc_layout *l, const struct gorpc_iface *outer)
+static __always_inline int conn_fd(struct gorpc_layout *l, const struct gorpc_iface *outer)
 {
 	struct gorpc_iface c = *outer;
 	__u64 type, netfd;
@@ -73,7 +73,11 @@ static __always_inline int conn_fd(const struct gorpc_layout *l, const struct go
 	for (int i = 0; i <= UNWRAP_MAX; i++) {
 		int w;
 
+		if (c.itab == l->tcp_itab && c.itab)
+			break;
 		type = iface_type(&c);
+		if (type && type == l->tcp_type)
+			l->tcp_itab = c.itab;
 		if (type && (type == l->tcp_type || type == l->unix_type))
 			break;
 		w = type ? wrapper_of(l, type) : -1;
@@ -94,14 +98,14 @@ static __always_inline int conn_fd(const struct gorpc_layout *l, const struct go
 
 static __always_inline struct sock *task_sock(__u32 fd)
 {
-	struct task_struct___gorpc *task = (void *)bpf_get_current_task();
-	struct fdtable___gorpc *fdt = BPF_CORE_READ(task, files, fdt);
+	struct task_struct___gorpc *task = (void *)bpf_get_current_task_btf();
+	struct fdtable___gorpc *fdt = task->files->fdt;
 	struct file___gorpc **slots, *file = NULL;
 	struct socket___gorpc *socket;
 
-	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
+	if (!fdt || fd >= fdt->max_fds)
 		return NULL;
-	slots = BPF_CORE_READ(fdt, fd);
+	slots = fdt->fd;
 	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
 	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return NULL;
@@ -165,8 +169,7 @@ static __always_inline void take_sock(struct gorpc_scratch *s, const struct sock
 	r->flags |= GORPC_F_SOCK;
 }
 
-static __always_inline void take_conn(struct gorpc_scratch *s, const struct gorpc_layout *l,
-				      const struct gorpc_iface *conn)
+static __always_inline void take_conn(struct gorpc_scratch *s, struct gorpc_layout *l, const struct gorpc_iface *conn)
 {
 	struct gorpc_frame_rec *r = &s->rec;
 	struct sock *sk;

@@ -17,6 +17,7 @@
 
 #define HF_BYTES 40		/* hpack.HeaderField: two strings and a bool, in every release */
 #define HF_MAX 64		/* headers of a frame that are looked at */
+#define SPAN_BYTES 256		/* of an object, to have several of its members at once; a power of two */
 #define FRAME_BYTES 16		/* of a frame's own header; a power of two */
 #define SOCK_BYTES 144		/* of struct sock_common: all that is looked at, on any kernel */
 #define DATA_BYTES 8192		/* of fields in one record; a power of two */
@@ -42,9 +43,10 @@ struct gorpc_scratch {
 	__u64 sp, g;
 	struct gorpc_string fields;	/* array of headers of this frame in the program, none: 0 */
 	__u64 lengths;			/* bit n: names of n bytes are looked at */
-	__u8 sock[SOCK_BYTES], frame[FRAME_BYTES];
+	__u32 wanted;			/* bit n: enum gorpc_header n is */
+	__u32 tgid, tid;
+	__u8 frame[FRAME_BYTES], span[SPAN_BYTES], sock[SOCK_BYTES];
 	__u32 off;			/* next byte of data */
-	__u32 pad;
 	struct gorpc_name name;
 	struct gorpc_hf hf[HF_MAX];
 	struct gorpc_frame_rec rec;
@@ -125,6 +127,30 @@ static __always_inline __u32 u32_at(__u64 base, __u16 off)
 	if (base && off != GORPC_NO_OFF)
 		read_user(&v, sizeof(v), base + off);
 	return v;
+}
+
+/*
+ * Members of one object by one read, which costs as much as reading any of them: from @off up to and with the word
+ * at @last. span_word() then has the words, all a multiple of 8 behind @off. False when they lie too far apart, or
+ * cannot be read.
+ */
+static __always_inline bool read_span(struct gorpc_scratch *s, __u64 base, __u16 off, __u16 last)
+{
+	__u32 far = (__u32)last - off;
+
+	if (!base || off == GORPC_NO_OFF || last == GORPC_NO_OFF || last < off || far & 7)
+		return false;
+	barrier_var(far); /* what is checked is what is used, also to verifiers before 6.2 */
+	if (far > SPAN_BYTES - 8)
+		return false;
+	return !read_user(s->span, far + 8, base + off);
+}
+
+/* @far: bytes behind the first member. */
+static __always_inline __u64 span_word(const struct gorpc_scratch *s, __u32 far)
+{
+	barrier_var(far);
+	return *(const __u64 *)&s->span[far & (SPAN_BYTES - 8)];
 }
 
 /* ---- arguments ---- */

@@ -168,6 +168,8 @@ enum gorpc_place {
 #define GORPC_REGS 16
 
 #define GORPC_WRAPPERS 8
+#define GORPC_LEARNT 32		/* a power of two, likewise */
+#define GORPC_LEARNT_VALUES 8
 #define GORPC_NO_OFF 0xffff	/* an offset that is not known */
 
 struct gorpc_key {
@@ -192,6 +194,7 @@ struct gorpc_layout {
 	__u32 restarts;		/* bits of places that sit on a conditional branch which restarts the function */
 	__u8 args[GORPC_PLACE__MAX][GORPC_ARGS];
 	__u64 tcp_type, unix_type, bufw_type;
+	__u64 fixed_lo, fixed_hi;	/* bytes that cannot be written to: literals, so most names of headers */
 	__u64 wrapper_type[GORPC_WRAPPERS];
 	__u16 wrapper_conn[GORPC_WRAPPERS];
 	__u16 goid, parent_goid;
@@ -203,6 +206,13 @@ struct gorpc_layout {
 	__u16 sc_conn, res_stream, res_code, res_end, st_id;
 	__u16 cs_id, cs_cc, cc_conn, rl_cc;
 	__u16 req_method, req_url, req_host, url_path, url_host;
+	/*
+	 * What the BPF programs found out and need not read again, 0 at the beginning: an itab of net.TCPConn's (the
+	 * runtime never frees or changes one), names and short values of headers that are literals
+	 * (gorpc_fields.bpf.h).
+	 */
+	__u64 tcp_itab;
+	__u64 names[GORPC_LEARNT], values[GORPC_LEARNT_VALUES];
 };
 
 #ifndef __cplusplus
@@ -211,7 +221,7 @@ _Static_assert(sizeof(struct gorpc_field) == 8, "gorpc_field is ABI");
 _Static_assert(sizeof(struct gorpc_miss_rec) == 40 + 16 + 128, "gorpc_miss_rec is ABI");
 _Static_assert(sizeof(struct gorpc_program_rec) == 48, "gorpc_program_rec is ABI");
 _Static_assert(sizeof(struct gorpc_exec_rec) == 56, "gorpc_exec_rec is ABI");
-_Static_assert(sizeof(struct gorpc_layout) < 300, "as many processes as there are");
+_Static_assert(sizeof(struct gorpc_layout) < 700, "as many processes as there are");
 _Static_assert(GORPC_PLACE__MAX <= GORPC_COOKIE_PLACE + 1, "places fit the cookie");
 #endif
 

@@ -137,6 +137,7 @@ static void parse_phdr(struct cursor *c, bool is_64, struct elf_phdr *p)
 		flags = cur_u32(c);
 	p->align = cur_word(c, is_64);
 	p->seg.exec = flags & PF_X;
+	p->seg.write = flags & PF_W;
 }
 
 /* A whole table of @n entries, after it was found to be there and to fit the budget as @kept bytes per entry too. */

@@ -20,7 +20,7 @@ struct elf;
 struct elf_segment {		/* a PT_LOAD */
 	uint64_t vaddr, memsz;
 	uint64_t off, filesz;	/* in the file */
-	bool exec;
+	bool exec, write;
 };
 
 struct elf_section {

@@ -166,6 +166,7 @@ static void tell_identity(struct job *j)
 	j->a.n_build_id = (uint8_t)elf_build_id(j->elf, j->a.build_id);
 	j->a.has_symtab = elf_section_find(j->elf, ".symtab", &s) == 0;
 	j->a.base = image_base(&j->img);
+	j->a.fixed_end = image_fixed_end(&j->img);
 	j->a.pclntab = gopclntab_addr(j->table);
 	j->a.text = gopclntab_text(j->table);
 	j->a.n_functions = (uint32_t)MIN(gopclntab_n(j->table), (size_t)UINT32_MAX);

@@ -167,6 +167,7 @@ struct gobin_answer {
 	uint32_t types_why, dwarf_why;	/* why there is no layout by this source; "" = there is */
 	uint32_t version_source;	/* where the Go version comes from */
 	uint64_t base;			/* address of the first PT_LOAD, down to its page */
+	uint64_t fixed_end;		/* from base to here nothing can be written to: code, string literals */
 	uint64_t text, types, etypes, moduledata, pclntab;
 	uint32_t n_functions, n_types, n_itabs, n_deps;
 	struct gobin_rule_answer rules[GOBIN_RULE__MAX];

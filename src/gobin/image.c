@@ -252,3 +252,15 @@ uint64_t image_base(const struct image *img)
 
 	return n ? loads[0].vaddr & ~(uint64_t)0xfff : 0;
 }
+
+uint64_t image_fixed_end(const struct image *img)
+{
+	size_t n;
+	const struct elf_segment *loads = elf_segments(img->elf, &n);
+	uint64_t end = image_base(img);
+
+	for (size_t i = 0; i < n && !loads[i].write; i++)
+		if (loads[i].vaddr >= end && loads[i].filesz <= UINT64_MAX - loads[i].vaddr)
+			end = loads[i].vaddr + loads[i].filesz;
+	return end;
+}

@@ -47,4 +47,7 @@ uint32_t image_u32(struct image *img, uint64_t addr);
 /* Address of the first PT_LOAD, down to its page. */
 uint64_t image_base(const struct image *img);
 
+/* Where the PT_LOADs in front of the first one that can be written to end: from image_base() on nothing changes. */
+uint64_t image_fixed_end(const struct image *img);
+
 #endif

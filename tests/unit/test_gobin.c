@@ -5,12 +5,14 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <dwarf.h>
@@ -24,6 +26,7 @@
 #include "gobin/dwarf_impl.h"
 #include "gobin/gobin_impl.h"
 #include "gobin/identify.h"
+#include "gobin/image.h"
 #include "gobin/names.h"
 #include "gobin/place.h"
 
@@ -501,6 +504,37 @@ static void broken_dwarf(void **state)
 	buf_fini(&file);
 }
 
+/* ---- bytes that cannot be written to ---- */
+
+extern const char __executable_start;	/* the linker's: where this program begins */
+
+static uint64_t from_start(const void *p)
+{
+	return (uint64_t)((uintptr_t)p - (uintptr_t)&__executable_start);
+}
+
+/* Of this very program, whose own words say what is true. */
+static void fixed_bytes(void **state)
+{
+	static const char literal[] = "in no segment that can be written to";
+	static char variable[] = "in one that can";
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct image img = { 0 };
+	struct elf *e = NULL;
+	uint64_t len;
+
+	(void)state;
+	assert_int_equal(elf_open_fd(fd, 1u << 30, &e), 0);
+	assert_int_equal(image_init(&img, e, 1u << 30), 0);
+	len = image_fixed_end(&img) - image_base(&img);
+	assert_true(from_start(literal) + sizeof(literal) <= len);
+	assert_true(from_start((const void *)(uintptr_t)fixed_bytes) < len);
+	assert_true(from_start(variable) >= len);
+	image_fini(&img);
+	elf_free(e);
+	close(fd);
+}
+
 /* ---- answers ---- */
 
 static void answers(void **state)
@@ -546,6 +580,7 @@ int main(void)
 		cmocka_unit_test(locations),
 		cmocka_unit_test(stack_arguments),
 		cmocka_unit_test(broken_dwarf),
+		cmocka_unit_test(fixed_bytes),
 		cmocka_unit_test(answers),
 	};
 
