@@ -14,6 +14,7 @@
 #include "agent/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -43,7 +44,8 @@ struct rpc_top {
 static const struct opt rpc_opts[] = {
 	OPT_ROW(rpc_conf, summary, "summary", 0, OPT_BOOL, NULL,
 		"no lines, but a table by method at the end: calls, errors, latencies"),
-	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL, "likewise, again and again"),
+	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL,
+		"likewise, again and again, with calls and errors a second since the last time"),
 	OPT_ROW(rpc_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "how often --top shows it (default 1s)"),
 	OPT_END,
 };
@@ -81,18 +83,22 @@ static int show(const struct rpc_conf *c, const struct rpc_summary *s, unsigned 
 	return 0;
 }
 
-static int on_interval(void *ctx, _unused_ uint64_t now_ns)
+static int on_interval(void *ctx, uint64_t now_ns)
 {
 	const struct rpc_top *t = ctx;
 	bool screen = !t->conf->run.json && isatty(STDOUT_FILENO);
 
+	rpc_summary_interval(t->summary, now_ns);
 	return show(t->conf, t->summary, TOP_ROWS, screen);
 }
 
 static int start_top(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
 {
 	const struct rpc_top *t = ctx;
-	int r = loop_add_timer(loop, t->conf->interval_ns, t->conf->interval_ns, on_interval, ctx, NULL);
+	int r;
+
+	rpc_summary_interval(t->summary, clock_boot_ns());
+	r = loop_add_timer(loop, t->conf->interval_ns, t->conf->interval_ns, on_interval, ctx, NULL);
 
 	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
 }
@@ -131,6 +137,8 @@ static int run_summary(struct rpc_conf *c, struct run_spec *spec)
 		spec->started_ctx = &top;
 	}
 	status = run(&quiet, spec);
+	if (c->top)
+		rpc_summary_interval(top.summary, clock_boot_ns());
 	if (show(c, top.summary, 0, false) < 0 && status == CMD_OK)
 		status = CMD_FAIL;
 	rpc_summary_free(top.summary);

@@ -28,6 +28,8 @@
 struct row {
 	char *name, *side, *comm;	/* owned */
 	uint64_t calls, errors, timed;
+	uint64_t calls_then, errors_then; /* when the interval that goes on began */
+	uint64_t calls_now, errors_now;	/* of the interval that ended */
 	uint64_t total_ns, max_ns;
 	uint32_t steps[STEPS];
 };
@@ -36,6 +38,7 @@ struct rpc_summary {
 	struct map by_key;		/* hash of side, comm and name -> index + 1 */
 	VEC(struct row *) rows;		/* owned */
 	uint64_t first_ns, last_ns;
+	uint64_t since_ns, interval_ns;	/* begin of the interval that goes on; length of the last; 0 = none */
 };
 
 int rpc_summary_new(struct rpc_summary **ret)
@@ -171,6 +174,21 @@ int rpc_summary_add(struct rpc_summary *s, const struct event *ev)
 	return 0;
 }
 
+void rpc_summary_interval(struct rpc_summary *s, uint64_t now_ns)
+{
+	if (s->since_ns && now_ns > s->since_ns)
+		s->interval_ns = now_ns - s->since_ns;
+	s->since_ns = now_ns;
+	for (size_t i = 0; s->interval_ns && i < s->rows.len; i++) {
+		struct row *r = s->rows.items[i];
+
+		r->calls_now = r->calls - r->calls_then;
+		r->errors_now = r->errors - r->errors_then;
+		r->calls_then = r->calls;
+		r->errors_then = r->errors;
+	}
+}
+
 /* ---- the table ---- */
 
 /* The latency that @part per thousand of the calls do not exceed: the middle of its step. */
@@ -190,6 +208,8 @@ static int by_calls(const void *a, const void *b)
 {
 	const struct row *const *x = a, *const *y = b;
 
+	if ((*x)->calls_now != (*y)->calls_now)
+		return (*x)->calls_now > (*y)->calls_now ? -1 : 1;
 	if ((*x)->calls != (*y)->calls)
 		return (*x)->calls > (*y)->calls ? -1 : 1;
 	return strcmp((*x)->name, (*y)->name);
@@ -207,10 +227,20 @@ static void add_time(struct buf *out, uint64_t ns)
 		buf_printf(out, " %8.2fs", (double)ns / 1e9);
 }
 
-static void text_row(const struct row *r, double seconds, struct buf *out)
+static double rate(uint64_t n, uint64_t ns)
 {
+	return ns ? (double)n * 1e9 / (double)ns : 0;
+}
+
+static void text_row(const struct rpc_summary *s, const struct row *r, struct buf *out)
+{
+	uint64_t time_ns = s->last_ns - s->first_ns;
+
+	if (s->interval_ns)
+		buf_printf(out, "%9.1f %9.1f ", rate(r->calls_now, s->interval_ns),
+			   rate(r->errors_now, s->interval_ns));
 	buf_printf(out, "%-6s %9" PRIu64 " %9.1f %8" PRIu64 " %5.1f%%", r->side, r->calls,
-		   seconds > 0 ? (double)r->calls / seconds : 0, r->errors,
+		   rate(r->calls, time_ns), r->errors,
 		   100.0 * (double)r->errors / (double)r->calls);
 	add_time(out, percentile(r, 500));
 	add_time(out, percentile(r, 900));
@@ -235,7 +265,7 @@ static void json_text(struct json *j, const char *key, const char *text)
 	json_str(j, text, strlen(text));
 }
 
-static void json_row(const struct row *r, uint64_t time_ns, struct buf *out)
+static void json_row(const struct rpc_summary *s, const struct row *r, struct buf *out)
 {
 	struct json j = { .out = out };
 
@@ -247,7 +277,12 @@ static void json_row(const struct row *r, uint64_t time_ns, struct buf *out)
 	json_text(&j, "comm", r->comm);
 	json_number(&j, "calls", r->calls);
 	json_number(&j, "errors", r->errors);
-	json_number(&j, "time_ns", time_ns);
+	json_number(&j, "time_ns", s->last_ns - s->first_ns);
+	if (s->interval_ns) {
+		json_number(&j, "interval_ns", s->interval_ns);
+		json_number(&j, "interval_calls", r->calls_now);
+		json_number(&j, "interval_errors", r->errors_now);
+	}
 	json_number(&j, "timed", r->timed);
 	json_number(&j, "total_ns", r->total_ns);
 	json_number(&j, "p50_ns", percentile(r, 500));
@@ -260,7 +295,6 @@ static void json_row(const struct row *r, uint64_t time_ns, struct buf *out)
 
 int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, struct buf *out)
 {
-	uint64_t time_ns = s->last_ns - s->first_ns;
 	_cleanup_free_ struct row **rows = calloc(s->rows.len + 1, sizeof(*rows));
 	size_t n = max ? MIN((size_t)max, s->rows.len) : s->rows.len;
 
@@ -269,14 +303,16 @@ int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, stru
 	if (s->rows.len)
 		memcpy(rows, s->rows.items, s->rows.len * sizeof(struct row *));
 	qsort(rows, s->rows.len, sizeof(struct row *), by_calls);
+	if (!json && s->interval_ns)
+		buf_printf(out, "%9s %9s ", "NOW/S", "ERR/S");
 	if (!json)
 		buf_printf(out, "%-6s %9s %9s %8s %6s %9s %9s %9s %9s  %s\n", "SIDE", "CALLS", "CALLS/S", "ERRORS",
 			   "ERR", "P50", "P90", "P99", "MAX", "PROGRAM METHOD");
 	for (size_t i = 0; i < n; i++) {
 		if (json)
-			json_row(rows[i], time_ns, out);
+			json_row(s, rows[i], out);
 		else
-			text_row(rows[i], (double)time_ns / 1e9, out);
+			text_row(s, rows[i], out);
 	}
 	return buf_error(out);
 }

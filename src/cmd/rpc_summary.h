@@ -20,8 +20,14 @@ void rpc_summary_free(struct rpc_summary *s);	/* NULL is fine */
 int rpc_summary_add(struct rpc_summary *s, const struct event *ev);
 
 /*
- * The table, most calls first; at most @max rows, 0 = all. @json: an object a row. Percentiles are right within 4 %.
- * The time it covers is that between the first and the last event.
+ * Ends an interval at @now_ns and begins the next one; tables show what it had beside the whole. The first call only
+ * begins one.
+ */
+void rpc_summary_interval(struct rpc_summary *s, uint64_t now_ns);
+
+/*
+ * The table, most calls first (of the interval, where there is one); at most @max rows, 0 = all. @json: an object a
+ * row. Percentiles are right within 4 %. The time it covers is that between the first and the last event.
  */
 int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, struct buf *out);
 

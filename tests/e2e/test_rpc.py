@@ -158,15 +158,18 @@ def test_connection_and_process_end(sonde, calls):
 
 
 def test_many_calls_are_counted_exactly(sonde, calls):
-    """By method, in one go; what is not there, the ledger has lost. (tests/soak/rpc_count makes 100,000.)"""
+    """By method, and by interval; what is not there, the ledger has lost. (tests/soak/rpc_count makes 100,000.)"""
     n = 5000
     one = calls(program(NEWEST))
-    child = sonde("rpc", "-c", "--json", "-v", "--pid", str(one.pid))
+    child = sonde("rpc", "--top", "--interval", "200ms", "--json", "-v", "--pid", str(one.pid))
     one.run("run", "unary", n, 16)
     one.quit()
     assert child.stop() == 130
     lost = int(re.search(r"gorpc: .* lost (\d+)", child.stderr).group(1))
     rows = {(r["side"], r["name"]): r["calls"] for r in child.events if "calls" in r}
+    for row, count in rows.items():    # each call is of one interval
+        shown = [r for r in child.events if "calls" in r and (r["side"], r["name"]) == row]
+        assert sum(r["interval_calls"] for r in shown) == count
     if lost:    # a frame that is not there leaves its call open, or without a beginning
         assert all(n - lost <= count <= n for count in rows.values()), (rows, lost)
     else:
