@@ -27,10 +27,12 @@ struct sched_attr_head {
 
 void haste_process(int nice)
 {
-	struct sched_attr_head a = { .size = sizeof(a), .nice = nice, .runtime_ns = SHORT_TURN_NS };
+	struct sched_attr_head a = {
+		.size = sizeof(a), .nice = nice ? nice : getpriority(PRIO_PROCESS, 0), .runtime_ns = SHORT_TURN_NS,
+	};
 
 	if (syscall(SYS_sched_setattr, 0, &a, 0) < 0)
-		setpriority(PRIO_PROCESS, 0, nice);
+		setpriority(PRIO_PROCESS, 0, a.nice);
 }
 
 /* "/autogroup-12 nice 0" */

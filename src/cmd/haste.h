@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 /*
- * Ahead of others, and in short turns: a task that asks for short ones is let in early (Linux 6.12). Older kernels
- * take the priority alone; without rights all stays as it is.
+ * In short turns, and ahead of others when @nice is not 0 (else at the priority that we have): a task that asks for
+ * short turns is let in early when it wakes, for no more CPU time in all (Linux 6.12). Older kernels take the
+ * priority alone; without rights all stays as it is.
  */
 void haste_process(int nice);
 

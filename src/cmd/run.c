@@ -391,10 +391,10 @@ static int start(struct run_state *s, struct err *err)
 {
 	int r;
 
-	if (priority_of(s)) {	/* after the fork of a command; without rights it stays as it is */
+	if (!s->conf->read)	/* after the fork of a command; without rights it stays as it is */
 		haste_process(priority_of(s));
+	if (priority_of(s))
 		haste_begin(&s->haste, priority_of(s));
-	}
 	r = open_input(s, err);
 	haste_end(&s->haste);
 	if (r >= 0 && s->child)

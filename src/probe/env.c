@@ -31,7 +31,10 @@
 #define RING_BYTES_MOST (4u << 20)	/* default per CPU, while all rings together stay below the next */
 #define RING_BYTES_ALL (256u << 20)
 #define RING_BYTES_LEAST (512u << 10)
-#define DEFAULT_LIFE_RING_BYTES (256u << 10)
+#define LIFE_RING_LEAST (256u << 10)
+#define LIFE_RING_MOST (2u << 20)
+#define LIFE_RING_SHARE 4	/* of the bulk ring: an exec with its environment may be 10 KB */
+#define WAKEUP_BYTES_MOST (512u << 10)	/* often and a little: a reader that sleeps much is let in soon */
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
 #define SHARED_PREFIX "sonde_"
@@ -167,6 +170,11 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 
 /* ---- life ---- */
 
+static uint32_t wakeup_bytes(size_t ring_bytes, unsigned pct)
+{
+	return (uint32_t)MIN(ring_bytes / 100 * pct, (size_t)WAKEUP_BYTES_MOST);
+}
+
 /* Bulk per CPU when nobody asked: large hosts get smaller rings, not a larger bill. */
 static size_t default_ring(unsigned n_cpus)
 {
@@ -175,6 +183,12 @@ static size_t default_ring(unsigned n_cpus)
 	while (bytes > RING_BYTES_LEAST && bytes * n_cpus > RING_BYTES_ALL)
 		bytes /= 2;
 	return bytes;
+}
+
+/* The reader comes to a life-cycle record when it has read the bulk before it: both lanes grow together. */
+static size_t default_life_ring(size_t bulk_bytes)
+{
+	return MAX(LIFE_RING_LEAST, MIN(bulk_bytes / LIFE_RING_SHARE, LIFE_RING_MOST));
 }
 
 static size_t round_ring(size_t bytes)
@@ -251,10 +265,11 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	if (!env->host_root)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
 	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : default_ring(env->n_cpus));
-	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes : DEFAULT_LIFE_RING_BYTES);
+	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes :
+						default_life_ring(env->ring_bytes[LANE_BULK]));
 	env->wakeup_pct = pct;
 	for (int i = 0; i < LANE__MAX; i++)
-		env->wakeup_bytes[i] = (uint32_t)(env->ring_bytes[i] / 100 * pct);
+		env->wakeup_bytes[i] = wakeup_bytes(env->ring_bytes[i], pct);
 	env->reader = ring_reader_new();
 	if (!env->reader)
 		return err_errno(err, -ENOMEM, "cannot set up the ring reader");
@@ -350,7 +365,7 @@ static int share_plain(struct probe_env *env, struct bpf_object *obj, struct err
 	if (r < 0)
 		return r;
 	mask = env->plain_bytes - 1;
-	wakeup = (uint32_t)(env->plain_bytes / 100 * env->wakeup_pct);
+	wakeup = wakeup_bytes(env->plain_bytes, env->wakeup_pct);
 	probe_set_rodata(obj, "sonde_plain_mask", &mask, sizeof(mask));
 	probe_set_rodata(obj, "sonde_plain_wakeup_bytes", &wakeup, sizeof(wakeup));
 	return bpf_map__set_value_size(map, (uint32_t)plain_element_bytes(env->plain_bytes));

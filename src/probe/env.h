@@ -40,8 +40,8 @@ struct probe_select {
 
 struct probe_env_opts {
 	size_t ring_bytes;		/* per CPU, bulk; a power of two; 0 = 4 MiB, less with many CPUs */
-	size_t life_ring_bytes;		/* per CPU, life-cycle; 0 = default (256 KiB) */
-	unsigned wakeup_pct;		/* force a wake-up when a ring is so full; 0 = default (25) */
+	size_t life_ring_bytes;		/* per CPU, life-cycle; 0 = default: a share of the bulk ring */
+	unsigned wakeup_pct;		/* force a wake-up when a ring is so full; 0 = 25; 512 KiB at most */
 	struct probe_select select;
 	const char *host_root;		/* --host-root; NULL = "/" */
 };
