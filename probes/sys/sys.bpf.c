@@ -32,7 +32,7 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	struct sonde_ledger *l;
 	__u32 todo;
 
-	caller_is(&c, c.task);
+	caller_is(&c, c.task, true);
 	todo = do_call(&c, nr);
 	c.n_args = args_of(todo);
 	if (!(todo & SYS_DO_ENTER) || is_excluded(c.tgid))
@@ -82,6 +82,10 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 		return 0;
 	if (is_closed(todo))
 		return todo & SYS_DO_ENTER ? sample_out(regs) : 0;
+	if (sys_draw) {
+		draw_enter(regs, nr);
+		return 0;
+	}
 	now_ns = bpf_ktime_get_ns();
 	if (todo & SYS_DO_TIME)
 		time_enter(regs, now_ns);
@@ -142,7 +146,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	c.now_ns = bpf_ktime_get_ns();
 	c.latency_ns = todo & SYS_DO_TIME ? time_exit(s, stack, c.now_ns) : 0;
 	c.now_ns += sys_boot_offset_ns;
-	find_caller(&c, s, stack);
+	find_caller(&c, s, stack, true);
 	todo = do_call(&c, nr);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
@@ -158,6 +162,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 static __noinline bool sum_wanted(struct call *c, __u32 todo)
 {
 	c->task = this_task();
+	caller_more(c, c->task);
 	return conditions(c, todo);
 }
 
@@ -168,24 +173,25 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 	long nr = regs_nr(regs);
 	__u64 stack = stack_of(regs);
 	__u32 todo = do_any(nr);
+	enum took how = TOOK_UNKNOWN;
 	struct sys_slot *s;
 	struct call c;
-	__u64 now_ns;
 
 	if (!(todo & SYS_DO_EXIT))
 		return 0;
 	s = slot_of(stack);
 	c.regs = regs;
 	c.ret = ret;
-	now_ns = bpf_ktime_get_ns();
-	c.latency_ns = todo & SYS_DO_TIME ? time_exit(s, stack, now_ns) : 0;
-	find_caller(&c, s, stack);
+	c.latency_ns = 0;
+	if (todo & SYS_DO_TIME)
+		how = sys_draw ? draw_exit(s, stack, &c.latency_ns) : time_exit_all(s, stack, &c.latency_ns);
+	find_caller(&c, s, stack, false);
 	todo = do_call(&c, nr);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
 	if (todo & SYS_DO_STEPS && !sum_wanted(&c, todo))
 		return 0;
-	sum_call(c.slot, is_error(ret), c.latency_ns);
+	sum_call(c.slot, nr, is_error(ret), how, c.latency_ns);
 	return 0;
 }
 

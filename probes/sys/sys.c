@@ -173,6 +173,23 @@ static uint32_t task_type(struct probe_env *env)
 	return id > 0 ? (uint32_t)id : 0;
 }
 
+/* Conditions on the time need all times. */
+static bool draws_times(const struct sys_conf *c)
+{
+	bool by_time = c->min_latency_ns || (c->push && c->push->pred.on & SYS_PRED_LATENCY);
+
+	return c->summary && c->times == SYS_TIMES_DRAWN && !by_time;
+}
+
+static void set_times(const struct sys_conf *c, struct bpf_object *obj)
+{
+	const uint64_t tick_ns = clock_tick_ns();
+	const bool draw = draws_times(c) && tick_ns;
+
+	probe_set_rodata(obj, "sys_draw", &draw, sizeof(draw));
+	probe_set_rodata(obj, "sys_tick_ns", &tick_ns, sizeof(tick_ns));
+}
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct setup *setup = ctx;
@@ -190,6 +207,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	if (c->summary)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums"),
 					 setup->s->n_abis * SYS_NR_MAX);
+	set_times(c, obj);
 	probe_set_rodata(obj, "sys_task_type", &task, sizeof(task));
 	probe_set_rodata(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
 	probe_set_rodata(obj, "sys_payload", &payload, sizeof(payload));
@@ -333,7 +351,7 @@ static void sys_detach(struct probe *p)
 	if (c->stats && hooks_object(s->hooks))
 		fill_stats(p, c->stats);
 	if (c->summary && hooks_object(s->hooks))
-		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis);
+		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis, draws_times(c));
 }
 
 static void sys_close(struct probe *p)

@@ -28,6 +28,9 @@ struct sys_stats {
 #define SYS_EVENT_URING 8u
 #define SYS_EVENT_EXIT 16u
 
+/* Which calls a summary measures: some, drawn at random, beside the first of each and the long ones; or all. */
+enum sys_times { SYS_TIMES_DRAWN, SYS_TIMES_ALL, SYS_TIMES__MAX };
+
 enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_GOOD, SYS_RESULT__MAX };
 
 /* Filled by the probe's options, and by commands. */
@@ -48,6 +51,7 @@ struct sys_conf {
 	bool keep_state;		/* calls that change descriptors and processes pass whatever it says */
 	const char *max_cpu;		/* CPU time that watching may take: "5%" of one CPU; NULL = any */
 	bool no_times;			/* no latency: the program at the entry is not needed */
+	unsigned times;			/* enum sys_times, of a summary */
 };
 
 #define SYS_SNAPLEN_MAX 16384

@@ -140,17 +140,23 @@ static __always_inline void time_enter(struct pt_regs *regs, __u64 now_ns)
 		slot_set_more(stack, now_ns);
 }
 
-/* Nanoseconds since it was entered; 0 = nobody saw that. @s: the place of @stack. */
-static __always_inline __u64 time_exit(struct sys_slot *s, __u64 stack, __u64 now_ns)
+/* What was noted when it was entered; 0 = nobody saw that. @s: the place of @stack. */
+static __always_inline __u64 take_enter(struct sys_slot *s, __u64 stack)
 {
 	__u64 enter_ns;
 
-	if (s->owner == stack) {
-		enter_ns = s->enter_ns;
-		s->enter_ns = 0;
-	} else {
-		enter_ns = slot_take_more(stack);
-	}
+	if (s->owner != stack)
+		return slot_take_more(stack);
+	enter_ns = s->enter_ns;
+	s->enter_ns = 0;
+	return enter_ns;
+}
+
+/* Nanoseconds since it was entered; 0 = nobody saw that. */
+static __always_inline __u64 time_exit(struct sys_slot *s, __u64 stack, __u64 now_ns)
+{
+	__u64 enter_ns = take_enter(s, stack);
+
 	return enter_ns ? now_ns - enter_ns : 0;
 }
 
@@ -167,19 +173,26 @@ static __always_inline bool can_cast(void)
 /* From what stack_of() says to where that stack begins: the same for all of them. 0 = not known yet. */
 __u64 sys_stack_offset = 0;
 
-static __always_inline void caller_is(struct call *c, struct task_struct *task)
+static __always_inline void caller_more(struct call *c, struct task_struct *task)
+{
+	c->tid = TASK_GET(task, pid);
+	c->start_ns = task_start(task);
+}
+
+/* @whole: also what only records have. A constant. */
+static __always_inline void caller_is(struct call *c, struct task_struct *task, bool whole)
 {
 	c->abi = task_abi(task);
 	c->tgid = TASK_GET(task, tgid);
-	c->tid = TASK_GET(task, pid);
-	c->start_ns = task_start(task);
+	if (whole)
+		caller_more(c, task);
 }
 
 /*
  * The task that this stack was last seen with has it still, if it says so itself: a task lets go of its stack before
  * another gets it. So the kernel need not be asked who runs, which costs more than all that is read here.
  */
-static __always_inline bool caller_known(struct call *c, const struct sys_slot *s)
+static __always_inline bool caller_known(struct call *c, const struct sys_slot *s, bool whole)
 {
 	struct task_struct *task;
 
@@ -188,20 +201,20 @@ static __always_inline bool caller_known(struct call *c, const struct sys_slot *
 	task = bpf_rdonly_cast((void *)s->task, sys_task_type);
 	if ((__u64)task->stack != s->owner + sys_stack_offset)
 		return false;
-	caller_is(c, task);
+	caller_is(c, task, whole);
 	return true;
 }
 
-/* Fills abi and the numbers of the caller. @s: the place of @stack. */
-static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u64 stack)
+/* Fills abi and tgid, and with @whole the rest of the caller. @s: the place of @stack. */
+static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u64 stack, bool whole)
 {
 	bool mine = can_cast() && (s->owner == stack || slot_claim(s, stack));
 	struct task_struct *task;
 
-	if (mine && caller_known(c, s))
+	if (mine && caller_known(c, s, whole))
 		return;
 	task = this_task();
-	caller_is(c, task);
+	caller_is(c, task, whole);
 	if (mine) {
 		if (!sys_stack_offset)
 			sys_stack_offset = (__u64)task->stack - stack;

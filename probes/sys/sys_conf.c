@@ -19,6 +19,9 @@ static const char *const result_names[] = {
 };
 _Static_assert(ARRAY_SIZE(result_names) == SYS_RESULT__MAX + 1, "a name per result");
 
+static const char *const times_names[] = { [SYS_TIMES_DRAWN] = "drawn", [SYS_TIMES_ALL] = "all", NULL };
+_Static_assert(ARRAY_SIZE(times_names) == SYS_TIMES__MAX + 1, "a name per way");
+
 #define ROW(member, ...) OPT_ROW(sys_conf, member, __VA_ARGS__)
 
 static const struct { const char *name; unsigned event; } event_words[] = {
@@ -36,6 +39,10 @@ const struct opt sys_opts[] = {
 	ROW(enter, "enter", 0, OPT_BOOL, NULL, "also an event when a call is entered"),
 	ROW(summary, "summary", 0, OPT_BOOL, NULL,
 	    "count calls, errors and latencies in the kernel and show a table at the end"),
+	{ .name = "times", .kind = OPT_ENUM, .off = offsetof(struct sys_conf, times), .arg = "WHICH",
+	  .help = "where --summary has times from: drawn = one call in four, and all long ones (the default); "
+		  "or all calls, which costs more",
+	  .aux = times_names },
 	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
 	ROW(max_cpu, "max-cpu", 0, OPT_STR, "PERCENT",
 	    "CPU time that watching may take, of one CPU (5%): see fewer calls where it takes more, and say so"),

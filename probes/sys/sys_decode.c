@@ -129,14 +129,17 @@ static int decode_call(struct cursor *c, struct event *ev, const struct emitter 
 	return em->emit(em->ctx, ev);
 }
 
+/* Recordings of before times were drawn end with the steps. */
 static int decode_sum(struct cursor *c, struct event *ev, const struct emitter *em)
 {
-	const struct sys_sum_body *b;
+	struct sys_sum_body *b = arena_alloc(em->scratch, sizeof(*b));
+	size_t len = MIN(cur_left(c), sizeof(*b));
 
-	ev->body = c->pos;
-	b = cur_bytes(c, sizeof(*b));
-	if (!b || b->abi >= SYS_ABI__MAX)
+	if (!b)
+		return -ENOMEM;
+	if (len < offsetof(struct sys_sum_body, timed) || !cur_copy(c, b, len) || b->abi >= SYS_ABI__MAX)
 		return -EBADMSG;
+	ev->body = b;
 	return em->emit(em->ctx, ev);
 }
 

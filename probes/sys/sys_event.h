@@ -35,6 +35,7 @@ struct sys_sum_body {
 	uint32_t rank;
 	uint64_t calls, errors, total_ns, all_ns;
 	uint64_t steps[SYS_STEPS];
+	uint64_t timed, max_ns, one_in, first, long_ns;
 };
 _Static_assert(sizeof(struct sys_sum_body) == sizeof(struct sys_sum_rec) - sizeof(struct sonde_rec),
 	       "the body is the record without its header");

@@ -66,12 +66,22 @@ struct sys_plan {
 #define SYS_DO_STATE 32		/* passes whatever the filter expression says: tables depend on it */
 #define SYS_DO_ARGS_SHIFT 8	/* three bits: arguments that it has */
 
-/* What one CPU counted of one call. */
+/*
+ * What one CPU counted of one call. Each is in one of four columns: its time is known and stands for itself; it was
+ * drawn, and stands for those that were not; it was not drawn; nobody saw it begin.
+ */
 struct sys_sum {
 	__u64 calls, errors;
-	__u64 total_ns;
-	__u32 steps[128];	/* SYS_STEPS */
+	__u64 sure, sure_ns;
+	__u64 drawn, drawn_ns;
+	__u64 unknown;
+	__u64 max_ns;
+	__u32 steps[128];	/* SYS_STEPS; one that was drawn counts SYS_DRAW_ONE_IN */
 };
+
+#define SYS_DRAW_ONE_IN 4	/* calls that are timed when not all are: a power of two */
+#define SYS_DRAW_AFTER 1024	/* of each call number so many are timed before */
+#define SYS_DRAW_LONG_TICKS 2	/* ticks of the kernel's clock in a call: from there on its time is sure */
 
 #define SYS_SLOTS 65536		/* places for kernel stacks */
 #define SYS_SLOTS_MORE 4096	/* threads in a call whose place is another's */
@@ -83,6 +93,12 @@ struct sys_slot {
 	__u64 enter_ns;		/* 0 = in no call */
 	__u64 task;		/* 0 = not known; true as long as it has that stack */
 	__u64 claims;		/* who wanted to be the first */
+};
+
+/* Which calls of a thread are timed (sys_draw.bpf.h). */
+struct sys_lot {
+	__u32 random;		/* 0 = nothing yet */
+	__u32 seen;		/* when the clock was last read, in 2^20 ns */
 };
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef SYS_SUM_BPF_H
 #define SYS_SUM_BPF_H
 
+#include "probes/sys/sys_draw.bpf.h"
 #include "probes/sys/sys_task.bpf.h"
 
 struct {
@@ -35,7 +36,24 @@ static __always_inline __u32 step_of(__u64 ns)
 	return step & (SYS_STEPS - 1);
 }
 
-static __always_inline void sum_call(__u32 slot, bool failed, __u64 ns)
+static __always_inline void sum_time(struct sys_sum *s, enum took how, __u64 ns)
+{
+	bool drawn = how == TOOK_DRAWN;
+
+	if (drawn) {
+		s->drawn++;
+		s->drawn_ns += ns;
+	} else {
+		s->sure++;
+		s->sure_ns += ns;
+	}
+	if (ns > s->max_ns)
+		s->max_ns = ns;
+	s->steps[step_of(ns)] += drawn ? SYS_DRAW_ONE_IN : 1;
+}
+
+/* @nr: its number in whatever ABI. */
+static __always_inline void sum_call(__u32 slot, long nr, bool failed, enum took how, __u64 ns)
 {
 	struct sys_sum *s = bpf_map_lookup_elem(&sys_sums, &slot);
 
@@ -43,8 +61,14 @@ static __always_inline void sum_call(__u32 slot, bool failed, __u64 ns)
 		return;
 	s->calls++;
 	s->errors += failed;
-	s->total_ns += ns;
-	s->steps[step_of(ns)]++;
+	if (how == TOOK_NOT_DRAWN)
+		return;
+	if (how == TOOK_FIRST)
+		sys_first[nr & (SYS_NR_MAX - 1)]++;
+	if (how == TOOK_UNKNOWN)
+		s->unknown++;
+	else
+		sum_time(s, how, ns);
 }
 
 #endif

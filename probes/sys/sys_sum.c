@@ -22,11 +22,14 @@ static uint64_t step_end(unsigned step)
 /* The latency below which @pct of the calls stayed. */
 static uint64_t percentile(const struct sys_sum_body *b, unsigned pct)
 {
-	uint64_t n = 0, want = (b->calls * pct + 99) / 100;
+	uint64_t n = 0, all = 0, want;
 
+	for (unsigned i = 0; i < SYS_STEPS; i++)
+		all += b->steps[i];
+	want = (all * pct + 99) / 100;
 	for (unsigned i = 0; i < SYS_STEPS; i++) {
 		n += b->steps[i];
-		if (n >= want)
+		if (n && n >= want)
 			return step_end(i);
 	}
 	return 0;
@@ -58,6 +61,18 @@ static int sum_get(const struct event *ev, const struct field *f, struct value *
 	}
 }
 
+/* What the times are from, and what the columns are. */
+static void add_head(const struct sys_sum_body *b, struct buf *out)
+{
+	if (b->one_in > 1)
+		buf_printf(out, "# counts are of all calls; times are of one call in %" PRIu64 ", drawn at random, "
+			   "of the first %" PRIu64 "\n# of each and of all longer than %.0f ms "
+			   "(--times all: of every call)\n",
+			   b->one_in, b->first, (double)b->long_ns / 1e6);
+	buf_printf(out, "%7s %12s %9s %9s %9s %10s %10s %9s  %s\n", "% time", "total ms", "avg us", "p50 us",
+		   "p99 us", "max us", "calls", "errors", "call");
+}
+
 static int sum_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct sys_sum_body *b = ev->body;
@@ -67,10 +82,9 @@ static int sum_line(const struct event *ev, const struct line_opts *o, struct bu
 
 	(void)o;
 	if (b->rank == 0)
-		buf_printf(out, "%7s %12s %9s %9s %9s %10s %9s  %s\n", "% time", "total ms", "avg us", "p50 us",
-			   "p99 us", "calls", "errors", "call");
-	buf_printf(out, "%7.2f %12.3f %9.2f %9.2f %9.2f", share, (double)b->total_ns / 1e6, avg,
-		   (double)percentile(b, 50) / 1e3, (double)percentile(b, 99) / 1e3);
+		add_head(b, out);
+	buf_printf(out, "%7.2f %12.3f %9.2f %9.2f %9.2f %10.2f", share, (double)b->total_ns / 1e6, avg,
+		   (double)percentile(b, 50) / 1e3, (double)percentile(b, 99) / 1e3, (double)b->max_ns / 1e3);
 	return buf_printf(out, " %10" PRIu64 " %9" PRIu64 "  %s\n", b->calls, b->errors,
 			  sys_call_name(b->abi, b->nr, name));
 }
@@ -84,15 +98,18 @@ static const struct field sum_fields[] = {
 	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"),
 	ROW(calls, "syscall.calls", FIELD_UINT, "how often it returned"),
 	ROW(errors, "syscall.errors", FIELD_UINT, "how often it failed"),
-	ROW(total_ns, "syscall.total", FIELD_NS, "time in it, all callers together"),
+	ROW(timed, "syscall.timed", FIELD_UINT, "how many of these calls the times are from"),
+	ROW(total_ns, "syscall.total", FIELD_NS,
+	    "time in it, all callers together; worked out where not all were timed"),
 	GOT("syscall.avg", GET_AVG, FIELD_NS, "average time in it"),
 	GOT("syscall.p50", GET_P50, FIELD_NS, "half of the calls took no longer; within a quarter"),
 	GOT("syscall.p99", GET_P99, FIELD_NS, "99 of 100 calls took no longer; within a quarter"),
+	ROW(max_ns, "syscall.max", FIELD_NS, "the longest of those that were timed; long ones all are"),
 };
 
 const struct event_desc sys_sum_desc = {
 	.type = SYS_REC_SUM, .name = "sys.sum", .doc = "calls that were counted in the kernel", .class = EVENT_DATA,
-	.aggregate = true,
+	.aggregate = true, .table = true,
 	.fields = sum_fields, .n_fields = ARRAY_SIZE(sum_fields), .body_size = sizeof(struct sys_sum_body),
 	.get = sum_get, .line = sum_line,
 };

@@ -5,10 +5,15 @@
 #ifndef SYS_SUMS_H
 #define SYS_SUMS_H
 
+#include <stdbool.h>
+
 struct bpf_object;
 struct probe;
 
-/* Puts a record for each call that was made into the stream, that with the most time first. 0 or a negative errno. */
-int sums_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis);
+/*
+ * Puts a record for each call that was made into the stream, that with the most time first. @drawn: times are those
+ * of some calls (sys_draw.bpf.h), and what they say of all is worked out here. 0 or a negative errno.
+ */
+int sums_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, bool drawn);
 
 #endif

@@ -180,6 +180,10 @@ struct sys_sum_rec {
 	__u64 total_ns;
 	__u64 all_ns;		/* of all calls: what total_ns is a part of */
 	__u64 steps[SYS_STEPS];
+	__u64 timed;		/* of `calls`: what the times are from */
+	__u64 max_ns;
+	__u64 one_in;		/* calls of which one was timed; 1 = all were */
+	__u64 first, long_ns;	/* and of each number the first ones, and all that took longer than this */
 };
 
 struct sys_procexit_rec {
@@ -231,7 +235,7 @@ _Static_assert(sizeof(struct sys_switch_rec) == 40 + 16 + 40 + 16, "sys_switch_r
 _Static_assert(sizeof(struct sys_signal_rec) == 40 + 24, "sys_signal_rec is ABI");
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
 _Static_assert(sizeof(struct sys_procexit_rec) == 40 + 8, "sys_procexit_rec is ABI");
-_Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS, "sys_sum_rec is ABI");
+_Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40, "sys_sum_rec is ABI");
 _Static_assert(sizeof(struct sys_lost_rec) == 40 + 16, "sys_lost_rec is ABI");
 _Static_assert(sizeof(struct sys_sampling_rec) == 40 + 16, "sys_sampling_rec is ABI");
 _Static_assert(sizeof(struct sys_uring_rec) == 40 + 40, "sys_uring_rec is ABI");

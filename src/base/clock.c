@@ -50,3 +50,12 @@ uint64_t clock_slept_ns(void)
 	}
 	return low ? low + (high - low) / 2 : 0;
 }
+
+uint64_t clock_tick_ns(void)
+{
+	struct timespec ts;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &ts) < 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}

@@ -17,4 +17,7 @@ int64_t clock_boot_offset_ns(void);
 /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC, within some ns: how long the machine slept since it was started. */
 uint64_t clock_slept_ns(void);
 
+/* How long the kernel's tick is, in ns: what its coarse clocks and jiffies go on by. 0 = not known. */
+uint64_t clock_tick_ns(void);
+
 #endif

@@ -223,6 +223,7 @@ struct event_desc {
 	const char *name;	/* "net.drop" */
 	const char *doc;
 	enum event_class class;
+	bool table;		/* its lines are rows of one table: no time in front of them */
 	bool aggregate;		/* counts what many did: whose was decided where it was counted */
 	const struct field *fields;
 	uint16_t n_fields;

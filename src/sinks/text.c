@@ -57,12 +57,13 @@ static void add_safe(struct buf *out, const char *s, size_t len)
 
 static void compose(struct text *t, const struct sink_opts *o, const struct event *ev)
 {
-	bool meta = ev->desc->class == EVENT_META;
+	bool meta = ev->desc->class == EVENT_META, timed = !ev->desc->table && o->time != TIME_NONE;
 
-	if (o->color && o->time != TIME_NONE)
+	if (o->color && timed)
 		buf_add_str(&t->out, COLOR_TIME);
-	time_text_column(&t->time, o->time, ev, &t->out);
-	if (o->color && o->time != TIME_NONE)
+	if (timed)
+		time_text_column(&t->time, o->time, ev, &t->out);
+	if (o->color && timed)
 		buf_add_str(&t->out, COLOR_OFF);
 	if (!o->color || !meta) {
 		add_safe(&t->out, t->line.data, t->line.len);

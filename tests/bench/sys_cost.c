@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,15 +23,22 @@
 #define CALLS 4000	/* fit into the ring: a record that is refused costs too little */
 #define REPEATS 12	/* of which, over all rounds, the fastest counts: what disturbs only adds */
 
+#define PEER_READY_S 3
+#define PEER_REPEATS 4
+#define PEER_ROUNDS 2
+
 /* One way of being watched. */
 struct mode {
 	const char *name;
 	const char *words[12];	/* of sonde; empty = no sonde */
 	int empty;		/* programs that do nothing: bit 0 at the entry, bit 1 at the exit */
+	const char *peer;	/* instead of sonde: a shell's command, which has our pid in $PID; NULL = sonde */
+	bool gone;		/* the peer is not there, or did not run to the end */
 	double getppid, read;	/* ns a call; 0 = not measured yet */
 };
 
-enum { BARE, EMPTY_EXIT, EMPTY_BOTH, OTHER, SMALL, UNTIMED, DATA, SUM, MODE__MAX };
+enum { BARE, EMPTY_EXIT, EMPTY_BOTH, OTHER, SMALL, UNTIMED, DATA, SUM, SUM_ALL, SUM_UNTIMED, STRACE, PERF_TRACE,
+       BPFTRACE, BPFTRACE_TIMES, MODE__MAX };
 
 static struct mode modes[] = {
 	[BARE] = { "unwatched" },
@@ -41,6 +49,16 @@ static struct mode modes[] = {
 	[UNTIMED] = { "getppid selected, untimed", { "-e", "getppid", "--untimed", "-o", "null" } },
 	[DATA] = { "read selected, 64 bytes", { "-e", "read", "-s", "64", "-o", "null", "--ring-size", "8M" } },
 	[SUM] = { "counted in the kernel", { "-c" } },
+	[SUM_ALL] = { "counted, every call timed", { "-c", "--times", "all" } },
+	[SUM_UNTIMED] = { "counted, untimed", { "-c", "--untimed" } },
+	[STRACE] = { "strace -c", .peer = "exec strace -c -p $PID" },
+	[PERF_TRACE] = { "perf trace -s", .peer = "exec perf trace -s -p $PID" },
+	[BPFTRACE] = { "bpftrace, a count by call",
+		       .peer = "exec bpftrace -e 't:raw_syscalls:sys_enter { @[args->id] = count(); }'" },
+	[BPFTRACE_TIMES] = { "bpftrace, a histogram of times by call",
+			     .peer = "exec bpftrace -e 't:raw_syscalls:sys_enter { @t[tid] = nsecs; } "
+				     "t:raw_syscalls:sys_exit /@t[tid]/ { @[args->id] = hist(nsecs - @t[tid]); "
+				     "delete(@t[tid]); }'" },
 };
 _Static_assert(ARRAY_SIZE(modes) == MODE__MAX, "a row per mode");
 
@@ -98,12 +116,36 @@ static pid_t start(const char *sonde, const char *const *more)
 	return pid;
 }
 
-static double call_ns(bool reads, int zero)
+/* Another tool, which says in its own way or not at all that it is ready: it gets the time that any needs. */
+static pid_t start_peer(const char *command)
+{
+	char pid_text[16];
+	pid_t pid;
+
+	snprintf(pid_text, sizeof(pid_text), "%d", (int)getpid());
+	setenv("PID", pid_text, 1);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	pid = fork();
+	if (pid < 0)
+		bench_die("cannot start another tool");
+	if (pid == 0) {
+		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		dup2(null, 1);
+		dup2(null, 2);
+		execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(127);
+	}
+	sleep(PEER_READY_S);
+	return pid;
+}
+
+static double call_ns(bool reads, int zero, int repeats)
 {
 	double best = 1e18;
 	char room[64];
 
-	for (int i = 0; i < REPEATS; i++) {
+	for (int i = 0; i < repeats; i++) {
 		uint64_t before = bench_cpu_ns();
 
 		for (int k = 0; k < CALLS; k++) {
@@ -128,11 +170,13 @@ static void measure(struct mode *m, const char *sonde, int zero)
 {
 	int enter = m->empty & 1 ? attach_empty("sys_enter") : -1;
 	int leave = m->empty & 2 ? attach_empty("sys_exit") : -1;
-	pid_t pid = m->words[0] ? start(sonde, m->words) : 0;
+	pid_t pid = m->peer ? start_peer(m->peer) : m->words[0] ? start(sonde, m->words) : 0;
+	int repeats = m->peer ? PEER_REPEATS : REPEATS;
 
-	keep_best(&m->getppid, call_ns(false, zero));
-	keep_best(&m->read, call_ns(true, zero));
-	if (pid > 0) {
+	keep_best(&m->getppid, call_ns(false, zero, repeats));
+	keep_best(&m->read, call_ns(true, zero, repeats));
+	m->gone |= m->peer && waitpid(pid, NULL, WNOHANG) != 0;
+	if (pid > 0 && !m->gone) {
 		kill(pid, SIGINT);
 		waitpid(pid, NULL, 0);
 	}
@@ -157,7 +201,8 @@ int main(int argc, char **argv)
 		bench_die("usage: bench_sys_cost SONDE");
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (unsigned i = 0; i < MODE__MAX; i++)
-			measure(&modes[i], argv[1], zero);
+			if (!modes[i].peer || (round < PEER_ROUNDS && !modes[i].gone))
+				measure(&modes[i], argv[1], zero);
 	for (unsigned i = 0; i < MODE__MAX; i++) {
 		bench_figure(modes[i].name, modes[i].getppid, "ns a getppid");
 		bench_figure(modes[i].name, modes[i].read, "ns a read");
@@ -171,5 +216,14 @@ int main(int argc, char **argv)
 	bench_at_most("a read with 64 bytes of data", added(modes[DATA].read, both->read, bare->read), 4.0);
 	bench_at_most("a call that is counted with its latency",
 		      added(modes[SUM].getppid, both->getppid, bare->getppid), 1.6);
+	bench_figure("the same, the latency of every call",
+		     added(modes[SUM_ALL].getppid, both->getppid, bare->getppid), "times");
+	bench_figure("a call that is counted alone, to an empty program at the exit",
+		     added(modes[SUM_UNTIMED].getppid, leave->getppid, bare->getppid), "times");
+	for (unsigned i = STRACE; i < MODE__MAX; i++)
+		if (modes[i].gone)
+			printf("note\t%s does not run here\n", modes[i].name);
+		else
+			bench_figure(modes[i].name, added(modes[i].getppid, both->getppid, bare->getppid), "times");
 	return 0;
 }

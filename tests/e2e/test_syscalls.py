@@ -137,3 +137,16 @@ def test_a_summary_counts_every_call(driver, tmp_path):
         assert rows[name]["calls"] == len(mine)
         assert rows[name]["errors"] == sum(c[2].startswith("-1 ") for c in mine)
         assert rows[name]["p50"] <= rows[name]["p99"] and rows[name]["total"] > 0
+
+
+def test_times_of_a_summary_are_drawn_and_long_ones_kept():
+    """Every call is counted; of a call that is made often one in four is timed, and one that takes long anyway."""
+    work = "import time\nfor i in range(1500): time.sleep(0)\ntime.sleep(0.3)\nfor i in range(1500): time.sleep(0)"
+    for more, timed in (((), lambda r: 1024 < r["timed"] < r["calls"]), (("--times", "all"), lambda r: True)):
+        done = trace("-c", *more, "-o", "json", "--", "python3", "-c", work)
+        rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        row = next(r for r in rows if r.get("name") == "clock_nanosleep")
+        assert row["calls"] == 3001 and timed(row)
+        assert row["max"] >= 280e6 and row["total"] >= 280e6
+        assert not more or row["timed"] == row["calls"]
+    assert trace("-c", "--", "true").stdout.startswith(b"# counts are of all calls; times are of one call in 4")
