@@ -62,6 +62,8 @@ static __always_inline int send_data(const struct call *c, struct sonde_ledger *
 	barrier_var(take);
 	if (take > bytes)
 		take = bytes;
+	/* the padding behind the payload: nothing old leaves the ring (@bytes is a power of two) */
+	*(__u64 *)((void *)(chunk + 1) + ((take - 1) & (bytes - 8))) = 0;
 	if (bpf_probe_read_user(chunk + 1, take, (void *)addr)) {
 		chunk->flags |= SYS_CHUNK_F_FAULT;
 		take = 0;
