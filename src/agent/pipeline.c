@@ -74,7 +74,7 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
 	if (r < 0)
 		return err_errno(err, r, "cannot register the event types");
 	p->enrich = enrich_new(0);
-	p->bus = bus_new(decode_set_registry(p->decode));
+	p->bus = bus_new();
 	p->scap = scap_state_new();
 	if (!p->enrich || !p->bus || !p->scap)
 		return err_errno(err, -ENOMEM, "cannot set up the pipeline");

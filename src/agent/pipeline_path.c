@@ -69,9 +69,7 @@ static int take_event(void *ctx, struct event *ev)
 		p->now.passed++;
 	}
 	make_sections(p, ev);
-	r = bus_publish(p->bus, ev);
-	if (r < 0)
-		p->now.error = r;
+	bus_publish(p->bus, ev);
 	if (p->limits.max_events && p->shown >= p->limits.max_events)
 		p->stopping = true;
 	return 0;

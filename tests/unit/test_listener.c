@@ -167,7 +167,7 @@ static void world_begin(struct world *w, const struct cilium_listener_opts *o)
 	struct err err = { 0 };
 
 	*w = (struct world){ .loop = loop_new(), .reg = registry_new() };
-	w->bus = bus_new(w->reg);
+	w->bus = bus_new();
 	snprintf(w->dir, sizeof(w->dir), "/tmp/sd-listener-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
 	snprintf(w->path, sizeof(w->path), "%s/monitor1_2.sock", w->dir);
@@ -211,7 +211,7 @@ static void publish(struct world *w, size_t len)
 	struct event ev = { .desc = &core_lost_desc };
 
 	event_add_section(&ev, SEC_NOTIFY, &sec, (uint32_t)(sizeof(sec.head) + len));
-	assert_int_equal(bus_publish(w->bus, &ev), 0);
+	bus_publish(w->bus, &ev);
 }
 
 struct heard {
