@@ -15,6 +15,7 @@
 #include "agent/agent_http.h"
 #include "agent/agent_impl.h"
 #include "agent/cilium_listener.h"
+#include "agent/splicer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -35,7 +36,7 @@ static bool wants_events(void *ctx, const struct sonde_rec *r)
 	const struct agent *a = ctx;
 	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts[r->instance] : NULL;
 
-	return (in && in->n_where) || cilium_wants(a, r->instance);
+	return (in && in->n_decode) || cilium_wants(a, r->instance);
 }
 
 static void on_event(void *ctx, const struct event *ev)
@@ -43,17 +44,15 @@ static void on_event(void *ctx, const struct event *ev)
 	struct agent *a = ctx;
 
 	if (!ev->instance || !a->insts[ev->instance % SONDE_INSTANCES] ||
-	    !a->insts[ev->instance % SONDE_INSTANCES]->n_where)
+	    !a->insts[ev->instance % SONDE_INSTANCES]->n_decode)
 		return;
-	for (struct agent_conn *c = a->conns; c; c = c->next)
-		sub_event(c, ev);
+	for (struct view *v = a->views; v; v = view_next(v))
+		view_event(v, ev);
 }
 
 static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 {
 	struct agent *a = ctx;
-	struct fan_span span;
-	bool written = false;
 
 	if (a->lag.look && !(r->flags & SONDE_RF_SNAPSHOT)) {
 		uint64_t now = clock_boot_ns();
@@ -61,8 +60,10 @@ static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 		a->lag.look = false;
 		a->lag.now = MAX(a->lag.now, now > r->ts_ns ? now - r->ts_ns : 0);
 	}
-	for (struct agent_conn *c = a->conns; c; c = c->next)
-		sub_record(c, r, &span, &written);
+	for (struct view *v = a->views; v; v = view_next(v))
+		view_record(v, r);
+	if (a->snapshot_for && a->snapshot_for->queue)
+		sub_snapshot(a->snapshot_for, r);
 }
 
 static void on_flush(void *ctx)
@@ -71,6 +72,7 @@ static void on_flush(void *ctx)
 	struct agent_conn *next;
 
 	a->lag.look = true;
+	fan_sync(a->fan);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
 		if (!c->waits_out && !fan_empty(c->queue))
@@ -215,6 +217,7 @@ void agent_free(struct agent *a)
 	pipeline_free(a->pipeline);
 	inst_free_all(a);
 	fan_free(a->fan);
+	splicer_free(a->splicer);
 	if (a->cost.fd >= 0)
 		close(a->cost.fd);
 	free(a);
@@ -261,9 +264,10 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	a->cost.fd = -1;
 	set_limits(a, conf);
 	find_group(a);
-	a->fan = fan_new();
+	a->fan = fan_new(&conn_fan_ops);
 	if (!a->fan)
 		return err_errno(err, -ENOMEM, "cannot start the agent");
+	a->splicer = splicer_new();
 	r = open_pipeline(a, err);
 	if (r >= 0)
 		r = open_sockets(a, err);
@@ -284,6 +288,13 @@ int agent_run(struct agent *a, struct err *err)
 	const struct pipeline_limits limits = { .latency_ns = a->conf.latency_ns };
 
 	return pipeline_run(a->pipeline, &limits, err);
+}
+
+void agent_drain(struct agent *a)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
+
+	pipeline_drain(a->pipeline);
 }
 
 /* Clients hear it: their streams end whole. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
+#include "agent/splicer.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,23 +22,54 @@
 #include "base/macros.h"
 #include "bus/session.h"
 
-#define PIECES 64			/* of one write */
 #define WRITE_ROUND (4u << 20)		/* bytes to one client before the others have their turn */
+#define SPLICE_LEAST (16u << 10)	/* below this copying costs less */
 #define READ_BYTES 65536
 #define SOCKET_BYTES (1 << 20)		/* in the kernel: a batch of 50 ms without waking us in between */
 #define BACKLOG_BYTES (1u << 20)	/* of answers that nobody reads; then no more questions are taken */
 #define GREETING_NS (10 * NS_PER_S)
 #define LINGER_NS (10 * NS_PER_S)	/* for a client that was cut to read why */
-#define SPAN_LOG (FAN_LOGS - 2)		/* of answers */
-
-static size_t frame_len(const void *p)
-{
-	return proto_frame_bytes(p);
-}
 
 /* ---- out ---- */
 
-size_t conn_lost_frame(_unused_ void *ctx, const struct fan_lost *l, void *buf, size_t cap)
+/*
+ * The pipeline's own records (names, ticks, losses) are bounded by the time until a client is cut; no books count
+ * those, so none may be lost. State has an eighth of the queue for itself.
+ */
+static enum fan_weight weight_of(const struct sonde_rec *r)
+{
+	if (record_is_core(r))
+		return FAN_ALWAYS;
+	return !r->instance || r->flags & SONDE_RF_SNAPSHOT ? FAN_STATE : FAN_DATA;
+}
+
+static void look(const void *p, struct fan_frame *ret)
+{
+	struct proto_head h;
+
+	memcpy(&h, p, sizeof(h));
+	*ret = (struct fan_frame){ .len = (uint32_t)proto_frame_bytes(p), .weight = FAN_ALWAYS };
+	p = (const char *)p + sizeof(h);
+	if (h.type == PROTO_RECORD) {
+		struct sonde_rec r;
+
+		memcpy(&r, p, sizeof(r));
+		ret->key = r.instance;
+		ret->ts_ns = r.ts_ns;
+		ret->counts = record_counts(&r);
+		ret->weight = weight_of(&r);
+	} else if (h.type == PROTO_EVENT) {
+		struct proto_event e;
+
+		memcpy(&e, p, sizeof(e));
+		ret->key = e.instance;
+		ret->ts_ns = e.ts_ns;
+		ret->counts = e.flags & PROTO_EVENT_COUNTS;
+		ret->weight = FAN_DATA;
+	}
+}
+
+static size_t lost_frame(const struct fan_lost *l, void *buf, size_t cap)
 {
 	struct { struct proto_head head; struct sonde_lost_rec rec; } frame = {
 		.head = { .len = sizeof(frame), .type = PROTO_RECORD },
@@ -55,27 +87,25 @@ size_t conn_lost_frame(_unused_ void *ctx, const struct fan_lost *l, void *buf, 
 	return sizeof(frame);
 }
 
-/* @frames may be several: they are offered as one, whole. */
-int conn_send(struct agent_conn *c, const struct buf *frames, uint64_t ts_ns)
+static void losing(void *ctx, uint16_t key)
 {
-	struct fan_span span;
-	int r = buf_error(frames) ? buf_error(frames) :
-		fan_write(c->a->fan, SPAN_LOG, frames->data, frames->len, NULL, 0, &span);
+	struct agent_conn *c = ctx;
 
-	if (r < 0)
-		return r;
-	return fan_offer(c->queue, &span, 0, ts_ns, FAN_ALWAYS) ? 0 : -ENOMEM;
+	c->sub.lost[key % SONDE_INSTANCES]++;
+}
+
+const struct fan_ops conn_fan_ops = { .look = look, .lost = lost_frame, .losing = losing };
+
+int conn_send(struct agent_conn *c, const struct buf *frames)
+{
+	return buf_error(frames) ? buf_error(frames) : fan_send(c->queue, frames->data, frames->len, NULL, 0);
 }
 
 int conn_send_record(struct agent_conn *c, const struct sonde_rec *r)
 {
 	const struct proto_head h = { .len = (uint32_t)sizeof(h) + r->len, .type = PROTO_RECORD };
-	struct fan_span span;
-	int ret = fan_write(c->a->fan, LOG_SNAPSHOT, &h, sizeof(h), r, r->len, &span);
 
-	if (ret < 0)
-		return ret;
-	return fan_offer(c->queue, &span, r->instance, r->ts_ns, FAN_ALWAYS) ? 0 : -ENOMEM;
+	return fan_send(c->queue, &h, sizeof(h), r, r->len);
 }
 
 static bool too_much_to_read(const struct agent_conn *c)
@@ -97,23 +127,35 @@ static void set_events(struct agent_conn *c)
 	loop_set_events(c->io, events);
 }
 
+static size_t bytes_of(const struct iovec *iov, int n)
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += iov[i].iov_len;
+	return sum;
+}
+
 /* One write. 1: all of it went, 0: the socket is full, or -errno. */
 static int write_some(struct agent_conn *c, size_t *ret_bytes)
 {
-	struct iovec iov[PIECES];
-	struct msghdr m = { .msg_iov = iov };
-	size_t want = 0;
-	ssize_t n;
+	struct iovec iov[SPLICER_PIECES];
+	bool still = false;
+	int n = fan_peek(c->queue, iov, SPLICER_PIECES, &still);
+	size_t want = bytes_of(iov, n);
+	ssize_t sent = still && want >= SPLICE_LEAST ? splicer_send(c->a->splicer, c->fd, iov, n) : -ENOTSUP;
 
-	m.msg_iovlen = (size_t)fan_peek(c->queue, iov, PIECES);
-	for (size_t i = 0; i < m.msg_iovlen; i++)
-		want += iov[i].iov_len;
-	n = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	fan_consume(c->queue, (size_t)n);
-	*ret_bytes += (size_t)n;
-	return (size_t)n == want;
+	if (sent == -ENOTSUP) {
+		const struct msghdr m = { .msg_iov = iov, .msg_iovlen = (size_t)n };
+
+		sent = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = sent < 0 ? -errno : sent;
+	}
+	if (sent < 0)
+		return sent == -EAGAIN || sent == -EINTR ? 0 : (int)sent;
+	fan_consume(c->queue, (size_t)sent);
+	*ret_bytes += (size_t)sent;
+	return (size_t)sent == want;
 }
 
 void conn_flush(struct agent_conn *c)
@@ -149,7 +191,7 @@ void conn_cut(struct agent_conn *c, int code, const char *reason)
 	c->dying = true;
 	c->dead_ns = clock_boot_ns() + LINGER_NS;
 	if (proto_put(&b, PROTO_ERROR, &st, sizeof(st), reason) >= 0)
-		conn_send(c, &b, clock_boot_ns());
+		conn_send(c, &b);
 	conn_flush(c);
 }
 
@@ -199,7 +241,7 @@ static int on_io(void *ctx, _unused_ int fd, uint32_t events)
 
 static int on_send(void *ctx, const struct buf *frames)
 {
-	return conn_send(ctx, frames, clock_boot_ns());
+	return conn_send(ctx, frames);
 }
 
 static void on_welcome(void *ctx, struct proto_welcome *ret, const char **ret_release)
@@ -234,16 +276,6 @@ static const struct session_ops session_ops = {
 };
 
 /* ---- life ---- */
-
-static struct fan_sub *new_queue(struct agent_conn *c)
-{
-	const struct fan_sub_opts o = {
-		.queue_bytes = c->a->conf.queue_bytes, .queue_frames = c->a->conf.queue_records,
-		.lost = conn_lost_frame, .frame_len = frame_len, .ctx = c,
-	};
-
-	return fan_subscribe(c->a->fan, &o);
-}
 
 /* The batch of one deadline fits: fewer wake-ups on both sides. Without rights it stays what the system gives. */
 static void widen(int fd)
@@ -317,7 +349,7 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	a->n_conns++;
 	widen(fd);
 	c->session = session_new(&session_ops, c);
-	c->queue = new_queue(c);
+	c->queue = fan_subscribe(a->fan, a->conf.queue_bytes, a->conf.queue_records, c);
 	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0)
 		conn_free(c);
 	else

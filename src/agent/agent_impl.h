@@ -23,12 +23,11 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
-#define LOG_SNAPSHOT (FAN_LOGS - 1)	/* frames for one client; below it there is a log per instance */
-
 struct agent;
 struct filter;
 struct output;
 struct session;
+struct splicer;
 
 /* ---- what a client asks for, as words ---- */
 
@@ -42,7 +41,7 @@ struct request {
 	char *text;			/* owned copy of the words */
 	VEC(struct want) wants;
 	struct opt_strv pids, comms, cgroups, netns, netns_inodes;
-	const char *where, *name;
+	const char *where, *fields;
 	bool exclude_self;
 };
 
@@ -66,7 +65,7 @@ struct inst {
 	struct probe_select select;	/* the lists above */
 	unsigned refs;			/* subscriptions, and one of "attach" */
 	bool attached;			/* by the verb */
-	unsigned n_where;		/* subscriptions that filter its events */
+	unsigned n_decode;		/* views that want its events */
 };
 
 /* Finds or starts the instance for the @i-th probe of @q and counts a reference. */
@@ -77,24 +76,45 @@ void inst_quiet(struct agent *a, uint16_t instance);	/* detaches and reads the r
 void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret);
 void inst_free_all(struct agent *a);
 
-/* ---- subscriptions ---- */
+/* ---- views: what subscriptions share that ask for the same ---- */
 
-/* What became of the records of one instance for one client: offered = sent + filtered + lost. */
-struct sub_count {
-	uint64_t offered, filtered, lost;
+struct view;
+
+/* What became of the records of one instance: offered = written for clients + filtered + unwritten. */
+struct view_count {
+	uint64_t offered, filtered;
+	uint64_t unwritten;		/* no memory for the event */
 	uint64_t summed;		/* told of as a number: SONDE_EV_COUNTED */
-	struct sonde_ledger base;	/* the kernel's when it began */
 };
+
+/* Finds or makes the one for the instances of @mask and counts a reference. */
+int view_get(struct agent *a, const struct request *q, uint32_t mask, struct view **ret, struct err *err);
+void view_put(struct view *v);			/* NULL is fine; clients left its log */
+struct fan_log *view_log(const struct view *v);
+const struct view_count *view_counts(const struct view *v, uint16_t instance);
+struct view *view_next(const struct view *v);	/* of the agent's list */
+void view_event(struct view *v, const struct event *ev);
+void view_record(struct view *v, const struct sonde_rec *r);
+
+static inline bool record_is_core(const struct sonde_rec *r)
+{
+	return r->type >> 8 == 0;
+}
+/* What the books count: no state, nothing of the pipeline itself. */
+bool record_counts(const struct sonde_rec *r);
+/* Is it for who sees the instances of @mask? */
+bool record_concerns(const struct sonde_rec *r, uint32_t mask);
+
+/* ---- subscriptions ---- */
 
 struct agent_sub {
 	bool on;
 	uint32_t mask;			/* 1u << instance, 0 (proc) included while it is on */
-	struct filter *where;		/* NULL = none */
-	uint32_t where_mask;		/* instances whose records it decides about */
-	unsigned events, matched;	/* of the record at hand */
-	struct sub_count counts[SONDE_INSTANCES];
+	struct view *view;		/* NULL until its instances are known */
+	struct view_count base[SONDE_INSTANCES];	/* the view's when it began */
+	struct sonde_ledger ledger[SONDE_INSTANCES];	/* the kernel's when it began */
+	uint64_t lost[SONDE_INSTANCES];	/* records, in its queue */
 	pid_t excluded;			/* the client's own process; 0 = none */
-	uint64_t begin_ns;
 };
 
 struct agent_conn {
@@ -119,22 +139,21 @@ struct agent_conn {
 int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err);
 int sub_end(struct agent_conn *c, const char *reason);	/* ledger and end are queued */
 void sub_drop(struct agent_conn *c);		/* without a word */
-void sub_event(struct agent_conn *c, const struct event *ev);
-/* @span: the record's frame, written when the first client wants it. */
-void sub_record(struct agent_conn *c, const struct sonde_rec *r, struct fan_span *span, bool *written);
+/* A record while the snapshot for @c is made. */
+void sub_snapshot(struct agent_conn *c, const struct sonde_rec *r);
 
 /* ---- connections ---- */
 
 void conn_new(struct agent *a, int fd, uint32_t rights);
 void conn_free(struct agent_conn *c);
-int conn_send(struct agent_conn *c, const struct buf *frames, uint64_t ts_ns);
+int conn_send(struct agent_conn *c, const struct buf *frames);
 /* A record for this client alone, beyond its budget. */
 int conn_send_record(struct agent_conn *c, const struct sonde_rec *r);
 void conn_flush(struct agent_conn *c);
 void conn_tick(struct agent_conn *c, uint64_t now_ns);
 /* Gives up the queue, tells why, and closes when that was read. */
 void conn_cut(struct agent_conn *c, int code, const char *reason);
-size_t conn_lost_frame(void *ctx, const struct fan_lost *l, void *buf, size_t cap);
+extern const struct fan_ops conn_fan_ops;	/* what frames are; losing() is told agent_conn */
 
 /* ---- counts ---- */
 
@@ -155,6 +174,8 @@ void agent_cilium_stop(struct agent *a);			/* gives its instances back */
 bool cilium_wants(const struct agent *a, uint16_t instance);
 void agent_cilium_tell(struct agent *a, const char *what, const char *probe);
 
+void agent_drain(struct agent *a);		/* reads what is in the rings, with the rights for it */
+
 /* ---- verbs ---- */
 
 int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
@@ -172,6 +193,8 @@ struct agent {
 	struct agent_conf conf;
 	struct pipeline *pipeline;
 	struct fan *fan;
+	struct view *views;
+	struct splicer *splicer;
 	struct sock_dir *dir;
 	struct listener *read, *control;
 	struct agent_conn *conns;

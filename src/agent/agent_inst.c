@@ -93,6 +93,8 @@ static int take_word(struct request *q, char *word, struct err *err)
 			return add_text(lists[i].list, value);
 	if (!strcmp(word, "where"))
 		q->where = value;
+	else if (!strcmp(word, "fields"))
+		q->fields = *value ? value : NULL;
 	else if (!strcmp(word, "exclude"))
 		q->exclude_self = !strcmp(value, "self");
 	else

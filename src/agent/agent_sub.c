@@ -22,17 +22,6 @@
 #include "event/filter.h"
 #include "probe/probe.h"
 
-static bool is_core(const struct sonde_rec *r)
-{
-	return r->type >> 8 == 0;
-}
-
-/* What the books count: no state, nothing of the pipeline itself. */
-static bool is_counted(const struct sonde_rec *r)
-{
-	return !is_core(r) && !(r->flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM));
-}
-
 /* ---- begin ---- */
 
 /* The client's own calls and packets would come back to it as events, and to others as noise. */
@@ -70,10 +59,6 @@ static int get_instances(struct agent_conn *c, const struct request *q, struct e
 			continue;
 		}
 		c->sub.mask |= 1u << instance;
-		if (c->sub.where && q->wants.items[i].ops->decoder->alone) {
-			c->sub.where_mask |= 1u << instance;
-			c->a->insts[instance]->n_where++;
-		}
 	}
 	return 0;
 }
@@ -88,7 +73,7 @@ static int tell_ready(struct agent_conn *c)
 		if (c->sub.mask & 1u << i)
 			buf_printf(&words, "%u %s%c", i, c->a->insts[i]->want.ops->name, 0);
 	proto_put_words(&b, PROTO_READY, NULL, 0, &words);
-	return conn_send(c, &b, clock_boot_ns());
+	return conn_send(c, &b);
 }
 
 static int send_record(void *ctx, const struct sonde_rec *r)
@@ -97,17 +82,25 @@ static int send_record(void *ctx, const struct sonde_rec *r)
 }
 
 /* From here on the client gets what comes; what was before is told as it is for a pipeline that starts. */
-static int go(struct agent_conn *c, struct err *err)
+static int go(struct agent_conn *c, const struct request *q, struct err *err)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);	/* snapshots are the kernel's */
-	int r = 0;
+	int r;
 
 	c->sub.mask |= 1u;
-	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
+	r = view_get(c->a, q, c->sub.mask, &c->sub.view, err);
+	if (r < 0)
+		return r;
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
+		c->sub.base[i] = *view_counts(c->sub.view, i);
 		if (c->sub.mask & 1u << i)
-			inst_ledger(c->a, i, &c->sub.counts[i].base);
+			inst_ledger(c->a, i, &c->sub.ledger[i]);
+	}
 	c->sub.on = true;
+	fan_join(c->queue, view_log(c->sub.view));
 	r = tell_ready(c);
+	if (r >= 0 && q->fields)
+		return 0;	/* it decodes nothing */
 	if (r >= 0)
 		r = pipeline_tell_state(c->a->pipeline, send_record, c);
 	if (r < 0)
@@ -118,6 +111,12 @@ static int go(struct agent_conn *c, struct err *err)
 	return r;
 }
 
+void sub_snapshot(struct agent_conn *c, const struct sonde_rec *r)
+{
+	if (c->sub.on && r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && record_concerns(r, c->sub.mask))
+		conn_send_record(c, r);
+}
+
 int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err)
 {
 	struct request q;
@@ -125,114 +124,43 @@ int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err
 
 	if (r < 0)
 		return r;
-	c->sub = (struct agent_sub){ .begin_ns = clock_boot_ns() };
+	c->sub = (struct agent_sub){ 0 };
 	if (!q.wants.len)
 		r = err_set(err, -EINVAL, "a subscription names at least one probe");
-	if (r >= 0 && q.where && *q.where)
-		r = filter_parse(pipeline_registry(c->a->pipeline), q.where, &c->sub.where, err);
 	if (r >= 0) {
 		exclude_self(c, q.exclude_self);
 		r = get_instances(c, &q, err);
 	}
 	if (r >= 0)
-		r = go(c, err);
+		r = go(c, &q, err);
 	request_fini(&q);
 	if (r < 0)
 		sub_drop(c);
 	return r;
 }
 
-/* ---- records ---- */
-
-void sub_event(struct agent_conn *c, const struct event *ev)
-{
-	if (!c->sub.on || !(c->sub.where_mask & 1u << ev->instance) || ev->desc->class != EVENT_DATA)
-		return;
-	c->sub.events++;
-	c->sub.matched += filter_match(c->sub.where, ev);
-}
-
-/* Does the record concern the client at all? */
-static bool concerns(const struct agent_conn *c, const struct sonde_rec *r)
-{
-	/* A snapshot is for who asked; what a probe reads again on the way is for all. */
-	if (r->flags & SONDE_RF_SNAPSHOT && !is_core(r) && c->a->snapshot_for && c->a->snapshot_for != c)
-		return false;
-	if (is_core(r) && r->type != SONDE_EV_LOST && r->type != SONDE_EV_COUNTED)
-		return true;
-	return r->instance < SONDE_INSTANCES && c->sub.mask & 1u << r->instance;
-}
-
-/*
- * Snapshots are bounded by what runs on the host, the pipeline's own records (names, ticks, losses) by the time until
- * a client is cut; no books count those, so none may be lost. The rest of the state has an eighth of the queue.
- */
-static enum fan_weight weight_of(const struct agent_conn *c, const struct sonde_rec *r)
-{
-	if (c->a->snapshot_for == c || is_core(r))
-		return FAN_ALWAYS;
-	return !r->instance || r->flags & SONDE_RF_SNAPSHOT ? FAN_STATE : FAN_DATA;
-}
-
-static int write_span(struct agent_conn *c, const struct sonde_rec *r, struct fan_span *span, bool *written)
-{
-	const struct proto_head h = { .len = (uint32_t)sizeof(h) + r->len, .type = PROTO_RECORD };
-	unsigned log = r->flags & SONDE_RF_SNAPSHOT ? LOG_SNAPSHOT : r->instance % SONDE_INSTANCES;
-	int ret = *written ? 0 : fan_write(c->a->fan, log, &h, sizeof(h), r, r->len, span);
-
-	*written |= ret == 0;
-	return ret;
-}
-
-static uint64_t counted_of(const struct sonde_rec *r)
-{
-	struct sonde_counted_rec c;
-
-	if (r->type != SONDE_EV_COUNTED || r->len < sizeof(c))
-		return 0;
-	memcpy(&c, r, sizeof(c));
-	return c.count;
-}
-
-void sub_record(struct agent_conn *c, const struct sonde_rec *r, struct fan_span *span, bool *written)
-{
-	unsigned events = c->sub.events, matched = c->sub.matched;
-	struct sub_count *n;
-	bool counted;
-
-	c->sub.events = c->sub.matched = 0;
-	if (!c->sub.on || c->dying || !concerns(c, r))
-		return;
-	n = &c->sub.counts[r->instance % SONDE_INSTANCES];
-	counted = is_counted(r);
-	n->offered += counted;
-	n->summed += counted_of(r);
-	if (events && !matched) {
-		n->filtered += counted;
-		return;
-	}
-	if (write_span(c, r, span, written) < 0 || !fan_offer(c->queue, span, r->instance, r->ts_ns, weight_of(c, r)))
-		n->lost += counted;
-}
-
 /* ---- end ---- */
 
 static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledger_rec *ret)
 {
-	const struct sub_count *n = &c->sub.counts[instance];
+	const struct view_count *n = view_counts(c->sub.view, instance), *was = &c->sub.base[instance];
+	const struct sonde_ledger *before = &c->sub.ledger[instance];
+	uint64_t filtered = n->filtered - was->filtered, unwritten = n->unwritten - was->unwritten;
 	struct sonde_ledger now = { 0 };
 
 	inst_ledger(c->a, instance, &now);
 	*ret = (struct sonde_ledger_rec){
 		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_LEDGER, .len = sizeof(*ret),
 			 .instance = instance },
-		.delivered = n->offered - n->filtered - n->lost + n->summed,
-		.filtered = now.filtered - n->base.filtered + n->filtered,
-		.sampled = now.sampled - n->base.sampled,
+		.delivered = n->offered - was->offered - filtered - unwritten - c->sub.lost[instance] +
+			     n->summed - was->summed,
+		.filtered = now.filtered - before->filtered + filtered,
+		.sampled = now.sampled - before->sampled,
 	};
 	ret->seen = ret->delivered + ret->filtered + ret->sampled;
 	for (int i = 0; i < SONDE_LOST__MAX; i++) {
-		ret->lost[i] = now.lost[i] - n->base.lost[i] + (i == SONDE_LOST_QUEUE ? n->lost : 0);
+		ret->lost[i] = now.lost[i] - before->lost[i] + (i == SONDE_LOST_QUEUE ? c->sub.lost[instance] : 0) +
+			       (i == SONDE_LOST_MEMORY ? unwritten : 0);
 		ret->seen += ret->lost[i];
 	}
 }
@@ -245,13 +173,14 @@ static void read_rest(struct agent_conn *c)
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i && c->a->insts[i]->refs == 1)
 			inst_quiet(c->a, i);
-	pipeline_drain(c->a->pipeline);
+	agent_drain(c->a);
 }
 
 static int tell_end(struct agent_conn *c, const char *reason)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
+	fan_leave(c->queue);	/* what it lost is known then */
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		struct sonde_ledger_rec r;
 
@@ -261,7 +190,7 @@ static int tell_end(struct agent_conn *c, const char *reason)
 		conn_send_record(c, &r.hdr);
 	}
 	proto_put(&b, PROTO_END, NULL, 0, reason);
-	return conn_send(c, &b, clock_boot_ns());
+	return conn_send(c, &b);
 }
 
 int sub_end(struct agent_conn *c, const char *reason)
@@ -279,16 +208,15 @@ int sub_end(struct agent_conn *c, const char *reason)
 
 void sub_drop(struct agent_conn *c)
 {
-	uint32_t mask = c->sub.mask & ~1u, where = c->sub.where_mask;
+	uint32_t mask = c->sub.mask & ~1u;
 
 	if (c->sub.excluded)
 		include_self(c);
-	filter_free(c->sub.where);
+	if (c->sub.view)
+		fan_leave(c->queue);
+	view_put(c->sub.view);
 	c->sub = (struct agent_sub){ 0 };
-	for (uint16_t i = 1; i < SONDE_INSTANCES; i++) {
-		if (where & 1u << i)
-			c->a->insts[i]->n_where--;
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (mask & 1u << i)
 			inst_put(c->a, i);
-	}
 }

@@ -28,6 +28,7 @@ struct loop_source {
 	struct loop_source *prev, *next;	/* in loop->sources, or (next only) in loop->dead */
 	enum source_kind kind;
 	int fd;			/* SOURCE_IO: the caller's; else ours */
+	uint32_t events;	/* it waits for */
 	int signo;
 	bool was_blocked;	/* signal: by someone else before us */
 	bool removed;
@@ -99,6 +100,7 @@ static int add_source(struct loop *l, enum source_kind kind, int fd, uint32_t ev
 	s->loop = l;
 	s->kind = kind;
 	s->fd = fd;
+	s->events = events;
 	s->ctx = ctx;
 	ev.data.ptr = s;
 	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0)
@@ -128,7 +130,12 @@ int loop_set_events(struct loop_source *s, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = s };
 
-	return epoll_ctl(s->loop->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev) < 0 ? -errno : 0;
+	if (events == s->events)
+		return 0;
+	if (epoll_ctl(s->loop->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev) < 0)
+		return -errno;
+	s->events = events;
+	return 0;
 }
 
 static struct timespec to_timespec(uint64_t ns)

@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Chunks of frames, counted by who refers to them, and queues of ranges in chunks. One thread: no atomics.
+ *
+ * The chunks of logs are pages of their own, given back to the kernel and never used again: somebody may still hold
+ * references to them (see fan_peek()).
  */
 #include "bus/fan.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/macros.h"
 
-#define SHARED_BYTES (64u << 10)	/* of a chunk that many refer to */
-#define OWN_BYTES (4u << 10)		/* of one subscriber's copies */
+#define SHARED_BYTES (64u << 10)	/* of a log's chunk */
+#define OWN_BYTES (4u << 10)		/* of what is for one subscriber alone */
 #define MARK_BYTES 64			/* what a mark of loss counts in the budget */
 #define MARK_MOST 256			/* of its frame */
 
-struct fan_chunk {
+struct chunk {
 	struct fan *fan;
 	uint32_t refs, len, cap;
-	_Alignas(FAN_ALIGN) char data[];
+	bool pages;		/* data is a mapping of its own */
+	char *data;
 };
 
 struct fan {
-	struct fan_chunk *logs[FAN_LOGS];	/* each holds a reference; NULL = nothing written yet */
+	const struct fan_ops *ops;
+	struct fan_log *logs;
 	uint64_t bytes;
+};
+
+struct fan_log {
+	struct fan *fan;
+	struct fan_log *prev, *next;
+	struct fan_sub *subs;
+	struct chunk *chunk;	/* holds a reference; NULL = nothing written yet */
+	uint32_t begin;		/* of what is not in the queues yet, in the chunk */
+	uint32_t frames;	/* from there on */
 };
 
 /* A range of whole frames, or (chunk NULL) a place where frames are missing. */
 struct entry {
-	struct fan_chunk *chunk;
+	struct chunk *chunk;
 	uint32_t begin;		/* of the first frame that is not sent whole */
 	uint32_t off, end;	/* what is left of the range */
 	uint32_t frames;	/* from begin on */
@@ -38,66 +53,51 @@ struct entry {
 
 struct fan_sub {
 	struct fan *fan;
-	struct fan_sub_opts o;
+	struct fan_log *log;	/* NULL = none */
+	struct fan_sub *prev, *next;	/* of that log */
+	size_t queue_bytes, queue_frames;
+	void *ctx;
 	struct fan_stats stats;
-	struct fan_chunk *own;	/* copies go here; holds a reference */
+	struct chunk *own;	/* frames for it alone; holds a reference */
 	struct entry *ring;	/* owned; cap is a power of two */
 	size_t cap, head, len;
 };
 
 /* ---- chunks ---- */
 
-static struct fan_chunk *chunk_new(struct fan *f, size_t bytes)
+static struct chunk *chunk_new(struct fan *f, size_t bytes, bool pages)
 {
-	struct fan_chunk *c = malloc(sizeof(*c) + bytes);
+	struct chunk *c = malloc(sizeof(*c));
+	char *data = c && !pages ? malloc(bytes) : NULL;
 
-	if (!c)
+	if (c && pages) {
+		data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		data = data == MAP_FAILED ? NULL : data;
+	}
+	if (!data) {
+		free(c);
 		return NULL;
-	*c = (struct fan_chunk){ .fan = f, .refs = 1, .cap = (uint32_t)bytes };
+	}
+	*c = (struct chunk){ .fan = f, .refs = 1, .cap = (uint32_t)bytes, .pages = pages, .data = data };
 	f->bytes += bytes;
 	return c;
 }
 
-static void chunk_put(struct fan_chunk *c)
+static void chunk_put(struct chunk *c)
 {
 	if (!c || --c->refs)
 		return;
 	c->fan->bytes -= c->cap;
+	if (c->pages)
+		munmap(c->data, c->cap);
+	else
+		free(c->data);
 	free(c);
 }
 
-/* Room for @len bytes at the end of *@at, which becomes a fresh chunk when it is full. */
-static char *chunk_room(struct fan *f, struct fan_chunk **at, size_t len, size_t usual)
+static bool has_space(const struct chunk *c, size_t len)
 {
-	if (!*at || (*at)->cap - (*at)->len < len) {
-		struct fan_chunk *fresh = chunk_new(f, MAX(len, usual));
-
-		if (!fresh)
-			return NULL;
-		chunk_put(*at);
-		*at = fresh;
-	}
-	(*at)->len += (uint32_t)len;
-	return (*at)->data + (*at)->len - len;
-}
-
-struct fan *fan_new(void)
-{
-	return calloc(1, sizeof(struct fan));
-}
-
-void fan_free(struct fan *f)
-{
-	if (!f)
-		return;
-	for (size_t i = 0; i < FAN_LOGS; i++)
-		chunk_put(f->logs[i]);
-	free(f);
-}
-
-uint64_t fan_bytes(const struct fan *f)
-{
-	return f->bytes;
+	return c && c->cap - c->len >= len;
 }
 
 static void put(char *p, const void *data, size_t len)
@@ -106,20 +106,34 @@ static void put(char *p, const void *data, size_t len)
 		memcpy(p, data, len);
 }
 
-int fan_write(struct fan *f, unsigned log, const void *head, size_t head_len, const void *data, size_t len,
-	      struct fan_span *ret)
+/* Appends two parts and zeros up to @all; there is room. */
+static void append(struct chunk *c, size_t all, const void *head, size_t head_len, const void *data, size_t len)
 {
-	size_t all = ROUND_UP(head_len + len, (size_t)FAN_ALIGN);
-	char *p = log < FAN_LOGS && all <= UINT32_MAX / 2 ? chunk_room(f, &f->logs[log], all, SHARED_BYTES) : NULL;
+	char *p = c->data + c->len;
 
-	if (!p)
-		return -ENOMEM;
 	put(p, head, head_len);
 	put(p + head_len, data, len);
 	memset(p + head_len + len, 0, all - head_len - len);
-	*ret = (struct fan_span){ .chunk = f->logs[log], .off = (uint32_t)(p - f->logs[log]->data),
-				  .len = (uint32_t)all };
-	return 0;
+	c->len += (uint32_t)all;
+}
+
+struct fan *fan_new(const struct fan_ops *ops)
+{
+	struct fan *f = calloc(1, sizeof(*f));
+
+	if (f)
+		f->ops = ops;
+	return f;
+}
+
+void fan_free(struct fan *f)
+{
+	free(f);
+}
+
+uint64_t fan_bytes(const struct fan *f)
+{
+	return f->bytes;
 }
 
 /* ---- the queue ---- */
@@ -165,42 +179,29 @@ static void queue_pop(struct fan_sub *s)
 	s->len--;
 }
 
-struct fan_sub *fan_subscribe(struct fan *f, const struct fan_sub_opts *o)
+/* Frames [@begin, @end) of @c, behind what is queued. */
+static int enqueue(struct fan_sub *s, struct chunk *c, uint32_t begin, uint32_t end, uint32_t frames, bool uncounted)
 {
-	struct fan_sub *s = calloc(1, sizeof(*s));
+	struct entry *last = s->len ? entry_at(s, s->len - 1) : NULL;
+	const struct entry e = { .chunk = c, .begin = begin, .off = begin, .end = end, .frames = frames,
+				 .uncounted = uncounted };
+	int r;
 
-	if (!s)
-		return NULL;
-	s->fan = f;
-	s->o = *o;
-	return s;
-}
-
-void fan_unsubscribe(struct fan_sub *s)
-{
-	if (!s)
-		return;
-	while (s->len)
-		queue_pop(s);
-	chunk_put(s->own);
-	free(s->ring);
-	free(s);
-}
-
-/* ---- in ---- */
-
-static bool has_room(const struct fan_sub *s, uint32_t len, enum fan_weight weight)
-{
-	size_t bytes = s->o.queue_bytes, frames = s->o.queue_frames;
-
-	if (weight == FAN_ALWAYS)
-		return true;
-	if (weight == FAN_DATA) {
-		bytes -= bytes / 8;
-		frames -= frames / 8;
+	if (last && last->chunk == c && last->end == begin && last->uncounted == uncounted) {
+		last->end = end;
+		last->frames += frames;
+	} else {
+		r = queue_push(s, &e);
+		if (r < 0)
+			return r;
+		c->refs++;
 	}
-	return s->stats.queued_bytes + len <= bytes && (!s->o.queue_frames || s->stats.queued < frames);
+	s->stats.queued_bytes += end - begin;
+	s->stats.queued += uncounted ? 0 : frames;
+	return 0;
 }
+
+/* ---- loss ---- */
 
 /* The mark at the end of the queue that counts for @key: only marks may stand behind it. */
 static struct entry *open_mark(const struct fan_sub *s, uint16_t key)
@@ -211,85 +212,249 @@ static struct entry *open_mark(const struct fan_sub *s, uint16_t key)
 	return NULL;
 }
 
-static void lose(struct fan_sub *s, uint16_t key, uint64_t ts_ns, uint64_t count)
+static void mark(struct fan_sub *s, uint16_t key, uint64_t ts_ns, uint64_t count)
 {
-	struct entry *mark = open_mark(s, key);
+	struct entry *old = open_mark(s, key);
 	const struct entry fresh = { .lost = { .count = count, .ts_ns = ts_ns, .key = key } };
 
-	s->stats.lost += count;
-	if (mark)
-		mark->lost.count += count;
+	if (old)
+		old->lost.count += count;
 	else if (queue_push(s, &fresh) == 0)	/* without memory the loss shows in the counters alone */
 		s->stats.queued_bytes += MARK_BYTES;
 }
 
-/* Copies a frame to where nobody else's frames are kept alive by it. */
-static int copy_own(struct fan_sub *s, struct fan_span *span)
+static void lose(struct fan_sub *s, const struct fan_frame *f)
 {
-	char *p = chunk_room(s->fan, &s->own, span->len, OWN_BYTES);
-
-	if (!p)
-		return -ENOMEM;
-	memcpy(p, span->chunk->data + span->off, span->len);
-	*span = (struct fan_span){ .chunk = s->own, .off = (uint32_t)(p - s->own->data), .len = span->len };
-	return 0;
+	s->stats.lost++;
+	if (!f->counts)
+		return;
+	if (s->fan->ops->losing)
+		s->fan->ops->losing(s->ctx, f->key);
+	mark(s, f->key, f->ts_ns, 1);
 }
 
-static int enqueue(struct fan_sub *s, const struct fan_span *span, bool uncounted)
-{
-	struct entry *last = s->len ? entry_at(s, s->len - 1) : NULL;
-	struct entry e = { .chunk = span->chunk, .begin = span->off, .off = span->off, .end = span->off + span->len,
-			   .frames = 1, .uncounted = uncounted };
-	int r;
+/* ---- logs ---- */
 
-	if (last && last->chunk == span->chunk && last->end == span->off && last->uncounted == uncounted) {
-		last->end += span->len;
-		last->frames++;
-	} else {
-		r = queue_push(s, &e);
-		if (r < 0)
-			return r;
-		span->chunk->refs++;
-	}
-	s->stats.queued_bytes += span->len;
-	s->stats.queued += !uncounted;
-	return 0;
+struct fan_log *fan_log_new(struct fan *f)
+{
+	struct fan_log *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->fan = f;
+	l->next = f->logs;
+	if (l->next)
+		l->next->prev = l;
+	f->logs = l;
+	return l;
 }
 
-bool fan_offer(struct fan_sub *s, const struct fan_span *span, uint16_t key, uint64_t ts_ns, enum fan_weight weight)
+void fan_log_free(struct fan_log *l)
 {
-	struct fan_span mine = *span;
+	if (!l)
+		return;
+	if (l->prev)
+		l->prev->next = l->next;
+	else
+		l->fan->logs = l->next;
+	if (l->next)
+		l->next->prev = l->prev;
+	chunk_put(l->chunk);
+	free(l);
+}
 
-	s->stats.offered++;
-	if (has_room(s, span->len, weight) && (!s->o.sparse || copy_own(s, &mine) == 0) &&
-	    enqueue(s, &mine, false) == 0)
+static bool fits(const struct fan_sub *s, size_t bytes, uint32_t frames, enum fan_weight weight)
+{
+	size_t most = s->queue_bytes, most_frames = s->queue_frames;
+
+	if (weight == FAN_ALWAYS)
 		return true;
-	lose(s, key, ts_ns, 1);
-	return false;
+	if (weight == FAN_DATA) {
+		most -= most / 8;
+		most_frames -= most_frames / 8;
+	}
+	return s->stats.queued_bytes + bytes <= most && (!most_frames || s->stats.queued + frames <= most_frames);
+}
+
+/* There is not room for all: frame by frame. */
+static void offer_each(struct fan_sub *s, struct chunk *c, uint32_t begin, uint32_t end)
+{
+	while (begin < end) {
+		struct fan_frame f;
+
+		s->fan->ops->look(c->data + begin, &f);
+		if (!fits(s, f.len, 1, f.weight) || enqueue(s, c, begin, begin + f.len, 1, false) < 0)
+			lose(s, &f);
+		begin += f.len;
+	}
+}
+
+void fan_log_sync(struct fan_log *l)
+{
+	struct chunk *c = l->chunk;
+
+	if (!l->frames)
+		return;
+	for (struct fan_sub *s = l->subs; s; s = s->next) {
+		s->stats.offered += l->frames;
+		if (!fits(s, c->len - l->begin, l->frames, FAN_DATA) ||
+		    enqueue(s, c, l->begin, c->len, l->frames, false) < 0)
+			offer_each(s, c, l->begin, c->len);
+	}
+	l->begin = c->len;
+	l->frames = 0;
+}
+
+void fan_sync(struct fan *f)
+{
+	for (struct fan_log *l = f->logs; l; l = l->next)
+		fan_log_sync(l);
+}
+
+/* Nobody's: the frame has no memory. */
+static int lose_unwritten(struct fan_log *l, const void *head, size_t head_len, const void *data, size_t len)
+{
+	_Alignas(FAN_ALIGN) char start[MARK_MOST] = { 0 };	/* as much of it as look() looks at */
+	size_t n = MIN(head_len, sizeof(start));
+	struct fan_frame f;
+
+	put(start, head, n);
+	put(start + n, data, MIN(len, sizeof(start) - n));
+	l->fan->ops->look(start, &f);
+	for (struct fan_sub *s = l->subs; s; s = s->next) {
+		s->stats.offered++;
+		lose(s, &f);
+	}
+	return -ENOMEM;
+}
+
+int fan_log_write(struct fan_log *l, const void *head, size_t head_len, const void *data, size_t len)
+{
+	size_t all = ROUND_UP(head_len + len, (size_t)FAN_ALIGN);
+
+	if (!has_space(l->chunk, all)) {
+		struct chunk *fresh;
+
+		fan_log_sync(l);
+		fresh = chunk_new(l->fan, MAX(ROUND_UP(all, (size_t)SHARED_BYTES), (size_t)SHARED_BYTES), true);
+		if (!fresh)
+			return lose_unwritten(l, head, head_len, data, len);
+		chunk_put(l->chunk);
+		l->chunk = fresh;
+		l->begin = 0;
+	}
+	append(l->chunk, all, head, head_len, data, len);
+	l->frames++;
+	return 0;
+}
+
+/* ---- subscribers ---- */
+
+struct fan_sub *fan_subscribe(struct fan *f, size_t bytes, size_t frames, void *ctx)
+{
+	struct fan_sub *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct fan_sub){ .fan = f, .queue_bytes = bytes, .queue_frames = frames, .ctx = ctx };
+	return s;
+}
+
+void fan_join(struct fan_sub *s, struct fan_log *l)
+{
+	fan_leave(s);
+	fan_log_sync(l);
+	s->log = l;
+	s->prev = NULL;
+	s->next = l->subs;
+	if (s->next)
+		s->next->prev = s;
+	l->subs = s;
+}
+
+void fan_leave(struct fan_sub *s)
+{
+	if (!s->log)
+		return;
+	fan_log_sync(s->log);
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		s->log->subs = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	s->log = NULL;
+}
+
+void fan_unsubscribe(struct fan_sub *s)
+{
+	if (!s)
+		return;
+	fan_leave(s);
+	while (s->len)
+		queue_pop(s);
+	chunk_put(s->own);
+	free(s->ring);
+	free(s);
+}
+
+static int own_room(struct fan_sub *s, size_t all)
+{
+	struct chunk *fresh;
+
+	if (has_space(s->own, all))
+		return 0;
+	fresh = chunk_new(s->fan, MAX(all, (size_t)OWN_BYTES), false);
+	if (!fresh)
+		return -ENOMEM;
+	chunk_put(s->own);
+	s->own = fresh;
+	return 0;
+}
+
+int fan_send(struct fan_sub *s, const void *head, size_t head_len, const void *data, size_t len)
+{
+	size_t all = ROUND_UP(head_len + len, (size_t)FAN_ALIGN);
+	uint32_t frames = 0;
+
+	if (s->log)
+		fan_log_sync(s->log);
+	if (all > UINT32_MAX / 2 || own_room(s, all) < 0)
+		return -ENOMEM;
+	append(s->own, all, head, head_len, data, len);
+	for (uint32_t at = s->own->len - (uint32_t)all; at < s->own->len; frames++) {
+		struct fan_frame f;
+
+		s->fan->ops->look(s->own->data + at, &f);
+		at += f.len;
+	}
+	s->stats.offered += frames;
+	if (enqueue(s, s->own, s->own->len - (uint32_t)all, s->own->len, frames, false) == 0)
+		return 0;
+	s->stats.lost += frames;
+	return -ENOMEM;
 }
 
 /* ---- out ---- */
 
-/* Turns the mark at @i into the frame that tells of it. */
+/* Turns a mark into the frame that tells of it. False without memory: later. */
 static bool write_mark(struct fan_sub *s, struct entry *e)
 {
 	_Alignas(FAN_ALIGN) char frame[MARK_MOST];
-	size_t len = s->o.lost(s->o.ctx, &e->lost, frame, sizeof(frame));
-	char *p = chunk_room(s->fan, &s->own, len, OWN_BYTES);
+	size_t len = s->fan->ops->lost(&e->lost, frame, sizeof(frame));
 
-	if (!p)
+	if (own_room(s, len) < 0)
 		return false;
-	memcpy(p, frame, len);
+	append(s->own, len, frame, len, NULL, 0);
 	s->own->refs++;
-	*e = (struct entry){ .chunk = s->own, .begin = (uint32_t)(p - s->own->data), .uncounted = true,
-			     .off = (uint32_t)(p - s->own->data), .frames = 1 };
-	e->end = e->off + (uint32_t)len;
+	*e = (struct entry){ .chunk = s->own, .begin = s->own->len - (uint32_t)len, .uncounted = true,
+			     .off = s->own->len - (uint32_t)len, .end = s->own->len, .frames = 1 };
 	s->stats.queued_bytes += len;
 	s->stats.queued_bytes -= MARK_BYTES;
 	return true;
 }
 
-int fan_peek(struct fan_sub *s, struct iovec *ret, int cap)
+int fan_peek(struct fan_sub *s, struct iovec *ret, int cap, bool *ret_still)
 {
 	int n = 0;
 
@@ -298,6 +463,9 @@ int fan_peek(struct fan_sub *s, struct iovec *ret, int cap)
 
 		if (!e->chunk && !write_mark(s, e))
 			break;
+		if (n && e->chunk->pages != *ret_still)
+			break;
+		*ret_still = e->chunk->pages;
 		ret[n++] = (struct iovec){ .iov_base = e->chunk->data + e->off, .iov_len = e->end - e->off };
 	}
 	return n;
@@ -312,13 +480,21 @@ static void count_sent(struct fan_sub *s, struct entry *e, uint32_t frames)
 	s->stats.queued -= frames;
 }
 
+static uint32_t frame_len(const struct fan_sub *s, const struct entry *e, uint32_t at)
+{
+	struct fan_frame f;
+
+	s->fan->ops->look(e->chunk->data + at, &f);
+	return f.len;
+}
+
 /* Moves the beginning to the frame that is sent in part. */
 static void count_whole(struct fan_sub *s, struct entry *e)
 {
-	size_t len;
+	uint32_t len;
 
-	while (e->begin < e->off && (len = s->o.frame_len(e->chunk->data + e->begin)) <= e->off - e->begin) {
-		e->begin += (uint32_t)len;
+	while (e->begin < e->off && (len = frame_len(s, e, e->begin)) <= e->off - e->begin) {
+		e->begin += len;
 		count_sent(s, e, 1);
 	}
 }
@@ -360,12 +536,16 @@ static uint64_t drop_tail(struct fan_sub *s, size_t keep)
 
 void fan_give_up(struct fan_sub *s, uint64_t ts_ns)
 {
-	struct entry *head = s->len ? entry_at(s, 0) : NULL;
-	bool half = head && head->chunk && head->off > head->begin;
-	uint64_t dropped = drop_tail(s, half);
+	struct entry *head;
+	uint64_t dropped;
+	bool half;
 
+	fan_leave(s);
+	head = s->len ? entry_at(s, 0) : NULL;
+	half = head && head->chunk && head->off > head->begin;
+	dropped = drop_tail(s, half);
 	if (half) {
-		uint32_t end = head->begin + (uint32_t)s->o.frame_len(head->chunk->data + head->begin);
+		uint32_t end = head->begin + frame_len(s, head, head->begin);
 
 		s->stats.queued_bytes -= head->end - end;
 		dropped += head->uncounted ? 0 : head->frames - 1;
@@ -373,8 +553,9 @@ void fan_give_up(struct fan_sub *s, uint64_t ts_ns)
 		head->frames = 1;
 	}
 	s->stats.queued -= dropped;
+	s->stats.lost += dropped;
 	if (dropped)
-		lose(s, 0, ts_ns, dropped);
+		mark(s, 0, ts_ns, dropped);
 }
 
 bool fan_empty(const struct fan_sub *s)

@@ -13,7 +13,7 @@
 struct buf;
 
 #define PROTO_MAJOR 1
-#define PROTO_MINOR 0
+#define PROTO_MINOR 1
 #define PROTO_FRAME_MAX (1u << 20)	/* of any frame */
 #define PROTO_REQUEST_MAX (64u << 10)	/* of one that a client sends */
 #define PROTO_ALIGN 8u
@@ -30,7 +30,7 @@ enum proto_type {
 	PROTO_WELCOME = 128,	/* struct proto_welcome, release */
 	PROTO_READY = 129,	/* words: one per instance, "NUMBER PROBE" */
 	PROTO_RECORD = 130,	/* one record: include/sonde/wire.h */
-	PROTO_EVENT = 131,	/* one event: src/event/codec.h */
+	PROTO_EVENT = 131,	/* struct proto_event, words: type, "FIELD=VALUE"... */
 	PROTO_END = 132,	/* reason */
 	PROTO_REPLY = 133,	/* struct proto_status, text */
 	PROTO_ERROR = 134,	/* struct proto_status, sentence */
@@ -62,6 +62,15 @@ struct proto_status {
 	uint32_t code;			/* errno, 0 = done */
 };
 
+#define PROTO_EVENT_COUNTS 1u		/* the first of its record: the books count it */
+
+struct proto_event {
+	uint64_t ts_ns;			/* boot clock */
+	uint32_t type;
+	uint16_t instance, flags;	/* PROTO_EVENT_* */
+};
+
+_Static_assert(sizeof(struct proto_event) == 16, "an event's head is ABI");
 _Static_assert(sizeof(struct proto_head) == 8, "the header is ABI");
 _Static_assert(sizeof(struct proto_hello) == 8, "the greeting is ABI");
 _Static_assert(sizeof(struct proto_welcome) == 24, "the answer to it is ABI");

@@ -13,7 +13,7 @@ import time
 
 import helpers
 import pytest
-from agent_client import ERROR, HELLO, LOST, REC, RECORD, STOP, SUBSCRIBE, Client, frame
+from agent_client import ERROR, EVENT, HELLO, LOST, REC, RECORD, STOP, SUBSCRIBE, Client, frame
 
 CALLS = 80000
 COMM = f"sd{os.getpid() % 100000}"
@@ -175,6 +175,37 @@ def test_a_client_that_stops_harms_nobody_and_its_books_are_exact(sonde, tmp_pat
     assert agent.stop(signal.SIGTERM) == 0
 
 
+def test_chosen_fields_of_events_without_a_decoder(agent):
+    """The values of chosen words instead of records; what a filter refuses is in the books and not in the stream."""
+    port = 20000 + os.getpid() % 20000
+    client, other = Client(agent.sock), Client(agent.sock)
+    for one in client, other:
+        one.hello()
+    (number,) = client.subscribe("probe=net", "option=--iface=lo", "fields=drop.reason,proc.pid,conn.dport",
+                                 f"where=conn.dport={port} and evt.type=net.drop")
+    send_udp(port, 3)
+    send_udp(port + 1, 2)
+    events = []
+    while len(events) < 3:
+        kind, payload = client.recv()
+        if kind == EVENT:
+            _, _, instance, _ = struct.unpack_from("<QIHH", payload)
+            assert instance == number
+            name, *values = payload[16:].rstrip(b"\0").decode().split("\0")
+            events.append((name, dict(value.split("=", 1) for value in values)))
+        else:
+            assert kind != RECORD
+    values = {"drop.reason": "NO_SOCKET", "proc.pid": str(os.getpid()), "conn.dport": str(port)}
+    assert events == [("net.drop", values)] * 3
+    client.send(STOP)
+    _, _, ledgers = client.books()
+    seen, delivered, filtered, sampled, *by_cause = ledgers[number]
+    assert seen == delivered + filtered + sampled + sum(by_cause) and delivered >= 3 and filtered >= 2, ledgers
+    other.send(SUBSCRIBE, b"probe=net\0fields=no.such.word\0")
+    kind, payload = other.recv()
+    assert kind == ERROR and b"no.such.word" in payload, payload
+
+
 def test_who_may_do_what(agent):
     """Every verb on both sockets; who is outside of the group gets nowhere."""
     rights = {"status": 0, "counters": 0, "attach": errno.EPERM, "detach": errno.EPERM, "capture": errno.EPERM,
@@ -308,6 +339,32 @@ def test_killed_at_any_moment_it_leaves_nothing(sonde, tmp_path):
     for what in "prog", "map":
         ids = {number for name, number in held if name == f"{what}_id"}
         wait_until(lambda what=what, ids=ids: not ids & there(what))
+
+
+def program_names(pid):
+    """Kinds and names of the BPF programs that a process holds."""
+    ids = {number for name, number in own_programs(pid) if name == "prog_id"}
+    return {(one["type"], one.get("name")) for one in json.loads(helpers.sh("bpftool", "-j", "prog", "show").stdout)
+            if str(one["id"]) in ids}
+
+
+def test_what_no_client_wants_is_not_produced(agent, sonde):
+    """Programs come with the first client that wants their events and go with the last; equal wishes share them."""
+    def traces():
+        return {name for kind, name in program_names(agent.pid) if kind == "sched_cls"}
+    sonde("monitor", "--type", "drop", "-o", "null", f"--agent={agent.sock}")
+    drops = program_names(agent.pid)
+    assert not traces(), drops
+    both = [sonde("monitor", "-i", "lo", "-o", "null", f"--agent={agent.sock}") for _ in range(2)]
+    assert traces()
+    status = helpers.sh(helpers.BINARY, "status", "--socket", agent.sock).stdout
+    assert ": net, 2 users" in status and ": net, 1 users" in status, status
+    both[0].finish()
+    assert traces()
+    both[1].finish()
+    wait_until(lambda: not traces())
+    # That one asks the kernel for names, once.
+    assert program_names(agent.pid) - {("raw_tracepoint", "sonde_kname")} <= drops
 
 
 def setpriv(uid, gid, *groups):

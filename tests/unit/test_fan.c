@@ -12,51 +12,82 @@
 #include "base/macros.h"
 #include "bus/fan.h"
 
-/* A frame here: u32 length, u32 number, bytes of the number; a loss: length, key | 1 << 31, count. */
+/*
+ * A frame here: u32 length, u32 number | weight << 24 | key << 28, bytes of the number; a loss: length,
+ * key | 1 << 31, count, time.
+ */
 struct frame { uint32_t len, number; };
+
+static uint64_t lost_by[8];	/* keys */
+
+static void look(const void *p, struct fan_frame *ret)
+{
+	const struct frame *f = p;
+
+	*ret = (struct fan_frame){
+		.len = (uint32_t)ROUND_UP((size_t)f->len, (size_t)FAN_ALIGN), .key = f->number >> 28 & 7,
+		.counts = true, .weight = f->number >> 24 & 3, .ts_ns = f->number & 0xffff,
+	};
+}
 
 static size_t frame_len(const void *p)
 {
 	return ROUND_UP((size_t)((const struct frame *)p)->len, (size_t)FAN_ALIGN);
 }
 
-static size_t lost_frame(void *ctx, const struct fan_lost *l, void *buf, size_t cap)
+static size_t lost_frame(const struct fan_lost *l, void *buf, size_t cap)
 {
 	const uint32_t f[4] = { sizeof(f), 1u << 31 | l->key, (uint32_t)l->count, (uint32_t)l->ts_ns };
 
-	(void)ctx;
 	assert_true(cap >= sizeof(f));
 	memcpy(buf, f, sizeof(f));
 	return sizeof(f);
 }
 
-static struct fan_sub *subscribe(struct fan *f, size_t bytes, size_t frames, bool sparse)
+static void losing(void *ctx, uint16_t key)
 {
-	return fan_subscribe(f, &(struct fan_sub_opts){
-		.queue_bytes = bytes, .queue_frames = frames, .sparse = sparse,
-		.lost = lost_frame, .frame_len = frame_len,
-	});
+	if (ctx)
+		((uint64_t *)ctx)[key]++;
 }
 
-static struct fan_span write_frame(struct fan *f, unsigned log, uint32_t number, size_t extra)
+static const struct fan_ops ops = { .look = look, .lost = lost_frame, .losing = losing };
+
+static struct fan_sub *subscribe(struct fan *f, struct fan_log *l, size_t bytes, size_t frames)
+{
+	struct fan_sub *s = fan_subscribe(f, bytes, frames, lost_by);
+
+	fan_join(s, l);
+	return s;
+}
+
+static void write_frame(struct fan_log *l, uint32_t number, size_t extra)
 {
 	const struct frame h = { .len = (uint32_t)(sizeof(h) + extra), .number = number };
 	char *rest = malloc(extra + 1);
-	struct fan_span span;
 
 	memset(rest, (int)number, extra);
-	assert_int_equal(fan_write(f, log, &h, sizeof(h), rest, extra, &span), 0);
+	assert_int_equal(fan_log_write(l, &h, sizeof(h), rest, extra), 0);
 	free(rest);
-	return span;
 }
+
+static void send_frame(struct fan_sub *s, uint32_t number)
+{
+	const struct frame h = { .len = sizeof(h), .number = number };
+
+	assert_int_equal(fan_send(s, &h, sizeof(h), NULL, 0), 0);
+}
+
+#define KEY(k) ((uint32_t)(k) << 28)
+#define WEIGHT(w) ((uint32_t)(w) << 24)
 
 /* Everything in the queue, taken in steps of @step bytes, as "1 2 lost:3@0 7". */
 static const char *read_all(struct fan_sub *s, size_t step, struct buf *bytes, struct buf *text)
 {
 	struct iovec iov[3];
+	bool still;
 	int n;
 
-	while ((n = fan_peek(s, iov, 3)) > 0) {
+	while ((n = fan_peek(s, iov, 3, &still)) > 0) {
 		size_t take = MIN(step, iov[0].iov_len);
 
 		buf_add(bytes, iov[0].iov_base, take);
@@ -68,7 +99,7 @@ static const char *read_all(struct fan_sub *s, size_t step, struct buf *bytes, s
 		if (f[1] >> 31)
 			buf_printf(text, "%slost:%u@%u", at ? " " : "", f[2], f[1] & ~(1u << 31));
 		else
-			buf_printf(text, "%s%u", at ? " " : "", f[1]);
+			buf_printf(text, "%s%u", at ? " " : "", f[1] & 0xffff);
 		at += frame_len(f);
 	}
 	return buf_str(text);
@@ -99,75 +130,87 @@ static void test_every_frame_once_in_order_in_any_steps(void **state)
 {
 	(void)state;
 	for (size_t step = 1; step < 80; step++) {
-		struct fan *f = fan_new();
-		struct fan_sub *a = subscribe(f, 1 << 20, 0, false), *b = subscribe(f, 1 << 20, 0, true);
+		struct fan *f = fan_new(&ops);
+		struct fan_log *l = fan_log_new(f), *m = fan_log_new(f);
+		struct fan_sub *a = subscribe(f, l, 1 << 20, 0), *b = subscribe(f, l, 1 << 20, 0);
+		struct fan_sub *c = subscribe(f, m, 1 << 20, 0);
 
 		for (uint32_t i = 1; i <= 5; i++) {
-			struct fan_span span = write_frame(f, i % 2, i, i * 3);
-
-			assert_true(fan_offer(a, &span, 0, 0, FAN_DATA));
-			if (i % 2)
-				assert_true(fan_offer(b, &span, 0, 0, FAN_DATA));
+			write_frame(l, i, i * 3);
+			write_frame(m, i + 10, i);
+			if (i == 2)
+				send_frame(a, 100);	/* behind what was written before */
+			if (i == 3)
+				fan_sync(f);
+			if (i == 4)
+				fan_leave(b);
 		}
-		expect(a, step, "1 2 3 4 5");
-		expect(b, step, "1 3 5");
+		fan_sync(f);
+		expect(a, step, "1 2 100 3 4 5");
+		expect(b, step, "1 2 3 4");
+		expect(c, step, "11 12 13 14 15");
 		expect_closed(a);
 		expect_closed(b);
 		fan_unsubscribe(a);
 		fan_unsubscribe(b);
+		fan_unsubscribe(c);
+		fan_log_free(l);
+		fan_log_free(m);
+		assert_int_equal(fan_bytes(f), 0);
 		fan_free(f);
 	}
 }
 
 static void test_loss_is_told_in_its_place_and_per_key(void **state)
 {
-	struct fan *f = fan_new();
-	struct fan_sub *s = subscribe(f, 1 << 20, 8, false);	/* 7 for data */
+	struct fan *f = fan_new(&ops);
+	struct fan_log *l = fan_log_new(f);
+	struct fan_sub *s = subscribe(f, l, 1 << 20, 8);	/* 7 for data */
 	struct iovec iov;
 	uint32_t i = 1;
+	bool still;
 
 	(void)state;
-	for (; i <= 11; i++) {
-		struct fan_span span = write_frame(f, 0, i, 0);
-
-		assert_int_equal(fan_offer(s, &span, i == 9, i, FAN_DATA), i <= 7);
-	}
-	assert_int_equal(fan_peek(s, &iov, 1), 1);
+	memset(lost_by, 0, sizeof(lost_by));
+	for (; i <= 11; i++)
+		write_frame(l, i | KEY(i == 9), 0);
+	fan_log_sync(l);
+	assert_int_equal(fan_peek(s, &iov, 1, &still), 1);
+	assert_true(still);
 	fan_consume(s, 2 * sizeof(struct frame));
-	for (; i <= 14; i++) {
-		struct fan_span span = write_frame(f, 0, i, 0);
-
-		fan_offer(s, &span, 0, i, FAN_DATA);
-	}
+	for (; i <= 14; i++)
+		write_frame(l, i, 0);
+	fan_log_sync(l);
 	expect_closed(s);
 	expect(s, 1000, "3 4 5 6 7 lost:3@0 lost:1@1 12 13 lost:1@0");
 	expect_closed(s);
+	assert_int_equal(lost_by[0], 4);
+	assert_int_equal(lost_by[1], 1);
 	fan_unsubscribe(s);
+	fan_log_free(l);
 	fan_free(f);
 }
 
 static void test_state_and_answers_have_room_where_data_has_none(void **state)
 {
-	struct fan *f = fan_new();
-	struct fan_sub *s = subscribe(f, 80, 0, false);	/* 70 bytes for data: 8 frames */
+	struct fan *f = fan_new(&ops);
+	struct fan_log *l = fan_log_new(f);
+	struct fan_sub *s = subscribe(f, l, 80, 0);	/* 70 bytes for data: 8 frames */
 	struct fan_stats st;
 
 	(void)state;
-	for (uint32_t i = 1; i <= 20; i++) {
-		struct fan_span span = write_frame(f, 0, i, 0);
-
-		fan_offer(s, &span, 0, 0, FAN_DATA);
-	}
-	for (uint32_t i = 100; i < 104; i++) {
-		struct fan_span span = write_frame(f, 0, i, 0);
-
-		fan_offer(s, &span, 0, 0, i < 102 ? FAN_STATE : FAN_ALWAYS);
-	}
+	for (uint32_t i = 1; i <= 20; i++)
+		write_frame(l, i, 0);
+	for (uint32_t i = 100; i < 104; i++)
+		write_frame(l, i | WEIGHT(i < 102 ? FAN_STATE : FAN_ALWAYS), 0);
+	fan_log_sync(l);
+	send_frame(s, 104);
 	fan_stats(s, &st);
 	assert_int_equal(st.lost, 14);	/* the mark itself has the room of eight */
-	expect(s, 7, "1 2 3 4 5 6 7 8 lost:14@0 102 103");
+	expect(s, 7, "1 2 3 4 5 6 7 8 lost:14@0 102 103 104");
 	expect_closed(s);
 	fan_unsubscribe(s);
+	fan_log_free(l);
 	fan_free(f);
 }
 
@@ -176,19 +219,19 @@ static void test_a_queue_that_is_given_up_ends_with_a_whole_frame(void **state)
 {
 	(void)state;
 	for (size_t sent = 0; sent <= 64; sent++) {
-		struct fan *f = fan_new();
-		struct fan_sub *s = subscribe(f, 1 << 20, 0, false);
+		struct fan *f = fan_new(&ops);
+		struct fan_log *l = fan_log_new(f);
+		struct fan_sub *s = subscribe(f, l, 1 << 20, 0);
 		struct buf bytes = { 0 }, text = { 0 };
 		struct iovec iov;
 		char want[64];
 		unsigned whole = (unsigned)((sent + 15) / 16);
+		bool still;
 
-		for (uint32_t i = 1; i <= 4; i++) {
-			struct fan_span span = write_frame(f, 0, i, 8);
-
-			fan_offer(s, &span, 0, 0, FAN_DATA);
-		}
-		assert_int_equal(fan_peek(s, &iov, 1), 1);
+		for (uint32_t i = 1; i <= 4; i++)
+			write_frame(l, i, 8);
+		fan_log_sync(l);
+		assert_int_equal(fan_peek(s, &iov, 1, &still), 1);
 		buf_add(&bytes, iov.iov_base, sent);
 		fan_consume(s, sent);
 		fan_give_up(s, 5);
@@ -204,58 +247,96 @@ static void test_a_queue_that_is_given_up_ends_with_a_whole_frame(void **state)
 		buf_fini(&bytes);
 		buf_fini(&text);
 		fan_unsubscribe(s);
+		fan_log_free(l);
 		fan_free(f);
 	}
 }
 
 static void test_memory_is_what_queues_hold(void **state)
 {
-	struct fan *f = fan_new();
-	struct fan_sub *slow = subscribe(f, 1 << 20, 0, false), *few = subscribe(f, 1 << 20, 0, true);
+	struct fan *f = fan_new(&ops);
+	struct fan_log *much = fan_log_new(f), *little = fan_log_new(f);
+	struct fan_sub *slow = subscribe(f, much, 1 << 20, 0), *also = subscribe(f, much, 1 << 20, 0);
+	struct fan_sub *few = subscribe(f, little, 1 << 20, 0);
 
 	(void)state;
 	for (uint32_t i = 0; i < 200000; i++) {
-		struct fan_span span = write_frame(f, 0, i, 100);
-
-		fan_offer(slow, &span, 0, 0, FAN_DATA);
-		if (i % 1000 == 0)	/* one in each chunk would keep all of them */
-			fan_offer(few, &span, 0, 0, FAN_DATA);
+		write_frame(much, i & 0xffff, 100);
+		if (i % 1000 == 0)
+			write_frame(little, i & 0xffff, 100);
 	}
-	assert_true(fan_bytes(f) < (1 << 20) + (300 << 10));
+	fan_sync(f);
+	assert_true(fan_bytes(f) < (1 << 20) + (300 << 10));	/* once, for both */
 	fan_unsubscribe(slow);
+	fan_unsubscribe(also);
 	assert_true(fan_bytes(f) < 300 << 10);
 	fan_unsubscribe(few);
 	assert_true(fan_bytes(f) <= 128 << 10);
+	fan_log_free(much);
+	fan_log_free(little);
 	fan_free(f);
 }
 
-/* Random offers, reads and cuts over several subscribers: order kept, books closed, at every step. */
+/* What was handed out stays as it is, whatever is written behind it. */
+static void test_what_was_handed_out_never_changes(void **state)
+{
+	struct fan *f = fan_new(&ops);
+	struct fan_log *l = fan_log_new(f);
+	struct fan_sub *s = subscribe(f, l, 1 << 20, 0);
+	struct iovec iov;
+	char before[64];
+	bool still;
+
+	(void)state;
+	write_frame(l, 1, 40);
+	fan_log_sync(l);
+	assert_int_equal(fan_peek(s, &iov, 1, &still), 1);
+	memcpy(before, iov.iov_base, iov.iov_len);
+	for (uint32_t i = 2; i < 1200; i++)
+		write_frame(l, i, 40);
+	fan_log_sync(l);
+	assert_memory_equal(before, iov.iov_base, iov.iov_len);
+	fan_unsubscribe(s);
+	fan_log_free(l);
+	fan_free(f);
+}
+
+/* Random frames, reads and cuts over several subscribers: order kept, books closed, at every step. */
 static void test_books_close_whatever_happens(void **state)
 {
-	struct fan *f = fan_new();
+	struct fan *f = fan_new(&ops);
+	struct fan_log *logs[2] = { fan_log_new(f), fan_log_new(f) };
 	struct fan_sub *subs[4];
 	uint32_t seed = 7;
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++)
-		subs[i] = subscribe(f, 500 * (i + 1), i == 2 ? 5 : 0, i & 1);
+		subs[i] = subscribe(f, logs[i & 1], 500 * (i + 1), i == 2 ? 5 : 0);
 	for (uint32_t n = 0; n < 20000; n++) {
-		struct fan_span span;
 		struct iovec iov;
+		bool still;
 
 		seed = seed * 1103515245 + 12345;
-		span = write_frame(f, seed >> 16 & 3, n, seed >> 20 & 63);
+		write_frame(logs[seed >> 16 & 1], (n & 0xffff) | KEY(n & 3) |
+			    WEIGHT((seed >> 8 & 3) ? FAN_DATA : FAN_STATE), seed >> 20 & 63);
+		if (seed >> 5 & 1)
+			fan_sync(f);
 		for (size_t i = 0; i < 4; i++) {
-			fan_offer(subs[i], &span, (uint16_t)(n & 3), n, (seed >> 8 & 3) ? FAN_DATA : FAN_STATE);
-			if ((seed >> (i + 3) & 3) == 0 && fan_peek(subs[i], &iov, 1) == 1)
+			if ((seed >> (i + 3) & 3) == 0 && fan_peek(subs[i], &iov, 1, &still) == 1)
 				fan_consume(subs[i], 1 + (seed >> 12) % iov.iov_len);
-			if (seed % 997 == i)
+			if (seed % 97 == i)
+				send_frame(subs[i], n & 0xffff);
+			if (seed % 997 == i) {
 				fan_give_up(subs[i], n);
+				fan_join(subs[i], logs[n & 1]);
+			}
 			expect_closed(subs[i]);
 		}
 	}
 	for (size_t i = 0; i < 4; i++)
 		fan_unsubscribe(subs[i]);
+	fan_log_free(logs[0]);
+	fan_log_free(logs[1]);
 	fan_free(f);
 }
 
@@ -267,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_state_and_answers_have_room_where_data_has_none),
 		cmocka_unit_test(test_a_queue_that_is_given_up_ends_with_a_whole_frame),
 		cmocka_unit_test(test_memory_is_what_queues_hold),
+		cmocka_unit_test(test_what_was_handed_out_never_changes),
 		cmocka_unit_test(test_books_close_whatever_happens),
 	};
 
