@@ -73,6 +73,7 @@ static void on_flush(void *ctx)
 
 	a->lag.look = true;
 	fan_sync(a->fan);
+	captures_flush(a);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
 		if (!c->waits_out && !fan_empty(c->queue))
@@ -213,6 +214,7 @@ void agent_free(struct agent *a)
 	listener_free(a->control);
 	while (a->conns)
 		conn_free(a->conns);
+	captures_end(a);
 	sock_dir_close(a->dir);
 	pipeline_free(a->pipeline);
 	inst_free_all(a);
@@ -303,6 +305,7 @@ void agent_stop(struct agent *a)
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		if (c->sub.on)
 			sub_end(c, "the agent stops");
+	captures_end(a);
 	agent_cilium_tell(a, "the agent stops", "");
 	pipeline_stop(a->pipeline);
 }

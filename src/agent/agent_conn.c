@@ -206,11 +206,41 @@ static void end_with_error(struct agent_conn *c)
 	conn_flush(c);
 }
 
-/* Descriptors that come along are closed by the kernel: there is no room for them here. */
+static void forget_passed(struct agent_conn *c)
+{
+	if (c->passed >= 0)
+		close(TAKE_FD(c->passed));
+}
+
+/*
+ * Descriptors that come along are closed by the kernel: there is no room for them here, but for one from who may
+ * control (the file of a capture).
+ */
+static ssize_t receive(struct agent_conn *c, void *bytes, size_t cap)
+{
+	union { char room[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
+	struct iovec iov = { .iov_base = bytes, .iov_len = cap };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	const struct cmsghdr *h;
+	ssize_t n;
+
+	if (c->rights & PROTO_RIGHT_CONTROL) {
+		m.msg_control = &control;
+		m.msg_controllen = CMSG_LEN(sizeof(int));	/* its padding would hold another */
+	}
+	n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	h = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int))) {
+		forget_passed(c);
+		memcpy(&c->passed, CMSG_DATA(h), sizeof(int));
+	}
+	return n;
+}
+
 static void read_some(struct agent_conn *c)
 {
 	char bytes[READ_BYTES];
-	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t n = receive(c, bytes, sizeof(bytes));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -268,7 +298,10 @@ static int on_stop(void *ctx)
 static int on_call(void *ctx, const char *verb, const struct proto_frame *f, const char *verb_at, struct buf *out,
 		   struct err *err)
 {
-	return verb_call(ctx, verb, f, verb_at, out, err);
+	int r = verb_call(ctx, verb, f, verb_at, out, err);
+
+	forget_passed(ctx);
+	return r;
 }
 
 static const struct session_ops session_ops = {
@@ -339,7 +372,8 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 		close(fd);
 		return;
 	}
-	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .since_ns = clock_boot_ns() };
+	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .passed = -1,
+				  .since_ns = clock_boot_ns() };
 	c->moved_ns = c->since_ns;
 	c->place = free_place(a);
 	c->next = a->conns;
@@ -364,6 +398,7 @@ void conn_free(struct agent_conn *c)
 	sub_drop(c);
 	loop_remove(c->io);
 	close(c->fd);
+	forget_passed(c);
 	fan_unsubscribe(c->queue);
 	session_free(c->session);
 	if (c->prev)

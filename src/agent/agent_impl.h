@@ -128,6 +128,7 @@ struct agent_conn {
 	struct session *session;
 	struct fan_sub *queue;
 	struct agent_sub sub;
+	int passed;			/* descriptor that came last, on a control socket; -1 = none */
 	bool waits_out;			/* the socket is full */
 	bool dying;			/* closes when the queue is empty */
 	bool gone;			/* to be freed */
@@ -174,6 +175,22 @@ void agent_cilium_stop(struct agent *a);			/* gives its instances back */
 bool cilium_wants(const struct agent *a, uint16_t instance);
 void agent_cilium_tell(struct agent *a, const char *what, const char *probe);
 
+/* ---- captures that it writes itself ---- */
+
+struct verb_args {
+	const char *const *items;	/* behind the verb */
+	size_t n;
+	const char *end;		/* of the last one */
+	int *fd;			/* came with the request, for who takes it; -1 = none */
+};
+
+struct capture;
+
+int capture_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err);
+int dump_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err);
+void captures_flush(struct agent *a);
+void captures_say(const struct agent *a, struct buf *out);
+void captures_end(struct agent *a);
 void agent_drain(struct agent *a);		/* reads what is in the rings, with the rights for it */
 
 /* ---- verbs ---- */
@@ -194,6 +211,7 @@ struct agent {
 	struct pipeline *pipeline;
 	struct fan *fan;
 	struct view *views;
+	struct capture *captures;
 	struct splicer *splicer;
 	struct sock_dir *dir;
 	struct listener *read, *control;

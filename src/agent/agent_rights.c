@@ -59,6 +59,7 @@ static const int allowed[] = {
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(lseek),
 	SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(dup), SCMP_SYS(dup3), SCMP_SYS(fcntl), SCMP_SYS(flock),
 	SCMP_SYS(pipe2), SCMP_SYS(memfd_create), SCMP_SYS(splice), SCMP_SYS(vmsplice),
+	SCMP_SYS(ftruncate),
 	/* files: openat() below; openat2() only reads here, what it is told lies out of reach of a filter */
 	SCMP_SYS(openat2), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fstatfs),
 	SCMP_SYS(statfs), SCMP_SYS(getdents64), SCMP_SYS(readlinkat), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),

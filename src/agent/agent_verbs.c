@@ -109,6 +109,7 @@ static int run_status(const struct call *call, struct err *err)
 		   (uint64_t)(agent_lag_ns(a) % NS_PER_MS / 1000));
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		say_instance(a, i, call->out);
+	captures_say(a, call->out);
 	for (const struct agent_conn *c = a->conns; c; c = c->next)
 		say_client(c, call->out);
 	return 0;
@@ -164,16 +165,26 @@ static int run_detach(const struct call *call, struct err *err)
 	return 0;
 }
 
+static struct verb_args args_of(const struct call *call)
+{
+	return (struct verb_args){
+		.items = call->args, .n = call->n_args, .fd = &call->c->passed,
+		.end = (const char *)call->rest.data + call->rest.len,
+	};
+}
+
 static int run_capture(const struct call *call, struct err *err)
 {
-	(void)call;
-	return err_set(err, -EOPNOTSUPP, "this agent writes no captures; a client can: sonde monitor -o pcapng:FILE");
+	const struct verb_args args = args_of(call);
+
+	return capture_call(call->c->a, &args, call->out, err);
 }
 
 static int run_dump(const struct call *call, struct err *err)
 {
-	(void)call;
-	return err_set(err, -EOPNOTSUPP, "this agent has no flight recorder");
+	const struct verb_args args = args_of(call);
+
+	return dump_call(call->c->a, &args, call->out, err);
 }
 
 static int run_verbs(const struct call *call, struct err *err);

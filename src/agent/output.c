@@ -23,6 +23,8 @@ struct output {
 	const struct sink_opts *opts;
 	char *path;		/* owned; of rotated files, as the user named it; NULL = not rotated */
 	struct rotation rotation;
+	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all */
+	void *pass_ctx;
 	bool done;		/* the last of its files is full */
 	int error;		/* first failure */
 	uint64_t refused;	/* events or records after it; those the file had taken it counts itself */
@@ -75,6 +77,8 @@ static int take_event(void *ctx, const struct event *ev)
 {
 	struct output *o = ctx;
 
+	if (o->pass && !o->pass(o->pass_ctx, ev))
+		return 0;
 	if (o->error) {
 		o->refused++;
 		return 0;
@@ -149,6 +153,23 @@ static int open_remote(struct output *o, const struct sink_ops *ops, const struc
 	return r < 0 ? err_errno(err, r, "cannot open output %s", ops->name) : 0;
 }
 
+/* Its file is open: the format's head, and events from here on. */
+static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts,
+		 struct err *err)
+{
+	int r;
+
+	snprintf(o->name, sizeof(o->name), "%s", outfile_name(o->file));
+	if ((ops->flags & SINK_BINARY) && outfile_is_tty(o->file))
+		return err_set(err, -EINVAL, "-o %s writes binary data: give it a file (-o %s:FILE) or a pipe",
+			       ops->name, ops->name);
+	r = sink_open(&o->sink, ops, opts, o->file, err);
+	if (r < 0)
+		return r;
+	o->sub = bus_subscribe(bus, &(struct sub_opts){ .event = take_event, .ctx = o });
+	return o->sub ? 0 : err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+}
+
 int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
 		struct output **ret, struct err *err)
 {
@@ -166,18 +187,35 @@ int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_o
 		r = outfile_open(o->path ? o->name : path, &o->file, err);
 	if (r < 0)
 		return r;
-	snprintf(o->name, sizeof(o->name), "%s", outfile_name(o->file));
-	if ((ops->flags & SINK_BINARY) && outfile_is_tty(o->file))
-		return err_set(err, -EINVAL, "-o %s writes binary data: give it a file (-o %s:FILE) or a pipe",
-			       ops->name, ops->name);
-	r = sink_open(&o->sink, ops, opts, o->file, err);
+	r = begin(o, bus, ops, opts, err);
 	if (r < 0)
 		return r;
-	o->sub = bus_subscribe(bus, &(struct sub_opts){ .event = take_event, .ctx = o });
-	if (!o->sub)
-		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
 	*ret = TAKE_PTR(o);
 	return 0;
+}
+
+int output_open_fd(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, int fd,
+		   const char *name, struct output **ret, struct err *err)
+{
+	_cleanup_close_ int owned = fd;
+	_cleanup_(output_freep) struct output *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o)
+		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	r = outfile_open_fd(TAKE_FD(owned), name, &o->file, err);
+	if (r >= 0)
+		r = begin(o, bus, ops, opts, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+void output_set_pass(struct output *o, bool (*pass)(void *ctx, const struct event *ev), void *ctx)
+{
+	o->pass = pass;
+	o->pass_ctx = ctx;
 }
 
 void output_record(struct output *o, const struct sonde_rec *r)

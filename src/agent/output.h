@@ -12,11 +12,18 @@
 
 struct bus;
 struct err;
+struct event;
 struct output;
 struct sonde_rec;
 
 int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
 		struct output **ret, struct err *err);
+
+/* Into @fd (owned, also on failure), which is emptied: a regular file, open for writing. @name is for messages. */
+int output_open_fd(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, int fd,
+		   const char *name, struct output **ret, struct err *err);
+/* Only events that @pass lets through are written. */
+void output_set_pass(struct output *o, bool (*pass)(void *ctx, const struct event *ev), void *ctx);
 
 /* A raw record, for sinks that take records; others ignore it. */
 void output_record(struct output *o, const struct sonde_rec *r);

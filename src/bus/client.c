@@ -171,6 +171,25 @@ static int send_all(struct client *c, struct buf *b)
 	return 0;
 }
 
+/* The first byte of @b with @fd; the rest is left. */
+static int send_descriptor(struct client *c, struct buf *b, int fd)
+{
+	union { char room[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { .room = { 0 } };
+	struct iovec iov = { .iov_base = b->data, .iov_len = 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			    .msg_controllen = sizeof(control.room) };
+	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+	if (sendmsg(c->fd, &m, MSG_NOSIGNAL) < 0)
+		return -errno;
+	buf_consume(b, 1);
+	return 0;
+}
+
 struct answer {
 	uint16_t type;		/* that is waited for */
 	bool came;
@@ -307,7 +326,7 @@ int client_stop(struct client *c)
 	return send_all(c, &b);
 }
 
-int client_call(struct client *c, const struct buf *words, struct buf *reply, struct err *err)
+int client_call(struct client *c, const struct buf *words, int fd, struct buf *reply, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const uint32_t head[2] = { 1, 0 };
@@ -316,6 +335,8 @@ int client_call(struct client *c, const struct buf *words, struct buf *reply, st
 
 	if (r < 0 || b.len > PROTO_REQUEST_MAX)
 		return err_set(err, -E2BIG, "the request is too long for the agent: it takes 64 KiB");
-	r = send_all(c, &b);
+	r = fd < 0 ? 0 : send_descriptor(c, &b, fd);
+	if (r >= 0)
+		r = send_all(c, &b);
 	return r < 0 ? err_errno(err, r, "cannot ask the agent") : wait_answer(c, &a, READY_MS);
 }

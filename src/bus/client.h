@@ -38,7 +38,8 @@ int client_wait(struct client *c, int timeout_ms);
 int client_stop(struct client *c);
 
 /* A verb with its arguments; the answer's text in @reply. Not while a stream runs. 0 or -errno with a sentence. */
-int client_call(struct client *c, const struct buf *words, struct buf *reply, struct err *err);
+/* @fd: a descriptor for the agent (borrowed), -1 = none. */
+int client_call(struct client *c, const struct buf *words, int fd, struct buf *reply, struct err *err);
 
 /* The sentence for what client_read() returned: the agent's own reason when it gave one. Returns @code. */
 int client_failure(const struct client *c, int code, struct err *err);

@@ -3,11 +3,14 @@
  * sonde status and sonde control: verbs of a running agent.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "bus/client.h"
@@ -42,8 +45,18 @@ static size_t control_sets(void *conf, struct opt_set *ret_sets)
 	return 1;
 }
 
+/* The agent opens no files for writing: it gets them open. */
+static int open_file(const struct opt_strv *words, int *ret, struct err *err)
+{
+	if (words->len < 3 || strcmp(words->items[0], "capture") || strcmp(words->items[1], "start"))
+		return 0;
+	*ret = open(words->items[2], O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	return *ret < 0 ? err_errno(err, -errno, "cannot write %s", words->items[2]) : 0;
+}
+
 static int call(const char *path, const char *first, const struct opt_strv *rest)
 {
+	_cleanup_close_ int fd = -1;
 	struct buf words = { 0 }, reply = { 0 };
 	struct client *c = NULL;
 	struct err err = { 0 };
@@ -53,9 +66,11 @@ static int call(const char *path, const char *first, const struct opt_strv *rest
 		buf_printf(&words, "%s%c", first, 0);
 	for (size_t i = 0; i < rest->len; i++)
 		buf_printf(&words, "%s%c", rest->items[i], 0);
-	r = client_connect(path, "sonde", &c, &err);
+	r = first ? 0 : open_file(rest, &fd, &err);
 	if (r >= 0)
-		r = client_call(c, &words, &reply, &err);
+		r = client_connect(path, "sonde", &c, &err);
+	if (r >= 0)
+		r = client_call(c, &words, fd, &reply, &err);
 	if (r < 0)
 		log_error("%s", err.msg);
 	else if (fwrite(reply.data, 1, reply.len, stdout) != reply.len || fflush(stdout))
@@ -82,7 +97,7 @@ static int control_run(void *conf, const struct cmd_words *w)
 	const struct status_conf *c = conf;
 
 	if (!w->words.len) {
-		log_error("sonde control wants a verb: status, counters, attach, detach");
+		log_error("sonde control wants a verb: status, counters, attach, detach, capture, dump");
 		return CMD_USAGE;
 	}
 	return call(c->agent ? c->agent : AGENT_CONTROL_PATH, NULL, &w->words);
@@ -105,6 +120,10 @@ const struct cmd cmd_status = {
 static const struct cmd_example control_examples[] = {
 	{ "sonde control attach probe=net option=--iface=lo", "keep a probe loaded without a client" },
 	{ "sonde control detach 1", "and take it away again" },
+	{ "sonde control capture start drops.pcapng probe=net where=drop.reason=NO_SOCKET",
+	  "the agent writes the file until sonde control capture stop" },
+	{ "sonde control capture start why.pcapng probe=net option=--keep=5s",
+	  "a flight recorder: written is what sonde control dump asks for" },
 	{ 0 },
 };
 

@@ -135,6 +135,28 @@ int outfile_open(const char *path, struct outfile **ret, struct err *err)
 	return 0;
 }
 
+int outfile_open_fd(int fd, const char *name, struct outfile **ret, struct err *err)
+{
+	_cleanup_close_ int owned = fd;
+	_cleanup_(outfile_freep) struct outfile *f = outfile_new(name);
+	struct stat st;
+	int r;
+
+	if (!f)
+		return err_errno(err, -ENOMEM, "cannot write %s", name);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return err_set(err, -EINVAL, "cannot write %s: it is no file that is open for writing", name);
+	f->fd = TAKE_FD(owned);
+	f->own_fd = true;
+	if (ftruncate(f->fd, 0) < 0)
+		return err_errno(err, -errno, "cannot empty %s", name);
+	r = find_start(f, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
 int outfile_open_mem(struct outfile **ret)
 {
 	*ret = outfile_new("memory");

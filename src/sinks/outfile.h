@@ -22,6 +22,11 @@ struct outfile;
  * never through a symbolic link in the last part of the path. On failure one sentence that names the file.
  */
 int outfile_open(const char *path, struct outfile **ret, struct err *err);
+/*
+ * The regular file behind @fd (owned, also on failure), which is open for writing and is emptied. @name is for
+ * messages. -EINVAL for anything else.
+ */
+int outfile_open_fd(int fd, const char *name, struct outfile **ret, struct err *err);
 int outfile_open_mem(struct outfile **ret);		/* tests: outfile_mem() gives the bytes */
 /*
  * Whole records are handed to @put, which keeps nothing of them, with how many things each of them counts; what

@@ -225,6 +225,53 @@ def test_who_may_do_what(agent):
         assert done.returncode == 42, done.stderr
 
 
+def control(agent, *words, check=True):
+    return helpers.sh(helpers.BINARY, "control", "--socket", agent.control, *words, check=check)
+
+
+def drops_in(path):
+    """Ports of the packets that a capture calls dropped."""
+    rows = map(json.loads, helpers.sh(helpers.BINARY, "monitor", "-r", str(path), "--json").stdout.splitlines())
+    return [row["conn"].get("dport") for row in rows if "evt.type=net.drop" in " ".join(row.get("comments", ()))]
+
+
+def test_the_agent_writes_captures(agent, tmp_path):
+    """Started and stopped by a request; the file is opened by who asks. What is no file to write to is refused."""
+    port, path = 20000 + os.getpid() % 20000, tmp_path / "drops.pcapng"
+    path.write_bytes(b"old" * 1000)
+    words = "probe=net", "option=--iface=lo", f"where=drop.reason=NO_SOCKET and conn.dport={port}"
+    assert control(agent, "capture", "start", str(path), *words).stdout == "capture 1\n"
+    send_udp(port, 3)
+    send_udp(port + 1, 3)
+    wait_until(lambda: "capture 1: 3 events in" in control(agent, "capture").stdout)
+    assert "capture 1: 3 events" in helpers.sh(helpers.BINARY, "status", "--socket", agent.sock).stdout
+    fds_before = fds(agent.pid)
+    done = control(agent, "capture", "stop")
+    assert "3 events in" in done.stdout and str(path) in done.stdout
+    assert drops_in(path) == [port] * 3
+    assert fds(agent.pid) < fds_before
+    for bad in ("stop",), ("start", "/dev/null"), ("start", str(tmp_path / "x.rec")), ("nonsense",), ("stop", "7"):
+        done = control(agent, "capture", *bad, check=False)
+        assert done.returncode and done.stderr, bad
+    client = Client(agent.control)
+    client.hello()
+    assert client.call("capture", "start", "name")[0] == errno.EINVAL   # no descriptor came along
+    client.close()
+
+
+def test_a_flight_recorder_in_the_agent(agent, tmp_path):
+    port, path = 20000 + os.getpid() % 20000, tmp_path / "why.pcapng"
+    assert control(agent, "dump", check=False).returncode == 1      # nothing records
+    control(agent, "capture", "start", str(path), "probe=net", "option=--iface=lo", "option=--keep=5s")
+    send_udp(port, 4)
+    assert control(agent, "dump").stdout == "instance 1 dumps\n"
+    wait_until(lambda: "capture 1: 0 events" not in control(agent, "capture").stdout)
+    control(agent, "capture", "stop")
+    assert drops_in(path).count(port) == 4
+    shown = helpers.sh("tcpdump", "-nr", str(path), "udp", "dst", "port", str(port)).stdout
+    assert shown.count(" UDP, length 1") >= 4, shown
+
+
 def test_attach_and_status(agent):
     client = Client(agent.control)
     client.hello()

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Captures that the agent writes by itself, for as long as somebody wants. Their files are opened by who asks and
+ * come as descriptors: the agent has no right to open any for writing, and knows no path.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_impl.h"
+#include "agent/output.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "event/filter.h"
+#include "probe/probe.h"
+#include "sinks/sink.h"
+
+#define CAPTURES_MAX 8
+
+struct capture {
+	struct capture *next;
+	struct agent *a;
+	unsigned number;
+	uint32_t mask;			/* 1u << instance */
+	uint32_t kept;			/* those of them that keep packets for a dump: only dumps are written */
+	struct filter *where;		/* NULL = none */
+	struct sink_opts opts;
+	struct output *out;		/* owned */
+	uint64_t events;
+	char name[256];			/* as its owner calls the file; escaped */
+};
+
+/* ---- events ---- */
+
+static bool pass(void *ctx, const struct event *ev)
+{
+	struct capture *c = ctx;
+	uint32_t bit = 1u << ev->instance % 32;
+
+	if (!(c->mask & bit) || ev->desc->class != EVENT_DATA)
+		return !ev->instance || c->mask & bit;
+	if (c->kept & bit && !(ev->flags & SONDE_RF_KEPT))
+		return false;
+	if (c->where && !filter_match(c->where, ev))
+		return false;
+	c->events++;
+	return true;
+}
+
+/* ---- begin and end ---- */
+
+/* Its events are made while it wants them. */
+static void want_events(struct capture *c, int by)
+{
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
+		if (c->mask & 1u << i)
+			c->a->insts[i]->n_decode += (unsigned)by;
+}
+
+static void capture_free(struct capture *c)
+{
+	if (!c)
+		return;
+	want_events(c, -1);
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
+		if (c->mask & 1u << i)
+			inst_put(c->a, i);
+	filter_free(c->where);
+	free(c);
+}
+DEFINE_CLEANUP(struct capture *, capture_free)
+
+/* A recorder's packets wait until a dump is asked for. */
+static bool keeps(const struct want *w)
+{
+	for (size_t i = 1; i < w->args.len; i++)
+		if (!strncmp(w->args.items[i], "--keep=", 7))
+			return true;
+	return false;
+}
+
+static int get_instances(struct capture *c, struct request *q, struct err *err)
+{
+	for (size_t i = 0; i < q->wants.len; i++) {
+		uint16_t instance;
+		int r = inst_get(c->a, q, i, &instance, err);
+
+		if (r < 0)
+			return r;
+		if (c->mask & 1u << instance) {		/* twice the same */
+			inst_put(c->a, instance);
+			continue;
+		}
+		c->mask |= 1u << instance;
+		c->kept |= keeps(&q->wants.items[i]) ? 1u << instance : 0;
+		c->a->insts[instance]->n_decode++;
+	}
+	return q->wants.len ? 0 : err_set(err, -EINVAL, "a capture names at least one probe");
+}
+
+static int open_output(struct capture *c, const char *name, int *fd, struct err *err)
+{
+	const struct sink_ops *ops = sink_find_suffix(name);
+
+	ops = ops ? ops : sink_find("pcapng");
+	if (!ops->event)
+		return err_set(err, -EINVAL, "%s: the agent writes no files of format %s", c->name, ops->name);
+	c->opts = (struct sink_opts){
+		.reg = pipeline_registry(c->a->pipeline), .host = pipeline_host(c->a->pipeline),
+		.cmdline = "sonde control capture", .time = TIME_RFC3339, .symbolic = true,
+	};
+	pipeline_need(c->a->pipeline, ops->needs | (c->where && filter_also(c->where) ? 1u << SEC_PARAMS : 0));
+	return output_open_fd(pipeline_bus(c->a->pipeline), ops, &c->opts, TAKE_FD(*fd), c->name, &c->out, err);
+}
+
+static unsigned free_number(const struct agent *a)
+{
+	unsigned number = 1;
+
+	for (const struct capture *c = a->captures; c;) {
+		if (c->number == number) {
+			number++;
+			c = a->captures;
+		} else {
+			c = c->next;
+		}
+	}
+	return number;
+}
+
+/* What was there before, for who decodes here. */
+static int snapshot(struct capture *c, struct err *err)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
+	struct agent_conn nobody = { 0 };
+	int r;
+
+	c->a->snapshot_for = &nobody;
+	r = pipeline_snapshot(c->a->pipeline, c->mask, err);
+	c->a->snapshot_for = NULL;
+	return r;
+}
+
+static int begin(struct agent *a, struct request *q, const char *name, int *fd, struct buf *out,
+		 struct err *err)
+{
+	_cleanup_(capture_freep) struct capture *c = calloc(1, sizeof(*c));
+	int r = 0;
+
+	if (!c)
+		return err_errno(err, -ENOMEM, "cannot begin a capture");
+	c->a = a;
+	c->number = free_number(a);
+	str_escape(c->name, sizeof(c->name), name, strlen(name));
+	if (c->number > CAPTURES_MAX)
+		return err_set(err, -EBUSY, "%d captures run already", CAPTURES_MAX);
+	if (q->where && *q->where)
+		r = filter_parse(pipeline_registry(a->pipeline), q->where, &c->where, err);
+	if (r >= 0)
+		r = get_instances(c, q, err);
+	if (r >= 0)
+		r = snapshot(c, err);
+	if (r >= 0)
+		r = open_output(c, name, fd, err);
+	if (r < 0)
+		return r;
+	output_set_pass(c->out, pass, c);
+	c->next = a->captures;
+	a->captures = c;
+	log_info("sonde: capture %u begins: %s", c->number, c->name);
+	return buf_printf(out, "capture %u\n", TAKE_PTR(c)->number);
+}
+
+/* 0, or the first error of the file (@err says). */
+static int end(struct capture *c, struct buf *out, struct err *err)
+{
+	struct capture **at = &c->a->captures;
+	int r;
+
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
+		if (c->mask & 1u << i && c->a->insts[i]->refs == 1)
+			inst_quiet(c->a, i);	/* to the last record */
+	agent_drain(c->a);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	r = output_close(c->out, err);
+	if (out)
+		buf_printf(out, "capture %u: %" PRIu64 " events in %s\n", c->number, c->events, c->name);
+	log_info("sonde: capture %u ended: %" PRIu64 " events in %s", c->number, c->events, c->name);
+	capture_free(c);
+	return r;
+}
+
+void captures_end(struct agent *a)
+{
+	while (a->captures) {
+		struct err err = { 0 };
+
+		if (end(a->captures, NULL, &err) < 0)
+			log_warn("%s", err.msg);
+	}
+}
+
+void captures_flush(struct agent *a)
+{
+	for (struct capture *c = a->captures; c; c = c->next)
+		output_flush(c->out);
+}
+
+void captures_say(const struct agent *a, struct buf *out)
+{
+	for (const struct capture *c = a->captures; c; c = c->next)
+		buf_printf(out, "capture %u: %" PRIu64 " events in %s%s%s\n", c->number, c->events, c->name,
+			   output_error(c->out) ? ", which failed: " : "",
+			   output_error(c->out) ? strerror(-output_error(c->out)) : "");
+}
+
+/* ---- verbs ---- */
+
+static int start(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+{
+	static const char plain[] = "probe=net\0option=--whole-packets\0option=--once";
+	struct proto_frame words = { .data = plain, .len = sizeof(plain) };
+	struct request q;
+	int r;
+
+	if (args->n < 2 || *args->fd < 0)
+		return err_set(err, -EINVAL, "capture start wants the name of a file, and its descriptor with the "
+			       "request (sonde control sends it)");
+	if (args->n > 2)
+		words = (struct proto_frame){ .data = args->items[2],
+					      .len = (uint32_t)(args->end - args->items[2]) };
+	r = request_parse(&words, &q, err);
+	if (r < 0)
+		return r;
+	r = begin(a, &q, args->items[1], args->fd, out, err);
+	request_fini(&q);
+	return r;
+}
+
+static int stop(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+{
+	struct capture *c = a->captures;
+	uint32_t n = 0;
+
+	if (args->n > 2 || (args->n == 2 && str_to_u32(args->items[1], 10, &n) < 0))
+		return err_set(err, -EINVAL, "capture stop wants a number, or nothing if there is one capture");
+	while (c && n && c->number != n)
+		c = c->next;
+	if (!c)
+		return err_set(err, -ENOENT, "there is no such capture");
+	if (!n && c->next)
+		return err_set(err, -EINVAL, "there are several captures: which? (sonde control capture)");
+	return end(c, out, err);
+}
+
+int capture_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+{
+	if (!args->n) {
+		captures_say(a, out);
+		return buf_error(out);
+	}
+	if (!strcmp(args->items[0], "start"))
+		return start(a, args, out, err);
+	if (!strcmp(args->items[0], "stop"))
+		return stop(a, args, out, err);
+	return err_set(err, -EINVAL, "%s: start, stop or nothing is expected", args->items[0]);
+}
+
+/* Every recorder that runs, or the one of the instance that was named. */
+int dump_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
+	const struct opt_strv none = { 0 };
+	uint32_t only = 0;
+	int asked = 0;
+
+	if (args->n > 1 || (args->n && str_to_u32(args->items[0], 10, &only) < 0))
+		return err_set(err, -EINVAL, "dump wants the number of an instance, or nothing for all recorders");
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++) {
+		if (!a->insts[i] || a->insts[i]->quiet || (only && only != i) || !keeps(&a->insts[i]->want) ||
+		    pipeline_call(a->pipeline, NULL, i, "dump", &none, err) < 0)
+			continue;
+		buf_printf(out, "instance %u dumps\n", i);
+		asked++;
+	}
+	if (!asked)
+		return err_set(err, -ENOENT, "no flight recorder runs here: sonde control capture start FILE "
+			       "probe=net option=--keep=5s begins one");
+	return buf_error(out);
+}
