@@ -391,7 +391,8 @@ static const struct opt net_command_opts[] = {
 	OPT_END
 };
 
-static int net_conf_init(void *conf, const struct opt_strv *netns, struct err *err)
+static int net_conf_init(void *conf, const struct opt_strv *netns, _unused_ const struct registry *reg,
+			 struct err *err)
 {
 	struct net_conf *c = conf;
 	struct pktfilter *filter = NULL;

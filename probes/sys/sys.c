@@ -395,6 +395,9 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 static const struct opt sys_command_opts[] = {
 	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also what the kernel knows of sockets and files"),
 	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "events beside the calls"),
+	OPT_ROW(sys_conf, push_text, "push", 0, OPT_STR, "EXPR", "a filter that the kernel is to decide"),
+	OPT_ROW(sys_conf, push_others, "push-others", 0, OPT_BOOL, NULL, "other events are wanted too"),
+	OPT_ROW(sys_conf, keep_state, "keep-state", 0, OPT_BOOL, NULL, "calls that change what is known pass it"),
 	OPT_ROW(sys_conf, scan, "scan", 0, OPT_BOOL, NULL, "tell of what is there already"),
 	OPT_END
 };
@@ -404,7 +407,7 @@ const struct probe_ops sys_probe = {
 	.summary = "system calls with their arguments",
 	.decoder = &sys_decoder,
 	.opts = sys_opts,
-	.command_opts = sys_command_opts,
+	.command_opts = sys_command_opts, .conf_init = sys_conf_init, .conf_fini = sys_conf_fini,
 	.conf_size = sizeof(struct sys_conf),
 	.state_size = sizeof(struct sys_state),
 	.check = sys_check,

@@ -12,6 +12,7 @@
 #include "base/opt.h"
 
 struct err;
+struct registry;
 struct sys_push;
 
 /* What the probe alone knows at its end. */
@@ -48,6 +49,8 @@ struct sys_conf {
 	struct sys_stats *stats;	/* filled when the probe is detached; NULL = nobody asks */
 	bool scan;			/* tell of the threads, descriptors and users that are there already */
 	const struct sys_push *push;	/* what of the filter the kernel decides (sys_push.h); NULL = nothing */
+	const char *push_text;		/* where that cannot be handed over: the filter; NULL = none */
+	bool push_others;		/* see struct sys_push_opts */
 	bool keep_state;		/* calls that change descriptors and processes pass whatever it says */
 	const char *max_cpu;		/* CPU time that watching may take: "5%" of one CPU; NULL = any */
 	bool no_times;			/* no latency: the program at the entry is not needed */
@@ -58,6 +61,10 @@ struct sys_conf {
 
 extern const struct sys_conf sys_conf_default;
 extern const struct opt sys_opts[];
+
+/* The same from words that came from elsewhere: what of `push_text` the kernel can decide becomes `push`. */
+int sys_conf_init(void *conf, const struct opt_strv *netns, const struct registry *reg, struct err *err);
+void sys_conf_fini(void *conf);
 
 /*
  * Bits (SYS_WANT_*) of the calls that @c names, for one ABI: @ret has SYS_NUMBERS bytes. -EINVAL with a sentence

@@ -4,11 +4,16 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "event/filter.h"
 #include "probes/sys/sys.h"
+#include "probes/sys/sys_push.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
 
@@ -179,4 +184,43 @@ int sys_conf_want(const struct sys_conf *c, unsigned abi, uint8_t *ret, struct e
 	for (unsigned nr = 0; nr < SYS_NUMBERS; nr++)
 		ret[nr] = !c->calls.len || !!ret[nr] != negative;
 	return 0;
+}
+
+/* ---- configurations that came as words ---- */
+
+int sys_conf_init(void *conf, _unused_ const struct opt_strv *netns, const struct registry *reg, struct err *err)
+{
+	struct sys_conf *c = conf;
+	_cleanup_(buf_fini) struct buf rest = { 0 };
+	const struct sys_push_opts o = {
+		.keeps_state = c->keep_state, .tables_only = c->summary, .others = c->push_others,
+	};
+	_cleanup_free_ struct sys_push *push = NULL;
+	struct filter *f = NULL;
+	int r;
+
+	if (!c->push_text || !*c->push_text)
+		return 0;
+	push = calloc(1, sizeof(*push));
+	if (!push)
+		return err_errno(err, -ENOMEM, "cannot take the filter");
+	r = filter_parse(reg, c->push_text, &f, err);
+	if (r >= 0)
+		r = sys_push_filter(f, reg, &o, push, &rest, NULL);
+	filter_free(f);
+	if (r < 0)
+		return r;
+	if (c->summary && rest.len && !sys_push_is_of_sums(reg, buf_str(&rest)))
+		return err_set(err, -EINVAL, "-c counts in the kernel, which cannot decide %s for an agent",
+			       buf_str(&rest));
+	c->push = TAKE_PTR(push);
+	return 0;
+}
+
+void sys_conf_fini(void *conf)
+{
+	struct sys_conf *c = conf;
+
+	free((void *)c->push);	/* made by sys_conf_init() */
+	c->push = NULL;
 }

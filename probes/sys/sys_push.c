@@ -315,3 +315,16 @@ bool sys_keeps_state(const struct sys_call *call)
 			return true;
 	return false;
 }
+
+bool sys_push_is_of_sums(const struct registry *reg, const char *text)
+{
+	static const char *const words[] = {
+		"syscall.name", "syscall.nr", "syscall.calls", "syscall.errors", "syscall.total", "syscall.avg",
+		"syscall.p50", "syscall.p99", NULL,
+	};
+	struct filter *f = NULL;
+	bool is = filter_parse(reg, text, &f, NULL) >= 0 && filter_has_only(f, words);
+
+	filter_free(f);
+	return is;
+}

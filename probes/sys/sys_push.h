@@ -40,6 +40,9 @@ struct sys_push_opts {
 int sys_push_filter(const struct filter *f, const struct registry *reg, const struct sys_push_opts *o,
 		    struct sys_push *ret, struct buf *rest, struct buf *explain);
 
+/* Are all words of the filter @text those of sums, so that it can be decided when they are told? */
+bool sys_push_is_of_sums(const struct registry *reg, const char *text);
+
 /* Do the tables behind a capture's words change with this call? */
 bool sys_keeps_state(const struct sys_call *call);
 

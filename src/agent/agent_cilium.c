@@ -79,7 +79,7 @@ static int parse(const struct agent *a, struct request *ret, struct err *err)
 	return request_parse(&(struct proto_frame){ .data = words.data, .len = (uint32_t)words.len }, ret, err);
 }
 
-static int get_instances(struct agent *a, const struct request *q, struct err *err)
+static int get_instances(struct agent *a, struct request *q, struct err *err)
 {
 	int r = 0;
 

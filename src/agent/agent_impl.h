@@ -68,8 +68,11 @@ struct inst {
 	unsigned n_decode;		/* views that want its events */
 };
 
-/* Finds or starts the instance for the @i-th probe of @q and counts a reference. */
-int inst_get(struct agent *a, const struct request *q, size_t i, uint16_t *ret, struct err *err);
+/*
+ * Finds or starts the instance for the @i-th probe of @q and counts a reference. When all places are taken the filter
+ * that the kernel was to decide is given up (in @q), so that several can share one.
+ */
+int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err);
 void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
 void inst_quiet(struct agent *a, uint16_t instance);	/* detaches and reads the rest; once */
 /* The kernel's counts; zeros when it does not tell. */

@@ -138,7 +138,7 @@ static size_t conf_sets(const struct probe_ops *ops, void *conf, struct opt_set 
 	return n;
 }
 
-static int parse_conf(struct inst *in, struct err *err)
+static int parse_conf(struct inst *in, const struct registry *reg, struct err *err)
 {
 	const struct probe_ops *ops = in->want.ops;
 	struct opt_strv words = { 0 };
@@ -154,7 +154,7 @@ static int parse_conf(struct inst *in, struct err *err)
 	if (r >= 0 && words.len)
 		r = err_set(err, -EINVAL, "probe %s: %s is no option", ops->name, words.items[0]);
 	if (r >= 0 && ops->conf_init)
-		r = ops->conf_init(in->conf, &in->netns, err);
+		r = ops->conf_init(in->conf, &in->netns, reg, err);
 	opt_strv_fini(&words);
 	return r;
 }
@@ -297,13 +297,40 @@ static int inst_new(struct agent *a, const struct request *q, size_t i, struct i
 		return err_errno(err, -ENOMEM, "cannot start the probe");
 	r = parse_numbers(in, q, err);
 	if (r >= 0)
-		r = parse_conf(in, err);
+		r = parse_conf(in, pipeline_registry(a->pipeline), err);
 	if (r >= 0)
 		r = inst_start(a, in, &in->number, err);
 	return r;
 }
 
-int inst_get(struct agent *a, const struct request *q, size_t i, uint16_t *ret, struct err *err)
+/*
+ * Without its filter an instance serves more clients, which filter what comes by themselves; sums cannot be taken
+ * apart again. True if there was one.
+ */
+static bool widen(struct want *w)
+{
+	for (size_t i = 1; i < w->args.len; i++)
+		if (!strcmp(w->args.items[i], "--summary"))
+			return false;
+	for (size_t i = 1; i < w->args.len; i++) {
+		if (strncmp(w->args.items[i], "--push=", 7))
+			continue;
+		memmove(&w->args.items[i], &w->args.items[i + 1], (--w->args.len - i) * sizeof(*w->args.items));
+		return true;
+	}
+	return false;
+}
+
+static unsigned free_places(const struct agent *a)
+{
+	unsigned n = 0;
+
+	for (size_t i = 1; i < SONDE_INSTANCES; i++)	/* 0 is proc's */
+		n += !a->insts[i];
+	return n;
+}
+
+int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf key = { 0 };
 	struct inst *in = NULL;
@@ -317,11 +344,13 @@ int inst_get(struct agent *a, const struct request *q, size_t i, uint16_t *ret, 
 			return 0;
 		}
 	}
+	if (free_places(a) <= 1 && widen(&q->wants.items[i]))	/* the last one is for many */
+		return inst_get(a, q, i, ret, err);
 	r = inst_new(a, q, i, &in, err);
-	if (r < 0) {
+	if (r < 0)
 		inst_free(in);
+	if (r < 0)
 		return r;
-	}
 	in->refs = 1;
 	a->insts[in->number] = in;
 	*ret = in->number;

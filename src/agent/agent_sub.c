@@ -46,7 +46,7 @@ static void include_self(struct agent_conn *c)
 		probe_env_include(pipeline_env(c->a->pipeline), (uint32_t)pid);
 }
 
-static int get_instances(struct agent_conn *c, const struct request *q, struct err *err)
+static int get_instances(struct agent_conn *c, struct request *q, struct err *err)
 {
 	for (size_t i = 0; i < q->wants.len; i++) {
 		uint16_t instance;

@@ -137,7 +137,8 @@ struct run_state {
 	const struct run_conf *conf;
 	const struct run_spec *spec;
 	struct pipeline *pipeline;
-	struct filter *filter;		/* --where */
+	struct filter *filter;		/* --where, less what the kernel side decides here */
+	struct filter *whole;		/* all of it, when there is such a part; NULL = filter is that */
 	struct format *print;		/* --print, or another tool's line */
 	int signal;			/* that ended the run, 0 = none */
 	struct child *child;		/* of "--"; NULL = none */
@@ -291,8 +292,14 @@ static int open_input(struct run_state *s, struct err *err)
 	if (r < 0)
 		return r;
 	r = remote_open(s->conf, s->spec, select_probe(sel), &s->agent, err);
-	if (r > 0)
+	if (r > 0) {
 		pipeline_open_agent(s->pipeline, s->agent);
+		/* The agent's instance may let more through; and cgroups of containers are looked up here only. */
+		if (s->whole && !s->spec->sums) {
+			filter_free(s->filter);
+			s->filter = TAKE_PTR(s->whole);
+		}
+	}
 	if (r != 0)
 		return r;
 	env.select = *select_probe(sel);
@@ -504,7 +511,7 @@ static int push_filter(struct run_state *s, struct err *err)
 		r = filter_parse(reg, rest.len ? buf_str(&rest) : "", &left, err);
 	if (r < 0)
 		return r;
-	filter_free(s->filter);
+	s->whole = s->filter;
 	s->filter = left;
 	return 0;
 }
@@ -578,6 +585,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	pipeline_free(s.pipeline);
 	client_close(s.agent);
 	filter_free(s.filter);
+	filter_free(s.whole);
 	format_free(s.print);
 	loop_free(loop);
 	if (r < 0)

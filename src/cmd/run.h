@@ -85,6 +85,7 @@ struct run_spec {
 	 * user space, as text. May be NULL.
 	 */
 	int (*push)(void *ctx, const struct filter *f, const struct registry *reg, struct buf *rest, struct err *err);
+	bool sums;		/* its events are sums, and words of its filter are not theirs */
 	void *needs_ctx;	/* of both */
 	/* Before anything is loaded: what can fail early, and subscribers. May be NULL. */
 	int (*setup)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);

@@ -290,6 +290,7 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 		log_error("%s", err.msg);
 		return cmd_exit_status(status);
 	}
+	spec.sums = c->sys.summary;
 	status = run_with_views(c, &spec);
 	views_free(c->views);
 	return status;

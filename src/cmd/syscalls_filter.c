@@ -32,12 +32,7 @@ static struct sys_push_opts push_opts(const struct syscalls_filter *c)
 int syscalls_push(const struct syscalls_filter *c, const struct filter *f, const struct registry *reg,
 		  struct buf *rest, struct err *err)
 {
-	static const char *const sum_words[] = {
-		"syscall.name", "syscall.nr", "syscall.calls", "syscall.errors", "syscall.total", "syscall.avg",
-		"syscall.p50", "syscall.p99", NULL,
-	};
 	const struct sys_push_opts o = push_opts(c);
-	struct filter *left = NULL;
 	int r;
 
 	if (!c->pushdown && !c->sys->summary) {
@@ -46,12 +41,12 @@ int syscalls_push(const struct syscalls_filter *c, const struct filter *f, const
 	}
 	r = sys_push_filter(f, reg, &o, c->push, rest, NULL);
 	c->sys->push = c->push;
+	c->sys->push_text = c->run->where;
+	c->sys->push_others = o.others;
 	if (r < 0 || !c->sys->summary || !rest->len)
 		return r;
-	r = filter_parse(reg, buf_str(rest), &left, err);
-	if (r >= 0 && !filter_has_only(left, sum_words))
+	if (!sys_push_is_of_sums(reg, buf_str(rest)))
 		r = err_set(err, -EINVAL, "-c counts in the kernel, which cannot decide %s", buf_str(rest));
-	filter_free(left);
 	return r;
 }
 

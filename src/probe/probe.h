@@ -22,6 +22,7 @@ struct loop;
 struct opt;
 struct opt_strv;
 struct probe_env;
+struct registry;
 struct ring_rec;
 
 /* The source of a ring whose bytes are not records: see raw(). */
@@ -67,8 +68,11 @@ struct probe_ops {
 	 * that it can travel as words (opt_words()). May be NULL.
 	 */
 	const struct opt *command_opts;
-	/* Completes a configuration that came as words; @netns (borrowed): where to attach. Optional. */
-	int (*conf_init)(void *conf, const struct opt_strv *netns, struct err *err);
+	/*
+	 * Completes a configuration that came as words; @netns (borrowed): where to attach; @reg: what filters are
+	 * parsed with. Optional.
+	 */
+	int (*conf_init)(void *conf, const struct opt_strv *netns, const struct registry *reg, struct err *err);
 	void (*conf_fini)(void *conf);	/* what conf_init() made */
 
 	/* Tries each hook (load, attach, detach) and reports on it; for doctor. Leaves nothing behind. */

@@ -223,9 +223,9 @@ class Sonde:
             thread.join(timeout)
         return status
 
-    def finish(self, sig=signal.SIGINT, status=None):
+    def finish(self, sig=signal.SIGINT, status=None, timeout=TIMEOUT_S):
         """Stops it and insists on a clean end: 128 + signal (or @status) and nothing but JSON lines."""
-        got = self.stop(sig)
+        got = self.stop(sig, timeout)
         want = 128 + sig if status is None else status
         assert got == want, f"exit status {got}, expected {want}:\n{self.stderr}"
         assert not self.bad_lines, f"lines that are no JSON: {self.bad_lines[:3]}"

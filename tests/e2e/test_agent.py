@@ -13,7 +13,7 @@ import time
 
 import helpers
 import pytest
-from agent_client import ERROR, EVENT, HELLO, LOST, REC, RECORD, STOP, SUBSCRIBE, Client, frame
+from agent_client import ERROR, EVENT, HELLO, LOST, READY, REC, RECORD, STOP, SUBSCRIBE, Client, frame
 
 CALLS = 80000
 COMM = f"sd{os.getpid() % 100000}"
@@ -412,6 +412,42 @@ def test_what_no_client_wants_is_not_produced(agent, sonde):
     wait_until(lambda: not traces())
     # That one asks the kernel for names, once.
     assert program_names(agent.pid) - {("raw_tracepoint", "sonde_kname")} <= drops
+
+
+def test_each_clients_filter_goes_down_to_the_kernel(agent):
+    clients = [Client(agent.sock) for _ in range(2)]
+    instances = []
+    for client, pid in zip(clients, (os.getpid(), 1 << 22)):
+        client.hello()
+        instances += client.subscribe("probe=sys", "option=--syscall=getppid", f"option=--push=proc.pid={pid}")
+    assert instances[0] != instances[1]
+    for _ in range(50):
+        os.getppid()
+    for client in clients:
+        client.send(STOP)
+    (got, _, _), (none, _, ledgers) = (client.books() for client in clients)
+    assert got[instances[0]] >= 50
+    assert not none.get(instances[1]) and ledgers[instances[1]][2] >= 50    # filtered, before anything was written
+
+
+def test_clients_may_name_any_cgroup_and_container(agent):
+    """Looking for one reads files and opens others by their handles: with what the agent may do then."""
+    own = os.stat(helpers.cgroup_root() or "/sys/fs/cgroup").st_ino
+    for words in (f"cgroup={own}",), ("cgroup=1",), ("cgroup=18446744073709551615",), \
+            ("where=container.name=none",), \
+            ("option=--push=container.id=0123456789ab and proc.name=none",), ("where=cgroup.name contains x",), \
+            ("fields=container.name,container.id,cgroup.name",):
+        client = Client(agent.sock)
+        client.hello()
+        client.send(SUBSCRIBE, b"probe=sys\0option=--syscall=getppid\0option=--scan\0" + words[0].encode() + b"\0")
+        kind, payload = client.recv()
+        assert kind in (READY, ERROR), payload
+        if kind == READY:
+            os.getppid()
+            client.send(STOP)
+            client.books()
+        client.close()
+    assert agent.stop(signal.SIGTERM) == 0
 
 
 def setpriv(uid, gid, *groups):

@@ -7,6 +7,9 @@
 2. Random sessions, four verbs deep: whole, half, oversized and misplaced frames, descriptors nobody asked for, cut at
    every place. The agent answers another client all the time, and its descriptors are as many as at the start.
 
+3. Forty clients with a filter each, which go down to the kernel as long as there are places: those that come late
+   share a wider instance, and everybody gets at least what was asked for.
+
 Prints one line of JSON; exit status 1 when something does not hold.
 """
 import argparse
@@ -142,6 +145,26 @@ def session(path, rng):
             pass    # it was cut off, or had nothing to say
 
 
+def many_filters(path, count=40):
+    """How many instances served them, and whether each got its calls."""
+    clients, instances = [], []
+    for number in range(count):
+        clients.append(Client(path, 60))
+        clients[-1].hello()
+        pid = (1 << 22) + number if number else os.getpid()
+        instances += clients[-1].subscribe("probe=sys", "option=--syscall=getpgid", f"option=--push=proc.pid={pid}")
+    for _ in range(50):
+        os.getpgid(0)
+    got = []
+    for client, instance in zip(clients, instances):
+        client.send(STOP)
+        got.append(client.books()[0].get(instance, 0))
+        client.close()
+    alone = [n for n, instance in zip(got, instances) if instances.count(instance) == 1]
+    shared = [n for n, instance in zip(got, instances) if instances.count(instance) > 1]
+    return len(set(instances)), alone[0] >= 50 and not any(alone[1:]) and len(shared) > 1 and min(shared) >= 50
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--sonde", default=os.path.join(ROOT, "build", "sonde"))
@@ -169,15 +192,18 @@ def main():
         while len(os.listdir(f"/proc/{child.pid}/fd")) != before and time.monotonic() < end:
             time.sleep(0.1)
         after = len(os.listdir(f"/proc/{child.pid}/fd"))
+        instances, widened = many_filters(os.path.join(run, "read.sock"))
         client.close()
         child.send_signal(signal.SIGTERM)
         status = child.wait(60)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     result = {"starts": starts, "root": totals[0], "ordinary": totals[ORDINARY], "sessions": args.sessions,
-              "answered": answered, "fds_before": before, "fds_after": after, "exit": status}
+              "answered": answered, "fds_before": before, "fds_after": after, "instances": instances,
+              "widened": widened, "exit": status}
     print(json.dumps(result))
-    right = (totals[ORDINARY]["in"] == 0 and totals[0]["greeted"] > 0 and before == after and status == 0 and
+    right = (totals[ORDINARY]["in"] == 0 and totals[0]["greeted"] > 0 and before == after and widened and
+             status == 0 and
              answered == -(-args.sessions // 100))
     sys.exit(not right)
 
