@@ -33,7 +33,7 @@
 #define MAX_CLIENTS 64u
 #define WRITE_BYTES (256u << 10)	/* in one call */
 #define TURN_BYTES (1u << 20)		/* for one client before the others have theirs */
-#define DRAIN_MS 200		/* at the end, for a client to take something */
+#define DRAIN_MS 1000		/* at the end, for a client to take something */
 #define RETRY_NS 1000000000ull		/* after accept() found no descriptor free */
 
 struct client {

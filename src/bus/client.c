@@ -23,7 +23,7 @@
 #include "sonde/wire.h"
 
 #define NS_PER_MS 1000000ULL
-#define GREETING_MS 5000
+#define GREETING_MS 30000	/* it may be loading probes for others */
 #define READY_MS 60000		/* probes are verified at a start, and the host may be busy */
 #define READ_BYTES (256u << 10)
 
