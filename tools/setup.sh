@@ -23,7 +23,7 @@ TEST='git libcmocka-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-
 # python3-opentelemetry-proto: the project's own reader of traces (of backports, which libbpf brought).
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
-BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip'
+BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip wrk nginx-light'
 CROSS='gcc-aarch64-linux-gnu qemu-system-arm'	# libraries come into a root of their own (tools/sysroot.py)
 FRESH='debootstrap git'
 MIN_LIBBPF=1.3

@@ -8,6 +8,38 @@
 
 #include "probes/net/net_skb.bpf.h"
 
+/* Connected sockets that were fed lately, by their cookies' last bits: most packets end here. */
+#define FED_SLOTS 256
+#define FED_TICKS 64	/* jiffies, so 64 to 640 ms: less than TUPLE_FEED_NS, which then decides */
+
+struct fed {
+	__u64 cookie;
+	__u64 at;	/* jiffies: asked for in a few ns */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, FED_SLOTS);
+	__type(key, __u32);
+	__type(value, struct fed);
+} feed_lately SEC(".maps");
+
+/* True if it is too early to feed the one tuple of a connected socket again. */
+static __always_inline bool fed_lately(const struct sock *sk, __u64 cookie)
+{
+	__u64 now = bpf_jiffies64();
+	__u32 slot = cookie % FED_SLOTS;
+	struct fed *f = sk->__sk_common.skc_dport ? bpf_map_lookup_elem(&feed_lately, &slot) : NULL;
+
+	if (!f)
+		return false;
+	if (f->cookie == cookie && now - f->at < FED_TICKS)
+		return true;
+	f->cookie = cookie;
+	f->at = now;
+	return false;
+}
+
 /* void (skb) */
 SEC("tp_btf/net_dev_queue")
 int feed_tuple(__u64 *ctx)
@@ -24,6 +56,8 @@ int feed_tuple(__u64 *ctx)
 	if (!sk)
 		return 0;
 	cookie = sk->__sk_common.skc_cookie.counter;
+	if (!cookie || fed_lately(sk, cookie))
+		return 0;
 	netns = sk_netns(sk);
 	owner = owner_by_cookie(cookie);
 	if (!netns || netns == net_want_netns || !owner)

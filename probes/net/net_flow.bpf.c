@@ -123,9 +123,11 @@ static __always_inline void count_tcp(struct net_flow *f, struct net_flow_way *w
 	    w->tcp_flags == TCP_SYN && !(p->tcp_flags & TCP_SYN) && now - f->first_ns < 1ULL << 32)
 		f->rtt_ns = now - f->first_ns;
 	w->tcp_flags |= p->tcp_flags;
-	if (!f->closed_ns && (p->tcp_flags & TCP_RST ||
-			      f->way[0].tcp_flags & f->way[1].tcp_flags & TCP_FIN))
-		f->closed_ns = now;
+	/* the other way's flags lie where another CPU may be writing: looked at when they can matter only */
+	if (p->tcp_flags & TCP_RST ||
+	    (w->tcp_flags & TCP_FIN && f->way[0].tcp_flags & f->way[1].tcp_flags & TCP_FIN))
+		if (!f->closed_ns)
+			f->closed_ns = now;
 }
 
 static __always_inline void count(struct net_flow *f, const struct flow_packet *p, __u8 way, __u64 now)

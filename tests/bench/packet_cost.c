@@ -8,8 +8,10 @@
  *   bench_packet_cost SONDE
  */
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/bpf.h>
 #include <net/if.h>
 #include <sched.h>
@@ -47,27 +49,44 @@ static int empty_program(void)
 	return fd;
 }
 
-/* The newest program of that name, which is the one that was just attached. */
-static int find_program(const char *name)
+/* The id of the program that descriptor file @name below @dir stands for; 0 = it is something else. */
+static uint32_t program_id(int dir, const char *name)
 {
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	uint32_t id = 0;
+	char line[128];
+
+	while (f && !id && fgets(line, sizeof(line), f))
+		if (sscanf(line, "prog_id: %" SCNu32, &id) != 1)
+			id = 0;
+	if (f)
+		fclose(f);
+	return id;
+}
+
+/* The program of that name that process @pid holds: another sonde on this host has one that is called the same. */
+static int find_program(pid_t pid, const char *name)
+{
+	struct dirent *e;
+	char path[64];
 	int found = -1;
+	DIR *d;
 
-	while (bpf_prog_get_next_id(id, &id) == 0) {
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
+	d = opendir(path);
+	while (d && found < 0 && (e = readdir(d))) {
 		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-		int fd = bpf_prog_get_fd_by_id(id);
+		uint32_t len = sizeof(info), id = program_id(dirfd(d), e->d_name);
+		int fd = id ? bpf_prog_get_fd_by_id(id) : -1;
 
-		if (fd < 0)
-			continue;
-		if (!bpf_prog_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name)) {
-			if (found >= 0)
-				close(found);
+		if (fd >= 0 && !bpf_prog_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name))
 			found = fd;
-		} else {
+		else if (fd >= 0)
 			close(fd);
-		}
 	}
+	if (d)
+		closedir(d);
 	return found;
 }
 
@@ -126,7 +145,7 @@ static double cost_of(const char *name, char **words, int empty)
 {
 	double beyond[ROUNDS];
 	pid_t pid = start(words);
-	int fd = find_program(name), status;
+	int fd = find_program(pid, name), status;
 
 	if (fd < 0)
 		bench_die("the program of sonde cannot be found");
