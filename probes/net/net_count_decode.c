@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
@@ -45,7 +44,7 @@ int net_count_decode(const struct sonde_rec *rec, const struct emitter *em)
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	b = arena_alloc(em->scratch, sizeof(*b));
+	b = net_event_new(&ev, &net_count_desc, rec, em);
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_count_event){
@@ -54,9 +53,6 @@ int net_count_decode(const struct sonde_rec *rec, const struct emitter *em)
 		.ifindex = r.key.ifindex, .reason = r.key.reason, .row = r.row, .line = r.line,
 		.kind = r.key.kind, .dir = r.key.dir, .point = r.key.point, .file = r.file,
 	};
-	event_from_rec(&ev, &net_count_desc, rec);
-	ev.body = b;
-	ev.body_len = sizeof(*b);
 	ev.keys.netns = r.key.netns;
 	return em->emit(em->ctx, &ev);
 }

@@ -101,6 +101,19 @@ static int decode_packet(struct event *ev, struct net_event *b, const struct net
 	return stack ? add_stack(ev, r, stack, scratch) : 0;
 }
 
+void *net_event_new(struct event *ev, const struct event_desc *desc, const struct sonde_rec *rec,
+		    const struct emitter *em)
+{
+	void *body = arena_alloc(em->scratch, desc->body_size);
+
+	if (!body)
+		return NULL;
+	event_from_rec(ev, desc, rec);
+	ev->body = body;
+	ev->body_len = desc->body_size;
+	return body;
+}
+
 static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
 {
 	const struct event_desc *desc = desc_of(rec->type);
@@ -123,14 +136,11 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	b = arena_alloc(em->scratch, sizeof(*b));
+	b = net_event_new(&ev, desc, rec, em);
 	if (!b)
 		return -ENOMEM;
-	event_from_rec(&ev, desc, rec);
 	set_body(b, &r);
 	b->trigger = !!(rec->flags & SONDE_RF_TRIGGER);
-	ev.body = b;
-	ev.body_len = sizeof(*b);
 	ev.keys.netns = r.netns;
 	ev.keys.cookie = r.cookie;
 	ev.keys.cgroup_id = r.cgroup_id;

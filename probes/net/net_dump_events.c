@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
@@ -74,7 +73,7 @@ int net_dump_decode(const struct sonde_rec *rec, const struct emitter *em)
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	b = arena_alloc(em->scratch, sizeof(*b));
+	b = net_event_new(&ev, &net_dump_desc, rec, em);
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_dump_event){
@@ -83,9 +82,6 @@ int net_dump_decode(const struct sonde_rec *rec, const struct emitter *em)
 		.torn = r.torn, .number = r.number, .by = r.by,
 	};
 	memcpy(b->on, r.on, sizeof(b->on) - 1);
-	event_from_rec(&ev, &net_dump_desc, rec);
-	ev.body = b;
-	ev.body_len = sizeof(*b);
 	return em->emit(em->ctx, &ev);
 }
 

@@ -92,6 +92,10 @@ struct sonde_rec;
 int net_sock_decode(const struct sonde_rec *rec, const struct emitter *em);
 int net_count_decode(const struct sonde_rec *rec, const struct emitter *em);
 
+/* @ev with what @rec has in its header and a body of @desc's size, in the emitter's scratch: that, or NULL. */
+void *net_event_new(struct event *ev, const struct event_desc *desc, const struct sonde_rec *rec,
+		    const struct emitter *em);
+
 /* A NET_EV_FLOW record to events: one per direction that has something to tell. */
 int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/cursor.h"
 #include "event/decode.h"
 #include "event/event.h"
@@ -123,13 +122,10 @@ int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em)
 
 		if (!tells(&r, way))
 			continue;
-		b = arena_alloc(em->scratch, sizeof(*b));
+		b = net_event_new(&ev, &net_flow_desc, rec, em);
 		if (!b)
 			return -ENOMEM;
-		event_from_rec(&ev, &net_flow_desc, rec);
 		set_body(b, &r, way);
-		ev.body = b;
-		ev.body_len = sizeof(*b);
 		set_keys(&ev.keys, &r, way);
 		ret = em->emit(em->ctx, &ev);
 	}

@@ -43,13 +43,10 @@ int net_sock_decode(const struct sonde_rec *rec, const struct emitter *em)
 
 	if (!cur_copy(&c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
 		return -EBADMSG;
-	b = arena_alloc(em->scratch, sizeof(*b));
+	b = net_event_new(&ev, &net_sock_desc, rec, em);
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_foreign_event){ .kind = CILIUM_SOCK, .code = r.point, .hook = r.hook };
-	event_from_rec(&ev, &net_sock_desc, rec);
-	ev.body = b;
-	ev.body_len = sizeof(*b);
 	ev.keys.cookie = r.cookie;
 	ev.keys.cgroup_id = r.cgroup_id;
 	ev.keys.conn.daddr.family = r.family;
