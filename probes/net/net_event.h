@@ -42,6 +42,7 @@ struct net_flow_event {
 	uint64_t packets, bytes;	/* of this direction since the first */
 	uint64_t duration_ns;	/* first to last packet of both */
 	uint64_t rtt_ns;	/* of the TCP handshake */
+	uint64_t first_ns, last_ns;	/* boot time of the first and the last packet of both */
 	uint32_t ifindex, out_ifindex;
 	uint32_t retransmitted, zero_windows;
 	uint32_t mark;		/* of connection tracking */
@@ -54,6 +55,8 @@ struct net_flow_event {
 	uint8_t tcp_state;	/* enum flow_tcp_state */
 	uint8_t ct;		/* NET_CT_* */
 	uint8_t offloaded, nat;
+	uint8_t verdict, action;	/* enum net_verdict, enum net_action */
+	uint8_t owner_end;	/* 0 not known, 1 the source is the process, 2 the destination */
 };
 
 /* net.dump: the head of what a flight recorder held. */
@@ -66,6 +69,10 @@ struct net_dump_event {
 	uint8_t pad[3];
 	char on[128];
 };
+
+/* What becomes of packets. Append only. */
+enum net_verdict { NET_VERDICT_NONE, NET_VERDICT_FORWARDED, NET_VERDICT_DROPPED, NET_VERDICT__MAX };
+enum net_action { NET_ACTION_NONE, NET_ACTION_PASS, NET_ACTION_NAT, NET_ACTION_DROP, NET_ACTION__MAX };
 
 enum flow_tcp_state {
 	FLOW_TCP_NONE, FLOW_TCP_SYN_SENT, FLOW_TCP_SYN_RECV, FLOW_TCP_ESTABLISHED, FLOW_TCP_FIN_WAIT,

@@ -53,8 +53,25 @@ const struct xlat net_tcp_flag_xlat = {
 	.name = "tcp_flags", .vals = tcp_flag_vals, .n = ARRAY_SIZE(tcp_flag_vals), .is_flags = true,
 };
 
+static const struct xlat_val verdict_vals[] = {
+	{ NET_VERDICT_FORWARDED, "forwarded" }, { NET_VERDICT_DROPPED, "dropped" },
+};
+_Static_assert(ARRAY_SIZE(verdict_vals) == NET_VERDICT__MAX - 1, "each verdict has a name");
+const struct xlat net_verdict_xlat = {
+	.name = "net_verdict", .vals = verdict_vals, .n = ARRAY_SIZE(verdict_vals),
+};
+
+static const struct xlat_val action_vals[] = {
+	{ NET_ACTION_PASS, "pass" }, { NET_ACTION_NAT, "nat" }, { NET_ACTION_DROP, "drop" },
+};
+_Static_assert(ARRAY_SIZE(action_vals) == NET_ACTION__MAX - 1, "each action has a name");
+const struct xlat net_action_xlat = { .name = "net_action", .vals = action_vals, .n = ARRAY_SIZE(action_vals) };
+
 /* Fields that are read by net_get(). */
-enum { GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
+enum {
+	GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO,
+	GET_VERDICT, GET_ACTION,
+};
 
 #define ROW(member, name_, kind_, doc_, ...) FIELD_ROW(struct net_event, member, name_, kind_, doc_, ##__VA_ARGS__)
 #define GET_ROW(word_, name_, like_, doc_, ...) \
@@ -76,6 +93,10 @@ enum { GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_D
 	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
+	GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", .xlat = &net_verdict_xlat, \
+		.flags = FIELD_SILENT), \
+	GET_ROW(GET_ACTION, "net.action", FIELD_ENUM, "pass or drop", .xlat = &net_action_xlat, \
+		.flags = FIELD_SILENT), \
 	ROW(src_identity, "net.src_identity", FIELD_UINT, "security identity of the source (other datapaths)", \
 	    .flags = FIELD_OPTIONAL), \
 	ROW(dst_identity, "net.dst_identity", FIELD_UINT, "security identity of the destination", \
@@ -166,6 +187,16 @@ int net_get_uint(uint64_t v, struct value *ret)
 	return 0;
 }
 
+int net_get_named(const struct xlat *x, uint64_t v, struct value *ret)
+{
+	const char *name = xlat_name(x, v);
+
+	if (!name)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .has_number = true, .u = v, .str = name, .len = strlen(name) };
+	return 0;
+}
+
 /* The stream may have names of that datapath's own. */
 static const char *file_name(const struct event *ev)
 {
@@ -204,6 +235,7 @@ static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 static int net_get(const struct event *ev, const struct field *f, struct value *ret)
 {
 	const struct conn *c = &ev->keys.conn;
+	bool drop = ev->desc == &net_drop_desc;
 
 	switch (f->off) {
 	case GET_FUNC: return get_func(ev, ret);
@@ -216,6 +248,9 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 	case GET_SPORT: return net_get_uint(c->sport, ret);
 	case GET_DPORT: return net_get_uint(c->dport, ret);
 	case GET_PROTO: return net_get_uint(c->proto, ret);
+	case GET_VERDICT:
+		return net_get_named(&net_verdict_xlat, drop ? NET_VERDICT_DROPPED : NET_VERDICT_FORWARDED, ret);
+	case GET_ACTION: return net_get_named(&net_action_xlat, drop ? NET_ACTION_DROP : NET_ACTION_PASS, ret);
 	default: return -ENOENT;
 	}
 }

@@ -169,7 +169,7 @@ static __always_inline void report(struct __sk_buff *skb, struct net_flow *f, co
 	f->way[0].told_flags = f->way[0].tcp_flags;
 	f->way[1].told_flags = f->way[1].tcp_flags;
 	if (!f->owner_tgid)
-		ask_owner(skb, f);
+		ask_owner(skb, f, way);
 	if (why == NET_FLOW_NEW)
 		ask_route(skb, f);
 	ask_conntrack(skb, f);

@@ -36,9 +36,19 @@ static __always_inline void tuple_of(struct sonde_tuple *t, const struct net_flo
 	__builtin_memcpy(t->raddr, remote->addr, 16);
 }
 
-/* The process at the local end. */
-static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow *f, struct net_scratch *s)
+/* Which end that is: the sender of the packet at hand if it carries a socket, else as owner_into() asked. */
+static __always_inline void set_end(struct net_flow *f, const struct net_scratch *s, bool received, __u8 way)
 {
+	bool back = s->rec.owner_by == NET_OWNER_SKB_SK ? way == NET_WAY_BACK : received;
+
+	f->way[NET_WAY_FORWARD].owns = !back;
+	f->way[NET_WAY_BACK].owns = back;
+}
+
+/* The process at the local end; @way: of the packet. */
+static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow *f, struct net_scratch *s, __u8 way)
+{
+	bool received = false;
 	struct sonde_owner *o = NULL;
 
 	s->rec.cookie = 0;
@@ -49,7 +59,7 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow *f
 	/* what comes in may still carry the socket of its sender, behind a veth: the end that is here goes first */
 	if (f->dir == NET_DIR_IN &&
 	    (owner_exact(&s->rec, &s->received, &o) || owner_bound(&s->rec, &s->received, false, &o)) && o)
-		;
+		received = true;
 	else if (!owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &o) || !o)
 		o = f->dir == NET_DIR_OUT ? owner_by_sender(s) : owner_by_packet(s, false);
 	f->cookie = s->rec.cookie;
@@ -58,12 +68,13 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow *f
 		return;
 	f->refused = is_excluded(o->tgid) || !select_owner(o->tgid, o->comm, o->cgroup_id);
 	f->owner_by = s->rec.owner_by;
+	set_end(f, s, received, way);
 	f->owner_tgid = o->tgid;
 	f->owner_start_ns = o->start_ns;
 	f->cgroup_id = o->cgroup_id;
 }
 
-static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow *f)
+static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow *f, __u8 way)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
@@ -71,7 +82,7 @@ static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow *f)
 	if (!s || s->busy)	/* the next report asks again */
 		return;
 	s->busy = 1;
-	owner_into(skb, f, s);
+	owner_into(skb, f, s, way);
 	s->busy = 0;
 }
 

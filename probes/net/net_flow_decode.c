@@ -63,12 +63,15 @@ static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, uns
 	*b = (struct net_flow_event){
 		.id = flow_id(r), .packets = w->packets, .bytes = w->bytes,
 		.duration_ns = f->last_ns > f->first_ns ? f->last_ns - f->first_ns : 0, .rtt_ns = f->rtt_ns,
+		.first_ns = f->first_ns, .last_ns = f->last_ns,
 		.ifindex = r->ifindex, .out_ifindex = way ? 0 : f->out_ifindex,
 		.retransmitted = w->retransmitted, .zero_windows = w->zero_windows, .mark = f->mark,
 		.why = r->why, .is_reply = way == NET_WAY_BACK, .point = r->way == way ? r->point : NET_POINT_NONE,
 		.dir = !way ? f->dir : f->dir == NET_DIR_IN ? NET_DIR_OUT : NET_DIR_IN,
 		.owner_by = f->owner_by, .tcp_flags = w->tcp_flags, .tcp_state = tcp_state(f), .ct = f->ct,
 		.offloaded = f->offloaded, .nat = f->nat,
+		.verdict = NET_VERDICT_FORWARDED, .owner_end = w->owns ? 1 : f->way[!way].owns ? 2 : 0,
+		.action = f->nat ? NET_ACTION_NAT : NET_ACTION_PASS,
 	};
 	if (!way && f->out_ifindex)
 		set_ip(&b->next_hop, f->family, f->next_hop);

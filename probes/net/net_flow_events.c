@@ -2,6 +2,7 @@
 /*
  * What net.flow looks like: its fields and its line.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -35,10 +36,16 @@ static const struct xlat_val ct_vals[] = {
 };
 static const struct xlat ct_xlat = { .name = "conntrack", .vals = ct_vals, .n = ARRAY_SIZE(ct_vals) };
 
-enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO };
+static const struct xlat_val end_vals[] = { { 1, "src" }, { 2, "dst" } };
+static const struct xlat end_xlat = { .name = "owner_end", .vals = end_vals, .n = ARRAY_SIZE(end_vals) };
+
+enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_FIRST, GET_LAST, GET_POINT };
 
 #define ROW(member, name_, kind_, doc_, ...) \
 	FIELD_ROW(struct net_flow_event, member, name_, kind_, doc_, ##__VA_ARGS__)
+#define VALUE_ROW(word_, name_, like_, doc_, ...) \
+	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  ##__VA_ARGS__ }
 #define GET_ROW(word_, name_, like_, doc_) \
 	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
 	  .flags = FIELD_ALIAS }
@@ -49,10 +56,17 @@ static const struct field flow_fields[] = {
 	ROW(id, "flow.id", FIELD_HEX, "of the conversation at this interface, in both directions the same"),
 	ROW(is_reply, "flow.is_reply", FIELD_BOOL, "against the direction of the first packet"),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat),
-	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &net_point_xlat, .flags = FIELD_OPTIONAL),
+	VALUE_ROW(GET_POINT, "net.point", FIELD_ENUM, "observation point of the packet that made it so",
+		  .xlat = &net_point_xlat),
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL),
 	ROW(packets, "flow.packets", FIELD_UINT, "packets in this direction since the first"),
 	ROW(bytes, "flow.bytes", FIELD_UINT, "their bytes, from the link header on"),
+	VALUE_ROW(GET_FIRST, "flow.first", FIELD_UINT, "time of the first packet, ns since 1970", .key = "first_ns"),
+	VALUE_ROW(GET_LAST, "flow.last", FIELD_UINT, "of the last one, either direction", .key = "last_ns"),
+	ROW(verdict, "net.verdict", FIELD_ENUM, "forwarded; what was dropped are events of their own",
+	    .xlat = &net_verdict_xlat),
+	ROW(action, "net.action", FIELD_ENUM, "pass, or nat: an address or a port was translated",
+	    .xlat = &net_action_xlat),
 	ROW(duration_ns, "flow.duration", FIELD_NS, "from the first packet to the last one, both directions"),
 	ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "all TCP flags of this direction", .xlat = &net_tcp_flag_xlat,
 	    .flags = FIELD_OPTIONAL),
@@ -80,6 +94,8 @@ static const struct field flow_fields[] = {
 	    .key = "route_iface"),
 	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process at the local end was found", .xlat = &net_owner_xlat,
 	    .key = "owner_by"),
+	ROW(owner_end, "owner.end", FIELD_ENUM, "which end that process is: src, dst", .xlat = &end_xlat,
+	    .flags = FIELD_OPTIONAL, .key = "owner_end"),
 	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address"),
 	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address"),
 	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port"),
@@ -87,13 +103,26 @@ static const struct field flow_fields[] = {
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number"),
 };
 
+/* The wall clock is told by the stream. */
+static int get_time(const struct event *ev, uint64_t boot_ns, struct value *ret)
+{
+	if (!ev->clock_offset_ns || !boot_ns)
+		return -ENOENT;
+	return net_get_uint(boot_ns + (uint64_t)ev->clock_offset_ns, ret);
+}
+
 static int flow_get(const struct event *ev, const struct field *f, struct value *ret)
 {
+	const struct net_flow_event *b = ev->body;
+
 	switch (f->off) {
 	case GET_SIP: return net_get_ip(&ev->keys.conn.saddr, ret);
 	case GET_DIP: return net_get_ip(&ev->keys.conn.daddr, ret);
 	case GET_SPORT: return net_get_uint(ev->keys.conn.sport, ret);
 	case GET_DPORT: return net_get_uint(ev->keys.conn.dport, ret);
+	case GET_POINT: return net_get_named(&net_point_xlat, b->point, ret);
+	case GET_FIRST: return get_time(ev, b->first_ns, ret);
+	case GET_LAST: return get_time(ev, b->last_ns, ret);
 	default: return net_get_uint(ev->keys.conn.proto, ret);
 	}
 }
@@ -164,6 +193,22 @@ static void put_nat(const struct event *ev, struct buf *out)
 	put_end(out, &b->nat_daddr, b->nat_dport);
 }
 
+/* Name and value of what is known. */
+static void put_text(const struct event *ev, const char *what, enum field_kind like, int word, struct buf *out)
+{
+	const struct field f = { .kind = FIELD_GET, .off = (uint16_t)word, .like = FIELD_LIKE(like) };
+	struct value v;
+
+	if (flow_get(ev, &f, &v) < 0)
+		return;
+	buf_printf(out, " %s ", what);
+	if (v.kind == VAL_UINT)
+		buf_printf(out, "%llu.%09llu", (unsigned long long)v.u / 1000000000,
+			   (unsigned long long)v.u % 1000000000);
+	else
+		value_text(&v, out);
+}
+
 /* -v: what the short line leaves out. */
 static void put_details(const struct event *ev, struct buf *out)
 {
@@ -174,6 +219,9 @@ static void put_details(const struct event *ev, struct buf *out)
 		buf_printf(out, " ct %s", xlat_name(&ct_xlat, b->ct));
 	if (b->mark)
 		buf_printf(out, " mark 0x%x", b->mark);
+	if (b->offloaded)
+		buf_add_str(out, " offloaded");
+	buf_printf(out, " %s", xlat_name(&net_action_xlat, b->action) ?: "?");
 	if (b->retransmitted)
 		buf_printf(out, " retransmitted %u", b->retransmitted);
 	if (b->zero_windows)
@@ -184,6 +232,8 @@ static void put_details(const struct event *ev, struct buf *out)
 		buf_add_char(out, ' ');
 		net_put_iface(ev, b->out_ifindex, out);
 	}
+	put_text(ev, "first", FIELD_UINT, GET_FIRST, out);
+	put_text(ev, "last", FIELD_UINT, GET_LAST, out);
 	buf_printf(out, " netns %u cookie %llu\n", ev->keys.netns, (unsigned long long)ev->keys.cookie);
 }
 

@@ -52,7 +52,7 @@ struct net_flow_way {
 	__u8 tcp_flags;		/* all that were seen */
 	__u8 told_flags;	/* of these, in a report */
 	__u8 asked;		/* times that connection tracking was asked later, while this way was the last */
-	__u8 pad;
+	__u8 owns;		/* the process is the one that sends this way; neither = not known which */
 };
 
 /* The state of a flow, in a map and in a record. */

@@ -12,11 +12,13 @@
 struct buf;
 struct value;
 
-extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_flag_xlat;
+extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_flag_xlat, net_verdict_xlat,
+	net_action_xlat;
 
 /* Values of fields that stand in the event's keys; -ENOENT for what is not known. */
 int net_get_ip(const struct ipaddr *ip, struct value *ret);
 int net_get_uint(uint64_t v, struct value *ret);
+int net_get_named(const struct xlat *x, uint64_t v, struct value *ret);	/* of a number with a name */
 
 /* "eth0", "if7" when nobody named it, "-" for none. */
 void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
