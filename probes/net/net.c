@@ -24,6 +24,8 @@
 #include "probes/net/net.h"
 #include "probes/net/net_check.h"
 #include "probes/net/net_count.h"
+#include "probes/net/net_dns.h"
+#include "probes/net/net_dns_wire.h"
 #include "probes/net/net_keep.h"
 #include "probes/net/net_keep_wire.h"
 #include "probes/net/net_map.h"
@@ -44,6 +46,7 @@ struct net_state {
 	struct net_sock *sock;
 	VEC(struct net_space *) spaces;	/* namespaces with tc programs, owned */
 	struct net_names names;
+	struct net_dns dns;
 	struct net_keep *keep;		/* NULL = packets are told of as they come */
 };
 
@@ -117,6 +120,7 @@ static int net_open(struct probe *p, struct err *err)
 	int r;
 
 	net_names_init(&st->names, p->env);
+	net_dns_init(&st->dns, p->env);
 	r = net_setup_init(&st->setup, p->conf, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->map.path)
 		return net_map_open(p, &st->map, err);
@@ -208,6 +212,8 @@ static int net_control(struct probe *p, const struct sonde_rec *r)
 
 	if (st->keep)
 		net_keep_record(st->keep, r);
+	if (r->type == NET_EV_DNS)
+		return net_dns_record(&st->dns, r);
 	return net_names_record(&st->names, r);
 }
 
@@ -215,14 +221,13 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 {
 	struct net_state *st = p->state;
 
-	(void)now_ns;
 	if (st->map)
 		net_map_tick(st->map);
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_space_tick(st->spaces.items[i]);
 	if (st->keep)
 		net_keep_tick(st->keep);
-	return 0;
+	return net_dns_tick(&st->dns, now_ns);
 }
 
 static int net_raw(struct probe *p, const struct ring_rec *r)
@@ -275,6 +280,7 @@ static void net_close(struct probe *p)
 	net_drop_close(st->drop);
 	net_xdp_close(st->xdp);
 	net_names_fini(&st->names);
+	net_dns_fini(&st->dns);
 	net_setup_fini(&st->setup);
 	memset(st, 0, sizeof(*st));
 }
@@ -328,7 +334,7 @@ static int net_call(struct probe *p, const char *verb, const struct opt_strv *ar
 
 const struct net_conf net_conf_default = {
 	.interval_ns = 1000000000,
-	.flow = { .interval_ns = 5000000000, .idle_ns = 60000000000, .max = 65536 },
+	.flow = { .interval_ns = 5000000000, .idle_ns = 60000000000, .max = 65536, .dns = true },
 	.count = { .max = 4096 },
 };
 
@@ -378,6 +384,7 @@ static const struct opt net_command_opts[] = {
 	OPT_ROW(net_conf, flow.on, "flows", 0, OPT_BOOL, NULL, "flows, not packets"),
 	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated"),
 	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow"),
+	OPT_ROW(net_conf, flow.dns, "flow-dns", 0, OPT_BOOL, NULL, "names by DNS"),
 	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended"),
 	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "packets of so long wait for a dump"),
 	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and those after its trigger"),

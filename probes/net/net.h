@@ -27,6 +27,7 @@ struct net_flow_conf {
 	uint64_t interval_ns;	/* between reports of one that lives */
 	uint64_t idle_ns;	/* one that is silent for so long has ended */
 	uint32_t max;		/* flows at a time and namespace */
+	bool dns;		/* names out of DNS answers */
 };
 
 /* What is added up. */

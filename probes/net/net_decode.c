@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "packet/packet.h"
 #include "probes/net/net_count_wire.h"
+#include "probes/net/net_dns_wire.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_flow_wire.h"
 #include "probes/net/net_keep_wire.h"
@@ -130,6 +131,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 		return net_sock_decode(rec, em);
 	if (rec->type == NET_EV_COUNT)
 		return net_count_decode(rec, em);
+	if (rec->type == NET_EV_DNS)
+		return net_dns_decode(rec, em);
 	if (rec->type == NET_EV_DUMP)
 		return net_dump_decode(rec, em);
 	if (!desc)
@@ -149,7 +152,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 }
 
 static const struct event_desc *const events[] = {
-	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, &net_count_desc, &net_dump_desc, NULL,
+	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, &net_count_desc, &net_dns_desc,
+	&net_dump_desc, NULL,
 };
 
 extern const struct decoder_ops net_decoder;

@@ -106,10 +106,13 @@ void *net_event_new(struct event *ev, const struct event_desc *desc, const struc
 /* A NET_EV_FLOW record to events: one per direction that has something to tell. */
 int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
 
+/* A NET_EV_DNS record to an event. */
+int net_dns_decode(const struct sonde_rec *rec, const struct emitter *em);
+
 /* A NET_EV_DUMP record to an event. */
 int net_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
 
-extern const struct event_desc net_flow_desc, net_count_desc, net_dump_desc;
+extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_dump_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;
 
 #endif

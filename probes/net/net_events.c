@@ -70,7 +70,7 @@ const struct xlat net_action_xlat = { .name = "net_action", .vals = action_vals,
 /* Fields that are read by net_get(). */
 enum {
 	GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO,
-	GET_VERDICT, GET_ACTION,
+	GET_SNAME, GET_DNAME, GET_VERDICT, GET_ACTION,
 };
 
 #define ROW(member, name_, kind_, doc_, ...) FIELD_ROW(struct net_event, member, name_, kind_, doc_, ##__VA_ARGS__)
@@ -93,6 +93,8 @@ enum {
 	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
+	GET_ROW(GET_SNAME, "dns.sname", FIELD_STR, "name of the source by DNS, if an answer with it was seen"), \
+	GET_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the destination, likewise"), \
 	GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", .xlat = &net_verdict_xlat, \
 		.flags = FIELD_SILENT), \
 	GET_ROW(GET_ACTION, "net.action", FIELD_ENUM, "pass or drop", .xlat = &net_action_xlat, \
@@ -187,6 +189,16 @@ int net_get_uint(uint64_t v, struct value *ret)
 	return 0;
 }
 
+int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret)
+{
+	const char *name = ip->family ? names_get(ev->names, SONDE_NAME_HOST, names_host_key(ip)) : NULL;
+
+	if (!name)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name) };
+	return 0;
+}
+
 int net_get_named(const struct xlat *x, uint64_t v, struct value *ret)
 {
 	const char *name = xlat_name(x, v);
@@ -248,6 +260,8 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 	case GET_SPORT: return net_get_uint(c->sport, ret);
 	case GET_DPORT: return net_get_uint(c->dport, ret);
 	case GET_PROTO: return net_get_uint(c->proto, ret);
+	case GET_SNAME: return net_get_host(ev, &c->saddr, ret);
+	case GET_DNAME: return net_get_host(ev, &c->daddr, ret);
 	case GET_VERDICT:
 		return net_get_named(&net_verdict_xlat, drop ? NET_VERDICT_DROPPED : NET_VERDICT_FORWARDED, ret);
 	case GET_ACTION: return net_get_named(&net_action_xlat, drop ? NET_ACTION_DROP : NET_ACTION_PASS, ret);

@@ -9,6 +9,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "probes/net/net_dns_wire.h"
 #include "probes/net/net_flow_ask.bpf.h"
 #include "probes/net/net_flow_packet.bpf.h"
 
@@ -22,6 +23,7 @@
 
 const volatile __u32 net_flow_level = NET_AGGREGATE_MEDIUM;
 const volatile __u64 net_flow_interval_ns = 5000000000ULL;
+const volatile __u32 net_flow_dns = 1;
 
 struct net_point {
 	__u8 in, out;	/* NET_POINT_* */
@@ -49,6 +51,10 @@ struct {
 struct net_flow_room {
 	struct net_flow first;
 	struct net_flow_rec rec;
+	struct {
+		struct net_dns_rec rec;
+		__u8 data[NET_DNS_MAX];
+	} dns;
 };
 
 struct {
@@ -204,6 +210,46 @@ static __always_inline struct net_flow *flow_new(struct net_flow_room *room, con
 	return f;
 }
 
+/* ---- names ---- */
+
+#define UDP_LEN 8
+
+/* The source's port is that of name servers. */
+static __always_inline bool is_dns(const struct flow_packet *p)
+{
+	__u16 port = p->swapped ? p->key.port[1] : p->key.port[0];
+
+	return net_flow_dns && p->key.proto == 17 && port == NET_DNS_PORT;
+}
+
+/* The bytes of an answer to a question that was seen: user space reads them. */
+static __always_inline void tell_dns(struct __sk_buff *skb, const struct flow_packet *p, struct net_flow_room *room)
+{
+	struct net_dns_rec *r = &room->dns.rec;
+	struct sonde_ledger *l;
+	__u32 off = p->l4_off + UDP_LEN, len = skb->len - off;
+
+	if (!p->l4_off || skb->len < off + NET_DNS_MIN)
+		return;
+	if (len > NET_DNS_MAX)
+		len = NET_DNS_MAX;
+	l = ledger_seen(NET_CLASS_FLOW);
+	if (!l)
+		return;
+	if (len < NET_DNS_MIN || bpf_skb_load_bytes(skb, off, room->dns.data, len)) {
+		rec_lost(l, SONDE_LOST_COPY);
+		return;
+	}
+	rec_init_keys(&r->hdr, l, NET_EV_DNS, sizeof(*r) + len, NET_CLASS_FLOW, 0, 0, 0);
+	r->netns = net_want_netns;
+	r->ifindex = p->key.ifindex;
+	r->len = len;
+	r->pad = 0;
+	rec_output(l, LANE_BULK, r, sizeof(*r) + len);
+}
+
+/* ---- a packet ---- */
+
 static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_packet *p, struct net_flow_room *room)
 {
 	struct net_flow *f = bpf_map_lookup_elem(&net_flows, &p->key);
@@ -220,6 +266,8 @@ static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_
 	}
 	way = is_forward(f, p) ? NET_WAY_FORWARD : NET_WAY_BACK;
 	count(f, p, way, now);
+	if (way == NET_WAY_BACK && is_dns(p))
+		tell_dns(skb, p, room);
 	why = f->told_ns ? reason(f, &f->way[way & 1], now) : NET_FLOW_NEW;
 	if (why)
 		report(skb, f, p, room, why, way, now);

@@ -47,7 +47,7 @@ static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool
 		struct err *err)
 {
 	const struct net_flow_conf *c = &((const struct net_conf *)p->conf)->flow;
-	uint32_t level = c->level;
+	uint32_t level = c->level, dns = c->dns;
 	uint64_t interval = level == NET_AGGREGATE_LOW ? LOW_INTERVAL_NS : c->interval_ns;
 	int r = net_setup_apply(s, p, skel->obj, netns, err);
 
@@ -55,6 +55,7 @@ static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool
 		return r;
 	bpf_program__set_autoload(skel->progs.sonde_flow_ask, ask);
 	probe_set_rodata(skel->obj, "net_flow_level", &level, sizeof(level));
+	probe_set_rodata(skel->obj, "net_flow_dns", &dns, sizeof(dns));
 	probe_set_rodata(skel->obj, "net_flow_interval_ns", &interval, sizeof(interval));
 	r = bpf_map__set_max_entries(skel->maps.net_flows, c->max);
 	return r < 0 ? err_errno(err, r, "cannot size the table of flows") : probe_env_load(p->env, skel->obj, err);

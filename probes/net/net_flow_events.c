@@ -39,7 +39,7 @@ static const struct xlat ct_xlat = { .name = "conntrack", .vals = ct_vals, .n = 
 static const struct xlat_val end_vals[] = { { 1, "src" }, { 2, "dst" } };
 static const struct xlat end_xlat = { .name = "owner_end", .vals = end_vals, .n = ARRAY_SIZE(end_vals) };
 
-enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_FIRST, GET_LAST, GET_POINT };
+enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_SNAME, GET_DNAME, GET_FIRST, GET_LAST, GET_POINT };
 
 #define ROW(member, name_, kind_, doc_, ...) \
 	FIELD_ROW(struct net_flow_event, member, name_, kind_, doc_, ##__VA_ARGS__)
@@ -96,6 +96,8 @@ static const struct field flow_fields[] = {
 	    .key = "owner_by"),
 	ROW(owner_end, "owner.end", FIELD_ENUM, "which end that process is: src, dst", .xlat = &end_xlat,
 	    .flags = FIELD_OPTIONAL, .key = "owner_end"),
+	VALUE_ROW(GET_SNAME, "dns.sname", FIELD_STR, "name of the source by DNS, if an answer with it was seen"),
+	VALUE_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the destination, likewise"),
 	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address"),
 	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address"),
 	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port"),
@@ -121,6 +123,8 @@ static int flow_get(const struct event *ev, const struct field *f, struct value 
 	case GET_SPORT: return net_get_uint(ev->keys.conn.sport, ret);
 	case GET_DPORT: return net_get_uint(ev->keys.conn.dport, ret);
 	case GET_POINT: return net_get_named(&net_point_xlat, b->point, ret);
+	case GET_SNAME: return net_get_host(ev, &ev->keys.conn.saddr, ret);
+	case GET_DNAME: return net_get_host(ev, &ev->keys.conn.daddr, ret);
 	case GET_FIRST: return get_time(ev, b->first_ns, ret);
 	case GET_LAST: return get_time(ev, b->last_ns, ret);
 	default: return net_get_uint(ev->keys.conn.proto, ret);
@@ -234,6 +238,8 @@ static void put_details(const struct event *ev, struct buf *out)
 	}
 	put_text(ev, "first", FIELD_UINT, GET_FIRST, out);
 	put_text(ev, "last", FIELD_UINT, GET_LAST, out);
+	put_text(ev, "from", FIELD_STR, GET_SNAME, out);
+	put_text(ev, "to", FIELD_STR, GET_DNAME, out);
 	buf_printf(out, " netns %u cookie %llu\n", ev->keys.netns, (unsigned long long)ev->keys.cookie);
 }
 

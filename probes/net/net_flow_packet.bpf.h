@@ -17,6 +17,7 @@ struct flow_packet {
 	__u32 len;		/* on the wire */
 	__u32 seq, payload;	/* TCP */
 	__u16 window;
+	__u16 l4_off;		/* where the transport header begins */
 	__u8 tcp_flags;
 	__u8 swapped;		/* the source became the key's second end */
 	__u8 dir;		/* NET_DIR_* */
@@ -48,6 +49,7 @@ static __always_inline int parse_ports(struct __sk_buff *skb, struct flow_packet
 	__u8 tcp[16] __attribute__((aligned(8)));
 	__u16 *ports = (__u16 *)tcp;
 
+	p->l4_off = off;
 	if (p->key.proto == 1 || p->key.proto == 58) {
 		if (load(skb, off, tcp, 8))
 			return 0;

@@ -19,6 +19,7 @@ extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_f
 int net_get_ip(const struct ipaddr *ip, struct value *ret);
 int net_get_uint(uint64_t v, struct value *ret);
 int net_get_named(const struct xlat *x, uint64_t v, struct value *ret);	/* of a number with a name */
+int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret);	/* its name by DNS */
 
 /* "eth0", "if7" when nobody named it, "-" for none. */
 void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);

@@ -42,6 +42,8 @@ static const struct opt flow_opts[] = {
 		"a flow that is silent for so long has ended (default 60s)"),
 	OPT_ROW(net_flow_conf, max, "max-flows", 0, OPT_U32, "N",
 		"flows at a time and namespace; packets of more are counted as lost (default 65536)"),
+	OPT_ROW(net_flow_conf, dns, "dns", 0, OPT_BOOL, NULL,
+		"names of addresses out of DNS answers that pass (UDP port 53; the default)"),
 	OPT_END
 };
 

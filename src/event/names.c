@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "event/value.h"
 
 #define NAMES_BYTES_MAX (16u << 20)
 /* What an entry costs besides its text: key, pointer and slot state at the table's lowest fill, twice. */
@@ -115,4 +116,15 @@ int names_walk(const struct names *n, names_fn fn, void *ctx)
 		r = fn(ctx, k->space, k->key, *(char **)val);
 	}
 	return r < 0 ? r : 0;
+}
+
+uint64_t names_host_key(const struct ipaddr *ip)
+{
+	uint64_t key = 0;
+
+	if (ip->family == 6)
+		return map_hash(ip->addr, sizeof(ip->addr)) | 1ull << 63;
+	for (int i = 0; i < 4; i++)
+		key = key << 8 | ip->addr[i];
+	return key;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ipaddr;
 struct names;
 
 struct names *names_new(void);
@@ -34,5 +35,8 @@ static inline uint64_t names_iface_key(uint32_t netns, uint32_t ifindex)
 {
 	return (uint64_t)netns << 32 | ifindex;
 }
+
+/* Of an address in SONDE_NAME_HOST: an IPv4 address as it is, of an IPv6 address a hash. */
+uint64_t names_host_key(const struct ipaddr *ip);
 
 #endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Names point backwards into the message: jumps and lengths are bounded, so the work is linear in the records that
+ * are looked at, of which there are at most RECORDS_MAX.
+ */
+#include "packet/dns.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/macros.h"
+
+#define JUMPS_MAX 16
+#define RECORDS_MAX 64
+#define TYPE_A 1
+#define TYPE_CNAME 5
+#define TYPE_AAAA 28
+#define TYPE_HTTPS 65
+#define TYPE_ANY 255
+#define CLASS_IN 1
+#define FLAG_RESPONSE 0x8000
+#define OPCODE_SHIFT 11
+
+/* Lower case; 0 for what no host name has. */
+static char letter(uint8_t c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ? (char)c : 0;
+}
+
+static bool add_label(char name[static DNS_NAME_MAX + 1], size_t *len, const uint8_t *label, size_t n)
+{
+	if (!label || *len + n + 1 > DNS_NAME_MAX)
+		return false;
+	if (*len)
+		name[(*len)++] = '.';
+	for (size_t i = 0; i < n; i++) {
+		name[*len] = letter(label[i]);
+		if (!name[(*len)++])
+			return false;
+	}
+	return true;
+}
+
+/* Moves @c behind the name. False for one that cannot be read, or has letters that no host name has. */
+static bool read_name(struct cursor msg, struct cursor *c, char name[static DNS_NAME_MAX + 1])
+{
+	struct cursor at = *c;
+	size_t len = 0;
+	bool plain = true;
+
+	for (unsigned jumps = 0; jumps <= JUMPS_MAX;) {
+		uint8_t n = cur_u8(&at);
+
+		if (!cur_ok(&at))
+			break;
+		if (n >= 0xc0) {
+			size_t off = (n & 0x3fu) << 8 | cur_u8(&at);
+
+			if (!jumps++)
+				*c = at;
+			if (!cur_ok(&at))
+				break;
+			at = msg;
+			cur_skip(&at, off);
+		} else if (n > 63) {
+			break;
+		} else if (n) {
+			const uint8_t *label = cur_bytes(&at, n);
+
+			if (!label)
+				break;
+			plain = plain && add_label(name, &len, label, n);
+		} else {
+			if (!jumps)
+				*c = at;
+			name[plain ? len : 0] = '\0';
+			return plain && len;
+		}
+	}
+	c->bad = true;
+	return false;
+}
+
+struct record {
+	char owner[DNS_NAME_MAX + 1];
+	bool named;		/* the owner is a host name */
+	uint16_t type, class;
+	uint32_t ttl;
+	struct cursor data;
+};
+
+static bool read_record(struct cursor msg, struct cursor *c, struct record *ret)
+{
+	ret->named = read_name(msg, c, ret->owner);
+	ret->type = cur_u16be(c);
+	ret->class = cur_u16be(c);
+	ret->ttl = cur_u32be(c);
+	ret->data = cur_sub(c, cur_u16be(c));
+	return cur_ok(c);
+}
+
+static void add_address(struct dns_answer *a, const struct record *r, uint32_t ttl)
+{
+	size_t len = r->type == TYPE_A ? 4 : 16;
+	struct dns_address *to = &a->addresses[a->n];
+	struct cursor c = r->data;
+	const void *addr = cur_left(&c) == len ? cur_bytes(&c, len) : NULL;
+
+	if (!addr || a->n == DNS_ADDRESSES_MAX)
+		return;
+	*to = (struct dns_address){ .family = len == 4 ? 4 : 6, .ttl = MIN(ttl, r->ttl) };
+	memcpy(to->addr, addr, len);
+	a->n++;
+}
+
+/* Records stand in the order of the chain: servers put them so, and resolvers read them so. */
+static void read_answers(struct cursor msg, struct cursor *c, uint16_t n, struct dns_answer *a)
+{
+	char current[DNS_NAME_MAX + 1], target[DNS_NAME_MAX + 1];
+	uint32_t ttl = UINT32_MAX;
+	struct record r;
+
+	memcpy(current, a->name, sizeof(current));
+	for (unsigned i = 0; i < n && i < RECORDS_MAX && read_record(msg, c, &r); i++) {
+		struct cursor data = r.data;
+
+		if (!r.named || r.class != CLASS_IN || strcmp(r.owner, current) != 0)
+			continue;
+		if (r.type == TYPE_A || r.type == TYPE_AAAA) {
+			add_address(a, &r, ttl);
+		} else if (r.type == TYPE_CNAME && read_name(msg, &data, target)) {
+			memcpy(current, target, sizeof(current));
+			ttl = MIN(ttl, r.ttl);
+		}
+	}
+}
+
+static bool is_wanted(uint16_t type)
+{
+	return type == TYPE_A || type == TYPE_AAAA || type == TYPE_HTTPS || type == TYPE_ANY;
+}
+
+int dns_answer_parse(const void *data, size_t len, struct dns_answer *ret)
+{
+	const struct cursor msg = cur_init(data, len);
+	struct cursor c = msg;
+	uint16_t flags, questions, answers, type, class;
+	bool named;
+
+	cur_skip(&c, 2);	/* id */
+	flags = cur_u16be(&c);
+	questions = cur_u16be(&c);
+	answers = cur_u16be(&c);
+	cur_skip(&c, 4);	/* authority, additional */
+	if (!cur_ok(&c) || !(flags & FLAG_RESPONSE) || (flags >> OPCODE_SHIFT & 15) || questions != 1)
+		return -EBADMSG;
+	*ret = (struct dns_answer){ .rcode = flags & 15 };
+	named = read_name(msg, &c, ret->name);
+	type = cur_u16be(&c);
+	class = cur_u16be(&c);
+	if (!named || !cur_ok(&c) || class != CLASS_IN || !is_wanted(type))
+		return -EBADMSG;
+	read_answers(msg, &c, answers, ret);
+	return 0;
+}
