@@ -42,16 +42,15 @@ static uint8_t tcp_state(const struct net_flow *f)
 	return FLOW_TCP_ESTABLISHED;
 }
 
-/* The same number for both directions and all reports of a conversation, another one for the next with its ports. */
-static uint64_t flow_id(const struct net_flow_rec *r)
+uint64_t net_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f)
 {
 	const uint64_t prime = 0x100000001b3ull;
-	uint64_t h = 0xcbf29ce484222325ull ^ r->flow.first_ns;
+	uint64_t h = 0xcbf29ce484222325ull ^ f->first_ns;
 
-	for (size_t i = 0; i < sizeof(r->flow.src.addr); i++)
-		h = (h ^ r->flow.src.addr[i] ^ (uint64_t)r->flow.dst.addr[i] << 8) * prime;
-	h = (h ^ r->flow.src.port ^ (uint64_t)r->flow.dst.port << 16 ^ (uint64_t)r->flow.proto << 32) * prime;
-	h = (h ^ r->ifindex ^ (uint64_t)r->netns << 32) * prime;
+	for (size_t i = 0; i < sizeof(f->src.addr); i++)
+		h = (h ^ f->src.addr[i] ^ (uint64_t)f->dst.addr[i] << 8) * prime;
+	h = (h ^ f->src.port ^ (uint64_t)f->dst.port << 16 ^ (uint64_t)f->proto << 32) * prime;
+	h = (h ^ ifindex ^ (uint64_t)netns << 32) * prime;
 	return h ? h : 1;
 }
 
@@ -61,7 +60,7 @@ static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, uns
 	const struct net_flow_way *w = &f->way[way];
 
 	*b = (struct net_flow_event){
-		.id = flow_id(r), .packets = w->packets, .bytes = w->bytes,
+		.id = net_flow_id(r->netns, r->ifindex, f), .packets = w->packets, .bytes = w->bytes,
 		.duration_ns = f->last_ns > f->first_ns ? f->last_ns - f->first_ns : 0, .rtt_ns = f->rtt_ns,
 		.first_ns = f->first_ns, .last_ns = f->last_ns,
 		.ifindex = r->ifindex, .out_ifindex = way ? 0 : f->out_ifindex,

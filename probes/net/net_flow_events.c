@@ -218,7 +218,7 @@ static void put_details(const struct event *ev, struct buf *out)
 {
 	const struct net_flow_event *b = ev->body;
 
-	buf_printf(out, "    flow 0x%llx", (unsigned long long)b->id);
+	buf_add_str(out, "   ");
 	if (b->ct)
 		buf_printf(out, " ct %s", xlat_name(&ct_xlat, b->ct));
 	if (b->mark)
@@ -243,7 +243,7 @@ static void put_details(const struct event *ev, struct buf *out)
 	buf_printf(out, " netns %u cookie %llu\n", ev->keys.netns, (unsigned long long)ev->keys.cookie);
 }
 
-/* "closed in eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN,ACK,FIN  6 packets 512 B 1.2 ms  [nginx/812 tuple]" */
+/* "closed in eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN,ACK,FIN  6 packets 512 B  [nginx/812 tuple]  flow 0x1a.." */
 static int flow_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_flow_event *b = ev->body;
@@ -260,7 +260,7 @@ static int flow_line(const struct event *ev, const struct line_opts *o, struct b
 		buf_printf(out, " rtt %.3f ms", (double)b->rtt_ns / 1e6);
 	put_nat(ev, out);
 	net_put_owner(ev, b->owner_by, out);
-	buf_add_char(out, '\n');
+	buf_printf(out, "  flow 0x%llx\n", (unsigned long long)b->id);
 	if (o->verbose)
 		put_details(ev, out);
 	return buf_error(out);

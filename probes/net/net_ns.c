@@ -13,11 +13,18 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/rights.h"
 #include "base/str.h"
+#include "base/vec.h"
 
 #define RUN_NETNS "/run/netns"
 #define NSFS_MAGIC_NUMBER 0x6e736673	/* linux/magic.h */
+
+/* Where namespaces are found: by their names, and by the processes in them. */
+static const char *const roots[] = { RUN_NETNS, "/proc" };
+
+typedef VEC(uint32_t) inodes;
 
 DEFINE_CLEANUP(DIR *, closedir)
 
@@ -55,9 +62,7 @@ static int open_if(const char *path, uint32_t inode)
 /* Any process or name that is in the namespace leads to it. */
 static int open_inode(uint32_t inode)
 {
-	static const char *const roots[] = { RUN_NETNS, "/proc" };
-
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
 		_cleanup_(closedirp) DIR *d = opendir(roots[i]);
 		struct dirent *e;
 
@@ -74,6 +79,46 @@ static int open_inode(uint32_t inode)
 		}
 	}
 	return -ENOENT;
+}
+
+static int add_inode(inodes *v, uint32_t inode)
+{
+	for (size_t i = 0; i < v->len; i++)
+		if (v->items[i] == inode)
+			return 0;
+	if (vec_grow(v) < 0)
+		return -ENOMEM;
+	v->items[v->len++] = inode;
+	return 0;
+}
+
+int net_ns_all(uint32_t **ret, size_t *ret_n)
+{
+	inodes all = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		_cleanup_(closedirp) DIR *d = opendir(roots[i]);
+		struct dirent *e;
+
+		while (r >= 0 && d && (e = readdir(d))) {
+			char path[512];
+			struct stat st;
+
+			if (i == 1 ? !isdigit((unsigned char)e->d_name[0]) : e->d_name[0] == '.')
+				continue;
+			snprintf(path, sizeof(path), "%s/%s%s", roots[i], e->d_name, i ? "/ns/net" : "");
+			if (stat(path, &st) == 0)
+				r = add_inode(&all, (uint32_t)st.st_ino);
+		}
+	}
+	if (r < 0) {
+		vec_fini(&all);
+		return r;
+	}
+	*ret = all.items;
+	*ret_n = all.len;
+	return 0;
 }
 
 static int open_number(uint32_t n)

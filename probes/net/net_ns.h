@@ -22,6 +22,9 @@ uint32_t net_ns_inode(int fd);
 /* Name as under /run/netns, "host" for that of process 1. 0 or -ENOENT. */
 int net_ns_name(uint32_t inode, char *buf, size_t cap);
 
+/* The inodes of those that have a name or a process; owned by the caller. 0 or -ENOMEM. */
+int net_ns_all(uint32_t **ret, size_t *ret_n);
+
 /*
  * Runs @fn in namespace @fd, on the calling thread, which is back in its own namespace when this returns.
  * Returns what @fn returned, or a negative errno when the namespace could not be entered.

@@ -30,6 +30,7 @@ struct capture_conf {
 	struct net_conf net;
 	const char *write;
 	const char *file_size;
+	const char *flow;
 	bool dropped;
 	struct record_conf record;
 	struct packet_words *words;	/* while it runs */
@@ -45,6 +46,9 @@ static const struct opt capture_opts[] = {
 		"write packets to FILE (pcapng); - is standard output; without it they are shown as text"),
 	OPT_ROW(capture_conf, file_size, "file-size", 'C', OPT_STR, "N",
 		"go on in another file (FILE, FILE1, ...) after N million bytes; with k, m or g KiB, MiB or GiB"),
+	OPT_ROW(capture_conf, flow, "flow", 0, OPT_STR, "FLOW",
+		"only this conversation, both directions and both sides of a translation: an id of sonde flows, or "
+		"\"tcp 10.0.0.1:4711 -> 10.0.0.2:80\""),
 	OPT_ROW(capture_conf, dropped, "dropped", 0, OPT_BOOL, NULL,
 		"only packets that the kernel drops, with reason and place; no hook at any interface"),
 	{ .name = "direction", .key = 'Q', .kind = OPT_ENUM, .off = offsetof(struct capture_conf, net.direction),
@@ -106,12 +110,9 @@ static int set_files(struct capture_conf *c, struct buf *mem, struct err *err)
 
 /* ---- what is captured ---- */
 
-static void set_net(struct capture_conf *c, struct packet_words *words)
+static void set_net(struct capture_conf *c)
 {
-	c->net.words = words->text.len ? buf_str(&words->text) : NULL;
-	c->net.filter = words->filter;
 	c->net.verbose = c->run.verbose;
-	c->net.netns = &c->run.netns;
 	c->net.whole_packets = packet_words_kept(&c->run);
 	c->net.kinds = c->dropped ? 1u << NET_KIND_DROP : 0;
 	for (size_t i = 0; i < c->run.types.len; i++)
@@ -149,11 +150,11 @@ static int capture_run(void *conf, const struct cmd_words *w)
 
 	c->words = &words;
 	if (recorder_open(&c->record, &c->run, &c->recorder, &err) < 0 || set_files(c, &mem, &err) < 0 ||
-	    packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
+	    packet_words_open_flow(&c->net, &w->words, c->flow, &c->run, !c->run.read, &words, &err) < 0) {
 		log_error("%s", err.msg);
 	} else {
-		set_net(c, &words);
-		spec.filter_text = c->net.words;
+		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
+		set_net(c);
 		if (c->recorder)
 			recorder_set_spec(c->recorder, &spec);
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);

@@ -102,9 +102,7 @@ static int counters_run(void *conf, const struct cmd_words *w)
 		log_error("%s", err.msg);
 		return CMD_USAGE;
 	}
-	spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
-	c->net.filter = words.filter;
-	c->net.netns = &c->run.netns;
+	spec.filter_text = packet_words_use(&words, &c->run, &c->net);
 	c->net.count.on = true;
 	c->net.count.client = (uint32_t)getpid();
 	if (c->net.count.map) {

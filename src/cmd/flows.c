@@ -100,9 +100,7 @@ static int flows_run(void *conf, const struct cmd_words *w)
 	else if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0)
 		log_error("%s", err.msg);
 	else if (can_count(c, &w->words, &words)) {
-		spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
-		c->net.filter = words.filter;
-		c->net.netns = &c->run.netns;
+		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
 		c->net.kinds = 1u << NET_KIND_DROP;
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}

@@ -24,6 +24,7 @@ struct monitor_conf {
 	struct net_conf net;
 	const char *cilium;
 	const char *cilium_socket;
+	const char *flow;
 	uint64_t reconnect_ns;
 	struct cilium_listener *listener;	/* of that socket, while it runs */
 };
@@ -35,6 +36,13 @@ static const struct opt cilium_opts[] = {
 		"wait before connecting to that agent again (default 12s)"),
 	OPT_ROW(monitor_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
 		"serve Cilium's monitor protocol 1.2 on this socket; stock clients connect there"),
+	OPT_END,
+};
+
+static const struct opt monitor_opts[] = {
+	OPT_ROW(monitor_conf, flow, "flow", 0, OPT_STR, "FLOW",
+		"only this conversation, both directions and both sides of a translation: an id of sonde flows, or "
+		"\"tcp 10.0.0.1:4711 -> 10.0.0.2:80\""),
 	OPT_END,
 };
 
@@ -54,16 +62,15 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 
 	c->net = net_conf_default;
 	ret_sets[0] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
-	ret_sets[1] = (struct opt_set){ "Cilium", cilium_opts, c };
-	ret_sets[2] = (struct opt_set){ "Another datapath", map_opts, &c->net.map };
-	return 3 + run_sets(&c->run, ret_sets + 3);
+	ret_sets[1] = (struct opt_set){ "One conversation", monitor_opts, c };
+	ret_sets[2] = (struct opt_set){ "Cilium", cilium_opts, c };
+	ret_sets[3] = (struct opt_set){ "Another datapath", map_opts, &c->net.map };
+	return 4 + run_sets(&c->run, ret_sets + 4);
 }
 
-static void set_net(struct monitor_conf *c, const struct pktfilter *filter)
+static void set_net(struct monitor_conf *c)
 {
-	c->net.filter = filter;
 	c->net.verbose = c->run.verbose;
-	c->net.netns = &c->run.netns;
 	c->net.whole_packets = packet_words_kept(&c->run);
 	for (size_t i = 0; i < c->run.types.len; i++)
 		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
@@ -116,11 +123,11 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	}
 	c->net.endpoints = c->cilium || c->run.read || c->net.map.path;
 	c->run.local |= c->net.map.path != NULL;	/* the path is this process's */
-	if (packet_words_open(&c->net, &w->words, !c->net.endpoints, &words, &err) < 0)
+	if (packet_words_open_flow(&c->net, &w->words, c->flow, &c->run, !c->net.endpoints, &words, &err) < 0)
 		log_error("%s", err.msg);
 	else {
-		spec.filter_text = c->net.words = words.text.len ? buf_str(&words.text) : NULL;
-		set_net(c, words.filter);
+		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
+		set_net(c);
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
 	packet_words_close(&words);

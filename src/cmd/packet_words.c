@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probes/net/net.h"
+#include "probes/net/net_flow_find.h"
 #include "sinks/sink.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"
@@ -19,11 +20,32 @@
 int packet_words_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_words *ret,
 		      struct err *err)
 {
+	return packet_words_open_flow(net, words, NULL, NULL, live, ret, err);
+}
+
+/* What somebody named, behind what is there. */
+static int add_flow(const char *flow, const struct run_conf *run, bool live, struct buf *text, struct err *err)
+{
+	int r;
+
+	if (!flow)
+		return 0;
+	buf_add_str(text, text->len ? " and (" : "(");
+	r = net_flow_find(flow, live, &run->netns, text, err);
+	buf_add_char(text, ')');
+	return r < 0 ? r : buf_error(text);
+}
+
+int packet_words_open_flow(const struct net_conf *net, const struct opt_strv *words, const char *flow,
+			   const struct run_conf *run, bool live, struct packet_words *ret, struct err *err)
+{
 	_cleanup_free_ char *typed = run_join_words(words);
 	int r;
 
 	*ret = (struct packet_words){ .net = net, .live = live };
 	r = net_conf_filter(net, typed, &ret->text, err);
+	if (r >= 0)
+		r = add_flow(flow, run, live, &ret->text, err);
 	if (r < 0 || !ret->text.len)
 		return r;
 	return pktfilter_compile(buf_str(&ret->text), &ret->filter, err);
@@ -70,6 +92,14 @@ int packet_words_explain(const struct packet_words *w, const struct run_conf *ru
 		r = -EIO;
 	buf_fini(&b);
 	return r < 0 ? CMD_FAIL : CMD_OK;
+}
+
+const char *packet_words_use(struct packet_words *w, const struct run_conf *run, struct net_conf *net)
+{
+	net->words = w->text.len ? buf_str(&w->text) : NULL;
+	net->filter = w->filter;
+	net->netns = &run->netns;
+	return net->words;
 }
 
 bool packet_words_kept(const struct run_conf *run)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A flow that somebody names, as words of a packet filter: by the id that `sonde flows` prints, looked up in the
+ * tables of flows of this host's kernel, or by its ends. Both directions, and both sides of an address translation.
+ */
+#ifndef NET_FLOW_FIND_H
+#define NET_FLOW_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/value.h"
+
+struct buf;
+struct err;
+struct opt_strv;
+
+/* From one end to the other; family 0 = none. */
+struct net_tuple {
+	struct ipaddr src, dst;
+	uint16_t sport, dport;	/* host order; 0 = has none */
+	uint8_t proto;		/* IPPROTO_* */
+};
+
+/* "tcp 10.0.0.1:4711 -> 10.0.0.2:80", in any order of protocol and ends, "->" or not. 0 or -EINVAL. */
+int net_tuple_parse(const char *text, struct net_tuple *ret);
+
+/* Packets of both directions of @t, in the pcap-filter language. */
+void net_tuple_words(const struct net_tuple *t, struct buf *out);
+
+/*
+ * @text is an id or a tuple. Live (@live), what translates its addresses is asked of running sondes and of connection
+ * tracking in each of @netns (none = the current namespace). -EINVAL with a sentence for what is neither, or for an
+ * id that nobody knows.
+ */
+int net_flow_find(const char *text, bool live, const struct opt_strv *netns, struct buf *ret_words, struct err *err);
+
+/*
+ * The other side of a translation of @t by connection tracking in the current network namespace, in the same
+ * direction: 0, or -ENOENT when there is none (net_ct_find.c).
+ */
+int net_ct_find(const struct net_tuple *t, struct net_tuple *ret);
+
+#endif
