@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
+#include "cmd/hubble_filter.h"
 #include "cmd/packet_words.h"
 #include "cmd/run.h"
 #include "event/event.h"
@@ -24,6 +25,7 @@
 struct flows_conf {
 	struct run_conf run;
 	struct net_conf net;
+	struct hubble_filter hubble;
 };
 
 static const char *const level_names[] = {
@@ -56,7 +58,8 @@ static size_t flows_sets(void *conf, struct opt_set *ret_sets)
 	c->net.flow.level = NET_AGGREGATE_MEDIUM;
 	ret_sets[0] = (struct opt_set){ "Flows", flow_opts, &c->net.flow };
 	ret_sets[1] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
-	return 2 + run_sets(&c->run, ret_sets + 2);
+	ret_sets[2] = (struct opt_set){ "Filters of Hubble", hubble_opts, &c->hubble };
+	return 3 + run_sets(&c->run, ret_sets + 3);
 }
 
 /* Live, the kernel has decided about the packets of flows, one by one. */
@@ -97,7 +100,8 @@ static int flows_run(void *conf, const struct cmd_words *w)
 
 	if (!c->net.flow.max || !c->net.flow.interval_ns)
 		log_error("--max-flows and --report must be more than 0");
-	else if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0)
+	else if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0 ||
+		 hubble_filter_use(&c->hubble, &c->run, "net.flow", &err) < 0)
 		log_error("%s", err.msg);
 	else if (can_count(c, &w->words, &words)) {
 		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
@@ -105,6 +109,7 @@ static int flows_run(void *conf, const struct cmd_words *w)
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
 	packet_words_close(&words);
+	hubble_filter_fini(&c->hubble);
 	return status;
 }
 
@@ -112,6 +117,8 @@ static const struct cmd_example flows_examples[] = {
 	{ "sonde flows", "conversations of this host as they begin, live and end, and drops" },
 	{ "sonde flows --where 'flow.event=closed and flow.bytes>1000000'", "large ones, when they are over" },
 	{ "sonde flows -i eth0 tcp port 443 --json", "one interface, a pcap filter in the kernel, JSON" },
+	{ "sonde flows --verdict DROPPED --from-ip 10.0.0.0/8 --not --port 53", "as `hubble observe` takes it" },
+	{ "sonde flows -o hubble:flows.json", "for `hubble observe --input-file` and other readers of flows" },
 	{ "sonde flows --aggregation none udp port 53", "each packet of name look-ups" },
 	{ 0 },
 };
@@ -127,6 +134,6 @@ const struct cmd cmd_flows = {
 	       "A flow is a conversation at one interface: a forwarded one shows at each interface that it passes. "
 	       "The arrow points to where the packets of a line go; the end that sent the first packet stands first.",
 	.examples = flows_examples,
-	.letters = "t=type j=json n=numeric c=count i=iface",
+	.letters = "t=type j=json n=numeric c=count i=iface 4=ipv4 6=ipv6",
 	.conf_size = sizeof(struct flows_conf), .sets = flows_sets, .run = flows_run,
 };

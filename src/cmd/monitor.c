@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/hubble_filter.h"
 #include "cmd/packet_words.h"
 #include "cmd/run.h"
 #include "pktfilter/pktfilter.h"
@@ -22,6 +23,7 @@
 struct monitor_conf {
 	struct run_conf run;
 	struct net_conf net;
+	struct hubble_filter hubble;
 	const char *cilium;
 	const char *cilium_socket;
 	const char *flow;
@@ -63,9 +65,10 @@ static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 	c->net = net_conf_default;
 	ret_sets[0] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
 	ret_sets[1] = (struct opt_set){ "One conversation", monitor_opts, c };
-	ret_sets[2] = (struct opt_set){ "Cilium", cilium_opts, c };
-	ret_sets[3] = (struct opt_set){ "Another datapath", map_opts, &c->net.map };
-	return 4 + run_sets(&c->run, ret_sets + 4);
+	ret_sets[2] = (struct opt_set){ "Filters of Hubble", hubble_opts, &c->hubble };
+	ret_sets[3] = (struct opt_set){ "Cilium", cilium_opts, c };
+	ret_sets[4] = (struct opt_set){ "Another datapath", map_opts, &c->net.map };
+	return 5 + run_sets(&c->run, ret_sets + 5);
 }
 
 static void set_net(struct monitor_conf *c)
@@ -123,7 +126,8 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	}
 	c->net.endpoints = c->cilium || c->run.read || c->net.map.path;
 	c->run.local |= c->net.map.path != NULL;	/* the path is this process's */
-	if (packet_words_open_flow(&c->net, &w->words, c->flow, &c->run, !c->net.endpoints, &words, &err) < 0)
+	if (packet_words_open_flow(&c->net, &w->words, c->flow, &c->run, !c->net.endpoints, &words, &err) < 0 ||
+	    hubble_filter_use(&c->hubble, &c->run, "net.trace", &err) < 0)
 		log_error("%s", err.msg);
 	else {
 		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
@@ -131,6 +135,7 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
 	packet_words_close(&words);
+	hubble_filter_fini(&c->hubble);
 	return status;
 }
 
@@ -155,6 +160,6 @@ const struct cmd cmd_monitor = {
 	       "A packet belongs to the owner of its socket, never merely to the process that happened to run: "
 	       "owner.by says how the owner was found.",
 	.examples = monitor_examples,
-	.letters = "t=type j=json n=numeric c=count i=iface s=snaplen",
+	.letters = "t=type j=json n=numeric c=count i=iface s=snaplen 4=ipv4 6=ipv6",
 	.conf_size = sizeof(struct monitor_conf), .sets = monitor_sets, .run = monitor_run,
 };

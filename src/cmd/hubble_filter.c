@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cmd/hubble_filter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "cilium/hubble.h"
+#include "cilium/kdrops.h"
+#include "cmd/run.h"
+#include "event/value.h"
+
+/* ---- parts ---- */
+
+static struct hubble_part *part_of(struct hubble_filter *f, const char *option)
+{
+	bool negated = f->negate_next;
+
+	f->negate_next = false;
+	for (size_t i = 0; i < f->parts.len; i++)
+		if (!strcmp(f->parts.items[i].option, option) && f->parts.items[i].negated == negated)
+			return &f->parts.items[i];
+	if (vec_grow(&f->parts) < 0)
+		return NULL;
+	f->parts.items[f->parts.len] = (struct hubble_part){ .option = option, .negated = negated };
+	return &f->parts.items[f->parts.len++];
+}
+
+/* The value was checked: it needs no quotes, or has them. */
+static int add(struct hubble_filter *f, const char *option, const char *check)
+{
+	struct hubble_part *p = part_of(f, option);
+
+	if (!p)
+		return -ENOMEM;
+	buf_printf(&p->expr, "%s%s", p->expr.len ? " or " : "", check);
+	return buf_error(&p->expr);
+}
+
+static int add_value(struct hubble_filter *f, const char *option, const char *word, const char *op,
+		     const char *value)
+{
+	char check[512];
+
+	snprintf(check, sizeof(check), "%s %s %s", word, op, value);
+	return add(f, option, check);
+}
+
+/* ---- values ---- */
+
+static int add_address(struct hubble_filter *f, const char *option, const char *word, const char *arg,
+		       struct err *err)
+{
+	struct ipnet net;
+
+	if (ipnet_parse(arg, &net) < 0)
+		return err_set(err, -EINVAL, "--%s wants an address or a network (10.0.0.0/8), not \"%s\"", option,
+			       arg);
+	return add_value(f, option, word, "=", arg);
+}
+
+static int add_port(struct hubble_filter *f, const char *option, const char *word, const char *arg, struct err *err)
+{
+	uint64_t n;
+
+	if (str_to_u64(arg, 10, &n) < 0 || !n || n > UINT16_MAX)
+		return err_set(err, -EINVAL, "--%s wants a port number, not \"%s\"", option, arg);
+	return add_value(f, option, word, "=", arg);
+}
+
+/* Letters that a name of a host, an interface or a reason may have; * where @glob. */
+static bool is_name(const char *s, bool glob)
+{
+	if (!*s || strlen(s) > 255)
+		return false;
+	for (; *s; s++)
+		if (!isalnum((unsigned char)*s) && !strchr("._-:@", *s) && !(glob && *s == '*'))
+			return false;
+	return true;
+}
+
+/* Hubble's pattern: * stands for any part of a name. */
+static int add_host(struct hubble_filter *f, const char *option, const char *words, const char *arg, struct err *err)
+{
+	size_t len = strlen(arg);
+	char check[1200];
+
+	if (!is_name(arg, true))
+		return err_set(err, -EINVAL, "--%s wants a host name (*.example.org), not \"%s\"", option, arg);
+	if (arg[len - 1] == '.')
+		len--;
+	if (strcmp(words, "either") != 0)
+		snprintf(check, sizeof(check), "%s glob '%.*s'", words, (int)len, arg);
+	else
+		snprintf(check, sizeof(check), "dns.sname glob '%.*s' or dns.dname glob '%.*s'", (int)len, arg,
+			 (int)len, arg);
+	return add(f, option, check);
+}
+
+struct word_pair { const char *word, *check; };
+
+static int add_word(struct hubble_filter *f, const char *option, const struct word_pair *pairs, size_t n,
+		    const char *arg, struct err *err)
+{
+	char list[256] = "";
+
+	for (size_t i = 0; i < n; i++) {
+		if (!strcasecmp(arg, pairs[i].word))
+			return add(f, option, pairs[i].check);
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", pairs[i].word);
+	}
+	return err_set(err, -EINVAL, "--%s wants one of %s, not \"%s\"", option, list, arg);
+}
+
+/* ---- options ---- */
+
+#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
+
+CALL(on_ip) { return add_address(conf, "ip", "fd.ip", arg, err); }
+CALL(on_from_ip) { return add_address(conf, "from-ip", "conn.src", arg, err); }
+CALL(on_to_ip) { return add_address(conf, "to-ip", "conn.dst", arg, err); }
+CALL(on_snat_ip) { return add_address(conf, "snat-ip", "nat.sip", arg, err); }
+CALL(on_port) { return add_port(conf, "port", "fd.port", arg, err); }
+CALL(on_from_port) { return add_port(conf, "from-port", "conn.sport", arg, err); }
+CALL(on_to_port) { return add_port(conf, "to-port", "conn.dport", arg, err); }
+CALL(on_fqdn) { return add_host(conf, "fqdn", "either", arg, err); }
+CALL(on_from_fqdn) { return add_host(conf, "from-fqdn", "dns.sname", arg, err); }
+CALL(on_to_fqdn) { return add_host(conf, "to-fqdn", "dns.dname", arg, err); }
+
+CALL(on_not)
+{
+	struct hubble_filter *f = conf;
+
+	(void)arg;
+	if (f->negate_next)
+		return err_set(err, -EINVAL, "--not --not: one is enough");
+	f->negate_next = true;
+	return 0;
+}
+
+CALL(on_verdict)
+{
+	static const struct word_pair words[] = {
+		{ "FORWARDED", "net.verdict=forwarded" }, { "DROPPED", "net.verdict=dropped" },
+		{ "AUDIT", "net.verdict=audit" }, { "REDIRECTED", "net.verdict=redirected" },
+		{ "TRACED", "net.verdict=traced" }, { "TRANSLATED", "net.verdict=translated" },
+		{ "ERROR", "net.verdict=error" },
+	};
+
+	return add_word(conf, "verdict", words, ARRAY_SIZE(words), arg, err);
+}
+
+CALL(on_protocol)
+{
+	static const struct word_pair words[] = {
+		{ "tcp", "fd.l4proto=tcp" }, { "udp", "fd.l4proto=udp" }, { "sctp", "fd.l4proto=sctp" },
+		{ "icmp", "fd.l4proto in (icmp, icmpv6)" }, { "icmpv4", "fd.l4proto=icmp" },
+		{ "icmpv6", "fd.l4proto=icmpv6" }, { "vrrp", "fd.l4proto=vrrp" }, { "igmp", "fd.l4proto=igmp" },
+		{ "dns", "fd.port=53" },
+	};
+
+	return add_word(conf, "protocol", words, ARRAY_SIZE(words), arg, err);
+}
+
+static const struct word_pair ip_versions[] = {
+	{ "4", "conn.src=0.0.0.0/0" }, { "ipv4", "conn.src=0.0.0.0/0" }, { "v4", "conn.src=0.0.0.0/0" },
+	{ "6", "conn.src=::/0" }, { "ipv6", "conn.src=::/0" }, { "v6", "conn.src=::/0" },
+};
+
+CALL(on_ip_version) { return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), arg, err); }
+
+CALL(on_ipv4)
+{
+	(void)arg;
+	return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), "4", err);
+}
+
+CALL(on_ipv6)
+{
+	(void)arg;
+	return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), "6", err);
+}
+
+/* Of the connection: an answer goes out of the machine that was asked, and belongs to what came in. */
+CALL(on_direction)
+{
+	static const struct word_pair words[] = {
+		{ "ingress", "net.dir=in and not flow.is_reply or net.dir=out and flow.is_reply" },
+		{ "egress", "net.dir=out and not flow.is_reply or net.dir=in and flow.is_reply" },
+	};
+
+	return add_word(conf, "traffic-direction", words, ARRAY_SIZE(words), arg, err);
+}
+
+/* "SYN,ACK": all of them are set. Several options are alternatives. */
+CALL(on_tcp_flags)
+{
+	static const char *const flags[] = { "FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR" };
+	char list[64] = "", check[96];
+
+	for (const char *p = arg; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
+		size_t len = strcspn(p, ","), i = 0;
+
+		while (i < ARRAY_SIZE(flags) && (len != 3 || strncasecmp(p, flags[i], 3) != 0))
+			i++;
+		if (i == ARRAY_SIZE(flags) || strlen(list) > 40)
+			return err_set(err, -EINVAL, "--tcp-flags wants FIN, SYN, RST, PSH, ACK, URG, ECE or CWR "
+				       "with commas between them, not \"%s\"", arg);
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? "|" : "", flags[i]);
+	}
+	if (!*list)
+		return err_set(err, -EINVAL, "--tcp-flags wants at least one flag");
+	snprintf(check, sizeof(check), "tcp.flags contains '%s'", list);
+	return add(conf, "tcp-flags", check);
+}
+
+/* ---- drop reasons ---- */
+
+/* Hubble's name or number as the kernel's reasons that go out under it, or one of the kernel's own. */
+static int reason_check(const char *arg, struct buf *ret, struct err *err)
+{
+	int code = hubble_drop_code(arg, strlen(arg));
+	uint64_t n;
+	bool found = false;
+
+	if (str_to_u64(arg, 10, &n) == 0)
+		code = n <= UINT8_MAX ? (int)n : -1;
+	else if (!is_name(arg, false))
+		return err_set(err, -EINVAL, "\"%s\" is no drop reason", arg);
+	for (size_t i = 0; code >= 0 && i < n_kdrop_rows; i++) {
+		if (kdrop_rows[i].code != code)
+			continue;
+		buf_printf(ret, "%s%s", found ? ", " : "drop.reason in (", kdrop_rows[i].name);
+		found = true;
+	}
+	if (found)
+		buf_add_str(ret, ")");
+	else
+		buf_printf(ret, "drop.reason=%s", arg);
+	return buf_error(ret);
+}
+
+CALL(on_drop_reason)
+{
+	_cleanup_(buf_fini) struct buf check = { 0 };
+	int r = reason_check(arg, &check, err);
+
+	return r < 0 ? r : add(conf, "drop-reason-desc", buf_str(&check));
+}
+
+CALL(on_interface)
+{
+	if (!is_name(arg, false))
+		return err_set(err, -EINVAL, "--interface wants the name of an interface, not \"%s\"", arg);
+	return add_value(conf, "interface", "net.iface", "=", arg);
+}
+
+/* ---- times ---- */
+
+static bool parse_date(const char *arg, uint64_t *ret_ns)
+{
+	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		struct tm tm = { .tm_isdst = -1 };
+		const char *end = strptime(arg, forms[i], &tm);
+		uint64_t frac = 0, unit = 100000000;
+		time_t t;
+
+		if (!end)
+			continue;
+		if (*end == '.')
+			for (end++; isdigit((unsigned char)*end); end++, unit /= 10)
+				frac += (uint64_t)(*end - '0') * unit;
+		if (strcmp(end, "") != 0 && strcmp(end, "Z") != 0)
+			continue;
+		t = *end ? timegm(&tm) : mktime(&tm);
+		*ret_ns = (uint64_t)t * 1000000000 + frac;
+		return t >= 0;
+	}
+	return false;
+}
+
+/* "5m" is so long ago. */
+static int parse_time(const char *option, const char *arg, uint64_t *ret_ns, struct err *err)
+{
+	struct timespec now;
+	uint64_t ago;
+
+	if (parse_date(arg, ret_ns))
+		return 0;
+	if (str_to_duration_ns(arg, &ago) < 0)
+		return err_set(err, -EINVAL, "--%s wants a time (2026-11-22T13:00:00Z) or how long ago (5m), "
+			       "not \"%s\"", option, arg);
+	clock_gettime(CLOCK_REALTIME, &now);
+	*ret_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	*ret_ns -= MIN(*ret_ns, ago);
+	return 0;
+}
+
+static int add_time(struct hubble_filter *f, const char *option, const char *op, uint64_t ns)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, ns);
+	return add_value(f, option, "evt.time", op, text);
+}
+
+CALL(on_since)
+{
+	uint64_t ns;
+	int r = parse_time("since", arg, &ns, err);
+
+	return r < 0 ? r : add_time(conf, "since", ">=", ns);
+}
+
+CALL(on_until)
+{
+	struct hubble_filter *f = conf;
+	uint64_t ns;
+	int r = parse_time("until", arg, &ns, err);
+
+	if (r < 0)
+		return r;
+	if (!f->negate_next)
+		f->until_ns = ns;
+	return add_time(f, "until", "<=", ns);
+}
+
+#define ROW(name_, key_, arg_, fn_, help_) \
+	{ .name = (name_), .key = (key_), .kind = OPT_CALL, .arg = (arg_), .help = (help_), .aux = (fn_) }
+
+const struct opt hubble_opts[] = {
+	ROW("not", 0, NULL, on_not, "turn the option of this list that follows into its opposite"),
+	ROW("verdict", 0, "VERDICT", on_verdict,
+	    "FORWARDED, DROPPED, AUDIT, REDIRECTED, TRACED, TRANSLATED or ERROR"),
+	ROW("protocol", 0, "NAME", on_protocol, "tcp, udp, sctp, icmpv4, icmpv6, igmp, vrrp, or dns (port 53)"),
+	ROW("ip", 0, "ADDR", on_ip, "either end is this address or in this network"),
+	ROW("from-ip", 0, "ADDR", on_from_ip, "the sender is"),
+	ROW("to-ip", 0, "ADDR", on_to_ip, "the receiver is"),
+	ROW("snat-ip", 0, "ADDR", on_snat_ip, "the sender is translated to it, or from it"),
+	ROW("port", 0, "PORT", on_port, "either end has this port"),
+	ROW("from-port", 0, "PORT", on_from_port, "the sender has"),
+	ROW("to-port", 0, "PORT", on_to_port, "the receiver has"),
+	ROW("fqdn", 0, "NAME", on_fqdn, "either end has this name by DNS, * for any part"),
+	ROW("from-fqdn", 0, "NAME", on_from_fqdn, "the sender has"),
+	ROW("to-fqdn", 0, "NAME", on_to_fqdn, "the receiver has"),
+	ROW("ip-version", 0, "N", on_ip_version, "4 or 6"),
+	ROW("ipv4", 0, NULL, on_ipv4, "as --ip-version 4"),
+	ROW("ipv6", 0, NULL, on_ipv6, "as --ip-version 6"),
+	ROW("tcp-flags", 0, "FLAGS", on_tcp_flags, "all of these TCP flags (SYN,ACK)"),
+	ROW("traffic-direction", 0, "DIR", on_direction, "ingress or egress: who began it, seen from here"),
+	ROW("drop-reason-desc", 0, "REASON", on_drop_reason, "a drop for this reason, the kernel's or Hubble's word"),
+	ROW("interface", 0, "NAME", on_interface, "seen at this interface; --iface does not look at others at all"),
+	ROW("since", 0, "TIME", on_since, "from this time on, or so long ago (5m)"),
+	ROW("until", 0, "TIME", on_until, "up to this time"),
+	OPT_END
+};
+
+/* ---- the expression ---- */
+
+/* "trace:to-endpoint", "drop:133": the event type, and what its subtype is in event words. */
+static int split_type(const char *text, const char *trace, const char **ret_type, struct buf *checks,
+		      struct err *err)
+{
+	size_t len = strcspn(text, ":");
+	const char *sub = text[len] ? text + len + 1 : NULL;
+
+	if (!strncmp(text, "trace", 5) && len == 5)
+		*ret_type = trace;
+	else if (!strncmp(text, "drop", 4) && len == 4)
+		*ret_type = "net.drop";
+	else
+		return 0;
+	buf_printf(checks, "%sevt.type=%s", checks->len ? " or " : "", *ret_type);
+	if (!sub)
+		return buf_error(checks);
+	if (!is_name(sub, false))
+		return err_set(err, -EINVAL, "--type %s: this is no subtype", text);
+	buf_add_str(checks, " and ");
+	if (!strcmp(*ret_type, "net.drop"))
+		return reason_check(sub, checks, err);
+	buf_printf(checks, "net.point=%s", sub);
+	return buf_error(checks);
+}
+
+static bool has_subtype(const struct opt_strv *types)
+{
+	for (size_t i = 0; i < types->len; i++)
+		if (strchr(types->items[i], ':'))
+			return true;
+	return false;
+}
+
+/* Once one has a subtype, each needs its check: they are alternatives. */
+static int use_types(struct hubble_filter *f, struct run_conf *run, const char *trace, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf checks = { 0 };
+	bool subtypes = has_subtype(&run->types);
+
+	for (size_t i = 0; i < run->types.len; i++) {
+		const char *type = NULL;
+		int r = split_type(run->types.items[i], trace, &type, &checks, err);
+
+		if (r < 0)
+			return r;
+		if (!type && subtypes)
+			return err_set(err, -EINVAL, "--type %s: subtypes go with trace and drop only",
+				       run->types.items[i]);
+		if (type)
+			run->types.items[i] = type;
+	}
+	return subtypes ? add(f, "type", buf_str(&checks)) : 0;
+}
+
+int hubble_filter_use(struct hubble_filter *f, struct run_conf *run, const char *trace, struct err *err)
+{
+	int r;
+
+	if (f->negate_next)
+		return err_set(err, -EINVAL, "--not stands in front of the option that it is about");
+	r = use_types(f, run, trace, err);
+	if (r < 0)
+		return r == -ENOMEM ? err_errno(err, r, "cannot put the filter together") : r;
+	for (size_t i = 0; i < f->parts.len; i++) {
+		const struct hubble_part *p = &f->parts.items[i];
+
+		buf_printf(&f->where, "%s%s(%.*s)", i ? " and " : "", p->negated ? "not " : "", (int)p->expr.len,
+			   p->expr.data);
+	}
+	if (f->parts.len && run->where)
+		buf_printf(&f->where, " and (%s)", run->where);
+	if (f->parts.len)
+		run->where = buf_str(&f->where);
+	return buf_error(&f->where) < 0 ? err_errno(err, -ENOMEM, "cannot put the filter together") : 0;
+}
+
+void hubble_filter_fini(struct hubble_filter *f)
+{
+	for (size_t i = 0; i < f->parts.len; i++)
+		buf_fini(&f->parts.items[i].expr);
+	vec_fini(&f->parts);
+	buf_fini(&f->where);
+}
