@@ -3,15 +3,19 @@
  * sonde flows: conversations at the interfaces, and what was dropped of them.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
+#include "cmd/flow_top.h"
 #include "cmd/hubble_filter.h"
 #include "cmd/packet_words.h"
 #include "cmd/run.h"
@@ -26,6 +30,10 @@ struct flows_conf {
 	struct run_conf run;
 	struct net_conf net;
 	struct hubble_filter hubble;
+	unsigned top;			/* enum flow_top_kind */
+	uint32_t rows;
+	uint64_t interval_ns;
+	struct flow_top *table;		/* while it runs */
 };
 
 static const char *const level_names[] = {
@@ -49,6 +57,15 @@ static const struct opt flow_opts[] = {
 	OPT_END
 };
 
+static const struct opt top_opts[] = {
+	{ .name = "top", .kind = OPT_ENUM, .off = offsetof(struct flows_conf, top), .arg = "TABLE",
+	  .help = "a table in place of lines: talkers, ports or drops", .aux = flow_top_names },
+	OPT_ROW(flows_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME",
+		"show that table every TIME, of what came since; the last one is of everything (default: that only)"),
+	OPT_ROW(flows_conf, rows, "rows", 0, OPT_U32, "N", "rows of it, the heaviest first; 0 = all (default 20)"),
+	OPT_END
+};
+
 static size_t flows_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct flows_conf *c = conf;
@@ -57,9 +74,11 @@ static size_t flows_sets(void *conf, struct opt_set *ret_sets)
 	c->net.flow.on = true;
 	c->net.flow.level = NET_AGGREGATE_MEDIUM;
 	ret_sets[0] = (struct opt_set){ "Flows", flow_opts, &c->net.flow };
-	ret_sets[1] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
-	ret_sets[2] = (struct opt_set){ "Filters of Hubble", hubble_opts, &c->hubble };
-	return 3 + run_sets(&c->run, ret_sets + 3);
+	c->rows = 20;
+	ret_sets[1] = (struct opt_set){ "Table", top_opts, c };
+	ret_sets[2] = (struct opt_set){ "Network", net_select_opts, &c->net };
+	ret_sets[3] = (struct opt_set){ "Filters of Hubble", hubble_opts, &c->hubble };
+	return 4 + run_sets(&c->run, ret_sets + 4);
 }
 
 /* Live, the kernel has decided about the packets of flows, one by one. */
@@ -86,6 +105,63 @@ static bool can_count(const struct flows_conf *c, const struct opt_strv *typed, 
 	return false;
 }
 
+/* ---- the table ---- */
+
+static int show_table(struct flows_conf *c, bool interval)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+
+	if (interval && !c->run.json && isatty(STDOUT_FILENO))
+		buf_add_str(&out, "\033[H\033[2J");
+	if (flow_top_print(c->table, interval, c->run.json, c->rows, &out) < 0)
+		return -ENOMEM;
+	if (interval && !c->run.json)
+		buf_add_char(&out, '\n');
+	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+		return -errno;
+	return 0;
+}
+
+static int on_interval(void *ctx, _unused_ uint64_t now_ns)
+{
+	return show_table(ctx, true);
+}
+
+static int start_table(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
+{
+	struct flows_conf *c = ctx;
+	int r = c->interval_ns && !c->run.read ? loop_add_timer(loop, c->interval_ns, c->interval_ns, on_interval, c,
+								NULL) : 0;
+
+	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
+}
+
+/* Flows report as often as the table is shown, if that is more often. */
+static int run_table(struct flows_conf *c, struct run_spec *spec)
+{
+	struct run_conf quiet = c->run;
+	int status;
+
+	if (flow_top_new(c->top, &c->table) < 0) {
+		log_error("out of memory");
+		return CMD_FAIL;
+	}
+	if (c->interval_ns)
+		c->net.flow.interval_ns = MIN(c->net.flow.interval_ns, c->interval_ns);
+	quiet.json = false;	/* of the table, not of events */
+	spec->output = "";
+	spec->watcher = &flow_top_sink;
+	spec->watcher_ctx = c->table;
+	spec->started = start_table;
+	spec->started_ctx = c;
+	status = run(&quiet, spec);
+	if (show_table(c, false) < 0 && status == CMD_OK)
+		status = CMD_FAIL;
+	flow_top_free(c->table);
+	c->table = NULL;
+	return status;
+}
+
 static int flows_run(void *conf, const struct cmd_words *w)
 {
 	struct flows_conf *c = conf;
@@ -106,7 +182,10 @@ static int flows_run(void *conf, const struct cmd_words *w)
 	else if (can_count(c, &w->words, &words)) {
 		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
 		c->net.kinds = 1u << NET_KIND_DROP;
-		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
+		if (c->run.explain_filter)
+			status = packet_words_explain(&words, &c->run);
+		else
+			status = c->top ? run_table(c, &spec) : run(&c->run, &spec);
 	}
 	packet_words_close(&words);
 	hubble_filter_fini(&c->hubble);
@@ -117,6 +196,8 @@ static const struct cmd_example flows_examples[] = {
 	{ "sonde flows", "conversations of this host as they begin, live and end, and drops" },
 	{ "sonde flows --where 'flow.event=closed and flow.bytes>1000000'", "large ones, when they are over" },
 	{ "sonde flows -i eth0 tcp port 443 --json", "one interface, a pcap filter in the kernel, JSON" },
+	{ "sonde flows --top talkers --interval 5s", "who speaks most, by process, every five seconds" },
+	{ "sonde flows -r flows.rec --top ports", "the same of a recording, by port" },
 	{ "sonde flows --verdict DROPPED --from-ip 10.0.0.0/8 --not --port 53", "as `hubble observe` takes it" },
 	{ "sonde flows -o hubble:flows.json", "for `hubble observe --input-file` and other readers of flows" },
 	{ "sonde flows --aggregation none udp port 53", "each packet of name look-ups" },
