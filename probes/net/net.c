@@ -30,6 +30,7 @@
 #include "probes/net/net_keep_wire.h"
 #include "probes/net/net_map.h"
 #include "probes/net/net_names.h"
+#include "probes/net/net_policy.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_sock.h"
 #include "probes/net/net_space.h"
@@ -48,6 +49,7 @@ struct net_state {
 	struct net_names names;
 	struct net_dns dns;
 	struct net_keep *keep;		/* NULL = packets are told of as they come */
+	struct net_policy *policy;	/* likewise */
 };
 
 static bool wants(const struct net_state *st, unsigned kind)
@@ -71,7 +73,7 @@ static int add_space(struct probe *p, const char *text, struct err *err)
 
 	if (vec_grow(&st->spaces) < 0)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
-	r = net_space_open(p, &st->setup, &st->names, st->keep, text, &s, err);
+	r = net_space_open(p, &st->setup, &st->names, st->keep, st->policy, text, &s, err);
 	if (r >= 0)
 		st->spaces.items[st->spaces.len++] = s;
 	return r;
@@ -128,6 +130,8 @@ static int net_open(struct probe *p, struct err *err)
 		return net_counts_open(p, &st->names, &st->counts, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->keep.keep_ns)
 		r = net_keep_new(p, &st->setup, &st->keep, err);
+	if (r >= 0 && ((const struct net_conf *)p->conf)->policy.text)
+		r = net_policy_open(p, &st->setup, &st->policy, err);
 	if (r >= 0 && (wants(st, NET_KIND_TRACE) || st->setup.flows))
 		r = open_spaces(p, err);
 	if (r < 0)
@@ -227,6 +231,8 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 		net_space_tick(st->spaces.items[i]);
 	if (st->keep)
 		net_keep_tick(st->keep);
+	if (st->policy)
+		net_policy_tick(st->policy);
 	return net_dns_tick(&st->dns, now_ns);
 }
 
@@ -276,6 +282,7 @@ static void net_close(struct probe *p)
 		net_space_close(st->spaces.items[i]);
 	vec_fini(&st->spaces);
 	net_keep_free(st->keep);
+	net_policy_close(st->policy);
 	net_feed_close(st->feed);
 	net_drop_close(st->drop);
 	net_xdp_close(st->xdp);
@@ -321,6 +328,8 @@ static int net_call(struct probe *p, const char *verb, const struct opt_strv *ar
 	struct sonde_rec rec = { 0 };
 	int r;
 
+	if (!strcmp(verb, "rules") && st->policy && args->len == 1)
+		return net_policy_replace(st->policy, args->items[0], err);
 	if (strcmp(verb, "dump"))
 		return err_set(err, -ENOTSUP, "probe net knows no '%s', only 'dump'", verb);
 	if (!st->keep)
@@ -343,9 +352,11 @@ static const char *const attach_names[] = {
 };
 _Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to attach has a name");
 
-#define SELECT_ROWS \
+#define IFACE_ROW \
 	OPT_ROW(net_conf, iface, "iface", 0, OPT_STRV, "NAME", \
-		"only these interfaces: names or patterns (veth*), comma separated; later ones too"), \
+		"only these interfaces: names or patterns (veth*), comma separated; later ones too")
+#define SELECT_ROWS \
+	IFACE_ROW, \
 	OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR", \
 		"only packets from this address, network (10.0.0.0/8) or host name"), \
 	OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"), \
@@ -371,6 +382,7 @@ static const struct opt net_opts[] = {
 };
 
 const struct opt net_select_opts[] = { SELECT_ROWS, RATE_ROWS, ATTACH_ROW, OPT_END };
+const struct opt net_rule_opts[] = { IFACE_ROW, RATE_ROWS, ATTACH_ROW, OPT_END };
 
 /* What the command sets, for an agent. */
 static const struct opt net_command_opts[] = {

@@ -55,6 +55,14 @@ struct net_keep_conf {
 	uint64_t bytes;		/* of memory for packets, all CPUs together */
 };
 
+/* A rule file (src/policy). Text and name are the command's. */
+struct net_policy_conf {
+	const char *text;	/* NULL = no rules */
+	const char *name;	/* of the file, for messages */
+	bool enforce;
+	unsigned tell;		/* NET_TELL_* */
+};
+
 struct net_conf {
 	/* options */
 	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
@@ -78,6 +86,7 @@ struct net_conf {
 	struct net_count_conf count;
 	struct net_map_conf map;
 	struct net_keep_conf keep;
+	struct net_policy_conf policy;	/* and then nothing but verdicts is told */
 };
 
 /* Zeroed but for defaults; a command starts from it. */
@@ -85,6 +94,8 @@ extern const struct net_conf net_conf_default;
 
 /* The rows of the options that choose packets, and of a rate, without its interval. */
 extern const struct opt net_select_opts[];
+/* Likewise without packets: rules choose those. */
+extern const struct opt net_rule_opts[];
 
 /*
  * The packet filter that stands for --from, --to and --related-to together with @words (NULL = none), in the

@@ -13,6 +13,7 @@
 #include "probes/net/net_keep.h"
 #include "probes/net/net_keep_wire.h"
 #include "probes/net/net_ns.h"
+#include "probes/net/net_policy.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_sock.h"
 #include "probes/net/net_tc.h"
@@ -114,6 +115,27 @@ static void check_recorder(struct check *c)
 	net_keep_free(k);
 }
 
+/* As it would drop, which takes the most of the kernel. */
+static void check_rules(struct check *c)
+{
+	struct net_conf conf = net_conf_default;
+	struct probe p = c->p;
+	struct net_tc_progs progs;
+	struct net_policy *n = NULL;
+	struct err e = { 0 };
+	int r;
+
+	conf.policy = (struct net_policy_conf){ .text = "deny\n", .name = "rules", .enforce = true };
+	p.conf = &conf;
+	r = net_policy_open(&p, &c->setup, &n, &e);
+	if (r >= 0)
+		r = net_policy_load(n, 0, &progs, &e);
+	report(c, "rules", r, &e, "");
+	if (r >= 0)
+		progs.free(progs.skel);
+	net_policy_close(n);
+}
+
 static int open_watch(void *ctx)
 {
 	static const struct net_watch_ops none;
@@ -205,6 +227,7 @@ int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	check_tc(&c);
 	check_programs(&c);
 	check_recorder(&c);
+	check_rules(&c);
 	check_netlink(&c);
 	check_drops(&c);
 	check_xdp(&c);

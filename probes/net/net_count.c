@@ -153,7 +153,7 @@ static void tell_names(struct net_counts *c, const struct net_count_key *k)
 	net_names_space(c->names, k->netns);
 	if (fd >= 0 && k->kind != NET_COUNT_PASS && bpf_map_lookup_elem(fd, &key, name) == 0)
 		net_names_iface(c->names, k->netns, k->ifindex, name);
-	if (k->location)
+	if (k->location && k->kind != NET_COUNT_POLICY)
 		probe_inject_ksym(c->p->env, k->location);
 }
 

@@ -17,13 +17,14 @@
 #include "event/names.h"
 #include "probes/net/net_count_wire.h"
 #include "probes/net/net_event.h"
+#include "probes/net/net_policy_wire.h"
 #include "probes/net/net_text.h"
 #include "probes/net/net_wire.h"
 #include "sonde/foreign_wire.h"
 
 static const struct xlat_val kind_vals[] = {
 	{ NET_COUNT_PASS, "pass" }, { NET_COUNT_DROP, "drop" }, { NET_COUNT_XDP, "xdp" }, { NET_COUNT_REST, "rest" },
-	{ NET_COUNT_FORWARD, "forward" }, { NET_COUNT_DROPPED, "dropped" },
+	{ NET_COUNT_FORWARD, "forward" }, { NET_COUNT_DROPPED, "dropped" }, { NET_COUNT_POLICY, "policy" },
 };
 _Static_assert(ARRAY_SIZE(kind_vals) == NET_COUNT__MAX - 1, "each kind has a name");
 static const struct xlat kind_xlat = { .name = "count_kind", .vals = kind_vals, .n = ARRAY_SIZE(kind_vals) };
@@ -68,6 +69,8 @@ static const char *reason_name(const struct event *ev)
 
 	if (b->kind == NET_COUNT_REST)
 		return xlat_name(&kind_xlat, b->reason);
+	if (b->kind == NET_COUNT_POLICY)
+		return names_get(ev->names, SONDE_NAME_POLICY_RULE, b->location << 32 | b->reason);
 	return names_get(ev->names, b->kind == NET_COUNT_XDP ? SONDE_NAME_XDP_ACTION : SONDE_NAME_DROP_REASON,
 			 b->reason);
 }
@@ -98,7 +101,7 @@ static int get_func(const struct event *ev, struct value *ret)
 	const struct net_count_event *b = ev->body;
 	const char *name = b->location ? names_get(ev->names, SONDE_NAME_KSYM, b->location) : NULL;
 
-	if (!b->location)
+	if (!b->location || b->kind == NET_COUNT_POLICY)
 		return -ENOENT;
 	if (name)
 		return get_str(name, strcspn(name, "+"), ret);
@@ -187,10 +190,28 @@ static void put_word(const char *word, size_t width, struct buf *out)
 	put_cell(out, word ? word : "-", word ? strlen(word) : 1, width);
 }
 
+/* "rules.conf:12", and the file alone for the default that nobody wrote. */
+static void put_rule_place(const struct event *ev, struct buf *out)
+{
+	const struct net_count_event *b = ev->body;
+	const char *name = names_get(ev->names, SONDE_NAME_SOURCE_FILE, NET_POLICY_FILE);
+
+	str_escape_buf(out, name ? name : "-", name ? strlen(name) : 1);
+	if (b->reason)
+		buf_printf(out, ":%u", b->reason);
+	buf_add_char(out, '\n');
+}
+
 static void put_place(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_count_event *b = ev->body;
-	const char *name = o->numeric ? NULL : names_get(ev->names, b->file ? SONDE_NAME_SOURCE_FILE :
+	const char *name;
+
+	if (b->kind == NET_COUNT_POLICY) {
+		put_rule_place(ev, out);
+		return;
+	}
+	name = o->numeric ? NULL : names_get(ev->names, b->file ? SONDE_NAME_SOURCE_FILE :
 							 SONDE_NAME_KSYM, b->file ? b->file : b->location);
 
 	if (name)

@@ -16,7 +16,8 @@
 #define NET_COUNT_REST 4	/* whatever found no room in the table */
 #define NET_COUNT_FORWARD 5	/* of another datapath: it went on, or passed a point of that datapath's own */
 #define NET_COUNT_DROPPED 6	/* of another datapath: it threw it away */
-#define NET_COUNT__MAX 7
+#define NET_COUNT_POLICY 7	/* a rule decided: reason is its line, location the generation of the file */
+#define NET_COUNT__MAX 8
 
 #define NET_COUNT_DIR_SERVICE 3	/* beside NET_DIR_*: of a service, which has neither */
 

@@ -16,6 +16,7 @@
 #include "probes/net/net_event.h"
 #include "probes/net/net_flow_wire.h"
 #include "probes/net/net_keep_wire.h"
+#include "probes/net/net_policy_wire.h"
 #include "probes/net/net_sock_wire.h"
 #include "probes/net/net_wire.h"
 
@@ -131,6 +132,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 		return net_sock_decode(rec, em);
 	if (rec->type == NET_EV_COUNT)
 		return net_count_decode(rec, em);
+	if (rec->type == NET_EV_VERDICT)
+		return net_policy_decode(rec, em);
 	if (rec->type == NET_EV_DNS)
 		return net_dns_decode(rec, em);
 	if (rec->type == NET_EV_DUMP)

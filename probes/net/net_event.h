@@ -107,6 +107,9 @@ void *net_event_new(struct event *ev, const struct event_desc *desc, const struc
 /* A NET_EV_FLOW record to events: one per direction that has something to tell. */
 int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
 
+/* A NET_EV_VERDICT record to a policy verdict, and to a drop where it was carried out. */
+int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em);
+
 /* flow.id: one number for both directions and all reports of a conversation, another for the next with its ports. */
 uint64_t net_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f);
 

@@ -22,6 +22,10 @@ struct net_foreign_event {
 	uint16_t endpoint;	/* whose program ran; recorder: the rule */
 	uint8_t kind, code;	/* type and subtype */
 	uint8_t hook;		/* NET_SOCK_*, of our own */
+	uint8_t own;		/* policy: of a rule file of ours; then the next ones too */
+	uint8_t owner_by;
+	uint32_t ifindex;
+	uint64_t rule;		/* key of SONDE_NAME_POLICY_RULE */
 };
 
 extern const struct event_desc net_debug_desc, net_capture_desc, net_policy_desc, net_recorder_desc, net_sock_desc,

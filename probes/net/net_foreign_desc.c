@@ -16,6 +16,7 @@
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "event/event.h"
+#include "event/names.h"
 #include "packet/packet.h"
 #include "probes/net/net_foreign.h"
 #include "probes/net/net_sock_wire.h"
@@ -61,7 +62,10 @@ static const struct field policy_fields[] = {
 	GET_ROW(GET_IDENTITY, "policy.identity", FIELD_UINT, "security identity of the other end"),
 	GET_ROW(GET_MATCH, "policy.match", FIELD_STR, "what kind of rule matched"),
 	GET_ROW(GET_AUTH, "policy.auth", FIELD_STR, "authentication that is asked for"),
-	GET_ROW(GET_COOKIE, "policy.rule", FIELD_UINT, "number of the rule"),
+	GET_ROW(GET_COOKIE, "policy.rule", FIELD_UINT, "number of the rule; of a rule file here its line"),
+	ROW(rule, "policy.text", FIELD_NAME, "the rule (of a rule file here)", .space = SONDE_NAME_POLICY_RULE,
+	    .flags = FIELD_OPTIONAL),
+	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL),
 };
 
 static const struct field recorder_fields[] = {
@@ -252,6 +256,30 @@ static int message_line(const struct event *ev, const struct line_opts *o, struc
 	return buf_error(out);
 }
 
+/* "policy deny in eth0, line 3 (deny in tcp port 22): 10.0.0.1:80 -> ...  [sshd/1234 tuple]": of a rule file */
+static int rule_line(const struct event *ev, const struct line_opts *o, const struct cilium_notify *n,
+		     struct buf *out)
+{
+	const struct net_foreign_event *b = ev->body;
+	const char *rule = o->numeric ? NULL : names_get(ev->names, SONDE_NAME_POLICY_RULE, b->rule);
+
+	buf_printf(out, "policy %s %s ", action_of(&n->policy),
+		   CILIUM_POLICY_DIR(n->policy.bits) == 1 ? "in" : "out");
+	net_put_iface(ev, b->ifindex, out);
+	if (n->policy.cookie)
+		buf_printf(out, ", line %u", n->policy.cookie);
+	if (rule) {
+		buf_add_str(out, " (");
+		str_escape_buf(out, rule, strlen(rule));
+		buf_add_char(out, ')');
+	}
+	put_summary(ev, out);
+	net_put_owner(ev, b->owner_by, out);
+	buf_add_char(out, '\n');
+	put_packet(ev, o, out);
+	return buf_error(out);
+}
+
 /* "policy deny ingress endpoint 12 identity world, match L3-L4: 10.0.0.1:80 -> ..." */
 static int policy_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
@@ -260,6 +288,8 @@ static int policy_line(const struct event *ev, const struct line_opts *o, struct
 
 	if (!net_foreign_notify(ev, &n))
 		return -EBADMSG;
+	if (b->own)
+		return rule_line(ev, o, &n, out);
 	buf_printf(out, "policy %s", action_of(&n.policy));
 	if (b->verdict < 0) {
 		buf_add_str(out, " (");
@@ -352,7 +382,7 @@ const struct event_desc net_debug_desc = FOREIGN(SONDE_EV_FOREIGN_DEBUG, "net.de
 const struct event_desc net_capture_desc = FOREIGN(SONDE_EV_FOREIGN_CAPTURE, "net.capture",
 	"a packet at a place in another datapath's program", capture_fields, 1u << SEC_PACKET, message_line);
 const struct event_desc net_policy_desc = FOREIGN(SONDE_EV_FOREIGN_POLICY, "net.policy-verdict",
-	"a network policy has decided", policy_fields, 1u << SEC_PACKET, policy_line);
+	"a network policy has decided", policy_fields, 1u << SEC_PACKET | 1u << SEC_PROC, policy_line);
 const struct event_desc net_recorder_desc = FOREIGN(SONDE_EV_FOREIGN_RECORDER, "net.recorder",
 	"a packet that a recorder's rule asked for", recorder_fields, 1u << SEC_PACKET, recorder_line);
 const struct event_desc net_sock_desc = FOREIGN(SONDE_EV_FOREIGN_SOCK, "net.trace-sock",

@@ -14,12 +14,14 @@
 #include "base/map.h"
 #include "probe/env.h"
 #include "probe/probe.h"
+#include "probes/net/net.h"
 #include "probes/net/net_flow.h"
 #include "probes/net/net_iface.h"
 #include "probes/net/net_keep.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_point.h"
+#include "probes/net/net_policy.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_tc.h"
 
@@ -28,6 +30,7 @@ struct net_space {
 	const struct net_setup *setup;
 	struct net_names *names;
 	struct net_keep *keep;		/* NULL = none */
+	struct net_policy *policy;	/* likewise */
 	int fd;				/* of the namespace */
 	uint32_t inode;
 	struct net_tc *tc;
@@ -35,6 +38,7 @@ struct net_space {
 	struct net_watch *watch;
 	struct loop_source *source;
 	struct map links;		/* ifindex -> struct net_link */
+	struct err refused;		/* the first interface that no program could be attached to; code 0 = none */
 };
 
 DEFINE_CLEANUP(struct net_space *, net_space_close)
@@ -89,8 +93,11 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 		net_tc_detach(s->tc, l->ifindex, false);
 		return;
 	}
-	if (net_tc_attach(s->tc, l, &e) < 0)
-		probe_hook_failed(s->p->env, l->name, &e);
+	if (net_tc_attach(s->tc, l, &e) >= 0)
+		return;
+	if (!s->refused.code)
+		s->refused = e;
+	probe_hook_failed(s->p->env, l->name, &e);
 }
 
 static void on_gone(void *ctx, uint32_t ifindex)
@@ -144,20 +151,22 @@ static int load_programs(struct net_space *s, struct err *err)
 		r = net_flows_load(s->p, s->setup, s->inode, &s->flows, &progs, err);
 	else if (s->keep)
 		r = net_keep_load(s->keep, s->inode, &progs, err);
+	else if (s->policy)
+		r = net_policy_load(s->policy, s->inode, &progs, err);
 	else
 		r = net_tc_load(s->p, s->setup, s->inode, &progs, err);
 	return r < 0 ? r : net_tc_open(s->p, &progs, s->inode, &s->tc, err);
 }
 
 int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, struct net_keep *keep,
-		   const char *text, struct net_space **ret, struct err *err)
+		   struct net_policy *policy, const char *text, struct net_space **ret, struct err *err)
 {
 	_cleanup_(net_space_closep) struct net_space *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
-	*s = (struct net_space){ .p = p, .setup = setup, .names = names, .keep = keep, .fd = -1 };
+	*s = (struct net_space){ .p = p, .setup = setup, .names = names, .keep = keep, .policy = policy, .fd = -1 };
 	map_init(&s->links, sizeof(uint32_t), sizeof(struct net_link));
 	s->fd = net_ns_open(text, err);
 	if (s->fd < 0)
@@ -186,7 +195,12 @@ int net_space_start(struct net_space *s, struct err *err)
 		r = net_ns_call(s->fd, run_watch, s);
 	if (r >= 0 && s->p->loop)
 		r = loop_add_io(s->p->loop, net_watch_fd(s->watch), EPOLLIN, on_readable, s, &s->source);
-	return r < 0 ? err_errno(err, r, "cannot watch the interfaces") : 0;
+	if (r < 0)
+		return err_errno(err, r, "cannot watch the interfaces");
+	/* Rules that are not carried out somewhere are no rules. An interface that comes later is told of. */
+	if (((const struct net_conf *)s->p->conf)->policy.enforce && s->refused.code)
+		return err_set(err, s->refused.code, "the rules cannot be enforced: %s", s->refused.msg);
+	return 0;
 }
 
 void net_space_run(struct net_space *s)

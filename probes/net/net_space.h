@@ -12,16 +12,17 @@
 struct err;
 struct net_keep;
 struct net_names;
+struct net_policy;
 struct net_setup;
 struct net_space;
 struct probe;
 
 /*
  * @text as in net_ns_open(). -EINVAL when there is no such namespace; anything else says that the programs do
- * not load here. @setup, @names and @keep (NULL = packets are told of as they come) are borrowed.
+ * not load here. @setup, @names, @keep and @policy (both NULL = packets are told of as they come) are borrowed.
  */
 int net_space_open(struct probe *p, const struct net_setup *setup, struct net_names *names, struct net_keep *keep,
-		   const char *text, struct net_space **ret, struct err *err);
+		   struct net_policy *policy, const char *text, struct net_space **ret, struct err *err);
 
 /* Attaches to what is up and listens for news. */
 int net_space_start(struct net_space *s, struct err *err);

@@ -569,7 +569,8 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	int r = loop ? 0 : err_errno(&err, -ENOMEM, "cannot make an event loop");
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(stop_signals); i++)
-		r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL);
+		if (stop_signals[i] != SIGHUP || !spec->hangup)
+			r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL);
 	s.loop = loop;
 	if (r >= 0)
 		r = prepare(&s, loop, &opts, &err);

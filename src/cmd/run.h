@@ -94,6 +94,7 @@ struct run_spec {
 	/* When it is over, however it ended; what subscribed in `setup` leaves here. May be NULL. */
 	void (*stopped)(void *ctx);
 	void *started_ctx;
+	bool hangup;	/* SIGHUP is the command's own, and no reason to stop */
 	int nice;	/* for a live run: below 0 where being late costs data (cmd/haste.h); 0 = as it is */
 };
 

@@ -28,7 +28,7 @@ static const struct xlat_val space_vals[] = {
 	{ SONDE_NAME_DROP_REASON, "drop_reason" }, { SONDE_NAME_KSYM, "ksym" }, { SONDE_NAME_IFACE, "iface" },
 	{ SONDE_NAME_INSTANCE, "instance" }, { SONDE_NAME_CGROUP, "cgroup" }, { SONDE_NAME_NETNS, "netns" },
 	{ SONDE_NAME_XDP_ACTION, "xdp_action" }, { SONDE_NAME_SOURCE_FILE, "source_file" },
-	{ SONDE_NAME_HOST, "host" },
+	{ SONDE_NAME_HOST, "host" }, { SONDE_NAME_POLICY_RULE, "policy_rule" },
 };
 _Static_assert(ARRAY_SIZE(space_vals) == SONDE_NAME__MAX - 1, "every name space has a name; 0 is none");
 static const struct xlat space_xlat = { .name = "name_space", .vals = space_vals, .n = ARRAY_SIZE(space_vals) };

@@ -3,7 +3,8 @@
  * What a packet pays at an interface that `sonde monitor`, `sonde flows` or `sonde capture --keep` watches: the
  * attached program itself, found by its name, in test-runs against a program that does nothing. Emitted (the ring
  * drained by the running sonde), refused by packet words in the kernel, kept by the flight recorder, counted into a
- * flow at each level of aggregation. 74 bytes, TCP, on loopback in a network namespace of this process.
+ * flow at each level of aggregation, held against a rule file. 74 bytes, TCP, on loopback in a network namespace of
+ * this process.
  *
  *   bench_packet_cost SONDE
  */
@@ -17,6 +18,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -177,6 +179,29 @@ static void flow_figures(char *sonde, int empty)
 	}
 }
 
+/* No rule fits until the last one, which a port and two networks ask for; the packet is counted, not told of. */
+static void rule_figures(char *sonde, int empty)
+{
+	static const unsigned sizes[] = { 1, 64, 1024 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		char path[] = "/tmp/packet-cost-XXXXXX", what[64];
+		char *words[] = { sonde, "policy", path, "-i", "lo", "--verdicts", "none", "-o", "null", NULL };
+		int fd = mkstemp(path);
+		FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+		if (!f)
+			bench_die("cannot write a rule file");
+		for (unsigned n = 1; n < sizes[i]; n++)
+			fprintf(f, "deny in tcp from 10.%u.%u.0/24 to 127.0.0.0/8 port %u\n", n / 256, n % 256, n);
+		fprintf(f, "deny in tcp from 127.0.0.0/8 to 127.0.0.1 port 80\n");
+		fclose(f);
+		snprintf(what, sizeof(what), "held against %u rules, over empty", sizes[i]);
+		bench_figure(what, cost_of("sonde_rule_i_l2", words, empty), "ns");
+		unlink(path);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char *sonde = argc == 2 ? argv[1] : "build/sonde";
@@ -199,5 +224,6 @@ int main(int argc, char **argv)
 	bench_figure("kept for a dump at ingress, over empty", cost_of("sonde_keep_i_l2", kept_in, empty), "ns");
 	bench_figure("kept for a dump at egress, over empty", cost_of("sonde_keep_o_l2", kept_out, empty), "ns");
 	flow_figures(sonde, empty);
+	rule_figures(sonde, empty);
 	return 0;
 }

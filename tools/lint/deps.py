@@ -11,6 +11,7 @@ ALLOWED = {
     "packet": {"base", "sonde"},
     "event": {"base", "packet", "sonde"},
     "pktfilter": {"base", "sonde", "libpcap", "libbpf"},
+    "policy": {"base", "event", "sonde"},
     "worker": {"base", "libseccomp", "libcap-ng"},
     "bus": {"base", "event", "sonde"},
     "enrich": {"base", "event", "sonde"},
@@ -27,7 +28,7 @@ ALLOWED = {
 }
 EVERYTHING = {"agent", "cmd", "lib"}
 DECODE = {"base", "cilium", "event", "packet", "scap", "sonde", "own"}
-LIVE = DECODE | {"probe", "ring", "pktfilter", "elf", "gobin", "worker", "libbpf", "libmnl", "skeleton"}
+LIVE = DECODE | {"probe", "ring", "pktfilter", "policy", "elf", "gobin", "worker", "libbpf", "libmnl", "skeleton"}
 KERNEL = {"bpf", "sonde", "own", "libbpf"}
 
 LIBRARIES = {

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/net_policy.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "cilium/names.h"
+#include "policy/policy.h"
+#include "policy/table.h"
+#include "probe/cgroup2.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "probes/net/net_policy_wire.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/net_tc.h"
+#include "sonde/foreign_wire.h"
+
+#include "net_policy.skel.h"
+
+#define WORDS_MIN 16u		/* room for 1,024 rules: a file may grow while it runs */
+#define LEASE_NS 10000000000ull
+#define INNER_MAP (1u << 12)	/* linux/bpf.h of 5.10: BPF_F_INNER_MAP */
+
+struct net_policy {
+	struct probe *p;
+	const struct net_setup *setup;
+	struct policy *rules;		/* those that hold */
+	struct policy_table *table;
+	uint32_t words;			/* that a set has room for */
+	uint32_t generation;		/* of the table that holds; 0 = none was put into place */
+	bool leased;
+};
+
+DEFINE_CLEANUP(struct net_policy *, net_policy_close)
+DEFINE_CLEANUP(struct policy *, policy_free)
+DEFINE_CLEANUP(struct policy_table *, policy_table_free)
+
+static const struct net_policy_conf *conf_of(const struct net_policy *n)
+{
+	return &((const struct net_conf *)n->p->conf)->policy;
+}
+
+/* ---- text to tables ---- */
+
+/* A directory of the cgroup2 tree has its id as inode. */
+static int find_cgroup(void *ctx, const char *path, uint64_t *ret_id, uint32_t *ret_level)
+{
+	_cleanup_close_ int root = probe_cgroup2_open(probe_env_host_root(ctx));
+	struct stat st;
+
+	if (root < 0)
+		return root;
+	if (fstatat(root, path[1] ? path + 1 : ".", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	*ret_id = st.st_ino;
+	*ret_level = 0;
+	for (const char *c = path; *c; c++)
+		*ret_level += c[0] == '/' && c[1] && c[1] != '/';
+	return 0;
+}
+
+static int read_rules(struct net_policy *n, const char *text, struct policy **ret_rules, struct policy_table **ret,
+		      struct err *err)
+{
+	_cleanup_(policy_freep) struct policy *rules = NULL;
+	int r = policy_parse(text, strlen(text), &rules, err);
+
+	if (r >= 0)
+		r = policy_compile(rules, find_cgroup, n->p->env, ret, err);
+	if (r < 0) {
+		err_prefix(err, "%s", conf_of(n)->name);
+		return r;
+	}
+	*ret_rules = TAKE_PTR(rules);
+	return 0;
+}
+
+/* ---- tables into maps ---- */
+
+struct generation {
+	int sets, trie, hash, ports, rules;
+};
+
+static void generation_close(struct generation *g)
+{
+	int *fds[] = { &g->sets, &g->trie, &g->hash, &g->ports, &g->rules };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+static int make(enum bpf_map_type type, const char *name, uint32_t key, uint32_t value, uint32_t n, uint32_t flags)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = flags);
+	int fd = bpf_map_create(type, name, key, value, MAX(n, 1u), &o);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int put(int fd, const void *key, const void *value)
+{
+	return bpf_map_update_elem(fd, key, value, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int fill_sets(const struct policy_table *t, int fd)
+{
+	uint64_t set[SONDE_POLICY_WORDS] = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < t->n_sets; i++) {
+		memcpy(set, t->sets + (size_t)i * t->head.n_words, t->head.n_words * sizeof(*set));
+		r = put(fd, &i, set);
+	}
+	return r;
+}
+
+/* Ports that nobody asks about find set 0, which no program reads then. */
+static int fill_ports(const struct policy_table *t, int fd)
+{
+	_cleanup_free_ uint32_t *none = calloc(SONDE_POLICY_PORTS, sizeof(*none));
+	int r = none ? 0 : -ENOMEM;
+
+	for (uint32_t row = 0; r >= 0 && row < 2; row++)
+		r = put(fd, &row, t->ports[row] ? t->ports[row] : none);
+	return r;
+}
+
+static int fill(const struct policy_table *t, const struct generation *g)
+{
+	int r = fill_sets(t, g->sets);
+
+	for (size_t i = 0; r >= 0 && i < t->prefixes.len; i++)
+		r = put(g->trie, &t->prefixes.items[i].key, &t->prefixes.items[i].set);
+	for (size_t i = 0; r >= 0 && i < t->exacts.len; i++)
+		r = put(g->hash, &t->exacts.items[i].key, &t->exacts.items[i].set);
+	for (uint32_t i = 0; r >= 0 && i < t->rules.len; i++)
+		r = put(g->rules, &i, &t->rules.items[i]);
+	return r < 0 ? r : fill_ports(t, g->ports);
+}
+
+static int first_error(const struct generation *g)
+{
+	const int fds[] = { g->sets, g->trie, g->hash, g->ports, g->rules };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] < 0)
+			return fds[i];
+	return 0;
+}
+
+static int make_generation(const struct net_policy *n, const struct policy_table *t, struct generation *g)
+{
+	int r;
+
+	*g = (struct generation){
+		.sets = make(BPF_MAP_TYPE_ARRAY, "policy_sets", 4, n->words * 8, t->n_sets, INNER_MAP),
+		.trie = make(BPF_MAP_TYPE_LPM_TRIE, "policy_trie", sizeof(struct sonde_policy_prefix), 4,
+			     (uint32_t)t->prefixes.len, BPF_F_NO_PREALLOC),
+		.hash = make(BPF_MAP_TYPE_HASH, "policy_hash", sizeof(struct sonde_policy_exact), 4,
+			     (uint32_t)t->exacts.len, 0),
+		.ports = make(BPF_MAP_TYPE_ARRAY, "policy_ports", 4, SONDE_POLICY_PORTS * 4, 2, 0),
+		.rules = make(BPF_MAP_TYPE_ARRAY, "policy_rules", 4, sizeof(struct sonde_policy_rule),
+			      (uint32_t)t->rules.len, INNER_MAP),
+	};
+	r = first_error(g);
+	if (r >= 0)
+		r = fill(t, g);
+	if (r < 0)
+		generation_close(g);
+	return r;
+}
+
+static int instance_map(const struct net_policy *n, const char *name)
+{
+	return probe_env_instance_map(n->p->env, n->p->instance, name);
+}
+
+/* Puts the table where no program looks, and then says that it holds. */
+static int install(struct net_policy *n, struct policy_table *t)
+{
+	const uint32_t at = (n->generation + 1) & 1, zero = 0;
+	struct net_policy_state st = { .at = at, .until_ns = clock_boot_ns() + LEASE_NS };
+	struct generation g;
+	int r = make_generation(n, t, &g);
+
+	if (r < 0)
+		return r;
+	t->head.generation = n->generation + 1;
+	r = put(instance_map(n, "inst_net_policy_head"), &at, &t->head);
+	if (r >= 0)
+		r = put(instance_map(n, "inst_net_policy_sets"), &at, &g.sets);
+	if (r >= 0)
+		r = put(instance_map(n, "inst_net_policy_trie"), &at, &g.trie);
+	if (r >= 0)
+		r = put(instance_map(n, "inst_net_policy_hash"), &at, &g.hash);
+	if (r >= 0)
+		r = put(instance_map(n, "inst_net_policy_ports"), &at, &g.ports);
+	if (r >= 0)
+		r = put(instance_map(n, "inst_net_policy_rules"), &at, &g.rules);
+	if (r >= 0)
+		r = put(instance_map(n, "inst_net_policy"), &zero, &st);
+	generation_close(&g);
+	if (r >= 0)
+		n->generation++;
+	return r;
+}
+
+/* ---- names ---- */
+
+static void tell_names(const struct net_policy *n)
+{
+	static const uint8_t codes[] = { NET_POLICY_DENIED, NET_POLICY_DENIED_BY_RULE };
+	const struct policy *rules = n->rules;
+	char text[512];
+
+	for (size_t i = 0; i < rules->rules.len; i++)
+		probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE,
+				  (uint64_t)n->generation << 32 | rules->rules.items[i].line,
+				  rules->rules.items[i].text);
+	for (enum policy_dir d = 0; d < POLICY_DIR__MAX; d++) {
+		if (!rules->fallback_line[d])
+			continue;
+		snprintf(text, sizeof(text), "default %s", policy_action_name(rules->fallback[d]));
+		probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE,
+				  (uint64_t)n->generation << 32 | rules->fallback_line[d], text);
+	}
+	probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE, (uint64_t)n->generation << 32, "default allow");
+	probe_inject_name(n->p->env, SONDE_NAME_SOURCE_FILE, NET_POLICY_FILE, conf_of(n)->name);
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		probe_inject_name(n->p->env, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | codes[i],
+				  cilium_drop_reason(codes[i]));
+}
+
+/* ---- life ---- */
+
+int net_policy_open(struct probe *p, const struct net_setup *s, struct net_policy **ret, struct err *err)
+{
+	_cleanup_(net_policy_closep) struct net_policy *n = calloc(1, sizeof(*n));
+	struct err no_tcx = { 0 };
+	int r;
+
+	if (!n)
+		return err_errno(err, -ENOMEM, "cannot set up the rules");
+	n->p = p;
+	n->setup = s;
+	r = read_rules(n, conf_of(n)->text, &n->rules, &n->table, err);
+	if (r < 0)
+		return r;
+	n->words = MAX(WORDS_MIN, n->table->head.n_words);
+	n->leased = conf_of(n)->enforce && (((const struct net_conf *)p->conf)->attach == NET_ATTACH_CLSACT ||
+					    net_tc_try(true, &no_tcx) < 0);
+	*ret = TAKE_PTR(n);
+	return 0;
+}
+
+void net_policy_close(struct net_policy *n)
+{
+	if (!n)
+		return;
+	policy_free(n->rules);
+	policy_table_free(n->table);
+	free(n);
+}
+
+static void free_skel(void *skel)
+{
+	net_policy_bpf__destroy(skel);
+}
+
+static int load(struct net_policy *n, uint32_t netns, struct net_policy_bpf *skel, struct err *err)
+{
+	const struct net_policy_conf *c = conf_of(n);
+	uint32_t tell = c->tell;
+	int sets, r = net_setup_apply(n->setup, n->p, skel->obj, netns, err);
+
+	if (r < 0)
+		return r;
+	probe_set_rodata(skel->obj, "net_policy_enforce", &c->enforce, sizeof(c->enforce));
+	probe_set_rodata(skel->obj, "net_policy_leased", &n->leased, sizeof(n->leased));
+	probe_set_rodata(skel->obj, "net_policy_tell", &tell, sizeof(tell));
+	probe_set_rodata(skel->obj, "net_policy_words", &n->words, sizeof(n->words));
+	/* of what kind inner maps are */
+	sets = make(BPF_MAP_TYPE_ARRAY, "policy_sets", 4, n->words * 8, 1, INNER_MAP);
+	r = sets < 0 ? sets : bpf_map__set_inner_map_fd(skel->maps.inst_net_policy_sets, sets);
+	if (r >= 0)
+		r = probe_env_load(n->p->env, skel->obj, err);
+	else
+		err_errno(err, r, "cannot size the tables of the rules");
+	if (sets >= 0)
+		close(sets);
+	return r;
+}
+
+int net_policy_load(struct net_policy *n, uint32_t netns, struct net_tc_progs *ret, struct err *err)
+{
+	struct net_policy_bpf *skel = net_policy_bpf__open();
+	int r = skel ? load(n, netns, skel, err) : err_errno(err, -errno, "cannot open the programs of the rules");
+
+	if (r >= 0 && !n->generation) {	/* of the first namespace: the others share the tables */
+		r = install(n, n->table);
+		if (r < 0)
+			err_errno(err, r, "cannot put the rules into the kernel");
+		else
+			tell_names(n);
+	}
+	if (r < 0) {
+		net_policy_bpf__destroy(skel);
+		return r;
+	}
+	*ret = (struct net_tc_progs){
+		.fd = { { bpf_program__fd(skel->progs.sonde_rule_i_l2),
+			  bpf_program__fd(skel->progs.sonde_rule_o_l2) },
+			{ bpf_program__fd(skel->progs.sonde_rule_i_l3),
+			  bpf_program__fd(skel->progs.sonde_rule_o_l3) } },
+		.points_fd = bpf_map__fd(skel->maps.net_points), .local_fd = bpf_map__fd(skel->maps.inst_net_local),
+		.skel = skel, .free = free_skel,
+	};
+	return 0;
+}
+
+int net_policy_replace(struct net_policy *n, const char *text, struct err *err)
+{
+	_cleanup_(policy_table_freep) struct policy_table *table = NULL;
+	_cleanup_(policy_freep) struct policy *rules = NULL;
+	int r = read_rules(n, text, &rules, &table, err);
+
+	if (r < 0)
+		return r;
+	if (table->head.n_words > n->words)
+		return err_set(err, -E2BIG, "%s: %zu rules are more than there is room for (%u) until it is started "
+			       "anew", conf_of(n)->name, rules->rules.len, n->words * 64);
+	r = install(n, table);
+	if (r < 0)
+		return err_errno(err, r, "cannot put the rules into the kernel");
+	policy_free(n->rules);
+	policy_table_free(n->table);
+	n->rules = TAKE_PTR(rules);
+	n->table = TAKE_PTR(table);
+	tell_names(n);
+	return 0;
+}
+
+void net_policy_tick(struct net_policy *n)
+{
+	const uint32_t zero = 0;
+	struct net_policy_state st = { .at = n->generation & 1, .until_ns = clock_boot_ns() + LEASE_NS };
+
+	if (n->leased && n->generation)
+		put(instance_map(n, "inst_net_policy"), &zero, &st);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Verdicts of a rule file (sonde/policy_wire.h). Their records are struct net_rec: reason is the rule's line in the
+ * file (0 = the default that nobody wrote), prog_id its number (0 = the default), location the bits below.
+ */
+#ifndef NET_POLICY_WIRE_H
+#define NET_POLICY_WIRE_H
+
+#include "probes/net/net_wire.h"
+#include "sonde/policy_wire.h"
+
+#define NET_EV_VERDICT SONDE_EV(2, 18)
+
+#define NET_VERDICT_ACTION(l) ((l) & 3)		/* SONDE_POLICY_ALLOW ... */
+#define NET_VERDICT_ENFORCED 4u			/* a packet that is denied went no further */
+#define NET_VERDICT_STATE(l) ((l) >> 4 & 3)	/* SONDE_POLICY_STATE_* */
+#define NET_VERDICT_MATCH(l) ((l) >> 8 & 7)	/* enum sonde_policy_match */
+#define NET_VERDICT_GENERATION(l) ((l) >> 32)	/* of the file: reloads count */
+
+#define NET_POLICY_FILE 200	/* of drops: the rule file, among Cilium's numbers of source files none */
+
+/* Drop codes of Cilium: no rule allowed it; a rule says so. */
+#define NET_POLICY_DENIED 133
+#define NET_POLICY_DENIED_BY_RULE 181
+
+/* Which verdicts are told. */
+#define NET_TELL_DENIED 0	/* and those of audit rules */
+#define NET_TELL_ALL 1
+#define NET_TELL_NONE 2
+#define NET_TELL__MAX 3
+
+/* Of one namespace's programs and user space. */
+struct net_policy_state {
+	__u32 at;		/* of the two generations of maps, the one that holds */
+	__u32 pad;
+	__u64 until_ns;		/* CLOCK_BOOTTIME: nothing is enforced after it (leased programs) */
+};
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde policy: packets at interfaces held against a rule file. Verdicts are told and counted; they are carried out
+ * only with --enforce. Always in this process: what clients of an agent ask for must not change what packets do.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/cilium_listener.h"
+#include "agent/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "event/event.h"
+#include "event/json.h"
+#include "policy/policy.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "probes/net/net_policy_wire.h"
+#include "probes/net/net_wire.h"
+
+struct policy_conf {
+	struct run_conf run;
+	struct net_conf net;
+	const char *cilium_socket;
+	const char *file;		/* while it runs, with the next three */
+	struct buf text;
+	struct pipeline *pipeline;
+	struct cilium_listener *listener;
+};
+
+DEFINE_CLEANUP(struct policy *, policy_free)
+
+static const char *const tell_names[] = {
+	[NET_TELL_DENIED] = "denied", [NET_TELL_ALL] = "all", [NET_TELL_NONE] = "none", NULL,
+};
+_Static_assert(ARRAY_SIZE(tell_names) == NET_TELL__MAX + 1, "each choice has a word");
+
+static const struct opt policy_opts[] = {
+	OPT_ROW(policy_conf, net.policy.enforce, "enforce", 0, OPT_BOOL, NULL,
+		"drop what is denied, at the interfaces named by -i and for as long as this runs"),
+	{ .name = "verdicts", .kind = OPT_ENUM, .off = offsetof(struct policy_conf, net.policy.tell), .arg = "WHICH",
+	  .help = "which are shown: denied (and audited; default), all, none; counters have all", .aux = tell_names },
+	OPT_ROW(policy_conf, net.count.interval_ns, "interval", 0, OPT_DURATION, "TIME",
+		"the counters of the rules every TIME (default: once at the end)"),
+	OPT_ROW(policy_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
+		"serve Cilium's monitor protocol 1.2 on this socket; stock clients connect there"),
+	OPT_END
+};
+
+static size_t policy_sets(void *conf, struct opt_set *ret_sets)
+{
+	struct policy_conf *c = conf;
+
+	c->net = net_conf_default;
+	ret_sets[0] = (struct opt_set){ "Policy", policy_opts, c };
+	ret_sets[1] = (struct opt_set){ "Network", net_rule_opts, &c->net };
+	return 2 + run_sets(&c->run, ret_sets + 2);
+}
+
+/* ---- the file ---- */
+
+static int read_file(const char *path, struct buf *out, struct err *err)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+	int r;
+
+	buf_reset(out);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, -errno, "cannot open the rule file %s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL, "%s is no regular file: rules are read from one", path);
+	r = io_read_to_end(fd, POLICY_TEXT_MAX, out);
+	if (r == -EFBIG)
+		return err_set(err, -EINVAL, "%s is larger than the %u KiB that a rule file may have", path,
+			       POLICY_TEXT_MAX >> 10);
+	if (r < 0)
+		return err_errno(err, r, "cannot read the rule file %s", path);
+	if (memchr(out->data ? out->data : "", 0, out->len))
+		return err_set(err, -EINVAL, "%s:1:1: a rule file is text, and has no zero bytes", path);
+	return 0;
+}
+
+static int load_file(const char *path, struct buf *text, struct policy **ret, struct err *err)
+{
+	int r = read_file(path, text, err);
+
+	if (r < 0)
+		return r;
+	r = policy_parse(text->data ? text->data : "", text->len, ret, err);
+	if (r == -EINVAL)
+		err_prefix(err, "%s", path);
+	return r;
+}
+
+/* ---- check, explain ---- */
+
+static int policy_check(const char *path)
+{
+	_cleanup_(policy_freep) struct policy *p = NULL;
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	struct err err = { 0 };
+	int r = load_file(path, &text, &p, &err);
+
+	if (r < 0) {
+		log_error("%s", err.msg);
+		return cmd_exit_status(r);
+	}
+	printf("%s: %zu rules; what none fits: %s in, %s out\n", path, p->rules.len,
+	       policy_action_name(p->fallback[POLICY_IN]), policy_action_name(p->fallback[POLICY_OUT]));
+	return CMD_OK;
+}
+
+static void print_verdict(const char *path, const struct policy *p, const struct policy_packet *pkt, bool json)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+	struct policy_verdict v;
+	const char *text;
+	uint32_t line;
+
+	policy_decide(p, pkt, &v);
+	text = v.rule ? v.rule->text : "default";
+	line = v.rule ? v.rule->line : p->fallback_line[pkt->dir];
+	if (json) {
+		buf_printf(&out, "{\"action\":\"%s\",\"line\":%u,\"number\":%u,\"rule\":",
+			   policy_action_name(v.action), line, v.number);
+		json_string(&out, text, strlen(text));
+		buf_add_str(&out, "}\n");
+	} else {
+		buf_printf(&out, "%s\t%s", policy_action_name(v.action), path);
+		if (line)
+			buf_printf(&out, ":%u", line);
+		buf_add_str(&out, ": ");
+		str_escape_buf(&out, text, strlen(text));
+		buf_add_char(&out, '\n');
+	}
+	fwrite(out.data, 1, out.len, stdout);
+}
+
+static int policy_explain(const char *path, const struct opt_strv *words, bool json)
+{
+	const struct opt_strv packet_words = { .items = words->items + 2, .len = words->len - 2 };
+	_cleanup_free_ char *joined = run_join_words(&packet_words);
+	_cleanup_(policy_freep) struct policy *p = NULL;
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	struct policy_packet pkt = { 0 };
+	struct err err = { 0 };
+	int r = joined ? load_file(path, &text, &p, &err) : err_errno(&err, -ENOMEM, "cannot read the packet");
+
+	if (r >= 0) {
+		r = policy_packet_parse(joined, &pkt, &err);
+		if (r < 0)
+			err_prefix(&err, "packet");
+	}
+	if (r >= 0)
+		print_verdict(path, p, &pkt, json);
+	else
+		log_error("%s", err.msg);
+	policy_packet_fini(&pkt);
+	return r < 0 ? cmd_exit_status(r) : CMD_OK;
+}
+
+/* ---- live ---- */
+
+/* A mistake in the file changes nothing. */
+static int on_hangup(void *ctx, int signo)
+{
+	struct policy_conf *c = ctx;
+	_cleanup_(policy_freep) struct policy *p = NULL;
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	struct err err = { 0 };
+	struct opt_strv args;
+	const char *arg;
+	int r = load_file(c->file, &text, &p, &err);
+
+	(void)signo;
+	if (r >= 0) {
+		arg = buf_str(&text);
+		args = (struct opt_strv){ .items = &arg, .len = 1 };
+		r = pipeline_call(c->pipeline, "net", 0, "rules", &args, &err);
+	}
+	if (r < 0)
+		log_error("the rules that hold go on: %s", err.msg);
+	else
+		log_info("sonde: %s: %zu rules hold now", c->file, p->rules.len);
+	return 0;
+}
+
+static int set_up(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+{
+	struct policy_conf *c = ctx;
+	const struct cilium_listener_opts o = { .path = c->cilium_socket };
+	int r = loop_add_signal(loop, SIGHUP, on_hangup, c, NULL);
+
+	c->pipeline = p;
+	if (r < 0)
+		return err_errno(err, r, "cannot wait for signals");
+	return o.path ? cilium_listener_new(loop, pipeline_bus(p), &o, &c->listener, err) : 0;
+}
+
+static void stopped(void *ctx)
+{
+	struct policy_conf *c = ctx;
+
+	cilium_listener_free(c->listener);
+	c->listener = NULL;
+}
+
+/* Rules that drop stand where somebody said so, by name. */
+static int check_ifaces(const struct policy_conf *c)
+{
+	const struct opt_strv *iface = &c->net.iface;
+
+	if (c->net.policy.enforce && !iface->len) {
+		log_error("--enforce drops packets: -i says at which interfaces");
+		return CMD_USAGE;
+	}
+	for (size_t i = 0; c->net.policy.enforce && i < iface->len; i++) {
+		if (!strpbrk(iface->items[i], "*?["))
+			continue;
+		log_error("--enforce -i %s: interfaces are named one by one where packets are dropped",
+			  iface->items[i]);
+		return CMD_USAGE;
+	}
+	return CMD_OK;
+}
+
+static int policy_live(struct policy_conf *c, const struct cmd_words *w)
+{
+	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	struct run_spec spec = {
+		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line, .why_local = "the rule file",
+		.ready = c->net.policy.enforce ?
+			 "sonde: ready, dropping what is denied; SIGHUP reads the rules again, ^C stops" :
+			 "sonde: ready, auditing, nothing is dropped; SIGHUP reads the rules again, ^C stops",
+		.setup = set_up, .stopped = stopped, .started_ctx = c, .hangup = true,
+	};
+
+	c->run.local = true;
+	c->net.netns = &c->run.netns;
+	c->net.kinds = 1u << NET_KIND_TRACE;
+	c->net.policy.text = buf_str(&c->text);
+	c->net.policy.name = c->file;
+	c->net.count.on = c->net.count.events = true;
+	c->net.count.client = (uint32_t)getpid();
+	return run(&c->run, &spec);
+}
+
+static int policy_start(struct policy_conf *c, const struct cmd_words *w)
+{
+	_cleanup_(policy_freep) struct policy *p = NULL;
+	struct err err = { 0 };
+	int status = check_ifaces(c), r;
+
+	if (status)
+		return status;
+	c->file = w->words.items[0];
+	r = load_file(c->file, &c->text, &p, &err);
+	if (r < 0) {
+		log_error("%s", err.msg);
+		return cmd_exit_status(r);
+	}
+	return policy_live(c, w);
+}
+
+static int policy_run(void *conf, const struct cmd_words *w)
+{
+	const struct opt_strv *words = &w->words;
+	struct policy_conf *c = conf;
+	int status;
+
+	if (words->len == 2 && !strcmp(words->items[0], "check"))
+		return policy_check(words->items[1]);
+	if (words->len > 2 && !strcmp(words->items[0], "explain"))
+		return policy_explain(words->items[1], words, c->run.json);
+	if (words->len != 1) {
+		log_error("sonde policy takes a rule file: sonde policy FILE, sonde policy check FILE, "
+			  "sonde policy explain FILE PACKET");
+		return CMD_USAGE;
+	}
+	if (c->run.read) {
+		log_error("rules are held against packets as they pass; --read has only what was told of them");
+		return CMD_USAGE;
+	}
+	status = policy_start(c, w);
+	buf_fini(&c->text);
+	return status;
+}
+
+static const struct cmd_example policy_examples[] = {
+	{ "sonde policy rules.conf -i eth0", "what the rules would deny at eth0; nothing is dropped" },
+	{ "sonde policy rules.conf -i eth0 --enforce", "it is dropped, for as long as this runs" },
+	{ "sonde policy rules.conf -i eth0 --verdicts all --json", "every verdict, as JSON" },
+	{ "sonde policy check rules.conf", "is the file right, and if not, where" },
+	{ "sonde policy explain rules.conf in tcp from 10.0.0.1 to 10.0.0.2 sport 4711 port 22",
+	  "which rule decides about such a packet" },
+	{ 0 },
+};
+
+const struct cmd cmd_policy = {
+	.name = "policy", .summary = "packets against a rule file: audit, count, and drop where asked",
+	.args = "FILE | check FILE | explain FILE PACKET",
+	.doc = "Holds each packet at the interfaces against the rules of FILE, in the kernel: the first rule that "
+	       "fits decides. Verdicts are shown as Cilium's clients know them, every rule counts its packets and "
+	       "bytes. Without --enforce nothing ever happens to a packet: what would be dropped is audited.\n\n"
+	       "A line is an action (allow, deny, audit) and what it asks for: in or out, a protocol (ip, ip4, ip6, "
+	       "tcp, udp, sctp, icmp, icmp6, proto N), from and to (addresses, networks), sport and port (numbers, "
+	       "ranges), type (of ICMP), established (TCP with ACK or RST), fragment (a later one), cgroup, comm, "
+	       "pid; lists are comma separated. default ACTION [in|out] is for the rest. Rules know no connections: "
+	       "answers need rules too. The language is told in full in doc/policy.md.\n\n"
+	       "With --enforce denied packets are dropped at the interfaces that -i names, one by one, and only "
+	       "while this runs: when it ends, however it ends, everything passes. SIGHUP reads the file again; all "
+	       "interfaces change over at one moment, and a mistake in it changes nothing.\n\n"
+	       "check reads FILE and says what is wrong with it, explain which rule decides about a packet.",
+	.examples = policy_examples,
+	.letters = "t=type j=json n=numeric c=count i=iface s=snaplen",
+	.conf_size = sizeof(struct policy_conf), .sets = policy_sets, .run = policy_run,
+};

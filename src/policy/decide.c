@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What rules say of one packet, rule by rule: the meaning of the language. The tables of policy/table.h must say
+ * the same.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "policy/impl.h"
+#include "sonde/notify_wire.h"
+
+static bool nets_fit(const struct ipnet *nets, size_t n, const struct ipaddr *ip)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ipnet_contains(&nets[i], ip))
+			return true;
+	return !n;
+}
+
+static bool ports_fit(const struct policy_ports *ports, size_t n, uint16_t port)
+{
+	for (size_t i = 0; i < n; i++)
+		if (port >= ports[i].from && port <= ports[i].to)
+			return true;
+	return !n;
+}
+
+static bool is_below(const char *path, const char *above)
+{
+	size_t len = strlen(above);
+
+	if (len == 1)	/* the root */
+		return true;
+	return !strncmp(path, above, len) && (!path[len] || path[len] == '/');
+}
+
+static bool process_fits(const struct policy_rule *r, const struct policy_packet *p)
+{
+	bool cgroup = !r->cgroups.len, comm = !r->comms.len, pid = !r->pids.len;
+
+	for (size_t i = 0; i < r->cgroups.len && p->cgroup && !cgroup; i++)
+		cgroup = is_below(p->cgroup, r->cgroups.items[i]);
+	for (size_t i = 0; i < r->comms.len && *p->comm.name && !comm; i++)
+		comm = !memcmp(&r->comms.items[i], &p->comm, sizeof(p->comm));
+	for (size_t i = 0; i < r->pids.len && p->pid && !pid; i++)
+		pid = r->pids.items[i] == p->pid;
+	return cgroup && comm && pid;
+}
+
+static bool state_fits(const struct policy_rule *r, enum policy_state state)
+{
+	if (r->fragment)
+		return state == POLICY_FRAGMENT;
+	if (r->established)
+		return state == POLICY_ESTABLISHED;
+	return (!r->sports.len && !r->dports.len) || state == POLICY_WHOLE || state == POLICY_ESTABLISHED;
+}
+
+bool policy_rule_fits(const struct policy_rule *r, const struct policy_packet *p)
+{
+	return p->has_ip && r->dirs[p->dir] && (!r->family || r->family == p->family) &&
+	       (r->proto == POLICY_ANY_PROTO || r->proto == p->proto) && state_fits(r, p->state) &&
+	       nets_fit(r->from.items, r->from.len, &p->saddr) && nets_fit(r->to.items, r->to.len, &p->daddr) &&
+	       ports_fit(r->sports.items, r->sports.len, p->sport) &&
+	       ports_fit(r->dports.items, r->dports.len, p->dport) && process_fits(r, p);
+}
+
+void policy_decide(const struct policy *p, const struct policy_packet *pkt, struct policy_verdict *ret)
+{
+	*ret = (struct policy_verdict){ .action = p->fallback[pkt->dir] };
+	for (size_t i = 0; i < p->rules.len; i++) {
+		if (!policy_rule_fits(&p->rules.items[i], pkt))
+			continue;
+		*ret = (struct policy_verdict){
+			.action = p->rules.items[i].action, .rule = &p->rules.items[i], .number = (uint32_t)i + 1,
+		};
+		return;
+	}
+}
+
+uint8_t policy_match_kind(const struct policy_rule *r)
+{
+	bool l3, l4, proto;
+
+	if (!r)
+		return SONDE_MATCH_NONE;
+	l3 = r->from.len || r->to.len;
+	l4 = r->sports.len || r->dports.len;
+	proto = r->proto != POLICY_ANY_PROTO;
+	if (l3)
+		return l4 ? SONDE_MATCH_L3_L4 : proto ? SONDE_MATCH_L3_PROTO : SONDE_MATCH_L3;
+	return l4 ? SONDE_MATCH_L4 : proto ? SONDE_MATCH_PROTO : SONDE_MATCH_ALL;
+}
+
+/* ---- a packet in words ---- */
+
+static bool one_address(const struct ipnet *nets, size_t n, struct ipaddr *ret)
+{
+	if (n != 1 || nets[0].bits != (nets[0].ip.family == 4 ? 32 : 128))
+		return false;
+	*ret = nets[0].ip;
+	return true;
+}
+
+static bool one_port(const struct policy_ports *ports, size_t n, uint16_t *ret)
+{
+	if (n > 1 || (n && ports[0].from != ports[0].to))
+		return false;
+	*ret = n ? ports[0].from : 0;
+	return true;
+}
+
+static enum policy_state state_of(const struct policy_rule *r)
+{
+	return r->fragment ? POLICY_FRAGMENT : r->established ? POLICY_ESTABLISHED : POLICY_WHOLE;
+}
+
+static int to_packet(struct policy_rule *r, struct policy_packet *p, struct err *err)
+{
+	if (r->dirs[POLICY_IN] == r->dirs[POLICY_OUT])
+		return err_set(err, -EINVAL, "1: a packet goes in or out: one of the two words is wanted");
+	if (r->proto == POLICY_ANY_PROTO)
+		return err_set(err, -EINVAL, "1: the packet's protocol is wanted, as tcp or proto 47");
+	*p = (struct policy_packet){
+		.dir = r->dirs[POLICY_IN] ? POLICY_IN : POLICY_OUT, .state = state_of(r), .has_ip = true,
+		.proto = (uint8_t)r->proto, .pid = r->pids.len ? r->pids.items[0] : 0,
+	};
+	if (!one_address(r->from.items, r->from.len, &p->saddr) || !one_address(r->to.items, r->to.len, &p->daddr))
+		return err_set(err, -EINVAL, "1: from and to are wanted, one address each");
+	if (!one_port(r->sports.items, r->sports.len, &p->sport) ||
+	    !one_port(r->dports.items, r->dports.len, &p->dport))
+		return err_set(err, -EINVAL, "1: a packet has one port of each kind");
+	if (r->cgroups.len > 1 || r->comms.len > 1 || r->pids.len > 1)
+		return err_set(err, -EINVAL, "1: a packet has one process");
+	p->family = p->saddr.family;
+	if (r->comms.len)
+		p->comm = r->comms.items[0];
+	if (r->cgroups.len)
+		p->cgroup = TAKE_PTR(r->cgroups.items[0]);
+	return 0;
+}
+
+int policy_packet_parse(const char *words, struct policy_packet *ret, struct err *err)
+{
+	struct policy_reader rd = { 0 };
+	int r = policy_lex_init(&rd.lex, words, strlen(words), err);
+	struct policy_token begin;
+
+	if (r < 0)
+		return r;
+	begin = rd.lex.at;
+	policy_rule_init(&rd.rule, 1);
+	r = policy_clauses(&rd, err);
+	if (r >= 0)
+		r = policy_rule_check(&rd, &begin, err);
+	if (r >= 0)
+		r = to_packet(&rd.rule, ret, err);
+	policy_rule_fini(&rd.rule);
+	return r;
+}
+
+void policy_packet_fini(struct policy_packet *p)
+{
+	free((char *)p->cgroup);
+	p->cgroup = NULL;
+}

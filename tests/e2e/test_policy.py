@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sonde policy: what a reader of doc/policy.md says of each packet against what the kernel did with it.
+
+The evaluator below was written from that page. Packets are numbered in their source MAC address and counted behind
+the rules: what arrives there was let pass.
+"""
+import collections
+import functools
+import ipaddress
+import os
+import random
+import shutil
+import signal
+import struct
+import time
+
+import helpers
+
+RULES = """
+default deny in
+default audit out
+deny in tcp from 10.9.0.0/24 port 22            # inside the next one
+allow in tcp from 10.9.0.0/16, fd09::/16 port 22,80-90
+allow tcp established
+allow in udp sport 53
+deny in udp to 10.9.1.0/25,10.9.1.128/26 port 1000-1999
+allow in udp port 1000-65535
+audit in sctp
+allow in icmp type 0,8
+allow in icmp6 type 128-136
+allow in ip4 fragment
+allow in proto 47 from any to fd09::1
+allow in ip6 to fd09:0:0:1::/64
+deny out proto 17 from ::/0
+deny out udp port 53
+allow out ip4 to 10.9.0.0/17
+"""
+# Numbers of protocols that the page names; (number, family or 0).
+PROTOS = {"ip": (None, 0), "ip4": (None, 4), "ip6": (None, 6), "tcp": (6, 0), "udp": (17, 0), "sctp": (132, 0),
+          "icmp": (1, 4), "icmp6": (58, 6)}
+LISTS = ("from", "to", "sport", "port", "type")
+NEEDS = {6: 20, 17: 8, 132: 12, 1: 8, 58: 8}
+Look = collections.namedtuple("Look", "family src dst proto state sport dport flags")
+
+
+# ---- doc/policy.md, "Language" ----
+
+def read_rules(text):
+    rules, defaults = [], {"in": ("allow", 0), "out": ("allow", 0)}
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.split("#")[0].replace(",", " , ").split()
+        if not words:
+            continue
+        if words[0] == "default":
+            for way in words[2:] or ("in", "out"):
+                defaults[way] = (words[1], number)
+            continue
+        rule = {"action": words[0], "line": number, "family": 0, "proto": None}
+        at = 1
+        while at < len(words):
+            word, at = words[at], at + 1
+            if word in LISTS:
+                items = [words[at]]
+                while at + 1 < len(words) and words[at + 1] == ",":
+                    at += 2
+                    items.append(words[at])
+                at += 1
+                if items != ["any"]:
+                    rule[word] = items
+            elif word == "proto":
+                rule["proto"], at = int(words[at]), at + 1
+            elif word in PROTOS:
+                number_of, rule["family"] = PROTOS[word]
+                rule["proto"] = number_of if number_of is not None else rule["proto"]
+            else:
+                rule[word] = True
+        rules.append(rule)
+    return rules, defaults
+
+
+network = functools.lru_cache(ipaddress.ip_network)
+
+
+def in_nets(items, address):
+    return any(network(item).version == address.version and address in network(item) for item in items)
+
+
+def in_ranges(items, port):
+    return any(int(item.split("-")[0]) <= port <= int(item.split("-")[-1]) for item in items)
+
+
+def fits(rule, look, way):
+    ports = [key for key in ("sport", "port", "type", "established") if key in rule]
+    if ("in" in rule) != ("out" in rule) and way not in rule:
+        return False
+    if rule["family"] not in (0, look.family) or rule["proto"] not in (None, look.proto):
+        return False
+    if "fragment" in rule and look.state != "fragment" or ports and look.state != "whole":
+        return False
+    if "established" in rule and not look.flags & 0x14:
+        return False
+    return (("from" not in rule or in_nets(rule["from"], look.src)) and
+            ("to" not in rule or in_nets(rule["to"], look.dst)) and
+            ("sport" not in rule or in_ranges(rule["sport"], look.sport)) and
+            ("port" not in rule or in_ranges(rule["port"], look.dport)) and
+            ("type" not in rule or in_ranges(rule["type"], look.dport)))
+
+
+def evaluate(policy, frame, way):
+    """(action, line) or None for what rules are not about."""
+    look = look_at(frame)
+    if look is None:
+        return None
+    rules, defaults = policy
+    for rule in rules if look.family else ():
+        if fits(rule, look, way):
+            return rule["action"], rule["line"]
+    return defaults[way]
+
+
+# ---- doc/policy.md, "What a packet is" ----
+
+BROKEN = Look(0, None, None, 0, "broken", 0, 0, 0)
+
+
+def transport(look, frame, at, end):
+    need = NEEDS.get(look.proto)
+    if need is None:
+        return look
+    if at + need > end or at > 255:
+        return look._replace(state="cut")
+    if look.proto in (1, 58):
+        return look._replace(dport=frame[at])
+    sport, dport = struct.unpack_from(">HH", frame, at)
+    return look._replace(sport=sport, dport=dport, flags=frame[at + 13] if look.proto == 6 else 0)
+
+
+def look_v4(frame, at):
+    if at + 20 > len(frame):
+        return BROKEN
+    head, total = (frame[at] & 15) * 4, struct.unpack_from(">H", frame, at + 2)[0]
+    end = min(len(frame), at + total) if total else len(frame)
+    if frame[at] >> 4 != 4 or head < 20 or at + head > end:
+        return BROKEN
+    look = Look(4, ipaddress.ip_address(frame[at + 12:at + 16]), ipaddress.ip_address(frame[at + 16:at + 20]),
+                frame[at + 9], "whole", 0, 0, 0)
+    if struct.unpack_from(">H", frame, at + 6)[0] & 0x1fff:
+        return look._replace(state="fragment")
+    return transport(look, frame, at + head, end)
+
+
+def look_v6(frame, at):
+    if at + 40 > len(frame) or frame[at] >> 4 != 6:
+        return BROKEN
+    length, proto, pos = struct.unpack_from(">H", frame, at + 4)[0], frame[at + 6], at + 40
+    end = min(len(frame), pos + length) if length else len(frame)
+    look = Look(6, ipaddress.ip_address(frame[at + 8:at + 24]), ipaddress.ip_address(frame[at + 24:at + 40]),
+                proto, "whole", 0, 0, 0)
+    for _ in range(8):
+        if proto not in (0, 43, 60, 44):
+            break
+        if pos + 8 > end:
+            return look._replace(proto=proto, state="cut")
+        follows, length = frame[pos], 8 if proto == 44 else (frame[pos + 1] + 1) * 8
+        if proto == 44 and struct.unpack_from(">H", frame, pos + 2)[0] & 0xfff8:
+            return look._replace(proto=follows, state="fragment")
+        if pos + length > end:
+            return look._replace(proto=proto, state="cut")
+        proto, pos = follows, pos + length
+    if proto in (0, 43, 60, 44):
+        return look._replace(proto=proto, state="cut")
+    return transport(look._replace(proto=proto), frame, pos, end)
+
+
+def look_at(frame):
+    kind, at = struct.unpack_from(">H", frame, 12)[0], 14
+    for _ in range(2):
+        if kind not in (0x8100, 0x88a8) or at + 4 > len(frame):
+            break
+        kind, at = struct.unpack_from(">H", frame, at + 2)[0], at + 4
+    return look_v4(frame, at) if kind == 0x0800 else look_v6(frame, at) if kind == 0x86dd else None
+
+
+# ---- packets ----
+
+def transport_bytes(rnd, proto):
+    ports = struct.pack(">HH", rnd.choice((53, 1024, rnd.randrange(65536))),
+                        rnd.choice((22, 53, 80, 90, 91, 999, 1000, 1999, 2000, 65535, rnd.randrange(65536))))
+    if proto == 6:
+        return ports + bytes(8) + bytes((0x50, rnd.choice((0x02, 0x10, 0x12, 0x04, 0x01, 0x18)))) + bytes(6)
+    if proto in (17, 132):
+        return ports + bytes(8 if proto == 132 else 4)
+    return bytes((rnd.choice((0, 3, 8, 127, 128, 135, 136, 137)),)) + bytes(7)
+
+
+def v4(rnd):
+    proto = rnd.choice((6, 6, 17, 17, 1, 132, 47))
+    body = transport_bytes(rnd, proto) + bytes(rnd.randrange(20))
+    options = bytes(4 * rnd.choice((0, 0, 0, 1, 10)))
+    fragment = rnd.choice((0, 0, 0, 0, 0x2000, 0x2001, 100))
+    total = rnd.choice((20 + len(options) + len(body),) * 8 + (0, 20, 27, 30))
+    first = 0x40 | rnd.choice((5 + len(options) // 4,) * 20 + (4, 15))
+    src = ipaddress.ip_address(f"10.{rnd.choice((8, 9))}.{rnd.choice((0, 1, 128))}.{rnd.randrange(256)}").packed
+    dst = ipaddress.ip_address(f"10.9.{rnd.choice((0, 1, 127, 128))}.{rnd.randrange(256)}").packed
+    head = struct.pack(">BBHHHBBH", first, 0, total, 1, fragment, 64, proto, 0) + src + dst
+    return 0x0800, head + options + body
+
+
+def extensions(rnd, proto):
+    chain, numbers = b"", []
+    for _ in range(rnd.choice((0, 0, 0, 1, 2, 3, 8, 9))):
+        numbers.append(rnd.choice((0, 43, 60, 44)))
+    for i, number in enumerate(numbers):
+        follows = numbers[i + 1] if i + 1 < len(numbers) else proto
+        size = 0 if number == 44 else rnd.choice((0, 0, 0, 1, 2))
+        offset = rnd.choice((0, 0, 0, 1, 8, 0x100)) if number == 44 else 0
+        chain += struct.pack(">BBH", follows, size, offset) + bytes(4 + 8 * size)
+    return numbers[0] if numbers else proto, chain
+
+
+def v6(rnd):
+    proto = rnd.choice((6, 17, 58, 47, 59, 132))
+    first, chain = extensions(rnd, proto)
+    body = chain + transport_bytes(rnd, proto) + bytes(rnd.randrange(20))
+    length = rnd.choice((len(body),) * 10 + (0, 7, 20))
+    net = rnd.choice(("fd09::", "fd09:0:0:1::", "fd0a::"))
+    src = ipaddress.ip_address(rnd.choice(("fd09::5", "fe80::1", "2001:db8::1"))).packed
+    dst = ipaddress.ip_address(f"{net}{rnd.randrange(1, 4)}").packed
+    version = rnd.choice((0x60,) * 20 + (0x40,))
+    return 0x86dd, struct.pack(">BBHHBB", version, 0, 0, length, first, 64) + src + dst + body
+
+
+def make_frames(n, seed):
+    """Numbers of frames are the last four bytes of their source."""
+    rnd, frames = random.Random(seed), []
+    for i in range(n):
+        kind, packet = rnd.choice((v4, v4, v6))(rnd)
+        if rnd.random() < 0.1:
+            packet = packet[:rnd.randrange(max(1, len(packet)))]
+        if rnd.random() < 0.02:
+            kind = 0x88b5   # of experiments
+        # with less behind a tag the receiving side's kernel throws the frame away
+        tag = struct.pack(">HH", 0x8100, 5) if rnd.random() < 0.05 and len(packet) > 2 else b""
+        frames.append(b"\x02\0\0\0\0\1\x02\x77" + struct.pack(">I", i) + tag + struct.pack(">H", kind) + packet)
+    return frames
+
+
+# Both ends in one process, a hundred packets at a time: what a queue of the machine cannot take would look like a
+# verdict.
+# Sockets of one protocol get what traffic control let pass, those of all protocols what came.
+TRAFFIC = """
+import ctypes, os, select, socket
+def packets(ns, device, proto):
+    ctypes.CDLL(None).setns(os.open(ns, os.O_RDONLY), 0)
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(proto))
+    s.bind((device, proto))
+    return s
+receivers = [packets("{to_ns}", "{to}", proto) for proto in (0x0800, 0x86dd, 0x88b5)]
+sender = packets("{from_ns}", "{device}", 0)
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])   # one queue keeps their order
+frames = [bytes.fromhex(line) for line in open("{file}")]
+mark = frames.pop()
+seen = set()
+def read_all(timeout):
+    while True:
+        ready = select.select(receivers, [], [], timeout)[0]
+        if not ready:
+            return
+        for s in ready:
+            frame = s.recv(65536)
+            if frame[6:8] == b"\\x02\\x77":
+                seen.add(int.from_bytes(frame[8:12], "big"))
+        timeout = 0
+for at in range(0, len(frames), 100):
+    for frame in frames[at:at + 100]:
+        sender.send(frame)
+    number = 1 << 31 | at
+    while number not in seen:
+        sender.send(mark[:8] + number.to_bytes(4, "big") + mark[12:])
+        read_all(1)
+print(*sorted(n for n in seen if n < 1 << 31))
+"""
+# An address that no frame above has; rules let it pass in both directions.
+MARK = bytes.fromhex("020000000001" "027780000000" "0800") + struct.pack(
+    ">BBHHHBBH8s12sBB6x", 0x45, 0, 40, 1, 0, 64, 6, 0, bytes((10, 7, 7, 7, 10, 9, 0, 2)), bytes(12), 0x50, 0x10)
+
+
+def run_packets(sonde, tmp_path, link, frames, way, words):
+    """Sends frames from link.a; returns (verdict events in order, numbers that arrived, all events)."""
+    (tmp_path / "rules").write_text(RULES)
+    (tmp_path / "frames").write_text("\n".join(frame.hex() for frame in [*frames, MARK]))
+    ns, device = (link.b, link.b_dev) if way == "in" else (link.a, link.a_dev)
+    s = sonde("policy", str(tmp_path / "rules"), "-i", device, "--verdicts", "all", "--json", *words, netns=ns)
+    code = TRAFFIC.format(to_ns=link.b.path, to=link.b_dev, from_ns=link.a.path, device=link.a_dev,
+                          file=tmp_path / "frames")
+    seen = helpers.sh("/usr/bin/python3", "-c", code, timeout=60).stdout.split()
+    events = s.finish()
+    verdicts = [ev for ev in events
+                if ev["type"] == "net.policy-verdict" and ev.get("conn", {}).get("src") != "10.7.7.7"]
+    return verdicts, {int(n) for n in seen}, events
+
+
+def check_verdicts(frames, way, verdicts, arrived, events, enforced):
+    policy = read_rules(RULES)
+    want = [evaluate(policy, frame, way) for frame in frames]
+    told = [verdict for verdict in want if verdict]
+    assert len(verdicts) == len(told)
+    ways = {"in": "ingress", "out": "egress"}
+    shown = {"allow": "allow", "audit": "audit", "deny": "deny" if enforced else "audit"}
+    for number, (ev, (action, line)) in enumerate(zip(verdicts, told)):
+        assert (ev["action"], ev.get("rule", 0), ev["dir"]) == (shown[action], line, ways[way]), (number, ev)
+    passed = {i for i, verdict in enumerate(want) if not enforced or not verdict or verdict[0] != "deny"}
+    assert arrived == passed
+    drops = [ev for ev in events if ev["type"] == "net.drop"]
+    assert len(drops) == len(frames) - len(passed)
+    assert {ev["reason"] for ev in drops} <= {"Policy denied", "Policy denied by denylist"}
+    counted = collections.Counter()
+    for ev in events:
+        if ev["type"] == "net.count" and ev["kind"] == "policy":
+            counted[ev["reason"]] += ev["packets"]
+    assert sum(counted.values()) == sum(ev["type"] == "net.policy-verdict" for ev in events)
+    return collections.Counter(action for action, _ in told)
+
+
+def test_5000_packets_in_are_dropped_as_the_page_says(sonde, link, tmp_path):
+    frames = make_frames(5000, 1)
+    verdicts, arrived, events = run_packets(sonde, tmp_path, link, frames, "in", ["--enforce"])
+    actions = check_verdicts(frames, "in", verdicts, arrived, events, True)
+    assert min(actions["allow"], actions["deny"], actions["audit"]) > 100
+
+
+def test_5000_packets_out_are_audited_and_all_pass(sonde, link, tmp_path):
+    frames = make_frames(5000, 2)
+    verdicts, arrived, events = run_packets(sonde, tmp_path, link, frames, "out", [])
+    actions = check_verdicts(frames, "out", verdicts, arrived, events, False)
+    assert min(actions["allow"], actions["deny"], actions["audit"]) > 100
+
+
+def passes(link):
+    """Does a ping get through?"""
+    return link.a.run("ping", "-c1", "-W1", link.b_ip, check=False).returncode == 0
+
+
+def reload_rules(child, path, text, answer):
+    """Writes the rules, says so, and waits for the sentence about them."""
+    path.write_text(text)
+    before = child.stderr.count(answer)
+    child.child.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + 20
+    while child.stderr.count(answer) == before:
+        assert time.monotonic() < deadline, child.stderr
+        time.sleep(0.02)
+
+
+def test_rules_change_while_they_hold_and_end_with_their_process(sonde, link, tmp_path):
+    rules = tmp_path / "rules"
+    rules.write_text("deny in icmp\n")
+    assert passes(link)
+    child = sonde("policy", str(rules), "--netns", link.b.name, "-i", link.b_dev, "--enforce")
+    assert not passes(link)
+    reload_rules(child, rules, "allow in icmp\n", "1 rules hold now")
+    assert passes(link)
+    reload_rules(child, rules, "deny in icmp\ndeny sideways\n", "the rules that hold go on")
+    assert passes(link)
+    reload_rules(child, rules, "default deny\n", "0 rules hold now")
+    assert not passes(link)
+    child.child.kill()
+    child.child.wait()
+    assert passes(link)
+
+
+def test_rules_that_cannot_be_enforced_are_an_error(sonde, link, tmp_path):
+    rules = tmp_path / "rules"
+    rules.write_text("deny in icmp\n")
+    link.b.run("tc", "qdisc", "add", "dev", link.b_dev, "ingress_block", "22", "clsact")   # takes no filter here
+    words = ["policy", str(rules), "--netns", link.b.name, "-i", link.b_dev, "--attach", "clsact", "--duration", "1s"]
+    enforced = sonde.run(*words, "--enforce")
+    assert enforced.returncode == 1 and "the rules cannot be enforced: cannot attach" in enforced.stderr
+    audited = sonde.run(*words)
+    assert audited.returncode == 0 and f"warning: {link.b_dev}" in audited.stderr
+
+
+def answers_drop(child):
+    """Whether the kernel's own copy of the program of what comes in has the place that answers "drop"."""
+    held = set()
+    for name in os.listdir(f"/proc/{child.child.pid}/fdinfo"):
+        with open(f"/proc/{child.child.pid}/fdinfo/{name}", encoding="ascii") as f:
+            held |= {line.split()[1] for line in f if line.startswith("prog_id:")}
+    for number in held:
+        bpftool = shutil.which("bpftool") or "/usr/sbin/bpftool"
+        lines = helpers.sh(bpftool, "prog", "dump", "xlated", "id", number).stdout.split("\n")
+        if any("police(skb, 0, SONDE_LINK_ETHERNET)" in line for line in lines):
+            end = next(i for i, line in enumerate(lines) if line.endswith("(95) exit"))
+            return any(line.endswith("w0 = 2") for line in lines[end - 8:end])
+    raise AssertionError("there is no such program")
+
+
+def test_without_enforcement_the_program_cannot_drop(sonde, link, tmp_path):
+    rules = tmp_path / "rules"
+    rules.write_text("deny in icmp\n")
+    words = ["policy", str(rules), "--netns", link.b.name, "-i", link.b_dev]
+    assert not answers_drop(sonde(*words))
+    assert answers_drop(sonde(*words, "--enforce"))
