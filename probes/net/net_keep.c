@@ -234,11 +234,13 @@ void net_keep_record(struct net_keep *k, const struct sonde_rec *r)
 
 /* ---- when ---- */
 
+/* Drops come by the rings, and those of the last moments, which matter most, may still wait there. */
 static void dump_now(struct net_keep *k, uint64_t to_ns)
 {
 	struct err e = { 0 };
 	int r;
 
+	probe_catch_up(k->p->env);
 	k->due_ns = 0;
 	r = net_keep_dump(k, to_ns);
 	if (r < 0) {

@@ -266,6 +266,11 @@ static int start_probes(struct pipeline *p, struct err *err)
 	return r;
 }
 
+static void catch_up(void *ctx)
+{
+	pipeline_drain(ctx);
+}
+
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err)
 {
@@ -276,7 +281,7 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 	r = probe_env_new(env, &p->env, err);
 	if (r < 0)
 		return r;
-	probe_env_set_sink(p->env, path_from_probe, p);
+	probe_env_set_sink(p->env, path_from_probe, catch_up, p);
 	probe_env_set_complain(p->env, on_failed_hook, p);
 	probe_env_set_note(p->env, on_note);
 	r = add_probes(p, probes, n_probes, err);

@@ -439,9 +439,11 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 
 /* ---- injection ---- */
 
-void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
+void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r),
+			void (*catch_up)(void *ctx), void *ctx)
 {
 	env->sink = fn;
+	env->catch_up = catch_up;
 	env->sink_ctx = ctx;
 }
 
@@ -451,6 +453,12 @@ int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len)
 	if (!r->ts_ns)
 		r->ts_ns = clock_boot_ns();
 	return env->sink ? env->sink(env->sink_ctx, r) : 0;
+}
+
+void probe_catch_up(struct probe_env *env)
+{
+	if (env->catch_up)
+		env->catch_up(env->sink_ctx);
 }
 
 int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name)

@@ -121,8 +121,14 @@ int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len);
 int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name);
 /* The name of a kernel address (SONDE_NAME_KSYM), once per address whoever asks. 0 also when it has none. */
 int probe_inject_ksym(struct probe_env *env, uint64_t addr);
-/* Who takes injected records; set by the pipeline. */
-void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
+/*
+ * Reads what is in the rings, so that everything that happened before this call has been handled when it returns:
+ * readers are woken late on purpose. From timers and tick() only, never from within a record.
+ */
+void probe_catch_up(struct probe_env *env);
+/* Who takes injected records, and who reads the rings; set by the pipeline. */
+void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r),
+			void (*catch_up)(void *ctx), void *ctx);
 
 /* Says that a hook does not work; it is told once. */
 void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err);

@@ -51,6 +51,7 @@ struct probe_env {
 	VEC(struct watched) watched;
 	VEC(struct failed_hook) failed;
 	int (*sink)(void *ctx, const struct sonde_rec *r);
+	void (*catch_up)(void *ctx);
 	void *sink_ctx;
 	void (*complain)(void *ctx, const char *hook, const struct err *err);
 	void *complain_ctx;

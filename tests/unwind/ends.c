@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 	run.p.loop = loop_new();
 	r = probe_env_new(&opts, &run.p.env, &err);
 	if (r >= 0 && run.p.loop) {
-		probe_env_set_sink(run.p.env, injected, &run);
+		probe_env_set_sink(run.p.env, injected, NULL, &run);
 		probe_env_set_complain(run.p.env, complain, &run);
 		r = run_probe(&run, strtoull(argv[1], NULL, 10), &err);
 	}
