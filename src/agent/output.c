@@ -138,7 +138,8 @@ static int open_remote(struct output *o, const struct sink_ops *ops, const struc
 		       struct err *err)
 {
 	const struct post_opts post = {
-		.url = url, .path = ops->post_path, .type = ops->post_type, .wait = opts->wait,
+		.url = url, .path = ops->post_path, .type = ops->post_type, .things = ops->post_things,
+		.wait = opts->wait,
 	};
 	int r;
 

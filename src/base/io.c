@@ -28,6 +28,23 @@ int io_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int io_read_all(int fd, void *ret, size_t len)
+{
+	char *p = ret;
+
+	while (len) {
+		ssize_t n = read(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENODATA;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 int io_read_to_end(int fd, size_t max, struct buf *ret)
 {
 	size_t had = ret->len;

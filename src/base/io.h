@@ -13,6 +13,9 @@ struct buf;
 /* All @len bytes, interrupted or not. 0 or -errno; how much was written by then is not said. */
 int io_write_all(int fd, const void *data, size_t len);
 
+/* Exactly @len bytes, interrupted or not. 0; -errno; -ENODATA when it ends before. */
+int io_read_all(int fd, void *ret, size_t len);
+
 /*
  * Adds what is left to read of @fd to @ret. 0; -errno; -EFBIG when there is more than @max bytes, of which @ret then
  * holds at least as many.

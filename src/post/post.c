@@ -347,9 +347,9 @@ int post_close(struct post *p, struct post_stats *ret, struct err *err)
 	if (ret)
 		*ret = *s;
 	if (lost)
-		r = err_set(err, -EIO, "%s: %llu of %llu spans did not get there (%llu refused, "
+		r = err_set(err, -EIO, "%s: %llu of %llu %s did not get there (%llu refused, "
 			    "%llu not sent in time, %llu too many at once): %s", p->o.url, (unsigned long long)lost,
-			    (unsigned long long)s->items, (unsigned long long)s->lost_refused,
+			    (unsigned long long)s->items, p->o.things, (unsigned long long)s->lost_refused,
 			    (unsigned long long)s->lost_unreached, (unsigned long long)s->lost_queue, p->why);
 	post_free(p);
 	return r;

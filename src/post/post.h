@@ -20,6 +20,7 @@ struct post_opts {
 	const char *url;	/* http:// or https://; without a path (or with "/") it gets @path */
 	const char *path;
 	const char *type;	/* Content-Type */
+	const char *things;	/* what messages hold, for sentences: "spans" */
 	bool wait;		/* post_put() waits for room in the queue instead of losing: replays */
 	uint64_t queue_bytes;	/* 0 = 8 MiB */
 	uint64_t patience_ns;	/* how long one message is tried; 0 = 60 s */

@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/macros.h"
 
 #define CONNECT_MS 5000l
@@ -196,30 +197,16 @@ static void deliver(struct sender *s, const char *data, size_t len, struct post_
 		snprintf(a->why, sizeof(a->why), "%s", a->rejected ? "the server left some out" : "");
 }
 
-static bool read_all(int fd, void *to, size_t len)
-{
-	for (size_t at = 0; at < len;) {
-		ssize_t n = read(fd, (char *)to + at, len - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		at += (size_t)n;
-	}
-	return true;
-}
-
 static bool read_message(struct sender *s, int fd, struct post_head *head)
 {
-	if (!read_all(fd, head, sizeof(*head)) || head->len > POST_MESSAGE_MAX)
+	if (io_read_all(fd, head, sizeof(*head)) < 0 || head->len > POST_MESSAGE_MAX)
 		return false;
 	if (head->len > s->cap) {
 		free(s->message);
 		s->message = malloc(head->len);
 		s->cap = s->message ? head->len : 0;
 	}
-	return s->cap >= head->len && read_all(fd, s->message, head->len);
+	return s->cap >= head->len && io_read_all(fd, s->message, head->len) >= 0;
 }
 
 static bool answer(int fd, const struct post_answer *a)

@@ -356,7 +356,7 @@ static int get_kernel(uint8_t **ret, size_t *ret_len, bool *ret_mapped)
 {
 	_cleanup_close_ int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
 	_cleanup_free_ uint8_t *copy = NULL;
-	size_t len, done = 0;
+	size_t len;
 	struct stat st;
 	void *p;
 
@@ -367,13 +367,8 @@ static int get_kernel(uint8_t **ret, size_t *ret_len, bool *ret_mapped)
 	*ret_mapped = p != MAP_FAILED;
 	if (!*ret_mapped) {
 		p = copy = malloc(len);
-		while (p && done < len) {
-			ssize_t n = read(fd, copy + done, len - done);
-
-			if (n <= 0)
-				return -EIO;
-			done += (size_t)n;
-		}
+		if (p && io_read_all(fd, copy, len) < 0)
+			return -EIO;
 	}
 	if (!p)
 		return -ENOMEM;

@@ -68,6 +68,7 @@ struct sink_ops {
 	uint32_t needs;			/* section mask an event must have one of; 0 = any event */
 	unsigned flags;			/* SINK_* */
 	const char *post_path, *post_type; /* http:// may stand for FILE: where to, and Content-Type; NULL = not */
+	const char *post_things;	/* what is sent then: "spans" */
 	size_t state_size;
 	int (*open)(struct sink *s, struct err *err);
 	int (*event)(struct sink *s, const struct event *ev);	/* 0 or -errno of the write */

@@ -60,7 +60,7 @@ static void books_close(const struct post_stats *s)
 
 static void nobody_listens(void **state)
 {
-	struct post_opts o = { .path = "/v1/traces", .type = "text/plain", .close_ns = 300 * MS };
+	struct post_opts o = { .path = "/v1/traces", .type = "text/plain", .things = "spans", .close_ns = 300 * MS };
 	struct post_stats s;
 	struct err err = { 0 };
 	char url[64];
@@ -84,7 +84,8 @@ static void nobody_listens(void **state)
 static void a_server_that_hangs(void **state)
 {
 	static char message[64 << 10];
-	struct post_opts o = { .type = "text/plain", .queue_bytes = 256 << 10, .close_ns = 100 * MS };
+	struct post_opts o = { .type = "text/plain", .things = "spans",
+				.queue_bytes = 256 << 10, .close_ns = 100 * MS };
 	struct post_stats s;
 	char url[64];
 	int fd = local_port(true, url, sizeof(url));
@@ -107,7 +108,7 @@ static void a_server_that_hangs(void **state)
 
 static void nothing_is_no_loss(void **state)
 {
-	struct post_opts o = { .type = "text/plain" };
+	struct post_opts o = { .type = "text/plain", .things = "spans" };
 	struct post_stats s;
 	char url[64];
 	int fd = local_port(false, url, sizeof(url));
@@ -124,7 +125,7 @@ static void urls(void **state)
 	static const char *const bad[] = {
 		"http://", "http:///x", "http://:80", "ftp://x", "http://a b", "https://?x",
 	};
-	struct post_opts o = { .type = "text/plain" };
+	struct post_opts o = { .type = "text/plain", .things = "spans" };
 	struct err err = { 0 };
 	struct post *p;
 
