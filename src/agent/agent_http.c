@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libmicrohttpd without a thread of its own: its epoll descriptor is one of our loop's. Requests are handled without
- * effective capabilities, as those of all clients are.
+ * effective capabilities, as those of all clients are. It is loaded here, with the libraries for TLS that it needs:
+ * no other run pays for them.
  */
 #include "agent/agent_http.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -34,33 +36,71 @@
 #define OLD_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define NEW_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
+/* The functions that are used, by their names behind "MHD_". */
+struct mhd_calls {
+	__typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
+	__typeof__(MHD_add_response_header) *add_response_header;
+	__typeof__(MHD_queue_response) *queue_response;
+	__typeof__(MHD_destroy_response) *destroy_response;
+	__typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+	__typeof__(MHD_run) *run;
+	__typeof__(MHD_get_daemon_info) *get_daemon_info;
+	__typeof__(MHD_start_daemon) *start_daemon;
+	__typeof__(MHD_stop_daemon) *stop_daemon;
+};
+
 struct agent_http {
 	struct agent_http_opts o;
+	struct mhd_calls f;
 	char *path;			/* owned; of the unix socket, once it is made */
 	struct MHD_Daemon *daemon;
 	struct loop_source *io, *tidy;
 };
 
+static bool load(struct mhd_calls *f)
+{
+	static const char *const names[] = { "libmicrohttpd.so.12", "libmicrohttpd.so" };
+	void *lib = NULL;
+
+	for (size_t i = 0; !lib && i < ARRAY_SIZE(names); i++)
+		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return false;
+	*(void **)&f->create_response_from_buffer = dlsym(lib, "MHD_create_response_from_buffer");
+	*(void **)&f->add_response_header = dlsym(lib, "MHD_add_response_header");
+	*(void **)&f->queue_response = dlsym(lib, "MHD_queue_response");
+	*(void **)&f->destroy_response = dlsym(lib, "MHD_destroy_response");
+	*(void **)&f->lookup_connection_value = dlsym(lib, "MHD_lookup_connection_value");
+	*(void **)&f->run = dlsym(lib, "MHD_run");
+	*(void **)&f->get_daemon_info = dlsym(lib, "MHD_get_daemon_info");
+	*(void **)&f->start_daemon = dlsym(lib, "MHD_start_daemon");
+	*(void **)&f->stop_daemon = dlsym(lib, "MHD_stop_daemon");
+	return f->create_response_from_buffer && f->add_response_header && f->queue_response &&
+	       f->destroy_response && f->lookup_connection_value && f->run && f->get_daemon_info &&
+	       f->start_daemon && f->stop_daemon;
+}
+
 /* ---- answers ---- */
 
-static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const char *type, const void *text,
-			     size_t len)
+static enum MHD_Result reply(const struct mhd_calls *f, struct MHD_Connection *c, unsigned status,
+			     const char *type, const void *text, size_t len)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(len, (void *)text, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r = f->create_response_from_buffer(len, (void *)text, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result ret = MHD_NO;
 
 	if (!r)
 		return ret;
-	if (MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
-	    MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES)
-		ret = MHD_queue_response(c, status, r);
-	MHD_destroy_response(r);
+	if (f->add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
+	    f->add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES)
+		ret = f->queue_response(c, status, r);
+	f->destroy_response(r);
 	return ret;
 }
 
-static enum MHD_Result say(struct MHD_Connection *c, unsigned status, const char *text)
+static enum MHD_Result say(const struct mhd_calls *f, struct MHD_Connection *c, unsigned status,
+			   const char *text)
 {
-	return reply(c, status, "text/plain; charset=utf-8", text, strlen(text));
+	return reply(f, c, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
@@ -80,16 +120,16 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		return MHD_YES;
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return say(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
+		return say(&h->f, c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
 	if (!strcmp(url, "/"))
-		return say(c, MHD_HTTP_OK, "sonde agent: /metrics\n");
+		return say(&h->f, c, MHD_HTTP_OK, "sonde agent: /metrics\n");
 	if (strcmp(url, "/metrics"))
-		return say(c, MHD_HTTP_NOT_FOUND, "not here: /metrics is\n");
-	openmetrics = accepts_openmetrics(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept"));
+		return say(&h->f, c, MHD_HTTP_NOT_FOUND, "not here: /metrics is\n");
+	openmetrics = accepts_openmetrics(h->f.lookup_connection_value(c, MHD_HEADER_KIND, "Accept"));
 	h->o.write(h->o.ctx, openmetrics, &out);
 	if (buf_error(&out))
-		return say(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory\n");
-	return reply(c, MHD_HTTP_OK, openmetrics ? NEW_TYPE : OLD_TYPE, out.data, out.len);
+		return say(&h->f, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory\n");
+	return reply(&h->f, c, MHD_HTTP_OK, openmetrics ? NEW_TYPE : OLD_TYPE, out.data, out.len);
 }
 
 /* ---- the socket ---- */
@@ -192,13 +232,17 @@ static int open_socket(struct agent_http *h, struct err *err)
 
 static int on_io(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
-	MHD_run(((struct agent_http *)ctx)->daemon);
+	const struct agent_http *h = ctx;
+
+	h->f.run(h->daemon);
 	return 0;
 }
 
 static int on_tidy(void *ctx, _unused_ uint64_t now_ns)
 {
-	MHD_run(((struct agent_http *)ctx)->daemon);
+	const struct agent_http *h = ctx;
+
+	h->f.run(h->daemon);
 	return 0;
 }
 
@@ -209,7 +253,7 @@ void agent_http_free(struct agent_http *h)
 	loop_remove(h->io);
 	loop_remove(h->tidy);
 	if (h->daemon)
-		MHD_stop_daemon(h->daemon);
+		h->f.stop_daemon(h->daemon);
 	if (h->path)
 		unlink(h->path);
 	free(h->path);
@@ -219,7 +263,7 @@ DEFINE_CLEANUP(struct agent_http *, agent_http_free)
 
 static int watch(struct agent_http *h, struct loop *loop)
 {
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	const union MHD_DaemonInfo *info = h->f.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	int r = info ? loop_add_io(loop, info->epoll_fd, EPOLLIN, on_io, h, &h->io) : -ENOTSUP;
 
 	if (r >= 0)
@@ -239,12 +283,15 @@ int agent_http_new(struct loop *loop, const struct agent_http_opts *o, struct ag
 	if (!h)
 		return err_errno(err, -ENOMEM, "cannot serve %s", o->address);
 	h->o = *o;
+	if (!load(&h->f))
+		return err_set(err, -ELIBACC, "cannot serve %s without libmicrohttpd, which cannot be loaded: "
+			       "install it", o->address);
 	fd = open_socket(h, err);
 	if (fd < 0)
 		return fd;
-	h->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
-				     MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-				     TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES, MHD_OPTION_END);
+	h->daemon = h->f.start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
+				      MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+				      TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES, MHD_OPTION_END);
 	if (!h->daemon) {
 		close(fd);
 		return err_set(err, -EIO, "cannot serve %s", o->address);

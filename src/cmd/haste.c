@@ -15,6 +15,7 @@
 
 #define SHORT_TURN_NS 100000	/* the least that the scheduler takes */
 #define SESSION "/proc/self/autogroup"
+#define HIGHEST (-20)
 
 /* The head of the kernel's struct, which libc lacks. */
 struct sched_attr_head {
@@ -52,11 +53,11 @@ static bool write_session(int nice)
 	return fd >= 0 && write(fd, text, (size_t)len) == len;
 }
 
-void haste_begin(struct haste *h, int nice)
+void haste_begin(struct haste *h)
 {
-	if (h->raised || !read_session(&h->before) || h->before <= nice)
+	if (h->raised || !read_session(&h->before) || h->before <= HIGHEST)
 		return;
-	h->raised = write_session(nice);
+	h->raised = write_session(HIGHEST);
 }
 
 void haste_end(struct haste *h)

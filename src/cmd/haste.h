@@ -18,13 +18,14 @@ void haste_process(int nice);
  * Where the scheduler shares by sessions (sched_autogroup), as desktops have it, a priority counts among the
  * processes of one session only, so one busy program in each of twenty others leaves a tenth of a CPU. A session has
  * a priority too, and whoever else is in ours has it as well: it is raised for the moments in which somebody waits,
- * the start and the end, and put back.
+ * the start and the end, as far as it goes (beside ten busy sessions -10 is half a CPU, -20 nine tenths), and put
+ * back.
  */
 struct haste {
 	int before;		/* priority to go back to */
 	bool raised;
 };
-void haste_begin(struct haste *h, int nice);	/* nothing when it is that high, or may not be */
+void haste_begin(struct haste *h);	/* nothing when it is that high, or may not be */
 void haste_end(struct haste *h);		/* may be called at any time */
 
 #endif

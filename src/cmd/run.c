@@ -379,18 +379,19 @@ static int release_child(struct run_state *s, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot wait for the command") : child_release(s->child, err);
 }
 
-static int priority_of(const struct run_state *s)
+/* Somebody waits for the start. Our own priority comes after the fork of a command, and only with rights. */
+static void hurry(struct run_state *s, bool forked)
 {
-	return s->conf->read ? 0 : s->spec->nice;
+	if (!s->conf->read && forked)
+		haste_process(s->spec->nice);
+	if (!s->conf->read && s->spec->nice)
+		haste_begin(&s->haste);
 }
 
 /* Somebody waits for the end from here on. */
 static void on_ending(void *ctx)
 {
-	struct run_state *s = ctx;
-
-	if (priority_of(s))
-		haste_begin(&s->haste, priority_of(s));
+	hurry(ctx, false);
 }
 
 /* From the first probe to the last. */
@@ -398,10 +399,7 @@ static int start(struct run_state *s, struct err *err)
 {
 	int r;
 
-	if (!s->conf->read)	/* after the fork of a command; without rights it stays as it is */
-		haste_process(priority_of(s));
-	if (priority_of(s))
-		haste_begin(&s->haste, priority_of(s));
+	hurry(s, true);
 	r = open_input(s, err);
 	haste_end(&s->haste);
 	if (r >= 0 && s->child)
@@ -568,6 +566,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	struct err err = { 0 };
 	int r = loop ? 0 : err_errno(&err, -ENOMEM, "cannot make an event loop");
 
+	hurry(&s, !spec->command || !spec->command->len);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(stop_signals); i++)
 		if (stop_signals[i] != SIGHUP || !spec->hangup)
 			r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL);
@@ -576,6 +575,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		r = prepare(&s, loop, &opts, &err);
 	if (r >= 0)
 		r = run_pipeline(&s, &err);
+	haste_end(&s.haste);
 	if (spec->stopped)
 		spec->stopped(spec->started_ctx);
 	if (s.child && s.signal)

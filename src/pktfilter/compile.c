@@ -83,6 +83,8 @@ static int compile_start(struct pktfilter *f, enum filter_start start, struct er
 		return 0;
 	if (r == -EINVAL)
 		return fault(f->expr, c->why, r, err);
+	if (r == -ELIBACC)
+		return err_set(err, r, "packet filters need libpcap, which cannot be loaded: install it");
 	if (r < 0)
 		return err_errno(err, r, "cannot compile the packet filter");
 	if (asks_kernel(c->insns, c->n))

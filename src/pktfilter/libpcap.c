@@ -2,16 +2,22 @@
 /*
  * libpcap, reduced to its compiler and its interpreter. The only file that includes pcap.h: its struct
  * bpf_program and struct bpf_insn mean something else in libbpf and in the kernel's headers.
+ *
+ * It is loaded with the first expression: distributions link it with fifteen other libraries, which every start of
+ * every command would pay for.
  */
 #include "pktfilter/filter.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <pcap/pcap.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 
 #define SNAPLEN 65535
 
@@ -28,19 +34,55 @@ static const int link_types[] = {
 };
 _Static_assert(sizeof(link_types) / sizeof(link_types[0]) == START__MAX, "a link type per start");
 
+/* The functions that are used. Once loaded they stay. */
+static struct pcap_calls {
+	__typeof__(pcap_open_dead) *open_dead;
+	__typeof__(pcap_compile) *compile;
+	__typeof__(pcap_geterr) *geterr;
+	__typeof__(pcap_freecode) *freecode;
+	__typeof__(pcap_close) *close;
+	__typeof__(bpf_filter) *filter;
+	__typeof__(bpf_image) *image;
+} calls;
+
+static bool load(void)
+{
+	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1", "libpcap.so" };
+	void *lib = NULL;
+
+	if (calls.image)
+		return true;
+	for (size_t i = 0; !lib && i < ARRAY_SIZE(names); i++)
+		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return false;
+	*(void **)&calls.open_dead = dlsym(lib, "pcap_open_dead");
+	*(void **)&calls.compile = dlsym(lib, "pcap_compile");
+	*(void **)&calls.geterr = dlsym(lib, "pcap_geterr");
+	*(void **)&calls.freecode = dlsym(lib, "pcap_freecode");
+	*(void **)&calls.close = dlsym(lib, "pcap_close");
+	*(void **)&calls.filter = dlsym(lib, "bpf_filter");
+	*(void **)&calls.image = dlsym(lib, "bpf_image");
+	return calls.open_dead && calls.compile && calls.geterr && calls.freecode && calls.close && calls.filter &&
+	       calls.image;
+}
+
 /* A dead handle: no kernel extensions, so the code means the same here and in a file. */
 int libpcap_compile(const char *expr, enum filter_start start, struct sock_filter **ret, size_t *ret_n, char *why,
 		    size_t cap)
 {
-	pcap_t *p = pcap_open_dead(link_types[start], SNAPLEN);
 	struct sock_filter *insns;
 	struct bpf_program prog;
+	pcap_t *p;
 
+	if (!load())
+		return -ELIBACC;
+	p = calls.open_dead(link_types[start], SNAPLEN);
 	if (!p)
 		return -ENOMEM;
-	if (pcap_compile(p, &prog, expr, 1, PCAP_NETMASK_UNKNOWN) < 0) {
-		snprintf(why, cap, "%s", pcap_geterr(p));
-		pcap_close(p);
+	if (calls.compile(p, &prog, expr, 1, PCAP_NETMASK_UNKNOWN) < 0) {
+		snprintf(why, cap, "%s", calls.geterr(p));
+		calls.close(p);
 		return -EINVAL;
 	}
 	insns = calloc(prog.bf_len, sizeof(*insns));
@@ -49,17 +91,17 @@ int libpcap_compile(const char *expr, enum filter_start start, struct sock_filte
 		*ret = insns;
 		*ret_n = prog.bf_len;
 	}
-	pcap_freecode(&prog);
-	pcap_close(p);
+	calls.freecode(&prog);
+	calls.close(p);
 	return insns ? 0 : -ENOMEM;
 }
 
 uint32_t libpcap_run(const struct sock_filter *insns, const void *data, uint32_t cap_len, uint32_t orig_len)
 {
-	return bpf_filter((const struct bpf_insn *)insns, data, orig_len, cap_len);
+	return calls.filter((const struct bpf_insn *)insns, data, orig_len, cap_len);
 }
 
 const char *libpcap_line(const struct sock_filter *insn, int i)
 {
-	return bpf_image((const struct bpf_insn *)insn, i);
+	return calls.image((const struct bpf_insn *)insn, i);
 }
