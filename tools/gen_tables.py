@@ -21,6 +21,7 @@ RET, NONE = 6, 7
 LIFE = set("fork vfork clone clone3 execve execveat exit exit_group setuid setgid setreuid setregid setresuid "
            "setresgid setgroups chroot chdir fchdir setsid setpgid unshare setns capset prctl pivot_root".split())
 NO_RETURN = {"exit", "exit_group"}
+BIRTH = {"fork", "vfork", "clone", "clone3"}
 # What the kernel knows about the file or process of a call: op and the argument that names it.
 CONTEXT = {
     "connect": ("SOCK", 0), "accept": ("SOCK", RET), "accept4": ("SOCK", RET), "sendto": ("SOCK", 0),
@@ -181,7 +182,7 @@ class Tables:
 
 # ---- the kernel side ----
 
-IN, OUT = 1, 2
+IN, OUT, KEEP = 1, 2, 4
 OPS = {  # kind: (op, when)
     "path": ("STR", IN), "str": ("STR", IN), "strv": ("STRV", IN), "in": ("DATA", IN), "out": ("DATA", OUT),
     "outp": ("DATA_LENP", OUT), "sa": ("SOCKADDR", IN), "osa": ("SOCKADDR_LENP", OUT), "iov": ("IOV", IN),
@@ -191,6 +192,11 @@ OPS = {  # kind: (op, when)
 }
 
 
+def kept(call, arg):
+    """Is another one's by the time the call is left: the kernel writes over it, or its maker goes on."""
+    return arg.kind == "fdset" or (arg.kind == "io" and arg.ref in ("timeval", "timespec")) or call.name == "clone3"
+
+
 def plan_ops(tables, call, abi):
     arch = "arm64" if abi == "arm64" else "x86_64"
     ops = []
@@ -198,6 +204,7 @@ def plan_ops(tables, call, abi):
         if arg.kind not in OPS:
             continue
         op, when = OPS[arg.kind]
+        when |= KEEP if kept(call, arg) else 0
         size = tables.structs[tables.struct(arg.ref, call.where, arch)].size if arg.ref else 0
         ops.append((op, when, i, arg.n, size))
     if call.name in CONTEXT:
@@ -218,6 +225,8 @@ def emit_bpf(tables, arch):
             flags = ["SYS_PLAN_KNOWN"]
             if call.name in LIFE:
                 flags.append("SYS_PLAN_LIFE")
+            if call.name in BIRTH:
+                flags.append("SYS_PLAN_BIRTH")
             if call.name in NO_RETURN:
                 flags.append("SYS_PLAN_NO_RETURN")
             if call.name in ("execve", "execveat"):

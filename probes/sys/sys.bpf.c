@@ -10,6 +10,7 @@
  */
 #include "bpf/kernel.h"
 #include "probes/sys/sys_call.bpf.h"
+#include "probes/sys/sys_keep.bpf.h"
 #include "probes/sys/sys_pred.bpf.h"
 #include "probes/sys/sys_select.bpf.h"
 #include "probes/sys/sys_send.bpf.h"
@@ -35,7 +36,11 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	caller_is(&c, c.task, true);
 	todo = do_call(&c, nr);
 	c.n_args = args_of(todo);
-	if (!(todo & SYS_DO_ENTER) || is_excluded(c.tgid))
+	if (!(todo & (SYS_DO_ENTER | SYS_DO_KEEP)) || is_excluded(c.tgid))
+		return 0;
+	if (todo & SYS_DO_KEEP && select_caller(c.tgid))
+		keep_args(&c);
+	if (!(todo & SYS_DO_ENTER))
 		return 0;
 	l = ledger_seen(todo & SYS_DO_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL);
 	if (!l)
@@ -78,7 +83,7 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 	__u32 todo = do_any(nr);
 	__u64 now_ns;
 
-	if (!(todo & (SYS_DO_TIME | SYS_DO_ENTER)))
+	if (!(todo & (SYS_DO_TIME | SYS_DO_ENTER | SYS_DO_KEEP)))
 		return 0;
 	if (is_closed(todo))
 		return todo & SYS_DO_ENTER ? sample_out(regs) : 0;
@@ -89,15 +94,17 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 	now_ns = bpf_ktime_get_ns();
 	if (todo & SYS_DO_TIME)
 		time_enter(regs, now_ns);
-	if (todo & SYS_DO_ENTER)
+	if (todo & (SYS_DO_ENTER | SYS_DO_KEEP))
 		enter_tell(regs, nr, now_ns + sys_boot_offset_ns);
 	return 0;
 }
 
-/* A thread that was just made returns from a call that it never entered, on a stack that others used before it. */
-static __always_inline bool is_newborn(const struct call *c)
+/* What a task was told when it was made is its own, too. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(sys_fork, struct task_struct *parent, struct task_struct *child)
 {
-	return !c->ret && c->now_ns - c->latency_ns < TASK_GET(c->task, start_boottime);
+	keep_for_child(TASK_GET(parent, pid), TASK_GET(child, pid));
+	return 0;
 }
 
 /* Everything that was asked about a call beside its number. */
@@ -116,7 +123,7 @@ static __noinline int exit_steps(struct call *c, __u32 todo)
 	if (!l)
 		return 0;
 	c->task = this_task();
-	if (todo & SYS_DO_LIFE && is_newborn(c))
+	if (todo & SYS_DO_LIFE && is_newborn(c)) /* on a stack that others used before it */
 		c->latency_ns = 0;
 	if (sys_pred.by_name)
 		note_opened(c);

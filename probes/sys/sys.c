@@ -60,9 +60,12 @@ static const unsigned abis[] = { SYS_ABI_ARM64 };
 #define ROW_ENTER \
 	{ "enter", "sys_enter", HOOK_ATTACH_TRACE, .tracepoint = "sys_enter", .n_args = 2, \
 	  .fallback = "calls have no latency, and exit is not seen" }
+#define ROW_FORK \
+	{ "fork", "sys_fork", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_fork", .n_args = 2, \
+	  .fallback = "in a new thread, clone3 is shown without its flags" }
 
-/* The program at the entry is last: it can be left out. */
-static const struct hook tell_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER };
+/* All but the first can be left out. */
+static const struct hook tell_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER, ROW_FORK };
 static const struct hook sum_hooks[] = { ROW_EXIT("sys_exit_sum"), ROW_ENTER };
 
 struct setup {
@@ -90,6 +93,15 @@ static bool has_steps(const struct sys_conf *c, const struct sys_plan *plan)
 	if (plan->n_mem == 1 && plan->ops[0].op == SYS_OP_DATA)
 		return c->snaplen > 0;
 	return plan->n_mem > 0;
+}
+
+/* Is there memory that has to be read when the call is entered? */
+static bool keeps(const struct sys_plan *plan)
+{
+	for (unsigned i = 0; i < plan->n_mem; i++)
+		if (plan->ops[i].when & SYS_WHEN_KEEP)
+			return true;
+	return false;
 }
 
 /* Does the filter let a call pass that was asked for, or does it pass whatever that says? @call may be NULL. */
@@ -120,6 +132,8 @@ static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, con
 		todo |= SYS_DO_STEPS;
 	if (plan->flags & SYS_PLAN_LIFE)
 		todo |= SYS_DO_LIFE;
+	if (!c->summary && keeps(plan))
+		todo |= SYS_DO_KEEP;
 	return (uint16_t)todo;
 }
 
@@ -232,7 +246,9 @@ static int load(const struct probe *p, struct sys_state *s, struct err *err)
 			return r;
 	}
 	spec.rows = c->summary ? sum_hooks : tell_hooks;
-	spec.n_rows = c->no_times && !c->enter ? 1 : ARRAY_SIZE(tell_hooks);
+	spec.n_rows = c->summary ? ARRAY_SIZE(sum_hooks) : ARRAY_SIZE(tell_hooks);
+	if (c->no_times && !c->enter)
+		spec.n_rows = 1;
 	spec.elf = sys_bpf__elf_bytes(&spec.elf_len);
 	return hooks_load(p->env, &spec, p->instance, &s->hooks, err);
 }

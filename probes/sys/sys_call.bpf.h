@@ -48,6 +48,12 @@ static __always_inline const volatile struct sys_plan *plan_of(const struct call
 	return &sys_plans[slot];
 }
 
+/* A task that was just made returns from a call that it never entered. */
+static __always_inline bool is_newborn(const struct call *c)
+{
+	return !c->ret && plan_of(c)->flags & SYS_PLAN_BIRTH;
+}
+
 /* SYS_DO_* of this number in any ABI. What every call of the host goes through. */
 static __always_inline __u32 do_any(long nr)
 {

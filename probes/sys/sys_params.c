@@ -316,7 +316,8 @@ static uint32_t clone_flags_of(const struct event *ev, const struct sys_body *b,
 	bool third = call && !strcmp(call->name, "clone3"), plain = call && !strcmp(call->name, "clone");
 	uint64_t native = third ? word_at(b, 0, 0, 8) : plain ? b->args[0] : 0;
 
-	(void)ev;
+	if (ev->tid != ev->tgid && !b->ret) /* a new thread, whatever is known of how it was made */
+		native |= 0x10000; /* CLONE_THREAD */
 	return TO_SCAP(clone_bits, native) | (m->proc.flags & SYS_PROC_IN_PIDNS ? 1u << 29 : 0);
 }
 

@@ -30,6 +30,8 @@
 #define SYS_WHEN_IN 1		/* the caller filled it: worth reading whatever happened */
 #define SYS_WHEN_OUT 2		/* the kernel filled it: on success, when the call is left */
 
+#define SYS_WHEN_KEEP 4		/* read when the call is entered, and kept until it is left */
+
 #define SYS_N_RET 6		/* `n`: the result */
 #define SYS_N_NONE 7
 
@@ -38,6 +40,8 @@
 #define SYS_PLAN_NO_RETURN 4
 #define SYS_PLAN_EXEC 8		/* on success the caller's old memory and registers are gone */
 #define SYS_PLAN_NO_ARGS 16	/* the registers are not those of the call when it is left */
+
+#define SYS_PLAN_BIRTH 32	/* returns twice: 0 in the task that it made, which never entered it */
 
 #define SYS_PLAN_OPS 6
 
@@ -64,6 +68,7 @@ struct sys_plan {
 #define SYS_DO_STEPS 8		/* more than numbers, or a condition to be checked: not the short way */
 #define SYS_DO_LIFE 16		/* changes what a process is */
 #define SYS_DO_STATE 32		/* passes whatever the filter expression says: tables depend on it */
+#define SYS_DO_KEEP 64		/* memory to be read when it is entered */
 #define SYS_DO_ARGS_SHIFT 8	/* three bits: arguments that it has */
 
 /*

@@ -8,6 +8,7 @@
 
 #include "bpf/plain.bpf.h"
 #include "probes/sys/sys_call.bpf.h"
+#include "probes/sys/sys_keep.bpf.h"
 #include "probes/sys/sys_know.bpf.h"
 #include "probes/sys/sys_lost.bpf.h"
 #include "probes/sys/sys_read.bpf.h"
@@ -230,6 +231,28 @@ static __always_inline bool names_socket(const volatile struct sys_plan *plan)
 	return i < plan->n_ops && i < SYS_PLAN_OPS && plan->ops[i].op == SYS_OP_SOCK && plan->ops[i].arg != SYS_N_RET;
 }
 
+/*
+ * What the plan says of the caller's memory. What was kept is not read again: not by the call's maker either, nor by
+ * a new task, whose memory it may be by now.
+ */
+static __always_inline void read_memory(struct sys_scratch *s, const struct call *c, __u16 type, __u32 when)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+
+	if (type == SYS_REC_EXIT) {
+		if (tell_kept(s, c))
+			when |= SYS_WHEN_KEEP;
+		if (is_newborn(c))
+			when = 0;
+	}
+	for (__u32 i = 0; i < SYS_PLAN_OPS; i++) {
+		if (i >= plan->n_mem)
+			break;
+		if (plan->ops[i].when & when && !(plan->ops[i].when & when & SYS_WHEN_KEEP))
+			run_op(c->slot, i);
+	}
+}
+
 /* The whole record in scratch memory, sent when it is complete. @when: SYS_WHEN_* that hold now. */
 static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when)
 {
@@ -243,12 +266,7 @@ static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l,
 	rec_fill(&s->rec, c, l, type, life ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, 6, 0);
 	s->off = 0;
 	s->payload = sys_snaplen;
-	for (__u32 i = 0; i < SYS_PLAN_OPS; i++) {
-		if (i >= plan->n_mem)
-			break;
-		if (plan->ops[i].when & when)
-			run_op(c->slot, i);
-	}
+	read_memory(s, c, type, when);
 	if (plan->flags & SYS_PLAN_EXEC && s->rec.ret == 0 && type == SYS_REC_EXIT)
 		know_proc(1);
 	else if (sys_context && (when & SYS_WHEN_OUT || names_socket(plan)))

@@ -87,6 +87,23 @@ def test_arguments_are_what_the_program_passed(driver, tmp_path):
     assert b"lost 0" in done.stderr
 
 
+def test_arguments_are_as_they_were_given(tmp_path):
+    """Not as the kernel, or the other task on that stack, left them."""
+    program = str(tmp_path / "given")
+    subprocess.run(["cc", "-O1", "-Wall", "-o", program, SOURCE.replace("driver", "given")], check=True)
+    done = trace("-e", "clone3,pselect6,ppoll,select", "--", program)
+    assert done.returncode == 0, done.stderr
+    got = parse(done.stdout.decode())
+    for flags in ("CLONE_VM|CLONE_VFORK|CLONE_PARENT_SETTID", "CLONE_VFORK|CLONE_PARENT_SETTID"):
+        both = [c for c in got if c[0] == "clone3" and c[1].startswith("{flags=" + flags + ",")]
+        assert len(both) == 2 and both[0][1] == both[1][1] and sum(c[2] == "0" for c in both) == 1, got
+    waits = {name: args for name, args, _ in got if name != "clone3"}
+    assert re.match(r"\d+, \[\d \d\], NULL, NULL, {tv_sec=8, tv_nsec=0}, NULL", waits["pselect6"])
+    assert "1, {tv_sec=0, tv_nsec=1000000}, NULL" in waits["ppoll"]
+    if "select" in waits:
+        assert re.match(r"\d+, \[\d \d\], NULL, NULL, {tv_sec=7, tv_usec=0}", waits["select"])
+
+
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 def test_strace_says_the_same(driver, tmp_path):
     """Both watch the same run; of strace's spellings only those that mean the same are made equal."""

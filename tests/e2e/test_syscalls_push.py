@@ -60,7 +60,7 @@ def start(out, *words):
 
 
 def wait_ready(out, child):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while b"ready" not in open(f"{out}.err", "rb").read():
         assert child.poll() is None and time.monotonic() < end, open(f"{out}.err").read()
         time.sleep(0.05)
@@ -127,13 +127,13 @@ def test_pushed_filters_show_the_same(program, folders, container, tmp_path):
     try:
         for out, watcher in watchers.items():
             wait_ready(out if out != recording else recording + ".out", watcher)
-        child.communicate(b"go\n", timeout=30)
+        child.communicate(b"go\n", timeout=120)
     finally:
         child.kill()
         for watcher in watchers.values():
             watcher.send_signal(signal.SIGINT)
         for watcher in watchers.values():
-            watcher.wait(30)
+            watcher.wait(120)
     everything = subprocess.run([helpers.BINARY, "syscalls", "-r", recording, "-o", "json"], capture_output=True,
                                 check=True, text=True).stdout
     pids = {pid} | {r["proc"]["pid"] for r in map(json.loads, everything.splitlines())
