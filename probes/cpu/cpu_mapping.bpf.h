@@ -165,6 +165,7 @@ static __always_inline bool place_take(struct cpu_place_slot *s, const struct cp
 	m->pages = s->pages;
 	m->n_pages = s->n_pages;
 	m->id = s->id;
+	m->no_file = s->no_file;
 	return true;
 }
 
@@ -188,6 +189,7 @@ static __always_inline void place_keep(struct cpu_place_slot *s, const struct cp
 	s->pages = m->pages;
 	s->n_pages = m->n_pages;
 	s->id = m->id;
+	s->no_file = m->no_file;
 	s->vma = u->vma;
 	s->file = u->file;
 	s->ino = u->ino;
@@ -217,6 +219,7 @@ static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struc
 	m->off = BPF_CORE_READ(vma, vm_pgoff) << cpu_page_shift;
 	m->n_pages = 0;
 	m->id = CPU_TABLE_NONE;
+	m->no_file = 0;
 	if (!u->w.compat)
 		table_find(u, class, vma, m);
 	return 0;

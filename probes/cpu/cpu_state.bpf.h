@@ -33,7 +33,7 @@ struct cpu_mapping {
 	__u32 rules, pages;	/* words of the pool; rows come behind the pages */
 	__u32 n_pages;		/* 0 = frame pointers */
 	__u32 id;		/* 0 = the file's table is not there */
-	__u32 pad;
+	__u32 no_file;
 };
 
 /* A mapping found lately: a cache line, and one more for whether it is the same after something changed. */
@@ -47,7 +47,7 @@ struct cpu_place_slot {
 	struct vm_area_struct *vma;
 	struct file *file;
 	__u64 ino;
-	__u32 generation, pad;
+	__u32 generation, no_file;
 	__u64 room[4];
 };
 _Static_assert(sizeof(struct cpu_place_slot) == 128, "a place is two cache lines");
@@ -56,22 +56,29 @@ _Static_assert(sizeof(struct cpu_place_slot) == 128, "a place is two cache lines
 struct cpu_rule_slot {
 	__u64 key;
 	struct sonde_unwind_rule rule;
-	__u64 pad;
+	__u32 before, len;	/* of the row: bytes in front of the address, in all */
 };
 
-#define TRACE_SLOTS_SHIFT 5
-#define TRACE_FRAMES 64		/* a power of two */
+/* Addresses that have one rule: the first, shifted by 16, and how many bytes. What does not fit is left out. */
+#define SPAN_LEN 0xffffull
 
-/* A walk over a thread's stack, and the rules that it went by. A gap's aux: why a walk ends that finds no pair. */
+struct cpu_span {
+	__u64 at;
+	struct sonde_unwind_rule rule;	/* a gap's aux: why a walk ends that finds no pair */
+};
+
+#define TRACE_SLOTS_SHIFT 7
+#define TRACE_SPANS 64		/* likewise below: a power of two */
+#define TRACE_OTHERS 16
+
+/* A walk over a thread's stack: the rules that it went by, and those that later walks needed beside them. */
 struct cpu_trace {
 	__u64 mm_id;
 	__u32 mm_seq, tables;
 	__u32 tid, until_s;	/* as in struct cpu_place_slot */
-	__u32 n, pad;
-	struct {
-		__u64 pc;
-		struct sonde_unwind_rule rule;
-	} frames[TRACE_FRAMES];
+	__u32 n, n_others;	/* others: that were ever put in */
+	struct cpu_span others[TRACE_OTHERS];
+	struct cpu_span spans[TRACE_SPANS];
 } __attribute__((aligned(64)));
 
 /* One walk. */
@@ -88,8 +95,10 @@ struct cpu_unwind {
 	__u32 mapping;		/* index of the one at hand */
 	__u32 pad;
 	__u32 trace;		/* index of the thread's last walk */
-	__u32 trace_at, trace_end;	/* frames of it that may come next */
+	__u32 trace_at, trace_end;	/* spans of it that may come next */
 	__u32 trace_missed;	/* frames that were not among them */
+	__u32 trace_others;	/* how many there are */
+	__u64 span;		/* of w.rule (struct cpu_span), 0 = it has not been read yet */
 	struct vm_area_struct *vma;	/* of the mapping that is read, likewise below */
 	struct file *file;
 	__u64 ino;

@@ -184,7 +184,8 @@ static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct
 	struct cpu_file_key key = { 0 };
 	struct cpu_unwind_file *f;
 
-	if (!mapping_key(u, vma, m, &key))
+	m->no_file = !mapping_key(u, vma, m, &key);
+	if (m->no_file)
 		return;
 	if (!key.dev)
 		m->off = 0;	/* the vDSO's is not counted from its file */
@@ -210,40 +211,72 @@ static __always_inline struct cpu_rule_slot *rule_slot(struct cpu_desk *d, __u64
 	return &d->rules[i & ((1 << RULE_SLOTS_SHIFT) - 1)];
 }
 
-/* The number of the rule for place @low of the page whose rows are @a to @b; 0, a gap, when it cannot be had. */
-static __always_inline __u32 row_rule(__u32 rows, __u32 a, __u32 b, __u32 low)
+/* Where a row was found. */
+struct cpu_row {
+	__u32 rule;		/* its number; 0 = a gap */
+	__u32 low, end;		/* its addresses in the page */
+};
+
+/* The row for place @low of the page whose rows are @a to @b. False: it cannot be had. */
+static __always_inline bool row_find(__u32 rows, __u32 a, __u32 b, __u32 low, struct cpu_row *ret)
 {
-	__u32 *row;
+	__u32 last = b, *row;
 
 	for (int i = 0; i < SONDE_UNWIND_PAGE_SHIFT && b - a > 1; i++) {
 		__u32 mid = a + (b - a) / 2;
 
 		row = pool_word(rows + mid);
 		if (!row)
-			return 0;
+			return false;
 		if (SONDE_UNWIND_ROW_LOW(*row) <= low)
 			a = mid;
 		else
 			b = mid;
 	}
+	ret->end = 1 << SONDE_UNWIND_PAGE_SHIFT;
+	if (b < last) {
+		row = pool_word(rows + b);
+		if (!row)
+			return false;
+		ret->end = SONDE_UNWIND_ROW_LOW(*row);
+	}
 	row = pool_word(rows + a);
-	return row ? SONDE_UNWIND_ROW_RULE(*row) : 0;
+	if (!row)
+		return false;
+	ret->rule = SONDE_UNWIND_ROW_RULE(*row);
+	ret->low = SONDE_UNWIND_ROW_LOW(*row);
+	return true;
 }
 
-/* In the table of @m, for offset @off of its file. */
-static __always_inline struct sonde_unwind_rule *rule_search(const struct cpu_mapping *m, __u64 off)
+/* In the table of @m, for offset @off of its file; *ret_before and *ret_len: the row around it. */
+static __always_inline struct sonde_unwind_rule *rule_search(const struct cpu_mapping *m, __u64 off,
+							     __u32 *ret_before, __u32 *ret_len)
 {
 	__u64 page = (off >> SONDE_UNWIND_PAGE_SHIFT) - m->first_page;
-	__u32 *first, *next, rule;
+	__u32 low = off & ((1 << SONDE_UNWIND_PAGE_SHIFT) - 1), *first, *next;
+	struct cpu_row row = { 0 };
 
 	if (page >= m->n_pages)	/* below the first: the difference is huge */
 		return NULL;
 	first = pool_word(m->pages + page);
 	next = pool_word(m->pages + page + 1);
-	if (!first || !next)
+	if (!first || !next || !row_find(m->pages + m->n_pages + 1, *first, *next, low, &row))
 		return NULL;
-	rule = row_rule(m->pages + m->n_pages + 1, *first, *next, off & ((1 << SONDE_UNWIND_PAGE_SHIFT) - 1));
-	return (void *)pool_word((m->rules + rule * (sizeof(struct sonde_unwind_rule) / 4)) & ~3u);
+	*ret_before = low - row.low;
+	*ret_len = row.end - row.low;
+	return (void *)pool_word((m->rules + row.rule * (sizeof(struct sonde_unwind_rule) / 4)) & ~3u);
+}
+
+/* The row around the address that is looked up, as far as the mapping goes. */
+static __always_inline void span_of_row(struct cpu_unwind *u, const struct cpu_mapping *m, __u32 before, __u32 len)
+{
+	__u64 start = u->w.pc - before, end = start + len;
+
+	if (start < m->start)
+		start = m->start;
+	if (end > m->end)
+		end = m->end;
+	u->span = start << 16 | ((end - start) & SPAN_LEN);
 }
 
 /* The rule for the address that is looked up, to w.rule. */
@@ -252,6 +285,7 @@ __noinline int cpu_rule_find(__u32 class)
 	struct cpu_desk *d = desk_of(class);
 	struct sonde_unwind_rule *rule;
 	struct cpu_rule_slot *slot;
+	__u32 before = 0, len = 0;
 	struct cpu_mapping *m;
 	__u64 off, key;
 
@@ -263,14 +297,18 @@ __noinline int cpu_rule_find(__u32 class)
 	slot = rule_slot(d, key);
 	if (slot->key == key) {
 		d->u.w.rule = slot->rule;
+		span_of_row(&d->u, m, slot->before, slot->len);
 		return 0;
 	}
 	d->u.w.rule.cfa = SONDE_CFA_GAP;
-	rule = rule_search(m, off);
+	rule = rule_search(m, off, &before, &len);
 	if (!rule)
 		return 0;
 	d->u.w.rule = *rule;
+	span_of_row(&d->u, m, before, len);
 	slot->rule = *rule;
+	slot->before = before;
+	slot->len = len;
 	slot->key = key;
 	return 0;
 }

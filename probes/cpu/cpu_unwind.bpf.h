@@ -111,38 +111,69 @@ static __always_inline bool regs_read(struct cpu_desk *d, struct task_struct *ta
 /* ---- the thread's last walk ---- */
 
 /*
- * Most frames of a stack were there in the thread's last one. Where that walk's rules lie one behind the other, the
- * CPU has the next ones before they are asked for, and no mapping has to be looked at.
+ * Most frames of a stack were there in the thread's last one, or are in the same rows of the table as one that was.
+ * Where that walk's rules lie one behind the other, the CPU has the next ones before they are asked for, and no
+ * mapping has to be looked at.
  */
-#define TRACE_AHEAD 8		/* frames that may have gone */
+#define TRACE_AHEAD 8		/* spans that may have gone */
 #define TRACE_MISSES 3		/* from so many on, the new walk replaces the old */
+
+static __always_inline struct cpu_trace *trace_of(struct cpu_desk *d)
+{
+	return &d->traces[d->u.trace & ((1 << TRACE_SLOTS_SHIFT) - 1)];
+}
 
 /* Is the last walk of @tid of use? */
 static __always_inline void trace_begin(struct cpu_desk *d, __u32 tid)
 {
-	__u32 at = tid * 0x9e3779b1u >> (32 - TRACE_SLOTS_SHIFT) & ((1 << TRACE_SLOTS_SHIFT) - 1);
-	const struct cpu_trace *t = &d->traces[at];
 	const struct cpu_unwind *u = &d->u;
+	const struct cpu_trace *t;
 
 	d->u.tid = tid;
-	d->u.trace = at;
-	d->u.trace_at = d->u.trace_end = d->u.trace_missed = d->fresh.n = 0;
-	if (u->mm_id && t->mm_id == u->mm_id && t->tid == tid && t->mm_seq == u->mm_seq && t->tables == u->tables &&
-	    u->now_s < t->until_s)
-		d->u.trace_end = t->n;
+	d->u.trace = tid * 0x9e3779b1u >> (32 - TRACE_SLOTS_SHIFT);
+	d->u.trace_at = d->u.trace_end = d->u.trace_missed = d->u.trace_others = d->fresh.n = 0;
+	d->u.span = 0;
+	t = trace_of(d);
+	if (!u->mm_id || t->mm_id != u->mm_id || t->tid != tid || t->mm_seq != u->mm_seq || t->tables != u->tables ||
+	    u->now_s >= t->until_s)
+		return;
+	d->u.trace_end = t->n;
+	d->u.trace_others = t->n_others;
 }
 
-/* The rule for the address that is looked up, if the last walk had it too. */
+static __always_inline bool span_has(__u64 at, __u64 pc)
+{
+	return (pc << 16) - (at & ~SPAN_LEN) < (at & SPAN_LEN) << 16;
+}
+
+static __always_inline void span_take(struct cpu_desk *d, const struct cpu_span *s)
+{
+	d->u.span = s->at;
+	d->u.w.rule = s->rule;
+}
+
+/* The rule for the address that is looked up, if the last walk or one since had it too. */
 static __always_inline bool trace_take(struct cpu_desk *d)
 {
-	const struct cpu_trace *t = &d->traces[d->u.trace & ((1 << TRACE_SLOTS_SHIFT) - 1)];
-	__u32 at = d->u.trace_at, end = d->u.trace_end;
+	const struct cpu_trace *t = trace_of(d);
+	__u32 at = d->u.trace_at, end = d->u.trace_end, n = d->u.trace_others;
+	__u64 pc = d->u.w.pc;
 
-	for (int i = 0; i < TRACE_AHEAD && at < end; i++, at++) {
-		if (t->frames[at & (TRACE_FRAMES - 1)].pc != d->u.w.pc)
+	for (__u32 i = 0; i < TRACE_AHEAD && at < end; i++, at++) {
+		const struct cpu_span *s = &t->spans[at & (TRACE_SPANS - 1)];
+
+		if (!span_has(s->at, pc))
 			continue;
-		d->u.w.rule = t->frames[at & (TRACE_FRAMES - 1)].rule;
+		span_take(d, s);
 		d->u.trace_at = at + 1;
+		return true;
+	}
+	for (__u32 i = 0; i < TRACE_OTHERS && i < n; i++) {
+		const struct cpu_span *s = &t->others[i];
+
+		if (!span_has(s->at, pc))
+			continue;
+		span_take(d, s);
 		return true;
 	}
 	return false;
@@ -150,28 +181,44 @@ static __always_inline bool trace_take(struct cpu_desk *d)
 
 static __always_inline void trace_note(struct cpu_desk *d)
 {
-	__u32 at = d->u.w.n - 1;
+	struct cpu_span *s = &d->fresh.spans[d->fresh.n & (TRACE_SPANS - 1)];
 
-	if (at >= TRACE_FRAMES)
+	if (d->fresh.n >= TRACE_SPANS)
 		return;
-	d->fresh.frames[at].pc = d->u.w.pc;
-	d->fresh.frames[at].rule = d->u.w.rule;
-	d->fresh.n = at + 1;
+	s->at = d->u.span;
+	s->rule = d->u.w.rule;
+	d->fresh.n++;
+}
+
+/* w.rule was none of the last walk's: later ones may need it again. */
+static __always_inline void trace_add(struct cpu_desk *d)
+{
+	struct cpu_trace *t = trace_of(d);
+	struct cpu_span *s;
+
+	d->u.trace_missed++;
+	if (!d->u.trace_end)
+		return;
+	s = &t->others[t->n_others++ & (TRACE_OTHERS - 1)];
+	s->at = d->u.span;
+	s->rule = d->u.w.rule;
 }
 
 /* A walk has ended. */
 static __always_inline void trace_keep(struct cpu_desk *d)
 {
-	struct cpu_trace *t = &d->traces[d->u.trace & ((1 << TRACE_SLOTS_SHIFT) - 1)];
-	__u64 n = d->fresh.n, bytes = n * sizeof(t->frames[0]);
+	struct cpu_trace *t = trace_of(d);
+	__u64 n = d->fresh.n, bytes = n * sizeof(t->spans[0]);
 	__u32 seq;
 
 	if (!d->u.mm_id || d->u.w.compat || d->u.trace_missed < TRACE_MISSES || !mm_sequence(d->u.mm, &seq) ||
 	    seq != d->u.mm_seq)
 		return;
 	barrier_var(bytes);	/* what is checked is what is used, also to old verifiers */
-	if (!bytes || bytes > sizeof(t->frames) || bpf_probe_read_kernel(t->frames, bytes, d->fresh.frames))
+	if (!bytes || bytes > sizeof(t->spans) || bpf_probe_read_kernel(t->spans, bytes, d->fresh.spans))
 		return;
+	if (!d->u.trace_end)
+		t->n_others = 0;
 	t->mm_id = d->u.mm_id;
 	t->mm_seq = d->u.mm_seq;
 	t->tables = d->u.tables;
@@ -182,6 +229,18 @@ static __always_inline void trace_keep(struct cpu_desk *d)
 
 /* ---- steps ---- */
 
+/* Code without a table goes by frame pointers wherever it is. */
+static __always_inline void span_of_mapping(struct cpu_unwind *u, const struct cpu_mapping *m)
+{
+	__u64 start = u->w.pc & ~(SPAN_LEN >> 1), end = start + (SPAN_LEN >> 1);
+
+	if (start < m->start)
+		start = m->start;
+	if (end > m->end)
+		end = m->end;
+	u->span = start << 16 | (end - start);
+}
+
 /* The rule for the address that is looked up, to w.rule: 0, or why there is none (SONDE_STACK_*). */
 __noinline int cpu_unwind_rule(__u32 class)
 {
@@ -191,18 +250,22 @@ __noinline int cpu_unwind_rule(__u32 class)
 
 	if (!d)
 		return SONDE_STACK_BUSY;
-	d->u.trace_missed++;
 	r = mapping_find(&d->u, class);
 	if (r)
 		return r;
 	m = &d->u.mappings[d->u.mapping & (UNWIND_MAPPINGS - 1)];
 	if (!m->id)
 		return SONDE_STACK_NO_TABLE;
+	d->u.span = d->u.w.pc << 16 | 1;
 	d->u.w.rule.cfa = SONDE_CFA_GAP;
+	d->u.w.rule.reg = m->no_file ? WALK_NO_SIGNAL : 0;
 	if (m->n_pages)
 		cpu_rule_find(class);
+	else
+		span_of_mapping(&d->u, m);
 	if (d->u.w.rule.cfa == SONDE_CFA_GAP)
 		d->u.w.rule.aux = m->n_pages ? SONDE_STACK_NO_RULE : SONDE_STACK_FP;
+	trace_add(d);
 	return 0;
 }
 
@@ -211,13 +274,15 @@ __noinline int cpu_unwind_step(__u32 class)
 {
 	struct cpu_desk *d = desk_of(class);
 	struct cpu_walk *w;
+	bool same;
 	int r = 0;
 
 	if (!d)
 		return SONDE_STACK_BUSY;
 	w = &d->u.w;
 	w->pc = w->ip - (w->exact ? 0 : 1);	/* a call may be the last instruction of a function */
-	if (!trace_take(d))
+	same = span_has(d->u.span, w->pc);
+	if (!same && !trace_take(d))
 		r = cpu_unwind_rule(class);
 	if (r && r != SONDE_STACK_NO_TABLE && w->n)
 		return r == SONDE_STACK_NO_MAPPING && w->by_fp ? SONDE_STACK_FP : r;
@@ -226,7 +291,8 @@ __noinline int cpu_unwind_step(__u32 class)
 	d->ips[(d->u.at + w->n++) & (SCRATCH_IPS - 1)] = w->ip;
 	if (r)
 		return r;
-	trace_note(d);
+	if (!same)
+		trace_note(d);
 	return w->rule.cfa == SONDE_CFA_GAP ? step_fp(w, w->rule.aux) : step_rule(w);
 }
 

@@ -148,12 +148,14 @@ static __always_inline int step_compat(struct cpu_walk *w)
 /* The pair of frame pointer and return address that the frame pointer points to; @broken when there is none. */
 static __always_inline int step_pair(struct cpu_walk *w, int broken)
 {
-	__u64 fp, ip;
+	__u64 pair[2];
 
-	if (w->fp & 7 || !walk_word(w, &ip, w->fp + 8) || !walk_word(w, &fp, w->fp))
+	if (w->fp & 7 || walk_read(w, pair, sizeof(pair), w->fp))
 		return broken;
-	return returned(w, ip, w->fp + 16, fp);
+	return returned(w, pair[1], w->fp + sizeof(pair), pair[0]);
 }
+
+#define WALK_NO_SIGNAL 1	/* register of a gap where no file is mapped: no code of sigreturn either */
 
 /* Code without rows: where the convention holds, the caller's frame pointer and return address are a pair. */
 static __always_inline int step_fp(struct cpu_walk *w, int broken)
@@ -163,7 +165,8 @@ static __always_inline int step_fp(struct cpu_walk *w, int broken)
 	w->by_fp = 1;
 	if (w->compat)
 		return step_compat(w);
-	if (w->n > 1 && !walk_read(w, &code, sizeof(code), w->ip) && is_sigreturn(code))
+	if (w->n > 1 && w->rule.reg != WALK_NO_SIGNAL && !walk_read(w, &code, sizeof(code), w->ip) &&
+	    is_sigreturn(code))
 		return step_signal(w, SIGNAL_SP);
 	if (!w->fp)
 		return SONDE_STACK_BOTTOM;
@@ -196,12 +199,34 @@ static __always_inline int rule_cfa(struct cpu_walk *w, __u64 *ret)
 	return 0;
 }
 
+/*
+ * The usual case in one reading, which costs no more than that of a word: the return address in front of the CFA, the
+ * frame pointer some registers below. False: not that case, or memory that cannot be read.
+ */
+#define PUSHED_WORDS 8		/* a power of two */
+
+static __always_inline bool rule_pushed(struct cpu_walk *w, __u64 cfa, __u64 *ret_ip, __u64 *ret_fp)
+{
+	__u64 *words = w->regs;	/* nobody needs them any more: the caller's are not known */
+	const __u32 bytes = PUSHED_WORDS * sizeof(*words);
+	__u64 at = ((__u64)(__s64)w->rule.fp_off + bytes) / sizeof(*words);
+
+	if (w->rule.ra != SONDE_RA_CFA8 || w->rule.fp != SONDE_FP_AT_CFA || w->rule.fp_off & 7 ||
+	    at >= PUSHED_WORDS - 1 || walk_read(w, words, bytes, cfa - bytes))
+		return false;
+	*ret_ip = words[PUSHED_WORDS - 1];
+	*ret_fp = words[at & (PUSHED_WORDS - 1)];
+	return true;
+}
+
 /* Return address and frame pointer of the caller by w->rule. */
 static __always_inline int rule_caller(struct cpu_walk *w, __u64 cfa)
 {
 	__u64 ip = w->link, fp = w->fp, at = 0;
 	__u8 where = w->rule.fp;
 
+	if (rule_pushed(w, cfa, &ip, &fp))
+		return returned(w, ip, cfa, fp);
 	if (w->rule.ra == SONDE_RA_LINK || w->rule.ra == SONDE_RA_REG) {
 		if (!w->all_regs)	/* only the innermost function has not stored it */
 			return SONDE_STACK_RULE;
