@@ -19,6 +19,7 @@ from private_apt import Apt, Unavailable, run, unpack  # noqa: E402  found by th
 
 MODULES = ["veth", "sch_ingress", "cls_bpf", "act_bpf", "cls_matchall", "act_gact",
            "8021q", "vxlan", "geneve", "dummy", "sctp", "nf_tables"]
+LOADS = ["libpcap.so.0.8"]     # libraries that our binary asks for when it needs them
 PROGRAMS = ["busybox", "ip", "tc"]
 MEMORY_MIB = 512
 CPUS = 2
@@ -138,12 +139,17 @@ def linked_with(path):
     return re.findall(r"\(NEEDED\).*\[(.+)\]", out), re.findall(r"program interpreter: (.+)\]", out)
 
 
-def copy_program(program, image, name, source):
-    """A program and the libraries it is linked with, which are below @source, to where the loader looks."""
+def copy_program(program, image, name, source, loads=()):
+    """
+    A program and the libraries it is linked with or @loads, which are below @source, to where the loader looks.
+    """
     shutil.copy(program, os.path.join(image, "bin", name))
     todo, done = [program], set()
     while todo:
-        names, loaders = linked_with(todo.pop())
+        path = todo.pop()
+        names, loaders = linked_with(path)
+        if path == program:
+            names += loads
         for loader in loaders:
             target = image + loader
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -172,7 +178,7 @@ def pack(kernel, sonde, helpers, source, programs):
         path = find(source, [f"{folder}/{program}" for folder in ("bin", "sbin", "usr/bin", "usr/sbin")])
         copy_program(path, root, program, source)
     os.symlink("busybox", os.path.join(root, "bin", "sh"))
-    copy_program(sonde, root, "sonde", source)
+    copy_program(sonde, root, "sonde", source, LOADS)
     for name in ("send", "spin"):
         copy_program(os.path.join(helpers, "vm-" + name), root, name, source)
     for path in programs:
