@@ -88,13 +88,23 @@ struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *
 				  struct bpf_ct_opts___old *opts, __u32 opts_len) __ksym __weak;
 void bpf_ct_release(struct nf_conn *ct) __ksym __weak;
 
-/* The connection of @t, or NULL; to be released. @len: of the tuple's family. */
+/* The connection of @t, or NULL; to be released. @len: of the tuple's family. *ret_dir: 1 = @t is the reply's. */
+static __always_inline struct nf_conn *conntrack_find_dir(struct __sk_buff *skb, struct bpf_sock_tuple *t, __u32 len,
+							  __u8 proto, __u8 *ret_dir)
+{
+	struct bpf_ct_opts___old opts = { .netns_id = BPF_F_CURRENT_NETNS, .l4proto = proto };
+	struct nf_conn *ct = bpf_skb_ct_lookup(skb, t, len, &opts, sizeof(opts));
+
+	*ret_dir = opts.dir;
+	return ct;
+}
+
 static __always_inline struct nf_conn *conntrack_find(struct __sk_buff *skb, struct bpf_sock_tuple *t, __u32 len,
 						      __u8 proto)
 {
-	struct bpf_ct_opts___old opts = { .netns_id = BPF_F_CURRENT_NETNS, .l4proto = proto };
+	__u8 dir;
 
-	return bpf_skb_ct_lookup(skb, t, len, &opts, sizeof(opts));
+	return conntrack_find_dir(skb, t, len, proto, &dir);
 }
 
 #endif

@@ -20,6 +20,7 @@ const volatile __u32 vpc_gateway_ip;
 const volatile __u8 vpc_gateway_mac[ETH_ALEN];
 const volatile struct vpc_uplink vpc_uplink;
 const volatile __u16 vpc_capture_port;	/* host order: the recorder takes packets of this UDP or TCP port; 0 = none */
+const volatile __u16 vpc_tour_port;	/* host order: see toured(); 0 = none */
 
 /* ---- filled by the loader ---- */
 
@@ -74,6 +75,22 @@ static __always_inline void recorded(const struct vpc_packet *v)
 		sonde_capture(&v->p, VPC_CAPTURE_RULE, 0);
 }
 
+/*
+ * For whoever tests a reader: a datagram to this port or one of the 255 behind it is told of at the observation point
+ * and with the reason that the port says, four bits each. Reasons above those that exist are "encrypted, established".
+ */
+static __always_inline void toured(const struct vpc_packet *v)
+{
+	__u16 at = bpf_ntohs(v->t.dport) - vpc_tour_port;
+	__u8 reason = at & 15;
+
+	if (!vpc_tour_port || v->t.proto != IPPROTO_UDP || at > 255)
+		return;
+	if (reason > VPC_REASON_LAST)
+		reason = 0x80 | SONDE_CT_ESTABLISHED;
+	sonde_trace(&v->p, at >> 4, VPC_TOUR_ID, reason, v->t.saddr, SONDE_HERE);
+}
+
 /* ---- the last step ---- */
 
 static __always_inline int to_endpoint(struct __sk_buff *skb, struct vpc_packet *v, const struct vpc_endpoint *dst,
@@ -108,6 +125,8 @@ static __always_inline int to_network(struct __sk_buff *skb, struct vpc_packet *
 	v->p.dst_identity = VPC_WORLD;
 	if (!vpc_uplink.ifindex)
 		return dropped(v, DROP_NO_ROUTE, 0, 0, SONDE_HERE);
+	if (v->about.proto)	/* nobody outside is told of what went wrong inside */
+		return dropped(v, DROP_NO_NAT_PORT, 0, 0, SONDE_HERE);
 	if (ct == SONDE_CT_NEW) {
 		error = conn_enter(v);
 		if (error)
@@ -167,6 +186,7 @@ int vpc_from_endpoint(struct __sk_buff *skb)
 		return dropped(&v, r, 0, 0, SONDE_HERE);
 	sonde_trace(&v.p, SONDE_FROM_ENDPOINT, 0, SONDE_CT_UNKNOWN, 0, SONDE_HERE);
 	recorded(&v);
+	toured(&v);
 	if (v.ttl <= 1)
 		return dropped(&v, DROP_TTL_EXCEEDED, 0, 0, SONDE_HERE);
 	ct = conn_state(&v);

@@ -54,6 +54,7 @@ static int load(struct vpc *v, const struct vpc_config *c)
 	memcpy((void *)v->skel->rodata->vpc_gateway_mac, c->gateway_mac, sizeof(c->gateway_mac));
 	memcpy((void *)&v->skel->rodata->vpc_uplink, &c->uplink, sizeof(c->uplink));
 	v->skel->rodata->vpc_capture_port = c->capture_port;
+	v->skel->rodata->vpc_tour_port = c->tour_port;
 	bpf_program__set_autoload(v->skel->progs.vpc_connect, c->cgroup[0]);
 	return said(vpc_bpf__load(v->skel), "the kernel refused the programs");
 }

@@ -159,6 +159,15 @@ static int line_capture(struct vpc_config *c, const struct line *l)
 	return r;
 }
 
+static int line_tour(struct vpc_config *c, const struct line *l)
+{
+	unsigned long port;
+	int r = get_number(l->word[1], 65535 - 255, &port);
+
+	c->tour_port = port;
+	return r;
+}
+
 static int line_cgroup(struct vpc_config *c, const struct line *l)
 {
 	return snprintf(c->cgroup, sizeof(c->cgroup), "%s", l->word[1]) < (int)sizeof(c->cgroup) ? 0 : -ENAMETOOLONG;
@@ -177,6 +186,7 @@ static const struct {
 	{ "uplink", "uplink INTERFACE ADDRESS NEXT-MAC", 4, line_uplink },
 	{ "service", "service ADDRESS PORT ADDRESS PORT", 5, line_service },
 	{ "capture", "capture PORT", 2, line_capture },
+	{ "tour", "tour PORT", 2, line_tour },
 	{ "cgroup", "cgroup FOLDER", 2, line_cgroup },
 };
 
@@ -206,7 +216,7 @@ static int take_line(struct vpc_config *c, const struct line *l, const char *pat
 		return r;
 	}
 	fprintf(stderr, "vpc: %s:%d: '%s' is no kind of line; there are gateway, endpoint, allow, audit, deny,"
-		" uplink, service, capture, cgroup\n", path, at, l->word[0]);
+		" uplink, service, capture, tour, cgroup\n", path, at, l->word[0]);
 	return -EINVAL;
 }
 

@@ -15,7 +15,7 @@ struct vpc_config {
 	__u32 gateway_ip;
 	__u8 gateway_mac[6];
 	struct vpc_uplink uplink;
-	__u16 capture_port;
+	__u16 capture_port, tour_port;
 	char cgroup[256];	/* "" = no services */
 	struct vpc_endpoint endpoints[VPC_MAX];
 	struct vpc_rule_key rule_keys[VPC_MAX];

@@ -38,11 +38,20 @@ static __always_inline int conn_found(struct vpc_packet *v, const struct vpc_tup
 	return 1;
 }
 
+static __always_inline int conn_known(const struct vpc_tuple *t)
+{
+	struct vpc_tuple back = tuple_turned(t);
+
+	return bpf_map_lookup_elem(&vpc_conns, t) || bpf_map_lookup_elem(&vpc_conns, &back);
+}
+
 /* enum sonde_trace_reason. What is new is not entered yet. */
 static __always_inline __u8 conn_state(struct vpc_packet *v)
 {
 	struct vpc_tuple back = tuple_turned(&v->t);
 
+	if (v->about.proto)
+		return conn_known(&v->about) ? SONDE_CT_RELATED : SONDE_CT_NEW;
 	sonde_debug(&v->p, 6 /* CT lookup */, (__u32)bpf_ntohs(v->t.sport) << 16 | bpf_ntohs(v->t.dport),
 		    (__u32)v->t.proto << 8, 0);
 	/* the identifiers of an echo are equal both ways, so its type says who asked */

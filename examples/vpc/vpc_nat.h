@@ -104,6 +104,47 @@ static __always_inline int nat_source(struct __sk_buff *skb, struct vpc_packet *
 	return 0;
 }
 
+/* The same for what an ICMP error is about: its source, and so the receiver of the error. */
+static __always_inline int nat_write_about(struct __sk_buff *skb, const struct vpc_tuple *old,
+					   const struct vpc_nat_back *back)
+{
+	int at_port = ABOUT_OFF + (int)sizeof(struct iphdr) + (old->proto == IPPROTO_ICMP ? 4 : 0), r;
+	__u32 ip = back->ip;
+	__u16 port = back->port;
+
+	/* an IP header and its checksum add up to what they did before: ICMP's checksum learns of the port alone */
+	r = bpf_l3_csum_replace(skb, ABOUT_OFF + offsetof(struct iphdr, check), old->saddr, ip, sizeof(ip));
+	if (!r)
+		r = bpf_skb_store_bytes(skb, ABOUT_OFF + offsetof(struct iphdr, saddr), &ip, sizeof(ip), 0);
+	if (!r)
+		r = bpf_l4_csum_replace(skb, L4_OFF + ICMP_CHECK_OFF, old->sport, port, sizeof(port));
+	if (!r)
+		r = bpf_skb_store_bytes(skb, at_port, &port, sizeof(port), 0);
+	if (!r)
+		r = bpf_l3_csum_replace(skb, L3_OFF + offsetof(struct iphdr, check), old->saddr, ip, sizeof(ip));
+	if (!r)
+		r = bpf_skb_store_bytes(skb, L3_OFF + offsetof(struct iphdr, daddr), &ip, sizeof(ip), 0);
+	return r;
+}
+
+/* An ICMP error about what left as somebody else. 1 if it is one. */
+static __always_inline int nat_back_about(struct __sk_buff *skb, struct vpc_packet *v, int *ret_error)
+{
+	struct vpc_tuple reply = { .saddr = v->about.daddr, .daddr = v->about.saddr, .sport = v->about.dport,
+				   .dport = v->about.sport, .proto = v->about.proto };
+	struct vpc_nat_back *back = bpf_map_lookup_elem(&vpc_nat_in, &reply);
+
+	if (!back)
+		return 0;
+	*ret_error = nat_write_about(skb, &v->about, back);
+	v->t.daddr = v->about.saddr = back->ip;
+	v->about.sport = back->port;
+	if (v->about.proto == IPPROTO_ICMP)
+		v->about.dport = back->port;
+	sonde_count(&v->p, POINT_REV_SNAT, SONDE_HERE);
+	return 1;
+}
+
 /* Comes in for somebody inside: his address again, and v->t becomes what he sees. 1 if there is one. */
 static __always_inline int nat_back(struct __sk_buff *skb, struct vpc_packet *v, int *ret_error)
 {
@@ -112,6 +153,8 @@ static __always_inline int nat_back(struct __sk_buff *skb, struct vpc_packet *v,
 	__u32 old_ip = v->t.daddr;
 	__u16 old_port = v->t.dport;
 
+	if (v->about.proto)
+		return nat_back_about(skb, v, ret_error);
 	if (!back)
 		return 0;
 	v->t.daddr = back->ip;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The packet at hand: where its headers lie and what they say. IPv4 without options or fragments is forwarded.
+ * The packet at hand: where its headers lie and what they say. IPv4 without options or fragments is forwarded, and
+ * ICMP errors about it.
  */
 #ifndef VPC_PACKET_H
 #define VPC_PACKET_H
@@ -29,6 +30,7 @@
 
 #define L3_OFF ((int)sizeof(struct ethhdr))
 #define L4_OFF (L3_OFF + (int)sizeof(struct iphdr))
+#define ABOUT_OFF (L4_OFF + 8)	/* an ICMP error: the beginning of the packet that it is about */
 
 struct vpc_tuple {
 	__u32 saddr, daddr;
@@ -40,6 +42,7 @@ struct vpc_tuple {
 struct vpc_packet {
 	struct sonde_packet p;
 	struct vpc_tuple t;
+	struct vpc_tuple about;	/* of an ICMP error; proto 0 = it is none */
 	__u8 ttl;
 	__u8 icmp_type;
 	__u8 tcp_flags;		/* byte 13 of the header */
@@ -47,6 +50,28 @@ struct vpc_packet {
 
 #define TCP_SYN 2
 #define TCP_FIN_RST 5
+
+/* RFC 792: destination unreachable, time exceeded, parameter problem. */
+static __always_inline int is_icmp_error(__u8 type)
+{
+	return type == 3 || type == 11 || type == 12;
+}
+
+/* What an ICMP error is about, as it was sent. 0, or the reason to drop. */
+static __always_inline int packet_parse_about(struct __sk_buff *skb, struct vpc_packet *v)
+{
+	struct iphdr ip;
+	__u16 ports[2];
+	int at = ABOUT_OFF + (int)sizeof(ip);
+
+	if (bpf_skb_load_bytes(skb, ABOUT_OFF, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl != 5)
+		return DROP_INVALID_PACKET;
+	if (bpf_skb_load_bytes(skb, ip.protocol == IPPROTO_ICMP ? at + 4 : at, ports, sizeof(ports)))
+		return DROP_INVALID_PACKET;
+	v->about = (struct vpc_tuple){ .saddr = ip.saddr, .daddr = ip.daddr, .proto = ip.protocol, .sport = ports[0],
+				       .dport = ip.protocol == IPPROTO_ICMP ? ports[0] : ports[1] };
+	return 0;
+}
 
 /* The headers of an IPv4 packet. 0, or the reason to drop it. */
 static __always_inline int packet_parse(struct __sk_buff *skb, struct vpc_packet *v)
@@ -75,6 +100,8 @@ static __always_inline int packet_parse(struct __sk_buff *skb, struct vpc_packet
 		if (bpf_skb_load_bytes(skb, L4_OFF, &v->icmp_type, 1) ||
 		    bpf_skb_load_bytes(skb, L4_OFF + 4, ports, sizeof(ports)))
 			return DROP_INVALID_PACKET;
+		if (is_icmp_error(v->icmp_type))
+			return packet_parse_about(skb, v);
 		v->t.sport = v->t.dport = ports[0];
 		return 0;
 	default:

@@ -10,6 +10,8 @@
 
 #define VPC_WORLD 2	/* identity of everything that is no endpoint */
 #define VPC_CAPTURE_RULE 1	/* number of the recorder's only rule */
+#define VPC_TOUR_ID 77	/* endpoint that a tour's traces say they go to */
+#define VPC_REASON_LAST 8	/* the highest reason of a trace that has a name */
 
 enum vpc_action { VPC_DENY, VPC_ALLOW, VPC_AUDIT };
 

@@ -17,7 +17,7 @@ struct net_event {
 	uint32_t ifindex;
 	uint32_t len, cap_len;	/* bytes on the wire, captured */
 	uint32_t mark, hash;	/* of the skb */
-	uint32_t reason;	/* drop: of the recorded kernel; xdp: action */
+	uint32_t reason;	/* drop: of the recorded kernel; xdp: action; trace: NET_STATE_* */
 	uint32_t prog_id;	/* xdp */
 	int32_t error;		/* xdp: negative errno; drop: of another datapath's helper */
 	uint32_t task_pid, task_tid;

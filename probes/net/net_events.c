@@ -121,7 +121,7 @@ static const struct field trace_fields[] = {
 	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &net_point_xlat),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat, .flags = FIELD_PACKET),
 	PACKET_ROWS,
-	GET_ROW(GET_STATE, "net.state", FIELD_STR, "what connection tracking says (other datapaths)"),
+	GET_ROW(GET_STATE, "net.state", FIELD_STR, "place in its conversation: new, established, reply, related"),
 	GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "it is encrypted (other datapaths)"),
 	GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before its address was translated (other datapaths)"),
 	TASK_ROWS,
@@ -218,6 +218,28 @@ static const char *file_name(const struct event *ev)
 	return name ? name : cilium_file(b->file);
 }
 
+/* 0: not known. Else one more than Cilium's number of it. */
+static uint32_t state_of(const struct event *ev)
+{
+	const struct net_event *b = ev->body;
+	struct cilium_notify n;
+
+	if (!event_section(ev, SEC_NOTIFY))
+		return b->reason;
+	return net_foreign_notify(ev, &n) && n.type == CILIUM_TRACE ? n.trace.reason + 1u : 0;
+}
+
+static int get_state(const struct event *ev, struct value *ret)
+{
+	const uint32_t state = state_of(ev);
+	const char *name = state && state <= UINT8_MAX + 1u ? cilium_state((uint8_t)(state - 1)) : NULL;
+
+	if (!name)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name) };
+	return 0;
+}
+
 /* What only another datapath's notification says. */
 static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 {
@@ -236,8 +258,6 @@ static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 		memcpy(ret->ip.addr, n.trace.orig_ip, sizeof(ret->ip.addr));
 		return memcmp(n.trace.orig_ip, none, sizeof(none)) ? 0 : -ENOENT;
 	}
-	if (word == GET_STATE)
-		name = cilium_state(n.trace.reason);
 	if (!name)
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name) };
@@ -251,8 +271,8 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 
 	switch (f->off) {
 	case GET_FUNC: return get_func(ev, ret);
+	case GET_STATE: return get_state(ev, ret);
 	case GET_FILE:
-	case GET_STATE:
 	case GET_ENCRYPTED:
 	case GET_ORIG_IP: return get_foreign(ev, f->off, ret);
 	case GET_SIP: return net_get_ip(&c->saddr, ret);
@@ -379,24 +399,28 @@ static void put_stack(const struct event *ev, const struct line_opts *o, struct 
 	}
 }
 
-/* "  {endpoint 12 host->world, established}": what another datapath knows of the ends. */
+/* "  {endpoint 12 host->world, established}": what another datapath knows of the ends; of ours the state alone. */
 static void put_ends(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
+	const bool foreign = event_section(ev, SEC_NOTIFY) != NULL;
 	struct value state;
+	const bool known = ev->desc == &net_trace_desc && get_state(ev, &state) == 0;
 
-	if (!event_section(ev, SEC_NOTIFY))
+	if (!foreign && !known)
 		return;
 	buf_add_str(out, "  {");
-	if (b->src_endpoint)
+	if (foreign && b->src_endpoint)
 		buf_printf(out, "endpoint %u ", b->src_endpoint);
-	cilium_put_identity(out, b->src_identity, o->numeric);
-	buf_add_str(out, "->");
-	cilium_put_identity(out, b->dst_identity, o->numeric);
-	if (b->dst_endpoint)
+	if (foreign) {
+		cilium_put_identity(out, b->src_identity, o->numeric);
+		buf_add_str(out, "->");
+		cilium_put_identity(out, b->dst_identity, o->numeric);
+	}
+	if (foreign && b->dst_endpoint)
 		buf_printf(out, " to %u", b->dst_endpoint);
-	if (get_foreign(ev, GET_STATE, &state) == 0)
-		buf_printf(out, ", %s", state.str);
+	if (known)
+		buf_printf(out, "%s%s", foreign ? ", " : "", state.str);
 	buf_add_char(out, '}');
 }
 

@@ -8,6 +8,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "probes/net/net_conv.bpf.h"
 #include "probes/net/net_count.bpf.h"
 #include "probes/net/net_tell.bpf.h"
 
@@ -32,12 +33,14 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 	bool tagged = link == SONDE_LINK_ETHERNET && skb->vlan_present;
 	struct net_rec *r = &s->rec;
 	struct sonde_owner *o;
+	bool is_ip;
 
 	if (fill_packet(skb, r, tagged, verdict) < 0) {
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
-	o = find_owner(skb, s, dir, scratch_tuples(s, link, net_want_netns));
+	is_ip = scratch_tuples(s, link, net_want_netns);
+	o = find_owner(skb, s, dir, is_ip);
 	if (!owner_pass(l, o))
 		return;
 	if (net_counting && selects_process() && count_packet(skb, dir, link))
@@ -46,6 +49,7 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 		return;
 	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), o);
 	fill_rec(skb, r, dir, link);
+	r->reason = conv_state(skb, s, link, is_ip);
 	r->hdr.len += r->cap_len;
 	if (r->cap_len <= net_snap_limit)
 		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);

@@ -53,11 +53,16 @@ int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, stru
 		struct err *err)
 {
 	struct net_tc_bpf *skel = net_tc_bpf__open();
+	const struct net_conf *c = p->conf;
+	bool ask = !c->once && !(c->count.on && !c->count.events);
 	int r;
 
 	if (!skel)
 		return err_errno(err, -errno, "cannot open the tc programs");
-	r = net_setup_apply(s, p, skel->obj, netns, err);
+	probe_set_rodata(skel->obj, "net_ask_state", &ask, sizeof(ask));
+	r = ask ? 0 : bpf_map__set_max_entries(skel->maps.inst_net_convs, 1);
+	if (r >= 0)
+		r = net_setup_apply(s, p, skel->obj, netns, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, skel->obj, err);
 	if (r < 0) {

@@ -42,6 +42,14 @@
 #define NET_POINT__MAX 14
 #define NET_POINT_NONE 255
 
+/* Where in its conversation a packet stands; one more than Cilium's trace reason. Append only. */
+#define NET_STATE_NONE 0	/* not known */
+#define NET_STATE_NEW 1		/* nothing was answered yet */
+#define NET_STATE_ESTABLISHED 2
+#define NET_STATE_REPLY 3
+#define NET_STATE_RELATED 4	/* an ICMP error about another one, or expected by it */
+#define NET_STATE__MAX 5
+
 #define NET_SNAP_MAX 262144	/* longest snaplen, as tcpdump's */
 #define NET_STACK_MAX 127	/* deepest stack, PERF_MAX_STACK_DEPTH */
 #define NET_PULLED_MAX 255	/* headers in front of skb->data, at most */
@@ -67,7 +75,7 @@ struct net_rec {
 	__u64 location;		/* drop: return address of the call that freed the packet */
 	__u32 netns;		/* inode */
 	__u32 ifindex;
-	__u32 reason;		/* drop: enum skb_drop_reason; xdp: enum xdp_action */
+	__u32 reason;		/* drop: enum skb_drop_reason; xdp: enum xdp_action; trace: NET_STATE_* */
 	__u32 prog_id;		/* xdp */
 	__u32 orig_len;		/* bytes on the wire, VLAN tags of the metadata included */
 	__u32 cap_len;		/* bytes of them in this record */

@@ -97,13 +97,13 @@ static void put_summary(struct buf *out, const struct cilium_packet *p)
 	buf_add_char(out, '}');
 }
 
-static void put_drop(struct buf *out, const struct cilium_notify *n)
+static void put_drop(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
 	const struct cilium_drop *d = &n->drop;
 
 	buf_printf(out, "\"drop\",\"mark\":\"0x%x\",\"reason\":", n->hash);
-	cilium_put_drop(&text, n->subtype, d->ext_error);
+	cilium_put_reason(&text, n, o);
 	put_text(out, &text);
 	buf_printf(out, ",\"source\":%u,\"bytes\":%u,\"srcLabel\":%u,\"dstLabel\":%u,\"dstID\":%u,\"Line\":%u,"
 		   "\"File\":%u,\"ExtError\":%d,\"Ifindex\":%u", n->source, n->pkt.orig_len, d->src_identity,
@@ -167,7 +167,7 @@ void cilium_json_notify(struct buf *out, const struct cilium_notify *n, int64_t 
 {
 	buf_printf(out, "{\"cpu\":\"CPU %02lld:\",\"type\":", (long long)cpu);
 	switch (n->type) {
-	case CILIUM_DROP: put_drop(out, n); break;
+	case CILIUM_DROP: put_drop(out, n, o); break;
 	case CILIUM_TRACE: put_trace(out, n, o); break;
 	case CILIUM_DEBUG: put_debug(out, n, o); break;
 	case CILIUM_CAPTURE: put_capture(out, n, o); break;

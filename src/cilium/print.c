@@ -26,6 +26,29 @@ void cilium_put_iface(struct buf *out, uint32_t ifindex, const struct cilium_pri
 		buf_add_u64(out, ifindex);
 }
 
+void cilium_put_reason(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
+{
+	const char *own = o->drop ? o->drop(o->ctx, n->subtype) : NULL;
+
+	if (!own) {
+		cilium_put_drop(out, n->subtype, n->drop.ext_error);
+		return;
+	}
+	buf_add_str(out, own);
+	if (n->drop.ext_error)
+		buf_printf(out, ", %d", n->drop.ext_error);
+}
+
+static void put_file(struct buf *out, uint8_t id, const struct cilium_print *o)
+{
+	const char *own = o->file ? o->file(o->ctx, id) : NULL;
+
+	if (own)
+		buf_add_str(out, own);
+	else
+		cilium_put_file(out, id);
+}
+
 static void put_identities(struct buf *out, uint32_t src, uint32_t dst, const struct cilium_print *o)
 {
 	cilium_put_identity(out, src, o->numeric);
@@ -96,9 +119,9 @@ static void put_drop(struct buf *out, const struct cilium_notify *n, const struc
 	const struct cilium_drop *d = &n->drop;
 
 	buf_add_str(out, "xx drop (");
-	cilium_put_drop(out, n->subtype, d->ext_error);
+	cilium_put_reason(out, n, o);
 	buf_printf(out, ") flow 0x%x to endpoint %u, ifindex %u, file ", n->hash, d->dst_id, d->ifindex);
-	cilium_put_file(out, d->file);
+	put_file(out, d->file, o);
 	buf_printf(out, ":%u, ", d->line);
 	put_trace_id(out, "ip-trace-id", d->ip_trace_id);
 	buf_add_str(out, ", identity ");
@@ -115,7 +138,7 @@ static void put_drop_long(struct buf *out, const struct cilium_notify *n, int64_
 	buf_printf(out, RULE "CPU %02lld: MARK 0x%x", (long long)cpu, n->hash);
 	put_trace_id(out, "IP-TRACE-ID", d->ip_trace_id);
 	buf_printf(out, " FROM %u DROP: %u bytes, reason ", n->source, n->pkt.orig_len);
-	cilium_put_drop(out, n->subtype, d->ext_error);
+	cilium_put_reason(out, n, o);
 	if (d->src_identity || d->dst_identity) {
 		buf_add_str(out, ", identity ");
 		put_identities(out, d->src_identity, d->dst_identity, o);

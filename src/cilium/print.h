@@ -21,6 +21,9 @@ struct cilium_print {
 	bool numeric;		/* identities as numbers */
 	/* Writes the name of an interface to @name, or returns false. NULL = numbers only. */
 	bool (*iface)(void *ctx, uint32_t ifindex, char name[static 16]);
+	/* What the datapath calls a drop code, a source file; NULL, or to return it: as Cilium does. */
+	const char *(*drop)(void *ctx, uint8_t code);
+	const char *(*file)(void *ctx, uint8_t id);
 	void *ctx;
 };
 
@@ -41,6 +44,7 @@ int cilium_print(const struct cilium_payload *p, const struct cilium_print *o, s
 
 /* Parts of lines, for the files of this module. */
 void cilium_put_iface(struct buf *out, uint32_t ifindex, const struct cilium_print *o);
+void cilium_put_reason(struct buf *out, const struct cilium_notify *drop, const struct cilium_print *o);
 void cilium_put_debug(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
 void cilium_put_capture(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
 bool cilium_put_capture_prefix(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);

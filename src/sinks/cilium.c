@@ -12,6 +12,7 @@
 #include "sinks/cilium_lines.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
+#include "sonde/foreign_wire.h"
 #include "sonde/wire.h"
 
 /* The name of an interface at the time of the event; a name that is not plain text stays a number. */
@@ -26,12 +27,30 @@ static bool iface_name(void *ctx, uint32_t ifindex, char name[static 16])
 	return true;
 }
 
+/* Names of another datapath's own table, if the stream has them. */
+static const char *own_name(const struct event *ev, uint32_t space, uint64_t key)
+{
+	const char *name = names_get(ev->names, space, key);
+
+	return name && str_is_plain(name, strlen(name)) ? name : NULL;
+}
+
+static const char *drop_name(void *ctx, uint8_t code)
+{
+	return own_name(ctx, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | code);
+}
+
+static const char *file_name(void *ctx, uint8_t id)
+{
+	return id ? own_name(ctx, SONDE_NAME_SOURCE_FILE, id) : NULL;
+}
+
 int cilium_lines_event(struct sink *s, const struct event *ev, bool json)
 {
 	const struct line_opts *l = &s->opts->line;
 	const struct cilium_print o = {
 		.verbose = l->verbose, .hex = l->hex, .numeric = l->numeric, .json = json,
-		.iface = iface_name, .ctx = (void *)ev,
+		.iface = iface_name, .drop = drop_name, .file = file_name, .ctx = (void *)ev,
 	};
 	struct cilium_lines *st = s->state;
 	struct cilium_payload p;

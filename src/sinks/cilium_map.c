@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "cilium/kdrops.h"
+#include "cilium/names.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "event/core.h"
@@ -28,7 +29,7 @@ enum { POINT_TO_ENDPOINT = 0, POINT_FROM_ENDPOINT = 5, POINT_FROM_NETWORK = 10, 
 
 struct map_type {
 	const struct event_desc *desc;
-	const struct field *reason, *point, *action, *hash, *owner_by;	/* NULL = it has none */
+	const struct field *reason, *point, *action, *hash, *owner_by, *state;	/* NULL = it has none */
 	struct { const struct field *path, *method, *kind, *side, *status, *latency; } call;
 };
 
@@ -56,7 +57,7 @@ static const struct map_type *type_of(struct cilium_map *m, const struct event_d
 	m->types.items[m->types.len] = (struct map_type){
 		.desc = d, .reason = field_of(d, "drop.reason"), .point = field_of(d, "net.point"),
 		.action = field_of(d, "xdp.action"), .hash = field_of(d, "net.hash"),
-		.owner_by = field_of(d, "owner.by"),
+		.owner_by = field_of(d, "owner.by"), .state = field_of(d, "net.state"),
 		.call = {
 			.path = field_of(d, "rpc.path"), .method = field_of(d, "rpc.method"),
 			.kind = field_of(d, "rpc.kind"), .side = field_of(d, "rpc.side"),
@@ -71,6 +72,20 @@ static uint64_t number(const struct event *ev, const struct field *f)
 	uint64_t v = 0;
 
 	return f && event_get_number(ev, f, &v) == 0 ? v : 0;
+}
+
+static bool is_word(const struct value *v, const char *word)
+{
+	return v->kind == VAL_STR && v->len == strlen(word) && !memcmp(v->str, word, v->len);
+}
+
+static struct value value_of(const struct event *ev, const struct field *f)
+{
+	struct value v = { .kind = VAL_NONE };
+
+	if (f && event_get(ev, f, &v) < 0)
+		v.kind = VAL_NONE;
+	return v;
 }
 
 /* ---- the packet ---- */
@@ -196,6 +211,17 @@ static uint32_t identity(uint8_t end, bool owned, uint16_t endpoint)
 
 /* ---- kinds ---- */
 
+/* Cilium's trace reason. */
+static uint8_t state_of(const struct event *ev, const struct map_type *t)
+{
+	struct value v = value_of(ev, t->state);
+
+	for (uint8_t i = 0; i < STATE_UNKNOWN; i++)
+		if (is_word(&v, cilium_state(i)))
+			return i;
+	return STATE_UNKNOWN;
+}
+
 static void set_trace(struct cilium_notify *n, const struct event *ev, const struct map_type *t,
 		      const struct sec_packet *pkt, uint8_t point)
 {
@@ -205,7 +231,7 @@ static void set_trace(struct cilium_notify *n, const struct event *ev, const str
 
 	n->type = CILIUM_TRACE;
 	n->subtype = point;
-	tr->reason = STATE_UNKNOWN;
+	tr->reason = state_of(ev, t);
 	tr->ifindex = pkt->ifindex;
 	if (point == POINT_TO_ENDPOINT)
 		tr->dst_id = endpoint;
@@ -253,20 +279,6 @@ static bool set_notify(struct cilium_notify *n, const struct event *ev, const st
 }
 
 /* ---- calls ---- */
-
-static bool is_word(const struct value *v, const char *word)
-{
-	return v->kind == VAL_STR && v->len == strlen(word) && !memcmp(v->str, word, v->len);
-}
-
-static struct value value_of(const struct event *ev, const struct field *f)
-{
-	struct value v = { .kind = VAL_NONE };
-
-	if (f && event_get(ev, f, &v) < 0)
-		v.kind = VAL_NONE;
-	return v;
-}
 
 /* @local: the process is this end. */
 static void set_call_end(struct cilium_call_end *ret, const struct ipaddr *ip, uint16_t port, bool local)

@@ -5,7 +5,7 @@
  * that an event has, whoever made it:
  *
  *   drop.reason                 a drop, code by tables/cilium_drops.tsv
- *   net.point                   a trace at that point, state unknown (no connection table says it)
+ *   net.point                   a trace at that point, its state by net.state
  *   xdp.action                  a drop without packet bytes
  *   a packet and none of these  a trace at from-network or to-network
  *   sonde.lost                  a lost record

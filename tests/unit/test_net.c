@@ -166,9 +166,15 @@ static void test_trace(void **state)
 	assert_int_equal(s.keys.conn.dport, 80);
 	assert_memory_equal(s.keys.conn.saddr.addr, "\x0a\0\0\x01", 4);
 	assert_non_null(strstr(buf_str(&s.line), "<- network eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN  "
-				 "[42 tuple]\n"));
+				 "[42 tuple]  {established}\n"));
 	assert_non_null(strstr(buf_str(&s.words), "net.point=from-network net.dir=in net.iface=eth0 net.len=100 "));
-	assert_non_null(strstr(buf_str(&s.words), "owner.by=tuple net.task=swapper/0 net.task_pid=1"));
+	assert_non_null(strstr(buf_str(&s.words), "owner.by=tuple net.state=established net.task=swapper/0 "
+				 "net.task_pid=1"));
+	seen_fini(&s);
+	rec.r.reason = NET_STATE_NONE;
+	assert_int_equal(decode(&s, &rec, len), 0);
+	assert_non_null(strstr(buf_str(&s.line), "[42 tuple]\n"));
+	assert_null(strstr(buf_str(&s.words), "net.state"));
 	seen_fini(&s);
 }
 
