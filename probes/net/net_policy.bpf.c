@@ -308,7 +308,8 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 	bool is_ip = scratch_tuples(s, link, net_want_netns);
 	const struct sonde_tuple *t = dir ? &s->sent : &s->received;
 
-	if (dir && owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &proc))
+	/* a SYN-ACK carries the socket of a question, which no process opened: it is its listener's */
+	if (dir && owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &proc) && proc)
 		return proc;
 	if (is_ip && !s->is_error && (owner_exact(&s->rec, t, &proc) || owner_bound(&s->rec, t, false, &proc)))
 		return proc;

@@ -7,6 +7,7 @@ the rules: what arrives there was let pass.
 import collections
 import functools
 import ipaddress
+import json
 import os
 import random
 import shutil
@@ -15,6 +16,7 @@ import struct
 import time
 
 import helpers
+import pytest
 
 RULES = """
 default deny in
@@ -374,10 +376,162 @@ def test_rules_that_cannot_be_enforced_are_an_error(sonde, link, tmp_path):
     rules.write_text("deny in icmp\n")
     link.b.run("tc", "qdisc", "add", "dev", link.b_dev, "ingress_block", "22", "clsact")   # takes no filter here
     words = ["policy", str(rules), "--netns", link.b.name, "-i", link.b_dev, "--attach", "clsact", "--duration", "1s"]
-    enforced = sonde.run(*words, "--enforce")
+    enforced = sonde.run(*words, "--enforce", timeout=helpers.READY_S)
     assert enforced.returncode == 1 and "the rules cannot be enforced: cannot attach" in enforced.stderr
-    audited = sonde.run(*words)
+    audited = sonde.run(*words, timeout=helpers.READY_S)
     assert audited.returncode == 0 and f"warning: {link.b_dev}" in audited.stderr
+
+
+# ---- processes ----
+
+# Answers one connection and closes behind its client, so that its socket is there for every packet.
+ANSWER = """
+import os, socket, sys
+cgroup, comm, port = sys.argv[1:]
+if cgroup:
+    open(f"{cgroup}/cgroup.procs", "w").write(str(os.getpid()))
+if comm:
+    open("/proc/self/comm", "w").write(comm)
+s = socket.create_server(("0.0.0.0", int(port)))
+print("up", flush=True)
+while True:
+    c, _ = s.accept()
+    c.sendall(b"hello")
+    while c.recv(9):
+        pass
+    c.close()
+"""
+MEET = """
+import socket, sys
+for port in sys.argv[2:]:
+    try:
+        c = socket.create_connection((sys.argv[1], int(port)), timeout=0.5)
+        print(c.recv(9).decode(), flush=True)
+        c.shutdown(socket.SHUT_WR)
+        assert not c.recv(9)
+    except TimeoutError:
+        print("nobody", flush=True)
+"""
+
+
+@pytest.fixture
+def cgroup():
+    """A cgroup inside another one: (its path under the mount, the other one's name)."""
+    if not helpers.cgroup_root():
+        pytest.skip("no cgroup2 is mounted")
+    outer = os.path.join(helpers.cgroup_root(), f"sd-e2e-{os.getpid()}")
+    inner = os.path.join(outer, "inner")
+    os.makedirs(inner)
+    yield inner, "/" + os.path.basename(outer)
+    for path in (inner, outer):
+        with open(f"{path}/cgroup.procs", encoding="ascii") as f:
+            assert not f.read()
+        os.rmdir(path)
+
+
+@pytest.fixture
+def servers(link, cgroup):
+    """{port: process}: one in the cgroup, one with a name, one that will be known by its id, and one more."""
+    words = {7001: (cgroup[0], ""), 7002: ("", "sdserver"), 7003: ("", ""), 7004: ("", "")}
+    made = {port: link.b.popen("/usr/bin/python3", "-c", ANSWER, *pair, str(port)) for port, pair in words.items()}
+    for child in made.values():
+        assert child.stdout.readline() == "up\n"
+    yield made
+    for child in made.values():
+        helpers.stop_process(child)
+
+
+def process_rules(path, servers, cgroup):
+    path.write_text(f"deny tcp cgroup {cgroup[1]}\ndeny tcp comm sdserver\ndeny tcp pid {servers[7003].pid}\n")
+    return [str(path), "-i"]
+
+
+def meet(link, servers):
+    return link.a.run("/usr/bin/python3", "-c", MEET, link.b_ip, *map(str, servers), timeout=30).stdout.split()
+
+
+def test_every_packet_has_the_rule_of_its_process(sonde, link, servers, cgroup, tmp_path):
+    """Both directions, from the SYN to the last acknowledgement."""
+    words = process_rules(tmp_path / "rules", servers, cgroup)
+    one = sonde("policy", *words, link.b_dev, "--netns", link.b.name, "--verdicts", "all", "--json")
+    assert meet(link, servers) == ["hello"] * 4
+    told = collections.Counter()
+    for ev in one.finish():
+        if ev["type"] == "net.policy-verdict":
+            conn = ev["conn"]
+            assert {conn["sport"], conn["dport"]} & set(servers)
+            port = conn["dport"] if ev["dir"] == "ingress" else conn["sport"]
+            told[port, ev["dir"], ev["action"], ev.get("rule")] += 1
+    assert set(told) == {(port, way, "audit" if rule else "allow", rule) for way in ("ingress", "egress")
+                         for port, rule in ((7001, 1), (7002, 2), (7003, 3), (7004, None))}
+    # SYN, its acknowledgement, that of the answer, FIN, and the last one or more; and what answers them
+    assert all(n >= (4 if key[1] == "ingress" else 3) for key, n in told.items()), told
+
+
+def test_rules_by_process_are_enforced(sonde, link, servers, cgroup, tmp_path):
+    words = process_rules(tmp_path / "rules", servers, cgroup)
+    sonde("policy", *words, link.b_dev, "--netns", link.b.name, "--enforce")
+    assert meet(link, servers) == ["nobody"] * 3 + ["hello"]
+
+
+# ---- kernels without tcx: what a killed process leaves ----
+
+def filters(link):
+    return [f["options"] for way in ("ingress", "egress") for f in
+            json.loads(link.b.run("tc", "-j", "filter", "show", "dev", link.b_dev, way).stdout)
+            if "prog" in f.get("options", {})]
+
+
+def bpf(*words):
+    return helpers.sh(shutil.which("bpftool") or "/usr/sbin/bpftool", *words).stdout
+
+
+class Lease:
+    """The word in the kernel that says until when rules are enforced, of the filters that stand there."""
+
+    def __init__(self, link):
+        prog = json.loads(bpf("-j", "prog", "show", "id", str(filters(link)[0]["prog"]["id"])))
+        (self.map,) = [str(i) for i in prog["map_ids"]
+                       if json.loads(bpf("-j", "map", "show", "id", str(i)))["name"].startswith("inst_net_policy") and
+                       json.loads(bpf("-j", "map", "show", "id", str(i)))["type"] == "array" and
+                       json.loads(bpf("-j", "map", "show", "id", str(i)))["bytes_value"] == 16]
+
+    def value(self):
+        row = json.loads(bpf("-j", "map", "lookup", "id", self.map, "key", "0", "0", "0", "0"))
+        return bytes(int(b, 16) for b in row["value"])
+
+    def until_ns(self):
+        return struct.unpack_from("<Q", self.value(), 8)[0]
+
+    def set_until(self, ns):
+        value = self.value()[:8] + struct.pack("<Q", ns)
+        bpf("map", "update", "id", self.map, "key", "0", "0", "0", "0", "value", *(str(b) for b in value))
+
+
+def test_a_killed_process_enforces_for_its_lease_only(sonde, link, tmp_path):
+    rules = tmp_path / "rules"
+    rules.write_text("deny in icmp\n")
+    words = ["policy", str(rules), "--netns", link.b.name, "-i", link.b_dev, "--attach", "clsact"]
+    child = sonde(*words, "--enforce")
+    assert not passes(link)
+    lease, second = Lease(link), 10 ** 9
+    first, deadline = lease.until_ns(), time.monotonic() + helpers.TIMEOUT_S
+    while lease.until_ns() == first:	# it is renewed
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child.child.kill()
+    child.child.wait()
+    assert len(filters(link)) == 2, "the kernel keeps filters of a process that was killed"
+    assert lease.until_ns() <= time.clock_gettime_ns(time.CLOCK_BOOTTIME) + 10 * second
+    lease.set_until(time.clock_gettime_ns(time.CLOCK_BOOTTIME) + 3600 * second)
+    assert not passes(link)
+    lease.set_until(time.clock_gettime_ns(time.CLOCK_BOOTTIME))	# as if the time had passed
+    assert passes(link)
+    left = {f["prog"]["id"] for f in filters(link)}
+    other = sonde(*words)
+    assert len(filters(link)) == 2 and not left & {f["prog"]["id"] for f in filters(link)}
+    other.finish(timeout=helpers.READY_S)
+    assert not filters(link)
 
 
 def answers_drop(child):
