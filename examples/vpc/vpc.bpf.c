@@ -76,8 +76,9 @@ static __always_inline void recorded(const struct vpc_packet *v)
 }
 
 /*
- * For whoever tests a reader: a datagram to this port or one of the 255 behind it is told of at the observation point
- * and with the reason that the port says, four bits each. Reasons above those that exist are "encrypted, established".
+ * For whoever tests a reader: a datagram to this port or one of the 255 behind it is told of at the observation
+ * point and with the reason that the port says, four bits each. A reason above those that exist stands for an
+ * established connection, encrypted.
  */
 static __always_inline void toured(const struct vpc_packet *v)
 {

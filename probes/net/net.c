@@ -125,7 +125,7 @@ static int net_open(struct probe *p, struct err *err)
 	net_dns_init(&st->dns, p->env);
 	r = net_setup_init(&st->setup, p->conf, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->map.path)
-		return net_map_open(p, &st->map, err);
+		return net_map_open(p, &st->names, &st->map, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->count.map)
 		return net_counts_open(p, &st->names, &st->counts, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->keep.keep_ns)

@@ -17,6 +17,9 @@
 #include "probes/net/net.h"
 #include "probes/net/net_dpnames.h"
 #include "probes/net/net_holder.h"
+#include "probes/net/net_iface.h"
+#include "probes/net/net_names.h"
+#include "probes/net/net_point.h"
 #include "ring/ring.h"
 #include "sonde/foreign_wire.h"
 
@@ -28,6 +31,8 @@
 
 struct net_map {
 	struct probe *p;
+	struct net_names *names;	/* borrowed */
+	struct net_watch *watch;	/* NULL = interfaces stay numbers */
 	int fd;				/* owned */
 	bool ringbuf;
 	struct perf_rings *rings;	/* NULL of a ring buffer */
@@ -74,7 +79,7 @@ static int look_at(struct net_map *m, const struct net_map_conf *conf, struct er
 	return r > 0 ? refuse(conf->path, &h, err) : 0;
 }
 
-int net_map_open(struct probe *p, struct net_map **ret, struct err *err)
+int net_map_open(struct probe *p, struct net_names *names, struct net_map **ret, struct err *err)
 {
 	const struct net_map_conf *conf = &((const struct net_conf *)p->conf)->map;
 	_cleanup_(net_map_closep) struct net_map *m = calloc(1, sizeof(*m));
@@ -83,6 +88,7 @@ int net_map_open(struct probe *p, struct net_map **ret, struct err *err)
 	if (!m)
 		return err_errno(err, -ENOMEM, "--map %s", conf->path);
 	m->p = p;
+	m->names = names;
 	m->fd = bpf_obj_get(conf->path);
 	if (m->fd < 0)
 		return err_errno(err, -errno, "--map %s: cannot open what is pinned there", conf->path);
@@ -95,6 +101,38 @@ int net_map_open(struct probe *p, struct net_map **ret, struct err *err)
 	return 0;
 }
 
+/* ---- names of interfaces: another datapath's events have no namespace ---- */
+
+static void on_link(void *ctx, const struct net_link *l, bool up)
+{
+	struct net_map *m = ctx;
+
+	(void)up;
+	net_names_iface(m->names, 0, l->ifindex, l->name);
+}
+
+/* Its events may still be on their way here. */
+static void on_gone(void *ctx, uint32_t ifindex)
+{
+	(void)ctx;
+	(void)ifindex;
+}
+
+static void on_addr(void *ctx, const struct net_addr_key *a, bool there)
+{
+	(void)ctx;
+	(void)a;
+	(void)there;
+}
+
+static const struct net_watch_ops watch_ops = { .link = on_link, .gone = on_gone, .addr = on_addr };
+
+static void watch_names(struct net_map *m)
+{
+	if (m->watch)
+		net_watch_run(m->watch);
+}
+
 int net_map_attach(struct net_map *m, struct err *err)
 {
 	const struct perf_rings_opts perf = {
@@ -105,6 +143,8 @@ int net_map_attach(struct net_map *m, struct err *err)
 	struct ring_reader *rr = probe_env_reader(m->p->env);
 	int r;
 
+	net_watch_open(&watch_ops, m, &m->watch);
+	watch_names(m);
 	if (m->ringbuf)
 		r = ring_reader_add_bpf(rr, m->fd, &ring, err);
 	else
@@ -137,6 +177,7 @@ void net_map_tick(struct net_map *m)
 {
 	struct err e = { 0 };
 
+	watch_names(m);
 	if (m->rings && perf_rings_refresh(m->rings, &e) < 0)
 		probe_hook_failed(m->p->env, "rings of other CPUs", &e);
 }
@@ -152,6 +193,7 @@ void net_map_close(struct net_map *m)
 	if (!m)
 		return;
 	perf_rings_close(m->rings);
+	net_watch_close(m->watch);
 	if (m->fd >= 0)
 		close(m->fd);
 	buf_fini(&m->rec);

@@ -8,14 +8,16 @@
 
 struct err;
 struct net_map;
+struct net_names;
 struct probe;
 struct ring_rec;
 
 /* Opens the map and looks who reads it: -EBUSY with a sentence that names the process. Touches nothing yet. */
-int net_map_open(struct probe *p, struct net_map **ret, struct err *err);
-int net_map_attach(struct net_map *m, struct err *err);		/* from here on events come to us */
+int net_map_open(struct probe *p, struct net_names *names, struct net_map **ret, struct err *err);
+/* From here on events come to us. Interfaces have the names of the caller's network namespace. */
+int net_map_attach(struct net_map *m, struct err *err);
 int net_map_raw(struct net_map *m, const struct ring_rec *r);	/* one of them */
-void net_map_tick(struct net_map *m);	/* rings for CPUs that came online */
+void net_map_tick(struct net_map *m);	/* rings for CPUs that came online, names of new interfaces */
 void net_map_detach(struct net_map *m);
 void net_map_close(struct net_map *m);	/* NULL is fine */
 

@@ -90,10 +90,10 @@ def seen(tmp_path_factory):
 
 
 class Seen:
-    """@file: the same events as a recording; @iface: indexes by name; @counted: what `sonde counters` said."""
+    """@file: the same events as a recording; @a_index: of vpc-a; @counted: what `sonde counters` said."""
 
-    def __init__(self, events, file, iface, counted):
-        self.events, self.file, self.iface, self.counted = events, file, iface, counted
+    def __init__(self, events, file, a_index, counted):
+        self.events, self.file, self.a_index, self.counted = events, file, a_index, counted
         self.cilium = self.lines("--format", "cilium", "-v")
         self.long = self.lines("--format", "cilium", "-vv")
         self.ours = [line.split(" ", 1)[1] for line in self.lines()]
@@ -111,7 +111,7 @@ def record(network, folder):
     network.start(reader=False)
     file = os.path.join(folder, "all.rec")
     one = helpers.Sonde("monitor", "--map", f"{network.pins}/sonde_events", "--names", TABLE, "--json", "-o",
-                        f"rec:{file}")
+                        f"rec:{file}", netns=network.router)
     for port in (80, 81, 82):
         serve(network.b, port)
     serve(network.out, 8000)
@@ -125,10 +125,9 @@ def record(network, folder):
     network.out.python('import socket; socket.socket(2, 2).sendto(b"x", ("192.0.2.1", 4000))')
     one.wait_for(lambda ev: ev.get("reason") == "No mapping for NAT masquerade")
     events = one.finish()
-    rows = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_metrics", "--names", TABLE, "--json",
-                      timeout=helpers.READY_S).stdout.splitlines()
-    index = {name: network.router.link_index(f"vpc-{name}") for name in ("a", "b", "up")}
-    return Seen(events, file, index, [json.loads(row) for row in rows])
+    rows = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_metrics", "--names", TABLE,
+                      "--json", timeout=helpers.READY_S).stdout.splitlines()
+    return Seen(events, file, network.router.link_index("vpc-a"), [json.loads(row) for row in rows])
 
 
 def ends(ev):
@@ -147,10 +146,10 @@ def test_traces_at_each_point_and_with_each_reason(seen):
         assert (ev["point"], ev["state"], ev.get("encrypted", False)) == (POINTS[point], state, encrypted)
         assert ev["orig_ip"] == "10.9.0.10" and ev["src_endpoint"] == 101
         assert (f"{arrows[point]} {'encrypted  ' if encrypted else ''}flow 0x{ev['hash']:x} , identity 1001->unknown "
-                f"state {state} ifindex {seen.iface['a']} orig-ip 10.9.0.10: {ends(ev)} udp"
+                f"state {state} ifindex vpc-a orig-ip 10.9.0.10: {ends(ev)} udp"
                 ) in seen.cilium
         way, where = POINTS[point].split("-")
-        assert (f"{'->' if way == 'to' else '<-'} {where} if{seen.iface['a']}: {ends(ev)} udp  "
+        assert (f"{'->' if way == 'to' else '<-'} {where} vpc-a: {ends(ev)} udp  "
                 f"{{endpoint 101 1001->unknown to 77, {state}}}") in seen.ours
 
 
@@ -189,7 +188,9 @@ def test_drops_have_reason_and_place(seen, reason):
     assert f"{ev['file']}:{ev['line']}" == where
     (line,) = [line for line in seen.cilium if line.startswith(f"xx drop ({reason}) ")]
     assert f", ifindex {ev['packet']['ifindex']}, file {where}, , identity " in line
-    assert any(line.startswith(f"xx drop ({reason}) at {where} ") for line in seen.ours)
+    iface = "vpc-up" if ev.get("src_identity") == 2 else "vpc-a"
+    assert ev["iface"] == iface
+    assert any(line.startswith(f"xx drop ({reason}) at {where} {iface}: ") for line in seen.ours)
     (row,) = [row for row in seen.counted if row.get("reason") == reason]
     assert (row["kind"], f"{row['file']}:{row['line']}") == ("dropped", where)
 
@@ -207,8 +208,8 @@ def test_verdicts(seen):
                 f"action {ev['action']}, auth: disabled, match {ev['match']}, {ends(ev)} {last}") in seen.cilium
         why = " (Policy denied)" if ev["action"] == "deny" else ""
         rule = f", rule {ev['rule']}" if "rule" in ev else ""
-        assert (f"policy {ev['action']}{why} ingress endpoint 101 identity 1001, match {ev['match']}{rule}: {ends(ev)} "
-                f"{last}") in seen.ours
+        assert (f"policy {ev['action']}{why} ingress endpoint 101 identity 1001, match {ev['match']}{rule}: "
+                f"{ends(ev)} {last}") in seen.ours
 
 
 def test_messages_captures_and_the_recorder(seen):
@@ -224,7 +225,7 @@ def test_messages_captures_and_the_recorder(seen):
     outside = mapped["text"].rsplit("=", 1)[1]
     for code, text, src in ((10, "Packet going into snat engine", f"10.9.0.10:{sport}"),
                             (11, "Packet coming from snat engine", f"192.0.2.1:{outside}")):
-        text += f" on ifindex {seen.iface['a']}"
+        text += f" on ifindex {seen.a_index}"
         (ev,) = [ev for ev in seen.of("capture", code=code) if ends(ev) == f"{src} -> 192.0.2.2:5353"]
         assert ev["text"] == text and ev["caplen"] == 14 + 20 + 8 + 40
         assert any(line.endswith(f"{mark}82 bytes, {text}") for line in seen.long)
