@@ -34,7 +34,7 @@ struct sonde_rec {
 #define SONDE_RF_SNAPSHOT 0x0008	/* state that existed before the start, not something that happened */
 #define SONDE_RF_CUT 0x0010	/* variable data was longer than what is here */
 #define SONDE_RF_UNDECIDED 0x0020	/* the packet filter needs bytes that were out of reach: user space decides */
-#define SONDE_RF_SUM 0x0040	/* of what the ledger counts one by one: it does not count the sum too */
+#define SONDE_RF_SUM 0x0040	/* about what the ledger counts one by one: it does not count this too */
 #define SONDE_RF_KEPT 0x0080	/* out of a recorder's memory, on request: older than what stands around it */
 #define SONDE_RF_TRIGGER 0x0100	/* likewise, and it is what set off the request */
 #define SONDE_RF_HELD 0x0200	/* counted when it was made, then held back to be completed: comes late */

@@ -146,7 +146,9 @@ void budget_stop(struct budget *b)
 /* As an event of the stream, and as a line for the person who runs it. */
 static void say(struct budget *b, unsigned cost)
 {
-	struct sys_sampling_rec r = { .hdr = { .type = SYS_REC_SAMPLING }, .one_in = b->one_in };
+	struct sys_sampling_rec r = {
+		.hdr = { .type = SYS_REC_SAMPLING, .flags = SONDE_RF_SUM }, .one_in = b->one_in,
+	};
 	char text[160];
 
 	r.hdr.instance = b->p->instance;

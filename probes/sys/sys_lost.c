@@ -47,7 +47,7 @@ struct losses *losses_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus
 
 static int tell(const struct losses *l, struct probe *p, uint32_t slot, unsigned cpu, uint64_t count)
 {
-	struct sys_lost_rec r = { .hdr = { .type = SYS_REC_LOST, .cpu = (uint16_t)cpu } };
+	struct sys_lost_rec r = { .hdr = { .type = SYS_REC_LOST, .cpu = (uint16_t)cpu, .flags = SONDE_RF_SUM } };
 	bool known = slot < l->n_slots;
 
 	r.hdr.instance = p->instance;
