@@ -584,6 +584,7 @@ extern const struct probe_ops cpu_probe;
 const struct probe_ops cpu_probe = {
 	.name = "cpu", .summary = "what runs on the CPUs, and what waits, with stacks",
 	.decoder = &cpu_decoder, .opts = cpu_opts, .conf_default = &cpu_conf_default,
+	.conf_base = &cpu_conf_default,
 	.conf_size = sizeof(struct cpu_conf), .state_size = sizeof(struct cpu_state),
 	.check = cpu_check, .open = cpu_open, .attach = cpu_attach, .ahead = true,
 	 .control = cpu_control, .tick = cpu_tick,

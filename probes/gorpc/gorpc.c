@@ -314,6 +314,7 @@ const struct probe_ops gorpc_probe = {
 	.conf_size = sizeof(struct gorpc_conf),
 	.state_size = sizeof(struct gorpc_state),
 	.conf_default = &gorpc_conf_default,
+	.conf_base = &gorpc_conf_default,
 	.check = gorpc_check,
 	.open = gorpc_open,
 	.attach = gorpc_attach,

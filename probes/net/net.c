@@ -436,7 +436,8 @@ extern const struct probe_ops net_probe;
 const struct probe_ops net_probe = {
 	.name = "net", .summary = "packets and drops of the network stack, with their owners",
 	.decoder = &net_decoder, .opts = net_opts,
-	.command_opts = net_command_opts, .conf_init = net_conf_init, .conf_fini = net_conf_fini,
+	.conf_base = &net_conf_default, .command_opts = net_command_opts,
+	.conf_init = net_conf_init, .conf_fini = net_conf_fini,
 	.conf_size = sizeof(struct net_conf), .state_size = sizeof(struct net_state),
 	.check = net_check, .open = net_open, .attach = net_attach, .control = net_control, .raw = net_raw,
 	.tick = net_tick, .call = net_call,

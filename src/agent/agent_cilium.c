@@ -31,51 +31,24 @@ static bool pass(void *ctx, const struct event *ev)
 	return cilium_wants(ctx, ev->instance);
 }
 
-/* What the probe runs with when nobody says anything. */
-static int put_defaults(const struct probe_ops *ops, struct buf *out)
-{
-	_cleanup_(buf_fini) struct buf words = { 0 };
-	const struct opt_set sets[] = {
-		{ .opts = ops->opts, .conf = (void *)ops->conf_default },
-		{ .opts = ops->command_opts, .conf = (void *)ops->conf_default },
-	};
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && ops->conf_default && i < ARRAY_SIZE(sets); i++)
-		if (sets[i].opts)
-			r = opt_words(&sets[i], 1, &words);
-	for (const char *p = words.data; r >= 0 && p && p < words.data + words.len; p += strlen(p) + 1)
-		buf_printf(out, "option=%s%c", p, 0);
-	return r;
-}
-
 /* "net,gorpc" as the words of a subscription; whether there are such probes is seen when they are taken. */
-static int put_words(const char *list, struct buf *out)
+static void put_words(const char *list, struct buf *out)
 {
-	int r = 0;
-
-	while (*list && r >= 0) {
+	while (*list) {
 		size_t len = strcspn(list, ",");
-		const struct probe_ops *ops;
-		char name[32];
 
-		snprintf(name, sizeof(name), "%.*s", (int)len, list);
-		ops = probe_find(name);
-		buf_printf(out, "probe=%s%c", name, 0);
-		r = ops ? put_defaults(ops, out) : 0;
+		buf_printf(out, "probe=%.*s%c", (int)len, list, 0);
 		list += len + (list[len] == ',');
 	}
-	return r;
 }
 
 static int parse(const struct agent *a, struct request *ret, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf words = { 0 };
 
-	int r = put_words(a->conf.cilium_probes ? a->conf.cilium_probes : DEFAULT_PROBES, &words);
-
-	if (r < 0 || buf_error(&words))
-		return err_errno(err, r < 0 ? r : buf_error(&words), "cannot serve Cilium's clients");
+	put_words(a->conf.cilium_probes ? a->conf.cilium_probes : DEFAULT_PROBES, &words);
+	if (buf_error(&words))
+		return err_errno(err, buf_error(&words), "cannot serve Cilium's clients");
 	return request_parse(&(struct proto_frame){ .data = words.data, .len = (uint32_t)words.len }, ret, err);
 }
 

@@ -149,6 +149,8 @@ static int parse_conf(struct inst *in, const struct registry *reg, struct err *e
 	in->conf = calloc(1, MAX(ops->conf_size, (size_t)1));
 	if (!in->conf)
 		return err_errno(err, -ENOMEM, "probe %s", ops->name);
+	if (ops->conf_base)
+		memcpy(in->conf, ops->conf_base, ops->conf_size);
 	n = conf_sets(ops, in->conf, sets);
 	r = opt_parse(sets, n, (int)in->want.args.len, in->want.args.items, &words, NULL, err);
 	if (r >= 0 && words.len)

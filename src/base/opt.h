@@ -83,10 +83,11 @@ int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, 
 	      struct opt_strv *ret_command, struct err *err);
 
 /*
- * The reverse: everything that differs from zero, as words that opt_parse() takes ("--name=value"), each with its
- * NUL, in the order of the rows. 0, -ENOMEM, or -ENOTSUP for a row that is a function.
+ * The reverse: everything that differs from @base, as words that opt_parse() takes ("--name=value"), each with its
+ * NUL, in the order of the rows. @base has the layout of all the sets' conf and empty lists; NULL: all zeros. 0,
+ * -ENOMEM, or -ENOTSUP for a row that is a function and for what no word undoes (a text or a count of @base).
  */
-int opt_words(const struct opt_set *sets, size_t n_sets, struct buf *out);
+int opt_words(const struct opt_set *sets, size_t n_sets, const void *base, struct buf *out);
 
 /* Releases what OPT_STRV and OPT_U32V members hold. */
 void opt_fini(const struct opt_set *sets, size_t n_sets);

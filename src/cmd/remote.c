@@ -77,7 +77,7 @@ static int put_probe(struct buf *b, const struct probe_ops *ops, const void *con
 		sets[n++] = (struct opt_set){ .opts = ops->opts, .conf = (void *)conf };
 	if (ops->command_opts)
 		sets[n++] = (struct opt_set){ .opts = ops->command_opts, .conf = (void *)conf };
-	r = opt_words(sets, n, &words);
+	r = opt_words(sets, n, ops->conf_base, &words);
 	if (r < 0)
 		return err_errno(err, r, "the options of probe %s cannot be sent to an agent", ops->name);
 	for (const char *p = words.data; p && p < words.data + words.len; p += strlen(p) + 1)

@@ -63,6 +63,8 @@ struct probe_ops {
 	size_t conf_size, state_size;
 	const void *conf_default;	/* what --probe NAME runs with; NULL: it has none, or needs a command */
 
+	const void *conf_base;		/* what words of a subscription change; no lists in it; NULL: zeros */
+
 	/*
 	 * Rows for the members of the configuration that commands fill, not users: with @opts they say all of it, so
 	 * that it can travel as words (opt_words()). May be NULL.

@@ -4,11 +4,14 @@ import errno
 import grp
 import json
 import os
+import pathlib
 import random
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 
 import helpers
@@ -35,6 +38,15 @@ def agent(sonde, tmp_path):
     one.sock = str(tmp_path / "run" / "read.sock")
     one.control = str(tmp_path / "run" / "control.sock")
     return one
+
+
+@pytest.fixture
+def open_dir():
+    """A directory that ordinary users may enter: pytest shuts its own whenever another pytest starts."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="sd-agent-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def send_udp(port, count=3):
@@ -112,11 +124,9 @@ def test_it_gives_up_its_rights(sonde, tmp_path):
     assert agent.stop(signal.SIGTERM) == 0
 
 
-def test_it_serves_as_an_ordinary_user(sonde, netns, tmp_path):
+def test_it_serves_as_an_ordinary_user(open_dir, sonde, netns):
     """What the unit for systemd gives it, and no more."""
-    for parent in [tmp_path, *list(tmp_path.parents)[:2]]:
-        parent.chmod(0o755)
-    home = tmp_path / "sonde"
+    home = open_dir / "sonde"
     home.mkdir()
     os.chown(home, 65534, 65534)
     agent = sonde("agent", "--socket-dir", str(home / "run"), before=(
@@ -204,6 +214,21 @@ def test_chosen_fields_of_events_without_a_decoder(agent):
     other.send(SUBSCRIBE, b"probe=net\0fields=no.such.word\0")
     kind, payload = other.recv()
     assert kind == ERROR and b"no.such.word" in payload, payload
+
+
+def test_a_probe_without_options_runs_as_its_command_does(agent):
+    """What nobody names has the command's defaults; an option that is named counts, also when it takes one back."""
+    client = Client(agent.sock)
+    client.hello()
+    flows = ["probe=net", "option=--flows"]
+    for options in ["probe=cpu"], flows, [*flows, "option=--no-flow-dns"]:
+        client.subscribe(*options)
+        client.send(STOP)
+        client.books()
+    client.sock.sendall(frame(SUBSCRIBE, b"probe=cpu\0option=--kernel-depth=0\0"))
+    kind, payload = client.recv()
+    assert kind == ERROR and b"--kernel-depth 0: 1 to " in payload, payload
+    client.close()
 
 
 def test_who_may_do_what(agent):
@@ -331,12 +356,9 @@ def test_a_client_that_takes_nothing_is_cut_and_told_why(sonde, tmp_path):
     assert "client" in other.call("status")[1]
 
 
-def test_the_group_reads_and_does_not_control(sonde, tmp_path):
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
-    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--group", "games")
-    assert os.stat(tmp_path / "run").st_mode & 0o777 == 0o750
+def test_the_group_reads_and_does_not_control(open_dir, sonde):
+    agent = sonde("agent", "--socket-dir", str(open_dir / "run"), "--group", "games")
+    assert os.stat(open_dir / "run").st_mode & 0o777 == 0o750
     code = "import socket,sys; s = socket.socket(socket.AF_UNIX)\ntry: s.connect(sys.argv[1])\n" \
            "except PermissionError: sys.exit(42)"
     games, other = str(grp.getgrnam("games").gr_gid), "65534"
@@ -345,7 +367,7 @@ def test_the_group_reads_and_does_not_control(sonde, tmp_path):
                                  (("--regid", games, "--clear-groups"), "control.sock", 42),
                                  (("--regid", other, "--clear-groups"), "read.sock", 42)):
         done = helpers.sh("setpriv", "--reuid", "65534", *groups, "/usr/bin/python3", "-c", code,
-                          str(tmp_path / "run" / name), check=False)
+                          str(open_dir / "run" / name), check=False)
         assert done.returncode == status, (groups, name, done.stderr)
     assert agent.stop(signal.SIGTERM) == 0
 
@@ -461,16 +483,14 @@ def documented_verbs():
     return {row[1].strip(" `"): row[2].strip() for row in rows if row[2].strip() in ("read", "control")}
 
 
-def test_rights_of_every_kind_of_user_and_verb(sonde, tmp_path):
+def test_rights_of_every_kind_of_user_and_verb(open_dir, sonde):
     """Sockets that anybody may connect to, as a careless unit makes them: the agent itself knows who it is."""
     games = grp.getgrnam("games").gr_gid
     users = {"root": (), "group": setpriv(65533, 65533, games), "primary group": setpriv(65533, games),
              "other group": setpriv(65533, grp.getgrnam("daemon").gr_gid, grp.getgrnam("mail").gr_gid),
              "no group": setpriv(65533, 65533), "nobody": setpriv(65534, 65534),
              "root of a namespace": (*setpriv(65533, 65533), "unshare", "--user", "--map-root-user")}
-    for parent in [tmp_path, *list(tmp_path.parents)[:2]]:
-        parent.chmod(0o755)
-    paths, sockets = [str(tmp_path / "read"), str(tmp_path / "control")], []
+    paths, sockets = [str(open_dir / "read"), str(open_dir / "control")], []
     for path in paths:
         sockets.append(socket.socket(socket.AF_UNIX))
         sockets[-1].bind(path)
@@ -496,6 +516,7 @@ def test_rights_of_every_kind_of_user_and_verb(sonde, tmp_path):
         if name not in ("root", "group", "primary group"):
             assert read == errno.EACCES, (name, read)
         else:
+            assert isinstance(read, dict), (name, read)
             assert read.pop("rights") == 1 and read.pop("subscribe") == 0, (name, read)
             assert {verb for verb, code in read.items() if code != errno.EPERM} == reads, (name, read)
         if name != "root":

@@ -411,6 +411,85 @@ static void distance_counts_slips(void **state)
 	assert_true(str_distance(longest, "a") > 1000);
 }
 
+/* The rows without those that are functions. */
+static const struct opt word_rows[] = {
+	OPT_ROW(conf, hex, "hex", 'x', OPT_BOOL, NULL, "dump in hex"),
+	OPT_ROW(conf, dns, "dns", 0, OPT_BOOL, NULL, "look names up"),
+	OPT_ROW(conf, verbose, "verbose", 'v', OPT_COUNT, NULL, "say more"),
+	OPT_ROW(conf, count, "count", 'n', OPT_U32, "N", "stop after N events"),
+	OPT_ROW(conf, big, "big", 0, OPT_U64, "N", "a large number"),
+	OPT_ROW(conf, duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this long"),
+	OPT_ROW(conf, file, "read", 'r', OPT_STR, "FILE", "read what was recorded"),
+	OPT_ROW(conf, pids, "pid", 'p', OPT_U32V, "PID", "only these processes"),
+	{ "time", 't', OPT_ENUM, offsetof(struct conf, mode), "MODE", "how times are shown", modes },
+	OPT_END,
+};
+
+/* Words for @c, separated by blanks. */
+static int words_of(const struct conf *c, const struct conf *base, char ret[static 256])
+{
+	const struct opt_set set = { "Options", word_rows, (void *)c };
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	int r = opt_words(&set, 1, base, &b);
+
+	ret[0] = '\0';
+	if (r < 0 || !b.len)
+		return r;
+	memcpy(ret, b.data, b.len);
+	for (size_t i = 0; i + 1 < b.len; i++)
+		if (!ret[i])
+			ret[i] = ' ';
+	return r;
+}
+
+static void words_are_what_differs(void **state)
+{
+	const struct conf base = { .dns = true, .verbose = 1, .count = 9, .duration_ns = 5, .mode = 1, .file = "f" };
+	struct conf c = base;
+	char words[256];
+
+	(void)state;
+	assert_int_equal(words_of(&c, &base, words), 0);
+	assert_string_equal(words, "");
+	assert_int_equal(words_of(&c, NULL, words), 0);
+	assert_string_equal(words, "--dns --verbose --count=9 --duration=5ns --read=f --time=rfc3339");
+	c = (struct conf){ .hex = true, .verbose = 3, .big = 7, .file = "g" };
+	assert_int_equal(words_of(&c, &base, words), 0);
+	assert_string_equal(words, "--hex --no-dns --verbose --verbose --count=0 --big=7 --duration=0ns --read=g "
+				   "--time=local");
+}
+
+/* What opt_parse() makes of the words and @base is the configuration that they were made of. */
+static void words_are_read_back(void **state)
+{
+	const struct conf base = { .dns = true, .count = 9, .big = 1, .duration_ns = 5, .mode = 2 };
+	const struct conf wanted = { .hex = true, .count = 0, .big = 1, .duration_ns = 0, .mode = 0 };
+	struct conf got = base;
+	const struct opt_set set = { "Options", word_rows, &got };
+	struct opt_strv rest = { 0 };
+	char words[256], *argv[16] = { program }, *next = words;
+	int argc = 1;
+
+	(void)state;
+	assert_int_equal(words_of(&wanted, &base, words), 0);
+	while (argc < 16 && (argv[argc] = strsep(&next, " ")))
+		argc++;
+	assert_int_equal(opt_parse(&set, 1, argc, argv, &rest, NULL, NULL), 0);
+	assert_int_equal(rest.len, 0);
+	assert_memory_equal(&got, &wanted, sizeof(got));
+	opt_strv_fini(&rest);
+}
+
+static void no_word_undoes_a_text_or_a_count(void **state)
+{
+	const struct conf text = { .file = "f" }, count = { .verbose = 1 }, none = { 0 };
+	char words[256];
+
+	(void)state;
+	assert_int_equal(words_of(&none, &text, words), -ENOTSUP);
+	assert_int_equal(words_of(&none, &count, words), -ENOTSUP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +506,9 @@ int main(void)
 		cmocka_unit_test(bash_completes),
 		cmocka_unit_test(scripts_are_valid),
 		cmocka_unit_test(distance_counts_slips),
+		cmocka_unit_test(words_are_what_differs),
+		cmocka_unit_test(words_are_read_back),
+		cmocka_unit_test(no_word_undoes_a_text_or_a_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
