@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What another agent tells takes the way of every record (stream, record, event, frame) and comes out as it went in;
+ * What another agent tells takes the way of every record (stream, record, event) and comes out as it went in;
  * the vectors are those of test_cilium.c.
  */
 #include <json-c/json.h>
@@ -17,7 +17,6 @@
 #include "base/macros.h"
 #include "cilium/gob.h"
 #include "cilium/print.h"
-#include "event/codec.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "sinks/cilium_map.h"
@@ -136,15 +135,11 @@ static void show(struct path *path, const struct event *ev)
 	path->with_text++;
 }
 
-/* The event itself, and what a client makes of its frame. */
 static int take_event(void *ctx, struct event *ev)
 {
 	struct path *path = ctx;
 	const struct vector *v = &vectors[path->next];
 	struct cilium_payload p;
-	struct event again;
-	size_t len;
-	void *frame;
 
 	if (!event_section(ev, SEC_NOTIFY))
 		return 0;	/* names */
@@ -152,14 +147,6 @@ static int take_event(void *ctx, struct event *ev)
 	assert_int_equal(cilium_map_event(&path->map, ev, &p), 1);
 	same_payload(v, &p);
 	show(path, ev);
-	len = event_frame_size(ev);
-	frame = malloc(len);
-	assert_non_null(frame);
-	assert_true(event_encode(ev, frame, len) >= 0);
-	assert_true(event_decode(decode_set_registry(path->decode), frame, len, &again) >= 0);
-	assert_int_equal(cilium_map_event(&path->map, &again, &p), 1);
-	same_payload(v, &p);
-	free(frame);
 	path->next++;
 	return 0;
 }
