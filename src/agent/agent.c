@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/macros.h"
+#include "pktfilter/pktfilter.h"
 
 #define DEFAULT_CLIENTS 128
 #define DEFAULT_QUEUE_BYTES (4u << 20)
@@ -245,6 +246,7 @@ static int give_up_rights(struct agent *a, struct err *err)
 {
 	int r = agent_rights_keep(!a->conf.no_admin, &a->rights, err);
 
+	pktfilter_prepare();	/* the filter lets no code be mapped; without it filters are refused, nothing else */
 	if (r >= 0)
 		r = agent_rights_filter(err);
 	if (r >= 0)

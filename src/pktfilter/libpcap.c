@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "pktfilter/pktfilter.h"
 
 #define SNAPLEN 65535
 
@@ -65,6 +66,11 @@ static bool load(void)
 	*(void **)&calls.image = dlsym(lib, "bpf_image");
 	return calls.open_dead && calls.compile && calls.geterr && calls.freecode && calls.close && calls.filter &&
 	       calls.image;
+}
+
+int pktfilter_prepare(void)
+{
+	return load() ? 0 : -ELIBACC;
 }
 
 /* A dead handle: no kernel extensions, so the code means the same here and in a file. */

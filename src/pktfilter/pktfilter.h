@@ -24,6 +24,8 @@ struct pktfilter;
  * expression is wrong; -EOPNOTSUPP: it asks for what packet bytes cannot tell (inbound, ifname).
  */
 int pktfilter_compile(const char *expr, struct pktfilter **ret, struct err *err);
+/* Loads the compiler's library now: for a process that may not load code later. 0, -ELIBACC: it is not there. */
+int pktfilter_prepare(void);
 void pktfilter_free(struct pktfilter *f);
 
 /* As bpf_filter() of libpcap decides on these bytes. @link: SONDE_LINK_*; false for one that is not known. */
