@@ -56,3 +56,10 @@ def test_every_kind_of_packet_was_there(outputs):
     for name in ("veth ingress", "drop"):
         assert hooks[name][2] > hooks[name][0] // 10, f"{name}: too few packets with a tag beside them"
     assert hooks["tun ingress"][0] > 0 and hooks["tun drop"][0] > 0
+
+
+def test_others_start_without_the_library_for_filters():
+    linked = subprocess.run(["readelf", "-dW", BINARY], capture_output=True, text=True, check=True).stdout
+    names = re.findall(r"\(NEEDED\).*\[(.+?)\.so", linked)
+    assert "libbpf" in names
+    assert not {"libpcap", "libmicrohttpd", "libcurl", "libcurl-gnutls"} & set(names)
