@@ -12,18 +12,19 @@
 #include "probes/net/net_dns_wire.h"
 #include "probes/net/net_flow_ask.bpf.h"
 #include "probes/net/net_flow_packet.bpf.h"
+#include "probes/net/net_flow_slot.bpf.h"
+#include "probes/net/net_flow_table_wire.h"
 
 #define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
 #define ASK_TIMES 3	/* an answer that did not come by then will not come */
-#define TCP_FIN 1
-#define TCP_SYN 2
-#define TCP_RST 4
 #define TCP_ACK 16
+#define TCP_ECN 0xc0
 #define TCP_TOLD (TCP_FIN | TCP_SYN | TCP_RST)
 
 const volatile __u32 net_flow_level = NET_AGGREGATE_MEDIUM;
 const volatile __u64 net_flow_interval_ns = 5000000000ULL;
 const volatile __u32 net_flow_dns = 1;
+const volatile __u32 net_flow_short = 1;	/* slots are there: net_flow_slot.bpf.h */
 
 struct net_point {
 	__u8 in, out;	/* NET_POINT_* */
@@ -44,12 +45,12 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536);
 	__type(key, struct net_flow_key);
-	__type(value, struct net_flow);
+	__type(value, struct net_flow_entry);
 } net_flows SEC(".maps");
 
 /* Room for one more of each per CPU: too large for the stack. */
 struct net_flow_room {
-	struct net_flow first;
+	struct net_flow_entry first;
 	struct net_flow_rec rec;
 	struct {
 		struct net_dns_rec rec;
@@ -64,11 +65,18 @@ struct {
 	__type(value, struct net_flow_room);
 } net_flow_rooms SEC(".maps");
 
+static __always_inline struct net_flow_room *room_of_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&net_flow_rooms, &zero);
+}
+
 /* ---- reports ---- */
 
 /* @f: the state to tell; it is copied. */
-static __always_inline void tell(struct net_flow *f, const struct flow_packet *p, struct net_flow_rec *r, __u8 why,
-				 __u8 way)
+static __always_inline void tell(const struct net_flow_entry *f, const struct flow_packet *p,
+				 struct net_flow_rec *r, __u8 why, __u8 way)
 {
 	struct sonde_ledger *l = ledger_seen(NET_CLASS_FLOW);
 	__u32 ifindex = p->key.ifindex;
@@ -88,20 +96,30 @@ static __always_inline void tell(struct net_flow *f, const struct flow_packet *p
 	r->way = way;
 	r->point = !point ? NET_POINT_NONE : p->dir == NET_DIR_IN ? point->in : point->out;
 	__builtin_memset(r->pad, 0, sizeof(r->pad));
-	__builtin_memcpy(&r->flow, f, sizeof(r->flow));
+	net_flow_of(f, &r->flow);
+	slot_add(f, ifindex, &r->flow);
 	rec_output(l, LANE_BULK, r, sizeof(*r));
 }
 
 /* 0 = nothing to tell of this packet. */
-static __always_inline __u8 reason(const struct net_flow *f, const struct net_flow_way *w, __u64 now)
+static __always_inline __u8 reason(const struct net_flow_entry *f, const struct net_flow_half *w, __u64 now)
 {
+	__u64 told_ns = f->told_ns;
+
+	if (!told_ns)
+		return NET_FLOW_NEW;
 	if (net_flow_level == NET_AGGREGATE_NONE)
 		return NET_FLOW_PACKET;
 	if (net_flow_level == NET_AGGREGATE_MAX)
 		return 0;
 	if (w->tcp_flags & TCP_TOLD & ~w->told_flags)
 		return NET_FLOW_FLAGS;
-	return now - f->told_ns >= net_flow_interval_ns ? NET_FLOW_ACTIVE : 0;
+	return now - told_ns >= net_flow_interval_ns ? NET_FLOW_ACTIVE : 0;
+}
+
+static __always_inline __u64 due_after(void)
+{
+	return net_flow_level == NET_AGGREGATE_MAX ? 1ULL << (NET_FLOW_DUE_SHIFT + 30) : net_flow_interval_ns;
 }
 
 /* ---- counting ---- */
@@ -112,42 +130,35 @@ static __always_inline bool seq_before(__u32 a, __u32 b)
 	return (__s32)(a - b) < 0;
 }
 
-static __always_inline void count_tcp(struct net_flow *f, struct net_flow_way *w, const struct flow_packet *p,
-				      __u8 way, __u64 now)
+/* True if it changes what the flags of this direction are, or what they mean. */
+static __always_inline bool count_tcp(struct net_flow_half *w, const struct flow_packet *p)
 {
 	__u32 end = p->seq + p->payload + !!(p->tcp_flags & TCP_SYN) + !!(p->tcp_flags & TCP_FIN);
-	bool first = !w->tcp_flags;
+	__u8 flags = w->tcp_flags | p->tcp_flags;
 
-	if (!p->window && !(p->tcp_flags & (TCP_RST | TCP_SYN)))
+	if (unlikely(!p->window) && !(p->tcp_flags & (TCP_RST | TCP_SYN)))
 		w->zero_windows++;
-	if (!first && end != p->seq && seq_before(p->seq, w->next_seq))
+	if (w->tcp_flags && end != p->seq && seq_before(p->seq, w->next_seq))
 		w->retransmitted++;
-	if (first || seq_before(w->next_seq, end))
+	if (!w->tcp_flags || seq_before(w->next_seq, end))
 		w->next_seq = end;
+	return flags != w->tcp_flags || flags & (TCP_FIN | TCP_RST);
+}
+
+/* What happens once in a connection: the handshake's end, a FIN of both sides, a RST. May look at the other half. */
+static __always_inline void tcp_turn(struct net_flow_entry *f, struct net_flow_half *w, const struct flow_packet *p,
+				     __u64 now)
+{
 	/* SYN out and back is one half of the handshake's time, its ACK the other */
-	if (!f->rtt_ns && way == NET_WAY_FORWARD && f->way[NET_WAY_BACK].tcp_flags & TCP_SYN &&
-	    w->tcp_flags == TCP_SYN && !(p->tcp_flags & TCP_SYN) && now - f->first_ns < 1ULL << 32)
+	if ((w->tcp_flags & ~TCP_ECN) == TCP_SYN && w == &f->forward && !(p->tcp_flags & TCP_SYN) && !f->rtt_ns &&
+	    f->back.tcp_flags & TCP_SYN && now - f->first_ns < 1ULL << 32)
 		f->rtt_ns = now - f->first_ns;
 	w->tcp_flags |= p->tcp_flags;
-	/* the other way's flags lie where another CPU may be writing: looked at when they can matter only */
-	if (p->tcp_flags & TCP_RST ||
-	    (w->tcp_flags & TCP_FIN && f->way[0].tcp_flags & f->way[1].tcp_flags & TCP_FIN))
-		if (!f->closed_ns)
-			f->closed_ns = now;
+	if (!f->closed_ns && (p->tcp_flags & TCP_RST || f->forward.tcp_flags & f->back.tcp_flags & TCP_FIN))
+		f->closed_ns = now;
 }
 
-static __always_inline void count(struct net_flow *f, const struct flow_packet *p, __u8 way, __u64 now)
-{
-	struct net_flow_way *w = &f->way[way & 1];
-
-	__sync_fetch_and_add(&w->packets, 1);
-	__sync_fetch_and_add(&w->bytes, p->len);
-	f->last_ns = now;
-	if (p->key.proto == 6)
-		count_tcp(f, w, p, way, now);
-}
-
-static __always_inline void flow_begin(struct net_flow *f, const struct flow_packet *p, __u64 now)
+static __always_inline void flow_begin(struct net_flow_entry *f, const struct flow_packet *p, __u64 now)
 {
 	__builtin_memset(f, 0, sizeof(*f));
 	f->first_ns = now;
@@ -157,7 +168,7 @@ static __always_inline void flow_begin(struct net_flow *f, const struct flow_pac
 }
 
 /* True if the packet belongs to the forward direction. */
-static __always_inline bool is_forward(const struct net_flow *f, const struct flow_packet *p)
+static __always_inline bool is_forward(const struct net_flow_entry *f, const struct flow_packet *p)
 {
 	const __u32 *src = p->swapped ? p->key.addr[1] : p->key.addr[0], *have = (const __u32 *)f->src.addr;
 	__u16 port = p->swapped ? p->key.port[1] : p->key.port[0];
@@ -168,24 +179,22 @@ static __always_inline bool is_forward(const struct net_flow *f, const struct fl
 	       f->src.port == port;
 }
 
-static __always_inline void report(struct __sk_buff *skb, struct net_flow *f, const struct flow_packet *p,
-				   struct net_flow_room *room, __u8 why, __u8 way, __u64 now)
+static __always_inline void report(struct __sk_buff *skb, struct net_flow_entry *f, const struct flow_packet *p,
+				   __u8 why, __u8 way, __u64 now)
 {
+	struct net_flow_room *room = room_of_cpu();
+
+	if (!room)
+		return;
 	f->told_ns = now;
-	f->way[0].told_flags = f->way[0].tcp_flags;
-	f->way[1].told_flags = f->way[1].tcp_flags;
+	f->forward.told_flags = f->forward.tcp_flags;
+	f->back.told_flags = f->back.tcp_flags;
 	if (!f->owner_tgid)
 		ask_owner(skb, f, way);
 	if (why == NET_FLOW_NEW)
 		ask_route(skb, f);
 	ask_conntrack(skb, f);
 	tell(f, p, &room->rec, why, way);
-}
-
-/* A connection that closed and begins anew with the same ports: the old one is told of and forgotten. */
-static __always_inline bool begins_anew(const struct net_flow *f, const struct flow_packet *p)
-{
-	return f->closed_ns && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
 static __always_inline void flow_lost(__u32 cause)
@@ -197,16 +206,33 @@ static __always_inline void flow_lost(__u32 cause)
 }
 
 /* The flow of a packet that has none yet; NULL when there is no room for one more, which is counted. */
-static __always_inline struct net_flow *flow_new(struct net_flow_room *room, const struct flow_packet *p, __u64 now)
+static __always_inline struct net_flow_entry *flow_new(const struct flow_packet *p, __u64 now)
 {
-	struct net_flow *f;
+	struct net_flow_room *room = room_of_cpu();
+	struct net_flow_entry *f;
 
+	if (!room)
+		return NULL;
 	flow_begin(&room->first, p, now);
 	/* another CPU may have been faster: then it is there */
 	bpf_map_update_elem(&net_flows, &p->key, &room->first, BPF_NOEXIST);
 	f = bpf_map_lookup_elem(&net_flows, &p->key);
 	if (!f)
 		flow_lost(SONDE_LOST_MAP_FULL);
+	return f;
+}
+
+/* A connection that closed and begins anew with the same ports: the old one is told of and forgotten. */
+static __always_inline struct net_flow_entry *flow_again(struct net_flow_entry *f, const struct flow_packet *p,
+							 __u64 now)
+{
+	struct net_flow_room *room = f->closed_ns ? room_of_cpu() : NULL;
+
+	if (!room)
+		return f;
+	tell(f, p, &room->rec, NET_FLOW_CLOSED, NET_WAY_FORWARD);
+	flow_begin(f, p, now);
+	slot_begin(f, p->key.ifindex);
 	return f;
 }
 
@@ -223,14 +249,16 @@ static __always_inline bool is_dns(const struct flow_packet *p)
 }
 
 /* The bytes of an answer to a question that was seen: user space reads them. */
-static __always_inline void tell_dns(struct __sk_buff *skb, const struct flow_packet *p, struct net_flow_room *room)
+static __always_inline void tell_dns(struct __sk_buff *skb, const struct flow_packet *p)
 {
-	struct net_dns_rec *r = &room->dns.rec;
-	struct sonde_ledger *l;
+	struct net_flow_room *room = room_of_cpu();
 	__u32 off = p->l4_off + UDP_LEN, len = skb->len - off;
+	struct sonde_ledger *l;
+	struct net_dns_rec *r;
 
-	if (!p->l4_off || skb->len < off + NET_DNS_MIN)
+	if (!room || !p->l4_off || skb->len < off + NET_DNS_MIN)
 		return;
+	r = &room->dns.rec;
 	if (len > NET_DNS_MAX)
 		len = NET_DNS_MAX;
 	l = ledger_seen(NET_CLASS_FLOW);
@@ -250,34 +278,68 @@ static __always_inline void tell_dns(struct __sk_buff *skb, const struct flow_pa
 
 /* ---- a packet ---- */
 
-static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_packet *p, struct net_flow_room *room)
+/* What not every packet asks for: the time, and what there is to tell. */
+static __always_inline void flow_turn(struct __sk_buff *skb, struct net_flow_entry *f, struct net_flow_half *w,
+				      const struct flow_packet *p, bool forward, __u64 now)
 {
-	struct net_flow *f = bpf_map_lookup_elem(&net_flows, &p->key);
-	__u64 now = bpf_ktime_get_boot_ns();
-	__u8 way, why;
+	__u8 why;
 
-	if (!f) {
-		f = flow_new(room, p, now);
+	w->last_ns = now;
+	if (p->key.proto == 6)
+		tcp_turn(f, w, p, now);
+	if (!forward && is_dns(p))
+		tell_dns(skb, p);
+	why = reason(f, w, now);
+	if (why)
+		report(skb, f, p, why, forward ? NET_WAY_FORWARD : NET_WAY_BACK, now);
+}
+
+/* Answers of name servers are read one by one. */
+static __always_inline bool may_claim(const struct net_flow_entry *f, const struct net_flow_half *w,
+				      const struct flow_packet *p)
+{
+	return w->packets >= SLOT_AFTER && !f->closed_ns && !is_dns(p);
+}
+
+static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_packet *p)
+{
+	struct net_flow_entry *f = bpf_map_lookup_elem(&net_flows, &p->key);
+	__u32 tick = (__u32)bpf_jiffies64();
+	struct net_flow_slot_key k;
+	struct net_flow_slot *slot;
+	struct net_flow_half *w;
+	bool forward, turn;
+	__u64 now = 0;
+
+	if (unlikely(!f || (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)) {
+		now = bpf_ktime_get_boot_ns();
+		f = f ? flow_again(f, p, now) : flow_new(p, now);
 		if (!f)
 			return;
-	} else if (begins_anew(f, p)) {
-		tell(f, p, &room->rec, NET_FLOW_CLOSED, NET_WAY_FORWARD);
-		flow_begin(f, p, now);
 	}
-	way = is_forward(f, p) ? NET_WAY_FORWARD : NET_WAY_BACK;
-	count(f, p, way, now);
-	if (way == NET_WAY_BACK && is_dns(p))
-		tell_dns(skb, p, room);
-	why = f->told_ns ? reason(f, &f->way[way & 1], now) : NET_FLOW_NEW;
-	if (why)
-		report(skb, f, p, room, why, way, now);
+	forward = is_forward(f, p);
+	w = forward ? &f->forward : &f->back;
+	slot = net_flow_short ? slot_of(p, &k) : NULL;
+	if (slot && !net_flow_slot_is(slot, &k))
+		slot = may_claim(f, w, p) && slot_claim(slot, &k) ? slot : NULL;
+	else if (slot && seq_before(w->next_seq, slot->next_seq))
+		w->next_seq = slot->next_seq;
+	__sync_fetch_and_add(&w->packets, 1);
+	__sync_fetch_and_add(&w->bytes, p->len);
+	turn = net_flow_level == NET_AGGREGATE_NONE || now || w->tick != tick || (!forward && is_dns(p));
+	if (p->key.proto == 6)
+		turn |= count_tcp(w, p);
+	if (turn) {
+		w->tick = tick;
+		flow_turn(skb, f, w, p, forward, now ?: bpf_ktime_get_boot_ns());
+	}
+	if (slot)
+		slot_refresh(slot, w, f->told_ns + due_after());
 }
 
 static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
 	struct flow_packet p = { .dir = dir };
-	struct net_flow_room *room;
-	__u32 zero = 0;
 
 	/* what leaves by loopback comes in by it again */
 	if (dir == NET_DIR_IN && skb->ifindex == LOOPBACK)
@@ -291,13 +353,12 @@ static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 li
 	default:
 		return TC_NEXT;
 	}
+	if (net_flow_short && slot_count(skb, dir, link))
+		return TC_NEXT;
 	if (packet_parse(skb, &p, link))
 		return TC_NEXT;
-	room = bpf_map_lookup_elem(&net_flow_rooms, &zero);
-	if (!room)
-		return TC_NEXT;
 	key_order(&p);
-	flow_count(skb, &p, room);
+	flow_count(skb, &p);
 	return TC_NEXT;
 }
 
@@ -335,9 +396,9 @@ struct ask_ctx {
  * A first packet is seen before connection tracking knows it, an answer before it counts as one: who says no more
  * is asked about here.
  */
-static long ask_one(void *map, const struct net_flow_key *key, struct net_flow *f, struct ask_ctx *c)
+static long ask_one(void *map, const struct net_flow_key *key, struct net_flow_entry *f, struct ask_ctx *c)
 {
-	struct net_flow_way *w = &f->way[!!f->way[NET_WAY_BACK].packets];
+	struct net_flow_half *w = f->back.packets ? &f->back : &f->forward;
 
 	(void)map;
 	(void)key;

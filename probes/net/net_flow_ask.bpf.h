@@ -7,11 +7,11 @@
 #define NET_FLOW_ASK_BPF_H
 
 #include "bpf/conntrack.bpf.h"
-#include "probes/net/net_flow_wire.h"
+#include "probes/net/net_flow_table_wire.h"
 #include "probes/net/net_packet.bpf.h"
 
 /* Source and destination of the forward direction; @forward_swapped: its source is the key's second end. */
-static __always_inline void flow_ends(struct net_flow *f, const struct net_flow_key *k, bool forward_swapped)
+static __always_inline void flow_ends(struct net_flow_entry *f, const struct net_flow_key *k, bool forward_swapped)
 {
 	int src = forward_swapped;
 
@@ -24,7 +24,7 @@ static __always_inline void flow_ends(struct net_flow *f, const struct net_flow_
 }
 
 static __always_inline void tuple_of(struct sonde_tuple *t, const struct net_flow_end *local,
-				     const struct net_flow_end *remote, const struct net_flow *f)
+				     const struct net_flow_end *remote, const struct net_flow_entry *f)
 {
 	__builtin_memset(t, 0, sizeof(*t));
 	t->netns = net_want_netns;
@@ -37,16 +37,17 @@ static __always_inline void tuple_of(struct sonde_tuple *t, const struct net_flo
 }
 
 /* Which end that is: the sender of the packet at hand if it carries a socket, else as owner_into() asked. */
-static __always_inline void set_end(struct net_flow *f, const struct net_scratch *s, bool received, __u8 way)
+static __always_inline void set_end(struct net_flow_entry *f, const struct net_scratch *s, bool received, __u8 way)
 {
 	bool back = s->rec.owner_by == NET_OWNER_SKB_SK ? way == NET_WAY_BACK : received;
 
-	f->way[NET_WAY_FORWARD].owns = !back;
-	f->way[NET_WAY_BACK].owns = back;
+	f->forward.owns = !back;
+	f->back.owns = back;
 }
 
 /* The process at the local end; @way: of the packet. */
-static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow *f, struct net_scratch *s, __u8 way)
+static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_entry *f, struct net_scratch *s,
+				       __u8 way)
 {
 	bool received = false;
 	struct sonde_owner *o = NULL;
@@ -74,7 +75,7 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow *f
 	f->cgroup_id = o->cgroup_id;
 }
 
-static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow *f, __u8 way)
+static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow_entry *f, __u8 way)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
@@ -99,7 +100,7 @@ struct fib_lookup {
 };
 
 /* Where the forward direction goes on from here, by the routing table. */
-static __always_inline void ask_route(struct __sk_buff *skb, struct net_flow *f)
+static __always_inline void ask_route(struct __sk_buff *skb, struct net_flow_entry *f)
 {
 	struct fib_lookup q = { .family = f->family == 4 ? 2 : 10, .ifindex = skb->ifindex, .tot_len = 0 };
 
@@ -119,7 +120,7 @@ static __always_inline void ask_route(struct __sk_buff *skb, struct net_flow *f)
 	}
 }
 
-static __always_inline void ct_tuple(struct bpf_sock_tuple *t, const struct net_flow *f, bool turned)
+static __always_inline void ct_tuple(struct bpf_sock_tuple *t, const struct net_flow_entry *f, bool turned)
 {
 	const struct net_flow_end *a = turned ? &f->dst : &f->src, *b = turned ? &f->src : &f->dst;
 
@@ -160,7 +161,7 @@ static __always_inline bool ends_differ(const struct net_flow_end *a, const stru
  * A connection has two tuples: what was sent, and the reply that is expected. Here one of them is seen (as it is, or
  * turned round); the other one, brought to the forward direction, is the far side of a translation.
  */
-static __always_inline void ct_take(struct net_flow *f, const struct nf_conn *ct)
+static __always_inline void ct_take(struct net_flow_entry *f, const struct nf_conn *ct)
 {
 	const struct nf_conntrack_tuple *orig = &ct->tuplehash[0].tuple, *reply = &ct->tuplehash[1].tuple;
 	struct net_flow_end here, there;
@@ -193,14 +194,14 @@ static __always_inline void ct_take(struct net_flow *f, const struct nf_conn *ct
 	}
 }
 
-static __always_inline struct nf_conn *conntrack_of(struct __sk_buff *skb, const struct net_flow *f,
+static __always_inline struct nf_conn *conntrack_of(struct __sk_buff *skb, const struct net_flow_entry *f,
 						    struct bpf_sock_tuple *t)
 {
 	return f->family == 4 ? conntrack_find(skb, t, sizeof(t->ipv4), f->proto) :
 				conntrack_find(skb, t, sizeof(t->ipv6), f->proto);
 }
 
-static __always_inline void ask_conntrack(struct __sk_buff *skb, struct net_flow *f)
+static __always_inline void ask_conntrack(struct __sk_buff *skb, struct net_flow_entry *f)
 {
 	struct bpf_sock_tuple t;
 	struct nf_conn *ct;

@@ -21,7 +21,7 @@
 #include "event/core.h"
 #include "event/event.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_flow_wire.h"
+#include "probes/net/net_flow_table_wire.h"
 #include "probes/net/net_ns.h"
 
 #define BATCH 256
@@ -168,18 +168,21 @@ static bool has_id(const struct found *f, uint32_t ifindex, const struct net_flo
 	return false;
 }
 
-static void look_at(struct found *f, const struct net_flow_key *key, const struct net_flow *flow)
+static void look_at(struct found *f, const struct net_flow_key *key, const struct net_flow_entry *e)
 {
-	struct net_tuple seen = tuple_of(flow, &flow->src, &flow->dst);
-	struct net_tuple nat = tuple_of(flow, &flow->nat_src, &flow->nat_dst);
+	struct net_tuple seen, nat;
+	struct net_flow flow;
 
-	if (flow->family != 4 && flow->family != 6)
+	if (e->family != 4 && e->family != 6)
 		return;
-	if (f->id ? !has_id(f, key->ifindex, flow) : !same_ways(&f->tuples[0], &seen) &&
-						     !(flow->nat && same_ways(&f->tuples[0], &nat)))
+	net_flow_of(e, &flow);
+	seen = tuple_of(&flow, &flow.src, &flow.dst);
+	nat = tuple_of(&flow, &flow.nat_src, &flow.nat_dst);
+	if (f->id ? !has_id(f, key->ifindex, &flow) : !same_ways(&f->tuples[0], &seen) &&
+						      !(flow.nat && same_ways(&f->tuples[0], &nat)))
 		return;
 	add_tuple(f, &seen);
-	if (flow->nat)
+	if (flow.nat)
 		add_tuple(f, &nat);
 }
 
@@ -189,7 +192,7 @@ static void walk_map(struct found *f, int fd)
 {
 	LIBBPF_OPTS(bpf_map_batch_opts, o);
 	_cleanup_free_ struct net_flow_key *keys = calloc(BATCH, sizeof(*keys));
-	_cleanup_free_ struct net_flow *flows = calloc(BATCH, sizeof(*flows));
+	_cleanup_free_ struct net_flow_entry *flows = calloc(BATCH, sizeof(*flows));
 	uint32_t at = 0, n;
 	void *from = NULL;
 	int r = 0;
@@ -220,7 +223,7 @@ static int walk_maps(struct found *f)
 		if (fd < 0)
 			return -errno;
 		if (bpf_map_get_info_by_fd(fd, &info, &len) < 0 || strcmp(info.name, MAP_NAME) != 0 ||
-		    info.key_size != sizeof(struct net_flow_key) || info.value_size != sizeof(struct net_flow))
+		    info.key_size != sizeof(struct net_flow_key) || info.value_size != sizeof(struct net_flow_entry))
 			continue;
 		walk_map(f, fd);
 	}

@@ -8,6 +8,10 @@
 #include "probes/net/net_flow_wire.h"
 #include "probes/net/net_packet.bpf.h"
 
+#ifndef unlikely	/* libbpf 1.5 has it */
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
+
 #define ETH_LEN 14
 #define LOOPBACK 1	/* ifindex in every namespace: LOOPBACK_IFINDEX of include/net/flow.h */
 
@@ -156,6 +160,37 @@ decided:
 	}
 }
 
+/*
+ * What nearly all packets are: IPv4 without options, in one piece, with a whole TCP header (or as many bytes behind a
+ * UDP header), all of it linear. False: it is something else, or the long way has to find out.
+ */
+static __always_inline bool parse_quick(struct __sk_buff *skb, struct flow_packet *p, __u32 off)
+{
+	const __u8 *ip = (const __u8 *)(long)skb->data + off, *tcp = ip + 20;
+	__u32 total;
+
+	if (skb->protocol != bpf_htons(NET_P_IP) || tcp + 20 > (const __u8 *)(long)skb->data_end)
+		return false;
+	if (ip[0] != 0x45 || *(const __u16 *)(ip + 6) & bpf_htons(0x3fff) || (ip[9] != 6 && ip[9] != 17))
+		return false;
+	p->key.family = 4;
+	p->key.proto = ip[9];
+	p->key.addr[0][0] = *(const __u32 *)(ip + 12);
+	p->key.addr[1][0] = *(const __u32 *)(ip + 16);
+	p->key.port[0] = bpf_ntohs(*(const __u16 *)tcp);
+	p->key.port[1] = bpf_ntohs(*(const __u16 *)(tcp + 2));
+	p->l4_off = off + 20;
+	if (ip[9] != 6)
+		return true;
+	total = bpf_ntohs(*(const __u16 *)(ip + 2));
+	p->seq = bpf_ntohl(*(const __u32 *)(tcp + 4));
+	p->payload = 20 + (tcp[12] >> 4) * 4;
+	p->payload = total > p->payload ? total - p->payload : 0;
+	p->tcp_flags = tcp[13];
+	p->window = bpf_ntohs(*(const __u16 *)(tcp + 14));
+	return true;
+}
+
 /* 0, or -1 for what is no IP. */
 static __always_inline int packet_parse(struct __sk_buff *skb, struct flow_packet *p, __u32 link)
 {
@@ -165,6 +200,8 @@ static __always_inline int packet_parse(struct __sk_buff *skb, struct flow_packe
 
 	p->len = skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0);
 	p->key.ifindex = skb->ifindex;
+	if (parse_quick(skb, p, off))
+		return 0;
 	for (int i = 0; i < 2 && (proto == NET_P_8021Q || proto == NET_P_8021AD); i++) {
 		if (bpf_skb_load_bytes(skb, off, tag, sizeof(tag)))
 			return -1;

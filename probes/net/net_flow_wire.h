@@ -55,7 +55,7 @@ struct net_flow_way {
 	__u8 owns;		/* the process is the one that sends this way; neither = not known which */
 };
 
-/* The state of a flow, in a map and in a record. */
+/* The state of a flow in a record; in the map it is laid out for its writers (net_flow_table_wire.h). */
 struct net_flow {
 	__u64 first_ns, last_ns, told_ns, closed_ns;	/* CLOCK_BOOTTIME; 0 = not yet */
 	struct net_flow_way way[2];

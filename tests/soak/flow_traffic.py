@@ -109,13 +109,19 @@ def tcp_exchange(s, spec):
     return peer, sent
 
 
+def client_socket(spec, kind):
+    """Bound to the port of @spec."""
+    s = socket.socket(socket.AF_INET6 if ":" in spec["ip"] else socket.AF_INET, kind)
+    if spec.get("sport"):   # it was there before
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("", spec["bind"]))
+    return s
+
+
 def talk_tcp(spec, kept):
-    s = socket.socket(socket.AF_INET6 if ":" in spec["ip"] else socket.AF_INET, socket.SOCK_STREAM)
+    s = client_socket(spec, socket.SOCK_STREAM)
     said = {}
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if spec.get("sport"):
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(("", spec["sport"]))
     if spec["kind"].startswith("half-open"):
         s.setblocking(False)
         s.connect_ex((spec["ip"], spec["port"]))
@@ -123,10 +129,8 @@ def talk_tcp(spec, kept):
         s.close()   # the SYN is out; it is not to be repeated
         return said
     if spec["kind"] == "refused":
-        s.bind(("", 0))
-        port = s.getsockname()[1]
         assert s.connect_ex((spec["ip"], spec["port"])) != 0
-        return {"local": [None, port]}
+        return {"local": [None, spec["bind"]]}
     s.connect((spec["ip"], spec["port"]))
     said["local"] = end_text(s.getsockname())
     said["peer"], said["sent"] = tcp_exchange(s, spec)
@@ -139,7 +143,7 @@ def talk_tcp(spec, kept):
 
 
 def talk_udp(spec):
-    s = socket.socket(socket.AF_INET6 if ":" in spec["ip"] else socket.AF_INET, socket.SOCK_DGRAM)
+    s = client_socket(spec, socket.SOCK_DGRAM)
     s.connect((spec["ip"], spec["port"]))
     said = {"local": end_text(s.getsockname())}
     for _ in range(spec["times"]):

@@ -25,7 +25,7 @@ import helpers  # noqa: E402  the path above is needed first
 
 TRAFFIC = os.path.join(HERE, "flow_traffic.py")
 WORKERS = 4
-FIRST_REUSED = 20000
+FIRST_PORT = 20000      # of the clients, each its own: what the kernel gives away comes again after some thousand
 DIRECT, SNAT, DNAT, BOTH, SILENT, HALF = 7000, 7002, 7003, 7004, 7010, 7011
 REFUSED = 7009
 NAT_KEYS = ("nat_saddr", "nat_sport", "nat_daddr", "nat_dport")
@@ -67,9 +67,9 @@ def specs_of(n, place):
     """One that uses its ports again counts twice."""
     ret = []
     while len(ret) < n:
-        spec = spec_of(len(ret), place)
+        spec = spec_of(len(ret), place) | {"bind": FIRST_PORT + len(ret)}
         if spec["kind"] == "reused":
-            spec |= {"sport": FIRST_REUSED + len(ret), "manner": "reset"}
+            spec |= {"sport": spec["bind"], "manner": "reset"}
             ret.append(spec)
             spec = spec | {"i": len(ret)}
         ret.append(spec)
