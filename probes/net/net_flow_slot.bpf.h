@@ -159,35 +159,41 @@ static __always_inline struct net_flow_slot *slot_of_way(const struct net_flow_e
 	return s && net_flow_slot_owned(s, &k) ? s : NULL;
 }
 
+static __always_inline void slot_add_way(const struct net_flow_entry *f, __u32 ifindex, __u8 way, struct net_flow *r)
+{
+	const struct net_flow_slot *s = slot_of_way(f, ifindex, way);
+
+	if (!s)
+		return;
+	r->way[way].packets += s->packets;
+	r->way[way].bytes += s->bytes;
+	if (r->last_ns < s->last_ns)
+		r->last_ns = s->last_ns;
+}
+
 static __always_inline void slot_add(const struct net_flow_entry *f, __u32 ifindex, struct net_flow *r)
 {
-	const struct net_flow_slot *s[2] = {
-		slot_of_way(f, ifindex, NET_WAY_FORWARD), slot_of_way(f, ifindex, NET_WAY_BACK),
-	};
-
-	for (int way = 0; way < 2; way++) {
-		if (!s[way])
-			continue;
-		r->way[way].packets += s[way]->packets;
-		r->way[way].bytes += s[way]->bytes;
-		if (r->last_ns < s[way]->last_ns)
-			r->last_ns = s[way]->last_ns;
-	}
+	slot_add_way(f, ifindex, NET_WAY_FORWARD, r);
+	slot_add_way(f, ifindex, NET_WAY_BACK, r);
 }
 
 /* A flow begins anew: what its slots have is not its own, and the first packet goes the long way. */
+static __always_inline void slot_begin_way(const struct net_flow_entry *f, __u32 ifindex, __u8 way,
+					   struct net_flow_half *h)
+{
+	struct net_flow_slot *s = slot_of_way(f, ifindex, way);
+
+	if (!s)
+		return;
+	s->tcp_flags = 0;
+	h->packets = -s->packets;
+	h->bytes = -s->bytes;
+}
+
 static __always_inline void slot_begin(struct net_flow_entry *f, __u32 ifindex)
 {
-	for (int way = 0; way < 2; way++) {
-		struct net_flow_slot *s = slot_of_way(f, ifindex, way);
-		struct net_flow_half *h = way ? &f->back : &f->forward;
-
-		if (!s)
-			continue;
-		s->tcp_flags = 0;	/* until the long way was taken */
-		h->packets = -s->packets;
-		h->bytes = -s->bytes;
-	}
+	slot_begin_way(f, ifindex, NET_WAY_FORWARD, &f->forward);
+	slot_begin_way(f, ifindex, NET_WAY_BACK, &f->back);
 }
 
 #endif

@@ -10,62 +10,18 @@ capture that lost half is not cheaper.
 """
 import argparse
 import os
-import re
 import resource
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+from veth import Veth, start, stop
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PORT = "5201"
-
-
-def sh(*words):
-    subprocess.run(words, check=True, capture_output=True)
-
-
-class Veth:
-    """Two namespaces joined by a veth pair."""
-
-    def __init__(self):
-        self.names = [f"sd-rr-{os.getpid()}-{end}" for end in "ab"]
-        for name in self.names:
-            sh("ip", "netns", "add", name)
-        sh("ip", "link", "add", "rra", "netns", self.names[0], "type", "veth", "peer", "rrb", "netns", self.names[1])
-        for name, dev, ip in zip(self.names, ("rra", "rrb"), ("10.99.0.1", "10.99.0.2")):
-            sh("ip", "-n", name, "addr", "add", f"{ip}/24", "dev", dev)
-            sh("ip", "-n", name, "link", "set", dev, "up")
-            sh("ip", "-n", name, "link", "set", "lo", "up")
-
-    def words(self, end, *words):
-        return ["nsenter", f"--net=/run/netns/{self.names[end]}", *words]
-
-    def pinned(self, end, *words):
-        return self.words(end, "taskset", "-c", "0", *words)
-
-    def close(self):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
-
-
-def start(words, ready):
-    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                             text=True)
-    for line in child.stderr:
-        if re.search(ready, line):
-            return child
-    raise SystemExit(f"{words[0]} did not start")
-
-
-def stop(child):
-    child.send_signal(signal.SIGINT)
-    rest = child.stderr.read()
-    child.wait(20)
-    return rest
 
 
 def packets_in(path):
@@ -91,7 +47,7 @@ def measure(net, binary, seconds, how, out, server):
         watcher = start(net.words(1, "tcpdump", "-i", "rrb", "-w", out, "-U", "tcp", "port", PORT), "listening on")
     before = resource.getrusage(resource.RUSAGE_CHILDREN), server_ns(server)
     client = os.path.join(os.path.dirname(binary), "tests/bench/tcp_rr")
-    text = subprocess.run(net.pinned(0, client, "client", "10.99.0.2", PORT, str(seconds)), capture_output=True,
+    text = subprocess.run(net.words(0, client, "client", net.ips[1], PORT, str(seconds), cpu=0), capture_output=True,
                           text=True, check=True).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN), server_ns(server)
     cpu = sum(getattr(after[0], key) - getattr(before[0], key) for key in ("ru_utime", "ru_stime"))
@@ -111,8 +67,8 @@ def main():
     binary = os.path.join(args.build, "sonde")
     kinds = ("untraced", "recorder", "sonde", "tcpdump") if not args.kinds else ("untraced", *args.kinds)
     rates, costs = {kind: [] for kind in kinds}, {kind: [] for kind in kinds}
-    net = Veth()
-    server = subprocess.Popen(net.pinned(1, f"{args.build}/tests/bench/tcp_rr", "server", PORT),
+    net = Veth("rr", "10.99.0")
+    server = subprocess.Popen(net.words(1, f"{args.build}/tests/bench/tcp_rr", "server", PORT, cpu=0),
                               stdout=subprocess.DEVNULL)
     counts = {}
     try:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two network namespaces joined by a veth pair, and programs that watch one of them: for benchmarks of traffic."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+
+def sh(*words):
+    subprocess.run(words, check=True, capture_output=True)
+
+
+class Veth:
+    """Ends 0 and 1 with the interfaces `<name>a` and `<name>b`, addresses NET.1 and NET.2."""
+
+    def __init__(self, name, net):
+        self.names = [f"sd-{name}-{os.getpid()}-{end}" for end in "ab"]
+        self.devs = [name + end for end in "ab"]
+        self.ips = [f"{net}.{end}" for end in (1, 2)]
+        for ns in self.names:
+            sh("ip", "netns", "add", ns)
+        sh("ip", "link", "add", self.devs[0], "netns", self.names[0], "type", "veth", "peer", self.devs[1], "netns",
+           self.names[1])
+        for ns, dev, ip in zip(self.names, self.devs, self.ips):
+            sh("ip", "-n", ns, "addr", "add", f"{ip}/24", "dev", dev)
+            sh("ip", "-n", ns, "link", "set", dev, "up")
+            sh("ip", "-n", ns, "link", "set", "lo", "up")
+
+    def words(self, end, *words, cpu=None):
+        """The command @words at that end, on that CPU."""
+        pin = [] if cpu is None else ["taskset", "-c", str(cpu)]
+        return ["nsenter", f"--net=/run/netns/{self.names[end]}", *pin, *words]
+
+    def close(self):
+        for ns in self.names:
+            subprocess.run(["ip", "netns", "del", ns], check=False, capture_output=True)
+
+
+def start(words, ready):
+    """The watcher @words, once it has printed what matches @ready."""
+    child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True)
+    for line in child.stderr:
+        if re.search(ready, line):
+            return child
+    sys.exit(f"{words[0]} did not start")
+
+
+def stop(child):
+    """Its last words."""
+    child.send_signal(signal.SIGINT)
+    rest = child.stderr.read()
+    child.wait(30)
+    return rest
