@@ -352,6 +352,7 @@ static void fill_stats(const struct probe *p, struct sys_stats *ret)
 	ret->healed = heal.healed;
 	ret->postponed = heal.postponed;
 	ret->rows = heal.rows;
+	ret->n_lost = losses_most(s->losses, ret->lost, ARRAY_SIZE(ret->lost));
 }
 
 static void sys_detach(struct probe *p)

@@ -20,6 +20,11 @@ struct sys_stats {
 	uint64_t suppressed;		/* events of --suppress */
 	uint64_t suppressed_tids;	/* threads that have such a name */
 	uint64_t healed, postponed, rows; /* of sys_heal.h */
+	struct sys_stats_lost {
+		unsigned abi, nr;	/* SYS_NR_MAX: those that no table has */
+		uint64_t count;		/* records that did not fit */
+	} lost[16];			/* most first */
+	unsigned n_lost;
 };
 
 /* Events beside the calls. */

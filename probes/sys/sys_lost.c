@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <linux/types.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "probe/env.h"
 #include "probe/probe.h"
+#include "probes/sys/sys.h"
 #include "probes/sys/sys_wire.h"
 
 struct losses {
@@ -43,6 +45,30 @@ struct losses *losses_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus
 		return l;
 	losses_free(l);
 	return NULL;
+}
+
+unsigned losses_most(const struct losses *l, struct sys_stats_lost *ret, unsigned n)
+{
+	unsigned found = 0;
+
+	for (unsigned slot = 0; slot <= l->n_slots; slot++) {
+		bool known = slot < l->n_slots;
+		struct sys_stats_lost one = {
+			.abi = l->abis[known ? slot / SYS_NR_MAX : 0], .nr = known ? slot % SYS_NR_MAX : SYS_NR_MAX,
+		};
+		unsigned at = found;
+
+		for (unsigned cpu = 0; cpu < l->n_cpus; cpu++)
+			one.count += l->told[(size_t)slot * l->n_cpus + cpu];
+		while (at > 0 && ret[at - 1].count < one.count)
+			at--;
+		if (!one.count || at == n)
+			continue;
+		found += found < n;
+		memmove(&ret[at + 1], &ret[at], (found - at - 1) * sizeof(*ret));
+		ret[at] = one;
+	}
+	return found;
 }
 
 static int tell(const struct losses *l, struct probe *p, uint32_t slot, unsigned cpu, uint64_t count)

@@ -23,6 +23,7 @@
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
 #include "probes/sys/sys_push.h"
+#include "probes/sys/sys_table.h"
 #include "scap/render.h"
 
 #define VIEW_ROWS 30
@@ -211,6 +212,12 @@ static void on_stopped(void *ctx)
 		 (unsigned long long)(l.lost[SONDE_LOST_MAP_FULL] + l.lost[SONDE_LOST_DECODE]),
 		 (unsigned long long)l.lost[SONDE_LOST_RECURSION], (unsigned long long)s->suppressed,
 		 (unsigned long long)s->suppressed_tids);
+	for (unsigned i = 0; i < s->n_lost; i++) {
+		char name[24];
+
+		log_info("sonde: lost of %s: %llu", sys_call_name(s->lost[i].abi, s->lost[i].nr, name),
+			 (unsigned long long)s->lost[i].count);
+	}
 	if (s->rows)
 		log_info("sonde: %llu rows of tables, %llu tasks read again, %llu times put off",
 			 (unsigned long long)s->rows, (unsigned long long)s->healed,

@@ -33,7 +33,7 @@
 #define RING_BYTES_LEAST (512u << 10)
 #define LIFE_RING_LEAST (256u << 10)
 #define LIFE_RING_MOST (2u << 20)
-#define LIFE_RING_SHARE 4	/* of the bulk ring: an exec with its environment may be 10 KB */
+#define LIFE_RING_SHARE 2	/* of the bulk ring: an exec with its environment may be 10 KB */
 #define WAKEUP_BYTES_MOST (512u << 10)	/* often and a little: a reader that sleeps much is let in soon */
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024

@@ -13,6 +13,8 @@
 #include "probe/refusal.h"
 #include "ring/ring.h"
 
+#define STASH_TIMES 8	/* memory behind a life-cycle ring, of its size */
+
 static int make_array(const struct lane_opts *o, int ring_fd, int *ret, struct err *err)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)ring_fd);
@@ -28,7 +30,8 @@ int lane_make(const struct lane_opts *o, struct ring_reader *reader, struct inma
 	      struct err *err)
 {
 	for (uint32_t cpu = 0; cpu < o->n_cpus; cpu++) {
-		const struct ring_opts ro = { .kind = RING_BPF, .cpu = cpu, .lifecycle = o->life, .time_off = 0 };
+		const struct ring_opts ro = { .kind = RING_BPF, .cpu = cpu, .lifecycle = o->life, .time_off = 0,
+					      .stash_bytes = o->life ? STASH_TIMES * o->ring_bytes : 0 };
 		int r;
 
 		fds[cpu] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sonde_ring", 0, 0, (uint32_t)o->ring_bytes, NULL);

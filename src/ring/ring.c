@@ -20,6 +20,8 @@
 #define CLOCKS_APART_NS 2000u	/* the kernel's fast clock may run so far ahead of ours */
 #define NAP_NS (NS_PER_MS / 2)	/* readable but nothing to take: a record is reserved and not committed */
 
+#define STASH_TURN 16u	/* records, for each ring, between two looks at those that must lose nothing */
+
 /* A ring and the time of its next record, so that comparing touches no ring. */
 struct slot { uint64_t time_ns; struct ring *r; };
 
@@ -339,14 +341,27 @@ static int run_top(struct ring_reader *rr, uint64_t until_ns, unsigned max, ring
 	return ret;
 }
 
+/* What must not be lost does not wait in the kernel for the end of a long batch. */
+static void take_stashes(struct ring_reader *rr)
+{
+	for (size_t i = 0; i < rr->rings.len; i++)
+		if (rr->rings.items[i]->stash)
+			ring_stash_more(rr->rings.items[i]);
+}
+
 static int drain_merged(struct ring_reader *rr, uint64_t end_ns, unsigned max, ring_fn fn, void *ctx,
 			unsigned *ret_n)
 {
 	uint64_t horizon_ns = MIN(end_ns, build_heap(rr));
+	unsigned every = STASH_TURN * (unsigned)rr->rings.len, turn = every;
 	int ret = 0;
 
 	while (rr->n_heap && rr->heap[0].time_ns <= horizon_ns && *ret_n < max && ret >= 0) {
-		ret = run_top(rr, horizon_ns, max, fn, ctx, ret_n);
+		if (*ret_n >= turn) {
+			take_stashes(rr);
+			turn = *ret_n + every;
+		}
+		ret = run_top(rr, horizon_ns, MIN(max, turn), fn, ctx, ret_n);
 		if (rr->n_heap > 1)
 			horizon_ns = MIN(horizon_ns, settle(rr, lower(rr, 1, 2)));
 		horizon_ns = MIN(horizon_ns, settle(rr, 0));
@@ -387,6 +402,17 @@ static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
+/* What was taken out of a ring wakes nobody any more. */
+static int wait_ms(const struct ring_reader *rr, uint64_t deadline_ns, uint64_t now_ns)
+{
+	int ms = ms_until(deadline_ns, now_ns);
+
+	for (size_t i = 0; i < rr->rings.len; i++)
+		if (rr->rings.items[i]->stash && ring_unread_bytes(rr->rings.items[i]))
+			return ms < 0 || ms > 1 ? 1 : ms;
+	return ms;
+}
+
 static void take_flush(struct ring_reader *rr)
 {
 	uint64_t count;
@@ -402,7 +428,7 @@ int ring_reader_read(struct ring_reader *rr, uint64_t deadline_ns, unsigned budg
 
 	for (;;) {
 		uint64_t now_ns = clock_boot_ns();
-		int ready = epoll_wait(rr->epoll_fd, &ev, 1, rr->flushing ? 0 : ms_until(deadline_ns, now_ns));
+		int ready = epoll_wait(rr->epoll_fd, &ev, 1, rr->flushing ? 0 : wait_ms(rr, deadline_ns, now_ns));
 		int n;
 
 		if (ready < 0)

@@ -61,6 +61,11 @@ struct ring_opts {
 	 * where the event has it.
 	 */
 	int time_off;
+	/*
+	 * RING_BPF: memory behind the ring, a power of two and larger than it: records that wait for those of other
+	 * rings wait there. 0 = none.
+	 */
+	size_t stash_bytes;
 };
 
 struct ring_stats {

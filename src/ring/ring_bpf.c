@@ -38,6 +38,7 @@ void ring_free(struct ring *r)
 		if (r->maps[i].at)
 			munmap(r->maps[i].at, r->maps[i].len);
 	vec_fini(&r->found);
+	ring_stash_free(r->stash);
 	free(r->torn);
 	free(r);
 }
@@ -92,8 +93,11 @@ const void *ring_put_together(struct ring *r, uint64_t pos, size_t len)
 
 void ring_bpf_begin(struct ring *r)
 {
-	uint64_t prod = __atomic_load_n(r->prod_pos, __ATOMIC_ACQUIRE);
+	uint64_t prod;
 
+	if (r->stash)
+		ring_stash_take(r);
+	prod = __atomic_load_n(r->prod_pos, __ATOMIC_ACQUIRE);
 	r->end = prod - prod % RING_ALIGN;
 	if (unlikely(r->end - r->pos > ring_size(r))) {
 		ring_give_up(r);
@@ -124,6 +128,8 @@ uint64_t ring_unread_bytes(const struct ring *r)
 
 	switch (r->kind) {
 	case RING_BPF:
+		if (r->stash)
+			return ring_stash_unread(r);
 		return __atomic_load_n(r->prod_pos, __ATOMIC_ACQUIRE) - r->done;
 	case RING_PERF:
 		return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) - r->done;
@@ -184,6 +190,9 @@ int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_op
 	ret = map_memory(r, map_fd, info.max_entries);
 	if (ret < 0)
 		return err_errno(err, ret, "cannot map ring buffer '%s' of %u bytes", info.name, info.max_entries);
+	ret = o->stash_bytes ? ring_stash_new(r, o->stash_bytes) : 0;
+	if (ret < 0)
+		return err_errno(err, ret, "cannot get memory behind ring buffer '%s'", info.name);
 	ret = ring_reader_adopt(rr, r, map_fd);
 	if (ret < 0)
 		return err_errno(err, ret, "cannot wait for ring buffer '%s'", info.name);
@@ -202,6 +211,8 @@ int ring_reader_add_mem(struct ring_reader *rr, const struct ring_mem *m, const 
 	if (!r)
 		return -ENOMEM;
 	ret = ring_set_memory(r, m);
+	if (ret >= 0 && o->stash_bytes)
+		ret = ring_stash_new(r, o->stash_bytes);
 	if (ret >= 0)
 		ret = ring_reader_adopt(rr, r, -1);
 	if (ret >= 0)

@@ -25,6 +25,8 @@ enum ring_state {
 	RING_STATE__MAX,
 };
 
+struct ring_stash;
+
 struct ring {
 	struct ring_rec rec;		/* next record if RING_HAVE, else the last one delivered */
 	enum ring_state state;
@@ -53,6 +55,7 @@ struct ring {
 	void *torn;			/* owned; a record put together */
 	size_t torn_cap;
 	struct { void *at; size_t len; } maps[2];	/* owned */
+	struct ring_stash *stash;	/* owned; NULL = records are read where the kernel wrote them */
 };
 
 /* @len bytes at position @pos, copied together because they lie across the end. NULL without memory. */
@@ -143,6 +146,16 @@ bool ring_can_run(const struct ring *r);
 int ring_run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n);
 int ring_run_pair(struct ring *a, struct ring *b, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx,
 		  unsigned *ret_n);
+
+/*
+ * Memory of @bytes (a power of two, of pages, more than the ring has) behind a mapped BPF ring: from now on the merge
+ * reads there what ring_stash_take() moved. -EINVAL when it makes none.
+ */
+int ring_stash_new(struct ring *r, size_t bytes);
+void ring_stash_take(struct ring *r);	/* before a batch */
+void ring_stash_more(struct ring *r);	/* while one is being read, which does not get longer by it */
+uint64_t ring_stash_unread(const struct ring *r);
+void ring_stash_free(struct ring_stash *s);	/* NULL is fine */
 
 /* Tells the producer what may be overwritten. */
 void ring_release(struct ring *r);

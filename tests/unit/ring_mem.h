@@ -46,6 +46,7 @@ static inline int collect(void *ctx, const struct ring_rec *rec)
 struct bpf_mem {
 	uint64_t cons, prod;
 	bool doubled;
+	size_t stash;		/* bytes of memory behind it, 0 = none */
 	uint8_t data[2 * RING_BYTES] __attribute__((aligned(8)));
 };
 
@@ -108,7 +109,8 @@ static inline int add_bpf(struct ring_reader *rr, struct bpf_mem *m, uint32_t cp
 {
 	const struct ring_mem mem = { .cons_pos = &m->cons, .prod_pos = &m->prod, .data = m->data,
 				      .data_bytes = RING_BYTES, .doubled = m->doubled };
-	const struct ring_opts o = { .kind = RING_BPF, .cpu = cpu, .source = cpu * 10, .lifecycle = lifecycle };
+	const struct ring_opts o = { .kind = RING_BPF, .cpu = cpu, .source = cpu * 10, .lifecycle = lifecycle,
+				     .stash_bytes = m->stash };
 
 	return ring_reader_add_mem(rr, &mem, &o);
 }
@@ -126,6 +128,19 @@ static inline int bpf_setup(void **state)
 	f->rr = ring_reader_new();
 	*state = f;
 	return f->rr ? 0 : -1;
+}
+
+#define STASH_BYTES 16384u
+
+static inline int bpf_setup_stash(void **state)
+{
+	struct bpf_fixture *f;
+	int r = bpf_setup(state);
+
+	f = *state;
+	for (size_t i = 0; i < ARRAY_SIZE(f->m); i++)
+		f->m[i].stash = STASH_BYTES;
+	return r;
 }
 
 static inline int bpf_setup_doubled(void **state)

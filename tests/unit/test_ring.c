@@ -342,7 +342,7 @@ static void test_batch_is_sampled_once(void **state)
 
 enum fate { KEEP, DISCARD, BUSY };
 struct planned { uint64_t time_ns, at; uint32_t len; enum fate fate; };
-struct model_ring { struct planned q[128]; unsigned head, tail; uint64_t last_ns; };
+struct model_ring { struct planned q[1024]; unsigned head, tail; uint64_t last_ns; };
 struct model { struct model_ring ring[4]; uint32_t seed; uint64_t clock; };
 
 static uint32_t roll(struct model *m, uint32_t n)
@@ -543,8 +543,10 @@ static void test_cpulist(_unused_ void **state)
 	assert_int_equal(cpulist_read("/nowhere", &cpus), -ENOENT);
 }
 
-/* Once with the data once in memory, once with it twice: the second takes the fast way. */
-#define BPF_TEST(t) \
+/* Once with the data once in memory, once with it twice, which takes the fast way, once with memory behind it. */
+#define BPF_TEST(t) PLACE_TEST(t), cmocka_unit_test_setup_teardown(t, bpf_setup_stash, bpf_teardown)
+/* What is about the place of the ring itself. */
+#define PLACE_TEST(t) \
 	cmocka_unit_test_setup_teardown(t, bpf_setup, bpf_teardown), \
 	cmocka_unit_test_setup_teardown(t, bpf_setup_doubled, bpf_teardown)
 
@@ -555,11 +557,11 @@ int main(void)
 		BPF_TEST(test_bpf_torn_bytes),
 		BPF_TEST(test_bpf_busy_holds_its_ring),
 		BPF_TEST(test_bpf_discarded),
-		BPF_TEST(test_bpf_impossible_length),
+		PLACE_TEST(test_bpf_impossible_length),
 		BPF_TEST(test_bpf_no_time),
 		BPF_TEST(test_budget),
-		BPF_TEST(test_budget_gives_space_back),
-		BPF_TEST(test_callback_stops),
+		PLACE_TEST(test_budget_gives_space_back),
+		PLACE_TEST(test_callback_stops),
 		BPF_TEST(test_merge_order),
 		BPF_TEST(test_merge_off),
 		BPF_TEST(test_ring_order_first),
@@ -570,7 +572,7 @@ int main(void)
 		BPF_TEST(test_random_against_model),
 		BPF_TEST(test_deadline),
 		BPF_TEST(test_flush),
-		BPF_TEST(test_fill),
+		PLACE_TEST(test_fill),
 		cmocka_unit_test(test_cpulist),
 	};
 
