@@ -8,10 +8,11 @@
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/plain.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "probes/gorpc/gorpc_conns.bpf.h"
 #include "probes/gorpc/gorpc_fields.bpf.h"
 #include "probes/gorpc/gorpc_life.bpf.h"
-#include "probes/gorpc/gorpc_sock.bpf.h"
 #include "probes/gorpc/gorpc_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -20,6 +21,9 @@
 /* Since 6.11: on older kernels that preempt, two frames at once on one CPU could spoil one another. */
 extern void bpf_preempt_disable(void) __weak __ksym;
 extern void bpf_preempt_enable(void) __weak __ksym;
+
+#define SHORT_BYTES (1024 - sizeof(struct gorpc_frame_rec)) /* of fields, in a record that is copied here */
+_Static_assert(sizeof(struct gorpc_frame_rec) + SHORT_BYTES + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
 
 struct hit {
 	struct gorpc_scratch *s;
@@ -70,11 +74,12 @@ static __always_inline void take_goroutine(struct hit *h)
 	r->parent_goid = word_at(g, h->l->parent_goid);
 }
 
-/* What belongs to the beginning of a call. */
-static __always_inline void take_origin(struct hit *h, const struct gorpc_iface *conn)
+/* What belongs to the beginning of a call; the connection is remembered until @close as what @addr points to. */
+static __always_inline void take_origin(struct hit *h, const struct gorpc_iface *conn, __u64 addr,
+					enum gorpc_place close)
 {
 	take_goroutine(h);
-	take_conn(h->s, h->l, conn);
+	remember(h->s, h->l, addr, take_conn(h->s, h->l, conn), close);
 }
 
 /* ---- frames ---- */
@@ -149,26 +154,37 @@ static __always_inline bool on_loopy(struct hit *h)
 	r->stream = (__u32)arg(h->s, h->l, GORPC_LOOPY_HEADERS, 1);
 	if (arg(h->s, h->l, GORPC_LOOPY_HEADERS, 2) & 0xff)
 		r->flags |= GORPC_F_END_STREAM;
-	if (!side)
-		take_origin(h, &conn);
+	if (!side && !recall(h->s, h->l, conn.data))
+		take_origin(h, &conn, conn.data, GORPC_CLIENT_CLOSE);
 	h->s->fields.ptr = arg(h->s, h->l, GORPC_LOOPY_HEADERS, 3);
 	h->s->fields.len = arg(h->s, h->l, GORPC_LOOPY_HEADERS, 4);
 	return true;
 }
 
-/* A frame that was received: the transport's argument 1. @conn_off: of the transport's net.Conn. */
-static __always_inline bool on_received(struct hit *h, enum gorpc_place place, __u8 side, __u16 conn_off,
-					bool origin)
+static __always_inline bool on_server_headers(struct hit *h)
+{
+	__u64 t = arg(h->s, h->l, GORPC_SERVER_HEADERS, 0);
+	struct gorpc_iface conn;
+
+	h->s->rec.what = GORPC_WHAT_HEADERS;
+	h->s->rec.side = GORPC_SIDE_SERVER;
+	if (!recall(h->s, h->l, t)) {
+		if (!take_key(h, member(t, h->l->server_conn), &conn))
+			return false;
+		take_origin(h, &conn, t, GORPC_SERVER_CLOSE);
+	}
+	return take_meta(h, arg(h->s, h->l, GORPC_SERVER_HEADERS, 1));
+}
+
+static __always_inline bool on_client_headers(struct hit *h)
 {
 	struct gorpc_iface conn;
 
-	if (!take_key(h, member(arg(h->s, h->l, place, 0), conn_off), &conn))
-		return false;
 	h->s->rec.what = GORPC_WHAT_HEADERS;
-	h->s->rec.side = side;
-	if (origin)
-		take_origin(h, &conn);
-	return take_meta(h, arg(h->s, h->l, place, 1));
+	h->s->rec.side = GORPC_SIDE_CLIENT;
+	if (!take_key(h, member(arg(h->s, h->l, GORPC_CLIENT_HEADERS, 0), h->l->client_conn), &conn))
+		return false;
+	return take_meta(h, arg(h->s, h->l, GORPC_CLIENT_HEADERS, 1));
 }
 
 static __always_inline bool on_data(struct hit *h, enum gorpc_place place, __u8 side, __u64 conn_addr)
@@ -376,11 +392,18 @@ static __always_inline bool on_web_frame(struct hit *h, enum gorpc_place place, 
 
 static __always_inline bool on_close(struct hit *h, enum gorpc_place place, __u8 side, __u16 conn_off)
 {
+	__u64 t = arg(h->s, h->l, place, 0);
 	struct gorpc_iface conn;
 
 	h->s->rec.what = GORPC_WHAT_CONN_END;
 	h->s->rec.side = side;
-	return take_key(h, member(arg(h->s, h->l, place, 0), conn_off), &conn);
+	if (side == GORPC_SIDE_SERVER)
+		forget_conn(h->s, h->l, t);
+	if (!take_key(h, member(t, conn_off), &conn))
+		return false;
+	if (side == GORPC_SIDE_CLIENT)
+		forget_conn(h->s, h->l, conn.data);
+	return true;
 }
 
 /* ---- one hit ---- */
@@ -394,9 +417,9 @@ static __always_inline bool on_transport(struct hit *h, enum gorpc_place place)
 	case GORPC_LOOPY_HEADERS:
 		return on_loopy(h);
 	case GORPC_SERVER_HEADERS:
-		return on_received(h, place, GORPC_SIDE_SERVER, l->server_conn, true);
+		return on_server_headers(h);
 	case GORPC_CLIENT_HEADERS:
-		return on_received(h, place, GORPC_SIDE_CLIENT, l->client_conn, false);
+		return on_client_headers(h);
 	case GORPC_SERVER_RESET:
 		return on_reset(h, place, GORPC_SIDE_SERVER, member(t, l->server_conn));
 	case GORPC_CLIENT_RESET:
@@ -452,9 +475,30 @@ static __always_inline bool on_web(struct hit *h, enum gorpc_place place)
 	}
 }
 
+#define BLOCK_BYTES 64
+
+/*
+ * Where nothing comes between two hits on a CPU, short records go where no call into the kernel is needed. What is
+ * copied behind the record's end is older memory of the scratch, and the next record's place.
+ */
+static __always_inline int send_short(struct gorpc_scratch *s, struct sonde_ledger *l, __u32 len)
+{
+	const __u32 most = sizeof(s->rec) + SHORT_BYTES;
+	struct sonde_plain_head *plain;
+	void *room = plain_reserve(&plain, l);
+
+	if (!room)
+		return -1;
+	for (__u32 i = 0; i + BLOCK_BYTES <= most && i < len; i += BLOCK_BYTES)
+		__builtin_memcpy(room + i, (void *)&s->rec + i, BLOCK_BYTES);
+	plain_submit(plain, l, room, len);
+	return 0;
+}
+
 static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l)
 {
 	__u32 len = s->off;
+	int r;
 
 	if (len > DATA_BYTES)
 		len = DATA_BYTES;
@@ -462,7 +506,12 @@ static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l
 	/* loads and no calls: programs for places need what is younger than a typed task */
 	rec_init_keys(&s->rec.hdr, l, GORPC_REC_FRAME, sizeof(s->rec) + len, GORPC_CLASS_CALL, s->tgid, s->tid,
 		      bpf_get_current_task_btf()->group_leader->start_boottime);
-	if (rec_output(l, LANE_BULK, &s->rec, sizeof(s->rec) + len))
+	barrier_var(len);
+	if (plain_there() && bpf_preempt_disable && len <= SHORT_BYTES)
+		r = send_short(s, l, sizeof(s->rec) + len);
+	else
+		r = rec_output(l, LANE_BULK, &s->rec, sizeof(s->rec) + len);
+	if (r)
 		TELL(ring);
 }
 

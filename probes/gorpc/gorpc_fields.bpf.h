@@ -171,18 +171,11 @@ static __always_inline int add_known(struct gorpc_scratch *s, struct gorpc_layou
 	return add_value(s, header, 0, v->ptr, v->len);
 }
 
-/* Header @i of the frame. */
-static __noinline int take_field(struct gorpc_scratch *s, struct gorpc_layout *l, __u32 i)
+/* A header whose name has a length that is looked at. */
+static __always_inline int take_field(struct gorpc_scratch *s, struct gorpc_layout *l, const struct gorpc_hf *hf)
 {
-	struct gorpc_hf *hf;
-	__u64 len;
+	__u64 len = hf->name.len;
 
-	if (i >= HF_MAX)
-		return 0;
-	hf = &s->hf[i];
-	len = hf->name.len;
-	if (len == 0 || len > GORPC_NAME_BYTES || !(s->lengths >> len & 1))
-		return 0;
 	if (len <= sizeof(union name_words) && known_lengths >> len & 1) {
 		int header = header_of(l, &hf->name);
 
@@ -203,6 +196,16 @@ static __always_inline bool is_request(const struct gorpc_frame_rec *r)
 	bool sent = r->flags & GORPC_F_SENT;
 
 	return sent == (r->side == GORPC_SIDE_CLIENT);
+}
+
+/*
+ * The headers in front of a response of gRPC's own server, of which nothing is looked at: there its status can be no
+ * other than 200 (PROTOCOL-HTTP2.md, "Responses").
+ */
+static __always_inline bool is_plain_response(const struct gorpc_frame_rec *r)
+{
+	return r->side == GORPC_SIDE_SERVER && (r->flags & (GORPC_F_SENT | GORPC_F_WEB | GORPC_F_END_STREAM)) ==
+	       GORPC_F_SENT && !gorpc_lengths;
 }
 
 /* Of gRPC's own transport: all requests are POST, and a response that it sends is of the request's type. */
@@ -239,6 +242,10 @@ static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_la
 		s->rec.flags |= GORPC_F_MORE_FIELDS;
 		TELL(header_count);
 	}
+	if (is_plain_response(&s->rec)) {
+		s->rec.code = 200;
+		return;
+	}
 	s->wanted = wanted_headers(&s->rec);
 	s->lengths = wanted_lengths(s->wanted);
 	barrier_var(have); /* verifiers before 6.2 forget the bound of what comes from a wider one */
@@ -249,9 +256,13 @@ static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_la
 		return;
 	}
 	for (__u32 i = 0; i < HF_MAX; i++) {
+		__u64 len;
+
 		if (i >= have)
 			break;
-		take_field(s, l, i);
+		len = s->hf[i].name.len;
+		if (len <= GORPC_NAME_BYTES && s->lengths >> len & 1)
+			take_field(s, l, &s->hf[i]);
 	}
 }
 

@@ -109,7 +109,7 @@ static int attach_together(struct gorpc_files *f, struct file *file, const char 
 	return 0;
 }
 
-/* One that fails does not take the others with it. */
+/* One that fails does not take the others with it; to the kernel side it is a place that the program has not. */
 static int attach_each(struct gorpc_files *f, struct file *file, const char *path)
 {
 	/* Kernels take uprobes by perf events from nobody else. */
@@ -123,6 +123,7 @@ static int attach_each(struct gorpc_files *f, struct file *file, const char *pat
 
 		if (!link) {
 			first = -errno;
+			file->layouts[file->places[i].copy].args[file->places[i].place][0] = GORPC_ARG_NONE;
 			continue;
 		}
 		file->links[file->n_links++] = link;
@@ -321,6 +322,7 @@ static int give_layouts(struct gorpc_files *f, uint32_t tgid, const struct file 
 		struct gorpc_layout l = file->layouts[copy];
 
 		gorpc_layout_move(&l, bias);
+		l.born = (uint32_t)clock_boot_ns();
 		if (bpf_map_update_elem(f->layouts_fd, &key, &l, BPF_ANY) < 0)
 			return -errno;
 	}

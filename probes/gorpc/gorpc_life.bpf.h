@@ -79,6 +79,7 @@ static __always_inline bool give_layout(__u32 tgid, __u32 module, __u64 bias)
 	if (!linked || !room)
 		return false;
 	__builtin_memcpy(room, linked, sizeof(*room));
+	room->born = (__u32)bpf_ktime_get_ns();
 	move_layout(room, bias);
 	if (bpf_map_update_elem(&gorpc_layouts, &key, room, BPF_ANY)) {
 		TELL(layout);

@@ -137,18 +137,25 @@ static __always_inline const void *in_sock(const struct gorpc_scratch *s, __u32 
 	(*(const type *)in_sock(s, bpf_core_field_offset(struct sock_common, member)))
 
 /* One read for all of it: each costs as much as a map. */
-static __always_inline void take_sock(struct gorpc_scratch *s, const struct sock *sk)
+static __always_inline bool read_sock(struct gorpc_scratch *s, const void *sk)
+{
+	return !bpf_probe_read_kernel(s->sock, sizeof(s->sock), sk);
+}
+
+/* Both ports, as they stand there. */
+static __always_inline __u32 sock_ports(const struct gorpc_scratch *s)
+{
+	return (__u32)SOCK(s, __u16, skc_num) << 16 | SOCK(s, __u16, skc_dport);
+}
+
+/* What read_sock() read. */
+static __always_inline void take_sock(struct gorpc_scratch *s, __u32 netns)
 {
 	struct gorpc_frame_rec *r = &s->rec;
-	const struct net *net;
-	__u16 family;
+	__u16 family = SOCK(s, __u16, skc_family);
 
-	if (bpf_probe_read_kernel(s->sock, sizeof(s->sock), sk))
-		return;
-	family = SOCK(s, __u16, skc_family);
-	net = (const struct net *)SOCK(s, __u64, skc_net);
 	r->cookie = SOCK(s, __u64, skc_cookie);
-	r->netns = BPF_CORE_READ(net, ns.inum);
+	r->netns = netns;
 	r->lport = SOCK(s, __u16, skc_num);
 	r->rport = __builtin_bswap16(SOCK(s, __u16, skc_dport));
 	if (family == AF_INET) {
@@ -169,19 +176,27 @@ static __always_inline void take_sock(struct gorpc_scratch *s, const struct sock
 	r->flags |= GORPC_F_SOCK;
 }
 
-static __always_inline void take_conn(struct gorpc_scratch *s, struct gorpc_layout *l, const struct gorpc_iface *conn)
+/* The socket of the connection, NULL when it was not found. */
+static __always_inline const struct sock *take_conn(struct gorpc_scratch *s, struct gorpc_layout *l,
+						    const struct gorpc_iface *conn)
 {
 	struct gorpc_frame_rec *r = &s->rec;
+	const struct net *net;
 	struct sock *sk;
 
 	r->fd = conn_fd(l, conn);
 	if (r->fd < 0)
-		return;
+		return NULL;
 	sk = task_sock(r->fd);
-	if (sk)
-		take_sock(s, sk);
-	else
+	if (!sk) {
 		TELL(not_socket);
+		return NULL;
+	}
+	if (!read_sock(s, sk))
+		return NULL;
+	net = (const struct net *)SOCK(s, __u64, skc_net);
+	take_sock(s, BPF_CORE_READ(net, ns.inum));
+	return sk;
 }
 
 #endif

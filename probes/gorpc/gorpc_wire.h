@@ -192,6 +192,7 @@ struct gorpc_file_val {
 /* Offsets are bytes. Types are addresses in the process, 0 = not in this program. */
 struct gorpc_layout {
 	__u32 restarts;		/* bits of places that sit on a conditional branch which restarts the function */
+	__u32 born;		/* another one for each process that had the number, as good as certainly */
 	__u8 args[GORPC_PLACE__MAX][GORPC_ARGS];
 	__u64 tcp_type, unix_type, bufw_type;
 	__u64 fixed_lo, fixed_hi;	/* bytes that cannot be written to: literals, so most names of headers */

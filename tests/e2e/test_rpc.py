@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import helpers
-from gocalls import Calls, check_grpc, check_http, gotree, program, seen_calls, wait_for_calls
+from gocalls import Calls, address, check_grpc, check_http, gotree, program, seen_calls, wait_for_calls
 
 NEWEST = gotree.SUITES[-1]
 
@@ -89,6 +89,18 @@ def test_a_thousand_streams_at_once(sonde, calls, suite, variant):
     seen = seen_calls(child.events, one.pid)
     check_grpc(one.calls(), seen)
     assert sorted(ev["rpc_stream"] for ev in seen if ev["side"] == "server") == list(range(1, 2000, 2))
+
+
+@pytest.mark.parametrize("suite, variant", gotree.SUITE_BUILDS)
+def test_connections_one_after_the_other(sonde, calls, suite, variant):
+    """Objects of connections come to lie where those of closed ones lay: each call has the addresses of its own."""
+    one = calls(program(suite, variant))
+    child = watch(sonde, one)
+    one.run("run", "renew", 20)
+    seen = events_of(child, one, 2 * 2 * 20)
+    check_grpc(one.calls(), seen)
+    assert len({address(ev["conn"], "client") for ev in seen}) == 20
+    assert all(ev["goid"] for ev in seen)
 
 
 @pytest.mark.parametrize("suite, variant", gotree.SUITE_BUILDS)

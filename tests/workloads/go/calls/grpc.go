@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -282,6 +283,17 @@ func (g *grpcCaller) many(n int) {
 	wait.Wait()
 }
 
+// Connections one after the other; what they were made of is used again.
+func (g *grpcCaller) renew(n int) {
+	for i := 0; i < n; i++ {
+		g.conn.Close()
+		runtime.GC()
+		g.dial()
+		g.unary(named(), "Unary", 10)
+		g.unary(named(), "Unary", 10)
+	}
+}
+
 const patience = 30 * time.Millisecond
 
 func (g *grpcCaller) cancelled() {
@@ -340,6 +352,9 @@ func (g *grpcCaller) run(name string, n, parallel int) {
 	switch name {
 	case "many":
 		g.many(n)
+		return
+	case "renew":
+		g.renew(n)
 		return
 	case "harm":
 		g.harm(n, parallel)
