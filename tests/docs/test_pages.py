@@ -90,9 +90,10 @@ def test_changelog_begins_with_what_is_not_released():
     assert re.search(r"^## ", read("CHANGELOG.md"), re.M).start() == read("CHANGELOG.md").index("## Unreleased")
 
 
-# Time, arrow, point or reason with function, interface, packet, owner: README and golden files must both have it.
+# Time, arrow, point or reason with function, interface, packet, owner, place in its conversation: README and golden
+# files must both have it.
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{6} (?:(?:->|<-) [a-z]+|xx drop \([A-Z0-9_]+\) at \w+) [\w.-]+: \S+ -> \S+ "
-                  r"(?:tcp|udp|icmp|sctp)[^\[]*(?:  \[[^/]+/\d+ \w+\])?")
+                  r"(?:tcp|udp|icmp|sctp)[^\[]*(?:  \[[^/]+/\d+ \w+\])?(?:  \{[a-z]+\})?")
 
 
 def test_readme_shows_what_is_printed(sonde, tmp_path):

@@ -5,6 +5,7 @@ where in a stream something stands."""
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -95,8 +96,33 @@ def test_lines_are_the_same(netns, sonde, tmp_path, names):
         assert there and there == here, name
 
 
-def test_calls_and_profiles_are_the_same(sonde, calls, tmp_path):   # noqa: F811
-    """Calls of a Go program, and what its hottest function is."""
+def shares(text):
+    """Stacks that hold more than a twentieth of the samples."""
+    lines = [line.rsplit(" ", 1) for line in text if ";" in line]
+    total = sum(int(n) for _, n in lines)
+    return total, {stack: int(n) / total for stack, n in lines if int(n) > total / 20}
+
+
+def test_profiles_are_the_same(sonde, tmp_path):
+    """The same stacks, with the same share of what each saw."""
+    source, hot = os.path.join(helpers.ROOT, "tests", "workloads", "split.c"), str(tmp_path / "hot")
+    helpers.sh("cc", "-O1", "-o", hot, source)
+    sonde("agent", "--socket-dir", str(tmp_path / "run"))
+    with subprocess.Popen([hot, "60"], stdout=subprocess.DEVNULL) as load:
+        try:
+            words = "-F", "499", "-p", str(load.pid), "-f", "-U", "--duration", "2s"
+            both = [subprocess.Popen([helpers.BINARY, "profile", way, *words], stdout=subprocess.PIPE, text=True)
+                    for way in (f"--agent={tmp_path}/run/read.sock", "--local")]
+            (there, theirs), (here, ours) = (shares(one.communicate(timeout=60)[0].splitlines()) for one in both)
+        finally:
+            load.kill()
+    assert there > 100 and here > 100, (there, here)
+    assert theirs.keys() == ours.keys() and len(ours) >= 3, (theirs, ours)
+    assert all(abs(theirs[stack] - ours[stack]) < 0.15 for stack in ours), (theirs, ours)
+
+
+def test_calls_are_the_same(sonde, calls, tmp_path):    # noqa: F811
+    """Calls of a Go program."""
     sonde("agent", "--socket-dir", str(tmp_path / "run"))
     one = calls(program(gotree.SUITES[0]))
     sock = tmp_path / "run" / "read.sock"
