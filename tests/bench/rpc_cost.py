@@ -67,13 +67,23 @@ class Watcher:
                 return
             if time.monotonic() > end:
                 break
+        self.kill()
         raise RuntimeError(f"{words[0]} does not start")
+
+    def kill(self):
+        """What goes on watching would be in every later round."""
+        self.child.kill()
+        self.child.communicate()
 
     def stop(self):
         if not self.child:
             return ""
         self.child.send_signal(signal.SIGINT)
-        return self.child.communicate(timeout=120)[0]
+        try:
+            return self.child.communicate(timeout=120)[0]
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
 
 
 def entry_probes(path):
