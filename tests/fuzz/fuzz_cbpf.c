@@ -18,6 +18,7 @@
 #include "interp.h"
 #include "pktfilter/cbpf.h"
 #include "pktfilter/filter.h"
+#include "pktfilter/pktfilter.h"
 #include "sonde/pktfilter_wire.h"
 
 #define INSNS_MAX 64
@@ -80,6 +81,16 @@ static void compare(const struct sock_filter *insns, const struct bpf_insn *code
 	check(got == PKTFILTER_REJECT || got == PKTFILTER_PASS || got == PKTFILTER_UNDECIDED);
 	/* what does not fit is a rejection to libpcap */
 	check(want == (got == PKTFILTER_PASS));
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+/* The interpreter that it is held against. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return pktfilter_prepare();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
