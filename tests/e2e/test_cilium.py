@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Cilium's monitor protocol, both ends: our listener and a reader of Go's gob package, our reader and its writer."""
+import contextlib
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -116,14 +118,24 @@ for i in range(10000):
 """
 
 
+def sockets(pid):
+    number = 0
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):    # closed meanwhile
+            number += os.readlink(fd).startswith("socket:")
+    return number
+
+
 def test_a_client_that_sleeps_harms_nobody(go, sonde, netns, tmp_path):
     """Live: one client sleeps, Go's and ours hear of every event that the ledger counts as delivered."""
     ns, path = netns(), tmp_path / "live.sock"
     served = sonde("monitor", "-o", "null", "--cilium-socket", path, "--ring-size", "16M", netns=ns)
+    before = sockets(served.pid)
     sleeper, counter = go("sleep", path), go("count", path)
     ours = sonde("monitor", "--cilium", path, "-o", f"json:{tmp_path}/ours.json")
     with socket.socket(socket.AF_UNIX) as idle:
         idle.connect(str(path))
+        wait_until(lambda: sockets(served.pid) == before + 4)   # who is let in later hears less
         ns.python(FLOOD, timeout=60)
     served.child.send_signal(signal.SIGINT)
     served.child.wait(helpers.READY_S)
