@@ -26,6 +26,7 @@
 #include "probe/plain.h"
 #include "probe/refusal.h"
 #include "probe/select.h"
+#include "probe/typed_map.h"
 #include "ring/ring.h"
 
 #define RING_BYTES_MOST (4u << 20)	/* default per CPU, while all rings together stay below the next */
@@ -83,9 +84,7 @@ static int add_shared(struct probe_env *env, const char *name, int instance, int
 static int make_map(struct probe_env *env, enum bpf_map_type type, const char *name, uint32_t key, uint32_t value,
 		    uint32_t max)
 {
-	int fd = bpf_map_create(type, name, key, value, max, NULL);
-
-	return add_shared(env, name, ALL_INSTANCES, fd < 0 ? -errno : fd);
+	return add_shared(env, name, ALL_INSTANCES, typed_map_create(env->types, type, name, key, value, max, 0));
 }
 
 static int make_lane(struct probe_env *env, enum lane lane, struct err *err)
@@ -143,7 +142,7 @@ int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct 
 	int r;
 
 	env->selecting = instance;
-	r = select_make(s, add_own_select, env);
+	r = select_make(s, env->types, add_own_select, env);
 	if (r < 0)
 		return refusal_of_maps(err, r, "make the maps of the selection");
 	env->select_flags[instance] = select_flags(s);
@@ -155,6 +154,7 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 {
 	int r;
 
+	env->types = map_types_new();
 	r = make_map(env, BPF_MAP_TYPE_PERCPU_ARRAY, "sonde_ledger", 4, sizeof(struct sonde_ledger),
 		     SONDE_LEDGER_ROWS);
 	if (r >= 0)
@@ -162,7 +162,7 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 	if (r >= 0)
 		r = make_map(env, BPF_MAP_TYPE_ARRAY, "sonde_n_excluded", 4, sizeof(uint32_t), 1);
 	if (r >= 0)
-		r = select_make(&env->select, add_select, env);
+		r = select_make(&env->select, env->types, add_select, env);
 	for (int i = 0; i < SONDE_INSTANCES; i++)
 		env->select_flags[i] = select_flags(&env->select);
 	return r < 0 ? refusal_of_maps(err, r, "make the common maps") : 0;
@@ -217,6 +217,7 @@ void probe_env_free(struct probe_env *env)
 	vec_fini(&env->watched);
 	vec_fini(&env->failed);
 	btf__free(env->btf);
+	map_types_free(env->types);
 	kname_free(env->kname);
 	ksyms_free(env->ksyms);
 	map_fini(&env->named);

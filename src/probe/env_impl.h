@@ -16,6 +16,7 @@
 struct inmap;
 struct kname;
 struct ksyms;
+struct map_types;
 
 enum lane { LANE_BULK, LANE_LIFE, LANE__MAX };
 
@@ -40,6 +41,7 @@ struct probe_env {
 	struct ring_reader *reader;
 	struct btf *btf;		/* NULL: not asked for yet, or there is none */
 	bool no_btf;
+	struct map_types *types;	/* owned; NULL = maps made here have none */
 	struct kname *kname;		/* NULL: not asked for yet, or the kernel has no way */
 	bool no_kname;
 	struct ksyms *ksyms;

@@ -14,12 +14,14 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "probe/env.h"
+#include "probe/typed_map.h"
 
 #define MAX_TREE 65536	/* processes of a tree at one time */
 
 typedef int (*add_fn)(void *ctx, const char *name, int fd);
 
 struct maker {
+	const struct map_types *types;
 	add_fn add;
 	void *ctx;
 };
@@ -27,9 +29,9 @@ struct maker {
 /* A set; an empty one still needs room for one entry. */
 static int make_set(const struct maker *m, const char *name, const void *keys, uint32_t key_size, size_t n)
 {
-	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1, NULL);
+	int fd = typed_map_create(m->types, BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1, 0);
+	int r = m->add(m->ctx, name, fd);
 	const uint8_t one = 1;
-	int r = m->add(m->ctx, name, fd < 0 ? -errno : fd);
 
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		if (bpf_map_update_elem(fd, (const char *)keys + i * key_size, &one, BPF_ANY) < 0)
@@ -51,20 +53,20 @@ static int make_comm_set(const struct maker *m, const struct probe_select *s)
 /* The proc probe adds and takes away; without a tree there is nothing to hold. */
 static int make_tree(const struct maker *m, const struct probe_select *s)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
-	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1, &opts), r;
+	int fd = typed_map_create(m->types, BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1,
+				  BPF_F_NO_PREALLOC);
+	int r = m->add(m->ctx, "sonde_tree", fd);
 	const uint8_t one = 1;
 
-	r = m->add(m->ctx, "sonde_tree", fd < 0 ? -errno : fd);
 	for (size_t i = 0; r >= 0 && i < s->n_tree; i++)
 		if (bpf_map_update_elem(fd, &s->tree[i], &one, BPF_ANY) < 0)
 			r = -errno;
 	return r;
 }
 
-int select_make(const struct probe_select *s, add_fn add, void *ctx)
+int select_make(const struct probe_select *s, const struct map_types *types, add_fn add, void *ctx)
 {
-	const struct maker m = { .add = add, .ctx = ctx };
+	const struct maker m = { .types = types, .add = add, .ctx = ctx };
 	int r = make_set(&m, "sonde_pids", s->pids, 4, s->n_pids);
 
 	if (r >= 0)

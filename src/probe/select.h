@@ -6,10 +6,15 @@
 #define PROBE_SELECT_H
 
 struct bpf_object;
+struct map_types;
 struct probe_select;
 
-/* Makes the maps of @s and hands each to @add, which owns the descriptor from then on. 0 or -errno. */
-int select_make(const struct probe_select *s, int (*add)(void *ctx, const char *name, int fd), void *ctx);
+/*
+ * Makes the maps of @s and hands each to @add, which owns the descriptor (or takes the -errno) from then on. @types:
+ * typed_map.h. 0 or -errno.
+ */
+int select_make(const struct probe_select *s, const struct map_types *types,
+		int (*add)(void *ctx, const char *name, int fd), void *ctx);
 
 /* Which parts are asked for: bits in the order of the read-only variables. */
 unsigned select_flags(const struct probe_select *s);
