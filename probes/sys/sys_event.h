@@ -75,7 +75,7 @@ bool sys_image_of(const struct sys_body *b, struct sys_image *ret);
 /* The body of a sys.exit or sys.enter event, else NULL. */
 const struct sys_body *sys_body_of(const struct event *ev);
 
-/* The chunk @what of argument @arg (index, SYS_OF_*). */
+/* The chunk @what of argument @arg (index, SYS_OF_*); the first: what the kernel left in its place is another. */
 struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what);
 
 /* Number of arguments of the call, and one of them. */

@@ -16,7 +16,8 @@
 #define IOV_SHOWN 16
 #define STRV_SHOWN 32
 
-struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
+/* The @nth, from 0. */
+static struct sys_bytes nth_chunk(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth)
 {
 	struct cursor c = cur_init(b + 1, b->chunks_len);
 	struct sys_chunk chunk;
@@ -24,10 +25,15 @@ struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned w
 	while (cur_left(&c) > 0 && cur_copy(&c, &chunk, sizeof(chunk))) {
 		const void *data = cur_bytes(&c, ROUND_UP((size_t)chunk.len, 8));
 
-		if (data && chunk.arg == arg && chunk.what == what)
+		if (data && chunk.arg == arg && chunk.what == what && !nth--)
 			return (struct sys_bytes){ data, chunk.len, chunk.flags, true };
 	}
 	return (struct sys_bytes){ .data = (const uint8_t *)(b + 1) }; /* never NULL: readers add lengths to it */
+}
+
+struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
+{
+	return nth_chunk(b, arg, what, 0);
 }
 
 unsigned sys_n_args(const struct sys_body *b)
@@ -193,15 +199,10 @@ static void add_array(const struct sys_body *b, const struct sys_arg *arg, unsig
 	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT ? ", ...]" : "]");
 }
 
-static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
+static void add_bits(struct sys_bytes m, struct buf *out)
 {
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
 	const char *sep = "";
 
-	if (!m.there || m.flags & SYS_CHUNK_F_FAULT) {
-		add_ptr(b->args[i], out);
-		return;
-	}
 	buf_add_char(out, '[');
 	for (size_t fd = 0; fd < m.len * 8; fd++) {
 		if (!(m.data[fd / 8] & 1 << fd % 8))
@@ -210,6 +211,46 @@ static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
 		sep = " ";
 	}
 	buf_add_char(out, ']');
+}
+
+static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
+{
+	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+
+	if (!m.there || m.flags & SYS_CHUNK_F_FAULT)
+		add_ptr(b->args[i], out);
+	else
+		add_bits(m, out);
+}
+
+static bool any_bit(struct sys_bytes m)
+{
+	for (size_t i = 0; i < m.len; i++)
+		if (m.data[i])
+			return true;
+	return false;
+}
+
+/* What the kernel left of argument @i in the place of what it was given. False: nothing to tell. */
+static bool add_left(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
+{
+	static const char *const sets[6] = { NULL, "in ", "out ", "except " };
+	struct sys_bytes m = nth_chunk(b, i, SYS_CHUNK_MEM, 1);
+	struct sys_value v = sys_value_of(b, i);
+
+	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || !v.arg || b->abi == SYS_ABI_I386)
+		return false;
+	if (v.arg->kind == SYS_ARG_FDSET && !(sets[i] && any_bit(m)))
+		return false;
+	buf_add_str(out, sep);
+	if (v.arg->kind == SYS_ARG_FDSET) {
+		buf_add_str(out, sets[i]);
+		add_bits(m, out);
+	} else {
+		buf_add_str(out, "left ");
+		sys_text_struct(sys_struct_for(v.arg->ref, b->abi), b->abi, m.data, m.len, out);
+	}
+	return true;
 }
 
 static void add_sockaddr(const struct sys_body *b, unsigned i, struct buf *out)
@@ -484,6 +525,18 @@ int sys_text_ret(const struct sys_body *b, struct buf *out)
 	return buf_printf(out, "%" PRId64, b->ret);
 }
 
+/* " (in [3], left {tv_sec=4, tv_nsec=999990000})": of a call whose answer stands where its question did. */
+static void add_answer(const struct sys_body *b, struct buf *out)
+{
+	const char *sep = " (";
+
+	for (unsigned i = 0; b->ret > 0 && i < sys_n_args(b); i++)
+		if (add_left(b, i, sep, out))
+			sep = ", ";
+	if (*sep == ',')
+		buf_add_char(out, ')');
+}
+
 #define O_CREAT_OR_TMPFILE 0x400040	/* the bits are the same on both architectures */
 
 /* The mode of an open that makes no file was not given. */
@@ -512,6 +565,7 @@ int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct b
 	if (!entered) {
 		buf_add_str(out, " = ");
 		sys_text_ret(b, out);
+		add_answer(b, out);
 	}
 	return buf_error(out);
 }

@@ -231,9 +231,17 @@ static __always_inline bool names_socket(const volatile struct sys_plan *plan)
 	return i < plan->n_ops && i < SYS_PLAN_OPS && plan->ops[i].op == SYS_OP_SOCK && plan->ops[i].arg != SYS_N_RET;
 }
 
+/* @step: of the plan; @now: what holds. */
+static __always_inline bool is_due(__u32 step, __u32 now)
+{
+	if (step & now & SYS_WHEN_KEEP)
+		return step & now & SYS_WHEN_OUT;
+	return step & now;
+}
+
 /*
- * What the plan says of the caller's memory. What was kept is not read again: not by the call's maker either, nor by
- * a new task, whose memory it may be by now.
+ * What the plan says of the caller's memory. What was kept stands first; the kernel may have left an answer in its
+ * place, which is told behind it. A new task reads nothing: the memory may be its maker's.
  */
 static __always_inline void read_memory(struct sys_scratch *s, const struct call *c, __u16 type, __u32 when)
 {
@@ -248,7 +256,7 @@ static __always_inline void read_memory(struct sys_scratch *s, const struct call
 	for (__u32 i = 0; i < SYS_PLAN_OPS; i++) {
 		if (i >= plan->n_mem)
 			break;
-		if (plan->ops[i].when & when && !(plan->ops[i].when & when & SYS_WHEN_KEEP))
+		if (is_due(plan->ops[i].when, when))
 			run_op(c->slot, i);
 	}
 }

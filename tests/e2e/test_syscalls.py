@@ -93,15 +93,19 @@ def test_arguments_are_as_they_were_given(tmp_path):
     subprocess.run(["cc", "-O1", "-Wall", "-o", program, SOURCE.replace("driver", "given")], check=True)
     done = trace("-e", "clone3,pselect6,ppoll,select", "--", program)
     assert done.returncode == 0, done.stderr
-    got = parse(done.stdout.decode())
+    lines = done.stdout.decode()
+    got = parse(lines)
     for flags in ("CLONE_VM|CLONE_VFORK|CLONE_PARENT_SETTID", "CLONE_VFORK|CLONE_PARENT_SETTID"):
         both = [c for c in got if c[0] == "clone3" and c[1].startswith("{flags=" + flags + ",")]
         assert len(both) == 2 and both[0][1] == both[1][1] and sum(c[2] == "0" for c in both) == 1, got
     waits = {name: args for name, args, _ in got if name != "clone3"}
     assert re.match(r"\d+, \[\d \d\], NULL, NULL, {tv_sec=8, tv_nsec=0}, NULL", waits["pselect6"])
     assert "1, {tv_sec=0, tv_nsec=1000000}, NULL" in waits["ppoll"]
+    # and what the kernel left there, as strace shows it
+    assert re.search(r"pselect6\(.* = 1 \(in \[\d\], left {tv_sec=7, tv_nsec=\d+}\) <", lines, re.M), lines
     if "select" in waits:
         assert re.match(r"\d+, \[\d \d\], NULL, NULL, {tv_sec=7, tv_usec=0}", waits["select"])
+        assert re.search(r"\bselect\(.* = 1 \(in \[\d\], left {tv_sec=6, tv_usec=\d+}\) <", lines, re.M), lines
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
