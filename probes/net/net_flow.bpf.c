@@ -14,6 +14,7 @@
 #include "probes/net/net_flow_packet.bpf.h"
 #include "probes/net/net_flow_slot.bpf.h"
 #include "probes/net/net_flow_table_wire.h"
+#include "probes/net/net_points.bpf.h"
 
 #define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
 #define ASK_TIMES 3	/* an answer that did not come by then will not come */
@@ -25,19 +26,6 @@ const volatile __u32 net_flow_level = NET_AGGREGATE_MEDIUM;
 const volatile __u64 net_flow_interval_ns = 5000000000ULL;
 const volatile __u32 net_flow_dns = 1;
 const volatile __u32 net_flow_short = 1;	/* slots are there: net_flow_slot.bpf.h */
-
-struct net_point {
-	__u8 in, out;	/* NET_POINT_* */
-};
-
-/* As in net_tc.bpf.c: interfaces of this namespace, written before a program is attached to them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct net_point);
-} net_points SEC(".maps");
 
 /* No LRU: a flow that went would be lost without a word. One that finds no room is counted. */
 struct {

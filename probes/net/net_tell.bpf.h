@@ -7,19 +7,7 @@
 
 #include "probes/net/net_load.bpf.h"
 #include "probes/net/net_packet.bpf.h"
-
-struct net_point {
-	__u8 in, out;	/* NET_POINT_* */
-};
-
-/* Interfaces of this namespace, written before a program is attached to them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct net_point);
-} net_points SEC(".maps");
+#include "probes/net/net_points.bpf.h"
 
 /* Fills head and packet bytes. Returns what a record carries, or negative. */
 static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r, bool tagged, int verdict)
