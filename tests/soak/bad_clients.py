@@ -179,9 +179,9 @@ def main():
         starts, totals = race(args.sonde, run, args.connects)
         child = start(args.sonde, run)
         client = wait_ready(run)
-        client.subscribe("probe=net", "option=--iface=lo")      # what is opened once and kept is there now
+        client.subscribe("probe=net", "option=--iface=lo", "probe=sys", "option=--syscall=getppid")
         client.send(STOP)
-        client.books()
+        client.books()      # what is opened once and kept, as the plain rings of sys, is there now
         before = len(os.listdir(f"/proc/{child.pid}/fd"))
         answered = 0
         for i in range(args.sessions):
