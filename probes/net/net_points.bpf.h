@@ -8,6 +8,8 @@
 
 #include "bpf/kernel.h"
 
+#include <bpf/bpf_helpers.h>
+
 struct net_point {
 	__u8 in, out;	/* NET_POINT_* */
 };

@@ -245,7 +245,7 @@ def test_no_drop_of_clean_traffic(link, drops):
     events = running.finish()
     ours = [ev for ev in events if ev["type"] == "net.drop" and ev["netns"] in (link.a.inode, link.b.inode)
             and ev.get("conn", {}).get("proto") != "icmpv6"
-            # a bare acknowledgement that a later one overtook on its way between two CPUs: the kernel has no use for it
+            # a bare acknowledgement that a later one overtook between two CPUs: the kernel has no use for it
             and not (ev["reason"] == "TCP_RFC7323_PAWS_ACK" and ev["len"] <= 66)]
     assert not ours, [(ev["reason"], ev["func"], ev.get("conn")) for ev in ours[:5]]
     ledger = [ev for ev in events if ev["type"] == "sonde.ledger"]
