@@ -1,24 +1,27 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP over veth, wrk to nginx: untraced, with `sonde flows` (medium), with `sonde monitor` unfiltered, with
-`tcpdump -w`, with programs that do nothing, each at the server's interface. Requests a second, and the CPU time that
+"""HTTP over veth, wrk to nginx: with `sonde flows` (medium), with `sonde monitor` unfiltered, with `tcpdump -w`, with
+programs that do nothing, each at the server's interface, against untraced. Requests a second, and the CPU time that
 one request takes of client and server (the kernel's work for their packets, and so the watching programs, is in it)
 and of the watcher.
 
-Rounds are interleaved and each is compared with the untraced one before it; the figure is the median of the ratios.
-On a busy machine these move by more than the programs cost; the time that the kernel counts in the programs
-themselves moves less. It is taken in a run of its own, as counting slows every packet.
-Client and server have one CPU each where there are two; the watcher may run anywhere.
+Two clients with a server each take turns (twins.py), one of the two pairs is watched; "nothing" watches neither and
+says what the measurement itself is worth. The time that the kernel counts in the programs themselves is taken in a
+run of its own, as counting slows every packet.
+Clients and servers have one CPU each where there are two; the watcher may run anywhere.
 """
 import argparse
 import contextlib
 import os
 import re
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
+import twins
+from counted import counted_programs, programs_of
 from veth import Veth, start, stop
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,25 +38,34 @@ http {{
     scgi_temp_path {dir};
     keepalive_requests 10000000;
     server {{
-        listen 10.98.0.2:80 backlog=4096;
+        listen {address}:80 backlog=4096;
         location / {{ return 200 "{body}"; }}
         location /close {{ keepalive_timeout 0; return 200 "{body}"; }}
+    }}
+    server {{
+        listen 127.0.0.1:81;
+        location /status {{ stub_status; }}
     }}
 }}
 """
 
 
 class Place:
-    """nginx at the far end of a veth pair."""
+    """wrk and, at the far end of a veth pair, nginx. A twin: it works between go() and pause()."""
 
-    def __init__(self, folder):
-        self.net = Veth("ht", "10.98.0")
-        conf = os.path.join(folder, "nginx.conf")
+    def __init__(self, number, folder):
+        self.folder = os.path.join(folder, str(number))
+        os.mkdir(self.folder)
+        self.net = Veth(f"h{number}", f"10.98.{number}")
+        conf = os.path.join(self.folder, "nginx.conf")
         with open(conf, "w", encoding="ascii") as f:
-            f.write(NGINX.format(dir=folder, body="x" * 512))
+            f.write(NGINX.format(dir=self.folder, address=self.net.ips[1], body="x" * 512))
         self.server = subprocess.Popen(self.net.words(1, "nginx", "-c", conf, cpu=os.cpu_count() - 1),
                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.worker = self.wait_for_worker()
+        self.client = None
+        self.status = self.net.socket(1)
+        self.status.connect(("127.0.0.1", 81))
 
     def wait_for_worker(self):
         while self.server.poll() is None:
@@ -63,7 +75,40 @@ class Place:
                 return int(children[0])
         sys.exit("nginx did not start")
 
+    def load(self, path):
+        """From now on it is @path that is asked for, between go() and pause()."""
+        self.unload()
+        url = f"http://{self.net.ips[1]}{path}"
+        self.client = subprocess.Popen(self.net.words(0, "wrk", "-t1", "-c32", "-d1h", url, cpu=0),
+                                       stdout=subprocess.DEVNULL)
+        while not self.requests():
+            time.sleep(0.01)
+        self.pause()
+
+    def unload(self):
+        if self.client:
+            self.client.kill()
+            self.client.wait()
+
+    def go(self):
+        self.client.send_signal(signal.SIGCONT)
+
+    def pause(self):
+        self.client.send_signal(signal.SIGSTOP)
+
+    def requests(self):
+        """So far, as the server counts them."""
+        self.status.sendall(b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n")
+        text = b""
+        while not (found := re.search(rb"requests\s+\d+ \d+ (\d+)\s+Reading", text)):
+            text += self.status.recv(4096)
+        return int(found[1])
+
+    def counts(self):
+        return self.requests(), cpu_s(self.worker) + cpu_s(self.client.pid)
+
     def close(self):
+        self.unload()
         self.server.terminate()
         self.server.wait(10)
         self.net.close()
@@ -78,39 +123,6 @@ def cpu_s(pid):
     return total / 1e9
 
 
-def programs(pid):
-    """What the kernel has counted of the BPF programs that a process holds: ns on CPUs, runs."""
-    folder, ns, runs = f"/proc/{pid}/fdinfo", {}, {}
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name), encoding="ascii", errors="replace") as f:
-            info = dict(line.split(":", 1) for line in f if ":" in line)
-        if "prog_id" in info and "run_cnt" in info:     # links have the id alone
-            number = int(info["prog_id"])
-            ns[number], runs[number] = int(info["run_time_ns"]), int(info["run_cnt"])
-    return sum(ns.values()), sum(runs.values())
-
-
-def load(place, seconds, path):
-    """(requests a second, CPU seconds per request of wrk and nginx, requests); again when nothing came of it."""
-    while True:
-        try:
-            return load_once(place, seconds, path)
-        except ZeroDivisionError:
-            pass
-
-
-def load_once(place, seconds, path):
-    before = cpu_s(place.worker)
-    children = os.times()
-    out = subprocess.run(place.net.words(0, "wrk", "-t1", "-c32", f"-d{seconds}s", f"http://10.98.0.2{path}", cpu=0),
-                         capture_output=True, text=True, check=True).stdout
-    after = os.times()
-    requests = int(re.search(r"(\d+) requests in", out)[1])
-    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1])
-    client = after.children_user + after.children_system - children.children_user - children.children_system
-    return rate, (client + cpu_s(place.worker) - before) / requests, requests
-
-
 class Watcher:
     """A process that watches."""
 
@@ -120,115 +132,128 @@ class Watcher:
     def cpu_s(self):
         return cpu_s(self.child.pid)
 
+    def settle(self):
+        """Until it has nothing more to do, or for two seconds."""
+        end, before = time.monotonic() + 2, -1
+        while (now := self.cpu_s()) - before > 0.001 and time.monotonic() < end:
+            before = now
+            time.sleep(0.01)
+
     def stop(self):
         stop(self.child)
 
 
-def watchers(build, place, folder):
-    """Name -> what starts it; None = nothing is to be started."""
+def watchers(build, place):
+    """Name -> what starts it at @place; None = nothing is to be started."""
     sonde, empty = (os.path.join(build, name) for name in ("sonde", "tests/bench/bench_empty_tc"))
-    inside = ["-i", "htb", "--netns", place.net.names[1], "--local", "-o", "null"]
-    dump = place.net.words(1, "tcpdump", "-i", "htb", "-w", os.path.join(folder, "out.pcap"))
+    dev = place.net.devs[1]
+    inside = ["-i", dev, "--netns", place.net.names[1], "--local", "-o", "null"]
+    dump = place.net.words(1, "tcpdump", "-i", dev, "-w", os.path.join(place.folder, "out.pcap"))
     return {
-        "untraced": None,
+        "nothing": None,
         "flows medium": lambda: Watcher([sonde, "flows", *inside], "ready"),
-        "empty programs": lambda: Watcher(place.net.words(1, empty, "htb"), "ready"),
+        "empty programs": lambda: Watcher(place.net.words(1, empty, dev), "ready"),
         "monitor unfiltered": lambda: Watcher([sonde, "monitor", *inside], "ready"),
         "tcpdump -w": lambda: Watcher(dump, "listening on"),
     }
 
 
-def measure(place, watcher, seconds, path):
-    """Requests a second; CPU seconds of a request, of wrk and nginx and of the watcher."""
-    one = watcher() if watcher else None
-    own = one.cpu_s() if one else 0
-    rate, each, requests = load(place, seconds, path)
-    own = one.cpu_s() - own if one else 0
-    if one:
-        one.stop()
-    return rate, each, own / requests
+class Row:
+    """What a watcher costs, with one twin watched and then with the other."""
+
+    def __init__(self, build, places, name, pairs):
+        self.halves, self.own = [], []
+        for place, other in (places, reversed(places)):
+            watcher = watchers(build, place)[name]
+            watcher = watcher() if watcher else None
+            self.half(place, other, watcher, pairs)
+            if watcher:
+                watcher.stop()
+
+    def half(self, place, other, watcher, pairs):
+        before, own = place.counts(), watcher.cpu_s() if watcher else 0
+        self.halves.append(twins.pairs(place, other, pairs, watcher.settle if watcher else lambda: None))
+        (work, cpu), own = (b - a for a, b in zip(before, place.counts())), (watcher.cpu_s() - own if watcher else 0)
+        self.own.append(own / cpu)
+
+    def figures(self, at):
+        """(middle, least, most) of the rate (@at 0) or the CPU of a request (1), against untraced."""
+        halves = [[pair[at] for pair in half] for half in self.halves]
+        return twins.middle(halves), *twins.bounds(halves)
 
 
-def counted(place, watcher, seconds, path):
-    """What the kernel counts of the watcher's programs: ns and runs of a request."""
-    with counted_programs():
-        one = watcher()
-        before = programs(one.child.pid)
-        requests = load(place, seconds, path)[2]
-        after = programs(one.child.pid)
-        one.stop()
-    return [(b - a) / requests for a, b in zip(before, after)]
-
-
-@contextlib.contextmanager
-def counted_programs():
-    """The kernel takes the time of BPF programs meanwhile."""
-    path = "/proc/sys/kernel/bpf_stats_enabled"
-    with open(path, encoding="ascii") as f:
-        before = f.read()
-    with open(path, "w", encoding="ascii") as f:
-        f.write("1")
-    try:
-        yield
-    finally:
-        with open(path, "w", encoding="ascii") as f:
-            f.write(before)
-
-
-def report(name, rounds, path):
+def report(name, row, path):
     where = "" if path == "/" else ", a connection each"
-    rate, cpu, whole = (statistics.median(of(r[name]) / of(r["untraced"]) for r in rounds)
-                        for of in (lambda m: m[0], lambda m: m[1], lambda m: m[1] + m[2]))
+    rate, least, most = row.figures(0)
     if name == "flows medium" and path == "/":
         print(f"ratio\t{name}: requests/s against untraced\t{rate:.3f}\t>=\t0.97")
     else:
         print(f"figure\t{name}{where}: requests/s against untraced\t{rate:.3f}\t")
-    print(f"figure\t{name}{where}: CPU per request with the watcher's\t{whole:.3f}\t")
-    print(f"figure\t{name}{where}: CPU per request\t{cpu:.3f}\t", flush=True)
+    print(f"note\twith 95 %: {least:.3f} to {most:.3f}")
+    cpu, least, most = row.figures(1)
+    own = sum(row.own) / len(row.own)
+    print(f"figure\t{name}{where}: CPU per request\t{cpu:.3f}\t")
+    print(f"note\twith 95 %: {least:.3f} to {most:.3f}")
+    print(f"figure\t{name}{where}: the watcher's own, of a request's\t{own:.3f}\t", flush=True)
 
 
-def report_programs(place, rows, seconds, path, request_s):
+def counted(build, place, name, seconds):
+    """What the kernel counts of the watcher's programs: ns and runs of a request."""
+    with counted_programs():
+        watcher = watchers(build, place)[name]()
+        before, requests = programs_of(watcher.child.pid), place.requests()
+        place.go()
+        time.sleep(seconds)
+        place.pause()
+        after, requests = programs_of(watcher.child.pid), place.requests() - requests
+        watcher.stop()
+    return [(b - a) / requests for a, b in zip(before, after)]
+
+
+def report_programs(build, place, path):
     """Counting costs by itself as much as a short program: taken off as the empty ones say."""
     where = "" if path == "/" else ", a connection each"
-    empty_ns, empty_runs = counted(place, rows["empty programs"], seconds, path)
-    ns, runs = counted(place, rows["flows medium"], seconds, path)
+    seconds, before = 2, place.counts()
+    place.go()
+    time.sleep(seconds)
+    place.pause()
+    requests, cpu = (b - a for a, b in zip(before, place.counts()))
+    empty_ns, empty_runs = counted(build, place, "empty programs", seconds)
+    ns, runs = counted(build, place, "flows medium", seconds)
     each = ns - runs * empty_ns / empty_runs
+    print(f"figure\tuntraced{where}\t{requests / seconds:.0f}\trequests/s")
+    print(f"figure\tuntraced{where}: CPU per request\t{cpu / requests * 1e6:.1f}\tus")
     print(f"figure\tempty programs{where}: a run, counting included\t{empty_ns / empty_runs:.0f}\tns")
     print(f"figure\tflows medium{where}: runs of its programs\t{runs:.2f}\ta request")
     print(f"figure\tflows medium{where}: time in them, counting included\t{ns:.0f}\tns a request")
     print(f"figure\tflows medium{where}: time in them beyond empty ones\t{each:.0f}\tns a request")
-    print(f"ratio\tflows medium{where}: that, of a request's CPU\t{each / request_s / 1e9:.4f}\t<=\t"
+    print(f"ratio\tflows medium{where}: that, of a request's CPU\t{each / cpu * requests / 1e9:.4f}\t<=\t"
           f"{0.02 if path == '/' else 0.1}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--pairs", type=int, default=200, help="of turns, for each twin that is watched")
     parser.add_argument("--only", help="this watcher only")
     parser.add_argument("--path", help="/ (connections stay) or /close, not both")
     args = parser.parse_args()
     if subprocess.run(["sh", "-c", "command -v wrk nginx"], capture_output=True, check=False).returncode:
         print("note\twrk or nginx is not there (tools/setup.sh bench)")
         sys.exit(77)
-    with tempfile.TemporaryDirectory(prefix="sonde-http-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sonde-http-") as folder, contextlib.ExitStack() as ends:
         os.chmod(folder, 0o755)
-        place = Place(folder)
-        try:
-            rows = watchers(args.build, place, folder)
-            names = [name for name in rows if name == "untraced" or not args.only or name == args.only]
-            for path in [args.path] if args.path else ("/", "/close"):
-                rounds = [{name: measure(place, rows[name], args.seconds, path) for name in names}
-                          for _ in range(args.rounds)]
-                rate, request_s = (statistics.median(r["untraced"][i] for r in rounds) for i in (0, 1))
-                print(f"figure\tuntraced, {path}\t{rate:.0f}\trequests/s", flush=True)
-                for name in names[1:]:
-                    report(name, rounds, path)
-                if "flows medium" in names:
-                    report_programs(place, rows, args.seconds, path, request_s)
-        finally:
-            place.close()
+        places = []
+        for number in range(2):
+            places.append(Place(number, folder))
+            ends.callback(places[-1].close)
+        for path in [args.path] if args.path else ("/", "/close"):
+            for place in places:
+                place.load(path)
+            for name in [args.only] if args.only else watchers(args.build, places[0]):
+                pairs = args.pairs if path == "/" and name in ("nothing", "flows medium") else args.pairs // 4
+                report(name, Row(args.build, places, name, pairs), path)
+            report_programs(args.build, places[0], path)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two network namespaces joined by a veth pair, and programs that watch one of them: for benchmarks of traffic."""
+import ctypes
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 
@@ -31,6 +33,17 @@ class Veth:
         """The command @words at that end, on that CPU."""
         pin = [] if cpu is None else ["taskset", "-c", str(cpu)]
         return ["nsenter", f"--net=/run/netns/{self.names[end]}", *pin, *words]
+
+    def socket(self, end):
+        """A TCP socket of that end."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with open("/proc/self/ns/net", "rb") as here, open(f"/run/netns/{self.names[end]}", "rb") as there:
+            try:
+                if libc.setns(there.fileno(), 0):
+                    raise OSError(ctypes.get_errno(), "setns")
+                return socket.socket()
+            finally:
+                libc.setns(here.fileno(), 0)
 
     def close(self):
         for ns in self.names:
