@@ -393,7 +393,7 @@ static int complete_image(struct scap_state *st, struct event *ev)
 	int r;
 
 	if (ev->desc == &scap_event_desc || v->p.n < IMAGE_PARAMS || !v->thread || !v->thread->cgroups ||
-	    strcmp(v->info->params[CGROUPS_PARAM].name, "cgroups") != 0)
+	    v->info->n_params < IMAGE_PARAMS || strcmp(v->info->params[CGROUPS_PARAM].name, "cgroups") != 0)
 		return 0;
 	params_bytes(&v->p, CGROUPS_PARAM, &len);
 	if (len)
