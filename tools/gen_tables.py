@@ -76,10 +76,11 @@ class Xlat:
 class Struct:
     def __init__(self, where, line):
         self.name, size, *members = line.split()
-        self.size = int(size)
+        self.same32 = size.endswith("=")    # 32-bit programs have the same layout
+        self.size = int(size.rstrip("="))
         self.members = []
         for text in members:
-            m = re.fullmatch(r"([\w.]*):(c\d+|x=\w+/\d|\w+)@(\d+)", text)
+            m = re.fullmatch(r"([\w.]*):(c\d+|x=\w+/\d|\w+(?:/4)?)@(\d+)", text)
             need(m, where, f"not NAME:KIND@OFFSET: {text}")
             kind, size, ref = m[2], 0, None
             if re.fullmatch(r"c\d+", kind):
@@ -87,6 +88,8 @@ class Struct:
             elif kind.startswith("x="):
                 ref, size = kind[2:].split("/")
                 kind, size = "x", int(size)
+            elif kind.endswith("/4"):
+                kind, size = kind[:-2], 4
             need(kind in MEMBERS, where, f"kind {kind}")
             self.members.append((m[1], kind, size, ref, int(m[3])))
 
@@ -100,7 +103,7 @@ class Arg:
         parts = rest.split(",") if rest else []
         if word in SCALARS or word in ("path", "str", "strv", "msg", "omsg"):
             need(not parts, where, f"{kind} takes nothing")
-        elif word in ("x", "s", "o", "io"):
+        elif word in ("x", "s", "o", "io", "rest"):
             self.ref = parts[0]
         elif word in ("a", "oa"):
             self.ref, self.count = parts
@@ -163,6 +166,13 @@ class Tables:
                 return self.struct_ids[full]
         raise TableError(f"{where}: no structure {name}")
 
+    def struct32(self, name, where=""):
+        """As 32-bit programs have it; None when that is not known."""
+        if f"{name}@i386" in self.struct_ids:
+            return self.struct_ids[f"{name}@i386"]
+        index = self.struct(name, where)
+        return index if self.structs[index].same32 else None
+
     def check_refs(self):
         for call in self.calls:
             for arg in call.args:
@@ -182,19 +192,20 @@ class Tables:
 
 # ---- the kernel side ----
 
-IN, OUT, KEEP = 1, 2, 4
+IN, OUT, KEEP, BROKEN = 1, 2, 4, 8
 OPS = {  # kind: (op, when)
     "path": ("STR", IN), "str": ("STR", IN), "strv": ("STRV", IN), "in": ("DATA", IN), "out": ("DATA", OUT),
     "outp": ("DATA_LENP", OUT), "sa": ("SOCKADDR", IN), "osa": ("SOCKADDR_LENP", OUT), "iov": ("IOV", IN),
     "oiov": ("IOV", IN | OUT), "msg": ("MSG", IN), "omsg": ("MSG", OUT), "mmsg": ("MMSG", IN), "ommsg": ("MMSG", OUT),
     "fdset": ("FDSET", IN | OUT), "s": ("MEM", IN), "o": ("MEM", OUT), "io": ("MEM", IN | OUT),
-    "a": ("ARRAY", IN | OUT), "oa": ("ARRAY", OUT),
+    "rest": ("MEM", BROKEN), "a": ("ARRAY", IN | OUT), "oa": ("ARRAY", OUT),
 }
 
 
 def kept(call, arg):
     """Is another one's by the time the call is left: the kernel writes over it, or its maker goes on."""
-    return arg.kind == "fdset" or (arg.kind == "io" and arg.ref in ("timeval", "timespec")) or call.name == "clone3"
+    time = arg.kind == "io" and arg.ref in ("timeval", "timespec", "timespec64")
+    return arg.kind == "fdset" or time or call.name == "clone3"
 
 
 def plan_ops(tables, call, abi):
@@ -205,7 +216,12 @@ def plan_ops(tables, call, abi):
             continue
         op, when = OPS[arg.kind]
         when |= KEEP if kept(call, arg) else 0
-        size = tables.structs[tables.struct(arg.ref, call.where, arch)].size if arg.ref else 0
+        struct = None
+        if arg.ref:
+            struct = tables.struct32(arg.ref) if abi == "i386" else tables.struct(arg.ref, call.where, arch)
+            if struct is None:
+                continue
+        size = tables.structs[struct].size if arg.ref else 0
         ops.append((op, when, i, arg.n, size))
     if call.name in CONTEXT:
         op, arg = CONTEXT[call.name]
@@ -273,13 +289,16 @@ def emit_structs(tables):
     for i, s in enumerate(tables.structs):
         base = s.name.split("@")[0]
         arm = tables.struct(base, arch="arm64")
-        print(f"\t{{ {c_string(base)}, sm{i}, {len(s.members)}, {s.size}, {arm} }},")
+        narrow = tables.struct32(base)
+        print(f"\t{{ {c_string(base)}, sm{i}, {len(s.members)}, {s.size}, {arm}, "
+              f"{'SYS_STRUCT_NONE' if narrow is None else narrow} }},")
     print("};")
     print(f"const unsigned sys_n_structs = {len(tables.structs)};")
 
 
 def kind_name(kind):
-    return "SYS_ARG_" + {"x": "XLAT", "s": "MEM", "o": "MEM_OUT", "io": "MEM_IO", "a": "ARRAY", "oa": "ARRAY_OUT",
+    return "SYS_ARG_" + {"x": "XLAT", "s": "MEM", "o": "MEM_OUT", "io": "MEM_IO", "rest": "MEM_REST",
+                         "a": "ARRAY", "oa": "ARRAY_OUT",
                          "in": "DATA", "out": "DATA_OUT", "outp": "DATA_LENP"}.get(kind, kind.upper())
 
 

@@ -80,7 +80,7 @@ static __noinline int sample_out(struct pt_regs *regs)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 {
-	__u32 todo = do_any(nr);
+	__u32 todo = do_any(nr, false, 0);
 	__u64 now_ns;
 
 	if (!(todo & (SYS_DO_TIME | SYS_DO_ENTER | SYS_DO_KEEP)))
@@ -138,7 +138,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 {
 	long nr = regs_nr(regs);
 	__u64 stack = stack_of(regs);
-	__u32 todo = do_any(nr);
+	__u32 todo = do_any(nr, true, ret);
 	struct sonde_ledger *l;
 	struct sys_slot *s;
 	struct call c;
@@ -154,6 +154,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	c.latency_ns = todo & SYS_DO_TIME ? time_exit(s, stack, c.now_ns) : 0;
 	c.now_ns += sys_boot_offset_ns;
 	find_caller(&c, s, stack, true);
+	nr = nr_left(&c, nr);
 	todo = do_call(&c, nr);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
@@ -179,7 +180,7 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 {
 	long nr = regs_nr(regs);
 	__u64 stack = stack_of(regs);
-	__u32 todo = do_any(nr);
+	__u32 todo = do_any(nr, true, ret);
 	enum took how = TOOK_UNKNOWN;
 	struct sys_slot *s;
 	struct call c;
@@ -193,6 +194,7 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 	if (todo & SYS_DO_TIME)
 		how = sys_draw ? draw_exit(s, stack, &c.latency_ns) : time_exit_all(s, stack, &c.latency_ns);
 	find_caller(&c, s, stack, false);
+	nr = nr_left(&c, nr);
 	todo = do_call(&c, nr);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;

@@ -149,16 +149,26 @@ static void set_pred(const struct sys_push *push, struct bpf_object *obj, const 
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_other_files"), SYS_FILES_MOST);
 }
 
+/* It is left without a number. */
+static bool is_sigreturn(unsigned abi, unsigned nr)
+{
+	const struct sys_call *call = sys_call_find(abi, nr);
+
+	return call && !strcmp(call->name, "rt_sigreturn");
+}
+
 static void set_calls(const struct probe *p, struct bpf_object *obj, const struct sys_state *s)
 {
 	const size_t n = (size_t)s->n_abis * SYS_NR_MAX;
 	const struct sys_plan *plans = probe_rodata(obj, "sys_plans", n * sizeof(*plans)), unknown = { 0 };
-	uint16_t todo[PLAN_ABIS_MOST * SYS_NR_MAX] = { 0 }, any[SYS_NR_MAX] = { 0 }, other = 0;
+	uint16_t todo[PLAN_ABIS_MOST * SYS_NR_MAX] = { 0 }, any[SYS_NR_MAX] = { 0 }, other = 0, back = 0;
 	const struct sys_conf *c = p->conf;
 
 	for (size_t i = 0; plans && i < n; i++) {
 		todo[i] = s->want[i] ? what_to_do(p, abis[i / SYS_NR_MAX], i % SYS_NR_MAX, &plans[i]) : 0;
 		any[i % SYS_NR_MAX] |= todo[i];
+		if (is_sigreturn(abis[i / SYS_NR_MAX], i % SYS_NR_MAX))
+			back |= todo[i];
 	}
 	if (!c->calls.len)
 		other = what_to_do(p, SYS_ABI__MAX, SYS_NR_MAX, &unknown);
@@ -167,6 +177,7 @@ static void set_calls(const struct probe *p, struct bpf_object *obj, const struc
 	probe_set_rodata(obj, "sys_do", todo, n * sizeof(*todo));
 	probe_set_rodata(obj, "sys_do_any", any, sizeof(any));
 	probe_set_rodata(obj, "sys_do_unknown", &other, sizeof(other));
+	probe_set_rodata(obj, "sys_do_back", &back, sizeof(back));
 }
 
 /* The kernel side reads a clock that stands still while the machine sleeps. */

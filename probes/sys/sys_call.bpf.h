@@ -20,10 +20,12 @@ extern const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX];
 const volatile __u16 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
 const volatile __u16 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
 const volatile __u16 sys_do_unknown = 0;	/* calls that no table has */
+const volatile __u16 sys_do_back = 0;	/* SYS_DO_* of rt_sigreturn, in any ABI */
 
 /* CLOCK_BOOTTIME - CLOCK_MONOTONIC, kept right by user space: it changes when the machine slept. */
 __u64 sys_boot_offset_ns = 0;
 
+#define ENOSYS 38
 #define SLOT_NONE (~0u)
 _Static_assert((SYS_PLAN_ABIS & (SYS_PLAN_ABIS - 1)) == 0, "slots are masked");
 
@@ -54,15 +56,29 @@ static __always_inline bool is_newborn(const struct call *c)
 	return !c->ret && plan_of(c)->flags & SYS_PLAN_BIRTH;
 }
 
-/* SYS_DO_* of this number in any ABI. What every call of the host goes through. */
-static __always_inline __u32 do_any(long nr)
+/* A return from a handler: it has put back all registers of before the signal, but for the number of the call. */
+static __always_inline bool is_back(long nr, long ret)
+{
+	return nr == -1 && ret != -ENOSYS; /* as which syscall(-1) fails */
+}
+
+/* SYS_DO_* of this number in any ABI. What every call of the host goes through. @left: a constant. */
+static __always_inline __u32 do_any(long nr, bool left, long ret)
 {
 	unsigned long i = nr;
 
 	if (i >= SYS_NR_MAX)
-		return sys_do_unknown;
+		return left && is_back(nr, ret) ? sys_do_back : sys_do_unknown;
 	barrier_var(i); /* or the place is worked out before the comparison */
 	return sys_do_any[i & (SYS_NR_MAX - 1)];
+}
+
+/* The number of the call that is left. */
+static __always_inline long nr_left(const struct call *c, long nr)
+{
+	if (!is_back(nr, c->ret))
+		return nr;
+	return c->abi == SYS_ABI_I386 ? NR_RT_SIGRETURN_I386 : NR_RT_SIGRETURN;
 }
 
 /* The same with the ABI known. Fills slot and nr of @c. */

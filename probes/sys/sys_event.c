@@ -77,7 +77,7 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 
 /* ---- words ---- */
 
-enum { GET_NAME, GET_CLASS, GET_ARGS, GET_ERROR, GET_PATH, GET_TYPE, GET_ENTERED, GET_LEFT, GET_NONE };
+enum { GET_NAME, GET_CLASS, GET_ARGS, GET_ANSWER, GET_ERROR, GET_PATH, GET_TYPE, GET_ENTERED, GET_LEFT, GET_NONE };
 
 static int get_args(const struct event *ev, const struct sys_body *b, struct value *ret)
 {
@@ -91,6 +91,19 @@ static int get_args(const struct event *ev, const struct sys_body *b, struct val
 	if (ev->scratch && text.len && !buf_error(&text))
 		copy = arena_copy(ev->scratch, text.data, text.len);
 	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = text.len };
+	buf_fini(&text);
+	return copy ? 0 : -ENOENT;
+}
+
+static int get_answer(const struct event *ev, const struct sys_body *b, struct value *ret)
+{
+	struct buf text = { 0 };
+	const char *copy = NULL;
+
+	sys_text_answer(b, "", &text);
+	if (ev->scratch && text.len && !buf_error(&text))
+		copy = arena_copy(ev->scratch, text.data + 1, text.len - 2);	/* without the brackets */
+	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = copy ? text.len - 2 : 0 };
 	buf_fini(&text);
 	return copy ? 0 : -ENOENT;
 }
@@ -142,6 +155,8 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 		break;
 	case GET_ARGS:
 		return get_args(ev, b, ret);
+	case GET_ANSWER:
+		return get_answer(ev, b, ret);
 	case GET_PATH:
 		return get_path(b, call, ret);
 	}
@@ -179,6 +194,7 @@ _Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
 static const struct field exit_fields[] = {
 	CALL_ROWS,
 	ROW(ret, "syscall.ret", FIELD_INT, "result; a negative error number on failure"),
+	TEXT("syscall.answer", GET_ANSWER, "what the kernel left where the arguments point to, as strace writes it"),
 	TEXT("syscall.error", GET_ERROR, "name of the error"),
 	ROW(latency_ns, "syscall.latency", FIELD_NS, "time since the call was entered", .flags = FIELD_OPTIONAL),
 	ROW(latency_ns, "evt.latency", FIELD_NS, "likewise; 0 where it is not known", .flags = FIELD_SILENT),

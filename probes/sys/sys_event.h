@@ -91,6 +91,9 @@ static inline bool sys_failed(int64_t ret)
 
 int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out);
 int sys_text_ret(const struct sys_body *b, struct buf *out);
+/* "(in [3], left {...})", "(Timeout)": what stands behind the result, and @before in front of it; nothing where the
+   call has no such answer. */
+int sys_text_answer(const struct sys_body *b, const char *before, struct buf *out);
 /* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3"; @cap: most bytes of a string, 0 = all that there are. */
 int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct buf *out);
 /* A number through a table of names. */

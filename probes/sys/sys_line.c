@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Arguments and results as text: which chunk belongs to which argument, and which function writes it.
+ * Arguments as text: which chunk belongs to which argument, and which function writes it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,13 +11,12 @@
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "probes/sys/sys_event.h"
+#include "probes/sys/sys_line.h"
 
 #define AT_FDCWD (-100)
-#define IOV_SHOWN 16
 #define STRV_SHOWN 32
 
-/* The @nth, from 0. */
-static struct sys_bytes nth_chunk(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth)
+struct sys_bytes sys_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth)
 {
 	struct cursor c = cur_init(b + 1, b->chunks_len);
 	struct sys_chunk chunk;
@@ -33,7 +32,7 @@ static struct sys_bytes nth_chunk(const struct sys_body *b, unsigned arg, unsign
 
 struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
 {
-	return nth_chunk(b, arg, what, 0);
+	return sys_chunk_nth(b, arg, what, 0);
 }
 
 unsigned sys_n_args(const struct sys_body *b)
@@ -56,7 +55,7 @@ struct sys_value sys_value_of(const struct sys_body *b, unsigned i)
 
 /* ---- parts ---- */
 
-static void add_ptr(uint64_t v, struct buf *out)
+void sys_text_ptr(uint64_t v, struct buf *out)
 {
 	buf_printf(out, v ? "%#" PRIx64 : "NULL", v);
 }
@@ -72,7 +71,7 @@ static void add_string(const struct sys_body *b, unsigned i, unsigned cap, struc
 	size_t len = cap && s.len > cap ? cap : s.len;
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		add_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
 		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
 }
@@ -99,7 +98,7 @@ static void add_strv(const struct sys_body *b, unsigned i, unsigned cap, struct 
 	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STRV);
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		add_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
 		add_strings(s.data, s.len, cap, s.flags & SYS_CHUNK_F_CUT, out);
 }
@@ -154,7 +153,7 @@ static void add_data(const struct sys_body *b, unsigned i, unsigned cap, struct 
 	size_t len = cap && s.len > cap ? cap : s.len;
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		add_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
 		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
 }
@@ -163,12 +162,11 @@ static void add_mem(const struct sys_body *b, const struct sys_arg *arg, unsigne
 {
 	const struct sys_struct *s = sys_struct_for(arg->ref, b->abi);
 	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
-	bool wrap = s->n_members == 1 && !*s->members[0].name && s->members[0].kind != SYS_MEMBER_SIGSET &&
+	bool wrap = s && s->n_members == 1 && !*s->members[0].name && s->members[0].kind != SYS_MEMBER_SIGSET &&
 		    s->members[0].kind != SYS_MEMBER_WSTATUS;
 
-	/* structures of 32-bit programs are laid out in other ways */
-	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || (b->abi == SYS_ABI_I386 && s->size > 8)) {
-		add_ptr(b->args[i], out);
+	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT) {
+		sys_text_ptr(b->args[i], out);
 		return;
 	}
 	if (wrap)
@@ -182,13 +180,13 @@ static void add_array(const struct sys_body *b, const struct sys_arg *arg, unsig
 {
 	const struct sys_struct *s = sys_struct_for(arg->ref, b->abi);
 	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
-	size_t n = s->size ? m.len / s->size : 0;
+	size_t n = s && s->size ? m.len / s->size : 0;
 
-	if (!m.there || m.flags & SYS_CHUNK_F_FAULT) {
+	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT) {
 		if (b->args[i] && (arg->n == 6 ? b->ret == 0 : arg->n < 6 && !b->args[arg->n]))
 			buf_add_str(out, "[]");
 		else
-			add_ptr(b->args[i], out);
+			sys_text_ptr(b->args[i], out);
 		return;
 	}
 	buf_add_char(out, '[');
@@ -199,58 +197,15 @@ static void add_array(const struct sys_body *b, const struct sys_arg *arg, unsig
 	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT ? ", ...]" : "]");
 }
 
-static void add_bits(struct sys_bytes m, struct buf *out)
-{
-	const char *sep = "";
-
-	buf_add_char(out, '[');
-	for (size_t fd = 0; fd < m.len * 8; fd++) {
-		if (!(m.data[fd / 8] & 1 << fd % 8))
-			continue;
-		buf_printf(out, "%s%zu", sep, fd);
-		sep = " ";
-	}
-	buf_add_char(out, ']');
-}
-
+/* As it was given; what the kernel left in its place is the call's answer. */
 static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
 {
 	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT)
-		add_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
-		add_bits(m, out);
-}
-
-static bool any_bit(struct sys_bytes m)
-{
-	for (size_t i = 0; i < m.len; i++)
-		if (m.data[i])
-			return true;
-	return false;
-}
-
-/* What the kernel left of argument @i in the place of what it was given. False: nothing to tell. */
-static bool add_left(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
-{
-	static const char *const sets[6] = { NULL, "in ", "out ", "except " };
-	struct sys_bytes m = nth_chunk(b, i, SYS_CHUNK_MEM, 1);
-	struct sys_value v = sys_value_of(b, i);
-
-	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || !v.arg || b->abi == SYS_ABI_I386)
-		return false;
-	if (v.arg->kind == SYS_ARG_FDSET && !(sets[i] && any_bit(m)))
-		return false;
-	buf_add_str(out, sep);
-	if (v.arg->kind == SYS_ARG_FDSET) {
-		buf_add_str(out, sets[i]);
-		add_bits(m, out);
-	} else {
-		buf_add_str(out, "left ");
-		sys_text_struct(sys_struct_for(v.arg->ref, b->abi), b->abi, m.data, m.len, out);
-	}
-	return true;
+		sys_text_bits(b, i, m, out);
 }
 
 static void add_sockaddr(const struct sys_body *b, unsigned i, struct buf *out)
@@ -258,75 +213,9 @@ static void add_sockaddr(const struct sys_body *b, unsigned i, struct buf *out)
 	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
 
 	if (!s.there || s.len < 2 || s.flags & SYS_CHUNK_F_FAULT)
-		add_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
 		sys_text_sockaddr(s.data, s.len, out);
-}
-
-/* Entries of a vector with their share of the bytes that were read. */
-static void add_iov(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
-{
-	struct sys_bytes v = sys_chunk_of(b, i, SYS_CHUNK_IOV), d = sys_chunk_of(b, i, SYS_CHUNK_DATA);
-	unsigned word = b->abi == SYS_ABI_I386 ? 4 : 8;
-	struct cursor c = cur_init(v.data, v.len), bytes = cur_init(d.data, d.len);
-	unsigned n = v.len / (2 * word);
-
-	if (!v.there || v.flags & SYS_CHUNK_F_FAULT) {
-		add_ptr(b->args[i], out);
-		return;
-	}
-	buf_add_char(out, '[');
-	for (unsigned k = 0; k < n && k < IOV_SHOWN; k++) {
-		uint64_t base = word == 4 ? cur_u32(&c) : cur_u64(&c), len = word == 4 ? cur_u32(&c) : cur_u64(&c);
-		size_t have = (size_t)MIN(len, (uint64_t)cur_left(&bytes)), shown = cap && have > cap ? cap : have;
-		const uint8_t *data = cur_bytes(&bytes, have);
-
-		buf_printf(out, "%s{iov_base=", k ? ", " : "");
-		if (have)
-			sys_text_quoted(data, shown, shown < have || (have < len && d.flags & SYS_CHUNK_F_CUT), out);
-		else
-			add_ptr(base, out);
-		buf_printf(out, ", iov_len=%" PRIu64 "}", len);
-	}
-	buf_add_str(out, n > IOV_SHOWN ? ", ...]" : "]");
-}
-
-static void add_msg(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
-{
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MSGHDR), a = sys_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
-	struct cursor c = cur_init(m.data, m.len);
-	uint64_t name, iov, iovlen, control, controllen;
-	uint32_t namelen;
-
-	name = cur_u64(&c);
-	namelen = cur_u32(&c);
-	cur_skip(&c, 4);
-	iov = cur_u64(&c);
-	iovlen = cur_u64(&c);
-	control = cur_u64(&c);
-	controllen = cur_u64(&c);
-	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || !cur_ok(&c)) {
-		add_ptr(b->args[i], out);
-		return;
-	}
-	buf_add_str(out, "{msg_name=");
-	if (a.there && !(a.flags & SYS_CHUNK_F_FAULT))
-		sys_text_sockaddr(a.data, a.len, out);
-	else
-		add_ptr(name, out);
-	buf_printf(out, ", msg_namelen=%u, msg_iov=", namelen);
-	if (sys_chunk_of(b, i, SYS_CHUNK_IOV).there)
-		add_iov(b, i, cap, out);
-	else
-		add_ptr(iov, out);
-	buf_printf(out, ", msg_iovlen=%" PRIu64, iovlen);
-	if (control) {
-		buf_add_str(out, ", msg_control=");
-		add_ptr(control, out);
-	}
-	buf_printf(out, ", msg_controllen=%" PRIu64 ", msg_flags=", controllen);
-	sys_text_xlat(table("msg"), cur_u32(&c), out);
-	buf_add_char(out, '}');
 }
 
 static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
@@ -344,6 +233,19 @@ static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
 	buf_printf(out, "%#x", (uint32_t)v);
 }
 
+/* What the number of a protocol means depends on the family. */
+static void add_protocol(const struct sys_body *b, uint64_t v, struct buf *out)
+{
+	uint32_t family = (uint32_t)b->args[0];
+
+	if (family == 2 || family == 10)
+		sys_text_xlat(table("ipproto"), (uint32_t)v, out);
+	else if (family == 16)
+		sys_text_xlat(table("netlink"), (uint32_t)v, out);
+	else
+		buf_add_u64(out, (uint32_t)v);
+}
+
 /* The third argument of fcntl is what its command takes. */
 static void add_fcntl(const struct sys_body *b, uint64_t v, struct buf *out)
 {
@@ -358,7 +260,7 @@ static void add_fcntl(const struct sys_body *b, uint64_t v, struct buf *out)
 		sys_text_xlat(table("seals"), (uint32_t)v, out);
 		break;
 	case 5: case 6: case 7: case 36: case 37: case 38:
-		add_ptr(v, out);
+		sys_text_ptr(v, out);
 		break;
 	default:
 		buf_printf(out, "%" PRId32, (int32_t)v);
@@ -436,7 +338,7 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 		add_sockopt(b, v, out);
 		break;
 	default:
-		add_ptr(v, out);
+		sys_text_ptr(v, out);
 		break;
 	}
 }
@@ -465,7 +367,7 @@ int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned ca
 	case SYS_ARG_STRV:
 		add_strv(b, i, cap, out);
 		break;
-	case SYS_ARG_MEM: case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_IO:
+	case SYS_ARG_MEM: case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_IO: case SYS_ARG_MEM_REST:
 		add_mem(b, v.arg, i, out);
 		break;
 	case SYS_ARG_ARRAY: case SYS_ARG_ARRAY_OUT:
@@ -478,10 +380,13 @@ int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned ca
 		add_sockaddr(b, i, out);
 		break;
 	case SYS_ARG_IOV: case SYS_ARG_OIOV:
-		add_iov(b, i, cap, out);
+		sys_text_iov(b, i, cap, out);
 		break;
-	case SYS_ARG_MSG: case SYS_ARG_OMSG: case SYS_ARG_MMSG: case SYS_ARG_OMMSG:
-		add_msg(b, i, cap, out);
+	case SYS_ARG_MSG: case SYS_ARG_OMSG:
+		sys_text_msg(b, i, cap, out);
+		break;
+	case SYS_ARG_MMSG: case SYS_ARG_OMMSG:
+		sys_text_mmsg(b, i, entered, cap, out);
 		break;
 	case SYS_ARG_FDSET:
 		add_fdset(b, i, out);
@@ -494,47 +399,20 @@ int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned ca
 		else if (m.there && !(m.flags & SYS_CHUNK_F_FAULT))
 			sys_text_quoted(m.data, m.len, false, out);
 		else
-			add_ptr(v.raw, out);
+			sys_text_ptr(v.raw, out);
 		break;
 	}
 	case SYS_ARG_XLAT:
-		add_scalar(b, kind, v.arg->ref, xlat_value_of(sys_xlat_for(v.arg->ref, b->abi), v.raw), out);
+		if (!strcmp(sys_xlats[v.arg->ref].x.name, "ipproto"))
+			add_protocol(b, v.raw, out);
+		else
+			add_scalar(b, kind, v.arg->ref, xlat_value_of(sys_xlat_for(v.arg->ref, b->abi), v.raw), out);
 		break;
 	default:
 		add_scalar(b, kind, 0, v.raw, out);
 		break;
 	}
 	return buf_error(out);
-}
-
-int sys_text_ret(const struct sys_body *b, struct buf *out)
-{
-	const struct sys_call *call = sys_call_find(b->abi, b->nr);
-	const struct sys_xlat *names = table("errno");
-	const char *name = sys_failed(b->ret) ? xlat_name(&names->x, (uint64_t)-b->ret) : NULL;
-
-	if (sys_failed(b->ret) && b->ret <= -512 && name)
-		return buf_printf(out, "? %s", name);
-	if (sys_failed(b->ret))
-		return name ? buf_printf(out, "-1 %s (%s)", name, strerror((int)-b->ret)) :
-			      buf_printf(out, "-1 (errno %d)", (int)-b->ret);
-	if (call && (call->ret == SYS_ARG_PTR || call->ret == SYS_ARG_HEX))
-		return buf_printf(out, "%#" PRIx64, (uint64_t)b->ret);
-	if (call && call->ret == SYS_ARG_MODE)
-		return buf_printf(out, "%#03o", (unsigned)b->ret);
-	return buf_printf(out, "%" PRId64, b->ret);
-}
-
-/* " (in [3], left {tv_sec=4, tv_nsec=999990000})": of a call whose answer stands where its question did. */
-static void add_answer(const struct sys_body *b, struct buf *out)
-{
-	const char *sep = " (";
-
-	for (unsigned i = 0; b->ret > 0 && i < sys_n_args(b); i++)
-		if (add_left(b, i, sep, out))
-			sep = ", ";
-	if (*sep == ',')
-		buf_add_char(out, ')');
 }
 
 #define O_CREAT_OR_TMPFILE 0x400040	/* the bits are the same on both architectures */
@@ -565,7 +443,7 @@ int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct b
 	if (!entered) {
 		buf_add_str(out, " = ");
 		sys_text_ret(b, out);
-		add_answer(b, out);
+		sys_text_answer(b, " ", out);
 	}
 	return buf_error(out);
 }

@@ -249,6 +249,12 @@ static void add_pollfds(struct params_out *o, const struct sys_body *b, unsigned
 	}
 }
 
+/* Bytes of a word in the @n words that an argument points to: what 32-bit programs pass has less of them. */
+static unsigned word_size(const struct sys_body *b, unsigned arg, unsigned n)
+{
+	return sys_chunk_of(b, arg, SYS_CHUNK_MEM).len < 8 * n ? 4 : 8;
+}
+
 /* Word @i of what an argument points to; 0 when it was not read. */
 static uint64_t word_at(const struct sys_body *b, unsigned arg, unsigned i, unsigned size)
 {
@@ -408,11 +414,12 @@ static void add_known(struct params_out *o, const struct sys_body *b, const char
 		params_add_u32(o, (uint32_t)memory_of(b, n));
 		break;
 	case 't':
-		params_add_u64(o, word_at(b, n, 0, 8) * 1000000000ull + word_at(b, n, 1, 8));
+		params_add_u64(o, word_at(b, n, 0, word_size(b, n, 2)) * 1000000000ull +
+				  word_at(b, n, 1, word_size(b, n, 2)));
 		break;
 	case 'z':
 	case 'u':
-		add_number(o, type, word_at(b, n, 0, src[0] == 'z' ? 8 : 4));
+		add_number(o, type, word_at(b, n, 0, src[0] == 'z' ? word_size(b, n, 1) : 4));
 		break;
 	case 'l':
 		add_pollfds(o, b, n, entered);

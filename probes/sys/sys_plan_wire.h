@@ -31,6 +31,7 @@
 #define SYS_WHEN_OUT 2		/* the kernel filled it: on success, when the call is left */
 
 #define SYS_WHEN_KEEP 4		/* read when the call is entered, and kept until it is left */
+#define SYS_WHEN_BROKEN 8	/* the kernel filled it: when a signal broke the call off */
 
 #define SYS_N_RET 6		/* `n`: the result */
 #define SYS_N_NONE 7

@@ -16,6 +16,7 @@
 #define SYS_PATH_BYTES 4096
 #define SYS_STRV_MAX 64		/* strings of one array */
 #define SYS_IOV_MAX 32
+#define SYS_MMSG_MAX 8	/* of sendmmsg() and recvmmsg() */
 #define SYS_ADDR_BYTES 128	/* sizeof(struct sockaddr_storage) */
 #define SYS_MMSG_MAX 8		/* messages of which the bytes are read */
 
@@ -24,7 +25,7 @@ struct sys_msghdr {
 	__u64 name;
 	__u32 namelen, pad;
 	__u64 iov, iovlen, control, controllen;
-	__u32 flags, pad2;
+	__u32 flags, pad2;	/* pad2: the length of struct mmsghdr */
 };
 
 struct sys_msghdr32 {
@@ -287,10 +288,11 @@ static __always_inline void msghdr_widen(struct sys_msghdr *m, const struct sys_
 	m->control = c->control;
 	m->controllen = c->controllen;
 	m->flags = c->flags;
-	m->pad = m->pad2 = 0;
+	m->pad = 0;
 }
 
-__noinline int read_msg(__u32 arg, __u64 addr, __u64 bytes, __u32 compat)
+/* @len: of struct mmsghdr, where there is one. */
+__noinline int read_msg(__u32 arg, __u64 addr, __u64 bytes, __u32 compat, __u32 len)
 {
 	struct sys_scratch *s = my_scratch();
 	long r;
@@ -303,6 +305,7 @@ __noinline int read_msg(__u32 arg, __u64 addr, __u64 bytes, __u32 compat)
 		return chunk_end(SYS_CHUNK_F_FAULT);
 	if (compat)
 		msghdr_widen(&s->msg, &s->msg32);
+	s->msg.pad2 = len;
 	__builtin_memcpy(scratch_at(s, s->off), &s->msg, sizeof(s->msg));
 	s->off += sizeof(s->msg);
 	chunk_end(0);

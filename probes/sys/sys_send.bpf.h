@@ -163,6 +163,39 @@ __noinline int run_know(__u32 op, __u32 arg)
 	return 0;
 }
 
+/*
+ * Those that were sent or received, or all that a call was given that did neither. Not a function of its own: so deep
+ * no more may be called than a message takes.
+ */
+static __always_inline int run_mmsg(const struct sys_scratch *s, __u32 arg, __u64 addr, __u64 count, __u32 when,
+				    __u32 compat)
+{
+	__s64 ret = s->rec.ret;
+
+	if (ret > 0 || when & SYS_WHEN_OUT)
+		count = ret;
+	for (__u32 i = 0; i < SYS_MMSG_MAX; i++) {
+		__u64 at = addr + i * (compat ? sizeof(struct sys_msghdr32) + 4 : sizeof(struct sys_msghdr) + 8);
+		__u32 len = 0;
+
+		if (i >= count)
+			break;
+		if (ret > 0)
+			bpf_probe_read_user(&len, sizeof(len), (void *)at + (compat ? sizeof(struct sys_msghdr32) :
+									      sizeof(struct sys_msghdr)));
+		read_msg(arg, at, when & SYS_WHEN_OUT ? len : ~0ull, compat, len);
+	}
+	return 0;
+}
+
+/* Whole words of the ABI. */
+static __always_inline __u32 fdset_bytes(__u64 count, __u32 compat)
+{
+	if (count > 1024)
+		return 128;
+	return compat ? ((__u32)count + 31) / 32 * 4 : ((__u32)count + 63) / 64 * 8;
+}
+
 /* Step @i of the plan at @slot. */
 __noinline int run_op(__u32 slot, __u32 i)
 {
@@ -193,7 +226,7 @@ __noinline int run_op(__u32 slot, __u32 i)
 	if (kind == SYS_OP_ARRAY)
 		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 512 ? 8192 : (__u32)count * op->size, 4096);
 	if (kind == SYS_OP_FDSET)
-		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 1024 ? 128 : ((__u32)count + 63) / 64 * 8, 128);
+		return read_mem(arg, SYS_CHUNK_MEM, addr, fdset_bytes(count, compat), 128);
 	if (kind == SYS_OP_SOCKADDR)
 		return read_mem(arg, SYS_CHUNK_SOCKADDR, addr, count, SYS_ADDR_BYTES);
 	if (kind == SYS_OP_SOCKADDR_LENP)
@@ -205,9 +238,9 @@ __noinline int run_op(__u32 slot, __u32 i)
 	if (kind == SYS_OP_IOV)
 		return read_iov(arg, addr, count, io_bytes(s, op->when), compat);
 	if (kind == SYS_OP_MSG)
-		return read_msg(arg, addr, io_bytes(s, op->when), compat);
+		return read_msg(arg, addr, io_bytes(s, op->when), compat, 0);
 	if (kind == SYS_OP_MMSG)
-		return read_msg(arg, addr, ~0ull, compat);
+		return run_mmsg(s, arg, addr, count, op->when, compat);
 	return 0;
 }
 
@@ -301,6 +334,7 @@ static __always_inline bool has_chunks(const volatile struct sys_plan *plan, con
 	return true;
 }
 
+#define ERESTART_RESTARTBLOCK 516ull
 #define CLASS_NONE 1	/* there is no payload */
 
 /* Whether the payload fits into a class, so that it can be read in place; and which. 0: it does not. */
@@ -328,7 +362,8 @@ static __always_inline __u32 data_class(const volatile struct sys_plan *plan, co
 static __always_inline int send_exit(const struct call *c, struct sonde_ledger *l, __u32 todo)
 {
 	const volatile struct sys_plan *plan = plan_of(c);
-	__u32 when = SYS_WHEN_IN | ((__s64)c->ret >= 0 ? SYS_WHEN_OUT : 0);
+	__u32 when = SYS_WHEN_IN | ((__s64)c->ret >= 0 ? SYS_WHEN_OUT : 0) |
+		     (c->ret == -ERESTART_RESTARTBLOCK ? SYS_WHEN_BROKEN : 0);
 	bool scratch = todo & SYS_DO_LIFE;
 	__u64 addr = 0, len = 0;
 

@@ -66,6 +66,8 @@ const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi)
 {
 	const struct sys_struct *s = &sys_structs[ref < sys_n_structs ? ref : 0];
 
+	if (abi == SYS_ABI_I386)
+		return s->i386 == SYS_STRUCT_NONE ? NULL : &sys_structs[s->i386];
 	return abi == SYS_ABI_ARM64 ? &sys_structs[s->arm64] : s;
 }
 

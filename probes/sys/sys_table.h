@@ -26,7 +26,7 @@ enum sys_arg_kind {
 	SYS_ARG_NONE,
 	SYS_ARG_XLAT,		/* ref: sys_xlats */
 	SYS_ARG_PATH, SYS_ARG_STR, SYS_ARG_STRV,
-	SYS_ARG_MEM, SYS_ARG_MEM_OUT, SYS_ARG_MEM_IO,	/* ref: sys_structs */
+	SYS_ARG_MEM, SYS_ARG_MEM_OUT, SYS_ARG_MEM_IO, SYS_ARG_MEM_REST,	/* ref: sys_structs */
 	SYS_ARG_ARRAY, SYS_ARG_ARRAY_OUT,
 	SYS_ARG_DATA, SYS_ARG_DATA_OUT, SYS_ARG_DATA_LENP,
 	SYS_ARG_SA, SYS_ARG_OSA,
@@ -53,7 +53,7 @@ struct sys_xlat {
 struct sys_member {
 	const char *name;	/* "": the structure is this value */
 	enum sys_member_kind kind;
-	uint16_t size;		/* SYS_MEMBER_C, SYS_MEMBER_X: bytes */
+	uint16_t size;		/* bytes, where the kind does not say it */
 	uint16_t off;
 	uint16_t xlat;
 };
@@ -63,8 +63,10 @@ struct sys_struct {
 	const struct sys_member *members;
 	uint16_t n_members;
 	uint16_t size;		/* bytes that are read */
-	uint16_t arm64;
+	uint16_t arm64, i386;	/* indices of those that hold there; SYS_STRUCT_NONE: it is not known */
 };
+
+#define SYS_STRUCT_NONE UINT16_MAX
 
 struct sys_arg {
 	const char *name;
@@ -101,7 +103,7 @@ const struct sys_call *sys_call_find(unsigned abi, unsigned nr);
 const struct sys_call *sys_call_named(const char *name);
 /* "openat", or "syscall_0x1ff" put into @buf. */
 const char *sys_call_name(unsigned abi, unsigned nr, char buf[static 24]);
-/* The table of names @ref for an ABI; likewise the structure. */
+/* The table of names @ref for an ABI; likewise the structure, NULL: its layout there is not known. */
 const struct sys_xlat *sys_xlat_for(unsigned ref, unsigned abi);
 const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi);
 /* A table by its name in tables/xlat.in, or NULL. */

@@ -46,6 +46,7 @@ static __always_inline __u64 task_start(struct task_struct *task)
 #define TS_COMPAT 2	/* arch/x86/include/asm/thread_info.h: in a 32-bit call */
 #define X32_BIT 0x40000000
 #define SYS_ABI_NATIVE SYS_ABI_X86_64
+#define NR_RT_SIGRETURN 15
 
 static __always_inline __u32 task_abi(struct task_struct *task)
 {
@@ -84,6 +85,7 @@ static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *ar
 #define TIF_32BIT 22	/* arch/arm64/include/asm/thread_info.h */
 #define X32_BIT 0
 #define SYS_ABI_NATIVE SYS_ABI_ARM64
+#define NR_RT_SIGRETURN 139
 
 static __always_inline __u32 task_abi(struct task_struct *task)
 {
@@ -115,6 +117,8 @@ static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *ar
 }
 
 #endif
+
+#define NR_RT_SIGRETURN_I386 173
 
 /* Where a call stands in sys_want and sys_plans: the native ABI first, then i386. -1: unknown to the tables. */
 static __always_inline int call_slot(__u32 *abi, long *nr)

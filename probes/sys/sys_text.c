@@ -330,7 +330,7 @@ static unsigned member_size(const struct sys_member *m)
 		[SYS_MEMBER_SIGHANDLER] = 8, [SYS_MEMBER_IP4] = 4,
 	};
 
-	return sizes[m->kind] ? sizes[m->kind] : m->size;
+	return m->size ? m->size : sizes[m->kind];
 }
 
 static void add_member(const struct sys_member *m, unsigned abi, const uint8_t *p, struct buf *out)
@@ -365,8 +365,8 @@ static void add_member(const struct sys_member *m, unsigned abi, const uint8_t *
 		add_wstatus((uint32_t)v, out);
 		break;
 	case SYS_MEMBER_RLIM:
-		if (v == UINT64_MAX)
-			buf_add_str(out, "RLIM64_INFINITY");
+		if (v == (size == 4 ? UINT32_MAX : UINT64_MAX))
+			buf_add_str(out, size == 4 ? "RLIM_INFINITY" : "RLIM64_INFINITY");
 		else
 			buf_add_u64(out, v);
 		break;
@@ -396,10 +396,19 @@ static void add_member(const struct sys_member *m, unsigned abi, const uint8_t *
 	}
 }
 
+/* Of "it_value.tv_sec" what comes before the dot: a structure inside. */
+static size_t inner_len(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	return dot ? (size_t)(dot - name) : 0;
+}
+
 static void add_one(const struct sys_struct *s, unsigned abi, const uint8_t *data, size_t len, struct buf *out)
 {
 	bool single = s->n_members == 1 && !*s->members[0].name, pair = *s->members[0].name == '0';
-	const char *sep = "";
+	const char *sep = "", *open = "";
+	size_t open_len = 0;
 
 	if (!single)
 		buf_add_char(out, pair ? '[' : '{');
@@ -410,12 +419,21 @@ static void add_one(const struct sys_struct *s, unsigned abi, const uint8_t *dat
 			buf_printf(out, "%s...", sep);
 			break;
 		}
-		buf_add_str(out, sep);
+		if (open_len != inner_len(m->name) || memcmp(open, m->name, open_len)) {
+			buf_printf(out, "%s%s", open_len ? "}" : "", sep);
+			open = m->name;
+			open_len = inner_len(open);
+			if (open_len)
+				buf_printf(out, "%.*s={", (int)open_len, open);
+		} else {
+			buf_add_str(out, sep);
+		}
 		if (!single && !pair)
-			buf_printf(out, "%s=", m->name);
+			buf_printf(out, "%s=", m->name + (open_len ? open_len + 1 : 0));
 		add_member(m, abi, data + m->off, out);
 		sep = ", ";
 	}
+	buf_add_str(out, open_len ? "}" : "");
 	if (!single)
 		buf_add_char(out, pair ? ']' : '}');
 }

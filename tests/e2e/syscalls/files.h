@@ -90,7 +90,7 @@ static void do_descriptors(void)
 	C6(pwritev2, "-1, [{iov_base=\"hello\", iov_len=5}], 1, 0, 0, RWF_DSYNC", -1, P(iov), 1, 0, 0, 2);
 	other = C1(dup, "%ld", fd, fd);
 	C2(dup2, "%ld, %ld", fd, other, fd, other);
-	C3(dup3, "%ld, %ld, O_RDONLY|O_CLOEXEC", fd, other, O_CLOEXEC, fd, other);
+	C3(dup3, "%ld, %ld, O_CLOEXEC", fd, other, O_CLOEXEC, fd, other);
 	C3(fcntl, "%ld, F_GETFD, 0", fd, F_GETFD, 0, fd);
 	C3(fcntl, "%ld, F_SETFL, O_RDONLY|O_NONBLOCK", fd, F_SETFL, O_NONBLOCK, fd);
 	C3(fcntl, "%ld, F_ADD_SEALS, F_SEAL_SEAL", fd, 1033, 1, fd);
@@ -116,12 +116,12 @@ static void do_descriptors(void)
 	C1(close, "%ld", fd, fd);
 	C1(close, "-1", -1);
 	C1(pipe, "NULL", 0);
-	C2(pipe2, "%p, O_WRONLY", P(fds), 1, (void *)fds);
+	C2(pipe2, "%p, 0x1", P(fds), 1, (void *)fds);
 	C1(eventfd, "3", 3);
 	C2(eventfd2, "3, EFD_SEMAPHORE|EFD_CLOEXEC", 3, 02000001);
 	C1(epoll_create, "1", 1);
 	fd = C1(epoll_create1, "EPOLL_CLOEXEC", 02000000);
-	C4(epoll_ctl, "%ld, EPOLL_CTL_ADD, -1, {events=EPOLLIN, data=0x5}", fd, 1, -1,
+	C4(epoll_ctl, "%ld, EPOLL_CTL_ADD, -1, {events=EPOLLIN, data={u32=5, u64=5}}", fd, 1, -1,
 	   P(((struct { int e; long d; } __attribute__((packed))[]){ { 1, 5 } })), fd);
 	C4(epoll_wait, "%ld, [], 4, 0", fd, P(room), 4, 0, fd);
 	C6(epoll_pwait, "%ld, [], 4, 0, NULL, 8", fd, P(room), 4, 0, 0, 8, fd);
@@ -136,8 +136,8 @@ static void do_descriptors(void)
 	C3(signalfd, "-1, %p, 4", -1, BAD, 4, (void *)BAD);
 	C4(signalfd4, "-1, [INT], 8, EPOLL_CLOEXEC", -1, P(((long[]){ 2 })), 8, 02000000);
 	C2(timerfd_create, "CLOCK_MONOTONIC, TFD_CLOEXEC", 1, 02000000);
-	C4(timerfd_settime, "-1, TFD_TIMER_ABSTIME, {it_interval.tv_sec=0, it_interval.tv_nsec=0, it_value.tv_sec=1, "
-	   "it_value.tv_nsec=2}, NULL", -1, 1, P(((long[]){ 0, 0, 1, 2 })), 0);
+	C4(timerfd_settime, "-1, TFD_TIMER_ABSTIME, {it_interval={tv_sec=0, tv_nsec=0}, it_value={tv_sec=1, "
+	   "tv_nsec=2}}, NULL", -1, 1, P(((long[]){ 0, 0, 1, 2 })), 0);
 	C2(timerfd_gettime, "-1, %p", -1, P(room), (void *)room);
 }
 

@@ -75,7 +75,7 @@ static void do_time(void)
 	   1 })), 0);
 	C2(getitimer, "0x9, %p", 9, P(room), (void *)room);
 	C3(setitimer,
-	   "ITIMER_REAL, {it_interval.tv_sec=0, it_interval.tv_usec=0, it_value.tv_sec=0, it_value.tv_usec=0}, "
+	   "ITIMER_REAL, {it_interval={tv_sec=0, tv_usec=0}, it_value={tv_sec=0, tv_usec=0}}, "
 	   "NULL", 0, P(((long[]){ 0, 0, 0, 0 })), 0);
 	C1(alarm, "0", 0);
 	C3(timer_create, "0x63, NULL, %p", 99, 0, P(room), (void *)room);

@@ -7,7 +7,7 @@ static void do_signals(void)
 	C4(rt_sigprocmask, "SIG_BLOCK, [USR1], [], 8", 0, P(((long[]){ 0x200 })), P(room), 8);
 	C4(rt_sigprocmask, "SIG_SETMASK, [], [USR1], 8", 2, P(((long[]){ 0 })), P(room), 8);
 	C4(rt_sigaction, "SIGUSR2, NULL, NULL, 4", 12, 0, 0, 4);
-	C4(rt_sigaction, "SIGUSR2, {sa_handler=SIG_IGN, sa_flags=SA_RESTART, sa_restorer=0, sa_mask=[]}, NULL, 8", 12,
+	C4(rt_sigaction, "SIGUSR2, {sa_handler=SIG_IGN, sa_mask=[], sa_flags=SA_RESTART, sa_restorer=0}, NULL, 8", 12,
 	   P(((long[]){ 1, 0x10000000, 0, 0 })), 0, 8);
 	C2(rt_sigpending, "[], 8", P(room), 8);
 	C4(rt_sigtimedwait, "[USR1], NULL, {tv_sec=0, tv_nsec=0}, 8", P(((long[]){ 0x200 })), 0,

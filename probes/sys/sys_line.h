@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Parts of a call's line. None of them fails but for memory, which the buffer tells.
+ */
+#ifndef SYS_LINE_H
+#define SYS_LINE_H
+
+#include "probes/sys/sys_event.h"
+
+struct buf;
+
+/* The @nth chunk @what of argument @arg, from 0: what the kernel left stands behind what it was given. */
+struct sys_bytes sys_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth);
+
+void sys_text_ptr(uint64_t v, struct buf *out);
+/* The descriptors in @m, argument @i of select() and its like, below its first argument. */
+void sys_text_bits(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out);
+
+/* Argument @i: a vector, a message, several; with what they carry, at most @cap bytes of each (0: all). */
+void sys_text_iov(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out);
+void sys_text_msg(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out);
+void sys_text_mmsg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out);
+
+#endif
