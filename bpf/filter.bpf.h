@@ -98,19 +98,23 @@ static __always_inline bool select_owner(__u32 tgid, const char *comm, __u64 cgr
 	return select_pid(tgid) && select_comm(comm) && select_cgroup(cgroup_id);
 }
 
-/* The current task, of process @tgid. */
-static __always_inline bool select_task_of(__u32 tgid)
+/* By name and cgroup of the current task. */
+static __always_inline bool select_comm_and_cgroup(void)
 {
 	char comm[16] = {};
 
-	if (is_excluded(tgid) || !select_pid(tgid))
-		return false;
 	if (sonde_select_comms) {
 		bpf_get_current_comm(comm, sizeof(comm));
 		if (!select_comm(comm))
 			return false;
 	}
 	return !sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id());
+}
+
+/* The current task, of process @tgid. */
+static __always_inline bool select_task_of(__u32 tgid)
+{
+	return !is_excluded(tgid) && select_pid(tgid) && select_comm_and_cgroup();
 }
 
 static __always_inline bool select_task(void)

@@ -236,18 +236,6 @@ static void add_escaped(struct buf *out, const char *before, const char *text, s
 	str_escape_buf(out, text, len);
 }
 
-static void add_who(const struct event *ev, struct buf *out)
-{
-	const struct sec_proc *p = event_proc(ev);
-	const struct section *s = event_section(ev, SEC_PROC);
-	size_t len = 0;
-	const char *comm = p ? sec_proc_str(p, s, p->comm, &len) : NULL;
-
-	if (comm)
-		str_escape_buf(out, comm, len);
-	buf_printf(out, "[%u]", ev->tgid);
-}
-
 /* Four digits at most: 12.3us, 4.56ms, 1.2s */
 static void add_time(struct buf *out, uint64_t ns)
 {
@@ -291,7 +279,7 @@ static void add_call(const struct event *ev, const struct gorpc_call_body *b, st
 	struct value name;
 	size_t before;
 
-	add_who(ev, out);
+	event_who(ev, ev->tgid, out);
 	buf_add_str(out, b->side == GORPC_SIDE_SERVER ? " <- " : " -> ");
 	before = out->len;
 	add_peer(ev, b, out);
@@ -363,7 +351,7 @@ static int program_line(const struct event *ev, _unused_ const struct line_opts 
 {
 	const struct gorpc_program_body *b = ev->body;
 
-	add_who(ev, out);
+	event_who(ev, ev->tgid, out);
 	if (b->n_sites)
 		buf_printf(out, " is watched at %u places: ", b->n_sites);
 	else

@@ -29,16 +29,14 @@ const struct sys_body *sys_body_of(const struct event *ev)
 	return b->chunks_len <= ev->body_len - sizeof(*b) && b->abi < SYS_ABI__MAX ? b : NULL;
 }
 
-static void add_who(const struct event *ev, struct buf *out)
+void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	const struct sec_proc *p = event_proc(ev);
-	const struct section *s = event_section(ev, SEC_PROC);
-	size_t len = 0;
-	const char *comm = p ? sec_proc_str(p, s, p->comm, &len) : NULL;
-
-	if (comm)
-		str_escape_buf(out, comm, len);
-	buf_printf(out, "[%u] ", ev->tid);
+	if (o->format && !strcmp(o->format, "strace")) {
+		buf_printf(out, "%u ", ev->tid);
+	} else {
+		event_who(ev, ev->tid, out);
+		buf_add_char(out, ' ');
+	}
 }
 
 static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
@@ -47,10 +45,7 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 
 	if (!b)
 		return -EBADMSG;
-	if (o->format && !strcmp(o->format, "strace"))
-		buf_printf(out, "%u ", ev->tid);
-	else
-		add_who(ev, out);
+	sys_text_who(ev, o, out);
 	sys_text_call(b, false, o->verbose ? 0 : STRING_SHOWN, out);
 	if (b->latency_ns)
 		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
@@ -66,10 +61,7 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 	if (!b)
 		return -EBADMSG;
 	call = sys_call_find(b->abi, b->nr);
-	if (o->format && !strcmp(o->format, "strace"))
-		buf_printf(out, "%u ", ev->tid);
-	else
-		add_who(ev, out);
+	sys_text_who(ev, o, out);
 	sys_text_call(b, true, o->verbose ? 0 : STRING_SHOWN, out);
 	/* of a call that does not return this is all there is */
 	return buf_add_str(out, call && call->ret == SYS_ARG_NONE ? " = ?\n" : " ...\n");

@@ -200,16 +200,7 @@ int BPF_PROG(sys_fault_kernel, unsigned long addr, struct pt_regs *regs, unsigne
 /* A process of the tree that ends has just been taken out of it: whose ends are wanted is decided by the reader. */
 static __always_inline bool select_ended(__u32 tgid)
 {
-	char comm[16] = {};
-
-	if (!select_pid(tgid))
-		return false;
-	if (sonde_select_comms) {
-		bpf_get_current_comm(comm, sizeof(comm));
-		if (!select_comm(comm))
-			return false;
-	}
-	return !sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id());
+	return select_pid(tgid) && select_comm_and_cgroup();
 }
 
 SEC("tp_btf/sched_process_exit")

@@ -126,24 +126,11 @@ static int make_params(struct event *ev, unsigned kind, struct arena *scratch)
 
 /* ---- lines ---- */
 
-static void add_who(const struct event *ev, struct buf *out)
-{
-	const struct sec_proc *p = event_proc(ev);
-	const struct section *s = event_section(ev, SEC_PROC);
-	size_t len = 0;
-	const char *comm = p ? sec_proc_str(p, s, p->comm, &len) : NULL;
-
-	if (comm)
-		str_escape_buf(out, comm, len);
-	buf_printf(out, "[%u] ", ev->tid);
-}
-
 static int switch_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct switch_body *b = ev->body;
 
-	(void)o;
-	add_who(ev, out);
+	sys_text_who(ev, o, out);
 	buf_add_str(out, "--- switch to ");
 	str_escape_buf(out, b->next_comm, strnlen(b->next_comm, sizeof(b->next_comm)));
 	return buf_printf(out, "[%u]%s ---\n", b->next_tid, b->preempted ? ", preempted" : "");
@@ -153,10 +140,7 @@ static int signal_line(const struct event *ev, const struct line_opts *o, struct
 {
 	const struct signal_body *b = ev->body;
 
-	if (o->format && !strcmp(o->format, "strace"))
-		buf_printf(out, "%u ", ev->tid);
-	else
-		add_who(ev, out);
+	sys_text_who(ev, o, out);
 	buf_add_str(out, "--- ");
 	sys_text_signal(b->signo, out);
 	buf_printf(out, " {si_code=%d", b->code);
@@ -169,8 +153,7 @@ static int fault_line(const struct event *ev, const struct line_opts *o, struct 
 {
 	const struct fault_body *b = ev->body;
 
-	(void)o;
-	add_who(ev, out);
+	sys_text_who(ev, o, out);
 	return buf_printf(out, "--- page fault at %#" PRIx64 ", ip %#" PRIx64 ", error %" PRIu64 "%s ---\n", b->addr,
 			  b->ip, b->error, b->kernel ? ", in the kernel" : "");
 }
@@ -179,10 +162,7 @@ static int procexit_line(const struct event *ev, const struct line_opts *o, stru
 {
 	const struct procexit_body *b = ev->body;
 
-	if (o->format && !strcmp(o->format, "strace"))
-		buf_printf(out, "%u ", ev->tid);
-	else
-		add_who(ev, out);
+	sys_text_who(ev, o, out);
 	if (!(b->code & 0x7f))
 		return buf_printf(out, "+++ exited with %u +++\n", b->code >> 8 & 0xff);
 	buf_add_str(out, "+++ killed by ");
@@ -199,8 +179,7 @@ static int uring_line(const struct event *ev, const struct line_opts *o, struct 
 {
 	const struct uring_body *b = ev->body;
 
-	(void)o;
-	add_who(ev, out);
+	sys_text_who(ev, o, out);
 	buf_add_str(out, b->what == SYS_URING_SUBMIT ? "--- io_uring submits " : "--- io_uring completes ");
 	sys_text_xlat(opcodes(), b->opcode, out);
 	buf_printf(out, " user_data=%#" PRIx64, b->user_data);

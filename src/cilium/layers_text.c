@@ -282,14 +282,19 @@ static void put_tcp_options(struct buf *out, const uint8_t *opt, size_t len)
 	buf_printf(out, " Multipath=%s", yes_no(multipath));
 }
 
+static void put_ports(struct buf *out, const uint8_t *h, unsigned transport)
+{
+	buf_add_str(out, " SrcPort=");
+	put_port(out, be16(h), transport);
+	buf_add_str(out, " DstPort=");
+	put_port(out, be16(h + 2), transport);
+}
+
 static void put_tcp(struct buf *out, const uint8_t *h, size_t len)
 {
 	static const char *const flags[] = { "FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR" };
 
-	buf_add_str(out, " SrcPort=");
-	put_port(out, be16(h), PORT_TCP);
-	buf_add_str(out, " DstPort=");
-	put_port(out, be16(h + 2), PORT_TCP);
+	put_ports(out, h, PORT_TCP);
 	buf_printf(out, " Seq=%u Ack=%u DataOffset=%u", be32(h + 4), be32(h + 8), h[12] >> 4);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		buf_printf(out, " %s=%s", flags[i], yes_no(h[13] >> i & 1));
@@ -300,19 +305,13 @@ static void put_tcp(struct buf *out, const uint8_t *h, size_t len)
 
 static void put_udp(struct buf *out, const uint8_t *h)
 {
-	buf_add_str(out, " SrcPort=");
-	put_port(out, be16(h), PORT_UDP);
-	buf_add_str(out, " DstPort=");
-	put_port(out, be16(h + 2), PORT_UDP);
+	put_ports(out, h, PORT_UDP);
 	buf_printf(out, " Length=%u Checksum=%u", be16(h + 4), be16(h + 6));
 }
 
 static void put_sctp(struct buf *out, const uint8_t *h)
 {
-	buf_add_str(out, " SrcPort=");
-	put_port(out, be16(h), PORT_SCTP);
-	buf_add_str(out, " DstPort=");
-	put_port(out, be16(h + 2), PORT_SCTP);
+	put_ports(out, h, PORT_SCTP);
 	buf_printf(out, " VerificationTag=%u Checksum=%u", be32(h + 4), be32(h + 8));
 }
 

@@ -22,6 +22,7 @@
 #include "cmd/cmd.h"
 #include "cmd/rpc_summary.h"
 #include "cmd/run.h"
+#include "cmd/select.h"
 #include "probe/probe.h"
 #include "probes/gorpc/gorpc.h"
 
@@ -105,19 +106,6 @@ static int start_top(void *ctx, struct loop *loop, _unused_ struct pipeline *p, 
 
 /* ---- the run ---- */
 
-/* Trailing words and --where are one expression. */
-static int join_where(struct run_conf *run, const char *words, struct buf *mem)
-{
-	if (!words)
-		return 0;
-	if (run->where)
-		buf_printf(mem, "(%s) and (%s)", words, run->where);
-	else
-		buf_add_str(mem, words);
-	run->where = buf_str(mem);
-	return buf_error(mem);
-}
-
 static int run_summary(struct rpc_conf *c, struct run_spec *spec)
 {
 	struct rpc_top top = { .conf = c };
@@ -159,7 +147,7 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 
 	c->gorpc.pids = &c->run.pids;
 	c->gorpc.command = w->command.len ? w->command.items[0] : NULL;
-	if (join_where(&c->run, words, &where) < 0) {
+	if (select_where(&c->run, words, &where) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;
 	}

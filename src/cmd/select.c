@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -205,4 +206,16 @@ bool select_match(const struct run_conf *c, const struct event *ev)
 	if (c->cgroups.len && !match_named(&c->cgroups, ev, SONDE_NAME_CGROUP, ev->keys.cgroup_id))
 		return false;
 	return !c->netns.len || match_named(&c->netns, ev, SONDE_NAME_NETNS, ev->keys.netns);
+}
+
+int select_where(struct run_conf *c, const char *words, struct buf *mem)
+{
+	if (!words)
+		return 0;
+	if (c->where)
+		buf_printf(mem, "(%s) and (%s)", words, c->where);
+	else
+		buf_add_str(mem, words);
+	c->where = buf_str(mem);
+	return buf_error(mem);
 }

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 
+struct buf;
 struct err;
 struct event;
 struct probe_select;
@@ -29,5 +30,8 @@ const struct probe_select *select_probe(const struct select *s);
  * selection of processes.
  */
 bool select_match(const struct run_conf *c, const struct event *ev);
+
+/* Trailing @words, which may be NULL, and --where become one expression, which @mem holds. 0 or -ENOMEM. */
+int select_where(struct run_conf *c, const char *words, struct buf *mem);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "cmd/select.h"
 #include "cmd/syscalls_filter.h"
 #include "cmd/views.h"
 #include "event/event.h"
@@ -81,19 +82,6 @@ static size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
 	ret_sets[2] = (struct opt_set){ "Tables", view_opts, c };
 	ret_sets[3] = (struct opt_set){ "Filter", filter_opts, c };
 	return 4 + run_sets(&c->run, ret_sets + 4);
-}
-
-/* Trailing words and --where are one expression. */
-static int join_where(struct run_conf *run, const char *words, struct buf *mem)
-{
-	if (!words)
-		return 0;
-	if (run->where)
-		buf_printf(mem, "(%s) and (%s)", words, run->where);
-	else
-		buf_add_str(mem, words);
-	run->where = buf_str(mem);
-	return buf_error(mem);
 }
 
 static bool writes_capture(const struct run_conf *c)
@@ -286,7 +274,7 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	int status;
 
 	c->sys.stats = &c->stats;
-	if (join_where(&c->run, words, &where) < 0 || apply_letters(c, &write) < 0) {
+	if (select_where(&c->run, words, &where) < 0 || apply_letters(c, &write) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;
 	}

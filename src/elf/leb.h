@@ -7,7 +7,8 @@
 
 #include "base/cursor.h"
 
-static inline uint64_t cur_uleb(struct cursor *c)
+/* The value, how many bits of it were there (64 at the most) and its last byte. */
+static inline uint64_t cur_leb_bits(struct cursor *c, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t v = 0;
 	unsigned shift = 0;
@@ -19,22 +20,26 @@ static inline uint64_t cur_uleb(struct cursor *c)
 			v |= (uint64_t)(b & 0x7f) << shift;
 		shift = shift < 64 ? shift + 7 : shift;
 	} while (b & 0x80);
+	*ret_bits = shift;
+	*ret_last = b;
 	return v;
+}
+
+static inline uint64_t cur_uleb(struct cursor *c)
+{
+	unsigned bits;
+	uint8_t last;
+
+	return cur_leb_bits(c, &bits, &last);
 }
 
 static inline int64_t cur_sleb(struct cursor *c)
 {
-	uint64_t v = 0;
-	unsigned shift = 0;
-	uint8_t b;
+	unsigned shift;
+	uint8_t last;
+	uint64_t v = cur_leb_bits(c, &shift, &last);
 
-	do {
-		b = cur_u8(c);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift = shift < 64 ? shift + 7 : shift;
-	} while (b & 0x80);
-	if (shift < 64 && b & 0x40)
+	if (shift < 64 && last & 0x40)
 		v |= UINT64_MAX << shift;
 	return (int64_t)v;
 }

@@ -65,6 +65,17 @@ const char *sec_proc_str(const struct sec_proc *p, const struct section *s, stru
 	return text ? text : "";
 }
 
+void event_who(const struct event *ev, uint32_t id, struct buf *out)
+{
+	const struct sec_proc *p = event_proc(ev);
+	size_t len = 0;
+	const char *comm = p ? sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &len) : NULL;
+
+	if (comm)
+		str_escape_buf(out, comm, len);
+	buf_printf(out, "[%u]", id);
+}
+
 /* ".NAME" or "[NAME]" behind a word. */
 static bool read_argument(const char *rest, const char **ret, size_t *ret_len)
 {

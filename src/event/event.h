@@ -126,6 +126,9 @@ void conn_from_flow(struct conn *ret, const struct packet_flow *f);
 const struct sec_proc *event_proc(const struct event *ev);
 const char *sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str, size_t *ret_len);
 
+/* Appends "nginx[812]", or "[812]" of a process without a name: @id is a process or one of its threads. */
+void event_who(const struct event *ev, uint32_t id, struct buf *out);
+
 /* ---- what an event type looks like ---- */
 
 struct xlat_val { uint64_t val; const char *name; };
