@@ -42,6 +42,7 @@ struct net_state {
 	struct net_drop *drop;
 	struct net_feed *feed;
 	struct net_xdp *xdp;
+	struct net_redirect *redirect;
 	struct net_counts *counts;
 	struct net_map *map;
 	struct net_sock *sock;
@@ -111,8 +112,27 @@ static void open_drops(struct probe *p)
 		return;
 	}
 	/* every packet of the host would pay for it: a recorder costs nobody anything until there is a dump */
-	if (!st->keep && net_feed_open(p, &st->setup, fed, &st->feed, &e) < 0)
+	if (!st->keep && net_feed_open(p, &st->setup, fed, st->setup.flows && !st->redirect, &st->feed, &e) < 0)
 		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
+}
+
+/* Drops and redirections find the flows that they are about; without that they are events of their own only. */
+static void open_turns(struct probe *p)
+{
+	struct net_state *st = p->state;
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < st->spaces.len; i++) {
+		uint32_t netns = net_space_inode(st->spaces.items[i]);
+		int fd = net_space_flows(st->spaces.items[i]);
+
+		if (fd < 0 || ((!st->drop || net_drop_flows(st->drop, netns, fd) >= 0) &&
+			       (!st->feed || net_feed_flows(st->feed, netns, fd) >= 0) &&
+			       (!st->redirect || net_redirect_flows(st->redirect, netns, fd) >= 0)))
+			continue;
+		err_errno(&e, -errno, "cannot tell the kernel where the flows are");
+		hook_failed(p, "drops and redirections of flows", &e);
+	}
 }
 
 static int net_open(struct probe *p, struct err *err)
@@ -136,8 +156,12 @@ static int net_open(struct probe *p, struct err *err)
 		r = open_spaces(p, err);
 	if (r < 0)
 		return r;
+	if (st->setup.flows && net_redirect_open(p, &st->setup, &st->redirect, &e) < 0)
+		st->redirect = NULL;	/* the feed sees most of them */
 	if (wants(st, NET_KIND_DROP))
 		open_drops(p);
+	if (st->setup.flows)
+		open_turns(p);
 	if (wants(st, NET_KIND_XDP) && net_xdp_open(p, &st->setup, &st->xdp, &e) < 0)
 		hook_failed(p, "XDP exceptions", &e);
 	if (st->setup.kinds & NET_WANT_SOCK && net_sock_open(p, &st->setup, &st->sock, &e) < 0)
@@ -165,6 +189,8 @@ static void attach_traces(struct probe *p)
 		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
 	if (st->drop && net_drop_attach(st->drop, &e) < 0)
 		hook_failed(p, "drops (kfree_skb)", &e);
+	if (st->redirect && net_redirect_attach(st->redirect, &e) < 0)
+		hook_failed(p, "redirections", &e);
 	if (st->xdp && net_xdp_attach(st->xdp, &e) < 0)
 		hook_failed(p, "XDP exceptions", &e);
 	if (st->sock && net_sock_attach(st->sock, &e) < 0)
@@ -253,6 +279,8 @@ static void net_detach(struct probe *p)
 		net_map_detach(st->map);
 	if (st->drop)
 		net_drop_detach(st->drop);
+	if (st->redirect)
+		net_redirect_detach(st->redirect);
 	if (st->xdp)
 		net_xdp_detach(st->xdp);
 	if (st->sock)
@@ -285,6 +313,7 @@ static void net_close(struct probe *p)
 	net_policy_close(st->policy);
 	net_feed_close(st->feed);
 	net_drop_close(st->drop);
+	net_redirect_close(st->redirect);
 	net_xdp_close(st->xdp);
 	net_names_fini(&st->names);
 	net_dns_fini(&st->dns);

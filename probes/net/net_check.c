@@ -183,11 +183,24 @@ static void check_drops(struct check *c)
 	r = args < 4 ? err_set(&e, -EOPNOTSUPP,
 			       "the kernel does not tell the receiving socket (6.11 and later do)") : 0;
 	report(c, "receiving socket of drops", r, &e, "owners are found by address and port");
-	r = net_feed_open(&c->p, &c->setup, 0, &f, &e);
+	r = net_feed_open(&c->p, &c->setup, 0, false, &f, &e);
 	if (r >= 0)
 		r = net_feed_attach(f, &e);
 	report(c, "senders of other namespaces", r, &e, "owners of drops there are known by their sockets only");
 	net_feed_close(f);
+}
+
+/* Where functions cannot be traced, packets are counted when they come out of another interface. */
+static void check_redirect(struct check *c)
+{
+	struct net_redirect *n = NULL;
+	struct err e = { 0 };
+	int r = net_redirect_open(&c->p, &c->setup, &n, &e);
+
+	if (r >= 0)
+		r = net_redirect_attach(n, &e);
+	report(c, "redirections", r, &e, "those to another interface are seen when they leave by it");
+	net_redirect_close(n);
 }
 
 static void check_xdp(struct check *c)
@@ -230,6 +243,7 @@ int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	check_rules(&c);
 	check_netlink(&c);
 	check_drops(&c);
+	check_redirect(&c);
 	check_xdp(&c);
 	check_sockets(&c);
 	net_setup_fini(&c.setup);

@@ -9,6 +9,7 @@
 #include "bpf/kernel.h"
 
 #include "probes/net/net_count.bpf.h"
+#include "probes/net/net_flow_turn.bpf.h"
 #include "probes/net/net_skb.bpf.h"
 
 #define DROP_REASONS 256	/* of the kernel's core; subsystems number from 65536 up */
@@ -248,6 +249,27 @@ static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64
 	return count_add(&key, len);
 }
 
+/* Flows are counted: their packets are looked for in the tables of their namespaces. */
+const volatile bool drop_turns;
+
+static __always_inline void count_turn(struct net_scratch *s, struct sk_buff *skb, __u32 reason)
+{
+	__u32 netns = s->skb.netns, ifindex = s->skb.ifindex;
+	void *table = bpf_map_lookup_elem(&net_turn_tables, &netns);
+	struct net_flow_turn *turn;
+	struct sonde_tuple origin;
+
+	if (!table || !s->sent.family || s->is_error)
+		return;
+	turn = turn_find(table, skb, &s->sent, ifindex);
+	if (!turn && turn_origin(skb, &s->sent, &origin))
+		turn = turn_find(table, skb, &origin, ifindex);
+	if (!turn)
+		return;
+	__sync_fetch_and_add(&turn->dropped, 1);
+	turn->reason = reason;
+}
+
 static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
 				   struct sock *rx_sk, __u32 reason)
 {
@@ -261,6 +283,8 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 		l->seen--; /* no drop, nothing seen */
 		return;
 	}
+	if (drop_turns)
+		count_turn(s, skb, reason);
 	if (!select_netns(k->netns) || !select_iface(k)) {
 		rec_filtered(l);
 		return;

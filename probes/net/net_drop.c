@@ -240,7 +240,10 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	set_ping(p->env, d->skel);
 	d->skel->rodata->net_read_frags = frags_readable();
 	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
+	d->skel->rodata->drop_turns = s->flows;
 	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);
+	if (r >= 0)
+		r = net_setup_turns(p, d->skel->maps.net_turn_tables);
 	if (r >= 0)
 		r = net_setup_apply(s, p, d->skel->obj, 0, err);
 	if (r >= 0)
@@ -253,6 +256,11 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 		return r;
 	*ret = TAKE_PTR(d);
 	return 0;
+}
+
+int net_drop_flows(struct net_drop *d, uint32_t netns, int flows_fd)
+{
+	return bpf_map_update_elem(bpf_map__fd(d->skel->maps.net_turn_tables), &netns, &flows_fd, BPF_ANY);
 }
 
 int net_drop_attach(struct net_drop *d, struct err *err)

@@ -57,6 +57,8 @@ struct net_flow_event {
 	uint8_t offloaded, nat;
 	uint8_t verdict, action;	/* enum net_verdict, enum net_action */
 	uint8_t owner_end;	/* 0 not known, 1 the source is the process, 2 the destination */
+	uint32_t dropped, redirected;	/* packets of this direction */
+	uint32_t reason;	/* of the last one dropped, as in net_event */
 };
 
 /* net.dump: the head of what a flight recorder held. */
@@ -71,8 +73,12 @@ struct net_dump_event {
 };
 
 /* What becomes of packets. Append only. */
-enum net_verdict { NET_VERDICT_NONE, NET_VERDICT_FORWARDED, NET_VERDICT_DROPPED, NET_VERDICT__MAX };
-enum net_action { NET_ACTION_NONE, NET_ACTION_PASS, NET_ACTION_NAT, NET_ACTION_DROP, NET_ACTION__MAX };
+enum net_verdict {
+	NET_VERDICT_NONE, NET_VERDICT_FORWARDED, NET_VERDICT_DROPPED, NET_VERDICT_REDIRECTED, NET_VERDICT__MAX,
+};
+enum net_action {
+	NET_ACTION_NONE, NET_ACTION_PASS, NET_ACTION_NAT, NET_ACTION_DROP, NET_ACTION_REDIRECT, NET_ACTION__MAX,
+};
 
 enum flow_tcp_state {
 	FLOW_TCP_NONE, FLOW_TCP_SYN_SENT, FLOW_TCP_SYN_RECV, FLOW_TCP_ESTABLISHED, FLOW_TCP_FIN_WAIT,

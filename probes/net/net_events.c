@@ -55,6 +55,7 @@ const struct xlat net_tcp_flag_xlat = {
 
 static const struct xlat_val verdict_vals[] = {
 	{ NET_VERDICT_FORWARDED, "forwarded" }, { NET_VERDICT_DROPPED, "dropped" },
+	{ NET_VERDICT_REDIRECTED, "redirected" },
 };
 _Static_assert(ARRAY_SIZE(verdict_vals) == NET_VERDICT__MAX - 1, "each verdict has a name");
 const struct xlat net_verdict_xlat = {
@@ -63,6 +64,7 @@ const struct xlat net_verdict_xlat = {
 
 static const struct xlat_val action_vals[] = {
 	{ NET_ACTION_PASS, "pass" }, { NET_ACTION_NAT, "nat" }, { NET_ACTION_DROP, "drop" },
+	{ NET_ACTION_REDIRECT, "redirect" },
 };
 _Static_assert(ARRAY_SIZE(action_vals) == NET_ACTION__MAX - 1, "each action has a name");
 const struct xlat net_action_xlat = { .name = "net_action", .vals = action_vals, .n = ARRAY_SIZE(action_vals) };

@@ -6,7 +6,7 @@
  */
 #include "bpf/kernel.h"
 
-#include "probes/net/net_skb.bpf.h"
+#include "probes/net/net_flow_turn.bpf.h"
 
 /* Connected sockets that were fed lately, by their cookies' last bits: most packets end here. */
 #define FED_SLOTS 256
@@ -40,6 +40,21 @@ static __always_inline bool fed_lately(const struct sock *sk, __u64 cookie)
 	return false;
 }
 
+/* Flows are counted, and the kernel's redirections themselves cannot be traced. */
+const volatile bool feed_turns;
+
+struct sk_buff___redirected {
+	__u8 redirected : 1;
+} __attribute__((preserve_access_index));
+
+/* What a program or an action sent here from the interface by which it had come (6.x; before, mirred only). */
+static __always_inline bool is_redirected(struct sk_buff *skb)
+{
+	const struct sk_buff___redirected *s = (const void *)skb;
+
+	return bpf_core_field_exists(s->redirected) && BPF_CORE_READ_BITFIELD_PROBED(s, redirected) && skb->skb_iif;
+}
+
 /* void (skb) */
 SEC("tp_btf/net_dev_queue")
 int feed_tuple(__u64 *ctx)
@@ -53,6 +68,8 @@ int feed_tuple(__u64 *ctx)
 	__u64 cookie, now;
 	__u32 netns;
 
+	if (feed_turns && is_redirected(skb))
+		turn_redirected(skb, skb->skb_iif, head, &t);
 	if (!sk)
 		return 0;
 	cookie = sk->__sk_common.skc_cookie.counter;

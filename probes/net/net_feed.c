@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ void net_feed_close(struct net_feed *f)
 	free(f);
 }
 
-int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_feed **ret, struct err *err)
+int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, bool turns, struct net_feed **ret,
+		  struct err *err)
 {
 	_cleanup_(net_feed_closep) struct net_feed *f = calloc(1, sizeof(*f));
 	int r;
@@ -36,6 +38,10 @@ int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, st
 	f->skel = net_feed_bpf__open();
 	if (!f->skel)
 		return err_errno(err, -errno, "cannot open the tuple feed");
+	f->skel->rodata->feed_turns = turns;
+	r = net_setup_turns(p, f->skel->maps.net_turn_tables);
+	if (r < 0)
+		return err_errno(err, r, "cannot size the table of flow tables");
 	r = net_setup_apply(s, p, f->skel->obj, netns, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, f->skel->obj, err);
@@ -43,6 +49,11 @@ int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, st
 		return r;
 	*ret = TAKE_PTR(f);
 	return 0;
+}
+
+int net_feed_flows(struct net_feed *f, uint32_t netns, int flows_fd)
+{
+	return bpf_map_update_elem(bpf_map__fd(f->skel->maps.net_turn_tables), &netns, &flows_fd, BPF_ANY);
 }
 
 int net_feed_attach(struct net_feed *f, struct err *err)

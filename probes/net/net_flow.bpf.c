@@ -155,18 +155,6 @@ static __always_inline void flow_begin(struct net_flow_entry *f, const struct fl
 	flow_ends(f, &p->key, p->swapped);
 }
 
-/* True if the packet belongs to the forward direction. */
-static __always_inline bool is_forward(const struct net_flow_entry *f, const struct flow_packet *p)
-{
-	const __u32 *src = p->swapped ? p->key.addr[1] : p->key.addr[0], *have = (const __u32 *)f->src.addr;
-	__u16 port = p->swapped ? p->key.port[1] : p->key.port[0];
-
-	if (p->key.ifindex != LOOPBACK)
-		return f->dir == p->dir;
-	return have[0] == src[0] && have[1] == src[1] && have[2] == src[2] && have[3] == src[3] &&
-	       f->src.port == port;
-}
-
 static __always_inline void report(struct __sk_buff *skb, struct net_flow_entry *f, const struct flow_packet *p,
 				   __u8 why, __u8 way, __u64 now)
 {

@@ -125,6 +125,11 @@ int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, s
 	return 0;
 }
 
+int net_flows_fd(const struct net_flows *f)
+{
+	return f->fd;
+}
+
 void net_flows_free(struct net_flows *f)
 {
 	if (f)

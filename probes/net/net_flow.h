@@ -17,6 +17,7 @@ struct probe;
 /* Loads the programs for namespace @netns (inode); they are *ret_progs' owner's to free, before @ret. */
 int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
 		   struct net_tc_progs *ret_progs, struct err *err);
+int net_flows_fd(const struct net_flows *f);	/* of the map net_flows */
 void net_flows_free(struct net_flows *f);	/* NULL is fine */
 
 /* Inside the namespace, before the next two: completes what connection tracking knows by now. @ctx: the flows. */

@@ -4,6 +4,7 @@
  * counts and flags. Pure.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -13,6 +14,7 @@
 #include "probes/net/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 
+#define REC_BEFORE_TURNS (offsetof(struct net_flow_rec, flow) + offsetof(struct net_flow, turn))
 #define TCP_FIN 1
 #define TCP_SYN 2
 #define TCP_RST 4
@@ -54,6 +56,23 @@ uint64_t net_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f)
 	return h ? h : 1;
 }
 
+/* What became of the packets of a direction: dropped where none is known to have got through. */
+static void set_turn(struct net_flow_event *b, const struct net_flow_turn *t)
+{
+	b->dropped = t->dropped;
+	b->redirected = t->redirected;
+	b->reason = t->reason;
+	b->verdict = NET_VERDICT_FORWARDED;
+	b->action = b->nat ? NET_ACTION_NAT : NET_ACTION_PASS;
+	if (t->dropped && t->dropped >= b->packets) {
+		b->verdict = NET_VERDICT_DROPPED;
+		b->action = NET_ACTION_DROP;
+	} else if (t->redirected) {
+		b->verdict = NET_VERDICT_REDIRECTED;
+		b->action = NET_ACTION_REDIRECT;
+	}
+}
+
 static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, unsigned way)
 {
 	const struct net_flow *f = &r->flow;
@@ -69,9 +88,9 @@ static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, uns
 		.dir = !way ? f->dir : f->dir == NET_DIR_IN ? NET_DIR_OUT : NET_DIR_IN,
 		.owner_by = f->owner_by, .tcp_flags = w->tcp_flags, .tcp_state = tcp_state(f), .ct = f->ct,
 		.offloaded = f->offloaded, .nat = f->nat,
-		.verdict = NET_VERDICT_FORWARDED, .owner_end = w->owns ? 1 : f->way[!way].owns ? 2 : 0,
-		.action = f->nat ? NET_ACTION_NAT : NET_ACTION_PASS,
+		.owner_end = w->owns ? 1 : f->way[!way].owns ? 2 : 0,
 	};
+	set_turn(b, &f->turn[way]);
 	if (!way && f->out_ifindex)
 		set_ip(&b->next_hop, f->family, f->next_hop);
 	if (f->nat) {
@@ -113,10 +132,11 @@ static bool tells(const struct net_flow_rec *r, unsigned way)
 int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
-	struct net_flow_rec r;
+	struct net_flow_rec r = { 0 };
 	int ret = 0;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || (r.flow.family != 4 && r.flow.family != 6) || r.way > NET_WAY_BACK)
+	if (!cur_copy(&c, &r, rec->len < sizeof(r) ? REC_BEFORE_TURNS : sizeof(r)) ||
+	    (r.flow.family != 4 && r.flow.family != 6) || r.way > NET_WAY_BACK)
 		return -EBADMSG;
 	for (unsigned way = 0; way < 2 && ret >= 0; way++) {
 		struct net_flow_event *b;

@@ -63,10 +63,16 @@ static const struct field flow_fields[] = {
 	ROW(bytes, "flow.bytes", FIELD_UINT, "their bytes, from the link header on"),
 	VALUE_ROW(GET_FIRST, "flow.first", FIELD_UINT, "time of the first packet, ns since 1970", .key = "first_ns"),
 	VALUE_ROW(GET_LAST, "flow.last", FIELD_UINT, "of the last one, either direction", .key = "last_ns"),
-	ROW(verdict, "net.verdict", FIELD_ENUM, "forwarded; what was dropped are events of their own",
-	    .xlat = &net_verdict_xlat),
-	ROW(action, "net.action", FIELD_ENUM, "pass, or nat: an address or a port was translated",
+	ROW(verdict, "net.verdict", FIELD_ENUM, "forwarded; redirected; dropped where no packet is known to have got "
+	    "through", .xlat = &net_verdict_xlat),
+	ROW(action, "net.action", FIELD_ENUM, "pass, drop, redirect, or nat: an address or a port was translated",
 	    .xlat = &net_action_xlat),
+	ROW(dropped, "flow.dropped", FIELD_UINT, "packets of this direction that the kernel dropped",
+	    .flags = FIELD_OPTIONAL),
+	ROW(reason, "flow.drop_reason", FIELD_NAME, "the kernel's reason for the last of them",
+	    .space = SONDE_NAME_DROP_REASON, .flags = FIELD_OPTIONAL, .key = "drop_reason"),
+	ROW(redirected, "flow.redirected", FIELD_UINT, "packets that a program or an action sent elsewhere",
+	    .flags = FIELD_OPTIONAL),
 	ROW(duration_ns, "flow.duration", FIELD_NS, "from the first packet to the last one, both directions"),
 	ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "all TCP flags of this direction", .xlat = &net_tcp_flag_xlat,
 	    .flags = FIELD_OPTIONAL),
@@ -197,6 +203,17 @@ static void put_nat(const struct event *ev, struct buf *out)
 	put_end(out, &b->nat_daddr, b->nat_dport);
 }
 
+static void put_turn(const struct event *ev, struct buf *out)
+{
+	const struct net_flow_event *b = ev->body;
+	const char *reason = names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
+
+	if (b->dropped)
+		buf_printf(out, " %u dropped (%s)", b->dropped, reason ? reason : "?");
+	if (b->redirected)
+		buf_printf(out, " %u redirected", b->redirected);
+}
+
 /* Name and value of what is known. */
 static void put_text(const struct event *ev, const char *what, enum field_kind like, int word, struct buf *out)
 {
@@ -258,6 +275,7 @@ static int flow_line(const struct event *ev, const struct line_opts *o, struct b
 		buf_printf(out, " %.3f s", (double)b->duration_ns / 1e9);
 	if (b->rtt_ns)
 		buf_printf(out, " rtt %.3f ms", (double)b->rtt_ns / 1e6);
+	put_turn(ev, out);
 	put_nat(ev, out);
 	net_put_owner(ev, b->owner_by, out);
 	buf_printf(out, "  flow 0x%llx\n", (unsigned long long)b->id);

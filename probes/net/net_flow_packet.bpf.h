@@ -5,7 +5,7 @@
 #ifndef NET_FLOW_PACKET_BPF_H
 #define NET_FLOW_PACKET_BPF_H
 
-#include "probes/net/net_flow_wire.h"
+#include "probes/net/net_flow_table_wire.h"
 #include "probes/net/net_packet.bpf.h"
 
 #ifndef unlikely	/* libbpf 1.5 has it */
@@ -158,6 +158,18 @@ decided:
 		k->port[0] = k->port[1];
 		k->port[1] = port;
 	}
+}
+
+/* True if the packet belongs to the forward direction. */
+static __always_inline bool is_forward(const struct net_flow_entry *f, const struct flow_packet *p)
+{
+	const __u32 *src = p->swapped ? p->key.addr[1] : p->key.addr[0], *have = (const __u32 *)f->src.addr;
+	__u16 port = p->swapped ? p->key.port[1] : p->key.port[0];
+
+	if (p->key.ifindex != LOOPBACK)
+		return f->dir == p->dir;
+	return have[0] == src[0] && have[1] == src[1] && have[2] == src[2] && have[3] == src[3] &&
+	       f->src.port == port;
 }
 
 /*

@@ -35,6 +35,7 @@ struct net_flow_entry {
 	__u32 owner_tgid, rtt_ns;
 	struct net_flow_half back;
 	__u32 mark, out_ifindex;
+	struct net_flow_turn turn[2];	/* written by others than the packets' own programs */
 };
 
 static inline void net_flow_way_of(const struct net_flow_half *h, struct net_flow_way *ret)
@@ -79,6 +80,7 @@ static inline void net_flow_of(const struct net_flow_entry *e, struct net_flow *
 	ret->offloaded = e->offloaded;
 	ret->nat = e->nat;
 	ret->refused = e->refused;
+	__builtin_memcpy(ret->turn, e->turn, sizeof(ret->turn));
 }
 
 /* ---- slots ---- */
@@ -153,7 +155,7 @@ static inline int net_flow_slot_key_of(const struct net_flow_entry *e, __u32 ifi
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct net_flow_half) == 48, "no hole in a half");
-_Static_assert(sizeof(struct net_flow_entry) == 280, "no hole in an entry");
+_Static_assert(sizeof(struct net_flow_entry) == 312, "no hole in an entry");
 _Static_assert(sizeof(struct net_flow_slot) == 64, "a slot is a cache line");
 _Static_assert(__builtin_offsetof(struct net_flow_entry, forward) - __builtin_offsetof(struct net_flow_entry, src) >=
 	       64, "the head is on no line of a half");

@@ -55,6 +55,14 @@ struct net_flow_way {
 	__u8 owns;		/* the process is the one that sends this way; neither = not known which */
 };
 
+/* What became of packets of one direction behind the hook that counted them. */
+struct net_flow_turn {
+	__u32 dropped;		/* freed by the kernel; one in front of that hook is in no other count */
+	__u32 redirected;	/* sent elsewhere by a program or an action */
+	__u32 reason;		/* of the last drop, a number of the running kernel */
+	__u32 pad;
+};
+
 /* The state of a flow in a record; in the map it is laid out for its writers (net_flow_table_wire.h). */
 struct net_flow {
 	__u64 first_ns, last_ns, told_ns, closed_ns;	/* CLOCK_BOOTTIME; 0 = not yet */
@@ -76,6 +84,7 @@ struct net_flow {
 	__u8 offloaded;		/* connection tracking handed it to hardware or to a flow table */
 	__u8 nat;		/* nat_src and nat_dst are filled */
 	__u8 refused;		/* --pid and the like leave it out, as far as its owner is known */
+	struct net_flow_turn turn[2];	/* by NET_WAY_*; older records end before it */
 };
 
 struct net_flow_rec {
@@ -104,8 +113,9 @@ struct net_flow_key {
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct net_flow_way) == 32, "net_flow_way is ABI");
-_Static_assert(sizeof(struct net_flow) == 32 + 64 + 24 + 16 + 96 + 16 + 8, "net_flow is ABI");
-_Static_assert(sizeof(struct net_flow_rec) == 40 + 16 + 256, "net_flow_rec is ABI");
+_Static_assert(sizeof(struct net_flow) == 32 + 64 + 24 + 16 + 96 + 16 + 8 + 32, "net_flow is ABI");
+_Static_assert(__builtin_offsetof(struct net_flow, turn) == 256, "older records end there");
+_Static_assert(sizeof(struct net_flow_rec) == 40 + 16 + 288, "net_flow_rec is ABI");
 _Static_assert(sizeof(struct net_flow_key) == 44, "no hole in the key");
 #endif
 

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "probes/net/net_wire.h"
 
+struct bpf_map;
 struct bpf_object;
 struct err;
 struct net_conf;
@@ -46,6 +47,9 @@ bool net_setup_iface(const struct net_setup *s, const char *name);
  */
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err);
+
+/* Before load: makes room in @map for the flow tables of all watched namespaces (net_flow_turn.bpf.h). */
+int net_setup_turns(struct probe *p, struct bpf_map *map);
 
 /* A part of it, for an object that has nothing of packets: the rate limits. */
 void net_setup_rates(const struct net_conf *c, struct bpf_object *obj);

@@ -48,6 +48,11 @@ uint32_t net_space_inode(const struct net_space *s)
 	return s->inode;
 }
 
+int net_space_flows(const struct net_space *s)
+{
+	return s->flows ? net_flows_fd(s->flows) : -1;
+}
+
 bool net_space_has(const struct net_space *s, const char *iface)
 {
 	void *key, *val;

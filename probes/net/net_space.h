@@ -33,6 +33,7 @@ void net_space_finish(struct net_space *s);	/* tells of the flows that are left 
 void net_space_close(struct net_space *s);	/* NULL is fine */
 
 uint32_t net_space_inode(const struct net_space *s);
+int net_space_flows(const struct net_space *s);	/* descriptor of the table of flows; -1 = there are none */
 bool net_space_has(const struct net_space *s, const char *iface);
 
 #endif

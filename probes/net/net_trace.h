@@ -13,6 +13,7 @@ struct btf;
 struct err;
 struct net_drop;
 struct net_feed;
+struct net_redirect;
 struct net_setup;
 struct net_xdp;
 struct probe;
@@ -22,6 +23,8 @@ struct probe_env;
 int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **ret, struct err *err);
 int net_drop_attach(struct net_drop *d, struct err *err);
 void net_drop_detach(struct net_drop *d);
+/* Drops of packets in namespace @netns are counted with their flows, in the map @flows_fd. */
+int net_drop_flows(struct net_drop *d, uint32_t netns, int flows_fd);
 void net_drop_close(struct net_drop *d);	/* NULL is fine */
 
 /* Number of arguments of the tracepoint (2, 3 or 4); 0 when it or the BTF is not there. */
@@ -29,10 +32,22 @@ int net_drop_args(const struct btf *btf);
 /* Puts the running kernel's names of drop reasons into the stream. */
 int net_drop_names(struct probe_env *env);
 
-/* @netns: the namespace that is fed by its tc programs already, 0 = none. */
-int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_feed **ret, struct err *err);
+/*
+ * @netns: the namespace that is fed by its tc programs already, 0 = none. @turns: counts redirected packets with
+ * their flows too, in place of net_redirect.
+ */
+int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, bool turns, struct net_feed **ret,
+		  struct err *err);
+int net_feed_flows(struct net_feed *f, uint32_t netns, int flows_fd);	/* as net_drop_flows() */
 int net_feed_attach(struct net_feed *f, struct err *err);
 void net_feed_close(struct net_feed *f);
+
+/* What programs and actions at the interfaces redirect; counted with flows, told of in no other way. */
+int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_redirect **ret, struct err *err);
+int net_redirect_flows(struct net_redirect *r, uint32_t netns, int flows_fd);
+int net_redirect_attach(struct net_redirect *r, struct err *err);
+void net_redirect_detach(struct net_redirect *r);
+void net_redirect_close(struct net_redirect *r);	/* NULL is fine */
 
 int net_xdp_open(struct probe *p, const struct net_setup *s, struct net_xdp **ret, struct err *err);
 int net_xdp_attach(struct net_xdp *x, struct err *err);

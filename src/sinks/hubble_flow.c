@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "cilium/hubble.h"
+#include "cilium/kdrops.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "packet/packet.h"
@@ -31,6 +32,7 @@ struct hubble_type {
 	const struct event_desc *desc;
 	const struct field *flow_id, *is_reply, *dir, *point, *iface, *tcp_flags, *state, *nat_sip, *nat_sport;
 	const struct field *reason, *func, *owner_by, *owner_end, *sname, *dname;
+	const struct field *verdict, *flow_reason;
 };
 
 void hubble_map_fini(struct hubble_map *m)
@@ -61,6 +63,7 @@ static const struct hubble_type *type_of(struct hubble_map *m, const struct even
 		.nat_sip = field_of(d, "nat.sip"), .reason = field_of(d, "drop.reason"),
 		.func = field_of(d, "drop.func"), .owner_by = field_of(d, "owner.by"),
 		.owner_end = field_of(d, "owner.end"),
+		.verdict = field_of(d, "net.verdict"), .flow_reason = field_of(d, "flow.drop_reason"),
 		.sname = field_of(d, "dns.sname"), .dname = field_of(d, "dns.dname"),
 	};
 	return &m->types.items[m->types.len++];
@@ -279,10 +282,24 @@ static void set_ours(struct hubble_flow *f, const struct event *ev, const struct
 		f->direction = (dir == 1) != f->is_reply ? HUBBLE_INGRESS : HUBBLE_EGRESS;
 	f->cookie = ev->keys.cookie;
 	f->cgroup_id = ev->keys.cgroup_id;
-	f->reason = value_of(ev, t->reason);
+	if (t->reason)
+		f->reason = value_of(ev, t->reason);
 	f->func = value_of(ev, t->func);
 	f->src.name = value_of(ev, t->sname);
 	f->dst.name = value_of(ev, t->dname);
+}
+
+/* What became of its packets. A drop among others is an event of its own, and that has the reason. */
+static void set_verdict(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
+{
+	struct value verdict = value_of(ev, t->verdict), reason = value_of(ev, t->flow_reason);
+
+	f->verdict = is_word(&verdict, "dropped") ? "DROPPED" :
+		     is_word(&verdict, "redirected") ? "REDIRECTED" : "FORWARDED";
+	if (!is_word(&verdict, "dropped"))
+		return;
+	f->drop_code = cilium_drop_code(reason.kind == VAL_STR ? reason.str : NULL, reason.len);
+	f->reason = reason;
 }
 
 /* A conversation: no packet, but all that its record knows. */
@@ -291,7 +308,7 @@ static void set_conversation(struct hubble_flow *f, const struct event *ev, cons
 	struct value point = value_of(ev, t->point), state = value_of(ev, t->state), nat = value_of(ev, t->nat_sip);
 
 	f->type = "L3_L4";
-	f->verdict = "FORWARDED";
+	set_verdict(f, ev, t);
 	f->event_type = CILIUM_TRACE;
 	f->conn = ev->keys.conn;
 	f->tcp_flags = (uint8_t)number(ev, t->tcp_flags, 0);

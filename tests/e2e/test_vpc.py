@@ -336,3 +336,20 @@ def test_a_wrong_line_is_named(tmp_path, line, says):
     path.write_text(line + "\n")
     ret = helpers.sh(VPC, str(path), "/sys/fs/bpf/sonde-never-made", check=False)
     assert ret.returncode == 1 and says in ret.stderr and not ret.stdout
+
+
+def test_flows_know_what_the_example_redirects(sonde, network, tmp_path):
+    """The example hands every packet on by bpf_redirect(): the flow says so, at the interface where it came in."""
+    network.start(reader=False)
+    serve(network.b, 80)
+    out = tmp_path / "flows.json"
+    one = sonde("flows", "--json", "-o", "json", "-o", f"hubble:{out}", "--netns", network.router.name, "tcp")
+    assert ask(network.a, "10.9.0.11", 80).stdout == "hello\n"
+    one.stop()
+    last = {(ev["iface"], ev["dir"]): ev for ev in one.events if ev["type"] == "net.flow"}
+    assert set(last) == {(i, d) for i in ("vpc-a", "vpc-b") for d in ("in", "out")}
+    for (_, way), flow in last.items():
+        got = (flow.get("redirected", 0), flow["verdict"], flow["action"])
+        assert got == ((flow["packets"], "redirected", "redirect") if way == "in" else (0, "forwarded", "pass"))
+    verdicts = {json.loads(line)["flow"]["verdict"] for line in out.read_text().splitlines()}
+    assert verdicts == {"FORWARDED", "REDIRECTED"}
