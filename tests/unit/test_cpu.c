@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "event/decode.h"
-#include "event/event.h"
+#include "event_words.h"
 #include "sonde/stack_wire.h"
 
 #define PROBE_ID 3
@@ -26,8 +24,7 @@ static const struct decoder_ops *const decoders[] = { &cpu_decoder, NULL };
 struct seen {
 	unsigned n;
 	const struct event_desc *desc;
-	struct buf line;
-	struct buf words;	/* "name=value " of every field that is there */
+	struct event_words text;
 	bool has_user, has_kern;
 	uint64_t user[FRAMES], kern[FRAMES];
 	uint32_t n_user, n_kern, netns;
@@ -51,7 +48,6 @@ static bool take_stack(const struct event *ev, enum sec_kind kind, uint64_t *fra
 
 static int take(void *ctx, struct event *ev)
 {
-	const struct line_opts o = { .verbose = 1 };
 	struct seen *s = ctx;
 
 	s->n++;
@@ -60,51 +56,13 @@ static int take(void *ctx, struct event *ev)
 	s->cgroup_id = ev->keys.cgroup_id;
 	s->has_user = take_stack(ev, SEC_STACK_USER, s->user, &s->n_user);
 	s->has_kern = take_stack(ev, SEC_STACK_KERN, s->kern, &s->n_kern);
-	buf_reset(&s->line);
-	buf_reset(&s->words);
-	assert_int_equal(event_line(ev, &o, &s->line), 0);
-	for (uint16_t i = 0; i < ev->desc->n_fields; i++) {
-		struct value v;
-
-		if (event_get(ev, &ev->desc->fields[i], &v) < 0)
-			continue;
-		buf_printf(&s->words, "%s=", ev->desc->fields[i].name);
-		value_text(&v, &s->words);
-		buf_add_char(&s->words, ' ');
-	}
+	event_words_take(&s->text, ev);
 	return 0;
 }
 
 static int decode(struct seen *s, const void *rec, size_t len)
 {
-	struct decode_set *d = NULL;
-	char *copy = malloc(len);
-	int r;
-
-	memcpy(copy, rec, len);	/* exactly as long: a sanitizer sees a read past the end */
-	assert_int_equal(decode_set_new(decoders, &d), 0);
-	r = decode_record(d, copy, len, take, s);
-	decode_set_free(d);
-	free(copy);
-	return r;
-}
-
-static void seen_fini(struct seen *s)
-{
-	buf_fini(&s->line);
-	buf_fini(&s->words);
-}
-
-static void has(struct seen *s, const char *word)
-{
-	if (!strstr(buf_str(&s->words), word))
-		fail_msg("no \"%s\" in: %s", word, buf_str(&s->words));
-}
-
-static void has_not(struct seen *s, const char *word)
-{
-	if (strstr(buf_str(&s->words), word))
-		fail_msg("\"%s\" in: %s", word, buf_str(&s->words));
+	return decode_alone(decoders, rec, len, take, s);
 }
 
 /* A sample with so many frames: kernel 0xf..f000 up, user 0x1000 up. */
@@ -141,14 +99,14 @@ static void a_sample_has_both_stacks(void **state)
 	assert_int_equal(s.user[2], 0x1002);
 	assert_int_equal(s.netns, 4);
 	assert_int_equal(s.cgroup_id, 9);
-	has(&s, "stack.value=10.10101ms ");
-	has(&s, "stack.count=1 ");
-	has(&s, "stack.end=complete ");
-	has(&s, "thread.name=prog ");
-	assert_string_equal(buf_str(&s.line), "cpu 3 runs prog[77] thread 78 kernel in 0xfffffffffffff000\n"
+	has_word(&s.text, "stack.value=10.10101ms ");
+	has_word(&s.text, "stack.count=1 ");
+	has_word(&s.text, "stack.end=complete ");
+	has_word(&s.text, "thread.name=prog ");
+	assert_string_equal(buf_str(&s.text.line), "cpu 3 runs prog[77] thread 78 kernel in 0xfffffffffffff000\n"
 			    "        0xfffffffffffff000\n        0xfffffffffffff001\n"
 			    "        0x1000\n        0x1001\n        0x1002\n");
-	seen_fini(&s);
+	event_words_fini(&s.text);
 }
 
 static void an_empty_stack_is_not_a_missing_one(void **state)
@@ -164,9 +122,10 @@ static void an_empty_stack_is_not_a_missing_one(void **state)
 	assert_true(s.has_user);
 	assert_int_equal(s.n_user, 0);
 	assert_false(s.has_kern);
-	has(&s, "stack.end=unreadable ");
-	assert_string_equal(buf_str(&s.line), "cpu 3 runs prog[77] thread 78 user\n        [ends: unreadable]\n");
-	seen_fini(&s);
+	has_word(&s.text, "stack.end=unreadable ");
+	assert_string_equal(buf_str(&s.text.line), "cpu 3 runs prog[77] thread 78 user\n"
+			    "        [ends: unreadable]\n");
+	event_words_fini(&s.text);
 }
 
 static void a_late_sample_says_for_how_many_it_stands(void **state)
@@ -178,9 +137,9 @@ static void a_late_sample_says_for_how_many_it_stands(void **state)
 	(void)state;
 	u.rec.count = 4;
 	assert_int_equal(decode(&s, &u, len), 0);
-	has(&s, "stack.count=4 ");
-	assert_non_null(strstr(buf_str(&s.line), " kernel x4 in "));
-	seen_fini(&s);
+	has_word(&s.text, "stack.count=4 ");
+	assert_non_null(strstr(buf_str(&s.text.line), " kernel x4 in "));
+	event_words_fini(&s.text);
 }
 
 static void a_block_tells_waiting_from_blocking(void **state)
@@ -195,12 +154,12 @@ static void a_block_tells_waiting_from_blocking(void **state)
 	u.rec.state = 1;
 	assert_int_equal(decode(&s, &u, len), 0);
 	assert_string_equal(s.desc->name, "cpu.block");
-	has(&s, "stack.value=12.031ms ");
-	has(&s, "stack.wait=4us ");
-	has(&s, "stack.state=sleeping ");
-	assert_string_equal(buf_str(&s.line), "prog[77] thread 78 off for 12.031 ms (0.004 ms waiting for a CPU) "
-			    "sleeping in 0xfffffffffffff000\n        0xfffffffffffff000\n        0x1000\n");
-	seen_fini(&s);
+	has_word(&s.text, "stack.value=12.031ms ");
+	has_word(&s.text, "stack.wait=4us ");
+	has_word(&s.text, "stack.state=sleeping ");
+	assert_string_equal(buf_str(&s.text.line), "prog[77] thread 78 off for 12.031 ms (0.004 ms waiting for a "
+			    "CPU) sleeping in 0xfffffffffffff000\n        0xfffffffffffff000\n        0x1000\n");
+	event_words_fini(&s.text);
 }
 
 /* The kernel's state bits combine (TASK_KILLABLE, TASK_IDLE); a thread that was pushed aside is runnable anyhow. */
@@ -223,12 +182,12 @@ static void states_have_the_names_of_ps(void **state)
 		u.rec.state = cases[i].state;
 		u.rec.mode |= cases[i].mode;
 		assert_int_equal(decode(&s, &u, len), 0);
-		has(&s, cases[i].want);
+		has_word(&s.text, cases[i].want);
 		if (cases[i].mode)
-			has(&s, "preempted");
+			has_word(&s.text, "preempted");
 		else
-			has_not(&s, "preempted");
-		seen_fini(&s);
+			has_no_word(&s.text, "preempted");
+		event_words_fini(&s.text);
 	}
 }
 
@@ -259,7 +218,7 @@ static void what_contradicts_itself_is_refused(void **state)
 		assert_int_equal(decode(&s, &u, len), -EBADMSG);
 	}
 	assert_int_equal(s.n, 0);
-	seen_fini(&s);
+	event_words_fini(&s.text);
 }
 
 /* Requests for unwind tables are for the live half: no event, no error. */
@@ -291,15 +250,15 @@ static void the_end_tells_what_was_missed(void **state)
 	assert_int_equal(decode(&s, &u, sizeof(u)), 0);
 	assert_int_equal(s.n, 1);
 	assert_int_equal(s.desc->class, EVENT_META);
-	has(&s, "totals.missed=3 ");
-	has(&s, "totals.evicted=2 ");
-	has(&s, "totals.reasons=");
+	has_word(&s.text, "totals.missed=3 ");
+	has_word(&s.text, "totals.evicted=2 ");
+	has_word(&s.text, "totals.reasons=");
 	u.rec.missed = 101;	/* more than there were */
 	assert_int_equal(decode(&s, &u, sizeof(u)), -EBADMSG);
 	u.rec.missed = 3;
 	u.rec.hdr.len = sizeof(u.rec) - 1;
 	assert_int_equal(decode(&s, &u, sizeof(u.rec) - 1), -EBADMSG);
-	seen_fini(&s);
+	event_words_fini(&s.text);
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "event/decode.h"
 #include "event/event.h"
+#include "event_words.h"
 #include "probes/net/net.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_point.h"
@@ -35,7 +36,7 @@ static const uint8_t syn[] = {
 
 struct seen {
 	unsigned n;
-	struct buf line, words;	/* "name=value " of every field that is there */
+	struct event_words text;
 	struct event_keys keys;
 	uint32_t tgid;
 	uint64_t start_ns;
@@ -59,7 +60,6 @@ static void take_sections(struct seen *s, const struct event *ev)
 
 static int take(void *ctx, struct event *ev)
 {
-	const struct line_opts o = { .verbose = 1 };
 	struct seen *s = ctx;
 
 	s->n++;
@@ -67,23 +67,13 @@ static int take(void *ctx, struct event *ev)
 	s->tgid = ev->tgid;
 	s->start_ns = ev->start_ns;
 	take_sections(s, ev);
-	assert_int_equal(event_line(ev, &o, &s->line), 0);
-	for (uint16_t i = 0; i < ev->desc->n_fields; i++) {
-		struct value v;
-
-		if (event_get(ev, &ev->desc->fields[i], &v) < 0)
-			continue;
-		buf_printf(&s->words, "%s=", ev->desc->fields[i].name);
-		value_text(&v, &s->words);
-		buf_add_char(&s->words, ' ');
-	}
+	event_words_take(&s->text, ev);
 	return 0;
 }
 
 static void seen_fini(struct seen *s)
 {
-	buf_fini(&s->line);
-	buf_fini(&s->words);
+	event_words_fini(&s->text);
 }
 
 struct rec { struct net_rec r; uint8_t data[256]; };
@@ -165,16 +155,17 @@ static void test_trace(void **state)
 	assert_int_equal(s.keys.conn.sport, 4711);
 	assert_int_equal(s.keys.conn.dport, 80);
 	assert_memory_equal(s.keys.conn.saddr.addr, "\x0a\0\0\x01", 4);
-	assert_non_null(strstr(buf_str(&s.line), "<- network eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN  "
+	assert_non_null(strstr(buf_str(&s.text.line), "<- network eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN  "
 				 "[42 tuple]  {established}\n"));
-	assert_non_null(strstr(buf_str(&s.words), "net.point=from-network net.dir=in net.iface=eth0 net.len=100 "));
-	assert_non_null(strstr(buf_str(&s.words), "owner.by=tuple net.state=established net.task=swapper/0 "
+	assert_non_null(strstr(buf_str(&s.text.words), "net.point=from-network net.dir=in net.iface=eth0 "
+				 "net.len=100 "));
+	assert_non_null(strstr(buf_str(&s.text.words), "owner.by=tuple net.state=established net.task=swapper/0 "
 				 "net.task_pid=1"));
 	seen_fini(&s);
 	rec.r.reason = NET_STATE_NONE;
 	assert_int_equal(decode(&s, &rec, len), 0);
-	assert_non_null(strstr(buf_str(&s.line), "[42 tuple]\n"));
-	assert_null(strstr(buf_str(&s.words), "net.state"));
+	assert_non_null(strstr(buf_str(&s.text.line), "[42 tuple]\n"));
+	assert_null(strstr(buf_str(&s.text.words), "net.state"));
 	seen_fini(&s);
 }
 
@@ -189,8 +180,8 @@ static void test_drop_with_stack(void **state)
 	/* what stands above the place of the drop is the tracing machinery */
 	assert_int_equal(s.stack_len, 3 * 8);
 	assert_true(s.stack_first == LOCATION);
-	assert_non_null(strstr(buf_str(&s.line), "xx drop (NO_SOCKET) at tcp_v4_rcv eth0: 10.0.0.1:4711 -> "));
-	assert_non_null(strstr(buf_str(&s.words), "drop.reason=NO_SOCKET drop.func=tcp_v4_rcv "));
+	assert_non_null(strstr(buf_str(&s.text.line), "xx drop (NO_SOCKET) at tcp_v4_rcv eth0: 10.0.0.1:4711 -> "));
+	assert_non_null(strstr(buf_str(&s.text.words), "drop.reason=NO_SOCKET drop.func=tcp_v4_rcv "));
 	seen_fini(&s);
 }
 
@@ -206,7 +197,7 @@ static void test_xdp(void **state)
 	rec.r.error = -6;
 	assert_int_equal(decode(&s, &rec, len), 0);
 	assert_int_equal(s.packet_len, 0);
-	assert_string_equal(buf_str(&s.line), "xx xdp (PASS) eth0: program 17, error -6\n");
+	assert_string_equal(buf_str(&s.text.line), "xx xdp (PASS) eth0: program 17, error -6\n");
 	seen_fini(&s);
 }
 
@@ -224,8 +215,8 @@ static void test_unknown_numbers(void **state)
 	rec.r.hdr.tgid = 0;
 	rec.r.owner_by = 200;
 	assert_int_equal(decode(&s, &rec, len), 0);
-	assert_non_null(strstr(buf_str(&s.line), "xx drop (70000) at 0x1234 if77: 10.0.0.1"));
-	assert_null(strchr(buf_str(&s.line), '['));
+	assert_non_null(strstr(buf_str(&s.text.line), "xx drop (70000) at 0x1234 if77: 10.0.0.1"));
+	assert_null(strchr(buf_str(&s.text.line), '['));
 	seen_fini(&s);
 }
 

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "event/decode.h"
-#include "event/event.h"
+#include "event_words.h"
 
 #define PROBE_ID 1
 #include "probes/proc/proc_wire.h"
@@ -22,15 +20,13 @@ static const struct decoder_ops *const decoders[] = { &proc_decoder, NULL };
 /* The words of the last event, and how many there were. */
 struct seen {
 	unsigned n;
-	struct buf line;
-	struct buf words;	/* "name=value " of every field that is there */
+	struct event_words text;
 	uint32_t tgid, tid, netns;
 	uint64_t cookie, cgroup_id;
 };
 
 static int take(void *ctx, struct event *ev)
 {
-	const struct line_opts o = { .verbose = 1 };
 	struct seen *s = ctx;
 
 	s->n++;
@@ -39,51 +35,13 @@ static int take(void *ctx, struct event *ev)
 	s->netns = ev->keys.netns;
 	s->cookie = ev->keys.cookie;
 	s->cgroup_id = ev->keys.cgroup_id;
-	buf_reset(&s->line);
-	buf_reset(&s->words);
-	assert_int_equal(event_line(ev, &o, &s->line), 0);
-	for (uint16_t i = 0; i < ev->desc->n_fields; i++) {
-		struct value v;
-
-		if (event_get(ev, &ev->desc->fields[i], &v) < 0)
-			continue;
-		buf_printf(&s->words, "%s=", ev->desc->fields[i].name);
-		value_text(&v, &s->words);
-		buf_add_char(&s->words, ' ');
-	}
+	event_words_take(&s->text, ev);
 	return 0;
 }
 
 static int decode(struct seen *s, const void *rec, size_t len)
 {
-	struct decode_set *d = NULL;
-	char *copy = malloc(len);
-	int r;
-
-	memcpy(copy, rec, len);	/* exactly as long: a sanitizer sees a read past the end */
-	assert_int_equal(decode_set_new(decoders, &d), 0);
-	r = decode_record(d, copy, len, take, s);
-	decode_set_free(d);
-	free(copy);
-	return r;
-}
-
-static void seen_fini(struct seen *s)
-{
-	buf_fini(&s->line);
-	buf_fini(&s->words);
-}
-
-static void has(struct seen *s, const char *word)
-{
-	if (!strstr(buf_str(&s->words), word))
-		fail_msg("no \"%s\" in: %s", word, buf_str(&s->words));
-}
-
-static void has_not(struct seen *s, const char *word)
-{
-	if (strstr(buf_str(&s->words), word))
-		fail_msg("\"%s\" in: %s", word, buf_str(&s->words));
+	return decode_alone(decoders, rec, len, take, s);
 }
 
 struct exec_full { struct proc_exec_rec rec; char tail[1600]; };
@@ -117,18 +75,18 @@ static void an_exec_says_program_and_arguments(void **state)
 	(void)state;
 	assert_int_equal(decode(&s, &e, len), 0);
 	assert_int_equal(s.n, 1);
-	has(&s, "task.file=./x.sh ");
-	has(&s, "task.exe=/usr/bin/dash ");
-	has(&s, "task.args=/bin/sh ./x.sh a b ");
-	has(&s, "task.comm=prog ");
-	has(&s, "task.ppid=70 task.uid=1000 task.gid=100 ");
-	has(&s, "task.old_tid=78 ");
+	has_word(&s.text, "task.file=./x.sh ");
+	has_word(&s.text, "task.exe=/usr/bin/dash ");
+	has_word(&s.text, "task.args=/bin/sh ./x.sh a b ");
+	has_word(&s.text, "task.comm=prog ");
+	has_word(&s.text, "task.ppid=70 task.uid=1000 task.gid=100 ");
+	has_word(&s.text, "task.old_tid=78 ");
 	assert_int_equal(s.tgid, 77);
 	assert_int_equal(s.netns, 4);
 	assert_int_equal(s.cgroup_id, 9);
-	assert_string_equal(buf_str(&s.line), "prog[77] exec /usr/bin/dash: /bin/sh ./x.sh a b "
+	assert_string_equal(buf_str(&s.text.line), "prog[77] exec /usr/bin/dash: /bin/sh ./x.sh a b "
 			    "(ppid 70 uid 1000 gid 100 pidns 0 netns 4 cgroup 9)\n");
-	seen_fini(&s);
+	event_words_fini(&s.text);
 }
 
 static void paths_come_in_every_form(void **state)
@@ -153,10 +111,10 @@ static void paths_come_in_every_form(void **state)
 
 		assert_int_equal(decode(&s, &e, len), 0);
 		if (cases[i].want)
-			has(&s, cases[i].want);
+			has_word(&s.text, cases[i].want);
 		else
-			has_not(&s, "task.exe=");
-		seen_fini(&s);
+			has_no_word(&s.text, "task.exe=");
+		event_words_fini(&s.text);
 	}
 }
 
@@ -180,7 +138,7 @@ static void a_short_record_is_refused(void **state)
 	e.rec.hdr.type = SONDE_EV(PROBE_ID, 0);
 	assert_int_equal(decode(&s, &e, len), -ENOSYS);
 	assert_int_equal(s.n, 0);
-	seen_fini(&s);
+	event_words_fini(&s.text);
 }
 
 static void a_fork_tells_threads_from_processes(void **state)
@@ -193,12 +151,12 @@ static void a_fork_tells_threads_from_processes(void **state)
 
 	(void)state;
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
-	has(&s, "task.thread=false ");
-	has(&s, "task.maker=7 ");
+	has_word(&s.text, "task.thread=false ");
+	has_word(&s.text, "task.maker=7 ");
 	r.hdr.tgid = r.maker_tgid = 7;
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
-	has(&s, "task.thread=true ");
-	seen_fini(&s);
+	has_word(&s.text, "task.thread=true ");
+	event_words_fini(&s.text);
 }
 
 static void an_exit_has_a_code_or_a_signal(void **state)
@@ -211,15 +169,15 @@ static void an_exit_has_a_code_or_a_signal(void **state)
 
 	(void)state;
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
-	has(&s, "exit.code=3 ");
-	has(&s, "exit.last=false ");
-	has_not(&s, "exit.signal");
+	has_word(&s.text, "exit.code=3 ");
+	has_word(&s.text, "exit.last=false ");
+	has_no_word(&s.text, "exit.signal");
 	r.last = 1;
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
-	has(&s, "exit.signal=9 ");
-	has_not(&s, "exit.code");
-	assert_string_equal(buf_str(&s.line), "w[8] exit thread 9 signal 9, process gone\n");
-	seen_fini(&s);
+	has_word(&s.text, "exit.signal=9 ");
+	has_no_word(&s.text, "exit.code");
+	assert_string_equal(buf_str(&s.text.line), "w[8] exit thread 9 signal 9, process gone\n");
+	event_words_fini(&s.text);
 }
 
 static void a_mapping_has_what_symbols_need(void **state)
@@ -233,15 +191,15 @@ static void a_mapping_has_what_symbols_need(void **state)
 
 	(void)state;
 	assert_int_equal(decode(&s, &m, m.rec.hdr.len), 0);
-	has(&s, "map.addr=0x7f0000001000 map.len=8192 map.offset=4096 ");
-	has(&s, "map.prot=read|exec ");
-	has(&s, "map.path=/lib/c.so ");
-	has_not(&s, "map.ino=");
-	assert_string_equal(buf_str(&s.line), "[8] map 0x7f0000001000+0x2000 offset 0x1000 /lib/c.so build-id "
+	has_word(&s.text, "map.addr=0x7f0000001000 map.len=8192 map.offset=4096 ");
+	has_word(&s.text, "map.prot=read|exec ");
+	has_word(&s.text, "map.path=/lib/c.so ");
+	has_no_word(&s.text, "map.ino=");
+	assert_string_equal(buf_str(&s.text.line), "[8] map 0x7f0000001000+0x2000 offset 0x1000 /lib/c.so build-id "
 			    "abcd000000000000000000000000000000000000\n");
 	m.rec.build_id_len = 21;
 	assert_int_equal(decode(&s, &m, m.rec.hdr.len), -EBADMSG);
-	seen_fini(&s);
+	event_words_fini(&s.text);
 }
 
 static void a_socket_has_its_keys(void **state)
@@ -258,17 +216,17 @@ static void a_socket_has_its_keys(void **state)
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
 	assert_int_equal(s.cookie, 4097);
 	assert_int_equal(s.netns, 11);
-	has(&s, "sock.what=accept ");
-	has(&s, "sock.closed=false ");
-	has(&s, "sock.listener=4096 ");
-	assert_string_equal(buf_str(&s.line), "nginx[8] socket accept 10.0.0.1:80 <> 10.0.0.2:40000 from SYN_RECV "
-			    "cookie 4097 netns 11\n");
+	has_word(&s.text, "sock.what=accept ");
+	has_word(&s.text, "sock.closed=false ");
+	has_word(&s.text, "sock.listener=4096 ");
+	assert_string_equal(buf_str(&s.text.line), "nginx[8] socket accept 10.0.0.1:80 <> 10.0.0.2:40000 from "
+			    "SYN_RECV cookie 4097 netns 11\n");
 	r.what = PROC_SOCK_CLOSE;
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
-	has(&s, "sock.closed=true ");
+	has_word(&s.text, "sock.closed=true ");
 	r.family = 5;
 	assert_int_equal(decode(&s, &r, sizeof(r)), -EBADMSG);
-	seen_fini(&s);
+	event_words_fini(&s.text);
 }
 
 int main(void)
