@@ -217,10 +217,14 @@ struct cpu_row {
 	__u32 low, end;		/* its addresses in the page */
 };
 
-/* The row for place @low of the page whose rows are @a to @b. False: it cannot be had. */
+/*
+ * The row for place @low of the page whose rows are @a to @b. False: it cannot be had. The half is chosen without a
+ * branch: the verifier would follow both ways of each turn, the CPU would guess.
+ */
 static __always_inline bool row_find(__u32 rows, __u32 a, __u32 b, __u32 low, struct cpu_row *ret)
 {
 	__u32 last = b, *row;
+	__u64 upper;
 
 	for (int i = 0; i < SONDE_UNWIND_PAGE_SHIFT && b - a > 1; i++) {
 		__u32 mid = a + (b - a) / 2;
@@ -228,10 +232,10 @@ static __always_inline bool row_find(__u32 rows, __u32 a, __u32 b, __u32 low, st
 		row = pool_word(rows + mid);
 		if (!row)
 			return false;
-		if (SONDE_UNWIND_ROW_LOW(*row) <= low)
-			a = mid;
-		else
-			b = mid;
+		/* all bits: it begins at @low or before */
+		upper = -(((__u64)SONDE_UNWIND_ROW_LOW(*row) - low - 1) >> 63);
+		a += (mid - a) & (__u32)upper;
+		b = mid + ((b - mid) & (__u32)upper);
 	}
 	ret->end = 1 << SONDE_UNWIND_PAGE_SHIFT;
 	if (b < last) {
