@@ -219,7 +219,10 @@ static int open_perf(struct cpu_state *s, const struct cpu_conf *c, struct err *
 		return n;
 	o.cpus = s->cpus;
 	o.n_cpus = s->n_cpus = (size_t)n;
-	return wants_samples(c) ? cpu_perf_new(&o, &s->perf, err) : 0;
+	n = wants_samples(c) ? cpu_perf_new(&o, &s->perf, err) : 0;
+	if (s->perf)
+		cpu_perf_run_ahead(s->perf);
+	return n;
 }
 
 static void table_refused(void *ctx, const struct err *err)

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #define CLOCK_LEAST_NS 10000	/* the kernel's cpu-clock does not tick faster (perf_swevent_hrtimer) */
 
 struct cpu_event_link { uint32_t cpu; struct bpf_link *link; };
+struct cpu_event_fd { uint32_t cpu; int fd; };
 
 struct cpu_perf {
 	struct perf_event_attr attr;
@@ -35,6 +37,7 @@ struct cpu_perf {
 	const uint32_t *wanted;		/* CPUs, borrowed */
 	size_t n_wanted;		/* 0 = all */
 	VEC(struct cpu_event_link) links;
+	VEC(struct cpu_event_fd) ahead;	/* run already, of no use to anybody yet; owned */
 	const struct bpf_program *prog;	/* borrowed */
 	cpu_perf_start_fn start;
 	void *ctx;
@@ -209,6 +212,28 @@ uint64_t cpu_perf_value(const struct cpu_perf *p)
 
 /* ---- attaching ---- */
 
+void cpu_perf_run_ahead(struct cpu_perf *p)
+{
+	_cleanup_free_ uint32_t *online = NULL;
+	int n = cpulist_read(ONLINE, &online);
+
+	for (int i = 0; i < n; i++) {
+		int fd = is_wanted(p, online[i]) && vec_grow(&p->ahead) >= 0 ? open_event(p, online[i]) : -1;
+
+		if (fd < 0)
+			continue;
+		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+		p->ahead.items[p->ahead.len++] = (struct cpu_event_fd){ .cpu = online[i], .fd = fd };
+	}
+}
+
+static void drop_ahead(struct cpu_perf *p)
+{
+	for (size_t i = 0; i < p->ahead.len; i++)
+		cleanup_close(&p->ahead.items[i].fd);
+	p->ahead.len = 0;
+}
+
 static bool has_link(const struct cpu_perf *p, uint32_t cpu)
 {
 	for (size_t i = 0; i < p->links.len; i++)
@@ -217,9 +242,18 @@ static bool has_link(const struct cpu_perf *p, uint32_t cpu)
 	return false;
 }
 
+/* The event of @cpu that runs ahead, or a new one. */
+static int take_event(struct cpu_perf *p, uint32_t cpu)
+{
+	for (size_t i = 0; i < p->ahead.len; i++)
+		if (p->ahead.items[i].cpu == cpu)
+			return TAKE_FD(p->ahead.items[i].fd);
+	return open_event(p, cpu);
+}
+
 static int attach_cpu(struct cpu_perf *p, uint32_t cpu)
 {
-	_cleanup_close_ int fd = open_event(p, cpu);
+	_cleanup_close_ int fd = take_event(p, cpu);
 	struct bpf_link *link;
 
 	if (fd < 0)
@@ -275,6 +309,7 @@ int cpu_perf_attach(struct cpu_perf *p, const struct bpf_program *prog, cpu_perf
 	p->start = start;
 	p->ctx = ctx;
 	r = cpu_perf_follow(p);
+	drop_ahead(p);
 	if (!p->links.len)
 		return r < 0 ? explain(p, r, err) : explain(p, -ENODEV, err);
 	return 0;
@@ -293,6 +328,8 @@ void cpu_perf_free(struct cpu_perf *p)
 	if (!p)
 		return;
 	cpu_perf_detach(p);
+	drop_ahead(p);
+	vec_fini(&p->ahead);
 	vec_fini(&p->links);
 	free(p);
 }

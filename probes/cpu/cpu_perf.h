@@ -35,7 +35,14 @@ uint64_t cpu_perf_clock_ns(const struct cpu_perf *p);
 /* What one sample stands for: ns, or 0 = as many events as the kernel says. */
 uint64_t cpu_perf_value(const struct cpu_perf *p);
 
-/* What to do before a CPU's event starts. */
+/*
+ * Lets the events run for nobody until they are attached. Then the first sample comes at any moment of a period, half
+ * of one after the start in the mean; an event that starts with its program makes it wait a whole one. What cannot be
+ * opened now is opened, or explained, by cpu_perf_attach().
+ */
+void cpu_perf_run_ahead(struct cpu_perf *p);
+
+/* What to do before a CPU's event gives samples. */
 typedef int (*cpu_perf_start_fn)(void *ctx, uint32_t cpu);
 
 /* Starts on every CPU; a CPU that is not online waits for cpu_perf_follow(). -errno when there is none at all. */
