@@ -379,13 +379,16 @@ static int release_child(struct run_state *s, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot wait for the command") : child_release(s->child, err);
 }
 
-/* Somebody waits for the start. Our own priority comes after the fork of a command, and only with rights. */
+/*
+ * Somebody waits for the start. The session first: a process whose priority changes may lose its turn for long. Our
+ * own priority comes after the fork of a command, and only with rights.
+ */
 static void hurry(struct run_state *s, bool forked)
 {
-	if (!s->conf->read && forked)
-		haste_process(s->spec->nice);
 	if (!s->conf->read && s->spec->nice)
 		haste_begin(&s->haste);
+	if (!s->conf->read && forked)
+		haste_process(s->spec->nice);
 }
 
 /* Somebody waits for the end from here on. */
