@@ -272,12 +272,16 @@ static int cpu_open(struct probe *p, struct err *err)
 	return r;
 }
 
-/* A CPU that was away begins anew. */
+/* While a CPU was away no periods passed: it has another grid, and keeps its counts. */
 static int start_cpu(void *ctx, uint32_t cpu)
 {
-	const struct cpu_pace zero = { 0 };
+	const int fd = map_fd(ctx, "cpu_paces");
+	struct cpu_pace pace;
 
-	return bpf_map_update_elem(map_fd(ctx, "cpu_paces"), &cpu, &zero, BPF_ANY) < 0 ? -errno : 0;
+	if (bpf_map_lookup_elem(fd, &cpu, &pace) < 0)
+		return -errno;
+	pace.grid_ns = 0;
+	return bpf_map_update_elem(fd, &cpu, &pace, BPF_ANY) < 0 ? -errno : 0;
 }
 
 static void report_failed(void *ctx, const struct hook_report *r)

@@ -27,7 +27,12 @@
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 #define CLOCK_LEAST_NS 10000	/* the kernel's cpu-clock does not tick faster (perf_swevent_hrtimer) */
 
-struct cpu_event_link { uint32_t cpu; struct bpf_link *link; };
+struct cpu_event_link {
+	uint32_t cpu;
+	int fd;			/* of link */
+	uint64_t enabled_ns;	/* as its event said last */
+	struct bpf_link *link;
+};
 struct cpu_event_fd { uint32_t cpu; int fd; };
 
 struct cpu_perf {
@@ -103,6 +108,7 @@ static void set_attr(struct cpu_perf *p, bool cycles)
 		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.config = cycles ? (uint64_t)PERF_COUNT_HW_CPU_CYCLES : (uint64_t)PERF_COUNT_SW_CPU_CLOCK,
 		.freq = !p->period,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.disabled = 1,
 	};
 	if (p->period)
@@ -254,26 +260,41 @@ static int take_event(struct cpu_perf *p, uint32_t cpu)
 static int attach_cpu(struct cpu_perf *p, uint32_t cpu)
 {
 	_cleanup_close_ int fd = take_event(p, cpu);
-	struct bpf_link *link;
+	struct cpu_event_link l = { .cpu = cpu, .fd = fd };
 
 	if (fd < 0)
 		return fd;
 	if (vec_grow(&p->links) < 0)
 		return -ENOMEM;
 	p->start(p->ctx, cpu);
-	link = bpf_program__attach_perf_event(p->prog, fd);
-	if (!link)
+	l.link = bpf_program__attach_perf_event(p->prog, fd);
+	if (!l.link)
 		return -errno;
 	TAKE_FD(fd); /* the link's now */
-	p->links.items[p->links.len++] = (struct cpu_event_link){ .cpu = cpu, .link = link };
+	p->links.items[p->links.len++] = l;
 	return 0;
 }
 
-/* The event of a CPU that went away stays dead when it comes back. */
-static void drop_offline(struct cpu_perf *p, const uint32_t *online, size_t n)
+/*
+ * Whether its CPU went away since this was asked last: the event stays dead when it comes back, as after a suspend,
+ * where all but the first do. The time of an event that is alive goes on.
+ */
+static bool has_stopped(struct cpu_event_link *l)
+{
+	struct { uint64_t value, enabled_ns; } now;
+	const uint64_t before_ns = l->enabled_ns;
+	ssize_t n = read(l->fd, &now, sizeof(now));
+
+	if (n != sizeof(now))
+		return n == 0;
+	l->enabled_ns = now.enabled_ns;
+	return now.enabled_ns == before_ns;
+}
+
+static void drop_stopped(struct cpu_perf *p, const uint32_t *online, size_t n)
 {
 	for (size_t i = 0; i < p->links.len;) {
-		if (cpulist_has(online, n, p->links.items[i].cpu)) {
+		if (cpulist_has(online, n, p->links.items[i].cpu) && !has_stopped(&p->links.items[i])) {
 			i++;
 			continue;
 		}
@@ -289,7 +310,7 @@ int cpu_perf_follow(struct cpu_perf *p)
 
 	if (n < 0)
 		return n;
-	drop_offline(p, online, (size_t)n);
+	drop_stopped(p, online, (size_t)n);
 	for (int i = 0; i < n; i++) {
 		if (!is_wanted(p, online[i]) || has_link(p, online[i]))
 			continue;
