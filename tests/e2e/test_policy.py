@@ -338,6 +338,36 @@ def test_5000_packets_out_are_audited_and_all_pass(sonde, link, tmp_path):
     assert min(actions["allow"], actions["deny"], actions["audit"]) > 100
 
 
+def test_each_rule_has_its_packets_and_bytes(sonde, link, tmp_path):
+    """In the table, in JSON and for Prometheus: the line, what it says, how much it decided."""
+    rules = tmp_path / "rules"
+    rules.write_text("deny in udp port 9\naudit in udp port 10\n\nallow in udp\n")
+    one = sonde("policy", str(rules), "-i", link.b_dev, "--netns", link.b.name, "--verdicts", "all", "-o", "json",
+                "-o", f"text:{tmp_path}/table", "-o", f"prometheus:{tmp_path}/prom")
+    link.a.python(f"""
+import socket
+for port, count in ((9, 3), (10, 2), (11, 1)):
+    for i in range(count):
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x" * 50, ("{link.b_ip}", port))
+""")
+    one.wait_for(lambda ev: ev["type"] == "net.policy-verdict" and ev["dir"] == "ingress", 6)
+    events = one.finish()
+    want = {("deny in udp port 9", 1, 3), ("audit in udp port 10", 2, 2), ("allow in udp", 4, 1)}
+    size = 14 + 20 + 8 + 50
+    told = {(ev["reason"], ev["packets"], ev["bytes"]) for ev in events
+            if ev["type"] == "net.count" and ev["kind"] == "policy" and ev["dir"] == "in"}
+    assert told == {(text, n, n * size) for text, _, n in want}
+    table = (tmp_path / "table").read_text()
+    prom = (tmp_path / "prom").read_text()
+    for text, line, n in want:
+        row = next(row for row in table.splitlines() if f" {text} " in row and " in " in row and "policy " in row)
+        assert row.split()[-3:] == [str(n), str(n * size), f"{rules}:{line}"]
+        for what, value in (("packets", n), ("bytes", n * size)):
+            sample, = [x for x in prom.splitlines()
+                       if x.startswith(f'sonde_net_count_{what}_total{{kind="policy",reason="{text}",dir="in"')]
+            assert sample.split()[-1] == str(value)
+
+
 def passes(link):
     """Does a ping get through?"""
     return link.a.run("ping", "-c1", "-W1", link.b_ip, check=False).returncode == 0
