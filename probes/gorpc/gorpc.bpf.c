@@ -8,22 +8,16 @@
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
-#include "bpf/plain.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "probes/gorpc/gorpc_conns.bpf.h"
 #include "probes/gorpc/gorpc_fields.bpf.h"
 #include "probes/gorpc/gorpc_life.bpf.h"
+#include "probes/gorpc/gorpc_send.bpf.h"
 #include "probes/gorpc/gorpc_state.bpf.h"
+#include "probes/gorpc/gorpc_texts.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
-
-/* Since 6.11: on older kernels that preempt, two frames at once on one CPU could spoil one another. */
-extern void bpf_preempt_disable(void) __weak __ksym;
-extern void bpf_preempt_enable(void) __weak __ksym;
-
-#define SHORT_BYTES (1024 - sizeof(struct gorpc_frame_rec)) /* of fields, in a record that is copied here */
-_Static_assert(sizeof(struct gorpc_frame_rec) + SHORT_BYTES + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
 
 struct hit {
 	struct gorpc_scratch *s;
@@ -84,18 +78,14 @@ static __always_inline void take_origin(struct hit *h, const struct gorpc_iface 
 
 /* ---- frames ---- */
 
-/* A frame's own header at @addr: stream, flags, length. */
-static __always_inline bool take_frame(struct hit *h, __u64 addr)
+/* A frame's own header, @head: stream and flags. */
+static __always_inline bool take_head(struct hit *h, const __u8 *head)
 {
 	__u32 flags_off = h->l->frame_flags, stream_off = h->l->frame_stream;
 	struct gorpc_frame_rec *r = &h->s->rec;
-	__u8 *head = h->s->frame;
 
-	/* all of it at once: FrameHeader has 12 bytes and frames are larger */
-	if (!addr || flags_off >= FRAME_BYTES || stream_off > FRAME_BYTES - 4 || read_user(head, FRAME_BYTES, addr)) {
-		TELL(frame);
+	if (flags_off >= FRAME_BYTES || stream_off > FRAME_BYTES - 4)
 		return false;
-	}
 	barrier_var(flags_off);
 	barrier_var(stream_off);
 	r->stream = *(__u32 *)&head[stream_off & (FRAME_BYTES - 4)];
@@ -104,18 +94,48 @@ static __always_inline bool take_frame(struct hit *h, __u64 addr)
 	return true;
 }
 
-/* A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. */
+/* All of it at once: FrameHeader has 12 bytes and frames are larger. */
+static __always_inline bool take_frame(struct hit *h, __u64 addr)
+{
+	if (addr && !read_user(h->s->frame, FRAME_BYTES, addr) && take_head(h, h->s->frame))
+		return true;
+	TELL(frame);
+	return false;
+}
+
+/*
+ * A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. Both are of one size class and made one after
+ * the other, so mostly the HeadersFrame lies right in front of it.
+ */
 static __always_inline bool take_meta(struct hit *h, __u64 frame)
 {
 	__u16 fields = h->l->meta_fields;
+	__u32 front = META_FRONT;
 
-	if (!read_span(h->s, frame, 0, fields == GORPC_NO_OFF ? fields : fields + 8)) {
-		TELL(meta);
-		return false;
+	if (fields > SPAN_BYTES - META_FRONT - 16 || !frame ||
+	    !read_span(h->s, frame - META_FRONT, 0, fields + META_FRONT + 8)) {
+		front = 0;
+		if (!read_span(h->s, frame, 0, fields == GORPC_NO_OFF ? fields : fields + 8)) {
+			TELL(meta);
+			return false;
+		}
 	}
-	h->s->fields.ptr = span_word(h->s, fields);
-	h->s->fields.len = span_word(h->s, (__u32)fields + 8);
-	return take_frame(h, span_word(h->s, 0));
+	h->s->fields.ptr = span_word(h->s, front + fields);
+	h->s->fields.len = span_word(h->s, front + fields + 8);
+	if (front && span_word(h->s, front) == frame - META_FRONT && take_head(h, h->s->span))
+		return true;
+	return take_frame(h, span_word(h->s, front));
+}
+
+static __always_inline void keep_loopy(const struct gorpc_scratch *s, struct gorpc_text *t, __u64 loopy, __u64 side,
+				       const struct gorpc_iface *conn)
+{
+	if (!t)
+		return;
+	t->words[0] = side;
+	t->words[1] = conn->itab;
+	t->words[2] = conn->data;
+	name_text(t, s, loopy, TEXT_OF_LOOPY);
 }
 
 /* Key and side of a loopyWriter, by one read since it has a connection of its own. */
@@ -123,13 +143,22 @@ static __always_inline bool take_loopy(struct hit *h, __u64 loopy, struct gorpc_
 {
 	__u16 side_off = h->l->loopy_side, conn_off = h->l->loopy_conn;
 	__u32 far = (__u32)conn_off - side_off;
+	struct gorpc_text *t = h->s->epoch ? text_at(loopy) : NULL;
 
+	if (t && is_text(t, h->s, loopy, TEXT_OF_LOOPY)) {
+		*side = t->words[0];
+		conn->itab = t->words[1];
+		conn->data = h->s->rec.conn = t->words[2];
+		return true;
+	}
 	if (conn_off < GORPC_NO_OFF - 8 && read_span(h->s, loopy, side_off, conn_off + 8)) {
 		*side = span_word(h->s, 0);
 		conn->itab = span_word(h->s, far);
 		conn->data = h->s->rec.conn = span_word(h->s, far + 8);
-		if (conn->data)
+		if (conn->data) {
+			keep_loopy(h->s, t, loopy, *side, conn);
 			return true;
+		}
 	}
 	if (!take_key(h, loopy_conn(h->l, loopy), conn))
 		return false;
@@ -475,48 +504,9 @@ static __always_inline bool on_web(struct hit *h, enum gorpc_place place)
 	}
 }
 
-#define BLOCK_BYTES 64
-
-/*
- * Where nothing comes between two hits on a CPU, short records go where no call into the kernel is needed. What is
- * copied behind the record's end is older memory of the scratch, and the next record's place.
- */
-static __always_inline int send_short(struct gorpc_scratch *s, struct sonde_ledger *l, __u32 len)
-{
-	const __u32 most = sizeof(s->rec) + SHORT_BYTES;
-	struct sonde_plain_head *plain;
-	void *room = plain_reserve(&plain, l);
-
-	if (!room)
-		return -1;
-	for (__u32 i = 0; i + BLOCK_BYTES <= most && i < len; i += BLOCK_BYTES)
-		__builtin_memcpy(room + i, (void *)&s->rec + i, BLOCK_BYTES);
-	plain_submit(plain, l, room, len);
-	return 0;
-}
-
-static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l)
-{
-	__u32 len = s->off;
-	int r;
-
-	if (len > DATA_BYTES)
-		len = DATA_BYTES;
-	s->rec.fields_len = len;
-	/* loads and no calls: programs for places need what is younger than a typed task */
-	rec_init_keys(&s->rec.hdr, l, GORPC_REC_FRAME, sizeof(s->rec) + len, GORPC_CLASS_CALL, s->tgid, s->tid,
-		      bpf_get_current_task_btf()->group_leader->start_boottime);
-	barrier_var(len);
-	if (plain_there() && bpf_preempt_disable && len <= SHORT_BYTES)
-		r = send_short(s, l, sizeof(s->rec) + len);
-	else
-		r = rec_output(l, LANE_BULK, &s->rec, sizeof(s->rec) + len);
-	if (r)
-		TELL(ring);
-}
-
 /* Ledger: a hit of a place that is only counted, or of a process nobody asked for, is filtered. */
-static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layout *layout, __u32 place, __u64 id)
+static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layout *layout, __u32 place,
+				  const struct task_struct *task)
 {
 	struct sonde_ledger *l = ledger_seen(GORPC_CLASS_CALL);
 	struct hit h = { .s = my_scratch(), .l = layout };
@@ -528,16 +518,17 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layou
 		rec_lost(l, SONDE_LOST_COPY);
 		return 0;
 	}
-	if (place == GORPC_FRAME_ORDER || place == GORPC_WRITE_FIELD || !select_task_of(id >> 32) ||
-	    !select_tree(id >> 32)) {
+	h.s->tgid = task->tgid;
+	if (place == GORPC_FRAME_ORDER || place == GORPC_WRITE_FIELD || !is_selected(layout, h.s->tgid)) {
 		rec_filtered(l);
 		return 0;
 	}
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
 	h.s->off = 0;
-	h.s->tgid = id >> 32;
-	h.s->tid = (__u32)id;
+	h.s->tid = task->pid;
+	h.s->start_ns = task->group_leader->start_boottime;
+	h.s->epoch = epoch_of(layout);
 	h.s->fields.len = 0;
 	take_regs(h.s, regs);
 	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
@@ -553,9 +544,10 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layou
 
 static __always_inline int hit(struct bpf_user_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid();
-	struct gorpc_key key = { .tgid = id >> 32, .module = cookie >> GORPC_COOKIE_SHIFT };
-	struct gorpc_layout *layout = bpf_map_lookup_elem(&gorpc_layouts, &key);
+	/* loads and no calls: programs for places need what is younger than a typed task */
+	const struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct gorpc_layout *layout = layout_at(task->tgid, cookie);
 	__u32 place = cookie & GORPC_COOKIE_PLACE;
 
 	if (!layout || place >= GORPC_PLACE__MAX)
@@ -563,13 +555,15 @@ static __always_inline int hit(struct bpf_user_regs *regs)
 	/* the stack grows and the function starts anew: not this time */
 	if (layout->restarts >> place & 1 && restarts(regs))
 		return 0;
+	if (place == GORPC_COLLECTED)
+		return collected(layout);
 	if (bpf_preempt_disable) {
 		bpf_preempt_disable();
-		on_hit(regs, layout, place, id);
+		on_hit(regs, layout, place, task);
 		bpf_preempt_enable();
 		return 0;
 	}
-	return on_hit(regs, layout, place, id);
+	return on_hit(regs, layout, place, task);
 }
 
 SEC("uprobe.multi")

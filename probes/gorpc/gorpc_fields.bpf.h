@@ -8,10 +8,19 @@
 #define GORPC_FIELDS_BPF_H
 
 #include "probes/gorpc/gorpc_state.bpf.h"
+#include "probes/gorpc/gorpc_texts.bpf.h"
 
 static __always_inline __u32 capped(__u64 n, __u32 max)
 {
 	return n > max ? max : (__u32)n;
+}
+
+/* Values that came over a connection are the program's alone; those it sends may be in memory that it writes to. */
+static __always_inline bool is_kept(const struct gorpc_scratch *s, __u32 header, __u32 len)
+{
+	if (s->rec.flags & (GORPC_F_SENT | GORPC_F_WEB))
+		return false;
+	return s->epoch && header != GORPC_H_OTHER && len < TEXT_BYTES;
 }
 
 /* Appends one field: @name_len bytes of s->name, then the value. */
@@ -44,6 +53,11 @@ static __noinline int add_value(struct gorpc_scratch *s, __u32 header, __u32 nam
 		take = 0;
 	}
 	take &= VALUE_BYTES - 1;
+	if (take && is_kept(s, header, take) && copy_text(s, off, ptr, take)) {
+		f->value_len = take;
+		s->off = off + take;
+		return 0;
+	}
 	if (take && bpf_probe_read_user(&s->data[off & (DATA_BYTES - 1)], take, (void *)ptr)) {
 		f->flags |= GORPC_FIELD_FAULT;
 		take = 0;
@@ -106,11 +120,6 @@ static __always_inline void take_other(struct gorpc_scratch *s, const struct gor
 static __always_inline bool is_literal(const struct gorpc_layout *l, __u64 ptr, __u64 len)
 {
 	return ptr >= l->fixed_lo && ptr < l->fixed_hi && len <= l->fixed_hi - ptr;
-}
-
-static __always_inline __u32 slot_of(__u64 ptr)
-{
-	return ptr * 0x9e3779b97f4a7c15ull >> 32;
 }
 
 /* Which header has this name, of those that are always looked for; -1 = the name could not be read. */

@@ -20,6 +20,7 @@ static const struct {
 	{ GOBIN_GRPC_CLIENT_RESET, GORPC_CLIENT_RESET, GORPC_COPY_XNET },
 	{ GOBIN_GRPC_SERVER_CLOSE, GORPC_SERVER_CLOSE, GORPC_COPY_XNET },
 	{ GOBIN_GRPC_CLIENT_CLOSE, GORPC_CLIENT_CLOSE, GORPC_COPY_XNET },
+	{ GOBIN_GO_COLLECTED, GORPC_COLLECTED, GORPC_COPY_XNET },
 	{ GOBIN_XNET_WRITE_RESET, GORPC_WRITE_RESET, GORPC_COPY_XNET },
 	{ GOBIN_GRPC_SERVER_DATA, GORPC_SERVER_DATA, GORPC_COPY_XNET },
 	{ GOBIN_GRPC_CLIENT_DATA, GORPC_CLIENT_DATA, GORPC_COPY_XNET },
@@ -51,6 +52,13 @@ static const struct {
 	{ GOBIN_STD_CLIENT_RESET, GORPC_WEBC_RESET, GORPC_COPY_STD },
 };
 
+/* Only what is kept of gRPC's connections asks when memory is used again. */
+static bool is_of_use(const struct gobin_answer *a, uint8_t rule)
+{
+	return rule != GOBIN_GO_COLLECTED || a->rules[GOBIN_GRPC_SERVER_HEADERS].state == GOBIN_READY ||
+	       a->rules[GOBIN_GRPC_CLIENT_HEADERS].state == GOBIN_READY;
+}
+
 size_t gorpc_layout_places(const struct gobin_answer *a, uint32_t sets, struct gorpc_attach *ret)
 {
 	size_t n = 0;
@@ -58,7 +66,8 @@ size_t gorpc_layout_places(const struct gobin_answer *a, uint32_t sets, struct g
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		const struct gobin_rule_answer *r = &a->rules[places[i].rule];
 
-		if (r->state != GOBIN_READY || !(gobin_rule_sets(places[i].rule) & sets))
+		if (r->state != GOBIN_READY || !(gobin_rule_sets(places[i].rule) & sets) ||
+		    !is_of_use(a, places[i].rule))
 			continue;
 		ret[n] = (struct gorpc_attach){
 			.file_off = r->site.file_off, .place = places[i].place, .copy = places[i].copy,

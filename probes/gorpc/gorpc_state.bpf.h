@@ -18,6 +18,7 @@
 #define HF_BYTES 40		/* hpack.HeaderField: two strings and a bool, in every release */
 #define HF_MAX 64		/* headers of a frame that are looked at */
 #define SPAN_BYTES 256		/* of an object, to have several of its members at once; a power of two */
+#define META_FRONT 48		/* of a size class of Go: that of HeadersFrame and MetaHeadersFrame */
 #define FRAME_BYTES 16		/* of a frame's own header; a power of two */
 #define SOCK_BYTES 144		/* of struct sock_common: all that is looked at, on any kernel */
 #define DATA_BYTES 8192		/* of fields in one record; a power of two */
@@ -26,6 +27,10 @@
 const volatile bool gorpc_debug = false;
 const volatile __u32 gorpc_value_bytes = 512;	/* of one header value, at most VALUE_BYTES - 1 */
 const volatile __u64 gorpc_lengths = 0;		/* bit n: a header in gorpc_names has a name of n bytes */
+
+/* Since 6.11: on older kernels that preempt, two frames at once on one CPU could spoil one another. */
+extern void bpf_preempt_disable(void) __weak __ksym;
+extern void bpf_preempt_enable(void) __weak __ksym;
 
 #define log_debug(...) do { if (gorpc_debug) bpf_printk(__VA_ARGS__); } while (0)
 
@@ -45,6 +50,8 @@ struct gorpc_scratch {
 	__u64 lengths;			/* bit n: names of n bytes are looked at */
 	__u32 wanted;			/* bit n: enum gorpc_header n is */
 	__u32 tgid, tid;
+	__u64 start_ns;			/* of the process */
+	__u64 epoch;			/* of what is kept (gorpc_texts.bpf.h), 0: nothing is */
 	__u8 frame[FRAME_BYTES], span[SPAN_BYTES], sock[SOCK_BYTES];
 	__u32 off;			/* next byte of data */
 	struct gorpc_name name;
@@ -101,6 +108,31 @@ static __always_inline struct gorpc_scratch *my_scratch(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&gorpc_scratch, &zero);
+}
+
+static __always_inline __u32 slot_of(__u64 ptr)
+{
+	return ptr * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+/* ---- processes ---- */
+
+/* What the current process has at the place that was hit; NULL = it is none of ours. */
+static __always_inline struct gorpc_layout *layout_at(__u32 tgid, __u64 cookie)
+{
+	struct gorpc_key key = { .tgid = tgid, .module = cookie >> GORPC_COOKIE_SHIFT };
+
+	return bpf_map_lookup_elem(&gorpc_layouts, &key);
+}
+
+/* Was the process asked for? Its number is looked up once: what is selected never changes. */
+static __always_inline bool is_selected(struct gorpc_layout *l, __u32 tgid)
+{
+	if (!l->selected)
+		l->selected = select_pid(tgid) ? GORPC_SELECTED_YES : GORPC_SELECTED_NO;
+	if (l->selected != GORPC_SELECTED_YES || is_excluded(tgid))
+		return false;
+	return select_comm_and_cgroup() && select_tree(tgid);
 }
 
 /* ---- memory of the program ---- */

@@ -155,6 +155,7 @@ enum gorpc_place {
 	GORPC_WEBC_DONE,	/* (*ClientConn).forgetStreamID */
 	GORPC_WEBC_DATA,	/* (*clientConnReadLoop).processData */
 	GORPC_WEBC_RESET,	/* (*clientConnReadLoop).processResetStream */
+	GORPC_COLLECTED,	/* runtime.(*gcControllerState).endCycle: no frame */
 	GORPC_PLACE__MAX,
 };
 
@@ -168,6 +169,8 @@ enum gorpc_place {
 #define GORPC_REGS 16
 
 #define GORPC_WRAPPERS 8
+#define GORPC_SELECTED_YES 1
+#define GORPC_SELECTED_NO 2
 #define GORPC_LEARNT 32		/* a power of two, likewise */
 #define GORPC_LEARNT_VALUES 8
 #define GORPC_NO_OFF 0xffff	/* an offset that is not known */
@@ -213,6 +216,8 @@ struct gorpc_layout {
 	 * (gorpc_fields.bpf.h).
 	 */
 	__u64 tcp_itab;
+	__u32 collected;		/* cycles of the garbage collector that were seen to end */
+	__u32 selected;			/* by its process: GORPC_SELECTED_*, 0 = not asked yet */
 	__u64 names[GORPC_LEARNT], values[GORPC_LEARNT_VALUES];
 };
 

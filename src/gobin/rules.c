@@ -64,6 +64,8 @@ static const struct hooker rows[] = {
 	  { RESET(XNET) } },
 	{ GOBIN_GRPC_SERVER_CLOSE, 0, 0, PKG_TRANSPORT, "http2Server", "Close", "t:p", "t", { 0 } },
 	{ GOBIN_GRPC_CLIENT_CLOSE, 0, 0, PKG_TRANSPORT, "http2Client", "Close", "t:p", "t", { 0 } },
+	/* once a cycle, all goroutines stopped: all that lives is marked, nothing is swept yet */
+	{ GOBIN_GO_COLLECTED, 0, 0, PKG_RUNTIME, "gcControllerState", "endCycle", "c:p", "c", { 0 } },
 	{ GOBIN_GRPC_SERVER_DATA, FEAT_OWN_WRITER, 0, PKG_TRANSPORT, "http2Server", "handleData", "t:p f:p", "t f",
 	  { PARSED_DATA } },
 	{ GOBIN_GRPC_SERVER_DATA, 0, FEAT_OWN_WRITER, PKG_TRANSPORT, "http2Server", "handleData", "t:p f:p", "t f",

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import helpers
-from gocalls import Calls, address, check_grpc, check_http, gotree, program, seen_calls, wait_for_calls
+from gocalls import Calls, address, check_grpc, check_http, gotree, name_of, program, seen_calls, wait_for_calls
 
 NEWEST = gotree.SUITES[-1]
 
@@ -101,6 +101,17 @@ def test_connections_one_after_the_other(sonde, calls, suite, variant):
     check_grpc(one.calls(), seen)
     assert len({address(ev["conn"], "client") for ev in seen}) == 20
     assert all(ev["goid"] for ev in seen)
+
+
+@pytest.mark.parametrize("suite, variant", gotree.SUITE_BUILDS)
+def test_memory_that_is_used_again(sonde, calls, suite, variant):
+    """Values of one length, where others lay that the garbage collector has freed: each call has its own."""
+    one = calls(program(suite, variant))
+    child = watch(sonde, one)
+    one.run("run", "traced", 1000, 4)
+    seen = events_of(child, one, 2 * 1000)
+    check_grpc(one.calls(), seen)
+    assert [ev for ev in seen if bytes.fromhex(ev["trace"]).lstrip(b"\0").decode() != name_of(ev)] == []
 
 
 @pytest.mark.parametrize("suite, variant", gotree.SUITE_BUILDS)

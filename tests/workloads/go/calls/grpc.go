@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -210,7 +211,10 @@ func serveGRPC(l net.Listener) {
 
 // ---- the calls ----
 
-type grpcCaller struct{ conn *grpc.ClientConn }
+type grpcCaller struct {
+	conn *grpc.ClientConn
+	made int64 // calls of traced()
+}
 
 func newGRPCCaller() *grpcCaller { return &grpcCaller{} }
 
@@ -319,6 +323,18 @@ func (g *grpcCaller) large() {
 		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), "Unary", 100)
 }
 
+// Each call has a trace of its own, made from its name: values of one length in memory that is used again and again.
+func (g *grpcCaller) traced() {
+	ctx := named()
+	md, _ := metadata.FromOutgoingContext(ctx)
+	id := hex.EncodeToString([]byte(first(md)))
+	trace := strings.Repeat("0", 32-len(id)) + id
+	g.unary(metadata.AppendToOutgoingContext(ctx, "traceparent", "00-"+trace+"-00f067aa0ba902b7-01"), "Unary", 10)
+	if atomic.AddInt64(&g.made, 1)%50 == 0 {
+		runtime.GC()
+	}
+}
+
 func (g *grpcCaller) scenario(name string) func() {
 	switch name {
 	case "unary":
@@ -343,6 +359,8 @@ func (g *grpcCaller) scenario(name string) func() {
 		return g.late
 	case "large":
 		return g.large
+	case "traced":
+		return g.traced
 	}
 	check(fmt.Errorf("no scenario %s", name))
 	return nil

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What was read of a program's memory and need not be read again: values of headers that came over a connection,
+ * which HPACK hands out as the same string as long as it is in its table, and the connection of a loopyWriter. None
+ * of it is written to as long as it lives, and none of its memory is used for something else before the garbage
+ * collector has found that it is dead. So what was found at an address holds until the next of its cycles ends, which
+ * is seen (GORPC_COLLECTED); where it cannot be seen nothing is kept.
+ *
+ * An element per slot and CPU: nothing else may run on it meanwhile (gorpc_state.bpf.h).
+ */
+#ifndef GORPC_TEXTS_BPF_H
+#define GORPC_TEXTS_BPF_H
+
+#include "probes/gorpc/gorpc_state.bpf.h"
+
+#define TEXT_BYTES 128		/* of a value that is kept; a power of two */
+#define TEXT_SLOTS 256		/* likewise */
+#define TEXT_OF_LOOPY (~0u)	/* instead of a length: words of a loopyWriter */
+
+struct gorpc_text {
+	__u64 addr, epoch;	/* in the program, and when */
+	__u32 tgid, len;
+	__u64 words[TEXT_BYTES / 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, TEXT_SLOTS);
+	__type(key, __u32);
+	__type(value, struct gorpc_text);
+} gorpc_texts SEC(".maps");
+
+/* While it is the same nothing of the process' memory was used again. 0 = not known. */
+static __always_inline __u64 epoch_of(const struct gorpc_layout *l)
+{
+	return bpf_preempt_disable && l->collected ? (__u64)l->born << 32 | l->collected : 0;
+}
+
+static __always_inline struct gorpc_text *text_at(__u64 addr)
+{
+	__u32 slot = slot_of(addr) & (TEXT_SLOTS - 1);
+
+	return bpf_map_lookup_elem(&gorpc_texts, &slot);
+}
+
+static __always_inline bool is_text(const struct gorpc_text *t, const struct gorpc_scratch *s, __u64 addr, __u32 len)
+{
+	return t->addr == addr && t->len == len && t->epoch == s->epoch && t->tgid == s->tgid;
+}
+
+static __always_inline void name_text(struct gorpc_text *t, const struct gorpc_scratch *s, __u64 addr, __u32 len)
+{
+	t->addr = addr;
+	t->epoch = s->epoch;
+	t->tgid = s->tgid;
+	t->len = len;
+}
+
+/* The value at @addr to s->data[@off], of @len bytes, at most TEXT_BYTES. What is behind it is garbage. */
+static __always_inline bool copy_text(struct gorpc_scratch *s, __u32 off, __u64 addr, __u32 len)
+{
+	struct gorpc_text *t = text_at(addr);
+
+	if (!t)
+		return false;
+	if (!is_text(t, s, addr, len)) {
+		t->epoch = 0;
+		if (read_user(t->words, len & (TEXT_BYTES - 1), addr))
+			return false;
+		name_text(t, s, addr, len);
+	}
+	off &= DATA_BYTES - 1;
+	for (__u32 i = 0; i < TEXT_BYTES / 8 && i * 8 < len; i++)
+		*(__u64 *)&s->data[off + i * 8] = t->words[i];
+	return true;
+}
+
+/* All threads of the program stand still. */
+static __always_inline int collected(struct gorpc_layout *l)
+{
+	if (!++l->collected)
+		l->collected = 1;
+	return 0;
+}
+
+#endif
