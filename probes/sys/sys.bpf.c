@@ -54,7 +54,10 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	return send_numbers(&c, l, SYS_REC_ENTER);
 }
 
-/* User space has closed us for a moment (sys_budget.h): not for what tables of processes depend on. */
+/*
+ * User space has closed us: for a moment (sys_budget.h), or until it is asked to go on. Not for what tables of
+ * processes depend on.
+ */
 __u32 sys_closed = 0;
 
 static __always_inline bool is_closed(__u32 todo)
@@ -191,6 +194,10 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 	c.regs = regs;
 	c.ret = ret;
 	c.latency_ns = 0;
+	if (sys_closed) {
+		take_enter(s, stack);
+		return 0;
+	}
 	if (todo & SYS_DO_TIME)
 		how = sys_draw ? draw_exit(s, stack, &c.latency_ns) : time_exit_all(s, stack, &c.latency_ns);
 	find_caller(&c, s, stack, false);
@@ -200,7 +207,7 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 		return 0;
 	if (todo & SYS_DO_STEPS && !sum_wanted(&c, todo))
 		return 0;
-	sum_call(c.slot, nr, is_error(ret), how, c.latency_ns);
+	sum_call(c.slot, nr, c.tgid, is_error(ret), how, c.latency_ns);
 	return 0;
 }
 

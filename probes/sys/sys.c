@@ -198,12 +198,12 @@ static uint32_t task_type(struct probe_env *env)
 	return id > 0 ? (uint32_t)id : 0;
 }
 
-/* Conditions on the time need all times. */
+/* Conditions on the time need all times; of one process there may be a few calls only. */
 static bool draws_times(const struct sys_conf *c)
 {
 	bool by_time = c->min_latency_ns || (c->push && c->push->pred.on & SYS_PRED_LATENCY);
 
-	return c->summary && c->times == SYS_TIMES_DRAWN && !by_time;
+	return c->summary && !c->by && c->times == SYS_TIMES_DRAWN && !by_time;
 }
 
 static void set_times(const struct sys_conf *c, struct bpf_object *obj)
@@ -222,7 +222,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const uint32_t snaplen = (uint32_t)MIN(c->snaplen, (uint64_t)SYS_SNAPLEN_MAX);
 	const bool payload = snaplen > 0, context = c->context;
 	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
-	const uint8_t result = (uint8_t)c->result;
+	const uint8_t result = (uint8_t)c->result, by = c->summary ? (uint8_t)c->by : SYS_BY_ALL;
 	const uint32_t task = task_type(setup->p->env);
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
@@ -232,6 +232,9 @@ static void configure(void *ctx, struct bpf_object *obj)
 	if (c->summary)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums"),
 					 setup->s->n_abis * SYS_NR_MAX);
+	if (by)
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums_by"), SYS_BY_MOST);
+	probe_set_rodata(obj, "sys_by", &by, sizeof(by));
 	set_times(c, obj);
 	probe_set_rodata(obj, "sys_task_type", &task, sizeof(task));
 	probe_set_rodata(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
@@ -295,6 +298,8 @@ static int sys_open(struct probe *p, struct err *err)
 
 	if (r >= 0)
 		r = sys_conf_max_cpu(c, &permille, err);
+	if (r >= 0 && c->by && !c->summary)
+		r = err_set(err, -EINVAL, "--by is about the tables of a summary (-c)");
 	if (r >= 0)
 		r = load(p, s, err);
 	if (r >= 0)
@@ -366,6 +371,28 @@ static void fill_stats(const struct probe *p, struct sys_stats *ret)
 	ret->n_lost = losses_most(s->losses, ret->lost, ARRAY_SIZE(ret->lost));
 }
 
+/* "pause", "go on": calls that processes and descriptors are known from are still told. */
+static int sys_call_verb(struct probe *p, const char *verb, _unused_ const struct opt_strv *args, struct err *err)
+{
+	const struct sys_state *s = p->state;
+	uint32_t *closed = probe_var(hooks_object(s->hooks), "sys_closed", sizeof(*closed));
+
+	if (!closed || (strcmp(verb, "pause") != 0 && strcmp(verb, "go on") != 0))
+		return err_set(err, -ENOTSUP, "the sys probe does not know how to %s", verb);
+	if (*verb == 'p')
+		__atomic_or_fetch(closed, SYS_CLOSED_PAUSE, __ATOMIC_RELAXED);
+	else
+		__atomic_and_fetch(closed, ~SYS_CLOSED_PAUSE, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void sys_status(const struct probe *p, struct buf *out)
+{
+	const struct sys_state *s = p->state;
+
+	losses_say(s->losses, out);
+}
+
 static void sys_detach(struct probe *p)
 {
 	struct sys_state *s = p->state;
@@ -379,7 +406,7 @@ static void sys_detach(struct probe *p)
 	if (c->stats && hooks_object(s->hooks))
 		fill_stats(p, c->stats);
 	if (c->summary && hooks_object(s->hooks))
-		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis, draws_times(c));
+		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis, c->by, draws_times(c));
 }
 
 static void sys_close(struct probe *p)
@@ -444,6 +471,8 @@ const struct probe_ops sys_probe = {
 	.snapshot = sys_snapshot,
 	.control = sys_control,
 	.tick = sys_tick,
+	.call = sys_call_verb,
+	.status = sys_status,
 	.detach = sys_detach,
 	.close = sys_close,
 };

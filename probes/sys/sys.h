@@ -37,6 +37,9 @@ struct sys_stats {
 /* Which calls a summary measures: some, drawn at random, beside the first of each and the long ones; or all. */
 enum sys_times { SYS_TIMES_DRAWN, SYS_TIMES_ALL, SYS_TIMES__MAX };
 
+/* What a summary has a table for: all together, each process, each command name. As SYS_BY_*. */
+enum sys_by { SYS_SUMMARY_ALL, SYS_SUMMARY_PROCESS, SYS_SUMMARY_NAME, SYS_SUMMARY__MAX };
+
 enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_GOOD, SYS_RESULT__MAX };
 
 /* Filled by the probe's options, and by commands. */
@@ -60,6 +63,7 @@ struct sys_conf {
 	const char *max_cpu;		/* CPU time that watching may take: "5%" of one CPU; NULL = any */
 	bool no_times;			/* no latency: the program at the entry is not needed */
 	unsigned times;			/* enum sys_times, of a summary */
+	unsigned by;			/* enum sys_by, of a summary */
 };
 
 #define SYS_SNAPLEN_MAX 16384

@@ -17,6 +17,7 @@
 #include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
+#include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/sys_wire.h"
 
 #define NS_PER_MS 1000000ull
@@ -100,7 +101,10 @@ static uint64_t cost_ns(const struct budget *b)
 
 static void set_closed(struct budget *b, bool closed)
 {
-	__atomic_store_n(b->closed, closed, __ATOMIC_RELAXED);
+	if (closed)
+		__atomic_or_fetch(b->closed, SYS_CLOSED_BUDGET, __ATOMIC_RELAXED);
+	else
+		__atomic_and_fetch(b->closed, ~SYS_CLOSED_BUDGET, __ATOMIC_RELAXED);
 }
 
 static int on_close(void *ctx, _unused_ uint64_t now_ns)

@@ -27,6 +27,11 @@ _Static_assert(ARRAY_SIZE(result_names) == SYS_RESULT__MAX + 1, "a name per resu
 static const char *const times_names[] = { [SYS_TIMES_DRAWN] = "drawn", [SYS_TIMES_ALL] = "all", NULL };
 _Static_assert(ARRAY_SIZE(times_names) == SYS_TIMES__MAX + 1, "a name per way");
 
+static const char *const by_names[] = {
+	[SYS_SUMMARY_ALL] = "call", [SYS_SUMMARY_PROCESS] = "process", [SYS_SUMMARY_NAME] = "name", NULL,
+};
+_Static_assert(ARRAY_SIZE(by_names) == SYS_SUMMARY__MAX + 1, "a name per table");
+
 #define ROW(member, ...) OPT_ROW(sys_conf, member, __VA_ARGS__)
 
 static const struct { const char *name; unsigned event; } event_words[] = {
@@ -48,6 +53,10 @@ const struct opt sys_opts[] = {
 	  .help = "where --summary has times from: drawn = one call in four, and all long ones (the default); "
 		  "or all calls, which costs more",
 	  .aux = times_names },
+	{ .name = "by", .kind = OPT_ENUM, .off = offsetof(struct sys_conf, by), .arg = "WHAT",
+	  .help = "what --summary has a table for: call = all callers together (the default), each process, or each "
+		  "command name; with the times of all calls",
+	  .aux = by_names },
 	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
 	ROW(max_cpu, "max-cpu", 0, OPT_STR, "PERCENT",
 	    "CPU time that watching may take, of one CPU (5%): see fewer calls where it takes more, and say so"),

@@ -36,6 +36,8 @@ struct sys_sum_body {
 	uint64_t calls, errors, total_ns, all_ns;
 	uint64_t steps[SYS_STEPS];
 	uint64_t timed, max_ns, one_in, first, long_ns;
+	uint32_t by, by_pid;
+	char by_name[16];
 };
 _Static_assert(sizeof(struct sys_sum_body) == sizeof(struct sys_sum_rec) - sizeof(struct sonde_rec),
 	       "the body is the record without its header");

@@ -4,13 +4,18 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/types.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/macros.h"
+#include "event/core.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
+#include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
 
 struct losses {
@@ -69,6 +74,40 @@ unsigned losses_most(const struct losses *l, struct sys_stats_lost *ret, unsigne
 		ret[at] = one;
 	}
 	return found;
+}
+
+static void say_cpus(const struct losses *l, uint32_t slot, struct buf *out)
+{
+	const char *before = " (";
+
+	for (unsigned cpu = 0; cpu < l->n_cpus; cpu++) {
+		uint64_t count = l->told[(size_t)slot * l->n_cpus + cpu];
+
+		if (!count)
+			continue;
+		buf_printf(out, "%scpu %u: %" PRIu64, before, cpu, count);
+		before = ", ";
+	}
+	buf_add_str(out, ")\n");
+}
+
+void losses_say(const struct losses *l, struct buf *out)
+{
+	struct sys_stats_lost most[16];
+	unsigned n = l ? losses_most(l, most, ARRAY_SIZE(most)) : 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *cause = xlat_name(&lost_cause_xlat, SONDE_LOST_RING_FULL);
+		uint32_t slot = most[i].nr == SYS_NR_MAX ? l->n_slots : most[i].nr;
+		char name[24];
+
+		if (most[i].nr != SYS_NR_MAX && most[i].abi != l->abis[0])
+			slot += SYS_NR_MAX;
+		buf_printf(out, "  lost of %s, %s: %" PRIu64,
+			   most[i].nr == SYS_NR_MAX ? "other calls" : sys_call_name(most[i].abi, most[i].nr, name),
+			   cause, most[i].count);
+		say_cpus(l, slot, out);
+	}
 }
 
 static int tell(const struct losses *l, struct probe *p, uint32_t slot, unsigned cpu, uint64_t count)

@@ -6,6 +6,7 @@
 #define SYS_LOST_H
 
 struct bpf_object;
+struct buf;
 struct losses;
 struct probe;
 struct sys_stats_lost;
@@ -16,6 +17,9 @@ void losses_free(struct losses *l);	/* NULL is fine */
 
 /* The calls that lost most, up to @n, most first: what the records told so far. Returns how many. */
 unsigned losses_most(const struct losses *l, struct sys_stats_lost *ret, unsigned n);
+
+/* A line for each of them, with its CPUs and the cause: what the records told so far. */
+void losses_say(const struct losses *l, struct buf *out);
 
 /* A record (SYS_REC_LOST) for each call and CPU that lost something since the last time. 0 or a negative errno. */
 int losses_tell(struct losses *l, struct probe *p, struct bpf_object *obj);

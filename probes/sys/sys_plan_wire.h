@@ -85,9 +85,21 @@ struct sys_sum {
 	__u32 steps[128];	/* SYS_STEPS; one that was drawn counts SYS_DRAW_ONE_IN */
 };
 
+/* Whose calls are counted apart. */
+struct sys_sum_key {
+	char name[16];
+	__u32 tgid;		/* 0: all of that name */
+	__u32 slot;
+};
+
+#define SYS_BY_MOST 8192	/* of them; what finds no room is counted as of all others */
+
 #define SYS_DRAW_ONE_IN 4	/* calls that are timed when not all are: a power of two */
 #define SYS_DRAW_AFTER 1024	/* of each call number so many are timed before */
 #define SYS_DRAW_LONG_TICKS 2	/* ticks of the kernel's clock in a call: from there on its time is sure */
+
+#define SYS_CLOSED_BUDGET 1u	/* why sys_closed is set */
+#define SYS_CLOSED_PAUSE 2u
 
 #define SYS_SLOTS 65536		/* places for kernel stacks */
 #define SYS_SLOTS_MORE 4096	/* threads in a call whose place is another's */

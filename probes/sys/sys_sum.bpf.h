@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Counting instead of telling: calls, errors and latencies per call and CPU, without any record.
+ * Counting instead of telling: calls, errors and latencies per call and CPU, or per call and process, without any
+ * record.
  */
 #ifndef SYS_SUM_BPF_H
 #define SYS_SUM_BPF_H
@@ -14,6 +15,37 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sys_sum);
 } sys_sums SEC(".maps");
+
+const volatile __u8 sys_by = SYS_BY_ALL;	/* for whom there are counts of their own */
+const volatile struct sys_sum sys_sum_none = { 0 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* SYS_BY_MOST where it is used */
+	__type(key, struct sys_sum_key);
+	__type(value, struct sys_sum);
+} sys_sums_by SEC(".maps");
+
+/* Counts of one process are added to on several CPUs; those of all have a place for each. */
+#define SUM_ADD(at, n) do { \
+	if (sys_by) \
+		__sync_fetch_and_add(&(at), (n)); \
+	else \
+		(at) += (n); \
+} while (0)
+
+static __always_inline struct sys_sum *sum_by(__u32 slot, __u32 tgid)
+{
+	struct sys_sum_key key = { .tgid = sys_by == SYS_BY_PROCESS ? tgid : 0, .slot = slot };
+	struct sys_sum *s;
+
+	bpf_get_current_comm(key.name, sizeof(key.name));
+	s = bpf_map_lookup_elem(&sys_sums_by, &key);
+	if (s)
+		return s;
+	bpf_map_update_elem(&sys_sums_by, &key, (void *)&sys_sum_none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&sys_sums_by, &key);
+}
 
 /* Four steps an octave: the highest bit and the two below it. */
 static __always_inline __u32 step_of(__u64 ns)
@@ -41,32 +73,34 @@ static __always_inline void sum_time(struct sys_sum *s, enum took how, __u64 ns)
 	bool drawn = how == TOOK_DRAWN;
 
 	if (drawn) {
-		s->drawn++;
-		s->drawn_ns += ns;
+		SUM_ADD(s->drawn, 1);
+		SUM_ADD(s->drawn_ns, ns);
 	} else {
-		s->sure++;
-		s->sure_ns += ns;
+		SUM_ADD(s->sure, 1);
+		SUM_ADD(s->sure_ns, ns);
 	}
 	if (ns > s->max_ns)
 		s->max_ns = ns;
-	s->steps[step_of(ns)] += drawn ? SYS_DRAW_ONE_IN : 1;
+	SUM_ADD(s->steps[step_of(ns)], drawn ? SYS_DRAW_ONE_IN : 1);
 }
 
 /* @nr: its number in whatever ABI. */
-static __always_inline void sum_call(__u32 slot, long nr, bool failed, enum took how, __u64 ns)
+static __always_inline void sum_call(__u32 slot, long nr, __u32 tgid, bool failed, enum took how, __u64 ns)
 {
-	struct sys_sum *s = bpf_map_lookup_elem(&sys_sums, &slot);
+	struct sys_sum *s = sys_by && slot != SLOT_NONE ? sum_by(slot, tgid) : NULL;
 
 	if (!s)
+		s = bpf_map_lookup_elem(&sys_sums, &slot);
+	if (!s)
 		return;
-	s->calls++;
-	s->errors += failed;
+	SUM_ADD(s->calls, 1);
+	SUM_ADD(s->errors, failed);
 	if (how == TOOK_NOT_DRAWN)
 		return;
 	if (how == TOOK_FIRST)
 		sys_first[nr & (SYS_NR_MAX - 1)]++;
 	if (how == TOOK_UNKNOWN)
-		s->unknown++;
+		SUM_ADD(s->unknown, 1);
 	else
 		sum_time(s, how, ns);
 }

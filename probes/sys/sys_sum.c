@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
 
@@ -35,7 +36,7 @@ static uint64_t percentile(const struct sys_sum_body *b, unsigned pct)
 	return 0;
 }
 
-enum { GET_NAME, GET_AVG, GET_P50, GET_P99 };
+enum { GET_NAME, GET_AVG, GET_P50, GET_P99, GET_WHOSE };
 
 static int sum_get(const struct event *ev, const struct field *f, struct value *ret)
 {
@@ -53,12 +54,34 @@ static int sum_get(const struct event *ev, const struct field *f, struct value *
 	case GET_P99:
 		ret->u = percentile(b, 99);
 		return 0;
+	case GET_WHOSE:
+		if (!b->by || !*b->by_name)
+			return -ENOENT;
+		*ret = (struct value){ .kind = VAL_STR, .str = b->by_name,
+				       .len = strnlen(b->by_name, sizeof(b->by_name)) };
+		return 0;
 	default:
 		if (!call)
 			return -ENOENT;
 		*ret = (struct value){ .kind = VAL_STR, .str = call->name, .len = strlen(call->name) };
 		return 0;
 	}
+}
+
+/* Whose calls the rows below are. */
+static void add_whose(const struct sys_sum_body *b, struct buf *out)
+{
+	size_t len = strnlen(b->by_name, sizeof(b->by_name));
+
+	if (!len) {
+		buf_add_str(out, "# all for whom there was no room\n");
+		return;
+	}
+	buf_add_str(out, b->by == SYS_BY_PROCESS ? "# process " : "# ");
+	if (b->by == SYS_BY_PROCESS)
+		buf_printf(out, "%" PRIu32 " ", b->by_pid);
+	str_escape_buf(out, b->by_name, len);
+	buf_add_char(out, '\n');
 }
 
 /* What the times are from, and what the columns are. */
@@ -81,6 +104,8 @@ static int sum_line(const struct event *ev, const struct line_opts *o, struct bu
 	char name[24];
 
 	(void)o;
+	if (b->rank == 0 && b->by)
+		add_whose(b, out);
 	if (b->rank == 0)
 		add_head(b, out);
 	buf_printf(out, "%7.2f %12.3f %9.2f %9.2f %9.2f %10.2f", share, (double)b->total_ns / 1e6, avg,
@@ -95,6 +120,8 @@ static int sum_line(const struct event *ev, const struct line_opts *o, struct bu
 
 static const struct field sum_fields[] = {
 	GOT("syscall.name", GET_NAME, FIELD_STR, "name of the system call"),
+	GOT("syscall.by_name", GET_WHOSE, FIELD_STR, "with --by: command name of the callers"),
+	ROW(by_pid, "syscall.by_pid", FIELD_UINT, "with --by process: the caller", .flags = FIELD_OPTIONAL),
 	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"),
 	ROW(calls, "syscall.calls", FIELD_UINT, "how often it returned"),
 	ROW(errors, "syscall.errors", FIELD_UINT, "how often it failed"),

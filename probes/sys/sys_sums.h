@@ -12,8 +12,10 @@ struct probe;
 
 /*
  * Puts a record for each call that was made into the stream, that with the most time first. @drawn: times are those
- * of some calls (sys_draw.bpf.h), and what they say of all is worked out here. 0 or a negative errno.
+ * of some calls (sys_draw.bpf.h), and what they say of all is worked out here. @by: SYS_BY_*; then
+ * those with the most time come first, each with its calls behind one another. 0 or a negative errno.
  */
-int sums_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, bool drawn);
+int sums_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
+	      bool drawn);
 
 #endif

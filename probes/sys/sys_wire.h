@@ -184,7 +184,14 @@ struct sys_sum_rec {
 	__u64 max_ns;
 	__u64 one_in;		/* calls of which one was timed; 1 = all were */
 	__u64 first, long_ns;	/* and of each number the first ones, and all that took longer than this */
+	__u32 by;		/* SYS_BY_*: whose calls these are */
+	__u32 by_pid;		/* 0 = of all; with a `by`: those for whom there was no room */
+	char by_name[16];
 };
+
+#define SYS_BY_ALL 0
+#define SYS_BY_PROCESS 1	/* by_pid and its command name, which an exec changes */
+#define SYS_BY_NAME 2		/* command name */
 
 struct sys_procexit_rec {
 	struct sonde_rec hdr;
@@ -235,7 +242,7 @@ _Static_assert(sizeof(struct sys_switch_rec) == 40 + 16 + 40 + 16, "sys_switch_r
 _Static_assert(sizeof(struct sys_signal_rec) == 40 + 24, "sys_signal_rec is ABI");
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
 _Static_assert(sizeof(struct sys_procexit_rec) == 40 + 8, "sys_procexit_rec is ABI");
-_Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40, "sys_sum_rec is ABI");
+_Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40 + 24, "sys_sum_rec is ABI");
 _Static_assert(sizeof(struct sys_lost_rec) == 40 + 16, "sys_lost_rec is ABI");
 _Static_assert(sizeof(struct sys_sampling_rec) == 40 + 16, "sys_sampling_rec is ABI");
 _Static_assert(sizeof(struct sys_uring_rec) == 40 + 40, "sys_uring_rec is ABI");

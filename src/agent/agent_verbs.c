@@ -75,6 +75,7 @@ static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 		   (uint64_t)l.filtered, (uint64_t)l.sampled, ledger_lost(&l));
 	say_causes(&l, out);
 	say_cost(a, i, out);
+	pipeline_status(a->pipeline, i, out);
 }
 
 static void say_client(const struct agent_conn *c, struct buf *out)

@@ -125,6 +125,8 @@ void pipeline_drain(struct pipeline *p);
 /* Host, clock and every name known, as records, to @fn. */
 int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
 int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);
+/* What the probe has to say of itself: lines with two spaces in front, or nothing. */
+void pipeline_status(struct pipeline *p, uint16_t instance, struct buf *out);
 struct probe_env *pipeline_env(const struct pipeline *p);
 const struct names *pipeline_names(const struct pipeline *p);
 

@@ -131,6 +131,14 @@ int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_l
 	return probe_env_ledger(p->env, instance, ret);
 }
 
+void pipeline_status(struct pipeline *p, uint16_t instance, struct buf *out)
+{
+	const struct probe *probe = probe_of(p, instance);
+
+	if (probe && probe->opened && probe->ops->status)
+		probe->ops->status(probe, out);
+}
+
 /* ---- state for who comes late ---- */
 
 struct teller {

@@ -3,6 +3,7 @@
  * sonde syscalls: system calls with their arguments, of the host, of some processes or of one command.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
@@ -39,6 +41,7 @@ struct syscalls_conf {
 	uint32_t rotate_mb, view_rows;
 	struct views *views;		/* NULL = none */
 	struct pipeline *pipeline;	/* of the live run at hand */
+	bool paused;
 	struct sys_stats stats;
 };
 
@@ -172,11 +175,35 @@ static int open_views(struct syscalls_conf *c, struct err *err)
 	return r;
 }
 
+/* SIGUSR1: nothing is shown until it comes again. What the tables behind the events need is still watched. */
+static int on_pause(void *ctx, _unused_ int signo)
+{
+	struct syscalls_conf *c = ctx;
+	const struct opt_strv none = { 0 };
+	struct err err = { 0 };
+
+	c->paused = !c->paused;
+	/* with an agent there is no probe here, and what it sends is left out */
+	if (pipeline_call(c->pipeline, "sys", 0, c->paused ? "pause" : "go on", &none, &err) < 0)
+		log_debug("%s", err.msg);
+	log_info("sonde: %s", c->paused ? "paused; SIGUSR1 goes on" : "goes on");
+	return 0;
+}
+
+static bool is_shown(void *ctx, const struct event *ev)
+{
+	const struct syscalls_conf *c = ctx;
+
+	return !c->paused || ev->desc->aggregate;
+}
+
 static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
 {
 	struct syscalls_conf *c = ctx;
 
 	c->pipeline = c->run.read ? NULL : p;
+	if (c->pipeline && loop_add_signal(loop, SIGUSR1, on_pause, c, NULL) < 0)
+		return err_set(err, -ENOMEM, "cannot wait for signals");
 	return c->views ? views_start(c->views, loop, p, err) : 0;
 }
 
@@ -265,8 +292,9 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	_cleanup_(buf_fini) struct buf where = { 0 }, write = { 0 };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
-		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
+		.ready = w->command.len ? NULL : "sonde: ready, watching; SIGUSR1 pauses, ^C stops",
 		.command = &w->command,
+		.pass = is_shown, .pass_ctx = c,
 		.filter_text = words, .needs = on_needs, .push = on_push, .needs_ctx = c,
 		.started = on_started, .stopped = on_stopped, .started_ctx = c,
 	};
@@ -296,6 +324,7 @@ static const struct cmd_example syscalls_examples[] = {
 	{ "sonde syscalls -p 1234 -e %file", "what process 1234 does with paths" },
 	{ "sonde syscalls --result failed", "calls that failed" },
 	{ "sonde syscalls -c --duration 10s", "a table of all calls of the host, counted in the kernel" },
+	{ "sonde syscalls -c --by process -- make", "likewise of a command, a table for each of its processes" },
 	{ "sonde syscalls --strace -s 64 -- ls /", "run a command and show its calls and those of its children" },
 	{ "sonde syscalls --top", "who uses the CPU, the network and files, live" },
 	{ "sonde syscalls --view slow,errors --duration 10s", "the slowest calls of ten seconds, and what failed" },
@@ -309,7 +338,8 @@ const struct cmd cmd_syscalls = {
 	.name = "syscalls", .summary = "system calls with their arguments, live",
 	.args = "[EVENT WORDS] [-- COMMAND]",
 	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. Which "
-	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing.",
+	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing. SIGUSR1 "
+	       "stops showing them, and lets it go on when it comes again.",
 	.examples = syscalls_examples,
 	.letters = "p=pid e=syscall s=snaplen j=json n=count c=summary G=rotate-time W=rotate-files M=duration",
 	.conf_size = sizeof(struct syscalls_conf), .sets = syscalls_sets, .run = syscalls_run,

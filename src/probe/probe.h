@@ -109,6 +109,8 @@ struct probe_ops {
 	 * Optional.
 	 */
 	int (*call)(struct probe *p, const char *verb, const struct opt_strv *args, struct err *err);
+	/* Lines about it for `sonde status`, each with two spaces in front. Optional. */
+	void (*status)(const struct probe *p, struct buf *out);
 	/*
 	 * No record is produced after this; objects and maps stay, so that counters can still be read. Optional
 	 * where close() is all there is to it.

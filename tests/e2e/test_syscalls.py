@@ -5,7 +5,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -204,3 +206,72 @@ def test_times_of_a_summary_are_drawn_and_long_ones_kept():
         assert row["max"] >= 280e6 and row["total"] >= 280e6
         assert not more or row["timed"] == row["calls"]
     assert trace("-c", "--", "true").stdout.startswith(b"# counts are of all calls; times are of one call in 4")
+
+
+def sums(*words):
+    done = trace("-c", *words, "-o", "json", "--", "sh", "-c", "cat /dev/null; cat /dev/null; exit 0")
+    return [r for r in map(json.loads, done.stdout.decode().splitlines()) if r.get("type") == "sys.sum"]
+
+
+def test_a_summary_of_each_process():
+    """A table for each, with all its calls; and one for all of a name."""
+    rows = sums("--by", "process")
+    cats = {r["by_pid"] for r in rows if r["by_name"] == "cat"}
+    assert len(cats) == 2 and all(r["by_pid"] and r["timed"] for r in rows if r["name"] == "execve")
+    for pid in cats:
+        mine = {r["name"]: r["calls"] for r in rows if (r["by_pid"], r["by_name"]) == (pid, "cat")}
+        assert mine["execve"] == 1 and mine["close"] >= 3
+    rows = sums("--by", "name")
+    assert [r["calls"] for r in rows if (r["by_name"], r["name"]) == ("cat", "execve")] == [2]
+    assert not any(r.get("by_pid") for r in rows)
+    assert trace("--by", "name", "--", "true").returncode == 2
+
+
+def test_a_summary_by_name_counts_what_runs_at_once():
+    """Two processes of one name on all CPUs: none of their calls is missed."""
+    one = "import os\nfor i in range(20000): os.getppid()"
+    done = trace("-c", "--by", "name", "-e", "getppid", "-o", "json", "--", "sh", "-c",
+                 'python3 -c "$0" & python3 -c "$0"; wait', one)
+    rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    assert [r["calls"] for r in rows if r.get("name") == "getppid" and r["by_name"].startswith("python3")] == [40000]
+
+
+def test_a_signal_pauses(sonde):
+    """What is called in between is not shown, and counted as left out."""
+    work = "import os, sys\nfor line in sys.stdin:\n for i in range(int(line)): os.getppid()\n print(flush=True)"
+    with subprocess.Popen(["python3", "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        def make(n):
+            child.stdin.write(f"{n}\n")
+            child.stdin.flush()
+            child.stdout.readline()
+
+        one = sonde("syscalls", "--local", "-v", "-e", "getppid", "-p", str(child.pid), "-o", "json")
+        make(5)
+        one.wait_for(lambda e: e.get("name") == "getppid", count=5)
+        for word, n in (("paused; SIGUSR1 goes on", 7), ("sonde: goes on", 3)):
+            os.kill(one.pid, signal.SIGUSR1)
+            end = time.monotonic() + helpers.TIMEOUT_S
+            while word not in one.stderr and time.monotonic() < end:
+                time.sleep(0.01)
+            make(n)
+        one.wait_for(lambda e: e.get("name") == "getppid", count=8)
+        shown = [e for e in one.finish() if e.get("name") == "getppid"]
+        child.stdin.close()
+    assert len(shown) == 8 and "does not close" not in one.stderr
+    # others are left out too
+    assert int(re.search(r"sys: seen \d+ = delivered 8, .*sampled (\d+), lost 0", one.stderr)[1]) >= 7
+
+
+def test_status_says_which_records_were_lost(sonde, tmp_path):
+    """By call, cause and CPU: of an agent that does not get to its rings."""
+    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"))
+    sock = str(tmp_path / "run" / "read.sock")
+    sonde("syscalls", f"--agent={sock}", "-e", "getppid", "-o", "json")
+    os.kill(agent.pid, signal.SIGSTOP)
+    subprocess.run(["python3", "-c", "import os\nfor i in range(300000): os.getppid()"], check=True)
+    os.kill(agent.pid, signal.SIGCONT)
+    end, found = time.monotonic() + helpers.TIMEOUT_S, None
+    while not found and time.monotonic() < end:
+        status = helpers.sh(helpers.BINARY, "status", "--socket", sock).stdout
+        found = re.search(r"^  lost of getppid, ring_full: (\d+) \((cpu \d+: \d+.*)\)$", status, re.M)
+    assert found and int(found[1]) == sum(map(int, re.findall(r"cpu \d+: (\d+)", found[2]))), status
