@@ -13,6 +13,7 @@
 #include "probes/gorpc/gorpc_fields.bpf.h"
 #include "probes/gorpc/gorpc_life.bpf.h"
 #include "probes/gorpc/gorpc_send.bpf.h"
+#include "probes/gorpc/gorpc_map.bpf.h"
 #include "probes/gorpc/gorpc_state.bpf.h"
 #include "probes/gorpc/gorpc_texts.bpf.h"
 
@@ -342,6 +343,7 @@ static __always_inline bool on_web_response(struct hit *h)
 	r->code = u32_at(w, h->l->res_code);
 	if (word_at(w, h->l->res_end) & 0xff)
 		r->flags |= GORPC_F_END_STREAM;
+	take_map(h->s, h->l, word_at(w, h->l->res_h), r->code);
 	return sc && r->stream;
 }
 

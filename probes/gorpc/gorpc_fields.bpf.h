@@ -84,6 +84,15 @@ static __always_inline bool same_name(const union name_words *a, union name_word
 	return a->w[0] == b.w[0] && a->w[1] == b.w[1];
 }
 
+/* ASCII in lower case, as names are in frames; those of net/http's headers are not. */
+static __always_inline __u64 lower(__u64 w)
+{
+	const __u64 ones = 0x0101010101010101ull, low = w & 0x7f * ones;
+	__u64 upper = (low + (0x80 - 'A') * ones) ^ (low + (0x7f - 'Z') * ones);
+
+	return w | (upper & ~w & 0x80 * ones) >> 2;
+}
+
 /* GORPC_H_OTHER: none of those that are always looked for. @n: zero behind the name. */
 static __always_inline __u32 known_header(const union name_words *n)
 {
@@ -108,6 +117,9 @@ static __always_inline void take_other(struct gorpc_scratch *s, const struct gor
 		TELL(header_name);
 		return;
 	}
+#pragma unroll
+	for (int i = 0; i < GORPC_NAME_BYTES / 8; i++)
+		((__u64 *)s->name.name)[i] = lower(((__u64 *)s->name.name)[i]);
 	want = bpf_map_lookup_elem(&gorpc_names, &s->name);
 	if (want)
 		add_value(s, want->header, len, want->secret ? 0 : hf->value.ptr, hf->value.len);
@@ -134,6 +146,8 @@ static __always_inline int header_of(struct gorpc_layout *l, const struct gorpc_
 	barrier_var(len);
 	if (len > sizeof(name) || bpf_probe_read_user(&name, len, (void *)ptr))
 		return -1;
+	name.w[0] = lower(name.w[0]);
+	name.w[1] = lower(name.w[1]);
 	header = known_header(&name);
 	if (is_literal(l, ptr, len) && !(ptr >> 48))
 		*known = ptr << 16 | len << 8 | (header + 1);
@@ -180,6 +194,12 @@ static __always_inline int add_known(struct gorpc_scratch *s, struct gorpc_layou
 	return add_value(s, header, 0, v->ptr, v->len);
 }
 
+/* The map has the headers too, which went before. */
+static __always_inline bool is_map_of_trailers(const struct gorpc_scratch *s)
+{
+	return !s->fields.ptr && !s->rec.code;
+}
+
 /* A header whose name has a length that is looked at. */
 static __always_inline int take_field(struct gorpc_scratch *s, struct gorpc_layout *l, const struct gorpc_hf *hf)
 {
@@ -195,7 +215,7 @@ static __always_inline int take_field(struct gorpc_scratch *s, struct gorpc_layo
 		if (header != GORPC_H_OTHER && s->wanted >> (header & 31) & 1)
 			return add_known(s, l, header, &hf->value);
 	}
-	if (gorpc_lengths >> hf->name.len & 1)
+	if (gorpc_lengths >> hf->name.len & 1 && !is_map_of_trailers(s))
 		take_other(s, hf);
 	return 0;
 }
@@ -256,11 +276,12 @@ static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_la
 		return;
 	}
 	s->wanted = wanted_headers(&s->rec);
-	s->lengths = wanted_lengths(s->wanted);
+	if (s->fields.ptr)
+		s->lengths = wanted_lengths(s->wanted);
 	barrier_var(have); /* verifiers before 6.2 forget the bound of what comes from a wider one */
 	if (!have || have > HF_MAX)
 		return;
-	if (bpf_probe_read_user(s->hf, have * HF_BYTES, (void *)s->fields.ptr)) {
+	if (s->fields.ptr && bpf_probe_read_user(s->hf, have * HF_BYTES, (void *)s->fields.ptr)) {
 		TELL(fields);
 		return;
 	}

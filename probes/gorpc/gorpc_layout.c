@@ -134,12 +134,27 @@ static void set_http2(const struct gobin_answer *a, enum gorpc_copy copy, struct
 	ret->sc_conn = OF(copy, SERVER_CONN);
 	ret->res_stream = OF(copy, RES_STREAM);
 	ret->res_code = OF(copy, RES_CODE);
+	ret->res_h = OF(copy, RES_H);
 	ret->res_end = OF(copy, RES_END);
 	ret->st_id = OF(copy, SERVER_STREAM_ID);
 	ret->cs_id = OF(copy, STREAM_ID);
 	ret->cs_cc = OF(copy, STREAM_CC);
 	ret->cc_conn = OF(copy, CLIENT_TCONN);
 	ret->rl_cc = OF(copy, LOOP_CC);
+}
+
+/* Where keys and values have to be, eight strings and eight slices: what is elsewhere is none that is known. */
+static uint16_t map_kind(const struct gobin_answer *a)
+{
+	const struct gobin_field_answer *f = a->fields;
+
+	if (f[GOBIN_F_MAP_SLOTS].off == 8)
+		return GORPC_MAP_PAIRS;
+	if (f[GOBIN_F_MAP_KEYS].off == 8 && f[GOBIN_F_MAP_ELEMS].off == 136)
+		return GORPC_MAP_ARRAYS;
+	if (f[GOBIN_F_MAP_BUCKET_KEYS].off == 8 && f[GOBIN_F_MAP_BUCKET_ELEMS].off == 136)
+		return GORPC_MAP_BUCKETS;
+	return GORPC_MAP_UNKNOWN;
 }
 
 static void set_request(const struct gobin_answer *a, enum gorpc_copy copy, struct gorpc_layout *ret)
@@ -206,6 +221,7 @@ void gorpc_layout_make(const struct gobin_answer *a, enum gorpc_copy copy, struc
 	set_conn(a, ret);
 	ret->fixed_lo = a->base;
 	ret->fixed_hi = a->fixed_end;
+	ret->map_kind = map_kind(a);
 	ret->goid = off_of(a, GOBIN_F_G_GOID);
 	ret->parent_goid = off_of(a, GOBIN_F_G_PARENT);
 }

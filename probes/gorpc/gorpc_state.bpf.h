@@ -43,18 +43,26 @@ struct gorpc_hf {
 	__u64 sensitive;
 };
 
+struct gorpc_groups {			/* of a map, not looked at yet */
+	__u64 at;			/* the next one */
+	__u64 row, left;		/* the one in the row, and how many stand behind it */
+	__u64 old, half;		/* another row of them, and how many stand behind its first */
+};
+
 struct gorpc_scratch {
 	__u64 regs[GORPC_REGS];		/* integer arguments, in their order */
 	__u64 sp, g;
-	struct gorpc_string fields;	/* array of headers of this frame in the program, none: 0 */
+	struct gorpc_string fields;	/* array of headers of this frame; without ptr they are in hf already */
 	__u64 lengths;			/* bit n: names of n bytes are looked at */
 	__u32 wanted;			/* bit n: enum gorpc_header n is */
 	__u32 tgid, tid;
 	__u64 start_ns;			/* of the process */
 	__u64 epoch;			/* of what is kept (gorpc_texts.bpf.h), 0: nothing is */
 	__u8 frame[FRAME_BYTES], span[SPAN_BYTES], sock[SOCK_BYTES];
+	__u8 group[328];		/* of a map (gorpc_map.bpf.h) */
+	struct gorpc_groups groups;
 	__u32 off;			/* next byte of data */
-	struct gorpc_name name;
+	struct gorpc_name name __attribute__((aligned(8)));
 	struct gorpc_hf hf[HF_MAX];
 	struct gorpc_frame_rec rec;
 	__u8 data[DATA_BYTES + VALUE_BYTES + 64];

@@ -175,6 +175,12 @@ enum gorpc_place {
 #define GORPC_LEARNT_VALUES 8
 #define GORPC_NO_OFF 0xffff	/* an offset that is not known */
 
+/* Groups of a map: eight entries each, behind eight marks. */
+#define GORPC_MAP_UNKNOWN 0
+#define GORPC_MAP_BUCKETS 1	/* keys, values, next group: up to Go 1.23 */
+#define GORPC_MAP_PAIRS 2
+#define GORPC_MAP_ARRAYS 3	/* keys, values */
+
 struct gorpc_key {
 	__u32 tgid;
 	__u32 module;		/* number of the file and, in the lowest bit, which copy of HTTP/2 in it */
@@ -207,9 +213,10 @@ struct gorpc_layout {
 	__u16 server_conn, client_conn;
 	__u16 meta_fields, frame_flags, frame_length, frame_stream, reset_code;
 	__u16 framer_w, framer_fr;
-	__u16 sc_conn, res_stream, res_code, res_end, st_id;
+	__u16 sc_conn, res_stream, res_code, res_h, res_end, st_id;
 	__u16 cs_id, cs_cc, cc_conn, rl_cc;
 	__u16 req_method, req_url, req_host, url_path, url_host;
+	__u16 map_kind;		/* GORPC_MAP_*: how a map of headers keeps its entries */
 	/*
 	 * What the BPF programs found out and need not read again, 0 at the beginning: an itab of net.TCPConn's (the
 	 * runtime never frees or changes one), names and short values of headers that are literals

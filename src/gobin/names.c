@@ -25,6 +25,7 @@ static const char *const paths[] = {
 	[PKG_H2C] = "golang.org/x/net/http2/h2c",
 	[PKG_RUNTIME] = "runtime",
 	[PKG_IO] = "io",
+	[PKG_MAP] = "map",
 };
 _Static_assert(ARRAY_SIZE(paths) == PKG__MAX, "a path per package");
 

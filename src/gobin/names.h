@@ -13,6 +13,7 @@
 enum go_pkg {
 	PKG_TRANSPORT, PKG_XNET, PKG_STD, PKG_HPACK, PKG_STD_HPACK, PKG_HTTP, PKG_URL, PKG_NET, PKG_POLL, PKG_TLS,
 	PKG_CREDS, PKG_OLD_CREDS, PKG_EXP_CREDS, PKG_H2C, PKG_RUNTIME, PKG_IO,
+	PKG_MAP,	/* no package: where the compiler puts what maps are made of */
 	PKG__MAX
 };
 

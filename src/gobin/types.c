@@ -17,8 +17,9 @@
 /* Bytes into a descriptor. */
 enum {
 	TYPE_SIZE = 0, TYPE_TFLAG = 20, TYPE_KIND = 23, TYPE_STR = 40, TYPE_TO_THIS = 44, TYPE_LEN = 48,
-	TYPE_ELEM = 48, TYPE_KEY = 48, TYPE_MAP_ELEM = 56, FUNC_IN = 48, FUNC_OUT = 50, FUNC_LEN = 56,
-	INTER_METHODS = 56, STRUCT_FIELDS = 56, FIELD_LEN = 24, UNCOMMON_LEN = 16, METHOD_LEN = 16, IMETHOD_LEN = 8,
+	TYPE_ELEM = 48, TYPE_KEY = 48, TYPE_MAP_ELEM = 56, TYPE_MAP_GROUP = 64,
+	FUNC_IN = 48, FUNC_OUT = 50, FUNC_LEN = 56, INTER_METHODS = 56, STRUCT_FIELDS = 56, FIELD_LEN = 24,
+	UNCOMMON_LEN = 16, METHOD_LEN = 16, IMETHOD_LEN = 8,
 };
 enum { TFLAG_UNCOMMON = 1, TFLAG_EXTRA_STAR = 2, TFLAG_NAMED = 4 };
 enum {
@@ -176,6 +177,7 @@ static void push_next(struct walk *w, const struct desc *d)
 	case KIND_MAP:
 		push(w, image_u64(w->img, d->addr + TYPE_KEY));
 		push(w, image_u64(w->img, d->addr + TYPE_MAP_ELEM));
+		push(w, image_u64(w->img, d->addr + TYPE_MAP_GROUP));	/* called a bucket before Go 1.24 */
 		break;
 	case KIND_ARRAY:
 	case KIND_CHAN:
@@ -266,11 +268,32 @@ static void keep(struct walk *w, const struct wanted *want, enum go_match match,
 		keep_struct(w, t, d);
 }
 
+/* What a map keeps its entries in has no name of its own: it is told by its text, "*map.group[string][]string". */
+static void keep_group(struct walk *w, const struct desc *d)
+{
+	static const char prefix[] = "map.";
+	char text[GO_NAME_MAX];
+	const char *name = text;
+
+	if (!read_name_off(w, d->str, text, sizeof(text)))
+		return;
+	if (d->tflag & TFLAG_EXTRA_STAR && *name == '*')
+		name++;
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return;
+	name += sizeof(prefix) - 1;
+	for (size_t i = 0; i < w->n_wanted; i++)
+		if (w->wanted[i].pkg == PKG_MAP && !strcmp(name, w->wanted[i].name))
+			keep(w, &w->wanted[i], GO_EXACT, d, pkg_path(PKG_MAP), name);
+}
+
 static void keep_wanted(struct walk *w, const struct desc *d)
 {
 	char text[GO_NAME_MAX], path[GO_NAME_MAX];
 	const char *name = NULL;
 
+	if (d->kind == KIND_STRUCT && !(d->tflag & TFLAG_NAMED))
+		keep_group(w, d);
 	if (!(d->tflag & TFLAG_NAMED) || !(d->tflag & TFLAG_UNCOMMON) || !uncommon_of(d) ||
 	    !read_name_off(w, d->str, text, sizeof(text)))
 		return;

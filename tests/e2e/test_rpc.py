@@ -126,6 +126,21 @@ def test_http2(sonde, calls, suite, variant, kind):
     check_http([c for c in one.calls() if c["method"] != "/dialled"], seen)
 
 
+@pytest.mark.parametrize("suite, variant", gotree.SUITE_BUILDS)
+def test_grpc_inside_net_http(sonde, calls, suite, variant):
+    """A server that net/http calls (ServeHTTP): status and message are in a map of trailers, and headers in one."""
+    one = calls(program(suite, variant), "-kind", "grpchttp")
+    child = sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call", "--header", "x-answer-19")
+    n = run_kinds(one, (("unary", 5, 2), ("fail", 2), ("missing", 1), ("server", 2), ("client", 2), ("bidi", 2),
+                        ("large", 2)))
+    seen = events_of(child, one, 2 * n)
+    check_grpc(one.calls(), seen)
+    assert not any(ev.get("derived") for ev in seen)
+    assert {ev.get("message") for ev in seen if ev["status"] == "NOT_FOUND"} == {"no such thing: \u00e4 100%"}
+    asked = [ev for ev in seen if f"x-answer-19: {'a' * 19}\n" in ev["headers"]]
+    assert sorted(ev["side"] for ev in asked) == ["client", "client", "server", "server"]
+
+
 def test_a_command_and_its_first_call(sonde, tmp_path):
     """Behind "--" nothing is missed, and secrets are not shown."""
     log = str(tmp_path / "log")

@@ -126,7 +126,15 @@ func stream(name string, server, client bool, fn func(s grpc.ServerStream) error
 		}}
 }
 
-func echo(_ context.Context, in *message) (*message, error) { return in, nil }
+// Who sent much gets much: more headers than one group of a map holds.
+func echo(ctx context.Context, in *message) (*message, error) {
+	if md, _ := metadata.FromIncomingContext(ctx); len(md["x-large"]) > 0 {
+		for i := 0; i < 20; i++ {
+			_ = grpc.SetHeader(ctx, metadata.Pairs(fmt.Sprintf("x-answer-%d", i), strings.Repeat("a", i)))
+		}
+	}
+	return in, nil
+}
 
 func fail(context.Context, *message) (*message, error) {
 	return nil, status.Error(codes.NotFound, "no such thing: \u00e4 100%")
@@ -335,6 +343,15 @@ func (g *grpcCaller) traced() {
 	}
 }
 
+// More headers than anybody looks at.
+func (g *grpcCaller) wide() {
+	var more []string
+	for i := 0; i < 100; i++ {
+		more = append(more, fmt.Sprintf("x-wide-%d", i), "w")
+	}
+	g.unary(named(more...), "Unary", 100)
+}
+
 func (g *grpcCaller) scenario(name string) func() {
 	switch name {
 	case "unary":
@@ -361,6 +378,8 @@ func (g *grpcCaller) scenario(name string) func() {
 		return g.large
 	case "traced":
 		return g.traced
+	case "wide":
+		return g.wide
 	}
 	check(fmt.Errorf("no scenario %s", name))
 	return nil

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Headers that a server of net/http or x/net sends: a Go map from names to lists of values, walked where it lies. Of
+ * interest are the trailers of gRPC, and what was asked for by name; of a list the first value.
+ *
+ * Maps: runtime/map.go up to Go 1.23, internal/runtime/maps since. Only their own head is taken for granted, how the
+ * groups are made is the layout's. What is found becomes the headers of the frame (gorpc_fields.bpf.h), which believe
+ * a name when they have compared it.
+ */
+#ifndef GORPC_MAP_BPF_H
+#define GORPC_MAP_BPF_H
+
+#include "probes/gorpc/gorpc_state.bpf.h"
+
+#define MAP_GROUPS 16		/* that are looked at: up to 128 entries */
+#define MAP_SLOTS 8
+#define BUCKET_BYTES 336	/* eight marks, keys (strings) and values (slices), a pointer to the next one */
+#define BUCKET_NEXT 328		/* of later ones this is the size */
+#define TABLE_GROUPS 16		/* in a table: its groups, and their number less one */
+#define OLDEST_MARK 5		/* of a bucket's slot that is in use: runtime/map.go, minTopHash */
+
+/* The head of both kinds. */
+struct go_map {
+	__u64 count;
+	__u64 bits;		/* up to Go 1.23 flags, then the logarithm of the number of buckets */
+	__u64 entries;
+	__u64 more;		/* the buckets of a map that grows are there until they are moved; else tables */
+};
+
+/* The map at @addr: where its groups are. */
+static __always_inline bool find_groups(const struct gorpc_layout *l, __u64 addr, struct gorpc_groups *ret)
+{
+	struct go_map m;
+	__u64 table = 0;
+
+	if (read_user(&m, sizeof(m), addr))
+		return false;
+	ret->old = 0;
+	if (l->map_kind == GORPC_MAP_BUCKETS) {
+		ret->left = (1ull << (m.bits >> 8 & 31)) - 1;
+		ret->old = m.more;
+	} else if (m.more) {	/* one table, as long as it has room */
+		if (read_user(&table, sizeof(table), m.entries) ||
+		    read_user(&m.entries, 2 * sizeof(__u64), table + TABLE_GROUPS))
+			return false;
+		ret->left = m.more;
+	} else {
+		ret->left = 0;
+	}
+	ret->at = ret->row = m.entries;
+	ret->half = ret->left / 2;
+	return true;
+}
+
+static __always_inline bool in_use(const struct gorpc_layout *l, __u8 mark)
+{
+	return l->map_kind == GORPC_MAP_BUCKETS ? mark >= OLDEST_MARK : !(mark & 0x80);
+}
+
+/* One more header of the frame: the name, and the first of the values that are listed there. */
+static __noinline int add_entry(struct gorpc_scratch *s, const struct gorpc_string *key,
+				const struct gorpc_string *list)
+{
+	struct gorpc_hf *hf = &s->hf[s->fields.len & (HF_MAX - 1)];
+
+	if (!list->len || s->fields.len >= HF_MAX)
+		return 0;
+	hf->name = *key;
+	if (read_user(&hf->value, sizeof(hf->value), list->ptr))
+		TELL(map_value);
+	else
+		s->fields.len++;
+	return 0;
+}
+
+/* The group is in s->group. */
+static __always_inline void take_group(struct gorpc_scratch *s, const struct gorpc_layout *l)
+{
+	bool pairs = l->map_kind == GORPC_MAP_PAIRS;
+
+	/* as a loop it would begin in its middle, which verifiers before 6.2 refuse: a back-edge that is no jump */
+#pragma unroll
+	for (__u32 i = 0; i < MAP_SLOTS; i++) {
+		const struct gorpc_string *key = (void *)&s->group[8 + i * (pairs ? 40 : 16)];
+		const struct gorpc_string *list = (void *)&s->group[pairs ? 24 + i * 40 : 136 + i * 24];
+
+		if (in_use(l, s->group[i]) && key->len <= GORPC_NAME_BYTES && s->lengths >> key->len & 1)
+			add_entry(s, key, list);
+	}
+}
+
+/* Reads the group that s->groups stands at, and goes on to the next. False behind the last. */
+static __noinline int next_group(struct gorpc_scratch *s, const struct gorpc_layout *l)
+{
+	struct gorpc_groups *g = &s->groups;
+	bool buckets = l->map_kind == GORPC_MAP_BUCKETS;
+	__u64 next = 0;
+
+	if (!g->at || read_user(s->group, BUCKET_NEXT, g->at))
+		return 0;
+	if (buckets)
+		next = word_at(g->at, BUCKET_NEXT);
+	if (!next && g->left) {
+		g->left--;
+		next = g->row += buckets ? BUCKET_BYTES : BUCKET_NEXT;
+	} else if (!next && g->old) {
+		next = g->row = g->old;
+		g->left = g->half;
+		g->old = 0;
+	}
+	g->at = next;
+	return 1;
+}
+
+/*
+ * @map: of the headers that are about to be sent with the status @code; trailers have none, and at the end gRPC's is
+ * in the map.
+ */
+static __always_inline void take_map(struct gorpc_scratch *s, const struct gorpc_layout *l, __u64 map, __u32 code)
+{
+	int more;
+
+	s->lengths = code >= 200 ? gorpc_lengths : 0;
+	if (!code || s->rec.flags & GORPC_F_END_STREAM)
+		s->lengths |= 1ull << (sizeof("grpc-status") - 1) | 1ull << (sizeof("grpc-message") - 1);
+	if (!l->map_kind || !s->lengths || !map)
+		return;
+	s->fields.ptr = 0;
+	if (!find_groups(l, map, &s->groups)) {
+		TELL(map);
+		return;
+	}
+	more = next_group(s, l);
+	for (__u32 i = 0; i < MAP_GROUPS && more; i++) {
+		take_group(s, l);
+		more = next_group(s, l);
+	}
+}
+
+#endif
