@@ -145,6 +145,8 @@ static int open_files(struct probe *p, struct err *err)
 	};
 
 	snprintf(proc_path, sizeof(proc_path), "%s/proc", probe_env_host_root(p->env));
+	if (o.single)	/* a hit that finds another program running on its CPU is missed */
+		probe_env_watch(p->env, o.single, p->instance);
 	return gorpc_files_new(&o, &s->files, err);
 }
 
@@ -183,6 +185,16 @@ static void tell_misses(struct probe *p)
 			tell_miss(p, site, sum - s->told[site]);
 		s->told[site] = sum;
 	}
+}
+
+static void gorpc_misses(struct probe *p, probe_miss_fn fn, void *ctx)
+{
+	const struct gorpc_state *s = p->state;
+
+	for (unsigned site = 1; s->told && site < gorpc_n_sites; site++)
+		if (s->told[site])
+			fn(ctx, gorpc_sites[site].file, gorpc_sites[site].line, gorpc_sites[site].reason,
+			   s->told[site]);
 }
 
 /* ---- probe_ops ---- */
@@ -321,6 +333,7 @@ const struct probe_ops gorpc_probe = {
 	.snapshot = gorpc_snapshot,
 	.control = gorpc_control,
 	.tick = gorpc_tick,
+	.misses = gorpc_misses,
 	.detach = gorpc_detach,
 	.close = gorpc_close,
 };

@@ -176,6 +176,29 @@ static void put_time_of(const struct agent *a, uint16_t i, const char *labels, s
 	put_real(p, labels, (double)c.ns / 1e9);
 }
 
+struct misses_of {
+	struct page *page;
+	const char *labels;
+};
+
+static void put_miss(void *ctx, const char *file, unsigned line, const char *reason, uint64_t count)
+{
+	const struct misses_of *m = ctx;
+	char site[64];
+
+	(void)reason;
+	snprintf(site, sizeof(site), "%s:%u", file, line);
+	put_word(m->page, m->labels, "site", site, count);
+}
+
+static void put_misses_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+{
+	struct misses_of m = { .page = p, .labels = labels };
+
+	pipeline_misses(a->pipeline, i, put_miss, &m);
+}
+
+static void put_misses(const struct agent *a, struct page *p) { each_instance(a, p, put_misses_of); }
 static void put_events(const struct agent *a, struct page *p) { each_instance(a, p, put_outcome); }
 static void put_losses(const struct agent *a, struct page *p) { each_instance(a, p, put_causes); }
 static void put_users(const struct agent *a, struct page *p) { each_instance(a, p, put_users_of); }
@@ -325,6 +348,7 @@ static const struct family families[] = {
 	{ "sonde_open_fds", GAUGE, "Open descriptors.", put_fds },
 	{ "sonde_events", COUNTER, "Hits of programs by what became of them.", put_events },
 	{ "sonde_lost", COUNTER, "Events that the kernel side lost, by cause.", put_losses },
+	{ "sonde_misses", COUNTER, "What programs could not do, by the line that counts it.", put_misses },
 	{ "sonde_probe_users", GAUGE, "Subscriptions that share an instance.", put_users },
 	{ "sonde_probe_programs", GAUGE, "BPF programs of an instance.", put_programs },
 	{ "sonde_probe_sampled_runs", COUNTER, "Runs of programs while the kernel's statistics were on.", put_runs },

@@ -61,6 +61,11 @@ static void say_causes(const struct sonde_ledger *l, struct buf *out)
 		buf_add_char(out, ')');
 }
 
+static void say_miss(void *ctx, const char *file, unsigned line, const char *reason, uint64_t count)
+{
+	buf_printf(ctx, "  %" PRIu64 " times: %s (%s:%u)\n", count, reason, file, line);
+}
+
 static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 {
 	struct sonde_ledger l;
@@ -76,6 +81,7 @@ static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 	say_causes(&l, out);
 	say_cost(a, i, out);
 	pipeline_status(a->pipeline, i, out);
+	pipeline_misses(a->pipeline, i, say_miss, out);
 }
 
 static void say_client(const struct agent_conn *c, struct buf *out)

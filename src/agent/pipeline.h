@@ -127,6 +127,10 @@ int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct so
 int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);
 /* What the probe has to say of itself: lines with two spaces in front, or nothing. */
 void pipeline_status(struct pipeline *p, uint16_t instance, struct buf *out);
+/* probe.h: misses(). Nothing for a probe that does not count them. */
+void pipeline_misses(struct pipeline *p, uint16_t instance,
+		     void (*fn)(void *ctx, const char *file, unsigned line, const char *reason, uint64_t count),
+		     void *ctx);
 struct probe_env *pipeline_env(const struct pipeline *p);
 const struct names *pipeline_names(const struct pipeline *p);
 

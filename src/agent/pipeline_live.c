@@ -38,6 +38,14 @@ static struct probe *probe_of(struct pipeline *p, uint16_t instance)
 	return instance < p->n_probes && p->probes[instance].ops ? &p->probes[instance] : NULL;
 }
 
+void pipeline_misses(struct pipeline *p, uint16_t instance, probe_miss_fn fn, void *ctx)
+{
+	struct probe *probe = probe_of(p, instance);
+
+	if (probe && probe->opened && probe->ops->misses)
+		probe->ops->misses(probe, fn, ctx);
+}
+
 int pipeline_add_probe(struct pipeline *p, const struct pipeline_probe *which, const struct probe_select *select,
 		       uint16_t *ret_instance, struct err *err)
 {

@@ -56,6 +56,9 @@ struct hook_report {
 };
 typedef void (*hook_report_fn)(void *ctx, const struct hook_report *r);
 
+/* Something that a probe's programs could not do, @count times since the start; texts live as long as the probe. */
+typedef void (*probe_miss_fn)(void *ctx, const char *file, unsigned line, const char *reason, uint64_t count);
+
 struct probe_ops {
 	const char *name, *summary;	/* "net", "packets and drops of the network stack" */
 	const struct decoder_ops *decoder;
@@ -103,6 +106,8 @@ struct probe_ops {
 	int (*raw)(struct probe *p, const struct ring_rec *r);
 	/* About every second of stream time. Optional. */
 	int (*tick)(struct probe *p, uint64_t now_ns);
+	/* By places in its programs, as of the last tick. Optional. */
+	void (*misses)(struct probe *p, probe_miss_fn fn, void *ctx);
 	/*
 	 * What somebody asks of it while it runs, by a verb and words: "dump" of what is kept. It may put records
 	 * into the stream later, not at once. -ENOTSUP for a verb that it does not know, always with a sentence.
