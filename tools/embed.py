@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A text file as a C string: embed.py NAME INPUT OUTPUT. One literal per line of the file."""
+"""Text files as a C string: embed.py NAME INPUT... OUTPUT. One literal per line; of several files each has its name
+in front.
+"""
 import json
+import os
 import sys
 
 
+def read(path, named):
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    return f"/* ---- {os.path.basename(path)} ---- */\n\n{text}\n" if named else text
+
+
 def main():
-    name, source, target = sys.argv[1:]
-    with open(source, encoding="utf-8") as f:
-        lines = f.read().splitlines(keepends=True)
+    name, *sources, target = sys.argv[1:]
+    lines = "".join(read(path, len(sources) > 1) for path in sources).splitlines(keepends=True)
     # JSON's escapes of ASCII text are C's as well.
     body = "\n".join("\t" + json.dumps(line) for line in lines) or '\t""'
     with open(target, "w", encoding="utf-8") as f:

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/cpu_source.h"
 #include "probe/probe.h"
 #include "sinks/sink.h"
 #include "sym/sym.h"
@@ -54,6 +55,7 @@ static const struct opt profile_opts[] = {
 	    "only the cgroups whose ids are keys of this pinned BPF map at the start"),
 	ROW(mntnsmap, "mntnsmap", 0, OPT_STR, "FILE",
 	    "only the mount namespaces whose inodes are keys of this pinned BPF map at the start"),
+	ROW(ebpf, "ebpf", 0, OPT_BOOL, NULL, "print the C text of the programs that run in the kernel, and nothing else"),
 	ROW(title, "title", 0, OPT_STR, "TEXT", "title of the flame graph"),
 	ROW(width, "width", 0, OPT_U32, "PIXELS", "width of the flame graph (default 1200)"),
 	ROW(height, "height", 0, OPT_U32, "PIXELS", "height of one frame in it (default 16)"),
@@ -312,6 +314,12 @@ static int explain(const struct profile_conf *c, const struct cmd_words *w)
 	return fflush(stdout) ? CMD_FAIL : CMD_OK;
 }
 
+/* --ebpf */
+static int print_source(void)
+{
+	return fputs(cpu_source, stdout) < 0 || fflush(stdout) ? CMD_FAIL : CMD_OK;
+}
+
 static int profile_run(void *conf, const struct cmd_words *w)
 {
 	struct profile_conf *c = conf;
@@ -321,6 +329,8 @@ static int profile_run(void *conf, const struct cmd_words *w)
 	struct err err = { 0 };
 	int r, status;
 
+	if (c->ebpf)
+		return print_source();
 	if (c->diff)
 		return profile_diff(c, w);
 	r = prepare(c, w, &watch, &ids, &err);

@@ -27,7 +27,7 @@ struct profile_conf {
 	struct run_conf run;
 	struct cpu_conf cpu;
 	bool delimited, annotations, folded, addresses, per_thread;
-	bool stats, lines, top, diff;
+	bool stats, lines, top, diff, ebpf;
 	uint64_t stack_storage, hash_storage;	/* entries; 0 = no limit but memory */
 	uint64_t max_depth;			/* --perf-max-stack-depth */
 	const char *cgroupmap, *mntnsmap;

@@ -81,6 +81,16 @@ def test_a_map_that_lets_nothing_through_is_a_mistake(pinned, option):
     assert done.returncode and "empty" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_the_text_of_the_programs():
+    text = profile("--ebpf")
+    folder = os.path.join(ROOT, "probes", "cpu")
+    sources = [name for name in os.listdir(folder) if ".bpf." in name]
+    assert len(sources) > 8
+    for name in sources:
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
+            assert f.read() in text, name
+
+
 def test_priorities_can_be_left_alone():
     for words, nice in ((("--no-nice",), 0), ((), -10)):
         one = helpers.Sonde("profile", "-v", *words)
