@@ -138,6 +138,36 @@ int capture_record(struct capture *c, struct sonde_rec *r, size_t len, int64_t t
 	return MIN(ret, 0);
 }
 
+/* Bytes of a block that nobody reads, as far as they are here. */
+static void skip_some(struct capture *c, struct cursor *at)
+{
+	size_t n = (size_t)MIN(c->skip, (uint64_t)cur_left(at));
+
+	cur_skip(at, n);
+	c->skip -= n;
+	c->at += n;
+}
+
+int64_t capture_blocks(struct capture *c, struct cursor window, bool eof, capture_block_fn fn, void *state,
+		       struct err *err)
+{
+	struct cursor at = window;
+
+	for (skip_some(c, &at); cur_left(&at); skip_some(c, &at)) {
+		int64_t n = fn(state, at, err);
+
+		if (n < 0)
+			return n;
+		if (n == 0 && !c->skip)
+			break;
+		cur_skip(&at, (size_t)n);
+		c->at += (uint64_t)n;
+	}
+	if (eof && (cur_left(&at) || c->skip))
+		return capture_cut(c, "a block", err);
+	return (int64_t)(cur_left(&window) - cur_left(&at));
+}
+
 int capture_cut(const struct capture *c, const char *what, struct err *err)
 {
 	return err_set(err, -ENODATA, "the file ends inside of %s that begins at byte %llu; "

@@ -23,6 +23,7 @@ struct capture {
 	source_fn fn;
 	void *ctx;
 	uint64_t at;		/* bytes of the file before the window: for messages */
+	uint64_t skip;		/* bytes of a block that nobody reads */
 	int64_t offset_ns;	/* of the newest clock record */
 	bool has_clock;
 	uint32_t seq;
@@ -52,6 +53,19 @@ int capture_packet(struct capture *c, const struct capture_packet *p);
 int capture_record(struct capture *c, struct sonde_rec *r, size_t len, int64_t time_ns);
 /* A clock record, so that the records that follow have a time. */
 int capture_clock(struct capture *c, int64_t time_ns);
+
+/*
+ * Reads the block at @c. Returns its length; 0 when it is not here to its end, or when nobody reads it and its length
+ * was put into skip; or a negative errno.
+ */
+typedef int64_t (*capture_block_fn)(void *state, struct cursor c, struct err *err);
+
+/*
+ * Has @fn read the blocks of a window, one after the other. Returns the bytes that are done with, or a negative
+ * errno: -ENODATA at @eof inside of a block.
+ */
+int64_t capture_blocks(struct capture *c, struct cursor window, bool eof, capture_block_fn fn, void *state,
+		       struct err *err);
 
 /* The sentence of a file that ends inside of something. Returns -ENODATA. */
 int capture_cut(const struct capture *c, const char *what, struct err *err);

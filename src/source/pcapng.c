@@ -29,7 +29,6 @@ struct pcapng {
 	struct capture cap;
 	VEC(struct iface) ifaces;	/* of this section */
 	uint32_t first_iface;	/* number in the file of the section's first */
-	uint64_t skip;		/* bytes of a block that nobody reads */
 	int64_t last_ns;
 	struct buf text;	/* comments of the packet at hand */
 	bool in_section, has_host, swap;
@@ -279,8 +278,9 @@ static int read_byte_order(struct pcapng *st, struct cursor c, struct err *err)
 	return 0;
 }
 
-static int64_t parse_block(struct pcapng *st, struct cursor c, struct err *err)
+static int64_t parse_block(void *state, struct cursor c, struct err *err)
 {
+	struct pcapng *st = state;
 	struct cursor at = c, body;
 	uint32_t type, len;
 	int r;
@@ -299,8 +299,8 @@ static int64_t parse_block(struct pcapng *st, struct cursor c, struct err *err)
 	if (!st->in_section && type != PCAPNG_SHB)
 		return bad(st, err, "it comes before the section header");
 	if (!is_read(type)) {
-		st->skip = len;
-		return 1;
+		st->cap.skip = len;
+		return 0;
 	}
 	if (len > BLOCK_MAX)
 		return bad(st, err, "it is longer than a packet can be");
@@ -311,17 +311,6 @@ static int64_t parse_block(struct pcapng *st, struct cursor c, struct err *err)
 		return bad(st, err, "the lengths at its start and end differ");
 	r = parse_body(st, type, body, err);
 	return r < 0 ? r : (int64_t)len;
-}
-
-/* Bytes of a block that nobody reads, as far as they are here. */
-static size_t skip_some(struct pcapng *st, struct cursor *c)
-{
-	size_t n = (size_t)MIN(st->skip, (uint64_t)cur_left(c));
-
-	cur_skip(c, n);
-	st->skip -= n;
-	st->cap.at += n;
-	return n;
 }
 
 static bool pcapng_match(const void *head, size_t len)
@@ -339,29 +328,11 @@ static bool pcapng_match(const void *head, size_t len)
 static int64_t pcapng_parse(void *state, const void *data, size_t len, bool eof, source_fn fn, void *ctx,
 			    struct err *err)
 {
-	struct cursor c = cur_init(data, len);
 	struct pcapng *st = state;
 
 	st->cap.fn = fn;
 	st->cap.ctx = ctx;
-	while (cur_left(&c)) {
-		int64_t n;
-
-		if (skip_some(st, &c))
-			continue;
-		n = parse_block(st, c, err);
-		if (n < 0)
-			return n;
-		if (n == 0)
-			break;
-		if (st->skip)
-			continue;
-		cur_skip(&c, (size_t)n);
-		st->cap.at += (uint64_t)n;
-	}
-	if (eof && (cur_left(&c) || st->skip))
-		return capture_cut(&st->cap, "a block", err);
-	return (int64_t)(len - cur_left(&c));
+	return capture_blocks(&st->cap, cur_init(data, len), eof, parse_block, st, err);
 }
 
 static void pcapng_fini(void *state)

@@ -27,7 +27,6 @@ struct scap {
 	struct params_out out;
 	struct buf rec;
 	uint64_t num;		/* events so far, unknown ones too */
-	uint64_t skip;		/* bytes of a block that nobody reads */
 	uint64_t too_large;	/* events beyond what a record holds */
 	bool in_section, has_host;
 };
@@ -153,8 +152,9 @@ static int parse_body(struct scap *st, const struct scap_block_type *t, struct c
 	return -EBADMSG;
 }
 
-static int64_t parse_block(struct scap *st, struct cursor c, struct err *err)
+static int64_t parse_block(void *state, struct cursor c, struct err *err)
 {
+	struct scap *st = state;
 	struct cursor whole = c, body;
 	uint32_t number = cur_u32(&c), total = cur_u32(&c), again;
 	const struct scap_block_type *t = scap_block_type(number);
@@ -169,7 +169,7 @@ static int64_t parse_block(struct scap *st, struct cursor c, struct err *err)
 		return err_set(err, -EBADMSG, "the block at byte %llu claims %u bytes, which cannot be",
 			       (unsigned long long)st->cap.at, total);
 	if (!t) {
-		st->skip = total;
+		st->cap.skip = total;
 		return 0;
 	}
 	if (cur_left(&whole) < total)
@@ -183,41 +183,14 @@ static int64_t parse_block(struct scap *st, struct cursor c, struct err *err)
 	return r < 0 ? r : (int64_t)total;
 }
 
-/* Bytes of a block that nobody reads, as far as they are here. */
-static size_t skip_some(struct scap *st, struct cursor *c)
-{
-	size_t n = (size_t)MIN(st->skip, (uint64_t)cur_left(c));
-
-	cur_skip(c, n);
-	st->skip -= n;
-	st->cap.at += n;
-	return n;
-}
-
 static int64_t scap_parse(void *state, const void *data, size_t len, bool eof, source_fn fn, void *ctx,
 			  struct err *err)
 {
-	struct cursor c = cur_init(data, len);
 	struct scap *st = state;
 
 	st->cap.fn = fn;
 	st->cap.ctx = ctx;
-	while (cur_left(&c)) {
-		int64_t n;
-
-		if (skip_some(st, &c))
-			continue;
-		n = parse_block(st, c, err);
-		if (n < 0)
-			return n;
-		if (n == 0 && !st->skip)
-			break;
-		cur_skip(&c, (size_t)n);
-		st->cap.at += (uint64_t)n;
-	}
-	if (eof && (cur_left(&c) || st->skip))
-		return capture_cut(&st->cap, "a block", err);
-	return (int64_t)(len - cur_left(&c));
+	return capture_blocks(&st->cap, cur_init(data, len), eof, parse_block, st, err);
 }
 
 static void scap_fini(void *state)
