@@ -68,27 +68,16 @@ static bool find_short(const struct parser *p, char key, struct hit *ret)
 	return false;
 }
 
-/* The long name nearest to @name: what it begins, or at most two slips away (one in short words). */
+/* The long name nearest to @name, or NULL. */
 static const char *suggest(const struct parser *p, const char *name)
 {
-	size_t len = strlen(name);
-	unsigned best = len < 5 ? 2 : 3;
-	const char *ret = NULL;
+	struct str_near near = { .word = name };
 
-	for (size_t i = 0; i < p->n_sets; i++) {
-		for (const struct opt *o = p->sets[i].opts; opt_is_row(o); o++) {
-			unsigned d;
-
-			if (!o->name)
-				continue;
-			d = len >= 2 && !strncmp(o->name, name, len) ? 0 : str_distance(o->name, name);
-			if (d < best) {
-				best = d;
-				ret = o->name;
-			}
-		}
-	}
-	return ret;
+	for (size_t i = 0; i < p->n_sets; i++)
+		for (const struct opt *o = p->sets[i].opts; opt_is_row(o); o++)
+			if (o->name)
+				str_near_offer(&near, o->name);
+	return near.best;
 }
 
 static int unknown(const struct parser *p, const char *arg, const char *name, size_t len)

@@ -249,3 +249,15 @@ unsigned str_distance(const char *a, const char *b)
 	}
 	return rows[na % 3][nb];
 }
+
+void str_near_offer(struct str_near *n, const char *candidate)
+{
+	size_t len = strlen(n->word);
+	unsigned limit = n->best ? n->slips : len < 5 ? 2 : 3;
+	unsigned slips = len >= 2 && !strncmp(candidate, n->word, len) ? 0 : str_distance(candidate, n->word);
+
+	if (slips >= limit)
+		return;
+	n->best = candidate;
+	n->slips = slips;
+}

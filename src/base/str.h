@@ -47,6 +47,17 @@ int str_to_bytes(const char *s, uint64_t *ret);
  */
 unsigned str_distance(const char *a, const char *b);
 
+/*
+ * The word of a list that is nearest to @word, a word of the command line: what it begins, or at most two slips away
+ * (one in short words). Set word, then offer the list; best stays NULL when nothing is near.
+ */
+struct str_near {
+	const char *word;
+	const char *best;
+	unsigned slips;		/* of best */
+};
+void str_near_offer(struct str_near *n, const char *candidate);
+
 /* Number of bytes of the UTF-8 character at @s (1..4), or 0 if it is not valid. */
 size_t str_utf8_len(const char *s, size_t len);
 

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
 
@@ -36,6 +37,19 @@ const struct cmd *cmd_find(const char *name)
 		if (!strcmp(all_cmds[i]->name, name))
 			return all_cmds[i];
 	return NULL;
+}
+
+static int no_such_command(const char *name)
+{
+	struct str_near near = { .word = name };
+
+	for (size_t i = 0; all_cmds[i]; i++)
+		str_near_offer(&near, all_cmds[i]->name);
+	if (near.best)
+		log_error("there is no command %s; did you mean %s? (sonde --help lists them)", name, near.best);
+	else
+		log_error("there is no command %s; sonde --help lists them", name);
+	return CMD_USAGE;
 }
 
 int cmd_exit_status(int error)
@@ -193,9 +207,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		return help_version(stdout, argc > 2 && !strcmp(argv[2], "--json"));
 	cmd = cmd_find(argv[1]);
-	if (!cmd) {
-		log_error("there is no command %s; sonde --help lists them", argv[1]);
-		return CMD_USAGE;
-	}
+	if (!cmd)
+		return no_such_command(argv[1]);
 	return run_cmd(cmd, argc - 1, argv + 1, line);
 }

@@ -411,6 +411,27 @@ static void distance_counts_slips(void **state)
 	assert_true(str_distance(longest, "a") > 1000);
 }
 
+static const char *nearest(const char *word)
+{
+	static const char *const list[] = { "capture", "counters", "agent", "rpc" };
+	struct str_near near = { .word = word };
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		str_near_offer(&near, list[i]);
+	return near.best;
+}
+
+static void the_nearest_word_is_offered(void **state)
+{
+	(void)state;
+	assert_string_equal(nearest("captrue"), "capture");
+	assert_string_equal(nearest("cou"), "counters");
+	assert_string_equal(nearest("rpx"), "rpc");
+	assert_null(nearest("rxx"));
+	assert_null(nearest("c"));
+	assert_null(nearest("profile"));
+}
+
 /* The rows without those that are functions. */
 static const struct opt word_rows[] = {
 	OPT_ROW(conf, hex, "hex", 'x', OPT_BOOL, NULL, "dump in hex"),
@@ -506,6 +527,7 @@ int main(void)
 		cmocka_unit_test(bash_completes),
 		cmocka_unit_test(scripts_are_valid),
 		cmocka_unit_test(distance_counts_slips),
+		cmocka_unit_test(the_nearest_word_is_offered),
 		cmocka_unit_test(words_are_what_differs),
 		cmocka_unit_test(words_are_read_back),
 		cmocka_unit_test(no_word_undoes_a_text_or_a_count),
