@@ -18,34 +18,10 @@
 
 #include "base/err.h"
 #include "base/macros.h"
+#include "scratch_dir.h"
 #include "sinks/outfile.h"
 
 #define RECORD 100 /* bytes; no divisor of a page */
-
-static char dir[] = "/tmp/test-outfile-XXXXXX";
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
-}
-
-static const char *in_dir(const char *name)
-{
-	static char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
 
 /* Record @i: its number, then a pattern that depends on it. */
 static void fill(char rec[static RECORD], unsigned i)
@@ -88,7 +64,7 @@ static unsigned check_file(const char *path)
 
 static void a_file_is_private_and_complete(void **state)
 {
-	const char *path = in_dir("plain");
+	const char *path = in_scratch("plain");
 	struct outfile *f;
 	struct stat st;
 	int error;
@@ -116,12 +92,12 @@ static void a_path_that_cannot_be_written_is_named(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(symlink("/etc/passwd", in_dir("link")), 0);
-	assert_int_equal(outfile_open(in_dir("link"), &f, &err), -ELOOP);
+	assert_int_equal(symlink("/etc/passwd", in_scratch("link")), 0);
+	assert_int_equal(outfile_open(in_scratch("link"), &f, &err), -ELOOP);
 	assert_non_null(strstr(err.msg, "symbolic link"));
-	assert_int_equal(outfile_open(in_dir("none/x"), &f, &err), -ENOENT);
-	assert_non_null(strstr(err.msg, in_dir("none/x")));
-	assert_int_equal(outfile_open(dir, &f, &err), -EISDIR);
+	assert_int_equal(outfile_open(in_scratch("none/x"), &f, &err), -ENOENT);
+	assert_non_null(strstr(err.msg, in_scratch("none/x")));
+	assert_int_equal(outfile_open(scratch_dir, &f, &err), -EISDIR);
 	assert_null(f);
 }
 
@@ -176,15 +152,15 @@ static void a_size_limit_leaves_whole_records(void **state)
 	for (unsigned bytes = 0; bytes < 200000; bytes += 991) {
 		limit.rlim_cur = bytes;
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-		check_cut(in_dir("limited"), -EFBIG, 10000);
-		assert_int_equal(check_file(in_dir("limited")), bytes / RECORD);
+		check_cut(in_scratch("limited"), -EFBIG, 10000);
+		assert_int_equal(check_file(in_scratch("limited")), bytes / RECORD);
 	}
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 }
 
 static void a_full_disk_leaves_whole_records(void **state)
 {
-	const char *mnt = in_dir("mnt");
+	const char *mnt = in_scratch("mnt");
 
 	(void)state;
 	assert_int_equal(mkdir(mnt, 0700), 0);
@@ -192,8 +168,8 @@ static void a_full_disk_leaves_whole_records(void **state)
 		print_message("skipped: a small tmpfs cannot be mounted (%s)\n", strerror(errno));
 		skip();
 	}
-	check_cut(in_dir("mnt/file"), -ENOSPC, 10000);
-	assert_int_equal(umount(in_dir("mnt")), 0);
+	check_cut(in_scratch("mnt/file"), -ENOSPC, 10000);
+	assert_int_equal(umount(in_scratch("mnt")), 0);
 }
 
 static void a_closed_pipe_is_an_error_and_no_signal(void **state)
@@ -212,10 +188,10 @@ static void a_closed_pipe_is_an_error_and_no_signal(void **state)
 	close(fds[0]);
 	close(fds[1]);
 
-	assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
-	fds[0] = open(in_dir("fifo"), O_RDONLY | O_NONBLOCK);
+	assert_int_equal(mkfifo(in_scratch("fifo"), 0600), 0);
+	fds[0] = open(in_scratch("fifo"), O_RDONLY | O_NONBLOCK);
 	assert_true(fds[0] >= 0);
-	assert_int_equal(outfile_open(in_dir("fifo"), &f, NULL), 0);
+	assert_int_equal(outfile_open(in_scratch("fifo"), &f, NULL), 0);
 	close(fds[0]);
 	write_records(f, 3, &error);
 	assert_int_equal(outfile_flush(f), -EPIPE);
@@ -233,8 +209,8 @@ static void a_sigpipe_of_others_stays_pending(void **state)
 	int fd, error;
 
 	(void)state;
-	fd = open(in_dir("fifo"), O_RDONLY | O_NONBLOCK);
-	assert_int_equal(outfile_open(in_dir("fifo"), &f, NULL), 0);
+	fd = open(in_scratch("fifo"), O_RDONLY | O_NONBLOCK);
+	assert_int_equal(outfile_open(in_scratch("fifo"), &f, NULL), 0);
 	close(fd);
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
@@ -292,7 +268,7 @@ static void redirected_output_keeps_what_was_there(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		char text[2000];
-		int fd = open(in_dir("redirected"), O_RDWR | O_CREAT | O_TRUNC | modes[i], 0600);
+		int fd = open(in_scratch("redirected"), O_RDWR | O_CREAT | O_TRUNC | modes[i], 0600);
 
 		memset(text, '.', sizeof(text));
 		assert_int_equal(write(fd, text, 470), 470);
@@ -380,14 +356,14 @@ static void a_torn_pipe_is_said(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(mkfifo(in_dir("fifo2"), 0600), 0);
+	assert_int_equal(mkfifo(in_scratch("fifo2"), 0600), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		fd = open(in_dir("fifo2"), O_RDONLY);
+		fd = open(in_scratch("fifo2"), O_RDONLY);
 		_exit(read(fd, big, 1000) != 1000);
 	}
-	assert_int_equal(outfile_open(in_dir("fifo2"), &f, NULL), 0);
+	assert_int_equal(outfile_open(in_scratch("fifo2"), &f, NULL), 0);
 	outfile_record(f, big, sizeof(big));
 	assert_int_equal(outfile_error(f, &err), -EPIPE);
 	assert_int_equal(outfile_bytes(f), 0);
@@ -429,5 +405,5 @@ int main(void)
 		cmocka_unit_test(memory_holds_everything),
 	};
 
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

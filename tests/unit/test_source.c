@@ -19,40 +19,16 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "scratch_dir.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "sonde/rec.h"
 #include "source/answer.h"
 #include "source/source.h"
 
-static char dir[] = "/tmp/test-source-XXXXXX";
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) && chmod(dir, 0755) == 0 ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
-}
-
-static const char *in_dir(const char *name)
-{
-	static char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
-
 static void write_file(const char *name, const void *data, size_t len)
 {
-	int fd = open(in_dir(name), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	int fd = open(in_scratch(name), O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, data, len), len);
@@ -305,7 +281,7 @@ static void a_file_comes_back_as_it_was(void **state)
 		struct source *s = NULL;
 		unsigned n = 0;
 
-		assert_int_equal(source_open(in_dir("long.rec"), &s, &err), 0);
+		assert_int_equal(source_open(in_scratch("long.rec"), &s, &err), 0);
 		assert_ptr_equal(source_format(s), rec_ops());
 		assert_int_equal(read_all(s, budgets[i], check_rec, &n, &err), 0);
 		assert_int_equal(n, 30000);
@@ -327,11 +303,11 @@ static void a_cut_file_says_where(void **state)
 	for (unsigned i = 0; i + 1 < N; i += 6) {
 		write_file("cut.rec", data, ends[i] + 9);
 		n = 0;
-		assert_int_equal(source_open(in_dir("cut.rec"), &s, &err), 0);
+		assert_int_equal(source_open(in_scratch("cut.rec"), &s, &err), 0);
 		assert_int_equal(read_all(s, 4, check_rec, &n, &err), -ENODATA);
 		assert_int_equal(n, i + 1);
 		snprintf(want, sizeof(want), "%s/cut.rec: the recording ends in the middle of a record at byte %zu; "
-			 "the %u before it are whole", dir, ends[i], i + 1);
+			 "the %u before it are whole", scratch_dir, ends[i], i + 1);
 		assert_string_equal(err.msg, want);
 		assert_int_equal(source_read(s, 4, check_rec, &n, &err), -ENODATA);
 		source_close(s);
@@ -354,12 +330,12 @@ static void what_is_no_recording_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		write_file(cases[i].name, cases[i].content, strlen(cases[i].content));
 		err = (struct err){ 0 };
-		assert_int_equal(source_open(in_dir(cases[i].name), &s, &err), cases[i].error);
+		assert_int_equal(source_open(in_scratch(cases[i].name), &s, &err), cases[i].error);
 		assert_non_null(strstr(err.msg, cases[i].message));
-		assert_non_null(strstr(err.msg, in_dir(cases[i].name)));
+		assert_non_null(strstr(err.msg, in_scratch(cases[i].name)));
 	}
-	assert_int_equal(source_open(dir, &s, &err), -EISDIR);
-	assert_int_equal(source_open(in_dir("missing"), &s, &err), -ENOENT);
+	assert_int_equal(source_open(scratch_dir, &s, &err), -EISDIR);
+	assert_int_equal(source_open(in_scratch("missing"), &s, &err), -ENOENT);
 	assert_non_null(strstr(err.msg, "missing: No such file"));
 	assert_int_equal(source_open("/dev/zero", &s, &err), 0);	/* not regular: the first read tells */
 	assert_null(source_format(s));
@@ -428,11 +404,11 @@ static void a_worker_that_dies_is_told(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
+	assert_int_equal(mkfifo(in_scratch("fifo"), 0600), 0);
 	{
-		int fd = open(in_dir("fifo"), O_RDWR | O_CLOEXEC);
+		int fd = open(in_scratch("fifo"), O_RDWR | O_CLOEXEC);
 
-		assert_int_equal(source_open(in_dir("fifo"), &s, &err), 0);
+		assert_int_equal(source_open(in_scratch("fifo"), &s, &err), 0);
 		pid = only_child();
 		if (!pid) {
 			print_message("skipped: /proc does not tell children here\n");
@@ -443,7 +419,7 @@ static void a_worker_that_dies_is_told(void **state)
 		assert_int_equal(write(fd, "some", 4), 4);	/* it waits for more */
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(source_read(s, 1, count_rec, &n, &err), -ECHILD);
-		assert_non_null(strstr(err.msg, in_dir("fifo")));
+		assert_non_null(strstr(err.msg, in_scratch("fifo")));
 		assert_non_null(strstr(err.msg, "was killed"));
 		assert_int_equal(source_read(s, 1, count_rec, &n, &err), -ECHILD);
 		source_close(s);
@@ -458,7 +434,7 @@ static void an_unread_source_is_closed(void **state)
 	struct source *s;
 
 	(void)state;
-	assert_int_equal(source_open(in_dir("long.rec"), &s, NULL), 0);
+	assert_int_equal(source_open(in_scratch("long.rec"), &s, NULL), 0);
 	source_close(s);
 	assert_int_equal(only_child(), 0);
 }
@@ -533,5 +509,5 @@ int main(void)
 		cmocka_unit_test(answers_are_checked),
 	};
 
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
