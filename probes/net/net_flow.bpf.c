@@ -38,6 +38,8 @@ struct {
 
 /* Room for one more of each per CPU: too large for the stack. */
 struct net_flow_room {
+	struct flow_packet packet;	/* the one at hand; here the verifier forgets what it may be */
+	__u8 any;		/* forget() */
 	struct net_flow_entry first;
 	struct net_flow_rec rec;
 	struct {
@@ -58,6 +60,16 @@ static __always_inline struct net_flow_room *room_of_cpu(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&net_flow_rooms, &zero);
+}
+
+/*
+ * The same number, of which the verifier no longer knows what it can be: it walks what follows once, not once for
+ * each value.
+ */
+static __always_inline __u8 forget(struct net_flow_room *room, __u8 value)
+{
+	*(volatile __u8 *)&room->any = value;
+	return *(volatile __u8 *)&room->any;
 }
 
 /* ---- reports ---- */
@@ -162,6 +174,8 @@ static __always_inline void report(struct __sk_buff *skb, struct net_flow_entry 
 
 	if (!room)
 		return;
+	why = forget(room, why);
+	way = forget(room, way);
 	f->told_ns = now;
 	f->forward.told_flags = f->forward.tcp_flags;
 	f->back.told_flags = f->back.tcp_flags;
@@ -315,7 +329,7 @@ static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_
 
 static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
-	struct flow_packet p = { .dir = dir };
+	struct net_flow_room *room;
 
 	/* what leaves by loopback comes in by it again */
 	if (dir == NET_DIR_IN && skb->ifindex == LOOPBACK)
@@ -331,10 +345,15 @@ static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 li
 	}
 	if (net_flow_short && slot_count(skb, dir, link))
 		return TC_NEXT;
-	if (packet_parse(skb, &p, link))
+	room = room_of_cpu();
+	if (!room)
 		return TC_NEXT;
-	key_order(&p);
-	flow_count(skb, &p);
+	__builtin_memset(&room->packet, 0, sizeof(room->packet));
+	room->packet.dir = dir;
+	if (packet_parse(skb, &room->packet, link))
+		return TC_NEXT;
+	key_order(&room->packet);
+	flow_count(skb, &room->packet);
 	return TC_NEXT;
 }
 
