@@ -20,9 +20,9 @@ import sys
 import tempfile
 import time
 
-import twins
 from counted import counted_programs, programs_of
-from veth import Veth, start, stop
+from twins import Row, Watcher, cpu_s
+from veth import Veth
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -114,35 +114,6 @@ class Place:
         self.net.close()
 
 
-def cpu_s(pid):
-    """Seconds on a CPU so far, to the nanosecond."""
-    total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
-            total += int(f.read().split()[0])
-    return total / 1e9
-
-
-class Watcher:
-    """A process that watches."""
-
-    def __init__(self, words, ready):
-        self.child = start(words, ready)
-
-    def cpu_s(self):
-        return cpu_s(self.child.pid)
-
-    def settle(self):
-        """Until it has nothing more to do, or for two seconds."""
-        end, before = time.monotonic() + 2, -1
-        while (now := self.cpu_s()) - before > 0.001 and time.monotonic() < end:
-            before = now
-            time.sleep(0.01)
-
-    def stop(self):
-        stop(self.child)
-
-
 def watchers(build, place):
     """Name -> what starts it at @place; None = nothing is to be started."""
     sonde, empty = (os.path.join(build, name) for name in ("sonde", "tests/bench/bench_empty_tc"))
@@ -156,30 +127,6 @@ def watchers(build, place):
         "monitor unfiltered": lambda: Watcher([sonde, "monitor", *inside], "ready"),
         "tcpdump -w": lambda: Watcher(dump, "listening on"),
     }
-
-
-class Row:
-    """What a watcher costs, with one twin watched and then with the other."""
-
-    def __init__(self, build, places, name, pairs):
-        self.halves, self.own = [], []
-        for place, other in (places, reversed(places)):
-            watcher = watchers(build, place)[name]
-            watcher = watcher() if watcher else None
-            self.half(place, other, watcher, pairs)
-            if watcher:
-                watcher.stop()
-
-    def half(self, place, other, watcher, pairs):
-        before, own = place.counts(), watcher.cpu_s() if watcher else 0
-        self.halves.append(twins.pairs(place, other, pairs, watcher.settle if watcher else lambda: None))
-        (work, cpu), own = (b - a for a, b in zip(before, place.counts())), (watcher.cpu_s() - own if watcher else 0)
-        self.own.append(own / cpu)
-
-    def figures(self, at):
-        """(middle, least, most) of the rate (@at 0) or the CPU of a request (1), against untraced."""
-        halves = [[pair[at] for pair in half] for half in self.halves]
-        return twins.middle(halves), *twins.bounds(halves)
 
 
 def report(name, row, path):
@@ -252,7 +199,7 @@ def main():
                 place.load(path)
             for name in [args.only] if args.only else watchers(args.build, places[0]):
                 pairs = args.pairs if path == "/" and name in ("nothing", "flows medium") else args.pairs // 4
-                report(name, Row(args.build, places, name, pairs), path)
+                report(name, Row(places, lambda place, name=name: watchers(args.build, place)[name], pairs), path)
             report_programs(args.build, places[0], path)
 
 

@@ -1,106 +1,151 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TCP request/response over veth: untraced, under `sonde monitor -o pcapng`, under `tcpdump -w`, and with the flight
-recorder of `sonde capture --keep` armed.
+"""TCP request/response over veth, one byte each way: with the flight recorder of `sonde capture --keep` armed, with
+programs that do nothing, with `sonde monitor -o pcapng`, with `tcpdump -w`, each at the server's interface, against
+unwatched. Round trips a second, and the CPU time that one takes of client and server, what its packets cost included.
 
-Client and server share one CPU: left alone, the scheduler now pairs and now parts them, and that alone changes
-the rate threefold. The watcher may run anywhere. Rounds are interleaved, so that whatever else the machine does
-hits all three alike; the figure is the median of the ratios of neighbours. What each wrote is counted too: a
-capture that lost half is not cheaper.
+Two clients with a server each take turns (twins.py), one of the two pairs is watched; "nothing" watches neither and
+says what the measurement itself is worth. All four share one CPU: left alone, the scheduler now pairs and now parts
+them, and that alone changes the rate threefold. The watcher may run anywhere. What those that write files wrote is
+counted too: a capture that lost half is not cheaper.
 """
 import argparse
+import contextlib
+import mmap
 import os
-import resource
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from veth import Veth, start, stop
+from twins import Row, Watcher, cpu_s
+from veth import Veth
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PORT = "5201"
+# Of two packets a round trip, those of the handshake and of the last one apart.
+WHOLE = 0.99
 
 
-def packets_in(path):
-    out = subprocess.run(["tcpdump", "-nn", "-r", path], capture_output=True, text=True, check=False).stdout
-    return out.count("\n")
+class Place:
+    """A client and, at the far end of a veth pair, its server. A twin: it works between go() and pause()."""
+
+    def __init__(self, build, number, folder):
+        self.folder = os.path.join(folder, str(number))
+        os.mkdir(self.folder)
+        self.net = Veth(f"r{number}", f"10.99.{number}")
+        program = os.path.join(build, "tests", "bench", "tcp_rr")
+        self.server = subprocess.Popen(self.net.words(1, program, "server", PORT, cpu=0), stdout=subprocess.PIPE)
+        if not self.server.stdout.readline():
+            sys.exit("the server did not start")
+        path = os.path.join(self.folder, "trips")
+        self.client = subprocess.Popen(self.net.words(0, program, "client", self.net.ips[1], PORT, path, cpu=0))
+        self.wait(lambda: os.path.exists(path) and os.path.getsize(path))
+        with open(path, "rb") as f:
+            self.trips = memoryview(mmap.mmap(f.fileno(), 8, prot=mmap.PROT_READ)).cast("Q")
+        self.wait(lambda: self.trips[0])
+        self.pause()
+
+    def wait(self, fact):
+        while not fact():
+            if self.client.poll() is not None:
+                sys.exit("the client did not start")
+            time.sleep(0.01)
+
+    def go(self):
+        self.client.send_signal(signal.SIGCONT)
+
+    def pause(self):
+        self.client.send_signal(signal.SIGSTOP)
+
+    def counts(self):
+        return self.trips[0], cpu_s(self.server.pid) + cpu_s(self.client.pid)
+
+    def close(self):
+        for child in (self.client, self.server):
+            child.kill()
+            child.wait()
+        self.net.close()
 
 
-def server_ns(pid):
-    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
-        return int(f.read().split()[0])
+class Writer(Watcher):
+    """A watcher that writes packets to a file."""
+
+    shares = {}     # of its name: of the packets that there were, those in the file
+
+    def __init__(self, name, words, ready, place, path):
+        super().__init__(words, ready)
+        self.name, self.place, self.path, self.before = name, place, path, place.trips[0]
+
+    def stop(self):
+        super().stop()
+        out = subprocess.run(["tcpdump", "-nn", "-r", self.path], capture_output=True, text=True, check=False).stdout
+        share = out.count("\n") / (2 * (self.place.trips[0] - self.before))
+        self.shares.setdefault(self.name, []).append(share)
 
 
-def measure(net, binary, seconds, how, out, server):
-    """Round trips per second, the CPU time of one (of both ends, with what the packets cost), the watcher's words."""
-    watcher = None
-    if how == "sonde":
-        watcher = start(net.words(1, binary, "monitor", "-i", "rrb", "-o", f"pcapng:{out}", "tcp", "port", PORT),
-                        r"\bready\b")
-    elif how == "recorder":
-        watcher = start(net.words(1, binary, "capture", "--local", "-i", "rrb", "--keep", "5s", "--on",
-                                  "drop.reason=NO_SOCKET", "-w", out), r"\bready\b")
-    elif how == "tcpdump":
-        watcher = start(net.words(1, "tcpdump", "-i", "rrb", "-w", out, "-U", "tcp", "port", PORT), "listening on")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN), server_ns(server)
-    client = os.path.join(os.path.dirname(binary), "tests/bench/tcp_rr")
-    text = subprocess.run(net.words(0, client, "client", net.ips[1], PORT, str(seconds), cpu=0), capture_output=True,
-                          text=True, check=True).stdout
-    after = resource.getrusage(resource.RUSAGE_CHILDREN), server_ns(server)
-    cpu = sum(getattr(after[0], key) - getattr(before[0], key) for key in ("ru_utime", "ru_stime"))
-    said = stop(watcher) if watcher else ""
-    each = (cpu + (after[1] - before[1]) / 1e9) / (float(text) * seconds)
-    return float(text), each, said.strip().splitlines()[-1:] or [""]
+def watchers(build, place):
+    """Name -> what starts it at @place; None = nothing is to be started."""
+    sonde, empty = (os.path.join(build, name) for name in ("sonde", "tests/bench/bench_empty_tc"))
+    dev, out = place.net.devs[1], os.path.join(place.folder, "out")
+    inside = ["-i", dev, "--netns", place.net.names[1], "--local"]
+    keep = [sonde, "capture", *inside, "--keep", "5s", "--on", "drop.reason=NO_SOCKET", "-w", out]
+    monitor = [sonde, "monitor", *inside, "-o", f"pcapng:{out}", "tcp", "port", PORT]
+    dump = place.net.words(1, "tcpdump", "-i", dev, "-w", out, "-U", "tcp", "port", PORT)
+    return {
+        "nothing": None,
+        "recorder armed": lambda: Watcher(keep, "ready"),
+        "empty programs": lambda: Watcher(place.net.words(1, empty, dev), "ready"),
+        "monitor -o pcapng": lambda: Writer("monitor -o pcapng", monitor, "ready", place, out),
+        "tcpdump -w": lambda: Writer("tcpdump -w", dump, "listening on", place, out),
+    }
+
+
+def report(name, row):
+    rate, least, most = row.figures(0)
+    if name == "recorder armed":
+        print(f"ratio\t{name}: round trips/s against unwatched\t{rate:.3f}\t>=\t0.95")
+    else:
+        print(f"figure\t{name}: round trips/s against unwatched\t{rate:.3f}\t")
+    print(f"note\twith 95 %: {least:.3f} to {most:.3f}")
+    cpu, least, most = row.figures(1)
+    own = sum(row.own) / len(row.own)
+    print(f"figure\t{name}: CPU per round trip\t{cpu:.3f}\t")
+    print(f"note\twith 95 %: {least:.3f} to {most:.3f}")
+    print(f"figure\t{name}: the watcher's own, of a round trip's\t{own:.3f}\t")
+    for share in Writer.shares.get(name, ()):
+        print(f"check\t{name}: wrote {share:.4f} of the packets\t{'ok' if share >= WHOLE else 'WRONG'}")
+
+
+def report_rate(place):
+    before = place.counts()
+    place.go()
+    time.sleep(1)
+    place.pause()
+    trips, cpu = (b - a for a, b in zip(before, place.counts()))
+    print(f"figure\tunwatched\t{trips}\tround trips/s")
+    print(f"figure\tunwatched: CPU per round trip\t{cpu / trips * 1e6:.2f}\tus", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("kinds", nargs="*", help="sonde, tcpdump, recorder (default: all)")
+    parser.add_argument("--pairs", type=int, default=60, help="of turns, for each twin that is watched")
+    parser.add_argument("--only", help="these watchers, with commas")
     args = parser.parse_args()
-    args.build = os.path.abspath(args.build)
-    binary = os.path.join(args.build, "sonde")
-    kinds = ("untraced", "recorder", "sonde", "tcpdump") if not args.kinds else ("untraced", *args.kinds)
-    rates, costs = {kind: [] for kind in kinds}, {kind: [] for kind in kinds}
-    net = Veth("rr", "10.99.0")
-    server = subprocess.Popen(net.words(1, f"{args.build}/tests/bench/tcp_rr", "server", PORT, cpu=0),
-                              stdout=subprocess.DEVNULL)
-    counts = {}
-    try:
-        time.sleep(0.3)
-        with tempfile.TemporaryDirectory() as tmp:
-            for _ in range(args.rounds):
-                for kind in kinds:
-                    path = os.path.join(tmp, kind)
-                    rate, cpu, said = measure(net, binary, args.seconds, kind, path, server.pid)
-                    costs[kind].append(cpu)
-                    rates[kind].append(rate)
-                    if kind in ("sonde", "tcpdump"):
-                        counts[kind] = (packets_in(path), 2 * rate * args.seconds, said[0])
-    finally:
-        server.kill()
-        server.wait()
-        net.close()
-    for kind in kinds:
-        ratio = statistics.median(a / b for a, b in zip(rates[kind], rates["untraced"]))
-        print(f"tcp_rr {kind:9} {statistics.median(rates[kind]):9.0f} round trips/s  {ratio:5.2f} of untraced, "
-              f"{statistics.median(costs[kind]) * 1e6:5.2f} us of CPU each, "
-              f"{statistics.median(a / b for a, b in zip(costs[kind], costs['untraced'])):5.3f} of untraced")
-    for kind, (packets, least, said) in counts.items():
-        print(f"tcp_rr {kind:9} captured {packets} packets of at least {least:.0f}  {said}")
-    if "sonde" in kinds and "tcpdump" in kinds:
-        ratio = statistics.median(a / b for a, b in zip(rates["sonde"], rates["tcpdump"]))
-        print(f"tcp_rr sonde/tcpdump {ratio:.2f}")
-    if "recorder" in kinds:
-        ratio = statistics.median(a / b for a, b in zip(costs["recorder"], costs["untraced"]))
-        print(f"ratio\tCPU time of a TCP round trip, recorder armed / untraced\t{ratio:.3f}\t<=\t1.05")
-    return 0
+    with tempfile.TemporaryDirectory(prefix="sonde-rr-") as folder, contextlib.ExitStack() as ends:
+        os.chmod(folder, 0o755)
+        places = []
+        for number in range(2):
+            places.append(Place(args.build, number, folder))
+            ends.callback(places[-1].close)
+        report_rate(places[0])
+        for name in args.only.split(",") if args.only else watchers(args.build, places[0]):
+            pairs = args.pairs if name in ("nothing", "recorder armed", "empty programs") else args.pairs // 4
+            report(name, Row(places, lambda place, name=name: watchers(args.build, place)[name], pairs))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
