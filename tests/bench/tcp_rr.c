@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * TCP request/response: `tcp_rr server PORT` echoes one byte at a time; `tcp_rr client HOST PORT FILE` sends one byte,
- * waits for it, and so on until it is killed; FILE has the number of round trips, 8 bytes. The load of a round trip is
- * all packets and wake-ups, so it shows what watching packets costs.
+ * TCP request/response: `tcp_rr server PORT` echoes one byte at a time; `tcp_rr client HOST PORT FILE` sends one
+ * byte, waits for it, and so on until it is killed; FILE has the number of round trips, 8 bytes. The load of a round
+ * trip is all packets and wake-ups, so it shows what watching packets costs.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
