@@ -396,11 +396,18 @@ static void sys_status(const struct probe *p, struct buf *out)
 static void sys_detach(struct probe *p)
 {
 	struct sys_state *s = p->state;
-	const struct sys_conf *c = p->conf;
 
 	budget_stop(s->budget);
 	hooks_detach(s->hooks);
 	trace_detach(s->trace);
+}
+
+/* Sums that programs add to are read when none runs any more. */
+static void sys_finish(struct probe *p)
+{
+	struct sys_state *s = p->state;
+	const struct sys_conf *c = p->conf;
+
 	if (s->losses && hooks_object(s->hooks))
 		losses_tell(s->losses, p, hooks_object(s->hooks));
 	if (c->stats && hooks_object(s->hooks))
@@ -473,6 +480,6 @@ const struct probe_ops sys_probe = {
 	.tick = sys_tick,
 	.call = sys_call_verb,
 	.status = sys_status,
-	.detach = sys_detach,
+	.detach = sys_detach, .finish = sys_finish,
 	.close = sys_close,
 };

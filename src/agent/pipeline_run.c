@@ -23,6 +23,7 @@
 #define DRAIN_BUDGET 16384	/* records between two looks at signals and timers */
 #define REPLAY_BUDGET 4096
 #define QUIET_FILL_PCT 5	/* below this a wake-up was not worth its cost: sleep to the deadline */
+#define CLOSE_MOST_NS (2 * NS_PER_S)	/* for programs that run on after they were detached */
 
 void pipeline_stop(struct pipeline *p)
 {
@@ -142,20 +143,47 @@ static int run_live(struct pipeline *p, struct err *err)
 }
 
 /* What was written before the detach is read after it; a bound guards against a producer that never ends. */
-static void finish_live(struct pipeline *p)
+static void drain_rest(struct pipeline *p)
 {
 	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
 
-	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops && p->probes[i].ops->detach)
-			p->probes[i].ops->detach(&p->probes[i]);
 	probe_wait_for_programs();
 	while (drain(p) > 0 && clock_boot_ns() < end_ns)
 		;
+}
+
+/*
+ * A program may run on for a moment after it was detached: who reads our entries in /proc/PID/fd has its
+ * descriptor so long, a process that we forked until it closes them; and where a call is left a task can lose its
+ * CPU between looking up the programs and running them (since 6.13). What they made since the last look at the
+ * rings is read, or the ledger would not close.
+ */
+static void close_ledger(struct pipeline *p)
+{
+	uint64_t end_ns = clock_boot_ns() + CLOSE_MOST_NS;
+	bool open = true;
+
+	while (open) {
+		path_tell_losses(p);
+		open = false;
+		for (uint16_t i = 0; i < p->n_probes; i++)
+			open |= pipeline_gap(p, i) > 0;
+		open &= clock_boot_ns() < end_ns;
+		if (open)
+			drain_rest(p);
+	}
+}
+
+static void finish_live(struct pipeline *p)
+{
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].ops && p->probes[i].ops->detach)
+			p->probes[i].ops->detach(&p->probes[i]);
+	drain_rest(p);
 	for (size_t i = 0; i < p->n_probes; i++)
 		if (p->probes[i].ops && p->probes[i].ops->finish)
 			p->probes[i].ops->finish(&p->probes[i]);
-	path_tell_losses(p);
+	close_ledger(p);
 }
 
 static int on_input(void *ctx, _unused_ int fd, _unused_ uint32_t events)

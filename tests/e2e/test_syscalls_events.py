@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is no call (switches, signals, faults, io_uring, ends of threads), names that are not wanted, and gaps."""
+import contextlib
+import ctypes
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -136,3 +139,39 @@ def test_budgets_that_cannot_be():
     for words in (["--max-cpu", "-1%"], ["-c", "--max-cpu", "5%"]):
         _, err, status = run(*words, "--duration", "1ms")
         assert status and "--max-cpu" in err
+
+
+PIDFD_GETFD = 438   # on every architecture
+
+
+def links_of(pid, pidfd):
+    """Descriptors of our own for the BPF links of @pid: its programs stay attached as long as we have them."""
+    held = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if re.search("bpf[-_](link|raw-tracepoint)", os.readlink(f"/proc/{pid}/fd/{fd}")):
+                held.append(ctypes.CDLL(None).syscall(PIDFD_GETFD, pidfd, int(fd), 0))
+    assert held and min(held) >= 0
+    return held
+
+
+def test_programs_that_stay_attached_for_a_moment(sonde):
+    """
+    Whoever looks at its descriptors while sonde ends holds them for that long; what programs make meanwhile is in the
+    ledger, and so must be read. Four times: events have to fall between two looks to matter.
+    """
+    work = subprocess.Popen(["python3", "-c", "import os\nwhile True:\n os.getppid()\n for i in range(2000): pass"])
+    try:
+        for _ in range(4):
+            one = sonde("syscalls", "--local", "-v", "-e", "getppid", "-p", str(work.pid), "-o", "null")
+            pidfd = os.pidfd_open(one.pid)
+            held = links_of(one.pid, pidfd)
+            os.kill(one.pid, signal.SIGINT)
+            time.sleep(0.2)
+            for fd in (*held, pidfd):
+                os.close(fd)
+            one.finish()
+            assert "sonde: sys: seen" in one.stderr and "does not close" not in one.stderr
+    finally:
+        work.kill()
+        work.wait()
