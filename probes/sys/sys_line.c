@@ -93,12 +93,39 @@ static void add_strings(const uint8_t *p, size_t len, unsigned cap, bool more, s
 	buf_add_str(out, p < end || more ? ", ...]" : "]");
 }
 
-static void add_strv(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+static unsigned count_strings(const uint8_t *p, size_t len)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += !p[i];
+	return n;
+}
+
+/* An environment in a short line, as strace has it: where it was, if that is known, and how much. */
+static void add_vars(uint64_t at, const uint8_t *p, size_t len, bool more, struct buf *out)
+{
+	const char *cut = more ? " and more" : "";
+
+	if (at)
+		buf_printf(out, "%#" PRIx64 " /* %u vars%s */", at, count_strings(p, len), cut);
+	else
+		buf_printf(out, "[/* %u vars%s */]", count_strings(p, len), cut);
+}
+
+static bool is_env(const struct sys_arg *arg)
+{
+	return arg && arg->kind == SYS_ARG_STRV && strcmp(arg->name, "argv");
+}
+
+static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsigned i, unsigned cap, struct buf *out)
 {
 	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STRV);
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
 		sys_text_ptr(b->args[i], out);
+	else if (cap && is_env(arg))
+		add_vars(b->args[i], s.data, s.len, s.flags & SYS_CHUNK_F_CUT, out);
 	else
 		add_strings(s.data, s.len, cap, s.flags & SYS_CHUNK_F_CUT, out);
 }
@@ -118,27 +145,18 @@ bool sys_image_of(const struct sys_body *b, struct sys_image *ret)
 	return cur_ok(&c);
 }
 
-static unsigned count_strings(const uint8_t *p, size_t len)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += !p[i];
-	return n;
-}
-
 /* What a successful exec was given, from what it has become. False for other calls and arguments. */
-static bool add_image(const struct sys_image *m, const struct sys_arg *arg, unsigned cap, struct buf *out)
+static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at, unsigned cap,
+		      struct buf *out)
 {
 	if (!arg || !m->proc.name_len)
 		return false;
 	if (arg->kind == SYS_ARG_PATH)
 		sys_text_quoted(m->name, m->proc.name_len, false, out);
-	else if (arg->kind == SYS_ARG_STRV && !strcmp(arg->name, "argv"))
+	else if (arg->kind == SYS_ARG_STRV && !is_env(arg))
 		add_strings(m->args, m->proc.args_len, cap, m->proc.flags & SYS_PROC_ARGS_CUT, out);
 	else if (arg->kind == SYS_ARG_STRV && cap)
-		buf_printf(out, "[/* %u vars%s */]", count_strings(m->env, m->proc.env_len),
-			   m->proc.flags & SYS_PROC_ENV_CUT ? " and more" : "");
+		add_vars(at, m->env, m->proc.env_len, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else if (arg->kind == SYS_ARG_STRV)
 		add_strings(m->env, m->proc.env_len, cap, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else
@@ -358,14 +376,14 @@ int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned ca
 	unsigned kind = v.arg ? v.arg->kind : SYS_ARG_HEX;
 	struct sys_image image;
 
-	if (!entered && sys_image_of(b, &image) && add_image(&image, v.arg, cap, out))
+	if (!entered && sys_image_of(b, &image) && add_image(&image, v.arg, b->args[i], cap, out))
 		return buf_error(out);
 	switch ((enum sys_arg_kind)kind) {
 	case SYS_ARG_PATH: case SYS_ARG_STR:
 		add_string(b, i, kind == SYS_ARG_PATH ? 0 : cap, out);
 		break;
 	case SYS_ARG_STRV:
-		add_strv(b, i, cap, out);
+		add_strv(b, v.arg, i, cap, out);
 		break;
 	case SYS_ARG_MEM: case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_IO: case SYS_ARG_MEM_REST:
 		add_mem(b, v.arg, i, out);

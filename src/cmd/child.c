@@ -6,10 +6,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/opt.h"
@@ -19,6 +22,7 @@ struct child {
 	const char *name;	/* borrowed: for messages */
 	pid_t pid;
 	int pidfd, go_fd, error_fd;	/* go: a byte starts it; error: its errno, or nothing once exec succeeded */
+	bool traced;		/* it is held by ptrace() and not by go */
 	bool released, reaped;
 	int status;
 	struct map family;	/* u32 tgid -> u8 */
@@ -28,32 +32,78 @@ void child_free(struct child *c)
 {
 	if (!c)
 		return;
-	cleanup_close(&c->go_fd);	/* unreleased: it reads the end of the pipe and leaves */
-	if (c->pid > 0 && !c->released)
+	cleanup_close(&c->go_fd);
+	if (c->pid > 0 && !c->released) {
+		kill(c->pid, SIGKILL);
 		child_wait(c);
+	}
 	cleanup_close(&c->pidfd);
 	cleanup_close(&c->error_fd);
 	map_fini(&c->family);
 	free(c);
 }
 
-/* In the new process: nothing but system calls from here on. */
-static void wait_and_exec(int go_fd, int error_fd, char **argv)
+/* ---- the new process: nothing but system calls ---- */
+
+#define HELD_BY_PTRACE 'p'
+#define HELD_BY_PIPE 'r'
+
+/*
+ * Until all probes watch. A process that a tracer holds goes on without a system call of its own, so that the first
+ * one that anybody sees is execve(); where ptrace() is refused the end of a read() is seen before it.
+ */
+static void wait_to_be_released(int go_fd, int error_fd)
+{
+	char held = ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? HELD_BY_PIPE : HELD_BY_PTRACE, byte;
+
+	if (write(error_fd, &held, 1) != 1)
+		_exit(0);
+	if (held == HELD_BY_PTRACE)
+		raise(SIGSTOP);
+	else if (read(go_fd, &byte, 1) != 1)
+		_exit(0);
+}
+
+static void wait_and_exec(int go_fd, int error_fd, const char *program, char **argv)
 {
 	sigset_t none;
-	char byte;
 	int e;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	if (read(go_fd, &byte, 1) != 1)
-		_exit(0);
-	execvp(argv[0], argv);
+	wait_to_be_released(go_fd, error_fd);
+	execvp(program, argv);
 	e = errno;
 	if (write(error_fd, &e, sizeof(e)) != sizeof(e))
 		_exit(126);
 	_exit(127);
+}
+
+/* ---- its parent ---- */
+
+/*
+ * The file that @name means, looked up as execvp() does: here, so that the attempts are not calls of the command.
+ * What is found nowhere execvp() may explain itself.
+ */
+static void find_program(const char *name, struct buf *out)
+{
+	const char *path = getenv("PATH");
+	struct stat st;
+
+	for (const char *p = strchr(name, '/') ? NULL : path; p; p = *p ? p + 1 : NULL) {
+		size_t len = strcspn(p, ":");
+
+		buf_reset(out);
+		buf_printf(out, "%.*s%s%s", (int)len, p, len ? "/" : "./", name);
+		buf_add_char(out, '\0');
+		p += len;
+		if (buf_error(out) >= 0 && !stat(out->data, &st) && S_ISREG(st.st_mode) && !access(out->data, X_OK))
+			return;
+	}
+	buf_reset(out);
+	buf_add_str(out, name);
+	buf_add_char(out, '\0');
 }
 
 static char **copy_argv(const struct opt_strv *command)
@@ -65,17 +115,38 @@ static char **copy_argv(const struct opt_strv *command)
 	return argv;
 }
 
-static int fork_child(struct child *c, char **argv, const int go[2], const int error[2])
+/* Returns once the child waits. A parent that dies takes it along. */
+static int await_held(struct child *c, int error_fd)
 {
+	char held;
+
+	if (read(error_fd, &held, 1) != 1)
+		return -ECHILD;
+	c->traced = held == HELD_BY_PTRACE;
+	if (c->traced && (waitpid(c->pid, NULL, __WALL) < 0 ||
+			  ptrace(PTRACE_SETOPTIONS, c->pid, NULL, PTRACE_O_EXITKILL) < 0))
+		return -errno;
+	return 0;
+}
+
+static int fork_child(struct child *c, char **argv, const int go[2], int error[2])
+{
+	_cleanup_(buf_fini) struct buf program = { 0 };
+
+	find_program(argv[0], &program);
+	if (buf_error(&program) < 0)
+		return buf_error(&program);
 	c->pid = fork();
 	if (c->pid < 0)
 		return -errno;
 	if (c->pid == 0) {
 		close(go[1]);
-		wait_and_exec(go[0], error[1], argv);
+		wait_and_exec(go[0], error[1], program.data, argv);
 	}
+	cleanup_close(&error[1]);
+	error[1] = -1;
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	return c->pidfd < 0 ? -errno : 0;
+	return c->pidfd < 0 ? -errno : await_held(c, error[0]);
 }
 
 int child_new(const struct opt_strv *command, struct child **ret, struct err *err)
@@ -114,7 +185,7 @@ int child_release(struct child *c, struct err *err)
 	ssize_t n;
 	int e;
 
-	c->released = write(c->go_fd, "", 1) == 1;
+	c->released = c->traced ? ptrace(PTRACE_DETACH, c->pid, NULL, NULL) == 0 : write(c->go_fd, "", 1) == 1;
 	if (!c->released)
 		return err_errno(err, -EIO, "cannot run %s", c->name);
 	cleanup_close(&c->go_fd);

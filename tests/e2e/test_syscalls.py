@@ -162,6 +162,23 @@ def test_lines_are_those_of_strace(tmp_path, name):
     assert len(want) > 25 and strace_lines(done.stdout.decode("latin-1"), pid) == want
 
 
+def test_a_command_begins_with_its_exec():
+    """The program is looked for and held before anybody watches: neither is a call of the command."""
+    done = trace("-U", "strace", "--", "true")
+    first = done.stdout.decode("latin-1").splitlines()[0]
+    assert re.search(r'execve\("[^"]*/true", \["true"\], .*\) = 0', first), first
+
+
+def test_an_environment_is_counted():
+    """A call that fails, and one that does not; -v of the tests' line shows them whole."""
+    for code, shown in (("os.execve('/none', ['x'], {'A': '1', 'B': '2'})",
+                         r"0x[0-9a-f]+ /\* 2 vars \*/\) = -1 ENOENT"),
+                        ("os.execve('/bin/true', ['x'], {'A': '1'})", r"\[/\* 1 vars \*/\]\) = 0")):
+        done = subprocess.run([helpers.BINARY, "syscalls", "--local", "--strace", "--", "python3", "-c",
+                               "import os; " + code], capture_output=True, text=True, timeout=60, check=False)
+        assert re.search(r'execve\("/[a-z/]*", \["x"\], ' + shown, done.stdout), done.stdout[-500:]
+
+
 def test_children_are_followed():
     done = trace("--", "sh", "-c", "true; sh -c 'cat /dev/null; exit 3'; exit 0")
     execs = [args for name, args, result in parse(done.stdout.decode()) if name == "execve" and result == "0"]
