@@ -93,6 +93,15 @@ struct __sk_buff {
 	__u32 tc_classid;
 	__u32 data;
 	__u32 data_end;
+	__u32 unread[15];	/* napi_id to data_meta */
+	__u64 unread_more[3];	/* flow_keys to gso_segs */
+	struct bpf_sock *sk;
+};
+
+/* What bpf_tcp_sock() gives, up to what we read. */
+struct bpf_tcp_sock {
+	__u32 snd_cwnd;
+	__u32 srtt_us;		/* eighths of a microsecond */
 };
 
 /* Registers of the interrupted context, as perf_event programs see them. */

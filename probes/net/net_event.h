@@ -42,6 +42,7 @@ struct net_flow_event {
 	uint64_t packets, bytes;	/* of this direction since the first */
 	uint64_t duration_ns;	/* first to last packet of both */
 	uint64_t rtt_ns;	/* of the TCP handshake */
+	uint64_t srtt_ns;	/* smoothed, as the sender's socket has it; 0 = not known */
 	uint64_t first_ns, last_ns;	/* boot time of the first and the last packet of both */
 	uint32_t ifindex, out_ifindex;
 	uint32_t retransmitted, zero_windows;

@@ -158,6 +158,18 @@ static __always_inline void tcp_turn(struct net_flow_entry *f, struct net_flow_h
 		f->closed_ns = now;
 }
 
+/* A packet carries the socket of its sender where that is on this host, also behind a veth. */
+static __always_inline void note_srtt(struct __sk_buff *skb, struct net_flow_half *w)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct bpf_tcp_sock *tcp;
+
+	sk = sk ? bpf_sk_fullsock(sk) : NULL;
+	tcp = sk ? bpf_tcp_sock(sk) : NULL;
+	if (tcp && tcp->srtt_us >> 3)	/* in eighths */
+		w->srtt_us = tcp->srtt_us >> 3;
+}
+
 static __always_inline void flow_begin(struct net_flow_entry *f, const struct flow_packet *p, __u64 now)
 {
 	__builtin_memset(f, 0, sizeof(*f));
@@ -275,8 +287,10 @@ static __always_inline void flow_turn(struct __sk_buff *skb, struct net_flow_ent
 	__u8 why;
 
 	w->last_ns = now;
-	if (p->key.proto == 6)
+	if (p->key.proto == 6) {
 		tcp_turn(f, w, p, now);
+		note_srtt(skb, w);
+	}
 	if (!forward && is_dns(p))
 		tell_dns(skb, p);
 	why = reason(f, w, now);

@@ -80,6 +80,8 @@ static const struct field flow_fields[] = {
 	    .flags = FIELD_OPTIONAL),
 	ROW(rtt_ns, "tcp.rtt", FIELD_NS, "of the handshake, from SYN to the ACK that ends it",
 	    .flags = FIELD_OPTIONAL),
+	ROW(srtt_ns, "tcp.srtt", FIELD_NS, "smoothed round trip, as the socket of this direction's sender has it",
+	    .flags = FIELD_OPTIONAL),
 	ROW(retransmitted, "tcp.retransmitted", FIELD_UINT, "segments that repeated earlier bytes",
 	    .flags = FIELD_OPTIONAL),
 	ROW(zero_windows, "tcp.zero_windows", FIELD_UINT, "segments that closed the receive window",

@@ -19,7 +19,7 @@ struct net_flow_half {
 	__u32 tick;		/* jiffies then: asking for the time costs as much as finding the flow */
 	__u32 retransmitted, zero_windows, next_seq;	/* as in struct net_flow_way, likewise the next */
 	__u8 tcp_flags, told_flags, asked, owns;
-	__u8 pad[4];
+	__u32 srtt_us;		/* as in struct net_flow_turn */
 };
 
 /* Value of the map net_flows; fields as in struct net_flow. */
@@ -81,6 +81,8 @@ static inline void net_flow_of(const struct net_flow_entry *e, struct net_flow *
 	ret->nat = e->nat;
 	ret->refused = e->refused;
 	__builtin_memcpy(ret->turn, e->turn, sizeof(ret->turn));
+	ret->turn[NET_WAY_FORWARD].srtt_us = e->forward.srtt_us;
+	ret->turn[NET_WAY_BACK].srtt_us = e->back.srtt_us;
 }
 
 /* ---- slots ---- */

@@ -55,12 +55,12 @@ struct net_flow_way {
 	__u8 owns;		/* the process is the one that sends this way; neither = not known which */
 };
 
-/* What became of packets of one direction behind the hook that counted them. */
+/* What became of packets of one direction behind the hook that counted them; and what their sender knows. */
 struct net_flow_turn {
 	__u32 dropped;		/* freed by the kernel; one in front of that hook is in no other count */
 	__u32 redirected;	/* sent elsewhere by a program or an action */
 	__u32 reason;		/* of the last drop, a number of the running kernel */
-	__u32 pad;
+	__u32 srtt_us;		/* TCP: smoothed round trip of the sender's socket; 0 = the packets carry none */
 };
 
 /* The state of a flow in a record; in the map it is laid out for its writers (net_flow_table_wire.h). */

@@ -37,7 +37,8 @@ for path in "/dev/null", "/no such file":
 """
 PACKETS = f"udp port {UDP} or tcp port {TCP} or icmp".split()
 MEASURED = {"ts_ns", "time", "seq", "instance", "cpu", "latency", "latency_ns", "interval", "duration", "duration_ns",
-            "handshake", "handshake_ns", "rtt", "first_ns", "last_ns", "start_ns", "end_ns", "netns_name", "id"}
+            "handshake", "handshake_ns", "rtt", "srtt", "first_ns", "last_ns", "start_ns", "end_ns", "netns_name",
+            "id"}
 # name: words, and which lines are of the load
 COMMANDS = {
     "monitor": (["monitor", "-i", "lo", "-v", *PACKETS], lambda line: f":{UDP}" in line or f":{TCP}" in line),

@@ -160,3 +160,44 @@ def test_the_handshake_time_is_that_of_the_socket(sonde, netns):
     one.stop()
     rtt = last(one, "eth0")[False]["rtt"]
     assert handshake >= 40e6 and abs(rtt - handshake) < handshake / 5, (rtt, handshake)
+
+
+ECHO = """
+import socket
+s = socket.socket()
+s.bind(("%s", 7000))
+s.listen()
+print("up", flush=True)
+c, _ = s.accept()
+while True:
+    c.sendall(c.recv(10))
+"""
+TRIPS = INFO + """
+c = socket.create_connection(("%s", 7000), timeout=10)
+tell(rtts=[info(c)["rtt_us"]])
+for _ in range(2):
+    rtts = []
+    for _ in range(20):
+        c.sendall(b"x")
+        c.recv(10)
+        rtts.append(info(c)["rtt_us"])
+        time.sleep(0.005)
+    tell(rtts=rtts)
+    sys.stdin.readline()
+"""
+
+
+def test_the_running_round_trip_is_that_of_the_socket(sonde, link):
+    """Nothing is on its way when the sender looks, so each packet left with one of the times that it saw."""
+    server = link.b.python_popen(ECHO % link.b_ip)
+    assert server.stdout.readline() == "up\n"
+    one = sonde("flows", "--json", "--netns", link.a.name, "--iface", link.a_dev, "--report", "50ms", "tcp")
+    client = start(link.a, TRIPS % link.b_ip)
+    early = told(client)["rtts"] + told(client)["rtts"]
+    one.wait_for(lambda ev: ev["type"] == "net.flow" and ev["event"] == "active" and not ev["is_reply"])
+    say(client)
+    late = told(client)["rtts"]
+    one.stop()
+    seen = [ev["srtt"] // 1000 for ev in one.events if ev["type"] == "net.flow" and not ev["is_reply"] and
+            "srtt" in ev]
+    assert set(seen) <= set(early + late) and seen[-1] in late, (seen, early, late)
