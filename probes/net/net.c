@@ -146,7 +146,7 @@ static int net_open(struct probe *p, struct err *err)
 	r = net_setup_init(&st->setup, p->conf, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->map.path)
 		return net_map_open(p, &st->names, &st->map, err);
-	if (r >= 0 && ((const struct net_conf *)p->conf)->count.map)
+	if (r >= 0 && net_counts_foreign(&((const struct net_conf *)p->conf)->count))
 		return net_counts_open(p, &st->names, &st->counts, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->keep.keep_ns)
 		r = net_keep_new(p, &st->setup, &st->keep, err);

@@ -39,6 +39,7 @@ struct net_count_conf {
 	uint32_t client;	/* process that asked: no two share sums */
 	const char *map;	/* another datapath's, pinned there, instead of our own */
 	const char *names;	/* file with the numbers of that datapath */
+	bool policy;		/* what the rules of running policies count, instead of our own */
 };
 
 /* Events of another datapath, out of the map that it pinned. */

@@ -20,6 +20,7 @@
 #include "probes/net/net_count_wire.h"
 #include "probes/net/net_dpnames.h"
 #include "probes/net/net_names.h"
+#include "probes/net/net_rules.h"
 #include "probes/net/net_wire.h"
 #include "sonde/foreign_wire.h"
 #include "sonde/notify_wire.h"
@@ -41,6 +42,7 @@ struct net_counts {
 	VEC(struct count_row) rows;	/* of the report at hand */
 	struct net_count *cpus;		/* owned; a value per possible CPU */
 	int map_fd;			/* owned: another datapath's; -1 = our own maps */
+	struct net_rules *rules;	/* owned: of running policies; NULL = our own maps */
 	struct loop_source *timer;
 	uint64_t told_ns;		/* of the last report, or of the start */
 };
@@ -99,6 +101,13 @@ static int read_foreign(struct net_counts *c)
 		r = add_row(c, &id);
 	}
 	return r;
+}
+
+static int add_rule(void *ctx, const struct net_count_key *key, uint8_t file)
+{
+	const struct count_id id = { .key = *key, .file = file };
+
+	return add_row(ctx, &id);
 }
 
 static int read_rest(struct net_counts *c)
@@ -176,7 +185,7 @@ static void tell_ledger(struct net_counts *c)
 	const struct net_conf *conf = c->p->conf;
 	struct sonde_counted_rec r = { .hdr = { .type = SONDE_EV_COUNTED, .instance = c->p->instance } };
 
-	if (conf->count.events || c->map_fd >= 0)
+	if (conf->count.events || c->map_fd >= 0 || c->rules)
 		return;
 	for (size_t i = 0; i < c->rows.len; i++)
 		r.count += c->rows.items[i].since.packets;
@@ -189,7 +198,8 @@ void net_counts_tell(struct net_counts *c)
 	uint64_t now_ns = clock_boot_ns(), interval_ns = now_ns - c->told_ns;
 
 	c->rows.len = 0;
-	if ((c->map_fd >= 0 ? read_foreign(c) : read_own(c)) < 0)
+	if ((c->rules ? net_rules_read(c->rules, c->cpus, add_rule, c) :
+	     c->map_fd >= 0 ? read_foreign(c) : read_own(c)) < 0)
 		return;	/* no memory: what was not told now comes with the next report */
 	c->told_ns = now_ns;
 	if (c->rows.len)
@@ -239,6 +249,11 @@ static int open_foreign(struct net_counts *c, const struct net_count_conf *conf,
 	return net_dpnames_tell(c->p, conf->names, err);
 }
 
+bool net_counts_foreign(const struct net_count_conf *conf)
+{
+	return conf->map || conf->policy;
+}
+
 int net_counts_open(struct probe *p, struct net_names *names, struct net_counts **ret, struct err *err)
 {
 	const struct net_count_conf *conf = &((const struct net_conf *)p->conf)->count;
@@ -254,7 +269,7 @@ int net_counts_open(struct probe *p, struct net_names *names, struct net_counts 
 	c->cpus = calloc(probe_env_n_cpus(p->env), sizeof(*c->cpus));
 	if (!c->cpus)
 		return err_errno(err, -ENOMEM, "cannot keep counters");
-	r = conf->map ? open_foreign(c, conf, err) : 0;
+	r = conf->policy ? net_rules_open(p, names, &c->rules, err) : conf->map ? open_foreign(c, conf, err) : 0;
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(c);
@@ -268,6 +283,7 @@ void net_counts_close(struct net_counts *c)
 	loop_remove(c->timer);
 	if (c->map_fd >= 0)
 		close(c->map_fd);
+	net_rules_close(c->rules);
 	map_fini(&c->told);
 	vec_fini(&c->rows);
 	free(c->cpus);

@@ -5,11 +5,16 @@
 #ifndef NET_NET_COUNT_H
 #define NET_NET_COUNT_H
 
+#include <stdbool.h>
+
 struct err;
+struct net_count_conf;
 struct net_counts;
 struct net_names;
 struct probe;
 
+/* Somebody else counts: no programs are wanted. */
+bool net_counts_foreign(const struct net_count_conf *conf);
 /* After the programs were loaded. @names is borrowed. */
 int net_counts_open(struct probe *p, struct net_names *names, struct net_counts **ret, struct err *err);
 /* Reports at intervals, if the configuration has one. */

@@ -29,6 +29,14 @@ static const struct xlat_val kind_vals[] = {
 _Static_assert(ARRAY_SIZE(kind_vals) == NET_COUNT__MAX - 1, "each kind has a name");
 static const struct xlat kind_xlat = { .name = "count_kind", .vals = kind_vals, .n = ARRAY_SIZE(kind_vals) };
 
+static const struct xlat_val verdict_vals[] = {
+	{ NET_COUNT_ALLOW, "allow" }, { NET_COUNT_DENY, "deny" }, { NET_COUNT_AUDIT, "audit" },
+};
+_Static_assert(ARRAY_SIZE(verdict_vals) == NET_COUNT_VERDICT__MAX - 1, "each verdict has a name");
+static const struct xlat verdict_xlat = {
+	.name = "count_verdict", .vals = verdict_vals, .n = ARRAY_SIZE(verdict_vals),
+};
+
 static const struct xlat_val way_vals[] = {
 	{ NET_DIR_IN, "in" }, { NET_DIR_OUT, "out" }, { NET_COUNT_DIR_SERVICE, "service" },
 };
@@ -53,7 +61,12 @@ int net_count_decode(const struct sonde_rec *rec, const struct emitter *em)
 		.total_packets = r.total.packets, .total_bytes = r.total.bytes, .interval_ns = r.interval_ns,
 		.ifindex = r.key.ifindex, .reason = r.key.reason, .row = r.row, .line = r.line,
 		.kind = r.key.kind, .dir = r.key.dir, .point = r.key.point, .file = r.file,
+		.verdict = r.key.verdict,
 	};
+	if (r.key.kind == NET_COUNT_POLICY) {
+		b->line = r.key.reason;
+		b->file = r.file ? r.file : NET_POLICY_FILE;
+	}
 	ev.keys.netns = r.key.netns;
 	return em->emit(em->ctx, &ev);
 }
@@ -144,11 +157,13 @@ static const struct field count_fields[] = {
 	ROW(dir, "count.dir", FIELD_ENUM, "direction at the interface", .xlat = &way_xlat,
 	    .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	GET_ROW(GET_POINT, "count.point", "observation point"),
+	ROW(verdict, "count.verdict", FIELD_ENUM, "what a rule came to: allow, deny, audit (told and let pass)",
+	    .xlat = &verdict_xlat, .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	GET_ROW(GET_FUNC, "count.func", "kernel function that dropped it"),
 	ROW(location, "count.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
 	    .flags = FIELD_OPTIONAL | FIELD_LABEL),
-	GET_ROW(GET_FILE, "count.file", "source file of another datapath's program"),
+	GET_ROW(GET_FILE, "count.file", "source file of another datapath's program, or rule file"),
 	ROW(line, "count.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	ROW(packets, "count.packets", FIELD_UINT, "packets since the last report"),
 	ROW(bytes, "count.bytes", FIELD_UINT, "their bytes, from the link header on"),
@@ -194,11 +209,11 @@ static void put_word(const char *word, size_t width, struct buf *out)
 static void put_rule_place(const struct event *ev, struct buf *out)
 {
 	const struct net_count_event *b = ev->body;
-	const char *name = names_get(ev->names, SONDE_NAME_SOURCE_FILE, NET_POLICY_FILE);
+	const char *name = names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file);
 
 	str_escape_buf(out, name ? name : "-", name ? strlen(name) : 1);
-	if (b->reason)
-		buf_printf(out, ":%u", b->reason);
+	if (b->line)
+		buf_printf(out, ":%u", b->line);
 	buf_add_char(out, '\n');
 }
 
@@ -238,7 +253,8 @@ static int count_line(const struct event *ev, const struct line_opts *o, struct 
 	put_word(xlat_name(&kind_xlat, b->kind), 7, out);
 	put_reason(ev, out);
 	put_word(xlat_name(&way_xlat, b->dir), 7, out);
-	put_word(b->point == NET_POINT_NONE ? NULL : xlat_name(&net_point_xlat, b->point), 13, out);
+	put_word(b->verdict ? xlat_name(&verdict_xlat, b->verdict) :
+		 b->point == NET_POINT_NONE ? NULL : xlat_name(&net_point_xlat, b->point), 13, out);
 	from = out->len;
 	net_put_iface(ev, b->ifindex, out);
 	while (!buf_error(out) && out->len - from < 16)

@@ -29,8 +29,14 @@ struct net_count_key {
 	__u8 kind;		/* NET_COUNT_* */
 	__u8 dir;		/* NET_DIR_* */
 	__u8 point;		/* NET_POINT_* */
-	__u8 pad;
+	__u8 verdict;		/* policy: NET_COUNT_ALLOW ... */
 };
+
+/* What a rule came to; 0 in older records. Append only. */
+#define NET_COUNT_ALLOW 1
+#define NET_COUNT_DENY 2	/* it went no further */
+#define NET_COUNT_AUDIT 3	/* told, and let pass: also what would be denied without --enforce */
+#define NET_COUNT_VERDICT__MAX 4
 
 struct net_count {
 	__u64 packets, bytes;

@@ -94,10 +94,11 @@ struct net_count_event {
 	uint64_t interval_ns;	/* since the last report, or the start */
 	uint32_t ifindex, reason;
 	uint32_t row;		/* of the report, from 0 */
-	uint16_t line;
+	uint32_t line;
 	uint8_t kind, dir, point;	/* NET_COUNT_*, NET_DIR_*, NET_POINT_* */
 	uint8_t file;
-	uint8_t pad[2];
+	uint8_t verdict;	/* NET_COUNT_ALLOW ...; 0 = none */
+	uint8_t pad[3];
 };
 
 struct emitter;

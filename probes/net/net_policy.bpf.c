@@ -413,11 +413,15 @@ static __always_inline bool is_enforced(void)
 	return st && bpf_ktime_get_boot_ns() < st->until_ns;
 }
 
-static __always_inline void count_verdict(struct __sk_buff *skb, const struct policy_ask *a, __u32 line, __u32 link)
+static __always_inline void count_verdict(struct __sk_buff *skb, const struct policy_ask *a,
+					  const struct sonde_policy_rule *rule, bool enforced, __u32 link)
 {
 	struct net_count_key key = {
-		.location = a->head->generation, .netns = net_want_netns, .ifindex = skb->ifindex, .reason = line,
-		.kind = NET_COUNT_POLICY, .dir = a->dir ? NET_DIR_OUT : NET_DIR_IN, .point = NET_POINT_NONE,
+		.location = a->head->generation, .netns = net_want_netns, .ifindex = skb->ifindex,
+		.reason = rule->line, .kind = NET_COUNT_POLICY, .dir = a->dir ? NET_DIR_OUT : NET_DIR_IN,
+		.point = NET_POINT_NONE,
+		.verdict = rule->action == SONDE_POLICY_ALLOW ? NET_COUNT_ALLOW :
+			   enforced ? NET_COUNT_DENY : NET_COUNT_AUDIT,
 	};
 
 	count_add(&key, skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0));
@@ -546,7 +550,7 @@ static __always_inline int police(struct __sk_buff *skb, __u8 dir, __u32 link)
 	}
 	rule = judge(skb, &a, w, link);
 	enforced = rule->action == SONDE_POLICY_DENY && is_enforced();
-	count_verdict(skb, &a, rule->line, link);
+	count_verdict(skb, &a, rule, enforced, link);
 	tell(skb, l, &a, w, rule, link, enforced);
 	if (!net_policy_enforce)	/* once more: the verifier removes what follows */
 		return TC_NEXT;

@@ -41,6 +41,7 @@ struct net_policy {
 	uint32_t words;			/* that a set has room for */
 	uint32_t generation;		/* of the table that holds; 0 = none was put into place */
 	bool leased;
+	int texts;			/* owned: a map of struct net_policy_text; -1 = none */
 };
 
 DEFINE_CLEANUP(struct net_policy *, net_policy_close)
@@ -224,6 +225,37 @@ static int install(struct net_policy *n, struct policy_table *t)
 
 /* ---- names ---- */
 
+/* For `sonde counters --policy`, which looks for maps of this name. Without it the rules hold all the same. */
+static void put_text(const struct net_policy *n, uint64_t key, uint32_t counts, const char *text)
+{
+	struct net_policy_text t = { .counts = counts };
+
+	snprintf(t.text, sizeof(t.text), "%s", text);
+	if (n->texts >= 0)
+		put(n->texts, &key, &t);
+}
+
+static void put_head(struct net_policy *n)
+{
+	int counts = instance_map(n, "inst_net_counts");
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (counts < 0 || bpf_map_get_info_by_fd(counts, &info, &len) < 0)
+		return;
+	n->texts = make(BPF_MAP_TYPE_HASH, NET_POLICY_TEXTS_NAME, sizeof(uint64_t), sizeof(struct net_policy_text),
+			NET_POLICY_TEXTS, BPF_F_NO_PREALLOC);
+	put_text(n, NET_POLICY_HEAD, info.id, conf_of(n)->name);
+}
+
+static void tell_rule(const struct net_policy *n, uint32_t line, const char *text)
+{
+	uint64_t key = (uint64_t)n->generation << 32 | line;
+
+	probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE, key, text);
+	put_text(n, key, 0, text);
+}
+
 static void tell_names(const struct net_policy *n)
 {
 	static const uint8_t codes[] = { NET_POLICY_DENIED, NET_POLICY_DENIED_BY_RULE };
@@ -231,17 +263,14 @@ static void tell_names(const struct net_policy *n)
 	char text[512];
 
 	for (size_t i = 0; i < rules->rules.len; i++)
-		probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE,
-				  (uint64_t)n->generation << 32 | rules->rules.items[i].line,
-				  rules->rules.items[i].text);
+		tell_rule(n, rules->rules.items[i].line, rules->rules.items[i].text);
 	for (enum policy_dir d = 0; d < POLICY_DIR__MAX; d++) {
 		if (!rules->fallback_line[d])
 			continue;
 		snprintf(text, sizeof(text), "default %s", policy_action_name(rules->fallback[d]));
-		probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE,
-				  (uint64_t)n->generation << 32 | rules->fallback_line[d], text);
+		tell_rule(n, rules->fallback_line[d], text);
 	}
-	probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE, (uint64_t)n->generation << 32, "default allow");
+	tell_rule(n, 0, "default allow");
 	probe_inject_name(n->p->env, SONDE_NAME_SOURCE_FILE, NET_POLICY_FILE, conf_of(n)->name);
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		probe_inject_name(n->p->env, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | codes[i],
@@ -260,6 +289,7 @@ int net_policy_open(struct probe *p, const struct net_setup *s, struct net_polic
 		return err_errno(err, -ENOMEM, "cannot set up the rules");
 	n->p = p;
 	n->setup = s;
+	n->texts = -1;
 	r = read_rules(n, conf_of(n)->text, &n->rules, &n->table, err);
 	if (r < 0)
 		return r;
@@ -276,6 +306,8 @@ void net_policy_close(struct net_policy *n)
 		return;
 	policy_free(n->rules);
 	policy_table_free(n->table);
+	if (n->texts >= 0)
+		close(n->texts);
 	free(n);
 }
 
@@ -315,10 +347,12 @@ int net_policy_load(struct net_policy *n, uint32_t netns, struct net_tc_progs *r
 
 	if (r >= 0 && !n->generation) {	/* of the first namespace: the others share the tables */
 		r = install(n, n->table);
-		if (r < 0)
+		if (r < 0) {
 			err_errno(err, r, "cannot put the rules into the kernel");
-		else
+		} else {
+			put_head(n);
 			tell_names(n);
+		}
 	}
 	if (r < 0) {
 		net_policy_bpf__destroy(skel);

@@ -29,6 +29,21 @@
 #define NET_TELL_NONE 2
 #define NET_TELL__MAX 3
 
+/*
+ * Texts of rules, for others that show what rules count: keys are generation << 32 | line, and NET_POLICY_HEAD with
+ * the file's name and the map that it is counted in.
+ */
+#define NET_POLICY_HEAD (~0ull)
+#define NET_POLICY_TEXTS 16384
+#define NET_POLICY_TEXT 248
+#define NET_POLICY_TEXTS_NAME "sonde_rules"
+
+struct net_policy_text {
+	__u32 counts;		/* id of the map; 0 but with the head */
+	__u32 pad;
+	char text[NET_POLICY_TEXT];	/* NUL-terminated */
+};
+
 /* Of one namespace's programs and user space. */
 struct net_policy_state {
 	__u32 at;		/* of the two generations of maps, the one that holds */

@@ -35,6 +35,8 @@ static const struct opt counters_opts[] = {
 		"the counters of another datapath (Cilium's, the event library's) that are pinned there, once"),
 	OPT_ROW(net_count_conf, names, "names", 0, OPT_STR, "FILE",
 		"the table of that datapath's numbers (default: Cilium's)"),
+	OPT_ROW(net_count_conf, policy, "policy", 0, OPT_BOOL, NULL,
+		"what the rules of each running `sonde policy` have decided, once"),
 	OPT_END
 };
 
@@ -79,6 +81,9 @@ static int check(const struct counters_conf *c, const struct cmd_words *w)
 		log_error("--map and %s: one input, please", c->run.read ? "--read" : "--events");
 	else if (n->names && !n->map)
 		log_error("--names has the numbers of another datapath: --map says where its counters are");
+	else if (n->policy && (w->words.len || n->map || n->events || c->run.read))
+		log_error("--policy: rules have counted already; packet words, --map, --events and --read do not go "
+			  "with it");
 	else
 		return 0;
 	return CMD_USAGE;
@@ -105,8 +110,8 @@ static int counters_run(void *conf, const struct cmd_words *w)
 	spec.filter_text = packet_words_use(&words, &c->run, &c->net);
 	c->net.count.on = true;
 	c->net.count.client = (uint32_t)getpid();
-	if (c->net.count.map) {
-		c->run.local = true;	/* the path is this process's */
+	if (c->net.count.map || c->net.count.policy) {
+		c->run.local = true;	/* the path is this process's, and an agent shows no maps */
 		spec.ready = "sonde: ready, reading counters";
 		spec.started = c->net.count.interval_ns || c->run.duration_ns ? NULL : read_once;
 	}
@@ -120,6 +125,7 @@ static const struct cmd_example counters_examples[] = {
 	{ "sonde counters --interval 1s --where 'count.kind=drop'", "drops, second by second" },
 	{ "sonde counters -i eth0 tcp port 443 --json", "of one interface and a pcap filter, as JSON" },
 	{ "sonde counters --duration 15s -o prometheus:sonde.prom", "for Prometheus' textfile collector" },
+	{ "sonde counters --policy --interval 1s", "what the rules of `sonde policy` decide, second by second" },
 	{ "sonde counters --map /sys/fs/bpf/tc/globals/cilium_metrics", "what Cilium has counted" },
 	{ 0 },
 };
@@ -132,7 +138,8 @@ const struct cmd cmd_counters = {
 	       "and no full ring takes anything away. A packet is what the kernel handles as one: several of the "
 	       "wire where it has joined them.\n\n"
 	       "With --map it shows what another datapath has counted: Cilium's, or one that is built with "
-	       "sonde/datapath.bpf.h, whose own points and files --names has the words for.",
+	       "sonde/datapath.bpf.h, whose own points and files --names has the words for. With --policy it shows "
+	       "what the rules of `sonde policy` have decided, of each that runs on this host.",
 	.examples = counters_examples,
 	.letters = "t=type j=json n=numeric c=count i=iface",
 	.conf_size = sizeof(struct counters_conf), .sets = counters_sets, .run = counters_run,
