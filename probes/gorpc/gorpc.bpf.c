@@ -506,6 +506,14 @@ static __always_inline bool on_web(struct hit *h, enum gorpc_place place)
 	}
 }
 
+/* When the process was started: another process' memory, so it is read once. */
+static __always_inline __u64 start_of(struct gorpc_layout *l, const struct task_struct *task)
+{
+	if (!l->start_ns)
+		l->start_ns = task->group_leader->start_boottime;
+	return l->start_ns;
+}
+
 /* Ledger: a hit of a place that is only counted, or of a process nobody asked for, is filtered. */
 static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layout *layout, __u32 place,
 				  const struct task_struct *task)
@@ -525,14 +533,16 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layou
 		rec_filtered(l);
 		return 0;
 	}
+	h.s->tid = task->pid;
+	h.s->start_ns = start_of(layout, task);
+	h.s->epoch = epoch_of(layout);
+	take_regs(h.s, regs);
+	if (place == GORPC_LOOPY_HEADERS && send_answer(h.s, layout, l))
+		return 0;
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
 	h.s->off = 0;
-	h.s->tid = task->pid;
-	h.s->start_ns = task->group_leader->start_boottime;
-	h.s->epoch = epoch_of(layout);
 	h.s->fields.len = 0;
-	take_regs(h.s, regs);
 	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
 		take_fields(h.s, layout);
 		send(h.s, l);

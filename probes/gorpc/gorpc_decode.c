@@ -343,12 +343,32 @@ static int on_conn_end(const struct at *at, const struct gorpc_frame_rec *f)
 	return conn ? finish_conn(at, conn, GORPC_END_CONN) : 0;
 }
 
+/* The record of a frame, either of them, in the longer form. */
+static bool get_frame(struct cursor *c, uint16_t type, struct gorpc_frame_rec *ret)
+{
+	struct gorpc_short_rec q;
+
+	if (type == GORPC_REC_FRAME)
+		return cur_copy(c, ret, sizeof(*ret));
+	if (!cur_copy(c, &q, sizeof(q)))
+		return false;
+	*ret = (struct gorpc_frame_rec){
+		.hdr = q.hdr, .conn = q.conn, .stream = q.stream, .fd = -1, .what = q.what, .side = q.side,
+		.flags = q.flags & (uint8_t)~GORPC_F_SOCK, .n_fields = q.n_fields, .fields_len = q.fields_len,
+	};
+	if (q.what == GORPC_WHAT_DATA)
+		ret->bytes = q.value;
+	else
+		ret->code = q.value;
+	return true;
+}
+
 static int decode_frame(const struct at *at, struct cursor *c)
 {
 	struct gorpc_frame_rec f;
 	struct cursor fields;
 
-	if (!cur_copy(c, &f, sizeof(f)))
+	if (!get_frame(c, at->r->type, &f))
 		return -EBADMSG;
 	fields = cur_sub(c, f.fields_len);
 	if (!cur_ok(&fields) || !gorpc_headers_check(fields))
@@ -444,6 +464,7 @@ static int gorpc_decode(void *state, const struct sonde_rec *r, const struct emi
 		e = tick(&at);
 		break;
 	case GORPC_REC_FRAME:
+	case GORPC_REC_SHORT:
 		e = decode_frame(&at, &c);
 		break;
 	case GORPC_REC_MISS:

@@ -257,12 +257,24 @@ static __always_inline __u64 wanted_lengths(__u32 wanted)
 	return known | gorpc_lengths;
 }
 
+/* A turn of the loop below. */
+static long take_nth(__u32 i, struct walk *w)
+{
+	const struct gorpc_hf *hf = &w->s->hf[i & (HF_MAX - 1)];
+	__u64 len = hf->name.len;
+
+	if (len <= GORPC_NAME_BYTES && w->s->lengths >> len & 1)
+		take_field(w->s, w->l, hf);
+	return 0;
+}
+
 /*
  * The headers of the frame, s->fields. What leads here only says where they are: one place that reads them is a fifth
  * of the verifier's work.
  */
 static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_layout *l)
 {
+	struct walk w = { s, l };
 	__u64 n = s->fields.len;
 	__u32 have = capped(n, HF_MAX);
 
@@ -285,15 +297,11 @@ static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_la
 		TELL(fields);
 		return;
 	}
-	for (__u32 i = 0; i < HF_MAX; i++) {
-		__u64 len;
-
-		if (i >= have)
-			break;
-		len = s->hf[i].name.len;
-		if (len <= GORPC_NAME_BYTES && s->lengths >> len & 1)
-			take_field(s, l, &s->hf[i]);
-	}
+	if (loops_there())
+		bpf_loop(have, take_nth, &w, 0);
+	else
+		for (__u32 i = 0; i < HF_MAX && i < have; i++)
+			take_nth(i, &w);
 }
 
 #endif

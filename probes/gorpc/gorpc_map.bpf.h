@@ -112,14 +112,7 @@ static __noinline int next_group(struct gorpc_scratch *s, const struct gorpc_lay
 	return 1;
 }
 
-enum bpf_func_id___loop { BPF_FUNC_loop___loop = 181 };	/* 5.17 */
-
-struct walk {
-	struct gorpc_scratch *s;
-	const struct gorpc_layout *l;
-};
-
-/* A turn of bpf_loop(), which a verifier looks at once: of 16 turns in the program itself one of 6.1 gave up. */
+/* A turn of bpf_loop(). */
 static long walk_group(__u32 i, struct walk *w)
 {
 	if (!next_group(w->s, w->l))
@@ -132,7 +125,7 @@ static long walk_group(__u32 i, struct walk *w)
  * @map: of the headers that are about to be sent with the status @code; trailers have none, and at the end gRPC's is
  * in the map.
  */
-static __always_inline void take_map(struct gorpc_scratch *s, const struct gorpc_layout *l, __u64 map, __u32 code)
+static __always_inline void take_map(struct gorpc_scratch *s, struct gorpc_layout *l, __u64 map, __u32 code)
 {
 	struct walk w = { s, l };
 
@@ -146,7 +139,7 @@ static __always_inline void take_map(struct gorpc_scratch *s, const struct gorpc
 		TELL(map);
 		return;
 	}
-	if (bpf_core_enum_value_exists(enum bpf_func_id___loop, BPF_FUNC_loop___loop))
+	if (loops_there())
 		bpf_loop(MAP_GROUPS, walk_group, &w, 0);
 }
 

@@ -4,47 +4,126 @@
 #define GORPC_SEND_BPF_H
 
 #include "bpf/plain.bpf.h"
+#include "probes/gorpc/gorpc_fields.bpf.h"
 #include "probes/gorpc/gorpc_state.bpf.h"
+#include "probes/gorpc/gorpc_texts.bpf.h"
 
-#define SHORT_BYTES (1024 - sizeof(struct gorpc_frame_rec)) /* of fields, in a record that is copied here */
-_Static_assert(sizeof(struct gorpc_frame_rec) + SHORT_BYTES + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
+#define PLAIN_BYTES (1024 - SONDE_PLAIN_REC)	/* of a record that is copied here */
+_Static_assert(PLAIN_BYTES + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
 #define BLOCK_BYTES 64
+#define SHORTER (sizeof(struct gorpc_frame_rec) - sizeof(struct gorpc_short_rec))
 
-/*
- * Where nothing comes between two hits on a CPU, short records go where no call into the kernel is needed. What is
- * copied behind the record's end is older memory of the scratch, and the next record's place.
- */
-static __always_inline int send_short(struct gorpc_scratch *s, struct sonde_ledger *l, __u32 len)
+/* Nothing comes between two hits on a CPU: records go where no call into the kernel is needed. */
+static __always_inline bool send_plain(void)
 {
-	const __u32 most = sizeof(s->rec) + SHORT_BYTES;
+	return plain_there() && bpf_preempt_disable;
+}
+
+/* What is copied behind the record's end is older memory of the scratch, and the next record's place. */
+static __always_inline int send_copy(const void *from, struct sonde_ledger *l, __u32 len)
+{
 	struct sonde_plain_head *plain;
 	void *room = plain_reserve(&plain, l);
 
 	if (!room)
 		return -1;
-	for (__u32 i = 0; i + BLOCK_BYTES <= most && i < len; i += BLOCK_BYTES)
-		__builtin_memcpy(room + i, (void *)&s->rec + i, BLOCK_BYTES);
+	for (__u32 i = 0; i + BLOCK_BYTES <= PLAIN_BYTES && i < len; i += BLOCK_BYTES)
+		__builtin_memcpy(room + i, from + i, BLOCK_BYTES);
 	plain_submit(plain, l, room, len);
 	return 0;
 }
 
+/* What both makers of a short record know; the rest is theirs. */
+static __always_inline void head_of_short(struct gorpc_short_rec *q, const struct gorpc_scratch *s,
+					  const struct sonde_ledger *l, __u64 conn, __u32 fields_len)
+{
+	rec_init_keys(&q->hdr, l, GORPC_REC_SHORT, sizeof(*q) + fields_len, GORPC_CLASS_CALL, s->tgid, s->tid,
+		      s->start_ns);
+	q->conn = conn;
+	q->pad = 0;
+	q->fields_len = fields_len;
+}
+
+/* A short record in front of the fields. It lies over the end of the long one, so that is read before. */
+static __always_inline void shorten(struct gorpc_scratch *s, const struct sonde_ledger *l, __u32 len)
+{
+	struct gorpc_short_rec *q = (void *)&s->rec + SHORTER;
+	__u32 stream = s->rec.stream, value = s->rec.what == GORPC_WHAT_DATA ? s->rec.bytes : s->rec.code;
+	__u8 what = s->rec.what, side = s->rec.side, flags = s->rec.flags;
+	__u16 n_fields = s->rec.n_fields;
+
+	barrier();
+	head_of_short(q, s, l, s->rec.conn, len);
+	q->stream = stream;
+	q->value = value;
+	q->what = what;
+	q->side = side;
+	q->flags = flags;
+	q->n_fields = n_fields;
+}
+
 static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l)
 {
+	bool whole = s->rec.what == GORPC_WHAT_HEADERS && is_request(&s->rec);
 	__u32 len = s->off;
+	void *from;
 	int r;
 
 	if (len > DATA_BYTES)
 		len = DATA_BYTES;
-	s->rec.fields_len = len;
-	rec_init_keys(&s->rec.hdr, l, GORPC_REC_FRAME, sizeof(s->rec) + len, GORPC_CLASS_CALL, s->tgid, s->tid,
-		      s->start_ns);
+	if (whole) {
+		s->rec.fields_len = len;
+		rec_init_keys(&s->rec.hdr, l, GORPC_REC_FRAME, sizeof(s->rec) + len, GORPC_CLASS_CALL, s->tgid,
+			      s->tid, s->start_ns);
+	} else {
+		shorten(s, l, len);
+	}
+	s->from = whole ? 0 : SHORTER;
+	barrier();
+	from = (void *)&s->rec + (s->from & 127);
+	len += sizeof(s->rec) - s->from;
 	barrier_var(len);
-	if (plain_there() && bpf_preempt_disable && len <= SHORT_BYTES)
-		r = send_short(s, l, sizeof(s->rec) + len);
+	if (len > sizeof(s->rec) + DATA_BYTES)	/* for the verifier */
+		return;
+	if (send_plain() && len <= PLAIN_BYTES)
+		r = send_copy(from, l, len);
 	else
-		r = rec_output(l, LANE_BULK, &s->rec, sizeof(s->rec) + len);
+		r = rec_output(l, LANE_BULK, from, len);
 	if (r)
 		TELL(ring);
+}
+
+/*
+ * The headers in front of a response of gRPC's own server, of which nothing is looked at: nothing is read, and the
+ * record is written where it stays. False: they have to go the long way.
+ */
+static __always_inline bool send_answer(const struct gorpc_scratch *s, const struct gorpc_layout *layout,
+					struct sonde_ledger *l)
+{
+	__u64 loopy = arg(s, layout, GORPC_LOOPY_HEADERS, 0);
+	struct sonde_plain_head *plain;
+	struct gorpc_short_rec *q;
+	const struct gorpc_text *t;
+
+	if (gorpc_lengths || !send_plain() || !s->epoch || arg(s, layout, GORPC_LOOPY_HEADERS, 2) & 0xff)
+		return false;
+	t = text_at(loopy);
+	if (!t || !is_text(t, s, loopy, TEXT_OF_LOOPY) || !t->words[0])
+		return false;
+	q = plain_reserve(&plain, l);
+	if (!q) {
+		TELL(ring_answer);
+		return true;
+	}
+	head_of_short(q, s, l, t->words[2], 0);
+	q->stream = (__u32)arg(s, layout, GORPC_LOOPY_HEADERS, 1);
+	q->value = 200;
+	q->what = GORPC_WHAT_HEADERS;
+	q->side = GORPC_SIDE_SERVER;
+	q->flags = GORPC_F_SENT;
+	q->n_fields = (__u16)arg(s, layout, GORPC_LOOPY_HEADERS, 4);
+	plain_submit(plain, l, q, sizeof(*q));
+	return true;
 }
 
 #endif

@@ -15,6 +15,8 @@
 #include "probes/gorpc/gorpc_sites.h"
 #include "probes/gorpc/gorpc_wire.h"
 
+#include <bpf/bpf_core_read.h>
+
 #define HF_BYTES 40		/* hpack.HeaderField: two strings and a bool, in every release */
 #define HF_MAX 64		/* headers of a frame that are looked at */
 #define SPAN_BYTES 256		/* of an object, to have several of its members at once; a power of two */
@@ -62,6 +64,7 @@ struct gorpc_scratch {
 	__u8 group[328];		/* of a map (gorpc_map.bpf.h) */
 	struct gorpc_groups groups;
 	__u32 off;			/* next byte of data */
+	__u32 from;			/* first byte of the record, from that of rec */
 	struct gorpc_name name __attribute__((aligned(8)));
 	struct gorpc_hf hf[HF_MAX];
 	struct gorpc_frame_rec rec;
@@ -191,6 +194,21 @@ static __always_inline __u64 span_word(const struct gorpc_scratch *s, __u32 far)
 {
 	barrier_var(far);
 	return *(const __u64 *)&s->span[far & (SPAN_BYTES - 8)];
+}
+
+/* ---- loops ---- */
+
+enum bpf_func_id___loop { BPF_FUNC_loop___loop = 181 };	/* 5.17 */
+
+/* What turns of bpf_loop() work on. A verifier looks at one of them, of a loop in the program at each. */
+struct walk {
+	struct gorpc_scratch *s;
+	struct gorpc_layout *l;
+};
+
+static __always_inline bool loops_there(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id___loop, BPF_FUNC_loop___loop);
 }
 
 /* ---- arguments ---- */

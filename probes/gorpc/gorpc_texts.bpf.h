@@ -6,7 +6,7 @@
  * collector has found that it is dead. So what was found at an address holds until the next of its cycles ends, which
  * is seen (GORPC_COLLECTED); where it cannot be seen nothing is kept.
  *
- * An element per slot and CPU: nothing else may run on it meanwhile (gorpc_state.bpf.h).
+ * For each CPU its own: nothing else may run on it meanwhile (gorpc_state.bpf.h).
  */
 #ifndef GORPC_TEXTS_BPF_H
 #define GORPC_TEXTS_BPF_H
@@ -14,7 +14,7 @@
 #include "probes/gorpc/gorpc_state.bpf.h"
 
 #define TEXT_BYTES 128		/* of a value that is kept; a power of two */
-#define TEXT_SLOTS 256		/* likewise */
+#define TEXT_SLOTS 128		/* likewise */
 #define TEXT_OF_LOOPY (~0u)	/* instead of a length: words of a loopyWriter */
 
 struct gorpc_text {
@@ -23,11 +23,16 @@ struct gorpc_text {
 	__u64 words[TEXT_BYTES / 8];
 };
 
+/* One element of the map: finding it is the same memory for all of them. */
+struct gorpc_texts {
+	struct gorpc_text slot[TEXT_SLOTS];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, TEXT_SLOTS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct gorpc_text);
+	__type(value, struct gorpc_texts);
 } gorpc_texts SEC(".maps");
 
 /* While it is the same nothing of the process' memory was used again. 0 = not known. */
@@ -38,9 +43,10 @@ static __always_inline __u64 epoch_of(const struct gorpc_layout *l)
 
 static __always_inline struct gorpc_text *text_at(__u64 addr)
 {
-	__u32 slot = slot_of(addr) & (TEXT_SLOTS - 1);
+	__u32 zero = 0;
+	struct gorpc_texts *all = bpf_map_lookup_elem(&gorpc_texts, &zero);
 
-	return bpf_map_lookup_elem(&gorpc_texts, &slot);
+	return all ? &all->slot[slot_of(addr) & (TEXT_SLOTS - 1)] : NULL;
 }
 
 static __always_inline bool is_text(const struct gorpc_text *t, const struct gorpc_scratch *s, __u64 addr, __u32 len)

@@ -16,6 +16,7 @@
 #define GORPC_REC_PROGRAM SONDE_EV(PROBE_ID, 6)
 #define GORPC_REC_EXEC SONDE_EV(PROBE_ID, 7)	/* a program was started; read by the live half */
 #define GORPC_REC_EXIT SONDE_EV(PROBE_ID, 8)	/* a program that is watched ended */
+#define GORPC_REC_SHORT SONDE_EV(PROBE_ID, 9)	/* a frame too */
 
 /* Ledger classes. */
 #define GORPC_CLASS_CALL 0	/* places in programs */
@@ -58,6 +59,16 @@ struct gorpc_frame_rec {
 	__u16 n_fields;		/* headers of the frame, also those that nobody asked for */
 	__u16 fields_len;	/* bytes of fields behind the struct */
 	__u8 laddr[16], raddr[16]; /* network order; IPv4 in the first four bytes */
+};
+
+/* A frame that belongs to a call whose request told the rest: 64 bytes. Headers lie behind it. */
+struct gorpc_short_rec {
+	struct sonde_rec hdr;
+	__u64 conn;
+	__u32 stream;
+	__u32 value;		/* of DATA bytes, else code */
+	__u8 what, side, flags, pad;
+	__u16 n_fields, fields_len;
 };
 
 /* Headers by number. Append only. */
@@ -223,6 +234,7 @@ struct gorpc_layout {
 	 * (gorpc_fields.bpf.h).
 	 */
 	__u64 tcp_itab;
+	__u64 start_ns;			/* of the process */
 	__u32 collected;		/* cycles of the garbage collector that were seen to end */
 	__u32 selected;			/* by its process: GORPC_SELECTED_*, 0 = not asked yet */
 	__u64 names[GORPC_LEARNT], values[GORPC_LEARNT_VALUES];
@@ -230,6 +242,7 @@ struct gorpc_layout {
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct gorpc_frame_rec) == 40 + 32 + 20 + 4 + 8 + 32, "gorpc_frame_rec is ABI");
+_Static_assert(sizeof(struct gorpc_short_rec) == 64, "gorpc_short_rec is ABI");
 _Static_assert(sizeof(struct gorpc_field) == 8, "gorpc_field is ABI");
 _Static_assert(sizeof(struct gorpc_miss_rec) == 40 + 16 + 128, "gorpc_miss_rec is ABI");
 _Static_assert(sizeof(struct gorpc_program_rec) == 48, "gorpc_program_rec is ABI");

@@ -26,6 +26,7 @@ extern const struct decoder_ops gorpc_decoder;
 
 static const uint16_t kinds[] = {
 	GORPC_REC_FRAME, GORPC_REC_MISS, GORPC_REC_PROGRAM, GORPC_REC_EXEC, GORPC_REC_EXIT, SONDE_EV_TICK,
+	GORPC_REC_SHORT,
 };
 
 struct counts {

@@ -15,7 +15,7 @@ WALL_NS = 1704067200 * 10**9        # likewise: 2024-01-01
 HOST, CLOCK, NAME, LEDGER, LOST, TICK = 1, 2, 3, 4, 5, 6
 PROC_TASK = 1 << 8 | 8
 PROC_EXIT = 1 << 8 | 3
-FRAME, MISS, PROGRAM, EXEC, EXIT = (5 << 8 | n for n in (1, 2, 6, 7, 8))
+FRAME, MISS, PROGRAM, EXEC, EXIT, SHORT = (5 << 8 | n for n in (1, 2, 6, 7, 8, 9))
 GORPC = 3                           # instance
 WHAT = {"headers": 1, "data": 2, "reset": 3, "done": 4, "gone": 5}
 SIDES = {"client": 1, "server": 2}
@@ -23,6 +23,7 @@ END, SENT, SOCK, MORE, WEB = 1, 2, 4, 8, 16
 HEADERS = (None, ":path", ":method", ":authority", ":status", "content-type", "user-agent", "grpc-status",
            "grpc-message", "grpc-timeout", "traceparent")
 CUT, SECRET = 1, 2
+ORIGIN = {"fd", "local", "remote", "cookie", "goid", "parent"}   # what only the longer form has
 WORDS = {"side", "conn", "stream", "flags", "code", "bytes", "fd", "local", "remote", "cookie", "goid", "parent",
          "comm", "exe", "text", "sites", "site", "count", "reason", "file", "line", "cause"}
 
@@ -62,8 +63,12 @@ def address(text):
     return ip.version, int(port), ip.packed.ljust(16, b"\0")
 
 
+def flags_of(words):
+    return sum({"end": END, "sent": SENT, "more": MORE, "web": WEB}[f] for f in words.get("flags", "").split(",") if f)
+
+
 def frame_body(what, words, headers):
-    flags = sum({"end": END, "sent": SENT, "more": MORE, "web": WEB}[f] for f in words.get("flags", "").split(",") if f)
+    flags = flags_of(words)
     family, lport, rport, laddr, raddr = 0, 0, 0, bytes(16), bytes(16)
     if words.get("local") == "unix":
         family, flags = 1, flags | SOCK
@@ -81,6 +86,21 @@ def frame_body(what, words, headers):
                        family, lport, rport, len(headers), len(fields), laddr, raddr) + fields
 
 
+def short_body(what, words, headers):
+    """struct gorpc_short_rec"""
+    fields = b"".join(field(*h) for h in headers)
+    value = int(words.get("bytes" if what == "data" else "code", 0))
+    return struct.pack("<QIIBBBBHH", 0xc000100000 + 0x1000 * int(words.get("conn", 0)), int(words.get("stream", 0)),
+                       value, WHAT[what], SIDES[words["side"]] if "side" in words else 0, flags_of(words), 0,
+                       len(headers), len(fields)) + fields
+
+
+def is_short(words, headers):
+    """Both forms are good for what needs no more than the short one: streams choose, so that each is there."""
+    return not set(words) & ORIGIN and not any(name == ":path" for name, _ in headers) and \
+        int(words.get("stream", 0)) % 4 == 1
+
+
 def task_body(words):
     comm, exe = unescape(words["comm"]), words["exe"].encode()
     who = struct.pack("<QIIIIIIII16s", 1, 1, 1000, 1000, 4026531840, 0, 0, 0, 0, comm)
@@ -89,6 +109,8 @@ def task_body(words):
 
 def body(what, words, headers):
     """Record type, bytes behind the header"""
+    if what in WHAT and is_short(words, headers):
+        return SHORT, short_body(what, words, headers)
     if what in WHAT:
         return FRAME, frame_body(what, words, headers)
     if what == "task":
