@@ -20,13 +20,14 @@ def counted_programs():
             f.write(before)
 
 
-def programs_of(pid):
-    """Of the programs that a process holds: (ns on CPUs, runs)."""
+def programs_of(pid, kind=None):
+    """Of the programs that a process holds, all or those of one BPF_PROG_TYPE: (ns on CPUs, runs)."""
     folder, ns, runs = f"/proc/{pid}/fdinfo", {}, {}
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), encoding="ascii", errors="replace") as f:
             info = dict(line.split(":", 1) for line in f if ":" in line)
-        if "prog_id" in info and "run_cnt" in info:     # links have the id alone
+        if "prog_id" in info and "run_cnt" in info and (kind is None or int(info["prog_type"]) == kind):
+            # links have the id alone
             number = int(info["prog_id"])
             ns[number], runs[number] = int(info["run_time_ns"]), int(info["run_cnt"])
     return sum(ns.values()), sum(runs.values())
