@@ -19,6 +19,7 @@
 #include "scap/schema.h"
 
 #define STRING_SHOWN 32	/* bytes, unless -v */
+#define RESULT_COLUMN 40	/* of strace: where "= RESULT" stands, if the call is shorter */
 
 const struct sys_body *sys_body_of(const struct event *ev)
 {
@@ -29,10 +30,15 @@ const struct sys_body *sys_body_of(const struct event *ev)
 	return b->chunks_len <= ev->body_len - sizeof(*b) && b->abi < SYS_ABI__MAX ? b : NULL;
 }
 
+bool sys_text_strace(const struct line_opts *o)
+{
+	return o->format && !strcmp(o->format, "strace");
+}
+
 void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	if (o->format && !strcmp(o->format, "strace")) {
-		buf_printf(out, "%u ", ev->tid);
+	if (sys_text_strace(o)) {
+		buf_printf(out, "%-5u ", ev->tid);
 	} else {
 		event_who(ev, ev->tid, out);
 		buf_add_char(out, ' ');
@@ -42,11 +48,12 @@ void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf 
 static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct sys_body *b = sys_body_of(ev);
+	size_t column = sys_text_strace(o) ? out->len + RESULT_COLUMN : 0;
 
 	if (!b)
 		return -EBADMSG;
 	sys_text_who(ev, o, out);
-	sys_text_call(b, false, o->verbose ? 0 : STRING_SHOWN, out);
+	sys_text_call(b, false, o->verbose ? 0 : STRING_SHOWN, column, out);
 	if (b->latency_ns)
 		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
 			   b->latency_ns % 1000000000 / 1000);
@@ -56,15 +63,19 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 static int enter_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct sys_body *b = sys_body_of(ev);
+	size_t column = sys_text_strace(o) ? out->len + RESULT_COLUMN : 0;
 	const struct sys_call *call;
 
 	if (!b)
 		return -EBADMSG;
 	call = sys_call_find(b->abi, b->nr);
 	sys_text_who(ev, o, out);
-	sys_text_call(b, true, o->verbose ? 0 : STRING_SHOWN, out);
+	sys_text_call(b, true, o->verbose ? 0 : STRING_SHOWN, 0, out);
 	/* of a call that does not return this is all there is */
-	return buf_add_str(out, call && call->ret == SYS_ARG_NONE ? " = ?\n" : " ...\n");
+	if (!call || call->ret != SYS_ARG_NONE)
+		return buf_add_str(out, " ...\n");
+	sys_text_pad(column, out);
+	return buf_add_str(out, " = ?\n");
 }
 
 /* ---- words ---- */

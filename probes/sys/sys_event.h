@@ -97,8 +97,11 @@ int sys_text_ret(const struct sys_body *b, struct buf *out);
    call has no such answer. */
 int sys_text_answer(const struct sys_body *b, const char *before, struct buf *out);
 /* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3"; @cap: most bytes of a string, 0 = all that there are. */
-int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct buf *out);
-/* Who made the call: "12 " in the strace form, else "cat[12] ". */
+int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, size_t column, struct buf *out);
+/* Blanks, so that what follows a further one stands @column bytes into @out. */
+void sys_text_pad(size_t column, struct buf *out);
+bool sys_text_strace(const struct line_opts *o);	/* lines as strace writes them are wanted */
+/* Who made the call: "12    " in the strace form, else "cat[12] ". */
 void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out);
 /* A number through a table of names. */
 void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out);

@@ -448,7 +448,13 @@ static unsigned shown_args(const struct sys_body *b)
 	return b->args[n - 2] & O_CREAT_OR_TMPFILE ? n : n - 1;
 }
 
-int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct buf *out)
+void sys_text_pad(size_t column, struct buf *out)
+{
+	while (out->len + 1 < column && buf_add_char(out, ' ') >= 0)
+		;
+}
+
+int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, size_t column, struct buf *out)
 {
 	char name[24];
 
@@ -459,6 +465,7 @@ int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, struct b
 	}
 	buf_add_char(out, ')');
 	if (!entered) {
+		sys_text_pad(column, out);
 		buf_add_str(out, " = ");
 		sys_text_ret(b, out);
 		sys_text_answer(b, " ", out);

@@ -18,11 +18,14 @@
 #define SI_QUEUE -1
 #define SI_MESGQ -3
 #define SI_TKILL -6
+#define SI_KERNEL 0x80
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct sender___sys { int _pid; unsigned int _uid; };
-union sifields___sys { struct sender___sys _kill; };
+struct child___sys { int _status; long _utime, _stime; };
+struct fault___sys { void *_addr; };
+union sifields___sys { struct sender___sys _kill; struct child___sys _sigchld; struct fault___sys _sigfault; };
 
 struct kernel_siginfo {
 	int si_code;
@@ -113,10 +116,29 @@ int BPF_PROG(sys_switch, bool preempt, struct task_struct *prev, struct task_str
 /* ---- signals ---- */
 
 /* Who sent it, where the kernel says so at this place. */
-static __always_inline bool has_sender(int signo, int code)
+static __always_inline bool has_sender(int code)
 {
-	return code == SI_USER || code == SI_QUEUE || code == SI_MESGQ || code == SI_TKILL ||
-	       (signo == SIGCHLD && code > 0 && code < 7);
+	return code == SI_USER || code == SI_QUEUE || code == SI_MESGQ || code == SI_TKILL;
+}
+
+static __always_inline bool of_child(int signo, int code)
+{
+	return signo == SIGCHLD && code > 0 && code < 7;
+}
+
+/* An instruction's own. */
+static __always_inline bool of_fault(int signo, int code)
+{
+	return code > 0 && code < SI_KERNEL && (signo == 4 || signo == 7 || signo == 8 || signo == 11);
+}
+
+/* A signal that ends the whole process comes to its threads as SIGKILL, without anything about it. */
+static __always_inline int killed_by(int signo)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	int by = signo == 9 ? BPF_CORE_READ(task, signal, group_exit_code) & 0x7f : 0;
+
+	return by ? by : signo;
 }
 
 SEC("tp_btf/signal_deliver")
@@ -135,10 +157,19 @@ int BPF_PROG(sys_signal, int signo, struct kernel_siginfo *info, struct k_sigact
 	if (!r)
 		return 0;
 	rec_init(&r->hdr, l, SYS_REC_SIGNAL, sizeof(*r), SYS_LEDGER_TRACE);
-	r->signo = signo;
+	r->signo = info ? signo : killed_by(signo);
 	r->code = BPF_CORE_READ(info, si_code);
-	r->from_pid = r->from_uid = 0;
-	if (has_sender(signo, r->code)) {
+	r->from_pid = r->from_uid = r->pad = 0;
+	r->addr = r->utime = r->stime = 0;
+	r->status = 0;
+	if (of_fault(signo, r->code))
+		r->addr = (__u64)BPF_CORE_READ(info, _sifields._sigfault._addr);
+	if (of_child(signo, r->code)) {
+		r->status = BPF_CORE_READ(info, _sifields._sigchld._status);
+		r->utime = BPF_CORE_READ(info, _sifields._sigchld._utime);
+		r->stime = BPF_CORE_READ(info, _sifields._sigchld._stime);
+	}
+	if (has_sender(r->code) || of_child(signo, r->code)) {
 		r->from_pid = BPF_CORE_READ(info, _sifields._kill._pid);
 		r->from_uid = BPF_CORE_READ(info, _sifields._kill._uid);
 	}

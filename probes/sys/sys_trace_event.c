@@ -22,7 +22,14 @@ struct switch_body {
 	uint64_t maj_faults, min_faults, vm_size_kb, vm_rss_kb, vm_swap_kb;
 	char next_comm[16];
 };
-struct signal_body { uint32_t signo; int32_t code; uint32_t from_pid, from_uid; uint64_t handler; };
+struct signal_body {
+	uint32_t signo;
+	int32_t code;
+	uint32_t from_pid, from_uid;
+	uint64_t handler, addr, utime, stime;
+	int32_t status;
+	uint32_t pad;
+};
 struct fault_body { uint64_t addr, ip, error; uint32_t kernel, pad; };
 struct procexit_body { uint32_t code, ran_us; };
 struct uring_body { uint64_t ring, req, user_data; int64_t res; uint32_t flags; uint8_t what, opcode; uint16_t pad; };
@@ -33,7 +40,7 @@ struct uring_body { uint64_t ring, req, user_data; int64_t res; uint32_t flags; 
 		       offsetof(struct body, last) == offsetof(struct rec, last) - sizeof(struct sonde_rec), \
 		       "the record's body")
 IS_BODY_OF(switch_body, sys_switch_rec, next_comm);
-IS_BODY_OF(signal_body, sys_signal_rec, handler);
+IS_BODY_OF(signal_body, sys_signal_rec, status);
 IS_BODY_OF(fault_body, sys_fault_rec, kernel);
 IS_BODY_OF(procexit_body, sys_procexit_rec, code);
 IS_BODY_OF(uring_body, sys_uring_rec, opcode);
@@ -136,17 +143,79 @@ static int switch_line(const struct event *ev, const struct line_opts *o, struct
 	return buf_printf(out, "[%u]%s ---\n", b->next_tid, b->preempted ? ", preempted" : "");
 }
 
+#define SIG_ILL 4
+#define SIG_BUS 7
+#define SIG_FPE 8
+#define SIG_SEGV 11
+#define SIG_CHLD 17
+
+/* Names of si_code: those of any signal, then those that one signal has. */
+static const struct { uint32_t signo; int32_t code; const char *name; } codes[] = {
+	{ 0, 0, "SI_USER" }, { 0, 0x80, "SI_KERNEL" }, { 0, -1, "SI_QUEUE" }, { 0, -2, "SI_TIMER" },
+	{ 0, -3, "SI_MESGQ" }, { 0, -4, "SI_ASYNCIO" }, { 0, -5, "SI_SIGIO" }, { 0, -6, "SI_TKILL" },
+	{ SIG_CHLD, 1, "CLD_EXITED" }, { SIG_CHLD, 2, "CLD_KILLED" }, { SIG_CHLD, 3, "CLD_DUMPED" },
+	{ SIG_CHLD, 4, "CLD_TRAPPED" }, { SIG_CHLD, 5, "CLD_STOPPED" }, { SIG_CHLD, 6, "CLD_CONTINUED" },
+	{ SIG_SEGV, 1, "SEGV_MAPERR" }, { SIG_SEGV, 2, "SEGV_ACCERR" }, { SIG_BUS, 1, "BUS_ADRALN" },
+	{ SIG_BUS, 2, "BUS_ADRERR" }, { SIG_BUS, 3, "BUS_OBJERR" }, { SIG_FPE, 1, "FPE_INTDIV" },
+	{ SIG_FPE, 2, "FPE_INTOVF" }, { SIG_FPE, 3, "FPE_FLTDIV" }, { SIG_ILL, 1, "ILL_ILLOPC" },
+	{ SIG_ILL, 2, "ILL_ILLOPN" },
+};
+
+static void add_code(const struct signal_body *b, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		if (codes[i].code == b->code && (!codes[i].signo || codes[i].signo == b->signo)) {
+			buf_add_str(out, codes[i].name);
+			return;
+		}
+	}
+	buf_printf(out, "%#x", (uint32_t)b->code);
+}
+
+/* In a hundredth of a second each, on every architecture. */
+static void add_ticks(const char *name, uint64_t ticks, struct buf *out)
+{
+	buf_printf(out, ", %s=%" PRIu64, name, ticks);
+	if (ticks)
+		buf_printf(out, " /* %" PRIu64 ".%02" PRIu64 " s */", ticks / 100, ticks % 100);
+}
+
+static void add_child(const struct signal_body *b, struct buf *out)
+{
+	buf_add_str(out, ", si_status=");
+	if (b->code == 1)
+		buf_printf(out, "%d", b->status);
+	else
+		sys_text_signal((uint32_t)b->status, out);
+	add_ticks("si_utime", b->utime, out);
+	add_ticks("si_stime", b->stime, out);
+}
+
+static bool is_fault(const struct signal_body *b)
+{
+	return b->code > 0 && b->code < 0x80 && (b->signo == SIG_ILL || b->signo == SIG_BUS || b->signo == SIG_FPE ||
+						 b->signo == SIG_SEGV);
+}
+
 static int signal_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct signal_body *b = ev->body;
+	bool child = b->signo == SIG_CHLD && b->code > 0 && b->code < 7;
 
 	sys_text_who(ev, o, out);
 	buf_add_str(out, "--- ");
 	sys_text_signal(b->signo, out);
-	buf_printf(out, " {si_code=%d", b->code);
-	if (b->from_pid)
+	buf_add_str(out, " {si_signo=");
+	sys_text_signal(b->signo, out);
+	buf_add_str(out, ", si_code=");
+	add_code(b, out);
+	if (b->from_pid || child)
 		buf_printf(out, ", si_pid=%u, si_uid=%u", b->from_pid, b->from_uid);
-	return buf_add_str(out, b->handler == 1 ? "}, ignored ---\n" : "} ---\n");
+	if (child)
+		add_child(b, out);
+	if (is_fault(b))
+		buf_printf(out, b->addr ? ", si_addr=%#" PRIx64 : ", si_addr=NULL", b->addr);
+	return buf_add_str(out, b->handler == 1 && !sys_text_strace(o) ? "}, ignored ---\n" : "} ---\n");
 }
 
 static int fault_line(const struct event *ev, const struct line_opts *o, struct buf *out)
@@ -233,6 +302,9 @@ static const struct field signal_fields[] = {
 	FIELD_ROW(struct signal_body, from_pid, "signal.from", FIELD_UINT, "who sent it", .flags = FIELD_OPTIONAL),
 	FIELD_ROW(struct signal_body, from_uid, "signal.from_uid", FIELD_UINT, "its user", .flags = FIELD_OPTIONAL),
 	FIELD_ROW(struct signal_body, handler, "signal.handler", FIELD_HEX, "0 the default, 1 ignored"),
+	FIELD_ROW(struct signal_body, addr, "signal.addr", FIELD_HEX, "of a fault", .flags = FIELD_OPTIONAL),
+	FIELD_ROW(struct signal_body, status, "signal.status", FIELD_INT, "of a child: its exit status or a signal",
+		  .flags = FIELD_OPTIONAL),
 	SYSDIG_ROWS,
 };
 static const struct field fault_fields[] = {

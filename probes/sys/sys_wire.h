@@ -156,6 +156,10 @@ struct sys_signal_rec {
 	__s32 code;		/* SI_* */
 	__u32 from_pid, from_uid; /* 0 = the kernel */
 	__u64 handler;		/* 0 default, 1 ignore */
+	__u64 addr;		/* of a fault; 0 = none */
+	__u64 utime, stime;	/* of a child, in the kernel's ticks for clock_t */
+	__s32 status;		/* of a child: what it exited with, or a signal */
+	__u32 pad;
 };
 
 struct sys_fault_rec {
@@ -239,7 +243,7 @@ _Static_assert(sizeof(struct sys_sock) == 12 + 32 + 12 + 24 + 112 + 0, "sys_sock
 _Static_assert(sizeof(struct sys_file) == 16, "sys_file is ABI");
 _Static_assert(sizeof(struct sys_proc) == 104 + 40 + 12 + 16 + 4, "sys_proc is ABI");
 _Static_assert(sizeof(struct sys_switch_rec) == 40 + 16 + 40 + 16, "sys_switch_rec is ABI");
-_Static_assert(sizeof(struct sys_signal_rec) == 40 + 24, "sys_signal_rec is ABI");
+_Static_assert(sizeof(struct sys_signal_rec) == 40 + 56, "sys_signal_rec is ABI");
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
 _Static_assert(sizeof(struct sys_procexit_rec) == 40 + 8, "sys_procexit_rec is ABI");
 _Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40 + 24, "sys_sum_rec is ABI");

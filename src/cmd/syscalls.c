@@ -119,6 +119,9 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (filter_mentions(filter, "evt.type", asked[i].type))
 			c->sys.events_too |= asked[i].event;
+	/* strace's lines are about them too */
+	if (c->run.format && !strcmp(c->run.format, "strace"))
+		c->sys.events_too |= SYS_EVENT_SIGNAL | SYS_EVENT_EXIT;
 	c->sys.enter = c->sys.enter || filter_mentions(filter, "evt.dir", ">");
 	if (!(wanted || by_words || (c->run.print && strstr(c->run.print, "evt."))))
 		return;

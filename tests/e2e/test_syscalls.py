@@ -183,7 +183,7 @@ def test_children_are_followed():
     done = trace("--", "sh", "-c", "true; sh -c 'cat /dev/null; exit 3'; exit 0")
     execs = [args for name, args, result in parse(done.stdout.decode()) if name == "execve" and result == "0"]
     assert [e.split(",")[0] for e in execs][-1].endswith('cat"')
-    assert "exit_group(3) = ?" in done.stdout.decode()
+    assert re.search(r"^\d+ +exit_group\(3\) {17,} = \?$", done.stdout.decode(), re.M)
 
 
 def test_only_what_was_asked_for():
@@ -292,3 +292,20 @@ def test_status_says_which_records_were_lost(sonde, tmp_path):
         status = helpers.sh(helpers.BINARY, "status", "--socket", sock).stdout
         found = re.search(r"^  lost of getppid, ring_full: (\d+) \((cpu \d+: \d+.*)\)$", status, re.M)
     assert found and int(found[1]) == sum(map(int, re.findall(r"cpu \d+: (\d+)", found[2]))), status
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+def test_signals_and_ends_are_those_of_strace(tmp_path):
+    """And so is the column of results. A child's times are its own in each run, and may differ by who watches."""
+    theirs = tmp_path / "strace"
+    work = "kill -USR1 $$; sh -c 'kill -TERM $$'; sh -c 'exit 5'; exit 3"
+    done = trace("-U", "strace", "--", "strace", "-f", "-o", str(theirs), "sh", "-c", f"trap : USR1; {work}")
+    assert done.returncode == 3, done.stderr
+    text = theirs.read_text("latin-1")
+    pid = re.match(r"\d+", text)[0]
+    both = [re.sub(r", si_.time=\d+( /\*.*?\*/)?", "", lines) for lines in (text, done.stdout.decode("latin-1"))]
+    theirs, ours = [re.findall(rf"^{pid} +(?:--- .*|\+\+\+ .*|kill.*?=)", lines, re.M) for lines in both]
+    assert len(theirs) >= 5 and theirs == ours
+    pids = "|".join(set(re.findall(r"^\d+", text, re.M)))    # not those that strace itself tries things with
+    theirs, ours = [sorted(re.findall(rf"^(?:{pids}) +\+\+\+ .* \+\+\+$", lines, re.M)) for lines in both]
+    assert len(theirs) == 3 and theirs == ours
