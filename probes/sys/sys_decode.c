@@ -153,6 +153,26 @@ static int decode_plain(struct cursor *c, struct event *ev, const struct emitter
 	return em->emit(em->ctx, ev);
 }
 
+/* Recordings of before the fault and the child were told end with the handler. */
+static int decode_signal(struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	const size_t before = offsetof(struct sys_signal_rec, addr) - sizeof(struct sonde_rec);
+	size_t size = ev->desc->body_size;
+	void *whole;
+
+	if (cur_left(c) >= size)
+		return decode_plain(c, ev, em);
+	whole = arena_alloc(em->scratch, size);
+	if (!whole)
+		return -ENOMEM;
+	memset(whole, 0, size);
+	if (!cur_copy(c, whole, before))
+		return -EBADMSG;
+	ev->body = whole;
+	ev->body_len = (uint32_t)size;
+	return em->emit(em->ctx, ev);
+}
+
 static const struct {
 	const struct event_desc *desc;
 	int (*decode)(struct cursor *c, struct event *ev, const struct emitter *em);
@@ -161,7 +181,7 @@ static const struct {
 	[SYS_REC_ENTER & 0xff] = { &sys_enter_desc, decode_call },
 	[SYS_REC_SUM & 0xff] = { &sys_sum_desc, decode_sum },
 	[SYS_REC_SWITCH & 0xff] = { &sys_switch_desc, decode_plain },
-	[SYS_REC_SIGNAL & 0xff] = { &sys_signal_desc, decode_plain },
+	[SYS_REC_SIGNAL & 0xff] = { &sys_signal_desc, decode_signal },
 	[SYS_REC_FAULT & 0xff] = { &sys_fault_desc, decode_plain },
 	[SYS_REC_URING & 0xff] = { &sys_uring_desc, decode_plain },
 	[SYS_REC_PROCEXIT & 0xff] = { &sys_procexit_desc, decode_plain },

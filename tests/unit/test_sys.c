@@ -351,6 +351,33 @@ static int note(void *ctx, struct event *ev)
 	return 0;
 }
 
+/* Its tail came later: recordings without it say nothing of the child and of the fault. */
+static void short_signals(void **state)
+{
+	struct sys_signal_rec r = { .hdr = { .type = SYS_REC_SIGNAL, .tid = 8 }, .signo = 17, .code = 1,
+				    .from_pid = 9, .from_uid = 1000, .addr = 1, .utime = 2, .stime = 3, .status = 4 };
+	const size_t before = offsetof(struct sys_signal_rec, addr);
+	struct decode_set *d = NULL;
+	struct buf text = { 0 };
+
+	(void)state;
+	assert_int_equal(before, 64);
+	assert_int_equal(decode_set_new(decoders, &d), 0);
+	r.hdr.len = (uint32_t)before;
+	assert_int_equal(decode_record(d, &r, before, note, &text), 0);
+	assert_non_null(strstr(buf_str(&text), "si_pid=9, si_uid=1000, si_status=0, si_utime=0, si_stime=0}"));
+	text.len = 0;
+	r.hdr.len = sizeof(r);
+	assert_int_equal(decode_record(d, &r, sizeof(r), note, &text), 0);
+	assert_non_null(strstr(buf_str(&text), "si_pid=9, si_uid=1000, si_status=4, si_utime=2"));
+	text.len = 0;
+	r.hdr.len = (uint32_t)before - 8;
+	assert_int_equal(decode_record(d, &r, before - 8, note, &text), -EBADMSG);
+	assert_int_equal(text.len, 0);
+	decode_set_free(d);
+	buf_fini(&text);
+}
+
 /* A hole in the numbers of one CPU is an event in front of the record behind it. */
 static void gaps(void **state)
 {
@@ -521,6 +548,7 @@ int main(void)
 		cmocka_unit_test(several_messages), cmocka_unit_test(broken_records),
 		cmocka_unit_test(parameters), cmocka_unit_test(tuple), cmocka_unit_test(mappings_fit_the_schema),
 		cmocka_unit_test(wanted), cmocka_unit_test(tables), cmocka_unit_test(gaps),
+		cmocka_unit_test(short_signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
