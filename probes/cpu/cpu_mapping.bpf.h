@@ -106,11 +106,20 @@ static __always_inline void places_begin(struct cpu_unwind *u)
 	u->mm_id = BPF_CORE_READ(mm, context.ctx_id);
 }
 
-static __always_inline struct cpu_place_slot *place_slot(struct cpu_desk *d)
+static __always_inline struct cpu_trace *trace_of(struct cpu_desk *d)
+{
+	return &d->traces[d->u.trace & ((1 << TRACE_SLOTS_SHIFT) - 1)];
+}
+
+static __always_inline __u32 place_index(const struct cpu_desk *d)
 {
 	__u64 key = d->u.mm_id << 32 ^ d->u.w.pc >> PLACE_SHIFT;
-	__u32 i = key * 0x9e3779b97f4a7c15ull >> (64 - PLACE_SLOTS_SHIFT);
 
+	return key * 0x9e3779b97f4a7c15ull >> (64 - PLACE_SLOTS_SHIFT);
+}
+
+static __always_inline struct cpu_place_slot *place_slot(struct cpu_desk *d, __u32 i)
+{
 	return &d->places[i & ((1 << PLACE_SLOTS_SHIFT) - 1)];
 }
 
@@ -144,19 +153,27 @@ static __always_inline bool place_same(const struct cpu_place_slot *s, const str
 	       BPF_CORE_READ(inode, i_generation) == s->generation;
 }
 
+/* Is what @s says still true? */
+static __always_inline bool place_holds(struct cpu_place_slot *s, const struct cpu_unwind *u)
+{
+	__u32 seq;
+
+	if (!u->mm_id || s->mm_id != u->mm_id || s->tables != u->tables || u->now_s >= s->until_s)
+		return false;
+	if (s->mm_seq == u->mm_seq)
+		return true;
+	if (!place_same(s, u) || !mm_sequence(u->mm, &seq) || seq != u->mm_seq)
+		return false;
+	s->mm_seq = seq;
+	return true;
+}
+
 static __always_inline bool place_take(struct cpu_place_slot *s, const struct cpu_unwind *u, struct cpu_mapping *m)
 {
 	__u64 pc = u->w.pc;
-	__u32 seq;
 
-	if (!u->mm_id || s->mm_id != u->mm_id || s->tables != u->tables || u->now_s >= s->until_s || pc < s->start ||
-	    pc >= s->end)
+	if (pc < s->start || pc >= s->end || !place_holds(s, u))
 		return false;
-	if (s->mm_seq != u->mm_seq) {
-		if (!place_same(s, u) || !mm_sequence(u->mm, &seq) || seq != u->mm_seq)
-			return false;
-		s->mm_seq = seq;
-	}
 	m->start = s->start;
 	m->end = s->end;
 	m->off = s->off;
@@ -194,6 +211,31 @@ static __always_inline void place_keep(struct cpu_place_slot *s, const struct cp
 	s->file = u->file;
 	s->ino = u->ino;
 	s->generation = u->generation;
+	s->version++;
+}
+
+#define PLACE_VERSION(s, i) ((s)->version << PLACE_SLOTS_SHIFT | (i))
+
+/* Spans of this walk lie in @s: noted with the trace that is in use, else for the one that this walk makes. */
+static __always_inline void place_note(struct cpu_desk *d, const struct cpu_place_slot *s,
+				       const struct cpu_mapping *m)
+{
+	__u32 place = PLACE_VERSION(s, place_index(d));
+	struct cpu_trace *t = trace_of(d);
+	__u32 n;
+
+	if (!d->u.trace_end)
+		t = &d->fresh;
+	n = t->n_places;
+	if (s->mm_id != d->u.mm_id || s->mm_seq != d->u.mm_seq || s->start != m->start)
+		n = TRACE_PLACES;	/* it was not kept */
+	for (__u32 i = 0; i < TRACE_PLACES && i < n; i++) {
+		if (t->places[i] == place)
+			return;
+	}
+	if (n < TRACE_PLACES)
+		t->places[n & (TRACE_PLACES_ROOM - 1)] = place;
+	t->n_places = n + 1;	/* one too many: not all are known */
 }
 
 /* Out of the kernel's tree. 0, or why not (SONDE_STACK_*). */
@@ -238,13 +280,14 @@ __noinline int cpu_mapping_read(__u32 class)
 		return SONDE_STACK_BUSY;
 	at = d->u.n_mappings & (UNWIND_MAPPINGS - 1);
 	m = &d->u.mappings[at];
-	slot = place_slot(d);
+	slot = place_slot(d, place_index(d));
 	if (!place_take(slot, &d->u, m)) {
 		r = mapping_read(&d->u, class, m);
 		if (r)
 			return r;
 		place_keep(slot, &d->u, m);
 	}
+	place_note(d, slot, m);
 	d->u.mapping = at;
 	d->u.n_mappings++;
 	return 0;
@@ -256,7 +299,7 @@ static __always_inline int mapping_find(struct cpu_unwind *u, __u32 class)
 	for (__u32 i = 0; i < UNWIND_MAPPINGS; i++) {
 		__u32 at = (u->mapping + i) & (UNWIND_MAPPINGS - 1);
 
-		if (u->w.pc < u->mappings[at].start || u->w.pc >= u->mappings[at].end)
+		if (at >= u->n_mappings || u->w.pc < u->mappings[at].start || u->w.pc >= u->mappings[at].end)
 			continue;
 		u->mapping = at;
 		return 0;

@@ -48,7 +48,8 @@ struct cpu_place_slot {
 	struct file *file;
 	__u64 ino;
 	__u32 generation, no_file;
-	__u64 room[4];
+	__u32 version;		/* changes with what is here */
+	__u32 room[7];
 };
 _Static_assert(sizeof(struct cpu_place_slot) == 128, "a place is two cache lines");
 
@@ -59,17 +60,22 @@ struct cpu_rule_slot {
 	__u32 before, len;	/* of the row: bytes in front of the address, in all */
 };
 
-/* Addresses that have one rule: the first, shifted by 16, and how many bytes. What does not fit is left out. */
+/*
+ * Addresses that have one rule: the first, shifted by 16, and how many bytes. What does not fit is left out. The rule
+ * packed (cpu_trace.bpf.h), so that four spans fill a cache line.
+ */
 #define SPAN_LEN 0xffffull
 
 struct cpu_span {
 	__u64 at;
-	struct sonde_unwind_rule rule;	/* a gap's aux: why a walk ends that finds no pair */
+	__u64 rule;		/* 0 = does not fit, remembered nowhere; a gap's aux: why a walk ends there */
 };
 
 #define TRACE_SLOTS_SHIFT 7
 #define TRACE_SPANS 64		/* likewise below: a power of two */
 #define TRACE_OTHERS 16
+#define TRACE_PLACES 7		/* mappings; room for a power of two */
+#define TRACE_PLACES_ROOM 8
 
 /* A walk over a thread's stack: the rules that it went by, and those that later walks needed beside them. */
 struct cpu_trace {
@@ -77,9 +83,13 @@ struct cpu_trace {
 	__u32 mm_seq, tables;
 	__u32 tid, until_s;	/* as in struct cpu_place_slot */
 	__u32 n, n_others;	/* others: that were ever put in */
-	struct cpu_span others[TRACE_OTHERS];
+	__u32 n_places;		/* that the spans lie in; more than TRACE_PLACES = not all are known */
+	__u32 places[TRACE_PLACES_ROOM];	/* index of the desk's, version << PLACE_SLOTS_SHIFT */
 	struct cpu_span spans[TRACE_SPANS];
+	struct cpu_span others[TRACE_OTHERS];
 } __attribute__((aligned(64)));
+
+#define WINDOW_WORDS 64		/* of the stack, read at once: to read costs the same for 8 bytes as for 512 */
 
 /* One walk. */
 struct cpu_unwind {
@@ -93,34 +103,39 @@ struct cpu_unwind {
 	__u32 at;		/* where frames go: index of the record's addresses */
 	__u32 n_mappings;	/* that were ever filled in this walk */
 	__u32 mapping;		/* index of the one at hand */
-	__u32 pad;
+	__u32 no_window;	/* the stack cannot be read in large pieces */
 	__u32 trace;		/* index of the thread's last walk */
 	__u32 trace_at, trace_end;	/* spans of it that may come next */
 	__u32 trace_missed;	/* frames that were not among them */
 	__u32 trace_others;	/* how many there are */
-	__u64 span;		/* of w.rule (struct cpu_span), 0 = it has not been read yet */
+	struct cpu_span span;	/* of w.rule; at is 0: it has not been read yet */
+	__u64 window;		/* address of the desk's, WINDOW_NONE = nothing was read */
 	struct vm_area_struct *vma;	/* of the mapping that is read, likewise below */
 	struct file *file;
 	__u64 ino;
 	__u32 generation, tid;
+	__u32 regs_left;	/* of the desk's words only some were taken */
 	struct cpu_mapping mappings[UNWIND_MAPPINGS];
 	__u64 entry;		/* of the tree of mappings, on the way to that of pc */
 };
+
+#define WINDOW_NONE (~0ull)	/* no word is there */
 
 /* The room behind a record is a power of two of addresses, so that an index can be masked. */
 #define SCRATCH_IPS 2048
 _Static_assert(CPU_KERN_MAX + CPU_USER_MAX <= SCRATCH_IPS, "a record has room for its stacks");
 
-/* Of one CPU and hook class: a class does not interrupt itself. */
+/* Of one CPU and hook class: a class does not interrupt itself. What every walk touches lies in the first page. */
 struct cpu_desk {
 	struct cpu_unwind u;
-	__u64 node[MAPLE_WORDS] __attribute__((aligned(64)));
+	__u64 window[WINDOW_WORDS] __attribute__((aligned(64)));
 	__u64 words[DESK_WORDS];
+	struct cpu_trace fresh;
 	struct cpu_copy copy;	/* in front of the record, where it goes the other way (cpu_copy.bpf.h) */
 	__u64 rec[sizeof(struct cpu_sample_rec) / 8];	/* one record: the room for its addresses follows */
 	__u64 ips[SCRATCH_IPS];
+	__u64 node[MAPLE_WORDS] __attribute__((aligned(64)));
 	__u64 stack[(sizeof(struct cpu_copy_stack) + CPU_COPY_CHUNKS * CPU_COPY_CHUNK) / 8];
-	struct cpu_trace fresh;
 	struct cpu_trace traces[1 << TRACE_SLOTS_SHIFT];
 	struct cpu_place_slot places[1 << PLACE_SLOTS_SHIFT] __attribute__((aligned(64)));
 	struct cpu_rule_slot rules[1 << RULE_SLOTS_SHIFT];

@@ -280,7 +280,7 @@ static __always_inline void span_of_row(struct cpu_unwind *u, const struct cpu_m
 		start = m->start;
 	if (end > m->end)
 		end = m->end;
-	u->span = start << 16 | ((end - start) & SPAN_LEN);
+	u->span.at = start << 16 | ((end - start) & SPAN_LEN);
 }
 
 /* The rule for the address that is looked up, to w.rule. */

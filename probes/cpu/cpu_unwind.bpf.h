@@ -9,9 +9,7 @@
 #ifndef CPU_UNWIND_BPF_H
 #define CPU_UNWIND_BPF_H
 
-#include "probes/cpu/cpu_common.bpf.h"
-#include "probes/cpu/cpu_mapping.bpf.h"
-#include "probes/cpu/cpu_walk_wire.h"
+#include "probes/cpu/cpu_known.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
@@ -42,6 +40,7 @@ enum { PT_R15, PT_R14, PT_R13, PT_R12, PT_BP, PT_BX, PT_R11, PT_R10, PT_R9, PT_R
 
 #define USER32_CS 0x23
 
+/* What each frame has; the others (regs_rest) are needed where the innermost frame is none of the usual. */
 static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 {
 	if ((pt[PT_CS] & 3) != 3)
@@ -49,6 +48,12 @@ static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 	w->ip = pt[PT_IP];
 	w->sp = pt[PT_SP];
 	w->fp = pt[PT_BP];
+	w->compat = (pt[PT_CS] & 0xffff) == USER32_CS;
+	return true;
+}
+
+static __always_inline void regs_rest(struct cpu_walk *w, const __u64 *pt)
+{
 	w->regs[0] = pt[PT_AX];
 	w->regs[1] = pt[PT_DX];
 	w->regs[2] = pt[PT_CX];
@@ -63,8 +68,6 @@ static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 	w->regs[13] = pt[PT_R13];
 	w->regs[14] = pt[PT_R14];
 	w->regs[15] = pt[PT_R15];
-	w->compat = (pt[PT_CS] & 0xffff) == USER32_CS;
-	return true;
 }
 
 #elif defined(__TARGET_ARCH_arm64)
@@ -82,10 +85,14 @@ static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 	w->sp = pt[PT_SP];
 	w->fp = pt[29];
 	w->link = pt[30];
-	for (int i = 0; i < 31; i++)
-		w->regs[i] = pt[i];
 	w->compat = !!(pt[PT_PSTATE] & PSTATE_MODE32);
 	return true;
+}
+
+static __always_inline void regs_rest(struct cpu_walk *w, const __u64 *pt)
+{
+	for (int i = 0; i < 31; i++)
+		w->regs[i] = pt[i];
 }
 
 #endif
@@ -108,125 +115,6 @@ static __always_inline bool regs_read(struct cpu_desk *d, struct task_struct *ta
 	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at) && regs_take(&d->u.w, pt);
 }
 
-/* ---- the thread's last walk ---- */
-
-/*
- * Most frames of a stack were there in the thread's last one, or are in the same rows of the table as one that was.
- * Where that walk's rules lie one behind the other, the CPU has the next ones before they are asked for, and no
- * mapping has to be looked at.
- */
-#define TRACE_AHEAD 8		/* spans that may have gone */
-#define TRACE_MISSES 3		/* from so many on, the new walk replaces the old */
-
-static __always_inline struct cpu_trace *trace_of(struct cpu_desk *d)
-{
-	return &d->traces[d->u.trace & ((1 << TRACE_SLOTS_SHIFT) - 1)];
-}
-
-/* Is the last walk of @tid of use? */
-static __always_inline void trace_begin(struct cpu_desk *d, __u32 tid)
-{
-	const struct cpu_unwind *u = &d->u;
-	const struct cpu_trace *t;
-
-	d->u.tid = tid;
-	d->u.trace = tid * 0x9e3779b1u >> (32 - TRACE_SLOTS_SHIFT);
-	d->u.trace_at = d->u.trace_end = d->u.trace_missed = d->u.trace_others = d->fresh.n = 0;
-	d->u.span = 0;
-	t = trace_of(d);
-	if (!u->mm_id || t->mm_id != u->mm_id || t->tid != tid || t->mm_seq != u->mm_seq || t->tables != u->tables ||
-	    u->now_s >= t->until_s)
-		return;
-	d->u.trace_end = t->n;
-	d->u.trace_others = t->n_others;
-}
-
-static __always_inline bool span_has(__u64 at, __u64 pc)
-{
-	return (pc << 16) - (at & ~SPAN_LEN) < (at & SPAN_LEN) << 16;
-}
-
-static __always_inline void span_take(struct cpu_desk *d, const struct cpu_span *s)
-{
-	d->u.span = s->at;
-	d->u.w.rule = s->rule;
-}
-
-/* The rule for the address that is looked up, if the last walk or one since had it too. */
-static __always_inline bool trace_take(struct cpu_desk *d)
-{
-	const struct cpu_trace *t = trace_of(d);
-	__u32 at = d->u.trace_at, end = d->u.trace_end, n = d->u.trace_others;
-	__u64 pc = d->u.w.pc;
-
-	for (__u32 i = 0; i < TRACE_AHEAD && at < end; i++, at++) {
-		const struct cpu_span *s = &t->spans[at & (TRACE_SPANS - 1)];
-
-		if (!span_has(s->at, pc))
-			continue;
-		span_take(d, s);
-		d->u.trace_at = at + 1;
-		return true;
-	}
-	for (__u32 i = 0; i < TRACE_OTHERS && i < n; i++) {
-		const struct cpu_span *s = &t->others[i];
-
-		if (!span_has(s->at, pc))
-			continue;
-		span_take(d, s);
-		return true;
-	}
-	return false;
-}
-
-static __always_inline void trace_note(struct cpu_desk *d)
-{
-	struct cpu_span *s = &d->fresh.spans[d->fresh.n & (TRACE_SPANS - 1)];
-
-	if (d->fresh.n >= TRACE_SPANS)
-		return;
-	s->at = d->u.span;
-	s->rule = d->u.w.rule;
-	d->fresh.n++;
-}
-
-/* w.rule was none of the last walk's: later ones may need it again. */
-static __always_inline void trace_add(struct cpu_desk *d)
-{
-	struct cpu_trace *t = trace_of(d);
-	struct cpu_span *s;
-
-	d->u.trace_missed++;
-	if (!d->u.trace_end)
-		return;
-	s = &t->others[t->n_others++ & (TRACE_OTHERS - 1)];
-	s->at = d->u.span;
-	s->rule = d->u.w.rule;
-}
-
-/* A walk has ended. */
-static __always_inline void trace_keep(struct cpu_desk *d)
-{
-	struct cpu_trace *t = trace_of(d);
-	__u64 n = d->fresh.n, bytes = n * sizeof(t->spans[0]);
-	__u32 seq;
-
-	if (!d->u.mm_id || d->u.w.compat || d->u.trace_missed < TRACE_MISSES || !mm_sequence(d->u.mm, &seq) ||
-	    seq != d->u.mm_seq)
-		return;
-	barrier_var(bytes);	/* what is checked is what is used, also to old verifiers */
-	if (!bytes || bytes > sizeof(t->spans) || bpf_probe_read_kernel(t->spans, bytes, d->fresh.spans))
-		return;
-	if (!d->u.trace_end)
-		t->n_others = 0;
-	t->mm_id = d->u.mm_id;
-	t->mm_seq = d->u.mm_seq;
-	t->tables = d->u.tables;
-	t->tid = d->u.tid;
-	t->until_s = d->u.now_s + PLACE_UNITS;
-	t->n = n;
-}
-
 /* ---- steps ---- */
 
 /* Code without a table goes by frame pointers wherever it is. */
@@ -238,7 +126,7 @@ static __always_inline void span_of_mapping(struct cpu_unwind *u, const struct c
 		start = m->start;
 	if (end > m->end)
 		end = m->end;
-	u->span = start << 16 | (end - start);
+	u->span.at = start << 16 | (end - start);
 }
 
 /* The rule for the address that is looked up, to w.rule: 0, or why there is none (SONDE_STACK_*). */
@@ -256,7 +144,7 @@ __noinline int cpu_unwind_rule(__u32 class)
 	m = &d->u.mappings[d->u.mapping & (UNWIND_MAPPINGS - 1)];
 	if (!m->id)
 		return SONDE_STACK_NO_TABLE;
-	d->u.span = d->u.w.pc << 16 | 1;
+	d->u.span.at = d->u.w.pc << 16 | 1;
 	d->u.w.rule.cfa = SONDE_CFA_GAP;
 	d->u.w.rule.reg = m->no_file ? WALK_NO_SIGNAL : 0;
 	if (m->n_pages)
@@ -265,6 +153,7 @@ __noinline int cpu_unwind_rule(__u32 class)
 		span_of_mapping(&d->u, m);
 	if (d->u.w.rule.cfa == SONDE_CFA_GAP)
 		d->u.w.rule.aux = m->n_pages ? SONDE_STACK_NO_RULE : SONDE_STACK_FP;
+	d->u.span.rule = rule_pack(&d->u.w.rule);
 	trace_add(d);
 	return 0;
 }
@@ -280,10 +169,15 @@ __noinline int cpu_unwind_step(__u32 class)
 	if (!d)
 		return SONDE_STACK_BUSY;
 	w = &d->u.w;
+	if (d->u.regs_left)
+		regs_rest(w, d->words);
+	d->u.regs_left = 0;
 	w->pc = w->ip - (w->exact ? 0 : 1);	/* a call may be the last instruction of a function */
-	same = span_has(d->u.span, w->pc);
+	same = span_has(d->u.span.at, w->pc);
 	if (!same && !trace_take(d))
 		r = cpu_unwind_rule(class);
+	else if (d->u.span.rule)
+		rule_unpack(d->u.span.rule, &w->rule);
 	if (r && r != SONDE_STACK_NO_TABLE && w->n)
 		return r == SONDE_STACK_NO_MAPPING && w->by_fp ? SONDE_STACK_FP : r;
 	if (w->n >= d->u.cap)
@@ -305,8 +199,11 @@ __noinline int cpu_unwind_some(__u32 class)
 {
 	int r = 0;
 
-	for (int i = 0; i < UNWIND_TURN && !r; i++)
-		r = cpu_unwind_step(class);
+	for (int i = 0; i < UNWIND_TURN && !r; i++) {
+		r = cpu_unwind_known(class);
+		if (r == KNOWN_NOT)
+			r = cpu_unwind_step(class);
+	}
 	return r;
 }
 
@@ -320,8 +217,9 @@ static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struc
 	u->w.n = 0;
 	u->w.all_regs = u->w.exact = 1;
 	u->w.by_fp = 0;
-	for (int i = 0; i < UNWIND_MAPPINGS; i++)
-		u->mappings[i].end = 0;
+	u->window = WINDOW_NONE;
+	u->no_window = 0;
+	u->regs_left = 1;
 }
 
 /*
@@ -341,7 +239,7 @@ static __always_inline __u32 unwind_user(__u32 class, __u32 at, __u8 *ret_end)
 	unwind_begin(&d->u, task, at);
 	if (!d->u.mm || !regs_read(d, task))
 		return 0;
-	trace_begin(d, (__u32)bpf_get_current_pid_tgid());
+	trace_begin(d, class, (__u32)bpf_get_current_pid_tgid());
 	for (int i = 0; i <= CPU_USER_MAX / UNWIND_TURN && !r; i++)
 		r = cpu_unwind_some(class);
 	*ret_end = r;
