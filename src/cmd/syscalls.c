@@ -95,6 +95,13 @@ static bool writes_capture(const struct run_conf *c)
 	return false;
 }
 
+/* Words made of what was written are of no use without it. */
+static bool uses_bytes(const struct syscalls_conf *c, const struct filter *filter)
+{
+	return filter_uses(filter, "syslog") || filter_uses(filter, "evt.buffer") ||
+	       (c->run.print && (strstr(c->run.print, "%syslog.") || strstr(c->run.print, "%evt.buffer")));
+}
+
 /*
  * Captures and sysdig's words are about descriptors and processes: the kernel side then tells what it knows of them,
  * and what was there before is looked up once. Captures and sysdig's lines have an event for the entry too.
@@ -116,6 +123,8 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 
 	if (c->sys.summary)
 		return;
+	if (!c->sys.snaplen && uses_bytes(c, filter))
+		c->sys.snaplen = SNAPLEN_ASKED;
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (filter_mentions(filter, "evt.type", asked[i].type))
 			c->sys.events_too |= asked[i].event;

@@ -170,6 +170,7 @@ enum field_kind {
 #define FIELD_SHORT 256		/* an id: its first ID_SHORT digits stand for it */
 #define FIELD_LABEL 512		/* tells one counter from another: a label where counters have labels */
 #define FIELD_TOTAL 1024		/* such a counter: a sum since the start */
+#define FIELD_WITHIN 2048	/* distance from a time, the number in `arg`: in filters "=" means not further */
 #define FIELD_PACKET 8		/* repeats what SEC_PACKET says: outputs that hold the packet leave it out */
 
 #define ID_SHORT 12		/* as container engines and sysdig print them */

@@ -252,8 +252,10 @@ enum verdict { VERDICT_MISSING, VERDICT_NO, VERDICT_YES, VERDICT__MAX };
 
 static enum verdict any_value(const struct check *c, const struct value *val, const struct field *f)
 {
+	enum filter_op op = f->flags & FIELD_WITHIN ? FILTER_LE : c->op;
+
 	for (size_t i = 0; i < c->n_values; i++)
-		if (value_match(c->op, val, f, &c->values[i]))
+		if (value_match(op, val, f, &c->values[i]))
 			return VERDICT_YES;
 	return VERDICT_NO;
 }

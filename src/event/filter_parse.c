@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "event/filter_impl.h"
 
 #define DEPTH_MAX 64
@@ -250,6 +251,19 @@ static int bind_word(struct parser *p, struct check *c)
 	return 0;
 }
 
+static bool lacks_time(const struct check *c)
+{
+	uint64_t t;
+
+	for (size_t i = 0; i < c->n_bindings; i++) {
+		const struct field *f = c->bindings[i].field;
+
+		if (f->flags & FIELD_WITHIN && (!f->arg || str_to_u64(f->arg, 10, &t) < 0))
+			return true;
+	}
+	return false;
+}
+
 static int parse_word(struct parser *p, struct check **ret)
 {
 	struct check *c;
@@ -395,8 +409,8 @@ static int read_operator(struct parser *p, enum filter_op *ret)
 static int parse_check(struct parser *p, uint32_t *ret)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
+	struct token op, word = p->t;
 	struct check *c = NULL;
-	struct token op;
 	int r = parse_word(p, &c);
 
 	if (r < 0)
@@ -407,9 +421,14 @@ static int parse_check(struct parser *p, uint32_t *ret)
 		return r;
 	op = p->t;
 	if (!filter_op_fits(c)) {
-		buf_printf(&b, "%s cannot be used with %s", filter_op_names[c->op], c->word);
+		if (c->op == FILTER_TRUE)
+			buf_printf(&b, "%s needs an operator and a value", c->word);
+		else
+			buf_printf(&b, "%s cannot be used with %s", filter_op_names[c->op], c->word);
 		return fail_at(p, &op, &b);
 	}
+	if (c->op == FILTER_EQ && lacks_time(c))
+		return fail(p, &word, "a time in ns is missing: evt.around[1700000000000000000]=1000");
 	if (c->op != FILTER_TRUE)
 		advance(p);
 	if (c->op > FILTER_EXISTS) {

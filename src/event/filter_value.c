@@ -201,7 +201,8 @@ static bool op_fits_kind(enum field_kind kind, const struct field *f, void *ctx)
 {
 	enum filter_op op = *(const enum filter_op *)ctx;
 
-	(void)f;
+	if (f->flags & FIELD_WITHIN)
+		return op == FILTER_EQ || op == FILTER_EXISTS;
 	if (is_equality(op) || op == FILTER_TRUE || op == FILTER_EXISTS)
 		return true;
 	switch (kind) {

@@ -37,7 +37,8 @@ enum word {
 	W_COUNT_EXIT, W_OPEN_EXEC, W_LATENCY_S, W_LATENCY_NS, W_LATENCY_HUMAN, W_EXECTIME, W_TOTEXECTIME,
 	W_FDLIST_NUMS, W_FDLIST_NAMES, W_FDLIST_CIPS, W_FDLIST_SIPS, W_FDLIST_CPORTS, W_FDLIST_SPORTS,
 	W_CONTAINER_TYPE, W_CONTAINER_PRIVILEGED, W_CONTAINER_IMAGE_ID, W_CONTAINER_IMAGE_REPO,
-	W_CONTAINER_IMAGE_TAG, W_CONTAINER_IMAGE_DIGEST,
+	W_CONTAINER_IMAGE_TAG, W_CONTAINER_IMAGE_DIGEST, W_AROUND,
+	W_IS_SYSLOG, W_FACILITY, W_FACILITY_STR, W_SEVERITY, W_SEVERITY_STR, W_MESSAGE,
 	W__MAX,
 };
 
@@ -54,6 +55,7 @@ int word_buf(struct value *ret, struct buf *b);
 
 int word_get_proc(const struct scap_view *v, const struct field *f, struct value *ret);
 int word_get_more(const struct scap_view *v, const struct field *f, struct value *ret);
+int word_get_syslog(const struct scap_view *v, enum word w, struct value *ret);
 int word_get_fd(const struct scap_view *v, const struct field *f, struct value *ret);
 
 #endif

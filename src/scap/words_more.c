@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Words that few events have: parts of latencies, counters for sums, time on the CPU, lists of descriptors that are
- * waited for, what container events told.
+ * waited for, what container events told, nearness in time.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "event/value.h"
 #include "scap/block.h"
 #include "scap/words_impl.h"
 
 #define NS_PER_S 1000000000u
+#define NS_PER_MS 1000000u
 #define FDLIST_MAX 1024u	/* descriptors of a poll list that are looked at */
 #define OPEN_CREATE 0x4u	/* libscap's O_CREAT */
 #define OPEN_TMPFILE 0x2000u
 #define MODE_EXEC 0111u
 
-/* ---- results ---- */
+/* ---- times and results ---- */
+
+/* How far it is from that time, in ms begun. */
+static int get_around(const struct scap_view *v, const char *arg, struct value *ret)
+{
+	uint64_t t, ns;
+
+	if (str_to_u64(arg, 10, &t) < 0)
+		return -ENOENT;
+	ns = v->ts_ns > t ? v->ts_ns - t : t - v->ts_ns;
+	return word_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
+}
+
 
 static bool has_failed(const struct scap_view *v)
 {
@@ -164,7 +178,10 @@ int word_get_more(const struct scap_view *v, const struct field *f, struct value
 		return get_fdlist(v, w, ret);
 	if (w >= W_CONTAINER_TYPE && w <= W_CONTAINER_IMAGE_DIGEST)
 		return get_container_part(v, w, ret);
+	if (w >= W_IS_SYSLOG && w <= W_MESSAGE)
+		return word_get_syslog(v, w, ret);
 	switch (w) {
+	case W_AROUND: return f->arg ? get_around(v, f->arg, ret) : -ENOENT;
 	case W_COUNT_EXIT: return v->p.head->type & 1 ? word_uint(ret, 1) : -ENOENT;
 	case W_OPEN_EXEC: return get_open_exec(v, ret);
 	case W_EXECTIME: return v->thread ? word_ns(ret, v->exec_ns) : -ENOENT;

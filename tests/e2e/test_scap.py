@@ -3,6 +3,7 @@
 repository; where they lie beside it they are read too."""
 import glob
 import gzip
+import importlib.util
 import os
 import shutil
 import struct
@@ -102,6 +103,74 @@ def test_forms_are_those_of_sysdig(sample, form):
 ])
 def test_words_choose_what_sysdig_chooses(sample, words):
     assert lines(sonde("-r", sample, "--format", "sysdig", "--where", words)) == lines(sysdig(sample, words))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A capture of writes to /dev/log, one in a microsecond, and to another socket."""
+    spec = importlib.util.spec_from_file_location("make", os.path.join(ROOT, "tests", "data", "scap", "make.py"))
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    e = make.Events()
+    for fd, path in ((16, b"/dev/log"), (17, b"/run/other.sock")):
+        e.call(18, [make.u32(1), make.u32(2), make.u32(0)], [make.i64(fd)])
+        pair = b"\1" + make.u64(7) + make.u64(8) + path + b"\0"
+        e.call(22, [make.i64(fd), b"\1" + path + b"\0"], [make.i64(0), pair])
+    for i in range(24):
+        text = b"<%d>message %d" % (i * 8 + i % 8, i)
+        e.call(8, [make.i64(16), make.u32(len(text))], [make.i64(len(text)), text])
+    none = [(16, text) for text in (b"no priority", b"<13", b"<x>y", b"<>y", b"")]
+    for fd, text in none + [(17, b"<13>elsewhere")]:
+        e.call(8, [make.i64(fd), make.u32(len(text))], [make.i64(len(text)), text])
+    path = str(tmp_path_factory.mktemp("log") / "log.scap")
+    with open(path, "wb") as f:
+        f.write(make.tables() + e.out)
+    return path
+
+
+LOG_FORM = ("*%evt.num %evt.is_syslog %syslog.facility %syslog.facility.str %syslog.severity %syslog.severity.str "
+            "%syslog.message")
+
+
+def test_messages_to_the_log_are_read(log):
+    found = lines(sonde("-r", log, "--print", LOG_FORM, "--where", "syslog.message exists"))
+    assert len(found) == 24
+    assert found[0] == "10 true 0 kern 0 emerg message 0"
+    assert found[9] == "28 true 9 clock 1 alert message 9"
+    assert found[23] == "56 true 23 local7 7 debug message 23"
+    for words, n in (("evt.is_syslog=true", 58), ("syslog.severity.str=emerg", 3), ("syslog.facility > 20", 3),
+                     ("syslog.facility.str in (cron, ftp)", 2), ("syslog.message endswith 3", 3)):
+        assert len(lines(sonde("-r", log, "--print", "%evt.num", "--where", words))) == n, words
+
+
+@needs_sysdig
+def test_messages_to_the_log_are_those_of_sysdig(log):
+    """Its lines, that is: its filters let none of them through."""
+    assert lines(sonde("-r", log, "--print", LOG_FORM)) == lines(sysdig(log, "-p", LOG_FORM))
+
+
+@samples
+def test_what_is_near_a_time(sample):
+    """In whole ms, both ends included; sysdig says the same."""
+    times = [int(t) for t in lines(sonde("-r", sample, "--print", "%evt.rawtime"))]
+    middle = times[len(times) // 2]
+    for at in (middle, middle + 1000000, middle + 1000001):
+        for ms in (0, 1, 3):
+            words = f"evt.around[{at}]={ms}"
+            found = lines(sonde("-r", sample, "--print", "%evt.rawtime", "--where", words))
+            assert [int(t) for t in found] == [t for t in times if abs(t - at) <= ms * 1000000], words
+            if shutil.which("sysdig"):
+                assert found == lines(sysdig(sample, "-p", "%evt.rawtime", words)), words
+
+
+@pytest.mark.parametrize("words, problem", [
+    ("evt.around=1", "a time in ns is missing"), ("evt.around[x]=1", "a time in ns is missing"),
+    ("evt.around[1]", "needs an operator"), ("evt.around[1] != 1", "!= cannot be used"),
+    ("evt.around[1]=x", "wants a number"),
+])
+def test_what_is_near_a_time_says_what_it_wants(words, problem):
+    out, err, status = output(BINARY, "monitor", "-r", SESSION, "--where", words)
+    assert status == 2 and problem in err and not out
 
 
 @samples
