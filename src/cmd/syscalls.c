@@ -3,10 +3,13 @@
  * sonde syscalls: system calls with their arguments, of the host, of some processes or of one command.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "agent/pipeline.h"
 #include "base/buf.h"
@@ -41,7 +44,7 @@ struct syscalls_conf {
 	uint32_t rotate_mb, view_rows;
 	struct views *views;		/* NULL = none */
 	struct pipeline *pipeline;	/* of the live run at hand */
-	bool paused;
+	bool paused, keys;		/* keys: Enter is read from the terminal */
 	struct sys_stats stats;
 };
 
@@ -187,10 +190,9 @@ static int open_views(struct syscalls_conf *c, struct err *err)
 	return r;
 }
 
-/* SIGUSR1: nothing is shown until it comes again. What the tables behind the events need is still watched. */
-static int on_pause(void *ctx, _unused_ int signo)
+/* Nothing is shown until it comes again. What the tables behind the events need is still watched. */
+static void pause_or_go_on(struct syscalls_conf *c)
 {
-	struct syscalls_conf *c = ctx;
 	const struct opt_strv none = { 0 };
 	struct err err = { 0 };
 
@@ -198,7 +200,42 @@ static int on_pause(void *ctx, _unused_ int signo)
 	/* with an agent there is no probe here, and what it sends is left out */
 	if (pipeline_call(c->pipeline, "sys", 0, c->paused ? "pause" : "go on", &none, &err) < 0)
 		log_debug("%s", err.msg);
-	log_info("sonde: %s", c->paused ? "paused; SIGUSR1 goes on" : "goes on");
+	if (c->paused)
+		log_info("sonde: paused; %sSIGUSR1 goes on", c->keys ? "Enter or " : "");
+	else
+		log_info("sonde: goes on");
+}
+
+static int on_pause(void *ctx, _unused_ int signo)
+{
+	pause_or_go_on(ctx);
+	return 0;
+}
+
+/* The terminal stays as it is, in lines and with its echo: nothing has to be put back, however this ends. */
+static bool reads_keys(const struct run_conf *run, bool tables)
+{
+	return !run->read && !run->outputs.len && !tables && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* What is typed while others are in the foreground is theirs. */
+static bool in_foreground(void)
+{
+	pid_t group = tcgetpgrp(STDIN_FILENO);
+
+	return group < 0 || group == getpgrp();
+}
+
+static int on_line(void *ctx, int fd, _unused_ uint32_t events)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char line[256];
+
+	while (in_foreground() && poll(&p, 1, 0) > 0 && p.revents & POLLIN) {
+		if (read(fd, line, sizeof(line)) <= 0)
+			break;
+		pause_or_go_on(ctx);
+	}
 	return 0;
 }
 
@@ -216,6 +253,9 @@ static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct e
 	c->pipeline = c->run.read ? NULL : p;
 	if (c->pipeline && loop_add_signal(loop, SIGUSR1, on_pause, c, NULL) < 0)
 		return err_set(err, -ENOMEM, "cannot wait for signals");
+	/* edges: what is not read here must not wake the loop again */
+	if (c->pipeline && c->keys && loop_add_io(loop, STDIN_FILENO, EPOLLIN | EPOLLET, on_line, c, NULL) < 0)
+		log_debug("no keys can be read");
 	return c->views ? views_start(c->views, loop, p, err) : 0;
 }
 
@@ -304,7 +344,7 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	_cleanup_(buf_fini) struct buf where = { 0 }, write = { 0 };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
-		.ready = w->command.len ? NULL : "sonde: ready, watching; SIGUSR1 pauses, ^C stops",
+		.ready = "sonde: ready, watching; SIGUSR1 pauses, ^C stops",
 		.command = &w->command,
 		.pass = is_shown, .pass_ctx = c,
 		.filter_text = words, .needs = on_needs, .push = on_push, .needs_ctx = c,
@@ -320,6 +360,11 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	}
 	if (c->run.explain_filter)
 		return explain(c);
+	c->keys = !w->command.len && reads_keys(&c->run, c->top || c->view || c->sys.summary);
+	if (w->command.len)
+		spec.ready = NULL;
+	else if (c->keys)
+		spec.ready = "sonde: ready, watching; Enter or SIGUSR1 pauses, ^C stops";
 	status = open_views(c, &err);
 	if (status < 0) {
 		log_error("%s", err.msg);
@@ -350,8 +395,8 @@ const struct cmd cmd_syscalls = {
 	.name = "syscalls", .summary = "system calls with their arguments, live",
 	.args = "[EVENT WORDS] [-- COMMAND]",
 	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. Which "
-	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing. SIGUSR1 "
-	       "stops showing them, and lets it go on when it comes again.",
+	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing. SIGUSR1, "
+	       "or Enter where lines go to the terminal, stops showing them, and lets it go on when it comes again.",
 	.examples = syscalls_examples,
 	.letters = "p=pid e=syscall s=snaplen j=json n=count c=summary G=rotate-time W=rotate-files M=duration",
 	.conf_size = sizeof(struct syscalls_conf), .sets = syscalls_sets, .run = syscalls_run,

@@ -2,17 +2,21 @@
 """What is no call (switches, signals, faults, io_uring, ends of threads), names that are not wanted, and gaps."""
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
+import termios
 import time
 
 import pytest
 
-from helpers import BINARY
+from helpers import BINARY, TIMEOUT_S
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -175,3 +179,61 @@ def test_programs_that_stay_attached_for_a_moment(sonde):
     finally:
         work.kill()
         work.wait()
+
+
+class Terminal:
+    """sonde on a terminal of its own, in its foreground."""
+    def __init__(self, *words):
+        self.leader, follower = pty.openpty()
+        self.text = ""
+        self.process = subprocess.Popen([BINARY, "syscalls", "--local", *words], stdin=follower, stdout=follower,
+                                        stderr=follower, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(follower)
+
+    def wait_for(self, what, n=1):
+        end = time.monotonic() + TIMEOUT_S
+        while self.text.count(what) < n:
+            assert select.select([self.leader], [], [], max(end - time.monotonic(), 0))[0], self.text
+            self.text += os.read(self.leader, 65536).decode("utf-8", "replace")
+
+    def press(self, keys):
+        os.write(self.leader, keys)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.leader)
+
+
+def test_a_key_pauses():
+    """What is called between two presses of Enter is not shown; several presses count each."""
+    work = "import os, sys\nfor line in sys.stdin:\n for i in range(int(line)): os.getppid()\n print(flush=True)"
+    with subprocess.Popen(["python3", "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child, \
+            Terminal("-e", "getppid", "-p", str(child.pid)) as one:
+        def make(n):
+            child.stdin.write(f"{n}\n")
+            child.stdin.flush()
+            child.stdout.readline()
+
+        one.wait_for("ready, watching; Enter or SIGUSR1 pauses")
+        make(5)
+        one.wait_for("getppid()", 5)
+        one.press(b"\n")
+        one.wait_for("sonde: paused; Enter or SIGUSR1 goes on")
+        make(7)
+        one.press(b"what else is on the line does not matter\n")
+        one.wait_for("sonde: goes on")
+        make(3)
+        one.wait_for("getppid()", 8)
+        one.press(b"\n\n")
+        one.wait_for("sonde: goes on", 2)
+        make(2)
+        one.wait_for("getppid()", 10)
+        one.press(b"\x03")
+        assert one.process.wait(TIMEOUT_S) in (0, 130)
+        child.stdin.close()
+    assert one.text.count("getppid()") == 10 and one.text.count("sonde: paused") == 2, one.text
