@@ -212,7 +212,8 @@ class Terminal:
 def test_a_key_pauses():
     """What is called between two presses of Enter is not shown; several presses count each."""
     work = "import os, sys\nfor line in sys.stdin:\n for i in range(int(line)): os.getppid()\n print(flush=True)"
-    with subprocess.Popen(["python3", "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child, \
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(["python3", "-c", work], **pipes) as child, \
             Terminal("-e", "getppid", "-p", str(child.pid)) as one:
         def make(n):
             child.stdin.write(f"{n}\n")
