@@ -456,12 +456,15 @@ void sys_text_pad(size_t column, struct buf *out)
 
 int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, size_t column, struct buf *out)
 {
+	struct sys_body inner;
+	const char *sub = sys_subcall(b, &inner);
+	const struct sys_body *shown = sub ? &inner : b;
 	char name[24];
 
-	buf_printf(out, "%s(", sys_call_name(b->abi, b->nr, name));
-	for (unsigned i = 0; i < shown_args(b); i++) {
+	buf_printf(out, "%s(", sub ? sub : sys_call_name(b->abi, b->nr, name));
+	for (unsigned i = 0; i < shown_args(shown); i++) {
 		buf_add_str(out, i ? ", " : "");
-		sys_text_arg(b, i, entered, cap, out);
+		sys_text_arg(shown, i, entered, cap, out);
 	}
 	buf_add_char(out, ')');
 	if (!entered) {

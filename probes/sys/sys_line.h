@@ -12,6 +12,12 @@ struct buf;
 /* The @nth chunk @what of argument @arg, from 0: what the kernel left stands behind what it was given. */
 struct sys_bytes sys_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth);
 
+/*
+ * The call that a socketcall or ipc of a 32-bit program stands for: its name, and @ret with its arguments and nothing
+ * else, for the functions here. NULL: it is none of those, or its arguments are not known.
+ */
+const char *sys_subcall(const struct sys_body *b, struct sys_body *ret);
+
 void sys_text_ptr(uint64_t v, struct buf *out);
 /* The descriptors in @m, argument @i of select() and its like, below its first argument. */
 void sys_text_bits(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out);

@@ -29,6 +29,8 @@ const struct sys_call *sys_call_find(unsigned abi, unsigned nr)
 {
 	uint16_t i;
 
+	if (abi == SYS_ABI_SUBCALL)
+		return nr < sys_n_calls ? &sys_calls[nr] : NULL;
 	if (abi == SYS_ABI_X32)
 		abi = SYS_ABI_X86_64;
 	if (abi > SYS_ABI_ARM64 || nr >= SYS_NUMBERS)

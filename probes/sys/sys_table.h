@@ -75,6 +75,9 @@ struct sys_arg {
 	uint16_t ref;
 };
 
+/* No record has it: a call inside socketcall or ipc (sys_line.h), whose number is its row in sys_calls. */
+#define SYS_ABI_SUBCALL 255u
+
 #define SYS_CALL_PATH 1		/* takes a path */
 #define SYS_CALL_DESC 2		/* takes a descriptor */
 #define SYS_CALL_LIFE 4		/* changes what a process is */

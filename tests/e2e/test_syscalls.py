@@ -309,3 +309,44 @@ def test_signals_and_ends_are_those_of_strace(tmp_path):
     pids = "|".join(set(re.findall(r"^\d+", text, re.M)))    # not those that strace itself tries things with
     theirs, ours = [sorted(re.findall(rf"^(?:{pids}) +\+\+\+ .* \+\+\+$", lines, re.M)) for lines in both]
     assert len(theirs) == 3 and theirs == ours
+
+
+CALLS_32 = """
+static long call(long nr, long a, long b, long c, long d)
+{
+	long r;
+	__asm__ volatile("int $0x80" : "=a"(r) : "a"(nr), "b"(a), "c"(b), "d"(c), "S"(d), "D"(0) : "memory");
+	return r;
+}
+void _start(void)
+{
+	volatile long un[6] = { 1, 1, 0 }, down[6] = { 0, 2 };
+	down[0] = call(102, 1, (long)un, 0, 0);
+	call(102, 13, (long)down, 0, 0);
+	call(102, 1, 8, 0, 0);
+	call(117, 24, -1, 0, 0);
+	call(117, 13, 0x7fff1234, 0, 0);
+	call(1, 0, 0, 0, 0);
+}
+"""
+
+
+def test_calls_inside_calls_of_32_bit_programs(tmp_path):
+    """The program needs no library."""
+    source, binary = tmp_path / "calls.c", str(tmp_path / "calls")
+    source.write_text(CALLS_32)
+    made = subprocess.run(["cc", "-m32", "-O1", "-static", "-nostdlib", "-fno-pic", "-fno-stack-protector", "-o",
+                           binary, str(source)], check=False, capture_output=True)
+    if made.returncode or subprocess.run([binary], check=False).returncode:
+        pytest.skip("no programs of 32 bits here")
+    text = trace("--strace", "--", binary).stdout.decode()
+    calls = [line.split(None, 1)[1] for line in text.splitlines() if re.match(r"\d+ +(?!execve)\w+\(", line)]
+    calls = [re.sub(" +=", " =", re.sub(r" <[\d.]+>$", "", line)) for line in calls]
+    fd = re.match(r"socket\(AF_UNIX, SOCK_STREAM, 0\) = (\d+)$", calls[0])
+    assert fd, text
+    assert calls[1:5] == [
+        f"shutdown({fd[1]}, SHUT_RDWR) = 0",
+        "socketcall(SYS_SOCKET, 0x8) = -1 EFAULT (Bad address)",
+        "shmctl(-1, IPC_RMID, NULL) = -1 EINVAL (Invalid argument)",
+        "msgget(0x7fff1234, 0) = -1 ENOENT (No such file or directory)",
+    ], text

@@ -307,6 +307,38 @@ static void narrow_structures(void **state)
 	expect(m, "adjtimex(0x10) = 0");
 }
 
+/* One call for many: what they stand for. The arguments of the first are in memory, and may not be there. */
+static void calls_inside_calls(void **state)
+{
+	const uint32_t un[6] = { 1, 0x80001, 0, 77, 78, 79 }, send[6] = { 3, 0x10, 5, 0x4000 };
+	struct made m = call(SYS_ABI_I386, "socketcall", 3, ARGS(1, 0x10));
+
+	(void)state;
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, un, sizeof(un));
+	expect(m, "socket(AF_UNIX, SOCK_STREAM|SOCK_CLOEXEC, 0) = 3");
+	m = call(SYS_ABI_I386, "socketcall", -107, ARGS(9, 0x10));
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, send, sizeof(send));
+	expect(m, "send(3, 0x10, 5, MSG_NOSIGNAL) = -1 ENOTCONN (Transport endpoint is not connected)");
+	m = call(SYS_ABI_I386, "socketcall", -22, ARGS(21, 0x10));
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, un, sizeof(un));
+	expect(m, "socketcall(0x15, [0x1, 0x80001, 0, 0x4d, 0x4e, 0x4f]) = -1 EINVAL (Invalid argument)");
+	m = call(SYS_ABI_I386, "socketcall", -14, ARGS(1, 8));
+	chunk(&m, 1, SYS_CHUNK_MEM, SYS_CHUNK_F_FAULT, "", 0);
+	expect(m, "socketcall(SYS_SOCKET, 0x8) = -1 EFAULT (Bad address)");
+	expect(call(SYS_ABI_I386, "ipc", 0, ARGS(23, 0, 4096, 01600)), "shmget(0, 4096, IPC_CREAT|0x180) = 0");
+	expect(call(SYS_ABI_I386, "ipc", 0, ARGS(24, 5, 0)), "shmctl(5, IPC_RMID, NULL) = 0");
+	expect(call(SYS_ABI_I386, "ipc", -22, ARGS(1, 0xffffffff, 2, 0, 0x10, 0)),
+	       "semop(-1, 0x10, 2) = -1 EINVAL (Invalid argument)");
+	expect(call(SYS_ABI_I386, "ipc", 4, ARGS(12 | 1 << 16, 1, 4, 0x800, 0x10, 0xfffffff9)),
+	       "msgrcv(1, 0x10, 4, -7, IPC_NOWAIT) = 4");
+	/* these have arguments behind a pointer that nobody followed */
+	expect(call(SYS_ABI_I386, "ipc", 4, ARGS(12, 1, 4, 0, 0x10, 0)), "ipc(MSGRCV, 1, 0x4, 0, 0x10, 0) = 4");
+	expect(call(SYS_ABI_I386, "ipc", 0, ARGS(3, 1, 0, 0, 0x10)), "ipc(SEMCTL, 1, 0, 0, 0x10, 0) = 0");
+	expect(call(SYS_ABI_I386, "ipc", -38, ARGS(99, 1)),
+	       "ipc(0x63, 1, 0, 0, NULL, 0) = -1 ENOSYS (Function not implemented)");
+	expect(call(SYS_ABI_X86_64, "dup2", 7, ARGS(5, 7)), "dup2(5, 7) = 7");
+}
+
 static void several_messages(void **state)
 {
 	uint64_t one[7] = { 0, 0, 0x10, 1, 0, 0, 5ull << 32 }, iov[2] = { 0x20, 64 };
@@ -545,7 +577,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scalars), cmocka_unit_test(names), cmocka_unit_test(memory), cmocka_unit_test(bytes),
 		cmocka_unit_test(addresses), cmocka_unit_test(unknown), cmocka_unit_test(narrow_structures),
-		cmocka_unit_test(several_messages), cmocka_unit_test(broken_records),
+		cmocka_unit_test(several_messages),
+		cmocka_unit_test(calls_inside_calls), cmocka_unit_test(broken_records),
 		cmocka_unit_test(parameters), cmocka_unit_test(tuple), cmocka_unit_test(mappings_fit_the_schema),
 		cmocka_unit_test(wanted), cmocka_unit_test(tables), cmocka_unit_test(gaps),
 		cmocka_unit_test(short_signals),
