@@ -32,7 +32,6 @@ static int get_around(const struct scap_view *v, const char *arg, struct value *
 	return word_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
 }
 
-
 static bool has_failed(const struct scap_view *v)
 {
 	int i = scap_param_index(v, "res");
