@@ -164,8 +164,10 @@ def test_programs_that_stay_attached_for_a_moment(sonde):
     Whoever looks at its descriptors while sonde ends holds them for that long; what programs make meanwhile is in the
     ledger, and so must be read. Four times: events have to fall between two looks to matter.
     """
-    work = subprocess.Popen(["python3", "-c", "import os\nwhile True:\n os.getppid()\n for i in range(2000): pass"])
+    loop = "import os\nprint('up', flush=True)\nwhile True:\n os.getppid()\n for i in range(2000): pass"
+    work = subprocess.Popen(["python3", "-c", loop], stdout=subprocess.PIPE, text=True)
     try:
+        assert work.stdout.readline() == "up\n"
         for _ in range(4):
             one = sonde("syscalls", "--local", "-v", "-e", "getppid", "-p", str(work.pid), "-o", "null")
             pidfd = os.pidfd_open(one.pid)
@@ -179,6 +181,7 @@ def test_programs_that_stay_attached_for_a_moment(sonde):
     finally:
         work.kill()
         work.wait()
+        work.stdout.close()
 
 
 class Terminal:
