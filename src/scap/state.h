@@ -137,6 +137,7 @@ struct scap_user { uint32_t uid, gid; struct scap_str *name, *home, *shell; };
 struct scap_group { uint32_t gid; struct scap_str *name; };
 struct scap_container {
 	struct scap_str *id, *name, *image, *type, *image_id, *repo, *tag, *digest;
+	struct scap_str *mounts;	/* source:destination:mode:rdwr:propagation, comma separated */
 	struct scap_str *json;	/* what it was told in */
 	uint8_t privileged;	/* 0 not said, 1 no, 2 yes */
 };

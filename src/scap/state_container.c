@@ -110,16 +110,76 @@ static void take_bare(struct scap_state *st, struct scap_container *ct, const st
 		ct->type = str_new(st, types[n], strlen(types[n]));
 }
 
-/* Strings directly inside {"container":{...}}: what is deeper belongs to mounts, labels and the like. */
+/* ---- mounts: {"container":{"Mounts":[{...}, ...]}} ---- */
+
+enum mount_part { MOUNT_SOURCE, MOUNT_DEST, MOUNT_MODE, MOUNT_RDWR, MOUNT_PROPAGATION, MOUNT_PART__MAX };
+
+#define MOUNT_DEPTH 4	/* brackets around a mount's members */
+
+struct mounts {
+	struct buf part[MOUNT_PART__MAX];	/* of the mount at hand */
+	struct buf all;				/* as sysdig writes them */
+	bool inside;				/* the last member of the container is them */
+};
+
+static void mounts_fini(struct mounts *m)
+{
+	for (size_t i = 0; i < MOUNT_PART__MAX; i++)
+		buf_fini(&m->part[i]);
+	buf_fini(&m->all);
+}
+
+static void mount_member(struct mounts *m, const struct buf *key, const char *val, size_t len)
+{
+	static const char *const words[MOUNT_PART__MAX] = {
+		[MOUNT_SOURCE] = "Source", [MOUNT_DEST] = "Destination", [MOUNT_MODE] = "Mode", [MOUNT_RDWR] = "RW",
+		[MOUNT_PROPAGATION] = "Propagation",
+	};
+
+	for (size_t i = 0; i < MOUNT_PART__MAX; i++) {
+		if (!is_word(key, words[i]))
+			continue;
+		buf_reset(&m->part[i]);
+		buf_add(&m->part[i], val, len);
+	}
+}
+
+static void mount_ends(struct mounts *m)
+{
+	if (m->all.len)
+		buf_add_char(&m->all, ',');
+	for (size_t i = 0; i < MOUNT_PART__MAX; i++) {
+		if (i)
+			buf_add_char(&m->all, ':');
+		buf_add(&m->all, m->part[i].data, m->part[i].len);
+		buf_reset(&m->part[i]);
+	}
+}
+
+static void bare_member(struct scap_state *st, struct scap_container *ct, struct mounts *m, int depth,
+			const struct buf *key, struct cursor c)
+{
+	if (depth == 2)
+		take_bare(st, ct, key, c);
+	else if (depth == MOUNT_DEPTH && m->inside && cur_peek(&c, 0) == 't')
+		mount_member(m, key, "true", strlen("true"));
+	else if (depth == MOUNT_DEPTH && m->inside)
+		mount_member(m, key, "false", strlen("false"));
+}
+
+/* Members of {"container":{...}} and of its mounts: what is deeper otherwise belongs to labels and the like. */
 static void read_json(struct scap_state *st, struct cursor c, struct scap_container *ct)
 {
 	struct buf key = { 0 }, val = { 0 };
+	struct mounts m = { 0 };
 	int depth = 0;
 
 	while (cur_left(&c)) {
 		uint8_t ch = cur_peek(&c, 0);
 
 		if (ch != '"') {
+			if (ch == '}' && depth == MOUNT_DEPTH && m.inside)
+				mount_ends(&m);
 			depth += (ch == '{' || ch == '[') - (ch == '}' || ch == ']');
 			cur_skip(&c, 1);
 			continue;
@@ -127,11 +187,17 @@ static void read_json(struct scap_state *st, struct cursor c, struct scap_contai
 		if (!read_string(&c, &key))
 			break;
 		skip_blanks(&c);
-		if (depth == 2 && cur_peek(&c, 0) != '"')
-			take_bare(st, ct, &key, c);
+		if (depth == 2)
+			m.inside = is_word(&key, "Mounts");
+		if (cur_peek(&c, 0) != '"')
+			bare_member(st, ct, &m, depth, &key, c);
 		else if (depth == 2 && read_string(&c, &val))
 			take_member(st, ct, &key, &val);
+		else if (depth == MOUNT_DEPTH && m.inside && read_string(&c, &val))
+			mount_member(&m, &key, val.data, val.len);
 	}
+	ct->mounts = m.all.len ? str_new(st, m.all.data, m.all.len) : NULL;
+	mounts_fini(&m);
 	buf_fini(&key);
 	buf_fini(&val);
 }
@@ -146,6 +212,7 @@ void container_free(struct scap_state *st, struct scap_container *ct)
 	str_unref(st, ct->repo);
 	str_unref(st, ct->tag);
 	str_unref(st, ct->digest);
+	str_unref(st, ct->mounts);
 	str_unref(st, ct->json);
 }
 

@@ -321,6 +321,7 @@ const struct field scap_words[] = {
 	WORD("container.image.repository", W_CONTAINER_IMAGE_REPO, FIELD_STR, "its repository"),
 	WORD("container.image.tag", W_CONTAINER_IMAGE_TAG, FIELD_STR, "its tag"),
 	WORD("container.image.digest", W_CONTAINER_IMAGE_DIGEST, FIELD_STR, "its digest"),
+	WORD("container.mounts", W_CONTAINER_MOUNTS, FIELD_STR, "mounts: source:destination:mode:rdwr:propagation"),
 	WORD("fdlist.nums", W_FDLIST_NUMS, FIELD_STR, "descriptors that a poll waits for, with commas between"),
 	WORD("fdlist.names", W_FDLIST_NAMES, FIELD_STR, "their names"),
 	WORD("fdlist.cips", W_FDLIST_CIPS, FIELD_STR, "addresses of their clients"),

@@ -161,6 +161,7 @@ static int get_container_part(const struct scap_view *v, enum word w, struct val
 	case W_CONTAINER_IMAGE_REPO: return word_str(ret, c->repo);
 	case W_CONTAINER_IMAGE_TAG: return word_str(ret, c->tag);
 	case W_CONTAINER_IMAGE_DIGEST: return word_str(ret, c->digest);
+	case W_CONTAINER_MOUNTS: return word_str(ret, c->mounts);
 	default: return -ENOENT;
 	}
 }
@@ -175,7 +176,7 @@ int word_get_more(const struct scap_view *v, const struct field *f, struct value
 		return get_latency_part(v, w, ret);
 	if (w >= W_FDLIST_NUMS && w <= W_FDLIST_SPORTS)
 		return get_fdlist(v, w, ret);
-	if (w >= W_CONTAINER_TYPE && w <= W_CONTAINER_IMAGE_DIGEST)
+	if (w >= W_CONTAINER_TYPE && w <= W_CONTAINER_MOUNTS)
 		return get_container_part(v, w, ret);
 	if (w >= W_IS_SYSLOG && w <= W_MESSAGE)
 		return word_get_syslog(v, w, ret);

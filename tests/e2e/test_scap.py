@@ -4,6 +4,7 @@ repository; where they lie beside it they are read too."""
 import glob
 import gzip
 import importlib.util
+import json
 import os
 import shutil
 import struct
@@ -105,12 +106,18 @@ def test_words_choose_what_sysdig_chooses(sample, words):
     assert lines(sonde("-r", sample, "--format", "sysdig", "--where", words)) == lines(sysdig(sample, words))
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory):
-    """A capture of writes to /dev/log, one in a microsecond, and to another socket."""
+def maker():
+    """What wrote session.scap, for captures of one's own."""
     spec = importlib.util.spec_from_file_location("make", os.path.join(ROOT, "tests", "data", "scap", "make.py"))
     make = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make)
+    return make
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A capture of writes to /dev/log, one in a microsecond, and to another socket."""
+    make = maker()
     e = make.Events()
     for fd, path in ((16, b"/dev/log"), (17, b"/run/other.sock")):
         e.call(18, [make.u32(1), make.u32(2), make.u32(0)], [make.i64(fd)])
@@ -147,6 +154,30 @@ def test_messages_to_the_log_are_read(log):
 def test_messages_to_the_log_are_those_of_sysdig(log):
     """Its lines, that is: its filters let none of them through."""
     assert lines(sonde("-r", log, "--print", LOG_FORM)) == lines(sysdig(log, "-p", LOG_FORM))
+
+
+MOUNTS = [{"Source": "/srv/a b", "Destination": "/data", "Mode": "z", "RW": True, "Propagation": "rprivate"},
+          {"Source": "", "Destination": "/tmp", "Mode": "", "RW": False, "Propagation": ""}]
+
+
+@pytest.mark.parametrize("mounts", [MOUNTS, MOUNTS[:1], []])
+def test_mounts_of_a_container(mounts, tmp_path):
+    """Other members of the same names around them are not theirs."""
+    make = maker()
+    e = make.Events()
+    told = {"Labels": {"Source": "x"}, "id": "3ad7b26ded6d", "name": "web", "image": "nginx", "Mounts": mounts,
+            "env": ["Mounts={}"], "port_mappings": [{"Source": "y"}]}
+    e.add(324, [json.dumps({"container": told}).encode() + b"\0"], large=True)
+    e.add(6, [make.i64(0), make.u32(16)])
+    path = tmp_path / "mounts.scap"
+    path.write_bytes(make.tables() + e.out)
+    form = "*%evt.num %container.name %container.mounts"
+    ours = lines(sonde("-r", str(path), "--print", form))
+    want = ",".join(":".join((m["Source"], m["Destination"], m["Mode"], str(m["RW"]).lower(), m["Propagation"]))
+                    for m in mounts)
+    assert ours[-1] == f"2 web {want or '<NA>'}"
+    if mounts and shutil.which("sysdig"):
+        assert ours[-1] == lines(sysdig(str(path), "-p", form))[-1]
 
 
 @samples
