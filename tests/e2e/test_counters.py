@@ -89,6 +89,8 @@ def samples(path):
 
 def test_counters_equal_ledger_and_interface(link, sonde, tmp_path):
     rec, prom = tmp_path / "c.rec", tmp_path / "c.prom"
+    for end in (link.a, link.b):    # says this and that of itself for seconds after it came up
+        end.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
     assert link.b.python_popen(LISTEN.format(ip=link.b_ip)).stdout.readline() == "up\n"
     one = sonde("counters", "--local", "--netns", link.b.name, "--json", "-o", f"rec:{rec}", "-o",
                 f"prometheus:{prom}")
