@@ -62,14 +62,14 @@ def lines_of(path):
 class Xlat:
     def __init__(self, where, line):
         kind, name, *items = line.split()
-        need(kind in ("flags", "enum", "base", "low", "futex"), where, f"kind {kind}")
+        need(kind in ("flags", "enum", "base", "low", "perm", "futex"), where, f"kind {kind}")
         self.kind, self.name = kind, name
         self.vals = []
         for item in items:
             m = re.fullmatch(r"(\w+)=(0x[0-9a-fA-F]+|\d+)", item)
             need(m, where, f"not NAME=VALUE: {item}")
             self.vals.append((m[1], int(m[2], 0)))
-        if kind in ("flags", "low"):  # several bits before one of them: O_SYNC before O_DSYNC
+        if kind in ("flags", "low", "perm"):  # several bits before one of them: O_SYNC before O_DSYNC
             self.vals.sort(key=lambda v: -bin(v[1]).count("1") if v[1] else 0)
 
 
@@ -272,7 +272,7 @@ def emit_xlats(tables):
     for i, x in enumerate(tables.xlats):
         base = x.name.split("@")[0]
         arm = tables.xlat(base, arch="arm64")
-        flags = "true" if x.kind in ("flags", "low") else "false"
+        flags = "true" if x.kind in ("flags", "low", "perm") else "false"
         print(f"\t{{ {{ {c_string(base)}, xv{i}, {len(x.vals)}, {flags} }}, SYS_XLAT_{x.kind.upper()}, {arm} }},")
     print("};")
     print(f"const unsigned sys_n_xlats = {len(tables.xlats)};")

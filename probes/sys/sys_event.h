@@ -96,7 +96,8 @@ int sys_text_ret(const struct sys_body *b, struct buf *out);
 /* "(in [3], left {...})", "(Timeout)": what stands behind the result, and @before in front of it; nothing where the
    call has no such answer. */
 int sys_text_answer(const struct sys_body *b, const char *before, struct buf *out);
-/* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3"; @cap: most bytes of a string, 0 = all that there are. */
+/* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3"; @cap: most bytes of a string, 0 = all that there are;
+   @column: of @out, where "=" stands if the call is shorter, 0 = right behind it. */
 int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, size_t column, struct buf *out);
 /* Blanks, so that what follows a further one stands @column bytes into @out. */
 void sys_text_pad(size_t column, struct buf *out);

@@ -42,7 +42,9 @@ enum sys_member_kind {
 	SYS_MEMBER_IP4, SYS_MEMBER_C, SYS_MEMBER_X, SYS_MEMBER__MAX,
 };
 
-enum sys_xlat_kind { SYS_XLAT_FLAGS, SYS_XLAT_ENUM, SYS_XLAT_BASE, SYS_XLAT_LOW, SYS_XLAT_FUTEX, SYS_XLAT__MAX };
+enum sys_xlat_kind {
+	SYS_XLAT_FLAGS, SYS_XLAT_ENUM, SYS_XLAT_BASE, SYS_XLAT_LOW, SYS_XLAT_PERM, SYS_XLAT_FUTEX, SYS_XLAT__MAX
+};
 
 struct sys_xlat {
 	struct xlat x;

@@ -104,6 +104,16 @@ static void add_low(const struct xlat *x, uint64_t v, struct buf *out)
 	}
 }
 
+/* Flags of an IPC object, its permissions in the low nine bits. */
+static void add_perm(const struct xlat *x, uint64_t v, struct buf *out)
+{
+	if (v & ~0777ull) {
+		add_flags(x, v & ~0777ull, out);
+		buf_add_char(out, '|');
+	}
+	buf_printf(out, "%#03o", (unsigned)v & 0777);
+}
+
 /* The access mode is no bit: O_RDONLY is 0. */
 static void add_open(const struct xlat *x, uint64_t v, struct buf *out)
 {
@@ -143,6 +153,9 @@ void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out)
 		break;
 	case SYS_XLAT_LOW:
 		add_low(&x->x, v, out);
+		break;
+	case SYS_XLAT_PERM:
+		add_perm(&x->x, v, out);
 		break;
 	case SYS_XLAT_FUTEX:
 		add_futex(&x->x, v, out);

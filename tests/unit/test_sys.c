@@ -325,7 +325,8 @@ static void calls_inside_calls(void **state)
 	m = call(SYS_ABI_I386, "socketcall", -14, ARGS(1, 8));
 	chunk(&m, 1, SYS_CHUNK_MEM, SYS_CHUNK_F_FAULT, "", 0);
 	expect(m, "socketcall(SYS_SOCKET, 0x8) = -1 EFAULT (Bad address)");
-	expect(call(SYS_ABI_I386, "ipc", 0, ARGS(23, 0, 4096, 01600)), "shmget(0, 4096, IPC_CREAT|0x180) = 0");
+	expect(call(SYS_ABI_I386, "ipc", 0, ARGS(23, 0, 4096, 01600)),
+	       "shmget(IPC_PRIVATE, 4096, IPC_CREAT|0600) = 0");
 	expect(call(SYS_ABI_I386, "ipc", 0, ARGS(24, 5, 0)), "shmctl(5, IPC_RMID, NULL) = 0");
 	expect(call(SYS_ABI_I386, "ipc", -22, ARGS(1, 0xffffffff, 2, 0, 0x10, 0)),
 	       "semop(-1, 0x10, 2) = -1 EINVAL (Invalid argument)");

@@ -34,16 +34,16 @@ static void do_memory(void)
 	C4(migrate_pages, "-1, 0, NULL, NULL", -1, 0, 0, 0);
 	C6(move_pages, "-1, 0, NULL, NULL, NULL, 0", -1, 0, 0, 0, 0, 0);
 	C4(set_mempolicy_home_node, "NULL, 0, 0, 0x1", 0, 0, 0, 1);
-	C3(shmget, "0x7f000001, 4096, IPC_EXCL|0x180", 0x7f000001, 4096, 02000 | 0600);
+	C3(shmget, "0x7f000001, 4096, IPC_EXCL|0600", 0x7f000001, 4096, 02000 | 0600);
 	C3(shmat, "-1, NULL, SHM_RDONLY", -1, 0, 010000);
 	C3(shmctl, "-1, IPC_RMID, NULL", -1, 0, 0);
 	C1(shmdt, "0x1000", 0x1000);
-	C3(semget, "0x7f000002, 1, IPC_EXCL|0x180", 0x7f000002, 1, 02000 | 0600);
+	C3(semget, "0x7f000002, 1, IPC_EXCL|0600", 0x7f000002, 1, 02000 | 0600);
 	C3(semop, "-1, [{sem_num=0, sem_op=-1, sem_flg=IPC_NOWAIT}], 1", -1, P(((short[]){ 0, -1, 04000 })), 1);
 	C4(semtimedop, "-1, [{sem_num=0, sem_op=1, sem_flg=SEM_UNDO}], 1, {tv_sec=1, tv_nsec=2}", -1,
 	   P(((short[]){ 0, 1, 0x1000 })), 1, P(((long[]){ 1, 2 })));
 	C4(semctl, "-1, 0, GETVAL, 0", -1, 0, 12, 0);
-	C2(msgget, "0x7f000003, IPC_EXCL|0x180", 0x7f000003, 02000 | 0600);
+	C2(msgget, "0x7f000003, IPC_EXCL|0600", 0x7f000003, 02000 | 0600);
 	C4(msgsnd, "-1, [7], 4, IPC_NOWAIT", -1, P(((long[]){ 7, 0 })), 4, 04000);
 	C5(msgrcv, "-1, %p, 4, 0, IPC_NOWAIT", -1, P(room), 4, 0, 04000, (void *)room);
 	C3(msgctl, "-1, IPC_STAT, NULL", -1, 2, 0);
