@@ -21,7 +21,8 @@
 struct child {
 	const char *name;	/* borrowed: for messages */
 	pid_t pid;
-	int pidfd, go_fd, error_fd;	/* go: a byte starts it; error: its errno, or nothing once exec succeeded */
+	int pidfd, go_fd, error_fd;	/* go: how it is held, and if by this, a byte that starts it; error: its
+					   errno, or nothing once exec succeeded */
 	bool traced;		/* it is held by ptrace() and not by go */
 	bool released, reaped;
 	int status;
@@ -34,7 +35,10 @@ void child_free(struct child *c)
 		return;
 	cleanup_close(&c->go_fd);
 	if (c->pid > 0 && !c->released) {
-		kill(c->pid, SIGKILL);
+		if (c->pidfd >= 0)
+			child_signal(c, SIGKILL);	/* its number may be another's by now */
+		else
+			kill(c->pid, SIGKILL);
 		child_wait(c);
 	}
 	cleanup_close(&c->pidfd);
@@ -50,15 +54,16 @@ void child_free(struct child *c)
 
 /*
  * Until all probes watch. A process that a tracer holds goes on without a system call of its own, so that the first
- * one that anybody sees is execve(); where ptrace() is refused the end of a read() is seen before it.
+ * one that anybody sees is execve(); where ptrace() is refused the end of a read() is seen before it. The maker says
+ * which it is; without a maker there is nothing to wait for.
  */
-static void wait_to_be_released(int go_fd, int error_fd)
+static void wait_to_be_released(int go_fd)
 {
-	char held = ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? HELD_BY_PIPE : HELD_BY_PTRACE, byte;
+	char byte;
 
-	if (write(error_fd, &held, 1) != 1)
+	if (read(go_fd, &byte, 1) != 1)
 		_exit(0);
-	if (held == HELD_BY_PTRACE)
+	if (byte == HELD_BY_PTRACE)
 		raise(SIGSTOP);
 	else if (read(go_fd, &byte, 1) != 1)
 		_exit(0);
@@ -72,7 +77,7 @@ static void wait_and_exec(int go_fd, int error_fd, const char *program, char **a
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	wait_to_be_released(go_fd, error_fd);
+	wait_to_be_released(go_fd);
 	execvp(program, argv);
 	e = errno;
 	if (write(error_fd, &e, sizeof(e)) != sizeof(e))
@@ -115,21 +120,23 @@ static char **copy_argv(const struct opt_strv *command)
 	return argv;
 }
 
-/* Returns once the child waits. A parent that dies takes it along. */
-static int await_held(struct child *c, int error_fd)
+/* Returns once the child waits, or will. From its first moment on a maker that dies takes it along. */
+static int hold_child(struct child *c)
 {
-	char held;
+	int status;
 
-	if (read(error_fd, &held, 1) != 1)
-		return -ECHILD;
-	c->traced = held == HELD_BY_PTRACE;
-	if (c->traced && (waitpid(c->pid, NULL, __WALL) < 0 ||
-			  ptrace(PTRACE_SETOPTIONS, c->pid, NULL, PTRACE_O_EXITKILL) < 0))
+	c->traced = ptrace(PTRACE_SEIZE, c->pid, NULL, PTRACE_O_EXITKILL) == 0;
+	if (write(c->go_fd, &(char){ c->traced ? HELD_BY_PTRACE : HELD_BY_PIPE }, 1) != 1)
 		return -errno;
-	return 0;
+	if (!c->traced)
+		return 0;
+	if (waitpid(c->pid, &status, __WALL) < 0)
+		return -errno;
+	c->reaped = !WIFSTOPPED(status);
+	return c->reaped ? -ECHILD : 0;
 }
 
-static int fork_child(struct child *c, char **argv, const int go[2], int error[2])
+static int fork_child(struct child *c, char **argv, int go_fd, int error_fd)
 {
 	_cleanup_(buf_fini) struct buf program = { 0 };
 
@@ -140,13 +147,11 @@ static int fork_child(struct child *c, char **argv, const int go[2], int error[2
 	if (c->pid < 0)
 		return -errno;
 	if (c->pid == 0) {
-		close(go[1]);
-		wait_and_exec(go[0], error[1], program.data, argv);
+		close(c->go_fd);
+		wait_and_exec(go_fd, error_fd, program.data, argv);
 	}
-	cleanup_close(&error[1]);
-	error[1] = -1;
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	return c->pidfd < 0 ? -errno : await_held(c, error[0]);
+	return c->pidfd < 0 ? -errno : hold_child(c);
 }
 
 int child_new(const struct opt_strv *command, struct child **ret, struct err *err)
@@ -165,12 +170,12 @@ int child_new(const struct opt_strv *command, struct child **ret, struct err *er
 	map_init(&c->family, sizeof(uint32_t), sizeof(uint8_t));
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC) < 0)
 		r = -errno;
-	if (r >= 0)
-		r = fork_child(c, argv, go, error);
-	cleanup_close(&go[0]);
-	cleanup_close(&error[1]);
 	c->go_fd = go[1];
 	c->error_fd = error[0];
+	if (r >= 0)
+		r = fork_child(c, argv, go[0], error[1]);
+	cleanup_close(&go[0]);
+	cleanup_close(&error[1]);
 	tgid = (uint32_t)c->pid;
 	if (r >= 0 && !map_add(&c->family, &tgid, NULL))
 		r = -ENOMEM;

@@ -169,6 +169,35 @@ def test_a_command_begins_with_its_exec():
     assert re.search(r'execve\("[^"]*/true", \["true"\], .*\) = 0', first), first
 
 
+def state_of(pid):
+    """Its letter in /proc; Z when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
+
+
+def held_child(pid):
+    """The child of a process that a tracer holds; None = it has none."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return next((child for child in f.read().split() if state_of(child) == "t"), None)
+
+
+def test_a_command_that_is_held_goes_with_sonde(tmp_path):
+    """Killed before it released the command, it leaves nothing, and the command never ran."""
+    ran = tmp_path / "ran"
+    with subprocess.Popen([helpers.BINARY, "syscalls", "--local", "-o", "null", "--", "touch", str(ran)]) as one:
+        while not (child := held_child(one.pid)):
+            assert one.poll() is None
+        one.kill()
+    deadline = time.monotonic() + helpers.TIMEOUT_S
+    while state_of(child) != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not ran.exists()
+
+
 def test_an_environment_is_counted():
     """A call that fails, and one that does not; -v of the tests' line shows them whole."""
     for code, shown in (("os.execve('/none', ['x'], {'A': '1', 'B': '2'})",
@@ -348,5 +377,5 @@ def test_calls_inside_calls_of_32_bit_programs(tmp_path):
         f"shutdown({fd[1]}, SHUT_RDWR) = 0",
         "socketcall(SYS_SOCKET, 0x8) = -1 EFAULT (Bad address)",
         "shmctl(-1, IPC_RMID, NULL) = -1 EINVAL (Invalid argument)",
-        "msgget(0x7fff1234, 0) = -1 ENOENT (No such file or directory)",
+        "msgget(0x7fff1234, 000) = -1 ENOENT (No such file or directory)",
     ], text

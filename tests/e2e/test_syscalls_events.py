@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from helpers import BINARY, TIMEOUT_S
+from helpers import BINARY, READY_S, TIMEOUT_S
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -195,7 +195,7 @@ class Terminal:
         os.close(follower)
 
     def wait_for(self, what, n=1):
-        end = time.monotonic() + TIMEOUT_S
+        end = time.monotonic() + (READY_S if "ready" in what else TIMEOUT_S)
         while self.text.count(what) < n:
             assert select.select([self.leader], [], [], max(end - time.monotonic(), 0))[0], self.text
             self.text += os.read(self.leader, 65536).decode("utf-8", "replace")
