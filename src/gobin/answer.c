@@ -187,8 +187,8 @@ const char *gobin_state_name(enum gobin_state s)
 const char *gobin_place_name(enum gobin_place p)
 {
 	static const char *const names[] = {
-		[GOBIN_AT_ENTRY] = "entry", [GOBIN_AFTER_CHECK] = "after the stack check",
-		[GOBIN_AT_BRANCH] = "branch of the stack check", [GOBIN_AT_FIRST] = "first instruction",
+		[GOBIN_AT_ENTRY] = "entry", [GOBIN_AT_BRANCH] = "branch of the stack check",
+		[GOBIN_AT_FIRST] = "first instruction",
 	};
 	_Static_assert(ARRAY_SIZE(names) == GOBIN_PLACE__MAX, "a name per place");
 

@@ -95,7 +95,6 @@ enum gobin_state {
 
 enum gobin_place {
 	GOBIN_AT_ENTRY,		/* single-stepped, hit again when the stack grows */
-	GOBIN_AFTER_CHECK,	/* behind the stack check: emulated, hit once per call */
 	GOBIN_AT_BRANCH,	/* the branch of the check: emulated; when it is taken the call starts anew: ignore */
 	GOBIN_AT_FIRST,		/* no stack check; an instruction that is emulated, hit once per call */
 	GOBIN_PLACE__MAX

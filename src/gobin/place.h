@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where in a function's first instructions a probe belongs: on one that the kernel emulates (others are
- * single-stepped, at about fifteen times the cost), behind the stack check, where arguments are still where the
- * caller put them. Entry and check run again whenever the stack grows. Internal to src/gobin.
+ * single-stepped, at about fifteen times the cost), where arguments are still where the caller put them. That is the
+ * branch of the stack check: all up to it runs again when the stack grows, and at the branch the flags tell which it
+ * is. Internal to src/gobin.
  */
 #ifndef GOBIN_PLACE_H
 #define GOBIN_PLACE_H

@@ -54,7 +54,7 @@ def test_types_and_dwarf_agree(suite):
         assert {"symtab", "pclntab"} <= set(rule["sources"]), rule
     for name in THREE:
         rule = rules(told)[name]
-        assert rule["place"] == ("branch of the stack check" if suite == "bookworm" else "after the stack check")
+        assert rule["place"] == "branch of the stack check"
         assert all({"abi", "dwarf"} <= set(a["sources"]) for a in rule["args"]), rule
     states = {r["state"] for r in rules(told).values()}
     assert states <= {"ready", "function missing", "not needed"}, states

@@ -42,11 +42,11 @@ struct placed {
 
 static const struct placed placed[] = {
 	{ EM_X86_64, "Go 1.24, frame up to a page: loopyWriter.writeHeader",
-	  "4c8d6424d84d3b66100f8678030000554889e54881eca0000000", GOBIN_AFTER_CHECK, 15, 1 },
+	  "4c8d6424d84d3b66100f8678030000554889e54881eca0000000", GOBIN_AT_BRANCH, 9, 6 },
 	{ EM_X86_64, "Go 1.24, large frame: http2Server.operateHeaders",
-	  "4c8da424c8fdffff4d3b66100f86752a0000554889e54881ecb0020000", GOBIN_AFTER_CHECK, 18, 1 },
+	  "4c8da424c8fdffff4d3b66100f86752a0000554889e54881ecb0020000", GOBIN_AT_BRANCH, 12, 6 },
 	{ EM_X86_64, "Go 1.24, small frame and a short branch: Framer.WriteDataPadded",
-	  "493b6610763b554889e54883ec40", GOBIN_AFTER_CHECK, 6, 1 },
+	  "493b6610763b554889e54883ec40", GOBIN_AT_BRANCH, 4, 2 },
 	{ EM_X86_64, "Go 1.19, small frame", "493b661076494883ec5048896c2448", GOBIN_AT_BRANCH, 4, 2 },
 	{ EM_X86_64, "Go 1.19, frame up to a page: loopyWriter.writeHeader",
 	  "4c8d6424c04d3b66100f86f60300004881ecc0000000", GOBIN_AT_BRANCH, 9, 6 },
@@ -55,7 +55,7 @@ static const struct placed placed[] = {
 	{ EM_X86_64, "Go 1.16, frame up to a page",
 	  "64488b0c25f8ffffff488d442480483b41100f86a20000004881ec00010000", GOBIN_AT_BRANCH, 18, 6 },
 	{ EM_X86_64, "a frame that could wrap around: two branches, the second is the check's",
-	  "4989e44981ec00000100" "0f8200010000" "4d3b6610" "0f86f0000000" "554889e5", GOBIN_AFTER_CHECK, 26, 1 },
+	  "4989e44981ec00000100" "0f8200010000" "4d3b6610" "0f86f0000000" "554889e5", GOBIN_AT_BRANCH, 20, 6 },
 	{ EM_X86_64, "no check, a frame", "554889e54883ec10", GOBIN_AT_FIRST, 0, 1 },
 	{ EM_X86_64, "C: a mark for indirect branches, then a frame", "f30f1efa554889e5", GOBIN_AT_FIRST, 4, 1 },
 	{ EM_X86_64, "a leaf: arguments are used at once", "488b4008c3cccccc", GOBIN_AT_ENTRY, 0, 1 },
