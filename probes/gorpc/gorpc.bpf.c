@@ -11,6 +11,7 @@
 #include "bpf/ring.bpf.h"
 #include "probes/gorpc/gorpc_conns.bpf.h"
 #include "probes/gorpc/gorpc_fields.bpf.h"
+#include "probes/gorpc/gorpc_hit.bpf.h"
 #include "probes/gorpc/gorpc_life.bpf.h"
 #include "probes/gorpc/gorpc_send.bpf.h"
 #include "probes/gorpc/gorpc_map.bpf.h"
@@ -20,113 +21,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-struct hit {
-	struct gorpc_scratch *s;
-	struct gorpc_layout *l;
-	bool not_ours;
-};
-
-/* ---- connections ---- */
-
-/* The key of a connection is the object behind the net.Conn at @addr. */
-static __always_inline bool take_key(struct hit *h, __u64 addr, struct gorpc_iface *ret)
-{
-	if (!addr || read_user(ret, sizeof(*ret), addr) || !ret->data) {
-		TELL(conn);
-		return false;
-	}
-	h->s->rec.conn = ret->data;
-	return true;
-}
-
-static __always_inline __u64 member(__u64 base, __u16 off)
-{
-	return base && off != GORPC_NO_OFF ? base + off : 0;
-}
-
-/* Where a loopyWriter's net.Conn is: its own since 1.54, before that the buffered writer's. */
-static __always_inline __u64 loopy_conn(const struct gorpc_layout *l, __u64 loopy)
-{
-	if (l->loopy_conn != GORPC_NO_OFF)
-		return member(loopy, l->loopy_conn);
-	return member(word_at(word_at(loopy, l->loopy_framer), l->framer_writer), l->bufw_conn);
-}
-
-static __always_inline void take_goroutine(struct hit *h)
-{
-	struct gorpc_frame_rec *r = &h->s->rec;
-	__u64 g = h->s->g;
-
-	if (h->l->goid == GORPC_NO_OFF)
-		return;
-	if (read_span(h->s, g, h->l->goid, h->l->parent_goid)) {
-		r->goid = span_word(h->s, 0);
-		r->parent_goid = span_word(h->s, (__u32)h->l->parent_goid - h->l->goid);
-		return;
-	}
-	if (!g || read_user(&r->goid, sizeof(r->goid), g + h->l->goid))
-		TELL(goroutine);
-	r->parent_goid = word_at(g, h->l->parent_goid);
-}
-
-/* What belongs to the beginning of a call; the connection is remembered until @close as what @addr points to. */
-static __always_inline void take_origin(struct hit *h, const struct gorpc_iface *conn, __u64 addr,
-					enum gorpc_place close)
-{
-	take_goroutine(h);
-	remember(h->s, h->l, addr, take_conn(h->s, h->l, conn), close);
-}
-
-/* ---- frames ---- */
-
-/* A frame's own header, @head: stream and flags. */
-static __always_inline bool take_head(struct hit *h, const __u8 *head)
-{
-	__u32 flags_off = h->l->frame_flags, stream_off = h->l->frame_stream;
-	struct gorpc_frame_rec *r = &h->s->rec;
-
-	if (flags_off >= FRAME_BYTES || stream_off > FRAME_BYTES - 4)
-		return false;
-	barrier_var(flags_off);
-	barrier_var(stream_off);
-	r->stream = *(__u32 *)&head[stream_off & (FRAME_BYTES - 4)];
-	if (head[flags_off & (FRAME_BYTES - 1)] & 1)	/* END_STREAM, RFC 9113 6.1 and 6.2 */
-		r->flags |= GORPC_F_END_STREAM;
-	return true;
-}
-
-/* All of it at once: FrameHeader has 12 bytes and frames are larger. */
-static __always_inline bool take_frame(struct hit *h, __u64 addr)
-{
-	if (addr && !read_user(h->s->frame, FRAME_BYTES, addr) && take_head(h, h->s->frame))
-		return true;
-	TELL(frame);
-	return false;
-}
-
-/*
- * A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. Both are of one size class and made one after
- * the other, so mostly the HeadersFrame lies right in front of it.
- */
-static __always_inline bool take_meta(struct hit *h, __u64 frame)
-{
-	__u16 fields = h->l->meta_fields;
-	__u32 front = META_FRONT;
-
-	if (fields > SPAN_BYTES - META_FRONT - 16 || !frame ||
-	    !read_span(h->s, frame - META_FRONT, 0, fields + META_FRONT + 8)) {
-		front = 0;
-		if (!read_span(h->s, frame, 0, fields == GORPC_NO_OFF ? fields : fields + 8)) {
-			TELL(meta);
-			return false;
-		}
-	}
-	h->s->fields.ptr = span_word(h->s, front + fields);
-	h->s->fields.len = span_word(h->s, front + fields + 8);
-	if (front && span_word(h->s, front) == frame - META_FRONT && take_head(h, h->s->span))
-		return true;
-	return take_frame(h, span_word(h->s, front));
-}
+/* ---- headers of gRPC's transport ---- */
 
 static __always_inline void keep_loopy(const struct gorpc_scratch *s, struct gorpc_text *t, __u64 loopy, __u64 side,
 				       const struct gorpc_iface *conn)
@@ -198,7 +93,8 @@ static __always_inline bool on_server_headers(struct hit *h)
 
 	h->s->rec.what = GORPC_WHAT_HEADERS;
 	h->s->rec.side = GORPC_SIDE_SERVER;
-	if (!recall(h->s, h->l, t)) {
+	h->near = nearby(h->s, h->l, t);
+	if (!h->near && !recall(h->s, h->l, t)) {
 		if (!take_key(h, member(t, h->l->server_conn), &conn))
 			return false;
 		take_origin(h, &conn, t, GORPC_SERVER_CLOSE);
@@ -217,6 +113,36 @@ static __always_inline bool on_client_headers(struct hit *h)
 	return take_meta(h, arg(h->s, h->l, GORPC_CLIENT_HEADERS, 1));
 }
 
+/* ---- DATA, resets ---- */
+
+/*
+ * The payload of a frame that was read, @data in it: a slice, or since gRPC 1.77 a mem.Buffer. That is a SliceBuffer,
+ * which is a slice, or a buffer of a pool, whose slice comes second; where the frame's length stands tells which.
+ */
+static __always_inline void take_payload(struct hit *h, __u64 frame, __u16 data, bool boxed)
+{
+	struct gorpc_iface box;
+	__u64 words[3];
+
+	if (!gorpc_payload || !h->s->rec.bytes || data == GORPC_NO_OFF)
+		return;
+	frame += data;
+	if (boxed && !read_user(&box, sizeof(box), frame))
+		frame = box.data;
+	if (read_user(words, sizeof(words), frame)) {
+		TELL(payload_place);
+		return;
+	}
+	if (boxed && words[1] != h->s->rec.bytes) {
+		words[0] = words[1];
+		words[1] = words[2];
+	}
+	if (words[1] <= h->s->rec.bytes)
+		h->s->pieces[0] = (struct gorpc_slice){ words[0], words[1] };
+	else
+		TELL(payload_slice);
+}
+
 static __always_inline bool on_data(struct hit *h, enum gorpc_place place, __u8 side, __u64 conn_addr)
 {
 	__u64 frame = arg(h->s, h->l, place, 1);
@@ -227,6 +153,7 @@ static __always_inline bool on_data(struct hit *h, enum gorpc_place place, __u8 
 	if (!take_key(h, conn_addr, &conn) || !take_frame(h, frame))
 		return false;
 	h->s->rec.bytes = u32_at(frame, h->l->frame_length);
+	take_payload(h, frame, h->l->grpc_data, h->l->data_boxed);
 	return true;
 }
 
@@ -253,8 +180,8 @@ static __always_inline bool framer_key(struct hit *h, __u64 framer)
 		TELL(framer);
 		return false;
 	}
-	if (h->l->bufw_type && iface_type(&w) != h->l->bufw_type) {
-		h->not_ours = true;	/* of a web server: seen elsewhere */
+	if (h->l->bufw_type ? iface_type(&w) != h->l->bufw_type : h->l->bufw_conn == GORPC_NO_OFF) {
+		h->not_ours = true;	/* the web's */
 		return false;
 	}
 	return take_key(h, member(w.data, h->l->bufw_conn), &conn);
@@ -271,8 +198,22 @@ static __always_inline bool on_write_reset(struct hit *h)
 	return framer_key(h, arg(h->s, h->l, GORPC_WRITE_RESET, 0));
 }
 
+/* DATA that a web server or client sends. Of a connection that has made no request yet nothing is known. */
+static __always_inline bool web_framer_key(struct hit *h, __u64 framer)
+{
+	const struct gorpc_web_conn *c = h->not_ours ? conn_of_framer(h->s, h->l, framer) : NULL;
+
+	if (!c)
+		return false;
+	h->s->rec.conn = c->conn;
+	h->s->rec.side = c->side;
+	h->s->rec.flags |= GORPC_F_WEB;
+	return true;
+}
+
 static __always_inline bool on_framer_data(struct hit *h)
 {
+	__u64 framer = arg(h->s, h->l, GORPC_FRAMER_DATA, 0);
 	struct gorpc_frame_rec *r = &h->s->rec;
 
 	r->what = GORPC_WHAT_DATA;
@@ -281,7 +222,10 @@ static __always_inline bool on_framer_data(struct hit *h)
 	if (arg(h->s, h->l, GORPC_FRAMER_DATA, 2) & 0xff)
 		r->flags |= GORPC_F_END_STREAM;
 	r->bytes = (__u32)arg(h->s, h->l, GORPC_FRAMER_DATA, 4);
-	return framer_key(h, arg(h->s, h->l, GORPC_FRAMER_DATA, 0));
+	if (!framer_key(h, framer) && !web_framer_key(h, framer))
+		return false;
+	h->s->pieces[0] = (struct gorpc_slice){ arg(h->s, h->l, GORPC_FRAMER_DATA, 3), r->bytes };
+	return true;
 }
 
 /* Since 1.77: several pieces, each a slice. */
@@ -299,6 +243,8 @@ static __always_inline bool on_write_data(struct hit *h)
 		r->flags |= GORPC_F_END_STREAM;
 	for (__u32 i = 0; i < HF_MAX && i < n; i++)
 		r->bytes += (__u32)word_at(pieces + i * 24, 8);
+	if (gorpc_payload && read_user(h->s->pieces, sizeof(h->s->pieces[0]) * (n < PIECES ? 1 : PIECES), pieces))
+		TELL(payload_pieces);
 	return take_key(h, member(word_at(framer, h->l->framer_writer), h->l->bufw_conn), &conn);
 }
 
@@ -329,6 +275,8 @@ static __always_inline bool on_web_headers(struct hit *h)
 
 	web(h, sc, GORPC_SIDE_SERVER, GORPC_WHAT_HEADERS);
 	web_origin(h, sc, h->l->sc_conn);
+	if (gorpc_data)
+		remember_framer(h->s, h->l, word_at(sc, h->l->sc_framer));
 	return sc && take_meta(h, arg(h->s, h->l, GORPC_WEB_HEADERS, 1));
 }
 
@@ -378,6 +326,8 @@ static __always_inline bool on_webc_request(struct hit *h)
 		return false;
 	}
 	web_origin(h, cc, h->l->cc_conn);
+	if (gorpc_data)
+		remember_framer(h->s, h->l, word_at(cc, h->l->cc_framer));
 	add_string(h->s, GORPC_H_METHOD, member(req, h->l->req_method));
 	add_string(h->s, GORPC_H_PATH, member(url, h->l->url_path));
 	if (h->l->req_host != GORPC_NO_OFF)
@@ -414,10 +364,12 @@ static __always_inline bool on_web_frame(struct hit *h, enum gorpc_place place, 
 	web(h, conn, side, what);
 	if (!conn || !take_frame(h, frame))
 		return false;
-	if (what == GORPC_WHAT_DATA)
+	if (what == GORPC_WHAT_DATA) {
 		h->s->rec.bytes = u32_at(frame, h->l->frame_length);
-	else
+		take_payload(h, frame, h->l->web_data, false);
+	} else {
 		h->s->rec.code = u32_at(frame, h->l->reset_code);
+	}
 	return true;
 }
 
@@ -514,7 +466,7 @@ static __always_inline __u64 start_of(struct gorpc_layout *l, const struct task_
 	return l->start_ns;
 }
 
-/* Ledger: a hit of a place that is only counted, or of a process nobody asked for, is filtered. */
+/* Ledger: a hit that is no call yet, of a place that is only counted, or of a process nobody wants, is filtered. */
 static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layout *layout, __u32 place,
 				  const struct task_struct *task)
 {
@@ -523,6 +475,10 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layou
 
 	if (!l)
 		return 0;
+	if (is_too_early(regs, layout, place)) {
+		rec_filtered(l);
+		return 0;
+	}
 	if (!h.s) {
 		TELL(scratch);
 		rec_lost(l, SONDE_LOST_COPY);
@@ -543,9 +499,12 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layou
 	h.s->rec.fd = -1;
 	h.s->off = 0;
 	h.s->fields.len = 0;
+	if (gorpc_payload)
+		__builtin_memset(h.s->pieces, 0, sizeof(h.s->pieces));
 	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
-		take_fields(h.s, layout);
-		send(h.s, l);
+		if (gorpc_payload && h.s->rec.what == GORPC_WHAT_DATA)
+			take_pieces(h.s);
+		finish(h.s, layout, h.near, l);
 	} else if (h.not_ours) {
 		rec_filtered(l);
 	} else {
@@ -563,9 +522,6 @@ static __always_inline int hit(struct bpf_user_regs *regs)
 	__u32 place = cookie & GORPC_COOKIE_PLACE;
 
 	if (!layout || place >= GORPC_PLACE__MAX)
-		return 0;
-	/* the stack grows and the function starts anew: not this time */
-	if (layout->restarts >> place & 1 && restarts(regs))
 		return 0;
 	if (place == GORPC_COLLECTED)
 		return collected(layout);

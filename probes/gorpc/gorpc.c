@@ -55,13 +55,30 @@ static uint64_t lengths(const struct gorpc_conf *c)
 	return bits;
 }
 
+/* Payload is that of DATA frames. */
+static uint32_t gobin_sets(const struct gorpc_conf *c)
+{
+	switch (c->payload_bytes ? MAX(c->set, (unsigned)GORPC_SET_DATA) : c->set) {
+	case GORPC_SET_ALL:
+		return GOBIN_ALL;
+	case GORPC_SET_DATA:
+		return GOBIN_HEADERS | GOBIN_RESETS | GOBIN_DATA;
+	default:
+		return GOBIN_HEADERS | GOBIN_RESETS;
+	}
+}
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct gorpc_conf *c = ctx;
 	const uint32_t bytes = (uint32_t)MIN(c->value_bytes, (uint64_t)GORPC_VALUE_BYTES_MAX);
+	const uint32_t payload = (uint32_t)MIN(c->payload_bytes, (uint64_t)GORPC_VALUE_BYTES_MAX);
+	const bool data = gobin_sets(c) & GOBIN_DATA;
 	const uint64_t bits = lengths(c);
 
 	probe_set_rodata(obj, "gorpc_value_bytes", &bytes, sizeof(bytes));
+	probe_set_rodata(obj, "gorpc_data", &data, sizeof(data));
+	probe_set_rodata(obj, "gorpc_payload", &payload, sizeof(payload));
 	probe_set_rodata(obj, "gorpc_lengths", &bits, sizeof(bits));
 	probe_set_rodata(obj, "gorpc_debug", &c->debug, sizeof(c->debug));
 }
@@ -121,18 +138,6 @@ static void tell_program(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t n
 	probe_inject(p->env, &r.rec.hdr, sizeof(r.rec) + r.rec.text_len);
 }
 
-static uint32_t gobin_sets(unsigned set)
-{
-	switch (set) {
-	case GORPC_SET_ALL:
-		return GOBIN_ALL;
-	case GORPC_SET_DATA:
-		return GOBIN_HEADERS | GOBIN_RESETS | GOBIN_DATA;
-	default:
-		return GOBIN_HEADERS | GOBIN_RESETS;
-	}
-}
-
 static int open_files(struct probe *p, struct err *err)
 {
 	struct gorpc_state *s = p->state;
@@ -141,7 +146,7 @@ static int open_files(struct probe *p, struct err *err)
 	struct gorpc_files_opts o = {
 		.obj = hooks_object(s->hooks), .multi = hooks_program(s->hooks, "gorpc_multi"),
 		.single = hooks_program(s->hooks, "gorpc_single"), .proc_path = proc_path,
-		.sets = gobin_sets(c->set), .tell = tell_program, .ctx = p,
+		.sets = gobin_sets(c), .tell = tell_program, .ctx = p,
 	};
 
 	snprintf(proc_path, sizeof(proc_path), "%s/proc", probe_env_host_root(p->env));

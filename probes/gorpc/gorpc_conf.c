@@ -21,6 +21,8 @@ const struct opt gorpc_opts[] = {
 	ROW(headers, "header", 0, OPT_STRV, "NAME",
 	    "also show this header of requests and responses; may repeat. Secrets show their length only"),
 	ROW(value_bytes, "header-bytes", 0, OPT_BYTES, "SIZE", "most bytes of one header's value (default 512)"),
+	ROW(payload_bytes, "payload", 0, OPT_BYTES, "SIZE",
+	    "also an event for each DATA frame, with its first bytes (at most 2047)"),
 	ROW(debug, "debug-kernel", 0, OPT_BOOL, NULL, "the kernel side talks to its trace pipe"),
 	OPT_END,
 };

@@ -267,11 +267,28 @@ static int on_response(const struct at *at, const struct gorpc_frame_rec *f, str
 	return finish(at, c, GORPC_END_DONE);
 }
 
-static int on_data(const struct at *at, const struct gorpc_frame_rec *f)
+/* What was asked for of the frame is told at once, and not kept. */
+static int tell_payload(const struct at *at, struct gorpc_call *c, const struct gorpc_frame_rec *f,
+			struct cursor fields)
+{
+	int r = gorpc_headers_apply(c, fields);
+
+	if (r < 0)
+		return r;
+	c->body.frame_bytes = f->bytes;
+	c->body.frame_sent = !!(f->flags & GORPC_F_SENT);
+	r = emit_call(at, c, &gorpc_data_desc, f->hdr.ts_ns);
+	c->body.frame_bytes = c->body.frame_sent = 0;
+	gorpc_call_set(c, GORPC_TEXT_PAYLOAD, "", 0);
+	return r;
+}
+
+static int on_data(const struct at *at, const struct gorpc_frame_rec *f, struct cursor fields)
 {
 	const struct gorpc_call_key key = key_of(f);
 	struct gorpc_call *c = gorpc_call_find(&at->s->t, &key);
 	bool sent = f->flags & GORPC_F_SENT;
+	int r = 0, e = 0;
 
 	if (!c)
 		return 0;
@@ -282,10 +299,12 @@ static int on_data(const struct at *at, const struct gorpc_frame_rec *f)
 		c->body.received_bytes += f->bytes;
 		c->body.received_frames++;
 	}
+	if (cur_left(&fields))
+		r = tell_payload(at, c, f, fields);
 	/* of the side that answers: nothing comes after it */
 	if (f->flags & GORPC_F_END_STREAM && sent == (c->body.side == GORPC_SIDE_SERVER))
-		return finish(at, c, GORPC_END_DONE);
-	return 0;
+		e = finish(at, c, GORPC_END_DONE);
+	return r < 0 ? r : e;
 }
 
 /* What a client that gets (or sends) a reset makes of it: PROTOCOL-HTTP2.md, "Errors". */
@@ -377,7 +396,7 @@ static int decode_frame(const struct at *at, struct cursor *c)
 	case GORPC_WHAT_HEADERS:
 		return is_request(&f) ? on_request(at, &f, fields) : on_response(at, &f, fields);
 	case GORPC_WHAT_DATA:
-		return on_data(at, &f);
+		return on_data(at, &f, fields);
 	case GORPC_WHAT_RESET:
 		return on_reset(at, &f);
 	case GORPC_WHAT_DONE:

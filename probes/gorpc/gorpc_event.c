@@ -51,7 +51,7 @@ static const struct xlat reset_xlat = { .name = "h2_error", .vals = reset_vals, 
 
 /* ---- words ---- */
 
-enum { GET_METHOD = GORPC_TEXT__MAX, GET_STATUS, GET_RESET, GET_NAME, GET_PEER };
+enum { GET_METHOD = GORPC_TEXT__MAX, GET_STATUS, GET_RESET, GET_NAME, GET_PEER, GET_PAYLOAD };
 
 static const struct gorpc_call_body *body_of(const struct event *ev)
 {
@@ -175,6 +175,10 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 		return get_name(ev, b, ret);
 	case GET_PEER:
 		return get_peer(ev, b, ret);
+	case GET_PAYLOAD:
+		text = gorpc_text(ev, GORPC_TEXT_PAYLOAD, &len);
+		*ret = (struct value){ .kind = VAL_BYTES, .str = text, .len = len };
+		return len ? 0 : -ENOENT;
 	case GET_STATUS:
 		return b->status == GORPC_STATUS_UNKNOWN ? -ENOENT : give_name(ret, &status_xlat, b->status);
 	case GET_RESET:
@@ -225,6 +229,10 @@ static const struct field call_fields[] = {
 	ROW(span, "rpc.span", FIELD_STR, "span id of the caller, likewise", .flags = FIELD_OPTIONAL),
 	ROW(parent_goid, "rpc.parent_goid", FIELD_UINT, "goroutine that made the one that was running",
 	    .flags = FIELD_OPTIONAL),
+	TEXT("rpc.payload", GORPC_TEXT_PAYLOAD, "first bytes of a DATA frame (--payload)", .flags = FIELD_SILENT),
+	{ .name = "rpc.payload_hex", .kind = FIELD_GET, .off = GET_PAYLOAD, .doc = "likewise, in hex digits" },
+	ROW(frame_bytes, "rpc.frame_bytes", FIELD_UINT, "bytes of that frame", .flags = FIELD_OPTIONAL),
+	ROW(frame_sent, "rpc.frame_sent", FIELD_BOOL, "this side sent it", .flags = FIELD_OPTIONAL),
 	ROW(opened_ns, "rpc.opened", FIELD_NS, "time of the request since boot", .flags = FIELD_OPTIONAL),
 };
 
@@ -324,6 +332,21 @@ static int call_line(const struct event *ev, const struct line_opts *o, struct b
 	return buf_error(out);
 }
 
+static int data_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
+{
+	const struct gorpc_call_body *b = body_of(ev);
+	const char *payload;
+	size_t len;
+
+	if (!b)
+		return -EBADMSG;
+	add_call(ev, b, out);
+	payload = gorpc_text(ev, GORPC_TEXT_PAYLOAD, &len);
+	buf_printf(out, " %s %" PRIu32 " bytes", b->frame_sent ? "sends" : "gets", b->frame_bytes);
+	add_escaped(out, " \"", payload, len);
+	return buf_add_str(out, len < b->frame_bytes ? "\"...\n" : "\"\n");
+}
+
 static int open_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct gorpc_call_body *b = body_of(ev);
@@ -375,6 +398,8 @@ const struct event_desc gorpc_open_desc =
 	CALL_DESC(GORPC_REC_OPEN, "rpc.open", "a call began", EVENT_STATE, open_line);
 const struct event_desc gorpc_progress_desc =
 	CALL_DESC(GORPC_REC_PROGRESS, "rpc.progress", "a call is still open", EVENT_STATE, open_line);
+const struct event_desc gorpc_data_desc =
+	CALL_DESC(GORPC_REC_DATA, "rpc.data", "a DATA frame of a call, with --payload", EVENT_DATA, data_line);
 
 static const struct field miss_fields[] = {
 	FIELD_ROW(struct gorpc_miss_body, count, "miss.count", FIELD_UINT, "how often, since it was told last"),
@@ -402,5 +427,6 @@ const struct event_desc gorpc_program_desc = {
 };
 
 const struct event_desc *const gorpc_descs[] = {
-	&gorpc_call_desc, &gorpc_open_desc, &gorpc_progress_desc, &gorpc_miss_desc, &gorpc_program_desc, NULL,
+	&gorpc_call_desc, &gorpc_open_desc, &gorpc_progress_desc, &gorpc_data_desc, &gorpc_miss_desc,
+	&gorpc_program_desc, NULL,
 };

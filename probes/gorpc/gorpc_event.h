@@ -33,6 +33,7 @@ enum gorpc_text {
 	GORPC_TEXT_AGENT,
 	GORPC_TEXT_MESSAGE,	/* of the status, decoded */
 	GORPC_TEXT_HEADERS,	/* configured ones, "name: value" lines */
+	GORPC_TEXT_PAYLOAD,	/* of a frame, its first bytes */
 	GORPC_TEXT__MAX,
 };
 
@@ -48,6 +49,7 @@ struct gorpc_call_body {
 	uint64_t parent_goid;
 	uint32_t sent_frames, received_frames;
 	uint32_t reset_code;	/* HTTP/2 error code */
+	uint32_t frame_bytes;	/* of the DATA frame that the event is about */
 	uint16_t status;	/* of gRPC; GORPC_STATUS_UNKNOWN */
 	uint16_t http_status;	/* 0 = none */
 	int32_t fd;		/* -1 = not known */
@@ -56,7 +58,7 @@ struct gorpc_call_body {
 	uint8_t error;
 	uint8_t unix_socket;
 	uint8_t reset_sent;	/* by this process */
-	uint8_t pad;
+	uint8_t frame_sent;	/* likewise */
 	char trace[33], span[17], pad2[6];	/* traceparent; "" = none */
 };
 
@@ -71,8 +73,8 @@ struct gorpc_program_body {
 	char text[256];
 };
 
-extern const struct event_desc gorpc_open_desc, gorpc_call_desc, gorpc_progress_desc, gorpc_miss_desc,
-	gorpc_program_desc;
+extern const struct event_desc gorpc_open_desc, gorpc_call_desc, gorpc_progress_desc, gorpc_data_desc,
+	gorpc_miss_desc, gorpc_program_desc;
 extern const struct event_desc *const gorpc_descs[];
 
 /* The string of a call's event; *ret_len 0 when there is none. */

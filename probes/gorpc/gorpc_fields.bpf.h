@@ -2,11 +2,13 @@
 /*
  * The headers of a frame: those that were asked for are copied at once, for the array that holds them is used again
  * when the function returns. Most are told apart by the length of their name alone, those that are always looked for
- * without a map. Values of secrets stay where they are.
+ * without a map. Values of secrets stay where they are. Payload of DATA frames is a header without a name; it is
+ * never kept: programs use its memory again at any time.
  */
 #ifndef GORPC_FIELDS_BPF_H
 #define GORPC_FIELDS_BPF_H
 
+#include "probes/gorpc/gorpc_again.bpf.h"
 #include "probes/gorpc/gorpc_state.bpf.h"
 #include "probes/gorpc/gorpc_texts.bpf.h"
 
@@ -31,6 +33,7 @@ static __noinline int add_value(struct gorpc_scratch *s, __u32 header, __u32 nam
 
 	off = s->off;
 	if (off > DATA_BYTES - VALUE_BYTES - 64) {
+		s->lasts = 0;
 		TELL(header_room);
 		return 0;
 	}
@@ -61,6 +64,7 @@ static __noinline int add_value(struct gorpc_scratch *s, __u32 header, __u32 nam
 	if (take && bpf_probe_read_user(&s->data[off & (DATA_BYTES - 1)], take, (void *)ptr)) {
 		f->flags |= GORPC_FIELD_FAULT;
 		take = 0;
+		s->lasts = 0;
 		TELL(header_value);
 	}
 	f->value_len = take;
@@ -114,6 +118,7 @@ static __always_inline void take_other(struct gorpc_scratch *s, const struct gor
 	if (len > GORPC_NAME_BYTES)
 		return;
 	if (bpf_probe_read_user(s->name.name, len, (void *)hf->name.ptr)) {
+		s->lasts = 0;
 		TELL(header_name);
 		return;
 	}
@@ -172,6 +177,7 @@ static __noinline int add_short(struct gorpc_scratch *s, struct gorpc_layout *l,
 	}
 	off = s->off;
 	if (off > DATA_BYTES - VALUE_BYTES - 64) {
+		s->lasts = 0;
 		TELL(header_room_short);
 		return 0;
 	}
@@ -200,15 +206,25 @@ static __always_inline bool is_map_of_trailers(const struct gorpc_scratch *s)
 	return !s->fields.ptr && !s->rec.code;
 }
 
+/* Does the string stay what it is, where it is? What came over a connection does until the next epoch. */
+static __always_inline bool is_lasting(const struct gorpc_scratch *s, const struct gorpc_layout *l,
+				       const struct gorpc_string *v)
+{
+	return !(s->rec.flags & GORPC_F_SENT) || !v->len || is_literal(l, v->ptr, v->len);
+}
+
 /* A header whose name has a length that is looked at. */
 static __always_inline int take_field(struct gorpc_scratch *s, struct gorpc_layout *l, const struct gorpc_hf *hf)
 {
 	__u64 len = hf->name.len;
 
+	if (!is_lasting(s, l, &hf->name) || !is_lasting(s, l, &hf->value))
+		s->lasts = 0;
 	if (len <= sizeof(union name_words) && known_lengths >> len & 1) {
 		int header = header_of(l, &hf->name);
 
 		if (header < 0) {
+			s->lasts = 0;
 			TELL(header_known);
 			return 0;
 		}
@@ -218,6 +234,50 @@ static __always_inline int take_field(struct gorpc_scratch *s, struct gorpc_layo
 	if (gorpc_lengths >> hf->name.len & 1 && !is_map_of_trailers(s))
 		take_other(s, hf);
 	return 0;
+}
+
+/* ---- payload ---- */
+
+/* A turn of the loop below. */
+static long take_piece(__u32 i, struct walk *w)
+{
+	struct gorpc_scratch *s = w->s;
+	const struct gorpc_slice *p = &s->pieces[i & (PIECES - 1)];
+	__u32 off = s->off, take = capped(p->len, s->payload);
+	struct gorpc_field *f;
+
+	if (!p->len || off > DATA_BYTES - VALUE_BYTES - 64)
+		return 0;
+	barrier_var(off);
+	off &= DATA_BYTES - 1;
+	f = (void *)&s->data[off];
+	*f = (struct gorpc_field){
+		.header = GORPC_H_PAYLOAD, .flags = take < p->len ? GORPC_FIELD_CUT : 0,
+		.full_len = capped(p->len, 65535),
+	};
+	off += sizeof(*f);
+	take &= VALUE_BYTES - 1;
+	if (take && bpf_probe_read_user(&s->data[off & (DATA_BYTES - 1)], take, (void *)p->ptr)) {
+		f->flags |= GORPC_FIELD_FAULT;
+		take = 0;
+		TELL(payload);
+	}
+	f->value_len = take;
+	s->payload -= take;
+	s->off = off + take;
+	return 0;
+}
+
+static __always_inline void take_pieces(struct gorpc_scratch *s)
+{
+	struct walk w = { .s = s };
+
+	s->payload = gorpc_payload;
+	if (loops_there())
+		bpf_loop(PIECES, take_piece, &w, 0);
+	else
+		for (__u32 i = 0; i < PIECES; i++)
+			take_piece(i, &w);
 }
 
 static __always_inline bool is_request(const struct gorpc_frame_rec *r)
@@ -268,14 +328,26 @@ static long take_nth(__u32 i, struct walk *w)
 	return 0;
 }
 
-/*
- * The headers of the frame, s->fields. What leads here only says where they are: one place that reads them is a fifth
- * of the verifier's work.
- */
-static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_layout *l)
+/* All of the headers, one after the other. */
+static __always_inline void walk_fields(struct gorpc_scratch *s, struct gorpc_layout *l, __u32 have)
 {
 	struct walk w = { s, l };
-	__u64 n = s->fields.len;
+
+	if (loops_there())
+		bpf_loop(have, take_nth, &w, 0);
+	else
+		for (__u32 i = 0; i < HF_MAX && i < have; i++)
+			take_nth(i, &w);
+}
+
+/*
+ * The headers of the frame, s->fields. What leads here only says where they are: one place that reads them is a fifth
+ * of the verifier's work. NULL: what was asked for is in s->data; else it is where it was kept.
+ */
+static __always_inline const struct gorpc_again *take_fields(struct gorpc_scratch *s, struct gorpc_layout *l)
+{
+	struct gorpc_again *again = NULL;
+	__u64 print = 0, n = s->fields.len;
 	__u32 have = capped(n, HF_MAX);
 
 	s->rec.n_fields = capped(n, 65535);
@@ -285,23 +357,29 @@ static __always_inline void take_fields(struct gorpc_scratch *s, struct gorpc_la
 	}
 	if (is_plain_response(&s->rec)) {
 		s->rec.code = 200;
-		return;
+		return NULL;
 	}
 	s->wanted = wanted_headers(&s->rec);
 	if (s->fields.ptr)
 		s->lengths = wanted_lengths(s->wanted);
 	barrier_var(have); /* verifiers before 6.2 forget the bound of what comes from a wider one */
 	if (!have || have > HF_MAX)
-		return;
+		return NULL;
 	if (s->fields.ptr && bpf_probe_read_user(s->hf, have * HF_BYTES, (void *)s->fields.ptr)) {
 		TELL(fields);
-		return;
+		return NULL;
 	}
-	if (loops_there())
-		bpf_loop(have, take_nth, &w, 0);
-	else
-		for (__u32 i = 0; i < HF_MAX && i < have; i++)
-			take_nth(i, &w);
+	if (may_repeat(s, have)) {
+		print = print_of(s, have);
+		again = again_at(print);
+	}
+	if (again && is_again(s, again, print, have))
+		return again;
+	s->lasts = 1;
+	walk_fields(s, l, have);
+	if (again)
+		keep_fields(s, again, print, have);
+	return NULL;
 }
 
 #endif

@@ -198,6 +198,8 @@ static int apply(struct gorpc_call *c, const struct field_view *v)
 		return 0;
 	case GORPC_H_OTHER:
 		return apply_other(c, v);
+	case GORPC_H_PAYLOAD:
+		return gorpc_call_append(c, GORPC_TEXT_PAYLOAD, v->value, len);
 	default:	/* of a younger version */
 		return 0;
 	}

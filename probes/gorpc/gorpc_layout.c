@@ -40,6 +40,7 @@ static const struct {
 	{ GOBIN_XNET_CLIENT_HEADERS, GORPC_WEBC_HEADERS, GORPC_COPY_XNET },
 	{ GOBIN_XNET_CLIENT_DATA, GORPC_WEBC_DATA, GORPC_COPY_XNET },
 	{ GOBIN_XNET_CLIENT_RESET, GORPC_WEBC_RESET, GORPC_COPY_XNET },
+	{ GOBIN_STD_WRITE_DATA, GORPC_FRAMER_DATA, GORPC_COPY_STD },
 	{ GOBIN_STD_SERVER_HEADERS, GORPC_WEB_HEADERS, GORPC_COPY_STD },
 	{ GOBIN_STD_SERVER_RESPONSE, GORPC_WEB_RESPONSE, GORPC_COPY_STD },
 	{ GOBIN_STD_SERVER_DONE, GORPC_WEB_DONE, GORPC_COPY_STD },
@@ -130,8 +131,12 @@ static void set_http2(const struct gobin_answer *a, enum gorpc_copy copy, struct
 	ret->frame_length = OF(copy, HEADER_LENGTH);
 	ret->frame_stream = OF(copy, HEADER_STREAM);
 	ret->reset_code = OF(copy, RESET_CODE);
+	ret->web_data = OF(copy, DATA_DATA);
+	ret->data_boxed = off_of(a, GOBIN_F_PARSED_DATA_DATA) != GORPC_NO_OFF;
+	ret->grpc_data = off_of(a, ret->data_boxed ? GOBIN_F_PARSED_DATA_DATA : GOBIN_F_XNET_DATA_DATA);
 	ret->framer_w = OF(copy, FRAMER_W);
 	ret->sc_conn = OF(copy, SERVER_CONN);
+	ret->sc_framer = OF(copy, SERVER_FRAMER);
 	ret->res_stream = OF(copy, RES_STREAM);
 	ret->res_code = OF(copy, RES_CODE);
 	ret->res_h = OF(copy, RES_H);
@@ -140,6 +145,7 @@ static void set_http2(const struct gobin_answer *a, enum gorpc_copy copy, struct
 	ret->cs_id = OF(copy, STREAM_ID);
 	ret->cs_cc = OF(copy, STREAM_CC);
 	ret->cc_conn = OF(copy, CLIENT_TCONN);
+	ret->cc_framer = OF(copy, CLIENT_FRAMER);
 	ret->rl_cc = OF(copy, LOOP_CC);
 }
 

@@ -15,6 +15,7 @@
 #define MAP_GROUPS 16		/* that are looked at: up to 128 entries */
 #define MAP_SLOTS 8
 #define BUCKET_BYTES 336	/* eight marks, keys (strings) and values (slices), a pointer to the next one */
+#define PAGE_LEAST 4096		/* bytes of a page; larger ones are multiples */
 #define BUCKET_NEXT 328		/* of later ones this is the size */
 #define TABLE_GROUPS 16		/* in a table: its groups, and their number less one */
 #define OLDEST_MARK 5		/* of a bucket's slot that is in use: runtime/map.go, minTopHash */
@@ -89,6 +90,25 @@ static __always_inline void take_group(struct gorpc_scratch *s, const struct gor
 	}
 }
 
+/*
+ * The group at @addr. The program may never have touched the page that its last slots are in: what is not written to
+ * is zero, and the kernel has no memory there yet. Marks of zero are no entries in a bucket, elsewhere they are
+ * written.
+ */
+static __always_inline bool read_group(struct gorpc_scratch *s, __u64 addr, bool buckets)
+{
+	__u32 here = PAGE_LEAST - (addr & (PAGE_LEAST - 1));
+
+	if (!read_user(s->group, BUCKET_NEXT, addr))
+		return true;
+	__builtin_memset(s->group, 0, BUCKET_NEXT);
+	barrier_var(here);
+	if ((here < BUCKET_NEXT && !read_user(s->group, here, addr)) || buckets)
+		return true;
+	TELL(map_group);
+	return false;
+}
+
 /* Reads the group that s->groups stands at, and goes on to the next. False behind the last. */
 static __noinline int next_group(struct gorpc_scratch *s, const struct gorpc_layout *l)
 {
@@ -96,7 +116,7 @@ static __noinline int next_group(struct gorpc_scratch *s, const struct gorpc_lay
 	bool buckets = l->map_kind == GORPC_MAP_BUCKETS;
 	__u64 next = 0;
 
-	if (!g->at || read_user(s->group, BUCKET_NEXT, g->at))
+	if (!g->at || !read_group(s, g->at, buckets))
 		return 0;
 	if (buckets)
 		next = word_at(g->at, BUCKET_NEXT);

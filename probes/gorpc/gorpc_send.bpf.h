@@ -4,6 +4,7 @@
 #define GORPC_SEND_BPF_H
 
 #include "bpf/plain.bpf.h"
+#include "probes/gorpc/gorpc_conns.bpf.h"
 #include "probes/gorpc/gorpc_fields.bpf.h"
 #include "probes/gorpc/gorpc_state.bpf.h"
 #include "probes/gorpc/gorpc_texts.bpf.h"
@@ -44,6 +45,18 @@ static __always_inline void head_of_short(struct gorpc_short_rec *q, const struc
 	q->fields_len = fields_len;
 }
 
+static __always_inline void put_short(struct gorpc_short_rec *q, const struct gorpc_scratch *s,
+				      const struct sonde_ledger *l, __u32 len)
+{
+	head_of_short(q, s, l, s->rec.conn, len);
+	q->stream = s->rec.stream;
+	q->value = s->rec.what == GORPC_WHAT_DATA ? s->rec.bytes : s->rec.code;
+	q->what = s->rec.what;
+	q->side = s->rec.side;
+	q->flags = s->rec.flags;
+	q->n_fields = s->rec.n_fields;
+}
+
 /* A short record in front of the fields. It lies over the end of the long one, so that is read before. */
 static __always_inline void shorten(struct gorpc_scratch *s, const struct sonde_ledger *l, __u32 len)
 {
@@ -62,9 +75,50 @@ static __always_inline void shorten(struct gorpc_scratch *s, const struct sonde_
 	q->n_fields = n_fields;
 }
 
+/*
+ * A frame all of which is known: its record is written where it stays. What was just put together in scratch memory
+ * would have to be waited for, since a load that covers several stores cannot go before them.
+ */
+static __always_inline void send_again(const struct gorpc_scratch *s, const struct gorpc_again *a,
+				       const struct gorpc_near *n, struct sonde_ledger *l)
+{
+	__u32 len = a->len, front = n ? sizeof(struct gorpc_frame_rec) : sizeof(struct gorpc_short_rec);
+	struct sonde_plain_head *plain;
+	struct gorpc_frame_rec *q;
+	void *room = plain_reserve(&plain, l);
+
+	if (!room) {
+		TELL(ring_again);
+		return;
+	}
+	for (__u32 i = 0; i < AGAIN_BYTES && i < len; i += BLOCK_BYTES)
+		__builtin_memcpy(room + front + i, a->data + i, BLOCK_BYTES);
+	if (n) {
+		q = room;
+		__builtin_memcpy(q, &n->rec, sizeof(*q));
+		rec_init_keys(&q->hdr, l, GORPC_REC_FRAME, sizeof(*q) + len, GORPC_CLASS_CALL, s->tgid, s->tid,
+			      s->start_ns);
+		q->stream = s->rec.stream;
+		q->what = s->rec.what;
+		q->side = s->rec.side;
+		q->flags |= s->rec.flags;
+		q->n_fields = s->rec.n_fields;
+		q->fields_len = len;
+	} else {
+		put_short(room, s, l, len);
+	}
+	plain_submit(plain, l, room, front + len);
+}
+
+/* A request says where it comes from. */
+static __always_inline bool is_whole(const struct gorpc_frame_rec *r)
+{
+	return r->what == GORPC_WHAT_HEADERS && is_request(r);
+}
+
 static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l)
 {
-	bool whole = s->rec.what == GORPC_WHAT_HEADERS && is_request(&s->rec);
+	bool whole = is_whole(&s->rec);
 	__u32 len = s->off;
 	void *from;
 	int r;
@@ -83,14 +137,33 @@ static __always_inline void send(struct gorpc_scratch *s, struct sonde_ledger *l
 	from = (void *)&s->rec + (s->from & 127);
 	len += sizeof(s->rec) - s->from;
 	barrier_var(len);
-	if (len > sizeof(s->rec) + DATA_BYTES)	/* for the verifier */
+	if (len > sizeof(s->rec) + DATA_BYTES) {	/* cannot be, which the verifier does not know */
+		rec_lost(l, SONDE_LOST_COPY);
 		return;
+	}
 	if (send_plain() && len <= PLAIN_BYTES)
 		r = send_copy(from, l, len);
 	else
 		r = rec_output(l, LANE_BULK, from, len);
 	if (r)
 		TELL(ring);
+}
+
+/* The headers and the record of a frame. @n: of a request what its record lacks, NULL: nothing. */
+static __always_inline void finish(struct gorpc_scratch *s, struct gorpc_layout *layout, const struct gorpc_near *n,
+				   struct sonde_ledger *l)
+{
+	const struct gorpc_again *again = take_fields(s, layout);
+
+	if (again && send_plain() && (n || !is_whole(&s->rec))) {
+		send_again(s, again, n, l);
+		return;
+	}
+	if (again)
+		copy_fields(s, again);
+	if (n)
+		copy_origin(&s->rec, &n->rec);
+	send(s, l);
 }
 
 /*

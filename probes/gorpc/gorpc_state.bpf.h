@@ -19,6 +19,7 @@
 
 #define HF_BYTES 40		/* hpack.HeaderField: two strings and a bool, in every release */
 #define HF_MAX 64		/* headers of a frame that are looked at */
+#define PIECES 2		/* of a DATA frame that are looked at: gRPC's own five bytes, what follows them */
 #define SPAN_BYTES 256		/* of an object, to have several of its members at once; a power of two */
 #define META_FRONT 48		/* of a size class of Go: that of HeadersFrame and MetaHeadersFrame */
 #define FRAME_BYTES 16		/* of a frame's own header; a power of two */
@@ -28,6 +29,8 @@
 
 const volatile bool gorpc_debug = false;
 const volatile __u32 gorpc_value_bytes = 512;	/* of one header value, at most VALUE_BYTES - 1 */
+const volatile __u32 gorpc_payload = 0;		/* of each DATA frame, likewise */
+const volatile bool gorpc_data = false;			/* DATA frames are watched */
 const volatile __u64 gorpc_lengths = 0;		/* bit n: a header in gorpc_names has a name of n bytes */
 
 /* Since 6.11: on older kernels that preempt, two frames at once on one CPU could spoil one another. */
@@ -38,6 +41,10 @@ extern void bpf_preempt_enable(void) __weak __ksym;
 
 struct gorpc_string {
 	__u64 ptr, len;
+};
+
+struct gorpc_slice {
+	__u64 ptr, len, cap;
 };
 
 struct gorpc_hf {
@@ -63,12 +70,16 @@ struct gorpc_scratch {
 	__u8 frame[FRAME_BYTES], span[SPAN_BYTES], sock[SOCK_BYTES];
 	__u8 group[328];		/* of a map (gorpc_map.bpf.h) */
 	struct gorpc_groups groups;
+	struct gorpc_slice pieces[PIECES]; /* of payload, where they are in the program */
+	__u32 payload;			/* bytes of it that are still wanted */
 	__u32 off;			/* next byte of data */
 	__u32 from;			/* first byte of the record, from that of rec */
+	__u32 lasts;			/* what was found in this frame holds for the next (gorpc_again.bpf.h) */
+	__u32 pad;
 	struct gorpc_name name __attribute__((aligned(8)));
 	struct gorpc_hf hf[HF_MAX];
 	struct gorpc_frame_rec rec;
-	__u8 data[DATA_BYTES + VALUE_BYTES + 64];
+	__u8 data[DATA_BYTES + VALUE_BYTES + 64] __attribute__((aligned(8)));
 };
 
 struct {
@@ -257,6 +268,12 @@ static __always_inline bool restarts(const struct bpf_user_regs *r)
 }
 
 #endif
+
+/* The stack grows, or another goroutine gets its turn, and the function starts anew: this is no call yet. */
+static __always_inline bool is_too_early(const struct bpf_user_regs *regs, const struct gorpc_layout *l, __u32 place)
+{
+	return l->restarts >> place & 1 && restarts(regs);
+}
 
 /* Argument @i of @place; of narrow ones the upper bytes are garbage. 0 when the program has none. */
 static __always_inline __u64 arg(const struct gorpc_scratch *s, const struct gorpc_layout *l, enum gorpc_place place,

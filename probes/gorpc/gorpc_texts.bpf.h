@@ -66,12 +66,15 @@ static __always_inline void name_text(struct gorpc_text *t, const struct gorpc_s
 static __always_inline bool copy_text(struct gorpc_scratch *s, __u32 off, __u64 addr, __u32 len)
 {
 	struct gorpc_text *t = text_at(addr);
+	__u32 take;
 
 	if (!t)
 		return false;
 	if (!is_text(t, s, addr, len)) {
+		take = len;
+		barrier_var(take); /* verifiers before 6.2 forget the bound of what was put aside */
 		t->epoch = 0;
-		if (read_user(t->words, len & (TEXT_BYTES - 1), addr))
+		if (read_user(t->words, take & (TEXT_BYTES - 1), addr))
 			return false;
 		name_text(t, s, addr, len);
 	}

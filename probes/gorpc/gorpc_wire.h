@@ -17,6 +17,7 @@
 #define GORPC_REC_EXEC SONDE_EV(PROBE_ID, 7)	/* a program was started; read by the live half */
 #define GORPC_REC_EXIT SONDE_EV(PROBE_ID, 8)	/* a program that is watched ended */
 #define GORPC_REC_SHORT SONDE_EV(PROBE_ID, 9)	/* a frame too */
+#define GORPC_REC_DATA SONDE_EV(PROBE_ID, 10)	/* never a record */
 
 /* Ledger classes. */
 #define GORPC_CLASS_CALL 0	/* places in programs */
@@ -40,7 +41,7 @@
 #define GORPC_F_MORE_FIELDS 8	/* there were more headers than were looked at */
 #define GORPC_F_WEB 16		/* net/http's or x/net's HTTP/2, not gRPC's own transport */
 
-/* A frame. Headers (struct gorpc_field) and, of DATA, payload lie behind it. */
+/* A frame. Headers or, of DATA, payload that was asked for (both struct gorpc_field) lie behind it. */
 struct gorpc_frame_rec {
 	struct sonde_rec hdr;
 	__u64 conn;		/* address of the connection's object in the process: with stream the key */
@@ -84,6 +85,7 @@ enum gorpc_header {
 	GORPC_H_GRPC_MESSAGE,
 	GORPC_H_GRPC_TIMEOUT,
 	GORPC_H_TRACEPARENT,
+	GORPC_H_PAYLOAD,	/* the first bytes of a DATA frame; several follow one another */
 	GORPC_H__MAX,
 };
 
@@ -151,7 +153,7 @@ enum gorpc_place {
 	GORPC_CLIENT_CLOSE,	/* transport.(*http2Client).Close */
 	GORPC_SERVER_DATA,	/* transport.(*http2Server).handleData */
 	GORPC_CLIENT_DATA,	/* transport.(*http2Client).handleData */
-	GORPC_FRAMER_DATA,	/* http2.(*Framer).WriteDataPadded */
+	GORPC_FRAMER_DATA,	/* http2.(*Framer).WriteDataPadded, gRPC's and the web's */
 	GORPC_WRITE_DATA,	/* transport.(*framer).writeData */
 	GORPC_FRAME_ORDER,	/* http2.(*Framer).checkFrameOrder: counted only */
 	GORPC_WRITE_FIELD,	/* hpack.(*Encoder).WriteField: likewise */
@@ -224,8 +226,10 @@ struct gorpc_layout {
 	__u16 server_conn, client_conn;
 	__u16 meta_fields, frame_flags, frame_length, frame_stream, reset_code;
 	__u16 framer_w, framer_fr;
-	__u16 sc_conn, res_stream, res_code, res_h, res_end, st_id;
-	__u16 cs_id, cs_cc, cc_conn, rl_cc;
+	__u16 grpc_data, web_data;	/* slice of a DATA frame, of gRPC or the web */
+	__u16 data_boxed;		/* the former is a mem.Buffer */
+	__u16 sc_conn, sc_framer, res_stream, res_code, res_h, res_end, st_id;
+	__u16 cs_id, cs_cc, cc_conn, cc_framer, rl_cc;
 	__u16 req_method, req_url, req_host, url_path, url_host;
 	__u16 map_kind;		/* GORPC_MAP_*: how a map of headers keeps its entries */
 	/*
@@ -237,6 +241,7 @@ struct gorpc_layout {
 	__u64 start_ns;			/* of the process */
 	__u32 collected;		/* cycles of the garbage collector that were seen to end */
 	__u32 selected;			/* by its process: GORPC_SELECTED_*, 0 = not asked yet */
+	__u32 closed, pad;		/* connections of it that were seen to be closed */
 	__u64 names[GORPC_LEARNT], values[GORPC_LEARNT_VALUES];
 };
 

@@ -178,6 +178,7 @@ static const struct cmd_example rpc_examples[] = {
 	{ "sonde rpc --top", "calls, errors and latencies by method, every second" },
 	{ "sonde rpc -c --json --duration 10s", "the same once, for programs" },
 	{ "sonde rpc --probes data --header x-request-id", "with bytes sent and received, and one more header" },
+	{ "sonde rpc --payload 64 rpc.payload contains error", "and the first bytes of DATA frames with that word" },
 	{ "sonde rpc -o otlp:http://127.0.0.1:4318", "as traces to an OpenTelemetry collector" },
 	{ "sonde rpc --type rpc.open --type rpc.progress --type rpc.call", "long streams from their beginning" },
 	{ "sonde rpc explain 1234", "what can be watched in process 1234, and why not the rest" },

@@ -94,3 +94,59 @@ def test_filters_live_and_replayed(sonde, calls, tmp_path):  # noqa: F811
     assert sorted(by_call(again)) == want
     everything = [ev for ev in lines(sonde.run("rpc", "-r", rec, "--json")) if ev["type"] == "rpc.call"]
     assert len(everything) == 18
+
+
+# ---- payload ----
+
+PAYLOAD = 200
+PREFIX = bytes.fromhex("0000000066" "0a64")    # of a message of gRPC: its length; BytesValue: a hundred bytes
+MESSAGE = PREFIX + bytes(100)
+WEB = ("http", "h2c")
+
+
+def frames_of(events, pid):
+    """Of each side, stream (of one connection) and direction the frames, in order: bytes, those that are here."""
+    found = collections.defaultdict(list)
+    for ev in events:
+        if ev["type"] == "rpc.data" and ev["proc"]["pid"] == pid:
+            found[ev["side"], ev["rpc_stream"], "sent" if ev.get("frame_sent") else "received"].append(
+                (ev["frame_bytes"], bytes.fromhex(ev["payload_hex"])))
+    return found
+
+
+def check_frames(found, seen):
+    """All frames that the calls count are there, with as many bytes as were asked for; both sides say the same."""
+    for ev in seen:
+        for way in ("sent", "received"):
+            frames = found.get((ev["side"], ev["rpc_stream"], way), [])
+            assert sum(n for n, _ in frames) == ev.get(way, 0), (ev, frames)
+            assert all(len(data) == min(n, PAYLOAD) for n, data in frames), (ev, frames)
+    for (side, stream, way), frames in found.items():
+        if side == "client" and all(n <= PAYLOAD for n, _ in frames):
+            other = found["server", stream, "received" if way == "sent" else "sent"]
+            assert b"".join(data for _, data in frames) == b"".join(data for _, data in other)
+
+
+@pytest.mark.parametrize("suite", gotree.SUITES)
+@pytest.mark.parametrize("kind", ("grpc", "grpchttp") + WEB)
+def test_payload(sonde, calls, suite, kind):  # noqa: F811
+    """The first bytes of every DATA frame, sent and received, of gRPC's own transport and of the web's."""
+    one = calls(gocalls.program(suite), "-kind", kind)
+    child = sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call", "--payload", str(PAYLOAD))
+    web = (("get", 1), ("post", 2))
+    n = test_rpc.run_kinds(one, web if kind in WEB else (("unary", 3), ("bidi", 1), ("fail", 1)))
+    one.quit()
+    gocalls.wait_for_calls(child, one.pid, 2 * n)
+    child.finish()
+    found, seen = frames_of(child.events, one.pid), gocalls.seen_calls(child.events, one.pid)
+    assert len(seen) == 2 * n
+    check_frames(found, seen)
+    if kind in WEB:
+        assert sorted((ev.get("sent", 0), ev.get("received", 0)) for ev in seen) == [(0, 0)] * 2 + [(3000, 3000)] * 4
+        assert all(data == bytes(len(data)) for frames in found.values() for _, data in frames)
+        return
+    unary = [ev for ev in seen if ev["method"].endswith("Unary")]
+    assert len(unary) == 6
+    for ev in unary:
+        for way in ("sent", "received"):
+            assert b"".join(data for _, data in found[ev["side"], ev["rpc_stream"], way]) == MESSAGE

@@ -21,7 +21,7 @@ WHAT = {"headers": 1, "data": 2, "reset": 3, "done": 4, "gone": 5}
 SIDES = {"client": 1, "server": 2}
 END, SENT, SOCK, MORE, WEB = 1, 2, 4, 8, 16
 HEADERS = (None, ":path", ":method", ":authority", ":status", "content-type", "user-agent", "grpc-status",
-           "grpc-message", "grpc-timeout", "traceparent")
+           "grpc-message", "grpc-timeout", "traceparent", "payload")
 CUT, SECRET = 1, 2
 ORIGIN = {"fd", "local", "remote", "cookie", "goid", "parent"}   # what only the longer form has
 WORDS = {"side", "conn", "stream", "flags", "code", "bytes", "fd", "local", "remote", "cookie", "goid", "parent",
