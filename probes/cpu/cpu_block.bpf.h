@@ -66,7 +66,7 @@ static __always_inline void keep_user_stack(struct cpu_slot *slot, bool has_memo
 	slot->mode |= CPU_MODE_USER_ASKED;
 	if (!has_memory)
 		return;
-	n = walk_user(CPU_CLASS_SWITCH, 0, &slot->user_end);
+	n = walk_user(CPU_CLASS_SWITCH, 0, false, &slot->user_end);
 	if (n > cpu_block_depth) {
 		n = cpu_block_depth;
 		slot->user_end = SONDE_STACK_DEPTH;

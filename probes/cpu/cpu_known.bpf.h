@@ -23,23 +23,14 @@
 /* Makes u.span that of the frame at hand, if it is the last one or one of the next. False: it is another. */
 static __always_inline bool known_span(struct cpu_desk *d)
 {
-	const struct cpu_trace *t = trace_of(d);
-	__u32 at = d->u.trace_at, end = d->u.trace_end;
 	__u64 pc = d->u.w.ip - (d->u.w.exact ? 0 : 1);
 
 	if (span_has(d->u.span.at, pc))
 		return true;
-	for (int i = 0; i < KNOWN_AHEAD && at < end; i++, at++) {
-		const struct cpu_span *s = &t->spans[at & (TRACE_SPANS - 1)];
-
-		if (!span_has(s->at, pc))
-			continue;
-		d->u.span = *s;
-		d->u.trace_at = at + 1;
-		trace_note(d);
-		return true;
-	}
-	return false;
+	if (!trace_next(d, pc, KNOWN_AHEAD))
+		return false;
+	trace_note(d);
+	return true;
 }
 
 /* Where the caller's words are: return address at @ra, frame pointer at @fp, 0 = it is as it was. */

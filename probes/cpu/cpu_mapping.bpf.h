@@ -77,6 +77,8 @@ struct mm_struct___id {
 
 #pragma clang attribute pop
 
+enum bpf_func_id___mapping { BPF_FUNC_get_current_task_btf___mapping };
+
 /* The number that every change of @mm's mappings changes. False: this kernel has none, or a change goes on. */
 static __always_inline bool mm_sequence(struct mm_struct *mm, __u32 *ret)
 {
@@ -93,17 +95,69 @@ static __always_inline bool mm_sequence(struct mm_struct *mm, __u32 *ret)
 	return true;
 }
 
-/* At the beginning of a walk: may what is known of u->mm be used, and what is it known by? */
-static __always_inline void places_begin(struct cpu_unwind *u)
-{
-	struct mm_struct___id *mm = (void *)u->mm;
+/* What its mappings are known by. */
+struct mm_key {
+	__u64 id;		/* 0 = what was read of them lately cannot be trusted */
+	__u32 seq;
+};
 
-	u->mm_id = 0;
-	if (!bpf_core_field_exists(mm->context.ctx_id) || !mm_sequence(u->mm, &u->mm_seq))
+/* Of @mm, a pointer that the verifier knows: no calls. */
+static __always_inline void mm_key_of(struct mm_struct *mm, struct mm_key *ret)
+{
+	struct mm_struct___count *count = (void *)mm;
+	struct mm_struct___seq *seq = (void *)mm;
+	struct mm_struct___id *id = (void *)mm;
+
+	ret->id = ret->seq = 0;
+	if (!bpf_core_field_exists(id->context.ctx_id))
 		return;
-	u->now_s = bpf_ktime_get_boot_ns() >> 30;
-	u->tables = tables_number();
-	u->mm_id = BPF_CORE_READ(mm, context.ctx_id);
+	if (bpf_core_field_exists(count->mm_lock_seq.sequence)) {
+		ret->seq = count->mm_lock_seq.sequence;
+		ret->id = ret->seq & 1 ? 0 : id->context.ctx_id;
+	} else if (bpf_core_field_exists(seq->mm_lock_seq)) {
+		ret->seq = seq->mm_lock_seq;
+		ret->id = id->context.ctx_id;
+	}
+}
+
+/* Of any. */
+static __always_inline void mm_key_of_probed(struct mm_struct *mm, struct mm_key *ret)
+{
+	struct mm_struct___id *id = (void *)mm;
+
+	ret->id = ret->seq = 0;
+	if (bpf_core_field_exists(id->context.ctx_id) && mm_sequence(mm, &ret->seq))
+		ret->id = BPF_CORE_READ(id, context.ctx_id);
+}
+
+/*
+ * At the beginning of a walk: the current task's mappings, and may what is known of them be used? A function that is
+ * verified once: for each way to a load of a typed pointer the verifier searches all of the kernel's types by name.
+ */
+__noinline int cpu_places_begin(__u32 class)
+{
+	struct cpu_desk *d = desk_of(class);
+	struct mm_key key = { 0 };
+	struct mm_struct *mm;
+
+	if (!d)
+		return 0;
+	if (bpf_core_enum_value_exists(enum bpf_func_id___mapping, BPF_FUNC_get_current_task_btf___mapping)) {
+		mm = bpf_get_current_task_btf()->mm;
+		if (mm)
+			mm_key_of(mm, &key);
+	} else {
+		mm = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+		mm_key_of_probed(mm, &key);
+	}
+	d->u.mm = mm;
+	d->u.mm_id = key.id;
+	d->u.mm_seq = key.seq;
+	if (key.id) {
+		d->u.now_s = bpf_ktime_get_boot_ns() >> 30;
+		d->u.tables = tables_number();
+	}
+	return 0;
 }
 
 static __always_inline struct cpu_trace *trace_of(struct cpu_desk *d)

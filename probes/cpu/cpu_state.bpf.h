@@ -21,6 +21,9 @@
 #define MAPLE_WORDS 32		/* of a node in the kernel's tree of mappings */
 #define UNWIND_MAPPINGS 4	/* of one stack that are remembered: a power of two */
 #define DESK_WORDS 40		/* room to read registers */
+
+/* Of the interrupted user registers, those that only odd frames need: none is left to take, ... */
+enum { REGS_NONE, REGS_WORDS, REGS_TASK };	/* ... they are in the desk's words, or still with the task */
 #define PLACE_SLOTS_SHIFT 8
 #define RULE_SLOTS_SHIFT 11
 
@@ -57,8 +60,10 @@ _Static_assert(sizeof(struct cpu_place_slot) == 128, "a place is two cache lines
 struct cpu_rule_slot {
 	__u64 key;
 	struct sonde_unwind_rule rule;
-	__u32 before, len;	/* of the row: bytes in front of the address, in all */
+	__s32 start;		/* of the row, from that of the grain of the file's bytes */
+	__u32 len;
 };
+#define RULE_GRAIN_SHIFT 5
 
 /*
  * Addresses that have one rule: the first, shifted by 16, and how many bytes. What does not fit is left out. The rule
@@ -73,7 +78,7 @@ struct cpu_span {
 
 #define TRACE_SLOTS_SHIFT 7
 #define TRACE_SPANS 64		/* likewise below: a power of two */
-#define TRACE_OTHERS 16
+#define TRACE_OTHERS 32
 #define TRACE_PLACES 7		/* mappings; room for a power of two */
 #define TRACE_PLACES_ROOM 8
 
@@ -114,7 +119,7 @@ struct cpu_unwind {
 	struct file *file;
 	__u64 ino;
 	__u32 generation, tid;
-	__u32 regs_left;	/* of the desk's words only some were taken */
+	__u32 regs_left;	/* REGS_* */
 	struct cpu_mapping mappings[UNWIND_MAPPINGS];
 	__u64 entry;		/* of the tree of mappings, on the way to that of pc */
 };

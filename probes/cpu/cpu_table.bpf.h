@@ -201,8 +201,8 @@ static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct
 /* ---- rows ---- */
 
 /*
- * Rules found lately, by table and address: the outer frames of stacks are the same ones again and again. A table's
- * number is never another's, so what is gone is not found.
+ * Rules found lately, by table and grain of addresses: the outer frames of stacks are the same ones again and again,
+ * the inner ones are in the same loops. A table's number is never another's, so what is gone is not found.
  */
 static __always_inline struct cpu_rule_slot *rule_slot(struct cpu_desk *d, __u64 key)
 {
@@ -291,17 +291,20 @@ __noinline int cpu_rule_find(__u32 class)
 	struct cpu_rule_slot *slot;
 	__u32 before = 0, len = 0;
 	struct cpu_mapping *m;
-	__u64 off, key;
+	__u64 off, key, at;
+	__s32 in_grain;
 
 	if (!d)
 		return 0;
 	m = &d->u.mappings[d->u.mapping & (UNWIND_MAPPINGS - 1)];
 	off = d->u.w.pc - m->start + m->off;
-	key = (__u64)m->id << 40 ^ off;
+	in_grain = off & ((1 << RULE_GRAIN_SHIFT) - 1);
+	key = (__u64)m->id << 40 ^ off >> RULE_GRAIN_SHIFT;
 	slot = rule_slot(d, key);
-	if (slot->key == key) {
+	at = (__s64)in_grain - slot->start;
+	if (slot->key == key && at < slot->len) {
 		d->u.w.rule = slot->rule;
-		span_of_row(&d->u, m, slot->before, slot->len);
+		span_of_row(&d->u, m, (__u32)at, slot->len);
 		return 0;
 	}
 	d->u.w.rule.cfa = SONDE_CFA_GAP;
@@ -311,7 +314,7 @@ __noinline int cpu_rule_find(__u32 class)
 	d->u.w.rule = *rule;
 	span_of_row(&d->u, m, before, len);
 	slot->rule = *rule;
-	slot->before = before;
+	slot->start = in_grain - (__s32)before;
 	slot->len = len;
 	slot->key = key;
 	return 0;

@@ -10,7 +10,6 @@
 #include "probes/cpu/cpu_common.bpf.h"
 #include "probes/cpu/cpu_mapping.bpf.h"
 
-#define TRACE_AHEAD 8		/* spans that may have gone */
 #define TRACE_MISSES 3		/* from so many on, the new walk replaces the old */
 
 /* ---- packed rules ---- */
@@ -76,6 +75,11 @@ __noinline int cpu_trace_renew(__u32 class)
 	return 1;
 }
 
+static __always_inline __u32 trace_index(__u32 tid)
+{
+	return tid * 0x9e3779b1u >> (32 - TRACE_SLOTS_SHIFT);
+}
+
 /* Is the last walk of @tid of use? */
 static __always_inline void trace_begin(struct cpu_desk *d, __u32 class, __u32 tid)
 {
@@ -83,7 +87,7 @@ static __always_inline void trace_begin(struct cpu_desk *d, __u32 class, __u32 t
 	const struct cpu_trace *t;
 
 	d->u.tid = tid;
-	d->u.trace = tid * 0x9e3779b1u >> (32 - TRACE_SLOTS_SHIFT);
+	d->u.trace = trace_index(tid);
 	d->u.trace_at = d->u.trace_end = d->u.trace_missed = d->u.trace_others = d->fresh.n = 0;
 	d->u.span.at = 0;
 	d->fresh.n_places = 0;
@@ -101,14 +105,13 @@ static __always_inline bool span_has(__u64 at, __u64 pc)
 	return (pc << 16) - (at & ~SPAN_LEN) < (at & SPAN_LEN) << 16;
 }
 
-/* The rule for the address that is looked up, if the last walk or one since had it too: to u.span. */
-static __always_inline bool trace_take(struct cpu_desk *d)
+/* Makes u.span the one that has @pc, if it is one of the @ahead that come next in the last walk. */
+static __always_inline bool trace_next(struct cpu_desk *d, __u64 pc, __u32 ahead)
 {
 	const struct cpu_trace *t = trace_of(d);
-	__u32 at = d->u.trace_at, end = d->u.trace_end, n = d->u.trace_others;
-	__u64 pc = d->u.w.pc;
+	__u32 at = d->u.trace_at, end = d->u.trace_end;
 
-	for (__u32 i = 0; i < TRACE_AHEAD && at < end; i++, at++) {
+	for (__u32 i = 0; i < ahead && at < end; i++, at++) {
 		const struct cpu_span *s = &t->spans[at & (TRACE_SPANS - 1)];
 
 		if (!span_has(s->at, pc))
@@ -117,6 +120,18 @@ static __always_inline bool trace_take(struct cpu_desk *d)
 		d->u.trace_at = at + 1;
 		return true;
 	}
+	return false;
+}
+
+/* The rule for the address that is looked up, if the last walk or one since had it too: to u.span. */
+static __always_inline bool trace_take(struct cpu_desk *d)
+{
+	const struct cpu_trace *t = trace_of(d);
+	__u32 n = d->u.trace_others;
+	__u64 pc = d->u.w.pc;
+
+	if (trace_next(d, pc, TRACE_SPANS))
+		return true;
 	for (__u32 i = 0; i < TRACE_OTHERS && i < n; i++) {
 		const struct cpu_span *s = &t->others[i];
 

@@ -101,8 +101,9 @@ static __always_inline void regs_rest(struct cpu_walk *w, const __u64 *pt)
  * Registers of the current task when it entered the kernel lie at the top of its kernel stack. They pass through the
  * desk: the program's stack has no room for both them and the steps.
  */
-static __always_inline bool regs_read(struct cpu_desk *d, struct task_struct *task)
+static __always_inline bool regs_words(struct cpu_desk *d)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 *pt = d->words;
 	void *at;
 
@@ -112,7 +113,23 @@ static __always_inline bool regs_read(struct cpu_desk *d, struct task_struct *ta
 	else
 		at = BPF_CORE_READ((struct task_struct___stack *)task, stack) + cpu_thread_bytes -
 		     bpf_core_type_size(struct pt_regs___size);
-	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at) && regs_take(&d->u.w, pt);
+	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at);
+}
+
+static __always_inline bool regs_read(struct cpu_desk *d)
+{
+	d->u.regs_left = REGS_WORDS;
+	return regs_words(d) && regs_take(&d->u.w, d->words);
+}
+
+/* All registers of the innermost frame. */
+static __always_inline void regs_complete(struct cpu_desk *d)
+{
+	__u32 left = d->u.regs_left;
+
+	d->u.regs_left = REGS_NONE;
+	if (left == REGS_WORDS || (left == REGS_TASK && regs_words(d)))
+		regs_rest(&d->u.w, d->words);
 }
 
 /* ---- steps ---- */
@@ -170,8 +187,7 @@ __noinline int cpu_unwind_step(__u32 class)
 		return SONDE_STACK_BUSY;
 	w = &d->u.w;
 	if (d->u.regs_left)
-		regs_rest(w, d->words);
-	d->u.regs_left = 0;
+		regs_complete(d);
 	w->pc = w->ip - (w->exact ? 0 : 1);	/* a call may be the last instruction of a function */
 	same = span_has(d->u.span.at, w->pc);
 	if (!same && !trace_take(d))
@@ -207,10 +223,8 @@ __noinline int cpu_unwind_some(__u32 class)
 	return r;
 }
 
-static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struct *task, __u32 at)
+static __always_inline void unwind_begin(struct cpu_unwind *u, __u32 at)
 {
-	u->mm = BPF_CORE_READ(task, mm);
-	places_begin(u);
 	u->n_mappings = u->mapping = 0;
 	u->at = at;
 	u->cap = cpu_user_depth < CPU_USER_MAX ? cpu_user_depth : CPU_USER_MAX;
@@ -219,29 +233,43 @@ static __always_inline void unwind_begin(struct cpu_unwind *u, struct task_struc
 	u->w.by_fp = 0;
 	u->window = WINDOW_NONE;
 	u->no_window = 0;
-	u->regs_left = 1;
+}
+
+/*
+ * In the middle of an exec a thread has no user stack: its memory is the new program's already, its registers are the
+ * old one's still. What they name is in no mapping, or its stack cannot be read.
+ */
+static __always_inline bool between_programs(const struct cpu_desk *d, int end)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return d->u.w.n == 1 && (end == SONDE_STACK_NO_MAPPING || end == SONDE_STACK_MEMORY) &&
+	       bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
 /*
  * Walks the user stack of the current task, innermost first, at most cpu_user_depth addresses into the record of
  * @class, behind @at others. Returns how many; *ret_end says why there are no more. @class: whose desk may be used
- * (CPU_CLASS_*): programs of two classes may interrupt one another, those of one may not.
+ * (CPU_CLASS_*): programs of two classes may interrupt one another, those of one may not. @has_regs: what each frame
+ * has of the registers is on the desk.
  */
-static __always_inline __u32 unwind_user(__u32 class, __u32 at, __u8 *ret_end)
+static __always_inline __u32 unwind_user(__u32 class, __u32 at, bool has_regs, __u8 *ret_end)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct cpu_desk *d = desk_of(class);
 	int r = 0;
 
 	*ret_end = SONDE_STACK_NONE;
 	if (!d)
 		return 0;
-	unwind_begin(&d->u, task, at);
-	if (!d->u.mm || !regs_read(d, task))
+	cpu_places_begin(class);
+	unwind_begin(&d->u, at);
+	if (!d->u.mm || (!has_regs && !regs_read(d)))
 		return 0;
 	trace_begin(d, class, (__u32)bpf_get_current_pid_tgid());
 	for (int i = 0; i <= CPU_USER_MAX / UNWIND_TURN && !r; i++)
 		r = cpu_unwind_some(class);
+	if (between_programs(d, r))
+		return 0;
 	*ret_end = r;
 	trace_keep(d);
 	return d->u.w.n;

@@ -11,11 +11,12 @@
 
 /*
  * Writes at most cpu_user_depth addresses, innermost first, to the record of @class behind @at others. Returns how
- * many; *ret_end says why there are no more (SONDE_STACK_*). @class: whose desk may be used.
+ * many; *ret_end says why there are no more (SONDE_STACK_*). @class: whose desk may be used. @has_regs: registers
+ * are there (regs_here).
  */
-static __always_inline __u32 walk_user(__u32 class, __u32 at, __u8 *ret_end)
+static __always_inline __u32 walk_user(__u32 class, __u32 at, bool has_regs, __u8 *ret_end)
 {
-	return unwind_user(class, at, ret_end);
+	return unwind_user(class, at, has_regs, ret_end);
 }
 
 #endif

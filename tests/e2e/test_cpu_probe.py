@@ -236,9 +236,10 @@ def test_sleeping_is_measured(profile, work):
     blocks = [ev for ev in job.of(events, "cpu.block") if ev["state"] == "sleeping"]
     assert total(blocks, "value") == pytest.approx(job.told, rel=0.01)
     assert all(1900000 <= ev["value"] - ev["wait"] for ev in blocks)
-    seen = [ev for ev in blocks if ev["kstack"]]     # of a few the kernel does not trace the way back
-    assert len(seen) >= 0.9 * len(blocks)
-    assert all(any("nanosleep" in frame for frame in ev["kstack"]) for ev in seen)
+    # Of a few switches in a thousand the kernel tells nothing: where a return is missing there is no kernel stack;
+    # where the next leave is missing too, it is the stack of that one.
+    odd = [ev for ev in blocks if not any("nanosleep" in frame for frame in ev["kstack"])]
+    assert len(odd) <= 0.1 * len(blocks), (len(blocks), odd)
     assert all(ev["ustack"] for ev in blocks)
     assert not [ev for ev in events if ev["type"] == "cpu.sample"]
     ledger_closes(events)

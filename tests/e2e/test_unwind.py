@@ -119,6 +119,23 @@ def test_eviction(tmp_path):
 
 
 @needs_unwinder
+def test_no_user_stack_between_two_programs(tmp_path):
+    """In the middle of an exec the memory is the new program's, the registers are the old one's."""
+    path = tmp_path / "uw_exec"
+    shutil.copy(f"{BUILD}/tests/unwind/unwind_stacks_static", path)
+    sonde = profile(tmp_path / "out", [path.name], "-F", "4999")
+    subprocess.run(["timeout", "2", path, "exec"], check=False)
+    sonde.send_signal(signal.SIGINT)
+    sonde.communicate(timeout=READY_S)
+    events = map(json.loads, (tmp_path / "out").read_text().splitlines())
+    samples = [ev for ev in events if ev["type"] == "cpu.sample"]
+    ends_the_old = {"begin_new_exec", "exit_mmap"}
+    between = [ev for ev in samples if ends_the_old <= {f.split("+")[0] for f in ev.get("kstack", ())}]
+    assert len(between) >= ENOUGH, len(samples)
+    assert not [ev for ev in between if ev.get("ustack") or "end" in ev]
+
+
+@needs_unwinder
 def test_rewritten_in_place(tmp_path):
     """The same inode with another program in it has other rows."""
     path = tmp_path / "uw_twice"

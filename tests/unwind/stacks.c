@@ -2,13 +2,14 @@
 /*
  * Burns CPU below stacks of a known shape, for ever: built without frame pointers, dynamic, static and stripped.
  *
- * unwind_stacks flat | deep FRAMES | sort | signal | realign | thread
+ * unwind_stacks flat | deep FRAMES | sort | signal | realign | thread | exec
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -104,6 +105,18 @@ static void *run_thread(void *arg)
 	return arg;
 }
 
+/* Much memory is a long exec: the kernel gives it back when the new program's is there already. */
+static void run_again(char **argv)
+{
+	const size_t bytes = 64 << 20;
+	char *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (all != MAP_FAILED && madvise(all, bytes, MADV_NOHUGEPAGE) <= 0)
+		memset(all, 1, bytes);
+	execv(argv[0], argv);
+	abort();
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "flat";
@@ -112,6 +125,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "signal"))
 		interrupted();
+	if (!strcmp(what, "exec"))
+		run_again(argv);
 	if (!strcmp(what, "thread") && pthread_create(&t, NULL, run_thread, NULL) == 0)
 		pthread_join(t, NULL);
 	for (;;) {
