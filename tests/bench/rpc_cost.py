@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `sonde rpc` costs a gRPC server: CPU per call while it is watched, over that of its twin, which is not.
 
-    rpc_cost.py [--build DIR] [--suite trixie] [--rounds 10] [--pairs 60] [--calls 1500] [--only NAMES] [--json]
-                [--keep FILE]
+    rpc_cost.py [--build DIR] [--suite trixie] [--rounds 24] [--pairs 20] [--calls 1500] [--only NAMES] [--json]
+                [--keep FILE] [--pin]
 
-Needs root, a built sonde, the toolchains of tests/workloads/go/gotree.py.
+Needs root, a built sonde, the toolchains of tests/workloads/go/gotree.py, and a kernel that does not take the time of
+BPF programs (kernel.bpf_stats_enabled is 0): that is paid at each hit.
 
 Two servers of the same program, each with a client. They work in turns, a slice of some thousand calls (a twentieth
 of a second) each, and what a slice costs the server is the scheduler's CPU time of all its threads. Two slices that
 follow one another are a pair; which of the two is the watched one's changes with each pair, which server is watched
 with each round. What the machine does beside it is the same for both slices of a pair, and what distinguishes the
-servers falls out of the mean of both halves. The figure is the median ratio of the pairs; its bounds are those of
-95 % of 4,000 bootstrap medians.
+servers falls out of the mean of both halves. The figure is the median ratio of the pairs; its bounds hold 95 %
+of 4,000 bootstrap medians. They draw whole rounds: pairs of one round share a process of sonde and a state of the
+machine, and are not independent. With --pin both servers have one CPU and both clients another, so each server has
+one thread that runs Go; without it, all of them have all CPUs.
 
 Each round has, one after the other: nobody (what the method itself says of no difference), floor (programs that do
 nothing at the same three places: what the kernel alone charges), headers (the default set), all, and entry (bpftrace
@@ -37,7 +40,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "workloads", "go"))
 import gotree  # noqa: E402  the path above is needed first
-from counted import counted_programs, programs_of  # noqa: E402
+from counted import counted_programs, counting, programs_of  # noqa: E402
 
 TRANSPORT = "google.golang.org/grpc/internal/transport."
 FUNCTIONS = ("(*loopyWriter).writeHeader", "(*http2Server).operateHeaders", "(*http2Client).operateHeaders")
@@ -50,8 +53,9 @@ SHARES = {"nobody": 0.5, "floor": 0.5, "headers": 1, "all": 0.25, "entry": 0.25,
 
 
 class Program:
-    def __init__(self, path, *words):
-        self.child = subprocess.Popen([path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, path, *words, cpu=None):
+        pin = [] if cpu is None else ["taskset", "-c", str(cpu)]
+        self.child = subprocess.Popen([*pin, path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addr = self.child.stdout.readline().split()[1]
 
     def ask(self, *words):
@@ -73,10 +77,10 @@ class Program:
 class Twin:
     """A server out of a file of its own, so that probes in it meet no other, and a client."""
 
-    def __init__(self, path, client):
+    def __init__(self, path, client, cpus=(None, None)):
         self.path = path
-        self.server = Program(path, "-mode", "server")
-        self.client = Program(client, "-mode", "client", "-addr", self.server.addr)
+        self.server = Program(path, "-mode", "server", cpu=cpus[0])
+        self.client = Program(client, "-mode", "client", "-addr", self.server.addr, cpu=cpus[1])
         self.pid = self.server.child.pid
 
     def slice(self, calls, parallel):
@@ -168,7 +172,7 @@ def pairs(watched, other, n, calls, parallel):
 
 
 def measure(args, twins, kinds):
-    """For each kind two lists of pairs: those in which the first twin was watched, and the second."""
+    """For each kind two lists of rounds, which are lists of pairs: the first twin was watched, or the second."""
     got = {name: ([], []) for name in kinds}
     for i in range(args.rounds):
         which = i % 2
@@ -179,19 +183,20 @@ def measure(args, twins, kinds):
                 for twin in twins:
                     twin.slice(args.calls // 2, args.parallel)
                 n = math.ceil(args.pairs * SHARES[name])
-                got[name][which].extend(pairs(watched, other, n, args.calls, args.parallel))
+                got[name][which].append(pairs(watched, other, n, args.calls, args.parallel))
             finally:
                 watcher.stop()
     return got
 
 
 def ratio(halves):
-    """The median ratio and both ends of its 95 % interval; @halves: logs."""
+    """The median ratio and both ends of its 95 % interval; @halves: of each its rounds, lists of logs."""
     rng = random.Random(1)
     halves = [half for half in halves if half]
 
     def middle(samples):
-        return math.exp(statistics.mean(statistics.median(half) for half in samples))
+        medians = (statistics.median(log for turn in half for log in turn) for half in samples)
+        return math.exp(statistics.mean(medians))
 
     again = sorted(middle([rng.choices(half, k=len(half)) for half in halves]) for _ in range(RESAMPLES))
     return middle(halves), again[int(0.025 * RESAMPLES)], again[int(0.975 * RESAMPLES)]
@@ -205,16 +210,16 @@ def joined(path, got):
             kept = json.load(f)
     for name, halves in got.items():
         before = kept.get(name, [[], []])
-        kept[name] = [before[i] + [list(pair) for pair in half] for i, half in enumerate(halves)]
+        kept[name] = [before[i] + half for i, half in enumerate(halves)]
     with open(path, "w", encoding="ascii") as f:
         json.dump(kept, f)
     return kept
 
 
 def summary(halves):
-    both = halves[0] + halves[1]
-    value, low, high = ratio([[pair[0] for pair in half] for half in halves])
-    return {"pairs": len(both), "cpu_ratio": value, "low": low, "high": high,
+    both = [pair for half in halves for turn in half for pair in turn]
+    value, low, high = ratio([[[pair[0] for pair in turn] for turn in half] for half in halves])
+    return {"pairs": len(both), "rounds": sum(map(len, halves)), "cpu_ratio": value, "low": low, "high": high,
             "cpu_us": statistics.median(p[1] for p in both) / 1000,
             "calls_per_s": statistics.median(p[3] for p in both),
             "unwatched_cpu_us": statistics.median(p[2] for p in both) / 1000,
@@ -251,7 +256,7 @@ def tell(out):
         print(f"figure\trpc: {name}, the twin's\t{v['unwatched_cpu_us']:.1f}\tus")
         print(f"figure\trpc: {name}\t{v['calls_per_s']:.0f}\tcalls/s")
         print(f"note\t{name}: median {v['cpu_ratio']:.3f} times unwatched, 95 % {v['low']:.3f} to {v['high']:.3f}, "
-              f"{v['pairs']} pairs")
+              f"{v['pairs']} pairs in {v['rounds']} rounds")
     if "kernel" in out:
         k = out["kernel"]
         print(f"figure\trpc: BPF time a call\t{k['bpf_ns']:.0f}\tns")
@@ -287,17 +292,21 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--build", default=os.path.join(ROOT, "build"))
     p.add_argument("--suite", default="trixie")
-    p.add_argument("--rounds", type=int, default=10)
-    p.add_argument("--pairs", type=int, default=60, help="of the default set in each round")
+    p.add_argument("--rounds", type=int, default=24)
+    p.add_argument("--pairs", type=int, default=20, help="of the default set in each round")
     p.add_argument("--calls", type=int, default=1500, help="in each slice")
     p.add_argument("--parallel", type=int, default=16)
     p.add_argument("--only", default="", help="kinds, with commas: " + ", ".join(SHARES))
     p.add_argument("--beside", default="", help="another sonde, measured like the first in the same rounds")
     p.add_argument("--keep", default="", help="file of the pairs of earlier runs, which are counted in")
+    p.add_argument("--pin", action="store_true", help="one CPU for the servers, another for the clients")
     p.add_argument("--json", action="store_true")
     args = p.parse_args()
+    if counting():
+        sys.exit("rpc_cost.py: the kernel takes the time of BPF programs, at each hit: kernel.bpf_stats_enabled is 1")
     *servers, client = files(args.suite)
-    twins = [Twin(path, client) for path in servers]
+    cpus = sorted(os.sched_getaffinity(0))[:2] if args.pin else (None, None)
+    twins = [Twin(path, client, cpus) for path in servers]
     offsets = places(os.path.join(args.build, "sonde"), servers[0])
     kinds = commands(args, offsets)
     for twin in twins:

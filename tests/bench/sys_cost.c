@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a system call pays while it is watched: CPU time of the calling thread, as the ratio of what sonde adds to
- * what empty programs on the same tracepoints add. All of it in one run, in turns.
+ * what empty programs on the same tracepoints add. Empty programs are measured right before and right after each
+ * turn of sonde: a machine that slows down for a while slows down both. A ratio is the median of such turns.
  *
  *   bench_sys_cost build/sonde
  */
@@ -19,48 +20,64 @@
 #include "base/macros.h"
 #include "tests/bench/bench.h"
 
-#define ROUNDS 6
+#define ROUNDS 8
 #define CALLS 4000	/* fit into the ring: a record that is refused costs too little */
-#define REPEATS 12	/* of which, over all rounds, the fastest counts: what disturbs only adds */
+#define GOOD 3		/* slices of CALLS at full speed, of which the fastest counts: what disturbs only adds */
+#define REPEATS 30	/* slices at most, to get them */
+#define READ_US 25000	/* between slices the reader empties its rings */
+#define REST_US 3000	/* the same with nobody who reads */
+#define SPEED_STEPS 100000
+#define SPEED_SLACK 1.03
+#define SPEED_TRIES 2000	/* about an eighth of a second */
 
 #define PEER_READY_S 3
-#define PEER_REPEATS 4
 #define PEER_ROUNDS 2
+
+enum call { GETPPID, READ, CALL__MAX };
+enum empty { EMPTY_NONE, EMPTY_EXIT, EMPTY_BOTH, EMPTY__MAX };
 
 /* One way of being watched. */
 struct mode {
 	const char *name;
 	const char *words[12];	/* of sonde; empty = no sonde */
-	int empty;		/* programs that do nothing: bit 0 at the entry, bit 1 at the exit */
 	const char *peer;	/* instead of sonde: a shell's command, which has our pid in $PID; NULL = sonde */
+	const char *ratio;	/* what its ratio is called; NULL: its name */
+	double bound;		/* of the ratio; 0 = a figure without one */
+	enum call call;		/* what it is measured by */
+	enum empty over;	/* against what it is measured; EMPTY_NONE: empty programs at both */
 	bool gone;		/* the peer is not there, or did not run to the end */
-	double getppid, read;	/* ns a call; 0 = not measured yet */
+	unsigned rounds;
+	double ns[ROUNDS];	/* a call */
+	double ratios[ROUNDS];
 };
-
-enum { BARE, EMPTY_EXIT, EMPTY_BOTH, OTHER, SMALL, UNTIMED, DATA, SUM, SUM_ALL, SUM_UNTIMED, STRACE, PERF_TRACE,
-       BPFTRACE, BPFTRACE_TIMES, MODE__MAX };
 
 static struct mode modes[] = {
-	[BARE] = { "unwatched" },
-	[EMPTY_EXIT] = { "empty program at the exit", .empty = 2 },
-	[EMPTY_BOTH] = { "empty programs at entry and exit", .empty = 3 },
-	[OTHER] = { "another call selected", { "-e", "acct", "-o", "null" } },
-	[SMALL] = { "getppid selected", { "-e", "getppid", "-o", "null" } },
-	[UNTIMED] = { "getppid selected, untimed", { "-e", "getppid", "--untimed", "-o", "null" } },
-	[DATA] = { "read selected, 64 bytes", { "-e", "read", "-s", "64", "-o", "null", "--ring-size", "8M" } },
-	[SUM] = { "counted in the kernel", { "-c" } },
-	[SUM_ALL] = { "counted, every call timed", { "-c", "--times", "all" } },
-	[SUM_UNTIMED] = { "counted, untimed", { "-c", "--untimed" } },
-	[STRACE] = { "strace -c", .peer = "exec strace -c -p $PID" },
-	[PERF_TRACE] = { "perf trace -s", .peer = "exec perf trace -s -p $PID" },
-	[BPFTRACE] = { "bpftrace, a count by call",
-		       .peer = "exec bpftrace -e 't:raw_syscalls:sys_enter { @[args->id] = count(); }'" },
-	[BPFTRACE_TIMES] = { "bpftrace, a histogram of times by call",
-			     .peer = "exec bpftrace -e 't:raw_syscalls:sys_enter { @t[tid] = nsecs; } "
-				     "t:raw_syscalls:sys_exit /@t[tid]/ { @[args->id] = hist(nsecs - @t[tid]); "
-				     "delete(@t[tid]); }'" },
+	{ "another call selected", { "-e", "acct", "-o", "null" },
+	  .ratio = "a call that is not selected, to empty programs", .bound = 1.15 },
+	{ "getppid selected", { "-e", "getppid", "-o", "null" },
+	  .ratio = "a small call that is selected", .bound = 2 },
+	{ "getppid selected, untimed", { "-e", "getppid", "--untimed", "-o", "null" }, .over = EMPTY_EXIT,
+	  .ratio = "the same, untimed, to an empty program at the exit", .bound = 2 },
+	{ "read selected, 64 bytes", { "-e", "read", "-s", "64", "-o", "null", "--ring-size", "8M" }, .call = READ,
+	  .ratio = "a read with 64 bytes of data", .bound = 4 },
+	{ "counted in the kernel", { "-c" }, .ratio = "a call that is counted with its latency", .bound = 1.6 },
+	{ "counted, every call timed", { "-c", "--times", "all" }, .ratio = "the same, the latency of every call" },
+	{ "counted, untimed", { "-c", "--untimed" }, .over = EMPTY_EXIT,
+	  .ratio = "a call that is counted alone, to an empty program at the exit" },
+	{ "strace -c", .peer = "exec strace -c -p $PID" },
+	{ "perf trace -s", .peer = "exec perf trace -s -p $PID" },
+	{ "bpftrace, a count by call",
+	  .peer = "exec bpftrace -e 't:raw_syscalls:sys_enter { @[args->id] = count(); }'" },
+	{ "bpftrace, a histogram of times by call",
+	  .peer = "exec bpftrace -e 't:raw_syscalls:sys_enter { @t[tid] = nsecs; } "
+		  "t:raw_syscalls:sys_exit /@t[tid]/ { @[args->id] = hist(nsecs - @t[tid]); delete(@t[tid]); }'" },
 };
-_Static_assert(ARRAY_SIZE(modes) == MODE__MAX, "a row per mode");
+
+/* What a call costs unwatched and with empty programs. */
+static struct {
+	unsigned n;
+	double ns[ROUNDS * ARRAY_SIZE(modes) * 2];
+} floors[EMPTY__MAX][CALL__MAX];
 
 static int attach_empty(const char *tracepoint)
 {
@@ -140,90 +157,162 @@ static pid_t start_peer(const char *command)
 	return pid;
 }
 
-static double call_ns(bool reads, int zero, int repeats)
+/*
+ * Nanoseconds of a step of work that needs no kernel and keeps the core's units busy. Whoever shares the core slows
+ * it down, to two thirds of its speed and for any length of time: system calls are as much slower in those moments.
+ */
+static double step_ns(void)
 {
-	double best = 1e18;
+	uint64_t before = bench_cpu_ns(), a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
+
+	for (uint64_t i = 0; i < SPEED_STEPS; i++) {
+		a += i;
+		b ^= a;
+		c += i;
+		d ^= c;
+		e += i;
+		f ^= e;
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+	}
+	return (double)(bench_cpu_ns() - before) / SPEED_STEPS;
+}
+
+static double full_speed_ns = 1e18;	/* the fastest step so far */
+
+static bool full_speed(void)
+{
+	double ns = step_ns();
+
+	full_speed_ns = MIN(full_speed_ns, ns);
+	return ns < full_speed_ns * SPEED_SLACK;
+}
+
+static double slice_ns(enum call call, int zero)
+{
+	uint64_t before = bench_cpu_ns();
 	char room[64];
 
-	for (int i = 0; i < repeats; i++) {
-		uint64_t before = bench_cpu_ns();
+	for (int k = 0; k < CALLS; k++) {
+		if (call == READ)
+			syscall(SYS_read, zero, room, sizeof(room));
+		else
+			syscall(SYS_getppid);
+	}
+	return (double)(bench_cpu_ns() - before) / CALLS;
+}
 
-		for (int k = 0; k < CALLS; k++) {
-			if (reads)
-				syscall(SYS_read, zero, room, sizeof(room));
-			else
-				syscall(SYS_getppid);
+static unsigned slow;	/* measurements without a slice at full speed */
+
+/* The fastest of @good slices before and after which the machine was at full speed; if there is none, of all. */
+static double call_ns(enum call call, int zero, int good, unsigned pause_us)
+{
+	double best = 1e18, any = 1e18, ns;
+
+	for (int i = 0, n = 0; i < REPEATS && n < good; i++) {
+		bool full = full_speed();
+
+		ns = slice_ns(call, zero);
+		any = MIN(any, ns);
+		if (full_speed() && full) {
+			best = MIN(best, ns);
+			n++;
 		}
-		best = MIN(best, (double)(bench_cpu_ns() - before) / CALLS);
-		usleep(25000); /* the reader empties its rings: a refused record would be too cheap */
+		usleep(pause_us);
 	}
-	return best;
+	slow += best == 1e18;
+	return best < 1e18 ? best : any;
 }
 
-static void keep_best(double *best, double v)
+static void measure_floors(enum call call, int zero)
 {
-	if (!*best || v < *best)
-		*best = v;
+	for (int e = EMPTY_NONE; e < EMPTY__MAX; e++) {
+		int leave = e >= EMPTY_EXIT ? attach_empty("sys_exit") : -1;
+		int enter = e >= EMPTY_BOTH ? attach_empty("sys_enter") : -1;
+
+		floors[e][call].ns[floors[e][call].n++] = call_ns(call, zero, GOOD, REST_US);
+		if (enter >= 0)
+			close(enter);
+		if (leave >= 0)
+			close(leave);
+	}
 }
 
-static void measure(struct mode *m, const char *sonde, int zero)
+/* Of the last two measurements, those before and after the mode. */
+static double floor_ns(enum empty e, enum call call)
 {
-	int enter = m->empty & 1 ? attach_empty("sys_enter") : -1;
-	int leave = m->empty & 2 ? attach_empty("sys_exit") : -1;
-	pid_t pid = m->peer ? start_peer(m->peer) : m->words[0] ? start(sonde, m->words) : 0;
-	int repeats = m->peer ? PEER_REPEATS : REPEATS;
+	const double *last = &floors[e][call].ns[floors[e][call].n - 2];
 
-	keep_best(&m->getppid, call_ns(false, zero, repeats));
-	keep_best(&m->read, call_ns(true, zero, repeats));
-	m->gone |= m->peer && waitpid(pid, NULL, WNOHANG) != 0;
-	if (pid > 0 && !m->gone) {
-		kill(pid, SIGINT);
-		waitpid(pid, NULL, 0);
-	}
-	if (enter >= 0)
-		close(enter);
-	if (leave >= 0)
-		close(leave);
+	return (last[0] + last[1]) / 2;
 }
 
 /* Added cost as a ratio to that of empty programs. */
-static double added(double v, double empty, double bare)
+static void measure(struct mode *m, const char *sonde, int zero)
 {
-	return (v - bare) / (empty - bare);
+	enum empty over = m->over ? m->over : EMPTY_BOTH;
+	double ns, bare;
+	pid_t pid;
+
+	pid = m->peer ? start_peer(m->peer) : start(sonde, m->words);
+	ns = call_ns(m->call, zero, m->peer ? 1 : GOOD, READ_US);
+	m->gone |= m->peer && waitpid(pid, NULL, WNOHANG) != 0;
+	if (!m->gone) {
+		kill(pid, SIGINT);
+		waitpid(pid, NULL, 0);
+	}
+	measure_floors(m->call, zero);
+	bare = floor_ns(EMPTY_NONE, m->call);
+	m->ns[m->rounds] = ns;
+	m->ratios[m->rounds++] = (ns - bare) / (floor_ns(over, m->call) - bare);
+}
+
+static void tell_floors(void)
+{
+	static const char *const names[] = { "unwatched", "empty program at the exit",
+					     "empty programs at entry and exit" };
+	static const char *const units[] = { "ns a getppid", "ns a read" };
+
+	for (int e = EMPTY_NONE; e < EMPTY__MAX; e++)
+		for (int c = 0; c < CALL__MAX; c++)
+			bench_figure(names[e], bench_median(floors[e][c].ns, floors[e][c].n), units[c]);
+}
+
+static void tell(struct mode *m)
+{
+	const char *name = m->ratio ? m->ratio : m->name;
+	double ratio;
+
+	if (m->gone) {
+		printf("note\t%s does not run here\n", m->name);
+		return;
+	}
+	bench_figure(m->name, bench_median(m->ns, m->rounds), m->call == READ ? "ns a read" : "ns a getppid");
+	ratio = bench_median(m->ratios, m->rounds);
+	if (m->bound)
+		bench_at_most(name, ratio, m->bound);
+	else
+		bench_figure(name, ratio, "times");
+	printf("note\t%s: %.2f to %.2f in the middle half of %u rounds\n", name, m->ratios[m->rounds / 4],
+	       m->ratios[m->rounds - 1 - m->rounds / 4], m->rounds);
 }
 
 int main(int argc, char **argv)
 {
-	const struct mode *bare = &modes[BARE], *leave = &modes[EMPTY_EXIT], *both = &modes[EMPTY_BOTH];
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
 	if (argc != 2 || zero < 0)
 		bench_die("usage: bench_sys_cost SONDE");
-	for (unsigned round = 0; round < ROUNDS; round++)
-		for (unsigned i = 0; i < MODE__MAX; i++)
-			if (!modes[i].peer || (round < PEER_ROUNDS && !modes[i].gone))
-				measure(&modes[i], argv[1], zero);
-	for (unsigned i = 0; i < MODE__MAX; i++) {
-		bench_figure(modes[i].name, modes[i].getppid, "ns a getppid");
-		bench_figure(modes[i].name, modes[i].read, "ns a read");
+	for (int i = 0; i < SPEED_TRIES; i++)
+		full_speed();
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (int c = 0; c < CALL__MAX; c++)
+			measure_floors(c, zero);
+		for (struct mode *m = modes; m < modes + ARRAY_SIZE(modes); m++)
+			if (!m->peer || (round < PEER_ROUNDS && !m->gone))
+				measure(m, argv[1], zero);
 	}
-	bench_at_most("a call that is not selected, to empty programs",
-		      added(modes[OTHER].getppid, both->getppid, bare->getppid), 1.15);
-	bench_at_most("a small call that is selected",
-		      added(modes[SMALL].getppid, both->getppid, bare->getppid), 2.0);
-	bench_at_most("the same, untimed, to an empty program at the exit",
-		      added(modes[UNTIMED].getppid, leave->getppid, bare->getppid), 2.0);
-	bench_at_most("a read with 64 bytes of data", added(modes[DATA].read, both->read, bare->read), 4.0);
-	bench_at_most("a call that is counted with its latency",
-		      added(modes[SUM].getppid, both->getppid, bare->getppid), 1.6);
-	bench_figure("the same, the latency of every call",
-		     added(modes[SUM_ALL].getppid, both->getppid, bare->getppid), "times");
-	bench_figure("a call that is counted alone, to an empty program at the exit",
-		     added(modes[SUM_UNTIMED].getppid, leave->getppid, bare->getppid), "times");
-	for (unsigned i = STRACE; i < MODE__MAX; i++)
-		if (modes[i].gone)
-			printf("note\t%s does not run here\n", modes[i].name);
-		else
-			bench_figure(modes[i].name, added(modes[i].getppid, both->getppid, bare->getppid), "times");
+	tell_floors();
+	printf("note\t%u of all measurements never found the machine at full speed\n", slow);
+	for (struct mode *m = modes; m < modes + ARRAY_SIZE(modes); m++)
+		tell(m);
 	return 0;
 }
