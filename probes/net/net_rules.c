@@ -20,7 +20,6 @@
 #include "probes/net/net_names.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_policy_wire.h"
-#include "probes/net/net_rules.h"
 
 #define FILES (UINT8_MAX - NET_POLICY_FILE)	/* more have the last one's name */
 
