@@ -26,9 +26,9 @@ SECOND_TRIES = 3
 
 
 class Tally:
-    def __init__(self, passed=0, failed=0, skipped=0, reasons=(), again=()):
+    def __init__(self, passed=0, failed=0, skipped=0, reasons=(), failures=()):
         self.passed, self.failed, self.skipped, self.reasons = passed, failed, skipped, list(reasons)
-        self.again = list(again)        # pytest's names of tests that failed
+        self.failures = list(failures)      # what failed, a line each; pytest's names of its tests
 
     def add(self, other):
         self.passed += other.passed
@@ -52,6 +52,8 @@ def count_cmocka(path):
             # cmocka lists the names of failed cases a second time at the end.
             summary = re.search(r"^ ?(\d+) FAILED TEST", text, re.M)
             failed = int(summary.group(1)) if summary else failed
+            if test["result"] not in ("OK", "SKIP"):
+                tally.failures.append(test["name"])
             if test["result"] in ("SKIP",):
                 skipped = max(skipped, 1)
             elif test["result"] != "OK" and failed == 0:
@@ -72,12 +74,12 @@ def count_junit(path):
             for skip in case.iter("skipped"):
                 tally.reasons.append(f"{case.get('name')}: {skip.get('message')}")
             if case.find("failure") is not None and case.get("classname"):
-                tally.again.append(case.get("classname").replace(".", "/") + ".py::" + case.get("name"))
+                tally.failures.append(case.get("classname").replace(".", "/") + ".py::" + case.get("name"))
     return tally
 
 
 def count_file(path):
-    """What our own runners write: {"passed": 1, "failed": 0, "skipped": 0, "reasons": []}."""
+    """What our own runners write: {"passed": 1, "failed": 0, "skipped": 0, "reasons": [], "failures": []}."""
     with open(path, encoding="utf-8") as f:
         return Tally(**json.load(f))
 
@@ -159,10 +161,9 @@ def run_layer(name, args):
     try:
         tally = read(result)
     except (OSError, ValueError, KeyError, ET.ParseError) as e:
-        print(f"check: {name}: no readable result: {e}")
-        tally = Tally(failed=1)
+        tally = Tally(failed=1, failures=[f"no readable result: {e}"])
     if tally.failed == 0 and (status != 0 or tally.passed + tally.skipped == 0):
-        print(f"check: {name}: exit status {status}, {tally}: counted as a failure")
+        tally.failures = [f"exit status {status}, {tally}: counted as a failure"]
         tally.failed = 1
     for reason in tally.reasons:
         print(f"skipped: {name}: {reason}")
@@ -180,17 +181,18 @@ def prepare(args):
 
 def try_again(name, tally, args):
     """Runs the failed tests of a pytest layer alone; returns the names of those that pass now."""
-    if LAYERS[name][1] is not count_junit or not 0 < len(tally.again) == tally.failed <= SECOND_TRIES:
+    if LAYERS[name][1] is not count_junit or not 0 < len(tally.failures) == tally.failed <= SECOND_TRIES:
         return []
-    print(f"\n== {name}, second try of {len(tally.again)}", flush=True)
+    print(f"\n== {name}, second try of {len(tally.failures)}", flush=True)
     passed = []
     env = dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build)
-    for test in tally.again:
+    for test in tally.failures:
         command = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
         if run(command, 120, env) == 0:
             passed.append(test)
     tally.failed -= len(passed)
     tally.passed += len(passed)
+    tally.failures = [test for test in tally.failures if test not in passed]
     return passed
 
 
@@ -220,6 +222,9 @@ def main():
             print(f"{name:8} {tally}")
     for test in second:
         print(f"passed on the second try only: {test}")
+    for name, tally in tallies.items():
+        for what in tally.failures:
+            print(f"failed: {name}: {what}")
     print(f"time     {time.monotonic() - started:.0f} s")
     print(total, flush=True)
     return 1 if total.failed else 0
