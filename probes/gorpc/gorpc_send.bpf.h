@@ -101,7 +101,7 @@ static __always_inline void send_again(const struct gorpc_scratch *s, const stru
 		q->stream = s->rec.stream;
 		q->what = s->rec.what;
 		q->side = s->rec.side;
-		q->flags |= s->rec.flags;
+		q->flags = n->rec.flags | s->rec.flags;	/* what was just written would have to be waited for */
 		q->n_fields = s->rec.n_fields;
 		q->fields_len = len;
 	} else {
