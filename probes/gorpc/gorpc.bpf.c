@@ -228,6 +228,33 @@ static __always_inline bool on_framer_data(struct hit *h)
 	return true;
 }
 
+#define PIECES_MAX 64		/* of a frame */
+
+struct pieces {
+	__u64 at;		/* the array */
+	__u64 bytes;
+};
+
+static long add_piece(__u32 i, struct pieces *p)
+{
+	p->bytes += (__u32)word_at(p->at + i * sizeof(struct gorpc_slice), offsetof(struct gorpc_slice, len));
+	return 0;
+}
+
+static __always_inline __u32 bytes_of_pieces(__u64 at, __u64 n)
+{
+	struct pieces p = { .at = at };
+
+	if (n > PIECES_MAX)
+		n = PIECES_MAX;
+	if (loops_there())
+		bpf_loop(n, add_piece, &p, 0);
+	else
+		for (__u32 i = 0; i < PIECES_MAX && i < n; i++)
+			add_piece(i, &p);
+	return (__u32)p.bytes;
+}
+
 /* Since 1.77: several pieces, each a slice. */
 static __always_inline bool on_write_data(struct hit *h)
 {
@@ -241,8 +268,7 @@ static __always_inline bool on_write_data(struct hit *h)
 	r->stream = (__u32)arg(h->s, h->l, GORPC_WRITE_DATA, 1);
 	if (arg(h->s, h->l, GORPC_WRITE_DATA, 2) & 0xff)
 		r->flags |= GORPC_F_END_STREAM;
-	for (__u32 i = 0; i < HF_MAX && i < n; i++)
-		r->bytes += (__u32)word_at(pieces + i * 24, 8);
+	r->bytes = bytes_of_pieces(pieces, n);
 	if (gorpc_payload && read_user(h->s->pieces, sizeof(h->s->pieces[0]) * (n < PIECES ? 1 : PIECES), pieces))
 		TELL(payload_pieces);
 	return take_key(h, member(word_at(framer, h->l->framer_writer), h->l->bufw_conn), &conn);
@@ -462,7 +488,7 @@ static __always_inline bool on_web(struct hit *h, enum gorpc_place place)
 static __always_inline __u64 start_of(struct gorpc_layout *l, const struct task_struct *task)
 {
 	if (!l->start_ns)
-		l->start_ns = task->group_leader->start_boottime;
+		l->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	return l->start_ns;
 }
 

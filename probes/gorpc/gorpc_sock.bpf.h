@@ -98,14 +98,14 @@ static __always_inline int conn_fd(struct gorpc_layout *l, const struct gorpc_if
 
 static __always_inline struct sock *task_sock(__u32 fd)
 {
-	struct task_struct___gorpc *task = (void *)bpf_get_current_task_btf();
-	struct fdtable___gorpc *fdt = task->files->fdt;
+	struct task_struct___gorpc *task = (void *)bpf_get_current_task();
+	struct fdtable___gorpc *fdt = BPF_CORE_READ(task, files, fdt);
 	struct file___gorpc **slots, *file = NULL;
 	struct socket___gorpc *socket;
 
-	if (!fdt || fd >= fdt->max_fds)
+	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
 		return NULL;
-	slots = fdt->fd;
+	slots = BPF_CORE_READ(fdt, fd);
 	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
 	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return NULL;
