@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#define PATH_BYTES 512		/* of components; the last one may go 256 bytes beyond; a power of two */
 #define PATH_MAX_DEPTH 32	/* components and mount crossings; deeper paths are cut at the root side */
 
 static __always_inline struct mount *path_mount(struct vfsmount *mnt)
@@ -30,50 +31,77 @@ static __always_inline bool path_cross_mount(struct dentry **dentry, struct vfsm
 	return true;
 }
 
+struct path_walk {
+	struct dentry *dentry, *root;
+	struct vfsmount *mnt, *root_mnt;
+	char *dst;
+	__u32 off;
+	bool rooted;		/* it ended at the root */
+};
+
+/* One component, or one mount. Returns 1 at the end. */
+static __always_inline long path_step(struct path_walk *w)
+{
+	struct dentry *dentry = w->dentry, *parent;	/* BPF_CORE_READ() takes none of its own members */
+	struct vfsmount *mnt = w->mnt;
+	__u32 off = w->off;
+	long n;
+
+	if (!dentry || !mnt || off >= PATH_BYTES)
+		return 1;
+	if (dentry == w->root && mnt == w->root_mnt) {
+		w->rooted = true;
+		return 1;
+	}
+	if (dentry == BPF_CORE_READ(mnt, mnt_root))
+		return !path_cross_mount(&w->dentry, &w->mnt);
+	barrier_var(off); /* else the compiler drops the mask, and older verifiers lose the bound */
+	n = bpf_probe_read_kernel_str(w->dst + (off & (PATH_BYTES - 1)), 256, BPF_CORE_READ(dentry, d_name.name));
+	if (n <= 0)
+		return 1;
+	w->off = (off + (n & 0x1ff)) & (2 * PATH_BYTES - 1);
+	parent = BPF_CORE_READ(dentry, d_parent);
+	if (dentry == parent)
+		return 1;
+	w->dentry = parent;
+	return 0;
+}
+
+static long path_turn(__u32 i, struct path_walk *w)
+{
+	(void)i;
+	return path_step(w);
+}
+
 /*
- * Writes components of @path, seen from @task's root, to @dst. @cap is a constant power of two from 256 on; @dst has
- * @cap + 256 bytes. Returns the bytes written, below @cap + 256. *ret_rooted: the walk ended at the root.
+ * Writes components of @path, seen from @task's root, to @dst, which has PATH_BYTES + 256 bytes. Returns the bytes
+ * written. *ret_rooted: the walk ended at the root. @by_loop, a constant: by bpf_loop(), which a program for kernels
+ * without it may not even mention.
  */
-static __always_inline __u32 path_parts(struct path *path, struct task_struct *task, char *dst, __u32 cap,
+static __always_inline __u32 path_parts(struct path *path, struct task_struct *task, char *dst, bool by_loop,
 					bool *ret_rooted)
 {
-	struct dentry *dentry = NULL, *root = BPF_CORE_READ(task, fs, root.dentry);
-	struct vfsmount *mnt = BPF_CORE_READ(path, mnt), *root_mnt = BPF_CORE_READ(task, fs, root.mnt);
+	struct path_walk w = {
+		.root = BPF_CORE_READ(task, fs, root.dentry), .root_mnt = BPF_CORE_READ(task, fs, root.mnt),
+		.mnt = BPF_CORE_READ(path, mnt), .dst = dst,
+	}, shared;
+
 	/*
 	 * 0, which the verifier does not know: it takes any number below the mask, now and after each component.
 	 * So all ways to a turn of the loop look alike to it; with a growing bound it followed hundreds of them.
 	 */
-	__u32 off = bpf_core_read(&dentry, sizeof(dentry), &path->dentry) & (cap - 1);
-
-	*ret_rooted = false;
-	if (!dentry)
-		return 0;
-	for (int i = 0; i < PATH_MAX_DEPTH; i++) {
-		struct dentry *parent;
-		long n;
-
-		if (!dentry || !mnt || off >= cap)
-			return off;
-		if (dentry == root && mnt == root_mnt) {
-			*ret_rooted = true;
-			return off;
-		}
-		if (dentry == BPF_CORE_READ(mnt, mnt_root)) {
-			if (!path_cross_mount(&dentry, &mnt))
-				return off;
-			continue;
-		}
-		barrier_var(off); /* else the compiler drops the mask, and older verifiers lose the bound */
-		n = bpf_probe_read_kernel_str(dst + (off & (cap - 1)), 256, BPF_CORE_READ(dentry, d_name.name));
-		if (n <= 0)
-			return off;
-		off = (off + (n & 0x1ff)) & (2 * cap - 1);
-		parent = BPF_CORE_READ(dentry, d_parent);
-		if (dentry == parent)
-			return off;
-		dentry = parent;
+	w.off = bpf_core_read(&w.dentry, sizeof(w.dentry), &path->dentry) & (PATH_BYTES - 1);
+	if (by_loop) {
+		shared = w;	/* what a turn is told of is in memory from then on */
+		bpf_loop(PATH_MAX_DEPTH, path_turn, &shared, 0);
+		*ret_rooted = shared.rooted;
+		return shared.off & (2 * PATH_BYTES - 1);
 	}
-	return off;
+	for (int i = 0; i < PATH_MAX_DEPTH; i++)
+		if (path_step(&w))
+			break;
+	*ret_rooted = w.rooted;
+	return w.off;
 }
 
 #endif

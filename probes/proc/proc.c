@@ -48,6 +48,8 @@ static const struct hook proc_hooks[] = {
 	{ "fork", "proc_fork", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_fork", .n_args = 2,
 	  .fallback = "new processes show up at their first exec" },
 	{ "exec", "proc_exec", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exec", .n_args = 3,
+	  .needs = "BPF_FUNC_loop" },
+	{ "exec", "proc_exec_plain", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exec", .n_args = 3,
 	  .fallback = "names are those from before the start" },
 	{ "exit", "proc_exit", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exit", .n_args = 2 },
 	{ "exit", "proc_exit_count", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exit", .n_args = 1,
@@ -74,7 +76,8 @@ static const struct hook proc_hooks[] = {
 	  .fallback = "processes from before the start have no name until they exec" },
 	{ "snapshot of sockets", "proc_iter_file", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_sock_from_file",
 	  .fallback = "sockets from before the start have no owner" },
-	{ "snapshot of mappings", "proc_iter_vma", HOOK_ATTACH_NOT, .needs = "struct bpf_iter__task_vma",
+	{ "snapshot of mappings", "proc_iter_vma", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_loop" },
+	{ "snapshot of mappings", "proc_iter_vma_plain", HOOK_ATTACH_NOT, .needs = "struct bpf_iter__task_vma",
 	  .fallback = "processes from before the start have no mappings" },
 };
 
@@ -237,6 +240,7 @@ static int proc_snapshot(struct probe *p, struct err *err)
 	snapshot_with(p, "proc_iter_task_bare", proc_dir);
 	snapshot_with(p, "proc_iter_file", NULL);
 	snapshot_with(p, "proc_iter_vma", NULL);
+	snapshot_with(p, "proc_iter_vma_plain", NULL);
 	return 0;
 }
 

@@ -53,7 +53,7 @@ static __always_inline void snapshot_header(struct sonde_rec *r, __u16 type, __u
 }
 
 /* Every thread; the executable with the leader only. The length goes to the header when all is there. */
-static __always_inline __u32 task_record(struct proc_exec_buf *b, struct task_struct *task)
+static __always_inline __u32 task_record(struct proc_exec_buf *b, struct task_struct *task, bool by_loop)
 {
 	snapshot_header(&b->rec.hdr, PROC_REC_TASK, 0);
 	task_header(&b->rec.hdr, task);
@@ -65,7 +65,7 @@ static __always_inline __u32 task_record(struct proc_exec_buf *b, struct task_st
 	b->rec.pad = 0;
 	if (b->rec.hdr.tid != b->rec.hdr.tgid || task->flags & PF_KTHREAD)
 		return 0;
-	return task_exe(b, 0, task);
+	return task_exe(b, 0, task, by_loop);
 }
 
 static __always_inline int task_write(struct bpf_iter_meta *meta, struct proc_exec_buf *b, __u32 tail)
@@ -86,7 +86,7 @@ int proc_iter_task(struct bpf_iter__task *ctx)
 
 	if (!task || !s)
 		return 0;
-	off = task_record(&s->task, task);
+	off = task_record(&s->task, task, true);
 	if (!off)
 		return task_write(ctx->meta, &s->task, 0);
 	start = BPF_CORE_READ(task, mm, arg_start);
@@ -110,7 +110,7 @@ int proc_iter_task_bare(struct bpf_iter__task *ctx)
 
 	if (!task || !s)
 		return 0;
-	return task_write(ctx->meta, &s->task, task_record(&s->task, task));
+	return task_write(ctx->meta, &s->task, task_record(&s->task, task, false));
 }
 
 /*
@@ -180,8 +180,7 @@ static __always_inline __u32 nameless_path(char *path, struct task_struct *task,
 	return 6;
 }
 
-SEC("iter/task_vma")
-int proc_iter_vma(struct bpf_iter__task_vma *ctx)
+static __always_inline int vma_record(struct bpf_iter__task_vma *ctx, bool by_loop)
 {
 	struct task_struct *task = ctx->task;
 	struct vm_area_struct *vma = ctx->vma;
@@ -193,7 +192,7 @@ int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 
 	if (!task || !vma || !s || !(vma->vm_flags & VM_EXEC))
 		return 0;
-	file = vma->vm_file;
+	file = BPF_CORE_READ(vma, vm_file);
 	b = &s->mmap;
 	snapshot_header(&b->rec.hdr, PROC_REC_MMAP, 0);
 	task_header(&b->rec.hdr, task);
@@ -208,8 +207,8 @@ int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 		b->rec.ino = BPF_CORE_READ(file, f_inode, i_ino);
 		b->rec.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 		b->rec.ino_generation = BPF_CORE_READ(file, f_inode, i_generation);
-		len = path_parts((void *)file + bpf_core_field_offset(struct file, f_path), task, b->path,
-				 PROC_PATH_BYTES, &rooted);
+		len = path_parts((void *)file + bpf_core_field_offset(struct file, f_path), task, b->path, by_loop,
+				 &rooted);
 		b->rec.path_form = rooted ? PROC_PATH_PARTS : PROC_PATH_ROOTLESS;
 	} else {
 		len = nameless_path(b->path, task, vma);
@@ -222,6 +221,19 @@ int proc_iter_vma(struct bpf_iter__task_vma *ctx)
 	if (len <= sizeof(*b))
 		bpf_seq_write(ctx->meta->seq, b, len);
 	return 0;
+}
+
+/* Since 5.17. */
+SEC("iter/task_vma")
+int proc_iter_vma(struct bpf_iter__task_vma *ctx)
+{
+	return vma_record(ctx, true);
+}
+
+SEC("iter/task_vma")
+int proc_iter_vma_plain(struct bpf_iter__task_vma *ctx)
+{
+	return vma_record(ctx, false);
 }
 
 #endif

@@ -29,15 +29,15 @@ static __always_inline __u16 sock_lport(const struct sock *sk)
 
 /*
  * Addresses of @sk as seen from it; rport 0 for what is not connected. False for other families. @sk is an argument
- * of a tracepoint or comes from one, so it is loaded directly.
+ * of a tracepoint or comes from one, so it is loaded directly, but for pointers (proc_task.bpf.h says why).
  */
 static __always_inline bool sock_tuple(struct sonde_tuple *t, const struct sock *sk)
 {
 	__u32 family = sk->__sk_common.skc_family;
-	struct net *net = sk->__sk_common.skc_net.net;
+	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
 
 	__builtin_memset(t, 0, sizeof(*t));
-	t->netns = net ? net->ns.inum : 0;
+	t->netns = BPF_CORE_READ(net, ns.inum);
 	t->proto = sk->sk_protocol;
 	t->lport = sock_lport(sk);
 	t->rport = __builtin_bswap16(sk->__sk_common.skc_dport);

@@ -17,7 +17,6 @@
 #define PIDTYPE_PGID 2
 #define PIDTYPE_SID 3
 #define RLIMIT_NOFILE 7
-#define PROC_PATH_CAP 512	/* power of two; a path may have 256 bytes more */
 #define PROC_ARGS_CAP 4096
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -324,7 +323,7 @@ __noinline int know_path(__u32 which)
 			return 0;
 		path = &exe->f_path;
 	}
-	n = path_parts(path, (void *)me, scratch_at(s, s->off), PROC_PATH_CAP, &rooted) & (2 * PROC_PATH_CAP - 1);
+	n = path_parts(path, (void *)me, scratch_at(s, s->off), false, &rooted) & (2 * PATH_BYTES - 1);
 	s->off += n;
 	return n | (rooted ? 0 : 1u << 15);
 }
