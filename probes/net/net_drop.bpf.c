@@ -146,12 +146,13 @@ static __always_inline struct sonde_owner *owner_by_reader(struct net_scratch *s
 static __always_inline struct sonde_owner *find_owner(struct sk_buff *skb, struct sock *rx_sk,
 						      struct net_scratch *s)
 {
+	struct sock *sk = skb->sk;	/* once, and first: the verifier takes long over each way to it */
 	bool is_ip = scratch_tuples(s, s->skb.link, s->skb.netns);
 	struct sonde_owner *proc = NULL;
 
 	if (owner_from_cookie(&s->rec, sk_cookie(rx_sk), NET_OWNER_RX_SK, &proc) && proc)
 		return proc;
-	if (is_inet(skb->sk) && owner_from_cookie(&s->rec, sk_cookie(skb->sk), NET_OWNER_SKB_SK, &proc) && proc)
+	if (is_inet(sk) && owner_from_cookie(&s->rec, sk_cookie(sk), NET_OWNER_SKB_SK, &proc) && proc)
 		return proc;
 	if (!is_ip)
 		return NULL;
