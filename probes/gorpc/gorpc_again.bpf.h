@@ -51,9 +51,19 @@ static __always_inline __u64 looked_at(const struct gorpc_scratch *s, __u64 len)
 	return -(s->lengths >> (len & 63) & !(len >> 6));
 }
 
-/* Where the values lie, in one number: never 0. */
-static __always_inline __u64 print_of(const struct gorpc_scratch *s, __u32 n)
+/*
+ * How many headers there are, for a loop: out of memory, since the verifier learns it at each end of the loop and
+ * then looks at what follows once for each.
+ */
+static __always_inline __u32 loop_headers(const struct gorpc_scratch *s)
 {
+	return *(const volatile __u16 *)&s->rec.n_fields;
+}
+
+/* Where the values lie, in one number: never 0. */
+static __always_inline __u64 print_of(const struct gorpc_scratch *s)
+{
+	__u32 n = loop_headers(s);
 	__u64 print = s->rec.conn;
 
 	for (__u32 i = 0; i < AGAIN_HEADERS && i < n; i++)
@@ -68,8 +78,9 @@ static __always_inline struct gorpc_again *again_at(__u64 print)
 	return bpf_map_lookup_elem(&gorpc_again, &slot);
 }
 
-static __always_inline bool same_places(const struct gorpc_scratch *s, const struct gorpc_hf *a, __u32 n)
+static __always_inline bool same_places(const struct gorpc_scratch *s, const struct gorpc_hf *a)
 {
+	__u32 n = loop_headers(s);
 	const struct gorpc_hf *b = s->hf;
 	__u64 differ = 0;
 
@@ -84,7 +95,7 @@ static __always_inline bool same_places(const struct gorpc_scratch *s, const str
 static __always_inline bool is_again(const struct gorpc_scratch *s, const struct gorpc_again *a, __u64 print, __u32 n)
 {
 	return a->print == print && a->epoch == s->epoch && a->tgid == s->tgid && a->wanted == s->wanted &&
-	       a->n == n && same_places(s, a->hf, n);
+	       a->n == n && same_places(s, a->hf);
 }
 
 static __always_inline void copy_fields(struct gorpc_scratch *s, const struct gorpc_again *a)

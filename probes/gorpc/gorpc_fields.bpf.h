@@ -228,6 +228,9 @@ static __always_inline int take_field(struct gorpc_scratch *s, struct gorpc_layo
 			TELL(header_known);
 			return 0;
 		}
+		s->header = header;	/* a dozen numbers, each of which the verifier would follow from here on */
+		barrier();
+		header = s->header;
 		if (header != GORPC_H_OTHER && s->wanted >> (header & 31) & 1)
 			return add_known(s, l, header, &hf->value);
 	}
@@ -370,7 +373,7 @@ static __always_inline const struct gorpc_again *take_fields(struct gorpc_scratc
 		return NULL;
 	}
 	if (may_repeat(s, have)) {
-		print = print_of(s, have);
+		print = print_of(s);
 		again = again_at(print);
 	}
 	if (again && is_again(s, again, print, have))

@@ -75,7 +75,7 @@ struct gorpc_scratch {
 	__u32 off;			/* next byte of data */
 	__u32 from;			/* first byte of the record, from that of rec */
 	__u32 lasts;			/* what was found in this frame holds for the next (gorpc_again.bpf.h) */
-	__u32 pad;
+	__s32 header;			/* at hand: enum gorpc_header */
 	struct gorpc_name name __attribute__((aligned(8)));
 	struct gorpc_hf hf[HF_MAX];
 	struct gorpc_frame_rec rec;
