@@ -30,6 +30,7 @@ import math
 import os
 import random
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -152,8 +153,12 @@ def commands(args, offsets):
         "floor": lambda twin: [os.path.join(args.build, "tests", "bench", "bench_empty_uprobe"), twin.path, *offsets],
         "headers": rpc(sonde),
         "all": rpc(sonde, "--probes", "all"),
-        "entry": lambda twin: entry_probes(twin.path),
     }
+    if shutil.which("bpftrace"):
+        kinds["entry"] = lambda twin: entry_probes(twin.path)
+    else:
+        print("note\tentry: left out: bpftrace is not installed (tools/setup.sh bench)",
+              file=sys.stderr if args.json else sys.stdout)
     if args.beside:
         kinds["beside"] = rpc(args.beside)
     return {name: words for name, words in kinds.items() if not args.only or name in args.only.split(",")}
