@@ -38,9 +38,10 @@ def counts(tmp_path, rows):
     source.write_text(CASES.replace("ROWS", ", ".join(f"cmocka_unit_test({row})" for row in rows)))
     subprocess.run(["cc", "-o", program, source, "-lcmocka"], check=True, capture_output=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
-    log.write_text(json.dumps({"stdout": done.stdout, "stderr": done.stderr,
+    log.write_text(json.dumps({"name": "rows", "stdout": done.stdout, "stderr": done.stderr,
                                "result": "OK" if done.returncode == 0 else "FAIL"}) + "\n")
     tally = check.count_cmocka(log)
+    assert tally.failures == (["rows"] if tally.failed else [])
     return tally.passed, tally.failed, tally.skipped
 
 
@@ -58,9 +59,10 @@ def test_cmocka(tmp_path, rows, expected):
 
 def test_program_without_cases_counts_by_status(tmp_path):
     log = tmp_path / "log"
-    log.write_text('{"stdout": "", "stderr": "", "result": "OK"}\n{"stdout": "", "result": "TIMEOUT"}\n')
+    log.write_text('{"name": "a", "stdout": "", "stderr": "", "result": "OK"}\n'
+                   '{"name": "b", "stdout": "", "result": "TIMEOUT"}\n')
     tally = check.count_cmocka(log)
-    assert (tally.passed, tally.failed, tally.skipped) == (1, 1, 0)
+    assert (tally.passed, tally.failed, tally.skipped, tally.failures) == (1, 1, 0, ["b"])
 
 
 def test_junit(tmp_path):
@@ -82,6 +84,7 @@ def test_a_layer_that_dies_hangs_or_says_nothing_fails(tmp_path, monkeypatch, sc
     args = type("Args", (), {"build": str(tmp_path)})()
     tally = check.run_layer("lint", args)
     assert (tally.passed, tally.failed, tally.skipped) == (0, 1, 0)
+    assert len(tally.failures) == 1
 
 
 def test_what_passes_on_a_second_try_is_named_and_what_does_not_stays_failed(tmp_path, monkeypatch):
@@ -94,4 +97,4 @@ def test_what_passes_on_a_second_try_is_named_and_what_does_not_stays_failed(tmp
     tally = check.run_layer("e2e", args)
     assert (tally.passed, tally.failed) == (1, 2)
     assert check.try_again("e2e", tally, args) == ["test_x.py::test_once"]
-    assert (tally.passed, tally.failed) == (2, 1)
+    assert (tally.passed, tally.failed, tally.failures) == (2, 1, ["test_x.py::test_bad"])
