@@ -59,6 +59,17 @@ static void warm_up(void)
 		exit(1);
 }
 
+/* 1 to 40, never the same order of a few: a rhythm that goes with that of the samples would bias them. */
+static unsigned uneven(void)
+{
+	static uint64_t state = 88172645463325252;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return 1 + state % 40;
+}
+
 /* Returns the CPU time in the kernel: asking for the time is itself a call, so it is not asked often. */
 static uint64_t mix(uint64_t cpu_ns)
 {
@@ -67,11 +78,11 @@ static uint64_t mix(uint64_t cpu_ns)
 	uint64_t end = now(CLOCK_THREAD_CPUTIME_ID) + cpu_ns, kernel = 0, t;
 
 	while ((t = now(CLOCK_THREAD_CPUTIME_ID)) < end) {
-		for (int i = 0; i < 20; i++)
+		for (unsigned i = uneven(); i > 0; i--)
 			if (read(zero, page, sizeof(page)) < 0)
 				exit(1);
 		kernel += now(CLOCK_THREAD_CPUTIME_ID) - t;
-		turn(1000000);
+		turn(50000 * uneven());
 	}
 	return kernel;
 }
