@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Go inside a program that is none: a library (-buildmode=c-shared) that a Python process loads.
+"""Go that a process loads while it runs: a library (-buildmode=c-shared) into a program that is no Go, here Python,
+and a plugin into a Go program without gRPC.
 
-Compiling the runtime once more for it takes a minute, so it is made with SONDE_GO_BUILDS=all only, and used when it
-is there.
+Compiling the runtime once more for each takes a minute, so they are made with SONDE_GO_BUILDS=all only, and used when
+they are there.
 """
 import collections
 import subprocess
@@ -27,9 +28,8 @@ for line in sys.stdin:
 
 
 class Host:
-    def __init__(self):
-        self.child = subprocess.Popen([sys.executable, "-c", HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      text=True)
+    def __init__(self, *words):
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.timer = threading.Timer(60, self.child.kill)
         self.timer.start()
 
@@ -39,13 +39,22 @@ class Host:
         assert self.child.stdout.readline() == f"{words[0]} done\n"
 
 
+    def end(self):
+        self.timer.cancel()
+        self.child.kill()
+        self.child.wait()
+
+
 @pytest.fixture
 def host():
-    made = Host()
-    yield made
-    made.timer.cancel()
-    made.child.kill()
-    made.child.wait()
+    made = []
+
+    def start(*words):
+        made.append(Host(*words))
+        return made[-1]
+    yield start
+    for one in made:
+        one.end()
 
 
 def counts(events, pid):
@@ -56,21 +65,38 @@ def watched(sonde, pid):
     return sonde("rpc", "--json", "--type", "rpc.program", "--type", "rpc.call", "--pid", str(pid))
 
 
-@pytest.mark.parametrize("suite", gotree.SUITES if gotree.ALL_BUILDS else gotree.SUITES[-1:])
-def test_library_in_a_program_that_is_no_go(sonde, host, suite):
-    try:
-        library = gotree.shared(suite, gotree.ALL_BUILDS)
-    except gotree.Unavailable as e:
-        pytest.skip(str(e))
-    pid = host.child.pid
+def check_loaded(sonde, one, library):
+    pid = one.child.pid
     for number in (5, 3):   # loaded while sonde runs; loaded before it starts
         child = watched(sonde, pid)
         if number == 5:
-            host.ask("load", library)
+            one.ask("load", library)
         child.wait_for(lambda ev: ev["type"] == "rpc.program" and ev["proc"]["pid"] == pid and ev.get("places"))
-        host.ask("call", number)
+        one.ask("call", number)
         wait_for_calls(child, pid, 2 * number)
         child.finish()
         assert counts(child.events, pid) == {(side, "sonde.test.Shared/Echo", "OK", "done"): number
                                              for side in ("client", "server")}
         assert all(ev["conn"]["dst"] == "127.0.0.1" for ev in seen_calls(child.events, pid))
+
+
+SUITES = gotree.SUITES if gotree.ALL_BUILDS else gotree.SUITES[-1:]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_library_in_a_program_that_is_no_go(sonde, host, suite):
+    try:
+        library = gotree.shared(suite, gotree.ALL_BUILDS)
+    except gotree.Unavailable as e:
+        pytest.skip(str(e))
+    check_loaded(sonde, host(sys.executable, "-c", HOST), library)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_plugin_in_a_go_program(sonde, host, suite):
+    """The runtime is the program's, the plugin's own functions are in another file."""
+    try:
+        library, program = gotree.plugin(suite, gotree.ALL_BUILDS)
+    except gotree.Unavailable as e:
+        pytest.skip(str(e))
+    check_loaded(sonde, host(program), library)

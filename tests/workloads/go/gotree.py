@@ -45,9 +45,11 @@ VARIANTS = {
     "pie": (["-buildmode=pie"], {}),
     "stripped-pie": (["-buildmode=pie", "-ldflags=-s -w"], {}),
     "nocgo": ([], {"CGO_ENABLED": "0"}),
+    "cgo": ([], {"CGO_ENABLED": "1"}),
     "trimpath": (["-trimpath"], {}),
     "arm64": ([], {"CGO_ENABLED": "0", "GOARCH": "arm64"}),
     "c-shared": (["-buildmode=c-shared"], {"CGO_ENABLED": "1"}),
+    "plugin": (["-buildmode=plugin"], {"CGO_ENABLED": "1"}),
 }
 # What the live tests run. bookworm: Go 1.19 with gRPC 1.33; trixie: Go 1.24 with gRPC 1.64. Each way to build is
 # there once; all of them for both suites (SONDE_GO_BUILDS=all) cost minutes of compiling. SONDE_GO_SUITES names
@@ -203,12 +205,23 @@ def calls(suite, variant):
     return Tree(suite).build(source, os.path.join(folder(), f"calls-{suite}-{variant}"), variant)
 
 
+def _shared(suite, name, variant, build):
+    out = os.path.join(folder(), f"{name}-{suite}.so")
+    if not build and not os.path.exists(out):
+        raise Unavailable("what programs load is built with SONDE_GO_BUILDS=all only")
+    return Tree(suite).build(os.path.join(HERE, "shared"), out, variant)
+
+
 def shared(suite, build=True):
     """Path of the library that other programs load; without @build only if it was built before."""
-    out = os.path.join(folder(), f"libshared-{suite}.so")
-    if not build and not os.path.exists(out):
-        raise Unavailable("the library is built with SONDE_GO_BUILDS=all only")
-    return Tree(suite).build(os.path.join(HERE, "shared"), out, "c-shared")
+    return _shared(suite, "libshared", "c-shared", build)
+
+
+def plugin(suite, build=True):
+    """Likewise of a plugin, and of the Go program that loads it."""
+    made = _shared(suite, "plugin", "plugin", build)
+    host = os.path.join(folder(), f"host-{suite}")
+    return made, Tree(suite).build(os.path.join(HERE, "host"), host, "cgo")
 
 
 def prepare():
