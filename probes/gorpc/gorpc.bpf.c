@@ -317,7 +317,8 @@ static __always_inline bool on_web_response(struct hit *h)
 	r->code = u32_at(w, h->l->res_code);
 	if (word_at(w, h->l->res_end) & 0xff)
 		r->flags |= GORPC_F_END_STREAM;
-	take_map(h->s, h->l, word_at(w, h->l->res_h), r->code);
+	h->s->lengths = lengths_of_response(h->s, r->code);
+	h->map = word_at(w, h->l->res_h);
 	return sc && r->stream;
 }
 
@@ -362,6 +363,8 @@ static __always_inline bool on_webc_request(struct hit *h)
 		add_value(h->s, GORPC_H_AUTHORITY, 0, host.ptr, host.len);
 	else
 		add_string(h->s, GORPC_H_AUTHORITY, member(url, h->l->url_host));
+	h->s->lengths = lengths_of_request();
+	h->map = word_at(req, h->l->req_header);
 	return true;
 }
 
@@ -530,6 +533,8 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gorpc_layou
 	if (place >= GORPC_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
 		if (gorpc_payload && h.s->rec.what == GORPC_WHAT_DATA)
 			take_pieces(h.s);
+		if (h.map)
+			take_map(h.s, layout, h.map);
 		finish(h.s, layout, h.near, l);
 	} else if (h.not_ours) {
 		rec_filtered(l);

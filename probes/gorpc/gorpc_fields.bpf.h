@@ -200,10 +200,17 @@ static __always_inline int add_known(struct gorpc_scratch *s, struct gorpc_layou
 	return add_value(s, header, 0, v->ptr, v->len);
 }
 
+static __always_inline bool is_request(const struct gorpc_frame_rec *r)
+{
+	bool sent = r->flags & GORPC_F_SENT;
+
+	return sent == (r->side == GORPC_SIDE_CLIENT);
+}
+
 /* The map has the headers too, which went before. */
 static __always_inline bool is_map_of_trailers(const struct gorpc_scratch *s)
 {
-	return !s->fields.ptr && !s->rec.code;
+	return !s->fields.ptr && !s->rec.code && !is_request(&s->rec);
 }
 
 /* Does the string stay what it is, where it is? What came over a connection does until the next epoch. */
@@ -281,13 +288,6 @@ static __always_inline void take_pieces(struct gorpc_scratch *s)
 	else
 		for (__u32 i = 0; i < PIECES; i++)
 			take_piece(i, &w);
-}
-
-static __always_inline bool is_request(const struct gorpc_frame_rec *r)
-{
-	bool sent = r->flags & GORPC_F_SENT;
-
-	return sent == (r->side == GORPC_SIDE_CLIENT);
 }
 
 /*

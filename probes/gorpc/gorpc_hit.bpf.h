@@ -10,6 +10,7 @@ struct hit {
 	struct gorpc_scratch *s;
 	struct gorpc_layout *l;
 	const struct gorpc_near *near;	/* of a request: has what is not in the record yet, NULL = nothing */
+	__u64 map;		/* of headers, 0 = they are no map; s->lengths says which of them are looked at */
 	bool not_ours;
 };
 

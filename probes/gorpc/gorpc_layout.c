@@ -171,6 +171,7 @@ static void set_request(const struct gobin_answer *a, enum gorpc_copy copy, stru
 	ret->req_method = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_METHOD : GOBIN_F_REQUEST_METHOD);
 	ret->req_url = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_URL : GOBIN_F_REQUEST_URL);
 	ret->req_host = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_HOST : GOBIN_F_REQUEST_HOST);
+	ret->req_header = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_HEADER : GOBIN_F_REQUEST_HEADER);
 	ret->url_path = off_of(a, GOBIN_F_URL_PATH);
 	ret->url_host = off_of(a, GOBIN_F_URL_HOST);
 }

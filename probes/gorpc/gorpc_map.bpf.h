@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Headers that a server of net/http or x/net sends: a Go map from names to lists of values, walked where it lies. Of
- * interest are the trailers of gRPC, and what was asked for by name; of a list the first value.
+ * Headers that a server or a client of net/http or x/net sends: a Go map from names to lists of values, walked where
+ * it lies. Of interest are the trailers of gRPC, what says something of a request, and what was asked for by name; of
+ * a list the first value.
  *
  * Maps: runtime/map.go up to Go 1.23, internal/runtime/maps since. Only their own head is taken for granted, how the
  * groups are made is the layout's. What is found becomes the headers of the frame (gorpc_fields.bpf.h), which believe
@@ -18,6 +19,7 @@
 #define PAGE_LEAST 4096		/* bytes of a page; larger ones are multiples */
 #define BUCKET_NEXT 328		/* of later ones this is the size */
 #define TABLE_GROUPS 16		/* in a table: its groups, and their number less one */
+#define LENGTH_OF(name) (1ull << (sizeof(name) - 1))
 #define OLDEST_MARK 5		/* of a bucket's slot that is in use: runtime/map.go, minTopHash */
 
 /* The head of both kinds. */
@@ -141,18 +143,29 @@ static long walk_group(__u32 i, struct walk *w)
 	return 0;
 }
 
-/*
- * @map: of the headers that are about to be sent with the status @code; trailers have none, and at the end gRPC's is
- * in the map.
- */
-static __always_inline void take_map(struct gorpc_scratch *s, struct gorpc_layout *l, __u64 map, __u32 code)
+/* What is looked at of a response with the status @code; trailers have none, and at the end gRPC's is in the map. */
+static __always_inline __u64 lengths_of_response(const struct gorpc_scratch *s, __u32 code)
+{
+	__u64 lengths = code >= 200 ? gorpc_lengths : 0;
+
+	if (!code || s->rec.flags & GORPC_F_END_STREAM)
+		lengths |= LENGTH_OF("grpc-status") | LENGTH_OF("grpc-message");
+	return lengths;
+}
+
+/* Of a request. What frames have and the map does not begins with a colon. */
+static __always_inline __u64 lengths_of_request(void)
+{
+	return gorpc_lengths | LENGTH_OF("traceparent") | LENGTH_OF("user-agent") | LENGTH_OF("content-type") |
+	       LENGTH_OF("grpc-timeout");
+}
+
+/* Of the headers in the map those whose names have a length in s->lengths. */
+static __always_inline void take_map(struct gorpc_scratch *s, struct gorpc_layout *l, __u64 map)
 {
 	struct walk w = { s, l };
 
-	s->lengths = code >= 200 ? gorpc_lengths : 0;
-	if (!code || s->rec.flags & GORPC_F_END_STREAM)
-		s->lengths |= 1ull << (sizeof("grpc-status") - 1) | 1ull << (sizeof("grpc-message") - 1);
-	if (!l->map_kind || !s->lengths || !map)
+	if (!l->map_kind || !s->lengths)
 		return;
 	s->fields.ptr = 0;
 	if (!find_groups(l, map, &s->groups)) {

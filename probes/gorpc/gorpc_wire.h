@@ -230,7 +230,7 @@ struct gorpc_layout {
 	__u16 data_boxed;		/* the former is a mem.Buffer */
 	__u16 sc_conn, sc_framer, res_stream, res_code, res_h, res_end, st_id;
 	__u16 cs_id, cs_cc, cc_conn, cc_framer, rl_cc;
-	__u16 req_method, req_url, req_host, url_path, url_host;
+	__u16 req_method, req_url, req_host, req_header, url_path, url_host;
 	__u16 map_kind;		/* GORPC_MAP_*: how a map of headers keeps its entries */
 	/*
 	 * What the BPF programs found out and need not read again, 0 at the beginning: an itab of net.TCPConn's (the

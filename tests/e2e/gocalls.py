@@ -105,8 +105,9 @@ def brackets(want, other):
     end = max(server["done"] if server else begin, begin), client["done"] if client else float("inf")
     if client and client["due"]:    # what ends the call is sent when the client has given up, and nobody waits for it
         end = (client["due"] if want["side"] == "client" else begin), float("inf")
-        if server and want["side"] == "server" and want["status"] == "Canceled":
-            end = client["due"], server["done"]     # the handler knows because the reset was read
+        # the handler knows because the reset was read; of a deadline also by a timer of its own, since gRPC 1.70
+        if server and want["side"] == "server" and want["status"] == client["status"] == "Canceled":
+            end = client["due"], server["done"]
     return (begin, arrived), end
 
 
@@ -174,15 +175,16 @@ def check_grpc(truth, seen):
 
 
 def check_http(truth, seen):
-    """The same for calls without gRPC. Their names travel in requests, which clients of net/http do not show."""
+    """The same for calls without gRPC."""
     logged = {(want["side"], want["id"]): want for want in truth}
     by_name = dict(logged)
-    names = {ev["rpc_stream"]: name_of(ev) for ev in seen if ev["side"] == "server"}
-    assert len(seen) == len(logged) == 2 * len(names), f"{len(seen)} calls of {len(logged)}, on {len(names)} streams"
+    streams = {name_of(ev): ev["rpc_stream"] for ev in seen}    # both sides number them alike
+    assert len(seen) == len(logged) == 2 * len(streams), f"{len(seen)} calls of {len(logged)}, {len(streams)} names"
     for ev in seen:
-        side, name = ev["side"], names[ev["rpc_stream"]]    # both sides number the streams alike
+        side, name = ev["side"], name_of(ev)
         want = logged.pop((side, name))
         other = "server" if side == "client" else "client"
+        assert ev["rpc_stream"] == streams[name]
         assert (ev["path"], ev["http_status"]) == (want["method"], int(want["status"])), (want, ev)
         assert (address(ev["conn"], side), address(ev["conn"], other)) == (want["local"], want["peer"]), (want, ev)
         client, server = (by_name[s, name] for s in ("client", "server"))

@@ -30,8 +30,9 @@ def calls(tmp_path):
         one.kill()
 
 
-def watch(sonde, one):
-    return sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call")
+def watch(sonde, one, *headers):
+    asked = [word for name in ("x-call", *headers) for word in ("--header", name)]
+    return sonde("rpc", "--json", "--pid", str(one.pid), *asked)
 
 
 def events_of(child, one, n):
@@ -149,6 +150,27 @@ def test_http2(sonde, calls, suite, variant, kind):
     seen = events_of(child, one, 2 * n)
     assert all(ev["kind"] == "http" and ev["end"] == "done" for ev in seen), seen
     check_http([c for c in one.calls() if c["method"] != "/dialled"], seen)
+
+
+@pytest.mark.parametrize("suite, variant", gotree.SUITE_BUILDS)
+@pytest.mark.parametrize("kind", ("http", "h2c"))
+def test_headers_of_requests_over_net_http(sonde, calls, suite, variant, kind):
+    """A client's are in a map before they are in a frame: both sides show the same ones, and no secret."""
+    one = calls(program(suite, variant), "-kind", kind)
+    child = watch(sonde, one, "authorization", "x-more-0", "X-More-17", "x-more-39", "x-none")
+    n = run_kinds(one, (("many", 20, 4), ("get", 2)))
+    seen = events_of(child, one, 2 * n)
+    check_http([c for c in one.calls() if c["method"] != "/dialled"], seen)
+    many = [ev for ev in seen if ev["path"] == "/many"]
+    assert len(many) == 40
+    for ev in many:
+        assert sorted(ev["headers"].strip().split("\n")) == [
+            "authorization: (hidden)", f"x-call: {name_of(ev)}", "x-more-0: m", "x-more-17: " + "m" * 18,
+            "x-more-39: " + "m" * 40], ev
+        assert (ev["trace"], ev["span"], ev["user_agent"]) == ("4bf92f3577b34da6a3ce929d0e0e4736",
+                                                               "00f067aa0ba902b7", "calls/1"), ev
+    assert "hunter2" not in json.dumps(child.events)
+    assert [ev for ev in seen if ev["path"] == "/get" and ev["headers"] != f"x-call: {name_of(ev)}\n"] == []
 
 
 @pytest.mark.parametrize("suite, variant", gotree.SUITE_BUILDS)

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -81,10 +82,20 @@ func (w *webCaller) dial() {
 		w.client = &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true,
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	}
-	w.get("/dialled", 0)
+	w.get("/dialled", 0, nil)
 }
 
-func (w *webCaller) get(path string, send int) {
+// What a request of many headers has beside its name: more than one group of a map holds.
+func manyHeaders() http.Header {
+	h := http.Header{"User-Agent": {"calls/1"}, "Authorization": {"Bearer hunter2"},
+		"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}
+	for i := 0; i < 40; i++ {
+		h.Set(fmt.Sprint("x-more-", i), strings.Repeat("m", i+1))
+	}
+	return h
+}
+
+func (w *webCaller) get(path string, send int, more http.Header) {
 	c := begin("client", path)
 	c.ID = nextID()
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
@@ -99,6 +110,9 @@ func (w *webCaller) get(path string, send int) {
 	}
 	r, err := http.NewRequestWithContext(ctx, method, w.base+path, body)
 	check(err)
+	if more != nil {
+		r.Header = more
+	}
 	r.Header.Set("x-call", c.ID)
 	got, err := w.client.Do(r)
 	check(err)
@@ -110,13 +124,15 @@ func (w *webCaller) get(path string, send int) {
 func (w *webCaller) run(name string, n, parallel int) {
 	switch name {
 	case "get":
-		repeat(n, parallel, func() { w.get("/get", 0) })
+		repeat(n, parallel, func() { w.get("/get", 0, nil) })
 	case "post":
-		repeat(n, parallel, func() { w.get("/post", 3000) })
+		repeat(n, parallel, func() { w.get("/post", 3000, nil) })
 	case "missing":
-		repeat(n, parallel, func() { w.get("/status/404", 0) })
+		repeat(n, parallel, func() { w.get("/status/404", 0, nil) })
 	case "empty":
-		repeat(n, parallel, func() { w.get("/status/204", 0) })
+		repeat(n, parallel, func() { w.get("/status/204", 0, nil) })
+	case "many":
+		repeat(n, parallel, func() { w.get("/many", 0, manyHeaders()) })
 	default:
 		check(fmt.Errorf("no scenario %s", name))
 	}
