@@ -6,8 +6,9 @@
  * at, what was made of that one is copied whole: mostly a request for the same method on the same connection, and
  * trailers.
  *
- * What came in vain twice is kept: a header that differs in each request would have it written each time. For each
- * CPU its own: nothing else may run on it meanwhile (gorpc_state.bpf.h).
+ * What came in vain twice is kept: a header that differs in each request would have it written each time. What was
+ * kept before the last of those cycles is made anew at once. For each CPU its own: nothing else may run on it
+ * meanwhile (gorpc_state.bpf.h).
  */
 #ifndef GORPC_AGAIN_BPF_H
 #define GORPC_AGAIN_BPF_H
@@ -109,7 +110,7 @@ static __always_inline void keep_fields(const struct gorpc_scratch *s, struct go
 {
 	if (!s->lasts || s->off > AGAIN_BYTES)
 		return;
-	if (a->missed != print) {
+	if (a->missed != print && a->print != print) {
 		a->missed = print;
 		return;
 	}

@@ -375,6 +375,8 @@ static __always_inline const struct gorpc_again *take_fields(struct gorpc_scratc
 	if (may_repeat(s, have)) {
 		print = print_of(s);
 		again = again_at(print);
+		if (again)
+			fetch(again, sizeof(*again));
 	}
 	if (again && is_again(s, again, print, have))
 		return again;

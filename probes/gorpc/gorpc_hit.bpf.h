@@ -77,7 +77,7 @@ static __always_inline bool take_head(struct hit *h, const __u8 *head)
 		return false;
 	barrier_var(flags_off);
 	barrier_var(stream_off);
-	r->stream = *(__u32 *)&head[stream_off & (FRAME_BYTES - 4)];
+	r->stream = u32_in(&head[stream_off & (FRAME_BYTES - 4)]);
 	if (head[flags_off & (FRAME_BYTES - 1)] & 1)	/* END_STREAM, RFC 9113 6.1 and 6.2 */
 		r->flags |= GORPC_F_END_STREAM;
 	return true;

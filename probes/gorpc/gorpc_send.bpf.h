@@ -29,7 +29,7 @@ static __always_inline int send_copy(const void *from, struct sonde_ledger *l, _
 	if (!room)
 		return -1;
 	for (__u32 i = 0; i + BLOCK_BYTES <= PLAIN_BYTES && i < len; i += BLOCK_BYTES)
-		__builtin_memcpy(room + i, from + i, BLOCK_BYTES);
+		copy_words(room + i, from + i, BLOCK_BYTES / 8);
 	plain_submit(plain, l, room, len);
 	return 0;
 }
@@ -92,7 +92,7 @@ static __always_inline void send_again(const struct gorpc_scratch *s, const stru
 		return;
 	}
 	for (__u32 i = 0; i < AGAIN_BYTES && i < len; i += BLOCK_BYTES)
-		__builtin_memcpy(room + front + i, a->data + i, BLOCK_BYTES);
+		copy_words(room + front + i, a->data + i, BLOCK_BYTES / 8);
 	if (n) {
 		q = room;
 		__builtin_memcpy(q, &n->rec, sizeof(*q));

@@ -12,6 +12,7 @@
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "bpf/words.bpf.h"
 #include "probes/gorpc/gorpc_sites.h"
 #include "probes/gorpc/gorpc_wire.h"
 
@@ -204,7 +205,7 @@ static __always_inline bool read_span(struct gorpc_scratch *s, __u64 base, __u16
 static __always_inline __u64 span_word(const struct gorpc_scratch *s, __u32 far)
 {
 	barrier_var(far);
-	return *(const __u64 *)&s->span[far & (SPAN_BYTES - 8)];
+	return u64_in(&s->span[far & (SPAN_BYTES - 8)]);
 }
 
 /* ---- loops ---- */

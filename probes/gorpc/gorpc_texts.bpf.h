@@ -80,7 +80,7 @@ static __always_inline bool copy_text(struct gorpc_scratch *s, __u32 off, __u64 
 	}
 	off &= DATA_BYTES - 1;
 	for (__u32 i = 0; i < TEXT_BYTES / 8 && i * 8 < len; i++)
-		*(__u64 *)&s->data[off + i * 8] = t->words[i];
+		put_u64(&s->data[off + i * 8], t->words[i]);
 	return true;
 }
 
