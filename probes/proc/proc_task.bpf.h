@@ -24,6 +24,7 @@ struct proc_exec_buf {
  * each pointer that is loaded from a trusted one, on each way to it, the verifier searches all types of the kernel by
  * name four times, which takes it half a millisecond (6.18); what is read costs 20 ns each time instead.
  */
+
 static __always_inline __u64 task_process_start(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, group_leader, start_boottime);
