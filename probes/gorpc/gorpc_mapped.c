@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A host maps hundreds of libraries, and to have each parsed (by a worker, with its own process) would cost seconds
- * at every start. So the end of the file is searched for the name of a section that every Go file has: section names
- * stand in front of the section headers, last in the file. Bytes are compared, nothing is parsed; what has the name
- * is parsed like every other program.
+ * at every start. So the end of the file is searched for the names of sections that Go files have: section names
+ * stand in front of the section headers, last in the file. Bytes are compared, nothing is parsed; what has such a
+ * name is parsed like every other program.
  */
 #include "probes/gorpc/gorpc_mapped.h"
 
@@ -22,7 +22,8 @@
 #define END_BYTES 16384		/* section headers (of 60 sections: 3,840 bytes) and the names in front of them */
 #define FILES_MAX 65536		/* then all are asked again */
 
-static const char section[] = ".go.buildinfo";	/* since Go 1.13 */
+static const char info[] = ".go.buildinfo";	/* since Go 1.13, but not in plugins of 1.19 */
+static const char note[] = ".note.go.buildid";	/* of ELF since 1.5; a build can be told to leave it out */
 
 /* The kernel tells a build id instead of an inode where the file has one. */
 struct mapped_key {
@@ -62,7 +63,7 @@ static bool key_of(const struct sonde_mmap_rec *r, struct mapped_key *ret)
 	return ret->ino || ret->build_id_len;
 }
 
-static bool has_section_name(int fd)
+static bool has_section_of_go(int fd)
 {
 	_cleanup_free_ char *end = malloc(END_BYTES);
 	struct stat st;
@@ -73,7 +74,9 @@ static bool has_section_name(int fd)
 		return false;
 	from = st.st_size > END_BYTES ? st.st_size - END_BYTES : 0;
 	n = pread(fd, end, END_BYTES, from);
-	return n > 0 && memmem(end, (size_t)n, section, sizeof(section));
+	if (n <= 0)
+		return false;
+	return memmem(end, (size_t)n, info, sizeof(info)) || memmem(end, (size_t)n, note, sizeof(note));
 }
 
 void gorpc_mapped_refuse(struct gorpc_mapped *m, const struct sonde_mmap_rec *r)
@@ -97,7 +100,7 @@ int gorpc_mapped_open(struct gorpc_mapped *m, int proc_fd, const struct sonde_mm
 	fd = mapped_file_open(proc_fd, r->hdr.tgid, &where);
 	if (fd < 0)
 		return fd;
-	if (has_section_name(fd))
+	if (has_section_of_go(fd))
 		return TAKE_FD(fd);
 	gorpc_mapped_refuse(m, r);
 	return -ENOEXEC;
