@@ -323,7 +323,7 @@ static int call_line(const struct event *ev, const struct line_opts *o, struct b
 		const char *end = memchr(headers, '\n', len);
 		size_t n = end ? (size_t)(end - headers) : len;
 
-		add_escaped(out, "\t", headers, n);
+		add_escaped(out, "        ", headers, n);
 		buf_add_char(out, '\n');
 		n += end != NULL;
 		headers += n;
