@@ -8,9 +8,9 @@ static uint64_t state = 88172645463325252u;
 
 NOINLINE uint64_t leaf(uint64_t x, unsigned int rounds) { return timed_spin(x, rounds); }
 
-NOINLINE void caller50(void) { state = leaf(state, 50 * UNIT / 10); KEEP(); }
-NOINLINE void caller30(void) { state = leaf(state, 30 * UNIT / 10); KEEP(); }
-NOINLINE void caller20(void) { state = leaf(state, 20 * UNIT / 10); KEEP(); }
+NOINLINE void caller50(void) { state = leaf(state, timed_uneven(50 * UNIT / 10)); KEEP(); }
+NOINLINE void caller30(void) { state = leaf(state, timed_uneven(30 * UNIT / 10)); KEEP(); }
+NOINLINE void caller20(void) { state = leaf(state, timed_uneven(20 * UNIT / 10)); KEEP(); }
 
 static struct part parts[] = { { "caller50", 0 }, { "caller30", 0 }, { "caller20", 0 } };
 static void (*const work[])(void) = { caller50, caller30, caller20 };

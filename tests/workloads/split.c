@@ -9,9 +9,9 @@
 
 static uint64_t state = 88172645463325252u;
 
-NOINLINE uint64_t hot70(uint64_t x) { return timed_spin(x, 70 * UNIT / 10); }
-NOINLINE uint64_t hot20(uint64_t x) { return timed_spin(x, 20 * UNIT / 10); }
-NOINLINE uint64_t hot10(uint64_t x) { return timed_spin(x, 10 * UNIT / 10); }
+NOINLINE uint64_t hot70(uint64_t x) { return timed_spin(x, timed_uneven(70 * UNIT / 10)); }
+NOINLINE uint64_t hot20(uint64_t x) { return timed_spin(x, timed_uneven(20 * UNIT / 10)); }
+NOINLINE uint64_t hot10(uint64_t x) { return timed_spin(x, timed_uneven(10 * UNIT / 10)); }
 
 static struct part parts[] = { { "hot70", 0 }, { "hot20", 0 }, { "hot10", 0 } };
 static uint64_t (*const work[])(uint64_t) = { hot70, hot20, hot10 };

@@ -77,4 +77,13 @@ static inline uint64_t timed_spin(uint64_t x, unsigned int rounds)
 	return x;
 }
 
+/* From a tenth of @middle to nearly twice that, in no order: turns of one length could keep step with the samples. */
+static inline unsigned int timed_uneven(unsigned int middle)
+{
+	static uint64_t state = 2463534242u;
+
+	state = timed_spin(state, 1);
+	return middle / 10 + (unsigned int)(state % (middle * 9 / 5));
+}
+
 #endif
