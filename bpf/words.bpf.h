@@ -38,15 +38,16 @@ static __always_inline void copy_words(void *to, const void *from, __u32 n)
 		d[i] = s[i];
 }
 
+#define LINE 64			/* bytes of a cache line, or of half of one */
+
 /*
  * What is read later is asked for now, all of it at once: a program that does a little every now and then finds none
- * of its memory near the CPU, and waits for each line that it comes to. @n: a constant.
+ * of its memory near the CPU, and waits for each line that it comes to.
  */
-static __always_inline void fetch(const void *p, __u32 n)
+static __always_inline void fetch(const void *from, __u32 bytes)
 {
-#pragma unroll
-	for (__u32 i = 0; i < n; i += 64)
-		(void)*((const volatile __u8 *)p + i);
+	for (__u32 i = 0; i < bytes; i += LINE)
+		(void)*((const volatile __u8 *)from + i);
 }
 
 static __always_inline void touch(const void *p)

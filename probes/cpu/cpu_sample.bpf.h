@@ -5,6 +5,7 @@
 #ifndef CPU_SAMPLE_BPF_H
 #define CPU_SAMPLE_BPF_H
 
+#include "bpf/words.bpf.h"
 #include "probes/cpu/cpu_user.bpf.h"
 
 const volatile __u64 cpu_value = 0;		/* of one sample; 0 = the event's own period */
@@ -40,14 +41,7 @@ static __always_inline void keep_pace(struct cpu_pace *p, __u64 now_ns)
 	p->missed += n - 1;
 }
 
-#define LINE 64			/* bytes of a cache line, or of half of one */
 #define FETCH_SPANS 16		/* of the last walk: most stacks are not deeper */
-
-static __always_inline void fetch(const void *from, __u32 bytes)
-{
-	for (__u32 i = 0; i < bytes; i += LINE)
-		(void)*((const volatile __u8 *)from + i);
-}
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
