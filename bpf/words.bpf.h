@@ -50,9 +50,4 @@ static __always_inline void fetch(const void *from, __u32 bytes)
 		(void)*((const volatile __u8 *)from + i);
 }
 
-static __always_inline void touch(const void *p)
-{
-	(void)*(const volatile __u8 *)p;
-}
-
 #endif

@@ -38,7 +38,6 @@ class Host:
         self.child.stdin.flush()
         assert self.child.stdout.readline() == f"{words[0]} done\n"
 
-
     def end(self):
         self.timer.cancel()
         self.child.kill()
