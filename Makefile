@@ -64,8 +64,8 @@ man: all ## build/man from the option rows
 	@ninja -C $(B) man
 install: all ## install below PREFIX=/usr/local (DESTDIR honoured)
 	@meson configure $(B) -Dprefix=$(PREFIX) && meson install -C $(B)
-fmt: ## format the C files that differ from the last commit
-	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
+fmt: ## format the lines of C that differ from the last commit
+	@git clang-format -q HEAD -- '*.c' '*.h'
 clean: ## remove everything that was built
 	@rm -rf build build-* tests/vm/.work
 
