@@ -69,6 +69,8 @@ static void put_module(struct buf *out, const struct sym_module *m)
 
 static void put_frame(struct profile *p, const struct stack_frame *f, struct buf *out)
 {
+	const char *name;
+
 	buf_add_str(out, "    ");
 	if (p->view.addresses && f->part == STACK_PART_KERN)
 		buf_printf(out, "0x%-16llx ", (unsigned long long)f->ip);
@@ -78,7 +80,8 @@ static void put_frame(struct profile *p, const struct stack_frame *f, struct buf
 		buf_add_str(out, "--\n");
 		return;
 	}
-	str_escape_buf(out, f->name, strlen(f->name));
+	name = f->func && !*f->func->name ? "[unknown]" : f->name;	/* bcc's word; the module follows */
+	str_escape_buf(out, name, strlen(name));
 	if (f->func && *f->func->name && !f->inlined)
 		buf_printf(out, "+0x%llx", (unsigned long long)stack_frame_offset(f));
 	if (f->func && p->sym)

@@ -111,9 +111,9 @@ static void put_line(struct writer *w, const struct stack_frame *f, struct buf *
 	_cleanup_(buf_fini) struct buf line = { 0 };
 	uint32_t id;
 
-	if (fn && !*fn->name)
+	if (f->unknown)
 		return;	/* no line at all: a line must have a function */
-	id = fn ? func_id(w, fn->name, fn->raw && *fn->raw ? fn->raw : fn->name, fn->file ? fn->file : "")
+	id = fn ? func_id(w, f->name, fn->raw && *fn->raw ? fn->raw : f->name, fn->file ? fn->file : "")
 		: func_id(w, f->name, f->name, "");
 	pb_uint(&line, LINE_FUNCTION, id);
 	pb_uint(&line, LINE_LINE, fn ? fn->line : 0);

@@ -30,7 +30,8 @@ struct stack_names {
 	size_t n_frames;		/* of these, answered */
 	bool has_trampolines;		/* some frame is what a signal handler returns to */
 	struct map note_by_end;		/* u64 module << 8 | end -> const char * */
-	struct arena notes;
+	struct map place_by_loc;	/* struct sym_loc -> const char * */
+	struct arena texts;		/* notes and places */
 };
 
 static const struct sym_func no_name = { .name = "", .raw = "", .file = "" };
@@ -41,7 +42,8 @@ void stack_names_free(struct stack_names *n)
 		return;
 	map_fini(&n->index);
 	map_fini(&n->note_by_end);
-	arena_fini(&n->notes);
+	map_fini(&n->place_by_loc);
+	arena_fini(&n->texts);
 	free(n->queries);
 	free(n->frames);
 	free(n);
@@ -186,6 +188,7 @@ int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_nam
 	n->sym = sym;
 	map_init(&n->index, sizeof(struct want), sizeof(uint32_t));
 	map_init(&n->note_by_end, sizeof(uint64_t), sizeof(const char *));
+	map_init(&n->place_by_loc, sizeof(struct sym_loc), sizeof(const char *));
 	r = ask(n, s, add_queries);
 	if (r >= 0)
 		r = ask_nameless(n);
@@ -212,7 +215,35 @@ static int push_note(struct stack_frames *ret, const char *text)
 	return push(ret, &(struct stack_frame){ .name = text, .part = STACK_PART_NOTE });
 }
 
-static int push_frame(struct stack_frames *ret, const struct sym_frame *f, const struct stack_frame *like)
+/* "[libc.so.6+0x8f0a3]"; NULL where the address is not an offset in a file, or without memory. */
+static const char *place_name(struct stack_names *n, const struct sym_loc *loc)
+{
+	const struct sym_module *m = n->sym ? sym_module(n->sym, loc->module) : NULL;
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	const char **place;
+
+	if (!m || (m->kind != SYM_FILE && m->kind != SYM_VDSO))
+		return NULL;
+	place = map_add(&n->place_by_loc, loc, NULL);
+	if (!place || *place)
+		return place ? *place : NULL;
+	buf_printf(&b, "[%s+0x%llx]", m->kind == SYM_VDSO ? "vdso" : stack_module_name(m),
+		   (unsigned long long)loc->addr);
+	if (!buf_error(&b))
+		*place = arena_copy(&n->texts, b.data, b.len);
+	return *place;
+}
+
+static void name_frame(struct stack_names *n, struct stack_frame *f)
+{
+	f->name = *f->func->name ? f->func->name : place_name(n, &f->loc);
+	f->unknown = !f->name;
+	if (f->unknown)
+		f->name = "[unknown]";
+}
+
+static int push_frame(struct stack_names *n, struct stack_frames *ret, const struct sym_frame *f,
+		      const struct stack_frame *like)
 {
 	int r = 0;
 
@@ -220,8 +251,8 @@ static int push_frame(struct stack_frames *ret, const struct sym_frame *f, const
 		struct stack_frame one = *like;
 
 		one.func = &f->funcs[i];
-		one.name = *one.func->name ? one.func->name : "[unknown]";
 		one.inlined = i + 1 < f->n;
+		name_frame(n, &one);
 		r = push(ret, &one);
 	}
 	return r;
@@ -243,7 +274,7 @@ static int push_stack(struct stack_names *n, const struct sym_loc *locs, const u
 			f = is_signal_return(&at) ? at : f;
 		}
 		interrupted = is_signal_return(&f);
-		r = push_frame(ret, &f, &like);
+		r = push_frame(n, ret, &f, &like);
 	}
 	return r;
 }
@@ -311,7 +342,7 @@ static const char *new_note(struct stack_names *n, const struct sym_module *m, u
 		buf_printf(&b, "[truncated: %s in %s]", reason, stack_module_name(m));
 	else
 		buf_printf(&b, "[truncated: %s]", reason);
-	return buf_error(&b) ? NULL : arena_copy(&n->notes, b.data, b.len);
+	return buf_error(&b) ? NULL : arena_copy(&n->texts, b.data, b.len);
 }
 
 static const char *truncation(struct stack_names *n, const struct stack_entry *e)

@@ -42,11 +42,12 @@ struct stack_view {
 enum stack_part { STACK_PART_USER, STACK_PART_KERN, STACK_PART_NOTE, STACK_PART__MAX };
 
 struct stack_frame {
-	const char *name;	/* never empty */
+	const char *name;	/* never empty; "[libc.so.6+0x8f0a3]" if the function has no name, else "[unknown]" */
 	const struct sym_func *func;	/* NULL: a note */
 	struct sym_loc loc;
 	uint64_t ip;		/* the address in the process that was seen first; 0 for notes */
 	enum stack_part part;	/* whose; a note is neither's */
+	bool unknown;		/* neither function nor file are known */
 	bool inlined;		/* part of the next frame's code */
 	bool caller;		/* ip is a return address */
 };

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Options of sonde profile that need something around them: pinned maps, debug information, priorities."""
+import gzip
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -187,3 +189,39 @@ def test_inlined_functions_of_a_stripped_go_program(tmp_path):
                 and named[-1][1] == "main.go" and named[-1][2] in (6, 7))
     everything = sum(weight for _, weight in stacks)
     assert everything > 50 and inner > 0.9 * everything, stacks[:3]
+
+
+LIBRARY = """\
+volatile unsigned long sink;
+static __attribute__((noinline)) void hot(int n)
+{
+	for (int i = 0; i < n; i++)
+		sink += i;
+}
+void entry(int n)
+{
+	for (int i = 0; i < n; i++)
+		hot(300000);
+	sink++;
+}
+"""
+
+
+def test_a_stripped_library_shows_places_in_its_file(tmp_path):
+    """Within the function that the library's symbol table had before it was stripped, in every output."""
+    (tmp_path / "lib.c").write_text(LIBRARY)
+    (tmp_path / "main.c").write_text("void entry(int n);\nint main(void) { entry(2500); return 0; }\n")
+    library = str(tmp_path / "libstripped.so")
+    sh("cc", "-O1", "-shared", "-fPIC", "-o", library, str(tmp_path / "lib.c"))
+    start, size = next((int(words[0], 16), int(words[1], 16)) for words in
+                       map(str.split, sh("nm", "-S", library).stdout.splitlines()) if words[-1] == "hot")
+    sh("strip", library)
+    sh("cc", "-o", str(tmp_path / "main"), str(tmp_path / "main.c"), library, "-Wl,-rpath," + str(tmp_path))
+    outputs = {name: tmp_path / f"out.{name}" for name in ("folded", "svg", "speedscope", "perf", "pprof", "json")}
+    profile("-F", "499", *[word for name, path in outputs.items() for word in ("-o", f"{name}:{path}")], "--",
+            tmp_path / "main")
+    for name, path in outputs.items():
+        data = gzip.decompress(path.read_bytes()) if name == "pprof" else path.read_bytes()
+        places = [int(place, 16) for place in
+                  re.findall(r"\[[^\s\[\]]*libstripped\.so\+0x([0-9a-f]+)\]", data.decode(errors="replace"))]
+        assert places and all(start <= place < start + size for place in places), (name, places[:5])

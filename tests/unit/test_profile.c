@@ -127,11 +127,26 @@ static void time_off_the_cpu_falls_into_blocked_and_waiting(void **state)
 static void perf_text_is_perfs(void **state)
 {
 	const struct stack_view v = { .event = "cpu-clock" };
-	struct feed f[2] = { feed_profile[2], feed_profile[4] };
+	struct feed f[3] = { feed_profile[2], feed_profile[4], feed_profile[6] };
 
 	(void)state;
-	f[1].times = 1;
-	expect_file("perf", &v, f, 2, "perf");
+	f[1].times = f[2].times = 1;
+	expect_file("perf", &v, f, 3, "perf");
+}
+
+/* A frame of a stripped file shows where it is; the bcc output has its own word for it. */
+static void a_frame_without_a_name_has_its_place(void **state)
+{
+	static const char *const outputs[] = { "folded", "svg", "speedscope", "perf" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++) {
+		size_t len;
+		_cleanup_free_ char *text = output(outputs[i], NULL, ALL, &len);
+
+		assert_non_null(strstr(text, "[libfoo.so.1+0x5500]"));
+		assert_non_null(strstr(text, "[unknown]"));	/* the address of no mapping */
+	}
 }
 
 /* ---- pprof ---- */
@@ -271,7 +286,8 @@ static void pprof_has_what_readers_want(void **state)
 	assert_int_equal(p.period, 10000000);
 	assert_int_equal(p.n_mappings, 4);
 	assert_int_equal(p.lens[0], 0);
-	assert_int_equal(p.locs_without_line, 2);	/* the two addresses nobody knows */
+	assert_int_equal(p.locs_without_line, 1);	/* the address of no mapping */
+	assert_true(has_string(&p, "[libfoo.so.1+0x5500]"));
 	assert_true(has_string(&p, "0123456789abcdef"));
 	assert_true(has_string(&p, "operator<(std::pair<int, char>; \"x\" & y)"));
 	assert_true(has_string(&p, "[truncated: no unwind info in libfoo.so.1]"));
@@ -365,6 +381,7 @@ int main(void)
 		cmocka_unit_test(folded_text_is_bccs_but_merged),
 		cmocka_unit_test(time_off_the_cpu_falls_into_blocked_and_waiting),
 		cmocka_unit_test(perf_text_is_perfs),
+		cmocka_unit_test(a_frame_without_a_name_has_its_place),
 		cmocka_unit_test(pprof_has_what_readers_want),
 		cmocka_unit_test(varints_are_as_long_as_they_must_be),
 		cmocka_unit_test(losses_are_in_the_files),
