@@ -74,6 +74,16 @@ def test_stacks_of_bpftrace():
     ]
 
 
+def test_a_thread_of_a_stripped_library_begins_at_its_root():
+    root = judge.thread_root()
+    assert judge.NAMELESS.fullmatch(root) and root.startswith("[libc.so.6+0x")
+    stacks = judge.from_folded([f"prog;{root};[libc.so.6+0x891f5];worker;serve 3",
+                                "prog;[libc.so.6+0x12];[libc.so.6+0x34];worker;serve 2"])
+    verdict = judge.judge(stacks, ["prog"])
+    assert (verdict.samples, verdict.complete) == (5, 3)
+    assert verdict.named == 2 * verdict.samples
+
+
 def test_paths_are_told_apart():
     stacks = judge.from_folded(["paths;_start;main;f0_1;f1_2;f2_3;f3_4;f4_5;end_of_path 1",
                                 "paths;_start;main;f0_1;f1_2;f2_3;f3_4 1"])

@@ -7,12 +7,17 @@
 Folded lines are `comm;outermost;...;innermost COUNT`, kernel frames marked by a trailing _[k]. What perf script and
 bpftrace print is turned into that first. A user stack is complete when its outermost frame is where a program or a
 thread begins. Where such a beginning is known by its caller alone (in a stripped program, only the C library has
-names), one nameless frame may stand before it.
+names), one nameless frame may stand before it. In a stripped C library, threads begin at an address, which its own
+unwinder finds (thread_root()).
 """
 import argparse
 import collections
+import ctypes
+import functools
+import os
 import re
 import sys
+import threading
 
 # Where threads begin: C, C++ and Rust programs; threads; Go's goroutines and the stacks of its scheduler.
 BEGINNINGS = re.compile(
@@ -24,7 +29,7 @@ BEGINNINGS = re.compile(
     )([+@(].*)?""", re.X)
 
 NAMELESS = re.compile(r"(\[unknown\]|\[?0x[0-9a-f]+\]?|[0-9a-f]{6,16}|\?+|\[(anon|heap|stack)[^\]]*\]|//anon.*"
-                      r"|\S+\.so[.\d]*)?")
+                      r"|\S+\.so[.\d]*|\[[^\]]+\+0x[0-9a-f]+\])?")
 REMARK = re.compile(r"\[(truncated|missed|lost)\b.*\]", re.I)
 
 NO_KERNEL_STACK = "[Missed Kernel Stack]"
@@ -124,6 +129,31 @@ def two(stacks, last):
 READERS = {"folded": from_folded, "perf": from_perf, "bpftrace": from_bpftrace}
 
 
+def file_offset(address):
+    """The mapping of this process that holds @address, as (file, offset of @address in it)."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        for words in map(str.split, maps):
+            start, end = (int(part, 16) for part in words[0].split("-"))
+            if start <= address < end:
+                return words[5], address - start + int(words[2], 16)
+    raise LookupError(hex(address))
+
+
+@functools.cache
+def thread_root():
+    """The outermost frame of every thread of the C library, "[libc.so.6+0x1098ec]", as its backtrace() has it."""
+    found = []
+
+    def look():
+        addresses = (ctypes.c_void_p * 64)()
+        found.extend(addresses[:ctypes.CDLL(None).backtrace(addresses, len(addresses))])
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    path, offset = file_offset(found[-1])
+    return f"[{os.path.basename(path)}+0x{offset:x}]"
+
+
 def is_named(frame):
     return not NAMELESS.fullmatch(frame) and not REMARK.match(frame)
 
@@ -135,6 +165,8 @@ def is_complete(stack):
         return None if any(NO_USER_STACK.match(f) for f in stack.kern) else False
     if any(REMARK.match(f) for f in stack.user):
         return False
+    if frames[0] == thread_root():
+        return True
     if not is_named(frames[0]) and len(frames) > 1:
         frames = frames[1:]
     return bool(BEGINNINGS.fullmatch(frames[0]))
