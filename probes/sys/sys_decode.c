@@ -11,32 +11,36 @@
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "base/vec.h"
+#include "base/map.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
 
 #define ROWS_PER_CPU (SONDE_INSTANCES * SONDE_CLASSES)
 
-/* The last record of each CPU, instance and class. */
+/* The last record of one CPU, instance and class. */
 struct last { uint64_t ts_ns; uint32_t seq; bool there; };
 
+/* Rows by number: a recording may name any CPU, so memory follows the rows in use and not the highest number. */
 struct sys_decode_state {
-	VEC(struct last) last;	/* by CPU, then instance and class */
+	struct map last;
+	uint32_t row;		/* of the previous record, usually that of this one too */
+	struct last *at;	/* its value in @last; NULL = none */
 };
 
 static struct last *last_of(struct sys_decode_state *s, const struct sonde_rec *r)
 {
-	size_t row = (size_t)r->cpu * ROWS_PER_CPU + r->instance * SONDE_CLASSES + (r->flags & SONDE_RF_CLASS);
+	uint32_t row = (uint32_t)r->cpu * ROWS_PER_CPU + r->instance * SONDE_CLASSES + (r->flags & SONDE_RF_CLASS);
 
 	if (r->instance >= SONDE_INSTANCES)
 		return NULL;
-	while (s->last.len <= row) {
-		if (vec_grow(&s->last) < 0)
-			return NULL;
-		s->last.items[s->last.len++] = (struct last){ 0 };
-	}
-	return &s->last.items[row];
+	if (s->at && s->row == row)
+		return s->at;
+	if (!s->last.key_size)
+		map_init(&s->last, sizeof(row), sizeof(*s->at));
+	s->row = row;
+	s->at = map_add(&s->last, &row, NULL);
+	return s->at;
 }
 
 /* Numbers of one row follow each other; a hole is told where it is, whatever counted it. */
@@ -218,7 +222,7 @@ static void sys_fini(void *state)
 {
 	struct sys_decode_state *s = state;
 
-	vec_fini(&s->last);
+	map_fini(&s->last);
 }
 
 const struct decoder_ops sys_decoder = {
