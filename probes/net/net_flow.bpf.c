@@ -14,9 +14,9 @@
 #include "probes/net/net_flow_packet.bpf.h"
 #include "probes/net/net_flow_slot.bpf.h"
 #include "probes/net/net_flow_table_wire.h"
+#include "probes/net/net_load.bpf.h"
 #include "probes/net/net_points.bpf.h"
 
-#define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
 #define ASK_TIMES 3	/* an answer that did not come by then will not come */
 #define TCP_ACK 16
 #define TCP_ECN 0xc0
@@ -346,7 +346,7 @@ static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 li
 	struct net_flow_room *room;
 
 	/* what leaves by loopback comes in by it again */
-	if (dir == NET_DIR_IN && skb->ifindex == LOOPBACK)
+	if (dir == NET_DIR_IN && (skb->ifindex == LOOPBACK || is_looped_copy(skb)))
 		return TC_NEXT;
 	switch (pktfilter_tc(skb, link)) {
 	case PKTFILTER_PASS:

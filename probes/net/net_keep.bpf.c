@@ -137,11 +137,14 @@ static __always_inline void feed(struct __sk_buff *skb, __u32 link)
 /* What is kept is not delivered; a dump counts it anew, as records that user space put into the stream. */
 static __always_inline int keep(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
-	struct sonde_ledger *l = ledger_seen(dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS);
+	struct sonde_ledger *l;
 	struct net_slot *s;
 	__u64 seq;
 	int verdict;
 
+	if (dir == NET_DIR_IN && is_looped_copy(skb))
+		return TC_NEXT;
+	l = ledger_seen(dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS);
 	if (!l)
 		return TC_NEXT;
 	if (dir == NET_DIR_OUT)

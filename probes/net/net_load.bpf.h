@@ -12,6 +12,17 @@
 
 #define TC_NEXT (-1)	/* TCX_NEXT, TC_ACT_UNSPEC */
 
+#define PKT_LOOPBACK 5	/* PACKET_LOOPBACK of include/uapi/linux/if_packet.h */
+
+/*
+ * A copy of a packet that this host sends, put back for its own sockets: IP loops multicast and broadcast so, before
+ * the Ethernet header exists. The interface carries no such frame, and packet sockets skip it for the same reason.
+ */
+static __always_inline bool is_looped_copy(const struct __sk_buff *skb)
+{
+	return skb->pkt_type == PKT_LOOPBACK;
+}
+
 /* Loads @len bytes (VLAN tag of the metadata included, put back in its place) of the packet to @to. */
 static __always_inline long load_packet(struct __sk_buff *skb, __u8 *to, __u32 len, bool tagged)
 {

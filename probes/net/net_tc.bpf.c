@@ -59,10 +59,13 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 
 static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
-	struct sonde_ledger *l = ledger_seen(dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS);
+	struct sonde_ledger *l;
 	struct net_scratch *s;
 	int verdict;
 
+	if (dir == NET_DIR_IN && is_looped_copy(skb))
+		return TC_NEXT;
+	l = ledger_seen(dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS);
 	if (!l)
 		return TC_NEXT;
 	verdict = pktfilter_tc(skb, link);
