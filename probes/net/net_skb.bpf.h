@@ -109,12 +109,17 @@ static __always_inline void skb_find_start(struct sk_buff *skb, struct net_skb *
 	}
 }
 
-/* False if the skb is no packet of the network: netlink, unix sockets, empty shells. */
+/*
+ * False if the skb is no packet of the network: netlink, unix sockets, empty shells. A NAPI instance that is added
+ * allocates a shell for its device and frees it without a byte in it (napi_get_frags_check).
+ */
 static __always_inline bool skb_is_packet(struct sk_buff *skb)
 {
 	struct net_device *dev = skb_device(skb);
 	__u16 proto = bpf_ntohs(skb->protocol);
 
+	if (!proto && !skb->len)
+		return false;
 	return dev ? dev->type != NET_ARPHRD_NETLINK : proto == NET_P_IP || proto == NET_P_IPV6;
 }
 

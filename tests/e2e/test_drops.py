@@ -340,3 +340,22 @@ def test_rate_limit_counts_what_it_leaves_out(link, sonde):
     assert ledger["sampled"] >= 90, ledger
 
 
+def test_devices_that_come_and_go_drop_nothing(netns, drops):
+    """A NAPI instance frees an empty shell when it is added: a tunnel, and a veth that takes up generic receive."""
+    ns = netns()
+    running = drops("--netns", ns.name)
+    ns.run("ip", "link", "add", "va", "type", "veth", "peer", "name", "vb")
+    ns.run("ethtool", "-K", "va", "gro", "on")
+    for device, kind in (("vx0", ("vxlan", "id", "7", "dstport", "4789")), ("bridge0", ("bridge",)),
+                         ("mv0", ("link", "vb", "type", "macvlan")), ("tap0", ("tap",))):
+        words = ("tuntap", "add", device, "mode", *kind) if kind == ("tap",) else \
+            ("link", "add", "name", device, *(kind if "type" in kind else ("type", *kind)))
+        if ns.run("ip", *words, check=False).returncode:
+            continue    # this kernel lacks the driver
+        for state in ("up", "down"):
+            ns.run("ip", "link", "set", "dev", device, state)
+    ns.run("ip", "link", "del", "va")
+    udp_send(ns, "127.0.0.1", 4123)
+    running.wait_for(drop_of(4123))
+    empty = [ev for ev in running.finish() if ev["type"] == "net.drop" and not ev["caplen"]]
+    assert not empty, empty
