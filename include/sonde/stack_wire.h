@@ -7,7 +7,7 @@
 #define SONDE_STACK_WIRE_H
 
 #define SONDE_STACK_NONE 0	/* there is none: a kernel thread, or not asked for */
-#define SONDE_STACK_BOTTOM 1	/* complete: the outermost function has no return address */
+#define SONDE_STACK_BOTTOM 1	 /* complete: the outermost function has no return address, by its rows */
 #define SONDE_STACK_NO_TABLE 2	/* the file's unwind rows are not loaded yet */
 #define SONDE_STACK_NO_RULE 3	/* no rule for this address, and no frame pointer that helps */
 #define SONDE_STACK_NO_MAPPING 4	/* an address of no executable mapping */

@@ -99,6 +99,7 @@ __noinline int cpu_unwind_known(__u32 class)
 	struct cpu_desk *d = desk_of(class);
 	struct known_frame f;
 	struct cpu_walk *w;
+	int r;
 
 	if (!d)
 		return SONDE_STACK_BUSY;
@@ -113,7 +114,8 @@ __noinline int cpu_unwind_known(__u32 class)
 		return KNOWN_NOT;
 	known_note(d);
 	w->by_fp = !(d->u.span.rule & PACK_CFA(7));
-	return returned(w, window_word(d, f.ra), f.cfa, f.fp ? window_word(d, f.fp) : w->fp);
+	r = returned(w, window_word(d, f.ra), f.cfa, f.fp ? window_word(d, f.fp) : w->fp);
+	return r && w->by_fp ? SONDE_STACK_FP : r;
 }
 
 #endif

@@ -23,7 +23,7 @@ static int find_rule(struct cpu_late_stack *s, const struct cpu_tables *t, const
 	if (!place)
 		return SONDE_STACK_NO_MAPPING;
 	s->copy.w.rule = (struct sonde_unwind_rule){ .cfa = SONDE_CFA_GAP, .aux = SONDE_STACK_FP };
-	if (s->copy.w.compat || place->kind == CPU_PLACE_ANON)
+	if (place->kind == CPU_PLACE_ANON || (s->copy.w.compat && place->kind == CPU_PLACE_VDSO))
 		return 0;
 	if (!cpu_tables_find(t, place, &file))
 		return SONDE_STACK_NO_TABLE;

@@ -316,8 +316,7 @@ static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struc
 	m->n_pages = 0;
 	m->id = CPU_TABLE_NONE;
 	m->no_file = 0;
-	if (!u->w.compat)
-		table_find(u, class, vma, m);
+	table_find(u, class, vma, m);
 	return 0;
 }
 

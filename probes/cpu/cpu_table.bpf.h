@@ -185,7 +185,7 @@ static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct
 	struct cpu_unwind_file *f;
 
 	m->no_file = !mapping_key(u, vma, m, &key);
-	if (m->no_file)
+	if (m->no_file || (u->w.compat && !key.dev)) /* 32-bit code has another vDSO */
 		return;
 	if (!key.dev)
 		m->off = 0;	/* the vDSO's is not counted from its file */

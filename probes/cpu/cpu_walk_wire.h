@@ -134,15 +134,13 @@ static __always_inline bool is_sigreturn(__u64 code)
 
 #endif
 
-static __always_inline int step_compat(struct cpu_walk *w)
+static __always_inline int step_compat(struct cpu_walk *w, int broken)
 {
 	__u32 pair[2];
 
-	if (!w->fp)
-		return SONDE_STACK_BOTTOM;
-	if (w->fp < w->sp || walk_read(w, pair, sizeof(pair), w->fp))
-		return SONDE_STACK_FP;
-	return returned(w, pair[1], w->fp + sizeof(pair), pair[0]);
+	if (!w->fp || w->fp < w->sp || walk_read(w, pair, sizeof(pair), w->fp))
+		return broken;
+	return returned(w, pair[1], w->fp + sizeof(pair), pair[0]) ? broken : 0;
 }
 
 /* The pair of frame pointer and return address that the frame pointer points to; @broken when there is none. */
@@ -152,25 +150,26 @@ static __always_inline int step_pair(struct cpu_walk *w, int broken)
 
 	if (w->fp & 7 || walk_read(w, pair, sizeof(pair), w->fp))
 		return broken;
-	return returned(w, pair[1], w->fp + sizeof(pair), pair[0]);
+	return returned(w, pair[1], w->fp + sizeof(pair), pair[0]) ? broken : 0;
 }
 
 #define WALK_NO_SIGNAL 1	/* register of a gap where no file is mapped: no code of sigreturn either */
 
-/* Code without rows: where the convention holds, the caller's frame pointer and return address are a pair. */
+/*
+ * Code without rows: where the convention holds, the caller's frame pointer and return address are a pair. A zero is
+ * not the bottom of the stack: code that keeps no frame pointer uses the register for data.
+ */
 static __always_inline int step_fp(struct cpu_walk *w, int broken)
 {
 	__u64 code;
 
 	w->by_fp = 1;
 	if (w->compat)
-		return step_compat(w);
+		return step_compat(w, broken);
 	if (w->n > 1 && w->rule.reg != WALK_NO_SIGNAL && !walk_read(w, &code, sizeof(code), w->ip) &&
 	    is_sigreturn(code))
 		return step_signal(w, SIGNAL_SP);
-	if (!w->fp)
-		return SONDE_STACK_BOTTOM;
-	return w->fp < w->sp ? broken : step_pair(w, broken);
+	return !w->fp || w->fp < w->sp ? broken : step_pair(w, broken);
 }
 
 /* Canonical frame address by w->rule. */

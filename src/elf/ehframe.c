@@ -20,6 +20,7 @@
 #include "elf/leb.h"
 
 #define GAP_BYTES 16	/* padding up to the next function is no gap: nothing runs there */
+#define ENTRY_BYTES 64 /* of an entry function without an FDE, at most; the shortest are 10 to 50 bytes */
 
 #define PE_FORMAT 0x0f
 #define PE_BASE 0x70
@@ -32,6 +33,7 @@ struct fde {
 	uint64_t bias;		/* virtual address - file offset */
 	uint32_t cie;		/* index */
 	uint32_t program, program_len;	/* in the section */
+	bool is_entry;		       /* of the file's entry point; there is no FDE */
 };
 
 struct compiler {
@@ -265,7 +267,7 @@ static bool read_fde(struct compiler *k, struct cursor c, const struct cfi_cie *
 static int add_record(struct compiler *k, struct cursor body)
 {
 	uint64_t at = (uint64_t)(body.pos - k->bytes), back = cur_u32(&body);
-	struct fde f;
+	struct fde f = {0};
 	int r;
 
 	if (!cur_ok(&body) || back == 0)	/* a CIE: read when somebody refers to it */
@@ -299,12 +301,57 @@ static int read_records(struct compiler *k)
 
 /* ---- rows ---- */
 
+static bool has_fde(const struct compiler *k, uint64_t addr)
+{
+	for (size_t i = 0; i < k->fdes.len; i++)
+		if (addr >= k->fdes.items[i].start && addr < k->fdes.items[i].end)
+			return true;
+	return false;
+}
+
+/* Old linkers write the start of .text into shared libraries, which is no entry point. */
+static bool has_entry(const struct elf *e)
+{
+	struct elf_segment interp;
+	struct elf_section text;
+
+	if (elf_type(e) == ET_EXEC || elf_segment_find(e, PT_INTERP, &interp) == 0)
+		return true;
+	return elf_section_find(e, ".text", &text) == 0 && elf_entry(e) != text.addr;
+}
+
+/* The entry point has no caller, even where hand-written code has no FDE that marks it. */
+static int add_entry(struct compiler *k, const struct elf *e)
+{
+	const uint64_t entry = elf_entry(e);
+	const struct elf_segment *seg = entry && has_entry(e) ? find_segment(k, entry) : NULL;
+
+	if (!seg || has_fde(k, entry))
+		return 0;
+	if (vec_grow(&k->fdes) < 0)
+		return -ENOMEM;
+	k->fdes.items[k->fdes.len++] = (struct fde){
+		.start = entry,
+		.end = entry + MIN((uint64_t)ENTRY_BYTES, seg->filesz - (entry - seg->vaddr)),
+		.bias = seg->vaddr - seg->off,
+		.is_entry = true,
+	};
+	return 0;
+}
+
 static int by_offset(const void *a, const void *b)
 {
 	const struct fde *x = a, *y = b;
 	uint64_t p = x->start - x->bias, q = y->start - y->bias;
 
 	return p < q ? -1 : p > q ? 1 : x->program < y->program ? -1 : 1;
+}
+
+static int compile_entry(struct compiler *k, const struct fde *f)
+{
+	const struct sonde_unwind_rule bottom = {.cfa = SONDE_CFA_REG, .reg = k->arch->sp, .ra = SONDE_RA_NONE};
+
+	return cfi_table_add(&k->table, f->start - f->bias, &bottom);
 }
 
 /* Rows of one function that ends where the next begins, at the latest. */
@@ -363,12 +410,12 @@ static int compile_one(struct compiler *k, const struct fde *f, uint64_t next)
 		r = compile_go(k);
 	/* two for one place: the last of them; in Go's code: what Go says */
 	if (next == fde_off(f) || fde_off(f) < k->go_end) {
-		k->table.n_skipped++;
+		k->table.n_skipped += !f->is_entry;
 		return r;
 	}
 	next = MIN(next, go_off(k));
 	if (r >= 0)
-		r = compile_fde(k, f, next);
+		r = f->is_entry ? compile_entry(k, f) : compile_fde(k, f, next);
 	if (r >= 0 && (next == UINT64_MAX || (next > end && next - end >= GAP_BYTES)))
 		r = cfi_table_gap(&k->table, end);
 	return r;
@@ -465,6 +512,20 @@ static int find_section(struct elf *e, struct compiler *k)
 	return r;
 }
 
+static const struct cfi_arch *arch_of(const struct elf *e)
+{
+	switch (elf_machine(e)) {
+	case EM_386:
+	case EM_X86_64:
+		return &arch_x86_64;
+	case EM_ARM:
+	case EM_AARCH64:
+		return &arch_arm64;
+	default:
+		return NULL;
+	}
+}
+
 static void compiler_fini(struct compiler *k)
 {
 	map_fini(&k->cie_at);
@@ -474,6 +535,19 @@ static void compiler_fini(struct compiler *k)
 	gopclntab_free(k->go);
 }
 
+/* The call frame information that there is: of 64-bit code, by .eh_frame and by Go's table. */
+static int read_all(struct elf *e, struct compiler *k)
+{
+	int r = find_go(e, k);
+
+	if (r < 0)
+		return r;
+	r = find_section(e, k);
+	if (r == 0)
+		return read_records(k);
+	return k->go || r == -ENOENT || r == -EBADMSG ? 0 : r; /* Go's linker writes none */
+}
+
 int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret)
 {
 	_cleanup_(compiler_fini) struct compiler k = { 0 };
@@ -481,21 +555,15 @@ int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret)
 	int r;
 
 	map_init(&k.cie_at, sizeof(uint64_t), sizeof(uint32_t));
-	if (!elf_is_64(e) || (elf_machine(e) != EM_X86_64 && elf_machine(e) != EM_AARCH64))
+	k.arch = arch_of(e);
+	if (!k.arch)
 		return -ENOENT;
-	k.arch = elf_machine(e) == EM_X86_64 ? &arch_x86_64 : &arch_arm64;
 	k.segs = elf_segments(e, &k.n_segs);
-	r = find_go(e, &k);
-	if (r < 0)
-		return r;
-	r = find_section(e, &k);
-	if (r < 0 && !k.go)
-		return r;
-	if (r < 0)	/* Go's linker writes none */
-		k.len = 0;
 	r = cfi_table_init(&k.table, max_bytes / sizeof(uint32_t));
+	if (r == 0 && elf_is_64(e))
+		r = read_all(e, &k);
 	if (r == 0)
-		r = read_records(&k);
+		r = add_entry(&k, e);
 	if (r == 0)
 		r = compile_all(&k, &end);
 	return r < 0 ? r : cfi_table_write(&k.table, end, max_bytes, ret);

@@ -2,7 +2,7 @@
 /*
  * .eh_frame, for Go code gopclntab, compiled to an unwind table (sonde/unwind_wire.h): the call frame program of each
  * function is run once, and of what it says for each address only that is kept which finds the caller: CFA, frame
- * pointer, return address.
+ * pointer, return address. The entry point without an FDE is a bottom of stacks too.
  *
  * The bytes are hostile; what is allocated is bounded by their number. Runs in src/worker in production.
  * Format: DWARF 5, 6.4; Linux Standard Base, "Exception Frames"; psABIs of x86-64 and AArch64.
@@ -19,8 +19,8 @@ struct buf;
 struct elf;
 
 /*
- * Appends the table of @e to @ret. -ENOENT when there is nothing to compile (no .eh_frame, no code we walk: 32 bit,
- * other machines), -E2BIG when the table has more than @max_bytes, -EBADMSG, -ENOMEM, or what the file's reader says.
+ * Appends the table of @e to @ret. Of 32-bit files it holds the entry point only. -ENOENT for other machines, -E2BIG
+ * when the table has more than @max_bytes, -ENOMEM, or the error of the file's reader.
  */
 int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret);
 

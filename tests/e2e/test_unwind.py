@@ -103,6 +103,24 @@ def profile(out, programs, *words):
 
 
 @needs_unwinder
+def test_a_zero_frame_pointer_is_no_bottom(tmp_path):
+    """In code without rows only the entry point ends a stack; a zero in the register may be data."""
+    shapes = {"uw_keeps": [], "uw_clears": ["x"]}
+    for name in shapes:
+        shutil.copy(f"{BUILD}/tests/unwind/unwind_bare", tmp_path / name)
+    running = [subprocess.Popen([tmp_path / name, *words]) for name, words in shapes.items()]
+    try:
+        found = measure(1, 499, 65536)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    complete, depth = found["uw_keeps"]["bottom"]
+    assert complete >= ENOUGH and depth == 3, found
+    assert "bottom" not in found["uw_clears"] and found["uw_clears"]["no-rule"][0] >= ENOUGH, found
+
+
+@needs_unwinder
 def test_eviction(tmp_path):
     """More tables than the budget holds: the oldest go, and come back when their program does."""
     names = [f"uw_big{i}" for i in range(5)]

@@ -356,6 +356,44 @@ static void test_greedy(void **state)
 	assert_int_equal(compile_at_most(&frames, table.len - 1), -E2BIG);
 }
 
+/* Bytes of .eh_frame in a program whose entry point is CODE + 0x20. */
+static void compile_program(const struct buf *frames, uint16_t type, struct buf *ret)
+{
+	_cleanup_(buf_fini) struct buf file = make_file(frames->data, frames->len);
+	_cleanup_(elf_freep) struct elf *e = NULL;
+	Elf64_Ehdr *eh = (void *)file.data;
+
+	eh->e_type = type;
+	eh->e_entry = CODE + 0x20;
+	assert_int_equal(elf_open_mem(file.data, file.len, BUDGET, &e), 0);
+	assert_int_equal(compile(e, ret), 0);
+}
+
+/* Hand-written _start: no FDE covers it, and it is the bottom of every stack. */
+static void test_entry(void **state)
+{
+	_cleanup_(buf_fini) struct buf none = {0}, frames = {0}, table = {0};
+
+	(void)state;
+	compile_program(&none, ET_EXEC, &table);
+	assert_rule(&table, CODE + 0x1f, SONDE_CFA_GAP, 0, 0);
+	assert_rule(&table, CODE + 0x20, SONDE_CFA_REG, 7, 0);
+	assert_int_equal(ehframe_find(table.data, CODE + 0x20).ra, SONDE_RA_NONE);
+	assert_int_equal(ehframe_find(table.data, CODE + 0x5f).ra, SONDE_RA_NONE);
+	assert_rule(&table, CODE + 0x60, SONDE_CFA_GAP, 0, 0);
+
+	buf_add(&frames, cie, sizeof(cie));
+	add_fde(&frames, CODE + 0x30, 0x10, NULL, 0); /* ends the entry function */
+	buf_reset(&table);
+	compile_program(&frames, ET_EXEC, &table);
+	assert_int_equal(ehframe_find(table.data, CODE + 0x2f).ra, SONDE_RA_NONE);
+	assert_rule(&table, CODE + 0x30, SONDE_CFA_REG, 7, 8);
+
+	buf_reset(&table);
+	compile_program(&none, ET_DYN, &table); /* a library: the number is no entry point */
+	assert_rule(&table, CODE + 0x20, SONDE_CFA_GAP, 0, 0);
+}
+
 static void test_check(void **state)
 {
 	_cleanup_(buf_fini) struct buf frames = { 0 }, table = { 0 };
@@ -383,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_broken_functions),
 		cmocka_unit_test(test_greedy),
+		cmocka_unit_test(test_entry),
 		cmocka_unit_test(test_check),
 	};
 
