@@ -33,4 +33,6 @@ struct cpu_conf {
 /* A command starts from it. */
 extern const struct cpu_conf cpu_conf_default;
 
+extern const struct opt cpu_opts[];	/* of a struct cpu_conf */
+
 #endif
