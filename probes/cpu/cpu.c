@@ -27,6 +27,7 @@
 #include "probes/cpu/cpu_perf.h"
 #include "probes/cpu/cpu_tables.h"
 #include "probes/cpu/cpu_wire.h"
+#include "sonde/stack_wire.h"
 
 #include "cpu.skel.h"
 
@@ -54,6 +55,7 @@ struct cpu_state {
 	bool flowing;			/* records go into the stream */
 	struct buf reasons;		/* why files have no table, the first few */
 	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
+	uint64_t walked_late, stayed_cut;	/* stacks in the stream that came before their table */
 };
 
 /* ---- loading ---- */
@@ -352,7 +354,7 @@ static int begin_tables(struct probe *p, struct err *err)
 	if (r >= 0)
 		r = begin_late(p, err);
 	if (r >= 0 && p->loop)
-		cpu_tables_wait(s->tables, BEHIND_NS);
+		cpu_late_wait(s->late, BEHIND_NS);
 	return r;
 }
 
@@ -380,6 +382,22 @@ static int name_frames(struct probe *p, const struct sonde_rec *rec)
 	for (unsigned i = 0; ret >= 0 && cur_left(&c) >= sizeof(uint64_t) && i < r.n_kern; i++)
 		ret = probe_inject_ksym(p->env, cur_u64(&c));
 	return ret;
+}
+
+/* A mapping that is not there later has gone with its process, or with the program that it ran. */
+static void count_cut(struct cpu_state *s, const struct sonde_rec *rec)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	struct cpu_sample_rec r;
+	bool later;
+
+	if (!cur_copy(&c, &r, sizeof(r)))
+		return;
+	later = r.mode & CPU_MODE_LATER;
+	if (r.user_end == SONDE_STACK_NO_TABLE || (later && r.user_end == SONDE_STACK_NO_MAPPING))
+		s->stayed_cut++;
+	else
+		s->walked_late += later;
 }
 
 static void put_late(void *ctx, struct cpu_sample_rec *r)
@@ -410,6 +428,8 @@ static int cpu_control(struct probe *p, const struct sonde_rec *r)
 	switch (r->type) {
 	case CPU_REC_SAMPLE:
 	case CPU_REC_BLOCK:
+		if (r->instance == p->instance)
+			count_cut(s, r);
 		return name_frames(p, r);
 	case CPU_REC_NEED:
 		return load_table(p, r);
@@ -467,19 +487,16 @@ static void tell_totals(struct probe *p)
 	const size_t len = sizeof(struct cpu_totals_rec) + s->reasons.len;
 	_cleanup_free_ struct cpu_totals_rec *r = calloc(1, len);
 	struct cpu_tables_stats t = { 0 };
-	struct cpu_late_stats late = { 0 };
 
 	if (!r)
 		return;
-	if (s->late)
-		cpu_late_stats(s->late, &late);
 	if (s->tables)
 		cpu_tables_stats(s->tables, &t);
 	*r = (struct cpu_totals_rec){
 		.hdr = { .type = CPU_REC_TOTALS, .instance = p->instance, .flags = SONDE_RF_SNAPSHOT },
 		.files = t.files, .rows = t.rows, .bytes = t.bytes, .pool_bytes = t.pool_bytes, .loaded = t.loaded,
 		.evicted = t.evicted, .refused = t.refused, .gone = t.gone, .late = t.late,
-		.walked_late = late.whole, .stayed_cut = late.cut,
+		.walked_late = s->walked_late, .stayed_cut = s->stayed_cut,
 	};
 	if (s->perf)
 		add_paces(p, r);

@@ -205,7 +205,7 @@ static const struct field totals_fields[] = {
 	TOTAL(gone, "totals.gone", "requests for a table whose process was gone"),
 	TOTAL(late, "totals.late", "compilations that took too long, and are tried again"),
 	TOTAL(walked_late, "totals.walked_late", "stacks walked in user space, because their table came after them"),
-	TOTAL(stayed_cut, "totals.stayed_cut", "of the copied stacks, those that could not be walked any more"),
+	TOTAL(stayed_cut, "totals.stayed_cut", "stacks that end early, because a table came too late or never"),
 	{ .name = "totals.reasons", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR),
 	  .doc = "why files were refused, the first few" },
 };

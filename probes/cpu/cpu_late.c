@@ -23,7 +23,7 @@
 #define WAITING_BYTES (16u << 20)	/* of copies */
 #define WAITING_MAX 4096u		/* stacks; those of blocks wait without their memory */
 #define WAIT_NS 3000000000ull		/* for a table */
-#define END_STEP_NS 20000000ull
+#define STEP_NS 20000000ull		/* a process may be gone after that */
 
 /* Of one process. */
 struct process {
@@ -56,7 +56,6 @@ struct cpu_late {
 	struct map by_id;		/* struct late_id -> struct late * */
 	size_t n, waiting_bytes;
 	struct process *processes;
-	struct cpu_late_stats stats;
 };
 
 /* ---- processes ---- */
@@ -130,10 +129,7 @@ static void emit(struct cpu_late *l, struct late *w)
 	const size_t n = MIN(w->stack.n_ips, room);
 	const size_t len = w->rec->hdr.len + n * sizeof(uint64_t);
 	struct cpu_sample_rec *r = realloc(w->rec, len);
-	const bool whole = r && w->stack.end != SONDE_STACK_NO_TABLE;
 
-	l->stats.whole += whole;
-	l->stats.cut += !whole;
 	if (!r) {
 		l->opts.emit(l->opts.ctx, w->rec);
 		return;
@@ -152,6 +148,8 @@ static void walk(struct cpu_late *l, struct late *w)
 {
 	struct process *p = w->process;
 
+	if (!p->places.len)
+		return;	/* it was gone before anybody looked: the stack stays cut */
 	cpu_late_walk(&w->stack, l->opts.tables, &p->places);
 	if (w->stack.end != SONDE_STACK_NO_MAPPING || !p->places.len || p->asked_again == MAPPED_AGAIN_MAX)
 		return;
@@ -256,7 +254,6 @@ static int add_rec(struct cpu_late *l, const struct cpu_copy *c)
 		(*known)->rec = r;
 		return 0;
 	}
-	l->stats.cut++;
 	l->opts.emit(l->opts.ctx, r);
 	free(r);
 	return 0;
@@ -266,15 +263,13 @@ static int take_entry(void *ctx, void *data, size_t size)
 {
 	const struct cpu_copy *c = data;
 	struct cpu_late *l = ctx;
-	int r = 0;
 
 	if (size < sizeof(*c) || c->len > size - sizeof(*c))
 		return 0;
 	if (c->kind == CPU_COPY_STACK && c->len >= sizeof(struct cpu_walk))
-		r = add_stack(l, data);
+		add_stack(l, data);
 	else if (c->kind == CPU_COPY_REC && c->len >= sizeof(struct cpu_sample_rec))
-		r = add_rec(l, c);
-	l->stats.cut += r < 0;
+		add_rec(l, c);
 	return 0;
 }
 
@@ -328,13 +323,20 @@ void cpu_late_end(struct cpu_late *l, uint64_t limit_ns)
 
 	cpu_late_go_on(l);
 	while (l->waiting_bytes && cpu_tables_busy(l->opts.tables) && clock_boot_ns() < end_ns) {
-		cpu_tables_wait(l->opts.tables, END_STEP_NS);
+		cpu_tables_wait(l->opts.tables, STEP_NS);
 		cpu_late_go_on(l);
 	}
 	walk_all(l, true);
 }
 
-void cpu_late_stats(const struct cpu_late *l, struct cpu_late_stats *ret)
+void cpu_late_wait(struct cpu_late *l, uint64_t limit_ns)
 {
-	*ret = l->stats;
+	const uint64_t end_ns = clock_boot_ns() + limit_ns;
+
+	for (uint64_t now_ns = clock_boot_ns(); now_ns < end_ns; now_ns = clock_boot_ns()) {
+		cpu_late_take(l);
+		if (!cpu_tables_busy(l->opts.tables))
+			break;
+		cpu_tables_wait(l->opts.tables, MIN(STEP_NS, end_ns - now_ns));
+	}
 }

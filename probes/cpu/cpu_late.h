@@ -18,11 +18,6 @@ struct cpu_late;
 struct cpu_sample_rec;
 struct err;
 
-struct cpu_late_stats {
-	uint64_t whole;		/* records whose stack was walked here, to where it ends */
-	uint64_t cut;		/* that stayed cut: the process was gone, no table came, or there was no memory */
-};
-
 struct cpu_late_opts {
 	struct cpu_tables *tables;	/* borrowed, outlives it */
 	int ring_fd;			/* of the map cpu_copies */
@@ -46,7 +41,11 @@ void cpu_late_go_on(struct cpu_late *l);
 /* The same, for the last time: waits for tables that are being made, but not longer than so. Leaves nothing. */
 void cpu_late_end(struct cpu_late *l, uint64_t limit_ns);
 
-void cpu_late_stats(const struct cpu_late *l, struct cpu_late_stats *ret);
+/*
+ * Waits for tables that are being made, but not longer than @limit_ns, and takes what is copied meanwhile: before
+ * records may be emitted.
+ */
+void cpu_late_wait(struct cpu_late *l, uint64_t limit_ns);
 
 /* ---- one stack ---- */
 

@@ -70,7 +70,7 @@ struct cpu_totals_rec {
 	__u64 gone;		/* requests whose process was gone */
 	__u64 late;		/* compilations that took too long */
 	__u64 walked_late;	/* stacks that user space walked, since a table came after them */
-	__u64 stayed_cut;	/* likewise, but could not be walked any more */
+	__u64 stayed_cut;	/* stacks in the stream that end early because their table came too late */
 	char reasons[];		/* why files were refused, the first few; lines separated by \n */
 };
 

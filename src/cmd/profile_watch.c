@@ -185,6 +185,9 @@ static void put_totals(struct buf *b, const struct watch *w)
 	if (t->periods)
 		buf_printf(b, "sampling clock: %" PRIu64 " periods, %" PRIu64 " of them without a sample\n",
 			   t->periods, t->missed);
+	if (t->walked_late || t->stayed_cut)
+		buf_printf(b, "stacks that came before their unwind table: %" PRIu64 " walked later, %" PRIu64
+			   " cut short\n", t->walked_late, t->stayed_cut);
 	if (!t->files && !t->refused)
 		return;
 	buf_printf(b, "unwind tables: %" PRIu64 " files, %" PRIu64 " rows, %" PRIu64 " KB in %" PRIu64

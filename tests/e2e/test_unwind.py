@@ -6,6 +6,7 @@ program must have many samples that come after.
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -118,6 +119,32 @@ def test_a_zero_frame_pointer_is_no_bottom(tmp_path):
     complete, depth = found["uw_keeps"]["bottom"]
     assert complete >= ENOUGH and depth == 3, found
     assert "bottom" not in found["uw_clears"] and found["uw_clears"]["no-rule"][0] >= ENOUGH, found
+
+
+CUT = re.compile(r"stacks that came before their unwind table: (\d+) walked later, (\d+) cut short")
+
+
+@needs_unwinder
+def test_stacks_that_stay_cut_are_counted(tmp_path):
+    """Programs that are new and soon gone: their stacks come before their tables."""
+    out = tmp_path / "out"
+    sonde = subprocess.Popen([BINARY, "profile", "-F", "4999", "--stats", "-v", "-o", f"json:{out}"],
+                             stderr=subprocess.PIPE, text=True)
+    next(line for line in sonde.stderr if READY.search(line))
+    for i in range(25):
+        path = tmp_path / f"uw_new{i}"
+        shutil.copy(os.path.realpath("/usr/bin/python3"), path)
+        subprocess.run([path, "-S", "-c", "pass"], check=True)
+    sonde.send_signal(signal.SIGINT)
+    _, err = sonde.communicate(timeout=READY_S)
+    events = [json.loads(line) for line in out.read_text().splitlines()]
+    later = [ev["end"] for ev in events if "walked-later" in ev.get("mode", ())]
+    cut = [ev for ev in events if ev.get("end") == "no-table" and "walked-later" not in ev.get("mode", ())]
+    gone = sum(end in ("no-table", "no-mapping") for end in later)
+    totals = next(ev for ev in events if ev["type"] == "cpu.totals")
+    assert totals["stayed_cut"] == len(cut) + gone > 0, totals
+    assert totals["walked_late"] == len(later) - gone > 0, totals
+    assert [int(n) for n in CUT.search(err).groups()] == [totals["walked_late"], totals["stayed_cut"]]
 
 
 @needs_unwinder
