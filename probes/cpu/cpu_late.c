@@ -149,7 +149,7 @@ static void walk(struct cpu_late *l, struct late *w)
 	struct process *p = w->process;
 
 	if (!p->places.len)
-		return;	/* it was gone before anybody looked: the stack stays cut */
+		return;	/* the process ended before its mappings were read: the stack stays truncated */
 	cpu_late_walk(&w->stack, l->opts.tables, &p->places);
 	if (w->stack.end != SONDE_STACK_NO_MAPPING || !p->places.len || p->asked_again == MAPPED_AGAIN_MAX)
 		return;

@@ -33,7 +33,7 @@ struct fde {
 	uint64_t bias;		/* virtual address - file offset */
 	uint32_t cie;		/* index */
 	uint32_t program, program_len;	/* in the section */
-	bool is_entry;		       /* of the file's entry point; there is no FDE */
+	bool is_entry;			/* the file's entry point, without an FDE */
 };
 
 struct compiler {
@@ -309,7 +309,7 @@ static bool has_fde(const struct compiler *k, uint64_t addr)
 	return false;
 }
 
-/* Old linkers write the start of .text into shared libraries, which is no entry point. */
+/* Old linkers write the start of .text as entry point into shared libraries, which are never entered there. */
 static bool has_entry(const struct elf *e)
 {
 	struct elf_segment interp;

@@ -390,7 +390,7 @@ static void test_entry(void **state)
 	assert_rule(&table, CODE + 0x30, SONDE_CFA_REG, 7, 8);
 
 	buf_reset(&table);
-	compile_program(&none, ET_DYN, &table); /* a library: the number is no entry point */
+	compile_program(&none, ET_DYN, &table);	/* a library is never entered at e_entry */
 	assert_rule(&table, CODE + 0x20, SONDE_CFA_GAP, 0, 0);
 }
 

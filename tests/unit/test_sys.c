@@ -413,8 +413,8 @@ static void short_signals(void **state)
 }
 
 /*
- * A hole in the numbers of one CPU is an event in front of the record behind it. Memory follows the rows in use, not the
- * highest number.
+ * A gap in the sequence numbers of one CPU becomes an event in front of the next record. Memory follows the rows in
+ * use, not the highest CPU number.
  */
 static void gaps(void **state)
 {
