@@ -4,6 +4,8 @@
  * three arguments seen in some way. One table, one small interpreter.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -137,6 +139,25 @@ static void put_half_ipv6(struct buf *out, uint32_t v)
 	buf_printf(out, "%x:%x", swapped >> 16, swapped & 0xffff);
 }
 
+#define ERRNO_LAST_OF_GO 132 /* ERFKILL */
+
+/* Go's names of errno: those of glibc in lower case. */
+static void put_errno(struct buf *out, uint32_t v)
+{
+	const char *text = v <= ERRNO_LAST_OF_GO ? strerrordesc_np((int)v) : NULL;
+
+	if (!v) {
+		buf_add_str(out, "Success");
+	} else if (v == ESTALE) {
+		buf_add_str(out, "stale NFS file handle");
+	} else if (text) {
+		buf_add_char(out, islower((unsigned char)text[1]) ? (char)tolower(text[0]) : text[0]);
+		buf_add_str(out, text + 1);
+	} else {
+		buf_printf(out, "errno %u", v);
+	}
+}
+
 static void put_arg(struct buf *out, uint32_t v, char how, const struct cilium_print *o)
 {
 	switch (how) {
@@ -155,10 +176,7 @@ static void put_arg(struct buf *out, uint32_t v, char how, const struct cilium_p
 	case 'c': cilium_put_ct_state(out, v); break;
 	case 'n': cilium_put_iface(out, v, o); break;
 	case 'e':
-		if (v)
-			buf_printf(out, "errno %u", v);
-		else
-			buf_add_str(out, "Success");
+		put_errno(out, v);
 		break;
 	case 'D': buf_add_str(out, v == 0 ? "egress" : v == 1 ? "ingress" : ""); break;
 	default: break;

@@ -2,8 +2,8 @@
 /*
  * What the agent itself tells: notifications and access-log records. Each is a type byte and a whole gob stream.
  */
-#include <arpa/inet.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "cilium/gob.h"
+#include "cilium/goip.h"
 #include "cilium/gojson.h"
 #include "cilium/names.h"
 #include "cilium/print.h"
@@ -130,12 +131,8 @@ static void put_dns_types(struct buf *out, const struct gob_value *types)
 
 static void put_ip(struct buf *out, const struct gob_value *v)
 {
-	char text[INET6_ADDRSTRLEN];
-
-	if (v->kind != GOB_BYTES || (v->len != 4 && v->len != 16))
-		return;
-	inet_ntop(v->len == 4 ? AF_INET : AF_INET6, v->data, text, sizeof(text));
-	buf_add_str(out, text);
+	if (v->kind == GOB_BYTES && (v->len == 4 || v->len == 16))
+		goip_put(out, v->len == 4 ? AF_INET : AF_INET6, v->data);
 }
 
 static void put_strings(struct buf *out, const struct gob_value *list)

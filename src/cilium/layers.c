@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "cilium/layers_names.h"
 #include "cilium/notify.h"
 
 static uint16_t be16(const uint8_t *p)
@@ -83,7 +84,7 @@ static void split(struct layer *l, const uint8_t *data, size_t len, size_t head)
 	l->head = data;
 	l->head_len = head;
 	l->payload = data + head;
-	l->payload_len = len - head;
+	l->payload_len = l->all_len = len - head;
 }
 
 /* Cuts the payload to what its header says it is. */
@@ -154,13 +155,72 @@ static enum layer_kind parse_ipv4(struct parse *p, struct layer *l, const uint8_
 	return be16(data + 6) & 0x3fff ? LAYER_STOP : by_protocol(data[9]);	/* fragments are not entered */
 }
 
+#define OPT_JUMBO 0xc2
+#define JUMBO_MIN 65536u
+
+/* @len: what follows in the packet, which may be more than the extension. *@ret_jumbo: 0 = no such option. */
+static bool hop_by_hop_options(struct parse *p, const uint8_t *ext, size_t ext_len, size_t len, uint32_t *ret_jumbo)
+{
+	const uint8_t *jumbo = NULL;
+
+	for (size_t at = 2, size; at < ext_len; at += size) {
+		const uint8_t *opt = ext + at;
+
+		if (len - at < 2)
+			return fail_cut(p, "IPv6 header option too small"), false;
+		size = opt[0] ? opt[1] + 2u : 1;
+		if (len - at < size)
+			return fail_cut(p, "IPv6 header TLV option too small"), false;
+		if (opt[0] == OPT_JUMBO && !jumbo)
+			jumbo = opt;
+	}
+	*ret_jumbo = 0;
+	if (!jumbo)
+		return true;
+	if (jumbo[1] != 4)
+		return fail(p, "Jumbo length TLV data must have length 4"), false;
+	*ret_jumbo = (uint32_t)be16(jumbo + 2) << 16 | be16(jumbo + 4);
+	if (*ret_jumbo < JUMBO_MIN)
+		return fail(p, "Jumbo length cannot be less than %u", JUMBO_MIN), false;
+	return true;
+}
+
+/* The extension belongs to the IPv6 layer, whose payload starts behind it unless it is a jumbogram. */
+static enum layer_kind parse_hop_by_hop(struct parse *p, struct layer *l, unsigned length)
+{
+	const uint8_t *ext = l->payload;
+	size_t len = l->payload_len, ext_len;
+	uint32_t jumbo;
+
+	if (len < 2)
+		return fail_cut(p, "Invalid ip6-extension header. Length %zu less than 2", len);
+	ext_len = ext[1] * 8u + 8;
+	if (len < ext_len)
+		return fail(p, "Invalid ip6-extension header. Length %zu less than specified length %zu", len,
+			    ext_len);
+	if (!hop_by_hop_options(p, ext, ext_len, len, &jumbo))
+		return LAYER_STOP;
+	if (jumbo && length)
+		return fail(p, "IPv6 has jumbo length and IPv6 length is not 0");
+	if (!jumbo && !length)
+		return fail(p, "IPv6 length 0, but HopByHop header does not have jumbogram option");
+	if (!jumbo) {
+		l->payload += ext_len;
+		l->payload_len -= ext_len;
+	}
+	limit(p, l, jumbo ?: length);
+	return by_protocol(ext[0]);
+}
+
 static enum layer_kind parse_ipv6(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
 {
 	if (len < 40)
 		return fail_cut(p, "Invalid ip6 header. Length %zu less than 40", len);
 	split(l, data, len, 40);
+	if (!data[6])
+		return parse_hop_by_hop(p, l, be16(data + 4));
 	if (!be16(data + 4))
-		return fail(p, "IPv6 length 0, but next header is %u, not HopByHop", data[6]);
+		return fail(p, "IPv6 length 0, but next header is %s, not HopByHop", layer_protocol(data[6]));
 	limit(p, l, be16(data + 4));
 	return by_protocol(data[6]);
 }
@@ -252,10 +312,8 @@ static enum layer_kind parse_vrrp(struct parse *p, struct layer *l, const uint8_
 
 static enum layer_kind parse_igmp(struct parse *p, struct layer *l, const uint8_t *data, size_t len)
 {
-	if (!len)
-		return fail(p, "IGMP packet is too small");
-	if (data[0] != 0x11 && data[0] != 0x22)
-		return fail(p, "unsupported IGMP type");
+	if (len < 8)
+		return fail(p, "IGMP Packet too small");
 	split(l, data, len, len);
 	return LAYER_STOP;
 }

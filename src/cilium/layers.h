@@ -25,6 +25,7 @@ struct layer {
 	enum layer_kind kind;
 	const uint8_t *head, *payload;	/* in the packet */
 	size_t head_len, payload_len;
+	size_t all_len; /* bytes behind the header before a length field cut them */
 };
 
 #define LAYERS_MAX 24

@@ -2,12 +2,14 @@
 /*
  * Layers in words: Go's %v of each header's fields, lists of more than four elements as their number.
  */
-#include <arpa/inet.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/macros.h"
+#include "cilium/goip.h"
 #include "cilium/layers.h"
+#include "cilium/layers_names.h"
 #include "cilium/ports.h"
 
 static uint16_t be16(const uint8_t *p)
@@ -28,14 +30,6 @@ static const char *yes_no(bool v)
 static void put_mac(struct buf *out, const uint8_t *p)
 {
 	buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
-}
-
-static void put_ip(struct buf *out, int family, const uint8_t *p)
-{
-	char text[INET6_ADDRSTRLEN];
-
-	inet_ntop(family, p, text, sizeof(text));
-	buf_add_str(out, text);
 }
 
 /* [1, 2] or [..5..] */
@@ -60,104 +54,6 @@ static void put_port(struct buf *out, uint16_t port, unsigned transport)
 		buf_printf(out, "(%s)", name);
 }
 
-/* ---- names of numbers ---- */
-
-static const char *ether_type_name(uint16_t type)
-{
-	static const struct { uint16_t type; const char *name; } names[] = {
-		{ 0x0800, "IPv4" }, { 0x0806, "ARP" }, { 0x86dd, "IPv6" }, { 0x2000, "CiscoDiscovery" },
-		{ 0x6558, "TransparentEthernetBridging" }, { 0x712, "MDP" }, { 0x8100, "Dot1Q" }, { 0x880b, "PPP" },
-		{ 0x8863, "PPPoEDiscovery" }, { 0x8864, "PPPoESession" }, { 0x8847, "MPLSUnicast" },
-		{ 0x8848, "MPLSMulticast" }, { 0x888e, "EAPOL" }, { 0x88a8, "Dot1Q" }, { 0x88be, "ERSPAN Type II" },
-		{ 0x88cc, "LinkLayerDiscovery" }, { 0x9000, "EthernetCTP" }, { 0xffff, "Raw" },
-	};
-
-	if (type < 0x600)
-		return "LLC";
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].type == type)
-			return names[i].name;
-	return "UnknownEthernetType";
-}
-
-static const char *protocol_name(uint8_t proto)
-{
-	static const char *const names[256] = {
-		[0] = "IPv6HopByHop", [1] = "ICMPv4", [2] = "IGMP", [4] = "IPv4", [6] = "TCP", [17] = "UDP",
-		[27] = "RUDP", [41] = "IPv6", [43] = "IPv6Routing", [44] = "IPv6Fragment", [47] = "GRE",
-		[50] = "IPSecESP", [51] = "IPSecAH", [58] = "ICMPv6", [59] = "NoNextHeader", [60] = "IPv6Destination",
-		[89] = "OSPF", [94] = "IPv4", [97] = "EtherIP", [112] = "VRRP", [132] = "SCTP", [136] = "UDPLite",
-		[137] = "MPLS",
-	};
-
-	return names[proto] ?: "UnknownIPProtocol";
-}
-
-struct icmp_type {
-	const char *name;
-	const char *const *codes;	/* NULL = it has none */
-	size_t n_codes;
-};
-
-#define CODES(a) .codes = (a), .n_codes = ARRAY_SIZE(a)
-
-static const char *const v4_unreachable[] = {
-	"Net", "Host", "Protocol", "Port", "FragmentationNeeded", "SourceRoutingFailed", "NetUnknown", "HostUnknown",
-	"SourceIsolated", "NetAdminProhibited", "HostAdminProhibited", "NetTOS", "HostTOS", "CommAdminProhibited",
-	"HostPrecedence", "PrecedenceCutoff",
-};
-static const char *const v4_exceeded[] = { "TTLExceeded", "FragmentReassemblyTimeExceeded" };
-static const char *const v4_problem[] = { "PointerIndicatesError", "MissingOption", "BadLength" };
-static const char *const v4_redirect[] = { "Net", "Host", "TOS+Net", "TOS+Host" };
-static const struct icmp_type v4_types[256] = {
-	[0] = { "EchoReply" }, [3] = { "DestinationUnreachable", CODES(v4_unreachable) }, [4] = { "SourceQuench" },
-	[5] = { "Redirect", CODES(v4_redirect) }, [8] = { "EchoRequest" }, [9] = { "RouterAdvertisement" },
-	[10] = { "RouterSolicitation" }, [11] = { "TimeExceeded", CODES(v4_exceeded) },
-	[12] = { "ParameterProblem", CODES(v4_problem) }, [13] = { "TimestampRequest" }, [14] = { "TimestampReply" },
-	[15] = { "InfoRequest" }, [16] = { "InfoReply" }, [17] = { "AddressMaskRequest" },
-	[18] = { "AddressMaskReply" },
-};
-
-static const char *const v6_unreachable[] = {
-	"NoRouteToDst", "AdminProhibited", "BeyondScopeOfSrc", "AddressUnreachable", "PortUnreachable",
-	"SrcAddressFailedPolicy", "RejectRouteToDst",
-};
-static const char *const v6_exceeded[] = { "HopLimitExceeded", "FragmentReassemblyTimeExceeded" };
-static const char *const v6_problem[] = {
-	"ErroneousHeaderField", "UnrecognizedNextHeader", "UnrecognizedIPv6Option",
-};
-static const struct icmp_type v6_types[256] = {
-	[1] = { "DestinationUnreachable", CODES(v6_unreachable) }, [2] = { "PacketTooBig" },
-	[3] = { "TimeExceeded", CODES(v6_exceeded) }, [4] = { "ParameterProblem", CODES(v6_problem) },
-	[128] = { "EchoRequest" }, [129] = { "EchoReply" }, [133] = { "RouterSolicitation" },
-	[134] = { "RouterAdvertisement" }, [135] = { "NeighborSolicitation" }, [136] = { "NeighborAdvertisement" },
-	[137] = { "Redirect" },
-};
-
-static void put_icmp(struct buf *out, const struct icmp_type *types, uint8_t type, uint8_t code)
-{
-	const struct icmp_type *t = &types[type];
-
-	if (!t->name)
-		buf_printf(out, "%u(%u)", type, code);
-	else if (!t->codes && !code)
-		buf_add_str(out, t->name);
-	else if (code < t->n_codes)
-		buf_printf(out, "%s(%s)", t->name, t->codes[code]);
-	else
-		buf_printf(out, "%s(Code: %u)", t->name, code);
-}
-
-static const char *igmp_name(uint8_t type)
-{
-	return type == 0x11 ? "IGMP Membership Query" : type == 0x22 ? "IGMPv3 Membership Report" : "";
-}
-
-static const char *vrrp_auth_name(uint8_t type)
-{
-	return type == 0 ? "No Authentication" : type <= 2 ? "Reserved" : "";
-}
-
 /* ---- fields ---- */
 
 static void put_ethernet(struct buf *out, const uint8_t *h)
@@ -168,7 +64,7 @@ static void put_ethernet(struct buf *out, const uint8_t *h)
 	put_mac(out, h + 6);
 	buf_add_str(out, " DstMAC=");
 	put_mac(out, h);
-	buf_printf(out, " EthernetType=%s Length=%u", ether_type_name(type), type < 0x600 ? type : 0);
+	buf_printf(out, " EthernetType=%s Length=%u", layer_ether_type(type), type < 0x600 ? type : 0);
 }
 
 static void put_ipv4_options(struct buf *out, const uint8_t *opt, size_t len)
@@ -205,22 +101,63 @@ static void put_ipv4(struct buf *out, const uint8_t *h, size_t len, size_t paylo
 	buf_printf(out, " Version=%u IHL=%u TOS=%u Length=%u Id=%u", h[0] >> 4, h[0] & 15, h[1],
 		   be16(h + 2) ?: (unsigned)(len + payload), be16(h + 4));
 	buf_printf(out, " Flags=%s FragOffset=%u TTL=%u Protocol=%s Checksum=%u", flags[h[6] >> 5],
-		   be16(h + 6) & 0x1fff, h[8], protocol_name(h[9]), be16(h + 10));
+		   be16(h + 6) & 0x1fff, h[8], layer_protocol(h[9]), be16(h + 10));
 	buf_add_str(out, " SrcIP=");
-	put_ip(out, AF_INET, h + 12);
+	goip_put(out, AF_INET, h + 12);
 	buf_add_str(out, " DstIP=");
-	put_ip(out, AF_INET, h + 16);
+	goip_put(out, AF_INET, h + 16);
 	put_ipv4_options(out, h + 20, len - 20);
 }
 
-static void put_ipv6(struct buf *out, const uint8_t *h)
+static size_t ipv6_option_len(const uint8_t *opt)
 {
+	return opt[0] ? opt[1] + 2u : 1;
+}
+
+static void put_ipv6_option(struct buf *out, const uint8_t *opt)
+{
+	buf_printf(out, "{OptionType=%u OptionLength=%u ActualLength=%zu OptionData=", opt[0], opt[0] ? opt[1] : 0,
+		   ipv6_option_len(opt));
+	put_bytes(out, opt + 2, opt[0] ? opt[1] : 0);
+	buf_add_str(out, " OptionAlignment=[0 0]}");
+}
+
+/* The extension header, whole, and the rest of the packet. */
+static void put_hop_by_hop(struct buf *out, const uint8_t *ext, size_t len)
+{
+	size_t ext_len = ext[1] * 8u + 8, n = 0;
+
+	buf_add_str(out, "{ Contents=");
+	put_bytes(out, ext, ext_len);
+	buf_add_str(out, " Payload=");
+	put_bytes(out, ext + ext_len, len - ext_len);
+	buf_printf(out, " NextHeader=%s HeaderLength=%u ActualLength=%zu Options=[", layer_protocol(ext[0]), ext[1],
+		   ext_len);
+	for (size_t at = 2; at < ext_len; at += ipv6_option_len(ext + at))
+		n++;
+	if (n > 4)
+		buf_printf(out, "..%zu..", n);
+	for (size_t at = 2; n <= 4 && at < ext_len; at += ipv6_option_len(ext + at)) {
+		buf_add_str(out, at > 2 ? ", " : "");
+		put_ipv6_option(out, ext + at);
+	}
+	buf_add_str(out, "]}");
+}
+
+static void put_ipv6(struct buf *out, const struct layer *l)
+{
+	const uint8_t *h = l->head;
+
 	buf_printf(out, " Version=%u TrafficClass=%u FlowLabel=%u Length=%u NextHeader=%s HopLimit=%u SrcIP=",
-		   h[0] >> 4, be16(h) >> 4 & 0xff, be32(h) & 0xfffff, be16(h + 4), protocol_name(h[6]), h[7]);
-	put_ip(out, AF_INET6, h + 8);
+		   h[0] >> 4, be16(h) >> 4 & 0xff, be32(h) & 0xfffff, be16(h + 4), layer_protocol(h[6]), h[7]);
+	goip_put(out, AF_INET6, h + 8);
 	buf_add_str(out, " DstIP=");
-	put_ip(out, AF_INET6, h + 24);
-	buf_add_str(out, " HopByHop=nil");
+	goip_put(out, AF_INET6, h + 24);
+	buf_add_str(out, " HopByHop=");
+	if (h[6])
+		buf_add_str(out, "nil");
+	else
+		put_hop_by_hop(out, h + 40, l->all_len);
 }
 
 static const char *tcp_option_name(uint8_t kind)
@@ -318,14 +255,14 @@ static void put_sctp(struct buf *out, const uint8_t *h)
 static void put_icmpv4(struct buf *out, const uint8_t *h)
 {
 	buf_add_str(out, " TypeCode=");
-	put_icmp(out, v4_types, h[0], h[1]);
+	layer_put_icmpv4(out, h[0], h[1]);
 	buf_printf(out, " Checksum=%u Id=%u Seq=%u", be16(h + 2), be16(h + 4), be16(h + 6));
 }
 
 static void put_icmpv6(struct buf *out, const uint8_t *h)
 {
 	buf_add_str(out, " TypeCode=");
-	put_icmp(out, v6_types, h[0], h[1]);
+	layer_put_icmpv6(out, h[0], h[1]);
 	buf_printf(out, " Checksum=%u TypeBytes=[]", be16(h + 2));
 }
 
@@ -333,21 +270,41 @@ static void put_vrrp(struct buf *out, const uint8_t *h)
 {
 	buf_printf(out, " Version=%u Type=VRRPv2 Advertisement VirtualRtrID=%u Priority=%u CountIPAddr=%u",
 		   h[0] >> 4, h[1], h[2], h[3]);
-	buf_printf(out, " AuthType=%s AdverInt=%u Checksum=%u IPAddress=[", vrrp_auth_name(h[4]), h[5], be16(h + 6));
+	buf_printf(out, " AuthType=%s AdverInt=%u Checksum=%u IPAddress=[", layer_vrrp_auth(h[4]), h[5], be16(h + 6));
 	if (h[3] > 4)
 		buf_printf(out, "..%u..", h[3]);
 	for (size_t i = 0; h[3] <= 4 && i < h[3]; i++) {
 		buf_add_str(out, i ? ", " : "");
-		put_ip(out, AF_INET, h + 8 + 4 * i);
+		goip_put(out, AF_INET, h + 8 + 4 * i);
 	}
 	buf_add_char(out, ']');
 }
 
-static void put_igmp(struct buf *out, const uint8_t *h, size_t len)
+/* A code with its top bit set is a floating-point number; the client keeps the low 8 bits of its value. */
+static unsigned igmp_deciseconds(uint8_t code)
 {
-	buf_printf(out, " Type=%s Checksum=%u GroupAddress=", igmp_name(h[0]), len >= 4 ? be16(h + 2) : 0);
-	if (h[0] == 0x11 && len >= 8)
-		put_ip(out, AF_INET, h + 4);
+	return code & 0x80 ? (uint8_t)(((code >> 4 & 7u) | 16u) << ((code & 15u) + 3)) : code;
+}
+
+/* Go's notation of a time.Duration below a minute. */
+static void put_deciseconds(struct buf *out, unsigned n)
+{
+	if (n % 10 == 0)
+		buf_printf(out, "%us", n / 10);
+	else if (n < 10)
+		buf_printf(out, "%ums", n * 100);
+	else
+		buf_printf(out, "%u.%us", n / 10, n % 10);
+}
+
+/* The client reads every version as IGMPv2 and leaves the version at 0. */
+static void put_igmp(struct buf *out, const uint8_t *h)
+{
+	buf_printf(out, " Type=%s MaxResponseTime=", layer_igmp(h[0]));
+	put_deciseconds(out, igmp_deciseconds(h[1]));
+	buf_printf(out, " Checksum=%u GroupAddress=", be16(h + 2));
+	goip_put(out, AF_INET, h + 4);
+	buf_add_str(out, " Version=0");
 }
 
 static void put_vxlan(struct buf *out, const uint8_t *h)
@@ -364,7 +321,7 @@ static void put_geneve(struct buf *out, const uint8_t *h)
 	for (size_t at = 0; at + 4 <= len; at += (h[8 + at + 3] & 0x1fu) * 4 + 4)
 		n++;
 	buf_printf(out, " Version=%u OptionsLength=%zu OAMPacket=%s CriticalOption=%s Protocol=%s VNI=%u Options=[",
-		   h[0] >> 7, len, yes_no(h[1] & 0x80), yes_no(h[1] & 0x40), ether_type_name(be16(h + 2)),
+		   h[0] >> 7, len, yes_no(h[1] & 0x80), yes_no(h[1] & 0x40), layer_ether_type(be16(h + 2)),
 		   be32(h + 4) >> 8);
 	if (n)
 		buf_printf(out, "..%zu..", n);
@@ -398,14 +355,14 @@ static void put_fields(struct buf *out, const struct layer *l)
 	switch (l->kind) {
 	case LAYER_ETHERNET: put_ethernet(out, h); break;
 	case LAYER_IPV4: put_ipv4(out, h, l->head_len, l->payload_len); break;
-	case LAYER_IPV6: put_ipv6(out, h); break;
+	case LAYER_IPV6: put_ipv6(out, l); break;
 	case LAYER_TCP: put_tcp(out, h, l->head_len); break;
 	case LAYER_UDP: put_udp(out, h); break;
 	case LAYER_SCTP: put_sctp(out, h); break;
 	case LAYER_ICMPV4: put_icmpv4(out, h); break;
 	case LAYER_ICMPV6: put_icmpv6(out, h); break;
 	case LAYER_VRRP: put_vrrp(out, h); break;
-	case LAYER_IGMP: put_igmp(out, h, l->head_len); break;
+	case LAYER_IGMP: put_igmp(out, h); break;
 	case LAYER_VXLAN: put_vxlan(out, h); break;
 	case LAYER_GENEVE: put_geneve(out, h); break;
 	case LAYER__MAX: break;
@@ -415,7 +372,7 @@ static void put_fields(struct buf *out, const struct layer *l)
 void layer_put(struct buf *out, const struct layer *l)
 {
 	buf_printf(out, "%s\t{Contents=", kinds[l->kind].name);
-	put_bytes(out, l->head, l->head_len);
+	put_bytes(out, l->head, l->kind == LAYER_IGMP ? 0 : l->head_len);	/* the client never sets it there */
 	buf_add_str(out, " Payload=");
 	put_bytes(out, l->payload, l->payload_len);
 	put_fields(out, l);
@@ -448,8 +405,8 @@ bool layer_ends(const struct layer *l, struct buf *src, struct buf *dst)
 	case 3: {
 		int v6 = l->kind == LAYER_IPV6;
 
-		put_ip(src, v6 ? AF_INET6 : AF_INET, h + (v6 ? 8 : 12));
-		put_ip(dst, v6 ? AF_INET6 : AF_INET, h + (v6 ? 24 : 16));
+		goip_put(src, v6 ? AF_INET6 : AF_INET, h + (v6 ? 8 : 12));
+		goip_put(dst, v6 ? AF_INET6 : AF_INET, h + (v6 ? 24 : 16));
 		return true;
 	}
 	case 4:
@@ -473,12 +430,13 @@ static const struct layer *find(const struct layers *l, size_t from, size_t to, 
 
 static void put_end(struct buf *out, const struct layer *ip, bool dst, const uint8_t *port)
 {
-	int v6 = ip->kind == LAYER_IPV6;
-	const uint8_t *addr = ip->head + (v6 ? (dst ? 24 : 8) : dst ? 16 : 12);
+	int family = ip->kind == LAYER_IPV6 ? AF_INET6 : AF_INET;
+	const uint8_t *addr = ip->head + (family == AF_INET6 ? (dst ? 24 : 8) : dst ? 16 : 12);
+	bool brackets = port && goip_has_colons(family, addr);
 
-	buf_add_str(out, v6 && port ? "[" : "");
-	put_ip(out, v6 ? AF_INET6 : AF_INET, addr);
-	buf_add_str(out, v6 && port ? "]" : "");
+	buf_add_str(out, brackets ? "[" : "");
+	goip_put(out, family, addr);
+	buf_add_str(out, brackets ? "]" : "");
 	if (port)
 		buf_printf(out, ":%u", be16(port));
 }
@@ -498,7 +456,10 @@ static void put_l4(struct buf *out, const struct layer *l)
 	const char *between = " ";
 
 	buf_printf(out, " %s", kinds[l->kind].key);
-	for (size_t i = 0; l->kind == LAYER_TCP && i < ARRAY_SIZE(flags); i++)
+	if (l->kind != LAYER_TCP)
+		return;
+	buf_add_char(out, ' ');
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (l->head[13] & flags[i].bit) {
 			buf_printf(out, "%s%s", between, flags[i].name);
 			between = ", ";
@@ -514,15 +475,14 @@ static void put_other(struct buf *out, const struct layer *l)
 	case LAYER_ICMPV4:
 	case LAYER_ICMPV6:
 		buf_add_str(out, " icmp ");
-		put_icmp(out, l->kind == LAYER_ICMPV4 ? v4_types : v6_types, h[0], h[1]);
+		l->kind == LAYER_ICMPV4 ? layer_put_icmpv4(out, h[0], h[1]) : layer_put_icmpv6(out, h[0], h[1]);
 		break;
 	case LAYER_VRRP:
 		buf_printf(out, " vrrp VRRPv2 Advertisement %u %u", h[1], h[2]);
 		break;
 	case LAYER_IGMP:
-		buf_printf(out, " igmp %s ", igmp_name(h[0]));
-		if (h[0] == 0x11 && l->head_len >= 8)
-			put_ip(out, AF_INET, h + 4);
+		buf_printf(out, " igmp %s ", layer_igmp(h[0]));
+		goip_put(out, AF_INET, h + 4);
 		break;
 	default:
 		break;
@@ -543,7 +503,7 @@ static void put_range(struct buf *out, const struct layers *l, size_t from, size
 		put_mac(out, l2->head + 6);
 		buf_add_str(out, " -> ");
 		put_mac(out, l2->head);
-		buf_printf(out, " %s", ether_type_name(be16(l2->head + 12)));
+		buf_printf(out, " %s", layer_ether_type(be16(l2->head + 12)));
 	} else {
 		buf_add_str(out, "[unknown]");
 	}

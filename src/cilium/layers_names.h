@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names that gopacket gives the numbers in packet headers. */
+#ifndef CILIUM_LAYERS_NAMES_H
+#define CILIUM_LAYERS_NAMES_H
+
+#include <stdint.h>
+
+struct buf;
+
+const char *layer_ether_type(uint16_t type);	/* never NULL, like the others */
+const char *layer_protocol(uint8_t proto);
+const char *layer_igmp(uint8_t type);		/* "" for an unknown type */
+const char *layer_vrrp_auth(uint8_t type);
+void layer_put_icmpv4(struct buf *out, uint8_t type, uint8_t code);
+void layer_put_icmpv6(struct buf *out, uint8_t type, uint8_t code);
+
+#endif
