@@ -102,7 +102,6 @@ static const char *const drop_reasons[] = {
 	[204] = "No Egress IP configured",
 	[205] = "Punt to proxy",
 	[206] = "No device",
-	[207] = "First logical datagram fragment not found from world",
 };
 
 /* Two ranges: programs, then headers. */

@@ -37,17 +37,32 @@ static void capture_header(struct cursor *c, struct cilium_notify *n)
 	cur_skip(c, 1);	/* ext_version: what it announces is not upstream's and adds nothing here */
 }
 
-/* The packet begins at @off. What follows its captured length is ring padding. */
+/*
+ * The packet begins at @off. A sample of the length that a ring gives it ends in padding. In any other the client
+ * takes all bytes for the packet, however many were captured.
+ */
 static void packet_at(struct cilium_notify *n, const uint8_t *data, size_t len, size_t off)
 {
-	n->pkt.len = len > off ? MIN(len - off, (size_t)n->pkt.cap_len) : 0;
+	size_t end = off + n->pkt.cap_len;
+
+	if (len == ROUND_UP(end + 4, (size_t)RING_PAD) - 4)
+		len = end;
+	n->pkt.len = len > off ? len - off : 0;
 	n->pkt.data = n->pkt.len ? data + off : NULL;
 }
 
-/* Size of a struct by its version; the newest known for versions from the future. */
-static size_t size_of(const uint8_t *sizes, size_t n_sizes, uint8_t version)
+/* Sizes of a struct by its version. @kind, @word: what the client calls it. */
+static int check_version(const struct cilium_notify *n, size_t len, const uint8_t *sizes, size_t n_sizes,
+			 const char *kind, const char *word, struct err *err)
 {
-	return sizes[MIN((size_t)version, n_sizes - 1)];
+	if (n->version >= n_sizes)
+		return err_set(err, -EBADMSG, "Unrecognized %s event (version %u)", word, n->version);
+	if (len < sizes[n->version])
+		return err_set(err, -EBADMSG,
+			       "unexpected %s data length (version %u), "
+			       "expected at least %u but got %zu",
+			       kind, n->version, sizes[n->version], len);
+	return 0;
 }
 
 static int decode_drop(const uint8_t *data, size_t len, struct cilium_notify *n, struct err *err)
@@ -55,7 +70,7 @@ static int decode_drop(const uint8_t *data, size_t len, struct cilium_notify *n,
 	static const uint8_t sizes[] = { 36, 36, 40, 48 };
 	struct cilium_drop *d = &n->drop;
 	struct cursor c = cur_init(data, len);
-	size_t want;
+	int r;
 
 	if (len < sizes[0])
 		return too_short(err, "DropNotify", "", sizes[0], len);
@@ -67,26 +82,25 @@ static int decode_drop(const uint8_t *data, size_t len, struct cilium_notify *n,
 	d->file = cur_u8(&c);
 	d->ext_error = (int8_t)cur_u8(&c);
 	d->ifindex = cur_u32(&c);
-	want = size_of(sizes, ARRAY_SIZE(sizes), n->version);
-	if (len < want)
-		return err_set(err, -EBADMSG, "unexpected DropNotify data length (version %u), "
-			       "expected at least %zu but got %zu", n->version, want, len);
+	r = check_version(n, len, sizes, ARRAY_SIZE(sizes), "DropNotify", "drop", err);
+	if (r < 0)
+		return r;
 	if (n->version >= 2) {
 		n->pkt.flags = cur_u8(&c);
 		cur_skip(&c, 3);
 	}
 	if (n->version >= 3)
 		d->ip_trace_id = cur_u64(&c);
-	packet_at(n, data, len, want);
+	packet_at(n, data, len, sizes[n->version]);
 	return 0;
 }
 
 static int decode_trace(const uint8_t *data, size_t len, struct cilium_notify *n, struct err *err)
 {
-	static const uint8_t sizes[] = { 32, 48, 56, 72 };
+	static const uint8_t sizes[] = { 32, 48, 56 };
 	struct cilium_trace *t = &n->trace;
 	struct cursor c = cur_init(data, len);
-	size_t want;
+	int r;
 
 	if (len < sizes[0])
 		return too_short(err, "TraceNotify", "", sizes[0], len);
@@ -97,15 +111,14 @@ static int decode_trace(const uint8_t *data, size_t len, struct cilium_notify *n
 	t->reason = cur_u8(&c);
 	n->pkt.flags = cur_u8(&c);
 	t->ifindex = cur_u32(&c);
-	want = size_of(sizes, ARRAY_SIZE(sizes), n->version);
-	if (len < want)
-		return err_set(err, -EBADMSG, "unexpected TraceNotify data length (version %u), "
-			       "expected at least %zu but got %zu", n->version, want, len);
+	r = check_version(n, len, sizes, ARRAY_SIZE(sizes), "TraceNotify", "trace", err);
+	if (r < 0)
+		return r;
 	if (n->version >= 1)
 		cur_copy(&c, t->orig_ip, sizeof(t->orig_ip));
 	if (n->version >= 2)
 		t->ip_trace_id = cur_u64(&c);
-	packet_at(n, data, len, want);
+	packet_at(n, data, len, sizes[n->version]);
 	return 0;
 }
 

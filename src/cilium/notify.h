@@ -33,7 +33,7 @@ struct cilium_packet {
 	const uint8_t *data;	/* in the payload; NULL = none */
 	size_t len;
 	uint32_t orig_len;	/* on the wire */
-	uint16_t cap_len;	/* as the datapath says; @len may be less, and never is more */
+	uint16_t cap_len;	/* as the datapath says */
 	uint8_t flags;		/* CILIUM_FLAG_* */
 };
 

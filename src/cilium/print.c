@@ -4,13 +4,14 @@
  */
 #include "cilium/print.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "cilium/goip.h"
 #include "cilium/layers.h"
 #include "cilium/names.h"
 
@@ -100,10 +101,7 @@ static void put_dissection(struct buf *out, const struct cilium_packet *p, const
 
 static void put_orig_ip(struct buf *out, const struct cilium_notify *n)
 {
-	char text[INET6_ADDRSTRLEN];
-
-	inet_ntop(n->pkt.flags & CILIUM_FLAG_IPV6 ? AF_INET6 : AF_INET, n->trace.orig_ip, text, sizeof(text));
-	buf_add_str(out, text);
+	goip_put_addr(out, n->pkt.flags & CILIUM_FLAG_IPV6 ? AF_INET6 : AF_INET, n->trace.orig_ip);
 }
 
 static void put_trace_id(struct buf *out, const char *word, uint64_t id)
@@ -135,9 +133,8 @@ static void put_drop_long(struct buf *out, const struct cilium_notify *n, int64_
 {
 	const struct cilium_drop *d = &n->drop;
 
-	buf_printf(out, RULE "CPU %02lld: MARK 0x%x", (long long)cpu, n->hash);
-	put_trace_id(out, "IP-TRACE-ID", d->ip_trace_id);
-	buf_printf(out, " FROM %u DROP: %u bytes, reason ", n->source, n->pkt.orig_len);
+	buf_printf(out, RULE "CPU %02lld: MARK 0x%x FROM %u DROP: %u bytes, reason ", (long long)cpu, n->hash,
+		   n->source, n->pkt.orig_len);
 	cilium_put_reason(out, n, o);
 	if (d->src_identity || d->dst_identity) {
 		buf_add_str(out, ", identity ");
@@ -146,6 +143,8 @@ static void put_drop_long(struct buf *out, const struct cilium_notify *n, int64_
 	if (d->dst_id)
 		buf_printf(out, ", to endpoint %u", d->dst_id);
 	buf_add_char(out, '\n');
+	if (d->ip_trace_id) /* the client closes neither the bracket nor the line */
+		buf_printf(out, " [ IP-TRACE-ID=%llu", (unsigned long long)d->ip_trace_id);
 	put_dissection(out, &n->pkt, o);
 }
 
@@ -283,12 +282,11 @@ static void put_sock(struct buf *out, const struct cilium_notify *n, int64_t cpu
 {
 	static const char *const protos[] = { "unknown", "tcp", "udp" };
 	const struct cilium_sock *s = &n->sock;
-	char text[INET6_ADDRSTRLEN];
 
-	inet_ntop(s->ipv6 ? AF_INET6 : AF_INET, s->dst_ip, text, sizeof(text));
-	buf_printf(out, "CPU %02lld: [%s] cgroup_id: %llu sock_cookie: %llu, dst [%s]:%u %s \n", (long long)cpu,
-		   cilium_sock_point(s->point), (unsigned long long)s->cgroup_id, (unsigned long long)s->cookie, text,
-		   s->dst_port, s->proto < ARRAY_SIZE(protos) ? protos[s->proto] : "unknown");
+	buf_printf(out, "CPU %02lld: [%s] cgroup_id: %llu sock_cookie: %llu, dst [", (long long)cpu,
+		   cilium_sock_point(s->point), (unsigned long long)s->cgroup_id, (unsigned long long)s->cookie);
+	goip_put_addr(out, s->ipv6 ? AF_INET6 : AF_INET, s->dst_ip);
+	buf_printf(out, "]:%u %s \n", s->dst_port, s->proto < ARRAY_SIZE(protos) ? protos[s->proto] : "unknown");
 }
 
 static void put_unknown(struct buf *out, const struct cilium_payload *p)

@@ -35,9 +35,12 @@ static const char *own_name(const struct event *ev, uint32_t space, uint64_t key
 	return name && str_is_plain(name, strlen(name)) ? name : NULL;
 }
 
+/* Streams name a code that they have no name for by its number; the client writes that its own way. */
 static const char *drop_name(void *ctx, uint8_t code)
 {
-	return own_name(ctx, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | code);
+	const char *name = own_name(ctx, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | code);
+
+	return name && name[strspn(name, "0123456789")] ? name : NULL;
 }
 
 static const char *file_name(void *ctx, uint8_t id)
