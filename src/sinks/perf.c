@@ -6,7 +6,8 @@
  *   \t<address> function+0xoffset (file)          innermost first
  *   <empty line>
  *
- * Kept until names are looked up, at the end or when there are many: per sample a few bytes, each stack once.
+ * Kept until names are looked up, at the end or when there are many: per sample a few bytes, each stack once. Readers
+ * want them in the order of time; those whose stack was walked in user space come some seconds late.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "event/event.h"
@@ -21,7 +23,8 @@
 #include "sinks/profile.h"
 #include "sinks/sink.h"
 
-#define MAX_KEPT (1u << 20)	/* samples: 32 MiB */
+#define MAX_KEPT (1u << 20)	/* samples: 32 MiB; more if so many come within LATE_NS */
+#define LATE_NS 8000000000ull	/* a sample may come so long after a younger one */
 #define NS_PER_US 1000
 #define US_PER_S 1000000
 
@@ -34,11 +37,16 @@ struct kept {
 struct perf {
 	struct profile profile;
 	VEC(struct kept) samples;
+	size_t most;		/* samples before some are written */
+	uint64_t last_ns;	/* time of the youngest */
 };
 
 static int perf_open(struct sink *s, _unused_ struct err *err)
 {
-	return profile_open(&((struct perf *)s->state)->profile, s->opts);
+	struct perf *p = s->state;
+
+	p->most = MAX_KEPT;
+	return profile_open(&p->profile, s->opts);
 }
 
 /* The reader splits at blanks and takes the first word behind "(" as the file. */
@@ -88,31 +96,54 @@ static void put_head(struct buf *out, const struct profile *p, const struct stac
 		   (unsigned long long)(k->value / k->count ? k->value / k->count : 1), event);
 }
 
-static int write_samples(struct sink *s)
+static int by_time(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+
+	if (x->ts_ns != y->ts_ns)
+		return x->ts_ns < y->ts_ns ? -1 : 1;
+	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : (int)x->cpu - y->cpu;
+}
+
+static int write_sample(struct sink *s, struct stack_names *names, struct stack_frames *frames, const struct kept *k,
+			struct buf *out)
+{
+	struct perf *p = s->state;
+	const struct stack_entry *e = stack_set_at(p->profile.set, k->entry);
+	int r = stack_names_all(names, e, &p->profile.view, frames);
+
+	buf_reset(out);
+	put_head(out, &p->profile, e, k);
+	for (size_t i = 0; i < frames->len; i++)
+		put_frame(out, p->profile.sym, &frames->items[i]);
+	buf_add_char(out, '\n');
+	/* Readers count paragraphs: one that stands for several is there so often. */
+	for (uint32_t i = 0; r >= 0 && i < k->count; i++)
+		r = buf_error(out) ? buf_error(out) : outfile_record(s->out, out->data, out->len);
+	return r;
+}
+
+/* Those up to @until_ns; the others are kept, and the stacks with them. */
+static int write_samples(struct sink *s, uint64_t until_ns)
 {
 	struct perf *p = s->state;
 	_cleanup_(stack_names_freep) struct stack_names *names = NULL;
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	struct stack_frames frames = { 0 };
 	int r = stack_names_new(p->profile.set, p->profile.sym, &names);
+	size_t n = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->samples.len; i++) {
-		const struct kept *k = &p->samples.items[i];
-		const struct stack_entry *e = stack_set_at(p->profile.set, k->entry);
-
-		buf_reset(&out);
-		r = stack_names_all(names, e, &p->profile.view, &frames);
-		put_head(&out, &p->profile, e, k);
-		for (size_t j = 0; j < frames.len; j++)
-			put_frame(&out, p->profile.sym, &frames.items[j]);
-		buf_add_char(&out, '\n');
-		/* Readers count paragraphs: one that stands for several is there so often. */
-		for (uint32_t j = 0; r >= 0 && j < k->count; j++)
-			r = buf_error(&out) ? buf_error(&out) : outfile_record(s->out, out.data, out.len);
-	}
+	if (p->samples.len)
+		qsort(p->samples.items, p->samples.len, sizeof(p->samples.items[0]), by_time);
+	for (; r >= 0 && n < p->samples.len && p->samples.items[n].ts_ns <= until_ns; n++)
+		r = write_sample(s, names, &frames, &p->samples.items[n], &out);
 	vec_fini(&frames);
-	p->samples.len = 0;
-	stack_set_clear(p->profile.set);
+	p->samples.len -= n;
+	if (p->samples.len)
+		memmove(p->samples.items, p->samples.items + n, p->samples.len * sizeof(p->samples.items[0]));
+	else
+		stack_set_clear(p->profile.set);
+	p->most = MAX(MAX_KEPT, 2 * p->samples.len);
 	return r;
 }
 
@@ -129,7 +160,8 @@ static int perf_event(struct sink *s, const struct event *ev)
 		.ts_ns = ev->ts_ns, .value = stack_event_value(p->profile.set, ev), .entry = (uint32_t)entry,
 		.tid = ev->tid, .count = (uint32_t)stack_event_count(p->profile.set, ev), .cpu = ev->cpu,
 	};
-	return p->samples.len >= MAX_KEPT ? write_samples(s) : 0;
+	p->last_ns = MAX(p->last_ns, ev->ts_ns);
+	return p->samples.len >= p->most ? write_samples(s, p->last_ns - MIN(p->last_ns, LATE_NS)) : 0;
 }
 
 static int perf_close(struct sink *s)
@@ -138,7 +170,7 @@ static int perf_close(struct sink *s)
 	int r;
 
 	p->profile.view.delimiter = false;
-	r = write_samples(s);
+	r = write_samples(s, UINT64_MAX);
 	vec_fini(&p->samples);
 	profile_fini(&p->profile);
 	return r;

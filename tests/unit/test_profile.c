@@ -149,6 +149,34 @@ static void a_frame_without_a_name_has_its_place(void **state)
 	}
 }
 
+/* The last ones first. */
+static void give_backwards(void *ctx, const struct event *ev)
+{
+	struct event other = *ev;
+
+	other.ts_ns = 200000000000ULL - ev->ts_ns;
+	give(ctx, &other);
+}
+
+static void perf_text_is_in_the_order_of_time(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned samples = 0;
+	struct run r;
+	double at, last = 0;
+	size_t len;
+
+	(void)state;
+	begin(&r, "perf", NULL);
+	feed_all(feed_profile, 3, give_backwards, &r.sink);
+	text = end(&r, &len);
+	for (const char *p = text; (p = strstr(p, " [00")); p++, last = at, samples++) {
+		at = strtod(p + strlen(" [000] "), NULL);
+		assert_true(at > last);
+	}
+	assert_int_equal(samples, 3 + 1 + 2);
+}
+
 /* ---- pprof ---- */
 
 struct message { uint32_t field; uint64_t num; struct cursor bytes; };
@@ -382,6 +410,7 @@ int main(void)
 		cmocka_unit_test(time_off_the_cpu_falls_into_blocked_and_waiting),
 		cmocka_unit_test(perf_text_is_perfs),
 		cmocka_unit_test(a_frame_without_a_name_has_its_place),
+		cmocka_unit_test(perf_text_is_in_the_order_of_time),
 		cmocka_unit_test(pprof_has_what_readers_want),
 		cmocka_unit_test(varints_are_as_long_as_they_must_be),
 		cmocka_unit_test(losses_are_in_the_files),
