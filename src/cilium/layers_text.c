@@ -453,7 +453,7 @@ static void put_l4(struct buf *out, const struct layer *l)
 	static const struct { uint8_t bit; const char *name; } flags[] = {
 		{ 2, "SYN" }, { 16, "ACK" }, { 4, "RST" }, { 1, "FIN" },
 	};
-	const char *between = " ";
+	const char *between = "";
 
 	buf_printf(out, " %s", kinds[l->kind].key);
 	if (l->kind != LAYER_TCP)
