@@ -86,6 +86,8 @@ struct nf_conn___mark {
 
 struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple, __u32 tuple_len,
 				  struct bpf_ct_opts___old *opts, __u32 opts_len) __ksym __weak;
+struct nf_conn *bpf_xdp_ct_lookup(struct xdp_md *xdp, struct bpf_sock_tuple *tuple, __u32 tuple_len,
+				  struct bpf_ct_opts___old *opts, __u32 opts_len) __ksym __weak;
 void bpf_ct_release(struct nf_conn *ct) __ksym __weak;
 
 /* The connection of @t, or NULL; to be released. @len: of the tuple's family. *ret_dir: 1 = @t is the reply's. */
@@ -105,6 +107,15 @@ static __always_inline struct nf_conn *conntrack_find(struct __sk_buff *skb, str
 	__u8 dir;
 
 	return conntrack_find_dir(skb, t, len, proto, &dir);
+}
+
+/* The same in an XDP program. */
+static __always_inline struct nf_conn *conntrack_find_xdp(struct xdp_md *xdp, struct bpf_sock_tuple *t, __u32 len,
+							  __u8 proto)
+{
+	struct bpf_ct_opts___old opts = { .netns_id = BPF_F_CURRENT_NETNS, .l4proto = proto };
+
+	return bpf_xdp_ct_lookup(xdp, t, len, &opts, sizeof(opts));
 }
 
 #endif

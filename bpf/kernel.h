@@ -98,6 +98,11 @@ struct __sk_buff {
 	struct bpf_sock *sk;
 };
 
+/* Context of XDP programs, up to what we read. */
+struct xdp_md {
+	__u32 data, data_end;
+};
+
 /* What bpf_tcp_sock() gives, up to what we read. */
 struct bpf_tcp_sock {
 	__u32 snd_cwnd;

@@ -44,7 +44,7 @@ static void free_skel(void *skel)
 /* bpf_for_each_map_elem() came with 5.13; before 5.18 there is nobody to ask. */
 static bool can_ask(void)
 {
-	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_for_each_map_elem, NULL) == 1;
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_for_each_map_elem, NULL) == 1;
 }
 
 static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool ask, struct net_flow_bpf *skel,
@@ -310,7 +310,7 @@ static void walk(struct net_flows *f, bool all)
 int net_flows_ask(void *ctx)
 {
 	const struct net_flows *f = ctx;
-	uint8_t packet[64] = { 0 };	/* the kernel insists on one */
+	uint8_t packet[64] = { 0 };	/* the kernel insists on its bytes */
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = sizeof(packet));
 
 	return f->ask_fd < 0 ? 0 : bpf_prog_test_run_opts(f->ask_fd, &o);

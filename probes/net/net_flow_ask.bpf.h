@@ -194,27 +194,40 @@ static __always_inline void ct_take(struct net_flow_entry *f, const struct nf_co
 	}
 }
 
-static __always_inline struct nf_conn *conntrack_of(struct __sk_buff *skb, const struct net_flow_entry *f,
+/* Context of the program that asks, a constant: the kernel has one function for each. */
+enum ask_from { ASK_FROM_TC, ASK_FROM_XDP };
+
+static __always_inline struct nf_conn *conntrack_of(void *ctx, enum ask_from from, const struct net_flow_entry *f,
 						    struct bpf_sock_tuple *t)
 {
-	return f->family == 4 ? conntrack_find(skb, t, sizeof(t->ipv4), f->proto) :
-				conntrack_find(skb, t, sizeof(t->ipv6), f->proto);
+	if (from == ASK_FROM_XDP)
+		return f->family == 4 ? conntrack_find_xdp(ctx, t, sizeof(t->ipv4), f->proto) :
+					conntrack_find_xdp(ctx, t, sizeof(t->ipv6), f->proto);
+	return f->family == 4 ? conntrack_find(ctx, t, sizeof(t->ipv4), f->proto) :
+				conntrack_find(ctx, t, sizeof(t->ipv6), f->proto);
 }
 
-static __always_inline void ask_conntrack(struct __sk_buff *skb, struct net_flow_entry *f)
+static __always_inline bool can_ask_conntrack(enum ask_from from)
+{
+	bool lookup = from == ASK_FROM_XDP ? bpf_ksym_exists(bpf_xdp_ct_lookup) : bpf_ksym_exists(bpf_skb_ct_lookup);
+
+	return lookup && bpf_ksym_exists(bpf_ct_release);
+}
+
+static __always_inline void ask_conntrack(void *ctx, enum ask_from from, struct net_flow_entry *f)
 {
 	struct bpf_sock_tuple t;
 	struct nf_conn *ct;
 
-	if (!bpf_ksym_exists(bpf_skb_ct_lookup) || !bpf_ksym_exists(bpf_ct_release))
+	if (!can_ask_conntrack(from))
 		return;
 	if (f->proto != 6 && f->proto != 17)
 		return;
 	ct_tuple(&t, f, false);
-	ct = conntrack_of(skb, f, &t);
+	ct = conntrack_of(ctx, from, f, &t);
 	if (!ct) {	/* behind a translation only the reply's tuple is what is seen, turned round */
 		ct_tuple(&t, f, true);
-		ct = conntrack_of(skb, f, &t);
+		ct = conntrack_of(ctx, from, f, &t);
 	}
 	if (!ct)
 		return;

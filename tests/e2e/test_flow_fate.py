@@ -7,6 +7,7 @@ import time
 
 import helpers
 import pytest
+from skb_frees import SkbFrees
 
 SEND = """
 import socket
@@ -150,3 +151,29 @@ def test_other_formats_have_it(sonde, link, tmp_path):
     lost = ("DROPPED", 178, "SOCKET_LOOKUP_FAILED")
     assert (last["verdict"], last["drop_reason"], last["drop_reason_desc"]) == lost
     assert drops == {lost: 3}
+
+
+WINDOWS = 5
+
+
+def test_the_walk_frees_no_packet_that_others_see(sonde, netns):
+    """Each second a program walks the table of flows; its run must not look like a drop to other tracers.
+
+    An interrupt may free somebody's packet while sonde runs, so one quiet window out of several is enough. Each has a
+    walk in it, as the end of a silent flow is noticed by one.
+    """
+    ns, frees = netns(), SkbFrees()
+    one = sonde("flows", "--json", "--idle", "500ms", "--netns", ns.name)
+    counts = []
+    try:
+        while 0 not in counts and len(counts) < WINDOWS:
+            frees.begin(one.pid)
+            port = 4300 + len(counts)
+            send(ns, "127.0.0.1", "127.0.0.1", port)
+            one.wait_for(lambda ev, port=port: ev["type"] == "net.flow" and ev["event"] == "idle" and
+                         ev["conn"].get("dport") == port)
+            counts.append(frees.count(one.pid))
+    finally:
+        frees.close()
+    assert counts[-1] == 0, counts
+    one.finish()
