@@ -108,7 +108,8 @@ def test_interface_vanishes_while_attached(netns):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    sh("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(tmp_path))
+    # A quarter of what the test writes; a recording begins with the processes of the host, which may be thousands.
+    sh("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path))
     yield tmp_path
     sh("umount", str(tmp_path), check=False)
 

@@ -62,6 +62,23 @@ static void victim_new(struct victim *v, const char *name)
 	run_quietly("cp %s/%s %s", VICTIM_DIR, name, v->path);
 }
 
+/*
+ * A mount namespace of its own, from which no mount propagates. In a chroot whose root is not a mount point mount(2)
+ * refuses to change "/"; joining the namespace once more leads to its real root.
+ */
+static int own_mounts_only(void)
+{
+	_cleanup_close_ int root = -1, space = -1;
+
+	if (unshare(CLONE_NEWNS))
+		return -1;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	space = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (root < 0 || space < 0 || setns(space, CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -1;
+	return fchdir(root) || chroot(".") ? -1 : 0;
+}
+
 _Noreturn static void victim_exec(const struct victim *v, const int in[2], const int out[2], bool own_mounts)
 {
 	char keep[128];
@@ -70,8 +87,7 @@ _Noreturn static void victim_exec(const struct victim *v, const int in[2], const
 	dup2(out[1], 1);
 	if (own_mounts) {
 		snprintf(keep, sizeof(keep), "cp %s /dev/shm/sonde-sym-keep", v->path);
-		if (system(keep) || unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		    mount("none", v->dir, "tmpfs", 0, NULL))
+		if (system(keep) || own_mounts_only() || mount("none", v->dir, "tmpfs", 0, NULL))
 			_exit(1);
 		snprintf(keep, sizeof(keep), "mv /dev/shm/sonde-sym-keep %s", v->path);
 		if (system(keep))
