@@ -26,6 +26,7 @@ struct output {
 	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all */
 	void *pass_ctx;
 	bool done;		/* the last of its files is full */
+	bool is_stdout;
 	int error;		/* first failure */
 	uint64_t refused;	/* events or records after it; those the file had taken it counts itself */
 	char name[256];		/* for messages; outlives the file */
@@ -161,6 +162,7 @@ static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, 
 	int r;
 
 	snprintf(o->name, sizeof(o->name), "%s", outfile_name(o->file));
+	o->is_stdout = outfile_is_stdout(o->file);
 	if ((ops->flags & SINK_BINARY) && outfile_is_tty(o->file))
 		return err_set(err, -EINVAL, "-o %s writes binary data: give it a file (-o %s:FILE) or a pipe",
 			       ops->name, ops->name);
@@ -248,6 +250,11 @@ int output_error(const struct output *o)
 bool output_done(const struct output *o)
 {
 	return o->done;
+}
+
+bool output_unread(const struct output *o)
+{
+	return o->error == -EPIPE && o->is_stdout;
 }
 
 uint64_t output_refused(const struct output *o)

@@ -33,6 +33,8 @@ void output_flush(struct output *o);
 int output_error(const struct output *o);
 /* Its last file is full: it takes nothing more, and nothing is wrong. */
 bool output_done(const struct output *o);
+/* It is standard output, a pipe that has lost its reader. */
+bool output_unread(const struct output *o);
 uint64_t output_refused(const struct output *o);
 const char *output_name(const struct output *o);
 

@@ -31,18 +31,20 @@ void pipeline_stop(struct pipeline *p)
 	loop_stop(p->loop, 0);
 }
 
-/* The run ends when no output is left that takes anything. */
+/* The run ends when no output is left that takes anything, and as by SIGPIPE when standard output lost its reader. */
 void flush_outputs(struct pipeline *p)
 {
+	bool unread = false;
 	size_t failed = 0;
 
 	for (size_t i = 0; i < p->outputs.len; i++) {
 		output_flush(p->outputs.items[i]);
 		failed += output_error(p->outputs.items[i]) < 0 || output_done(p->outputs.items[i]);
+		unread |= output_unread(p->outputs.items[i]);
 	}
 	if (p->tap.flush)
 		p->tap.flush(p->tap.ctx);
-	if (failed && failed == p->outputs.len)
+	if (unread || (failed && failed == p->outputs.len))
 		pipeline_stop(p);
 }
 
@@ -311,14 +313,21 @@ static int run_agent(struct pipeline *p, struct err *err)
 	return run.ended ? 0 : err_set(err, -ETIMEDOUT, "the agent does not end the stream");
 }
 
+/* The first error; one that needs a sentence before -EPIPE, which is a quiet end. */
 static int close_outputs(struct pipeline *p, struct err *err)
 {
 	int first = 0;
 
 	for (size_t i = 0; i < p->outputs.len; i++) {
-		int r = output_close(p->outputs.items[i], first ? NULL : err);
+		bool open = !first || first == -EPIPE;
+		struct err why = { 0 };
+		int r = output_close(p->outputs.items[i], &why);
 
-		first = first ? first : r;
+		if (r == 0 || !open || (first && r == -EPIPE))
+			continue;
+		first = r;
+		if (err)
+			*err = why;
 	}
 	p->outputs.len = 0;
 	return first;

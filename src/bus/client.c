@@ -144,10 +144,11 @@ int client_read(struct client *c, unsigned budget, client_fn fn, void *ctx)
 
 int client_failure(const struct client *c, int code, struct err *err)
 {
+	code = code == -EPIPE ? -ECONNRESET : code;	/* -EPIPE is an output without a reader */
 	if (*c->reason)
 		return err_set(err, code, "the agent ended the stream: %s", c->reason);
-	if (code == -EPIPE || code == -ECONNRESET)
-		return err_set(err, -ECONNRESET, "the agent went away");
+	if (code == -ECONNRESET)
+		return err_set(err, code, "the agent went away");
 	return err_errno(err, code, "cannot read from the agent");
 }
 

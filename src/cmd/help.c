@@ -19,7 +19,7 @@
 
 static int put(struct buf *b, FILE *out)
 {
-	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len && fflush(out) == 0;
+	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len;
 
 	buf_fini(b);
 	return ok ? CMD_OK : CMD_FAIL;
@@ -28,7 +28,7 @@ static int put(struct buf *b, FILE *out)
 int help_version(FILE *out, bool json)
 {
 	fprintf(out, json ? "{\"v\":1,\"name\":\"sonde\",\"version\":\"%s\"}\n" : "sonde %s\n", SONDE_VERSION);
-	return fflush(out) ? CMD_FAIL : CMD_OK;
+	return CMD_OK;
 }
 
 int help_all(FILE *out)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,14 +191,33 @@ static void hold_standard_fds(void)
 			_exit(CMD_FAIL);
 }
 
-int main(int argc, char **argv)
+static bool stdout_unread(void)
 {
-	_cleanup_free_ char *line = join_argv(argc, argv);
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+/*
+ * Text that a command could not write: as by SIGPIPE when its reader went away (| head), else an error. Commands
+ * that flush themselves leave the error flag only.
+ */
+static int end_stdout(int status)
+{
+	const char *why = fflush(stdout) ? strerror(errno) : ferror(stdout) ? "the write failed" : NULL;
+
+	if (!why)
+		return status;
+	if (stdout_unread())
+		return 128 + SIGPIPE;
+	log_error("cannot write standard output: %s", why);
+	return status == CMD_OK ? CMD_FAIL : status;
+}
+
+static int run_words(int argc, char **argv, char *line)
+{
 	const struct cmd *cmd;
 
-	hold_standard_fds();
-	return_memory();
-	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of the write */
 	if (argc < 2) {
 		help_all(stderr);
 		return CMD_USAGE;
@@ -210,4 +230,14 @@ int main(int argc, char **argv)
 	if (!cmd)
 		return no_such_command(argv[1]);
 	return run_cmd(cmd, argc - 1, argv + 1, line);
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_free_ char *line = join_argv(argc, argv);
+
+	hold_standard_fds();
+	return_memory();
+	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of the write */
+	return end_stdout(run_words(argc, argv, line));
 }

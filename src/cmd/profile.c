@@ -312,13 +312,13 @@ static int explain(const struct profile_conf *c, const struct cmd_words *w)
 	printf("In the kernel, before a stack is walked: %s.\nIn user space, of what is left: %s.\n",
 	       kernel.len ? buf_str(&kernel) : "nothing, every thread passes",
 	       user.len ? buf_str(&user) : "nothing, all of it is counted");
-	return fflush(stdout) ? CMD_FAIL : CMD_OK;
+	return CMD_OK;
 }
 
 /* --ebpf */
 static int print_source(void)
 {
-	return fputs(cpu_source, stdout) < 0 || fflush(stdout) ? CMD_FAIL : CMD_OK;
+	return fputs(cpu_source, stdout) < 0 ? CMD_FAIL : CMD_OK;
 }
 
 static int profile_run(void *conf, const struct cmd_words *w)

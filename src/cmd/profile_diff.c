@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +181,8 @@ int profile_diff(const struct profile_conf *c, const struct cmd_words *w)
 	if (r >= 0 && status == CMD_OK)
 		r = write_diff(tree, c, &to, w->words.items, buf_str(&side.notes), &err);
 	buf_fini(&side.notes);
+	if (r == -EPIPE)	/* | head: a quiet end */
+		return 128 + SIGPIPE;
 	if (r < 0)
 		log_error("%s", err.msg);
 	return r < 0 ? cmd_exit_status(r) : status;

@@ -435,7 +435,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		log_warn("%s", err->msg);	/* what is whole of it was shown */
 		r = 0;
 	}
-	say_losses(s->pipeline, c->verbose);
+	if (r != -EPIPE)
+		say_losses(s->pipeline, c->verbose);
 	return r;
 }
 
@@ -592,9 +593,11 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	filter_free(s.whole);
 	format_free(s.print);
 	loop_free(loop);
-	if (r < 0)
+	if (r == -EPIPE)	/* | head: a quiet end */
+		return 128 + SIGPIPE;
+	if (r < 0) {
 		log_error("%s", err.msg);
-	if (r < 0)
-		return r == -EPIPE ? 128 + SIGPIPE : cmd_exit_status(r);
+		return cmd_exit_status(r);
+	}
 	return s.signal ? 128 + s.signal : status;
 }

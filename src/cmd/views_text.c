@@ -117,8 +117,8 @@ static int print_json(struct view_table *t, size_t rows)
 		buf_add_char(&out, '\n');
 	}
 	r = buf_error(&out);
-	if (r >= 0 && fwrite(out.data, 1, out.len, stdout) != out.len)
-		r = -EIO;
+	if (r >= 0)
+		fwrite(out.data, 1, out.len, stdout);
 	buf_fini(&out);
 	return r;
 }
@@ -129,7 +129,8 @@ int views_print_json(struct views *v, size_t rows)
 
 	for (size_t i = 0; r >= 0 && i < v->tables.len; i++)
 		r = print_json(v->tables.items[i], rows);
-	return r >= 0 && fflush(stdout) < 0 ? -errno : r;
+	fflush(stdout);
+	return r;
 }
 
 int views_print(struct views *v, size_t rows)
@@ -141,7 +142,8 @@ int views_print(struct views *v, size_t rows)
 			printf("%s%s:\n", i ? "\n" : "", v->tables.items[i]->kind->title);
 		print_table(v, v->tables.items[i], rows);
 	}
-	return fflush(stdout) < 0 ? -errno : 0;
+	fflush(stdout);
+	return 0;
 }
 
 /* ---- the spectrogram ---- */

@@ -326,7 +326,7 @@ int outfile_error(const struct outfile *f, struct err *err)
 	if (!f->error)
 		return 0;
 	if (f->error == -EPIPE)
-		return err_set(err, f->error, "cannot write %s: nobody reads it any more", f->name);
+		return err_set(err, f->error, "cannot write %s: its reader has closed it", f->name);
 	if (f->torn)
 		return err_set(err, f->error, "cannot write %s: %s; its last record is cut after %llu bytes, behind "
 			       "%llu bytes of whole records", f->name, strerror(-f->error),
@@ -338,6 +338,11 @@ int outfile_error(const struct outfile *f, struct err *err)
 uint64_t outfile_dropped(const struct outfile *f)
 {
 	return f->dropped;
+}
+
+bool outfile_is_stdout(const struct outfile *f)
+{
+	return f->fd == STDOUT_FILENO;
 }
 
 bool outfile_is_tty(const struct outfile *f)

@@ -55,6 +55,7 @@ int outfile_error(const struct outfile *f, struct err *err);
 /* Records that were accepted but are not in the file, because a later write failed. */
 uint64_t outfile_dropped(const struct outfile *f);
 
+bool outfile_is_stdout(const struct outfile *f);
 bool outfile_is_tty(const struct outfile *f);
 uint64_t outfile_bytes(const struct outfile *f);	/* in whole records so far */
 const char *outfile_name(const struct outfile *f);	/* for messages */
