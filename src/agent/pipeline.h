@@ -136,8 +136,8 @@ const struct names *pipeline_names(const struct pipeline *p);
 
 /*
  * Runs until the source ends, a limit is reached or pipeline_stop(); then detaches, drains what is left,
- * closes the ledger and the outputs. 0 or -errno (@err says): -EPIPE when the reader of an output went away and nothing
- * else is wrong.
+ * closes the ledger and the outputs. 0 or -errno (@err says): -EPIPE when the reader of an output went away and
+ * nothing else is wrong.
  */
 int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
 void pipeline_stop(struct pipeline *p);

@@ -33,7 +33,7 @@ BAD = [
     ("phrases", {"tools/a.sh": "curl http://deb.debi" + "an.org/x\n"}, "package hosts"),
     ("length", {"src/base/a.c": C + LONG}, "f() has 94 lines"),
     ("length", {"src/base/a.c": C + "/* lint-ok(length): a table */\n" + HUGE}, "f() has 174 lines"),
-    ("length", {"src/base/a.c": C + "int x;\n" * 700}, "701 lines"),
+    ("length", {"src/base/a.c": C + "int x;\n" * 1100}, "1101 lines"),
     ("errno_sign", {"src/base/a.c": C + "int f(void) { return EINVAL; }\n"}, "positive EINVAL"),
     ("errno_sign", {"src/base/a.c": C + "int f(int a) { return a ? -EPERM : EIO; }\n"}, "positive EIO"),
     ("kernel_ints", {"src/base/a.c": C + "static __u32 x;\n"}, "__u32"),

@@ -25,7 +25,8 @@ def run_unread(sonde, words):
     read, write = os.pipe()
     os.close(read)
     try:
-        return subprocess.run([sonde.path, *words], stdout=write, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+        return subprocess.run([sonde.path, *words], stdout=write, stderr=subprocess.PIPE, text=True, timeout=30,
+                              check=False)
     finally:
         os.close(write)
 
