@@ -470,17 +470,29 @@ static void put_place(const struct event *ev, struct buf *out)
 	buf_printf(out, ":%u", b->line);
 }
 
-/* "xx drop (NO_SOCKET) at udp_unicast_rcv_skb lo: 127.0.0.1:4711 -> 127.0.0.1:9 udp  [curl/1234 tuple]" */
-static int drop_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static void put_reason(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
 	const char *reason = o->numeric ? NULL : names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
 
-	buf_add_str(out, "xx drop (");
 	if (reason)
 		str_escape_buf(out, reason, strlen(reason));
 	else
 		buf_printf(out, "%u", b->reason);
+	if (b->error)
+		buf_printf(out, ", %d", b->error);
+}
+
+/*
+ * "xx drop (NO_SOCKET) at udp_unicast_rcv_skb lo: 127.0.0.1:4711 -> 127.0.0.1:9 udp  [curl/1234 tuple]", of another
+ * datapath "xx drop (FIB lookup failed, -2) at bpf_lxc.c:1234 eth0: ..."
+ */
+static int drop_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct net_event *b = ev->body;
+
+	buf_add_str(out, "xx drop (");
+	put_reason(ev, o, out);
 	buf_add_str(out, ") at ");
 	if (b->location)
 		put_address(ev, b->location, out, o->numeric, false);
