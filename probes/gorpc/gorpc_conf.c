@@ -20,9 +20,10 @@ const struct opt gorpc_opts[] = {
 	  .aux = set_names },
 	ROW(headers, "header", 0, OPT_STRV, "NAME",
 	    "also show this header of requests and responses; may repeat. Secrets show their length only"),
-	ROW(value_bytes, "header-bytes", 0, OPT_BYTES, "SIZE", "most bytes of one header's value (default 512)"),
+	ROW(value_bytes, "header-bytes", 0, OPT_BYTES, "SIZE", "most bytes of one header's value (default 512)",
+	    .use = OPT_USE_BYTES),
 	ROW(payload_bytes, "payload", 0, OPT_BYTES, "SIZE",
-	    "also an event for each DATA frame, with its first bytes (at most 2047)"),
+	    "also an event for each DATA frame, with its first bytes (at most 2047)", .use = OPT_USE_BYTES),
 	ROW(debug, "debug-kernel", 0, OPT_BOOL, NULL, "the kernel side talks to its trace pipe"),
 	OPT_END,
 };

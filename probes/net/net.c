@@ -24,8 +24,10 @@
 #include "probes/net/net.h"
 #include "probes/net/net_check.h"
 #include "probes/net/net_count.h"
+#include "probes/net/net_count_wire.h"
 #include "probes/net/net_dns.h"
 #include "probes/net/net_dns_wire.h"
+#include "probes/net/net_flow_wire.h"
 #include "probes/net/net_keep.h"
 #include "probes/net/net_keep_wire.h"
 #include "probes/net/net_map.h"
@@ -392,11 +394,12 @@ _Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to att
 	OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it")
 #define RATE_ROWS \
 	OPT_ROW(net_conf, snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES", \
-		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)"), \
+		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)", \
+		.use = OPT_USE_BYTES, .zero_is = NET_SNAP_MAX), \
 	OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N", \
-		"at most N events of a kind per interval, the rest is counted"), \
+		"at most N events of a kind per interval, the rest is counted", .use = OPT_USE_NONE), \
 	OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N", \
-		"so many may come at once after a quiet time (default: the rate)")
+		"so many may come at once after a quiet time (default: the rate)", .use = OPT_USE_NONE)
 #define ATTACH_ROW \
 	{ .name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW", \
 	  .help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)", \
@@ -405,7 +408,8 @@ _Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to att
 static const struct opt net_opts[] = {
 	SELECT_ROWS,
 	RATE_ROWS,
-	OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --rate (default 1s)"),
+	OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --rate (default 1s)",
+		.use = OPT_USE_NONE),
 	ATTACH_ROW,
 	OPT_END
 };
@@ -413,29 +417,42 @@ static const struct opt net_opts[] = {
 const struct opt net_select_opts[] = { SELECT_ROWS, RATE_ROWS, ATTACH_ROW, OPT_END };
 const struct opt net_rule_opts[] = { IFACE_ROW, RATE_ROWS, ATTACH_ROW, OPT_END };
 
+#define NO_SIZE .use = OPT_USE_NONE
+#define FLOW_BYTES (sizeof(struct net_flow) + sizeof(struct net_flow_key) + ENTRY_BYTES)
+#define COUNT_BYTES (sizeof(struct net_count_key) + sizeof(struct net_count) + ENTRY_BYTES)
+#define ENTRY_BYTES 64		/* what the kernel keeps beside key and value */
+
 /* What the command sets, for an agent. */
 static const struct opt net_command_opts[] = {
 	OPT_ROW(net_conf, words, "words", 0, OPT_STR, "FILTER", "a packet filter"),
-	OPT_ROW(net_conf, kinds, "kinds", 0, OPT_U32, "MASK", "kinds of events"),
-	OPT_ROW(net_conf, verbose, "verbose", 0, OPT_U32, "N", "kernel stacks of drops from 1 up"),
-	OPT_ROW(net_conf, whole_packets, "whole-packets", 0, OPT_BOOL, NULL, "all bytes of packets by default"),
+	OPT_ROW(net_conf, kinds, "kinds", 0, OPT_U32, "MASK", "kinds of events", NO_SIZE),
+	OPT_ROW(net_conf, verbose, "verbose", 0, OPT_U32, "N", "kernel stacks of drops from 1 up", NO_SIZE),
+	OPT_ROW(net_conf, whole_packets, "whole-packets", 0, OPT_BOOL, NULL, "all bytes of packets by default",
+		.use = OPT_USE_BYTES, .unit = NET_SNAP_MAX),
 	OPT_ROW(net_conf, endpoints, "endpoints", 0, OPT_BOOL, NULL, "numbers are endpoints"),
-	OPT_ROW(net_conf, direction, "direction", 0, OPT_U32, "N", "one direction only"),
+	OPT_ROW(net_conf, direction, "direction", 0, OPT_U32, "N", "one direction only", NO_SIZE),
 	OPT_ROW(net_conf, once, "once", 0, OPT_BOOL, NULL, "what passes loopback, once"),
 	OPT_ROW(net_conf, flow.on, "flows", 0, OPT_BOOL, NULL, "flows, not packets"),
-	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated"),
-	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow"),
+	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated", NO_SIZE),
+	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow",
+		NO_SIZE),
 	OPT_ROW(net_conf, flow.dns, "flow-dns", 0, OPT_BOOL, NULL, "names by DNS"),
-	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended"),
-	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "packets of so long wait for a dump"),
-	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and those after its trigger"),
-	OPT_ROW(net_conf, keep.bytes, "keep-memory", 0, OPT_BYTES, "SIZE", "memory for them"),
-	OPT_ROW(net_conf, flow.max, "flow-max", 0, OPT_U32, "N", "flows at a time"),
+	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended", NO_SIZE),
+	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "packets of so long wait for a dump",
+		NO_SIZE),
+	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and those after its trigger",
+		NO_SIZE),
+	OPT_ROW(net_conf, keep.bytes, "keep-memory", 0, OPT_BYTES, "SIZE", "memory for them", .use = OPT_USE_MEMORY,
+		.zero_is = NET_KEEP_BYTES, OPT_USE_WITH(net_conf, keep.keep_ns)),
+	OPT_ROW(net_conf, flow.max, "flow-max", 0, OPT_U32, "N", "flows at a time", .use = OPT_USE_MEMORY,
+		.unit = FLOW_BYTES, OPT_USE_WITH(net_conf, flow.on)),
 	OPT_ROW(net_conf, count.on, "count", 0, OPT_BOOL, NULL, "counters"),
 	OPT_ROW(net_conf, count.events, "count-events", 0, OPT_BOOL, NULL, "and events beside them"),
-	OPT_ROW(net_conf, count.interval_ns, "count-interval", 0, OPT_DURATION, "TIME", "between reports"),
-	OPT_ROW(net_conf, count.max, "count-max", 0, OPT_U32, "N", "different counters"),
-	OPT_ROW(net_conf, count.client, "count-client", 0, OPT_U32, "PID", "who asked"),
+	OPT_ROW(net_conf, count.interval_ns, "count-interval", 0, OPT_DURATION, "TIME", "between reports",
+		.use = OPT_USE_INTERVAL),
+	OPT_ROW(net_conf, count.max, "count-max", 0, OPT_U32, "N", "different counters", .use = OPT_USE_MEMORY,
+		.unit = COUNT_BYTES, .per_cpu = true, OPT_USE_WITH(net_conf, count.on)),
+	OPT_ROW(net_conf, count.client, "count-client", 0, OPT_U32, "PID", "who asked", NO_SIZE),
 	OPT_END
 };
 

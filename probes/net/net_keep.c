@@ -29,7 +29,6 @@
 
 #include "net_keep.skel.h"
 
-#define DEFAULT_BYTES (64u << 20)
 #define SLOTS_MIN 16u
 #define SNAP_MAX 65536u
 #define DROPS_SHARE 8		/* of the memory, for drops: one part in so many */
@@ -69,7 +68,7 @@ int net_keep_new(struct probe *p, const struct net_setup *s, struct net_keep **r
 	k->keep_ns = c->keep_ns;
 	k->after_ns = c->after_ns;
 	map_init(&k->points, sizeof(uint64_t), 2);
-	r = share_out(k, c->bytes ? c->bytes : DEFAULT_BYTES, err);
+	r = share_out(k, c->bytes ? c->bytes : NET_KEEP_BYTES, err);
 	if (r < 0) {
 		net_keep_free(k);
 		return r;

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#define NET_KEEP_BYTES (64u << 20)	/* where nothing was asked for */
+
 struct err;
 struct net_keep;
 struct net_link;

@@ -456,7 +456,8 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 /* What commands set, for an agent. */
 static const struct opt sys_command_opts[] = {
 	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also what the kernel knows of sockets and files"),
-	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "events beside the calls"),
+	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "events beside the calls",
+		.use = OPT_USE_NONE),
 	OPT_ROW(sys_conf, push_text, "push", 0, OPT_STR, "EXPR", "a filter that the kernel is to decide"),
 	OPT_ROW(sys_conf, push_others, "push-others", 0, OPT_BOOL, NULL, "other events are wanted too"),
 	OPT_ROW(sys_conf, keep_state, "keep-state", 0, OPT_BOOL, NULL, "calls that change what is known pass it"),

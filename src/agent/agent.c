@@ -24,7 +24,6 @@
 #include "base/macros.h"
 #include "pktfilter/pktfilter.h"
 
-#define DEFAULT_CLIENTS 128
 #define DEFAULT_QUEUE_BYTES (4u << 20)
 #define DEFAULT_QUEUE_RECORDS 262144
 #define DEFAULT_STALL_NS (60 * NS_PER_S)
@@ -132,7 +131,8 @@ static void on_controller(void *ctx, int fd)
 
 static void set_limits(struct agent *a, const struct agent_conf *c)
 {
-	a->conf.max_clients = c->max_clients ? c->max_clients : DEFAULT_CLIENTS;
+	a->conf.limits = c->limits;
+	limits_defaults(&a->conf.limits);
 	a->conf.queue_bytes = c->queue_bytes ? c->queue_bytes : DEFAULT_QUEUE_BYTES;
 	a->conf.queue_records = c->queue_records ? c->queue_records : DEFAULT_QUEUE_RECORDS;
 	a->conf.stall_ns = c->stall_ns ? c->stall_ns : DEFAULT_STALL_NS;
@@ -142,7 +142,7 @@ static void set_limits(struct agent *a, const struct agent_conf *c)
 void agent_reload(struct agent *a, const struct agent_conf *conf)
 {
 	set_limits(a, conf);
-	log_info("sonde: configuration read again: %u clients, %llu bytes of queue each", a->conf.max_clients,
+	log_info("sonde: configuration read again: %u clients, %llu bytes of queue each", a->conf.limits.max_clients,
 		 (unsigned long long)a->conf.queue_bytes);
 }
 

@@ -20,11 +20,26 @@ struct loop;
 #define AGENT_PATH AGENT_DIR "/" AGENT_READ_SOCKET	/* where clients look */
 #define AGENT_CONTROL_PATH AGENT_DIR "/" AGENT_CONTROL_SOCKET
 
+/* Of the read socket; 0 = the default: agent_limits.c. */
+struct agent_limits {
+	uint32_t max_clients;		/* connections; the control socket has some more */
+	/* Of one user. */
+	uint32_t max_connections, max_subscriptions, max_instances;
+	uint32_t max_frequency;		/* samples per second and CPU, all its probes together */
+	uint64_t max_memory;		/* bytes of kernel memory that options of its probes set */
+	/* Of one subscription. */
+	uint64_t max_snaplen;		/* bytes of one event */
+	uint64_t max_expression;	/* bytes of its words */
+	uint64_t min_interval_ns;	/* between two reports of a probe */
+
+	uint64_t idle_ns;		/* without a stream or a request: cut after it when places are short */
+};
+
 /* Filled by options and by the configuration file. Texts are borrowed for the agent's life. */
 struct agent_conf {
 	const char *dir;		/* of the sockets; NULL = AGENT_DIR */
 	const char *group;		/* that may read; NULL = sonde */
-	uint32_t max_clients;		/* 0 = 128 */
+	struct agent_limits limits;
 	uint64_t queue_bytes;		/* per client; 0 = 4 MiB */
 	uint64_t queue_records;		/* per client; 0 = 262144 */
 	uint64_t stall_ns;		/* without progress, then a client is cut; 0 = 60 s */

@@ -244,6 +244,7 @@ static void read_some(struct agent_conn *c)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	c->heard_ns = clock_boot_ns();
 	if (n <= 0)
 		c->gone = true;
 	else if (session_feed(c->session, bytes, (size_t)n) < 0)
@@ -355,16 +356,19 @@ static unsigned free_place(const struct agent *a)
 
 void conn_new(struct agent *a, int fd, uint32_t rights)
 {
-	struct peer peer;
+	struct err err = { 0 };
 	struct agent_conn *c;
+	struct peer peer;
+	int r = 0;
 
 	a->totals.connections++;
-	if (peer_of(fd, &peer) < 0 || !may_connect(a, fd, &peer, rights) || a->n_conns >= a->conf.max_clients) {
-		bool full = a->n_conns >= a->conf.max_clients;
-
+	if (peer_of(fd, &peer) < 0 || !may_connect(a, fd, &peer, rights))
+		r = err_set(&err, -EACCES, "not permitted");
+	if (r >= 0)
+		r = limits_connection(a, peer.uid, rights & PROTO_RIGHT_CONTROL, &err);
+	if (r < 0) {
 		a->totals.refused++;
-		refuse(fd, full ? -EUSERS : -EACCES, full ? "the agent has as many clients as it takes" :
-		       "not permitted");
+		refuse(fd, r, err.msg);
 		return;
 	}
 	c = calloc(1, sizeof(*c));
@@ -374,7 +378,7 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	}
 	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .passed = -1,
 				  .since_ns = clock_boot_ns() };
-	c->moved_ns = c->since_ns;
+	c->moved_ns = c->heard_ns = c->since_ns;
 	c->place = free_place(a);
 	c->next = a->conns;
 	if (c->next)
@@ -411,6 +415,12 @@ void conn_free(struct agent_conn *c)
 	free(c);
 }
 
+static bool is_idle(const struct agent_conn *c, uint64_t now_ns)
+{
+	return !c->dying && !c->sub.on && !(c->rights & PROTO_RIGHT_CONTROL) &&
+	       now_ns > c->heard_ns + c->a->conf.limits.idle_ns;
+}
+
 void conn_tick(struct agent_conn *c, uint64_t now_ns)
 {
 	if (c->dying && now_ns > c->dead_ns)
@@ -419,4 +429,6 @@ void conn_tick(struct agent_conn *c, uint64_t now_ns)
 		conn_cut(c, -ETIMEDOUT, "no greeting came");
 	else if (!c->dying && !fan_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
 		conn_cut(c, -ETIMEDOUT, "the client takes nothing, for too long");
+	else if (is_idle(c, now_ns) && limits_places_short(c->a))
+		conn_cut(c, -EUSERS, "idle while places for clients are short (idle-time of agent.conf)");
 }

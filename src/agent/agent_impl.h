@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "agent/agent.h"
+#include "agent/agent_limits.h"
 #include "agent/agent_rights.h"
 #include "agent/pipeline.h"
 #include "base/buf.h"
@@ -43,6 +44,8 @@ struct request {
 	struct opt_strv pids, comms, cgroups, netns, netns_inodes;
 	const char *where, *fields;
 	bool exclude_self;
+	const struct agent_conn *by;	/* whose limits hold; NULL = the agent's own */
+	size_t bytes;			/* of the words */
 };
 
 int request_parse(const struct proto_frame *f, struct request *ret, struct err *err);
@@ -63,6 +66,7 @@ struct inst {
 	VEC(uint64_t) cgroups;
 	struct opt_strv comms;
 	struct probe_select select;	/* the lists above */
+	struct inst_use use;
 	unsigned refs;			/* subscriptions, and one of "attach" */
 	bool attached;			/* by the verb */
 	unsigned n_decode;		/* views that want its events */
@@ -136,6 +140,7 @@ struct agent_conn {
 	bool dying;			/* closes when the queue is empty */
 	bool gone;			/* to be freed */
 	uint64_t since_ns;
+	uint64_t heard_ns;		/* last bytes from it, or end of its stream */
 	uint64_t moved_ns;		/* last time that bytes went out, or that there was nothing to send */
 	uint64_t dead_ns;		/* a dying one is closed then */
 };

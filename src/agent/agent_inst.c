@@ -104,7 +104,7 @@ static int take_word(struct request *q, char *word, struct err *err)
 
 int request_parse(const struct proto_frame *f, struct request *ret, struct err *err)
 {
-	struct request q = { .text = calloc(1, f->len + 1) };
+	struct request q = { .text = calloc(1, f->len + 1), .bytes = f->len };
 	int r = q.text ? 0 : -ENOMEM;
 	char *word = q.text;
 
@@ -138,7 +138,7 @@ static size_t conf_sets(const struct probe_ops *ops, void *conf, struct opt_set 
 	return n;
 }
 
-static int parse_conf(struct inst *in, const struct registry *reg, struct err *err)
+static int parse_conf(struct agent *a, struct inst *in, const struct agent_conn *by, struct err *err)
 {
 	const struct probe_ops *ops = in->want.ops;
 	struct opt_strv words = { 0 };
@@ -155,8 +155,12 @@ static int parse_conf(struct inst *in, const struct registry *reg, struct err *e
 	r = opt_parse(sets, n, (int)in->want.args.len, in->want.args.items, &words, NULL, err);
 	if (r >= 0 && words.len)
 		r = err_set(err, -EINVAL, "probe %s: %s is no option", ops->name, words.items[0]);
+	if (r >= 0)
+		limits_measure(sets, n, probe_env_n_cpus(pipeline_env(a->pipeline)), &in->use);
+	if (r >= 0)
+		r = limits_instance(by, &in->use, err);
 	if (r >= 0 && ops->conf_init)
-		r = ops->conf_init(in->conf, &in->netns, reg, err);
+		r = ops->conf_init(in->conf, &in->netns, pipeline_registry(a->pipeline), err);
 	opt_strv_fini(&words);
 	return r;
 }
@@ -299,7 +303,7 @@ static int inst_new(struct agent *a, const struct request *q, size_t i, struct i
 		return err_errno(err, -ENOMEM, "cannot start the probe");
 	r = parse_numbers(in, q, err);
 	if (r >= 0)
-		r = parse_conf(in, pipeline_registry(a->pipeline), err);
+		r = parse_conf(a, in, q->by, err);
 	if (r >= 0)
 		r = inst_start(a, in, &in->number, err);
 	return r;
@@ -323,13 +327,25 @@ static bool widen(struct want *w)
 	return false;
 }
 
-static unsigned free_places(const struct agent *a)
+static unsigned free_places(const struct agent *a, const struct request *q)
 {
-	unsigned n = 0;
+	bool control = !q->by || q->by->rights & PROTO_RIGHT_CONTROL;
+	unsigned n = 0, kept = control ? 0 : CONTROL_INSTANCES;
 
 	for (size_t i = 1; i < SONDE_INSTANCES; i++)	/* 0 is proc's */
 		n += !a->insts[i];
-	return n;
+	return n - MIN(n, kept);
+}
+
+static int inst_share(struct agent *a, const struct agent_conn *by, uint16_t k, uint16_t *ret, struct err *err)
+{
+	int r = by && by->sub.mask & 1u << k ? 0 : limits_instance(by, &a->insts[k]->use, err);
+
+	if (r < 0)
+		return r;
+	a->insts[k]->refs++;
+	*ret = k;
+	return 0;
 }
 
 int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err)
@@ -340,14 +356,15 @@ int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct
 
 	make_key(q, &q->wants.items[i], &key);
 	for (uint16_t k = 0; k < SONDE_INSTANCES; k++) {
-		if (same_key(a->insts[k], &key)) {
-			a->insts[k]->refs++;
-			*ret = k;
-			return 0;
-		}
+		if (same_key(a->insts[k], &key))
+			return inst_share(a, q->by, k, ret, err);
 	}
-	if (free_places(a) <= 1 && widen(&q->wants.items[i]))	/* the last one is for many */
+	if (free_places(a, q) <= 1 && widen(&q->wants.items[i]))	/* the last one is for many */
 		return inst_get(a, q, i, ret, err);
+	if (!free_places(a, q))
+		return err_set(err, -EDQUOT, "all %u instances of probes are in use (max-instances of agent.conf is "
+			       "one user's share); equal probes, options and selections share one",
+			       SONDE_INSTANCES - 1 - CONTROL_INSTANCES);
 	r = inst_new(a, q, i, &in, err);
 	if (r < 0)
 		inst_free(in);

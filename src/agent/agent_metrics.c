@@ -268,7 +268,7 @@ static void put_client_lost(const struct agent *a, struct page *p)
 }
 
 static void put_clients(const struct agent *a, struct page *p) { put_count(p, "", a->n_conns); }
-static void put_limit(const struct agent *a, struct page *p) { put_count(p, "", a->conf.max_clients); }
+static void put_limit(const struct agent *a, struct page *p) { put_count(p, "", a->conf.limits.max_clients); }
 static void put_connections(const struct agent *a, struct page *p) { put_count(p, "", a->totals.connections); }
 static void put_refused(const struct agent *a, struct page *p) { put_count(p, "", a->totals.refused); }
 static void put_cut(const struct agent *a, struct page *p) { put_count(p, "", a->totals.cut); }

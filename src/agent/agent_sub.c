@@ -125,7 +125,9 @@ int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err
 	if (r < 0)
 		return r;
 	c->sub = (struct agent_sub){ 0 };
-	if (!q.wants.len)
+	q.by = c;
+	r = limits_subscription(c, q.bytes, err);
+	if (r >= 0 && !q.wants.len)
 		r = err_set(err, -EINVAL, "a subscription names at least one probe");
 	if (r >= 0) {
 		exclude_self(c, q.exclude_self);
@@ -202,6 +204,7 @@ int sub_end(struct agent_conn *c, const char *reason)
 	r = tell_end(c, reason);
 	sub_drop(c);
 	session_ended(c->session);
+	c->heard_ns = clock_boot_ns();
 	conn_flush(c);
 	return r;
 }

@@ -104,7 +104,7 @@ static int run_status(const struct call *call, struct err *err)
 	buf_printf(call->out, "agent: pid %d, sonde " SONDE_VERSION ", up %" PRIu64 " s\n", (int)getpid(),
 		   (uint64_t)((clock_boot_ns() - a->start_ns) / NS_PER_S));
 	buf_printf(call->out, "clients: %u of %u, %" PRIu64 " since the start, %" PRIu64 " refused, %" PRIu64
-		   " cut%s%s\n", a->n_conns, a->conf.max_clients, a->totals.connections, a->totals.refused,
+		   " cut%s%s\n", a->n_conns, a->conf.limits.max_clients, a->totals.connections, a->totals.refused,
 		   a->totals.cut, a->totals.cut ? "; last: " : "", a->totals.last_cut);
 	buf_printf(call->out, "memory: %" PRIu64 " KiB, %" PRIu64 " KiB of them queues\n", agent_memory() >> 10,
 		   fan_bytes(a->fan) >> 10);

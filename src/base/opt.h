@@ -35,6 +35,21 @@ enum opt_kind {
 struct opt_strv { const char **items; size_t len, cap; };
 struct opt_u32v { uint32_t *items; size_t len, cap; };
 
+/*
+ * What a value takes of the machine, for a program that accepts options from others and bounds them. Every numeric
+ * row of a probe says one of these (tests/unit/test_limits.c).
+ */
+enum opt_use {
+	OPT_USE_UNSAID,
+	OPT_USE_NONE,		/* a choice, a threshold, an id */
+	OPT_USE_HZ,		/* samples per second and CPU */
+	OPT_USE_PERIOD,		/* events between two samples, of which a CPU has at most `unit` per second */
+	OPT_USE_BYTES,		/* bytes of one event: the value times `unit` */
+	OPT_USE_MEMORY,		/* bytes of kernel memory: the value times `unit` */
+	OPT_USE_INTERVAL,	/* ns between two reports */
+	OPT_USE__MAX,
+};
+
 struct opt {
 	const char *name;	/* long name without dashes */
 	char key;		/* short letter, 0 = none */
@@ -43,12 +58,20 @@ struct opt {
 	const char *arg;	/* placeholder in help ("FILE"); NULL where no argument is taken */
 	const char *help;	/* one sentence, lower case, no full stop */
 	const void *aux;
+
+	enum opt_use use;
+	uint64_t unit;		/* see enum opt_use; 0 = 1 */
+	bool per_cpu;		/* that much on each CPU */
+	uint16_t with, with_size; /* member without which the value takes nothing; with_size 0 = none */
+	uint64_t zero_is;	/* the value that 0 stands for */
 };
 
-/* A row for member @m of struct @s. */
-#define OPT_ROW(s, m, name_, key_, kind_, arg_, help_) \
+#define OPT_USE_WITH(s, m) .with = offsetof(struct s, m), .with_size = sizeof(((struct s *)0)->m)
+
+/* A row for member @m of struct @s; further members may follow. */
+#define OPT_ROW(s, m, name_, key_, kind_, arg_, help_, ...) \
 	{ .name = (name_), .key = (key_), .kind = (kind_), .off = offsetof(struct s, m), .arg = (arg_), \
-	  .help = (help_) }
+	  .help = (help_), ##__VA_ARGS__ }
 #define OPT_END { .name = NULL }
 
 static inline bool opt_is_row(const struct opt *o)

@@ -47,7 +47,7 @@ class Client:
     def hello(self):
         self.send(HELLO, struct.pack("<HHI", 1, 0, 0) + b"test\0")
         kind, payload = self.recv()
-        assert kind == WELCOME
+        assert kind == WELCOME, payload
         return struct.unpack_from("<HHIIIQ", payload)
 
     def subscribe(self, *texts):
