@@ -4,8 +4,8 @@
 
     own_mounts.py COMMAND [ARGUMENT...]
 
-unshare's own `--propagation private` fails in a chroot whose root directory is not a mount point. Joining the namespace
-once more leads to its real root, which is one.
+unshare's own `--propagation private` fails in a chroot whose root directory is not a mount point. Joining the
+namespace once more leads to its real root, which is one.
 """
 import ctypes
 import os

@@ -132,8 +132,8 @@ def contained(out):
     shutil.copy(find("true"), os.path.join(where, "contained"))
     script = f"cp '{build(out, 'split')}' /dev/shm/.sonde-$$ && mount -t tmpfs none '{where}' && " \
              f"mv /dev/shm/.sonde-$$ '{where}/contained' && exec '{where}/contained'"
-    return [find("unshare"), "--mount", "--propagation", "unchanged", "--pid", "--fork", "--kill-child", find("python3"),
-            os.path.join(HERE, "own_mounts.py"), "sh", "-c", script]
+    return [find("unshare"), "--mount", "--propagation", "unchanged", "--pid", "--fork", "--kill-child",
+            find("python3"), os.path.join(HERE, "own_mounts.py"), "sh", "-c", script]
 
 
 def deleted(out):
