@@ -4,7 +4,9 @@
 
 Every layer runs, also after another failed. The last line says how many single checks passed, failed and
 were skipped: cases of the unit tests, rows of the golden list, pytest tests, fuzz targets, kernel checks.
-A layer that dies, hangs or runs nothing counts as one failure. Standard library only.
+Every test that failed is named. A layer that dies, hangs or runs nothing counts as a failure; of pytest layers the
+tests that ended before are counted, the one that was running failed, and those that never began are a failure
+together. Standard library only.
 
 Live tests share the machine with whatever else runs on it. Up to three that failed run once more, alone, when all
 layers are done; those that then pass are counted and named as passed on the second try, never silently.
@@ -17,18 +19,18 @@ import signal
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ET
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
 SECOND_TRIES = 3
+PYTEST_WORDS = ["-q", "-p", "no:cacheprovider"]
 
 
 class Tally:
-    def __init__(self, passed=0, failed=0, skipped=0, reasons=(), failures=()):
+    def __init__(self, passed=0, failed=0, skipped=0, reasons=(), failures=(), again=None):
         self.passed, self.failed, self.skipped, self.reasons = passed, failed, skipped, list(reasons)
-        self.failures = list(failures)      # what failed, a line each; pytest's names of its tests
+        self.failures = list(failures)      # what failed, a line each
+        self.again = again or {}            # {test that pytest can run alone: its line in failures}
 
     def add(self, other):
         self.passed += other.passed
@@ -37,6 +39,14 @@ class Tally:
 
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def failed_cases(text):
+    """Names in cmocka's output: it lists those that failed once more at the end, unless the program dies."""
+    listed = re.findall(r"^\[ +FAILED +\] (?!tests|\d+ test)(\S+)", text, re.M)
+    begun = re.findall(r"^\[ RUN +\] (\S+)", text, re.M)
+    ended = re.findall(r"^\[ +(?:OK|FAILED|SKIPPED|ERROR) +\] (\S+)", text, re.M)
+    return list(dict.fromkeys(listed + [case for case in begun[-1:] if case not in ended]))
 
 
 def count_cmocka(path):
@@ -53,7 +63,8 @@ def count_cmocka(path):
             summary = re.search(r"^ ?(\d+) FAILED TEST", text, re.M)
             failed = int(summary.group(1)) if summary else failed
             if test["result"] not in ("OK", "SKIP"):
-                tally.failures.append(test["name"])
+                cases = failed_cases(text)
+                tally.failures += [f"{test['name']}: {case}" for case in cases] or [test["name"]]
             if test["result"] in ("SKIP",):
                 skipped = max(skipped, 1)
             elif test["result"] != "OK" and failed == 0:
@@ -64,17 +75,38 @@ def count_cmocka(path):
     return tally
 
 
-def count_junit(path):
-    tally = Tally()
-    for suite in ET.parse(path).getroot().iter("testsuite"):
-        bad = int(suite.get("failures")) + int(suite.get("errors"))
-        skipped = int(suite.get("skipped"))
-        tally.add(Tally(int(suite.get("tests")) - bad - skipped, bad, skipped))
-        for case in suite.iter("testcase"):
-            for skip in case.iter("skipped"):
-                tally.reasons.append(f"{case.get('name')}: {skip.get('message')}")
-            if case.find("failure") is not None and case.get("classname"):
-                tally.failures.append(case.get("classname").replace(".", "/") + ".py::" + case.get("name"))
+OUTCOMES = ("started", "passed", "skipped", "failed")       # of set-up, test and end the worst counts
+
+
+def read_outcomes(path):
+    """What tools/pytest_outcomes.py wrote: all tests that were found, {test: outcome}, reasons of skips."""
+    found, outcomes, reasons = [], {}, []
+    with open(path, encoding="utf-8") as f:
+        for row in map(json.loads, f):
+            if "tests" in row:
+                found = row["tests"]
+                continue
+            before = outcomes.get(row["test"], "started")
+            outcomes[row["test"]] = max(before, row["outcome"], key=OUTCOMES.index)
+            if row.get("reason"):
+                reasons.append(f"{row['test'].rpartition('::')[2]}: {row['reason']}")
+    return found, outcomes, reasons
+
+
+def count_pytest(path):
+    found, outcomes, reasons = read_outcomes(path)
+    tally = Tally(reasons=reasons)
+    for test, outcome in outcomes.items():
+        tally.passed += outcome == "passed"
+        tally.skipped += outcome == "skipped"
+        if outcome in ("failed", "started"):
+            tally.failed += 1
+            tally.again[test] = test if outcome == "failed" else f"{test}: it had not ended"
+    tally.failures = list(tally.again.values())
+    left = [test for test in found if test not in outcomes]
+    if left:
+        tally.failed += 1
+        tally.failures.append(f"{len(left)} tests did not begin, the first is {left[0]}")
     return tally
 
 
@@ -87,8 +119,8 @@ def count_file(path):
 def pytest_layer(folder):
     def command(args, out):
         extra = args.pytest_args.split() if args.pytest_args else []
-        return ["/usr/bin/python3", "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", f"--junitxml={out}",
-                folder, *extra]
+        return ["/usr/bin/python3", os.path.join(HERE, "pytest_outcomes.py"), out, *PYTEST_WORDS, "-ra", folder,
+                *extra]
     return command
 
 
@@ -119,10 +151,10 @@ LAYERS = {
     "lint": (lint, count_file, 120),
     "unit": (unit, count_cmocka, 300),
     "golden": (golden, count_file, 120),
-    "docs": (pytest_layer("tests/docs"), count_junit, 300),
+    "docs": (pytest_layer("tests/docs"), count_pytest, 300),
     "fuzz": (fuzz, count_file, 900),
     "vm": (vm, count_file, 600),
-    "e2e": (pytest_layer("tests/e2e"), count_junit, 900),
+    "e2e": (pytest_layer("tests/e2e"), count_pytest, 900),
 }
 
 
@@ -146,6 +178,10 @@ def run(command, limit, env):
     return 124
 
 
+def environment(args):
+    return dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build)
+
+
 def run_layer(name, args):
     make_command, read, limit = LAYERS[name]
     folder = os.path.join(args.build, "check")
@@ -155,12 +191,11 @@ def run_layer(name, args):
     if os.path.exists(result):
         os.unlink(result)
     print(f"\n== {name}", flush=True)
-    env = dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build)
     started = time.monotonic()
-    status = run(make_command(args, out), limit, env)
+    status = run(make_command(args, out), limit, environment(args))
     try:
         tally = read(result)
-    except (OSError, ValueError, KeyError, ET.ParseError) as e:
+    except (OSError, ValueError, KeyError, TypeError) as e:
         tally = Tally(failed=1, failures=[f"no readable result: {e}"])
     if tally.failed == 0 and (status != 0 or tally.passed + tally.skipped == 0):
         tally.failures = [f"exit status {status}, {tally}: counted as a failure"]
@@ -181,18 +216,15 @@ def prepare(args):
 
 def try_again(name, tally, args):
     """Runs the failed tests of a pytest layer alone; returns the names of those that pass now."""
-    if LAYERS[name][1] is not count_junit or not 0 < len(tally.failures) == tally.failed <= SECOND_TRIES:
+    if not 0 < len(tally.again) <= SECOND_TRIES:
         return []
-    print(f"\n== {name}, second try of {len(tally.failures)}", flush=True)
-    passed = []
-    env = dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build)
-    for test in tally.failures:
-        command = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
-        if run(command, 120, env) == 0:
-            passed.append(test)
+    print(f"\n== {name}, second try of {len(tally.again)}", flush=True)
+    passed = [test for test in tally.again
+              if run(["/usr/bin/python3", "-m", "pytest", *PYTEST_WORDS, test], 120, environment(args)) == 0]
     tally.failed -= len(passed)
     tally.passed += len(passed)
-    tally.failures = [test for test in tally.failures if test not in passed]
+    for test in passed:
+        tally.failures.remove(tally.again.pop(test))
     return passed
 
 

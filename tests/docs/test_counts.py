@@ -41,7 +41,7 @@ def counts(tmp_path, rows):
     log.write_text(json.dumps({"name": "rows", "stdout": done.stdout, "stderr": done.stderr,
                                "result": "OK" if done.returncode == 0 else "FAIL"}) + "\n")
     tally = check.count_cmocka(log)
-    assert tally.failures == (["rows"] if tally.failed else [])
+    assert tally.failures == [f"rows: {row}" for row in dict.fromkeys(rows) if row in ("bad", "dies")]
     return tally.passed, tally.failed, tally.skipped
 
 
@@ -65,16 +65,51 @@ def test_program_without_cases_counts_by_status(tmp_path):
     assert (tally.passed, tally.failed, tally.skipped, tally.failures) == (1, 1, 0, ["b"])
 
 
-def test_junit(tmp_path):
-    test, out = tmp_path / "test_x.py", tmp_path / "out.xml"
-    test.write_text("import pytest\ndef test_a(): pass\ndef test_b(): assert 0\n"
-                    "def test_c(): pytest.skip('no moon')\n@pytest.fixture\ndef f(): raise ValueError\n"
-                    "def test_d(f): pass\n")
-    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", f"--junitxml={out}", test], check=False,
-                   capture_output=True)
-    tally = check.count_junit(out)
-    assert (tally.passed, tally.failed, tally.skipped) == (1, 2, 1)
-    assert "no moon" in tally.reasons[0]
+TESTS = """\
+import os, pytest
+def test_a(): pass
+def test_b(): assert 0
+def test_c(): pytest.skip('no moon')
+@pytest.fixture
+def f(): raise ValueError
+@pytest.fixture
+def g():
+    yield
+    raise ValueError
+@pytest.mark.parametrize("n", range(5))
+def test_d(f, n): pass
+def test_e(g): pass
+"""
+
+
+def pytest_tally(folder, text):
+    """What check.py counts of a file of tests, and the status of pytest."""
+    out = folder / "outcomes"
+    (folder / "test_x.py").write_text(text)
+    done = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tools", "pytest_outcomes.py"), out, "-q", "-p",
+                           "no:cacheprovider", "."], cwd=folder, check=False, capture_output=True)
+    return check.count_pytest(out), done.returncode
+
+
+def test_every_failed_test_is_named_also_if_its_fixture_failed(tmp_path):
+    tally, status = pytest_tally(tmp_path, TESTS)
+    assert (tally.passed, tally.failed, tally.skipped, status) == (1, 7, 1, 1)
+    assert tally.reasons == ["test_c: Skipped: no moon"]
+    names = ["test_b", *(f"test_d[{n}]" for n in range(5)), "test_e"]
+    assert tally.failures == [f"test_x.py::{name}" for name in names] == list(tally.again)
+
+
+def test_a_file_that_cannot_be_imported_is_named(tmp_path):
+    tally, status = pytest_tally(tmp_path, "import nosuchmodule\n")
+    assert (tally.failed, tally.failures, status) == (1, ["test_x.py"], 2)
+
+
+def test_a_run_that_dies_names_what_it_was_at_and_what_it_left_out(tmp_path):
+    tally, _ = pytest_tally(tmp_path, TESTS.replace("('no moon')", "('no moon')\ndef test_cc(): os._exit(0)"))
+    assert (tally.passed, tally.failed, tally.skipped) == (1, 3, 1)
+    assert tally.failures == ["test_x.py::test_b", "test_x.py::test_cc: it had not ended",
+                              "6 tests did not begin, the first is test_x.py::test_d[0]"]
+    assert list(tally.again) == ["test_x.py::test_b", "test_x.py::test_cc"]
 
 
 @pytest.mark.parametrize("script", ["exit 3", "true", "sleep 60", "echo junk >$OUT"])
@@ -92,9 +127,33 @@ def test_what_passes_on_a_second_try_is_named_and_what_does_not_stays_failed(tmp
         "import os\ndef test_good(): pass\ndef test_bad(): assert 0\n"
         "def test_once():\n    there = os.path.exists('seen')\n    open('seen', 'w').close()\n    assert there\n")
     monkeypatch.setattr(check, "ROOT", str(tmp_path))
-    monkeypatch.setitem(check.LAYERS, "e2e", (check.pytest_layer("."), check.count_junit, 60))
+    monkeypatch.setitem(check.LAYERS, "e2e", (check.pytest_layer("."), check.count_pytest, 60))
     args = type("Args", (), {"build": str(tmp_path), "pytest_args": ""})()
     tally = check.run_layer("e2e", args)
     assert (tally.passed, tally.failed) == (1, 2)
     assert check.try_again("e2e", tally, args) == ["test_x.py::test_once"]
     assert (tally.passed, tally.failed, tally.failures) == (2, 1, ["test_x.py::test_bad"])
+
+
+def test_a_layer_without_a_result_is_not_tried_again(tmp_path, monkeypatch):
+    """There is no test to name; the reason that stands in its place is no argument for pytest."""
+    monkeypatch.setitem(check.LAYERS, "e2e", (lambda args, out: ["true"], check.count_pytest, 60))
+    args = type("Args", (), {"build": str(tmp_path), "pytest_args": ""})()
+    tally = check.run_layer("e2e", args)
+    assert tally.failed == 1 and "no readable result" in tally.failures[0]
+    monkeypatch.setattr(check, "run", None)
+    assert check.try_again("e2e", tally, args) == [] and tally.failed == 1
+
+
+def test_a_layer_that_was_stopped_is_tried_again_where_it_stood(tmp_path, monkeypatch):
+    (tmp_path / "test_x.py").write_text(
+        "import os\ndef test_good(): pass\n"
+        "def test_stopped():\n    if not os.path.exists('seen'):\n        open('seen', 'w').close()\n"
+        "        os.kill(os.getpid(), 9)\n")
+    monkeypatch.setattr(check, "ROOT", str(tmp_path))
+    monkeypatch.setitem(check.LAYERS, "e2e", (check.pytest_layer("."), check.count_pytest, 60))
+    args = type("Args", (), {"build": str(tmp_path), "pytest_args": ""})()
+    tally = check.run_layer("e2e", args)
+    assert (tally.passed, tally.failures) == (1, ["test_x.py::test_stopped: it had not ended"])
+    assert check.try_again("e2e", tally, args) == ["test_x.py::test_stopped"]
+    assert (tally.passed, tally.failed, tally.failures) == (2, 0, [])
