@@ -205,6 +205,8 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 	todo = do_call(&c, nr);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
+	if (todo & SYS_DO_LIFE && is_newborn(&c)) /* counted in the caller */
+		return 0;
 	if (todo & SYS_DO_STEPS && !sum_wanted(&c, todo))
 		return 0;
 	sum_call(c.slot, nr, c.tgid, is_error(ret), how, c.latency_ns);

@@ -18,7 +18,7 @@
 #include "scap/event.h"
 #include "scap/schema.h"
 
-#define STRING_SHOWN 32	/* bytes, unless -v */
+#define STRING_SHOWN 32	/* bytes, unless -v or a number is given */
 #define RESULT_COLUMN 40	/* of strace: where "= RESULT" stands, if the call is shorter */
 
 const struct sys_body *sys_body_of(const struct event *ev)
@@ -45,15 +45,25 @@ void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf 
 	}
 }
 
+const struct sys_look sys_look_all = { .full = true };
+
+static struct sys_look look_of(const struct line_opts *o)
+{
+	unsigned cap = o->verbose ? 0 : STRING_SHOWN;
+
+	return (struct sys_look){ .cap = o->string_bytes ? o->string_bytes : cap, .full = o->verbose };
+}
+
 static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct sys_body *b = sys_body_of(ev);
 	size_t column = sys_text_strace(o) ? out->len + RESULT_COLUMN : 0;
+	const struct sys_look look = look_of(o);
 
 	if (!b)
 		return -EBADMSG;
 	sys_text_who(ev, o, out);
-	sys_text_call(b, false, o->verbose ? 0 : STRING_SHOWN, column, out);
+	sys_text_call(b, false, &look, column, out);
 	if (b->latency_ns)
 		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
 			   b->latency_ns % 1000000000 / 1000);
@@ -64,13 +74,14 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 {
 	const struct sys_body *b = sys_body_of(ev);
 	size_t column = sys_text_strace(o) ? out->len + RESULT_COLUMN : 0;
+	const struct sys_look look = look_of(o);
 	const struct sys_call *call;
 
 	if (!b)
 		return -EBADMSG;
 	call = sys_call_find(b->abi, b->nr);
 	sys_text_who(ev, o, out);
-	sys_text_call(b, true, o->verbose ? 0 : STRING_SHOWN, 0, out);
+	sys_text_call(b, true, &look, 0, out);
 	/* of a call that does not return this is all there is */
 	if (!call || call->ret != SYS_ARG_NONE)
 		return buf_add_str(out, " ...\n");
@@ -89,7 +100,7 @@ static int get_args(const struct event *ev, const struct sys_body *b, struct val
 
 	for (unsigned i = 0; i < sys_n_args(b); i++) {
 		buf_add_str(&text, i ? ", " : "");
-		sys_text_arg(b, i, ev->desc == &sys_enter_desc, 0, &text);
+		sys_text_arg(b, i, ev->desc == &sys_enter_desc, &sys_look_all, &text);
 	}
 	if (ev->scratch && text.len && !buf_error(&text))
 		copy = arena_copy(ev->scratch, text.data, text.len);

@@ -91,18 +91,25 @@ static inline bool sys_failed(int64_t ret)
 
 /* ---- text, as strace writes it ---- */
 
-int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out);
+/* How much of a call is shown. */
+struct sys_look {
+	unsigned cap;		/* most bytes of a string; 0 = no limit */
+	bool full;		/* structures with all members and environments written out, as strace -v */
+};
+
+extern const struct sys_look sys_look_all;
+
+int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, const struct sys_look *k, struct buf *out);
 int sys_text_ret(const struct sys_body *b, struct buf *out);
 /* "(in [3], left {...})", "(Timeout)": what stands behind the result, and @before in front of it; nothing where the
    call has no such answer. */
 int sys_text_answer(const struct sys_body *b, const char *before, struct buf *out);
-/* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3"; @cap: most bytes of a string, 0 = all that there are;
-   @column: of @out, where "=" stands if the call is shorter, 0 = right behind it. */
-int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, size_t column, struct buf *out);
+/* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3". @column of @out: of "=", if the call is shorter; 0: no padding. */
+int sys_text_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out);
 /* Blanks, so that what follows a further one stands @column bytes into @out. */
 void sys_text_pad(size_t column, struct buf *out);
-bool sys_text_strace(const struct line_opts *o);	/* lines as strace writes them are wanted */
-/* Who made the call: "12    " in the strace form, else "cat[12] ". */
+bool sys_text_strace(const struct line_opts *o);	/* --format strace */
+/* The caller: "12    " in the strace form, else "cat[12] ". */
 void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out);
 /* A number through a table of names. */
 void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out);

@@ -118,16 +118,17 @@ static bool is_env(const struct sys_arg *arg)
 	return arg && arg->kind == SYS_ARG_STRV && strcmp(arg->name, "argv");
 }
 
-static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsigned i, unsigned cap, struct buf *out)
+static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsigned i, const struct sys_look *k,
+		     struct buf *out)
 {
 	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STRV);
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
 		sys_text_ptr(b->args[i], out);
-	else if (cap && is_env(arg))
+	else if (!k->full && is_env(arg))
 		add_vars(b->args[i], s.data, s.len, s.flags & SYS_CHUNK_F_CUT, out);
 	else
-		add_strings(s.data, s.len, cap, s.flags & SYS_CHUNK_F_CUT, out);
+		add_strings(s.data, s.len, k->cap, s.flags & SYS_CHUNK_F_CUT, out);
 }
 
 bool sys_image_of(const struct sys_body *b, struct sys_image *ret)
@@ -145,8 +146,8 @@ bool sys_image_of(const struct sys_body *b, struct sys_image *ret)
 	return cur_ok(&c);
 }
 
-/* What a successful exec was given, from what it has become. False for other calls and arguments. */
-static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at, unsigned cap,
+/* Arguments of a successful exec, as the new program has them. False for other calls and arguments. */
+static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at, const struct sys_look *k,
 		      struct buf *out)
 {
 	if (!arg || !m->proc.name_len)
@@ -154,11 +155,11 @@ static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint
 	if (arg->kind == SYS_ARG_PATH)
 		sys_text_quoted(m->name, m->proc.name_len, false, out);
 	else if (arg->kind == SYS_ARG_STRV && !is_env(arg))
-		add_strings(m->args, m->proc.args_len, cap, m->proc.flags & SYS_PROC_ARGS_CUT, out);
-	else if (arg->kind == SYS_ARG_STRV && cap)
+		add_strings(m->args, m->proc.args_len, k->cap, m->proc.flags & SYS_PROC_ARGS_CUT, out);
+	else if (arg->kind == SYS_ARG_STRV && !k->full)
 		add_vars(at, m->env, m->proc.env_len, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else if (arg->kind == SYS_ARG_STRV)
-		add_strings(m->env, m->proc.env_len, cap, m->proc.flags & SYS_PROC_ENV_CUT, out);
+		add_strings(m->env, m->proc.env_len, k->cap, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else
 		return false;
 	return true;
@@ -251,7 +252,7 @@ static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
 	buf_printf(out, "%#x", (uint32_t)v);
 }
 
-/* What the number of a protocol means depends on the family. */
+/* The meaning of a protocol number depends on the family. */
 static void add_protocol(const struct sys_body *b, uint64_t v, struct buf *out)
 {
 	uint32_t family = (uint32_t)b->args[0];
@@ -370,20 +371,20 @@ static uint64_t xlat_value_of(const struct sys_xlat *x, uint64_t v)
 	return (uint32_t)v;
 }
 
-int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out)
+int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, const struct sys_look *k, struct buf *out)
 {
 	struct sys_value v = sys_value_of(b, i);
 	unsigned kind = v.arg ? v.arg->kind : SYS_ARG_HEX;
 	struct sys_image image;
 
-	if (!entered && sys_image_of(b, &image) && add_image(&image, v.arg, b->args[i], cap, out))
+	if (!entered && sys_image_of(b, &image) && add_image(&image, v.arg, b->args[i], k, out))
 		return buf_error(out);
 	switch ((enum sys_arg_kind)kind) {
 	case SYS_ARG_PATH: case SYS_ARG_STR:
-		add_string(b, i, kind == SYS_ARG_PATH ? 0 : cap, out);
+		add_string(b, i, kind == SYS_ARG_PATH ? 0 : k->cap, out);
 		break;
 	case SYS_ARG_STRV:
-		add_strv(b, v.arg, i, cap, out);
+		add_strv(b, v.arg, i, k, out);
 		break;
 	case SYS_ARG_MEM: case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_IO: case SYS_ARG_MEM_REST:
 		add_mem(b, v.arg, i, out);
@@ -392,19 +393,19 @@ int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, unsigned ca
 		add_array(b, v.arg, i, out);
 		break;
 	case SYS_ARG_DATA: case SYS_ARG_DATA_OUT:
-		add_data(b, i, cap, out);
+		add_data(b, i, k->cap, out);
 		break;
 	case SYS_ARG_SA: case SYS_ARG_OSA:
 		add_sockaddr(b, i, out);
 		break;
 	case SYS_ARG_IOV: case SYS_ARG_OIOV:
-		sys_text_iov(b, i, cap, out);
+		sys_text_iov(b, i, k->cap, out);
 		break;
 	case SYS_ARG_MSG: case SYS_ARG_OMSG:
-		sys_text_msg(b, i, cap, out);
+		sys_text_msg(b, i, k->cap, out);
 		break;
 	case SYS_ARG_MMSG: case SYS_ARG_OMMSG:
-		sys_text_mmsg(b, i, entered, cap, out);
+		sys_text_mmsg(b, i, entered, k->cap, out);
 		break;
 	case SYS_ARG_FDSET:
 		add_fdset(b, i, out);
@@ -454,7 +455,7 @@ void sys_text_pad(size_t column, struct buf *out)
 		;
 }
 
-int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, size_t column, struct buf *out)
+int sys_text_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out)
 {
 	struct sys_body inner;
 	const char *sub = sys_subcall(b, &inner);
@@ -464,7 +465,7 @@ int sys_text_call(const struct sys_body *b, bool entered, unsigned cap, size_t c
 	buf_printf(out, "%s(", sub ? sub : sys_call_name(b->abi, b->nr, name));
 	for (unsigned i = 0; i < shown_args(shown); i++) {
 		buf_add_str(out, i ? ", " : "");
-		sys_text_arg(shown, i, entered, cap, out);
+		sys_text_arg(shown, i, entered, k, out);
 	}
 	buf_add_char(out, ')');
 	if (!entered) {

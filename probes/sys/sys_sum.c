@@ -31,7 +31,7 @@ static uint64_t percentile(const struct sys_sum_body *b, unsigned pct)
 	for (unsigned i = 0; i < SYS_STEPS; i++) {
 		n += b->steps[i];
 		if (n && n >= want)
-			return step_end(i);
+			return MIN(step_end(i), b->max_ns);
 	}
 	return 0;
 }

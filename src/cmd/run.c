@@ -201,23 +201,14 @@ static int on_signal(void *ctx, int signo)
 	return 0;
 }
 
-/* "NAME[:FILE]", or a file name whose suffix is that of a format. */
 static int add_output(struct run_state *s, const char *text, const struct sink_opts *opts, struct err *err)
 {
-	const char *colon = strchr(text, ':'), *path = colon ? colon + 1 : NULL;
-	_cleanup_free_ char *name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
-	const struct sink_ops *ops;
+	const char *path;
+	const struct sink_ops *ops = sink_of_output(text, s->conf->file_format, &path);
 
-	if (!name)
-		return err_errno(err, -ENOMEM, "-o %s", text);
-	ops = sink_find(name);
-	if (!ops && (!colon || strchr(name, '/'))) {
-		ops = sink_find_suffix(text);
-		path = text;
-	}
 	if (!ops)
-		return err_set(err, -EINVAL, "-o %s: there is no output format %s (sonde help outputs lists them)",
-			       text, name);
+		return err_set(err, -EINVAL, "-o %s: there is no output format %.*s (sonde help outputs lists them)",
+			       text, (int)strcspn(text, ":"), text);
 	return pipeline_add_sink(s->pipeline, sink_for_tool(ops, s->conf->format), opts, path, err);
 }
 
@@ -561,7 +552,8 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	struct run_state s = { .conf = c, .spec = spec };
 	int status = 0;
 	struct sink_opts opts = {
-		.line = { .verbose = c->verbose, .hex = c->hex, .numeric = c->numeric, .format = c->format },
+		.line = { .verbose = c->verbose, .hex = c->hex, .numeric = c->numeric, .format = c->format,
+			  .string_bytes = c->string_bytes },
 		.time = c->time, .color = run_want_color(c), .symbolic = !c->numeric,
 		.cmdline = spec->cmdline, .filter_text = spec->filter_text,
 		.stack = spec->stack, .left_out = spec->left_out, .wait = c->read, .ctx = spec->watcher_ctx,

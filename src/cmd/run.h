@@ -30,6 +30,8 @@ struct run_conf {
 	struct opt_strv outputs;	/* -o NAME[:FILE] */
 	bool json;
 	const char *format;
+	const char *file_format;	/* of -o FILE where neither word nor suffix names one; NULL = an error */
+	unsigned string_bytes;		/* see struct line_opts */
 	const char *print;		/* form of a line: event/format.h */
 	uint64_t rotate_bytes, rotate_ns, rotate_events;
 	uint32_t rotate_files;
@@ -67,7 +69,7 @@ struct run_spec {
 	const char *socket;		/* of another agent, read instead of this host; NULL = none */
 	const char *socket_format;	/* the input format that it speaks */
 	uint64_t reconnect_ns;		/* wait before it is connected again; 0 = 12 s */
-	const char *output;		/* the format when no -o is given; NULL = "text", "" = none */
+	const char *output;		/* NAME[:FILE] when no -o is given; NULL = "text", "" = none */
 	const struct stack_view *stack;	/* how outputs show stacks; NULL = as they like it */
 	const char *why_local;	/* the option for which no agent can do this run; NULL = one may */
 	uint64_t *left_out;		/* gets the most samples that an output had no memory for; may be NULL */

@@ -33,6 +33,8 @@
 #include "scap/render.h"
 
 #define VIEW_ROWS 30
+#define STRACE_STRING 32	/* bytes of a string in strace's lines, unless -s says more */
+#define STRACE_SNAPLEN 1024	/* bytes of data for them: of vectors each entry is a string */
 #define SNAPLEN_ASKED 80	/* bytes of data, when its text is asked for and no number is given: sysdig's */
 
 struct syscalls_conf {
@@ -51,7 +53,9 @@ struct syscalls_conf {
 #define ROW(member, ...) OPT_ROW(syscalls_conf, member, __VA_ARGS__)
 
 static const struct opt line_opts[] = {
-	ROW(strace, "strace", 0, OPT_BOOL, NULL, "lines as strace -f -T prints them, as --format strace"),
+	ROW(strace, "strace", 0, OPT_BOOL, NULL,
+	    "lines as strace -f -T prints them, as --format strace; those of a COMMAND go to standard error, or to "
+	    "-o FILE"),
 	ROW(ascii, "print-ascii", 'A', OPT_BOOL, NULL, "sysdig's lines, data as text"),
 	ROW(hex, "print-hex", 'x', OPT_BOOL, NULL, "likewise, data in hex"),
 	ROW(hex_ascii, "print-hex-ascii", 'X', OPT_BOOL, NULL, "likewise, data in hex and as text"),
@@ -105,6 +109,11 @@ static bool uses_bytes(const struct syscalls_conf *c, const struct filter *filte
 	       (c->run.print && (strstr(c->run.print, "%syslog.") || strstr(c->run.print, "%evt.buffer")));
 }
 
+static bool strace_lines(const struct syscalls_conf *c)
+{
+	return c->strace || (c->run.format && !strcmp(c->run.format, "strace"));
+}
+
 /*
  * Captures and sysdig's words are about descriptors and processes: the kernel side then tells what it knows of them,
  * and what was there before is looked up once. Captures and sysdig's lines have an event for the entry too.
@@ -132,7 +141,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 		if (filter_mentions(filter, "evt.type", asked[i].type))
 			c->sys.events_too |= asked[i].event;
 	/* strace's lines are about them too */
-	if (c->run.format && !strcmp(c->run.format, "strace"))
+	if (strace_lines(c))
 		c->sys.events_too |= SYS_EVENT_SIGNAL | SYS_EVENT_EXIT;
 	c->sys.enter = c->sys.enter || filter_mentions(filter, "evt.dir", ">");
 	if (!(wanted || by_words || (c->run.print && strstr(c->run.print, "evt."))))
@@ -145,6 +154,15 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	if (c->views && views_needs(c->views) & VIEW_NEEDS_SWITCHES)
 		c->sys.events_too |= SYS_EVENT_SWITCH;
 	c->sys.events_too |= SYS_EVENT_EXIT | (captured || lines ? SYS_EVENT_SIGNAL : 0);
+}
+
+/* strace's options: -s is the most bytes of each string, -o a file. */
+static void apply_strace(struct syscalls_conf *c)
+{
+	c->run.format = "strace";
+	c->run.file_format = "text";
+	c->run.string_bytes = c->sys.snaplen ? (unsigned)MIN(c->sys.snaplen, (uint64_t)UINT32_MAX) : STRACE_STRING;
+	c->sys.snaplen = MAX(c->sys.snaplen, (uint64_t)STRACE_SNAPLEN);
 }
 
 /* sysdig's letters are names for what other options say. */
@@ -160,8 +178,8 @@ static int apply_letters(struct syscalls_conf *c, struct buf *mem)
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
 		if (*(const bool *)((const char *)c + forms[i].off))
 			c->run.buffer = forms[i].form;
-	if (c->strace)
-		c->run.format = "strace";
+	if (strace_lines(c))
+		apply_strace(c);
 	else if (c->run.buffer && !c->run.format && !c->run.print)
 		c->run.format = "sysdig";
 	if (c->run.buffer && !c->sys.snaplen)
@@ -361,6 +379,9 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	if (c->run.explain_filter)
 		return explain(c);
 	c->keys = !w->command.len && reads_keys(&c->run, c->top || c->view || c->sys.summary);
+	/* the command's own output stays whole */
+	if (w->command.len && strace_lines(c))
+		spec.output = "text:/dev/stderr";
 	if (w->command.len)
 		spec.ready = NULL;
 	else if (c->keys)

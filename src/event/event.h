@@ -210,6 +210,7 @@ struct line_opts {
 	unsigned verbose;	/* -v, -vv */
 	bool hex;		/* hex dump instead of dissection */
 	bool numeric;		/* no names for numbers */
+	unsigned string_bytes;	/* most bytes of a string that a line shows; 0 = the default of the type */
 	const char *format;	/* NULL = ours; "cilium", "sysdig", "strace"... where the type knows it */
 	const struct format *print; /* the user's own form of line (event/format.h); NULL = none */
 };

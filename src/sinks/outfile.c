@@ -68,20 +68,23 @@ static struct outfile *outfile_new(const char *name)
 	return f;
 }
 
-static bool is_stdout(const char *path)
+/* The standard stream that @path means, or -1. */
+static int standard_fd(const char *path)
 {
-	return !path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
+	if (!path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	return !strcmp(path, "/dev/stderr") ? STDERR_FILENO : -1;
 }
 
-static int open_stdout(struct outfile *f, struct err *err)
+static int open_standard(struct outfile *f, int fd, struct err *err)
 {
-	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+	int flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0)
-		return err_set(err, -errno, "cannot write to standard output: it is closed");
+		return err_set(err, -errno, "cannot write to %s: it is closed", f->name);
 	if ((flags & O_ACCMODE) == O_RDONLY)
-		return err_set(err, -EBADF, "cannot write to standard output: it is closed, or only for reading");
-	f->fd = STDOUT_FILENO;
+		return err_set(err, -EBADF, "cannot write to %s: it is closed, or only for reading", f->name);
+	f->fd = fd;
 	return 0;
 }
 
@@ -119,13 +122,13 @@ static int find_start(struct outfile *f, struct err *err)
 
 int outfile_open(const char *path, struct outfile **ret, struct err *err)
 {
-	bool std = is_stdout(path);
-	_cleanup_(outfile_freep) struct outfile *f = outfile_new(std ? "standard output" : path);
-	int r;
+	int fd = standard_fd(path), r;
+	const char *name = fd < 0 ? path : fd == STDOUT_FILENO ? "standard output" : "standard error";
+	_cleanup_(outfile_freep) struct outfile *f = outfile_new(name);
 
 	if (!f)
-		return err_errno(err, -ENOMEM, "cannot write %s", std ? "standard output" : path);
-	r = std ? open_stdout(f, err) : open_path(f, path, err);
+		return err_errno(err, -ENOMEM, "cannot write %s", name);
+	r = fd < 0 ? open_path(f, path, err) : open_standard(f, fd, err);
 	if (r < 0)
 		return r;
 	r = find_start(f, err);

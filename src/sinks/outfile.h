@@ -18,8 +18,9 @@ struct err;
 struct outfile;
 
 /*
- * NULL, "-" or "/dev/stdout": standard output, which stays open at close. Files are made 0600, truncated, and
- * never through a symbolic link in the last part of the path. On failure one sentence that names the file.
+ * NULL, "-" or "/dev/stdout": standard output; "/dev/stderr": standard error; both stay open at close. Files are
+ * made 0600, truncated, and never through a symbolic link in the last part of the path. On failure one sentence that
+ * names the file.
  */
 int outfile_open(const char *path, struct outfile **ret, struct err *err);
 /*

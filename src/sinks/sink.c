@@ -58,6 +58,23 @@ const struct sink_ops *sink_find_suffix(const char *path)
 	return best;
 }
 
+const struct sink_ops *sink_of_output(const char *text, const char *otherwise, const char **ret_path)
+{
+	size_t len = strcspn(text, ":");
+	const char *slash = strchr(text, '/');
+
+	for (size_t i = 0; all_sinks[i]; i++) {
+		if (strlen(all_sinks[i]->name) != len || memcmp(all_sinks[i]->name, text, len) != 0)
+			continue;
+		*ret_path = text[len] ? text + len + 1 : NULL;
+		return all_sinks[i];
+	}
+	*ret_path = text;
+	if (text[len] && !otherwise && !(slash && slash < text + len))
+		return NULL;
+	return sink_find_suffix(text) || !otherwise ? sink_find_suffix(text) : sink_find(otherwise);
+}
+
 int sink_open(struct sink *s, const struct sink_ops *ops, const struct sink_opts *opts, struct outfile *out,
 	      struct err *err)
 {

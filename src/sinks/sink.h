@@ -82,6 +82,11 @@ const struct sink_ops *sink_find(const char *name);
 /* What --format @tool (NULL = none) makes of @ops: itself, or the format of that tool that stands in for it. */
 const struct sink_ops *sink_for_tool(const struct sink_ops *ops, const char *tool);
 const struct sink_ops *sink_find_suffix(const char *path);	/* the format that such a file has; NULL = none */
+/*
+ * Format and file of "NAME[:FILE]", or of a FILE with a format's suffix; any other FILE has format @otherwise, if not
+ * NULL. @ret_path: into @text, NULL = standard output. NULL if no format matches.
+ */
+const struct sink_ops *sink_of_output(const char *text, const char *otherwise, const char **ret_path);
 
 /*
  * After a failure (@err has a sentence) there is nothing to close. -EINVAL when a SINK_BINARY format would go

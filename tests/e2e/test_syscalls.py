@@ -75,7 +75,8 @@ def missing(want, got):
 
 
 def trace(*words, **kwargs):
-    line = [helpers.BINARY, "syscalls", "--local", "--strace", "-v", "-s", "64", "--time", "none", *words]
+    out = () if "-o" in words[:words.index("--")] else ("-o", "text")
+    line = [helpers.BINARY, "syscalls", "--local", "--strace", "-v", "-s", "64", "--time", "none", *out, *words]
     return subprocess.run(line, capture_output=True, check=False, timeout=60, **kwargs)
 
 
@@ -203,8 +204,8 @@ def test_an_environment_is_counted():
     for code, shown in (("os.execve('/none', ['x'], {'A': '1', 'B': '2'})",
                          r"0x[0-9a-f]+ /\* 2 vars \*/\) = -1 ENOENT"),
                         ("os.execve('/bin/true', ['x'], {'A': '1'})", r"\[/\* 1 vars \*/\]\) = 0")):
-        done = subprocess.run([helpers.BINARY, "syscalls", "--local", "--strace", "--", "python3", "-c",
-                               "import os; " + code], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([helpers.BINARY, "syscalls", "--local", "--strace", "-o", "text", "--", "python3",
+                               "-c", "import os; " + code], capture_output=True, text=True, timeout=60, check=False)
         assert re.search(r'execve\("/[a-z/]*", \["x"\], ' + shown, done.stdout), done.stdout[-500:]
 
 

@@ -21,8 +21,8 @@ def sonde(*words):
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the program makes calls by their x86_64 numbers")
 def test_memory_that_cannot_be_read_is_an_address():
-    done = sonde("--strace", "-s", "64", "--time", "none", "--result", "failed", "-e", ",".join(BAD_CALLS), "--",
-                 "python3", os.path.join(HERE, "bad_memory.py"))
+    done = sonde("--strace", "-o", "text", "-s", "64", "--time", "none", "--result", "failed", "-e",
+                 ",".join(BAD_CALLS), "--", "python3", os.path.join(HERE, "bad_memory.py"))
     lines = done.stdout.decode().splitlines()
     addresses = [int(word) for word in next(line for line in lines if not set(line) - set("0123456789 ")).split()]
     assert len(addresses) == 4 and b"lost 0" in done.stderr

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sonde syscalls --strace and -c against strace: where the lines go, and what is counted."""
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import helpers
+
+COMMAND = ["sh", "-c", "echo out; echo error >&2"]
+needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+
+
+def sonde(*words, **kwargs):
+    return subprocess.run([helpers.BINARY, "syscalls", "--local", *words], capture_output=True, text=True, timeout=60,
+                          check=False, **kwargs)
+
+
+def test_lines_of_a_command_go_to_standard_error():
+    """The command's own output is all that stands on standard output."""
+    done = sonde("--strace", "--", *COMMAND)
+    assert done.returncode == 0 and done.stdout == "out\n"
+    assert re.search(r'^.*\d+ +write\(1, "out\\n", 4\) +=', done.stderr, re.M) and "\nerror\n" in "\n" + done.stderr
+
+
+@pytest.mark.parametrize("name", ["trace", "trace.txt", "a:b"])
+def test_o_is_a_file(tmp_path, name):
+    done = sonde("--strace", "-o", str(tmp_path / name), "--", *COMMAND)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "error\n")
+    lines = (tmp_path / name).read_text("utf-8")
+    assert re.search(r'write\(1, "out\\n", 4\) +=', lines) and "+++ exited with 0 +++" in lines
+
+
+@pytest.mark.parametrize("output", ["text:{}", "json:{}", "{}.json"])
+def test_o_is_still_a_format(tmp_path, output):
+    out = tmp_path / "lines"
+    done = sonde("--strace", "-o", output.format(out), "--", *COMMAND)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "error\n")
+    first = (tmp_path / output.format("lines").rpartition(":")[2]).read_text("utf-8").splitlines()[0]
+    assert first.startswith("{") == ("json" in output)
+
+
+def test_without_strace_o_wants_a_format(tmp_path):
+    done = sonde("-o", str(tmp_path / "trace"), "--", "true")
+    assert done.returncode == 2 and "there is no output format" in done.stderr
+
+
+FORKS = "import os\nfor i in range(20):\n p = os.fork()\n if not p: os._exit(0)\n os.waitpid(p, 0)\n" \
+        "for i in range(15): os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)\n" \
+        "import threading\nfor i in range(10):\n t = threading.Thread(target=int); t.start(); t.join()\n"
+
+
+@needs_strace
+def test_a_summary_counts_each_fork_once(tmp_path):
+    """As many as strace -c counts, in a program that makes processes and threads."""
+    theirs = tmp_path / "strace"
+    subprocess.run(["strace", "-f", "-c", "-o", theirs, sys.executable, "-c", FORKS], check=True, timeout=60)
+    want = {}
+    for line in theirs.read_text("utf-8").splitlines():
+        row = line.split()
+        if len(row) > 4 and row[3].isdigit():
+            want[row[-1]] = int(row[3])
+    done = sonde("-c", "-o", "json", "--", sys.executable, "-c", FORKS)
+    rows = {r["name"]: r for r in map(json.loads, done.stdout.splitlines()) if r.get("type") == "sys.sum"}
+    made = {name: rows[name]["calls"] for name in ("fork", "vfork", "clone", "clone3") if name in rows}
+    assert made == {name: want[name] for name in made} and sum(made.values()) == 45
+    assert all(r["p50"] <= r["p99"] <= r["max"] for r in rows.values()), rows
