@@ -110,7 +110,7 @@ static __always_inline void skb_find_start(struct sk_buff *skb, struct net_skb *
 }
 
 /*
- * False if the skb is no packet of the network: netlink, unix sockets, empty shells. A NAPI instance that is added
+ * False if the skb is not a network packet: netlink, unix sockets, empty shells. A NAPI instance that is added
  * allocates a shell for its device and frees it without a byte in it (napi_get_frags_check).
  */
 static __always_inline bool skb_is_packet(struct sk_buff *skb)

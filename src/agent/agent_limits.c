@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What readers may take. Nothing is kept in books of its own: each check adds up what the user's connections have at
+ * Limits of readers. No counters are kept: each check adds up the resources that the user's connections hold at
  * that moment.
  */
 #include "agent/agent_limits.h"
@@ -28,7 +28,7 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* The largest of "65535", "drop=256": what is no number is refused elsewhere. */
+/* The largest of "65535", "drop=256": parse errors are reported elsewhere. */
 static uint64_t largest(const struct opt_strv *v, uint64_t zero_is)
 {
 	uint64_t most = 0, n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Limits of what clients of the read socket take, by user. Each is a row of agent.conf; the control socket has none.
- * What an option takes is said by its row (struct opt, use).
+ * The option row says which resource its value takes (struct opt, use).
  */
 #ifndef AGENT_AGENT_LIMITS_H
 #define AGENT_AGENT_LIMITS_H
@@ -21,7 +21,7 @@ struct err;
 #define CONTROL_CONNECTIONS 4u
 #define CONTROL_INSTANCES 1u
 
-/* What one instance takes; of OPT_USE_INTERVAL the shortest (0 = none), of OPT_USE_BYTES the most. */
+/* Resources of one instance; of OPT_USE_INTERVAL the shortest (0 = none), of OPT_USE_BYTES the most. */
 struct inst_use { uint64_t of[OPT_USE__MAX]; };
 
 /* Adds up the options of @sets. */

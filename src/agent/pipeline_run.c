@@ -313,7 +313,7 @@ static int run_agent(struct pipeline *p, struct err *err)
 	return run.ended ? 0 : err_set(err, -ETIMEDOUT, "the agent does not end the stream");
 }
 
-/* The first error; one that needs a sentence before -EPIPE, which is a quiet end. */
+/* The first error; -EPIPE, which ends a run silently, gives way to any other. */
 static int close_outputs(struct pipeline *p, struct err *err)
 {
 	int first = 0;

@@ -36,7 +36,7 @@ struct opt_strv { const char **items; size_t len, cap; };
 struct opt_u32v { uint32_t *items; size_t len, cap; };
 
 /*
- * What a value takes of the machine, for a program that accepts options from others and bounds them. Every numeric
+ * The resource that a value takes, for a program that accepts options from others and bounds them. Every numeric
  * row of a probe says one of these (tests/unit/test_limits.c).
  */
 enum opt_use {

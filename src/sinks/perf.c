@@ -23,8 +23,8 @@
 #include "sinks/profile.h"
 #include "sinks/sink.h"
 
-#define MAX_KEPT (1u << 20)	/* samples: 32 MiB; more if so many come within LATE_NS */
-#define LATE_NS 8000000000ull	/* a sample may come so long after a younger one */
+#define MAX_KEPT (1u << 20)	/* samples: 32 MiB; more if LATE_NS holds more of them */
+#define LATE_NS 8000000000ull	/* most that a sample may arrive after a younger one */
 #define NS_PER_US 1000
 #define US_PER_S 1000000
 
