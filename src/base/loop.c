@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/macros.h"
 
 #define NS_PER_S 1000000000ULL
 #define ROUND_EVENTS 64 /* more wait for the next round */
@@ -51,6 +52,9 @@ struct loop {
 	void (*guard)(void *ctx, bool raised);	/* NULL = none */
 	void *guard_ctx;
 	bool raised;
+	void (*wait)(void *ctx, bool waits);	/* NULL = none */
+	void *wait_ctx;
+	uint64_t longest_ns;		/* that a handler took */
 };
 
 struct loop *loop_new(void)
@@ -287,6 +291,17 @@ void loop_set_plain(struct loop_source *s)
 	s->plain = true;
 }
 
+void loop_set_wait(struct loop *l, void (*fn)(void *ctx, bool waits), void *ctx)
+{
+	l->wait = fn;
+	l->wait_ctx = ctx;
+}
+
+uint64_t loop_longest_ns(const struct loop *l)
+{
+	return l->longest_ns;
+}
+
 static void guard(struct loop *l, bool raised)
 {
 	if (l->guard && l->raised != raised)
@@ -294,18 +309,41 @@ static void guard(struct loop *l, bool raised)
 	l->raised = raised;
 }
 
+/* Events, or -errno. */
+static int wait_events(struct loop *l, struct epoll_event *events, int timeout_ms, uint64_t *ret_since_ns)
+{
+	void (*wait)(void *ctx, bool waits) = l->wait;
+	int n;
+
+	if (wait)
+		wait(l->wait_ctx, true);
+	n = epoll_wait(l->epoll_fd, events, ROUND_EVENTS, timeout_ms);
+	n = n < 0 ? -errno : n;
+	*ret_since_ns = clock_boot_ns();
+	if (wait)
+		wait(l->wait_ctx, false);
+	return n == -EINTR ? 0 : n;
+}
+
+/* A handler that began (or whose event came) at *@since_ns is over. */
+static void note_hold(struct loop *l, uint64_t *since_ns)
+{
+	uint64_t now = clock_boot_ns();
+
+	l->longest_ns = MAX(l->longest_ns, now - *since_ns);
+	*since_ns = now;
+}
+
 static int run_round(struct loop *l, int timeout_ms)
 {
 	struct epoll_event events[ROUND_EVENTS];
-	int ran = 0, r = 0, n;
+	uint64_t since_ns;
+	int ran = 0, r, n;
 
 	guard(l, false);
-	n = epoll_wait(l->epoll_fd, events, ROUND_EVENTS, timeout_ms);
-	if (n < 0) {
-		r = errno == EINTR ? 0 : -errno;
-		n = 0;
-	}
-	l->depth++;
+	l->depth++;	/* before the wait: another thread may remove a source whose event is on its way */
+	n = wait_events(l, events, timeout_ms, &since_ns);
+	r = MIN(n, 0);
 	for (int i = 0; i < n && r >= 0 && !l->stopped; i++) {
 		struct loop_source *s = events[i].data.ptr;
 
@@ -314,6 +352,7 @@ static int run_round(struct loop *l, int timeout_ms)
 		guard(l, !s->plain);
 		r = dispatch(s, events[i].events);
 		ran += r > 0;
+		note_hold(l, &since_ns);
 	}
 	if (!--l->depth)
 		free_dead(l);

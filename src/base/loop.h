@@ -44,6 +44,12 @@ void loop_remove(struct loop_source *s);	/* NULL is fine */
 void loop_set_guard(struct loop *l, void (*fn)(void *ctx, bool raised), void *ctx);
 void loop_set_plain(struct loop_source *s);	/* it handles what others sent */
 
+/* @fn(ctx, true) right before the loop waits for events, @fn(ctx, false) right after; NULL ends that. */
+void loop_set_wait(struct loop *l, void (*fn)(void *ctx, bool waits), void *ctx);
+
+/* The longest time so far that the loop did not look for events: one handler, or @fn of loop_set_wait(). */
+uint64_t loop_longest_ns(const struct loop *l);
+
 /* Runs until loop_stop() or a handler fails. Returns the value given to either. */
 int loop_run(struct loop *l);
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A second thread that takes turns with an event loop. Both share all data without locks, because only the thread
+ * that has the turn runs; it passes the turn at named places only:
+ *
+ *   - the loop while it waits for events,
+ *   - the second thread between jobs, and around calls that block and touch no shared data (coop_leave()).
+ *
+ * So the code of a job reads like that of a handler, and the loop goes on while the job waits for the kernel. What a
+ * job found before coop_leave() may have changed after coop_return().
+ */
+#ifndef BASE_COOP_H
+#define BASE_COOP_H
+
+#include <stdbool.h>
+
+struct coop;
+struct loop;
+
+enum coop_state { COOP_IDLE, COOP_QUEUED, COOP_RUNNING, COOP_ENDED, COOP__MAX };
+
+/* Zeroed but for the first four members; lives until it is idle again. */
+struct coop_job {
+	void (*run)(void *ctx);		/* on the second thread */
+	void (*done)(void *ctx);	/* on the loop's thread afterwards; the job is idle then. May be NULL */
+	void *ctx;
+	bool plain;			/* runs without the rights of coop_set_guard(): it handles input of others */
+	enum coop_state state;
+	struct coop_job *next;
+};
+
+/* Starts the thread, with all signals blocked. The caller is the thread of @l and has the turn. 0 or -errno. */
+int coop_new(struct loop *l, struct coop **ret);
+void coop_free(struct coop *c);		/* NULL is fine; stops it */
+
+/* Called on the second thread: (ctx, true) before a job that is not plain, (ctx, false) after it. */
+void coop_set_guard(struct coop *c, void (*fn)(void *ctx, bool raised), void *ctx);
+
+/*
+ * Queues @job; jobs run one at a time in this order. A job that waits in the queue stays where it is; one that runs
+ * does so once more (not one with done()). Without a second thread (@c is NULL or was stopped) it runs at once on the
+ * caller's thread.
+ */
+void coop_submit(struct coop *c, struct coop_job *job);
+/* Takes @job out of the queue, where done() is not called. A running job is cancelled and goes on. */
+void coop_withdraw(struct coop *c, struct coop_job *job);
+
+/* Cancels the running job, waits for its end and joins the thread. Jobs in the queue are dropped. NULL is fine. */
+void coop_stop(struct coop *c);
+
+/* Is the caller a job on the second thread? */
+bool coop_inside(const struct coop *c);
+bool coop_cancelled(const struct coop *c);	/* the running job is to end as soon as it can */
+
+/*
+ * Passes the turn, if the caller is a job; coop_return() takes it back, given what coop_leave() returned.
+ * -ECANCELED when the job is to end, else 0.
+ */
+bool coop_leave(struct coop *c);
+int coop_return(struct coop *c, bool left);
+
+#endif
