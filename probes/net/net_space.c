@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/map.h"
@@ -37,6 +38,7 @@ struct net_space {
 	struct net_flows *flows;	/* whose programs tc has; NULL = each packet is told of */
 	struct net_watch *watch;
 	struct loop_source *source;
+	struct coop_job job;		/* follows the interfaces */
 	struct map links;		/* ifindex -> struct net_link */
 	struct err refused;		/* the first interface that no program could be attached to; code 0 = none */
 };
@@ -98,7 +100,7 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 		net_tc_detach(s->tc, l->ifindex, false);
 		return;
 	}
-	if (net_tc_attach(s->tc, l, &e) >= 0)
+	if (coop_cancelled(probe_env_coop(s->p->env)) || net_tc_attach(s->tc, l, &e) >= 0)
 		return;
 	if (!s->refused.code)
 		s->refused = e;
@@ -184,12 +186,25 @@ int net_space_open(struct probe *p, const struct net_setup *setup, struct net_na
 	return 0;
 }
 
+/* Attaching waits for the kernel: it is done beside the loop, which does not look at the socket meanwhile. */
 static int on_readable(void *ctx, int fd, uint32_t events)
 {
+	struct net_space *s = ctx;
+
 	(void)fd;
 	(void)events;
-	net_space_run(ctx);
+	loop_set_events(s->source, 0);
+	coop_submit(probe_env_coop(s->p->env), &s->job);
 	return 0;
+}
+
+static void run_job(void *ctx)
+{
+	struct net_space *s = ctx;
+
+	net_space_run(s);
+	if (s->source)
+		loop_set_events(s->source, EPOLLIN);
 }
 
 int net_space_start(struct net_space *s, struct err *err)
@@ -198,6 +213,9 @@ int net_space_start(struct net_space *s, struct err *err)
 
 	if (r >= 0)
 		r = net_ns_call(s->fd, run_watch, s);
+	s->job = (struct coop_job){ .run = run_job, .ctx = s };
+	if (coop_cancelled(probe_env_coop(s->p->env)))
+		return err_errno(err, -ECANCELED, "cannot attach to the interfaces");
 	if (r >= 0 && s->p->loop)
 		r = loop_add_io(s->p->loop, net_watch_fd(s->watch), EPOLLIN, on_readable, s, &s->source);
 	if (r < 0)
@@ -221,7 +239,8 @@ void net_space_run(struct net_space *s)
 
 void net_space_tick(struct net_space *s)
 {
-	net_space_run(s);
+	if (s->job.state == COOP_IDLE)
+		coop_submit(probe_env_coop(s->p->env), &s->job);
 	if (!s->flows)
 		return;
 	net_ns_call(s->fd, net_flows_ask, s->flows);
@@ -230,6 +249,8 @@ void net_space_tick(struct net_space *s)
 
 void net_space_stop(struct net_space *s)
 {
+	if (s->job.state != COOP_IDLE)
+		coop_withdraw(probe_env_coop(s->p->env), &s->job);
 	loop_remove(s->source);
 	s->source = NULL;
 	net_watch_close(s->watch);

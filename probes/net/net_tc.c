@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "probe/closer.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
@@ -27,6 +29,7 @@
 #define TCX_INGRESS 46	/* enum bpf_attach_type, BPF_TCX_INGRESS */
 #define TCX_EGRESS 47
 #define TCX_FIRST (1u << 3)	/* BPF_F_BEFORE without a relative: in front of all */
+#define LINKS_MANY 32		/* to close at once; from here on another process does it */
 
 /* Where one interface stands. Links are closed to detach; filters are removed by what was noted. */
 struct attached {
@@ -41,6 +44,7 @@ struct net_tc {
 	uint32_t netns;
 	struct map attached;	/* ifindex -> struct attached */
 	const struct net_conf *conf;	/* borrowed */
+	struct coop *coop;		/* borrowed; NULL = none */
 	bool no_tcx;		/* the user or the kernel said so */
 };
 
@@ -92,6 +96,7 @@ int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netn
 	t->progs = *progs;
 	t->netns = netns;
 	t->conf = p->conf;
+	t->coop = probe_env_coop(p->env);
 	t->no_tcx = t->conf->attach == NET_ATTACH_CLSACT;
 	*ret = t;
 	return 0;
@@ -99,13 +104,25 @@ int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netn
 
 /* ---- one direction ---- */
 
-/* A link descriptor, or a negative errno. */
-static int link_tcx(int fd, uint32_t ifindex, int dir)
+/* A link descriptor, or a negative errno. The kernel waits for a grace period of RCU, while the loop goes on. */
+static int link_tcx(struct coop *coop, int fd, uint32_t ifindex, int dir)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = TCX_FIRST);
+	bool left = coop_leave(coop);
 	int link = bpf_link_create(fd, (int)ifindex, dir ? TCX_EGRESS : TCX_INGRESS, &o);
+	int r = link < 0 ? -errno : link;
 
-	return link < 0 ? -errno : link;
+	coop_return(coop, left);
+	return r;
+}
+
+static void close_link(struct coop *coop, int *link)
+{
+	bool left = coop_leave(coop);
+
+	cleanup_close(link);
+	coop_return(coop, left);
+	*link = -1;
 }
 
 /* The kernel does not know tcx: it takes the number for something else, or for nothing. */
@@ -119,7 +136,7 @@ static int attach_dir(struct net_tc *t, struct attached *a, uint32_t ifindex, ui
 	int fd = t->progs.fd[start == SONDE_LINK_RAW][dir], r = -EINVAL;
 
 	if (!t->no_tcx) {
-		r = link_tcx(fd, ifindex, dir);
+		r = link_tcx(t->coop, fd, ifindex, dir);
 		if (r >= 0)
 			a->link[dir] = r;
 		else if (means_no_tcx(r) && t->conf->attach == NET_ATTACH_AUTO)
@@ -151,11 +168,11 @@ static int set_points(struct net_tc *t, const struct net_link *l)
 	return bpf_map_update_elem(t->progs.points_fd, &l->ifindex, points, BPF_ANY) < 0 ? -errno : 0;
 }
 
-static void detach_one(uint32_t ifindex, struct attached *a, bool gone)
+static void detach_one(const struct net_tc *t, uint32_t ifindex, struct attached *a, bool gone)
 {
 	for (int dir = 0; dir < 2; dir++) {
 		if (a->link[dir] >= 0)
-			close(a->link[dir]);
+			close_link(t->coop, &a->link[dir]);
 		if (!gone)
 			net_clsact_remove(ifindex, dir, &a->filter[dir]);
 	}
@@ -169,7 +186,7 @@ void net_tc_detach(struct net_tc *t, uint32_t ifindex, bool gone)
 
 	if (!a)
 		return;
-	detach_one(ifindex, a, gone);
+	detach_one(t, ifindex, a, gone);
 	map_remove(&t->attached, &ifindex);
 	if (t->progs.points_fd >= 0)
 		bpf_map_delete_elem(t->progs.points_fd, &ifindex);
@@ -201,13 +218,58 @@ int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
 	return r == -ENODEV ? 0 : err_errno(err, r, "cannot attach to interface %s", l->name);
 }
 
+/* r0 = -1 (next); exit */
+static int load_nothing(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "sonde_nothing", "GPL", insns, 2, NULL);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Puts a program that does nothing behind each link, which takes no grace period. False when one stays as it was. */
+static bool silence(const int *links, size_t n)
+{
+	_cleanup_close_ int nothing = load_nothing();
+
+	for (size_t i = 0; i < n; i++)
+		if (nothing < 0 || bpf_link_update(links[i], nothing, NULL) < 0)
+			return false;
+	return true;
+}
+
+/* Silent at once, gone in a while: whoever stops us does not wait for a grace period for each of many links. */
+static void leave_links(struct net_tc *t)
+{
+	_cleanup_free_ int *links = calloc(2 * t->attached.len + 1, sizeof(*links));
+	void *key, *val;
+	size_t pos = 0, n = 0;
+
+	while (links && map_next(&t->attached, &pos, &key, &val)) {
+		const struct attached *a = val;
+
+		for (int dir = 0; dir < 2; dir++)
+			if (a->link[dir] >= 0)
+				links[n++] = a->link[dir];
+	}
+	if (n < LINKS_MANY || !silence(links, n))
+		return;
+	closer_run(links, n);
+	for (pos = 0; map_next(&t->attached, &pos, &key, &val);)
+		((struct attached *)val)->link[0] = ((struct attached *)val)->link[1] = -1;
+}
+
 void net_tc_detach_all(struct net_tc *t)
 {
 	void *key, *val;
 	size_t pos = 0;
 
+	leave_links(t);
 	while (map_next(&t->attached, &pos, &key, &val))
-		detach_one(*(uint32_t *)key, val, false);
+		detach_one(t, *(uint32_t *)key, val, false);
 	map_clear(&t->attached);
 }
 
@@ -238,21 +300,9 @@ void net_tc_addr(struct net_tc *t, const struct net_addr_key *a, bool there)
 
 /* ---- doctor ---- */
 
-/* r0 = -1 (next); exit */
-static int load_probe_prog(void)
-{
-	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "sonde_try", "GPL", insns, 2, NULL);
-
-	return fd < 0 ? -errno : fd;
-}
-
 int net_tc_try(bool tcx, struct err *err)
 {
-	_cleanup_close_ int prog = load_probe_prog();
+	_cleanup_close_ int prog = load_nothing();
 	const uint32_t loopback = 1;	/* of every namespace */
 	struct net_filter filter = { 0 };
 	bool made = false;
@@ -261,7 +311,7 @@ int net_tc_try(bool tcx, struct err *err)
 	if (prog < 0)
 		return err_errno(err, prog, "the kernel loads no tc program");
 	if (tcx) {
-		r = link_tcx(prog, loopback, 0);
+		r = link_tcx(NULL, prog, loopback, 0);
 		if (r >= 0)
 			close(r);
 		return r < 0 ? err_errno(err, r, "the kernel attaches no tcx link") : 0;

@@ -12,6 +12,7 @@
 #include "agent/pipeline_impl.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -24,8 +25,11 @@
 #include "source/source.h"
 #include "sym/sym.h"
 
+#define START_ROUND_MS 50	/* between two looks at the rings */
+
 void pipeline_close_probe(struct probe *probe)
 {
+	probe->ready = probe->running = false;
 	if (probe->opened)
 		probe->ops->close(probe);
 	free(probe->state);
@@ -45,8 +49,10 @@ void pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return;
+	coop_stop(p->coop);
 	loop_remove(p->ring_io);
 	free_probes(p);
+	coop_free(p->coop);
 	probe_env_free(p->env);
 	source_close(p->source);
 	for (size_t i = 0; i < p->outputs.len; i++)
@@ -179,6 +185,7 @@ static int open_probe(struct probe *probe, struct err *err)
 
 	probe->opened = true;
 	r = probe->ops->open(probe, err);
+	probe->ready = r >= 0;
 	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
 }
 
@@ -188,7 +195,10 @@ static int attach_probe(struct pipeline *p, struct probe *probe, struct err *err
 
 	if (probe->ops->ahead && !p->since_ns)
 		p->since_ns = clock_boot_ns();
+	probe->attached = probe->attaching = true;
 	r = probe->ops->attach(probe, err);
+	probe->attaching = false;
+	probe->running = r >= 0;
 	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
 }
 
@@ -242,9 +252,33 @@ static int add_probes(struct pipeline *p, const struct pipeline_probe *probes, s
 	return r;
 }
 
+static int open_all(struct pipeline *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (!p->probes[i].ops->ahead)
+			r = open_probe(&p->probes[i], err);
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		probe_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
+	return r;
+}
+
+/* Of those that do not go ahead. */
+static int attach_all(struct pipeline *p, bool with_snapshot, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (!p->probes[i].ops->ahead && !!p->probes[i].ops->snapshot == with_snapshot)
+			r = attach_with_snapshot(p, &p->probes[i], err);
+	return r;
+}
+
 /*
  * Those that go ahead first. Then every probe is loaded before the first attaches, and proc attaches first: a process
  * that is born from here on has its record, one that was there before has its snapshot, and one in between has both.
+ * Once all snapshots are told the rings may be read: what is left to attach (to each interface) may take long.
  */
 static int start_probes(struct pipeline *p, struct err *err)
 {
@@ -255,20 +289,74 @@ static int start_probes(struct pipeline *p, struct err *err)
 			r = open_probe(&p->probes[i], err);
 			r = r < 0 ? r : attach_with_snapshot(p, &p->probes[i], err);
 		}
-	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		if (!p->probes[i].ops->ahead)
-			r = open_probe(&p->probes[i], err);
-	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		probe_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
-	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		if (!p->probes[i].ops->ahead)
-			r = attach_with_snapshot(p, &p->probes[i], err);
+	if (r >= 0)
+		r = open_all(p, err);
+	if (r >= 0)
+		r = attach_all(p, true, err);
+	p->draining = r >= 0;
+	if (r >= 0)
+		r = attach_all(p, false, err);
 	return r;
 }
 
 static void catch_up(void *ctx)
 {
 	pipeline_drain(ctx);
+}
+
+int pipeline_use_thread(struct pipeline *p, void (*guard)(void *ctx, bool raised), void *ctx, struct err *err)
+{
+	int r = coop_new(p->loop, &p->coop);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot start a thread");
+	coop_set_guard(p->coop, guard, ctx);
+	if (p->env)
+		probe_env_set_coop(p->env, p->coop);
+	return 0;
+}
+
+struct coop *pipeline_coop(const struct pipeline *p)
+{
+	return p->coop;
+}
+
+void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits)
+{
+	p->limits = *limits;
+}
+
+struct start {
+	struct pipeline *p;
+	struct err *err;
+	int result;
+};
+
+static void run_start(void *ctx)
+{
+	struct start *s = ctx;
+
+	s->result = start_probes(s->p, s->err);
+}
+
+/* The loop runs while the job does; after a stop it is cancelled, and has no error to tell. */
+static int start_aside(struct pipeline *p, struct err *err)
+{
+	struct start s = { .p = p, .err = err };
+	struct coop_job job = { .run = run_start, .ctx = &s };
+	int r = 0;
+
+	coop_submit(p->coop, &job);
+	while (r >= 0 && job.state != COOP_IDLE && !p->stopping) {
+		r = loop_once(p->loop, START_ROUND_MS);
+		if (r >= 0 && p->draining)
+			r = pipeline_read_rings(p);
+	}
+	if (job.state != COOP_IDLE)
+		coop_stop(p->coop);
+	if (p->stopping)
+		return 0;
+	return r < 0 ? err_errno(err, r, "cannot wait for the probes") : s.result;
 }
 
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
@@ -281,6 +369,7 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 	r = probe_env_new(env, &p->env, err);
 	if (r < 0)
 		return r;
+	probe_env_set_coop(p->env, p->coop);
 	probe_env_set_sink(p->env, path_from_probe, catch_up, p);
 	probe_env_set_complain(p->env, on_failed_hook, p);
 	probe_env_set_note(p->env, on_note);
@@ -289,7 +378,7 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 		return r;
 	path_tell_host(p);
 	path_tell_clock(p);
-	r = start_probes(p, err);
+	r = start_aside(p, err);
 	if (r < 0)
 		return r;
 	probe_env_settle(p->env);

@@ -18,6 +18,7 @@
 
 struct bus;
 struct client;
+struct coop;
 struct core_host;
 struct enrich;
 struct err;
@@ -91,7 +92,21 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 void pipeline_need(struct pipeline *p, uint32_t sections);
 uint32_t pipeline_needs(const struct pipeline *p);
 
-/* Loads and attaches @probes, and proc before them; from here on records gather in the rings. */
+/*
+ * Lets probes start and end on a second thread (base/coop.h), so that the loop goes on meanwhile; @guard as in
+ * loop_set_guard(), NULL = none. The process has its final rights: the thread inherits them. Without it all is done
+ * on the caller's thread.
+ */
+int pipeline_use_thread(struct pipeline *p, void (*guard)(void *ctx, bool raised), void *ctx, struct err *err);
+struct coop *pipeline_coop(const struct pipeline *p);	/* NULL = none */
+
+/* What bounds the run: known before open_live, which shows records already; pipeline_begin() says the same. */
+void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits);
+
+/*
+ * Loads and attaches @probes, and proc before them. With a second thread the loop runs meanwhile, and records are
+ * shown as they come; after pipeline_stop() it returns 0 with what had started, and pipeline_run() ends at once.
+ */
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err);
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
@@ -141,6 +156,7 @@ const struct names *pipeline_names(const struct pipeline *p);
  */
 int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
 void pipeline_stop(struct pipeline *p);
+bool pipeline_stopping(const struct pipeline *p);
 
 /*
  * The same in steps, for callers that have the say themselves: begin, then step until it returns 0 or less, then end

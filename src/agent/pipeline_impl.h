@@ -36,6 +36,8 @@ struct pipeline {
 	bool (*pass)(void *ctx, const struct event *ev);
 	void *pass_ctx;
 
+	struct coop *coop;		/* probes start and end on its thread; NULL = on this one */
+	bool draining;			/* what came before the rings' records was told: they may be read */
 	struct probe_env *env;		/* live */
 	struct probe *probes;		/* SONDE_INSTANCES of them: what they point to stays where it is */
 	size_t n_probes;		/* places in use, those of removed ones (ops NULL) included */
@@ -68,6 +70,7 @@ struct pipeline {
 /* ---- pipeline_run.c, pipeline_socket.c ---- */
 
 void flush_outputs(struct pipeline *p);
+int pipeline_read_rings(struct pipeline *p);		/* a budget of records, and flushes: how many, or -errno */
 int pipeline_run_socket(struct pipeline *p, struct err *err);
 
 /* ---- pipeline.c: one probe's life ---- */

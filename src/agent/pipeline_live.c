@@ -9,6 +9,7 @@
 
 #include "agent/pipeline_impl.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "event/decode.h"
 #include "event/names.h"
@@ -42,7 +43,7 @@ void pipeline_misses(struct pipeline *p, uint16_t instance, probe_miss_fn fn, vo
 {
 	struct probe *probe = probe_of(p, instance);
 
-	if (probe && probe->opened && probe->ops->misses)
+	if (probe && probe->ready && probe->ops->misses)
 		probe->ops->misses(probe, fn, ctx);
 }
 
@@ -81,7 +82,7 @@ int pipeline_call(struct pipeline *p, const char *probe, uint16_t instance, cons
 {
 	struct probe *to = probe ? probe_called(p, probe) : probe_of(p, instance);
 
-	if (!to || !to->opened)
+	if (!to || !to->running)
 		return err_set(err, -ENOENT, "no such probe runs here");
 	if (!to->ops->call)
 		return err_set(err, -ENOTSUP, "probe %s does nothing on request", to->ops->name);
@@ -94,7 +95,15 @@ void pipeline_drain(struct pipeline *p)
 
 	while (ring_reader_drain(probe_env_reader(p->env), DRAIN_ROUND, path_from_ring, p) > 0 &&
 	       clock_boot_ns() < end_ns)
-		;
+		coop_return(p->coop, coop_leave(p->coop));
+}
+
+static void wait_for_programs(struct pipeline *p)
+{
+	bool left = coop_leave(p->coop);
+
+	probe_wait_for_programs();
+	coop_return(p->coop, left);
 }
 
 void pipeline_quiet_probe(struct pipeline *p, uint16_t instance)
@@ -103,9 +112,10 @@ void pipeline_quiet_probe(struct pipeline *p, uint16_t instance)
 
 	if (!probe)
 		return;
+	probe->running = false;
 	if (probe->ops->detach)
 		probe->ops->detach(probe);
-	probe_wait_for_programs();
+	wait_for_programs(p);
 	pipeline_drain(p);
 	if (probe->ops->finish)
 		probe->ops->finish(probe);
@@ -128,7 +138,7 @@ int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err)
 	for (uint16_t i = 0; r >= 0 && i < SONDE_INSTANCES; i++) {
 		struct probe *probe = mask & 1u << i ? probe_of(p, i) : NULL;
 
-		if (probe && probe->ops->snapshot)
+		if (probe && probe->running && probe->ops->snapshot)
 			r = probe->ops->snapshot(probe, err);
 	}
 	return r;
@@ -143,7 +153,7 @@ void pipeline_status(struct pipeline *p, uint16_t instance, struct buf *out)
 {
 	const struct probe *probe = probe_of(p, instance);
 
-	if (probe && probe->opened && probe->ops->status)
+	if (probe && probe->ready && probe->ops->status)
 		probe->ops->status(probe, out);
 }
 

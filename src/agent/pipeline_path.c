@@ -11,6 +11,7 @@
 #include "agent/output.h"
 #include "agent/pipeline_impl.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/macros.h"
 #include "bus/bus.h"
 #include "enrich/enrich.h"
@@ -145,6 +146,19 @@ static bool needs_decoding(const struct pipeline *p, const struct sonde_rec *r)
 	return !p->tap.wants_events || is_core(r) || !r->instance || p->tap.wants_events(p->tap.ctx, r);
 }
 
+/* One that attaches on the second thread sees what it makes itself there. */
+static bool may_control(const struct pipeline *p, const struct probe *probe)
+{
+	return probe->ready && probe->ops->control && (!probe->attaching || !p->coop || coop_inside(p->coop));
+}
+
+static void show_to_probes(struct pipeline *p, const struct sonde_rec *r)
+{
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (may_control(p, &p->probes[i]))
+			p->probes[i].ops->control(&p->probes[i], r);
+}
+
 static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t len)
 {
 	int decoded;
@@ -158,9 +172,7 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 	}
 	/* Of the pipeline's own records, names: what a cgroup is called tells of a container. */
 	if (!is_core(r) || r->type == SONDE_EV_NAME)
-		for (size_t i = 0; i < p->n_probes; i++)
-			if (p->probes[i].opened && p->probes[i].ops->control)
-				p->probes[i].ops->control(&p->probes[i], r);
+		show_to_probes(p, r);
 	record_outputs(p, r);
 	if (take_recorded_ledger(p, r))
 		return;
@@ -179,7 +191,7 @@ static int from_raw_ring(struct pipeline *p, const struct ring_rec *rec)
 {
 	struct probe *probe = rec->source <= p->n_probes ? &p->probes[rec->source - 1] : NULL;
 
-	return probe && probe->opened && probe->ops->raw ? probe->ops->raw(probe, rec) : 0;
+	return probe && probe->ready && probe->ops->raw ? probe->ops->raw(probe, rec) : 0;
 }
 
 int path_from_ring(void *ctx, const struct ring_rec *rec)

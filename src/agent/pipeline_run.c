@@ -8,6 +8,7 @@
 #include "agent/output.h"
 #include "agent/pipeline_impl.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/loop.h"
@@ -24,6 +25,11 @@
 #define REPLAY_BUDGET 4096
 #define QUIET_FILL_PCT 5	/* below this a wake-up was not worth its cost: sleep to the deadline */
 #define CLOSE_MOST_NS (2 * NS_PER_S)	/* for programs that run on after they were detached */
+
+bool pipeline_stopping(const struct pipeline *p)
+{
+	return p->stopping;
+}
 
 void pipeline_stop(struct pipeline *p)
 {
@@ -48,7 +54,7 @@ void flush_outputs(struct pipeline *p)
 		pipeline_stop(p);
 }
 
-static int drain(struct pipeline *p)
+int pipeline_read_rings(struct pipeline *p)
 {
 	int n = ring_reader_drain(probe_env_reader(p->env), DRAIN_BUDGET, path_from_ring, p);
 
@@ -63,7 +69,7 @@ static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct pipeline *p = ctx;
 	bool quiet = ring_reader_fill_pct(probe_env_reader(p->env)) < QUIET_FILL_PCT;
-	int r = drain(p);
+	int r = pipeline_read_rings(p);
 
 	if (r >= 0 && quiet && !p->ring_muted) {
 		p->ring_muted = true;
@@ -75,7 +81,7 @@ static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 static int on_deadline(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct pipeline *p = ctx;
-	int r = drain(p);
+	int r = pipeline_read_rings(p);
 
 	if (p->ring_muted) {
 		p->ring_muted = false;
@@ -92,7 +98,7 @@ static int on_tick(void *ctx, uint64_t now_ns)
 	path_tell_losses(p);
 	path_tell_tick(p);
 	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops && p->probes[i].ops->tick)
+		if (p->probes[i].running && p->probes[i].ops->tick)
 			p->probes[i].ops->tick(&p->probes[i], now_ns);
 	if (p->tap.tick)
 		p->tap.tick(p->tap.ctx, now_ns);
@@ -139,7 +145,7 @@ static void end_waiting(struct pipeline *p)
 
 static int run_live(struct pipeline *p, struct err *err)
 {
-	int r = loop_run(p->loop);
+	int r = p->stopping ? 0 : loop_run(p->loop);
 
 	return r < 0 ? err_errno(err, r, "cannot read the rings") : 0;
 }
@@ -150,7 +156,7 @@ static void drain_rest(struct pipeline *p)
 	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
 
 	probe_wait_for_programs();
-	while (drain(p) > 0 && clock_boot_ns() < end_ns)
+	while (pipeline_read_rings(p) > 0 && clock_boot_ns() < end_ns)
 		;
 }
 
@@ -178,12 +184,13 @@ static void close_ledger(struct pipeline *p)
 
 static void finish_live(struct pipeline *p)
 {
+	coop_stop(p->coop);
 	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops && p->probes[i].ops->detach)
+		if (p->probes[i].attached && p->probes[i].ops->detach)
 			p->probes[i].ops->detach(&p->probes[i]);
 	drain_rest(p);
 	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops && p->probes[i].ops->finish)
+		if (p->probes[i].running && p->probes[i].ops->finish)
 			p->probes[i].ops->finish(&p->probes[i]);
 	close_ledger(p);
 }

@@ -244,6 +244,7 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 {
 	const struct opt_strv *more = &s->conf->probes;
 	size_t n = s->spec->n_probes;
+	int r;
 	_cleanup_free_ struct pipeline_probe *all = calloc(n + more->len + 1, sizeof(*all));
 
 	if (!all)
@@ -261,7 +262,8 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 				       "--probe %s: it has options, and so a command of its own", ops->name);
 		all[n + i] = (struct pipeline_probe){ .ops = ops, .conf = ops->conf_default };
 	}
-	return pipeline_open_live(s->pipeline, env, all, n + more->len, err);
+	r = pipeline_use_thread(s->pipeline, NULL, NULL, err);
+	return r < 0 ? r : pipeline_open_live(s->pipeline, env, all, n + more->len, err);
 }
 
 static int open_input(struct run_state *s, struct err *err)
@@ -396,6 +398,8 @@ static int start(struct run_state *s, struct err *err)
 	hurry(s, true);
 	r = open_input(s, err);
 	haste_end(&s->haste);
+	if (r >= 0 && pipeline_stopping(s->pipeline))
+		return 0;	/* asked for while it started */
 	if (r >= 0 && s->child)
 		r = release_child(s, err);
 	if (r >= 0 && s->spec->started)
@@ -414,11 +418,12 @@ static int run_pipeline(struct run_state *s, struct err *err)
 
 	if (r >= 0 && s->spec->setup)
 		r = s->spec->setup(s->spec->started_ctx, s->loop, s->pipeline, err);
+	pipeline_set_limits(s->pipeline, &limits);
 	if (r >= 0)
 		r = start(s, err);
 	if (r < 0)
 		return r;
-	if (!c->read && (s->spec->ready || c->verbose))
+	if (!c->read && (s->spec->ready || c->verbose) && !pipeline_stopping(s->pipeline))
 		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
 	r = pipeline_run(s->pipeline, &limits, err);
 	haste_end(&s->haste);

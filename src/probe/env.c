@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "probe/env_impl.h"
 #include "probe/inmap.h"
@@ -291,6 +292,16 @@ void probe_env_settle(struct probe_env *env)
 	btf__free(TAKE_PTR(env->btf));
 }
 
+void probe_env_set_coop(struct probe_env *env, struct coop *coop)
+{
+	env->coop = coop;
+}
+
+struct coop *probe_env_coop(const struct probe_env *env)
+{
+	return env->coop;
+}
+
 struct ring_reader *probe_env_reader(struct probe_env *env)
 {
 	return env->reader;
@@ -298,10 +309,19 @@ struct ring_reader *probe_env_reader(struct probe_env *env)
 
 const struct btf *probe_env_btf(struct probe_env *env)
 {
-	if (!env->btf && !env->no_btf) {
-		env->btf = btf__load_vmlinux_btf();
-		env->no_btf = !env->btf;
-	}
+	struct btf *btf;
+	bool left;
+
+	if (env->btf || env->no_btf)
+		return env->btf;
+	left = coop_leave(env->coop);
+	btf = btf__load_vmlinux_btf();
+	coop_return(env->coop, left);
+	if (env->btf)	/* the other thread has read it meanwhile */
+		btf__free(btf);
+	else
+		env->btf = btf;
+	env->no_btf = !env->btf;
 	return env->btf;
 }
 
@@ -419,21 +439,34 @@ static int remember_shared(struct probe_env *env, struct bpf_object *obj, int in
 	return 0;
 }
 
-int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err)
+/* The verifier takes its time, and nobody else knows this object. */
+static int load_aside(struct probe_env *env, struct bpf_object *obj, struct err *err)
 {
-	int r;
+	bool left = coop_leave(env->coop);
+	int r, c;
 
 	refusal_begin();
 	r = bpf_object__load(obj);
 	if (r < 0)
-		return refusal_of_load(err, r);
-	r = remember_shared(env, obj, env->preparing);
+		r = refusal_of_load(err, r);
+	c = coop_return(env->coop, left);
+	return c < 0 ? err_errno(err, c, "cannot load programs") : r;
+}
+
+int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err)
+{
+	const int instance = env->preparing;
+	int r = load_aside(env, obj, err);
+
+	if (r < 0)
+		return r;
+	r = remember_shared(env, obj, instance);
 	if (r < 0)
 		return err_errno(err, r, "cannot keep the shared maps");
 	r = probe_map_variables(obj);
 	if (r < 0)
 		return err_errno(err, r, "cannot map the variables of programs");
-	env_remember_programs(env, obj, (uint16_t)env->preparing);
+	env_remember_programs(env, obj, (uint16_t)instance);
 	r = inmap_finish(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }

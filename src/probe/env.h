@@ -20,6 +20,7 @@
 struct bpf_object;
 struct bpf_program;
 struct btf;
+struct coop;
 struct err;
 struct loop;
 struct ring_reader;
@@ -50,6 +51,13 @@ struct probe_env_opts {
 int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct err *err);
 void probe_env_free(struct probe_env *env);	/* NULL is fine */
 
+/*
+ * The second thread, on which probes are opened and attached while the loop goes on (base/coop.h). A probe may submit
+ * jobs to it. Borrowed; NULL = the loop's thread does everything.
+ */
+void probe_env_set_coop(struct probe_env *env, struct coop *coop);
+struct coop *probe_env_coop(const struct probe_env *env);
+
 struct ring_reader *probe_env_reader(struct probe_env *env);
 /* Of the running kernel, read when it is first asked for; good until probe_env_settle(). NULL without BTF. */
 const struct btf *probe_env_btf(struct probe_env *env);
@@ -78,7 +86,10 @@ const void *probe_rodata(struct bpf_object *obj, const char *name, size_t size);
  */
 void *probe_var(struct bpf_object *obj, const char *name, size_t size);
 
-/* Loads a prepared object; remembers its shared maps. Turns libbpf's and the verifier's words into @err. */
+/*
+ * Loads a prepared object; remembers its shared maps. Turns libbpf's and the verifier's words into @err. In a job the
+ * loop goes on meanwhile; -ECANCELED when the job is to end.
+ */
 int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err);
 
 /* A program whose recursion misses count as seen and lost (SONDE_LOST_RECURSION) of @instance. */

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "probe/env.h"
 
+struct coop;
 struct inmap;
 struct kname;
 struct ksyms;
@@ -26,6 +27,7 @@ struct watched { int prog_fd; uint32_t id; uint16_t instance; bool misses; };
 struct failed_hook { char hook[64]; };
 
 struct probe_env {
+	struct coop *coop;		/* borrowed; NULL = none */
 	unsigned n_cpus;
 	size_t ring_bytes[LANE__MAX];
 	uint32_t wakeup_bytes[LANE__MAX];

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/macros.h"
 #include "probe/env_impl.h"
 #include "probe/kname.h"
@@ -17,8 +18,10 @@ static int read_ksyms(struct probe_env *env)
 {
 	uint64_t begin = clock_boot_ns(), end;
 	struct ksyms *fresh = NULL;
+	bool left = coop_leave(env->coop);
 	int r = ksyms_new(&fresh);
 
+	coop_return(env->coop, left);
 	end = clock_boot_ns();
 	env->ksyms_again_ns = end + MAX(50 * (end - begin), (uint64_t)KSYMS_AGE_NS);
 	if (r < 0)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "probe/btf_cut.h"
 #include "probe/env.h"
@@ -153,12 +154,15 @@ static struct bpf_object *open_object(const struct hooks_spec *spec, int *ret_ty
 static int load(struct hooks *h, const struct hook *only, struct bpf_object **ret, struct err *err)
 {
 	_cleanup_close_ int types_fd = -1;
+	bool left = coop_leave(probe_env_coop(h->env));
 	_cleanup_(bpf_object__closep) struct bpf_object *obj = open_object(&h->spec, &types_fd);
 	struct bpf_program *prog;
 	int r;
 
-	if (!obj)
-		return err_errno(err, -errno, "cannot open the BPF object");
+	r = obj ? 0 : -errno;
+	coop_return(probe_env_coop(h->env), left);
+	if (r < 0)
+		return err_errno(err, r, "cannot open the BPF object");
 	bpf_object__for_each_program(prog, obj)
 		bpf_program__set_autoload(prog, false);
 	for (size_t i = 0; i < h->spec.n_rows; i++) {

@@ -36,7 +36,11 @@ struct probe {
 	struct probe_env *env;		/* rings, shared maps, filters, injection: src/probe/env.h */
 	struct loop *loop;		/* of the pipeline; NULL where there is none: then tick() must do */
 	uint16_t instance;
-	bool opened;			/* open() was called, so control() and close() may be */
+	bool opened;			/* open() was called, so close() may be */
+	bool ready;			/* open() has returned: so may control(), raw(), call() and status() */
+	bool attaching;			/* attach() is at work: nothing but what it calls itself */
+	bool attached;			/* attach() was called, so detach() and finish() may be */
+	bool running;			/* attach() has returned, so tick() may be called */
 };
 
 enum hook_state {

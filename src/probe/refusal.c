@@ -18,8 +18,8 @@
 #define LOG_BEGIN "-- BEGIN PROG LOAD LOG --\n"
 #define LOG_END "-- END PROG LOAD LOG --"
 
-/* lint-ok(mutable_globals): libbpf's callback has no context */
-static struct {
+/* lint-ok(mutable_globals): libbpf's callback has no context; it runs on the thread that loads */
+static _Thread_local struct {
 	char words[400];	/* first warning since refusal_begin() */
 	char log[256];		/* what the verifier said last */
 } kept;
