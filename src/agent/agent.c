@@ -209,6 +209,8 @@ void agent_free(struct agent *a)
 	if (!a)
 		return;
 	loop_set_guard(a->loop, NULL, NULL);
+	if (a->pipeline)
+		coop_stop(pipeline_coop(a->pipeline));
 	agent_http_free(a->http);
 	cilium_listener_free(TAKE_PTR(a->cilium));
 	listener_free(a->read);
@@ -249,8 +251,12 @@ static int give_up_rights(struct agent *a, struct err *err)
 	pktfilter_prepare();	/* the filter lets no code be mapped; without it filters are refused, nothing else */
 	if (r >= 0)
 		r = agent_rights_filter(err);
-	if (r >= 0)
-		loop_set_guard(a->loop, guard, a);
+	if (r < 0)
+		return r;
+	loop_set_guard(a->loop, guard, a);
+	guard(a, false);	/* the second thread begins with what is effective here */
+	r = pipeline_use_thread(a->pipeline, guard, a, err);
+	guard(a, true);
 	return r;
 }
 
@@ -301,9 +307,10 @@ void agent_drain(struct agent *a)
 	pipeline_drain(a->pipeline);
 }
 
-/* Clients hear it: their streams end whole. */
+/* Clients hear it: their streams end whole. What is being started is given up. */
 void agent_stop(struct agent *a)
 {
+	coop_stop(pipeline_coop(a->pipeline));
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		if (c->sub.on)
 			sub_end(c, "the agent stops");

@@ -23,7 +23,8 @@
 
 bool cilium_wants(const struct agent *a, uint16_t instance)
 {
-	return instance < SONDE_INSTANCES && (a->cilium_starting || a->cilium_mask & 1u << instance);
+	return instance < SONDE_INSTANCES &&
+	       ((a->cilium_starting && !a->insts[instance]) || a->cilium_mask & 1u << instance);
 }
 
 static bool pass(void *ctx, const struct event *ev)
@@ -109,12 +110,22 @@ void agent_cilium_stop(struct agent *a)
 			inst_put(a, i);
 }
 
+static void run_job(void *ctx)
+{
+	struct agent *a = ctx;
+
+	if (a->cilium_on && !a->cilium_mask)
+		start_probes(a);
+	else if (!a->cilium_on)
+		agent_cilium_stop(a);
+}
+
 static void wanted(void *ctx, bool on)
 {
-	if (on)
-		start_probes(ctx);
-	else
-		agent_cilium_stop(ctx);
+	struct agent *a = ctx;
+
+	a->cilium_on = on;
+	coop_submit(pipeline_coop(a->pipeline), &a->cilium_job);
 }
 
 void agent_cilium_tell(struct agent *a, const char *what, const char *probe)
@@ -137,6 +148,7 @@ int agent_cilium_open(struct agent *a, struct err *err)
 	struct tm tm;
 	int r;
 
+	a->cilium_job = (struct coop_job){ .run = run_job, .ctx = a, .plain = true };
 	if (!o.path)
 		return 0;
 	gmtime_r(&now, &tm);

@@ -120,7 +120,7 @@ static void set_events(struct agent_conn *c)
 {
 	uint32_t events = 0;
 
-	if (!c->dying && !too_much_to_read(c))
+	if (!c->dying && !session_waits(c->session) && !too_much_to_read(c))
 		events |= EPOLLIN;
 	if (c->waits_out)
 		events |= EPOLLOUT;
@@ -163,7 +163,9 @@ void conn_flush(struct agent_conn *c)
 	size_t bytes = 0;
 	int r = 1;
 
-	while (!c->gone && r > 0 && bytes < WRITE_ROUND && !fan_empty(c->queue))
+	if (c->gone)
+		return;
+	while (r > 0 && bytes < WRITE_ROUND && !fan_empty(c->queue))
 		r = write_some(c, &bytes);
 	if (bytes || fan_empty(c->queue))
 		c->moved_ns = clock_boot_ns();
@@ -286,23 +288,93 @@ static void on_welcome(void *ctx, struct proto_welcome *ret, const char **ret_re
 	*ret_release = SONDE_VERSION;
 }
 
+/* ---- requests that take time ---- */
+
+static int run_call(struct agent_conn *c, const struct proto_frame *f)
+{
+	struct agent_request *q = &c->request;
+	const char *verb = (const char *)f->data + q->verb_off;
+
+	return MIN(verb_call(c, verb, f, verb, &q->text, &q->err), 0);
+}
+
+/* On the second thread. */
+static void run_request(void *ctx)
+{
+	struct agent_conn *c = ctx;
+	struct agent_request *q = &c->request;
+	const struct proto_frame f = { .type = q->type, .data = q->payload.data, .len = (uint32_t)q->payload.len };
+
+	if (q->type == PROTO_SUBSCRIBE)
+		q->result = sub_begin(c, &f, &q->err);
+	else if (q->type == PROTO_CALL)
+		q->result = run_call(c, &f);
+	else
+		q->result = sub_end(c, "stopped");
+}
+
+static void request_done(void *ctx)
+{
+	struct agent_conn *c = ctx;
+	struct agent_request *q = &c->request;
+	int r;
+
+	forget_passed(c);
+	buf_fini(&q->payload);
+	if (c->gone) {	/* it went meanwhile */
+		conn_free(c);
+		return;
+	}
+	r = session_answer(c->session, q->result, &q->err, &q->text);
+	if (!session_waits(c->session))
+		buf_fini(&q->text);
+	if (r < 0)
+		end_with_error(c);
+	else
+		conn_flush(c);
+	if (c->gone)
+		conn_free(c);
+}
+
+static int submit(struct agent_conn *c, uint16_t type, const struct proto_frame *f, size_t verb_off)
+{
+	struct agent_request *q = &c->request;
+
+	*q = (struct agent_request){
+		.job = { .run = run_request, .done = request_done, .ctx = c, .plain = true },
+		.type = type, .verb_off = verb_off,
+	};
+	if (f && buf_add(&q->payload, f->data, f->len) < 0)
+		return -ENOMEM;
+	coop_submit(pipeline_coop(c->a->pipeline), &q->job);
+	return SESSION_LATER;
+}
+
 static int on_subscribe(void *ctx, const struct proto_frame *f, struct err *err)
 {
-	return sub_begin(ctx, f, err);
+	int r = submit(ctx, PROTO_SUBSCRIBE, f, 0);
+
+	return r < 0 ? err_errno(err, r, "cannot take the subscription") : r;
 }
 
 static int on_stop(void *ctx)
 {
-	return sub_end(ctx, "stopped");
+	return submit(ctx, PROTO_STOP, NULL, 0);
 }
 
 static int on_call(void *ctx, const char *verb, const struct proto_frame *f, const char *verb_at, struct buf *out,
 		   struct err *err)
 {
-	int r = verb_call(ctx, verb, f, verb_at, out, err);
+	struct agent_conn *c = ctx;
+	int r;
 
-	forget_passed(ctx);
-	return r;
+	if (verb_takes_time(c, verb)) {
+		r = submit(c, PROTO_CALL, f, (size_t)(verb_at - (const char *)f->data));
+		return r < 0 ? err_errno(err, r, "%s", verb) : r;
+	}
+	r = verb_call(c, verb, f, verb_at, out, err);
+	forget_passed(c);
+	return MIN(r, 0);
 }
 
 static const struct session_ops session_ops = {
@@ -399,8 +471,14 @@ void conn_free(struct agent_conn *c)
 	struct agent *a = c->a;
 
 	c->gone = true;
+	loop_remove(TAKE_PTR(c->io));
+	if (c->request.job.state != COOP_IDLE)
+		coop_withdraw(pipeline_coop(a->pipeline), &c->request.job);
+	if (c->request.job.state != COOP_IDLE)
+		return;		/* it runs: its end frees the connection */
+	buf_fini(&c->request.payload);
+	buf_fini(&c->request.text);
 	sub_drop(c);
-	loop_remove(c->io);
 	close(c->fd);
 	forget_passed(c);
 	fan_unsubscribe(c->queue);
@@ -423,6 +501,8 @@ static bool is_idle(const struct agent_conn *c, uint64_t now_ns)
 
 void conn_tick(struct agent_conn *c, uint64_t now_ns)
 {
+	if (session_waits(c->session))
+		return;
 	if (c->dying && now_ns > c->dead_ns)
 		c->gone = true;
 	else if (!c->dying && session_state(c->session) == SESSION_NEW && now_ns > c->since_ns + GREETING_NS)

@@ -13,6 +13,8 @@
 #include "agent/agent_rights.h"
 #include "agent/pipeline.h"
 #include "base/buf.h"
+#include "base/coop.h"
+#include "base/err.h"
 #include "base/opt.h"
 #include "base/rights.h"
 #include "base/vec.h"
@@ -78,6 +80,8 @@ struct inst {
  */
 int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err);
 void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
+/* Likewise, of all of @mask (1u << instance), which may happen later: for handlers of the loop. */
+void inst_put_later(struct agent *a, uint32_t mask);
 void inst_quiet(struct agent *a, uint16_t instance);	/* detaches and reads the rest; once */
 /* The kernel's counts; zeros when it does not tell. */
 void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret);
@@ -124,6 +128,20 @@ struct agent_sub {
 	pid_t excluded;			/* the client's own process; 0 = none */
 };
 
+/*
+ * A request that loads, attaches or detaches. It is a job on the pipeline's second thread, and the connection does
+ * not go while it runs.
+ */
+struct agent_request {
+	struct coop_job job;
+	uint16_t type;			/* PROTO_SUBSCRIBE, PROTO_STOP or PROTO_CALL */
+	struct buf payload;		/* of its frame */
+	size_t verb_off;		/* of a call, in the payload */
+	int result;
+	struct err err;
+	struct buf text;		/* the reply to a call */
+};
+
 struct agent_conn {
 	struct agent *a;
 	struct agent_conn *prev, *next;
@@ -133,6 +151,7 @@ struct agent_conn {
 	unsigned place;			/* lowest that was free when it came */
 	uint32_t rights;		/* PROTO_RIGHT_* */
 	struct session *session;
+	struct agent_request request;
 	struct fan_sub *queue;
 	struct agent_sub sub;
 	int passed;			/* descriptor that came last, on a control socket; -1 = none */
@@ -203,6 +222,8 @@ void agent_drain(struct agent *a);		/* reads what is in the rings, with the righ
 
 /* ---- verbs ---- */
 
+/* Does the verb load, attach or detach, and may @c call it? */
+bool verb_takes_time(const struct agent_conn *c, const char *verb);
 int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
 	      struct buf *out, struct err *err);
 
@@ -234,7 +255,9 @@ struct agent {
 	struct agent_rights rights;
 	struct cilium_listener *cilium;		/* NULL = not served */
 	uint32_t cilium_mask;			/* 1u << instance: its clients' */
-	bool cilium_starting;			/* their probes */
+	bool cilium_on;				/* they want their probes */
+	bool cilium_starting;			/* which are being started */
+	struct coop_job cilium_job;		/* starts and ends them */
 	char started[32];			/* as text, for them */
 	struct agent_http *http;		/* likewise */
 	/* ns: the most of this second, of the one before; look: at the next record */

@@ -382,9 +382,10 @@ void inst_quiet(struct agent *a, uint16_t instance)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
 
-	if (!a->insts[instance]->quiet)
-		pipeline_quiet_probe(a->pipeline, instance);
+	if (a->insts[instance]->quiet)
+		return;
 	a->insts[instance]->quiet = true;
+	pipeline_quiet_probe(a->pipeline, instance);
 }
 
 static void remove_probe(struct agent *a, uint16_t instance)
@@ -414,6 +415,43 @@ void inst_put(struct agent *a, uint16_t instance)
 	agent_cilium_tell(a, "ended probe", in->want.ops->name);
 	inst_free(in);
 	a->insts[instance] = NULL;
+}
+
+/* ---- beside the loop ---- */
+
+struct put_later {
+	struct coop_job job;
+	struct agent *a;
+	uint32_t mask;
+};
+
+static void put_all(struct agent *a, uint32_t mask)
+{
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
+		if (mask & 1u << i)
+			inst_put(a, i);
+}
+
+static void run_put(void *ctx)
+{
+	struct put_later *l = ctx;
+
+	put_all(l->a, l->mask);
+}
+
+void inst_put_later(struct agent *a, uint32_t mask)
+{
+	struct coop *coop = pipeline_coop(a->pipeline);
+	struct put_later *l = coop_inside(coop) || !mask ? NULL : calloc(1, sizeof(*l));
+
+	if (!l) {
+		put_all(a, mask);
+		return;
+	}
+	*l = (struct put_later){
+		.job = { .run = run_put, .done = free, .ctx = l, .plain = true }, .a = a, .mask = mask,
+	};
+	coop_submit(coop, &l->job);
 }
 
 void inst_free_all(struct agent *a)

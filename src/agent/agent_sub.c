@@ -178,31 +178,43 @@ static void read_rest(struct agent_conn *c)
 	agent_drain(c->a);
 }
 
-static int tell_end(struct agent_conn *c, const char *reason)
+/* The last words of a stream: the client's books, which are complete before the instances go. */
+struct last_words {
+	struct sonde_ledger_rec ledgers[SONDE_INSTANCES];
+	size_t n;
+};
+
+static void take_books(struct agent_conn *c, struct last_words *ret)
+{
+	if (!c->sub.on)
+		return;
+	fan_leave(c->queue);	/* what it lost is known then */
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
+		if (c->sub.mask & 1u << i)
+			ledger_of(c, i, &ret->ledgers[ret->n++]);
+}
+
+static int tell_end(struct agent_conn *c, const struct last_words *l, const char *reason)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	fan_leave(c->queue);	/* what it lost is known then */
-	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
-		struct sonde_ledger_rec r;
-
-		if (!(c->sub.mask & 1u << i))
-			continue;
-		ledger_of(c, i, &r);
-		conn_send_record(c, &r.hdr);
-	}
+	for (size_t i = 0; i < l->n; i++)
+		conn_send_record(c, &l->ledgers[i].hdr);
 	proto_put(&b, PROTO_END, NULL, 0, reason);
 	return conn_send(c, &b);
 }
 
+/* Who reads the end finds the instances gone. */
 int sub_end(struct agent_conn *c, const char *reason)
 {
+	struct last_words last = { .n = 0 };
 	int r;
 
 	if (c->sub.on)
 		read_rest(c);
-	r = tell_end(c, reason);
+	take_books(c, &last);
 	sub_drop(c);
+	r = tell_end(c, &last, reason);
 	session_ended(c->session);
 	c->heard_ns = clock_boot_ns();
 	conn_flush(c);
@@ -219,7 +231,5 @@ void sub_drop(struct agent_conn *c)
 		fan_leave(c->queue);
 	view_put(c->sub.view);
 	c->sub = (struct agent_sub){ 0 };
-	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
-		if (mask & 1u << i)
-			inst_put(c->a, i);
+	inst_put_later(c->a, mask);
 }

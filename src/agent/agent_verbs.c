@@ -31,6 +31,7 @@ struct call {
 struct verb {
 	const char *name;
 	uint32_t right;			/* PROTO_RIGHT_* that it takes */
+	bool takes_time;		/* it loads, attaches or detaches */
 	int (*run)(const struct call *call, struct err *err);
 };
 
@@ -198,13 +199,13 @@ static int run_verbs(const struct call *call, struct err *err);
 
 /* The only place that says who may do what; doc/protocol.md is compared with it. */
 static const struct verb verbs[] = {
-	{ "verbs", PROTO_RIGHT_READ, run_verbs },
-	{ "status", PROTO_RIGHT_READ, run_status },
-	{ "counters", PROTO_RIGHT_READ, run_counters },
-	{ "attach", PROTO_RIGHT_CONTROL, run_attach },
-	{ "detach", PROTO_RIGHT_CONTROL, run_detach },
-	{ "capture", PROTO_RIGHT_CONTROL, run_capture },
-	{ "dump", PROTO_RIGHT_CONTROL, run_dump },
+	{ "verbs", PROTO_RIGHT_READ, false, run_verbs },
+	{ "status", PROTO_RIGHT_READ, false, run_status },
+	{ "counters", PROTO_RIGHT_READ, false, run_counters },
+	{ "attach", PROTO_RIGHT_CONTROL, true, run_attach },
+	{ "detach", PROTO_RIGHT_CONTROL, true, run_detach },
+	{ "capture", PROTO_RIGHT_CONTROL, true, run_capture },
+	{ "dump", PROTO_RIGHT_CONTROL, false, run_dump },
 };
 
 static int run_verbs(const struct call *call, struct err *err)
@@ -214,6 +215,14 @@ static int run_verbs(const struct call *call, struct err *err)
 		buf_printf(call->out, "%s %s\n", verbs[i].name,
 			   verbs[i].right == PROTO_RIGHT_READ ? "read" : "control");
 	return buf_error(call->out);
+}
+
+bool verb_takes_time(const struct agent_conn *c, const char *verb)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(verbs[i].name, verb))
+			return verbs[i].takes_time && (c->rights & verbs[i].right) == verbs[i].right;
+	return false;
 }
 
 int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,

@@ -15,7 +15,9 @@ struct session {
 	const struct session_ops *ops;
 	void *ctx;
 	enum session_state state;
-	struct buf in;			/* of a frame that is not whole */
+	struct buf in;			/* of frames that are not whole, or wait */
+	uint16_t waits;			/* type of the frame that is answered later; 0 = none */
+	uint32_t call_id;		/* of the last call */
 	char client[4 * PROTO_NAME_MAX + 1];
 };
 
@@ -90,30 +92,59 @@ static int on_hello(struct session *s, const struct proto_frame *f)
 }
 
 /* What is wrong with a subscription does not end the connection: the client may ask for another. */
-static int on_subscribe(struct session *s, const struct proto_frame *f)
+static int answer_subscription(struct session *s, int result, const struct err *err)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
+	const struct proto_status st = { .code = (uint32_t)-result };
+
+	if (result >= 0)
+		return 0;
+	s->state = SESSION_OPEN;
+	proto_put(&b, PROTO_ERROR, &st, sizeof(st), err->msg);
+	return send_frame(s, &b);
+}
+
+static int on_subscribe(struct session *s, const struct proto_frame *f)
+{
 	struct err err = { 0 };
-	struct proto_status st = { 0 };
 	int r;
 
 	if (!proto_fixed(f, NULL, 0))
 		return refuse(s, -EBADMSG, "the subscription does not end");
 	s->state = SESSION_STREAM;
 	r = s->ops->subscribe(s->ctx, f, &err);
-	if (r >= 0)
-		return 0;
-	s->state = SESSION_OPEN;
-	st.code = (uint32_t)-r;
-	proto_put(&b, PROTO_ERROR, &st, sizeof(st), err.msg);
+	s->waits = r == SESSION_LATER ? PROTO_SUBSCRIBE : 0;
+	return answer_subscription(s, r, &err);
+}
+
+static int on_stop(struct session *s)
+{
+	int r;
+
+	s->state = SESSION_ENDING;
+	r = s->ops->stop(s->ctx);
+	s->waits = r == SESSION_LATER ? PROTO_STOP : 0;
+	return MIN(r, 0);
+}
+
+static int answer_call(struct session *s, int result, const struct err *err, struct buf *text)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	struct proto_status st = { .id = s->call_id, .code = (uint32_t)-MIN(result, 0) };
+
+	if (result < 0) {
+		proto_put(&b, PROTO_REPLY, &st, sizeof(st), err->msg);
+	} else if (proto_put(&b, PROTO_REPLY, &st, sizeof(st), buf_str(text)) == -EMSGSIZE) {
+		st.code = EMSGSIZE;
+		proto_put(&b, PROTO_REPLY, &st, sizeof(st), "the answer is too long");
+	}
 	return send_frame(s, &b);
 }
 
 static int on_call(struct session *s, const struct proto_frame *f)
 {
-	_cleanup_(buf_fini) struct buf b = { 0 }, text = { 0 };
+	_cleanup_(buf_fini) struct buf text = { 0 };
 	struct { uint32_t id, zero; } head;
-	struct proto_status st;
 	struct err err = { 0 };
 	const char *verb;
 	int r;
@@ -121,15 +152,10 @@ static int on_call(struct session *s, const struct proto_frame *f)
 	verb = proto_fixed(f, &head, sizeof(head));
 	if (!verb || !*verb)
 		return refuse(s, -EBADMSG, "the call names no verb");
+	s->call_id = head.id;
 	r = s->ops->call(s->ctx, verb, f, verb, &text, &err);
-	st = (struct proto_status){ .id = head.id, .code = (uint32_t)-MIN(r, 0) };
-	if (r >= 0 && proto_put(&b, PROTO_REPLY, &st, sizeof(st), buf_str(&text)) == -EMSGSIZE) {
-		st.code = EMSGSIZE;
-		proto_put(&b, PROTO_REPLY, &st, sizeof(st), "the answer is too long");
-	} else if (r < 0) {
-		proto_put(&b, PROTO_REPLY, &st, sizeof(st), err.msg);
-	}
-	return send_frame(s, &b);
+	s->waits = r == SESSION_LATER ? PROTO_CALL : 0;
+	return s->waits ? 0 : answer_call(s, r, &err, &text);
 }
 
 static int on_frame(struct session *s, const struct proto_frame *f)
@@ -147,8 +173,7 @@ static int on_frame(struct session *s, const struct proto_frame *f)
 			return 0;	/* it ended while the frame was on its way */
 		if (s->state != SESSION_STREAM)
 			return refuse(s, -EPROTO, "the stream is being stopped already");
-		s->state = SESSION_ENDING;
-		return s->ops->stop(s->ctx);
+		return on_stop(s);
 	case PROTO_CALL:
 		return on_call(s, f);
 	default:
@@ -162,7 +187,7 @@ static int take_frames(struct session *s, const char *data, size_t len, size_t *
 	size_t used = 0;
 	int r = 1;
 
-	while (r > 0) {
+	while (r > 0 && !s->waits) {
 		struct proto_frame f;
 
 		r = proto_next(data + used, len - used, PROTO_REQUEST_MAX, &f);
@@ -184,9 +209,21 @@ static int take_frames(struct session *s, const char *data, size_t len, size_t *
 	return 0;
 }
 
-int session_feed(struct session *s, const void *data, size_t len)
+static int take_input(struct session *s)
 {
 	size_t used = 0;
+	int r = take_frames(s, s->in.data, s->in.len, &used);
+
+	if (r < 0)
+		return r;
+	buf_consume(&s->in, used);
+	if (!s->in.len)
+		buf_fini(&s->in);
+	return 0;
+}
+
+int session_feed(struct session *s, const void *data, size_t len)
+{
 	int r;
 
 	if (s->state == SESSION_DEAD)
@@ -194,14 +231,27 @@ int session_feed(struct session *s, const void *data, size_t len)
 	if (!len)
 		return 0;
 	r = buf_add(&s->in, data, len);
-	if (r >= 0)
-		r = take_frames(s, s->in.data, s->in.len, &used);
+	return r < 0 ? r : take_input(s);
+}
+
+bool session_waits(const struct session *s)
+{
+	return s->waits;
+}
+
+int session_answer(struct session *s, int result, const struct err *err, struct buf *text)
+{
+	uint16_t waits = s->waits;
+	int r = MIN(result, 0);
+
+	s->waits = 0;
+	if (waits == PROTO_SUBSCRIBE)
+		r = answer_subscription(s, result, err);
+	else if (waits == PROTO_CALL)
+		r = answer_call(s, result, err, text);
 	if (r < 0)
-		return r;
-	buf_consume(&s->in, used);
-	if (!s->in.len)
-		buf_fini(&s->in);
-	return 0;
+		s->state = SESSION_DEAD;
+	return r < 0 ? r : take_input(s);
 }
 
 int session_ended(struct session *s)

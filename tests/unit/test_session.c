@@ -22,6 +22,7 @@ struct peer {
 	struct buf out;		/* frames from the agent */
 	struct buf log;		/* what the agent was asked */
 	bool refuse;		/* the next subscription */
+	bool later;		/* answers come by session_answer() */
 };
 
 static int on_send(void *ctx, const struct buf *frames)
@@ -46,6 +47,8 @@ static int on_subscribe(void *ctx, const struct proto_frame *f, struct err *err)
 	for (const char *w = proto_word(f, 0, NULL); w; w = proto_word(f, 0, w))
 		buf_printf(&p->log, " %s", w);
 	buf_add_str(&p->log, ";");
+	if (p->later)
+		return SESSION_LATER;
 	return p->refuse ? err_set(err, -EINVAL, "not this") : 0;
 }
 
@@ -53,7 +56,8 @@ static int on_stop(void *ctx)
 {
 	struct peer *p = ctx;
 
-	return buf_add_str(&p->log, "stop;");
+	buf_add_str(&p->log, "stop;");
+	return p->later ? SESSION_LATER : 0;
 }
 
 static int on_call(void *ctx, const char *verb, const struct proto_frame *f, const char *verb_at, struct buf *out,
@@ -66,6 +70,8 @@ static int on_call(void *ctx, const char *verb, const struct proto_frame *f, con
 	for (const char *w = proto_word(f, fixed, verb_at); w; w = proto_word(f, fixed, w))
 		buf_printf(&p->log, " %s", w);
 	buf_add_str(&p->log, ";");
+	if (p->later)
+		return SESSION_LATER;
 	if (!strcmp(verb, "bad"))
 		return err_set(err, -EPERM, "not you");
 	return buf_printf(out, "done %s", verb);
@@ -273,6 +279,37 @@ static void test_one_stream_at_a_time_and_another_after_it(void **state)
 	end(&p);
 }
 
+/* Frames behind one that takes time wait, and are taken in their order; a refusal leaves the connection open. */
+static void test_frames_wait_for_an_answer_that_comes_later(void **state)
+{
+	struct buf b = { 0 }, text = { 0 }, reply = { 0 };
+	struct err err = { 0 };
+	struct peer p;
+
+	(void)state;
+	begin(&p);
+	p.later = true;
+	conversation(&b);
+	assert_int_equal(session_feed(p.session, b.data, b.len), 0);
+	assert_true(session_waits(p.session));
+	assert_string_equal(buf_str(&p.log), "status a bc;");
+	buf_add_str(&reply, "late");
+	assert_int_equal(session_answer(p.session, 0, &err, &reply), 0);
+	assert_string_equal(buf_str(&p.log), "status a bc;subscribe probe=net where=x;");
+	err_set(&err, -EINVAL, "no");
+	assert_int_equal(session_answer(p.session, -EINVAL, &err, NULL), 0);
+	assert_int_equal(session_state(p.session), SESSION_OPEN);
+	assert_string_equal(buf_str(&p.log), "status a bc;subscribe probe=net where=x;bad;");
+	assert_int_equal(session_answer(p.session, -EPERM, &err, &reply), 0);
+	assert_false(session_waits(p.session));	/* STOP came when nothing streamed any more */
+	assert_string_equal(said(&p, &text), "welcome reply(7,0,late) error(22) reply(7,1,no)");
+	assert_int_equal(session_held(p.session), 0);
+	buf_fini(&b);
+	buf_fini(&text);
+	buf_fini(&reply);
+	end(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_out_of_place_ends_the_connection),
 		cmocka_unit_test(test_another_version_and_bad_headers),
 		cmocka_unit_test(test_one_stream_at_a_time_and_another_after_it),
+		cmocka_unit_test(test_frames_wait_for_an_answer_that_comes_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
