@@ -307,7 +307,7 @@ void agent_drain(struct agent *a)
 	pipeline_drain(a->pipeline);
 }
 
-/* Clients hear it: their streams end whole. What is being started is given up. */
+/* The streams of all clients end whole; a probe that is still starting is cancelled. */
 void agent_stop(struct agent *a)
 {
 	coop_stop(pipeline_coop(a->pipeline));

@@ -178,7 +178,7 @@ static void read_rest(struct agent_conn *c)
 	agent_drain(c->a);
 }
 
-/* The last words of a stream: the client's books, which are complete before the instances go. */
+/* The end of a stream: the client's ledgers, complete before the instances are removed. */
 struct last_words {
 	struct sonde_ledger_rec ledgers[SONDE_INSTANCES];
 	size_t n;
@@ -204,7 +204,7 @@ static int tell_end(struct agent_conn *c, const struct last_words *l, const char
 	return conn_send(c, &b);
 }
 
-/* Who reads the end finds the instances gone. */
+/* Instances are removed before the end is sent. */
 int sub_end(struct agent_conn *c, const char *reason)
 {
 	struct last_words last = { .n = 0 };

@@ -276,9 +276,9 @@ static int attach_all(struct pipeline *p, bool with_snapshot, struct err *err)
 }
 
 /*
- * Those that go ahead first. Then every probe is loaded before the first attaches, and proc attaches first: a process
- * that is born from here on has its record, one that was there before has its snapshot, and one in between has both.
- * Once all snapshots are told the rings may be read: what is left to attach (to each interface) may take long.
+ * Probes marked `ahead` start first. All others are loaded before any attaches, and proc attaches first: processes
+ * created from then on have a record, older ones a snapshot, those in between both. Once all snapshots are in the
+ * stream, the rings may be read: attaching to each interface may take long.
  */
 static int start_probes(struct pipeline *p, struct err *err)
 {

@@ -100,7 +100,7 @@ uint32_t pipeline_needs(const struct pipeline *p);
 int pipeline_use_thread(struct pipeline *p, void (*guard)(void *ctx, bool raised), void *ctx, struct err *err);
 struct coop *pipeline_coop(const struct pipeline *p);	/* NULL = none */
 
-/* What bounds the run: known before open_live, which shows records already; pipeline_begin() says the same. */
+/* Limits of the run, set before pipeline_open_live(), which delivers records already; as in pipeline_begin(). */
 void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits);
 
 /*

@@ -37,7 +37,7 @@ struct pipeline {
 	void *pass_ctx;
 
 	struct coop *coop;		/* probes start and end on its thread; NULL = on this one */
-	bool draining;			/* what came before the rings' records was told: they may be read */
+	bool draining;			/* snapshots are in the stream: the rings may be read */
 	struct probe_env *env;		/* live */
 	struct probe *probes;		/* SONDE_INSTANCES of them: what they point to stays where it is */
 	size_t n_probes;		/* places in use, those of removed ones (ops NULL) included */

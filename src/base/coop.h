@@ -6,8 +6,8 @@
  *   - the loop while it waits for events,
  *   - the second thread between jobs, and around calls that block and touch no shared data (coop_leave()).
  *
- * So the code of a job reads like that of a handler, and the loop goes on while the job waits for the kernel. What a
- * job found before coop_leave() may have changed after coop_return().
+ * So the code of a job reads like that of a handler, and the loop goes on while the job waits for the kernel. Shared
+ * data that a job read before coop_leave() may have changed after coop_return().
  */
 #ifndef BASE_COOP_H
 #define BASE_COOP_H
@@ -37,8 +37,8 @@ void coop_free(struct coop *c);		/* NULL is fine; stops it */
 void coop_set_guard(struct coop *c, void (*fn)(void *ctx, bool raised), void *ctx);
 
 /*
- * Queues @job; jobs run one at a time in this order. A job that waits in the queue stays where it is; one that runs
- * does so once more (not one with done()). Without a second thread (@c is NULL or was stopped) it runs at once on the
+ * Queues @job; jobs run one at a time in this order. A queued job keeps its place; a running one runs once more
+ * afterwards (not allowed with done()). Without a second thread (@c is NULL or was stopped) it runs at once on the
  * caller's thread.
  */
 void coop_submit(struct coop *c, struct coop_job *job);

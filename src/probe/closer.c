@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A grandchild holds the last reference: it is no child of ours, so there is nothing to reap.
+ * A grandchild holds the last reference: init adopts it, so there is nothing to reap.
  */
 #include "probe/closer.h"
 

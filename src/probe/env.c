@@ -439,7 +439,7 @@ static int remember_shared(struct probe_env *env, struct bpf_object *obj, int in
 	return 0;
 }
 
-/* The verifier takes its time, and nobody else knows this object. */
+/* Verification takes long; the object is private to this job. */
 static int load_aside(struct probe_env *env, struct bpf_object *obj, struct err *err)
 {
 	bool left = coop_leave(env->coop);
