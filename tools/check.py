@@ -238,6 +238,8 @@ def main():
     parser.add_argument("layer", nargs="+", choices=list(LAYERS))
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
+    # Tests end programs by SIGINT, which a shell that runs this in the background has them ignore.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     started = time.monotonic()
     ahead = prepare(args)
     tallies = {}

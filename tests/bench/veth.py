@@ -7,6 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+
+END_S = 30      # from SIGINT to the end of a watcher
 
 
 def sh(*words):
@@ -50,8 +53,14 @@ class Veth:
             subprocess.run(["ip", "netns", "del", ns], check=False, capture_output=True)
 
 
+def receive_sigint():
+    """For this program and its children: a shell that runs a job in the background has them ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def start(words, ready):
     """The watcher @words, once it has printed what matches @ready."""
+    receive_sigint()
     child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                              text=True)
     for line in child.stderr:
@@ -60,9 +69,14 @@ def start(words, ready):
     sys.exit(f"{words[0]} did not start")
 
 
-def stop(child):
-    """Its last words."""
+def stop(child, limit_s=END_S):
+    """Its last words. A child that does not end by SIGINT is killed, and SystemExit says so."""
+    late = threading.Timer(limit_s, child.kill)
     child.send_signal(signal.SIGINT)
+    late.start()
     rest = child.stderr.read()
-    child.wait(30)
+    child.wait()
+    late.cancel()
+    if child.returncode == -signal.SIGKILL:
+        sys.exit(f"{child.args[0]} did not end within {limit_s} s of SIGINT")
     return rest
