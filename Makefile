@@ -13,10 +13,11 @@ MAKEFLAGS += --no-print-directory
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-all: configure ## install what building needs (as root), then build: build/sonde
-	@ninja -C $(B)
+all: configure ## install what building needs (as root), then build everything, tests too
+	@tools/build.sh $(B) all
 
-run: all ## set up, build, then show this host's packets and drops live until ^C (ARGS="...")
+run: configure ## set up, build, then show this host's packets and drops live until ^C (ARGS="...")
+	@tools/build.sh $(B) sonde
 	@echo "running: $(B)/sonde monitor $(ARGS)"
 	@exec $(B)/sonde monitor $(ARGS)
 
@@ -73,8 +74,8 @@ configure:
 	@tools/setup.sh build
 	@test -f $(B)/build.ninja || meson setup $(B) -Dprefix=$(PREFIX)
 
-test-setup: # a build made before the test packages came has no unit tests yet
+test-setup: # a folder configured before the test packages came lacks some tests; what is compiled stays
 	@tools/setup.sh build test
-	@test ! -f $(B)/build.ninja -o -d $(B)/tests/unit || meson setup --wipe $(B) >/dev/null
+	@if grep -qs '#undef' $(B)/test-packages.h; then meson setup --reconfigure $(B) >/dev/null; fi
 
 .PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' Makefile)

@@ -3,10 +3,12 @@
 # Installs the Debian packages that building (build), testing (test), measuring (bench), `make arm64` (cross) or
 # `make fresh` (fresh) needs; with --list it says which.
 #   setup.sh [--list] build|test|cross|bench|fresh...
-# Does nothing, and touches no network, when all of them are there. libbpf and bpftool come from the
-# distribution's backports where the base suite's are too old, on the mirror already configured.
+# Does nothing, and touches no network, when all of them are there. Packages that the release has too old or not at
+# all (Debian 12: libbpf, bpftool) come from its backports, on the mirror already configured: their package source is
+# added then, and named. A release that has them gets no other source.
 set -eu
 cd "$(dirname "$0")/.."
+export LC_ALL=C.UTF-8
 
 # Lists, one package per word; what is needed and why it is not obvious stands behind it.
 BUILD='gcc libc6-dev make meson ninja-build pkg-config python3 clang
@@ -20,7 +22,7 @@ TEST='git libcmocka-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-
 	bpfcc-tools prometheus python3-opentelemetry-proto'
 # bpfcc-tools: its profile prints what ours is compared with; its libraries are clang's, which are here. prometheus:
 # reads the agent's counters, and promtool judges them.
-# python3-opentelemetry-proto: the project's own reader of traces (of backports, which libbpf brought).
+# python3-opentelemetry-proto: the project's own reader of traces (Debian 12: backports).
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
 BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip wrk nginx-light'
@@ -37,25 +39,41 @@ new_enough() { # version of libbpf-dev, epoch included
 }
 
 libbpf_there() { new_enough "$(dpkg-query -W -f '${Version}' libbpf-dev 2>/dev/null)"; }
-libbpf_default() { new_enough "$(apt-cache policy libbpf-dev | sed -n 's/^  Candidate: //p')"; }
-libbpf_offered() { # by any suite, also one that is never the default
-	for v in $(apt-cache madison libbpf-dev | cut -d'|' -f2); do
-		if new_enough "$v"; then return 0; fi
-	done
-	return 1
+candidate() { apt-cache policy "$1" | sed -n 's/^  Candidate: //p'; }
+in_release() { # package: what apt would install by itself is good enough
+	case $1 in
+	libbpf-dev | bpftool) new_enough "$(candidate libbpf-dev)" ;;	# the two belong together
+	*) c=$(candidate "$1") && [ -n "$c" ] && [ "$c" != '(none)' ] ;;
+	esac
+}
+offered() { # package: some configured suite has it, also one that is never the default
+	case $1 in
+	libbpf-dev | bpftool)
+		for v in $(apt-cache madison libbpf-dev | cut -d'|' -f2); do
+			if new_enough "$v"; then return 0; fi
+		done
+		return 1
+		;;
+	*) in_release "$1" ;;
+	esac
 }
 
 missing() { # the packages of a list that are not there, on one line
 	for p in "$@"; do installed "$p" || printf '%s ' "$p"; done
 }
 
-add_suite() {
-	entry=$(tools/apt-suite.sh "$1")
+add_suite() { # suite, package...
+	suite=$1
+	shift
+	entry=$(tools/apt-suite.sh "$suite")
+	folder=/etc/apt/sources.list.d/
+	eval "$(apt-config shell folder Dir::Etc::sourceparts/d)"
 	case $entry in
-	deb*) name=sonde-backports.list ;;
-	*) name=sonde-backports.sources ;;
+	deb*) file=${folder}sonde-backports.list ;;
+	*) file=${folder}sonde-backports.sources ;;
 	esac
-	printf '%s\n' "$entry" >"/etc/apt/sources.list.d/$name"
+	echo "setup.sh: adding package source $file ($suite) for $*"
+	printf '%s\n' "$entry" >"$file"
 	apt-get -qq update
 }
 
@@ -102,21 +120,23 @@ fi
 echo "setup.sh: installing $need"
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update
-# shellcheck source=/dev/null
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")-backports
-# shellcheck disable=SC2086 # lists of words
-case $need in
-*libbpf-dev* | *bpftool*)
-	if ! libbpf_default; then # a backport is never the default, so those two are asked for by suite
-		libbpf_offered || add_suite "$release"
-		# shellcheck disable=SC2046
-		install_packages $(printf "%s/$release " $NEWER)
-	fi
-	;;
-esac
+backports=
+old=
+for p in $need; do in_release "$p" || old="$old $p"; done
+if [ -n "$old" ]; then
+	# shellcheck source=/dev/null
+	backports=$(. /etc/os-release && echo "${VERSION_CODENAME:-unknown}")-backports
+	for p in $old; do
+		# shellcheck disable=SC2086 # a list of words
+		offered "$p" || { add_suite "$backports" $old; break; }
+	done
+	# A backport is never the default, so these are asked for by suite.
+	# shellcheck disable=SC2046,SC2086
+	install_packages $(printf "%s/$backports " $old)
+fi
 # Where other backports are installed already, the base suite's packages may not fit beside them.
 # shellcheck disable=SC2086
-install_packages $need || install_packages -t "$release" $need
+install_packages $need || { [ -n "$backports" ] && install_packages -t "$backports" $need; }
 if ! libbpf_there; then
 	echo "setup.sh: libbpf-dev is still older than $MIN_LIBBPF after the installation" >&2
 	exit 1
