@@ -1,68 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Formats: struct sched_attr (include/uapi/linux/sched/types.h), /proc/PID/autogroup (sched(7)).
+ * Formats: struct sched_attr (include/uapi/linux/sched/types.h).
  */
 #include "cmd/haste.h"
 
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <linux/sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-
 #define SHORT_TURN_NS 100000	/* the least that the scheduler takes */
-#define SESSION "/proc/self/autogroup"
-#define HIGHEST (-20)
 
-/* The head of the kernel's struct, which libc lacks. */
-struct sched_attr_head {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
-void haste_process(int nice)
+static int set(const struct haste_sched *a)
 {
-	struct sched_attr_head a = {
+	return (int)syscall(SYS_sched_setattr, 0, a, 0);
+}
+
+void haste_process(struct haste *h, int nice)
+{
+	struct haste_sched a = {
 		.size = sizeof(a), .nice = nice ? nice : getpriority(PRIO_PROCESS, 0), .runtime_ns = SHORT_TURN_NS,
 	};
 
-	if (syscall(SYS_sched_setattr, 0, &a, 0) < 0)
+	if (h->raised)
+		h->before = a;
+	else if (set(&a) < 0)
 		setpriority(PRIO_PROCESS, 0, a.nice);
-}
-
-/* "/autogroup-12 nice 0" */
-static bool read_session(int *ret)
-{
-	_cleanup_fclose_ FILE *f = fopen(SESSION, "re");
-
-	return f && fscanf(f, "/autogroup-%*d nice %d", ret) == 1;
-}
-
-static bool write_session(int nice)
-{
-	_cleanup_close_ int fd = open(SESSION, O_WRONLY | O_CLOEXEC);
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%d", nice);
-
-	return fd >= 0 && write(fd, text, (size_t)len) == len;
 }
 
 void haste_begin(struct haste *h)
 {
-	if (h->raised || !read_session(&h->before) || h->before <= HIGHEST)
+	const struct haste_sched urgent = {
+		.size = sizeof(urgent), .policy = SCHED_RR, .flags = SCHED_FLAG_RESET_ON_FORK, .priority = 1,
+	};
+
+	if (h->raised || syscall(SYS_sched_getattr, 0, &h->before, sizeof(h->before), 0) < 0 ||
+	    h->before.policy != SCHED_NORMAL)
 		return;
-	h->raised = write_session(HIGHEST);
+	h->raised = set(&urgent) == 0;
 }
 
 void haste_end(struct haste *h)
 {
-	if (h->raised)
-		write_session(h->before);
+	if (h->raised && set(&h->before) < 0) {
+		h->before.runtime_ns = 0;	/* a kernel without turns of a length that is asked for */
+		set(&h->before);
+	}
 	h->raised = false;
 }

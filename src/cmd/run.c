@@ -373,15 +373,14 @@ static int release_child(struct run_state *s, struct err *err)
 }
 
 /*
- * Somebody waits for the start. The session first: a process whose priority changes may lose its turn for long. Our
- * own priority comes after the fork of a command, and only with rights.
+ * Somebody waits for the start. The priority comes after the fork of a command, and only with rights.
  */
 static void hurry(struct run_state *s, bool forked)
 {
 	if (!s->conf->read && s->spec->nice)
 		haste_begin(&s->haste);
 	if (!s->conf->read && forked)
-		haste_process(s->spec->nice);
+		haste_process(&s->haste, s->spec->nice);
 }
 
 /* Somebody waits for the end from here on. */

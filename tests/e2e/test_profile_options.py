@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -98,6 +99,27 @@ def test_priorities_can_be_left_alone():
         one = helpers.Sonde("profile", "-v", *words)
         assert os.getpriority(os.PRIO_PROCESS, one.pid) == nice
         one.stop()
+
+
+def session_nice(pid):
+    """'/autogroup-12 nice 0'"""
+    with open(f"/proc/{pid}/autogroup", encoding="ascii") as f:
+        return int(f.read().split()[-1])
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/autogroup"), reason="no sched_autogroup")
+def test_the_session_keeps_its_priority():
+    """Urgent at the start: by its own scheduling, which goes with a SIGKILL, not by that of its session."""
+    one = helpers.Sonde("profile", "-v", wait=False, preexec=os.setsid)
+    policies, nices, deadline = set(), set(), time.monotonic() + helpers.READY_S
+    while not one.is_ready and one.child.poll() is None and time.monotonic() < deadline:
+        policies.add(os.sched_getscheduler(one.pid))
+        nices.add(session_nice(one.pid))
+    at_work = os.sched_getscheduler(one.pid)
+    one.stop()
+    assert nices == {0}
+    assert os.SCHED_RR | os.SCHED_RESET_ON_FORK in policies
+    assert at_work == os.SCHED_OTHER
 
 
 LINES = """\
