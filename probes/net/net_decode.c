@@ -38,6 +38,10 @@ static void set_body(struct net_event *b, const struct net_rec *r)
 		.task_pid = r->cur_tgid, .task_tid = r->cur_tid,
 		.point = r->point, .dir = r->dir, .owner_by = r->owner_by,
 	};
+	if (r->hdr.type == NET_EV_DROP) {
+		b->reason = r->reason & ~NET_REASON_TTL;
+		b->cause = r->reason & NET_REASON_TTL ? NET_CAUSE_TTL : NET_CAUSE_NONE;
+	}
 	memcpy(b->task_comm, r->cur_comm, sizeof(b->task_comm) - 1);
 }
 

@@ -90,6 +90,27 @@ static __always_inline bool is_delivered_echo(__u64 location, const struct net_r
 	return location >= drop_ping_start && location < drop_ping_end && o && r->owner_by == NET_OWNER_TUPLE;
 }
 
+/* Where ip_forward() and ip6_forward() are, and their reason to drop a packet without hops left. */
+const volatile __u64 drop_forward_start[2], drop_forward_end[2];
+const volatile __u32 drop_header_reason;
+static const __u32 hops_offset[2] = { 8, 7 };	/* iphdr.ttl, ipv6hdr.hop_limit */
+
+/* The kernel has one reason for every bad IP header, so the packet must tell. */
+static __always_inline bool is_out_of_hops(struct sk_buff *skb, __u64 location, __u32 reason)
+{
+	__u8 hops;
+
+	if (reason != drop_header_reason)
+		return false;
+#pragma unroll
+	for (int i = 0; i < 2; i++)
+		if (location >= drop_forward_start[i] && location < drop_forward_end[i])
+			return !bpf_probe_read_kernel(&hops, sizeof(hops),
+						      skb->head + skb->network_header + hops_offset[i]) &&
+			       hops <= 1;
+	return false;
+}
+
 #define DROP_TIME_WAIT 6	/* include/net/tcp_states.h */
 
 /*
@@ -276,6 +297,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 {
 	struct net_skb *k = &s->skb;
 	struct net_rec *r = &s->rec;
+	__u32 told = reason | (is_out_of_hops(skb, ((__u64 *)ctx)[1], reason) ? NET_REASON_TTL : 0);
 	struct sonde_owner *o;
 
 	fill_packet(r, skb, k);
@@ -285,7 +307,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 		return;
 	}
 	if (drop_turns)
-		count_turn(s, skb, reason);
+		count_turn(s, skb, told);
 	if (!select_netns(k->netns) || !select_iface(k)) {
 		rec_filtered(l);
 		return;
@@ -299,7 +321,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, k->verdict, r->cap_len < r->orig_len), o);
 	rec_set_task(r);
 	r->location = ((__u64 *)ctx)[1];
-	fill_rec(r, skb, k, reason);
+	fill_rec(r, skb, k, told);
 	emit(ctx, l, r);
 }
 

@@ -120,6 +120,26 @@ static void set_ping(struct probe_env *env, struct net_drop_bpf *skel)
 	skel->rodata->drop_ping_end = end;
 }
 
+/* Until 5.18 they give no reason. */
+static void set_forward(struct probe_env *env, const struct btf *btf, struct net_drop_bpf *skel)
+{
+	static const char *const names[] = { "ip_forward", "ip6_forward" };
+	const struct btf_type *t = find_enum(btf, "skb_drop_reason");
+	uint64_t start, end;
+
+	_Static_assert(ARRAY_SIZE(names) == ARRAY_SIZE(skel->rodata->drop_forward_start), "a range for each");
+	skel->rodata->drop_header_reason = skel->rodata->drop_unspecified;
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), "SKB_DROP_REASON_IP_INHDR"))
+			skel->rodata->drop_header_reason = (uint32_t)btf_enum(t)[i].val;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (probe_ksym_range(env, names[i], 0, &start, &end) < 0)
+			continue;
+		skel->rodata->drop_forward_start[i] = start;
+		skel->rodata->drop_forward_end[i] = end;
+	}
+}
+
 /* ---- names ---- */
 
 /* "NO_SOCKET" of "SKB_DROP_REASON_NO_SOCKET", "CONSUMED" of "SKB_CONSUMED"; NULL for what is no reason. */
@@ -238,6 +258,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 		set_normal(btf, d->skel);
 	set_places(p->env, d->skel);
 	set_ping(p->env, d->skel);
+	set_forward(p->env, btf, d->skel);
 	d->skel->rodata->net_read_frags = frags_readable();
 	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
 	d->skel->rodata->drop_turns = s->flows;

@@ -26,7 +26,8 @@ struct net_event {
 	uint8_t tcp_flags, ttl;
 	uint8_t icmp_type, icmp_code;
 	uint8_t trigger;	/* it set off the dump of a recorder */
-	uint8_t pad[2];
+	uint8_t cause;		/* drop: enum net_cause */
+	uint8_t pad;
 	char task_comm[16];
 	/* of other datapaths; the notification itself is in SEC_NOTIFY */
 	uint32_t src_identity, dst_identity;
@@ -60,6 +61,7 @@ struct net_flow_event {
 	uint8_t owner_end;	/* 0 not known, 1 the source is the process, 2 the destination */
 	uint32_t dropped, redirected;	/* packets of this direction */
 	uint32_t reason;	/* of the last one dropped, as in net_event */
+	uint8_t cause, pad[3];	/* of that */
 };
 
 /* net.dump: the head of what a flight recorder held. */
@@ -72,6 +74,9 @@ struct net_dump_event {
 	uint8_t pad[3];
 	char on[128];
 };
+
+/* Where the kernel's reason says less than the packet. Append only. */
+enum net_cause { NET_CAUSE_NONE, NET_CAUSE_TTL, NET_CAUSE__MAX };
 
 /* What becomes of packets. Append only. */
 enum net_verdict {

@@ -69,6 +69,13 @@ static const struct xlat_val action_vals[] = {
 _Static_assert(ARRAY_SIZE(action_vals) == NET_ACTION__MAX - 1, "each action has a name");
 const struct xlat net_action_xlat = { .name = "net_action", .vals = action_vals, .n = ARRAY_SIZE(action_vals) };
 
+/* Named as Cilium names its drop codes. */
+static const struct xlat_val cause_vals[] = {
+	{ NET_CAUSE_TTL, "TTL exceeded" },
+};
+_Static_assert(ARRAY_SIZE(cause_vals) == NET_CAUSE__MAX - 1, "each cause has a name");
+const struct xlat net_cause_xlat = { .name = "net_cause", .vals = cause_vals, .n = ARRAY_SIZE(cause_vals) };
+
 /* Fields that are read by net_get(). */
 enum {
 	GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO,
@@ -131,6 +138,8 @@ static const struct field trace_fields[] = {
 
 static const struct field drop_fields[] = {
 	ROW(reason, "drop.reason", FIELD_NAME, "the kernel's reason", .space = SONDE_NAME_DROP_REASON),
+	ROW(cause, "drop.cause", FIELD_ENUM, "what the packet says beyond the reason: TTL exceeded",
+	    .xlat = &net_cause_xlat, .flags = FIELD_OPTIONAL),
 	GET_ROW(GET_FUNC, "drop.func", FIELD_STR, "kernel function that dropped the packet"),
 	ROW(location, "drop.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
 	    .flags = FIELD_OPTIONAL),
@@ -479,6 +488,8 @@ static void put_reason(const struct event *ev, const struct line_opts *o, struct
 		str_escape_buf(out, reason, strlen(reason));
 	else
 		buf_printf(out, "%u", b->reason);
+	if (b->cause)
+		buf_printf(out, ": %s", xlat_name(&net_cause_xlat, b->cause));
 	if (b->error)
 		buf_printf(out, ", %d", b->error);
 }

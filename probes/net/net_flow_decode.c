@@ -61,7 +61,8 @@ static void set_turn(struct net_flow_event *b, const struct net_flow_turn *t)
 {
 	b->dropped = t->dropped;
 	b->redirected = t->redirected;
-	b->reason = t->reason;
+	b->reason = t->reason & ~NET_REASON_TTL;
+	b->cause = t->reason & NET_REASON_TTL ? NET_CAUSE_TTL : NET_CAUSE_NONE;
 	b->srtt_ns = t->srtt_us * 1000ull;
 	b->verdict = NET_VERDICT_FORWARDED;
 	b->action = b->nat ? NET_ACTION_NAT : NET_ACTION_PASS;

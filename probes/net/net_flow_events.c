@@ -71,6 +71,8 @@ static const struct field flow_fields[] = {
 	    .flags = FIELD_OPTIONAL),
 	ROW(reason, "flow.drop_reason", FIELD_NAME, "the kernel's reason for the last of them",
 	    .space = SONDE_NAME_DROP_REASON, .flags = FIELD_OPTIONAL, .key = "drop_reason"),
+	ROW(cause, "flow.drop_cause", FIELD_ENUM, "what that packet says beyond the reason: TTL exceeded",
+	    .xlat = &net_cause_xlat, .flags = FIELD_OPTIONAL, .key = "drop_cause"),
 	ROW(redirected, "flow.redirected", FIELD_UINT, "packets that a program or an action sent elsewhere",
 	    .flags = FIELD_OPTIONAL),
 	ROW(duration_ns, "flow.duration", FIELD_NS, "from the first packet to the last one, both directions"),
@@ -211,7 +213,8 @@ static void put_turn(const struct event *ev, struct buf *out)
 	const char *reason = names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
 
 	if (b->dropped)
-		buf_printf(out, " %u dropped (%s)", b->dropped, reason ? reason : "?");
+		buf_printf(out, " %u dropped (%s%s%s)", b->dropped, reason ? reason : "?", b->cause ? ": " : "",
+			   b->cause ? xlat_name(&net_cause_xlat, b->cause) : "");
 	if (b->redirected)
 		buf_printf(out, " %u redirected", b->redirected);
 }

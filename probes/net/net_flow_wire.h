@@ -59,7 +59,7 @@ struct net_flow_way {
 struct net_flow_turn {
 	__u32 dropped;		/* freed by the kernel; one in front of that hook is in no other count */
 	__u32 redirected;	/* sent elsewhere by a program or an action */
-	__u32 reason;		/* of the last drop, a number of the running kernel */
+	__u32 reason;		/* of the last drop, as in net_rec */
 	__u32 srtt_us;		/* TCP: smoothed round trip of the sender's socket; 0 = the packets carry none */
 };
 

@@ -13,7 +13,7 @@ struct buf;
 struct value;
 
 extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_flag_xlat, net_verdict_xlat,
-	net_action_xlat;
+	net_action_xlat, net_cause_xlat;
 
 /* Values of fields that stand in the event's keys; -ENOENT for what is not known. */
 int net_get_ip(const struct ipaddr *ip, struct value *ret);

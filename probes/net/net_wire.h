@@ -50,6 +50,9 @@
 #define NET_STATE_RELATED 4	/* an ICMP error about another one, or expected by it */
 #define NET_STATE__MAX 5
 
+/* Beside the reason of a drop: forwarding stopped because the packet's TTL or hop limit was used up. */
+#define NET_REASON_TTL 0x80000000u
+
 #define NET_SNAP_MAX 262144	/* longest snaplen, as tcpdump's */
 #define NET_STACK_MAX 127	/* deepest stack, PERF_MAX_STACK_DEPTH */
 #define NET_PULLED_MAX 255	/* headers in front of skb->data, at most */
@@ -75,7 +78,8 @@ struct net_rec {
 	__u64 location;		/* drop: return address of the call that freed the packet */
 	__u32 netns;		/* inode */
 	__u32 ifindex;
-	__u32 reason;		/* drop: enum skb_drop_reason; xdp: enum xdp_action; trace: NET_STATE_* */
+	/* drop: enum skb_drop_reason, perhaps | NET_REASON_TTL; xdp: enum xdp_action; trace: NET_STATE_* */
+	__u32 reason;
 	__u32 prog_id;		/* xdp */
 	__u32 orig_len;		/* bytes on the wire, VLAN tags of the metadata included */
 	__u32 cap_len;		/* bytes of them in this record */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "cilium/names.h"
+
 static int compare(const char *name, size_t len, const char *row)
 {
 	int r = strncmp(name, row, len);
@@ -24,6 +26,17 @@ uint8_t cilium_drop_code(const char *name, size_t len)
 			hi = mid;
 		else
 			lo = mid + 1;
+	}
+	return CILIUM_DROP_OTHER;
+}
+
+uint8_t cilium_drop_code_of_text(const char *text, size_t len)
+{
+	for (unsigned code = CILIUM_DROP_FIRST; text && code < CILIUM_DROP_OTHER; code++) {
+		const char *name = cilium_drop_reason((uint8_t)code);
+
+		if (name && strlen(name) == len && !memcmp(name, text, len))
+			return (uint8_t)code;
 	}
 	return CILIUM_DROP_OTHER;
 }

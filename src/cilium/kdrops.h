@@ -11,6 +11,7 @@
  * clients print it as "255, 0".
  */
 #define CILIUM_DROP_OTHER 255
+#define CILIUM_DROP_FIRST 130	/* below are no drops */
 
 /* Sorted by name. Generated. */
 struct kdrop_row {
@@ -22,5 +23,8 @@ extern const size_t n_kdrop_rows;
 
 /* @name as the kernel has it without SKB_DROP_REASON_, not terminated; NULL and unknown ones: CILIUM_DROP_OTHER. */
 uint8_t cilium_drop_code(const char *name, size_t len);
+
+/* The code with this text ("TTL exceeded"), not terminated; NULL and unknown ones: CILIUM_DROP_OTHER. */
+uint8_t cilium_drop_code_of_text(const char *text, size_t len);
 
 #endif

@@ -29,7 +29,7 @@ enum { POINT_TO_ENDPOINT = 0, POINT_FROM_ENDPOINT = 5, POINT_FROM_NETWORK = 10, 
 
 struct map_type {
 	const struct event_desc *desc;
-	const struct field *reason, *point, *action, *hash, *owner_by, *state;	/* NULL = it has none */
+	const struct field *reason, *cause, *point, *action, *hash, *owner_by, *state;	/* NULL = it has none */
 	struct { const struct field *path, *method, *kind, *side, *status, *latency; } call;
 };
 
@@ -55,7 +55,8 @@ static const struct map_type *type_of(struct cilium_map *m, const struct event_d
 	if (vec_grow(&m->types) < 0)
 		return NULL;
 	m->types.items[m->types.len] = (struct map_type){
-		.desc = d, .reason = field_of(d, "drop.reason"), .point = field_of(d, "net.point"),
+		.desc = d, .reason = field_of(d, "drop.reason"), .cause = field_of(d, "drop.cause"),
+		.point = field_of(d, "net.point"),
 		.action = field_of(d, "xdp.action"), .hash = field_of(d, "net.hash"),
 		.owner_by = field_of(d, "owner.by"), .state = field_of(d, "net.state"),
 		.call = {
@@ -243,16 +244,22 @@ static void set_trace(struct cilium_notify *n, const struct event *ev, const str
 	tr->dst_identity = identity(ends_of_point[point].dst, owned, endpoint);
 }
 
+uint8_t cilium_map_drop_code(const struct value *reason, const struct value *cause)
+{
+	if (cause->kind == VAL_STR)
+		return cilium_drop_code_of_text(cause->str, cause->len);
+	return cilium_drop_code(reason->kind == VAL_STR ? reason->str : NULL, reason->len);
+}
+
 static void set_drop(struct cilium_notify *n, const struct event *ev, const struct map_type *t,
 		     const struct sec_packet *pkt)
 {
 	const struct conn *c = &ev->keys.conn;
 	bool both = is_loopback(&c->saddr) || is_loopback(&c->daddr);
-	struct value v = { .kind = VAL_NONE };
+	struct value reason = value_of(ev, t->reason), cause = value_of(ev, t->cause);
 
 	n->type = CILIUM_DROP;
-	event_get(ev, t->reason, &v);
-	n->subtype = cilium_drop_code(v.kind == VAL_STR ? v.str : NULL, v.len);
+	n->subtype = cilium_map_drop_code(&reason, &cause);
 	n->drop.ifindex = pkt ? pkt->ifindex : 0;
 	n->drop.src_identity = both ? IDENTITY_HOST : 0;
 	n->drop.dst_identity = both || owner_is(ev, t, "rx_sk", "listener") ? IDENTITY_HOST : 0;

@@ -4,7 +4,7 @@
  * listener). What came from Cilium (SEC_NOTIFY) goes out as it came; what is ours is told by the fields and sections
  * that an event has, whoever made it:
  *
- *   drop.reason                 a drop, code by tables/cilium_drops.tsv
+ *   drop.reason, drop.cause     a drop, code by tables/cilium_drops.tsv; a cause is worded as its code
  *   net.point                   a trace at that point, its state by net.state
  *   xdp.action                  a drop without packet bytes
  *   a packet and none of these  a trace at from-network or to-network
@@ -25,6 +25,7 @@
 struct cilium_payload;
 struct event;
 struct map_type;
+struct value;
 
 struct cilium_map {
 	VEC(struct map_type) types;	/* event types seen, with their fields */
@@ -36,5 +37,8 @@ void cilium_map_fini(struct cilium_map *m);	/* a zeroed struct is ready */
 
 /* 1 and the payload (valid until the next call), 0 when the event has no such form, or -ENOMEM. */
 int cilium_map_event(struct cilium_map *m, const struct event *ev, struct cilium_payload *ret);
+
+/* The code of a drop with this reason and cause; either may be VAL_NONE. */
+uint8_t cilium_map_drop_code(const struct value *reason, const struct value *cause);
 
 #endif

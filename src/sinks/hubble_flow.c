@@ -14,7 +14,6 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "cilium/hubble.h"
-#include "cilium/kdrops.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "packet/packet.h"
@@ -32,7 +31,7 @@ struct hubble_type {
 	const struct event_desc *desc;
 	const struct field *flow_id, *is_reply, *dir, *point, *iface, *tcp_flags, *state, *nat_sip, *nat_sport;
 	const struct field *reason, *func, *owner_by, *owner_end, *sname, *dname;
-	const struct field *verdict, *flow_reason;
+	const struct field *verdict, *flow_reason, *flow_cause;
 };
 
 void hubble_map_fini(struct hubble_map *m)
@@ -64,6 +63,7 @@ static const struct hubble_type *type_of(struct hubble_map *m, const struct even
 		.func = field_of(d, "drop.func"), .owner_by = field_of(d, "owner.by"),
 		.owner_end = field_of(d, "owner.end"),
 		.verdict = field_of(d, "net.verdict"), .flow_reason = field_of(d, "flow.drop_reason"),
+		.flow_cause = field_of(d, "flow.drop_cause"),
 		.sname = field_of(d, "dns.sname"), .dname = field_of(d, "dns.dname"),
 	};
 	return &m->types.items[m->types.len++];
@@ -293,12 +293,13 @@ static void set_ours(struct hubble_flow *f, const struct event *ev, const struct
 static void set_verdict(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
 	struct value verdict = value_of(ev, t->verdict), reason = value_of(ev, t->flow_reason);
+	struct value cause = value_of(ev, t->flow_cause);
 
 	f->verdict = is_word(&verdict, "dropped") ? "DROPPED" :
 		     is_word(&verdict, "redirected") ? "REDIRECTED" : "FORWARDED";
 	if (!is_word(&verdict, "dropped"))
 		return;
-	f->drop_code = cilium_drop_code(reason.kind == VAL_STR ? reason.str : NULL, reason.len);
+	f->drop_code = cilium_map_drop_code(&reason, &cause);
 	f->reason = reason;
 }
 

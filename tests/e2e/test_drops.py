@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from helpers import Link, sh
+from helpers import READY_S, Link, sh
 
 UDP = "import os, socket, sys, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
 
@@ -129,7 +129,41 @@ def test_ttl_expiry(routed, drops):
     ev, = running.wait_for(drop_of(4107))
     # before 6.2 the kernel had no name for it here
     check(ev, {"IP_INHDR", "NOT_SPECIFIED"}, routed.left.b_dev, routed.left.a_ip, routed.right.b_ip, 4107, pid=pid)
-    assert ev["func"] == "ip_forward" and ev["ttl"] == 1
+    assert ev["func"] == "ip_forward" and ev["ttl"] == 1 and ev["cause"] == "TTL exceeded"
+    running.finish()
+
+
+SEND_HOPS = """
+import socket
+UNICAST = ((socket.AF_INET, socket.IPPROTO_IP, socket.IP_TTL, %r),
+           (socket.AF_INET6, socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, %r))
+for family, level, option, address in UNICAST:
+    for hops in (2, 1):
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        s.setsockopt(level, option, hops)
+        s.sendto(b"x", (address, 4190))
+"""
+
+
+@pytest.mark.parametrize("words, reason", [(("-o", "cilium"), "TTL exceeded"), ((), "IP_INHDR: TTL exceeded")])
+def test_no_hops_left(routed, sonde, words, reason):
+    """The packet with a hop left arrives and finds no socket."""
+    running = sonde("monitor", "--type", "drop", "--count", "4", *words, "udp", "dst", "port", "4190")
+    routed.client.python(SEND_HOPS % (routed.right.b_ip, routed.right.b_ip6))
+    running.child.wait(READY_S)
+    running.stop()
+    for address in (routed.right.b_ip, routed.right.b_ip6):
+        lines = [line for line in running.lines if address in line]
+        assert len(lines) == 2 and sum(f"drop ({reason})" in line for line in lines) == 1, running.lines
+
+
+def test_flow_without_hops(routed, sonde):
+    """A flow knows it of its last dropped packet, and has Hubble's code for it."""
+    running = sonde("flows", "-o", "hubble", "--report", "100ms", "udp", "port", "4190", netns=routed.router)
+    routed.client.python(SEND_HOPS % (routed.right.b_ip, routed.right.b_ip6))
+    for version in ("IPv4", "IPv6"):
+        running.wait_for(lambda ev, v=version: ev.get("flow", {}).get("drop_reason_desc") == "TTL_EXCEEDED" and
+                         ev["flow"]["IP"]["ipVersion"] == v)
     running.finish()
 
 

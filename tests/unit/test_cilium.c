@@ -430,6 +430,9 @@ static void drop_reasons_have_codes(void **state)
 	assert_int_equal(cilium_drop_code("NOT_SPECIFIED", 13), CILIUM_DROP_OTHER);
 	assert_int_equal(cilium_drop_code("", 0), CILIUM_DROP_OTHER);
 	assert_int_equal(cilium_drop_code(NULL, 0), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_drop_code_of_text("TTL exceeded", 12), 196);
+	assert_int_equal(cilium_drop_code_of_text("TTL exceeded", 3), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_drop_code_of_text(NULL, 0), CILIUM_DROP_OTHER);
 	for (size_t i = 0; i < n_kdrop_rows; i++) {
 		const char *name = kdrop_rows[i].name;
 

@@ -185,6 +185,21 @@ static void test_drop_with_stack(void **state)
 	seen_fini(&s);
 }
 
+/* The reason stays the kernel's. */
+static void test_drop_without_hops(void **state)
+{
+	struct seen s = { 0 };
+	struct rec rec;
+	size_t len = make(&rec, NET_EV_DROP, 0);
+
+	(void)state;
+	rec.r.reason |= NET_REASON_TTL;
+	assert_int_equal(decode(&s, &rec, len), 0);
+	assert_non_null(strstr(buf_str(&s.text.line), "xx drop (NO_SOCKET: TTL exceeded) at "));
+	assert_non_null(strstr(buf_str(&s.text.words), "drop.reason=NO_SOCKET drop.cause=TTL exceeded "));
+	seen_fini(&s);
+}
+
 static void test_xdp(void **state)
 {
 	struct seen s = { 0 };
@@ -353,6 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trace),
 		cmocka_unit_test(test_drop_with_stack),
+		cmocka_unit_test(test_drop_without_hops),
 		cmocka_unit_test(test_xdp),
 		cmocka_unit_test(test_unknown_numbers),
 		cmocka_unit_test(test_bad_records),
