@@ -81,12 +81,12 @@ static __always_inline void who_is_it(struct cpu_who *who)
 	who->cgroup_id = bpf_get_current_cgroup_id();
 }
 
-/* The selection over the current task. The idle threads, all of them number 0, are nobody's unless asked for. */
+/* The selection over the current task. The idle threads, all of them number 0, belong to no process. */
 static __always_inline bool select_current(__u32 tid)
 {
 	if (!tid && !cpu_keep_idle)
 		return false;
-	return select_task() && select_tid(tid) &&
+	return select_task() && select_tree(bpf_get_current_pid_tgid() >> 32) && select_tid(tid) &&
 	       (!sonde_select_netns || select_netns(task_netns((struct task_struct *)bpf_get_current_task())));
 }
 

@@ -193,7 +193,7 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid();
 	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
-	const bool few = selects_process();	/* most samples may be of no use */
+	const bool few = selects_process() || sonde_select_tree;	/* most samples may be of no use */
 	struct sonde_ledger *l;
 	struct cpu_who who = { 0 };
 

@@ -79,6 +79,9 @@ static const struct hook proc_hooks[] = {
 	{ "snapshot of mappings", "proc_iter_vma", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_loop" },
 	{ "snapshot of mappings", "proc_iter_vma_plain", HOOK_ATTACH_NOT, .needs = "struct bpf_iter__task_vma",
 	  .fallback = "processes from before the start have no mappings" },
+	/* The last row is for a selected tree of processes only. */
+	{ "release of processes", "proc_free", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_free", .n_args = 1,
+	  .fallback = "a process with the number of an ended child counts as a child" },
 };
 
 static void configure(void *ctx, struct bpf_object *obj)
@@ -91,7 +94,10 @@ static void configure(void *ctx, struct bpf_object *obj)
 
 static int load(struct probe_env *env, uint16_t instance, struct hooks **ret, struct err *err)
 {
-	struct hooks_spec spec = { .rows = proc_hooks, .n_rows = ARRAY_SIZE(proc_hooks), .configure = configure };
+	const struct probe_select *sel = probe_env_select(env, instance);
+	struct hooks_spec spec = {
+		.rows = proc_hooks, .n_rows = ARRAY_SIZE(proc_hooks) - !sel->n_tree, .configure = configure,
+	};
 
 	spec.elf = proc_bpf__elf_bytes(&spec.elf_len);
 	return hooks_load(env, &spec, instance, ret, err);

@@ -63,12 +63,15 @@ static __always_inline void tree_fork(struct task_struct *parent, struct task_st
 		bpf_map_update_elem(&sonde_tree, &to, &one, BPF_ANY);
 }
 
-static __always_inline void tree_exit(struct task_struct *task)
+/* The leader is the last thread to go, and what the process does while it ends is its own. Loaded for a tree only. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(proc_free, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 
-	if (sonde_select_tree)
+	if (task->pid == task->tgid)
 		bpf_map_delete_elem(&sonde_tree, &tgid);
+	return 0;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -171,8 +174,6 @@ static __always_inline int exit_record(struct task_struct *task, bool last)
 	struct sonde_ledger *l;
 	struct proc_exit_rec *r;
 
-	if (last)
-		tree_exit(task);
 	r = life_begin(&l, PROC_REC_EXIT, sizeof(*r), task);
 	if (!r)
 		return 0;

@@ -305,10 +305,10 @@ static int explain(const struct profile_conf *c, const struct cmd_words *w)
 	add_word(&kernel, c->run.comms.len, "--comm");
 	add_word(&kernel, c->run.cgroups.len, "--cgroup");
 	add_word(&kernel, c->run.netns.len, "--netns");
+	add_word(&kernel, w->command.len, "the command and its children");
 	add_word(&user, c->run.containers.len, "--container");
 	add_word(&user, c->mntnsmap, "--mntnsmap");
 	add_word(&user, c->run.where, "--where");
-	add_word(&user, w->command.len, "the command and its children");
 	printf("In the kernel, before a stack is walked: %s.\nIn user space, of what is left: %s.\n",
 	       kernel.len ? buf_str(&kernel) : "nothing, every thread passes",
 	       user.len ? buf_str(&user) : "nothing, all of it is counted");

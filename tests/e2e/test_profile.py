@@ -106,6 +106,21 @@ def test_a_recording_gives_the_same(run):
     assert sum(counted(folded(done.stdout)).values()) == sum(counted(live).values())
 
 
+def test_a_recording_of_a_command_holds_its_processes_only(program, tmp_path):
+    other = subprocess.Popen([program])
+    command = "ls -R /usr/share/doc | sort | cksum; perl -e '$x = \"1\" x (100 << 20)'; true"
+    done = profile("-F", "999", "-o", tmp_path / "x.rec", "--", "sh", "-c", command)
+    other.kill()
+    other.wait()
+    assert done.returncode == 0, done.stderr
+    read = subprocess.run([helpers.BINARY, "monitor", "-r", tmp_path / "x.rec", "--json", "--type", "cpu.sample"],
+                          capture_output=True, text=True, check=True)
+    samples = [ev for ev in map(json.loads, read.stdout.splitlines()) if ev["type"] == "cpu.sample"]
+    names = {ev["name"] for ev in samples}
+    assert {"ls", "sort", "perl"} <= names <= {"sonde", "sh", "ls", "sort", "cksum", "perl"}
+    assert any(f.startswith("do_exit") for ev in samples for f in ev.get("kstack", ())), "also while they end"
+
+
 def test_speedscope_follows_its_schema(run):
     data = json.loads((run / "x.speedscope.json").read_text())
     assert data["$schema"] == "https://www.speedscope.app/file-format-schema.json"
