@@ -37,7 +37,7 @@ STUBS = {
 *) ls "$FOLDER"/*sonde* >/dev/null 2>&1 && echo 1:1.4.6-1~bpo12+1 || echo "$CANDIDATE" ;;
 esac''',
     "apt-cache": '''case $1 in
-policy) echo "$2:"; if [ "$2" = libbpf-dev ]; then echo "  Candidate: $CANDIDATE"; else echo "  Candidate: $OTHERS"; fi ;;
+policy) [ "$2" = libbpf-dev ] || CANDIDATE=$OTHERS; echo "$2:"; echo "  Candidate: $CANDIDATE" ;;
 madison) echo "libbpf-dev | $CANDIDATE | http://mirror suite/main amd64 Packages" ;;
 esac''',
     "apt-get": 'echo "$@" >>"$LOG"',
@@ -56,8 +56,8 @@ def release(tmp_path):
     (tmp_path / "apt.conf").write_text(f'Dir::Etc "{apt}";\n')
 
     def run(candidate, others):
-        env = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", LOG=str(tmp_path / "log"), CANDIDATE=candidate,
-                   OTHERS=others, FOLDER=str(apt / "sources.list.d"), APT_CONFIG=str(tmp_path / "apt.conf"))
+        env = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", LOG=str(tmp_path / "log"),
+                   CANDIDATE=candidate, OTHERS=others, FOLDER=str(apt / "sources.list.d"), APT_CONFIG=str(tmp_path / "apt.conf"))
         done = subprocess.run([SETUP, "build", "test"], env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout, (tmp_path / "log").read_text(), sorted((apt / "sources.list.d").iterdir())
@@ -100,8 +100,8 @@ def configure(tmp_path):
             for path in pc.glob(OPTIONAL[name] + ".pc"):
                 path.unlink()
         words = ["--reconfigure"] if again else ["--native-file", native]
-        return subprocess.run(["meson", "setup", *words, folder], cwd=ROOT, capture_output=True, text=True, check=False,
-                              env=dict(os.environ, PKG_CONFIG_LIBDIR=str(pc)))
+        return subprocess.run(["meson", "setup", *words, folder], cwd=ROOT, capture_output=True, text=True,
+                              check=False, env=dict(os.environ, PKG_CONFIG_LIBDIR=str(pc)))
     run.folder = folder
     return run
 
@@ -148,11 +148,11 @@ def test_make_run_builds_what_it_runs(sonde):
 @pytest.mark.parametrize("steps, says", [(480, True), (3, False)])
 def test_a_long_build_says_how_long(tmp_path, steps, says):
     ninja = tmp_path / "ninja"
-    ninja.write_text('#!/bin/sh\ncase "$*" in *" -n "*) i=0; while [ $i -lt %d ]; do i=$((i + 1)); echo "[$i/%d] CC"; '
-                     'done ;; *) echo built ;; esac\n' % (steps, steps))
+    ninja.write_text('#!/bin/sh\ncase "$*" in *" -n "*) i=0; while [ $i -lt %d ]; do i=$((i + 1)); '
+                     'echo "[$i/%d] CC"; done ;; *) echo built ;; esac\n' % (steps, steps))
     ninja.chmod(0o755)
-    done = subprocess.run([os.path.join(ROOT, "tools", "build.sh"), "folder", "sonde"], capture_output=True, text=True,
-                          check=True, env=dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}"))
+    done = subprocess.run([os.path.join(ROOT, "tools", "build.sh"), "folder", "sonde"], capture_output=True,
+                          text=True, check=True, env=dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}"))
     first, *rest = done.stdout.splitlines()
     if says:
         assert re.fullmatch(r"building folder/sonde: 480 steps, about [1-9]\d* s on \d+ CPUs", first)
