@@ -96,6 +96,24 @@ static int check_pairs(const struct profile_conf *c, struct err *err)
 		return refuse(err, "-f", "--top");
 	if (c->cpu.off_cpu && (c->cpu.period || c->cpu.frequency))
 		return refuse(err, "--off-cpu", c->cpu.period ? "-c" : "-F");
+	if (c->run.count)
+		return err_set(err, -EINVAL, "--count: -c takes a sample every N events, --duration ends a run");
+	return 0;
+}
+
+static int check_outputs(const struct profile_conf *c, struct err *err)
+{
+	if (c->folded && (c->run.outputs.len || c->run.json))
+		return err_set(err, -EINVAL, "-f and %s exclude each other: -o folded:FILE writes folded lines to a file",
+			       c->run.json ? "--json" : "-o");
+	for (size_t i = 0; i < c->run.outputs.len; i++) {
+		const char *path, *text = c->run.outputs.items[i];
+		const struct sink_ops *ops = sink_of_output(text, NULL, &path);
+
+		if (ops && ops->shows && strcmp(ops->shows, SINK_SHOWS_STACKS) != 0)
+			return err_set(err, -EINVAL, "-o %s: format %s is for %s, not for stacks (sonde help outputs "
+				       "lists the formats)", text, ops->name, ops->shows);
+	}
 	return 0;
 }
 
@@ -178,6 +196,14 @@ static char *header_line(const struct profile_conf *c, const struct opt_strv *co
 
 /* ---- the run ---- */
 
+/* That of a recording is the value of its samples. */
+static uint64_t sample_period(const struct profile_conf *c)
+{
+	if (c->cpu.off_cpu || c->run.read)
+		return 0;
+	return c->cpu.period ? c->cpu.period : NS_PER_S / MAX(c->cpu.frequency, 1u);
+}
+
 static void set_view(const struct profile_conf *c, struct stack_view *v)
 {
 	*v = (struct stack_view){
@@ -185,7 +211,7 @@ static void set_view(const struct profile_conf *c, struct stack_view *v)
 		.delimiter = c->delimited && !c->cpu.user_only && !c->cpu.kernel_only,
 		.annotate = c->annotations, .addresses = c->addresses, .by_thread = c->per_thread,
 		.weight = c->cpu.off_cpu ? STACK_OFF_CPU : c->cpu.wall ? STACK_WALL : STACK_SAMPLES,
-		.period = c->cpu.off_cpu ? 0 : c->cpu.period ? c->cpu.period : NS_PER_S / MAX(c->cpu.frequency, 1u),
+		.period = sample_period(c),
 		.title = c->title, .width = c->width, .height = c->height,
 		.max_entries = c->stack_storage && c->hash_storage ? MIN(c->stack_storage, c->hash_storage)
 								   : MAX(c->stack_storage, c->hash_storage),
@@ -217,6 +243,8 @@ static int prepare(struct profile_conf *c, const struct cmd_words *w, struct wat
 {
 	int r = check_pairs(c, err);
 
+	if (r >= 0)
+		r = check_outputs(c, err);
 	if (r >= 0)
 		r = take_words(c, w, err);
 	if (r < 0)

@@ -141,6 +141,6 @@ static int bcc_close(struct sink *s)
 
 const struct sink_ops bcc_sink = {
 	.name = "bcc", .summary = "counted stacks, a paragraph each, as bcc's profile prints them",
-	.suffix = ".stacks", .flags = SINK_AT_CLOSE, .state_size = sizeof(struct bcc),
+	.suffix = ".stacks", .flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct bcc),
 	.open = bcc_open, .event = bcc_event, .flush = bcc_flush, .close = bcc_close,
 };

@@ -83,5 +83,6 @@ static int cilium_event(struct sink *s, const struct event *ev)
 const struct sink_ops cilium_sink = {
 	.name = "cilium", .summary = "packets and drops as `cilium-dbg monitor` prints them",
 	.tool = "cilium", .instead_of = "text",
+	.shows = "packets",
 	.state_size = sizeof(struct cilium_lines), .event = cilium_event, .close = cilium_lines_close,
 };

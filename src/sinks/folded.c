@@ -58,6 +58,6 @@ static int folded_close(struct sink *s)
 
 const struct sink_ops folded_sink = {
 	.name = "folded", .summary = "counted stacks, one line each, for flame graphs", .suffix = ".folded",
-	.flags = SINK_AT_CLOSE, .state_size = sizeof(struct profile),
+	.flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct profile),
 	.open = folded_open, .event = folded_event, .close = folded_close,
 };

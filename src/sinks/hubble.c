@@ -75,5 +75,5 @@ static int hubble_close(struct sink *s)
 const struct sink_ops hubble_sink = {
 	.name = "hubble", .summary = "flows and drops as `hubble observe -o jsonpb` writes them",
 	.tool = "hubble", .instead_of = "json",
-	.state_size = sizeof(struct hubble), .event = hubble_event, .close = hubble_close,
+	.shows = "flows", .state_size = sizeof(struct hubble), .event = hubble_event, .close = hubble_close,
 };

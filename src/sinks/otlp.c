@@ -225,6 +225,6 @@ const struct sink_ops otlp_sink = {
 	.name = "otlp",
 	.summary = "calls as OpenTelemetry traces: to a file, or to a server (-o otlp:http://HOST:4318)",
 	.suffix = ".otlp", .flags = SINK_BINARY, .post_path = "/v1/traces", .post_type = "application/x-protobuf",
-	.post_things = "spans",
+	.post_things = "spans", .shows = "calls",
 	.state_size = sizeof(struct otlp), .event = otlp_event, .flush = otlp_flush, .close = otlp_close,
 };

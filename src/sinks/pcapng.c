@@ -427,6 +427,7 @@ static int pcapng_close(struct sink *s)
 
 const struct sink_ops pcapng_sink = {
 	.name = "pcapng", .summary = "packets for Wireshark, with process, reason and losses", .suffix = ".pcapng",
-	.needs = 1u << SEC_PACKET, .flags = SINK_BINARY | SINK_META, .state_size = sizeof(struct pcapng),
+	.needs = 1u << SEC_PACKET, .flags = SINK_BINARY | SINK_META, .shows = "packets",
+	.state_size = sizeof(struct pcapng),
 	.open = pcapng_open, .event = pcapng_event, .close = pcapng_close,
 };

@@ -467,6 +467,6 @@ static int pprof_close(struct sink *s)
 
 const struct sink_ops pprof_sink = {
 	.name = "pprof", .summary = "profile for go tool pprof and other viewers", .suffix = ".pb.gz",
-	.flags = SINK_BINARY | SINK_AT_CLOSE, .state_size = sizeof(struct profile),
+	.flags = SINK_BINARY | SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct profile),
 	.open = pprof_open, .event = pprof_event, .close = pprof_close,
 };

@@ -68,6 +68,8 @@ int profile_take(struct profile *p, const struct event *ev, size_t *ret_index)
 		return -ENOENT;
 	if (!p->first_ns)
 		p->first_ns = ev->ts_ns;
+	if (!p->view.period && p->view.weight == STACK_SAMPLES)
+		p->view.period = stack_event_value(p->set, ev) / stack_event_count(p->set, ev);
 	p->last_ns = MAX(p->last_ns, ev->ts_ns);
 	p->clock_offset_ns = ev->clock_offset_ns;
 	return 0;

@@ -232,6 +232,6 @@ static int prometheus_close(struct sink *s)
 
 const struct sink_ops prometheus_sink = {
 	.name = "prometheus", .summary = "counters in Prometheus' text format, at the end", .suffix = ".prom",
-	.flags = SINK_AT_CLOSE, .state_size = sizeof(struct prometheus), .open = prometheus_open,
+	.flags = SINK_AT_CLOSE, .shows = "counters", .state_size = sizeof(struct prometheus), .open = prometheus_open,
 	.event = prometheus_event, .close = prometheus_close,
 };

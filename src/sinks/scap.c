@@ -507,6 +507,7 @@ static int scap_close(struct sink *s)
 
 const struct sink_ops scap_sink = {
 	.name = "scap", .summary = "system calls for sysdig, Falco and Wireshark", .suffix = ".scap",
-	.needs = 1u << SEC_PARAMS, .flags = SINK_BINARY | SINK_RAW, .state_size = sizeof(struct scap),
+	.needs = 1u << SEC_PARAMS, .flags = SINK_BINARY | SINK_RAW, .shows = "system calls",
+	.state_size = sizeof(struct scap),
 	.open = scap_open, .event = scap_event, .record = scap_record, .close = scap_close,
 };

@@ -25,6 +25,8 @@ struct sym;
 #define SINK_RAW 4u		/* takes records, not events */
 #define SINK_META 8u		/* takes EVENT_META too, whatever `needs` says */
 
+#define SINK_SHOWS_STACKS "stacks"
+
 /* When an output goes on in another file; 0 = never, for that reason. */
 struct sink_rotation {
 	uint64_t bytes, every_ns, events;
@@ -65,6 +67,7 @@ struct sink_ops {
 	const char *name, *summary;
 	const char *suffix;		/* of files, ".pcapng" */
 	const char *tool, *instead_of;	/* with --format TOOL stands in for that format; NULL = does not */
+	const char *shows;		/* events that it can show, for messages: "calls"; NULL = all */
 	uint32_t needs;			/* section mask an event must have one of; 0 = any event */
 	unsigned flags;			/* SINK_* */
 	const char *post_path, *post_type; /* http:// may stand for FILE: where to, and Content-Type; NULL = not */

@@ -236,6 +236,7 @@ static int speedscope_close(struct sink *s)
 
 const struct sink_ops speedscope_sink = {
 	.name = "speedscope", .summary = "profile for speedscope.app, a view per process",
-	.suffix = ".speedscope.json", .flags = SINK_AT_CLOSE, .state_size = sizeof(struct profile),
+	.suffix = ".speedscope.json", .flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS,
+	.state_size = sizeof(struct profile),
 	.open = speedscope_open, .event = speedscope_event, .close = speedscope_close,
 };

@@ -347,6 +347,6 @@ static int svg_close(struct sink *s)
 
 const struct sink_ops svg_sink = {
 	.name = "svg", .summary = "flame graph in one file, with zoom and search", .suffix = ".svg",
-	.flags = SINK_AT_CLOSE, .state_size = sizeof(struct profile),
+	.flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct profile),
 	.open = svg_open, .event = svg_event, .close = svg_close,
 };

@@ -31,7 +31,7 @@ struct stack_view {
 	bool addresses;		/* in front of frames, in bcc's text */
 	bool by_thread;
 	enum stack_weight weight;
-	uint64_t period;	/* ns or events between two samples; 0 = unknown */
+	uint64_t period;	/* ns or events between two samples; 0 = the value of the first */
 	const char *event;	/* what was sampled: "cpu-clock"; NULL = unknown */
 	const char *header;	/* bcc's text: its first line; NULL = none */
 	const char *title;	/* flame graph; NULL = "Flame graph" */

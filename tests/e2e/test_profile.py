@@ -189,6 +189,11 @@ def test_the_end_by_a_signal_is_clean(program):
     (["-o", "x.png"], "no output format"),
     (["--diff", "one.rec"], "two recordings"),
     (["-F", "x"], "--frequency"),
+    (["-f", "-o", "x.svg"], "-f and -o exclude each other: -o folded:FILE"),
+    (["-f", "--json"], "-f and --json exclude each other"),
+    (["--count", "9"], "--duration ends a run"),
+    (["-o", "otlp:x"], "format otlp is for calls, not for stacks"),
+    (["-o", "x.pcapng"], "format pcapng is for packets"),
 ])
 def test_mistakes_are_one_sentence(words, sentence):
     done = profile(*words)
