@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/macros.h"
+
 struct account *account_of(struct accounts *a, uint16_t instance)
 {
 	if (instance >= SONDE_INSTANCES)
@@ -21,22 +23,51 @@ void ledger_add(struct sonde_ledger *sum, const struct sonde_ledger *b)
 		sum->lost[i] += b->lost[i];
 }
 
+void account_announce(struct account *a, uint32_t cause, uint64_t count)
+{
+	if (cause >= SONDE_LOST__MAX)
+		return;
+	a->announced[cause] += count;
+	a->reported[cause] += count;
+}
+
+uint64_t account_report(struct account *a, const struct sonde_ledger *total, uint32_t cause)
+{
+	uint64_t n = total->lost[cause] - MIN(a->reported[cause], total->lost[cause]);
+
+	a->reported[cause] += n;
+	return n;
+}
+
+static bool has_origin(const struct account *a)
+{
+	return a->from_kernel || a->origin.seen;
+}
+
+/* The ledger of a recording has what its stream announces, that of the kernel does not. */
+void account_kernel(const struct account *a, struct sonde_ledger *ret)
+{
+	*ret = a->origin;
+	for (int i = 0; i < SONDE_LOST__MAX; i++) {
+		uint64_t more = a->from_kernel || !has_origin(a) ? a->announced[i] : 0;
+
+		ret->seen += more;
+		ret->lost[i] += more;
+	}
+}
+
 /*
- * A recording without a ledger (it was cut, or is a foreign capture) knows of no loss before it: what was
- * seen is what arrived.
+ * A recording without a ledger (it was cut, or is a foreign capture) knows of no loss before it but for what its
+ * stream announces: what was seen is what arrived.
  */
 void account_total(const struct account *a, struct sonde_ledger *ret)
 {
-	bool told = a->from_kernel || a->origin.seen;
-
-	*ret = (struct sonde_ledger){
-		.seen = told ? a->origin.seen + a->injected : a->records + a->counted,
-		.delivered = a->delivered + a->counted,
-		.filtered = a->origin.filtered + a->filtered,
-		.sampled = a->origin.sampled,
-	};
+	account_kernel(a, ret);
+	ret->seen += has_origin(a) ? a->injected : a->records + a->counted;
+	ret->delivered = a->delivered + a->counted;
+	ret->filtered += a->filtered;
 	for (int i = 0; i < SONDE_LOST__MAX; i++)
-		ret->lost[i] = a->origin.lost[i] + a->lost[i];
+		ret->lost[i] += a->lost[i];
 }
 
 uint64_t account_gap(const struct account *a)

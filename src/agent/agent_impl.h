@@ -83,7 +83,9 @@ void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
 /* Likewise, of all of @mask (1u << instance), which may happen later: for handlers of the loop. */
 void inst_put_later(struct agent *a, uint32_t mask);
 void inst_quiet(struct agent *a, uint16_t instance);	/* detaches and reads the rest; once */
-/* The kernel's counts; zeros when it does not tell. */
+/* Reads the counts of all instances; what they say was lost is in the stream then. */
+void inst_refresh(const struct agent *a);
+/* The kernel's counts as they were read last. */
 void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret);
 void inst_free_all(struct agent *a);
 

@@ -395,10 +395,15 @@ static void remove_probe(struct agent *a, uint16_t instance)
 	pipeline_remove_probe(a->pipeline, instance);
 }
 
-void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret)
+void inst_refresh(const struct agent *a)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
 
+	pipeline_refresh(a->pipeline);
+}
+
+void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret)
+{
 	*ret = (struct sonde_ledger){ 0 };
 	pipeline_kernel_ledger(a->pipeline, instance, ret);
 }

@@ -378,6 +378,7 @@ static const struct family families[] = {
 /* The older format names a counter's family as its samples. */
 void metrics_write(const struct agent *a, bool openmetrics, struct buf *out)
 {
+	inst_refresh(a);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		const struct family *f = &families[i];
 		const char *total = f->kind == COUNTER && !openmetrics ? "_total" : "";

@@ -91,6 +91,7 @@ static int go(struct agent_conn *c, const struct request *q, struct err *err)
 	r = view_get(c->a, q, c->sub.mask, &c->sub.view, err);
 	if (r < 0)
 		return r;
+	inst_refresh(c->a);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		c->sub.base[i] = *view_counts(c->sub.view, i);
 		if (c->sub.mask & 1u << i)
@@ -188,6 +189,7 @@ static void take_books(struct agent_conn *c, struct last_words *ret)
 {
 	if (!c->sub.on)
 		return;
+	inst_refresh(c->a);
 	fan_leave(c->queue);	/* what it lost is known then */
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i)

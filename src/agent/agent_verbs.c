@@ -115,6 +115,7 @@ static int run_status(const struct call *call, struct err *err)
 		   ring_reader_fill_pct(probe_env_reader(pipeline_env(a->pipeline))),
 		   (uint64_t)(agent_lag_ns(a) / NS_PER_MS),
 		   (uint64_t)(agent_lag_ns(a) % NS_PER_MS / 1000));
+	inst_refresh(a);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		say_instance(a, i, call->out);
 	captures_say(a, call->out);

@@ -139,6 +139,7 @@ int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err);
 void pipeline_drain(struct pipeline *p);
 /* Host, clock and every name known, as records, to @fn. */
 int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
+/* As it was read last: see pipeline_refresh(). */
 int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);
 /* What the probe has to say of itself: lines with two spaces in front, or nothing. */
 void pipeline_status(struct pipeline *p, uint16_t instance, struct buf *out);

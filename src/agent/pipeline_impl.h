@@ -61,6 +61,7 @@ struct pipeline {
 	bool ring_muted;		/* ring_io sleeps until the next deadline */
 	bool stopping;
 	bool injecting;			/* the record at hand comes from a live half */
+	bool reporting;			/* it says what the ledger has already: losses */
 	int error;			/* that ended the run */
 
 	/* Outcome of the record at hand. */

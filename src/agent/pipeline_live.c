@@ -146,7 +146,12 @@ int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err)
 
 int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)
 {
-	return probe_env_ledger(p->env, instance, ret);
+	const struct account *a = account_of(&p->accounts, instance);
+
+	if (!a)
+		return -ERANGE;
+	account_kernel(a, ret);
+	return 0;
 }
 
 void pipeline_status(struct pipeline *p, uint16_t instance, struct buf *out)

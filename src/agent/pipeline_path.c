@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "bus/bus.h"
 #include "enrich/enrich.h"
+#include "event/core.h"
 #include "event/decode.h"
 #include "ring/ring.h"
 #include "scap/state.h"
@@ -31,6 +32,17 @@ static void make_sections(struct pipeline *p, struct event *ev)
 	for (unsigned kind = 0; wanted; kind++, wanted >>= 1)
 		if (wanted & 1 && !event_section(ev, kind))
 			ev->desc->make(ev, kind, &p->scratch);
+}
+
+/* Losses that a ring outside the kernel's ledger, a recording or another datapath announces. */
+static void book_announced(struct pipeline *p, const struct event *ev)
+{
+	const struct core_lost *l = ev->body;
+	struct account *a = ev->desc->type == SONDE_EV_LOST && !p->reporting ?
+			    account_of(&p->accounts, ev->instance) : NULL;
+
+	if (a)
+		account_announce(a, l->cause, l->count);
 }
 
 static int take_event(void *ctx, struct event *ev)
@@ -54,6 +66,7 @@ static int take_event(void *ctx, struct event *ev)
 		p->now.error = r;
 		return 0;
 	}
+	book_announced(p, ev);
 	if (p->tap.event)
 		p->tap.event(p->tap.ctx, ev);
 	if (ev->desc->class != EVENT_META) {
@@ -291,9 +304,29 @@ void path_tell_clock(struct pipeline *p)
 	own_record(p, &c.hdr, SONDE_EV_CLOCK, sizeof(c));
 }
 
+/* Clients of the agent decode for themselves: its own failures are none of theirs. */
+static void report_losses(struct pipeline *p, uint16_t instance, struct account *a)
+{
+	struct sonde_ledger total;
+
+	if (p->tap.record)
+		account_kernel(a, &total);
+	else
+		account_total(a, &total);
+	for (uint32_t cause = 0; cause < SONDE_LOST__MAX; cause++) {
+		struct sonde_lost_rec l = {
+			.hdr.instance = instance, .cause = cause, .count = account_report(a, &total, cause),
+		};
+
+		if (l.count)
+			own_record(p, &l.hdr, SONDE_EV_LOST, sizeof(l));
+	}
+}
+
 /* Reads the kernel's ledger of each instance and tells in the stream what was lost since the last time. */
 void path_tell_losses(struct pipeline *p)
 {
+	p->reporting = true;
 	for (size_t i = 0; i < p->n_probes; i++) {
 		struct account *a = p->probes[i].ops ? account_of(&p->accounts, (uint16_t)i) : NULL;
 
@@ -301,19 +334,9 @@ void path_tell_losses(struct pipeline *p)
 			continue;
 		a->from_kernel = true;
 		probe_env_ledger(p->env, (uint16_t)i, &a->origin);
-		for (uint32_t cause = 0; cause < SONDE_LOST__MAX; cause++) {
-			struct sonde_lost_rec l = {
-				.hdr.instance = (uint16_t)i,
-				.cause = cause,
-				.count = a->origin.lost[cause] - a->reported.lost[cause],
-			};
-
-			if (!l.count)
-				continue;
-			a->reported.lost[cause] = a->origin.lost[cause];
-			own_record(p, &l.hdr, SONDE_EV_LOST, sizeof(l));
-		}
+		report_losses(p, (uint16_t)i, a);
 	}
+	p->reporting = false;
 }
 
 static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, const struct sonde_ledger *l)
@@ -343,7 +366,7 @@ void path_tell_ledger(struct pipeline *p)
 		if (!a->used)
 			continue;
 		if (p->env) {
-			total = a->origin;
+			account_kernel(a, &total);
 			total.seen += a->injected;
 			total.delivered = a->records;
 			r = ledger_rec(now_ns, i, &total);

@@ -97,6 +97,46 @@ static void a_capture_without_a_ledger_was_seen_as_it_arrived(void **state)
 	assert_int_equal(account_gap(&a), 0);
 }
 
+/* A ring beside those of the kernel's ledger says itself what it lost: the stream has it, so the sums have it. */
+static void announced_losses_are_in_the_sums(void **state)
+{
+	struct account live = { .from_kernel = true, .origin = { .seen = 10, .delivered = 6 } };
+	struct account cut = { .records = 3, .delivered = 3 };
+	struct sonde_ledger t;
+
+	(void)state;
+	live.origin.lost[SONDE_LOST_RING_FULL] = 4;
+	live.records = live.delivered = 6;
+	account_announce(&live, SONDE_LOST_RING_FULL, 100);
+	account_total(&live, &t);
+	assert_int_equal(t.seen, 110);
+	assert_int_equal(t.lost[SONDE_LOST_RING_FULL], 104);
+	assert_int_equal(account_gap(&live), 0);
+	assert_int_equal(account_report(&live, &t, SONDE_LOST_RING_FULL), 4);
+	assert_int_equal(account_report(&live, &t, SONDE_LOST_RING_FULL), 0);
+
+	account_announce(&cut, SONDE_LOST_RING_FULL, 5);
+	account_announce(&cut, SONDE_LOST__MAX, 5);
+	account_total(&cut, &t);
+	assert_int_equal(t.seen, 8);
+	assert_int_equal(t.lost[SONDE_LOST_RING_FULL], 5);
+	assert_int_equal(account_gap(&cut), 0);
+}
+
+/* The ledger of a recording counts what its stream announces. */
+static void a_recorded_ledger_has_the_announced_losses(void **state)
+{
+	struct account a = { .records = 60, .delivered = 60, .origin = { .seen = 100, .delivered = 60 } };
+	struct sonde_ledger t;
+
+	(void)state;
+	a.origin.lost[SONDE_LOST_RING_FULL] = 40;
+	account_announce(&a, SONDE_LOST_RING_FULL, 40);
+	account_total(&a, &t);
+	assert_int_equal(t.lost[SONDE_LOST_RING_FULL], 40);
+	assert_int_equal(account_gap(&a), 0);
+}
+
 static void numbers_out_of_range_have_no_account(void **state)
 {
 	struct accounts all = { 0 };
@@ -115,6 +155,8 @@ int main(void)
 		cmocka_unit_test(a_record_that_never_arrived_shows_as_a_gap),
 		cmocka_unit_test(replay_continues_the_recorded_ledger),
 		cmocka_unit_test(a_capture_without_a_ledger_was_seen_as_it_arrived),
+		cmocka_unit_test(announced_losses_are_in_the_sums),
+		cmocka_unit_test(a_recorded_ledger_has_the_announced_losses),
 		cmocka_unit_test(numbers_out_of_range_have_no_account),
 	};
 
