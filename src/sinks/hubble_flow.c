@@ -272,14 +272,27 @@ static void set_local(struct hubble_flow *f, const struct event *ev, const struc
 	end->identity = end->identity ? end->identity : IDENTITY_HOST;
 }
 
+/*
+ * Hubble's rule: egress if the local endpoint began the connection, in packets of both directions. The local endpoint
+ * of our events is the network namespace of the interface. @dir: 1 in, 2 out.
+ */
+static uint8_t direction_of(const struct hubble_flow *f, uint64_t dir)
+{
+	bool from_here = dir == 2;
+
+	if (!dir || !f->knows_reply)
+		return 0;
+	return from_here != f->is_reply ? HUBBLE_EGRESS : HUBBLE_INGRESS;
+}
+
 static void set_ours(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
 	const struct sec_packet *pkt = event_packet(ev, NULL);
 	uint64_t dir = t->dir ? number(ev, t->dir, 0) : pkt ? pkt->direction : 0;
 
 	set_local(f, ev, t, dir);
-	if (f->event_type == CILIUM_TRACE && dir && !f->direction)
-		f->direction = (dir == 1) != f->is_reply ? HUBBLE_INGRESS : HUBBLE_EGRESS;
+	if (f->event_type == CILIUM_TRACE)
+		f->direction = direction_of(f, dir);
 	f->cookie = ev->keys.cookie;
 	f->cgroup_id = ev->keys.cgroup_id;
 	if (t->reason)

@@ -88,3 +88,52 @@ table ip nat {{
                                        "7000", "--interface", routed.left.b_dev], check=True, capture_output=True,
                                       text=True).stdout)
     assert (table["port"], table["conns"]) == (7000, 2) and table["received"] > table["sent"] > 4 * 100
+
+
+DIRECTIONS_SERVER = """
+import socket
+tcp, udp = socket.create_server(("", 5000)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.bind(("", 5001))
+print("ready", flush=True)
+one, _ = tcp.accept()
+one.sendall(one.recv(10))
+one.close()
+data, who = udp.recvfrom(10)
+udp.sendto(data, who)
+"""
+DIRECTIONS_CLIENT = """
+import socket
+with socket.create_connection((%(ip)r, 5000)) as tcp:
+    tcp.sendall(b"x")
+    while tcp.recv(10):
+        pass
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.sendto(b"x", (%(ip)r, 5001))
+udp.recv(10)
+"""
+
+
+def direction_of(ev):
+    """(interface, protocol, is_reply), traffic_direction; None of what is no flow of this test."""
+    flow = ev.get("flow", {})
+    for name, l4 in flow.get("l4", {}).items():
+        if {l4.get("source_port"), l4.get("destination_port")} & {5000, 5001}:
+            return (flow["interface"]["name"], name, flow["is_reply"]), flow.get("traffic_direction")
+    return None
+
+
+def test_traffic_direction_is_one(routed, sonde):
+    """Packets and conversations: egress where the namespace began, in both directions; the router has both."""
+    server = routed.server.python_popen(DIRECTIONS_SERVER)
+    assert server.stdout.readline() == "ready\n"
+    words = ("-o", "hubble", "--netns", routed.router.name, "port", "5000", "or", "port", "5001")
+    both = [sonde("monitor", *words), sonde("flows", "--report", "100ms", *words)]
+    routed.client.python(DIRECTIONS_CLIENT % {"ip": routed.right.b_ip})
+    expected = {(dev, proto, reply): direction for proto in ("TCP", "UDP") for reply in (False, True)
+                for dev, direction in ((routed.left.b_dev, "INGRESS"), (routed.right.a_dev, "EGRESS"))}
+    answer = (routed.left.b_dev, "UDP", True)   # the last packet; flows tell of it when they end
+    both[0].wait_for(lambda ev: (direction_of(ev) or [None])[0] == answer)
+    for running in both:
+        running.stop()
+        seen = {found for found in map(direction_of, running.events) if found}
+        assert seen == set(expected.items())
