@@ -266,6 +266,6 @@ static int count_line(const struct event *ev, const struct line_opts *o, struct 
 
 const struct event_desc net_count_desc = {
 	.type = NET_EV_COUNT, .name = "net.count", .doc = "packets and bytes that were added up", .class = EVENT_DATA,
-	.aggregate = true, .fields = count_fields, .n_fields = ARRAY_SIZE(count_fields),
+	.aggregate = true, .table = true, .fields = count_fields, .n_fields = ARRAY_SIZE(count_fields),
 	.body_size = sizeof(struct net_count_event), .get = count_get, .line = count_line,
 };

@@ -591,3 +591,17 @@ def test_without_enforcement_the_program_cannot_drop(sonde, link, tmp_path):
     words = ["policy", str(rules), "--netns", link.b.name, "-i", link.b_dev]
     assert not answers_drop(sonde(*words))
     assert answers_drop(sonde(*words, "--enforce"))
+
+
+def test_counters_are_one_table(sonde, netns, tmp_path):
+    """In text, header and rows begin in the first column, without times, and numbers end below their titles."""
+    ns, rules = netns(), tmp_path / "rules.conf"
+    rules.write_text("allow out icmp\ndeny out tcp port 9\n")
+    running = sonde("policy", str(rules), "-i", "lo", netns=ns)
+    ns.run("ping", "-c", "1", "127.0.0.1")
+    running.stop()
+    header, *rows = running.lines[[line.startswith("KIND") for line in running.lines].index(True):]
+    assert len(rows) > 1 and all(row.startswith("policy  ") for row in rows)
+    for title in ("PACKETS", "BYTES"):
+        end = header.index(title) + len(title)
+        assert all(row[end - 1].isdigit() and row[end] == " " for row in rows), running.lines
