@@ -104,8 +104,8 @@ static int check_pairs(const struct profile_conf *c, struct err *err)
 static int check_outputs(const struct profile_conf *c, struct err *err)
 {
 	if (c->folded && (c->run.outputs.len || c->run.json))
-		return err_set(err, -EINVAL, "-f and %s exclude each other: -o folded:FILE writes folded lines to a file",
-			       c->run.json ? "--json" : "-o");
+		return err_set(err, -EINVAL, "-f and %s exclude each other: -o folded:FILE writes folded lines to a "
+			       "file", c->run.json ? "--json" : "-o");
 	for (size_t i = 0; i < c->run.outputs.len; i++) {
 		const char *path, *text = c->run.outputs.items[i];
 		const struct sink_ops *ops = sink_of_output(text, NULL, &path);

@@ -57,7 +57,8 @@ def release(tmp_path):
 
     def run(candidate, others):
         env = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", LOG=str(tmp_path / "log"),
-                   CANDIDATE=candidate, OTHERS=others, FOLDER=str(apt / "sources.list.d"), APT_CONFIG=str(tmp_path / "apt.conf"))
+                   CANDIDATE=candidate, OTHERS=others, FOLDER=str(apt / "sources.list.d"),
+                   APT_CONFIG=str(tmp_path / "apt.conf"))
         done = subprocess.run([SETUP, "build", "test"], env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout, (tmp_path / "log").read_text(), sorted((apt / "sources.list.d").iterdir())

@@ -123,7 +123,7 @@ def direction_of(ev):
 
 
 def test_traffic_direction_is_one(routed, sonde):
-    """Packets and conversations: egress where the namespace began, in both directions; the router has both."""
+    """Packets and flows: egress where the namespace began, in both directions; the router has both."""
     server = routed.server.python_popen(DIRECTIONS_SERVER)
     assert server.stdout.readline() == "ready\n"
     words = ("-o", "hubble", "--netns", routed.router.name, "port", "5000", "or", "port", "5001")
