@@ -23,15 +23,17 @@ struct job_list {
 };
 
 struct coop {
-	pthread_mutex_t lock;		/* of the two tickets */
-	pthread_cond_t changed;
+	pthread_mutex_t lock;		/* of the next two lines */
 	uint64_t next, serving;		/* tickets: the holder's is `serving` */
+	bool busy;			/* a job runs */
+	pthread_cond_t changed;
 
 	struct loop *loop;		/* borrowed */
 	struct loop_source *io;		/* of ended_fd */
 	int wake_fd, ended_fd;		/* eventfd: jobs to run, jobs that ended */
 	pthread_t thread;
 	bool started;
+	bool stopped;			/* jobs run at once, on the loop's thread */
 	bool quit;
 	bool inside;			/* the second thread has the turn */
 	bool cancelled;			/* the running job */
@@ -139,7 +141,7 @@ static void ring(int fd)
 static void run_job(struct coop *c, struct coop_job *job)
 {
 	job->state = COOP_RUNNING;
-	c->cancelled = c->quit;
+	c->cancelled = false;
 	if (c->guard)
 		c->guard(c->guard_ctx, !job->plain);
 	job->run(job->ctx);
@@ -152,6 +154,14 @@ static void run_job(struct coop *c, struct coop_job *job)
 		push(&c->ended, job);
 		ring(c->ended_fd);
 	}
+}
+
+static void set_busy(struct coop *c, bool busy)
+{
+	pthread_mutex_lock(&c->lock);
+	c->busy = busy;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
 }
 
 static void *run_thread(void *ctx)
@@ -167,9 +177,12 @@ static void *run_thread(void *ctx)
 		do {
 			take(c, true);
 			quit = c->quit;
-			job = quit ? NULL : pop(&c->queue);
-			if (job)
+			job = pop(&c->queue);
+			if (job) {
+				set_busy(c, true);
 				run_job(c, job);
+				set_busy(c, false);
+			}
 			pass(c);
 		} while (job);
 	}
@@ -180,7 +193,7 @@ void coop_submit(struct coop *c, struct coop_job *job)
 {
 	if (job->state == COOP_QUEUED)
 		return;
-	if (!c || !c->started) {
+	if (!c || c->stopped) {
 		job->run(job->ctx);
 		if (job->done)
 			job->done(job->ctx);
@@ -244,25 +257,37 @@ static void drop_all(struct job_list *l)
 
 void coop_stop(struct coop *c)
 {
-	if (!c || !c->started)
+	if (!c || c->stopped)
 		return;
-	c->quit = c->cancelled = true;
+	drop_all(&c->queue);
+	c->stopped = c->cancelled = true;
+	pass(c);
+	pthread_mutex_lock(&c->lock);
+	while (c->busy)
+		pthread_cond_wait(&c->changed, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+	take(c, false);
+	drop_all(&c->queue);
+	drop_all(&c->ended);
+}
+
+static void join_thread(struct coop *c)
+{
+	if (!c->started)
+		return;
+	coop_stop(c);
+	loop_set_wait(c->loop, NULL, NULL);
+	c->quit = true;
 	ring(c->wake_fd);
 	pass(c);
 	pthread_join(c->thread, NULL);
-	take(c, false);
-	c->started = c->cancelled = false;
-	drop_all(&c->queue);
-	drop_all(&c->ended);
-	loop_set_wait(c->loop, NULL, NULL);
-	loop_remove(TAKE_PTR(c->io));
 }
 
 void coop_free(struct coop *c)
 {
 	if (!c)
 		return;
-	coop_stop(c);
+	join_thread(c);
 	loop_remove(c->io);
 	cleanup_close(&c->wake_fd);
 	cleanup_close(&c->ended_fd);

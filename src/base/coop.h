@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A second thread that takes turns with an event loop. Both share all data without locks, because only the thread
- * that has the turn runs; it passes the turn at named places only:
+ * that has the turn runs. It passes the turn at named places only:
  *
  *   - the loop while it waits for events,
  *   - the second thread between jobs, and around calls that block and touch no shared data (coop_leave()).
@@ -31,7 +31,7 @@ struct coop_job {
 
 /* Starts the thread, with all signals blocked. The caller is the thread of @l and has the turn. 0 or -errno. */
 int coop_new(struct loop *l, struct coop **ret);
-void coop_free(struct coop *c);		/* NULL is fine; stops it */
+void coop_free(struct coop *c);		/* NULL is fine; stops it and joins the thread */
 
 /* Called on the second thread: (ctx, true) before a job that is not plain, (ctx, false) after it. */
 void coop_set_guard(struct coop *c, void (*fn)(void *ctx, bool raised), void *ctx);
@@ -45,7 +45,10 @@ void coop_submit(struct coop *c, struct coop_job *job);
 /* Takes @job out of the queue, where done() is not called. A running job is cancelled and goes on. */
 void coop_withdraw(struct coop *c, struct coop_job *job);
 
-/* Cancels the running job, waits for its end and joins the thread. Jobs in the queue are dropped. NULL is fine. */
+/*
+ * Cancels the running job, waits for its end and drops the queue; later jobs run on the loop's thread. The second
+ * thread stays until coop_free(): children that it forked may be bound to its life. NULL is fine.
+ */
 void coop_stop(struct coop *c);
 
 /* Is the caller a job on the second thread? */
