@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/macros.h"
@@ -386,12 +387,23 @@ void cpu_loader_hold(struct cpu_loader *l, bool on)
 		go_on(l);
 }
 
+/* The loop may have ended it meanwhile. */
+static bool has_batch(const struct cpu_loader *l, const struct batch *b)
+{
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (l->batches[i] == b)
+			return true;
+	return false;
+}
+
 /* What the workers have to say within @limit_ns. */
 static void hear(struct cpu_loader *l, uint64_t limit_ns)
 {
 	struct pollfd fds[WORKERS_MAX];
 	struct batch *of[WORKERS_MAX];
 	nfds_t n = 0;
+	bool left;
+	int r;
 
 	for (size_t i = 0; i < WORKERS_MAX; i++) {
 		if (!l->batches[i])
@@ -399,10 +411,11 @@ static void hear(struct cpu_loader *l, uint64_t limit_ns)
 		of[n] = l->batches[i];
 		fds[n++] = (struct pollfd){ .fd = worker_fd(l->batches[i]->worker), .events = POLLIN };
 	}
-	if (poll(fds, n, (int)(limit_ns / 1000000) + 1) <= 0)
-		return;
-	for (nfds_t i = 0; i < n; i++)
-		if (fds[i].revents)
+	left = coop_leave(probe_env_coop(l->env));
+	r = poll(fds, n, (int)(limit_ns / 1000000) + 1);
+	coop_return(probe_env_coop(l->env), left);
+	for (nfds_t i = 0; r > 0 && i < n; i++)
+		if (fds[i].revents && has_batch(l, of[i]))
 			proceed(of[i]);
 }
 
