@@ -35,11 +35,16 @@ uint32_t net_ns_inode(int fd)
 	return fstat(fd, &st) < 0 ? 0 : (uint32_t)st.st_ino;
 }
 
-/* Only files of the namespace file system: anything else at that path is a mistake. */
+/*
+ * Only files of the namespace file system: anything else at that path is a mistake. It is opened for good after that
+ * was seen: to open a FIFO, a device or a file of FUSE may block, or do something.
+ */
 static int open_path(const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 	struct statfs fs;
+	char again[64];
+	int r;
 
 	if (fd < 0)
 		return -errno;
@@ -47,7 +52,9 @@ static int open_path(const char *path)
 		return -errno;
 	if ((uint32_t)fs.f_type != NSFS_MAGIC_NUMBER)
 		return -EINVAL;
-	return TAKE_FD(fd);
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	r = open(again, O_RDONLY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
 }
 
 static int open_if(const char *path, uint32_t inode)
