@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/macros.h"
 #include "event/core.h"
 #include "probe/probe.h"
@@ -219,6 +220,10 @@ static struct ring_stats reader_stats(const struct agent *a)
 static void put_read(const struct agent *a, struct page *p) { put_count(p, "", reader_stats(a).records); }
 static void put_read_bytes(const struct agent *a, struct page *p) { put_count(p, "", reader_stats(a).bytes); }
 static void put_batches(const struct agent *a, struct page *p) { put_count(p, "", reader_stats(a).batches); }
+static void put_hold(const struct agent *a, struct page *p)
+{
+	put_real(p, "", (double)loop_longest_ns(a->loop) / 1e9);
+}
 static void put_lag(const struct agent *a, struct page *p) { put_real(p, "", (double)agent_lag_ns(a) / 1e9); }
 
 static void put_fill(const struct agent *a, struct page *p)
@@ -356,6 +361,8 @@ static const struct family families[] = {
 	{ "sonde_reader_records", COUNTER, "Records read from the rings.", put_read },
 	{ "sonde_reader_bytes", COUNTER, "Bytes of those records.", put_read_bytes },
 	{ "sonde_reader_batches", COUNTER, "Batches that they were read in.", put_batches },
+	{ "sonde_loop_hold_max_seconds", GAUGE, "Longest time since the start that one request, timer or batch of "
+	  "records held the agent's loop.", put_hold },
 	{ "sonde_reader_lag_seconds", GAUGE, "Age of the oldest record of a batch when it was read, the most in a "
 	  "second.", put_lag },
 	{ "sonde_ring_fill_ratio", GAUGE, "Unread share of the fullest ring.", put_fill },

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "bus/session.h"
@@ -115,6 +116,9 @@ static int run_status(const struct call *call, struct err *err)
 		   ring_reader_fill_pct(probe_env_reader(pipeline_env(a->pipeline))),
 		   (uint64_t)(agent_lag_ns(a) / NS_PER_MS),
 		   (uint64_t)(agent_lag_ns(a) % NS_PER_MS / 1000));
+	buf_printf(call->out, "loop: held for %" PRIu64 ".%03" PRIu64 " ms at most\n",
+		   (uint64_t)(loop_longest_ns(a->loop) / NS_PER_MS),
+		   (uint64_t)(loop_longest_ns(a->loop) % NS_PER_MS / 1000));
 	inst_refresh(a);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		say_instance(a, i, call->out);
