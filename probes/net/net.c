@@ -456,12 +456,21 @@ static const struct opt net_command_opts[] = {
 	OPT_END
 };
 
+#define COMPILE_NS 100000000ull	/* of processor time for a client's filter */
+
 static int net_conf_init(void *conf, const struct opt_strv *netns, _unused_ const struct registry *reg,
 			 struct err *err)
 {
 	struct net_conf *c = conf;
 	struct pktfilter *filter = NULL;
-	int r = c->words && *c->words ? pktfilter_compile(c->words, &filter, err) : 0;
+	struct err e = { 0 };
+	int r = c->words && *c->words ? pktfilter_compile(c->words, COMPILE_NS, &filter, &e) : 0;
+
+	if (r == -ENOKEY)
+		return err_set(err, -EINVAL, "the agent looks up no names, clients send addresses and numbers (%.*s)",
+			       (int)strcspn(e.msg, "\n"), e.msg);
+	if (r < 0)
+		*err = e;
 
 	c->netns = netns;
 	c->filter = filter;

@@ -201,7 +201,9 @@ static int open_pipeline(struct agent *a, struct err *err)
 	if (r < 0)
 		return r;
 	pipeline_set_tap(a->pipeline, &tap);
-	return pipeline_open_live(a->pipeline, &env, NULL, 0, err);
+	r = pipeline_open_live(a->pipeline, &env, NULL, 0, err);
+	a->n_cpus = r < 0 ? 0 : probe_env_n_cpus(pipeline_env(a->pipeline));
+	return r;
 }
 
 void agent_free(struct agent *a)

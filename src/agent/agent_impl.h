@@ -79,6 +79,8 @@ struct inst {
  * that the kernel was to decide is given up (in @q), so that several can share one.
  */
 int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err);
+/* All of inst_get() that looks at what the client sent, and nothing else. For tests. */
+int inst_check(struct agent *a, const struct request *q, size_t i, struct err *err);
 void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
 /* Likewise, of all of @mask (1u << instance), which may happen later: for handlers of the loop. */
 void inst_put_later(struct agent *a, uint32_t mask);
@@ -254,6 +256,7 @@ struct agent {
 	struct agent_totals totals;
 	uint64_t start_ns;
 	uint32_t netns;
+	unsigned n_cpus;		/* possible ones */
 	struct agent_rights rights;
 	struct cilium_listener *cilium;		/* NULL = not served */
 	uint32_t cilium_mask;			/* 1u << instance: its clients' */

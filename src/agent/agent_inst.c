@@ -138,6 +138,17 @@ static size_t conf_sets(const struct probe_ops *ops, void *conf, struct opt_set 
 	return n;
 }
 
+/* Filters are parsed here. All of it belongs to the instance, and the loop goes on meanwhile. */
+static int init_conf(struct agent *a, struct inst *in, struct err *err)
+{
+	struct coop *coop = pipeline_coop(a->pipeline);
+	bool left = coop_leave(coop);
+	int r = in->want.ops->conf_init(in->conf, &in->netns, pipeline_registry(a->pipeline), err);
+	int c = coop_return(coop, left);
+
+	return r >= 0 && c < 0 ? err_errno(err, c, "cannot start the probe") : r;
+}
+
 static int parse_conf(struct agent *a, struct inst *in, const struct agent_conn *by, struct err *err)
 {
 	const struct probe_ops *ops = in->want.ops;
@@ -156,11 +167,11 @@ static int parse_conf(struct agent *a, struct inst *in, const struct agent_conn 
 	if (r >= 0 && words.len)
 		r = err_set(err, -EINVAL, "probe %s: %s is no option", ops->name, words.items[0]);
 	if (r >= 0)
-		limits_measure(sets, n, probe_env_n_cpus(pipeline_env(a->pipeline)), &in->use);
+		limits_measure(sets, n, a->n_cpus, &in->use);
 	if (r >= 0)
 		r = limits_instance(by, &in->use, err);
 	if (r >= 0 && ops->conf_init)
-		r = ops->conf_init(in->conf, &in->netns, pipeline_registry(a->pipeline), err);
+		r = init_conf(a, in, err);
 	opt_strv_fini(&words);
 	return r;
 }
@@ -289,7 +300,8 @@ static bool same_key(const struct inst *in, const struct buf *key)
 	return in && !in->quiet && in->key.len == key->len && !memcmp(in->key.data, key->data, key->len);
 }
 
-static int inst_new(struct agent *a, const struct request *q, size_t i, struct inst **ret, struct err *err)
+/* Everything but the start. *@ret owns the half-made instance also after a failure. */
+static int inst_make(struct agent *a, const struct request *q, size_t i, struct inst **ret, struct err *err)
 {
 	struct inst *in = calloc(1, sizeof(*in));
 	int r;
@@ -302,10 +314,15 @@ static int inst_new(struct agent *a, const struct request *q, size_t i, struct i
 	if (r < 0 || buf_error(&in->key))
 		return err_errno(err, -ENOMEM, "cannot start the probe");
 	r = parse_numbers(in, q, err);
-	if (r >= 0)
-		r = parse_conf(a, in, q->by, err);
-	if (r >= 0)
-		r = inst_start(a, in, &in->number, err);
+	return r < 0 ? r : parse_conf(a, in, q->by, err);
+}
+
+int inst_check(struct agent *a, const struct request *q, size_t i, struct err *err)
+{
+	struct inst *in = NULL;
+	int r = inst_make(a, q, i, &in, err);
+
+	inst_free(in);
 	return r;
 }
 
@@ -365,7 +382,9 @@ int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct
 		return err_set(err, -EDQUOT, "all %u instances of probes are in use (max-instances of agent.conf is "
 			       "one user's share); equal probes, options and selections share one",
 			       SONDE_INSTANCES - 1 - CONTROL_INSTANCES);
-	r = inst_new(a, q, i, &in, err);
+	r = inst_make(a, q, i, &in, err);
+	if (r >= 0)
+		r = inst_start(a, in, &in->number, err);
 	if (r < 0)
 		inst_free(in);
 	if (r < 0)

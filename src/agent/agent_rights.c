@@ -85,6 +85,7 @@ static const int allowed[] = {
 	SCMP_SYS(setresuid), SCMP_SYS(setresgid), SCMP_SYS(setgroups), SCMP_SYS(capget), SCMP_SYS(capset),
 	SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(prlimit64), SCMP_SYS(setrlimit), SCMP_SYS(getrlimit),
 	SCMP_SYS(setpriority), SCMP_SYS(setsid), SCMP_SYS(umask), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+	SCMP_SYS(setitimer),
 	SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_send_signal), SCMP_SYS(exit),
 	SCMP_SYS(exit_group), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(sigaltstack), SCMP_SYS(sched_getaffinity), SCMP_SYS(getrusage), SCMP_SYS(getcpu),

@@ -17,6 +17,8 @@
 #include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"
 
+#define COMPILE_NS 60000000000ull	/* of processor time, for who typed it; ^C ends it, too */
+
 int packet_words_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_words *ret,
 		      struct err *err)
 {
@@ -36,6 +38,23 @@ static int add_flow(const char *flow, const struct run_conf *run, bool live, str
 	return r < 0 ? r : buf_error(text);
 }
 
+/* Agents take no names, nor does the process that compiles: they are looked up here. */
+static int compile(struct packet_words *w, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf numbers = { 0 };
+	int r = pktfilter_compile(buf_str(&w->text), COMPILE_NS, &w->filter, err);
+
+	if (r != -ENOKEY)
+		return r;
+	r = pktfilter_resolve(buf_str(&w->text), COMPILE_NS, &numbers, err);
+	if (r < 0)
+		return r;
+	buf_fini(&w->text);
+	w->text = numbers;
+	numbers = (struct buf){ 0 };
+	return pktfilter_compile(buf_str(&w->text), COMPILE_NS, &w->filter, err);
+}
+
 int packet_words_open_flow(const struct net_conf *net, const struct opt_strv *words, const char *flow,
 			   const struct run_conf *run, bool live, struct packet_words *ret, struct err *err)
 {
@@ -48,7 +67,7 @@ int packet_words_open_flow(const struct net_conf *net, const struct opt_strv *wo
 		r = add_flow(flow, run, live, &ret->text, err);
 	if (r < 0 || !ret->text.len)
 		return r;
-	return pktfilter_compile(buf_str(&ret->text), &ret->filter, err);
+	return compile(ret, err);
 }
 
 void packet_words_close(struct packet_words *w)

@@ -19,7 +19,7 @@ struct run_conf;
 
 struct packet_words {
 	struct pktfilter *filter;	/* NULL = everything */
-	struct buf text;		/* what it was compiled from */
+	struct buf text;		/* what it was compiled from, names replaced by numbers */
 	const struct net_conf *net;	/* interfaces in --from and the like: no packet filter can say them */
 	bool live;			/* the kernel has decided, but for records that say otherwise */
 };

@@ -87,13 +87,32 @@ static int compile_start(struct pktfilter *f, enum filter_start start, struct er
 		return err_set(err, r, "packet filters need libpcap, which cannot be loaded: install it");
 	if (r < 0)
 		return err_errno(err, r, "cannot compile the packet filter");
-	if (asks_kernel(c->insns, c->n))
-		return refuse_asking_kernel(f->expr, err);
-	r = analyse(c);
-	return r < 0 ? err_errno(err, r, "cannot use the code that libpcap made of the packet filter") : 0;
+	return asks_kernel(c->insns, c->n) ? refuse_asking_kernel(f->expr, err) : 0;
 }
 
-int pktfilter_compile(const char *expr, struct pktfilter **ret, struct err *err)
+int filter_compile(struct pktfilter *f, struct err *err)
+{
+	int r = 0;
+
+	for (int start = 0; r >= 0 && start < START__MAX; start++)
+		r = compile_start(f, start, err);
+	return r;
+}
+
+int filter_finish(struct pktfilter *f, struct err *err)
+{
+	int r = 0;
+
+	for (int start = 0; r >= 0 && start < START__MAX; start++)
+		r = f->code[start].insns ? analyse(&f->code[start]) : 0;
+	if (r < 0)
+		return err_errno(err, r, "cannot use the code that libpcap made of the packet filter");
+	f->depth = MAX(f->code[START_ETHERNET].depth, f->code[START_IP].depth);
+	r = filter_build_pool(f);
+	return r < 0 ? err_errno(err, r, "cannot convert the packet filter") : 0;
+}
+
+int pktfilter_compile_here(const char *expr, struct pktfilter **ret, struct err *err)
 {
 	_cleanup_(pktfilter_freep) struct pktfilter *f = calloc(1, sizeof(*f));
 	int r;
@@ -102,15 +121,11 @@ int pktfilter_compile(const char *expr, struct pktfilter **ret, struct err *err)
 		f->expr = strdup(expr);
 	if (!f || !f->expr)
 		return err_errno(err, -ENOMEM, "cannot compile the packet filter");
-	for (int start = 0; start < START__MAX; start++) {
-		r = compile_start(f, start, err);
-		if (r < 0)
-			return r;
-	}
-	f->depth = MAX(f->code[START_ETHERNET].depth, f->code[START_IP].depth);
-	r = filter_build_pool(f);
+	r = filter_compile(f, err);
+	if (r >= 0)
+		r = filter_finish(f, err);
 	if (r < 0)
-		return err_errno(err, r, "cannot convert the packet filter");
+		return r;
 	*ret = TAKE_PTR(f);
 	return 0;
 }

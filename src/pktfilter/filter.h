@@ -5,6 +5,7 @@
 #ifndef PKTFILTER_FILTER_H
 #define PKTFILTER_FILTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,8 @@ struct pktfilter {
  */
 int libpcap_compile(const char *expr, enum filter_start start, struct sock_filter **ret, size_t *ret_n, char *why,
 		    size_t cap);
+/* Is the code safe to run? It may come from a worker. */
+bool libpcap_valid(const struct sock_filter *insns, size_t n);
 uint32_t libpcap_run(const struct sock_filter *insns, const void *data, uint32_t cap_len, uint32_t orig_len);
 
 /* Instruction number @i as text; valid until the next call. */
@@ -51,6 +54,10 @@ const char *libpcap_line(const struct sock_filter *insn, int i);
 
 /* Where libpcap's complaint @why belongs: offset and length of the word in @expr. */
 void filter_find_fault(const char *expr, const char *why, size_t *ret_off, size_t *ret_len);
+
+/* The two halves of a compilation: libpcap's, which fills insns, n and why of each start, and ours, from those. */
+int filter_compile(struct pktfilter *f, struct err *err);
+int filter_finish(struct pktfilter *f, struct err *err);
 
 /* The pool's code from both starts: R5 != 0 selects START_ETHERNET. Fills pool, n_pool, error. */
 int filter_build_pool(struct pktfilter *f);

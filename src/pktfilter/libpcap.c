@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <pcap/pcap.h>
 #include <stdbool.h>
@@ -43,6 +44,7 @@ static struct pcap_calls {
 	__typeof__(pcap_freecode) *freecode;
 	__typeof__(pcap_close) *close;
 	__typeof__(bpf_filter) *filter;
+	__typeof__(bpf_validate) *validate;
 	__typeof__(bpf_image) *image;
 } calls;
 
@@ -63,9 +65,10 @@ static bool load(void)
 	*(void **)&calls.freecode = dlsym(lib, "pcap_freecode");
 	*(void **)&calls.close = dlsym(lib, "pcap_close");
 	*(void **)&calls.filter = dlsym(lib, "bpf_filter");
+	*(void **)&calls.validate = dlsym(lib, "bpf_validate");
 	*(void **)&calls.image = dlsym(lib, "bpf_image");
 	return calls.open_dead && calls.compile && calls.geterr && calls.freecode && calls.close && calls.filter &&
-	       calls.image;
+	       calls.validate && calls.image;
 }
 
 int pktfilter_prepare(void)
@@ -100,6 +103,11 @@ int libpcap_compile(const char *expr, enum filter_start start, struct sock_filte
 	calls.freecode(&prog);
 	calls.close(p);
 	return insns ? 0 : -ENOMEM;
+}
+
+bool libpcap_valid(const struct sock_filter *insns, size_t n)
+{
+	return n <= INT_MAX && calls.validate((const struct bpf_insn *)insns, (int)n);
 }
 
 uint32_t libpcap_run(const struct sock_filter *insns, const void *data, uint32_t cap_len, uint32_t orig_len)

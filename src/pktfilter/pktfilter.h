@@ -19,11 +19,24 @@ struct pktfilter;
 /*
  * One expression compiled for each start that a packet can have: Ethernet header, IP header, Linux "cooked"
  * headers of capture files. A word that means nothing without an Ethernet header (`ether host`, `vlan`) makes
- * the expression match no packet that lacks one. @expr "" matches all. Names in @expr are looked up, which may
- * block. On failure @err names the problem, then the expression with a caret under the word; -EINVAL: the
- * expression is wrong; -EOPNOTSUPP: it asks for what packet bytes cannot tell (inbound, ifname).
+ * the expression match no packet that lacks one. @expr "" matches all. On failure @err names the problem, then the
+ * expression with a caret under the word; -EINVAL: the expression is wrong; -EOPNOTSUPP: it asks for facts that
+ * packet bytes do not have (inbound, ifname).
+ *
+ * libpcap runs in a worker process without rights and with at most @cpu_ns of processor time (-ETIMEDOUT): its
+ * optimizer takes minutes for 800 addresses. The worker cannot look up names of hosts, ports and protocols: -ENOKEY
+ * then (pktfilter_resolve()).
  */
-int pktfilter_compile(const char *expr, struct pktfilter **ret, struct err *err);
+int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret, struct err *err);
+
+/*
+ * Writes @expr to @ret with the names of hosts, networks, ports and protocols replaced by numbers. It asks this
+ * host's resolver, which may block.
+ */
+int pktfilter_resolve(const char *expr, uint64_t cpu_ns, struct buf *ret, struct err *err);
+
+/* As pktfilter_compile(), in the calling process. For tests. */
+int pktfilter_compile_here(const char *expr, struct pktfilter **ret, struct err *err);
 /* Loads the compiler's library now: for a process that may not load code later. 0, -ELIBACC: it is not there. */
 int pktfilter_prepare(void);
 void pktfilter_free(struct pktfilter *f);

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -143,6 +144,17 @@ static int limit(int resource, uint64_t value)
 	return setrlimit(resource, &r) < 0 ? -errno : 0;
 }
 
+/* SIGPROF ends it then. */
+static int limit_ns(uint64_t cpu_ns)
+{
+	const struct itimerval t = {
+		.it_value.tv_sec = (time_t)(cpu_ns / 1000000000),
+		.it_value.tv_usec = (suseconds_t)(cpu_ns % 1000000000 / 1000),
+	};
+
+	return setitimer(ITIMER_PROF, &t, NULL) < 0 ? -errno : 0;
+}
+
 static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 {
 	uint64_t memory = o->memory_bytes ? o->memory_bytes : DEFAULT_MEMORY_BYTES;
@@ -152,6 +164,8 @@ static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 		r = used_bytes ? limit(RLIMIT_AS, used_bytes + memory) : limit(RLIMIT_DATA, memory);
 	if (r == 0 && o->cpu_seconds)
 		r = limit(RLIMIT_CPU, o->cpu_seconds);
+	if (r == 0 && o->cpu_ns)
+		r = limit_ns(o->cpu_ns);
 	if (r == 0)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (r == 0)
@@ -237,7 +251,7 @@ static int filter_syscalls(const struct worker_opts *o)
 		return -errno;
 	if (SANITIZED)
 		return 0;
-	f = seccomp_init(o->network ? SCMP_ACT_ALLOW : SCMP_ACT_KILL_PROCESS);
+	f = seccomp_init(o->network ? SCMP_ACT_ALLOW : o->refuse ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
 	if (!f)
 		return -ENOMEM;
 	r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);

@@ -188,6 +188,7 @@ static int tell_signal(const struct worker *w, int signo, struct err *err)
 		why = "it tried a system call that it has no right to (the kernel's log names it)";
 		break;
 	case SIGXCPU:
+	case SIGPROF:
 		why = "it used up its processor time";
 		break;
 	case SIGXFSZ:

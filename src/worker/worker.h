@@ -25,6 +25,8 @@ struct worker_opts {
 	const char *name;		/* for ps and messages */
 	uint64_t memory_bytes;		/* address space above what it has at the fork; 0 = 256 MiB */
 	uint64_t cpu_seconds;		/* 0 = none */
+	uint64_t cpu_ns;		/* a finer limit; 0 = none */
+	bool refuse;			/* system calls beyond its own fail, and do not kill it: libraries try them */
 	uint32_t uid, gid;		/* to become, when started as root; 0 = nobody */
 	const int *fds;			/* other descriptors that stay open, above 2, under their numbers */
 	size_t n_fds;			/* at most WORKER_FDS_MAX */
@@ -54,7 +56,8 @@ typedef int (*worker_fn)(void *ctx, int in_fd, int out_fd);
 /*
  * @in_fd is duplicated into the worker (they share the file position). @ctx is seen by the worker as a copy
  * (fork). Returns when the worker has given up its rights: a worker that cannot is no worker, and the reason
- * stands in @err. The caller must be single-threaded.
+ * stands in @err. The worker dies with the thread that starts it; other threads of the process hold no lock that @fn
+ * needs (malloc's and stdio's are libc's care).
  */
 int worker_start(const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd, struct worker **ret,
 		 struct err *err);

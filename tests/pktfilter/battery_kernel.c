@@ -243,7 +243,7 @@ static int run_expr(struct battery *b, const char *expr)
 	struct err err = { 0 };
 	int r;
 
-	r = bpf ? pktfilter_compile(expr, &f, &err) : -errno;
+	r = bpf ? pktfilter_compile_here(expr, &f, &err) : -errno;
 	if (bpf)
 		bpf->rodata->mark_base = b->mark;
 	if (r == 0)

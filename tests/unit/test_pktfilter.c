@@ -35,7 +35,7 @@ static struct pktfilter *compile(const char *expr)
 	struct pktfilter *f = NULL;
 	struct err err = { 0 };
 
-	if (pktfilter_compile(expr, &f, &err) < 0)
+	if (pktfilter_compile_here(expr, &f, &err) < 0)
 		fail_msg("\"%s\": %s", expr, err.msg);
 	return f;
 }
@@ -237,7 +237,7 @@ static void mistakes_have_a_caret(void **state)
 		struct err err = { 0 };
 		size_t n;
 
-		assert_int_equal(pktfilter_compile(rows[i].expr, &f, &err), rows[i].code);
+		assert_int_equal(pktfilter_compile_here(rows[i].expr, &f, &err), rows[i].code);
 		assert_null(f);
 		if (!strstr(err.msg, rows[i].part))
 			fail_msg("\"%s\" missing in: %s", rows[i].part, err.msg);
@@ -259,7 +259,7 @@ static void long_text_is_cut(void **state)
 	memset(expr, ' ', 4999);
 	memcpy(expr + 4900, "tcp prt 80", 10);
 	expr[4999] = '\0';
-	assert_int_equal(pktfilter_compile(expr, &f, &err), -EINVAL);
+	assert_int_equal(pktfilter_compile_here(expr, &f, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "near \"prt 80"));
 	free(expr);
 }

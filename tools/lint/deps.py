@@ -10,7 +10,7 @@ ALLOWED = {
     "ring": {"base", "sonde"},
     "packet": {"base", "sonde"},
     "event": {"base", "packet", "sonde"},
-    "pktfilter": {"base", "sonde", "libpcap", "libbpf"},
+    "pktfilter": {"base", "sonde", "worker", "libpcap", "libbpf"},
     "policy": {"base", "event", "sonde"},
     "worker": {"base", "libseccomp", "libcap-ng"},
     "bus": {"base", "event", "sonde"},
