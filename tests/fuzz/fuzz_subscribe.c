@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A subscription as the agent takes it: the input is its words, in the form of doc/protocol.md. All code that reads
+ * them runs (words, options, selection, limits, filters, chosen fields); no program is loaded. Each input has a time
+ * limit, because the loop waits for this code.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/agent_impl.h"
+#include "base/err.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "pktfilter/pktfilter.h"
+
+/* Of processor time: 50 ms, and what the sanitizers cost. */
+#define MOST_NS (50000000ull * 6)
+#define WORDS_MAX 8192	/* max-expression of agent.conf */
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* lint-ok(mutable_globals): the target's world, made once */
+static struct agent agent;
+
+/* Packet filters are compiled by a worker process; fuzz_cbpf takes what that answers. */
+int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret, struct err *err)
+{
+	(void)cpu_ns;
+	(void)ret;
+	return err_set(err, strlen(expr) & 1 ? -ENOKEY : -EINVAL, "not here");
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct err err = { 0 };
+
+	(void)argc;
+	(void)argv;
+	agent.n_cpus = 4;
+	agent.loop = loop_new();
+	agent.fan = fan_new(&conn_fan_ops);
+	if (!agent.loop || !agent.fan || pipeline_new(agent.loop, &agent.pipeline, &err) < 0)
+		abort();
+	limits_defaults(&agent.conf.limits);
+	return 0;
+}
+
+static uint64_t thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void subscribe(const struct proto_frame *f)
+{
+	struct agent_conn conn = { .a = &agent, .rights = PROTO_RIGHT_READ, .passed = -1 };
+	struct view *view = NULL;
+	struct err err = { 0 };
+	struct request q;
+
+	if (request_parse(f, &q, &err) < 0)
+		return;
+	q.by = &conn;
+	for (size_t i = 0; i < q.wants.len; i++)
+		inst_check(&agent, &q, i, &err);
+	if (view_get(&agent, &q, 1, &view, &err) >= 0)
+		view_put(view);
+	request_fini(&q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct proto_frame f = {
+		.type = PROTO_SUBSCRIBE, .data = data, .len = (uint32_t)MIN(size, (size_t)WORDS_MAX),
+	};
+	uint64_t begin_ns, took_ns;
+
+	if (!f.len || data[f.len - 1])	/* the session lets no others through */
+		return 0;
+	begin_ns = thread_ns();
+	subscribe(&f);
+	took_ns = thread_ns() - begin_ns;
+	if (took_ns > MOST_NS) {
+		fprintf(stderr, "a subscription took %llu ms\n", (unsigned long long)(took_ns / 1000000));
+		abort();
+	}
+	return 0;
+}
