@@ -2,9 +2,12 @@
 #include "agent/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/rotation.h"
 #include "base/cleanup.h"
@@ -13,6 +16,7 @@
 #include "bus/bus.h"
 #include "post/post.h"
 #include "sinks/outfile.h"
+#include "worker/opener.h"
 
 struct output {
 	struct sink sink;
@@ -22,6 +26,10 @@ struct output {
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
 	char *path;		/* owned; of rotated files, as the user named it; NULL = not rotated */
+	int folder_fd;		/* owned; of rotated files; -1 = none */
+	size_t folder_len;	/* of its name in front of theirs */
+	struct opener *opener;	/* borrowed; NULL = files are opened here */
+	uint32_t opener_what;
 	struct rotation rotation;
 	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all */
 	void *pass_ctx;
@@ -39,6 +47,15 @@ static void note(struct output *o, int r)
 	o->refused += r < 0 && !outfile_error(o->file, NULL);
 }
 
+/* A file of @name, which begins with the folder as it was opened. */
+static int open_next(struct output *o, const char *name)
+{
+	const char *below = name + o->folder_len;
+	int fd = o->opener ? opener_open(o->opener, o->opener_what, below) : outfile_open_below(o->folder_fd, below);
+
+	return fd < 0 ? fd : outfile_open_fd(fd, name, &o->file, NULL);
+}
+
 /* What was taken so far is closed, trailer and all, and a new file begun. 0 or -errno for good. */
 static int rotate(struct output *o, const struct event *ev)
 {
@@ -51,7 +68,7 @@ static int rotate(struct output *o, const struct event *ev)
 		r = rotation_name(&o->rotation, (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns), name,
 				  sizeof(name));
 	if (r >= 0)
-		r = outfile_open(name, &o->file, NULL);
+		r = open_next(o, name);
 	if (r < 0) {
 		outfile_open_mem(&o->file);	/* the messages of the end ask it */
 		return r;
@@ -94,8 +111,30 @@ static int take_event(void *ctx, const struct event *ev)
 	return 0;
 }
 
+int output_folder(const struct output *o)
+{
+	return o->folder_fd;
+}
+
+void output_set_opener(struct output *o, struct opener *opener, uint32_t what)
+{
+	o->opener = opener;
+	o->opener_what = what;
+}
+
+static struct output *output_new(void)
+{
+	struct output *o = calloc(1, sizeof(*o));
+
+	if (o)
+		o->folder_fd = -1;
+	return o;
+}
+
 static void output_free(struct output *o)
 {
+	if (o->folder_fd >= 0)
+		close(o->folder_fd);
 	bus_unsubscribe(o->sub);
 	outfile_free(o->file);
 	post_free(o->post);
@@ -103,6 +142,23 @@ static void output_free(struct output *o)
 	free(o);
 }
 DEFINE_CLEANUP(struct output *, output_free)
+
+/* The part of the path that no time changes, up to a slash. */
+static int open_folder(struct output *o, struct err *err)
+{
+	size_t fixed = strcspn(o->path, "%");
+	char folder[PATH_MAX];
+
+	while (fixed && o->path[fixed - 1] != '/')
+		fixed--;
+	if (fixed >= sizeof(folder))
+		return err_errno(err, -ENAMETOOLONG, "cannot write %s", o->path);
+	memcpy(folder, fixed ? o->path : ".", fixed ? fixed : 1);
+	folder[fixed ? fixed : 1] = '\0';
+	o->folder_len = fixed;
+	o->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return o->folder_fd < 0 ? err_errno(err, -errno, "cannot write %s", o->path) : 0;
+}
 
 /* The first file's name goes to o->name. */
 static int set_rotation(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
@@ -126,7 +182,7 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 			  sizeof(o->name)) < 0)
 		return err_set(err, -ENAMETOOLONG, "-o %s: the name of the first file is empty or too long",
 			       ops->name);
-	return 0;
+	return open_folder(o, err);
 }
 
 static int put_remote(void *ctx, const void *data, size_t len, size_t n)
@@ -176,7 +232,7 @@ static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, 
 int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
 		struct output **ret, struct err *err)
 {
-	_cleanup_(output_freep) struct output *o = calloc(1, sizeof(*o));
+	_cleanup_(output_freep) struct output *o = output_new();
 	int r;
 
 	if (!o)
@@ -201,7 +257,7 @@ int output_open_fd(struct bus *bus, const struct sink_ops *ops, const struct sin
 		   const char *name, struct output **ret, struct err *err)
 {
 	_cleanup_close_ int owned = fd;
-	_cleanup_(output_freep) struct output *o = calloc(1, sizeof(*o));
+	_cleanup_(output_freep) struct output *o = output_new();
 	int r;
 
 	if (!o)

@@ -13,6 +13,7 @@
 struct bus;
 struct err;
 struct event;
+struct opener;
 struct output;
 struct sonde_rec;
 
@@ -22,6 +23,12 @@ int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_o
 /* Into @fd (owned, also on failure), which is emptied: a regular file, open for writing. @name is for messages. */
 int output_open_fd(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, int fd,
 		   const char *name, struct output **ret, struct err *err);
+/*
+ * The folder of rotated files, or -1: opened once; all files are made below it. With an opener, files are requested
+ * from it as kind @what, for a process that has lost the right to open them.
+ */
+int output_folder(const struct output *o);
+void output_set_opener(struct output *o, struct opener *opener, uint32_t what);
 /* Only events that @pass lets through are written. */
 void output_set_pass(struct output *o, bool (*pass)(void *ctx, const struct event *ev), void *ctx);
 

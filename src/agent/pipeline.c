@@ -24,6 +24,7 @@
 #include "scap/state.h"
 #include "source/source.h"
 #include "sym/sym.h"
+#include "worker/opener.h"
 
 #define START_ROUND_MS 50	/* between two looks at the rings */
 
@@ -63,6 +64,7 @@ void pipeline_free(struct pipeline *p)
 	enrich_free(p->enrich);
 	scap_state_free(p->scap);
 	decode_set_free(p->decode);
+	opener_free(p->opener);
 	arena_fini(&p->scratch);
 	free(p);
 }
@@ -389,6 +391,11 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
 {
 	return source_open(path, &p->source, err);
+}
+
+void pipeline_open_source(struct pipeline *p, struct source *source)
+{
+	p->source = source;
 }
 
 void pipeline_open_agent(struct pipeline *p, struct client *c)

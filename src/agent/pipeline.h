@@ -25,9 +25,11 @@ struct err;
 struct event;
 struct loop;
 struct names;
+struct opener;
 struct opt_strv;
 struct pipeline;
 struct sonde_rec;
+struct source;
 struct sym;
 struct sym_opts;
 
@@ -110,6 +112,15 @@ void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limit
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err);
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
+void pipeline_open_source(struct pipeline *p, struct source *source);	/* an open one, owned from here on */
+/*
+ * For a run over a file, once everything is open: this process becomes nobody without capabilities, behind a
+ * system-call filter (worker_confine_self()).
+ */
+int pipeline_give_up_rights(struct pipeline *p, struct err *err);
+/* The process that opens files for it, owned: a second pipeline of the process can use no other. NULL is fine. */
+struct opener *pipeline_take_opener(struct pipeline *p);
+void pipeline_set_opener(struct pipeline *p, struct opener *opener);
 /*
  * Another agent's unix socket, whose stream is that of the input @format ("cilium"). It is connected again
  * @reconnect_ns (0 = 12 s) after it was closed, until the run is stopped. @path is borrowed.

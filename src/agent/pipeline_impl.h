@@ -14,6 +14,7 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
+struct opener;
 struct output;
 struct client;
 struct ring_rec;
@@ -46,6 +47,7 @@ struct pipeline {
 	const char *socket_path;	/* another agent's socket; borrowed; NULL = none */
 	const struct source_ops *socket_format;
 	uint64_t reconnect_ns;
+	struct opener *opener;		/* of a process without rights; NULL = none */
 	struct client *client;		/* agent; borrowed */
 	struct pipeline_tap tap;	/* all NULL: nobody */
 	uint64_t replayed_ns;		/* latest time in it: its run ends there, whenever it is replayed */

@@ -22,8 +22,10 @@
 #include "sinks/profile.h"
 #include "sinks/sink.h"
 #include "sinks/svg.h"
+#include "source/source.h"
 #include "stack/tree.h"
 #include "sym/sym.h"
+#include "worker/opener.h"
 
 struct side {
 	struct stack_tree *tree;
@@ -31,7 +33,18 @@ struct side {
 	const struct profile_conf *conf;
 	bool folded;
 	struct buf notes;	/* what is missing in the recording */
+	struct source *sources[STACK_SIDE__MAX];	/* owned until they are read */
+	struct opener *opener;	/* owned; of both runs */
 };
+
+static void side_fini(struct side *side)
+{
+	for (unsigned i = 0; i < STACK_SIDE__MAX; i++)
+		source_close(side->sources[i]);
+	opener_free(side->opener);
+	buf_fini(&side->notes);
+	stack_tree_free(side->tree);
+}
 
 /* ---- a sink that gathers one side ---- */
 
@@ -75,7 +88,7 @@ static int read_side(struct side *side, const char *file, const struct cmd_words
 	const struct sym_opts symbols = { .lines = false };
 	const struct run_spec spec = {
 		.symbols = &symbols, .cmdline = w->line, .output = "", .stack = &view, .watcher = &gather_sink,
-		.watcher_ctx = side,
+		.watcher_ctx = side, .source = TAKE_PTR(side->sources[side->which]), .opener = &side->opener,
 	};
 
 	conf.read = file;
@@ -122,7 +135,11 @@ static int write_svg(struct stack_tree *tree, const struct profile_conf *c, cons
 	return r < 0 ? r : outfile_record(out, svg.data, svg.len);
 }
 
-struct target { bool svg; const char *path; };
+struct target {
+	bool svg;
+	const char *path;
+	struct outfile *out;	/* owned */
+};
 
 /* -o folded[:FILE] or svg[:FILE], or a FILE with such a suffix. */
 static int find_target(const struct run_conf *c, struct target *ret, struct err *err)
@@ -140,15 +157,13 @@ static int find_target(const struct run_conf *c, struct target *ret, struct err 
 	return 0;
 }
 
-static int write_diff(struct stack_tree *tree, const struct profile_conf *c, const struct target *to,
-		      const char *const files[2], const char *notes, struct err *err)
+static int write_diff(struct side *side, struct target *to, const char *const files[2], struct err *err)
 {
-	struct outfile *out;
-	int r = outfile_open(to->path, &out, err), closed;
+	struct outfile *out = TAKE_PTR(to->out);
+	int r = to->svg ? write_svg(side->tree, side->conf, files, buf_str(&side->notes), out) :
+			  write_folded(side->tree, out);
+	int closed;
 
-	if (r < 0)
-		return r;
-	r = to->svg ? write_svg(tree, c, files, notes, out) : write_folded(tree, out);
 	if (r < 0)
 		err_errno(err, r, "cannot write %s", outfile_name(out));
 	closed = outfile_close(out);
@@ -157,33 +172,51 @@ static int write_diff(struct stack_tree *tree, const struct profile_conf *c, con
 	return r < 0 ? r : closed;
 }
 
+/* All that rights are needed for, before the first recording is read. */
+static int open_files(struct side *side, struct target *to, const char *const files[2], struct err *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r >= 0 && i < STACK_SIDE__MAX; i++)
+		r = source_open(files[i], &side->sources[i], err);
+	return r < 0 ? r : outfile_open(to->path, &to->out, err);
+}
+
+static int make_diff(struct side *side, struct target *to, const struct cmd_words *w, struct err *err)
+{
+	int r = open_files(side, to, w->words.items, err), status = CMD_OK;
+
+	for (unsigned i = 0; r >= 0 && status == CMD_OK && i < STACK_SIDE__MAX; i++) {
+		side->which = (enum stack_side)i;
+		status = read_side(side, w->words.items[i], w);
+	}
+	if (r >= 0 && status == CMD_OK)
+		r = write_diff(side, to, w->words.items, err);
+	return r < 0 ? r : status;
+}
+
 int profile_diff(const struct profile_conf *c, const struct cmd_words *w)
 {
-	_cleanup_(stack_tree_freep) struct stack_tree *tree = NULL;
 	struct side side = { .conf = c };
 	struct target to = { 0 };
 	struct err err = { 0 };
-	int r, status = CMD_OK;
+	int r;
 
 	if (w->words.len != 2 || w->command.len || c->run.read) {
 		log_error("--diff takes two recordings: sonde profile --diff OLD NEW");
 		return CMD_USAGE;
 	}
 	r = find_target(&c->run, &to, &err);
-	if (r >= 0 && (r = stack_tree_new(&tree)) < 0)
+	if (r >= 0 && (r = stack_tree_new(&side.tree)) < 0)
 		err_errno(&err, r, "--diff");
-	side.tree = tree;
 	side.folded = !to.svg;
-	for (unsigned i = 0; r >= 0 && status == CMD_OK && i < STACK_SIDE__MAX; i++) {
-		side.which = (enum stack_side)i;
-		status = read_side(&side, w->words.items[i], w);
-	}
-	if (r >= 0 && status == CMD_OK)
-		r = write_diff(tree, c, &to, w->words.items, buf_str(&side.notes), &err);
-	buf_fini(&side.notes);
+	if (r >= 0)
+		r = make_diff(&side, &to, w, &err);
+	outfile_free(to.out);
+	side_fini(&side);
 	if (r == -EPIPE)	/* | head: a quiet end */
 		return 128 + SIGPIPE;
 	if (r < 0)
 		log_error("%s", err.msg);
-	return r < 0 ? cmd_exit_status(r) : status;
+	return r < 0 ? cmd_exit_status(r) : r;
 }

@@ -279,6 +279,10 @@ static int open_input(struct run_state *s, struct err *err)
 	if (s->spec->socket)
 		return pipeline_open_socket(s->pipeline, s->spec->socket, s->spec->socket_format,
 					    s->spec->reconnect_ns, err);
+	if (s->spec->source) {
+		pipeline_open_source(s->pipeline, s->spec->source);
+		return 0;
+	}
 	if (s->conf->read)
 		return pipeline_open_file(s->pipeline, s->conf->read, err);
 	r = select_resolve(s->conf, &sel, err);
@@ -389,6 +393,14 @@ static void on_ending(void *ctx)
 	hurry(ctx, false);
 }
 
+/* All is open; from here on bytes of others are decoded. */
+static int give_up_rights(struct run_state *s, struct err *err)
+{
+	if (s->spec->opener)
+		pipeline_set_opener(s->pipeline, TAKE_PTR(*s->spec->opener));
+	return pipeline_give_up_rights(s->pipeline, err);
+}
+
 /* From the first probe to the last. */
 static int start(struct run_state *s, struct err *err)
 {
@@ -403,6 +415,8 @@ static int start(struct run_state *s, struct err *err)
 		r = release_child(s, err);
 	if (r >= 0 && s->spec->started)
 		r = s->spec->started(s->spec->started_ctx, s->loop, s->pipeline, err);
+	if (r >= 0 && s->conf->read)
+		r = give_up_rights(s, err);
 	return r;
 }
 
@@ -583,6 +597,8 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 	else if (r >= 0 && s.child)
 		status = child_wait(s.child);
 	child_free(s.child);
+	if (spec->opener && s.pipeline)
+		*spec->opener = pipeline_take_opener(s.pipeline);
 	pipeline_free(s.pipeline);
 	client_close(s.agent);
 	filter_free(s.filter);

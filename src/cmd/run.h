@@ -19,9 +19,11 @@ struct buf;
 struct filter;
 struct registry;
 struct loop;
+struct opener;
 struct pipeline;
 struct pipeline_probe;
 struct sink_ops;
+struct source;
 struct stack_view;
 struct sym_opts;
 
@@ -96,6 +98,12 @@ struct run_spec {
 	/* When it is over, however it ended; what subscribed in `setup` leaves here. May be NULL. */
 	void (*stopped)(void *ctx);
 	void *started_ctx;
+	/*
+	 * For a command that reads several recordings, one run each: the input, open already (owned by the run), and
+	 * the process that opens files for all runs, made by the first (owned by the caller). NULL = as `read` says.
+	 */
+	struct source *source;
+	struct opener **opener;
 	bool hangup;	/* SIGHUP is the command's own, and no reason to stop */
 	int nice;	/* for a live run: below 0 where being late costs data (cmd/haste.h); 0 = as it is */
 };

@@ -10,9 +10,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,6 +160,17 @@ int outfile_open_fd(int fd, const char *name, struct outfile **ret, struct err *
 		return r;
 	*ret = TAKE_PTR(f);
 	return 0;
+}
+
+int outfile_open_below(int dir_fd, const char *name)
+{
+	const struct open_how how = {
+		.flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, .mode = 0600,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
 }
 
 int outfile_open_mem(struct outfile **ret)

@@ -28,6 +28,11 @@ int outfile_open(const char *path, struct outfile **ret, struct err *err);
  * messages. -EINVAL for anything else.
  */
 int outfile_open_fd(int fd, const char *name, struct outfile **ret, struct err *err);
+/*
+ * Opens @name below the folder @dir_fd for outfile_open_fd(), made 0600 if it is not there; neither links nor ".."
+ * lead out of it. A descriptor or -errno.
+ */
+int outfile_open_below(int dir_fd, const char *name);
 int outfile_open_mem(struct outfile **ret);		/* tests: outfile_mem() gives the bytes */
 /*
  * Whole records are handed to @put, which keeps nothing of them, with how many things each of them counts; what

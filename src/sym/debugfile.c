@@ -78,7 +78,7 @@ int debugfile_open(const struct sym *s, const struct module *m, const struct deb
 	if (!nth_path(&b, s, m, w, i / 2, ret_by_link))
 		return -ERANGE;
 	if (i % 2)
-		fd = mapped_file_open_at(s->root_fd, buf_str(&b), false);
+		fd = sym_open_path(s, buf_str(&b));
 	else if (s->proc_fd >= 0 && m->seen.key.tgid)
 		fd = mapped_file_open_below(s->proc_fd, m->seen.key.tgid, buf_str(&b), false);
 	else

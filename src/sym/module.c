@@ -73,7 +73,7 @@ void module_keep(struct sym *s, struct module *m, int fd)
 /* The host's file of that path: the build id will tell; without one, only the same inode will do. */
 static int open_host_file(const struct sym *s, const char *path, uint64_t ino, bool has_id)
 {
-	_cleanup_close_ int fd = mapped_file_open_at(s->root_fd, path, false);
+	_cleanup_close_ int fd = sym_open_path(s, path);
 	struct stat st;
 
 	if (fd < 0)

@@ -89,6 +89,14 @@ struct sym_frame {
 struct sym_query { struct sym_loc loc; bool caller; };
 int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_frame *ret);
 
+/*
+ * For a caller that gave up its rights: from here on @open(ctx, path) opens files of the host, by asking a process
+ * with rights for sym_open_elf(): a regular file with an ELF header, read-only, or -errno.
+ */
+void sym_set_open(struct sym *s, int (*open)(void *ctx, const char *path), void *ctx);
+int sym_open_elf(const struct sym *s, const char *path);
+int sym_root_fd(const struct sym *s);	/* what sym_open_elf() needs to stay open */
+
 struct sym_stats {
 	uint64_t files, located, unlocated, named, unnamed, refused_files;
 };

@@ -66,6 +66,8 @@ struct kernel_name { const char *name; uint64_t off; uint32_t module; uint32_t p
 struct sym {
 	struct sym_opts o;		/* strings owned */
 	int proc_fd, root_fd;		/* of the host; -1 = not live, or none */
+	int (*open_path)(void *ctx, const char *path);	/* NULL = by ourselves */
+	void *open_ctx;
 	struct maptab *maps;
 	VEC(struct module *) modules;
 	struct map by_file;		/* struct file_key -> uint32_t module */
@@ -84,6 +86,8 @@ struct sym {
 
 /* ---- module.c ---- */
 
+/* The host's file of that path, or -errno. */
+int sym_open_path(const struct sym *s, const char *path);
 struct module *module_at(const struct sym *s, uint32_t index);	/* never NULL */
 int module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret);
 void module_free(struct module *m);

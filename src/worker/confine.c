@@ -12,22 +12,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/macros.h"
+#include "base/rights.h"
 #include "worker/worker.h"
 
 #define NOBODY 65534
 #define NETWORK_FDS 64
+#define OPENER_FDS 64
 #define DEFAULT_MEMORY_BYTES (256ull << 20)
 
 /* Bytes of address space in use, by /proc: 0 when there is none to ask. */
@@ -108,6 +115,8 @@ static int give_up_user(const struct worker_opts *o)
 {
 	int uid = o->uid ? (int)o->uid : NOBODY, gid = o->gid ? (int)o->gid : NOBODY, r;
 
+	if (o->rights)
+		return rights_keep(o->rights & rights_permitted(), o->rights & rights_permitted());
 	capng_clear(CAPNG_SELECT_ALL);
 	if (geteuid() != 0) {
 		/* Bounds can be dropped by who has CAP_SETPCAP only; without it there is nothing to gain either. */
@@ -119,11 +128,13 @@ static int give_up_user(const struct worker_opts *o)
 }
 
 /* True if the process could still act as somebody: asked of the kernel, not of the library that did it. */
-static bool has_rights(bool was_root)
+static bool has_rights(const struct worker_opts *o, bool was_root)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 
+	if (o->rights)
+		return rights_permitted() & ~o->rights;
 	if (syscall(SYS_capget, &header, data) < 0)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(data); i++)
@@ -173,7 +184,7 @@ static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 	if (r == 0 && !o->network)	/* counted by user: others who are nobody have some */
 		r = limit(RLIMIT_NPROC, 0);
 	/* No new descriptors; those that are open stay usable. */
-	return r < 0 ? r : limit(RLIMIT_NOFILE, o->network ? NETWORK_FDS : 0);
+	return r < 0 ? r : limit(RLIMIT_NOFILE, o->network ? NETWORK_FDS : o->rights ? OPENER_FDS : 0);
 }
 
 static int die_with(pid_t parent)
@@ -202,6 +213,53 @@ static const int refused[] = {
 	SCMP_SYS(readlinkat),
 };
 
+/* What opens files for others besides: to find them, to look at their first bytes, to pass them on. */
+static const int allowed_opener[] = {
+	SCMP_SYS(openat2), SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl),
+	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(rt_sigaction),
+};
+
+/*
+ * What a command needs besides that has opened its inputs and outputs: to wait, to read files of others as an
+ * ordinary user (time zones, /proc), to start workers that get a narrower filter. Anything else fails with EPERM, so
+ * that a library that learns a new call loses a feature and not the output.
+ */
+static const int allowed_self[] = {
+	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(access),
+	SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64),
+	SCMP_SYS(getcwd), SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(fcntl), SCMP_SYS(dup), SCMP_SYS(dup2),
+	SCMP_SYS(dup3),
+	SCMP_SYS(close_range), SCMP_SYS(pipe2), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom),
+	SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6),
+	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait),
+	SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(signalfd4), SCMP_SYS(eventfd2),
+	SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep), SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday),
+	SCMP_SYS(time), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(rt_sigpending),
+	SCMP_SYS(sigaltstack), SCMP_SYS(uname), SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(getrusage),
+	SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+	/* workers: their start, their end */
+	SCMP_SYS(fork), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(getgroups), SCMP_SYS(capget),
+	SCMP_SYS(capset), SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(prlimit64), SCMP_SYS(setrlimit),
+	SCMP_SYS(getrlimit), SCMP_SYS(setpriority), SCMP_SYS(setsid), SCMP_SYS(wait4), SCMP_SYS(waitid),
+	SCMP_SYS(pidfd_open),
+};
+
+#define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
+#define NEW_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+			CLONE_NEWPID | CLONE_NEWNET)
+
+/* Likewise, by one argument. */
+static const struct { int nr; struct scmp_arg_cmp arg; } self_rules[] = {
+	{ SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, WRITES, 0) },
+	{ SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, WRITES, 0) },
+	{ SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+	{ SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0) },
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) },	/* isatty() */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TIOCGWINSZ) },
+	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL) },	/* workers */
+	{ SCMP_SYS(tgkill), SCMP_A2(SCMP_CMP_EQ, SIGABRT) },	/* abort() */
+};
+
 /* What neither HTTP nor a resolver has a use for, of what a process without rights may call. */
 static const int refused_network[] = {
 	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
@@ -221,13 +279,37 @@ static int add_network_rules(scmp_filter_ctx f)
 	return r;
 }
 
-static int add_rules(scmp_filter_ctx f)
+static int allow(scmp_filter_ctx f, const int *calls, size_t n)
 {
-	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(allowed); i++)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, calls[i], 0);
+	return r;
+}
+
+static int add_self_rules(scmp_filter_ctx f)
+{
+	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+	int r = allow(f, allowed, ARRAY_SIZE(allowed));
+
+	if (r == 0)
+		r = allow(f, allowed_self, ARRAY_SIZE(allowed_self));
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(self_rules); i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, self_rules[i].nr, 1, self_rules[i].arg);
+	if (r == 0)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
+	/* The C library falls back to clone(), whose flags a filter can see. */
+	return r ? r : seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+}
+
+static int add_rules(scmp_filter_ctx f, const struct worker_opts *o)
+{
+	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+	int r = allow(f, allowed, ARRAY_SIZE(allowed));
+
+	if (r == 0 && o->rights)
+		r = allow(f, allowed_opener, ARRAY_SIZE(allowed_opener));
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(refused); i++)
 		r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), refused[i], 0);
 	if (r == 0)
@@ -242,6 +324,14 @@ static int add_rules(scmp_filter_ctx f)
 	return r;
 }
 
+/* Result of a system call that no rule names. @o NULL: of the calling process. */
+static uint32_t unmatched_action(const struct worker_opts *o)
+{
+	if (!o || o->refuse)
+		return SCMP_ACT_ERRNO(EPERM);
+	return o->network ? SCMP_ACT_ALLOW : SCMP_ACT_KILL_PROCESS;
+}
+
 static int filter_syscalls(const struct worker_opts *o)
 {
 	scmp_filter_ctx f;
@@ -251,12 +341,14 @@ static int filter_syscalls(const struct worker_opts *o)
 		return -errno;
 	if (SANITIZED)
 		return 0;
-	f = seccomp_init(o->network ? SCMP_ACT_ALLOW : o->refuse ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
+	f = seccomp_init(unmatched_action(o));
 	if (!f)
 		return -ENOMEM;
 	r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (r == 0 && !o)	/* a binary tree: it costs the same for all */
+		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (r == 0)
-		r = o->network ? add_network_rules(f) : add_rules(f);
+		r = !o ? add_self_rules(f) : o->network ? add_network_rules(f) : add_rules(f, o);
 	if (r == 0)
 		r = seccomp_load(f);
 	seccomp_release(f);
@@ -307,7 +399,7 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	r = give_up_user(o);
 	if (r < 0)
 		return r;
-	if (has_rights(was_root))
+	if (has_rights(o, was_root))
 		return -EPERM;
 	*ret_step = "bind its life to its parent's";
 	r = die_with(parent);
@@ -319,4 +411,25 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 		return r;
 	*ret_step = "filter its system calls";
 	return filter_syscalls(o);
+}
+
+int worker_confine_self(struct err *err)
+{
+	static const struct worker_opts ordinary = { 0 };
+	bool was_root = geteuid() == 0;
+	int r;
+
+	if (SANITIZED)
+		return 0;
+	tzset();	/* TZ may name a file that others cannot read */
+	r = give_up_user(&ordinary);
+	if (r >= 0 && has_rights(&ordinary, was_root))
+		r = -EPERM;
+	if (r >= 0)
+		r = limit(RLIMIT_CORE, 0);
+	if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+		r = -errno;
+	if (r >= 0)
+		r = filter_syscalls(NULL);
+	return r < 0 ? err_errno(err, r, "cannot give up rights before reading") : 0;
 }

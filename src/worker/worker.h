@@ -40,8 +40,20 @@ struct worker_opts {
 	 * sockets and threads stay; user, capabilities, new programs, written files and what only rights are for go.
 	 */
 	bool network;
+	/*
+	 * Capabilities that it keeps, and its user with them: it opens files for a parent that gave up its own
+	 * (worker/opener.h). 0 = none. It may open, and pass descriptors on; nothing else comes back.
+	 */
+	uint64_t rights;
 	int nice;			/* also of a session of its own; 0 = the caller's; without rights likewise */
 };
+
+/*
+ * The calling process, for good: nobody without capabilities, behind a filter that leaves reading of files, writing
+ * to what is open, workers without rights. For a command that has opened all it needs and now decodes what others
+ * wrote. 0 or -errno; a process that keeps rights must not go on. Nothing in builds with sanitizers.
+ */
+int worker_confine_self(struct err *err);
 
 /* False in builds with sanitizers: memory limit and system-call filter are off. */
 bool worker_confines(void);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Messages are whole (SOCK_SEQPACKET): a number and a name one way, 0 or -errno with a descriptor the other. The
+ * opener ends with its socket: a parent without rights may not kill it.
+ */
+#include "worker/opener.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/rights.h"
+#include "worker/worker.h"
+
+#define FINISH_NS 2000000000ull
+
+struct opener {
+	struct worker *worker;	/* owned */
+	int fd;			/* owned; our end */
+};
+
+struct request {
+	uint32_t what;
+	char name[OPENER_NAME_MAX + 1];
+};
+
+struct job { opener_fn fn; void *ctx; };
+
+/* Room for one descriptor beside a message. */
+union control {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* @fd, or -errno alone. */
+static bool answer(int sock, int fd)
+{
+	int32_t code = fd < 0 ? fd : 0;
+	union control c = { .head = {
+		.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+	} };
+	struct iovec iov = { .iov_base = &code, .iov_len = sizeof(code) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&c.head), &fd, sizeof(fd));
+		m.msg_control = &c;
+		m.msg_controllen = sizeof(c);
+	}
+	return sendmsg(sock, &m, MSG_NOSIGNAL) == sizeof(code);
+}
+
+static int serve(void *ctx, int sock, _unused_ int out_fd)
+{
+	const struct job *job = ctx;
+	struct request q;
+
+	signal(SIGINT, SIG_IGN);	/* of the terminal: names are wanted at the end */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	for (;;) {
+		struct iovec iov = { .iov_base = &q, .iov_len = sizeof(q) };
+		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+		ssize_t n = recvmsg(sock, &m, 0);
+		_cleanup_close_ int fd = -EINVAL;
+
+		if (n <= 0)
+			return n < 0;
+		if ((size_t)n > offsetof(struct request, name) && !((const char *)&q)[n - 1])
+			fd = job->fn(job->ctx, q.what, q.name);
+		if (!answer(sock, fd))
+			return 1;
+	}
+}
+
+void opener_free(struct opener *o)
+{
+	if (!o)
+		return;
+	if (o->fd >= 0)
+		close(o->fd);
+	if (o->worker)
+		worker_finish(o->worker, FINISH_NS, NULL);
+	free(o);
+}
+DEFINE_CLEANUP(struct opener *, opener_free)
+
+int opener_start(opener_fn fn, void *ctx, const int *fds, size_t n_fds, struct opener **ret, struct err *err)
+{
+	const struct worker_opts w = {
+		.name = "sonde-open", .fds = fds, .n_fds = n_fds,
+		.rights = RIGHT(CAP_DAC_OVERRIDE) | RIGHT(CAP_DAC_READ_SEARCH),
+	};
+	_cleanup_(opener_freep) struct opener *o = calloc(1, sizeof(*o));
+	struct job job = { fn, ctx };
+	int pair[2], r;
+
+	if (!o)
+		return err_errno(err, -ENOMEM, "cannot start the process that opens files");
+	o->fd = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, -errno, "cannot start the process that opens files");
+	o->fd = pair[0];
+	r = worker_start(&w, serve, &job, pair[1], &o->worker, err);
+	close(pair[1]);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+static int take_fd(struct msghdr *m)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	int fd;
+
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -EPROTO;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+int opener_open(struct opener *o, uint32_t what, const char *name)
+{
+	struct request q = { .what = what };
+	size_t len = strlen(name);
+	int32_t code;
+	union control c;
+	struct iovec iov = { .iov_base = &code, .iov_len = sizeof(code) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c) };
+	ssize_t n;
+
+	if (len > OPENER_NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(q.name, name, len);
+	len += offsetof(struct request, name) + 1;
+	if (send(o->fd, &q, len, MSG_NOSIGNAL) != (ssize_t)len)
+		return -ECHILD;
+	do
+		n = recvmsg(o->fd, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(code))
+		return -ECHILD;
+	return code < 0 ? code : take_fd(&m);
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Commands that read a recording as root decode it without rights, whatever they write."""
+import os
+import re
+import subprocess
+import threading
+
+import pytest
+
+import helpers
+from helpers import BINARY, ROOT
+
+DATA = os.path.join(ROOT, "tests", "data")
+LOOPBACK, FLOWS, CPU = (os.path.join(DATA, "rec", name + ".rec") for name in ("loopback", "flows", "cpu"))
+SCAP = os.path.join(DATA, "scap", "session.scap")
+NOBODY = 65534
+
+COMMANDS = [
+    (LOOPBACK, ["monitor", "--json"]),
+    (LOOPBACK, ["monitor", "-o", "rec:@OUT@"]),
+    (LOOPBACK, ["monitor", "-o", "pcapng:@OUT@"]),
+    (LOOPBACK, ["capture", "-w", "@OUT@", "-C", "1"]),
+    (FLOWS, ["flows", "--top", "talkers"]),
+    (CPU, ["profile", "-f"]),
+    (CPU, ["profile", "-o", "svg:@OUT@", "-o", "pprof:@OUT@.pb.gz"]),
+    (SCAP, ["syscalls", "--view", "errors"]),
+    (SCAP, ["syscalls", "-o", "scap:@OUT@"]),
+    (LOOPBACK, ["rpc", "-o", "otlp:@OUT@"]),
+]
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f)
+
+
+def wait_until_confined(child):
+    """Its status once it has a filter: the last thing it does before it reads."""
+    while child.poll() is None:
+        status = status_of(child.pid)
+        if status["Seccomp"] == "2":
+            return status
+    raise AssertionError(child.stderr.read())
+
+
+@pytest.fixture
+def private(tmp_path):
+    """A folder that only root may enter."""
+    path = tmp_path / "private"
+    path.mkdir(mode=0o700)
+    return path
+
+
+@pytest.mark.parametrize("recording, words", COMMANDS, ids=lambda p: " ".join(p) if isinstance(p, list) else "")
+def test_no_rights_while_reading(recording, words, private):
+    words = [word.replace("@OUT@", str(private / "out")) for word in words]
+    with open(recording, "rb") as f:
+        data = f.read()
+    child = subprocess.Popen([BINARY, words[0], "-r", "-", *words[1:]], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    child.stdin.write(data[:100])
+    child.stdin.flush()
+    status = wait_until_confined(child)
+    assert status["Uid"].split() == [str(NOBODY)] * 4 and status["Gid"].split() == [str(NOBODY)] * 4
+    assert {int(status[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd")} == {0}
+    assert status["NoNewPrivs"] == "1" and not status["Groups"].strip()
+    child.stdin.write(data[100:])
+    child.stdin.close()
+    assert child.wait(helpers.TIMEOUT_S) == 0, child.stderr.read()
+
+
+def test_rotated_files_below_a_private_folder(private):
+    """All of its files are there, root's, and equal to one file in their records."""
+    words = [BINARY, "capture", "-r", LOOPBACK]
+    subprocess.run([*words, "-w", private / "one"], check=True)
+    subprocess.run([*words, "-w", private / "f", "--rotate-events", "10"], check=True)
+    files = sorted(private.glob("f*"), key=os.path.getmtime)
+    assert len(files) > 2
+    assert all((os.stat(f).st_uid, os.stat(f).st_mode & 0o777) == (0, 0o600) for f in files)
+    count = [len(subprocess.run([BINARY, "monitor", "-r", f, "--type", "packet"], check=True,
+                                capture_output=True).stdout.splitlines()) for f in [private / "one", *files]]
+    assert count[0] == sum(count[1:])
+
+
+def test_rotated_files_stay_in_the_folder_as_it_was(private):
+    """A link that takes the folder's place while the run goes on leads nowhere."""
+    folder, elsewhere = private / "logs", private / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    with open(LOOPBACK, "rb") as f:
+        data = f.read()
+    child = subprocess.Popen([BINARY, "capture", "-r", "-", "-w", folder / "f", "--rotate-events", "10"],
+                             stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until_confined(child)
+    folder.rename(private / "moved")
+    folder.symlink_to(elsewhere)
+    child.stdin.write(data)
+    child.stdin.close()
+    assert child.wait(helpers.TIMEOUT_S) == 0, child.stderr.read()
+    assert not list(elsewhere.iterdir())
+    assert len(list((private / "moved").iterdir())) > 2
+
+
+def test_names_of_a_program_in_a_private_folder(private):
+    """Symbols are read from a file that nobody may open, through the process that opens files."""
+    source = private / "spin.c"
+    source.write_text("__attribute__((noinline)) void secret_work(void) { for (volatile long i = 0; i < 300000000;)"
+                      " i++; }\nint main(void) { secret_work(); return 0; }\n")
+    subprocess.run(["gcc", "-O1", "-o", private / "spin", source], check=True)
+    recording = private / "spin.rec"
+    subprocess.run([BINARY, "profile", "-F", "199", "-o", f"rec:{recording}", "--", private / "spin"], check=True,
+                   timeout=helpers.TIMEOUT_S, capture_output=True)
+    folded = subprocess.run([BINARY, "profile", "-r", recording, "-f"], check=True, capture_output=True, text=True)
+    assert re.search(r"^spin;.*;secret_work \d+$", folded.stdout, re.M), folded.stdout
+    both = subprocess.run([BINARY, "profile", "--diff", recording, recording], check=True, capture_output=True,
+                          text=True)
+    assert re.search(r"secret_work (\d+) \1$", both.stdout, re.M), both.stdout
+
+
+def test_interrupted(private):
+    """What was read until ^C is written; names are still found."""
+    with open(CPU, "rb") as f:
+        data = f.read()
+    child = subprocess.Popen([BINARY, "profile", "-r", "-", "-o", f"folded:{private}/out"], stdin=subprocess.PIPE,
+                             stderr=subprocess.PIPE, start_new_session=True)
+    feeder = threading.Thread(target=child.stdin.write, args=(data,))
+    feeder.start()
+    wait_until_confined(child)
+    feeder.join()
+    os.killpg(child.pid, 2)
+    assert child.wait(helpers.TIMEOUT_S) == 130
+    assert (private / "out").exists()

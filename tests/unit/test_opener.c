@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A process that gives up its rights, and the one that opens files for it. Each case runs in a child of its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/rights.h"
+#include "tests/unit/scratch_dir.h"
+#include "worker/opener.h"
+#include "worker/worker.h"
+
+#define TIMEOUT_NS 10000000000ull
+#define PRIVATE 7	/* kind of file */
+
+static int in_child(int (*fn)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(fn());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void need_confinement(void)
+{
+	if (worker_confines())
+		return;
+	print_message("skipped: a sanitizer build keeps its rights\n");
+	skip();
+}
+
+static int say(void *ctx, int in_fd, int out_fd)
+{
+	(void)ctx, (void)in_fd;
+	return write(out_fd, "ok", 2) != 2;
+}
+
+/* Which of the things that it must not do, or must, goes wrong; 0 = none. */
+static int live_without_rights(void)
+{
+	static const struct worker_opts w = { .name = "test" };
+	char answer[2];
+
+	if (worker_confine_self(NULL) < 0)
+		return 1;
+	if (getuid() == 0 || geteuid() == 0 || rights_permitted())
+		return 2;
+	if (open("/dev/null", O_WRONLY) >= 0 || errno != EPERM)
+		return 3;
+	if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || errno != EPERM)
+		return 4;
+	if (execl("/bin/true", "true", NULL) == 0 || errno != EPERM)
+		return 5;
+	if (kill(getppid(), SIGTERM) == 0 || errno != EPERM)
+		return 6;
+	if (open("/proc/self/stat", O_RDONLY) < 0)
+		return 7;
+	return worker_call(&w, say, NULL, -1, answer, 2, TIMEOUT_NS, NULL) == 2 ? 0 : 8;
+}
+
+static void it_has_no_rights(void **state)
+{
+	(void)state;
+	need_confinement();
+	assert_int_equal(in_child(live_without_rights), 0);
+}
+
+static int folder = -1;
+
+static int open_private(void *ctx, uint32_t what, const char *name)
+{
+	int fd;
+
+	if (ctx != &folder || what != PRIVATE || strchr(name, '/'))
+		return -EPERM;
+	fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_through_opener(void)
+{
+	struct opener *o = NULL;
+	char text[8] = "";
+	int fd;
+
+	if (opener_start(open_private, &folder, &folder, 1, &o, NULL) < 0 || worker_confine_self(NULL) < 0)
+		return 1;
+	close(folder);
+	fd = opener_open(o, PRIVATE, "secret");
+	if (fd < 0 || read(fd, text, sizeof(text)) != 5 || strncmp(text, "hello", 5) != 0)
+		return 2;
+	if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		return 3;
+	if (opener_open(o, PRIVATE, "none") != -ENOENT)
+		return 4;
+	if (opener_open(o, PRIVATE, "../x") != -EPERM || opener_open(o, PRIVATE + 1, "secret") != -EPERM)
+		return 5;
+	opener_free(o);
+	return waitpid(-1, NULL, 0) == -1 && errno == ECHILD ? 0 : 6;
+}
+
+/* A folder that only its owner may enter. */
+static void it_opens_what_the_function_allows(void **state)
+{
+	int fd;
+
+	(void)state;
+	need_confinement();
+	assert_int_equal(mkdir(in_scratch("private"), 0700), 0);
+	folder = open(in_scratch("private"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(folder >= 0);
+	fd = openat(folder, "secret", O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(write(fd, "hello", 5), 5);
+	close(fd);
+	assert_int_equal(in_child(read_through_opener), 0);
+	close(folder);
+}
+
+static int read_after_signals(void)
+{
+	struct opener *o = NULL;
+	int fd;
+
+	signal(SIGINT, SIG_IGN);
+	if (setpgid(0, 0) < 0 || opener_start(open_private, &folder, &folder, 1, &o, NULL) < 0)
+		return 1;
+	if (opener_open(o, PRIVATE, "none") >= 0)	/* an answer: it has set its signals */
+		return 2;
+	kill(0, SIGINT);
+	fd = opener_open(o, PRIVATE, ".");
+	opener_free(o);
+	return fd < 0 ? 3 : 0;
+}
+
+/* ^C goes to the whole process group, and names are wanted after it. */
+static void it_outlives_an_interrupt(void **state)
+{
+	(void)state;
+	folder = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(in_child(read_after_signals), 0);
+	close(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_has_no_rights), cmocka_unit_test(it_opens_what_the_function_allows),
+		cmocka_unit_test(it_outlives_an_interrupt),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
