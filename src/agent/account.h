@@ -39,7 +39,7 @@ void account_announce(struct account *a, uint32_t cause, uint64_t count);
 /* How many of the losses in @total the stream does not have yet; it has them from now on. */
 uint64_t account_report(struct account *a, const struct sonde_ledger *total, uint32_t cause);
 
-/* What the kernel and rings outside its ledger counted, without this process's part. */
+/* Counts of the kernel and of rings outside its ledger, without this process's part. */
 void account_kernel(const struct account *a, struct sonde_ledger *ret);
 
 /* The closed sums of one instance. */

@@ -18,6 +18,7 @@
 #include "cmd/flow_top.h"
 #include "cmd/hubble_filter.h"
 #include "cmd/packet_words.h"
+#include "cmd/painter.h"
 #include "cmd/run.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
@@ -34,6 +35,7 @@ struct flows_conf {
 	uint32_t rows;
 	uint64_t interval_ns;
 	struct flow_top *table;		/* while it runs */
+	struct painter *painter;	/* of its intervals on a terminal; NULL = none */
 };
 
 static const char *const level_names[] = {
@@ -111,12 +113,16 @@ static int show_table(struct flows_conf *c, bool interval)
 {
 	_cleanup_(buf_fini) struct buf out = { 0 };
 
-	if (interval && !c->run.json && isatty(STDOUT_FILENO))
+	if (interval && c->painter)
 		buf_add_str(&out, "\033[H\033[2J");
 	if (flow_top_print(c->table, interval, c->run.json, c->rows, &out) < 0)
 		return -ENOMEM;
 	if (interval && !c->run.json)
 		buf_add_char(&out, '\n');
+	if (interval && c->painter) {
+		painter_put(c->painter, &out);
+		return 0;
+	}
 	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
 		return -errno;
 	return 0;
@@ -130,10 +136,22 @@ static int on_interval(void *ctx, _unused_ uint64_t now_ns)
 static int start_table(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
 {
 	struct flows_conf *c = ctx;
-	int r = c->interval_ns && !c->run.read ? loop_add_timer(loop, c->interval_ns, c->interval_ns, on_interval, c,
-								NULL) : 0;
+	int r = 0;
 
+	if (!c->interval_ns || c->run.read)
+		return 0;
+	if (!c->run.json && isatty(STDOUT_FILENO))
+		r = painter_new(NULL, NULL, &c->painter);
+	if (r >= 0)
+		r = loop_add_timer(loop, c->interval_ns, c->interval_ns, on_interval, c, NULL);
 	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
+}
+
+static void stop_table(void *ctx)
+{
+	struct flows_conf *c = ctx;
+
+	painter_free(TAKE_PTR(c->painter));
 }
 
 /* Flows report as often as the table is shown, if that is more often. */
@@ -153,6 +171,7 @@ static int run_table(struct flows_conf *c, struct run_spec *spec)
 	spec->watcher = &flow_top_sink;
 	spec->watcher_ctx = c->table;
 	spec->started = start_table;
+	spec->stopped = stop_table;
 	spec->started_ctx = c;
 	status = run(&quiet, spec);
 	if (show_table(c, false) < 0 && status == CMD_OK)

@@ -20,6 +20,7 @@
 #include "base/loop.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
+#include "cmd/painter.h"
 #include "cmd/rpc_summary.h"
 #include "cmd/run.h"
 #include "cmd/select.h"
@@ -40,6 +41,7 @@ struct rpc_conf {
 struct rpc_top {
 	const struct rpc_conf *conf;
 	struct rpc_summary *summary;
+	struct painter *painter;	/* of its intervals on a terminal; NULL = none */
 };
 
 static const struct opt rpc_opts[] = {
@@ -71,14 +73,19 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 
 /* ---- the table ---- */
 
-static int show(const struct rpc_conf *c, const struct rpc_summary *s, unsigned max, bool clear)
+/* @painter NULL: printed, whatever it takes. */
+static int show(const struct rpc_conf *c, const struct rpc_summary *s, unsigned max, struct painter *painter)
 {
 	_cleanup_(buf_fini) struct buf out = { 0 };
 
-	if (clear)
+	if (painter)
 		buf_add_str(&out, "\033[H\033[2J");
 	if (rpc_summary_print(s, c->run.json, max, &out) < 0)
 		return -ENOMEM;
+	if (painter) {
+		painter_put(painter, &out);
+		return 0;
+	}
 	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
 		return -errno;
 	return 0;
@@ -87,21 +94,29 @@ static int show(const struct rpc_conf *c, const struct rpc_summary *s, unsigned 
 static int on_interval(void *ctx, uint64_t now_ns)
 {
 	const struct rpc_top *t = ctx;
-	bool screen = !t->conf->run.json && isatty(STDOUT_FILENO);
 
 	rpc_summary_interval(t->summary, now_ns);
-	return show(t->conf, t->summary, TOP_ROWS, screen);
+	return show(t->conf, t->summary, TOP_ROWS, t->painter);
 }
 
 static int start_top(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
 {
-	const struct rpc_top *t = ctx;
-	int r;
+	struct rpc_top *t = ctx;
+	int r = 0;
 
 	rpc_summary_interval(t->summary, clock_boot_ns());
-	r = loop_add_timer(loop, t->conf->interval_ns, t->conf->interval_ns, on_interval, ctx, NULL);
-
+	if (!t->conf->run.json && isatty(STDOUT_FILENO))
+		r = painter_new(NULL, NULL, &t->painter);
+	if (r >= 0)
+		r = loop_add_timer(loop, t->conf->interval_ns, t->conf->interval_ns, on_interval, ctx, NULL);
 	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
+}
+
+static void stop_top(void *ctx)
+{
+	struct rpc_top *t = ctx;
+
+	painter_free(TAKE_PTR(t->painter));
 }
 
 /* ---- the run ---- */
@@ -122,12 +137,13 @@ static int run_summary(struct rpc_conf *c, struct run_spec *spec)
 	spec->watcher_ctx = top.summary;
 	if (c->top) {
 		spec->started = start_top;
+		spec->stopped = stop_top;
 		spec->started_ctx = &top;
 	}
 	status = run(&quiet, spec);
 	if (c->top)
 		rpc_summary_interval(top.summary, clock_boot_ns());
-	if (show(c, top.summary, 0, false) < 0 && status == CMD_OK)
+	if (show(c, top.summary, 0, NULL) < 0 && status == CMD_OK)
 		status = CMD_FAIL;
 	rpc_summary_free(top.summary);
 	return status;
