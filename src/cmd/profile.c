@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cmd/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/cpu_source.h"
 #include "probe/probe.h"
@@ -264,11 +266,24 @@ static int prepare(struct profile_conf *c, const struct cmd_words *w, struct wat
 	return r;
 }
 
-static int start_top(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+static int started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+{
+	struct watch *w = ctx;
+	const struct run_conf *c = &w->conf->run;
+	int r = 0;
+
+	if (w->top)
+		return top_start(w->top, loop, p, err);
+	if (!w->has_command && profile_writes_file(w->conf))
+		r = progress_new(loop, c, profile_progress, w, &w->progress);
+	return r < 0 ? err_errno(err, r, "cannot show progress") : 0;
+}
+
+static void stopped(void *ctx)
 {
 	struct watch *w = ctx;
 
-	return w->top ? top_start(w->top, loop, p, err) : 0;
+	progress_free(TAKE_PTR(w->progress));
 }
 
 static bool pass_mntns(void *ctx, const struct event *ev)
@@ -289,7 +304,7 @@ static const char *place_header(const struct profile_conf *c, const char *header
 		text |= !strncmp(c->run.outputs.items[i], "bcc", strcspn(c->run.outputs.items[i], ":"));
 	if (text)
 		view->header = header;
-	return !text && isatty(STDERR_FILENO) ? header : NULL;
+	return !text && !c->run.quiet && isatty(STDERR_FILENO) ? header : NULL;
 }
 
 static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct watch *watch,
@@ -302,7 +317,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = pass_mntns, .pass_ctx = watch,
 		.cmdline = w->line, .output = c->top ? "" : c->folded ? "folded" : "bcc", .stack = view,
 		.symbols = &symbols, .command = &w->command, .watcher = &watch_sink, .watcher_ctx = watch,
-		.left_out = &watch->full, .started = start_top, .started_ctx = watch,
+		.left_out = &watch->full, .started = started, .stopped = stopped, .started_ctx = watch,
 		.nice = c->cpu.no_nice ? 0 : PROFILE_NICE,
 	};
 	int status;
@@ -311,8 +326,10 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	status = run(&c->run, &spec);
 	top_free(watch->top);
 	watch->top = NULL;
-	watch_report(watch);
+	if (status != 128 + SIGPIPE)
+		watch_report(watch);
 	buf_fini(&watch->reasons);
+	buf_fini(&watch->closing);
 	return status;
 }
 
@@ -352,7 +369,7 @@ static int print_source(void)
 static int profile_run(void *conf, const struct cmd_words *w)
 {
 	struct profile_conf *c = conf;
-	struct watch watch = { .conf = c };
+	struct watch watch = { .conf = c, .has_command = w->command.len };
 	struct stack_view view;
 	_cleanup_(buf_fini) struct buf ids = { 0 };
 	struct err err = { 0 };

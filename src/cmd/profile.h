@@ -20,6 +20,8 @@ struct err;
 struct event;
 struct loop;
 struct pipeline;
+struct profile;
+struct progress;
 struct sink_ops;
 struct top;
 
@@ -40,16 +42,26 @@ struct profile_conf {
 struct watch {
 	const struct profile_conf *conf;
 	struct top *top;		/* NULL = no live view */
+	bool has_command;		/* that may write to the terminal */
 	uint64_t samples, missed;	/* stacks that were asked for and could not be had */
 	uint64_t full;			/* samples for whose stacks there was no room */
 	struct cpu_totals totals;	/* sums over the instances */
 	struct buf reasons;		/* why files have no unwind table; owned */
+	struct buf closing;		/* profile_closing(); owned */
+	struct progress *progress;	/* NULL = none */
 	struct mntns_filter *mntns;	/* NULL = all */
 };
 extern const struct sink_ops watch_sink;	/* sink_opts.ctx is a struct watch */
 
 /* What bcc says at the end, and what --stats adds; to stderr. */
 void watch_report(const struct watch *w);
+
+/* ---- profile_closing.c ---- */
+
+bool profile_writes_file(const struct profile_conf *c);
+/* A line for each output file. */
+void profile_closing(const struct profile_conf *c, const struct profile *p, struct buf *ret);
+void profile_progress(void *ctx, uint64_t secs, struct buf *line);	/* a progress_fn; @ctx is a struct watch */
 
 /* ---- profile_top.c: the live view ---- */
 

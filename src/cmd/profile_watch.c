@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cmd/closing.h"
 #include "cmd/profile.h"
 #include "sinks/profile.h"
 #include "sinks/sink.h"
@@ -23,7 +24,7 @@
 struct state {
 	struct profile profile;		/* counts nothing unless it is looked at */
 	struct watch *watch;
-	bool counts;
+	bool counts, closes;
 };
 
 static int watch_open(struct sink *s, _unused_ struct err *err)
@@ -31,7 +32,9 @@ static int watch_open(struct sink *s, _unused_ struct err *err)
 	struct state *st = s->state;
 
 	st->watch = s->opts->ctx;
-	st->counts = st->watch->top || st->watch->conf->stats || (s->opts->stack && s->opts->stack->max_entries);
+	st->closes = profile_writes_file(st->watch->conf) && closing_wanted(&st->watch->conf->run);
+	st->counts = st->watch->top || st->watch->conf->stats || st->closes ||
+		     (s->opts->stack && s->opts->stack->max_entries);
 	return profile_open(&st->profile, s->opts);
 }
 
@@ -258,6 +261,9 @@ static int watch_close(struct sink *s)
 
 	if (w->top)
 		top_stop(w->top);
+	progress_free(TAKE_PTR(w->progress));
+	if (st->closes)
+		profile_closing(w->conf, &st->profile, &w->closing);
 	if (w->conf->stats && w->samples)
 		r = say_stats(&st->profile, w);
 	profile_fini(&st->profile);
@@ -269,6 +275,8 @@ void watch_report(const struct watch *w)
 {
 	const struct cpu_totals *t = &w->totals;
 
+	if (w->closing.len)
+		fwrite(w->closing.data, 1, w->closing.len, stderr);
 	if (t->missed * 100 > t->periods)
 		fprintf(stderr, "WARNING: %" PRIu64 " of %" PRIu64 " sampling periods (%.1f%%) passed without a "
 			"sample: the kernel throttled them, or this machine had no time to run.\n", t->missed,

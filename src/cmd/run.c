@@ -72,6 +72,7 @@ static const struct opt output_opts[] = {
 	ROW(rotate_events, "rotate-events", 0, OPT_U64, "N", "likewise after so many events"),
 	ROW(rotate_files, "rotate-files", 0, OPT_U32, "N", "then write over the first of N files"),
 	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
+	ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no progress and no closing words on stderr"),
 	ROW(hex, "hex", 0, OPT_BOOL, NULL, "hex dump of packets"),
 	ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names"),
 	ROW_ENUM(time, "time", "MODE", "time column of text output", time_names),
@@ -89,8 +90,7 @@ static const struct opt select_opts[] = {
 	ROW(containers, "container", 0, OPT_STRV, "ID", "only this container, by the beginning of its id"),
 	ROW(cgroups, "cgroup", 0, OPT_STRV, "PATH", "only this cgroup: a path below the cgroup2 mount, or an id"),
 	ROW(netns, "netns", 0, OPT_STRV, "NS", "only this network namespace: a name, path, pid or inode"),
-	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL,
-	    "say what of the filter runs in the kernel, and stop"),
+	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL, "print what runs in the kernel, and exit"),
 	OPT_END,
 };
 

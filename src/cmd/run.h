@@ -40,6 +40,7 @@ struct run_conf {
 	bool rotate_like_tcpdump;	/* set by the command: see struct sink_rotation */
 	unsigned buffer;		/* enum scap_buffer_form */
 	unsigned verbose;
+	bool quiet;			/* neither progress nor closing words */
 	bool hex, numeric;
 	unsigned time, color;		/* indexes of their enums */
 	const char *where;

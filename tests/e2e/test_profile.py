@@ -238,6 +238,36 @@ def test_stats_add_up(run):
     assert row and int(row[1]) == mine, done.stderr
 
 
+def at_a_terminal(*words):
+    """stderr of `sonde profile` when it is a terminal."""
+    mine, theirs = os.openpty()
+    done = subprocess.run([helpers.BINARY, "profile", *map(str, words)], stderr=theirs, check=False,
+                          timeout=helpers.READY_S)
+    os.close(theirs)
+    text = b""
+    try:
+        while chunk := os.read(mine, 4096):
+            text += chunk
+    except OSError:     # the other end is closed
+        pass
+    os.close(mine)
+    assert done.returncode == 0, text
+    return text.decode()
+
+
+def test_the_end_of_a_file_is_said(run, tmp_path):
+    words = ["-r", run / "x.rec", "-o", tmp_path / "x.svg", "-o", tmp_path / "x.pb.gz"]
+    samples = sum(folded((run / "x.folded").read_text()).values())
+    end = rf"{samples:,} samples, [\d,]+ process(es)?, \d+\.\d % \[unknown\]\n"
+    said = profile("-v", *words).stderr
+    assert re.search(rf"^{tmp_path}/x\.svg: {end}{tmp_path}/x\.pb\.gz: {end}", said, re.M), said
+    assert profile(*words).stderr == "", "only a person reads it"
+    assert re.search(end.replace("\\n", "\\r\\n"), at_a_terminal(*words))
+    assert at_a_terminal("-q", *words) == ""
+    live = at_a_terminal("-F", "199", "-o", tmp_path / "y.svg", "2")
+    assert re.search(r"\r1 s of 2, [\d,]+ samples?\x1b\[K.*\r\x1b\[K\S+y\.svg: ", live, re.S), live
+
+
 def test_stacks_without_room_are_told(sonde):
     """An output that has no memory for a stack leaves its samples out: never without a word."""
     done = sonde.run("profile", "-F", "999", "-f", "--hash-storage-size", "1", "--", "python3", "-c",

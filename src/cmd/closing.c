@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cmd/closing.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "cmd/run.h"
+
+#define NS_PER_S 1000000000ULL
+
+bool closing_wanted(const struct run_conf *c)
+{
+	return !c->quiet && (c->verbose || isatty(STDERR_FILENO));
+}
+
+void closing_add_number(struct buf *b, uint64_t n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf_add_char(b, ',');
+		buf_add_char(b, digits[i]);
+	}
+}
+
+void closing_add_count(struct buf *b, uint64_t n, const char *thing)
+{
+	const size_t len = strlen(thing);
+	const bool hisses = n != 1 && len > 1 && thing[len - 1] == 's';	/* process: processes */
+
+	closing_add_number(b, n);
+	buf_printf(b, " %s%s", thing, n == 1 ? "" : hisses ? "es" : "s");
+}
+
+struct progress {
+	struct loop_source *timer;
+	progress_fn line;
+	void *ctx;
+	uint64_t begin_ns;
+};
+
+static int show(void *ctx, uint64_t now_ns)
+{
+	struct progress *p = ctx;
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	p->line(p->ctx, (now_ns - p->begin_ns) / NS_PER_S, &b);
+	if (!buf_error(&b))
+		fprintf(stderr, "\r%s\033[K", buf_str(&b));
+	return 0;
+}
+
+int progress_new(struct loop *loop, const struct run_conf *c, progress_fn line, void *ctx, struct progress **ret)
+{
+	struct progress *p;
+	int r;
+
+	*ret = NULL;
+	if (c->quiet || c->read || !isatty(STDERR_FILENO))
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*p = (struct progress){ .line = line, .ctx = ctx, .begin_ns = clock_boot_ns() };
+	r = loop_add_timer(loop, NS_PER_S, NS_PER_S, show, p, &p->timer);
+	if (r < 0)
+		free(p);
+	else
+		*ret = p;
+	return r;
+}
+
+void progress_free(struct progress *p)
+{
+	if (!p)
+		return;
+	loop_remove(p->timer);
+	fputs("\r\033[K", stderr);
+	free(p);
+}
