@@ -22,6 +22,7 @@
 
 #define PROGRESS_NS 10000000000ull	/* a call that is open so long is told of, and again */
 #define TIMEOUT_SLACK_NS 1000000ull	/* timers of programs may be that early */
+#define TIMEOUT_SERVER_PART 16	/* a server may see a request later than a reset, by such a part of the timeout */
 
 struct gorpc_decode_state {
 	struct gorpc_calls t;
@@ -81,13 +82,31 @@ static bool is_error(const struct gorpc_call_body *b)
 	return b->http_status >= (b->side == GORPC_SIDE_SERVER ? 500 : 400);
 }
 
+/*
+ * The time that the client gave is over: DEADLINE_EXCEEDED for it, whatever code its reset has. A server whose own
+ * timer was first has sent the status in trailers.
+ */
+static bool is_overdue(const struct gorpc_call_body *b, uint64_t now_ns)
+{
+	uint64_t slack = TIMEOUT_SLACK_NS;
+
+	if (!b->timeout_ns || !b->opened_ns || now_ns < b->opened_ns)
+		return false;
+	if (b->side == GORPC_SIDE_SERVER)
+		slack += b->timeout_ns / TIMEOUT_SERVER_PART;
+	return now_ns - b->opened_ns >= b->timeout_ns - MIN(b->timeout_ns, slack);
+}
+
 /* What both sides make of a connection that is lost before anybody said a status: doc/statuscodes.md of grpc. */
-static void derive_lost(struct gorpc_call_body *b)
+static void derive_lost(struct gorpc_call_body *b, uint64_t now_ns)
 {
 	if (b->kind != GORPC_KIND_GRPC || b->status != GORPC_STATUS_UNKNOWN)
 		return;
 	b->derived = 1;
-	b->status = b->side == GORPC_SIDE_CLIENT ? 14 /* UNAVAILABLE */ : 1 /* CANCELLED */;
+	if (is_overdue(b, now_ns))
+		b->status = 4;	/* DEADLINE_EXCEEDED */
+	else
+		b->status = b->side == GORPC_SIDE_CLIENT ? 14 /* UNAVAILABLE */ : 1 /* CANCELLED */;
 }
 
 static int finish(const struct at *at, struct gorpc_call *c, enum gorpc_end end)
@@ -99,7 +118,7 @@ static int finish(const struct at *at, struct gorpc_call *c, enum gorpc_end end)
 	if (c->body.opened_ns && now_ns > c->body.opened_ns)
 		c->body.latency_ns = now_ns - c->body.opened_ns;
 	if (end == GORPC_END_CONN)
-		derive_lost(&c->body);
+		derive_lost(&c->body, now_ns);
 	if (c->body.kind != GORPC_KIND_GRPC)
 		c->body.status = GORPC_STATUS_UNKNOWN;
 	c->body.error = is_error(&c->body);
@@ -338,10 +357,8 @@ static int on_reset(const struct at *at, const struct gorpc_frame_rec *f)
 	if (b->kind == GORPC_KIND_GRPC && b->status == GORPC_STATUS_UNKNOWN) {
 		b->derived = 1;
 		b->status = status_of_reset(f->code);
-		/* of the client's: a server whose own timer was first has said so in trailers */
-		if (b->status == 1 && b->side == GORPC_SIDE_CLIENT && b->timeout_ns && b->opened_ns &&
-		    f->hdr.ts_ns + TIMEOUT_SLACK_NS >= b->opened_ns + b->timeout_ns)
-			b->status = 4;	/* DEADLINE_EXCEEDED: the time that the client gave is over */
+		if (b->status == 1 && is_overdue(b, f->hdr.ts_ns))
+			b->status = 4;	/* DEADLINE_EXCEEDED */
 	}
 	return finish(at, c, GORPC_END_RESET);
 }

@@ -265,8 +265,10 @@ static void add_status(const struct event *ev, const struct gorpc_call_body *b, 
 		buf_printf(out, " %s", name);
 	else if (b->status != GORPC_STATUS_UNKNOWN)
 		buf_printf(out, " status %u", b->status);
-	else if (b->http_status)
+	else if (b->http_status && b->kind != GORPC_KIND_GRPC)
 		buf_printf(out, " %u", b->http_status);
+	else if (b->http_status && b->http_status != 200)	/* of a gRPC call 200 says that it began */
+		buf_printf(out, " HTTP %u", b->http_status);
 	else
 		buf_add_str(out, " ?");
 	message = gorpc_text(ev, GORPC_TEXT_MESSAGE, &len);
