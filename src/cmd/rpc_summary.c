@@ -234,14 +234,13 @@ static double rate(uint64_t n, uint64_t ns)
 
 static void text_row(const struct rpc_summary *s, const struct row *r, struct buf *out)
 {
-	uint64_t time_ns = s->last_ns - s->first_ns;
-
 	if (s->interval_ns)
-		buf_printf(out, "%9.1f %9.1f ", rate(r->calls_now, s->interval_ns),
-			   rate(r->errors_now, s->interval_ns));
-	buf_printf(out, "%-6s %9" PRIu64 " %9.1f %8" PRIu64 " %5.1f%%", r->side, r->calls,
-		   rate(r->calls, time_ns), r->errors,
-		   100.0 * (double)r->errors / (double)r->calls);
+		buf_printf(out, "%-6s %9.1f %9.1f %9" PRIu64, r->side, rate(r->calls_now, s->interval_ns),
+			   rate(r->errors_now, s->interval_ns), r->calls);
+	else
+		buf_printf(out, "%-6s %9" PRIu64 " %9.1f", r->side, r->calls,
+			   rate(r->calls, s->last_ns - s->first_ns));
+	buf_printf(out, " %8" PRIu64 " %5.1f%%", r->errors, 100.0 * (double)r->errors / (double)r->calls);
 	add_time(out, percentile(r, 500));
 	add_time(out, percentile(r, 900));
 	add_time(out, percentile(r, 990));
@@ -304,10 +303,12 @@ int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, stru
 		memcpy(rows, s->rows.items, s->rows.len * sizeof(struct row *));
 	qsort(rows, s->rows.len, sizeof(struct row *), by_calls);
 	if (!json && s->interval_ns)
-		buf_printf(out, "%9s %9s ", "NOW/S", "ERR/S");
+		buf_printf(out, "%-6s %9s %9s %9s", "SIDE", "CALLS/S", "ERRORS/S", "CALLS");
+	else if (!json)
+		buf_printf(out, "%-6s %9s %9s", "SIDE", "CALLS", "CALLS/S");
 	if (!json)
-		buf_printf(out, "%-6s %9s %9s %8s %6s %9s %9s %9s %9s  %s\n", "SIDE", "CALLS", "CALLS/S", "ERRORS",
-			   "ERR", "P50", "P90", "P99", "MAX", "PROGRAM METHOD");
+		buf_printf(out, " %8s %6s %9s %9s %9s %9s  %s\n", "ERRORS", "ERR", "P50", "P90", "P99", "MAX",
+			   "PROGRAM METHOD");
 	for (size_t i = 0; i < n; i++) {
 		if (json)
 			json_row(s, rows[i], out);

@@ -7,6 +7,7 @@ source, and nothing built before) these tests are skipped.
 import collections
 import json
 import re
+import signal
 import subprocess
 
 import pytest
@@ -260,3 +261,23 @@ def test_many_calls_are_counted_exactly(sonde, calls):
         assert all(n - lost <= count <= n for count in rows.values()), (rows, lost)
     else:
         assert rows == {(side, "sonde.test.Echo/Unary"): n for side in ("client", "server")}
+
+
+def test_the_rates_of_top_are_those_of_its_interval(calls):
+    """Without new calls they are zero, and not the mean of the whole run."""
+    one = calls(program(NEWEST))
+    top = subprocess.Popen([helpers.BINARY, "rpc", "--top", "--interval", "200ms", "-v", "--pid", str(one.pid)],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    next(line for line in top.stderr if helpers.READY.search(line))
+    one.run("run", "unary", 50, 1)
+    rates = []
+    for line in top.stdout:
+        words = line.split()
+        if words[:1] == ["client"] and words[-1].endswith("Echo/Unary"):
+            rates.append((float(words[1]), int(words[3])))
+            if rates[-1] == (0.0, 50):
+                break
+    top.send_signal(signal.SIGINT)
+    top.communicate(timeout=helpers.READY_S)
+    one.quit()
+    assert any(rate > 0 for rate, _ in rates), rates
