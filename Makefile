@@ -6,6 +6,7 @@ B ?= build
 S ?= 150
 PREFIX ?= /usr/local
 PYTHON := /usr/bin/python3
+PLACES = -Dprefix=$(PREFIX) -Dlibdir=$$(tools/libdir.sh $(PREFIX))
 CHECK := $(PYTHON) tools/check.py --build $(B) --fuzz-seconds $(S)
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
@@ -63,8 +64,15 @@ fresh: ## prove `make run` and `make check` in a new minimal Debian root
 	@tools/setup.sh fresh && tests/fresh/run
 man: all ## build/man from the option rows
 	@ninja -C $(B) man
-install: all ## install below PREFIX=/usr/local (DESTDIR honoured)
-	@meson configure $(B) -Dprefix=$(PREFIX) && meson install -C $(B)
+install: configure ## build and install below PREFIX=/usr/local (DESTDIR honoured)
+	@meson configure $(B) $(PLACES)
+	@tools/build.sh $(B) product
+	@meson install -C $(B) --no-rebuild --strip --quiet
+	@tools/ldconfig.sh $(PREFIX)
+uninstall: ## remove what `make install` put there (the same PREFIX and DESTDIR)
+	@meson configure $(B) $(PLACES) && ninja -C $(B) build.ninja >/dev/null
+	@$(PYTHON) tools/uninstall.py $(B)
+	@tools/ldconfig.sh $(PREFIX)
 fmt: ## format the lines of C that differ from the last commit
 	@git clang-format -q HEAD -- '*.c' '*.h'
 clean: ## remove everything that was built
@@ -72,7 +80,7 @@ clean: ## remove everything that was built
 
 configure:
 	@tools/setup.sh build
-	@test -f $(B)/build.ninja || meson setup $(B) -Dprefix=$(PREFIX)
+	@test -f $(B)/build.ninja || meson setup $(B) $(PLACES)
 
 test-setup: # a folder configured before the test packages came lacks some tests; what is compiled stays
 	@tools/setup.sh build test

@@ -15,7 +15,8 @@ def main():
     tool = {name: os.environ.get(name.upper(), name) for name in ("ld", "objcopy", "ar")}
     subprocess.run([tool["ld"], "-r", "-o", whole, "--whole-archive", first, "--no-whole-archive",
                     "--start-group", *others, "--end-group"], check=True)
-    subprocess.run([tool["objcopy"], "--wildcard", "--keep-global-symbol=sonde_*", whole], check=True)
+    subprocess.run([tool["objcopy"], "--wildcard", "--keep-global-symbol=sonde_*", "--strip-debug", whole],
+                   check=True)
     if os.path.exists(out):
         os.remove(out)
     subprocess.run([tool["ar"], "rcsD", out, whole], check=True)

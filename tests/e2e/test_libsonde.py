@@ -14,6 +14,7 @@ import helpers
 BUILD = os.path.dirname(helpers.BINARY)
 CAPTURE = os.path.join(helpers.ROOT, "tests", "data", "scap", "session.scap")
 EXAMPLE = os.path.join(helpers.ROOT, "examples", "syscalls", "syscalls.c")
+USERS = os.path.join(helpers.ROOT, "tests", "e2e", "libsonde_user")
 USER = os.path.join(helpers.ROOT, "tests", "e2e", "libsonde_user.c")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 
@@ -68,6 +69,23 @@ def test_events_are_those_of_the_command(installed, sonde):
     for mine, theirs in zip(got, want):     # a call without an event of its own is a "syscall", as in libscap
         (tid, name), (its_tid, its_name) = mine.split()[:2], theirs.split()
         assert tid == its_tid and name in (its_name, "syscall")
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
+def test_users_in_other_languages_read_the_same(installed, sonde, tmp_path):
+    """C++ and Python (ctypes): events by type, and what is wrong with a file."""
+    flags = words("pkg-config", "--cflags", "--libs", "libsonde", env=installed.env)
+    program = str(tmp_path / "user")
+    helpers.sh("g++", "-std=c++17", *STRICT, "-o", program, USERS + ".cc", *flags, timeout=120)
+    commands = [program], ["/usr/bin/python3", USERS + ".py"]
+    counts = [run(installed, *command, CAPTURE) for command in commands]
+    assert counts[0].returncode == counts[1].returncode == 0, counts
+    assert counts[0].stdout == counts[1].stdout
+    events = len(sonde.run("syscalls", "-r", CAPTURE).stdout.splitlines())
+    assert sum(int(row.split()[0]) for row in counts[0].stdout.splitlines()) == events
+    for command in commands:
+        done = run(installed, *command, tmp_path / "none.scap")
+        assert done.returncode == 1 and "none.scap" in done.stderr and "(4)" in done.stderr
 
 
 def test_bad_files_say_what_they_are(installed, tmp_path):
