@@ -26,6 +26,8 @@
 #define REASON_DECAP 7
 #define PROTO_TCP 6
 #define PROTO_UDP 17
+#define TCP_SYN 0x02
+#define TCP_ACK 0x10
 
 struct hubble_type {
 	const struct event_desc *desc;
@@ -274,15 +276,17 @@ static void set_local(struct hubble_flow *f, const struct event *ev, const struc
 
 /*
  * Hubble's rule: egress if the local endpoint began the connection, in packets of both directions. The local endpoint
- * of our events is the network namespace of the interface. @dir: 1 in, 2 out.
+ * of our events is the network namespace of the interface. Without a state a handshake still tells who began.
+ * @dir: 1 in, 2 out.
  */
 static uint8_t direction_of(const struct hubble_flow *f, uint64_t dir)
 {
-	bool from_here = dir == 2;
+	bool from_here = dir == 2, is_handshake = f->conn.proto == PROTO_TCP && f->tcp_flags & TCP_SYN;
+	bool is_reply = f->knows_reply ? f->is_reply : f->tcp_flags & TCP_ACK;
 
-	if (!dir || !f->knows_reply)
+	if (!dir || (!f->knows_reply && !is_handshake))
 		return 0;
-	return from_here != f->is_reply ? HUBBLE_EGRESS : HUBBLE_INGRESS;
+	return from_here != is_reply ? HUBBLE_EGRESS : HUBBLE_INGRESS;
 }
 
 static void set_ours(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
