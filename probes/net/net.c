@@ -32,6 +32,7 @@
 #include "probes/net/net_keep_wire.h"
 #include "probes/net/net_map.h"
 #include "probes/net/net_names.h"
+#include "probes/net/net_ns.h"
 #include "probes/net/net_policy.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_sock.h"
@@ -68,12 +69,25 @@ static void hook_failed(struct probe *p, const char *hook, const struct err *err
 
 /* ---- open ---- */
 
+static bool is_watched(const struct net_state *st, const char *text)
+{
+	_cleanup_close_ int fd = net_ns_open(text, NULL);
+	uint32_t inode = fd < 0 ? 0 : net_ns_inode(fd);
+
+	for (size_t i = 0; inode && i < st->spaces.len; i++)
+		if (net_space_inode(st->spaces.items[i]) == inode)
+			return true;
+	return false;
+}
+
 static int add_space(struct probe *p, const char *text, struct err *err)
 {
 	struct net_state *st = p->state;
 	struct net_space *s;
 	int r;
 
+	if (is_watched(st, text))	/* two words for one namespace */
+		return 0;
 	if (vec_grow(&st->spaces) < 0)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
 	r = net_space_open(p, &st->setup, &st->names, st->keep, st->policy, text, &s, err);
@@ -82,24 +96,58 @@ static int add_space(struct probe *p, const char *text, struct err *err)
 	return r;
 }
 
+/* A namespace may end before it is opened. */
+static void add_all_spaces(struct probe *p)
+{
+	_cleanup_free_ uint32_t *inodes = NULL;
+	size_t n = 0;
+
+	if (net_ns_all(&inodes, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct err e = { 0 };
+		char text[16];
+		int r;
+
+		snprintf(text, sizeof(text), "%u", inodes[i]);
+		r = add_space(p, text, &e);
+		if (r < 0 && r != -EINVAL)
+			hook_failed(p, "packets (tc)", &e);
+	}
+}
+
 /* A namespace that does not exist is the user's mistake; programs that do not load are the kernel's. */
+static int add_word(struct probe *p, const char *text, struct err *err)
+{
+	struct err e = { 0 };
+	int r = 0;
+
+	if (text && !strcmp(text, NET_NS_ALL))
+		add_all_spaces(p);
+	else
+		r = add_space(p, text, &e);
+	if (r == -EINVAL && text) {
+		*err = e;
+		return r;
+	}
+	if (r < 0)
+		hook_failed(p, "packets (tc)", &e);
+	return 0;
+}
+
 static int open_spaces(struct probe *p, struct err *err)
 {
 	const struct net_conf *c = p->conf;
-	size_t n = c->netns ? c->netns->len : 0;
+	_cleanup_(net_ns_words_fini) struct net_ns_words words = { 0 };
+	struct net_state *st = p->state;
+	int r = c->netns ? net_ns_globs(c->netns, &words, err) : 0;
 
-	for (size_t i = 0; i < (n ? n : 1); i++) {
-		struct err e = { 0 };
-		int r = add_space(p, n ? c->netns->items[i] : NULL, &e);
-
-		if (r == -EINVAL && n) {
-			*err = e;
-			return r;
-		}
-		if (r < 0)
-			hook_failed(p, "packets (tc)", &e);
-	}
-	return 0;
+	for (size_t i = 0; r >= 0 && i < words.len; i++)
+		r = add_word(p, words.items[i], err);
+	if (r >= 0 && !words.len)
+		r = add_word(p, NULL, err);
+	st->setup.n_spaces = st->spaces.len;
+	return r;
 }
 
 static void open_drops(struct probe *p)
@@ -179,7 +227,9 @@ static int inject_names(struct probe *p)
 {
 	int r = net_drop_names(p->env);
 
-	return r < 0 ? r : net_xdp_names(p->env);
+	if (r >= 0)
+		r = net_xdp_names(p->env);
+	return r < 0 ? r : net_names_home(&((struct net_state *)p->state)->names);
 }
 
 static void attach_traces(struct probe *p)

@@ -264,7 +264,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	d->skel->rodata->drop_turns = s->flows;
 	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);
 	if (r >= 0)
-		r = net_setup_turns(p, d->skel->maps.net_turn_tables);
+		r = net_setup_turns(s, d->skel->maps.net_turn_tables);
 	if (r >= 0)
 		r = net_setup_apply(s, p, d->skel->obj, 0, err);
 	if (r >= 0)

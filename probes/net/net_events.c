@@ -302,10 +302,26 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 
 /* ---- text ---- */
 
+void net_put_space(const struct event *ev, struct buf *out)
+{
+	const char *home = names_get(ev->names, SONDE_NAME_NETNS, NET_NS_HOME), *name;
+	uint32_t inode;
+
+	if (!ev->keys.netns || !home || str_to_u32(home, 10, &inode) < 0 || inode == ev->keys.netns)
+		return;
+	name = names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
+	if (name)
+		str_escape_buf(out, name, strlen(name));
+	else
+		buf_add_u64(out, ev->keys.netns);
+	buf_add_char(out, '/');
+}
+
 void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out)
 {
 	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
+	net_put_space(ev, out);
 	if (name)
 		str_escape_buf(out, name, strlen(name));
 	else if (ifindex)

@@ -39,7 +39,7 @@ int net_feed_open(struct probe *p, const struct net_setup *s, uint32_t netns, bo
 	if (!f->skel)
 		return err_errno(err, -errno, "cannot open the tuple feed");
 	f->skel->rodata->feed_turns = turns;
-	r = net_setup_turns(p, f->skel->maps.net_turn_tables);
+	r = net_setup_turns(s, f->skel->maps.net_turn_tables);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the table of flow tables");
 	r = net_setup_apply(s, p, f->skel->obj, netns, err);

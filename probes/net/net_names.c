@@ -11,6 +11,7 @@
 #include "event/names.h"
 #include "probe/env.h"
 #include "probes/net/net_ns.h"
+#include "probes/net/net_text.h"
 #include "probes/net/net_wire.h"
 
 void net_names_init(struct net_names *n, struct probe_env *env)
@@ -88,6 +89,17 @@ int net_names_space(struct net_names *n, uint32_t netns)
 	if (!fresh || net_ns_name(netns, name, sizeof(name)) < 0)
 		return 0;
 	return probe_inject_name(n->env, SONDE_NAME_NETNS, netns, name);
+}
+
+int net_names_home(struct net_names *n)
+{
+	_cleanup_close_ int fd = net_ns_open(NULL, NULL);
+	char text[16];
+
+	if (fd < 0)
+		return 0;
+	snprintf(text, sizeof(text), "%u", net_ns_inode(fd));
+	return probe_inject_name(n->env, SONDE_NAME_NETNS, NET_NS_HOME, text);
 }
 
 static int name_stack(struct net_names *n, const struct net_rec *r, struct cursor *c)

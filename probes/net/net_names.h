@@ -23,6 +23,8 @@ void net_names_init(struct net_names *n, struct probe_env *env);
 void net_names_fini(struct net_names *n);
 
 int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const char name[static 16]);
+/* Notes the namespace of this process in the stream: events of others name theirs in text. */
+int net_names_home(struct net_names *n);
 int net_names_space(struct net_names *n, uint32_t netns);
 
 /* All that record @r needs; other probes' records are ignored. */

@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -14,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/opt.h"
 #include "base/rights.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -157,7 +160,53 @@ int net_ns_open(const char *text, struct err *err)
 	if (!text)
 		return err_errno(err, fd, "cannot open the current network namespace");
 	return err_set(err, -EINVAL, "--netns %s: there is no such network namespace "
-		       "(a name below " RUN_NETNS ", a path, a pid or an inode is wanted)", text);
+		       "(expected all, a name or glob below " RUN_NETNS ", a path, a pid or an inode)", text);
+}
+
+void net_ns_words_fini(struct net_ns_words *w)
+{
+	for (size_t i = 0; i < w->len; i++)
+		free(w->items[i]);
+	vec_fini(w);
+}
+
+static int add_word(struct net_ns_words *ret, const char *word, struct err *err)
+{
+	char *copy = strdup(word);
+
+	if (copy && vec_grow(ret) == 0) {
+		ret->items[ret->len++] = copy;
+		return 0;
+	}
+	free(copy);
+	return err_errno(err, -ENOMEM, "cannot list the network namespaces");
+}
+
+static int add_matches(struct net_ns_words *ret, const char *glob, struct err *err)
+{
+	_cleanup_(closedirp) DIR *d = opendir(RUN_NETNS);
+	size_t before = ret->len;
+	struct dirent *e;
+	int r = 0;
+
+	while (r >= 0 && d && (e = readdir(d)))
+		if (!fnmatch(glob, e->d_name, FNM_PERIOD))
+			r = add_word(ret, e->d_name, err);
+	if (r >= 0 && ret->len == before)
+		return err_set(err, -EINVAL, "--netns %s: no name below " RUN_NETNS " matches", glob);
+	return r;
+}
+
+int net_ns_globs(const struct opt_strv *words, struct net_ns_words *ret, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < words->len; i++) {
+		bool is_glob = strpbrk(words->items[i], "*?[") && !strchr(words->items[i], '/');
+
+		r = is_glob ? add_matches(ret, words->items[i], err) : add_word(ret, words->items[i], err);
+	}
+	return r;
 }
 
 int net_ns_name(uint32_t inode, char *buf, size_t cap)

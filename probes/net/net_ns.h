@@ -9,12 +9,26 @@
 #include <stdint.h>
 
 struct err;
+struct opt_strv;
 
 /*
  * Opens the namespace that @text names: a name below /run/netns, a path, the pid of a process in it, or its
  * inode; NULL = the caller's. Returns a descriptor (owned by the caller) or -EINVAL with a sentence.
  */
 int net_ns_open(const char *text, struct err *err);
+
+/* The word for every namespace that has a name or a process. */
+#define NET_NS_ALL "all"
+
+struct net_ns_words { char **items; size_t len, cap; };	/* owned; zeroed is empty */
+
+void net_ns_words_fini(struct net_ns_words *w);
+
+/*
+ * Appends @words to @ret, globs as the names below /run/netns that match. -EINVAL with a sentence if a glob matches
+ * none, -ENOMEM.
+ */
+int net_ns_globs(const struct opt_strv *words, struct net_ns_words *ret, struct err *err);
 
 /* The inode that tells namespaces apart, or 0. */
 uint32_t net_ns_inode(int fd);

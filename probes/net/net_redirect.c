@@ -65,7 +65,7 @@ int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_red
 		return err_errno(err, -errno, "cannot open the programs for redirections");
 	if (!select_programs(probe_env_btf(p->env), n->skel))
 		return err_set(err, -EOPNOTSUPP, "the kernel has no function for redirections that can be traced");
-	r = net_setup_turns(p, n->skel->maps.net_turn_tables);
+	r = net_setup_turns(s, n->skel->maps.net_turn_tables);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the table of flow tables");
 	r = net_setup_apply(s, p, n->skel->obj, 0, err);

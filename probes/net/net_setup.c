@@ -181,12 +181,9 @@ static int set_counting(const struct net_setup *s, const struct net_conf *c, str
 	return map && s->counting ? bpf_map__set_max_entries(map, c->count.max) : 0;
 }
 
-int net_setup_turns(struct probe *p, struct bpf_map *map)
+int net_setup_turns(const struct net_setup *s, struct bpf_map *map)
 {
-	const struct net_conf *c = p->conf;
-	size_t n = c->netns ? c->netns->len : 0;
-
-	return bpf_map__set_max_entries(map, n ? (uint32_t)n : 1);
+	return bpf_map__set_max_entries(map, s->n_spaces ? (uint32_t)s->n_spaces : 1);
 }
 
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,

@@ -23,6 +23,7 @@ struct net_setup {
 	uint32_t undecided_snaplen, stack_depth;
 	unsigned kinds;			/* bits 1u << NET_KIND_* */
 	bool flows;			/* packets are counted into flows, not told of */
+	size_t n_spaces;		/* network namespaces that are watched */
 	bool counting, silent;		/* they are added up; and not told of */
 	VEC(char *) ifaces;		/* globs, owned; none = all */
 };
@@ -49,7 +50,7 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 		    struct err *err);
 
 /* Before load: makes room in @map for the flow tables of all watched namespaces (net_flow_turn.bpf.h). */
-int net_setup_turns(struct probe *p, struct bpf_map *map);
+int net_setup_turns(const struct net_setup *s, struct bpf_map *map);
 
 /* A part of it, for an object that has nothing of packets: the rate limits. */
 void net_setup_rates(const struct net_conf *c, struct bpf_object *obj);

@@ -21,6 +21,12 @@ int net_get_uint(uint64_t v, struct value *ret);
 int net_get_named(const struct xlat *x, uint64_t v, struct value *ret);	/* of a number with a name */
 int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret);	/* its name by DNS */
 
+/* Among the names of namespaces: the inode of the one that the command ran in, as text. No namespace has this one. */
+#define NET_NS_HOME 1u
+
+/* "blue/" if the event's namespace is known and is not that one; its inode if it has no name. */
+void net_put_space(const struct event *ev, struct buf *out);
+
 /* "eth0", "if7" when nobody named it, "-" for none. */
 void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
 

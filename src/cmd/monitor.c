@@ -10,6 +10,7 @@
 #include "agent/cilium_listener.h"
 #include "agent/pipeline.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
@@ -19,6 +20,7 @@
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
+#include "probes/net/net_wire.h"
 
 struct monitor_conf {
 	struct run_conf run;
@@ -105,6 +107,33 @@ static void stop_listener(void *ctx)
 	c->listener = NULL;
 }
 
+#define READY_KINDS ((1u << NET_KIND_DROP) | (1u << NET_KIND_TRACE))
+
+/* What is watched, and where. */
+static void put_ready(const struct monitor_conf *c, struct buf *out)
+{
+	const struct opt_strv *netns = &c->run.netns;
+	unsigned kinds = c->net.kinds ? c->net.kinds & READY_KINDS : READY_KINDS;
+
+	buf_add_str(out, "sonde: ready, watching");
+	if (c->net.endpoints || !kinds) {
+		buf_add_str(out, "; ^C stops");
+		return;
+	}
+	if (netns->len) {
+		buf_printf(out, " %s of network namespace", kinds == 1u << NET_KIND_DROP ? "drops" :
+			   kinds == 1u << NET_KIND_TRACE ? "packets" : "packets and drops");
+		for (size_t i = 0; i < netns->len; i++)
+			buf_printf(out, "%s%s", i ? ", " : " ", netns->items[i]);
+	} else {
+		buf_printf(out, " %s%s%s", kinds & 1u << NET_KIND_TRACE ? "packets of this network namespace" : "",
+			   kinds == READY_KINDS ? ", " : "", kinds & 1u << NET_KIND_DROP ? "drops of all" : "");
+		if (kinds == 1u << NET_KIND_DROP)
+			buf_add_str(out, " network namespaces");
+	}
+	buf_add_str(out, "; ^C stops");
+}
+
 static int monitor_run(void *conf, const struct cmd_words *w)
 {
 	struct monitor_conf *c = conf;
@@ -113,10 +142,10 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes),
 		.pass = packet_words_match, .pass_ctx = &words, .cmdline = w->line,
-		.ready = "sonde: ready, watching; ^C stops",
 		.socket = cilium_path(c->cilium), .socket_format = "cilium", .reconnect_ns = c->reconnect_ns,
 		.setup = start_listener, .stopped = stop_listener, .started_ctx = c,
 	};
+	_cleanup_(buf_fini) struct buf ready = { 0 };
 	struct err err = { 0 };
 	int status = CMD_USAGE;
 
@@ -132,6 +161,8 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	else {
 		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
 		set_net(c);
+		put_ready(c, &ready);
+		spec.ready = buf_str(&ready);
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
 	packet_words_close(&words);
@@ -140,7 +171,8 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 }
 
 static const struct cmd_example monitor_examples[] = {
-	{ "sonde monitor", "every packet and drop of this host, live" },
+	{ "sonde monitor", "packets of this network namespace and drops of all, live" },
+	{ "sonde monitor --netns all", "packets and drops of every network namespace" },
 	{ "sonde monitor --type drop", "drops only" },
 	{ "sonde monitor -i eth0 tcp port 443", "a pcap filter, evaluated in the kernel" },
 	{ "sonde monitor --where 'proc.name=nginx and drop.reason exists'", "drops that concern nginx" },
@@ -157,6 +189,9 @@ const struct cmd cmd_monitor = {
 	       "and each drop with the kernel's reason, the function that dropped it, and the process whose socket "
 	       "it concerns. Trailing words are a pcap filter (pcap-filter(7)) that runs in the kernel; --where "
 	       "takes event words.\n\n"
+	       "Packets are those of the network namespace in which the command runs, drops those of all; --netns "
+	       "names the namespaces for both (all: those that exist at the start). Lines name the namespace of an "
+	       "event from elsewhere, as in blue/eth0.\n\n"
 	       "A packet belongs to the owner of its socket, never merely to the process that happened to run: "
 	       "owner.by says how the owner was found.",
 	.examples = monitor_examples,

@@ -89,7 +89,8 @@ static const struct opt select_opts[] = {
 	ROW(comms, "comm", 0, OPT_STRV, "NAME", "only processes with this command name"),
 	ROW(containers, "container", 0, OPT_STRV, "ID", "only this container, by the beginning of its id"),
 	ROW(cgroups, "cgroup", 0, OPT_STRV, "PATH", "only this cgroup: a path below the cgroup2 mount, or an id"),
-	ROW(netns, "netns", 0, OPT_STRV, "NS", "only this network namespace: a name, path, pid or inode"),
+	ROW(netns, "netns", 0, OPT_STRV, "NS",
+	    "this network namespace: a name or glob, a path, a pid, an inode, or all; may be repeated"),
 	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL, "print what runs in the kernel, and exit"),
 	OPT_END,
 };

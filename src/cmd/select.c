@@ -17,6 +17,7 @@
 #include "event/event.h"
 #include "event/names.h"
 #include "probe/env.h"
+#include "probes/net/net_ns.h"
 #include "sonde/wire.h"
 
 struct select {
@@ -72,6 +73,23 @@ static int resolve_netns(const char *text, uint32_t *ret, struct err *err)
 	return 0;
 }
 
+/* "all" selects nothing: it says where to attach. */
+static int resolve_spaces(const struct run_conf *c, struct select *s, struct err *err)
+{
+	_cleanup_(net_ns_words_fini) struct net_ns_words words = { 0 };
+	int r = net_ns_globs(&c->netns, &words, err);
+
+	for (size_t i = 0; r >= 0 && i < words.len; i++)
+		if (!strcmp(words.items[i], NET_NS_ALL))
+			return 0;
+	for (size_t i = 0; r >= 0 && i < words.len; i++) {
+		if (vec_grow(&s->netns) < 0)
+			return err_errno(err, -ENOMEM, "cannot set up the selection");
+		r = resolve_netns(words.items[i], &s->netns.items[s->netns.len++], err);
+	}
+	return r;
+}
+
 static int resolve_cgroup(const char *text, uint64_t *ret, struct err *err)
 {
 	char mount[4096], path[8448];
@@ -96,13 +114,9 @@ int select_resolve(const struct run_conf *c, struct select **ret, struct err *er
 
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot set up the selection");
-	for (size_t i = 0; i < c->netns.len; i++) {
-		if (vec_grow(&s->netns) < 0)
-			return -ENOMEM;
-		r = resolve_netns(c->netns.items[i], &s->netns.items[s->netns.len++], err);
-		if (r < 0)
-			return r;
-	}
+	r = resolve_spaces(c, s, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < c->cgroups.len; i++) {
 		if (vec_grow(&s->cgroups) < 0)
 			return -ENOMEM;

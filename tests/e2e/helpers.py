@@ -209,6 +209,21 @@ class Sonde:
                                          f"stderr:\n{self.stderr}")
                 self.changed.wait(min(left, 0.2))
 
+    def wait_for_line(self, wanted, timeout=TIMEOUT_S):
+        """The first line of standard output for which wanted(line) is true."""
+        deadline = time.monotonic() + timeout
+        with self.changed:
+            while True:
+                for line in self.lines:
+                    if wanted(line):
+                        return line
+                left = deadline - time.monotonic()
+                if left <= 0 or (self.child.poll() is not None and not self.threads[0].is_alive()):
+                    tail = "\n".join(self.lines[-20:])
+                    raise AssertionError(f"no such line within {timeout} s; last ones:\n{tail}\n"
+                                         f"stderr:\n{self.stderr}")
+                self.changed.wait(min(left, 0.2))
+
     def stop(self, sig=signal.SIGINT, timeout=TIMEOUT_S):
         """Ends it; the exit status. After this, events and lines are complete."""
         if self.child.poll() is None:
