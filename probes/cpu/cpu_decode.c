@@ -145,7 +145,12 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 
 static const struct event_desc *const events[] = { &cpu_sample_desc, &cpu_block_desc, &cpu_totals_desc, NULL };
 
+/* Addresses and names of threads. */
+static const struct content_rule content[] = {
+	{ CPU_REC_SAMPLE }, { CPU_REC_BLOCK }, { CPU_REC_NEED }, { CPU_REC_TOTALS_4 }, { CPU_REC_TOTALS }, { 0 },
+};
+
 extern const struct decoder_ops cpu_decoder;
 const struct decoder_ops cpu_decoder = {
-	.name = "cpu", .probe = 3, .events = events, .decode = decode,
+	.name = "cpu", .probe = 3, .events = events, .decode = decode, .content = content,
 };

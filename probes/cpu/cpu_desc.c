@@ -169,7 +169,7 @@ static int totals_line(const struct event *ev, const struct line_opts *o, struct
 /* ---- rows ---- */
 
 #define COMMON_ROWS \
-	ROW(comm, "thread.name", FIELD_STR, "name of the thread"), \
+	ROW(comm, "thread.name", FIELD_STR, "name of the thread", .flags = FIELD_OPEN), \
 	ROW(count, "stack.count", FIELD_UINT, "how many samples or blocks it stands for"), \
 	ROW(user_end, "stack.end", FIELD_ENUM, "why the user stack ends where it ends", .xlat = &end_xlat, \
 	    .flags = FIELD_OPTIONAL), \
@@ -207,7 +207,7 @@ static const struct field totals_fields[] = {
 	TOTAL(walked_late, "totals.walked_late", "stacks walked in user space, because their table came after them"),
 	TOTAL(stayed_cut, "totals.stayed_cut", "stacks that end early, because a table came too late or never"),
 	{ .name = "totals.reasons", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR),
-	  .doc = "why files were refused, the first few" },
+	  .doc = "why files were refused, the first few", .flags = FIELD_OPEN },
 };
 
 /* The text, which only the last row has. */

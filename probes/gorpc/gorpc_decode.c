@@ -552,6 +552,7 @@ const struct decoder_ops gorpc_decoder = {
 	.events = gorpc_descs,
 	.state_size = sizeof(struct gorpc_decode_state),
 	.decode = gorpc_decode,
+	.content = gorpc_content,
 	.observe = gorpc_observe,
 	.fini = gorpc_fini,
 };

@@ -202,7 +202,7 @@ static const struct field call_fields[] = {
 	     .flags = FIELD_SILENT),
 	ROW(kind, "rpc.kind", FIELD_ENUM, "grpc, or http", .xlat = &kind_xlat),
 	ROW(side, "rpc.side", FIELD_ENUM, "what the process is: client or server", .xlat = &side_xlat),
-	TEXT("rpc.status", GET_STATUS, "status of gRPC"),
+	TEXT("rpc.status", GET_STATUS, "status of gRPC", .flags = FIELD_OPEN),
 	ROW(http_status, "rpc.http_status", FIELD_UINT, "status of HTTP", .flags = FIELD_OPTIONAL),
 	TEXT("rpc.message", GORPC_TEXT_MESSAGE, "message of the status"),
 	ROW(error, "rpc.error", FIELD_BOOL, "it failed: a status that is not OK, or an end that is none"),
@@ -211,10 +211,10 @@ static const struct field call_fields[] = {
 	    .flags = FIELD_OPTIONAL),
 	ROW(timeout_ns, "rpc.timeout", FIELD_NS, "how long the client said it would wait", .flags = FIELD_OPTIONAL),
 	ROW(end, "rpc.end", FIELD_ENUM, "how it ended", .xlat = &end_xlat),
-	TEXT("rpc.reset", GET_RESET, "reason of the reset that ended it"),
+	TEXT("rpc.reset", GET_RESET, "reason of the reset that ended it", .flags = FIELD_OPEN),
 	ROW(derived, "rpc.derived", FIELD_BOOL, "the status follows from how it ended: nobody said it",
 	    .flags = FIELD_OPTIONAL),
-	TEXT("rpc.peer", GET_PEER, "address of the other side"),
+	TEXT("rpc.peer", GET_PEER, "address of the other side", .flags = FIELD_OPEN),
 	TEXT("rpc.authority", GORPC_TEXT_AUTHORITY, "host that the client asked for"),
 	ROW(sent_bytes, "rpc.sent", FIELD_UINT, "bytes of DATA sent by this side (--probes data)",
 	    .flags = FIELD_OPTIONAL),
@@ -405,9 +405,10 @@ const struct event_desc gorpc_data_desc =
 
 static const struct field miss_fields[] = {
 	FIELD_ROW(struct gorpc_miss_body, count, "miss.count", FIELD_UINT, "how often, since it was told last"),
-	FIELD_ROW(struct gorpc_miss_body, reason, "miss.reason", FIELD_STR, "what could not be done"),
+	FIELD_ROW(struct gorpc_miss_body, reason, "miss.reason", FIELD_STR, "what could not be done",
+	    .flags = FIELD_OPEN),
 	FIELD_ROW(struct gorpc_miss_body, site, "miss.site", FIELD_UINT, "number of the place in the kernel side"),
-	FIELD_ROW(struct gorpc_miss_body, file, "miss.file", FIELD_STR, "its file"),
+	FIELD_ROW(struct gorpc_miss_body, file, "miss.file", FIELD_STR, "its file", .flags = FIELD_OPEN),
 	FIELD_ROW(struct gorpc_miss_body, line, "miss.line", FIELD_UINT, "its line"),
 };
 const struct event_desc gorpc_miss_desc = {
@@ -420,7 +421,8 @@ const struct event_desc gorpc_miss_desc = {
 static const struct field program_fields[] = {
 	FIELD_ROW(struct gorpc_program_body, n_sites, "program.places", FIELD_UINT,
 		  "places that are watched, 0 = it cannot be"),
-	FIELD_ROW(struct gorpc_program_body, text, "program.text", FIELD_STR, "its release of Go, or why not"),
+	FIELD_ROW(struct gorpc_program_body, text, "program.text", FIELD_STR, "its release of Go, or why not",
+		  .flags = FIELD_OPEN),
 };
 const struct event_desc gorpc_program_desc = {
 	.type = GORPC_REC_PROGRAM, .name = "rpc.program", .doc = "a Go program is watched from here on, or cannot be",

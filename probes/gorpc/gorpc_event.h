@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "event/decode.h"
 #include "event/event.h"
 #include "probes/gorpc/gorpc_wire.h"
 
@@ -79,5 +80,8 @@ extern const struct event_desc *const gorpc_descs[];
 
 /* The string of a call's event; *ret_len 0 when there is none. */
 const char *gorpc_text(const struct event *ev, enum gorpc_text which, size_t *ret_len);
+
+/* Content of the records: gorpc_content.c. */
+extern const struct content_rule gorpc_content[];
 
 #endif

@@ -148,7 +148,7 @@ static int count_get(const struct event *ev, const struct field *f, struct value
 	FIELD_ROW(struct net_count_event, member, name_, kind_, doc_, ##__VA_ARGS__)
 #define GET_ROW(word_, name_, doc_) \
 	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(FIELD_STR), .doc = (doc_), \
-	  .flags = FIELD_LABEL }
+	  .flags = FIELD_LABEL | FIELD_OPEN }
 
 static const struct field count_fields[] = {
 	ROW(kind, "count.kind", FIELD_ENUM, "pass, drop, xdp, rest (the table was full); of another datapath "

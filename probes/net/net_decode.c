@@ -166,5 +166,5 @@ static const struct event_desc *const events[] = {
 extern const struct decoder_ops net_decoder;
 const struct decoder_ops net_decoder = {
 	.name = "net", .probe = 2, .events = events, .decode = decode,
-	.alone = true,
+	.alone = true, .content = net_content,
 };

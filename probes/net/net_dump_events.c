@@ -28,7 +28,7 @@ static const struct xlat by_xlat = { .name = "dump_by", .vals = by_vals, .n = AR
 static const struct field dump_fields[] = {
 	ROW(number, "dump.number", FIELD_UINT, "of this run, from 1"),
 	ROW(by, "dump.by", FIELD_ENUM, "what asked for it: signal, command, event", .xlat = &by_xlat),
-	ROW(on, "dump.on", FIELD_STR, "the condition that an event met", .flags = FIELD_OPTIONAL),
+	ROW(on, "dump.on", FIELD_STR, "the condition that an event met", .flags = FIELD_OPEN | FIELD_OPTIONAL),
 	ROW(packets, "dump.packets", FIELD_UINT, "packets that follow"),
 	ROW(drops, "dump.drops", FIELD_UINT, "drops among what follows"),
 	ROW(before_ns, "dump.before", FIELD_NS, "how long before the trigger it reaches"),

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "event/decode.h"
 #include "event/event.h"
 
 struct event_desc;
@@ -134,5 +135,8 @@ int net_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_dump_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;
+
+/* Content of the records: net_content.c. */
+extern const struct content_rule net_content[];
 
 #endif

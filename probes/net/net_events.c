@@ -122,7 +122,7 @@ enum {
 
 #define TASK_ROWS \
 	ROW(task_comm, "net.task", FIELD_STR, "task that was running, whoever owns the packet", \
-	    .flags = FIELD_OPTIONAL), \
+	    .flags = FIELD_OPEN | FIELD_OPTIONAL), \
 	ROW(task_pid, "net.task_pid", FIELD_UINT, "its process id", .flags = FIELD_OPTIONAL), \
 	ROW(task_tid, "net.task_tid", FIELD_UINT, "its thread id", .flags = FIELD_OPTIONAL)
 
@@ -130,7 +130,8 @@ static const struct field trace_fields[] = {
 	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &net_point_xlat),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat, .flags = FIELD_PACKET),
 	PACKET_ROWS,
-	GET_ROW(GET_STATE, "net.state", FIELD_STR, "place in its conversation: new, established, reply, related"),
+	GET_ROW(GET_STATE, "net.state", FIELD_STR, "place in its conversation: new, established, reply, related",
+	    .flags = FIELD_OPEN),
 	GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "it is encrypted (other datapaths)"),
 	GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before its address was translated (other datapaths)"),
 	TASK_ROWS,
@@ -140,11 +141,11 @@ static const struct field drop_fields[] = {
 	ROW(reason, "drop.reason", FIELD_NAME, "the kernel's reason", .space = SONDE_NAME_DROP_REASON),
 	ROW(cause, "drop.cause", FIELD_ENUM, "what the packet says beyond the reason: TTL exceeded",
 	    .xlat = &net_cause_xlat, .flags = FIELD_OPTIONAL),
-	GET_ROW(GET_FUNC, "drop.func", FIELD_STR, "kernel function that dropped the packet"),
+	GET_ROW(GET_FUNC, "drop.func", FIELD_STR, "kernel function that dropped the packet", .flags = FIELD_OPEN),
 	ROW(location, "drop.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
 	    .flags = FIELD_OPTIONAL),
 	PACKET_ROWS,
-	GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program"),
+	GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program", .flags = FIELD_OPEN),
 	ROW(line, "drop.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL),
 	ROW(error, "drop.error", FIELD_INT, "what a helper returned there", .flags = FIELD_OPTIONAL),
 	TASK_ROWS,

@@ -243,7 +243,16 @@ static const struct event_desc *const events[] = {
 	&net_agent_desc, &net_other_desc, NULL,
 };
 
+static int hide_all(struct sonde_rec *r)
+{
+	(void)r;
+	return -EACCES;	/* packets and messages of unknown owners */
+}
+
+static const struct content_rule content[] = { { SONDE_EV_FOREIGN, hide_all }, { 0 } };
+
 extern const struct decoder_ops net_foreign_decoder;
 const struct decoder_ops net_foreign_decoder = {
 	.name = "foreign", .probe = SONDE_FOREIGN_ID, .events = events, .decode = decode,
+	.content = content,
 };

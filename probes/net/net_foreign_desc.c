@@ -56,12 +56,12 @@ static const struct field capture_fields[] = {
 static const struct field policy_fields[] = {
 	COMMON_ROWS,
 	PACKET_ROWS,
-	GET_ROW(GET_ACTION, "policy.action", FIELD_STR, "allow, deny, redirect or audit"),
+	GET_ROW(GET_ACTION, "policy.action", FIELD_STR, "allow, deny, redirect or audit", .flags = FIELD_OPEN),
 	ROW(verdict, "policy.verdict", FIELD_INT, "minus the drop code, 0 allowed, or the port of a proxy"),
-	GET_ROW(GET_DIR, "policy.dir", FIELD_STR, "ingress or egress"),
+	GET_ROW(GET_DIR, "policy.dir", FIELD_STR, "ingress or egress", .flags = FIELD_OPEN),
 	GET_ROW(GET_IDENTITY, "policy.identity", FIELD_UINT, "security identity of the other end"),
-	GET_ROW(GET_MATCH, "policy.match", FIELD_STR, "what kind of rule matched"),
-	GET_ROW(GET_AUTH, "policy.auth", FIELD_STR, "authentication that is asked for"),
+	GET_ROW(GET_MATCH, "policy.match", FIELD_STR, "what kind of rule matched", .flags = FIELD_OPEN),
+	GET_ROW(GET_AUTH, "policy.auth", FIELD_STR, "authentication that is asked for", .flags = FIELD_OPEN),
 	GET_ROW(GET_COOKIE, "policy.rule", FIELD_UINT, "number of the rule; of a rule file here its line"),
 	ROW(rule, "policy.text", FIELD_NAME, "the rule (of a rule file here)", .space = SONDE_NAME_POLICY_RULE,
 	    .flags = FIELD_OPTIONAL),
@@ -70,7 +70,7 @@ static const struct field policy_fields[] = {
 
 static const struct field recorder_fields[] = {
 	ROW(endpoint, "recorder.rule", FIELD_UINT, "number of the rule"),
-	GET_ROW(GET_DIR, "recorder.dir", FIELD_STR, "ingress or egress"),
+	GET_ROW(GET_DIR, "recorder.dir", FIELD_STR, "ingress or egress", .flags = FIELD_OPEN),
 	PACKET_ROWS,
 };
 
@@ -84,7 +84,8 @@ static const struct xlat hook_xlat = { .name = "sock_hook", .vals = hook_vals, .
 static const struct field sock_fields[] = {
 	ROW(hook, "sock.hook", FIELD_ENUM, "what the process did (of this host's own events)", .xlat = &hook_xlat,
 	    .flags = FIELD_OPTIONAL),
-	GET_ROW(GET_POINT, "sock.point", FIELD_STR, "before or after the address was translated, forward or back"),
+	GET_ROW(GET_POINT, "sock.point", FIELD_STR, "before or after the address was translated, forward or back",
+	    .flags = FIELD_OPEN),
 };
 
 static const struct field l7_fields[] = {

@@ -275,9 +275,30 @@ static int proc_decode(void *state, const struct sonde_rec *r, const struct emit
 	return kinds[kind].decode(&c, &ev, em);
 }
 
+/* The executable's path stays; the name that was asked for and the arguments go. */
+static int hide_image(struct sonde_rec *r)
+{
+	struct proc_exec_rec *e = (void *)r;
+	size_t room = r->len - sizeof(*e);
+	char *text = (char *)(e + 1);
+
+	if (r->len < sizeof(*e) || (size_t)e->name_len + e->path_len + e->args_len > room)
+		return -EBADMSG;
+	memmove(text, text + e->name_len, e->path_len);
+	e->name_len = e->args_len = 0;
+	r->len = (uint32_t)(sizeof(*e) + e->path_len);
+	return 0;
+}
+
+static const struct content_rule content[] = {
+	{ PROC_REC_FORK }, { PROC_REC_EXEC, hide_image }, { PROC_REC_EXIT }, { PROC_REC_RENAME }, { PROC_REC_CGROUP },
+	{ PROC_REC_MMAP }, { PROC_REC_SOCKET }, { PROC_REC_TASK, hide_image }, { 0 },
+};
+
 const struct decoder_ops proc_decoder = {
 	.name = "proc",
 	.probe = PROBE_ID,
 	.events = proc_descs,
 	.decode = proc_decode,
+	.content = content,
 };

@@ -15,9 +15,9 @@
 #include "probes/proc/proc_wire.h"
 
 #define ROW(member, word, kind, doc, ...) FIELD_ROW(PROC_BODY, member, word, kind, doc, ##__VA_ARGS__)
-#define TEXT_ROW(member, word, doc_) \
+#define TEXT_ROW(member, word, doc_, ...) \
 	{ .name = (word), .kind = FIELD_GET, .off = offsetof(PROC_BODY, member), .like = FIELD_LIKE(FIELD_STR), \
-	  .doc = (doc_) }
+	  .doc = (doc_), ##__VA_ARGS__ }
 
 static const struct xlat_val prot_vals[] = { { 1, "read" }, { 2, "write" }, { 4, "exec" } };
 static const struct xlat prot_xlat = {
@@ -206,7 +206,7 @@ static int socket_line(const struct event *ev, const struct line_opts *o, struct
 
 #define PROC_BODY struct proc_task_body
 #define WHO_ROWS \
-	ROW(comm, "task.comm", FIELD_STR, "name of the thread"), \
+	ROW(comm, "task.comm", FIELD_STR, "name of the thread", .flags = FIELD_OPEN), \
 	ROW(ppid, "task.ppid", FIELD_UINT, "process id of the parent"), \
 	ROW(uid, "task.uid", FIELD_UINT, "effective user id"), \
 	ROW(gid, "task.gid", FIELD_UINT, "effective group id"), \
@@ -216,7 +216,8 @@ static int socket_line(const struct event *ev, const struct line_opts *o, struct
 	ROW(ns_tid, "task.ns_tid", FIELD_UINT, "thread id in its own pid namespace", .flags = FIELD_OPTIONAL)
 #define IMAGE_ROWS \
 	TEXT_ROW(file, "task.file", "program as it was asked for; a script's name when it starts with #!"), \
-	TEXT_ROW(exe, "task.exe", "path of the executable, seen from the process's root"), \
+	TEXT_ROW(exe, "task.exe", "path of the executable, seen from the process's root", \
+		 .flags = FIELD_OPEN), \
 	TEXT_ROW(args, "task.args", "command line"), \
 	ROW(exe_ino, "task.exe_ino", FIELD_UINT, "inode of the executable", .flags = FIELD_OPTIONAL), \
 	ROW(exe_dev, "task.exe_dev", FIELD_HEX, "device of the executable: major << 20 | minor", \
@@ -265,7 +266,7 @@ static const struct field exit_fields[] = {
 	{ .name = "exit.code", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_UINT), .doc = "exit code" },
 	{ .name = "exit.signal", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_UINT), .doc = "signal that ended it" },
 	ROW(last, "exit.last", FIELD_BOOL, "no thread of the process is left"),
-	ROW(comm, "exit.name", FIELD_STR, "name of the thread"),
+	ROW(comm, "exit.name", FIELD_STR, "name of the thread", .flags = FIELD_OPEN),
 };
 const struct event_desc proc_exit_desc = {
 	.type = PROC_REC_EXIT, .name = "proc.exit", .doc = "a thread, and with the last one the process, ended",
@@ -276,8 +277,8 @@ const struct event_desc proc_exit_desc = {
 
 #define PROC_BODY struct proc_rename_body
 static const struct field rename_fields[] = {
-	ROW(comm, "task.comm", FIELD_STR, "name from now on"),
-	ROW(old, "task.old_comm", FIELD_STR, "name until now"),
+	ROW(comm, "task.comm", FIELD_STR, "name from now on", .flags = FIELD_OPEN),
+	ROW(old, "task.old_comm", FIELD_STR, "name until now", .flags = FIELD_OPEN),
 };
 const struct event_desc proc_rename_desc = {
 	.type = PROC_REC_RENAME, .name = "proc.rename", .doc = "a thread changed its name", .class = EVENT_STATE,
@@ -301,7 +302,8 @@ static const struct field mmap_fields[] = {
 	ROW(ino, "map.ino", FIELD_UINT, "inode of the file", .flags = FIELD_OPTIONAL),
 	ROW(ino_generation, "map.ino_generation", FIELD_UINT, "tells reused inodes apart", .flags = FIELD_OPTIONAL),
 	ROW(prot, "map.prot", FIELD_FLAGS, "protection", .xlat = &prot_xlat),
-	TEXT_ROW(path, "map.path", "file, seen from the process's root; //anon without one"),
+	TEXT_ROW(path, "map.path", "file, seen from the process's root; //anon without one",
+		 .flags = FIELD_OPEN),
 	{ .name = "map.build_id", .kind = FIELD_GET, .off = offsetof(PROC_BODY, build_id),
 	  .doc = "build id of the file" },
 };
@@ -332,7 +334,7 @@ static const struct field socket_fields[] = {
 	    .xlat = &state_xlat),
 	ROW(closed, "sock.closed", FIELD_BOOL, "it is gone"),
 	ROW(listener, "sock.listener", FIELD_UINT, "cookie of the socket that accepted it", .flags = FIELD_OPTIONAL),
-	ROW(comm, "sock.owner", FIELD_STR, "name of the process when it got the socket"),
+	ROW(comm, "sock.owner", FIELD_STR, "name of the process when it got the socket", .flags = FIELD_OPEN),
 };
 const struct event_desc proc_socket_desc = {
 	.type = PROC_REC_SOCKET, .name = "proc.socket", .doc = "a socket changed hands or state",

@@ -36,7 +36,9 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	caller_is(&c, c.task, true);
 	todo = do_call(&c, nr);
 	c.n_args = args_of(todo);
-	if (!(todo & (SYS_DO_ENTER | SYS_DO_KEEP)) || is_excluded(c.tgid))
+	if (!(todo & (SYS_DO_ENTER | SYS_DO_KEEP)))
+		return 0;
+	if (todo & SYS_DO_ENTER ? leaves_out(c.tgid, SYS_LEDGER_CALL) : is_excluded(c.tgid))
 		return 0;
 	if (todo & SYS_DO_KEEP && select_caller(c.tgid))
 		keep_args(&c);
@@ -72,7 +74,7 @@ static __noinline int sample_out(struct pt_regs *regs)
 	struct sonde_ledger *l;
 
 	time_exit(slot_of(stack), stack, 0);
-	if (is_excluded(bpf_get_current_pid_tgid() >> 32))
+	if (leaves_out(bpf_get_current_pid_tgid() >> 32, SYS_LEDGER_CALL))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_CALL);
 	if (l)
@@ -159,7 +161,7 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	find_caller(&c, s, stack, true);
 	nr = nr_left(&c, nr);
 	todo = do_call(&c, nr);
-	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
+	if (!(todo & SYS_DO_EXIT) || leaves_out(c.tgid, SYS_LEDGER_CALL))
 		return 0;
 	if (is_closed(todo)) /* another ABI's call of this number always passes */
 		return sample_out(regs);

@@ -231,5 +231,6 @@ const struct decoder_ops sys_decoder = {
 	.events = sys_descs,
 	.state_size = sizeof(struct sys_decode_state),
 	.decode = sys_decode,
+	.content = sys_content,
 	.fini = sys_fini,
 };

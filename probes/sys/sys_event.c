@@ -180,8 +180,9 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 	return 0;
 }
 
-#define TEXT(word, what, doc_) \
-	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_STR), .doc = (doc_) }
+#define TEXT(word, what, doc_, ...) \
+	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_STR), .doc = (doc_), \
+	  ##__VA_ARGS__ }
 #define ROW(member, word, kind, doc, ...) FIELD_ROW(struct sys_body, member, word, kind, doc, ##__VA_ARGS__)
 
 static const struct xlat_val abi_vals[] = {
@@ -197,26 +198,27 @@ _Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
 	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
 
 #define CALL_ROWS \
-	TEXT("syscall.name", GET_NAME, "name of the system call"), \
-	TEXT("syscall.class", GET_CLASS, "what it is about, in sysdig's categories"), \
+	TEXT("syscall.name", GET_NAME, "name of the system call", .flags = FIELD_OPEN), \
+	TEXT("syscall.class", GET_CLASS, "what it is about, in sysdig's categories", .flags = FIELD_OPEN), \
 	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"), \
 	ROW(abi, "syscall.abi", FIELD_ENUM, "ABI of the caller", .xlat = &abi_xlat), \
 	TEXT("syscall.args", GET_ARGS, "arguments, as strace writes them"), \
 	SYSDIG("syscall.path", GET_PATH, "first path among its arguments, as the program wrote it"), \
-	SYSDIG("evt.type", GET_TYPE, "the call as sysdig names it", .xlat = &scap_type_names)
+	SYSDIG("evt.type", GET_TYPE, "the call as sysdig names it", .xlat = &scap_type_names, \
+	       .flags = FIELD_OPEN | FIELD_SILENT)
 
 static const struct field exit_fields[] = {
 	CALL_ROWS,
 	ROW(ret, "syscall.ret", FIELD_INT, "result; a negative error number on failure"),
 	TEXT("syscall.answer", GET_ANSWER, "what the kernel left where the arguments point to, as strace writes it"),
-	TEXT("syscall.error", GET_ERROR, "name of the error"),
+	TEXT("syscall.error", GET_ERROR, "name of the error", .flags = FIELD_OPEN),
 	ROW(latency_ns, "syscall.latency", FIELD_NS, "time since the call was entered", .flags = FIELD_OPTIONAL),
 	ROW(latency_ns, "evt.latency", FIELD_NS, "likewise; 0 where it is not known", .flags = FIELD_SILENT),
-	SYSDIG("evt.dir", GET_LEFT, "< when a call is left"),
+	SYSDIG("evt.dir", GET_LEFT, "< when a call is left", .flags = FIELD_OPEN | FIELD_SILENT),
 };
 static const struct field enter_fields[] = {
 	CALL_ROWS,
-	SYSDIG("evt.dir", GET_ENTERED, "> when a call is entered"),
+	SYSDIG("evt.dir", GET_ENTERED, "> when a call is entered", .flags = FIELD_OPEN | FIELD_SILENT),
 	{ .name = "evt.latency", .kind = FIELD_GET, .off = GET_NONE, .like = FIELD_LIKE(FIELD_NS),
 	  .doc = "none yet", .flags = FIELD_SILENT },
 };

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/decode.h"
 #include "event/event.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
@@ -124,5 +125,8 @@ extern const struct event_desc *const sys_descs[];
 extern const struct event_desc sys_exit_desc, sys_enter_desc, sys_sum_desc, sys_gap_desc;
 extern const struct event_desc sys_switch_desc, sys_signal_desc, sys_fault_desc, sys_procexit_desc, sys_uring_desc;
 extern const struct event_desc sys_lost_desc, sys_sampling_desc;
+
+/* Content of the records: sys_content.c. */
+extern const struct content_rule sys_content[];
 
 #endif

@@ -40,7 +40,8 @@ static const struct xlat_val cause_vals[] = { { SONDE_LOST_RING_FULL, "ring_full
 static const struct xlat cause_xlat = { .name = "lost_cause", .vals = cause_vals, .n = ARRAY_SIZE(cause_vals) };
 
 static const struct field lost_fields[] = {
-	{ .name = "lost.call", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR), .doc = "name of the system call" },
+	{ .name = "lost.call", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR), .doc = "name of the system call",
+	    .flags = FIELD_OPEN },
 	FIELD_ROW(struct lost_body, nr, "lost.nr", FIELD_UINT, "its number"),
 	FIELD_ROW(struct lost_body, cause, "lost.why", FIELD_ENUM, "why they were lost", .xlat = &cause_xlat),
 	FIELD_ROW(struct lost_body, count, "lost.count", FIELD_UINT, "records, on the CPU of the event"),

@@ -7,6 +7,7 @@
 #define SYS_SELECT_BPF_H
 
 #include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
 #include "probes/sys/sys_task.bpf.h"
 
 #define SYS_RESULT_ALL 0
@@ -27,6 +28,19 @@ static __always_inline bool select_result(__s64 ret)
 	if (sys_result == SYS_RESULT_ALL)
 		return true;
 	return is_error(ret) == (sys_result == SYS_RESULT_FAILED);
+}
+
+/* Excluded processes; those of others than the reader itself are in the ledger, as filtered. */
+static __always_inline bool leaves_out(__u32 tgid, __u32 class)
+{
+	struct sonde_ledger *l;
+
+	if (!is_excluded(tgid))
+		return false;
+	l = tgid == sonde_self ? NULL : ledger_seen(class);
+	if (l)
+		rec_filtered(l);
+	return true;
 }
 
 const volatile bool sys_suppress = false;	/* some names are not wanted */

@@ -115,12 +115,13 @@ static int sum_line(const struct event *ev, const struct line_opts *o, struct bu
 }
 
 #define ROW(member, word, kind, doc, ...) FIELD_ROW(struct sys_sum_body, member, word, kind, doc, ##__VA_ARGS__)
-#define GOT(word, what, like_, doc_) \
-	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(like_), .doc = (doc_) }
+#define GOT(word, what, like_, doc_, ...) \
+	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  ##__VA_ARGS__ }
 
 static const struct field sum_fields[] = {
-	GOT("syscall.name", GET_NAME, FIELD_STR, "name of the system call"),
-	GOT("syscall.by_name", GET_WHOSE, FIELD_STR, "with --by: command name of the callers"),
+	GOT("syscall.name", GET_NAME, FIELD_STR, "name of the system call", .flags = FIELD_OPEN),
+	GOT("syscall.by_name", GET_WHOSE, FIELD_STR, "with --by: command name of the callers", .flags = FIELD_OPEN),
 	ROW(by_pid, "syscall.by_pid", FIELD_UINT, "with --by process: the caller", .flags = FIELD_OPTIONAL),
 	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"),
 	ROW(calls, "syscall.calls", FIELD_UINT, "how often it returned"),

@@ -93,7 +93,7 @@ int BPF_PROG(sys_switch, bool preempt, struct task_struct *prev, struct task_str
 	struct sys_switch_rec *r;
 	struct sonde_ledger *l;
 
-	if (is_excluded(tgid))
+	if (leaves_out(tgid, SYS_LEDGER_TRACE))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_TRACE);
 	if (!admit(l, tgid))
@@ -148,7 +148,7 @@ int BPF_PROG(sys_signal, int signo, struct kernel_siginfo *info, struct k_sigact
 	struct sys_signal_rec *r;
 	struct sonde_ledger *l;
 
-	if (is_excluded(id >> 32))
+	if (leaves_out(id >> 32, SYS_LEDGER_TRACE))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_TRACE);
 	if (!admit(l, id >> 32))
@@ -196,7 +196,7 @@ static __always_inline int fault(__u64 addr, void *regs, __u64 error, bool kerne
 	struct sys_fault_rec *r;
 	struct sonde_ledger *l;
 
-	if (is_excluded(id >> 32))
+	if (leaves_out(id >> 32, SYS_LEDGER_FAULT))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_FAULT);
 	if (!admit(l, id >> 32))
@@ -241,7 +241,7 @@ int BPF_PROG(sys_procexit, struct task_struct *task)
 	__u32 tgid = task->tgid;
 	struct sonde_ledger *l;
 
-	if (is_excluded(tgid))
+	if (leaves_out(tgid, SYS_LEDGER_LIFE))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_LIFE);
 	if (!l)
@@ -268,7 +268,7 @@ static __always_inline struct sys_uring_rec *uring_begin(struct sonde_ledger **r
 	struct sys_uring_rec *r;
 	struct sonde_ledger *l;
 
-	if (is_excluded(id >> 32))
+	if (leaves_out(id >> 32, SYS_LEDGER_URING))
 		return NULL;
 	l = ledger_seen(SYS_LEDGER_URING);
 	if (!admit(l, id >> 32))

@@ -279,14 +279,15 @@ static int trace_get(const struct event *ev, const struct field *f, struct value
 	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(kind_), .doc = (doc_), \
 	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
 #define SYSDIG_ROWS \
-	SYSDIG("evt.type", GET_TYPE, FIELD_STR, "the event as sysdig names it", .xlat = &scap_type_names), \
-	SYSDIG("evt.dir", GET_DIR, FIELD_STR, "> always"), \
+	SYSDIG("evt.type", GET_TYPE, FIELD_STR, "the event as sysdig names it", .xlat = &scap_type_names, \
+	    .flags = FIELD_OPEN | FIELD_SILENT), \
+	SYSDIG("evt.dir", GET_DIR, FIELD_STR, "> always", .flags = FIELD_OPEN | FIELD_SILENT), \
 	SYSDIG("evt.latency", GET_LATENCY, FIELD_NS, "none")
 
 static const struct field switch_fields[] = {
 	FIELD_ROW(struct switch_body, next_tid, "switch.next", FIELD_UINT, "thread that gets the CPU"),
 	FIELD_ROW(struct switch_body, next_tgid, "switch.next_pid", FIELD_UINT, "its process"),
-	FIELD_ROW(struct switch_body, next_comm, "switch.next_comm", FIELD_STR, "its name"),
+	FIELD_ROW(struct switch_body, next_comm, "switch.next_comm", FIELD_STR, "its name", .flags = FIELD_OPEN | FIELD_SILENT),
 	FIELD_ROW(struct switch_body, preempted, "switch.preempted", FIELD_UINT, "1: it could have gone on"),
 	FIELD_ROW(struct switch_body, ran_us, "switch.ran_us", FIELD_UINT, "it had the CPU, us; 0 = not known"),
 	FIELD_ROW(struct switch_body, maj_faults, "switch.major_faults", FIELD_UINT, "so far"),
@@ -338,7 +339,7 @@ static int uring_get(const struct event *ev, const struct field *f, struct value
 static const struct field uring_fields[] = {
 	FIELD_ROW(struct uring_body, what, "uring.what", FIELD_ENUM, "submit or complete", .xlat = &what_xlat),
 	{ .name = "uring.opcode", .kind = FIELD_GET, .off = GET_OPCODE, .like = FIELD_LIKE(FIELD_STR),
-	  .doc = "what was asked for" },
+	  .doc = "what was asked for", .flags = FIELD_OPEN },
 	FIELD_ROW(struct uring_body, user_data, "uring.user_data", FIELD_HEX, "what the program calls the request"),
 	FIELD_ROW(struct uring_body, req, "uring.request", FIELD_HEX, "ties submission and completion together"),
 	FIELD_ROW(struct uring_body, ring, "uring.ring", FIELD_HEX, "the kernel's ring"),

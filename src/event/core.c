@@ -36,9 +36,9 @@ static const struct xlat space_xlat = { .name = "name_space", .vals = space_vals
 static const struct field host_fields[] = {
 	FIELD_ROW(struct core_host, n_cpus, "host.cpus", FIELD_UINT, "possible CPUs"),
 	FIELD_ROW(struct core_host, page_size, "host.page_size", FIELD_UINT, "bytes of a memory page"),
-	FIELD_ROW(struct core_host, release, "host.release", FIELD_STR, "kernel release"),
-	FIELD_ROW(struct core_host, machine, "host.machine", FIELD_STR, "architecture"),
-	FIELD_ROW(struct core_host, hostname, "host.name", FIELD_STR, "host name"),
+	FIELD_ROW(struct core_host, release, "host.release", FIELD_STR, "kernel release", .flags = FIELD_OPEN),
+	FIELD_ROW(struct core_host, machine, "host.machine", FIELD_STR, "architecture", .flags = FIELD_OPEN),
+	FIELD_ROW(struct core_host, hostname, "host.name", FIELD_STR, "host name", .flags = FIELD_OPEN),
 };
 static const struct event_desc host_desc = {
 	.type = SONDE_EV_HOST, .name = "sonde.host", .doc = "the host the records were taken on",
@@ -234,6 +234,27 @@ static int core_decode(void *state, const struct sonde_rec *r, const struct emit
 	}
 }
 
+/* A name by DNS was in somebody's packets; all others are the host's. */
+static int hide_name(struct sonde_rec *r)
+{
+	const struct sonde_name_rec *n = (const void *)r;
+
+	if (r->len < sizeof(*n))
+		return -EBADMSG;
+	return n->space == SONDE_NAME_HOST ? -EACCES : 0;
+}
+
+static int hide_all(struct sonde_rec *r)
+{
+	(void)r;
+	return -EACCES;
+}
+
+static const struct content_rule content[] = {
+	{ SONDE_EV_HOST }, { SONDE_EV_CLOCK }, { SONDE_EV_NAME, hide_name }, { SONDE_EV_LEDGER }, { SONDE_EV_LOST },
+	{ SONDE_EV_TICK }, { SONDE_EV_PACKET, hide_all }, { SONDE_EV_COUNTED }, { 0 },
+};
+
 static void core_fini(void *state)
 {
 	struct core_state *st = state;
@@ -247,5 +268,6 @@ const struct decoder_ops core_decoder = {
 	.events = core_descs,
 	.state_size = sizeof(struct core_state),
 	.decode = core_decode,
+	.content = content,
 	.fini = core_fini,
 };

@@ -136,6 +136,34 @@ const struct core_host *decode_set_host(const struct decode_set *d)
 	return &d->core->host;
 }
 
+/* ---- content ---- */
+
+static const struct content_rule *rule_of(const struct decode_set *d, const struct sonde_rec *r)
+{
+	const struct decoder *dec = d->by_probe[r->type >> 8];
+	const struct content_rule *rule = dec ? dec->ops->content : NULL;
+
+	while (rule && rule->type && rule->type != r->type)
+		rule++;
+	return rule && rule->type ? rule : NULL;
+}
+
+bool decode_owner_sure(const struct decode_set *d, const struct sonde_rec *r)
+{
+	const struct content_rule *rule = rule_of(d, r);
+
+	return rule && r->tgid && (!rule->sure || rule->sure(r));
+}
+
+int decode_hide_content(const struct decode_set *d, struct sonde_rec *r)
+{
+	const struct content_rule *rule = rule_of(d, r);
+
+	if (!rule)
+		return -EACCES;
+	return rule->hide ? rule->hide(r) : 0;
+}
+
 static int run_decoder(struct decode_set *d, const struct decoder *dec, const struct sonde_rec *r)
 {
 	d->running = dec;
@@ -206,6 +234,7 @@ void event_from_rec(struct event *ev, const struct event_desc *desc, const struc
 	ev->cpu = r->cpu;
 	ev->instance = r->instance;
 	ev->flags = r->flags;
+	ev->hide = HIDE_NOTHING;
 	ev->n_sec = 0;
 	ev->body_len = desc->body_size;
 	ev->body = NULL;

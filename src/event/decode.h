@@ -27,6 +27,18 @@ struct emitter {
 	const struct names *names;
 };
 
+/* Removes from a record the content that only its owner may see. Tables end with type 0. */
+struct content_rule {
+	uint16_t type;
+	/*
+	 * Takes the content out of @r, in place: r->len may shrink, the header stays. NULL: nothing in it is content.
+	 * -EBADMSG when it contradicts itself, -EACCES when nothing else is in it.
+	 */
+	int (*hide)(struct sonde_rec *r);
+	/* Is the content that of the process in the header? NULL: yes. */
+	bool (*sure)(const struct sonde_rec *r);
+};
+
 /* The pure half of a probe. State starts zeroed. */
 struct decoder_ops {
 	const char *name;
@@ -40,6 +52,7 @@ struct decoder_ops {
 	 * counts the first two as SONDE_LOST_DECODE and goes on.
 	 */
 	int (*decode)(void *state, const struct sonde_rec *r, const struct emitter *em);
+	const struct content_rule *content; /* of every type of record: without a rule all of it is content */
 	/* Sees every event of other decoders (process life-cycle above all) before the bus does. Optional. */
 	void (*observe)(void *state, const struct event *ev);
 	void (*fini)(void *state);	/* optional */
@@ -70,6 +83,11 @@ const struct core_host *decode_set_host(const struct decode_set *d);	/* filled i
  */
 int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)(void *ctx, struct event *ev),
 		  void *ctx);
+
+/* Takes the content out of @r (a checked record), by the rule of its type: see struct content_rule. */
+int decode_hide_content(const struct decode_set *d, struct sonde_rec *r);
+/* Is its content certainly that of the process in its header? */
+bool decode_owner_sure(const struct decode_set *d, const struct sonde_rec *r);
 
 /* Builds header fields from a record; for decoders. Body and sections are the caller's. */
 void event_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r);

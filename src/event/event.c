@@ -223,7 +223,7 @@ static int get_mac_field(const struct field *f, const char *p, struct value *ret
 	return 0;
 }
 
-int event_get(const struct event *ev, const struct field *f, struct value *ret)
+static int get_any(const struct event *ev, const struct field *f, struct value *ret)
 {
 	const char *p;
 
@@ -251,6 +251,26 @@ int event_get(const struct event *ev, const struct field *f, struct value *ret)
 	case FIELD__MAX: break;
 	}
 	return -ENOENT;
+}
+
+/* Numbers say how much and which; a text is content unless its row says otherwise. */
+static bool is_hidden(const struct event *ev, const struct field *f, const struct value *v)
+{
+	if (f->flags & FIELD_OTHERS)
+		return true;
+	if (ev->hide < HIDE_CONTENT || f->flags & FIELD_OPEN)
+		return false;
+	if (v->kind == VAL_STR && v->has_number)	/* the name of a number, if the row says that it is one */
+		return f->kind == FIELD_GET && f->like != FIELD_LIKE(FIELD_ENUM) &&
+		       f->like != FIELD_LIKE(FIELD_NAME) && f->like != FIELD_LIKE(FIELD_IFACE);
+	return v->kind == VAL_BYTES || v->kind == VAL_STR;
+}
+
+int event_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	int r = get_any(ev, f, ret);
+
+	return r == 0 && ev->hide && is_hidden(ev, f, ret) ? -ENOENT : r;
 }
 
 /* Kinds whose bytes in the body are an unsigned number. */

@@ -88,6 +88,14 @@ struct event_keys {
 
 #define EVENT_MAX_SECTIONS 8
 
+/* Parts of an event that its reader may not see (content.c). */
+enum event_hide {
+	HIDE_NOTHING,
+	HIDE_OTHERS,	/* FIELD_OTHERS */
+	HIDE_CONTENT,	/* texts and bytes too, but those of FIELD_OPEN */
+	HIDE__MAX,
+};
+
 struct event_desc;
 
 struct event {
@@ -97,7 +105,8 @@ struct event {
 	uint64_t start_ns;	/* with tgid: the process key */
 	uint32_t tgid, tid;
 	uint16_t cpu, instance, flags; /* flags: SONDE_RF_* of the record */
-	uint16_t n_sec;
+	uint8_t hide;		/* enum event_hide */
+	uint8_t n_sec;
 	uint32_t body_len;
 	const void *body;	/* desc->body_size bytes at least, 8-byte aligned */
 	struct event_keys keys;
@@ -171,6 +180,8 @@ enum field_kind {
 #define FIELD_LABEL 512		/* tells one counter from another: a label where counters have labels */
 #define FIELD_TOTAL 1024		/* such a counter: a sum since the start */
 #define FIELD_WITHIN 2048	/* distance from a time, the number in `arg`: in filters "=" means not further */
+#define FIELD_OPEN 4096		/* a text without content: names of processes, containers, interfaces, reasons */
+#define FIELD_OTHERS 8192	/* content of a process other than the event's: its parent's command line */
 #define FIELD_PACKET 8		/* repeats what SEC_PACKET says: outputs that hold the packet leave it out */
 
 #define ID_SHORT 12		/* as container engines and sysdig print them */
@@ -254,6 +265,12 @@ struct event_desc {
 
 /* Reads one field. 0, or -ENOENT when it is unknown (optional and 0, or not in this event). */
 int event_get(const struct event *ev, const struct field *f, struct value *ret);
+
+/*
+ * @ev without content: fields are hidden by their flags, sections cut or left out by their kind. A section for which
+ * @scratch has no memory is left out.
+ */
+void event_hide_content(const struct event *ev, struct arena *scratch, struct event *ret);
 
 /* The number behind a field, without its name. 0, or -ENOENT as above or when it is no number. */
 int event_get_number(const struct event *ev, const struct field *f, uint64_t *ret);

@@ -70,6 +70,9 @@ struct packet {
  */
 void packet_dissect(uint32_t link, const void *data, uint32_t cap_len, uint32_t orig_len, struct packet *ret);
 
+/* Bytes from the beginning on that are headers, options included, up to the first payload; at most @cap_len. */
+uint32_t packet_headers_len(uint32_t link, const void *data, uint32_t cap_len, uint32_t orig_len);
+
 /* The flow a person means: the inner one of a tunnel, else the outer. */
 static inline const struct packet_flow *packet_flow(const struct packet *p)
 {

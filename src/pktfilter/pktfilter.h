@@ -52,6 +52,9 @@ bool pktfilter_match(const struct pktfilter *f, uint32_t link, const void *data,
 int pktfilter_verdict(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
 		      uint32_t orig_len);
 
+/* True if @expr reads no byte of a packet but those of fixed headers; false when that is not certain. */
+bool pktfilter_headers_only(const char *expr);
+
 /* Bytes from the packet's start that a verdict can need; UINT32_MAX when no bound is known. */
 uint32_t pktfilter_depth(const struct pktfilter *f);
 

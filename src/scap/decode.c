@@ -51,6 +51,21 @@ static const struct event_desc *const scap_descs[] = {
 	&scap_event_desc, &scap_internal_desc, &scap_row_desc, NULL,
 };
 
+/* Rows of users, groups and interfaces are the host's; what is known of a thread in a row is in other records too. */
+static int hide_row(struct sonde_rec *r)
+{
+	const struct sec_params *p = (const void *)(r + 1);
+
+	if (r->len < sizeof(*r) + sizeof(*p))
+		return -EBADMSG;
+	return p->type == SCAP_ROW_THREAD || p->type == SCAP_ROW_FD || !scap_is_row(p->type) ? -EACCES : 0;
+}
+
+static const struct content_rule content[] = {
+	{ SONDE_EV_SCAP, hide_row }, { SONDE_EV_SCAP_ROW, hide_row }, { 0 },
+};
+
 const struct decoder_ops scap_decoder = {
 	.name = "scap", .probe = SONDE_SCAP_ID, .events = scap_descs, .decode = scap_decode,
+	.content = content,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes as a sequence of records, through every decoder of this build; each event is printed. Records follow
+ * Any bytes as a sequence of records, through every decoder of this build; each event is printed, and the content
+ * of each record is taken out. Records follow
  * each other at multiples of eight, as in a ring; a length of nonsense ends the input.
  */
 #include <errno.h>
@@ -48,6 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		copy = malloc(len);	/* exactly the record: a read past its end is seen */
 		memcpy(copy, data + at, len);
 		r = decode_record(d, copy, len, take, NULL);
+		if (r >= 0 && decode_hide_content(d, (struct sonde_rec *)copy) == 0 &&
+		    ((struct sonde_rec *)copy)->len > len)
+			abort();
 		free(copy);
 		if (r > 0 || (r < 0 && r != -EBADMSG && r != -ENOSYS && r != -ENOMEM))
 			abort();

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Content of a packet is its payload.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "packet/packet.h"
+#include "probes/net/net_count_wire.h"
+#include "probes/net/net_dns_wire.h"
+#include "probes/net/net_event.h"
+#include "probes/net/net_flow_wire.h"
+#include "probes/net/net_keep_wire.h"
+#include "probes/net/net_policy_wire.h"
+#include "probes/net/net_sock_wire.h"
+#include "probes/net/net_wire.h"
+
+static int hide_payload(struct sonde_rec *rec)
+{
+	struct net_rec *r = (void *)rec;
+	size_t stack_len, room = rec->len - sizeof(*r);
+	uint32_t keep, at;
+
+	if (rec->len < sizeof(*r) || r->cap_len > room)
+		return -EBADMSG;
+	stack_len = r->n_stack * sizeof(uint64_t);
+	at = stack_len ? ROUND_UP(r->cap_len, 8u) : r->cap_len;
+	if (at > room || stack_len > room - at)
+		return -EBADMSG;
+	keep = r->link ? packet_headers_len(r->link, r->data, r->cap_len, r->orig_len) : 0;
+	r->cap_len = keep;
+	if (stack_len) {
+		memset(r->data + keep, 0, ROUND_UP(keep, 8u) - keep);
+		keep = ROUND_UP(keep, 8u);
+		memmove(r->data + keep, r->data + at, stack_len);
+	}
+	rec->len = (uint32_t)(sizeof(*r) + keep + stack_len);
+	return 0;
+}
+
+/*
+ * Any user can send on any tuple in a network namespace of their own, so such an owner proves nothing. In the
+ * namespace of the packet the kernel gives a tuple to one process.
+ */
+static bool owner_is_sure(const struct sonde_rec *rec)
+{
+	const struct net_rec *r = (const void *)rec;
+
+	return rec->len >= sizeof(*r) && r->owner_by != NET_OWNER_NONE && r->owner_by != NET_OWNER_REMOTE_TUPLE;
+}
+
+/* Nothing but the message's header, which has counts. */
+static int hide_answer(struct sonde_rec *rec)
+{
+	struct net_dns_rec *r = (void *)rec;
+
+	if (rec->len < sizeof(*r) || r->len > rec->len - sizeof(*r))
+		return -EBADMSG;
+	r->len = MIN(r->len, (uint32_t)NET_DNS_MIN);
+	rec->len = (uint32_t)sizeof(*r) + r->len;
+	return 0;
+}
+
+const struct content_rule net_content[] = {
+	{ NET_EV_TRACE, hide_payload, owner_is_sure }, { NET_EV_DROP, hide_payload, owner_is_sure },
+	{ NET_EV_XDP, hide_payload, owner_is_sure }, { NET_EV_VERDICT, hide_payload, owner_is_sure },
+	{ NET_EV_DNS, hide_answer }, { NET_EV_FLOW }, { NET_EV_DUMP }, { NET_EV_COUNT }, { NET_EV_SOCK }, { 0 },
+};
