@@ -33,9 +33,10 @@
 
 static bool wants_events(void *ctx, const struct sonde_rec *r)
 {
-	const struct agent *a = ctx;
+	struct agent *a = ctx;
 	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts[r->instance] : NULL;
 
+	content_at_hand(a, r);
 	return (in && in->n_decode) || cilium_wants(a, r->instance);
 }
 
@@ -64,6 +65,7 @@ static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 		view_record(v, r);
 	if (a->snapshot_for && a->snapshot_for->queue)
 		sub_snapshot(a->snapshot_for, r);
+	content_at_hand(a, NULL);
 }
 
 static void on_flush(void *ctx)
@@ -225,6 +227,7 @@ void agent_free(struct agent *a)
 	inst_free_all(a);
 	fan_free(a->fan);
 	splicer_free(a->splicer);
+	buf_fini(&a->content.copy);
 	if (a->cost.fd >= 0)
 		close(a->cost.fd);
 	free(a);

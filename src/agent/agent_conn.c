@@ -101,10 +101,14 @@ int conn_send(struct agent_conn *c, const struct buf *frames)
 	return buf_error(frames) ? buf_error(frames) : fan_send(c->queue, frames->data, frames->len, NULL, 0);
 }
 
-int conn_send_record(struct agent_conn *c, const struct sonde_rec *r)
+int conn_send_record(struct agent_conn *c, const struct sonde_rec *rec)
 {
-	const struct proto_head h = { .len = (uint32_t)sizeof(h) + r->len, .type = PROTO_RECORD };
+	const struct sonde_rec *r = content_record(c->a, rec, c->viewer);
+	struct proto_head h = { .type = PROTO_RECORD };
 
+	if (!r)
+		return 0;
+	h.len = (uint32_t)sizeof(h) + r->len;
 	return fan_send(c->queue, &h, sizeof(h), r, r->len);
 }
 
@@ -450,6 +454,7 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	}
 	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .passed = -1,
 				  .since_ns = clock_boot_ns() };
+	c->viewer = content_of(a, &peer, rights);
 	c->moved_ns = c->heard_ns = c->since_ns;
 	c->place = free_place(a);
 	c->next = a->conns;

@@ -27,6 +27,7 @@
 #define NS_PER_S 1000000000ULL
 
 struct agent;
+struct arena;
 struct filter;
 struct output;
 struct session;
@@ -52,6 +53,31 @@ struct request {
 
 int request_parse(const struct proto_frame *f, struct request *ret, struct err *err);
 void request_fini(struct request *q);
+
+/* ---- content ---- */
+
+struct agent_conn;
+
+#define UID_ALL ((uint32_t)-1)	/* sees the content of everybody */
+
+/* User whose content a connection sees, or UID_ALL. */
+uint32_t content_of(const struct agent *a, const struct peer *p, uint32_t rights);
+/*
+ * @r as @viewer may see it: @r, or a copy without content that holds until the next call; NULL: not at all.
+ */
+const struct sonde_rec *content_record(struct agent *a, const struct sonde_rec *r, uint32_t viewer);
+/* Likewise of an event: *ret when something is hidden. Its sections live in @scratch. */
+const struct event *content_event(struct agent *a, const struct event *ev, uint32_t viewer, struct arena *scratch,
+				  struct event *ret);
+/* Before a record is decoded and after it was handled (NULL): what its events are from. */
+void content_at_hand(struct agent *a, const struct sonde_rec *r);
+/*
+ * Filters that the kernel decides must not tell a reader what he may not see: those of calls are left out of @q, of
+ * packets they are refused (-EPERM).
+ */
+int content_check(const struct agent_conn *c, struct request *q, struct err *err);
+/* Streams with everybody's content are logged, at their beginning (@q) and at their end (NULL). */
+void content_log(const struct agent_conn *c, const struct request *q);
 
 /* ---- instances ---- */
 
@@ -102,8 +128,9 @@ struct view_count {
 	uint64_t summed;		/* told of as a number: SONDE_EV_COUNTED */
 };
 
-/* Finds or makes the one for the instances of @mask and counts a reference. */
-int view_get(struct agent *a, const struct request *q, uint32_t mask, struct view **ret, struct err *err);
+/* Finds or makes the one of @viewer for the instances of @mask and counts a reference. */
+int view_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer, struct view **ret,
+	     struct err *err);
 void view_put(struct view *v);			/* NULL is fine; clients left its log */
 struct fan_log *view_log(const struct view *v);
 const struct view_count *view_counts(const struct view *v, uint16_t instance);
@@ -154,6 +181,7 @@ struct agent_conn {
 	struct peer peer;
 	unsigned place;			/* lowest that was free when it came */
 	uint32_t rights;		/* PROTO_RIGHT_* */
+	uint32_t viewer;		/* content_of() */
 	struct session *session;
 	struct agent_request request;
 	struct fan_sub *queue;
@@ -267,6 +295,10 @@ struct agent {
 	struct agent_http *http;		/* likewise */
 	/* ns: the most of this second, of the one before; look: at the next record */
 	struct { uint64_t now, last; bool look; } lag;
+	struct {
+		struct buf copy;	/* of a record */
+		bool unsure;		/* whose the record at hand is */
+	} content;
 	struct { int fd; uint64_t since_ns; } cost;	/* the kernel's statistics while fd is there (-1 = off) */
 };
 

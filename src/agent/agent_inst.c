@@ -155,7 +155,7 @@ static int parse_conf(struct agent *a, struct inst *in, const struct agent_conn 
 	struct opt_strv words = { 0 };
 	struct opt_set sets[SETS_MAX];
 	size_t n;
-	int r;
+	int r = 0;
 
 	in->conf = calloc(1, MAX(ops->conf_size, (size_t)1));
 	if (!in->conf)
@@ -163,7 +163,11 @@ static int parse_conf(struct agent *a, struct inst *in, const struct agent_conn 
 	if (ops->conf_base)
 		memcpy(in->conf, ops->conf_base, ops->conf_size);
 	n = conf_sets(ops, in->conf, sets);
-	r = opt_parse(sets, n, (int)in->want.args.len, in->want.args.items, &words, NULL, err);
+	for (size_t i = 1; r >= 0 && i < in->want.args.len; i++) {
+		char *argv[] = { in->want.args.items[0], in->want.args.items[i] };
+
+		r = opt_parse(sets, n, ARRAY_SIZE(argv), argv, &words, NULL, err);	/* --NAME=VALUE */
+	}
 	if (r >= 0 && words.len)
 		r = err_set(err, -EINVAL, "probe %s: %s is no option", ops->name, words.items[0]);
 	if (r >= 0)

@@ -14,7 +14,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 
-/* ---- what options take ---- */
+/* ---- cost of options ---- */
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -116,7 +116,7 @@ void limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, 
 			measure(o, sets[i].conf, n_cpus, ret);
 }
 
-/* ---- what one user has ---- */
+/* ---- use by user ---- */
 
 struct has {
 	unsigned connections, streams;

@@ -24,13 +24,20 @@
 
 /* ---- begin ---- */
 
-/* The client's own calls and packets would come back to it as events, and to others as noise. */
-static void exclude_self(struct agent_conn *c, bool wanted)
+/*
+ * The client's own calls and packets would come back to it as events, and to others as noise. Readers cannot exclude
+ * themselves: no observer sees an excluded process.
+ */
+static int exclude_self(struct agent_conn *c, bool wanted, struct err *err)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
 
+	if (wanted && !(c->rights & PROTO_RIGHT_CONTROL))
+		return err_set(err, -EPERM, "exclude=self is for the control socket: it hides a process from all "
+			       "clients");
 	if (wanted && probe_env_exclude(pipeline_env(c->a->pipeline), (uint32_t)c->peer.pid) == 0)
 		c->sub.excluded = c->peer.pid;
+	return 0;
 }
 
 static void include_self(struct agent_conn *c)
@@ -88,7 +95,7 @@ static int go(struct agent_conn *c, const struct request *q, struct err *err)
 	int r;
 
 	c->sub.mask |= 1u;
-	r = view_get(c->a, q, c->sub.mask, &c->sub.view, err);
+	r = view_get(c->a, q, c->sub.mask, c->viewer, &c->sub.view, err);
 	if (r < 0)
 		return r;
 	inst_refresh(c->a);
@@ -130,12 +137,16 @@ int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err
 	r = limits_subscription(c, q.bytes, err);
 	if (r >= 0 && !q.wants.len)
 		r = err_set(err, -EINVAL, "a subscription names at least one probe");
-	if (r >= 0) {
-		exclude_self(c, q.exclude_self);
+	if (r >= 0)
+		r = content_check(c, &q, err);
+	if (r >= 0)
+		r = exclude_self(c, q.exclude_self, err);
+	if (r >= 0)
 		r = get_instances(c, &q, err);
-	}
 	if (r >= 0)
 		r = go(c, &q, err);
+	if (r >= 0)
+		content_log(c, &q);
 	request_fini(&q);
 	if (r < 0)
 		sub_drop(c);
@@ -227,6 +238,8 @@ void sub_drop(struct agent_conn *c)
 {
 	uint32_t mask = c->sub.mask & ~1u;
 
+	if (c->sub.on)
+		content_log(c, NULL);
 	if (c->sub.excluded)
 		include_self(c);
 	if (c->sub.view)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/agent_impl.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -30,11 +31,13 @@ struct view {
 	struct agent *a;
 	unsigned users;
 	struct buf key;			/* what was asked: equal ones share it */
+	uint32_t viewer;		/* whose content it has: content_of() */
 	uint32_t mask;			/* 1u << instance, 0 (proc) included */
 	struct filter *where;		/* NULL = none */
 	uint32_t where_mask;		/* instances whose records it decides about */
 	VEC(struct view_field) fields;	/* none: records are sent as they are */
 	struct buf value, frame;	/* scratch */
+	struct arena scratch;
 	unsigned events, matched;	/* of the record at hand */
 	struct fan_log *log;
 	struct view_count counts[SONDE_INSTANCES];
@@ -61,6 +64,7 @@ static void view_free(struct view *v)
 	buf_fini(&v->key);
 	buf_fini(&v->value);
 	buf_fini(&v->frame);
+	arena_fini(&v->scratch);
 	free(v);
 }
 DEFINE_CLEANUP(struct view *, view_free)
@@ -132,7 +136,7 @@ static void count_users(struct view *v, int by)
 	}
 }
 
-static int view_new(struct agent *a, const struct request *q, uint32_t mask, struct buf *key, struct view **ret,
+static int view_new(struct agent *a, const struct request *q, struct view of, struct buf *key, struct view **ret,
 		    struct err *err)
 {
 	_cleanup_(view_freep) struct view *v = calloc(1, sizeof(*v));
@@ -140,8 +144,7 @@ static int view_new(struct agent *a, const struct request *q, uint32_t mask, str
 
 	if (!v)
 		return err_errno(err, -ENOMEM, "cannot begin the stream");
-	v->a = a;
-	v->mask = mask;
+	*v = of;
 	v->log = fan_log_new(a->fan);
 	if (!v->log || buf_error(key))
 		return err_errno(err, -ENOMEM, "cannot begin the stream");
@@ -161,18 +164,19 @@ static int view_new(struct agent *a, const struct request *q, uint32_t mask, str
 	return 0;
 }
 
-int view_get(struct agent *a, const struct request *q, uint32_t mask, struct view **ret, struct err *err)
+int view_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer, struct view **ret,
+	     struct err *err)
 {
 	_cleanup_(buf_fini) struct buf key = { 0 };
 	struct view *v;
 	int r;
 
-	buf_printf(&key, "%x where=%s%cfields=%s", (unsigned)mask, q->where ? q->where : "", 0,
+	buf_printf(&key, "%x %u where=%s%cfields=%s", (unsigned)mask, (unsigned)viewer, q->where ? q->where : "", 0,
 		   q->fields ? q->fields : "");
 	for (v = a->views; v; v = v->next)
 		if (v->key.len == key.len && !memcmp(v->key.data, key.data, key.len))
 			break;
-	r = v ? 0 : view_new(a, q, mask, &key, &v, err);
+	r = v ? 0 : view_new(a, q, (struct view){ .a = a, .mask = mask, .viewer = viewer }, &key, &v, err);
 	if (r < 0)
 		return r;
 	v->users++;
@@ -250,9 +254,13 @@ static void send_event(struct view *v, const struct event *ev)
 
 void view_event(struct view *v, const struct event *ev)
 {
+	struct event shown;
+
 	if (!(v->where_mask & 1u << ev->instance) || ev->desc->class != EVENT_DATA)
 		return;
 	v->events++;
+	arena_reset(&v->scratch);
+	ev = content_event(v->a, ev, v->viewer, &v->scratch, &shown);
 	if (v->where && !filter_match(v->where, ev))
 		return;
 	v->matched++;
@@ -290,9 +298,21 @@ static bool is_sent(const struct view *v, const struct sonde_rec *r)
 	return !v->fields.len || r->type == SONDE_EV_LOST;
 }
 
+static void send_record(struct view *v, const struct sonde_rec *rec, struct view_count *n)
+{
+	const struct sonde_rec *r = content_record(v->a, rec, v->viewer);
+	struct proto_head h = { .type = PROTO_RECORD };
+
+	if (!r) {
+		n->filtered += record_counts(rec);
+		return;
+	}
+	h.len = (uint32_t)sizeof(h) + r->len;
+	fan_log_write(v->log, &h, sizeof(h), r, r->len);
+}
+
 void view_record(struct view *v, const struct sonde_rec *r)
 {
-	const struct proto_head h = { .len = (uint32_t)sizeof(h) + r->len, .type = PROTO_RECORD };
 	unsigned events = v->events, matched = v->matched;
 	struct view_count *n = &v->counts[r->instance % SONDE_INSTANCES];
 	bool counts;
@@ -309,5 +329,5 @@ void view_record(struct view *v, const struct sonde_rec *r)
 	if (events && !matched)
 		n->filtered += counts;
 	else if (is_sent(v, r))
-		fan_log_write(v->log, &h, sizeof(h), r, r->len);
+		send_record(v, r, n);
 }

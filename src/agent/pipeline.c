@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/output.h"
 #include "agent/pipeline_impl.h"
@@ -27,6 +29,8 @@
 #include "worker/opener.h"
 
 #define START_ROUND_MS 50	/* between two looks at the rings */
+
+#define PID_NAMESPACE 0xeffffffcu	/* inode of the initial one: PROC_PID_INIT_INO */
 
 void pipeline_close_probe(struct probe *probe)
 {
@@ -108,6 +112,16 @@ void pipeline_want(struct pipeline *p, uint32_t sections)
 struct scap_state *pipeline_scap(struct pipeline *p)
 {
 	return p->scap;
+}
+
+bool pipeline_owner(struct pipeline *p, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid)
+{
+	return enrich_owner(p->enrich, tgid, start_ns, ts_ns, ret_uid);
+}
+
+const struct decode_set *pipeline_decoders(const struct pipeline *p)
+{
+	return p->decode;
 }
 
 const struct core_host *pipeline_host(const struct pipeline *p)
@@ -400,7 +414,12 @@ void pipeline_open_source(struct pipeline *p, struct source *source)
 
 void pipeline_open_agent(struct pipeline *p, struct client *c)
 {
+	struct stat st;
+
 	p->client = c;
+	/* The agent's numbers are those of the initial pid namespace. */
+	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == PID_NAMESPACE)
+		p->own = (uint32_t)getpid();
 }
 
 const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)

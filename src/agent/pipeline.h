@@ -20,6 +20,7 @@ struct bus;
 struct client;
 struct coop;
 struct core_host;
+struct decode_set;
 struct enrich;
 struct err;
 struct event;
@@ -70,6 +71,9 @@ const struct registry *pipeline_registry(const struct pipeline *p);
 const struct core_host *pipeline_host(const struct pipeline *p);	/* of the records; empty until they say */
 /* For subscribers other than sinks; they leave before the pipeline goes. */
 struct bus *pipeline_bus(struct pipeline *p);
+/* The user of a process at a time, as far as the records have told. */
+bool pipeline_owner(struct pipeline *p, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid);
+const struct decode_set *pipeline_decoders(const struct pipeline *p);
 /* What is known of threads and descriptors; filled as events pass. */
 struct scap_state *pipeline_scap(struct pipeline *p);
 

@@ -49,6 +49,7 @@ struct pipeline {
 	uint64_t reconnect_ns;
 	struct opener *opener;		/* of a process without rights; NULL = none */
 	struct client *client;		/* agent; borrowed */
+	uint32_t own;			/* this process: its events from an agent are left out; 0 = none */
 	struct pipeline_tap tap;	/* all NULL: nobody */
 	uint64_t replayed_ns;		/* latest time in it: its run ends there, whenever it is replayed */
 	bool input_ready;		/* source has something to read */

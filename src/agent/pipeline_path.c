@@ -70,7 +70,7 @@ static int take_event(void *ctx, struct event *ev)
 	if (p->tap.event)
 		p->tap.event(p->tap.ctx, ev);
 	if (ev->desc->class != EVENT_META) {
-		if (p->pass && !p->pass(p->pass_ctx, ev)) {
+		if ((p->own && ev->tgid == p->own) || (p->pass && !p->pass(p->pass_ctx, ev))) {
 			p->now.refused += ev->desc->class == EVENT_DATA;
 			scap_state_left_out(p->scap, ev);
 			return 0;

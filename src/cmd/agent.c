@@ -31,6 +31,11 @@ struct agent_cmd_conf {
 
 #define ROW(member, ...) OPT_ROW(agent_conf, member, __VA_ARGS__)
 
+static const char *const content_names[] = {
+	[AGENT_CONTENT_NONE] = "none", [AGENT_CONTENT_GROUP] = "group", NULL,
+};
+_Static_assert(ARRAY_SIZE(content_names) == AGENT_CONTENT__MAX + 1, "each choice has a name");
+
 static const struct opt agent_opts[] = {
 	ROW(dir, "socket-dir", 0, OPT_STR, "DIR", "where the sockets are made (default /run/sonde)"),
 	ROW(group, "group", 0, OPT_STR, "NAME", "whose members may read (default sonde)"),
@@ -60,6 +65,9 @@ static const struct opt agent_opts[] = {
 	    "records that one client has not read, at most (default 262144)"),
 	ROW(stall_ns, "stall-time", 0, OPT_DURATION, "TIME",
 	    "a client that takes nothing for so long is cut (default 60s)"),
+	{ .name = "allow-content", .kind = OPT_ENUM, .off = offsetof(struct agent_conf, allow_content), .arg = "WHO",
+	  .help = "none or group: who on the read socket sees content of other users' processes (default none)",
+	  .aux = content_names },
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME",
 	    "longest wait before records are passed on (default 50ms)"),
@@ -130,7 +138,7 @@ static void lay_over(struct agent_conf *ret, const struct agent_conf *given)
 
 	for (const struct opt *o = agent_opts; opt_is_row(o); o++) {
 		size_t size = o->kind == OPT_BOOL ? sizeof(bool) : o->kind == OPT_U32 ? sizeof(uint32_t) :
-			      sizeof(uint64_t);
+			      o->kind == OPT_ENUM ? sizeof(unsigned) : sizeof(uint64_t);
 
 		if (memcmp((const char *)given + o->off, (const char *)&none + o->off, size))
 			memcpy((char *)ret + o->off, (const char *)given + o->off, size);
@@ -240,6 +248,9 @@ const struct cmd cmd_agent = {
 	.args = "",
 	.doc = "Loads probes when clients ask for them and passes their records on over unix sockets. Commands use "
 	       "it by themselves when it runs; --local keeps them from it.\n\n"
+	       "A reader sees the events of its own user whole, and those of others without content: no payload, no "
+	       "arguments of calls but numbers, no environment and no command lines. Root sees all, and so does "
+	       "the group with allow-content = group.\n\n"
 	       "Options may stand in the configuration file, without dashes, one \"name = value\" a line; what "
 	       "stands on the command line wins. SIGHUP reads the file again: limits of clients change at "
 	       "once, the rest with the next start. SIGTERM ends every stream whole and leaves nothing behind.",

@@ -113,7 +113,8 @@ static int subscribe(struct client *client, const struct run_conf *c, const stru
 	put_netns(&b, c, client_welcome(client));
 	if (c->where)
 		put_word(&b, "where", c->where);
-	put_word(&b, "exclude", "self");
+	if (client_welcome(client)->rights & PROTO_RIGHT_CONTROL)
+		put_word(&b, "exclude", "self");	/* readers leave their own events out by themselves */
 	return client_subscribe(client, &b, err);
 }
 

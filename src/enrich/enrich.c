@@ -277,6 +277,16 @@ int enrich_event(struct enrich *e, struct event *ev, struct arena *scratch)
 	return add_section(e, ev, &p);
 }
 
+bool enrich_owner(struct enrich *e, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid)
+{
+	struct proc_found found;
+
+	if (!tgid || !start_ns || !proctab_find(e->procs, tgid, start_ns, ts_ns, &found) || !found.v)
+		return false;
+	*ret_uid = found.v->uid;
+	return true;
+}
+
 void enrich_stats(const struct enrich *e, struct enrich_stats *ret)
 {
 	struct proctab_stats procs;

@@ -6,6 +6,7 @@
 #ifndef ENRICH_ENRICH_H
 #define ENRICH_ENRICH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,11 @@ void enrich_free(struct enrich *e);
  * What was added is lent by the tables until the next event, or lives in @scratch. 0 or -ENOMEM.
  */
 int enrich_event(struct enrich *e, struct event *ev, struct arena *scratch);
+
+/*
+ * The user whose process (@tgid, @start_ns) was at @ts_ns, as the tables know it. False when they do not.
+ */
+bool enrich_owner(struct enrich *e, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid);
 
 void enrich_stats(const struct enrich *e, struct enrich_stats *ret);
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Readers see the content of their own user's processes, root sees all. Tables define content: struct content_rule
+ * for records, flags of fields and kinds of sections for events.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "event/filter.h"
+#include "pktfilter/pktfilter.h"
+
+uint32_t content_of(const struct agent *a, const struct peer *p, uint32_t rights)
+{
+	if (rights & PROTO_RIGHT_CONTROL || !p->uid || p->uid == geteuid() ||
+	    a->conf.allow_content == AGENT_CONTENT_GROUP)
+		return UID_ALL;
+	return p->uid;
+}
+
+static bool is_of(struct agent *a, uint32_t viewer, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns)
+{
+	uint32_t uid;
+
+	return pipeline_owner(a->pipeline, tgid, start_ns, ts_ns, &uid) && uid == viewer;
+}
+
+const struct sonde_rec *content_record(struct agent *a, const struct sonde_rec *r, uint32_t viewer)
+{
+	const struct decode_set *d = pipeline_decoders(a->pipeline);
+	struct sonde_rec *copy;
+
+	if (viewer == UID_ALL ||
+	    (is_of(a, viewer, r->tgid, r->start_ns, r->ts_ns) && decode_owner_sure(d, r)))
+		return r;
+	buf_reset(&a->content.copy);
+	if (buf_add(&a->content.copy, r, r->len) < 0)
+		return NULL;
+	copy = (void *)a->content.copy.data;
+	return decode_hide_content(d, copy) < 0 ? NULL : copy;
+}
+
+void content_at_hand(struct agent *a, const struct sonde_rec *r)
+{
+	a->content.unsure = r && !decode_owner_sure(pipeline_decoders(a->pipeline), r);
+}
+
+const struct event *content_event(struct agent *a, const struct event *ev, uint32_t viewer, struct arena *scratch,
+				  struct event *ret)
+{
+	if (viewer == UID_ALL)
+		return ev;
+	if (!a->content.unsure && is_of(a, viewer, ev->tgid, ev->start_ns, ev->ts_ns)) {
+		*ret = *ev;
+		ret->hide = HIDE_OTHERS;
+		return ret;
+	}
+	event_hide_content(ev, scratch, ret);
+	return ret;
+}
+
+/* ---- filters in the kernel ---- */
+
+/* Words of calls without content. */
+static const char *const open_words[] = {
+	"proc.pid", "proc.name", "proc.ppid", "proc.exe", "thread.tid", "user.uid", "group.gid", "evt.type",
+	"evt.dir", "evt.cpu", "evt.failed", "evt.rawres", "evt.res", "evt.latency", "evt.category", "syscall.name",
+	"syscall.type", "syscall.nr", "syscall.class", "syscall.error", "syscall.ret", "syscall.latency",
+	"syscall.abi", "container.id", "cgroup.id", "cgroup.name", "fd.num", NULL,
+};
+
+static bool is_open_push(const struct agent *a, const char *text)
+{
+	struct err err = { 0 };
+	struct filter *f;
+	bool open;
+
+	if (filter_parse(pipeline_registry(a->pipeline), text, &f, &err) < 0)
+		return true;	/* it is refused later, with a sentence */
+	open = filter_has_only(f, open_words);
+	filter_free(f);
+	return open;
+}
+
+static int check_word(const struct agent *a, const struct want *w, size_t i, struct err *err)
+{
+	const char *word = w->args.items[i];
+
+	if (!strncmp(word, "--push=", 7))
+		return is_open_push(a, word + 7);
+	if (strncmp(word, "--words=", 8) || pktfilter_headers_only(word + 8))
+		return 1;
+	return err_set(err, -EPERM, "%s: packet filters of readers test headers only (allow-content of agent.conf)",
+		       word + 8);
+}
+
+static bool counts_only(const struct want *w)
+{
+	for (size_t i = 1; i < w->args.len; i++)
+		if (!strcmp(w->args.items[i], "--summary"))
+			return true;
+	return false;
+}
+
+/* The client filters what comes by itself, but sums cannot be taken apart. */
+static int check_want(const struct agent *a, struct want *w, struct err *err)
+{
+	size_t kept = 1;
+
+	for (size_t i = 1; i < w->args.len; i++) {
+		int r = check_word(a, w, i, err);
+
+		if (r < 0)
+			return r;
+		if (!r && counts_only(w))
+			return err_set(err, -EPERM, "%s: summaries of readers are not filtered by content "
+				       "(allow-content of agent.conf)", w->args.items[i]);
+		if (r)
+			w->args.items[kept++] = w->args.items[i];
+	}
+	w->args.len = kept;
+	return 0;
+}
+
+int content_check(const struct agent_conn *c, struct request *q, struct err *err)
+{
+	int r = 0;
+
+	if (c->viewer == UID_ALL)
+		return 0;
+	for (size_t i = 0; r >= 0 && i < q->wants.len; i++)
+		r = check_want(c->a, &q->wants.items[i], err);
+	return r;
+}
+
+/* ---- log ---- */
+
+static void put_wants(const struct request *q, struct buf *out)
+{
+	for (size_t i = 0; i < q->wants.len; i++)
+		for (size_t k = 0; k < q->wants.items[i].args.len; k++) {
+			const char *word = q->wants.items[i].args.items[k];
+
+			buf_add_char(out, ' ');
+			str_escape_buf(out, word, strlen(word));
+		}
+	if (q->where && *q->where) {
+		buf_add_str(out, " where ");
+		str_escape_buf(out, q->where, strlen(q->where));
+	}
+}
+
+void content_log(const struct agent_conn *c, const struct request *q)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	const time_t now = time(NULL);
+	char when[32];
+	struct tm tm;
+
+	if (c->viewer != UID_ALL)
+		return;
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	if (q)
+		put_wants(q, &b);
+	else
+		buf_add_str(&b, " ended");
+	log_info("sonde: content: %s user %u, pid %d:%s", when, (unsigned)c->peer.uid, (int)c->peer.pid, buf_str(&b));
+}
