@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a pipeline over a file gives up before it reads: all rights. What it may still open, files of symbols and the
- * next file of a rotated output, an opener opens for it.
+ * A pipeline over a file gives up all rights before it reads. An opener opens files for it from then on: files of
+ * symbols and the next file of a rotated output.
  */
 #include <errno.h>
 #include <string.h>

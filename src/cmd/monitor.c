@@ -109,7 +109,7 @@ static void stop_listener(void *ctx)
 
 #define READY_KINDS ((1u << NET_KIND_DROP) | (1u << NET_KIND_TRACE))
 
-/* What is watched, and where. */
+/* The watched kinds of events, and where. */
 static void put_ready(const struct monitor_conf *c, struct buf *out)
 {
 	const struct opt_strv *netns = &c->run.netns;

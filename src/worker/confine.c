@@ -213,15 +213,15 @@ static const int refused[] = {
 	SCMP_SYS(readlinkat),
 };
 
-/* What opens files for others besides: to find them, to look at their first bytes, to pass them on. */
+/* Further calls of an opener: it finds files, looks at their first bytes, passes them on. */
 static const int allowed_opener[] = {
 	SCMP_SYS(openat2), SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl),
 	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(rt_sigaction),
 };
 
 /*
- * What a command needs besides that has opened its inputs and outputs: to wait, to read files of others as an
- * ordinary user (time zones, /proc), to start workers that get a narrower filter. Anything else fails with EPERM, so
+ * Further calls of a command that has opened its inputs and outputs: it waits, reads files as an ordinary user (time
+ * zones, /proc), starts workers that get a narrower filter. Anything else fails with EPERM, so
  * that a library that learns a new call loses a feature and not the output.
  */
 static const int allowed_self[] = {

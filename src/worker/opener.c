@@ -63,7 +63,7 @@ static int serve(void *ctx, int sock, _unused_ int out_fd)
 	const struct job *job = ctx;
 	struct request q;
 
-	signal(SIGINT, SIG_IGN);	/* of the terminal: names are wanted at the end */
+	signal(SIGINT, SIG_IGN);	/* from the terminal: the command needs names at its end */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);

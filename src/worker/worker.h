@@ -49,9 +49,9 @@ struct worker_opts {
 };
 
 /*
- * The calling process, for good: nobody without capabilities, behind a filter that leaves reading of files, writing
- * to what is open, workers without rights. For a command that has opened all it needs and now decodes what others
- * wrote. 0 or -errno; a process that keeps rights must not go on. Nothing in builds with sanitizers.
+ * Confines the calling process for good: uid 65534, no capabilities, a filter that leaves reading files, writing to
+ * open ones, and workers without rights. For a command that has opened all it needs and goes on to decode untrusted
+ * bytes. 0 or -errno; a process that keeps rights must not go on. Nothing in builds with sanitizers.
  */
 int worker_confine_self(struct err *err);
 

@@ -149,7 +149,7 @@ static int read_after_signals(void)
 	return fd < 0 ? 3 : 0;
 }
 
-/* ^C goes to the whole process group, and names are wanted after it. */
+/* ^C goes to the whole process group, and the command still looks up names after it. */
 static void it_outlives_an_interrupt(void **state)
 {
 	(void)state;
