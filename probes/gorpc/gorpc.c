@@ -146,7 +146,7 @@ static int open_files(struct probe *p, struct err *err)
 	struct gorpc_files_opts o = {
 		.obj = hooks_object(s->hooks), .multi = hooks_program(s->hooks, "gorpc_multi"),
 		.single = hooks_program(s->hooks, "gorpc_single"), .proc_path = proc_path,
-		.sets = gobin_sets(c), .tell = tell_program, .ctx = p,
+		.sets = gobin_sets(c), .coop = probe_env_coop(p->env), .tell = tell_program, .ctx = p,
 	};
 
 	snprintf(proc_path, sizeof(proc_path), "%s/proc", probe_env_host_root(p->env));
@@ -288,8 +288,8 @@ static void gorpc_detach(struct probe *p)
 {
 	struct gorpc_state *s = p->state;
 
-	gorpc_files_detach(s->files);
 	hooks_detach(s->hooks);
+	gorpc_files_detach(s->files);	/* after the hooks, whose records make control() attach to more files */
 	tell_misses(p);
 }
 

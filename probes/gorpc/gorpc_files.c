@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
@@ -45,7 +46,8 @@ struct file_key {
 struct file {
 	struct file_key key;
 	uint32_t module;		/* even */
-	bool refused;			/* no Go program, or nothing in it to watch */
+	bool refused;			/* no Go program, nothing in it to watch, or not inspected yet */
+	bool looking;			/* a job inspects it */
 	bool attached, moves, library;
 	uint64_t base, code;		/* addresses in the file: of its first mapping, of its code */
 	struct gorpc_layout layouts[GORPC_COPY__MAX];
@@ -70,6 +72,7 @@ struct gorpc_files {
 	VEC(struct file *) files;	/* owned */
 	struct map by_key;		/* struct file_key -> struct file * */
 	struct map processes;		/* uint32_t -> struct process */
+	unsigned n_looked;		/* files inspected so far */
 	struct gorpc_mapped *mapped;	/* owned */
 };
 
@@ -210,9 +213,17 @@ static void look(struct gorpc_files *f, struct file *file, int fd)
 {
 	struct gobin_answer *a = NULL;
 	struct err err = { 0 };
-	int r = gorpc_look(fd, f->o.exclude, f->o.ctx, &a, &file->code, &err);
+	uint64_t code = 0;
+	bool left;
+	int r;
 
-	file->refused = true;
+	file->refused = file->looking = true;
+	left = coop_leave(f->o.coop);
+	r = gorpc_look(fd, f->o.exclude, f->o.ctx, &a, &code, &err);
+	coop_return(f->o.coop, left);
+	file->looking = false;
+	file->code = code;
+	f->n_looked++;
 	if (r < 0) {
 		if (r != -ENOEXEC)
 			snprintf(file->text, sizeof(file->text), "%.250s", err.msg);
@@ -433,6 +444,8 @@ int gorpc_files_mapping(struct gorpc_files *f, const struct sonde_rec *r)
 	if (fd < 0)
 		return fd;
 	file = file_of(f, fd);
+	if (file && file->looking)
+		return -EAGAIN;
 	if (!file || !file->library) {	/* programs are told of when they are started */
 		gorpc_mapped_refuse(f->mapped, &map);
 		return -ENOEXEC;
@@ -463,7 +476,7 @@ int gorpc_files_expect(struct gorpc_files *f, const char *name)
 	return 0;
 }
 
-int gorpc_files_scan(struct gorpc_files *f)
+static int scan_once(struct gorpc_files *f)
 {
 	int fd = openat(f->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -472,11 +485,24 @@ int gorpc_files_scan(struct gorpc_files *f)
 
 	if (!dir)
 		return -errno;
-	while ((e = readdir(dir)))
+	while ((e = readdir(dir)) && coop_return(f->o.coop, coop_leave(f->o.coop)) >= 0)
 		if (str_to_u32(e->d_name, 10, &tgid) == 0 && tgid != (uint32_t)getpid())
 			gorpc_files_process(f, tgid, 0);
 	closedir(dir);
 	return 0;
+}
+
+/* A process that starts while its file is inspected is found by the next scan. */
+int gorpc_files_scan(struct gorpc_files *f)
+{
+	unsigned looked;
+	int r;
+
+	do {
+		looked = f->n_looked;
+		r = scan_once(f);
+	} while (r >= 0 && looked != f->n_looked && coop_inside(f->o.coop) && !coop_cancelled(f->o.coop));
+	return r;
 }
 
 void gorpc_files_tick(struct gorpc_files *f, uint64_t now_ns)

@@ -11,6 +11,7 @@
 
 struct bpf_object;
 struct bpf_program;
+struct coop;
 struct err;
 struct gorpc_files;
 struct sonde_rec;
@@ -20,6 +21,7 @@ struct gorpc_files_opts {
 	struct bpf_program *multi, *single; /* for uprobe.multi, and for single uprobes; either may be NULL */
 	const char *proc_path;		/* "/proc" */
 	uint32_t sets;			/* enum gobin_set */
+	struct coop *coop;		/* borrowed; NULL = none: the loop waits while a file is inspected */
 	/* A program is watched at @n_sites places, or is a Go program that cannot be: @n_sites 0. */
 	void (*tell)(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t n_sites, const char *text);
 	/* Our own helper runs: it must not be seen. */

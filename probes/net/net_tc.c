@@ -275,11 +275,15 @@ void net_tc_detach_all(struct net_tc *t)
 
 void net_tc_close(struct net_tc *t)
 {
+	bool left;
+
 	if (!t)
 		return;
 	net_tc_detach_all(t);
 	map_fini(&t->attached);
+	left = coop_leave(t->coop);
 	t->progs.free(t->progs.skel);
+	coop_return(t->coop, left);
 	free(t);
 }
 

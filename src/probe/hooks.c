@@ -254,10 +254,12 @@ static int link_first(const struct bpf_program *prog, int cgroup_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-static void attach_first(struct hook_try *t, const struct bpf_program *prog, int cgroup_fd)
+static void attach_first(struct coop *coop, struct hook_try *t, const struct bpf_program *prog, int cgroup_fd)
 {
+	bool left = coop_leave(coop);
 	int r = link_first(prog, cgroup_fd);
 
+	coop_return(coop, left);
 	if (r >= 0) {
 		t->link_fd = r;
 		return;
@@ -267,6 +269,18 @@ static void attach_first(struct hook_try *t, const struct bpf_program *prog, int
 		err_set(&t->err, r, "this kernel puts no program in front of the others of a cgroup");
 	else
 		err_errno(&t->err, r, "cannot attach");
+}
+
+/* Patching the kernel's code takes milliseconds: the loop goes on. A link, or NULL and errno. */
+static struct bpf_link *attach_aside(struct coop *coop, const struct bpf_program *prog, bool cgroup, int cgroup_fd)
+{
+	bool left = coop_leave(coop);
+	struct bpf_link *link = cgroup ? bpf_program__attach_cgroup(prog, cgroup_fd) : bpf_program__attach(prog);
+	int e = errno;
+
+	coop_return(coop, left);
+	errno = e;
+	return link;
 }
 
 static void attach_one(struct hooks *h, size_t i, int cgroup_fd)
@@ -283,11 +297,10 @@ static void attach_one(struct hooks *h, size_t i, int cgroup_fd)
 		return;
 	}
 	if (row->attach == HOOK_ATTACH_CGROUP_FIRST) {
-		attach_first(t, prog, cgroup_fd);
+		attach_first(probe_env_coop(h->env), t, prog, cgroup_fd);
 		return;
 	}
-	t->link = row->attach == HOOK_ATTACH_CGROUP ? bpf_program__attach_cgroup(prog, cgroup_fd) :
-						      bpf_program__attach(prog);
+	t->link = attach_aside(probe_env_coop(h->env), prog, cgroup, cgroup_fd);
 	if (!t->link) {
 		t->state = errno == EPERM ? HOOK_REFUSED : HOOK_FAILED;
 		err_errno(&t->err, -errno, "cannot attach");
@@ -356,8 +369,11 @@ void hooks_report(const struct hooks *h, bool failed_only, hook_report_fn fn, vo
 void hooks_detach(struct hooks *h)
 {
 	for (size_t i = 0; h && i < h->spec.n_rows; i++) {
-		bpf_link__destroy(h->tries[i].link);
-		h->tries[i].link = NULL;
+		struct bpf_link *link = TAKE_PTR(h->tries[i].link);
+		bool left = coop_leave(probe_env_coop(h->env));
+
+		bpf_link__destroy(link);
+		coop_return(probe_env_coop(h->env), left);
 		if (h->tries[i].link_fd)
 			close(h->tries[i].link_fd);
 		h->tries[i].link_fd = 0;
@@ -366,11 +382,15 @@ void hooks_detach(struct hooks *h)
 
 void hooks_free(struct hooks *h)
 {
+	bool left;
+
 	if (!h)
 		return;
 	if (h->tries)
 		hooks_detach(h);
+	left = coop_leave(probe_env_coop(h->env));
 	bpf_object__close(h->obj);
+	coop_return(probe_env_coop(h->env), left);
 	free(h->tries);
 	free(h);
 }
