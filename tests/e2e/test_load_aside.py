@@ -12,7 +12,7 @@ import helpers
 import pytest
 from agent_client import END, ERROR, READY, STOP, SUBSCRIBE, Client, words
 
-PAIRS = 60		# 240 links of 9 ms each: some seconds
+PAIRS = 40		# 160 links of 9 ms each
 HELD_S = 1.0		# on a busy host; what this guards against held the loop for minutes
 
 
@@ -106,7 +106,7 @@ def test_a_long_packet_filter_is_refused_and_holds_nobody(agent):
     code, sentence = refusal(client)
     assert code == 110 and "too long to compile" in sentence
     assert longest_hold(agent) < HELD_S
-    assert client.subscribe("probe=net", "option=--words=host 10.1.1.1")
+    assert client.call("verbs")[0] == 0	# the connection stays
 
 
 def test_the_agent_looks_up_no_names(agent, sonde):
@@ -173,21 +173,21 @@ def test_sigint_ends_a_command_that_attaches(sonde, crowd):
 
 
 def test_records_are_read_while_it_attaches(sonde, crowd):
-    """Ten thousand births and deaths overrun a life-cycle ring of 64 KiB that nobody reads."""
+    """Births and deaths of 600 processes overrun a life-cycle ring of 64 KiB that nobody reads."""
     one = sonde("monitor", "--local", "--json", "--ring-size", "128k", "--netns", crowd.path, wait=False)
     wait_for_links(one.pid)
-    helpers.sh("sh", "-c", "i=0; while [ $i -lt 1500 ]; do (:); i=$((i+1)); done")
+    helpers.sh("sh", "-c", "i=0; while [ $i -lt 600 ]; do (:); i=$((i+1)); done")
     assert "ready" not in one.stderr, "it attached too soon: nothing was shown"
     one.wait_ready()
     ledger = {ev["probe"]: ev for ev in one.finish() if ev["type"] == "sonde.ledger"}["proc"]
-    assert ledger["seen"] > 3000 and ledger["lost"] == 0, ledger
+    assert ledger["seen"] > 1200 and ledger["lost"] == 0, ledger
 
 
 def test_interfaces_that_come_and_go_lose_no_life_cycle_record(sonde, netns):
     ns = netns()
     one = sonde("monitor", "--local", "--json", "--ring-size", "128k", "--netns", ns.path)
-    add_pairs(ns, 40)
-    helpers.sh("sh", "-c", "i=0; while [ $i -lt 1500 ]; do (:); i=$((i+1)); done")
-    ns.run("ip", "-batch", "-", input="".join(f"link del c{i}\n" for i in range(40)))
+    add_pairs(ns, 15)
+    helpers.sh("sh", "-c", "i=0; while [ $i -lt 600 ]; do (:); i=$((i+1)); done")
+    ns.run("ip", "-batch", "-", input="".join(f"link del c{i}\n" for i in range(15)))
     ledger = {ev["probe"]: ev for ev in one.finish() if ev["type"] == "sonde.ledger"}["proc"]
-    assert ledger["seen"] > 3000 and ledger["lost"] == 0, ledger
+    assert ledger["seen"] > 1200 and ledger["lost"] == 0, ledger
