@@ -18,7 +18,7 @@ NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
 TEST='git libcmocka-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-scapy sysdig
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
-	mandoc g++ strace gdb
+	mandoc g++ strace gdb systemd
 	bpfcc-tools prometheus python3-opentelemetry-proto'
 # bpfcc-tools: its profile prints what ours is compared with; its libraries are clang's, which are here. prometheus:
 # reads the agent's counters, and promtool judges them.
