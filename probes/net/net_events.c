@@ -99,8 +99,8 @@ enum {
 	ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel had computed it", .flags = FIELD_OPTIONAL), \
 	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address", .flags = FIELD_ALIAS), \
-	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_ALIAS), \
-	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_ALIAS), \
+	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_PORT | FIELD_ALIAS), \
+	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_PORT | FIELD_ALIAS), \
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
 	GET_ROW(GET_SNAME, "dns.sname", FIELD_STR, "name of the source by DNS, if an answer with it was seen"), \
 	GET_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the destination, likewise"), \

@@ -46,9 +46,9 @@ enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_SNAME, GET_DNAME, 
 #define VALUE_ROW(word_, name_, like_, doc_, ...) \
 	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
 	  ##__VA_ARGS__ }
-#define GET_ROW(word_, name_, like_, doc_) \
+#define GET_ROW(word_, name_, like_, doc_, ...) \
 	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
-	  .flags = FIELD_ALIAS }
+	  .flags = FIELD_ALIAS, ##__VA_ARGS__ }
 
 static const struct field flow_fields[] = {
 	ROW(why, "flow.event", FIELD_ENUM, "what is told: new, flags, active, closed, idle, end, packet",
@@ -95,10 +95,10 @@ static const struct field flow_fields[] = {
 	    .flags = FIELD_OPTIONAL),
 	ROW(nat_saddr, "nat.sip", FIELD_IP, "source on the other side of a translation", .flags = FIELD_OPTIONAL,
 	    .key = "nat_saddr"),
-	ROW(nat_sport, "nat.sport", FIELD_UINT, "its port", .flags = FIELD_OPTIONAL, .key = "nat_sport"),
+	ROW(nat_sport, "nat.sport", FIELD_UINT, "its port", .flags = FIELD_PORT | FIELD_OPTIONAL, .key = "nat_sport"),
 	ROW(nat_daddr, "nat.dip", FIELD_IP, "destination on the other side of a translation", .flags = FIELD_OPTIONAL,
 	    .key = "nat_daddr"),
-	ROW(nat_dport, "nat.dport", FIELD_UINT, "its port", .flags = FIELD_OPTIONAL, .key = "nat_dport"),
+	ROW(nat_dport, "nat.dport", FIELD_UINT, "its port", .flags = FIELD_PORT | FIELD_OPTIONAL, .key = "nat_dport"),
 	ROW(next_hop, "route.next_hop", FIELD_IP, "where it goes on, by the routing table", .flags = FIELD_OPTIONAL),
 	ROW(out_ifindex, "route.iface", FIELD_IFACE, "and out of which interface", .flags = FIELD_OPTIONAL,
 	    .key = "route_iface"),
@@ -110,8 +110,8 @@ static const struct field flow_fields[] = {
 	VALUE_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the destination, likewise"),
 	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address"),
 	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address"),
-	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port"),
-	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port"),
+	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_PORT | FIELD_ALIAS),
+	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_PORT | FIELD_ALIAS),
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number"),
 };
 

@@ -182,6 +182,7 @@ enum field_kind {
 #define FIELD_WITHIN 2048	/* distance from a time, the number in `arg`: in filters "=" means not further */
 #define FIELD_OPEN 4096		/* a text without content: names of processes, containers, interfaces, reasons */
 #define FIELD_OTHERS 8192	/* content of a process other than the event's: its parent's command line */
+#define FIELD_PORT 16384		/* of TCP or UDP: in filters the name of a service stands for its number */
 #define FIELD_PACKET 8		/* repeats what SEC_PACKET says: outputs that hold the packet leave it out */
 
 #define ID_SHORT 12		/* as container engines and sysdig print them */

@@ -335,6 +335,8 @@ static int parse_list(struct parser *p, const struct check *c, value_vec *values
 
 	do {
 		advance(p);
+		if (p->t.kind == TOKEN_CLOSE && !values->len)	/* nothing is in an empty list */
+			break;
 		r = parse_value(p, c, values);
 		if (r < 0)
 			return r;

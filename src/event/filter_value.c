@@ -9,6 +9,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/filter_impl.h"
+#include "packet/names.h"
 #include "sonde/wire.h"
 
 static enum field_kind kind_of(const struct field *f)
@@ -35,6 +36,12 @@ static bool is_duration_field(enum field_kind kind, const struct field *f, void 
 {
 	(void)f, (void)ctx;
 	return kind == FIELD_NS;
+}
+
+static bool is_port_field(enum field_kind kind, const struct field *f, void *ctx)
+{
+	(void)kind, (void)ctx;
+	return f->flags & FIELD_PORT;
 }
 
 static bool is_bool_field(enum field_kind kind, const struct field *f, void *ctx)
@@ -144,6 +151,15 @@ static bool strip_prefix(enum field_kind kind, const struct field *f, void *ctx)
 	return true;
 }
 
+static bool read_port(const char *s, uint64_t *ret)
+{
+	int port = service_port(s);
+
+	if (port >= 0)
+		*ret = (uint64_t)port;
+	return port >= 0;
+}
+
 static void init_number(struct filter_value *v, const struct check *c)
 {
 	bool duration = filter_check_kinds(c, is_duration_field, NULL);
@@ -155,7 +171,8 @@ static void init_number(struct filter_value *v, const struct check *c)
 		v->has_number = read_number(v->text, &v->number) ||
 				(duration && str_to_duration_ns(v->text, &v->number) == 0) ||
 				(!duration && str_to_bytes(v->text, &v->number) == 0) ||
-				(filter_check_kinds(c, is_bool_field, NULL) && read_bool(v->text, &v->number));
+				(filter_check_kinds(c, is_bool_field, NULL) && read_bool(v->text, &v->number)) ||
+				(filter_check_kinds(c, is_port_field, NULL) && read_port(v->text, &v->number));
 	}
 }
 

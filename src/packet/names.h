@@ -41,6 +41,7 @@ struct buf;
 
 const char *ethertype_name(uint16_t type);	/* NULL = unknown */
 const char *proto_name(uint8_t proto);		/* likewise */
+int service_port(const char *name);		/* "http": 80; -ENOENT */
 
 /* "DestinationUnreachable(Port)", "EchoRequest", "143(0)". @family: 4 or 6. */
 void text_icmp_type(struct buf *out, int family, uint8_t type, uint8_t code);

@@ -84,7 +84,7 @@ static void add_errno(struct render *r)
 static void add_signal(struct render *r)
 {
 	uint8_t sig = cur_u8(&r->c);
-	const char *name = sig < NSIG ? sigabbrev_np(sig) : NULL;
+	const char *name = sig == SIGIO ? "IO" : sig < NSIG ? sigabbrev_np(sig) : NULL;	/* sysdig's of two names */
 
 	buf_printf(r->raw, "%u", sig);
 	if (name && sig)
@@ -203,7 +203,7 @@ static void add_pid(struct render *r)
 	const struct scap_thread *t = scap_state_thread(r->v->state, pid);
 
 	buf_printf(r->raw, "%lld", (long long)pid);
-	if (t)
+	if (t && !t->invented)
 		add_text(r->resolved, t->comm);
 }
 

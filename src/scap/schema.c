@@ -39,10 +39,10 @@ int scap_syscall_id(const char *name)
 
 static const char *const category_names[] = {
 	[SCAP_CAT_UNKNOWN] = "unknown", [SCAP_CAT_OTHER] = "other", [SCAP_CAT_FILE] = "file", [SCAP_CAT_NET] = "net",
-	[SCAP_CAT_IPC] = "ipc", [SCAP_CAT_MEMORY] = "memory", [SCAP_CAT_PROCESS] = "process",
+	[SCAP_CAT_IPC] = "IPC", [SCAP_CAT_MEMORY] = "memory", [SCAP_CAT_PROCESS] = "process",
 	[SCAP_CAT_SLEEP] = "sleep", [SCAP_CAT_SYSTEM] = "system", [SCAP_CAT_SIGNAL] = "signal",
 	[SCAP_CAT_USER] = "user", [SCAP_CAT_TIME] = "time", [SCAP_CAT_PROCESSING] = "processing",
-	[SCAP_CAT_IO_READ] = "IO", [SCAP_CAT_IO_WRITE] = "IO", [SCAP_CAT_IO_OTHER] = "IO",
+	[SCAP_CAT_IO_READ] = "unknown", [SCAP_CAT_IO_WRITE] = "unknown", [SCAP_CAT_IO_OTHER] = "unknown",
 	[SCAP_CAT_WAIT] = "wait", [SCAP_CAT_SCHEDULER] = "scheduler", [SCAP_CAT_INTERNAL] = "internal",
 };
 _Static_assert(ARRAY_SIZE(category_names) == SCAP_CAT__MAX, "every category has a name");

@@ -231,12 +231,12 @@ static enum scap_category category(const struct scap_view *v)
 	return (enum scap_category)v->info->category;
 }
 
-/* I/O belongs to what its descriptor is. */
+/* I/O is of the category of its descriptor, in lower case: calls of IPC are "IPC". */
 static int get_category(const struct scap_view *v, struct value *ret)
 {
 	static const char *const by_fd[] = {
 		[1] = "file", [2] = "file", [3] = "net", [4] = "net", [5] = "net", [6] = "net", [7] = "ipc",
-		[8] = "ipc", [9] = "ipc", [11] = "signal", [13] = "ipc", [16] = "file",
+		[8] = "ipc", [9] = "ipc", [11] = "ipc", [13] = "ipc", [16] = "file", [18] = "ipc",
 	};
 	enum scap_category c = category(v);
 
@@ -287,15 +287,21 @@ static int get_latency(const struct scap_view *v, struct value *ret)
 	return word_ns(ret, v->thread->latency_ns);
 }
 
+/* The first one shown may be younger than those behind it: rings of several CPUs are read side by side. */
+static uint64_t reltime_ns(const struct scap_view *v)
+{
+	return v->ts_ns > v->first_ns ? v->ts_ns - v->first_ns : 0;
+}
+
 static int get_time(const struct scap_view *v, enum word w, struct value *ret)
 {
 	switch (w) {
 	case W_RAWTIME: return word_uint(ret, v->ts_ns);
 	case W_RAWTIME_S: return word_uint(ret, v->ts_ns / NS_PER_S);
 	case W_RAWTIME_NS: return word_uint(ret, v->ts_ns % NS_PER_S);
-	case W_RELTIME: return word_uint(ret, v->ts_ns - v->first_ns);
-	case W_RELTIME_S: return word_uint(ret, (v->ts_ns - v->first_ns) / NS_PER_S);
-	case W_RELTIME_NS: return word_uint(ret, (v->ts_ns - v->first_ns) % NS_PER_S);
+	case W_RELTIME: return word_uint(ret, reltime_ns(v));
+	case W_RELTIME_S: return word_uint(ret, reltime_ns(v) / NS_PER_S);
+	case W_RELTIME_NS: return word_uint(ret, reltime_ns(v) % NS_PER_S);
 	case W_DELTATIME: return word_ns(ret, v->delta_ns);
 	case W_DELTATIME_S: return word_uint(ret, v->delta_ns / NS_PER_S);
 	case W_DELTATIME_NS: return word_uint(ret, v->delta_ns % NS_PER_S);
@@ -357,6 +363,8 @@ int scap_words_get(const struct event *ev, const struct field *f, struct value *
 	const struct scap_view *v = scap_view_of(ev);
 
 	if (!v)
+		return -ENOENT;
+	if (f->off == W_UNTOLD)
 		return -ENOENT;
 	if (f->off >= W__MORE)
 		return word_get_more(v, f, ret);

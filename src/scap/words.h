@@ -9,7 +9,7 @@
 
 #include "event/event.h"
 
-#define SCAP_N_WORDS 146
+#define SCAP_N_WORDS 188
 extern const struct field scap_words[SCAP_N_WORDS];
 
 /* desc->get of sys.event. Strings are borrowed until a few values later. */

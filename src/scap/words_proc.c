@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "scap/words_impl.h"
 
 #define ANCESTORS_MAX 64	/* hostile files make circles */
@@ -50,7 +51,7 @@ static const struct scap_thread *ancestor(const struct scap_view *v, const struc
 }
 
 /* With a number that ancestor; the words without one mean any of them, and are asked for by their names. */
-static int get_ancestor(const struct scap_view *v, const struct field *f, bool name, struct value *ret)
+static int get_ancestor(const struct scap_view *v, const struct field *f, struct value *ret)
 {
 	const struct scap_thread *t;
 	unsigned long n = 1;
@@ -64,7 +65,13 @@ static int get_ancestor(const struct scap_view *v, const struct field *f, bool n
 	t = ancestor(v, v->thread, (unsigned)n);
 	if (!t)
 		return -ENOENT;
-	return name ? word_str(ret, t->comm) : word_int(ret, t->pid);
+	switch ((enum word)f->off) {
+	case W_APID: return word_int(ret, t->pid);
+	case W_AEXE: return word_str(ret, t->exe);
+	case W_AEXEPATH: return word_str(ret, t->exepath);
+	case W_ACMDLINE: return get_line(v, t->comm, t->args, ret);
+	default: return word_str(ret, t->comm);
+	}
 }
 
 static bool is_shell(const struct scap_str *s)
@@ -94,6 +101,35 @@ static int get_sname(const struct scap_view *v, struct value *ret)
 	for (unsigned n = 0; at && at->sid == v->thread->sid && n < ANCESTORS_MAX; n++, at = parent(v, at))
 		t = at;
 	return word_str_or_empty(ret, t->comm);
+}
+
+/* The leader of the process group, or the oldest ancestor in it. */
+static int get_leader(const struct scap_view *v, enum word w, struct value *ret)
+{
+	const struct scap_thread *t = scap_state_process(v->state, v->thread), *at = parent(v, t);
+
+	for (unsigned n = 0; t->vpid != t->vpgid && at && at->vpgid == t->vpgid && n < ANCESTORS_MAX; n++) {
+		t = at;
+		at = parent(v, t);
+	}
+	return word_str(ret, w == W_VPGID_NAME ? t->comm : w == W_VPGID_EXE ? t->exe : t->exepath);
+}
+
+/* fd.types[0]: what standard input is. */
+static int get_fd_type(const struct scap_view *v, const char *arg, struct value *ret)
+{
+	const struct scap_fd *fd;
+	uint64_t num;
+
+	if (!arg || str_to_u64(arg, 10, &num) < 0 || num > INT32_MAX)
+		return -ENOENT;
+	fd = scap_state_fd(v->state, v->thread, (int64_t)num);
+	return fd ? word_text(ret, scap_fd_type_name(fd)) : -ENOENT;
+}
+
+static bool is_memfd(const struct scap_str *path)
+{
+	return path && (!strncmp(path->data, "memfd:", 6) || !strncmp(path->data, "/memfd:", 7));
 }
 
 static int get_cgroup(const struct scap_view *v, const char *arg, struct value *ret)
@@ -147,8 +183,17 @@ static int get_family(const struct scap_view *v, const struct field *f, struct v
 	case W_PPID: return word_int(ret, v->process->ptid);
 	case W_PNAME: return p ? word_str(ret, p->comm) : -ENOENT;
 	case W_PCMDLINE: return p ? get_line(v, p->comm, p->args, ret) : -ENOENT;
-	case W_APID: return get_ancestor(v, f, false, ret);
-	case W_ANAME: return get_ancestor(v, f, true, ret);
+	case W_PEXE: return p ? word_str(ret, p->exe) : -ENOENT;
+	case W_PEXEPATH: return p ? word_str(ret, p->exepath) : -ENOENT;
+	case W_PPID_DURATION: return p && p->clone_ns ? word_ns(ret, v->ts_ns - p->clone_ns) : -ENOENT;
+	case W_APID:
+	case W_ANAME:
+	case W_AEXE:
+	case W_AEXEPATH:
+	case W_ACMDLINE: return get_ancestor(v, f, ret);
+	case W_VPGID_NAME:
+	case W_VPGID_EXE:
+	case W_VPGID_EXEPATH: return get_leader(v, (enum word)f->off, ret);
 	case W_LOGINSHELLID: return get_loginshell(v, ret);
 	case W_SNAME: return get_sname(v, ret);
 	default: return -ENOENT;
@@ -181,6 +226,8 @@ static int get_numbers(const struct scap_view *v, enum word w, struct value *ret
 	case W_UID: return word_uint(ret, t->uid);
 	case W_LOGINUID: return word_int(ret, (int32_t)p->loginuid);
 	case W_GID: return word_uint(ret, t->gid);
+	case W_IS_VPGID_LEADER: return word_bool(ret, p->vpid == p->vpgid);
+	case W_FROM_MEMFD: return word_bool(ret, is_memfd(t->exepath));
 	case W_ISMAIN: return word_bool(ret, t->tid == t->pid);
 	case W_EXE_WRITABLE: return word_bool(ret, t->exe_writable);
 	default: return -ENOENT;
@@ -230,11 +277,21 @@ int word_get_proc(const struct scap_view *v, const struct field *f, struct value
 	case W_CONTAINER_ID:
 	case W_CONTAINER_NAME:
 	case W_CONTAINER_IMAGE: return get_container(v, (enum word)f->off, ret);
+	case W_FD_TYPES: return get_fd_type(v, f->arg, ret);
 	case W_PPID:
 	case W_PNAME:
 	case W_PCMDLINE:
+	case W_PEXE:
+	case W_PEXEPATH:
+	case W_PPID_DURATION:
 	case W_APID:
 	case W_ANAME:
+	case W_AEXE:
+	case W_AEXEPATH:
+	case W_ACMDLINE:
+	case W_VPGID_NAME:
+	case W_VPGID_EXE:
+	case W_VPGID_EXEPATH:
 	case W_LOGINSHELLID:
 	case W_SNAME: return get_family(v, f, ret);
 	default: return get_numbers(v, (enum word)f->off, ret);

@@ -87,6 +87,7 @@ def test_lines_are_those_of_sysdig(sample):
     "%evt.num %evt.count.error.other", "%evt.num %evt.is_open_exec %thread.exectime %thread.totexectime",
     "%evt.num %fdlist.nums %fdlist.names", "%evt.num %fdlist.cips", "%evt.num %fdlist.sports",
     "%evt.num %container.image.repository %container.image.tag", "%evt.num %container.image.id",
+    "%evt.num %evt.type %evt.category",
 ])
 def test_forms_are_those_of_sysdig(sample, form):
     # What belongs to no thread has one that sysdig makes up.
@@ -101,6 +102,8 @@ def test_forms_are_those_of_sysdig(sample, form):
     "evt.is_io_read=true and fd.type=file", "fd.sport=53 or fd.cport=53", "evt.arg.flags contains CLOEXEC",
     "proc.aname[1]=bash", "not proc.name exists", "fd.name startswith /etc or fd.filename=passwd",
     "evt.rawres<0", "fd.ip=192.168.1.5", "evt.buffer contains GET",
+    "evt.category=IPC", "evt.category=ipc", "fd.sport=http", "fd.port in (domain, http-alt)", "proc.name in ()",
+    "not proc.name in ()",
 ])
 def test_words_choose_what_sysdig_chooses(sample, words):
     assert lines(sonde("-r", sample, "--format", "sysdig", "--where", words)) == lines(sysdig(sample, words))
@@ -112,6 +115,89 @@ def maker():
     make = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make)
     return make
+
+
+@pytest.fixture(scope="module")
+def scheduled(tmp_path_factory):
+    """Switches to threads with a name, without one and to none; signals; an event that comes late."""
+    make = maker()
+    e = make.Events()
+
+    def switch(tid, following):
+        e.add(152, [make.i64(following), make.u64(1), make.u64(2), make.u32(3), make.u32(4), make.u32(5)], tid=tid)
+    for tid, following in ((make.TID, 0), (0, make.TID), (make.TID, 0), (make.TID, 9999), (9999, 1),
+                           (make.TID, 9999)):
+        switch(tid, following)
+    for signo in range(1, 65):
+        e.add(232, [make.i64(make.TID), make.i64(1), bytes([signo])])
+    e.ts -= 5000000
+    switch(make.TID, 1)
+    path = str(tmp_path_factory.mktemp("scheduled") / "x.scap")
+    with open(path, "wb") as f:
+        f.write(make.tables() + e.out)
+    return path
+
+
+@needs_sysdig
+def test_switches_and_signals_are_those_of_sysdig(scheduled):
+    assert lines(sonde("-r", scheduled, "--format", "sysdig")) == lines(sysdig(scheduled))
+    for words in ("evt.arg.sig=SIGIO", "evt.arg.sig in (SIGIO, SIGCHLD)", "evt.category=scheduler"):
+        found = lines(sonde("-r", scheduled, "--format", "sysdig", "--where", words))
+        assert found and found == lines(sysdig(scheduled, words)), words
+
+
+def test_time_since_the_first_event_does_not_wrap(scheduled):
+    found = [int(n) for n in sonde("-r", scheduled, "--print", "%evt.reltime").split()]
+    assert found == [*range(0, 70000, 1000), 0]
+
+
+# What rules of Falco ask for, in words of our own: every field and operator of its stable rules.
+CONDITIONS = [
+    "evt.type in (open, openat, openat2) and evt.is_open_read=true and fd.name startswith /etc/ssh and fd.num>=0",
+    "evt.dir=< and evt.is_open_write=true and fd.typechar='f' and fd.directory in (/bin, /usr/bin) and "
+    "not container.id=host",
+    "fd.name glob '/home/*/.ssh/*' or fd.name pmatch (/root/.aws, /root/.kube)",
+    "evt.type in (symlink, symlinkat) and (evt.arg.target in (/etc, /root) or evt.arg.linkpath contains ..)",
+    "evt.type in (link, linkat) and evt.arg.oldpath in (/etc/shadow, /etc/sudoers) and evt.arg.newpath exists",
+    "proc.pname in (mysqld, postgres) and proc.name in (sh, bash) and not proc.pcmdline startswith 'pg_ctl -D'",
+    "proc.aname[2] in (sshd, login) or proc.aname[3]=cron or proc.aname[7] startswith runc or proc.aname=systemd",
+    "proc.tty!=0 and proc.is_vpgid_leader=true and proc.vpgid.name=sh and proc.vpgid.exe endswith sh",
+    "proc.pexe in (/bin/sh, sh) and proc.pexepath exists and proc.aexepath[2] contains /opt and proc.exe!=''",
+    "user.loginuid>=0 and user.loginuid!=-1 and user.uid<1000 and user.name!=root and user.loginname!='<NA>'",
+    "thread.cap_effective icontains sys_module or thread.cap_effective contains CAP_SYS_ADMIN",
+    "proc.is_exe_upper_layer=true and not proc.is_exe_from_memfd=true and container.privileged=true",
+    "proc.exe_ino.ctime_duration_proc_start<5s and proc.exe_ino.mtime>0 and proc.ppid.duration>=10ms and "
+    "proc.duration>1s",
+    "container.image.repository endswith /busybox or container.image.repository in (docker.io/alpine, "
+    "k8s.gcr.io/pause)",
+    "k8s.ns.name in (kube-system) and k8s.pod.name startswith web and not container.start_ts=0",
+    "evt.type=ptrace and (evt.arg.request contains PTRACE_POKETEXT or evt.arg.request contains PTRACE_ATTACH)",
+    "evt.type=socket and evt.arg.domain contains AF_PACKET and not proc.name in ()",
+    "fd.l4proto!=tcp and fd.connected=false and fd.name_changed=true and fd.typechar=6",
+    "not fd.snet in (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16) and fd.net!=127.0.0.0/8 and "
+    "(evt.rawres>=0 or evt.res=EINPROGRESS)",
+    "fd.sip.name=example.org or fd.sip in (169.254.169.254) or fd.rport=443 or fd.lport in (22, ssh)",
+    "evt.type in (dup, dup2, dup3) and evt.rawres in (0, 1, 2) and fd.type in (ipv4, ipv6) and fd.types[0] in (ipv4)",
+    "evt.arg.flags contains O_TRUNC and fd.filename in (.bash_history) and fd.nameraw icontains HISTORY",
+    "evt.type in (execve, execveat) and proc.cmdline contains '/dev/tcp' and proc.args intersects (a, b)",
+    "proc.name=runc:[1:CHILD] or proc.name = \"runc:[0:PARENT]\" or evt.hostname contains xyz",
+    "group.gid=0 and group.name=root and proc.sname exists and proc.cwd startswith /tmp and evt.num>0 "
+    "and evt.args exists",
+]
+
+
+@pytest.mark.parametrize("words", CONDITIONS)
+def test_what_rules_of_falco_ask_for_is_understood(words):
+    sonde("-r", SESSION, "--format", "sysdig", "--where", words)
+    sonde("-r", SESSION, "--format", "sysdig", "--where", f"not ({words})")
+
+
+def test_words_of_falco_have_values():
+    form = "%proc.pname|%proc.pexe|%proc.pexepath|%proc.aexe[1]|%proc.aexepath[1]|%proc.acmdline[1]|%fd.types[0]"
+    found = lines(sonde("-r", SESSION, "--print", form, "--where", "evt.num=1"))
+    assert found == ["init|init|/sbin/init|init|/sbin/init|init|file"]
+    words = "proc.is_vpgid_leader=false and proc.is_exe_from_memfd=false and fd.nameraw startswith /srv"
+    assert lines(sonde("-r", SESSION, "--print", "%evt.num", "--where", words))
 
 
 @pytest.fixture(scope="module")
