@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,6 +235,19 @@ static int on_answer(void *ctx, const struct proto_frame *f)
 	return 0;
 }
 
+/* The caller's loop blocks these and has no turn while we wait. */
+static bool signal_waits(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (sigismember(&pending, ends[i]) == 1)
+			return true;
+	return false;
+}
+
 /* One frame at a time: what follows the answer belongs to somebody else. */
 static int wait_answer(struct client *c, struct answer *a, int timeout_ms)
 {
@@ -244,6 +258,8 @@ static int wait_answer(struct client *c, struct answer *a, int timeout_ms)
 		r = client_read(c, 1, on_answer, a);
 		if (r != 0)
 			continue;
+		if (signal_waits())
+			return err_set(a->err, -EINTR, "interrupted while the agent was asked");
 		r = client_wait(c, 200);
 		if (r == 0 && clock_boot_ns() > end_ns)
 			return err_set(a->err, -ETIMEDOUT, "the agent does not answer");

@@ -25,7 +25,10 @@ void client_close(struct client *c);	/* NULL is fine */
 const struct proto_welcome *client_welcome(const struct client *c);
 int client_fd(const struct client *c);
 
-/* @words: NUL-terminated strings behind each other, doc/protocol.md. Waits until the agent is ready. */
+/*
+ * @words: NUL-terminated strings behind each other, doc/protocol.md. Waits until the agent is ready; -EINTR when
+ * SIGINT, SIGTERM or SIGHUP is pending, which the caller has blocked.
+ */
 int client_subscribe(struct client *c, const struct buf *words, struct err *err);
 
 /* Frames that are there, at most about @budget; never waits. How many, or -EPIPE at the end, or -errno. */

@@ -263,7 +263,8 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 				       "--probe %s: it has options, and so a command of its own", ops->name);
 		all[n + i] = (struct pipeline_probe){ .ops = ops, .conf = ops->conf_default };
 	}
-	r = pipeline_use_thread(s->pipeline, NULL, NULL, err);
+	/* The scheduling boost of the start belongs to this thread, so this thread starts the probes then. */
+	r = s->spec->nice ? 0 : pipeline_use_thread(s->pipeline, NULL, NULL, err);
 	return r < 0 ? r : pipeline_open_live(s->pipeline, env, all, n + more->len, err);
 }
 
@@ -590,6 +591,8 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		r = prepare(&s, loop, &opts, &err);
 	if (r >= 0)
 		r = run_pipeline(&s, &err);
+	if (r == -EINTR && loop_once(loop, 0) >= 0 && s.signal)
+		r = 0;	/* while the agent started the probes */
 	haste_end(&s.haste);
 	if (spec->stopped)
 		spec->stopped(spec->started_ctx);
