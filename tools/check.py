@@ -151,7 +151,7 @@ LAYERS = {
     "lint": (lint, count_file, 120),
     "unit": (unit, count_cmocka, 300),
     "golden": (golden, count_file, 120),
-    "docs": (pytest_layer("tests/docs"), count_pytest, 300),
+    "docs": (pytest_layer("tests/docs"), count_pytest, 600),
     "fuzz": (fuzz, count_file, 900),
     "vm": (vm, count_file, 600),
     "e2e": (pytest_layer("tests/e2e"), count_pytest, 900),
