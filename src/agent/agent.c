@@ -51,6 +51,11 @@ static void on_event(void *ctx, const struct event *ev)
 		view_event(v, ev);
 }
 
+const struct agent_conn *agent_snapshot(const struct agent *a)
+{
+	return coop_inside(pipeline_coop(a->pipeline)) ? a->snapshot_for : NULL;
+}
+
 static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 {
 	struct agent *a = ctx;
@@ -63,7 +68,7 @@ static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 	}
 	for (struct view *v = a->views; v; v = view_next(v))
 		view_record(v, r);
-	if (a->snapshot_for && a->snapshot_for->queue)
+	if (agent_snapshot(a) && a->snapshot_for->queue)
 		sub_snapshot(a->snapshot_for, r);
 	content_at_hand(a, NULL);
 }

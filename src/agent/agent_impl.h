@@ -250,6 +250,8 @@ int dump_call(struct agent *a, const struct verb_args *args, struct buf *out, st
 void captures_flush(struct agent *a);
 void captures_say(const struct agent *a, struct buf *out);
 void captures_end(struct agent *a);
+/* The client for which the calling job makes a snapshot, or NULL. The loop handles other records meanwhile. */
+const struct agent_conn *agent_snapshot(const struct agent *a);
 void agent_drain(struct agent *a);		/* reads what is in the rings, with the rights for it */
 
 /* ---- verbs ---- */

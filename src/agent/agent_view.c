@@ -319,7 +319,7 @@ void view_record(struct view *v, const struct sonde_rec *r)
 
 	v->events = v->matched = 0;
 	/* A snapshot is for who asked; what a probe reads again on the way is for all. */
-	if (r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && v->a->snapshot_for)
+	if (r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && agent_snapshot(v->a))
 		return;
 	if (!record_concerns(r, v->mask))
 		return;
