@@ -22,6 +22,7 @@
 #include "cmd/cmd.h"
 #include "cmd/haste.h"
 #include "cmd/remote.h"
+#include "cmd/run_end.h"
 #include "cmd/select.h"
 #include "event/core.h"
 #include "event/filter.h"
@@ -310,58 +311,6 @@ static int open_input(struct run_state *s, struct err *err)
 	return open_probes(s, &env, err);
 }
 
-/* The ledger for people: one line per instance that saw anything. */
-static void say_ledger(const struct pipeline *p)
-{
-	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
-		struct sonde_ledger l;
-		const char *name = pipeline_instance(p, i, &l);
-		struct buf causes = { 0 };
-
-		if (!name || !l.seen)
-			continue;
-		for (unsigned c = 0; c < SONDE_LOST__MAX; c++)
-			if (l.lost[c])
-				buf_printf(&causes, ", lost %llu (%s)", (unsigned long long)l.lost[c],
-					   xlat_name(&lost_cause_xlat, c));
-		log_info("sonde: %s: seen %llu = delivered %llu, filtered %llu, sampled %llu%s", name,
-			 (unsigned long long)l.seen, (unsigned long long)l.delivered,
-			 (unsigned long long)l.filtered, (unsigned long long)l.sampled,
-			 causes.len ? buf_str(&causes) : ", lost 0");
-		buf_fini(&causes);
-	}
-}
-
-/* A ledger that does not add up is a defect of ours; it must not pass in silence. */
-static void say_gaps(const struct pipeline *p)
-{
-	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
-		uint64_t gap = pipeline_gap(p, i);
-		struct sonde_ledger l;
-
-		if (gap)
-			log_warn("the ledger of %s does not close: %llu events are unaccounted for",
-				 pipeline_instance(p, i, &l), (unsigned long long)gap);
-	}
-}
-
-/* Losses are said even without -v: nobody should have to ask. */
-static void say_losses(const struct pipeline *p, unsigned verbose)
-{
-	struct sonde_ledger sum;
-	uint64_t lost = 0;
-
-	say_gaps(p);
-	pipeline_ledger(p, &sum);
-	for (unsigned c = 0; c < SONDE_LOST__MAX; c++)
-		lost += sum.lost[c];
-	if (verbose)
-		say_ledger(p);
-	else if (lost)
-		log_warn("%llu of %llu events were lost; -v says why, a larger --ring-size may help",
-			 (unsigned long long)lost, (unsigned long long)sum.seen);
-}
-
 static int on_child(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct run_state *s = ctx;
@@ -447,7 +396,7 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		r = 0;
 	}
 	if (r != -EPIPE)
-		say_losses(s->pipeline, c->verbose);
+		run_end_say(s->pipeline, c->verbose);
 	return r;
 }
 
