@@ -25,6 +25,7 @@
 #include "cmd/run_end.h"
 #include "cmd/select.h"
 #include "event/core.h"
+#include "event/decode.h"
 #include "event/filter.h"
 #include "event/format.h"
 #include "event/names.h"
@@ -174,20 +175,58 @@ static bool pass(void *ctx, const struct event *ev)
 	return (ev->desc->aggregate || select_match(s->conf, ev)) && filter_match(s->filter, ev);
 }
 
-static int check_types(const struct run_conf *c, const struct registry *reg, struct err *err)
+static bool is_named(const char *name, const struct opt_strv *names)
 {
-	for (size_t i = 0; i < c->types.len; i++) {
-		const struct run_conf one = { .types = { .items = &c->types.items[i], .len = 1 } };
-		const struct event_desc *d;
-		size_t pos = 0;
+	for (size_t i = 0; i < names->len; i++)
+		if (!strcmp(names->items[i], name))
+			return true;
+	return false;
+}
 
-		while ((d = registry_next(reg, &pos)) && !type_is_named(&one, d))
-			;
-		if (!d)
-			return err_set(err, -EINVAL, "--type %s: there is no such event type "
-				       "(sonde help events lists them)", c->types.items[i]);
+/* Can an event of this type come? Types that no probe makes are those of files and of the pipeline. */
+static bool type_comes(const struct run_state *s, const struct event_desc *d)
+{
+	const struct probe_ops *maker = NULL;
+
+	for (size_t i = 0; all_probes[i] && !maker; i++)
+		if (all_probes[i]->decoder->probe == d->type >> 8)
+			maker = all_probes[i];
+	if (!maker || s->conf->read || s->spec->socket || s->spec->source || !strcmp(maker->name, "proc"))
+		return true;
+	for (size_t i = 0; i < s->spec->n_probes; i++)
+		if (s->spec->probes[i].ops == maker)
+			return true;
+	return is_named(maker->name, &s->conf->probes);
+}
+
+static int check_type(const struct run_state *s, const char *type, struct err *err)
+{
+	const struct registry *reg = pipeline_registry(s->pipeline);
+	const struct run_conf one = { .types = { .items = &type, .len = 1 } };
+	const struct event_desc *d;
+	bool known = false;
+	size_t pos = 0;
+
+	while ((d = registry_next(reg, &pos))) {
+		if (!type_is_named(&one, d))
+			continue;
+		if (type_comes(s, d))
+			return 0;
+		known = true;
 	}
-	return 0;
+	if (known)
+		return err_set(err, -EINVAL, "--type %s: no probe of this run makes such events "
+			       "(--probe adds one; sonde help events lists types and probes)", type);
+	return err_set(err, -EINVAL, "--type %s: there is no such event type (sonde help events lists them)", type);
+}
+
+static int check_types(const struct run_state *s, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->conf->types.len; i++)
+		r = check_type(s, s->conf->types.items[i], err);
+	return r;
 }
 
 static int on_signal(void *ctx, int signo)
@@ -485,7 +524,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 
 	if (r < 0)
 		return r;
-	r = check_types(c, pipeline_registry(s->pipeline), err);
+	r = check_types(s, err);
 	if (r < 0)
 		return r;
 	r = filter_parse(pipeline_registry(s->pipeline), c->where ? c->where : "", &s->filter, err);

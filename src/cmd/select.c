@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/cgroups.h"
@@ -19,6 +21,8 @@
 #include "probe/env.h"
 #include "probes/net/net_ns.h"
 #include "sonde/wire.h"
+
+#define PID_NS_INITIAL 0xeffffffc	/* PROC_PID_INIT_INO */
 
 struct select {
 	VEC(uint32_t) netns;
@@ -107,6 +111,48 @@ static int resolve_cgroup(const char *text, uint64_t *ret, struct err *err)
 	return 0;
 }
 
+static bool pid_exists(const struct run_conf *c, uint32_t pid)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/proc/%u", c->host_root ? c->host_root : "", pid);
+	return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+size_t select_live_pids(const struct run_conf *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->pids.len; i++)
+		n += pid_exists(c, c->pids.items[i]);
+	return n;
+}
+
+/* Process ids are those of the initial pid namespace: is /proc its? */
+static bool proc_is_initial(void)
+{
+	uint64_t inode;
+
+	return inode_of("/proc/self/ns/pid", &inode) == 0 && inode == PID_NS_INITIAL;
+}
+
+static int check_pids(const struct run_conf *c, struct err *err)
+{
+	size_t live = c->pids.len && (c->host_root || proc_is_initial()) ? select_live_pids(c) : c->pids.len;
+
+	if (live == c->pids.len)
+		return 0;
+	for (size_t i = 0; live && i < c->pids.len; i++)
+		if (!pid_exists(c, c->pids.items[i]))
+			log_warn("no such process: %u", c->pids.items[i]);
+	if (live)
+		return 0;
+	if (c->pids.len == 1)
+		return err_set(err, -ESRCH, "no such process: %u", c->pids.items[0]);
+	return err_set(err, -ESRCH, "no such processes: %u and the other %zu of --pid", c->pids.items[0],
+		       c->pids.len - 1);
+}
+
 int select_resolve(const struct run_conf *c, struct select **ret, struct err *err)
 {
 	_cleanup_(select_freep) struct select *s = calloc(1, sizeof(*s));
@@ -114,7 +160,9 @@ int select_resolve(const struct run_conf *c, struct select **ret, struct err *er
 
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot set up the selection");
-	r = resolve_spaces(c, s, err);
+	r = check_pids(c, err);
+	if (r >= 0)
+		r = resolve_spaces(c, s, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < c->cgroups.len; i++) {

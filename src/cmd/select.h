@@ -34,4 +34,7 @@ bool select_match(const struct run_conf *c, const struct event *ev);
 /* Trailing @words, which may be NULL, and --where become one expression, which @mem holds. 0 or -ENOMEM. */
 int select_where(struct run_conf *c, const char *words, struct buf *mem);
 
+/* How many of the processes of --pid there are. */
+size_t select_live_pids(const struct run_conf *c);
+
 #endif
