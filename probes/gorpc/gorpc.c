@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,20 +244,29 @@ static bool is_wanted(const struct gorpc_conf *c, uint32_t tgid)
 	return !c->pids || !c->pids->len;
 }
 
-static int snapshot_pids(struct gorpc_files *files, const struct gorpc_conf *c)
+/* Libraries are known by now: the snapshot of mappings went first. */
+static int snapshot_pids(struct gorpc_files *files, const struct gorpc_conf *c, struct err *err)
 {
 	for (size_t i = 0; i < c->pids->len; i++)
 		gorpc_files_process(files, c->pids->items[i], 0);
-	return 0;
+	if (gorpc_files_sites(files))
+		return 0;
+	if (c->pids->len > 1)
+		return err_set(err, -ENOEXEC, "none of the %zu processes runs a Go program with gRPC or HTTP/2",
+			       c->pids->len);
+	return err_set(err, -ENOEXEC, "process %" PRIu32 " does not run a Go program with gRPC or HTTP/2; "
+		       "sonde rpc explain %" PRIu32 " says more", c->pids->items[0], c->pids->items[0]);
 }
 
 static int gorpc_snapshot(struct probe *p, struct err *err)
 {
 	struct gorpc_state *s = p->state;
 	const struct gorpc_conf *c = p->conf;
-	bool some = c->pids && c->pids->len;
-	int r = some ? snapshot_pids(s->files, c) : gorpc_files_scan(s->files);
+	int r;
 
+	if (c->pids && c->pids->len)
+		return snapshot_pids(s->files, c, err);
+	r = gorpc_files_scan(s->files);
 	if (c->command)
 		gorpc_files_expect(s->files, c->command);
 	return r < 0 ? err_errno(err, r, "cannot list the processes") : 0;

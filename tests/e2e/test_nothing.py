@@ -41,6 +41,12 @@ def test_one_of_two_processes_is_enough(sonde, sleeper):
     assert f"no such process: {pid}\n" in one.stderr
 
 
+def test_no_go_program(sonde, sleeper):
+    done = sonde.run("rpc", "--local", "-p", str(sleeper.pid), timeout=helpers.READY_S)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"process {sleeper.pid} does not run a Go program" in done.stderr
+
+
 def test_types_that_no_probe_makes(sonde):
     done = sonde.run("syscalls", "--local", "--type", "net.drop", timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (2, "")
