@@ -446,6 +446,11 @@ void pipeline_refresh(struct pipeline *p)
 		path_tell_losses(p);
 }
 
+uint64_t pipeline_shown(const struct pipeline *p)
+{
+	return p->shown;
+}
+
 void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret)
 {
 	*ret = (struct sonde_ledger){ 0 };

@@ -194,6 +194,8 @@ int pipeline_call(struct pipeline *p, const char *probe, uint16_t instance, cons
 
 /* Reads the kernel's counts anew while it runs; a second passes between two looks otherwise. */
 void pipeline_refresh(struct pipeline *p);
+/* Events that passed the filter. */
+uint64_t pipeline_shown(const struct pipeline *p);
 /* Total of all instances, final after pipeline_run(). */
 void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret);
 /* What is missing from the sums of an instance, 0 when they close. */

@@ -142,6 +142,7 @@ static int capture_run(void *conf, const struct cmd_words *w)
 	_cleanup_(buf_fini) struct buf mem = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
+		.unit = "packet", .own_netns = true,
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = capture_pass, .pass_ctx = c,
 		.cmdline = w->line, .ready = "sonde: ready, capturing; ^C stops",
 	};

@@ -187,6 +187,7 @@ static int flows_run(void *conf, const struct cmd_words *w)
 	struct packet_words words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
+		.unit = "flow", .own_netns = true,
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = match_flows, .pass_ctx = &words,
 		.cmdline = w->line, .ready = "sonde: ready, following flows; ^C stops",
 	};

@@ -140,6 +140,7 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	struct packet_words words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
+		.unit = "packet", .own_netns = true,
 		.probes = probes, .n_probes = ARRAY_SIZE(probes),
 		.pass = packet_words_match, .pass_ctx = &words, .cmdline = w->line,
 		.socket = cilium_path(c->cilium), .socket_format = "cilium", .reconnect_ns = c->reconnect_ns,

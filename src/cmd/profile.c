@@ -314,6 +314,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	_cleanup_free_ char *header = header_line(c, &w->command);
 	const struct sym_opts symbols = { .lines = c->lines };
 	struct run_spec spec = {
+		.unit = "sample", .hertz = c->cpu.period ? 0 : c->cpu.frequency,
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = pass_mntns, .pass_ctx = watch,
 		.cmdline = w->line, .output = c->top ? "" : c->folded ? "folded" : "bcc", .stack = view,
 		.symbols = &symbols, .command = &w->command, .watcher = &watch_sink, .watcher_ctx = watch,

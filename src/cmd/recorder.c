@@ -195,6 +195,7 @@ void recorder_set_spec(struct recorder *r, struct run_spec *spec)
 	spec->ready = r->conf->on ? "sonde: ready, recording; SIGUSR2 dumps too, ^C stops" :
 				    "sonde: ready, recording; SIGUSR2 dumps, ^C stops";
 	spec->why_local = "--keep";
+	spec->unit = NULL;	/* it shows what a trigger asks for */
 	spec->setup = set_up;
 	spec->started = started;
 	spec->started_ctx = r;

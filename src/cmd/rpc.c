@@ -155,6 +155,7 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 	const struct pipeline_probe probes[] = { { .ops = probe_find("gorpc"), .conf = &c->gorpc } };
 	_cleanup_(buf_fini) struct buf where = { 0 };
 	struct run_spec spec = {
+		.unit = "call",
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
 		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
 		.command = &w->command,

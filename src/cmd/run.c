@@ -14,6 +14,7 @@
 #include "agent/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -21,6 +22,7 @@
 #include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/haste.h"
+#include "cmd/other_netns.h"
 #include "cmd/remote.h"
 #include "cmd/run_end.h"
 #include "cmd/select.h"
@@ -148,6 +150,7 @@ struct run_state {
 	struct haste haste;		/* at the start and at the end */
 	struct loop *loop;
 	struct client *agent;		/* whose records are shown; NULL = own probes, or a file */
+	struct other_netns *others;	/* for a command that watches its own network namespace; NULL = none */
 };
 
 static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
@@ -418,6 +421,7 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		.ending = on_ending, .ending_ctx = s,
 	};
 	int r = s->spec->command && s->spec->command->len ? child_new(s->spec->command, &s->child, err) : 0;
+	uint64_t began_ns;
 
 	if (r >= 0 && s->spec->setup)
 		r = s->spec->setup(s->spec->started_ctx, s->loop, s->pipeline, err);
@@ -426,8 +430,11 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		r = start(s, err);
 	if (r < 0)
 		return r;
+	if (s->spec->own_netns && !c->read && !c->netns.len && !s->agent)
+		s->others = other_netns_new();
 	if (!c->read && (s->spec->ready || c->verbose) && !pipeline_stopping(s->pipeline))
 		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
+	began_ns = clock_boot_ns();
 	r = pipeline_run(s->pipeline, &limits, err);
 	haste_end(&s->haste);
 	if (r == -ENODATA && c->read) {
@@ -435,7 +442,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		r = 0;
 	}
 	if (r != -EPIPE)
-		run_end_say(s->pipeline, c->verbose);
+		run_end_say(s->pipeline, &(struct run_end){ .conf = c, .spec = s->spec, .others = s->others,
+							    .ran_ns = clock_boot_ns() - began_ns });
 	return r;
 }
 
@@ -593,6 +601,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		*spec->opener = pipeline_take_opener(s.pipeline);
 	pipeline_free(s.pipeline);
 	client_close(s.agent);
+	other_netns_free(s.others);
 	filter_free(s.filter);
 	filter_free(s.whole);
 	format_free(s.print);

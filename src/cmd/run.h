@@ -106,6 +106,9 @@ struct run_spec {
 	struct source *source;
 	struct opener **opener;
 	bool hangup;	/* SIGHUP is the command's own, and no reason to stop */
+	const char *unit;	/* one of what it shows: a run that showed nothing says why; NULL = it does not */
+	unsigned hertz;		/* samples of a busy CPU in a second; 0 = it does not sample */
+	bool own_netns;		/* without --netns it watches its own network namespace only */
 	int nice;	/* for a live run: below 0 where being late costs data (cmd/haste.h); 0 = as it is */
 };
 

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cmd/run_end.h"
 
+#include <stdbool.h>
+
 #include "agent/pipeline.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "cmd/closing.h"
+#include "cmd/other_netns.h"
+#include "cmd/run.h"
+#include "cmd/select.h"
 #include "event/core.h"
 #include "event/names.h"
 
@@ -43,7 +50,7 @@ static void say_gaps(const struct pipeline *p)
 }
 
 /* Losses are reported even without -v. */
-void run_end_say(const struct pipeline *p, unsigned verbose)
+static void say_losses(const struct pipeline *p, unsigned verbose)
 {
 	struct sonde_ledger sum;
 	uint64_t lost = 0;
@@ -57,4 +64,73 @@ void run_end_say(const struct pipeline *p, unsigned verbose)
 	else if (lost)
 		log_warn("%llu of %llu events were lost; -v says why, a larger --ring-size may help",
 			 (unsigned long long)lost, (unsigned long long)sum.seen);
+}
+
+/* ---- why nothing was shown ---- */
+
+/* Instance 0 is proc, the ground under the command's own probes. */
+static void own_ledger(const struct pipeline *p, struct sonde_ledger *ret)
+{
+	*ret = (struct sonde_ledger){ 0 };
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++) {
+		struct sonde_ledger l;
+
+		if (!pipeline_instance(p, i, &l))
+			continue;
+		ret->seen += l.seen;
+		ret->filtered += l.filtered;
+	}
+}
+
+static bool add_ended(const struct run_conf *c, struct buf *out)
+{
+	if (!c->pids.len || select_live_pids(c))
+		return false;
+	if (c->pids.len == 1)
+		buf_printf(out, "process %u ended", c->pids.items[0]);
+	else
+		buf_printf(out, "all %zu processes ended", c->pids.len);
+	return true;
+}
+
+static void add_refused(const struct sonde_ledger *l, const char *unit, struct buf *out)
+{
+	buf_add_str(out, "the filter refused ");
+	closing_add_number(out, l->filtered);
+	buf_add_str(out, " of ");
+	closing_add_count(out, l->seen, unit);
+}
+
+static void add_silence(const struct run_end *c, struct buf *out)
+{
+	double ran_s = (double)c->ran_ns / 1e9;
+	unsigned hertz = c->spec->hertz, others = c->others ? other_netns_busy(c->others) : 0;
+
+	if (hertz && ran_s * hertz < 10)
+		buf_printf(out, "no %ss: ran %.1f s at %u Hz", c->spec->unit, ran_s, hertz);
+	else
+		buf_printf(out, "no %ss in %.1f s", c->spec->unit, ran_s);
+	if (others)
+		buf_printf(out, "; only other network namespaces had traffic (%u seen)", others);
+}
+
+static void say_nothing_shown(const struct pipeline *p, const struct run_end *c)
+{
+	_cleanup_(buf_fini) struct buf why = { 0 };
+	struct sonde_ledger l;
+
+	own_ledger(p, &l);
+	if (!add_ended(c->conf, &why) && l.filtered)
+		add_refused(&l, c->spec->unit, &why);
+	else if (!why.len)
+		add_silence(c, &why);
+	if (!buf_error(&why))
+		log_info("sonde: nothing shown: %s", buf_str(&why));
+}
+
+void run_end_say(const struct pipeline *p, const struct run_end *c)
+{
+	say_losses(p, c->conf->verbose);
+	if (c->spec->unit && !c->conf->quiet && !c->conf->read && !pipeline_shown(p))
+		say_nothing_shown(p, c);
 }

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The end of a run, on standard error: its ledger and its losses.
+ * The end of a run, on standard error: its ledger and losses, and why nothing was shown.
  */
 #ifndef CMD_RUN_END_H
 #define CMD_RUN_END_H
 
-struct pipeline;
+#include <stdint.h>
 
-void run_end_say(const struct pipeline *p, unsigned verbose);
+struct other_netns;
+struct pipeline;
+struct run_conf;
+struct run_spec;
+
+struct run_end {
+	const struct run_conf *conf;
+	const struct run_spec *spec;
+	const struct other_netns *others;	/* since the start; NULL = not looked at */
+	uint64_t ran_ns;
+};
+
+void run_end_say(const struct pipeline *p, const struct run_end *c);
 
 #endif

@@ -361,6 +361,7 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	const struct pipeline_probe probes[] = { { .ops = probe_find("sys"), .conf = &c->sys } };
 	_cleanup_(buf_fini) struct buf where = { 0 }, write = { 0 };
 	struct run_spec spec = {
+		.unit = "call",
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
 		.ready = "sonde: ready, watching; SIGUSR1 pauses, ^C stops",
 		.command = &w->command,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run to which nothing can come does not start."""
+"""A run that shows nothing says why, and one to which nothing can come does not start."""
+import re
+import signal
 import subprocess
 
 import pytest
@@ -24,6 +26,12 @@ def sleeper():
     yield child
     child.kill()
     child.wait()
+
+
+def why_nothing(one):
+    """The sentence at the end of a run that showed nothing."""
+    one.stop(signal.SIGINT)
+    return re.search(r"nothing shown: (.*)", one.stderr).group(1)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -51,3 +59,28 @@ def test_types_that_no_probe_makes(sonde):
     done = sonde.run("syscalls", "--local", "--type", "net.drop", timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--type net.drop: no probe of this run makes such events" in done.stderr
+
+
+def test_a_filter_that_refused_everything(sonde, netns):
+    ns = netns()
+    one = sonde("capture", "--local", "-i", "lo", "-w", "/dev/null", "tcp port 4301", netns=ns)
+    ns.run("ping", "-q", "-c", "3", "-i", "0.01", "127.0.0.1")
+    seen = re.fullmatch(r"the filter refused ([\d,]+) of \1 packets", why_nothing(one)).group(1)
+    assert int(seen) >= 6
+
+
+def test_a_process_that_ended(sonde, netns, sleeper):
+    one = sonde("capture", "--local", "--pid", str(sleeper.pid), "-i", "lo", "-w", "/dev/null", netns=netns())
+    sleeper.kill()
+    sleeper.wait()
+    assert why_nothing(one) == f"process {sleeper.pid} ended"
+
+
+def test_traffic_elsewhere(sonde, netns):
+    here, there = netns(), netns()
+    there.popen("/bin/sleep", "60")     # namespaces are found by their processes
+    one = sonde("capture", "--local", "-i", "lo", "-w", "/dev/null", netns=here)
+    there.run("ping", "-q", "-c", "1", "127.0.0.1")
+    why = re.fullmatch(r"no packets in [\d.]+ s; only other network namespaces had traffic \((\d+) seen\)",
+                       why_nothing(one))
+    assert int(why.group(1)) >= 1
