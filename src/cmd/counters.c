@@ -7,12 +7,14 @@
 
 #include "agent/pipeline.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/packet_words.h"
 #include "cmd/run.h"
+#include "cmd/tally.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
@@ -89,6 +91,21 @@ static int check(const struct counters_conf *c, const struct cmd_words *w)
 	return CMD_USAGE;
 }
 
+/* Without reports nothing is known before the end. */
+static int run_counters(struct counters_conf *c, struct run_spec *spec)
+{
+	_cleanup_(buf_fini) struct buf nothing = { 0 };
+	struct tally tally = { .conf = &c->run, .nothing = &nothing };
+
+	if (c->net.count.interval_ns && !spec->started) {
+		tally_add_no_traffic(&nothing, &c->net.iface);
+		spec->watcher = &tally_sink;
+		spec->watcher_ctx = spec->started_ctx = &tally;
+		spec->started = tally_started;
+	}
+	return run(&c->run, spec);
+}
+
 static int counters_run(void *conf, const struct cmd_words *w)
 {
 	struct counters_conf *c = conf;
@@ -116,7 +133,7 @@ static int counters_run(void *conf, const struct cmd_words *w)
 		spec.ready = "sonde: ready, reading counters";
 		spec.started = c->net.count.interval_ns || c->run.duration_ns ? NULL : read_once;
 	}
-	status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
+	status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run_counters(c, &spec);
 	packet_words_close(&words);
 	return status;
 }

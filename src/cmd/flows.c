@@ -15,11 +15,13 @@
 #include "base/loop.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
+#include "cmd/flow_closing.h"
 #include "cmd/flow_top.h"
 #include "cmd/hubble_filter.h"
 #include "cmd/packet_words.h"
 #include "cmd/painter.h"
 #include "cmd/run.h"
+#include "cmd/tally.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
@@ -181,6 +183,27 @@ static int run_table(struct flows_conf *c, struct run_spec *spec)
 	return status;
 }
 
+static int run_lines(struct flows_conf *c, struct run_spec *spec)
+{
+	_cleanup_(buf_fini) struct buf nothing = { 0 };
+	struct flow_closing closing;
+	struct tally tally = {
+		.conf = &c->run, .event = flow_closing_event, .closing = flow_closing_line, .ctx = &closing,
+		.nothing = &nothing,
+	};
+	int status;
+
+	tally_add_no_traffic(&nothing, &c->net.iface);
+	flow_closing_init(&closing);
+	spec->watcher = &tally_sink;
+	spec->watcher_ctx = spec->started_ctx = &tally;
+	spec->started = tally_started;
+	status = run(&c->run, spec);
+	tally_report(&tally, status);
+	flow_closing_fini(&closing);
+	return status;
+}
+
 static int flows_run(void *conf, const struct cmd_words *w)
 {
 	struct flows_conf *c = conf;
@@ -205,7 +228,7 @@ static int flows_run(void *conf, const struct cmd_words *w)
 		if (c->run.explain_filter)
 			status = packet_words_explain(&words, &c->run);
 		else
-			status = c->top ? run_table(c, &spec) : run(&c->run, &spec);
+			status = c->top ? run_table(c, &spec) : run_lines(c, &spec);
 	}
 	packet_words_close(&words);
 	hubble_filter_fini(&c->hubble);

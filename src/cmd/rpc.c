@@ -19,11 +19,14 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/macros.h"
+#include "cmd/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/painter.h"
 #include "cmd/rpc_summary.h"
 #include "cmd/run.h"
 #include "cmd/select.h"
+#include "cmd/tally.h"
+#include "event/event.h"
 #include "probe/probe.h"
 #include "probes/gorpc/gorpc.h"
 
@@ -149,6 +152,53 @@ static int run_summary(struct rpc_conf *c, struct run_spec *spec)
 	return status;
 }
 
+struct call_counts {
+	uint64_t calls, failed;
+};
+
+static void count_call(void *ctx, const struct event *ev)
+{
+	struct call_counts *n = ctx;
+	const struct field *error;
+	uint64_t failed = 0;
+	const char *arg;
+	size_t len;
+
+	if (strcmp(ev->desc->name, "rpc.call") != 0)
+		return;
+	error = field_find(ev->desc->fields, ev->desc->n_fields, "rpc.error", &arg, &len);
+	n->calls++;
+	n->failed += error && event_get_number(ev, error, &failed) == 0 && failed;
+}
+
+static void add_calls(void *ctx, struct buf *line)
+{
+	const struct call_counts *n = ctx;
+
+	closing_add_count(line, n->calls, "call");
+	buf_add_str(line, ", ");
+	closing_add_number(line, n->failed);
+	buf_add_str(line, " failed");
+}
+
+static int run_lines(struct rpc_conf *c, struct run_spec *spec)
+{
+	_cleanup_(buf_fini) struct buf nothing = { 0 };
+	struct call_counts counts = { 0 };
+	struct tally tally = {
+		.conf = &c->run, .event = count_call, .closing = add_calls, .ctx = &counts, .nothing = &nothing,
+	};
+	int status;
+
+	buf_add_str(&nothing, "no calls yet; sonde rpc explain PID shows what can be watched of a process");
+	spec->watcher = &tally_sink;
+	spec->watcher_ctx = spec->started_ctx = &tally;
+	spec->started = tally_started;
+	status = run(&c->run, spec);
+	tally_report(&tally, status);
+	return status;
+}
+
 static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 {
 	_cleanup_free_ char *words = run_join_words(&w->words);
@@ -172,7 +222,7 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 		puts("--pid, --comm and --cgroup are decided in the kernel, filter words in user space.");
 		return CMD_OK;
 	}
-	return c->summary || c->top ? run_summary(c, &spec) : run(&c->run, &spec);
+	return c->summary || c->top ? run_summary(c, &spec) : run_lines(c, &spec);
 }
 
 static int rpc_run(void *conf, const struct cmd_words *w)

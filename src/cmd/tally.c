@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cmd/tally.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/opt.h"
+#include "cmd/closing.h"
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "event/event.h"
+#include "sinks/sink.h"
+
+#define QUIET_NS 5000000000ull
+
+static int tally_event(struct sink *s, const struct event *ev)
+{
+	struct tally *t = s->opts->ctx;
+
+	if (ev->desc->class != EVENT_DATA)
+		return 0;
+	t->n_events++;
+	if (t->event)
+		t->event(t->ctx, ev);
+	return 0;
+}
+
+const struct sink_ops tally_sink = {
+	.name = "tally", .summary = "for closing words", .event = tally_event,
+};
+
+static int on_quiet(void *ctx, _unused_ uint64_t now_ns)
+{
+	const struct tally *t = ctx;
+
+	if (!t->n_events && t->nothing)
+		log_info("%s", buf_str(t->nothing));
+	return 0;
+}
+
+int tally_started(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
+{
+	const struct tally *t = ctx;
+	int r = 0;
+
+	if (!t->conf->read && closing_wanted(t->conf))
+		r = loop_add_timer(loop, QUIET_NS, 0, on_quiet, ctx, NULL);
+	return r < 0 ? err_errno(err, r, "cannot set a timer") : 0;
+}
+
+void tally_report(const struct tally *t, int status)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	const bool ended = status == CMD_OK || status == 128 + SIGINT || status == 128 + SIGTERM;
+
+	if (!ended || !t->closing || !closing_wanted(t->conf))
+		return;
+	t->closing(t->ctx, &b);
+	if (b.len)
+		log_info("%s", buf_str(&b));
+}
+
+void tally_add_no_traffic(struct buf *b, const struct opt_strv *ifaces)
+{
+	struct if_nameindex *all = ifaces->len ? NULL : if_nameindex();
+	const char *comma = " on ";
+
+	buf_add_str(b, "no traffic yet");
+	for (size_t i = 0; i < ifaces->len; i++, comma = ", ")
+		buf_printf(b, "%s%s", comma, ifaces->items[i]);
+	for (struct if_nameindex *i = all; i && i->if_name; i++, comma = ", ")
+		buf_printf(b, "%s%s", comma, i->if_name);
+	if_freenameindex(all);
+}

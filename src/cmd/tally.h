@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counts the events of a run for its closing words, and says once that nothing has come yet.
+ */
+#ifndef CMD_TALLY_H
+#define CMD_TALLY_H
+
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct event;
+struct loop;
+struct opt_strv;
+struct pipeline;
+struct run_conf;
+struct sink_ops;
+
+struct tally {
+	const struct run_conf *conf;
+	/* Each event that is shown, and the line at the end; both may be NULL. */
+	void (*event)(void *ctx, const struct event *ev);
+	void (*closing)(void *ctx, struct buf *line);
+	void *ctx;
+	struct buf *nothing;	/* the sentence after five seconds without an event; NULL = none */
+	uint64_t n_events;
+};
+
+extern const struct sink_ops tally_sink;	/* sink_opts.ctx is a struct tally */
+
+/* run_spec.started; @ctx is the tally. */
+int tally_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
+
+/* After the run, which ended with @status. */
+void tally_report(const struct tally *t, int status);
+
+/* "no traffic yet on lo, eth0": @ifaces, or those of this network namespace. */
+void tally_add_no_traffic(struct buf *b, const struct opt_strv *ifaces);
+
+#endif
