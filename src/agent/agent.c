@@ -233,6 +233,7 @@ void agent_free(struct agent *a)
 	fan_free(a->fan);
 	splicer_free(a->splicer);
 	buf_fini(&a->content.copy);
+	arena_fini(&a->content.scratch);
 	if (a->cost.fd >= 0)
 		close(a->cost.fd);
 	free(a);

@@ -32,6 +32,21 @@ static bool pass(void *ctx, const struct event *ev)
 	return cilium_wants(ctx, ev->instance);
 }
 
+static uint32_t viewer(void *ctx, int fd)
+{
+	struct peer peer;
+
+	return peer_of(fd, &peer) < 0 ? UID_NONE : content_of(ctx, &peer, 0);
+}
+
+static const struct event *show(void *ctx, const struct event *ev, uint32_t of)
+{
+	struct agent *a = ctx;
+
+	arena_reset(&a->content.scratch);
+	return content_event(a, ev, of, &a->content.scratch, &a->content.shown);
+}
+
 /* "net,gorpc" as the words of a subscription; whether there are such probes is seen when they are taken. */
 static void put_words(const char *list, struct buf *out)
 {
@@ -142,7 +157,8 @@ int agent_cilium_open(struct agent *a, struct err *err)
 {
 	const time_t now = time(NULL);
 	struct cilium_listener_opts o = {
-		.path = a->conf.cilium_socket, .pass = pass, .wanted = wanted, .started = a->started, .ctx = a,
+		.path = a->conf.cilium_socket, .pass = pass, .viewer = viewer, .show = show,
+		.wanted = wanted, .started = a->started, .ctx = a,
 	};
 	struct request q;
 	struct tm tm;

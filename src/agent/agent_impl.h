@@ -12,6 +12,7 @@
 #include "agent/agent_limits.h"
 #include "agent/agent_rights.h"
 #include "agent/pipeline.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/coop.h"
 #include "base/err.h"
@@ -21,13 +22,13 @@
 #include "bus/fan.h"
 #include "bus/listen.h"
 #include "bus/proto.h"
+#include "event/event.h"
 #include "sonde/wire.h"
 
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
 struct agent;
-struct arena;
 struct filter;
 struct output;
 struct session;
@@ -58,7 +59,8 @@ void request_fini(struct request *q);
 
 struct agent_conn;
 
-#define UID_ALL ((uint32_t)-1)	/* sees the content of everybody */
+#define UID_ALL ((uint32_t)-1)	/* sees the content of all users */
+#define UID_NONE ((uint32_t)-2)	/* and this of none */
 
 /* User whose content a connection sees, or UID_ALL. */
 uint32_t content_of(const struct agent *a, const struct peer *p, uint32_t rights);
@@ -299,6 +301,8 @@ struct agent {
 	struct { uint64_t now, last; bool look; } lag;
 	struct {
 		struct buf copy;	/* of a record */
+		struct event shown;	/* to Cilium's clients, with its sections */
+		struct arena scratch;
 		bool unsure;		/* whose the record at hand is */
 	} content;
 	struct { int fd; uint64_t since_ns; } cost;	/* the kernel's statistics while fd is there (-1 = off) */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One log of encoded payloads (shared_log.h), one place in it per client. Writing waits for the loop's next round, so
+ * A log of encoded payloads (shared_log.h) for all clients that see the same, one place in it per client. Writing waits for the loop's next round, so
  * that a batch of events is one write per client.
  */
 #include "agent/cilium_listener.h"
@@ -36,9 +36,17 @@
 #define DRAIN_MS 1000		/* at the end, for a client to take something */
 #define RETRY_NS 1000000000ull		/* after accept() found no descriptor free */
 
+struct feed {
+	struct feed *next;
+	uint32_t viewer;		/* of its clients: cilium_listener_opts */
+	unsigned clients;
+	struct shared_log *log;		/* owned */
+};
+
 struct client {
 	struct cilium_listener *listener;
 	struct client *next;
+	struct feed *feed;
 	int fd;				/* owned */
 	struct loop_source *io;		/* owned */
 	struct log_reader reader;
@@ -48,7 +56,7 @@ struct client {
 struct cilium_listener {
 	struct loop *loop;
 	struct sub *sub;
-	struct shared_log *log;
+	struct feed *feeds;
 	struct cilium_map map;
 	struct buf payload;		/* scratch */
 	int fd;				/* owned */
@@ -61,6 +69,44 @@ struct cilium_listener {
 	struct cilium_listener_opts o;	/* what it is told, and whom it asks */
 	struct cilium_listener_stats stats;
 };
+
+/* ---- feeds ---- */
+
+static struct feed *feed_get(struct cilium_listener *l, uint32_t viewer)
+{
+	struct feed *f = l->feeds;
+
+	while (f && f->viewer != viewer)
+		f = f->next;
+	if (!f) {
+		f = calloc(1, sizeof(*f));
+		if (f)
+			f->log = shared_log_new(l->o.queue_bytes ? l->o.queue_bytes : QUEUE_BYTES,
+						l->o.queue_records ? l->o.queue_records : QUEUE_RECORDS);
+		if (!f || !f->log) {
+			free(f);
+			return NULL;
+		}
+		f->viewer = viewer;
+		f->next = l->feeds;
+		l->feeds = f;
+	}
+	f->clients++;
+	return f;
+}
+
+static void feed_put(struct cilium_listener *l, struct feed *f)
+{
+	struct feed **at = &l->feeds;
+
+	if (--f->clients)
+		return;
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	shared_log_free(f->log);
+	free(f);
+}
 
 /* ---- clients ---- */
 
@@ -78,7 +124,8 @@ static void client_remove(struct client *c)
 	l->stats.lost += c->reader.lost;
 	loop_remove(c->io);
 	close(c->fd);
-	shared_log_leave(l->log, &c->reader);
+	shared_log_leave(c->feed->log, &c->reader);
+	feed_put(l, c->feed);
 	free(c);
 	if (l->retry)
 		loop_set_timer(l->retry, 1, 0);	/* a descriptor is free again */
@@ -112,7 +159,7 @@ static void greet(struct client *c)
 /* Puts the count of what is missing in front of what comes. */
 static void tell_gap(struct client *c)
 {
-	uint64_t gap = c->reader.rest.len ? 0 : shared_log_gap(c->listener->log, &c->reader);
+	uint64_t gap = c->reader.rest.len ? 0 : shared_log_gap(c->feed->log, &c->reader);
 
 	if (gap)
 		gob_put_payload(&c->reader.rest, &(struct cilium_payload){ .type = CILIUM_RECORD_LOST, .lost = gap },
@@ -132,13 +179,13 @@ static int client_write(struct client *c)
 		tell_gap(c);
 		if (buf_error(&c->reader.rest))
 			return buf_error(&c->reader.rest);
-		m.msg_iovlen = (size_t)shared_log_peek(c->listener->log, &c->reader, WRITE_BYTES, iov);
+		m.msg_iovlen = (size_t)shared_log_peek(c->feed->log, &c->reader, WRITE_BYTES, iov);
 		if (!m.msg_iovlen)
 			return 1;
 		n = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		shared_log_take(c->listener->log, &c->reader, (size_t)n);
+		shared_log_take(c->feed->log, &c->reader, (size_t)n);
 		done += (size_t)n;
 	}
 	return 0;
@@ -158,10 +205,10 @@ static int on_client(void *ctx, _unused_ int fd, uint32_t events)
 	return 0;
 }
 
-static void wake_clients(struct cilium_listener *l)
+static void wake_clients(struct cilium_listener *l, const struct feed *f)
 {
 	for (struct client *c = l->clients; c; c = c->next) {
-		if (c->writing)
+		if (c->writing || c->feed != f)
 			continue;
 		c->writing = true;
 		loop_set_events(c->io, EPOLLOUT);
@@ -173,20 +220,25 @@ static int client_add(struct cilium_listener *l, int fd)
 {
 	_cleanup_close_ int owned = fd;
 	struct client *c = calloc(1, sizeof(*c));
-	int r = c ? shared_log_join(l->log, &c->reader) : -ENOMEM;
+	struct feed *f = c ? feed_get(l, l->o.viewer ? l->o.viewer(l->o.ctx, fd) : 0) : NULL;
+	int r = f ? shared_log_join(f->log, &c->reader) : -ENOMEM;
 
 	if (r < 0) {
+		if (f)
+			feed_put(l, f);
 		free(c);
 		return r;
 	}
 	c->listener = l;
+	c->feed = f;
 	c->fd = fd;
 	greet(c);
 	r = buf_error(&c->reader.rest);
 	if (r >= 0)
 		r = loop_add_io(l->loop, fd, c->writing ? EPOLLOUT : 0, on_client, c, &c->io);
 	if (r < 0) {
-		shared_log_leave(l->log, &c->reader);
+		shared_log_leave(f->log, &c->reader);
+		feed_put(l, f);
 		free(c);
 		return r;
 	}
@@ -236,23 +288,30 @@ static int on_connect(void *ctx, int fd, _unused_ uint32_t events)
 
 /* ---- events ---- */
 
+static void add_payload(struct cilium_listener *l, struct feed *f)
+{
+	if (buf_error(&l->payload) || shared_log_add(f->log, l->payload.data, l->payload.len) < 0)
+		return;
+	l->stats.encoded++;
+	wake_clients(l, f);
+}
+
 static int on_event(void *ctx, const struct event *ev)
 {
 	struct cilium_listener *l = ctx;
 	struct cilium_payload p;
-	int r;
 
 	if (!l->clients || (l->o.pass && !l->o.pass(l->o.ctx, ev)))
 		return 0;
-	r = cilium_map_event(&l->map, ev, &p);
-	if (r <= 0)
-		return 0;	/* without memory it is missing in all streams; an error would cut us */
-	buf_reset(&l->payload);
-	gob_put_payload(&l->payload, &p, true);
-	if (buf_error(&l->payload) || shared_log_add(l->log, l->payload.data, l->payload.len) < 0)
-		return 0;
-	l->stats.encoded++;
-	wake_clients(l);
+	for (struct feed *f = l->feeds; f; f = f->next) {
+		const struct event *shown = l->o.show ? l->o.show(l->o.ctx, ev, f->viewer) : ev;
+
+		if (cilium_map_event(&l->map, shown, &p) <= 0)
+			continue;	/* without memory it is missing in the streams; an error would cut us */
+		buf_reset(&l->payload);
+		gob_put_payload(&l->payload, &p, true);
+		add_payload(l, f);
+	}
 	return 0;
 }
 
@@ -262,10 +321,8 @@ void cilium_listener_tell(struct cilium_listener *l, uint32_t kind, const char *
 		return;
 	buf_reset(&l->payload);
 	put_agent(&l->payload, kind, json);
-	if (buf_error(&l->payload) || shared_log_add(l->log, l->payload.data, l->payload.len) < 0)
-		return;
-	l->stats.encoded++;
-	wake_clients(l);
+	for (struct feed *f = l->feeds; f; f = f->next)
+		add_payload(l, f);
 }
 
 /* ---- the socket ---- */
@@ -389,7 +446,6 @@ void cilium_listener_free(struct cilium_listener *l)
 	if (l->fd >= 0)
 		close(l->fd);
 	remove_socket(l);
-	shared_log_free(l->log);
 	cilium_map_fini(&l->map);
 	buf_fini(&l->payload);
 	free(l->path);
@@ -409,10 +465,6 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 	l->o = *o;
 	l->fd = o->fd ? o->fd : -1;
 	l->max_clients = o->max_clients ? o->max_clients : MAX_CLIENTS;
-	l->log = shared_log_new(o->queue_bytes ? o->queue_bytes : QUEUE_BYTES,
-				o->queue_records ? o->queue_records : QUEUE_RECORDS);
-	if (!l->log)
-		return err_errno(err, -ENOMEM, "cannot serve %s", o->path);
 	r = o->fd ? 0 : bind_socket(l, o, err);
 	if (r < 0)
 		return r;

@@ -25,11 +25,17 @@ struct cilium_listener_opts {
 	const char *path;	/* of the socket */
 	const char *group;	/* that may connect; NULL = "cilium" if there is one */
 	int fd;			/* a socket that listens already (socket activation), owned from here on; 0 = none */
-	size_t queue_bytes;	/* what a client may be behind; 0 = 8 MiB, shared by all */
+	size_t queue_bytes;	/* what a client may be behind; 0 = 8 MiB, shared by a class */
 	size_t queue_records;	/* 0 = 65536 */
 	unsigned max_clients;	/* 0 = 64 */
 	/* Which events go out; NULL = all that have a form. */
 	bool (*pass)(void *ctx, const struct event *ev);
+	/*
+	 * Clients may see different things: the class of the one at @fd, and an event as that class sees it (valid until
+	 * the next call). NULL: all see the same.
+	 */
+	uint32_t (*viewer)(void *ctx, int fd);
+	const struct event *(*show)(void *ctx, const struct event *ev, uint32_t viewer);
 	/* Somebody listens from now on, or nobody any more; may be NULL. */
 	void (*wanted)(void *ctx, bool wanted);
 	/* What a client is told first: when the agent started, RFC 3339; NULL = nothing. */
@@ -40,7 +46,7 @@ struct cilium_listener_opts {
 struct cilium_listener_stats {
 	uint64_t clients;	/* now */
 	uint64_t accepted, refused;
-	uint64_t encoded;	/* payloads, once each */
+	uint64_t encoded;	/* payloads, once each and class */
 	uint64_t sent, lost;	/* payloads, summed over clients, those that left too */
 };
 

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Readers see the content of their own user's processes, and of others everything but content."""
-import contextlib
 import errno
 import grp
-import json
 import os
 import pathlib
 import shutil
-import socket
 import struct
 import subprocess
 import tempfile
@@ -225,3 +222,36 @@ def test_only_control_excludes_and_the_ledger_has_it(sonde, home):
         seen, delivered, filtered, sampled, *lost = ledgers[number]
         assert got.get(number, 0) == delivered == 0 and filtered >= 100, ledgers
         assert seen == delivered + filtered + sampled + sum(lost)
+
+
+DUMP = """
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+print("READY", flush=True)
+with open(sys.argv[2], "wb") as f:
+    while data := s.recv(1 << 16):
+        f.write(data)
+        f.flush()
+"""
+
+
+def test_clients_of_ciliums_socket_follow_the_same_rule(sonde, home):
+    path = str(home / "cilium.sock")
+    agent = start_agent(sonde, home, "--cilium-socket", path)
+    os.chmod(path, 0o666)
+    outs, children = [home / "user", home / "root"], []
+    for out, before in zip(outs, (as_user(UID), ())):
+        children.append(subprocess.Popen([*before, "/usr/bin/python3", "-c", DUMP, path, str(out)],
+                                         stdout=subprocess.PIPE, text=True))
+        assert children[-1].stdout.readline() == "READY\n"
+    status = connect(agent.sock)
+    wait_until(lambda: ": net, " in status.call("status")[1])
+    plant(home, "SeCrEt")
+    plant(home, "OwNeD", as_user(UID))
+    for out in outs:
+        wait_until(lambda out=out: words_in(out.read_bytes(), "OwNeD") >= {"payload"})
+    agent.stop(15)
+    for child in children:
+        child.communicate(timeout=20)
+    assert b"SeCrEt" not in outs[0].read_bytes() and words_in(outs[1].read_bytes(), "SeCrEt") >= {"payload"}
