@@ -147,6 +147,9 @@ static int explain(const struct cpu_perf *p, int code, struct err *err)
 {
 	uint64_t most = 0;
 
+	if ((code == -EACCES || code == -EPERM) && geteuid() == 0)
+		return err_set(err, code, "not permitted to open perf events: this root lacks CAP_PERFMON; give the "
+			       "container or service this capability");
 	if (code == -EACCES || code == -EPERM)
 		return err_set(err, code, "not permitted to open perf events: run as root or with CAP_PERFMON "
 			       "(kernel.perf_event_paranoid allows less to others)");

@@ -540,6 +540,7 @@ extern const struct decoder_ops net_decoder;
 extern const struct probe_ops net_probe;
 const struct probe_ops net_probe = {
 	.name = "net", .summary = "packets and drops of the network stack, with their owners",
+	.wants_owners = true,
 	.decoder = &net_decoder, .opts = net_opts,
 	.conf_base = &net_conf_default, .command_opts = net_command_opts,
 	.conf_init = net_conf_init, .conf_fini = net_conf_fini,

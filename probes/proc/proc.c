@@ -187,11 +187,22 @@ static int drain_before(struct probe *p, uint64_t ts_ns)
 
 /* ---- probe_ops ---- */
 
+/* Cgroup programs watch sockets only. */
+static bool is_of_sockets(const char *hook)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(proc_hooks); i++)
+		if (!strcmp(proc_hooks[i].name, hook))
+			return proc_hooks[i].attach == HOOK_ATTACH_CGROUP;
+	return false;
+}
+
 static void report_failed(void *ctx, const struct hook_report *r)
 {
 	struct probe *p = ctx;
 	struct err err = { 0 };
 
+	if (is_of_sockets(r->hook) && !probe_env_wants_owners(p->env))
+		return;
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
 	probe_hook_failed(p->env, r->hook, &err);
 }

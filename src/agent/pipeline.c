@@ -186,6 +186,8 @@ static int add_probe(struct pipeline *p, const struct pipeline_probe *which, str
 		.ops = which->ops, .conf = which->conf, .env = p->env, .loop = p->loop,
 		.instance = (uint16_t)(probe - p->probes),
 	};
+	if (which->ops->wants_owners || p->tap.record)	/* an agent's next client may */
+		probe_env_want_owners(p->env);
 	if (probe->ops->state_size) {
 		probe->state = calloc(1, probe->ops->state_size);
 		if (!probe->state)

@@ -106,7 +106,7 @@ static const struct opt run_opts[] = {
 	ROW(count, "count", 0, OPT_U64, "N", "stop after N events"),
 	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this time (10s, 5m)"),
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE",
-	    "ring buffer per CPU (default 4M, less on hosts with many CPUs)"),
+	    "ring buffer per CPU (default 4M, less on hosts with many CPUs or little memory)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest wait before an event is shown (default 50ms)"),
 	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "where the host's file system is mounted, inside a container"),
 	ROW(agent, "agent", 0, OPT_MAYBE, "PATH",

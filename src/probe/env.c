@@ -26,6 +26,7 @@
 #include "probe/lane.h"
 #include "probe/plain.h"
 #include "probe/refusal.h"
+#include "probe/resources.h"
 #include "probe/select.h"
 #include "probe/typed_map.h"
 #include "ring/ring.h"
@@ -33,6 +34,11 @@
 #define RING_BYTES_MOST (4u << 20)	/* default per CPU, while all rings together stay below the next */
 #define RING_BYTES_ALL (256u << 20)
 #define RING_BYTES_LEAST (512u << 10)
+#define RING_BYTES_SCARCE (64u << 10)	/* where memory is limited */
+#define RING_SHARE_OF_ROOM 32	/* of the memory that is left, for the bulk rings of all CPUs */
+#define TABLES_ROOM (256ull << 20)	/* below this, tables that may forget shrink by half for each half */
+#define LRU_SHIFT_MOST 6
+#define LRU_ENTRIES_LEAST 1024u
 #define LIFE_RING_LEAST (256u << 10)
 #define LIFE_RING_MOST (2u << 20)
 #define LIFE_RING_SHARE 2	/* of the bulk ring: an exec with its environment may be 10 KB */
@@ -176,12 +182,14 @@ static uint32_t wakeup_bytes(size_t ring_bytes, unsigned pct)
 	return (uint32_t)MIN(ring_bytes / 100 * pct, (size_t)WAKEUP_BYTES_MOST);
 }
 
-/* Bulk per CPU when nobody asked: large hosts get smaller rings, not a larger bill. */
-static size_t default_ring(unsigned n_cpus)
+/* Bulk per CPU by default: large hosts get smaller rings, not a larger bill. */
+static size_t default_ring(unsigned n_cpus, const struct memory_room *room)
 {
 	size_t bytes = RING_BYTES_MOST;
 
 	while (bytes > RING_BYTES_LEAST && bytes * n_cpus > RING_BYTES_ALL)
+		bytes /= 2;
+	while (bytes > RING_BYTES_SCARCE && bytes * n_cpus > room->bytes / RING_SHARE_OF_ROOM)
 		bytes /= 2;
 	return bytes;
 }
@@ -199,6 +207,28 @@ static size_t round_ring(size_t bytes)
 	while (n < bytes)
 		n *= 2;
 	return n;
+}
+
+/* Rings first, then tables of addresses and sockets, which forget the least used entries. */
+static void fit_memory(struct probe_env *env, const struct probe_env_opts *o)
+{
+	const struct memory_room room = resources_memory();
+	size_t plenty = default_ring(env->n_cpus, &(struct memory_room){ .bytes = UINT64_MAX });
+	size_t bulk = default_ring(env->n_cpus, &room);
+	uint64_t bytes = room.bytes;
+
+	while (env->lru_shift < LRU_SHIFT_MOST && bytes < TABLES_ROOM) {
+		env->lru_shift++;
+		bytes *= 2;
+	}
+	if (!o->ring_bytes && bulk < plenty)
+		snprintf(env->small, sizeof(env->small),
+			 "%llu MiB of memory are left (%s): rings of %zu KiB per CPU",
+			 (unsigned long long)(room.bytes >> 20),
+			 room.by_cgroup ? "limit of the cgroup" : "free memory", bulk >> 10);
+	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : bulk);
+	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes :
+						default_life_ring(env->ring_bytes[LANE_BULK]));
 }
 
 void probe_env_free(struct probe_env *env)
@@ -250,13 +280,18 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 {
 	_cleanup_(probe_env_freep) struct probe_env *env = calloc(1, sizeof(*env));
 	unsigned pct = o->wakeup_pct ? o->wakeup_pct : DEFAULT_WAKEUP_PCT;
-	int r, n_cpus = libbpf_num_possible_cpus();
+	int r, n_cpus;
+
+	refusal_capture();
+	n_cpus = libbpf_num_possible_cpus();
 
 	if (!env)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
 	if (n_cpus < 0)
-		return err_errno(err, n_cpus, "cannot count the CPUs");
-	refusal_capture();
+		return refusal_of_cpus(err, n_cpus);
+	r = resources_files((unsigned)n_cpus, err);
+	if (r < 0)
+		return r;
 	/* Raised by libbpf where BPF memory counts as locked memory (before 5.11), and only there. */
 	libbpf_set_memlock_rlim(RLIM_INFINITY);
 	env->n_cpus = (unsigned)n_cpus;
@@ -266,9 +301,7 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	env->host_root = copy_root(o->host_root);
 	if (!env->host_root)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
-	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : default_ring(env->n_cpus));
-	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes :
-						default_life_ring(env->ring_bytes[LANE_BULK]));
+	fit_memory(env, o);
 	env->wakeup_pct = pct;
 	for (int i = 0; i < LANE__MAX; i++)
 		env->wakeup_bytes[i] = wakeup_bytes(env->ring_bytes[i], pct);
@@ -403,6 +436,9 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 	bpf_object__for_each_map(map, obj) {
 		const struct shared_map *have;
 
+		if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH && env->lru_shift)
+			bpf_map__set_max_entries(map, MAX(bpf_map__max_entries(map) >> env->lru_shift,
+							  MIN(bpf_map__max_entries(map), LRU_ENTRIES_LEAST)));
 		have = is_shared(map) ? find_shared(env, bpf_map__name(map), instance) : NULL;
 		if (!have)
 			continue;
@@ -522,12 +558,24 @@ void probe_env_set_complain(struct probe_env *env,
 void probe_env_set_note(struct probe_env *env, void (*fn)(const char *text))
 {
 	env->note = fn;
+	if (env->small[0])
+		probe_note(env, env->small);
 }
 
 void probe_note(struct probe_env *env, const char *text)
 {
 	if (env->note)
 		env->note(text);
+}
+
+void probe_env_want_owners(struct probe_env *env)
+{
+	env->owners = true;
+}
+
+bool probe_env_wants_owners(const struct probe_env *env)
+{
+	return env->owners;
 }
 
 void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err)

@@ -143,6 +143,9 @@ void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct
 
 /* Says that a hook does not work; it is told once. */
 void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err);
+/* Events name the owners of sockets (probe_ops.wants_owners). */
+void probe_env_want_owners(struct probe_env *env);
+bool probe_env_wants_owners(const struct probe_env *env);
 /* A sentence for whoever runs this, about what the probe does by itself. */
 void probe_note(struct probe_env *env, const char *text);
 /* Who is told of either; set by the pipeline. */

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "probe/btf_cut.h"
 #include "probe/env.h"
+#include "probe/refusal.h"
 
 struct hook_try {
 	bool wanted;		/* in the next attempt */
@@ -99,7 +100,9 @@ static bool row_possible(struct hooks *h, size_t i)
 	if (args >= (int)row->n_args)
 		return true;
 	t->state = HOOK_ABSENT;
-	if (args < 0)
+	if (args < 0 && !probe_env_btf(h->env))
+		refusal_of_btf(&t->err);
+	else if (args < 0)
 		err_set(&t->err, -ENOENT, "this kernel has no tracepoint %s", row->tracepoint);
 	else
 		err_set(&t->err, -ENOENT, "the tracepoint %s has %d arguments here, %u are needed", row->tracepoint,

@@ -98,6 +98,8 @@ struct probe_ops {
 	 * rings until the snapshots have told what they are about.
 	 */
 	bool ahead;
+	/* Its events name the sockets' owners: the user hears of hooks that find them and do not work. */
+	bool wants_owners;
 	/*
 	 * Sees each record of any probe before it is decoded: may attach, load tables, or put records in front
 	 * of it (probe_inject()), never make events. Optional.

@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/rights.h"
 
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 #define LOG_BEGIN "-- BEGIN PROG LOAD LOG --\n"
 #define LOG_END "-- END PROG LOAD LOG --"
 
@@ -77,24 +81,39 @@ void refusal_begin(void)
 
 /* ---- explaining ---- */
 
-/* CAP_BPF (since 5.8) or CAP_SYS_ADMIN in the effective set. Assumed when that cannot be read. */
+/* CAP_BPF (since 5.8) or CAP_SYS_ADMIN in the effective set. */
 static bool may_load(void)
 {
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
-	unsigned long long caps;
-	char line[256];
+	return rights_effective() & (RIGHT(CAP_BPF) | RIGHT(CAP_SYS_ADMIN));
+}
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			return caps & (1ull << 39 | 1ull << 21);
-	return true;
+const char *refusal_missing_caps(char *buf, size_t cap)
+{
+	static const struct { uint64_t any; const char *name; } wanted[] = {
+		{ RIGHT(CAP_BPF) | RIGHT(CAP_SYS_ADMIN), "CAP_BPF" },
+		{ RIGHT(CAP_PERFMON) | RIGHT(CAP_SYS_ADMIN), "CAP_PERFMON" },
+		{ RIGHT(CAP_NET_ADMIN), "CAP_NET_ADMIN" },
+	};
+	uint64_t have = rights_effective();
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		if (!(have & wanted[i].any) && len < cap)
+			len += (size_t)snprintf(buf + len, cap - len, "%s%s", len ? ", " : "", wanted[i].name);
+	return buf;
 }
 
 static int not_permitted(struct err *err, int code)
 {
-	if (!may_load())
-		return err_set(err, code, "not permitted to load BPF: run as root, "
-			       "or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
+	char missing[64];
+
+	refusal_missing_caps(missing, sizeof(missing));
+	if (*missing && geteuid() == 0)
+		return err_set(err, code, "not permitted to load BPF: this root lacks %s; give the container or "
+			       "service these capabilities", missing);
+	if (*missing)
+		return err_set(err, code, "not permitted to load BPF: run as root, or with %s", missing);
 	return err_set(err, code, "the kernel refuses BPF programs of this kind here "
 		       "(lockdown, a seccomp filter or a container's policy)");
 }
@@ -161,6 +180,29 @@ int refusal_explain(struct err *err, int code, const char *words, const char *lo
 int refusal_of_load(struct err *err, int code)
 {
 	return refusal_explain(err, code, kept.words, kept.log);
+}
+
+int refusal_of_cpus(struct err *err, int code)
+{
+	if (code == -ENOENT)
+		return err_set(err, code, "cannot read /sys/devices/system/cpu/possible: sysfs is not mounted here "
+			       "(mount -t sysfs sysfs /sys)");
+	return err_errno(err, code, "cannot read /sys/devices/system/cpu/possible");
+}
+
+int refusal_of_btf(struct err *err)
+{
+	_cleanup_close_ int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
+	int code = fd < 0 ? -errno : 0;
+
+	if (code == -ENOENT && access("/sys/kernel", F_OK) < 0)
+		return err_set(err, code, "cannot read the kernel's types in " KERNEL_BTF ": sysfs is not mounted "
+			       "here (mount -t sysfs sysfs /sys)");
+	if (code == -ENOENT)
+		return err_set(err, code, "this kernel has no BTF (" KERNEL_BTF "): it needs CONFIG_DEBUG_INFO_BTF");
+	if (code < 0)
+		return err_errno(err, code, "cannot read the kernel's types in " KERNEL_BTF);
+	return err_set(err, -EINVAL, "libbpf cannot parse the kernel's types in " KERNEL_BTF);
 }
 
 /* Before 5.11 maps count as locked memory, which root without CAP_SYS_RESOURCE cannot raise (libbpf tries). */

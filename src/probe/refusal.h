@@ -6,6 +6,8 @@
 #ifndef PROBE_REFUSAL_H
 #define PROBE_REFUSAL_H
 
+#include <stddef.h>
+
 struct err;
 
 /*
@@ -26,5 +28,12 @@ int refusal_explain(struct err *err, int code, const char *words, const char *lo
 
 /* The line of a verifier log that says what is wrong, copied to @buf ("" if there is none). */
 void refusal_last_line(const char *log, char *buf, unsigned cap);
+
+/* libbpf could not tell how many CPUs there are. */
+int refusal_of_cpus(struct err *err, int code);
+/* The kernel's types could not be read: why, and what to do. */
+int refusal_of_btf(struct err *err);
+/* "CAP_BPF, CAP_PERFMON": those that probes need and this process lacks; "" = none. */
+const char *refusal_missing_caps(char *buf, size_t cap);
 
 #endif

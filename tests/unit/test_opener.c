@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A process that gives up its rights, and the one that opens files for it. Each case runs in a child of its own.
+ * A process that gives up its rights, and the opener that works for it. Each case runs in a child of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Containers and services that lack something: one sentence with the cause and what to do, or a run with less."""
+import os
+import resource
+import subprocess
+
+import pytest
+
+from helpers import BINARY
+
+RUN = ["--duration", "0.2s"]
+COMMANDS = ["monitor", "profile", "syscalls"]
+
+
+def run(*words, before=(), preexec=None):
+    done = subprocess.run([*before, BINARY, *words, *RUN], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, timeout=60, preexec_fn=preexec, check=False)
+    # Losses, and what bcc's profile says of a busy machine, are no matter of the place.
+    lines = [line for line in done.stderr.splitlines()
+             if "ready" not in line and "WARNING" not in line and "were lost" not in line]
+    return done.returncode, lines
+
+
+def without(*mounts):
+    """A mount namespace of its own without these mounts, or with an empty file system there."""
+    steps = [f"umount -l {path}" if os.path.ismount(path) else f"mount -t tmpfs none {path}" for path in mounts]
+    return ["unshare", "-m", "sh", "-c", " && ".join([*steps, 'exec "$0" "$@"'])]
+
+
+def lacking(*caps):
+    return ["setpriv", "--bounding-set", ",".join(f"-{cap}" for cap in caps), "--inh-caps=-all"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_too_few_descriptors(command):
+    status, lines = run(command, preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
+    assert status == 1 and len(lines) == 1, lines
+    assert "at most 60 files may be open" in lines[0] and "ulimit" in lines[0]
+
+
+def test_a_soft_limit_of_descriptors_is_raised():
+    assert run("monitor", preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 4096))) == (0, [])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_sysfs(command):
+    status, lines = run(command, before=without("/sys"))
+    assert status == 1 and len(lines) == 1, lines
+    assert "sysfs is not mounted here (mount -t sysfs sysfs /sys)" in lines[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_btf(command):
+    status, lines = run(command, before=without("/sys/kernel/btf"))
+    assert status == 1 and "BTF" in lines[-1] and "CONFIG_DEBUG_INFO_BTF" in lines[-1], lines
+    assert not any("no tracepoint" in line for line in lines)
+
+
+def test_owners_of_sockets_concern_packets_only():
+    """Cgroup programs find owners of UDP sockets; profiles and system calls have no use for these."""
+    place = without("/sys/fs/cgroup")
+    assert run("profile", before=place) == (0, [])
+    assert run("syscalls", before=place) == (0, [])
+    status, lines = run("monitor", before=place)
+    assert status == 0 and len(lines) == 4 and all("cgroup2" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("caps", [["bpf"], ["perfmon"], ["bpf", "perfmon", "net_admin"]], ids=",".join)
+def test_root_without_capabilities(caps):
+    """sys_admin implies the first two, so it goes too. Root is not advised to become root."""
+    status, lines = run("syscalls", before=lacking("sys_admin", *caps))
+    assert status == 3, lines
+    assert all(f"CAP_{cap.upper()}" in lines[-1] for cap in caps) and "run as root" not in lines[-1], lines
+
+
+@pytest.fixture
+def cgroup():
+    """The folder of a memory cgroup of 50 MB."""
+    for mount, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                         ("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/unified", "memory.max")):
+        path = os.path.join(mount, f"sonde-test-{os.getpid()}")
+        try:
+            os.mkdir(path)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(path, limit)):
+            break
+        os.rmdir(path)
+    else:
+        pytest.skip("there is no memory controller")
+    with open(os.path.join(path, limit), "w", encoding="ascii") as f:
+        f.write(str(50 << 20))
+    yield path
+    os.rmdir(path)
+
+
+@pytest.mark.parametrize("command", ["monitor", "profile", "syscalls", "flows"])
+def test_small_memory_cgroup(cgroup, command):
+    def enter():
+        with open(os.path.join(cgroup, "cgroup.procs"), "w", encoding="ascii") as f:
+            f.write(str(os.getpid()))
+    status, lines = run(command, preexec=enter)
+    assert status == 0, lines
+    # profile asks for small rings itself
+    assert lines == [] if command == "profile" else "limit of the cgroup): rings of" in "".join(lines)
+    assert len(lines) <= 1
