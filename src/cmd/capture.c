@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/net_closing.h"
 #include "cmd/packet_words.h"
 #include "cmd/recorder.h"
 #include "cmd/run.h"
@@ -135,10 +136,25 @@ static bool capture_pass(void *ctx, const struct event *ev)
 	return packet_words_match(c->words, ev);
 }
 
+/* A recorder has words of its own at the start and no progress: nothing is written until it dumps. */
+static void set_closing(struct capture_conf *c, struct net_closing *closing, struct run_spec *spec)
+{
+	closing->file = c->write && strcmp(c->write, "-") != 0 ? c->write : NULL;
+	net_closing_set_spec(closing, spec);
+	if (c->recorder) {
+		recorder_set_spec(c->recorder, spec);
+		return;
+	}
+	spec->started = net_closing_started;
+	spec->stopped = net_closing_stopped;
+	spec->started_ctx = closing;
+}
+
 static int capture_run(void *conf, const struct cmd_words *w)
 {
 	struct capture_conf *c = conf;
 	struct packet_words words = { 0 };
+	struct net_closing closing = { .run = &c->run };
 	_cleanup_(buf_fini) struct buf mem = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
@@ -156,10 +172,10 @@ static int capture_run(void *conf, const struct cmd_words *w)
 	} else {
 		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
 		set_net(c);
-		if (c->recorder)
-			recorder_set_spec(c->recorder, &spec);
+		set_closing(c, &closing, &spec);
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
+	net_closing_say(&closing, status);
 	packet_words_close(&words);
 	recorder_close(c->recorder);
 	c->recorder = NULL;

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/hubble_filter.h"
+#include "cmd/net_closing.h"
 #include "cmd/packet_words.h"
 #include "cmd/run.h"
 #include "pktfilter/pktfilter.h"
@@ -146,6 +147,7 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 		.socket = cilium_path(c->cilium), .socket_format = "cilium", .reconnect_ns = c->reconnect_ns,
 		.setup = start_listener, .stopped = stop_listener, .started_ctx = c,
 	};
+	struct net_closing closing = { .run = &c->run };
 	_cleanup_(buf_fini) struct buf ready = { 0 };
 	struct err err = { 0 };
 	int status = CMD_USAGE;
@@ -164,8 +166,10 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 		set_net(c);
 		put_ready(c, &ready);
 		spec.ready = buf_str(&ready);
+		net_closing_set_spec(&closing, &spec);
 		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
 	}
+	net_closing_say(&closing, status);
 	packet_words_close(&words);
 	hubble_filter_fini(&c->hubble);
 	return status;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cmd/net_closing.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cmd/closing.h"
+#include "cmd/run.h"
+#include "event/core.h"
+#include "event/event.h"
+#include "probes/net/net_event.h"
+#include "sinks/sink.h"
+#include "sonde/wire.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* ---- counting ---- */
+
+static void count_packet(struct net_closing *c, const struct event *ev)
+{
+	const struct sec_packet *pkt = event_packet(ev, NULL);
+
+	if (ev->desc == &net_drop_desc)
+		c->drops++;
+	if (ev->desc == &net_trace_desc || c->file)
+		c->packets++;
+	c->bytes += pkt ? pkt->cap_len : 0;
+}
+
+/* sonde.lost events add up to the ledger. */
+static void count_lost(struct net_closing *c, const struct event *ev)
+{
+	if (ev->desc->type == SONDE_EV_LOST)
+		c->lost += ((const struct core_lost *)ev->body)->count;
+}
+
+static int closing_event(struct sink *s, const struct event *ev)
+{
+	struct net_closing *c = s->opts->ctx;
+
+	if (ev->desc->class == EVENT_META)
+		count_lost(c, ev);
+	else if (ev->desc->class == EVENT_DATA && event_section(ev, SEC_PACKET))
+		count_packet(c, ev);
+	return 0;
+}
+
+static int closing_open(struct sink *s, struct err *err)
+{
+	(void)err;
+	((struct net_closing *)s->opts->ctx)->begin_ns = clock_boot_ns();
+	return 0;
+}
+
+static int closing_close(struct sink *s)
+{
+	((struct net_closing *)s->opts->ctx)->end_ns = clock_boot_ns();
+	return 0;
+}
+
+static const struct sink_ops closing_sink = {
+	.name = "closing", .summary = "sums for the last line", .open = closing_open, .event = closing_event,
+	.close = closing_close,
+};
+
+void net_closing_set_spec(struct net_closing *c, struct run_spec *spec)
+{
+	if (!closing_wanted(c->run))
+		return;
+	spec->watcher = &closing_sink;
+	spec->watcher_ctx = c;
+}
+
+/* ---- saying ---- */
+
+static void put_bytes(struct buf *b, uint64_t n)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	double v = (double)n;
+	size_t unit = 0;
+
+	for (; v >= 1000 && unit + 1 < sizeof(units) / sizeof(*units); unit++)
+		v /= 1000;
+	buf_printf(b, unit ? "%.1f %s" : "%.0f %s", v, units[unit]);
+}
+
+static void put_lost(struct buf *b, const struct net_closing *c, const char *between)
+{
+	buf_add_str(b, between);
+	closing_add_number(b, c->lost);
+	buf_add_str(b, " lost");
+}
+
+/* "x.pcapng: 36 packets, 12.1 kB; 0 lost": bytes of packets, as in the progress line */
+static void put_file(struct buf *b, const struct net_closing *c)
+{
+	buf_printf(b, "%s: ", c->file);
+	closing_add_count(b, c->packets, "packet");
+	buf_add_str(b, ", ");
+	put_bytes(b, c->bytes);
+}
+
+/* "2,917 packets, 12 drops in 41 s; 0 lost" */
+static void put_seen(struct buf *b, const struct net_closing *c)
+{
+	closing_add_count(b, c->packets, "packet");
+	buf_add_str(b, ", ");
+	closing_add_count(b, c->drops, "drop");
+	if (!c->run->read && c->end_ns > c->begin_ns)
+		buf_printf(b, " in %" PRIu64 " s", (uint64_t)((c->end_ns - c->begin_ns) / NS_PER_S));
+}
+
+void net_closing_say(const struct net_closing *c, int status)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	if (!c->begin_ns || status == 128 + SIGPIPE)
+		return;
+	c->file ? put_file(&b, c) : put_seen(&b, c);
+	put_lost(&b, c, "; ");
+	if (!buf_error(&b))
+		fprintf(stderr, "%s\n", buf_str(&b));
+}
+
+/* "14:03:07  36 packets  12.1 kB  0 lost" */
+static void put_progress(void *ctx, uint64_t secs, struct buf *line)
+{
+	const struct net_closing *c = ctx;
+	time_t now = time(NULL);
+	struct tm tm;
+	char text[16];
+
+	(void)secs;
+	strftime(text, sizeof(text), "%T", localtime_r(&now, &tm));
+	buf_printf(line, "%s  ", text);
+	closing_add_count(line, c->packets, "packet");
+	buf_add_str(line, "  ");
+	put_bytes(line, c->bytes);
+	put_lost(line, c, "  ");
+}
+
+int net_closing_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+{
+	struct net_closing *c = ctx;
+	int r = c->file ? progress_new(loop, c->run, put_progress, c, &c->progress) : 0;
+
+	(void)p;
+	return r < 0 ? err_errno(err, r, "cannot show progress") : 0;
+}
+
+void net_closing_stopped(void *ctx)
+{
+	progress_free(TAKE_PTR(((struct net_closing *)ctx)->progress));
+}

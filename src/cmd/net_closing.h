@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Progress and closing words of commands that show or write packets (cmd/closing.h).
+ */
+#ifndef CMD_NET_CLOSING_H
+#define CMD_NET_CLOSING_H
+
+#include <stdint.h>
+
+struct net_closing {
+	const struct run_conf *run;
+	const char *file;	/* that packets are written to; NULL = none */
+	uint64_t packets, bytes, drops, lost;
+	uint64_t begin_ns, end_ns;
+	struct progress *progress;
+};
+
+struct loop;
+struct pipeline;
+struct run_conf;
+struct run_spec;
+struct err;
+
+/* Lets @c (zeroed but for run and file, valid during the run) count events, if closing_wanted(). */
+void net_closing_set_spec(struct net_closing *c, struct run_spec *spec);
+
+/* Behind run(), which returned @status: one line on stderr, none if standard output lost its reader. */
+void net_closing_say(const struct net_closing *c, int status);
+
+/* For run_spec.started and stopped: a line each second while a file is written. @ctx: struct net_closing. */
+int net_closing_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
+void net_closing_stopped(void *ctx);
+
+#endif
