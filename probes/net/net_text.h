@@ -21,7 +21,7 @@ int net_get_uint(uint64_t v, struct value *ret);
 int net_get_named(const struct xlat *x, uint64_t v, struct value *ret);	/* of a number with a name */
 int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret);	/* its name by DNS */
 
-/* Among the names of namespaces: the inode of the one that the command ran in, as text. No namespace has this one. */
+/* Key in SONDE_NAME_NETNS of the command's own namespace: its inode, as text. No namespace has this inode. */
 #define NET_NS_HOME 1u
 
 /* "blue/" if the event's namespace is known and is not that one; its inode if it has no name. */
