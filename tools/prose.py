@@ -2,8 +2,8 @@
 """Finds the prose of the tree: comments, documentation, option help and messages, split into sentences.
 
 Imported by tools/prose-sample (a random sample for review) and tools/lint/wording.py (patterns that are counted).
-`passages(path, text)` yields Passage(kind, path, line, text); kind is one of KINDS. Markdown code blocks, tables and
-inline code are left out, as are SPDX lines, lint waivers and comments without a letter.
+`passages(path, text)` yields Passage(kind, path, line, text); kind is one of KINDS. Markdown code blocks, tables,
+SPDX lines, lint waivers and comments without a letter are left out.
 """
 import collections
 import re

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A log of encoded payloads (shared_log.h) for all clients that see the same, one place in it per client. Writing waits for the loop's next round, so
- * that a batch of events is one write per client.
+ * A log of encoded payloads (shared_log.h) for all clients that see the same, with a position per client. Writing
+ * waits for the loop's next round, so that a batch of events is one write per client.
  */
 #include "agent/cilium_listener.h"
 

@@ -31,8 +31,8 @@ struct cilium_listener_opts {
 	/* Which events go out; NULL = all that have a form. */
 	bool (*pass)(void *ctx, const struct event *ev);
 	/*
-	 * Clients may see different things: the class of the one at @fd, and an event as that class sees it (valid until
-	 * the next call). NULL: all see the same.
+	 * Clients may see different things: the class of the client at @fd, and an event as that class sees it (valid
+	 * until the next call). NULL: all see the same.
 	 */
 	uint32_t (*viewer)(void *ctx, int fd);
 	const struct event *(*show)(void *ctx, const struct event *ev, uint32_t viewer);

@@ -118,7 +118,7 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
 void pipeline_open_source(struct pipeline *p, struct source *source);	/* an open one, owned from here on */
 /*
- * For a run over a file, once everything is open: this process becomes nobody without capabilities, behind a
+ * For a run over a file, once everything is open: this process becomes uid 65534 without capabilities, behind a
  * system-call filter (worker_confine_self()).
  */
 int pipeline_give_up_rights(struct pipeline *p, struct err *err);

@@ -19,7 +19,7 @@ struct flow_closing {
 
 void flow_closing_init(struct flow_closing *f);
 void flow_closing_fini(struct flow_closing *f);
-void flow_closing_event(void *ctx, const struct event *ev);	/* @ctx: a struct flow_closing, likewise below */
+void flow_closing_event(void *ctx, const struct event *ev);	/* @ctx: a struct flow_closing */
 void flow_closing_line(void *ctx, struct buf *line);
 
 #endif

@@ -32,7 +32,7 @@ struct probe_env {
 	size_t ring_bytes[LANE__MAX];
 	uint32_t wakeup_bytes[LANE__MAX];
 	unsigned wakeup_pct;
-	bool owners;			/* of sockets are wanted */
+	bool owners;			/* of sockets are looked up */
 	unsigned lru_shift;		/* tables that may forget are made smaller by this power of two */
 	char small[160];		/* what was made smaller, and why; "" = nothing */
 	size_t plain_bytes;		/* data of each plain ring; 0 = not made yet */

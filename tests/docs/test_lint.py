@@ -52,6 +52,9 @@ BAD = [
     ("layout", {"src/base/a.c": C + "int f(void)\n{\n        return 0;\n}\n"}, "indented by blanks"),
     ("layout", {"src/base/a.c": C + "/* " + "x" * 120 + " */\n"}, "columns"),
     ("layout", {"src/base/a.c": C + "int x;"}, "no newline"),
+    ("wording", {"src/base/a.c": C + "/* Nobody reads it. */\n"}, "1 phrases to reword in comments, 0 allowed"),
+    ("wording", {"src/base/a.c": C + 'int f(struct err *e) { return err_set(e, -1, "%s is no file", "x"); }\n'},
+     "1 phrases to reword in messages, 0 allowed"),
     ("scripts", {"tools/a.sh": "#!/bin/sh\nif true\n"}, "not sh"),
     ("scripts", {"tools/a.py": "def f(:\n"}, "not Python"),
 ]
@@ -69,6 +72,8 @@ GOOD = [
                                              "static int f(void)\n{\n\tint y = 1;\n\n\treturn y;\n}\n"}),
     ("macros", {"src/base/a.h": H + "#define ADD(a, b) ((a) + (b)) /* return of the sum */\n"}),
     ("headers", {"src/base/a.h": H + "#include <stddef.h>\nsize_t f(void);\n"}),
+    ("wording", {"src/base/a.c": C + "/* No process reads it. */\n",
+                 "doc/a.md": "Code: `nobody`.\n\n```\nnobody\n```\n"}),
 ]
 
 
