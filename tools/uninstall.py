@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-KEPT = ("bin", "etc", "include", "lib", "lib64", "sbin", "share", "share/doc", "share/man")
+KEPT = ("bin", "etc", "include", "lib", "lib64", "sbin", "share", "share/man")
 
 
 def introspect(folder, what):
