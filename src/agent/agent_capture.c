@@ -168,6 +168,8 @@ static int begin(struct agent *a, struct request *q, const char *name, int *fd, 
 	if (r >= 0)
 		r = snapshot(c, err);
 	if (r >= 0)
+		inst_started(a, c->mask);
+	if (r >= 0)
 		r = open_output(c, name, fd, err);
 	if (r < 0)
 		return r;

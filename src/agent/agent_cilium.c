@@ -108,6 +108,8 @@ static void start_probes(struct agent *a)
 		r = get_instances(a, &q, &err);
 		if (r >= 0)
 			r = snapshot(a, &err);
+		if (r >= 0)
+			inst_started(a, a->cilium_mask);
 		a->cilium_starting = false;
 		request_fini(&q);
 	}

@@ -162,12 +162,18 @@ static int write_some(struct agent_conn *c, size_t *ret_bytes)
 	return (size_t)sent == want;
 }
 
+/* READY goes out when everything is ready, snapshots included, though it stands in front of them. */
+static bool is_starting(const struct agent_conn *c)
+{
+	return c->request.type == PROTO_SUBSCRIBE && c->request.job.state == COOP_RUNNING;
+}
+
 void conn_flush(struct agent_conn *c)
 {
 	size_t bytes = 0;
 	int r = 1;
 
-	if (c->gone)
+	if (c->gone || is_starting(c))
 		return;
 	while (r > 0 && bytes < WRITE_ROUND && !fan_empty(c->queue))
 		r = write_some(c, &bytes);

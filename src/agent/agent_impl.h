@@ -86,6 +86,7 @@ void content_log(const struct agent_conn *c, const struct request *q);
 struct inst {
 	uint16_t number;
 	bool quiet;			/* detached: no record comes any more */
+	bool starting;			/* its first user's snapshot is not complete */
 	struct buf key;			/* the words that made it: equal ones share it */
 	struct want want;		/* owned words, see text */
 	char *text;
@@ -109,6 +110,7 @@ struct inst {
 int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err);
 /* All of inst_get() that looks at what the client sent, and nothing else. For tests. */
 int inst_check(struct agent *a, const struct request *q, size_t i, struct err *err);
+void inst_started(struct agent *a, uint32_t mask);	/* 1u << instance: snapshots are complete */
 void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
 /* Likewise, of all of @mask (1u << instance), which may happen later: for handlers of the loop. */
 void inst_put_later(struct agent *a, uint32_t mask);

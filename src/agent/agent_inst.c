@@ -394,11 +394,19 @@ int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct
 	if (r < 0)
 		return r;
 	in->refs = 1;
+	in->starting = true;
 	a->insts[in->number] = in;
 	*ret = in->number;
 	log_info("sonde: probe %s started as instance %u", in->want.ops->name, in->number);
 	agent_cilium_tell(a, "started probe", in->want.ops->name);
 	return 0;
+}
+
+void inst_started(struct agent *a, uint32_t mask)
+{
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
+		if (mask & 1u << i)
+			a->insts[i]->starting = false;
 }
 
 void inst_quiet(struct agent *a, uint16_t instance)

@@ -146,6 +146,8 @@ int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err
 	if (r >= 0)
 		r = go(c, &q, err);
 	if (r >= 0)
+		inst_started(c->a, c->sub.mask);
+	if (r >= 0)
 		content_log(c, &q);
 	request_fini(&q);
 	if (r < 0)

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,13 +72,18 @@ static void say_miss(void *ctx, const char *file, unsigned line, const char *rea
 static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 {
 	struct sonde_ledger l;
+	char users[32];
 
 	if (!inst_probe(a, i))
 		return;
 	inst_ledger(a, i, &l);
-	buf_printf(out, "instance %u: %s, %u users%s, seen %" PRIu64 " = delivered %" PRIu64 ", filtered %" PRIu64
+	if (i && a->insts[i]->starting)
+		snprintf(users, sizeof(users), "starting");
+	else
+		snprintf(users, sizeof(users), "%u users", i ? a->insts[i]->refs : a->n_conns);
+	buf_printf(out, "instance %u: %s, %s%s, seen %" PRIu64 " = delivered %" PRIu64 ", filtered %" PRIu64
 		   ", sampled %" PRIu64 ", lost %" PRIu64,
-		   i, inst_probe(a, i), i ? a->insts[i]->refs : a->n_conns,
+		   i, inst_probe(a, i), users,
 		   i && a->insts[i]->attached ? " (attached)" : "", (uint64_t)l.seen, (uint64_t)l.delivered,
 		   (uint64_t)l.filtered, (uint64_t)l.sampled, ledger_lost(&l));
 	say_causes(&l, out);
@@ -162,6 +168,7 @@ static int run_attach(const struct call *call, struct err *err)
 	if (a->insts[instance]->attached)
 		inst_put(a, instance);	/* it was already */
 	a->insts[instance]->attached = true;
+	inst_started(a, 1u << instance);
 	return buf_printf(call->out, "instance %u\n", instance);
 }
 
