@@ -21,6 +21,7 @@
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
 #include "probes/sys/sys_budget.h"
+#include "probes/sys/sys_cputime.h"
 #include "probes/sys/sys_heal.h"
 #include "probes/sys/sys_lost.h"
 #include "probes/sys/sys_plan_wire.h"
@@ -41,6 +42,7 @@ struct sys_state {
 	struct hooks *hooks;
 	struct trace *trace;	/* events beside the calls; NULL = none */
 	struct heal *heal;	/* NULL: nobody wants the state behind the events */
+	struct cputime *cputime;	/* NULL: likewise the CPU times of processes */
 	struct losses *losses;
 	struct budget *budget;	/* NULL: nobody set one */
 	uint8_t want[PLAN_ABIS_MOST * SYS_NR_MAX];
@@ -312,6 +314,8 @@ static int sys_open(struct probe *p, struct err *err)
 		s->heal = heal_new(p, err);
 		r = s->heal ? 0 : -ENOENT;
 	}
+	if (r >= 0 && c->cpu_times)
+		s->cputime = cputime_new(p);
 	return r;
 }
 
@@ -319,7 +323,9 @@ static int sys_snapshot(struct probe *p, struct err *err)
 {
 	struct sys_state *s = p->state;
 
-	return s->heal ? heal_start(s->heal, err) : 0;
+	int r = s->heal ? heal_start(s->heal, err) : 0;
+
+	return r >= 0 && s->cputime ? cputime_tick(s->cputime) : r;
 }
 
 static int sys_control(struct probe *p, const struct sonde_rec *r)
@@ -349,10 +355,13 @@ static int sys_attach(struct probe *p, struct err *err)
 static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
 {
 	struct sys_state *s = p->state;
+	int n;
 
 	set_clock(s);
 	if (s->budget)
 		budget_tick(s->budget);
+	if (s->cputime && (n = cputime_tick(s->cputime)) < 0)
+		return n;
 	return losses_tell(s->losses, p, hooks_object(s->hooks));
 }
 
@@ -410,6 +419,8 @@ static void sys_finish(struct probe *p)
 
 	if (s->losses && hooks_object(s->hooks))
 		losses_tell(s->losses, p, hooks_object(s->hooks));
+	if (s->cputime && hooks_object(s->hooks))
+		cputime_tick(s->cputime);
 	if (c->stats && hooks_object(s->hooks))
 		fill_stats(p, c->stats);
 	if (c->summary && hooks_object(s->hooks))
@@ -425,6 +436,7 @@ static void sys_close(struct probe *p)
 	hooks_free(s->hooks);
 	trace_free(s->trace);
 	heal_free(s->heal);
+	cputime_free(s->cputime);
 	*s = (struct sys_state){ 0 };
 }
 
@@ -456,6 +468,7 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 /* What commands set, for an agent. */
 static const struct opt sys_command_opts[] = {
 	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also what the kernel knows of sockets and files"),
+	OPT_ROW(sys_conf, cpu_times, "cpu-times", 0, OPT_BOOL, NULL, "CPU times of all processes, each second"),
 	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "events beside the calls",
 		.use = OPT_USE_NONE),
 	OPT_ROW(sys_conf, push_text, "push", 0, OPT_STR, "EXPR", "a filter that the kernel is to decide"),

@@ -49,6 +49,7 @@ struct sys_conf {
 	uint64_t snaplen;		/* bytes of payload per call; 0 = none */
 	uint64_t min_latency_ns;	/* only calls that took so long */
 	bool enter;			/* also a record when a call is entered */
+	bool cpu_times;			/* of all processes too, each second, for captures */
 	bool summary;			/* count in the kernel, tell at the end */
 	bool context;			/* also what the kernel knows of sockets, files and processes */
 	struct opt_strv events;		/* of events beside the calls: names of --events */

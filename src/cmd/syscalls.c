@@ -153,6 +153,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	/* A reader's tables want to know who is gone; and so do those who look for a signal. */
 	if (c->views && views_needs(c->views) & VIEW_NEEDS_SWITCHES)
 		c->sys.events_too |= SYS_EVENT_SWITCH;
+	c->sys.cpu_times = captured;
 	c->sys.events_too |= SYS_EVENT_EXIT | (captured || lines ? SYS_EVENT_SIGNAL : 0);
 }
 

@@ -3,7 +3,9 @@
 import fnmatch
 import os
 import shutil
+import struct
 import subprocess
+import sys
 
 import pytest
 
@@ -120,3 +122,38 @@ def test_descriptors_from_before_the_start_have_names(tmp_path):
     shown = output(BINARY, "syscalls", "-r", capture, "--print", "%evt.type %fd.num %fd.name", "--where",
                    "evt.type=read and fd.num=0")
     assert f"read 0 {path}" in shown.splitlines()
+
+
+PROCINFO = 234
+
+
+def cpu_times(path, pid):
+    """(user, system) ticks of each procinfo event of the process: raw blocks, because readers hide them."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at, found = 0, []
+    while at < len(data):
+        kind, total = struct.unpack_from("<II", data, at)
+        if kind == 0x216:
+            _, tid, _, number = struct.unpack_from("<QqIH", data, at + 10)
+            if (tid, number) == (pid, PROCINFO):
+                found.append(struct.unpack_from("<QQ", data, at + 10 + 26 + 4))
+        at += total
+    return found
+
+
+def test_captures_have_the_cpu_times_of_processes(tmp_path):
+    path = str(tmp_path / "x.scap")
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        output(BINARY, "syscalls", "--local", "-o", f"scap:{path}", "--duration", "1500ms")
+    finally:
+        busy.kill()
+        busy.wait()
+    ticks = [sum(times) for times in cpu_times(path, busy.pid)]
+    assert len(ticks) >= 2 and ticks == sorted(ticks) and ticks[-1] > ticks[0], ticks
+    assert "procinfo" not in output(BINARY, "syscalls", "-r", path, "--format", "sysdig")
+    if shutil.which("sysdig"):
+        table = output("sysdig", "-r", path, "-c", "topprocs_cpu").splitlines()
+        shares = {int(line.split()[2]): float(line.split()[0][:-1]) for line in table[2:] if len(line.split()) == 3}
+        assert shares.get(busy.pid, 0) > 0, table
