@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What works on this host, what does not, and why, in sentences. Every hook of every probe is really tried.
+ * Which commands work on this host, and why not. Every hook of every probe is tried; a line is printed as soon as it
+ * is known.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,10 +18,11 @@
 #include "probe/env.h"
 #include "probe/probe.h"
 
-struct doctor_conf { bool json; };
+struct doctor_conf { bool json; unsigned verbose; };
 
 static const struct opt doctor_opts[] = {
 	OPT_ROW(doctor_conf, json, "json", 'j', OPT_BOOL, NULL, "one JSON object a line"),
+	OPT_ROW(doctor_conf, verbose, "verbose", 'v', OPT_COUNT, NULL, "every hook too, as it is tried"),
 	OPT_END,
 };
 
@@ -35,11 +37,32 @@ static const char *const state_names[] = {
 };
 _Static_assert(ARRAY_SIZE(state_names) == HOOK__MAX, "a name per hook state");
 
+enum verdict { WORKS, PARTLY, NOT, VERDICT__MAX };
+
+static const char *const verdict_names[] = { [WORKS] = "works", [PARTLY] = "partly", [NOT] = "not" };
+_Static_assert(ARRAY_SIZE(verdict_names) == VERDICT__MAX, "a name per verdict");
+
+/* The commands of each probe; all of them need proc as well. */
+static const struct { const char *probe, *commands[6]; } users[] = {
+	{ "net", { "monitor", "capture", "flows", "counters", "policy" } },
+	{ "cpu", { "profile" } },
+	{ "sys", { "syscalls" } },
+	{ "gorpc", { "rpc" } },
+};
+
+/* Hooks of one probe. */
+struct tally {
+	unsigned n[HOOK__MAX];
+	char why[400];		/* of the first that does not work */
+};
+
 struct report {
 	const struct doctor_conf *conf;
 	const char *probe;
 	struct buf out;
-	unsigned n[HOOK__MAX];
+	struct tally proc, now;		/* of proc, and of the probe at hand */
+	bool failed;			/* some hook, or the whole check */
+	bool unwritten;
 };
 
 static void json_member(struct buf *b, const char *key, const char *value)
@@ -48,11 +71,22 @@ static void json_member(struct buf *b, const char *key, const char *value)
 	json_string(b, value, strlen(value));
 }
 
+/* Lines appear as they are known. */
+static void flush_lines(struct report *rep)
+{
+	rep->unwritten |= fwrite(rep->out.data, 1, rep->out.len, stdout) != rep->out.len || fflush(stdout);
+	buf_reset(&rep->out);
+}
+
 static void add_hook(void *ctx, const struct hook_report *r)
 {
 	struct report *rep = ctx;
+	struct tally *t = &rep->now;
 
-	rep->n[r->state]++;
+	t->n[r->state]++;
+	rep->failed |= r->state == HOOK_FAILED;
+	if (r->state != HOOK_OK && !t->why[0])
+		snprintf(t->why, sizeof(t->why), "%s: %.200s", r->hook, *r->why ? r->why : state_names[r->state]);
 	if (rep->conf->json) {
 		buf_add_str(&rep->out, "{\"v\":1,\"type\":\"hook\"");
 		json_member(&rep->out, "probe", rep->probe);
@@ -61,14 +95,60 @@ static void add_hook(void *ctx, const struct hook_report *r)
 		json_member(&rep->out, "why", r->why);
 		json_member(&rep->out, "fallback", r->fallback);
 		buf_add_str(&rep->out, "}\n");
+		flush_lines(rep);
 		return;
 	}
+	if (!rep->conf->verbose)
+		return;
 	buf_printf(&rep->out, "  %-8s %-5s %s", state_names[r->state], rep->probe, r->hook);
 	if (*r->why)
 		buf_printf(&rep->out, ": %s", r->why);
 	if (*r->fallback)
 		buf_printf(&rep->out, " Instead: %s.", r->fallback);
 	buf_add_char(&rep->out, '\n');
+	flush_lines(rep);
+}
+
+static unsigned n_hooks(const struct tally *t)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < HOOK__MAX; i++)
+		n += t->n[i];
+	return n;
+}
+
+static void add_command(struct report *rep, const char *name, enum verdict v, const char *why)
+{
+	if (rep->conf->json) {
+		buf_add_str(&rep->out, "{\"v\":1,\"type\":\"command\"");
+		json_member(&rep->out, "command", name);
+		json_member(&rep->out, "state", verdict_names[v]);
+		json_member(&rep->out, "why", why);
+		buf_add_str(&rep->out, "}\n");
+	} else {
+		buf_printf(&rep->out, "%-9s %s%s%s\n", name, verdict_names[v], *why ? ": " : "", why);
+	}
+	flush_lines(rep);
+}
+
+/* The commands of the probe at hand; @failure NULL: by its hooks and those of proc. */
+static void add_commands(struct report *rep, const char *failure)
+{
+	unsigned ok = rep->now.n[HOOK_OK] + rep->proc.n[HOOK_OK];
+	unsigned all = n_hooks(&rep->now) + n_hooks(&rep->proc);
+	bool none = failure || !rep->now.n[HOOK_OK] || rep->proc.n[HOOK_OK] * 2 < n_hooks(&rep->proc);
+	enum verdict v = none ? NOT : ok < all ? PARTLY : WORKS;
+	const char *first = rep->now.why[0] ? rep->now.why : rep->proc.why;
+	char why[480] = "";
+
+	if (failure)
+		snprintf(why, sizeof(why), "%.400s", failure);
+	else if (v != WORKS)
+		snprintf(why, sizeof(why), "%u of %u hooks; %s", ok, all, first);
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		for (size_t k = 0; !strcmp(users[i].probe, rep->probe) && users[i].commands[k]; k++)
+			add_command(rep, users[i].commands[k], v, why);
 }
 
 /* First line of a small file, "" when it cannot be read. */
@@ -111,18 +191,42 @@ static void add_host(struct report *rep)
 		buf_printf(&rep->out, "perf_event_paranoid is %s.\n", paranoid);
 }
 
+/* Nothing can be tried: the same reason for every command. */
+static void add_failure(struct report *rep, const char *why)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
+		rep->probe = users[i].probe;
+		add_commands(rep, why);
+	}
+	rep->failed = true;
+}
+
+static int check_probe(struct report *rep, struct probe_env *env, const struct probe_ops *ops, struct err *err)
+{
+	int r;
+
+	rep->probe = ops->name;
+	rep->now = (struct tally){ 0 };
+	r = ops->check ? ops->check(env, add_hook, rep) : 0;
+	if (r < 0)
+		err_errno(err, r, "cannot check probe %s", ops->name);
+	if (!strcmp(ops->name, "proc"))
+		rep->proc = rep->now;
+	else
+		add_commands(rep, r < 0 ? err->msg : NULL);
+	return r;
+}
+
 static int check_probes(struct report *rep, struct err *err)
 {
 	const struct probe_env_opts opts = { .ring_bytes = 65536, .life_ring_bytes = 65536 };
 	struct probe_env *env = NULL;
 	int r = probe_env_new(&opts, &env, err);
 
-	for (size_t i = 0; r >= 0 && all_probes[i]; i++) {
-		rep->probe = all_probes[i]->name;
-		r = all_probes[i]->check ? all_probes[i]->check(env, add_hook, rep) : 0;
-		if (r < 0)
-			err_errno(err, r, "cannot check probe %s", rep->probe);
-	}
+	if (r < 0)
+		add_failure(rep, err->msg);
+	for (size_t i = 0; r >= 0 && all_probes[i]; i++)
+		r = check_probe(rep, env, all_probes[i], err);
 	probe_env_free(env);
 	return r;
 }
@@ -131,28 +235,23 @@ static int doctor_run(void *conf, _unused_ const struct cmd_words *w)
 {
 	struct report rep = { .conf = conf };
 	struct err err = { 0 };
-	int r, status = CMD_OK;
+	int r;
 
 	add_host(&rep);
+	flush_lines(&rep);
 	r = check_probes(&rep, &err);
-	if (r >= 0 && !rep.conf->json)
-		buf_printf(&rep.out, "%u hooks work, %u do not.\n", rep.n[HOOK_OK],
-			   rep.n[HOOK_ABSENT] + rep.n[HOOK_REFUSED] + rep.n[HOOK_FAILED]);
-	if (fwrite(rep.out.data, 1, rep.out.len, stdout) != rep.out.len || fflush(stdout))
-		status = CMD_FAIL;
 	buf_fini(&rep.out);
-	if (r < 0) {
-		log_error("%s", err.msg);
+	if (r < 0)
 		return cmd_exit_status(r);
-	}
-	return rep.n[HOOK_FAILED] ? CMD_FAIL : status;
+	return rep.failed || rep.unwritten ? CMD_FAIL : CMD_OK;
 }
 
 const struct cmd cmd_doctor = {
 	.name = "doctor", .summary = "what works on this host, what does not, and why", .args = "",
-	.doc = "Loads and attaches every hook of every probe, detaches it again and says what happened: ok; absent "
-	       "(this kernel does not have it); refused (not permitted here); failed (it should work and does not). "
-	       "A hook that does not work stops nothing else; what is used instead stands behind it.\n\n"
+	.doc = "Loads and attaches every hook of every probe and detaches it again. A line per command says whether "
+	       "it works, works partly, or not, with the first reason. -v prints the hooks as they are tried: ok; "
+	       "absent (this kernel does not have it); refused (not permitted here); failed (it should work and does "
+	       "not). A hook that does not work stops no other; its replacement stands behind it.\n\n"
 	       "Exit status 1 means that some hook failed; absent and refused hooks are facts, not failures.",
 	.conf_size = sizeof(struct doctor_conf), .sets = doctor_sets, .run = doctor_run,
 };

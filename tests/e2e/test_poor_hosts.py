@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Containers and services that lack something: one sentence with the cause and what to do, or a run with less."""
+import json
 import os
+import re
 import resource
 import subprocess
 
@@ -104,3 +106,44 @@ def test_small_memory_cgroup(cgroup, command):
     # profile asks for small rings itself
     assert lines == [] if command == "profile" else "limit of the cgroup): rings of" in "".join(lines)
     assert len(lines) <= 1
+
+
+def doctor(*words, before=()):
+    done = subprocess.run([*before, BINARY, "doctor", *words], capture_output=True, text=True, timeout=60,
+                          check=False)
+    return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+VERDICT = re.compile(r"^(monitor|capture|flows|counters|policy|profile|syscalls|rpc) +(works|partly|not)(?:: (.+))?$")
+
+
+def verdicts(lines):
+    return {m.group(1): m.group(2, 3) for m in map(VERDICT.match, lines) if m}
+
+
+def test_doctor_says_what_works():
+    """A line per command, and on request the hooks, as they are tried."""
+    status, lines, _ = doctor("-v")
+    found = verdicts(lines)
+    assert status == 0 and len(found) == 8, lines
+    assert found["profile"] == ("works", None) and found["syscalls"] == ("works", None), found
+    hooks = [i for i, line in enumerate(lines) if re.match(r"  (ok|absent|refused|failed) +\w+ +\S", line)]
+    commands = [i for i, line in enumerate(lines) if VERDICT.match(line)]
+    assert len(hooks) > 40 and hooks[0] < commands[0] < hooks[-1]
+
+
+def test_doctor_names_the_reason():
+    status, lines, _ = doctor(before=without("/sys"))
+    found = verdicts(lines)
+    assert status == 1 and {v for v, _ in found.values()} == {"not"} and len(found) == 8
+    assert all("sysfs is not mounted here" in why for _, why in found.values())
+    _, lines, _ = doctor(before=lacking("sys_admin", "perfmon"))
+    assert all(v == "not" for v, _ in verdicts(lines).values()), lines
+    assert not any(line.startswith("  ") for line in lines)
+
+
+def test_doctor_in_json():
+    _, lines, _ = doctor("--json", before=without("/sys"))
+    objects = [json.loads(line) for line in lines]
+    assert [o["type"] for o in objects] == ["host"] + ["command"] * 8
+    assert {o["state"] for o in objects[1:]} == {"not"}
