@@ -50,11 +50,13 @@ static int make_comm_set(const struct maker *m, const struct probe_select *s)
 	return make_set(m, "sonde_comms", comms, sizeof(*comms), s->n_comms);
 }
 
-/* The proc probe adds and takes away; without a tree there is nothing to hold. */
+/*
+ * The proc probe adds and takes away; without a tree there is nothing to hold. Preallocated: before 6.1 perf_event
+ * programs may use no other hash map.
+ */
 static int make_tree(const struct maker *m, const struct probe_select *s)
 {
-	int fd = typed_map_create(m->types, BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1,
-				  BPF_F_NO_PREALLOC);
+	int fd = typed_map_create(m->types, BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1, 0);
 	int r = m->add(m->ctx, "sonde_tree", fd);
 	const uint8_t one = 1;
 
