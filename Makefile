@@ -60,7 +60,7 @@ asan: test-setup ## unit and golden tests under address and undefined sanitizers
 
 rpc-newest: test-setup all ## nightly: live tests of calls with the newest Go and gRPC (Debian's sid), every build
 	@SONDE_GO_SUITES=sid SONDE_GO_BUILDS=all $(CHECK) --pytest-args='-k rpc' e2e
-fresh: ## prove `make run` and `make check` in a new minimal Debian root
+fresh: ## prove `make run`, `make check` and `make install` in a new minimal Debian root
 	@tools/setup.sh fresh && tests/fresh/run
 man: all ## build/man from the option rows
 	@ninja -C $(B) man
