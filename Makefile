@@ -6,7 +6,6 @@ B ?= build
 S ?= 150
 PREFIX ?= /usr/local
 PYTHON := /usr/bin/python3
-PLACES = -Dprefix=$(PREFIX) -Dlibdir=$$(tools/libdir.sh $(PREFIX))
 CHECK := $(PYTHON) tools/check.py --build $(B) --fuzz-seconds $(S)
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
@@ -27,22 +26,16 @@ check: test-setup all ## set up, build, run every test layer; last line: N passe
 
 lint: test-setup configure ## the conventions that a program can check
 	@$(CHECK) lint
-
 unit: test-setup all ## unit tests, no root
 	@$(CHECK) unit
-
 golden: all ## recordings against expected output, no root
 	@$(CHECK) golden
-
 golden-update: all ## rewrite the expected output of the golden tests (read the diff)
 	@$(PYTHON) tests/golden/run --sonde $(B)/sonde --update
-
 docs: test-setup all ## README, man pages, completion and HOWTOs against the binary
 	@$(CHECK) docs
-
 e2e: test-setup all ## live tests in network namespaces, root (T="-k name")
 	@$(CHECK) --pytest-args='$(T)' e2e
-
 vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K="6.1 6.12")
 	@$(CHECK) --kernels='$(K)' vm
 arm64: test-setup configure ## the same of arm64, built by a cross compiler (K="arm64-6.1")
@@ -65,14 +58,9 @@ fresh: ## prove `make run`, `make check` and `make install` in a new minimal Deb
 man: all ## build/man from the option rows
 	@ninja -C $(B) man
 install: configure ## build and install below PREFIX=/usr/local (DESTDIR honoured)
-	@meson configure $(B) $(PLACES)
-	@tools/build.sh $(B) product
-	@meson install -C $(B) --no-rebuild --strip --quiet
-	@tools/ldconfig.sh $(PREFIX)
+	@tools/install.sh install $(B) $(PREFIX)
 uninstall: ## remove what `make install` put there (the same PREFIX and DESTDIR)
-	@meson configure $(B) $(PLACES) && ninja -C $(B) build.ninja >/dev/null
-	@$(PYTHON) tools/uninstall.py $(B)
-	@tools/ldconfig.sh $(PREFIX)
+	@tools/install.sh uninstall $(B) $(PREFIX)
 fmt: ## format the lines of C that differ from the last commit
 	@git clang-format -q HEAD -- '*.c' '*.h'
 clean: ## remove everything that was built
@@ -80,7 +68,7 @@ clean: ## remove everything that was built
 
 configure:
 	@tools/setup.sh build
-	@test -f $(B)/build.ninja || meson setup $(B) $(PLACES)
+	@test -f $(B)/build.ninja || meson setup $(B) -Dprefix=$(PREFIX) -Dlibdir=$$(tools/libdir.sh $(PREFIX))
 
 test-setup: # a folder configured before the test packages came lacks some tests; what is compiled stays
 	@tools/setup.sh build test
