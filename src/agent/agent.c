@@ -108,6 +108,31 @@ uint64_t agent_lag_ns(const struct agent *a)
 	return MAX(a->lag.now, a->lag.last);
 }
 
+/* Somebody removed a socket (a cleaner of /run, a hand): it is made again, and clients that are there stay. */
+static void restore_socket(struct agent *a, const char *name, gid_t gid, struct listener *l)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(a->rights.permitted & RIGHT(CAP_SETGID));
+	struct err err = { 0 };
+	int fd;
+
+	if (!sock_dir_lost(a->dir, name))
+		return;
+	fd = sock_dir_listen(a->dir, name, gid, &err);
+	if (fd >= 0 && listener_replace(l, fd) >= 0)
+		log_warn("the socket %s was removed; it is there again", name);
+	else if (!a->complained)
+		log_warn("the socket %s was removed: %s; restart the agent", name, err.msg);
+	a->complained = fd < 0;
+}
+
+static void restore_sockets(struct agent *a)
+{
+	if (!a->dir)	/* systemd's */
+		return;
+	restore_socket(a, AGENT_CONTROL_SOCKET, 0, a->control);
+	restore_socket(a, AGENT_READ_SOCKET, a->gid, a->read);
+}
+
 static void on_tick(void *ctx, uint64_t now_ns)
 {
 	struct agent *a = ctx;
@@ -116,6 +141,7 @@ static void on_tick(void *ctx, uint64_t now_ns)
 	a->lag.last = a->lag.now;
 	a->lag.now = 0;
 	sample_cost(a, now_ns);
+	restore_sockets(a);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
 		conn_tick(c, now_ns);
@@ -190,7 +216,8 @@ static void write_metrics(void *ctx, bool openmetrics, struct buf *out)
 static int open_metrics(struct agent *a, struct err *err)
 {
 	const struct agent_http_opts o = {
-		.address = a->conf.metrics, .gid = a->gid, .write = write_metrics, .ctx = a,
+		.address = a->conf.metrics, .hosts = a->conf.metrics_host, .gid = a->gid, .write = write_metrics,
+		.ctx = a,
 	};
 
 	return o.address ? agent_http_new(a->loop, &o, &a->http, err) : 0;

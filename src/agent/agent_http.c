@@ -119,6 +119,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		*upload_len = 0;
 		return MHD_YES;
 	}
+	if (h->o.address[0] != '/' &&
+	    !host_is_local(h->f.lookup_connection_value(c, MHD_HEADER_KIND, "Host"), h->o.hosts))
+		return say(&h->f, c, MHD_HTTP_FORBIDDEN, "this name is not served: metrics-host in agent.conf\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return say(&h->f, c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
 	if (!strcmp(url, "/"))

@@ -17,6 +17,7 @@ struct loop;
 struct agent_http_opts {
 	const char *address;	/* "127.0.0.1:9777", "[::1]:9777", "9777", or the path of a unix socket */
 	gid_t gid;		/* that may connect to the unix socket; 0 = root alone */
+	const char *hosts;	/* names that requests may come to beside localhost, comma separated; NULL = none */
 	void (*write)(void *ctx, bool openmetrics, struct buf *out);
 	void *ctx;
 };

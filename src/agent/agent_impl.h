@@ -281,6 +281,7 @@ struct agent {
 	struct capture *captures;
 	struct splicer *splicer;
 	struct sock_dir *dir;
+	bool complained;		/* that a socket cannot be made again */
 	struct listener *read, *control;
 	struct agent_conn *conns;
 	unsigned n_conns;

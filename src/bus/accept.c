@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "bus/accept.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
@@ -53,4 +54,43 @@ bool accepts_openmetrics(const char *accept)
 	unsigned newer = accept ? wants(accept, "application/openmetrics-text") : 0;
 
 	return newer && newer >= wants(accept, "text/plain");
+}
+
+/* "name" of "name:80". An address of IPv6 stands in brackets, which stay. */
+static size_t name_len(const char *host)
+{
+	const char *end = *host == '[' ? strchr(host, ']') : NULL;
+
+	return end ? (size_t)(end - host) + 1 : strcspn(host, ":");
+}
+
+static bool is_address(const char *name, size_t len)
+{
+	char text[INET6_ADDRSTRLEN + 1] = "";
+	struct in6_addr any;
+
+	if (len > 2 && name[0] == '[' && len - 2 < sizeof(text)) {
+		memcpy(text, name + 1, len - 2);
+		return inet_pton(AF_INET6, text, &any) == 1;
+	}
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, name, len);
+	return inet_pton(AF_INET, text, &any) == 1;
+}
+
+bool host_is_local(const char *host, const char *names)
+{
+	size_t len = host ? name_len(host) : 0;
+
+	if (!host || is_address(host, len) || (len == 9 && !strncasecmp(host, "localhost", len)))
+		return true;
+	for (; names && *names; names += strspn(names, ", ")) {
+		size_t n = strcspn(names, ", ");
+
+		if (n == len && len && !strncasecmp(names, host, n))
+			return true;
+		names += n;
+	}
+	return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Accept header of HTTP (RFC 9110, 12.5.1), as far as scrapers of metrics need it. Knows no connection.
+ * Headers of HTTP as far as scrapers of metrics need them: Accept (RFC 9110, 12.5.1), Host (7.2).
  */
 #ifndef BUS_ACCEPT_H
 #define BUS_ACCEPT_H
@@ -9,5 +9,11 @@
 
 /* Does @accept (NULL = there was none) prefer OpenMetrics to the older text? */
 bool accepts_openmetrics(const char *accept);
+
+/*
+ * Is @host (NULL = there was none, as in HTTP/1.0) an address, localhost or one of @names (comma separated; NULL =
+ * none), with or without a port? Browsers send another name when a web page has had it resolved to this address.
+ */
+bool host_is_local(const char *host, const char *names);
 
 #endif

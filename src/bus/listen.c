@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -30,8 +31,8 @@ struct sock_dir {
 	char path[108];			/* as sun_path: a longer one cannot hold a socket */
 	int lock_fd;
 	bool made;			/* here */
-	char names[SOCKETS_MAX][32];
-	size_t n_names;
+	struct made { char name[32]; dev_t dev; ino_t ino; } made_here[SOCKETS_MAX];
+	size_t n_made;
 };
 
 DEFINE_CLEANUP(struct sock_dir *, sock_dir_close)
@@ -41,11 +42,17 @@ DEFINE_CLEANUP(struct sock_dir *, sock_dir_close)
 /* As somebody of @gid, so that what is made has the group from its first moment. */
 struct mask { gid_t gid; mode_t umask; };
 
+/* Of this thread: the C library would ask all others to do the same by a signal. */
+static int set_group(gid_t gid)
+{
+	return (int)syscall(SYS_setresgid, (gid_t)-1, gid, (gid_t)-1);
+}
+
 static struct mask mask_set(gid_t gid, mode_t umask_)
 {
 	struct mask old = { .gid = getegid(), .umask = umask(umask_) };
 
-	if (gid && setegid(gid) < 0)
+	if (gid && set_group(gid) < 0)
 		old.gid = (gid_t)-1;
 	return old;
 }
@@ -53,7 +60,7 @@ static struct mask mask_set(gid_t gid, mode_t umask_)
 static void mask_reset(const struct mask *old)
 {
 	umask(old->umask);
-	if (old->gid != (gid_t)-1 && setegid(old->gid) < 0)
+	if (old->gid != (gid_t)-1 && set_group(old->gid) < 0)
 		abort();	/* it was ours a moment ago */
 }
 
@@ -137,8 +144,8 @@ void sock_dir_close(struct sock_dir *d)
 
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->n_names; i++) {
-		path_in(d, d->names[i], path, sizeof(path));
+	for (size_t i = 0; i < d->n_made; i++) {
+		path_in(d, d->made_here[i].name, path, sizeof(path));
 		unlink(path);
 	}
 	if (d->lock_fd >= 0) {
@@ -151,6 +158,40 @@ void sock_dir_close(struct sock_dir *d)
 	free(d);
 }
 
+static struct made *made_find(struct sock_dir *d, const char *name)
+{
+	for (size_t i = 0; i < d->n_made; i++)
+		if (!strcmp(d->made_here[i].name, name))
+			return &d->made_here[i];
+	return NULL;
+}
+
+static int note_made(struct sock_dir *d, const char *name, const char *path)
+{
+	struct made *m = made_find(d, name);
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return -errno;
+	m = m ? m : &d->made_here[d->n_made++];
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	m->dev = st.st_dev;
+	m->ino = st.st_ino;
+	return 0;
+}
+
+bool sock_dir_lost(struct sock_dir *d, const char *name)
+{
+	const struct made *m = made_find(d, name);
+	char path[256];
+	struct stat st;
+
+	path_in(d, name, path, sizeof(path));
+	if (!m)
+		return false;
+	return lstat(path, &st) < 0 ? errno == ENOENT : st.st_dev != m->dev || st.st_ino != m->ino;
+}
+
 int sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, struct err *err)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -161,7 +202,8 @@ int sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, struct err 
 
 	if (fd < 0)
 		return err_errno(err, -errno, "cannot make a socket");
-	if (d->n_names == SOCKETS_MAX || strlen(d->path) + strlen(name) + 2 > sizeof(addr.sun_path))
+	if ((d->n_made == SOCKETS_MAX && !made_find(d, name)) ||
+	    strlen(d->path) + strlen(name) + 2 > sizeof(addr.sun_path))
 		return err_set(err, -ENAMETOOLONG, "%s/%s: too long for the path of a socket", d->path, name);
 	path_in(d, name, path, sizeof(path));
 	strcpy(addr.sun_path, path);	/* it fits, see above */
@@ -169,9 +211,10 @@ int sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, struct err 
 	old = mask_set(gid, gid ? 0117 : 0177);
 	r = bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 	mask_reset(&old);
+	if (r >= 0)
+		r = note_made(d, name, path);
 	if (r < 0)
 		return err_errno(err, r, "cannot make the socket %s", addr.sun_path);
-	snprintf(d->names[d->n_names++], sizeof(d->names[0]), "%s", name);
 	if (listen(fd, BACKLOG) < 0)
 		return err_errno(err, -errno, "cannot listen on %s", addr.sun_path);
 	return TAKE_FD(fd);
@@ -332,6 +375,23 @@ int listener_new(struct loop *loop, int fd, void (*fn)(void *ctx, int fd), void 
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(l);
+	return 0;
+}
+
+int listener_replace(struct listener *l, int fd)
+{
+	struct loop_source *io = NULL;
+	int r = loop_add_io(l->loop, fd, EPOLLIN, on_connection, l, &io);
+
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	loop_set_plain(io);
+	loop_remove(l->io);
+	close(l->fd);
+	l->io = io;
+	l->fd = fd;
 	return 0;
 }
 

@@ -26,9 +26,12 @@ void sock_dir_close(struct sock_dir *d);
 
 /*
  * A listening socket @name in @d: mode 0660 with @gid, or 0600 without (0). What an earlier agent left there is
- * replaced. The descriptor or -errno.
+ * replaced; may be called again after sock_dir_lost(). The descriptor or -errno.
  */
 int sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, struct err *err);
+
+/* Was the file of a socket that was made here removed or replaced? */
+bool sock_dir_lost(struct sock_dir *d, const char *name);
 
 /* The descriptor that systemd passed under @name (LISTEN_FDS, LISTEN_FDNAMES), or -ENOENT. */
 int listen_passed(const char *name);
@@ -50,6 +53,8 @@ bool peer_in_group(int fd, const struct peer *p, gid_t gid);
  */
 int listener_new(struct loop *loop, int fd, void (*fn)(void *ctx, int fd), void *ctx, struct listener **ret);
 void listener_free(struct listener *l);		/* NULL is fine */
+/* From here on connections come from @fd, which is taken over; what was accepted stays. */
+int listener_replace(struct listener *l, int fd);
 uint64_t listener_refused(const struct listener *l);	/* for want of descriptors */
 
 #endif

@@ -77,6 +77,8 @@ static const struct opt agent_opts[] = {
 	    "probes for those clients: net, gorpc (calls), comma separated (default net)"),
 	ROW(metrics, "metrics", 0, OPT_STR, "ADDR",
 	    "serve /metrics for Prometheus there: 127.0.0.1:PORT, [::1]:PORT or the path of a socket (default not)"),
+	ROW(metrics_host, "metrics-host", 0, OPT_STR, "LIST",
+	    "names in requests for /metrics that are answered beside localhost and addresses, comma separated"),
 	ROW(cost_every_ns, "cost-every", 0, OPT_DURATION, "TIME",
 	    "measure the cost of probes for a second so often (default 15s)"),
 	ROW(no_admin, "no-admin", 0, OPT_BOOL, NULL,

@@ -68,3 +68,31 @@ def test_systemd_takes_the_units(tmp_path):
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True,
                           env=dict(os.environ, SYSTEMD_UNIT_PATH=f"{tmp_path}:"), check=False)
     assert done.returncode == 0 and len(units) == 3 and not done.stderr.strip(), done.stderr
+
+
+def test_a_removed_socket_is_made_again(sonde, tmp_path):
+    """New clients get in with the rights of before, those that are there stay."""
+    run = tmp_path / "run"
+    sonde("agent", "--socket-dir", str(run), "--group", "games")
+    old = {}
+    for name in "read.sock", "control.sock":
+        path = run / name
+        client, before = Client(str(path)), path.stat()
+        client.hello()
+        path.unlink()
+        wait_until(path.exists)
+        after = path.stat()
+        assert after.st_ino != before.st_ino or after.st_ctime_ns != before.st_ctime_ns
+        assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+        wait_until(lambda path=path: connects(path))
+        old[name] = client
+    for client in old.values():
+        assert client.call("status")[0] == 0
+
+
+def connects(path):
+    try:
+        Client(str(path)).hello()
+        return True
+    except OSError:
+        return False

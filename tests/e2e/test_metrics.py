@@ -114,3 +114,17 @@ def test_a_unix_socket_and_no_other_address(sonde, tmp_path):
     for address in "0.0.0.0:9777", "[::]:9777", "192.0.2.1:9777", "example.org:80", "127.0.0.1", "127.0.0.1:0":
         done = sonde.run("agent", "--check", "--metrics", address)
         assert done.returncode and "is wanted" in done.stderr, (address, done.stderr)
+
+
+def test_only_names_of_this_host_are_answered(sonde, tmp_path):
+    """A web page whose name was made to resolve to 127.0.0.1 cannot read the numbers."""
+    address = f"127.0.0.1:{free_port()}"
+    sonde("agent", "--socket-dir", str(tmp_path / "run"), "--metrics", address,
+          "--metrics-host", "box, metrics.example")
+    port = address.split(":")[1]
+    for host, status in ((address, 200), ("localhost", 200), (f"localhost:{port}", 200), (f"[::1]:{port}", 200),
+                         ("box", 200), (f"metrics.example:{port}", 200), ("evil.example", 403),
+                         (f"evil.example:{port}", 403), ("127.0.0.1.evil.example", 403)):
+        c = http.client.HTTPConnection(address, timeout=20)
+        c.request("GET", "/metrics", headers={"Host": host})
+        assert c.getresponse().status == status, host

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any header of a scraper. */
+/* Any header of a scraper, any list of names. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	accepts_openmetrics(text);
+	host_is_local(text, "metrics.example, x");
+	host_is_local("x", text);
 	free(text);
 	return 0;
 }

@@ -194,6 +194,28 @@ static void test_guard(void **state)
 
 /* ---- what a scraper asks for ---- */
 
+static void test_host(void **state)
+{
+	static const char names[] = "metrics.example, box";
+
+	(void)state;
+	assert_true(host_is_local(NULL, NULL));
+	assert_true(host_is_local("localhost", NULL));
+	assert_true(host_is_local("LocalHost:9777", NULL));
+	assert_true(host_is_local("127.0.0.1", NULL));
+	assert_true(host_is_local("10.1.2.3:80", NULL));
+	assert_true(host_is_local("[::1]:9777", NULL));
+	assert_true(host_is_local("box:1", names));
+	assert_true(host_is_local("Metrics.Example", names));
+	assert_false(host_is_local("", names));
+	assert_false(host_is_local("evil.example", names));
+	assert_false(host_is_local("localhost.evil.example", names));
+	assert_false(host_is_local("127.0.0.1.evil.example", NULL));
+	assert_false(host_is_local("[::1", NULL));
+	assert_false(host_is_local("bo", names));
+	assert_false(host_is_local("metrics.example.org", names));
+}
+
 static void test_accept(void **state)
 {
 	(void)state;
@@ -217,6 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filter), cmocka_unit_test(test_keep), cmocka_unit_test(test_guard),
+		cmocka_unit_test(test_host),
 		cmocka_unit_test(test_accept),
 	};
 
