@@ -288,7 +288,7 @@ static const struct field switch_fields[] = {
 	FIELD_ROW(struct switch_body, next_tid, "switch.next", FIELD_UINT, "thread that gets the CPU"),
 	FIELD_ROW(struct switch_body, next_tgid, "switch.next_pid", FIELD_UINT, "its process"),
 	FIELD_ROW(struct switch_body, next_comm, "switch.next_comm", FIELD_STR, "its name",
-		  .flags = FIELD_OPEN | FIELD_SILENT),
+		  .flags = FIELD_OPEN),
 	FIELD_ROW(struct switch_body, preempted, "switch.preempted", FIELD_UINT, "1: it could have gone on"),
 	FIELD_ROW(struct switch_body, ran_us, "switch.ran_us", FIELD_UINT, "it had the CPU, us; 0 = not known"),
 	FIELD_ROW(struct switch_body, maj_faults, "switch.major_faults", FIELD_UINT, "so far"),
