@@ -259,6 +259,8 @@ void agent_free(struct agent *a)
 	inst_free_all(a);
 	fan_free(a->fan);
 	splicer_free(a->splicer);
+	for (size_t i = 0; i < ARRAY_SIZE(a->said); i++)
+		buf_fini(&a->said[i].text);
 	buf_fini(&a->content.copy);
 	arena_fini(&a->content.scratch);
 	if (a->cost.fd >= 0)

@@ -24,7 +24,7 @@
 
 #define WRITE_ROUND (4u << 20)		/* bytes to one client before the others have their turn */
 #define SPLICE_LEAST (16u << 10)	/* below this copying costs less */
-#define READ_BYTES 65536
+#define READ_BYTES 512			/* some requests, then the other clients have their turn */
 #define SOCKET_BYTES (1 << 20)		/* in the kernel: a batch of 50 ms without waking us in between */
 #define BACKLOG_BYTES (1u << 20)	/* of answers that nobody reads; then no more questions are taken */
 #define GREETING_NS (10 * NS_PER_S)

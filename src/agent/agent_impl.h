@@ -302,6 +302,8 @@ struct agent {
 	struct agent_http *http;		/* likewise */
 	/* ns: the most of this second, of the one before; look: at the next record */
 	struct { uint64_t now, last; bool look; } lag;
+	/* The last answers to status and counters: agent_verbs.c. */
+	struct said { struct buf text; uint64_t since_ns; unsigned n; } said[2];
 	struct {
 		struct buf copy;	/* of a record */
 		struct event shown;	/* to Cilium's clients, with its sections */

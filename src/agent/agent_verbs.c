@@ -103,7 +103,7 @@ static void say_client(const struct agent_conn *c, struct buf *out)
 		   st.queued_bytes, st.queued);
 }
 
-static int run_status(const struct call *call, struct err *err)
+static int write_status(const struct call *call, struct err *err)
 {
 	const struct agent *a = call->c->a;
 	struct ring_stats st;
@@ -136,11 +136,46 @@ static int run_status(const struct call *call, struct err *err)
 
 /* ---- counters ---- */
 
-static int run_counters(const struct call *call, struct err *err)
+static int write_counters(const struct call *call, struct err *err)
 {
 	(void)err;
 	metrics_write(call->c->a, false, call->out);
 	return 0;
+}
+
+/* ---- many questions ---- */
+
+#define FRESH_NS (100 * NS_PER_MS)	/* at most FRESH_MOST answers are made in this time */
+#define FRESH_MOST 4
+
+/* Each answer costs milliseconds, and readers may ask at any rate: beyond a few they get the last one again. */
+static int answer(const struct call *call, struct said *said, int (*write)(const struct call *call, struct err *err),
+		  struct err *err)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct call fresh = *call;
+	int r = 0;
+
+	if (now_ns - said->since_ns > FRESH_NS) {
+		said->since_ns = now_ns;
+		said->n = 0;
+	}
+	if (said->n++ < FRESH_MOST || !said->text.len || call->c->rights & PROTO_RIGHT_CONTROL) {
+		buf_reset(&said->text);
+		fresh.out = &said->text;
+		r = write(&fresh, err);
+	}
+	return r < 0 ? r : buf_add(call->out, said->text.data, said->text.len);
+}
+
+static int run_status(const struct call *call, struct err *err)
+{
+	return answer(call, &call->c->a->said[0], write_status, err);
+}
+
+static int run_counters(const struct call *call, struct err *err)
+{
+	return answer(call, &call->c->a->said[1], write_counters, err);
 }
 
 /* ---- probes without a client ---- */
