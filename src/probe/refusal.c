@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/refusal.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -148,6 +150,12 @@ static const char *helper_in(const char *log, size_t *ret_len)
 	return NULL;
 }
 
+static bool lacks_btf(const char *words)
+{
+	return strstr(words, "kernel BTF is missing") || strstr(words, "failed to find valid kernel BTF") ||
+	       strstr(words, "Error loading vmlinux BTF");
+}
+
 int refusal_explain(struct err *err, int code, const char *words, const char *log)
 {
 	const char *name;
@@ -156,8 +164,7 @@ int refusal_explain(struct err *err, int code, const char *words, const char *lo
 	name = quoted(words, "failed to find kernel BTF type ID of", &len);
 	if (name)
 		return err_set(err, code, "this kernel has no %.*s", (int)len, name);
-	if (strstr(words, "kernel BTF is missing") || strstr(words, "failed to find valid kernel BTF") ||
-	    strstr(words, "Error loading vmlinux BTF"))
+	if (lacks_btf(words))
 		return err_set(err, code, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	name = helper_in(log, &len);
 	if (name && !strncmp(name, "unknown#", 8))
@@ -179,6 +186,8 @@ int refusal_explain(struct err *err, int code, const char *words, const char *lo
 
 int refusal_of_load(struct err *err, int code)
 {
+	if (lacks_btf(kept.words) && access(KERNEL_BTF, R_OK) < 0)
+		return refusal_of_btf(err);
 	return refusal_explain(err, code, kept.words, kept.log);
 }
 
@@ -190,14 +199,26 @@ int refusal_of_cpus(struct err *err, int code)
 	return err_errno(err, code, "cannot read /sys/devices/system/cpu/possible");
 }
 
+/* The kernel's own types are its first BTF object. */
+static bool kernel_has_btf(void)
+{
+	uint32_t id;
+
+	return bpf_btf_get_next_id(0, &id) == 0;
+}
+
 int refusal_of_btf(struct err *err)
 {
+	struct utsname u;
 	_cleanup_close_ int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
 	int code = fd < 0 ? -errno : 0;
 
 	if (code == -ENOENT && access("/sys/kernel", F_OK) < 0)
 		return err_set(err, code, "cannot read the kernel's types in " KERNEL_BTF ": sysfs is not mounted "
 			       "here (mount -t sysfs sysfs /sys)");
+	if (code == -ENOENT && kernel_has_btf() && uname(&u) == 0)
+		return err_set(err, code, "cannot read the kernel's types: " KERNEL_BTF " is hidden here; make it "
+			       "visible, or copy it from the host to /boot/vmlinux-%s", u.release);
 	if (code == -ENOENT)
 		return err_set(err, code, "this kernel has no BTF (" KERNEL_BTF "): it needs CONFIG_DEBUG_INFO_BTF");
 	if (code < 0)
