@@ -41,7 +41,8 @@ void flow_closing_event(void *ctx, const struct event *ev)
 	if (get(ev, "flow.id", &id) < 0 || get(ev, "flow.event", &why) < 0)
 		return;
 	if (why == NET_FLOW_CLOSED || why == NET_FLOW_IDLE) {
-		f->seen += !map_remove(&f->open, &id);
+		f->seen += !map_remove(&f->open, &id) && id != f->closed;
+		f->closed = id;		/* the event of its other direction comes right behind */
 		return;
 	}
 	map_add(&f->open, &id, &is_new);

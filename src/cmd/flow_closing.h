@@ -15,6 +15,7 @@ struct event;
 struct flow_closing {
 	struct map open;	/* ids: memory follows open flows, not all that were seen */
 	uint64_t seen;
+	uint64_t closed;	/* id of the last that ended */
 };
 
 void flow_closing_init(struct flow_closing *f);
