@@ -314,7 +314,7 @@ static int sys_open(struct probe *p, struct err *err)
 		s->heal = heal_new(p, err);
 		r = s->heal ? 0 : -ENOENT;
 	}
-	if (r >= 0 && c->cpu_times)
+	if (r >= 0 && c->cpu_times && !has_conditions(p))
 		s->cputime = cputime_new(p);
 	return r;
 }
