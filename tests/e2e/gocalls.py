@@ -125,8 +125,8 @@ def wrong_times(want, other, ev):
     return wrong, (end_hi - end_lo) + (begin_hi - begin_lo)
 
 
-def wrong_in(want, ev):
-    """Texts of what of one call is not as the program's log says."""
+def wrong_in(want, ev, client):
+    """Texts of what of one call is not as the program's log says. @client: the client's side in it, or None."""
     wrong = []
     if "/" + ev["method"] != want["method"]:
         wrong.append(f"{want}: method {ev['method']}")
@@ -134,7 +134,7 @@ def wrong_in(want, ev):
     if ev.get("derived") and want["side"] == "server":
         # the client gave up: which of its own timer and the reset the handler saw first is not on the wire
         assert status in GAVE_UP
-        status = "CANCELLED"
+        status = STATUS[client["status"]] if client else "CANCELLED"
     if ev.get("status") != status:
         wrong.append(f"{want}: status {ev.get('status')}")
     if want["stream"] and ev["rpc_stream"] != want["stream"]:
@@ -159,8 +159,9 @@ def check_grpc(truth, seen):
         if len(got) != 1:
             wrong.append(f"{side} {name} {want['method']}: {len(got)} events, not one")
             continue
-        wrong += wrong_in(want, got[0])
-        bad, width = wrong_times(want, logged.get(("client" if side == "server" else "server", name)), got[0])
+        other = logged.get(("client" if side == "server" else "server", name))
+        wrong += wrong_in(want, got[0], other if side == "server" else want)
+        bad, width = wrong_times(want, other, got[0])
         wrong += bad
         pinned += width <= PINNED_NS
         # the client's side has no number of its own: it is the server's
