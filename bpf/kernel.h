@@ -273,7 +273,7 @@ struct linux_binprm {
 struct pt_regs {
 	unsigned long bp, bx, r10, r9, r8, cx, dx, si, di;
 	unsigned long orig_ax;	/* number of the call */
-	unsigned long ip;
+	unsigned long ip, sp;
 };
 
 struct thread_info {
@@ -282,7 +282,7 @@ struct thread_info {
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
-	__u64 pc;
+	__u64 sp, pc;
 	__u64 orig_x0;
 	__s32 syscallno;
 };

@@ -20,6 +20,8 @@
 #include <bpf/bpf_tracing.h>
 
 const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX] = { SYS_PLANS };
+const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX] = { SYS_FORMS };
+_Static_assert(SYS_N_FORMS <= SYS_FORMS_MAX, "forms.tsv fits");
 
 static __always_inline __u32 args_of(__u32 todo)
 {
@@ -40,7 +42,8 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 		return 0;
 	if (todo & SYS_DO_ENTER ? leaves_out(c.tgid, SYS_LEDGER_CALL) : is_excluded(c.tgid))
 		return 0;
-	if (todo & SYS_DO_KEEP && select_caller(c.tgid))
+	/* a new program may be selected where the old one is not */
+	if (todo & SYS_DO_KEEP && (plan_of(&c)->flags & SYS_PLAN_EXEC || select_caller(c.tgid)))
 		keep_args(&c);
 	if (!(todo & SYS_DO_ENTER))
 		return 0;
@@ -51,8 +54,12 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 		rec_filtered(l);
 		return 0;
 	}
-	if (c.slot != SLOT_NONE && (todo & SYS_DO_LIFE || has_chunks(plan_of(&c), &c, SYS_WHEN_IN)))
-		return send_scratch(&c, l, SYS_REC_ENTER, SYS_WHEN_IN);
+	if (c.slot != SLOT_NONE) {
+		__u32 steps = steps_of(&c);
+
+		if (todo & SYS_DO_LIFE || has_chunks(plan_at(steps), &c, SYS_WHEN_IN))
+			return send_scratch(&c, l, SYS_REC_ENTER, SYS_WHEN_IN, steps);
+	}
 	return send_numbers(&c, l, SYS_REC_ENTER);
 }
 

@@ -92,6 +92,8 @@ static bool has_steps(const struct sys_conf *c, const struct sys_plan *plan)
 		return true;
 	if (c->context && plan->n_ops > plan->n_mem)
 		return true;
+	if (plan->flags & SYS_PLAN_FORMS)
+		return true;
 	if (plan->n_mem == 1 && plan->ops[0].op == SYS_OP_DATA)
 		return c->snaplen > 0;
 	return plan->n_mem > 0;

@@ -17,6 +17,7 @@
 #include <bpf/bpf_helpers.h>
 
 extern const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX];
+extern const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX];
 const volatile __u16 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
 const volatile __u16 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
 const volatile __u16 sys_do_unknown = 0;	/* calls that no table has */
@@ -48,6 +49,70 @@ static __always_inline const volatile struct sys_plan *plan_of(const struct call
 	if (slot >= SYS_PLAN_ABIS * SYS_NR_MAX)
 		slot = 0;
 	return &sys_plans[slot];
+}
+
+#define FORM_STEPS 11	/* of a search among the forms of one call */
+_Static_assert(SYS_FORMS_MAX < 1 << FORM_STEPS, "the search ends");
+
+/* Index of the form of @plan for @value, or -1. The forms of a call are sorted. */
+__noinline int form_find(__u32 first, __u32 n, __u32 value)
+{
+	__u32 low = first, high = first + n;
+
+	for (int i = 0; i < FORM_STEPS; i++) {
+		__u32 at = (low + high) / 2, v;
+
+		if (low >= high || at >= SYS_FORMS_MAX)
+			break;
+		v = sys_form_plans[at].value;
+		if (v == value)
+			return at;
+		if (v < value)
+			low = at + 1;
+		else
+			high = at;
+	}
+	return -1;
+}
+
+static __always_inline __u32 arg_at(const struct call *c, __u32 n)
+{
+	__u64 args[4];
+
+	regs_args(c->regs, c->abi, args, 4);
+	if (n == 0)
+		return args[0];
+	if (n == 1)
+		return args[1];
+	return n == 2 ? args[2] : args[3];
+}
+
+#define SYS_STEPS_OF_FORMS (SYS_PLAN_ABIS * SYS_NR_MAX)	/* forms follow the calls */
+
+static __always_inline const volatile struct sys_plan *plan_at(__u32 steps)
+{
+	if (steps < SYS_STEPS_OF_FORMS)
+		return &sys_plans[steps];
+	steps -= SYS_STEPS_OF_FORMS;
+	return &sys_form_plans[steps < SYS_FORMS_MAX ? steps : 0];
+}
+
+/* Plan of the call with its arguments, for plan_at(): that of its form, or the call's own. */
+static __always_inline __u32 steps_of(const struct call *c)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+	__u32 value;
+	int form;
+
+	if (!(plan->flags & SYS_PLAN_FORMS))
+		return c->slot;
+	value = arg_at(c, plan->select[0]);
+	if (plan->select[0] == plan->select[1])
+		value &= plan->value;
+	else
+		value = SYS_SELECTED(value, arg_at(c, plan->select[1]));
+	form = form_find(plan->first_form, plan->n_forms, value);
+	return form < 0 ? c->slot : SYS_STEPS_OF_FORMS + form;
 }
 
 /* A task that was just made returns from a call that it never entered. */

@@ -54,6 +54,18 @@ static struct sys_look look_of(const struct line_opts *o)
 	return (struct sys_look){ .cap = o->string_bytes ? o->string_bytes : cap, .full = o->verbose };
 }
 
+/* The return of fork() and its like in the new task. */
+static bool is_newborn(const struct sys_body *b)
+{
+	static const char *const births[] = { "fork", "vfork", "clone", "clone3" };
+	const struct sys_call *call = b->ret ? NULL : sys_call_find(b->abi, b->nr);
+
+	for (size_t i = 0; call && i < ARRAY_SIZE(births); i++)
+		if (!strcmp(call->name, births[i]))
+			return true;
+	return false;
+}
+
 static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct sys_body *b = sys_body_of(ev);
@@ -62,6 +74,8 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 
 	if (!b)
 		return -EBADMSG;
+	if (sys_text_strace(o) && is_newborn(b))
+		return 0;	/* shown in the caller */
 	sys_text_who(ev, o, out);
 	sys_text_call(b, false, &look, column, out);
 	if (b->latency_ns)
@@ -98,10 +112,7 @@ static int get_args(const struct event *ev, const struct sys_body *b, struct val
 	struct buf text = { 0 };
 	const char *copy = NULL;
 
-	for (unsigned i = 0; i < sys_n_args(b); i++) {
-		buf_add_str(&text, i ? ", " : "");
-		sys_text_arg(b, i, ev->desc == &sys_enter_desc, &sys_look_all, &text);
-	}
+	sys_text_args(b, ev->desc == &sys_enter_desc, &sys_look_all, &text);
 	if (ev->scratch && text.len && !buf_error(&text))
 		copy = arena_copy(ev->scratch, text.data, text.len);
 	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = text.len };

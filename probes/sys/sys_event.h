@@ -100,7 +100,8 @@ struct sys_look {
 
 extern const struct sys_look sys_look_all;
 
-int sys_text_arg(const struct sys_body *b, unsigned i, bool entered, const struct sys_look *k, struct buf *out);
+/* The arguments, ", " between them. */
+int sys_text_args(const struct sys_body *b, bool entered, const struct sys_look *k, struct buf *out);
 int sys_text_ret(const struct sys_body *b, struct buf *out);
 /* "(in [3], left {...})", "(Timeout)": what stands behind the result, and @before in front of it; nothing where the
    call has no such answer. */
@@ -114,9 +115,12 @@ bool sys_text_strace(const struct line_opts *o);	/* --format strace */
 void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out);
 /* A number through a table of names. */
 void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out);
-/* A structure, or an array of @n of them. */
-void sys_text_struct(const struct sys_struct *s, unsigned abi, const uint8_t *data, size_t len, struct buf *out);
+/* A structure. @full: all its members. */
+void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, const uint8_t *data, size_t len,
+		     struct buf *out);
 void sys_text_quoted(const uint8_t *data, size_t len, bool more, struct buf *out);
+void sys_text_hex(const uint8_t *data, size_t len, bool more, struct buf *out);
+void sys_text_ip(int family, const uint8_t *addr, struct buf *out);
 void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out);
 void sys_text_mode(uint64_t mode, struct buf *out);
 void sys_text_signal(uint64_t signo, struct buf *out);

@@ -2,7 +2,8 @@
 /*
  * Memory that is read when a call is entered and told when it is left: what the kernel writes over (the descriptors
  * and the time of select()), and what a new thread cannot read any more, because its maker goes on with its stack
- * (clone3()). All else is read when the call is left: then its pages are there.
+ * (clone3()). Also the address of a new program's environment and the mask in a signal frame: their registers do not
+ * last. All else is read when the call is left: its pages are there.
  */
 #ifndef SYS_KEEP_BPF_H
 #define SYS_KEEP_BPF_H
@@ -50,7 +51,11 @@ static __noinline int keep_args(const struct call *c)
 	for (__u32 i = 0; i < SYS_PLAN_OPS; i++) {
 		if (i >= plan->n_mem)
 			break;
-		if (plan->ops[i].when & SYS_WHEN_KEEP)
+		if (!(plan->ops[i].when & SYS_WHEN_KEEP))
+			continue;
+		if (plan->ops[i].op == SYS_OP_SIGMASK)
+			read_mem(0, SYS_CHUNK_MEM, regs_sigmask(c->regs), 8, 8);
+		else
 			run_op(c->slot, i);
 	}
 	kept->nr = c->nr;

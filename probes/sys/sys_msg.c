@@ -133,16 +133,18 @@ static bool next_header(struct cursor *c, unsigned i, struct sys_bytes *ret)
 	return false;
 }
 
-void sys_text_msg(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+void sys_text_msg(const struct sys_body *b, unsigned i, bool in, unsigned cap, struct buf *out)
 {
 	struct cursor c = chunks_of(b);
 	struct sys_bytes m;
 	struct header h;
 
-	if (next_header(&c, i, &m) && header_of(m, &h))
+	if (!next_header(&c, i, &m) || !header_of(m, &h))
+		sys_text_ptr(b->args[i], out);
+	else if (in || !sys_failed(b->ret))
 		add_msg(b, c, i, &h, cap, out);
 	else
-		sys_text_ptr(b->args[i], out);
+		buf_printf(out, "{msg_namelen=%u}", h.namelen);
 }
 
 void sys_text_mmsg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out)

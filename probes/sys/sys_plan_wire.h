@@ -26,6 +26,11 @@
 #define SYS_OP_PROC 15
 #define SYS_OP_PAIR 16		/* two descriptors at the argument: the file or socket behind each */
 #define SYS_OP_VM 17
+/* More that reads the caller's memory. */
+#define SYS_OP_MEM_N 18		/* `n` bytes, at most 128 */
+#define SYS_OP_DIRENTS 19	/* the number of directory entries in `n` bytes; their size is that of getdents() */
+#define SYS_OP_ADDR 20		/* nothing is read: the address itself */
+#define SYS_OP_SIGMASK 21	/* the signal mask that a signal frame puts back */
 
 #define SYS_WHEN_IN 1		/* the caller filled it: worth reading whatever happened */
 #define SYS_WHEN_OUT 2		/* the kernel filled it: on success, when the call is left */
@@ -43,6 +48,7 @@
 #define SYS_PLAN_NO_ARGS 16	/* the registers are not those of the call when it is left */
 
 #define SYS_PLAN_BIRTH 32	/* returns twice: 0 in the task that it made, which never entered it */
+#define SYS_PLAN_FORMS 64	/* sys_form_plans has other steps for some values of its arguments */
 
 #define SYS_PLAN_OPS 6
 
@@ -56,8 +62,16 @@ struct sys_plan {
 	__u8 n_mem;		/* of ops: those that read the caller's memory; the others follow them */
 	__u8 n_ops;
 	__u8 flags;
+	__u16 first_form, n_forms;
+	__u8 select[2];		/* arguments that decide between the forms; equal = one */
+	__u32 value;		/* mask of that argument; of a form: the value that it is for */
 	struct sys_op ops[SYS_PLAN_OPS];
 };
+
+#define SYS_FORMS_MAX 1024
+
+/* Of two selecting arguments each has 16 bits. */
+#define SYS_SELECTED(first, second) ((__u32)(first) << 16 | ((second) & 0xffff))
 
 /*
  * What to do with a call, by ABI slot and number: worked out in user space from its plan and from what was asked for,

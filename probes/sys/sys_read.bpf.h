@@ -183,6 +183,42 @@ __noinline int read_mem(__u32 arg, __u32 what, __u64 addr, __u32 len, __u32 cap)
 	return chunk_end(0);
 }
 
+/* The address itself. */
+__noinline int read_addr(__u32 arg, __u64 addr)
+{
+	struct sys_scratch *s = my_scratch();
+
+	if (!s || chunk_begin(arg, SYS_CHUNK_MEM))
+		return 0;
+	*(__u64 *)scratch_at(s, s->off) = addr;
+	s->off += sizeof(addr);
+	return chunk_end(0);
+}
+
+#define DIRENTS_BYTES 65536	/* that are walked through */
+#define DIRENTS_MOST 2048
+
+/* Number of entries in @bytes; @addr: d_reclen of the first. Cut above DIRENTS_MOST. */
+__noinline int read_dirents(__u32 arg, __u64 addr, __u32 bytes)
+{
+	struct sys_scratch *s = my_scratch();
+	__u32 at = 0, n = 0;
+
+	if (!s || chunk_begin(arg, SYS_CHUNK_MEM))
+		return 0;
+	for (int i = 0; i < DIRENTS_MOST; i++) {
+		__u16 len = 0;
+
+		if (at >= bytes || bpf_probe_read_user(&len, sizeof(len), (void *)addr + at) || !len)
+			break;
+		at += len;
+		n++;
+	}
+	*(__u32 *)scratch_at(s, s->off) = n;
+	s->off += sizeof(n);
+	return chunk_end(at < bytes ? SYS_CHUNK_F_CUT : 0);
+}
+
 __noinline int read_str(__u32 arg, __u64 addr)
 {
 	if (chunk_begin(arg, SYS_CHUNK_STR))
@@ -291,6 +327,8 @@ static __always_inline void msghdr_widen(struct sys_msghdr *m, const struct sys_
 	m->pad = 0;
 }
 
+#define MSG_HEADER_ONLY (1ull << 63)	/* instead of a number of bytes */
+
 /* @len: of struct mmsghdr, where there is one. */
 __noinline int read_msg(__u32 arg, __u64 addr, __u64 bytes, __u32 compat, __u32 len)
 {
@@ -309,6 +347,8 @@ __noinline int read_msg(__u32 arg, __u64 addr, __u64 bytes, __u32 compat, __u32 
 	__builtin_memcpy(scratch_at(s, s->off), &s->msg, sizeof(s->msg));
 	s->off += sizeof(s->msg);
 	chunk_end(0);
+	if (bytes == MSG_HEADER_ONLY)
+		return 0;
 	if (s->msg.name && s->msg.namelen)
 		read_mem(arg, SYS_CHUNK_SOCKADDR, s->msg.name, s->msg.namelen, SYS_ADDR_BYTES);
 	if (s->msg.iov)

@@ -32,12 +32,33 @@ static int add_error(int64_t code, struct buf *out)
 		      buf_printf(out, "-1 (errno %d)", (int)code);
 }
 
+/* "0x1 (flags FD_CLOEXEC)", "0 (SCHED_OTHER)"; a number without a name stands alone. */
+static int add_named(const struct sys_xlat *x, const struct sys_body *b, struct buf *out)
+{
+	const struct sys_xlat *names = sys_xlat_for((unsigned)(x - sys_xlats), b->abi);
+	bool flags = names->kind == SYS_XLAT_FLAGS;
+
+	buf_printf(out, b->ret && flags ? "%#" PRIx64 : "%" PRId64, b->ret);
+	if (flags ? !b->ret && strcmp(names->x.name, "open") != 0 : !xlat_name(&names->x, (uint64_t)b->ret))
+		return buf_error(out);
+	buf_add_str(out, flags ? " (flags " : " (");
+	sys_text_xlat(names, (uint64_t)b->ret, out);
+	return buf_add_char(out, ')');
+}
+
 int sys_text_ret(const struct sys_body *b, struct buf *out)
 {
 	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	const struct sys_form *form = call ? sys_form_of(call, b->args) : NULL;
 
+	if (b->flags & SYS_F_KILLED)
+		return buf_add_char(out, '?');
 	if (sys_failed(b->ret))
 		return add_error(-b->ret, out);
+	if (form && form->ret_names)
+		return add_named(&sys_xlats[form->ret_names - 1], b, out);
+	if (call && call->ret == SYS_ARG_XLAT)
+		return add_named(&sys_xlats[call->ret_ref], b, out);
 	if (call && (call->ret == SYS_ARG_PTR || call->ret == SYS_ARG_HEX))
 		return buf_printf(out, "%#" PRIx64, (uint64_t)b->ret);
 	if (call && call->ret == SYS_ARG_MODE)
@@ -125,10 +146,10 @@ static bool add_left(const struct sys_body *b, unsigned i, const char *sep, stru
 		return true;
 	}
 	s = v.arg->kind == SYS_ARG_MEM_IO ? sys_struct_for(v.arg->ref, b->abi) : NULL;
-	if (!s)
+	if (!s || strncmp(s->name, "time", 4) != 0)
 		return false;
 	buf_printf(out, "%sleft ", sep);
-	sys_text_struct(s, b->abi, m.data, m.len, out);
+	sys_text_struct(s, b->abi, true, m.data, m.len, out);
 	return true;
 }
 

@@ -18,6 +18,18 @@
 const volatile bool sys_context = false;	/* also what the kernel knows: SYS_OP_SOCK and above */
 const volatile bool sys_payload = false;	/* sys_snaplen is not 0 */
 
+#define SIGNAL_GROUP_EXIT 4
+#define ERESTARTSYS 512
+#define ERESTART_RESTARTBLOCK 516
+
+/* Is the task at hand about to end, with all of its process? */
+static __noinline int is_dying(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ? SYS_F_KILLED : 0;
+}
+
 /* @room: of args[], a constant. */
 static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
 				     __u16 type, __u16 class, __u32 room, __u32 chunks_len)
@@ -38,6 +50,8 @@ static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, co
 	r->abi = c->abi;
 	r->n_args = c->n_args;
 	r->flags = room < 6 ? SYS_F_SHORT : 0;
+	if (-c->ret - ERESTARTSYS <= ERESTART_RESTARTBLOCK - ERESTARTSYS)
+		r->flags |= is_dying();
 	r->chunks_len = chunks_len;
 	regs_args(c->regs, c->abi, r->args, room);
 }
@@ -137,6 +151,12 @@ static __always_inline __u64 io_bytes(const struct sys_scratch *s, __u32 when)
 	return s->rec.ret > 0 ? s->rec.ret : 0;
 }
 
+/* A message that was to be received, and was not: only its header means something. */
+static __always_inline bool is_refused(const struct sys_scratch *s, __u32 when)
+{
+	return when & SYS_WHEN_OUT && (__s64)s->rec.ret < 0;
+}
+
 /* Steps that ask the kernel. @exec: a new program has begun. */
 __noinline int run_know(__u32 op, __u32 arg)
 {
@@ -196,17 +216,17 @@ static __always_inline __u32 fdset_bytes(__u64 count, __u32 compat)
 	return compat ? ((__u32)count + 31) / 32 * 4 : ((__u32)count + 63) / 64 * 8;
 }
 
-/* Step @i of the plan at @slot. */
-__noinline int run_op(__u32 slot, __u32 i)
+/* Step @i of plan_at(@steps). */
+__noinline int run_op(__u32 steps, __u32 i)
 {
 	struct sys_scratch *s = my_scratch();
 	const volatile struct sys_op *op;
 	__u32 arg, kind, n, compat;
 	__u64 addr, count;
 
-	if (!s || slot >= SYS_PLAN_ABIS * SYS_NR_MAX || i >= SYS_PLAN_OPS)
+	if (!s || i >= SYS_PLAN_OPS)
 		return 0;
-	op = &sys_plans[slot].ops[i];
+	op = &plan_at(steps)->ops[i];
 	arg = op->arg;
 	kind = op->op;
 	n = op->n;
@@ -221,6 +241,12 @@ __noinline int run_op(__u32 slot, __u32 i)
 		return read_str(arg, addr);
 	if (kind == SYS_OP_DATA)
 		return read_data(arg, addr, count);
+	if (kind == SYS_OP_ADDR)
+		return read_addr(arg, addr);
+	if (kind == SYS_OP_MEM_N)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 128 ? 128 : (__u32)count, 128);
+	if (kind == SYS_OP_DIRENTS)
+		return read_dirents(arg, addr + op->size, count > DIRENTS_BYTES ? DIRENTS_BYTES : (__u32)count);
 	if (kind == SYS_OP_MEM)
 		return read_mem(arg, SYS_CHUNK_MEM, addr, op->size, 1024);
 	if (kind == SYS_OP_ARRAY)
@@ -238,7 +264,8 @@ __noinline int run_op(__u32 slot, __u32 i)
 	if (kind == SYS_OP_IOV)
 		return read_iov(arg, addr, count, io_bytes(s, op->when), compat);
 	if (kind == SYS_OP_MSG)
-		return read_msg(arg, addr, io_bytes(s, op->when), compat, 0);
+		return read_msg(arg, addr, is_refused(s, op->when) ? MSG_HEADER_ONLY : io_bytes(s, op->when),
+				compat, 0);
 	if (kind == SYS_OP_MMSG)
 		return run_mmsg(s, arg, addr, count, op->when, compat);
 	return 0;
@@ -276,9 +303,10 @@ static __always_inline bool is_due(__u32 step, __u32 now)
  * What the plan says of the caller's memory. What was kept stands first; the kernel may have left an answer in its
  * place, which is told behind it. A new task reads nothing: the memory may be its maker's.
  */
-static __always_inline void read_memory(struct sys_scratch *s, const struct call *c, __u16 type, __u32 when)
+static __always_inline void read_memory(struct sys_scratch *s, const struct call *c, __u16 type, __u32 when,
+					__u32 steps)
 {
-	const volatile struct sys_plan *plan = plan_of(c);
+	const volatile struct sys_plan *plan = plan_at(steps);
 
 	if (type == SYS_REC_EXIT) {
 		if (tell_kept(s, c))
@@ -290,12 +318,12 @@ static __always_inline void read_memory(struct sys_scratch *s, const struct call
 		if (i >= plan->n_mem)
 			break;
 		if (is_due(plan->ops[i].when, when))
-			run_op(c->slot, i);
+			run_op(steps, i);
 	}
 }
 
-/* The whole record in scratch memory, sent when it is complete. @when: SYS_WHEN_* that hold now. */
-static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when)
+/* Puts a record together in scratch memory and sends it. @when: SYS_WHEN_* that hold now; @steps: steps_of(). */
+static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when, __u32 steps)
 {
 	const volatile struct sys_plan *plan = plan_of(c);
 	bool life = plan->flags & SYS_PLAN_LIFE;
@@ -307,7 +335,7 @@ static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l,
 	rec_fill(&s->rec, c, l, type, life ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, 6, 0);
 	s->off = 0;
 	s->payload = sys_snaplen;
-	read_memory(s, c, type, when);
+	read_memory(s, c, type, when, steps);
 	if (plan->flags & SYS_PLAN_EXEC && s->rec.ret == 0 && type == SYS_REC_EXIT)
 		know_proc(1);
 	else if (sys_context && (when & SYS_WHEN_OUT || names_socket(plan)))
@@ -334,7 +362,6 @@ static __always_inline bool has_chunks(const volatile struct sys_plan *plan, con
 	return true;
 }
 
-#define ERESTART_RESTARTBLOCK 516ull
 #define CLASS_NONE 1	/* there is no payload */
 
 /* Whether the payload fits into a class, so that it can be read in place; and which. 0: it does not. */
@@ -363,17 +390,19 @@ static __always_inline int send_exit(const struct call *c, struct sonde_ledger *
 {
 	const volatile struct sys_plan *plan = plan_of(c);
 	__u32 when = SYS_WHEN_IN | ((__s64)c->ret >= 0 ? SYS_WHEN_OUT : 0) |
-		     (c->ret == -ERESTART_RESTARTBLOCK ? SYS_WHEN_BROKEN : 0);
+		     (c->ret == -(__u64)ERESTART_RESTARTBLOCK ? SYS_WHEN_BROKEN : 0);
 	bool scratch = todo & SYS_DO_LIFE;
 	__u64 addr = 0, len = 0;
+	__u32 steps;
 
 	if (c->slot == SLOT_NONE)
 		return send_numbers(c, l, SYS_REC_EXIT);
+	steps = steps_of(c);
 	/* the new program's registers are nobody's arguments */
 	if (plan->flags & SYS_PLAN_EXEC && !c->ret)
 		when = 0;
-	if (!scratch && has_chunks(plan, c, when)) {
-		switch (data_class(plan, c, &addr, &len)) {
+	if (!scratch && has_chunks(plan_at(steps), c, when)) {
+		switch (data_class(plan_at(steps), c, &addr, &len)) {
 		case CLASS_NONE: return send_numbers(c, l, SYS_REC_EXIT);
 		case 64: return send_data(c, l, addr, len, 3, 64);
 		case 256: return send_data(c, l, addr, len, 6, 256);
@@ -381,7 +410,7 @@ static __always_inline int send_exit(const struct call *c, struct sonde_ledger *
 		}
 		scratch = true;
 	}
-	return scratch ? send_scratch(c, l, SYS_REC_EXIT, when) : send_numbers(c, l, SYS_REC_EXIT);
+	return scratch ? send_scratch(c, l, SYS_REC_EXIT, when, steps) : send_numbers(c, l, SYS_REC_EXIT);
 }
 
 #endif

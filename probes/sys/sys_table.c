@@ -5,9 +5,11 @@
 #include "probes/sys/sys_table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
+#include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/sys_wire.h"
 
 const char *const sys_class_names[] = {
@@ -37,6 +39,31 @@ const struct sys_call *sys_call_find(unsigned abi, unsigned nr)
 		return NULL;
 	i = sys_numbers[abi][nr];
 	return i ? &sys_calls[i - 1] : NULL;
+}
+
+static uint32_t selected(const struct sys_call *call, const uint64_t *args)
+{
+	uint32_t first = (uint32_t)args[call->select[0]];
+
+	if (call->select[0] == call->select[1])
+		return first & call->mask;
+	return SYS_SELECTED(first, args[call->select[1]]);
+}
+
+static int by_value(const void *key, const void *form)
+{
+	uint32_t a = *(const uint32_t *)key, b = ((const struct sys_form *)form)->value;
+
+	return (a > b) - (a < b);
+}
+
+const struct sys_form *sys_form_of(const struct sys_call *call, const uint64_t *args)
+{
+	uint32_t value = selected(call, args);
+
+	if (!call->n_forms)
+		return NULL;
+	return bsearch(&value, sys_forms + call->first_form, call->n_forms, sizeof(*sys_forms), by_value);
 }
 
 const struct sys_call *sys_call_named(const char *name)
@@ -71,6 +98,15 @@ const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi)
 	if (abi == SYS_ABI_I386)
 		return s->i386 == SYS_STRUCT_NONE ? NULL : &sys_structs[s->i386];
 	return abi == SYS_ABI_ARM64 ? &sys_structs[s->arm64] : s;
+}
+
+unsigned sys_struct_named(const char *name)
+{
+	unsigned i = 0;
+
+	while (i + 1 < sys_n_structs && strcmp(sys_structs[i].name, name) != 0)
+		i++;
+	return i;
 }
 
 const struct sys_xlat *sys_xlat_named(const char *name)

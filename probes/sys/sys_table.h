@@ -22,13 +22,16 @@ enum sys_class {
 enum sys_arg_kind {
 	SYS_ARG_INT, SYS_ARG_UINT, SYS_ARG_LONG, SYS_ARG_ULONG, SYS_ARG_U64, SYS_ARG_HEX, SYS_ARG_PTR,
 	SYS_ARG_FD, SYS_ARG_UFD, SYS_ARG_DIRFD, SYS_ARG_PID, SYS_ARG_SPID, SYS_ARG_UID, SYS_ARG_GID, SYS_ARG_SIG,
-	SYS_ARG_MODE, SYS_ARG_SIZE, SYS_ARG_OFF, SYS_ARG_DEV, SYS_ARG_FCNTL, SYS_ARG_SOCKOPT, SYS_ARG_U32V,
+	SYS_ARG_MODE, SYS_ARG_SIZE, SYS_ARG_OFF, SYS_ARG_DEV, SYS_ARG_SOCKOPT, SYS_ARG_U32V,
 	SYS_ARG_NONE,
 	SYS_ARG_XLAT,		/* ref: sys_xlats */
 	SYS_ARG_PATH, SYS_ARG_STR, SYS_ARG_STRV,
 	SYS_ARG_MEM, SYS_ARG_MEM_OUT, SYS_ARG_MEM_IO, SYS_ARG_MEM_REST,	/* ref: sys_structs */
 	SYS_ARG_ARRAY, SYS_ARG_ARRAY_OUT,
 	SYS_ARG_DATA, SYS_ARG_DATA_OUT, SYS_ARG_DATA_LENP,
+	SYS_ARG_DATA_HEX, SYS_ARG_DATA_STR,	/* data out: in hex; up to its NUL */
+	SYS_ARG_OPT_IN, SYS_ARG_OPT_OUT,	/* option of a socket: an int, or bytes in hex */
+	SYS_ARG_DIRENTS, SYS_ARG_CPUS, SYS_ARG_SIGFRAME,
 	SYS_ARG_SA, SYS_ARG_OSA,
 	SYS_ARG_IOV, SYS_ARG_OIOV, SYS_ARG_MSG, SYS_ARG_OMSG, SYS_ARG_MMSG, SYS_ARG_OMMSG, SYS_ARG_FDSET,
 	SYS_ARG__MAX,
@@ -36,10 +39,15 @@ enum sys_arg_kind {
 
 enum sys_member_kind {
 	SYS_MEMBER_I8, SYS_MEMBER_I16, SYS_MEMBER_I32, SYS_MEMBER_I64, SYS_MEMBER_U8, SYS_MEMBER_U16, SYS_MEMBER_U32,
-	SYS_MEMBER_U64, SYS_MEMBER_H32, SYS_MEMBER_H64, SYS_MEMBER_DEV, SYS_MEMBER_MODE, SYS_MEMBER_MODE2,
-	SYS_MEMBER_U64MODE, SYS_MEMBER_SIGSET, SYS_MEMBER_SIG, SYS_MEMBER_SIG64, SYS_MEMBER_FD, SYS_MEMBER_UID,
+	SYS_MEMBER_U64, SYS_MEMBER_H8, SYS_MEMBER_H16, SYS_MEMBER_H32, SYS_MEMBER_H64, SYS_MEMBER_PTR,
+	SYS_MEMBER_DEV, SYS_MEMBER_MODE, SYS_MEMBER_MODE2, SYS_MEMBER_U64MODE, SYS_MEMBER_SIGSET,
+	SYS_MEMBER_SIG, SYS_MEMBER_SIG64, SYS_MEMBER_FD, SYS_MEMBER_UID,
 	SYS_MEMBER_GID, SYS_MEMBER_WSTATUS, SYS_MEMBER_RLIM, SYS_MEMBER_TIME_NSEC, SYS_MEMBER_SIGHANDLER,
-	SYS_MEMBER_IP4, SYS_MEMBER_C, SYS_MEMBER_X, SYS_MEMBER__MAX,
+	SYS_MEMBER_IP4, SYS_MEMBER_PORT,
+	SYS_MEMBER_UTIME, SYS_MEMBER_UTIMEVAL,	/* a whole timespec or timeval, and its date */
+	SYS_MEMBER_DATE,			/* seconds, and nanoseconds behind them */
+	SYS_MEMBER_TICKS, SYS_MEMBER_CAPS, SYS_MEMBER_TERMIOS, SYS_MEMBER_MAC, SYS_MEMBER_ADDR,
+	SYS_MEMBER_C, SYS_MEMBER_X, SYS_MEMBER__MAX,
 };
 
 enum sys_xlat_kind {
@@ -50,6 +58,14 @@ struct sys_xlat {
 	struct xlat x;
 	enum sys_xlat_kind kind;
 	uint16_t arm64;		/* index of the table that holds there */
+	const char *unknown;	/* comment behind numbers without a name; NULL = none */
+};
+
+/* A member is there if a number in the structure has, or has not, this value. Size 0: always. */
+struct sys_condition {
+	uint16_t off, size;
+	bool negated;
+	uint64_t mask, value;
 };
 
 struct sys_member {
@@ -58,6 +74,9 @@ struct sys_member {
 	uint16_t size;		/* bytes, where the kind does not say it */
 	uint16_t off;
 	uint16_t xlat;
+	uint16_t n;		/* of an array, else 0 */
+	bool brief;		/* also in the short form */
+	struct sys_condition when;
 };
 
 struct sys_struct {
@@ -66,6 +85,7 @@ struct sys_struct {
 	uint16_t n_members;
 	uint16_t size;		/* bytes that are read */
 	uint16_t arm64, i386;	/* indices of those that hold there; SYS_STRUCT_NONE: it is not known */
+	bool has_brief;		/* a short form has only some members */
 };
 
 #define SYS_STRUCT_NONE UINT16_MAX
@@ -75,6 +95,15 @@ struct sys_arg {
 	uint8_t kind;		/* enum sys_arg_kind */
 	uint8_t n;		/* argument that holds a length or count; 6 = the result, 7 = none */
 	uint16_t ref;
+	uint8_t reg;		/* its number among the arguments that the kernel gets */
+};
+
+/* Arguments of a call when those that select its form have one value. */
+struct sys_form {
+	uint32_t value;
+	uint8_t n_args;
+	uint16_t ret_names;	/* of sys_xlats, + 1: names for the result; 0 = none */
+	struct sys_arg args[6];
 };
 
 /* No record has it: a call inside socketcall or ipc (sys_line.h), whose number is its row in sys_calls. */
@@ -91,6 +120,9 @@ struct sys_call {
 	uint8_t n_args;
 	uint8_t flags;		/* SYS_CALL_* */
 	uint16_t ret_ref;
+	uint16_t first_form, n_forms;	/* of sys_forms, sorted by value */
+	uint8_t select[2];	/* arguments that select one; equal: one argument, under this mask */
+	uint32_t mask;
 	struct sys_arg args[6];
 };
 
@@ -99,11 +131,15 @@ extern const unsigned sys_n_xlats;
 extern const struct sys_struct sys_structs[];
 extern const unsigned sys_n_structs;
 extern const struct sys_call sys_calls[];
+extern const struct sys_form sys_forms[];
 extern const unsigned sys_n_calls;
 extern const uint16_t sys_numbers[][SYS_NUMBERS];	/* index + 1 into sys_calls; 0 = none */
 
 /* The call, or NULL when its number or ABI has no row. @abi: SYS_ABI_*. */
 const struct sys_call *sys_call_find(unsigned abi, unsigned nr);
+/* The form of the call with these values, or NULL: the arguments of the call hold. */
+const struct sys_form *sys_form_of(const struct sys_call *call, const uint64_t *args);
+unsigned sys_struct_named(const char *name);	/* its index; the name exists */
 /* The first row of that name, or NULL. */
 const struct sys_call *sys_call_named(const char *name);
 /* "openat", or "syscall_0x1ff" put into @buf. */

@@ -79,6 +79,12 @@ static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *ar
 		args[5] = compat ? (__u32)regs->bp : regs->r9;
 }
 
+/* At the entry of rt_sigreturn() of 64-bit programs: the mask in the frame's ucontext. */
+static __always_inline __u64 regs_sigmask(struct pt_regs *regs)
+{
+	return regs->sp + 296;
+}
+
 #elif defined(__TARGET_ARCH_arm64)
 
 #define SYS_PLAN_ABIS 1
@@ -114,6 +120,11 @@ static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *ar
 		args[4] = regs->regs[4];
 	if (n > 5)
 		args[5] = regs->regs[5];
+}
+
+static __always_inline __u64 regs_sigmask(struct pt_regs *regs)
+{
+	return regs->sp + 128 + 40; /* struct siginfo, then uc_flags, uc_link and uc_stack */
 }
 
 #endif

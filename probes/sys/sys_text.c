@@ -23,18 +23,25 @@ static const struct sys_xlat *names_of(const char *name)
 	return sys_xlat_named(name);
 }
 
-static void add_enum(const struct xlat *x, uint64_t v, struct buf *out)
+static void add_unknown(uint64_t v, const char *unknown, struct buf *out)
+{
+	buf_printf(out, v ? "%#" PRIx64 : "%" PRIu64, v);
+	if (unknown)
+		buf_printf(out, " /* %s */", unknown);
+}
+
+static void add_enum(const struct xlat *x, uint64_t v, const char *unknown, struct buf *out)
 {
 	const char *name = xlat_name(x, v);
 
 	if (name)
 		buf_add_str(out, name);
 	else
-		buf_printf(out, "%#" PRIx64, v);
+		add_unknown(v, unknown, out);
 }
 
 /* Names of the bits, the rest in hex; 0 by its name or as 0. */
-static void add_flags(const struct xlat *x, uint64_t v, struct buf *out)
+static void add_flags(const struct xlat *x, uint64_t v, const char *unknown, struct buf *out)
 {
 	const char *sep = "";
 
@@ -47,7 +54,9 @@ static void add_flags(const struct xlat *x, uint64_t v, struct buf *out)
 		v &= ~bit;
 		sep = "|";
 	}
-	if (v)
+	if (v && !*sep)
+		add_unknown(v, unknown, out);
+	else if (v)
 		buf_printf(out, "%s%#" PRIx64, sep, v);
 	else if (!*sep)
 		buf_add_str(out, xlat_name(x, 0) ? xlat_name(x, 0) : "0");
@@ -60,7 +69,7 @@ static void add_or_flags(const char *table, uint64_t flags, struct buf *out)
 	if (!flags || !x)
 		return;
 	buf_add_char(out, '|');
-	add_flags(&x->x, flags, out);
+	add_flags(&x->x, flags, NULL, out);
 }
 
 /* A future operation: the command, then its two modifiers. */
@@ -95,7 +104,7 @@ void sys_text_signal(uint64_t signo, struct buf *out)
 static void add_low(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	if (v & ~0xffull)
-		add_flags(x, v & ~0xffull, out);
+		add_flags(x, v & ~0xffull, NULL, out);
 	if (v & 0xff) {
 		buf_add_str(out, v & ~0xffull ? "|" : "");
 		sys_text_signal(v & 0xff, out);
@@ -108,28 +117,28 @@ static void add_low(const struct xlat *x, uint64_t v, struct buf *out)
 static void add_perm(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	if (v & ~0777ull) {
-		add_flags(x, v & ~0777ull, out);
+		add_flags(x, v & ~0777ull, NULL, out);
 		buf_add_char(out, '|');
 	}
 	buf_printf(out, "%#03o", (unsigned)v & 0777);
 }
 
-/* The access mode is no bit: O_RDONLY is 0. */
-static void add_open(const struct xlat *x, uint64_t v, struct buf *out)
+/* 0 under a mask has a name too: O_RDONLY, AT_STATX_SYNC_AS_STAT. */
+static void add_open(const struct xlat *x, uint64_t v, uint64_t mask, const char *zero, struct buf *out)
 {
-	if (!(v & 3)) {
-		buf_add_str(out, "O_RDONLY");
+	if (!(v & mask)) {
+		buf_add_str(out, zero);
 		if (!v)
 			return;
 		buf_add_char(out, '|');
 	}
-	add_flags(x, v, out);
+	add_flags(x, v, NULL, out);
 }
 
 /* socket type, memory policy: one of them in the low bits, flags above. */
 static void add_base(const struct xlat *x, uint64_t v, struct buf *out)
 {
-	add_enum(x, v & 0xf, out);
+	add_enum(x, v & 0xf, NULL, out);
 	if (!strcmp(x->name, "socktype"))
 		add_or_flags("sockflags", v & ~0xfull, out);
 	else if (v & ~0xfull)
@@ -141,12 +150,14 @@ void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out)
 	switch (x->kind) {
 	case SYS_XLAT_FLAGS:
 		if (!strcmp(x->x.name, "open"))
-			add_open(&x->x, v, out);
+			add_open(&x->x, v, 3, "O_RDONLY", out);
+		else if (!strcmp(x->x.name, "at_statx"))
+			add_open(&x->x, v, 0x6000, "AT_STATX_SYNC_AS_STAT", out);
 		else
-			add_flags(&x->x, v, out);
+			add_flags(&x->x, v, x->unknown, out);
 		break;
 	case SYS_XLAT_ENUM:
-		add_enum(&x->x, v, out);
+		add_enum(&x->x, v, x->unknown, out);
 		break;
 	case SYS_XLAT_BASE:
 		add_base(&x->x, v, out);
@@ -187,8 +198,15 @@ void sys_text_quoted(const uint8_t *data, size_t len, bool more, struct buf *out
 	buf_add_str(out, more ? "\"..." : "\"");
 }
 
+void sys_text_hex(const uint8_t *data, size_t len, bool more, struct buf *out)
+{
+	buf_add_char(out, '"');
+	for (size_t i = 0; i < len; i++)
+		buf_printf(out, "\\x%02x", data[i]);
+	buf_add_str(out, more ? "\"..." : "\"");
+}
 
-static void add_ip(int family, const uint8_t *addr, struct buf *out)
+void sys_text_ip(int family, const uint8_t *addr, struct buf *out)
 {
 	struct ipaddr ip = { .family = family == 2 ? 4 : 6 };
 
@@ -224,234 +242,27 @@ void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out)
 		return;
 	}
 	buf_add_str(out, "{sa_family=");
-	add_enum(&af->x, family, out);
+	add_enum(&af->x, family, af->unknown, out);
 	if (family == 2 && len >= 8) {
 		buf_printf(out, ", sin_port=htons(%u), sin_addr=inet_addr(\"", cur_u16be(&c));
-		add_ip(2, cur_bytes(&c, 4), out);
+		sys_text_ip(2, cur_bytes(&c, 4), out);
 		buf_add_str(out, "\")");
 	} else if (family == 10 && len >= 24) {
 		uint16_t port = cur_u16be(&c);
 		uint32_t flow = cur_u32be(&c);
 
 		buf_printf(out, ", sin6_port=htons(%u), sin6_flowinfo=htonl(%u), inet_pton(AF_INET6, \"", port, flow);
-		add_ip(10, cur_bytes(&c, 16), out);
+		sys_text_ip(10, cur_bytes(&c, 16), out);
 		buf_printf(out, "\", &sin6_addr), sin6_scope_id=%u", cur_u32(&c));
 	} else if (family == 1) {
 		add_unix(&c, out);
 	} else if (family == 16 && len >= 12) {
 		cur_skip(&c, 2);
-		buf_printf(out, ", nl_pid=%u", cur_u32(&c));
+		buf_printf(out, ", nl_pid=%d", (int)cur_u32(&c));
 		buf_printf(out, ", nl_groups=%08x", cur_u32(&c));
 	} else if (cur_left(&c)) {
 		buf_add_str(out, ", sa_data=");
 		sys_text_quoted(c.pos, cur_left(&c), false, out);
 	}
 	buf_add_char(out, '}');
-}
-
-/* ---- structures ---- */
-
-static void add_sigset(uint64_t set, struct buf *out)
-{
-	const char *sep = "";
-	bool most = __builtin_popcountll(set) > 32;
-
-	if (most) {
-		buf_add_char(out, '~');
-		set = ~set;
-	}
-	buf_add_char(out, '[');
-	for (unsigned i = 0; i < 64; i++) {
-		size_t at;
-
-		if (!(set & 1ull << i))
-			continue;
-		buf_add_str(out, sep);
-		at = out->len;
-		sys_text_signal(i + 1, out);
-		if (out->len > at + 3 && !memcmp(out->data + at, "SIG", 3)) {
-			memmove(out->data + at, out->data + at + 3, out->len - at - 3);
-			out->len -= 3;
-		}
-		sep = " ";
-	}
-	buf_add_char(out, ']');
-}
-
-static void add_wstatus(uint32_t st, struct buf *out)
-{
-	uint32_t sig = st & 0x7f;
-
-	if (st == 0xffff) {
-		buf_add_str(out, "{WIFCONTINUED(s)}");
-	} else if ((st & 0xff) == 0x7f) {
-		buf_add_str(out, "{WIFSTOPPED(s) && WSTOPSIG(s) == ");
-		sys_text_signal(st >> 8 & 0xff, out);
-		buf_add_char(out, '}');
-	} else if (sig) {
-		buf_add_str(out, "{WIFSIGNALED(s) && WTERMSIG(s) == ");
-		sys_text_signal(sig, out);
-		buf_add_str(out, st & 0x80 ? " && WCOREDUMP(s)}" : "}");
-	} else {
-		buf_printf(out, "{WIFEXITED(s) && WEXITSTATUS(s) == %u}", st >> 8 & 0xff);
-	}
-}
-
-void sys_text_mode(uint64_t mode, struct buf *out)
-{
-	static const char *const types[16] = {
-		[1] = "S_IFIFO|", [2] = "S_IFCHR|", [4] = "S_IFDIR|", [6] = "S_IFBLK|", [8] = "S_IFREG|",
-		[10] = "S_IFLNK|", [12] = "S_IFSOCK|",
-	};
-	const char *type = mode < 0x10000 ? types[mode >> 12 & 15] : NULL;
-
-	buf_printf(out, "%s%#03llo", type ? type : "", (unsigned long long)(type ? mode & 07777 : mode));
-}
-
-static void add_dev(uint64_t dev, struct buf *out)
-{
-	uint64_t major = (dev >> 8 & 0xfff) | (dev >> 32 & ~0xfffull), minor = (dev & 0xff) | (dev >> 12 & ~0xffull);
-
-	buf_printf(out, "makedev(%#" PRIx64 ", %#" PRIx64 ")", major & 0xffffffff, minor & 0xffffffff);
-}
-
-static void add_pointer(uint64_t v, struct buf *out)
-{
-	if (v)
-		buf_printf(out, "%#" PRIx64, v);
-	else
-		buf_add_str(out, "NULL");
-}
-
-static uint64_t load(const uint8_t *p, unsigned size)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, size);
-	return v;
-}
-
-static unsigned member_size(const struct sys_member *m)
-{
-	static const uint8_t sizes[SYS_MEMBER__MAX] = {
-		[SYS_MEMBER_I8] = 1, [SYS_MEMBER_I16] = 2, [SYS_MEMBER_I32] = 4, [SYS_MEMBER_I64] = 8,
-		[SYS_MEMBER_U8] = 1, [SYS_MEMBER_U16] = 2, [SYS_MEMBER_U32] = 4, [SYS_MEMBER_U64] = 8,
-		[SYS_MEMBER_H32] = 4, [SYS_MEMBER_H64] = 8, [SYS_MEMBER_DEV] = 8, [SYS_MEMBER_MODE] = 4,
-		[SYS_MEMBER_MODE2] = 2, [SYS_MEMBER_U64MODE] = 8, [SYS_MEMBER_SIGSET] = 8, [SYS_MEMBER_SIG] = 4,
-		[SYS_MEMBER_SIG64] = 8, [SYS_MEMBER_FD] = 4, [SYS_MEMBER_UID] = 4, [SYS_MEMBER_GID] = 4,
-		[SYS_MEMBER_WSTATUS] = 4, [SYS_MEMBER_RLIM] = 8, [SYS_MEMBER_TIME_NSEC] = 8,
-		[SYS_MEMBER_SIGHANDLER] = 8, [SYS_MEMBER_IP4] = 4,
-	};
-
-	return m->size ? m->size : sizes[m->kind];
-}
-
-static void add_member(const struct sys_member *m, unsigned abi, const uint8_t *p, struct buf *out)
-{
-	unsigned size = member_size(m);
-	uint64_t v = size <= 8 ? load(p, size) : 0;
-
-	switch (m->kind) {
-	case SYS_MEMBER_I8: case SYS_MEMBER_I16: case SYS_MEMBER_I32: case SYS_MEMBER_I64: case SYS_MEMBER_FD:
-		buf_printf(out, "%" PRId64, (int64_t)(v << (64 - 8 * size)) >> (64 - 8 * size));
-		break;
-	case SYS_MEMBER_U8: case SYS_MEMBER_U16: case SYS_MEMBER_U32: case SYS_MEMBER_U64: case SYS_MEMBER_UID:
-	case SYS_MEMBER_GID:
-		buf_add_u64(out, v);
-		break;
-	case SYS_MEMBER_H32: case SYS_MEMBER_H64:
-		buf_printf(out, v ? "%#" PRIx64 : "0", v);
-		break;
-	case SYS_MEMBER_DEV:
-		add_dev(v, out);
-		break;
-	case SYS_MEMBER_MODE: case SYS_MEMBER_MODE2: case SYS_MEMBER_U64MODE:
-		sys_text_mode(v, out);
-		break;
-	case SYS_MEMBER_SIGSET:
-		add_sigset(v, out);
-		break;
-	case SYS_MEMBER_SIG: case SYS_MEMBER_SIG64:
-		sys_text_signal(v, out);
-		break;
-	case SYS_MEMBER_WSTATUS:
-		add_wstatus((uint32_t)v, out);
-		break;
-	case SYS_MEMBER_RLIM:
-		if (v == (size == 4 ? UINT32_MAX : UINT64_MAX))
-			buf_add_str(out, size == 4 ? "RLIM_INFINITY" : "RLIM64_INFINITY");
-		else
-			buf_add_u64(out, v);
-		break;
-	case SYS_MEMBER_TIME_NSEC:
-		if (v == 0x3fffffff || v == 0x3ffffffe)
-			buf_add_str(out, v & 1 ? "UTIME_NOW" : "UTIME_OMIT");
-		else
-			buf_add_u64(out, v);
-		break;
-	case SYS_MEMBER_SIGHANDLER:
-		if (v <= 1)
-			buf_add_str(out, v ? "SIG_IGN" : "SIG_DFL");
-		else
-			add_pointer(v, out);
-		break;
-	case SYS_MEMBER_IP4:
-		add_ip(2, p, out);
-		break;
-	case SYS_MEMBER_C:
-		sys_text_quoted(p, strnlen((const char *)p, size), false, out);
-		break;
-	case SYS_MEMBER_X:
-		sys_text_xlat(sys_xlat_for(m->xlat, abi), v, out);
-		break;
-	case SYS_MEMBER__MAX:
-		break;
-	}
-}
-
-/* Of "it_value.tv_sec" what comes before the dot: a structure inside. */
-static size_t inner_len(const char *name)
-{
-	const char *dot = strchr(name, '.');
-
-	return dot ? (size_t)(dot - name) : 0;
-}
-
-static void add_one(const struct sys_struct *s, unsigned abi, const uint8_t *data, size_t len, struct buf *out)
-{
-	bool single = s->n_members == 1 && !*s->members[0].name, pair = *s->members[0].name == '0';
-	const char *sep = "", *open = "";
-	size_t open_len = 0;
-
-	if (!single)
-		buf_add_char(out, pair ? '[' : '{');
-	for (unsigned i = 0; i < s->n_members; i++) {
-		const struct sys_member *m = &s->members[i];
-
-		if (m->off + member_size(m) > len) {
-			buf_printf(out, "%s...", sep);
-			break;
-		}
-		if (open_len != inner_len(m->name) || memcmp(open, m->name, open_len)) {
-			buf_printf(out, "%s%s", open_len ? "}" : "", sep);
-			open = m->name;
-			open_len = inner_len(open);
-			if (open_len)
-				buf_printf(out, "%.*s={", (int)open_len, open);
-		} else {
-			buf_add_str(out, sep);
-		}
-		if (!single && !pair)
-			buf_printf(out, "%s=", m->name + (open_len ? open_len + 1 : 0));
-		add_member(m, abi, data + m->off, out);
-		sep = ", ";
-	}
-	buf_add_str(out, open_len ? "}" : "");
-	if (!single)
-		buf_add_char(out, pair ? ']' : '}');
-}
-
-void sys_text_struct(const struct sys_struct *s, unsigned abi, const uint8_t *data, size_t len, struct buf *out)
-{
-	add_one(s, abi, data, len, out);
 }

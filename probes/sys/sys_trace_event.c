@@ -148,6 +148,7 @@ static int switch_line(const struct event *ev, const struct line_opts *o, struct
 #define SIG_FPE 8
 #define SIG_SEGV 11
 #define SIG_CHLD 17
+#define SIG_KILL 9
 
 /* Names of si_code: those of any signal, then those that one signal has. */
 static const struct { uint32_t signo; int32_t code; const char *name; } codes[] = {
@@ -202,6 +203,8 @@ static int signal_line(const struct event *ev, const struct line_opts *o, struct
 	const struct signal_body *b = ev->body;
 	bool child = b->signo == SIG_CHLD && b->code > 0 && b->code < 7;
 
+	if (sys_text_strace(o) && b->signo == SIG_KILL)
+		return 0;	/* ptrace(2) does not report it */
 	sys_text_who(ev, o, out);
 	buf_add_str(out, "--- ");
 	sys_text_signal(b->signo, out);

@@ -47,6 +47,7 @@
 #define SYS_F_NO_ENTER 2	/* the call began before the start: no latency */
 #define SYS_F_FAULT 4		/* memory of some argument could not be read: its chunk says so */
 #define SYS_F_SHORT 8	/* args[] ends early: it has what is left of the record's length */
+#define SYS_F_KILLED 16	/* broken off by the end of the process: no program sees the result */
 
 /* The body of an exit and of an enter event: this struct from `ret` on, then the chunks. */
 struct sys_rec {

@@ -257,7 +257,7 @@ struct event_desc {
 
 	/* The text form: one line or, with -vv, several, each ending in \n. Untrusted strings through
 	 * str_escape_buf(). The sink writes the time in front. NULL = generic "name key=value ...". */
-	int (*line)(const struct event *ev, const struct line_opts *o, struct buf *out);
+	int (*line)(const struct event *ev, const struct line_opts *o, struct buf *out); /* adding nothing hides it */
 
 	/* Adds a section (enum sec_kind, one of `sections`) that is made only when somebody wants it; its bytes
 	 * go to @scratch. 0, -ENOENT when this event has none, -ENOMEM. Optional. */

@@ -101,9 +101,9 @@ static int text_event(struct sink *s, const struct event *ev)
 	if (s->opts->line.print && ev->desc->class != EVENT_META)
 		return printed_event(s, ev);
 	r = event_line(ev, &s->opts->line, &t->line);
-	if (r < 0)
+	if (r < 0 || !t->line.len)
 		return r;
-	if (!t->line.len || t->line.data[t->line.len - 1] != '\n')
+	if (t->line.data[t->line.len - 1] != '\n')
 		buf_add_char(&t->line, '\n');
 	if (buf_error(&t->line))
 		return buf_error(&t->line);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* lint-ok(length): one builder of records serves all cases */
 /*
  * The sys probe's decoder: a record for every kind of argument, built here from the kernel's layout, to the text
  * that strace prints and to libscap's parameters.
@@ -150,14 +151,15 @@ static void names(void **state)
 	chunk(&m, 1, SYS_CHUNK_STR, 0, "a\n\"b\x01" "7", 6);
 	expect(m, "openat(5, \"a\\n\\\"b\\0017\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 3");
 	expect(CALL("openat", -14, 5, 0x1000, 0x101002),
-	       "openat(5, 0x1000, O_SYNC|O_RDWR) = -1 EFAULT (Bad address)");
+	       "openat(5, 0x1000, O_RDWR|O_SYNC) = -1 EFAULT (Bad address)");
 	m = call(SYS_ABI_ARM64, "openat", 3, ARGS(0xffffff9c, 0x1000, 0x4000));
 	expect(m, "openat(AT_FDCWD, 0x1000, O_RDONLY|O_DIRECTORY) = 3");
 	expect(CALL("socket", 3, 2, 0x80801, 6),
 	       "socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC|SOCK_NONBLOCK, IPPROTO_TCP) = 3");
-	expect(CALL("futex", 0, 0x10, 0x81, 1), "futex(0x10, FUTEX_WAKE_PRIVATE, 1, 0, NULL, 0) = 0");
+	expect(CALL("futex", 0, 0x10, 0x81, 1), "futex(0x10, FUTEX_WAKE_PRIVATE, 1) = 0");
 	expect(CALL("clone", 5, 0x1200011, 0),
-	       "clone(CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, NULL, NULL, NULL, 0) = 5");
+	       "clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, "
+	       "child_tidptr=NULL) = 5");
 	expect(CALL("fcntl", 0, 3, 4, 0x802), "fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
 	expect(CALL("fcntl", 0, 3, 2, 1), "fcntl(3, F_SETFD, FD_CLOEXEC) = 0");
 	expect(CALL("fcntl", 9, 3, 1030, 8), "fcntl(3, F_DUPFD_CLOEXEC, 8) = 9");
@@ -165,7 +167,36 @@ static void names(void **state)
 	       "mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7000");
 	expect(CALL("mprotect", 0, 0x7000, 4096, 0), "mprotect(0x7000, 4096, PROT_NONE) = 0");
 	expect(CALL("madvise", -22, 0x7000, 1, 999),
-	       "madvise(0x7000, 1, 0x3e7) = -1 EINVAL (Invalid argument)");
+	       "madvise(0x7000, 1, 0x3e7 /* MADV_??? */) = -1 EINVAL (Invalid argument)");
+}
+
+/* Arguments that another one decides on. */
+static void forms(void **state)
+{
+	const uint16_t size[4] = { 24, 80, 0, 0 };
+	const int64_t ts[2] = { 1, 500 };
+	const int32_t on = 1, refused = 111;
+	struct made m = CALL("ioctl", 0, 1, 0x5413, 0x10);
+
+	(void)state;
+	chunk(&m, 2, SYS_CHUNK_MEM, 0, size, sizeof(size));
+	expect(m, "ioctl(1, TIOCGWINSZ, {ws_row=24, ws_col=80, ws_xpixel=0, ws_ypixel=0}) = 0");
+	expect(CALL("ioctl", -25, 1, 0x5413, 0x10),
+	       "ioctl(1, TIOCGWINSZ, 0x10) = -1 ENOTTY (Inappropriate ioctl for device)");
+	expect(CALL("ioctl", 0, 3, 0x5451, 0x10), "ioctl(3, FIOCLEX) = 0");
+	m = CALL("futex", -110, 0x10, 0x80, 5, 0x20);
+	chunk(&m, 3, SYS_CHUNK_MEM, 0, ts, sizeof(ts));
+	expect(m, "futex(0x10, FUTEX_WAIT_PRIVATE, 5, {tv_sec=1, tv_nsec=500}) "
+	       "= -1 ETIMEDOUT (Connection timed out)");
+	expect(CALL("fcntl", 1, 3, 1, 0x77), "fcntl(3, F_GETFD) = 0x1 (flags FD_CLOEXEC)");
+	expect(CALL("fcntl", 0x8002, 3, 3), "fcntl(3, F_GETFL) = 0x8002 (flags O_RDWR|O_LARGEFILE)");
+	expect(CALL("prctl", 1, 23, 21, 7, 8, 9), "prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) = 1");
+	m = CALL("setsockopt", 0, 3, 1, 2, 0x10, 4);
+	chunk(&m, 3, SYS_CHUNK_DATA, 0, &on, sizeof(on));
+	expect(m, "setsockopt(3, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0");
+	m = CALL("getsockopt", 0, 3, 1, 4, 0x10, 0x20);
+	chunk(&m, 3, SYS_CHUNK_MEM, 0, &refused, sizeof(refused));
+	expect(m, "getsockopt(3, SOL_SOCKET, SO_ERROR, [ECONNREFUSED], 0x20) = 0");
 }
 
 static void memory(void **state)
@@ -193,7 +224,7 @@ static void memory(void **state)
 	expect(m, "prlimit64(0, RLIMIT_NOFILE, NULL, {rlim_cur=1024, rlim_max=RLIM64_INFINITY}) = 0");
 	m = CALL("wait4", 9, 0xffffffff, 0x10, 0, 0);
 	chunk(&m, 1, SYS_CHUNK_MEM, 0, &status, sizeof(status));
-	expect(m, "wait4(-1, {WIFEXITED(s) && WEXITSTATUS(s) == 3}, 0, NULL) = 9");
+	expect(m, "wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 3}], 0, NULL) = 9");
 	m = CALL("poll", 1, 0x10, 2, 0xffffffff);
 	chunk(&m, 0, SYS_CHUNK_MEM, 0, fds, sizeof(fds));
 	expect(m, "poll([{fd=3, events=POLLIN}, {fd=4, events=POLLOUT}], 2, -1) = 1 ([{fd=3, revents=POLLIN}])");
@@ -295,9 +326,7 @@ static void narrow_structures(void **state)
 	expect(m, "getrlimit(RLIMIT_NOFILE, {rlim_cur=1024, rlim_max=RLIM_INFINITY}) = 0");
 	m = call(SYS_ABI_I386, "fstat", 0, ARGS(3, 0x10));
 	chunk(&m, 1, SYS_CHUNK_MEM, 0, stat, sizeof(stat));
-	expect(m, "fstat(3, {st_dev=makedev(0x8, 0x1), st_ino=7, st_mode=S_IFREG|0644, st_nlink=1, "
-	       "st_uid=0, st_gid=0, st_rdev=makedev(0, 0), st_size=99, st_blksize=0, st_blocks=0, "
-	       "st_atime=0, st_mtime=0, st_ctime=0}) = 0");
+	expect(m, "fstat(3, {st_mode=S_IFREG|0644, st_size=99, ...}) = 0");
 	m = call(SYS_ABI_I386, "writev", 5, ARGS(3, 0x10, 2));
 	chunk(&m, 1, SYS_CHUNK_IOV, 0, iov, sizeof(iov));
 	chunk(&m, 1, SYS_CHUNK_DATA, 0, "abcde", 5);
@@ -305,7 +334,7 @@ static void narrow_structures(void **state)
 	/* nothing is known of this one's layout there, and nothing is read of it */
 	m = call(SYS_ABI_I386, "adjtimex", 0, ARGS(0x10));
 	chunk(&m, 0, SYS_CHUNK_MEM, 0, stat, sizeof(stat));
-	expect(m, "adjtimex(0x10) = 0");
+	expect(m, "adjtimex(0x10) = 0 (TIME_OK)");
 }
 
 /* One call for many: what they stand for. The arguments of the first are in memory, and may not be there. */
@@ -583,6 +612,7 @@ static void tables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forms),
 		cmocka_unit_test(scalars), cmocka_unit_test(names), cmocka_unit_test(memory), cmocka_unit_test(bytes),
 		cmocka_unit_test(addresses), cmocka_unit_test(unknown), cmocka_unit_test(narrow_structures),
 		cmocka_unit_test(several_messages),

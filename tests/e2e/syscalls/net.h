@@ -11,7 +11,7 @@ static void do_net(void)
 	struct { int fd; short events, revents; } poll = { -1, 1, 0 };
 	long fd = C3(socket, "AF_INET, SOCK_DGRAM|SOCK_CLOEXEC, IPPROTO_IP", 2, 02000002, 0);
 
-	C3(socket, "0x63, SOCK_STREAM, 0", 99, 1, 0);
+	C3(socket, "0x63 /* AF_??? */, SOCK_STREAM, 0", 99, 1, 0);
 	C3(bind, "%ld, %p, 1", fd, P(name), 1, fd, (void *)name);
 	C3(bind, "-1, " PEER ", 16", -1, P(name), 16);
 	C3(connect, "%ld, " PEER ", 16", fd, P(name), 16,
@@ -27,15 +27,15 @@ static void do_net(void)
 	C3(sendmsg, "%ld, {msg_name=" PEER ", "
 	   "msg_namelen=16, msg_iov=[{iov_base=\"data\", iov_len=4}], msg_iovlen=1, msg_controllen=0, msg_flags=0}, "
 	   "MSG_NOSIGNAL", fd, P(msg), 0x4000, fd);
-	C3(recvmsg, "-1, %p, MSG_DONTWAIT", -1, P(msg), 0x40, (void *)msg);
+	C3(recvmsg, "-1, {msg_namelen=16}, MSG_DONTWAIT", -1, P(msg), 0x40);
 	C4(sendmmsg, "-1, NULL, 1, 0", -1, 0, 1, 0);
 	C5(recvmmsg, "-1, NULL, 1, 0, NULL", -1, 0, 1, 0, 0);
-	C5(setsockopt, "%ld, SOL_SOCKET, SO_REUSEADDR, %s, 4", fd, 1, 2, P(&one), 4, fd, "\"\\1\\0\\0\\0\"");
+	C5(setsockopt, "%ld, SOL_SOCKET, SO_REUSEADDR, [1], 4", fd, 1, 2, P(&one), 4, fd);
 	C5(getsockopt, "%ld, SOL_SOCKET, SO_TYPE, [2], [4]", fd, 1, 3, P(room), P(((unsigned[]){ 4 })), fd);
 	C2(shutdown, "-1, SHUT_WR", -1, 1);
 	C4(socketpair, "AF_UNIX, 0x9, 0, %p", 1, 9, 0, P(room), (void *)room);
-	C3(poll, "[{fd=-1, events=POLLIN}], 1, 0", P(&poll), 1, 0);
-	C5(ppoll, "[{fd=-1, events=POLLIN}], 1, {tv_sec=0, tv_nsec=0}, NULL, 8", P(&poll), 1,
+	C3(poll, "[{fd=-1}], 1, 0", P(&poll), 1, 0);
+	C5(ppoll, "[{fd=-1}], 1, {tv_sec=0, tv_nsec=0}, NULL, 8", P(&poll), 1,
 	   P(((long[]){ 0, 0 })), 0, 8);
 	C5(select, "0, NULL, NULL, NULL, {tv_sec=0, tv_usec=0}", 0, 0, 0, 0, P(((long[]){ 0, 0 })));
 	C6(pselect6, "0, NULL, NULL, NULL, {tv_sec=0, tv_nsec=0}, NULL", 0, 0, 0, 0, P(((long[]){ 0, 0 })), 0);

@@ -7,7 +7,7 @@ static void do_signals(void)
 	C4(rt_sigprocmask, "SIG_BLOCK, [USR1], [], 8", 0, P(((long[]){ 0x200 })), P(room), 8);
 	C4(rt_sigprocmask, "SIG_SETMASK, [], [USR1], 8", 2, P(((long[]){ 0 })), P(room), 8);
 	C4(rt_sigaction, "SIGUSR2, NULL, NULL, 4", 12, 0, 0, 4);
-	C4(rt_sigaction, "SIGUSR2, {sa_handler=SIG_IGN, sa_mask=[], sa_flags=SA_RESTART, sa_restorer=0}, NULL, 8", 12,
+	C4(rt_sigaction, "SIGUSR2, {sa_handler=SIG_IGN, sa_mask=[], sa_flags=SA_RESTART}, NULL, 8", 12,
 	   P(((long[]){ 1, 0x10000000, 0, 0 })), 0, 8);
 	C2(rt_sigpending, "[], 8", P(room), 8);
 	C4(rt_sigtimedwait, "[USR1], NULL, {tv_sec=0, tv_nsec=0}, 8", P(((long[]){ 0x200 })), 0,
@@ -51,7 +51,7 @@ static void do_ids(void)
 	C2(capget, "NULL, NULL", 0, 0);
 	C2(capset, "NULL, NULL", 0, 0);
 	C1(umask, "077", 077);
-	C1(personality, "PER_QUERY", 0xffffffff);
+	C1(personality, "0xffffffff", 0xffffffff);
 	C1(unshare, "0x1", 1);
 	C2(setns, "-1, CLONE_NEWNET", -1, 0x40000000);
 }
@@ -68,20 +68,20 @@ static void do_scheduling(void)
 	C1(sched_get_priority_max, "SCHED_FIFO", 1);
 	C1(sched_get_priority_min, "SCHED_FIFO", 1);
 	C2(sched_rr_get_interval, "-1, %p", -1, P(room), (void *)room);
-	C3(sched_setaffinity, "-1, 8, \"\\1\\0\\0\\0\\0\\0\\0\\0\"", -1, 8, P(((long[]){ 1 })));
+	C3(sched_setaffinity, "-1, 8, [0]", -1, 8, P(((long[]){ 1 })));
 	C3(sched_getaffinity, "0, 1, %p", 0, 1, P(room), (void *)room);
 	C3(sched_setattr, "-1, NULL, 0", -1, 0, 0);
 	C4(sched_getattr, "-1, NULL, 0, 0", -1, 0, 0, 0);
 	C2(getpriority, "PRIO_PROCESS, 0", 0, 0);
-	C3(setpriority, "0x9, 0, 0", 9, 0, 0);
+	C3(setpriority, "0x9 /* PRIO_??? */, 0, 0", 9, 0, 0);
 	C2(ioprio_get, "IOPRIO_WHO_PROCESS, 0", 1, 0);
-	C3(ioprio_set, "0, 0, 0", 0, 0, 0);
+	C3(ioprio_set, "0 /* IOPRIO_WHO_??? */, 0, 0", 0, 0, 0);
 	C2(getrlimit, "RLIMIT_NOFILE, 0xfff", 7, BAD);
 	C2(setrlimit, "RLIMIT_NOFILE, {rlim_cur=2, rlim_max=1}", 7, P(((long[]){ 2, 1 })));
 	C4(prlimit64, "-1, RLIMIT_STACK, NULL, NULL", -1, 3, 0, 0);
-	C2(getrusage, "0x63, %p", 99, P(room), (void *)room);
+	C2(getrusage, "0x63 /* RUSAGE_??? */, %p", 99, P(room), (void *)room);
 	C3(getcpu, "NULL, NULL, NULL", 0, 0, 0);
-	C3(membarrier, "MEMBARRIER_CMD_QUERY, 0, 0", 0, 0, 0);
+	C3(membarrier, "MEMBARRIER_CMD_QUERY, 0", 0, 0, 0);
 }
 
 static void do_system(void)
@@ -98,14 +98,14 @@ static void do_system(void)
 	C3(finit_module, "-1, \"a=b\", 0", -1, P("a=b"), 0);
 	C2(delete_module, "\"sd_none\", O_NONBLOCK", P("sd_none"), 04000);
 	C4(kexec_load, "0, 0, NULL, 0xff", 0, 0, 0, 0xff);
-	C3(getrandom, "%p, 0, GRND_NONBLOCK", P(room), 0, 1, (void *)room);
-	C3(bpf, "0x3e7, NULL, 0", 999, 0, 0);
+	C3(getrandom, "\"\", 0, GRND_NONBLOCK", P(room), 0, 1);
+	C3(bpf, "0x3e7 /* BPF_??? */, NULL, 0", 999, 0, 0);
 	C5(perf_event_open, "NULL, 0, -1, -1, PERF_FLAG_FD_CLOEXEC", 0, 0, -1, -1, 8);
-	C3(seccomp, "0x63, 0, NULL", 99, 0, 0);
-	C4(ptrace, "0x3e7, -1, 0, 0", 999, -1, 0, 0);
-	C5(prctl, "PR_GET_DUMPABLE, 0, 0, 0, 0", 3, 0, 0, 0, 0);
+	C3(seccomp, "0x63 /* SECCOMP_SET_MODE_??? */, 0, NULL", 99, 0, 0);
+	C4(ptrace, "0x3e7 /* PTRACE_??? */, -1, 0, 0", 999, -1, 0, 0);
+	C5(prctl, "PR_GET_DUMPABLE", 3, 0, 0, 0, 0);
 	C5(kcmp, "-1, -1, KCMP_FILE, 0, 0", -1, -1, 0, 0, 0);
-	C5(keyctl, "0x3e7, 0, 0, 0, 0", 999, 0, 0, 0, 0);
+	C5(keyctl, "0x3e7 /* KEYCTL_??? */, 0, 0, 0, 0", 999, 0, 0, 0, 0);
 	C5(add_key, "\"sd\", \"none\", NULL, 0, 0", P("sd"), P("none"), 0, 0, 0);
 	C4(request_key, "\"sd\", \"none\", NULL, 0", P("sd"), P("none"), 0, 0);
 	C2(io_setup, "0, NULL", 0, 0);
@@ -144,7 +144,7 @@ static void do_process(void)
 	pid = fork();
 	if (pid == 0)
 		_exit(3);
-	C4(wait4, "%ld, {WIFEXITED(s) && WEXITSTATUS(s) == 3}, 0, NULL", pid, P(room), 0, 0, pid);
+	C4(wait4, "%ld, [{WIFEXITED(s) && WEXITSTATUS(s) == 3}], 0, NULL", pid, P(room), 0, 0, pid);
 	C4(wait4, "-1, NULL, WNOHANG, NULL", -1, 0, 1, 0);
 	C5(waitid, "P_ALL, 0, NULL, WNOHANG|WEXITED, NULL", 0, 0, 0, 5, 0);
 }
