@@ -98,7 +98,7 @@ static int run_counters(struct counters_conf *c, struct run_spec *spec)
 	struct tally tally = { .conf = &c->run, .nothing = &nothing };
 
 	if (c->net.count.interval_ns && !spec->started) {
-		tally_add_no_traffic(&nothing, &c->net.iface);
+		tally_add_no_traffic(&nothing, &c->net.iface, c->run.netns.len);
 		spec->watcher = &tally_sink;
 		spec->watcher_ctx = spec->started_ctx = &tally;
 		spec->started = tally_started;

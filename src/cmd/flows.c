@@ -193,7 +193,7 @@ static int run_lines(struct flows_conf *c, struct run_spec *spec)
 	};
 	int status;
 
-	tally_add_no_traffic(&nothing, &c->net.iface);
+	tally_add_no_traffic(&nothing, &c->net.iface, c->run.netns.len);
 	flow_closing_init(&closing);
 	spec->watcher = &tally_sink;
 	spec->watcher_ctx = spec->started_ctx = &tally;

@@ -68,9 +68,9 @@ void tally_report(const struct tally *t, int status)
 		log_info("%s", buf_str(&b));
 }
 
-void tally_add_no_traffic(struct buf *b, const struct opt_strv *ifaces)
+void tally_add_no_traffic(struct buf *b, const struct opt_strv *ifaces, bool elsewhere)
 {
-	struct if_nameindex *all = ifaces->len ? NULL : if_nameindex();
+	struct if_nameindex *all = ifaces->len || elsewhere ? NULL : if_nameindex();
 	const char *comma = " on ";
 
 	buf_add_str(b, "no traffic yet");
@@ -78,5 +78,6 @@ void tally_add_no_traffic(struct buf *b, const struct opt_strv *ifaces)
 		buf_printf(b, "%s%s", comma, ifaces->items[i]);
 	for (struct if_nameindex *i = all; i && i->if_name; i++, comma = ", ")
 		buf_printf(b, "%s%s", comma, i->if_name);
-	if_freenameindex(all);
+	if (all)	/* the C library does not take NULL */
+		if_freenameindex(all);
 }

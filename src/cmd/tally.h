@@ -5,6 +5,7 @@
 #ifndef CMD_TALLY_H
 #define CMD_TALLY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct buf;
@@ -34,7 +35,7 @@ int tally_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *
 /* After the run, which ended with @status. */
 void tally_report(const struct tally *t, int status);
 
-/* "no traffic yet on lo, eth0": @ifaces, or those of this network namespace. */
-void tally_add_no_traffic(struct buf *b, const struct opt_strv *ifaces);
+/* "no traffic yet on lo, eth0": @ifaces, or those of this network namespace unless the run watches others. */
+void tally_add_no_traffic(struct buf *b, const struct opt_strv *ifaces, bool elsewhere);
 
 #endif
