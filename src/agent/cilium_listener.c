@@ -6,6 +6,7 @@
 #include "agent/cilium_listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "sinks/cilium_map.h"
+#include "worker/opener.h"
 
 #define QUEUE_BYTES (8u << 20)
 #define QUEUE_RECORDS 65536u
@@ -62,6 +64,8 @@ struct cilium_listener {
 	int fd;				/* owned */
 	struct loop_source *io, *retry;
 	char *path;			/* owned; NULL = somebody else made the socket */
+	int folder_fd;			/* owned; of the path; -1 = as above */
+	struct opener *opener;		/* removes the socket; borrowed; NULL = this process does */
 	dev_t dev;			/* of the socket file */
 	ino_t ino;
 	struct client *clients;
@@ -375,6 +379,27 @@ static int set_rights(struct cilium_listener *l, const struct cilium_listener_op
 	return 0;
 }
 
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The socket is removed where it was made, even if the path leads elsewhere by then. */
+static int open_folder(struct cilium_listener *l, const char *path, struct err *err)
+{
+	char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = ".";
+	size_t len = (size_t)(name_of(path) - path);
+
+	if (len) {
+		memcpy(folder, path, len);	/* the path of a socket is not longer: set_address() */
+		folder[len] = '\0';
+	}
+	l->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return l->folder_fd < 0 ? err_errno(err, -errno, "cannot use %s", path) : 0;
+}
+
 static int bind_socket(struct cilium_listener *l, const struct cilium_listener_opts *o, struct err *err)
 {
 	struct sockaddr_un a;
@@ -383,6 +408,8 @@ static int bind_socket(struct cilium_listener *l, const struct cilium_listener_o
 
 	if (r >= 0)
 		r = make_room(&a, err);
+	if (r >= 0)
+		r = open_folder(l, o->path, err);
 	if (r < 0)
 		return r;
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -424,12 +451,25 @@ static void drain_clients(struct cilium_listener *l)
 	}
 }
 
-static void remove_socket(const struct cilium_listener *l)
+int cilium_listener_folder(const struct cilium_listener *l)
+{
+	return l->folder_fd;
+}
+
+void cilium_listener_set_opener(struct cilium_listener *l, struct opener *opener)
+{
+	l->opener = opener;
+}
+
+int cilium_listener_remove_socket(const struct cilium_listener *l)
 {
 	struct stat st;
 
-	if (l->path && lstat(l->path, &st) == 0 && (!l->ino || (st.st_dev == l->dev && st.st_ino == l->ino)))
-		unlink(l->path);
+	if (fstatat(l->folder_fd, name_of(l->path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (l->ino && (st.st_dev != l->dev || st.st_ino != l->ino))
+		return 0;
+	return unlinkat(l->folder_fd, name_of(l->path), 0) < 0 ? -errno : 0;
 }
 
 void cilium_listener_free(struct cilium_listener *l)
@@ -445,7 +485,12 @@ void cilium_listener_free(struct cilium_listener *l)
 	loop_remove(l->retry);
 	if (l->fd >= 0)
 		close(l->fd);
-	remove_socket(l);
+	if (l->path && l->opener)
+		opener_remove(l->opener);
+	else if (l->path)
+		cilium_listener_remove_socket(l);
+	if (l->folder_fd >= 0)
+		close(l->folder_fd);
 	cilium_map_fini(&l->map);
 	buf_fini(&l->payload);
 	free(l->path);
@@ -464,6 +509,7 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 	l->loop = loop;
 	l->o = *o;
 	l->fd = o->fd ? o->fd : -1;
+	l->folder_fd = -1;
 	l->max_clients = o->max_clients ? o->max_clients : MAX_CLIENTS;
 	r = o->fd ? 0 : bind_socket(l, o, err);
 	if (r < 0)

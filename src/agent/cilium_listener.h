@@ -20,6 +20,7 @@ struct cilium_listener;
 struct err;
 struct event;
 struct loop;
+struct opener;
 
 struct cilium_listener_opts {
 	const char *path;	/* of the socket */
@@ -56,6 +57,14 @@ struct cilium_listener_stats {
  */
 int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_listener_opts *o,
 			struct cilium_listener **ret, struct err *err);
+/*
+ * For a process that gives up its rights before it frees the listener: the folder of the socket (-1: the socket was
+ * passed in), and the opener that removes the socket in the end (borrowed; NULL = this process does).
+ */
+int cilium_listener_folder(const struct cilium_listener *l);
+void cilium_listener_set_opener(struct cilium_listener *l, struct opener *opener);
+/* At once, if it is still ours. 0 or -errno. */
+int cilium_listener_remove_socket(const struct cilium_listener *l);
 /* Sends what clients take at once, closes, removes the socket if it is still ours. NULL is fine. */
 void cilium_listener_free(struct cilium_listener *l);
 /* An agent notification of kind CILIUM_AGENT_* to all clients; @json is its text, an object. */

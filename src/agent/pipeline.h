@@ -17,6 +17,7 @@
 #include "sinks/sink.h"
 
 struct bus;
+struct cilium_listener;
 struct client;
 struct coop;
 struct core_host;
@@ -122,6 +123,11 @@ void pipeline_open_source(struct pipeline *p, struct source *source);	/* an open
  * system-call filter (worker_confine_self()).
  */
 int pipeline_give_up_rights(struct pipeline *p, struct err *err);
+/*
+ * A listener that serves after that: the process may accept its clients, and the opener removes its socket. Called
+ * before; @l is borrowed and freed before the pipeline.
+ */
+void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l);
 /* The process that opens files for it, owned: a second pipeline of the process can use no other. NULL is fine. */
 struct opener *pipeline_take_opener(struct pipeline *p);
 void pipeline_set_opener(struct pipeline *p, struct opener *opener);

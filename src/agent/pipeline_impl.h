@@ -14,6 +14,7 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
+struct cilium_listener;
 struct opener;
 struct output;
 struct client;
@@ -48,6 +49,7 @@ struct pipeline {
 	const struct source_ops *socket_format;
 	uint64_t reconnect_ns;
 	struct opener *opener;		/* of a process without rights; NULL = none */
+	struct cilium_listener *listener;	/* its socket has to be removed at the end; borrowed; NULL = none */
 	struct client *client;		/* agent; borrowed */
 	uint32_t own;			/* this process: its events from an agent are left out; 0 = none */
 	struct pipeline_tap tap;	/* all NULL: nobody */

@@ -96,8 +96,10 @@ static int start_listener(void *ctx, struct loop *loop, struct pipeline *p, stru
 {
 	struct monitor_conf *c = ctx;
 	const struct cilium_listener_opts o = { .path = c->cilium_socket };
+	int r = o.path ? cilium_listener_new(loop, pipeline_bus(p), &o, &c->listener, err) : 0;
 
-	return o.path ? cilium_listener_new(loop, pipeline_bus(p), &o, &c->listener, err) : 0;
+	pipeline_set_listener(p, c->listener);
+	return r;
 }
 
 static void stop_listener(void *ctx)

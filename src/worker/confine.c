@@ -288,13 +288,15 @@ static int allow(scmp_filter_ctx f, const int *calls, size_t n)
 	return r;
 }
 
-static int add_self_rules(scmp_filter_ctx f)
+static int add_self_rules(scmp_filter_ctx f, bool accepts)
 {
 	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	int r = allow(f, allowed, ARRAY_SIZE(allowed));
 
 	if (r == 0)
 		r = allow(f, allowed_self, ARRAY_SIZE(allowed_self));
+	if (r == 0 && accepts)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(accept4), 0);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(self_rules); i++)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, self_rules[i].nr, 1, self_rules[i].arg);
 	if (r == 0)
@@ -303,13 +305,23 @@ static int add_self_rules(scmp_filter_ctx f)
 	return r ? r : seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
+static int add_opener_rules(scmp_filter_ctx f, const struct worker_opts *o)
+{
+	int r = allow(f, allowed_opener, ARRAY_SIZE(allowed_opener));
+
+	if (r < 0 || !o->unlink_fd)
+		return r;
+	return seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), 2,
+				SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)o->unlink_fd), SCMP_A2(SCMP_CMP_EQ, 0));
+}
+
 static int add_rules(scmp_filter_ctx f, const struct worker_opts *o)
 {
 	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	int r = allow(f, allowed, ARRAY_SIZE(allowed));
 
 	if (r == 0 && o->rights)
-		r = allow(f, allowed_opener, ARRAY_SIZE(allowed_opener));
+		r = add_opener_rules(f, o);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(refused); i++)
 		r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), refused[i], 0);
 	if (r == 0)
@@ -332,7 +344,8 @@ static uint32_t unmatched_action(const struct worker_opts *o)
 	return o->network ? SCMP_ACT_ALLOW : SCMP_ACT_KILL_PROCESS;
 }
 
-static int filter_syscalls(const struct worker_opts *o)
+/* @o NULL: for the calling process, @accepts as in worker_confine_self(). */
+static int filter_syscalls(const struct worker_opts *o, bool accepts)
 {
 	scmp_filter_ctx f;
 	int r;
@@ -348,7 +361,7 @@ static int filter_syscalls(const struct worker_opts *o)
 	if (r == 0 && !o)	/* a binary tree: it costs the same for all */
 		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (r == 0)
-		r = !o ? add_self_rules(f) : o->network ? add_network_rules(f) : add_rules(f, o);
+		r = !o ? add_self_rules(f, accepts) : o->network ? add_network_rules(f) : add_rules(f, o);
 	if (r == 0)
 		r = seccomp_load(f);
 	seccomp_release(f);
@@ -410,10 +423,10 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	if (r < 0)
 		return r;
 	*ret_step = "filter its system calls";
-	return filter_syscalls(o);
+	return filter_syscalls(o, false);
 }
 
-int worker_confine_self(struct err *err)
+int worker_confine_self(bool accepts, struct err *err)
 {
 	static const struct worker_opts ordinary = { 0 };
 	bool was_root = geteuid() == 0;
@@ -430,6 +443,6 @@ int worker_confine_self(struct err *err)
 	if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		r = -errno;
 	if (r >= 0)
-		r = filter_syscalls(NULL);
+		r = filter_syscalls(NULL, accepts);
 	return r < 0 ? err_errno(err, r, "cannot give up rights before reading") : 0;
 }

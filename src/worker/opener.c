@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Messages are whole (SOCK_SEQPACKET): a number and a name one way, 0 or -errno with a descriptor the other. The
- * opener ends with its socket: a parent without rights may not kill it.
+ * Messages are whole (SOCK_SEQPACKET): one way the operation, a number and a name, the other way 0 or -errno, with a
+ * descriptor if a file was opened. The opener ends with its socket: a parent without rights may not kill it.
  */
 #include "worker/opener.h"
 
@@ -27,12 +27,13 @@ struct opener {
 	int fd;			/* owned; our end */
 };
 
+enum operation { OPERATION_OPEN, OPERATION_REMOVE, OPERATION__MAX };
+
 struct request {
+	uint32_t operation;
 	uint32_t what;
 	char name[OPENER_NAME_MAX + 1];
 };
-
-struct job { opener_fn fn; void *ctx; };
 
 /* Room for one descriptor beside a message. */
 union control {
@@ -40,10 +41,9 @@ union control {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* @fd, or -errno alone. */
-static bool answer(int sock, int fd)
+/* @code, with the descriptor @fd if it is one. */
+static bool answer(int sock, int32_t code, int fd)
 {
-	int32_t code = fd < 0 ? fd : 0;
 	union control c = { .head = {
 		.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
 	} };
@@ -58,9 +58,23 @@ static bool answer(int sock, int fd)
 	return sendmsg(sock, &m, MSG_NOSIGNAL) == sizeof(code);
 }
 
+static int carry_out(const struct opener_opts *o, const struct request *q, int *ret_fd)
+{
+	if (q->operation == OPERATION_REMOVE)
+		return o->remove ? o->remove(o->ctx) : -EPERM;
+	if (q->operation != OPERATION_OPEN)
+		return -EINVAL;
+	*ret_fd = o->open(o->ctx, q->what, q->name);
+	return MIN(*ret_fd, 0);
+}
+
+static bool is_whole(const struct request *q, size_t len)
+{
+	return len > offsetof(struct request, name) && !((const char *)q)[len - 1];
+}
+
 static int serve(void *ctx, int sock, _unused_ int out_fd)
 {
-	const struct job *job = ctx;
 	struct request q;
 
 	signal(SIGINT, SIG_IGN);	/* from the terminal: the command needs names at its end */
@@ -71,13 +85,13 @@ static int serve(void *ctx, int sock, _unused_ int out_fd)
 		struct iovec iov = { .iov_base = &q, .iov_len = sizeof(q) };
 		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 		ssize_t n = recvmsg(sock, &m, 0);
-		_cleanup_close_ int fd = -EINVAL;
+		_cleanup_close_ int fd = -1;
+		int code;
 
 		if (n <= 0)
 			return n < 0;
-		if ((size_t)n > offsetof(struct request, name) && !((const char *)&q)[n - 1])
-			fd = job->fn(job->ctx, q.what, q.name);
-		if (!answer(sock, fd))
+		code = is_whole(&q, (size_t)n) ? carry_out(ctx, &q, &fd) : -EINVAL;
+		if (!answer(sock, code, fd))
 			return 1;
 	}
 }
@@ -94,14 +108,15 @@ void opener_free(struct opener *o)
 }
 DEFINE_CLEANUP(struct opener *, opener_free)
 
-int opener_start(opener_fn fn, void *ctx, const int *fds, size_t n_fds, struct opener **ret, struct err *err)
+int opener_start(const struct opener_opts *opts, struct opener **ret, struct err *err)
 {
 	const struct worker_opts w = {
-		.name = "sonde-open", .fds = fds, .n_fds = n_fds,
+		.name = "sonde-open", .fds = opts->fds, .n_fds = opts->n_fds,
+		.unlink_fd = opts->remove ? opts->remove_fd : 0,
 		.rights = RIGHT(CAP_DAC_OVERRIDE) | RIGHT(CAP_DAC_READ_SEARCH),
 	};
 	_cleanup_(opener_freep) struct opener *o = calloc(1, sizeof(*o));
-	struct job job = { fn, ctx };
+	struct opener_opts job = *opts;
 	int pair[2], r;
 
 	if (!o)
@@ -129,9 +144,9 @@ static int take_fd(struct msghdr *m)
 	return fd;
 }
 
-int opener_open(struct opener *o, uint32_t what, const char *name)
+/* Its code, and in *ret_fd the descriptor beside it, or -errno. */
+static int ask(struct opener *o, struct request *q, const char *name, int *ret_fd)
 {
-	struct request q = { .what = what };
 	size_t len = strlen(name);
 	int32_t code;
 	union control c;
@@ -141,14 +156,31 @@ int opener_open(struct opener *o, uint32_t what, const char *name)
 
 	if (len > OPENER_NAME_MAX)
 		return -ENAMETOOLONG;
-	memcpy(q.name, name, len);
+	memcpy(q->name, name, len);
 	len += offsetof(struct request, name) + 1;
-	if (send(o->fd, &q, len, MSG_NOSIGNAL) != (ssize_t)len)
+	if (send(o->fd, q, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return -ECHILD;
 	do
 		n = recvmsg(o->fd, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(code))
 		return -ECHILD;
-	return code < 0 ? code : take_fd(&m);
+	*ret_fd = take_fd(&m);
+	return code;
+}
+
+int opener_open(struct opener *o, uint32_t what, const char *name)
+{
+	struct request q = { .operation = OPERATION_OPEN, .what = what };
+	int fd, r = ask(o, &q, name, &fd);
+
+	return r < 0 ? r : fd;
+}
+
+int opener_remove(struct opener *o)
+{
+	struct request q = { .operation = OPERATION_REMOVE };
+	int fd;
+
+	return ask(o, &q, "", &fd);
 }

@@ -45,15 +45,17 @@ struct worker_opts {
 	 * (worker/opener.h). 0 = none. It may open, and pass descriptors on; nothing else comes back.
 	 */
 	uint64_t rights;
+	int unlink_fd;			/* with rights: the folder in which it may remove files, above 2; 0 = none */
 	int nice;			/* also of a session of its own; 0 = the caller's; without rights likewise */
 };
 
 /*
  * Confines the calling process for good: uid 65534, no capabilities, a filter that leaves reading files, writing to
  * open ones, and workers without rights. For a command that has opened all it needs and goes on to decode untrusted
- * bytes. 0 or -errno; a process that keeps rights must not go on. Nothing in builds with sanitizers.
+ * bytes. @accepts: it serves a socket that listens already, and may accept connections there. 0 or -errno; a process
+ * that keeps rights must not go on. Nothing in builds with sanitizers.
  */
-int worker_confine_self(struct err *err);
+int worker_confine_self(bool accepts, struct err *err);
 
 /* False in builds with sanitizers: memory limit and system-call filter are off. */
 bool worker_confines(void);

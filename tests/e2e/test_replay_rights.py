@@ -2,6 +2,7 @@
 """Commands that read a recording as root decode it without rights, whatever they write."""
 import os
 import re
+import socket
 import subprocess
 import threading
 
@@ -9,6 +10,7 @@ import pytest
 
 import helpers
 from helpers import BINARY, ROOT
+from test_cilium import sockets, wait_until
 
 DATA = os.path.join(ROOT, "tests", "data")
 LOOPBACK, FLOWS, CPU = (os.path.join(DATA, "rec", name + ".rec") for name in ("loopback", "flows", "cpu"))
@@ -43,6 +45,12 @@ def wait_until_confined(child):
     raise AssertionError(child.stderr.read())
 
 
+def assert_no_rights(status):
+    assert status["Uid"].split() == [str(NOBODY)] * 4 and status["Gid"].split() == [str(NOBODY)] * 4
+    assert {int(status[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd")} == {0}
+    assert status["NoNewPrivs"] == "1" and not status["Groups"].strip()
+
+
 @pytest.fixture
 def private(tmp_path):
     """A folder that only root may enter."""
@@ -60,10 +68,7 @@ def test_no_rights_while_reading(recording, words, private):
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     child.stdin.write(data[:100])
     child.stdin.flush()
-    status = wait_until_confined(child)
-    assert status["Uid"].split() == [str(NOBODY)] * 4 and status["Gid"].split() == [str(NOBODY)] * 4
-    assert {int(status[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd")} == {0}
-    assert status["NoNewPrivs"] == "1" and not status["Groups"].strip()
+    assert_no_rights(wait_until_confined(child))
     child.stdin.write(data[100:])
     child.stdin.close()
     assert child.wait(helpers.TIMEOUT_S) == 0, child.stderr.read()
@@ -99,6 +104,35 @@ def test_rotated_files_stay_in_the_folder_as_it_was(private):
     assert child.wait(helpers.TIMEOUT_S) == 0, child.stderr.read()
     assert not list(elsewhere.iterdir())
     assert len(list((private / "moved").iterdir())) > 2
+
+
+def test_a_replay_that_serves_clients(private):
+    """Without rights it accepts a client, and removes its socket where it made it: not what took the path's place."""
+    folder, elsewhere = private / "run", private / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "sock").touch()
+    with open(LOOPBACK, "rb") as f:
+        data = f.read()
+    child = subprocess.Popen([BINARY, "monitor", "-r", "-", "-o", "null", "--cilium-socket", folder / "sock"],
+                             stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdin.write(data[:100])
+    child.stdin.flush()
+    assert_no_rights(wait_until_confined(child))
+    before = sockets(child.pid)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(helpers.TIMEOUT_S)
+        client.connect(str(folder / "sock"))
+        wait_until(lambda: sockets(child.pid) == before + 1)    # accepted
+        folder.rename(private / "moved")
+        folder.symlink_to(elsewhere)
+        child.stdin.write(data[100:])
+        child.stdin.close()
+        received = sum(len(part) for part in iter(lambda: client.recv(65536), b""))
+    assert child.wait(helpers.TIMEOUT_S) == 0, child.stderr.read()
+    assert received > 1000
+    assert not list((private / "moved").iterdir())
+    assert [entry.name for entry in elsewhere.iterdir()] == ["sock"]
 
 
 def test_names_of_a_program_in_a_private_folder(private):
