@@ -42,7 +42,7 @@ struct sys_state {
 	struct hooks *hooks;
 	struct trace *trace;	/* events beside the calls; NULL = none */
 	struct heal *heal;	/* NULL: nobody wants the state behind the events */
-	struct cputime *cputime;	/* NULL: likewise the CPU times of processes */
+	struct cputime *cputime;	/* of all processes; NULL: no output shows them */
 	struct losses *losses;
 	struct budget *budget;	/* NULL: nobody set one */
 	uint8_t want[PLAN_ABIS_MOST * SYS_NR_MAX];

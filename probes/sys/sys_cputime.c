@@ -20,7 +20,7 @@
 #include "scap/schema.h"
 #include "sonde/scap_wire.h"
 
-#define TURN_NS 20000000ull	/* the reader of the rings waits so long at most */
+#define TURN_NS 20000000ull	/* most that the reader of the rings waits */
 
 struct cputime {
 	struct probe *probe;
@@ -100,7 +100,7 @@ static int put_process(struct cputime *c, const char *name)
 	int r;
 
 	if (str_to_u32(name, 10, &pid) < 0 || read_times(c, name, &user, &sys) < 0)
-		return 0;	/* no process, or one that is gone */
+		return 0;	/* not a process, or it has exited */
 	params_begin(&o, SCAP_PROCINFO_E, pid);
 	params_add_u64(&o, user);
 	params_add_u64(&o, sys);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * CPU times of all processes, for captures: libscap's readers compute the share of each process from them. Read from
- * /proc once a second, but for 20 ms at a time: a host with many processes is told of more slowly.
+ * /proc once a second, but for 20 ms at a time: on a host with many processes a round takes longer.
  */
 #ifndef SYS_CPUTIME_H
 #define SYS_CPUTIME_H

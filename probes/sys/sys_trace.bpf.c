@@ -228,7 +228,7 @@ int BPF_PROG(sys_fault_kernel, unsigned long addr, struct pt_regs *regs, unsigne
 
 /* ---- the end ---- */
 
-/* Of a selected tree the reader decides which exits to report. */
+/* The reader decides which exits of a selected tree to report. */
 static __always_inline bool select_ended(__u32 tgid)
 {
 	return select_pid(tgid) && select_comm_and_cgroup();

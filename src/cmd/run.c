@@ -251,7 +251,7 @@ static int add_output(struct run_state *s, const char *text, const struct sink_o
 	const struct sink_ops *ops = sink_of_output(text, s->conf->file_format, &path);
 
 	if (!ops)
-		return err_set(err, -EINVAL, "-o %s: there is no output format %.*s (sonde help outputs lists them)",
+		return err_set(err, -EINVAL, "-o %s: unknown output format %.*s (sonde help outputs lists them)",
 			       text, (int)strcspn(text, ":"), text);
 	return pipeline_add_sink(s->pipeline, sink_for_tool(ops, s->conf->format), opts, path, err);
 }

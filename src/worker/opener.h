@@ -25,7 +25,7 @@ typedef int (*opener_fn)(void *ctx, uint32_t what, const char *name);
 
 struct opener_opts {
 	opener_fn open;
-	/* Runs in the opener as well: removes the file, 0 or -errno; NULL = there is no such file. */
+	/* Runs in the opener as well: removes the file, 0 or -errno; NULL = no file to remove. */
 	int (*remove)(void *ctx);
 	int remove_fd;		/* with remove: its folder, the only one that the opener may call unlinkat() with */
 	void *ctx;

@@ -186,7 +186,7 @@ def test_the_end_by_a_signal_is_clean(program):
     (["fast"], "no duration"),
     (["0"], "no duration"),
     (["1", "2"], "too many"),
-    (["-o", "x.png"], "no output format"),
+    (["-o", "x.png"], "unknown output format"),
     (["--diff", "one.rec"], "two recordings"),
     (["-F", "x"], "--frequency"),
     (["-f", "-o", "x.svg"], "-f and -o exclude each other: -o folded:FILE"),

@@ -106,6 +106,9 @@ def test_rotated_files_stay_in_the_folder_as_it_was(private):
     assert len(list((private / "moved").iterdir())) > 2
 
 
+SOME = 4000     # bytes of a recording: some records, so that the run waits in its loop for the next
+
+
 def test_a_replay_that_serves_clients(private):
     """Without rights it accepts a client, and removes its socket where it made it: not what took the path's place."""
     folder, elsewhere = private / "run", private / "elsewhere"
@@ -116,7 +119,7 @@ def test_a_replay_that_serves_clients(private):
         data = f.read()
     child = subprocess.Popen([BINARY, "monitor", "-r", "-", "-o", "null", "--cilium-socket", folder / "sock"],
                              stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    child.stdin.write(data[:100])
+    child.stdin.write(data[:SOME])
     child.stdin.flush()
     assert_no_rights(wait_until_confined(child))
     before = sockets(child.pid)
@@ -126,7 +129,7 @@ def test_a_replay_that_serves_clients(private):
         wait_until(lambda: sockets(child.pid) == before + 1)    # accepted
         folder.rename(private / "moved")
         folder.symlink_to(elsewhere)
-        child.stdin.write(data[100:])
+        child.stdin.write(data[SOME:])
         child.stdin.close()
         received = sum(len(part) for part in iter(lambda: client.recv(65536), b""))
     assert child.wait(helpers.TIMEOUT_S) == 0, child.stderr.read()

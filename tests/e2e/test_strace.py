@@ -46,7 +46,7 @@ def test_o_is_still_a_format(tmp_path, output):
 
 def test_without_strace_o_wants_a_format(tmp_path):
     done = sonde("-o", str(tmp_path / "trace"), "--", "true")
-    assert done.returncode == 2 and "there is no output format" in done.stderr
+    assert done.returncode == 2 and "unknown output format" in done.stderr
 
 
 FORKS = "import os\nfor i in range(20):\n p = os.fork()\n if not p: os._exit(0)\n os.waitpid(p, 0)\n" \
