@@ -36,10 +36,10 @@ void closing_add_number(struct buf *b, uint64_t n)
 void closing_add_count(struct buf *b, uint64_t n, const char *thing)
 {
 	const size_t len = strlen(thing);
-	const bool hisses = n != 1 && len > 1 && thing[len - 1] == 's';	/* process: processes */
+	const bool ends_in_s = n != 1 && len > 1 && thing[len - 1] == 's';	/* process: processes */
 
 	closing_add_number(b, n);
-	buf_printf(b, " %s%s", thing, n == 1 ? "" : hisses ? "es" : "s");
+	buf_printf(b, " %s%s", thing, n == 1 ? "" : ends_in_s ? "es" : "s");
 }
 
 struct progress {
