@@ -19,6 +19,7 @@
 
 /* Of processor time: 50 ms, and what the sanitizers cost. */
 #define MOST_NS (50000000ull * 6)
+#define READER 1000u		/* a user who sees content of its own processes only */
 #define WORDS_MAX 8192	/* max-expression of agent.conf */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -58,9 +59,10 @@ static uint64_t thread_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void subscribe(const struct proto_frame *f)
+/* In the order of sub_begin(). */
+static void subscribe(const struct proto_frame *f, uint32_t viewer)
 {
-	struct agent_conn conn = { .a = &agent, .rights = PROTO_RIGHT_READ, .passed = -1 };
+	struct agent_conn conn = { .a = &agent, .rights = PROTO_RIGHT_READ, .passed = -1, .viewer = viewer };
 	struct view *view = NULL;
 	struct err err = { 0 };
 	struct request q;
@@ -68,10 +70,12 @@ static void subscribe(const struct proto_frame *f)
 	if (request_parse(f, &q, &err) < 0)
 		return;
 	q.by = &conn;
-	for (size_t i = 0; i < q.wants.len; i++)
-		inst_check(&agent, &q, i, &err);
-	if (view_get(&agent, &q, 1, &view, &err) >= 0)
-		view_put(view);
+	if (limits_subscription(&conn, q.bytes, &err) >= 0 && content_check(&conn, &q, &err) >= 0) {
+		for (size_t i = 0; i < q.wants.len; i++)
+			inst_check(&agent, &q, i, &err);
+		if (view_get(&agent, &q, 1, viewer, &view, &err) >= 0)
+			view_put(view);
+	}
 	request_fini(&q);
 }
 
@@ -84,8 +88,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!f.len || data[f.len - 1])	/* the session lets no others through */
 		return 0;
+	subscribe(&f, UID_ALL);
 	begin_ns = thread_ns();
-	subscribe(&f);
+	subscribe(&f, READER);
 	took_ns = thread_ns() - begin_ns;
 	if (took_ns > MOST_NS) {
 		fprintf(stderr, "a subscription took %llu ms\n", (unsigned long long)(took_ns / 1000000));
