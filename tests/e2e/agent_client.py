@@ -22,8 +22,8 @@ def words(*texts):
 class Client:
     def __init__(self, path, timeout=20):
         self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(path)     # blocks while the backlog is full; with a time-out it would fail at once
         self.sock.settimeout(timeout)
-        self.sock.connect(path)
         self.buf = b""
 
     def send(self, kind, payload=b""):

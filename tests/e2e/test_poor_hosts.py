@@ -5,11 +5,13 @@ import os
 import re
 import resource
 import subprocess
+import sys
 
 import pytest
 
-from helpers import BINARY
+from helpers import BINARY, ROOT
 
+OWN_MOUNTS = os.path.join(ROOT, "tests", "workloads", "own_mounts.py")
 RUN = ["--duration", "0.2s"]
 COMMANDS = ["monitor", "profile", "syscalls"]
 # Lines about the run itself: a busy or idle machine, sums at the end.
@@ -26,7 +28,8 @@ def run(*words, before=(), preexec=None):
 def without(*mounts):
     """A mount namespace of its own without these mounts, or with an empty file system there."""
     steps = [f"umount -l {path}" if os.path.ismount(path) else f"mount -t tmpfs none {path}" for path in mounts]
-    return ["unshare", "-m", "sh", "-c", " && ".join([*steps, 'exec "$0" "$@"'])]
+    return ["unshare", "--mount", "--propagation", "unchanged", sys.executable, OWN_MOUNTS, "sh", "-c",
+            " && ".join([*steps, 'exec "$0" "$@"'])]
 
 
 def lacking(*caps):
