@@ -309,8 +309,6 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 		net_space_tick(st->spaces.items[i]);
 	if (st->keep)
 		net_keep_tick(st->keep);
-	if (st->policy)
-		net_policy_tick(st->policy);
 	return net_dns_tick(&st->dns, now_ns);
 }
 

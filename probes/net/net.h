@@ -60,7 +60,6 @@ struct net_keep_conf {
 struct net_policy_conf {
 	const char *text;	/* NULL = no rules */
 	const char *name;	/* of the file, for messages */
-	bool enforce;
 	unsigned tell;		/* NET_TELL_* */
 };
 

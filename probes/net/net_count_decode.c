@@ -30,7 +30,7 @@ _Static_assert(ARRAY_SIZE(kind_vals) == NET_COUNT__MAX - 1, "each kind has a nam
 static const struct xlat kind_xlat = { .name = "count_kind", .vals = kind_vals, .n = ARRAY_SIZE(kind_vals) };
 
 static const struct xlat_val verdict_vals[] = {
-	{ NET_COUNT_ALLOW, "allow" }, { NET_COUNT_DENY, "deny" }, { NET_COUNT_AUDIT, "audit" },
+	{ NET_COUNT_ALLOW, "allow" }, { NET_COUNT_AUDIT, "audit" },
 };
 _Static_assert(ARRAY_SIZE(verdict_vals) == NET_COUNT_VERDICT__MAX - 1, "each verdict has a name");
 static const struct xlat verdict_xlat = {

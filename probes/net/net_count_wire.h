@@ -34,9 +34,8 @@ struct net_count_key {
 
 /* What a rule came to; 0 in older records. Append only. */
 #define NET_COUNT_ALLOW 1
-#define NET_COUNT_DENY 2	/* it went no further */
-#define NET_COUNT_AUDIT 3	/* told, and let pass: also what would be denied without --enforce */
-#define NET_COUNT_VERDICT__MAX 4
+#define NET_COUNT_AUDIT 2	/* matched by a deny or audit rule */
+#define NET_COUNT_VERDICT__MAX 3
 
 struct net_count {
 	__u64 packets, bytes;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Rules at the interfaces of one network namespace: each packet is held against the tables (sonde/policy_wire.h),
- * the verdict is counted and told, and, only where net_policy_enforce was set before load, carried out. Without it
- * the verifier removes the one place that answers "drop".
+ * Evaluates a rule file for each packet at the interfaces of one network namespace, counts the verdict and reports
+ * it. The packet always continues: every program returns TC_NEXT.
  *
- * Tables stand in maps of maps, two generations beside each other; net_policy_state says which one holds, and a
- * packet asks once.
+ * The tables (sonde/policy_wire.h) are inner maps of two generations. inst_net_policy holds the index of the active
+ * generation; each packet reads it once.
  */
 #include "bpf/kernel.h"
 
@@ -14,12 +13,8 @@
 #include "probes/net/net_policy.bpf.h"
 #include "probes/net/net_tell.bpf.h"
 
-#define TC_DROP 2	/* TCX_DROP, TC_ACT_SHOT */
-
 enum { BPF_F_INNER_MAP = 1u << 12 };	/* UAPI, 5.10: inner arrays may differ in length */
 
-const volatile bool net_policy_enforce;
-const volatile bool net_policy_leased;	/* the filter outlives its owner: it enforces only for as long as that says */
 const volatile __u32 net_policy_tell;	/* NET_TELL_* */
 const volatile __u32 net_policy_words = SONDE_POLICY_WORDS;	/* that a set has room for */
 
@@ -27,7 +22,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct net_policy_state);
+	__type(value, __u32);	/* index of the active generation */
 } inst_net_policy SEC(".maps");
 
 struct {
@@ -398,30 +393,16 @@ static __always_inline __u32 first_rule(const struct policy_ask *a, const struct
 	return 0;
 }
 
-/* ---- carrying out, counting, telling ---- */
-
-static __always_inline bool is_enforced(void)
-{
-	__u32 zero = 0;
-	struct net_policy_state *st;
-
-	if (!net_policy_enforce)
-		return false;
-	if (!net_policy_leased)
-		return true;
-	st = bpf_map_lookup_elem(&inst_net_policy, &zero);
-	return st && bpf_ktime_get_boot_ns() < st->until_ns;
-}
+/* ---- counting, reporting ---- */
 
 static __always_inline void count_verdict(struct __sk_buff *skb, const struct policy_ask *a,
-					  const struct sonde_policy_rule *rule, bool enforced, __u32 link)
+					  const struct sonde_policy_rule *rule, __u32 link)
 {
 	struct net_count_key key = {
 		.location = a->head->generation, .netns = net_want_netns, .ifindex = skb->ifindex,
 		.reason = rule->line, .kind = NET_COUNT_POLICY, .dir = a->dir ? NET_DIR_OUT : NET_DIR_IN,
 		.point = NET_POINT_NONE,
-		.verdict = rule->action == SONDE_POLICY_ALLOW ? NET_COUNT_ALLOW :
-			   enforced ? NET_COUNT_DENY : NET_COUNT_AUDIT,
+		.verdict = rule->action == SONDE_POLICY_ALLOW ? NET_COUNT_ALLOW : NET_COUNT_AUDIT,
 	};
 
 	count_add(&key, skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0));
@@ -435,7 +416,7 @@ static __always_inline bool is_told(const struct sonde_policy_rule *rule)
 
 static __always_inline void tell_from(struct __sk_buff *skb, struct sonde_ledger *l, struct net_scratch *s,
 				      const struct policy_ask *a, const struct policy_work *w,
-				      const struct sonde_policy_rule *rule, __u32 link, bool enforced)
+				      const struct sonde_policy_rule *rule, __u32 link)
 {
 	__u8 dir = a->dir ? NET_DIR_OUT : NET_DIR_IN;
 	__u16 class = a->dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
@@ -454,7 +435,7 @@ static __always_inline void tell_from(struct __sk_buff *skb, struct sonde_ledger
 	r->reason = rule->line;
 	r->prog_id = w->number;
 	r->location = (__u64)a->head->generation << 32 | (__u32)rule->match << 8 | w->look.state << 4 |
-		      (enforced ? NET_VERDICT_ENFORCED : 0) | rule->action;
+		      rule->action;
 	r->hdr.len += r->cap_len;
 	if (r->cap_len <= net_snap_limit)
 		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);
@@ -463,8 +444,7 @@ static __always_inline void tell_from(struct __sk_buff *skb, struct sonde_ledger
 }
 
 static __always_inline void tell(struct __sk_buff *skb, struct sonde_ledger *l, const struct policy_ask *a,
-				 const struct policy_work *w, const struct sonde_policy_rule *rule, __u32 link,
-				 bool enforced)
+				 const struct policy_work *w, const struct sonde_policy_rule *rule, __u32 link)
 {
 	struct net_scratch *s;
 
@@ -475,7 +455,7 @@ static __always_inline void tell(struct __sk_buff *skb, struct sonde_ledger *l, 
 	s = scratch_take(l);
 	if (!s)
 		return;
-	tell_from(skb, l, s, a, w, rule, link, enforced);
+	tell_from(skb, l, s, a, w, rule, link);
 	scratch_give(s);
 }
 
@@ -522,11 +502,11 @@ static __always_inline const struct sonde_policy_rule *judge(struct __sk_buff *s
 static __always_inline bool begin(struct policy_ask *a)
 {
 	__u32 zero = 0;
-	struct net_policy_state *st = bpf_map_lookup_elem(&inst_net_policy, &zero);
+	__u32 *active = bpf_map_lookup_elem(&inst_net_policy, &zero);
 
-	if (!st)
+	if (!active)
 		return false;
-	a->at = st->at & 1;
+	a->at = *active & 1;
 	a->head = bpf_map_lookup_elem(&inst_net_policy_head, &a->at);
 	a->sets = bpf_map_lookup_elem(&inst_net_policy_sets, &a->at);
 	return a->head && a->sets;
@@ -538,7 +518,6 @@ static __always_inline int police(struct __sk_buff *skb, __u8 dir, __u32 link)
 	const struct sonde_policy_rule *rule;
 	struct policy_ask a = { .dir = dir };
 	struct policy_work *w;
-	bool enforced;
 	__u32 zero = 0;
 
 	if (!l)
@@ -549,12 +528,9 @@ static __always_inline int police(struct __sk_buff *skb, __u8 dir, __u32 link)
 		return TC_NEXT;
 	}
 	rule = judge(skb, &a, w, link);
-	enforced = rule->action == SONDE_POLICY_DENY && is_enforced();
-	count_verdict(skb, &a, rule, enforced, link);
-	tell(skb, l, &a, w, rule, link, enforced);
-	if (!net_policy_enforce)	/* once more: the verifier removes what follows */
-		return TC_NEXT;
-	return enforced ? TC_DROP : TC_NEXT;
+	count_verdict(skb, &a, rule, link);
+	tell(skb, l, &a, w, rule, link);
+	return TC_NEXT;
 }
 
 SEC("tc")

@@ -12,10 +12,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "cilium/names.h"
 #include "policy/policy.h"
 #include "policy/table.h"
 #include "probe/cgroup2.h"
@@ -25,12 +23,10 @@
 #include "probes/net/net_policy_wire.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_tc.h"
-#include "sonde/foreign_wire.h"
 
 #include "net_policy.skel.h"
 
 #define WORDS_MIN 16u		/* room for 1,024 rules: a file may grow while it runs */
-#define LEASE_NS 10000000000ull
 #define INNER_MAP (1u << 12)	/* linux/bpf.h of 5.10: BPF_F_INNER_MAP */
 
 struct net_policy {
@@ -40,7 +36,6 @@ struct net_policy {
 	struct policy_table *table;
 	uint32_t words;			/* that a set has room for */
 	uint32_t generation;		/* of the table that holds; 0 = none was put into place */
-	bool leased;
 	int texts;			/* owned: a map of struct net_policy_text; -1 = none */
 };
 
@@ -197,7 +192,6 @@ static int instance_map(const struct net_policy *n, const char *name)
 static int install(struct net_policy *n, struct policy_table *t)
 {
 	const uint32_t at = (n->generation + 1) & 1, zero = 0;
-	struct net_policy_state st = { .at = at, .until_ns = clock_boot_ns() + LEASE_NS };
 	struct generation g;
 	int r = make_generation(n, t, &g);
 
@@ -216,7 +210,7 @@ static int install(struct net_policy *n, struct policy_table *t)
 	if (r >= 0)
 		r = put(instance_map(n, "inst_net_policy_rules"), &at, &g.rules);
 	if (r >= 0)
-		r = put(instance_map(n, "inst_net_policy"), &zero, &st);
+		r = put(instance_map(n, "inst_net_policy"), &zero, &at);
 	generation_close(&g);
 	if (r >= 0)
 		n->generation++;
@@ -258,7 +252,6 @@ static void tell_rule(const struct net_policy *n, uint32_t line, const char *tex
 
 static void tell_names(const struct net_policy *n)
 {
-	static const uint8_t codes[] = { NET_POLICY_DENIED, NET_POLICY_DENIED_BY_RULE };
 	const struct policy *rules = n->rules;
 	char text[512];
 
@@ -272,9 +265,6 @@ static void tell_names(const struct net_policy *n)
 	}
 	tell_rule(n, 0, "default allow");
 	probe_inject_name(n->p->env, SONDE_NAME_SOURCE_FILE, NET_POLICY_FILE, conf_of(n)->name);
-	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		probe_inject_name(n->p->env, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | codes[i],
-				  cilium_drop_reason(codes[i]));
 }
 
 /* ---- life ---- */
@@ -282,7 +272,6 @@ static void tell_names(const struct net_policy *n)
 int net_policy_open(struct probe *p, const struct net_setup *s, struct net_policy **ret, struct err *err)
 {
 	_cleanup_(net_policy_closep) struct net_policy *n = calloc(1, sizeof(*n));
-	struct err no_tcx = { 0 };
 	int r;
 
 	if (!n)
@@ -294,8 +283,6 @@ int net_policy_open(struct probe *p, const struct net_setup *s, struct net_polic
 	if (r < 0)
 		return r;
 	n->words = MAX(WORDS_MIN, n->table->head.n_words);
-	n->leased = conf_of(n)->enforce && (((const struct net_conf *)p->conf)->attach == NET_ATTACH_CLSACT ||
-					    net_tc_try(true, &no_tcx) < 0);
 	*ret = TAKE_PTR(n);
 	return 0;
 }
@@ -324,8 +311,6 @@ static int load(struct net_policy *n, uint32_t netns, struct net_policy_bpf *ske
 
 	if (r < 0)
 		return r;
-	probe_set_rodata(skel->obj, "net_policy_enforce", &c->enforce, sizeof(c->enforce));
-	probe_set_rodata(skel->obj, "net_policy_leased", &n->leased, sizeof(n->leased));
 	probe_set_rodata(skel->obj, "net_policy_tell", &tell, sizeof(tell));
 	probe_set_rodata(skel->obj, "net_policy_words", &n->words, sizeof(n->words));
 	/* of what kind inner maps are */
@@ -389,13 +374,4 @@ int net_policy_replace(struct net_policy *n, const char *text, struct err *err)
 	n->table = TAKE_PTR(table);
 	tell_names(n);
 	return 0;
-}
-
-void net_policy_tick(struct net_policy *n)
-{
-	const uint32_t zero = 0;
-	struct net_policy_state st = { .at = n->generation & 1, .until_ns = clock_boot_ns() + LEASE_NS };
-
-	if (n->leased && n->generation)
-		put(instance_map(n, "inst_net_policy"), &zero, &st);
 }

@@ -26,7 +26,4 @@ int net_policy_load(struct net_policy *n, uint32_t netns, struct net_tc_progs *r
  */
 int net_policy_replace(struct net_policy *n, const char *text, struct err *err);
 
-/* Programs that enforce by lease enforce for some seconds more. */
-void net_policy_tick(struct net_policy *n);
-
 #endif

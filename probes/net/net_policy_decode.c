@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of verdicts to events: the policy verdict that other datapaths tell too, with the notification that
- * Cilium's clients know, and a drop where it was carried out. Pure.
+ * Decodes verdict records to net.policy-verdict, with the notification that Cilium's clients understand.
  */
 #include <errno.h>
 #include <string.h>
@@ -49,10 +48,11 @@ static uint8_t drop_code(const struct verdict *v)
 	return v->r->prog_id ? NET_POLICY_DENIED_BY_RULE : NET_POLICY_DENIED;
 }
 
-static struct cilium_notify notify_of(const struct verdict *v, uint8_t type)
+static struct cilium_notify notify_of(const struct verdict *v)
 {
 	return (struct cilium_notify){
-		.type = type, .source = v->r->ifindex < 0x8000 ? (uint16_t)v->r->ifindex : 0, .hash = v->r->hash,
+		.type = CILIUM_POLICY, .source = v->r->ifindex < 0x8000 ? (uint16_t)v->r->ifindex : 0,
+		.hash = v->r->hash,
 		.pkt = { .data = v->data, .len = v->r->cap_len, .orig_len = v->r->orig_len,
 			 .flags = (v->r->link == SONDE_LINK_RAW ? CILIUM_FLAG_L3 : 0) |
 				  (v->flow.family == 6 ? CILIUM_FLAG_IPV6 : 0) },
@@ -62,7 +62,7 @@ static struct cilium_notify notify_of(const struct verdict *v, uint8_t type)
 static struct cilium_notify verdict_notify(const struct verdict *v)
 {
 	const struct net_rec *r = v->r;
-	struct cilium_notify n = notify_of(v, CILIUM_POLICY);
+	struct cilium_notify n = notify_of(v);
 	bool denied = NET_VERDICT_ACTION(r->location) != SONDE_POLICY_ALLOW;
 
 	n.policy = (struct cilium_policy){
@@ -71,21 +71,8 @@ static struct cilium_notify verdict_notify(const struct verdict *v)
 		.bits = (uint8_t)((r->dir == NET_DIR_IN ? SONDE_POLICY_INGRESS : SONDE_POLICY_EGRESS) |
 				  (v->flow.family == 6 ? SONDE_POLICY_IPV6 : 0) |
 				  SONDE_POLICY_MATCH(NET_VERDICT_MATCH(r->location)) |
-				  (denied && !(r->location & NET_VERDICT_ENFORCED) ? SONDE_POLICY_AUDITED : 0) |
+				  (denied ? SONDE_POLICY_AUDITED : 0) |
 				  (r->link == SONDE_LINK_RAW ? SONDE_POLICY_L3 : 0)),
-	};
-	return n;
-}
-
-static struct cilium_notify drop_notify(const struct verdict *v)
-{
-	struct cilium_notify n = notify_of(v, CILIUM_DROP);
-
-	n.subtype = drop_code(v);
-	n.drop = (struct cilium_drop){
-		.ifindex = v->r->ifindex, .line = (uint16_t)v->r->reason, .file = NET_POLICY_FILE,
-		.src_identity = v->r->dir == NET_DIR_IN ? remote_identity(v) : 0,
-		.dst_identity = v->r->dir == NET_DIR_IN ? 0 : remote_identity(v),
 	};
 	return n;
 }
@@ -106,7 +93,7 @@ static int add_notify(struct event *ev, const struct verdict *v, const struct ci
 	return event_add_section(ev, SEC_NOTIFY, s, (uint32_t)(sizeof(*s) + bytes.len));
 }
 
-static int begin(struct event *ev, const struct verdict *v, const struct event_desc *desc, struct arena *scratch)
+static int begin(struct event *ev, const struct verdict *v, struct arena *scratch)
 {
 	const struct net_rec *r = v->r;
 	const struct sec_packet head = {
@@ -114,7 +101,7 @@ static int begin(struct event *ev, const struct verdict *v, const struct event_d
 		.netns = r->netns, .direction = r->dir,
 	};
 
-	event_from_rec(ev, desc, &r->hdr);
+	event_from_rec(ev, &net_policy_desc, &r->hdr);
 	ev->keys.netns = r->netns;
 	ev->keys.cookie = r->cookie;
 	ev->keys.cgroup_id = r->cgroup_id;
@@ -137,32 +124,7 @@ static int emit_verdict(const struct verdict *v, const struct emitter *em)
 		.rule = NET_VERDICT_GENERATION(v->r->location) << 32 | v->r->reason, .owner_by = v->r->owner_by,
 		.own = true,
 	};
-	r = begin(&ev, v, &net_policy_desc, em->scratch);
-	if (r >= 0)
-		r = add_notify(&ev, v, &n, em->scratch);
-	ev.body = b;
-	ev.body_len = sizeof(*b);
-	return r < 0 ? r : em->emit(em->ctx, &ev);
-}
-
-static int emit_drop(const struct verdict *v, const struct emitter *em)
-{
-	struct net_event *b = arena_alloc(em->scratch, sizeof(*b));
-	const struct cilium_notify n = drop_notify(v);
-	struct event ev;
-	int r;
-
-	if (!b)
-		return -ENOMEM;
-	*b = (struct net_event){
-		.ifindex = v->r->ifindex, .len = v->r->orig_len, .cap_len = v->r->cap_len, .mark = v->r->mark,
-		.hash = v->r->hash, .reason = SONDE_FOREIGN_REASON | n.subtype, .point = NET_POINT_NONE,
-		.dir = v->r->dir, .owner_by = v->r->owner_by, .line = n.drop.line, .file = n.drop.file,
-		.tcp_flags = v->flow.tcp_flags, .ttl = v->flow.ttl, .icmp_type = v->flow.icmp_type,
-		.icmp_code = v->flow.icmp_code, .src_identity = n.drop.src_identity,
-		.dst_identity = n.drop.dst_identity,
-	};
-	r = begin(&ev, v, &net_drop_desc, em->scratch);
+	r = begin(&ev, v, em->scratch);
 	if (r >= 0)
 		r = add_notify(&ev, v, &n, em->scratch);
 	ev.body = b;
@@ -176,7 +138,6 @@ int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em)
 	struct verdict v = { 0 };
 	struct net_rec r;
 	struct packet p;
-	int ret;
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
@@ -186,8 +147,5 @@ int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em)
 		return -EBADMSG;
 	packet_dissect(r.link, v.data, r.cap_len, r.orig_len, &p);
 	v.flow = p.outer;	/* rules are about this one */
-	ret = emit_verdict(&v, em);
-	if (ret < 0 || !(r.location & NET_VERDICT_ENFORCED))
-		return ret;
-	return emit_drop(&v, em);
+	return emit_verdict(&v, em);
 }

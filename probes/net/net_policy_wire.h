@@ -12,12 +12,11 @@
 #define NET_EV_VERDICT SONDE_EV(2, 18)
 
 #define NET_VERDICT_ACTION(l) ((l) & 3)		/* SONDE_POLICY_ALLOW ... */
-#define NET_VERDICT_ENFORCED 4u			/* a packet that is denied went no further */
 #define NET_VERDICT_STATE(l) ((l) >> 4 & 3)	/* SONDE_POLICY_STATE_* */
 #define NET_VERDICT_MATCH(l) ((l) >> 8 & 7)	/* enum sonde_policy_match */
 #define NET_VERDICT_GENERATION(l) ((l) >> 32)	/* of the file: reloads count */
 
-#define NET_POLICY_FILE 200	/* of drops: the rule file, among Cilium's numbers of source files none */
+#define NET_POLICY_FILE 200	/* number of the rule file; Cilium's source files have other numbers */
 
 /* Drop codes of Cilium: no rule allowed it; a rule says so. */
 #define NET_POLICY_DENIED 133
@@ -42,13 +41,6 @@ struct net_policy_text {
 	__u32 counts;		/* id of the map; 0 but with the head */
 	__u32 pad;
 	char text[NET_POLICY_TEXT];	/* NUL-terminated */
-};
-
-/* Of one namespace's programs and user space. */
-struct net_policy_state {
-	__u32 at;		/* of the two generations of maps, the one that holds */
-	__u32 pad;
-	__u64 until_ns;		/* CLOCK_BOOTTIME: nothing is enforced after it (leased programs) */
 };
 
 #endif

@@ -40,7 +40,6 @@ struct net_space {
 	struct loop_source *source;
 	struct coop_job job;		/* follows the interfaces */
 	struct map links;		/* ifindex -> struct net_link */
-	struct err refused;		/* the first interface that no program could be attached to; code 0 = none */
 };
 
 DEFINE_CLEANUP(struct net_space *, net_space_close)
@@ -102,8 +101,6 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 	}
 	if (coop_cancelled(probe_env_coop(s->p->env)) || net_tc_attach(s->tc, l, &e) >= 0)
 		return;
-	if (!s->refused.code)
-		s->refused = e;
 	probe_hook_failed(s->p->env, l->name, &e);
 }
 
@@ -220,9 +217,6 @@ int net_space_start(struct net_space *s, struct err *err)
 		r = loop_add_io(s->p->loop, net_watch_fd(s->watch), EPOLLIN, on_readable, s, &s->source);
 	if (r < 0)
 		return err_errno(err, r, "cannot watch the interfaces");
-	/* Rules that are not carried out somewhere are no rules. An interface that comes later is told of. */
-	if (((const struct net_conf *)s->p->conf)->policy.enforce && s->refused.code)
-		return err_set(err, s->refused.code, "the rules cannot be enforced: %s", s->refused.msg);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde policy: packets at interfaces held against a rule file. Verdicts are told and counted; they are carried out
- * only with --enforce. Always in this process: what clients of an agent ask for must not change what packets do.
+ * sonde policy: evaluates a rule file for the packets at interfaces, reports and counts the verdicts. Packets pass
+ * unchanged. Always runs in this process: an agent does not read its clients' rule files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,12 +51,10 @@ static const char *const tell_names[] = {
 _Static_assert(ARRAY_SIZE(tell_names) == NET_TELL__MAX + 1, "each choice has a word");
 
 static const struct opt policy_opts[] = {
-	OPT_ROW(policy_conf, net.policy.enforce, "enforce", 0, OPT_BOOL, NULL,
-		"drop what is denied, at the interfaces named by -i and for as long as this runs"),
 	{ .name = "verdicts", .kind = OPT_ENUM, .off = offsetof(struct policy_conf, net.policy.tell), .arg = "WHICH",
-	  .help = "which are shown: denied (and audited; default), all, none; counters have all", .aux = tell_names },
+	  .help = "verdicts to report (default denied, audit rules included); counters have all", .aux = tell_names },
 	OPT_ROW(policy_conf, net.count.interval_ns, "interval", 0, OPT_DURATION, "TIME",
-		"the counters of the rules every TIME (default: once at the end)"),
+		"report the counters of the rules every TIME (default: once at the end)"),
 	OPT_ROW(policy_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
 		"serve Cilium's monitor protocol 1.2 on this socket; stock clients connect there"),
 	OPT_END
@@ -221,33 +219,12 @@ static void stopped(void *ctx)
 	c->listener = NULL;
 }
 
-/* Rules that drop stand where somebody said so, by name. */
-static int check_ifaces(const struct policy_conf *c)
-{
-	const struct opt_strv *iface = &c->net.iface;
-
-	if (c->net.policy.enforce && !iface->len) {
-		log_error("--enforce drops packets: -i says at which interfaces");
-		return CMD_USAGE;
-	}
-	for (size_t i = 0; c->net.policy.enforce && i < iface->len; i++) {
-		if (!strpbrk(iface->items[i], "*?["))
-			continue;
-		log_error("--enforce -i %s: interfaces are named one by one where packets are dropped",
-			  iface->items[i]);
-		return CMD_USAGE;
-	}
-	return CMD_OK;
-}
-
 static int policy_live(struct policy_conf *c, const struct cmd_words *w)
 {
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_spec spec = {
 		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line, .why_local = "the rule file",
-		.ready = c->net.policy.enforce ?
-			 "sonde: ready, dropping what is denied; SIGHUP reads the rules again, ^C stops" :
-			 "sonde: ready, auditing, nothing is dropped; SIGHUP reads the rules again, ^C stops",
+		.ready = "sonde: ready; packets are audited, none is dropped; SIGHUP reloads the rules, ^C stops",
 		.setup = set_up, .stopped = stopped, .started_ctx = c, .hangup = true,
 	};
 
@@ -265,10 +242,8 @@ static int policy_start(struct policy_conf *c, const struct cmd_words *w)
 {
 	_cleanup_(policy_freep) struct policy *p = NULL;
 	struct err err = { 0 };
-	int status = check_ifaces(c), r;
+	int r;
 
-	if (status)
-		return status;
 	c->file = w->words.items[0];
 	r = load_file(c->file, &c->text, &p, &err);
 	if (r < 0) {
@@ -303,30 +278,28 @@ static int policy_run(void *conf, const struct cmd_words *w)
 }
 
 static const struct cmd_example policy_examples[] = {
-	{ "sonde policy rules.conf -i eth0", "what the rules would deny at eth0; nothing is dropped" },
-	{ "sonde policy rules.conf -i eth0 --enforce", "it is dropped, for as long as this runs" },
+	{ "sonde policy rules.conf -i eth0", "report the packets at eth0 that the rules would deny" },
 	{ "sonde policy rules.conf -i eth0 --verdicts all --json", "every verdict, as JSON" },
-	{ "sonde policy check rules.conf", "is the file right, and if not, where" },
+	{ "sonde policy check rules.conf", "check the syntax" },
 	{ "sonde policy explain rules.conf in tcp from 10.0.0.1 to 10.0.0.2 sport 4711 port 22",
-	  "which rule decides about such a packet" },
+	  "show the rule that matches such a packet" },
 	{ 0 },
 };
 
 const struct cmd cmd_policy = {
-	.name = "policy", .summary = "packets against a rule file: audit, count, and drop where asked",
+	.name = "policy", .summary = "audit packets against a rule file, count by rule",
 	.args = "FILE | check FILE | explain FILE PACKET",
-	.doc = "Holds each packet at the interfaces against the rules of FILE, in the kernel: the first rule that "
-	       "fits decides. Verdicts are shown as Cilium's clients know them, every rule counts its packets and "
-	       "bytes. Without --enforce nothing ever happens to a packet: what would be dropped is audited.\n\n"
-	       "A line is an action (allow, deny, audit) and what it asks for: in or out, a protocol (ip, ip4, ip6, "
+	.doc = "Evaluates the rules of FILE in the kernel for each packet at the interfaces; the first rule that "
+	       "matches decides. Reports the verdicts in the form of Cilium's policy verdicts and counts packets and "
+	       "bytes by rule. Only audits: every packet passes, also one that a rule denies.\n\n"
+	       "A line is an action (allow, deny, audit) and its criteria: in or out, a protocol (ip, ip4, ip6, "
 	       "tcp, udp, sctp, icmp, icmp6, proto N), from and to (addresses, networks), sport and port (numbers, "
-	       "ranges), type (of ICMP), established (TCP with ACK or RST), fragment (a later one), cgroup, comm, "
-	       "pid; lists are comma separated. default ACTION [in|out] is for the rest. Rules know no connections: "
-	       "answers need rules too. The language is told in full in doc/policy.md.\n\n"
-	       "With --enforce denied packets are dropped at the interfaces that -i names, one by one, and only "
-	       "while this runs: when it ends, however it ends, everything passes. SIGHUP reads the file again; all "
-	       "interfaces change over at one moment, and a mistake in it changes nothing.\n\n"
-	       "check reads FILE and says what is wrong with it, explain which rule decides about a packet.",
+	       "ranges), type (of ICMP), established (TCP with ACK or RST), fragment (not the first), cgroup, comm, "
+	       "pid; lists are comma separated. default ACTION [in|out] applies if no rule matches. Rules are "
+	       "stateless: replies need rules too. doc/policy.md describes the language.\n\n"
+	       "SIGHUP reloads the file: all interfaces switch to the new rules at once; the old rules stay in force "
+	       "if the file has an error.\n\n"
+	       "check reports the first error of FILE, explain prints the rule that matches a packet.",
 	.examples = policy_examples,
 	.letters = "t=type j=json n=numeric c=count i=iface s=snaplen",
 	.conf_size = sizeof(struct policy_conf), .sets = policy_sets, .run = policy_run,
