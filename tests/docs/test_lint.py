@@ -10,6 +10,7 @@ C = "// SPDX-License-Identifier: GPL-2.0-or-later\n"
 H = "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
 DUAL = "/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */\n"
 LONG = "int f(void)\n{\n" + "\tg();\n" * 90 + "\treturn 0;\n}\n"
+TC = 'SEC("tc")\nint p(struct __sk_buff *skb)\n{{\n\treturn {};\n}}\n'
 HUGE = "int f(void)\n{\n" + "\tg();\n" * 170 + "\treturn 0;\n}\n"
 
 # check, {path: text}, what must be said
@@ -55,6 +56,14 @@ BAD = [
     ("wording", {"src/base/a.c": C + "/* Nobody reads it. */\n"}, "1 phrases to reword in comments, 0 allowed"),
     ("wording", {"src/base/a.c": C + 'int f(struct err *e) { return err_set(e, -1, "%s is no file", "x"); }\n'},
      "1 phrases to reword in messages, 0 allowed"),
+    ("observes", {"probes/x/a.bpf.c": DUAL + TC.format("skb->len ? 2 : TC_NEXT")}, "only TC_NEXT is allowed"),
+    ("observes", {"probes/x/a.bpf.c": DUAL + "static __always_inline int f(int a)\n{\n\treturn 2;\n}\n\n" +
+                  TC.format("f(1)")}, "f() returns 2 from a tc program"),
+    ("observes", {"probes/x/a.bpf.h": DUAL + "#define TC_NEXT 2\n"}, "TC_NEXT is 2"),
+    ("observes", {"probes/x/a.bpf.c": DUAL + 'SEC("fmod_ret/x")\nint p(void *ctx)\n{\n\treturn 0;\n}\n'},
+     "kind fmod_ret"),
+    ("observes", {"bpf/a.bpf.h": DUAL + "void f(struct __sk_buff *skb) { skb->mark = 1; }\n"}, "assignment to mark"),
+    ("observes", {"bpf/a.bpf.h": DUAL + "void f(void) { bpf_override_return(ctx, 1); }\n"}, "changes the host"),
     ("scripts", {"tools/a.sh": "#!/bin/sh\nif true\n"}, "not sh"),
     ("scripts", {"tools/a.py": "def f(:\n"}, "not Python"),
 ]
@@ -72,6 +81,8 @@ GOOD = [
                                              "static int f(void)\n{\n\tint y = 1;\n\n\treturn y;\n}\n"}),
     ("macros", {"src/base/a.h": H + "#define ADD(a, b) ((a) + (b)) /* return of the sum */\n"}),
     ("headers", {"src/base/a.h": H + "#include <stddef.h>\nsize_t f(void);\n"}),
+    ("observes", {"probes/x/a.bpf.c": DUAL + "#define TC_NEXT (-1)\nstatic __always_inline int f(void)\n{\n\t"
+                  "return TC_NEXT;\n}\n\n" + TC.format("f()")}),
     ("wording", {"src/base/a.c": C + "/* No process reads it. */\n",
                  "doc/a.md": "Code: `nobody`.\n\n```\nnobody\n```\n"}),
 ]
