@@ -25,6 +25,7 @@ check: test-setup all ## set up, build, run every test layer; last line: N passe
 	@$(CHECK) lint unit golden docs fuzz vm e2e
 
 lint: test-setup configure ## the conventions that a program can check
+	@tools/build.sh $(B) product
 	@$(CHECK) lint
 unit: test-setup all ## unit tests, no root
 	@$(CHECK) unit

@@ -64,6 +64,8 @@ BAD = [
      "kind fmod_ret"),
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(struct __sk_buff *skb) { skb->mark = 1; }\n"}, "assignment to mark"),
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(void) { bpf_override_return(ctx, 1); }\n"}, "changes the host"),
+    ("structure", {"src/base/a.c": C, "tools/lint/structure.max": '{"circles": {"target": 0}}'},
+     "is not a build folder: run `make all`"),
     ("scripts", {"tools/a.sh": "#!/bin/sh\nif true\n"}, "not sh"),
     ("scripts", {"tools/a.py": "def f(:\n"}, "not Python"),
 ]
@@ -94,7 +96,7 @@ def lint(tmp_path, check, tree):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     return subprocess.run([os.path.join(ROOT, "tools/lint/run"), check], capture_output=True, text=True, check=False,
-                          env=dict(os.environ, LINT_ROOT=str(tmp_path)))
+                          env=dict(os.environ, LINT_ROOT=str(tmp_path), SONDE_BUILD=str(tmp_path / "build")))
 
 
 @pytest.mark.parametrize("check,tree,said", BAD, ids=lambda v: v if isinstance(v, str) else "")
@@ -111,5 +113,5 @@ def test_leaves_alone(tmp_path, check, tree):
 
 
 def test_every_check_has_a_case():
-    names = {f[:-3] for f in os.listdir(os.path.join(ROOT, "tools/lint")) if f.endswith(".py")} - {"common"}
+    names = {f[:-3] for f in os.listdir(os.path.join(ROOT, "tools/lint")) if f.endswith(".py")} - {"common", "objects"}
     assert names == {case[0] for case in BAD}
