@@ -12,8 +12,8 @@
  * A reader asks in this order and reports which step answered; it stops at the first answer:
  *   1. the receiving socket that the kernel gave with the event	owner_by_cookie()
  *   2. the socket of the packet (skb->sk)				owner_by_cookie()
- *   3. the exact tuple							owner_by_tuple(): OWNER_BY_TUPLE
- *   4. a listening or unconnected socket on that local port		owner_by_tuple(): OWNER_BY_LISTENER
+ *   3. the exact tuple							tuple_cookie(): OWNER_BY_TUPLE
+ *   4. a listening or unconnected socket on that local port		tuple_cookie(): OWNER_BY_LISTENER
  *   5. nobody. The task that happens to run is never the answer: softirqs borrow it.
  *
  * Tuples are seen from the socket: "local" is the address the socket is bound to. For a packet on its way out
@@ -103,17 +103,6 @@ static __always_inline __u64 tuple_cookie(const struct sonde_tuple *t, enum owne
 
 	*ret_how = OWNER_UNKNOWN;
 	return 0;
-}
-
-/*
- * Process of the socket that @t belongs to, or NULL. *ret_cookie is that socket even when its process is not
- * known, 0 when there is none.
- */
-static __always_inline struct sonde_owner *owner_by_tuple(const struct sonde_tuple *t, __u64 *ret_cookie,
-							  enum owner_how *ret_how)
-{
-	*ret_cookie = tuple_cookie(t, ret_how);
-	return owner_by_cookie(*ret_cookie);
 }
 
 /* The process of @task as an owner. */

@@ -126,12 +126,6 @@ static __always_inline void rec_submit(struct sonde_ledger *l, enum lane lane, v
 	bpf_ringbuf_submit(rec, wakeup_flags(l, lane));
 }
 
-/* Gives a reserved record back; the caller counts why. */
-static __always_inline void rec_discard(void *rec)
-{
-	bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
-}
-
 /* A record of variable length out of the caller's memory. 0, or -1 when it was lost (and counted). */
 static __always_inline int rec_output(struct sonde_ledger *l, enum lane lane, void *rec, __u32 len)
 {

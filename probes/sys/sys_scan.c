@@ -375,16 +375,6 @@ int scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files)
 	return r;
 }
 
-uint32_t scan_process_of(struct scan *s, uint32_t tid)
-{
-	char name[48];
-
-	snprintf(name, sizeof(name), "%u/status", tid);
-	if (scan_read(s->proc_fd, name, &s->text, FILE_MAX) < 0)
-		return 0;
-	return (uint32_t)keyed(s->text.data, "Tgid", 0, 10, 0);
-}
-
 int scan_ancestors(struct scan *s, uint32_t pid)
 {
 	char name[48];

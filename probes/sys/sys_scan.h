@@ -34,7 +34,5 @@ int scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files);
 int scan_ancestors(struct scan *s, uint32_t pid);
 /* Are both in the same cgroups? False also when one is gone. */
 bool scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other);
-/* The process that thread @tid belongs to; 0 = it is gone. */
-uint32_t scan_process_of(struct scan *s, uint32_t tid);
 
 #endif

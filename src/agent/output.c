@@ -318,11 +318,6 @@ uint64_t output_refused(const struct output *o)
 	return o->refused + outfile_dropped(o->file);
 }
 
-const char *output_name(const struct output *o)
-{
-	return o->name;
-}
-
 /* What the file says of its failure, and how much is missing in it. */
 static int tell_failure(const struct output *o, struct err *err)
 {

@@ -169,7 +169,6 @@ void pipeline_misses(struct pipeline *p, uint16_t instance,
 		     void (*fn)(void *ctx, const char *file, unsigned line, const char *reason, uint64_t count),
 		     void *ctx);
 struct probe_env *pipeline_env(const struct pipeline *p);
-const struct names *pipeline_names(const struct pipeline *p);
 
 /*
  * Runs until the source ends, a limit is reached or pipeline_stop(); then detaches, drains what is left,

@@ -29,11 +29,6 @@ struct probe_env *pipeline_env(const struct pipeline *p)
 	return p->env;
 }
 
-const struct names *pipeline_names(const struct pipeline *p)
-{
-	return decode_set_names(p->decode);
-}
-
 static struct probe *probe_of(struct pipeline *p, uint16_t instance)
 {
 	return instance < p->n_probes && p->probes[instance].ops ? &p->probes[instance] : NULL;

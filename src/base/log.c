@@ -16,11 +16,6 @@ void log_set_level(enum log_level level)
 	max_level = level;
 }
 
-enum log_level log_get_level(void)
-{
-	return max_level;
-}
-
 void log_write(enum log_level level, const char *fmt, ...)
 {
 	static const char *const prefix[] = {

@@ -15,7 +15,6 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 
 /* Messages above @level are dropped. Default: LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
-enum log_level log_get_level(void);
 
 void log_write(enum log_level level, const char *fmt, ...) _printf_(2, 3);
 

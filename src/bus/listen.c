@@ -290,7 +290,6 @@ struct listener {
 	struct loop_source *io, *pause;
 	void (*fn)(void *ctx, int fd);
 	void *ctx;
-	uint64_t refused;
 };
 
 static int open_reserve(void)
@@ -306,10 +305,8 @@ static void out_of_fds(struct listener *l)
 	if (l->reserve_fd >= 0)
 		close(TAKE_FD(l->reserve_fd));
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-		l->refused++;
-	}
 	l->reserve_fd = open_reserve();
 	loop_set_events(l->io, 0);
 	loop_set_timer(l->pause, PAUSE_NS, 0);
@@ -393,9 +390,4 @@ int listener_replace(struct listener *l, int fd)
 	l->io = io;
 	l->fd = fd;
 	return 0;
-}
-
-uint64_t listener_refused(const struct listener *l)
-{
-	return l->refused;
 }

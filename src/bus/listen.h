@@ -55,6 +55,5 @@ int listener_new(struct loop *loop, int fd, void (*fn)(void *ctx, int fd), void 
 void listener_free(struct listener *l);		/* NULL is fine */
 /* From here on connections come from @fd, which is taken over; what was accepted stays. */
 int listener_replace(struct listener *l, int fd);
-uint64_t listener_refused(const struct listener *l);	/* for want of descriptors */
 
 #endif

@@ -126,20 +126,6 @@ static const char *const field_names[GOBIN_F__MAX] = {
 };
 #undef GOBIN_FIELD
 
-#define GOBIN_TYPE(id, pkg, name) [GOBIN_T_##id] = #pkg " *" name,
-#define GOBIN_ITAB(...)
-static const char *const type_names[GOBIN_T__MAX] = {
-#include "gobin/types.def"
-};
-#undef GOBIN_TYPE
-#undef GOBIN_ITAB
-
-#define GOBIN_TYPE(...)
-#define GOBIN_ITAB(id, pkg, name, inter_pkg, inter) [GOBIN_I_##id] = #pkg " *" name "," inter,
-static const char *const itab_names[GOBIN_I__MAX] = {
-#include "gobin/types.def"
-};
-
 const char *gobin_rule_name(enum gobin_rule r)
 {
 	return rule_names[r].name;
@@ -158,16 +144,6 @@ uint32_t gobin_rule_sets(enum gobin_rule r)
 const char *gobin_field_name(enum gobin_field f)
 {
 	return field_names[f];
-}
-
-const char *gobin_type_name(enum gobin_type t)
-{
-	return type_names[t];
-}
-
-const char *gobin_itab_name(enum gobin_itab i)
-{
-	return itab_names[i];
 }
 
 const char *gobin_state_name(enum gobin_state s)

@@ -203,8 +203,6 @@ const char *gobin_rule_name(enum gobin_rule r);		/* "grpc.write-header" */
 const char *gobin_rule_what(enum gobin_rule r);		/* "HEADERS sent: request, response, trailers" */
 uint32_t gobin_rule_sets(enum gobin_rule r);		/* enum gobin_set */
 const char *gobin_field_name(enum gobin_field f);	/* "loopyWriter.framer" */
-const char *gobin_type_name(enum gobin_type t);
-const char *gobin_itab_name(enum gobin_itab i);
 const char *gobin_state_name(enum gobin_state s);
 const char *gobin_place_name(enum gobin_place p);
 const char *gobin_reg_name(uint16_t machine, uint8_t reg);	/* "AX"; "?" beyond */

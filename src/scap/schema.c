@@ -64,28 +64,6 @@ const char *scap_category_name(enum scap_category c)
 	return category_names[c];
 }
 
-static const char *const type_names[] = {
-	[PT_NONE] = "NONE", [PT_INT8] = "INT8", [PT_INT16] = "INT16", [PT_INT32] = "INT32", [PT_INT64] = "INT64",
-	[PT_UINT8] = "UINT8", [PT_UINT16] = "UINT16", [PT_UINT32] = "UINT32", [PT_UINT64] = "UINT64",
-	[PT_CHARBUF] = "CHARBUF", [PT_BYTEBUF] = "BYTEBUF", [PT_ERRNO] = "ERRNO", [PT_SOCKADDR] = "SOCKADDR",
-	[PT_SOCKTUPLE] = "SOCKTUPLE", [PT_FD] = "FD", [PT_PID] = "PID", [PT_FDLIST] = "FDLIST",
-	[PT_FSPATH] = "FSPATH", [PT_SYSCALLID] = "SYSCALLID", [PT_SIGTYPE] = "SIGTYPE", [PT_RELTIME] = "RELTIME",
-	[PT_ABSTIME] = "ABSTIME", [PT_PORT] = "PORT", [PT_L4PROTO] = "L4PROTO", [PT_SOCKFAMILY] = "SOCKFAMILY",
-	[PT_BOOL] = "BOOL", [PT_IPV4ADDR] = "IPV4ADDR", [PT_DYN] = "DYNAMIC", [PT_FLAGS8] = "FLAGS8",
-	[PT_FLAGS16] = "FLAGS16", [PT_FLAGS32] = "FLAGS32", [PT_UID] = "UID", [PT_GID] = "GID",
-	[PT_DOUBLE] = "DOUBLE", [PT_SIGSET] = "SIGSET", [PT_CHARBUFARRAY] = "CHARBUFARRAY",
-	[PT_CHARBUF_PAIR_ARRAY] = "CHARBUF_PAIR_ARRAY", [PT_IPV4NET] = "IPV4NET", [PT_IPV6ADDR] = "IPV6ADDR",
-	[PT_IPV6NET] = "IPV6NET", [PT_IPADDR] = "IPADDR", [PT_IPNET] = "IPNET", [PT_MODE] = "MODE",
-	[PT_FSRELPATH] = "FSRELPATH", [PT_ENUM8] = "ENUMFLAGS8", [PT_ENUM16] = "ENUMFLAGS16",
-	[PT_ENUM32] = "ENUMFLAGS32", [PT_FD32] = "FD32", [PT_PID32] = "PID32",
-};
-_Static_assert(ARRAY_SIZE(type_names) == PT__MAX, "every parameter type has a name");
-
-const char *scap_param_type_name(enum scap_param_type t)
-{
-	return type_names[t];
-}
-
 const struct xlat *scap_xlat(const char *name)
 {
 	for (size_t i = 0; scap_xlats[i]; i++)

@@ -109,7 +109,6 @@ enum scap_category scap_syscall_category(uint32_t id);
 int scap_syscall_id(const char *name);
 
 const char *scap_category_name(enum scap_category c);	/* as evt.category shows it: "file", "IO", ... */
-const char *scap_param_type_name(enum scap_param_type t);
 
 /*
  * Libscap's number of the call that a generic event is about. Ours of calls that old readers cannot name say 0 where

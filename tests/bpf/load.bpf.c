@@ -159,7 +159,7 @@ int load_mixed(void *ctx)
 	rec_init_keys(&r->hdr, l, LOAD_REC, sizeof(*r), LOAD_CLASS, 1, 2, 3);
 	r->number = number;
 	if (way == 6) {
-		rec_discard(r);
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
 		rec_lost(l, SONDE_LOST_COPY);
 		return 0;
 	}
