@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -404,9 +405,34 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 	return 0;
 }
 
+static int on_answer(_unused_ void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	return 0;
+}
+
+/* A file of no known format fails before the run. The loop waits, so that a signal ends the wait. */
+static int await_format(struct pipeline *p, struct err *err)
+{
+	uint64_t end_ns = clock_boot_ns() + SOURCE_FORMAT_MS * NS_PER_MS;
+	struct loop_source *answer = NULL;
+	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_answer, p, &answer);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot wait for input");
+	r = source_await_format(p->source, 0, err);
+	while (r == -ETIMEDOUT && !p->stopping && clock_boot_ns() < end_ns) {
+		loop_once(p->loop, START_ROUND_MS);
+		r = source_await_format(p->source, 0, err);
+	}
+	loop_remove(answer);
+	return p->stopping ? 0 : r;
+}
+
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
 {
-	return source_open(path, &p->source, err);
+	int r = source_open(path, &p->source, err);
+
+	return r < 0 ? r : await_format(p, err);
 }
 
 void pipeline_open_source(struct pipeline *p, struct source *source)

@@ -208,7 +208,7 @@ static int begin_file(struct pipeline *p, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot wait for input") : 0;
 }
 
-/* Waits in the loop, not in the source: a pipe may be silent for long, and a signal must end that. */
+/* Waits in the loop only, so that a signal ends the wait for a silent pipe. */
 static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
 {
 	int r;
@@ -220,7 +220,7 @@ static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
 	r = source_read(p->source, REPLAY_BUDGET, path_from_source, p, err);
 	flush_outputs(p);
 	p->input_more = r == REPLAY_BUDGET;
-	return r > 0 ? 1 : r;
+	return r > 0 || r == -EAGAIN ? 1 : r;
 }
 
 static int run_file(struct pipeline *p, struct err *err)

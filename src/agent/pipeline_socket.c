@@ -118,7 +118,7 @@ static int take_input(struct socket_run *s, bool *more, struct err *err)
 
 	flush_outputs(p);
 	*more = r == BUDGET;
-	if (r > 0 || r == -ECANCELED)
+	if (r > 0 || r == -EAGAIN || r == -ECANCELED)
 		return 0;
 	if (r < 0 && r != -ENODATA)
 		return r;

@@ -179,6 +179,8 @@ static int open_files(struct side *side, struct target *to, const char *const fi
 
 	for (unsigned i = 0; r >= 0 && i < STACK_SIDE__MAX; i++)
 		r = source_open(files[i], &side->sources[i], err);
+	for (unsigned i = 0; r >= 0 && i < STACK_SIDE__MAX; i++)
+		r = source_await_format(side->sources[i], SOURCE_FORMAT_MS, err);
 	return r < 0 ? r : outfile_open(to->path, &to->out, err);
 }
 

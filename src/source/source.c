@@ -26,7 +26,6 @@
 #include "worker/worker.h"
 
 #define READ_BYTES (256u << 10)
-#define FORMAT_MS 10000		/* for a regular file to tell its format: more means a file system that hangs */
 #define FINISH_NS 2000000000ull	/* for a worker that has said its last to end */
 
 #define SOURCE(name) extern const struct source_ops name##_source;
@@ -55,6 +54,7 @@ struct source {
 	const struct source_ops *ops;	/* NULL = not known yet */
 	struct buf in;			/* answers that were not taken yet, from in.data + taken on */
 	size_t taken;			/* a multiple of 8 */
+	bool regular;			/* a file: its format is available without a writer */
 	bool live;			/* records get the time of their arrival */
 	bool ended;
 	int result;			/* then: 0 or -errno */
@@ -84,10 +84,13 @@ const struct source_ops *source_format(const struct source *s)
 	return s->ops;
 }
 
-/* Regular files, pipes, sockets and devices that can be read; *ret_regular tells the first from the others. */
+/*
+ * Regular files, pipes, sockets and readable devices. O_NONBLOCK: open() must not wait for a FIFO's writer with
+ * signals blocked; the worker waits.
+ */
 static int open_input(const char *path, const char *name, int *ret_fd, bool *ret_regular, struct err *err)
 {
-	_cleanup_close_ int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) :
+	_cleanup_close_ int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) :
 						     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	struct stat st;
 	int flags;
@@ -98,7 +101,7 @@ static int open_input(const char *path, const char *name, int *ret_fd, bool *ret
 		return err_errno(err, -EISDIR, "cannot read %s", name);
 	if (isatty(fd))
 		return err_set(err, -EINVAL, "cannot read %s: it is a terminal; name a file or use a pipe", name);
-	/* Standard input may be non-blocking by somebody else's doing; the worker has no right to poll. */
+	/* Standard input may be non-blocking as well, and the worker's reads block. */
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && flags & O_NONBLOCK)
 		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
@@ -196,18 +199,13 @@ static int report(const struct source *s, struct err *err)
 	return s->result;
 }
 
-/* Waits for the first answer of a regular file. */
-static int await_format(struct source *s, struct err *err)
+int source_await_format(struct source *s, int timeout_ms, struct err *err)
 {
 	struct answer a;
 
-	while (!s->ops && !s->ended) {
-		if (take(s, &a) || s->ended)
-			break;
-		if (receive(s, FORMAT_MS) || s->ended)
-			continue;
-		return err_errno(err, -ETIMEDOUT, "cannot read %s", s->name);
-	}
+	while (s->regular && !s->ops && !s->ended)
+		if (!take(s, &a) && !s->ended && !receive(s, timeout_ms) && !s->ended)
+			return err_errno(err, -ETIMEDOUT, "cannot read %s", s->name);
 	return s->ended && !s->ops ? report(s, err) : 0;
 }
 
@@ -266,7 +264,6 @@ int source_open(const char *path, struct source **ret, struct err *err)
 {
 	_cleanup_(source_closep) struct source *s = calloc(1, sizeof(*s));
 	_cleanup_close_ int fd = -1;
-	bool regular = false;
 	int r;
 
 	if (!s)
@@ -275,13 +272,9 @@ int source_open(const char *path, struct source **ret, struct err *err)
 	s->name = strdup(strcmp(path, "-") ? path : "standard input");
 	if (!s->name)
 		return err_errno(err, -ENOMEM, "cannot read %s", path);
-	r = open_input(path, s->name, &fd, &regular, err);
-	if (r < 0)
-		return r;
-	r = start(s, fd, NULL, err);
-	if (r < 0)
-		return r;
-	r = regular ? await_format(s, err) : 0;
+	r = open_input(path, s->name, &fd, &s->regular, err);
+	if (r >= 0)
+		r = start(s, fd, NULL, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
@@ -305,9 +298,8 @@ int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, stru
 
 	while (!budget || (unsigned)n < budget) {
 		if (!take(s, &a)) {
-			if (s->ended || n)
+			if (s->ended || n || !receive(s, 0))
 				break;
-			receive(s, -1);
 			continue;
 		}
 		if (a.kind != ANSWER_RECORD)
@@ -318,5 +310,7 @@ int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, stru
 		if (r < 0)
 			return r;
 	}
-	return n || !s->ended ? n : report(s, err);
+	if (n)
+		return n;
+	return s->ended ? report(s, err) : -EAGAIN;
 }

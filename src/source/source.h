@@ -18,6 +18,7 @@ struct source;
 struct sonde_rec;
 
 #define SOURCE_RECORD_MAX_BYTES (1u << 20)
+#define SOURCE_FORMAT_MS 10000 /* for source_await_format(): slower means a file system that hangs */
 
 /* A record, checked: 8-byte aligned, r->len within sizeof(*r)..SOURCE_RECORD_MAX_BYTES and readable. */
 typedef int (*source_fn)(void *ctx, const struct sonde_rec *r);
@@ -44,11 +45,17 @@ extern const struct source_ops *const all_sources[];	/* NULL-terminated */
 const struct source_ops *source_find(const char *name);
 
 /*
- * Opens @path ("-" = standard input; gzip and zstd are seen through) and starts the worker that parses it. Of a
- * regular file the format is known when this returns (-EPROTONOSUPPORT: it is none of ours); of a pipe it turns out
- * with the first read, so that this never waits for whoever writes there.
+ * Opens @path ("-" = standard input; gzip and zstd are decompressed) and starts the worker that parses it. Does not
+ * wait: neither for a FIFO's first writer nor for the first bytes.
  */
 int source_open(const char *path, struct source **ret, struct err *err);
+
+/*
+ * Waits at most @timeout_ms until the format of a regular file is known. 0 then, and at once for pipes, sockets and
+ * devices, whose format the first records reveal; -ETIMEDOUT after the timeout; -EPROTONOSUPPORT for an unknown
+ * format.
+ */
+int source_await_format(struct source *s, int timeout_ms, struct err *err);
 
 /*
  * Connects to the unix socket @path; what comes from there is of the format @ops, and records without a time get that
@@ -57,15 +64,15 @@ int source_open(const char *path, struct source **ret, struct err *err);
 int source_open_socket(const char *path, const struct source_ops *ops, struct source **ret, struct err *err);
 
 /*
- * Next records, at most @budget (0 = as many as are there). Waits only while there is not even one. Returns how
- * many, 0 at the end, or for good: -ENODATA (cut file, everything before it was delivered; @err says where),
- * -EBADMSG, -EPROTONOSUPPORT, -ECHILD (the worker died), -errno; or what @fn returned when negative.
+ * Reads at most @budget records (0 = all that have arrived) and never waits. Returns their number, -EAGAIN before the
+ * first whole one, 0 at the end. Final: -ENODATA (cut file; all whole records were delivered; @err says where),
+ * -EBADMSG, -EPROTONOSUPPORT, -ECHILD (the worker died), -errno; or a negative result of @fn.
  */
 int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, struct err *err);
 
 /*
- * For loops: readable when source_read() would not wait, and from the end on. After a full budget there may be
- * more without it. Good until source_close().
+ * For loops: readable when the worker has sent something, and from the end on. After a full budget more records may
+ * be available without it. Valid until source_close().
  */
 int source_fd(const struct source *s);
 

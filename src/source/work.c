@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -218,12 +219,30 @@ static int run(struct work *w, const struct source_ops *ops, struct err *err)
 	return r;
 }
 
+/*
+ * Before its first writer a FIFO reads as if at its end, though it is not readable yet. select(), as poll() obeys
+ * RLIMIT_NOFILE, which is 0 here.
+ */
+static void wait_for_writer(int fd)
+{
+	fd_set one;
+	int r;
+
+	do {
+		FD_ZERO(&one);
+		FD_SET(fd, &one);
+		r = select(fd + 1, &one, NULL, NULL, NULL);
+	} while (r < 0 && errno == EINTR);
+}
+
 int source_work(void *ctx, int in_fd, int out_fd)
 {
 	struct work w = { .in_fd = in_fd, .out_fd = out_fd };
 	struct err err = { 0 };
-	int r = run(&w, ctx, &err);
+	int r;
 
+	wait_for_writer(in_fd);
+	r = run(&w, ctx, &err);
 	if (r < 0 && !err.code)
 		err_errno(&err, r, "cannot parse");
 	answer_add_end(&w.out, r, err.msg);

@@ -201,7 +201,7 @@ static const int allowed[] = {
 	SCMP_SYS(close), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(exit),
 	SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(futex),
 	SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield),
-	SCMP_SYS(getpid), SCMP_SYS(gettid),
+	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(select), SCMP_SYS(pselect6),
 	SCMP_SYS(sysinfo), /* glibc's qsort() asks how much memory there is */
 };
 
@@ -230,7 +230,7 @@ static const int allowed_self[] = {
 	SCMP_SYS(getcwd), SCMP_SYS(memfd_create), SCMP_SYS(ftruncate), SCMP_SYS(fcntl), SCMP_SYS(dup), SCMP_SYS(dup2),
 	SCMP_SYS(dup3),
 	SCMP_SYS(close_range), SCMP_SYS(pipe2), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom),
-	SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6),
+	SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(poll), SCMP_SYS(ppoll),
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait),
 	SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(signalfd4), SCMP_SYS(eventfd2),
 	SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep), SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday),

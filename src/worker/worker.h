@@ -3,8 +3,8 @@
  * A process without rights that does the parsing of untrusted bytes.
  *
  * The worker is forked, gives up user, groups, capabilities and all descriptors but the two it is given, sets
- * limits on memory, CPU time and file size, and installs a seccomp filter that leaves read, write, seek, anonymous
- * memory and exit: anything else kills it. Descriptor in, bounded answer out, deadline.
+ * limits on memory, CPU time and file size, and installs a seccomp filter that leaves read, write, seek, select,
+ * anonymous memory and exit: anything else kills it. Descriptor in, bounded answer out, deadline.
  *
  * In builds with sanitizers the address-space limit and the filter are left out: their runtimes need more.
  */

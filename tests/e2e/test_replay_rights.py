@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Commands that read a recording as root decode it without rights, whatever they write."""
+import contextlib
+import fcntl
 import os
 import re
+import signal
 import socket
 import subprocess
+import sys
+import termios
 import threading
 
 import pytest
@@ -28,6 +33,8 @@ COMMANDS = [
     (SCAP, ["syscalls", "--view", "errors"]),
     (SCAP, ["syscalls", "-o", "scap:@OUT@"]),
     (LOOPBACK, ["rpc", "-o", "otlp:@OUT@"]),
+    (LOOPBACK, ["counters", "--json"]),
+    (LOOPBACK, ["counters", "--events", "-o", "pcapng:@OUT@"]),
 ]
 
 
@@ -152,6 +159,44 @@ def test_names_of_a_program_in_a_private_folder(private):
     both = subprocess.run([BINARY, "profile", "--diff", recording, recording], check=True, capture_output=True,
                           text=True)
     assert re.search(r"secret_work (\d+) \1$", both.stdout, re.M), both.stdout
+
+
+def is_asleep(pid):
+    return status_of(pid)["State"].startswith("S")
+
+
+def unread_bytes(fd):
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def wait_until_waiting(child, fifo):
+    """Until the worker has read all of the FIFO and all processes wait for more."""
+    with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as f:
+        pids = [child.pid, *map(int, f.read().split())]
+    with open(fifo, "rb", opener=lambda path, _: os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as f:
+        wait_until(lambda: not unread_bytes(f) and all(map(is_asleep, reversed(pids))))
+
+
+@pytest.mark.parametrize("signo", (signal.SIGINT, signal.SIGTERM))
+@pytest.mark.parametrize("recording, command", ((LOOPBACK, "monitor"), (CPU, "profile"), (SCAP, "syscalls")))
+@pytest.mark.parametrize("some", (None, 0, 5, 100), ids=("no writer", "nothing", "half a format", "half a record"))
+def test_a_signal_ends_the_wait_for_input(some, recording, command, signo, tmp_path):
+    """With a FIFO that has no writer yet, or whose writer stopped within the header or a record."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    child = subprocess.Popen([BINARY, command, "-r", fifo], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True)
+    wait_until_confined(child)
+    with open(recording, "rb") as f:
+        data = f.read(some or 0)
+    with contextlib.ExitStack() as stack:
+        if some is not None:
+            writer = stack.enter_context(open(fifo, "wb", buffering=0))
+            writer.write(data)
+            wait_until_waiting(child, fifo)
+        child.send_signal(signo)
+        assert child.wait(helpers.TIMEOUT_S) == 128 + signo
+    assert child.communicate()[1] == ""
 
 
 def test_interrupted(private):

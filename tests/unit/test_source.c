@@ -258,14 +258,35 @@ static void a_callback_stops_it(void **state)
 
 /* ---- through the worker ---- */
 
+/* As source_read(), but waits for the first record. */
+static int read_some(struct source *s, unsigned budget, source_fn fn, unsigned *n, struct err *err)
+{
+	struct pollfd p = { .fd = source_fd(s), .events = POLLIN };
+	int r = source_read(s, budget, fn, n, err);
+
+	while (r == -EAGAIN) {
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		r = source_read(s, budget, fn, n, err);
+	}
+	return r;
+}
+
 static int read_all(struct source *s, unsigned budget, source_fn fn, unsigned *n, struct err *err)
 {
 	int r;
 
 	do
-		r = source_read(s, budget, fn, n, err);
+		r = read_some(s, budget, fn, n, err);
 	while (r > 0);
 	return r;
+}
+
+static void open_scratch(const char *name, struct source **ret)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(source_open(in_scratch(name), ret, &err), 0);
+	assert_int_equal(source_await_format(*ret, SOURCE_FORMAT_MS, &err), 0);
 }
 
 static void a_file_comes_back_as_it_was(void **state)
@@ -281,7 +302,7 @@ static void a_file_comes_back_as_it_was(void **state)
 		struct source *s = NULL;
 		unsigned n = 0;
 
-		assert_int_equal(source_open(in_scratch("long.rec"), &s, &err), 0);
+		open_scratch("long.rec", &s);
 		assert_ptr_equal(source_format(s), rec_ops());
 		assert_int_equal(read_all(s, budgets[i], check_rec, &n, &err), 0);
 		assert_int_equal(n, 30000);
@@ -303,7 +324,7 @@ static void a_cut_file_says_where(void **state)
 	for (unsigned i = 0; i + 1 < N; i += 6) {
 		write_file("cut.rec", data, ends[i] + 9);
 		n = 0;
-		assert_int_equal(source_open(in_scratch("cut.rec"), &s, &err), 0);
+		open_scratch("cut.rec", &s);
 		assert_int_equal(read_all(s, 4, check_rec, &n, &err), -ENODATA);
 		assert_int_equal(n, i + 1);
 		snprintf(want, sizeof(want), "%s/cut.rec: the recording ends in the middle of a record at byte %zu; "
@@ -330,16 +351,19 @@ static void what_is_no_recording_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		write_file(cases[i].name, cases[i].content, strlen(cases[i].content));
 		err = (struct err){ 0 };
-		assert_int_equal(source_open(in_scratch(cases[i].name), &s, &err), cases[i].error);
+		assert_int_equal(source_open(in_scratch(cases[i].name), &s, &err), 0);
+		assert_int_equal(source_await_format(s, SOURCE_FORMAT_MS, &err), cases[i].error);
 		assert_non_null(strstr(err.msg, cases[i].message));
 		assert_non_null(strstr(err.msg, in_scratch(cases[i].name)));
+		source_close(s);
 	}
 	assert_int_equal(source_open(scratch_dir, &s, &err), -EISDIR);
 	assert_int_equal(source_open(in_scratch("missing"), &s, &err), -ENOENT);
 	assert_non_null(strstr(err.msg, "missing: No such file"));
-	assert_int_equal(source_open("/dev/zero", &s, &err), 0);	/* not regular: the first read tells */
+	assert_int_equal(source_open("/dev/zero", &s, &err), 0);
+	assert_int_equal(source_await_format(s, 0, &err), 0);	/* not regular: the first read tells */
 	assert_null(source_format(s));
-	assert_int_equal(source_read(s, 1, count_rec, NULL, &err), -EPROTONOSUPPORT);
+	assert_int_equal(read_all(s, 1, count_rec, NULL, &err), -EPROTONOSUPPORT);
 	source_close(s);
 	source_close(NULL);
 }
@@ -366,17 +390,47 @@ static void a_pipe_is_read_as_it_comes(void **state)
 		assert_int_equal(write(fds[1], data + from, ends[i] - from), ends[i] - from);
 		assert_int_equal(poll(&p, 1, 10000), 1);
 		while (n == i)
-			assert_true(source_read(s, 0, check_rec, &n, &err) >= 0);
+			assert_true(read_some(s, 0, check_rec, &n, &err) >= 0);
 		assert_int_equal(n, i + 1);
 	}
 	assert_ptr_equal(source_format(s), rec_ops());
 	close(fds[1]);
-	assert_int_equal(source_read(s, 0, check_rec, &n, &err), 0);
+	assert_int_equal(read_some(s, 0, check_rec, &n, &err), 0);
 	assert_int_equal(poll(&(struct pollfd){ .fd = source_fd(s), .events = POLLIN }, 1, 0), 1);
 	source_close(s);
 	dup2(saved, STDIN_FILENO);
 	close(saved);
 	close(fds[0]);
+	free(data);
+}
+
+/* Nothing waits in a source: neither its opening for a FIFO's writer nor its reading for half a header or record. */
+static void a_silent_writer_blocks_no_call(void **state)
+{
+	size_t ends[N], len;
+	char *data = make_recording(N, &len, ends);
+	struct err err = { 0 };
+	struct source *s;
+	unsigned n = 0;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(in_scratch("silent"), 0600), 0);
+	assert_int_equal(source_open(in_scratch("silent"), &s, &err), 0);
+	assert_int_equal(source_read(s, 1, check_rec, &n, &err), -EAGAIN);
+	fd = open(in_scratch("silent"), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(fd, data, 5), 5);
+	assert_int_equal(source_read(s, 1, check_rec, &n, &err), -EAGAIN);
+	assert_int_equal(write(fd, data + 5, ends[0] - 10), ends[0] - 10);
+	while (!source_format(s)) {
+		assert_int_equal(poll(&(struct pollfd){ .fd = source_fd(s), .events = POLLIN }, 1, 10000), 1);
+		assert_int_equal(source_read(s, 1, check_rec, &n, &err), -EAGAIN);
+	}
+	assert_int_equal(write(fd, data + ends[0] - 5, len - ends[0] + 5), len - ends[0] + 5);
+	close(fd);
+	assert_int_equal(read_all(s, 0, check_rec, &n, &err), 0);
+	assert_int_equal(n, N);
+	source_close(s);
 	free(data);
 }
 
@@ -418,7 +472,7 @@ static void a_worker_that_dies_is_told(void **state)
 		}
 		assert_int_equal(write(fd, "some", 4), 4);	/* it waits for more */
 		assert_int_equal(kill(pid, SIGKILL), 0);
-		assert_int_equal(source_read(s, 1, count_rec, &n, &err), -ECHILD);
+		assert_int_equal(read_some(s, 1, count_rec, &n, &err), -ECHILD);
 		assert_non_null(strstr(err.msg, in_scratch("fifo")));
 		assert_non_null(strstr(err.msg, "was killed"));
 		assert_int_equal(source_read(s, 1, count_rec, &n, &err), -ECHILD);
@@ -504,6 +558,7 @@ int main(void)
 		cmocka_unit_test(a_cut_file_says_where),
 		cmocka_unit_test(what_is_no_recording_is_refused),
 		cmocka_unit_test(a_pipe_is_read_as_it_comes),
+		cmocka_unit_test(a_silent_writer_blocks_no_call),
 		cmocka_unit_test(a_worker_that_dies_is_told),
 		cmocka_unit_test(an_unread_source_is_closed),
 		cmocka_unit_test(answers_are_checked),
