@@ -210,7 +210,7 @@ int net_space_start(struct net_space *s, struct err *err)
 
 	if (r >= 0)
 		r = net_ns_call(s->fd, run_watch, s);
-	s->job = (struct coop_job){ .run = run_job, .ctx = s };
+	s->job = (struct coop_job){ .name = "interfaces", .run = run_job, .ctx = s };
 	if (coop_cancelled(probe_env_coop(s->p->env)))
 		return err_errno(err, -ECANCELED, "cannot attach to the interfaces");
 	if (r >= 0 && s->p->loop)

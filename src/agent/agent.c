@@ -312,6 +312,7 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	a->start_ns = clock_boot_ns();
 	a->netns = own_netns();
 	a->cost.fd = -1;
+	hold_watch_begin(a);
 	set_limits(a, conf);
 	find_group(a);
 	a->fan = fan_new(&conn_fan_ops);

@@ -166,7 +166,7 @@ int agent_cilium_open(struct agent *a, struct err *err)
 	struct tm tm;
 	int r;
 
-	a->cilium_job = (struct coop_job){ .run = run_job, .ctx = a, .plain = true };
+	a->cilium_job = (struct coop_job){ .name = "Cilium's clients", .run = run_job, .ctx = a, .plain = true };
 	if (!o.path)
 		return 0;
 	gmtime_r(&now, &tm);

@@ -346,13 +346,14 @@ static void request_done(void *ctx)
 		conn_free(c);
 }
 
-static int submit(struct agent_conn *c, uint16_t type, const struct proto_frame *f, size_t verb_off)
+static int submit(struct agent_conn *c, const char *name, uint16_t type, const struct proto_frame *f, size_t verb_off)
 {
 	struct agent_request *q = &c->request;
 
 	*q = (struct agent_request){
-		.job = { .run = run_request, .done = request_done, .ctx = c, .plain = true },
-		.type = type, .verb_off = verb_off,
+		.job = { .name = name, .run = run_request, .done = request_done, .ctx = c, .plain = true },
+		.type = type,
+		.verb_off = verb_off,
 	};
 	if (f && buf_add(&q->payload, f->data, f->len) < 0)
 		return -ENOMEM;
@@ -362,14 +363,14 @@ static int submit(struct agent_conn *c, uint16_t type, const struct proto_frame 
 
 static int on_subscribe(void *ctx, const struct proto_frame *f, struct err *err)
 {
-	int r = submit(ctx, PROTO_SUBSCRIBE, f, 0);
+	int r = submit(ctx, "subscribe", PROTO_SUBSCRIBE, f, 0);
 
 	return r < 0 ? err_errno(err, r, "cannot take the subscription") : r;
 }
 
 static int on_stop(void *ctx)
 {
-	return submit(ctx, PROTO_STOP, NULL, 0);
+	return submit(ctx, "stop", PROTO_STOP, NULL, 0);
 }
 
 static int on_call(void *ctx, const char *verb, const struct proto_frame *f, const char *verb_at, struct buf *out,
@@ -379,7 +380,7 @@ static int on_call(void *ctx, const char *verb, const struct proto_frame *f, con
 	int r;
 
 	if (verb_takes_time(c, verb)) {
-		r = submit(c, PROTO_CALL, f, (size_t)(verb_at - (const char *)f->data));
+		r = submit(c, "call", PROTO_CALL, f, (size_t)(verb_at - (const char *)f->data));
 		return r < 0 ? err_errno(err, r, "%s", verb) : r;
 	}
 	r = verb_call(c, verb, f, verb_at, out, err);
@@ -471,10 +472,12 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	widen(fd);
 	c->session = session_new(&session_ops, c);
 	c->queue = fan_subscribe(a->fan, a->conf.queue_bytes, a->conf.queue_records, c);
-	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0)
+	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0) {
 		conn_free(c);
-	else
-		loop_set_plain(c->io);
+		return;
+	}
+	loop_set_plain(c->io);
+	loop_name(c->io, "client");
 }
 
 void conn_free(struct agent_conn *c)

@@ -275,6 +275,7 @@ static int watch(struct agent_http *h, struct loop *loop)
 		return r;
 	loop_set_plain(h->io);
 	loop_set_plain(h->tidy);
+	loop_name(h->io, "metrics");
 	return 0;
 }
 

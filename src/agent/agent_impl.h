@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/coop.h"
 #include "base/err.h"
+#include "base/hold.h"
 #include "base/opt.h"
 #include "base/rights.h"
 #include "base/vec.h"
@@ -258,6 +259,13 @@ void captures_end(struct agent *a);
 const struct agent_conn *agent_snapshot(const struct agent *a);
 void agent_drain(struct agent *a);		/* reads what is in the rings, with the rights for it */
 
+/* ---- holds of the loop: agent_hold.c ---- */
+
+#define HOLD_NS (50 * NS_PER_MS) /* longer ones are logged */
+
+void hold_watch_begin(struct agent *a);
+void hold_say(const struct hold *h, struct buf *out); /* the line of `status` */
+
 /* ---- verbs ---- */
 
 /* Does the verb load, attach or detach, and may @c call it? */
@@ -310,6 +318,10 @@ struct agent {
 		struct arena scratch;
 		bool unsure;		/* whose the record at hand is */
 	} content;
+	struct {
+		uint64_t again_ns;
+		unsigned n;
+	} held;						/* when the next is logged, and how many were not */
 	struct { int fd; uint64_t since_ns; } cost;	/* the kernel's statistics while fd is there (-1 = off) */
 };
 

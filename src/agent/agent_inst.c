@@ -485,7 +485,9 @@ void inst_put_later(struct agent *a, uint32_t mask)
 		return;
 	}
 	*l = (struct put_later){
-		.job = { .run = run_put, .done = free, .ctx = l, .plain = true }, .a = a, .mask = mask,
+		.job = { .name = "end", .run = run_put, .done = free, .ctx = l, .plain = true },
+		.a = a,
+		.mask = mask,
 	};
 	coop_submit(coop, &l->job);
 }

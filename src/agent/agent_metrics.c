@@ -222,7 +222,12 @@ static void put_read_bytes(const struct agent *a, struct page *p) { put_count(p,
 static void put_batches(const struct agent *a, struct page *p) { put_count(p, "", reader_stats(a).batches); }
 static void put_hold(const struct agent *a, struct page *p)
 {
-	put_real(p, "", (double)loop_longest_ns(a->loop) / 1e9);
+	put_real(p, "", (double)loop_longest(a->loop)->wall_ns / 1e9);
+}
+
+static void put_hold_cpu(const struct agent *a, struct page *p)
+{
+	put_real(p, "", (double)loop_longest(a->loop)->cpu_ns / 1e9);
 }
 static void put_lag(const struct agent *a, struct page *p) { put_real(p, "", (double)agent_lag_ns(a) / 1e9); }
 
@@ -361,10 +366,18 @@ static const struct family families[] = {
 	{ "sonde_reader_records", COUNTER, "Records read from the rings.", put_read },
 	{ "sonde_reader_bytes", COUNTER, "Bytes of those records.", put_read_bytes },
 	{ "sonde_reader_batches", COUNTER, "Batches that they were read in.", put_batches },
-	{ "sonde_loop_hold_max_seconds", GAUGE, "Longest time since the start that one request, timer or batch of "
-	  "records held the agent's loop.", put_hold },
-	{ "sonde_reader_lag_seconds", GAUGE, "Age of the oldest record of a batch when it was read, the most in a "
-	  "second.", put_lag },
+	{ "sonde_loop_hold_max_seconds", GAUGE,
+	  "Longest time since the start that one request, timer or batch of "
+	  "records held the agent's loop.",
+	  put_hold },
+	{ "sonde_loop_hold_max_cpu_seconds", GAUGE,
+	  "Processor time of the agent within that time; for the rest it "
+	  "slept or others had the processor.",
+	  put_hold_cpu },
+	{ "sonde_reader_lag_seconds", GAUGE,
+	  "Age of the oldest record of a batch when it was read, the most in a "
+	  "second.",
+	  put_lag },
 	{ "sonde_ring_fill_ratio", GAUGE, "Unread share of the fullest ring.", put_fill },
 	{ "sonde_clients", GAUGE, "Connections at this moment.", put_clients },
 	{ "sonde_clients_limit", GAUGE, "Connections that are taken at one time.", put_limit },

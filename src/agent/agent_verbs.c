@@ -122,9 +122,7 @@ static int write_status(const struct call *call, struct err *err)
 		   ring_reader_fill_pct(probe_env_reader(pipeline_env(a->pipeline))),
 		   (uint64_t)(agent_lag_ns(a) / NS_PER_MS),
 		   (uint64_t)(agent_lag_ns(a) % NS_PER_MS / 1000));
-	buf_printf(call->out, "loop: held for %" PRIu64 ".%03" PRIu64 " ms at most\n",
-		   (uint64_t)(loop_longest_ns(a->loop) / NS_PER_MS),
-		   (uint64_t)(loop_longest_ns(a->loop) % NS_PER_MS / 1000));
+	hold_say(loop_longest(a->loop), call->out);
 	inst_refresh(a);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		say_instance(a, i, call->out);
@@ -293,6 +291,7 @@ int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *
 			continue;
 		if ((c->rights & verbs[i].right) != verbs[i].right)
 			return err_set(err, -EPERM, "%s: not permitted on this socket", verb);
+		coop_step(pipeline_coop(c->a->pipeline), verbs[i].name, NULL);
 		return verbs[i].run(&call, err);
 	}
 	return err_set(err, -ENOSYS, "%s: this agent has no such verb", verb);

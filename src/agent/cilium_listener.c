@@ -247,6 +247,7 @@ static int client_add(struct cilium_listener *l, int fd)
 		return r;
 	}
 	loop_set_plain(c->io);
+	loop_name(c->io, "client of Cilium's socket");
 	c->next = l->clients;
 	l->clients = c;
 	l->stats.clients++;

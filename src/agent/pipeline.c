@@ -203,6 +203,7 @@ static int open_probe(struct probe *probe, struct err *err)
 	int r;
 
 	probe->opened = true;
+	coop_step(probe_env_coop(probe->env), "open", probe->ops->name);
 	r = probe->ops->open(probe, err);
 	probe->ready = r >= 0;
 	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
@@ -215,6 +216,7 @@ static int attach_probe(struct pipeline *p, struct probe *probe, struct err *err
 	if (probe->ops->ahead && !p->since_ns)
 		p->since_ns = clock_boot_ns();
 	probe->attached = probe->attaching = true;
+	coop_step(p->coop, "attach", probe->ops->name);
 	r = probe->ops->attach(probe, err);
 	probe->attaching = false;
 	probe->running = r >= 0;
@@ -225,6 +227,7 @@ static int attach_with_snapshot(struct pipeline *p, struct probe *probe, struct 
 {
 	int r = attach_probe(p, probe, err);
 
+	coop_step(p->coop, "snapshot", probe->ops->name);
 	if (r >= 0 && probe->ops->snapshot)
 		r = probe->ops->snapshot(probe, err) < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
 	return r;
@@ -241,6 +244,7 @@ int pipeline_start_probe(struct pipeline *p, const struct pipeline_probe *which,
 		return r;
 	probe_inject_name(p->env, SONDE_NAME_INSTANCE, probe->instance, probe->ops->name);
 	r = attach_probe(p, probe, err);
+	coop_step(p->coop, "settle", NULL);
 	probe_env_settle(p->env);
 	malloc_trim(0);
 	return r;
@@ -362,7 +366,7 @@ static void run_start(void *ctx)
 static int start_aside(struct pipeline *p, struct err *err)
 {
 	struct start s = { .p = p, .err = err };
-	struct coop_job job = { .run = run_start, .ctx = &s };
+	struct coop_job job = { .name = "start", .run = run_start, .ctx = &s };
 	int r = 0;
 
 	coop_submit(p->coop, &job);

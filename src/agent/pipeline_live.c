@@ -108,10 +108,13 @@ void pipeline_quiet_probe(struct pipeline *p, uint16_t instance)
 	if (!probe)
 		return;
 	probe->running = false;
+	coop_step(p->coop, "detach", probe->ops->name);
 	if (probe->ops->detach)
 		probe->ops->detach(probe);
 	wait_for_programs(p);
+	coop_step(p->coop, "drain", NULL);
 	pipeline_drain(p);
+	coop_step(p->coop, "finish", probe->ops->name);
 	if (probe->ops->finish)
 		probe->ops->finish(probe);
 	path_tell_losses(p);
@@ -121,6 +124,7 @@ void pipeline_remove_probe(struct pipeline *p, uint16_t instance)
 {
 	if (instance >= p->n_probes)
 		return;
+	coop_step(p->coop, "close", p->probes[instance].ops ? p->probes[instance].ops->name : NULL);
 	pipeline_close_probe(&p->probes[instance]);
 	p->accounts.of[instance] = (struct account){ 0 };
 	probe_env_forget(p->env, instance);
@@ -133,8 +137,10 @@ int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err)
 	for (uint16_t i = 0; r >= 0 && i < SONDE_INSTANCES; i++) {
 		struct probe *probe = mask & 1u << i ? probe_of(p, i) : NULL;
 
-		if (probe && probe->running && probe->ops->snapshot)
-			r = probe->ops->snapshot(probe, err);
+		if (!probe || !probe->running || !probe->ops->snapshot)
+			continue;
+		coop_step(p->coop, "snapshot", probe->ops->name);
+		r = probe->ops->snapshot(probe, err);
 	}
 	return r;
 }

@@ -97,9 +97,13 @@ static int on_tick(void *ctx, uint64_t now_ns)
 	path_tell_clock(p);
 	path_tell_losses(p);
 	path_tell_tick(p);
-	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].running && p->probes[i].ops->tick)
-			p->probes[i].ops->tick(&p->probes[i], now_ns);
+	for (size_t i = 0; i < p->n_probes; i++) {
+		if (!p->probes[i].running || !p->probes[i].ops->tick)
+			continue;
+		loop_step(p->loop, "tick", p->probes[i].ops->name);
+		p->probes[i].ops->tick(&p->probes[i], now_ns);
+	}
+	loop_step(p->loop, "clients", NULL);
 	if (p->tap.tick)
 		p->tap.tick(p->tap.ctx, now_ns);
 	return 0;
@@ -131,7 +135,12 @@ static int begin_live(struct pipeline *p, struct err *err)
 		r = loop_add_timer(p->loop, TICK_NS, TICK_NS, on_tick, p, &p->tick);
 	if (r >= 0 && p->limits.duration_ns)
 		r = loop_add_timer(p->loop, duration_left(p), 0, on_duration, p, &p->duration);
-	return r < 0 ? err_errno(err, r, "cannot read the rings") : 0;
+	if (r < 0)
+		return err_errno(err, r, "cannot read the rings");
+	loop_name(p->ring_io, "records");
+	loop_name(p->deadline, "records");
+	loop_name(p->tick, "tick");
+	return 0;
 }
 
 static void end_waiting(struct pipeline *p)

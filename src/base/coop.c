@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hold.h"
 #include "base/loop.h"
 #include "base/macros.h"
 
@@ -37,6 +38,7 @@ struct coop {
 	bool quit;
 	bool inside;			/* the second thread has the turn */
 	bool cancelled;			/* the running job */
+	struct hold_meter meter;	/* likewise: since it has the turn */
 	struct job_list queue, ended;
 	void (*guard)(void *ctx, bool raised);
 	void *guard_ctx;
@@ -74,19 +76,43 @@ bool coop_cancelled(const struct coop *c)
 	return coop_inside(c) && c->cancelled;
 }
 
-bool coop_leave(struct coop *c)
+/* The second thread's turn, which holds the loop. */
+static void take_inside(struct coop *c, const char *where)
+{
+	take(c, true);
+	hold_begin(&c->meter, where);
+}
+
+static void pass_inside(struct coop *c, const char *where)
+{
+	struct hold h;
+
+	hold_end(&c->meter, where, &h);
+	loop_held(c->loop, &h);
+	pass(c);
+}
+
+bool coop_leave_at(struct coop *c, const char *where)
 {
 	if (!coop_inside(c))
 		return false;
-	pass(c);
+	pass_inside(c, where);
 	return true;
 }
 
-int coop_return(struct coop *c, bool left)
+int coop_return_at(struct coop *c, bool left, const char *where)
 {
 	if (left)
-		take(c, true);
+		take_inside(c, where);
 	return coop_cancelled(c) ? -ECANCELED : 0;
+}
+
+void coop_step(struct coop *c, const char *verb, const char *object)
+{
+	if (coop_inside(c))
+		hold_step(&c->meter, verb, object);
+	else if (c)
+		loop_step(c->loop, verb, object);
 }
 
 /* The loop waits for events, or has some. */
@@ -142,6 +168,8 @@ static void run_job(struct coop *c, struct coop_job *job)
 {
 	job->state = COOP_RUNNING;
 	c->cancelled = false;
+	c->meter.now.who = job->name;
+	c->meter.now.step = (struct hold_step){ 0 };
 	if (c->guard)
 		c->guard(c->guard_ctx, !job->plain);
 	job->run(job->ctx);
@@ -175,7 +203,7 @@ static void *run_thread(void *ctx)
 
 		(void)!read(c->wake_fd, &n, sizeof(n));
 		do {
-			take(c, true);
+			take_inside(c, __func__);
 			quit = c->quit;
 			job = pop(&c->queue);
 			if (job) {
@@ -183,7 +211,7 @@ static void *run_thread(void *ctx)
 				run_job(c, job);
 				set_busy(c, false);
 			}
-			pass(c);
+			pass_inside(c, __func__);
 		} while (job);
 	}
 	return NULL;

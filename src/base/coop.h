@@ -19,8 +19,9 @@ struct loop;
 
 enum coop_state { COOP_IDLE, COOP_QUEUED, COOP_RUNNING, COOP_ENDED, COOP__MAX };
 
-/* Zeroed but for the first four members; lives until it is idle again. */
+/* Zeroed but for the first five members; lives until it is idle again. */
 struct coop_job {
+	const char *name;		/* for holds of the loop (base/hold.h); NULL = none */
 	void (*run)(void *ctx);		/* on the second thread */
 	void (*done)(void *ctx);	/* on the loop's thread afterwards; the job is idle then. May be NULL */
 	void *ctx;
@@ -57,9 +58,14 @@ bool coop_cancelled(const struct coop *c);	/* the running job is to end as soon 
 
 /*
  * Passes the turn, if the caller is a job; coop_return() takes it back, given what coop_leave() returned.
- * -ECANCELED when the job is to end, else 0.
+ * -ECANCELED when the job is to end, else 0. A hold of the loop is named by the functions that call these.
  */
-bool coop_leave(struct coop *c);
-int coop_return(struct coop *c, bool left);
+#define coop_leave(c) coop_leave_at(c, __func__)
+#define coop_return(c, left) coop_return_at(c, left, __func__)
+bool coop_leave_at(struct coop *c, const char *where);
+int coop_return_at(struct coop *c, bool left, const char *where);
+
+/* What the job, or else the handler of the loop, does from here on: "attach", "net". @c may be NULL. */
+void coop_step(struct coop *c, const char *verb, const char *object);
 
 #endif

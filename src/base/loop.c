@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hold.h"
 #include "base/macros.h"
 
 #define NS_PER_S 1000000000ULL
@@ -34,6 +35,7 @@ struct loop_source {
 	bool was_blocked;	/* signal: by someone else before us */
 	bool removed;
 	bool plain;
+	const char *name; /* for holds; NULL = none */
 	union {
 		loop_io_fn io;
 		loop_timer_fn timer;
@@ -54,7 +56,8 @@ struct loop {
 	bool raised;
 	void (*wait)(void *ctx, bool waits);	/* NULL = none */
 	void *wait_ctx;
-	uint64_t longest_ns;		/* that a handler took */
+	struct hold_meter meter;
+	struct hold_watch watch;
 };
 
 struct loop *loop_new(void)
@@ -297,9 +300,31 @@ void loop_set_wait(struct loop *l, void (*fn)(void *ctx, bool waits), void *ctx)
 	l->wait_ctx = ctx;
 }
 
-uint64_t loop_longest_ns(const struct loop *l)
+const struct hold *loop_longest(const struct loop *l)
 {
-	return l->longest_ns;
+	return &l->watch.longest;
+}
+
+void loop_watch(struct loop *l, uint64_t above_ns, void (*fn)(void *ctx, const struct hold *h), void *ctx)
+{
+	l->watch.above_ns = above_ns;
+	l->watch.fn = fn;
+	l->watch.ctx = ctx;
+}
+
+void loop_name(struct loop_source *s, const char *name)
+{
+	s->name = name;
+}
+
+void loop_step(struct loop *l, const char *verb, const char *object)
+{
+	hold_step(&l->meter, verb, object);
+}
+
+void loop_held(struct loop *l, const struct hold *h)
+{
+	hold_note(&l->watch, h);
 }
 
 static void guard(struct loop *l, bool raised)
@@ -310,7 +335,7 @@ static void guard(struct loop *l, bool raised)
 }
 
 /* Events, or -errno. */
-static int wait_events(struct loop *l, struct epoll_event *events, int timeout_ms, uint64_t *ret_since_ns)
+static int wait_events(struct loop *l, struct epoll_event *events, int timeout_ms)
 {
 	void (*wait)(void *ctx, bool waits) = l->wait;
 	int n;
@@ -319,40 +344,43 @@ static int wait_events(struct loop *l, struct epoll_event *events, int timeout_m
 		wait(l->wait_ctx, true);
 	n = epoll_wait(l->epoll_fd, events, ROUND_EVENTS, timeout_ms);
 	n = n < 0 ? -errno : n;
-	*ret_since_ns = clock_boot_ns();
 	if (wait)
 		wait(l->wait_ctx, false);
+	hold_begin(&l->meter, NULL);
 	return n == -EINTR ? 0 : n;
 }
 
-/* A handler that began (or whose event came) at *@since_ns is over. */
-static void note_hold(struct loop *l, uint64_t *since_ns)
+/* Runs the handler of an event and notes how long it held the loop. */
+static int run_handler(struct loop *l, struct loop_source *s, uint32_t events)
 {
-	uint64_t now = clock_boot_ns();
+	struct hold h;
+	int r;
 
-	l->longest_ns = MAX(l->longest_ns, now - *since_ns);
-	*since_ns = now;
+	guard(l, !s->plain);
+	l->meter.now.step = (struct hold_step){ 0 };
+	r = dispatch(s, events);
+	l->meter.now.who = s->name;
+	hold_end(&l->meter, NULL, &h);
+	hold_note(&l->watch, &h);
+	return r;
 }
 
 static int run_round(struct loop *l, int timeout_ms)
 {
 	struct epoll_event events[ROUND_EVENTS];
-	uint64_t since_ns;
 	int ran = 0, r, n;
 
 	guard(l, false);
 	l->depth++;	/* before the wait: another thread may remove a source whose event is on its way */
-	n = wait_events(l, events, timeout_ms, &since_ns);
+	n = wait_events(l, events, timeout_ms);
 	r = MIN(n, 0);
 	for (int i = 0; i < n && r >= 0 && !l->stopped; i++) {
 		struct loop_source *s = events[i].data.ptr;
 
 		if (s->removed)
 			continue;
-		guard(l, !s->plain);
-		r = dispatch(s, events[i].events);
+		r = run_handler(l, s, events[i].events);
 		ran += r > 0;
-		note_hold(l, &since_ns);
 	}
 	if (!--l->depth)
 		free_dead(l);

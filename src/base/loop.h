@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hold;
 struct loop;
 struct loop_source;
 
@@ -47,8 +48,15 @@ void loop_set_plain(struct loop_source *s);	/* it handles what others sent */
 /* @fn(ctx, true) right before the loop waits for events, @fn(ctx, false) right after; NULL ends that. */
 void loop_set_wait(struct loop *l, void (*fn)(void *ctx, bool waits), void *ctx);
 
-/* The longest time so far that the loop did not look for events: one handler, or @fn of loop_set_wait(). */
-uint64_t loop_longest_ns(const struct loop *l);
+/*
+ * Holds (base/hold.h): handlers, of the source's name, and what loop_held() adds. @fn is called with each one longer
+ * than @above_ns, by the thread that held the loop.
+ */
+const struct hold *loop_longest(const struct loop *l); /* since the start; wall_ns 0 = none yet */
+void loop_watch(struct loop *l, uint64_t above_ns, void (*fn)(void *ctx, const struct hold *h), void *ctx);
+void loop_name(struct loop_source *s, const char *name);
+void loop_step(struct loop *l, const char *verb, const char *object); /* of the handler that runs */
+void loop_held(struct loop *l, const struct hold *h);
 
 /* Runs until loop_stop() or a handler fails. Returns the value given to either. */
 int loop_run(struct loop *l);

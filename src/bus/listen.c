@@ -365,10 +365,11 @@ int listener_new(struct loop *loop, int fd, void (*fn)(void *ctx, int fd), void 
 	}
 	*l = (struct listener){ .loop = loop, .fd = fd, .fn = fn, .ctx = ctx, .reserve_fd = open_reserve() };
 	r = loop_add_io(loop, fd, EPOLLIN, on_connection, l, &l->io);
-	if (r >= 0)
+	if (r >= 0) {
 		loop_set_plain(l->io);
-	if (r >= 0)
+		loop_name(l->io, "connect");
 		r = loop_add_timer(loop, 0, 0, on_pause_over, l, &l->pause);
+	}
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(l);
@@ -385,6 +386,7 @@ int listener_replace(struct listener *l, int fd)
 		return r;
 	}
 	loop_set_plain(io);
+	loop_name(io, "connect");
 	loop_remove(l->io);
 	close(l->fd);
 	l->io = io;

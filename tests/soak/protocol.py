@@ -192,8 +192,15 @@ def watch(pid, control, seconds):
         most = [max(a, b) for a, b in zip(most, memory_of(pid))]
         time.sleep(1)
     text = control.call("counters")[1]
-    hold = [float(line.split()[1]) for line in text.splitlines() if line.startswith("sonde_loop_hold_max_seconds ")]
-    return most, hold[0] if hold else None
+    hold = [float(line.split()[1]) for line in text.splitlines() if line.startswith("sonde_loop_hold_max_")]
+    by = [line for line in control.call("status")[1].splitlines() if line.startswith("loop: ")]
+    return most, {"hold_ms": round(hold[0] * 1000, 2), "hold_cpu_ms": round(hold[1] * 1000, 2), "hold": by[0]}
+
+
+def long_holds(path):
+    """Those that the agent logged: beyond 50 ms, one in ten seconds."""
+    with open(path, encoding="utf-8") as f:
+        return [line.split("loop held ", 1)[1].strip() for line in f if "loop held " in line]
 
 
 def main():
@@ -205,8 +212,9 @@ def main():
     folder = tempfile.mkdtemp(prefix="sd-protocol-")
     os.chmod(folder, 0o755)
     run = os.path.join(folder, "run")
-    agent = subprocess.Popen([args.sonde, "agent", "--socket-dir", run, "--group", GROUP, "--idle-time", "5s"],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
+        agent = subprocess.Popen([args.sonde, "agent", "--socket-dir", run, "--group", GROUP, "--idle-time", "5s"],
+                                 stdout=subprocess.DEVNULL, stderr=log)
     result, out, path = {}, multiprocessing.Queue(), os.path.join(run, "read.sock")
     control, ready = connect(os.path.join(run, "control.sock")), multiprocessing.Barrier(9)
     good = [multiprocessing.Process(target=honest, args=(path, args.seconds, out, ready)) for _ in range(8)]
@@ -223,7 +231,7 @@ def main():
         again = connect(os.path.join(run, "control.sock")).call("status")[0]
         result = {"requests": len(times), "p50_ms": round(times[len(times) // 2], 2),
                   "p99_ms": round(times[len(times) * 99 // 100], 2), "max_ms": round(times[-1], 2),
-                  "hold_ms": hold and round(hold * 1000, 2), "resident_mb": most[0] >> 20, "maps_mb": most[1] >> 20,
+                  **hold, "holds": long_holds(log.name), "resident_mb": most[0] >> 20, "maps_mb": most[1] >> 20,
                   "unbooked": sum(report["unbooked"] for report in reports),
                   "exact": all(report["exact"] for report in reports), "control": again == 0,
                   "errors": [report["error"] for report in reports if "error" in report]}

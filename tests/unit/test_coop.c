@@ -10,13 +10,17 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/coop.h"
+#include "base/hold.h"
 #include "base/loop.h"
 
 #define ROUNDS 2000
+#define LONG_NS 3000000ULL /* of a step that holds the loop */
 
 struct bench {
 	struct loop *loop;
@@ -191,6 +195,94 @@ static void a_running_job_runs_once_more(void **state)
 	teardown(&b);
 }
 
+/* ---- holds ---- */
+
+static void spin(uint64_t ns)
+{
+	uint64_t end_ns = clock_boot_ns() + ns;
+
+	while (clock_boot_ns() < end_ns)
+		;
+}
+
+static void hold_with_steps(void *ctx)
+{
+	struct bench *b = ctx;
+
+	coop_step(b->coop, "open", "net");
+	coop_return(b->coop, coop_leave(b->coop));
+	coop_step(b->coop, "attach", "net");
+	spin(LONG_NS);
+	coop_step(b->coop, "settle", NULL);
+	coop_return(b->coop, coop_leave(b->coop));
+}
+
+static int hold_in_handler(void *ctx, uint64_t now_ns)
+{
+	struct bench *b = ctx;
+
+	(void)now_ns;
+	b->count++;
+	coop_step(b->coop, "status", NULL);
+	spin(LONG_NS);
+	return 0;
+}
+
+/* The machine may stop a thread anywhere for as long: such holds have other names. */
+struct watched {
+	const char *want;
+	struct hold hold;
+	int n;
+};
+
+static void on_hold(void *ctx, const struct hold *h)
+{
+	struct watched *w = ctx;
+	char text[256];
+
+	hold_text(h, text, sizeof(text));
+	if (strcmp(text, w->want) != 0)
+		return;
+	w->hold = *h;
+	w->n++;
+}
+
+static void a_hold_names_the_job_and_its_longest_step(void **state)
+{
+	struct watched w = { .want = "subscribe: attach net, from hold_with_steps() to hold_with_steps()" };
+	struct bench b;
+
+	(void)state;
+	setup(&b, hold_with_steps, NULL);
+	b.job.name = "subscribe";
+	loop_watch(b.loop, LONG_NS - 1, on_hold, &w);
+	coop_submit(b.coop, &b.job);
+	run_until_idle(&b);
+	assert_int_equal(w.n, 1);
+	assert_true(w.hold.wall_ns >= LONG_NS);
+	assert_true(w.hold.cpu_ns > 0 && w.hold.cpu_ns <= w.hold.wall_ns);
+	assert_true(loop_longest(b.loop)->wall_ns >= w.hold.wall_ns);
+	teardown(&b);
+}
+
+static void a_hold_names_the_source_and_the_step_of_its_handler(void **state)
+{
+	struct watched w = { .want = "client: status" };
+	struct loop_source *timer;
+	struct bench b;
+
+	(void)state;
+	setup(&b, run_again, NULL);
+	loop_watch(b.loop, LONG_NS - 1, on_hold, &w);
+	assert_int_equal(loop_add_timer(b.loop, 1, 0, hold_in_handler, &b, &timer), 0);
+	loop_name(timer, "client");
+	while (!b.count)
+		assert_true(loop_once(b.loop, 10) >= 0);
+	assert_int_equal(w.n, 1);
+	assert_true(w.hold.wall_ns >= LONG_NS);
+	teardown(&b);
+}
+
 static void without_a_thread_a_job_runs_at_once(void **state)
 {
 	struct bench b = { .loop = NULL };
@@ -213,6 +305,8 @@ int main(void)
 		cmocka_unit_test(stop_cancels_and_later_jobs_run_at_once),
 		cmocka_unit_test(a_job_in_the_queue_is_withdrawn),
 		cmocka_unit_test(a_running_job_runs_once_more),
+		cmocka_unit_test(a_hold_names_the_job_and_its_longest_step),
+		cmocka_unit_test(a_hold_names_the_source_and_the_step_of_its_handler),
 		cmocka_unit_test(without_a_thread_a_job_runs_at_once),
 	};
 
