@@ -60,7 +60,7 @@ struct net_keep_conf {
 struct net_policy_conf {
 	const char *text;	/* NULL = no rules */
 	const char *name;	/* of the file, for messages */
-	unsigned tell;		/* NET_TELL_* */
+	unsigned report;	/* NET_REPORT_* */
 };
 
 struct net_conf {

@@ -13,10 +13,10 @@
 #include "probes/net/net_policy.bpf.h"
 #include "probes/net/net_tell.bpf.h"
 
-enum { BPF_F_INNER_MAP = 1u << 12 };	/* UAPI, 5.10: inner arrays may differ in length */
+enum { BPF_F_INNER_MAP = 1u << 12 };	/* UAPI of Linux 5.10: inner arrays may have different lengths */
 
-const volatile __u32 net_policy_tell;	/* NET_TELL_* */
-const volatile __u32 net_policy_words = SONDE_POLICY_WORDS;	/* that a set has room for */
+const volatile __u32 net_policy_report;	/* NET_REPORT_* */
+const volatile __u32 net_policy_words = SONDE_POLICY_WORDS;	/* size of a set in 64-bit words */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -44,7 +44,7 @@ struct cgroup___tree {
 };
 
 struct sock_cgroup_data {
-	struct cgroup *cgroup;	/* 5.16 */
+	struct cgroup *cgroup;	/* since Linux 5.16 */
 };
 
 struct sock_cgroup_data___old {
@@ -57,7 +57,7 @@ struct sock___cgroup {
 
 #pragma clang attribute pop
 
-/* Inner maps are made by user space; these say of what kind they are. */
+/* User space creates the inner maps; the definitions below only give their type. */
 #define GENERATIONS(name_, inner_) \
 	struct { \
 		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
@@ -109,19 +109,19 @@ struct policy_rules {
 };
 GENERATIONS(inst_net_policy_rules, policy_rules);
 
-/* Sets that a rule must be in. What nobody asks about stands for itself: the first set, once more. */
-enum { IN_KIND, IN_PROTO, IN_ASKS, IN__MAX = IN_ASKS + SONDE_POLICY_ASKS };
+/* Sets to intersect; an unused criterion repeats the first set. */
+enum { SET_KIND, SET_PROTO, SET_CRITERIA, SET__MAX = SET_CRITERIA + SONDE_POLICY_ASKS };
 
 /*
- * A packet and what was found about it. It stands in map memory, of which the verifier remembers nothing: else it
- * would follow every way through the headers through every question too. Programs of a CPU do not interrupt each
- * other.
+ * State of one packet. It is in map memory because the verifier does not track values there; on the stack, every path
+ * through the headers would multiply with every path through the lookups. Per CPU: tc programs of one CPU do not
+ * interrupt each other.
  */
-struct policy_work {
-	struct policy_look look;
-	__u32 in[IN__MAX];	/* numbers of sets; of cgroups the set is `bits` */
-	__u32 number;		/* of the rule that decided, 0 = none */
-	__u64 bits[SONDE_POLICY_WORDS];	/* what the cgroups of all depths say, put together */
+struct policy_scratch {
+	struct policy_packet packet;
+	__u32 sets[SET__MAX];	/* numbers of sets; for cgroups, `bits` replaces the set */
+	__u32 number;		/* of the matching rule, from 1; 0 = none */
+	__u64 bits[SONDE_POLICY_WORDS];	/* union of the sets of the cgroup and its ancestors */
 	__u64 addr;
 };
 
@@ -129,58 +129,59 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct policy_work);
-} net_policy_work SEC(".maps");
+	__type(value, struct policy_scratch);
+} net_policy_scratch SEC(".maps");
 
-/* The generation that a packet asks. */
-struct policy_ask {
-	__u32 at;
+/* The tables that one packet is looked up in. */
+struct policy_query {
+	__u32 slot;		/* of the active generation, 0 or 1 */
 	__u8 dir;		/* 0 in, 1 out */
 	const struct sonde_policy_head *head;
 	void *sets;
 };
 
-static __always_inline const __u64 *set_number(const struct policy_ask *a, __u32 number)
+static __always_inline const __u64 *set_lookup(const struct policy_query *q, __u32 number)
 {
-	return bpf_map_lookup_elem(a->sets, &number);
+	return bpf_map_lookup_elem(q->sets, &number);
 }
 
-static __always_inline bool asks(const struct policy_ask *a, __u32 what)
+static __always_inline bool uses(const struct policy_query *q, __u32 what)
 {
-	return a->head->asks & 1u << what;
+	return q->head->asks & 1u << what;
 }
 
-static __always_inline bool asks_process(const struct policy_ask *a)
+static __always_inline bool uses_process(const struct policy_query *q)
 {
-	return asks(a, SONDE_POLICY_COMM) || asks(a, SONDE_POLICY_PID);
+	return uses(q, SONDE_POLICY_COMM) || uses(q, SONDE_POLICY_PID);
 }
 
-/* A table is missing only before a generation holds; set 0 is as good as another then. */
-static __always_inline __u32 by_address(const struct policy_ask *a, const struct policy_look *look, __u8 what)
+/* A lookup returns set 0 when a table is missing, which happens only before the first generation is active. */
+static __always_inline __u32 set_by_address(const struct policy_query *q, const struct policy_packet *p, __u8 what)
 {
-	void *trie = bpf_map_lookup_elem(&inst_net_policy_trie, &a->at);
+	void *trie = bpf_map_lookup_elem(&inst_net_policy_trie, &q->slot);
 	struct sonde_policy_prefix key = {
-		.bits = SONDE_POLICY_PREFIX + (look->family == 6 ? 128 : 32), .ask = what, .family = look->family,
+		.bits = SONDE_POLICY_PREFIX + (p->family == 6 ? 128 : 32), .ask = what, .family = p->family,
 	};
 	__u32 *set;
 
-	__builtin_memcpy(key.addr, what == SONDE_POLICY_SRC ? look->src : look->dst, sizeof(key.addr));
+	__builtin_memcpy(key.addr, what == SONDE_POLICY_SRC ? p->src : p->dst, sizeof(key.addr));
 	set = trie ? bpf_map_lookup_elem(trie, &key) : NULL;
 	return set ? *set : 0;
 }
 
-static __always_inline __u32 by_port(const struct policy_ask *a, __u32 what, __u16 port)
+static __always_inline __u32 set_by_port(const struct policy_query *q, __u32 what, __u16 port)
 {
-	void *ports = bpf_map_lookup_elem(&inst_net_policy_ports, &a->at);
+	void *ports = bpf_map_lookup_elem(&inst_net_policy_ports, &q->slot);
 	__u32 row = what == SONDE_POLICY_DPORT, *sets;
 
 	sets = ports ? bpf_map_lookup_elem(ports, &row) : NULL;
 	return sets ? sets[port] : 0;
 }
 
-static __always_inline __u32 exact_set(const struct policy_ask *a, const struct sonde_policy_exact *key, __u32 none)
+static __always_inline __u32 set_by_key(const struct policy_query *q, const struct sonde_policy_exact *key,
+					__u32 none)
 {
-	void *hash = bpf_map_lookup_elem(&inst_net_policy_hash, &a->at);
+	void *hash = bpf_map_lookup_elem(&inst_net_policy_hash, &q->slot);
 	__u32 *set = hash ? bpf_map_lookup_elem(hash, key) : NULL;
 
 	return set ? *set : none;
@@ -188,28 +189,28 @@ static __always_inline __u32 exact_set(const struct policy_ask *a, const struct 
 
 /* ---- processes ---- */
 
-static __always_inline void room_add(__u64 *room, const __u64 *set, __u32 n)
+static __always_inline void add_set(__u64 *bits, const __u64 *set, __u32 n)
 {
 	for (__u32 w = 0; w < net_policy_words; w++) {
 		if (w >= n)
 			break;
-		room[w] |= set[w];
+		bits[w] |= set[w];
 	}
 }
 
-static __always_inline void room_add_cgroup(const struct policy_ask *a, __u64 *room, __u64 id)
+static __always_inline void add_cgroup(const struct policy_query *q, __u64 *bits, __u64 id)
 {
 	struct sonde_policy_exact key = { .ask = SONDE_POLICY_CGROUP };
 	const __u64 *set;
 
 	__builtin_memcpy(key.key, &id, sizeof(id));
-	set = set_number(a, exact_set(a, &key, a->head->none[SONDE_POLICY_CGROUP]));
+	set = set_lookup(q, set_by_key(q, &key, q->head->none[SONDE_POLICY_CGROUP]));
 	if (set)
-		room_add(room, set, a->head->n_words);
+		add_set(bits, set, q->head->n_words);
 }
 
-/* The socket that a packet on its way in is for, as the kernel would find it by these addresses. */
-static __always_inline struct bpf_sock *receiver(struct __sk_buff *skb, const struct policy_look *p)
+/* The socket that receives an incoming packet, by the kernel's lookup with its addresses and ports. Referenced. */
+static __always_inline struct bpf_sock *receiver(struct __sk_buff *skb, const struct policy_packet *p)
 {
 	struct bpf_sock_tuple t = {};
 	__u32 len = sizeof(t.ipv4);
@@ -233,7 +234,7 @@ static __always_inline struct bpf_sock *receiver(struct __sk_buff *skb, const st
 	return p->proto == 17 ? bpf_sk_lookup_udp(skb, &t, len, BPF_F_CURRENT_NETNS, 0) : NULL;
 }
 
-/* The cgroup that a socket was made in. @sk is an address: programs of this kind may not look into sockets. */
+/* The cgroup in which a socket was created. @sk is an address: tc programs cannot dereference struct sock. */
 static __always_inline void *cgroup_of(__u64 sk)
 {
 	void *data = (void *)sk + bpf_core_field_offset(struct sock___cgroup, sk_cgrp_data);
@@ -244,58 +245,59 @@ static __always_inline void *cgroup_of(__u64 sk)
 	if (bpf_core_field_exists(new->cgroup))
 		return BPF_CORE_READ(new, cgroup);
 	v = BPF_CORE_READ(old, val);
-	return v & 1 ? NULL : (void *)v;	/* then it holds numbers of the first version's classes */
+	return v & 1 ? NULL : (void *)v;	/* then it holds net_cls and net_prio of cgroup v1 */
 }
 
-/* That cgroup and all above it. */
-static __always_inline void room_add_receiver(struct __sk_buff *skb, const struct policy_ask *a,
-					     struct policy_work *w)
+/* Adds the sets of the receiver's cgroup and of its ancestors. */
+static __always_inline void add_receiver_cgroups(struct __sk_buff *skb, const struct policy_query *q,
+						 struct policy_scratch *w)
 {
-	struct bpf_sock *sk = receiver(skb, &w->look);
+	struct bpf_sock *sk = receiver(skb, &w->packet);
 	struct cgroup___tree *cg;
 
 	if (!sk)
 		return;
-	*(volatile __u64 *)&w->addr = (__u64)sk;	/* what comes back out of a map is a number */
+	*(volatile __u64 *)&w->addr = (__u64)sk;	/* a load from the map yields a plain number */
 	cg = cgroup_of(*(volatile __u64 *)&w->addr);
 	for (int i = 0; i < SONDE_POLICY_LEVELS && cg; i++) {
 		struct cgroup_subsys_state *up = BPF_CORE_READ(cg, self.parent);
 		__u64 id = BPF_CORE_READ(cg, kn, id);
 
-		room_add_cgroup(a, w->bits, id);
+		add_cgroup(q, w->bits, id);
 		cg = up ? (void *)up - bpf_core_field_offset(struct cgroup___tree, self) : NULL;
 	}
 	bpf_sk_release(sk);
 }
 
-static __always_inline void room_add_sender(struct __sk_buff *skb, const struct policy_ask *a, __u64 *room)
+static __always_inline void add_sender_cgroups(struct __sk_buff *skb, const struct policy_query *q, __u64 *bits)
 {
 	for (__u32 i = 0; i < SONDE_POLICY_LEVELS; i++) {
 		__u64 id;
 
-		if (i >= a->head->n_levels)
+		if (i >= q->head->n_levels)
 			break;
-		id = bpf_skb_ancestor_cgroup_id(skb, a->head->levels[i]);
+		id = bpf_skb_ancestor_cgroup_id(skb, q->head->levels[i]);
 		if (id)
-			room_add_cgroup(a, room, id);
+			add_cgroup(q, bits, id);
 	}
 }
 
-static __always_inline void by_cgroup(struct __sk_buff *skb, const struct policy_ask *a, struct policy_work *w)
+static __always_inline void match_cgroups(struct __sk_buff *skb, const struct policy_query *q,
+					  struct policy_scratch *w)
 {
-	const __u64 *none = set_number(a, a->head->none[SONDE_POLICY_CGROUP]);
+	const __u64 *none = set_lookup(q, q->head->none[SONDE_POLICY_CGROUP]);
 
 	for (__u32 i = 0; i < net_policy_words; i++)
 		w->bits[i] = 0;
 	if (none)
-		room_add(w->bits, none, a->head->n_words);
-	if (a->dir)
-		room_add_sender(skb, a, w->bits);
+		add_set(w->bits, none, q->head->n_words);
+	if (q->dir)
+		add_sender_cgroups(skb, q, w->bits);
 	else
-		room_add_receiver(skb, a, w);
+		add_receiver_cgroups(skb, q, w);
 }
 
-/* At this end: the sender of what leaves, the receiver of what comes. */
+/* The process on this host: the sender of an outgoing packet, the receiver of an incoming one. NULL = unknown. */
 static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, struct net_scratch *s, __u8 dir,
 							 __u32 link)
 {
@@ -303,7 +305,7 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 	bool is_ip = scratch_tuples(s, link, net_want_netns);
 	const struct sonde_tuple *t = dir ? &s->sent : &s->received;
 
-	/* a SYN-ACK carries the socket of a question, which no process opened: it is its listener's */
+	/* the request socket of a SYN-ACK has no owner; the lookup below finds the listener */
 	if (dir && owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &proc) && proc)
 		return proc;
 	if (is_ip && !s->is_error && (owner_exact(&s->rec, t, &proc) || owner_bound(&s->rec, t, false, &proc)))
@@ -311,24 +313,25 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 	return NULL;
 }
 
-static __always_inline void by_process(const struct policy_ask *a, struct policy_work *w, const struct sonde_owner *o)
+static __always_inline void match_process(const struct policy_query *q, struct policy_scratch *w,
+					  const struct sonde_owner *o)
 {
 	struct sonde_policy_exact key = { .ask = SONDE_POLICY_COMM };
-	__u32 comm = a->head->none[SONDE_POLICY_COMM], pid = a->head->none[SONDE_POLICY_PID];
+	__u32 comm = q->head->none[SONDE_POLICY_COMM], pid = q->head->none[SONDE_POLICY_PID];
 
 	if (o) {
 		__builtin_memcpy(key.key, o->comm, sizeof(key.key));
-		comm = exact_set(a, &key, comm);
+		comm = set_by_key(q, &key, comm);
 		__builtin_memset(key.key, 0, sizeof(key.key));
 		__builtin_memcpy(key.key, &o->tgid, sizeof(o->tgid));
 		key.ask = SONDE_POLICY_PID;
-		pid = exact_set(a, &key, pid);
+		pid = set_by_key(q, &key, pid);
 	}
-	w->in[IN_ASKS + SONDE_POLICY_COMM] = comm;
-	w->in[IN_ASKS + SONDE_POLICY_PID] = pid;
+	w->sets[SET_CRITERIA + SONDE_POLICY_COMM] = comm;
+	w->sets[SET_CRITERIA + SONDE_POLICY_PID] = pid;
 }
 
-/* ---- deciding ---- */
+/* ---- matching ---- */
 
 static __always_inline __u32 lowest_bit(__u64 v)
 {
@@ -344,49 +347,49 @@ static __always_inline __u32 lowest_bit(__u64 v)
 	return n;
 }
 
-static __always_inline void find_sets(struct __sk_buff *skb, const struct policy_ask *a, struct policy_work *w)
+static __always_inline void find_sets(struct __sk_buff *skb, const struct policy_query *q, struct policy_scratch *w)
 {
-	const struct sonde_policy_head *h = a->head;
-	const struct policy_look *p = &w->look;
+	const struct sonde_policy_head *h = q->head;
+	const struct policy_packet *p = &w->packet;
 
-	w->in[IN_KIND] = h->kind[a->dir & 1][p->family == 6][p->state & 3];
-	w->in[IN_PROTO] = h->proto[p->proto];
+	w->sets[SET_KIND] = h->kind[q->dir & 1][p->family == 6][p->state & 3];
+	w->sets[SET_PROTO] = h->proto[p->proto];
 #pragma unroll
 	for (int i = 0; i < SONDE_POLICY_ASKS; i++)
-		w->in[IN_ASKS + i] = w->in[IN_KIND];
-	if (asks(a, SONDE_POLICY_SRC))
-		w->in[IN_ASKS + SONDE_POLICY_SRC] = by_address(a, p, SONDE_POLICY_SRC);
-	if (asks(a, SONDE_POLICY_DST))
-		w->in[IN_ASKS + SONDE_POLICY_DST] = by_address(a, p, SONDE_POLICY_DST);
-	if (asks(a, SONDE_POLICY_SPORT))
-		w->in[IN_ASKS + SONDE_POLICY_SPORT] = by_port(a, SONDE_POLICY_SPORT, p->sport);
-	if (asks(a, SONDE_POLICY_DPORT))
-		w->in[IN_ASKS + SONDE_POLICY_DPORT] = by_port(a, SONDE_POLICY_DPORT, p->dport);
-	if (asks(a, SONDE_POLICY_CGROUP))
-		by_cgroup(skb, a, w);
+		w->sets[SET_CRITERIA + i] = w->sets[SET_KIND];
+	if (uses(q, SONDE_POLICY_SRC))
+		w->sets[SET_CRITERIA + SONDE_POLICY_SRC] = set_by_address(q, p, SONDE_POLICY_SRC);
+	if (uses(q, SONDE_POLICY_DST))
+		w->sets[SET_CRITERIA + SONDE_POLICY_DST] = set_by_address(q, p, SONDE_POLICY_DST);
+	if (uses(q, SONDE_POLICY_SPORT))
+		w->sets[SET_CRITERIA + SONDE_POLICY_SPORT] = set_by_port(q, SONDE_POLICY_SPORT, p->sport);
+	if (uses(q, SONDE_POLICY_DPORT))
+		w->sets[SET_CRITERIA + SONDE_POLICY_DPORT] = set_by_port(q, SONDE_POLICY_DPORT, p->dport);
+	if (uses(q, SONDE_POLICY_CGROUP))
+		match_cgroups(skb, q, w);
 }
 
-/* The number of the first rule that is in all sets; 0 = none is. */
-static __always_inline __u32 first_rule(const struct policy_ask *a, const struct policy_work *w)
+/* The number, from 1, of the first rule in the intersection of all sets; 0 = the intersection is empty. */
+static __always_inline __u32 first_rule(const struct policy_query *q, const struct policy_scratch *w)
 {
-	const __u64 *in[IN__MAX];
+	const __u64 *sets[SET__MAX];
 
 #pragma unroll
-	for (int i = 0; i < IN__MAX; i++) {
-		in[i] = set_number(a, w->in[i]);
-		if (!in[i])
+	for (int i = 0; i < SET__MAX; i++) {
+		sets[i] = set_lookup(q, w->sets[i]);
+		if (!sets[i])
 			return 0;
 	}
-	if (asks(a, SONDE_POLICY_CGROUP))
-		in[IN_ASKS + SONDE_POLICY_CGROUP] = w->bits;
+	if (uses(q, SONDE_POLICY_CGROUP))
+		sets[SET_CRITERIA + SONDE_POLICY_CGROUP] = w->bits;
 	for (__u32 n = 0; n < net_policy_words; n++) {
 		__u64 v = ~0ULL;
 
-		if (n >= a->head->n_words)
+		if (n >= q->head->n_words)
 			break;
 #pragma unroll
-		for (int i = 0; i < IN__MAX; i++)
-			v &= in[i][n];
+		for (int i = 0; i < SET__MAX; i++)
+			v &= sets[i][n];
 		if (v)
 			return n * 64 + lowest_bit(v) + 1;
 	}
@@ -395,12 +398,12 @@ static __always_inline __u32 first_rule(const struct policy_ask *a, const struct
 
 /* ---- counting, reporting ---- */
 
-static __always_inline void count_verdict(struct __sk_buff *skb, const struct policy_ask *a,
+static __always_inline void count_verdict(struct __sk_buff *skb, const struct policy_query *q,
 					  const struct sonde_policy_rule *rule, __u32 link)
 {
 	struct net_count_key key = {
-		.location = a->head->generation, .netns = net_want_netns, .ifindex = skb->ifindex,
-		.reason = rule->line, .kind = NET_COUNT_POLICY, .dir = a->dir ? NET_DIR_OUT : NET_DIR_IN,
+		.location = q->head->generation, .netns = net_want_netns, .ifindex = skb->ifindex,
+		.reason = rule->line, .kind = NET_COUNT_POLICY, .dir = q->dir ? NET_DIR_OUT : NET_DIR_IN,
 		.point = NET_POINT_NONE,
 		.verdict = rule->action == SONDE_POLICY_ALLOW ? NET_COUNT_ALLOW : NET_COUNT_AUDIT,
 	};
@@ -408,18 +411,18 @@ static __always_inline void count_verdict(struct __sk_buff *skb, const struct po
 	count_add(&key, skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0));
 }
 
-static __always_inline bool is_told(const struct sonde_policy_rule *rule)
+static __always_inline bool is_reported(const struct sonde_policy_rule *rule)
 {
-	return net_policy_tell == NET_TELL_ALL ||
-	       (net_policy_tell == NET_TELL_DENIED && rule->action != SONDE_POLICY_ALLOW);
+	return net_policy_report == NET_REPORT_ALL ||
+	       (net_policy_report == NET_REPORT_DENIED && rule->action != SONDE_POLICY_ALLOW);
 }
 
-static __always_inline void tell_from(struct __sk_buff *skb, struct sonde_ledger *l, struct net_scratch *s,
-				      const struct policy_ask *a, const struct policy_work *w,
-				      const struct sonde_policy_rule *rule, __u32 link)
+static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_ledger *l, struct net_scratch *s,
+					   const struct policy_query *q, const struct policy_scratch *w,
+					   const struct sonde_policy_rule *rule, __u32 link)
 {
-	__u8 dir = a->dir ? NET_DIR_OUT : NET_DIR_IN;
-	__u16 class = a->dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
+	__u8 dir = q->dir ? NET_DIR_OUT : NET_DIR_IN;
+	__u16 class = q->dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
 	struct net_rec *r = &s->rec;
 	struct sonde_owner *o;
 
@@ -434,35 +437,35 @@ static __always_inline void tell_from(struct __sk_buff *skb, struct sonde_ledger
 	fill_rec(skb, r, dir, link);
 	r->reason = rule->line;
 	r->prog_id = w->number;
-	r->location = (__u64)a->head->generation << 32 | (__u32)rule->match << 8 | w->look.state << 4 |
+	r->location = (__u64)q->head->generation << 32 | (__u32)rule->match << 8 | w->packet.state << 4 |
 		      rule->action;
 	r->hdr.len += r->cap_len;
 	if (r->cap_len <= net_snap_limit)
 		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);
-	else /* cannot happen, which the verifier does not know */
+	else	/* unreachable; the verifier needs the check */
 		rec_lost(l, SONDE_LOST_COPY);
 }
 
-static __always_inline void tell(struct __sk_buff *skb, struct sonde_ledger *l, const struct policy_ask *a,
-				 const struct policy_work *w, const struct sonde_policy_rule *rule, __u32 link)
+static __always_inline void report(struct __sk_buff *skb, struct sonde_ledger *l, const struct policy_query *q,
+				   const struct policy_scratch *w, const struct sonde_policy_rule *rule, __u32 link)
 {
 	struct net_scratch *s;
 
-	if (!is_told(rule)) {
+	if (!is_reported(rule)) {
 		rec_filtered(l);
 		return;
 	}
 	s = scratch_take(l);
 	if (!s)
 		return;
-	tell_from(skb, l, s, a, w, rule, link);
+	report_verdict(skb, l, s, q, w, rule, link);
 	scratch_give(s);
 }
 
 /* ---- one packet ---- */
 
-/* Whose it is, for rules that ask; NULL = not known. */
-static __always_inline struct sonde_owner *process_of(struct __sk_buff *skb, const struct policy_ask *a, __u32 link)
+/* local_process() for a packet of which no header was copied yet. */
+static __always_inline struct sonde_owner *process_of(struct __sk_buff *skb, const struct policy_query *q, __u32 link)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
@@ -472,89 +475,89 @@ static __always_inline struct sonde_owner *process_of(struct __sk_buff *skb, con
 		return NULL;
 	s->busy = 1;
 	if (fill_packet(skb, &s->rec, link == SONDE_LINK_ETHERNET && skb->vlan_present, PKTFILTER_PASS) >= 0)
-		o = local_process(skb, s, a->dir, link);
+		o = local_process(skb, s, q->dir, link);
 	scratch_give(s);
 	return o;
 }
 
-/* The rule that decides; the default where none fits or the IP header is broken. */
-static __always_inline const struct sonde_policy_rule *judge(struct __sk_buff *skb, const struct policy_ask *a,
-							     struct policy_work *w, __u32 link)
+/* The first matching rule; the default if none matches or the IP header is invalid. */
+static __always_inline const struct sonde_policy_rule *find_rule(struct __sk_buff *skb, const struct policy_query *q,
+								 struct policy_scratch *w, __u32 link)
 {
-	void *rules = bpf_map_lookup_elem(&inst_net_policy_rules, &a->at);
+	void *rules = bpf_map_lookup_elem(&inst_net_policy_rules, &q->slot);
 	const struct sonde_policy_rule *r = NULL;
 	__u32 at;
 
 	w->number = 0;
-	if (w->look.family) {
-		find_sets(skb, a, w);
-		if (asks_process(a))
-			by_process(a, w, process_of(skb, a, link));
-		w->number = first_rule(a, w);
+	if (w->packet.family) {
+		find_sets(skb, q, w);
+		if (uses_process(q))
+			match_process(q, w, process_of(skb, q, link));
+		w->number = first_rule(q, w);
 	}
 	at = w->number - 1;
 	if (rules)
 		r = bpf_map_lookup_elem(rules, &at);
-	return r ? r : &a->head->fallback[a->dir & 1];
+	return r ? r : &q->head->fallback[q->dir & 1];
 }
 
-/* Finds the generation that holds. */
-static __always_inline bool begin(struct policy_ask *a)
+/* Looks up the active generation. False before the first one is installed. */
+static __always_inline bool query_init(struct policy_query *q)
 {
 	__u32 zero = 0;
 	__u32 *active = bpf_map_lookup_elem(&inst_net_policy, &zero);
 
 	if (!active)
 		return false;
-	a->at = *active & 1;
-	a->head = bpf_map_lookup_elem(&inst_net_policy_head, &a->at);
-	a->sets = bpf_map_lookup_elem(&inst_net_policy_sets, &a->at);
-	return a->head && a->sets;
+	q->slot = *active & 1;
+	q->head = bpf_map_lookup_elem(&inst_net_policy_head, &q->slot);
+	q->sets = bpf_map_lookup_elem(&inst_net_policy_sets, &q->slot);
+	return q->head && q->sets;
 }
 
-static __always_inline int police(struct __sk_buff *skb, __u8 dir, __u32 link)
+static __always_inline int audit_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
 	struct sonde_ledger *l = ledger_seen(dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS);
 	const struct sonde_policy_rule *rule;
-	struct policy_ask a = { .dir = dir };
-	struct policy_work *w;
+	struct policy_query q = { .dir = dir };
+	struct policy_scratch *w;
 	__u32 zero = 0;
 
 	if (!l)
 		return TC_NEXT;
-	w = bpf_map_lookup_elem(&net_policy_work, &zero);
-	if (!w || !policy_look_at(skb, &w->look, link) || !begin(&a)) {
+	w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+	if (!w || !policy_parse_packet(skb, &w->packet, link) || !query_init(&q)) {
 		rec_filtered(l);
 		return TC_NEXT;
 	}
-	rule = judge(skb, &a, w, link);
-	count_verdict(skb, &a, rule, link);
-	tell(skb, l, &a, w, rule, link);
+	rule = find_rule(skb, &q, w, link);
+	count_verdict(skb, &q, rule, link);
+	report(skb, l, &q, w, rule, link);
 	return TC_NEXT;
 }
 
 SEC("tc")
 int sonde_rule_i_l2(struct __sk_buff *skb)
 {
-	return police(skb, 0, SONDE_LINK_ETHERNET);
+	return audit_packet(skb, 0, SONDE_LINK_ETHERNET);
 }
 
 SEC("tc")
 int sonde_rule_o_l2(struct __sk_buff *skb)
 {
-	return police(skb, 1, SONDE_LINK_ETHERNET);
+	return audit_packet(skb, 1, SONDE_LINK_ETHERNET);
 }
 
 SEC("tc")
 int sonde_rule_i_l3(struct __sk_buff *skb)
 {
-	return police(skb, 0, SONDE_LINK_RAW);
+	return audit_packet(skb, 0, SONDE_LINK_RAW);
 }
 
 SEC("tc")
 int sonde_rule_o_l3(struct __sk_buff *skb)
 {
-	return police(skb, 1, SONDE_LINK_RAW);
+	return audit_packet(skb, 1, SONDE_LINK_RAW);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

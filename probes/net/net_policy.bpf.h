@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What rules ask of a packet. The words are those of doc/policy.md: where a header counts as broken, a fragment, cut.
+ * Parses the headers that rules can match. doc/policy.md defines when a header is invalid, a fragment or truncated.
  */
 #ifndef NET_POLICY_BPF_H
 #define NET_POLICY_BPF_H
@@ -8,18 +8,18 @@
 #include "probes/net/net_flow_packet.bpf.h"
 #include "probes/net/net_policy_wire.h"
 
-#define POLICY_EXT_MAX 8	/* IPv6 extension headers that are stepped over */
+#define POLICY_EXT_MAX 8	/* IPv6 extension headers to skip */
 
-struct policy_look {
+struct policy_packet {
 	__u8 src[16], dst[16];
 	__u16 sport, dport;	/* host order; ICMP: 0 and the type */
-	__u8 family;		/* 4, 6; 0 = the IP header is broken: no rule fits */
+	__u8 family;		/* 4, 6; 0 = the IP header is invalid: no rule matches */
 	__u8 proto;
 	__u8 state;		/* SONDE_POLICY_STATE_* */
 	__u8 pad;
 };
 
-/* Bytes of a transport header that must be there; 0 = nothing in it is asked for. */
+/* Smallest transport header in bytes; 0 = rules match no field of it. */
 static __always_inline __u32 transport_need(__u8 proto)
 {
 	switch (proto) {
@@ -32,7 +32,8 @@ static __always_inline __u32 transport_need(__u8 proto)
 	}
 }
 
-static __always_inline void look_transport(struct __sk_buff *skb, struct policy_look *p, __u32 off, __u32 end)
+static __always_inline void policy_parse_transport(struct __sk_buff *skb, struct policy_packet *p, __u32 off,
+						   __u32 end)
 {
 	__u8 head[16] __attribute__((aligned(8)));
 	__u16 *ports = (__u16 *)head;
@@ -59,7 +60,7 @@ static __always_inline void look_transport(struct __sk_buff *skb, struct policy_
 		p->state = SONDE_POLICY_STATE_ESTABLISHED;
 }
 
-static __always_inline void look_v4(struct __sk_buff *skb, struct policy_look *p, __u32 off)
+static __always_inline void policy_parse_v4(struct __sk_buff *skb, struct policy_packet *p, __u32 off)
 {
 	__u8 ip[20] __attribute__((aligned(8)));
 	__u32 head, total, end = skb->len;
@@ -68,7 +69,7 @@ static __always_inline void look_v4(struct __sk_buff *skb, struct policy_look *p
 		return;
 	head = (ip[0] & 15) * 4;
 	total = ip[2] << 8 | ip[3];
-	if (total && off + total < end)	/* 0: larger than its field, as the kernel joins segments */
+	if (total && off + total < end)	/* 0: GSO packet above 64 KiB */
 		end = off + total;
 	if (ip[0] >> 4 != 4 || head < sizeof(ip) || off + head > end)
 		return;
@@ -79,7 +80,7 @@ static __always_inline void look_v4(struct __sk_buff *skb, struct policy_look *p
 	if ((ip[6] & 0x1f) | ip[7])
 		p->state = SONDE_POLICY_STATE_FRAGMENT;
 	else
-		look_transport(skb, p, off + head, end);
+		policy_parse_transport(skb, p, off + head, end);
 }
 
 static __always_inline bool is_extension(__u8 proto)
@@ -87,7 +88,7 @@ static __always_inline bool is_extension(__u8 proto)
 	return proto == 0 || proto == 43 || proto == 60 || proto == 44;
 }
 
-static __always_inline void look_v6(struct __sk_buff *skb, struct policy_look *p, __u32 off)
+static __always_inline void policy_parse_v6(struct __sk_buff *skb, struct policy_packet *p, __u32 off)
 {
 	__u8 ip[40] __attribute__((aligned(8))), ext[8] __attribute__((aligned(8)));
 	__u32 at = off + sizeof(ip), len, end = skb->len;
@@ -117,11 +118,11 @@ static __always_inline void look_v6(struct __sk_buff *skb, struct policy_look *p
 		p->proto = ext[0];
 	}
 	if (!is_extension(p->proto))
-		look_transport(skb, p, at, end);
+		policy_parse_transport(skb, p, at, end);
 }
 
-/* False: it is no IP, which rules are not about. */
-static __always_inline bool policy_look_at(struct __sk_buff *skb, struct policy_look *p, __u32 link)
+/* False: neither IPv4 nor IPv6, so rules do not apply. */
+static __always_inline bool policy_parse_packet(struct __sk_buff *skb, struct policy_packet *p, __u32 link)
 {
 	__u32 off = link == SONDE_LINK_ETHERNET ? ETH_LEN : 0;
 	__u16 proto = bpf_ntohs(skb->protocol);
@@ -135,9 +136,9 @@ static __always_inline bool policy_look_at(struct __sk_buff *skb, struct policy_
 		off += 4;
 	}
 	if (proto == NET_P_IP)
-		look_v4(skb, p, off);
+		policy_parse_v4(skb, p, off);
 	else if (proto == NET_P_IPV6)
-		look_v6(skb, p, off);
+		policy_parse_v6(skb, p, off);
 	else
 		return false;
 	return true;

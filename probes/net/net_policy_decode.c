@@ -146,6 +146,6 @@ int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em)
 	if (!cur_ok(&c) || r.cap_len > r.orig_len || !r.link)
 		return -EBADMSG;
 	packet_dissect(r.link, v.data, r.cap_len, r.orig_len, &p);
-	v.flow = p.outer;	/* rules are about this one */
+	v.flow = p.outer;	/* rules match the outer headers */
 	return emit_verdict(&v, em);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Verdicts of a rule file (sonde/policy_wire.h). Their records are struct net_rec: reason is the rule's line in the
- * file (0 = the default that nobody wrote), prog_id its number (0 = the default), location the bits below.
+ * Verdicts of a rule file (sonde/policy_wire.h). Their records are struct net_rec: reason is the line of the rule
+ * (0 = the built-in default), prog_id its number (0 = a default), location has the bits below.
  */
 #ifndef NET_POLICY_WIRE_H
 #define NET_POLICY_WIRE_H
@@ -14,23 +14,23 @@
 #define NET_VERDICT_ACTION(l) ((l) & 3)		/* SONDE_POLICY_ALLOW ... */
 #define NET_VERDICT_STATE(l) ((l) >> 4 & 3)	/* SONDE_POLICY_STATE_* */
 #define NET_VERDICT_MATCH(l) ((l) >> 8 & 7)	/* enum sonde_policy_match */
-#define NET_VERDICT_GENERATION(l) ((l) >> 32)	/* of the file: reloads count */
+#define NET_VERDICT_GENERATION(l) ((l) >> 32)	/* of the tables, one more after each reload */
 
 #define NET_POLICY_FILE 200	/* number of the rule file; Cilium's source files have other numbers */
 
-/* Drop codes of Cilium: no rule allowed it; a rule says so. */
+/* Drop codes of Cilium: denied by the default, denied by a rule. */
 #define NET_POLICY_DENIED 133
 #define NET_POLICY_DENIED_BY_RULE 181
 
-/* Which verdicts are told. */
-#define NET_TELL_DENIED 0	/* and those of audit rules */
-#define NET_TELL_ALL 1
-#define NET_TELL_NONE 2
-#define NET_TELL__MAX 3
+/* Verdicts to report. */
+#define NET_REPORT_DENIED 0	/* those of audit rules included */
+#define NET_REPORT_ALL 1
+#define NET_REPORT_NONE 2
+#define NET_REPORT__MAX 3
 
 /*
- * Texts of rules, for others that show what rules count: keys are generation << 32 | line, and NET_POLICY_HEAD with
- * the file's name and the map that it is counted in.
+ * Map of rule texts for other processes that print the counters. Keys are generation << 32 | line; NET_POLICY_HEAD
+ * has the name of the file and the id of the map with its counters.
  */
 #define NET_POLICY_HEAD (~0ull)
 #define NET_POLICY_TEXTS 16384
@@ -38,7 +38,7 @@
 #define NET_POLICY_TEXTS_NAME "sonde_rules"
 
 struct net_policy_text {
-	__u32 counts;		/* id of the map; 0 but with the head */
+	__u32 counts;		/* NET_POLICY_HEAD: id of the map with the counters; else 0 */
 	__u32 pad;
 	char text[NET_POLICY_TEXT];	/* NUL-terminated */
 };

@@ -45,14 +45,15 @@ struct policy_conf {
 
 DEFINE_CLEANUP(struct policy *, policy_free)
 
-static const char *const tell_names[] = {
-	[NET_TELL_DENIED] = "denied", [NET_TELL_ALL] = "all", [NET_TELL_NONE] = "none", NULL,
+static const char *const report_names[] = {
+	[NET_REPORT_DENIED] = "denied", [NET_REPORT_ALL] = "all", [NET_REPORT_NONE] = "none", NULL,
 };
-_Static_assert(ARRAY_SIZE(tell_names) == NET_TELL__MAX + 1, "each choice has a word");
+_Static_assert(ARRAY_SIZE(report_names) == NET_REPORT__MAX + 1, "each choice has a word");
 
 static const struct opt policy_opts[] = {
-	{ .name = "verdicts", .kind = OPT_ENUM, .off = offsetof(struct policy_conf, net.policy.tell), .arg = "WHICH",
-	  .help = "verdicts to report (default denied, audit rules included); counters have all", .aux = tell_names },
+	{ .name = "verdicts", .kind = OPT_ENUM, .off = offsetof(struct policy_conf, net.policy.report),
+	  .arg = "WHICH", .aux = report_names,
+	  .help = "verdicts to report (default denied, audit rules included); counters have all" },
 	OPT_ROW(policy_conf, net.count.interval_ns, "interval", 0, OPT_DURATION, "TIME",
 		"report the counters of the rules every TIME (default: once at the end)"),
 	OPT_ROW(policy_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
