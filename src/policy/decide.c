@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What rules say of one packet, rule by rule: the meaning of the language. The tables of policy/table.h must say
- * the same.
+ * Evaluates the rules for one packet in their order. This is the reference: the tables of policy/table.h must give
+ * the same verdicts.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include "policy/impl.h"
 #include "sonde/notify_wire.h"
 
-static bool nets_fit(const struct ipnet *nets, size_t n, const struct ipaddr *ip)
+static bool nets_match(const struct ipnet *nets, size_t n, const struct ipaddr *ip)
 {
 	for (size_t i = 0; i < n; i++)
 		if (ipnet_contains(&nets[i], ip))
@@ -22,7 +22,7 @@ static bool nets_fit(const struct ipnet *nets, size_t n, const struct ipaddr *ip
 	return !n;
 }
 
-static bool ports_fit(const struct policy_ports *ports, size_t n, uint16_t port)
+static bool ports_match(const struct policy_ports *ports, size_t n, uint16_t port)
 {
 	for (size_t i = 0; i < n; i++)
 		if (port >= ports[i].from && port <= ports[i].to)
@@ -39,7 +39,7 @@ static bool is_below(const char *path, const char *above)
 	return !strncmp(path, above, len) && (!path[len] || path[len] == '/');
 }
 
-static bool process_fits(const struct policy_rule *r, const struct policy_packet *p)
+static bool process_matches(const struct policy_rule *r, const struct policy_packet *p)
 {
 	bool cgroup = !r->cgroups.len, comm = !r->comms.len, pid = !r->pids.len;
 
@@ -52,7 +52,7 @@ static bool process_fits(const struct policy_rule *r, const struct policy_packet
 	return cgroup && comm && pid;
 }
 
-static bool state_fits(const struct policy_rule *r, enum policy_state state)
+static bool state_matches(const struct policy_rule *r, enum policy_state state)
 {
 	if (r->fragment)
 		return state == POLICY_FRAGMENT;
@@ -61,20 +61,20 @@ static bool state_fits(const struct policy_rule *r, enum policy_state state)
 	return (!r->sports.len && !r->dports.len) || state == POLICY_WHOLE || state == POLICY_ESTABLISHED;
 }
 
-bool policy_rule_fits(const struct policy_rule *r, const struct policy_packet *p)
+bool policy_rule_matches(const struct policy_rule *r, const struct policy_packet *p)
 {
 	return p->has_ip && r->dirs[p->dir] && (!r->family || r->family == p->family) &&
-	       (r->proto == POLICY_ANY_PROTO || r->proto == p->proto) && state_fits(r, p->state) &&
-	       nets_fit(r->from.items, r->from.len, &p->saddr) && nets_fit(r->to.items, r->to.len, &p->daddr) &&
-	       ports_fit(r->sports.items, r->sports.len, p->sport) &&
-	       ports_fit(r->dports.items, r->dports.len, p->dport) && process_fits(r, p);
+	       (r->proto == POLICY_ANY_PROTO || r->proto == p->proto) && state_matches(r, p->state) &&
+	       nets_match(r->from.items, r->from.len, &p->saddr) && nets_match(r->to.items, r->to.len, &p->daddr) &&
+	       ports_match(r->sports.items, r->sports.len, p->sport) &&
+	       ports_match(r->dports.items, r->dports.len, p->dport) && process_matches(r, p);
 }
 
 void policy_decide(const struct policy *p, const struct policy_packet *pkt, struct policy_verdict *ret)
 {
 	*ret = (struct policy_verdict){ .action = p->fallback[pkt->dir] };
 	for (size_t i = 0; i < p->rules.len; i++) {
-		if (!policy_rule_fits(&p->rules.items[i], pkt))
+		if (!policy_rule_matches(&p->rules.items[i], pkt))
 			continue;
 		*ret = (struct policy_verdict){
 			.action = p->rules.items[i].action, .rule = &p->rules.items[i], .number = (uint32_t)i + 1,
@@ -97,9 +97,9 @@ uint8_t policy_match_kind(const struct policy_rule *r)
 	return l4 ? SONDE_MATCH_L4 : proto ? SONDE_MATCH_PROTO : SONDE_MATCH_ALL;
 }
 
-/* ---- a packet in words ---- */
+/* ---- packets as text ---- */
 
-static bool one_address(const struct ipnet *nets, size_t n, struct ipaddr *ret)
+static bool single_address(const struct ipnet *nets, size_t n, struct ipaddr *ret)
 {
 	if (n != 1 || nets[0].bits != (nets[0].ip.family == 4 ? 32 : 128))
 		return false;
@@ -107,7 +107,7 @@ static bool one_address(const struct ipnet *nets, size_t n, struct ipaddr *ret)
 	return true;
 }
 
-static bool one_port(const struct policy_ports *ports, size_t n, uint16_t *ret)
+static bool single_port(const struct policy_ports *ports, size_t n, uint16_t *ret)
 {
 	if (n > 1 || (n && ports[0].from != ports[0].to))
 		return false;
@@ -123,20 +123,21 @@ static enum policy_state state_of(const struct policy_rule *r)
 static int to_packet(struct policy_rule *r, struct policy_packet *p, struct err *err)
 {
 	if (r->dirs[POLICY_IN] == r->dirs[POLICY_OUT])
-		return err_set(err, -EINVAL, "1: a packet goes in or out: one of the two words is wanted");
+		return err_set(err, -EINVAL, "1: no direction: add in or out");
 	if (r->proto == POLICY_ANY_PROTO)
-		return err_set(err, -EINVAL, "1: the packet's protocol is wanted, as tcp or proto 47");
+		return err_set(err, -EINVAL, "1: no protocol: add one, such as tcp or proto 47");
 	*p = (struct policy_packet){
 		.dir = r->dirs[POLICY_IN] ? POLICY_IN : POLICY_OUT, .state = state_of(r), .has_ip = true,
 		.proto = (uint8_t)r->proto, .pid = r->pids.len ? r->pids.items[0] : 0,
 	};
-	if (!one_address(r->from.items, r->from.len, &p->saddr) || !one_address(r->to.items, r->to.len, &p->daddr))
-		return err_set(err, -EINVAL, "1: from and to are wanted, one address each");
-	if (!one_port(r->sports.items, r->sports.len, &p->sport) ||
-	    !one_port(r->dports.items, r->dports.len, &p->dport))
-		return err_set(err, -EINVAL, "1: a packet has one port of each kind");
+	if (!single_address(r->from.items, r->from.len, &p->saddr) ||
+	    !single_address(r->to.items, r->to.len, &p->daddr))
+		return err_set(err, -EINVAL, "1: expected one address each for from and to");
+	if (!single_port(r->sports.items, r->sports.len, &p->sport) ||
+	    !single_port(r->dports.items, r->dports.len, &p->dport))
+		return err_set(err, -EINVAL, "1: expected at most one source and one destination port");
 	if (r->cgroups.len > 1 || r->comms.len > 1 || r->pids.len > 1)
-		return err_set(err, -EINVAL, "1: a packet has one process");
+		return err_set(err, -EINVAL, "1: expected at most one cgroup, comm and pid");
 	p->family = p->saddr.family;
 	if (r->comms.len)
 		p->comm = r->comms.items[0];
@@ -153,9 +154,9 @@ int policy_packet_parse(const char *words, struct policy_packet *ret, struct err
 
 	if (r < 0)
 		return r;
-	begin = rd.lex.at;
+	begin = rd.lex.token;
 	policy_rule_init(&rd.rule, 1);
-	r = policy_clauses(&rd, err);
+	r = policy_read_clauses(&rd, err);
 	if (r >= 0)
 		r = policy_rule_check(&rd, &begin, err);
 	if (r >= 0)

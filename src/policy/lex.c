@@ -9,17 +9,17 @@
 #include "base/err.h"
 #include "base/str.h"
 
-int policy_wrong(const struct policy_token *t, struct err *err, const char *fmt, ...)
+int policy_error(const struct policy_token *t, struct err *err, const char *fmt, ...)
 {
-	char word[64] = "", said[320];
+	char word[64] = "", message[320];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(said, sizeof(said), fmt, ap);
+	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	if (t->kind == POLICY_WORD)
 		str_escape(word, sizeof(word), t->text, t->len);
-	return err_set(err, -EINVAL, "%u:%u: %s%s%s", t->line, t->column, word, *word ? ": " : "", said);
+	return err_set(err, -EINVAL, "%u:%u: %s%s%s", t->line, t->column, word, *word ? ": " : "", message);
 }
 
 bool policy_token_is(const struct policy_token *t, const char *word)
@@ -50,13 +50,13 @@ static int check_bytes(const struct policy_token *t, struct err *err)
 {
 	for (size_t i = 0; i < t->len; i++)
 		if ((uint8_t)t->text[i] < ' ' || t->text[i] == 0x7f)
-			return policy_wrong(t, err, "a control character cannot be part of a word");
+			return policy_error(t, err, "a control character cannot be part of a word");
 	return 0;
 }
 
 static int read_word(struct policy_lex *l, struct err *err)
 {
-	struct policy_token *t = &l->at;
+	struct policy_token *t = &l->token;
 
 	t->kind = POLICY_WORD;
 	t->quoted = cur_peek(&l->c, 0) == '"';
@@ -72,7 +72,7 @@ static int read_word(struct policy_lex *l, struct err *err)
 	}
 	t->len = (size_t)((const char *)l->c.pos - t->text);
 	if (t->quoted && (!cur_left(&l->c) || cur_peek(&l->c, 0) != '"'))
-		return policy_wrong(t, err, "the quotation mark is not closed on this line");
+		return policy_error(t, err, "the quotation mark is not closed on this line");
 	if (t->quoted)
 		cur_skip(&l->c, 1);
 	return check_bytes(t, err);
@@ -80,25 +80,25 @@ static int read_word(struct policy_lex *l, struct err *err)
 
 int policy_lex_next(struct policy_lex *l, struct err *err)
 {
-	if (l->at.kind == POLICY_WORD)
+	if (l->token.kind == POLICY_WORD)
 		l->end = (const char *)l->c.pos;
-	if (l->at.kind == POLICY_EOL) {
+	if (l->token.kind == POLICY_EOL) {
 		l->line++;
 		l->line_start = l->c.pos;
 	}
 	skip_blanks(l);
-	l->at = (struct policy_token){
+	l->token = (struct policy_token){
 		.kind = POLICY_EOF, .line = l->line, .column = (uint32_t)(l->c.pos - l->line_start) + 1,
 	};
 	if (!cur_left(&l->c))
 		return 0;
 	switch (cur_peek(&l->c, 0)) {
 	case '\n':
-		l->at.kind = POLICY_EOL;
+		l->token.kind = POLICY_EOL;
 		cur_skip(&l->c, 1);
 		return 0;
 	case ',':
-		l->at.kind = POLICY_COMMA;
+		l->token.kind = POLICY_COMMA;
 		cur_skip(&l->c, 1);
 		return 0;
 	default:
@@ -108,7 +108,7 @@ int policy_lex_next(struct policy_lex *l, struct err *err)
 
 int policy_lex_init(struct policy_lex *l, const char *text, size_t len, struct err *err)
 {
-	*l = (struct policy_lex){ .c = cur_init(text, len), .line = 1, .at.kind = POLICY_EOF };
+	*l = (struct policy_lex){ .c = cur_init(text, len), .line = 1, .token.kind = POLICY_EOF };
 	l->line_start = l->c.pos;
 	return policy_lex_next(l, err);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The text of a rule file to rules. A rule is an action and clauses, each at most once; what could never fit a packet
- * is refused, for it is a slip.
+ * Parses rule files. A rule is an action and clauses, each at most once. A rule that no packet can match is an error,
+ * as it is a typing mistake.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ static const struct { const char *name; uint8_t family; int proto; } protos[] = 
 
 /* ---- values ---- */
 
-/* The word as a C string; -EINVAL when it is too long to be any of what is wanted. */
+/* Copies the word as a C string; -EINVAL if @t is not a word or does not fit. */
 static int word_text(const struct policy_token *t, char *ret, size_t cap)
 {
 	if (t->kind != POLICY_WORD || !t->len || t->len >= cap || memchr(t->text, 0, t->len))
@@ -43,7 +43,7 @@ static int word_text(const struct policy_token *t, char *ret, size_t cap)
 	return 0;
 }
 
-static int number(const char *text, uint32_t max, uint32_t *ret)
+static int parse_number(const char *text, uint32_t max, uint32_t *ret)
 {
 	uint32_t n;
 
@@ -53,8 +53,8 @@ static int number(const char *text, uint32_t max, uint32_t *ret)
 	return 0;
 }
 
-/* The address with everything behind the prefix zeroed. */
-static struct ipaddr masked(const struct ipnet *n)
+/* The address with the host bits cleared. */
+static struct ipaddr mask_address(const struct ipnet *n)
 {
 	struct ipaddr ip = n->ip;
 
@@ -69,18 +69,18 @@ static int parse_net(const struct policy_token *t, struct ipnet *ret, struct err
 	char text[64];
 
 	if (word_text(t, text, sizeof(text)) < 0 || ipnet_parse(text, ret) < 0)
-		return policy_wrong(t, err, "an address or a network is wanted here, as 10.0.0.0/8 or 2001:db8::/32");
-	net = masked(ret);
+		return policy_error(t, err, "expected an address or a network, such as 10.0.0.0/8 or 2001:db8::/32");
+	net = mask_address(ret);
 	if (ipaddr_equal(&net, &ret->ip))
 		return 0;
-	return policy_wrong(t, err, "it has bits behind its /%u; a single address has /%u or nothing", ret->bits,
-			    ret->ip.family == 4 ? 32 : 128);
+	return policy_error(t, err, "host bits are set behind /%u; a single address has /%u or no prefix",
+			    ret->bits, ret->ip.family == 4 ? 32 : 128);
 }
 
 static int add_net(struct policy_reader *rd, struct err *err)
 {
 	struct ipnet net;
-	int r = parse_net(&rd->lex.at, &net, err);
+	int r = parse_net(&rd->lex.token, &net, err);
 
 	if (r < 0)
 		return r;
@@ -97,16 +97,16 @@ static int parse_range(const struct policy_token *t, uint32_t max, const char *w
 	uint32_t from, to;
 
 	if (word_text(t, text, sizeof(text)) < 0)
-		return policy_wrong(t, err, "%s is wanted here, or a range FROM-TO", what);
+		return policy_error(t, err, "expected %s, or a range FROM-TO", what);
 	dash = strchr(text, '-');
 	if (dash)
 		*dash = 0;
-	if (number(text, max, &from) < 0 || (dash && number(dash + 1, max, &to) < 0))
-		return policy_wrong(t, err, "%s is wanted here, 0 to %u, or a range FROM-TO", what, max);
+	if (parse_number(text, max, &from) < 0 || (dash && parse_number(dash + 1, max, &to) < 0))
+		return policy_error(t, err, "expected %s from 0 to %u, or a range FROM-TO", what, max);
 	if (!dash)
 		to = from;
 	if (to < from)
-		return policy_wrong(t, err, "the range ends before it begins");
+		return policy_error(t, err, "the end of the range is below its start");
 	*ret = (struct policy_ports){ (uint16_t)from, (uint16_t)to };
 	return 0;
 }
@@ -115,7 +115,7 @@ static int add_range(struct policy_reader *rd, struct err *err)
 {
 	struct policy_ports range;
 	bool type = rd->list == LIST_TYPE;
-	int r = parse_range(&rd->lex.at, type ? 255 : 65535, type ? "an ICMP type" : "a port", &range, err);
+	int r = parse_range(&rd->lex.token, type ? 255 : 65535, type ? "an ICMP type" : "a port", &range, err);
 
 	if (r < 0)
 		return r;
@@ -127,13 +127,13 @@ static int add_range(struct policy_reader *rd, struct err *err)
 
 static int add_cgroup(struct policy_reader *rd, struct err *err)
 {
-	const struct policy_token *t = &rd->lex.at;
+	const struct policy_token *t = &rd->lex.token;
 	size_t len = t->len;
 	char *path;
 
 	if (t->kind != POLICY_WORD || !len || t->text[0] != '/' || memchr(t->text, 0, len) ||
 	    memmem(t->text, len, "/../", 4) || (len >= 3 && !memcmp(t->text + len - 3, "/..", 3)))
-		return policy_wrong(t, err, "a path below the cgroup2 mount is wanted here, as /system.slice");
+		return policy_error(t, err, "expected a path below the cgroup2 mount, such as /system.slice");
 	while (len > 1 && t->text[len - 1] == '/')
 		len--;
 	path = strndup(t->text, len);
@@ -149,9 +149,8 @@ static int add_comm(struct policy_reader *rd, struct err *err)
 {
 	struct policy_comm comm = { "" };
 
-	if (word_text(&rd->lex.at, comm.name, sizeof(comm.name)) < 0)
-		return policy_wrong(&rd->lex.at, err, "a command name is wanted here, 1 to 15 bytes as the kernel "
-				    "keeps it");
+	if (word_text(&rd->lex.token, comm.name, sizeof(comm.name)) < 0)
+		return policy_error(&rd->lex.token, err, "expected a command name of 1 to 15 bytes");
 	if (vec_grow(&rd->rule.comms) < 0)
 		return -ENOMEM;
 	rd->rule.comms.items[rd->rule.comms.len++] = comm;
@@ -163,8 +162,8 @@ static int add_pid(struct policy_reader *rd, struct err *err)
 	char text[16];
 	uint32_t pid;
 
-	if (word_text(&rd->lex.at, text, sizeof(text)) < 0 || number(text, INT32_MAX, &pid) < 0 || !pid)
-		return policy_wrong(&rd->lex.at, err, "a process id is wanted here");
+	if (word_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, INT32_MAX, &pid) < 0 || !pid)
+		return policy_error(&rd->lex.token, err, "expected a process id");
 	if (vec_grow(&rd->rule.pids) < 0)
 		return -ENOMEM;
 	rd->rule.pids.items[rd->rule.pids.len++] = pid;
@@ -182,31 +181,31 @@ static const struct {
 	[LIST_CGROUP] = { "cgroup", add_cgroup }, [LIST_COMM] = { "comm", add_comm }, [LIST_PID] = { "pid", add_pid },
 };
 
-static int once(struct policy_reader *rd, unsigned clause, const struct policy_token *t, struct err *err)
+static int mark_clause(struct policy_reader *rd, unsigned clause, const struct policy_token *t, struct err *err)
 {
 	if (rd->seen & 1u << clause)
-		return policy_wrong(t, err, "this is said twice in one rule");
+		return policy_error(t, err, "duplicate clause in this rule");
 	rd->seen |= 1u << clause;
 	return 0;
 }
 
-/* "any" alone asks for nothing. */
+/* A list of "any" alone stays empty. */
 static int read_list(struct policy_reader *rd, struct err *err)
 {
 	bool net = rd->list == LIST_FROM || rd->list == LIST_TO;
 	int r = policy_lex_next(&rd->lex, err);
 
-	if (r >= 0 && net && policy_token_is(&rd->lex.at, "any"))
+	if (r >= 0 && net && policy_token_is(&rd->lex.token, "any"))
 		return policy_lex_next(&rd->lex, err);
 	for (;;) {
 		if (r >= 0 && rd->items++ >= POLICY_ITEMS_MAX)
-			r = policy_wrong(&rd->lex.at, err, "the lists of a file have at most %u items",
+			r = policy_error(&rd->lex.token, err, "a file has at most %u items in its lists",
 					 POLICY_ITEMS_MAX);
 		if (r >= 0)
 			r = lists[rd->list].add(rd, err);
 		if (r >= 0)
 			r = policy_lex_next(&rd->lex, err);
-		if (r < 0 || rd->lex.at.kind != POLICY_COMMA)
+		if (r < 0 || rd->lex.token.kind != POLICY_COMMA)
 			return r;
 		r = policy_lex_next(&rd->lex, err);
 	}
@@ -220,16 +219,16 @@ static int read_proto_number(struct policy_reader *rd, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (word_text(&rd->lex.at, text, sizeof(text)) < 0 || number(text, 255, &n) < 0)
-		return policy_wrong(&rd->lex.at, err, "a protocol number is wanted here, 0 to 255");
+	if (word_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, 255, &n) < 0)
+		return policy_error(&rd->lex.token, err, "expected a protocol number from 0 to 255");
 	rd->rule.proto = (int)n;
 	return policy_lex_next(&rd->lex, err);
 }
 
-/* 1 = it was one. */
+/* 1 = read a protocol, 0 = the token is something else. */
 static int read_proto(struct policy_reader *rd, struct err *err)
 {
-	const struct policy_token *t = &rd->lex.at;
+	const struct policy_token *t = &rd->lex.token;
 	bool by_number = policy_token_is(t, "proto");
 	size_t i = 0;
 	int r;
@@ -238,7 +237,7 @@ static int read_proto(struct policy_reader *rd, struct err *err)
 		i++;
 	if (i == ARRAY_SIZE(protos) && !by_number)
 		return 0;
-	r = once(rd, CLAUSE_PROTO, t, err);
+	r = mark_clause(rd, CLAUSE_PROTO, t, err);
 	if (r >= 0 && by_number)
 		r = read_proto_number(rd, err);
 	if (r < 0 || by_number)
@@ -249,7 +248,7 @@ static int read_proto(struct policy_reader *rd, struct err *err)
 	return r < 0 ? r : 1;
 }
 
-/* Words that stand alone. 1 = it was one. */
+/* Clauses of a single word. 1 = read one, 0 = the token is something else. */
 static int read_flag(struct policy_reader *rd, struct err *err)
 {
 	static const char *const words[] = { "in", "out", "established", "fragment" };
@@ -258,11 +257,11 @@ static int read_flag(struct policy_reader *rd, struct err *err)
 	size_t i = 0;
 	int r;
 
-	while (i < ARRAY_SIZE(words) && !policy_token_is(&rd->lex.at, words[i]))
+	while (i < ARRAY_SIZE(words) && !policy_token_is(&rd->lex.token, words[i]))
 		i++;
 	if (i == ARRAY_SIZE(words))
 		return 0;
-	r = once(rd, clauses[i], &rd->lex.at, err);
+	r = mark_clause(rd, clauses[i], &rd->lex.token, err);
 	if (r < 0)
 		return r;
 	if (i < POLICY_DIR__MAX)
@@ -282,13 +281,13 @@ static int read_clause(struct policy_reader *rd, struct err *err)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	for (unsigned i = 0; i < LIST__MAX; i++) {
-		if (!policy_token_is(&rd->lex.at, lists[i].word))
+		if (!policy_token_is(&rd->lex.token, lists[i].word))
 			continue;
-		r = once(rd, CLAUSE__MAX + i, &rd->lex.at, err);
+		r = mark_clause(rd, CLAUSE__MAX + i, &rd->lex.token, err);
 		rd->list = i;
 		return r < 0 ? r : read_list(rd, err);
 	}
-	return policy_wrong(&rd->lex.at, err, "a clause is wanted here: in, out, a protocol (ip, ip4, ip6, tcp, udp, "
+	return policy_error(&rd->lex.token, err, "expected a clause: in, out, a protocol (ip, ip4, ip6, tcp, udp, "
 			    "sctp, icmp, icmp6, proto N), from, to, sport, port, type, established, fragment, "
 			    "cgroup, comm or pid");
 }
@@ -314,7 +313,7 @@ static bool proto_has_ports(int proto)
 	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP;
 }
 
-static bool said(const struct policy_reader *rd, unsigned list)
+static bool has_list(const struct policy_reader *rd, unsigned list)
 {
 	return rd->seen & 1u << (CLAUSE__MAX + list);
 }
@@ -322,18 +321,18 @@ static bool said(const struct policy_reader *rd, unsigned list)
 int policy_rule_check(const struct policy_reader *rd, const struct policy_token *t, struct err *err)
 {
 	const struct policy_rule *r = &rd->rule;
-	bool ports = said(rd, LIST_SPORT) || said(rd, LIST_PORT), type = said(rd, LIST_TYPE);
+	bool ports = has_list(rd, LIST_SPORT) || has_list(rd, LIST_PORT), type = has_list(rd, LIST_TYPE);
 
 	if (ports && !proto_has_ports(r->proto))
-		return policy_wrong(t, err, "ports go with tcp, udp or sctp");
+		return policy_error(t, err, "sport and port need tcp, udp or sctp");
 	if (type && r->proto != IPPROTO_ICMP && r->proto != IPPROTO_ICMPV6)
-		return policy_wrong(t, err, "types go with icmp or icmp6");
+		return policy_error(t, err, "type needs icmp or icmp6");
 	if (r->established && r->proto != IPPROTO_TCP)
-		return policy_wrong(t, err, "established goes with tcp");
+		return policy_error(t, err, "established needs tcp");
 	if (r->fragment && (ports || type || r->established))
-		return policy_wrong(t, err, "later fragments have no ports, types and flags");
+		return policy_error(t, err, "fragment excludes ports, types and established");
 	if (!family_possible(r, 4) && !family_possible(r, 6))
-		return policy_wrong(t, err, "no packet has addresses of both families");
+		return policy_error(t, err, "IPv4 and IPv6 in one rule: no packet matches both");
 	return 0;
 }
 
@@ -357,17 +356,17 @@ void policy_rule_fini(struct policy_rule *r)
 	r->text = NULL;
 }
 
-int policy_clauses(struct policy_reader *rd, struct err *err)
+int policy_read_clauses(struct policy_reader *rd, struct err *err)
 {
 	int r = 0;
 
 	rd->seen = 0;
-	while (r >= 0 && rd->lex.at.kind != POLICY_EOL && rd->lex.at.kind != POLICY_EOF)
+	while (r >= 0 && rd->lex.token.kind != POLICY_EOL && rd->lex.token.kind != POLICY_EOF)
 		r = read_clause(rd, err);
 	return r;
 }
 
-/* 0 = it is none. */
+/* 1 = found, 0 = not an action. */
 static int find_action(const struct policy_token *t, enum policy_action *ret)
 {
 	for (enum policy_action a = 0; a < POLICY_ACTION__MAX; a++) {
@@ -381,18 +380,18 @@ static int find_action(const struct policy_token *t, enum policy_action *ret)
 
 static int read_rule(struct policy_reader *rd, struct policy *p, struct err *err)
 {
-	const struct policy_token begin = rd->lex.at;
+	const struct policy_token begin = rd->lex.token;
 	int r;
 
 	policy_rule_init(&rd->rule, begin.line);
 	find_action(&begin, &rd->rule.action);
 	r = policy_lex_next(&rd->lex, err);
 	if (r >= 0)
-		r = policy_clauses(rd, err);
+		r = policy_read_clauses(rd, err);
 	if (r >= 0)
 		r = policy_rule_check(rd, &begin, err);
 	if (r >= 0 && p->rules.len >= POLICY_RULES_MAX)
-		r = policy_wrong(&begin, err, "a file has at most %u rules", POLICY_RULES_MAX);
+		r = policy_error(&begin, err, "a file has at most %u rules", POLICY_RULES_MAX);
 	if (r >= 0)
 		r = vec_grow(&p->rules);
 	if (r >= 0) {
@@ -409,31 +408,31 @@ static int read_rule(struct policy_reader *rd, struct policy *p, struct err *err
 /* "default deny in" */
 static int read_default(struct policy_reader *rd, struct policy *p, struct err *err)
 {
-	const struct policy_token begin = rd->lex.at;
+	const struct policy_token begin = rd->lex.token;
 	enum policy_action a;
 	bool in, out;
 	int r = policy_lex_next(&rd->lex, err);
 
 	if (r < 0)
 		return r;
-	if (!find_action(&rd->lex.at, &a))
-		return policy_wrong(&rd->lex.at, err, "allow, deny or audit is wanted behind default");
+	if (!find_action(&rd->lex.token, &a))
+		return policy_error(&rd->lex.token, err, "expected allow, deny or audit after default");
 	r = policy_lex_next(&rd->lex, err);
 	if (r < 0)
 		return r;
-	in = policy_token_is(&rd->lex.at, "in");
-	out = policy_token_is(&rd->lex.at, "out");
+	in = policy_token_is(&rd->lex.token, "in");
+	out = policy_token_is(&rd->lex.token, "out");
 	if (in || out)
 		r = policy_lex_next(&rd->lex, err);
-	if (r >= 0 && rd->lex.at.kind != POLICY_EOL && rd->lex.at.kind != POLICY_EOF)
-		r = policy_wrong(&rd->lex.at, err, "the end of the line is wanted here: a default has an action and "
-				 "a direction");
+	if (r >= 0 && rd->lex.token.kind != POLICY_EOL && rd->lex.token.kind != POLICY_EOF)
+		r = policy_error(&rd->lex.token, err, "expected the end of the line: a default has an action "
+					 "and a direction");
 	for (enum policy_dir d = 0; r >= 0 && d < POLICY_DIR__MAX; d++) {
 		if (d == POLICY_IN ? out : in)
 			continue;
 		if (p->fallback_line[d])
-			return policy_wrong(&begin, err, "line %u has said this for %s already", p->fallback_line[d],
-					    d == POLICY_IN ? "in" : "out");
+			return policy_error(&begin, err, "line %u sets the default for %s already",
+					    p->fallback_line[d], d == POLICY_IN ? "in" : "out");
 		p->fallback[d] = a;
 		p->fallback_line[d] = begin.line;
 	}
@@ -444,13 +443,13 @@ static int read_line(struct policy_reader *rd, struct policy *p, struct err *err
 {
 	enum policy_action a;
 
-	if (rd->lex.at.kind == POLICY_EOL)
+	if (rd->lex.token.kind == POLICY_EOL)
 		return policy_lex_next(&rd->lex, err);
-	if (policy_token_is(&rd->lex.at, "default"))
+	if (policy_token_is(&rd->lex.token, "default"))
 		return read_default(rd, p, err);
-	if (find_action(&rd->lex.at, &a))
+	if (find_action(&rd->lex.token, &a))
 		return read_rule(rd, p, err);
-	return policy_wrong(&rd->lex.at, err, "a line begins with allow, deny, audit or default");
+	return policy_error(&rd->lex.token, err, "expected allow, deny, audit or default at the start of the line");
 }
 
 int policy_parse(const char *text, size_t len, struct policy **ret, struct err *err)
@@ -463,14 +462,14 @@ int policy_parse(const char *text, size_t len, struct policy **ret, struct err *
 		return err_set(err, -EINVAL, "1:1: a rule file has at most %u bytes", POLICY_TEXT_MAX);
 	p = calloc(1, sizeof(*p));
 	r = p ? policy_lex_init(&rd.lex, text, len, err) : -ENOMEM;
-	while (r >= 0 && rd.lex.at.kind != POLICY_EOF)
+	while (r >= 0 && rd.lex.token.kind != POLICY_EOF)
 		r = read_line(&rd, p, err);
 	if (r >= 0) {
 		*ret = p;
 		return 0;
 	}
 	policy_free(p);
-	return r == -ENOMEM ? err_errno(err, r, "cannot keep the rules") : r;
+	return r == -ENOMEM ? err_errno(err, r, "cannot store the rules") : r;
 }
 
 void policy_free(struct policy *p)

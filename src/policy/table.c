@@ -11,22 +11,21 @@
 #include "base/macros.h"
 #include "policy/policy.h"
 
-_Static_assert(POLICY_RULES_MAX == SONDE_POLICY_WORDS * 64, "a rule is a bit");
+_Static_assert(POLICY_RULES_MAX == SONDE_POLICY_WORDS * 64, "one bit for each rule");
 _Static_assert((int)POLICY_DENY == SONDE_POLICY_DENY && (int)POLICY_AUDIT == SONDE_POLICY_AUDIT, "one numbering");
 _Static_assert((int)POLICY_FRAGMENT == SONDE_POLICY_STATE_FRAGMENT && (int)POLICY_CUT == SONDE_POLICY_STATE_CUT,
 	       "one numbering");
 
-/* What a set is made for: the rules that @fits says yes to. */
-struct ask {
-	bool (*fits)(const struct policy_rule *r, const struct ask *a);
+/* One value of one field of a packet; its set holds the rules for which @matches is true. */
+struct criterion {
+	bool (*matches)(const struct policy_rule *r, const struct criterion *c);
 	enum policy_dir dir;
 	enum policy_state state;
 	uint8_t family;
-	int what;		/* SONDE_POLICY_*, a protocol, a port */
+	int type;		/* SONDE_POLICY_*, or a protocol number */
 	struct ipnet net;
-	uint64_t cgroup;
 	struct policy_comm comm;
-	uint32_t pid;
+	uint32_t pid, port;
 };
 
 struct build {
@@ -34,20 +33,20 @@ struct build {
 	struct policy_table *t;
 	policy_cgroup_fn cgroup;
 	void *ctx;
-	uint64_t *room;			/* one set */
-	VEC(uint64_t) cgroups;		/* ids, one for each path of each rule in order */
+	uint64_t *set;			/* scratch, head.n_words */
+	VEC(uint64_t) cgroups;		/* the ids of the paths of all rules, in their order */
 	size_t cap_sets;
 	struct map exact_done;
 };
 
 /* ---- sets ---- */
 
-/* The number of the set that stands in b->room, or -ENOMEM. */
-static int64_t number_of(struct build *b)
+/* Returns the number of the set equal to b->set, added if new, or -ENOMEM. */
+static int64_t intern_set(struct build *b)
 {
 	size_t bytes = b->t->head.n_words * sizeof(uint64_t);
 	bool new = false;
-	uint32_t *number = map_add(&b->t->known, b->room, &new);
+	uint32_t *number = map_add(&b->t->numbers, b->set, &new);
 
 	if (!number)
 		return -ENOMEM;
@@ -55,23 +54,23 @@ static int64_t number_of(struct build *b)
 		return *number;
 	if (vec_grow_raw((void **)&b->t->sets, &b->cap_sets, b->t->n_sets + 1, bytes) < 0)
 		return -ENOMEM;
-	memcpy((char *)b->t->sets + b->t->n_sets * bytes, b->room, bytes);
+	memcpy((char *)b->t->sets + b->t->n_sets * bytes, b->set, bytes);
 	*number = b->t->n_sets;
 	return b->t->n_sets++;
 }
 
-static int64_t set_of(struct build *b, const struct ask *a)
+static int64_t make_set(struct build *b, const struct criterion *c)
 {
-	memset(b->room, 0, b->t->head.n_words * sizeof(uint64_t));
+	memset(b->set, 0, b->t->head.n_words * sizeof(uint64_t));
 	for (size_t i = 0; i < b->p->rules.len; i++)
-		if (a->fits(&b->p->rules.items[i], a))
-			b->room[i / 64] |= 1ull << i % 64;
-	return number_of(b);
+		if (c->matches(&b->p->rules.items[i], c))
+			b->set[i / 64] |= 1ull << i % 64;
+	return intern_set(b);
 }
 
-static int put_set(struct build *b, const struct ask *a, uint32_t *ret)
+static int add_set(struct build *b, const struct criterion *c, uint32_t *ret)
 {
-	int64_t n = set_of(b, a);
+	int64_t n = make_set(b, c);
 
 	if (n < 0)
 		return (int)n;
@@ -81,70 +80,70 @@ static int put_set(struct build *b, const struct ask *a, uint32_t *ret)
 
 /* ---- direction, family, state; protocol ---- */
 
-static bool kind_fits(const struct policy_rule *r, const struct ask *a)
+static bool kind_matches(const struct policy_rule *r, const struct criterion *c)
 {
 	bool l4 = r->sports.len || r->dports.len;
 
-	if (!r->dirs[a->dir] || (r->family && r->family != a->family))
+	if (!r->dirs[c->dir] || (r->family && r->family != c->family))
 		return false;
 	if (r->fragment)
-		return a->state == POLICY_FRAGMENT;
+		return c->state == POLICY_FRAGMENT;
 	if (r->established)
-		return a->state == POLICY_ESTABLISHED;
-	return !l4 || a->state == POLICY_WHOLE || a->state == POLICY_ESTABLISHED;
+		return c->state == POLICY_ESTABLISHED;
+	return !l4 || c->state == POLICY_WHOLE || c->state == POLICY_ESTABLISHED;
 }
 
-static int put_kinds(struct build *b)
+static int add_kinds(struct build *b)
 {
 	int r = 0;
 
 	for (enum policy_dir dir = 0; dir < POLICY_DIR__MAX; dir++)
 		for (int ip6 = 0; ip6 < 2; ip6++)
 			for (enum policy_state s = 0; r >= 0 && s < POLICY_STATE__MAX; s++) {
-				const struct ask a = { .fits = kind_fits, .dir = dir, .state = s,
-						       .family = ip6 ? 6 : 4 };
+				const struct criterion c = { .matches = kind_matches, .dir = dir, .state = s,
+							     .family = ip6 ? 6 : 4 };
 
-				r = put_set(b, &a, &b->t->head.kind[dir][ip6][s]);
+				r = add_set(b, &c, &b->t->head.kind[dir][ip6][s]);
 			}
 	return r;
 }
 
-static bool proto_fits(const struct policy_rule *r, const struct ask *a)
+static bool proto_matches(const struct policy_rule *r, const struct criterion *c)
 {
-	return r->proto == POLICY_ANY_PROTO || r->proto == a->what;
+	return r->proto == POLICY_ANY_PROTO || r->proto == c->type;
 }
 
-static int put_protos(struct build *b)
+static int add_protos(struct build *b)
 {
 	int r = 0;
 
 	for (int proto = 0; r >= 0 && proto < 256; proto++) {
-		const struct ask a = { .fits = proto_fits, .what = proto };
+		const struct criterion c = { .matches = proto_matches, .type = proto };
 
-		r = put_set(b, &a, &b->t->head.proto[proto]);
+		r = add_set(b, &c, &b->t->head.proto[proto]);
 	}
 	return r;
 }
 
 /* ---- addresses ---- */
 
-static bool net_fits(const struct policy_rule *r, const struct ask *a)
+static bool net_matches(const struct policy_rule *r, const struct criterion *c)
 {
-	const struct ipnet *nets = a->what == SONDE_POLICY_SRC ? r->from.items : r->to.items;
-	size_t n = a->what == SONDE_POLICY_SRC ? r->from.len : r->to.len;
+	const struct ipnet *nets = c->type == SONDE_POLICY_SRC ? r->from.items : r->to.items;
+	size_t n = c->type == SONDE_POLICY_SRC ? r->from.len : r->to.len;
 
 	for (size_t i = 0; i < n; i++)
-		if (nets[i].bits <= a->net.bits && ipnet_contains(&nets[i], &a->net.ip))
+		if (nets[i].bits <= c->net.bits && ipnet_contains(&nets[i], &c->net.ip))
 			return true;
 	return !n;
 }
 
-static int put_net(struct build *b, int what, const struct ipnet *net, struct map *done)
+static int add_net(struct build *b, int type, const struct ipnet *net, struct map *done)
 {
 	struct policy_prefix_row row = {
-		.key = { .bits = SONDE_POLICY_PREFIX + net->bits, .ask = (uint8_t)what, .family = net->ip.family },
+		.key = { .bits = SONDE_POLICY_PREFIX + net->bits, .ask = (uint8_t)type, .family = net->ip.family },
 	};
-	const struct ask a = { .fits = net_fits, .what = what, .net = *net };
+	const struct criterion c = { .matches = net_matches, .type = type, .net = *net };
 	bool new = false;
 	int r;
 
@@ -153,14 +152,14 @@ static int put_net(struct build *b, int what, const struct ipnet *net, struct ma
 		return -ENOMEM;
 	if (!new)
 		return 0;
-	r = put_set(b, &a, &row.set);
+	r = add_set(b, &c, &row.set);
 	if (r < 0 || vec_grow(&b->t->prefixes) < 0)
 		return r < 0 ? r : -ENOMEM;
 	b->t->prefixes.items[b->t->prefixes.len++] = row;
 	return 0;
 }
 
-static int put_nets(struct build *b, int what)
+static int add_nets(struct build *b, int type)
 {
 	static const struct ipnet all[] = { { .ip.family = 4 }, { .ip.family = 6 } };
 	struct map done;
@@ -169,43 +168,43 @@ static int put_nets(struct build *b, int what)
 	map_init(&done, sizeof(struct sonde_policy_prefix), 1);
 	for (size_t i = 0; i < b->p->rules.len; i++) {
 		const struct policy_rule *rule = &b->p->rules.items[i];
-		const struct ipnet *nets = what == SONDE_POLICY_SRC ? rule->from.items : rule->to.items;
-		size_t n = what == SONDE_POLICY_SRC ? rule->from.len : rule->to.len;
+		const struct ipnet *nets = type == SONDE_POLICY_SRC ? rule->from.items : rule->to.items;
+		size_t n = type == SONDE_POLICY_SRC ? rule->from.len : rule->to.len;
 
 		if (n)
-			b->t->head.asks |= 1u << what;
+			b->t->head.asks |= 1u << type;
 		for (size_t k = 0; r >= 0 && k < n; k++)
-			r = put_net(b, what, &nets[k], &done);
+			r = add_net(b, type, &nets[k], &done);
 	}
-	/* what no network holds finds the rules that do not mind */
+	/* an address outside all networks matches the rules without this criterion */
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(all); i++)
-		r = put_net(b, what, &all[i], &done);
+		r = add_net(b, type, &all[i], &done);
 	map_fini(&done);
 	return r;
 }
 
 /* ---- ports ---- */
 
-static bool port_fits(const struct policy_rule *r, const struct ask *a)
+static bool port_matches(const struct policy_rule *r, const struct criterion *c)
 {
-	const struct policy_ports *ports = a->what == SONDE_POLICY_SPORT ? r->sports.items : r->dports.items;
-	size_t n = a->what == SONDE_POLICY_SPORT ? r->sports.len : r->dports.len;
+	const struct policy_ports *ports = c->type == SONDE_POLICY_SPORT ? r->sports.items : r->dports.items;
+	size_t n = c->type == SONDE_POLICY_SPORT ? r->sports.len : r->dports.len;
 
 	for (size_t i = 0; i < n; i++)
-		if (a->pid >= ports[i].from && a->pid <= ports[i].to)
+		if (c->port >= ports[i].from && c->port <= ports[i].to)
 			return true;
 	return !n;
 }
 
-/* Marks where ranges begin and behind where they end: between marks all ports are alike. */
-static bool mark_ports(const struct policy *p, int what, uint8_t *marks)
+/* Marks the first port of each range and the first one after it: ports between two marks share a set. */
+static bool mark_ports(const struct policy *p, int type, uint8_t *marks)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < p->rules.len; i++) {
 		const struct policy_rule *r = &p->rules.items[i];
-		const struct policy_ports *ports = what == SONDE_POLICY_SPORT ? r->sports.items : r->dports.items;
-		size_t n = what == SONDE_POLICY_SPORT ? r->sports.len : r->dports.len;
+		const struct policy_ports *ports = type == SONDE_POLICY_SPORT ? r->sports.items : r->dports.items;
+		size_t n = type == SONDE_POLICY_SPORT ? r->sports.len : r->dports.len;
 
 		for (size_t k = 0; k < n; k++) {
 			marks[ports[k].from] = marks[ports[k].to + 1] = 1;
@@ -216,25 +215,25 @@ static bool mark_ports(const struct policy *p, int what, uint8_t *marks)
 	return any;
 }
 
-static int put_ports(struct build *b, int what)
+static int add_ports(struct build *b, int type)
 {
 	_cleanup_free_ uint8_t *marks = calloc(SONDE_POLICY_PORTS + 1, 1);
-	uint32_t **ports = &b->t->ports[what == SONDE_POLICY_DPORT], set = 0;
+	uint32_t **ports = &b->t->ports[type == SONDE_POLICY_DPORT], set = 0;
 	int r = 0;
 
 	if (!marks)
 		return -ENOMEM;
-	if (!mark_ports(b->p, what, marks))
+	if (!mark_ports(b->p, type, marks))
 		return 0;
 	*ports = calloc(SONDE_POLICY_PORTS, sizeof(**ports));
 	if (!*ports)
 		return -ENOMEM;
-	b->t->head.asks |= 1u << what;
+	b->t->head.asks |= 1u << type;
 	for (uint32_t port = 0; r >= 0 && port < SONDE_POLICY_PORTS; port++) {
-		const struct ask a = { .fits = port_fits, .what = what, .pid = port };
+		const struct criterion c = { .matches = port_matches, .type = type, .port = port };
 
 		if (marks[port])
-			r = put_set(b, &a, &set);
+			r = add_set(b, &c, &set);
 		(*ports)[port] = set;
 	}
 	return r;
@@ -242,32 +241,32 @@ static int put_ports(struct build *b, int what)
 
 /* ---- processes ---- */
 
-static bool none_fits(const struct policy_rule *r, const struct ask *a)
+static bool none_matches(const struct policy_rule *r, const struct criterion *c)
 {
-	return a->what == SONDE_POLICY_CGROUP ? !r->cgroups.len : a->what == SONDE_POLICY_COMM ? !r->comms.len :
-	       a->what == SONDE_POLICY_PID ? !r->pids.len : true;
+	return c->type == SONDE_POLICY_CGROUP ? !r->cgroups.len : c->type == SONDE_POLICY_COMM ? !r->comms.len :
+	       c->type == SONDE_POLICY_PID ? !r->pids.len : true;
 }
 
-static bool comm_fits(const struct policy_rule *r, const struct ask *a)
+static bool comm_matches(const struct policy_rule *r, const struct criterion *c)
 {
 	for (size_t i = 0; i < r->comms.len; i++)
-		if (!memcmp(&r->comms.items[i], &a->comm, sizeof(a->comm)))
+		if (!memcmp(&r->comms.items[i], &c->comm, sizeof(c->comm)))
 			return true;
 	return !r->comms.len;
 }
 
-static bool pid_fits(const struct policy_rule *r, const struct ask *a)
+static bool pid_matches(const struct policy_rule *r, const struct criterion *c)
 {
 	for (size_t i = 0; i < r->pids.len; i++)
-		if (r->pids.items[i] == a->pid)
+		if (r->pids.items[i] == c->pid)
 			return true;
 	return !r->pids.len;
 }
 
-/* 1 = a row for it was made. */
-static int new_exact(struct build *b, int what, const void *key, size_t len, struct policy_exact_row **ret)
+/* 1 = added, 0 = the table has the key already. */
+static int new_exact(struct build *b, int type, const void *key, size_t len, struct policy_exact_row **ret)
 {
-	struct policy_exact_row row = { .key.ask = (uint32_t)what };
+	struct policy_exact_row row = { .key.ask = (uint32_t)type };
 	bool new = false;
 
 	memcpy(row.key.key, key, len);
@@ -277,41 +276,41 @@ static int new_exact(struct build *b, int what, const void *key, size_t len, str
 		return 0;
 	*ret = &b->t->exacts.items[b->t->exacts.len++];
 	**ret = row;
-	b->t->head.asks |= 1u << what;
+	b->t->head.asks |= 1u << type;
 	return 1;
 }
 
-static int put_exact(struct build *b, const struct ask *a, const void *key, size_t len)
+static int add_exact(struct build *b, const struct criterion *c, const void *key, size_t len)
 {
 	struct policy_exact_row *row;
-	int r = new_exact(b, a->what, key, len, &row);
+	int r = new_exact(b, c->type, key, len, &row);
 
-	return r > 0 ? put_set(b, a, &row->set) : r;
+	return r > 0 ? add_set(b, c, &row->set) : r;
 }
 
-static int put_processes(struct build *b)
+static int add_processes(struct build *b)
 {
 	int r = 0;
 
-	for (int what = 0; r >= 0 && what < SONDE_POLICY_ASKS; what++) {
-		const struct ask a = { .fits = none_fits, .what = what };
+	for (int type = 0; r >= 0 && type < SONDE_POLICY_ASKS; type++) {
+		const struct criterion c = { .matches = none_matches, .type = type };
 
-		r = put_set(b, &a, &b->t->head.none[what]);
+		r = add_set(b, &c, &b->t->head.none[type]);
 	}
 	for (size_t i = 0; i < b->p->rules.len; i++) {
 		const struct policy_rule *rule = &b->p->rules.items[i];
 
 		for (size_t k = 0; r >= 0 && k < rule->comms.len; k++) {
-			const struct ask a = { .fits = comm_fits, .what = SONDE_POLICY_COMM,
+			const struct criterion c = { .matches = comm_matches, .type = SONDE_POLICY_COMM,
 					       .comm = rule->comms.items[k] };
 
-			r = put_exact(b, &a, &a.comm, sizeof(a.comm));
+			r = add_exact(b, &c, &c.comm, sizeof(c.comm));
 		}
 		for (size_t k = 0; r >= 0 && k < rule->pids.len; k++) {
-			const struct ask a = { .fits = pid_fits, .what = SONDE_POLICY_PID,
+			const struct criterion c = { .matches = pid_matches, .type = SONDE_POLICY_PID,
 					       .pid = rule->pids.items[k] };
 
-			r = put_exact(b, &a, &a.pid, sizeof(a.pid));
+			r = add_exact(b, &c, &c.pid, sizeof(c.pid));
 		}
 	}
 	return r;
@@ -328,8 +327,8 @@ static int add_level(struct sonde_policy_head *h, uint32_t level)
 	return 0;
 }
 
-/* A cgroup's set is made after all paths are known: two may be one. */
-static int put_cgroup(struct build *b, uint64_t id)
+/* Runs after all paths are resolved, because two paths may name the same cgroup. */
+static int add_cgroup(struct build *b, uint64_t id)
 {
 	struct policy_exact_row *row;
 	size_t next = 0;
@@ -338,17 +337,17 @@ static int put_cgroup(struct build *b, uint64_t id)
 
 	if (r <= 0)
 		return r;
-	memset(b->room, 0, b->t->head.n_words * sizeof(uint64_t));
+	memset(b->set, 0, b->t->head.n_words * sizeof(uint64_t));
 	for (size_t i = 0; i < b->p->rules.len; i++) {
 		const struct policy_rule *rule = &b->p->rules.items[i];
-		bool fits = !rule->cgroups.len;
+		bool matches = !rule->cgroups.len;
 
 		for (size_t k = 0; k < rule->cgroups.len; k++)
-			fits |= b->cgroups.items[next++] == id;
-		if (fits)
-			b->room[i / 64] |= 1ull << i % 64;
+			matches |= b->cgroups.items[next++] == id;
+		if (matches)
+			b->set[i / 64] |= 1ull << i % 64;
 	}
-	n = number_of(b);
+	n = intern_set(b);
 	row->set = n < 0 ? 0 : (uint32_t)n;
 	return n < 0 ? (int)n : 0;
 }
@@ -360,9 +359,9 @@ static int find_cgroup(struct build *b, const struct policy_rule *rule, const ch
 	int r = b->cgroup ? b->cgroup(b->ctx, path, &id, &level) : -ENOENT;
 
 	if (r < 0)
-		return err_set(err, -EINVAL, "%u: there is no cgroup %s here", rule->line, path);
+		return err_set(err, -EINVAL, "%u: cgroup %s does not exist", rule->line, path);
 	if (add_level(&b->t->head, level) < 0)
-		return err_set(err, -EINVAL, "%u: cgroups of more than %u depths are named", rule->line,
+		return err_set(err, -EINVAL, "%u: cgroups are at more than %u different depths", rule->line,
 			       SONDE_POLICY_LEVELS);
 	if (vec_grow(&b->cgroups) < 0)
 		return -ENOMEM;
@@ -370,7 +369,7 @@ static int find_cgroup(struct build *b, const struct policy_rule *rule, const ch
 	return 0;
 }
 
-static int put_cgroups(struct build *b, struct err *err)
+static int add_cgroups(struct build *b, struct err *err)
 {
 	int r = 0;
 
@@ -381,13 +380,13 @@ static int put_cgroups(struct build *b, struct err *err)
 			r = find_cgroup(b, rule, rule->cgroups.items[k], err);
 	}
 	for (size_t i = 0; r >= 0 && i < b->cgroups.len; i++)
-		r = put_cgroup(b, b->cgroups.items[i]);
+		r = add_cgroup(b, b->cgroups.items[i]);
 	return r;
 }
 
 /* ---- rules ---- */
 
-static int put_rules(struct build *b)
+static int add_rules(struct build *b)
 {
 	for (size_t i = 0; i < b->p->rules.len; i++) {
 		const struct policy_rule *r = &b->p->rules.items[i];
@@ -407,19 +406,19 @@ static int put_rules(struct build *b)
 
 static int build(struct build *b, struct err *err)
 {
-	int r = put_kinds(b);
+	int r = add_kinds(b);
 
 	if (r >= 0)
-		r = put_protos(b);
-	for (int what = SONDE_POLICY_SRC; r >= 0 && what <= SONDE_POLICY_DST; what++)
-		r = put_nets(b, what);
-	for (int what = SONDE_POLICY_SPORT; r >= 0 && what <= SONDE_POLICY_DPORT; what++)
-		r = put_ports(b, what);
+		r = add_protos(b);
+	for (int type = SONDE_POLICY_SRC; r >= 0 && type <= SONDE_POLICY_DST; type++)
+		r = add_nets(b, type);
+	for (int type = SONDE_POLICY_SPORT; r >= 0 && type <= SONDE_POLICY_DPORT; type++)
+		r = add_ports(b, type);
 	if (r >= 0)
-		r = put_processes(b);
+		r = add_processes(b);
 	if (r >= 0)
-		r = put_cgroups(b, err);
-	return r < 0 ? r : put_rules(b);
+		r = add_cgroups(b, err);
+	return r < 0 ? r : add_rules(b);
 }
 
 int policy_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, struct policy_table **ret,
@@ -429,14 +428,14 @@ int policy_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, s
 	struct build b = { .p = p, .cgroup = cgroup, .ctx = ctx, .t = calloc(1, sizeof(*b.t)) };
 	int r = -ENOMEM;
 
-	b.room = calloc(words, sizeof(uint64_t));
-	if (b.t && b.room) {
+	b.set = calloc(words, sizeof(uint64_t));
+	if (b.t && b.set) {
 		b.t->head.n_words = words;
 		map_init(&b.exact_done, sizeof(struct sonde_policy_exact), 1);
-		map_init(&b.t->known, words * (uint32_t)sizeof(uint64_t), sizeof(uint32_t));
+		map_init(&b.t->numbers, words * (uint32_t)sizeof(uint64_t), sizeof(uint32_t));
 		r = build(&b, err);
 	}
-	free(b.room);
+	free(b.set);
 	vec_fini(&b.cgroups);
 	map_fini(&b.exact_done);
 	if (r >= 0) {
@@ -444,14 +443,14 @@ int policy_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, s
 		return 0;
 	}
 	policy_table_free(b.t);
-	return r == -ENOMEM ? err_errno(err, r, "cannot keep the tables of the rules") : r;
+	return r == -ENOMEM ? err_errno(err, r, "cannot compile the rules") : r;
 }
 
 void policy_table_free(struct policy_table *t)
 {
 	if (!t)
 		return;
-	map_fini(&t->known);
+	map_fini(&t->numbers);
 	free(t->sets);
 	free(t->ports[0]);
 	free(t->ports[1]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A policy as tables for a program: sonde/policy_wire.h says what they mean. They decide as policy_decide() does.
+ * Compiles a policy to the tables of sonde/policy_wire.h. They give the same verdicts as policy_decide().
  */
 #ifndef POLICY_TABLE_H
 #define POLICY_TABLE_H
@@ -18,20 +18,20 @@ struct policy_prefix_row { struct sonde_policy_prefix key; uint32_t set; };
 struct policy_exact_row { struct sonde_policy_exact key; uint32_t set; };
 
 struct policy_table {
-	struct sonde_policy_head head;	/* generation is the user's */
-	uint64_t *sets;			/* n_sets of head.n_words each */
+	struct sonde_policy_head head;	/* the caller sets generation */
+	uint64_t *sets;			/* n_sets sets of head.n_words each */
 	uint32_t n_sets;
 	VEC(struct policy_prefix_row) prefixes;
 	VEC(struct policy_exact_row) exacts;
-	uint32_t *ports[2];	/* source, destination: SONDE_POLICY_PORTS numbers of sets; NULL = nobody asks */
+	uint32_t *ports[2];	/* source, destination: SONDE_POLICY_PORTS numbers of sets; NULL = unused */
 	VEC(struct sonde_policy_rule) rules;
-	struct map known;		/* set -> its number */
+	struct map numbers;		/* set -> its number */
 };
 
-/* Id and depth of a cgroup by its path; a negative errno when there is none. */
+/* Looks up the id and depth of a cgroup by its path; negative errno on failure. */
 typedef int (*policy_cgroup_fn)(void *ctx, const char *path, uint64_t *ret_id, uint32_t *ret_level);
 
-/* -EINVAL with "LINE: sentence" for a cgroup that cannot be found, -ENOMEM. @ret is the caller's. */
+/* -EINVAL with "LINE: message" for an unknown cgroup, -ENOMEM. Free @ret with policy_table_free(). */
 int policy_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, struct policy_table **ret,
 		   struct err *err);
 void policy_table_free(struct policy_table *t);	/* NULL is fine */

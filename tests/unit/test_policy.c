@@ -32,33 +32,33 @@ static struct policy *parse(const char *text)
 /* ---- what is refused ---- */
 
 static const struct { const char *text, *place, *says; } wrong[] = {
-	{ "permit in tcp\n", "1:1:", "permit: a line begins with" },
-	{ "allow in\ndeny in tcp port\n", "2:17:", "a port is wanted" },
+	{ "permit in tcp\n", "1:1:", "permit: expected allow, deny, audit or default" },
+	{ "allow in\ndeny in tcp port\n", "2:17:", "expected a port" },
 	{ "deny in tcp port 70000\n", "1:18:", "0 to 65535" },
-	{ "deny in tcp port 90-80\n", "1:18:", "ends before it begins" },
-	{ "deny in tcp port http\n", "1:18:", "a port is wanted" },
-	{ "\n\n  deny in port 80\n", "3:3:", "ports go with tcp, udp or sctp" },
-	{ "deny in from 10.0.0.1/8\n", "1:14:", "bits behind its /8" },
+	{ "deny in tcp port 90-80\n", "1:18:", "end of the range is below its start" },
+	{ "deny in tcp port http\n", "1:18:", "expected a port" },
+	{ "\n\n  deny in port 80\n", "3:3:", "sport and port need tcp, udp or sctp" },
+	{ "deny in from 10.0.0.1/8\n", "1:14:", "host bits are set behind /8" },
 	{ "deny in from 10.0.0.0/33\n", "1:14:", "an address or a network" },
 	{ "deny in from 10.0.0.0/8,\n", "1:25:", "an address or a network" },
-	{ "deny in from 10.0.0.0/8 to 2001:db8::/32\n", "1:1:", "both families" },
-	{ "deny in ip6 from 10.0.0.1\n", "1:1:", "both families" },
-	{ "deny in in tcp\n", "1:9:", "said twice" },
-	{ "deny in tcp udp\n", "1:13:", "said twice" },
-	{ "deny in tcp from any from any\n", "1:22:", "said twice" },
-	{ "deny in icmp port 3\n", "1:1:", "ports go with" },
-	{ "deny in tcp type 3\n", "1:1:", "types go with" },
+	{ "deny in from 10.0.0.0/8 to 2001:db8::/32\n", "1:1:", "IPv4 and IPv6" },
+	{ "deny in ip6 from 10.0.0.1\n", "1:1:", "IPv4 and IPv6" },
+	{ "deny in in tcp\n", "1:9:", "duplicate clause" },
+	{ "deny in tcp udp\n", "1:13:", "duplicate clause" },
+	{ "deny in tcp from any from any\n", "1:22:", "duplicate clause" },
+	{ "deny in icmp port 3\n", "1:1:", "sport and port need" },
+	{ "deny in tcp type 3\n", "1:1:", "type needs icmp" },
 	{ "deny in icmp type 256\n", "1:19:", "0 to 255" },
-	{ "deny in udp established\n", "1:1:", "established goes with tcp" },
-	{ "deny in tcp port 80 fragment\n", "1:1:", "later fragments have no ports" },
+	{ "deny in udp established\n", "1:1:", "established needs tcp" },
+	{ "deny in tcp port 80 fragment\n", "1:1:", "fragment excludes ports" },
 	{ "deny in proto 256\n", "1:15:", "0 to 255" },
 	{ "deny in cgroup system.slice\n", "1:16:", "below the cgroup2 mount" },
 	{ "deny in cgroup /a/../b\n", "1:16:", "below the cgroup2 mount" },
 	{ "deny in comm sixteen-bytes-xx\n", "1:14:", "1 to 15 bytes" },
 	{ "deny in comm \"open\n", "1:14:", "not closed" },
 	{ "deny in pid 0\n", "1:13:", "a process id" },
-	{ "deny in , tcp\n", "1:9:", "a clause is wanted" },
-	{ "default deny\ndefault allow out\n", "2:1:", "line 1 has said this for out" },
+	{ "deny in , tcp\n", "1:9:", "expected a clause" },
+	{ "default deny\ndefault allow out\n", "2:1:", "line 1 sets the default for out already" },
 	{ "default maybe\n", "1:9:", "allow, deny or audit" },
 	{ "default deny in tcp\n", "1:17:", "the end of the line" },
 	{ "deny in tcp \x01\n", "1:13:", "control character" },
@@ -329,7 +329,7 @@ static void test_no_cgroup(void **state)
 
 	(void)state;
 	assert_int_equal(policy_compile(p, no_cgroup, NULL, &t, &err), -EINVAL);
-	assert_string_equal(err.msg, "3: there is no cgroup /none here");
+	assert_string_equal(err.msg, "3: cgroup /none does not exist");
 	policy_free(p);
 }
 
