@@ -290,10 +290,8 @@ void output_record(struct output *o, const struct sonde_rec *r)
 
 void output_flush(struct output *o)
 {
-	if (!o->error && o->sink.ops->flush)
-		o->error = o->sink.ops->flush(&o->sink);
 	if (!o->error)
-		o->error = outfile_flush(o->file);
+		o->error = sink_flush(&o->sink);
 	if (o->post)
 		post_pump(o->post);
 }

@@ -17,11 +17,4 @@
  */
 size_t demangle(const char *raw, char buf[DEMANGLE_OUT_MAX]);
 
-/*
- * The short form of what demangle() wrote (of other names it would cut what belongs to them): no template arguments,
- * no parameters, no return type. "operator()" and "operator<" keep their signs, "(anonymous namespace)" and
- * "{lambda#1}" stay. Cut to @cap; its length.
- */
-size_t demangle_short(const char *name, char *buf, size_t cap);
-
 #endif

@@ -303,19 +303,6 @@ int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret
 	return 0;
 }
 
-int gopclntab_find_name(const struct gopclntab *t, const char *name, struct gofunc *ret)
-{
-	for (size_t i = 0; i < t->n_funcs; i++) {
-		struct gofunc f;
-
-		if (gopclntab_func(t, i, &f) < 0 || strcmp(f.name, name) != 0)
-			continue;
-		*ret = f;
-		return 0;
-	}
-	return -ENOENT;
-}
-
 /* ---- lines ---- */
 
 const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number)

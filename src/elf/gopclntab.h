@@ -44,9 +44,8 @@ unsigned gopclntab_since(const struct gopclntab *t);
 size_t gopclntab_n(const struct gopclntab *t);
 int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret);
 
-/* -ENOENT when there is none. By name is a walk over all of them. */
+/* -ENOENT if no function covers @pc. */
 int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret);
-int gopclntab_find_name(const struct gopclntab *t, const char *name, struct gofunc *ret);
 
 #define GOFUNC_TOP 1		/* nothing is above it: a thread or a goroutine begins here */
 #define GOFUNC_SWITCHES 2	/* it changes the stack pointer in ways that gopclntab_sp() does not know */

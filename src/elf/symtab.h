@@ -39,7 +39,4 @@ void symtab_free(struct symtab *t);	/* NULL is fine */
  */
 int symtab_lookup(struct symtab *t, const uint64_t *addrs, size_t n, struct symtab_hit *ret);
 
-/* The first symbol of that name. 0, -ENOENT or -errno. */
-int symtab_find(struct symtab *t, const char *name, uint64_t *ret_start, uint64_t *ret_size);
-
 #endif

@@ -88,22 +88,6 @@ const char *names_get(const struct names *n, uint32_t space, uint64_t key)
 	return val ? *val : NULL;
 }
 
-int names_find(const struct names *n, uint32_t space, const char *name, uint64_t *ret_key)
-{
-	void *key, *val;
-	size_t pos = 0;
-
-	while (n && map_next(&n->map, &pos, &key, &val)) {
-		const struct name_key *k = key;
-
-		if (k->space != space || strcmp(*(char **)val, name))
-			continue;
-		*ret_key = k->key;
-		return 0;
-	}
-	return -ENOENT;
-}
-
 int names_walk(const struct names *n, names_fn fn, void *ctx)
 {
 	void *key, *val;

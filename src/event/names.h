@@ -24,9 +24,6 @@ int names_set(struct names *n, uint32_t space, uint64_t key, const char *name, s
 /* NUL-terminated, valid until the next set of that key; NULL = no name. @n may be NULL. */
 const char *names_get(const struct names *n, uint32_t space, uint64_t key);
 
-/* The key whose name is @name (case as given); 0 or -ENOENT. For --iface, filters by name. */
-int names_find(const struct names *n, uint32_t space, const char *name, uint64_t *ret_key);
-
 /* Every name, in no order; @n must not change meanwhile. Stops at a negative return, which it returns. */
 typedef int (*names_fn)(void *ctx, uint32_t space, uint64_t key, const char *name);
 int names_walk(const struct names *n, names_fn fn, void *ctx);

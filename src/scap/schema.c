@@ -63,11 +63,3 @@ const char *scap_category_name(enum scap_category c)
 {
 	return category_names[c];
 }
-
-const struct xlat *scap_xlat(const char *name)
-{
-	for (size_t i = 0; scap_xlats[i]; i++)
-		if (!strcmp(scap_xlats[i]->name, name))
-			return scap_xlats[i];
-	return NULL;
-}

@@ -117,9 +117,6 @@ const char *scap_category_name(enum scap_category c);	/* as evt.category shows i
 #define SCAP_GENERIC_ID_TOO 2u	/* that parameter */
 bool scap_generic_id(const struct params *p, uint64_t *ret);
 
-/* Table @name of tables/scap_names.tsv ("file_flags"), or NULL. */
-const struct xlat *scap_xlat(const char *name);
-
 /* The names that evt.type can have: each once. */
 extern const struct xlat scap_type_names;
 

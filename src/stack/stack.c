@@ -480,11 +480,3 @@ int stack_set_put(struct stack_set *s, const struct event *ev, size_t *ret_index
 	*ret_index = i;
 	return 0;
 }
-
-int stack_set_add(struct stack_set *s, const struct event *ev)
-{
-	size_t i;
-	int r = stack_set_put(s, ev, &i);
-
-	return r == -ENOENT ? 0 : r;
-}

@@ -49,10 +49,10 @@ struct stack_set_opts {
 int stack_set_new(struct sym *sym, const struct stack_set_opts *o, struct stack_set **ret);
 void stack_set_free(struct stack_set *s);
 
-/* Adds an event that has a stack section or field stack.value; others are ignored. -ENOSPC: counted in dropped. */
-int stack_set_add(struct stack_set *s, const struct event *ev);
-
-/* The same; *ret_index is its entry. -ENOENT for what is ignored. */
+/*
+ * Adds an event that has a stack section or field stack.value; *ret_index is its entry. -ENOENT for other events.
+ * -ENOSPC: counted in dropped.
+ */
 int stack_set_put(struct stack_set *s, const struct event *ev, size_t *ret_index);
 void stack_set_clear(struct stack_set *s);
 

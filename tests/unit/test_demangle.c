@@ -92,43 +92,6 @@ static void long_names_are_no_deep_names(void **state)
 	assert_int_equal(demangle(raw, out), 0);
 }
 
-static void need_short(const char *name, const char *brief)
-{
-	char buf[256];
-
-	assert_int_equal(demangle_short(name, buf, sizeof(buf)), strlen(brief));
-	assert_string_equal(buf, brief);
-}
-
-static void short_forms_keep_the_name(void **state)
-{
-	char buf[4];
-
-	(void)state;
-	need_short("std::vector<int, std::allocator<int> >::push_back(int const&)", "std::vector::push_back");
-	need_short("void foo<std::pair<int, char> >(std::pair<int, char>)", "foo");
-	need_short("unsigned long a::b<c>(d) const [clone .part.0]", "a::b");
-	need_short("operator delete(void*)", "operator delete");
-	need_short("std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)",
-		   "std::operator<<");
-	need_short("bool operator< <int>(A<int> const&, A<int> const&)", "operator<");
-	need_short("F::operator()(int) const", "F::operator()");
-	need_short("A<int>::operator unsigned long() const", "A::operator unsigned long");
-	need_short("A::operator->() const", "A::operator->");
-	need_short("(anonymous namespace)::f(int)", "(anonymous namespace)::f");
-	need_short("int (anonymous namespace)::g<int>()", "(anonymous namespace)::g");
-	need_short("main::{lambda(int)#1}::operator()(int) const", "main::{lambda#1}::operator()");
-	need_short("f(int)::{lambda(int)#1}::operator()(int) const", "f::{lambda#1}::operator()");
-	need_short("decltype(auto) f<int>(int)", "f");
-	need_short("core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "core::ptr::drop_in_place");
-	need_short("<alloc::vec::Vec<T> as core::fmt::Debug>::fmt", "<alloc::vec::Vec<T> as core::fmt::Debug>::fmt");
-	need_short("void (*f())(int)", "void (*f())(int)");
-	need_short("cooperator(int)", "cooperator");
-	need_short("", "");
-	assert_int_equal(demangle_short("abcdef", buf, sizeof(buf)), 3);
-	assert_int_equal(demangle_short("a<((((", buf, sizeof(buf)), 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,7 +99,6 @@ int main(void)
 		cmocka_unit_test(names_of_libstdcxx_are_those_of_cxxfilt),
 		cmocka_unit_test(a_name_that_explodes_is_left_alone),
 		cmocka_unit_test(long_names_are_no_deep_names),
-		cmocka_unit_test(short_forms_keep_the_name),
 	};
 
 	return cmocka_run_group_tests(tests, util_setup, util_teardown);

@@ -30,6 +30,14 @@ struct opened {
 	int fd;
 };
 
+static int find_name(const struct gopclntab *t, const char *name, struct gofunc *ret)
+{
+	for (size_t i = 0; i < gopclntab_n(t); i++)
+		if (gopclntab_func(t, i, ret) == 0 && !strcmp(ret->name, name))
+			return 0;
+	return -ENOENT;
+}
+
 static void open_table(const char *name, struct opened *o)
 {
 	o->fd = util_open(name);
@@ -75,7 +83,7 @@ static void check_names(const char *go, const char *with_symbols, const char *fi
 		assert_int_equal(gopclntab_find_pc(o.t, addr + 1, &by_pc), 0);
 		assert_string_equal(by_pc.name, name);
 		assert_int_equal(by_pc.entry, addr);
-		assert_int_equal(gopclntab_find_name(o.t, name, &by_name), 0);
+		assert_int_equal(find_name(o.t, name, &by_name), 0);
 		assert_int_equal(by_name.entry, addr);
 		n++;
 	}
@@ -214,7 +222,7 @@ static void check_special(const char *file)
 		char abi0[64];
 
 		snprintf(abi0, sizeof(abi0), "%s.abi0", want[i].name);
-		if (gopclntab_find_name(o.t, want[i].name, &f) < 0 && gopclntab_find_name(o.t, abi0, &f) < 0)
+		if (find_name(o.t, want[i].name, &f) < 0 && find_name(o.t, abi0, &f) < 0)
 			continue;
 		/* the byte before: a return address may be the first of the next function */
 		rule = ehframe_find(table.data, file_off(o.e, f.entry) - (want[i].cfa == SONDE_CFA_SIGNAL));

@@ -33,6 +33,24 @@ RECURSIONS = {
                                           "packet_transport.c", "packet_tunnel.c", "print.c")},
 }
 
+# Functions that only tests use, and why the product keeps them.
+TEST_INTERFACES = {
+    "ehframe_find": "user-space counterpart of the lookup that the BPF unwinder does in a table",
+    "gobin_analyse": "analysis in this process; the product runs it in a sandboxed worker",
+    "inst_check": "a subscription's options without an agent",
+    "jitdump_lookup_mem": "input from memory",
+    "json_line_reserves": "key names that no event may use, for the test of all descriptors",
+    "outfile_mem": "output to memory",
+    "perfmap_lookup_mem": "input from memory",
+    "perf_rings_n": "CPUs with a ring",
+    "perf_rings_resume": "counterpart of perf_rings_pause()",
+    "pktfilter_compile_here": "compilation in this process; the product runs it in a sandboxed worker",
+    "ring_reader_add_mem": "a ring in memory, without BPF",
+    "ring_reader_set_merge": "baseline of the benchmark of merging",
+    "session_held": "bytes that a session keeps of an unfinished frame",
+    "source_format": "NULL until the input's format is known",
+}
+
 # @place: what structure.max counts by, @weight: how much it counts
 Hit = collections.namedtuple("Hit", "place path line text weight", defaults=(1,))
 
@@ -110,7 +128,7 @@ def lonely():
 
 def lonely_hits(own, tests, advice):
     for source, name, own_here, tests_here in lonely():
-        if (own_here, tests_here) == (own, tests):
+        if (own_here, tests_here) == (own, tests) and name not in TEST_INTERFACES:
             yield Hit(folder(source), source, definition(source, name), f"{name}(): {advice}")
 
 
@@ -135,7 +153,15 @@ def dead():
     yield from lonely_in_headers(False, advice)
 
 
+def idle_interfaces():
+    """Rows of TEST_INTERFACES that are no longer true."""
+    for name in sorted(TEST_INTERFACES.keys() - {name for _, name, own, tests in lonely() if tests and not own}):
+        if any(name in names for names in objects.symbols().defines.values()):
+            yield Hit("tools/lint", "tools/lint/structure.py", 1, f"{name} is not an interface for tests only")
+
+
 def tested_only():
+    yield from idle_interfaces()
     advice = "only tests use it: use it, or remove it with its test"
     yield from lonely_hits(False, True, advice)
     yield from lonely_in_headers(True, advice)
