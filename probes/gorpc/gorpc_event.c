@@ -58,7 +58,8 @@ static const struct gorpc_call_body *body_of(const struct event *ev)
 	return ev->body_len >= sizeof(struct gorpc_call_body) ? ev->body : NULL;
 }
 
-const char *gorpc_text(const struct event *ev, enum gorpc_text which, size_t *ret_len)
+/* String @which of a call event; *ret_len is 0 if it has none. */
+static const char *gorpc_text(const struct event *ev, enum gorpc_text which, size_t *ret_len)
 {
 	const struct gorpc_call_body *b = body_of(ev);
 	size_t strings;

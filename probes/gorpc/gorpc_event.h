@@ -78,9 +78,6 @@ extern const struct event_desc gorpc_open_desc, gorpc_call_desc, gorpc_progress_
 	gorpc_miss_desc, gorpc_program_desc;
 extern const struct event_desc *const gorpc_descs[];
 
-/* The string of a call's event; *ret_len 0 when there is none. */
-const char *gorpc_text(const struct event *ev, enum gorpc_text which, size_t *ret_len);
-
 /* Content of the records: gorpc_content.c. */
 extern const struct content_rule gorpc_content[];
 

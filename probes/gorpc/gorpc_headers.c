@@ -61,7 +61,8 @@ static int64_t number(const char *s, size_t len, size_t max_len)
 	return n;
 }
 
-uint64_t gorpc_timeout_ns(const char *text, size_t len)
+/* "200m" and the like in ns, 0 when it makes no sense. */
+static uint64_t gorpc_timeout_ns(const char *text, size_t len)
 {
 	static const struct { char unit; uint64_t ns; } units[] = {
 		{ 'H', 3600000000000ull }, { 'M', 60000000000ull }, { 'S', 1000000000ull }, { 'm', 1000000ull },
@@ -84,7 +85,8 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-size_t gorpc_percent_decode(char *text, size_t len)
+/* Percent-decoding, in place; what is no code stays. Returns the new length. */
+static size_t gorpc_percent_decode(char *text, size_t len)
 {
 	size_t out = 0;
 
@@ -119,7 +121,7 @@ static bool take_hex(const char *s, size_t len, char *ret)
 }
 
 /* 00-<32>-<16>-<2>: https://www.w3.org/TR/trace-context/ */
-bool gorpc_traceparent(const char *text, size_t len, char *trace, char *span)
+static bool gorpc_traceparent(const char *text, size_t len, char *trace, char *span)
 {
 	if (len < 55 || text[2] != '-' || text[35] != '-' || text[52] != '-' || !memcmp(text, "ff", 2))
 		return false;

@@ -303,7 +303,8 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 
 /* ---- text ---- */
 
-void net_put_space(const struct event *ev, struct buf *out)
+/* "blue/" if the event's namespace is known and is not that one; its inode if it has no name. */
+static void net_put_space(const struct event *ev, struct buf *out)
 {
 	const char *home = names_get(ev->names, SONDE_NAME_NETNS, NET_NS_HOME), *name;
 	uint32_t inode;

@@ -60,7 +60,8 @@ static bool parse_end(const char *word, struct ipaddr *ip, uint16_t *port)
 	return ipaddr_parse(addr, ip) == 0;
 }
 
-int net_tuple_parse(const char *text, struct net_tuple *ret)
+/* "tcp 10.0.0.1:4711 -> 10.0.0.2:80", in any order of protocol and ends, "->" or not. 0 or -EINVAL. */
+static int net_tuple_parse(const char *text, struct net_tuple *ret)
 {
 	struct net_tuple t = { 0 };
 	char copy[256], *save = NULL;
@@ -104,7 +105,8 @@ static void put_way(const struct net_tuple *t, bool back, struct buf *out)
 	buf_add_char(out, ')');
 }
 
-void net_tuple_words(const struct net_tuple *t, struct buf *out)
+/* Packets of both directions of @t, in the pcap-filter language. */
+static void net_tuple_words(const struct net_tuple *t, struct buf *out)
 {
 	buf_printf(out, "(%s proto %u and (", t->src.family == 4 ? "ip" : "ip6", t->proto);
 	put_way(t, false, out);

@@ -22,12 +22,6 @@ struct net_tuple {
 	uint8_t proto;		/* IPPROTO_* */
 };
 
-/* "tcp 10.0.0.1:4711 -> 10.0.0.2:80", in any order of protocol and ends, "->" or not. 0 or -EINVAL. */
-int net_tuple_parse(const char *text, struct net_tuple *ret);
-
-/* Packets of both directions of @t, in the pcap-filter language. */
-void net_tuple_words(const struct net_tuple *t, struct buf *out);
-
 /*
  * @text is an id or a tuple. Live (@live), what translates its addresses is asked of running sondes and of connection
  * tracking in each of @netns (none = the current namespace). -EINVAL with a sentence for what is neither, or for an

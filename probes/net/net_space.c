@@ -195,6 +195,18 @@ static int on_readable(void *ctx, int fd, uint32_t events)
 	return 0;
 }
 
+/* Reads which interfaces came and went. */
+static void net_space_run(struct net_space *s)
+{
+	struct err e = { 0 };
+	int r = s->watch ? net_ns_call(s->fd, run_watch, s) : 0;
+
+	if (r < 0) {
+		err_errno(&e, r, "cannot watch the interfaces");
+		probe_hook_failed(s->p->env, "interfaces (netlink)", &e);
+	}
+}
+
 static void run_job(void *ctx)
 {
 	struct net_space *s = ctx;
@@ -218,17 +230,6 @@ int net_space_start(struct net_space *s, struct err *err)
 	if (r < 0)
 		return err_errno(err, r, "cannot watch the interfaces");
 	return 0;
-}
-
-void net_space_run(struct net_space *s)
-{
-	struct err e = { 0 };
-	int r = s->watch ? net_ns_call(s->fd, run_watch, s) : 0;
-
-	if (r < 0) {
-		err_errno(&e, r, "cannot watch the interfaces");
-		probe_hook_failed(s->p->env, "interfaces (netlink)", &e);
-	}
 }
 
 void net_space_tick(struct net_space *s)

@@ -26,7 +26,6 @@ int net_space_open(struct probe *p, const struct net_setup *setup, struct net_na
 
 /* Attaches to what is up and listens for news. */
 int net_space_start(struct net_space *s, struct err *err);
-void net_space_run(struct net_space *s);	/* looks for news */
 void net_space_tick(struct net_space *s);	/* about every second: news, and flows that ended */
 void net_space_stop(struct net_space *s);	/* detaches everything */
 void net_space_finish(struct net_space *s);	/* tells of the flows that are left */

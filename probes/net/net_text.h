@@ -24,9 +24,6 @@ int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *
 /* Key in SONDE_NAME_NETNS of the command's own namespace: its inode, as text. No namespace has this inode. */
 #define NET_NS_HOME 1u
 
-/* "blue/" if the event's namespace is known and is not that one; its inode if it has no name. */
-void net_put_space(const struct event *ev, struct buf *out);
-
 /* "eth0", "if7" when nobody named it, "-" for none. */
 void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
 

@@ -118,7 +118,7 @@ static void take_netlink(struct scan *s, const char *line, uint8_t l4, uint8_t f
 		*slot = (struct scan_socket){ .type = FD_NETLINK };
 }
 
-void scan_sockets(struct scan *s, int pid_fd)
+static void scan_sockets(struct scan *s, int pid_fd)
 {
 	static const struct {
 		const char *name;

@@ -40,6 +40,5 @@ int scan_read(int dir_fd, const char *name, struct buf *into, size_t cap);
 size_t scan_link(int dir_fd, const char *name, char *to, size_t cap);
 
 int scan_files(struct scan *s, int pid_fd, uint32_t pid);
-void scan_sockets(struct scan *s, int pid_fd);
 
 #endif

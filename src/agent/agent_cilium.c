@@ -117,7 +117,8 @@ static void start_probes(struct agent *a)
 		log_error("Cilium's clients see nothing: %s", err.msg);
 }
 
-void agent_cilium_stop(struct agent *a)
+/* Gives its instances back. */
+static void agent_cilium_stop(struct agent *a)
 {
 	uint32_t mask = a->cilium_mask;
 

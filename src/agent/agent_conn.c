@@ -187,7 +187,8 @@ void conn_flush(struct agent_conn *c)
 	set_events(c);
 }
 
-void conn_cut(struct agent_conn *c, int code, const char *reason)
+/* Drops the queue, sends the reason, and closes once the client has read it. */
+static void conn_cut(struct agent_conn *c, int code, const char *reason)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const struct proto_status st = { .code = (uint32_t)-code };

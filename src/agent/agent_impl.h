@@ -216,8 +216,6 @@ int conn_send(struct agent_conn *c, const struct buf *frames);
 int conn_send_record(struct agent_conn *c, const struct sonde_rec *r);
 void conn_flush(struct agent_conn *c);
 void conn_tick(struct agent_conn *c, uint64_t now_ns);
-/* Gives up the queue, tells why, and closes when that was read. */
-void conn_cut(struct agent_conn *c, int code, const char *reason);
 extern const struct fan_ops conn_fan_ops;	/* what frames are; losing() is told agent_conn */
 
 /* ---- counts ---- */
@@ -235,7 +233,6 @@ void metrics_write(const struct agent *a, bool openmetrics, struct buf *out);
 /* ---- clients of Cilium's monitor ---- */
 
 int agent_cilium_open(struct agent *a, struct err *err);	/* 0 also when it is not to be served */
-void agent_cilium_stop(struct agent *a);			/* gives its instances back */
 bool cilium_wants(const struct agent *a, uint16_t instance);
 void agent_cilium_tell(struct agent *a, const char *what, const char *probe);
 

@@ -311,7 +311,7 @@ bool output_unread(const struct output *o)
 	return o->error == -EPIPE && o->is_stdout;
 }
 
-uint64_t output_refused(const struct output *o)
+static uint64_t output_refused(const struct output *o)
 {
 	return o->refused + outfile_dropped(o->file);
 }

@@ -42,7 +42,6 @@ int output_error(const struct output *o);
 bool output_done(const struct output *o);
 /* It is standard output, a pipe that has lost its reader. */
 bool output_unread(const struct output *o);
-uint64_t output_refused(const struct output *o);
 
 /* Trailers, flush, close. Returns the first error of its life (@err says); frees @o. */
 int output_close(struct output *o, struct err *err);

@@ -69,7 +69,7 @@ int buf_add_u64(struct buf *b, uint64_t v)
 	return buf_add(b, digits + i, sizeof(digits) - i);
 }
 
-int buf_vprintf(struct buf *b, const char *fmt, va_list ap)
+static int buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
 	va_list again;
 	int n;

@@ -58,7 +58,6 @@ static inline int buf_add_char(struct buf *b, char c)
 
 int buf_add_u64(struct buf *b, uint64_t v);	/* decimal digits */
 int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
-int buf_vprintf(struct buf *b, const char *fmt, va_list ap);
 
 /* Zero bytes until the length is a multiple of @align. */
 int buf_align(struct buf *b, size_t align);

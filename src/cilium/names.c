@@ -154,7 +154,8 @@ const char *cilium_drop_reason(uint8_t code)
 	return lookup(drop_reasons, ARRAY_SIZE(drop_reasons), code);
 }
 
-const char *cilium_point(uint8_t point)
+/* "to-endpoint"; NULL if unknown. */
+static const char *cilium_point(uint8_t point)
 {
 	return lookup(points, ARRAY_SIZE(points), point);
 }

@@ -10,7 +10,6 @@
 struct buf;
 
 const char *cilium_drop_reason(uint8_t code);	/* NULL = not a known one */
-const char *cilium_point(uint8_t point);	/* "to-endpoint", NULL = not a known one */
 const char *cilium_agent_event(uint32_t type);	/* "Endpoint created", NULL = not a known one */
 const char *cilium_policy_match(uint8_t match);	/* never NULL */
 const char *cilium_sock_point(uint8_t point);	/* never NULL */

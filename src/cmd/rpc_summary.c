@@ -150,7 +150,8 @@ static struct row *row_of(struct rpc_summary *s, const struct event *ev)
 	return index ? s->rows.items[*index - 1] : new_row(s, key, &name, &side, &comm);
 }
 
-int rpc_summary_add(struct rpc_summary *s, const struct event *ev)
+/* Counts an rpc.call event, ignores others. 0 or -ENOMEM. */
+static int rpc_summary_add(struct rpc_summary *s, const struct event *ev)
 {
 	struct value latency, error;
 	struct row *r;

@@ -16,9 +16,6 @@ struct sink_ops;
 int rpc_summary_new(struct rpc_summary **ret);	/* 0 or -ENOMEM */
 void rpc_summary_free(struct rpc_summary *s);	/* NULL is fine */
 
-/* Counts an rpc.call event, ignores others. 0 or -ENOMEM. */
-int rpc_summary_add(struct rpc_summary *s, const struct event *ev);
-
 /*
  * Ends an interval at @now_ns and begins the next one; tables show what it had beside the whole. The first call only
  * begins one.

@@ -296,7 +296,8 @@ static void take_latency(struct views *v, const struct view_event *e)
 		v->steps[MIN(step, SPECTRUM_STEPS - 1)]++;
 }
 
-void views_take(struct views *v, const struct event *ev)
+/* Counts an event; ignores events without a view of the state. */
+static void views_take(struct views *v, const struct event *ev)
 {
 	struct view_event e;
 

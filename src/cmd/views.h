@@ -24,9 +24,6 @@ int views_new(const char *list, bool color, struct views **ret, struct err *err)
 void views_free(struct views *v);		/* NULL is fine */
 unsigned views_needs(const struct views *v);	/* VIEW_NEEDS_* */
 
-/* Takes an event into account; those without a view of the state are none of its business. */
-void views_take(struct views *v, const struct event *ev);
-
 /* Writes every table, the @rows heaviest of each, and what the spectrogram has not shown yet. 0 or -errno. */
 int views_print(struct views *v, size_t rows);
 /* Likewise one object a line, values in bytes, ns and numbers; the spectrogram has none. */

@@ -66,7 +66,6 @@ struct views {
 
 /* The heaviest first. */
 void view_sort(struct view_table *t);
-void view_value_text(const struct view_table *t, uint64_t value, uint64_t span_ns, char *to, size_t cap);
 /* One line of the spectrogram for the interval at hand, which is empty then. */
 void spectrum_line(struct views *v);
 

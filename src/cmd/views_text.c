@@ -31,7 +31,7 @@ static void time_text(uint64_t ns, char *to, size_t cap)
 	scaled((double)ns, 1000, units, to, cap);
 }
 
-void view_value_text(const struct view_table *t, uint64_t value, uint64_t span_ns, char *to, size_t cap)
+static void view_value_text(const struct view_table *t, uint64_t value, uint64_t span_ns, char *to, size_t cap)
 {
 	static const char *const bytes[] = { "B", "K", "M", "G", "T", NULL };
 

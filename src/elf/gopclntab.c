@@ -305,7 +305,7 @@ int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret
 
 /* ---- lines ---- */
 
-const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number)
+static const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number)
 {
 	struct cursor c;
 	uint32_t unit, off;

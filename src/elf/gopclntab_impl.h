@@ -37,7 +37,6 @@ enum { GO_FIELD_NAME = 1, GO_FIELD_SP = 4, GO_FIELD_FILE = 5, GO_FIELD_LINE = 6,
 struct cursor go_at(struct go_part p, uint64_t off);
 const char *go_string(struct go_part p, uint64_t off);
 struct cursor go_field(const struct gopclntab *t, uint64_t info, uint32_t n);
-const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number);
 
 /* ---- gopcvalue.c ---- */
 

@@ -147,7 +147,8 @@ static bool names_code(const struct sym_table *tab, const struct sym *s)
 	return e->sections.items[s->section].flags & SHF_EXECINSTR;
 }
 
-int symtab_each(const struct sym_table *tab, sym_fn fn, void *ctx)
+/* Calls @fn for each symbol that may name code, until it returns something else than 0, which is returned. */
+static int symtab_each(const struct sym_table *tab, sym_fn fn, void *ctx)
 {
 	size_t one = sym_size(tab->elf), done;
 	_cleanup_free_ uint8_t *chunk = NULL;

@@ -31,9 +31,8 @@ struct symtab {
 	size_t n_tables;
 };
 
-/* Calls @fn for each symbol that may name code, until it returns something else than 0, which is returned. */
+/* Called for a symbol that may name code; a result other than 0 ends the walk. */
 typedef int (*sym_fn)(void *ctx, const struct sym_table *tab, const struct sym *s);
-int symtab_each(const struct sym_table *tab, sym_fn fn, void *ctx);
 
 /* A name, to be freed. -ENOENT when it is empty. */
 int symtab_string(const struct sym_table *tab, uint64_t off, char **ret);

@@ -287,7 +287,7 @@ static const struct field *find_field(const struct check *c, const struct event_
 	return c->common;
 }
 
-bool filter_check_match(const struct check *c, const struct event *ev)
+static bool filter_check_match(const struct check *c, const struct event *ev)
 {
 	const struct field *f = find_field(c, ev->desc);
 	enum verdict v;

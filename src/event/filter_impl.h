@@ -103,9 +103,4 @@ void filter_add_suggestion(struct buf *out, const struct filter_suggestion *s);
 
 /* ---- the rest ---- */
 
-bool filter_check_match(const struct check *c, const struct event *ev);
-
-/* The node's text, for filter_text() and conjuncts. */
-void filter_node_text(const struct filter *f, uint32_t node, struct buf *out);
-
 #endif

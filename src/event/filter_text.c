@@ -62,6 +62,8 @@ static void add_check(struct buf *out, const struct check *c)
 		buf_add_char(out, ')');
 }
 
+static void filter_node_text(const struct filter *f, uint32_t i, struct buf *out);
+
 static void add_child(const struct filter *f, uint32_t i, bool parentheses, struct buf *out)
 {
 	if (parentheses)
@@ -71,7 +73,8 @@ static void add_child(const struct filter *f, uint32_t i, bool parentheses, stru
 		buf_add_char(out, ')');
 }
 
-void filter_node_text(const struct filter *f, uint32_t i, struct buf *out)
+/* The node's text, for filter_text() and conjuncts. */
+static void filter_node_text(const struct filter *f, uint32_t i, struct buf *out)
 {
 	const struct node *n = &f->nodes.items[i], *nodes = f->nodes.items;
 

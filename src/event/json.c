@@ -27,7 +27,7 @@ void json_close(struct json *j, char bracket)
 	j->comma = true;
 }
 
-void json_key_len(struct json *j, const char *key, size_t len)
+static void json_key_len(struct json *j, const char *key, size_t len)
 {
 	element(j);
 	buf_add_char(j->out, '"');

@@ -23,7 +23,6 @@ struct json {
 void json_open(struct json *j, char bracket);		/* '{' or '[' */
 void json_close(struct json *j, char bracket);		/* '}' or ']' */
 /* Keys are our own words: written as they are. */
-void json_key_len(struct json *j, const char *key, size_t len);
 void json_key(struct json *j, const char *key);
 
 void json_u64(struct json *j, uint64_t v);

@@ -82,15 +82,12 @@ static inline void layer_trim(struct dissect *d, uint32_t len)
 void dissect_tunnel(struct dissect *d, enum packet_layer_kind kind, uint32_t vni, dissect_fn inner);
 
 dissect_fn dissect_by_ethertype(uint16_t ethertype);	/* NULL: not known */
-void dissect_ip_proto(struct dissect *d, uint8_t proto);	/* sets flow->proto and next */
 
 void dissect_ethernet(struct dissect *d);
 void dissect_sll(struct dissect *d);
 void dissect_sll2(struct dissect *d);
 void dissect_raw(struct dissect *d);
-void dissect_vlan(struct dissect *d);
 void dissect_mpls(struct dissect *d);
-void dissect_arp(struct dissect *d);
 void dissect_ipv4(struct dissect *d);
 void dissect_ipv6(struct dissect *d);
 void dissect_tcp(struct dissect *d);

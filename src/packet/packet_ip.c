@@ -36,7 +36,8 @@ static dissect_fn by_ipv6_ext(uint8_t proto)
 	}
 }
 
-void dissect_ip_proto(struct dissect *d, uint8_t proto)
+/* Sets flow->proto and next. */
+static void dissect_ip_proto(struct dissect *d, uint8_t proto)
 {
 	dissect_fn ext = d->flow->family == 6 ? by_ipv6_ext(proto) : NULL;
 

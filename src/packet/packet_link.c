@@ -12,23 +12,6 @@
 #define LENGTH_NOT_TYPE 0x600		/* IEEE 802.3 3.2.6: below it the field is a length */
 #define MPLS_MAX_LABELS 16
 
-dissect_fn dissect_by_ethertype(uint16_t ethertype)
-{
-	static const struct { uint16_t type; dissect_fn fn; } rows[] = {
-		{ ETHERTYPE_IPV4, dissect_ipv4 }, { ETHERTYPE_IPV6, dissect_ipv6 },
-		{ ETHERTYPE_ARP, dissect_arp }, { ETHERTYPE_VLAN, dissect_vlan },
-		{ ETHERTYPE_QINQ, dissect_vlan }, { ETHERTYPE_QINQ_OLD, dissect_vlan },
-		{ ETHERTYPE_MPLS, dissect_mpls }, { ETHERTYPE_MPLS_MULTI, dissect_mpls },
-		{ ETHERTYPE_TEB, dissect_ethernet },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (rows[i].type == ethertype)
-			return rows[i].fn;
-	}
-	return NULL;
-}
-
 /* The type field after addresses or a tag, which may be a length instead. */
 static void ethertype(struct dissect *d, uint16_t type)
 {
@@ -58,7 +41,7 @@ void dissect_ethernet(struct dissect *d)
 	ethertype(d, cur_u16be(&h));
 }
 
-void dissect_vlan(struct dissect *d)
+static void dissect_vlan(struct dissect *d)
 {
 	struct packet *p = d->p;
 	struct cursor h;
@@ -136,7 +119,7 @@ void dissect_mpls(struct dissect *d)
 	}
 }
 
-void dissect_arp(struct dissect *d)
+static void dissect_arp(struct dissect *d)
 {
 	uint32_t hlen = cur_peek(&d->cur, 4), plen = cur_peek(&d->cur, 5);
 	struct cursor h;
@@ -271,4 +254,24 @@ void print_arp(struct printer *pr, struct buf *out)
 	text_ip(out, 4, tpa);
 	buf_add_str(out, " at ");
 	text_mac(out, tha);
+}
+
+dissect_fn dissect_by_ethertype(uint16_t ethertype)
+{
+	static const struct {
+		uint16_t type;
+		dissect_fn fn;
+	} rows[] = {
+		{ ETHERTYPE_IPV4, dissect_ipv4 },    { ETHERTYPE_IPV6, dissect_ipv6 },
+		{ ETHERTYPE_ARP, dissect_arp },	     { ETHERTYPE_VLAN, dissect_vlan },
+		{ ETHERTYPE_QINQ, dissect_vlan },    { ETHERTYPE_QINQ_OLD, dissect_vlan },
+		{ ETHERTYPE_MPLS, dissect_mpls },    { ETHERTYPE_MPLS_MULTI, dissect_mpls },
+		{ ETHERTYPE_TEB, dissect_ethernet },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].type == ethertype)
+			return rows[i].fn;
+	}
+	return NULL;
 }

@@ -10,6 +10,11 @@
 #include "packet/names.h"
 #include "sonde/wire.h"
 
+static void print_payload(struct printer *pr, struct buf *out)
+{
+	buf_printf(out, "%u bytes captured%s", pr->l->len, pr->l->cut ? ", more on the wire" : "");
+}
+
 static void (*const printers[])(struct printer *pr, struct buf *out) = {
 	[LAYER_ETHERNET] = print_ethernet, [LAYER_SLL] = print_sll, [LAYER_SLL2] = print_sll2,
 	[LAYER_VLAN] = print_vlan, [LAYER_MPLS] = print_mpls, [LAYER_ARP] = print_arp, [LAYER_IPV4] = print_ipv4,
@@ -20,11 +25,6 @@ static void (*const printers[])(struct printer *pr, struct buf *out) = {
 	[LAYER_DNS] = print_dns, [LAYER_PAYLOAD] = print_payload,
 };
 _Static_assert(ARRAY_SIZE(printers) == LAYER__MAX, "every layer can be printed");
-
-void print_payload(struct printer *pr, struct buf *out)
-{
-	buf_printf(out, "%u bytes captured%s", pr->l->len, pr->l->cut ? ", more on the wire" : "");
-}
 
 /* The start of a packet that an ICMP error quotes; its ports are there even if its header is not whole. */
 void print_embedded(struct buf *out, struct cursor c)

@@ -48,6 +48,5 @@ void print_gre(struct printer *pr, struct buf *out);
 void print_vxlan(struct printer *pr, struct buf *out);
 void print_geneve(struct printer *pr, struct buf *out);
 void print_dns(struct printer *pr, struct buf *out);
-void print_payload(struct printer *pr, struct buf *out);
 
 #endif

@@ -61,7 +61,7 @@ static bool state_matches(const struct policy_rule *r, enum policy_state state)
 	return (!r->sports.len && !r->dports.len) || state == POLICY_WHOLE || state == POLICY_ESTABLISHED;
 }
 
-bool policy_rule_matches(const struct policy_rule *r, const struct policy_packet *p)
+static bool policy_rule_matches(const struct policy_rule *r, const struct policy_packet *p)
 {
 	return p->has_ip && r->dirs[p->dir] && (!r->family || r->family == p->family) &&
 	       (r->proto == POLICY_ANY_PROTO || r->proto == p->proto) && state_matches(r, p->state) &&

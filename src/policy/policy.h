@@ -80,8 +80,6 @@ struct policy_packet {
 	uint32_t pid;			/* 0 = unknown */
 };
 
-bool policy_rule_matches(const struct policy_rule *r, const struct policy_packet *p);
-
 struct policy_verdict {
 	enum policy_action action;
 	const struct policy_rule *rule;	/* NULL = the default */

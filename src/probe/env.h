@@ -162,12 +162,6 @@ int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledg
  */
 void probe_wait_for_programs(void);
 
-/*
- * Kernel symbols: name of the function that holds @addr, "tcp_v4_rcv+0x1a", or -ENOENT. The kernel is asked
- * (kname.h); where it cannot tell, kallsyms is read.
- */
-int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap);
-
 /* The @nth function called @name: see ksyms_range() in probe/ksym.h. */
 int probe_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end);
 

@@ -36,7 +36,11 @@ static int need_ksyms(struct probe_env *env)
 	return env->ksyms ? 0 : read_ksyms(env);
 }
 
-int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
+/*
+ * Kernel symbols: name of the function that holds @addr, "tcp_v4_rcv+0x1a", or -ENOENT. The kernel is asked
+ * (kname.h); where it cannot tell, kallsyms is read.
+ */
+static int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t cap)
 {
 	int r;
 

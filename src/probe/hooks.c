@@ -39,7 +39,8 @@ struct hooks {
 DEFINE_CLEANUP(struct hooks *, hooks_free)
 DEFINE_CLEANUP(struct bpf_object *, bpf_object__close)
 
-int probe_tracepoint_args(const struct probe_env *env, const char *name)
+/* Arguments of tracepoint @name (its own, without the context), or -ENOENT when the kernel lacks it. */
+static int probe_tracepoint_args(const struct probe_env *env, const char *name)
 {
 	const struct btf *btf = probe_env_btf((struct probe_env *)env);
 	const struct btf_type *t;

@@ -49,9 +49,6 @@ struct hooks_spec {
 	void *ctx;
 };
 
-/* Arguments of tracepoint @name (its own, without the context), or -ENOENT when the kernel lacks it. */
-int probe_tracepoint_args(const struct probe_env *env, const char *name);
-
 /* Loads what can be loaded. Fails only when nothing can: @err then tells of the first. */
 int hooks_load(struct probe_env *env, const struct hooks_spec *spec, uint16_t instance, struct hooks **ret,
 	       struct err *err);

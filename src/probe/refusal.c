@@ -89,7 +89,8 @@ static bool may_load(void)
 	return rights_effective() & (RIGHT(CAP_BPF) | RIGHT(CAP_SYS_ADMIN));
 }
 
-const char *refusal_missing_caps(char *buf, size_t cap)
+/* "CAP_BPF, CAP_PERFMON": those that probes need and this process lacks; "" = none. */
+static const char *refusal_missing_caps(char *buf, size_t cap)
 {
 	static const struct { uint64_t any; const char *name; } wanted[] = {
 		{ RIGHT(CAP_BPF) | RIGHT(CAP_SYS_ADMIN), "CAP_BPF" },

@@ -33,7 +33,5 @@ void refusal_last_line(const char *log, char *buf, unsigned cap);
 int refusal_of_cpus(struct err *err, int code);
 /* The kernel's types could not be read: why, and what to do. */
 int refusal_of_btf(struct err *err);
-/* "CAP_BPF, CAP_PERFMON": those that probes need and this process lacks; "" = none. */
-const char *refusal_missing_caps(char *buf, size_t cap);
 
 #endif

@@ -171,7 +171,7 @@ struct scap_fd *fd_add(struct scap_state *st, struct scap_thread *t, int64_t num
 	return fd_put(st, t, num, fd_new(st, type));
 }
 
-struct scap_fd *fd_copy(struct scap_state *st, struct scap_thread *t, int64_t num, struct scap_fd *from)
+static struct scap_fd *fd_copy(struct scap_state *st, struct scap_thread *t, int64_t num, struct scap_fd *from)
 {
 	struct scap_fd *copy = fd_new(st, from->type);
 

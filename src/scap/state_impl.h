@@ -102,7 +102,6 @@ struct scap_fd *fd_find(const struct scap_state *st, struct scap_thread *t, int6
 struct scap_fd *fd_own(struct scap_state *st, struct scap_thread *t, int64_t num);
 /* A new one at that number; the one that was there is gone. */
 struct scap_fd *fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type);
-struct scap_fd *fd_copy(struct scap_state *st, struct scap_thread *t, int64_t num, struct scap_fd *from);
 void fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num);
 void fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len);
 void fd_from_row(struct scap_state *st, const struct params *p);

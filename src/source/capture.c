@@ -82,7 +82,8 @@ int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t le
 	return capture_name(c, SONDE_NAME_IFACE, iface, name, len);
 }
 
-int capture_clock(struct capture *c, int64_t offset_ns)
+/* A clock record, so that the records that follow have a time. */
+static int capture_clock(struct capture *c, int64_t offset_ns)
 {
 	struct sonde_clock_rec *r = begin(c, sizeof(*r), SONDE_EV_CLOCK);
 

@@ -51,8 +51,6 @@ int capture_packet(struct capture *c, const struct capture_packet *p);
 
 /* A record of @len bytes whose header has type, cpu, tid and flags; sets its time, number and length. */
 int capture_record(struct capture *c, struct sonde_rec *r, size_t len, int64_t time_ns);
-/* A clock record, so that the records that follow have a time. */
-int capture_clock(struct capture *c, int64_t time_ns);
 
 /*
  * Reads the block at @c. Returns its length; 0 when it is not here to its end, or when nobody reads it and its length

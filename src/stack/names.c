@@ -369,7 +369,7 @@ int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct 
 	return push_note(ret, truncation(n, e));
 }
 
-int stack_names_kern(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret)
+static int stack_names_kern(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret)
 {
 	ret->len = 0;
 	if (stack_missed_kern(e))

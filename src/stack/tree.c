@@ -86,7 +86,8 @@ static uint32_t intern(struct stack_tree *t, const char *text)
 	return (uint32_t)t->names.len++;
 }
 
-uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, const char *name, enum stack_part part)
+/* Child @name of @parent, added if missing; 0 if memory ran out. */
+static uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, const char *name, enum stack_part part)
 {
 	struct edge e = { .parent = parent, .name = intern(t, name) };
 	bool is_new = false;
@@ -109,7 +110,7 @@ uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, const char *nam
 	return *i;
 }
 
-void stack_tree_count(struct stack_tree *t, uint32_t node, enum stack_side side, uint64_t weight)
+static void stack_tree_count(struct stack_tree *t, uint32_t node, enum stack_side side, uint64_t weight)
 {
 	t->nodes.items[node].self[side] += weight;
 	for (uint32_t i = node;; i = t->nodes.items[i].parent) {

@@ -31,10 +31,6 @@ DEFINE_CLEANUP(struct stack_tree *, stack_tree_free)
 int stack_tree_add(struct stack_tree *t, const struct stack_set *s, struct sym *sym, const struct stack_view *v,
 		   enum stack_side side, bool folded);
 
-/* The child of @parent called @name, made if it is not there; 0 if memory ran out. For trees from elsewhere. */
-uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, const char *name, enum stack_part part);
-void stack_tree_count(struct stack_tree *t, uint32_t node, enum stack_side side, uint64_t weight);
-
 size_t stack_tree_len(const struct stack_tree *t);			/* nodes, the root (0) included */
 const struct stack_node *stack_tree_at(const struct stack_tree *t, uint32_t i);	/* until the next child is made */
 

@@ -64,7 +64,6 @@ DEFINE_CLEANUP(struct stack_names *, stack_names_free)
  * there is one frame, "[Missed ... Stack]"; one that ends too early has a note as its outermost frame. 0 or -ENOMEM.
  */
 int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret);
-int stack_names_kern(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret);
 
 /* Bytes from the start of the frame's function. */
 uint64_t stack_frame_offset(const struct stack_frame *f);

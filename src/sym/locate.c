@@ -77,7 +77,7 @@ uint64_t sym_generation(struct sym *s, const struct event *ev)
 
 /* ---- kernel ---- */
 
-int kernel_module(struct sym *s, const char *name, size_t len, uint32_t *ret)
+static int kernel_module(struct sym *s, const char *name, size_t len, uint32_t *ret)
 {
 	uint64_t hash = map_hash(name, len);
 	uint32_t *have = map_find(&s->by_kmod, &hash);

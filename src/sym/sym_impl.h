@@ -113,8 +113,6 @@ void module_keep(struct sym *s, struct module *m, int fd);	/* @fd becomes the mo
 
 /* ---- locate.c ---- */
 
-int kernel_module(struct sym *s, const char *name, size_t len, uint32_t *ret);
-
 /* ---- names.c ---- */
 
 void names_init(struct sym *s);
