@@ -22,7 +22,7 @@
 
 #define PROGRESS_NS 10000000000ull	/* a call that is open so long is told of, and again */
 #define TIMEOUT_SLACK_NS 1000000ull	/* timers of programs may be that early */
-#define TIMEOUT_SERVER_PART 16	/* a server may see a request later than a reset, by such a part of the timeout */
+#define TIMEOUT_LATE_PART 16	/* headers may leave or arrive later than a reset, by this part of the timeout */
 
 struct gorpc_decode_state {
 	struct gorpc_calls t;
@@ -83,17 +83,16 @@ static bool is_error(const struct gorpc_call_body *b)
 }
 
 /*
- * The time that the client gave is over: DEADLINE_EXCEEDED for it, whatever code its reset has. A server whose own
- * timer was first has sent the status in trailers.
+ * The timeout has passed: DEADLINE_EXCEEDED, whatever code the reset has. It counts from the moment when the client
+ * made the headers. Both sides see them later: the client's own queue holds them until its writer gets to run, the
+ * network until the server reads them. A server whose own timer was first has sent the status in trailers.
  */
 static bool is_overdue(const struct gorpc_call_body *b, uint64_t now_ns)
 {
-	uint64_t slack = TIMEOUT_SLACK_NS;
+	uint64_t slack = TIMEOUT_SLACK_NS + b->timeout_ns / TIMEOUT_LATE_PART;
 
 	if (!b->timeout_ns || !b->opened_ns || now_ns < b->opened_ns)
 		return false;
-	if (b->side == GORPC_SIDE_SERVER)
-		slack += b->timeout_ns / TIMEOUT_SERVER_PART;
 	return now_ns - b->opened_ns >= b->timeout_ns - MIN(b->timeout_ns, slack);
 }
 
