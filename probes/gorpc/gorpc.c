@@ -224,6 +224,26 @@ static int gorpc_open(struct probe *p, struct err *err)
 	return r < 0 ? r : open_files(p, err);
 }
 
+static const struct probe_select *selection(const struct probe *p)
+{
+	return probe_env_select(p->env, p->instance);
+}
+
+/* Fails if processes were selected and none of them can be watched. */
+static int check_pids(struct gorpc_files *files, const struct probe_select *s, struct err *err)
+{
+	for (size_t i = 0; i < s->n_pids; i++)
+		if (gorpc_files_can_watch(files, s->pids[i]))
+			return 0;
+	if (!s->n_pids)
+		return 0;
+	if (s->n_pids > 1)
+		return err_set(err, -ENOEXEC, "none of the %zu processes runs a Go program with gRPC or HTTP/2",
+			       s->n_pids);
+	return err_set(err, -ENOEXEC, "process %" PRIu32 " does not run a Go program with gRPC or HTTP/2; "
+		       "sonde rpc explain %" PRIu32 " says more", s->pids[0], s->pids[0]);
+}
+
 static int gorpc_attach(struct probe *p, struct err *err)
 {
 	struct gorpc_state *s = p->state;
@@ -232,40 +252,31 @@ static int gorpc_attach(struct probe *p, struct err *err)
 	hooks_report(s->hooks, true, report_failed, p);
 	if (!hooks_program(s->hooks, "gorpc_multi") && !hooks_program(s->hooks, "gorpc_single"))
 		return err_set(err, -ENOTSUP, "this kernel cannot watch places in programs");
-	return 0;
+	return check_pids(s->files, selection(p), err);
 }
 
-/* The kernel side asks too; but a place that nobody asked for costs its program even so. */
-static bool is_wanted(const struct gorpc_conf *c, uint32_t tgid)
+/* The kernel side filters by process as well, but each hit of a probe costs the program that is not selected. */
+static bool is_wanted(const struct probe *p, uint32_t tgid)
 {
-	for (size_t i = 0; c->pids && i < c->pids->len; i++)
-		if (c->pids->items[i] == tgid)
+	const struct probe_select *s = selection(p);
+
+	for (size_t i = 0; i < s->n_pids; i++)
+		if (s->pids[i] == tgid)
 			return true;
-	return !c->pids || !c->pids->len;
-}
-
-/* Libraries are known by now: the snapshot of mappings went first. */
-static int snapshot_pids(struct gorpc_files *files, const struct gorpc_conf *c, struct err *err)
-{
-	for (size_t i = 0; i < c->pids->len; i++)
-		gorpc_files_process(files, c->pids->items[i], 0);
-	if (gorpc_files_sites(files))
-		return 0;
-	if (c->pids->len > 1)
-		return err_set(err, -ENOEXEC, "none of the %zu processes runs a Go program with gRPC or HTTP/2",
-			       c->pids->len);
-	return err_set(err, -ENOEXEC, "process %" PRIu32 " does not run a Go program with gRPC or HTTP/2; "
-		       "sonde rpc explain %" PRIu32 " says more", c->pids->items[0], c->pids->items[0]);
+	return !s->n_pids;
 }
 
 static int gorpc_snapshot(struct probe *p, struct err *err)
 {
 	struct gorpc_state *s = p->state;
+	const struct probe_select *select = selection(p);
 	const struct gorpc_conf *c = p->conf;
 	int r;
 
-	if (c->pids && c->pids->len)
-		return snapshot_pids(s->files, c, err);
+	for (size_t i = 0; i < select->n_pids; i++)
+		gorpc_files_process(s->files, select->pids[i], 0);
+	if (select->n_pids)
+		return 0;
 	r = gorpc_files_scan(s->files);
 	if (c->command)
 		gorpc_files_expect(s->files, c->command);
@@ -278,9 +289,9 @@ static int gorpc_control(struct probe *p, const struct sonde_rec *r)
 
 	if (r->type == GORPC_REC_EXIT || r->type == GORPC_REC_EXEC)
 		gorpc_files_exit(s->files, r->tgid);
-	if (r->type == GORPC_REC_EXEC && is_wanted(p->conf, r->tgid))
+	if (r->type == GORPC_REC_EXEC && is_wanted(p, r->tgid))
 		gorpc_files_process(s->files, r->tgid, r->start_ns);
-	else if (r->type == SONDE_EV_MMAP && is_wanted(p->conf, r->tgid))
+	else if (r->type == SONDE_EV_MMAP && is_wanted(p, r->tgid))
 		gorpc_files_mapping(s->files, r);
 	return 0;
 }

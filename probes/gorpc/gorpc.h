@@ -19,7 +19,6 @@ struct gorpc_conf {
 	struct opt_strv headers;	/* names of more headers to show */
 	uint64_t value_bytes;		/* most of one header's value */
 	uint64_t payload_bytes;		/* of each DATA frame; 0 = none */
-	const struct opt_u32v *pids;	/* only these processes are looked at; NULL or empty = all */
 	const char *command;		/* program that is about to be started, as execvp() finds it; NULL = none */
 	bool debug;			/* the programs talk to the kernel's trace pipe */
 };

@@ -291,6 +291,16 @@ static int use_file(struct gorpc_files *f, struct file *file, int fd)
 
 /* ---- processes ---- */
 
+static FILE *open_maps(const struct gorpc_files *f, uint32_t tgid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/maps", tgid);
+	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
 /*
  * How far from its addresses in the file the process has it, by its lowest mapping of the file. -ESRCH when there is
  * none (any more).
@@ -300,15 +310,11 @@ static int bias_of(struct gorpc_files *f, uint32_t tgid, const struct file *file
 	_cleanup_fclose_ FILE *maps = NULL;
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0;
-	char path[32];
-	int fd;
 
 	*ret = 0;
 	if (!file->moves)
 		return 0;
-	snprintf(path, sizeof(path), "%u/maps", tgid);
-	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	maps = fd < 0 ? NULL : fdopen(fd, "r");
+	maps = open_maps(f, tgid);
 	while (maps && getline(&line, &cap, maps) > 0) {
 		uint64_t start, ino;
 
@@ -431,6 +437,49 @@ int gorpc_files_process(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns)
 	return has_file(f, tgid, file) ? 0 : watch(f, tgid, start_ns, file, fd);
 }
 
+/* A line of /proc/PID/maps: a file mapped to run. */
+static bool parse_executable(const char *line, uint32_t tgid, struct sonde_mmap_rec *ret)
+{
+	unsigned major_no, minor_no;
+	uint64_t start, end, ino;
+	char exec;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %*x %x:%x %" SCNu64, &start, &end, &exec, &major_no,
+		   &minor_no, &ino) != 6)
+		return false;
+	*ret = (struct sonde_mmap_rec){
+		.hdr.tgid = tgid, .addr = start, .len = end - start, .ino = ino,
+		.dev = major_no << 20 | minor_no,
+	};
+	return exec == 'x' && ino;
+}
+
+static bool can_watch_library(struct gorpc_files *f, uint32_t tgid)
+{
+	_cleanup_fclose_ FILE *maps = open_maps(f, tgid);
+	_cleanup_free_ char *line = NULL;
+	const struct file *file = NULL;
+	struct sonde_mmap_rec map;
+	size_t cap = 0;
+
+	while (maps && !(file && file->library && !file->refused) && getline(&line, &cap, maps) > 0) {
+		_cleanup_close_ int fd = -1;
+
+		if (parse_executable(line, tgid, &map))
+			fd = gorpc_mapped_open(f->mapped, f->proc_fd, &map);
+		file = fd < 0 ? NULL : file_of(f, fd);
+	}
+	return file && file->library && !file->refused;
+}
+
+bool gorpc_files_can_watch(struct gorpc_files *f, uint32_t tgid)
+{
+	_cleanup_close_ int fd = open_exe(f, tgid);
+	const struct file *program = fd < 0 ? NULL : file_of(f, fd);
+
+	return (program && !program->refused) || can_watch_library(f, tgid);
+}
+
 int gorpc_files_mapping(struct gorpc_files *f, const struct sonde_rec *r)
 {
 	struct cursor c = cur_init(r, r->len);
@@ -515,15 +564,6 @@ void gorpc_files_tick(struct gorpc_files *f, uint64_t now_ns)
 		withdraw(f, file);
 		detach(file);
 	}
-}
-
-uint32_t gorpc_files_sites(const struct gorpc_files *f)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->files.len; i++)
-		n += f->files.items[i]->n_attached;
-	return (uint32_t)n;
 }
 
 /* ---- life ---- */

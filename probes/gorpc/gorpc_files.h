@@ -35,6 +35,8 @@ void gorpc_files_free(struct gorpc_files *f);
 /* No hit after this. */
 void gorpc_files_detach(struct gorpc_files *f);
 
+/* True if the process runs a Go program, or maps a Go library, with something to watch. */
+bool gorpc_files_can_watch(struct gorpc_files *f, uint32_t tgid);
 /* A process runs a program. @start_ns 0 = not known. 0 when it is watched, -ENOEXEC when not, -errno. */
 int gorpc_files_process(struct gorpc_files *f, uint32_t tgid, uint64_t start_ns);
 /* A process mapped a file to run, which may be a Go library. @r: a struct sonde_mmap_rec. As above. */
@@ -47,7 +49,5 @@ int gorpc_files_scan(struct gorpc_files *f);
 void gorpc_files_exit(struct gorpc_files *f, uint32_t tgid);
 /* Gives up files that nobody runs since a while. */
 void gorpc_files_tick(struct gorpc_files *f, uint64_t now_ns);
-
-uint32_t gorpc_files_sites(const struct gorpc_files *f);	/* places that are watched now */
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "probe/pids.h"
 #include "probe/probe.h"
 
 #define SETS_MAX 2
@@ -318,6 +319,8 @@ static int inst_make(struct agent *a, const struct request *q, size_t i, struct 
 	if (r < 0 || buf_error(&in->key))
 		return err_errno(err, -ENOMEM, "cannot start the probe");
 	r = parse_numbers(in, q, err);
+	if (r >= 0)	/* clients in other pid namespaces cannot check */
+		r = pids_check("", in->pids.items, in->pids.len, err);
 	return r < 0 ? r : parse_conf(a, in, q->by, err);
 }
 

@@ -8,7 +8,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/output.h"
@@ -23,6 +22,7 @@
 #include "enrich/enrich.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "probe/pids.h"
 #include "ring/ring.h"
 #include "scap/state.h"
 #include "source/source.h"
@@ -30,8 +30,6 @@
 #include "worker/opener.h"
 
 #define START_ROUND_MS 50	/* between two looks at the rings */
-
-#define PID_NAMESPACE 0xeffffffcu	/* inode of the initial one: PROC_PID_INIT_INO */
 
 void pipeline_close_probe(struct probe *probe)
 {
@@ -446,11 +444,9 @@ void pipeline_open_source(struct pipeline *p, struct source *source)
 
 void pipeline_open_agent(struct pipeline *p, struct client *c)
 {
-	struct stat st;
-
 	p->client = c;
 	/* The agent's numbers are those of the initial pid namespace. */
-	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == PID_NAMESPACE)
+	if (pids_are_initial())
 		p->own = (uint32_t)getpid();
 }
 

@@ -212,7 +212,6 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 		.filter_text = words,
 	};
 
-	c->gorpc.pids = &c->run.pids;
 	c->gorpc.command = w->command.len ? w->command.items[0] : NULL;
 	if (select_where(&c->run, words, &where) < 0) {
 		log_error("out of memory");

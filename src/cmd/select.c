@@ -19,10 +19,9 @@
 #include "event/event.h"
 #include "event/names.h"
 #include "probe/env.h"
+#include "probe/pids.h"
 #include "probes/net/net_ns.h"
 #include "sonde/wire.h"
-
-#define PID_NS_INITIAL 0xeffffffc	/* PROC_PID_INIT_INO */
 
 struct select {
 	VEC(uint32_t) netns;
@@ -111,46 +110,26 @@ static int resolve_cgroup(const char *text, uint64_t *ret, struct err *err)
 	return 0;
 }
 
-static bool pid_exists(const struct run_conf *c, uint32_t pid)
+static const char *host_root(const struct run_conf *c)
 {
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/proc/%u", c->host_root ? c->host_root : "", pid);
-	return access(path, F_OK) == 0 || errno != ENOENT;
+	return c->host_root ? c->host_root : "";
 }
 
 size_t select_live_pids(const struct run_conf *c)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->pids.len; i++)
-		n += pid_exists(c, c->pids.items[i]);
-	return n;
-}
-
-/* Process ids are those of the initial pid namespace: is /proc its? */
-static bool proc_is_initial(void)
-{
-	uint64_t inode;
-
-	return inode_of("/proc/self/ns/pid", &inode) == 0 && inode == PID_NS_INITIAL;
+	return pids_live(host_root(c), c->pids.items, c->pids.len);
 }
 
 static int check_pids(const struct run_conf *c, struct err *err)
 {
-	size_t live = c->pids.len && (c->host_root || proc_is_initial()) ? select_live_pids(c) : c->pids.len;
+	int r = pids_check(host_root(c), c->pids.items, c->pids.len, err);
 
-	if (live == c->pids.len)
-		return 0;
-	for (size_t i = 0; live && i < c->pids.len; i++)
-		if (!pid_exists(c, c->pids.items[i]))
+	if (r < 0 || (!c->host_root && !pids_are_initial()))
+		return r;
+	for (size_t i = 0; i < c->pids.len; i++)
+		if (!pids_live_one(host_root(c), c->pids.items[i]))
 			log_warn("no such process: %u", c->pids.items[i]);
-	if (live)
-		return 0;
-	if (c->pids.len == 1)
-		return err_set(err, -ESRCH, "no such process: %u", c->pids.items[0]);
-	return err_set(err, -ESRCH, "no such processes: %u and the other %zu of --pid", c->pids.items[0],
-		       c->pids.len - 1);
+	return 0;
 }
 
 int select_resolve(const struct run_conf *c, struct select **ret, struct err *err)

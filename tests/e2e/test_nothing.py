@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A run that shows nothing says why, and one to which nothing can come does not start."""
+import errno
 import re
 import signal
+import struct
 import subprocess
 
 import pytest
 
+import agent_client
 import helpers
 
 COMMANDS = {
@@ -53,6 +56,41 @@ def test_no_go_program(sonde, sleeper):
     done = sonde.run("rpc", "--local", "-p", str(sleeper.pid), timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"process {sleeper.pid} does not run a Go program" in done.stderr
+
+
+@pytest.fixture
+def agent(sonde, tmp_path):
+    """The read socket of an agent."""
+    sonde("agent", "--socket-dir", str(tmp_path / "run"))
+    return str(tmp_path / "run" / "read.sock")
+
+
+def test_no_go_program_for_an_agent(sonde, sleeper, agent):
+    """The agent refuses before the stream begins, with the sentence of a local run."""
+    done = sonde.run("rpc", f"--agent={agent}", "-p", str(sleeper.pid), timeout=helpers.READY_S)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (f"sonde: probe gorpc: process {sleeper.pid} does not run a Go program with gRPC or "
+                           f"HTTP/2; sonde rpc explain {sleeper.pid} says more\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_such_process_for_an_agent(sonde, agent, name):
+    pid = ended_process()
+    done = sonde.run(*COMMANDS[name], f"--agent={agent}", "--pid", pid, timeout=helpers.READY_S)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"sonde: no such process: {pid}\n")
+
+
+def test_an_agent_refuses_ended_processes(agent, sleeper):
+    """A client in another pid namespace cannot check."""
+    client, pid = agent_client.Client(agent), ended_process()
+    client.hello()
+    client.send(agent_client.SUBSCRIBE, agent_client.words("probe=cpu", f"pid={pid}"))
+    kind, payload = client.recv()
+    assert kind == agent_client.ERROR
+    assert struct.unpack_from("<II", payload)[1] == errno.ESRCH
+    assert payload[8:] == f"no such process: {pid}\0".encode()
+    assert client.subscribe("probe=cpu", f"pid={pid}", f"pid={sleeper.pid}")
+    client.close()
 
 
 def test_types_that_no_probe_makes(sonde):

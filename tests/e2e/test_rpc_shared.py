@@ -60,14 +60,14 @@ def counts(events, pid):
     return collections.Counter((ev["side"], ev["method"], ev["status"], ev["end"]) for ev in seen_calls(events, pid))
 
 
-def watched(sonde, pid):
-    return sonde("rpc", "--json", "--type", "rpc.program", "--type", "rpc.call", "--pid", str(pid))
+def watched(sonde, *words):
+    return sonde("rpc", "--json", "--type", "rpc.program", "--type", "rpc.call", *words)
 
 
 def check_loaded(sonde, one, library):
     pid = one.child.pid
-    for number in (5, 3):   # loaded while sonde runs; loaded before it starts
-        child = watched(sonde, pid)
+    for number in (5, 3):   # loaded while sonde runs: --pid refuses it before; loaded before it starts
+        child = watched(sonde, *(() if number == 5 else ("--pid", str(pid))))
         if number == 5:
             one.ask("load", library)
         child.wait_for(lambda ev: ev["type"] == "rpc.program" and ev["proc"]["pid"] == pid and ev.get("places"))
