@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,16 +246,53 @@ static int ask_conntrack(void *ctx)
 	return 0;
 }
 
-static void ask_spaces(struct found *f, const struct opt_strv *netns)
+static void ask_space(struct found *f, const char *name)
 {
-	for (size_t i = 0; netns && i < netns->len; i++) {
-		_cleanup_close_ int fd = net_ns_open(netns->items[i], NULL);
+	_cleanup_close_ int fd = net_ns_open(name, NULL);
 
-		if (fd >= 0)
-			net_ns_call(fd, ask_conntrack, f);
+	if (fd >= 0)
+		net_ns_call(fd, ask_conntrack, f);
+}
+
+static void ask_all_spaces(struct found *f)
+{
+	_cleanup_free_ uint32_t *inodes = NULL;
+	char text[16];
+	size_t n = 0;
+
+	if (net_ns_all(&inodes, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "%" PRIu32, inodes[i]);
+		ask_space(f, text);
 	}
-	if (!netns || !netns->len)
+}
+
+static void ask_spaces(struct found *f, const struct net_ns_words *names)
+{
+	for (size_t i = 0; i < names->len; i++)
+		if (!strcmp(names->items[i], NET_NS_ALL)) {
+			ask_all_spaces(f);
+			return;
+		}
+	for (size_t i = 0; i < names->len; i++)
+		ask_space(f, names->items[i]);
+	if (!names->len)
 		ask_conntrack(f);
+}
+
+/* The translation by one namespace may be translated again by another, so all are asked until none adds a tuple. */
+static int follow(struct found *f, const struct opt_strv *netns, struct err *err)
+{
+	_cleanup_(net_ns_words_fini) struct net_ns_words names = { 0 };
+	int r = netns ? net_ns_globs(netns, &names, err) : 0;
+	size_t before = 0;
+
+	while (r >= 0 && f->n != before) {
+		before = f->n;
+		ask_spaces(f, &names);
+	}
+	return r;
 }
 
 static int by_id(struct found *f, uint64_t id, struct err *err)
@@ -298,7 +336,9 @@ int net_flow_find(const char *text, bool live, const struct opt_strv *netns, str
 	if (r < 0)
 		return r;
 	if (live)
-		ask_spaces(&f, netns);
+		r = follow(&f, netns, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < f.n; i++) {
 		if (i)
 			buf_add_str(ret_words, " or ");

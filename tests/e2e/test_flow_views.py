@@ -90,6 +90,24 @@ table ip nat {{
     assert (table["port"], table["conns"]) == (7000, 2) and table["received"] > table["sent"] > 4 * 100
 
 
+def test_a_flow_is_translated_by_any_namespace(sonde, routed):
+    """No `sonde flows` runs: connection tracking of each namespace of --netns is asked, by name, glob and all."""
+    routed.router.nft(f"""
+table ip nat {{
+  chain post {{ type nat hook postrouting priority 100; oifname "{routed.right.a_dev}" masquerade random; }}
+}}
+""")
+    server = routed.server.python_popen(SERVER.format(ip=routed.right.b_ip))
+    assert server.stdout.readline() == "up\n"
+    client = routed.client.popen("/usr/bin/python3", "-c", ASK.format(ip=routed.right.b_ip), stdin=subprocess.PIPE)
+    port = client.stdout.readline().split()[0]
+    for name in (routed.router.name, routed.router.name[:-1] + "?", "all"):
+        said = sonde.run("monitor", "--local", "--netns", name, "--explain-filter", "--flow",
+                         f"tcp {routed.left.a_ip}:{port} -> {routed.right.b_ip}:7000")
+        assert said.returncode == 0, said.stderr
+        assert f"src host {routed.left.a_ip}" in said.stdout and f"src host {routed.right.a_ip}" in said.stdout, name
+
+
 DIRECTIONS_SERVER = """
 import socket
 tcp, udp = socket.create_server(("", 5000)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
