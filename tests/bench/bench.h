@@ -10,10 +10,13 @@
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 /* CPU time of this thread: what other processes take does not count. */
 static inline uint64_t bench_cpu_ns(void)
@@ -57,6 +60,26 @@ static inline _Noreturn void bench_die(const char *what)
 {
 	fprintf(stderr, "%s\n", what);
 	exit(1);
+}
+
+/* In a child before exec(): a shell has its background jobs ignore SIGINT. */
+static inline void bench_receive_sigint(void)
+{
+	signal(SIGINT, SIG_DFL);
+}
+
+/* Ends a watcher by SIGINT; one that takes longer than 30 s is killed, and the benchmark with it. */
+static inline void bench_stop(pid_t pid)
+{
+	kill(pid, SIGINT);
+	for (int i = 0; i < 3000; i++) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
+		usleep(10000);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	bench_die("a watcher did not end within 30 s of SIGINT");
 }
 
 #endif

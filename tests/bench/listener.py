@@ -7,12 +7,13 @@ rounds; the figure is the median of the ratios of neighbours.
 import argparse
 import json
 import os
-import signal
 import socket
 import statistics
 import subprocess
 import tempfile
 import threading
+
+import veth
 
 ROUNDS = 5
 FLOOD = """
@@ -42,6 +43,7 @@ def serve(binary, ns, folder):
     """Seconds per million events that were delivered."""
     path = os.path.join(folder, "monitor.sock")
     inside = ["nsenter", f"--net=/run/netns/{ns}"]
+    veth.receive_sigint()
     child = subprocess.Popen([*inside, binary, "monitor", "--local", "-o", "null", "--cilium-socket", path],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while "ready" not in child.stderr.readline():
@@ -52,10 +54,10 @@ def serve(binary, ns, folder):
     client.start()
     before = cpu_s(child.pid)
     subprocess.run([*inside, "/usr/bin/python3", "-c", FLOOD], check=True)
-    child.send_signal(signal.SIGINT)
-    out = child.stdout.readlines()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = status
+    with veth.ending(child):
+        out = child.stdout.readlines()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
     client.join(10)
     ledger = [row for row in map(json.loads, out) if row.get("probe") == "net"][0]
     if ledger["lost"] or not sum(got):

@@ -126,6 +126,7 @@ static pid_t start(char **words)
 	if (pipe(fd) < 0 || (pid = fork()) < 0)
 		bench_die("cannot start sonde");
 	if (!pid) {
+		bench_receive_sigint();
 		dup2(fd[1], STDERR_FILENO);
 		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
 		execv(words[0], words);
@@ -147,7 +148,7 @@ static double cost_of(const char *name, char **words, int empty)
 {
 	double beyond[ROUNDS];
 	pid_t pid = start(words);
-	int fd = find_program(pid, name), status;
+	int fd = find_program(pid, name);
 
 	if (fd < 0)
 		bench_die("the program of sonde cannot be found");
@@ -158,8 +159,7 @@ static double cost_of(const char *name, char **words, int empty)
 		usleep(PAUSE_US);
 	}
 	close(fd);
-	kill(pid, SIGINT);
-	waitpid(pid, &status, 0);
+	bench_stop(pid);
 	return bench_median(beyond, ROUNDS);
 }
 

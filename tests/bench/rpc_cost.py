@@ -41,6 +41,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "workloads", "go"))
 import gotree  # noqa: E402  the path above is needed first
+import veth  # noqa: E402
 from counted import counted_programs, counting, programs_of  # noqa: E402
 
 TRANSPORT = "google.golang.org/grpc/internal/transport."
@@ -102,6 +103,7 @@ class Watcher:
         self.child = None
         if not words:
             return
+        veth.receive_sigint()
         self.child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         end = time.monotonic() + READY_S
         for line in self.child.stdout:

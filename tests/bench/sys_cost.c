@@ -113,6 +113,7 @@ static pid_t start(const char *sonde, const char *const *more)
 	if (pid == 0) {
 		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
+		bench_receive_sigint();
 		dup2(null, 1);
 		dup2(fd[1], 2);
 		close(fd[0]);
@@ -148,6 +149,7 @@ static pid_t start_peer(const char *command)
 	if (pid == 0) {
 		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
+		bench_receive_sigint();
 		dup2(null, 1);
 		dup2(null, 2);
 		execl("/bin/sh", "sh", "-c", command, NULL);
@@ -255,10 +257,8 @@ static void measure(struct mode *m, const char *sonde, int zero)
 	pid = m->peer ? start_peer(m->peer) : start(sonde, m->words);
 	ns = call_ns(m->call, zero, m->peer ? 1 : GOOD, READ_US);
 	m->gone |= m->peer && waitpid(pid, NULL, WNOHANG) != 0;
-	if (!m->gone) {
-		kill(pid, SIGINT);
-		waitpid(pid, NULL, 0);
-	}
+	if (!m->gone)
+		bench_stop(pid);
 	measure_floors(m->call, zero);
 	bare = floor_ns(EMPTY_NONE, m->call);
 	m->ns[m->rounds] = ns;

@@ -8,9 +8,10 @@ of it be of the life-cycle lane. --seconds 60 is the length of the claim; the de
 import argparse
 import os
 import re
-import signal
 import subprocess
 import time
+
+import veth
 
 OVERLOAD = 4
 LOST_OF = re.compile(r"sonde: lost of (\w+): (\d+)")
@@ -21,16 +22,17 @@ def start(build):
     """Watches getppid and every call that changes what a process is."""
     line = [f"{build}/sonde", "syscalls", "--local", "-v", "-e", "getppid", "-e", "%life", "-o", "null",
             "--ring-size", "8M"]
+    veth.receive_sigint()
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
         said = ""
         while "ready" not in said:
             said = child.stderr.readline()
             assert said, "sonde did not get ready"
         yield child
-        child.send_signal(signal.SIGINT)
-        rest = child.stderr.read()
-        _, _, usage = os.wait4(child.pid, 0)
-        child.returncode = 0
+        with veth.ending(child):
+            rest = child.stderr.read()
+            _, _, usage = os.wait4(child.pid, 0)
+            child.returncode = 0
         rows = {m[0]: m[1:] for m in LEDGER.findall(rest)}
         rows["calls"] = {name: int(n) for name, n in LOST_OF.findall(rest)}
         yield rows, usage.ru_utime, usage.ru_stime

@@ -9,6 +9,8 @@ import json
 import subprocess
 import sys
 
+import veth
+
 WORK = """
 import os, sys, time
 zero = os.open("/dev/zero", os.O_RDONLY)
@@ -26,6 +28,7 @@ time.sleep(2)
 
 def watch(build, pid, *more):
     line = [f"{build}/sonde", "syscalls", "--local", "-v", "-c", *more, "-p", str(pid), "-o", "json"]
+    veth.receive_sigint()
     child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = ""
     while "ready" not in said:
@@ -35,8 +38,8 @@ def watch(build, pid, *more):
 
 
 def rows(child):
-    child.terminate()
-    out, _ = child.communicate()
+    with veth.ending(child):
+        out, _ = child.communicate()
     found = (json.loads(line) for line in out.splitlines())
     return {r["name"]: r for r in found if r.get("type") == "sys.sum"}
 

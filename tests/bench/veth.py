@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two network namespaces joined by a veth pair, and programs that watch one of them: for benchmarks of traffic."""
+import contextlib
 import ctypes
 import os
 import re
@@ -69,14 +70,28 @@ def start(words, ready):
     sys.exit(f"{words[0]} did not start")
 
 
-def stop(child, limit_s=END_S):
-    """Its last words. A child that does not end by SIGINT is killed, and SystemExit says so."""
-    late = threading.Timer(limit_s, child.kill)
-    child.send_signal(signal.SIGINT)
+@contextlib.contextmanager
+def ending(child, limit_s=None):
+    """Sends SIGINT; the body waits for the end. A child that takes longer is killed, and SystemExit says so."""
+    killed, limit_s = [], limit_s or END_S
+
+    def kill():
+        killed.append(True)
+        os.kill(child.pid, signal.SIGKILL)
+    late = threading.Timer(limit_s, kill)
+    os.kill(child.pid, signal.SIGINT)
     late.start()
-    rest = child.stderr.read()
-    child.wait()
-    late.cancel()
-    if child.returncode == -signal.SIGKILL:
+    try:
+        yield
+    finally:
+        late.cancel()
+    if killed:
         sys.exit(f"{child.args[0]} did not end within {limit_s} s of SIGINT")
+
+
+def stop(child, limit_s=None):
+    """Its last words."""
+    with ending(child, limit_s):
+        rest = child.stderr.read()
+        child.wait()
     return rest

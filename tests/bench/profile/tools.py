@@ -55,6 +55,7 @@ class Process:
             struct.pack_into("dd", times, 0, time.clock_gettime(time.CLOCK_MONOTONIC),
                              time.clock_gettime(time.CLOCK_BOOTTIME))
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)    # a shell has its background jobs ignore it
         self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
                                       env=dict(os.environ, **(env or {})), preexec_fn=begin)
         self.start_s, self.start_boot_s = struct.unpack_from("dd", times)
