@@ -15,7 +15,8 @@ ABIS = ("x86_64", "i386", "arm64")
 SCALARS = "int uint long ulong u64 hex ptr fd ufd dirfd pid spid uid gid sig mode size off dev sockopt u32v".split()
 CLASSES = ("other file net ipc memory process sleep system signal user time io-read io-write io-other wait").split()
 MEMBERS = ("i8 i16 i32 i64 u8 u16 u32 u64 h8 h16 h32 h64 ptr dev mode mode2 u64mode sigset sig sig64 fd uid gid "
-           "wstatus rlim time_nsec sighandler ip4 port utime utimeval date ticks caps termios mac addr c x").split()
+           "wstatus rlim time_nsec sighandler ip4 port utime utimeval date ticks caps termios termio error mac "
+           "addr c x more").split()
 RET, NONE = 6, 7
 # Calls that change what a process is: their records go through the lossless lane.
 LIFE = set("fork vfork clone clone3 execve execveat exit exit_group setuid setgid setreuid setregid setresuid "
@@ -82,7 +83,7 @@ class Xlat:
         if items and items[-1].endswith("??"):
             self.unknown = items.pop()
         for item in items:
-            m = re.fullmatch(r"(\w+)=(0x[0-9a-fA-F]+|\d+)", item)
+            m = re.fullmatch(r"((?:1<<)?\w+)=(0x[0-9a-fA-F]+|\d+)", item)
             need(m, where, f"not NAME=VALUE: {item}")
             self.vals.append((m[1], int(m[2], 0)))
         if kind in ("flags", "low", "perm"):
@@ -94,7 +95,7 @@ class Xlat:
                 need(not value or value == whole or whole & value != value, where, f"{later} behind its part {name}")
 
 
-Member = collections.namedtuple("Member", "name kind size ref off n short cond")
+Member = collections.namedtuple("Member", "name kind size ref off n short cond answer")
 
 
 class Struct:
@@ -107,7 +108,7 @@ class Struct:
     @staticmethod
     def member(where, text):
         m = re.fullmatch(r"([\w.]*):(c\d+|x=\w+/\d|\w+(?:/4)?)(?:\*(\d+))?@(\d+)"
-                         r"(?:\?([^!]+(?:!=[^!]+)?))?(!?)", text)
+                         r"(?:\?([^!>]+(?:!=[^!>]+)?))?(!?)(>?)", text)
         need(m, where, f"not NAME:KIND@OFFSET: {text}")
         kind, size, ref = m[2], 0, None
         if re.fullmatch(r"c\d+", kind):
@@ -118,7 +119,8 @@ class Struct:
         elif kind.endswith("/4"):
             kind, size = kind[:-2], 4
         need(kind in MEMBERS, where, f"kind {kind}")
-        return Member(m[1], kind, size, ref, int(m[4]), int(m[3] or 0), bool(m[6]), condition(where, m[5]))
+        return Member(m[1], kind, size, ref, int(m[4]), int(m[3] or 0), bool(m[6]), condition(where, m[5]),
+                      bool(m[7]))
 
 
 def condition(where, text):
@@ -437,7 +439,8 @@ def emit_structs(tables):
             x = tables.xlat(m.ref) if m.kind == "x" else 0
             off, size, mask, value, negated = m.cond
             print(f"\t{{ {c_string(m.name)}, SYS_MEMBER_{m.kind.upper()}, {m.size}, {m.off}, {x}, {m.n}, "
-                  f"{str(m.short).lower()}, {{ {off}, {size}, {str(negated).lower()}, {mask:#x}, {value:#x} }} }},")
+                  f"{str(m.short).lower()}, {str(m.answer).lower()}, "
+                  f"{{ {off}, {size}, {str(negated).lower()}, {mask:#x}, {value:#x} }} }},")
         print("};")
     print("const struct sys_struct sys_structs[] = {")
     for i, s in enumerate(tables.structs):
@@ -520,11 +523,21 @@ def emit_user(tables):
     print("};")
 
 
+def emit_ioctls(tables):
+    """Rows of a test: what the uapi headers say of each name, where they have it."""
+    print("/* Made by tools/gen_tables.py from tables/. */")
+    for row in tables.ioctls:
+        for name in row.name.split("_or_"):
+            print(f"#ifdef {name}\n{{ {c_string(name)}, {name}, {row.number:#x} }},\n#endif")
+
+
 def main(argv):
     try:
         tables = Tables(argv[2])
         if argv[1] == "bpf":
             emit_bpf(tables, argv[3])
+        elif argv[1] == "ioctls":
+            emit_ioctls(tables)
         else:
             emit_user(tables)
     except TableError as e:

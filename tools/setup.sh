@@ -15,7 +15,7 @@ BUILD='gcc libc6-dev make meson ninja-build pkg-config python3 clang
 	libelf-dev libdw-dev liblzma-dev libiberty-dev zlib1g-dev libzstd-dev libpcap-dev libmnl-dev libseccomp-dev
 	libcap-ng-dev libncurses-dev libmicrohttpd-dev libcurl4-gnutls-dev'
 NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
-TEST='git libcmocka-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-scapy sysdig
+TEST='git libcmocka-dev libdrm-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-scapy sysdig
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
 	mandoc g++ strace gdb systemd

@@ -115,9 +115,9 @@ bool sys_text_strace(const struct line_opts *o);	/* --format strace */
 void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out);
 /* A number through a table of names. */
 void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out);
-/* A structure. @full: all its members. */
-void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, const uint8_t *data, size_t len,
-		     struct buf *out);
+/* A structure. @full: all its members; @answered: also those that the kernel filled in. */
+void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, bool answered, const uint8_t *data,
+		     size_t len, struct buf *out);
 void sys_text_quoted(const uint8_t *data, size_t len, bool more, struct buf *out);
 void sys_text_hex(const uint8_t *data, size_t len, bool more, struct buf *out);
 void sys_text_ip(int family, const uint8_t *addr, struct buf *out);

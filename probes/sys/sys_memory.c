@@ -197,7 +197,7 @@ static void add_sigframe(const struct sys_body *b, unsigned i, struct buf *out)
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || m.len < 8)
 		return;
 	buf_add_str(out, "{mask=");
-	sys_text_struct(&sys_structs[sys_struct_named("sigset")], b->abi, true, m.data, m.len, out);
+	sys_text_struct(&sys_structs[sys_struct_named("sigset")], b->abi, true, true, m.data, m.len, out);
 	buf_add_char(out, '}');
 }
 
@@ -207,14 +207,15 @@ static bool is_bracketed(const struct sys_struct *s)
 	const struct sys_member *m = s->members;
 
 	return s->n_members == 1 && !*m->name && m->kind != SYS_MEMBER_SIGSET && m->kind != SYS_MEMBER_TERMIOS &&
-	       m->kind != SYS_MEMBER_C;
+	       m->kind != SYS_MEMBER_TERMIO && m->kind != SYS_MEMBER_C;
 }
 
-static void add_bracketed(const struct sys_struct *s, unsigned abi, bool full, struct sys_bytes m, struct buf *out)
+static void add_bracketed(const struct sys_struct *s, unsigned abi, bool full, bool answered, struct sys_bytes m,
+			  struct buf *out)
 {
 	if (is_bracketed(s))
 		buf_add_char(out, '[');
-	sys_text_struct(s, abi, full, m.data, m.len, out);
+	sys_text_struct(s, abi, full, answered, m.data, m.len, out);
 	if (is_bracketed(s))
 		buf_add_char(out, ']');
 }
@@ -255,7 +256,7 @@ static void add_mem(const struct sys_body *b, const struct sys_arg *arg, bool en
 	}
 	if (!strcmp(s->name, "socklen") && add_two_lengths(m, sys_chunk_nth(b, arg->reg, SYS_CHUNK_MEM, 1), out))
 		return;
-	add_bracketed(s, b->abi, k->full, m, out);
+	add_bracketed(s, b->abi, k->full, !entered && !sys_failed(b->ret), m, out);
 	if (!strcmp(s->name, "clone_args") && !entered)
 		add_left_by_clone(b, m, out);
 }
@@ -279,7 +280,7 @@ static void add_array(const struct sys_body *b, const struct sys_arg *arg, const
 	buf_add_char(out, '[');
 	for (size_t at = 0; at < n && (k->full || at < ARRAY_SHOWN); at++) {
 		buf_add_str(out, at ? ", " : "");
-		sys_text_struct(s, b->abi, k->full, m.data + at * s->size, s->size, out);
+		sys_text_struct(s, b->abi, k->full, true, m.data + at * s->size, s->size, out);
 	}
 	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT || (!k->full && n > ARRAY_SHOWN) ? ", ...]" : "]");
 }

@@ -149,7 +149,7 @@ static bool add_left(const struct sys_body *b, unsigned i, const char *sep, stru
 	if (!s || strncmp(s->name, "time", 4) != 0)
 		return false;
 	buf_printf(out, "%sleft ", sep);
-	sys_text_struct(s, b->abi, true, m.data, m.len, out);
+	sys_text_struct(s, b->abi, true, true, m.data, m.len, out);
 	return true;
 }
 

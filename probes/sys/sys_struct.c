@@ -103,7 +103,8 @@ static unsigned member_size(const struct sys_member *m)
 		[SYS_MEMBER_FD] = 4, [SYS_MEMBER_UID] = 4, [SYS_MEMBER_GID] = 4, [SYS_MEMBER_WSTATUS] = 4,
 		[SYS_MEMBER_RLIM] = 8, [SYS_MEMBER_TIME_NSEC] = 8, [SYS_MEMBER_SIGHANDLER] = 8, [SYS_MEMBER_IP4] = 4,
 		[SYS_MEMBER_PORT] = 2, [SYS_MEMBER_UTIME] = 16, [SYS_MEMBER_UTIMEVAL] = 16, [SYS_MEMBER_DATE] = 16,
-		[SYS_MEMBER_TICKS] = 8, [SYS_MEMBER_CAPS] = 16, [SYS_MEMBER_TERMIOS] = 36, [SYS_MEMBER_MAC] = 6,
+		[SYS_MEMBER_TICKS] = 8, [SYS_MEMBER_CAPS] = 16, [SYS_MEMBER_TERMIOS] = 16, [SYS_MEMBER_TERMIO] = 8,
+		[SYS_MEMBER_ERROR] = 4, [SYS_MEMBER_MAC] = 6,
 		[SYS_MEMBER_ADDR] = 16,
 	};
 
@@ -173,33 +174,39 @@ static void add_caps(const uint8_t *p, struct buf *out)
 		buf_printf(out, "%s%#" PRIx64, sep, set);
 }
 
+/* Nothing stands for 0. */
+static void add_bits(const char *flags, uint64_t v, struct buf *out)
+{
+	if (v)
+		sys_text_xlat(sys_xlat_named(flags), v, out);
+}
+
 /* Numbers under masks in front of the flags: delays of output, speed and size of characters. */
 static void add_fields(uint64_t v, const uint32_t *masks, const char *table, const char *flags, struct buf *out)
 {
 	for (; *masks; masks++) {
 		sys_text_xlat(sys_xlat_named(table), v & *masks, out);
 		v &= ~(uint64_t)*masks;
-		if (masks[1] || v)
-			buf_add_char(out, '|');
+		buf_add_char(out, '|');
 		table = masks[1] ? table + strlen(table) + 1 : table;
 	}
-	if (v)
-		sys_text_xlat(sys_xlat_named(flags), v, out);
+	add_bits(flags, v, out);
 }
 
-static void add_termios(const uint8_t *p, struct buf *out)
+/* The four words of modes that struct termios and, with @size 2, struct termio begin with. */
+static void add_termios(const uint8_t *p, unsigned size, struct buf *out)
 {
 	static const uint32_t delays[] = { 0400, 03000, 014000, 020000, 040000, 0100000, 0 };
 	static const uint32_t sizes[] = { 0x100f, 060, 0 };
 
 	buf_add_str(out, "{c_iflag=");
-	sys_text_xlat(sys_xlat_named("c_iflag"), load(p, 4), out);
+	add_bits("c_iflag", load(p, size), out);
 	buf_add_str(out, ", c_oflag=");
-	add_fields(load(p + 4, 4), delays, "nldly\0crdly\0tabdly\0bsdly\0vtdly\0ffdly", "c_oflag", out);
+	add_fields(load(p + size, size), delays, "nldly\0crdly\0tabdly\0bsdly\0vtdly\0ffdly", "c_oflag", out);
 	buf_add_str(out, ", c_cflag=");
-	add_fields(load(p + 8, 4), sizes, "baud\0csize", "c_cflag", out);
+	add_fields(load(p + 2 * size, size), sizes, "baud\0csize", "c_cflag", out);
 	buf_add_str(out, ", c_lflag=");
-	sys_text_xlat(sys_xlat_named("c_lflag"), load(p + 12, 4), out);
+	add_bits("c_lflag", load(p + 3 * size, size), out);
 	buf_add_str(out, ", ...}");
 }
 
@@ -246,6 +253,17 @@ static void add_time_nsec(uint64_t v, struct buf *out)
 		buf_add_u64(out, v);
 }
 
+/* An error as the kernel returns it, below 0. */
+static void add_error(int32_t v, struct buf *out)
+{
+	const char *name = v < 0 ? xlat_name(&sys_xlat_named("errno")->x, -(int64_t)v) : NULL;
+
+	if (name)
+		buf_printf(out, "-%s", name);
+	else
+		buf_printf(out, "%" PRId32, v);
+}
+
 static void add_handler(uint64_t v, unsigned size, struct buf *out)
 {
 	if (v <= 1)
@@ -287,12 +305,23 @@ static bool add_value(const struct sys_member *m, unsigned abi, unsigned size, u
 	case SYS_MEMBER_TICKS:
 		add_ticks((int64_t)v, out);
 		return true;
+	case SYS_MEMBER_ERROR:
+		add_error((int32_t)v, out);
+		return true;
 	case SYS_MEMBER_X:
 		sys_text_xlat(sys_xlat_for(m->xlat, abi), v, out);
 		return true;
 	default:
 		return false;
 	}
+}
+
+/* An array of characters; without a NUL its last one is left out. */
+static void add_chars(const uint8_t *p, size_t size, struct buf *out)
+{
+	size_t len = strnlen((const char *)p, size);
+
+	sys_text_quoted(p, len < size || size == 1 ? len : size - 1, len == size && size > 1, out);
 }
 
 /* @p: at least as many bytes as the kind has. */
@@ -315,8 +344,8 @@ static void add_bytes(const struct sys_member *m, unsigned size, const uint8_t *
 	case SYS_MEMBER_CAPS:
 		add_caps(p, out);
 		break;
-	case SYS_MEMBER_TERMIOS:
-		add_termios(p, out);
+	case SYS_MEMBER_TERMIOS: case SYS_MEMBER_TERMIO:
+		add_termios(p, m->kind == SYS_MEMBER_TERMIOS ? 4 : 2, out);
 		break;
 	case SYS_MEMBER_MAC:
 		buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
@@ -329,8 +358,11 @@ static void add_bytes(const struct sys_member *m, unsigned size, const uint8_t *
 		sys_text_ip(2, p, out);
 		buf_add_str(out, "\")");
 		break;
+	case SYS_MEMBER_MORE:
+		buf_add_str(out, "...");
+		break;
 	case SYS_MEMBER_C:
-		sys_text_quoted(p, strnlen((const char *)p, size), false, out);
+		add_chars(p, size, out);
 		break;
 	default:
 		break;
@@ -398,8 +430,15 @@ static void enter_member(struct nesting *n, const char *name, bool array, struct
 		buf_printf(out, "%.*s={", (int)len, name);
 }
 
-void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, const uint8_t *data, size_t len,
-		     struct buf *out)
+/* Elements of arrays have a number, dots and single values nothing. */
+static void add_name(const char *name, struct buf *out)
+{
+	if (*name && !isdigit((unsigned char)*name) && *name != '-')
+		buf_printf(out, "%s=", name);
+}
+
+void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, bool answered, const uint8_t *data,
+		     size_t len, struct buf *out)
 {
 	bool single = s->n_members == 1 && !*s->members[0].name, array = isdigit((unsigned char)*s->members[0].name);
 	bool brief = s->has_brief && !full;
@@ -410,15 +449,14 @@ void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, const 
 	for (unsigned i = 0; i < s->n_members; i++) {
 		const struct sys_member *m = &s->members[i];
 
-		if ((brief && !m->brief) || !is_there(&m->when, data, len))
+		if ((brief && !m->brief) || (m->answer && !answered) || !is_there(&m->when, data, len))
 			continue;
 		if (m->off + member_size(m) * MAX(m->n, 1) > len) {
 			buf_printf(out, "%s...", n.sep);
 			break;
 		}
 		enter_member(&n, m->name, array, out);
-		if (*m->name && !isdigit((unsigned char)m->name[n.len ? n.len + 1 : 0]) && *m->name != '-')
-			buf_printf(out, "%s=", m->name + (n.len ? n.len + 1 : 0));
+		add_name(m->name + (n.len ? n.len + 1 : 0), out);
 		add_members(m, abi, data + m->off, out);
 		n.sep = ", ";
 	}

@@ -46,8 +46,11 @@ enum sys_member_kind {
 	SYS_MEMBER_IP4, SYS_MEMBER_PORT,
 	SYS_MEMBER_UTIME, SYS_MEMBER_UTIMEVAL,	/* a whole timespec or timeval, and its date */
 	SYS_MEMBER_DATE,			/* seconds, and nanoseconds behind them */
-	SYS_MEMBER_TICKS, SYS_MEMBER_CAPS, SYS_MEMBER_TERMIOS, SYS_MEMBER_MAC, SYS_MEMBER_ADDR,
-	SYS_MEMBER_C, SYS_MEMBER_X, SYS_MEMBER__MAX,
+	SYS_MEMBER_TICKS, SYS_MEMBER_CAPS, SYS_MEMBER_TERMIOS, SYS_MEMBER_TERMIO, SYS_MEMBER_ERROR,
+	SYS_MEMBER_MAC, SYS_MEMBER_ADDR,
+	SYS_MEMBER_C, SYS_MEMBER_X,
+	SYS_MEMBER_MORE,			/* dots for members that are left out */
+	SYS_MEMBER__MAX,
 };
 
 enum sys_xlat_kind {
@@ -76,6 +79,7 @@ struct sys_member {
 	uint16_t xlat;
 	uint16_t n;		/* of an array, else 0 */
 	bool brief;		/* also in the short form */
+	bool answer;		/* only when the call succeeded: the kernel filled it in */
 	struct sys_condition when;
 };
 

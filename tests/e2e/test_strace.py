@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sonde syscalls --strace and -c against strace: where the lines go, and what is counted."""
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -89,3 +90,29 @@ def test_lines_of_programs_are_those_of_strace():
         n, unequal = strace_lines.compare(["unshare", "-n", "sh", "-c", program], timeout=60)
         lines, pairs = lines + n, pairs + unequal
     assert lines > 5000 and len(pairs) <= 0.03 * lines, pairs[:20]
+
+
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+UNDECODED = re.compile(r", (0x[0-9a-f]+|1)\) += (0|-1 .*)$")
+# strace asks the host for the name of interface 1, explains an error, or shows a key
+OTHERWISE = {"SIOCBRADDIF", "SIOCBRDELIF", "NS_GET_NSTYPE", "LOOP_SET_STATUS64", "LOOP_GET_STATUS64",
+             "LOOP_CONFIGURE"}
+
+
+@needs_strace
+@pytest.mark.parametrize("errno", [0, 25])
+def test_arguments_of_ioctls_are_those_of_strace(errno):
+    """Of each command whose argument both decode, when it succeeds and when it fails."""
+    table = os.path.join(ROOT, "tables", "ioctls.tsv")
+    with open(table, encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
+    decoded = {row[0].replace("_or_", " or ") for row in rows if len(row) > 2}
+    program = os.path.join(os.path.dirname(__file__), "ioctl_calls.py")
+    lines, pairs = strace_lines.compare([sys.executable, program, table, str(errno)], timeout=60)
+    wrong = []
+    for theirs, ours in pairs:
+        m = re.match(r"ioctl\(12345, ([^,)]*)", theirs or ours)
+        if m and m[1] in decoded and m[1] not in OTHERWISE and not (theirs and UNDECODED.search(theirs)):
+            wrong.append((theirs, ours))
+    assert not wrong
+    assert len(decoded) >= 250 and lines > len(rows)

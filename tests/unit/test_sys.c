@@ -184,6 +184,17 @@ static void forms(void **state)
 	expect(CALL("ioctl", -25, 1, 0x5413, 0x10),
 	       "ioctl(1, TIOCGWINSZ, 0x10) = -1 ENOTTY (Inappropriate ioctl for device)");
 	expect(CALL("ioctl", 0, 3, 0x5451, 0x10), "ioctl(3, FIOCLEX) = 0");
+	m = CALL("ioctl", -99, 3, 0x8915, 0x10);	/* what the kernel did not fill in is not shown */
+	chunk(&m, 2, SYS_CHUNK_MEM, 0, "lo\0cdefghijklmno\2\0abcdefghijklmnopqrstuv", 40);
+	expect(m, "ioctl(3, SIOCGIFADDR, {ifr_name=\"lo\"}) = -1 EADDRNOTAVAIL (Cannot assign requested address)");
+	m = CALL("ioctl", 0, 0, 0x5402, 0x10);
+	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint32_t[9]){ 0, 0x1800, 0xf, 0 }, 36);
+	expect(m, "ioctl(0, SNDCTL_TMR_START or TCSETS, {c_iflag=, c_oflag=NL0|CR0|XTABS|BS0|VT0|FF0|, "
+	       "c_cflag=B38400|CS5|, c_lflag=, ...}) = 0");
+	m = CALL("ioctl", 0, 3, 0x4020ae46, 0x10);
+	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[4]){ 2ull << 32 | 1, 0x1000, 4096, 0x7000 }, 32);
+	expect(m, "ioctl(3, KVM_SET_USER_MEMORY_REGION, {slot=1, flags=KVM_MEM_READONLY, guest_phys_addr=0x1000, "
+	       "memory_size=4096, userspace_addr=0x7000}) = 0");
 	m = CALL("futex", -110, 0x10, 0x80, 5, 0x20);
 	chunk(&m, 3, SYS_CHUNK_MEM, 0, ts, sizeof(ts));
 	expect(m, "futex(0x10, FUTEX_WAIT_PRIVATE, 5, {tv_sec=1, tv_nsec=500}) "
