@@ -171,8 +171,10 @@ static void add_dirents(const struct sys_body *b, unsigned i, struct buf *out)
 		buf_add_str(out, " /* 0 entries */");
 }
 
-static void add_cpus(const struct sys_body *b, unsigned i, struct buf *out)
+/* Sets larger than what was read end with dots. */
+static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct buf *out)
 {
+	unsigned i = arg->reg;
 	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
 	const char *sep = "";
 
@@ -187,7 +189,7 @@ static void add_cpus(const struct sys_body *b, unsigned i, struct buf *out)
 		buf_printf(out, "%s%zu", sep, cpu);
 		sep = " ";
 	}
-	buf_add_char(out, ']');
+	buf_add_str(out, length_of(b, arg) > m.len ? " ...]" : "]");
 }
 
 static void add_sigframe(const struct sys_body *b, unsigned i, struct buf *out)
@@ -347,7 +349,7 @@ static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, boo
 		add_dirents(b, i, out);
 		return true;
 	case SYS_ARG_CPUS:
-		add_cpus(b, i, out);
+		add_cpus(b, arg, out);
 		return true;
 	case SYS_ARG_SIGFRAME:
 		add_sigframe(b, i, out);

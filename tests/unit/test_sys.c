@@ -191,6 +191,16 @@ static void forms(void **state)
 	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint32_t[9]){ 0, 0x1800, 0xf, 0 }, 36);
 	expect(m, "ioctl(0, SNDCTL_TMR_START or TCSETS, {c_iflag=, c_oflag=NL0|CR0|XTABS|BS0|VT0|FF0|, "
 	       "c_cflag=B38400|CS5|, c_lflag=, ...}) = 0");
+	m = CALL("bpf", 0, 15, 0x10, 16);
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, (const uint64_t[2]){ 232ull << 32 | 3, 0x7000 }, 16);
+	expect(m, "bpf(BPF_OBJ_GET_INFO_BY_FD, {info={bpf_fd=3, info_len=232, info=0x7000}}, 16) = 0");
+	m = CALL("bpf", -2, 11, 0x10, 12);
+	chunk(&m, 1, SYS_CHUNK_MEM, 0, (const uint32_t[3]){ 7 }, 12);
+	expect(m, "bpf(BPF_PROG_GET_NEXT_ID, {start_id=7, next_id=0, open_flags=0}, 12) "
+	       "= -1 ENOENT (No such file or directory)");
+	m = CALL("sched_setaffinity", 0, 0, 512, 0x10);
+	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[16]){ 5 }, 128);
+	expect(m, "sched_setaffinity(0, 512, [0 2 ...]) = 0");
 	m = CALL("ioctl", 0, 3, 0x4020ae46, 0x10);
 	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[4]){ 2ull << 32 | 1, 0x1000, 4096, 0x7000 }, 32);
 	expect(m, "ioctl(3, KVM_SET_USER_MEMORY_REGION, {slot=1, flags=KVM_MEM_READONLY, guest_phys_addr=0x1000, "
