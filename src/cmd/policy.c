@@ -37,7 +37,7 @@ struct policy_conf {
 	struct run_conf run;
 	struct net_conf net;
 	const char *cilium_socket;
-	const char *file;		/* while it runs, with the next three */
+	const char *file;		/* valid while it runs, like the next three */
 	struct buf text;
 	struct pipeline *pipeline;
 	struct cilium_listener *listener;
@@ -83,15 +83,15 @@ static int read_file(const char *path, struct buf *out, struct err *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, -errno, "cannot open the rule file %s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "%s is no regular file: rules are read from one", path);
+		return err_set(err, -EINVAL, "cannot read rules from %s: not a regular file", path);
 	r = io_read_to_end(fd, POLICY_TEXT_MAX, out);
 	if (r == -EFBIG)
-		return err_set(err, -EINVAL, "%s is larger than the %u KiB that a rule file may have", path,
+		return err_set(err, -EINVAL, "cannot read rules from %s: larger than %u KiB", path,
 			       POLICY_TEXT_MAX >> 10);
 	if (r < 0)
 		return err_errno(err, r, "cannot read the rule file %s", path);
 	if (memchr(out->data ? out->data : "", 0, out->len))
-		return err_set(err, -EINVAL, "%s:1:1: a rule file is text, and has no zero bytes", path);
+		return err_set(err, -EINVAL, "%s:1:1: zero byte in a rule file", path);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ static int policy_check(const char *path)
 		log_error("%s", err.msg);
 		return cmd_exit_status(r);
 	}
-	printf("%s: %zu rules; what none fits: %s in, %s out\n", path, p->rules.len,
+	printf("%s: %zu rules; default %s in, %s out\n", path, p->rules.len,
 	       policy_action_name(p->fallback[POLICY_IN]), policy_action_name(p->fallback[POLICY_OUT]));
 	return CMD_OK;
 }
@@ -176,7 +176,7 @@ static int policy_explain(const char *path, const struct opt_strv *words, bool j
 
 /* ---- live ---- */
 
-/* A mistake in the file changes nothing. */
+/* Reloads the file; after an error the old rules stay active. */
 static int on_hangup(void *ctx, int signo)
 {
 	struct policy_conf *c = ctx;
@@ -194,9 +194,9 @@ static int on_hangup(void *ctx, int signo)
 		r = pipeline_call(c->pipeline, "net", 0, "rules", &args, &err);
 	}
 	if (r < 0)
-		log_error("the rules that hold go on: %s", err.msg);
+		log_error("%s; the old rules stay active", err.msg);
 	else
-		log_info("sonde: %s: %zu rules hold now", c->file, p->rules.len);
+		log_info("sonde: %s: %zu rules active", c->file, p->rules.len);
 	return 0;
 }
 
@@ -208,7 +208,7 @@ static int set_up(void *ctx, struct loop *loop, struct pipeline *p, struct err *
 
 	c->pipeline = p;
 	if (r < 0)
-		return err_errno(err, r, "cannot wait for signals");
+		return err_errno(err, r, "cannot handle SIGHUP");
 	return o.path ? cilium_listener_new(loop, pipeline_bus(p), &o, &c->listener, err) : 0;
 }
 
@@ -265,12 +265,11 @@ static int policy_run(void *conf, const struct cmd_words *w)
 	if (words->len > 2 && !strcmp(words->items[0], "explain"))
 		return policy_explain(words->items[1], words, c->run.json);
 	if (words->len != 1) {
-		log_error("sonde policy takes a rule file: sonde policy FILE, sonde policy check FILE, "
-			  "sonde policy explain FILE PACKET");
+		log_error("expected sonde policy FILE, sonde policy check FILE or sonde policy explain FILE PACKET");
 		return CMD_USAGE;
 	}
 	if (c->run.read) {
-		log_error("rules are held against packets as they pass; --read has only what was told of them");
+		log_error("sonde policy evaluates live packets; it cannot read recordings (--read)");
 		return CMD_USAGE;
 	}
 	status = policy_start(c, w);

@@ -389,11 +389,11 @@ def test_rules_are_reloaded(sonde, link, tmp_path):
     rules.write_text("deny in icmp\n")
     child = sonde("policy", str(rules), "--netns", link.b.name, "-i", link.b_dev, "--verdicts", "all", "--json")
     assert verdict_of_ping(link, child, 1) == ("audit", 1)
-    reload_rules(child, rules, "\nallow in icmp\n", "1 rules hold now")
+    reload_rules(child, rules, "\nallow in icmp\n", "1 rules active")
     assert verdict_of_ping(link, child, 2) == ("allow", 2)
-    reload_rules(child, rules, "deny in icmp\ndeny sideways\n", "the rules that hold go on")
+    reload_rules(child, rules, "deny in icmp\ndeny sideways\n", "the old rules stay active")
     assert verdict_of_ping(link, child, 3) == ("allow", 2)
-    reload_rules(child, rules, "\n\ndefault deny\n", "0 rules hold now")
+    reload_rules(child, rules, "\n\ndefault deny\n", "0 rules active")
     assert verdict_of_ping(link, child, 4) == ("audit", 3)
 
 
