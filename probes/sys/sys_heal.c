@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/map.h"
@@ -42,6 +43,7 @@ struct heal {
 	VEC(struct seq) seqs;	/* by CPU, then class */
 	uint32_t gaps;
 	uint64_t turn_ns, spent_ns;
+	bool starting; /* heal_start() is at work */
 	struct heal_stats stats;
 };
 
@@ -87,16 +89,22 @@ static int inject(struct heal *h, struct sonde_rec head, const struct params_out
 	return r < 0 ? r : 0;
 }
 
+/*
+ * Each row is read right before it is put into the stream, so the loop may handle records between two rows of the
+ * start. Rows that heal a record are made while rings are drained, where the turn must not pass.
+ */
 static int on_row(void *ctx, const struct params_out *row)
 {
 	struct heal *h = ctx;
+	int r;
 
 	if (row->head.type == SCAP_ROW_THREAD) {
 		note_thread(h, row);
 		note_container(h, row);
 	}
 	h->stats.rows++;
-	return inject(h, (struct sonde_rec){ .type = SONDE_EV_SCAP_ROW, .flags = SONDE_RF_SNAPSHOT }, row);
+	r = inject(h, (struct sonde_rec){ .type = SONDE_EV_SCAP_ROW, .flags = SONDE_RF_SNAPSHOT }, row);
+	return r < 0 || !h->starting ? r : coop_yield(probe_env_coop(h->probe->env));
 }
 
 static int on_container(void *ctx, const struct params_out *ev)
@@ -150,7 +158,7 @@ static int start_some(struct heal *h, const uint32_t *pids, size_t n)
 	return r;
 }
 
-int heal_start(struct heal *h, struct err *err)
+static int start_all(struct heal *h)
 {
 	const struct probe_select *sel = probe_env_select(h->probe->env, h->probe->instance);
 	int r = scan_host(h->scan);
@@ -162,8 +170,16 @@ int heal_start(struct heal *h, struct err *err)
 	} else if (r >= 0) {
 		r = scan_all(h->scan);
 	}
-	if (r >= 0)
-		r = containers_tell(h->containers, on_container, h);
+	return r < 0 ? r : containers_tell(h->containers, on_container, h);
+}
+
+int heal_start(struct heal *h, struct err *err)
+{
+	int r;
+
+	h->starting = true;
+	r = start_all(h);
+	h->starting = false;
 	return r < 0 ? err_errno(err, r, "cannot tell what is there before the start") : 0;
 }
 

@@ -16,7 +16,7 @@
 #include "probe/env.h"
 #include "ring/ring.h"
 
-#define DRAIN_ROUND 16384
+#define DRAIN_ROUND 1024		/* records between two looks at the clock */
 #define QUIET_MOST_NS (2 * NS_PER_S)	/* a producer that never ends must not keep the agent */
 
 void pipeline_set_tap(struct pipeline *p, const struct pipeline_tap *tap)
@@ -90,7 +90,7 @@ void pipeline_drain(struct pipeline *p)
 
 	while (ring_reader_drain(probe_env_reader(p->env), DRAIN_ROUND, path_from_ring, p) > 0 &&
 	       clock_boot_ns() < end_ns)
-		coop_return(p->coop, coop_leave(p->coop));
+		coop_yield(p->coop);
 }
 
 static void wait_for_programs(struct pipeline *p)

@@ -21,7 +21,7 @@
 
 #define DEFAULT_LATENCY_NS (50 * NS_PER_MS)
 #define TICK_NS NS_PER_S
-#define DRAIN_BUDGET 16384	/* records between two looks at signals and timers */
+#define DRAIN_BUDGET 8192 /* records between two looks at signals and timers */
 #define REPLAY_BUDGET 4096
 #define QUIET_FILL_PCT 5	/* below this a wake-up was not worth its cost: sleep to the deadline */
 #define CLOSE_MOST_NS (2 * NS_PER_S)	/* for programs that run on after they were detached */

@@ -15,9 +15,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hold.h"
 #include "base/loop.h"
 #include "base/macros.h"
+
+#define YIELD_NS 2000000ULL /* a job that could pass the turn holds the loop no longer */
 
 struct job_list {
 	struct coop_job *first, **end;
@@ -105,6 +108,13 @@ int coop_return_at(struct coop *c, bool left, const char *where)
 	if (left)
 		take_inside(c, where);
 	return coop_cancelled(c) ? -ECANCELED : 0;
+}
+
+int coop_yield_at(struct coop *c, const char *where)
+{
+	bool due = coop_inside(c) && clock_boot_ns() - c->meter.wall_ns >= YIELD_NS;
+
+	return coop_return_at(c, due && coop_leave_at(c, where), where);
 }
 
 void coop_step(struct coop *c, const char *verb, const char *object)

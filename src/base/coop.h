@@ -65,6 +65,13 @@ bool coop_cancelled(const struct coop *c);	/* the running job is to end as soon 
 bool coop_leave_at(struct coop *c, const char *where);
 int coop_return_at(struct coop *c, bool left, const char *where);
 
+/*
+ * Called between the parts of a long piece of work: passes the turn when the job has had it for some milliseconds.
+ * Returns like coop_return().
+ */
+#define coop_yield(c) coop_yield_at(c, __func__)
+int coop_yield_at(struct coop *c, const char *where);
+
 /* What the job, or else the handler of the loop, does from here on: "attach", "net". @c may be NULL. */
 void coop_step(struct coop *c, const char *verb, const char *object);
 

@@ -265,6 +265,32 @@ static void a_hold_names_the_job_and_its_longest_step(void **state)
 	teardown(&b);
 }
 
+static void yield_after_each_part(void *ctx)
+{
+	struct bench *b = ctx;
+
+	for (int i = 0; i < 5; i++) {
+		spin(LONG_NS);
+		b->returned |= coop_yield(b->coop);
+	}
+}
+
+static void a_long_job_passes_the_turn_between_its_parts(void **state)
+{
+	struct watched w = { .want = "scan, from yield_after_each_part() to yield_after_each_part()" };
+	struct bench b;
+
+	(void)state;
+	setup(&b, yield_after_each_part, NULL);
+	b.job.name = "scan";
+	loop_watch(b.loop, LONG_NS - 1, on_hold, &w);
+	coop_submit(b.coop, &b.job);
+	run_until_idle(&b);
+	assert_int_equal(b.returned, 0);
+	assert_int_equal(w.n, 4);	/* the first part began in the thread's main function */
+	teardown(&b);
+}
+
 static void a_hold_names_the_source_and_the_step_of_its_handler(void **state)
 {
 	struct watched w = { .want = "client: status" };
@@ -306,6 +332,7 @@ int main(void)
 		cmocka_unit_test(a_job_in_the_queue_is_withdrawn),
 		cmocka_unit_test(a_running_job_runs_once_more),
 		cmocka_unit_test(a_hold_names_the_job_and_its_longest_step),
+		cmocka_unit_test(a_long_job_passes_the_turn_between_its_parts),
 		cmocka_unit_test(a_hold_names_the_source_and_the_step_of_its_handler),
 		cmocka_unit_test(without_a_thread_a_job_runs_at_once),
 	};
