@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/macros.h"
@@ -232,19 +233,40 @@ static int inject_names(struct probe *p)
 	return r < 0 ? r : net_names_home(&((struct net_state *)p->state)->names);
 }
 
+enum { FEED, DROP, REDIRECT, XDP, TRACES };
+
+/* The kernel patches its code and waits for processors: the loop goes on. */
+static void attach_aside(struct probe *p)
+{
+	static const char *const hooks[TRACES] = {
+		[FEED] = "senders of other namespaces (net_dev_queue)",
+		[DROP] = "drops (kfree_skb)",
+		[REDIRECT] = "redirections",
+		[XDP] = "XDP exceptions",
+	};
+	struct coop *coop = probe_env_coop(p->env);
+	const struct net_state *st = p->state;
+	struct err e[TRACES] = { 0 };
+	bool left = coop_leave(coop);
+	const int r[TRACES] = {
+		[FEED] = st->feed ? net_feed_attach(st->feed, &e[FEED]) : 0,
+		[DROP] = st->drop ? net_drop_attach(st->drop, &e[DROP]) : 0,
+		[REDIRECT] = st->redirect ? net_redirect_attach(st->redirect, &e[REDIRECT]) : 0,
+		[XDP] = st->xdp ? net_xdp_attach(st->xdp, &e[XDP]) : 0,
+	};
+
+	coop_return(coop, left);
+	for (int i = 0; i < TRACES; i++)
+		if (r[i] < 0)
+			hook_failed(p, hooks[i], &e[i]);
+}
+
 static void attach_traces(struct probe *p)
 {
 	struct net_state *st = p->state;
 	struct err e = { 0 };
 
-	if (st->feed && net_feed_attach(st->feed, &e) < 0)
-		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
-	if (st->drop && net_drop_attach(st->drop, &e) < 0)
-		hook_failed(p, "drops (kfree_skb)", &e);
-	if (st->redirect && net_redirect_attach(st->redirect, &e) < 0)
-		hook_failed(p, "redirections", &e);
-	if (st->xdp && net_xdp_attach(st->xdp, &e) < 0)
-		hook_failed(p, "XDP exceptions", &e);
+	attach_aside(p);
 	if (st->sock && net_sock_attach(st->sock, &e) < 0)
 		hook_failed(p, "addresses of sockets", &e);
 }
@@ -319,6 +341,21 @@ static int net_raw(struct probe *p, const struct ring_rec *r)
 	return st->map ? net_map_raw(st->map, r) : 0;
 }
 
+static void detach_aside(struct probe *p)
+{
+	struct coop *coop = probe_env_coop(p->env);
+	const struct net_state *st = p->state;
+	bool left = coop_leave(coop);
+
+	if (st->drop)
+		net_drop_detach(st->drop);
+	if (st->redirect)
+		net_redirect_detach(st->redirect);
+	if (st->xdp)
+		net_xdp_detach(st->xdp);
+	coop_return(coop, left);
+}
+
 static void net_detach(struct probe *p)
 {
 	struct net_state *st = p->state;
@@ -327,12 +364,7 @@ static void net_detach(struct probe *p)
 		net_space_stop(st->spaces.items[i]);
 	if (st->map)
 		net_map_detach(st->map);
-	if (st->drop)
-		net_drop_detach(st->drop);
-	if (st->redirect)
-		net_redirect_detach(st->redirect);
-	if (st->xdp)
-		net_xdp_detach(st->xdp);
+	detach_aside(p);
 	if (st->sock)
 		net_sock_detach(st->sock);
 }

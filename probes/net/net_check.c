@@ -165,7 +165,7 @@ static void check_netlink(struct check *c)
 
 static void check_drops(struct check *c)
 {
-	int args = net_drop_args(probe_env_btf(c->p.env));
+	int args = net_drop_args(c->p.env);
 	struct net_drop *d = NULL;
 	struct net_feed *f = NULL;
 	struct err e = { 0 };

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "pktfilter/frags.h"
@@ -53,9 +54,10 @@ static const struct reason_enum { const char *module, *name, *prefix; } reason_e
 	{ "openvswitch", "ovs_drop_reason", "OVS_DROP_" },
 };
 
-int net_drop_args(const struct btf *btf)
+int net_drop_args(struct probe_env *env)
 {
-	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_kfree_skb", BTF_KIND_TYPEDEF) : -1;
+	int id = probe_env_btf_find(env, "btf_trace_kfree_skb", BTF_KIND_TYPEDEF);
+	const struct btf *btf = probe_env_btf(env);
 	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
 
 	t = t ? btf__type_by_id(btf, t->type) : NULL;	/* pointer */
@@ -63,9 +65,9 @@ int net_drop_args(const struct btf *btf)
 	return t && btf_is_func_proto(t) ? btf_vlen(t) - 1 : 0;
 }
 
-static const struct btf_type *find_enum(const struct btf *btf, const char *name)
+static const struct btf_type *find_reasons(struct probe_env *env, const struct btf *btf)
 {
-	int id = btf__find_by_name_kind(btf, name, BTF_KIND_ENUM);
+	int id = probe_env_btf_find(env, "skb_drop_reason", BTF_KIND_ENUM);
 
 	return id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
 }
@@ -78,9 +80,9 @@ static bool is_normal(const char *name)
 	return false;
 }
 
-static void set_normal(const struct btf *btf, struct net_drop_bpf *skel)
+static void set_normal(struct probe_env *env, const struct btf *btf, struct net_drop_bpf *skel)
 {
-	const struct btf_type *t = find_enum(btf, "skb_drop_reason");
+	const struct btf_type *t = find_reasons(env, btf);
 
 	for (int i = 0; t && i < btf_vlen(t); i++) {
 		const struct btf_enum *e = btf_enum(t) + i;
@@ -124,7 +126,7 @@ static void set_ping(struct probe_env *env, struct net_drop_bpf *skel)
 static void set_forward(struct probe_env *env, const struct btf *btf, struct net_drop_bpf *skel)
 {
 	static const char *const names[] = { "ip_forward", "ip6_forward" };
-	const struct btf_type *t = find_enum(btf, "skb_drop_reason");
+	const struct btf_type *t = find_reasons(env, btf);
 	uint64_t start, end;
 
 	_Static_assert(ARRAY_SIZE(names) == ARRAY_SIZE(skel->rodata->drop_forward_start), "a range for each");
@@ -156,8 +158,9 @@ static const char *short_name(const char *name, const char *prefix)
 
 static int inject_enum(struct probe_env *env, const struct btf *btf, const struct reason_enum *r)
 {
-	const struct btf_type *t = find_enum(btf, r->name);
-	int ret = 0;
+	bool left = coop_leave(probe_env_coop(env));
+	int id = btf__find_by_name_kind(btf, r->name, BTF_KIND_ENUM), ret = coop_return(probe_env_coop(env), left);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
 
 	for (int i = 0; t && ret >= 0 && i < btf_vlen(t); i++) {
 		const struct btf_enum *e = btf_enum(t) + i;
@@ -172,12 +175,13 @@ static int inject_enum(struct probe_env *env, const struct btf *btf, const struc
 int net_drop_names(struct probe_env *env)
 {
 	struct btf *base = (struct btf *)probe_env_btf(env);
+	bool left;
 	int r = 0;
 
 	if (!base)
 		return 0;
 	/* without reasons in the tracepoint every drop is of reason 0 */
-	if (net_drop_args(base) == 2)
+	if (net_drop_args(env) == 2)
 		return probe_inject_name(env, SONDE_NAME_DROP_REASON, 0, "NOT_SPECIFIED");
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(reason_enums); i++) {
 		_cleanup_(btf__freep) struct btf *module = NULL;
@@ -186,7 +190,9 @@ int net_drop_names(struct probe_env *env)
 		r = inject_enum(env, base, e);
 		if (r < 0 || !e->module)
 			continue;
+		left = coop_leave(probe_env_coop(env));
 		module = btf__load_module_btf(e->module, base);
+		coop_return(probe_env_coop(env), left);
 		if (module)
 			r = inject_enum(env, module, e);
 	}
@@ -238,7 +244,9 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 {
 	_cleanup_(net_drop_closep) struct net_drop *d = calloc(1, sizeof(*d));
 	const struct btf *btf = probe_env_btf(p->env);
-	int args = net_drop_args(btf), r;
+	struct coop *coop = probe_env_coop(p->env);
+	int args = net_drop_args(p->env), r;
+	bool left;
 
 	if (!btf)
 		return err_set(err, -ENOENT, "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
@@ -255,11 +263,13 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	bpf_program__set_autoload(d->skel->progs.drop_args3, args == 3);
 	bpf_program__set_autoload(d->skel->progs.drop_args4, args == 4);
 	if (args > 2)
-		set_normal(btf, d->skel);
+		set_normal(p->env, btf, d->skel);
 	set_places(p->env, d->skel);
 	set_ping(p->env, d->skel);
 	set_forward(p->env, btf, d->skel);
+	left = coop_leave(coop);
 	d->skel->rodata->net_read_frags = frags_readable();
+	coop_return(coop, left);
 	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
 	d->skel->rodata->drop_turns = s->flows;
 	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);

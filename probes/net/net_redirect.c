@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "probe/env.h"
@@ -55,7 +56,11 @@ static unsigned select_programs(const struct btf *btf, struct net_redirect_bpf *
 int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_redirect **ret, struct err *err)
 {
 	_cleanup_(net_redirect_closep) struct net_redirect *n = calloc(1, sizeof(*n));
+	struct coop *coop = probe_env_coop(p->env);
 	struct bpf_program *prog;
+	const struct btf *btf;
+	unsigned known;
+	bool left;
 	int r;
 
 	if (!n)
@@ -63,7 +68,11 @@ int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_red
 	n->skel = net_redirect_bpf__open();
 	if (!n->skel)
 		return err_errno(err, -errno, "cannot open the programs for redirections");
-	if (!select_programs(probe_env_btf(p->env), n->skel))
+	btf = probe_env_btf(p->env);
+	left = coop_leave(coop); /* the look-ups go through all types */
+	known = select_programs(btf, n->skel);
+	coop_return(coop, left);
+	if (!known)
 		return err_set(err, -EOPNOTSUPP, "the kernel has no function for redirections that can be traced");
 	r = net_setup_turns(s, n->skel->maps.net_turn_tables);
 	if (r < 0)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/coop.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
@@ -190,8 +191,10 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 		    struct err *err)
 {
 	const struct net_conf *c = p->conf;
+	struct coop *coop = probe_env_coop(p->env);
 	uint32_t limit = snap_limit(s);
 	int r = set_counting(s, c, obj);
+	bool left;
 
 	if (r < 0)
 		return err_errno(err, r, "cannot size the counters");
@@ -207,6 +210,8 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	probe_set_rodata(obj, "net_stack_depth", &s->stack_depth, sizeof(s->stack_depth));
 	probe_set_rodata(obj, "net_want_netns", &netns, sizeof(netns));
 	net_setup_rates(c, obj);
+	left = coop_leave(coop); /* it may ask for all types of the kernel */
 	r = pktfilter_splice(obj, c->filter, err);
+	coop_return(coop, left);
 	return r == -ENOENT ? 0 : r;
 }

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct btf;
 struct err;
 struct net_drop;
 struct net_feed;
@@ -28,7 +27,7 @@ int net_drop_flows(struct net_drop *d, uint32_t netns, int flows_fd);
 void net_drop_close(struct net_drop *d);	/* NULL is fine */
 
 /* Number of arguments of the tracepoint (2, 3 or 4); 0 when it or the BTF is not there. */
-int net_drop_args(const struct btf *btf);
+int net_drop_args(struct probe_env *env);
 /* Puts the running kernel's names of drop reasons into the stream. */
 int net_drop_names(struct probe_env *env);
 

@@ -37,13 +37,13 @@ void net_xdp_close(struct net_xdp *x)
 	free(x);
 }
 
-static unsigned select_programs(const struct btf *btf, struct net_xdp_bpf *skel)
+static unsigned select_programs(struct probe_env *env, struct net_xdp_bpf *skel)
 {
 	struct bpf_program *progs[] = { skel->progs.xdp_exception, skel->progs.xdp_redirect_err };
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(progs); i++) {
-		bool there = btf && btf__find_by_name_kind(btf, tracepoints[i], BTF_KIND_TYPEDEF) >= 0;
+		bool there = probe_env_btf_find(env, tracepoints[i], BTF_KIND_TYPEDEF) >= 0;
 
 		bpf_program__set_autoload(progs[i], there);
 		n += there;
@@ -62,7 +62,7 @@ int net_xdp_open(struct probe *p, const struct net_setup *s, struct net_xdp **re
 	x->skel = net_xdp_bpf__open();
 	if (!x->skel)
 		return err_errno(err, -errno, "cannot open the XDP programs");
-	if (!select_programs(probe_env_btf(p->env), x->skel))
+	if (!select_programs(p->env, x->skel))
 		return err_set(err, -EOPNOTSUPP, "the kernel has no tracepoints for XDP exceptions");
 	r = net_setup_apply(s, p, x->skel->obj, 0, err);
 	if (r >= 0)

@@ -196,8 +196,7 @@ static void set_clock(struct sys_state *s)
 /* The number of struct task_struct among the kernel's types; 0 = not known. */
 static uint32_t task_type(struct probe_env *env)
 {
-	const struct btf *btf = probe_env_btf(env);
-	int id = btf ? btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) : -ENOENT;
+	int id = probe_env_btf_find(env, "task_struct", BTF_KIND_STRUCT);
 
 	return id > 0 ? (uint32_t)id : 0;
 }

@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <unistd.h>
 
@@ -33,18 +34,28 @@ static int load_caller(int tracepoint, int kfunc)
 	return bpf_prog_load(BPF_PROG_TYPE_TRACING, "sonde_frags", "Dual BSD/GPL", code, ARRAY_SIZE(code), &opts);
 }
 
-bool frags_readable(void)
+/* > 0, 0, or -EPERM: not permitted to find out. */
+static int ask_kernel(void)
 {
 	_cleanup_(btf__freep) struct btf *btf = btf__load_vmlinux_btf();
 	_cleanup_close_ int fd = -1;
 	int tracepoint, kfunc;
 
 	if (!btf)
-		return false;
+		return 0;
 	tracepoint = btf__find_by_name_kind(btf, "btf_trace_kfree_skb", BTF_KIND_TYPEDEF);
 	kfunc = btf__find_by_name_kind(btf, "bpf_dynptr_from_skb", BTF_KIND_FUNC);
 	if (tracepoint < 0 || kfunc < 0)
-		return false;
+		return 0;
 	fd = load_caller(tracepoint, kfunc);
-	return fd >= 0;
+	return fd >= 0 ? 1 : errno == EPERM ? -EPERM : 0;
+}
+
+bool frags_readable(void)
+{
+	static int known = -EPERM; /* the kernel's answer does not change */
+
+	if (known < 0)
+		known = ask_kernel();
+	return known > 0;
 }

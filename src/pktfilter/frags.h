@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
-/* Asks the kernel by loading a program that does it; false also without the right to load one. */
+/*
+ * Asks the kernel, once per process, by loading a program that does it: some tens of milliseconds. False also without
+ * the right to load one, and then asked again.
+ */
 bool frags_readable(void);
 
 #endif

@@ -121,7 +121,7 @@ struct places {
 	size_t modes, pools, frags;
 };
 
-static struct places patch(struct bpf_insn *insns, size_t n, const struct pktfilter *f)
+static struct places patch(struct bpf_insn *insns, size_t n, const struct pktfilter *f, bool frags)
 {
 	struct places found = { 0 };
 
@@ -132,7 +132,7 @@ static struct places patch(struct bpf_insn *insns, size_t n, const struct pktfil
 			insns[i].imm = mode_of(f);
 			found.modes++;
 		} else if (is_mov(&insns[i], PKTFILTER_FRAGS_NO)) {
-			if (f->pool && frags_readable())
+			if (frags)
 				insns[i].imm = PKTFILTER_FRAGS_YES;
 			found.frags++;
 		} else if (is_pool(&insns[i], n - i)) {
@@ -145,7 +145,7 @@ static struct places patch(struct bpf_insn *insns, size_t n, const struct pktfil
 	return found;
 }
 
-static int splice_program(struct bpf_program *prog, const struct pktfilter *f)
+static int splice_program(struct bpf_program *prog, const struct pktfilter *f, bool frags)
 {
 	size_t n = bpf_program__insn_cnt(prog);
 	_cleanup_free_ struct bpf_insn *copy = calloc(n ? n : 1, sizeof(*copy));
@@ -155,7 +155,7 @@ static int splice_program(struct bpf_program *prog, const struct pktfilter *f)
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, bpf_program__insns(prog), n * sizeof(*copy));
-	found = patch(copy, n, f);
+	found = patch(copy, n, f, frags);
 	if (found.modes + found.pools == 0)
 		return 0;
 	if (found.modes != 1 || found.pools != 1 || found.frags > 1)
@@ -167,12 +167,13 @@ static int splice_program(struct bpf_program *prog, const struct pktfilter *f)
 int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, struct err *err)
 {
 	struct bpf_program *prog;
+	bool frags = f && f->pool && frags_readable();
 	int done = 0;
 
 	if (!f)
 		return 0;
 	bpf_object__for_each_program(prog, obj) {
-		int r = splice_program(prog, f);
+		int r = splice_program(prog, f, frags);
 
 		if (r < 0)
 			return err_errno(err, r, "cannot put the packet filter into program %s",

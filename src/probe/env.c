@@ -358,6 +358,16 @@ const struct btf *probe_env_btf(struct probe_env *env)
 	return env->btf;
 }
 
+int probe_env_btf_find(struct probe_env *env, const char *name, uint32_t kind)
+{
+	const struct btf *btf = probe_env_btf(env); /* stays: only a job gives it back */
+	bool left = coop_leave(env->coop);
+	int id = btf ? btf__find_by_name_kind(btf, name, kind) : -ENOENT;
+
+	coop_return(env->coop, left);
+	return id < 0 ? -ENOENT : id;
+}
+
 unsigned probe_env_n_cpus(const struct probe_env *env)
 {
 	return env->n_cpus;

@@ -50,7 +50,7 @@ static int probe_tracepoint_args(const struct probe_env *env, const char *name)
 	if (!btf)
 		return -ENOENT;
 	snprintf(type_name, sizeof(type_name), "btf_trace_%s", name);
-	id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
+	id = probe_env_btf_find((struct probe_env *)env, type_name, BTF_KIND_TYPEDEF);
 	if (id < 0)
 		return -ENOENT;
 	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);	/* pointer to */
@@ -58,9 +58,9 @@ static int probe_tracepoint_args(const struct probe_env *env, const char *name)
 	return btf_is_func_proto(t) && btf_vlen(t) ? btf_vlen(t) - 1 : -ENOENT;
 }
 
-static bool has_helper(const struct btf *btf, const char *name)
+static bool has_helper(struct probe_env *env, const struct btf *btf, const char *name)
 {
-	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
+	int id = probe_env_btf_find(env, "bpf_func_id", BTF_KIND_ENUM);
 	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
 
 	for (int i = 0; t && i < btf_vlen(t); i++)
@@ -77,8 +77,8 @@ static bool kernel_has(struct probe_env *env, const char *what)
 	if (!btf)
 		return true;
 	if (!strncmp(what, "struct ", 7))
-		return btf__find_by_name_kind(btf, what + 7, BTF_KIND_STRUCT) >= 0;
-	return has_helper(btf, what);
+		return probe_env_btf_find(env, what + 7, BTF_KIND_STRUCT) >= 0;
+	return has_helper(env, btf, what);
 }
 
 /* ---- choosing ---- */
