@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/coop.h"
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/err.h"
@@ -443,11 +444,13 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	struct cpu_state *s = p->state;
 
 	(void)now_ns;
+	coop_step(probe_env_coop(p->env), "follow", "CPUs");
 	if (s->perf)
 		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
 	if (s->tables)
 		cpu_tables_poll(s->tables);
 	s->flowing = true;
+	coop_step(probe_env_coop(p->env), "walk", "late stacks");
 	if (s->late)
 		cpu_late_go_on(s->late);
 	return 0;

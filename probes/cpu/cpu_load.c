@@ -296,7 +296,10 @@ static int start_worker(struct batch *b, const int *fds, struct err *err)
 	fd = worker_fd(b->worker);
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
 		return err_errno(err, -errno, "cannot read from the worker process");
-	return l->loop ? loop_add_io(l->loop, fd, EPOLLIN, on_answer, b, &b->io) : 0;
+	r = l->loop ? loop_add_io(l->loop, fd, EPOLLIN, on_answer, b, &b->io) : 0;
+	if (r >= 0 && b->io)
+		loop_name(b->io, "unwind tables");
+	return r;
 }
 
 /* 0, or -errno: the first of the files that wait has been told so. */

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "base/vec.h"
 #include "probe/inmap.h"
 #include "probes/cpu/cpu_unwind_wire.h"
 
@@ -27,7 +28,8 @@ struct cpu_pool {
 	int outer_fd;
 	uint32_t n_segments, max_segments;
 	int *segment_fds;		/* [0] is the object's, the others are owned */
-	struct inmap *puts;		/* the last segments; NULL = they are in place, and nobody has to wait */
+	struct inmap *puts;		/* the last segment; NULL = it is in place, and its child has ended */
+	VEC(struct inmap *) ending;	/* in place; their children wait for the kernel */
 	bool *used;			/* per unit */
 	struct read_unit *read;		/* units read lately; NULL = none */
 };
@@ -48,12 +50,32 @@ uint32_t cpu_pool_segments(uint64_t budget_bytes)
 
 DEFINE_CLEANUP(struct cpu_pool *, cpu_pool_free)
 
+/* The child waits for a grace period, which nobody here does. */
+static void let_end(struct cpu_pool *p)
+{
+	if (p->puts && !inmap_ended(p->puts) && vec_grow(&p->ending) >= 0)
+		p->ending.items[p->ending.len++] = p->puts;
+	else
+		inmap_free(p->puts);
+	p->puts = NULL;
+}
+
+static void free_ended(struct cpu_pool *p)
+{
+	for (size_t i = p->ending.len; i-- > 0;) {
+		if (!inmap_ended(p->ending.items[i]))
+			continue;
+		inmap_free(p->ending.items[i]);
+		p->ending.items[i] = p->ending.items[--p->ending.len];
+	}
+}
+
 /* Puts segment @at into the pool, after those before it. */
 static int put_segment(struct cpu_pool *p, uint32_t at)
 {
 	int r = inmap_finish(p->puts);
 
-	inmap_free(TAKE_PTR(p->puts));
+	let_end(p);
 	if (r == 0)
 		r = inmap_new(&p->puts);
 	if (r == 0)
@@ -68,6 +90,7 @@ int cpu_pool_settle(struct cpu_pool *p)
 
 void cpu_pool_poll(struct cpu_pool *p)
 {
+	free_ended(p);
 	if (p->puts && cpu_pool_settle(p) == 0 && inmap_ended(p->puts))
 		inmap_free(TAKE_PTR(p->puts));
 }
@@ -104,6 +127,9 @@ void cpu_pool_free(struct cpu_pool *p)
 	for (uint32_t i = 1; i < p->n_segments; i++)
 		close(p->segment_fds[i]);
 	inmap_free(p->puts);
+	for (size_t i = 0; i < p->ending.len; i++)
+		inmap_free(p->ending.items[i]);
+	vec_fini(&p->ending);
 	free(p->segment_fds);
 	free(p->used);
 	free(p->read);

@@ -227,6 +227,8 @@ int net_counts_start(struct net_counts *c, struct err *err)
 	c->told_ns = clock_boot_ns();
 	if (interval && c->p->loop)
 		r = loop_add_timer(c->p->loop, interval, interval, on_interval, c, &c->timer);
+	if (c->timer)
+		loop_name(c->timer, "counters");
 	return r < 0 ? err_errno(err, r, "cannot report counters at intervals") : 0;
 }
 

@@ -227,6 +227,8 @@ int net_space_start(struct net_space *s, struct err *err)
 		return err_errno(err, -ECANCELED, "cannot attach to the interfaces");
 	if (r >= 0 && s->p->loop)
 		r = loop_add_io(s->p->loop, net_watch_fd(s->watch), EPOLLIN, on_readable, s, &s->source);
+	if (s->source)
+		loop_name(s->source, "interfaces");
 	if (r < 0)
 		return err_errno(err, r, "cannot watch the interfaces");
 	return 0;

@@ -129,6 +129,8 @@ int budget_start(struct budget *b)
 
 	if (r >= 0)
 		r = loop_add_timer(b->p->loop, PERIOD_NS, 0, on_close, b, &b->close);
+	if (r >= 0)
+		loop_name(b->period, "CPU budget");
 	b->wall_ns = clock_boot_ns();
 	b->cpu_ns = cost_ns(b);
 	return r;
