@@ -214,7 +214,7 @@ def main():
     run = os.path.join(folder, "run")
     with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
         agent = subprocess.Popen([args.sonde, "agent", "--socket-dir", run, "--group", GROUP, "--idle-time", "5s"],
-                                 stdout=subprocess.DEVNULL, stderr=log)
+                                 stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
     result, out, path = {}, multiprocessing.Queue(), os.path.join(run, "read.sock")
     control, ready = connect(os.path.join(run, "control.sock")), multiprocessing.Barrier(9)
     good = [multiprocessing.Process(target=honest, args=(path, args.seconds, out, ready)) for _ in range(8)]
@@ -240,6 +240,9 @@ def main():
     finally:
         for one in good + bad:
             one.kill()
+        if agent.poll() is not None:
+            with open(log.name, encoding="utf-8") as f:
+                print(f"the agent ended with {agent.returncode}:\n" + f.read()[-2000:], file=sys.stderr)
         agent.terminate()
         agent.wait(timeout=60)
         shutil.rmtree(folder, ignore_errors=True)
