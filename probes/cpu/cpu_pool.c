@@ -50,7 +50,7 @@ uint32_t cpu_pool_segments(uint64_t budget_bytes)
 
 DEFINE_CLEANUP(struct cpu_pool *, cpu_pool_free)
 
-/* The child waits for a grace period, which nobody here does. */
+/* The child waits for a grace period; its parent does not. */
 static void let_end(struct cpu_pool *p)
 {
 	if (p->puts && !inmap_ended(p->puts) && vec_grow(&p->ending) >= 0)

@@ -41,7 +41,7 @@ struct coop {
 	bool quit;
 	bool inside;			/* the second thread has the turn */
 	bool cancelled;			/* the running job */
-	struct hold_meter meter;	/* likewise: since it has the turn */
+	struct hold_meter meter;	/* since it has the turn */
 	struct job_list queue, ended;
 	void (*guard)(void *ctx, bool raised);
 	void *guard_ctx;

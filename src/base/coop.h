@@ -72,7 +72,7 @@ int coop_return_at(struct coop *c, bool left, const char *where);
 #define coop_yield(c) coop_yield_at(c, __func__)
 int coop_yield_at(struct coop *c, const char *where);
 
-/* What the job, or else the handler of the loop, does from here on: "attach", "net". @c may be NULL. */
+/* Names the current step of the job, or else of the handler: "attach", "net". @c may be NULL. */
 void coop_step(struct coop *c, const char *verb, const char *object);
 
 #endif

@@ -68,7 +68,7 @@ static inline void bench_receive_sigint(void)
 	signal(SIGINT, SIG_DFL);
 }
 
-/* Ends a watcher by SIGINT; one that takes longer than 30 s is killed, and the benchmark with it. */
+/* Ends a watcher by SIGINT; after 30 s it is killed, and the benchmark with it. */
 static inline void bench_stop(pid_t pid)
 {
 	kill(pid, SIGINT);

@@ -59,6 +59,11 @@ def folder(path):
     return os.path.dirname(path)
 
 
+def module(path):
+    """src/NAME or probes/NAME: its sub-folders are rooms of one module."""
+    return "/".join(path.split("/")[:2])
+
+
 def definition(path, name):
     """Line of a function's definition."""
     return next((number for number, _ in match_lines(path, rf"^(?!\s).*\b{name}\s*\([^;]*?\)\s*\{{")), 1)
@@ -108,8 +113,8 @@ def folder_circles():
     graph = collections.defaultdict(lambda: collections.defaultdict(set))
     for user, definers in objects.edges().items():
         for definer, names in definers.items():
-            if folder(user) != folder(definer):
-                graph[folder(user)][folder(definer)] |= names
+            if module(user) != module(definer):
+                graph[module(user)][module(definer)] |= names
     yield from circle_hits(graph, lambda member: member)
 
 
@@ -175,8 +180,9 @@ def to_static():
 
 @functools.lru_cache(None)
 def namesakes():
-    """{(stem, suffix): number of files}"""
-    return collections.Counter((stem(path), path[-2:]) for path in c_files("src/", "probes/"))
+    """{(stem, suffix): number of files}; a probe's two halves share a name"""
+    return collections.Counter((stem(path), path[-2:]) for path in c_files("src/", "probes/")
+                               if not is_kernel_side(path))
 
 
 def stem(path):
@@ -184,8 +190,8 @@ def stem(path):
 
 
 def prefixes_of(path):
-    """A function of @path begins with folder and stem, or with the stem alone if no other file has that name."""
-    name, room = stem(path), os.path.basename(folder(path))
+    """A function of @path begins with module and stem, or with the stem alone if no other file has that name."""
+    name, room = stem(path), os.path.basename(module(path))
     both = name if name == room or name.startswith(room + "_") else f"{room}_{name}"
     return {both, name} if namesakes()[name, path[-2:]] == 1 or name == room else {both}
 
