@@ -447,6 +447,7 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	coop_step(probe_env_coop(p->env), "follow", "CPUs");
 	if (s->perf)
 		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
+	coop_step(probe_env_coop(p->env), "load", "unwind tables");
 	if (s->tables)
 		cpu_tables_poll(s->tables);
 	s->flowing = true;
