@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /*
- * Asks the kernel, once per process, by loading a program that does it: some tens of milliseconds. False also without
- * the right to load one, and then asked again.
+ * Asks the kernel, once per process, by loading a program that does it. False also without the right to load
+ * one, and then asked again.
  */
 bool frags_readable(void);
 

@@ -62,8 +62,8 @@ struct ring_reader *probe_env_reader(struct probe_env *env);
 /* Of the running kernel, read when it is first asked for; good until probe_env_settle(). NULL without BTF. */
 const struct btf *probe_env_btf(struct probe_env *env);
 /*
- * The number of type @name of @kind (BTF_KIND_*) there, or -ENOENT. It is searched among all types, 5 ms, while the
- * loop goes on.
+ * The number of type @name of @kind (BTF_KIND_*) there, or -ENOENT. All types are searched, while the loop goes
+ * on.
  */
 int probe_env_btf_find(struct probe_env *env, const char *name, uint32_t kind);
 /* Every probe is attached: gives back what only their start needed. */
