@@ -268,7 +268,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	set_ping(p->env, d->skel);
 	set_forward(p->env, btf, d->skel);
 	left = coop_leave(coop);
-	d->skel->rodata->net_read_frags = frags_readable();
+	d->skel->rodata->net_read_frags = frags_readable(btf);
 	coop_return(coop, left);
 	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
 	d->skel->rodata->drop_turns = s->flows;

@@ -192,6 +192,7 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 {
 	const struct net_conf *c = p->conf;
 	struct coop *coop = probe_env_coop(p->env);
+	const struct btf *btf;
 	uint32_t limit = snap_limit(s);
 	int r = set_counting(s, c, obj);
 	bool left;
@@ -210,8 +211,9 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	probe_set_rodata(obj, "net_stack_depth", &s->stack_depth, sizeof(s->stack_depth));
 	probe_set_rodata(obj, "net_want_netns", &netns, sizeof(netns));
 	net_setup_rates(c, obj);
-	left = coop_leave(coop); /* it may ask for all types of the kernel */
-	r = pktfilter_splice(obj, c->filter, err);
+	btf = c->filter ? probe_env_btf(p->env) : NULL;
+	left = coop_leave(coop);	/* it may load a program */
+	r = pktfilter_splice(obj, c->filter, btf, err);
 	coop_return(coop, left);
 	return r == -ENOENT ? 0 : r;
 }

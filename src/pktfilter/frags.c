@@ -14,8 +14,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 
-DEFINE_CLEANUP(struct btf *, btf__free)
-
 /* tp_btf/kfree_skb: a dynptr of its first argument, then nothing. */
 static int load_caller(int tracepoint, int kfunc)
 {
@@ -35,9 +33,8 @@ static int load_caller(int tracepoint, int kfunc)
 }
 
 /* > 0, 0, or -EPERM: not permitted to find out. */
-static int ask_kernel(void)
+static int ask_kernel(const struct btf *btf)
 {
-	_cleanup_(btf__freep) struct btf *btf = btf__load_vmlinux_btf();
 	_cleanup_close_ int fd = -1;
 	int tracepoint, kfunc;
 
@@ -51,11 +48,11 @@ static int ask_kernel(void)
 	return fd >= 0 ? 1 : errno == EPERM ? -EPERM : 0;
 }
 
-bool frags_readable(void)
+bool frags_readable(const struct btf *btf)
 {
 	static int known = -EPERM; /* the kernel's answer does not change */
 
 	if (known < 0)
-		known = ask_kernel();
+		known = ask_kernel(btf);
 	return known > 0;
 }

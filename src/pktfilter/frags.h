@@ -7,10 +7,12 @@
 
 #include <stdbool.h>
 
+struct btf;
+
 /*
- * Asks the kernel, once per process, by loading a program that does it. False also without the right to load
- * one, and then asked again.
+ * Asks the kernel, whose types are @btf, once per process, by loading a program that does it. False also without the
+ * right to load one, and then asked again.
  */
-bool frags_readable(void);
+bool frags_readable(const struct btf *btf);
 
 #endif

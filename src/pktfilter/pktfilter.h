@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct bpf_object;
+struct btf;
 struct buf;
 struct err;
 struct pktfilter;
@@ -67,9 +68,10 @@ bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap);
 /*
  * Writes the filter into each program of @obj that has a pool; call it between open and load. A filter that
  * cannot run in the kernel makes those programs answer PKTFILTER_UNDECIDED. NULL = match all: nothing is
- * changed. Returns the number of programs changed, -ENOENT if @f is given and no program has a pool.
+ * changed. @btf: the running kernel's types; NULL = unknown. Returns the number of programs changed, -ENOENT if @f is
+ * given and no program has a pool.
  */
-int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, struct err *err);
+int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, const struct btf *btf, struct err *err);
 
 /* Text for --explain-filter: where it runs and why, classic and converted code. */
 int pktfilter_explain(const struct pktfilter *f, struct buf *out);

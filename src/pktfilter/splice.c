@@ -164,10 +164,10 @@ static int splice_program(struct bpf_program *prog, const struct pktfilter *f, b
 	return r < 0 ? r : 1;
 }
 
-int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, struct err *err)
+int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, const struct btf *btf, struct err *err)
 {
 	struct bpf_program *prog;
-	bool frags = f && f->pool && frags_readable();
+	bool frags = f && f->pool && frags_readable(btf);
 	int done = 0;
 
 	if (!f)

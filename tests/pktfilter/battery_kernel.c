@@ -9,6 +9,7 @@
  * Most of the time goes into waiting for the kernel to attach and detach, so parts are run beside each other.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/types.h>
@@ -240,6 +241,7 @@ static int run_expr(struct battery *b, const char *expr)
 {
 	_cleanup_(pktfilter_freep) struct pktfilter *f = NULL;
 	_cleanup_(battery_bpf__destroyp) struct battery_bpf *bpf = battery_bpf__open();
+	struct btf *btf = btf__load_vmlinux_btf();
 	struct err err = { 0 };
 	int r;
 
@@ -247,7 +249,8 @@ static int run_expr(struct battery *b, const char *expr)
 	if (bpf)
 		bpf->rodata->mark_base = b->mark;
 	if (r == 0)
-		r = pktfilter_splice(bpf->obj, f, &err);
+		r = pktfilter_splice(bpf->obj, f, btf, &err);
+	btf__free(btf);
 	if (r >= 0)
 		r = battery_bpf__load(bpf);
 	if (r < 0) {
