@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/coop.h"
 #include "base/err.h"
-#include "probe/btf_cut.h"
+#include "btf/btf_cut.h"
 #include "probe/env.h"
 #include "probe/refusal.h"
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "probe/btf_cut.h"
+#include "btf/btf_cut.h"
 
 /* struct inner { int a; }; struct outer { struct inner in[3]; struct far *p; fn_t *f; }; struct far { int x; }; */
 static struct btf *make_types(void)

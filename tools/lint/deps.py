@@ -24,7 +24,8 @@ ALLOWED = {
     "sinks": {"base", "cilium", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
     "post": {"base", "worker", "libcurl"},
     "source": {"base", "cilium", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
-    "probe": {"base", "event", "ring", "sonde", "libbpf"},
+    "btf": {"base", "libbpf"},
+    "probe": {"base", "btf", "event", "ring", "sonde", "libbpf"},
 }
 EVERYTHING = {"agent", "cmd", "lib"}
 DECODE = {"base", "cilium", "event", "packet", "scap", "sonde", "own"}

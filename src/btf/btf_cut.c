@@ -4,7 +4,7 @@
  * taken too and gets a new number. References to what was left out (through pointers only) become void. The bytes are
  * the kernel's own, and trusted not to mean harm: what makes no sense is refused so that libbpf is asked instead.
  */
-#include "probe/btf_cut.h"
+#include "btf/btf_cut.h"
 
 #include <bpf/btf.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
  *
  * Format: Documentation/bpf/btf.rst of the kernel.
  */
-#ifndef PROBE_BTF_CUT_H
-#define PROBE_BTF_CUT_H
+#ifndef BTF_BTF_CUT_H
+#define BTF_BTF_CUT_H
 
 #include <stddef.h>
 
