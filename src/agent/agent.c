@@ -225,7 +225,7 @@ static int open_metrics(struct agent *a, struct err *err)
 
 static int open_pipeline(struct agent *a, struct err *err)
 {
-	const struct probe_env_opts env = { .ring_bytes = a->conf.ring_bytes };
+	const struct probe_env_opts env = { .ring_bytes = a->conf.ring_bytes, .btf = a->conf.btf };
 	const struct pipeline_tap tap = {
 		.wants_events = wants_events, .event = on_event, .record = on_record, .flush = on_flush,
 		.tick = on_tick, .ctx = a,
@@ -294,6 +294,7 @@ static int give_up_rights(struct agent *a, struct err *err)
 	if (r < 0)
 		return r;
 	loop_set_guard(a->loop, guard, a);
+	probe_env_follow_rights(pipeline_env(a->pipeline));
 	guard(a, false);	/* the second thread begins with what is effective here */
 	r = pipeline_use_thread(a->pipeline, guard, a, err);
 	guard(a, true);

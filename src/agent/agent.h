@@ -48,6 +48,7 @@ struct agent_conf {
 	uint64_t queue_records;		/* per client; 0 = 262144 */
 	uint64_t stall_ns;		/* without progress, then a client is cut; 0 = 60 s */
 	uint64_t ring_bytes, latency_ns;
+	const char *btf;		/* the running kernel's types; NULL = where they usually are */
 	const char *cilium_socket;	/* Cilium's monitor protocol is served there; NULL = it is not */
 	const char *cilium_probes;	/* "net,gorpc": loaded while somebody listens; NULL = net */
 	const char *metrics;		/* address of /metrics; NULL = none, see agent_http.h */

@@ -181,6 +181,8 @@ int agent_rights_filter(struct err *err)
 	if (r == 0)
 		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);	/* a binary tree: it costs the same for all */
 	if (r == 0)
+		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1);	/* and btf/btf_root.h */
+	if (r == 0)
 		r = add_rules(f);
 	if (r == 0)
 		r = seccomp_load(f);

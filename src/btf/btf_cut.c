@@ -23,8 +23,7 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
-
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+#include "btf/kernel_btf.h"
 
 struct cut {
 	const uint8_t *types, *types_end;

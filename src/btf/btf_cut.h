@@ -20,7 +20,7 @@ struct buf;
  */
 int btf_cut(const void *raw, size_t len, const struct btf *names, struct buf *ret);
 
-/* The kernel's own, cut likewise, as a memory file; -errno, -ENOENT without BTF. */
+/* That part of the running kernel's types, as a memory file; -errno, -ENOENT without BTF. */
 int btf_cut_kernel(const struct btf *names);
 
 #endif

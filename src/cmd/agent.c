@@ -60,7 +60,7 @@ static const struct opt agent_opts[] = {
 	ROW(limits.idle_ns, "idle-time", 0, OPT_DURATION, "TIME",
 	    "disconnect a reader without a stream after this time when three quarters of the places are taken "
 	    "(default 60s)"),
-	ROW(queue_bytes, "queue-size", 0, OPT_BYTES, "SIZE", "memory for what one client has not read (default 4M)"),
+	ROW(queue_bytes, "queue-size", 0, OPT_BYTES, "SIZE", "unread data of one client, at most (default 4M)"),
 	ROW(queue_records, "queue-records", 0, OPT_U64, "N",
 	    "records that one client has not read, at most (default 262144)"),
 	ROW(stall_ns, "stall-time", 0, OPT_DURATION, "TIME",
@@ -69,6 +69,7 @@ static const struct opt agent_opts[] = {
 	  .help = "none or group: who on the read socket sees content of other users' processes (default none)",
 	  .aux = content_names },
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)"),
+	ROW(btf, "btf", 0, OPT_STR, "FILE", "copy of the kernel's BTF, if /sys hides it"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME",
 	    "longest wait before records are passed on (default 50ms)"),
 	ROW(cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",

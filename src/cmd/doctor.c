@@ -3,6 +3,7 @@
  * Which commands work on this host, and why not. Every hook of every probe is tried; a line is printed as soon as it
  * is known.
  */
+#include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,16 +14,20 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "btf/kernel_btf.h"
 #include "cmd/cmd.h"
 #include "event/json.h"
 #include "probe/env.h"
 #include "probe/probe.h"
+#include "probe/refusal.h"
 
-struct doctor_conf { bool json; unsigned verbose; };
+struct doctor_conf { bool json; unsigned verbose; const char *btf; };
 
 static const struct opt doctor_opts[] = {
 	OPT_ROW(doctor_conf, json, "json", 'j', OPT_BOOL, NULL, "one JSON object a line"),
 	OPT_ROW(doctor_conf, verbose, "verbose", 'v', OPT_COUNT, NULL, "every hook too, as it is tried"),
+	OPT_ROW(doctor_conf, btf, "btf", 0, OPT_STR, "FILE",
+		"copy of the kernel's BTF (raw, or in a vmlinux), if /sys/kernel/btf/vmlinux is hidden"),
 	OPT_END,
 };
 
@@ -161,11 +166,10 @@ static void read_line(const char *path, char *buf, size_t cap)
 		buf[strcspn(buf, "\n")] = '\0';
 }
 
-static void add_host(struct report *rep)
+static void add_host(struct report *rep, const char *btf)
 {
 	char lockdown[128], paranoid[16];
 	struct utsname u = { 0 };
-	bool btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 
 	uname(&u);
 	read_line("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown));
@@ -175,16 +179,17 @@ static void add_host(struct report *rep)
 		json_member(&rep->out, "kernel", u.release);
 		json_member(&rep->out, "machine", u.machine);
 		buf_printf(&rep->out, ",\"cpus\":%ld,\"btf\":%s", sysconf(_SC_NPROCESSORS_CONF),
-			   btf ? "true" : "false");
+			   *btf ? "true" : "false");
+		json_member(&rep->out, "btf_source", btf);
 		json_member(&rep->out, "lockdown", lockdown);
 		json_member(&rep->out, "perf_event_paranoid", paranoid);
 		buf_add_str(&rep->out, "}\n");
 		return;
 	}
-	buf_printf(&rep->out, "Linux %s on %s, %ld CPUs, %s.\n", u.release, u.machine, sysconf(_SC_NPROCESSORS_CONF),
-		   btf ? "type information (BTF) is there" :
-			 "no type information: /sys/kernel/btf/vmlinux cannot be read, "
-			 "and no probe can load without it");
+	buf_printf(&rep->out, "Linux %s on %s, %ld CPUs, %s%s.\n", u.release, u.machine,
+		   sysconf(_SC_NPROCESSORS_CONF),
+		   *btf ? "type information (BTF) from " : "no type information (BTF), without which no probe loads",
+		   btf);
 	if (*lockdown && !strstr(lockdown, "[none]"))
 		buf_printf(&rep->out, "Kernel lockdown is on: %s.\n", lockdown);
 	if (*paranoid)
@@ -219,7 +224,9 @@ static int check_probe(struct report *rep, struct probe_env *env, const struct p
 
 static int check_probes(struct report *rep, struct err *err)
 {
-	const struct probe_env_opts opts = { .ring_bytes = 65536, .life_ring_bytes = 65536 };
+	const struct probe_env_opts opts = {
+		.ring_bytes = 65536, .life_ring_bytes = 65536, .btf = rep->conf->btf,
+	};
 	struct probe_env *env = NULL;
 	int r = probe_env_new(&opts, &env, err);
 
@@ -234,10 +241,18 @@ static int check_probes(struct report *rep, struct err *err)
 static int doctor_run(void *conf, _unused_ const struct cmd_words *w)
 {
 	struct report rep = { .conf = conf };
+	struct kernel_btf found;
 	struct err err = { 0 };
 	int r;
 
-	add_host(&rep);
+	refusal_capture();
+	r = kernel_btf_find(rep.conf->btf, &found, &err);
+	if (r < 0) {
+		log_error("%s", err.msg);
+		return cmd_exit_status(r);
+	}
+	btf__free(found.types);
+	add_host(&rep, found.source);
 	flush_lines(&rep);
 	r = check_probes(&rep, &err);
 	buf_fini(&rep.out);

@@ -28,6 +28,8 @@ static const char *needs_local(const struct run_conf *c, const struct run_spec *
 		return "a command behind --";
 	if (c->host_root)
 		return "--host-root";
+	if (c->btf)
+		return "--btf";
 	if (spec->why_local)
 		return spec->why_local;
 	return NULL;

@@ -108,7 +108,8 @@ static const struct opt run_opts[] = {
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE",
 	    "ring buffer per CPU (default 4M, less on hosts with many CPUs or little memory)"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest wait before an event is shown (default 50ms)"),
-	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "where the host's file system is mounted, inside a container"),
+	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "mount point of the host's root directory"),
+	ROW(btf, "btf", 0, OPT_STR, "FILE", "copy of the kernel's BTF, if /sys hides it"),
 	ROW(agent, "agent", 0, OPT_MAYBE, "PATH",
 	    "let a running agent do the work (default: if one is at /run/sonde/read.sock)"),
 	ROW(local, "local", 0, OPT_BOOL, NULL, "do the work in this process even if an agent runs"),
@@ -317,6 +318,7 @@ static int open_input(struct run_state *s, struct err *err)
 	struct probe_env_opts env = {
 		.ring_bytes = s->conf->ring_bytes,
 		.host_root = s->conf->host_root,
+		.btf = s->conf->btf,
 	};
 	uint32_t tree;
 	int r;

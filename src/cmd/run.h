@@ -51,6 +51,7 @@ struct run_conf {
 	struct opt_strv comms, containers, cgroups, netns;
 	uint64_t ring_bytes, latency_ns;
 	const char *host_root;
+	const char *btf;
 	const char *agent;		/* --agent: a path, "" = where it usually is; NULL = if one is there */
 	bool local, explain_filter, symbols;
 };

@@ -19,6 +19,8 @@
 #include "base/clock.h"
 #include "base/coop.h"
 #include "base/err.h"
+#include "btf/btf_root.h"
+#include "btf/kernel_btf.h"
 #include "probe/env_impl.h"
 #include "probe/inmap.h"
 #include "probe/kname.h"
@@ -248,6 +250,7 @@ void probe_env_free(struct probe_env *env)
 	vec_fini(&env->watched);
 	vec_fini(&env->failed);
 	btf__free(env->btf);
+	btf_root_free(env->btf_root);
 	map_types_free(env->types);
 	kname_free(env->kname);
 	ksyms_free(env->ksyms);
@@ -274,6 +277,25 @@ const struct probe_select *probe_env_select(const struct probe_env *env, uint16_
 const char *probe_env_host_root(const struct probe_env *env)
 {
 	return env->host_root;
+}
+
+/* A file that cannot be used is an error. Without one, libbpf and the hooks say what is missing. */
+static int open_types(struct probe_env *env, const char *file, struct err *err)
+{
+	struct kernel_btf found;
+	int r = kernel_btf_find(file, &found, err);
+
+	if (r < 0 || !found.types)
+		return r;
+	r = btf_root_new(found.types, &env->btf_root, err);
+	btf__free(found.types);
+	return file ? r : 0;
+}
+
+void probe_env_follow_rights(struct probe_env *env)
+{
+	if (env->btf_root)
+		btf_root_run(env->btf_root, NULL, NULL);
 }
 
 int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct err *err)
@@ -309,6 +331,8 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	if (!env->reader)
 		return err_errno(err, -ENOMEM, "cannot set up the ring reader");
 	r = make_common_maps(env, err);
+	if (r >= 0)
+		r = open_types(env, o->btf, err);
 	if (r >= 0)
 		r = make_rings(env, err);
 	if (r >= 0)
@@ -348,7 +372,7 @@ const struct btf *probe_env_btf(struct probe_env *env)
 	if (env->btf || env->no_btf)
 		return env->btf;
 	left = coop_leave(env->coop);
-	btf = btf__load_vmlinux_btf();
+	btf = env->btf_root ? btf_root_types(env->btf_root) : btf__load_vmlinux_btf();
 	coop_return(env->coop, left);
 	if (env->btf)	/* the other thread has read it meanwhile */
 		btf__free(btf);
@@ -485,18 +509,35 @@ static int remember_shared(struct probe_env *env, struct bpf_object *obj, int in
 	return 0;
 }
 
+struct load {
+	struct bpf_object *obj;
+	struct err *err;
+	int result;
+};
+
+static void run_load(void *ctx)
+{
+	struct load *l = ctx;
+
+	refusal_begin();
+	l->result = bpf_object__load(l->obj);
+	if (l->result < 0)
+		l->result = refusal_of_load(l->err, l->result);
+}
+
 /* Verification takes long; the object is private to this job. */
 static int load_aside(struct probe_env *env, struct bpf_object *obj, struct err *err)
 {
+	struct load l = { .obj = obj, .err = err };
 	bool left = coop_leave(env->coop);
-	int r, c;
+	int r;
 
-	refusal_begin();
-	r = bpf_object__load(obj);
-	if (r < 0)
-		r = refusal_of_load(err, r);
-	c = coop_return(env->coop, left);
-	return c < 0 ? err_errno(err, c, "cannot load programs") : r;
+	if (env->btf_root)
+		btf_root_run(env->btf_root, run_load, &l);
+	else
+		run_load(&l);
+	r = coop_return(env->coop, left);
+	return r < 0 ? err_errno(err, r, "cannot load programs") : l.result;
 }
 
 int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err)

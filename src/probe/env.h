@@ -45,11 +45,14 @@ struct probe_env_opts {
 	unsigned wakeup_pct;		/* force a wake-up when a ring is so full; 0 = 25; 512 KiB at most */
 	struct probe_select select;
 	const char *host_root;		/* --host-root; NULL = "/" */
+	const char *btf;		/* --btf: the running kernel's types (btf/kernel_btf.h); NULL = none */
 };
 
 /* Creates rings and ledger, and excludes the calling process in the kernel. Needs rights: -EPERM, -EACCES. */
 int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct err *err);
 void probe_env_free(struct probe_env *env);	/* NULL is fine */
+/* The caller has given up capabilities for good: so do the threads of @env. */
+void probe_env_follow_rights(struct probe_env *env);
 
 /*
  * The second thread, on which probes are opened and attached while the loop goes on (base/coop.h). A probe may submit

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "probe/env.h"
 
+struct btf_root;
 struct coop;
 struct inmap;
 struct kname;
@@ -46,6 +47,7 @@ struct probe_env {
 	struct ring_reader *reader;
 	struct btf *btf;		/* NULL: not asked for yet, or there is none */
 	bool no_btf;
+	struct btf_root *btf_root;	/* owned; NULL: libbpf finds the kernel's BTF by itself, or not at all */
 	struct map_types *types;	/* owned; NULL = maps made here have none */
 	struct kname *kname;		/* NULL: not asked for yet, or the kernel has no way */
 	bool no_kname;

@@ -12,15 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/rights.h"
+#include "btf/kernel_btf.h"
 
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 #define LOG_BEGIN "-- BEGIN PROG LOAD LOG --\n"
 #define LOG_END "-- END PROG LOAD LOG --"
 
@@ -200,26 +199,35 @@ int refusal_of_cpus(struct err *err, int code)
 	return err_errno(err, code, "cannot read /sys/devices/system/cpu/possible");
 }
 
-/* The kernel's own types are its first BTF object. */
+/* The kernel's own types are its first BTF object; they are there where it does not tell (CAP_SYS_ADMIN). */
 static bool kernel_has_btf(void)
 {
 	uint32_t id;
 
-	return bpf_btf_get_next_id(0, &id) == 0;
+	return bpf_btf_get_next_id(0, &id) == 0 || errno == EPERM;
+}
+
+static int hidden_btf(struct err *err, int code)
+{
+	const uint64_t needed = RIGHT(CAP_SYS_ADMIN) | RIGHT(CAP_SYS_CHROOT);
+
+	if ((rights_effective() & needed) != needed)
+		return err_set(err, code, "cannot read the kernel's types: " KERNEL_BTF " is hidden here; run with "
+			       "CAP_SYS_ADMIN and CAP_SYS_CHROOT, or name a copy of the host's: --btf FILE");
+	return err_set(err, code, "cannot read the kernel's types: " KERNEL_BTF " is hidden here; make it visible, "
+		       "or name a copy of the host's: --btf FILE");
 }
 
 int refusal_of_btf(struct err *err)
 {
-	struct utsname u;
 	_cleanup_close_ int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
 	int code = fd < 0 ? -errno : 0;
 
 	if (code == -ENOENT && access("/sys/kernel", F_OK) < 0)
 		return err_set(err, code, "cannot read the kernel's types in " KERNEL_BTF ": sysfs is not mounted "
 			       "here (mount -t sysfs sysfs /sys)");
-	if (code == -ENOENT && kernel_has_btf() && uname(&u) == 0)
-		return err_set(err, code, "cannot read the kernel's types: " KERNEL_BTF " is hidden here; make it "
-			       "visible, or copy it from the host to /boot/vmlinux-%s", u.release);
+	if (code == -ENOENT && kernel_has_btf())
+		return hidden_btf(err, code);
 	if (code == -ENOENT)
 		return err_set(err, code, "this kernel has no BTF (" KERNEL_BTF "): it needs CONFIG_DEBUG_INFO_BTF");
 	if (code < 0)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 
@@ -54,23 +55,83 @@ def test_without_sysfs(command):
     assert "sysfs is not mounted here (mount -t sysfs sysfs /sys)" in lines[0]
 
 
+HIDDEN = without("/sys/kernel/btf")
+# BTF by id needs the first, the thread with a root directory of its own the second.
+UNPRIVILEGED = lacking("sys_admin", "sys_chroot")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_without_btf(command):
-    status, lines = run(command, before=without("/sys/kernel/btf"))
+def test_without_btf_the_kernel_is_asked(command):
+    assert run(command, before=HIDDEN) == (0, [])
+
+
+def test_hidden_btf_that_the_kernel_does_not_hand_out():
+    status, lines = run("syscalls", before=[*HIDDEN, *UNPRIVILEGED])
     assert status == 1 and len(lines) == 1, lines
     assert "/sys/kernel/btf/vmlinux is hidden here" in lines[0]
-    assert f"/boot/vmlinux-{os.uname().release}" in lines[0]
+    assert "CAP_SYS_ADMIN and CAP_SYS_CHROOT" in lines[0] and "--btf FILE" in lines[0]
 
 
-def test_types_below_boot(tmp_path):
-    """The advice of the message before works."""
+@pytest.fixture(scope="module", name="types")
+def make_types(tmp_path_factory):
+    """The kernel's types: as they are, and in an ELF file as in a vmlinux."""
+    raw = tmp_path_factory.mktemp("btf") / "raw"
     with open("/sys/kernel/btf/vmlinux", "rb") as f:
-        (tmp_path / "types").write_bytes(f.read())
-    boot = f"mount -t tmpfs none /boot && cp {tmp_path}/types /boot/vmlinux-{os.uname().release}"
-    place = without("/sys/kernel/btf")
-    place[-1] = f"{boot} && {place[-1]}"
-    for command in COMMANDS:
-        assert run(command, before=place) == (0, []), command
+        raw.write_bytes(f.read())
+    elf = raw.with_name("vmlinux")
+    subprocess.run(["gcc", "-x", "c", "-c", "-o", elf, "/dev/null"], check=True)
+    subprocess.run(["objcopy", "--add-section", f".BTF={raw}", elf], check=True)
+    return {"raw": raw, "elf": elf}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("form", ["raw", "elf"])
+def test_btf_of_a_file(types, command, form):
+    assert run(command, "--btf", types[form], before=HIDDEN) == (0, [])
+
+
+def test_btf_of_a_file_without_rights_to_mount(types):
+    """The ids of the file are compared with the kernel's; the folder in /tmp is removed."""
+    assert run("syscalls", "--btf", types["raw"], before=[*HIDDEN, *lacking("sys_admin")]) == (0, [])
+    assert not [name for name in os.listdir("/tmp") if name.startswith("sonde-btf-")]
+
+
+@pytest.mark.parametrize("place", [[], HIDDEN, [*HIDDEN, *lacking("sys_admin")]],
+                         ids=["visible", "by id", "by tracepoints"])
+def test_files_that_are_not_the_btf_of_this_kernel(types, tmp_path, place):
+    (tmp_path / "text").write_text("no types here\n")
+    # The ids are right, the names of tracepoints are not.
+    (tmp_path / "other").write_bytes(re.sub(rb"\0btf_trace_.", b"\0btf_trace_X", types["raw"].read_bytes()))
+    for name, said in (("none", "cannot open {}: No such file or directory"), ("text", "{} holds no BTF"),
+                       ("other", f"{{}} describes another kernel than the running {os.uname().release}")):
+        status, lines = run("syscalls", "--btf", tmp_path / name, before=place)
+        assert status == 1 and len(lines) == 1 and said.format(tmp_path / name) in lines[0], lines
+
+
+def status_of_threads(pid, key):
+    folder = f"/proc/{pid}/task"
+    return [re.search(rf"^{key}:\s*(\w+)", open(f"{folder}/{tid}/status", encoding="ascii").read(), re.M)[1]
+            for tid in os.listdir(folder)]
+
+
+@pytest.mark.parametrize("admin", ["", "no-admin = yes\n"], ids=["admin", "no admin"])
+def test_agent_without_btf(sonde, types, tmp_path, admin):
+    """The thread that hands the file to libbpf is confined as the others are."""
+    (tmp_path / "agent.conf").write_text(f"btf = {types['raw']}\n{admin}")
+    agent = sonde("agent", "--config", tmp_path / "agent.conf", "--socket-dir", tmp_path / "run", before=HIDDEN)
+    assert run("syscalls", f"--agent={tmp_path}/run/control.sock") == (0, [])
+    rights = status_of_threads(agent.pid, "CapPrm")
+    assert len(rights) == 3 and len(set(rights)) == 1, rights
+    assert set(status_of_threads(agent.pid, "Seccomp")) == {"2"}
+    assert agent.stop(signal.SIGTERM) == 0
+
+
+def test_types_below_boot(types):
+    boot = f"mount -t tmpfs none /boot && cp {types['raw']} /boot/vmlinux-{os.uname().release}"
+    place = [*without("/sys/kernel/btf"), *UNPRIVILEGED]
+    script = HIDDEN.index("-c") + 1
+    place[script] = f"{boot} && {place[script]}"
+    assert run("syscalls", before=place) == (0, [])
 
 
 def test_owners_of_sockets_concern_packets_only():
@@ -154,6 +215,17 @@ def test_doctor_names_the_reason():
     _, lines, _ = doctor(before=lacking("sys_admin", "perfmon"))
     assert all(v == "not" for v, _ in verdicts(lines).values()), lines
     assert not any(line.startswith("  ") for line in lines)
+
+
+def test_doctor_names_the_btf(types):
+    """In its first line, before it tries the hooks."""
+    for place, words, source in (([], [], "/sys/kernel/btf/vmlinux"), (HIDDEN, [], "the kernel by id 1"),
+                                 (HIDDEN, ["--btf", types["raw"]], types["raw"])):
+        with subprocess.Popen([*place, BINARY, "doctor", *words], stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout.readline().endswith(f", type information (BTF) from {source}.\n")
+            child.terminate()
+    status, lines, said = doctor("--btf", "/none")
+    assert (status, lines) == (1, []) and "cannot open /none" in said
 
 
 def test_doctor_in_json():
