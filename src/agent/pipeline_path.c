@@ -45,6 +45,13 @@ static void book_announced(struct pipeline *p, const struct event *ev)
 		account_announce(a, l->cause, l->count);
 }
 
+/* An exec or a change of user may be among what instance 0 (proc) lost. */
+static void doubt_owners(struct pipeline *p, const struct event *ev)
+{
+	if (ev->desc->type == SONDE_EV_LOST && !ev->instance)
+		enrich_lost(p->enrich, ev->ts_ns);
+}
+
 static int take_event(void *ctx, struct event *ev)
 {
 	struct pipeline *p = ctx;
@@ -67,6 +74,7 @@ static int take_event(void *ctx, struct event *ev)
 		return 0;
 	}
 	book_announced(p, ev);
+	doubt_owners(p, ev);
 	if (p->tap.event)
 		p->tap.event(p->tap.ctx, ev);
 	if (ev->desc->class != EVENT_META) {

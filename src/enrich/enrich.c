@@ -277,11 +277,17 @@ int enrich_event(struct enrich *e, struct event *ev, struct arena *scratch)
 	return add_section(e, ev, &p);
 }
 
+void enrich_lost(struct enrich *e, uint64_t ts_ns)
+{
+	proctab_lost(e->procs, ts_ns);
+}
+
 bool enrich_owner(struct enrich *e, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid)
 {
 	struct proc_found found;
 
-	if (!tgid || !start_ns || !proctab_find(e->procs, tgid, start_ns, ts_ns, &found) || !found.v)
+	if (!tgid || !start_ns || !proctab_find(e->procs, tgid, start_ns, ts_ns, &found) || !found.v ||
+	    !found.owner_sure)
 		return false;
 	*ret_uid = found.v->uid;
 	return true;

@@ -31,8 +31,12 @@ void enrich_free(struct enrich *e);
  */
 int enrich_event(struct enrich *e, struct event *ev, struct arena *scratch);
 
+/* Records about processes were lost, up to @ts_ns: who owns those known so far has to be read again. */
+void enrich_lost(struct enrich *e, uint64_t ts_ns);
+
 /*
- * The user whose process (@tgid, @start_ns) was at @ts_ns, as the tables know it. False when they do not.
+ * The user whose process (@tgid, @start_ns) was at @ts_ns, as the tables know it. False when they do not, or when a
+ * record that changed it may have been lost.
  */
 bool enrich_owner(struct enrich *e, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid);
 

@@ -19,6 +19,7 @@ struct process {
 	struct aged age;	/* in live by last use, or in exited by time of exit */
 	struct process *older;	/* of the same pid */
 	uint64_t start_ns, exit_ns; /* exit_ns 0 = alive */
+	uint64_t ids_ns;	/* latest fact that had its user */
 	uint32_t tgid, ppid;
 	unsigned n;
 	struct proc_version v[VERSIONS];
@@ -29,6 +30,7 @@ struct proctab {
 	struct age_list live, exited;
 	size_t bytes, budget_bytes;
 	uint64_t now_ns;	/* latest time of any fact */
+	uint64_t lost_ns;	/* facts before this time may be missing */
 	uint64_t processes, evicted;
 };
 
@@ -324,6 +326,12 @@ static void apply_exit(struct proctab *t, struct process *p, uint64_t ts_ns)
 	age_add(&t->exited, &p->age);
 }
 
+/* A snapshot from after a loss: what it saw holds from then on. */
+static bool is_reread(const struct proctab *t, const struct process *p, const struct proc_fact *f)
+{
+	return p->ids_ns < t->lost_ns && f->ts_ns >= t->lost_ns && f->has_ids;
+}
+
 int proctab_apply(struct proctab *t, const struct proc_fact *f)
 {
 	struct process *p;
@@ -344,14 +352,21 @@ int proctab_apply(struct proctab *t, const struct proc_fact *f)
 	}
 	if (f->maker_tgid)
 		r = apply_birth(t, p, f);
-	else if (f->snapshot)
+	else if (f->snapshot && !is_reread(t, p, f))
 		r = apply_snapshot(t, p, f);
 	else if (f->comm || f->exe || f->cgroup_id)
 		r = apply_change(t, p, f);
+	if (f->has_ids)
+		p->ids_ns = MAX(p->ids_ns, f->ts_ns);
 	if (f->exited)
 		apply_exit(t, p, f->ts_ns);
 	make_room(t, p);
 	return r;
+}
+
+void proctab_lost(struct proctab *t, uint64_t ts_ns)
+{
+	t->lost_ns = MAX(t->lost_ns, ts_ns);
 }
 
 bool proctab_find(struct proctab *t, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, struct proc_found *ret)
@@ -366,7 +381,9 @@ bool proctab_find(struct proctab *t, uint32_t tgid, uint64_t start_ns, uint64_t 
 		age_add(&t->live, &p->age);
 	}
 	i = version_at(p, ts_ns);
-	*ret = (struct proc_found){ .tgid = p->tgid, .start_ns = p->start_ns, .ppid = p->ppid };
+	*ret = (struct proc_found){
+		.tgid = p->tgid, .start_ns = p->start_ns, .ppid = p->ppid, .owner_sure = p->ids_ns >= t->lost_ns,
+	};
 	if (i < p->n)
 		ret->v = &p->v[i];
 	return true;

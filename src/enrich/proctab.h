@@ -36,6 +36,7 @@ struct proc_version {
 struct proc_found {
 	uint64_t start_ns;
 	uint32_t tgid, ppid;
+	bool owner_sure;	/* no fact was lost since its user was last read */
 	struct proc_version *v;	/* borrowed until the table changes; NULL when nothing is known of that time */
 };
 
@@ -65,6 +66,9 @@ void proctab_free(struct proctab *t);
 
 /* 0 or -ENOMEM. Facts without a start are ignored: they could belong to an earlier owner of the pid. */
 int proctab_apply(struct proctab *t, const struct proc_fact *f);
+
+/* Facts of up to @ts_ns may be missing: users read before are unsure until a later fact or snapshot has them. */
+void proctab_lost(struct proctab *t, uint64_t ts_ns);
 
 /*
  * The process (@tgid, @start_ns) as it was at @ts_ns. @start_ns 0 = whoever had the pid then. False when it is

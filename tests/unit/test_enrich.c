@@ -11,6 +11,7 @@
 
 #include "enrich/container.h"
 #include "enrich/enrich.h"
+#include "enrich/proctab.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "sonde/wire.h"
@@ -429,6 +430,62 @@ static void a_process_gets_its_container(void **state)
 	enrich_free(e);
 }
 
+static void runs(struct proctab *t, uint64_t ts, uint32_t pid, uint64_t start, uint32_t uid, bool snapshot)
+{
+	const struct proc_fact f = {
+		.ts_ns = ts, .tgid = pid, .start_ns = start, .snapshot = snapshot, .has_ids = true, .uid = uid,
+		.comm = "su", .comm_len = 2, .exe = "/bin/su", .exe_len = 7,
+	};
+
+	assert_int_equal(proctab_apply(t, &f), 0);
+}
+
+static struct proc_found found(struct proctab *t, uint64_t ts, uint32_t pid, uint64_t start)
+{
+	struct proc_found ret;
+
+	assert_true(proctab_find(t, pid, start, ts, &ret));
+	assert_non_null(ret.v);
+	return ret;
+}
+
+/* The exec of a setuid program may be what was lost. */
+static void owners_are_unsure_after_a_loss(void **state)
+{
+	struct proctab *t = proctab_new(1 << 20);
+
+	(void)state;
+	runs(t, 100, 7, 50, 1000, true);
+	runs(t, 110, 8, 60, 1000, false);
+	assert_true(found(t, 120, 7, 50).owner_sure && found(t, 120, 8, 60).owner_sure);
+	proctab_lost(t, 150);
+	assert_false(found(t, 160, 7, 50).owner_sure || found(t, 160, 8, 60).owner_sure);
+	runs(t, 140, 7, 50, 1000, true);	/* read before the loss was known: it proves nothing */
+	assert_false(found(t, 160, 7, 50).owner_sure);
+	runs(t, 170, 7, 50, 0, true);
+	assert_true(found(t, 180, 7, 50).owner_sure);
+	assert_int_equal(found(t, 180, 7, 50).v->uid, 0);
+	assert_int_equal(found(t, 120, 7, 50).v->uid, 1000);
+	runs(t, 175, 8, 60, 33, false);
+	assert_true(found(t, 180, 8, 60).owner_sure);
+	runs(t, 180, 9, 180, 5, false);
+	assert_true(found(t, 190, 9, 180).owner_sure);
+	proctab_free(t);
+}
+
+static void an_owner_that_is_unsure_is_none(void **state)
+{
+	struct enrich *e = enrich_new(0);
+	uint32_t uid;
+
+	(void)state;
+	task(e, 100, 7, 50, "su", 0);
+	assert_true(enrich_owner(e, 7, 50, 110, &uid));
+	enrich_lost(e, 150);
+	assert_false(enrich_owner(e, 7, 50, 160, &uid));
+	enrich_free(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -445,6 +502,8 @@ int main(void)
 		cmocka_unit_test(a_process_gets_its_container),
 		cmocka_unit_test(the_budget_holds),
 		cmocka_unit_test(cgroups_name_containers),
+		cmocka_unit_test(owners_are_unsure_after_a_loss),
+		cmocka_unit_test(an_owner_that_is_unsure_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
