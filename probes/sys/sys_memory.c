@@ -37,7 +37,7 @@ static void add_strings(const uint8_t *p, size_t len, unsigned cap, bool more, s
 
 		buf_add_str(out, n ? ", " : "");
 		sys_text_quoted(p, shown, shown < one, out);
-		p += one + 1;
+		p += MIN(one + 1, (size_t)(end - p));
 	}
 	buf_add_str(out, p < end || more ? ", ...]" : "]");
 }
@@ -171,6 +171,8 @@ static void add_dirents(const struct sys_body *b, unsigned i, struct buf *out)
 		buf_add_str(out, " /* 0 entries */");
 }
 
+#define CPUS_BYTES 128u	/* most that the kernel side reads; a recording may claim more */
+
 /* Sets larger than what was read end with dots. */
 static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct buf *out)
 {
@@ -182,6 +184,7 @@ static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct
 		sys_text_ptr(b->args[i], out);
 		return;
 	}
+	m.len = MIN(m.len, CPUS_BYTES);
 	buf_add_char(out, '[');
 	for (size_t cpu = 0; cpu < m.len * 8; cpu++) {
 		if (!(m.data[cpu / 8] & 1 << cpu % 8))

@@ -201,6 +201,12 @@ static void forms(void **state)
 	m = CALL("sched_setaffinity", 0, 0, 512, 0x10);
 	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[16]){ 5 }, 128);
 	expect(m, "sched_setaffinity(0, 512, [0 2 ...]) = 0");
+	m = CALL("sched_setaffinity", 0, 0, 512, 0x10);
+	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[32]){ [0] = 2, [16] = ~0ull, [31] = ~0ull }, 256);
+	expect(m, "sched_setaffinity(0, 512, [1 ...]) = 0");	/* no record has more than 128 bytes */
+	m = CALL("execve", -2, 0x10, 0x20, 0);
+	chunk(&m, 1, SYS_CHUNK_STRV, 0, "a\0bc", 4);	/* its last string has no end */
+	expect(m, "execve(0x10, [\"a\", \"bc\"], NULL) = -1 ENOENT (No such file or directory)");
 	m = CALL("ioctl", 0, 3, 0x4020ae46, 0x10);
 	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[4]){ 2ull << 32 | 1, 0x1000, 4096, 0x7000 }, 32);
 	expect(m, "ioctl(3, KVM_SET_USER_MEMORY_REGION, {slot=1, flags=KVM_MEM_READONLY, guest_phys_addr=0x1000, "
