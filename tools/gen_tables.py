@@ -12,7 +12,8 @@ import sys
 
 NR_MAX = 512
 ABIS = ("x86_64", "i386", "arm64")
-SCALARS = "int uint long ulong u64 hex ptr fd ufd dirfd pid spid uid gid sig mode size off dev sockopt u32v".split()
+SCALARS = ("int uint long ulong u64 hex ptr fd ufd dirfd pid spid uid gid sig mode fmode size off dev sockopt "
+           "u32v").split()
 CLASSES = ("other file net ipc memory process sleep system signal user time io-read io-write io-other wait").split()
 MEMBERS = ("i8 i16 i32 i64 u8 u16 u32 u64 h8 h16 h32 h64 ptr dev mode mode2 u64mode sigset sig sig64 fd uid gid "
            "wstatus rlim time_nsec sighandler ip4 port utime utimeval date ticks caps termios termio error mac "

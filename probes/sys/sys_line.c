@@ -149,6 +149,9 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 		sys_text_signal((uint32_t)v, out);
 		break;
 	case SYS_ARG_MODE:
+		buf_printf(out, "%#03o", (unsigned)v & 0xffff);
+		break;
+	case SYS_ARG_FMODE:
 		sys_text_mode((uint32_t)v & 0xffff, out);
 		break;
 	case SYS_ARG_DEV:

@@ -154,6 +154,8 @@ static void names(void **state)
 	       "openat(5, 0x1000, O_RDWR|O_SYNC) = -1 EFAULT (Bad address)");
 	m = call(SYS_ABI_ARM64, "openat", 3, ARGS(0xffffff9c, 0x1000, 0x4000));
 	expect(m, "openat(AT_FDCWD, 0x1000, O_RDONLY|O_DIRECTORY) = 3");
+	expect(CALL("fchmod", 0, 4, 0100600), "fchmod(4, 0100600) = 0");
+	expect(CALL("mknod", 0, 0, 0020600, 0x103), "mknod(NULL, S_IFCHR|0600, makedev(0x1, 0x3)) = 0");
 	expect(CALL("socket", 3, 2, 0x80801, 6),
 	       "socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC|SOCK_NONBLOCK, IPPROTO_TCP) = 3");
 	expect(CALL("futex", 0, 0x10, 0x81, 1), "futex(0x10, FUTEX_WAKE_PRIVATE, 1) = 0");
