@@ -162,7 +162,8 @@ static int drain_mappings(struct probe *p, uint64_t until_ns)
 	if (!s->mmaps || s->draining)
 		return 0;
 	s->draining = true; /* what is injected may come back to control() */
-	r = mmap_watch_drain(s->mmaps, until_ns, inject, p);
+	r = until_ns == UINT64_MAX ? mmap_watch_finish(s->mmaps, inject, p) :
+				     mmap_watch_drain(s->mmaps, until_ns, inject, p);
 	s->draining = false;
 	s->next_mapping_ns = mmap_watch_next(s->mmaps);
 	return r < 0 ? r : 0;

@@ -25,11 +25,13 @@
 
 #define RING_BYTES (256u << 10)	/* about 2,000 mappings between two drains of one CPU */
 #define RECORD_BYTES 65536	/* a perf record's size is 16 bits */
+#define FORMAT_LOST (1u << 4)	/* PERF_FORMAT_LOST of Linux 6.0; older headers lack it */
 #define TRAILER_BYTES 24	/* pid, tid, time, cpu at the end of each (sample_id_all) */
 
 struct mmap_ring {
 	int fd;
 	uint32_t cpu;
+	uint64_t lost;		/* reported by PERF_RECORD_LOST so far */
 	struct perf_event_mmap_page *page;	/* mapped, followed by the data */
 };
 
@@ -46,25 +48,27 @@ struct mmap_watch {
 
 DEFINE_CLEANUP(struct mmap_watch *, mmap_watch_close)
 
-static int open_event(uint32_t cpu, bool build_id)
+static int open_event(uint32_t cpu, bool build_id, uint64_t read_format)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU, .sample_id_all = 1,
 		.mmap = 1, .mmap2 = 1, .build_id = build_id, .use_clockid = 1, .clockid = CLOCK_BOOTTIME,
-		.watermark = 1, .wakeup_watermark = RING_BYTES / 2, .sample_period = 1,
+		.watermark = 1, .wakeup_watermark = RING_BYTES / 2, .sample_period = 1, .read_format = read_format,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-/* Build ids came with 5.12. */
+/* Build ids came with 5.12, the number of lost records with 6.0. */
 static int open_event_any(uint32_t cpu)
 {
-	int fd = open_event(cpu, true);
+	int fd = open_event(cpu, true, FORMAT_LOST);
 
-	return fd == -EINVAL ? open_event(cpu, false) : fd;
+	if (fd == -EINVAL)
+		fd = open_event(cpu, true, 0);
+	return fd == -EINVAL ? open_event(cpu, false, 0) : fd;
 }
 
 static int add_ring(struct mmap_watch *w, uint32_t cpu, struct err *err)
@@ -256,6 +260,8 @@ static int drain_ring(struct mmap_watch *w, struct mmap_ring *ring, uint64_t unt
 
 	while (r >= 0 && oldest(w, ring, &rec, &len, &time_ns) && time_ns <= until_ns) {
 		out = convert(w, rec, len);
+		if (out && w->out.rec.hdr.type == SONDE_EV_LOST)
+			ring->lost += w->out.lost.count;
 		if (out) {
 			r = fn(ctx, &w->out.rec.hdr, out);
 			n++;
@@ -277,4 +283,37 @@ int mmap_watch_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, 
 		n += r;
 	}
 	return n;
+}
+
+/* Records lost since the start; kernels before 6.0 answer with the event's value alone. */
+static bool read_lost(const struct mmap_ring *ring, uint64_t *ret)
+{
+	struct { uint64_t value, lost; } now;
+
+	if (read(ring->fd, &now, sizeof(now)) != sizeof(now))
+		return false;
+	*ret = now.lost;
+	return true;
+}
+
+int mmap_watch_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx)
+{
+	int ret = mmap_watch_drain(w, UINT64_MAX, fn, ctx);
+
+	for (size_t i = 0; ret >= 0 && i < w->n; i++) {
+		struct mmap_ring *ring = &w->rings[i];
+		uint64_t lost;
+		int r;
+
+		if (!read_lost(ring, &lost) || lost <= ring->lost)
+			continue;
+		w->out.lost = (struct sonde_lost_rec){
+			.hdr = { .type = SONDE_EV_LOST, .cpu = (uint16_t)ring->cpu },
+			.cause = SONDE_LOST_RING_FULL, .count = lost - ring->lost,
+		};
+		ring->lost = lost;
+		r = fn(ctx, &w->out.rec.hdr, sizeof(w->out.lost));
+		ret = r < 0 ? r : ret + 1;
+	}
+	return ret;
 }

@@ -26,4 +26,11 @@ uint64_t mmap_watch_next(struct mmap_watch *w);
 /* Hands over what is not younger than @until_ns. Returns how many, or what @fn returned when negative. */
 int mmap_watch_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, void *ctx);
 
+/*
+ * The last drain: hands over all, then a lost record for each ring whose last losses have no PERF_RECORD_LOST yet.
+ * The kernel writes that one in front of the next mapping, so losses at the end of a run have none. Before Linux 6.0
+ * these stay unknown.
+ */
+int mmap_watch_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx);
+
 #endif
