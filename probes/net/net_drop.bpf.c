@@ -79,15 +79,16 @@ static __always_inline bool is_normal_place(__u64 location, __u32 reason)
 }
 
 /*
- * An echo reply is offered to raw sockets first and to ping sockets last; that there is none of the latter is
- * then told as a drop (ping_rcv, NO_SOCKET) although a raw socket has it. So it is one only if no socket of this
- * namespace had sent to that address.
+ * The kernel offers an echo reply to raw sockets first and to ping sockets last, and frees it as a drop (ping_rcv,
+ * NO_SOCKET) without one of the latter, although a raw socket has a copy. So it is a drop only if no socket of this
+ * namespace had sent a request with that identifier, be it to another address (ping -b).
  */
 const volatile __u64 drop_ping_start, drop_ping_end;
 
 static __always_inline bool is_delivered_echo(__u64 location, const struct net_rec *r, const struct sonde_owner *o)
 {
-	return location >= drop_ping_start && location < drop_ping_end && o && r->owner_by == NET_OWNER_TUPLE;
+	return location >= drop_ping_start && location < drop_ping_end && o &&
+	       (r->owner_by == NET_OWNER_TUPLE || r->owner_by == NET_OWNER_LISTENER);
 }
 
 /* Where ip_forward() and ip6_forward() are, and their reason to drop a packet without hops left. */

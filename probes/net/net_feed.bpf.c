@@ -91,8 +91,7 @@ int feed_tuple(__u64 *ctx)
 		return 0;
 	if (!tuple_feed_due(owner, tuple_hash(&t), now))
 		return 0;
-	tuple_set(&t, cookie);
-	remote_set(&t, cookie);
+	sender_set(&t, cookie);
 	return 0;
 }
 

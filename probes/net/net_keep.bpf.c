@@ -110,8 +110,7 @@ static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch 
 		return;
 	if (!scratch_tuples(s, link, net_want_netns) || !tuple_feed_due(o, tuple_hash(&s->sent), bpf_ktime_get_ns()))
 		return;
-	tuple_set(&s->sent, cookie);
-	remote_set(&s->sent, cookie);
+	sender_set(&s->sent, cookie);
 }
 
 /* Who sent it is remembered as net_tc.bpf.c does, so that a drop on the receiving side knows the sender. */

@@ -331,6 +331,24 @@ static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie
 	bpf_map_update_elem(&inst_net_remote, &key, &v, BPF_ANY);
 }
 
+/*
+ * Remembers who sent a packet; @t as in head_tuple(). Echo requests to a broadcast or multicast address get their
+ * replies from other addresses: the identifier finds their sender as a port finds a listener.
+ */
+static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie)
+{
+	struct sonde_tuple any;
+
+	tuple_set(t, cookie);
+	remote_set(t, cookie);
+	if (t->proto != 1 && t->proto != 58)
+		return;
+	any = *t;
+	any.rport = 0;
+	__builtin_memset(any.raddr, 0, sizeof(any.raddr));
+	tuple_set(&any, cookie);
+}
+
 static __always_inline bool owner_from_cookie(struct net_rec *r, __u64 cookie, __u8 by,
 					      struct sonde_owner **ret_proc)
 {

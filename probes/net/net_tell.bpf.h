@@ -40,10 +40,8 @@ static __always_inline struct sonde_owner *find_owner(struct __sk_buff *skb, str
 
 	if (owner_from_cookie(&s->rec, cookie, NET_OWNER_SKB_SK, &proc) && proc) {
 		/* sockets without a process (the kernel's own, which answer for others) would only mislead */
-		if (dir == NET_DIR_OUT && is_ip && tuple_feed_due(proc, tuple_hash(&s->sent), bpf_ktime_get_ns())) {
-			tuple_set(&s->sent, cookie);
-			remote_set(&s->sent, cookie);
-		}
+		if (dir == NET_DIR_OUT && is_ip && tuple_feed_due(proc, tuple_hash(&s->sent), bpf_ktime_get_ns()))
+			sender_set(&s->sent, cookie);
 		return proc;
 	}
 	if (!is_ip)

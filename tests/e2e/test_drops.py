@@ -286,6 +286,23 @@ def test_no_drop_of_clean_traffic(link, drops):
     assert ledger and all(ev["lost"] == 0 for ev in ledger), ledger
 
 
+def test_replies_to_a_broadcast_ping_are_no_drops(link, drops):
+    """They come from other addresses than the request went to."""
+    link.b.sysctl("net.ipv4.icmp_echo_ignore_broadcasts", 0)
+    everybody = link.b_ip.rpartition(".")[0] + ".255"
+    link.a.run("ip", "addr", "del", f"{link.a_ip}/24", "dev", link.a_dev)
+    link.a.run("ip", "addr", "add", f"{link.a_ip}/24", "brd", everybody, "dev", link.a_dev)
+    running = drops()
+    pinged = link.a.run("ping", "-b", "-c", "3", "-i", "0.01", everybody)
+    assert "3 received" in pinged.stdout, pinged.stdout
+    # a drop behind them shows that they would have been seen
+    udp_send(link.a, link.b_ip, 4119)
+    running.wait_for(drop_of(4119))
+    wrong = [ev for ev in running.finish() if ev["type"] == "net.drop" and ev.get("func") == "ping_rcv"
+             and ev["netns"] == link.a.inode]
+    assert not wrong, wrong
+
+
 def test_closing_a_socket_with_unread_data_is_no_drop(link, drops):
     running = drops()
     child = link.b.python_popen(UDP + "s.bind(('0.0.0.0', 4117))\nprint('up', flush=True)\nsys.stdin.readline()\n"
