@@ -83,6 +83,7 @@ static bool wants_blocks(const struct cpu_conf *c)
 struct setup {
 	const struct cpu_conf *conf;
 	const struct cpu_perf *perf;	/* may be NULL */
+	const struct probe_env *env;
 	unsigned n_cpus;		/* possible */
 	size_t n_selected;		/* --cpu; 0 = all */
 	bool copies;			/* stacks that cannot be walked yet */
@@ -155,7 +156,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	set_u32(obj, "cpu_n_cpus", s->n_cpus);
 	configure_slots(obj, c);
 	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
-	cpu_tables_configure(obj, c->unwind_bytes);
+	cpu_tables_configure(obj, cpu_tables_budget(s->env, c->unwind_bytes));
 	set_flag(obj, "cpu_copies_wanted", s->copies);
 	set_size(obj, "cpu_copies", !s->copies ? (size_t)sysconf(_SC_PAGESIZE) :
 				    wants_blocks(c) ? BLOCK_COPIES_BYTES : COPIES_BYTES);
@@ -183,7 +184,7 @@ static int load(struct probe_env *env, const struct cpu_conf *c, const struct cp
 		struct hooks **ret, struct err *err)
 {
 	struct setup setup = {
-		.conf = c, .perf = s->perf, .n_cpus = probe_env_n_cpus(env), .n_selected = s->n_cpus,
+		.conf = c, .perf = s->perf, .env = env, .n_cpus = probe_env_n_cpus(env), .n_selected = s->n_cpus,
 		.copies = s->tables != NULL,
 	};
 	const size_t first = wants_samples(c) ? 0 : 1, end = wants_blocks(c) ? ARRAY_SIZE(cpu_hooks) : 1;

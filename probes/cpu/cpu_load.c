@@ -32,6 +32,8 @@
 #define TIMEOUT_NS 10000000000ull	/* for a file */
 #define FINISH_NS 1000000000ull
 #define READ_BYTES (64u << 10)
+#define WORKER_BYTES (1ull << 30)
+#define SHARE_OF_SCARCE 3	/* of little memory, for the only worker: larger files get no table */
 _Static_assert(BATCH_MAX <= WORKER_FDS_MAX, "a worker keeps the descriptors of its files");
 
 struct batch;
@@ -65,6 +67,8 @@ struct cpu_loader {
 	struct job *jobs[QUEUE_MAX];	/* in the order of asking */
 	size_t n;
 	struct batch *batches[WORKERS_MAX];
+	size_t n_workers;		/* at once */
+	uint64_t worker_bytes;		/* of memory, for each */
 	unsigned held;			/* cpu_loader_hold() */
 };
 
@@ -282,7 +286,7 @@ static void gather(struct batch *b, int fds[static BATCH_MAX])
 static int start_worker(struct batch *b, const int *fds, struct err *err)
 {
 	const struct worker_opts o = {
-		.name = "sonde unwind", .memory_bytes = 1ull << 30, .cpu_seconds = 3 * BATCH_MAX,
+		.name = "sonde unwind", .memory_bytes = b->loader->worker_bytes, .cpu_seconds = 3 * BATCH_MAX,
 		.later = true, .fds = fds, .n_fds = b->n, .nice = b->loader->nice,
 	};
 	struct cpu_loader *l = b->loader;
@@ -335,7 +339,7 @@ static bool any_waits(const struct cpu_loader *l)
 
 static void start_waiting(struct cpu_loader *l)
 {
-	for (size_t i = 0; !l->held && i < WORKERS_MAX; i++)
+	for (size_t i = 0; !l->held && i < l->n_workers; i++)
 		while (!l->batches[i] && any_waits(l) && start_batch(l, i) != -ENOMEM)
 			;
 }
@@ -448,6 +452,7 @@ void cpu_loader_poll(struct cpu_loader *l)
 int cpu_loader_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn fn, void *ctx,
 		   struct cpu_loader **ret)
 {
+	const uint64_t scarce_bytes = probe_env_scarce_bytes(env);
 	struct cpu_loader *l = calloc(1, sizeof(*l));
 
 	if (!l)
@@ -455,6 +460,8 @@ int cpu_loader_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_
 	l->loop = loop;
 	l->env = env;
 	l->nice = nice;
+	l->n_workers = scarce_bytes ? 1 : WORKERS_MAX;
+	l->worker_bytes = scarce_bytes ? scarce_bytes / SHARE_OF_SCARCE : WORKER_BYTES;
 	l->fn = fn;
 	l->ctx = ctx;
 	*ret = l;

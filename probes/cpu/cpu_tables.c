@@ -36,6 +36,7 @@
 #include "probes/cpu/cpu_unwind_wire.h"
 #include "probes/cpu/cpu_wire.h"
 
+#define SHARE_OF_SCARCE 8	/* of little memory, for tables */
 #define FILES_MAX 65536u
 #define GONE_AGAIN_NS 100000000ull	/* when a file may be asked for again whose process was gone, */
 #define SIBLINGS_MAX 64
@@ -70,6 +71,13 @@ static uint32_t max_files(uint64_t budget_bytes)
 	uint64_t n = budget_bytes / sizeof(struct cpu_unwind_unit);
 
 	return (uint32_t)MIN(MAX(n, 256ull), (uint64_t)FILES_MAX);
+}
+
+uint64_t cpu_tables_budget(const struct probe_env *env, uint64_t budget_bytes)
+{
+	const uint64_t scarce_bytes = probe_env_scarce_bytes(env);
+
+	return scarce_bytes ? MIN(budget_bytes, scarce_bytes / SHARE_OF_SCARCE) : budget_bytes;
 }
 
 void cpu_tables_configure(struct bpf_object *obj, uint64_t budget_bytes)
@@ -358,7 +366,7 @@ void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
 {
 	const struct probe_select *s = probe_env_select(t->env, t->instance);
 
-	if (!t->has_loop || s->n_tree)
+	if (!t->has_loop || s->n_tree || probe_env_scarce_bytes(t->env))	/* loading has its peak meanwhile */
 		return;
 	cpu_loader_hold(t->loader, true);
 	for (size_t i = 0; i < n_tids; i++)
@@ -411,8 +419,8 @@ int cpu_tables_new(const struct cpu_tables_opts *o, struct cpu_tables **ret, str
 	t->env = o->env;
 	t->instance = o->instance;
 	t->has_loop = o->loop;
-	t->budget_bytes = o->budget_bytes;
-	t->max_files = max_files(o->budget_bytes);
+	t->budget_bytes = cpu_tables_budget(o->env, o->budget_bytes);
+	t->max_files = max_files(t->budget_bytes);
 	t->complain = o->complain;
 	t->ctx = o->ctx;
 	t->files_fd = t->asked_fd = t->gone_fd = -1;

@@ -30,6 +30,9 @@ struct cpu_tables_stats {
 	uint64_t load_ns, load_max_ns;	/* from the request's arrival to the table, sum and maximum */
 };
 
+/* What is granted of @budget_bytes where memory is scarce. */
+uint64_t cpu_tables_budget(const struct probe_env *env, uint64_t budget_bytes);
+
 /* Between open and load: sizes of the maps. @budget_bytes: of all tables. */
 void cpu_tables_configure(struct bpf_object *obj, uint64_t budget_bytes);
 

@@ -40,6 +40,9 @@
 #define RING_SHARE_OF_ROOM 32	/* of the memory that is left, for the bulk rings of all CPUs */
 #define TABLES_ROOM (256ull << 20)	/* below this, tables that may forget shrink by half for each half */
 #define LRU_SHIFT_MOST 6
+#define SCARCE_ROOM (64ull << 20)	/* below this, what can be made again is freed before each load */
+#define SPARSE_SHIFT 4		/* there, of tables that take memory by entry: their buckets are made ahead */
+#define SPARSE_ENTRIES_LEAST 8192u
 #define LRU_ENTRIES_LEAST 1024u
 #define LIFE_RING_LEAST (256u << 10)
 #define LIFE_RING_MOST (2u << 20)
@@ -211,6 +214,19 @@ static size_t round_ring(size_t bytes)
 	return n;
 }
 
+/* One sentence about all that is smaller; @rings_bytes 0 = the rings are not. */
+static void describe_small(struct probe_env *env, const struct memory_room *room, size_t rings_bytes)
+{
+	const char *limit = room->by_cgroup ? "limit of the cgroup" : "free memory";
+	char rings[64] = "";
+
+	if (rings_bytes)
+		snprintf(rings, sizeof(rings), "rings of %zu KiB per CPU", rings_bytes >> 10);
+	snprintf(env->small, sizeof(env->small), "%llu MiB of memory are left (%s): %s%s%s",
+		 (unsigned long long)(room->bytes >> 20), limit, rings, rings_bytes && env->scarce_bytes ? ", " : "",
+		 env->scarce_bytes ? "small tables" : "");
+}
+
 /* Rings first, then tables of addresses and sockets, which forget the least used entries. */
 static void fit_memory(struct probe_env *env, const struct probe_env_opts *o)
 {
@@ -219,15 +235,15 @@ static void fit_memory(struct probe_env *env, const struct probe_env_opts *o)
 	size_t bulk = default_ring(env->n_cpus, &room);
 	uint64_t bytes = room.bytes;
 
+	env->scarce_bytes = bytes < SCARCE_ROOM ? MAX(bytes, (uint64_t)1) : 0;
 	while (env->lru_shift < LRU_SHIFT_MOST && bytes < TABLES_ROOM) {
 		env->lru_shift++;
 		bytes *= 2;
 	}
 	if (!o->ring_bytes && bulk < plenty)
-		snprintf(env->small, sizeof(env->small),
-			 "%llu MiB of memory are left (%s): rings of %zu KiB per CPU",
-			 (unsigned long long)(room.bytes >> 20),
-			 room.by_cgroup ? "limit of the cgroup" : "free memory", bulk >> 10);
+		describe_small(env, &room, bulk);
+	else if (env->scarce_bytes)
+		describe_small(env, &room, 0);
 	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : bulk);
 	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes :
 						default_life_ring(env->ring_bytes[LANE_BULK]));
@@ -354,6 +370,11 @@ void probe_env_set_coop(struct probe_env *env, struct coop *coop)
 	env->coop = coop;
 }
 
+uint64_t probe_env_scarce_bytes(const struct probe_env *env)
+{
+	return env->scarce_bytes;
+}
+
 struct coop *probe_env_coop(const struct probe_env *env)
 {
 	return env->coop;
@@ -459,6 +480,18 @@ static int share_plain(struct probe_env *env, struct bpf_object *obj, struct err
 	return bpf_map__set_value_size(map, (uint32_t)plain_element_bytes(env->plain_bytes));
 }
 
+/* Tables that forget first; where memory is scarce, also those whose buckets outweigh their entries. */
+static void shrink_table(const struct probe_env *env, struct bpf_map *map)
+{
+	uint32_t n = bpf_map__max_entries(map);
+
+	if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH && env->lru_shift)
+		bpf_map__set_max_entries(map, MAX(n >> env->lru_shift, MIN(n, LRU_ENTRIES_LEAST)));
+	else if (bpf_map__type(map) == BPF_MAP_TYPE_HASH && env->scarce_bytes &&
+		 bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
+		bpf_map__set_max_entries(map, MAX(n >> SPARSE_SHIFT, MIN(n, SPARSE_ENTRIES_LEAST)));
+}
+
 int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err)
 {
 	struct bpf_map *map;
@@ -470,9 +503,7 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 	bpf_object__for_each_map(map, obj) {
 		const struct shared_map *have;
 
-		if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH && env->lru_shift)
-			bpf_map__set_max_entries(map, MAX(bpf_map__max_entries(map) >> env->lru_shift,
-							  MIN(bpf_map__max_entries(map), LRU_ENTRIES_LEAST)));
+		shrink_table(env, map);
 		have = is_shared(map) ? find_shared(env, bpf_map__name(map), instance) : NULL;
 		if (!have)
 			continue;
@@ -529,9 +560,12 @@ static void run_load(void *ctx)
 static int load_aside(struct probe_env *env, struct bpf_object *obj, struct err *err)
 {
 	struct load l = { .obj = obj, .err = err };
-	bool left = coop_leave(env->coop);
+	bool left;
 	int r;
 
+	if (env->scarce_bytes)	/* the verifier needs its room; read again for the next object */
+		btf__free(TAKE_PTR(env->btf));
+	left = coop_leave(env->coop);
 	if (env->btf_root)
 		btf_root_run(env->btf_root, run_load, &l);
 	else

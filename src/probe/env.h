@@ -154,6 +154,8 @@ void probe_hook_failed(struct probe_env *env, const char *hook, const struct err
 /* Events name the owners of sockets (probe_ops.wants_owners). */
 void probe_env_want_owners(struct probe_env *env);
 bool probe_env_wants_owners(const struct probe_env *env);
+/* Bytes of memory that were left at the start where they are few (less than 64 MB), else 0: probes then take less. */
+uint64_t probe_env_scarce_bytes(const struct probe_env *env);
 /* A sentence for whoever runs this, about what the probe does by itself. */
 void probe_note(struct probe_env *env, const char *text);
 /* Who is told of either; set by the pipeline. */

@@ -48,6 +48,7 @@ struct probe_env {
 	struct btf *btf;		/* NULL: not asked for yet, or there is none */
 	bool no_btf;
 	struct btf_root *btf_root;	/* owned; NULL: libbpf finds the kernel's BTF by itself, or not at all */
+	uint64_t scarce_bytes;		/* memory left at the start where that is little, else 0 */
 	struct map_types *types;	/* owned; NULL = maps made here have none */
 	struct kname *kname;		/* NULL: not asked for yet, or the kernel has no way */
 	bool no_kname;
