@@ -25,7 +25,7 @@ struct net_tuple {
 /*
  * @text is an id or a tuple. Live (@live), what translates its addresses is asked of running sondes and of connection
  * tracking in each of @netns (none = the current namespace). -EINVAL with a sentence for what is neither, or for an
- * id that nobody knows.
+ * unknown id.
  */
 int net_flow_find(const char *text, bool live, const struct opt_strv *netns, struct buf *ret_words, struct err *err);
 

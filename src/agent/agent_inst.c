@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "probe/pids.h"
+#include "enrich/pids.h"
 #include "probe/probe.h"
 
 #define SETS_MAX 2

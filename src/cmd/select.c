@@ -16,10 +16,10 @@
 #include "base/vec.h"
 #include "cmd/cgroups.h"
 #include "cmd/run.h"
+#include "enrich/pids.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "probe/env.h"
-#include "probe/pids.h"
 #include "probes/net/net_ns.h"
 #include "sonde/wire.h"
 

@@ -2,8 +2,8 @@
 /*
  * Selected processes: do they exist? Process ids are those of the initial pid namespace; only there can /proc answer.
  */
-#ifndef PROBE_PIDS_H
-#define PROBE_PIDS_H
+#ifndef ENRICH_PIDS_H
+#define ENRICH_PIDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
