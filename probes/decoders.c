@@ -10,14 +10,14 @@
 #include "probes.def"
 #undef PROBE
 
-extern const struct decoder_ops net_foreign_decoder;
+extern const struct decoder_ops net_datapath_event_decoder;
 
 const struct decoder_ops *const all_decoders[] = {
 #define PROBE(name, id) &name##_decoder,
 #include "probes.def"
 #undef PROBE
 	/* No probe makes these: events of other datapaths, of capture files. */
-	&net_foreign_decoder,
+	&net_datapath_event_decoder,
 	&scap_decoder,
 	NULL,
 };

@@ -51,14 +51,14 @@ def main():
     if what == "bpf":
         print("/* Made by tools/gen_sites.py. */")
         for number, name, _ in table:
-            print(f"#define GORPC_SITE_{name} {number}")
-        print(f"#define GORPC_SITES {len(table) + 1}")
+            print(f"#define GOHTTP2_SITE_{name} {number}")
+        print(f"#define GOHTTP2_SITES {len(table) + 1}")
         return
-    print('/* Made by tools/gen_sites.py. */\n#include "probes/gorpc/gorpc_site.h"\n')
-    print("const struct gorpc_site gorpc_sites[] = {")
+    print('/* Made by tools/gen_sites.py. */\n#include "probes/gohttp2/gohttp2_site.h"\n')
+    print("const struct gohttp2_site gohttp2_sites[] = {")
     for number, name, reason in table:
         print(f'\t[{number}] = {{ "{where[name][0]}", {where[name][1]}, "{reason}" }},')
-    print("};\nconst unsigned gorpc_n_sites = sizeof(gorpc_sites) / sizeof(gorpc_sites[0]);")
+    print("};\nconst unsigned gohttp2_n_sites = sizeof(gohttp2_sites) / sizeof(gohttp2_sites[0]);")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/coop.h"
+#include "loop/coop.h"
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/err.h"
@@ -24,7 +24,7 @@
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/cpu/cpu_conf.h"
-#include "probes/cpu/cpu_late.h"
+#include "probes/cpu/cpu_deferred.h"
 #include "probes/cpu/cpu_perf.h"
 #include "probes/cpu/cpu_tables.h"
 #include "probes/cpu/cpu_wire.h"
@@ -52,7 +52,7 @@ struct cpu_state {
 	uint32_t *cpus;			/* --cpu, owned */
 	size_t n_cpus;			/* 0 = all */
 	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
-	struct cpu_late *late;		/* NULL: stacks without a table stay cut */
+	struct cpu_deferred *late;	/* NULL: stacks without a table stay cut */
 	bool flowing;			/* records go into the stream */
 	struct buf reasons;		/* why files have no table, the first few */
 	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
@@ -152,7 +152,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	set_flag(obj, "cpu_select_cpus", s->n_selected);
 	set_size(obj, "cpu_cpus", s->n_selected);
 	set_size(obj, "cpu_paces", s->n_cpus);
-	set_size(obj, "cpu_desks", (size_t)s->n_cpus * (wants_blocks(c) ? 2 : 1));
+	set_size(obj, "cpu_scratches", (size_t)s->n_cpus * (wants_blocks(c) ? 2 : 1));
 	set_u32(obj, "cpu_n_cpus", s->n_cpus);
 	configure_slots(obj, c);
 	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
@@ -326,16 +326,19 @@ static void table_loaded(void *ctx)
 	struct cpu_state *s = ctx;
 
 	if (s->late && s->flowing)
-		cpu_late_go_on(s->late);
+		cpu_deferred_go_on(s->late);
 }
 
 static int begin_late(struct probe *p, struct err *err)
 {
 	struct cpu_state *s = p->state;
-	const struct cpu_late_opts o = {
-		.tables = s->tables, .ring_fd = map_fd(s, "cpu_copies"), .emit = put_late, .ctx = p,
+	const struct cpu_deferred_opts o = {
+		.tables = s->tables,
+		.ring_fd = map_fd(s, "cpu_copies"),
+		.emit = put_late,
+		.ctx = p,
 	};
-	int r = cpu_late_new(&o, &s->late, err);
+	int r = cpu_deferred_new(&o, &s->late, err);
 
 	if (r == 0)
 		cpu_tables_watch(s->tables, table_loaded, s);
@@ -356,7 +359,7 @@ static int begin_tables(struct probe *p, struct err *err)
 	if (r >= 0)
 		r = begin_late(p, err);
 	if (r >= 0 && p->loop)
-		cpu_late_wait(s->late, BEHIND_NS);
+		cpu_deferred_wait(s->late, BEHIND_NS);
 	return r;
 }
 
@@ -418,7 +421,7 @@ static int load_table(struct probe *p, const struct sonde_rec *rec)
 	if (s->tables && cur_copy(&c, &need, sizeof(need)))
 		cpu_tables_need(s->tables, &need); /* what is gone is asked for again */
 	if (s->late)
-		cpu_late_take(s->late);
+		cpu_deferred_take(s->late);
 	return 0;
 }
 
@@ -454,7 +457,7 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	s->flowing = true;
 	coop_step(probe_env_coop(p->env), "walk", "late stacks");
 	if (s->late)
-		cpu_late_go_on(s->late);
+		cpu_deferred_go_on(s->late);
 	return 0;
 }
 
@@ -523,7 +526,7 @@ static void cpu_finish(struct probe *p)
 	struct cpu_state *s = p->state;
 
 	if (s->late)
-		cpu_late_end(s->late, LATE_NS);
+		cpu_deferred_end(s->late, LATE_NS);
 	if (s->hooks)
 		tell_totals(p);
 }
@@ -532,7 +535,7 @@ static void cpu_close(struct probe *p)
 {
 	struct cpu_state *s = p->state;
 
-	cpu_late_free(s->late);
+	cpu_deferred_free(s->late);
 	cpu_tables_free(s->tables);
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
-#include "probe/inmap.h"
+#include "probe/async_map_update.h"
 #include "probes/cpu/cpu_unwind_wire.h"
 
 #define UNIT_BYTES sizeof(struct cpu_unwind_unit)
@@ -28,8 +28,8 @@ struct cpu_pool {
 	int outer_fd;
 	uint32_t n_segments, max_segments;
 	int *segment_fds;		/* [0] is the object's, the others are owned */
-	struct inmap *puts;		/* the last segment; NULL = it is in place, and its child has ended */
-	VEC(struct inmap *) ending;	/* in place; their children wait for the kernel */
+	struct async_map_update *puts;	/* the last segment; NULL = it is in place, and its child has ended */
+	VEC(struct async_map_update *) ending; /* in place; their children wait for the kernel */
 	bool *used;			/* per unit */
 	struct read_unit *read;		/* units read lately; NULL = none */
 };
@@ -53,19 +53,19 @@ DEFINE_CLEANUP(struct cpu_pool *, cpu_pool_free)
 /* The child waits for a grace period; its parent does not. */
 static void let_end(struct cpu_pool *p)
 {
-	if (p->puts && !inmap_ended(p->puts) && vec_grow(&p->ending) >= 0)
+	if (p->puts && !async_map_update_ended(p->puts) && vec_grow(&p->ending) >= 0)
 		p->ending.items[p->ending.len++] = p->puts;
 	else
-		inmap_free(p->puts);
+		async_map_update_free(p->puts);
 	p->puts = NULL;
 }
 
 static void free_ended(struct cpu_pool *p)
 {
 	for (size_t i = p->ending.len; i-- > 0;) {
-		if (!inmap_ended(p->ending.items[i]))
+		if (!async_map_update_ended(p->ending.items[i]))
 			continue;
-		inmap_free(p->ending.items[i]);
+		async_map_update_free(p->ending.items[i]);
 		p->ending.items[i] = p->ending.items[--p->ending.len];
 	}
 }
@@ -73,26 +73,27 @@ static void free_ended(struct cpu_pool *p)
 /* Puts segment @at into the pool, after those before it. */
 static int put_segment(struct cpu_pool *p, uint32_t at)
 {
-	int r = inmap_finish(p->puts);
+	int r = async_map_update_finish(p->puts);
 
 	let_end(p);
 	if (r == 0)
-		r = inmap_new(&p->puts);
+		r = async_map_update_new(&p->puts);
 	if (r == 0)
-		r = inmap_add(p->puts, &(struct inmap_put){ p->outer_fd, at, p->segment_fds[at] });
-	return r < 0 ? r : inmap_start(p->puts);
+		r = async_map_update_add(p->puts,
+					 &(struct async_map_update_put){ p->outer_fd, at, p->segment_fds[at] });
+	return r < 0 ? r : async_map_update_start(p->puts);
 }
 
 int cpu_pool_settle(struct cpu_pool *p)
 {
-	return inmap_finish(p->puts);
+	return async_map_update_finish(p->puts);
 }
 
 void cpu_pool_poll(struct cpu_pool *p)
 {
 	free_ended(p);
-	if (p->puts && cpu_pool_settle(p) == 0 && inmap_ended(p->puts))
-		inmap_free(TAKE_PTR(p->puts));
+	if (p->puts && cpu_pool_settle(p) == 0 && async_map_update_ended(p->puts))
+		async_map_update_free(TAKE_PTR(p->puts));
 }
 
 int cpu_pool_new(struct bpf_object *obj, uint64_t budget_bytes, struct cpu_pool **ret)
@@ -126,9 +127,9 @@ void cpu_pool_free(struct cpu_pool *p)
 		return;
 	for (uint32_t i = 1; i < p->n_segments; i++)
 		close(p->segment_fds[i]);
-	inmap_free(p->puts);
+	async_map_update_free(p->puts);
 	for (size_t i = 0; i < p->ending.len; i++)
-		inmap_free(p->ending.items[i]);
+		async_map_update_free(p->ending.items[i]);
 	vec_fini(&p->ending);
 	free(p->segment_fds);
 	free(p->used);

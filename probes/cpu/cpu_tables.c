@@ -25,13 +25,13 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "elf/ehframe.h"
+#include "elf/dwarf/ehframe.h"
 #include "elf/elf.h"
 #include "elf/mapped_file.h"
 #include "probe/env.h"
-#include "probes/cpu/cpu_busy.h"
+#include "probes/cpu/cpu_top_tasks.h"
 #include "probes/cpu/cpu_load.h"
-#include "probes/cpu/cpu_places.h"
+#include "probes/cpu/cpu_proc_maps.h"
 #include "probes/cpu/cpu_pool.h"
 #include "probes/cpu/cpu_unwind_wire.h"
 #include "probes/cpu/cpu_wire.h"
@@ -298,7 +298,7 @@ static void load_siblings(struct cpu_tables *t, uint32_t tgid, bool guessed)
 {
 	cpu_place_vec places = { 0 };
 
-	cpu_places_read(t->proc_fd, tgid, SIBLINGS_MAX, &places);
+	cpu_proc_maps_read(t->proc_fd, tgid, SIBLINGS_MAX, &places);
 	for (size_t i = 0; i < places.len; i++)
 		if (places.items[i].kind == CPU_PLACE_FILE)
 			load_sibling(t, tgid, &places.items[i], guessed);
@@ -374,7 +374,7 @@ void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
 	for (size_t i = 0; !n_tids && i < s->n_pids; i++)
 		load_siblings(t, s->pids[i], true);
 	if (!n_tids && !s->n_pids)
-		cpu_busy_each(t->proc_fd, AHEAD_NS, take_busy, t);
+		cpu_top_tasks_each(t->proc_fd, AHEAD_NS, take_busy, t);
 	cpu_loader_hold(t->loader, false);
 }
 
@@ -480,7 +480,7 @@ void cpu_tables_watch(struct cpu_tables *t, void (*loaded)(void *ctx), void *ctx
 
 int cpu_tables_places(struct cpu_tables *t, uint32_t tgid, cpu_place_vec *ret)
 {
-	int r = cpu_places_read(t->proc_fd, tgid, SIBLINGS_MAX, ret);
+	int r = cpu_proc_maps_read(t->proc_fd, tgid, SIBLINGS_MAX, ret);
 
 	cpu_loader_hold(t->loader, true);
 	for (size_t i = 0; r == 0 && i < ret->len; i++)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probes/cpu/cpu_places.h"
+#include "probes/cpu/cpu_proc_maps.h"
 
 struct bpf_object;
 struct cpu_need_rec;

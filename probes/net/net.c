@@ -11,9 +11,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/coop.h"
+#include "loop/coop.h"
 #include "base/err.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -24,36 +24,36 @@
 #include "probe/probe.h"
 #include "probes/net/net.h"
 #include "probes/net/net_check.h"
-#include "probes/net/net_count.h"
-#include "probes/net/net_count_wire.h"
-#include "probes/net/net_dns.h"
-#include "probes/net/net_dns_wire.h"
-#include "probes/net/net_flow_wire.h"
-#include "probes/net/net_keep.h"
-#include "probes/net/net_keep_wire.h"
-#include "probes/net/net_map.h"
+#include "probes/net/count/net_count.h"
+#include "probes/net/count/net_count_wire.h"
+#include "probes/net/dns/net_dns.h"
+#include "probes/net/dns/net_dns_wire.h"
+#include "probes/net/flow/net_flow_wire.h"
+#include "probes/net/recorder/net_recorder.h"
+#include "probes/net/recorder/net_recorder_wire.h"
+#include "probes/net/datapath/net_map.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_ns.h"
-#include "probes/net/net_policy.h"
+#include "probes/net/policy/net_policy.h"
 #include "probes/net/net_setup.h"
-#include "probes/net/net_sock.h"
-#include "probes/net/net_space.h"
-#include "probes/net/net_trace.h"
+#include "probes/net/owner/net_sock.h"
+#include "probes/net/packet/net_netns.h"
+#include "probes/net/drop/net_trace.h"
 #include "probes/net/net_wire.h"
 
 struct net_state {
 	struct net_setup setup;
 	struct net_drop *drop;
-	struct net_feed *feed;
+	struct net_sender_tuples *feed;
 	struct net_xdp *xdp;
 	struct net_redirect *redirect;
 	struct net_counts *counts;
 	struct net_map *map;
 	struct net_sock *sock;
-	VEC(struct net_space *) spaces;	/* namespaces with tc programs, owned */
+	VEC(struct net_netns *) spaces; /* namespaces with tc programs, owned */
 	struct net_names names;
 	struct net_dns dns;
-	struct net_keep *keep;		/* NULL = packets are told of as they come */
+	struct net_recorder *keep;	/* NULL = packets are told of as they come */
 	struct net_policy *policy;	/* likewise */
 };
 
@@ -76,7 +76,7 @@ static bool is_watched(const struct net_state *st, const char *text)
 	uint32_t inode = fd < 0 ? 0 : net_ns_inode(fd);
 
 	for (size_t i = 0; inode && i < st->spaces.len; i++)
-		if (net_space_inode(st->spaces.items[i]) == inode)
+		if (net_netns_inode(st->spaces.items[i]) == inode)
 			return true;
 	return false;
 }
@@ -84,14 +84,14 @@ static bool is_watched(const struct net_state *st, const char *text)
 static int add_space(struct probe *p, const char *text, struct err *err)
 {
 	struct net_state *st = p->state;
-	struct net_space *s;
+	struct net_netns *s;
 	int r;
 
 	if (is_watched(st, text))	/* two words for one namespace */
 		return 0;
 	if (vec_grow(&st->spaces) < 0)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
-	r = net_space_open(p, &st->setup, &st->names, st->keep, st->policy, text, &s, err);
+	r = net_netns_open(p, &st->setup, &st->names, st->keep, st->policy, text, &s, err);
 	if (r >= 0)
 		st->spaces.items[st->spaces.len++] = s;
 	return r;
@@ -155,7 +155,7 @@ static void open_drops(struct probe *p)
 {
 	struct net_state *st = p->state;
 	bool fed_by_tc = st->spaces.len == 1 && !st->setup.flows && !st->setup.silent;
-	uint32_t fed = fed_by_tc ? net_space_inode(st->spaces.items[0]) : 0;
+	uint32_t fed = fed_by_tc ? net_netns_inode(st->spaces.items[0]) : 0;
 	struct err e = { 0 };
 
 	if (net_drop_open(p, &st->setup, &st->drop, &e) < 0) {
@@ -163,7 +163,8 @@ static void open_drops(struct probe *p)
 		return;
 	}
 	/* every packet of the host would pay for it: a recorder costs nobody anything until there is a dump */
-	if (!st->keep && net_feed_open(p, &st->setup, fed, st->setup.flows && !st->redirect, &st->feed, &e) < 0)
+	if (!st->keep &&
+	    net_sender_tuples_open(p, &st->setup, fed, st->setup.flows && !st->redirect, &st->feed, &e) < 0)
 		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
 }
 
@@ -174,11 +175,11 @@ static void open_turns(struct probe *p)
 	struct err e = { 0 };
 
 	for (size_t i = 0; i < st->spaces.len; i++) {
-		uint32_t netns = net_space_inode(st->spaces.items[i]);
-		int fd = net_space_flows(st->spaces.items[i]);
+		uint32_t netns = net_netns_inode(st->spaces.items[i]);
+		int fd = net_netns_flows(st->spaces.items[i]);
 
 		if (fd < 0 || ((!st->drop || net_drop_flows(st->drop, netns, fd) >= 0) &&
-			       (!st->feed || net_feed_flows(st->feed, netns, fd) >= 0) &&
+			       (!st->feed || net_sender_tuples_flows(st->feed, netns, fd) >= 0) &&
 			       (!st->redirect || net_redirect_flows(st->redirect, netns, fd) >= 0)))
 			continue;
 		err_errno(&e, -errno, "cannot tell the kernel where the flows are");
@@ -200,7 +201,7 @@ static int net_open(struct probe *p, struct err *err)
 	if (r >= 0 && net_counts_foreign(&((const struct net_conf *)p->conf)->count))
 		return net_counts_open(p, &st->names, &st->counts, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->keep.keep_ns)
-		r = net_keep_new(p, &st->setup, &st->keep, err);
+		r = net_recorder_new(p, &st->setup, &st->keep, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->policy.text)
 		r = net_policy_open(p, &st->setup, &st->policy, err);
 	if (r >= 0 && (wants(st, NET_KIND_TRACE) || st->setup.flows))
@@ -249,7 +250,7 @@ static void attach_aside(struct probe *p)
 	struct err e[TRACES] = { 0 };
 	bool left = coop_leave(coop);
 	const int r[TRACES] = {
-		[FEED] = st->feed ? net_feed_attach(st->feed, &e[FEED]) : 0,
+		[FEED] = st->feed ? net_sender_tuples_attach(st->feed, &e[FEED]) : 0,
 		[DROP] = st->drop ? net_drop_attach(st->drop, &e[DROP]) : 0,
 		[REDIRECT] = st->redirect ? net_redirect_attach(st->redirect, &e[REDIRECT]) : 0,
 		[XDP] = st->xdp ? net_xdp_attach(st->xdp, &e[XDP]) : 0,
@@ -279,7 +280,7 @@ static int check_ifaces(const struct net_state *st, struct err *err)
 		bool found = strpbrk(want, "*?[") != NULL;
 
 		for (size_t k = 0; k < st->spaces.len && !found; k++)
-			found = net_space_has(st->spaces.items[k], want);
+			found = net_netns_has(st->spaces.items[k], want);
 		if (!found)
 			return err_set(err, -EINVAL, "--iface %s: there is no such interface here "
 				       "(a pattern such as '%s*' also waits for later ones)", want, want);
@@ -297,7 +298,7 @@ static int net_attach(struct probe *p, struct err *err)
 	if (r < 0)
 		return err_errno(err, r, "cannot put names into the stream");
 	for (size_t i = 0; i < st->spaces.len; i++) {
-		r = net_space_start(st->spaces.items[i], err);
+		r = net_netns_start(st->spaces.items[i], err);
 		if (r < 0)
 			return r;
 	}
@@ -315,7 +316,7 @@ static int net_control(struct probe *p, const struct sonde_rec *r)
 	struct net_state *st = p->state;
 
 	if (st->keep)
-		net_keep_record(st->keep, r);
+		net_recorder_record(st->keep, r);
 	if (r->type == NET_EV_DNS)
 		return net_dns_record(&st->dns, r);
 	return net_names_record(&st->names, r);
@@ -328,9 +329,9 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 	if (st->map)
 		net_map_tick(st->map);
 	for (size_t i = 0; i < st->spaces.len; i++)
-		net_space_tick(st->spaces.items[i]);
+		net_netns_tick(st->spaces.items[i]);
 	if (st->keep)
-		net_keep_tick(st->keep);
+		net_recorder_tick(st->keep);
 	return net_dns_tick(&st->dns, now_ns);
 }
 
@@ -361,7 +362,7 @@ static void net_detach(struct probe *p)
 	struct net_state *st = p->state;
 
 	for (size_t i = 0; i < st->spaces.len; i++)
-		net_space_stop(st->spaces.items[i]);
+		net_netns_stop(st->spaces.items[i]);
 	if (st->map)
 		net_map_detach(st->map);
 	detach_aside(p);
@@ -374,11 +375,11 @@ static void net_finish(struct probe *p)
 	struct net_state *st = p->state;
 
 	for (size_t i = 0; i < st->spaces.len; i++)
-		net_space_finish(st->spaces.items[i]);
+		net_netns_finish(st->spaces.items[i]);
 	if (st->counts)
 		net_counts_tell(st->counts);
 	if (st->keep)
-		net_keep_end(st->keep);
+		net_recorder_end(st->keep);
 }
 
 static void net_close(struct probe *p)
@@ -389,11 +390,11 @@ static void net_close(struct probe *p)
 	net_map_close(st->map);
 	net_sock_close(st->sock);
 	for (size_t i = 0; i < st->spaces.len; i++)
-		net_space_close(st->spaces.items[i]);
+		net_netns_close(st->spaces.items[i]);
 	vec_fini(&st->spaces);
-	net_keep_free(st->keep);
+	net_recorder_free(st->keep);
 	net_policy_close(st->policy);
-	net_feed_close(st->feed);
+	net_sender_tuples_close(st->feed);
 	net_drop_close(st->drop);
 	net_redirect_close(st->redirect);
 	net_xdp_close(st->xdp);
@@ -404,7 +405,7 @@ static void net_close(struct probe *p)
 }
 
 /* What set off a dump, in words: "on=EXPR", and the record by "at=NS", "type=", "cpu=", "instance=". */
-static void trigger_from(const struct opt_strv *args, struct net_keep_trigger *t, struct sonde_rec *rec)
+static void trigger_from(const struct opt_strv *args, struct net_recorder_trigger *t, struct sonde_rec *rec)
 {
 	for (size_t i = 0; i < args->len; i++) {
 		const char *eq = strchr(args->items[i], '='), *key = args->items[i];
@@ -413,7 +414,7 @@ static void trigger_from(const struct opt_strv *args, struct net_keep_trigger *t
 
 		if (len == 2 && !strncmp(key, "on", len)) {
 			t->on = eq + 1;
-			t->by = NET_DUMP_EVENT;
+			t->by = NET_RECORDER_DUMP_EVENT;
 			continue;
 		}
 		if (!eq || str_to_u64(eq + 1, 10, &n) < 0)
@@ -427,14 +428,14 @@ static void trigger_from(const struct opt_strv *args, struct net_keep_trigger *t
 		else if (!strncmp(key, "instance=", 9))
 			rec->instance = (uint16_t)n;
 		else if (!strncmp(key, "signal=", 7))
-			t->by = NET_DUMP_SIGNAL;
+			t->by = NET_RECORDER_DUMP_SIGNAL;
 	}
 	t->rec = rec->type ? rec : NULL;
 }
 
 static int net_call(struct probe *p, const char *verb, const struct opt_strv *args, struct err *err)
 {
-	struct net_keep_trigger t = { .ts_ns = clock_boot_ns(), .by = NET_DUMP_COMMAND };
+	struct net_recorder_trigger t = { .ts_ns = clock_boot_ns(), .by = NET_RECORDER_DUMP_COMMAND };
 	struct net_state *st = p->state;
 	struct sonde_rec rec = { 0 };
 	int r;
@@ -446,7 +447,7 @@ static int net_call(struct probe *p, const char *verb, const struct opt_strv *ar
 	if (!st->keep)
 		return err_set(err, -ENOENT, "it keeps no packets (sonde capture --keep)");
 	trigger_from(args, &t, &rec);
-	r = net_keep_trigger(st->keep, &t);
+	r = net_recorder_trigger(st->keep, &t);
 	return r < 0 ? err_errno(err, r, "there is no memory for a dump") : 0;
 }
 
@@ -523,7 +524,7 @@ static const struct opt net_command_opts[] = {
 	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and those after its trigger",
 		NO_SIZE),
 	OPT_ROW(net_conf, keep.bytes, "keep-memory", 0, OPT_BYTES, "SIZE", "memory for them", .use = OPT_USE_MEMORY,
-		.zero_is = NET_KEEP_BYTES, OPT_USE_WITH(net_conf, keep.keep_ns)),
+		.zero_is = NET_RECORDER_BYTES, OPT_USE_WITH(net_conf, keep.keep_ns)),
 	OPT_ROW(net_conf, flow.max, "flow-max", 0, OPT_U32, "N", "flows at a time", .use = OPT_USE_MEMORY,
 		.unit = FLOW_BYTES, OPT_USE_WITH(net_conf, flow.on)),
 	OPT_ROW(net_conf, count.on, "count", 0, OPT_BOOL, NULL, "counters"),

@@ -49,8 +49,8 @@ struct net_map_conf {
 	bool take_over;		/* although somebody reads it */
 };
 
-/* The flight recorder: probes/net/net_keep.h. */
-struct net_keep_conf {
+/* The flight recorder: probes/net/recorder/net_recorder.h. */
+struct net_recorder_conf {
 	uint64_t keep_ns;	/* before a trigger; 0 = no recorder, packets are told of as they come */
 	uint64_t after_ns;	/* and after it */
 	uint64_t bytes;		/* of memory for packets, all CPUs together */
@@ -85,7 +85,7 @@ struct net_conf {
 	struct net_flow_conf flow;
 	struct net_count_conf count;
 	struct net_map_conf map;
-	struct net_keep_conf keep;
+	struct net_recorder_conf keep;
 	struct net_policy_conf policy;	/* and then nothing but verdicts is told */
 };
 

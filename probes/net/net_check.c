@@ -8,16 +8,16 @@
 #include "base/err.h"
 #include "probe/env.h"
 #include "probes/net/net.h"
-#include "probes/net/net_iface.h"
-#include "probes/net/net_flow.h"
-#include "probes/net/net_keep.h"
-#include "probes/net/net_keep_wire.h"
+#include "probes/net/packet/net_iface.h"
+#include "probes/net/flow/net_flow.h"
+#include "probes/net/recorder/net_recorder.h"
+#include "probes/net/recorder/net_recorder_wire.h"
 #include "probes/net/net_ns.h"
-#include "probes/net/net_policy.h"
+#include "probes/net/policy/net_policy.h"
 #include "probes/net/net_setup.h"
-#include "probes/net/net_sock.h"
-#include "probes/net/net_tc.h"
-#include "probes/net/net_trace.h"
+#include "probes/net/owner/net_sock.h"
+#include "probes/net/packet/net_tc.h"
+#include "probes/net/drop/net_trace.h"
 
 struct check {
 	struct probe p;
@@ -99,20 +99,20 @@ static void check_recorder(struct check *c)
 	struct net_conf conf = net_conf_default;
 	struct probe p = c->p;
 	struct net_tc_progs progs;
-	struct net_keep *k = NULL;
+	struct net_recorder *k = NULL;
 	struct err e = { 0 };
 	int r;
 
 	conf.keep.keep_ns = 1;
-	conf.keep.bytes = (uint64_t)KEEP_TRY_BYTES * NET_KEEP_DIRS * probe_env_n_cpus(p.env);
+	conf.keep.bytes = (uint64_t)KEEP_TRY_BYTES * NET_RECORDER_DIRS * probe_env_n_cpus(p.env);
 	p.conf = &conf;
-	r = net_keep_new(&p, &c->setup, &k, &e);
+	r = net_recorder_new(&p, &c->setup, &k, &e);
 	if (r >= 0)
-		r = net_keep_load(k, 0, &progs, &e);
+		r = net_recorder_load(k, 0, &progs, &e);
 	report(c, "flight recorder", r, &e, "");
 	if (r >= 0)
 		progs.free(progs.skel);
-	net_keep_free(k);
+	net_recorder_free(k);
 }
 
 static void check_rules(struct check *c)
@@ -167,7 +167,7 @@ static void check_drops(struct check *c)
 {
 	int args = net_drop_args(c->p.env);
 	struct net_drop *d = NULL;
-	struct net_feed *f = NULL;
+	struct net_sender_tuples *f = NULL;
 	struct err e = { 0 };
 	int r = net_drop_open(&c->p, &c->setup, &d, &e);
 
@@ -182,11 +182,11 @@ static void check_drops(struct check *c)
 	r = args < 4 ? err_set(&e, -EOPNOTSUPP,
 			       "the kernel does not tell the receiving socket (6.11 and later do)") : 0;
 	report(c, "receiving socket of drops", r, &e, "owners are found by address and port");
-	r = net_feed_open(&c->p, &c->setup, 0, false, &f, &e);
+	r = net_sender_tuples_open(&c->p, &c->setup, 0, false, &f, &e);
 	if (r >= 0)
-		r = net_feed_attach(f, &e);
+		r = net_sender_tuples_attach(f, &e);
 	report(c, "senders of other namespaces", r, &e, "owners of drops there are known by their sockets only");
-	net_feed_close(f);
+	net_sender_tuples_close(f);
 }
 
 /* Where functions cannot be traced, packets are counted when they come out of another interface. */

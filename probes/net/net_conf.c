@@ -21,7 +21,7 @@
 #include "event/names.h"
 #include "probes/net/net.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_foreign.h"
+#include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/net_wire.h"
 
 enum end { END_FROM, END_TO, END_EITHER, END__MAX };
@@ -138,10 +138,10 @@ static bool endpoints_of(const struct event *ev, uint16_t *ret_src, uint16_t *re
 {
 	struct cilium_notify n;
 	uint32_t len = 0;
-	const uint8_t *data = net_foreign_bytes(ev, &len);
+	const uint8_t *data = net_datapath_event_bytes(ev, &len);
 
 	*ret_src = *ret_dst = 0;
-	if (!net_foreign_notify(ev, &n))
+	if (!net_datapath_event_notify(ev, &n))
 		return false;
 	if (n.type == CILIUM_L7)
 		return cilium_l7_ends(data, len, ret_src, ret_dst);

@@ -7,13 +7,13 @@
 
 #include "base/macros.h"
 #include "packet/packet.h"
-#include "probes/net/net_count_wire.h"
-#include "probes/net/net_dns_wire.h"
+#include "probes/net/count/net_count_wire.h"
+#include "probes/net/dns/net_dns_wire.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_flow_wire.h"
-#include "probes/net/net_keep_wire.h"
-#include "probes/net/net_policy_wire.h"
-#include "probes/net/net_sock_wire.h"
+#include "probes/net/flow/net_flow_wire.h"
+#include "probes/net/recorder/net_recorder_wire.h"
+#include "probes/net/policy/net_policy_wire.h"
+#include "probes/net/owner/net_sock_wire.h"
 #include "probes/net/net_wire.h"
 
 static int hide_payload(struct sonde_rec *rec)

@@ -11,13 +11,13 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "packet/packet.h"
-#include "probes/net/net_count_wire.h"
-#include "probes/net/net_dns_wire.h"
+#include "probes/net/count/net_count_wire.h"
+#include "probes/net/dns/net_dns_wire.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_flow_wire.h"
-#include "probes/net/net_keep_wire.h"
-#include "probes/net/net_policy_wire.h"
-#include "probes/net/net_sock_wire.h"
+#include "probes/net/flow/net_flow_wire.h"
+#include "probes/net/recorder/net_recorder_wire.h"
+#include "probes/net/policy/net_policy_wire.h"
+#include "probes/net/owner/net_sock_wire.h"
 #include "probes/net/net_wire.h"
 
 static const struct event_desc *desc_of(uint16_t type)
@@ -141,7 +141,7 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	if (rec->type == NET_EV_DNS)
 		return net_dns_decode(rec, em);
 	if (rec->type == NET_EV_DUMP)
-		return net_dump_decode(rec, em);
+		return net_recorder_dump_decode(rec, em);
 	if (!desc)
 		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))
@@ -159,8 +159,8 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 }
 
 static const struct event_desc *const events[] = {
-	&net_trace_desc, &net_drop_desc, &net_xdp_desc, &net_flow_desc, &net_count_desc, &net_dns_desc,
-	&net_dump_desc, NULL,
+	&net_trace_desc, &net_drop_desc, &net_xdp_desc,		  &net_flow_desc,
+	&net_count_desc, &net_dns_desc,	 &net_recorder_dump_desc, NULL,
 };
 
 extern const struct decoder_ops net_decoder;

@@ -66,12 +66,12 @@ struct net_flow_event {
 };
 
 /* net.dump: the head of what a flight recorder held. */
-struct net_dump_event {
+struct net_recorder_dump_event {
 	uint64_t before_ns, after_ns;	/* of the trigger: what it was asked to hold */
 	uint64_t missing_ns;	/* of the time before, what its memory had no room for */
 	uint64_t packets, drops, torn;
 	uint32_t number;
-	uint8_t by;		/* NET_DUMP_* */
+	uint8_t by; /* NET_RECORDER_DUMP_* */
 	uint8_t pad[3];
 	char on[128];
 };
@@ -131,9 +131,9 @@ uint64_t net_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f)
 int net_dns_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 /* A NET_EV_DUMP record to an event. */
-int net_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
+int net_recorder_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
 
-extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_dump_desc;
+extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_recorder_dump_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;
 
 /* Content of the records: net_content.c. */

@@ -16,7 +16,7 @@
 #include "event/names.h"
 #include "packet/packet.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_foreign.h"
+#include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/net_text.h"
 #include "probes/net/net_wire.h"
 
@@ -238,7 +238,7 @@ static uint32_t state_of(const struct event *ev)
 
 	if (!event_section(ev, SEC_NOTIFY))
 		return b->reason;
-	return net_foreign_notify(ev, &n) && n.type == CILIUM_TRACE ? n.trace.reason + 1u : 0;
+	return net_datapath_event_notify(ev, &n) && n.type == CILIUM_TRACE ? n.trace.reason + 1u : 0;
 }
 
 static int get_state(const struct event *ev, struct value *ret)
@@ -259,7 +259,7 @@ static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 	const char *name = word == GET_FILE ? file_name(ev) : NULL;
 	struct cilium_notify n;
 
-	if (word != GET_FILE && (!net_foreign_notify(ev, &n) || n.type != CILIUM_TRACE))
+	if (word != GET_FILE && (!net_datapath_event_notify(ev, &n) || n.type != CILIUM_TRACE))
 		return -ENOENT;
 	if (word == GET_ENCRYPTED) {
 		*ret = (struct value){ .kind = VAL_BOOL, .u = !!(n.trace.reason & CILIUM_REASON_ENCRYPTED) };

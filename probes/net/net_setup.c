@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/coop.h"
+#include "loop/coop.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"

@@ -49,7 +49,7 @@ bool net_setup_iface(const struct net_setup *s, const char *name);
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err);
 
-/* Before load: makes room in @map for the flow tables of all watched namespaces (net_flow_turn.bpf.h). */
+/* Before load: makes room in @map for the flow tables of all watched namespaces (net_flow_direction.bpf.h). */
 int net_setup_turns(const struct net_setup *s, struct bpf_map *map);
 
 /* A part of it, for an object that has nothing of packets: the rate limits. */

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "probe/cgroup2.h"
+#include "host/cgroup2.h"
 
 #define FILEID_KERNFS 0xfe		/* include/linux/exportfs.h */
 #define MAX_KNOWN 65536			/* then names are sent again */

@@ -20,14 +20,14 @@
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
-#include "probes/sys/sys_budget.h"
-#include "probes/sys/sys_cputime.h"
-#include "probes/sys/sys_heal.h"
-#include "probes/sys/sys_lost.h"
+#include "probes/sys/stats/sys_budget.h"
+#include "probes/sys/snapshot/sys_cputime.h"
+#include "probes/sys/snapshot/sys_resync.h"
+#include "probes/sys/stats/sys_lost.h"
 #include "probes/sys/sys_plan_wire.h"
-#include "probes/sys/sys_push.h"
-#include "probes/sys/sys_sums.h"
-#include "probes/sys/sys_suppress.h"
+#include "probes/sys/pushdown/sys_pushdown.h"
+#include "probes/sys/stats/sys_stats.h"
+#include "probes/sys/pushdown/sys_suppress.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_trace.h"
 #include "probes/sys/sys_wire.h"
@@ -141,7 +141,7 @@ static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, con
 	return (uint16_t)todo;
 }
 
-static void set_pred(const struct sys_push *push, struct bpf_object *obj, const struct sys_state *s)
+static void set_pred(const struct sys_pushdown *push, struct bpf_object *obj, const struct sys_state *s)
 {
 	uint16_t checks[PLAN_ABIS_MOST * SYS_NR_MAX] = { 0 };
 
@@ -214,7 +214,7 @@ static void set_times(const struct sys_conf *c, struct bpf_object *obj)
 	const uint64_t tick_ns = clock_tick_ns();
 	const bool draw = draws_times(c) && tick_ns;
 
-	probe_set_rodata(obj, "sys_draw", &draw, sizeof(draw));
+	probe_set_rodata(obj, "sys_sampling", &draw, sizeof(draw));
 	probe_set_rodata(obj, "sys_tick_ns", &tick_ns, sizeof(tick_ns));
 }
 
@@ -233,10 +233,10 @@ static void configure(void *ctx, struct bpf_object *obj)
 	bpf_map__set_max_entries(scratch, setup->s->n_cpus);
 	set_calls(setup->p, obj, setup->s);
 	if (c->summary)
-		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums"),
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_stats_rows"),
 					 setup->s->n_abis * SYS_NR_MAX);
 	if (by)
-		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_sums_by"), SYS_BY_MOST);
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_stats_rows_by"), SYS_BY_MOST);
 	probe_set_rodata(obj, "sys_by", &by, sizeof(by));
 	set_times(c, obj);
 	probe_set_rodata(obj, "sys_task_type", &task, sizeof(task));

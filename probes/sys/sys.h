@@ -13,13 +13,13 @@
 
 struct err;
 struct registry;
-struct sys_push;
+struct sys_pushdown;
 
 /* What the probe alone knows at its end. */
 struct sys_stats {
 	uint64_t suppressed;		/* events of --suppress */
 	uint64_t suppressed_tids;	/* threads that have such a name */
-	uint64_t healed, postponed, rows; /* of sys_heal.h */
+	uint64_t healed, postponed, rows; /* of sys_resync.h */
 	struct sys_stats_lost {
 		unsigned abi, nr;	/* SYS_NR_MAX: those that no table has */
 		uint64_t count;		/* records that did not fit */
@@ -57,9 +57,9 @@ struct sys_conf {
 	struct opt_strv suppress;	/* command names that are not wanted */
 	struct sys_stats *stats;	/* filled when the probe is detached; NULL = nobody asks */
 	bool scan;			/* tell of the threads, descriptors and users that are there already */
-	const struct sys_push *push;	/* what of the filter the kernel decides (sys_push.h); NULL = nothing */
+	const struct sys_pushdown *push; /* what of the filter the kernel decides (sys_pushdown.h); NULL = nothing */
 	const char *push_text;		/* where that cannot be handed over: the filter; NULL = none */
-	bool push_others;		/* see struct sys_push_opts */
+	bool push_others;		/* see struct sys_pushdown_opts */
 	bool keep_state;		/* calls that change descriptors and processes pass whatever it says */
 	const char *max_cpu;		/* CPU time that watching may take: "5%" of one CPU; NULL = any */
 	bool no_times;			/* no latency: the program at the entry is not needed */

@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "probes/sys/sys.h"
-#include "probes/sys/sys_push.h"
+#include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
 
@@ -203,10 +203,12 @@ int sys_conf_init(void *conf, _unused_ const struct opt_strv *netns, const struc
 {
 	struct sys_conf *c = conf;
 	_cleanup_(buf_fini) struct buf rest = { 0 };
-	const struct sys_push_opts o = {
-		.keeps_state = c->keep_state, .tables_only = c->summary, .others = c->push_others,
+	const struct sys_pushdown_opts o = {
+		.keeps_state = c->keep_state,
+		.tables_only = c->summary,
+		.others = c->push_others,
 	};
-	_cleanup_free_ struct sys_push *push = NULL;
+	_cleanup_free_ struct sys_pushdown *push = NULL;
 	struct filter *f = NULL;
 	int r;
 
@@ -217,11 +219,11 @@ int sys_conf_init(void *conf, _unused_ const struct opt_strv *netns, const struc
 		return err_errno(err, -ENOMEM, "cannot take the filter");
 	r = filter_parse(reg, c->push_text, &f, err);
 	if (r >= 0)
-		r = sys_push_filter(f, reg, &o, push, &rest, NULL);
+		r = sys_pushdown_filter(f, reg, &o, push, &rest, NULL);
 	filter_free(f);
 	if (r < 0)
 		return r;
-	if (c->summary && rest.len && !sys_push_is_of_sums(reg, buf_str(&rest)))
+	if (c->summary && rest.len && !sys_pushdown_is_of_sums(reg, buf_str(&rest)))
 		return err_set(err, -EINVAL, "-c counts in the kernel, which cannot decide %s for an agent",
 			       buf_str(&rest));
 	c->push = TAKE_PTR(push);

@@ -136,12 +136,12 @@ static int decode_call(struct cursor *c, struct event *ev, const struct emitter 
 /* Recordings of before times were drawn end with the steps. */
 static int decode_sum(struct cursor *c, struct event *ev, const struct emitter *em)
 {
-	struct sys_sum_body *b = arena_alloc(em->scratch, sizeof(*b));
+	struct sys_stats_body *b = arena_alloc(em->scratch, sizeof(*b));
 	size_t len = MIN(cur_left(c), sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
-	if (len < offsetof(struct sys_sum_body, timed) || !cur_copy(c, b, len) || b->abi >= SYS_ABI__MAX)
+	if (len < offsetof(struct sys_stats_body, timed) || !cur_copy(c, b, len) || b->abi >= SYS_ABI__MAX)
 		return -EBADMSG;
 	ev->body = b;
 	return em->emit(em->ctx, ev);
@@ -183,7 +183,7 @@ static const struct {
 } kinds[] = {
 	[SYS_REC_EXIT & 0xff] = { &sys_exit_desc, decode_call },
 	[SYS_REC_ENTER & 0xff] = { &sys_enter_desc, decode_call },
-	[SYS_REC_SUM & 0xff] = { &sys_sum_desc, decode_sum },
+	[SYS_REC_SUM & 0xff] = { &sys_stats_desc, decode_sum },
 	[SYS_REC_SWITCH & 0xff] = { &sys_switch_desc, decode_plain },
 	[SYS_REC_SIGNAL & 0xff] = { &sys_signal_desc, decode_signal },
 	[SYS_REC_FAULT & 0xff] = { &sys_fault_desc, decode_plain },

@@ -258,6 +258,6 @@ const struct event_desc sys_gap_desc = {
 };
 
 const struct event_desc *const sys_descs[] = {
-	&sys_exit_desc, &sys_enter_desc, &sys_sum_desc, &sys_gap_desc, &sys_switch_desc, &sys_signal_desc,
+	&sys_exit_desc,	 &sys_enter_desc,    &sys_stats_desc, &sys_gap_desc,  &sys_switch_desc,	  &sys_signal_desc,
 	&sys_fault_desc, &sys_procexit_desc, &sys_uring_desc, &sys_lost_desc, &sys_sampling_desc, NULL,
 };

@@ -29,8 +29,8 @@ struct sys_body {
 _Static_assert(sizeof(struct sys_body) == sizeof(struct sys_rec) - sizeof(struct sonde_rec),
 	       "the body is the record without its header");
 
-/* sys.sum: as struct sys_sum_rec without its header. */
-struct sys_sum_body {
+/* sys.sum: as struct sys_stats_rec without its header. */
+struct sys_stats_body {
 	uint16_t nr;
 	uint8_t abi, pad;
 	uint32_t rank;
@@ -40,7 +40,7 @@ struct sys_sum_body {
 	uint32_t by, by_pid;
 	char by_name[16];
 };
-_Static_assert(sizeof(struct sys_sum_body) == sizeof(struct sys_sum_rec) - sizeof(struct sonde_rec),
+_Static_assert(sizeof(struct sys_stats_body) == sizeof(struct sys_stats_rec) - sizeof(struct sonde_rec),
 	       "the body is the record without its header");
 
 /* sys.gap: records of one CPU that are not there, between two that are. */
@@ -126,7 +126,7 @@ void sys_text_mode(uint64_t mode, struct buf *out);
 void sys_text_signal(uint64_t signo, struct buf *out);
 
 extern const struct event_desc *const sys_descs[];
-extern const struct event_desc sys_exit_desc, sys_enter_desc, sys_sum_desc, sys_gap_desc;
+extern const struct event_desc sys_exit_desc, sys_enter_desc, sys_stats_desc, sys_gap_desc;
 extern const struct event_desc sys_switch_desc, sys_signal_desc, sys_fault_desc, sys_procexit_desc, sys_uring_desc;
 extern const struct event_desc sys_lost_desc, sys_sampling_desc;
 

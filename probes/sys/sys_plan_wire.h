@@ -90,17 +90,17 @@ struct sys_plan {
  * What one CPU counted of one call. Each is in one of four columns: its time is known and stands for itself; it was
  * drawn, and stands for those that were not; it was not drawn; nobody saw it begin.
  */
-struct sys_sum {
+struct sys_stats_cell {
 	__u64 calls, errors;
 	__u64 sure, sure_ns;
 	__u64 drawn, drawn_ns;
 	__u64 unknown;
 	__u64 max_ns;
-	__u32 steps[128];	/* SYS_STEPS; one that was drawn counts SYS_DRAW_ONE_IN */
+	__u32 steps[128]; /* SYS_STEPS; one that was drawn counts SYS_SAMPLING_ONE_IN */
 };
 
 /* Whose calls are counted apart. */
-struct sys_sum_key {
+struct sys_stats_key {
 	char name[16];
 	__u32 tgid;		/* 0: all of that name */
 	__u32 slot;
@@ -108,9 +108,9 @@ struct sys_sum_key {
 
 #define SYS_BY_MOST 8192	/* of them; what finds no room is counted as of all others */
 
-#define SYS_DRAW_ONE_IN 4	/* calls that are timed when not all are: a power of two */
-#define SYS_DRAW_AFTER 1024	/* of each call number so many are timed before */
-#define SYS_DRAW_LONG_TICKS 2	/* ticks of the kernel's clock in a call: from there on its time is sure */
+#define SYS_SAMPLING_ONE_IN 4	  /* calls that are timed when not all are: a power of two */
+#define SYS_SAMPLING_AFTER 1024	  /* of each call number so many are timed before */
+#define SYS_SAMPLING_LONG_TICKS 2 /* ticks of the kernel's clock in a call: from there on its time is sure */
 
 #define SYS_CLOSED_BUDGET 1u	/* why sys_closed is set */
 #define SYS_CLOSED_PAUSE 2u
@@ -127,7 +127,7 @@ struct sys_slot {
 	__u64 claims;		/* who wanted to be the first */
 };
 
-/* Which calls of a thread are timed (sys_draw.bpf.h). */
+/* Which calls of a thread are timed (sys_sampling.bpf.h). */
 struct sys_lot {
 	__u32 random;		/* 0 = nothing yet */
 	__u32 seen;		/* when the clock was last read, in 2^20 ns */

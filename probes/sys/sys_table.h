@@ -110,7 +110,7 @@ struct sys_form {
 	struct sys_arg args[6];
 };
 
-/* No record has it: a call inside socketcall or ipc (sys_line.h), whose number is its row in sys_calls. */
+/* No record has it: a call inside socketcall or ipc (sys_print.h), whose number is its row in sys_calls. */
 #define SYS_ABI_SUBCALL 255u
 
 #define SYS_CALL_PATH 1		/* takes a path */

@@ -13,7 +13,7 @@
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
-#include "probes/sys/sys_suppress.h"
+#include "probes/sys/pushdown/sys_suppress.h"
 
 #include "sys_trace.skel.h"
 

@@ -175,7 +175,7 @@ struct sys_fault_rec {
 #define SYS_STEPS 128
 
 /* What the kernel side counted of one call, all CPUs together. */
-struct sys_sum_rec {
+struct sys_stats_rec {
 	struct sonde_rec hdr;
 	__u16 nr;
 	__u8 abi;		/* SYS_ABI_* */
@@ -247,7 +247,7 @@ _Static_assert(sizeof(struct sys_switch_rec) == 40 + 16 + 40 + 16, "sys_switch_r
 _Static_assert(sizeof(struct sys_signal_rec) == 40 + 56, "sys_signal_rec is ABI");
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
 _Static_assert(sizeof(struct sys_procexit_rec) == 40 + 8, "sys_procexit_rec is ABI");
-_Static_assert(sizeof(struct sys_sum_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40 + 24, "sys_sum_rec is ABI");
+_Static_assert(sizeof(struct sys_stats_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40 + 24, "sys_stats_rec is ABI");
 _Static_assert(sizeof(struct sys_lost_rec) == 40 + 16, "sys_lost_rec is ABI");
 _Static_assert(sizeof(struct sys_sampling_rec) == 40 + 16, "sys_sampling_rec is ABI");
 _Static_assert(sizeof(struct sys_uring_rec) == 40 + 40, "sys_uring_rec is ABI");

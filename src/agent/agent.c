@@ -14,13 +14,13 @@
 
 #include "agent/agent_http.h"
 #include "agent/agent_impl.h"
-#include "agent/cilium_listener.h"
-#include "agent/splicer.h"
+#include "pipeline/cilium_listener.h"
+#include "agent/vmsplice_sender.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "pktfilter/pktfilter.h"
 
@@ -79,11 +79,11 @@ static void on_flush(void *ctx)
 	struct agent_conn *next;
 
 	a->lag.look = true;
-	fan_sync(a->fan);
+	broadcast_sync(a->fan);
 	captures_flush(a);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
-		if (!c->waits_out && !fan_empty(c->queue))
+		if (!c->waits_out && !broadcast_empty(c->queue))
 			conn_flush(c);
 		if (c->gone)
 			conn_free(c);
@@ -257,8 +257,8 @@ void agent_free(struct agent *a)
 	sock_dir_close(a->dir);
 	pipeline_free(a->pipeline);
 	inst_free_all(a);
-	fan_free(a->fan);
-	splicer_free(a->splicer);
+	broadcast_free(a->fan);
+	vmsplice_sender_free(a->vmsplice_sender);
 	for (size_t i = 0; i < ARRAY_SIZE(a->said); i++)
 		buf_fini(&a->said[i].text);
 	buf_fini(&a->content.copy);
@@ -316,10 +316,10 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	hold_watch_begin(a);
 	set_limits(a, conf);
 	find_group(a);
-	a->fan = fan_new(&conn_fan_ops);
+	a->fan = broadcast_new(&conn_fan_ops);
 	if (!a->fan)
 		return err_errno(err, -ENOMEM, "cannot start the agent");
-	a->splicer = splicer_new();
+	a->vmsplice_sender = vmsplice_sender_new();
 	r = open_pipeline(a, err);
 	if (r >= 0)
 		r = open_sockets(a, err);

@@ -50,7 +50,7 @@ struct agent_conf {
 	uint64_t ring_bytes, latency_ns;
 	const char *btf;		/* the running kernel's types; NULL = where they usually are */
 	const char *cilium_socket;	/* Cilium's monitor protocol is served there; NULL = it is not */
-	const char *cilium_probes;	/* "net,gorpc": loaded while somebody listens; NULL = net */
+	const char *cilium_probes;	/* "net,gohttp2": loaded while somebody listens; NULL = net */
 	const char *metrics;		/* address of /metrics; NULL = none, see agent_http.h */
 	const char *metrics_host;	/* names of this host for it, comma separated; NULL = localhost alone */
 	uint64_t cost_every_ns;		/* kernel statistics are on for a second so often; 0 = 15 s */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "agent/agent_impl.h"
-#include "agent/output.h"
+#include "pipeline/output.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -18,7 +18,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "probe/probe.h"
 #include "sinks/sink.h"
 

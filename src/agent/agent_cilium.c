@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "agent/agent_impl.h"
-#include "agent/cilium_listener.h"
+#include "pipeline/cilium_listener.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -47,7 +47,7 @@ static const struct event *show(void *ctx, const struct event *ev, uint32_t of)
 	return content_event(a, ev, of, &a->content.scratch, &a->content.shown);
 }
 
-/* "net,gorpc" as the words of a subscription; whether there are such probes is seen when they are taken. */
+/* "net,gohttp2" as the words of a subscription; whether there are such probes is seen when they are taken. */
 static void put_words(const char *list, struct buf *out)
 {
 	while (*list) {

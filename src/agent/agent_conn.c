@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
-#include "agent/splicer.h"
+#include "agent/vmsplice_sender.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
-#include "bus/session.h"
+#include "ipc/session.h"
 
 #define WRITE_ROUND (4u << 20)		/* bytes to one client before the others have their turn */
 #define SPLICE_LEAST (16u << 10)	/* below this copying costs less */
@@ -36,19 +36,19 @@
  * The pipeline's own records (names, ticks, losses) are bounded by the time until a client is cut; no books count
  * those, so none may be lost. State has an eighth of the queue for itself.
  */
-static enum fan_weight weight_of(const struct sonde_rec *r)
+static enum broadcast_weight weight_of(const struct sonde_rec *r)
 {
 	if (record_is_core(r))
-		return FAN_ALWAYS;
-	return !r->instance || r->flags & SONDE_RF_SNAPSHOT ? FAN_STATE : FAN_DATA;
+		return BROADCAST_ALWAYS;
+	return !r->instance || r->flags & SONDE_RF_SNAPSHOT ? BROADCAST_STATE : BROADCAST_DATA;
 }
 
-static void look(const void *p, struct fan_frame *ret)
+static void look(const void *p, struct broadcast_frame *ret)
 {
 	struct proto_head h;
 
 	memcpy(&h, p, sizeof(h));
-	*ret = (struct fan_frame){ .len = (uint32_t)proto_frame_bytes(p), .weight = FAN_ALWAYS };
+	*ret = (struct broadcast_frame){ .len = (uint32_t)proto_frame_bytes(p), .weight = BROADCAST_ALWAYS };
 	p = (const char *)p + sizeof(h);
 	if (h.type == PROTO_RECORD) {
 		struct sonde_rec r;
@@ -65,11 +65,11 @@ static void look(const void *p, struct fan_frame *ret)
 		ret->key = e.instance;
 		ret->ts_ns = e.ts_ns;
 		ret->counts = e.flags & PROTO_EVENT_COUNTS;
-		ret->weight = FAN_DATA;
+		ret->weight = BROADCAST_DATA;
 	}
 }
 
-static size_t lost_frame(const struct fan_lost *l, void *buf, size_t cap)
+static size_t lost_frame(const struct broadcast_lost *l, void *buf, size_t cap)
 {
 	struct { struct proto_head head; struct sonde_lost_rec rec; } frame = {
 		.head = { .len = sizeof(frame), .type = PROTO_RECORD },
@@ -80,7 +80,7 @@ static size_t lost_frame(const struct fan_lost *l, void *buf, size_t cap)
 		},
 	};
 
-	_Static_assert(sizeof(frame) % FAN_ALIGN == 0, "a frame has no tail");
+	_Static_assert(sizeof(frame) % BROADCAST_ALIGN == 0, "a frame has no tail");
 	if (cap < sizeof(frame))
 		return 0;
 	memcpy(buf, &frame, sizeof(frame));
@@ -94,11 +94,11 @@ static void losing(void *ctx, uint16_t key)
 	c->sub.lost[key % SONDE_INSTANCES]++;
 }
 
-const struct fan_ops conn_fan_ops = { .look = look, .lost = lost_frame, .losing = losing };
+const struct broadcast_ops conn_fan_ops = { .look = look, .lost = lost_frame, .losing = losing };
 
 int conn_send(struct agent_conn *c, const struct buf *frames)
 {
-	return buf_error(frames) ? buf_error(frames) : fan_send(c->queue, frames->data, frames->len, NULL, 0);
+	return buf_error(frames) ? buf_error(frames) : broadcast_send(c->queue, frames->data, frames->len, NULL, 0);
 }
 
 int conn_send_record(struct agent_conn *c, const struct sonde_rec *rec)
@@ -109,14 +109,14 @@ int conn_send_record(struct agent_conn *c, const struct sonde_rec *rec)
 	if (!r)
 		return 0;
 	h.len = (uint32_t)sizeof(h) + r->len;
-	return fan_send(c->queue, &h, sizeof(h), r, r->len);
+	return broadcast_send(c->queue, &h, sizeof(h), r, r->len);
 }
 
 static bool too_much_to_read(const struct agent_conn *c)
 {
-	struct fan_stats st;
+	struct broadcast_stats st;
 
-	fan_stats(c->queue, &st);
+	broadcast_stats(c->queue, &st);
 	return !c->sub.on && st.queued_bytes > BACKLOG_BYTES;
 }
 
@@ -143,11 +143,12 @@ static size_t bytes_of(const struct iovec *iov, int n)
 /* One write. 1: all of it went, 0: the socket is full, or -errno. */
 static int write_some(struct agent_conn *c, size_t *ret_bytes)
 {
-	struct iovec iov[SPLICER_PIECES];
+	struct iovec iov[VMSPLICE_SENDER_PIECES];
 	bool still = false;
-	int n = fan_peek(c->queue, iov, SPLICER_PIECES, &still);
+	int n = broadcast_peek(c->queue, iov, VMSPLICE_SENDER_PIECES, &still);
 	size_t want = bytes_of(iov, n);
-	ssize_t sent = still && want >= SPLICE_LEAST ? splicer_send(c->a->splicer, c->fd, iov, n) : -ENOTSUP;
+	ssize_t sent =
+		still && want >= SPLICE_LEAST ? vmsplice_sender_send(c->a->vmsplice_sender, c->fd, iov, n) : -ENOTSUP;
 
 	if (sent == -ENOTSUP) {
 		const struct msghdr m = { .msg_iov = iov, .msg_iovlen = (size_t)n };
@@ -157,7 +158,7 @@ static int write_some(struct agent_conn *c, size_t *ret_bytes)
 	}
 	if (sent < 0)
 		return sent == -EAGAIN || sent == -EINTR ? 0 : (int)sent;
-	fan_consume(c->queue, (size_t)sent);
+	broadcast_consume(c->queue, (size_t)sent);
 	*ret_bytes += (size_t)sent;
 	return (size_t)sent == want;
 }
@@ -175,15 +176,15 @@ void conn_flush(struct agent_conn *c)
 
 	if (c->gone || is_starting(c))
 		return;
-	while (r > 0 && bytes < WRITE_ROUND && !fan_empty(c->queue))
+	while (r > 0 && bytes < WRITE_ROUND && !broadcast_empty(c->queue))
 		r = write_some(c, &bytes);
-	if (bytes || fan_empty(c->queue))
+	if (bytes || broadcast_empty(c->queue))
 		c->moved_ns = clock_boot_ns();
-	if (r < 0 || (c->dying && fan_empty(c->queue))) {
+	if (r < 0 || (c->dying && broadcast_empty(c->queue))) {
 		c->gone = true;
 		return;
 	}
-	c->waits_out = !fan_empty(c->queue);
+	c->waits_out = !broadcast_empty(c->queue);
 	set_events(c);
 }
 
@@ -200,7 +201,7 @@ static void conn_cut(struct agent_conn *c, int code, const char *reason)
 	snprintf(c->a->totals.last_cut, sizeof(c->a->totals.last_cut), "pid %d: %.120s", (int)c->peer.pid, reason);
 	c->a->totals.cut++;
 	sub_drop(c);
-	fan_give_up(c->queue, clock_boot_ns());
+	broadcast_give_up(c->queue, clock_boot_ns());
 	c->dying = true;
 	c->dead_ns = clock_boot_ns() + LINGER_NS;
 	if (proto_put(&b, PROTO_ERROR, &st, sizeof(st), reason) >= 0)
@@ -472,7 +473,7 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	a->n_conns++;
 	widen(fd);
 	c->session = session_new(&session_ops, c);
-	c->queue = fan_subscribe(a->fan, a->conf.queue_bytes, a->conf.queue_records, c);
+	c->queue = broadcast_subscribe(a->fan, a->conf.queue_bytes, a->conf.queue_records, c);
 	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0) {
 		conn_free(c);
 		return;
@@ -496,7 +497,7 @@ void conn_free(struct agent_conn *c)
 	sub_drop(c);
 	close(c->fd);
 	forget_passed(c);
-	fan_unsubscribe(c->queue);
+	broadcast_unsubscribe(c->queue);
 	session_free(c->session);
 	if (c->prev)
 		c->prev->next = c->next;
@@ -522,7 +523,7 @@ void conn_tick(struct agent_conn *c, uint64_t now_ns)
 		c->gone = true;
 	else if (!c->dying && session_state(c->session) == SESSION_NEW && now_ns > c->since_ns + GREETING_NS)
 		conn_cut(c, -ETIMEDOUT, "no greeting came");
-	else if (!c->dying && !fan_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
+	else if (!c->dying && !broadcast_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
 		conn_cut(c, -ETIMEDOUT, "the client takes nothing, for too long");
 	else if (is_idle(c, now_ns) && limits_places_short(c->a))
 		conn_cut(c, -EUSERS, "idle while places for clients are short (idle-time of agent.conf)");

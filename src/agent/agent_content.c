@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "event/decode.h"
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "pktfilter/pktfilter.h"
 
 uint32_t content_of(const struct agent *a, const struct peer *p, uint32_t rights)

@@ -7,9 +7,9 @@
 #include "agent/agent_impl.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/hold.h"
+#include "loop/hold.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 
 #define LOG_EVERY_NS (10 * NS_PER_S) /* but a new longest hold is logged at once */
 

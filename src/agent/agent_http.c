@@ -23,10 +23,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "bus/accept.h"
+#include "agent/http_accept.h"
 
 #define CONNECTIONS 16u		/* more than one scraper is rare; each may send 8 KiB of headers */
 #define MEMORY_BYTES ((size_t)16 << 10)

@@ -11,18 +11,18 @@
 #include "agent/agent.h"
 #include "agent/agent_limits.h"
 #include "agent/agent_rights.h"
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/coop.h"
+#include "loop/coop.h"
 #include "base/err.h"
-#include "base/hold.h"
+#include "loop/hold.h"
 #include "base/opt.h"
 #include "base/rights.h"
 #include "base/vec.h"
-#include "bus/fan.h"
-#include "bus/listen.h"
-#include "bus/proto.h"
+#include "ipc/broadcast.h"
+#include "ipc/listen.h"
+#include "ipc/proto.h"
 #include "event/event.h"
 #include "sonde/wire.h"
 
@@ -33,7 +33,7 @@ struct agent;
 struct filter;
 struct output;
 struct session;
-struct splicer;
+struct vmsplice_sender;
 
 /* ---- what a client asks for, as words ---- */
 
@@ -137,7 +137,7 @@ struct view_count {
 int view_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer, struct view **ret,
 	     struct err *err);
 void view_put(struct view *v);			/* NULL is fine; clients left its log */
-struct fan_log *view_log(const struct view *v);
+struct broadcast_log *view_log(const struct view *v);
 const struct view_count *view_counts(const struct view *v, uint16_t instance);
 struct view *view_next(const struct view *v);	/* of the agent's list */
 void view_event(struct view *v, const struct event *ev);
@@ -189,7 +189,7 @@ struct agent_conn {
 	uint32_t viewer;		/* content_of() */
 	struct session *session;
 	struct agent_request request;
-	struct fan_sub *queue;
+	struct broadcast_sub *queue;
 	struct agent_sub sub;
 	int passed;			/* descriptor that came last, on a control socket; -1 = none */
 	bool waits_out;			/* the socket is full */
@@ -216,7 +216,7 @@ int conn_send(struct agent_conn *c, const struct buf *frames);
 int conn_send_record(struct agent_conn *c, const struct sonde_rec *r);
 void conn_flush(struct agent_conn *c);
 void conn_tick(struct agent_conn *c, uint64_t now_ns);
-extern const struct fan_ops conn_fan_ops;	/* what frames are; losing() is told agent_conn */
+extern const struct broadcast_ops conn_fan_ops; /* what frames are; losing() is told agent_conn */
 
 /* ---- counts ---- */
 
@@ -281,10 +281,10 @@ struct agent {
 	struct loop *loop;
 	struct agent_conf conf;
 	struct pipeline *pipeline;
-	struct fan *fan;
+	struct broadcast *fan;
 	struct view *views;
 	struct capture *captures;
-	struct splicer *splicer;
+	struct vmsplice_sender *vmsplice_sender;
 	struct sock_dir *dir;
 	bool complained;		/* that a socket cannot be made again */
 	struct listener *read, *control;

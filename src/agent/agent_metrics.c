@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
-#include "agent/cilium_listener.h"
+#include "pipeline/cilium_listener.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "event/core.h"
 #include "probe/probe.h"
@@ -241,11 +241,11 @@ static void put_fill(const struct agent *a, struct page *p)
 static void each_client(const struct agent *a, struct page *p, size_t off)
 {
 	for (const struct agent_conn *c = a->conns; c; c = c->next) {
-		struct fan_stats st;
+		struct broadcast_stats st;
 		uint64_t value;
 		char label[32];
 
-		fan_stats(c->queue, &st);
+		broadcast_stats(c->queue, &st);
 		memcpy(&value, (const char *)&st + off, sizeof(value));
 		snprintf(label, sizeof(label), "client=\"%u\"", c->place);
 		put_count(p, label, value);
@@ -254,27 +254,27 @@ static void each_client(const struct agent *a, struct page *p, size_t off)
 
 static void put_queue_bytes(const struct agent *a, struct page *p)
 {
-	each_client(a, p, offsetof(struct fan_stats, queued_bytes));
+	each_client(a, p, offsetof(struct broadcast_stats, queued_bytes));
 }
 
 static void put_queue_records(const struct agent *a, struct page *p)
 {
-	each_client(a, p, offsetof(struct fan_stats, queued));
+	each_client(a, p, offsetof(struct broadcast_stats, queued));
 }
 
 static void put_client_sent(const struct agent *a, struct page *p)
 {
-	each_client(a, p, offsetof(struct fan_stats, sent));
+	each_client(a, p, offsetof(struct broadcast_stats, sent));
 }
 
 static void put_client_bytes(const struct agent *a, struct page *p)
 {
-	each_client(a, p, offsetof(struct fan_stats, sent_bytes));
+	each_client(a, p, offsetof(struct broadcast_stats, sent_bytes));
 }
 
 static void put_client_lost(const struct agent *a, struct page *p)
 {
-	each_client(a, p, offsetof(struct fan_stats, lost));
+	each_client(a, p, offsetof(struct broadcast_stats, lost));
 }
 
 static void put_clients(const struct agent *a, struct page *p) { put_count(p, "", a->n_conns); }
@@ -346,7 +346,10 @@ static void put_memory(const struct agent *a, struct page *p)
 	put_count(p, "", agent_memory());
 }
 
-static void put_queues(const struct agent *a, struct page *p) { put_count(p, "", fan_bytes(a->fan)); }
+static void put_queues(const struct agent *a, struct page *p)
+{
+	put_count(p, "", broadcast_bytes(a->fan));
+}
 
 /* ---- all of them ---- */
 

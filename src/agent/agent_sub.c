@@ -16,10 +16,10 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "bus/session.h"
+#include "ipc/session.h"
 #include "event/decode.h"
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "probe/probe.h"
 
 /* ---- begin ---- */
@@ -105,7 +105,7 @@ static int go(struct agent_conn *c, const struct request *q, struct err *err)
 			inst_ledger(c->a, i, &c->sub.ledger[i]);
 	}
 	c->sub.on = true;
-	fan_join(c->queue, view_log(c->sub.view));
+	broadcast_join(c->queue, view_log(c->sub.view));
 	r = tell_ready(c);
 	if (r >= 0 && q->fields)
 		return 0;	/* it decodes nothing */
@@ -203,7 +203,7 @@ static void take_books(struct agent_conn *c, struct last_words *ret)
 	if (!c->sub.on)
 		return;
 	inst_refresh(c->a);
-	fan_leave(c->queue);	/* what it lost is known then */
+	broadcast_leave(c->queue); /* what it lost is known then */
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i)
 			ledger_of(c, i, &ret->ledgers[ret->n++]);
@@ -245,7 +245,7 @@ void sub_drop(struct agent_conn *c)
 	if (c->sub.excluded)
 		include_self(c);
 	if (c->sub.view)
-		fan_leave(c->queue);
+		broadcast_leave(c->queue);
 	view_put(c->sub.view);
 	c->sub = (struct agent_sub){ 0 };
 	inst_put_later(c->a, mask);

@@ -12,10 +12,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "bus/session.h"
+#include "ipc/session.h"
 #include "event/core.h"
 #include "probe/probe.h"
 #include "ring/ring.h"
@@ -94,9 +94,9 @@ static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 
 static void say_client(const struct agent_conn *c, struct buf *out)
 {
-	struct fan_stats st;
+	struct broadcast_stats st;
 
-	fan_stats(c->queue, &st);
+	broadcast_stats(c->queue, &st);
 	buf_printf(out, "client %u, pid %d uid %u: %s, %s, sent %" PRIu64 ", lost %" PRIu64 ", queue %" PRIu64
 		   " bytes in %" PRIu64 " records\n", c->place, (int)c->peer.pid, (unsigned)c->peer.uid,
 		   session_client(c->session), c->dying ? "cut" : c->sub.on ? "streams" : "idle", st.sent, st.lost,
@@ -115,7 +115,7 @@ static int write_status(const struct call *call, struct err *err)
 		   " cut%s%s\n", a->n_conns, a->conf.limits.max_clients, a->totals.connections, a->totals.refused,
 		   a->totals.cut, a->totals.cut ? "; last: " : "", a->totals.last_cut);
 	buf_printf(call->out, "memory: %" PRIu64 " KiB, %" PRIu64 " KiB of them queues\n", agent_memory() >> 10,
-		   fan_bytes(a->fan) >> 10);
+		   broadcast_bytes(a->fan) >> 10);
 	ring_reader_stats(probe_env_reader(pipeline_env(a->pipeline)), &st);
 	buf_printf(call->out, "reader: %" PRIu64 " records, %" PRIu64 " bytes, %" PRIu64 " batches, %u %% of a ring "
 		   "unread, %" PRIu64 ".%03" PRIu64 " ms behind\n", st.records, st.bytes, st.batches,

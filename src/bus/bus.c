@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 
 struct sub {
 	struct bus *bus;

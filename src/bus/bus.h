@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Events to subscribers, in one process: each gets those that its filter wants, at once, in its own call. Queues of
- * bytes for slow readers are fan.h.
+ * bytes for slow readers are broadcast.h.
  */
 #ifndef BUS_BUS_H
 #define BUS_BUS_H

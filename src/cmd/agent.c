@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/conf_file.h"
@@ -65,7 +65,10 @@ static const struct opt agent_opts[] = {
 	    "records that one client has not read, at most (default 262144)"),
 	ROW(stall_ns, "stall-time", 0, OPT_DURATION, "TIME",
 	    "a client that takes nothing for so long is cut (default 60s)"),
-	{ .name = "allow-content", .kind = OPT_ENUM, .off = offsetof(struct agent_conf, allow_content), .arg = "WHO",
+	{ .name = "allow-content",
+	  .kind = OPT_ENUM,
+	  .off = offsetof(struct agent_conf, allow_content),
+	  .arg = "WHO",
 	  .help = "none or group: who on the read socket sees content of other users' processes (default none)",
 	  .aux = content_names },
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)"),
@@ -75,7 +78,7 @@ static const struct opt agent_opts[] = {
 	ROW(cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
 	    "serve Cilium's monitor protocol there: its clients see packets, drops and calls (default not)"),
 	ROW(cilium_probes, "cilium-probes", 0, OPT_STR, "LIST",
-	    "probes for those clients: net, gorpc (calls), comma separated (default net)"),
+	    "probes for those clients: net, gohttp2 (calls), comma separated (default net)"),
 	ROW(metrics, "metrics", 0, OPT_STR, "ADDR",
 	    "serve /metrics for Prometheus there: 127.0.0.1:PORT, [::1]:PORT or the path of a socket (default not)"),
 	ROW(metrics_host, "metrics-host", 0, OPT_STR, "LIST",

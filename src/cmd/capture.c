@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -137,7 +137,7 @@ static bool capture_pass(void *ctx, const struct event *ev)
 }
 
 /* A recorder has words of its own at the start and no progress: nothing is written until it dumps. */
-static void set_closing(struct capture_conf *c, struct net_closing *closing, struct run_spec *spec)
+static void set_closing(struct capture_conf *c, struct net_closing *closing, struct run_ops *spec)
 {
 	closing->file = c->write && strcmp(c->write, "-") != 0 ? c->write : NULL;
 	net_closing_set_spec(closing, spec);
@@ -157,10 +157,15 @@ static int capture_run(void *conf, const struct cmd_words *w)
 	struct net_closing closing = { .run = &c->run };
 	_cleanup_(buf_fini) struct buf mem = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
-	struct run_spec spec = {
-		.unit = "packet", .own_netns = true,
-		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = capture_pass, .pass_ctx = c,
-		.cmdline = w->line, .ready = "sonde: ready, capturing; ^C stops",
+	struct run_ops spec = {
+		.unit = "packet",
+		.own_netns = true,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.pass = capture_pass,
+		.pass_ctx = c,
+		.cmdline = w->line,
+		.ready = "sonde: ready, capturing; ^C stops",
 	};
 	struct err err = { 0 };
 	int status = CMD_USAGE;

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/cleanup.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "cmd/run.h"
 
 #define NS_PER_S 1000000000ULL

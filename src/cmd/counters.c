@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -19,7 +19,7 @@
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
-#include "probes/net/net_count_wire.h"
+#include "probes/net/count/net_count_wire.h"
 
 struct counters_conf {
 	struct run_conf run;
@@ -92,7 +92,7 @@ static int check(const struct counters_conf *c, const struct cmd_words *w)
 }
 
 /* Without reports nothing is known before the end. */
-static int run_counters(struct counters_conf *c, struct run_spec *spec)
+static int run_counters(struct counters_conf *c, struct run_ops *spec)
 {
 	_cleanup_(buf_fini) struct buf nothing = { 0 };
 	struct tally tally = { .conf = &c->run, .nothing = &nothing };
@@ -111,10 +111,15 @@ static int counters_run(void *conf, const struct cmd_words *w)
 	struct counters_conf *c = conf;
 	struct packet_words words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
-	struct run_spec spec = {
-		.unit = "packet", .own_netns = true,
-		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = match_counters, .pass_ctx = &words,
-		.cmdline = w->line, .ready = "sonde: ready, counting; ^C stops",
+	struct run_ops spec = {
+		.unit = "packet",
+		.own_netns = true,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.pass = match_counters,
+		.pass_ctx = &words,
+		.cmdline = w->line,
+		.ready = "sonde: ready, counting; ^C stops",
 	};
 	struct err err = { 0 };
 	int status = check(c, w);

@@ -19,7 +19,7 @@
 #include "event/json.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probe/refusal.h"
+#include "probe/load_error.h"
 
 struct doctor_conf { bool json; unsigned verbose; const char *btf; };
 
@@ -48,11 +48,12 @@ static const char *const verdict_names[] = { [WORKS] = "works", [PARTLY] = "part
 _Static_assert(ARRAY_SIZE(verdict_names) == VERDICT__MAX, "a name per verdict");
 
 /* The commands of each probe; all of them need proc as well. */
-static const struct { const char *probe, *commands[6]; } users[] = {
+static const struct { const char *probe, *commands[6];
+} users[] = {
 	{ "net", { "monitor", "capture", "flows", "counters", "policy" } },
 	{ "cpu", { "profile" } },
 	{ "sys", { "syscalls" } },
-	{ "gorpc", { "rpc" } },
+	{ "gohttp2", { "rpc" } },
 };
 
 /* Hooks of one probe. */
@@ -245,7 +246,7 @@ static int doctor_run(void *conf, _unused_ const struct cmd_words *w)
 	struct err err = { 0 };
 	int r;
 
-	refusal_capture();
+	load_error_capture();
 	r = kernel_btf_find(rep.conf->btf, &found, &err);
 	if (r < 0) {
 		log_error("%s", err.msg);

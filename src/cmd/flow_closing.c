@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "cmd/closing.h"
 #include "event/event.h"
-#include "probes/net/net_flow_wire.h"
+#include "probes/net/flow/net_flow_wire.h"
 
 void flow_closing_init(struct flow_closing *f)
 {

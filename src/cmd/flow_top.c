@@ -21,7 +21,7 @@
 #include "event/json.h"
 #include "event/names.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_flow_wire.h"
+#include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 #include "sinks/sink.h"
 #include "sonde/wire.h"

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/flow_closing.h"
@@ -26,7 +26,7 @@
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
-#include "probes/net/net_flow_wire.h"
+#include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 
 struct flows_conf {
@@ -157,7 +157,7 @@ static void stop_table(void *ctx)
 }
 
 /* Flows report as often as the table is shown, if that is more often. */
-static int run_table(struct flows_conf *c, struct run_spec *spec)
+static int run_table(struct flows_conf *c, struct run_ops *spec)
 {
 	struct run_conf quiet = c->run;
 	int status;
@@ -183,7 +183,7 @@ static int run_table(struct flows_conf *c, struct run_spec *spec)
 	return status;
 }
 
-static int run_lines(struct flows_conf *c, struct run_spec *spec)
+static int run_lines(struct flows_conf *c, struct run_ops *spec)
 {
 	_cleanup_(buf_fini) struct buf nothing = { 0 };
 	struct flow_closing closing;
@@ -209,10 +209,15 @@ static int flows_run(void *conf, const struct cmd_words *w)
 	struct flows_conf *c = conf;
 	struct packet_words words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
-	struct run_spec spec = {
-		.unit = "flow", .own_netns = true,
-		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = match_flows, .pass_ctx = &words,
-		.cmdline = w->line, .ready = "sonde: ready, following flows; ^C stops",
+	struct run_ops spec = {
+		.unit = "flow",
+		.own_netns = true,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.pass = match_flows,
+		.pass_ctx = &words,
+		.cmdline = w->line,
+		.ready = "sonde: ready, following flows; ^C stops",
 	};
 	struct err err = { 0 };
 	int status = CMD_USAGE;

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "cmd/cmd.h"
 #include "event/event.h"
 #include "source/source.h"

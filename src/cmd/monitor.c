@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cilium_listener.h"
-#include "agent/pipeline.h"
+#include "pipeline/cilium_listener.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -142,12 +142,20 @@ static int monitor_run(void *conf, const struct cmd_words *w)
 	struct monitor_conf *c = conf;
 	struct packet_words words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
-	struct run_spec spec = {
-		.unit = "packet", .own_netns = true,
-		.probes = probes, .n_probes = ARRAY_SIZE(probes),
-		.pass = packet_words_match, .pass_ctx = &words, .cmdline = w->line,
-		.socket = cilium_path(c->cilium), .socket_format = "cilium", .reconnect_ns = c->reconnect_ns,
-		.setup = start_listener, .stopped = stop_listener, .started_ctx = c,
+	struct run_ops spec = {
+		.unit = "packet",
+		.own_netns = true,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.pass = packet_words_match,
+		.pass_ctx = &words,
+		.cmdline = w->line,
+		.socket = cilium_path(c->cilium),
+		.socket_format = "cilium",
+		.reconnect_ns = c->reconnect_ns,
+		.setup = start_listener,
+		.stopped = stop_listener,
+		.started_ctx = c,
 	};
 	struct net_closing closing = { .run = &c->run };
 	_cleanup_(buf_fini) struct buf ready = { 0 };

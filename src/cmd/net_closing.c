@@ -70,7 +70,7 @@ static const struct sink_ops closing_sink = {
 	.close = closing_close,
 };
 
-void net_closing_set_spec(struct net_closing *c, struct run_spec *spec)
+void net_closing_set_spec(struct net_closing *c, struct run_ops *spec)
 {
 	if (!closing_wanted(c->run))
 		return;

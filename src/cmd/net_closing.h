@@ -18,16 +18,16 @@ struct net_closing {
 struct loop;
 struct pipeline;
 struct run_conf;
-struct run_spec;
+struct run_ops;
 struct err;
 
 /* Lets @c (zeroed but for run and file, valid during the run) count events, if closing_wanted(). */
-void net_closing_set_spec(struct net_closing *c, struct run_spec *spec);
+void net_closing_set_spec(struct net_closing *c, struct run_ops *spec);
 
 /* Behind run(), which returned @status: one line on stderr, none if standard output lost its reader. */
 void net_closing_say(const struct net_closing *c, int status);
 
-/* For run_spec.started and stopped: a line each second while a file is written. @ctx: struct net_closing. */
+/* For run_ops.started and stopped: a line each second while a file is written. @ctx: struct net_closing. */
 int net_closing_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
 void net_closing_stopped(void *ctx);
 

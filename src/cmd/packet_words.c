@@ -12,7 +12,7 @@
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probes/net/net.h"
-#include "probes/net/net_flow_find.h"
+#include "probes/net/flow/net_flow_find.h"
 #include "sinks/sink.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"

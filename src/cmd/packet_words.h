@@ -28,7 +28,8 @@ struct packet_words {
 int packet_words_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_words *ret,
 		      struct err *err);
 
-/* The same, and of one conversation only: @flow is an id or its ends (probes/net/net_flow_find.h); NULL = all. */
+/* The same, and of one conversation only: @flow is an id or its ends (probes/net/flow/net_flow_find.h); NULL = all.
+ */
 int packet_words_open_flow(const struct net_conf *net, const struct opt_strv *words, const char *flow,
 			   const struct run_conf *run, bool live, struct packet_words *ret, struct err *err);
 void packet_words_close(struct packet_words *w);
@@ -36,7 +37,7 @@ void packet_words_close(struct packet_words *w);
 /* Gives @net filter, words and namespaces, all borrowed. Returns the words as one text; NULL = there were none. */
 const char *packet_words_use(struct packet_words *w, const struct run_conf *run, struct net_conf *net);
 
-/* A predicate for struct run_spec; @ctx: struct packet_words. */
+/* A predicate for struct run_ops; @ctx: struct packet_words. */
 bool packet_words_match(void *ctx, const struct event *ev);
 
 /* Does an output keep packets? Then all bytes of them are wanted. */

@@ -13,14 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cilium_listener.h"
-#include "agent/pipeline.h"
+#include "pipeline/cilium_listener.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
@@ -30,7 +30,7 @@
 #include "policy/policy.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
-#include "probes/net/net_policy_wire.h"
+#include "probes/net/policy/net_policy_wire.h"
 #include "probes/net/net_wire.h"
 
 struct policy_conf {
@@ -223,10 +223,16 @@ static void stopped(void *ctx)
 static int policy_live(struct policy_conf *c, const struct cmd_words *w)
 {
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
-	struct run_spec spec = {
-		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line, .why_local = "the rule file",
+	struct run_ops spec = {
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.cmdline = w->line,
+		.why_local = "the rule file",
 		.ready = "sonde: ready; packets are audited, none is dropped; SIGHUP reloads the rules, ^C stops",
-		.setup = set_up, .stopped = stopped, .started_ctx = c, .hangup = true,
+		.setup = set_up,
+		.stopped = stopped,
+		.started_ctx = c,
+		.hangup = true,
 	};
 
 	c->run.local = true;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -313,12 +313,26 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	const struct pipeline_probe probes[] = { { .ops = probe_find("cpu"), .conf = &c->cpu } };
 	_cleanup_free_ char *header = header_line(c, &w->command);
 	const struct sym_opts symbols = { .lines = c->lines };
-	struct run_spec spec = {
-		.unit = "sample", .hertz = c->cpu.period ? 0 : c->cpu.frequency,
-		.probes = probes, .n_probes = ARRAY_SIZE(probes), .pass = pass_mntns, .pass_ctx = watch,
-		.cmdline = w->line, .output = c->top ? "" : c->folded ? "folded" : "bcc", .stack = view,
-		.symbols = &symbols, .command = &w->command, .watcher = &watch_sink, .watcher_ctx = watch,
-		.left_out = &watch->full, .started = started, .stopped = stopped, .started_ctx = watch,
+	struct run_ops spec = {
+		.unit = "sample",
+		.hertz = c->cpu.period ? 0 : c->cpu.frequency,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.pass = pass_mntns,
+		.pass_ctx = watch,
+		.cmdline = w->line,
+		.output = c->top      ? ""
+			  : c->folded ? "folded"
+				      : "bcc",
+		.stack = view,
+		.symbols = &symbols,
+		.command = &w->command,
+		.watcher = &watch_sink,
+		.watcher_ctx = watch,
+		.left_out = &watch->full,
+		.started = started,
+		.stopped = stopped,
+		.started_ctx = watch,
 		.nice = c->cpu.no_nice ? 0 : PROFILE_NICE,
 	};
 	int status;

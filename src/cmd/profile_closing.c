@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "cmd/closing.h"
 #include "cmd/profile.h"
-#include "sinks/profile.h"
+#include "sinks/stack/profile.h"
 #include "sinks/sink.h"
 
 #define NS_PER_S 1000000000ULL

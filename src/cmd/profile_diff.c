@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -19,9 +19,9 @@
 #include "cmd/cmd.h"
 #include "cmd/profile.h"
 #include "sinks/outfile.h"
-#include "sinks/profile.h"
+#include "sinks/stack/profile.h"
 #include "sinks/sink.h"
-#include "sinks/svg.h"
+#include "sinks/stack/svg.h"
 #include "source/source.h"
 #include "stack/tree.h"
 #include "sym/sym.h"
@@ -86,9 +86,15 @@ static int read_side(struct side *side, const char *file, const struct cmd_words
 		.weight = c->cpu.off_cpu ? STACK_OFF_CPU : c->cpu.wall ? STACK_WALL : STACK_SAMPLES,
 	};
 	const struct sym_opts symbols = { .lines = false };
-	const struct run_spec spec = {
-		.symbols = &symbols, .cmdline = w->line, .output = "", .stack = &view, .watcher = &gather_sink,
-		.watcher_ctx = side, .source = TAKE_PTR(side->sources[side->which]), .opener = &side->opener,
+	const struct run_ops spec = {
+		.symbols = &symbols,
+		.cmdline = w->line,
+		.output = "",
+		.stack = &view,
+		.watcher = &gather_sink,
+		.watcher_ctx = side,
+		.source = TAKE_PTR(side->sources[side->which]),
+		.opener = &side->opener,
 	};
 
 	conf.read = file;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "cmd/profile.h"

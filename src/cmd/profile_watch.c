@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "cmd/closing.h"
 #include "cmd/profile.h"
-#include "sinks/profile.h"
+#include "sinks/stack/profile.h"
 #include "sinks/sink.h"
 
 struct state {

@@ -7,19 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "cmd/run.h"
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "probes/net/net.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_keep_wire.h"
+#include "probes/net/recorder/net_recorder_wire.h"
 #include "probes/net/net_wire.h"
 #include "sonde/wire.h"
 
@@ -74,8 +74,10 @@ void recorder_set_net(const struct record_conf *c, struct net_conf *net)
 {
 	static const char *plain = "200";	/* with the slot's head 256 bytes */
 
-	net->keep = (struct net_keep_conf){
-		.keep_ns = c->keep_ns, .after_ns = c->after_ns, .bytes = c->memory,
+	net->keep = (struct net_recorder_conf){
+		.keep_ns = c->keep_ns,
+		.after_ns = c->after_ns,
+		.bytes = c->memory,
 	};
 	net->kinds |= 1u << NET_KIND_TRACE | 1u << NET_KIND_DROP;
 	net->whole_packets = false;
@@ -105,7 +107,7 @@ static void ask(struct recorder *r, const char **words, size_t n)
 
 static void ask_for(struct recorder *r, const struct event *ev)
 {
-	char on[NET_DUMP_TEXT + 3], at[32], type[16], cpu[16], instance[24];
+	char on[NET_RECORDER_DUMP_TEXT + 3], at[32], type[16], cpu[16], instance[24];
 	const char *words[] = { on, at, type, cpu, instance };
 
 	snprintf(on, sizeof(on), "on=%s", r->conf->on);
@@ -118,7 +120,7 @@ static void ask_for(struct recorder *r, const struct event *ev)
 
 static void note_dump(struct recorder *r, const struct event *ev)
 {
-	const struct net_dump_event *b = ev->body;
+	const struct net_recorder_dump_event *b = ev->body;
 
 	r->dumps++;
 	r->packets += b->packets;
@@ -190,7 +192,7 @@ static int started(void *ctx, struct loop *loop, struct pipeline *p, struct err 
 	return 0;
 }
 
-void recorder_set_spec(struct recorder *r, struct run_spec *spec)
+void recorder_set_spec(struct recorder *r, struct run_ops *spec)
 {
 	spec->ready = r->conf->on ? "sonde: ready, recording; SIGUSR2 dumps too, ^C stops" :
 				    "sonde: ready, recording; SIGUSR2 dumps, ^C stops";

@@ -15,7 +15,7 @@ struct event;
 struct net_conf;
 struct recorder;
 struct run_conf;
-struct run_spec;
+struct run_ops;
 
 struct record_conf {
 	uint64_t keep_ns, after_ns, memory;
@@ -31,7 +31,7 @@ int recorder_open(const struct record_conf *c, const struct run_conf *run, struc
 void recorder_close(struct recorder *r);	/* NULL is fine */
 
 void recorder_set_net(const struct record_conf *c, struct net_conf *net);
-void recorder_set_spec(struct recorder *r, struct run_spec *spec);
+void recorder_set_spec(struct recorder *r, struct run_ops *spec);
 
 /* Looks at an event for a trigger. False: it is not (yet) one for the outputs. */
 bool recorder_pass(struct recorder *r, const struct event *ev);

@@ -9,20 +9,20 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "bus/client.h"
+#include "ipc/client.h"
 #include "cmd/run.h"
 #include "probe/probe.h"
 
 #define SETS_MAX 2
 
 /* Why an agent cannot do this run; NULL = it can. */
-static const char *needs_local(const struct run_conf *c, const struct run_spec *spec)
+static const char *needs_local(const struct run_conf *c, const struct run_ops *spec)
 {
 	if (spec->command && spec->command->len)
 		return "a command behind --";
@@ -87,7 +87,7 @@ static int put_probe(struct buf *b, const struct probe_ops *ops, const void *con
 	return 0;
 }
 
-static int put_probes(struct buf *b, const struct run_conf *c, const struct run_spec *spec, struct err *err)
+static int put_probes(struct buf *b, const struct run_conf *c, const struct run_ops *spec, struct err *err)
 {
 	int r = 0;
 
@@ -103,7 +103,7 @@ static int put_probes(struct buf *b, const struct run_conf *c, const struct run_
 	return r;
 }
 
-static int subscribe(struct client *client, const struct run_conf *c, const struct run_spec *spec,
+static int subscribe(struct client *client, const struct run_conf *c, const struct run_ops *spec,
 		     const struct probe_select *sel, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -120,7 +120,7 @@ static int subscribe(struct client *client, const struct run_conf *c, const stru
 	return client_subscribe(client, &b, err);
 }
 
-int remote_open(const struct run_conf *c, const struct run_spec *spec, const struct probe_select *sel,
+int remote_open(const struct run_conf *c, const struct run_ops *spec, const struct probe_select *sel,
 		struct client **ret_client, struct err *err)
 {
 	const char *path = c->agent && *c->agent ? c->agent : AGENT_PATH, *why = needs_local(c, spec);

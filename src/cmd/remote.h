@@ -9,13 +9,13 @@ struct client;
 struct err;
 struct probe_select;
 struct run_conf;
-struct run_spec;
+struct run_ops;
 
 /*
  * Connects and subscribes to what @spec would load here. 1: *ret_client has the stream; 0: this run is local (no
  * agent, --local, or something that only this process can do); -errno with a sentence.
  */
-int remote_open(const struct run_conf *c, const struct run_spec *spec, const struct probe_select *sel,
+int remote_open(const struct run_conf *c, const struct run_ops *spec, const struct probe_select *sel,
 		struct client **ret_client, struct err *err);
 
 #endif

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "cmd/closing.h"
 #include "cmd/cmd.h"
@@ -28,13 +28,13 @@
 #include "cmd/tally.h"
 #include "event/event.h"
 #include "probe/probe.h"
-#include "probes/gorpc/gorpc.h"
+#include "probes/gohttp2/gohttp2.h"
 
 #define TOP_ROWS 40
 
 struct rpc_conf {
 	struct run_conf run;
-	struct gorpc_conf gorpc;
+	struct gohttp2_conf gohttp2;
 	struct rpc_explain explain;
 	bool summary, top;
 	uint64_t interval_ns;
@@ -66,9 +66,9 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct rpc_conf *c = conf;
 
-	c->gorpc = gorpc_conf_default;
+	c->gohttp2 = gohttp2_conf_default;
 	c->interval_ns = 1000000000;
-	ret_sets[0] = (struct opt_set){ "Calls", probe_find("gorpc")->opts, &c->gorpc };
+	ret_sets[0] = (struct opt_set){ "Calls", probe_find("gohttp2")->opts, &c->gohttp2 };
 	ret_sets[1] = (struct opt_set){ "Summary", rpc_opts, c };
 	ret_sets[2] = (struct opt_set){ "Options of explain", explain_opts, &c->explain };
 	return 3 + run_sets(&c->run, ret_sets + 3);
@@ -124,7 +124,7 @@ static void stop_top(void *ctx)
 
 /* ---- the run ---- */
 
-static int run_summary(struct rpc_conf *c, struct run_spec *spec)
+static int run_summary(struct rpc_conf *c, struct run_ops *spec)
 {
 	struct rpc_top top = { .conf = c };
 	struct run_conf quiet = c->run;
@@ -181,7 +181,7 @@ static void add_calls(void *ctx, struct buf *line)
 	buf_add_str(line, " failed");
 }
 
-static int run_lines(struct rpc_conf *c, struct run_spec *spec)
+static int run_lines(struct rpc_conf *c, struct run_ops *spec)
 {
 	_cleanup_(buf_fini) struct buf nothing = { 0 };
 	struct call_counts counts = { 0 };
@@ -202,17 +202,19 @@ static int run_lines(struct rpc_conf *c, struct run_spec *spec)
 static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 {
 	_cleanup_free_ char *words = run_join_words(&w->words);
-	const struct pipeline_probe probes[] = { { .ops = probe_find("gorpc"), .conf = &c->gorpc } };
+	const struct pipeline_probe probes[] = { { .ops = probe_find("gohttp2"), .conf = &c->gohttp2 } };
 	_cleanup_(buf_fini) struct buf where = { 0 };
-	struct run_spec spec = {
+	struct run_ops spec = {
 		.unit = "call",
-		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.cmdline = w->line,
 		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
 		.command = &w->command,
 		.filter_text = words,
 	};
 
-	c->gorpc.command = w->command.len ? w->command.items[0] : NULL;
+	c->gohttp2.command = w->command.len ? w->command.items[0] : NULL;
 	if (select_where(&c->run, words, &where) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;

@@ -11,30 +11,30 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
-#include "bus/client.h"
+#include "loop/loop.h"
+#include "ipc/client.h"
 #include "cmd/child.h"
 #include "cmd/cmd.h"
-#include "cmd/haste.h"
+#include "cmd/sched_boost.h"
 #include "cmd/other_netns.h"
 #include "cmd/remote.h"
 #include "cmd/run_end.h"
 #include "cmd/select.h"
 #include "event/core.h"
 #include "event/decode.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "event/format.h"
 #include "event/names.h"
 #include "probe/probe.h"
 #include "scap/event.h"
 #include "scap/render.h"
-#include "scap/state.h"
+#include "scap/state/state.h"
 #include "sym/sym.h"
 
 static const char *const time_names[] = {
@@ -141,14 +141,14 @@ char *run_join_words(const struct opt_strv *words)
 
 struct run_state {
 	const struct run_conf *conf;
-	const struct run_spec *spec;
+	const struct run_ops *spec;
 	struct pipeline *pipeline;
 	struct filter *filter;		/* --where, less what the kernel side decides here */
 	struct filter *whole;		/* all of it, when there is such a part; NULL = filter is that */
 	struct format *print;		/* --print, or another tool's line */
 	int signal;			/* that ended the run, 0 = none */
 	struct child *child;		/* of "--"; NULL = none */
-	struct haste haste;		/* at the start and at the end */
+	struct sched_boost sched_boost; /* at the start and at the end */
 	struct loop *loop;
 	struct client *agent;		/* whose records are shown; NULL = own probes, or a file */
 	struct other_netns *others;	/* for a command that watches its own network namespace; NULL = none */
@@ -238,7 +238,7 @@ static int on_signal(void *ctx, int signo)
 	struct run_state *s = ctx;
 
 	if (s->signal) {	/* asked twice: at once */
-		haste_end(&s->haste);
+		sched_boost_end(&s->sched_boost);
 		_exit(128 + signo);
 	}
 	s->signal = signo;
@@ -377,9 +377,9 @@ static int release_child(struct run_state *s, struct err *err)
 static void hurry(struct run_state *s, bool forked)
 {
 	if (!s->conf->read && s->spec->nice)
-		haste_begin(&s->haste);
+		sched_boost_begin(&s->sched_boost);
 	if (!s->conf->read && forked)
-		haste_process(&s->haste, s->spec->nice);
+		sched_boost_process(&s->sched_boost, s->spec->nice);
 }
 
 /* Somebody waits for the end from here on. */
@@ -403,7 +403,7 @@ static int start(struct run_state *s, struct err *err)
 
 	hurry(s, true);
 	r = open_input(s, err);
-	haste_end(&s->haste);
+	sched_boost_end(&s->sched_boost);
 	if (r >= 0 && pipeline_stopping(s->pipeline))
 		return 0;	/* asked for while it started */
 	if (r >= 0 && s->child)
@@ -438,7 +438,7 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
 	began_ns = clock_boot_ns();
 	r = pipeline_run(s->pipeline, &limits, err);
-	haste_end(&s->haste);
+	sched_boost_end(&s->sched_boost);
 	if (r == -ENODATA && c->read) {
 		log_warn("%s", err->msg);	/* what is whole of it was shown */
 		r = 0;
@@ -565,7 +565,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-int run(const struct run_conf *c, const struct run_spec *spec)
+int run(const struct run_conf *c, const struct run_ops *spec)
 {
 	struct run_state s = { .conf = c, .spec = spec };
 	int status = 0;
@@ -591,7 +591,7 @@ int run(const struct run_conf *c, const struct run_spec *spec)
 		r = run_pipeline(&s, &err);
 	if (r == -EINTR && loop_once(loop, 0) >= 0 && s.signal)
 		r = 0;	/* while the agent started the probes */
-	haste_end(&s.haste);
+	sched_boost_end(&s.sched_boost);
 	if (spec->stopped)
 		spec->stopped(spec->started_ctx);
 	if (s.child && s.signal)

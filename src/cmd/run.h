@@ -56,11 +56,11 @@ struct run_conf {
 	bool local, explain_filter, symbols;
 };
 
-/* See struct run_spec. */
+/* See struct run_ops. */
 typedef void (*run_needs_fn)(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter);
 
 /* What a command brings. Everything is borrowed for the run. */
-struct run_spec {
+struct run_ops {
 	const struct pipeline_probe *probes;	/* proc is always there */
 	size_t n_probes;
 	/* Its own predicate, asked about state events too; NULL = none. */
@@ -110,14 +110,14 @@ struct run_spec {
 	const char *unit;	/* one of what it shows: a run that showed nothing says why; NULL = it does not */
 	unsigned hertz;		/* samples of a busy CPU in a second; 0 = it does not sample */
 	bool own_netns;		/* without --netns it watches its own network namespace only */
-	int nice;	/* for a live run: below 0 where being late costs data (cmd/haste.h); 0 = as it is */
+	int nice; /* for a live run: below 0 where being late costs data (cmd/sched_boost.h); 0 = as it is */
 };
 
 /* The common option sets; appended by a command to its own. Returns how many were written. */
 size_t run_sets(struct run_conf *c, struct opt_set *ret_sets);
 
 /* Assembles, runs until done or told to stop, reports. Returns an exit status. */
-int run(const struct run_conf *c, const struct run_spec *spec);
+int run(const struct run_conf *c, const struct run_ops *spec);
 
 /* Whether text on stdout is to have colours. */
 bool run_want_color(const struct run_conf *c);

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"

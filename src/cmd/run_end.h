@@ -10,11 +10,11 @@
 struct other_netns;
 struct pipeline;
 struct run_conf;
-struct run_spec;
+struct run_ops;
 
 struct run_end {
 	const struct run_conf *conf;
-	const struct run_spec *spec;
+	const struct run_ops *spec;
 	const struct other_netns *others;	/* since the start; NULL = not looked at */
 	uint64_t ran_ns;
 };

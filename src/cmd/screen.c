@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "cmd/painter.h"
 
 #define REFRESH_NS 1000000000ull

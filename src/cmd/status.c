@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "bus/client.h"
+#include "ipc/client.h"
 #include "cmd/cmd.h"
 
 struct status_conf {

@@ -11,12 +11,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
@@ -25,10 +25,10 @@
 #include "cmd/syscalls_filter.h"
 #include "cmd/views.h"
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
-#include "probes/sys/sys_push.h"
+#include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
 #include "scap/render.h"
 
@@ -40,7 +40,7 @@
 struct syscalls_conf {
 	struct run_conf run;
 	struct sys_conf sys;
-	struct sys_push push;
+	struct sys_pushdown push;
 	bool pushdown, strace, ascii, hex, hex_ascii, base64, event_summary, top;
 	const char *write, *view;
 	uint32_t rotate_mb, view_rows;
@@ -310,7 +310,7 @@ static void on_stopped(void *ctx)
 			 (unsigned long long)s->postponed);
 }
 
-static int run_with_views(struct syscalls_conf *c, struct run_spec *spec)
+static int run_with_views(struct syscalls_conf *c, struct run_ops *spec)
 {
 	const struct views *v = c->views;
 	size_t rows = c->view_rows ? c->view_rows : VIEW_ROWS;
@@ -361,14 +361,22 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 	_cleanup_free_ char *words = run_join_words(&w->words);
 	const struct pipeline_probe probes[] = { { .ops = probe_find("sys"), .conf = &c->sys } };
 	_cleanup_(buf_fini) struct buf where = { 0 }, write = { 0 };
-	struct run_spec spec = {
+	struct run_ops spec = {
 		.unit = "call",
-		.probes = probes, .n_probes = ARRAY_SIZE(probes), .cmdline = w->line,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.cmdline = w->line,
 		.ready = "sonde: ready, watching; SIGUSR1 pauses, ^C stops",
 		.command = &w->command,
-		.pass = is_shown, .pass_ctx = c,
-		.filter_text = words, .needs = on_needs, .push = on_push, .needs_ctx = c,
-		.started = on_started, .stopped = on_stopped, .started_ctx = c,
+		.pass = is_shown,
+		.pass_ctx = c,
+		.filter_text = words,
+		.needs = on_needs,
+		.push = on_push,
+		.needs_ctx = c,
+		.started = on_started,
+		.stopped = on_stopped,
+		.started_ctx = c,
 	};
 	struct err err = { 0 };
 	int status;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -14,14 +14,14 @@
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "probes/sys/sys.h"
-#include "probes/sys/sys_push.h"
+#include "probes/sys/pushdown/sys_pushdown.h"
 #include "sinks/sink.h"
 
-static struct sys_push_opts push_opts(const struct syscalls_filter *c)
+static struct sys_pushdown_opts push_opts(const struct syscalls_filter *c)
 {
-	return (struct sys_push_opts){
+	return (struct sys_pushdown_opts){
 		.keeps_state = c->sys->keep_state,
 		.tables_only = c->sys->summary,
 		.cgroups_of = cgroups_of_container,
@@ -32,20 +32,20 @@ static struct sys_push_opts push_opts(const struct syscalls_filter *c)
 int syscalls_push(const struct syscalls_filter *c, const struct filter *f, const struct registry *reg,
 		  struct buf *rest, struct err *err)
 {
-	const struct sys_push_opts o = push_opts(c);
+	const struct sys_pushdown_opts o = push_opts(c);
 	int r;
 
 	if (!c->pushdown && !c->sys->summary) {
 		filter_text(f, rest);
 		return buf_error(rest);
 	}
-	r = sys_push_filter(f, reg, &o, c->push, rest, NULL);
+	r = sys_pushdown_filter(f, reg, &o, c->push, rest, NULL);
 	c->sys->push = c->push;
 	c->sys->push_text = c->run->where;
 	c->sys->push_others = o.others;
 	if (r < 0 || !c->sys->summary || !rest->len)
 		return r;
-	if (!sys_push_is_of_sums(reg, buf_str(rest)))
+	if (!sys_pushdown_is_of_sums(reg, buf_str(rest)))
 		r = err_set(err, -EINVAL, "-c counts in the kernel, which cannot decide %s", buf_str(rest));
 	return r;
 }
@@ -98,11 +98,11 @@ int syscalls_explain(const struct syscalls_filter *c, run_needs_fn needs, void *
 	if (r >= 0)
 		r = filter_parse(pipeline_registry(p), c->run->where ? c->run->where : "", &f, &err);
 	if (r >= 0) {
-		struct sys_push_opts o;
+		struct sys_pushdown_opts o;
 
 		needs(ctx, captures(c->run) ? 1u << SEC_PARAMS : 0, filter_also(f), f);
 		o = push_opts(c);
-		r = sys_push_filter(f, pipeline_registry(p), &o, c->push, &rest, &b);
+		r = sys_pushdown_filter(f, pipeline_registry(p), &o, c->push, &rest, &b);
 	}
 	filter_free(f);
 	pipeline_free(p);

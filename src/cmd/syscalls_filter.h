@@ -16,21 +16,21 @@ struct filter;
 struct registry;
 struct run_conf;
 struct sys_conf;
-struct sys_push;
+struct sys_pushdown;
 
 struct syscalls_filter {
 	const struct run_conf *run;
 	struct sys_conf *sys;		/* gets @push */
-	struct sys_push *push;
+	struct sys_pushdown *push;
 	bool pushdown;			/* false: user space decides all that it can */
 };
 
-/* As run_spec.push, once it is known what is needed. */
+/* As run_ops.push, once it is known what is needed. */
 int syscalls_push(const struct syscalls_filter *sf, const struct filter *f, const struct registry *reg,
 		  struct buf *rest, struct err *err);
 
 /*
- * Prints where each part is decided; @needs as run_spec.needs, called first. Returns an exit status.
+ * Prints where each part is decided; @needs as run_ops.needs, called first. Returns an exit status.
  */
 int syscalls_explain(const struct syscalls_filter *sf, run_needs_fn needs, void *ctx);
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/opt.h"
 #include "cmd/closing.h"
 #include "cmd/cmd.h"

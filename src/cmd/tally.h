@@ -29,7 +29,7 @@ struct tally {
 
 extern const struct sink_ops tally_sink;	/* sink_opts.ctx is a struct tally */
 
-/* run_spec.started; @ctx is the tally. */
+/* run_ops.started; @ctx is the tally. */
 int tally_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
 
 /* After the run, which ended with @status. */

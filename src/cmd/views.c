@@ -20,7 +20,7 @@
 #include "scap/block.h"
 #include "scap/render.h"
 #include "scap/schema.h"
-#include "scap/state.h"
+#include "scap/state/state.h"
 #include "sinks/sink.h"
 
 #define ROWS_MAX 65536u		/* of a table; what comes later goes into the last row */

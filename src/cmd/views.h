@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tables over the calls that pass: who uses the CPU, the network, files; which files, connections, calls; in the
- * manner of sysdig's chisels. Live and from captures alike, over what state and words know (scap/state.h).
+ * manner of sysdig's chisels. Live and from captures alike, over what state and words know (scap/state/state.h).
  */
 #ifndef CMD_VIEWS_H
 #define CMD_VIEWS_H

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/macros.h"
 #include "cmd/screen.h"
 #include "cmd/views_impl.h"

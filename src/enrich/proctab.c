@@ -10,7 +10,7 @@
 
 #include "base/macros.h"
 #include "base/map.h"
-#include "enrich/aging.h"
+#include "enrich/lru.h"
 
 #define KEEP_EXITED_NS 30000000000ull	/* how late an event may come and still find its process */
 #define VERSIONS 4			/* of one process; older ones are forgotten */

@@ -9,7 +9,7 @@
 
 #include "base/macros.h"
 #include "base/map.h"
-#include "enrich/aging.h"
+#include "enrich/lru.h"
 
 #define KEEP_CLOSED 4096	/* closed sockets that are kept however much room there is */
 

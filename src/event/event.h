@@ -112,7 +112,8 @@ struct event {
 	struct event_keys keys;
 	struct section sec[EVENT_MAX_SECTIONS];
 	const struct names *names; /* dynamic names as of this event; may be NULL */
-	const struct scap_view *view; /* what is behind SEC_PARAMS (scap/state.h); may be NULL; never in frames */
+	const struct scap_view
+		*view;		 /* what is behind SEC_PARAMS (scap/state/state.h); may be NULL; never in frames */
 	int64_t clock_offset_ns; /* add to ts_ns for wall-clock time; 0 = unknown */
 	struct arena *scratch;	/* for values that are put together when somebody asks; may be NULL */
 };

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "event/event.h"
-#include "event/filter_impl.h"
+#include "event/filter/filter_impl.h"
 
 #define WIDTH_MAX 4096u
 #define WORD_MAX 128u

@@ -2,9 +2,10 @@
 /*
  * Lines in a form of the user's own: "%evt.num %evt.outputtime %proc.name (%thread.tid) %evt.info".
  *
- * Behind a percent sign stand the words of filters (event/filter.h), with a width in front if wanted (%10proc.name).
- * An event that lacks one of them has no line; with a * at the beginning of the form <NA> stands in its place.
- * %evt.outputtime is the time as --time has it; %evt.time, %evt.datetime, %evt.time.iso8601 are times of their own.
+ * Behind a percent sign stand the words of filters (event/filter/filter.h), with a width in front if wanted
+ * (%10proc.name). An event that lacks one of them has no line; with a * at the beginning of the form <NA> stands in
+ * its place. %evt.outputtime is the time as --time has it; %evt.time, %evt.datetime, %evt.time.iso8601 are times of
+ * their own.
  */
 #ifndef EVENT_FORMAT_H
 #define EVENT_FORMAT_H

@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "elf/elf.h"
-#include "elf/gopclntab.h"
+#include "elf/go/gopclntab.h"
 #include "gobin/gobin_impl.h"
 
 #define DEFAULT_BUDGET_BYTES (192ull << 20)
@@ -262,7 +262,7 @@ int gobin_analyse(int fd, const struct gobin_request *q, struct gobin_answer **r
 
 int gobin_run(void *ctx, int in_fd, int out_fd)
 {
-	const uint32_t refused = GOBIN_REFUSAL;
+	const uint32_t refused = GOBIN_LOAD_ERROR;
 	_cleanup_(job_freep) struct job *j = job_new(ctx);
 	struct err why = { 0 };
 	int r = j ? analyse(j, in_fd, &why) : -ENOMEM;

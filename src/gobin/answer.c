@@ -70,7 +70,7 @@ static bool answer_ok(const struct gobin_answer *a, uint32_t strings)
 	return ok;
 }
 
-static int refusal(const void *data, size_t len, struct err *err)
+static int load_error(const void *data, size_t len, struct err *err)
 {
 	const char *text = (const char *)data + sizeof(uint32_t);
 	size_t text_len = len - sizeof(uint32_t);
@@ -85,8 +85,8 @@ int gobin_answer_parse(const void *data, size_t len, struct gobin_answer **ret, 
 
 	if (len >= sizeof(magic))
 		memcpy(&magic, data, sizeof(magic));
-	if (magic == GOBIN_REFUSAL)
-		return refusal(data, len, err);
+	if (magic == GOBIN_LOAD_ERROR)
+		return load_error(data, len, err);
 	if (magic != GOBIN_MAGIC || len <= sizeof(*a) || len > GOBIN_ANSWER_CAP || ((const char *)data)[len - 1])
 		return err_set(err, -EBADMSG, "the analysis of the Go program gave no answer that can be read");
 	a = malloc(len);

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "elf/dwimage.h"
+#include "elf/dwarf/dwimage.h"
 #include "elf/elf.h"
 #include "gobin/dwarf_impl.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/macros.h"
 #include "elf/elf.h"
-#include "elf/gopclntab.h"
+#include "elf/go/gopclntab.h"
 #include "elf/symtab.h"
 #include "gobin/gobin_impl.h"
 #include "gobin/place.h"

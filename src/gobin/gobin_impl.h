@@ -19,7 +19,7 @@ struct gopclntab;
 struct symtab;
 
 #define GOBIN_MAGIC 0x6e626f67u
-#define GOBIN_REFUSAL 0x72666772u	/* instead of it: a sentence follows */
+#define GOBIN_LOAD_ERROR 0x72666772u /* instead of it: a sentence follows */
 
 struct found_function {
 	uint64_t entry, end;

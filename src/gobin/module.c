@@ -9,7 +9,7 @@
 
 #include "base/macros.h"
 #include "elf/elf.h"
-#include "elf/gopclntab.h"
+#include "elf/go/gopclntab.h"
 
 #define SEARCH_MAX (64u << 20)		/* bytes of data */
 #define TRIES_MAX 4096			/* words that hold the table's address: one or two in real programs */

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -28,7 +28,7 @@
 #include "scap/block.h"
 #include "scap/event.h"
 #include "scap/schema.h"
-#include "scap/state.h"
+#include "scap/state/state.h"
 #include "sonde/wire.h"
 
 #define SNAPLEN 80

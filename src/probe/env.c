@@ -17,18 +17,18 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/coop.h"
+#include "loop/coop.h"
 #include "base/err.h"
 #include "btf/btf_root.h"
 #include "btf/kernel_btf.h"
 #include "probe/env_impl.h"
-#include "probe/inmap.h"
-#include "probe/kname.h"
-#include "probe/ksym.h"
-#include "probe/lane.h"
-#include "probe/plain.h"
-#include "probe/refusal.h"
-#include "probe/resources.h"
+#include "probe/async_map_update.h"
+#include "host/kname.h"
+#include "host/ksym.h"
+#include "probe/percpu_rings.h"
+#include "probe/mmap_ring.h"
+#include "probe/load_error.h"
+#include "host/resources.h"
 #include "probe/select.h"
 #include "probe/typed_map.h"
 #include "ring/ring.h"
@@ -123,7 +123,7 @@ static int make_rings(struct probe_env *env, struct err *err)
 	int r;
 
 	env->ring_fds = calloc((size_t)LANE__MAX * env->n_cpus, sizeof(*env->ring_fds));
-	if (!env->ring_fds || inmap_new(&env->puts) < 0)
+	if (!env->ring_fds || async_map_update_new(&env->puts) < 0)
 		return err_errno(err, -ENOMEM, "cannot set up the rings");
 	for (size_t i = 0; i < (size_t)LANE__MAX * env->n_cpus; i++)
 		env->ring_fds[i] = -1;
@@ -132,7 +132,7 @@ static int make_rings(struct probe_env *env, struct err *err)
 		r = make_lane(env, LANE_LIFE, err);
 	if (r < 0)
 		return r;
-	r = inmap_start(env->puts);
+	r = async_map_update_start(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
 
@@ -156,7 +156,7 @@ int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct 
 	env->selecting = instance;
 	r = select_make(s, env->types, add_own_select, env);
 	if (r < 0)
-		return refusal_of_maps(err, r, "make the maps of the selection");
+		return load_error_of_maps(err, r, "make the maps of the selection");
 	env->select_flags[instance] = select_flags(s);
 	env->own_select[instance] = s;
 	return 0;
@@ -177,7 +177,7 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 		r = select_make(&env->select, env->types, add_select, env);
 	for (int i = 0; i < SONDE_INSTANCES; i++)
 		env->select_flags[i] = select_flags(&env->select);
-	return r < 0 ? refusal_of_maps(err, r, "make the common maps") : 0;
+	return r < 0 ? load_error_of_maps(err, r, "make the common maps") : 0;
 }
 
 /* ---- life ---- */
@@ -261,7 +261,7 @@ void probe_env_free(struct probe_env *env)
 	for (size_t i = 0; env->ring_fds && i < (size_t)LANE__MAX * env->n_cpus; i++)
 		cleanup_close(&env->ring_fds[i]);
 	free(env->ring_fds);
-	inmap_free(env->puts);
+	async_map_update_free(env->puts);
 	vec_fini(&env->shared);
 	vec_fini(&env->watched);
 	vec_fini(&env->failed);
@@ -320,13 +320,13 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	unsigned pct = o->wakeup_pct ? o->wakeup_pct : DEFAULT_WAKEUP_PCT;
 	int r, n_cpus;
 
-	refusal_capture();
+	load_error_capture();
 	n_cpus = libbpf_num_possible_cpus();
 
 	if (!env)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
 	if (n_cpus < 0)
-		return refusal_of_cpus(err, n_cpus);
+		return load_error_of_cpus(err, n_cpus);
 	r = resources_files((unsigned)n_cpus, err);
 	if (r < 0)
 		return r;
@@ -361,7 +361,7 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 
 void probe_env_settle(struct probe_env *env)
 {
-	inmap_free(TAKE_PTR(env->puts));
+	async_map_update_free(TAKE_PTR(env->puts));
 	btf__free(TAKE_PTR(env->btf));
 }
 
@@ -550,10 +550,10 @@ static void run_load(void *ctx)
 {
 	struct load *l = ctx;
 
-	refusal_begin();
+	load_error_begin();
 	l->result = bpf_object__load(l->obj);
 	if (l->result < 0)
-		l->result = refusal_of_load(l->err, l->result);
+		l->result = load_error_of_load(l->err, l->result);
 }
 
 /* Verification takes long; the object is private to this job. */
@@ -588,7 +588,7 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 	if (r < 0)
 		return err_errno(err, r, "cannot map the variables of programs");
 	env_remember_programs(env, obj, (uint16_t)instance);
-	r = inmap_finish(env->puts);
+	r = async_map_update_finish(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
 

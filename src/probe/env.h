@@ -55,7 +55,7 @@ void probe_env_free(struct probe_env *env);	/* NULL is fine */
 void probe_env_follow_rights(struct probe_env *env);
 
 /*
- * The second thread, on which probes are opened and attached while the loop goes on (base/coop.h). A probe may submit
+ * The second thread, on which probes are opened and attached while the loop goes on (loop/coop.h). A probe may submit
  * jobs to it. Borrowed; NULL = the loop's thread does everything.
  */
 void probe_env_set_coop(struct probe_env *env, struct coop *coop);
@@ -172,7 +172,7 @@ int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledg
  */
 void probe_wait_for_programs(void);
 
-/* The @nth function called @name: see ksyms_range() in probe/ksym.h. */
+/* The @nth function called @name: see ksyms_range() in host/ksym.h. */
 int probe_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end);
 
 #endif

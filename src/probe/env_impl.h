@@ -15,7 +15,7 @@
 
 struct btf_root;
 struct coop;
-struct inmap;
+struct async_map_update;
 struct kname;
 struct ksyms;
 struct map_types;
@@ -57,7 +57,7 @@ struct probe_env {
 	struct map named;		/* kernel addresses that have their name in the stream */
 	VEC(struct shared_map) shared;
 	int *ring_fds;			/* owned, of each lane and CPU; -1 = none */
-	struct inmap *puts;		/* NULL = all are in place, and nobody has to wait for it */
+	struct async_map_update *puts;	/* NULL = all are in place, and nobody has to wait for it */
 	VEC(struct watched) watched;
 	VEC(struct failed_hook) failed;
 	int (*sink)(void *ctx, const struct sonde_rec *r);

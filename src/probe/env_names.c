@@ -5,11 +5,11 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/coop.h"
+#include "loop/coop.h"
 #include "base/macros.h"
 #include "probe/env_impl.h"
-#include "probe/kname.h"
-#include "probe/ksym.h"
+#include "host/kname.h"
+#include "host/ksym.h"
 
 #define KSYMS_AGE_NS 1000000000ull
 

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/coop.h"
+#include "loop/coop.h"
 #include "base/err.h"
 #include "btf/btf_cut.h"
 #include "probe/env.h"
-#include "probe/refusal.h"
+#include "probe/load_error.h"
 
 struct hook_try {
 	bool wanted;		/* in the next attempt */
@@ -102,7 +102,7 @@ static bool row_possible(struct hooks *h, size_t i)
 		return true;
 	t->state = HOOK_ABSENT;
 	if (args < 0 && !probe_env_btf(h->env))
-		refusal_of_btf(&t->err);
+		load_error_of_btf(&t->err);
 	else if (args < 0)
 		err_set(&t->err, -ENOENT, "this kernel has no tracepoint %s", row->tracepoint);
 	else

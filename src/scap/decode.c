@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of include/sonde/scap_wire.h to events. No state: what events mean together is scap/state.h.
+ * Records of include/sonde/scap_wire.h to events. No state: what events mean together is scap/state/state.h.
  */
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 #include "event/params.h"
 #include "scap/event.h"
 #include "scap/schema.h"
-#include "scap/state.h"
+#include "scap/state/state.h"
 #include "sonde/scap_wire.h"
 
 /* What libscap tells itself is no event that anybody asked for. */

@@ -12,8 +12,8 @@
 #include "event/params.h"
 #include "scap/render.h"
 #include "scap/schema.h"
-#include "scap/state.h"
-#include "scap/words.h"
+#include "scap/state/state.h"
+#include "scap/scap_fields.h"
 #include "sonde/scap_wire.h"
 
 /* Our own line; sysdig's is a form (scap/event.h). */

@@ -4,7 +4,7 @@
  * probe's decoder) uses these descriptions: fields, filter words and lines come with them.
  *
  * A probe's event: event_from_rec() with scap_event_desc, params_finish(), event_add_section(SEC_PARAMS). What the
- * words need beyond the parameters (descriptors, processes, users) is added by the state: scap/state.h.
+ * words need beyond the parameters (descriptors, processes, users) is added by the state: scap/state/state.h.
  */
 #ifndef SCAP_EVENT_H
 #define SCAP_EVENT_H

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "scap/block_impl.h"
 #include "scap/schema.h"
-#include "scap/state_impl.h"
+#include "scap/state/state_impl.h"
 
 #define L4_RAW 5
 #define NO_TIMEOUT UINT64_MAX

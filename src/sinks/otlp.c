@@ -17,7 +17,7 @@
 #include "event/core.h"
 #include "sinks/otlp_span.h"
 #include "sinks/outfile.h"
-#include "sinks/protobuf.h"
+#include "sinks/stack/protobuf.h"
 #include "sinks/sink.h"
 
 #define BATCH_SPANS 512u
@@ -224,7 +224,14 @@ static int otlp_close(struct sink *s)
 const struct sink_ops otlp_sink = {
 	.name = "otlp",
 	.summary = "calls as OpenTelemetry traces: to a file, or to a server (-o otlp:http://HOST:4318)",
-	.suffix = ".otlp", .flags = SINK_BINARY, .post_path = "/v1/traces", .post_type = "application/x-protobuf",
-	.post_things = "spans", .shows = "calls",
-	.state_size = sizeof(struct otlp), .event = otlp_event, .flush = otlp_flush, .close = otlp_close,
+	.suffix = ".otlp",
+	.flags = SINK_BINARY,
+	.http_client_path = "/v1/traces",
+	.http_client_type = "application/x-protobuf",
+	.post_things = "spans",
+	.shows = "calls",
+	.state_size = sizeof(struct otlp),
+	.event = otlp_event,
+	.flush = otlp_flush,
+	.close = otlp_close,
 };

@@ -13,7 +13,7 @@
 
 #include "base/macros.h"
 #include "base/map.h"
-#include "sinks/protobuf.h"
+#include "sinks/stack/protobuf.h"
 
 /* Field numbers, by message. */
 enum { S_TRACE_ID = 1, S_SPAN_ID, S_TRACE_STATE, S_PARENT, S_NAME, S_KIND, S_START, S_END, S_ATTRIBUTES,

@@ -16,7 +16,7 @@
 #include "event/params.h"
 #include "scap/block.h"
 #include "scap/schema.h"
-#include "scap/state.h"
+#include "scap/state/state.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "sonde/scap_wire.h"

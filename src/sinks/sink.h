@@ -70,7 +70,8 @@ struct sink_ops {
 	const char *shows;		/* events that it can show, for messages: "calls"; NULL = all */
 	uint32_t needs;			/* section mask an event must have one of; 0 = any event */
 	unsigned flags;			/* SINK_* */
-	const char *post_path, *post_type; /* http:// may stand for FILE: where to, and Content-Type; NULL = not */
+	const char *http_client_path,
+		*http_client_type;	/* http:// may stand for FILE: where to, and Content-Type; NULL = not */
 	const char *post_things;	/* what is sent then: "spans" */
 	size_t state_size;
 	int (*open)(struct sink *s, struct err *err);

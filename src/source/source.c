@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Input files, seen from the pipeline: opens what the user named, lets a worker parse it (source/work.c), and
- * checks what comes back.
+ * Input files, seen from the pipeline: opens what the user named, lets a worker parse it (source/worker_parser.c),
+ * and checks what comes back.
  */
 #include "source/source.h"
 
@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "sonde/wire.h"
-#include "source/answer.h"
+#include "source/worker_reply.h"
 #include "worker/worker.h"
 
 #define READ_BYTES (256u << 10)

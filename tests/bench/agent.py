@@ -142,7 +142,7 @@ def neighbours(bench, rounds):
     print(f"ratio\tover the queues of 24 clients and 64 MiB\t{memory / (24 * QUEUE + (64 << 20)):.2f}\t<=\t1.00")
 
 
-def fan_out(bench, rounds):
+def broadcast_out(bench, rounds):
     one, sixteen, plain = zip(*((bench.fan(1), bench.fan(16), bench.plain()) for _ in range(rounds)))
     print(f"figure\tagent with one client\t{statistics.median(one):.3f}\tCPU s/M events")
     print(f"figure\tagent with sixteen\t{statistics.median(sixteen):.3f}\tCPU s/M events")
@@ -163,7 +163,7 @@ def main():
     if args.only != "fan":
         neighbours(bench, args.rounds)
     if args.only != "neighbours":
-        fan_out(bench, args.rounds)
+        broadcast_out(bench, args.rounds)
     print(f"check\tbooks of every client\t{'WRONG' if bench.wrong else 'exact'}")
     for text in bench.wrong:
         print(f"note\t{text}")

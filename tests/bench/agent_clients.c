@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "bus/proto.h"
+#include "ipc/proto.h"
 #include "sonde/wire.h"
 #include "tests/bench/bench.h"
 

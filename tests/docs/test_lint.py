@@ -72,7 +72,7 @@ BAD = [
 
 GOOD = [
     ("deps", {"src/sinks/a.c": C + '#include <stdio.h>\n#include "event/event.h"\n#include "sinks/b.h"\n'}),
-    ("deps", {"src/cmd/a.c": C + '#include "agent/pipeline.h"\n#include "probe/env.h"\n'}),
+    ("deps", {"src/cmd/a.c": C + '#include "pipeline/pipeline.h"\n#include "probe/env.h"\n'}),
     ("phrases", {"src/base/a.c": C + "/* in sync again */\n"}),
     ("length", {"src/base/a.c": C + "/* lint-ok(length): a table of cases */\n" + LONG}),
     ("errno_sign", {"src/base/a.c": C + "int f(void) { return -EINVAL; }\n"}),

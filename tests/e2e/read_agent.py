@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """read_agent.py SOCKET FILE WORD...: every byte that a subscription sends goes to FILE, from READY to END. Prints
-READY or the agent's refusal; stops when standard input ends, and prints whether the ledgers match the frames."""
+READY or the agent's load_error; stops when standard input ends, and prints whether the ledgers match the frames."""
 import struct
 import sys
 import threading

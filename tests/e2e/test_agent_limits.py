@@ -26,7 +26,7 @@ def connect(path):
 
 
 def ask(client, *texts):
-    """0, or what the refusal says."""
+    """0, or what the load_error says."""
     client.send(SUBSCRIBE, words(*texts))
     kind, payload = client.recv()
     if kind == READY:

@@ -190,14 +190,14 @@ def test_the_agent_serves_ciliums_clients(go, sonde, calls, tmp_path):   # noqa:
     path = str(tmp_path / "cilium.sock")
     one = calls(program(gotree.SUITES[0]))
     agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--cilium-socket", path,
-                  "--cilium-probes", "net,gorpc")
+                  "--cilium-probes", "net,gohttp2")
 
     def status():
         return helpers.sh(helpers.BINARY, "status", "--socket", str(tmp_path / "run" / "read.sock")).stdout
     assert ": net" not in status()
     reader = go("records", path)
     ours = sonde("monitor", "--cilium", path)
-    wait_until(lambda: ": net, 1 users" in status() and ": gorpc, 1 users" in status(), 60)
+    wait_until(lambda: ": net, 1 users" in status() and ": gohttp2, 1 users" in status(), 60)
     one.run("run", "unary", 3)
     one.quit()
     wait_until(lambda: sum(" POST /sonde.test.Echo/Unary => 200" in line for line in ours.lines) >= 6)
@@ -207,7 +207,7 @@ def test_the_agent_serves_ciliums_clients(go, sonde, calls, tmp_path):   # noqa:
     records = [json.loads(line) for line in reader.stdout.read().splitlines()]
     told = [rec["Text"] for rec in records if "Text" in rec]
     assert json.loads(told[0])["time"] and json.loads(told[-1]) == {"message": "sonde: the agent stops"}
-    assert any("started probe gorpc" in text for text in told)
+    assert any("started probe gohttp2" in text for text in told)
     port = int(one.addr.rsplit(":", 1)[1])     # others may run Go programs too
     log = [rec for rec in records if "HTTP" in rec and rec["SourceEndpoint"]["Port"] == port
            and rec["HTTP"]["URL"]["Path"] != "/dialled"]

@@ -57,7 +57,7 @@ def longest_hold(agent):
     return float(re.search(r"^sonde_loop_hold_max_seconds (\S+)$", text, re.M)[1])
 
 
-def refusal(client):
+def load_error(client):
     kind, payload = client.recv()
     assert kind == ERROR, (kind, payload)
     return struct.unpack_from("<II", payload)[1], payload[8:].rstrip(b"\0").decode()
@@ -103,7 +103,7 @@ def test_a_long_packet_filter_is_refused_and_holds_nobody(agent):
     hosts = " or ".join(f"host 10.1.{i}.{i * 7 & 255}" for i in range(250))
     client = connect(agent)
     ask(client, "probe=net", f"option=--words={hosts}")
-    code, sentence = refusal(client)
+    code, sentence = load_error(client)
     assert code == 110 and "too long to compile" in sentence
     assert longest_hold(agent) < HELD_S
     assert client.call("verbs")[0] == 0	# the connection stays
@@ -114,7 +114,7 @@ def test_the_agent_looks_up_no_names(agent, sonde):
     client = connect(agent)
     for text in "host sonde.invalid", "host localhost", "udp port domain":
         ask(client, "probe=net", f"option=--words={text}")
-        code, sentence = refusal(client)
+        code, sentence = load_error(client)
         assert code == 22 and "looks up no names" in sentence and "\n" not in sentence
     one = sonde("monitor", "--type", "drop", "--json", f"--agent={agent.sock}",
                 f"host localhost and (udp port domain or udp port {port})")
@@ -130,7 +130,7 @@ def test_a_fifo_is_no_network_namespace(agent, tmp_path):
     os.mkfifo(fifo)
     client = connect(agent)
     ask(client, "probe=net", f"netns={fifo}")
-    code, sentence = refusal(client)
+    code, sentence = load_error(client)
     assert code == 22 and "there is no such network namespace" in sentence
 
 

@@ -69,7 +69,7 @@ def test_no_go_program_for_an_agent(sonde, sleeper, agent):
     """The agent refuses before the stream begins, with the sentence of a local run."""
     done = sonde.run("rpc", f"--agent={agent}", "-p", str(sleeper.pid), timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (f"sonde: probe gorpc: process {sleeper.pid} does not run a Go program with gRPC or "
+    assert done.stderr == (f"sonde: probe gohttp2: process {sleeper.pid} does not run a Go program with gRPC or "
                            f"HTTP/2; sonde rpc explain {sleeper.pid} says more\n")
 
 

@@ -87,7 +87,7 @@ def test_a_thousand_streams_at_once(sonde, calls, suite, variant):
     one.run("run", "many", 1000)
     one.quit()
     wait_for_calls(child, one.pid, 2000)
-    ledger = [ev for ev in child.finish() if ev["type"] == "sonde.ledger" and ev.get("probe") == "gorpc"][-1]
+    ledger = [ev for ev in child.finish() if ev["type"] == "sonde.ledger" and ev.get("probe") == "gohttp2"][-1]
     assert ledger["lost"] == 0
     seen = seen_calls(child.events, one.pid)
     check_grpc(one.calls(), seen)
@@ -252,7 +252,7 @@ def test_many_calls_are_counted_exactly(sonde, calls):
     one.run("run", "unary", n, 16)
     one.quit()
     assert child.stop() == 130
-    lost = int(re.search(r"gorpc: .* lost (\d+)", child.stderr).group(1))
+    lost = int(re.search(r"gohttp2: .* lost (\d+)", child.stderr).group(1))
     rows = {(r["side"], r["name"]): r["calls"] for r in child.events if "calls" in r}
     for row, count in rows.items():    # each call is of one interval
         shown = [r for r in child.events if "calls" in r and (r["side"], r["name"]) == row]

@@ -28,5 +28,5 @@ def test_misses_are_told_by_place(sonde, calls, tmp_path):  # noqa: F811
     wait_until(lambda: f"  6 times: a frame has more headers than are looked at ({place})" in
                        helpers.sh(*ask).stdout)
     counters = helpers.sh(*ask, "--counters").stdout
-    found = re.findall(r'^sonde_misses_total\{instance="\d+",probe="gorpc",site="(.*)"\} (\d+)$', counters, re.M)
+    found = re.findall(r'^sonde_misses_total\{instance="\d+",probe="gohttp2",site="(.*)"\} (\d+)$', counters, re.M)
     assert (place, "6") in found, (json.dumps(missed), counters)

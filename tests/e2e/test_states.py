@@ -57,7 +57,7 @@ def is_icmp(ev):
     return ev["type"] == "net.trace" and ev.get("conn", {}).get("proto") == "icmp"
 
 
-def is_refusal(ev):
+def is_load_error(ev):
     """An error: longer than its headers by the header that it is about, and shorter than an echo of ping's."""
     return is_icmp(ev) and ev["len"] == 14 + 20 + 8 + 20 + 8 + len("nobody")
 
@@ -87,7 +87,7 @@ def check(events, iface, asker):
         assert ev.get("state") == state, (state, json.dumps(ev))
         seen.append(state)
     assert seen.count("new") == 4 and set(seen) == {"new", "reply", "established"}, seen
-    (error,) = [ev for ev in mine if is_refusal(ev)]
+    (error,) = [ev for ev in mine if is_load_error(ev)]
     assert error["state"] == "related"
 
 
@@ -96,10 +96,10 @@ def test_states_by_what_was_told(sonde, link, tmp_path):
     one = sonde("monitor", "--netns", link.b.name, "--type", "trace", "--json", "-o", f"cilium:{lines}")
     link.a.run("ping", "-q", "-c", "2", "-i", "0.2", link.b_ip)
     talk(link.a, link.b, link.b_ip)
-    one.wait_for(lambda ev: is_refusal(ev) and ev.get("state") == "related")
+    one.wait_for(lambda ev: is_load_error(ev) and ev.get("state") == "related")
     events = one.finish()
     check(events, link.b_dev, lambda ev: ev["conn"]["src"] == link.a_ip)
-    echoes = [ev["state"] for ev in events if is_icmp(ev) and not is_refusal(ev)]
+    echoes = [ev["state"] for ev in events if is_icmp(ev) and not is_load_error(ev)]
     assert echoes == ["new", "reply", "established", "reply"]
     traces = [ev for ev in events if ev["type"] == "net.trace"]
     said = [line.split(" state ")[1].split()[0] for line in lines.read_text().splitlines() if " state " in line]
@@ -110,7 +110,7 @@ def start_late(sonde, ns, words, client, server, ip):
     """A monitor that is started while a connection is open."""
     started = []
     talk(client, server, ip, lambda: started.append(sonde("monitor", "--netns", ns.name, "--json", *words)))
-    started[0].wait_for(is_refusal)
+    started[0].wait_for(is_load_error)
     return started[0].finish()
 
 
@@ -139,5 +139,5 @@ def test_states_by_connection_tracking_on_both_sides_of_a_translation(sonde, rou
         udp = [ev["state"] for ev in events if ev["type"] == "net.trace" and ev["iface"] == iface and
                is_datagram(ev)]
         assert udp == ["new", "new", "new", "reply", "established"], (iface, udp)
-        errors = [ev["state"] for ev in events if is_refusal(ev) and ev["iface"] == iface]
+        errors = [ev["state"] for ev in events if is_load_error(ev) and ev["iface"] == iface]
         assert errors == ["related"], (iface, errors)

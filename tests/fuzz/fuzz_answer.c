@@ -8,7 +8,7 @@
 #include "base/cursor.h"
 #include "base/str.h"
 #include "sonde/wire.h"
-#include "source/answer.h"
+#include "source/worker_reply.h"
 #include "source/source.h"
 
 static void check(const struct answer *a)

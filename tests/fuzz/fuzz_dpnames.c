@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "probes/net/net_dpnames.h"
+#include "probes/net/datapath/net_dpnames.h"
 
 struct span {
 	const char *from, *to;

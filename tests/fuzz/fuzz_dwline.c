@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "elf/dwline.h"
+#include "elf/dwarf/dwline.h"
 #include "elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

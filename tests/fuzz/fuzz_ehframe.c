@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "elf/ehframe.h"
+#include "elf/dwarf/ehframe.h"
 #include "elf/elf.h"
 #include "tests/unit/ehframe_file.h"
 

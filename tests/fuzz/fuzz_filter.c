@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "event/core.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 
 static struct registry *reg;
 static struct event ev;

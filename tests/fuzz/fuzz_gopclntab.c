@@ -6,10 +6,10 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "elf/ehframe.h"
-#include "elf/ehframe_impl.h"
+#include "elf/dwarf/ehframe.h"
+#include "elf/dwarf/ehframe_impl.h"
 #include "elf/elf.h"
-#include "elf/gopclntab_impl.h"
+#include "elf/go/gopclntab_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probe/ksym.h"
+#include "host/ksym.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

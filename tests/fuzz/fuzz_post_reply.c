@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "post/post_child.h"
+#include "http_client/http_client_child.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (size)
 		memcpy(copy, data, size);
-	post_rejected(copy, size);
+	http_client_rejected(copy, size);
 	free(copy);
 	return 0;
 }

@@ -14,7 +14,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "bus/session.h"
+#include "ipc/session.h"
 
 #define CLIENTS 4
 

@@ -13,7 +13,7 @@
 
 #include "agent/agent_impl.h"
 #include "base/err.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "pktfilter/pktfilter.h"
 
@@ -44,7 +44,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	agent.n_cpus = 4;
 	agent.loop = loop_new();
-	agent.fan = fan_new(&conn_fan_ops);
+	agent.fan = broadcast_new(&conn_fan_ops);
 	if (!agent.loop || !agent.fan || pipeline_new(agent.loop, &agent.pipeline, &err) < 0)
 		abort();
 	limits_defaults(&agent.conf.limits);

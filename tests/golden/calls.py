@@ -2,7 +2,7 @@
 """Tables of HTTP/2 frames (tests/data/rpc/*.calls) as recordings.
 
 A row: milliseconds since the first | process | what | words and headers, separated by tabs. Words are NAME=VALUE; what
-has a colon or no such name is a header, in order. Formats: include/sonde/rec.h, probes/gorpc/gorpc_wire.h, and of
+has a colon or no such name is a header, in order. Formats: include/sonde/rec.h, probes/gohttp2/gohttp2_wire.h, and of
 tasks probes/proc/proc_wire.h: written down here a second time, because a test should not read them there.
 """
 import ipaddress
@@ -16,7 +16,7 @@ HOST, CLOCK, NAME, LEDGER, LOST, TICK = 1, 2, 3, 4, 5, 6
 PROC_TASK = 1 << 8 | 8
 PROC_EXIT = 1 << 8 | 3
 FRAME, MISS, PROGRAM, EXEC, EXIT, SHORT = (5 << 8 | n for n in (1, 2, 6, 7, 8, 9))
-GORPC = 3                           # instance
+GOHTTP2 = 3                           # instance
 WHAT = {"headers": 1, "data": 2, "reset": 3, "done": 4, "gone": 5}
 SIDES = {"client": 1, "server": 2}
 END, SENT, SOCK, MORE, WEB = 1, 2, 4, 8, 16
@@ -45,7 +45,7 @@ def unescape(text):
 
 
 def field(name, value):
-    """struct gorpc_field with its strings; NAME* is a value that was cut, NAME! a secret."""
+    """struct gohttp2_field with its strings; NAME* is a value that was cut, NAME! a secret."""
     flags = CUT if name.endswith("*") else SECRET if name.endswith("!") else 0
     name = name.rstrip("*!")
     number = HEADERS.index(name) if name in HEADERS else 0
@@ -87,7 +87,7 @@ def frame_body(what, words, headers):
 
 
 def short_body(what, words, headers):
-    """struct gorpc_short_rec"""
+    """struct gohttp2_short_rec"""
     fields = b"".join(field(*h) for h in headers)
     value = int(words.get("bytes" if what == "data" else "code", 0))
     return struct.pack("<QIIBBBBHH", 0xc000100000 + 0x1000 * int(words.get("conn", 0)), int(words.get("stream", 0)),
@@ -145,7 +145,7 @@ def rows(path):
 def first_records():
     host = struct.pack("<II64s32s64s", 2, 4096, b"6.12.0", b"x86_64", b"host")
     clock = struct.pack("<q", WALL_NS - BOOT_NS)
-    name = struct.pack("<IIQ", 4, 5, GORPC) + b"gorpc"
+    name = struct.pack("<IIQ", 4, 7, GOHTTP2) + b"gohttp2"
     return [(HOST, host), (CLOCK, clock), (NAME, name)]
 
 
@@ -159,10 +159,10 @@ def records(path):
         ts = BOOT_NS + round(ms * 10**6)
         start = BOOT_NS - 10**9 * pid if pid else 0
         n += kind >> 8 == 5
-        instance = 0 if kind in (PROC_TASK, TICK) else GORPC
+        instance = 0 if kind in (PROC_TASK, TICK) else GOHTTP2
         out.append(REC.pack(ts, REC.size + len(rest), kind, 0, pid, pid, start, seq + 1, instance, 0) + rest)
     ledger = struct.pack("<12Q", n + 3, n, 0, 0, 3, *[0] * 7)
-    out.append(REC.pack(ts, REC.size + len(ledger), LEDGER, 0, 0, 0, 0, 0, GORPC, 0) + ledger)
+    out.append(REC.pack(ts, REC.size + len(ledger), LEDGER, 0, 0, 0, 0, 0, GOHTTP2, 0) + ledger)
     return out
 
 

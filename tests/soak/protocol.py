@@ -112,7 +112,7 @@ def wish(rng):
         ["probe=sys", "where=" + "(" * rng.randrange(3000)], ["probe=sys", "where=" + "not " * rng.randrange(9000)],
         ["probe=sys", "where=proc.name in (" + "x," * rng.randrange(9000) + "x)"],
         ["probe=sys", "option=--push=fd.name contains x", "exclude=self"],
-        ["probe=gorpc", "option=--header-bytes=1G", "option=--payload=1G"],
+        ["probe=gohttp2", "option=--header-bytes=1G", "option=--payload=1G"],
         ["probe=sys", "fields=" + "evt.args," * rng.randrange(2000)],
         ["".join(chr(rng.randrange(1, 128)) for _ in range(rng.randrange(200)))],
     ])

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/account.h"
+#include "pipeline/account.h"
 
 static void live_sums_close(void **state)
 {

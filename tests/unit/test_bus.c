@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "bus/bus.h"
 #include "event/core.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 
 /* What a subscriber got, in a line: "1 2 7". */
 struct client {

@@ -18,12 +18,12 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "packet/packet.h"
-#include "probes/gorpc/gorpc_wire.h"
+#include "probes/gohttp2/gohttp2_wire.h"
 #include "probes/net/net_wire.h"
 #include "probes/sys/sys_wire.h"
 
 #define SECRET "sEcReT"
-#define GORPC_FRAME SONDE_EV(5, 1)
+#define GOHTTP2_FRAME SONDE_EV(5, 1)
 
 static struct decode_set *set;
 
@@ -217,8 +217,10 @@ static void test_calls_keep_numbers(void **state)
 
 static void add_field(struct buf *b, uint8_t header, const char *name, const char *value)
 {
-	const struct gorpc_field f = {
-		.header = header, .name_len = (uint8_t)strlen(name), .value_len = (uint16_t)strlen(value),
+	const struct gohttp2_field f = {
+		.header = header,
+		.name_len = (uint8_t)strlen(name),
+		.value_len = (uint16_t)strlen(value),
 	};
 
 	buf_add(b, &f, sizeof(f));
@@ -228,21 +230,23 @@ static void add_field(struct buf *b, uint8_t header, const char *name, const cha
 
 static void test_messages_keep_their_status(void **state)
 {
-	struct gorpc_frame_rec r = { .conn = 1, .stream = 1, .what = GORPC_WHAT_HEADERS, .side = GORPC_SIDE_CLIENT };
+	struct gohttp2_frame_rec r = {
+		.conn = 1, .stream = 1, .what = GOHTTP2_WHAT_HEADERS, .side = GOHTTP2_SIDE_CLIENT
+	};
 	struct buf b, fields = { 0 };
 
 	(void)state;
-	for (uint8_t h = 0; h < GORPC_H__MAX; h++)
-		if (h != GORPC_H_STATUS && h != GORPC_H_GRPC_STATUS && h != GORPC_H_METHOD)
+	for (uint8_t h = 0; h < GOHTTP2_H__MAX; h++)
+		if (h != GOHTTP2_H_STATUS && h != GOHTTP2_H_GRPC_STATUS && h != GOHTTP2_H_METHOD)
 			add_field(&fields, h, h ? "" : "x-" SECRET, SECRET);
-	add_field(&fields, GORPC_H_GRPC_STATUS, "", "5");
-	add_field(&fields, GORPC_H_PAYLOAD, "", SECRET);
-	r.n_fields = GORPC_H__MAX;
+	add_field(&fields, GOHTTP2_H_GRPC_STATUS, "", "5");
+	add_field(&fields, GOHTTP2_H_PAYLOAD, "", SECRET);
+	r.n_fields = GOHTTP2_H__MAX;
 	r.fields_len = (uint16_t)fields.len;
-	begin(&b, &r, sizeof(r), GORPC_FRAME);
+	begin(&b, &r, sizeof(r), GOHTTP2_FRAME);
 	buf_add(&b, fields.data, fields.len);
 	buf_fini(&fields);
-	assert_int_equal(hide(&b), sizeof(r) + sizeof(struct gorpc_field) + 1);
+	assert_int_equal(hide(&b), sizeof(r) + sizeof(struct gohttp2_field) + 1);
 }
 
 /* ---- events ---- */

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/coop.h"
-#include "base/hold.h"
-#include "base/loop.h"
+#include "loop/coop.h"
+#include "loop/hold.h"
+#include "loop/loop.h"
 
 #define ROUNDS 2000
 #define LONG_NS 3000000ULL /* of a step that holds the loop */

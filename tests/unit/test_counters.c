@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "event/event.h"
-#include "probes/net/net_dpnames.h"
+#include "probes/net/datapath/net_dpnames.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "sonde/wire.h"

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "elf/ehframe.h"
+#include "elf/dwarf/ehframe.h"
 #include "elf/elf.h"
 #include "ehframe_file.h"
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "event/core.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "event/names.h"
 
 /* ---- two event types with every kind of field ---- */

@@ -19,7 +19,7 @@
 #include "cilium/print.h"
 #include "event/decode.h"
 #include "event/event.h"
-#include "sinks/cilium_map.h"
+#include "sinks/cilium/cilium_map.h"
 #include "source/source.h"
 
 #define VECTORS TEST_DATA "/cilium/vectors.jsonl"

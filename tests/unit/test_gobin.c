@@ -541,7 +541,8 @@ static void answers(void **state)
 {
 	size_t len = sizeof(struct gobin_answer) + 1;
 	struct gobin_answer *made = calloc(1, len), *a = NULL;
-	static const char refusal[] = "rgfr" "no Go program";	/* GOBIN_REFUSAL in front */
+	static const char load_error[] = "rgfr"
+					 "no Go program"; /* GOBIN_LOAD_ERROR in front */
 	struct err err = { 0 };
 
 	(void)state;
@@ -562,7 +563,7 @@ static void answers(void **state)
 	made->rules[0].site.n_args = 0;
 	made->fields[0].name = 1;
 	assert_int_equal(gobin_answer_parse(made, len, &a, &err), -EBADMSG);
-	assert_int_equal(gobin_answer_parse(refusal, sizeof(refusal), &a, &err), -ENOEXEC);
+	assert_int_equal(gobin_answer_parse(load_error, sizeof(load_error), &a, &err), -ENOEXEC);
 	assert_string_equal(err.msg, "no Go program");
 	free(made);
 }

@@ -11,9 +11,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "elf/ehframe.h"
+#include "elf/dwarf/ehframe.h"
 #include "elf/elf.h"
-#include "elf/gopclntab.h"
+#include "elf/go/gopclntab.h"
 #include "elf_util.h"
 
 #define BUDGET (64u << 20)

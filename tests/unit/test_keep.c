@@ -19,8 +19,8 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_keep_wire.h"
-#include "probes/net/net_slots.h"
+#include "probes/net/recorder/net_recorder_wire.h"
+#include "probes/net/recorder/net_recorder_ring.h"
 
 #define DATA 128u
 #define SLOTS 64u
@@ -29,8 +29,8 @@
 extern const struct decoder_ops net_decoder;
 
 struct ring {
-	struct net_slots view;
-	struct net_keep_pos pos;
+	struct net_recorder_ring view;
+	struct net_recorder_pos pos;
 	_Alignas(8) uint8_t bytes[SLOTS * (sizeof(struct net_slot) + DATA)];
 };
 
@@ -44,8 +44,11 @@ static struct ring *ring_new(void)
 	struct ring *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
-	r->view = (struct net_slots){
-		.slots = r->bytes, .slot_bytes = sizeof(struct net_slot) + DATA, .n = SLOTS, .pos = &r->pos,
+	r->view = (struct net_recorder_ring){
+		.slots = r->bytes,
+		.slot_bytes = sizeof(struct net_slot) + DATA,
+		.n = SLOTS,
+		.pos = &r->pos,
 	};
 	return r;
 }
@@ -89,14 +92,14 @@ static int take(void *ctx, const struct net_slot *s)
 	return seen->stop;
 }
 
-static struct seen read_all(struct ring *r, uint64_t from, uint64_t to, struct net_slots_stats *st)
+static struct seen read_all(struct ring *r, uint64_t from, uint64_t to, struct net_recorder_ring_stats *st)
 {
 	struct net_slot *scratch = malloc(r->view.slot_bytes);
 	struct seen seen = { .in_order = true, .whole = true };
 
 	assert_non_null(scratch);
-	*st = (struct net_slots_stats){ 0 };
-	assert_int_equal(net_slots_read(&r->view, from, to, scratch, take, &seen, st), 0);
+	*st = (struct net_recorder_ring_stats){ 0 };
+	assert_int_equal(net_recorder_ring_read(&r->view, from, to, scratch, take, &seen, st), 0);
 	free(scratch);
 	return seen;
 }
@@ -104,7 +107,7 @@ static struct seen read_all(struct ring *r, uint64_t from, uint64_t to, struct n
 static void test_all_that_is_there(void **state)
 {
 	struct ring *r = ring_new();
-	struct net_slots_stats st;
+	struct net_recorder_ring_stats st;
 	struct seen s = read_all(r, 0, UINT64_MAX, &st);
 
 	(void)state;
@@ -130,7 +133,7 @@ static void test_all_that_is_there(void **state)
 static void test_written_over(void **state)
 {
 	struct ring *r = ring_new();
-	struct net_slots_stats st;
+	struct net_recorder_ring_stats st;
 	struct seen s;
 
 	(void)state;
@@ -148,7 +151,7 @@ static void test_written_over(void **state)
 static void test_what_is_not_whole(void **state)
 {
 	struct ring *r = ring_new();
-	struct net_slots_stats st;
+	struct net_recorder_ring_stats st;
 	struct seen s;
 
 	(void)state;
@@ -168,13 +171,13 @@ static void test_reader_may_stop(void **state)
 {
 	struct ring *r = ring_new();
 	struct net_slot *scratch = malloc(r->view.slot_bytes);
-	struct net_slots_stats st = { 0 };
+	struct net_recorder_ring_stats st = { 0 };
 	struct seen s = { .stop = -ENOMEM };
 
 	(void)state;
 	write_slot(r, 1);
 	write_slot(r, 2);
-	assert_int_equal(net_slots_read(&r->view, 0, 9, scratch, take, &s, &st), -ENOMEM);
+	assert_int_equal(net_recorder_ring_read(&r->view, 0, 9, scratch, take, &s, &st), -ENOMEM);
 	assert_int_equal(s.n, 1);
 	free(scratch);
 	free(r);
@@ -195,7 +198,7 @@ static void *write_on(void *ctx)
 static void test_against_a_writer(void **state)
 {
 	struct writer w = { .r = ring_new() };
-	struct net_slots_stats st;
+	struct net_recorder_ring_stats st;
 	uint64_t n = 0;
 	pthread_t t;
 
@@ -226,7 +229,7 @@ static int take_event(void *ctx, struct event *ev)
 	struct told *t = ctx;
 
 	t->n++;
-	t->missing_ns = ((const struct net_dump_event *)ev->body)->missing_ns;
+	t->missing_ns = ((const struct net_recorder_dump_event *)ev->body)->missing_ns;
 	assert_string_equal(ev->desc->name, "net.dump");
 	assert_int_equal(event_line(ev, &o, &t->line), 0);
 	return 0;
@@ -235,10 +238,17 @@ static int take_event(void *ctx, struct event *ev)
 static void test_head_of_a_dump(void **state)
 {
 	static const struct decoder_ops *const decoders[] = { &net_decoder, NULL };
-	struct net_dump_rec r = {
+	struct net_recorder_dump_rec r = {
 		.hdr = { .ts_ns = 7000000000, .len = sizeof(r), .type = NET_EV_DUMP, .flags = SONDE_RF_KEPT },
-		.from_ns = 2000000000, .to_ns = 8000000000, .held_from_ns = 2500000000, .packets = 812, .drops = 3,
-		.torn = 1, .number = 1, .by = NET_DUMP_EVENT, .on = "drop.reason=\033X",
+		.from_ns = 2000000000,
+		.to_ns = 8000000000,
+		.held_from_ns = 2500000000,
+		.packets = 812,
+		.drops = 3,
+		.torn = 1,
+		.number = 1,
+		.by = NET_RECORDER_DUMP_EVENT,
+		.on = "drop.reason=\033X",
 	};
 	struct decode_set *d;
 	struct told t = { 0 };

@@ -108,7 +108,7 @@ static void test_what_options_take(void **state)
 	assert_int_equal(USE("net", "--whole-packets").of[OPT_USE_BYTES], 262144);
 	assert_int_equal(USE("net", "--count-interval=1ms").of[OPT_USE_INTERVAL], 1000000);
 	assert_int_equal(USE("sys", "--snaplen=16k").of[OPT_USE_BYTES], 16384);
-	assert_int_equal(USE("gorpc", "--payload=2k").of[OPT_USE_BYTES], 2048);
+	assert_int_equal(USE("gohttp2", "--payload=2k").of[OPT_USE_BYTES], 2048);
 }
 
 static void test_no_sum_wraps(void **state)

@@ -18,12 +18,12 @@
 
 #include <cmocka.h>
 
-#include "agent/cilium_listener.h"
-#include "agent/shared_log.h"
+#include "pipeline/cilium_listener.h"
+#include "pipeline/shared_log.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "bus/bus.h"
 #include "cilium/gob.h"

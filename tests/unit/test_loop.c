@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 
 #define MS 1000000ULL
 

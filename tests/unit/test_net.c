@@ -18,7 +18,7 @@
 #include "event_words.h"
 #include "probes/net/net.h"
 #include "probes/net/net_event.h"
-#include "probes/net/net_point.h"
+#include "probes/net/packet/net_point.h"
 #include "probes/net/net_setup.h"
 #include "probes/net/net_wire.h"
 

@@ -17,8 +17,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "post/post.h"
-#include "post/post_child.h"
+#include "http_client/http_client.h"
+#include "http_client/http_client_child.h"
 
 #define MS 1000000ull
 
@@ -39,11 +39,11 @@ static int local_port(bool listens, char *ret_url, size_t cap)
 }
 
 /* Skips where this build or machine has no HTTP. */
-static struct post *open_post(const struct post_opts *o)
+static struct http_client *open_post(const struct http_client_opts *o)
 {
 	struct err err = { 0 };
-	struct post *p = NULL;
-	int r = post_open(o, &p, &err);
+	struct http_client *p = NULL;
+	int r = http_client_open(o, &p, &err);
 
 	if (r == -ENOSYS) {
 		print_message("skipped: %s\n", err.msg);
@@ -53,26 +53,28 @@ static struct post *open_post(const struct post_opts *o)
 	return p;
 }
 
-static void books_close(const struct post_stats *s)
+static void books_close(const struct http_client_stats *s)
 {
 	assert_int_equal(s->items, s->delivered + s->lost_queue + s->lost_refused + s->lost_unreached);
 }
 
 static void nobody_listens(void **state)
 {
-	struct post_opts o = { .path = "/v1/traces", .type = "text/plain", .things = "spans", .close_ns = 300 * MS };
-	struct post_stats s;
+	struct http_client_opts o = {
+		.path = "/v1/traces", .type = "text/plain", .things = "spans", .close_ns = 300 * MS
+	};
+	struct http_client_stats s;
 	struct err err = { 0 };
 	char url[64];
 	int fd = local_port(false, url, sizeof(url));
-	struct post *p;
+	struct http_client *p;
 
 	(void)state;
 	o.url = url;
 	p = open_post(&o);
-	post_put(p, "a", 1, 3);
-	post_put(p, "b", 1, 4);
-	assert_int_equal(post_close(p, &s, &err), -EIO);
+	http_client_put(p, "a", 1, 3);
+	http_client_put(p, "b", 1, 4);
+	assert_int_equal(http_client_close(p, &s, &err), -EIO);
 	assert_int_equal(s.items, 7);
 	assert_int_equal(s.lost_unreached, 7);
 	books_close(&s);
@@ -84,22 +86,23 @@ static void nobody_listens(void **state)
 static void a_server_that_hangs(void **state)
 {
 	static char message[64 << 10];
-	struct post_opts o = { .type = "text/plain", .things = "spans",
-				.queue_bytes = 256 << 10, .close_ns = 100 * MS };
-	struct post_stats s;
+	struct http_client_opts o = {
+		.type = "text/plain", .things = "spans", .queue_bytes = 256 << 10, .close_ns = 100 * MS
+	};
+	struct http_client_stats s;
 	char url[64];
 	int fd = local_port(true, url, sizeof(url));
-	struct post *p;
+	struct http_client *p;
 
 	(void)state;
 	o.url = url;
 	p = open_post(&o);
 	for (int i = 0; i < 200; i++)	/* 12.5 MiB: more than the queue and all socket buffers */
-		post_put(p, message, sizeof(message), 10);
-	post_stats(p, &s);
+		http_client_put(p, message, sizeof(message), 10);
+	http_client_stats(p, &s);
 	assert_int_equal(s.items, 2000);
 	assert_true(s.lost_queue > 0 && s.lost_queue < 2000);
-	assert_int_equal(post_close(p, &s, NULL), -EIO);
+	assert_int_equal(http_client_close(p, &s, NULL), -EIO);
 	assert_int_equal(s.delivered, 0);
 	assert_true(s.lost_unreached > 0);
 	books_close(&s);
@@ -108,14 +111,14 @@ static void a_server_that_hangs(void **state)
 
 static void nothing_is_no_loss(void **state)
 {
-	struct post_opts o = { .type = "text/plain", .things = "spans" };
-	struct post_stats s;
+	struct http_client_opts o = { .type = "text/plain", .things = "spans" };
+	struct http_client_stats s;
 	char url[64];
 	int fd = local_port(false, url, sizeof(url));
 
 	(void)state;
 	o.url = url;
-	assert_int_equal(post_close(open_post(&o), &s, NULL), 0);
+	assert_int_equal(http_client_close(open_post(&o), &s, NULL), 0);
 	assert_int_equal(s.items, 0);
 	close(fd);
 }
@@ -125,16 +128,17 @@ static void urls(void **state)
 	static const char *const bad[] = {
 		"http://", "http:///x", "http://:80", "ftp://x", "http://a b", "https://?x",
 	};
-	struct post_opts o = { .type = "text/plain", .things = "spans" };
+	struct http_client_opts o = { .type = "text/plain", .things = "spans" };
 	struct err err = { 0 };
-	struct post *p;
+	struct http_client *p;
 
 	(void)state;
-	assert_true(post_is_url("http://x") && post_is_url("HTTPS://x"));
-	assert_false(post_is_url("x.otlp") || post_is_url(NULL) || post_is_url("-") || post_is_url("httpx://a"));
+	assert_true(http_client_is_url("http://x") && http_client_is_url("HTTPS://x"));
+	assert_false(http_client_is_url("x.otlp") || http_client_is_url(NULL) || http_client_is_url("-") ||
+		     http_client_is_url("httpx://a"));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		o.url = bad[i];
-		assert_int_equal(post_open(&o, &p, &err), -EINVAL);
+		assert_int_equal(http_client_open(&o, &p, &err), -EINVAL);
 		assert_non_null(strstr(err.msg, bad[i]));
 	}
 }
@@ -155,7 +159,7 @@ static void answers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(post_rejected(rows[i].bytes, rows[i].len), rows[i].rejected);
+		assert_int_equal(http_client_rejected(rows[i].bytes, rows[i].len), rows[i].rejected);
 }
 
 int main(void)

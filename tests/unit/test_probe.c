@@ -13,9 +13,9 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "probe/env.h"
-#include "probe/kname.h"
-#include "probe/ksym.h"
-#include "probe/refusal.h"
+#include "host/kname.h"
+#include "host/ksym.h"
+#include "probe/load_error.h"
 #include "tests/bpf/load.h"
 
 /* ---- kernel symbols ---- */
@@ -185,7 +185,7 @@ static void test_refusals(_unused_ void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		struct err err = { 0 };
 
-		assert_int_equal(refusal_explain(&err, refusals[i].code, refusals[i].words, refusals[i].log),
+		assert_int_equal(load_error_explain(&err, refusals[i].code, refusals[i].words, refusals[i].log),
 				 refusals[i].code);
 		assert_string_equal(err.msg, refusals[i].expected);
 	}
@@ -195,12 +195,12 @@ static void test_last_line(_unused_ void **state)
 {
 	char line[16];
 
-	refusal_last_line("0: (85) call\nthe reason\nprocessed 3 insns (limit 1000000)\n\nstack depth 8\n", line,
-			  sizeof(line));
+	load_error_last_line("0: (85) call\nthe reason\nprocessed 3 insns (limit 1000000)\n\nstack depth 8\n", line,
+			     sizeof(line));
 	assert_string_equal(line, "the reason");
-	refusal_last_line("a reason that is longer than there is room", line, sizeof(line));
+	load_error_last_line("a reason that is longer than there is room", line, sizeof(line));
 	assert_string_equal(line, "a reason that i");
-	refusal_last_line("", line, sizeof(line));
+	load_error_last_line("", line, sizeof(line));
 	assert_string_equal(line, "");
 }
 

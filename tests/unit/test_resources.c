@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/macros.h"
-#include "probe/resources.h"
+#include "host/resources.h"
 
 /* Lines of /proc/PID/cgroup; NULL: not of the memory controller. */
 static void the_line_of_memory(void **state)

@@ -25,10 +25,10 @@
 
 #include "agent/agent_rights.h"
 #include "base/err.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/rights.h"
-#include "bus/accept.h"
+#include "agent/http_accept.h"
 
 #define FAILED 200	/* exit status: rights could not be given up */
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/rotation.h"
+#include "pipeline/rotation.h"
 #include "base/macros.h"
 
 #define S 1000000000ull

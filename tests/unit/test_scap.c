@@ -21,7 +21,7 @@
 #include "scap/block.h"
 #include "scap/event.h"
 #include "scap/schema.h"
-#include "scap/state.h"
+#include "scap/state/state.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "records.h"

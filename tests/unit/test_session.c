@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "bus/session.h"
+#include "ipc/session.h"
 
 struct peer {
 	struct session *session;
@@ -279,7 +279,8 @@ static void test_one_stream_at_a_time_and_another_after_it(void **state)
 	end(&p);
 }
 
-/* Frames queue behind a request that is answered later and keep their order; a refusal keeps the connection open. */
+/* Frames queue behind a request that is answered later and keep their order; a load_error keeps the connection open.
+ */
 static void test_frames_wait_for_an_answer_that_comes_later(void **state)
 {
 	struct buf b = { 0 }, text = { 0 }, reply = { 0 };

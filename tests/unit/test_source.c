@@ -23,7 +23,7 @@
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "sonde/rec.h"
-#include "source/answer.h"
+#include "source/worker_reply.h"
 #include "source/source.h"
 
 static void write_file(const char *name, const void *data, size_t len)

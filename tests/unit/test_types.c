@@ -17,7 +17,7 @@
 #include "base/macros.h"
 #include "event/decode.h"
 #include "event/event.h"
-#include "event/filter.h"
+#include "event/filter/filter.h"
 #include "event/json.h"
 
 static uint64_t seed = 1;

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "base/map.h"
 #include "probe/env.h"
 #include "probe/probe.h"

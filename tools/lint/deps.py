@@ -7,6 +7,7 @@ from common import Finding, c_files, files, is_kernel_side, text
 # module: what it may include beside itself and libc
 ALLOWED = {
     "base": set(),
+    "loop": {"base"},
     "ring": {"base", "sonde"},
     "packet": {"base", "sonde"},
     "event": {"base", "packet", "sonde"},
@@ -14,6 +15,7 @@ ALLOWED = {
     "policy": {"base", "event", "sonde"},
     "worker": {"base", "libseccomp", "libcap-ng"},
     "bus": {"base", "event", "sonde"},
+    "ipc": {"base", "event", "loop", "sonde"},
     "enrich": {"base", "event", "sonde"},
     "elf": {"base", "sonde", "zlib", "libzstd", "liblzma", "libdw", "libelf", "libiberty"},
     "gobin": {"base", "elf", "libdw", "libelf"},
@@ -22,14 +24,18 @@ ALLOWED = {
     "scap": {"base", "enrich", "event", "sonde"},
     "cilium": {"base"},
     "sinks": {"base", "cilium", "event", "packet", "scap", "stack", "sym", "sonde", "libzstd", "zlib"},
-    "post": {"base", "worker", "libcurl"},
+    "http_client": {"base", "worker", "libcurl"},
     "source": {"base", "cilium", "event", "packet", "scap", "worker", "sonde", "libzstd", "zlib"},
     "btf": {"base", "libbpf"},
-    "probe": {"base", "btf", "event", "ring", "sonde", "libbpf"},
+    "host": {"base", "sonde", "libbpf"},
+    "probe": {"base", "btf", "event", "host", "loop", "ring", "sonde", "libbpf"},
+    "pipeline": {"base", "btf", "bus", "cilium", "enrich", "event", "host", "http_client", "ipc",
+                 "loop", "probe", "ring", "scap", "sinks", "sonde", "source", "stack", "sym", "worker"},
 }
 EVERYTHING = {"agent", "cmd", "lib"}
 DECODE = {"base", "cilium", "event", "packet", "scap", "sonde", "own"}
-LIVE = DECODE | {"probe", "ring", "pktfilter", "policy", "elf", "gobin", "worker", "libbpf", "libmnl", "skeleton"}
+LIVE = DECODE | {"host", "loop", "probe", "ring", "pktfilter", "policy", "elf", "gobin", "worker", "libbpf",
+                "libmnl", "skeleton"}
 KERNEL = {"bpf", "sonde", "own", "libbpf"}
 
 LIBRARIES = {

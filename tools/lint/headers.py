@@ -25,11 +25,12 @@ def worlds(path):
 
 def generate(folder):
     """Headers that the build makes out of tables."""
-    if os.path.exists(os.path.join(ROOT, "probes/gorpc/gorpc_sites.def")):
-        sources = [p for p in c_files("probes/gorpc/") if p.endswith((".bpf.c", ".bpf.h"))]
-        os.makedirs(os.path.join(folder, "probes/gorpc"))
-        with open(os.path.join(folder, "probes/gorpc/gorpc_sites.h"), "w", encoding="utf-8") as f:
-            subprocess.run([sys.executable, "tools/gen_sites.py", "bpf", "probes/gorpc/gorpc_sites.def", *sources],
+    if os.path.exists(os.path.join(ROOT, "probes/gohttp2/gohttp2_sites.def")):
+        sources = [p for p in c_files("probes/gohttp2/") if p.endswith((".bpf.c", ".bpf.h"))]
+        os.makedirs(os.path.join(folder, "probes/gohttp2"))
+        with open(os.path.join(folder, "probes/gohttp2/gohttp2_sites.h"), "w", encoding="utf-8") as f:
+            subprocess.run([sys.executable, "tools/gen_sites.py", "bpf", "probes/gohttp2/gohttp2_sites.def",
+                *sources],
                            cwd=ROOT, check=True, stdout=f)
     if not os.path.exists(os.path.join(ROOT, "tools/gen_scap.py")):
         return

@@ -4,7 +4,7 @@ from common import Finding, c_files, match_lines
 
 MAY_PRINT = ("src/base/log.c", "src/cmd/")
 PRINTS = r"\b(?:printf|puts|putchar|perror|vprintf)\s*\(|\bfprintf\s*\(\s*std\w+"
-MAY_LOG = ("src/base/log.", "src/cmd/", "src/agent/")
+MAY_LOG = ("src/base/log.", "src/cmd/", "src/agent/", "src/pipeline/")
 
 
 def check():

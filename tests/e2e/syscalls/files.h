@@ -131,8 +131,8 @@ static void do_descriptors(void)
 	C1(inotify_init1, "IN_NONBLOCK|IN_CLOEXEC", 02004000);
 	C3(inotify_add_watch, "-1, \"x\", IN_MODIFY|IN_CREATE", -1, P("x"), 0x102);
 	C2(inotify_rm_watch, "-1, 1", -1, 1);
-	C2(fanotify_init, "FAN_CLASS_CONTENT|FAN_CLASS_PRE_CONTENT, O_RDONLY", 0xc, 0);
-	C5(fanotify_mark, "-1, FAN_MARK_ADD, FAN_MODIFY, AT_FDCWD, \"x\"", -1, 1, 2, AT_FDCWD, P("x"));
+	C2(fanotify_init, "BROADCAST_CLASS_CONTENT|BROADCAST_CLASS_PRE_CONTENT, O_RDONLY", 0xc, 0);
+	C5(fanotify_mark, "-1, BROADCAST_MARK_ADD, BROADCAST_MODIFY, AT_FDCWD, \"x\"", -1, 1, 2, AT_FDCWD, P("x"));
 	C3(signalfd, "-1, %p, 4", -1, BAD, 4, (void *)BAD);
 	C4(signalfd4, "-1, [INT], 8, SFD_CLOEXEC", -1, P(((long[]){ 2 })), 8, 02000000);
 	C2(timerfd_create, "CLOCK_MONOTONIC, TFD_CLOEXEC", 1, 02000000);

@@ -6,7 +6,7 @@
     craft.py --list
 
 It holds what a reader of Go programs looks at and nothing else: build information, a table of functions, module data,
-type descriptors, DWARF. Formats: see src/gobin and src/elf/gopclntab.c. Standard library only.
+type descriptors, DWARF. Formats: see src/gobin and src/elf/go/gopclntab.c. Standard library only.
 """
 import os
 import random

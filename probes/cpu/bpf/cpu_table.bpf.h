@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Unwind tables: whose they are, and the rule for an address. A file that has no table yet is asked for once
+ * (CPU_REC_NEED), and again only after a while: the live half may be busy, or the process was gone before it looked.
+ */
+#ifndef CPU_TABLE_BPF_H
+#define CPU_TABLE_BPF_H
+
+#include "bpf/ring.bpf.h"
+#include "probes/cpu/bpf/cpu_vma.bpf.h"
+#include "probes/cpu/cpu_wire.h"
+
+#define ASK_AGAIN_NS 2000000000ull
+
+/* Sized at run time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct cpu_file_key);
+	__type(value, struct cpu_unwind_file);
+} cpu_unwind_files SEC(".maps");
+
+/* When a file that has no table may be asked for next, boot clock. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct cpu_file_key);
+	__type(value, __u64);
+} cpu_unwind_asked SEC(".maps");
+
+/* The first segment; the others are made like it when they are needed. */
+struct cpu_unwind_segment {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CPU_SEGMENT_UNITS);
+	__type(key, __u32);
+	__type(value, struct cpu_unwind_unit);
+} cpu_unwind_segment SEC(".maps");
+
+/* Sized at run time: as many segments as the budget has. The first is put in by user space, as the others are. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct cpu_unwind_segment);
+} cpu_unwind_pool SEC(".maps");
+
+/* Counts tables that went away: what was noted of a table before that may be another one's words now. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} cpu_unwind_gone SEC(".maps");
+
+static __always_inline __u32 tables_number(void)
+{
+	__u32 zero = 0, *gone = bpf_map_lookup_elem(&cpu_unwind_gone, &zero);
+
+	return gone ? *(volatile __u32 *)gone : 0;
+}
+
+/* A word of the pool, or NULL. */
+static __always_inline __u32 *pool_word(__u32 word)
+{
+	__u32 unit = word >> CPU_UNIT_WORDS_SHIFT, segment = unit >> CPU_SEGMENT_UNITS_SHIFT;
+	struct cpu_unwind_unit *u;
+	void *map = bpf_map_lookup_elem(&cpu_unwind_pool, &segment);
+
+	unit &= CPU_SEGMENT_UNITS - 1;
+	u = map ? bpf_map_lookup_elem(map, &unit) : NULL;
+	return u ? &u->words[word & (CPU_UNIT_WORDS - 1)] : NULL;
+}
+
+/* ---- asking ---- */
+
+/* The life-cycle lane, so that bulk cannot push it out, and at once: stacks are cut short until it is answered. */
+static __always_inline bool need_send(__u32 class, const struct cpu_file_key *key, const struct cpu_mapping *m)
+{
+	struct sonde_ledger *l = ledger_seen(CPU_CLASS_NEED + class);
+	struct cpu_need_rec *r = l ? rec_reserve(l, LANE_LIFE, sizeof(*r)) : NULL;
+
+	if (!r)
+		return false;
+	rec_init(&r->hdr, l, CPU_REC_NEED, sizeof(*r), CPU_CLASS_NEED + class);
+	r->start = m->start;
+	r->end = m->end;
+	r->file_off = m->off;
+	r->ino = key->ino;
+	r->dev = key->dev;
+	r->ino_generation = key->generation;
+	r->mtime_ns = key->mtime_ns;
+	l->seq++;
+	l->delivered++;
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	return true;
+}
+
+static __always_inline void need_ask(__u32 class, const struct cpu_file_key *key, const struct cpu_mapping *m)
+{
+	__u64 now = bpf_ktime_get_boot_ns(), next = now + ASK_AGAIN_NS;
+	__u64 *due = bpf_map_lookup_elem(&cpu_unwind_asked, key);
+
+	if (due && *due > now)
+		return;
+	if (need_send(class, key, m))
+		bpf_map_update_elem(&cpu_unwind_asked, key, &next, BPF_ANY);
+}
+
+/* ---- the table of a mapping ---- */
+
+static __always_inline void mapping_table(struct cpu_mapping *m, struct cpu_unwind_file *f)
+{
+	f->used_ns = bpf_ktime_get_boot_ns();
+	m->first_page = (__u32)f->first_page;
+	m->n_pages = f->n_rows ? f->n_pages : 0;
+	m->id = f->id;
+	m->rules = f->first_word;
+	m->pages = m->rules + f->n_rules * (sizeof(struct sonde_unwind_rule) / 4);
+}
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct timespec64___cpu {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+/* Until 6.6. */
+struct inode___mtime {
+	struct timespec64___cpu i_mtime;
+};
+
+/* Until 6.10. */
+struct inode___private {
+	struct timespec64___cpu __i_mtime;
+};
+
+/* Since. */
+struct inode___words {
+	__s64 i_mtime_sec;
+	__u32 i_mtime_nsec;
+};
+
+#pragma clang attribute pop
+
+/* Read as two words: a file that is written to at this moment is asked for twice. */
+static __always_inline __u64 inode_mtime_ns(struct inode *inode)
+{
+	struct inode___mtime *old = (void *)inode;
+	struct inode___private *mid = (void *)inode;
+	struct inode___words *now = (void *)inode;
+
+	if (bpf_core_field_exists(now->i_mtime_sec))
+		return BPF_CORE_READ(now, i_mtime_sec) * 1000000000ull + BPF_CORE_READ(now, i_mtime_nsec);
+	if (bpf_core_field_exists(mid->__i_mtime))
+		return BPF_CORE_READ(mid, __i_mtime.tv_sec) * 1000000000ull + BPF_CORE_READ(mid, __i_mtime.tv_nsec);
+	return BPF_CORE_READ(old, i_mtime.tv_sec) * 1000000000ull + BPF_CORE_READ(old, i_mtime.tv_nsec);
+}
+
+/* The file of @vma. False: no file, no table to look for. */
+static __always_inline bool mapping_key(struct cpu_unwind *u, struct vm_area_struct *vma, const struct cpu_mapping *m,
+					struct cpu_file_key *ret)
+{
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	struct inode *inode;
+
+	u->file = file;
+	if (!file) {
+		ret->ino = CPU_FILE_VDSO;
+		return m->start && m->start == mm_vdso(u->mm);
+	}
+	inode = BPF_CORE_READ(file, f_inode);
+	u->ino = ret->ino = BPF_CORE_READ(inode, i_ino);
+	ret->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	u->generation = ret->generation = BPF_CORE_READ(inode, i_generation);
+	ret->mtime_ns = inode_mtime_ns(inode);
+	return true;
+}
+
+/* What @vma is a mapping of, and its table; asks for it when it is not there. @m has its addresses. */
+static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct vm_area_struct *vma,
+				       struct cpu_mapping *m)
+{
+	struct cpu_file_key key = { 0 };
+	struct cpu_unwind_file *f;
+
+	m->no_file = !mapping_key(u, vma, m, &key);
+	if (m->no_file || (u->w.compat && !key.dev)) /* 32-bit code has another vDSO */
+		return;
+	if (!key.dev)
+		m->off = 0;	/* the vDSO's is not counted from its file */
+	f = bpf_map_lookup_elem(&cpu_unwind_files, &key);
+	if (f) {
+		mapping_table(m, f);
+	} else if (key.dev) {
+		m->id = 0;
+		need_ask(class, &key, m);
+	}
+}
+
+/* ---- rows ---- */
+
+/*
+ * Rules found lately, by table and grain of addresses: the outer frames of stacks are the same ones again and again,
+ * the inner ones are in the same loops. A table's number is never another's, so what is gone is not found.
+ */
+static __always_inline struct cpu_rule_slot *rule_slot(struct cpu_scratch *d, __u64 key)
+{
+	__u32 i = key * 0x9e3779b97f4a7c15ull >> (64 - RULE_SLOTS_SHIFT);
+
+	return &d->rules[i & ((1 << RULE_SLOTS_SHIFT) - 1)];
+}
+
+/* Where a row was found. */
+struct cpu_row {
+	__u32 rule;		/* its number; 0 = a gap */
+	__u32 low, end;		/* its addresses in the page */
+};
+
+/*
+ * The row for place @low of the page whose rows are @a to @b. False: it cannot be had. The half is chosen without a
+ * branch: the verifier would follow both ways of each turn, the CPU would guess.
+ */
+static __always_inline bool row_find(__u32 rows, __u32 a, __u32 b, __u32 low, struct cpu_row *ret)
+{
+	__u32 last = b, *row;
+	__u64 upper;
+
+	for (int i = 0; i < SONDE_UNWIND_PAGE_SHIFT && b - a > 1; i++) {
+		__u32 mid = a + (b - a) / 2;
+
+		row = pool_word(rows + mid);
+		if (!row)
+			return false;
+		/* all bits: it begins at @low or before */
+		upper = -(((__u64)SONDE_UNWIND_ROW_LOW(*row) - low - 1) >> 63);
+		a += (mid - a) & (__u32)upper;
+		b = mid + ((b - mid) & (__u32)upper);
+	}
+	ret->end = 1 << SONDE_UNWIND_PAGE_SHIFT;
+	if (b < last) {
+		row = pool_word(rows + b);
+		if (!row)
+			return false;
+		ret->end = SONDE_UNWIND_ROW_LOW(*row);
+	}
+	row = pool_word(rows + a);
+	if (!row)
+		return false;
+	ret->rule = SONDE_UNWIND_ROW_RULE(*row);
+	ret->low = SONDE_UNWIND_ROW_LOW(*row);
+	return true;
+}
+
+/* In the table of @m, for offset @off of its file; *ret_before and *ret_len: the row around it. */
+static __always_inline struct sonde_unwind_rule *rule_search(const struct cpu_mapping *m, __u64 off,
+							     __u32 *ret_before, __u32 *ret_len)
+{
+	__u64 page = (off >> SONDE_UNWIND_PAGE_SHIFT) - m->first_page;
+	__u32 low = off & ((1 << SONDE_UNWIND_PAGE_SHIFT) - 1), *first, *next;
+	struct cpu_row row = { 0 };
+
+	if (page >= m->n_pages)	/* below the first: the difference is huge */
+		return NULL;
+	first = pool_word(m->pages + page);
+	next = pool_word(m->pages + page + 1);
+	if (!first || !next || !row_find(m->pages + m->n_pages + 1, *first, *next, low, &row))
+		return NULL;
+	*ret_before = low - row.low;
+	*ret_len = row.end - row.low;
+	return (void *)pool_word((m->rules + row.rule * (sizeof(struct sonde_unwind_rule) / 4)) & ~3u);
+}
+
+/* The row around the address that is looked up, as far as the mapping goes. */
+static __always_inline void span_of_row(struct cpu_unwind *u, const struct cpu_mapping *m, __u32 before, __u32 len)
+{
+	__u64 start = u->w.pc - before, end = start + len;
+
+	if (start < m->start)
+		start = m->start;
+	if (end > m->end)
+		end = m->end;
+	u->span.at = start << 16 | ((end - start) & SPAN_LEN);
+}
+
+/* The rule for the address that is looked up, to w.rule. */
+__noinline int cpu_rule_find(__u32 class)
+{
+	struct cpu_scratch *d = desk_of(class);
+	struct sonde_unwind_rule *rule;
+	struct cpu_rule_slot *slot;
+	__u32 before = 0, len = 0;
+	struct cpu_mapping *m;
+	__u64 off, key, at;
+	__s32 in_grain;
+
+	if (!d)
+		return 0;
+	m = &d->u.mappings[d->u.mapping & (UNWIND_MAPPINGS - 1)];
+	off = d->u.w.pc - m->start + m->off;
+	in_grain = off & ((1 << RULE_GRAIN_SHIFT) - 1);
+	key = (__u64)m->id << 40 ^ off >> RULE_GRAIN_SHIFT;
+	slot = rule_slot(d, key);
+	at = (__s64)in_grain - slot->start;
+	if (slot->key == key && at < slot->len) {
+		d->u.w.rule = slot->rule;
+		span_of_row(&d->u, m, (__u32)at, slot->len);
+		return 0;
+	}
+	d->u.w.rule.cfa = SONDE_CFA_GAP;
+	rule = rule_search(m, off, &before, &len);
+	if (!rule)
+		return 0;
+	d->u.w.rule = *rule;
+	span_of_row(&d->u, m, before, len);
+	slot->rule = *rule;
+	slot->start = in_grain - (__s32)before;
+	slot->len = len;
+	slot->key = key;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * HTTP/2 frames of Go programs, seen where gRPC's transport and net/http read and write them. One program for all
+ * places: the attach cookie says which, a map says where this process keeps what. A process that is not in the map
+ * is none of ours.
+ *
+ * Nothing is written to the program's memory, nothing is put on its stack (no return probes), and no program waits.
+ */
+#include "bpf/kernel.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_conns.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_fields.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_hit.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_life.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_send.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_map.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_string_cache.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* ---- headers of gRPC's transport ---- */
+
+static __always_inline void keep_loopy(const struct gohttp2_scratch *s, struct gohttp2_text *t, __u64 loopy,
+				       __u64 side, const struct gohttp2_iface *conn)
+{
+	if (!t)
+		return;
+	t->words[0] = side;
+	t->words[1] = conn->itab;
+	t->words[2] = conn->data;
+	name_text(t, s, loopy, TEXT_OF_LOOPY);
+}
+
+/* Key and side of a loopyWriter, by one read since it has a connection of its own. */
+static __always_inline bool take_loopy(struct hit *h, __u64 loopy, struct gohttp2_iface *conn, __u64 *side)
+{
+	__u16 side_off = h->l->loopy_side, conn_off = h->l->loopy_conn;
+	__u32 far = (__u32)conn_off - side_off;
+	struct gohttp2_text *t = h->s->epoch ? text_at(loopy) : NULL;
+
+	if (t && is_text(t, h->s, loopy, TEXT_OF_LOOPY)) {
+		*side = t->words[0];
+		conn->itab = t->words[1];
+		conn->data = h->s->rec.conn = t->words[2];
+		return true;
+	}
+	if (conn_off < GOHTTP2_NO_OFF - 8 && read_span(h->s, loopy, side_off, conn_off + 8)) {
+		*side = span_word(h->s, 0);
+		conn->itab = span_word(h->s, far);
+		conn->data = h->s->rec.conn = span_word(h->s, far + 8);
+		if (conn->data) {
+			keep_loopy(h->s, t, loopy, *side, conn);
+			return true;
+		}
+	}
+	if (!take_key(h, loopy_conn(h->l, loopy), conn))
+		return false;
+	if (!read_user(side, sizeof(*side), loopy + side_off))
+		return true;
+	TELL(side);
+	return false;
+}
+
+static __always_inline bool on_loopy(struct hit *h)
+{
+	__u64 loopy = arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 0);
+	struct gohttp2_frame_rec *r = &h->s->rec;
+	struct gohttp2_iface conn;
+	__u64 side = 0;
+
+	if (!take_loopy(h, loopy, &conn, &side))
+		return false;
+	r->what = GOHTTP2_WHAT_HEADERS;
+	r->side = side ? GOHTTP2_SIDE_SERVER : GOHTTP2_SIDE_CLIENT;
+	r->flags |= GOHTTP2_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 1);
+	if (arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 2) & 0xff)
+		r->flags |= GOHTTP2_F_END_STREAM;
+	if (!side && !recall(h->s, h->l, conn.data))
+		take_origin(h, &conn, conn.data, GOHTTP2_CLIENT_CLOSE);
+	h->s->fields.ptr = arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 3);
+	h->s->fields.len = arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 4);
+	return true;
+}
+
+static __always_inline bool on_server_headers(struct hit *h)
+{
+	__u64 t = arg(h->s, h->l, GOHTTP2_SERVER_HEADERS, 0);
+	struct gohttp2_iface conn;
+
+	h->s->rec.what = GOHTTP2_WHAT_HEADERS;
+	h->s->rec.side = GOHTTP2_SIDE_SERVER;
+	h->near = nearby(h->s, h->l, t);
+	if (!h->near && !recall(h->s, h->l, t)) {
+		if (!take_key(h, member(t, h->l->server_conn), &conn))
+			return false;
+		take_origin(h, &conn, t, GOHTTP2_SERVER_CLOSE);
+	}
+	return take_meta(h, arg(h->s, h->l, GOHTTP2_SERVER_HEADERS, 1));
+}
+
+static __always_inline bool on_client_headers(struct hit *h)
+{
+	struct gohttp2_iface conn;
+
+	h->s->rec.what = GOHTTP2_WHAT_HEADERS;
+	h->s->rec.side = GOHTTP2_SIDE_CLIENT;
+	if (!take_key(h, member(arg(h->s, h->l, GOHTTP2_CLIENT_HEADERS, 0), h->l->client_conn), &conn))
+		return false;
+	return take_meta(h, arg(h->s, h->l, GOHTTP2_CLIENT_HEADERS, 1));
+}
+
+/* ---- DATA, resets ---- */
+
+/*
+ * The payload of a frame that was read, @data in it: a slice, or since gRPC 1.77 a mem.Buffer. That is a SliceBuffer,
+ * which is a slice, or a buffer of a pool, whose slice comes second; where the frame's length stands tells which.
+ */
+static __always_inline void take_payload(struct hit *h, __u64 frame, __u16 data, bool boxed)
+{
+	struct gohttp2_iface box;
+	__u64 words[3];
+
+	if (!gohttp2_payload || !h->s->rec.bytes || data == GOHTTP2_NO_OFF)
+		return;
+	frame += data;
+	if (boxed && !read_user(&box, sizeof(box), frame))
+		frame = box.data;
+	if (read_user(words, sizeof(words), frame)) {
+		TELL(payload_place);
+		return;
+	}
+	if (boxed && words[1] != h->s->rec.bytes) {
+		words[0] = words[1];
+		words[1] = words[2];
+	}
+	if (words[1] <= h->s->rec.bytes)
+		h->s->pieces[0] = (struct gohttp2_slice){ words[0], words[1] };
+	else
+		TELL(payload_slice);
+}
+
+static __always_inline bool on_data(struct hit *h, enum gohttp2_place place, __u8 side, __u64 conn_addr)
+{
+	__u64 frame = arg(h->s, h->l, place, 1);
+	struct gohttp2_iface conn;
+
+	h->s->rec.what = GOHTTP2_WHAT_DATA;
+	h->s->rec.side = side;
+	if (!take_key(h, conn_addr, &conn) || !take_frame(h, frame))
+		return false;
+	h->s->rec.bytes = u32_at(frame, h->l->frame_length);
+	take_payload(h, frame, h->l->grpc_data, h->l->data_boxed);
+	return true;
+}
+
+static __always_inline bool on_reset(struct hit *h, enum gohttp2_place place, __u8 side, __u64 conn_addr)
+{
+	__u64 frame = arg(h->s, h->l, place, 1);
+	struct gohttp2_iface conn;
+
+	h->s->rec.what = GOHTTP2_WHAT_RESET;
+	h->s->rec.side = side;
+	if (!take_key(h, conn_addr, &conn) || !take_frame(h, frame))
+		return false;
+	h->s->rec.flags &= ~GOHTTP2_F_END_STREAM;
+	h->s->rec.code = u32_at(frame, h->l->reset_code);
+	return true;
+}
+
+/* gRPC's buffered writer is what its Framer writes to. */
+static __always_inline bool framer_key(struct hit *h, __u64 framer)
+{
+	struct gohttp2_iface w, conn;
+
+	if (!framer || h->l->framer_w == GOHTTP2_NO_OFF || read_user(&w, sizeof(w), framer + h->l->framer_w)) {
+		TELL(framer);
+		return false;
+	}
+	if (h->l->bufw_type ? iface_type(&w) != h->l->bufw_type : h->l->bufw_conn == GOHTTP2_NO_OFF) {
+		h->not_ours = true;	/* the web's */
+		return false;
+	}
+	return take_key(h, member(w.data, h->l->bufw_conn), &conn);
+}
+
+static __always_inline bool on_write_reset(struct hit *h)
+{
+	struct gohttp2_frame_rec *r = &h->s->rec;
+
+	r->what = GOHTTP2_WHAT_RESET;
+	r->flags |= GOHTTP2_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GOHTTP2_WRITE_RESET, 1);
+	r->code = (__u32)arg(h->s, h->l, GOHTTP2_WRITE_RESET, 2);
+	return framer_key(h, arg(h->s, h->l, GOHTTP2_WRITE_RESET, 0));
+}
+
+/* DATA that a web server or client sends. Of a connection that has made no request yet nothing is known. */
+static __always_inline bool web_framer_key(struct hit *h, __u64 framer)
+{
+	const struct gohttp2_web_conn *c = h->not_ours ? conn_of_framer(h->s, h->l, framer) : NULL;
+
+	if (!c)
+		return false;
+	h->s->rec.conn = c->conn;
+	h->s->rec.side = c->side;
+	h->s->rec.flags |= GOHTTP2_F_WEB;
+	return true;
+}
+
+static __always_inline bool on_framer_data(struct hit *h)
+{
+	__u64 framer = arg(h->s, h->l, GOHTTP2_FRAMER_DATA, 0);
+	struct gohttp2_frame_rec *r = &h->s->rec;
+
+	r->what = GOHTTP2_WHAT_DATA;
+	r->flags |= GOHTTP2_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GOHTTP2_FRAMER_DATA, 1);
+	if (arg(h->s, h->l, GOHTTP2_FRAMER_DATA, 2) & 0xff)
+		r->flags |= GOHTTP2_F_END_STREAM;
+	r->bytes = (__u32)arg(h->s, h->l, GOHTTP2_FRAMER_DATA, 4);
+	if (!framer_key(h, framer) && !web_framer_key(h, framer))
+		return false;
+	h->s->pieces[0] = (struct gohttp2_slice){ arg(h->s, h->l, GOHTTP2_FRAMER_DATA, 3), r->bytes };
+	return true;
+}
+
+#define PIECES_MAX 64		/* of a frame */
+
+struct pieces {
+	__u64 at;		/* the array */
+	__u64 bytes;
+};
+
+static long add_piece(__u32 i, struct pieces *p)
+{
+	p->bytes += (__u32)word_at(p->at + i * sizeof(struct gohttp2_slice), offsetof(struct gohttp2_slice, len));
+	return 0;
+}
+
+static __always_inline __u32 bytes_of_pieces(__u64 at, __u64 n)
+{
+	struct pieces p = { .at = at };
+
+	if (n > PIECES_MAX)
+		n = PIECES_MAX;
+	if (loops_there())
+		bpf_loop(n, add_piece, &p, 0);
+	else
+		for (__u32 i = 0; i < PIECES_MAX && i < n; i++)
+			add_piece(i, &p);
+	return (__u32)p.bytes;
+}
+
+/* Since 1.77: several pieces, each a slice. */
+static __always_inline bool on_write_data(struct hit *h)
+{
+	__u64 framer = arg(h->s, h->l, GOHTTP2_WRITE_DATA, 0), pieces = arg(h->s, h->l, GOHTTP2_WRITE_DATA, 3);
+	__u64 n = arg(h->s, h->l, GOHTTP2_WRITE_DATA, 4);
+	struct gohttp2_frame_rec *r = &h->s->rec;
+	struct gohttp2_iface conn;
+
+	r->what = GOHTTP2_WHAT_DATA;
+	r->flags |= GOHTTP2_F_SENT;
+	r->stream = (__u32)arg(h->s, h->l, GOHTTP2_WRITE_DATA, 1);
+	if (arg(h->s, h->l, GOHTTP2_WRITE_DATA, 2) & 0xff)
+		r->flags |= GOHTTP2_F_END_STREAM;
+	r->bytes = bytes_of_pieces(pieces, n);
+	if (gohttp2_payload && read_user(h->s->pieces, sizeof(h->s->pieces[0]) * (n < PIECES ? 1 : PIECES), pieces))
+		TELL(payload_pieces);
+	return take_key(h, member(word_at(framer, h->l->framer_writer), h->l->bufw_conn), &conn);
+}
+
+/* ---- net/http and x/net/http2: the key is their connection object ---- */
+
+static __always_inline void web(struct hit *h, __u64 object, __u8 side, __u8 what)
+{
+	h->s->rec.conn = object;
+	h->s->rec.side = side;
+	h->s->rec.what = what;
+	h->s->rec.flags |= GOHTTP2_F_WEB;
+}
+
+static __always_inline void web_origin(struct hit *h, __u64 object, __u16 conn_off)
+{
+	struct gohttp2_iface conn;
+
+	take_goroutine(h);
+	if (!object || conn_off == GOHTTP2_NO_OFF || read_user(&conn, sizeof(conn), object + conn_off))
+		TELL(conn_web);
+	else
+		take_conn(h->s, h->l, &conn);
+}
+
+static __always_inline bool on_web_headers(struct hit *h)
+{
+	__u64 sc = arg(h->s, h->l, GOHTTP2_WEB_HEADERS, 0);
+
+	web(h, sc, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_HEADERS);
+	web_origin(h, sc, h->l->sc_conn);
+	if (gohttp2_data)
+		remember_framer(h->s, h->l, word_at(sc, h->l->sc_framer));
+	return sc && take_meta(h, arg(h->s, h->l, GOHTTP2_WEB_HEADERS, 1));
+}
+
+static __always_inline bool on_web_response(struct hit *h)
+{
+	__u64 w = arg(h->s, h->l, GOHTTP2_WEB_RESPONSE, 0), sc = arg(h->s, h->l, GOHTTP2_WEB_RESPONSE, 1);
+	struct gohttp2_frame_rec *r = &h->s->rec;
+
+	web(h, sc, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_HEADERS);
+	r->flags |= GOHTTP2_F_SENT;
+	r->stream = u32_at(w, h->l->res_stream);
+	r->code = u32_at(w, h->l->res_code);
+	if (word_at(w, h->l->res_end) & 0xff)
+		r->flags |= GOHTTP2_F_END_STREAM;
+	h->s->lengths = lengths_of_response(h->s, r->code);
+	h->map = word_at(w, h->l->res_h);
+	return sc && r->stream;
+}
+
+static __always_inline bool on_web_done(struct hit *h)
+{
+	__u64 sc = arg(h->s, h->l, GOHTTP2_WEB_DONE, 0);
+
+	web(h, sc, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_DONE);
+	h->s->rec.stream = u32_at(arg(h->s, h->l, GOHTTP2_WEB_DONE, 1), h->l->st_id);
+	return sc && h->s->rec.stream;
+}
+
+static __always_inline void add_string(struct gohttp2_scratch *s, __u32 header, __u64 addr)
+{
+	struct gohttp2_string text = { 0 };
+
+	if (addr && !read_user(&text, sizeof(text), addr) && text.len)
+		add_value(s, header, 0, text.ptr, text.len);
+}
+
+static __always_inline bool on_webc_request(struct hit *h)
+{
+	__u64 cs = arg(h->s, h->l, GOHTTP2_WEBC_REQUEST, 0), req = arg(h->s, h->l, GOHTTP2_WEBC_REQUEST, 1);
+	__u64 cc = word_at(cs, h->l->cs_cc), url = word_at(req, h->l->req_url);
+	struct gohttp2_string host = { 0 };
+
+	web(h, cc, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_HEADERS);
+	h->s->rec.flags |= GOHTTP2_F_SENT;
+	h->s->rec.stream = u32_at(cs, h->l->cs_id);
+	if (!cc || !h->s->rec.stream) {
+		TELL(request);
+		return false;
+	}
+	web_origin(h, cc, h->l->cc_conn);
+	if (gohttp2_data)
+		remember_framer(h->s, h->l, word_at(cc, h->l->cc_framer));
+	add_string(h->s, GOHTTP2_H_METHOD, member(req, h->l->req_method));
+	add_string(h->s, GOHTTP2_H_PATH, member(url, h->l->url_path));
+	if (h->l->req_host != GOHTTP2_NO_OFF)
+		read_user(&host, sizeof(host), req + h->l->req_host);
+	if (host.len)
+		add_value(h->s, GOHTTP2_H_AUTHORITY, 0, host.ptr, host.len);
+	else
+		add_string(h->s, GOHTTP2_H_AUTHORITY, member(url, h->l->url_host));
+	h->s->lengths = lengths_of_request();
+	h->map = word_at(req, h->l->req_header);
+	return true;
+}
+
+static __always_inline bool on_webc_headers(struct hit *h)
+{
+	__u64 cc = word_at(arg(h->s, h->l, GOHTTP2_WEBC_HEADERS, 0), h->l->rl_cc);
+
+	web(h, cc, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_HEADERS);
+	return cc && take_meta(h, arg(h->s, h->l, GOHTTP2_WEBC_HEADERS, 1));
+}
+
+static __always_inline bool on_webc_done(struct hit *h)
+{
+	__u64 cc = arg(h->s, h->l, GOHTTP2_WEBC_DONE, 0);
+
+	web(h, cc, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_DONE);
+	h->s->rec.stream = (__u32)arg(h->s, h->l, GOHTTP2_WEBC_DONE, 1);
+	return cc && h->s->rec.stream;
+}
+
+/* A frame of the web's client or server, whose connection object is @conn. */
+static __always_inline bool on_web_frame(struct hit *h, enum gohttp2_place place, __u8 side, __u8 what, __u64 conn)
+{
+	__u64 frame = arg(h->s, h->l, place, 1);
+
+	web(h, conn, side, what);
+	if (!conn || !take_frame(h, frame))
+		return false;
+	if (what == GOHTTP2_WHAT_DATA) {
+		h->s->rec.bytes = u32_at(frame, h->l->frame_length);
+		take_payload(h, frame, h->l->web_data, false);
+	} else {
+		h->s->rec.code = u32_at(frame, h->l->reset_code);
+	}
+	return true;
+}
+
+static __always_inline bool on_close(struct hit *h, enum gohttp2_place place, __u8 side, __u16 conn_off)
+{
+	__u64 t = arg(h->s, h->l, place, 0);
+	struct gohttp2_iface conn;
+
+	h->s->rec.what = GOHTTP2_WHAT_CONN_END;
+	h->s->rec.side = side;
+	if (side == GOHTTP2_SIDE_SERVER)
+		forget_conn(h->s, h->l, t);
+	if (!take_key(h, member(t, conn_off), &conn))
+		return false;
+	if (side == GOHTTP2_SIDE_CLIENT)
+		forget_conn(h->s, h->l, conn.data);
+	return true;
+}
+
+/* ---- one hit ---- */
+
+static __always_inline bool on_transport(struct hit *h, enum gohttp2_place place)
+{
+	const struct gohttp2_layout *l = h->l;
+	__u64 t = arg(h->s, l, place, 0);
+
+	switch (place) {
+	case GOHTTP2_LOOPY_HEADERS: return on_loopy(h);
+	case GOHTTP2_SERVER_HEADERS: return on_server_headers(h);
+	case GOHTTP2_CLIENT_HEADERS: return on_client_headers(h);
+	case GOHTTP2_SERVER_RESET: return on_reset(h, place, GOHTTP2_SIDE_SERVER, member(t, l->server_conn));
+	case GOHTTP2_CLIENT_RESET: return on_reset(h, place, GOHTTP2_SIDE_CLIENT, member(t, l->client_conn));
+	case GOHTTP2_WRITE_RESET: return on_write_reset(h);
+	case GOHTTP2_SERVER_CLOSE: return on_close(h, place, GOHTTP2_SIDE_SERVER, l->server_conn);
+	case GOHTTP2_CLIENT_CLOSE: return on_close(h, place, GOHTTP2_SIDE_CLIENT, l->client_conn);
+	case GOHTTP2_SERVER_DATA: return on_data(h, place, GOHTTP2_SIDE_SERVER, member(t, l->server_conn));
+	case GOHTTP2_CLIENT_DATA: return on_data(h, place, GOHTTP2_SIDE_CLIENT, member(t, l->client_conn));
+	case GOHTTP2_FRAMER_DATA: return on_framer_data(h);
+	case GOHTTP2_WRITE_DATA: return on_write_data(h);
+	default:
+		return false;
+	}
+}
+
+static __always_inline bool on_web(struct hit *h, enum gohttp2_place place)
+{
+	const struct gohttp2_layout *l = h->l;
+	__u64 first = arg(h->s, l, place, 0);
+
+	switch (place) {
+	case GOHTTP2_WEB_HEADERS: return on_web_headers(h);
+	case GOHTTP2_WEB_RESPONSE: return on_web_response(h);
+	case GOHTTP2_WEB_DONE: return on_web_done(h);
+	case GOHTTP2_WEBC_REQUEST: return on_webc_request(h);
+	case GOHTTP2_WEBC_HEADERS: return on_webc_headers(h);
+	case GOHTTP2_WEBC_DONE: return on_webc_done(h);
+	case GOHTTP2_WEB_DATA: return on_web_frame(h, place, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_DATA, first);
+	case GOHTTP2_WEB_RESET: return on_web_frame(h, place, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_RESET, first);
+	case GOHTTP2_WEBC_DATA:
+		return on_web_frame(h, place, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_DATA, word_at(first, l->rl_cc));
+	case GOHTTP2_WEBC_RESET:
+		return on_web_frame(h, place, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_RESET, word_at(first, l->rl_cc));
+	default:
+		TELL(no_place);
+		return false;
+	}
+}
+
+/* When the process was started: another process' memory, so it is read once. */
+static __always_inline __u64 start_of(struct gohttp2_layout *l, const struct task_struct *task)
+{
+	if (!l->start_ns)
+		l->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	return l->start_ns;
+}
+
+/* Ledger: a hit that is no call yet, of a place that is only counted, or of a process nobody wants, is filtered. */
+static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout, __u32 place,
+				  const struct task_struct *task)
+{
+	struct sonde_ledger *l = ledger_seen(GOHTTP2_CLASS_CALL);
+	struct hit h = { .s = my_scratch(), .l = layout };
+
+	if (!l)
+		return 0;
+	if (is_too_early(regs, layout, place)) {
+		rec_filtered(l);
+		return 0;
+	}
+	if (!h.s) {
+		TELL(scratch);
+		rec_lost(l, SONDE_LOST_COPY);
+		return 0;
+	}
+	h.s->tgid = task->tgid;
+	if (place == GOHTTP2_FRAME_ORDER || place == GOHTTP2_WRITE_FIELD || !is_selected(layout, h.s->tgid)) {
+		rec_filtered(l);
+		return 0;
+	}
+	h.s->tid = task->pid;
+	h.s->start_ns = start_of(layout, task);
+	h.s->epoch = epoch_of(layout);
+	take_regs(h.s, regs);
+	if (place == GOHTTP2_LOOPY_HEADERS && send_answer(h.s, layout, l))
+		return 0;
+	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
+	h.s->rec.fd = -1;
+	h.s->off = 0;
+	h.s->fields.len = 0;
+	if (gohttp2_payload)
+		__builtin_memset(h.s->pieces, 0, sizeof(h.s->pieces));
+	if (place >= GOHTTP2_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
+		if (gohttp2_payload && h.s->rec.what == GOHTTP2_WHAT_DATA)
+			take_pieces(h.s);
+		if (h.map)
+			take_map(h.s, layout, h.map);
+		finish(h.s, layout, h.near, l);
+	} else if (h.not_ours) {
+		rec_filtered(l);
+	} else {
+		rec_lost(l, SONDE_LOST_COPY);
+	}
+	return 0;
+}
+
+static __always_inline int hit(struct bpf_user_regs *regs)
+{
+	/* loads and no calls: programs for places need what is younger than a typed task */
+	const struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct gohttp2_layout *layout = layout_at(task->tgid, cookie);
+	__u32 place = cookie & GOHTTP2_COOKIE_PLACE;
+
+	if (!layout || place >= GOHTTP2_PLACE__MAX)
+		return 0;
+	if (place == GOHTTP2_COLLECTED)
+		return collected(layout);
+	if (bpf_preempt_disable) {
+		bpf_preempt_disable();
+		on_hit(regs, layout, place, task);
+		bpf_preempt_enable();
+		return 0;
+	}
+	return on_hit(regs, layout, place, task);
+}
+
+SEC("uprobe.multi")
+int gohttp2_multi(struct bpf_user_regs *regs)
+{
+	return hit(regs);
+}
+
+SEC("uprobe")
+int gohttp2_single(struct bpf_user_regs *regs)
+{
+	return hit(regs);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

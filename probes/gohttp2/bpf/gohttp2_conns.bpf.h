@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What was found out about a connection of gRPC's transport, so that its next request need not: the way from the
+ * transport to the socket is ten reads. All requests of a connection pass through one goroutine. It is forgotten when
+ * the transport is closed, before the program can use the object's memory again; where that cannot be seen nothing is
+ * remembered.
+ *
+ * And whose connection a Framer of the web writes to, which nothing in it says.
+ */
+#ifndef GOHTTP2_CONNS_BPF_H
+#define GOHTTP2_CONNS_BPF_H
+
+#include "probes/gohttp2/bpf/gohttp2_sock.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+
+struct gohttp2_object {
+	__u64 addr;		/* of the server's transport; of a client the connection's */
+	__u32 born, tgid;	/* of its process */
+};
+
+struct gohttp2_known {
+	__u64 addr;		/* that of the key, first: an element that is used again meanwhile shows by it */
+	__u64 g;
+	__u64 conn, goid, parent_goid;
+	__u64 sk;		/* of the kernel: read, never followed */
+	__u32 netns, ports;
+	__s32 fd;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct gohttp2_object);
+	__type(value, struct gohttp2_known);
+} gohttp2_conns SEC(".maps");
+
+#define NEAR_SLOTS 16		/* a power of two */
+
+/*
+ * The same at hand: what a request's record says of its connection, for each CPU its own. It holds as long as no
+ * connection of the process was closed since.
+ */
+struct gohttp2_near {
+	__u64 addr, g;
+	__u32 born, tgid, closed, ports;
+	__u64 sk;
+	struct gohttp2_frame_rec rec; /* without what is the frame's own */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NEAR_SLOTS);
+	__type(key, __u32);
+	__type(value, struct gohttp2_near);
+} gohttp2_near SEC(".maps");
+
+/* NULL where another hit could come in between. */
+static __always_inline struct gohttp2_near *near_at(__u64 addr)
+{
+	__u32 slot = slot_of(addr) & (NEAR_SLOTS - 1);
+
+	return bpf_preempt_disable ? bpf_map_lookup_elem(&gohttp2_near, &slot) : NULL;
+}
+
+/* The socket is looked at: it may have got a cookie. */
+static __always_inline bool is_near(struct gohttp2_scratch *s, const struct gohttp2_layout *l, struct gohttp2_near *n,
+				    __u64 addr)
+{
+	if (n->addr != addr || n->g != s->g || n->born != l->born || n->tgid != s->tgid || n->closed != l->closed ||
+	    !read_sock(s, (void *)n->sk) || sock_ports(s) != n->ports)
+		return false;
+	n->rec.cookie = SOCK(s, __u64, skc_cookie);
+	return true;
+}
+
+/* What the record says of its connection, to @to. */
+static __always_inline void copy_origin(struct gohttp2_frame_rec *to, const struct gohttp2_frame_rec *from)
+{
+	to->conn = from->conn;
+	to->goid = from->goid;
+	to->parent_goid = from->parent_goid;
+	to->cookie = from->cookie;
+	to->fd = from->fd;
+	to->netns = from->netns;
+	to->family = from->family;
+	to->lport = from->lport;
+	to->rport = from->rport;
+	to->flags |= from->flags & GOHTTP2_F_SOCK;
+	__builtin_memcpy(to->laddr, from->laddr, sizeof(to->laddr) + sizeof(to->raddr));
+}
+
+static __always_inline struct gohttp2_object object_at(const struct gohttp2_scratch *s,
+						       const struct gohttp2_layout *l, __u64 addr)
+{
+	return (struct gohttp2_object){ .addr = addr, .born = l->born, .tgid = s->tgid };
+}
+
+/* The whole origin of a request, and the key of its connection. */
+static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohttp2_layout *l, __u64 addr)
+{
+	__u32 closed = *(volatile const __u32 *)&l->closed;	/* before the connection is looked for */
+	struct gohttp2_object key = object_at(s, l, addr);
+	struct gohttp2_known *k = bpf_map_lookup_elem(&gohttp2_conns, &key);
+	struct gohttp2_near *n = near_at(addr);
+	struct gohttp2_frame_rec *r = &s->rec;
+
+	if (!k || k->g != s->g || !read_sock(s, (void *)k->sk) || sock_ports(s) != k->ports)
+		return false;
+	r->conn = k->conn;
+	r->goid = k->goid;
+	r->parent_goid = k->parent_goid;
+	r->fd = k->fd;
+	take_sock(s, k->netns);
+	if (*(volatile __u64 *)&k->addr != addr)
+		return false;
+	if (n) {
+		n->addr = addr;
+		n->g = s->g;
+		n->born = l->born;
+		n->tgid = s->tgid;
+		n->closed = closed;
+		n->ports = sock_ports(s);
+		n->sk = k->sk;
+		copy_origin(&n->rec, r);
+	}
+	return true;
+}
+
+/* What is near of the connection at @addr, or NULL. */
+static __always_inline const struct gohttp2_near *nearby(struct gohttp2_scratch *s, const struct gohttp2_layout *l,
+							 __u64 addr)
+{
+	struct gohttp2_near *n = near_at(addr);
+
+	if (!n || !is_near(s, l, n, addr))
+		return NULL;
+	s->rec.conn = n->rec.conn;
+	return n;
+}
+
+/* s->sock is that of @sk. */
+static __always_inline void remember(struct gohttp2_scratch *s, const struct gohttp2_layout *l, __u64 addr,
+				     const struct sock *sk, enum gohttp2_place close)
+{
+	struct gohttp2_object key = object_at(s, l, addr);
+	struct gohttp2_known k;
+
+	if (!sk || l->args[close][0] == GOHTTP2_ARG_NONE)
+		return;
+	k = (struct gohttp2_known){
+		.addr = addr,
+		.g = s->g,
+		.conn = s->rec.conn,
+		.goid = s->rec.goid,
+		.parent_goid = s->rec.parent_goid,
+		.sk = (__u64)sk,
+		.netns = s->rec.netns,
+		.ports = sock_ports(s),
+		.fd = s->rec.fd,
+	};
+	bpf_map_update_elem(&gohttp2_conns, &key, &k, BPF_ANY);
+}
+
+static __always_inline void forget_conn(const struct gohttp2_scratch *s, struct gohttp2_layout *l, __u64 addr)
+{
+	struct gohttp2_object key = object_at(s, l, addr);
+
+	bpf_map_delete_elem(&gohttp2_conns, &key);
+	__sync_fetch_and_add(&l->closed, 1);
+}
+
+struct gohttp2_web_conn {
+	__u64 conn;		/* the object that is the key of its calls */
+	__u64 side;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct gohttp2_object);
+	__type(value, struct gohttp2_web_conn);
+} gohttp2_framers SEC(".maps");
+
+/* Told with each request: memory that is another connection's Framer by then is known as that. */
+static __always_inline void remember_framer(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
+					    __u64 framer)
+{
+	struct gohttp2_object key = object_at(s, l, framer);
+	struct gohttp2_web_conn c = { .conn = s->rec.conn, .side = s->rec.side };
+
+	if (framer)
+		bpf_map_update_elem(&gohttp2_framers, &key, &c, BPF_ANY);
+}
+
+static __always_inline const struct gohttp2_web_conn *conn_of_framer(const struct gohttp2_scratch *s,
+								     const struct gohttp2_layout *l, __u64 framer)
+{
+	struct gohttp2_object key = object_at(s, l, framer);
+
+	return bpf_map_lookup_elem(&gohttp2_framers, &key);
+}
+
+#endif

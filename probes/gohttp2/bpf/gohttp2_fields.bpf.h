@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * The headers of a frame: those that were asked for are copied at once, for the array that holds them is used again
+ * when the function returns. Most are told apart by the length of their name alone, those that are always looked for
+ * without a map. Values of secrets stay where they are. Payload of DATA frames is a header without a name; it is
+ * never kept: programs use its memory again at any time.
+ */
+#ifndef GOHTTP2_FIELDS_BPF_H
+#define GOHTTP2_FIELDS_BPF_H
+
+#include "probes/gohttp2/bpf/gohttp2_header_cache.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_string_cache.bpf.h"
+
+static __always_inline __u32 capped(__u64 n, __u32 max)
+{
+	return n > max ? max : (__u32)n;
+}
+
+/* Values that came over a connection are the program's alone; those it sends may be in memory that it writes to. */
+static __always_inline bool is_kept(const struct gohttp2_scratch *s, __u32 header, __u32 len)
+{
+	if (s->rec.flags & (GOHTTP2_F_SENT | GOHTTP2_F_WEB))
+		return false;
+	return s->epoch && header != GOHTTP2_H_OTHER && len < TEXT_BYTES;
+}
+
+/* Appends one field: @name_len bytes of s->name, then the value. */
+static __noinline int add_value(struct gohttp2_scratch *s, __u32 header, __u32 name_len, __u64 ptr, __u64 len)
+{
+	struct gohttp2_field *f;
+	__u32 off, take = capped(len, gohttp2_value_bytes);
+
+	off = s->off;
+	if (off > DATA_BYTES - VALUE_BYTES - 64) {
+		s->lasts = 0;
+		TELL(header_room);
+		return 0;
+	}
+	barrier_var(off); /* a bound that verifiers before 6.2 see too */
+	off &= DATA_BYTES - 1;
+	f = (void *)&s->data[off];
+	f->header = header;
+	f->flags = take < len ? GOHTTP2_FIELD_CUT : 0;
+	f->name_len = 0;
+	f->pad = 0;
+	f->full_len = capped(len, 65535);
+	off += sizeof(*f);
+	if (header == GOHTTP2_H_OTHER) {
+		f->name_len = name_len;
+		__builtin_memcpy(&s->data[off], s->name.name, sizeof(s->name.name));
+		off += name_len & (GOHTTP2_NAME_BYTES * 2 - 1);
+	}
+	if (!ptr) {
+		f->flags = GOHTTP2_FIELD_SECRET;
+		take = 0;
+	}
+	take &= VALUE_BYTES - 1;
+	if (take && is_kept(s, header, take) && copy_text(s, off, ptr, take)) {
+		f->value_len = take;
+		s->off = off + take;
+		return 0;
+	}
+	if (take && bpf_probe_read_user(&s->data[off & (DATA_BYTES - 1)], take, (void *)ptr)) {
+		f->flags |= GOHTTP2_FIELD_FAULT;
+		take = 0;
+		s->lasts = 0;
+		TELL(header_value);
+	}
+	f->value_len = take;
+	s->off = off + take;
+	return 0;
+}
+
+#define NAME(text, number) | 1ull << (sizeof(text) - 1)
+static const __u64 known_lengths = 0
+#include "probes/gohttp2/gohttp2_names.def"
+	;
+#undef NAME
+
+union name_words {
+	char text[16];
+	__u64 w[2];
+};
+
+static __always_inline bool same_name(const union name_words *a, union name_words b)
+{
+	return a->w[0] == b.w[0] && a->w[1] == b.w[1];
+}
+
+/* ASCII in lower case, as names are in frames; those of net/http's headers are not. */
+static __always_inline __u64 lower(__u64 w)
+{
+	const __u64 ones = 0x0101010101010101ull, low = w & 0x7f * ones;
+	__u64 upper = (low + (0x80 - 'A') * ones) ^ (low + (0x7f - 'Z') * ones);
+
+	return w | (upper & ~w & 0x80 * ones) >> 2;
+}
+
+/* GOHTTP2_H_OTHER: none of those that are always looked for. @n: zero behind the name. */
+static __always_inline __u32 known_header(const union name_words *n)
+{
+	return
+#define NAME(text, number) same_name(n, (union name_words){ text }) ? GOHTTP2_H_##number:
+#include "probes/gohttp2/gohttp2_names.def"
+#undef NAME
+		GOHTTP2_H_OTHER;
+}
+
+/* One whose name is in the map: somebody asked for it. */
+static __always_inline void take_other(struct gohttp2_scratch *s, const struct gohttp2_hf *hf)
+{
+	const struct gohttp2_name_val *want;
+	__u64 len = hf->name.len;
+
+	__builtin_memset(&s->name, 0, sizeof(s->name));
+	barrier_var(len);
+	if (len > GOHTTP2_NAME_BYTES)
+		return;
+	if (bpf_probe_read_user(s->name.name, len, (void *)hf->name.ptr)) {
+		s->lasts = 0;
+		TELL(header_name);
+		return;
+	}
+#pragma unroll
+	for (int i = 0; i < GOHTTP2_NAME_BYTES / 8; i++)
+		((__u64 *)s->name.name)[i] = lower(((__u64 *)s->name.name)[i]);
+	want = bpf_map_lookup_elem(&gohttp2_names, &s->name);
+	if (want)
+		add_value(s, want->header, len, want->secret ? 0 : hf->value.ptr, hf->value.len);
+}
+
+/*
+ * Names that are literals of the program are read once: where they lie nothing can be written to. What was found out
+ * is one word of the layout, so that it is there or not; the number is one more than enum gohttp2_header's.
+ */
+static __always_inline bool is_literal(const struct gohttp2_layout *l, __u64 ptr, __u64 len)
+{
+	return ptr >= l->fixed_lo && ptr < l->fixed_hi && len <= l->fixed_hi - ptr;
+}
+
+/* Which header has this name, of those that are always looked for; -1 = the name could not be read. */
+static __always_inline int header_of(struct gohttp2_layout *l, const struct gohttp2_string *s)
+{
+	__u64 ptr = s->ptr, len = s->len, *known = &l->names[slot_of(ptr) & (GOHTTP2_LEARNT - 1)], k = *known;
+	union name_words name = { "" };
+	__u32 header;
+
+	if (k >> 8 == (ptr << 8 | len))
+		return (int)(k & 0xff) - 1;
+	barrier_var(len);
+	if (len > sizeof(name) || bpf_probe_read_user(&name, len, (void *)ptr))
+		return -1;
+	name.w[0] = lower(name.w[0]);
+	name.w[1] = lower(name.w[1]);
+	header = known_header(&name);
+	if (is_literal(l, ptr, len) && !(ptr >> 48))
+		*known = ptr << 16 | len << 8 | (header + 1);
+	return header;
+}
+
+/*
+ * A value of one to three bytes that is a literal, as most statuses are: read once too. Its place in the program, its
+ * length and its bytes are one word of the layout.
+ */
+static __noinline int add_short(struct gohttp2_scratch *s, struct gohttp2_layout *l, __u32 header, __u64 ptr,
+				__u64 len)
+{
+	__u64 *known = &l->values[slot_of(ptr) & (GOHTTP2_LEARNT_VALUES - 1)], k = *known;
+	__u64 name = (ptr - l->fixed_lo) << 8 | len;
+	struct gohttp2_field *f;
+	__u32 off, bytes = 0;
+
+	if (k >> 24 != name) {
+		if (bpf_probe_read_user(&bytes, len & 3, (void *)ptr))
+			return add_value(s, header, 0, ptr, len);
+		*known = k = name << 24 | bytes;
+	}
+	off = s->off;
+	if (off > DATA_BYTES - VALUE_BYTES - 64) {
+		s->lasts = 0;
+		TELL(header_room_short);
+		return 0;
+	}
+	barrier_var(off);
+	off &= DATA_BYTES - 1;
+	f = (void *)&s->data[off];
+	*f = (struct gohttp2_field){ .header = header, .value_len = len, .full_len = len };
+	*(__u32 *)&s->data[off + sizeof(*f)] = k & 0xffffff;
+	s->off = off + sizeof(*f) + (len & 3);
+	return 0;
+}
+
+static __always_inline int add_known(struct gohttp2_scratch *s, struct gohttp2_layout *l, __u32 header,
+				     const struct gohttp2_string *v)
+{
+	bool narrow = !((l->fixed_hi - l->fixed_lo) >> 32);
+
+	if (v->len - 1 < 3 && v->len <= gohttp2_value_bytes && narrow && is_literal(l, v->ptr, v->len))
+		return add_short(s, l, header, v->ptr, v->len);
+	return add_value(s, header, 0, v->ptr, v->len);
+}
+
+static __always_inline bool is_request(const struct gohttp2_frame_rec *r)
+{
+	bool sent = r->flags & GOHTTP2_F_SENT;
+
+	return sent == (r->side == GOHTTP2_SIDE_CLIENT);
+}
+
+/* The map has the headers too, which went before. */
+static __always_inline bool is_map_of_trailers(const struct gohttp2_scratch *s)
+{
+	return !s->fields.ptr && !s->rec.code && !is_request(&s->rec);
+}
+
+/* Does the string stay what it is, where it is? What came over a connection does until the next epoch. */
+static __always_inline bool is_lasting(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
+				       const struct gohttp2_string *v)
+{
+	return !(s->rec.flags & GOHTTP2_F_SENT) || !v->len || is_literal(l, v->ptr, v->len);
+}
+
+/* A header whose name has a length that is looked at. */
+static __always_inline int take_field(struct gohttp2_scratch *s, struct gohttp2_layout *l,
+				      const struct gohttp2_hf *hf)
+{
+	__u64 len = hf->name.len;
+
+	if (!is_lasting(s, l, &hf->name) || !is_lasting(s, l, &hf->value))
+		s->lasts = 0;
+	if (len <= sizeof(union name_words) && known_lengths >> len & 1) {
+		int header = header_of(l, &hf->name);
+
+		if (header < 0) {
+			s->lasts = 0;
+			TELL(header_known);
+			return 0;
+		}
+		s->header = header;	/* a dozen numbers, each of which the verifier would follow from here on */
+		barrier();
+		header = s->header;
+		if (header != GOHTTP2_H_OTHER && s->wanted >> (header & 31) & 1)
+			return add_known(s, l, header, &hf->value);
+	}
+	if (gohttp2_lengths >> hf->name.len & 1 && !is_map_of_trailers(s))
+		take_other(s, hf);
+	return 0;
+}
+
+/* ---- payload ---- */
+
+/* A turn of the loop below. */
+static long take_piece(__u32 i, struct walk *w)
+{
+	struct gohttp2_scratch *s = w->s;
+	const struct gohttp2_slice *p = &s->pieces[i & (PIECES - 1)];
+	__u32 off = s->off, take = capped(p->len, s->payload);
+	struct gohttp2_field *f;
+
+	if (!p->len || off > DATA_BYTES - VALUE_BYTES - 64)
+		return 0;
+	barrier_var(off);
+	off &= DATA_BYTES - 1;
+	f = (void *)&s->data[off];
+	*f = (struct gohttp2_field){
+		.header = GOHTTP2_H_PAYLOAD,
+		.flags = take < p->len ? GOHTTP2_FIELD_CUT : 0,
+		.full_len = capped(p->len, 65535),
+	};
+	off += sizeof(*f);
+	take &= VALUE_BYTES - 1;
+	if (take && bpf_probe_read_user(&s->data[off & (DATA_BYTES - 1)], take, (void *)p->ptr)) {
+		f->flags |= GOHTTP2_FIELD_FAULT;
+		take = 0;
+		TELL(payload);
+	}
+	f->value_len = take;
+	s->payload -= take;
+	s->off = off + take;
+	return 0;
+}
+
+static __always_inline void take_pieces(struct gohttp2_scratch *s)
+{
+	struct walk w = { .s = s };
+
+	s->payload = gohttp2_payload;
+	if (loops_there())
+		bpf_loop(PIECES, take_piece, &w, 0);
+	else
+		for (__u32 i = 0; i < PIECES; i++)
+			take_piece(i, &w);
+}
+
+/*
+ * The headers in front of a response of gRPC's own server, of which nothing is looked at: there its status can be no
+ * other than 200 (PROTOCOL-HTTP2.md, "Responses").
+ */
+static __always_inline bool is_plain_response(const struct gohttp2_frame_rec *r)
+{
+	return r->side == GOHTTP2_SIDE_SERVER &&
+	       (r->flags & (GOHTTP2_F_SENT | GOHTTP2_F_WEB | GOHTTP2_F_END_STREAM)) == GOHTTP2_F_SENT &&
+	       !gohttp2_lengths;
+}
+
+/* Of gRPC's own transport: all requests are POST, and a response that it sends is of the request's type. */
+static __always_inline __u32 wanted_headers(const struct gohttp2_frame_rec *r)
+{
+	if (r->flags & GOHTTP2_F_WEB)
+		return ~0u;
+	if (is_request(r))
+		return ~(1u << GOHTTP2_H_METHOD);
+	return r->flags & GOHTTP2_F_SENT ? ~(1u << GOHTTP2_H_CONTENT_TYPE) : ~0u;
+}
+
+/* The length that ":method" and ":scheme" share is not even looked at where neither is wanted. */
+static __always_inline __u64 wanted_lengths(__u32 wanted)
+{
+	__u64 known = known_lengths;
+
+	if (!(wanted & 1u << GOHTTP2_H_METHOD))
+		known &= ~(1ull << (sizeof(":method") - 1));
+	return known | gohttp2_lengths;
+}
+
+/* A turn of the loop below. */
+static long take_nth(__u32 i, struct walk *w)
+{
+	const struct gohttp2_hf *hf = &w->s->hf[i & (HF_MAX - 1)];
+	__u64 len = hf->name.len;
+
+	if (len <= GOHTTP2_NAME_BYTES && w->s->lengths >> len & 1)
+		take_field(w->s, w->l, hf);
+	return 0;
+}
+
+/* All of the headers, one after the other. */
+static __always_inline void walk_fields(struct gohttp2_scratch *s, struct gohttp2_layout *l, __u32 have)
+{
+	struct walk w = { s, l };
+
+	if (loops_there())
+		bpf_loop(have, take_nth, &w, 0);
+	else
+		for (__u32 i = 0; i < HF_MAX && i < have; i++)
+			take_nth(i, &w);
+}
+
+/*
+ * The headers of the frame, s->fields. What leads here only says where they are: one place that reads them is a fifth
+ * of the verifier's work. NULL: what was asked for is in s->data; else it is where it was kept.
+ */
+static __always_inline const struct gohttp2_header_cache *take_fields(struct gohttp2_scratch *s,
+								      struct gohttp2_layout *l)
+{
+	struct gohttp2_header_cache *again = NULL;
+	__u64 print = 0, n = s->fields.len;
+	__u32 have = capped(n, HF_MAX);
+
+	s->rec.n_fields = capped(n, 65535);
+	if (n > HF_MAX) {
+		s->rec.flags |= GOHTTP2_F_MORE_FIELDS;
+		TELL(header_count);
+	}
+	if (is_plain_response(&s->rec)) {
+		s->rec.code = 200;
+		return NULL;
+	}
+	s->wanted = wanted_headers(&s->rec);
+	if (s->fields.ptr)
+		s->lengths = wanted_lengths(s->wanted);
+	barrier_var(have); /* verifiers before 6.2 forget the bound of what comes from a wider one */
+	if (!have || have > HF_MAX)
+		return NULL;
+	if (s->fields.ptr && bpf_probe_read_user(s->hf, have * HF_BYTES, (void *)s->fields.ptr)) {
+		TELL(fields);
+		return NULL;
+	}
+	if (may_repeat(s, have)) {
+		print = print_of(s);
+		again = again_at(print);
+		if (again)
+			fetch(again, sizeof(*again));
+	}
+	if (again && is_again(s, again, print, have))
+		return again;
+	s->lasts = 1;
+	walk_fields(s, l, have);
+	if (again)
+		keep_fields(s, again, print, have);
+	return NULL;
+}
+
+#endif

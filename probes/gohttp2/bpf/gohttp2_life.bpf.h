@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Programs that start and end. One whose file is watched already gets its layout here, before its first instruction
+ * runs; user space is told of all of them and looks at the files it does not know.
+ */
+#ifndef GOHTTP2_LIFE_BPF_H
+#define GOHTTP2_LIFE_BPF_H
+
+#include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct inode___life {
+	__s64 i_size;
+};
+
+struct mm_struct___life {
+	unsigned long start_code;
+};
+
+#pragma clang attribute pop
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct gohttp2_file_key);
+	__type(value, struct gohttp2_file_val);
+} gohttp2_files SEC(".maps");
+
+/* The layout of each module as it is in the file. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct gohttp2_layout);
+} gohttp2_linked SEC(".maps");
+
+/* Processes with a layout: value is the module without its lowest bit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} gohttp2_tgids SEC(".maps");
+
+/* A layout is too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gohttp2_layout);
+} gohttp2_moving SEC(".maps");
+
+static __always_inline void move_layout(struct gohttp2_layout *l, __u64 bias)
+{
+	l->tcp_type += l->tcp_type ? bias : 0;
+	l->unix_type += l->unix_type ? bias : 0;
+	l->bufw_type += l->bufw_type ? bias : 0;
+	l->fixed_lo += bias;
+	l->fixed_hi += bias;
+#pragma unroll
+	for (int i = 0; i < GOHTTP2_WRAPPERS; i++)
+		l->wrapper_type[i] += l->wrapper_type[i] ? bias : 0;
+}
+
+static __always_inline bool give_layout(__u32 tgid, __u32 module, __u64 bias)
+{
+	struct gohttp2_key key = { .tgid = tgid, .module = module };
+	struct gohttp2_layout *linked = bpf_map_lookup_elem(&gohttp2_linked, &module), *room;
+	__u32 zero = 0;
+
+	room = bpf_map_lookup_elem(&gohttp2_moving, &zero);
+	if (!linked || !room)
+		return false;
+	__builtin_memcpy(room, linked, sizeof(*room));
+	room->born = (__u32)bpf_ktime_get_ns();
+	move_layout(room, bias);
+	if (bpf_map_update_elem(&gohttp2_layouts, &key, room, BPF_ANY)) {
+		TELL(layout);
+		return false;
+	}
+	return true;
+}
+
+static __always_inline void forget(__u32 tgid)
+{
+	__u32 *module = bpf_map_lookup_elem(&gohttp2_tgids, &tgid);
+	struct gohttp2_key key = { .tgid = tgid };
+
+	if (!module)
+		return;
+	key.module = *module;
+	bpf_map_delete_elem(&gohttp2_layouts, &key);
+	key.module |= 1;
+	bpf_map_delete_elem(&gohttp2_layouts, &key);
+	bpf_map_delete_elem(&gohttp2_tgids, &tgid);
+}
+
+/* Does the process run a file that is watched? Then its calls are seen from here on. */
+static __always_inline bool adopt(__u32 tgid, const struct gohttp2_file_key *file)
+{
+	struct gohttp2_file_val *val = bpf_map_lookup_elem(&gohttp2_files, file);
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct mm_struct___life *mm = (void *)BPF_CORE_READ(task, mm);
+	__u64 bias = 0;
+	__u32 module;
+
+	if (!val)
+		return false;
+	module = val->module;
+	if (val->moves)
+		bias = BPF_CORE_READ(mm, start_code) - val->code;
+	if (!give_layout(tgid, module, bias))
+		return false;
+	give_layout(tgid, module | 1, bias);
+	if (bpf_map_update_elem(&gohttp2_tgids, &tgid, &module, BPF_ANY))
+		TELL(tgid);
+	return true;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(gohttp2_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct inode *inode = bprm->file->f_inode;
+	struct gohttp2_file_key file = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev };
+	struct gohttp2_exec_rec *rec;
+	struct sonde_ledger *l;
+	bool known;
+
+	file.size = BPF_CORE_READ((struct inode___life *)inode, i_size);
+	forget(tgid);
+	if (is_excluded(tgid) || !select_tree(tgid))
+		return 0;
+	known = adopt(tgid, &file);
+	l = ledger_seen(GOHTTP2_CLASS_LIFE);
+	if (!l)
+		return 0;
+	rec = rec_reserve(l, LANE_LIFE, sizeof(*rec));
+	if (!rec)
+		return 0;
+	rec_init(&rec->hdr, l, GOHTTP2_REC_EXEC, sizeof(*rec), GOHTTP2_CLASS_LIFE);
+	rec->ino = file.ino;
+	rec->dev = file.dev;
+	rec->known = known;
+	rec_submit(l, LANE_LIFE, rec);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(gohttp2_exit, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct sonde_ledger *l;
+	struct sonde_rec *rec;
+
+	if (BPF_CORE_READ(task, signal, live.counter) || !bpf_map_lookup_elem(&gohttp2_tgids, &tgid))
+		return 0;
+	forget(tgid);
+	l = ledger_seen(GOHTTP2_CLASS_LIFE);
+	if (!l)
+		return 0;
+	rec = rec_reserve(l, LANE_LIFE, sizeof(*rec));
+	if (!rec)
+		return 0;
+	rec_init(rec, l, GOHTTP2_REC_EXIT, sizeof(*rec), GOHTTP2_CLASS_LIFE);
+	rec_submit(l, LANE_LIFE, rec);
+	return 0;
+}
+
+#endif

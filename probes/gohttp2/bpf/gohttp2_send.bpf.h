@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/* The record of a frame, out of scratch memory into a ring. */
+#ifndef GOHTTP2_SEND_BPF_H
+#define GOHTTP2_SEND_BPF_H
+
+#include "bpf/plain.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_conns.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_fields.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_string_cache.bpf.h"
+
+#define PLAIN_BYTES (1024 - SONDE_PLAIN_REC)	/* of a record that is copied here */
+_Static_assert(PLAIN_BYTES + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
+#define BLOCK_BYTES 64
+#define SHORTER (sizeof(struct gohttp2_frame_rec) - sizeof(struct gohttp2_short_rec))
+
+/* Nothing comes between two hits on a CPU: records go where no call into the kernel is needed. */
+static __always_inline bool send_plain(void)
+{
+	return plain_there() && bpf_preempt_disable;
+}
+
+/* What is copied behind the record's end is older memory of the scratch, and the next record's place. */
+static __always_inline int send_copy(const void *from, struct sonde_ledger *l, __u32 len)
+{
+	struct sonde_plain_head *plain;
+	void *room = plain_reserve(&plain, l);
+
+	if (!room)
+		return -1;
+	for (__u32 i = 0; i + BLOCK_BYTES <= PLAIN_BYTES && i < len; i += BLOCK_BYTES)
+		copy_words(room + i, from + i, BLOCK_BYTES / 8);
+	plain_submit(plain, l, room, len);
+	return 0;
+}
+
+/* What both makers of a short record know; the rest is theirs. */
+static __always_inline void head_of_short(struct gohttp2_short_rec *q, const struct gohttp2_scratch *s,
+					  const struct sonde_ledger *l, __u64 conn, __u32 fields_len)
+{
+	rec_init_keys(&q->hdr, l, GOHTTP2_REC_SHORT, sizeof(*q) + fields_len, GOHTTP2_CLASS_CALL, s->tgid, s->tid,
+		      s->start_ns);
+	q->conn = conn;
+	q->pad = 0;
+	q->fields_len = fields_len;
+}
+
+static __always_inline void put_short(struct gohttp2_short_rec *q, const struct gohttp2_scratch *s,
+				      const struct sonde_ledger *l, __u32 len)
+{
+	head_of_short(q, s, l, s->rec.conn, len);
+	q->stream = s->rec.stream;
+	q->value = s->rec.what == GOHTTP2_WHAT_DATA ? s->rec.bytes : s->rec.code;
+	q->what = s->rec.what;
+	q->side = s->rec.side;
+	q->flags = s->rec.flags;
+	q->n_fields = s->rec.n_fields;
+}
+
+/* A short record in front of the fields. It lies over the end of the long one, so that is read before. */
+static __always_inline void shorten(struct gohttp2_scratch *s, const struct sonde_ledger *l, __u32 len)
+{
+	struct gohttp2_short_rec *q = (void *)&s->rec + SHORTER;
+	__u32 stream = s->rec.stream, value = s->rec.what == GOHTTP2_WHAT_DATA ? s->rec.bytes : s->rec.code;
+	__u8 what = s->rec.what, side = s->rec.side, flags = s->rec.flags;
+	__u16 n_fields = s->rec.n_fields;
+
+	barrier();
+	head_of_short(q, s, l, s->rec.conn, len);
+	q->stream = stream;
+	q->value = value;
+	q->what = what;
+	q->side = side;
+	q->flags = flags;
+	q->n_fields = n_fields;
+}
+
+/*
+ * A frame all of which is known: its record is written where it stays. What was just put together in scratch memory
+ * would have to be waited for, since a load that covers several stores cannot go before them.
+ */
+static __always_inline void send_again(const struct gohttp2_scratch *s, const struct gohttp2_header_cache *a,
+				       const struct gohttp2_near *n, struct sonde_ledger *l)
+{
+	__u32 len = a->len, front = n ? sizeof(struct gohttp2_frame_rec) : sizeof(struct gohttp2_short_rec);
+	struct sonde_plain_head *plain;
+	struct gohttp2_frame_rec *q;
+	void *room = plain_reserve(&plain, l);
+
+	if (!room) {
+		TELL(ring_again);
+		return;
+	}
+	for (__u32 i = 0; i < AGAIN_BYTES && i < len; i += BLOCK_BYTES)
+		copy_words(room + front + i, a->data + i, BLOCK_BYTES / 8);
+	if (n) {
+		q = room;
+		__builtin_memcpy(q, &n->rec, sizeof(*q));
+		rec_init_keys(&q->hdr, l, GOHTTP2_REC_FRAME, sizeof(*q) + len, GOHTTP2_CLASS_CALL, s->tgid, s->tid,
+			      s->start_ns);
+		q->stream = s->rec.stream;
+		q->what = s->rec.what;
+		q->side = s->rec.side;
+		q->flags = n->rec.flags | s->rec.flags;	/* what was just written would have to be waited for */
+		q->n_fields = s->rec.n_fields;
+		q->fields_len = len;
+	} else {
+		put_short(room, s, l, len);
+	}
+	plain_submit(plain, l, room, front + len);
+}
+
+/* A request says where it comes from. */
+static __always_inline bool is_whole(const struct gohttp2_frame_rec *r)
+{
+	return r->what == GOHTTP2_WHAT_HEADERS && is_request(r);
+}
+
+static __always_inline void send(struct gohttp2_scratch *s, struct sonde_ledger *l)
+{
+	bool whole = is_whole(&s->rec);
+	__u32 len = s->off;
+	void *from;
+	int r;
+
+	if (len > DATA_BYTES)
+		len = DATA_BYTES;
+	if (whole) {
+		s->rec.fields_len = len;
+		rec_init_keys(&s->rec.hdr, l, GOHTTP2_REC_FRAME, sizeof(s->rec) + len, GOHTTP2_CLASS_CALL, s->tgid,
+			      s->tid, s->start_ns);
+	} else {
+		shorten(s, l, len);
+	}
+	s->from = whole ? 0 : SHORTER;
+	barrier();
+	from = (void *)&s->rec + (s->from & 127);
+	len += sizeof(s->rec) - s->from;
+	barrier_var(len);
+	if (len > sizeof(s->rec) + DATA_BYTES) {	/* cannot be, which the verifier does not know */
+		rec_lost(l, SONDE_LOST_COPY);
+		return;
+	}
+	if (send_plain() && len <= PLAIN_BYTES)
+		r = send_copy(from, l, len);
+	else
+		r = rec_output(l, LANE_BULK, from, len);
+	if (r)
+		TELL(ring);
+}
+
+/* The headers and the record of a frame. @n: of a request what its record lacks, NULL: nothing. */
+static __always_inline void finish(struct gohttp2_scratch *s, struct gohttp2_layout *layout,
+				   const struct gohttp2_near *n, struct sonde_ledger *l)
+{
+	const struct gohttp2_header_cache *again = take_fields(s, layout);
+
+	if (again && send_plain() && (n || !is_whole(&s->rec))) {
+		send_again(s, again, n, l);
+		return;
+	}
+	if (again)
+		copy_fields(s, again);
+	if (n)
+		copy_origin(&s->rec, &n->rec);
+	send(s, l);
+}
+
+/*
+ * The headers in front of a response of gRPC's own server, of which nothing is looked at: nothing is read, and the
+ * record is written where it stays. False: they have to go the long way.
+ */
+static __always_inline bool send_answer(const struct gohttp2_scratch *s, const struct gohttp2_layout *layout,
+					struct sonde_ledger *l)
+{
+	__u64 loopy = arg(s, layout, GOHTTP2_LOOPY_HEADERS, 0);
+	struct sonde_plain_head *plain;
+	struct gohttp2_short_rec *q;
+	const struct gohttp2_text *t;
+
+	if (gohttp2_lengths || !send_plain() || !s->epoch || arg(s, layout, GOHTTP2_LOOPY_HEADERS, 2) & 0xff)
+		return false;
+	t = text_at(loopy);
+	if (!t || !is_text(t, s, loopy, TEXT_OF_LOOPY) || !t->words[0])
+		return false;
+	q = plain_reserve(&plain, l);
+	if (!q) {
+		TELL(ring_answer);
+		return true;
+	}
+	head_of_short(q, s, l, t->words[2], 0);
+	q->stream = (__u32)arg(s, layout, GOHTTP2_LOOPY_HEADERS, 1);
+	q->value = 200;
+	q->what = GOHTTP2_WHAT_HEADERS;
+	q->side = GOHTTP2_SIDE_SERVER;
+	q->flags = GOHTTP2_F_SENT;
+	q->n_fields = (__u16)arg(s, layout, GOHTTP2_LOOPY_HEADERS, 4);
+	plain_submit(plain, l, q, sizeof(*q));
+	return true;
+}
+
+#endif

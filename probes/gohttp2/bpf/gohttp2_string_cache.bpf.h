@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What was read of a program's memory and need not be read again: values of headers that came over a connection,
+ * which HPACK hands out as the same string as long as it is in its table, and the connection of a loopyWriter. None
+ * of it is written to as long as it lives, and none of its memory is used for something else before the garbage
+ * collector has found that it is dead. So what was found at an address holds until the next of its cycles ends, which
+ * is seen (GOHTTP2_COLLECTED); where it cannot be seen nothing is kept.
+ *
+ * For each CPU its own: nothing else may run on it meanwhile (gohttp2_state.bpf.h).
+ */
+#ifndef GOHTTP2_STRING_CACHE_BPF_H
+#define GOHTTP2_STRING_CACHE_BPF_H
+
+#include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+
+#define TEXT_BYTES 128		/* of a value that is kept; a power of two */
+#define TEXT_SLOTS 128		/* likewise */
+#define TEXT_OF_LOOPY (~0u)	/* instead of a length: words of a loopyWriter */
+
+struct gohttp2_text {
+	__u64 addr, epoch;	/* in the program, and when */
+	__u32 tgid, len;
+	__u64 words[TEXT_BYTES / 8];
+};
+
+/* One element of the map: finding it is the same memory for all of them. */
+struct gohttp2_string_cache {
+	struct gohttp2_text slot[TEXT_SLOTS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gohttp2_string_cache);
+} gohttp2_string_cache SEC(".maps");
+
+/* While it is the same nothing of the process' memory was used again. 0 = not known. */
+static __always_inline __u64 epoch_of(const struct gohttp2_layout *l)
+{
+	return bpf_preempt_disable && l->collected ? (__u64)l->born << 32 | l->collected : 0;
+}
+
+static __always_inline struct gohttp2_text *text_at(__u64 addr)
+{
+	__u32 zero = 0;
+	struct gohttp2_string_cache *all = bpf_map_lookup_elem(&gohttp2_string_cache, &zero);
+
+	return all ? &all->slot[slot_of(addr) & (TEXT_SLOTS - 1)] : NULL;
+}
+
+static __always_inline bool is_text(const struct gohttp2_text *t, const struct gohttp2_scratch *s, __u64 addr,
+				    __u32 len)
+{
+	return t->addr == addr && t->len == len && t->epoch == s->epoch && t->tgid == s->tgid;
+}
+
+static __always_inline void name_text(struct gohttp2_text *t, const struct gohttp2_scratch *s, __u64 addr, __u32 len)
+{
+	t->addr = addr;
+	t->epoch = s->epoch;
+	t->tgid = s->tgid;
+	t->len = len;
+}
+
+/* The value at @addr to s->data[@off], of @len bytes, at most TEXT_BYTES. What is behind it is garbage. */
+static __always_inline bool copy_text(struct gohttp2_scratch *s, __u32 off, __u64 addr, __u32 len)
+{
+	struct gohttp2_text *t = text_at(addr);
+	__u32 take;
+
+	if (!t)
+		return false;
+	if (!is_text(t, s, addr, len)) {
+		take = len;
+		barrier_var(take); /* verifiers before 6.2 forget the bound of what was put aside */
+		t->epoch = 0;
+		if (read_user(t->words, take & (TEXT_BYTES - 1), addr))
+			return false;
+		name_text(t, s, addr, len);
+	}
+	off &= DATA_BYTES - 1;
+	for (__u32 i = 0; i < TEXT_BYTES / 8 && i * 8 < len; i++)
+		put_u64(&s->data[off + i * 8], t->words[i]);
+	return true;
+}
+
+/* All threads of the program stand still. */
+static __always_inline int collected(struct gohttp2_layout *l)
+{
+	if (!++l->collected)
+		l->collected = 1;
+	return 0;
+}
+
+#endif

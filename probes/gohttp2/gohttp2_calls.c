@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of open calls. Lists are circular with a head of their own; entries are allocated one by one, so that
+ * pointers to them stay good.
+ */
+#include "probes/gohttp2/gohttp2_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+#define TEXT_MAX 16384u
+
+static void list_init(struct gohttp2_link *l)
+{
+	l->next = l->prev = l;
+}
+
+static void list_add(struct gohttp2_link *head, struct gohttp2_link *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static void list_del(struct gohttp2_link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	list_init(l);
+}
+
+void gohttp2_calls_init(struct gohttp2_calls *t)
+{
+	if (t->ready)
+		return;
+	map_init(&t->calls, sizeof(struct gohttp2_call_key), sizeof(struct gohttp2_call *));
+	map_init(&t->conns, sizeof(struct gohttp2_conn_key), sizeof(struct gohttp2_conn *));
+	map_init(&t->cookies, sizeof(uint64_t), sizeof(struct gohttp2_conn *));
+	list_init(&t->calls_lru);
+	list_init(&t->conns_lru);
+	t->ready = true;
+}
+
+void gohttp2_calls_fini(struct gohttp2_calls *t)
+{
+	if (!t->ready)
+		return;
+	while (t->calls_lru.next != &t->calls_lru)
+		gohttp2_call_remove(t, container_of(t->calls_lru.next, struct gohttp2_call, lru));
+	while (t->conns_lru.next != &t->conns_lru)
+		gohttp2_conn_remove(t, container_of(t->conns_lru.next, struct gohttp2_conn, lru));
+	map_fini(&t->calls);
+	map_fini(&t->conns);
+	map_fini(&t->cookies);
+	t->ready = false;
+}
+
+/* ---- connections ---- */
+
+struct gohttp2_conn *gohttp2_conn_find(const struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
+{
+	struct gohttp2_conn **slot = map_find(&t->conns, key);
+
+	return slot ? *slot : NULL;
+}
+
+/* One without calls, the least recently used; NULL when all have some. */
+static struct gohttp2_conn *idle_conn(const struct gohttp2_calls *t)
+{
+	for (struct gohttp2_link *l = t->conns_lru.next; l != &t->conns_lru; l = l->next) {
+		struct gohttp2_conn *c = container_of(l, struct gohttp2_conn, lru);
+
+		if (c->calls.next == &c->calls)
+			return c;
+	}
+	return NULL;
+}
+
+struct gohttp2_conn *gohttp2_conn_add(struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
+{
+	struct gohttp2_conn *c = gohttp2_conn_find(t, key), **slot;
+
+	if (c) {
+		list_del(&c->lru);
+		list_add(&t->conns_lru, &c->lru);
+		return c;
+	}
+	if (t->conns.len >= GOHTTP2_CONNS_MAX && (c = idle_conn(t)))
+		gohttp2_conn_remove(t, c);
+	c = calloc(1, sizeof(*c));
+	slot = c ? map_add(&t->conns, key, NULL) : NULL;
+	if (!slot) {
+		free(c);
+		return NULL;
+	}
+	*slot = c;
+	c->key = *key;
+	c->fd = -1;
+	list_init(&c->calls);
+	list_add(&t->conns_lru, &c->lru);
+	return c;
+}
+
+struct gohttp2_conn *gohttp2_conn_of_cookie(const struct gohttp2_calls *t, uint64_t cookie)
+{
+	struct gohttp2_conn **slot = t->ready ? map_find(&t->cookies, &cookie) : NULL;
+
+	return slot ? *slot : NULL;
+}
+
+static void forget_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c)
+{
+	if (c->keys.cookie && gohttp2_conn_of_cookie(t, c->keys.cookie) == c)
+		map_remove(&t->cookies, &c->keys.cookie);
+}
+
+void gohttp2_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, uint64_t cookie)
+{
+	struct gohttp2_conn **slot;
+
+	if (cookie == c->keys.cookie)
+		return;
+	forget_cookie(t, c);
+	c->keys.cookie = cookie;
+	slot = cookie ? map_add(&t->cookies, &cookie, NULL) : NULL;
+	if (slot)
+		*slot = c;
+}
+
+void gohttp2_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c)
+{
+	forget_cookie(t, c);
+	map_remove(&t->conns, &c->key);
+	list_del(&c->lru);
+	free(c);
+}
+
+/* ---- calls ---- */
+
+struct gohttp2_call *gohttp2_call_find(const struct gohttp2_calls *t, const struct gohttp2_call_key *key)
+{
+	struct gohttp2_call **slot = map_find(&t->calls, key);
+
+	return slot ? *slot : NULL;
+}
+
+struct gohttp2_call *gohttp2_call_add(struct gohttp2_calls *t, const struct gohttp2_call_key *key,
+				      struct gohttp2_conn *conn)
+{
+	struct gohttp2_call *c = calloc(1, sizeof(*c)), **slot = c ? map_add(&t->calls, key, NULL) : NULL;
+
+	if (!slot) {
+		free(c);
+		return NULL;
+	}
+	*slot = c;
+	c->key = *key;
+	c->conn = conn;
+	c->body.status = GOHTTP2_STATUS_UNKNOWN;
+	list_add(&t->calls_lru, &c->lru);
+	list_add(&conn->calls, &c->in_conn);
+	return c;
+}
+
+void gohttp2_call_remove(struct gohttp2_calls *t, struct gohttp2_call *c)
+{
+	map_remove(&t->calls, &c->key);
+	list_del(&c->lru);
+	list_del(&c->in_conn);
+	for (unsigned i = 0; i < GOHTTP2_TEXT__MAX; i++)
+		free(c->text[i]);
+	free(c);
+}
+
+struct gohttp2_call *gohttp2_calls_surplus(const struct gohttp2_calls *t)
+{
+	return t->calls.len >= GOHTTP2_CALLS_MAX ? container_of(t->calls_lru.next, struct gohttp2_call, lru) : NULL;
+}
+
+int gohttp2_call_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
+{
+	free(c->text[which]);
+	c->text[which] = NULL;
+	c->text_len[which] = 0;
+	return gohttp2_call_append(c, which, text, len);
+}
+
+int gohttp2_call_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
+{
+	size_t have = c->text_len[which];
+	char *grown;
+
+	len = MIN(len, TEXT_MAX - have);
+	if (!len)
+		return 0;
+	grown = realloc(c->text[which], have + len);
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + have, text, len);
+	c->text[which] = grown;
+	c->text_len[which] = (uint32_t)(have + len);
+	return 0;
+}

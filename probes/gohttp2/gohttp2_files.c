@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A file's key is device, inode number, size and time of change: what was rewritten is another file. The file is
+ * parsed by a worker without rights, through a descriptor; the same descriptor is what probes are attached by, so
+ * that they go to the file that was looked at, whatever its name means by now.
+ */
+#include "probes/gohttp2/gohttp2_files.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "loop/coop.h"
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "base/rights.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "gobin/gobin.h"
+#include "probes/gohttp2/gohttp2_layout.h"
+#include "probes/gohttp2/gohttp2_inspect.h"
+#include "probes/gohttp2/gohttp2_mapped.h"
+#include "probes/gohttp2/gohttp2_wire.h"
+
+#define IDLE_NS 2000000000ull	/* a program that is started again within this finds its probes in place */
+#define PLACES_MAX (GOHTTP2_PLACE__MAX * GOHTTP2_COPY__MAX)
+
+struct file_key {
+	uint64_t dev, ino, size;
+	int64_t mtime_ns;
+};
+
+struct file {
+	struct file_key key;
+	uint32_t module;		/* even */
+	bool refused;			/* no Go program, nothing in it to watch, or not inspected yet */
+	bool looking;			/* a job inspects it */
+	bool attached, moves, library;
+	uint64_t base, code;		/* addresses in the file: of its first mapping, of its code */
+	struct gohttp2_layout layouts[GOHTTP2_COPY__MAX];
+	struct gohttp2_attach places[PLACES_MAX];
+	size_t n_places, n_attached;
+	struct bpf_link *links[PLACES_MAX]; /* owned; one when the kernel takes all at once */
+	size_t n_links;
+	uint32_t users;			/* processes */
+	uint64_t idle_ns;		/* since when there are none; 0 = there are */
+	char text[256];			/* what it is, or why not */
+};
+
+struct process {
+	uint64_t start_ns;
+	VEC(struct file *) files;	/* borrowed: the program, then libraries */
+};
+
+struct gohttp2_files {
+	struct gohttp2_files_opts o;
+	int proc_fd;
+	int layouts_fd, linked_fd, files_fd, tgids_fd;
+	VEC(struct file *) files;	/* owned */
+	struct map by_key;		/* struct file_key -> struct file * */
+	struct map processes;		/* uint32_t -> struct process */
+	unsigned n_looked;		/* files inspected so far */
+	struct gohttp2_mapped *mapped;	/* owned */
+};
+
+/* ---- attaching ---- */
+
+static bool insn_is_there(int fd, const struct gohttp2_attach *a)
+{
+	uint8_t now[sizeof(a->insn)];
+
+	return pread(fd, now, a->insn_len, (off_t)a->file_off) == a->insn_len && !memcmp(now, a->insn, a->insn_len);
+}
+
+static uint64_t cookie_of(const struct file *file, const struct gohttp2_attach *a)
+{
+	return (uint64_t)(file->module | a->copy) << GOHTTP2_COOKIE_SHIFT | a->place;
+}
+
+/* All places by one link. Detaching is then one step too. */
+static int attach_together(struct gohttp2_files *f, struct file *file, const char *path)
+{
+	unsigned long offsets[PLACES_MAX];
+	unsigned long long cookies[PLACES_MAX];	/* libbpf's __u64 */
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies, .cnt = file->n_places);
+	struct bpf_link *link;
+
+	if (!f->o.multi)
+		return -ENOTSUP;
+	for (size_t i = 0; i < file->n_places; i++) {
+		offsets[i] = file->places[i].file_off;
+		cookies[i] = cookie_of(file, &file->places[i]);
+	}
+	link = bpf_program__attach_uprobe_multi(f->o.multi, -1, path, NULL, &opts);
+	if (!link)
+		return -errno;
+	file->links[file->n_links++] = link;
+	file->n_attached = file->n_places;
+	return 0;
+}
+
+/* One that fails does not take the others with it; to the kernel side it is a place that the program has not. */
+static int attach_each(struct gohttp2_files *f, struct file *file, const char *path)
+{
+	/* Kernels take uprobes by perf events from nobody else. */
+	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_SYS_ADMIN));
+	int first = -ENOTSUP;
+
+	for (size_t i = 0; f->o.single && i < file->n_places; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie_of(file, &file->places[i]));
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(f->o.single, -1, path,
+									file->places[i].file_off, &opts);
+
+		if (!link) {
+			first = -errno;
+			file->layouts[file->places[i].copy].args[file->places[i].place][0] = GOHTTP2_ARG_NONE;
+			continue;
+		}
+		file->links[file->n_links++] = link;
+		file->n_attached++;
+	}
+	return file->n_attached ? 0 : first;
+}
+
+static void detach(struct file *file)
+{
+	for (size_t i = 0; i < file->n_links; i++)
+		bpf_link__destroy(file->links[i]);
+	file->n_links = file->n_attached = 0;
+	file->attached = false;
+}
+
+/* Only what stands where it was found is touched, and it must still stand there afterwards. */
+static int attach(struct gohttp2_files *f, struct file *file, int fd)
+{
+	char path[64];
+	int r;
+
+	for (size_t i = 0; i < file->n_places; i++)
+		if (!insn_is_there(fd, &file->places[i]))
+			return -ESTALE;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = attach_together(f, file, path);
+	if (r < 0)
+		r = attach_each(f, file, path);
+	for (size_t i = 0; r >= 0 && i < file->n_places; i++)
+		if (!insn_is_there(fd, &file->places[i]))
+			r = -ESTALE;
+	if (r < 0)
+		detach(file);
+	file->attached = r >= 0;
+	return r;
+}
+
+/* ---- files ---- */
+
+static struct gohttp2_file_key kernel_key(const struct file *file)
+{
+	return (struct gohttp2_file_key){
+		.ino = file->key.ino,
+		.size = file->key.size,
+		.dev = (uint32_t)(major(file->key.dev) << 20 | minor(file->key.dev)),
+	};
+}
+
+/* From here on the kernel side knows new processes of the file by itself. */
+static void publish(struct gohttp2_files *f, const struct file *file)
+{
+	const struct gohttp2_file_key key = kernel_key(file);
+	const struct gohttp2_file_val val = { .code = file->code, .module = file->module, .moves = file->moves };
+
+	for (uint32_t copy = 0; copy < GOHTTP2_COPY__MAX; copy++) {
+		uint32_t module = file->module | copy;
+
+		bpf_map_update_elem(f->linked_fd, &module, &file->layouts[copy], BPF_ANY);
+	}
+	bpf_map_update_elem(f->files_fd, &key, &val, BPF_ANY);
+}
+
+static void withdraw(struct gohttp2_files *f, const struct file *file)
+{
+	const struct gohttp2_file_key key = kernel_key(file);
+
+	bpf_map_delete_elem(f->files_fd, &key);
+	for (uint32_t copy = 0; copy < GOHTTP2_COPY__MAX; copy++) {
+		uint32_t module = file->module | copy;
+
+		bpf_map_delete_elem(f->linked_fd, &module);
+	}
+}
+
+static void describe(struct file *file, const struct gobin_answer *a)
+{
+	const char *version = gobin_str(a, a->go_version);
+
+	snprintf(file->text, sizeof(file->text), "%s%s", *version ? version : "Go of no known release",
+		 file->n_places ? "" : ": there is no gRPC and no HTTP/2 in it that can be watched");
+}
+
+static void look(struct gohttp2_files *f, struct file *file, int fd)
+{
+	struct gobin_answer *a = NULL;
+	struct err err = { 0 };
+	uint64_t code = 0;
+	bool left;
+	int r;
+
+	file->refused = file->looking = true;
+	left = coop_leave(f->o.coop);
+	r = gohttp2_inspect(fd, f->o.exclude, f->o.ctx, &a, &code, &err);
+	coop_return(f->o.coop, left);
+	file->looking = false;
+	file->code = code;
+	f->n_looked++;
+	if (r < 0) {
+		if (r != -ENOEXEC)
+			snprintf(file->text, sizeof(file->text), "%.250s", err.msg);
+		return;
+	}
+	file->n_places = gohttp2_layout_places(a, f->o.sets, file->places);
+	for (unsigned copy = 0; copy < GOHTTP2_COPY__MAX; copy++)
+		gohttp2_layout_make(a, copy, &file->layouts[copy]);
+	file->base = a->base;
+	file->moves = a->mode != GOBIN_EXE;
+	file->library = a->mode == GOBIN_SHARED || a->mode == GOBIN_PLUGIN;
+	file->refused = !file->n_places;
+	describe(file, a);
+	gobin_answer_free(a);
+}
+
+/* The file behind @fd, looked at when it is new. NULL without memory, or when it is no regular file. */
+static struct file *file_of(struct gohttp2_files *f, int fd)
+{
+	struct file_key key = { 0 };
+	struct file **slot, *file;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	key = (struct file_key){
+		.dev = st.st_dev, .ino = st.st_ino, .size = (uint64_t)st.st_size,
+		.mtime_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec,
+	};
+	slot = map_find(&f->by_key, &key);
+	if (slot)
+		return *slot;
+	file = calloc(1, sizeof(*file));
+	slot = file && vec_grow(&f->files) >= 0 ? map_add(&f->by_key, &key, NULL) : NULL;
+	if (!slot) {
+		free(file);
+		return NULL;
+	}
+	file->key = key;
+	file->module = (uint32_t)f->files.len << 1;
+	f->files.items[f->files.len++] = file;
+	*slot = file;
+	look(f, file, fd);
+	return file;
+}
+
+/* Watched, or -errno. */
+static int use_file(struct gohttp2_files *f, struct file *file, int fd)
+{
+	int r;
+
+	if (file->refused)
+		return -ENOEXEC;
+	if (file->attached)
+		return 0;
+	r = attach(f, file, fd);
+	if (r < 0) {
+		snprintf(file->text, sizeof(file->text), "%s",
+			 r == -ESTALE ? "the file changed while it was looked at" : strerror(-r));
+		return r;
+	}
+	publish(f, file);
+	return 0;
+}
+
+/* ---- processes ---- */
+
+static FILE *open_maps(const struct gohttp2_files *f, uint32_t tgid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/maps", tgid);
+	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+/*
+ * How far from its addresses in the file the process has it, by its lowest mapping of the file. -ESRCH when there is
+ * none (any more).
+ */
+static int bias_of(struct gohttp2_files *f, uint32_t tgid, const struct file *file, uint64_t *ret)
+{
+	_cleanup_fclose_ FILE *maps = NULL;
+	_cleanup_free_ char *line = NULL;
+	size_t cap = 0;
+
+	*ret = 0;
+	if (!file->moves)
+		return 0;
+	maps = open_maps(f, tgid);
+	while (maps && getline(&line, &cap, maps) > 0) {
+		uint64_t start, ino;
+
+		if (sscanf(line, "%" SCNx64 "-%*x %*s %*x %*x:%*x %" SCNu64, &start, &ino) != 2 ||
+		    ino != file->key.ino)
+			continue;
+		*ret = start - file->base;
+		return 0;
+	}
+	return -ESRCH;
+}
+
+static int give_layouts(struct gohttp2_files *f, uint32_t tgid, const struct file *file)
+{
+	uint64_t bias;
+	int r = bias_of(f, tgid, file, &bias);
+
+	if (r < 0)
+		return r;
+	for (uint32_t copy = 0; copy < GOHTTP2_COPY__MAX; copy++) {
+		struct gohttp2_key key = { .tgid = tgid, .module = file->module | copy };
+		struct gohttp2_layout l = file->layouts[copy];
+
+		gohttp2_layout_move(&l, bias);
+		l.born = (uint32_t)clock_boot_ns();
+		if (bpf_map_update_elem(f->layouts_fd, &key, &l, BPF_ANY) < 0)
+			return -errno;
+	}
+	/* the kernel side forgets one module of a process that ends; the others are forgotten here */
+	r = bpf_map_update_elem(f->tgids_fd, &tgid, &file->module, file->library ? BPF_NOEXIST : BPF_ANY);
+	return r < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static void take_layouts(struct gohttp2_files *f, uint32_t tgid, const struct file *file)
+{
+	for (uint32_t copy = 0; copy < GOHTTP2_COPY__MAX; copy++) {
+		struct gohttp2_key key = { .tgid = tgid, .module = file->module | copy };
+
+		bpf_map_delete_elem(f->layouts_fd, &key);
+	}
+}
+
+static int open_exe(const struct gohttp2_files *f, uint32_t tgid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/exe", tgid);
+	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+void gohttp2_files_exit(struct gohttp2_files *f, uint32_t tgid)
+{
+	struct process *p = map_find(&f->processes, &tgid);
+
+	for (size_t i = 0; p && i < p->files.len; i++) {
+		struct file *file = p->files.items[i];
+
+		if (file->library)
+			take_layouts(f, tgid, file);
+		if (--file->users == 0)
+			file->idle_ns = clock_boot_ns();
+	}
+	if (p)
+		vec_fini(&p->files);
+	map_remove(&f->processes, &tgid);
+}
+
+static bool has_file(struct gohttp2_files *f, uint32_t tgid, const struct file *file)
+{
+	const struct process *p = map_find(&f->processes, &tgid);
+
+	for (size_t i = 0; p && i < p->files.len; i++)
+		if (p->files.items[i] == file)
+			return true;
+	return false;
+}
+
+static int adopt(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, struct file *file)
+{
+	struct process *p;
+	bool is_new;
+	int r = give_layouts(f, tgid, file);
+
+	if (r < 0)
+		return r;
+	p = map_add(&f->processes, &tgid, &is_new);
+	if (!p || vec_grow(&p->files) < 0)
+		return -ENOMEM;
+	p->start_ns = start_ns;
+	p->files.items[p->files.len++] = file;
+	file->users++;
+	file->idle_ns = 0;
+	return 0;
+}
+
+/* The file behind @fd is watched, and the process known. */
+static int watch(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, struct file *file, int fd)
+{
+	int r = use_file(f, file, fd);
+
+	if (r >= 0)
+		r = adopt(f, tgid, start_ns, file);
+	if (r >= 0 || (r != -ESRCH && file->text[0]))
+		f->o.tell(f->o.ctx, tgid, start_ns, r < 0 ? 0 : (uint32_t)file->n_attached, file->text);
+	return r;
+}
+
+int gohttp2_files_process(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns)
+{
+	_cleanup_close_ int fd = open_exe(f, tgid);
+	struct file *file;
+
+	if (fd < 0)
+		return fd;
+	file = file_of(f, fd);
+	if (!file)
+		return -ENOEXEC;
+	return has_file(f, tgid, file) ? 0 : watch(f, tgid, start_ns, file, fd);
+}
+
+/* A line of /proc/PID/maps: a file mapped to run. */
+static bool parse_executable(const char *line, uint32_t tgid, struct sonde_mmap_rec *ret)
+{
+	unsigned major_no, minor_no;
+	uint64_t start, end, ino;
+	char exec;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %*x %x:%x %" SCNu64, &start, &end, &exec, &major_no,
+		   &minor_no, &ino) != 6)
+		return false;
+	*ret = (struct sonde_mmap_rec){
+		.hdr.tgid = tgid, .addr = start, .len = end - start, .ino = ino,
+		.dev = major_no << 20 | minor_no,
+	};
+	return exec == 'x' && ino;
+}
+
+static bool can_watch_library(struct gohttp2_files *f, uint32_t tgid)
+{
+	_cleanup_fclose_ FILE *maps = open_maps(f, tgid);
+	_cleanup_free_ char *line = NULL;
+	const struct file *file = NULL;
+	struct sonde_mmap_rec map;
+	size_t cap = 0;
+
+	while (maps && !(file && file->library && !file->refused) && getline(&line, &cap, maps) > 0) {
+		_cleanup_close_ int fd = -1;
+
+		if (parse_executable(line, tgid, &map))
+			fd = gohttp2_mapped_open(f->mapped, f->proc_fd, &map);
+		file = fd < 0 ? NULL : file_of(f, fd);
+	}
+	return file && file->library && !file->refused;
+}
+
+bool gohttp2_files_can_watch(struct gohttp2_files *f, uint32_t tgid)
+{
+	_cleanup_close_ int fd = open_exe(f, tgid);
+	const struct file *program = fd < 0 ? NULL : file_of(f, fd);
+
+	return (program && !program->refused) || can_watch_library(f, tgid);
+}
+
+int gohttp2_files_mapping(struct gohttp2_files *f, const struct sonde_rec *r)
+{
+	struct cursor c = cur_init(r, r->len);
+	_cleanup_close_ int fd = -1;
+	struct sonde_mmap_rec map;
+	struct file *file;
+
+	if (!cur_copy(&c, &map, sizeof(map)))
+		return -EBADMSG;
+	fd = gohttp2_mapped_open(f->mapped, f->proc_fd, &map);
+	if (fd < 0)
+		return fd;
+	file = file_of(f, fd);
+	if (file && file->looking)
+		return -EAGAIN;
+	if (!file || !file->library) {	/* programs are told of when they are started */
+		gohttp2_mapped_refuse(f->mapped, &map);
+		return -ENOEXEC;
+	}
+	return has_file(f, r->tgid, file) ? 0 : watch(f, r->tgid, r->start_ns, file, fd);
+}
+
+int gohttp2_files_expect(struct gohttp2_files *f, const char *name)
+{
+	_cleanup_free_ char *copy = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char path[4096], *save = NULL;
+	struct file *file;
+	int fd = -1;
+
+	if (strchr(name, '/'))
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; fd < 0 && dir && !strchr(name, '/');
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		fd = access(path, X_OK) < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	if (fd < 0)
+		return -ENOENT;
+	file = file_of(f, fd);
+	if (file && use_file(f, file, fd) >= 0)
+		file->idle_ns = clock_boot_ns() + 10 * IDLE_NS;	/* it is not there yet */
+	close(fd);
+	return 0;
+}
+
+static int scan_once(struct gohttp2_files *f)
+{
+	int fd = openat(f->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	uint32_t tgid;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir)) && coop_return(f->o.coop, coop_leave(f->o.coop)) >= 0)
+		if (str_to_u32(e->d_name, 10, &tgid) == 0 && tgid != (uint32_t)getpid())
+			gohttp2_files_process(f, tgid, 0);
+	closedir(dir);
+	return 0;
+}
+
+/* A process that starts while its file is inspected is found by the next scan. */
+int gohttp2_files_scan(struct gohttp2_files *f)
+{
+	unsigned looked;
+	int r;
+
+	do {
+		looked = f->n_looked;
+		r = scan_once(f);
+	} while (r >= 0 && looked != f->n_looked && coop_inside(f->o.coop) && !coop_cancelled(f->o.coop));
+	return r;
+}
+
+void gohttp2_files_tick(struct gohttp2_files *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < f->files.len; i++) {
+		struct file *file = f->files.items[i];
+
+		if (!file->attached || file->users || !file->idle_ns || now_ns < file->idle_ns + IDLE_NS)
+			continue;
+		withdraw(f, file);
+		detach(file);
+	}
+}
+
+/* ---- life ---- */
+
+void gohttp2_files_detach(struct gohttp2_files *f)
+{
+	for (size_t i = 0; f && i < f->files.len; i++)
+		detach(f->files.items[i]);
+}
+
+void gohttp2_files_free(struct gohttp2_files *f)
+{
+	void *tgid, *process;
+	size_t pos = 0;
+
+	if (!f)
+		return;
+	gohttp2_files_detach(f);
+	while (map_next(&f->processes, &pos, &tgid, &process))
+		vec_fini(&((struct process *)process)->files);
+	gohttp2_mapped_free(f->mapped);
+	for (size_t i = 0; i < f->files.len; i++)
+		free(f->files.items[i]);
+	vec_fini(&f->files);
+	map_fini(&f->by_key);
+	map_fini(&f->processes);
+	cleanup_close(&f->proc_fd);
+	free(f);
+}
+
+static int map_fd(struct bpf_object *obj, const char *name)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
+
+	return map ? bpf_map__fd(map) : -ENOENT;
+}
+
+int gohttp2_files_new(const struct gohttp2_files_opts *o, struct gohttp2_files **ret, struct err *err)
+{
+	struct gohttp2_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return err_errno(err, -ENOMEM, "cannot keep a table of programs");
+	f->o = *o;
+	map_init(&f->by_key, sizeof(struct file_key), sizeof(struct file *));
+	map_init(&f->processes, sizeof(uint32_t), sizeof(struct process));
+	f->layouts_fd = map_fd(o->obj, "gohttp2_layouts");
+	f->linked_fd = map_fd(o->obj, "gohttp2_linked");
+	f->files_fd = map_fd(o->obj, "gohttp2_files");
+	f->tgids_fd = map_fd(o->obj, "gohttp2_tgids");
+	f->mapped = gohttp2_mapped_new();
+	f->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (f->proc_fd < 0 || !f->mapped) {
+		int r = err_errno(err, -errno, "%s", o->proc_path);
+
+		gohttp2_files_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}

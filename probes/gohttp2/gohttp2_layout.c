@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Tables from the words of src/gobin to those of this probe: rules to places, members to offsets.
+ */
+#include "probes/gohttp2/gohttp2_layout.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "gobin/gobin.h"
+
+static const struct {
+	uint8_t rule, place, copy;
+} places[] = {
+	{ GOBIN_GRPC_WRITE_HEADER, GOHTTP2_LOOPY_HEADERS, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_HEADERS, GOHTTP2_SERVER_HEADERS, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_HEADERS, GOHTTP2_CLIENT_HEADERS, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_RESET, GOHTTP2_SERVER_RESET, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_RESET, GOHTTP2_CLIENT_RESET, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_CLOSE, GOHTTP2_SERVER_CLOSE, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_CLOSE, GOHTTP2_CLIENT_CLOSE, GOHTTP2_COPY_XNET },
+	{ GOBIN_GO_COLLECTED, GOHTTP2_COLLECTED, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_WRITE_RESET, GOHTTP2_WRITE_RESET, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_SERVER_DATA, GOHTTP2_SERVER_DATA, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_DATA, GOHTTP2_CLIENT_DATA, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_WRITE_DATA, GOHTTP2_WRITE_DATA, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_WRITE_DATA, GOHTTP2_FRAMER_DATA, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_CHECK_FRAME, GOHTTP2_FRAME_ORDER, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_WRITE_FIELD, GOHTTP2_WRITE_FIELD, GOHTTP2_COPY_XNET },
+	{ GOBIN_STD_CHECK_FRAME, GOHTTP2_FRAME_ORDER, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_WRITE_FIELD, GOHTTP2_WRITE_FIELD, GOHTTP2_COPY_STD },
+	{ GOBIN_XNET_SERVER_HEADERS, GOHTTP2_WEB_HEADERS, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_SERVER_RESPONSE, GOHTTP2_WEB_RESPONSE, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_SERVER_DONE, GOHTTP2_WEB_DONE, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_DONE, GOHTTP2_WEBC_DONE, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_SERVER_DATA, GOHTTP2_WEB_DATA, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_SERVER_RESET, GOHTTP2_WEB_RESET, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_REQUEST, GOHTTP2_WEBC_REQUEST, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_HEADERS, GOHTTP2_WEBC_HEADERS, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_DATA, GOHTTP2_WEBC_DATA, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_CLIENT_RESET, GOHTTP2_WEBC_RESET, GOHTTP2_COPY_XNET },
+	{ GOBIN_STD_WRITE_DATA, GOHTTP2_FRAMER_DATA, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_SERVER_HEADERS, GOHTTP2_WEB_HEADERS, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_SERVER_RESPONSE, GOHTTP2_WEB_RESPONSE, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_SERVER_DONE, GOHTTP2_WEB_DONE, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_CLIENT_DONE, GOHTTP2_WEBC_DONE, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_SERVER_DATA, GOHTTP2_WEB_DATA, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_SERVER_RESET, GOHTTP2_WEB_RESET, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_CLIENT_REQUEST, GOHTTP2_WEBC_REQUEST, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_CLIENT_HEADERS, GOHTTP2_WEBC_HEADERS, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_CLIENT_DATA, GOHTTP2_WEBC_DATA, GOHTTP2_COPY_STD },
+	{ GOBIN_STD_CLIENT_RESET, GOHTTP2_WEBC_RESET, GOHTTP2_COPY_STD },
+};
+
+/* Only what is kept of gRPC's connections asks when memory is used again. */
+static bool is_of_use(const struct gobin_answer *a, uint8_t rule)
+{
+	return rule != GOBIN_GO_COLLECTED || a->rules[GOBIN_GRPC_SERVER_HEADERS].state == GOBIN_READY ||
+	       a->rules[GOBIN_GRPC_CLIENT_HEADERS].state == GOBIN_READY;
+}
+
+size_t gohttp2_layout_places(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		const struct gobin_rule_answer *r = &a->rules[places[i].rule];
+
+		if (r->state != GOBIN_READY || !(gobin_rule_sets(places[i].rule) & sets) ||
+		    !is_of_use(a, places[i].rule))
+			continue;
+		ret[n] = (struct gohttp2_attach){
+			.file_off = r->site.file_off,
+			.place = places[i].place,
+			.copy = places[i].copy,
+			.insn_len = MIN(r->site.insn_len, (uint8_t)sizeof(ret[n].insn)),
+			.rule = places[i].rule,
+		};
+		memcpy(ret[n].insn, r->site.insn, ret[n].insn_len);
+		n++;
+	}
+	return n;
+}
+
+/* ---- arguments ---- */
+
+static uint8_t where(const struct gobin_loc *l)
+{
+	if (l->where == GOBIN_IN_REG && l->reg < GOHTTP2_REGS)
+		return l->reg;
+	if (l->where == GOBIN_ON_STACK && l->off >= 0 && l->off % 4 == 0 && l->off / 4 < GOHTTP2_ARG_STACK - 1)
+		return (uint8_t)(GOHTTP2_ARG_STACK | l->off / 4);
+	return GOHTTP2_ARG_NONE;
+}
+
+static void set_args(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
+{
+	memset(ret->args, GOHTTP2_ARG_NONE, sizeof(ret->args));
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		const struct gobin_site *site = &a->rules[places[i].rule].site;
+
+		if (places[i].copy != copy || a->rules[places[i].rule].state != GOBIN_READY)
+			continue;
+		for (unsigned n = 0; n < MIN(site->n_args, (uint8_t)GOHTTP2_ARGS); n++)
+			ret->args[places[i].place][n] = where(&site->args[n]);
+		if (site->place == GOBIN_AT_BRANCH)
+			ret->restarts |= 1u << places[i].place;
+	}
+}
+
+/* ---- members ---- */
+
+static uint16_t off_of(const struct gobin_answer *a, enum gobin_field f)
+{
+	int32_t off = a->fields[f].off;
+
+	return off >= 0 && off < GOHTTP2_NO_OFF ? (uint16_t)off : GOHTTP2_NO_OFF;
+}
+
+/* Members of members: unknown when either is. */
+static uint16_t sum(uint16_t a, uint16_t b)
+{
+	return a == GOHTTP2_NO_OFF || b == GOHTTP2_NO_OFF ? GOHTTP2_NO_OFF : (uint16_t)(a + b);
+}
+
+/* The pairs differ in nothing but the copy of HTTP/2. */
+#define OF(copy, name) off_of(a, (copy) == GOHTTP2_COPY_STD ? GOBIN_F_STD_##name : GOBIN_F_XNET_##name)
+
+static void set_http2(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
+{
+	ret->meta_fields = OF(copy, META_FIELDS);
+	ret->frame_flags = OF(copy, HEADER_FLAGS);
+	ret->frame_length = OF(copy, HEADER_LENGTH);
+	ret->frame_stream = OF(copy, HEADER_STREAM);
+	ret->reset_code = OF(copy, RESET_CODE);
+	ret->web_data = OF(copy, DATA_DATA);
+	ret->data_boxed = off_of(a, GOBIN_F_PARSED_DATA_DATA) != GOHTTP2_NO_OFF;
+	ret->grpc_data = off_of(a, ret->data_boxed ? GOBIN_F_PARSED_DATA_DATA : GOBIN_F_XNET_DATA_DATA);
+	ret->framer_w = OF(copy, FRAMER_W);
+	ret->sc_conn = OF(copy, SERVER_CONN);
+	ret->sc_framer = OF(copy, SERVER_FRAMER);
+	ret->res_stream = OF(copy, RES_STREAM);
+	ret->res_code = OF(copy, RES_CODE);
+	ret->res_h = OF(copy, RES_H);
+	ret->res_end = OF(copy, RES_END);
+	ret->st_id = OF(copy, SERVER_STREAM_ID);
+	ret->cs_id = OF(copy, STREAM_ID);
+	ret->cs_cc = OF(copy, STREAM_CC);
+	ret->cc_conn = OF(copy, CLIENT_TCONN);
+	ret->cc_framer = OF(copy, CLIENT_FRAMER);
+	ret->rl_cc = OF(copy, LOOP_CC);
+}
+
+/* Where keys and values have to be, eight strings and eight slices: what is elsewhere is none that is known. */
+static uint16_t map_kind(const struct gobin_answer *a)
+{
+	const struct gobin_field_answer *f = a->fields;
+
+	if (f[GOBIN_F_MAP_SLOTS].off == 8)
+		return GOHTTP2_MAP_PAIRS;
+	if (f[GOBIN_F_MAP_KEYS].off == 8 && f[GOBIN_F_MAP_ELEMS].off == 136)
+		return GOHTTP2_MAP_ARRAYS;
+	if (f[GOBIN_F_MAP_BUCKET_KEYS].off == 8 && f[GOBIN_F_MAP_BUCKET_ELEMS].off == 136)
+		return GOHTTP2_MAP_BUCKETS;
+	return GOHTTP2_MAP_UNKNOWN;
+}
+
+static void set_request(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
+{
+	/* net/http's copy has a request of its own since it lives in another package */
+	bool own = copy == GOHTTP2_COPY_STD && a->fields[GOBIN_F_CLIENT_REQUEST_URL].off >= 0;
+
+	ret->req_method = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_METHOD : GOBIN_F_REQUEST_METHOD);
+	ret->req_url = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_URL : GOBIN_F_REQUEST_URL);
+	ret->req_host = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_HOST : GOBIN_F_REQUEST_HOST);
+	ret->req_header = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_HEADER : GOBIN_F_REQUEST_HEADER);
+	ret->url_path = off_of(a, GOBIN_F_URL_PATH);
+	ret->url_host = off_of(a, GOBIN_F_URL_HOST);
+}
+
+static void set_transport(const struct gobin_answer *a, struct gohttp2_layout *ret)
+{
+	ret->loopy_side = off_of(a, GOBIN_F_LOOPY_SIDE);
+	ret->loopy_conn = off_of(a, GOBIN_F_LOOPY_CONN);
+	ret->loopy_framer = off_of(a, GOBIN_F_LOOPY_FRAMER);
+	ret->framer_writer = off_of(a, GOBIN_F_FRAMER_WRITER);
+	ret->framer_fr = off_of(a, GOBIN_F_FRAMER_FR);
+	ret->bufw_conn = off_of(a, GOBIN_F_BUFWRITER_CONN);
+	ret->server_conn = off_of(a, GOBIN_F_SERVER_CONN);
+	ret->client_conn = off_of(a, GOBIN_F_CLIENT_CONN);
+}
+
+/* What can stand around a connection. */
+static const struct { uint8_t type, field; } wrappers[] = {
+	{ GOBIN_T_TLS_CONN, GOBIN_F_TLS_CONN },
+	{ GOBIN_T_SYSCALL_CONN, GOBIN_F_SYSCALL_CONN },
+	{ GOBIN_T_OLD_SYSCALL_CONN, GOBIN_F_OLD_SYSCALL_CONN },
+	{ GOBIN_T_EXP_SYSCALL_CONN, GOBIN_F_EXP_SYSCALL_CONN },
+	{ GOBIN_T_H2C_BUF_CONN, GOBIN_F_H2C_BUF_CONN },
+	{ GOBIN_T_UNENCRYPTED_CONN, GOBIN_F_UNENCRYPTED_CONN },
+};
+_Static_assert(ARRAY_SIZE(wrappers) <= GOHTTP2_WRAPPERS, "room for every wrapper");
+
+static void set_conn(const struct gobin_answer *a, struct gohttp2_layout *ret)
+{
+	size_t n = 0;
+
+	ret->tcp_type = a->types_of[GOBIN_T_TCP_CONN].addr;
+	ret->unix_type = a->types_of[GOBIN_T_UNIX_CONN].addr;
+	ret->bufw_type = a->types_of[GOBIN_T_BUF_WRITER].addr;
+	ret->conn_fd = sum(off_of(a, GOBIN_F_TCPCONN_CONN), off_of(a, GOBIN_F_CONN_FD));
+	ret->sysfd = sum(off_of(a, GOBIN_F_NETFD_PFD), off_of(a, GOBIN_F_POLLFD_SYSFD));
+	for (size_t i = 0; i < ARRAY_SIZE(wrappers); i++) {
+		uint16_t off = off_of(a, wrappers[i].field);
+
+		if (!a->types_of[wrappers[i].type].addr || off == GOHTTP2_NO_OFF)
+			continue;
+		ret->wrapper_type[n] = a->types_of[wrappers[i].type].addr;
+		ret->wrapper_conn[n++] = off;
+	}
+}
+
+void gohttp2_layout_make(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
+{
+	*ret = (struct gohttp2_layout){ 0 };
+	set_args(a, copy, ret);
+	set_http2(a, copy, ret);
+	set_request(a, copy, ret);
+	set_transport(a, ret);
+	set_conn(a, ret);
+	ret->fixed_lo = a->base;
+	ret->fixed_hi = a->fixed_end;
+	ret->map_kind = map_kind(a);
+	ret->goid = off_of(a, GOBIN_F_G_GOID);
+	ret->parent_goid = off_of(a, GOBIN_F_G_PARENT);
+}
+
+#define MOVE(addr) ((addr) += (addr) ? bias : 0)
+
+void gohttp2_layout_move(struct gohttp2_layout *l, uint64_t bias)
+{
+	MOVE(l->tcp_type);
+	MOVE(l->unix_type);
+	MOVE(l->bufw_type);
+	l->fixed_lo += bias;	/* 0 is an address too */
+	l->fixed_hi += bias;
+	for (size_t i = 0; i < GOHTTP2_WRAPPERS; i++)
+		MOVE(l->wrapper_type[i]);
+}

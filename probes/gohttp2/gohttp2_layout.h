@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the analysis of a Go file to what the BPF programs want to know, and where to attach. Pure.
+ */
+#ifndef GOHTTP2_LAYOUT_H
+#define GOHTTP2_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/gohttp2/gohttp2_wire.h"
+
+struct gobin_answer;
+
+/* Two copies of HTTP/2 can be in one program: gRPC's (golang.org/x/net) and that of net/http. */
+enum gohttp2_copy { GOHTTP2_COPY_XNET, GOHTTP2_COPY_STD, GOHTTP2_COPY__MAX };
+
+struct gohttp2_attach {
+	uint64_t file_off;	/* bytes, of the instruction */
+	uint8_t place;		/* enum gohttp2_place */
+	uint8_t copy;		/* enum gohttp2_copy */
+	uint8_t insn_len;	/* the instruction must still be this one */
+	uint8_t insn[8];
+	uint8_t rule;		/* enum gobin_rule */
+};
+
+/*
+ * Places of the rules in @sets (enum gobin_set) that are ready. Returns how many were written to @ret, at most
+ * GOHTTP2_PLACE__MAX * GOHTTP2_COPY__MAX.
+ */
+size_t gohttp2_layout_places(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret);
+
+/* Type addresses are those of the file. */
+void gohttp2_layout_make(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret);
+
+/* Adds the distance between the process and the file to all addresses. */
+void gohttp2_layout_move(struct gohttp2_layout *l, uint64_t bias);
+
+#endif

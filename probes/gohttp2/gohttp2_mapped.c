@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A host maps hundreds of libraries, and to have each parsed (by a worker, with its own process) would cost seconds
+ * at every start. So the end of the file is searched for the names of sections that Go files have: section names
+ * stand in front of the section headers, last in the file. Bytes are compared, nothing is parsed; what has such a
+ * name is parsed like every other program.
+ */
+#include "probes/gohttp2/gohttp2_mapped.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "elf/mapped_file.h"
+#include "sonde/wire.h"
+
+#define END_BYTES 16384		/* section headers (of 60 sections: 3,840 bytes) and the names in front of them */
+#define FILES_MAX 65536		/* then all are asked again */
+
+static const char info[] = ".go.buildinfo";	/* since Go 1.13, but not in plugins of 1.19 */
+static const char note[] = ".note.go.buildid";	/* of ELF since 1.5; a build can be told to leave it out */
+
+/* The kernel tells a build id instead of an inode where the file has one. */
+struct mapped_key {
+	uint64_t ino;
+	uint32_t dev, generation;
+	uint8_t build_id[20];
+	uint32_t build_id_len;
+};
+
+struct gohttp2_mapped {
+	struct map none;	/* struct mapped_key -> nothing: no library of Go */
+};
+
+struct gohttp2_mapped *gohttp2_mapped_new(void)
+{
+	struct gohttp2_mapped *m = calloc(1, sizeof(*m));
+
+	if (m)
+		map_init(&m->none, sizeof(struct mapped_key), 1);
+	return m;
+}
+
+void gohttp2_mapped_free(struct gohttp2_mapped *m)
+{
+	if (!m)
+		return;
+	map_fini(&m->none);
+	free(m);
+}
+
+/* False when the record says nothing that would find the file again. */
+static bool key_of(const struct sonde_mmap_rec *r, struct mapped_key *ret)
+{
+	*ret = (struct mapped_key){ .ino = r->ino, .dev = r->dev, .generation = r->ino_generation };
+	ret->build_id_len = MIN(r->build_id_len, (uint8_t)sizeof(ret->build_id));
+	memcpy(ret->build_id, r->build_id, ret->build_id_len);
+	return ret->ino || ret->build_id_len;
+}
+
+static bool has_section_of_go(int fd)
+{
+	_cleanup_free_ char *end = malloc(END_BYTES);
+	struct stat st;
+	off_t from;
+	ssize_t n;
+
+	if (!end || fstat(fd, &st) < 0)
+		return false;
+	from = st.st_size > END_BYTES ? st.st_size - END_BYTES : 0;
+	n = pread(fd, end, END_BYTES, from);
+	if (n <= 0)
+		return false;
+	return memmem(end, (size_t)n, info, sizeof(info)) || memmem(end, (size_t)n, note, sizeof(note));
+}
+
+void gohttp2_mapped_refuse(struct gohttp2_mapped *m, const struct sonde_mmap_rec *r)
+{
+	struct mapped_key key;
+
+	if (m->none.len >= FILES_MAX)
+		map_clear(&m->none);
+	if (key_of(r, &key))
+		map_add(&m->none, &key, NULL);
+}
+
+int gohttp2_mapped_open(struct gohttp2_mapped *m, int proc_fd, const struct sonde_mmap_rec *r)
+{
+	const struct mapped_file where = { .start = r->addr, .end = r->addr + r->len, .ino = r->ino };
+	_cleanup_close_ int fd = -1;
+	struct mapped_key key;
+
+	if (!key_of(r, &key) || map_find(&m->none, &key))
+		return -ENOEXEC;
+	fd = mapped_file_open(proc_fd, r->hdr.tgid, &where);
+	if (fd < 0)
+		return fd;
+	if (has_section_of_go(fd))
+		return TAKE_FD(fd);
+	gohttp2_mapped_refuse(m, r);
+	return -ENOEXEC;
+}

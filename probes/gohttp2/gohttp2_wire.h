@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Records of the gohttp2 probe: HTTP/2 frames as Go programs read and write them, with the headers that were asked
+ * for. Pairing requests with responses is the decoder's work.
+ */
+#ifndef GOHTTP2_WIRE_H
+#define GOHTTP2_WIRE_H
+
+#include "sonde/wire.h"
+
+#define GOHTTP2_REC_FRAME SONDE_EV(PROBE_ID, 1)
+#define GOHTTP2_REC_MISS SONDE_EV(PROBE_ID, 2)
+#define GOHTTP2_REC_OPEN SONDE_EV(PROBE_ID, 3) /* never a record: the decoder makes the event, likewise below */
+#define GOHTTP2_REC_CALL SONDE_EV(PROBE_ID, 4)
+#define GOHTTP2_REC_PROGRESS SONDE_EV(PROBE_ID, 5)
+#define GOHTTP2_REC_PROGRAM SONDE_EV(PROBE_ID, 6)
+#define GOHTTP2_REC_EXEC SONDE_EV(PROBE_ID, 7)	/* a program was started; read by the live half */
+#define GOHTTP2_REC_EXIT SONDE_EV(PROBE_ID, 8)	/* a program that is watched ended */
+#define GOHTTP2_REC_SHORT SONDE_EV(PROBE_ID, 9) /* a frame too */
+#define GOHTTP2_REC_DATA SONDE_EV(PROBE_ID, 10) /* never a record */
+
+/* Ledger classes. */
+#define GOHTTP2_CLASS_CALL 0 /* places in programs */
+#define GOHTTP2_CLASS_LIFE 1 /* tracepoints of tasks */
+
+/* What happened to the stream. Append only. */
+#define GOHTTP2_WHAT_HEADERS 1 /* a HEADERS frame: request, response or trailers */
+#define GOHTTP2_WHAT_DATA 2
+#define GOHTTP2_WHAT_RESET 3	/* RST_STREAM; `code` says why */
+#define GOHTTP2_WHAT_DONE 4	/* the program is done with the stream */
+#define GOHTTP2_WHAT_CONN_END 5 /* the connection is closed; no stream */
+
+/* Whose side of the connection the process has. */
+#define GOHTTP2_SIDE_UNKNOWN 0
+#define GOHTTP2_SIDE_CLIENT 1
+#define GOHTTP2_SIDE_SERVER 2
+
+#define GOHTTP2_F_END_STREAM 1	/* nothing more comes from whoever sent this */
+#define GOHTTP2_F_SENT 2	/* by this process; else received */
+#define GOHTTP2_F_SOCK 4	/* family, ports and addresses are known */
+#define GOHTTP2_F_MORE_FIELDS 8 /* there were more headers than were looked at */
+#define GOHTTP2_F_WEB 16	/* net/http's or x/net's HTTP/2, not gRPC's own transport */
+
+/* A frame. Headers or, of DATA, payload that was asked for (both struct gohttp2_field) lie behind it. */
+struct gohttp2_frame_rec {
+	struct sonde_rec hdr;
+	__u64 conn;		 /* address of the connection's object in the process: with stream the key */
+	__u64 goid, parent_goid; /* of the goroutine that was running; requests only */
+	__u64 cookie;		 /* of the socket, 0 = nobody asked for it yet */
+	__u32 stream;
+	__u32 code;  /* HTTP status, or reason of the reset */
+	__u32 bytes; /* of payload in the frame, DATA only */
+	__s32 fd;    /* -1 = not known */
+	__u32 netns;
+	__u8 what;		   /* GOHTTP2_WHAT_* */
+	__u8 side;		   /* GOHTTP2_SIDE_* */
+	__u8 flags;		   /* GOHTTP2_F_* */
+	__u8 family;		   /* AF_UNIX is 1; else 4 or 6 */
+	__u16 lport, rport;	   /* host order */
+	__u16 n_fields;		   /* headers of the frame, also those that nobody asked for */
+	__u16 fields_len;	   /* bytes of fields behind the struct */
+	__u8 laddr[16], raddr[16]; /* network order; IPv4 in the first four bytes */
+};
+
+/* A frame that belongs to a call whose request told the rest: 64 bytes. Headers lie behind it. */
+struct gohttp2_short_rec {
+	struct sonde_rec hdr;
+	__u64 conn;
+	__u32 stream;
+	__u32 value; /* of DATA bytes, else code */
+	__u8 what, side, flags, pad;
+	__u16 n_fields, fields_len;
+};
+
+/* Headers by number. Append only. */
+enum gohttp2_header {
+	GOHTTP2_H_OTHER, /* a configured one: its name stands in front of the value */
+	GOHTTP2_H_PATH,
+	GOHTTP2_H_METHOD,
+	GOHTTP2_H_AUTHORITY,
+	GOHTTP2_H_STATUS,
+	GOHTTP2_H_CONTENT_TYPE,
+	GOHTTP2_H_USER_AGENT,
+	GOHTTP2_H_GRPC_STATUS,
+	GOHTTP2_H_GRPC_MESSAGE,
+	GOHTTP2_H_GRPC_TIMEOUT,
+	GOHTTP2_H_TRACEPARENT,
+	GOHTTP2_H_PAYLOAD, /* the first bytes of a DATA frame; several follow one another */
+	GOHTTP2_H__MAX,
+};
+
+#define GOHTTP2_FIELD_CUT 1    /* the value was longer */
+#define GOHTTP2_FIELD_SECRET 2 /* the value is not here; `len` bytes of name are */
+#define GOHTTP2_FIELD_FAULT 4  /* the value could not be read */
+
+/* Not aligned. The name (of GOHTTP2_H_OTHER), then the value. */
+struct gohttp2_field {
+	__u8 header; /* enum gohttp2_header */
+	__u8 flags;  /* GOHTTP2_FIELD_* */
+	__u8 name_len;
+	__u8 pad;
+	__u16 value_len; /* bytes here */
+	__u16 full_len;	 /* bytes there were, at most 65535 */
+};
+
+/* How often something could not be done, and where. */
+struct gohttp2_miss_rec {
+	struct sonde_rec hdr;
+	__u64 count;
+	__u16 site; /* number of gohttp2_sites.def */
+	__u16 line;
+	__u32 pad;
+	char file[32];
+	char reason[96];
+};
+
+/* A program whose calls can be seen from here on, or why they cannot. */
+struct gohttp2_program_rec {
+	struct sonde_rec hdr;
+	__u32 n_sites;	/* places that are watched; 0 = refused */
+	__u32 text_len; /* bytes behind the struct: Go version, or the reason */
+};
+
+struct gohttp2_exec_rec {
+	struct sonde_rec hdr;
+	__u64 ino;
+	__u32 dev;   /* kernel's dev_t: major << 20 | minor */
+	__u32 known; /* its calls are seen already: the file was known */
+};
+
+/* ---- what the BPF programs know of a program ---- */
+
+#define GOHTTP2_NAME_BYTES 32 /* longest header name that can be asked for */
+
+struct gohttp2_name {
+	char name[GOHTTP2_NAME_BYTES]; /* zero behind the name */
+};
+
+struct gohttp2_name_val {
+	__u8 header; /* enum gohttp2_header */
+	__u8 secret;
+};
+
+/* Places in Go programs, the low bits of the attach cookie: gRPC's transport first, then the HTTP/2 of the web. */
+enum gohttp2_place {
+	GOHTTP2_LOOPY_HEADERS,	/* grpc transport.(*loopyWriter).writeHeader */
+	GOHTTP2_SERVER_HEADERS, /* transport.(*http2Server).operateHeaders */
+	GOHTTP2_CLIENT_HEADERS, /* transport.(*http2Client).operateHeaders */
+	GOHTTP2_SERVER_RESET,	/* transport.(*http2Server).handleRSTStream */
+	GOHTTP2_CLIENT_RESET,	/* transport.(*http2Client).handleRSTStream */
+	GOHTTP2_WRITE_RESET,	/* http2.(*Framer).WriteRSTStream */
+	GOHTTP2_SERVER_CLOSE,	/* transport.(*http2Server).Close */
+	GOHTTP2_CLIENT_CLOSE,	/* transport.(*http2Client).Close */
+	GOHTTP2_SERVER_DATA,	/* transport.(*http2Server).handleData */
+	GOHTTP2_CLIENT_DATA,	/* transport.(*http2Client).handleData */
+	GOHTTP2_FRAMER_DATA,	/* http2.(*Framer).WriteDataPadded, gRPC's and the web's */
+	GOHTTP2_WRITE_DATA,	/* transport.(*framer).writeData */
+	GOHTTP2_FRAME_ORDER,	/* http2.(*Framer).checkFrameOrder: counted only */
+	GOHTTP2_WRITE_FIELD,	/* hpack.(*Encoder).WriteField: likewise */
+	GOHTTP2_WEB_FIRST,
+	GOHTTP2_WEB_HEADERS = GOHTTP2_WEB_FIRST, /* (*serverConn).processHeaders */
+	GOHTTP2_WEB_RESPONSE,			 /* (*writeResHeaders).writeFrame */
+	GOHTTP2_WEB_DONE,			 /* (*serverConn).closeStream */
+	GOHTTP2_WEB_DATA,			 /* (*serverConn).processData */
+	GOHTTP2_WEB_RESET,			 /* (*serverConn).processResetStream */
+	GOHTTP2_WEBC_REQUEST,			 /* (*clientStream).encodeAndWriteHeaders */
+	GOHTTP2_WEBC_HEADERS,			 /* (*clientConnReadLoop).processHeaders */
+	GOHTTP2_WEBC_DONE,			 /* (*ClientConn).forgetStreamID */
+	GOHTTP2_WEBC_DATA,			 /* (*clientConnReadLoop).processData */
+	GOHTTP2_WEBC_RESET,			 /* (*clientConnReadLoop).processResetStream */
+	GOHTTP2_COLLECTED,			 /* runtime.(*gcControllerState).endCycle: no frame */
+	GOHTTP2_PLACE__MAX,
+};
+
+#define GOHTTP2_COOKIE_PLACE 0x1f
+#define GOHTTP2_COOKIE_SHIFT 5 /* above it: struct gohttp2_key's module */
+
+/* Where an argument is: a register by its number among those for integers, or a place above the stack pointer. */
+#define GOHTTP2_ARG_NONE 0xff
+#define GOHTTP2_ARG_STACK 0x80 /* | offset / 4 */
+#define GOHTTP2_ARGS 5
+#define GOHTTP2_REGS 16
+
+#define GOHTTP2_WRAPPERS 8
+#define GOHTTP2_SELECTED_YES 1
+#define GOHTTP2_SELECTED_NO 2
+#define GOHTTP2_LEARNT 32 /* a power of two, likewise */
+#define GOHTTP2_LEARNT_VALUES 8
+#define GOHTTP2_NO_OFF 0xffff /* an offset that is not known */
+
+/* Groups of a map: eight entries each, behind eight marks. */
+#define GOHTTP2_MAP_UNKNOWN 0
+#define GOHTTP2_MAP_BUCKETS 1 /* keys, values, next group: up to Go 1.23 */
+#define GOHTTP2_MAP_PAIRS 2
+#define GOHTTP2_MAP_ARRAYS 3 /* keys, values */
+
+struct gohttp2_key {
+	__u32 tgid;
+	__u32 module; /* number of the file and, in the lowest bit, which copy of HTTP/2 in it */
+};
+
+/* A file whose places are watched: its next process is known from its first instruction on. */
+struct gohttp2_file_key {
+	__u64 ino, size;
+	__u32 dev, pad;
+};
+
+struct gohttp2_file_val {
+	__u64 code;   /* address of the first executable segment in the file */
+	__u32 module; /* lowest bit 0 */
+	__u32 moves;  /* loaded at another address than it was linked to */
+};
+
+/* Offsets are bytes. Types are addresses in the process, 0 = not in this program. */
+struct gohttp2_layout {
+	__u32 restarts; /* bits of places that sit on a conditional branch which restarts the function */
+	__u32 born;	/* another one for each process that had the number, as good as certainly */
+	__u8 args[GOHTTP2_PLACE__MAX][GOHTTP2_ARGS];
+	__u64 tcp_type, unix_type, bufw_type;
+	__u64 fixed_lo, fixed_hi; /* bytes that cannot be written to: literals, so most names of headers */
+	__u64 wrapper_type[GOHTTP2_WRAPPERS];
+	__u16 wrapper_conn[GOHTTP2_WRAPPERS];
+	__u16 goid, parent_goid;
+	__u16 conn_fd, sysfd; /* net.conn.fd, net.netFD.pfd.Sysfd */
+	__u16 loopy_side, loopy_conn, loopy_framer, framer_writer, bufw_conn;
+	__u16 server_conn, client_conn;
+	__u16 meta_fields, frame_flags, frame_length, frame_stream, reset_code;
+	__u16 framer_w, framer_fr;
+	__u16 grpc_data, web_data; /* slice of a DATA frame, of gRPC or the web */
+	__u16 data_boxed;	   /* the former is a mem.Buffer */
+	__u16 sc_conn, sc_framer, res_stream, res_code, res_h, res_end, st_id;
+	__u16 cs_id, cs_cc, cc_conn, cc_framer, rl_cc;
+	__u16 req_method, req_url, req_host, req_header, url_path, url_host;
+	__u16 map_kind; /* GOHTTP2_MAP_*: how a map of headers keeps its entries */
+	/*
+	 * What the BPF programs found out and need not read again, 0 at the beginning: an itab of net.TCPConn's (the
+	 * runtime never frees or changes one), names and short values of headers that are literals
+	 * (gohttp2_fields.bpf.h).
+	 */
+	__u64 tcp_itab;
+	__u64 start_ns;	   /* of the process */
+	__u32 collected;   /* cycles of the garbage collector that were seen to end */
+	__u32 selected;	   /* by its process: GOHTTP2_SELECTED_*, 0 = not asked yet */
+	__u32 closed, pad; /* connections of it that were seen to be closed */
+	__u64 names[GOHTTP2_LEARNT], values[GOHTTP2_LEARNT_VALUES];
+};
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct gohttp2_frame_rec) == 40 + 32 + 20 + 4 + 8 + 32, "gohttp2_frame_rec is ABI");
+_Static_assert(sizeof(struct gohttp2_short_rec) == 64, "gohttp2_short_rec is ABI");
+_Static_assert(sizeof(struct gohttp2_field) == 8, "gohttp2_field is ABI");
+_Static_assert(sizeof(struct gohttp2_miss_rec) == 40 + 16 + 128, "gohttp2_miss_rec is ABI");
+_Static_assert(sizeof(struct gohttp2_program_rec) == 48, "gohttp2_program_rec is ABI");
+_Static_assert(sizeof(struct gohttp2_exec_rec) == 56, "gohttp2_exec_rec is ABI");
+_Static_assert(sizeof(struct gohttp2_layout) < 700, "as many processes as there are");
+_Static_assert(GOHTTP2_PLACE__MAX <= GOHTTP2_COOKIE_PLACE + 1, "places fit the cookie");
+#endif
+
+#endif

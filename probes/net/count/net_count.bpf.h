@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Adding up: a cell per CPU and key. What a key of the program at hand holds is written by that program alone, and
+ * no program interrupts itself on a CPU, so plain additions are exact. They come before rate limits and rings: what
+ * those keep back is in the sums.
+ */
+#ifndef NET_COUNT_BPF_H
+#define NET_COUNT_BPF_H
+
+#include "probes/net/count/net_count_wire.h"
+#include "probes/net/packet/net_packet.bpf.h"
+
+const volatile bool net_counting;	/* packets are added up */
+const volatile bool net_silent;		/* and not told of one by one */
+
+/* Room is made before load. Not allocated piece by piece: drops come in any context. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct net_count_key);
+	__type(value, struct net_count);
+} inst_net_counts SEC(".maps");
+
+/* What finds no room there, by kind: one may interrupt another. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NET_COUNT__MAX);
+	__type(key, __u32);
+	__type(value, struct net_count);
+} inst_net_count_rest SEC(".maps");
+
+struct net_count_name {
+	char name[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct net_count_iface);
+	__type(value, struct net_count_name);
+} inst_net_count_names SEC(".maps");
+
+static __always_inline bool count_is_new(const struct net_count_key *key)
+{
+	return !bpf_map_lookup_elem(&inst_net_counts, key);
+}
+
+static __always_inline void count_name(__u32 netns, __u32 ifindex, struct net_device *dev)
+{
+	struct net_count_iface key = { netns, ifindex };
+	struct net_count_name v = {};
+
+	if (dev && !bpf_probe_read_kernel(v.name, sizeof(v.name), dev->name))
+		bpf_map_update_elem(&inst_net_count_names, &key, &v, BPF_ANY);
+}
+
+static __always_inline struct net_count *count_cell(const struct net_count_key *key)
+{
+	struct net_count *c = bpf_map_lookup_elem(&inst_net_counts, key), none = {};
+	__u32 kind = key->kind;
+
+	if (c)
+		return c;
+	/* another CPU may have been faster: then it is there */
+	bpf_map_update_elem(&inst_net_counts, key, &none, BPF_NOEXIST);
+	c = bpf_map_lookup_elem(&inst_net_counts, key);
+	return c ? c : bpf_map_lookup_elem(&inst_net_count_rest, &kind);
+}
+
+/* True: that was all, user space puts the sum into the ledger. */
+static __always_inline bool count_add(const struct net_count_key *key, __u32 bytes)
+{
+	struct net_count *c = count_cell(key);
+
+	if (c) {
+		c->packets++;
+		c->bytes += bytes;
+	}
+	return net_silent;
+}
+
+#endif

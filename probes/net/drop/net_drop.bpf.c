@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Dropped packets: tracepoint kfree_skb, which has two arguments (until 5.16), three (the reason, 5.17) or
+ * four (the receiving socket, 6.11). Exactly one of the three programs is loaded.
+ *
+ * Normal frees are no drops: reasons that say "consumed" or "the socket closed" are told by the user-space
+ * half, by name, out of the running kernel's BTF.
+ */
+#include "bpf/kernel.h"
+
+#include "probes/net/count/net_count.bpf.h"
+#include "probes/net/flow/net_flow_direction.bpf.h"
+#include "probes/net/packet/net_skb.bpf.h"
+
+#define DROP_REASONS 256	/* of the kernel's core; subsystems number from 65536 up */
+
+/* 1 = not a drop. */
+const volatile __u8 drop_normal[DROP_REASONS];
+
+/* --iface: names and prefixes (a literal's NUL is part of it); and devices of which the skb kept the number only. */
+const volatile bool drop_select_ifaces;
+
+struct drop_iface {
+	__u32 prefix_bits;
+	char name[16];
+};
+
+struct drop_ifindex {
+	__u32 netns, ifindex;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set at run time */
+	__type(key, struct drop_iface);
+	__type(value, __u8);
+} drop_ifaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct drop_ifindex);
+	__type(value, __u8);
+} inst_net_wanted SEC(".maps");
+
+static __always_inline bool select_iface(const struct net_skb *k)
+{
+	struct drop_ifindex number = { .netns = k->netns, .ifindex = k->ifindex };
+	struct drop_iface name = { .prefix_bits = sizeof(name.name) * 8 };
+
+	if (!drop_select_ifaces)
+		return true;
+	if (!k->dev)
+		return bpf_map_lookup_elem(&inst_net_wanted, &number) != NULL;
+	if (bpf_probe_read_kernel(name.name, sizeof(name.name), k->dev->name))
+		return false;
+	return bpf_map_lookup_elem(&drop_ifaces, &name) != NULL;
+}
+
+/*
+ * Functions that free what a socket had queued when it closed, and the like. Kernels that give no better reason
+ * than "not specified" (all before 6.0, some paths of all) are told by the place. End 0 = no more.
+ */
+#define DROP_PLACES 32
+const volatile __u64 drop_place_start[DROP_PLACES], drop_place_end[DROP_PLACES];
+const volatile __u32 drop_unspecified;	/* the number of that reason */
+
+static __always_inline bool is_normal_place(__u64 location, __u32 reason)
+{
+	if (reason != drop_unspecified)
+		return false;
+#pragma unroll
+	for (int i = 0; i < DROP_PLACES; i++)
+		if (location >= drop_place_start[i] && location < drop_place_end[i])
+			return true;
+	return false;
+}
+
+/*
+ * The kernel offers an echo reply to raw sockets first and to ping sockets last, and frees it as a drop (ping_rcv,
+ * NO_SOCKET) without one of the latter, although a raw socket has a copy. So it is a drop only if no socket of this
+ * namespace had sent a request with that identifier, be it to another address (ping -b).
+ */
+const volatile __u64 drop_ping_start, drop_ping_end;
+
+static __always_inline bool is_delivered_echo(__u64 location, const struct net_rec *r, const struct sonde_owner *o)
+{
+	return location >= drop_ping_start && location < drop_ping_end && o &&
+	       (r->owner_by == NET_OWNER_TUPLE || r->owner_by == NET_OWNER_LISTENER);
+}
+
+/* Where ip_forward() and ip6_forward() are, and their reason to drop a packet without hops left. */
+const volatile __u64 drop_forward_start[2], drop_forward_end[2];
+const volatile __u32 drop_header_reason;
+static const __u32 hops_offset[2] = { 8, 7 };	/* iphdr.ttl, ipv6hdr.hop_limit */
+
+/* The kernel has one reason for every bad IP header, so the packet must tell. */
+static __always_inline bool is_out_of_hops(struct sk_buff *skb, __u64 location, __u32 reason)
+{
+	__u8 hops;
+
+	if (reason != drop_header_reason)
+		return false;
+#pragma unroll
+	for (int i = 0; i < 2; i++)
+		if (location >= drop_forward_start[i] && location < drop_forward_end[i])
+			return !bpf_probe_read_kernel(&hops, sizeof(hops),
+						      skb->head + skb->network_header + hops_offset[i]) &&
+			       hops <= 1;
+	return false;
+}
+
+#define DROP_TIME_WAIT 6	/* include/net/tcp_states.h */
+
+/*
+ * The last acknowledgement of a connection in TIME-WAIT is freed as a drop without a reason once it has been
+ * dealt with. Kernels that do not tell the socket (before 6.11) cannot be asked.
+ */
+static __always_inline bool is_last_ack(struct sock *rx_sk, __u32 reason)
+{
+	return rx_sk && reason == drop_unspecified && rx_sk->__sk_common.skc_state == DROP_TIME_WAIT;
+}
+
+static __always_inline bool is_normal(__u32 reason)
+{
+	if (reason >= DROP_REASONS)
+		return false;
+	barrier_var(reason);
+	return drop_normal[reason & (DROP_REASONS - 1)];
+}
+
+static __always_inline __u64 sk_cookie(struct sock *sk)
+{
+	return sk ? sk->__sk_common.skc_cookie.counter : 0;
+}
+
+static __always_inline bool is_inet(struct sock *sk)
+{
+	__u16 family = sk ? sk->__sk_common.skc_family : 0;
+
+	return family == 2 || family == 10;
+}
+
+/*
+ * A packet that is found bad only when it is read (UDP checksums) no longer knows device or namespace, but then
+ * the reader runs. That the task's namespace is the packet's is believed only if a socket of that very process
+ * takes packets for this address there.
+ */
+static __always_inline struct sonde_owner *owner_by_reader(struct net_scratch *s)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct sonde_owner *proc = NULL;
+
+	s->received.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
+	if (!s->received.netns ||
+	    !(owner_exact(&s->rec, &s->received, &proc) || owner_bound(&s->rec, &s->received, true, &proc)))
+		return NULL;
+	if (!proc || proc->tgid != bpf_get_current_pid_tgid() >> 32) {
+		s->rec.cookie = 0;
+		return NULL;
+	}
+	s->skb.netns = s->received.netns;
+	return proc;
+}
+
+static __always_inline struct sonde_owner *find_owner(struct sk_buff *skb, struct sock *rx_sk,
+						      struct net_scratch *s)
+{
+	struct sock *sk = skb->sk;	/* once, and first: the verifier takes long over each way to it */
+	bool is_ip = scratch_tuples(s, s->skb.link, s->skb.netns);
+	struct sonde_owner *proc = NULL;
+
+	if (owner_from_cookie(&s->rec, sk_cookie(rx_sk), NET_OWNER_RX_SK, &proc) && proc)
+		return proc;
+	if (is_inet(sk) && owner_from_cookie(&s->rec, sk_cookie(sk), NET_OWNER_SKB_SK, &proc) && proc)
+		return proc;
+	if (!is_ip)
+		return NULL;
+	if (!s->skb.netns)
+		return owner_by_reader(s);
+	return owner_by_packet(s, skb_is_local(skb, bpf_ntohs(skb->protocol)) ||
+					  skb_is_for_device(&s->skb, &s->sent));
+}
+
+static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
+				     const struct net_skb *k, __u32 reason)
+{
+	struct net_device *out = k->out;
+
+	r->netns = k->netns;
+	r->ifindex = k->ifindex;
+	r->reason = reason;
+	r->prog_id = 0;
+	r->mark = skb->mark;
+	r->hash = skb->hash;
+	r->link = k->link;
+	r->n_stack = 0;
+	r->point = NET_POINT_NONE;
+	r->dir = NET_DIR_NONE;
+	r->error = 0;
+	__builtin_memset(r->ifname, 0, sizeof(r->ifname));
+	if (k->dev)
+		bpf_probe_read_kernel(r->ifname, sizeof(r->ifname), k->dev->name);
+	else if (out)
+		BPF_CORE_READ_INTO(&r->ifname, out, name);
+}
+
+/* Bytes for the owner's tuple at least, of which the record carries at most the snaplen. */
+static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, const struct net_skb *k)
+{
+	__u32 snap = snaplen(NET_KIND_DROP, k->verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES, got;
+
+	__builtin_memset(r->data, 0, NET_HEAD_BYTES);
+	r->orig_len = k->orig_len + (k->tagged ? 4 : 0);
+	if (want > r->orig_len)
+		want = r->orig_len;
+	got = skb_copy(skb, k, r->data, want);
+	if (got == k->linear_len + (k->tagged ? 4 : 0))
+		got = skb_copy_frags(skb, k, r->data, got, want);
+	r->cap_len = got < snap ? got : snap;
+}
+
+static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_rec *r)
+{
+	__u32 depth = net_stack_depth, len = r->cap_len;
+	long n;
+
+	if (len > net_snap_limit)
+		goto lost;
+	if (depth && depth <= NET_STACK_MAX) {
+		len = (len + 7) & ~7u;
+		n = bpf_get_stack(ctx, r->data + len, depth * 8, 0);
+		if (n > 0 && n <= depth * 8) {
+			r->n_stack = (__u32)n / 8;
+			len += (__u32)n;
+		}
+	}
+	if (len > net_snap_limit + 8 + depth * 8)
+		goto lost;
+	r->hdr.len = sizeof(*r) + len;
+	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
+	return;
+lost: /* cannot happen, which the verifier does not know */
+	rec_lost(l, SONDE_LOST_COPY);
+}
+
+/* To the packet filter, a packet that cannot be found in its skb has no bytes. */
+static __always_inline int filter(struct sk_buff *skb, const struct net_skb *k)
+{
+	const struct pktfilter_packet p = {
+		.skb = skb, .start = skb->head + k->start, .linear = k->link ? k->linear_len : 0,
+		.len = k->link ? k->orig_len : 0, .link = k->link, .tagged = k->tagged,
+		.vlan_proto = skb->vlan_proto, .vlan_tci = skb->vlan_tci,
+	};
+
+	return pktfilter_skb(&p);
+}
+
+/* True: nothing is to be told of it. */
+static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64 location,
+				       __u32 reason)
+{
+	struct net_count_key key = {
+		.location = location, .netns = k->netns, .ifindex = k->ifindex, .reason = reason,
+		.kind = NET_COUNT_DROP, .dir = NET_DIR_NONE, .point = NET_POINT_NONE,
+	};
+
+	if (count_is_new(&key))
+		count_name(k->netns, k->ifindex, k->dev ? k->dev : k->out);
+	return count_add(&key, len);
+}
+
+/* Flows are counted: their packets are looked for in the tables of their namespaces. */
+const volatile bool drop_turns;
+
+static __always_inline void count_turn(struct net_scratch *s, struct sk_buff *skb, __u32 reason)
+{
+	__u32 netns = s->skb.netns, ifindex = s->skb.ifindex;
+	void *table = bpf_map_lookup_elem(&net_flow_direction_tables, &netns);
+	struct net_flow_direction *turn;
+	struct sonde_tuple origin;
+
+	if (!table || !s->sent.family || s->is_error)
+		return;
+	turn = turn_find(table, skb, &s->sent, ifindex);
+	if (!turn && turn_origin(skb, &s->sent, &origin))
+		turn = turn_find(table, skb, &origin, ifindex);
+	if (!turn)
+		return;
+	__sync_fetch_and_add(&turn->dropped, 1);
+	turn->reason = reason;
+}
+
+static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
+				   struct sock *rx_sk, __u32 reason)
+{
+	struct net_skb *k = &s->skb;
+	struct net_rec *r = &s->rec;
+	__u32 told = reason | (is_out_of_hops(skb, ((__u64 *)ctx)[1], reason) ? NET_REASON_TTL : 0);
+	struct sonde_owner *o;
+
+	fill_packet(r, skb, k);
+	o = find_owner(skb, rx_sk, s);
+	if (is_delivered_echo(((__u64 *)ctx)[1], r, o)) {
+		l->seen--; /* no drop, nothing seen */
+		return;
+	}
+	if (drop_turns)
+		count_turn(s, skb, told);
+	if (!select_netns(k->netns) || !select_iface(k)) {
+		rec_filtered(l);
+		return;
+	}
+	if (!owner_pass(l, o))
+		return;
+	if (net_counting && count_drop(k, r->orig_len, ((__u64 *)ctx)[1], reason))
+		return;
+	if (!rate_pass(l, NET_KIND_DROP))
+		return;
+	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, k->verdict, r->cap_len < r->orig_len), o);
+	rec_set_task(r);
+	r->location = ((__u64 *)ctx)[1];
+	fill_rec(r, skb, k, told);
+	emit(ctx, l, r);
+}
+
+static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
+				    struct sock *rx_sk, __u32 reason)
+{
+	skb_examine(skb, rx_sk, &s->skb);
+	s->skb.verdict = filter(skb, &s->skb);
+	if (s->skb.verdict == PKTFILTER_REJECT)
+		rec_filtered(l);
+	else
+		report(ctx, l, s, skb, rx_sk, reason);
+}
+
+static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_sk, __u32 reason)
+{
+	struct sonde_ledger *l;
+	struct net_scratch *s;
+
+	if (is_normal(reason) || is_normal_place(((__u64 *)ctx)[1], reason) || is_last_ack(rx_sk, reason) ||
+	    !skb_is_packet(skb))
+		return 0;
+	l = ledger_seen(NET_CLASS_DROP);
+	s = l ? scratch_take(l) : NULL;
+	if (!s)
+		return 0;
+	observe(ctx, l, s, skb, rx_sk, reason);
+	scratch_give(s);
+	return 0;
+}
+
+/* void (skb, location) */
+SEC("tp_btf/kfree_skb")
+int drop_args2(__u64 *ctx)
+{
+	return drop(ctx, (struct sk_buff *)ctx[0], NULL, 0);
+}
+
+/* void (skb, location, reason) */
+SEC("tp_btf/kfree_skb")
+int drop_args3(__u64 *ctx)
+{
+	return drop(ctx, (struct sk_buff *)ctx[0], NULL, ctx[2]);
+}
+
+/* void (skb, location, reason, rx_sk) */
+SEC("tp_btf/kfree_skb")
+int drop_args4(__u64 *ctx)
+{
+	return drop(ctx, (struct sk_buff *)ctx[0], (struct sock *)ctx[3], ctx[2]);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/drop/net_trace.h"
+
+#include "net_xdp.skel.h"
+
+struct net_xdp {
+	struct net_xdp_bpf *skel;
+};
+
+DEFINE_CLEANUP(struct net_xdp *, net_xdp_close)
+
+/* Tracepoints that the kernel may lack (XDP compiled out, older names). */
+static const char *const tracepoints[] = { "btf_trace_xdp_exception", "btf_trace_xdp_redirect_err" };
+
+void net_xdp_detach(struct net_xdp *x)
+{
+	net_xdp_bpf__detach(x->skel);
+}
+
+void net_xdp_close(struct net_xdp *x)
+{
+	if (!x)
+		return;
+	net_xdp_bpf__destroy(x->skel);
+	free(x);
+}
+
+static unsigned select_programs(struct probe_env *env, struct net_xdp_bpf *skel)
+{
+	struct bpf_program *progs[] = { skel->progs.xdp_exception, skel->progs.xdp_redirect_err };
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(progs); i++) {
+		bool there = probe_env_btf_find(env, tracepoints[i], BTF_KIND_TYPEDEF) >= 0;
+
+		bpf_program__set_autoload(progs[i], there);
+		n += there;
+	}
+	return n;
+}
+
+int net_xdp_open(struct probe *p, const struct net_setup *s, struct net_xdp **ret, struct err *err)
+{
+	_cleanup_(net_xdp_closep) struct net_xdp *x = calloc(1, sizeof(*x));
+	struct bpf_program *prog;
+	int r;
+
+	if (!x)
+		return err_errno(err, -ENOMEM, "cannot load the XDP programs");
+	x->skel = net_xdp_bpf__open();
+	if (!x->skel)
+		return err_errno(err, -errno, "cannot open the XDP programs");
+	if (!select_programs(p->env, x->skel))
+		return err_set(err, -EOPNOTSUPP, "the kernel has no tracepoints for XDP exceptions");
+	r = net_setup_apply(s, p, x->skel->obj, 0, err);
+	if (r >= 0)
+		r = probe_env_load(p->env, x->skel->obj, err);
+	bpf_object__for_each_program(prog, x->skel->obj)
+		if (r >= 0 && bpf_program__autoload(prog))
+			r = probe_env_watch(p->env, prog, p->instance);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(x);
+	return 0;
+}
+
+int net_xdp_attach(struct net_xdp *x, struct err *err)
+{
+	int r = net_xdp_bpf__attach(x->skel);
+
+	return r < 0 ? err_errno(err, r, "cannot attach to the tracepoints of XDP exceptions") : 0;
+}
+
+int net_xdp_names(struct probe_env *env)
+{
+	static const char *const names[] = { "ABORTED", "DROP", "PASS", "TX", "REDIRECT" };
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(names); i++)
+		r = probe_inject_name(env, SONDE_NAME_XDP_ACTION, i, names[i]);
+	return r;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/flow/net_flow.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "probes/net/flow/net_flow_table_wire.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/packet/net_tc.h"
+#include "probes/net/net_wire.h"
+
+#include "net_flow.skel.h"
+
+#define LINGER_NS 1000000000ull	/* last acknowledgements come after both sides said FIN */
+#define LOW_INTERVAL_NS 1000000000ull	/* of --aggregation low */
+#define BATCH 256
+#define SLOTS_BYTES (NET_FLOW_SLOTS * sizeof(struct net_flow_slot))
+
+struct net_flows {
+	struct probe *p;
+	uint64_t idle_ns;
+	uint32_t netns;
+	int fd;		/* net_flows */
+	struct net_flow_slot *slots;	/* NET_FLOW_SLOTS, shared with the programs; NULL = none */
+	int ask_fd;	/* sonde_flow_ask; -1 = this kernel cannot run it */
+};
+
+static void free_skel(void *skel)
+{
+	net_flow_bpf__destroy(skel);
+}
+
+/* bpf_for_each_map_elem() came with 5.13; before 5.18 there is nobody to ask. */
+static bool can_ask(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_for_each_map_elem, NULL) == 1;
+}
+
+static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool ask, struct net_flow_bpf *skel,
+		struct err *err)
+{
+	const struct net_flow_conf *c = &((const struct net_conf *)p->conf)->flow;
+	uint32_t level = c->level, dns = c->dns, quick = level != NET_AGGREGATE_NONE;
+	uint64_t interval = level == NET_AGGREGATE_LOW ? LOW_INTERVAL_NS : c->interval_ns;
+	int r = net_setup_apply(s, p, skel->obj, netns, err);
+
+	if (r < 0)
+		return r;
+	bpf_program__set_autoload(skel->progs.sonde_flow_ask, ask);
+	probe_set_rodata(skel->obj, "net_flow_level", &level, sizeof(level));
+	probe_set_rodata(skel->obj, "net_flow_dns", &dns, sizeof(dns));
+	probe_set_rodata(skel->obj, "net_flow_short", &quick, sizeof(quick));
+	probe_set_rodata(skel->obj, "net_flow_interval_ns", &interval, sizeof(interval));
+	r = bpf_map__set_max_entries(skel->maps.net_flows, c->max);
+	return r < 0 ? err_errno(err, r, "cannot size the table of flows") : probe_env_load(p->env, skel->obj, err);
+}
+
+/* A kernel whose verifier does not want the program that asks does without it. */
+static int open_and_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flow_bpf **ret,
+			 struct err *err)
+{
+	int r = -ENOMEM;
+
+	for (int ask = can_ask(); ask >= 0; ask--) {
+		struct net_flow_bpf *skel = net_flow_bpf__open();
+
+		if (!skel)
+			return err_errno(err, -ENOMEM, "cannot open the programs for flows");
+		r = load(p, s, netns, ask, skel, err);
+		if (r >= 0) {
+			*ret = skel;
+			return 0;
+		}
+		net_flow_bpf__destroy(skel);
+	}
+	return r;
+}
+
+int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
+		   struct net_tc_progs *ret_progs, struct err *err)
+{
+	_cleanup_free_ struct net_flows *f = calloc(1, sizeof(*f));
+	struct net_flow_bpf *skel = NULL;
+	void *slots;
+	int r;
+
+	if (!f)
+		return err_errno(err, -ENOMEM, "cannot count flows");
+	r = open_and_load(p, s, netns, &skel, err);
+	if (r < 0)
+		return r;
+	slots = mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		     bpf_map__fd(skel->maps.net_flow_slots), 0);
+	if (slots == MAP_FAILED) {
+		r = err_errno(err, -errno, "cannot map the slots of flows");
+		net_flow_bpf__destroy(skel);
+		return r;
+	}
+	*ret_progs = (struct net_tc_progs){
+		.fd = { { bpf_program__fd(skel->progs.sonde_flow_i_l2),
+			  bpf_program__fd(skel->progs.sonde_flow_o_l2) },
+			{ bpf_program__fd(skel->progs.sonde_flow_i_l3),
+			  bpf_program__fd(skel->progs.sonde_flow_o_l3) } },
+		.points_fd = bpf_map__fd(skel->maps.net_points),
+		.local_fd = bpf_map__fd(skel->maps.inst_net_local),
+		.skel = skel, .free = free_skel,
+	};
+	*f = (struct net_flows){
+		.slots = slots,
+		.p = p, .idle_ns = ((const struct net_conf *)p->conf)->flow.idle_ns, .netns = netns,
+		.fd = bpf_map__fd(skel->maps.net_flows), .ask_fd = bpf_program__fd(skel->progs.sonde_flow_ask),
+	};
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
+int net_flows_fd(const struct net_flows *f)
+{
+	return f->fd;
+}
+
+void net_flows_free(struct net_flows *f)
+{
+	if (f)
+		munmap(f->slots, SLOTS_BYTES);
+	free(f);
+}
+
+/* ---- slots ---- */
+
+/* The slot of one direction, live or shut; NULL = it has none. */
+static struct net_flow_slot *slot_of(const struct net_flows *f, const struct net_flow_entry *e, uint32_t ifindex,
+				     unsigned way)
+{
+	struct net_flow_slot_key k;
+	struct net_flow_slot *s;
+
+	if (!net_flow_slot_key_of(e, ifindex, way, &k))
+		return NULL;
+	s = &f->slots[net_flow_slot_index(&k)];
+	return net_flow_slot_owned(s, &k) ? s : NULL;
+}
+
+static bool is_live(const struct net_flow_slot *s)
+{
+	return (s->key.what & 0xff) == NET_FLOW_SLOT_LIVE;
+}
+
+/* Shuts the flow's slots, or opens them again. True if it has one that was in the other state. */
+static bool slots_turn(const struct net_flows *f, const struct net_flow_entry *e, uint32_t ifindex, bool shut)
+{
+	bool turned = false;
+
+	for (unsigned way = 0; way < 2; way++) {
+		struct net_flow_slot *s = slot_of(f, e, ifindex, way);
+
+		if (!s || is_live(s) != shut)
+			continue;
+		__atomic_fetch_xor(&s->key.what, NET_FLOW_SLOT_LIVE ^ NET_FLOW_SLOT_SHUT, __ATOMIC_SEQ_CST);
+		turned = true;
+	}
+	return turned;
+}
+
+/* What the slots have of a flow. */
+struct slot_sums {
+	struct { uint64_t packets, bytes; } way[2];
+	uint64_t last_ns;
+};
+
+static struct slot_sums slots_sum(const struct net_flows *f, const struct net_flow_entry *e, uint32_t ifindex)
+{
+	struct slot_sums sums = { 0 };
+
+	for (unsigned way = 0; way < 2; way++) {
+		const struct net_flow_slot *s = slot_of(f, e, ifindex, way);
+
+		if (!s)
+			continue;
+		sums.way[way].packets = s->packets;
+		sums.way[way].bytes = s->bytes;
+		sums.last_ns = MAX(sums.last_ns, s->last_ns);
+	}
+	return sums;
+}
+
+static void add_sums(struct net_flow *flow, const struct slot_sums *sums)
+{
+	for (unsigned way = 0; way < 2; way++) {
+		flow->way[way].packets += sums->way[way].packets;
+		flow->way[way].bytes += sums->way[way].bytes;
+	}
+	flow->last_ns = MAX(flow->last_ns, sums->last_ns);
+}
+
+/* Gives them back: no packet writes to them any more. */
+static void slots_free(const struct net_flows *f, const struct net_flow_entry *e, uint32_t ifindex)
+{
+	for (unsigned way = 0; way < 2; way++) {
+		struct net_flow_slot *s = slot_of(f, e, ifindex, way);
+
+		if (!s)
+			continue;
+		__atomic_store_n(&s->key.what, 0, __ATOMIC_SEQ_CST);
+		s->packets = s->bytes = s->last_ns = 0;
+		s->tick = 0;
+		__atomic_fetch_sub(&s->claims, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* ---- ends ---- */
+
+/* Made here, so no ledger of the kernel's knows it: the pipeline counts it as injected. */
+static void tell(struct net_flows *f, const struct net_flow_key *key, const struct net_flow *flow, uint8_t why)
+{
+	struct net_flow_rec r = {
+		.hdr = { .type = NET_EV_FLOW, .instance = f->p->instance, .flags = NET_CLASS_FLOW,
+			 .tgid = flow->owner_tgid, .start_ns = flow->owner_start_ns },
+		.netns = f->netns, .ifindex = key->ifindex, .why = why, .point = NET_POINT_NONE, .flow = *flow,
+	};
+
+	probe_inject(f->p->env, &r.hdr, sizeof(r));
+}
+
+/* Why @flow has ended; 0 = it has not. */
+static uint8_t ended(const struct net_flows *f, const struct net_flow *flow, uint64_t now_ns)
+{
+	if (flow->last_ns > now_ns)
+		return 0;
+	if (flow->closed_ns && now_ns - flow->last_ns > LINGER_NS)
+		return NET_FLOW_CLOSED;
+	return f->idle_ns && now_ns - flow->last_ns > f->idle_ns ? NET_FLOW_IDLE : 0;
+}
+
+/* 0 when it was taken out; in one step where the kernel has it (5.14), for packets come in between. */
+static int take_out(const struct net_flows *f, const struct net_flow_key *key, struct net_flow *ret)
+{
+	struct net_flow_entry e;
+
+	if (bpf_map_lookup_and_delete_elem(f->fd, key, &e) < 0) {
+		if (errno == ENOENT || bpf_map_lookup_elem(f->fd, key, &e) < 0 ||
+		    bpf_map_delete_elem(f->fd, key) < 0)
+			return -ENOENT;
+	}
+	net_flow_of(&e, ret);
+	return 0;
+}
+
+/* One that may be about to end: what is shut now has been left by all packets when it is taken, a tick later. */
+static bool nearly_ended(const struct net_flows *f, const struct net_flow *flow, uint64_t now_ns)
+{
+	return flow->closed_ns || (f->idle_ns && flow->last_ns < now_ns && now_ns - flow->last_ns > f->idle_ns / 2);
+}
+
+static void take_one(struct net_flows *f, const struct net_flow_key *key, const struct net_flow_entry *e,
+		     uint64_t now_ns, bool all)
+{
+	const struct slot_sums sums = slots_sum(f, e, key->ifindex);
+	struct net_flow last;
+	uint8_t why;
+
+	net_flow_of(e, &last);
+	add_sums(&last, &sums);
+	why = ended(f, &last, now_ns);
+	if (!all && slots_turn(f, e, key->ifindex, nearly_ended(f, &last, now_ns)))
+		return;
+	if (!why && !all)
+		return;
+	slots_free(f, e, key->ifindex);
+	if (take_out(f, key, &last) < 0 || last.refused)
+		return;
+	add_sums(&last, &sums);
+	if (!all && !ended(f, &last, now_ns))	/* it woke up: its next packet begins it anew */
+		why = NET_FLOW_ACTIVE;
+	tell(f, key, &last, why ? why : NET_FLOW_END);
+}
+
+static void walk(struct net_flows *f, bool all)
+{
+	LIBBPF_OPTS(bpf_map_batch_opts, o);
+	_cleanup_free_ struct net_flow_key *keys = calloc(BATCH, sizeof(*keys));
+	_cleanup_free_ struct net_flow_entry *flows = calloc(BATCH, sizeof(*flows));
+	uint64_t now_ns = clock_boot_ns();
+	uint32_t at = 0, n;
+	void *from = NULL;
+	int r = 0;
+
+	while (keys && flows && r == 0) {
+		n = BATCH;
+		r = bpf_map_lookup_batch(f->fd, from, &at, keys, flows, &n, &o);
+		if (r < 0 && r != -ENOENT)
+			return;
+		for (uint32_t i = 0; i < n; i++)
+			take_one(f, &keys[i], &flows[i], now_ns, all);
+		from = &at;
+	}
+}
+
+int net_flows_ask(void *ctx)
+{
+	const struct net_flows *f = ctx;
+	uint8_t packet[64] = { 0 };	/* the kernel insists on its bytes */
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = sizeof(packet));
+
+	return f->ask_fd < 0 ? 0 : bpf_prog_test_run_opts(f->ask_fd, &o);
+}
+
+void net_flows_sweep(struct net_flows *f)
+{
+	walk(f, false);
+}
+
+void net_flows_end(struct net_flows *f)
+{
+	walk(f, true);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What became of packets behind the tc hook: dropped, redirected. The programs that notice it are bound to no
+ * interface; they find the flow in the table of its namespace and count there.
+ */
+#ifndef NET_FLOW_DIRECTION_BPF_H
+#define NET_FLOW_DIRECTION_BPF_H
+
+#include "bpf/conntrack.bpf.h"
+#include "probes/net/flow/net_flow_packet.bpf.h"
+#include "probes/net/packet/net_skb.bpf.h"
+
+struct sk_buff___nfct {
+	unsigned long _nfct;	/* struct nf_conn *, and three bits of enum ip_conntrack_info */
+} __attribute__((preserve_access_index));
+
+#define NFCT_BITS 7UL
+#define NFCT_IS_REPLY 3
+
+/* Namespaces whose flows are counted; filled before anything is attached. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, 1); /* set at run time */
+	__type(key, __u32);	/* inode of the namespace */
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_HASH);
+		__uint(map_flags, BPF_F_NO_PREALLOC);
+		__uint(max_entries, 1);
+		__uint(key_size, sizeof(struct net_flow_key));
+		__uint(value_size, sizeof(struct net_flow_entry));
+	});
+} net_flow_direction_tables SEC(".maps");
+
+/* @t: as its sender sees it, which is `l` here. NULL = there is no such flow. */
+static __always_inline struct net_flow_direction *turn_at(void *table, const struct sonde_tuple *t, __u32 ifindex,
+							  __u8 dir)
+{
+	struct flow_packet p = { .dir = dir };
+	struct net_flow_entry *f;
+
+	p.key.ifindex = ifindex;
+	p.key.family = t->family;
+	p.key.proto = t->proto;
+	p.key.port[0] = t->lport;
+	p.key.port[1] = t->rport;
+	__builtin_memcpy(p.key.addr[0], t->laddr, 16);
+	__builtin_memcpy(p.key.addr[1], t->raddr, 16);
+	key_order(&p);
+	f = bpf_map_lookup_elem(table, &p.key);
+	if (!f)
+		return NULL;
+	return is_forward(f, &p) ? &f->turn[NET_WAY_FORWARD] : &f->turn[NET_WAY_BACK];
+}
+
+/* Mostly it is known which way the packet was going at the interface; a reader of a socket no longer knows it. */
+static __always_inline struct net_flow_direction *turn_find(void *table, const struct sk_buff *skb,
+							    const struct sonde_tuple *t, __u32 ifindex)
+{
+	bool in = (__u32)skb->skb_iif == ifindex;
+	struct net_flow_direction *turn = turn_at(table, t, ifindex, in ? NET_DIR_IN : NET_DIR_OUT);
+
+	return turn ?: turn_at(table, t, ifindex, in ? NET_DIR_OUT : NET_DIR_IN);
+}
+
+static __always_inline void turn_addr(__u8 *to, const union nf_inet_addr *addr, __u8 family)
+{
+	bpf_probe_read_kernel(to, family == 4 ? 4 : 16, addr);
+}
+
+/* The packet's tuple as it was before connection tracking translated it. False: it was not tracked. */
+static __always_inline bool turn_origin(struct sk_buff *skb, const struct sonde_tuple *now, struct sonde_tuple *ret)
+{
+	const struct nf_conntrack_tuple *t;
+	unsigned long nfct;
+
+	if (!bpf_core_field_exists(struct sk_buff___nfct, _nfct))
+		return false;
+	nfct = BPF_CORE_READ((struct sk_buff___nfct *)skb, _nfct);
+	if (!(nfct & ~NFCT_BITS))
+		return false;
+	t = &((const struct nf_conn *)(nfct & ~NFCT_BITS))->tuplehash[(nfct & NFCT_BITS) >= NFCT_IS_REPLY].tuple;
+	__builtin_memset(ret, 0, sizeof(*ret));
+	ret->family = now->family;
+	ret->proto = now->proto;
+	turn_addr(ret->laddr, &t->src.u3, now->family);
+	turn_addr(ret->raddr, &t->dst.u3, now->family);
+	ret->lport = bpf_ntohs(BPF_CORE_READ(t, src.u.all));
+	ret->rport = bpf_ntohs(BPF_CORE_READ(t, dst.u.all));
+	return true;
+}
+
+#define TURN_HEAD_READ 64	/* ports of IPv6 included */
+
+/*
+ * A packet that came by @ifindex of the namespace in which it is now goes another way than the stack's. @head
+ * (NET_HEAD_BYTES) and @t are the caller's room.
+ */
+static __always_inline void turn_redirected(struct sk_buff *skb, __u32 ifindex, __u8 *head, struct sonde_tuple *t)
+{
+	struct net_device *dev = skb_device(skb);
+	__u16 proto = bpf_ntohs(skb->protocol);
+	__u32 netns = dev ? dev_netns(dev) : 0;
+	void *table = bpf_map_lookup_elem(&net_flow_direction_tables, &netns);
+	struct net_flow_direction *turn;
+	bool turned;
+
+	if (!table || (proto != NET_P_IP && proto != NET_P_IPV6))
+		return;
+	__builtin_memset(head, 0, NET_HEAD_BYTES);
+	if (bpf_probe_read_kernel(head, TURN_HEAD_READ, skb->head + skb->network_header))
+		return;
+	if (!head_tuple(head, SONDE_LINK_RAW, netns, t, &turned) || turned)
+		return;
+	turn = turn_find(table, skb, t, ifindex);
+	if (turn)
+		__sync_fetch_and_add(&turn->redirected, 1);
+}
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "loop/coop.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/net/net_setup.h"
+#include "probes/net/drop/net_trace.h"
+
+#include "net_redirect.skel.h"
+
+struct net_redirect {
+	struct net_redirect_bpf *skel;
+};
+
+DEFINE_CLEANUP(struct net_redirect *, net_redirect_close)
+DEFINE_CLEANUP(struct btf *, btf__free)
+
+void net_redirect_detach(struct net_redirect *r)
+{
+	net_redirect_bpf__detach(r->skel);
+}
+
+void net_redirect_close(struct net_redirect *r)
+{
+	if (!r)
+		return;
+	net_redirect_bpf__destroy(r->skel);
+	free(r);
+}
+
+static bool has_function(const struct btf *btf, const char *name)
+{
+	return btf && btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0;
+}
+
+/* The action may be a module, and then it has a BTF of its own while it is loaded. */
+static unsigned select_programs(const struct btf *btf, struct net_redirect_bpf *skel)
+{
+	_cleanup_(btf__freep) struct btf *module = btf__load_module_btf("act_mirred", (struct btf *)btf);
+	bool bpf = has_function(btf, "skb_do_redirect");
+	bool mirred = has_function(btf, "tcf_mirred_act") || has_function(module, "tcf_mirred_act");
+
+	bpf_program__set_autoload(skel->progs.redirect_bpf, bpf);
+	bpf_program__set_autoload(skel->progs.redirect_mirred, mirred);
+	return (unsigned)bpf + mirred;
+}
+
+int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_redirect **ret, struct err *err)
+{
+	_cleanup_(net_redirect_closep) struct net_redirect *n = calloc(1, sizeof(*n));
+	struct coop *coop = probe_env_coop(p->env);
+	struct bpf_program *prog;
+	const struct btf *btf;
+	unsigned known;
+	bool left;
+	int r;
+
+	if (!n)
+		return err_errno(err, -ENOMEM, "cannot load the programs for redirections");
+	n->skel = net_redirect_bpf__open();
+	if (!n->skel)
+		return err_errno(err, -errno, "cannot open the programs for redirections");
+	btf = probe_env_btf(p->env);
+	left = coop_leave(coop); /* the look-ups go through all types */
+	known = select_programs(btf, n->skel);
+	coop_return(coop, left);
+	if (!known)
+		return err_set(err, -EOPNOTSUPP, "the kernel has no function for redirections that can be traced");
+	r = net_setup_turns(s, n->skel->maps.net_flow_direction_tables);
+	if (r < 0)
+		return err_errno(err, r, "cannot size the table of flow tables");
+	r = net_setup_apply(s, p, n->skel->obj, 0, err);
+	if (r >= 0)
+		r = probe_env_load(p->env, n->skel->obj, err);
+	bpf_object__for_each_program(prog, n->skel->obj)
+		if (r >= 0 && bpf_program__autoload(prog))
+			r = probe_env_watch(p->env, prog, p->instance);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(n);
+	return 0;
+}
+
+int net_redirect_flows(struct net_redirect *r, uint32_t netns, int flows_fd)
+{
+	return bpf_map_update_elem(bpf_map__fd(r->skel->maps.net_flow_direction_tables), &netns, &flows_fd, BPF_ANY);
+}
+
+int net_redirect_attach(struct net_redirect *n, struct err *err)
+{
+	int r = net_redirect_bpf__attach(n->skel);
+
+	return r < 0 ? err_errno(err, r, "cannot attach to the kernel's redirections") : 0;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of socket hooks to events of the same type that other datapaths' have: with the notification that Cilium's
+ * clients know beside what is ours (the process, what it did). Pure.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "cilium/notify.h"
+#include "cilium/print.h"
+#include "event/decode.h"
+#include "event/event.h"
+#include "probes/net/net_event.h"
+#include "probes/net/datapath/net_datapath_event.h"
+#include "probes/net/owner/net_sock_wire.h"
+#include "sonde/notify_wire.h"
+
+static int add_notify(struct event *ev, const struct net_sock_rec *r, struct arena *scratch)
+{
+	struct sonde_sock msg = {
+		.type = SONDE_NOTIFY_SOCK, .point = r->point, .proto = r->proto == 6 ? 1 : r->proto == 17 ? 2 : 0,
+		.ipv6 = r->family == 6, .dst_port = r->port, .cookie = r->cookie, .cgroup_id = r->cgroup_id,
+	};
+	struct sec_notify *s = arena_alloc(scratch, sizeof(*s) + sizeof(msg));
+
+	if (!s)
+		return -ENOMEM;
+	memcpy(msg.dst_ip, r->addr, sizeof(msg.dst_ip));
+	*s = (struct sec_notify){ .cpu = r->hdr.cpu, .type = CILIUM_RECORD_SAMPLE };
+	memcpy(s + 1, &msg, sizeof(msg));
+	return event_add_section(ev, SEC_NOTIFY, s, sizeof(*s) + sizeof(msg));
+}
+
+int net_sock_decode(const struct sonde_rec *rec, const struct emitter *em)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	struct net_datapath_event_event *b;
+	struct net_sock_rec r;
+	struct event ev;
+	int ret;
+
+	if (!cur_copy(&c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
+		return -EBADMSG;
+	b = net_event_new(&ev, &net_sock_desc, rec, em);
+	if (!b)
+		return -ENOMEM;
+	*b = (struct net_datapath_event_event){ .kind = CILIUM_SOCK, .code = r.point, .hook = r.hook };
+	ev.keys.cookie = r.cookie;
+	ev.keys.cgroup_id = r.cgroup_id;
+	ev.keys.conn.daddr.family = r.family;
+	memcpy(ev.keys.conn.daddr.addr, r.addr, r.family == 6 ? 16 : 4);
+	ev.keys.conn.dport = r.port;
+	ev.keys.conn.proto = r.proto;
+	ret = add_notify(&ev, &r, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * What the net programs share: read-only configuration, the scratch record of each CPU, tuples out of
+ * packet headers, and the owner of a packet.
+ */
+#ifndef NET_PACKET_BPF_H
+#define NET_PACKET_BPF_H
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/compat.bpf.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/owner.bpf.h"
+#include "bpf/pktfilter.bpf.h"
+#include "sonde/ratelimit.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/net/packet/net_local.bpf.h"
+#include "probes/net/net_wire.h"
+
+#define NET_HEAD_BYTES 128	/* enough for Ethernet, two tags, IPv6 with options, ports */
+
+/* Set before load; the verifier knows the values. */
+const volatile __u32 net_snaplen[NET_KIND__MAX] = { 128, 128, 128 };
+const volatile __u32 net_snap_limit = NET_SNAP_MAX;	/* above all lengths here; sizes net_scratch */
+/* Tokens per interval, 0 = no limit; see struct ratelimit_conf. */
+const volatile __u64 net_rate[NET_KIND__MAX], net_burst[NET_KIND__MAX], net_interval_ns[NET_KIND__MAX];
+const volatile __u32 net_want_netns;	/* the namespace these programs are attached in; 0 = any */
+const volatile __u32 net_stack_depth;	/* 0 = no stack */
+const volatile __u32 net_undecided_snaplen = 128;	/* what user space needs to decide about the packet filter */
+
+/* What tracing programs know of an skb (net_skb.bpf.h). Pointers are addresses to be probed here. */
+struct net_skb {
+	struct net_device *dev;	/* NULL: none, or its place holds something else */
+	struct net_device *out;	/* then that of the route */
+	__u32 netns, ifindex;
+	__u32 link;		/* SONDE_LINK_*, 0 = the packet cannot be found in it */
+	__u32 start;		/* of the packet, offset from head */
+	__u32 orig_len, linear_len;	/* from start: whole, and readable in one piece */
+	__u32 pulled;		/* from start to skb->data, VLAN tag included */
+	__u32 dev_type;		/* ARPHRD_* */
+	__u8 tagged;
+	__u8 verdict;		/* PKTFILTER_* */
+	__u8 pad[6];
+};
+
+/* One record under construction per CPU; value_size and max_entries are set before load. */
+struct net_scratch {
+	__u64 busy;		/* a program that interrupts another one on this CPU must not touch the rest */
+	struct net_skb skb;
+	struct sonde_tuple sent, received;	/* the packet's, seen from its sender and from its receiver */
+	__u64 is_error;		/* an ICMP error: sender and receiver are those of the conversation it is about */
+	struct net_rec rec;	/* then packet bytes and addresses */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX + NET_PULLED_MAX);
+} net_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NET_KIND__MAX);
+	__type(key, __u32);
+	__type(value, struct ratelimit);
+} net_buckets SEC(".maps");
+
+/* Tuples of all namespaces, key.netns = 0: whose packet arrives in another namespace of this host. */
+struct net_remote {
+	__u64 cookie;		/* 0: two namespaces use this tuple at the same time, so nobody can tell */
+	__u64 seen_ns;
+	__u32 netns;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct sonde_tuple);
+	__type(value, struct net_remote);
+} inst_net_remote SEC(".maps");
+
+#define NET_REMOTE_FRESH_NS 60000000000ULL	/* a tuple quiet for so long may have moved to another socket */
+
+static __always_inline struct net_scratch *scratch_take(struct sonde_ledger *l)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	if (!s || s->busy) {
+		rec_lost(l, SONDE_LOST_RECURSION);
+		return NULL;
+	}
+	s->busy = 1;
+	return s;
+}
+
+static __always_inline void scratch_give(struct net_scratch *s)
+{
+	s->busy = 0;
+}
+
+static __always_inline bool rate_pass(struct sonde_ledger *l, __u32 kind)
+{
+	struct ratelimit_conf c = {
+		.interval_ns = net_interval_ns[kind], .rate = net_rate[kind], .burst = net_burst[kind],
+	};
+	struct ratelimit *b;
+
+	if (!c.rate)
+		return true;
+	b = bpf_map_lookup_elem(&net_buckets, &kind);
+	if (!b || ratelimit_pass(b, &c, bpf_ktime_get_ns()))
+		return true;
+	rec_sampled(l);
+	return false;
+}
+
+/* ---- headers ---- */
+
+#define NET_P_IP 0x0800
+#define NET_P_IPV6 0x86dd
+#define NET_P_8021Q 0x8100
+#define NET_P_8021AD 0x88a8
+
+/* One byte; the mask is for the verifier, callers have checked the offset. */
+static __always_inline __u8 head_u8(const __u8 *head, __u32 off)
+{
+	barrier_var(off);
+	off &= NET_HEAD_BYTES - 1;
+	return head[off];
+}
+
+static __always_inline __u16 head_u16(const __u8 *head, __u32 off)
+{
+	return (__u16)(head_u8(head, off) << 8 | head_u8(head, off + 1));
+}
+
+/* Offset of the IP header in @head, 0xff when there is none. */
+static __always_inline __u32 head_l3(const __u8 *head, __u32 link, __u16 *ret_proto)
+{
+	__u32 off = 12;
+
+	if (link != SONDE_LINK_ETHERNET) {
+		*ret_proto = head[0] >> 4 == 6 ? NET_P_IPV6 : NET_P_IP;
+		return 0;
+	}
+	*ret_proto = head_u16(head, off);
+	if (*ret_proto == NET_P_8021Q || *ret_proto == NET_P_8021AD) {
+		off += 4;
+		*ret_proto = head_u16(head, off);
+	}
+	if (*ret_proto == NET_P_8021Q) {
+		off += 4;
+		*ret_proto = head_u16(head, off);
+	}
+	return *ret_proto == NET_P_IP || *ret_proto == NET_P_IPV6 ? off + 2 : 0xff;
+}
+
+static __always_inline bool has_ports(__u8 proto)
+{
+	return proto == 6 || proto == 17 || proto == 132 || proto == 33 || proto == 136;
+}
+
+static __always_inline void set_ports(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	if (!has_ports(t->proto) || off > NET_HEAD_BYTES - 4)
+		return;
+	t->lport = head_u16(head, off);
+	t->rport = head_u16(head, off + 2);
+}
+
+/* An echo and its reply are one conversation: their identifier stands for both ports (a ping socket has it too). */
+static __always_inline void set_echo(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	if (off <= NET_HEAD_BYTES - 8)
+		t->lport = t->rport = head_u16(head, off + 4);
+}
+
+static __always_inline bool is_echo(__u8 proto, __u8 type)
+{
+	return proto == 1 ? type == 8 || type == 0 : type == 128 || type == 129;
+}
+
+/* Those that carry the packet which they are about. */
+static __always_inline bool is_icmp_error(__u8 proto, __u8 type)
+{
+	return proto == 1 ? type == 3 || type == 4 || type == 5 || type == 11 || type == 12 : type >= 1 && type <= 4;
+}
+
+/* Addresses and protocol; returns where the transport header is, NET_HEAD_BYTES when that cannot be told. */
+static __always_inline __u32 tuple_v4(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	if (off > NET_HEAD_BYTES - 20)
+		return NET_HEAD_BYTES;
+	t->family = 4;
+	t->proto = head_u8(head, off + 9);
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		t->laddr[i] = head_u8(head, off + 12 + i);
+		t->raddr[i] = head_u8(head, off + 16 + i);
+	}
+	/* only the first fragment has ports */
+	if ((head_u8(head, off + 6) & 0x1f) | head_u8(head, off + 7))
+		return NET_HEAD_BYTES;
+	return off + (head_u8(head, off) & 15) * 4;
+}
+
+/* Hop-by-hop, routing and destination options are stepped over, as many as fit into the head. */
+static __always_inline __u32 tuple_v6(struct sonde_tuple *t, const __u8 *head, __u32 off)
+{
+	__u32 pos = off + 40;
+
+	if (off > NET_HEAD_BYTES - 40)
+		return NET_HEAD_BYTES;
+	t->family = 6;
+	t->proto = head_u8(head, off + 6);
+#pragma unroll
+	for (int i = 0; i < 16; i++) {
+		t->laddr[i] = head_u8(head, off + 8 + i);
+		t->raddr[i] = head_u8(head, off + 24 + i);
+	}
+#pragma unroll
+	for (int i = 0; i < 3; i++) {
+		if (t->proto != 0 && t->proto != 43 && t->proto != 60)
+			break;
+		if (pos > NET_HEAD_BYTES - 2)
+			return NET_HEAD_BYTES;
+		t->proto = head_u8(head, pos);
+		pos += (head_u8(head, pos + 1) + 1) * 8;
+	}
+	return pos;
+}
+
+static __always_inline void tuple_turn(struct sonde_tuple *to, const struct sonde_tuple *from)
+{
+	to->netns = from->netns;
+	to->family = from->family;
+	to->proto = from->proto;
+	to->lport = from->rport;
+	to->rport = from->lport;
+	to->pad = 0;
+	__builtin_memcpy(to->laddr, from->raddr, 16);
+	__builtin_memcpy(to->raddr, from->laddr, 16);
+}
+
+/*
+ * The 5-tuple of the packet whose first bytes are @head (zeroed behind what was captured): source as local,
+ * destination as remote. An ICMP error has the tuple of the packet it is about, and *ret_turned: it belongs to
+ * whom it is sent to. False when it is no IP, or when nothing in it tells one conversation from another.
+ */
+static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t,
+				       bool *ret_turned)
+{
+	__u16 proto = 0;
+	__u32 off = head_l3(head, link, &proto);
+	__u8 type;
+
+	*ret_turned = false;
+	__builtin_memset(t, 0, sizeof(*t));
+	t->netns = netns;
+	if (off > 22)
+		return false;
+	off = proto == NET_P_IP ? tuple_v4(t, head, off) : tuple_v6(t, head, off);
+	if (t->proto != 1 && t->proto != 58) {
+		set_ports(t, head, off);
+		return true;
+	}
+	if (off > NET_HEAD_BYTES - 8)
+		return false;
+	type = head_u8(head, off);
+	if (is_echo(t->proto, type)) {
+		set_echo(t, head, off);
+		return true;
+	}
+	if (!is_icmp_error(t->proto, type))
+		return false;
+	off = proto == NET_P_IP ? tuple_v4(t, head, off + 8) : tuple_v6(t, head, off + 8);
+	set_ports(t, head, off);
+	*ret_turned = true;
+	return true;
+}
+
+/* The same into the scratch, from both sides. The packet stands in the record. */
+static __always_inline bool scratch_tuples(struct net_scratch *s, __u32 link, __u32 netns)
+{
+	bool turned;
+
+	s->rec.cookie = 0;
+	s->rec.owner_by = NET_OWNER_NONE;
+	s->is_error = false;
+	if (!head_tuple(s->rec.data, link, netns, &s->sent, &turned))
+		return false;
+	tuple_turn(&s->received, &s->sent);
+	s->is_error = turned;
+	if (turned) {
+		struct sonde_tuple t = s->sent;
+
+		s->sent = s->received;
+		s->received = t;
+	}
+	return true;
+}
+
+/* ---- owner ---- */
+
+/*
+ * Look-ups write cookie and way (NET_OWNER_*) into the record at once and return whether there was an answer;
+ * *ret_proc is the process, NULL when the socket's process is not known.
+ */
+
+/* Remembers a sender for packets that show up in another namespace; @t as in head_tuple(). */
+static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie)
+{
+	struct sonde_tuple key = *t;
+	struct net_remote v = { .cookie = cookie, .seen_ns = bpf_ktime_get_ns(), .netns = t->netns }, *have;
+
+	key.netns = 0;
+	have = bpf_map_lookup_elem(&inst_net_remote, &key);
+	if (have && have->netns == v.netns && have->cookie == cookie) {
+		have->seen_ns = v.seen_ns;
+		return;
+	}
+	if (have && have->netns != v.netns && v.seen_ns - have->seen_ns < NET_REMOTE_FRESH_NS)
+		v.cookie = 0;
+	bpf_map_update_elem(&inst_net_remote, &key, &v, BPF_ANY);
+}
+
+/*
+ * Remembers who sent a packet; @t as in head_tuple(). Echo requests to a broadcast or multicast address get their
+ * replies from other addresses: the identifier finds their sender as a port finds a listener.
+ */
+static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie)
+{
+	struct sonde_tuple any;
+
+	tuple_set(t, cookie);
+	remote_set(t, cookie);
+	if (t->proto != 1 && t->proto != 58)
+		return;
+	any = *t;
+	any.rport = 0;
+	__builtin_memset(any.raddr, 0, sizeof(any.raddr));
+	tuple_set(&any, cookie);
+}
+
+static __always_inline bool owner_from_cookie(struct net_rec *r, __u64 cookie, __u8 by,
+					      struct sonde_owner **ret_proc)
+{
+	if (!cookie)
+		return false;
+	r->cookie = cookie;
+	r->owner_by = by;
+	*ret_proc = owner_by_cookie(cookie);
+	return true;
+}
+
+static __always_inline bool owner_remote(struct net_rec *rec, const struct sonde_tuple *t,
+					 struct sonde_owner **ret_proc)
+{
+	struct sonde_tuple key = *t;
+	struct net_remote *r;
+
+	key.netns = 0;
+	r = bpf_map_lookup_elem(&inst_net_remote, &key);
+	return r && owner_from_cookie(rec, r->cookie, NET_OWNER_REMOTE_TUPLE, ret_proc);
+}
+
+/* True if packets to @t's local address end in its namespace, as far as is known. */
+static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
+{
+	struct net_addr key = { .netns = t->netns, .family = t->family };
+
+	if (t->family == 4 && (t->laddr[0] == 127 || t->laddr[0] >= 224))
+		return true;
+	if (t->family == 6 && t->laddr[0] == 0xff)
+		return true;
+	__builtin_memcpy(key.addr, t->laddr, sizeof(key.addr));
+	return bpf_map_lookup_elem(&inst_net_local, &key) != NULL;
+}
+
+/* The socket that @t belongs to, both ends known. */
+static __always_inline bool owner_exact(struct net_rec *r, const struct sonde_tuple *t,
+					struct sonde_owner **ret_proc)
+{
+	__u64 *cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
+
+	return cookie && owner_from_cookie(r, *cookie, NET_OWNER_TUPLE, ret_proc);
+}
+
+/*
+ * A socket bound to the local end of @t that takes packets of anybody. One that is bound to no address would
+ * also match packets which only pass through, so the caller must know that the address is one of ours.
+ */
+static __always_inline bool owner_bound(struct net_rec *r, const struct sonde_tuple *t, bool local,
+					struct sonde_owner **ret_proc)
+{
+	struct sonde_tuple key;
+	__u64 *cookie;
+
+	if (!port_was_bound(t->lport))
+		return false;
+	key = *t;
+	key.rport = 0;
+	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
+	cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+	if (!cookie && (local || tuple_is_local(t))) {
+		__builtin_memset(key.laddr, 0, sizeof(key.laddr));
+		cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+	}
+	return cookie && owner_from_cookie(r, *cookie, NET_OWNER_LISTENER, ret_proc);
+}
+
+/*
+ * By the packet's addresses; @local: the kernel delivers it here. The receiving side comes first (a packet
+ * belongs to whom it is for), the sender of this namespace next, a sender in another one last.
+ */
+static __always_inline struct sonde_owner *owner_by_packet(struct net_scratch *s, bool local)
+{
+	struct sonde_owner *proc = NULL;
+
+	if (owner_exact(&s->rec, &s->received, &proc) ||
+	    owner_bound(&s->rec, &s->received, local, &proc) ||
+	    owner_exact(&s->rec, &s->sent, &proc) || owner_remote(&s->rec, &s->sent, &proc))
+		return proc;
+	return NULL;
+}
+
+/*
+ * The same for a packet that leaves: it belongs to whom it is from, when that is somebody of this namespace. What the
+ * kernel sends for a listener (SYN-ACK) has no socket of its own, but the listener's address. What nobody here sent
+ * (forwarded, refused by the kernel, errors about others' packets) is asked for as above.
+ */
+static __always_inline struct sonde_owner *owner_by_sender(struct net_scratch *s)
+{
+	struct sonde_owner *proc = NULL;
+
+	if (!s->is_error && (owner_exact(&s->rec, &s->sent, &proc) || owner_bound(&s->rec, &s->sent, false, &proc)))
+		return proc;
+	return owner_by_packet(s, false);
+}
+
+/* The selection by process and the exclusion of our own; counts what it refuses. */
+static __always_inline bool owner_pass(struct sonde_ledger *l, const struct sonde_owner *o)
+{
+	bool pass = o ? !is_excluded(o->tgid) && select_owner(o->tgid, o->comm, o->cgroup_id) : !selects_process();
+
+	if (!pass)
+		rec_filtered(l);
+	return pass;
+}
+
+/* What a record of this kind carries of a packet, at most. */
+static __always_inline __u32 snaplen(__u32 kind, int verdict)
+{
+	__u32 n = net_snaplen[kind];
+
+	return verdict == PKTFILTER_UNDECIDED && n < net_undecided_snaplen ? net_undecided_snaplen : n;
+}
+
+static __always_inline __u16 rec_flags(__u16 class, int verdict, bool cut)
+{
+	return class | (cut ? SONDE_RF_CUT : 0) | (verdict == PKTFILTER_UNDECIDED ? SONDE_RF_UNDECIDED : 0);
+}
+
+/* Of the owner the record has cookie and way already; a way that leads to no process is none. */
+static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledger *l, __u16 type, __u16 flags,
+				      const struct sonde_owner *o)
+{
+	rec_init_keys(&r->hdr, l, type, sizeof(*r), flags, o ? o->tgid : 0, 0, o ? o->start_ns : 0);
+	r->cgroup_id = o ? o->cgroup_id : 0;
+	if (!o)
+		r->owner_by = NET_OWNER_NONE;
+}
+
+/*
+ * Read out of the task: the helpers for its ids and name came to packet programs with 6.10 and later, while
+ * this one is there since 5.10.
+ */
+static __always_inline void rec_set_task(struct net_rec *r)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	r->cur_tgid = BPF_CORE_READ(task, tgid);
+	r->cur_tid = BPF_CORE_READ(task, pid);
+	bpf_core_read(r->cur_comm, sizeof(r->cur_comm), &task->comm); /* whole: a string read costs twice as much */
+}
+
+#endif

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Evaluates a rule file for each packet at the interfaces of one network namespace, counts the verdict and reports
+ * it. The packet always continues: every program returns TC_NEXT.
+ *
+ * The tables (sonde/policy_wire.h) are inner maps of two generations. inst_net_policy holds the index of the active
+ * generation; each packet reads it once.
+ */
+#include "bpf/kernel.h"
+
+#include "bpf/conntrack.bpf.h"
+#include "probes/net/count/net_count.bpf.h"
+#include "probes/net/policy/net_policy.bpf.h"
+#include "probes/net/packet/net_emit.bpf.h"
+
+enum { BPF_F_INNER_MAP = 1u << 12 };	/* UAPI of Linux 5.10: inner arrays may have different lengths */
+
+const volatile __u32 net_policy_report;	/* NET_REPORT_* */
+const volatile __u32 net_policy_words = SONDE_POLICY_WORDS;	/* size of a set in 64-bit words */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);	/* index of the active generation */
+} inst_net_policy SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct sonde_policy_head);
+} inst_net_policy_head SEC(".maps");
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup___tree {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;	/* since Linux 5.16 */
+};
+
+struct sock_cgroup_data___old {
+	__u64 val;
+};
+
+struct sock___cgroup {
+	struct sock_cgroup_data sk_cgrp_data;
+};
+
+#pragma clang attribute pop
+
+/* User space creates the inner maps; the definitions below only give their type. */
+#define GENERATIONS(name_, inner_) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
+		__uint(max_entries, 2); \
+		__type(key, __u32); \
+		__array(values, struct inner_); \
+	} name_ SEC(".maps")
+
+struct policy_sets {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, SONDE_POLICY_WORDS * 8);
+};
+GENERATIONS(inst_net_policy_sets, policy_sets);
+
+struct policy_trie {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct sonde_policy_prefix));
+	__uint(value_size, sizeof(__u32));
+};
+GENERATIONS(inst_net_policy_trie, policy_trie);
+
+struct policy_hash {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct sonde_policy_exact));
+	__uint(value_size, sizeof(__u32));
+};
+GENERATIONS(inst_net_policy_hash, policy_hash);
+
+struct policy_ports {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, SONDE_POLICY_PORTS * 4);
+};
+GENERATIONS(inst_net_policy_ports, policy_ports);
+
+struct policy_rules {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct sonde_policy_rule));
+};
+GENERATIONS(inst_net_policy_rules, policy_rules);
+
+/* Sets to intersect; an unused criterion repeats the first set. */
+enum { SET_KIND, SET_PROTO, SET_CRITERIA, SET__MAX = SET_CRITERIA + SONDE_POLICY_ASKS };
+
+/*
+ * State of one packet. It is in map memory because the verifier does not track values there; on the stack, every path
+ * through the headers would multiply with every path through the lookups. Per CPU: tc programs of one CPU do not
+ * interrupt each other.
+ */
+struct policy_scratch {
+	struct policy_packet packet;
+	__u32 sets[SET__MAX];	/* numbers of sets; for cgroups, `bits` replaces the set */
+	__u32 number;		/* of the matching rule, from 1; 0 = none */
+	__u64 bits[SONDE_POLICY_WORDS];	/* union of the sets of the cgroup and its ancestors */
+	__u64 addr;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct policy_scratch);
+} net_policy_scratch SEC(".maps");
+
+/* The tables that one packet is looked up in. */
+struct policy_query {
+	__u32 slot;		/* of the active generation, 0 or 1 */
+	__u8 dir;		/* 0 in, 1 out */
+	const struct sonde_policy_head *head;
+	void *sets;
+};
+
+static __always_inline const __u64 *set_lookup(const struct policy_query *q, __u32 number)
+{
+	return bpf_map_lookup_elem(q->sets, &number);
+}
+
+static __always_inline bool uses(const struct policy_query *q, __u32 what)
+{
+	return q->head->asks & 1u << what;
+}
+
+static __always_inline bool uses_process(const struct policy_query *q)
+{
+	return uses(q, SONDE_POLICY_COMM) || uses(q, SONDE_POLICY_PID);
+}
+
+/* A lookup returns set 0 when a table is missing, which happens only before the first generation is active. */
+static __always_inline __u32 set_by_address(const struct policy_query *q, const struct policy_packet *p, __u8 what)
+{
+	void *trie = bpf_map_lookup_elem(&inst_net_policy_trie, &q->slot);
+	struct sonde_policy_prefix key = {
+		.bits = SONDE_POLICY_PREFIX + (p->family == 6 ? 128 : 32), .ask = what, .family = p->family,
+	};
+	__u32 *set;
+
+	__builtin_memcpy(key.addr, what == SONDE_POLICY_SRC ? p->src : p->dst, sizeof(key.addr));
+	set = trie ? bpf_map_lookup_elem(trie, &key) : NULL;
+	return set ? *set : 0;
+}
+
+static __always_inline __u32 set_by_port(const struct policy_query *q, __u32 what, __u16 port)
+{
+	void *ports = bpf_map_lookup_elem(&inst_net_policy_ports, &q->slot);
+	__u32 row = what == SONDE_POLICY_DPORT, *sets;
+
+	sets = ports ? bpf_map_lookup_elem(ports, &row) : NULL;
+	return sets ? sets[port] : 0;
+}
+
+static __always_inline __u32 set_by_key(const struct policy_query *q, const struct sonde_policy_exact *key,
+					__u32 none)
+{
+	void *hash = bpf_map_lookup_elem(&inst_net_policy_hash, &q->slot);
+	__u32 *set = hash ? bpf_map_lookup_elem(hash, key) : NULL;
+
+	return set ? *set : none;
+}
+
+/* ---- processes ---- */
+
+static __always_inline void add_set(__u64 *bits, const __u64 *set, __u32 n)
+{
+	for (__u32 w = 0; w < net_policy_words; w++) {
+		if (w >= n)
+			break;
+		bits[w] |= set[w];
+	}
+}
+
+static __always_inline void add_cgroup(const struct policy_query *q, __u64 *bits, __u64 id)
+{
+	struct sonde_policy_exact key = { .ask = SONDE_POLICY_CGROUP };
+	const __u64 *set;
+
+	__builtin_memcpy(key.key, &id, sizeof(id));
+	set = set_lookup(q, set_by_key(q, &key, q->head->none[SONDE_POLICY_CGROUP]));
+	if (set)
+		add_set(bits, set, q->head->n_words);
+}
+
+/* The socket that receives an incoming packet, by the kernel's lookup with its addresses and ports. Referenced. */
+static __always_inline struct bpf_sock *receiver(struct __sk_buff *skb, const struct policy_packet *p)
+{
+	struct bpf_sock_tuple t = {};
+	__u32 len = sizeof(t.ipv4);
+
+	if (p->state > SONDE_POLICY_STATE_ESTABLISHED)
+		return NULL;
+	if (p->family == 4) {
+		__builtin_memcpy(&t.ipv4.saddr, p->src, 4);
+		__builtin_memcpy(&t.ipv4.daddr, p->dst, 4);
+		t.ipv4.sport = bpf_htons(p->sport);
+		t.ipv4.dport = bpf_htons(p->dport);
+	} else {
+		__builtin_memcpy(t.ipv6.saddr, p->src, 16);
+		__builtin_memcpy(t.ipv6.daddr, p->dst, 16);
+		t.ipv6.sport = bpf_htons(p->sport);
+		t.ipv6.dport = bpf_htons(p->dport);
+		len = sizeof(t.ipv6);
+	}
+	if (p->proto == 6)
+		return bpf_sk_lookup_tcp(skb, &t, len, BPF_F_CURRENT_NETNS, 0);
+	return p->proto == 17 ? bpf_sk_lookup_udp(skb, &t, len, BPF_F_CURRENT_NETNS, 0) : NULL;
+}
+
+/* The cgroup in which a socket was created. @sk is an address: tc programs cannot dereference struct sock. */
+static __always_inline void *cgroup_of(__u64 sk)
+{
+	void *data = (void *)sk + bpf_core_field_offset(struct sock___cgroup, sk_cgrp_data);
+	struct sock_cgroup_data___old *old = data;
+	struct sock_cgroup_data *new = data;
+	__u64 v;
+
+	if (bpf_core_field_exists(new->cgroup))
+		return BPF_CORE_READ(new, cgroup);
+	v = BPF_CORE_READ(old, val);
+	return v & 1 ? NULL : (void *)v;	/* then it holds net_cls and net_prio of cgroup v1 */
+}
+
+/* Adds the sets of the receiver's cgroup and of its ancestors. */
+static __always_inline void add_receiver_cgroups(struct __sk_buff *skb, const struct policy_query *q,
+						 struct policy_scratch *w)
+{
+	struct bpf_sock *sk = receiver(skb, &w->packet);
+	struct cgroup___tree *cg;
+
+	if (!sk)
+		return;
+	*(volatile __u64 *)&w->addr = (__u64)sk;	/* a load from the map yields a plain number */
+	cg = cgroup_of(*(volatile __u64 *)&w->addr);
+	for (int i = 0; i < SONDE_POLICY_LEVELS && cg; i++) {
+		struct cgroup_subsys_state *up = BPF_CORE_READ(cg, self.parent);
+		__u64 id = BPF_CORE_READ(cg, kn, id);
+
+		add_cgroup(q, w->bits, id);
+		cg = up ? (void *)up - bpf_core_field_offset(struct cgroup___tree, self) : NULL;
+	}
+	bpf_sk_release(sk);
+}
+
+static __always_inline void add_sender_cgroups(struct __sk_buff *skb, const struct policy_query *q, __u64 *bits)
+{
+	for (__u32 i = 0; i < SONDE_POLICY_LEVELS; i++) {
+		__u64 id;
+
+		if (i >= q->head->n_levels)
+			break;
+		id = bpf_skb_ancestor_cgroup_id(skb, q->head->levels[i]);
+		if (id)
+			add_cgroup(q, bits, id);
+	}
+}
+
+static __always_inline void match_cgroups(struct __sk_buff *skb, const struct policy_query *q,
+					  struct policy_scratch *w)
+{
+	const __u64 *none = set_lookup(q, q->head->none[SONDE_POLICY_CGROUP]);
+
+	for (__u32 i = 0; i < net_policy_words; i++)
+		w->bits[i] = 0;
+	if (none)
+		add_set(w->bits, none, q->head->n_words);
+	if (q->dir)
+		add_sender_cgroups(skb, q, w->bits);
+	else
+		add_receiver_cgroups(skb, q, w);
+}
+
+/* The process on this host: the sender of an outgoing packet, the receiver of an incoming one. NULL = unknown. */
+static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, struct net_scratch *s, __u8 dir,
+							 __u32 link)
+{
+	struct sonde_owner *proc = NULL;
+	bool is_ip = scratch_tuples(s, link, net_want_netns);
+	const struct sonde_tuple *t = dir ? &s->sent : &s->received;
+
+	/* the request socket of a SYN-ACK has no owner; the lookup below finds the listener */
+	if (dir && owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &proc) && proc)
+		return proc;
+	if (is_ip && !s->is_error && (owner_exact(&s->rec, t, &proc) || owner_bound(&s->rec, t, false, &proc)))
+		return proc;
+	return NULL;
+}
+
+static __always_inline void match_process(const struct policy_query *q, struct policy_scratch *w,
+					  const struct sonde_owner *o)
+{
+	struct sonde_policy_exact key = { .ask = SONDE_POLICY_COMM };
+	__u32 comm = q->head->none[SONDE_POLICY_COMM], pid = q->head->none[SONDE_POLICY_PID];
+
+	if (o) {
+		__builtin_memcpy(key.key, o->comm, sizeof(key.key));
+		comm = set_by_key(q, &key, comm);
+		__builtin_memset(key.key, 0, sizeof(key.key));
+		__builtin_memcpy(key.key, &o->tgid, sizeof(o->tgid));
+		key.ask = SONDE_POLICY_PID;
+		pid = set_by_key(q, &key, pid);
+	}
+	w->sets[SET_CRITERIA + SONDE_POLICY_COMM] = comm;
+	w->sets[SET_CRITERIA + SONDE_POLICY_PID] = pid;
+}
+
+/* ---- matching ---- */
+
+static __always_inline __u32 lowest_bit(__u64 v)
+{
+	__u32 n = 0;
+
+#pragma unroll
+	for (__u32 half = 32; half; half /= 2) {
+		__u32 skip = v & ((1ULL << half) - 1) ? 0 : half;
+
+		n += skip;
+		v >>= skip;
+	}
+	return n;
+}
+
+static __always_inline void find_sets(struct __sk_buff *skb, const struct policy_query *q, struct policy_scratch *w)
+{
+	const struct sonde_policy_head *h = q->head;
+	const struct policy_packet *p = &w->packet;
+
+	w->sets[SET_KIND] = h->kind[q->dir & 1][p->family == 6][p->state & 3];
+	w->sets[SET_PROTO] = h->proto[p->proto];
+#pragma unroll
+	for (int i = 0; i < SONDE_POLICY_ASKS; i++)
+		w->sets[SET_CRITERIA + i] = w->sets[SET_KIND];
+	if (uses(q, SONDE_POLICY_SRC))
+		w->sets[SET_CRITERIA + SONDE_POLICY_SRC] = set_by_address(q, p, SONDE_POLICY_SRC);
+	if (uses(q, SONDE_POLICY_DST))
+		w->sets[SET_CRITERIA + SONDE_POLICY_DST] = set_by_address(q, p, SONDE_POLICY_DST);
+	if (uses(q, SONDE_POLICY_SPORT))
+		w->sets[SET_CRITERIA + SONDE_POLICY_SPORT] = set_by_port(q, SONDE_POLICY_SPORT, p->sport);
+	if (uses(q, SONDE_POLICY_DPORT))
+		w->sets[SET_CRITERIA + SONDE_POLICY_DPORT] = set_by_port(q, SONDE_POLICY_DPORT, p->dport);
+	if (uses(q, SONDE_POLICY_CGROUP))
+		match_cgroups(skb, q, w);
+}
+
+/* The number, from 1, of the first rule in the intersection of all sets; 0 = the intersection is empty. */
+static __always_inline __u32 first_rule(const struct policy_query *q, const struct policy_scratch *w)
+{
+	const __u64 *sets[SET__MAX];
+
+#pragma unroll
+	for (int i = 0; i < SET__MAX; i++) {
+		sets[i] = set_lookup(q, w->sets[i]);
+		if (!sets[i])
+			return 0;
+	}
+	if (uses(q, SONDE_POLICY_CGROUP))
+		sets[SET_CRITERIA + SONDE_POLICY_CGROUP] = w->bits;
+	for (__u32 n = 0; n < net_policy_words; n++) {
+		__u64 v = ~0ULL;
+
+		if (n >= q->head->n_words)
+			break;
+#pragma unroll
+		for (int i = 0; i < SET__MAX; i++)
+			v &= sets[i][n];
+		if (v)
+			return n * 64 + lowest_bit(v) + 1;
+	}
+	return 0;
+}
+
+/* ---- counting, reporting ---- */
+
+static __always_inline void count_verdict(struct __sk_buff *skb, const struct policy_query *q,
+					  const struct sonde_policy_rule *rule, __u32 link)
+{
+	struct net_count_key key = {
+		.location = q->head->generation, .netns = net_want_netns, .ifindex = skb->ifindex,
+		.reason = rule->line, .kind = NET_COUNT_POLICY, .dir = q->dir ? NET_DIR_OUT : NET_DIR_IN,
+		.point = NET_POINT_NONE,
+		.verdict = rule->action == SONDE_POLICY_ALLOW ? NET_COUNT_ALLOW : NET_COUNT_AUDIT,
+	};
+
+	count_add(&key, skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0));
+}
+
+static __always_inline bool is_reported(const struct sonde_policy_rule *rule)
+{
+	return net_policy_report == NET_REPORT_ALL ||
+	       (net_policy_report == NET_REPORT_DENIED && rule->action != SONDE_POLICY_ALLOW);
+}
+
+static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_ledger *l, struct net_scratch *s,
+					   const struct policy_query *q, const struct policy_scratch *w,
+					   const struct sonde_policy_rule *rule, __u32 link)
+{
+	__u8 dir = q->dir ? NET_DIR_OUT : NET_DIR_IN;
+	__u16 class = q->dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
+	struct net_rec *r = &s->rec;
+	struct sonde_owner *o;
+
+	if (fill_packet(skb, r, link == SONDE_LINK_ETHERNET && skb->vlan_present, PKTFILTER_PASS) < 0) {
+		rec_lost(l, SONDE_LOST_COPY);
+		return;
+	}
+	o = find_owner(skb, s, dir, scratch_tuples(s, link, net_want_netns));
+	if (!owner_pass(l, o) || !rate_pass(l, NET_KIND_TRACE))
+		return;
+	rec_begin(r, l, NET_EV_VERDICT, rec_flags(class, PKTFILTER_PASS, r->cap_len < r->orig_len), o);
+	fill_rec(skb, r, dir, link);
+	r->reason = rule->line;
+	r->prog_id = w->number;
+	r->location = (__u64)q->head->generation << 32 | (__u32)rule->match << 8 | w->packet.state << 4 |
+		      rule->action;
+	r->hdr.len += r->cap_len;
+	if (r->cap_len <= net_snap_limit)
+		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);
+	else	/* unreachable; the verifier needs the check */
+		rec_lost(l, SONDE_LOST_COPY);
+}
+
+static __always_inline void report(struct __sk_buff *skb, struct sonde_ledger *l, const struct policy_query *q,
+				   const struct policy_scratch *w, const struct sonde_policy_rule *rule, __u32 link)
+{
+	struct net_scratch *s;
+
+	if (!is_reported(rule)) {
+		rec_filtered(l);
+		return;
+	}
+	s = scratch_take(l);
+	if (!s)
+		return;
+	report_verdict(skb, l, s, q, w, rule, link);
+	scratch_give(s);
+}
+
+/* ---- one packet ---- */
+
+/* local_process() for a packet of which no header was copied yet. */
+static __always_inline struct sonde_owner *process_of(struct __sk_buff *skb, const struct policy_query *q, __u32 link)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct sonde_owner *o = NULL;
+
+	if (!s || s->busy)
+		return NULL;
+	s->busy = 1;
+	if (fill_packet(skb, &s->rec, link == SONDE_LINK_ETHERNET && skb->vlan_present, PKTFILTER_PASS) >= 0)
+		o = local_process(skb, s, q->dir, link);
+	scratch_give(s);
+	return o;
+}
+
+/* The first matching rule; the default if none matches or the IP header is invalid. */
+static __always_inline const struct sonde_policy_rule *find_rule(struct __sk_buff *skb, const struct policy_query *q,
+								 struct policy_scratch *w, __u32 link)
+{
+	void *rules = bpf_map_lookup_elem(&inst_net_policy_rules, &q->slot);
+	const struct sonde_policy_rule *r = NULL;
+	__u32 at;
+
+	w->number = 0;
+	if (w->packet.family) {
+		find_sets(skb, q, w);
+		if (uses_process(q))
+			match_process(q, w, process_of(skb, q, link));
+		w->number = first_rule(q, w);
+	}
+	at = w->number - 1;
+	if (rules)
+		r = bpf_map_lookup_elem(rules, &at);
+	return r ? r : &q->head->fallback[q->dir & 1];
+}
+
+/* Looks up the active generation. False before the first one is installed. */
+static __always_inline bool query_init(struct policy_query *q)
+{
+	__u32 zero = 0;
+	__u32 *active = bpf_map_lookup_elem(&inst_net_policy, &zero);
+
+	if (!active)
+		return false;
+	q->slot = *active & 1;
+	q->head = bpf_map_lookup_elem(&inst_net_policy_head, &q->slot);
+	q->sets = bpf_map_lookup_elem(&inst_net_policy_sets, &q->slot);
+	return q->head && q->sets;
+}
+
+static __always_inline int audit_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
+{
+	struct sonde_ledger *l = ledger_seen(dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS);
+	const struct sonde_policy_rule *rule;
+	struct policy_query q = { .dir = dir };
+	struct policy_scratch *w;
+	__u32 zero = 0;
+
+	if (!l)
+		return TC_NEXT;
+	w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+	if (!w || !policy_parse_packet(skb, &w->packet, link) || !query_init(&q)) {
+		rec_filtered(l);
+		return TC_NEXT;
+	}
+	rule = find_rule(skb, &q, w, link);
+	count_verdict(skb, &q, rule, link);
+	report(skb, l, &q, w, rule, link);
+	return TC_NEXT;
+}
+
+SEC("tc")
+int sonde_rule_i_l2(struct __sk_buff *skb)
+{
+	return audit_packet(skb, 0, SONDE_LINK_ETHERNET);
+}
+
+SEC("tc")
+int sonde_rule_o_l2(struct __sk_buff *skb)
+{
+	return audit_packet(skb, 1, SONDE_LINK_ETHERNET);
+}
+
+SEC("tc")
+int sonde_rule_i_l3(struct __sk_buff *skb)
+{
+	return audit_packet(skb, 0, SONDE_LINK_RAW);
+}
+
+SEC("tc")
+int sonde_rule_o_l3(struct __sk_buff *skb)
+{
+	return audit_packet(skb, 1, SONDE_LINK_RAW);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

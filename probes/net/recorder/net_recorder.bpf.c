@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * The flight recorder at the interfaces of one network namespace: each packet that the filter lets pass goes into a
+ * slot of its CPU and direction, over the oldest one, and nobody is woken. Whose packet it is, is asked when a dump
+ * is made: here its socket's cookie is enough. An observer as net_tc.bpf.c is.
+ */
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "probes/net/recorder/net_recorder_wire.h"
+#include "probes/net/packet/net_load.bpf.h"
+#include "probes/net/packet/net_packet.bpf.h"
+
+const volatile __u32 net_recorder_mask;	     /* slots of a ring, a power of two, less one */
+const volatile __u32 net_recorder_snap = 64; /* bytes of a packet that a slot has room for */
+
+/* Shared by the namespaces of an instance. Sizes are set before load. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct net_slot) + NET_SNAP_MAX);
+} inst_net_recorder_ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct net_recorder_pos);
+} inst_net_slot_pos SEC(".maps");
+
+/* The slot that is the packet's, marked as being written. */
+static __always_inline struct net_slot *take_slot(__u8 dir, __u64 *ret_seq)
+{
+	__u32 ring = bpf_get_smp_processor_id() * NET_RECORDER_DIRS + (dir == NET_DIR_OUT), at;
+	struct net_recorder_pos *pos = bpf_map_lookup_elem(&inst_net_slot_pos, &ring);
+	struct net_slot *s;
+
+	if (!pos)
+		return NULL;
+	*ret_seq = pos->n++;
+	at = ring * (net_recorder_mask + 1) + (*ret_seq & net_recorder_mask);
+	s = bpf_map_lookup_elem(&inst_net_recorder_ring, &at);
+	if (s)
+		*(volatile __u64 *)&s->seq = 0;
+	barrier();
+	return s;
+}
+
+static __always_inline long fill_slot(struct __sk_buff *skb, struct net_slot *s, __u32 link, int verdict)
+{
+	bool tagged = link == SONDE_LINK_ETHERNET && skb->vlan_present;
+	__u32 len = skb->len + (tagged ? 4 : 0), want = net_recorder_snap;
+
+	s->ts_ns = bpf_ktime_get_boot_ns();
+	s->cookie = bpf_get_socket_cookie(skb);
+	s->netns = net_want_netns;
+	s->ifindex = skb->ifindex;
+	s->orig_len = len;
+	s->mark = skb->mark;
+	s->hash = skb->hash;
+	s->link = link;
+	s->flags = (len > want ? SONDE_RF_CUT : 0) | (verdict == PKTFILTER_UNDECIDED ? SONDE_RF_UNDECIDED : 0);
+	if (want > len)
+		want = len;
+	/* as in net_tc.bpf.c: older verifiers want it so */
+	want--;
+	barrier_var(want);
+	if (want >= net_recorder_snap)
+		return -1;
+	want++;
+	s->cap_len = want;
+	return load_packet(skb, s->data, want, tagged);
+}
+
+/* ---- senders, for the owners of drops ---- */
+
+#define ETH_LEN 14
+#define PROTO_TCP 6
+#define TCP_SYN 2
+
+/* TCP behind a SYN: whose that is was told by the SYN. Most packets need not be looked at further. */
+static __always_inline bool is_told(struct __sk_buff *skb, __u32 link)
+{
+	const __u8 *ip = (const void *)(long)skb->data, *end = (const void *)(long)skb->data_end;
+
+	if (link == SONDE_LINK_ETHERNET)
+		ip += ETH_LEN;
+	if (ip + 40 > end)
+		return false;
+	if (ip[0] == 0x45)	/* no options */
+		return ip[9] == PROTO_TCP && !(ip[20 + 13] & TCP_SYN);
+	return ip[0] >> 4 == 6 && ip[6] == PROTO_TCP && ip + 40 + 14 <= end && !(ip[40 + 13] & TCP_SYN);
+}
+
+static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch *s, struct sonde_owner *o,
+				      __u64 cookie, __u32 link)
+{
+	__u32 len = skb->len;
+
+	__builtin_memset(s->rec.data, 0, NET_HEAD_BYTES);
+	if (len > NET_HEAD_BYTES)
+		len = NET_HEAD_BYTES;
+	len--;
+	barrier_var(len);
+	if (len >= NET_HEAD_BYTES || bpf_skb_load_bytes(skb, 0, s->rec.data, len + 1))
+		return;
+	if (!scratch_tuples(s, link, net_want_netns) || !tuple_feed_due(o, tuple_hash(&s->sent), bpf_ktime_get_ns()))
+		return;
+	sender_set(&s->sent, cookie);
+}
+
+/* Who sent it is remembered as net_tc.bpf.c does, so that a drop on the receiving side knows the sender. */
+static __always_inline void feed(struct __sk_buff *skb, __u32 link)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s;
+	struct sonde_owner *o;
+	__u64 cookie;
+
+	if (is_told(skb, link))
+		return;
+	cookie = bpf_get_socket_cookie(skb);
+	o = owner_by_cookie(cookie);
+	s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	if (!o || !s || s->busy)
+		return;
+	s->busy = 1;
+	feed_from(skb, s, o, cookie, link);
+	scratch_give(s);
+}
+
+/* What is kept is not delivered; a dump counts it anew, as records that user space put into the stream. */
+static __always_inline int keep(struct __sk_buff *skb, __u8 dir, __u32 link)
+{
+	struct sonde_ledger *l;
+	struct net_slot *s;
+	__u64 seq;
+	int verdict;
+
+	if (dir == NET_DIR_IN && is_looped_copy(skb))
+		return TC_NEXT;
+	l = ledger_seen(dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS);
+	if (!l)
+		return TC_NEXT;
+	if (dir == NET_DIR_OUT)
+		feed(skb, link);
+	verdict = pktfilter_tc(skb, link);
+	if (verdict == PKTFILTER_REJECT) {
+		rec_filtered(l);
+		return TC_NEXT;
+	}
+	s = take_slot(dir, &seq);
+	if (!s || fill_slot(skb, s, link, verdict)) {
+		rec_lost(l, SONDE_LOST_COPY);
+		return TC_NEXT;
+	}
+	barrier();
+	*(volatile __u64 *)&s->seq = seq + 1;
+	rec_filtered(l);
+	return TC_NEXT;
+}
+
+SEC("tc")
+int sonde_keep_i_l2(struct __sk_buff *skb)
+{
+	return keep(skb, NET_DIR_IN, SONDE_LINK_ETHERNET);
+}
+
+SEC("tc")
+int sonde_keep_o_l2(struct __sk_buff *skb)
+{
+	return keep(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET);
+}
+
+SEC("tc")
+int sonde_keep_i_l3(struct __sk_buff *skb)
+{
+	return keep(skb, NET_DIR_IN, SONDE_LINK_RAW);
+}
+
+SEC("tc")
+int sonde_keep_o_l3(struct __sk_buff *skb)
+{
+	return keep(skb, NET_DIR_OUT, SONDE_LINK_RAW);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

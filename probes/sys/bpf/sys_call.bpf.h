@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * One call at hand: which it is, who makes it, when it was entered.
+ *
+ * What every call of the host pays stands here, so it is counted in instructions: the number is looked up before
+ * anything else is read, times are those of the clock that is cheapest to read, and a thread is known by where its
+ * kernel stack lies, which the tracepoint hands over for nothing.
+ */
+#ifndef SYS_CALL_BPF_H
+#define SYS_CALL_BPF_H
+
+#include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/sys/sys_plan_wire.h"
+#include "probes/sys/bpf/sys_task.bpf.h"
+
+#include <bpf/bpf_helpers.h>
+
+extern const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX];
+extern const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX];
+const volatile __u16 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
+const volatile __u16 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
+const volatile __u16 sys_do_unknown = 0;	/* calls that no table has */
+const volatile __u16 sys_do_back = 0;	/* SYS_DO_* of rt_sigreturn, in any ABI */
+
+/* CLOCK_BOOTTIME - CLOCK_MONOTONIC, kept right by user space: it changes when the machine slept. */
+__u64 sys_boot_offset_ns = 0;
+
+#define ENOSYS 38
+#define SLOT_NONE (~0u)
+_Static_assert((SYS_PLAN_ABIS & (SYS_PLAN_ABIS - 1)) == 0, "slots are masked");
+
+struct call {
+	struct pt_regs *regs;
+	struct task_struct *task; /* only where there is more to do than numbers */
+	__u64 ret, latency_ns;
+	__u64 now_ns;		/* boot clock: one reading serves the record and the latency */
+	__u32 slot;		/* into sys_plans; SLOT_NONE: no table has it */
+	__u32 nr, abi;
+	__u32 n_args;
+	__u32 tgid, tid;
+	__u64 start_ns;		/* of the process */
+};
+
+static __always_inline const volatile struct sys_plan *plan_of(const struct call *c)
+{
+	__u32 slot = c->slot;
+
+	if (slot >= SYS_PLAN_ABIS * SYS_NR_MAX)
+		slot = 0;
+	return &sys_plans[slot];
+}
+
+#define FORM_STEPS 11	/* of a search among the forms of one call */
+_Static_assert(SYS_FORMS_MAX < 1 << FORM_STEPS, "the search ends");
+
+/* Index of the form of @plan for @value, or -1. The forms of a call are sorted. */
+__noinline int form_find(__u32 first, __u32 n, __u32 value)
+{
+	__u32 low = first, high = first + n;
+
+	for (int i = 0; i < FORM_STEPS; i++) {
+		__u32 at = (low + high) / 2, v;
+
+		if (low >= high || at >= SYS_FORMS_MAX)
+			break;
+		v = sys_form_plans[at].value;
+		if (v == value)
+			return at;
+		if (v < value)
+			low = at + 1;
+		else
+			high = at;
+	}
+	return -1;
+}
+
+static __always_inline __u32 arg_at(const struct call *c, __u32 n)
+{
+	__u64 args[4];
+
+	regs_args(c->regs, c->abi, args, 4);
+	if (n == 0)
+		return args[0];
+	if (n == 1)
+		return args[1];
+	return n == 2 ? args[2] : args[3];
+}
+
+#define SYS_STEPS_OF_FORMS (SYS_PLAN_ABIS * SYS_NR_MAX)	/* forms follow the calls */
+
+static __always_inline const volatile struct sys_plan *plan_at(__u32 steps)
+{
+	if (steps < SYS_STEPS_OF_FORMS)
+		return &sys_plans[steps];
+	steps -= SYS_STEPS_OF_FORMS;
+	return &sys_form_plans[steps < SYS_FORMS_MAX ? steps : 0];
+}
+
+/* Plan of the call with its arguments, for plan_at(): that of its form, or the call's own. */
+static __always_inline __u32 steps_of(const struct call *c)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+	__u32 value;
+	int form;
+
+	if (!(plan->flags & SYS_PLAN_FORMS))
+		return c->slot;
+	value = arg_at(c, plan->select[0]);
+	if (plan->select[0] == plan->select[1])
+		value &= plan->value;
+	else
+		value = SYS_SELECTED(value, arg_at(c, plan->select[1]));
+	form = form_find(plan->first_form, plan->n_forms, value);
+	return form < 0 ? c->slot : SYS_STEPS_OF_FORMS + form;
+}
+
+/* A task that was just made returns from a call that it never entered. */
+static __always_inline bool is_newborn(const struct call *c)
+{
+	return !c->ret && plan_of(c)->flags & SYS_PLAN_BIRTH;
+}
+
+/* A return from a handler: it has put back all registers of before the signal, but for the number of the call. */
+static __always_inline bool is_back(long nr, long ret)
+{
+	return nr == -1 && ret != -ENOSYS; /* as which syscall(-1) fails */
+}
+
+/* SYS_DO_* of this number in any ABI. What every call of the host goes through. @left: a constant. */
+static __always_inline __u32 do_any(long nr, bool left, long ret)
+{
+	unsigned long i = nr;
+
+	if (i >= SYS_NR_MAX)
+		return left && is_back(nr, ret) ? sys_do_back : sys_do_unknown;
+	barrier_var(i); /* or the place is worked out before the comparison */
+	return sys_do_any[i & (SYS_NR_MAX - 1)];
+}
+
+/* The number of the call that is left. */
+static __always_inline long nr_left(const struct call *c, long nr)
+{
+	if (!is_back(nr, c->ret))
+		return nr;
+	return c->abi == SYS_ABI_I386 ? NR_RT_SIGRETURN_I386 : NR_RT_SIGRETURN;
+}
+
+/* The same with the ABI known. Fills slot and nr of @c. */
+static __always_inline __u32 do_call(struct call *c, long nr)
+{
+	unsigned long slot;
+
+	slot = call_slot(&c->abi, &nr);
+	c->nr = (__u32)nr;
+	c->slot = SLOT_NONE;
+	if (slot >= SYS_PLAN_ABIS * SYS_NR_MAX)
+		return sys_do_unknown;
+	barrier_var(slot);
+	c->slot = slot;
+	return sys_do[slot & (SYS_PLAN_ABIS * SYS_NR_MAX - 1)];
+}
+
+/* ---- when it was entered ---- */
+
+/*
+ * A place for each kernel stack, by its address. The first that comes gets it and keeps it: from then on a call is
+ * entered with one comparison and one store, without any lock. Others whose place is taken go through a hash.
+ */
+struct sys_slot sys_slots[SYS_SLOTS];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SYS_SLOTS_MORE);
+	__type(key, __u64);
+	__type(value, __u64);
+} sys_slots_more SEC(".maps");
+
+/* The address as a number: the verifier lets nobody shift a pointer, but takes the distance of two. */
+static __always_inline __u64 stack_of(struct pt_regs *regs)
+{
+	return (__u64)regs - (__u64)&sys_boot_offset_ns;
+}
+
+static __always_inline struct sys_slot *slot_of(__u64 stack)
+{
+	return &sys_slots[(stack >> SYS_STACK_SHIFT) & (SYS_SLOTS - 1)];
+}
+
+/* Two that claim one place at once both go without: counting both is what tells them. */
+static __always_inline bool slot_claim(struct sys_slot *s, __u64 stack)
+{
+	if (s->claims)
+		return false;
+	__sync_fetch_and_add(&s->claims, 1);
+	if (*(volatile __u64 *)&s->claims != 1)
+		return false;
+	s->owner = stack;
+	return true;
+}
+
+static __noinline int slot_set_more(__u64 stack, __u64 now_ns)
+{
+	bpf_map_update_elem(&sys_slots_more, &stack, &now_ns, BPF_ANY);
+	return 0;
+}
+
+static __noinline __u64 slot_take_more(__u64 stack)
+{
+	__u64 *enter_ns = bpf_map_lookup_elem(&sys_slots_more, &stack), ns = 0;
+
+	if (enter_ns) {
+		ns = *enter_ns;
+		bpf_map_delete_elem(&sys_slots_more, &stack);
+	}
+	return ns;
+}
+
+static __always_inline void time_enter(struct pt_regs *regs, __u64 now_ns)
+{
+	__u64 stack = stack_of(regs);
+	struct sys_slot *s = slot_of(stack);
+
+	if (s->owner == stack || slot_claim(s, stack))
+		s->enter_ns = now_ns;
+	else
+		slot_set_more(stack, now_ns);
+}
+
+/* What was noted when it was entered; 0 = nobody saw that. @s: the place of @stack. */
+static __always_inline __u64 take_enter(struct sys_slot *s, __u64 stack)
+{
+	__u64 enter_ns;
+
+	if (s->owner != stack)
+		return slot_take_more(stack);
+	enter_ns = s->enter_ns;
+	s->enter_ns = 0;
+	return enter_ns;
+}
+
+/* Nanoseconds since it was entered; 0 = nobody saw that. */
+static __always_inline __u64 time_exit(struct sys_slot *s, __u64 stack, __u64 now_ns)
+{
+	__u64 enter_ns = take_enter(s, stack);
+
+	return enter_ns ? now_ns - enter_ns : 0;
+}
+
+/* ---- who makes it ---- */
+
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;	/* since 6.2 */
+const volatile __u32 sys_task_type = 0;	/* struct task_struct in the kernel's BTF; 0 = not known */
+
+static __always_inline bool can_cast(void)
+{
+	return bpf_ksym_exists(bpf_rdonly_cast) && sys_task_type;
+}
+
+/* From what stack_of() says to where that stack begins: the same for all of them. 0 = not known yet. */
+__u64 sys_stack_offset = 0;
+
+static __always_inline void caller_more(struct call *c, struct task_struct *task)
+{
+	c->tid = TASK_GET(task, pid);
+	c->start_ns = task_start(task);
+}
+
+/* @whole: also what only records have. A constant. */
+static __always_inline void caller_is(struct call *c, struct task_struct *task, bool whole)
+{
+	c->abi = task_abi(task);
+	c->tgid = TASK_GET(task, tgid);
+	if (whole)
+		caller_more(c, task);
+}
+
+/*
+ * The task that this stack was last seen with has it still, if it says so itself: a task lets go of its stack before
+ * another gets it. So the kernel need not be asked who runs, which costs more than all that is read here.
+ */
+static __always_inline bool caller_known(struct call *c, const struct sys_slot *s, bool whole)
+{
+	struct task_struct *task;
+
+	if (!can_cast() || !s->task)
+		return false;
+	task = bpf_rdonly_cast((void *)s->task, sys_task_type);
+	if ((__u64)task->stack != s->owner + sys_stack_offset)
+		return false;
+	caller_is(c, task, whole);
+	return true;
+}
+
+/* Fills abi and tgid, and with @whole the rest of the caller. @s: the place of @stack. */
+static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u64 stack, bool whole)
+{
+	bool mine = can_cast() && (s->owner == stack || slot_claim(s, stack));
+	struct task_struct *task;
+
+	if (mine && caller_known(c, s, whole))
+		return;
+	task = this_task();
+	caller_is(c, task, whole);
+	if (mine) {
+		if (!sys_stack_offset)
+			sys_stack_offset = (__u64)task->stack - stack;
+		s->task = (__u64)task;
+	}
+}
+
+#endif

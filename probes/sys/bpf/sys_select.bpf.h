@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Which calls are meant, beyond their number: by result, caller, latency. What was not asked for is dead code to
+ * the verifier.
+ */
+#ifndef SYS_SELECT_BPF_H
+#define SYS_SELECT_BPF_H
+
+#include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/sys/bpf/sys_task.bpf.h"
+
+#define SYS_RESULT_ALL 0
+#define SYS_RESULT_FAILED 1
+#define SYS_RESULT_GOOD 2
+
+const volatile __u8 sys_result = SYS_RESULT_ALL;
+const volatile __u64 sys_min_latency_ns = 0;
+
+/* Errors are the last page of numbers; addresses that look negative are not. */
+static __always_inline bool is_error(__s64 ret)
+{
+	return ret < 0 && ret >= -4095;
+}
+
+static __always_inline bool select_result(__s64 ret)
+{
+	if (sys_result == SYS_RESULT_ALL)
+		return true;
+	return is_error(ret) == (sys_result == SYS_RESULT_FAILED);
+}
+
+/* Excluded processes; those of others than the reader itself are in the ledger, as filtered. */
+static __always_inline bool leaves_out(__u32 tgid, __u32 class)
+{
+	struct sonde_ledger *l;
+
+	if (!is_excluded(tgid))
+		return false;
+	l = tgid == sonde_self ? NULL : ledger_seen(class);
+	if (l)
+		rec_filtered(l);
+	return true;
+}
+
+const volatile bool sys_suppress = false;	/* some names are not wanted */
+
+SONDE_SET(sys_suppressed, struct sonde_comm);
+
+/* What was left out because of its name; the ledger has it as filtered. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} sys_suppressed_n SEC(".maps");
+
+static __always_inline bool is_suppressed(void)
+{
+	struct sonde_comm comm = {};
+	__u32 zero = 0;
+	__u64 *n;
+
+	bpf_get_current_comm(comm.name, sizeof(comm.name));
+	if (!bpf_map_lookup_elem(&sys_suppressed, &comm))
+		return false;
+	n = bpf_map_lookup_elem(&sys_suppressed_n, &zero);
+	if (n)
+		(*n)++;
+	return true;
+}
+
+/* By the name of the process, whatever its threads are called. */
+static __always_inline bool select_caller(__u32 tgid)
+{
+	char comm[16] = {};
+
+	if (!select_pid(tgid) || !select_tree(tgid))
+		return false;
+	if (sys_suppress && is_suppressed())
+		return false;
+	if (sonde_select_comms) {
+		BPF_CORE_READ_INTO(&comm, (struct task_struct *)bpf_get_current_task(), group_leader, comm);
+		if (!select_comm(comm))
+			return false;
+	}
+	return !sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id());
+}
+
+#endif

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Arguments as text: which chunk belongs to which argument, and which function writes it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "probes/sys/sys_event.h"
+#include "probes/sys/print/sys_print.h"
+#include "probes/sys/sys_plan_wire.h"
+
+#define AT_FDCWD (-100)
+
+struct sys_bytes sys_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth)
+{
+	struct cursor c = cur_init(b + 1, b->chunks_len);
+	struct sys_chunk chunk;
+
+	while (cur_left(&c) > 0 && cur_copy(&c, &chunk, sizeof(chunk))) {
+		const void *data = cur_bytes(&c, ROUND_UP((size_t)chunk.len, 8));
+
+		if (data && chunk.arg == arg && chunk.what == what && !nth--)
+			return (struct sys_bytes){ data, chunk.len, chunk.flags, true };
+	}
+	return (struct sys_bytes){ .data = (const uint8_t *)(b + 1) }; /* never NULL: readers add lengths to it */
+}
+
+struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
+{
+	return sys_chunk_nth(b, arg, what, 0);
+}
+
+unsigned sys_n_args(const struct sys_body *b)
+{
+	return MIN(b->n_args, 6u);
+}
+
+struct sys_value sys_value_of(const struct sys_body *b, unsigned i)
+{
+	static const char *const plain[6] = { "arg1", "arg2", "arg3", "arg4", "arg5", "arg6" };
+	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	struct sys_value v = { .name = plain[i % 6], .raw = b->args[i % 6] };
+
+	if (call && i < call->n_args) {
+		v.arg = &call->args[i];
+		v.name = v.arg->name;
+	}
+	return v;
+}
+
+/* ---- parts ---- */
+
+void sys_text_ptr(uint64_t v, struct buf *out)
+{
+	buf_printf(out, v ? "%#" PRIx64 : "NULL", v);
+}
+
+static const struct sys_xlat *table(const char *name)
+{
+	return sys_xlat_named(name);
+}
+
+static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
+{
+	static const struct { uint32_t level; const char *table; } tables[] = {
+		{ 1, "so" }, { 0, "ipopt" }, { 41, "ip6opt" }, { 6, "tcpopt" }, { 270, "nlopt" },
+		{ 263, "packetopt" }, { 17, "udpopt" }, { 255, "rawopt" }, { 58, "icmp6opt" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		if (tables[i].level == (uint32_t)b->args[1]) {
+			sys_text_xlat(table(tables[i].table), (uint32_t)v, out);
+			return;
+		}
+	}
+	buf_printf(out, "%#x", (uint32_t)v);
+}
+
+/* The meaning of a protocol number depends on the family. */
+static void add_protocol(const struct sys_body *b, uint64_t v, struct buf *out)
+{
+	uint32_t family = (uint32_t)b->args[0];
+
+	if (family == 2 || family == 10)
+		sys_text_xlat(table("ipproto"), (uint32_t)v, out);
+	else if (family == 16)
+		sys_text_xlat(table("netlink"), (uint32_t)v, out);
+	else
+		buf_add_u64(out, (uint32_t)v);
+}
+
+static void add_fd(uint64_t v, bool dir, struct buf *out)
+{
+	if (dir && (int32_t)v == AT_FDCWD)
+		buf_add_str(out, "AT_FDCWD");
+	else
+		buf_printf(out, "%" PRId32, (int32_t)v);
+}
+
+static void add_id(uint64_t v, struct buf *out)
+{
+	if ((uint32_t)v == UINT32_MAX)
+		buf_add_str(out, "-1");
+	else
+		buf_add_u64(out, (uint32_t)v);
+}
+
+static void add_dev32(uint64_t v, struct buf *out)
+{
+	uint32_t dev = (uint32_t)v;
+
+	buf_printf(out, "makedev(%#x, %#x)", dev >> 8 & 0xfff, (dev & 0xff) | (dev >> 12 & 0xfff00));
+}
+
+/* A value that is all in its register. */
+static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, uint64_t v, struct buf *out)
+{
+	switch ((enum sys_arg_kind)kind) {
+	case SYS_ARG_INT: case SYS_ARG_PID: case SYS_ARG_SPID:
+		buf_printf(out, "%" PRId32, (int32_t)v);
+		break;
+	case SYS_ARG_UINT: case SYS_ARG_UFD: case SYS_ARG_U32V:
+		buf_add_u64(out, (uint32_t)v);
+		break;
+	case SYS_ARG_LONG: case SYS_ARG_OFF:
+		buf_printf(out, "%" PRId64, b->abi == SYS_ABI_I386 ? (int32_t)v : (int64_t)v);
+		break;
+	case SYS_ARG_ULONG: case SYS_ARG_U64: case SYS_ARG_SIZE:
+		buf_add_u64(out, v);
+		break;
+	case SYS_ARG_HEX:
+		buf_printf(out, v ? "%#" PRIx64 : "0", v);
+		break;
+	case SYS_ARG_FD:
+		add_fd(v, false, out);
+		break;
+	case SYS_ARG_DIRFD:
+		add_fd(v, true, out);
+		break;
+	case SYS_ARG_UID: case SYS_ARG_GID:
+		add_id(v, out);
+		break;
+	case SYS_ARG_SIG:
+		sys_text_signal((uint32_t)v, out);
+		break;
+	case SYS_ARG_MODE:
+		buf_printf(out, "%#03o", (unsigned)v & 0xffff);
+		break;
+	case SYS_ARG_FMODE:
+		sys_text_mode((uint32_t)v & 0xffff, out);
+		break;
+	case SYS_ARG_DEV:
+		add_dev32(v, out);
+		break;
+	case SYS_ARG_XLAT:
+		sys_text_xlat(sys_xlat_for(ref, b->abi), v, out);
+		break;
+	case SYS_ARG_SOCKOPT:
+		add_sockopt(b, v, out);
+		break;
+	default:
+		sys_text_ptr(v, out);
+		break;
+	}
+}
+
+/* An int that sign extension made long, in a register of flags or names. */
+static uint64_t xlat_value_of(const struct sys_xlat *x, uint64_t v)
+{
+	for (uint32_t i = 0; i < x->x.n; i++)
+		if (x->x.vals[i].val > UINT32_MAX)
+			return v;
+	return (uint32_t)v;
+}
+
+static void add_names(const struct sys_body *b, const struct sys_arg *arg, struct buf *out)
+{
+	uint64_t v = b->args[arg->reg];
+
+	if (!strcmp(sys_xlats[arg->ref].x.name, "ipproto"))
+		add_protocol(b, v, out);
+	else
+		add_scalar(b, arg->kind, arg->ref, xlat_value_of(sys_xlat_for(arg->ref, b->abi), v), out);
+}
+
+static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
+		    struct buf *out)
+{
+	if (sys_text_memory(b, arg, entered, k, out))
+		return;
+	if (arg->kind == SYS_ARG_XLAT)
+		add_names(b, arg, out);
+	else
+		add_scalar(b, arg->kind, 0, b->args[arg->reg], out);
+}
+
+#define CLONE_PARENT_SETTID 0x100000
+#define CLONE_PIDFD 0x1000
+#define CLONE_SETTLS 0x80000
+#define CLONE_CHILD_TID 0x1200000	/* CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID */
+
+/* Arguments of clone() that its flags say it has, with their names. */
+static void add_clone(const struct sys_body *b, const struct sys_call *call, bool entered, const struct sys_look *k,
+		      struct buf *out)
+{
+	static const struct { const char *name; const char *label; uint64_t flags; } order[] = {
+		{ "newsp", "child_stack", 0 }, { "flags", ", flags", 0 },
+		{ "parent_tid", ", parent_tid", CLONE_PARENT_SETTID | CLONE_PIDFD },
+		{ "tls", ", tls", CLONE_SETTLS }, { "child_tid", ", child_tidptr", CLONE_CHILD_TID },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		if (order[i].flags && !(b->args[0] & order[i].flags))
+			continue;
+		for (unsigned n = 0; n < call->n_args; n++) {
+			if (strcmp(call->args[n].name, order[i].name) != 0)
+				continue;
+			buf_printf(out, "%s=", order[i].label);
+			add_arg(b, &call->args[n], entered, k, out);
+		}
+	}
+}
+
+/* Memory that the kernel fills in: after a call that did not end it says nothing. */
+static bool is_filled_in(const struct sys_arg *arg)
+{
+	switch ((enum sys_arg_kind)arg->kind) {
+	case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_REST: case SYS_ARG_ARRAY_OUT: case SYS_ARG_DATA_OUT:
+	case SYS_ARG_DATA_LENP: case SYS_ARG_DATA_HEX: case SYS_ARG_DATA_STR: case SYS_ARG_OPT_OUT:
+	case SYS_ARG_DIRENTS: case SYS_ARG_OSA: case SYS_ARG_OIOV: case SYS_ARG_OMSG: case SYS_ARG_OMMSG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int sys_text_args(const struct sys_body *b, bool entered, const struct sys_look *k, struct buf *out)
+{
+	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	const struct sys_form *form = call ? sys_form_of(call, b->args) : NULL;
+	const struct sys_arg *args = form ? form->args : call ? call->args : NULL;
+	unsigned n = form ? form->n_args : call ? call->n_args : sys_n_args(b);
+	const char *sep = "";
+
+	if (call && !strcmp(call->name, "clone") && n) {
+		add_clone(b, call, entered, k, out);
+		return buf_error(out);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (args && args[i].reg >= sys_n_args(b))
+			continue;
+		buf_add_str(out, sep);
+		sep = ", ";
+		if (args && b->flags & SYS_F_KILLED && is_filled_in(&args[i])) {
+			buf_add_str(out, " <unfinished ...>");
+			break;
+		}
+		if (args)
+			add_arg(b, &args[i], entered, k, out);
+		else
+			add_scalar(b, SYS_ARG_HEX, 0, b->args[i], out);
+	}
+	return buf_error(out);
+}
+
+void sys_text_pad(size_t column, struct buf *out)
+{
+	while (out->len + 1 < column && buf_add_char(out, ' ') >= 0)
+		;
+}
+
+int sys_text_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out)
+{
+	struct sys_body inner;
+	const char *sub = sys_subcall(b, &inner);
+	const struct sys_body *shown = sub ? &inner : b;
+	char name[24];
+
+	buf_printf(out, "%s(", sub ? sub : sys_call_name(b->abi, b->nr, name));
+	sys_text_args(shown, entered, k, out);
+	buf_add_char(out, ')');
+	if (!entered) {
+		sys_text_pad(column, out);
+		buf_add_str(out, " = ");
+		sys_text_ret(b, out);
+		sys_text_answer(b, " ", out);
+	}
+	return buf_error(out);
+}

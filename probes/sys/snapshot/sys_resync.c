@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A record of a task that nobody told of, or the first one of a task behind a gap, makes that task be read again from
+ * /proc. What that may cost is bounded: a stream that loses much has better uses for the time.
+ */
+#include "probes/sys/snapshot/sys_resync.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "loop/coop.h"
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "event/params.h"
+#include "probe/env.h"
+#include "probe/probe.h"
+#include "probes/sys/snapshot/sys_container.h"
+#include "probes/sys/sys_event.h"
+#include "probes/sys/snapshot/sys_scan.h"
+#include "probes/sys/sys_table.h"
+#include "probes/sys/sys_wire.h"
+#include "scap/schema.h"
+#include "sonde/scap_wire.h"
+
+#define TURN_NS 100000000ull	/* in each such time ... */
+#define TURN_SPENT_NS 5000000ull /* ... so much goes into reading tasks again */
+#define ROW_MAX (256u << 10)
+
+struct seq { uint32_t seq; bool there; };
+
+struct heal {
+	struct probe *probe;
+	struct scan *scan;
+	struct containers *containers;
+	struct map cgroups;	/* uint32_t tgid -> uint64_t id of its cgroup when it became a program */
+	struct buf rec;
+	struct map tasks;	/* uint32_t tid -> uint32_t gap number that it was read after */
+	VEC(struct seq) seqs;	/* by CPU, then class */
+	uint32_t gaps;
+	uint64_t turn_ns, spent_ns;
+	bool starting; /* heal_start() is at work */
+	struct heal_stats stats;
+};
+
+/* The thread of a row is known as of now. */
+static void note_thread(struct heal *h, const struct params_out *row)
+{
+	struct cursor c = cur_init(row->bytes.data, row->bytes.len);
+	uint32_t tid = (uint32_t)cur_u64(&c), *slot;
+
+	slot = cur_ok(&c) ? map_add(&h->tasks, &tid, NULL) : NULL;
+	if (slot)
+		*slot = h->gaps;
+}
+
+#define ROW_CGROUPS 22	/* of a thread's row: tables/scap_rows.tsv */
+
+static void note_container(struct heal *h, const struct params_out *row)
+{
+	size_t off = 0;
+
+	for (unsigned i = 0; i < ROW_CGROUPS; i++)
+		off += row->len[i];
+	if (row->head.n > ROW_CGROUPS && off + row->len[ROW_CGROUPS] <= row->bytes.len)
+		containers_note(h->containers, row->bytes.data + off, row->len[ROW_CGROUPS]);
+}
+
+/* As a record that the stream takes. */
+static int inject(struct heal *h, struct sonde_rec head, const struct params_out *row)
+{
+	void *made;
+	int r;
+
+	buf_reset(&h->rec);
+	head.instance = h->probe->instance;
+	buf_add(&h->rec, &head, sizeof(head));
+	r = params_write(row, &h->rec);
+	if (r >= 0)
+		r = buf_align(&h->rec, 8);
+	if (r < 0 || h->rec.len > ROW_MAX)
+		return r;
+	made = h->rec.data;
+	r = probe_inject(h->probe->env, made, h->rec.len);
+	return r < 0 ? r : 0;
+}
+
+/*
+ * Each row is read right before it is put into the stream, so the loop may handle records between two rows of the
+ * start. Rows that heal a record are made while rings are drained, where the turn must not pass.
+ */
+static int on_row(void *ctx, const struct params_out *row)
+{
+	struct heal *h = ctx;
+	int r;
+
+	if (row->head.type == SCAP_ROW_THREAD) {
+		note_thread(h, row);
+		note_container(h, row);
+	}
+	h->stats.rows++;
+	r = inject(h, (struct sonde_rec){ .type = SONDE_EV_SCAP_ROW, .flags = SONDE_RF_SNAPSHOT }, row);
+	return r < 0 || !h->starting ? r : coop_yield(probe_env_coop(h->probe->env));
+}
+
+static int on_container(void *ctx, const struct params_out *ev)
+{
+	return inject(ctx, (struct sonde_rec){ .type = SONDE_EV_SCAP }, ev);
+}
+
+struct heal *heal_new(struct probe *p, struct err *err)
+{
+	struct heal *h = calloc(1, sizeof(*h));
+
+	if (!h) {
+		err_errno(err, -ENOMEM, "cannot look at /proc");
+		return NULL;
+	}
+	h->probe = p;
+	map_init(&h->tasks, sizeof(uint32_t), sizeof(uint32_t));
+	map_init(&h->cgroups, sizeof(uint32_t), sizeof(uint64_t));
+	h->containers = containers_new(probe_env_host_root(p->env));
+	h->scan = scan_new(probe_env_host_root(p->env), on_row, h);
+	if (h->scan && h->containers)
+		return h;
+	err_set(err, -ENOENT, "cannot open %s/proc: what is there before the start stays unknown",
+		probe_env_host_root(p->env));
+	heal_free(h);
+	return NULL;
+}
+
+void heal_free(struct heal *h)
+{
+	if (!h)
+		return;
+	scan_free(h->scan);
+	containers_free(h->containers);
+	map_fini(&h->cgroups);
+	buf_fini(&h->rec);
+	map_fini(&h->tasks);
+	vec_fini(&h->seqs);
+	free(h);
+}
+
+static int start_some(struct heal *h, const uint32_t *pids, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		r = scan_process(h->scan, pids[i], 0, true);
+		if (r >= 0 || r == -ESRCH)
+			r = scan_ancestors(h->scan, pids[i]);
+	}
+	return r;
+}
+
+static int start_all(struct heal *h)
+{
+	const struct probe_select *sel = probe_env_select(h->probe->env, h->probe->instance);
+	int r = scan_host(h->scan);
+
+	if (r >= 0 && (sel->n_pids || sel->n_tree)) {
+		r = start_some(h, sel->pids, sel->n_pids);
+		if (r >= 0)
+			r = start_some(h, sel->tree, sel->n_tree);
+	} else if (r >= 0) {
+		r = scan_all(h->scan);
+	}
+	return r < 0 ? r : containers_tell(h->containers, on_container, h);
+}
+
+int heal_start(struct heal *h, struct err *err)
+{
+	int r;
+
+	h->starting = true;
+	r = start_all(h);
+	h->starting = false;
+	return r < 0 ? err_errno(err, r, "cannot tell what is there before the start") : 0;
+}
+
+/* One more gap when numbers of a CPU and class do not follow each other. */
+static void look_for_gap(struct heal *h, const struct sonde_rec *r)
+{
+	size_t row = (size_t)r->cpu * SONDE_CLASSES + (r->flags & SONDE_RF_CLASS);
+	struct seq *s;
+
+	while (h->seqs.len <= row) {
+		if (vec_grow(&h->seqs) < 0)
+			return;
+		h->seqs.items[h->seqs.len++] = (struct seq){ 0 };
+	}
+	s = &h->seqs.items[row];
+	h->gaps += s->there && r->seq != s->seq + 1;
+	*s = (struct seq){ .seq = r->seq, .there = true };
+}
+
+static bool may_spend(struct heal *h, uint64_t now_ns)
+{
+	if (now_ns - h->turn_ns > TURN_NS) {
+		h->turn_ns = now_ns;
+		h->spent_ns = 0;
+	}
+	return h->spent_ns < TURN_SPENT_NS;
+}
+
+/* @is_new: nobody told of it. The rows that come of this change the map of tasks. */
+static void read_again(struct heal *h, uint32_t tgid, uint32_t tid, bool is_new)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint32_t *slot;
+
+	if (!may_spend(h, now_ns)) {
+		h->stats.postponed++;
+		if (is_new)
+			map_remove(&h->tasks, &tid);
+		return;
+	}
+	/* A thread's descriptors are its process's. */
+	if (tid != tgid)
+		scan_process(h->scan, tgid, tid, false);
+	if (scan_process(h->scan, tgid, tgid, true) >= 0)
+		h->stats.healed++;
+	containers_tell(h->containers, on_container, h);
+	slot = map_add(&h->tasks, &tid, NULL);
+	if (slot)
+		*slot = h->gaps;	/* also when it is gone: there is nothing more to learn */
+	h->spent_ns += clock_boot_ns() - now_ns;
+}
+
+/* What a fork returned in the child: the record itself tells who that is. */
+static bool is_beginning(const struct sonde_rec *r)
+{
+	struct cursor c = cur_init(r, r->len);
+	const struct sys_call *call;
+	struct sys_rec rec;
+
+	if (r->type != SYS_REC_EXIT || !cur_copy(&c, &rec, sizeof(rec)) || rec.ret != 0)
+		return false;
+	call = sys_call_find(rec.abi, rec.nr);
+	return call && call->flags & SYS_CALL_LIFE &&
+	       (!strncmp(call->name, "clone", 5) || !strcmp(call->name, "fork") || !strcmp(call->name, "vfork"));
+}
+
+static void remember_cgroup(struct heal *h, uint32_t tgid, uint64_t cgroup)
+{
+	uint64_t *slot = map_add(&h->cgroups, &tgid, NULL);
+
+	if (slot)
+		*slot = cgroup;
+}
+
+/*
+ * Engines move a process into its container between fork and exec, which no event tells: one that became a program in
+ * another cgroup than its parent did is read again.
+ */
+static bool changed_cgroup(struct heal *h, const struct sonde_rec *r)
+{
+	const struct sys_body *b = (const void *)(r + 1);
+	struct sys_image image;
+	uint64_t *known, cgroup, begin_ns = clock_boot_ns();
+	bool same;
+
+	if (r->type != SYS_REC_EXIT || r->len < sizeof(*r) + sizeof(*b) || b->ret != 0 ||
+	    b->chunks_len > r->len - sizeof(*r) - sizeof(*b) || b->flags & SYS_F_SHORT || !sys_image_of(b, &image) ||
+	    !image.proc.name_len)
+		return false;
+	cgroup = image.proc.cgroup_id;
+	known = map_find(&h->cgroups, &r->tgid);
+	known = known ? known : map_find(&h->cgroups, &image.proc.ppid);
+	if (!known && may_spend(h, begin_ns)) {
+		same = scan_same_cgroups(h->scan, r->tgid, image.proc.ppid);
+		if (same)
+			remember_cgroup(h, image.proc.ppid, cgroup);
+		h->spent_ns += clock_boot_ns() - begin_ns;
+	} else {
+		same = !known || *known == cgroup;
+	}
+	remember_cgroup(h, r->tgid, cgroup);
+	return !same;
+}
+
+/* The path of a cgroup that a process is in. */
+static void on_name(struct heal *h, const struct sonde_rec *r)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct sonde_name_rec name;
+	const void *path;
+	struct buf text = { 0 };
+
+	if (!cur_copy(&c, &name, sizeof(name)) || name.space != SONDE_NAME_CGROUP)
+		return;
+	path = cur_bytes(&c, name.name_len);
+	buf_add(&text, "unified=", strlen("unified="));
+	buf_add(&text, path, path ? name.name_len : 0);
+	if (path && buf_error(&text) >= 0)
+		containers_note(h->containers, text.data, text.len);
+	buf_fini(&text);
+	containers_tell(h->containers, on_container, h);
+}
+
+void heal_record(struct heal *h, const struct sonde_rec *r)
+{
+	uint32_t tid = r->tid, *slot;
+	bool is_new = false;
+
+	if (r->type == SONDE_EV_NAME)
+		on_name(h, r);
+	if (r->type >> 8 != PROBE_ID || r->instance != h->probe->instance || r->type == SYS_REC_SUM)
+		return;
+	look_for_gap(h, r);
+	if (r->type == SYS_REC_PROCEXIT) {
+		map_remove(&h->tasks, &tid);
+		map_remove(&h->cgroups, &tid);
+		return;
+	}
+	if (!tid)
+		return;
+	slot = map_add(&h->tasks, &tid, &is_new);
+	if (!slot)
+		return;
+	if (is_new && is_beginning(r))
+		*slot = h->gaps;
+	else if (is_new || *slot != h->gaps || changed_cgroup(h, r))
+		read_again(h, r->tgid, tid, is_new);
+}
+
+void heal_stats(const struct heal *h, struct heal_stats *ret)
+{
+	*ret = h->stats;
+}

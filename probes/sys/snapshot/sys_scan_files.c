@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Descriptors from /proc/PID/fd, and the sockets behind them from the tables of their network namespace. A table is
+ * read once per namespace, at the first socket that is in none known. Formats: proc(5), and for /proc/net/tcp the
+ * kernel's Documentation/networking/proc_net_tcp.rst.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "probes/sys/sys_params.h"
+#include "probes/sys/snapshot/sys_scan_impl.h"
+#include "scap/block.h"
+#include "scap/schema.h"
+
+#define TABLE_MAX (64u << 20)	/* bytes of a table of sockets */
+#define L4_TCP 2
+#define L4_UDP 3
+#define L4_RAW 5
+#define TCP_LISTEN_STATE 10
+
+/* ---- sockets ---- */
+
+/* "0100007F:1F90": words of the host's order. */
+static bool read_end(const char *text, size_t words, uint8_t *ip, uint16_t *port)
+{
+	unsigned p;
+
+	for (size_t i = 0; i < words; i++) {
+		unsigned word;
+
+		if (sscanf(text + 8 * i, "%8x", &word) != 1)
+			return false;
+		memcpy(ip + 4 * i, &word, 4);
+	}
+	if (sscanf(text + 8 * words, ":%4x", &p) != 1)
+		return false;
+	*port = (uint16_t)p;
+	return true;
+}
+
+static bool is_zero(const uint8_t *ip)
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(ip, zero, sizeof(zero));
+}
+
+/* "  0: LOCAL REMOTE STATE tx:rx tr:when retransmits uid timeout inode ..." */
+static void take_inet(struct scan *s, const char *line, uint8_t l4, uint8_t family)
+{
+	struct scan_socket sock = { .l4 = l4, .family = family }, *slot;
+	char local[64], remote[64];
+	unsigned long long inode;
+	unsigned state;
+	bool server;
+
+	if (sscanf(line, " %*d: %63s %63s %x %*s %*s %*s %*s %*s %llu", local, remote, &state, &inode) != 4 ||
+	    strlen(local) < (family == 4 ? 13u : 37u) || strlen(remote) < (family == 4 ? 13u : 37u))
+		return;
+	if (!read_end(local, family == 4 ? 1 : 4, sock.local, &sock.lport) ||
+	    !read_end(remote, family == 4 ? 1 : 4, sock.remote, &sock.rport))
+		return;
+	server = l4 == L4_TCP ? state == TCP_LISTEN_STATE : is_zero(sock.remote);
+	if (family == 4)
+		sock.type = server ? FD_IPV4_SERVER : FD_IPV4;
+	else
+		sock.type = server ? FD_IPV6_SERVER : FD_IPV6;
+	slot = inode ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;
+	if (slot)
+		*slot = sock;
+}
+
+/* "ffff8881: 00000002 00000000 00010000 0001 01 12345 /path" */
+static void take_unix(struct scan *s, const char *line, uint8_t l4, uint8_t family)
+{
+	struct scan_socket sock = { .type = FD_UNIX }, *slot;
+	unsigned long long address, inode;
+	int at = 0;
+
+	(void)l4;
+	(void)family;
+	if (sscanf(line, "%llx: %*x %*x %*x %*x %*x %llu%n", &address, &inode, &at) != 2 || !at)
+		return;
+	sock.address = address;
+	line += at;
+	line += *line == ' ';
+	sock.name_off = (uint32_t)s->names.len;
+	sock.name_len = (uint32_t)strcspn(line, "\n");
+	buf_add(&s->names, line, sock.name_len);
+	slot = inode && !buf_error(&s->names) ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;
+	if (slot)
+		*slot = sock;
+}
+
+/* "address protocol pid groups rmem wmem dump locks drops inode" */
+static void take_netlink(struct scan *s, const char *line, uint8_t l4, uint8_t family)
+{
+	unsigned long long inode;
+	struct scan_socket *slot;
+
+	(void)l4;
+	(void)family;
+	if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &inode) != 1)
+		return;
+	slot = inode ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;
+	if (slot)
+		*slot = (struct scan_socket){ .type = FD_NETLINK };
+}
+
+static void scan_sockets(struct scan *s, int pid_fd)
+{
+	static const struct {
+		const char *name;
+		void (*take)(struct scan *s, const char *line, uint8_t l4, uint8_t family);
+		uint8_t l4, family;
+	} tables[] = {
+		{ "net/tcp", take_inet, L4_TCP, 4 }, { "net/tcp6", take_inet, L4_TCP, 6 },
+		{ "net/udp", take_inet, L4_UDP, 4 }, { "net/udp6", take_inet, L4_UDP, 6 },
+		{ "net/raw", take_inet, L4_RAW, 4 }, { "net/raw6", take_inet, L4_RAW, 6 },
+		{ "net/unix", take_unix, 0, 0 }, { "net/netlink", take_netlink, 0, 0 },
+	};
+	char space[64];
+	uint64_t key;
+	bool is_new = false;
+
+	scan_link(pid_fd, "ns/net", space, sizeof(space));
+	key = map_hash(space, strlen(space));
+	if (!map_add(&s->spaces, &key, &is_new) || !is_new)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		const char *line;
+
+		if (scan_read(pid_fd, tables[i].name, &s->more, TABLE_MAX) <= 0)
+			continue;
+		line = strchr(s->more.data, '\n');
+		for (; line && line[1]; line = strchr(line + 1, '\n'))
+			tables[i].take(s, line + 1, tables[i].l4, tables[i].family);
+	}
+}
+
+static void add_end(struct params_out *o, const uint8_t *ip, size_t len, uint16_t port)
+{
+	params_append(o, ip, len);
+	params_append(o, &port, sizeof(port));
+}
+
+/* name, tuple, address and protocol of the row: readers make an internet socket's name themselves */
+static void add_socket(struct scan *s, const struct scan_socket *k)
+{
+	struct params_out *o = &s->out;
+	const char *name = k->name_len ? s->names.data + k->name_off : "";
+	const uint8_t family = k->type == FD_UNIX ? 1 : k->family == 4 ? 2 : 10;
+	size_t ip = k->family == 4 ? 4 : 16;
+	const uint64_t ends[2] = { k->address, 0 };
+
+	params_add_str(o, name, k->name_len);
+	params_add(o, NULL, 0);
+	if (k->type == FD_UNIX) {
+		params_append(o, &family, 1);
+		params_append(o, ends, sizeof(ends));
+		params_append(o, name, k->name_len);
+		params_append(o, "", 1);
+	} else if (k->type == FD_IPV4 || k->type == FD_IPV6) {
+		params_append(o, &family, 1);
+		add_end(o, k->local, ip, k->lport);
+		add_end(o, k->remote, ip, k->rport);
+	}
+	params_add(o, NULL, 0);
+	if (k->type == FD_IPV4_SERVER || k->type == FD_IPV6_SERVER) {
+		params_append(o, &family, 1);
+		add_end(o, k->local, ip, k->lport);
+	}
+	params_add_u8(o, k->l4);
+}
+
+/* ---- other descriptors ---- */
+
+static uint8_t type_of_anonymous(const char *link)
+{
+	static const struct { const char *begin; uint8_t type; } kinds[] = {
+		{ "anon_inode:[eventfd]", FD_EVENT }, { "anon_inode:[signalfd]", FD_SIGNAL },
+		{ "anon_inode:[eventpoll]", FD_EPOLL }, { "anon_inode:inotify", FD_INOTIFY },
+		{ "anon_inode:[timerfd]", FD_TIMER }, { "anon_inode:[userfaultfd]", FD_USERFAULT },
+		{ "anon_inode:[io_uring]", FD_IO_URING }, { "anon_inode:bpf", FD_BPF },
+		{ "anon_inode:[pidfd]", FD_PIDFD }, { "pidfd:", FD_PIDFD },
+		{ "/memfd:", FD_MEMFD }, { "pipe:", FD_FIFO },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!strncmp(link, kinds[i].begin, strlen(kinds[i].begin)))
+			return kinds[i].type;
+	return FD_UNSUPPORTED;
+}
+
+/* Flags in libscap's bits, out of fdinfo ("flags:\t0100002", octal). */
+static uint32_t flags_of(struct scan *s, int pid_fd, uint32_t num)
+{
+	const char *line;
+	char name[48];
+
+	snprintf(name, sizeof(name), "fdinfo/%u", num);
+	if (scan_read(pid_fd, name, &s->text, 4096) <= 0)
+		return 0;
+	line = strstr(s->text.data, "flags:");
+	return line ? sys_open_flags(strtoull(line + 6, NULL, 8)) : 0;
+}
+
+/* A file by its link; what its file system would have to be asked for stays unknown. */
+static void add_file(struct scan *s, int pid_fd, int dir_fd, uint32_t num, const char *link, size_t len)
+{
+	uint32_t flags = 0, dev = 0;
+	uint8_t type;
+	uint64_t ino = 0;
+	struct statx st;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", num);
+	if (statx(dir_fd, name, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) == 0) {
+		ino = st.stx_ino;
+		dev = st.stx_dev_major << 20 | st.stx_dev_minor;
+	} else {
+		st.stx_mode = 0;
+	}
+	type = *link == '/' && strncmp(link, "/memfd:", 7) != 0 ? FD_FILE_V2 : type_of_anonymous(link);
+	if (type == FD_FILE_V2 && S_ISDIR(st.stx_mode))
+		type = FD_DIRECTORY;
+	if (type == FD_FILE_V2 && S_ISFIFO(st.stx_mode))
+		type = FD_FIFO;
+	if (type == FD_FILE_V2 || type == FD_DIRECTORY)
+		flags = flags_of(s, pid_fd, num);
+	params_add_u64(&s->out, ino);
+	params_add_u8(&s->out, type);
+	params_add_str(&s->out, link, len);
+	params_add(&s->out, NULL, 0);
+	params_add(&s->out, NULL, 0);
+	params_add_u8(&s->out, 0);
+	params_add_u32(&s->out, flags);
+	params_add_u32(&s->out, type == FD_FILE_V2 || type == FD_DIRECTORY ? dev : 0);
+}
+
+static int send_file(struct scan *s, int pid_fd, int dir_fd, uint32_t pid, uint32_t num)
+{
+	const struct scan_socket *sock = NULL;
+	char link[PATH_MAX], name[16];
+	uint64_t inode = 0;
+	size_t len;
+
+	snprintf(name, sizeof(name), "%u", num);
+	len = scan_link(dir_fd, name, link, sizeof(link));
+	if (!len)
+		return 0;
+	if (!strncmp(link, "socket:[", 8)) {
+		inode = strtoull(link + 8, NULL, 10);
+		scan_sockets(s, pid_fd);
+		sock = map_find(&s->sockets, &inode);
+	}
+	params_begin(&s->out, SCAP_ROW_FD, -1);
+	params_add_u64(&s->out, pid);
+	params_add_u64(&s->out, num);
+	if (sock) {
+		params_add_u64(&s->out, inode);
+		params_add_u8(&s->out, sock->type);
+		add_socket(s, sock);
+		params_add_u32(&s->out, 0);
+		params_add_u32(&s->out, 0);
+	} else {
+		add_file(s, pid_fd, dir_fd, num, link, len);
+	}
+	return s->fn(s->ctx, &s->out);
+}
+
+int scan_files(struct scan *s, int pid_fd, uint32_t pid)
+{
+	int fd = openat(pid_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	uint32_t num;
+	int r = 0;
+
+	if (!dir) {
+		cleanup_close(&fd);
+		return 0;	/* a kernel thread, or gone */
+	}
+	while (r >= 0 && (e = readdir(dir)))
+		if (isdigit((unsigned char)e->d_name[0]) && str_to_u32(e->d_name, 10, &num) == 0)
+			r = send_file(s, pid_fd, fd, pid, num);
+	closedir(dir);
+	return r;
+}

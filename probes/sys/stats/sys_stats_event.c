@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The event of counted calls: one row of the table that ends a summary.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/event.h"
+#include "probes/sys/sys_event.h"
+
+/* The longest latency of a step, ns: steps below 4 are exact, then four to an octave. */
+static uint64_t step_end(unsigned step)
+{
+	unsigned log = (step >> 2) + 1;
+
+	return step < 4 ? step : ((4ull + (step & 3) + 1) << (log - 2)) - 1;
+}
+
+/* The latency below which @pct of the calls stayed. */
+static uint64_t percentile(const struct sys_stats_body *b, unsigned pct)
+{
+	uint64_t n = 0, all = 0, want;
+
+	for (unsigned i = 0; i < SYS_STEPS; i++)
+		all += b->steps[i];
+	want = (all * pct + 99) / 100;
+	for (unsigned i = 0; i < SYS_STEPS; i++) {
+		n += b->steps[i];
+		if (n && n >= want)
+			return MIN(step_end(i), b->max_ns);
+	}
+	return 0;
+}
+
+enum { GET_NAME, GET_AVG, GET_P50, GET_P99, GET_WHOSE };
+
+static int sum_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct sys_stats_body *b = ev->body;
+	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+
+	*ret = (struct value){ .kind = VAL_UINT, .ns = true };
+	switch (f->off) {
+	case GET_AVG:
+		ret->u = b->calls ? b->total_ns / b->calls : 0;
+		return 0;
+	case GET_P50:
+		ret->u = percentile(b, 50);
+		return 0;
+	case GET_P99:
+		ret->u = percentile(b, 99);
+		return 0;
+	case GET_WHOSE:
+		if (!b->by || !*b->by_name)
+			return -ENOENT;
+		*ret = (struct value){ .kind = VAL_STR, .str = b->by_name,
+				       .len = strnlen(b->by_name, sizeof(b->by_name)) };
+		return 0;
+	default:
+		if (!call)
+			return -ENOENT;
+		*ret = (struct value){ .kind = VAL_STR, .str = call->name, .len = strlen(call->name) };
+		return 0;
+	}
+}
+
+/* Whose calls the rows below are. */
+static void add_whose(const struct sys_stats_body *b, struct buf *out)
+{
+	size_t len = strnlen(b->by_name, sizeof(b->by_name));
+
+	if (!len) {
+		buf_add_str(out, "# all for whom there was no room\n");
+		return;
+	}
+	buf_add_str(out, b->by == SYS_BY_PROCESS ? "# process " : "# ");
+	if (b->by == SYS_BY_PROCESS)
+		buf_printf(out, "%" PRIu32 " ", b->by_pid);
+	str_escape_buf(out, b->by_name, len);
+	buf_add_char(out, '\n');
+}
+
+/* What the times are from, and what the columns are. */
+static void add_head(const struct sys_stats_body *b, struct buf *out)
+{
+	if (b->one_in > 1)
+		buf_printf(out, "# counts are of all calls; times are of one call in %" PRIu64 ", drawn at random, "
+			   "of the first %" PRIu64 "\n# of each and of all longer than %.0f ms "
+			   "(--times all: of every call)\n",
+			   b->one_in, b->first, (double)b->long_ns / 1e6);
+	buf_printf(out, "%7s %12s %9s %9s %9s %10s %10s %9s  %s\n", "% time", "total ms", "avg us", "p50 us",
+		   "p99 us", "max us", "calls", "errors", "call");
+}
+
+static int sum_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct sys_stats_body *b = ev->body;
+	double share = b->all_ns ? 100.0 * (double)b->total_ns / (double)b->all_ns : 0;
+	double avg = b->calls ? (double)b->total_ns / (double)b->calls / 1e3 : 0;
+	char name[24];
+
+	(void)o;
+	if (b->rank == 0 && b->by)
+		add_whose(b, out);
+	if (b->rank == 0)
+		add_head(b, out);
+	buf_printf(out, "%7.2f %12.3f %9.2f %9.2f %9.2f %10.2f", share, (double)b->total_ns / 1e6, avg,
+		   (double)percentile(b, 50) / 1e3, (double)percentile(b, 99) / 1e3, (double)b->max_ns / 1e3);
+	return buf_printf(out, " %10" PRIu64 " %9" PRIu64 "  %s\n", b->calls, b->errors,
+			  sys_call_name(b->abi, b->nr, name));
+}
+
+#define ROW(member, word, kind, doc, ...) FIELD_ROW(struct sys_stats_body, member, word, kind, doc, ##__VA_ARGS__)
+#define GOT(word, what, like_, doc_, ...) \
+	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  ##__VA_ARGS__ }
+
+static const struct field sum_fields[] = {
+	GOT("syscall.name", GET_NAME, FIELD_STR, "name of the system call", .flags = FIELD_OPEN),
+	GOT("syscall.by_name", GET_WHOSE, FIELD_STR, "with --by: command name of the callers", .flags = FIELD_OPEN),
+	ROW(by_pid, "syscall.by_pid", FIELD_UINT, "with --by process: the caller", .flags = FIELD_OPTIONAL),
+	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"),
+	ROW(calls, "syscall.calls", FIELD_UINT, "how often it returned"),
+	ROW(errors, "syscall.errors", FIELD_UINT, "how often it failed"),
+	ROW(timed, "syscall.timed", FIELD_UINT, "how many of these calls the times are from"),
+	ROW(total_ns, "syscall.total", FIELD_NS,
+	    "time in it, all callers together; worked out where not all were timed"),
+	GOT("syscall.avg", GET_AVG, FIELD_NS, "average time in it"),
+	GOT("syscall.p50", GET_P50, FIELD_NS, "half of the calls took no longer; within a quarter"),
+	GOT("syscall.p99", GET_P99, FIELD_NS, "99 of 100 calls took no longer; within a quarter"),
+	ROW(max_ns, "syscall.max", FIELD_NS, "the longest of those that were timed; long ones all are"),
+};
+
+const struct event_desc sys_stats_desc = {
+	.type = SYS_REC_SUM,
+	.name = "sys.sum",
+	.doc = "calls that were counted in the kernel",
+	.class = EVENT_DATA,
+	.aggregate = true,
+	.table = true,
+	.fields = sum_fields,
+	.n_fields = ARRAY_SIZE(sum_fields),
+	.body_size = sizeof(struct sys_stats_body),
+	.get = sum_get,
+	.line = sum_line,
+};

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Functions that the compiler of Go put into others: a tree for each function, beside gopclntab, and the number of
+ * the node at each address. Go 1.18 and later, whose trees lie at offsets from one address that the module data hold.
+ *
+ * Format: runtime/symtabinl.go; internal/abi/symtab.go (numbers of the tables); runtime/symtab.go, struct moduledata.
+ */
+#include <errno.h>
+
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "elf/elf.h"
+#include "elf/go/gopclntab_impl.h"
+
+#define PCDATA_TREE_INDEX 2
+#define FUNCDATA_TREE 3
+#define NODES_MAX 65536		/* of one function */
+
+#define MODULE_FUNCDATA_1_18 304	/* bytes into the module data, 64 bit */
+#define MODULE_FUNCDATA_1_20 320
+
+struct node {
+	uint32_t name, parent_pc;
+};
+
+/* Field number @n of what follows the fixed part and the four bytes behind it. */
+static uint32_t table_at(const struct gopclntab *t, const struct gofunc *f, uint32_t n)
+{
+	uint32_t fixed = t->since >= 20 ? GO_FIELD_START_LINE : GO_FIELD_UNIT;
+	struct cursor c = go_field(t, f->info, fixed + 2 + n);
+	uint32_t v = cur_u32(&c);
+
+	return cur_ok(&c) ? v : UINT32_MAX;
+}
+
+static uint32_t n_pcdata(const struct gopclntab *t, const struct gofunc *f)
+{
+	struct cursor c = go_field(t, f->info, GO_FIELD_N_PCDATA);
+
+	return MIN(cur_u32(&c), 64u);
+}
+
+static uint8_t n_funcdata(const struct gopclntab *t, const struct gofunc *f)
+{
+	struct cursor c = go_field(t, f->info, (t->since >= 20 ? GO_FIELD_START_LINE : GO_FIELD_UNIT) + 1);
+
+	cur_skip(&c, 3);
+	return cur_u8(&c);
+}
+
+int go_inline_open(struct elf *e, struct gopclntab *t)
+{
+	uint64_t module;
+	int r;
+
+	if (t->version != GO_1_18)
+		return -ENOENT;
+	r = go_module(e, t, &module);
+	if (r < 0)
+		return r;
+	return go_pointer(e, module + (t->since >= 20 ? MODULE_FUNCDATA_1_20 : MODULE_FUNCDATA_1_18), &t->funcdata);
+}
+
+/* Node @i of the tree at @tree. */
+static int read_node(struct elf *e, const struct gopclntab *t, uint64_t tree, uint32_t i, struct node *ret)
+{
+	const size_t size = t->since >= 20 ? 16 : 20;
+	const uint8_t *data;
+	struct cursor c;
+	int r;
+
+	if (i >= NODES_MAX)
+		return -EBADMSG;
+	r = elf_vaddr_data(e, tree + i * size, size, &data);
+	if (r < 0)
+		return r;
+	c = cur_init(data, size);
+	cur_skip(&c, t->since >= 20 ? 4 : 12);	/* what it is; until 1.19 its parent, file and line */
+	ret->name = cur_u32(&c);
+	ret->parent_pc = cur_u32(&c);
+	return 0;
+}
+
+static void place(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, struct goframe *ret)
+{
+	if (gopclntab_line(t, f, pc, &ret->file, &ret->line) < 0) {
+		ret->file = NULL;
+		ret->line = 0;
+	}
+}
+
+size_t gopclntab_inlined(struct elf *e, const struct gopclntab *t, const struct gofunc *f, uint64_t pc,
+			 struct goframe *ret, size_t cap)
+{
+	uint32_t pcs = n_pcdata(t, f), index = UINT32_MAX, tree = UINT32_MAX;
+	size_t n = 0;
+
+	if (t->funcdata && pcs > PCDATA_TREE_INDEX && n_funcdata(t, f) > FUNCDATA_TREE) {
+		index = table_at(t, f, PCDATA_TREE_INDEX);
+		tree = table_at(t, f, pcs + FUNCDATA_TREE);
+	}
+	while (tree != UINT32_MAX && n + 1 < cap) {
+		int32_t i = go_value_at(t, index, f->entry, pc);
+		struct node node;
+		const char *name;
+
+		if (i < 0 || read_node(e, t, t->funcdata + tree, (uint32_t)i, &node) < 0)
+			break;
+		name = go_string(t->names, node.name);
+		if (!name || node.parent_pc >= f->end - f->entry)
+			break;
+		ret[n].name = name;
+		place(t, f, pc, &ret[n++]);
+		pc = f->entry + node.parent_pc;
+	}
+	ret[n].name = f->name;
+	place(t, f, pc, &ret[n++]);
+	return n;
+}

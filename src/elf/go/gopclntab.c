@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Format: debug/gosym and runtime/symtab.go of the Go distribution describe what is read here. All offsets are from
+ * the file: each access goes through a cursor over the part of the table that the offset counts in.
+ */
+#include "elf/go/gopclntab.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+#include "elf/go/gopclntab_impl.h"
+
+#define MAGIC_1_2 0xfffffffbu
+#define MAGIC_1_16 0xfffffffau
+#define MAGIC_1_18 0xfffffff0u
+#define MAGIC_1_20 0xfffffff1u
+
+#define NAME_MAX_BYTES 65536		/* a name that does not end within is none */
+#define SEARCH_CHUNK (64u << 10)
+
+struct cursor go_at(struct go_part p, uint64_t off)
+{
+	if (off > p.len)
+		return (struct cursor){ .bad = true };
+	return cur_init(p.data + off, p.len - (size_t)off);
+}
+
+static uint64_t cur_uint(struct cursor *c, uint8_t width)
+{
+	return width == 8 ? cur_u64(c) : cur_u32(c);
+}
+
+const char *go_string(struct go_part p, uint64_t off)
+{
+	struct cursor c = go_at(p, off);
+
+	if (!cur_left(&c) || !memchr(c.pos, 0, MIN(cur_left(&c), (size_t)NAME_MAX_BYTES)))
+		return NULL;
+	return (const char *)c.pos;
+}
+
+/* ---- header ---- */
+
+static unsigned since_release(const uint8_t *p)
+{
+	uint32_t magic;
+
+	memcpy(&magic, p, sizeof(magic));
+	return magic == MAGIC_1_20 ? 20 : magic == MAGIC_1_18 ? 18 : magic == MAGIC_1_16 ? 16 : 2;
+}
+
+static bool header_version(const uint8_t *p, enum go_version *ret)
+{
+	uint32_t magic;
+
+	memcpy(&magic, p, sizeof(magic));
+	if (p[4] || p[5] || (p[6] != 1 && p[6] != 2 && p[6] != 4) || (p[7] != 4 && p[7] != 8))
+		return false;
+	switch (magic) {
+	case MAGIC_1_2:
+		*ret = GO_1_2;
+		return true;
+	case MAGIC_1_16:
+		*ret = GO_1_16;
+		return true;
+	case MAGIC_1_18:
+	case MAGIC_1_20:
+		*ret = GO_1_18;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct go_part part_at(struct go_part all, uint64_t off)
+{
+	if (off > all.len)
+		return (struct go_part){ .data = all.data };
+	return (struct go_part){ .data = all.data + off, .len = all.len - (size_t)off };
+}
+
+/* The first version has one table for all; its list of files stands behind the functions. */
+static int parse_1_2(struct gopclntab *t, struct go_part all, struct cursor *c)
+{
+	struct cursor files;
+
+	t->width = t->ptr;
+	t->n_funcs = cur_uint(c, t->ptr);
+	if (t->n_funcs > cur_left(c) / (2u * t->width))
+		return -EBADMSG;
+	files = *c;
+	cur_skip(&files, (size_t)t->n_funcs * 2 * t->width + t->width);
+	t->names = t->pcs = all;
+	t->funcs = all;
+	t->files = part_at(all, cur_u32(&files));
+	t->units = all;
+	return cur_ok(&files) ? 0 : -EBADMSG;
+}
+
+static int parse_later(struct gopclntab *t, struct go_part all, struct cursor *c)
+{
+	t->width = t->version == GO_1_18 ? 4 : t->ptr;
+	t->n_funcs = cur_uint(c, t->ptr);
+	cur_skip(c, t->ptr);		/* number of files */
+	if (t->version == GO_1_18)
+		t->text = cur_uint(c, t->ptr);
+	t->names = part_at(all, cur_uint(c, t->ptr));
+	t->units = part_at(all, cur_uint(c, t->ptr));
+	t->files = part_at(all, cur_uint(c, t->ptr));
+	t->pcs = part_at(all, cur_uint(c, t->ptr));
+	t->funcs = part_at(all, cur_uint(c, t->ptr));
+	return cur_ok(c) && t->n_funcs <= t->funcs.len / (2u * t->width) ? 0 : -EBADMSG;
+}
+
+static int parse(struct gopclntab *t, const uint8_t *data, size_t len)
+{
+	struct go_part all = { .data = data, .len = len };
+	struct cursor c = cur_init(data, len);
+	const uint8_t *head = cur_bytes(&c, 8);
+
+	if (!head || !header_version(head, &t->version))
+		return -EBADMSG;
+	t->since = (uint8_t)since_release(head);
+	t->quantum = head[6];
+	t->ptr = head[7];
+	return t->version == GO_1_2 ? parse_1_2(t, all, &c) : parse_later(t, all, &c);
+}
+
+/* ---- finding it ---- */
+
+static int find_section(struct elf *e, uint64_t *ret_addr, const uint8_t **ret, size_t *ret_len)
+{
+	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+	struct elf_section s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (elf_section_find(e, names[i], &s) == 0) {
+			*ret_addr = s.addr;
+			return elf_section_data(e, &s, ret, ret_len);
+		}
+	return -ENOENT;
+}
+
+/* A header in a segment, at an address that is a multiple of 32, as linkers place it. -ENOENT. */
+static int search_segment(const struct elf *e, const struct elf_segment *s, uint64_t *ret_off)
+{
+	_cleanup_free_ uint8_t *chunk = malloc(SEARCH_CHUNK);
+	uint64_t size = MIN(s->filesz, (uint64_t)e->budget);	/* what is longer could not be loaded */
+	uint64_t first = -s->vaddr & 31;
+
+	if (!chunk)
+		return -ENOMEM;
+	for (uint64_t off = first; off < size; off += SEARCH_CHUNK) {
+		size_t len = (size_t)MIN(size - off, (uint64_t)SEARCH_CHUNK);
+		enum go_version version;
+
+		if (s->off + off < s->off || elf_read_at(e, s->off + off, chunk, len) < 0)
+			return -ENOENT;
+		for (size_t i = 0; i + 8 <= len; i += 32)
+			if (header_version(chunk + i, &version)) {
+				*ret_off = off + i;
+				return 0;
+			}
+	}
+	return -ENOENT;
+}
+
+static int search_segments(struct elf *e, uint64_t *ret_addr, const uint8_t **ret, size_t *ret_len)
+{
+	for (size_t i = 0; i < e->loads.len && i < 16; i++) {
+		const struct elf_segment *s = &e->loads.items[i];
+		uint64_t off;
+		int r = s->exec ? -ENOENT : search_segment(e, s, &off);
+
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0)
+			continue;
+		*ret_addr = s->vaddr + off;
+		*ret_len = (size_t)(s->filesz - off);
+		return elf_load(e, s->off + off, s->filesz - off, ret);
+	}
+	return -ENOENT;
+}
+
+int gopclntab_open(struct elf *e, struct gopclntab **ret)
+{
+	_cleanup_free_ struct gopclntab *t = calloc(1, sizeof(*t));
+	const uint8_t *data;
+	size_t len;
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	r = find_section(e, &t->addr, &data, &len);
+	if (r == -ENOENT)
+		r = search_segments(e, &t->addr, &data, &len);
+	if (r == 0)
+		r = parse(t, data, len);
+	if (r == 0 && t->version == GO_1_18 && !t->text)
+		r = go_text_start(e, t, &t->text);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+void gopclntab_free(struct gopclntab *t)
+{
+	free(t);
+}
+
+uint64_t gopclntab_addr(const struct gopclntab *t)
+{
+	return t->addr;
+}
+
+uint64_t gopclntab_text(const struct gopclntab *t)
+{
+	return t->text;
+}
+
+unsigned gopclntab_since(const struct gopclntab *t)
+{
+	return t->since;
+}
+
+/* ---- functions ---- */
+
+size_t gopclntab_n(const struct gopclntab *t)
+{
+	return (size_t)t->n_funcs;
+}
+
+/* Where the pairs of address and record begin. */
+static struct cursor pairs(const struct gopclntab *t, size_t i)
+{
+	uint64_t begin = t->version == GO_1_2 ? 8u + t->ptr : 0;
+
+	return go_at(t->funcs, begin + (uint64_t)i * 2 * t->width);
+}
+
+static uint64_t entry_of(const struct gopclntab *t, size_t i)
+{
+	struct cursor c = pairs(t, i);
+
+	return t->text + cur_uint(&c, t->width);
+}
+
+struct cursor go_field(const struct gopclntab *t, uint64_t info, uint32_t n)
+{
+	return go_at(t->funcs, info + t->width + (n - 1) * 4u);
+}
+
+int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
+{
+	struct cursor c, name;
+	struct gofunc f;
+
+	if (i >= t->n_funcs)
+		return -ENOENT;
+	c = pairs(t, i);
+	f.entry = t->text + cur_uint(&c, t->width);
+	f.info = cur_uint(&c, t->width);
+	f.end = t->text + cur_uint(&c, t->width);	/* the next one's, or the end of the last */
+	if (f.info > t->funcs.len)
+		return -EBADMSG;
+	name = go_field(t, f.info, GO_FIELD_NAME);
+	f.name = go_string(t->names, cur_u32(&name));
+	if (!cur_ok(&c) || !cur_ok(&name) || !f.name || f.end < f.entry)
+		return -EBADMSG;
+	*ret = f;
+	return 0;
+}
+
+int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret)
+{
+	size_t lo = 0, hi = (size_t)t->n_funcs;
+	struct gofunc f;
+	int r;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (entry_of(t, mid) <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return -ENOENT;
+	r = gopclntab_func(t, lo - 1, &f);
+	if (r < 0)
+		return r;
+	if (pc < f.entry || pc >= f.end)
+		return -ENOENT;
+	*ret = f;
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number)
+{
+	struct cursor c;
+	uint32_t unit, off;
+
+	if (t->version == GO_1_2) { /* a list of offsets */
+		c = go_at(t->files, (uint64_t)number * 4);
+		off = cur_u32(&c);
+		return cur_ok(&c) && number ? go_string(t->names, off) : NULL;
+	}
+	c = go_field(t, f->info, GO_FIELD_UNIT);
+	unit = cur_u32(&c);
+	if (!cur_ok(&c))
+		return NULL;
+	c = go_at(t->units, ((uint64_t)unit + number) * 4);
+	off = cur_u32(&c);
+	return cur_ok(&c) && off != UINT32_MAX ? go_string(t->files, off) : NULL;
+}
+
+int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, const char **ret_file,
+		   uint32_t *ret_line)
+{
+	struct cursor files, lines;
+	const char *name;
+	int32_t number, line;
+
+	if (f->info > t->funcs.len)
+		return -ENOENT;
+	files = go_field(t, f->info, GO_FIELD_FILE);
+	lines = go_field(t, f->info, GO_FIELD_LINE);
+	number = go_value_at(t, cur_u32(&files), f->entry, pc);
+	line = go_value_at(t, cur_u32(&lines), f->entry, pc);
+	if (!cur_ok(&files) || !cur_ok(&lines) || number < 0 || line <= 0)
+		return -ENOENT;
+	name = go_file_name(t, f, (uint32_t)number);
+	if (!name)
+		return -ENOENT;
+	*ret_file = name;
+	*ret_line = (uint32_t)line;
+	return 0;
+}

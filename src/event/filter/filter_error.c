@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How the filter language says what is wrong: a sentence, the text around the place, a caret under it, and the
+ * word that was probably meant. The text is the user's: nothing of it reaches a terminal as it is.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "event/filter/filter_impl.h"
+
+#define EXCERPT_BEFORE 60	/* bytes of the text shown on either side of the caret */
+#define EXCERPT_AFTER 60
+
+/* One character per column: what a terminal would obey or cannot show becomes "?". */
+static void add_excerpt(struct buf *out, const char *s, size_t from, size_t to)
+{
+	while (from < to) {
+		size_t n = str_utf8_len(s + from, to - from);
+
+		if (n && str_is_plain(s + from, n))
+			buf_add(out, s + from, n);
+		else
+			buf_add_char(out, s[from] == '\\' ? '\\' : strchr("\t\r\n", s[from]) ? ' ' : '?');
+		from += n ? n : 1;
+	}
+}
+
+static size_t columns(const char *s, size_t from, size_t to)
+{
+	size_t n = 0, len;
+
+	for (; from < to; from += len ? len : 1, n++)
+		len = str_utf8_len(s + from, to - from);
+	return n;
+}
+
+/* Moves back to the start of a character. */
+static size_t char_start(const char *s, size_t pos)
+{
+	while (pos && ((unsigned char)s[pos] & 0xc0) == 0x80)
+		pos--;
+	return pos;
+}
+
+/* The text around [@pos, @pos + @len) and a line that points at it. */
+static void add_caret(struct buf *out, const char *s, size_t pos, size_t len)
+{
+	size_t from = pos > EXCERPT_BEFORE ? char_start(s, pos - EXCERPT_BEFORE) : 0, end = strlen(s);
+	size_t to = end - pos > EXCERPT_AFTER ? char_start(s, pos + EXCERPT_AFTER) : end;
+	size_t indent = columns(s, from, pos) + (from ? 3 : 0), tail;
+
+	buf_add_str(out, from ? "\n..." : "\n");
+	add_excerpt(out, s, from, to);
+	buf_add_str(out, to < end ? "...\n" : "\n");
+	while (indent--)
+		buf_add_char(out, ' ');
+	buf_add_char(out, '^');
+	tail = columns(s, pos, MIN(pos + len, to));
+	while (tail-- > 1)
+		buf_add_char(out, '~');
+}
+
+int filter_fail(struct err *err, const char *text, const struct token *at, struct buf *message)
+{
+	add_caret(message, text, at->pos, at->len);
+	if (buf_error(message))
+		return err_set(err, -ENOMEM, "not enough memory for the filter");
+	return err_set(err, -EINVAL, "%s", buf_str(message));
+}
+
+void filter_add_quoted(struct buf *out, const char *s, size_t len)
+{
+	char text[64];
+
+	str_escape(text, sizeof(text), s, MIN(len, (size_t)48));
+	buf_printf(out, "\"%s%s\"", text, len > 48 ? "..." : "");
+}
+
+struct filter_suggestion filter_suggestion_for(const char *word, size_t len)
+{
+	struct filter_suggestion s = { .len = len };
+
+	if (len < sizeof(s.word))
+		memcpy(s.word, word, len);
+	return s;
+}
+
+void filter_suggest(struct filter_suggestion *s, const char *candidate)
+{
+	unsigned limit = s->len < 4 ? 1 : s->len < 8 ? 2 : 3, d = str_distance(s->word, candidate);
+	const char *dot = strchr(candidate, '.');
+
+	if (dot && !strcmp(dot + 1, s->word))
+		d = 1; /* only the part in front of the dot is missing */
+	if (!s->word[0] || d > limit || (s->best && d >= s->distance))
+		return;
+	s->best = candidate;
+	s->distance = d;
+}
+
+void filter_add_suggestion(struct buf *out, const struct filter_suggestion *s)
+{
+	if (s->best)
+		buf_printf(out, "; did you mean %s?", s->best);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Format: proc(5), /proc/PID/mountinfo.
+ */
+#include "host/cgroup2.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* mountinfo writes blanks and backslashes as \ooo. */
+static void unescape(char *s)
+{
+	char *out = s;
+
+	while (*s) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
+			*out++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+			s += 4;
+		} else {
+			*out++ = *s++;
+		}
+	}
+	*out = '\0';
+}
+
+char *probe_cgroup2_mount(const char *host_root)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t cap = 0;
+
+	while (f && getline(&line, &cap, f) > 0) {
+		char *sep = strstr(line, " - cgroup2 "), *save = NULL, *word = NULL;
+
+		if (!sep)
+			continue;
+		for (int i = 0; i < 5; i++) { /* the fourth word is the root within the mount, the fifth the place */
+			word = strtok_r(i ? NULL : line, " ", &save);
+			if (!word || (i == 3 && strcmp(word, "/") != 0)) {
+				word = NULL;
+				break;
+			}
+		}
+		if (!word)
+			continue;
+		unescape(word);
+		if (!strncmp(word, host_root, strlen(host_root)))
+			return strdup(word);
+	}
+	return NULL;
+}
+
+int probe_cgroup2_open(const char *host_root)
+{
+	_cleanup_free_ char *mount = probe_cgroup2_mount(host_root);
+	int fd = mount ? open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (!mount)
+		return -ENOENT;
+	return fd < 0 ? -errno : fd;
+}

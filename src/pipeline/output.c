@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pipeline/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/rotation.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "bus/bus.h"
+#include "http_client/http_client.h"
+#include "sinks/outfile.h"
+#include "worker/opener.h"
+
+struct output {
+	struct sink sink;
+	struct outfile *file;	/* owned */
+	struct http_client *post; /* owned; behind a remote file; NULL = none */
+	struct sub *sub;	/* owned */
+	const struct sink_ops *ops;
+	const struct sink_opts *opts;
+	char *path;		/* owned; of rotated files, as the user named it; NULL = not rotated */
+	int folder_fd;		/* owned; of rotated files; -1 = none */
+	size_t folder_len;	/* of its name in front of theirs */
+	struct opener *opener;	/* borrowed; NULL = files are opened here */
+	uint32_t opener_what;
+	struct rotation rotation;
+	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all */
+	void *pass_ctx;
+	bool done;		/* the last of its files is full */
+	bool is_stdout;
+	int error;		/* first failure */
+	uint64_t refused;	/* events or records after it; those the file had taken it counts itself */
+	char name[256];		/* for messages; outlives the file */
+};
+
+/* A record that met a failing file is one that the file counts as dropped. */
+static void note(struct output *o, int r)
+{
+	o->error = r;
+	o->refused += r < 0 && !outfile_error(o->file, NULL);
+}
+
+/* A file of @name, which begins with the folder as it was opened. */
+static int open_next(struct output *o, const char *name)
+{
+	const char *below = name + o->folder_len;
+	int fd = o->opener ? opener_open(o->opener, o->opener_what, below) : outfile_open_below(o->folder_fd, below);
+
+	return fd < 0 ? fd : outfile_open_fd(fd, name, &o->file, NULL);
+}
+
+/* What was taken so far is closed, trailer and all, and a new file begun. 0 or -errno for good. */
+static int rotate(struct output *o, const struct event *ev)
+{
+	char name[sizeof(o->name)];
+	int r = sink_close(&o->sink), c = outfile_close(TAKE_PTR(o->file));
+
+	if (r >= 0)
+		r = c;
+	if (r >= 0)
+		r = rotation_name(&o->rotation, (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns), name,
+				  sizeof(name));
+	if (r >= 0)
+		r = open_next(o, name);
+	if (r < 0) {
+		outfile_open_mem(&o->file);	/* the messages of the end ask it */
+		return r;
+	}
+	snprintf(o->name, sizeof(o->name), "%s", name);
+	return sink_open(&o->sink, o->ops, o->opts, o->file, NULL);
+}
+
+/* An event that is going to be written: in which file? */
+static void choose_file(struct output *o, const struct event *ev)
+{
+	if (!o->path || ev->desc->class != EVENT_DATA || !sink_wants(&o->sink, ev))
+		return;
+	switch (rotation_step(&o->rotation, ev->ts_ns, outfile_bytes(o->file))) {
+	case ROTATION_STAY: break;
+	case ROTATION_NEXT: note(o, rotate(o, ev)); break;
+	case ROTATION_END: o->done = true; break;
+	case ROTATION__MAX: break;
+	}
+}
+
+/* Errors stay with the output: one full disk must not end the others. */
+static int take_event(void *ctx, const struct event *ev)
+{
+	struct output *o = ctx;
+
+	if (o->pass && !o->pass(o->pass_ctx, ev))
+		return 0;
+	if (o->error) {
+		o->refused++;
+		return 0;
+	}
+	if (o->done && ev->desc->class != EVENT_META)
+		return 0;
+	choose_file(o, ev);
+	if (o->error)
+		o->refused++;
+	else if (!o->done || ev->desc->class == EVENT_META)
+		note(o, sink_event(&o->sink, ev));
+	return 0;
+}
+
+int output_folder(const struct output *o)
+{
+	return o->folder_fd;
+}
+
+void output_set_opener(struct output *o, struct opener *opener, uint32_t what)
+{
+	o->opener = opener;
+	o->opener_what = what;
+}
+
+static struct output *output_new(void)
+{
+	struct output *o = calloc(1, sizeof(*o));
+
+	if (o)
+		o->folder_fd = -1;
+	return o;
+}
+
+static void output_free(struct output *o)
+{
+	if (o->folder_fd >= 0)
+		close(o->folder_fd);
+	bus_unsubscribe(o->sub);
+	outfile_free(o->file);
+	http_client_free(o->post);
+	free(o->path);
+	free(o);
+}
+DEFINE_CLEANUP(struct output *, output_free)
+
+/* The part of the path that no time changes, up to a slash. */
+static int open_folder(struct output *o, struct err *err)
+{
+	size_t fixed = strcspn(o->path, "%");
+	char folder[PATH_MAX];
+
+	while (fixed && o->path[fixed - 1] != '/')
+		fixed--;
+	if (fixed >= sizeof(folder))
+		return err_errno(err, -ENAMETOOLONG, "cannot write %s", o->path);
+	memcpy(folder, fixed ? o->path : ".", fixed ? fixed : 1);
+	folder[fixed ? fixed : 1] = '\0';
+	o->folder_len = fixed;
+	o->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return o->folder_fd < 0 ? err_errno(err, -errno, "cannot write %s", o->path) : 0;
+}
+
+/* The first file's name goes to o->name. */
+static int set_rotation(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
+			struct err *err)
+{
+	o->ops = ops;
+	o->opts = opts;
+	if (!rotation_asked(&opts->rotate))
+		return 0;
+	if (!path || !strcmp(path, "-"))
+		return err_set(err, -EINVAL, "-o %s: only files can be rotated: name one (-o %s:FILE)",
+			       ops->name, ops->name);
+	if (!ops->event || ops->flags & SINK_AT_CLOSE)
+		return err_set(err, -EINVAL, "-o %s: files of this format are one piece and cannot be rotated",
+			       ops->name);
+	o->path = strdup(path);
+	if (!o->path)
+		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	o->rotation = (struct rotation){ .rule = &opts->rotate, .path = o->path };
+	if (rotation_name(&o->rotation, clock_boot_offset_ns() + (int64_t)clock_boot_ns(), o->name,
+			  sizeof(o->name)) < 0)
+		return err_set(err, -ENAMETOOLONG, "-o %s: the name of the first file is empty or too long",
+			       ops->name);
+	return open_folder(o, err);
+}
+
+static int put_remote(void *ctx, const void *data, size_t len, size_t n)
+{
+	http_client_put(ctx, data, len, n); /* which counts what it has to leave out */
+	return 0;
+}
+
+static int open_remote(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *url,
+		       struct err *err)
+{
+	const struct http_client_opts post = {
+		.url = url,
+		.path = ops->http_client_path,
+		.type = ops->http_client_type,
+		.things = ops->post_things,
+		.wait = opts->wait,
+	};
+	int r;
+
+	if (!ops->http_client_path)
+		return err_set(err, -EINVAL, "-o %s: this format goes to files, not to servers (%s)", ops->name, url);
+	if (o->path)
+		return err_set(err, -EINVAL, "-o %s: only files can be rotated, not %s", ops->name, url);
+	r = http_client_open(&post, &o->post, err);
+	if (r < 0)
+		return r;
+	r = outfile_open_remote(url, put_remote, o->post, &o->file);
+	return r < 0 ? err_errno(err, r, "cannot open output %s", ops->name) : 0;
+}
+
+/* Its file is open: the format's head, and events from here on. */
+static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts,
+		 struct err *err)
+{
+	int r;
+
+	snprintf(o->name, sizeof(o->name), "%s", outfile_name(o->file));
+	o->is_stdout = outfile_is_stdout(o->file);
+	if ((ops->flags & SINK_BINARY) && outfile_is_tty(o->file))
+		return err_set(err, -EINVAL, "-o %s writes binary data: give it a file (-o %s:FILE) or a pipe",
+			       ops->name, ops->name);
+	r = sink_open(&o->sink, ops, opts, o->file, err);
+	if (r < 0)
+		return r;
+	o->sub = bus_subscribe(bus, &(struct sub_opts){ .event = take_event, .ctx = o });
+	return o->sub ? 0 : err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+}
+
+int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
+		struct output **ret, struct err *err)
+{
+	_cleanup_(output_freep) struct output *o = output_new();
+	int r;
+
+	if (!o)
+		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	r = set_rotation(o, ops, opts, path, err);
+	if (r < 0)
+		return r;
+	if (http_client_is_url(path))
+		r = open_remote(o, ops, opts, path, err);
+	else
+		r = outfile_open(o->path ? o->name : path, &o->file, err);
+	if (r < 0)
+		return r;
+	r = begin(o, bus, ops, opts, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+int output_open_fd(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, int fd,
+		   const char *name, struct output **ret, struct err *err)
+{
+	_cleanup_close_ int owned = fd;
+	_cleanup_(output_freep) struct output *o = output_new();
+	int r;
+
+	if (!o)
+		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	r = outfile_open_fd(TAKE_FD(owned), name, &o->file, err);
+	if (r >= 0)
+		r = begin(o, bus, ops, opts, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+void output_set_pass(struct output *o, bool (*pass)(void *ctx, const struct event *ev), void *ctx)
+{
+	o->pass = pass;
+	o->pass_ctx = ctx;
+}
+
+void output_record(struct output *o, const struct sonde_rec *r)
+{
+	if (!o->sink.ops->record)
+		return;
+	if (o->error) {
+		o->refused++;
+		return;
+	}
+	note(o, sink_record(&o->sink, r));
+}
+
+void output_flush(struct output *o)
+{
+	if (!o->error)
+		o->error = sink_flush(&o->sink);
+	if (o->post)
+		http_client_pump(o->post);
+}
+
+int output_error(const struct output *o)
+{
+	return o->error;
+}
+
+bool output_done(const struct output *o)
+{
+	return o->done;
+}
+
+bool output_unread(const struct output *o)
+{
+	return o->error == -EPIPE && o->is_stdout;
+}
+
+static uint64_t output_refused(const struct output *o)
+{
+	return o->refused + outfile_dropped(o->file);
+}
+
+/* What the file says of its failure, and how much is missing in it. */
+static int tell_failure(const struct output *o, struct err *err)
+{
+	char text[sizeof(err->msg)];
+
+	if (!err)
+		return o->error;
+	if (!outfile_error(o->file, err))
+		err_errno(err, o->error, "cannot write %s", o->name);
+	snprintf(text, sizeof(text), "%s", err->msg);
+	return err_set(err, o->error, "%.400s; %llu records did not get there", text,
+		       (unsigned long long)output_refused(o));
+}
+
+int output_close(struct output *o, struct err *err)
+{
+	int r = sink_close(&o->sink);
+
+	if (!o->error)
+		o->error = r;
+	if (o->error) {
+		r = tell_failure(o, err);
+	} else {
+		r = outfile_close(TAKE_PTR(o->file));
+		if (r < 0)
+			err_errno(err, r, "cannot write %s", o->name);
+	}
+	if (o->post && r >= 0)
+		r = http_client_close(TAKE_PTR(o->post), NULL, err);
+	output_free(o);
+	return r;
+}

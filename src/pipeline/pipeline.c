@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Assembly of a pipeline, and what it has to say about itself.
+ */
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "pipeline/output.h"
+#include "pipeline/pipeline_impl.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "loop/coop.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "bus/bus.h"
+#include "enrich/enrich.h"
+#include "enrich/pids.h"
+#include "event/decode.h"
+#include "event/names.h"
+#include "ring/ring.h"
+#include "scap/state/state.h"
+#include "source/source.h"
+#include "sym/sym.h"
+#include "worker/opener.h"
+
+#define START_ROUND_MS 50	/* between two looks at the rings */
+
+void pipeline_close_probe(struct probe *probe)
+{
+	probe->ready = probe->running = false;
+	if (probe->opened)
+		probe->ops->close(probe);
+	free(probe->state);
+	*probe = (struct probe){ 0 };
+}
+
+static void free_probes(struct pipeline *p)
+{
+	for (size_t i = p->n_probes; i-- > 0;)
+		pipeline_close_probe(&p->probes[i]);
+	free(p->probes);
+	p->probes = NULL;
+	p->n_probes = 0;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return;
+	coop_stop(p->coop);
+	loop_remove(p->ring_io);
+	free_probes(p);
+	coop_free(p->coop);
+	probe_env_free(p->env);
+	source_close(p->source);
+	for (size_t i = 0; i < p->outputs.len; i++)
+		output_close(p->outputs.items[i], NULL);
+	vec_fini(&p->outputs);
+	bus_free(p->bus);
+	sym_free(p->sym);
+	enrich_free(p->enrich);
+	scap_state_free(p->scap);
+	decode_set_free(p->decode);
+	opener_free(p->opener);
+	arena_fini(&p->scratch);
+	free(p);
+}
+DEFINE_CLEANUP(struct pipeline *, pipeline_free)
+
+int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
+{
+	_cleanup_(pipeline_freep) struct pipeline *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return err_errno(err, -ENOMEM, "cannot set up the pipeline");
+	p->loop = loop;
+	r = decode_set_new(all_decoders, &p->decode);
+	if (r < 0)
+		return err_errno(err, r, "cannot register the event types");
+	p->enrich = enrich_new(0);
+	p->bus = bus_new();
+	p->scap = scap_state_new();
+	if (!p->enrich || !p->bus || !p->scap)
+		return err_errno(err, -ENOMEM, "cannot set up the pipeline");
+	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+const struct registry *pipeline_registry(const struct pipeline *p)
+{
+	return decode_set_registry(p->decode);
+}
+
+struct bus *pipeline_bus(struct pipeline *p)
+{
+	return p->bus;
+}
+
+void pipeline_want(struct pipeline *p, uint32_t sections)
+{
+	p->needs |= sections;
+}
+
+struct scap_state *pipeline_scap(struct pipeline *p)
+{
+	return p->scap;
+}
+
+bool pipeline_owner(struct pipeline *p, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid)
+{
+	return enrich_owner(p->enrich, tgid, start_ns, ts_ns, ret_uid);
+}
+
+const struct decode_set *pipeline_decoders(const struct pipeline *p)
+{
+	return p->decode;
+}
+
+const struct core_host *pipeline_host(const struct pipeline *p)
+{
+	return decode_set_host(p->decode);
+}
+
+void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx)
+{
+	p->pass = pass;
+	p->pass_ctx = ctx;
+}
+
+int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *err)
+{
+	return sym_new(o, &p->sym, err);
+}
+
+struct sym *pipeline_sym(const struct pipeline *p)
+{
+	return p->sym;
+}
+
+int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,
+		      const char *path, struct err *err)
+{
+	struct output *o;
+	int r;
+
+	if (vec_grow(&p->outputs) < 0)
+		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	r = output_open(p->bus, ops, opts, path, &o, err);
+	if (r < 0)
+		return r;
+	p->outputs.items[p->outputs.len++] = o;
+	p->needs |= ops->needs;
+	return 0;
+}
+
+void pipeline_need(struct pipeline *p, uint32_t sections)
+{
+	p->needs |= sections;
+}
+
+uint32_t pipeline_needs(const struct pipeline *p)
+{
+	return p->needs;
+}
+
+/* The place of the next probe: one that was left, or a fresh one. */
+struct probe *pipeline_free_place(struct pipeline *p)
+{
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (!p->probes[i].ops)
+			return &p->probes[i];
+	return p->n_probes < SONDE_INSTANCES ? &p->probes[p->n_probes++] : NULL;
+}
+
+static int add_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe, struct err *err)
+{
+	*probe = (struct probe){
+		.ops = which->ops, .conf = which->conf, .env = p->env, .loop = p->loop,
+		.instance = (uint16_t)(probe - p->probes),
+	};
+	if (which->ops->wants_owners || p->tap.record)	/* an agent's next client may */
+		probe_env_want_owners(p->env);
+	if (probe->ops->state_size) {
+		probe->state = calloc(1, probe->ops->state_size);
+		if (!probe->state)
+			return err_errno(err, -ENOMEM, "probe %s", probe->ops->name);
+	}
+	account_of(&p->accounts, probe->instance)->from_kernel = true;
+	return 0;
+}
+
+static int open_probe(struct probe *probe, struct err *err)
+{
+	int r;
+
+	probe->opened = true;
+	coop_step(probe_env_coop(probe->env), "open", probe->ops->name);
+	r = probe->ops->open(probe, err);
+	probe->ready = r >= 0;
+	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
+}
+
+static int attach_probe(struct pipeline *p, struct probe *probe, struct err *err)
+{
+	int r;
+
+	if (probe->ops->ahead && !p->since_ns)
+		p->since_ns = clock_boot_ns();
+	probe->attached = probe->attaching = true;
+	coop_step(p->coop, "attach", probe->ops->name);
+	r = probe->ops->attach(probe, err);
+	probe->attaching = false;
+	probe->running = r >= 0;
+	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
+}
+
+static int attach_with_snapshot(struct pipeline *p, struct probe *probe, struct err *err)
+{
+	int r = attach_probe(p, probe, err);
+
+	coop_step(p->coop, "snapshot", probe->ops->name);
+	if (r >= 0 && probe->ops->snapshot)
+		r = probe->ops->snapshot(probe, err) < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
+	return r;
+}
+
+int pipeline_start_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe,
+			 struct err *err)
+{
+	int r = add_probe(p, which, probe, err);
+
+	if (r >= 0)
+		r = open_probe(probe, err);
+	if (r < 0)
+		return r;
+	probe_inject_name(p->env, SONDE_NAME_INSTANCE, probe->instance, probe->ops->name);
+	r = attach_probe(p, probe, err);
+	coop_step(p->coop, "settle", NULL);
+	probe_env_settle(p->env);
+	malloc_trim(0);
+	return r;
+}
+
+static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
+{
+	(void)ctx;
+	log_warn("%s does not work here: %s", hook, err->msg);
+}
+
+static void on_note(const char *text)
+{
+	log_info("sonde: %s", text);
+}
+
+static int add_probes(struct pipeline *p, const struct pipeline_probe *probes, size_t n_probes, struct err *err)
+{
+	const struct pipeline_probe proc = { .ops = probe_find("proc") };
+	int r;
+
+	p->probes = calloc(SONDE_INSTANCES, sizeof(*p->probes));
+	if (!p->probes)
+		return err_errno(err, -ENOMEM, "cannot set up the probes");
+	r = add_probe(p, &proc, pipeline_free_place(p), err);
+	for (size_t i = 0; r >= 0 && i < n_probes; i++)
+		r = add_probe(p, &probes[i], pipeline_free_place(p), err);
+	return r;
+}
+
+static int open_all(struct pipeline *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (!p->probes[i].ops->ahead)
+			r = open_probe(&p->probes[i], err);
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		probe_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
+	return r;
+}
+
+/* Of those that do not go ahead. */
+static int attach_all(struct pipeline *p, bool with_snapshot, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (!p->probes[i].ops->ahead && !!p->probes[i].ops->snapshot == with_snapshot)
+			r = attach_with_snapshot(p, &p->probes[i], err);
+	return r;
+}
+
+/*
+ * Probes marked `ahead` start first. All others are loaded before any attaches, and proc attaches first: processes
+ * created from then on have a record, older ones a snapshot, those in between both. Once all snapshots are in the
+ * stream, the rings may be read: attaching to each interface may take long.
+ */
+static int start_probes(struct pipeline *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
+		if (p->probes[i].ops->ahead) {
+			r = open_probe(&p->probes[i], err);
+			r = r < 0 ? r : attach_with_snapshot(p, &p->probes[i], err);
+		}
+	if (r >= 0)
+		r = open_all(p, err);
+	if (r >= 0)
+		r = attach_all(p, true, err);
+	p->draining = r >= 0;
+	if (r >= 0)
+		r = attach_all(p, false, err);
+	return r;
+}
+
+static void catch_up(void *ctx)
+{
+	pipeline_drain(ctx);
+}
+
+int pipeline_use_thread(struct pipeline *p, void (*guard)(void *ctx, bool raised), void *ctx, struct err *err)
+{
+	int r = coop_new(p->loop, &p->coop);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot start a thread");
+	coop_set_guard(p->coop, guard, ctx);
+	if (p->env)
+		probe_env_set_coop(p->env, p->coop);
+	return 0;
+}
+
+struct coop *pipeline_coop(const struct pipeline *p)
+{
+	return p->coop;
+}
+
+void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits)
+{
+	p->limits = *limits;
+}
+
+struct start {
+	struct pipeline *p;
+	struct err *err;
+	int result;
+};
+
+static void run_start(void *ctx)
+{
+	struct start *s = ctx;
+
+	s->result = start_probes(s->p, s->err);
+}
+
+/* The loop runs while the job does; after a stop it is cancelled, and has no error to tell. */
+static int start_aside(struct pipeline *p, struct err *err)
+{
+	struct start s = { .p = p, .err = err };
+	struct coop_job job = { .name = "start", .run = run_start, .ctx = &s };
+	int r = 0;
+
+	coop_submit(p->coop, &job);
+	while (r >= 0 && job.state != COOP_IDLE && !p->stopping) {
+		r = loop_once(p->loop, START_ROUND_MS);
+		if (r >= 0 && p->draining)
+			r = pipeline_read_rings(p);
+	}
+	if (job.state != COOP_IDLE)
+		coop_stop(p->coop);
+	if (p->stopping)
+		return 0;
+	return r < 0 ? err_errno(err, r, "cannot wait for the probes") : s.result;
+}
+
+int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
+		       size_t n_probes, struct err *err)
+{
+	int r;
+
+	if (n_probes + 1 > SONDE_INSTANCES)
+		return err_set(err, -E2BIG, "at most %d probes can run at once", SONDE_INSTANCES - 1);
+	r = probe_env_new(env, &p->env, err);
+	if (r < 0)
+		return r;
+	probe_env_set_coop(p->env, p->coop);
+	probe_env_set_sink(p->env, path_from_probe, catch_up, p);
+	probe_env_set_complain(p->env, on_failed_hook, p);
+	probe_env_set_note(p->env, on_note);
+	r = add_probes(p, probes, n_probes, err);
+	if (r < 0)
+		return r;
+	path_tell_host(p);
+	path_tell_clock(p);
+	r = start_aside(p, err);
+	if (r < 0)
+		return r;
+	probe_env_settle(p->env);
+	malloc_trim(0);	/* the kernel's type information was read for each object; forks would copy what is left */
+	return 0;
+}
+
+static int on_answer(_unused_ void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	return 0;
+}
+
+/* A file of no known format fails before the run. The loop waits, so that a signal ends the wait. */
+static int await_format(struct pipeline *p, struct err *err)
+{
+	uint64_t end_ns = clock_boot_ns() + SOURCE_FORMAT_MS * NS_PER_MS;
+	struct loop_source *answer = NULL;
+	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_answer, p, &answer);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot wait for input");
+	r = source_await_format(p->source, 0, err);
+	while (r == -ETIMEDOUT && !p->stopping && clock_boot_ns() < end_ns) {
+		loop_once(p->loop, START_ROUND_MS);
+		r = source_await_format(p->source, 0, err);
+	}
+	loop_remove(answer);
+	return p->stopping ? 0 : r;
+}
+
+int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
+{
+	int r = source_open(path, &p->source, err);
+
+	return r < 0 ? r : await_format(p, err);
+}
+
+void pipeline_open_source(struct pipeline *p, struct source *source)
+{
+	p->source = source;
+}
+
+void pipeline_open_agent(struct pipeline *p, struct client *c)
+{
+	p->client = c;
+	/* The agent's numbers are those of the initial pid namespace. */
+	if (pids_are_initial())
+		p->own = (uint32_t)getpid();
+}
+
+const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)
+{
+	const char *name;
+
+	if (instance >= SONDE_INSTANCES || !p->accounts.of[instance].used)
+		return NULL;
+	account_total(&p->accounts.of[instance], ret);
+	name = names_get(decode_set_names(p->decode), SONDE_NAME_INSTANCE, instance);
+	return name ? name : "file";
+}
+
+uint64_t pipeline_gap(const struct pipeline *p, uint16_t instance)
+{
+	const struct account *a = instance < SONDE_INSTANCES ? &p->accounts.of[instance] : NULL;
+
+	return a && a->used ? account_gap(a) : 0;
+}
+
+void pipeline_refresh(struct pipeline *p)
+{
+	if (p->env)
+		path_tell_losses(p);
+}
+
+uint64_t pipeline_shown(const struct pipeline *p)
+{
+	return p->shown;
+}
+
+void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret)
+{
+	*ret = (struct sonde_ledger){ 0 };
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
+		struct sonde_ledger one;
+
+		if (pipeline_instance(p, i, &one))
+			ledger_add(ret, &one);
+	}
+}

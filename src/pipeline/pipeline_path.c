@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The path of a record. Every record takes the same way, whether it came from a ring, from a file or from a
+ * probe's live half: control of the probes, raw outputs, decode, enrich, filter, bus.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "pipeline/output.h"
+#include "pipeline/pipeline_impl.h"
+#include "base/clock.h"
+#include "loop/coop.h"
+#include "base/macros.h"
+#include "bus/bus.h"
+#include "enrich/enrich.h"
+#include "event/core.h"
+#include "event/decode.h"
+#include "ring/ring.h"
+#include "scap/state/state.h"
+#include "source/source.h"
+#include "sym/sym.h"
+
+#define CLOCK_STEP_NS NS_PER_MS	/* tell a change of the wall clock beyond this */
+
+/* Sections that cost something are made for events that are shown, and only if an output asks for them. */
+static void make_sections(struct pipeline *p, struct event *ev)
+{
+	uint32_t wanted = ev->desc->make ? p->needs & ev->desc->sections : 0;
+
+	for (unsigned kind = 0; wanted; kind++, wanted >>= 1)
+		if (wanted & 1 && !event_section(ev, kind))
+			ev->desc->make(ev, kind, &p->scratch);
+}
+
+/* Losses that a ring outside the kernel's ledger, a recording or another datapath announces. */
+static void book_announced(struct pipeline *p, const struct event *ev)
+{
+	const struct core_lost *l = ev->body;
+	struct account *a = ev->desc->type == SONDE_EV_LOST && !p->reporting ?
+			    account_of(&p->accounts, ev->instance) : NULL;
+
+	if (a)
+		account_announce(a, l->cause, l->count);
+}
+
+/* An exec or a change of user may be among what instance 0 (proc) lost. */
+static void doubt_owners(struct pipeline *p, const struct event *ev)
+{
+	if (ev->desc->type == SONDE_EV_LOST && !ev->instance)
+		enrich_lost(p->enrich, ev->ts_ns);
+}
+
+static int take_event(void *ctx, struct event *ev)
+{
+	struct pipeline *p = ctx;
+	int r;
+
+	arena_reset(&p->scratch);
+	r = enrich_event(p->enrich, ev, &p->scratch);
+	/* The state is folded from all events, also from those that a filter leaves out. */
+	if (r >= 0 && p->needs & ev->desc->sections & 1u << SEC_PARAMS && ev->desc->make &&
+	    !event_section(ev, SEC_PARAMS))
+		ev->desc->make(ev, SEC_PARAMS, &p->scratch);
+	if (r >= 0)
+		r = scap_state_event(p->scap, ev);
+	if (r >= 0)
+		r = scap_state_describe(p->scap, ev);
+	if (r >= 0 && p->sym)
+		r = sym_event(p->sym, ev);
+	if (r < 0) {
+		p->now.error = r;
+		return 0;
+	}
+	book_announced(p, ev);
+	doubt_owners(p, ev);
+	if (p->tap.event)
+		p->tap.event(p->tap.ctx, ev);
+	if (ev->desc->class != EVENT_META) {
+		if ((p->own && ev->tgid == p->own) || (p->pass && !p->pass(p->pass_ctx, ev))) {
+			p->now.refused += ev->desc->class == EVENT_DATA;
+			scap_state_left_out(p->scap, ev);
+			return 0;
+		}
+		if (p->limits.max_events && p->shown >= p->limits.max_events) {
+			p->now.refused++;
+			return 0;
+		}
+		p->shown++;
+		p->now.passed++;
+	}
+	make_sections(p, ev);
+	bus_publish(p->bus, ev);
+	if (p->limits.max_events && p->shown >= p->limits.max_events)
+		p->stopping = true;
+	return 0;
+}
+
+static bool is_core(const struct sonde_rec *r)
+{
+	return r->type >> 8 == 0 && r->type != SONDE_EV_PACKET;
+}
+
+/* Snapshots are state, not something that happened: no ledger counts them. */
+static void count_record(struct pipeline *p, const struct sonde_rec *r, int decoded)
+{
+	struct account *a;
+
+	if (is_core(r) || (r->flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM)))
+		return;
+	a = account_of(&p->accounts, r->instance);
+	if (!a)
+		return;
+	a->records++;
+	a->injected += p->injecting && !(r->flags & SONDE_RF_HELD);
+	if (decoded < 0)
+		a->lost[SONDE_LOST_DECODE]++;
+	else if (p->now.error)
+		a->lost[SONDE_LOST_MEMORY]++;
+	else if (p->now.refused && !p->now.passed)
+		a->filtered++;
+	else
+		a->delivered++;
+}
+
+/* A recording's own ledger is the origin of ours; it is not an event of this run. */
+static bool take_recorded_ledger(struct pipeline *p, const struct sonde_rec *r)
+{
+	struct sonde_ledger_rec l;
+	struct account *a;
+
+	if (p->env || r->type != SONDE_EV_LEDGER || r->len < sizeof(l))
+		return false;
+	memcpy(&l, r, sizeof(l));
+	a = account_of(&p->accounts, r->instance);
+	if (a) {
+		a->origin = (struct sonde_ledger){
+			.seen = l.seen, .delivered = l.delivered, .filtered = l.filtered, .sampled = l.sampled,
+		};
+		memcpy(a->origin.lost, l.lost, sizeof(l.lost));
+	}
+	return true;
+}
+
+/* Of what was added up the ledger learns in one number. */
+static void take_counted(struct pipeline *p, const struct sonde_rec *r)
+{
+	struct sonde_counted_rec c;
+	struct account *a = account_of(&p->accounts, r->instance);
+
+	if (!a || r->type != SONDE_EV_COUNTED || r->len < sizeof(c))
+		return;
+	memcpy(&c, r, sizeof(c));
+	a->counted += c.count;
+}
+
+static void record_outputs(struct pipeline *p, const struct sonde_rec *r)
+{
+	for (size_t i = 0; i < p->outputs.len; i++)
+		output_record(p->outputs.items[i], r);
+}
+
+/* In the agent, data that nobody asks about is passed on as it is. Instance 0 is proc: all others build on it. */
+static bool needs_decoding(const struct pipeline *p, const struct sonde_rec *r)
+{
+	return !p->tap.wants_events || is_core(r) || !r->instance || p->tap.wants_events(p->tap.ctx, r);
+}
+
+/* One that attaches on the second thread sees what it makes itself there. */
+static bool may_control(const struct pipeline *p, const struct probe *probe)
+{
+	return probe->ready && probe->ops->control && (!probe->attaching || !p->coop || coop_inside(p->coop));
+}
+
+static void show_to_probes(struct pipeline *p, const struct sonde_rec *r)
+{
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (may_control(p, &p->probes[i]))
+			p->probes[i].ops->control(&p->probes[i], r);
+}
+
+static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t len)
+{
+	int decoded;
+
+	if (len < sizeof(*r) || r->len > len || r->len < sizeof(*r)) {
+		struct account *a = account_of(&p->accounts, 0);
+
+		a->records++;
+		a->lost[SONDE_LOST_DECODE]++;
+		return;
+	}
+	/* Of the pipeline's own records, names: what a cgroup is called tells of a container. */
+	if (!is_core(r) || r->type == SONDE_EV_NAME)
+		show_to_probes(p, r);
+	record_outputs(p, r);
+	if (take_recorded_ledger(p, r))
+		return;
+	if (r->type == SONDE_EV_COUNTED)
+		take_counted(p, r);
+	p->now.passed = p->now.refused = 0;
+	p->now.error = 0;
+	decoded = needs_decoding(p, r) ? decode_record(p->decode, r, len, take_event, p) : 0;
+	count_record(p, r, decoded);
+	if (p->tap.record)
+		p->tap.record(p->tap.ctx, r, decoded < 0 ? decoded : p->now.error);
+}
+
+/* Another program's ring: the probe that reads it knows what its bytes are. */
+static int from_raw_ring(struct pipeline *p, const struct ring_rec *rec)
+{
+	struct probe *probe = rec->source <= p->n_probes ? &p->probes[rec->source - 1] : NULL;
+
+	return probe && probe->ready && probe->ops->raw ? probe->ops->raw(probe, rec) : 0;
+}
+
+int path_from_ring(void *ctx, const struct ring_rec *rec)
+{
+	struct pipeline *p = ctx;
+
+	if (rec->source)
+		return from_raw_ring(p, rec);
+	if (rec->data)
+		handle_record(p, rec->data, rec->len);
+	return 0;
+}
+
+int path_from_source(void *ctx, const struct sonde_rec *r)
+{
+	struct pipeline *p = ctx;
+
+	p->replayed_ns = MAX(p->replayed_ns, r->ts_ns);
+	handle_record(p, r, r->len);
+	return p->stopping ? -ECANCELED : 0;
+}
+
+/* May come in the middle of another record, from a probe's control(). */
+int path_from_probe(void *ctx, const struct sonde_rec *r)
+{
+	struct pipeline *p = ctx;
+	bool outer = p->injecting;
+
+	p->injecting = true;
+	handle_record(p, r, r->len);
+	p->injecting = outer;
+	return 0;
+}
+
+/* ---- the pipeline's own records ---- */
+
+static void own_record(struct pipeline *p, struct sonde_rec *r, uint16_t type, size_t len)
+{
+	r->ts_ns = clock_boot_ns();
+	r->type = type;
+	r->len = (uint32_t)len;
+	handle_record(p, r, len);
+}
+
+void path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
+{
+	struct utsname u;
+
+	*ret = (struct sonde_host_rec){
+		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_HOST, .len = sizeof(*ret) },
+		.n_cpus = p->env ? probe_env_n_cpus(p->env) : (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.page_size = (uint32_t)sysconf(_SC_PAGESIZE),
+	};
+	if (uname(&u) < 0)
+		return;
+	memcpy(ret->release, u.release, MIN(sizeof(ret->release) - 1, strlen(u.release)));
+	memcpy(ret->machine, u.machine, MIN(sizeof(ret->machine) - 1, strlen(u.machine)));
+	memcpy(ret->hostname, u.nodename, MIN(sizeof(ret->hostname) - 1, strlen(u.nodename)));
+}
+
+void path_tell_host(struct pipeline *p)
+{
+	struct sonde_host_rec h;
+
+	path_host_rec(p, &h);
+	own_record(p, &h.hdr, SONDE_EV_HOST, sizeof(h));
+}
+
+void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name)
+{
+	_Alignas(8) char bytes[sizeof(struct sonde_name_rec) + 256] = { 0 };
+	struct sonde_name_rec *n = (void *)bytes;
+
+	n->space = space;
+	n->key = key;
+	n->name_len = (uint32_t)MIN(strlen(name), sizeof(bytes) - sizeof(*n));
+	memcpy(n->name, name, n->name_len);
+	own_record(p, &n->hdr, SONDE_EV_NAME, sizeof(*n) + n->name_len);
+}
+
+void path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret)
+{
+	*ret = (struct sonde_clock_rec){
+		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_CLOCK, .len = sizeof(*ret) },
+		.offset_ns = p->clock_offset_ns,
+	};
+}
+
+void path_tell_clock(struct pipeline *p)
+{
+	struct sonde_clock_rec c = { .offset_ns = clock_boot_offset_ns() };
+	int64_t step = c.offset_ns - p->clock_offset_ns;
+
+	if (p->clock_offset_ns && step < (int64_t)CLOCK_STEP_NS && step > -(int64_t)CLOCK_STEP_NS)
+		return;
+	p->clock_offset_ns = c.offset_ns;
+	own_record(p, &c.hdr, SONDE_EV_CLOCK, sizeof(c));
+}
+
+/* Clients of the agent decode for themselves: its own failures are none of theirs. */
+static void report_losses(struct pipeline *p, uint16_t instance, struct account *a)
+{
+	struct sonde_ledger total;
+
+	if (p->tap.record)
+		account_kernel(a, &total);
+	else
+		account_total(a, &total);
+	for (uint32_t cause = 0; cause < SONDE_LOST__MAX; cause++) {
+		struct sonde_lost_rec l = {
+			.hdr.instance = instance, .cause = cause, .count = account_report(a, &total, cause),
+		};
+
+		if (l.count)
+			own_record(p, &l.hdr, SONDE_EV_LOST, sizeof(l));
+	}
+}
+
+/* Reads the kernel's ledger of each instance and tells in the stream what was lost since the last time. */
+void path_tell_losses(struct pipeline *p)
+{
+	p->reporting = true;
+	for (size_t i = 0; i < p->n_probes; i++) {
+		struct account *a = p->probes[i].ops ? account_of(&p->accounts, (uint16_t)i) : NULL;
+
+		if (!a)
+			continue;
+		a->from_kernel = true;
+		probe_env_ledger(p->env, (uint16_t)i, &a->origin);
+		report_losses(p, (uint16_t)i, a);
+	}
+	p->reporting = false;
+}
+
+static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, const struct sonde_ledger *l)
+{
+	struct sonde_ledger_rec r = {
+		.hdr = { .ts_ns = now_ns, .type = SONDE_EV_LEDGER, .len = sizeof(r), .instance = instance },
+		.seen = l->seen, .delivered = l->delivered, .filtered = l->filtered, .sampled = l->sampled,
+	};
+
+	memcpy(r.lost, l->lost, sizeof(r.lost));
+	return r;
+}
+
+/*
+ * The last words of a run. A raw recording gets what reached it (a replay adds its own filters to that);
+ * subscribers get the closed sums of this run.
+ */
+void path_tell_ledger(struct pipeline *p)
+{
+	uint64_t now_ns = p->env ? clock_boot_ns() : p->replayed_ns; /* one for all: a replay says the same */
+
+	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
+		struct account *a = &p->accounts.of[i];
+		struct sonde_ledger total;
+		struct sonde_ledger_rec r;
+
+		if (!a->used)
+			continue;
+		if (p->env) {
+			account_kernel(a, &total);
+			total.seen += a->injected;
+			total.delivered = a->records;
+			r = ledger_rec(now_ns, i, &total);
+			record_outputs(p, &r.hdr);
+		}
+		account_total(a, &total);
+		r = ledger_rec(now_ns, i, &total);
+		decode_record(p->decode, &r, sizeof(r), take_event, p);
+	}
+}
+
+void path_tell_tick(struct pipeline *p)
+{
+	struct sonde_rec tick = { 0 };
+
+	own_record(p, &tick, SONDE_EV_TICK, sizeof(tick));
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A pipeline over a file gives up all rights before it reads. From then on an opener opens files for it (files of
+ * symbols, the next file of a rotated output) and removes the socket of its listener.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "pipeline/cilium_listener.h"
+#include "pipeline/output.h"
+#include "pipeline/pipeline_impl.h"
+#include "base/cleanup.h"
+#include "sinks/outfile.h"
+#include "sym/sym.h"
+#include "worker/opener.h"
+#include "worker/worker.h"
+
+#define OPEN_SYMBOLS UINT32_MAX		/* else the index of an output */
+
+/* In the opener, about a name from a process that has read what others wrote. */
+static int open_for(void *ctx, uint32_t what, const char *name)
+{
+	const struct pipeline *p = ctx;
+
+	if (what == OPEN_SYMBOLS && p->sym)
+		return sym_open_elf(p->sym, name);
+	if (what >= p->outputs.len || output_folder(p->outputs.items[what]) < 0)
+		return -EPERM;
+	return outfile_open_below(output_folder(p->outputs.items[what]), name);
+}
+
+static int open_symbols(void *ctx, const char *path)
+{
+	const struct pipeline *p = ctx;
+
+	return opener_open(p->opener, OPEN_SYMBOLS, path);
+}
+
+static int remove_socket(void *ctx)
+{
+	const struct pipeline *p = ctx;
+
+	return cilium_listener_remove_socket(p->listener);
+}
+
+static int start_opener(struct pipeline *p, struct err *err)
+{
+	int fds[WORKER_FDS_MAX + 1], socket_folder = p->listener ? cilium_listener_folder(p->listener) : -1;
+	struct opener_opts o = { .open = open_for, .ctx = p, .fds = fds };
+	size_t n = 0;
+
+	if (p->sym)
+		fds[n++] = sym_root_fd(p->sym);
+	if (socket_folder >= 0) {
+		o.remove = remove_socket;
+		o.remove_fd = fds[n++] = socket_folder;
+	}
+	for (size_t i = 0; i < p->outputs.len && n < WORKER_FDS_MAX + 1; i++)
+		if (output_folder(p->outputs.items[i]) >= 0)
+			fds[n++] = output_folder(p->outputs.items[i]);
+	o.n_fds = n;
+	return n ? opener_start(&o, &p->opener, err) : 0;
+}
+
+static void use_opener(struct pipeline *p)
+{
+	for (size_t i = 0; i < p->outputs.len; i++)
+		output_set_opener(p->outputs.items[i], p->opener, (uint32_t)i);
+	if (p->sym)
+		sym_set_open(p->sym, open_symbols, p);
+	if (p->listener)
+		cilium_listener_set_opener(p->listener, p->opener);
+}
+
+int pipeline_give_up_rights(struct pipeline *p, struct err *err)
+{
+	int r = 0;
+
+	if (worker_confines() && !p->opener)
+		r = start_opener(p, err);
+	if (p->opener)
+		use_opener(p);
+	return r < 0 ? r : worker_confine_self(p->listener, err);
+}
+
+void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l)
+{
+	p->listener = l;
+}
+
+struct opener *pipeline_take_opener(struct pipeline *p)
+{
+	return TAKE_PTR(p->opener);
+}
+
+void pipeline_set_opener(struct pipeline *p, struct opener *opener)
+{
+	p->opener = opener;
+}

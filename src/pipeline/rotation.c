@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * tcpdump's manner is that of its manual (tcpdump(1), -C, -G, -W) and of what 4.99 does: numbers begin with the
+ * second file and without a digit for the first, or with zeros in front from the first on where -W says how many
+ * there are; a change by time numbers anew; -W ends a run that changes by time only, and makes a ring of all others.
+ */
+#include "pipeline/rotation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000
+
+bool rotation_asked(const struct sink_rotation *rule)
+{
+	return rule->bytes || rule->every_ns || rule->events;
+}
+
+static bool is_full(const struct rotation *r, uint64_t bytes)
+{
+	return (r->rule->bytes && bytes >= r->rule->bytes) || (r->rule->events && r->events >= r->rule->events);
+}
+
+static bool is_old(const struct rotation *r, uint64_t ts_ns)
+{
+	return r->rule->every_ns && ts_ns > r->since_ns && ts_ns - r->since_ns >= r->rule->every_ns;
+}
+
+static enum rotation_step next_file(struct rotation *r, uint64_t ts_ns, bool by_time)
+{
+	const struct sink_rotation *rule = r->rule;
+	bool numbered = rule->bytes || rule->events;
+
+	r->n_periods += by_time;
+	r->n_files++;
+	if (rule->like_tcpdump && by_time) {
+		if (!numbered && rule->files && r->n_periods >= rule->files)
+			return ROTATION_END;
+		r->n_files = 0;
+	}
+	r->since_ns = ts_ns;
+	r->events = 1;
+	return ROTATION_NEXT;
+}
+
+enum rotation_step rotation_step(struct rotation *r, uint64_t ts_ns, uint64_t bytes)
+{
+	ts_ns = ts_ns ? ts_ns : 1;
+	if (!r->since_ns)
+		r->since_ns = ts_ns;
+	if (is_old(r, ts_ns))
+		return next_file(r, ts_ns, true);
+	if (is_full(r, bytes))
+		return next_file(r, ts_ns, false);
+	r->events++;
+	return ROTATION_STAY;
+}
+
+/* ---- names ---- */
+
+/* The pattern is the user's own. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static bool with_time(char *ret, size_t cap, const char *pattern, const struct tm *tm)
+{
+	return strftime(ret, cap, pattern, tm) > 0;
+}
+#pragma GCC diagnostic pop
+
+/* Digits of the highest number when there are @files. */
+static int digits(uint32_t files)
+{
+	char text[16];
+
+	return files ? snprintf(text, sizeof(text), "%u", files - 1) : 0;
+}
+
+static int put(char *ret, size_t cap, const char *path, uint32_t n, int width)
+{
+	int len = width < 0 ? snprintf(ret, cap, "%s", path) : snprintf(ret, cap, "%s%0*u", path, width, n);
+
+	return len < 0 || (size_t)len >= cap ? -ENAMETOOLONG : 0;
+}
+
+int rotation_name(const struct rotation *r, int64_t wall_ns, char *ret, size_t cap)
+{
+	const struct sink_rotation *rule = r->rule;
+	uint32_t n = rule->files ? r->n_files % rule->files : r->n_files;
+	time_t second = (time_t)(wall_ns / NS_PER_S);
+	bool timed = strchr(r->path, '%') && (rule->every_ns || !rule->like_tcpdump);
+	const char *path = r->path;
+	char made[4096];
+	struct tm tm;
+
+	if (timed) {
+		if (!localtime_r(&second, &tm) || !with_time(made, sizeof(made), r->path, &tm))
+			return -ENAMETOOLONG;
+		path = made;
+	}
+	if (!rule->like_tcpdump)
+		return put(ret, cap, path, n, timed ? -1 : 0);
+	if (!rule->bytes && !rule->events)
+		return put(ret, cap, path, 0, -1);
+	return put(ret, cap, path, n, !n && !rule->files ? -1 : digits(rule->files));
+}

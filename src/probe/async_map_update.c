@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The child has our descriptors and makes nothing but bpf(2) calls: one for all maps of an array where the kernel has
+ * batches for these, so that it waits once.
+ */
+#include "probe/async_map_update.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/macros.h"
+#include "base/vec.h"
+
+#define PATIENCE_NS 5000000000ull	/* for a child that has to be scheduled twice */
+#define PAUSE_NS 200000
+
+struct async_map_update {
+	VEC(struct async_map_update_put) puts;
+	uint32_t *keys;		/* owned, of puts, likewise below */
+	int *fds;
+	size_t n_done;		/* puts known to be in place */
+	pid_t child;		/* 0 = none */
+};
+
+int async_map_update_new(struct async_map_update **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+int async_map_update_add(struct async_map_update *m, const struct async_map_update_put *p)
+{
+	if (vec_grow(&m->puts) < 0)
+		return -ENOMEM;
+	m->puts.items[m->puts.len++] = *p;
+	return 0;
+}
+
+/* Those of one array in a row. */
+static int put_row(const struct async_map_update *m, size_t from, size_t n)
+{
+	const int outer = m->puts.items[from].outer_fd;
+	uint32_t count = (uint32_t)n;
+
+	if (bpf_map_update_batch(outer, m->keys + from, m->fds + from, &count, NULL) == 0)
+		return 0;
+	for (size_t i = from; i < from + n; i++)	/* before 5.14 */
+		if (bpf_map_update_elem(outer, &m->keys[i], &m->fds[i], BPF_ANY) < 0)
+			return -errno;
+	return 0;
+}
+
+static int put_all(const struct async_map_update *m)
+{
+	int r = 0;
+
+	for (size_t i = 0, n; r == 0 && i < m->puts.len; i += n) {
+		for (n = 1; i + n < m->puts.len && m->puts.items[i + n].outer_fd == m->puts.items[i].outer_fd; n++)
+			;
+		r = put_row(m, i, n);
+	}
+	return r;
+}
+
+int async_map_update_start(struct async_map_update *m)
+{
+	m->keys = calloc(m->puts.len + 1, sizeof(*m->keys));
+	m->fds = calloc(m->puts.len + 1, sizeof(*m->fds));
+	if (!m->keys || !m->fds)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->puts.len; i++) {
+		m->keys[i] = m->puts.items[i].key;
+		m->fds[i] = m->puts.items[i].inner_fd;
+	}
+	m->child = fork();
+	if (m->child == 0)
+		_exit(put_all(m) < 0);
+	if (m->child > 0)
+		return 0;
+	m->child = 0;
+	return put_all(m);	/* no process to be had: then it takes its time */
+}
+
+/* Out of user space an inner map reads as its number. */
+static bool in_place(const struct async_map_update_put *p)
+{
+	uint32_t id;
+
+	return bpf_map_lookup_elem(p->outer_fd, &p->key, &id) == 0;
+}
+
+/* Whether the child has ended, and how. */
+static bool has_ended(struct async_map_update *m, bool *ret_failed)
+{
+	int status = 0;
+	pid_t r = m->child ? waitpid(m->child, &status, WNOHANG) : -1;
+
+	if (r == 0 || (r < 0 && m->child && errno == EINTR))
+		return false;
+	m->child = 0;
+	*ret_failed = r > 0 && status != 0;
+	return true;
+}
+
+int async_map_update_finish(struct async_map_update *m)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const uint64_t end_ns = clock_boot_ns() + PATIENCE_NS;
+	bool failed = false, ended = m && m->n_done < m->puts.len && has_ended(m, &failed);
+
+	while (m && m->n_done < m->puts.len) {
+		if (in_place(&m->puts.items[m->n_done])) {
+			m->n_done++;
+			continue;
+		}
+		if (failed || clock_boot_ns() > end_ns)
+			return failed ? -EIO : -ETIMEDOUT;
+		if (ended) {	/* and nobody knows how: then here */
+			failed = put_all(m) < 0;
+			continue;
+		}
+		nanosleep(&pause, NULL);
+		ended = has_ended(m, &failed);
+	}
+	return 0;
+}
+
+bool async_map_update_ended(struct async_map_update *m)
+{
+	bool failed;
+
+	return has_ended(m, &failed);
+}
+
+void async_map_update_free(struct async_map_update *m)
+{
+	if (!m)
+		return;
+	while (m->child && waitpid(m->child, NULL, 0) < 0 && errno == EINTR)
+		;
+	free(m->keys);
+	free(m->fds);
+	vec_fini(&m->puts);
+	free(m);
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The words of descriptors, and the table of all words.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "scap/block_impl.h"
+#include "scap/scap_fields.h"
+#include "scap/scap_fields_impl.h"
+
+static bool is_ip(const struct scap_fd *fd)
+{
+	return fd->type >= FD_IPV4 && fd->type <= FD_IPV6_SERVER;
+}
+
+static bool is_listener(const struct scap_fd *fd)
+{
+	return fd->type == FD_IPV4_SERVER || fd->type == FD_IPV6_SERVER;
+}
+
+/* The ends of a connection: its tuple goes from client to server; local is what this process has of it. */
+enum end { END_CLIENT, END_SERVER, END__MAX };
+
+static int get_ip(const struct scap_fd *fd, enum end end, struct value *ret)
+{
+	const struct ipaddr *ip = end == END_CLIENT ? &fd->sip : &fd->dip;
+
+	if (!is_ip(fd) || !ip->family || (end == END_CLIENT && is_listener(fd)) ||
+	    (!is_listener(fd) && fd->role == SCAP_ROLE_NONE))
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
+	return 0;
+}
+
+static int get_port(const struct scap_fd *fd, enum end end, struct value *ret)
+{
+	uint16_t port = end == END_CLIENT ? fd->sport : fd->dport;
+
+	if (!is_ip(fd) || !port || (end == END_CLIENT && is_listener(fd)) ||
+	    (!is_listener(fd) && fd->role == SCAP_ROLE_NONE))
+		return -ENOENT;
+	return word_uint(ret, port);
+}
+
+static enum end local_end(const struct scap_fd *fd)
+{
+	return fd->role == SCAP_ROLE_SERVER ? END_SERVER : END_CLIENT;
+}
+
+static enum end remote_end(const struct scap_fd *fd)
+{
+	return fd->role == SCAP_ROLE_SERVER ? END_CLIENT : END_SERVER;
+}
+
+static bool is_file(const struct scap_fd *fd)
+{
+	return fd->type == FD_FILE || fd->type == FD_FILE_V2 || fd->type == FD_DIRECTORY;
+}
+
+static int get_directory(const struct scap_fd *fd, struct value *ret)
+{
+	const char *slash;
+
+	if (!is_file(fd) || !fd->name)
+		return -ENOENT;
+	if (fd->type == FD_DIRECTORY)
+		return word_str(ret, fd->name);
+	slash = memrchr(fd->name->data, '/', fd->name->len);
+	if (!slash || slash == fd->name->data)
+		return word_text(ret, "/");
+	return word_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
+}
+
+static int get_filename(const struct scap_fd *fd, struct value *ret)
+{
+	const char *slash;
+
+	if (!is_file(fd) || !fd->name)
+		return -ENOENT;
+	slash = memrchr(fd->name->data, '/', fd->name->len);
+	return word_text(ret, slash ? slash + 1 : "/");
+}
+
+static int get_uid(const struct scap_view *v, struct value *ret)
+{
+	struct buf *b = scap_state_scratch(v->state);
+
+	if (!v->thread)
+		return -ENOENT;
+	buf_printf(b, "%lld%lld", (long long)v->thread->tid, (long long)v->fd_num);
+	return word_buf(ret, b);
+}
+
+static int get_l4(const struct scap_fd *fd, struct value *ret)
+{
+	static const char *const names[] = { "<NA>", "<NA>", "tcp", "udp", "icmp", "raw" };
+
+	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? word_text(ret, names[fd->l4]) : -ENOENT;
+}
+
+/* As the kernel's new encoding of device numbers puts them into 32 bits. */
+static uint32_t dev_major(uint32_t dev)
+{
+	return dev >> 8 & 0xfff;
+}
+
+static uint32_t dev_minor(uint32_t dev)
+{
+	return (dev & 0xff) | (dev >> 12 & 0xfff00);
+}
+
+/* What a connect that failed was for. */
+static int get_attempt(const struct scap_view *v, unsigned param, struct value *ret)
+{
+	struct buf *raw = scap_state_scratch(v->state), *resolved = scap_state_scratch(v->state);
+
+	if (scap_render_param(v, param, scap_state_render(v->state), raw, resolved) < 0)
+		return -ENOENT;
+	return word_buf(ret, raw);
+}
+
+/* The path that an open wanted and did not get, made absolute; or its directory. */
+static int get_wanted_file(const struct scap_view *v, enum word w, struct value *ret)
+{
+	uint16_t type = v->p.head->type;
+	unsigned param = type == SCAP_OPENAT_2_X || type == SCAP_OPENAT2_X ? 2 : 1;
+	struct buf *b = scap_state_scratch(v->state);
+	const char *s, *slash;
+	size_t len;
+
+	if (type != SCAP_OPEN_X && type != SCAP_CREAT_X && param == 1)
+		return -ENOENT;
+	scap_render_path(v, param, b);
+	s = params_str(&v->p, param, &len);
+	if (!b->len && s)
+		str_escape_buf(b, s, len);
+	slash = b->len ? memrchr(b->data, '/', b->len) : NULL;
+	if (w == W_FD_NAME || !slash)
+		return b->len ? word_buf(ret, b) : -ENOENT;
+	return slash == b->data ? word_text(ret, "/") : word_chars(ret, b->data, (size_t)(slash - b->data));
+}
+
+static int get_text(const struct scap_view *v, const struct field *f, struct value *ret)
+{
+	const struct scap_fd *fd = v->fd;
+	char *letter;
+
+	switch ((enum word)f->off) {
+	case W_FD_TYPE: return word_text(ret, scap_fd_type_name(fd));
+	case W_FD_TYPECHAR:
+		letter = buf_reserve(scap_state_scratch(v->state), 1);
+		if (!letter)
+			return -ENOENT;
+		*letter = scap_fd_type_char(fd);
+		return word_chars(ret, letter, 1);
+	case W_FD_NAME:
+		if (v->p.head->type == SCAP_CONNECT_X && (!fd->name || !fd->name->len))
+			return get_attempt(v, 1, ret);
+		return word_str_or_empty(ret, fd->name);
+	case W_FD_DIRECTORY: return get_directory(fd, ret);
+	case W_FD_FILENAME: return get_filename(fd, ret);
+	case W_FD_L4PROTO: return get_l4(fd, ret);
+	case W_FD_SOCKFAMILY: return word_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
+	default: return -ENOENT;
+	}
+}
+
+int word_get_fd(const struct scap_view *v, const struct field *f, struct value *ret)
+{
+	const struct scap_fd *fd = v->fd;
+
+	if (f->off == W_FD_NUM)
+		return v->fd_num >= 0 ? word_int(ret, v->fd_num) : -ENOENT;
+	if (!fd && (f->off == W_FD_NAME || f->off == W_FD_DIRECTORY))
+		return get_wanted_file(v, (enum word)f->off, ret);
+	if (!fd)
+		return -ENOENT;
+	switch ((enum word)f->off) {
+	case W_FD_CIP: return get_ip(fd, END_CLIENT, ret);
+	case W_FD_SIP: return get_ip(fd, END_SERVER, ret);
+	case W_FD_LIP: return get_ip(fd, local_end(fd), ret);
+	case W_FD_RIP: return get_ip(fd, remote_end(fd), ret);
+	case W_FD_CPORT: return get_port(fd, END_CLIENT, ret);
+	case W_FD_SPORT: return get_port(fd, END_SERVER, ret);
+	case W_FD_LPORT: return get_port(fd, local_end(fd), ret);
+	case W_FD_RPORT: return get_port(fd, remote_end(fd), ret);
+	case W_FD_IS_SERVER: return word_bool(ret, fd->role == SCAP_ROLE_SERVER);
+	case W_FD_UID: return get_uid(v, ret);
+	case W_FD_CONNECTED: return word_bool(ret, fd->flags & SCAP_FD_CONNECTED);
+	case W_FD_DEV: return word_uint(ret, fd->dev);
+	case W_FD_DEV_MAJOR: return word_uint(ret, dev_major(fd->dev));
+	case W_FD_DEV_MINOR: return word_uint(ret, dev_minor(fd->dev));
+	case W_FD_INO: return word_uint(ret, fd->ino);
+	default: return get_text(v, f, ret);
+	}
+}
+
+#define WORD(name_, word_, like_, doc_, ...) \
+	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
+
+/* A text without content. */
+#define OPEN(...) WORD(__VA_ARGS__, .flags = FIELD_OPEN | FIELD_SILENT)
+#define NO_VALUE(name_, like_, ...) WORD(name_, W_UNTOLD, like_, "never has a value", ##__VA_ARGS__)
+
+const struct field scap_words[] = {
+	WORD("evt.num", W_NUM, FIELD_UINT, "number of the event, those that a filter left out counted", .flags = 0),
+	WORD("evt.type", W_TYPE, FIELD_STR, "the call or event: open, read, switch", .xlat = &scap_type_names,
+	     .key = "event", .flags = FIELD_OPEN),
+	WORD("evt.type.is", W_TYPE_IS, FIELD_BOOL, "evt.type.is.open: is it an open?", .flags = FIELD_ARGUMENT |
+	     FIELD_SILENT),
+	OPEN("syscall.type", W_SYSCALL_TYPE, FIELD_STR, "the call; nothing for what is no system call"),
+	WORD("evt.dir", W_DIR, FIELD_STR, "> when a call is entered, < when it is left", .flags = FIELD_OPEN),
+	WORD("evt.cpu", W_CPU, FIELD_UINT, "CPU it happened on"),
+	OPEN("evt.category", W_CATEGORY, FIELD_STR, "file, net, ipc, memory, process, ..."),
+	WORD("evt.args", W_ARGS, FIELD_STR, "all arguments in one text", .flags = 0),
+	WORD("evt.info", W_ARGS, FIELD_STR, "all arguments in one text", .flags = FIELD_ALIAS | FIELD_SILENT),
+	WORD("evt.arg", W_ARG, FIELD_STR, "one argument, by name or number: evt.arg.fd, evt.arg[0]",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("evt.rawarg", W_RAWARG, FIELD_GET, "one argument as a number, without its name: evt.rawarg.size",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT, .like = 0),
+	WORD("evt.buffer", W_BUFFER, FIELD_STR, "data that was read or written"),
+	WORD("evt.buflen", W_BUFLEN, FIELD_UINT, "how many bytes were read or written"),
+	OPEN("evt.res", W_RES, FIELD_STR, "SUCCESS, or the error's name"),
+	WORD("evt.rawres", W_RAWRES, FIELD_INT, "result as a number", .key = "res", .flags = 0),
+	WORD("evt.failed", W_FAILED, FIELD_BOOL, "it returned an error"),
+	WORD("evt.is_io", W_IS_IO, FIELD_BOOL, "it reads from or writes to a descriptor"),
+	WORD("evt.is_io_read", W_IS_IO_READ, FIELD_BOOL, "it reads from a descriptor"),
+	WORD("evt.is_io_write", W_IS_IO_WRITE, FIELD_BOOL, "it writes to a descriptor"),
+	OPEN("evt.io_dir", W_IO_DIR, FIELD_STR, "read or write"),
+	WORD("evt.is_wait", W_IS_WAIT, FIELD_BOOL, "it makes the thread wait"),
+	WORD("evt.wait_latency", W_WAIT_LATENCY, FIELD_NS, "how long it waited"),
+	WORD("evt.latency", W_LATENCY, FIELD_NS, "time between entering and leaving the call", .key = "latency_ns",
+	     .flags = 0),
+	WORD("evt.deltatime", W_DELTATIME, FIELD_NS, "time since the event before"),
+	WORD("evt.deltatime.s", W_DELTATIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.deltatime.ns", W_DELTATIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.rawtime", W_RAWTIME, FIELD_UINT, "time in ns since 1970"),
+	WORD("evt.rawtime.s", W_RAWTIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.rawtime.ns", W_RAWTIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.reltime", W_RELTIME, FIELD_UINT, "time in ns since the first event"),
+	WORD("evt.reltime.s", W_RELTIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.reltime.ns", W_RELTIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.count", W_COUNT, FIELD_UINT, "1"),
+	WORD("evt.around", W_AROUND, FIELD_UINT, "evt.around[TIME]=MS: at most so many ms from an evt.rawtime",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT | FIELD_WITHIN),
+	WORD("evt.is_syslog", W_IS_SYSLOG, FIELD_BOOL, "it writes to /dev/log"),
+	WORD("syslog.facility", W_FACILITY, FIELD_UINT, "of a message to /dev/log: its facility, 0 to 23"),
+	WORD("syslog.facility.str", W_FACILITY_STR, FIELD_STR, "its facility's name: kern, user, daemon, cron, ..."),
+	WORD("syslog.severity", W_SEVERITY, FIELD_UINT, "its severity, 0 (the worst) to 7"),
+	WORD("syslog.severity.str", W_SEVERITY_STR, FIELD_STR, "emerg, alert, crit, err, warn, notice, info, debug"),
+	WORD("syslog.message", W_MESSAGE, FIELD_STR, "its text, as far as the bytes were kept"),
+	WORD("evt.abspath", W_ABSPATH, FIELD_STR, "the path argument made absolute; .src and .dst of two",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("evt.is_open_read", W_OPEN_READ, FIELD_BOOL, "an open for reading"),
+	WORD("evt.is_open_write", W_OPEN_WRITE, FIELD_BOOL, "an open for writing"),
+	WORD("evt.is_open_exec", W_OPEN_EXEC, FIELD_BOOL, "an open that makes a file which can be run"),
+	WORD("evt.latency.s", W_LATENCY_S, FIELD_UINT, "seconds of the latency"),
+	WORD("evt.latency.ns", W_LATENCY_NS, FIELD_UINT, "its fraction in ns"),
+	OPEN("evt.latency.human", W_LATENCY_HUMAN, FIELD_STR, "the latency with a unit"),
+	WORD("evt.count.error", W_COUNT_ERROR, FIELD_UINT, "1 of calls that failed"),
+	WORD("evt.count.error.file", W_COUNT_ERROR_FILE, FIELD_UINT, "1 of calls about files that failed"),
+	WORD("evt.count.error.net", W_COUNT_ERROR_NET, FIELD_UINT, "1 of calls about sockets that failed"),
+	WORD("evt.count.error.memory", W_COUNT_ERROR_MEMORY, FIELD_UINT, "1 of calls about memory that failed"),
+	WORD("evt.count.error.other", W_COUNT_ERROR_OTHER, FIELD_UINT, "1 of other calls that failed"),
+	WORD("evt.count.exit", W_COUNT_EXIT, FIELD_UINT, "1 when a call is left"),
+	WORD("thread.exectime", W_EXECTIME, FIELD_NS, "of a switch: how long the thread had the CPU"),
+	WORD("thread.totexectime", W_TOTEXECTIME, FIELD_NS, "how long it had one so far, as switches tell"),
+	WORD("proc.pid", W_PID, FIELD_INT, "process id"),
+	WORD("proc.exe", W_EXE, FIELD_STR, "first word of the command line"),
+	OPEN("proc.name", W_NAME, FIELD_STR, "name of the process (comm)"),
+	WORD("proc.args", W_PROC_ARGS, FIELD_STR, "command line without its first word"),
+	WORD("proc.env", W_ENV, FIELD_STR, "environment"),
+	WORD("proc.cmdline", W_CMDLINE, FIELD_STR, "name and arguments"),
+	WORD("proc.exeline", W_EXELINE, FIELD_STR, "command line"),
+	WORD("proc.cwd", W_CWD, FIELD_STR, "current directory"),
+	OPEN("proc.exepath", W_EXEPATH, FIELD_STR, "path of the executable"),
+	WORD("proc.nthreads", W_NTHREADS, FIELD_UINT, "threads of the process"),
+	WORD("proc.nchilds", W_NCHILDS, FIELD_UINT, "threads beside the main one"),
+	WORD("proc.ppid", W_PPID, FIELD_INT, "process id of the parent"),
+	OPEN("proc.pname", W_PNAME, FIELD_STR, "name of the parent"),
+	WORD("proc.pcmdline", W_PCMDLINE, FIELD_STR, "command line of the parent",
+	     .flags = FIELD_OTHERS | FIELD_SILENT),
+	WORD("proc.apid", W_APID, FIELD_INT, "process id of an ancestor: proc.apid[2] is the grandparent's",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("proc.aname", W_ANAME, FIELD_STR, "name of an ancestor: proc.aname[2] is the grandparent's",
+	     .flags = FIELD_OPEN | FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("proc.loginshellid", W_LOGINSHELLID, FIELD_INT, "process id of the oldest shell among the ancestors"),
+	WORD("proc.duration", W_DURATION, FIELD_NS, "time since the process began"),
+	WORD("proc.fdopencount", W_FDOPENCOUNT, FIELD_UINT, "open descriptors"),
+	WORD("proc.fdlimit", W_FDLIMIT, FIELD_INT, "most descriptors it may have"),
+	WORD("proc.fdusage", W_FDUSAGE, FIELD_UINT, "open descriptors in percent of the limit"),
+	WORD("proc.vmsize", W_VMSIZE, FIELD_UINT, "virtual memory in kB"),
+	WORD("proc.vmrss", W_VMRSS, FIELD_UINT, "resident memory in kB"),
+	WORD("proc.vmswap", W_VMSWAP, FIELD_UINT, "swapped memory in kB"),
+	WORD("proc.sid", W_SID, FIELD_INT, "session id"),
+	OPEN("proc.sname", W_SNAME, FIELD_STR, "name of the session's leader"),
+	WORD("proc.tty", W_TTY, FIELD_UINT, "controlling terminal, 0 = none"),
+	WORD("proc.vpid", W_VPID, FIELD_INT, "process id in its own pid namespace"),
+	WORD("proc.vpgid", W_VPGID, FIELD_INT, "process group in its own pid namespace"),
+	WORD("proc.is_exe_writable", W_EXE_WRITABLE, FIELD_BOOL, "its executable can be written by its user"),
+	WORD("thread.tid", W_TID, FIELD_INT, "thread id"),
+	WORD("thread.ismain", W_ISMAIN, FIELD_BOOL, "it is the process's main thread"),
+	WORD("thread.vtid", W_VTID, FIELD_INT, "thread id in its own pid namespace"),
+	OPEN("thread.cgroups", W_CGROUPS, FIELD_STR, "all cgroups of the thread"),
+	WORD("thread.cgroup", W_CGROUP, FIELD_STR, "cgroup of one subsystem: thread.cgroup.cpu",
+	     .flags = FIELD_OPEN | FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("thread.pfmajor", W_PFMAJOR, FIELD_UINT, "major page faults since it began"),
+	WORD("thread.pfminor", W_PFMINOR, FIELD_UINT, "minor page faults since it began"),
+	WORD("user.uid", W_UID, FIELD_UINT, "user id"),
+	OPEN("user.name", W_USER_NAME, FIELD_STR, "user name"),
+	WORD("user.homedir", W_HOMEDIR, FIELD_STR, "home directory of the user"),
+	WORD("user.shell", W_SHELL, FIELD_STR, "shell of the user"),
+	WORD("user.loginuid", W_LOGINUID, FIELD_INT, "user id at login, -1 = none"),
+	OPEN("user.loginname", W_LOGINNAME, FIELD_STR, "user name at login"),
+	WORD("group.gid", W_GID, FIELD_UINT, "group id"),
+	OPEN("group.name", W_GROUP_NAME, FIELD_STR, "group name"),
+	WORD("container.id", W_CONTAINER_ID, FIELD_STR, "container id, or host",
+	     .flags = FIELD_OPEN | FIELD_SHORT | FIELD_SILENT),
+	OPEN("container.name", W_CONTAINER_NAME, FIELD_STR, "container name, or host"),
+	OPEN("container.image", W_CONTAINER_IMAGE, FIELD_STR, "container image"),
+	OPEN("container.type", W_CONTAINER_TYPE, FIELD_STR, "engine of the container: docker, podman, ...; or host"),
+	WORD("container.privileged", W_CONTAINER_PRIVILEGED, FIELD_BOOL, "the container has all rights"),
+	OPEN("container.image.id", W_CONTAINER_IMAGE_ID, FIELD_STR, "id of the container's image"),
+	OPEN("container.image.repository", W_CONTAINER_IMAGE_REPO, FIELD_STR, "its repository"),
+	OPEN("container.image.tag", W_CONTAINER_IMAGE_TAG, FIELD_STR, "its tag"),
+	OPEN("container.image.digest", W_CONTAINER_IMAGE_DIGEST, FIELD_STR, "its digest"),
+	WORD("container.mounts", W_CONTAINER_MOUNTS, FIELD_STR, "mounts: source:destination:mode:rdwr:propagation"),
+	OPEN("fdlist.nums", W_FDLIST_NUMS, FIELD_STR, "descriptors that a poll waits for, with commas between"),
+	WORD("fdlist.names", W_FDLIST_NAMES, FIELD_STR, "their names"),
+	WORD("fdlist.cips", W_FDLIST_CIPS, FIELD_STR, "addresses of their clients"),
+	WORD("fdlist.sips", W_FDLIST_SIPS, FIELD_STR, "addresses of their servers"),
+	WORD("fdlist.cports", W_FDLIST_CPORTS, FIELD_STR, "ports of their clients"),
+	WORD("fdlist.sports", W_FDLIST_SPORTS, FIELD_STR, "ports of their servers"),
+	WORD("fd.num", W_FD_NUM, FIELD_INT, "number of the descriptor", .key = "fd", .flags = 0),
+	WORD("fd.type", W_FD_TYPE, FIELD_STR, "file, directory, ipv4, ipv6, unix, pipe, event, ...", .key = "fd_type",
+	     .flags = FIELD_OPEN),
+	OPEN("fd.typechar", W_FD_TYPECHAR, FIELD_STR, "its type as a letter: f d 4 6 u p e s l i t n o"),
+	WORD("fd.name", W_FD_NAME, FIELD_STR, "path, or client and server of a connection", .key = "fd_name",
+	     .flags = 0),
+	WORD("fd.directory", W_FD_DIRECTORY, FIELD_STR, "directory of the file"),
+	WORD("fd.filename", W_FD_FILENAME, FIELD_STR, "name of the file without its directory"),
+	WORD("fd.ip", W_FD_CIP, FIELD_IP, "address of either end", .flags = FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cip", W_FD_CIP, FIELD_IP, "address of the client"),
+	WORD("fd.sip", W_FD_SIP, FIELD_IP, "address of the server"),
+	WORD("fd.net", W_FD_CIP, FIELD_IP, "network of either end", .flags = FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cnet", W_FD_CIP, FIELD_IP, "network of the client"),
+	WORD("fd.snet", W_FD_SIP, FIELD_IP, "network of the server"),
+	WORD("fd.lip", W_FD_LIP, FIELD_IP, "address of this side"),
+	WORD("fd.rip", W_FD_RIP, FIELD_IP, "address of the other side"),
+	WORD("fd.lnet", W_FD_LIP, FIELD_IP, "network of this side"),
+	WORD("fd.rnet", W_FD_RIP, FIELD_IP, "network of the other side"),
+	WORD("fd.port", W_FD_CPORT, FIELD_UINT, "port of either end",
+	     .flags = FIELD_PORT | FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cport", W_FD_CPORT, FIELD_UINT, "port of the client", .flags = FIELD_PORT | FIELD_SILENT),
+	WORD("fd.sport", W_FD_SPORT, FIELD_UINT, "port of the server", .flags = FIELD_PORT | FIELD_SILENT),
+	WORD("fd.lport", W_FD_LPORT, FIELD_UINT, "port of this side", .flags = FIELD_PORT | FIELD_SILENT),
+	WORD("fd.rport", W_FD_RPORT, FIELD_UINT, "port of the other side", .flags = FIELD_PORT | FIELD_SILENT),
+	OPEN("fd.l4proto", W_FD_L4PROTO, FIELD_STR, "tcp, udp, icmp, raw"),
+	OPEN("fd.sockfamily", W_FD_SOCKFAMILY, FIELD_STR, "ip or unix"),
+	WORD("fd.is_server", W_FD_IS_SERVER, FIELD_BOOL, "the process is the server of the connection"),
+	OPEN("fd.uid", W_FD_UID, FIELD_STR, "thread id and number, one behind the other"),
+	WORD("fd.connected", W_FD_CONNECTED, FIELD_BOOL, "the socket is connected"),
+	WORD("fd.dev", W_FD_DEV, FIELD_HEX, "device of the file"),
+	WORD("fd.dev.major", W_FD_DEV_MAJOR, FIELD_UINT, "its major number"),
+	WORD("fd.dev.minor", W_FD_DEV_MINOR, FIELD_UINT, "its minor number"),
+	WORD("fd.ino", W_FD_INO, FIELD_UINT, "inode of the descriptor, where the capture has it"),
+	/* Accepted because rules of Falco use them. */
+	WORD("proc.pexe", W_PEXE, FIELD_STR, "first word of the parent's command line",
+	     .flags = FIELD_OTHERS | FIELD_SILENT),
+	WORD("proc.pexepath", W_PEXEPATH, FIELD_STR, "path of the parent's executable"),
+	WORD("proc.aexe", W_AEXE, FIELD_STR, "first word of an ancestor's command line: proc.aexe[2]",
+	     .flags = FIELD_OTHERS | FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("proc.aexepath", W_AEXEPATH, FIELD_STR, "path of an ancestor's executable: proc.aexepath[2]",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("proc.acmdline", W_ACMDLINE, FIELD_STR, "command line of an ancestor: proc.acmdline[2]",
+	     .flags = FIELD_OTHERS | FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("proc.vpgid.name", W_VPGID_NAME, FIELD_STR, "name of the leader of the process group"),
+	WORD("proc.vpgid.exe", W_VPGID_EXE, FIELD_STR, "first word of its command line",
+	     .flags = FIELD_OTHERS | FIELD_SILENT),
+	WORD("proc.vpgid.exepath", W_VPGID_EXEPATH, FIELD_STR, "path of its executable"),
+	WORD("proc.is_vpgid_leader", W_IS_VPGID_LEADER, FIELD_BOOL, "the process leads its process group"),
+	WORD("proc.ppid.duration", W_PPID_DURATION, FIELD_NS, "time since the parent began"),
+	WORD("proc.is_exe_from_memfd", W_FROM_MEMFD, FIELD_BOOL, "its executable lies in memory only (memfd)"),
+	WORD("fd.types", W_FD_TYPES, FIELD_STR, "type of one of the process's descriptors: fd.types[0]",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("fd.nameraw", W_FD_NAME, FIELD_STR, "path, or client and server of a connection",
+	     .flags = FIELD_ALIAS | FIELD_SILENT),
+	NO_VALUE("proc.is_exe_upper_layer", FIELD_BOOL),
+	NO_VALUE("proc.is_exe_lower_layer", FIELD_BOOL),
+	NO_VALUE("proc.exe_ino", FIELD_UINT),
+	NO_VALUE("proc.exe_ino.ctime", FIELD_UINT),
+	NO_VALUE("proc.exe_ino.mtime", FIELD_UINT),
+	NO_VALUE("proc.exe_ino.ctime_duration_proc_start", FIELD_NS),
+	NO_VALUE("proc.exe_ino.ctime_duration_pidns_start", FIELD_NS),
+	NO_VALUE("thread.cap_permitted", FIELD_STR),
+	NO_VALUE("thread.cap_inheritable", FIELD_STR),
+	NO_VALUE("thread.cap_effective", FIELD_STR),
+	NO_VALUE("container.start_ts", FIELD_UINT),
+	NO_VALUE("container.ip", FIELD_STR),
+	NO_VALUE("fd.sip.name", FIELD_STR),
+	NO_VALUE("fd.cip.name", FIELD_STR),
+	NO_VALUE("fd.lip.name", FIELD_STR),
+	NO_VALUE("fd.rip.name", FIELD_STR),
+	NO_VALUE("fd.name_changed", FIELD_BOOL),
+	NO_VALUE("evt.hostname", FIELD_STR),
+	NO_VALUE("k8s.ns.name", FIELD_STR),
+	NO_VALUE("k8s.pod.name", FIELD_STR),
+	NO_VALUE("k8s.pod.id", FIELD_STR),
+	NO_VALUE("k8s.pod.uid", FIELD_STR),
+	NO_VALUE("k8s.pod.label", FIELD_STR, .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	NO_VALUE("k8s.pod.labels", FIELD_STR),
+	NO_VALUE("k8s.ns.id", FIELD_STR),
+	NO_VALUE("k8s.rc.name", FIELD_STR),
+	NO_VALUE("k8s.rs.name", FIELD_STR),
+	NO_VALUE("k8s.svc.name", FIELD_STR),
+	NO_VALUE("k8s.deployment.name", FIELD_STR),
+};
+_Static_assert(ARRAY_SIZE(scap_words) == SCAP_N_WORDS, "as the header says");

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside src/scap/state*.c only.
+ */
+#ifndef SCAP_STATE_IMPL_H
+#define SCAP_STATE_IMPL_H
+
+#include "base/vec.h"
+#include "scap/render.h"
+#include "scap/schema.h"
+#include "scap/state/state.h"
+
+/* Hostile files name millions of things: what is kept in all, names included. */
+#define STATE_BYTES_MAX (512u << 20)
+#define NAME_BYTES_MAX 65536u
+#define PATH_BYTES_MAX 4096u
+#define CLONE_STALE_NS 2000000000ull	/* an older clone of the same number is another thread's */
+#define FD_CANCELED_NUM INT64_MIN	/* where a descriptor waits whose number was given away while it closed */
+#define AT_FDCWD_NUM (-100)
+
+/* Descriptors of a process, shared with its forks until one of them changes something. */
+struct scap_fdtable {
+	uint32_t refs;
+	struct map fds;		/* int64_t -> struct scap_fd * */
+};
+
+struct fold;
+typedef void (*fold_fn)(struct fold *f);
+
+struct iface4 { uint32_t addr, mask; };
+
+struct scap_state {
+	struct map threads;	/* int64_t tid -> struct scap_thread * */
+	struct map users;	/* uint32_t -> struct scap_user */
+	struct map groups;	/* uint32_t -> struct scap_group */
+	struct map server_ports;	/* uint16_t -> uint8_t: ports that the rows have listeners on */
+	VEC(struct iface4) ifaces;
+	VEC(struct scap_container) containers;
+	const struct scap_str *last_container;	/* borrowed */
+	uint64_t bytes;		/* of what is owned, roughly */
+	uint64_t n_fds, invented, refused;
+	uint64_t num, last_ns, first_ns;
+	int64_t gone_tid;	/* exited with the event before; -1 = none */
+	int64_t closed_tid, closed_fd;	/* closed by the event before; closed_tid -1 = none */
+	bool rows_done;		/* an event came: the tables are complete */
+	struct scap_view view;
+	struct scap_render_opts render;
+	struct buf scratch[8];
+	unsigned scratch_at;
+	struct map switched;	/* uint16_t CPU -> uint64_t time of its last switch */
+	struct buf image;	/* of an event that complete_image() made whole */
+	fold_fn fold[SCAP_EVENT_MAX];
+	int8_t fd_param[SCAP_EVENT_MAX];	/* the parameter with the event's descriptor; -1 = none */
+};
+
+/* What a parser works with. */
+struct fold {
+	struct scap_state *st;
+	struct scap_thread *t, *proc;	/* never NULL when a parser runs */
+	struct scap_fd *fd;		/* the descriptor of the event; NULL = unknown */
+	const struct params *p, *enter;	/* enter->n 0 = none */
+	struct scap_view *v;
+	int64_t res;			/* parameter 0 of an exit event */
+	uint64_t ran_ns;		/* time on the CPU that the event itself tells of; 0 = it does not */
+};
+
+/* ---- strings ---- */
+
+/* NULL for NULL, beyond the budget, and without memory. */
+struct scap_str *str_new(struct scap_state *st, const char *s, size_t len);
+struct scap_str *str_ref(struct scap_str *s);
+void str_unref(struct scap_state *st, struct scap_str *s);
+/* Takes over the reference @s; the old one is given up. */
+void str_set(struct scap_state *st, struct scap_str **slot, struct scap_str *s);
+void str_set_param(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
+void str_set_bytes(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
+/* @path below @base, without ".", ".." and double slashes; an absolute @path stands alone. */
+struct scap_str *str_path(struct scap_state *st, const char *base, size_t base_len, const char *path, size_t len);
+
+/* ---- threads (state_thread.c) ---- */
+
+struct scap_thread *thread_find(const struct scap_state *st, int64_t tid);
+/* A new one in the place of an old one; NULL without memory or budget. */
+struct scap_thread *thread_add(struct scap_state *st, int64_t tid);
+struct scap_thread *thread_find_or_invent(struct scap_state *st, int64_t tid);
+void thread_remove(struct scap_state *st, int64_t tid);
+struct scap_thread *thread_main(const struct scap_state *st, struct scap_thread *t);
+void thread_changed(struct scap_state *st, struct scap_thread *t);	/* what SEC_PROC says */
+void thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len);
+void thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i);
+void thread_from_row(struct scap_state *st, const struct params *p);
+/* What SEC_PROC of a live event says of a thread that no row told of. */
+void thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev);
+/* A live event says in which cgroup it is now. */
+void thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
+void threads_free(struct scap_state *st);
+
+/* ---- descriptors (state_fd.c) ---- */
+
+struct scap_fd *fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num);
+/* For writing: no other process shares it afterwards. */
+struct scap_fd *fd_own(struct scap_state *st, struct scap_thread *t, int64_t num);
+/* A new one at that number; the one that was there is gone. */
+struct scap_fd *fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type);
+void fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num);
+void fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len);
+void fd_from_row(struct scap_state *st, const struct params *p);
+void fdtable_unref(struct scap_state *st, struct scap_fdtable *t);
+/* What rows can only say together: who is the server of each connection. */
+void fds_settle(struct scap_state *st);
+
+/* The directory that a *at() call is relative to, with a slash behind it; "" when unknown. */
+struct scap_str *fd_directory(struct scap_state *st, struct scap_thread *t, int64_t dirfd);
+
+/* ---- sockets (state_net.c) ---- */
+
+void fd_name_socket(struct scap_state *st, struct scap_fd *fd);
+void fd_swap_ends(struct scap_fd *fd);
+/* From a tuple; false when it is none. *ret_changed: addresses or ports are others than before. */
+bool fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed);
+void fd_infer_address(const struct scap_state *st, struct scap_fd *fd);
+bool ip_is_mapped(const uint8_t *ip6);
+struct ipaddr ip4_of(const uint8_t *p);
+struct ipaddr ip6_of(const uint8_t *p);
+
+/* ---- parsers, by event type ---- */
+
+void container_free(struct scap_state *st, struct scap_container *ct);	/* what it holds */
+void fold_open(struct fold *f);
+void fold_creat(struct fold *f);
+void fold_openat(struct fold *f);
+void fold_openat_old(struct fold *f);
+void fold_close_enter(struct fold *f);
+void fold_close(struct fold *f);
+void fold_pipe(struct fold *f);
+void fold_dup(struct fold *f);
+void fold_fcntl(struct fold *f);
+void fold_new_fd(struct fold *f);
+void fold_socket(struct fold *f);
+void fold_socketpair(struct fold *f);
+void fold_bind(struct fold *f);
+void fold_connect_enter(struct fold *f);
+void fold_connect(struct fold *f);
+void fold_accept(struct fold *f);
+void fold_sendto_enter(struct fold *f);
+void fold_recvfrom(struct fold *f);
+void fold_recvmsg(struct fold *f);
+void fold_send(struct fold *f);
+void fold_getsockopt(struct fold *f);
+void fold_clone(struct fold *f);
+void fold_execve(struct fold *f);
+void fold_exit(struct fold *f);
+void fold_chdir(struct fold *f);
+void fold_fchdir(struct fold *f);
+void fold_chroot(struct fold *f);
+void fold_setuid(struct fold *f);
+void fold_setgid(struct fold *f);
+void fold_setresuid(struct fold *f);
+void fold_setresgid(struct fold *f);
+void fold_setsid(struct fold *f);
+void fold_vm(struct fold *f);
+void fold_switch(struct fold *f);
+void fold_prlimit(struct fold *f);
+void fold_container(struct scap_state *st, const struct params *p);
+
+/* Number @i of the exit event, or when it has none number @enter_i of the enter event. */
+bool fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret);
+
+/* The container's id that a list of cgroup paths ("subsystem=path" each) means; NULL = none. */
+struct scap_str *container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len);
+
+#endif

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sockets: addresses, roles and names. A descriptor's tuple goes from the client to the server; which end is which
+ * is known from connect and accept, and guessed as sysdig does for datagrams.
+ */
+#include <arpa/inet.h>
+
+#include "base/macros.h"
+#include "scap/block_impl.h"
+#include "scap/state/state_impl.h"
+
+#define L4_TCP 2
+#define L4_UDP 3
+#define L4_ICMP 4
+#define L4_RAW 5
+
+bool ip_is_mapped(const uint8_t *ip6)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(ip6, prefix, sizeof(prefix));
+}
+
+struct ipaddr ip4_of(const uint8_t *p)
+{
+	struct ipaddr ip = { .family = 4 };
+
+	memcpy(ip.addr, p, 4);
+	return ip;
+}
+
+struct ipaddr ip6_of(const uint8_t *p)
+{
+	struct ipaddr ip = { .family = 6 };
+
+	memcpy(ip.addr, p, 16);
+	return ip;
+}
+
+static void add_ip(struct buf *b, const struct ipaddr *ip)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!ip->family)
+		buf_add_str(b, "0.0.0.0");
+	else
+		buf_add_str(b, inet_ntop(ip->family == 4 ? AF_INET : AF_INET6, ip->addr, text, sizeof(text)));
+}
+
+static bool is_server_type(const struct scap_fd *fd)
+{
+	return fd->type == FD_IPV4_SERVER || fd->type == FD_IPV6_SERVER;
+}
+
+void fd_name_socket(struct scap_state *st, struct scap_fd *fd)
+{
+	struct buf b = { 0 };
+	bool ports = fd->l4 == L4_TCP || fd->l4 == L4_UDP;
+
+	if (is_server_type(fd)) {
+		add_ip(&b, &fd->dip);
+		buf_printf(&b, ":%u", fd->dport);
+	} else if (!ports && fd->l4 != L4_ICMP && fd->l4 != L4_RAW && !(fd->flags & SCAP_FD_FROM_ROW)) {
+		buf_add_str(&b, "<unknown>");
+	} else {
+		add_ip(&b, &fd->sip);
+		if (ports || fd->flags & SCAP_FD_FROM_ROW)
+			buf_printf(&b, ":%u", fd->sport);
+		buf_add_str(&b, "->");
+		add_ip(&b, &fd->dip);
+		if (ports || fd->flags & SCAP_FD_FROM_ROW)
+			buf_printf(&b, ":%u", fd->dport);
+	}
+	fd_set_name(st, fd, b.data, b.len);
+	buf_fini(&b);
+}
+
+void fd_swap_ends(struct scap_fd *fd)
+{
+	struct ipaddr ip = fd->sip;
+	uint16_t port = fd->sport;
+
+	fd->sip = fd->dip;
+	fd->sport = fd->dport;
+	fd->dip = ip;
+	fd->dport = port;
+}
+
+bool fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed)
+{
+	struct ipaddr sip = fd->sip, dip = fd->dip;
+	uint16_t sport = fd->sport, dport = fd->dport;
+	uint8_t family = cur_u8(&c);
+	size_t len = family == AF_INET_NUMBER ? 4 : 16;
+	const uint8_t *s, *d;
+
+	(void)st;
+	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER)
+		return false;
+	s = cur_bytes(&c, len);
+	sport = cur_u16(&c);
+	d = cur_bytes(&c, len);
+	dport = cur_u16(&c);
+	if (!cur_ok(&c))
+		return false;
+	if (len == 16 && ip_is_mapped(s) && ip_is_mapped(d)) {
+		s += 12;
+		d += 12;
+		len = 4;
+	}
+	sip = len == 4 ? ip4_of(s) : ip6_of(s);
+	dip = len == 4 ? ip4_of(d) : ip6_of(d);
+	*ret_changed = !ipaddr_equal(&sip, &fd->sip) || !ipaddr_equal(&dip, &fd->dip) || sport != fd->sport ||
+		       dport != fd->dport;
+	fd->type = len == 4 ? FD_IPV4 : FD_IPV6;
+	fd->sip = sip;
+	fd->dip = dip;
+	fd->sport = sport;
+	fd->dport = dport;
+	return true;
+}
+
+static bool is_zero4(const struct ipaddr *ip)
+{
+	uint32_t v;
+
+	memcpy(&v, ip->addr, sizeof(v));
+	return ip->family != 6 && !v;
+}
+
+/* Our own address towards @peer: an interface's own, or on its network, or the first that is no loopback. */
+static uint32_t own_address(const struct scap_state *st, uint32_t peer)
+{
+	for (size_t i = 0; i < st->ifaces.len; i++)
+		if (st->ifaces.items[i].addr == peer)
+			return peer;
+	for (size_t i = 0; i < st->ifaces.len; i++)
+		if ((st->ifaces.items[i].addr & st->ifaces.items[i].mask) == (peer & st->ifaces.items[i].mask))
+			return st->ifaces.items[i].addr;
+	for (size_t i = 0; i < st->ifaces.len; i++)
+		if (st->ifaces.items[i].addr != 0x0100007f)
+			return st->ifaces.items[i].addr;
+	return 0;
+}
+
+/* An unconnected socket knows one end only. */
+void fd_infer_address(const struct scap_state *st, struct scap_fd *fd)
+{
+	struct ipaddr *own, *peer;
+	uint32_t known, found;
+
+	if (fd->type != FD_IPV4 || (!is_zero4(&fd->sip) && !is_zero4(&fd->dip)))
+		return;
+	own = is_zero4(&fd->sip) ? &fd->sip : &fd->dip;
+	peer = own == &fd->sip ? &fd->dip : &fd->sip;
+	memcpy(&known, peer->addr, sizeof(known));
+	found = own_address(st, known);
+	if (found == known && fd->sport == fd->dport)
+		return;
+	*own = (struct ipaddr){ .family = 4 };
+	memcpy(own->addr, &found, sizeof(found));
+}
+
+static uint8_t l4_of(int64_t type, int64_t protocol)
+{
+	bool raw = (type & 0xff) == 3;	/* SOCK_RAW; flags stand above */
+
+	switch (protocol) {
+	case 6: return raw ? L4_RAW : L4_TCP;
+	case 17: return raw ? L4_RAW : L4_UDP;
+	case 0: return (type & 0xff) == 1 ? L4_TCP : (type & 0xff) == 2 ? L4_UDP : 0;
+	case 1: return raw ? L4_RAW : L4_ICMP;
+	case 255: return L4_RAW;
+	default: return 0;
+	}
+}
+
+static struct scap_fd *add_socket(struct fold *f, int64_t num, int64_t domain, int64_t type, int64_t protocol)
+{
+	uint8_t kind = domain == AF_UNIX_NUMBER ? FD_UNIX : domain == AF_INET_NUMBER ? FD_IPV4 :
+		       domain == AF_INET6_NUMBER ? FD_IPV6 : domain == 16 ? 15 : 0;
+	struct scap_fd *fd;
+
+	if (!kind)
+		return NULL;
+	fd = fd_add(f->st, f->t, num, kind);
+	if (!fd)
+		return NULL;
+	fd->l4 = kind == FD_IPV4 || kind == FD_IPV6 ? l4_of(type, protocol) : 0;
+	f->fd = fd;
+	return fd;
+}
+
+void fold_socket(struct fold *f)
+{
+	int64_t domain, type, protocol;
+
+	if (f->res < 0 || !fold_number(f, 1, 0, &domain) || !fold_number(f, 2, 1, &type) ||
+	    !fold_number(f, 3, 2, &protocol))
+		return;
+	if (add_socket(f, f->res, domain, type, protocol))
+		f->v->fd_num = f->res;
+}
+
+void fold_socketpair(struct fold *f)
+{
+	uint64_t source = 0, peer = 0;
+	int64_t num;
+
+	if (f->res < 0)
+		return;
+	params_u64(f->p, 3, &source);
+	params_u64(f->p, 4, &peer);
+	for (unsigned i = 1; i <= 2; i++) {
+		struct scap_fd *fd = params_i64(f->p, i, &num) ? fd_add(f->st, f->t, num, FD_UNIX) : NULL;
+
+		if (!fd)
+			return;
+		fd->unix_source = source;
+		fd->unix_dest = peer;
+		if (i == 1)
+			f->v->fd_num = num;
+	}
+}
+
+static struct scap_fd *own(struct fold *f)
+{
+	f->fd = f->v->fd_num >= 0 ? fd_own(f->st, f->t, f->v->fd_num) : NULL;
+	return f->fd;
+}
+
+static void name_text(struct fold *f, struct scap_fd *fd, struct cursor c)
+{
+	size_t len = cur_left(&c);
+	const char *s = cur_bytes(&c, len);
+
+	fd_set_name(f->st, fd, s, s ? strnlen(s, len) : 0);
+}
+
+static void name_address(struct fold *f, struct scap_fd *fd, const struct ipaddr *ip, uint16_t port)
+{
+	struct buf b = { 0 };
+
+	add_ip(&b, ip);
+	buf_printf(&b, ":%u", port);
+	fd_set_name(f->st, fd, b.data, b.len);
+	buf_fini(&b);
+}
+
+/* A port means that it is for listening. */
+void fold_bind(struct fold *f)
+{
+	struct cursor c = params_cursor(f->p, 1);
+	struct scap_fd *fd = f->res >= 0 ? own(f) : NULL;
+	uint8_t family = cur_u8(&c);
+	struct ipaddr ip;
+	const uint8_t *p;
+	uint16_t port;
+
+	if (!fd || !cur_ok(&c))
+		return;
+	if (family == AF_UNIX_NUMBER) {
+		name_text(f, fd, c);
+		return;
+	}
+	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER)
+		return;
+	p = cur_bytes(&c, family == AF_INET_NUMBER ? 4 : 16);
+	port = cur_u16(&c);
+	if (!cur_ok(&c))
+		return;
+	ip = family == AF_INET_NUMBER ? ip4_of(p) : ip6_of(p);
+	name_address(f, fd, &ip, port);
+	if (!port)
+		return;
+	if (ip.family == 6 && ip_is_mapped(p))
+		ip = ip4_of(p + 12);
+	fd->type = ip.family == 4 ? FD_IPV4_SERVER : FD_IPV6_SERVER;
+	fd->dip = ip;
+	fd->dport = port;
+	fd->role = SCAP_ROLE_SERVER;
+}
+
+static void set_unix(struct scap_fd *fd, struct cursor c)
+{
+	uint64_t source, dest;
+
+	cur_skip(&c, 1);
+	source = cur_u64(&c);
+	dest = cur_u64(&c);
+	if (!cur_ok(&c))
+		return;
+	fd->unix_source = source;
+	fd->unix_dest = dest;
+}
+
+/* The address, where only the enter event has it: the call may fail slowly. */
+void fold_connect_enter(struct fold *f)
+{
+	struct cursor c = params_cursor(f->p, 1), rest;
+	struct scap_fd *fd = f->p->n > 1 && cur_left(&c) ? own(f) : NULL;
+	uint8_t family = cur_u8(&c);
+	const uint8_t *p;
+	uint16_t port;
+
+	if (!fd)
+		return;
+	rest = c;
+	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER) {
+		if (family == AF_UNIX_NUMBER)
+			name_text(f, fd, rest);
+		return;
+	}
+	p = cur_bytes(&c, family == AF_INET_NUMBER ? 4 : 16);
+	port = cur_u16(&c);
+	if (!cur_ok(&c))
+		return;
+	fd->dip = family == AF_INET_NUMBER ? ip4_of(p) : ip_is_mapped(p) ? ip4_of(p + 12) : ip6_of(p);
+	fd->type = fd->dip.family == 4 ? FD_IPV4 : FD_IPV6;
+	fd->dport = port;
+}
+
+/* Both pointers and the path of a unix socket's tuple, as readers print them. */
+static void name_unix_tuple(struct fold *f, struct scap_fd *fd, struct cursor c)
+{
+	struct buf b = { 0 };
+	uint64_t source, dest;
+	const char *path;
+	size_t len;
+
+	cur_skip(&c, 1);
+	source = cur_u64(&c);
+	dest = cur_u64(&c);
+	len = cur_left(&c);
+	path = cur_bytes(&c, len);
+	if (!path)
+		return;
+	buf_printf(&b, "%llx->%llx ", (unsigned long long)source, (unsigned long long)dest);
+	buf_add(&b, path, strnlen(path, len));
+	fd_set_name(f->st, fd, b.data, b.len);
+	buf_fini(&b);
+	fd->unix_source = source;
+	fd->unix_dest = dest;
+}
+
+#define EINPROGRESS_NUM 115
+
+void fold_connect(struct fold *f)
+{
+	struct cursor c = params_cursor(f->p, 1);
+	struct scap_fd *fd = f->res >= 0 || f->res == -EINPROGRESS_NUM ? own(f) : NULL;
+	bool changed = false;
+
+	if (!fd)
+		return;
+	fd->flags |= SCAP_FD_CONNECTED;
+	if (!cur_left(&c))
+		return;
+	if (fd_set_tuple(f->st, fd, c, &changed)) {
+		if (changed && fd->role == SCAP_ROLE_SERVER && fd->l4 == L4_UDP)
+			fd_swap_ends(fd);
+		fd_name_socket(f->st, fd);
+	} else if (cur_peek(&c, 0) == AF_UNIX_NUMBER) {
+		name_unix_tuple(f, fd, c);
+	} else {
+		return;
+	}
+	if (fd->role == SCAP_ROLE_NONE)
+		fd->role = SCAP_ROLE_CLIENT;
+}
+
+void fold_accept(struct fold *f)
+{
+	struct cursor c = params_cursor(f->p, 1);
+	uint8_t family = cur_peek(&c, 0);
+	struct scap_fd *fd;
+	bool changed;
+
+	if (f->res < 0)
+		return;
+	f->v->fd_num = f->res;
+	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER && family != AF_UNIX_NUMBER)
+		return;
+	fd = fd_add(f->st, f->t, f->res, FD_UNIX);
+	if (!fd)
+		return;
+	fd->flags |= SCAP_FD_CONNECTED;
+	fd->role = SCAP_ROLE_SERVER;
+	if (family == AF_UNIX_NUMBER) {
+		set_unix(fd, c);
+		name_unix_tuple(f, fd, c);
+	} else if (fd_set_tuple(f->st, fd, c, &changed)) {
+		fd->l4 = L4_TCP;
+		fd_name_socket(f->st, fd);
+	}
+	f->fd = fd;
+}
+
+/* A datagram of a socket that nobody saw being made. */
+void fold_sendto_enter(struct fold *f)
+{
+	struct cursor c = params_cursor(f->p, 2);
+	uint8_t family = cur_peek(&c, 0);
+
+	if (!f->fd && f->v->fd_num >= 0 && (family == AF_INET_NUMBER || family == AF_INET6_NUMBER))
+		add_socket(f, f->v->fd_num, family, 2, 17);
+}
+
+static bool io_fits(const struct scap_fd *fd)
+{
+	return !fd->name || !fd->name->len || fd->l4 != L4_TCP;
+}
+
+/* A tuple beside the data: of datagrams, or of a connection whose beginning nobody saw. */
+static void io_tuple(struct fold *f, struct cursor c, bool incoming)
+{
+	struct scap_fd *fd = own(f);
+	bool changed = false;
+
+	if (!fd || !cur_left(&c))
+		return;
+	if (cur_peek(&c, 0) == AF_UNIX_NUMBER) {
+		fd->type = FD_UNIX;
+		name_unix_tuple(f, fd, c);
+		return;
+	}
+	if (!fd_set_tuple(f->st, fd, c, &changed) || !changed)
+		return;
+	if (!fd->l4)
+		fd->l4 = L4_UDP;
+	fd_infer_address(f->st, fd);
+	/* Whoever hears first serves, as readers of libscap guess it. */
+	if (fd->role == SCAP_ROLE_NONE)
+		fd->role = incoming ? SCAP_ROLE_SERVER : SCAP_ROLE_CLIENT;
+	if (fd->role == (incoming ? SCAP_ROLE_CLIENT : SCAP_ROLE_SERVER))
+		fd_swap_ends(fd);
+	fd_name_socket(f->st, fd);
+}
+
+void fold_recvfrom(struct fold *f)
+{
+	if (f->res >= 0 && f->fd && io_fits(f->fd))
+		io_tuple(f, params_cursor(f->p, 2), true);
+}
+
+void fold_recvmsg(struct fold *f)
+{
+	if (f->res >= 0 && f->fd && io_fits(f->fd))
+		io_tuple(f, params_cursor(f->p, 3), true);
+}
+
+/* sendto and sendmsg have it in the enter event; later versions in the exit event too. */
+void fold_send(struct fold *f)
+{
+	struct cursor c = f->p->n > 4 ? params_cursor(f->p, 4) : params_cursor(f->enter, 2);
+
+	if (f->res >= 0 && f->fd && io_fits(f->fd))
+		io_tuple(f, c, false);
+}
+
+void fold_getsockopt(struct fold *f)
+{
+	int64_t num;
+
+	if (!params_i64(f->p, 1, &num))
+		return;
+	f->v->fd_num = num;
+	f->fd = fd_find(f->st, f->t, num);
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Objects as Cilium's client prints them with --json. Its policy verdicts and lost records are text there too.
+ */
+#include "sinks/cilium/cilium_lines.h"
+#include "sinks/sink.h"
+
+static int cilium_json_event(struct sink *s, const struct event *ev)
+{
+	return cilium_lines_event(s, ev, true);
+}
+
+const struct sink_ops cilium_json_sink = {
+	.name = "cilium-json", .summary = "the same as JSON, as `cilium-dbg monitor --json` prints it",
+	.tool = "cilium", .instead_of = "json",
+	.shows = "packets",
+	.state_size = sizeof(struct cilium_lines), .event = cilium_json_event, .close = cilium_lines_close,
+};

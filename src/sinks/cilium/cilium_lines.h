@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the two outputs of Cilium's client (cilium.c, cilium_json.c) share. Inside src/sinks only. */
+#ifndef SINKS_CILIUM_LINES_H
+#define SINKS_CILIUM_LINES_H
+
+#include <stdbool.h>
+
+#include "sinks/cilium/cilium_map.h"
+
+struct event;
+struct sink;
+
+/* State of a sink; zeroed at the start. */
+struct cilium_lines {
+	struct cilium_map map;
+	struct buf out;
+};
+
+int cilium_lines_event(struct sink *s, const struct event *ev, bool json);
+int cilium_lines_close(struct sink *s);
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Flows as `hubble observe -o jsonpb` writes them and `hubble observe --input-file` reads them: one GetFlowsResponse
+ * per line, its names and numbers those of Cilium's API. Events that are no flow are left out; what is lost is told.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "event/core.h"
+#include "event/json.h"
+#include "sinks/cilium/hubble_flow.h"
+#include "sinks/outfile.h"
+#include "sinks/sink.h"
+
+struct hubble {
+	struct hubble_map map;
+	struct time_text time;
+	struct buf line;
+};
+
+static void put_lost(struct json *j, uint64_t lost, int64_t cpu)
+{
+	char text[24];
+
+	json_key(j, "lost_events");
+	json_open(j, '{');
+	json_key(j, "source");
+	json_str(j, "PERF_EVENT_RING_BUFFER", sizeof("PERF_EVENT_RING_BUFFER") - 1);
+	json_key(j, "num_events_lost");
+	json_str(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, lost));
+	json_key(j, "cpu");
+	json_i64(j, cpu);
+	json_close(j, '}');
+}
+
+static int hubble_event(struct sink *s, const struct event *ev)
+{
+	const char *node = s->opts->host ? s->opts->host->hostname : NULL;
+	struct hubble *h = s->state;
+	struct json j = { .out = &h->line };
+	struct hubble_flow flow;
+	uint64_t lost = 0;
+	int64_t cpu = 0;
+	int r = hubble_map_event(&h->map, ev, &flow, &lost, &cpu);
+
+	if (r <= 0)
+		return r;
+	buf_reset(&h->line);
+	json_open(&j, '{');
+	if (r == 1) {
+		json_key(&j, "flow");
+		json_open(&j, '{');
+		hubble_put_flow(&j, &h->time, ev, &flow, node);
+		json_close(&j, '}');
+	} else {
+		put_lost(&j, lost, cpu);
+	}
+	hubble_put_where(&j, &h->time, ev, node);
+	json_close(&j, '}');
+	buf_add_char(&h->line, '\n');
+	r = buf_error(&h->line);
+	return r < 0 ? r : outfile_record(s->out, h->line.data, h->line.len);
+}
+
+static int hubble_close(struct sink *s)
+{
+	struct hubble *h = s->state;
+
+	hubble_map_fini(&h->map);
+	buf_fini(&h->line);
+	return 0;
+}
+
+const struct sink_ops hubble_sink = {
+	.name = "hubble", .summary = "flows and drops as `hubble observe -o jsonpb` writes them",
+	.tool = "hubble", .instead_of = "json",
+	.shows = "flows", .state_size = sizeof(struct hubble), .event = hubble_event, .close = hubble_close,
+};

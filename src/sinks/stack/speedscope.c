@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * speedscope profiles: https://www.speedscope.app/file-format-schema.json. One sampled profile per process (or
+ * thread, where threads are kept apart); frames are shared, stacks outermost first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "event/json.h"
+#include "sinks/outfile.h"
+#include "sinks/stack/profile.h"
+#include "sinks/sink.h"
+
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+struct frame_key { const char *name, *file; uint64_t line; };	/* pointers of the symbolizer: compared as such */
+
+struct writer {
+	struct profile *p;
+	struct stack_names *names;
+	struct buf head, body;
+	struct json frames, profiles;
+	struct map index;		/* struct frame_key -> u32 + 1 */
+	uint32_t n_frames;
+	struct stack_frames stack;
+	struct buf weights;
+};
+
+static uint32_t frame_index(struct writer *w, const char *name, const struct sym_func *f)
+{
+	const struct frame_key key = { name, f ? f->file : NULL, f ? f->line : 0 };
+	uint32_t *i = map_add(&w->index, &key, NULL);
+
+	if (!i) {
+		w->head.error = -ENOMEM;
+		return 0;
+	}
+	if (*i)
+		return *i - 1;
+	json_open(&w->frames, '{');
+	json_key(&w->frames, "name");
+	json_str(&w->frames, name, strlen(name));
+	if (f && f->file && *f->file) {
+		json_key(&w->frames, "file");
+		json_str(&w->frames, f->file, strlen(f->file));
+	}
+	if (f && f->line) {
+		json_key(&w->frames, "line");
+		json_u64(&w->frames, f->line);
+	}
+	json_close(&w->frames, '}');
+	*i = ++w->n_frames;
+	return *i - 1;
+}
+
+static int put_sample(struct writer *w, const struct stack_line *l, struct json *weights)
+{
+	int r = stack_names_all(w->names, l->entry, &w->p->view, &w->stack);
+
+	json_open(&w->profiles, '[');
+	for (size_t i = w->stack.len; i-- > 0;)
+		json_u64(&w->profiles, frame_index(w, w->stack.items[i].name, w->stack.items[i].func));
+	if (l->state)
+		json_u64(&w->profiles, frame_index(w, l->state, NULL));
+	json_close(&w->profiles, ']');
+	json_u64(weights, l->weight);
+	return r;
+}
+
+static bool same_owner(const struct stack_key *a, const struct stack_key *b)
+{
+	return a->tgid == b->tgid && a->tid == b->tid && a->start_ns == b->start_ns;
+}
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct stack_key *x = &((const struct stack_line *)a)->entry->key;
+	const struct stack_key *y = &((const struct stack_line *)b)->entry->key;
+
+	if (x->tgid != y->tgid)
+		return x->tgid < y->tgid ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static void put_name(struct json *j, const struct stack_key *k)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	buf_add(&b, k->comm, strnlen(k->comm, sizeof(k->comm)));
+	buf_printf(&b, k->tid ? " (%u/%u)" : " (%u)", k->tgid, k->tid);
+	json_key(j, "name");
+	json_str(j, b.data ? b.data : "", b.len);
+}
+
+/* One process: lines [0, n). Samples and weights are two arrays, so the second is gathered aside. */
+static int put_profile(struct writer *w, const struct stack_line *lines, size_t n)
+{
+	struct json *j = &w->profiles, weights = { .out = &w->weights };
+	uint64_t sum = 0;
+	int r = 0;
+
+	buf_reset(&w->weights);
+	json_open(j, '{');
+	json_key(j, "type");
+	json_str(j, "sampled", 7);
+	put_name(j, &lines[0].entry->key);
+	json_key(j, "unit");
+	if (w->p->view.weight == STACK_SAMPLES)
+		json_str(j, "none", 4);
+	else
+		json_str(j, "microseconds", 12);
+	json_key(j, "samples");
+	json_open(j, '[');
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		r = put_sample(w, &lines[i], &weights);
+		sum += lines[i].weight;
+	}
+	json_close(j, ']');
+	json_key(j, "weights");
+	json_open(j, '[');
+	buf_add(&w->body, w->weights.data, w->weights.len);
+	json_close(j, ']');
+	json_key(j, "startValue");
+	json_u64(j, 0);
+	json_key(j, "endValue");
+	json_u64(j, sum);
+	json_close(j, '}');
+	return r < 0 ? r : buf_error(&w->weights);
+}
+
+static int put_profiles(struct writer *w)
+{
+	struct stack_line_list lines = { 0 };
+	int r = stack_list_lines(w->p->set, w->p->view.weight, false, &lines);
+
+	if (lines.len)
+		qsort(lines.items, lines.len, sizeof(*lines.items), by_owner);
+	for (size_t i = 0, n; r >= 0 && i < lines.len; i += n) {
+		for (n = 1; i + n < lines.len; n++)
+			if (!same_owner(&lines.items[i].entry->key, &lines.items[i + n].entry->key))
+				break;
+		r = put_profile(w, &lines.items[i], n);
+	}
+	vec_fini(&lines);
+	return r;
+}
+
+/* The reader shows the file's name; losses go where a reader of the file looks first. */
+static void put_head(struct writer *w)
+{
+	struct json *j = &w->frames;
+	const char *losses = profile_losses(w->p);
+	_cleanup_(buf_fini) struct buf name = { 0 };
+
+	buf_printf(&name, "sonde profile (%s)", profile_kind(w->p));
+	if (w->p->lost)
+		buf_printf(&name, ", %llu samples lost", (unsigned long long)w->p->lost);
+	json_open(j, '{');
+	json_key(j, "$schema");
+	json_str(j, SCHEMA, strlen(SCHEMA));
+	json_key(j, "exporter");
+	json_str(j, "sonde@" SONDE_VERSION, strlen("sonde@" SONDE_VERSION));
+	json_key(j, "name");
+	json_str(j, name.data ? name.data : "", name.len);
+	if (*losses) {
+		json_key(j, "sonde_ledger");
+		json_str(j, losses, strlen(losses) - 1);
+	}
+	json_key(j, "shared");
+	json_open(j, '{');
+	json_key(j, "frames");
+	json_open(j, '[');
+}
+
+static int write_all(struct writer *w, struct outfile *out)
+{
+	int r = stack_names_new(w->p->set, w->p->sym, &w->names);
+
+	if (r < 0)
+		return r;
+	put_head(w);
+	json_open(&w->profiles, '[');
+	r = put_profiles(w);
+	json_close(&w->profiles, ']');
+	json_close(&w->frames, ']');
+	json_close(&w->frames, '}');
+	json_key(&w->frames, "profiles");
+	buf_add(&w->head, w->body.data, w->body.len);
+	buf_add_str(&w->head, "}\n");
+	if (r >= 0)
+		r = buf_error(&w->body) ? buf_error(&w->body) : buf_error(&w->head);
+	return r < 0 ? r : outfile_record(out, w->head.data, w->head.len);
+}
+
+static int speedscope_open(struct sink *s, _unused_ struct err *err)
+{
+	return profile_open(s->state, s->opts);
+}
+
+static int speedscope_event(struct sink *s, const struct event *ev)
+{
+	size_t i;
+
+	profile_take(s->state, ev, &i);
+	return 0;
+}
+
+static int speedscope_close(struct sink *s)
+{
+	struct writer w = { .p = s->state };
+	int r;
+
+	w.p->view.delimiter = false;
+	w.frames.out = &w.head;
+	w.profiles.out = &w.body;
+	map_init(&w.index, sizeof(struct frame_key), sizeof(uint32_t));
+	r = write_all(&w, s->out);
+	stack_names_free(w.names);
+	buf_fini(&w.head);
+	buf_fini(&w.body);
+	buf_fini(&w.weights);
+	map_fini(&w.index);
+	vec_fini(&w.stack);
+	profile_fini(s->state);
+	return r;
+}
+
+const struct sink_ops speedscope_sink = {
+	.name = "speedscope", .summary = "profile for speedscope.app, a view per process",
+	.suffix = ".speedscope.json", .flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS,
+	.state_size = sizeof(struct profile),
+	.open = speedscope_open, .event = speedscope_event, .close = speedscope_close,
+};

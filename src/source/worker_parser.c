@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The half of a source that runs in the worker: a window over the input, the format's parser, and answers. It
+ * has no right but to read the one and write the other.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "sonde/wire.h"
+#include "source/worker_reply.h"
+#include "source/inflate.h"
+#include "source/source.h"
+
+#define READ_BYTES (256u << 10)
+#define ANSWER_BYTES (64u << 10)	/* sent when so much has gathered, and before waiting for input */
+#define WINDOW_MAX_BYTES (64u << 20)	/* of one item of a file; a larger one is taken for broken */
+#define MATCH_BYTES 8
+
+struct work {
+	int in_fd, out_fd;
+	struct buf window;	/* what was read and not consumed */
+	struct buf raw;		/* what was read and not decompressed */
+	struct inflate *inflate;	/* owned; NULL: the input is what it is */
+	bool raw_eof;
+	bool eof;
+	struct buf out;
+};
+
+/* 0 or -errno. A parent that does not listen any more ends us by SIGPIPE. */
+static int send_answers(struct work *w)
+{
+	int r = buf_error(&w->out);
+
+	if (r >= 0)
+		r = io_write_all(w->out_fd, w->out.data, w->out.len);
+	if (r >= 0)
+		buf_reset(&w->out);
+	return r;
+}
+
+static int on_record(void *ctx, const struct sonde_rec *r)
+{
+	struct work *w = ctx;
+
+	if (r->len < sizeof(*r) || r->len > SOURCE_RECORD_MAX_BYTES)
+		return -EMSGSIZE;
+	answer_add_record(&w->out, r);
+	return w->out.len >= ANSWER_BYTES ? send_answers(w) : buf_error(&w->out);
+}
+
+/* Up to READ_BYTES of the input to the end of @b; *ret_eof when there is no more. */
+static int read_into(struct work *w, struct buf *b, bool *ret_eof, struct err *err)
+{
+	char *p = buf_reserve(b, READ_BYTES);
+	ssize_t n;
+
+	if (!p)
+		return err_errno(err, -ENOMEM, "cannot read");
+	do
+		n = read(w->in_fd, p, READ_BYTES);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_errno(err, -errno, "cannot read");
+	*ret_eof = n == 0;
+	buf_commit(b, (size_t)n);
+	return 0;
+}
+
+/* Decompresses what was read; reads only when that gives nothing. */
+static int read_compressed(struct work *w, struct err *err)
+{
+	size_t before = w->window.len;
+	int r = 0;
+
+	while (r >= 0 && w->window.len == before && !w->eof) {
+		r = inflate_feed(w->inflate, &w->raw, &w->window, READ_BYTES, err);
+		if (r < 0 || w->window.len > before)
+			return r;
+		w->eof = w->raw_eof;
+		if (!w->raw_eof)
+			r = read_into(w, &w->raw, &w->raw_eof, err);
+	}
+	return r;
+}
+
+/* More of the input into the window. 0 or -errno. */
+static int read_more(struct work *w, struct err *err)
+{
+	int r = send_answers(w);
+
+	if (r < 0)
+		return r;
+	if (w->window.len >= WINDOW_MAX_BYTES)
+		return err_set(err, -EBADMSG, "an item of more than %u bytes", WINDOW_MAX_BYTES);
+	return w->inflate ? read_compressed(w, err) : read_into(w, &w->window, &w->eof, err);
+}
+
+/* After the first bytes: what was read belongs to a compressed stream, not to the window. */
+static int start_inflate(struct work *w, struct err *err)
+{
+	if (!inflate_wants(w->window.data, w->window.len))
+		return 0;
+	w->inflate = inflate_new(w->window.data, w->window.len);
+	if (!w->inflate)
+		return err_errno(err, -ENOMEM, "cannot decompress");
+	buf_add(&w->raw, w->window.data, w->window.len);
+	buf_reset(&w->window);
+	w->raw_eof = w->eof;
+	w->eof = false;
+	return buf_error(&w->raw);
+}
+
+static int no_match(const struct work *w, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf names = { 0 };
+
+	if (!w->window.len)
+		return err_set(err, -EPROTONOSUPPORT, "the file is empty");
+	for (size_t i = 0; all_sources[i]; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", all_sources[i]->name);
+	return err_set(err, -EPROTONOSUPPORT, "not a recording of a known format (%s)", buf_str(&names));
+}
+
+/* At least @bytes in the window, or all there is. */
+static int fill(struct work *w, size_t bytes, struct err *err)
+{
+	int r = 0;
+
+	while (r >= 0 && !w->eof && w->window.len < bytes)
+		r = read_more(w, err);
+	return r;
+}
+
+static int find_format(struct work *w, const struct source_ops **ret, struct err *err)
+{
+	int r = fill(w, MATCH_BYTES, err);
+
+	if (r >= 0)
+		r = start_inflate(w, err);
+	if (r >= 0)
+		r = fill(w, MATCH_BYTES, err);
+	for (uint32_t i = 0; r >= 0 && all_sources[i]; i++) {
+		const struct source_ops *ops = all_sources[i];
+
+		if (ops->match_bytes)
+			r = fill(w, ops->match_bytes(w->window.data, w->window.len), err);
+		if (r < 0 || !ops->match(w->window.data, w->window.len))
+			continue;
+		*ret = ops;
+		return answer_add_format(&w->out, i);
+	}
+	return r < 0 ? r : no_match(w, err);
+}
+
+static int end_of_input(const struct work *w, struct err *err)
+{
+	if (!w->inflate || inflate_is_whole(w->inflate))
+		return 0;
+	return err_set(err, -ENODATA, "the compressed file ends early; everything before it was read");
+}
+
+/* Until the end of the input or the first failure. */
+static int parse_all(struct work *w, const struct source_ops *ops, void *state, struct err *err)
+{
+	for (;;) {
+		int64_t n = ops->parse(state, w->window.data, w->window.len, w->eof, on_record, w, err);
+		int r;
+
+		if (n < 0)
+			return (int)n;
+		if ((uint64_t)n > w->window.len)
+			return err_set(err, -EBADMSG, "the parser went beyond its data");
+		buf_consume(&w->window, (size_t)n);
+		if (n)
+			continue;
+		if (w->eof && w->window.len)
+			return err_set(err, -ENODATA, "the file ends within its last record");
+		if (w->eof)
+			return end_of_input(w, err);
+		r = read_more(w, err);
+		if (r < 0)
+			return r;
+	}
+}
+
+static uint32_t index_of(const struct source_ops *ops)
+{
+	uint32_t i = 0;
+
+	while (all_sources[i] && all_sources[i] != ops)
+		i++;
+	return i;
+}
+
+static int run(struct work *w, const struct source_ops *ops, struct err *err)
+{
+	_cleanup_free_ void *state = NULL;
+	int r = ops ? answer_add_format(&w->out, index_of(ops)) : find_format(w, &ops, err);
+
+	if (r < 0)
+		return r;
+	if (ops->state_size) {
+		state = calloc(1, ops->state_size);
+		if (!state)
+			return err_errno(err, -ENOMEM, "cannot parse");
+	}
+	r = parse_all(w, ops, state, err);
+	if (ops->fini)
+		ops->fini(state);
+	return r;
+}
+
+/*
+ * Before its first writer a FIFO reads as if at its end, though it is not readable yet. select(), as poll() obeys
+ * RLIMIT_NOFILE, which is 0 here.
+ */
+static void wait_for_writer(int fd)
+{
+	fd_set one;
+	int r;
+
+	do {
+		FD_ZERO(&one);
+		FD_SET(fd, &one);
+		r = select(fd + 1, &one, NULL, NULL, NULL);
+	} while (r < 0 && errno == EINTR);
+}
+
+int source_work(void *ctx, int in_fd, int out_fd)
+{
+	struct work w = { .in_fd = in_fd, .out_fd = out_fd };
+	struct err err = { 0 };
+	int r;
+
+	wait_for_writer(in_fd);
+	r = run(&w, ctx, &err);
+	if (r < 0 && !err.code)
+		err_errno(&err, r, "cannot parse");
+	answer_add_end(&w.out, r, err.msg);
+	r = send_answers(&w);
+	buf_fini(&w.window);
+	buf_fini(&w.raw);
+	buf_fini(&w.out);
+	inflate_free(w.inflate);
+	return r < 0;
+}
