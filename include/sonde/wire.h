@@ -119,7 +119,7 @@ struct sonde_clock_rec {
 #define SONDE_NAME_NETNS 6	/* key: netns inode; name: as under /run/netns, or "host" */
 #define SONDE_NAME_XDP_ACTION 7	/* key: enum xdp_action value */
 #define SONDE_NAME_SOURCE_FILE 8	/* key: number of a source file of another datapath */
-#define SONDE_NAME_HOST 9	/* key: names_host_key(); name: by DNS */
+#define SONDE_NAME_HOST 9		/* key: event_names_host_key(); name: by DNS */
 #define SONDE_NAME_POLICY_RULE 10	/* key: generation << 32 | line in the rule file */
 #define SONDE_NAME__MAX 11
 

@@ -91,17 +91,17 @@ struct setup {
 
 static void set_u32(struct bpf_object *obj, const char *name, uint32_t value)
 {
-	probe_set_rodata(obj, name, &value, sizeof(value));
+	probe_rodata_set(obj, name, &value, sizeof(value));
 }
 
 static void set_u64(struct bpf_object *obj, const char *name, uint64_t value)
 {
-	probe_set_rodata(obj, name, &value, sizeof(value));
+	probe_rodata_set(obj, name, &value, sizeof(value));
 }
 
 static void set_flag(struct bpf_object *obj, const char *name, bool value)
 {
-	probe_set_rodata(obj, name, &value, sizeof(value));
+	probe_rodata_set(obj, name, &value, sizeof(value));
 }
 
 static void set_size(struct bpf_object *obj, const char *name, size_t entries)
@@ -236,7 +236,7 @@ static void table_refused(void *ctx, const struct err *err)
 
 	if (s->reasons.len < REASONS_BYTES)
 		buf_printf(&s->reasons, "%s%s", s->reasons.len ? "\n" : "", err->msg);
-	probe_hook_failed(p->env, "unwind tables", err);
+	probe_env_hook_failed(p->env, "unwind tables", err);
 }
 
 /* Stacks are walked without tables too, by frame pointers. */
@@ -294,7 +294,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	struct err err = { 0 };
 
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, r->hook, &err);
 }
 
 /* Idle time of all CPUs so far, 0 when it cannot be read. */
@@ -385,7 +385,7 @@ static int name_frames(struct probe *p, const struct sonde_rec *rec)
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return 0; /* the decoder counts it */
 	for (unsigned i = 0; ret >= 0 && cur_left(&c) >= sizeof(uint64_t) && i < r.n_kern; i++)
-		ret = probe_inject_ksym(p->env, cur_u64(&c));
+		ret = probe_env_inject_ksym(p->env, cur_u64(&c));
 	return ret;
 }
 
@@ -409,7 +409,7 @@ static void put_late(void *ctx, struct cpu_sample_rec *r)
 {
 	struct probe *p = ctx;
 
-	probe_inject(p->env, &r->hdr, r->hdr.len);
+	probe_env_inject(p->env, &r->hdr, r->hdr.len);
 }
 
 static int load_table(struct probe *p, const struct sonde_rec *rec)
@@ -510,7 +510,7 @@ static void tell_totals(struct probe *p)
 		add_paces(p, r);
 	if (s->reasons.len)
 		memcpy(r->reasons, s->reasons.data, s->reasons.len);
-	probe_inject(p->env, &r->hdr, len);
+	probe_env_inject(p->env, &r->hdr, len);
 }
 
 static void cpu_detach(struct probe *p)

@@ -85,7 +85,7 @@ static int decode_stacks(const struct event_desc *desc, const struct sonde_rec *
 		.user_end = r.user_end, .mode = r.mode, .state = (uint8_t)state_of(&r),
 	};
 	memcpy(b.comm, r.comm, sizeof(b.comm));
-	event_from_rec(&ev, desc, rec);
+	event_decode_from_rec(&ev, desc, rec);
 	ev.body = &b;
 	ev.body_len = sizeof(b);
 	ev.keys.cgroup_id = r.cgroup_id;
@@ -112,7 +112,7 @@ static int decode_totals(const struct sonde_rec *rec, const struct emitter *em)
 		.pool_bytes = r.pool_bytes, .loaded = r.loaded, .evicted = r.evicted, .refused = r.refused,
 		.gone = r.gone, .late = r.late, .walked_late = r.walked_late, .stayed_cut = r.stayed_cut,
 	};
-	event_from_rec(&ev, &cpu_totals_desc, rec);
+	event_decode_from_rec(&ev, &cpu_totals_desc, rec);
 	ev.body = &b;
 	ev.body_len = sizeof(b);
 	len = cur_left(&c);

@@ -63,7 +63,7 @@ static void put_ms(struct buf *out, uint64_t ns)
 
 static void put_address(const struct event *ev, uint64_t addr, bool kernel, struct buf *out)
 {
-	const char *name = kernel ? names_get(ev->names, SONDE_NAME_KSYM, addr) : NULL;
+	const char *name = kernel ? event_names_get(ev->names, SONDE_NAME_KSYM, addr) : NULL;
 
 	if (name)
 		str_escape_buf(out, name, strlen(name));

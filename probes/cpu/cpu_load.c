@@ -69,7 +69,7 @@ struct cpu_loader {
 	struct batch *batches[WORKERS_MAX];
 	size_t n_workers;		/* at once */
 	uint64_t worker_bytes;		/* of memory, for each */
-	unsigned held;			/* cpu_loader_hold() */
+	unsigned held;			/* cpu_load_hold() */
 };
 
 /* In front of each table. */
@@ -362,7 +362,7 @@ static void go_on(struct cpu_loader *l)
 		wait_for(l);
 }
 
-bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key)
+bool cpu_load_has(const struct cpu_loader *l, const struct cpu_file_key *key)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (!memcmp(&l->jobs[i]->key, key, sizeof(*key)))
@@ -370,7 +370,7 @@ bool cpu_loader_has(const struct cpu_loader *l, const struct cpu_file_key *key)
 	return false;
 }
 
-int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd, bool guessed)
+int cpu_load_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd, bool guessed)
 {
 	struct job *j = l->n < QUEUE_MAX ? calloc(1, sizeof(*j)) : NULL;
 
@@ -387,7 +387,7 @@ int cpu_loader_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd,
 	return 0;
 }
 
-void cpu_loader_hold(struct cpu_loader *l, bool on)
+void cpu_load_hold(struct cpu_loader *l, bool on)
 {
 	l->held += on ? 1 : -1u;
 	if (!l->held)
@@ -426,7 +426,7 @@ static void hear(struct cpu_loader *l, uint64_t limit_ns)
 			proceed(of[i]);
 }
 
-void cpu_loader_wait(struct cpu_loader *l, uint64_t limit_ns)
+void cpu_load_wait(struct cpu_loader *l, uint64_t limit_ns)
 {
 	const uint64_t end_ns = clock_boot_ns() + limit_ns;
 
@@ -436,12 +436,12 @@ void cpu_loader_wait(struct cpu_loader *l, uint64_t limit_ns)
 	}
 }
 
-bool cpu_loader_busy(const struct cpu_loader *l)
+bool cpu_load_busy(const struct cpu_loader *l)
 {
 	return l->n > 0;
 }
 
-void cpu_loader_poll(struct cpu_loader *l)
+void cpu_load_poll(struct cpu_loader *l)
 {
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		if (l->batches[i])
@@ -449,8 +449,8 @@ void cpu_loader_poll(struct cpu_loader *l)
 	start_waiting(l);
 }
 
-int cpu_loader_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn fn, void *ctx,
-		   struct cpu_loader **ret)
+int cpu_load_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn fn, void *ctx,
+		 struct cpu_loader **ret)
 {
 	const uint64_t scarce_bytes = probe_env_scarce_bytes(env);
 	struct cpu_loader *l = calloc(1, sizeof(*l));
@@ -468,7 +468,7 @@ int cpu_loader_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_
 	return 0;
 }
 
-void cpu_loader_free(struct cpu_loader *l)
+void cpu_load_free(struct cpu_loader *l)
 {
 	if (!l)
 		return;

@@ -60,7 +60,7 @@ int cpu_proc_maps_read(int proc_fd, uint32_t tgid, size_t max, cpu_place_vec *re
 	return 0;
 }
 
-int cpu_place_open(int proc_fd, uint32_t tgid, struct cpu_place *p)
+int cpu_proc_maps_open(int proc_fd, uint32_t tgid, struct cpu_place *p)
 {
 	const struct mapped_file where = { .start = p->start, .end = p->end, .ino = p->key.ino };
 	_cleanup_close_ int fd = mapped_file_open(proc_fd, tgid, &where);

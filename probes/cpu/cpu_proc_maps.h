@@ -18,7 +18,7 @@ struct cpu_place {
 	uint64_t off;		/* of start in the file, bytes; of the vDSO 0 */
 	enum cpu_place_kind kind;
 	bool exact;		/* key.generation is known: not all file systems tell */
-	struct cpu_file_key key;	/* FILE: without mtime_ns until cpu_place_open(); VDSO: that of all */
+	struct cpu_file_key key; /* FILE: without mtime_ns until cpu_proc_maps_open(); VDSO: that of all */
 };
 
 typedef VEC(struct cpu_place) cpu_place_vec;
@@ -30,6 +30,6 @@ typedef VEC(struct cpu_place) cpu_place_vec;
 int cpu_proc_maps_read(int proc_fd, uint32_t tgid, size_t max, cpu_place_vec *ret);
 
 /* The file of a CPU_PLACE_FILE, read-only; fills the rest of its key. A descriptor or -errno: mapped_file_open(). */
-int cpu_place_open(int proc_fd, uint32_t tgid, struct cpu_place *p);
+int cpu_proc_maps_open(int proc_fd, uint32_t tgid, struct cpu_place *p);
 
 #endif

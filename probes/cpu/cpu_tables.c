@@ -124,7 +124,7 @@ static int evict_one(struct cpu_tables *t)
 	bpf_map_update_elem(t->gone_fd, &zero, &gone, BPF_ANY);
 	bpf_map_delete_elem(t->files_fd, &key);
 	bpf_map_delete_elem(t->asked_fd, &key);
-	probe_wait_for_programs();	/* that might still read what was taken out of the maps */
+	probe_env_wait_for_programs(); /* that might still read what was taken out of the maps */
 	table = map_find(&t->tables, &key);
 	cpu_pool_give(t->pool, table->first, table->n_units);
 	t->stats.files--;
@@ -283,11 +283,10 @@ static void on_compiled(void *ctx, const struct cpu_load *l)
 /* The generation, a part of the key, is told by some file systems: files of others are asked for one by one. */
 static void load_sibling(struct cpu_tables *t, uint32_t tgid, struct cpu_place *place, bool guessed)
 {
-	_cleanup_close_ int fd = cpu_place_open(t->proc_fd, tgid, place);
+	_cleanup_close_ int fd = cpu_proc_maps_open(t->proc_fd, tgid, place);
 
-	if (fd >= 0 && place->exact && !map_find(&t->tables, &place->key) &&
-	    !cpu_loader_has(t->loader, &place->key))
-		cpu_loader_add(t->loader, &place->key, TAKE_FD(fd), guessed);
+	if (fd >= 0 && place->exact && !map_find(&t->tables, &place->key) && !cpu_load_has(t->loader, &place->key))
+		cpu_load_add(t->loader, &place->key, TAKE_FD(fd), guessed);
 }
 
 /*
@@ -314,7 +313,7 @@ static int need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 	struct err err = { 0 };
 	int fd, r;
 
-	if (!key.dev || map_find(&t->tables, &key) || cpu_loader_has(t->loader, &key))
+	if (!key.dev || map_find(&t->tables, &key) || cpu_load_has(t->loader, &key))
 		return 0;
 	fd = mapped_file_open(t->proc_fd, rec->hdr.tgid, &where);
 	if (is_gone(fd)) {
@@ -322,8 +321,8 @@ static int need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 		ask_again(t, &key, GONE_AGAIN_NS);
 		return fd;
 	}
-	r = fd < 0 ? err_errno(&err, fd, "cannot open what process %u has mapped", rec->hdr.tgid) :
-		     cpu_loader_add(t->loader, &key, fd, false);
+	r = fd < 0 ? err_errno(&err, fd, "cannot open what process %u has mapped", rec->hdr.tgid)
+		   : cpu_load_add(t->loader, &key, fd, false);
 	if (r == -ENOBUFS)
 		ask_again(t, &key, GONE_AGAIN_NS);
 	else if (fd < 0)
@@ -337,9 +336,9 @@ int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 {
 	int r;
 
-	cpu_loader_hold(t->loader, true);
+	cpu_load_hold(t->loader, true);
 	r = need(t, rec);
-	cpu_loader_hold(t->loader, false);
+	cpu_load_hold(t->loader, false);
 	return r;
 }
 
@@ -368,19 +367,19 @@ void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
 
 	if (!t->has_loop || s->n_tree || probe_env_scarce_bytes(t->env))	/* loading has its peak meanwhile */
 		return;
-	cpu_loader_hold(t->loader, true);
+	cpu_load_hold(t->loader, true);
 	for (size_t i = 0; i < n_tids; i++)
 		load_siblings(t, tids[i], true);
 	for (size_t i = 0; !n_tids && i < s->n_pids; i++)
 		load_siblings(t, s->pids[i], true);
 	if (!n_tids && !s->n_pids)
 		cpu_top_tasks_each(t->proc_fd, AHEAD_NS, take_busy, t);
-	cpu_loader_hold(t->loader, false);
+	cpu_load_hold(t->loader, false);
 }
 
 void cpu_tables_poll(struct cpu_tables *t)
 {
-	cpu_loader_poll(t->loader);
+	cpu_load_poll(t->loader);
 	if (t->pool)
 		cpu_pool_poll(t->pool);
 }
@@ -428,7 +427,7 @@ int cpu_tables_new(const struct cpu_tables_opts *o, struct cpu_tables **ret, str
 	t->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->proc_fd < 0)
 		return err_errno(err, -errno, "no unwind tables: cannot open %s", o->proc_path);
-	r = cpu_loader_new(o->loop, o->env, o->nice, on_compiled, t, &t->loader);
+	r = cpu_load_new(o->loop, o->env, o->nice, on_compiled, t, &t->loader);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
 	*ret = TAKE_PTR(t);
@@ -457,7 +456,7 @@ void cpu_tables_free(struct cpu_tables *t)
 {
 	if (!t)
 		return;
-	cpu_loader_free(t->loader);
+	cpu_load_free(t->loader);
 	cpu_pool_free(t->pool);
 	map_fini(&t->tables);
 	if (t->proc_fd >= 0)
@@ -467,7 +466,7 @@ void cpu_tables_free(struct cpu_tables *t)
 
 void cpu_tables_wait(struct cpu_tables *t, uint64_t limit_ns)
 {
-	cpu_loader_wait(t->loader, limit_ns);
+	cpu_load_wait(t->loader, limit_ns);
 }
 
 /* ---- walks in user space ---- */
@@ -482,11 +481,11 @@ int cpu_tables_places(struct cpu_tables *t, uint32_t tgid, cpu_place_vec *ret)
 {
 	int r = cpu_proc_maps_read(t->proc_fd, tgid, SIBLINGS_MAX, ret);
 
-	cpu_loader_hold(t->loader, true);
+	cpu_load_hold(t->loader, true);
 	for (size_t i = 0; r == 0 && i < ret->len; i++)
 		if (ret->items[i].kind == CPU_PLACE_FILE)
 			load_sibling(t, tgid, &ret->items[i], false);
-	cpu_loader_hold(t->loader, false);
+	cpu_load_hold(t->loader, false);
 	return r;
 }
 
@@ -549,7 +548,7 @@ bool cpu_tables_rule(const struct cpu_tables *t, const struct cpu_unwind_file *f
 
 bool cpu_tables_busy(const struct cpu_tables *t)
 {
-	return cpu_loader_busy(t->loader);
+	return cpu_load_busy(t->loader);
 }
 
 void cpu_tables_stats(const struct cpu_tables *t, struct cpu_tables_stats *ret)

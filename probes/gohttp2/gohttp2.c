@@ -75,11 +75,11 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const bool data = gobin_sets(c) & GOBIN_DATA;
 	const uint64_t bits = lengths(c);
 
-	probe_set_rodata(obj, "gohttp2_value_bytes", &bytes, sizeof(bytes));
-	probe_set_rodata(obj, "gohttp2_data", &data, sizeof(data));
-	probe_set_rodata(obj, "gohttp2_payload", &payload, sizeof(payload));
-	probe_set_rodata(obj, "gohttp2_lengths", &bits, sizeof(bits));
-	probe_set_rodata(obj, "gohttp2_debug", &c->debug, sizeof(c->debug));
+	probe_rodata_set(obj, "gohttp2_value_bytes", &bytes, sizeof(bytes));
+	probe_rodata_set(obj, "gohttp2_data", &data, sizeof(data));
+	probe_rodata_set(obj, "gohttp2_payload", &payload, sizeof(payload));
+	probe_rodata_set(obj, "gohttp2_lengths", &bits, sizeof(bits));
+	probe_rodata_set(obj, "gohttp2_debug", &c->debug, sizeof(c->debug));
 }
 
 static int load(struct probe *p, struct hooks **ret, struct err *err)
@@ -140,7 +140,7 @@ static void tell_program(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t n
 		.flags = start_ns ? 0 : SONDE_RF_SNAPSHOT,
 	};
 	memcpy(r.text, text, r.rec.text_len);
-	probe_inject(p->env, &r.rec.hdr, sizeof(r.rec) + r.rec.text_len);
+	probe_env_inject(p->env, &r.rec.hdr, sizeof(r.rec) + r.rec.text_len);
 }
 
 static int open_files(struct probe *p, struct err *err)
@@ -178,7 +178,7 @@ static void tell_miss(struct probe *p, unsigned site, uint64_t count)
 
 	snprintf(r.file, sizeof(r.file), "%s", gohttp2_sites[site].file);
 	snprintf(r.reason, sizeof(r.reason), "%s", gohttp2_sites[site].reason);
-	probe_inject(p->env, &r.hdr, sizeof(r));
+	probe_env_inject(p->env, &r.hdr, sizeof(r));
 }
 
 /* What was counted since the last time. */
@@ -222,7 +222,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	struct err err = { 0 };
 
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, r->hook, &err);
 }
 
 static int gohttp2_open(struct probe *p, struct err *err)

@@ -50,9 +50,9 @@ void gohttp2_calls_fini(struct gohttp2_calls *t)
 	if (!t->ready)
 		return;
 	while (t->calls_lru.next != &t->calls_lru)
-		gohttp2_call_remove(t, container_of(t->calls_lru.next, struct gohttp2_call, lru));
+		gohttp2_calls_remove(t, container_of(t->calls_lru.next, struct gohttp2_call, lru));
 	while (t->conns_lru.next != &t->conns_lru)
-		gohttp2_conn_remove(t, container_of(t->conns_lru.next, struct gohttp2_conn, lru));
+		gohttp2_calls_conn_remove(t, container_of(t->conns_lru.next, struct gohttp2_conn, lru));
 	map_fini(&t->calls);
 	map_fini(&t->conns);
 	map_fini(&t->cookies);
@@ -61,7 +61,7 @@ void gohttp2_calls_fini(struct gohttp2_calls *t)
 
 /* ---- connections ---- */
 
-struct gohttp2_conn *gohttp2_conn_find(const struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
+struct gohttp2_conn *gohttp2_calls_conn_find(const struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
 {
 	struct gohttp2_conn **slot = map_find(&t->conns, key);
 
@@ -80,9 +80,9 @@ static struct gohttp2_conn *idle_conn(const struct gohttp2_calls *t)
 	return NULL;
 }
 
-struct gohttp2_conn *gohttp2_conn_add(struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
+struct gohttp2_conn *gohttp2_calls_conn_add(struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
 {
-	struct gohttp2_conn *c = gohttp2_conn_find(t, key), **slot;
+	struct gohttp2_conn *c = gohttp2_calls_conn_find(t, key), **slot;
 
 	if (c) {
 		list_del(&c->lru);
@@ -90,7 +90,7 @@ struct gohttp2_conn *gohttp2_conn_add(struct gohttp2_calls *t, const struct goht
 		return c;
 	}
 	if (t->conns.len >= GOHTTP2_CONNS_MAX && (c = idle_conn(t)))
-		gohttp2_conn_remove(t, c);
+		gohttp2_calls_conn_remove(t, c);
 	c = calloc(1, sizeof(*c));
 	slot = c ? map_add(&t->conns, key, NULL) : NULL;
 	if (!slot) {
@@ -105,7 +105,7 @@ struct gohttp2_conn *gohttp2_conn_add(struct gohttp2_calls *t, const struct goht
 	return c;
 }
 
-struct gohttp2_conn *gohttp2_conn_of_cookie(const struct gohttp2_calls *t, uint64_t cookie)
+struct gohttp2_conn *gohttp2_calls_conn_of_cookie(const struct gohttp2_calls *t, uint64_t cookie)
 {
 	struct gohttp2_conn **slot = t->ready ? map_find(&t->cookies, &cookie) : NULL;
 
@@ -114,11 +114,11 @@ struct gohttp2_conn *gohttp2_conn_of_cookie(const struct gohttp2_calls *t, uint6
 
 static void forget_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c)
 {
-	if (c->keys.cookie && gohttp2_conn_of_cookie(t, c->keys.cookie) == c)
+	if (c->keys.cookie && gohttp2_calls_conn_of_cookie(t, c->keys.cookie) == c)
 		map_remove(&t->cookies, &c->keys.cookie);
 }
 
-void gohttp2_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, uint64_t cookie)
+void gohttp2_calls_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, uint64_t cookie)
 {
 	struct gohttp2_conn **slot;
 
@@ -131,7 +131,7 @@ void gohttp2_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, ui
 		*slot = c;
 }
 
-void gohttp2_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c)
+void gohttp2_calls_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c)
 {
 	forget_cookie(t, c);
 	map_remove(&t->conns, &c->key);
@@ -141,15 +141,15 @@ void gohttp2_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c)
 
 /* ---- calls ---- */
 
-struct gohttp2_call *gohttp2_call_find(const struct gohttp2_calls *t, const struct gohttp2_call_key *key)
+struct gohttp2_call *gohttp2_calls_find(const struct gohttp2_calls *t, const struct gohttp2_call_key *key)
 {
 	struct gohttp2_call **slot = map_find(&t->calls, key);
 
 	return slot ? *slot : NULL;
 }
 
-struct gohttp2_call *gohttp2_call_add(struct gohttp2_calls *t, const struct gohttp2_call_key *key,
-				      struct gohttp2_conn *conn)
+struct gohttp2_call *gohttp2_calls_add(struct gohttp2_calls *t, const struct gohttp2_call_key *key,
+				       struct gohttp2_conn *conn)
 {
 	struct gohttp2_call *c = calloc(1, sizeof(*c)), **slot = c ? map_add(&t->calls, key, NULL) : NULL;
 
@@ -166,7 +166,7 @@ struct gohttp2_call *gohttp2_call_add(struct gohttp2_calls *t, const struct goht
 	return c;
 }
 
-void gohttp2_call_remove(struct gohttp2_calls *t, struct gohttp2_call *c)
+void gohttp2_calls_remove(struct gohttp2_calls *t, struct gohttp2_call *c)
 {
 	map_remove(&t->calls, &c->key);
 	list_del(&c->lru);
@@ -181,15 +181,15 @@ struct gohttp2_call *gohttp2_calls_surplus(const struct gohttp2_calls *t)
 	return t->calls.len >= GOHTTP2_CALLS_MAX ? container_of(t->calls_lru.next, struct gohttp2_call, lru) : NULL;
 }
 
-int gohttp2_call_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
+int gohttp2_calls_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
 {
 	free(c->text[which]);
 	c->text[which] = NULL;
 	c->text_len[which] = 0;
-	return gohttp2_call_append(c, which, text, len);
+	return gohttp2_calls_append(c, which, text, len);
 }
 
-int gohttp2_call_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
+int gohttp2_calls_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
 {
 	size_t have = c->text_len[which];
 	char *grown;

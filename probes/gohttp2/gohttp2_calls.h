@@ -66,26 +66,26 @@ struct gohttp2_calls {
 void gohttp2_calls_init(struct gohttp2_calls *t);
 void gohttp2_calls_fini(struct gohttp2_calls *t);
 
-/* NULL when there is none; gohttp2_conn_add() also without memory. */
-struct gohttp2_conn *gohttp2_conn_find(const struct gohttp2_calls *t, const struct gohttp2_conn_key *key);
-struct gohttp2_conn *gohttp2_conn_add(struct gohttp2_calls *t, const struct gohttp2_conn_key *key);
-struct gohttp2_conn *gohttp2_conn_of_cookie(const struct gohttp2_calls *t, uint64_t cookie);
+/* NULL when there is none; gohttp2_calls_conn_add() also without memory. */
+struct gohttp2_conn *gohttp2_calls_conn_find(const struct gohttp2_calls *t, const struct gohttp2_conn_key *key);
+struct gohttp2_conn *gohttp2_calls_conn_add(struct gohttp2_calls *t, const struct gohttp2_conn_key *key);
+struct gohttp2_conn *gohttp2_calls_conn_of_cookie(const struct gohttp2_calls *t, uint64_t cookie);
 /* The connection has that socket. */
-void gohttp2_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, uint64_t cookie);
+void gohttp2_calls_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, uint64_t cookie);
 /* Its calls must have been removed. */
-void gohttp2_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c);
+void gohttp2_calls_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c);
 
-struct gohttp2_call *gohttp2_call_find(const struct gohttp2_calls *t, const struct gohttp2_call_key *key);
-struct gohttp2_call *gohttp2_call_add(struct gohttp2_calls *t, const struct gohttp2_call_key *key,
-				      struct gohttp2_conn *conn);
-void gohttp2_call_remove(struct gohttp2_calls *t, struct gohttp2_call *c);
+struct gohttp2_call *gohttp2_calls_find(const struct gohttp2_calls *t, const struct gohttp2_call_key *key);
+struct gohttp2_call *gohttp2_calls_add(struct gohttp2_calls *t, const struct gohttp2_call_key *key,
+				       struct gohttp2_conn *conn);
+void gohttp2_calls_remove(struct gohttp2_calls *t, struct gohttp2_call *c);
 
 /* The oldest call when there is no room for another one, else NULL; likewise a connection without calls. */
 struct gohttp2_call *gohttp2_calls_surplus(const struct gohttp2_calls *t);
 
 /* Replaces a string. 0 or -ENOMEM. */
-int gohttp2_call_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
+int gohttp2_calls_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
 /* Appends to it, up to 16 KiB. */
-int gohttp2_call_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
+int gohttp2_calls_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
 
 #endif

@@ -63,7 +63,7 @@ static int emit_call(const struct at *at, struct gohttp2_call *c, const struct e
 	hdr.start_ns = c->key.start_ns;
 	hdr.tid = c->tid;
 	hdr.instance = c->instance;
-	event_from_rec(&ev, desc, &hdr);
+	event_decode_from_rec(&ev, desc, &hdr);
 	ev.keys = c->conn->keys;
 	ev.keys.goid = c->goid;
 	ev.keys.rpc_conn = c->key.conn;
@@ -122,7 +122,7 @@ static int finish(const struct at *at, struct gohttp2_call *c, enum gohttp2_end 
 		c->body.status = GOHTTP2_STATUS_UNKNOWN;
 	c->body.error = is_error(&c->body);
 	r = emit_call(at, c, &gohttp2_call_desc, now_ns);
-	gohttp2_call_remove(&at->s->t, c);
+	gohttp2_calls_remove(&at->s->t, c);
 	return r;
 }
 
@@ -136,7 +136,7 @@ static int finish_conn(const struct at *at, struct gohttp2_conn *conn, enum goht
 
 		first = first ? first : r;
 	}
-	gohttp2_conn_remove(&at->s->t, conn);
+	gohttp2_calls_conn_remove(&at->s->t, conn);
 	return first;
 }
 
@@ -193,7 +193,7 @@ static void set_peer(struct gohttp2_decode_state *s, struct gohttp2_conn *c, con
 		return;
 	c->unix_socket = f->family == 1;
 	c->keys.netns = f->netns;
-	gohttp2_conn_set_cookie(&s->t, c, f->cookie);
+	gohttp2_calls_conn_set_cookie(&s->t, c, f->cookie);
 	if (f->family != 4 && f->family != 6)
 		return;
 	pair->proto = 6;	/* TCP */
@@ -212,8 +212,8 @@ static int new_call(const struct at *at, const struct gohttp2_frame_rec *f, stru
 	struct gohttp2_conn *conn;
 	int r = c ? finish(at, c, GOHTTP2_END_EVICTED) : 0;
 
-	conn = gohttp2_conn_add(t, &conn_key);
-	c = conn ? gohttp2_call_add(t, &key, conn) : NULL;
+	conn = gohttp2_calls_conn_add(t, &conn_key);
+	c = conn ? gohttp2_calls_add(t, &key, conn) : NULL;
 	if (!c)
 		return -ENOMEM;
 	set_peer(at->s, conn, f);
@@ -237,7 +237,7 @@ static bool is_request(const struct gohttp2_frame_rec *f)
 static int on_request(const struct at *at, const struct gohttp2_frame_rec *f, struct cursor fields)
 {
 	const struct gohttp2_call_key key = key_of(f);
-	struct gohttp2_call *c = gohttp2_call_find(&at->s->t, &key);
+	struct gohttp2_call *c = gohttp2_calls_find(&at->s->t, &key);
 	int r = 0, e;
 
 	if (c && !gohttp2_headers_has(fields, GOHTTP2_H_PATH)) /* trailers of a request */
@@ -260,7 +260,7 @@ static int on_request(const struct at *at, const struct gohttp2_frame_rec *f, st
 static bool ended_before(const struct gohttp2_decode_state *s, const struct gohttp2_frame_rec *f)
 {
 	const struct gohttp2_conn_key key = conn_key_of(f);
-	const struct gohttp2_conn *conn = gohttp2_conn_find(&s->t, &key);
+	const struct gohttp2_conn *conn = gohttp2_calls_conn_find(&s->t, &key);
 
 	return conn && conn->first_stream && f->stream >= conn->first_stream;
 }
@@ -268,7 +268,7 @@ static bool ended_before(const struct gohttp2_decode_state *s, const struct goht
 static int on_response(const struct at *at, const struct gohttp2_frame_rec *f, struct cursor fields)
 {
 	const struct gohttp2_call_key key = key_of(f);
-	struct gohttp2_call *c = gohttp2_call_find(&at->s->t, &key);
+	struct gohttp2_call *c = gohttp2_calls_find(&at->s->t, &key);
 	int r = 0;
 
 	if (!c && ended_before(at->s, f))
@@ -300,14 +300,14 @@ static int tell_payload(const struct at *at, struct gohttp2_call *c, const struc
 	c->body.frame_sent = !!(f->flags & GOHTTP2_F_SENT);
 	r = emit_call(at, c, &gohttp2_data_desc, f->hdr.ts_ns);
 	c->body.frame_bytes = c->body.frame_sent = 0;
-	gohttp2_call_set(c, GOHTTP2_TEXT_PAYLOAD, "", 0);
+	gohttp2_calls_set(c, GOHTTP2_TEXT_PAYLOAD, "", 0);
 	return r;
 }
 
 static int on_data(const struct at *at, const struct gohttp2_frame_rec *f, struct cursor fields)
 {
 	const struct gohttp2_call_key key = key_of(f);
-	struct gohttp2_call *c = gohttp2_call_find(&at->s->t, &key);
+	struct gohttp2_call *c = gohttp2_calls_find(&at->s->t, &key);
 	bool sent = f->flags & GOHTTP2_F_SENT;
 	int r = 0, e = 0;
 
@@ -348,7 +348,7 @@ static uint16_t status_of_reset(uint32_t code)
 static int on_reset(const struct at *at, const struct gohttp2_frame_rec *f)
 {
 	const struct gohttp2_call_key key = key_of(f);
-	struct gohttp2_call *c = gohttp2_call_find(&at->s->t, &key);
+	struct gohttp2_call *c = gohttp2_calls_find(&at->s->t, &key);
 	struct gohttp2_call_body *b;
 
 	if (!c)
@@ -368,7 +368,7 @@ static int on_reset(const struct at *at, const struct gohttp2_frame_rec *f)
 static int on_done(const struct at *at, const struct gohttp2_frame_rec *f)
 {
 	const struct gohttp2_call_key key = key_of(f);
-	struct gohttp2_call *c = gohttp2_call_find(&at->s->t, &key);
+	struct gohttp2_call *c = gohttp2_calls_find(&at->s->t, &key);
 
 	return c ? finish(at, c, GOHTTP2_END_DONE) : 0;
 }
@@ -376,7 +376,7 @@ static int on_done(const struct at *at, const struct gohttp2_frame_rec *f)
 static int on_conn_end(const struct at *at, const struct gohttp2_frame_rec *f)
 {
 	const struct gohttp2_conn_key key = conn_key_of(f);
-	struct gohttp2_conn *conn = gohttp2_conn_find(&at->s->t, &key);
+	struct gohttp2_conn *conn = gohttp2_calls_conn_find(&at->s->t, &key);
 
 	return conn ? finish_conn(at, conn, GOHTTP2_END_CONN) : 0;
 }
@@ -444,7 +444,7 @@ static int decode_miss(const struct at *at, struct cursor *c)
 	b.line = m.line;
 	memcpy(b.file, m.file, sizeof(b.file));
 	memcpy(b.reason, m.reason, sizeof(b.reason));
-	event_from_rec(&ev, &gohttp2_miss_desc, at->r);
+	event_decode_from_rec(&ev, &gohttp2_miss_desc, at->r);
 	ev.body = &b;
 	ev.body_len = sizeof(b);
 	return at->em->emit(at->em->ctx, &ev);
@@ -463,7 +463,7 @@ static int decode_program(const struct at *at, struct cursor *c)
 		return -EBADMSG;
 	b.n_sites = p.n_sites;
 	memcpy(b.text, text, MIN((size_t)p.text_len, sizeof(b.text) - 1));
-	event_from_rec(&ev, &gohttp2_program_desc, at->r);
+	event_decode_from_rec(&ev, &gohttp2_program_desc, at->r);
 	ev.body = &b;
 	ev.body_len = sizeof(b);
 	return at->em->emit(at->em->ctx, &ev);
@@ -527,9 +527,8 @@ static void gohttp2_observe(void *state, const struct event *ev)
 
 	if (!ev->keys.cookie || !s->t.ready || ev->desc->class != EVENT_STATE)
 		return;
-	conn = gohttp2_conn_of_cookie(&s->t, ev->keys.cookie);
-	f = conn ? field_find(ev->desc->fields, ev->desc->n_fields, "sock.closed", &word_arg,
-			       &arg_len) : NULL;
+	conn = gohttp2_calls_conn_of_cookie(&s->t, ev->keys.cookie);
+	f = conn ? event_field_find(ev->desc->fields, ev->desc->n_fields, "sock.closed", &word_arg, &arg_len) : NULL;
 	if (!f || event_get(ev, f, &v) < 0 || !v.u)
 		return;
 	conn->closed = s->t.any_closed = true;

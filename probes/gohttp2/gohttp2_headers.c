@@ -139,7 +139,7 @@ static int apply_message(struct gohttp2_call *c, const struct field_view *v)
 	size_t len = MIN((size_t)v->head.value_len, sizeof(text));
 
 	memcpy(text, v->value, len);
-	return gohttp2_call_set(c, GOHTTP2_TEXT_MESSAGE, text, gohttp2_percent_decode(text, len));
+	return gohttp2_calls_set(c, GOHTTP2_TEXT_MESSAGE, text, gohttp2_percent_decode(text, len));
 }
 
 /* "name: value" and a line end; of a secret, how long it is. */
@@ -147,20 +147,20 @@ static int apply_other(struct gohttp2_call *c, const struct field_view *v)
 {
 	static const char hidden[] = "(hidden)";
 	bool secret = v->head.flags & GOHTTP2_FIELD_SECRET;
-	int r = gohttp2_call_append(c, GOHTTP2_TEXT_HEADERS, v->name, v->head.name_len);
+	int r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, v->name, v->head.name_len);
 
 	if (r >= 0)
-		r = gohttp2_call_append(c, GOHTTP2_TEXT_HEADERS, ": ", 2);
+		r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, ": ", 2);
 	if (r >= 0 && secret)
-		r = gohttp2_call_append(c, GOHTTP2_TEXT_HEADERS, hidden, sizeof(hidden) - 1);
+		r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, hidden, sizeof(hidden) - 1);
 	else if (r >= 0)
-		r = gohttp2_call_append(c, GOHTTP2_TEXT_HEADERS, v->value, v->head.value_len);
-	return r < 0 ? r : gohttp2_call_append(c, GOHTTP2_TEXT_HEADERS, "\n", 1);
+		r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, v->value, v->head.value_len);
+	return r < 0 ? r : gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, "\n", 1);
 }
 
 static int apply_text(struct gohttp2_call *c, const struct field_view *v, enum gohttp2_text which)
 {
-	return gohttp2_call_set(c, which, v->value, v->head.value_len);
+	return gohttp2_calls_set(c, which, v->value, v->head.value_len);
 }
 
 static int apply(struct gohttp2_call *c, const struct field_view *v)
@@ -190,7 +190,7 @@ static int apply(struct gohttp2_call *c, const struct field_view *v)
 	case GOHTTP2_H_GRPC_TIMEOUT: c->body.timeout_ns = gohttp2_timeout_ns(v->value, len); return 0;
 	case GOHTTP2_H_TRACEPARENT: gohttp2_traceparent(v->value, len, c->body.trace, c->body.span); return 0;
 	case GOHTTP2_H_OTHER: return apply_other(c, v);
-	case GOHTTP2_H_PAYLOAD: return gohttp2_call_append(c, GOHTTP2_TEXT_PAYLOAD, v->value, len);
+	case GOHTTP2_H_PAYLOAD: return gohttp2_calls_append(c, GOHTTP2_TEXT_PAYLOAD, v->value, len);
 	default:	/* of a younger version */
 		return 0;
 	}

@@ -65,7 +65,7 @@ static bool wants(const struct net_state *st, unsigned kind)
 /* One hook that cannot be had is told and stops nothing else. */
 static void hook_failed(struct probe *p, const char *hook, const struct err *err)
 {
-	probe_hook_failed(p->env, hook, err);
+	probe_env_hook_failed(p->env, hook, err);
 }
 
 /* ---- open ---- */
@@ -198,8 +198,8 @@ static int net_open(struct probe *p, struct err *err)
 	r = net_setup_init(&st->setup, p->conf, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->map.path)
 		return net_map_open(p, &st->names, &st->map, err);
-	if (r >= 0 && net_counts_foreign(&((const struct net_conf *)p->conf)->count))
-		return net_counts_open(p, &st->names, &st->counts, err);
+	if (r >= 0 && net_count_foreign(&((const struct net_conf *)p->conf)->count))
+		return net_count_open(p, &st->names, &st->counts, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->keep.keep_ns)
 		r = net_recorder_new(p, &st->setup, &st->keep, err);
 	if (r >= 0 && ((const struct net_conf *)p->conf)->policy.text)
@@ -220,7 +220,7 @@ static int net_open(struct probe *p, struct err *err)
 		hook_failed(p, "addresses of sockets", &e);
 	if (!st->spaces.len && !st->drop && !st->xdp && !st->sock)
 		return err_set(err, -EOPNOTSUPP, "none of the hooks for packets works here; `sonde doctor` says why");
-	return st->setup.counting ? net_counts_open(p, &st->names, &st->counts, err) : 0;
+	return st->setup.counting ? net_count_open(p, &st->names, &st->counts, err) : 0;
 }
 
 /* ---- attach ---- */
@@ -306,7 +306,7 @@ static int net_attach(struct probe *p, struct err *err)
 	if (r < 0)
 		return r;
 	attach_traces(p);
-	return st->counts ? net_counts_start(st->counts, err) : 0;
+	return st->counts ? net_count_start(st->counts, err) : 0;
 }
 
 /* ---- while it runs ---- */
@@ -377,7 +377,7 @@ static void net_finish(struct probe *p)
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_netns_finish(st->spaces.items[i]);
 	if (st->counts)
-		net_counts_tell(st->counts);
+		net_count_tell(st->counts);
 	if (st->keep)
 		net_recorder_end(st->keep);
 }
@@ -386,7 +386,7 @@ static void net_close(struct probe *p)
 {
 	struct net_state *st = p->state;
 
-	net_counts_close(st->counts);
+	net_count_close(st->counts);
 	net_map_close(st->map);
 	net_sock_close(st->sock);
 	for (size_t i = 0; i < st->spaces.len; i++)

@@ -84,11 +84,11 @@ static void check_programs(struct check *c)
 	report(c, "packet programs", r, &e, "");
 	if (r >= 0)
 		progs.free(progs.skel);
-	r = net_flows_load(&c->p, &c->setup, 0, &flows, &progs, &e);
+	r = net_flow_load(&c->p, &c->setup, 0, &flows, &progs, &e);
 	report(c, "flow programs", r, &e, "");
 	if (r < 0)
 		return;
-	net_flows_free(flows);
+	net_flow_free(flows);
 	progs.free(progs.skel);
 }
 
@@ -139,11 +139,11 @@ static int open_watch(void *ctx)
 {
 	static const struct net_watch_ops none;
 	struct net_watch *w;
-	int r = net_watch_open(&none, NULL, &w);
+	int r = net_iface_open(&none, NULL, &w);
 
 	(void)ctx;
 	if (r >= 0)
-		net_watch_close(w);
+		net_iface_close(w);
 	return r;
 }
 

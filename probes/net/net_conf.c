@@ -41,7 +41,7 @@ static bool is_address(const char *text)
 {
 	struct ipnet net;
 
-	return ipnet_parse(text, &net) >= 0;
+	return ipaddr_ipnet_parse(text, &net) >= 0;
 }
 
 static bool names_iface(const struct opt_strv *list)
@@ -104,10 +104,10 @@ static bool match_address(const char *text, const struct event *ev, enum end end
 {
 	struct ipnet net;
 
-	if (ipnet_parse(text, &net) < 0)
+	if (ipaddr_ipnet_parse(text, &net) < 0)
 		return false;
-	return (end != END_TO && ipnet_contains(&net, &ev->keys.conn.saddr)) ||
-	       (end != END_FROM && ipnet_contains(&net, &ev->keys.conn.daddr));
+	return (end != END_TO && ipaddr_ipnet_contains(&net, &ev->keys.conn.saddr)) ||
+	       (end != END_FROM && ipaddr_ipnet_contains(&net, &ev->keys.conn.daddr));
 }
 
 /* Where an event was seen; 0, NET_DIR_NONE = not known. */
@@ -126,7 +126,7 @@ static bool match_iface(const char *text, const struct event *ev, enum end end)
 {
 	uint8_t dir;
 	uint32_t ifindex = place_of(ev, &dir);
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
+	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
 	if (!name || strcmp(name, text))
 		return false;
@@ -172,7 +172,7 @@ static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
 {
 	uint8_t dir;
 	uint32_t ifindex = place_of(ev, &dir);
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
+	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 	bool simple = true;
 
 	for (size_t i = 0; i < lists->len; i++) {

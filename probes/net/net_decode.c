@@ -52,7 +52,7 @@ static void dissect(struct event *ev, struct net_event *b, const struct net_rec 
 
 	packet_dissect(r->link, data, r->cap_len, r->orig_len, &p);
 	f = packet_flow(&p);
-	conn_from_flow(&ev->keys.conn, f);
+	packet_keys_conn_from_flow(&ev->keys.conn, f);
 	b->vlan = p.n_vlan ? p.vlan[0] & 0xfff : 0;
 	b->tcp_flags = f->tcp_flags;
 	b->ttl = f->ttl;
@@ -114,7 +114,7 @@ void *net_event_new(struct event *ev, const struct event_desc *desc, const struc
 
 	if (!body)
 		return NULL;
-	event_from_rec(ev, desc, rec);
+	event_decode_from_rec(ev, desc, rec);
 	ev->body = body;
 	ev->body_len = desc->body_size;
 	return body;
@@ -141,7 +141,7 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	if (rec->type == NET_EV_DNS)
 		return net_dns_decode(rec, em);
 	if (rec->type == NET_EV_DUMP)
-		return net_recorder_dump_decode(rec, em);
+		return net_event_dump_decode(rec, em);
 	if (!desc)
 		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))

@@ -125,13 +125,13 @@ int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
 int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 /* flow.id: one number for both directions and all reports of a conversation, another for the next with its ports. */
-uint64_t net_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f);
+uint64_t net_event_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f);
 
 /* A NET_EV_DNS record to an event. */
 int net_dns_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 /* A NET_EV_DUMP record to an event. */
-int net_recorder_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
+int net_event_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_recorder_dump_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;

@@ -163,7 +163,7 @@ static const struct field xdp_fields[] = {
 /* "tcp_v4_rcv" of "tcp_v4_rcv+0x1a"; NULL when the address has no name. */
 static const char *func_name(const struct event *ev, uint64_t addr, size_t *ret_len)
 {
-	const char *name = addr ? names_get(ev->names, SONDE_NAME_KSYM, addr) : NULL;
+	const char *name = addr ? event_names_get(ev->names, SONDE_NAME_KSYM, addr) : NULL;
 
 	if (name)
 		*ret_len = strcspn(name, "+");
@@ -185,7 +185,7 @@ static int get_func(const struct event *ev, struct value *ret)
 	return 0;
 }
 
-int net_get_ip(const struct ipaddr *ip, struct value *ret)
+int net_text_get_ip(const struct ipaddr *ip, struct value *ret)
 {
 	if (!ip->family)
 		return -ENOENT;
@@ -193,7 +193,7 @@ int net_get_ip(const struct ipaddr *ip, struct value *ret)
 	return 0;
 }
 
-int net_get_uint(uint64_t v, struct value *ret)
+int net_text_get_uint(uint64_t v, struct value *ret)
 {
 	if (!v)
 		return -ENOENT;
@@ -201,9 +201,9 @@ int net_get_uint(uint64_t v, struct value *ret)
 	return 0;
 }
 
-int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret)
+int net_text_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret)
 {
-	const char *name = ip->family ? names_get(ev->names, SONDE_NAME_HOST, names_host_key(ip)) : NULL;
+	const char *name = ip->family ? event_names_get(ev->names, SONDE_NAME_HOST, event_names_host_key(ip)) : NULL;
 
 	if (!name)
 		return -ENOENT;
@@ -211,7 +211,7 @@ int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *
 	return 0;
 }
 
-int net_get_named(const struct xlat *x, uint64_t v, struct value *ret)
+int net_text_get_named(const struct xlat *x, uint64_t v, struct value *ret)
 {
 	const char *name = xlat_name(x, v);
 
@@ -225,9 +225,9 @@ int net_get_named(const struct xlat *x, uint64_t v, struct value *ret)
 static const char *file_name(const struct event *ev)
 {
 	const struct net_event *b = ev->body;
-	const char *name = b->file ? names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file) : NULL;
+	const char *name = b->file ? event_names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file) : NULL;
 
-	return name ? name : cilium_file(b->file);
+	return name ? name : cilium_names_file(b->file);
 }
 
 /* 0: not known. Else one more than Cilium's number of it. */
@@ -244,7 +244,7 @@ static uint32_t state_of(const struct event *ev)
 static int get_state(const struct event *ev, struct value *ret)
 {
 	const uint32_t state = state_of(ev);
-	const char *name = state && state <= UINT8_MAX + 1u ? cilium_state((uint8_t)(state - 1)) : NULL;
+	const char *name = state && state <= UINT8_MAX + 1u ? cilium_names_state((uint8_t)(state - 1)) : NULL;
 
 	if (!name)
 		return -ENOENT;
@@ -287,16 +287,16 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 	case GET_FILE:
 	case GET_ENCRYPTED:
 	case GET_ORIG_IP: return get_foreign(ev, f->off, ret);
-	case GET_SIP: return net_get_ip(&c->saddr, ret);
-	case GET_DIP: return net_get_ip(&c->daddr, ret);
-	case GET_SPORT: return net_get_uint(c->sport, ret);
-	case GET_DPORT: return net_get_uint(c->dport, ret);
-	case GET_PROTO: return net_get_uint(c->proto, ret);
-	case GET_SNAME: return net_get_host(ev, &c->saddr, ret);
-	case GET_DNAME: return net_get_host(ev, &c->daddr, ret);
+	case GET_SIP: return net_text_get_ip(&c->saddr, ret);
+	case GET_DIP: return net_text_get_ip(&c->daddr, ret);
+	case GET_SPORT: return net_text_get_uint(c->sport, ret);
+	case GET_DPORT: return net_text_get_uint(c->dport, ret);
+	case GET_PROTO: return net_text_get_uint(c->proto, ret);
+	case GET_SNAME: return net_text_get_host(ev, &c->saddr, ret);
+	case GET_DNAME: return net_text_get_host(ev, &c->daddr, ret);
 	case GET_VERDICT:
-		return net_get_named(&net_verdict_xlat, drop ? NET_VERDICT_DROPPED : NET_VERDICT_FORWARDED, ret);
-	case GET_ACTION: return net_get_named(&net_action_xlat, drop ? NET_ACTION_DROP : NET_ACTION_PASS, ret);
+		return net_text_get_named(&net_verdict_xlat, drop ? NET_VERDICT_DROPPED : NET_VERDICT_FORWARDED, ret);
+	case GET_ACTION: return net_text_get_named(&net_action_xlat, drop ? NET_ACTION_DROP : NET_ACTION_PASS, ret);
 	default: return -ENOENT;
 	}
 }
@@ -306,12 +306,12 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 /* "blue/" if the event's namespace is known and is not that one; its inode if it has no name. */
 static void net_put_space(const struct event *ev, struct buf *out)
 {
-	const char *home = names_get(ev->names, SONDE_NAME_NETNS, NET_NS_HOME), *name;
+	const char *home = event_names_get(ev->names, SONDE_NAME_NETNS, NET_NS_HOME), *name;
 	uint32_t inode;
 
 	if (!ev->keys.netns || !home || str_to_u32(home, 10, &inode) < 0 || inode == ev->keys.netns)
 		return;
-	name = names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
+	name = event_names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
 	if (name)
 		str_escape_buf(out, name, strlen(name));
 	else
@@ -319,9 +319,9 @@ static void net_put_space(const struct event *ev, struct buf *out)
 	buf_add_char(out, '/');
 }
 
-void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out)
+void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out)
 {
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
+	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
 	net_put_space(ev, out);
 	if (name)
@@ -332,7 +332,7 @@ void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out)
 		buf_add_str(out, "-");
 }
 
-void net_put_owner(const struct event *ev, uint8_t owner_by, struct buf *out)
+void net_text_put_owner(const struct event *ev, uint8_t owner_by, struct buf *out)
 {
 	const struct sec_proc *p = event_proc(ev);
 	const struct section *s = event_section(ev, SEC_PROC);
@@ -342,7 +342,7 @@ void net_put_owner(const struct event *ev, uint8_t owner_by, struct buf *out)
 	if (!ev->tgid)
 		return;
 	if (p)
-		comm = sec_proc_str(p, s, p->comm, &len);
+		comm = event_sec_proc_str(p, s, p->comm, &len);
 	buf_add_str(out, "  [");
 	if (comm && len) {
 		str_escape_buf(out, comm, len);
@@ -396,7 +396,7 @@ static void put_summary(const struct event *ev, struct buf *out)
 static void put_details(const struct event *ev, struct buf *out)
 {
 	const struct net_event *b = ev->body;
-	const char *ns = names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
+	const char *ns = event_names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
 
 	buf_printf(out, "    len %u", b->len);
 	if (b->mark)
@@ -442,9 +442,9 @@ static void put_ends(const struct event *ev, const struct line_opts *o, struct b
 	if (foreign && b->src_endpoint)
 		buf_printf(out, "endpoint %u ", b->src_endpoint);
 	if (foreign) {
-		cilium_put_identity(out, b->src_identity, o->numeric);
+		cilium_names_put_identity(out, b->src_identity, o->numeric);
 		buf_add_str(out, "->");
-		cilium_put_identity(out, b->dst_identity, o->numeric);
+		cilium_names_put_identity(out, b->dst_identity, o->numeric);
 	}
 	if (foreign && b->dst_endpoint)
 		buf_printf(out, " to %u", b->dst_endpoint);
@@ -455,7 +455,7 @@ static void put_ends(const struct event *ev, const struct line_opts *o, struct b
 
 static int put_rest(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	net_put_owner(ev, ((const struct net_event *)ev->body)->owner_by, out);
+	net_text_put_owner(ev, ((const struct net_event *)ev->body)->owner_by, out);
 	put_ends(ev, o, out);
 	buf_add_char(out, '\n');
 	if (o->verbose) {
@@ -479,7 +479,7 @@ static int trace_line(const struct event *ev, const struct line_opts *o, struct 
 		buf_printf(out, "<- %s ", name + 5);
 	else
 		buf_printf(out, "%s ", b->dir == NET_DIR_IN ? "<-" : b->dir == NET_DIR_OUT ? "->" : "??");
-	net_put_iface(ev, b->ifindex, out);
+	net_text_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
 	put_summary(ev, out);
 	return put_rest(ev, o, out);
@@ -493,14 +493,14 @@ static void put_place(const struct event *ev, struct buf *out)
 	if (name)
 		str_escape_buf(out, name, strlen(name));
 	else
-		cilium_put_file(out, b->file);
+		cilium_names_put_file(out, b->file);
 	buf_printf(out, ":%u", b->line);
 }
 
 static void put_reason(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
-	const char *reason = o->numeric ? NULL : names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
+	const char *reason = o->numeric ? NULL : event_names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
 
 	if (reason)
 		str_escape_buf(out, reason, strlen(reason));
@@ -530,7 +530,7 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 	else
 		buf_add_char(out, '-');
 	buf_add_char(out, ' ');
-	net_put_iface(ev, b->ifindex, out);
+	net_text_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
 	put_summary(ev, out);
 	return put_rest(ev, o, out);
@@ -540,7 +540,7 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 static int xdp_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
-	const char *action = o->numeric ? NULL : names_get(ev->names, SONDE_NAME_XDP_ACTION, b->reason);
+	const char *action = o->numeric ? NULL : event_names_get(ev->names, SONDE_NAME_XDP_ACTION, b->reason);
 
 	buf_add_str(out, "xx xdp (");
 	if (action)
@@ -548,7 +548,7 @@ static int xdp_line(const struct event *ev, const struct line_opts *o, struct bu
 	else
 		buf_printf(out, "%u", b->reason);
 	buf_add_str(out, ") ");
-	net_put_iface(ev, b->ifindex, out);
+	net_text_put_iface(ev, b->ifindex, out);
 	buf_printf(out, ": program %u", b->prog_id);
 	if (b->error)
 		buf_printf(out, ", error %d", b->error);

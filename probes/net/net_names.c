@@ -55,7 +55,7 @@ static int look_up_iface(struct net_names *n, uint32_t netns, uint32_t ifindex)
 	if (fd < 0 || net_ns_call(fd, ask_name, &q) < 0)
 		return 0; /* gone: the number must do */
 	memcpy(have, q.name, 16);
-	return probe_inject_name(n->env, SONDE_NAME_IFACE, key, have);
+	return probe_env_inject_name(n->env, SONDE_NAME_IFACE, key, have);
 }
 
 /* An interface that was renamed, or another one with its number, gets its new name from here on. */
@@ -76,7 +76,7 @@ int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const
 		return 0;
 	memcpy(have, name, 16);
 	have[15] = '\0';
-	return probe_inject_name(n->env, SONDE_NAME_IFACE, key, have);
+	return probe_env_inject_name(n->env, SONDE_NAME_IFACE, key, have);
 }
 
 int net_names_space(struct net_names *n, uint32_t netns)
@@ -88,7 +88,7 @@ int net_names_space(struct net_names *n, uint32_t netns)
 		return netns ? -ENOMEM : 0;
 	if (!fresh || net_ns_name(netns, name, sizeof(name)) < 0)
 		return 0;
-	return probe_inject_name(n->env, SONDE_NAME_NETNS, netns, name);
+	return probe_env_inject_name(n->env, SONDE_NAME_NETNS, netns, name);
 }
 
 int net_names_home(struct net_names *n)
@@ -99,7 +99,7 @@ int net_names_home(struct net_names *n)
 	if (fd < 0)
 		return 0;
 	snprintf(text, sizeof(text), "%u", net_ns_inode(fd));
-	return probe_inject_name(n->env, SONDE_NAME_NETNS, NET_NS_HOME, text);
+	return probe_env_inject_name(n->env, SONDE_NAME_NETNS, NET_NS_HOME, text);
 }
 
 static int name_stack(struct net_names *n, const struct net_rec *r, struct cursor *c)
@@ -108,7 +108,7 @@ static int name_stack(struct net_names *n, const struct net_rec *r, struct curso
 
 	cur_skip(c, (r->cap_len + 7) / 8 * 8);
 	for (unsigned i = 0; ret >= 0 && cur_ok(c) && i < r->n_stack; i++)
-		ret = probe_inject_ksym(n->env, cur_u64(c));
+		ret = probe_env_inject_ksym(n->env, cur_u64(c));
 	return ret;
 }
 
@@ -127,6 +127,6 @@ int net_names_record(struct net_names *n, const struct sonde_rec *rec)
 		return ret;
 	ret = net_names_iface(n, r.netns, r.ifindex, r.ifname);
 	if (ret >= 0)
-		ret = probe_inject_ksym(n->env, r.location);
+		ret = probe_env_inject_ksym(n->env, r.location);
 	return ret < 0 || !r.n_stack ? ret : name_stack(n, &r, &c);
 }

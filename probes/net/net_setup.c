@@ -152,9 +152,9 @@ void net_setup_rates(const struct net_conf *c, struct bpf_object *obj)
 		burst[k] = c->burst ? c->burst : c->rate;
 		interval[k] = c->interval_ns ? c->interval_ns : 1000000000;
 	}
-	probe_set_rodata(obj, "net_rate", rate, sizeof(rate));
-	probe_set_rodata(obj, "net_burst", burst, sizeof(burst));
-	probe_set_rodata(obj, "net_interval_ns", interval, sizeof(interval));
+	probe_rodata_set(obj, "net_rate", rate, sizeof(rate));
+	probe_rodata_set(obj, "net_burst", burst, sizeof(burst));
+	probe_rodata_set(obj, "net_interval_ns", interval, sizeof(interval));
 }
 
 /* One record per possible CPU, as long as the longest can get. */
@@ -177,8 +177,8 @@ static int set_counting(const struct net_setup *s, const struct net_conf *c, str
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, "inst_net_counts");
 
-	probe_set_rodata(obj, "net_counting", &s->counting, sizeof(s->counting));
-	probe_set_rodata(obj, "net_silent", &s->silent, sizeof(s->silent));
+	probe_rodata_set(obj, "net_counting", &s->counting, sizeof(s->counting));
+	probe_rodata_set(obj, "net_silent", &s->silent, sizeof(s->silent));
 	return map && s->counting ? bpf_map__set_max_entries(map, c->count.max) : 0;
 }
 
@@ -205,11 +205,11 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	r = size_scratch(s, p, obj, limit);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the records");
-	probe_set_rodata(obj, "net_snaplen", s->snaplen, sizeof(s->snaplen));
-	probe_set_rodata(obj, "net_snap_limit", &limit, sizeof(limit));
-	probe_set_rodata(obj, "net_undecided_snaplen", &s->undecided_snaplen, sizeof(s->undecided_snaplen));
-	probe_set_rodata(obj, "net_stack_depth", &s->stack_depth, sizeof(s->stack_depth));
-	probe_set_rodata(obj, "net_want_netns", &netns, sizeof(netns));
+	probe_rodata_set(obj, "net_snaplen", s->snaplen, sizeof(s->snaplen));
+	probe_rodata_set(obj, "net_snap_limit", &limit, sizeof(limit));
+	probe_rodata_set(obj, "net_undecided_snaplen", &s->undecided_snaplen, sizeof(s->undecided_snaplen));
+	probe_rodata_set(obj, "net_stack_depth", &s->stack_depth, sizeof(s->stack_depth));
+	probe_rodata_set(obj, "net_want_netns", &netns, sizeof(netns));
 	net_setup_rates(c, obj);
 	btf = c->filter ? probe_env_btf(p->env) : NULL;
 	left = coop_leave(coop);	/* it may load a program */

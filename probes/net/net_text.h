@@ -16,18 +16,18 @@ extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_f
 	net_action_xlat, net_cause_xlat;
 
 /* Values of fields that stand in the event's keys; -ENOENT for what is not known. */
-int net_get_ip(const struct ipaddr *ip, struct value *ret);
-int net_get_uint(uint64_t v, struct value *ret);
-int net_get_named(const struct xlat *x, uint64_t v, struct value *ret);	/* of a number with a name */
-int net_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret);	/* its name by DNS */
+int net_text_get_ip(const struct ipaddr *ip, struct value *ret);
+int net_text_get_uint(uint64_t v, struct value *ret);
+int net_text_get_named(const struct xlat *x, uint64_t v, struct value *ret); /* of a number with a name */
+int net_text_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret); /* its name by DNS */
 
 /* Key in SONDE_NAME_NETNS of the command's own namespace: its inode, as text. No namespace has this inode. */
 #define NET_NS_HOME 1u
 
 /* "eth0", "if7" when nobody named it, "-" for none. */
-void net_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
+void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
 
 /* " [curl/1234 tuple]", nothing when nobody is known. @by: NET_OWNER_*. */
-void net_put_owner(const struct event *ev, uint8_t by, struct buf *out);
+void net_text_put_owner(const struct event *ev, uint8_t by, struct buf *out);
 
 #endif

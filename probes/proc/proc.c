@@ -89,7 +89,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const uint32_t page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 
 	(void)ctx;
-	probe_set_rodata(obj, "proc_page_shift", &page_shift, sizeof(page_shift));
+	probe_rodata_set(obj, "proc_page_shift", &page_shift, sizeof(page_shift));
 }
 
 static int load(struct probe_env *env, uint16_t instance, struct hooks **ret, struct err *err)
@@ -110,7 +110,7 @@ static int inject(void *ctx, struct sonde_rec *r, size_t len)
 	struct probe *p = ctx;
 
 	r->instance = p->instance;
-	return probe_inject(p->env, r, len);
+	return probe_env_inject(p->env, r, len);
 }
 
 static void name_cgroup(struct probe *p, uint64_t id)
@@ -118,8 +118,8 @@ static void name_cgroup(struct probe *p, uint64_t id)
 	struct proc_state *s = p->state;
 	char path[4096];
 
-	if (s->cgroups && cgroup_names_first(s->cgroups, id, path, sizeof(path)) == 1)
-		probe_inject_name(p->env, SONDE_NAME_CGROUP, id, path);
+	if (s->cgroups && proc_cgroup_first(s->cgroups, id, path, sizeof(path)) == 1)
+		probe_env_inject_name(p->env, SONDE_NAME_CGROUP, id, path);
 }
 
 /* The cgroup that @r tells of, 0 = none. */
@@ -162,10 +162,10 @@ static int drain_mappings(struct probe *p, uint64_t until_ns)
 	if (!s->mmaps || s->draining)
 		return 0;
 	s->draining = true; /* what is injected may come back to control() */
-	r = until_ns == UINT64_MAX ? mmap_watch_finish(s->mmaps, inject, p) :
-				     mmap_watch_drain(s->mmaps, until_ns, inject, p);
+	r = until_ns == UINT64_MAX ? proc_mmap_finish(s->mmaps, inject, p)
+				   : proc_mmap_drain(s->mmaps, until_ns, inject, p);
 	s->draining = false;
-	s->next_mapping_ns = mmap_watch_next(s->mmaps);
+	s->next_mapping_ns = proc_mmap_next(s->mmaps);
 	return r < 0 ? r : 0;
 }
 
@@ -181,7 +181,7 @@ static int drain_before(struct probe *p, uint64_t ts_ns)
 		return 0;
 	if (ts_ns > s->looked_ns) {
 		s->looked_ns = clock_boot_ns();
-		s->next_mapping_ns = mmap_watch_next(s->mmaps);
+		s->next_mapping_ns = proc_mmap_next(s->mmaps);
 	}
 	return s->next_mapping_ns < ts_ns ? drain_mappings(p, ts_ns) : 0;
 }
@@ -205,7 +205,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	if (is_of_sockets(r->hook) && !probe_env_wants_owners(p->env))
 		return;
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, r->hook, &err);
 }
 
 /* Mappings first: those made while programs are loaded name what other probes see meanwhile. */
@@ -214,8 +214,8 @@ static int proc_open(struct probe *p, struct err *err)
 	struct proc_state *s = p->state;
 	struct err why = { 0 };
 
-	if (mmap_watch_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
-		probe_hook_failed(p->env, "mappings", &why);
+	if (proc_mmap_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
+		probe_env_hook_failed(p->env, "mappings", &why);
 	return load(p->env, p->instance, &s->hooks, err);
 }
 
@@ -224,8 +224,8 @@ static int proc_attach(struct probe *p, struct err *err)
 	struct proc_state *s = p->state;
 	int n;
 
-	cgroup_names_open(probe_env_host_root(p->env), &s->cgroups);
-	n = hooks_attach(s->hooks, s->cgroups ? cgroup_names_fd(s->cgroups) : -1);
+	proc_cgroup_open(probe_env_host_root(p->env), &s->cgroups);
+	n = hooks_attach(s->hooks, s->cgroups ? proc_cgroup_fd(s->cgroups) : -1);
 	hooks_report(s->hooks, true, report_failed, p);
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
@@ -244,8 +244,8 @@ static void snapshot_with(struct probe *p, const char *name, const char *proc_di
 	struct bpf_program *prog = hooks_program(s->hooks, name);
 	struct err why = { 0 };
 
-	if (prog && snapshot_read(prog, proc_dir, snapshot_record, p, &why) < 0)
-		probe_hook_failed(p->env, name, &why);
+	if (prog && proc_snapshot_read(prog, proc_dir, snapshot_record, p, &why) < 0)
+		probe_env_hook_failed(p->env, name, &why);
 }
 
 static int proc_snapshot(struct probe *p, struct err *err)
@@ -281,7 +281,7 @@ static void proc_detach(struct probe *p)
 
 	hooks_detach(s->hooks);
 	drain_mappings(p, UINT64_MAX);
-	mmap_watch_close(s->mmaps);
+	proc_mmap_close(s->mmaps);
 	s->mmaps = NULL;
 }
 
@@ -289,9 +289,9 @@ static void proc_close(struct probe *p)
 {
 	struct proc_state *s = p->state;
 
-	mmap_watch_close(s->mmaps);
+	proc_mmap_close(s->mmaps);
 	hooks_free(s->hooks);
-	cgroup_names_close(s->cgroups);
+	proc_cgroup_close(s->cgroups);
 	*s = (struct proc_state){ 0 };
 }
 
@@ -319,19 +319,19 @@ static int proc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	struct err err = { 0 };
 	int r;
 
-	cgroup_names_open(probe_env_host_root(env), &cgroups);
+	proc_cgroup_open(probe_env_host_root(env), &cgroups);
 	r = load(env, 0, &hooks, &err);
 	if (r < 0) {
 		report(fn, ctx, "life-cycle", r, &err, "");
 	} else {
-		hooks_attach(hooks, cgroups ? cgroup_names_fd(cgroups) : -1);
+		hooks_attach(hooks, cgroups ? proc_cgroup_fd(cgroups) : -1);
 		hooks_report(hooks, false, fn, ctx);
 	}
 	hooks_free(hooks);
-	cgroup_names_close(cgroups);
-	r = mmap_watch_open(probe_env_n_cpus(env), &mmaps, &err);
+	proc_cgroup_close(cgroups);
+	r = proc_mmap_open(probe_env_n_cpus(env), &mmaps, &err);
 	report(fn, ctx, "mappings", r, &err, "only mappings from before the start are known");
-	mmap_watch_close(mmaps);
+	proc_mmap_close(mmaps);
 	return 0;
 }
 

@@ -25,17 +25,17 @@ struct cgroup_names {
 	struct map known;		/* uint64_t id -> nothing */
 };
 
-DEFINE_CLEANUP(struct cgroup_names *, cgroup_names_close)
+DEFINE_CLEANUP(struct cgroup_names *, proc_cgroup_close)
 
-int cgroup_names_open(const char *host_root, struct cgroup_names **ret)
+int proc_cgroup_open(const char *host_root, struct cgroup_names **ret)
 {
-	_cleanup_(cgroup_names_closep) struct cgroup_names *c = calloc(1, sizeof(*c));
+	_cleanup_(proc_cgroup_closep) struct cgroup_names *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	c->fd = -1;
 	map_init(&c->known, sizeof(uint64_t), 0);
-	c->mount = probe_cgroup2_mount(host_root);
+	c->mount = cgroup2_mount(host_root);
 	if (!c->mount)
 		return -ENOENT;
 	c->fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -45,7 +45,7 @@ int cgroup_names_open(const char *host_root, struct cgroup_names **ret)
 	return 0;
 }
 
-void cgroup_names_close(struct cgroup_names *c)
+void proc_cgroup_close(struct cgroup_names *c)
 {
 	if (!c)
 		return;
@@ -56,7 +56,7 @@ void cgroup_names_close(struct cgroup_names *c)
 	free(c);
 }
 
-int cgroup_names_fd(const struct cgroup_names *c)
+int proc_cgroup_fd(const struct cgroup_names *c)
 {
 	return c->fd;
 }
@@ -76,7 +76,7 @@ static int open_by_id(const struct cgroup_names *c, uint64_t id)
 	return fd < 0 ? -errno : fd;
 }
 
-int cgroup_names_first(struct cgroup_names *c, uint64_t id, char *buf, size_t cap)
+int proc_cgroup_first(struct cgroup_names *c, uint64_t id, char *buf, size_t cap)
 {
 	char link[64], path[4200];
 	size_t prefix = strlen(c->mount);

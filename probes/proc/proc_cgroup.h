@@ -12,16 +12,16 @@
 struct cgroup_names;
 
 /* Opens the cgroup2 mount below @host_root ("" = ours), from mountinfo. -ENOENT when there is none. */
-int cgroup_names_open(const char *host_root, struct cgroup_names **ret);
-void cgroup_names_close(struct cgroup_names *c);	/* NULL is fine */
+int proc_cgroup_open(const char *host_root, struct cgroup_names **ret);
+void proc_cgroup_close(struct cgroup_names *c); /* NULL is fine */
 
 /* Descriptor of the mount's root directory; stays the struct's. */
-int cgroup_names_fd(const struct cgroup_names *c);
+int proc_cgroup_fd(const struct cgroup_names *c);
 
 /*
  * The path of cgroup @id below the mount ("/" is the root) into @buf, once: 1 the first time an id is asked
  * for, 0 after that, -ENOENT when it is gone already.
  */
-int cgroup_names_first(struct cgroup_names *c, uint64_t id, char *buf, size_t cap);
+int proc_cgroup_first(struct cgroup_names *c, uint64_t id, char *buf, size_t cap);
 
 #endif

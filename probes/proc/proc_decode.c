@@ -271,7 +271,7 @@ static int proc_decode(void *state, const struct sonde_rec *r, const struct emit
 	(void)state;
 	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
 		return -ENOSYS;
-	event_from_rec(&ev, kinds[kind].desc, r);
+	event_decode_from_rec(&ev, kinds[kind].desc, r);
 	return kinds[kind].decode(&c, &ev, em);
 }
 

@@ -64,7 +64,7 @@ static int exit_get(const struct event *ev, const struct field *f, struct value 
 	const struct proc_exit_body *b = ev->body;
 	uint32_t signal = b->status & 0x7f;
 
-	if (!strcmp(field_key(f), "signal")) {
+	if (!strcmp(event_field_key(f), "signal")) {
 		*ret = (struct value){ .kind = VAL_UINT, .u = signal };
 		return signal ? 0 : -ENOENT;
 	}
@@ -92,7 +92,7 @@ static void add_value(struct buf *out, const char *before, const struct event *e
 
 static void add_cgroup(struct buf *out, const struct event *ev)
 {
-	const char *name = names_get(ev->names, SONDE_NAME_CGROUP, ev->keys.cgroup_id);
+	const char *name = event_names_get(ev->names, SONDE_NAME_CGROUP, ev->keys.cgroup_id);
 
 	if (!ev->keys.cgroup_id)
 		return;

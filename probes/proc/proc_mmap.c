@@ -46,7 +46,7 @@ struct mmap_watch {
 	} out;
 };
 
-DEFINE_CLEANUP(struct mmap_watch *, mmap_watch_close)
+DEFINE_CLEANUP(struct mmap_watch *, proc_mmap_close)
 
 static int open_event(uint32_t cpu, bool build_id, uint64_t read_format)
 {
@@ -93,9 +93,9 @@ static int add_ring(struct mmap_watch *w, uint32_t cpu, struct err *err)
 	return 0;
 }
 
-int mmap_watch_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err)
+int proc_mmap_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err)
 {
-	_cleanup_(mmap_watch_closep) struct mmap_watch *w = calloc(1, sizeof(*w));
+	_cleanup_(proc_mmap_closep) struct mmap_watch *w = calloc(1, sizeof(*w));
 	int r = 0;
 
 	if (!w)
@@ -112,7 +112,7 @@ int mmap_watch_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err)
 	return 0;
 }
 
-void mmap_watch_close(struct mmap_watch *w)
+void proc_mmap_close(struct mmap_watch *w)
 {
 	if (!w)
 		return;
@@ -239,7 +239,7 @@ static bool oldest(struct mmap_watch *w, struct mmap_ring *ring, const uint8_t *
 	return true;
 }
 
-uint64_t mmap_watch_next(struct mmap_watch *w)
+uint64_t proc_mmap_next(struct mmap_watch *w)
 {
 	uint64_t next = UINT64_MAX, time_ns;
 	const uint8_t *rec;
@@ -271,7 +271,7 @@ static int drain_ring(struct mmap_watch *w, struct mmap_ring *ring, uint64_t unt
 	return r < 0 ? r : n;
 }
 
-int mmap_watch_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, void *ctx)
+int proc_mmap_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, void *ctx)
 {
 	int n = 0;
 
@@ -296,9 +296,9 @@ static bool read_lost(const struct mmap_ring *ring, uint64_t *ret)
 	return true;
 }
 
-int mmap_watch_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx)
+int proc_mmap_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx)
 {
-	int ret = mmap_watch_drain(w, UINT64_MAX, fn, ctx);
+	int ret = proc_mmap_drain(w, UINT64_MAX, fn, ctx);
 
 	for (size_t i = 0; ret >= 0 && i < w->n; i++) {
 		struct mmap_ring *ring = &w->rings[i];

@@ -17,20 +17,20 @@ struct sonde_rec;
 typedef int (*mmap_watch_fn)(void *ctx, struct sonde_rec *r, size_t len);
 
 /* One event and ring per online CPU; mappings are gathered from here on. */
-int mmap_watch_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err);
-void mmap_watch_close(struct mmap_watch *w);	/* NULL is fine */
+int proc_mmap_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err);
+void proc_mmap_close(struct mmap_watch *w); /* NULL is fine */
 
 /* Time of the oldest that waits, UINT64_MAX when none does. */
-uint64_t mmap_watch_next(struct mmap_watch *w);
+uint64_t proc_mmap_next(struct mmap_watch *w);
 
 /* Hands over what is not younger than @until_ns. Returns how many, or what @fn returned when negative. */
-int mmap_watch_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, void *ctx);
+int proc_mmap_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, void *ctx);
 
 /*
  * The last drain: hands over all, then a lost record for each ring whose last losses have no PERF_RECORD_LOST yet.
  * The kernel writes that one in front of the next mapping, so losses at the end of a run have none. Before Linux 6.0
  * these stay unknown.
  */
-int mmap_watch_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx);
+int proc_mmap_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx);
 
 #endif

@@ -96,7 +96,8 @@ static int give_all(struct buf *b, const char *proc_dir, snapshot_fn fn, void *c
 	return n;
 }
 
-int snapshot_read(const struct bpf_program *prog, const char *proc_dir, snapshot_fn fn, void *ctx, struct err *err)
+int proc_snapshot_read(const struct bpf_program *prog, const char *proc_dir, snapshot_fn fn, void *ctx,
+		       struct err *err)
 {
 	_cleanup_(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
 	_cleanup_(cleanup_buf) struct buf b = { 0 };

@@ -18,6 +18,7 @@ typedef int (*snapshot_fn)(void *ctx, struct sonde_rec *r, size_t len);
  * Runs @prog over everything it iterates and hands its records to @fn. @proc_dir: where to take the command
  * lines from that the iterator left out ("/proc"), NULL = it gives them. Returns the number of records.
  */
-int snapshot_read(const struct bpf_program *prog, const char *proc_dir, snapshot_fn fn, void *ctx, struct err *err);
+int proc_snapshot_read(const struct bpf_program *prog, const char *proc_dir, snapshot_fn fn, void *ctx,
+		       struct err *err);
 
 #endif

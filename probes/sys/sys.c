@@ -111,7 +111,7 @@ static bool keeps(const struct sys_plan *plan)
 /* Does the filter let a call pass that was asked for, or does it pass whatever that says? @call may be NULL. */
 static bool passes(const struct sys_conf *c, unsigned abi, unsigned nr, const struct sys_call *call, bool *ret_state)
 {
-	*ret_state = c->push && c->keep_state && call && sys_keeps_state(call);
+	*ret_state = c->push && c->keep_state && call && sys_pushdown_keeps_state(call);
 	if (*ret_state || !c->push || !c->push->has_calls)
 		return true;
 	return abi < ARRAY_SIZE(c->push->calls) && nr < SYS_NUMBERS ? c->push->calls[abi][nr] : !c->summary;
@@ -125,7 +125,7 @@ static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, con
 	unsigned n_args = known ? plan->n_args : 6;
 	unsigned todo = n_args << SYS_DO_ARGS_SHIFT;
 
-	if (!passes(c, abi, nr, sys_call_find(abi, nr), &state))
+	if (!passes(c, abi, nr, sys_table_call_find(abi, nr), &state))
 		return 0;
 	todo |= state ? SYS_DO_STATE : 0;
 	if (returns)
@@ -147,8 +147,8 @@ static void set_pred(const struct sys_pushdown *push, struct bpf_object *obj, co
 
 	for (size_t i = 0; i < (size_t)s->n_abis * SYS_NR_MAX; i++)
 		checks[i] = push->checks[abis[i / SYS_NR_MAX]][i % SYS_NR_MAX];
-	probe_set_rodata(obj, "sys_pred", &push->pred, sizeof(push->pred));
-	probe_set_rodata(obj, "sys_checks", checks, s->n_abis * SYS_NR_MAX * sizeof(*checks));
+	probe_rodata_set(obj, "sys_pred", &push->pred, sizeof(push->pred));
+	probe_rodata_set(obj, "sys_checks", checks, s->n_abis * SYS_NR_MAX * sizeof(*checks));
 	if (push->pred.by_name)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_other_files"), SYS_FILES_MOST);
 }
@@ -156,7 +156,7 @@ static void set_pred(const struct sys_pushdown *push, struct bpf_object *obj, co
 /* It is left without a number. */
 static bool is_sigreturn(unsigned abi, unsigned nr)
 {
-	const struct sys_call *call = sys_call_find(abi, nr);
+	const struct sys_call *call = sys_table_call_find(abi, nr);
 
 	return call && !strcmp(call->name, "rt_sigreturn");
 }
@@ -178,16 +178,16 @@ static void set_calls(const struct probe *p, struct bpf_object *obj, const struc
 		other = what_to_do(p, SYS_ABI__MAX, SYS_NR_MAX, &unknown);
 	if (c->push)
 		set_pred(c->push, obj, s);
-	probe_set_rodata(obj, "sys_do", todo, n * sizeof(*todo));
-	probe_set_rodata(obj, "sys_do_any", any, sizeof(any));
-	probe_set_rodata(obj, "sys_do_unknown", &other, sizeof(other));
-	probe_set_rodata(obj, "sys_do_back", &back, sizeof(back));
+	probe_rodata_set(obj, "sys_do", todo, n * sizeof(*todo));
+	probe_rodata_set(obj, "sys_do_any", any, sizeof(any));
+	probe_rodata_set(obj, "sys_do_unknown", &other, sizeof(other));
+	probe_rodata_set(obj, "sys_do_back", &back, sizeof(back));
 }
 
 /* The kernel side reads a clock that stands still while the machine sleeps. */
 static void set_clock(struct sys_state *s)
 {
-	uint64_t *offset_ns = probe_var(hooks_object(s->hooks), "sys_boot_offset_ns", sizeof(*offset_ns));
+	uint64_t *offset_ns = probe_rodata_var(hooks_object(s->hooks), "sys_boot_offset_ns", sizeof(*offset_ns));
 
 	if (offset_ns)
 		*offset_ns = clock_slept_ns();
@@ -214,8 +214,8 @@ static void set_times(const struct sys_conf *c, struct bpf_object *obj)
 	const uint64_t tick_ns = clock_tick_ns();
 	const bool draw = draws_times(c) && tick_ns;
 
-	probe_set_rodata(obj, "sys_sampling", &draw, sizeof(draw));
-	probe_set_rodata(obj, "sys_tick_ns", &tick_ns, sizeof(tick_ns));
+	probe_rodata_set(obj, "sys_sampling", &draw, sizeof(draw));
+	probe_rodata_set(obj, "sys_tick_ns", &tick_ns, sizeof(tick_ns));
 }
 
 static void configure(void *ctx, struct bpf_object *obj)
@@ -229,7 +229,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const uint32_t task = task_type(setup->p->env);
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
-	suppress_configure(c, obj);
+	sys_suppress_configure(c, obj);
 	bpf_map__set_max_entries(scratch, setup->s->n_cpus);
 	set_calls(setup->p, obj, setup->s);
 	if (c->summary)
@@ -237,15 +237,15 @@ static void configure(void *ctx, struct bpf_object *obj)
 					 setup->s->n_abis * SYS_NR_MAX);
 	if (by)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_stats_rows_by"), SYS_BY_MOST);
-	probe_set_rodata(obj, "sys_by", &by, sizeof(by));
+	probe_rodata_set(obj, "sys_by", &by, sizeof(by));
 	set_times(c, obj);
-	probe_set_rodata(obj, "sys_task_type", &task, sizeof(task));
-	probe_set_rodata(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
-	probe_set_rodata(obj, "sys_payload", &payload, sizeof(payload));
-	probe_set_rodata(obj, "sys_result", &result, sizeof(result));
-	probe_set_rodata(obj, "sys_context", &context, sizeof(context));
-	probe_set_rodata(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
-	probe_set_rodata(obj, "sys_min_latency_ns", &c->min_latency_ns, sizeof(c->min_latency_ns));
+	probe_rodata_set(obj, "sys_task_type", &task, sizeof(task));
+	probe_rodata_set(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
+	probe_rodata_set(obj, "sys_payload", &payload, sizeof(payload));
+	probe_rodata_set(obj, "sys_result", &result, sizeof(result));
+	probe_rodata_set(obj, "sys_context", &context, sizeof(context));
+	probe_rodata_set(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
+	probe_rodata_set(obj, "sys_min_latency_ns", &c->min_latency_ns, sizeof(c->min_latency_ns));
 }
 
 static int load(const struct probe *p, struct sys_state *s, struct err *err)
@@ -276,7 +276,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	struct err err = { 0 };
 
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, r->hook, &err);
 }
 
 /* What watches the watching: losses by call, and its cost. */
@@ -285,10 +285,10 @@ static int open_watch(struct probe *p, unsigned permille, struct err *err)
 	struct bpf_object *obj = hooks_object(((struct sys_state *)p->state)->hooks);
 	struct sys_state *s = p->state;
 
-	s->losses = losses_new(abis, s->n_abis, s->n_cpus);
+	s->losses = sys_lost_new(abis, s->n_abis, s->n_cpus);
 	if (!s->losses)
 		return err_errno(err, -ENOMEM, "cannot count losses");
-	s->budget = permille ? budget_new(p, obj, permille, err) : NULL;
+	s->budget = permille ? sys_budget_new(p, obj, permille, err) : NULL;
 	return permille && !s->budget ? -ENOTSUP : 0;
 }
 
@@ -308,15 +308,15 @@ static int sys_open(struct probe *p, struct err *err)
 	if (r >= 0)
 		r = open_watch(p, permille, err);
 	if (r >= 0)
-		r = suppress_fill(c, hooks_object(s->hooks));
+		r = sys_suppress_fill(c, hooks_object(s->hooks));
 	if (r >= 0 && events)
-		r = trace_new(p, events, &s->trace, err);
+		r = sys_trace_new(p, events, &s->trace, err);
 	if (r >= 0 && c->scan) {
-		s->heal = heal_new(p, err);
+		s->heal = sys_resync_new(p, err);
 		r = s->heal ? 0 : -ENOENT;
 	}
 	if (r >= 0 && c->cpu_times && !has_conditions(p))
-		s->cputime = cputime_new(p);
+		s->cputime = sys_cputime_new(p);
 	return r;
 }
 
@@ -324,9 +324,9 @@ static int sys_snapshot(struct probe *p, struct err *err)
 {
 	struct sys_state *s = p->state;
 
-	int r = s->heal ? heal_start(s->heal, err) : 0;
+	int r = s->heal ? sys_resync_start(s->heal, err) : 0;
 
-	return r >= 0 && s->cputime ? cputime_tick(s->cputime) : r;
+	return r >= 0 && s->cputime ? sys_cputime_tick(s->cputime) : r;
 }
 
 static int sys_control(struct probe *p, const struct sonde_rec *r)
@@ -334,7 +334,7 @@ static int sys_control(struct probe *p, const struct sonde_rec *r)
 	struct sys_state *s = p->state;
 
 	if (s->heal)
-		heal_record(s->heal, r);
+		sys_resync_record(s->heal, r);
 	return 0;
 }
 
@@ -345,10 +345,10 @@ static int sys_attach(struct probe *p, struct err *err)
 
 	set_clock(s);
 	n = hooks_attach(s->hooks, -1);
-	trace_attach(s->trace);
+	sys_trace_attach(s->trace);
 	hooks_report(s->hooks, true, report_failed, p);
-	trace_report(s->trace, true, report_failed, p);
-	if (n > 0 && s->budget && budget_start(s->budget) < 0)
+	sys_trace_report(s->trace, true, report_failed, p);
+	if (n > 0 && s->budget && sys_budget_start(s->budget) < 0)
 		return err_set(err, -ENOMEM, "cannot keep to a CPU budget");
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
@@ -360,10 +360,10 @@ static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
 
 	set_clock(s);
 	if (s->budget)
-		budget_tick(s->budget);
-	if (s->cputime && (n = cputime_tick(s->cputime)) < 0)
+		sys_budget_tick(s->budget);
+	if (s->cputime && (n = sys_cputime_tick(s->cputime)) < 0)
 		return n;
-	return losses_tell(s->losses, p, hooks_object(s->hooks));
+	return sys_lost_tell(s->losses, p, hooks_object(s->hooks));
 }
 
 static void fill_stats(const struct probe *p, struct sys_stats *ret)
@@ -372,20 +372,21 @@ static void fill_stats(const struct probe *p, struct sys_stats *ret)
 	struct heal_stats heal = { 0 };
 
 	if (s->heal)
-		heal_stats(s->heal, &heal);
-	ret->suppressed = suppress_count(hooks_object(s->hooks), s->n_cpus) + trace_suppressed(s->trace, s->n_cpus);
-	ret->suppressed_tids = suppress_threads(p->conf, p);
+		sys_resync_stats(s->heal, &heal);
+	ret->suppressed =
+		sys_suppress_count(hooks_object(s->hooks), s->n_cpus) + sys_trace_suppressed(s->trace, s->n_cpus);
+	ret->suppressed_tids = sys_suppress_threads(p->conf, p);
 	ret->healed = heal.healed;
 	ret->postponed = heal.postponed;
 	ret->rows = heal.rows;
-	ret->n_lost = losses_most(s->losses, ret->lost, ARRAY_SIZE(ret->lost));
+	ret->n_lost = sys_lost_most(s->losses, ret->lost, ARRAY_SIZE(ret->lost));
 }
 
 /* "pause", "go on": calls that processes and descriptors are known from are still told. */
 static int sys_call_verb(struct probe *p, const char *verb, _unused_ const struct opt_strv *args, struct err *err)
 {
 	const struct sys_state *s = p->state;
-	uint32_t *closed = probe_var(hooks_object(s->hooks), "sys_closed", sizeof(*closed));
+	uint32_t *closed = probe_rodata_var(hooks_object(s->hooks), "sys_closed", sizeof(*closed));
 
 	if (!closed || (strcmp(verb, "pause") != 0 && strcmp(verb, "go on") != 0))
 		return err_set(err, -ENOTSUP, "the sys probe does not know how to %s", verb);
@@ -400,16 +401,16 @@ static void sys_status(const struct probe *p, struct buf *out)
 {
 	const struct sys_state *s = p->state;
 
-	losses_say(s->losses, out);
+	sys_lost_say(s->losses, out);
 }
 
 static void sys_detach(struct probe *p)
 {
 	struct sys_state *s = p->state;
 
-	budget_stop(s->budget);
+	sys_budget_stop(s->budget);
 	hooks_detach(s->hooks);
-	trace_detach(s->trace);
+	sys_trace_detach(s->trace);
 }
 
 /* Sums that programs add to are read when none runs any more. */
@@ -419,25 +420,25 @@ static void sys_finish(struct probe *p)
 	const struct sys_conf *c = p->conf;
 
 	if (s->losses && hooks_object(s->hooks))
-		losses_tell(s->losses, p, hooks_object(s->hooks));
+		sys_lost_tell(s->losses, p, hooks_object(s->hooks));
 	if (s->cputime && hooks_object(s->hooks))
-		cputime_tick(s->cputime);
+		sys_cputime_tick(s->cputime);
 	if (c->stats && hooks_object(s->hooks))
 		fill_stats(p, c->stats);
 	if (c->summary && hooks_object(s->hooks))
-		sums_tell(p, hooks_object(s->hooks), abis, s->n_abis, c->by, draws_times(c));
+		sys_stats_tell(p, hooks_object(s->hooks), abis, s->n_abis, c->by, draws_times(c));
 }
 
 static void sys_close(struct probe *p)
 {
 	struct sys_state *s = p->state;
 
-	budget_free(s->budget);
-	losses_free(s->losses);
+	sys_budget_free(s->budget);
+	sys_lost_free(s->losses);
 	hooks_free(s->hooks);
-	trace_free(s->trace);
-	heal_free(s->heal);
-	cputime_free(s->cputime);
+	sys_trace_free(s->trace);
+	sys_resync_free(s->heal);
+	sys_cputime_free(s->cputime);
 	*s = (struct sys_state){ 0 };
 }
 
@@ -458,10 +459,10 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	hooks_attach(s.hooks, -1);
 	hooks_report(s.hooks, false, fn, ctx);
 	hooks_free(s.hooks);
-	if (trace_new(&p, ~0u, &s.trace, &err) == 0) {
-		trace_attach(s.trace);
-		trace_report(s.trace, false, fn, ctx);
-		trace_free(s.trace);
+	if (sys_trace_new(&p, ~0u, &s.trace, &err) == 0) {
+		sys_trace_attach(s.trace);
+		sys_trace_report(s.trace, false, fn, ctx);
+		sys_trace_free(s.trace);
 	}
 	return 0;
 }

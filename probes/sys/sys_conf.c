@@ -150,7 +150,7 @@ static unsigned mark(const char *word, unsigned abi, uint8_t *want)
 	for (unsigned i = 0; i < sys_n_calls; i++)
 		found += *word == '%' ? in_class(&sys_calls[i], word + 1) : !strcmp(sys_calls[i].name, word);
 	for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
-		const struct sys_call *call = sys_call_find(abi, nr);
+		const struct sys_call *call = sys_table_call_find(abi, nr);
 
 		if (call && (*word == '%' ? in_class(call, word + 1) : !strcmp(call->name, word)))
 			want[nr] = 1;

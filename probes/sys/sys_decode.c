@@ -59,7 +59,7 @@ static int tell_gap(struct sys_decode_state *s, const struct sonde_rec *r, const
 	*last = (struct last){ .ts_ns = r->ts_ns, .seq = r->seq, .there = true };
 	if (!body.missing)
 		return 0;
-	event_from_rec(&ev, &sys_gap_desc, r);
+	event_decode_from_rec(&ev, &sys_gap_desc, r);
 	ev.tgid = ev.tid = 0;
 	ev.start_ns = 0;
 	ev.body = &body;
@@ -213,7 +213,7 @@ static int sys_decode(void *state, const struct sonde_rec *r, const struct emitt
 		if (e < 0)
 			return e;
 	}
-	event_from_rec(&ev, kinds[kind].desc, r);
+	event_decode_from_rec(&ev, kinds[kind].desc, r);
 	cur_skip(&c, sizeof(*r));
 	return kinds[kind].decode(&c, &ev, em);
 }

@@ -21,7 +21,7 @@
 #define STRING_SHOWN 32	/* bytes, unless -v or a number is given */
 #define RESULT_COLUMN 40	/* of strace: where "= RESULT" stands, if the call is shorter */
 
-const struct sys_body *sys_body_of(const struct event *ev)
+const struct sys_body *sys_event_body(const struct event *ev)
 {
 	const struct sys_body *b = ev->body;
 
@@ -30,14 +30,14 @@ const struct sys_body *sys_body_of(const struct event *ev)
 	return b->chunks_len <= ev->body_len - sizeof(*b) && b->abi < SYS_ABI__MAX ? b : NULL;
 }
 
-bool sys_text_strace(const struct line_opts *o)
+bool sys_event_text_strace(const struct line_opts *o)
 {
 	return o->format && !strcmp(o->format, "strace");
 }
 
-void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out)
+void sys_event_text_who(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	if (sys_text_strace(o)) {
+	if (sys_event_text_strace(o)) {
 		buf_printf(out, "%-5u ", ev->tid);
 	} else {
 		event_who(ev, ev->tid, out);
@@ -58,7 +58,7 @@ static struct sys_look look_of(const struct line_opts *o)
 static bool is_newborn(const struct sys_body *b)
 {
 	static const char *const births[] = { "fork", "vfork", "clone", "clone3" };
-	const struct sys_call *call = b->ret ? NULL : sys_call_find(b->abi, b->nr);
+	const struct sys_call *call = b->ret ? NULL : sys_table_call_find(b->abi, b->nr);
 
 	for (size_t i = 0; call && i < ARRAY_SIZE(births); i++)
 		if (!strcmp(call->name, births[i]))
@@ -68,16 +68,16 @@ static bool is_newborn(const struct sys_body *b)
 
 static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	const struct sys_body *b = sys_body_of(ev);
-	size_t column = sys_text_strace(o) ? out->len + RESULT_COLUMN : 0;
+	const struct sys_body *b = sys_event_body(ev);
+	size_t column = sys_event_text_strace(o) ? out->len + RESULT_COLUMN : 0;
 	const struct sys_look look = look_of(o);
 
 	if (!b)
 		return -EBADMSG;
-	if (sys_text_strace(o) && is_newborn(b))
+	if (sys_event_text_strace(o) && is_newborn(b))
 		return 0;	/* shown in the caller */
-	sys_text_who(ev, o, out);
-	sys_text_call(b, false, &look, column, out);
+	sys_event_text_who(ev, o, out);
+	sys_print_call(b, false, &look, column, out);
 	if (b->latency_ns)
 		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
 			   b->latency_ns % 1000000000 / 1000);
@@ -86,20 +86,20 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 
 static int enter_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	const struct sys_body *b = sys_body_of(ev);
-	size_t column = sys_text_strace(o) ? out->len + RESULT_COLUMN : 0;
+	const struct sys_body *b = sys_event_body(ev);
+	size_t column = sys_event_text_strace(o) ? out->len + RESULT_COLUMN : 0;
 	const struct sys_look look = look_of(o);
 	const struct sys_call *call;
 
 	if (!b)
 		return -EBADMSG;
-	call = sys_call_find(b->abi, b->nr);
-	sys_text_who(ev, o, out);
-	sys_text_call(b, true, &look, 0, out);
+	call = sys_table_call_find(b->abi, b->nr);
+	sys_event_text_who(ev, o, out);
+	sys_print_call(b, true, &look, 0, out);
 	/* of a call that does not return this is all there is */
 	if (!call || call->ret != SYS_ARG_NONE)
 		return buf_add_str(out, " ...\n");
-	sys_text_pad(column, out);
+	sys_print_pad(column, out);
 	return buf_add_str(out, " = ?\n");
 }
 
@@ -112,7 +112,7 @@ static int get_args(const struct event *ev, const struct sys_body *b, struct val
 	struct buf text = { 0 };
 	const char *copy = NULL;
 
-	sys_text_args(b, ev->desc == &sys_enter_desc, &sys_look_all, &text);
+	sys_print_args(b, ev->desc == &sys_enter_desc, &sys_look_all, &text);
 	if (ev->scratch && text.len && !buf_error(&text))
 		copy = arena_copy(ev->scratch, text.data, text.len);
 	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = text.len };
@@ -125,7 +125,7 @@ static int get_answer(const struct event *ev, const struct sys_body *b, struct v
 	struct buf text = { 0 };
 	const char *copy = NULL;
 
-	sys_text_answer(b, "", &text);
+	sys_result_print_answer(b, "", &text);
 	if (ev->scratch && text.len && !buf_error(&text))
 		copy = arena_copy(ev->scratch, text.data + 1, text.len - 2);	/* without the brackets */
 	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = copy ? text.len - 2 : 0 };
@@ -136,17 +136,17 @@ static int get_answer(const struct event *ev, const struct sys_body *b, struct v
 /* The first path that it takes, as it was written. Of a new program that is how it was asked for. */
 static int get_path(const struct sys_body *b, const struct sys_call *call, struct value *ret)
 {
-	int i = call ? sys_path_arg(call) : -1;
+	int i = call ? sys_map_path_arg(call) : -1;
 	struct sys_bytes s;
 	struct sys_image m;
 
 	if (i < 0)
 		return -ENOENT;
-	s = sys_chunk_of(b, (unsigned)i, SYS_CHUNK_STR);
+	s = sys_print_chunk_of(b, (unsigned)i, SYS_CHUNK_STR);
 	*ret = (struct value){ .kind = VAL_STR, .str = (const char *)s.data, .len = s.len };
 	if (s.there && (s.len || !(s.flags & SYS_CHUNK_F_FAULT)))
 		return 0;
-	if (s.there || !sys_image_of(b, &m) || !m.proc.name_len)
+	if (s.there || !sys_memory_image_of(b, &m) || !m.proc.name_len)
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_STR, .str = (const char *)m.name, .len = m.proc.name_len };
 	return 0;
@@ -154,8 +154,8 @@ static int get_path(const struct sys_body *b, const struct sys_call *call, struc
 
 static int call_get(const struct event *ev, const struct field *f, struct value *ret)
 {
-	const struct sys_body *b = sys_body_of(ev);
-	const struct sys_call *call = b ? sys_call_find(b->abi, b->nr) : NULL;
+	const struct sys_body *b = sys_event_body(ev);
+	const struct sys_call *call = b ? sys_table_call_find(b->abi, b->nr) : NULL;
 	const char *text = NULL;
 
 	if (!b)
@@ -169,11 +169,9 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 		text = call ? sys_class_names[call->class] : NULL;
 		break;
 	case GET_ERROR:
-		text = sys_failed(b->ret) ? xlat_name(&sys_xlat_named("errno")->x, (uint64_t)-b->ret) : NULL;
+		text = sys_failed(b->ret) ? xlat_name(&sys_table_xlat_named("errno")->x, (uint64_t)-b->ret) : NULL;
 		break;
-	case GET_TYPE:
-		text = sys_scap_name(call);
-		break;
+	case GET_TYPE: text = sys_map_scap_name(call); break;
 	case GET_ENTERED:
 	case GET_LEFT:
 		text = f->off == GET_ENTERED ? ">" : "<";

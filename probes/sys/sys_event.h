@@ -73,17 +73,17 @@ struct sys_image {
 };
 
 /* False when the event has none. */
-bool sys_image_of(const struct sys_body *b, struct sys_image *ret);
+bool sys_memory_image_of(const struct sys_body *b, struct sys_image *ret);
 
 /* The body of a sys.exit or sys.enter event, else NULL. */
-const struct sys_body *sys_body_of(const struct event *ev);
+const struct sys_body *sys_event_body(const struct event *ev);
 
 /* The chunk @what of argument @arg (index, SYS_OF_*); the first: what the kernel left in its place is another. */
-struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what);
+struct sys_bytes sys_print_chunk_of(const struct sys_body *b, unsigned arg, unsigned what);
 
 /* Number of arguments of the call, and one of them. */
-unsigned sys_n_args(const struct sys_body *b);
-struct sys_value sys_value_of(const struct sys_body *b, unsigned i);
+unsigned sys_print_n_args(const struct sys_body *b);
+struct sys_value sys_print_value_of(const struct sys_body *b, unsigned i);
 
 static inline bool sys_failed(int64_t ret)
 {
@@ -101,28 +101,28 @@ struct sys_look {
 extern const struct sys_look sys_look_all;
 
 /* The arguments, ", " between them. */
-int sys_text_args(const struct sys_body *b, bool entered, const struct sys_look *k, struct buf *out);
-int sys_text_ret(const struct sys_body *b, struct buf *out);
+int sys_print_args(const struct sys_body *b, bool entered, const struct sys_look *k, struct buf *out);
+int sys_result_print(const struct sys_body *b, struct buf *out);
 /* "(in [3], left {...})", "(Timeout)": what stands behind the result, and @before in front of it; nothing where the
    call has no such answer. */
-int sys_text_answer(const struct sys_body *b, const char *before, struct buf *out);
+int sys_result_print_answer(const struct sys_body *b, const char *before, struct buf *out);
 /* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3". @column of @out: of "=", if the call is shorter; 0: no padding. */
-int sys_text_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out);
+int sys_print_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out);
 /* Blanks, so that what follows a further one stands @column bytes into @out. */
-void sys_text_pad(size_t column, struct buf *out);
-bool sys_text_strace(const struct line_opts *o);	/* --format strace */
+void sys_print_pad(size_t column, struct buf *out);
+bool sys_event_text_strace(const struct line_opts *o); /* --format strace */
 /* The caller: "12    " in the strace form, else "cat[12] ". */
-void sys_text_who(const struct event *ev, const struct line_opts *o, struct buf *out);
+void sys_event_text_who(const struct event *ev, const struct line_opts *o, struct buf *out);
 /* A number through a table of names. */
 void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out);
 /* A structure. @full: all its members; @answered: also those that the kernel filled in. */
-void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, bool answered, const uint8_t *data,
-		     size_t len, struct buf *out);
+void sys_struct_print(const struct sys_struct *s, unsigned abi, bool full, bool answered, const uint8_t *data,
+		      size_t len, struct buf *out);
 void sys_text_quoted(const uint8_t *data, size_t len, bool more, struct buf *out);
 void sys_text_hex(const uint8_t *data, size_t len, bool more, struct buf *out);
 void sys_text_ip(int family, const uint8_t *addr, struct buf *out);
 void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out);
-void sys_text_mode(uint64_t mode, struct buf *out);
+void sys_struct_print_mode(uint64_t mode, struct buf *out);
 void sys_text_signal(uint64_t signo, struct buf *out);
 
 extern const struct event_desc *const sys_descs[];

@@ -121,7 +121,7 @@ static const struct sys_mapping mappings[] = {
 	{ "copy_file_range", SCAP_COPY_FILE_RANGE_E, "a0z1a4", "r-a2z3a0z1a4" },
 };
 
-const struct sys_mapping *sys_mapping_of(const struct sys_call *call)
+const struct sys_mapping *sys_map_find(const struct sys_call *call)
 {
 	for (size_t i = 0; call && i < ARRAY_SIZE(mappings); i++)
 		if (!strcmp(mappings[i].call, call->name))
@@ -129,20 +129,20 @@ const struct sys_mapping *sys_mapping_of(const struct sys_call *call)
 	return NULL;
 }
 
-const char *sys_scap_name(const struct sys_call *call)
+const char *sys_map_scap_name(const struct sys_call *call)
 {
-	const struct sys_mapping *m = sys_mapping_of(call);
+	const struct sys_mapping *m = sys_map_find(call);
 	const char *name;
 	int id;
 
 	if (m)
-		return scap_event_info(m->type)->name;
-	id = call ? scap_syscall_id(call->name) : 0;
-	name = scap_syscall_name(id < 0 ? 0 : (uint32_t)id);
-	return name ? name : scap_event_info(SCAP_GENERIC_E)->name;
+		return scap_schema_event_info(m->type)->name;
+	id = call ? scap_schema_syscall_id(call->name) : 0;
+	name = scap_schema_syscall_name(id < 0 ? 0 : (uint32_t)id);
+	return name ? name : scap_schema_event_info(SCAP_GENERIC_E)->name;
 }
 
-int sys_path_arg(const struct sys_call *call)
+int sys_map_path_arg(const struct sys_call *call)
 {
 	for (unsigned i = 0; i < call->n_args; i++)
 		if (call->args[i].kind == SYS_ARG_PATH)

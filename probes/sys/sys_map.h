@@ -16,12 +16,12 @@ struct sys_mapping {
 };
 
 /* What evt.type calls it: sysdig's name. @call may be NULL. */
-const char *sys_scap_name(const struct sys_call *call);
+const char *sys_map_scap_name(const struct sys_call *call);
 
 /* The first argument that is a path, or -1. */
-int sys_path_arg(const struct sys_call *call);
+int sys_map_path_arg(const struct sys_call *call);
 
 /* NULL: the generic event. @call may be NULL. */
-const struct sys_mapping *sys_mapping_of(const struct sys_call *call);
+const struct sys_mapping *sys_map_find(const struct sys_call *call);
 
 #endif

@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct sampling_body) == sizeof(struct sys_sampling_rec) -
 static int lost_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct lost_body *b = ev->body;
-	const struct sys_call *call = b->abi < SYS_ABI__MAX ? sys_call_find(b->abi, b->nr) : NULL;
+	const struct sys_call *call = b->abi < SYS_ABI__MAX ? sys_table_call_find(b->abi, b->nr) : NULL;
 
 	if (!call)
 		return -ENOENT;

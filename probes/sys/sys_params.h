@@ -18,7 +18,7 @@ struct params_out;
 int sys_params_of(const struct event *ev, struct params_out *out);
 
 /* Flags of open(2) on this machine in libscap's bits. */
-uint32_t sys_open_flags(uint64_t native);
+uint32_t sys_params_open_flags(uint64_t native);
 
 /* Adds SEC_PARAMS to the event; its bytes are in @scratch. For event_desc.make. */
 int sys_params_make(struct event *ev, unsigned kind, struct arena *scratch);

@@ -27,7 +27,7 @@ const char *const sys_abi_names[] = {
 };
 _Static_assert(ARRAY_SIZE(sys_abi_names) == SYS_ABI__MAX + 1, "a name per ABI");
 
-const struct sys_call *sys_call_find(unsigned abi, unsigned nr)
+const struct sys_call *sys_table_call_find(unsigned abi, unsigned nr)
 {
 	uint16_t i;
 
@@ -57,7 +57,7 @@ static int by_value(const void *key, const void *form)
 	return (a > b) - (a < b);
 }
 
-const struct sys_form *sys_form_of(const struct sys_call *call, const uint64_t *args)
+const struct sys_form *sys_table_form(const struct sys_call *call, const uint64_t *args)
 {
 	uint32_t value = selected(call, args);
 
@@ -66,7 +66,7 @@ const struct sys_form *sys_form_of(const struct sys_call *call, const uint64_t *
 	return bsearch(&value, sys_forms + call->first_form, call->n_forms, sizeof(*sys_forms), by_value);
 }
 
-const struct sys_call *sys_call_named(const char *name)
+const struct sys_call *sys_table_call_named(const char *name)
 {
 	for (unsigned i = 0; i < sys_n_calls; i++)
 		if (!strcmp(sys_calls[i].name, name))
@@ -74,9 +74,9 @@ const struct sys_call *sys_call_named(const char *name)
 	return NULL;
 }
 
-const char *sys_call_name(unsigned abi, unsigned nr, char buf[static 24])
+const char *sys_table_call_name(unsigned abi, unsigned nr, char buf[static 24])
 {
-	const struct sys_call *call = sys_call_find(abi, nr);
+	const struct sys_call *call = sys_table_call_find(abi, nr);
 
 	if (call)
 		return call->name;
@@ -84,14 +84,14 @@ const char *sys_call_name(unsigned abi, unsigned nr, char buf[static 24])
 	return buf;
 }
 
-const struct sys_xlat *sys_xlat_for(unsigned ref, unsigned abi)
+const struct sys_xlat *sys_table_xlat_for(unsigned ref, unsigned abi)
 {
 	const struct sys_xlat *x = &sys_xlats[ref < sys_n_xlats ? ref : 0];
 
 	return abi == SYS_ABI_ARM64 ? &sys_xlats[x->arm64] : x;
 }
 
-const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi)
+const struct sys_struct *sys_table_struct_for(unsigned ref, unsigned abi)
 {
 	const struct sys_struct *s = &sys_structs[ref < sys_n_structs ? ref : 0];
 
@@ -100,7 +100,7 @@ const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi)
 	return abi == SYS_ABI_ARM64 ? &sys_structs[s->arm64] : s;
 }
 
-unsigned sys_struct_named(const char *name)
+unsigned sys_table_struct_named(const char *name)
 {
 	unsigned i = 0;
 
@@ -109,7 +109,7 @@ unsigned sys_struct_named(const char *name)
 	return i;
 }
 
-const struct sys_xlat *sys_xlat_named(const char *name)
+const struct sys_xlat *sys_table_xlat_named(const char *name)
 {
 	for (unsigned i = 0; i < sys_n_xlats; i++)
 		if (!strcmp(sys_xlats[i].x.name, name))

@@ -140,19 +140,19 @@ extern const unsigned sys_n_calls;
 extern const uint16_t sys_numbers[][SYS_NUMBERS];	/* index + 1 into sys_calls; 0 = none */
 
 /* The call, or NULL when its number or ABI has no row. @abi: SYS_ABI_*. */
-const struct sys_call *sys_call_find(unsigned abi, unsigned nr);
+const struct sys_call *sys_table_call_find(unsigned abi, unsigned nr);
 /* The form of the call with these values, or NULL: the arguments of the call hold. */
-const struct sys_form *sys_form_of(const struct sys_call *call, const uint64_t *args);
-unsigned sys_struct_named(const char *name);	/* its index; the name exists */
+const struct sys_form *sys_table_form(const struct sys_call *call, const uint64_t *args);
+unsigned sys_table_struct_named(const char *name); /* its index; the name exists */
 /* The first row of that name, or NULL. */
-const struct sys_call *sys_call_named(const char *name);
+const struct sys_call *sys_table_call_named(const char *name);
 /* "openat", or "syscall_0x1ff" put into @buf. */
-const char *sys_call_name(unsigned abi, unsigned nr, char buf[static 24]);
+const char *sys_table_call_name(unsigned abi, unsigned nr, char buf[static 24]);
 /* The table of names @ref for an ABI; likewise the structure, NULL: its layout there is not known. */
-const struct sys_xlat *sys_xlat_for(unsigned ref, unsigned abi);
-const struct sys_struct *sys_struct_for(unsigned ref, unsigned abi);
+const struct sys_xlat *sys_table_xlat_for(unsigned ref, unsigned abi);
+const struct sys_struct *sys_table_struct_for(unsigned ref, unsigned abi);
 /* A table by its name in tables/xlat.in, or NULL. */
-const struct sys_xlat *sys_xlat_named(const char *name);
+const struct sys_xlat *sys_table_xlat_named(const char *name);
 
 extern const char *const sys_class_names[];	/* sysdig's categories */
 extern const char *const sys_abi_names[];

@@ -53,11 +53,11 @@ static void configure(void *ctx, struct bpf_object *obj)
 {
 	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
 
-	suppress_configure(ctx, obj);
-	probe_set_rodata(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
+	sys_suppress_configure(ctx, obj);
+	probe_rodata_set(obj, "sys_page_kb", &page_kb, sizeof(page_kb));
 }
 
-void trace_free(struct trace *t)
+void sys_trace_free(struct trace *t)
 {
 	if (!t)
 		return;
@@ -65,7 +65,7 @@ void trace_free(struct trace *t)
 	free(t);
 }
 
-int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err)
+int sys_trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err)
 {
 	struct trace *t = calloc(1, sizeof(*t));
 	struct hooks_spec spec = { .configure = configure };
@@ -81,32 +81,32 @@ int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *
 			t->rows[spec.n_rows++] = rows[i].hook;
 	r = hooks_load(p->env, &spec, p->instance, &t->hooks, err);
 	if (r >= 0)
-		r = suppress_fill(p->conf, hooks_object(t->hooks));
+		r = sys_suppress_fill(p->conf, hooks_object(t->hooks));
 	if (r < 0) {
-		trace_free(t);
+		sys_trace_free(t);
 		return r;
 	}
 	*ret = t;
 	return 0;
 }
 
-uint64_t trace_suppressed(const struct trace *t, unsigned n_cpus)
+uint64_t sys_trace_suppressed(const struct trace *t, unsigned n_cpus)
 {
-	return t ? suppress_count(hooks_object(t->hooks), n_cpus) : 0;
+	return t ? sys_suppress_count(hooks_object(t->hooks), n_cpus) : 0;
 }
 
-int trace_attach(struct trace *t)
+int sys_trace_attach(struct trace *t)
 {
 	return t ? hooks_attach(t->hooks, -1) : 0;
 }
 
-void trace_detach(struct trace *t)
+void sys_trace_detach(struct trace *t)
 {
 	if (t)
 		hooks_detach(t->hooks);
 }
 
-void trace_report(const struct trace *t, bool failed_only, hook_report_fn fn, void *ctx)
+void sys_trace_report(const struct trace *t, bool failed_only, hook_report_fn fn, void *ctx)
 {
 	if (t)
 		hooks_report(t->hooks, failed_only, fn, ctx);

@@ -14,13 +14,13 @@ struct trace;
 
 /*
  * Loads the programs of @events (SYS_EVENT_*), which are not 0. Fails only when none of them can be loaded; who else
- * is missing is told by trace_report().
+ * is missing is told by sys_trace_report().
  */
-int trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err);
-void trace_free(struct trace *t);	/* NULL is fine, likewise below */
-uint64_t trace_suppressed(const struct trace *t, unsigned n_cpus);	/* events left out for their names */
-int trace_attach(struct trace *t);	/* how many are attached */
-void trace_detach(struct trace *t);
-void trace_report(const struct trace *t, bool failed_only, hook_report_fn fn, void *ctx);
+int sys_trace_new(struct probe *p, unsigned events, struct trace **ret, struct err *err);
+void sys_trace_free(struct trace *t);				       /* NULL is fine, likewise below */
+uint64_t sys_trace_suppressed(const struct trace *t, unsigned n_cpus); /* events left out for their names */
+int sys_trace_attach(struct trace *t);				       /* how many are attached */
+void sys_trace_detach(struct trace *t);
+void sys_trace_report(const struct trace *t, bool failed_only, hook_report_fn fn, void *ctx);
 
 #endif

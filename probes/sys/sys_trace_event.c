@@ -137,7 +137,7 @@ static int switch_line(const struct event *ev, const struct line_opts *o, struct
 {
 	const struct switch_body *b = ev->body;
 
-	sys_text_who(ev, o, out);
+	sys_event_text_who(ev, o, out);
 	buf_add_str(out, "--- switch to ");
 	str_escape_buf(out, b->next_comm, strnlen(b->next_comm, sizeof(b->next_comm)));
 	return buf_printf(out, "[%u]%s ---\n", b->next_tid, b->preempted ? ", preempted" : "");
@@ -203,9 +203,9 @@ static int signal_line(const struct event *ev, const struct line_opts *o, struct
 	const struct signal_body *b = ev->body;
 	bool child = b->signo == SIG_CHLD && b->code > 0 && b->code < 7;
 
-	if (sys_text_strace(o) && b->signo == SIG_KILL)
+	if (sys_event_text_strace(o) && b->signo == SIG_KILL)
 		return 0;	/* ptrace(2) does not report it */
-	sys_text_who(ev, o, out);
+	sys_event_text_who(ev, o, out);
 	buf_add_str(out, "--- ");
 	sys_text_signal(b->signo, out);
 	buf_add_str(out, " {si_signo=");
@@ -218,14 +218,14 @@ static int signal_line(const struct event *ev, const struct line_opts *o, struct
 		add_child(b, out);
 	if (is_fault(b))
 		buf_printf(out, b->addr ? ", si_addr=%#" PRIx64 : ", si_addr=NULL", b->addr);
-	return buf_add_str(out, b->handler == 1 && !sys_text_strace(o) ? "}, ignored ---\n" : "} ---\n");
+	return buf_add_str(out, b->handler == 1 && !sys_event_text_strace(o) ? "}, ignored ---\n" : "} ---\n");
 }
 
 static int fault_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct fault_body *b = ev->body;
 
-	sys_text_who(ev, o, out);
+	sys_event_text_who(ev, o, out);
 	return buf_printf(out, "--- page fault at %#" PRIx64 ", ip %#" PRIx64 ", error %" PRIu64 "%s ---\n", b->addr,
 			  b->ip, b->error, b->kernel ? ", in the kernel" : "");
 }
@@ -234,7 +234,7 @@ static int procexit_line(const struct event *ev, const struct line_opts *o, stru
 {
 	const struct procexit_body *b = ev->body;
 
-	sys_text_who(ev, o, out);
+	sys_event_text_who(ev, o, out);
 	if (!(b->code & 0x7f))
 		return buf_printf(out, "+++ exited with %u +++\n", b->code >> 8 & 0xff);
 	buf_add_str(out, "+++ killed by ");
@@ -244,14 +244,14 @@ static int procexit_line(const struct event *ev, const struct line_opts *o, stru
 
 static const struct sys_xlat *opcodes(void)
 {
-	return sys_xlat_named("uring_op");
+	return sys_table_xlat_named("uring_op");
 }
 
 static int uring_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct uring_body *b = ev->body;
 
-	sys_text_who(ev, o, out);
+	sys_event_text_who(ev, o, out);
 	buf_add_str(out, b->what == SYS_URING_SUBMIT ? "--- io_uring submits " : "--- io_uring completes ");
 	sys_text_xlat(opcodes(), b->opcode, out);
 	buf_printf(out, " user_data=%#" PRIx64, b->user_data);
@@ -271,7 +271,7 @@ static int trace_get(const struct event *ev, const struct field *f, struct value
 
 	for (size_t i = 0; f->off == GET_TYPE && i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].desc == ev->desc)
-			text = scap_event_info(kinds[i].type)->name;
+			text = scap_schema_event_info(kinds[i].type)->name;
 	if (!text)
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };

@@ -36,8 +36,8 @@ static bool wants_events(void *ctx, const struct sonde_rec *r)
 	struct agent *a = ctx;
 	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts[r->instance] : NULL;
 
-	content_at_hand(a, r);
-	return (in && in->n_decode) || cilium_wants(a, r->instance);
+	agent_content_at_hand(a, r);
+	return (in && in->n_decode) || agent_cilium_wants(a, r->instance);
 }
 
 static void on_event(void *ctx, const struct event *ev)
@@ -47,8 +47,8 @@ static void on_event(void *ctx, const struct event *ev)
 	if (!ev->instance || !a->insts[ev->instance % SONDE_INSTANCES] ||
 	    !a->insts[ev->instance % SONDE_INSTANCES]->n_decode)
 		return;
-	for (struct view *v = a->views; v; v = view_next(v))
-		view_event(v, ev);
+	for (struct view *v = a->views; v; v = shared_subscription_next(v))
+		shared_subscription_event(v, ev);
 }
 
 const struct agent_conn *agent_snapshot(const struct agent *a)
@@ -66,11 +66,11 @@ static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 		a->lag.look = false;
 		a->lag.now = MAX(a->lag.now, now > r->ts_ns ? now - r->ts_ns : 0);
 	}
-	for (struct view *v = a->views; v; v = view_next(v))
-		view_record(v, r);
+	for (struct view *v = a->views; v; v = shared_subscription_next(v))
+		shared_subscription_record(v, r);
 	if (agent_snapshot(a) && a->snapshot_for->queue)
-		sub_snapshot(a->snapshot_for, r);
-	content_at_hand(a, NULL);
+		agent_sub_snapshot(a->snapshot_for, r);
+	agent_content_at_hand(a, NULL);
 }
 
 static void on_flush(void *ctx)
@@ -80,13 +80,13 @@ static void on_flush(void *ctx)
 
 	a->lag.look = true;
 	broadcast_sync(a->fan);
-	captures_flush(a);
+	agent_capture_flush(a);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
 		if (!c->waits_out && !broadcast_empty(c->queue))
-			conn_flush(c);
+			agent_conn_flush(c);
 		if (c->gone)
-			conn_free(c);
+			agent_conn_free(c);
 	}
 }
 
@@ -115,10 +115,10 @@ static void restore_socket(struct agent *a, const char *name, gid_t gid, struct 
 	struct err err = { 0 };
 	int fd;
 
-	if (!sock_dir_lost(a->dir, name))
+	if (!listen_sock_dir_lost(a->dir, name))
 		return;
-	fd = sock_dir_listen(a->dir, name, gid, &err);
-	if (fd >= 0 && listener_replace(l, fd) >= 0)
+	fd = listen_sock_dir_listen(a->dir, name, gid, &err);
+	if (fd >= 0 && listen_replace(l, fd) >= 0)
 		log_warn("the socket %s was removed; it is there again", name);
 	else if (!a->complained)
 		log_warn("the socket %s was removed: %s; restart the agent", name, err.msg);
@@ -144,9 +144,9 @@ static void on_tick(void *ctx, uint64_t now_ns)
 	restore_sockets(a);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
-		conn_tick(c, now_ns);
+		agent_conn_tick(c, now_ns);
 		if (c->gone)
-			conn_free(c);
+			agent_conn_free(c);
 	}
 }
 
@@ -154,18 +154,18 @@ static void on_tick(void *ctx, uint64_t now_ns)
 
 static void on_reader(void *ctx, int fd)
 {
-	conn_new(ctx, fd, PROTO_RIGHT_READ);
+	agent_conn_new(ctx, fd, PROTO_RIGHT_READ);
 }
 
 static void on_controller(void *ctx, int fd)
 {
-	conn_new(ctx, fd, PROTO_RIGHT_READ | PROTO_RIGHT_CONTROL);
+	agent_conn_new(ctx, fd, PROTO_RIGHT_READ | PROTO_RIGHT_CONTROL);
 }
 
 static void set_limits(struct agent *a, const struct agent_conf *c)
 {
 	a->conf.limits = c->limits;
-	limits_defaults(&a->conf.limits);
+	agent_limits_defaults(&a->conf.limits);
 	a->conf.queue_bytes = c->queue_bytes ? c->queue_bytes : DEFAULT_QUEUE_BYTES;
 	a->conf.queue_records = c->queue_records ? c->queue_records : DEFAULT_QUEUE_RECORDS;
 	a->conf.stall_ns = c->stall_ns ? c->stall_ns : DEFAULT_STALL_NS;
@@ -194,23 +194,23 @@ static int open_sockets(struct agent *a, struct err *err)
 	int r = listen_passed("read"), control = listen_passed("control");
 
 	if (r < 0 || control < 0) {
-		r = sock_dir_open(a->conf.dir ? a->conf.dir : AGENT_DIR, a->gid, &a->dir, err);
+		r = listen_sock_dir_open(a->conf.dir ? a->conf.dir : AGENT_DIR, a->gid, &a->dir, err);
 		if (r >= 0)
-			r = control = sock_dir_listen(a->dir, AGENT_CONTROL_SOCKET, 0, err);
+			r = control = listen_sock_dir_listen(a->dir, AGENT_CONTROL_SOCKET, 0, err);
 		if (r >= 0)
-			r = sock_dir_listen(a->dir, AGENT_READ_SOCKET, a->gid, err);
+			r = listen_sock_dir_listen(a->dir, AGENT_READ_SOCKET, a->gid, err);
 		if (r < 0)
 			return r;
 	}
-	r = listener_new(a->loop, r, on_reader, a, &a->read);
+	r = listen_new(a->loop, r, on_reader, a, &a->read);
 	if (r >= 0)
-		r = listener_new(a->loop, control, on_controller, a, &a->control);
+		r = listen_new(a->loop, control, on_controller, a, &a->control);
 	return r < 0 ? err_errno(err, r, "cannot listen") : 0;
 }
 
 static void write_metrics(void *ctx, bool openmetrics, struct buf *out)
 {
-	metrics_write(ctx, openmetrics, out);
+	agent_metrics_write(ctx, openmetrics, out);
 }
 
 static int open_metrics(struct agent *a, struct err *err)
@@ -249,14 +249,14 @@ void agent_free(struct agent *a)
 		coop_stop(pipeline_coop(a->pipeline));
 	agent_http_free(a->http);
 	cilium_listener_free(TAKE_PTR(a->cilium));
-	listener_free(a->read);
-	listener_free(a->control);
+	listen_free(a->read);
+	listen_free(a->control);
 	while (a->conns)
-		conn_free(a->conns);
-	captures_end(a);
-	sock_dir_close(a->dir);
+		agent_conn_free(a->conns);
+	agent_capture_end(a);
+	listen_sock_dir_close(a->dir);
 	pipeline_free(a->pipeline);
-	inst_free_all(a);
+	agent_inst_free_all(a);
 	broadcast_free(a->fan);
 	vmsplice_sender_free(a->vmsplice_sender);
 	for (size_t i = 0; i < ARRAY_SIZE(a->said); i++)
@@ -313,7 +313,7 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	a->start_ns = clock_boot_ns();
 	a->netns = own_netns();
 	a->cost.fd = -1;
-	hold_watch_begin(a);
+	agent_hold_watch_begin(a);
 	set_limits(a, conf);
 	find_group(a);
 	a->fan = broadcast_new(&conn_fan_ops);
@@ -355,8 +355,8 @@ void agent_stop(struct agent *a)
 	coop_stop(pipeline_coop(a->pipeline));
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		if (c->sub.on)
-			sub_end(c, "the agent stops");
-	captures_end(a);
+			agent_sub_end(c, "the agent stops");
+	agent_capture_end(a);
 	agent_cilium_tell(a, "the agent stops", "");
 	pipeline_stop(a->pipeline);
 }

@@ -71,7 +71,7 @@ static void capture_free(struct capture *c)
 	want_events(c, -1);
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->mask & 1u << i)
-			inst_put(c->a, i);
+			agent_inst_put(c->a, i);
 	filter_free(c->where);
 	free(c);
 }
@@ -90,12 +90,12 @@ static int get_instances(struct capture *c, struct request *q, struct err *err)
 {
 	for (size_t i = 0; i < q->wants.len; i++) {
 		uint16_t instance;
-		int r = inst_get(c->a, q, i, &instance, err);
+		int r = agent_inst_get(c->a, q, i, &instance, err);
 
 		if (r < 0)
 			return r;
 		if (c->mask & 1u << instance) {		/* twice the same */
-			inst_put(c->a, instance);
+			agent_inst_put(c->a, instance);
 			continue;
 		}
 		c->mask |= 1u << instance;
@@ -168,7 +168,7 @@ static int begin(struct agent *a, struct request *q, const char *name, int *fd, 
 	if (r >= 0)
 		r = snapshot(c, err);
 	if (r >= 0)
-		inst_started(a, c->mask);
+		agent_inst_started(a, c->mask);
 	if (r >= 0)
 		r = open_output(c, name, fd, err);
 	if (r < 0)
@@ -188,7 +188,7 @@ static int end(struct capture *c, struct buf *out, struct err *err)
 
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->mask & 1u << i && c->a->insts[i]->refs == 1)
-			inst_quiet(c->a, i);	/* to the last record */
+			agent_inst_quiet(c->a, i); /* to the last record */
 	agent_drain(c->a);
 	while (*at != c)
 		at = &(*at)->next;
@@ -201,7 +201,7 @@ static int end(struct capture *c, struct buf *out, struct err *err)
 	return r;
 }
 
-void captures_end(struct agent *a)
+void agent_capture_end(struct agent *a)
 {
 	while (a->captures) {
 		struct err err = { 0 };
@@ -211,13 +211,13 @@ void captures_end(struct agent *a)
 	}
 }
 
-void captures_flush(struct agent *a)
+void agent_capture_flush(struct agent *a)
 {
 	for (struct capture *c = a->captures; c; c = c->next)
 		output_flush(c->out);
 }
 
-void captures_say(const struct agent *a, struct buf *out)
+void agent_capture_say(const struct agent *a, struct buf *out)
 {
 	for (const struct capture *c = a->captures; c; c = c->next)
 		buf_printf(out, "capture %u: %" PRIu64 " events in %s%s%s\n", c->number, c->events, c->name,
@@ -240,11 +240,11 @@ static int start(struct agent *a, const struct verb_args *args, struct buf *out,
 	if (args->n > 2)
 		words = (struct proto_frame){ .data = args->items[2],
 					      .len = (uint32_t)(args->end - args->items[2]) };
-	r = request_parse(&words, &q, err);
+	r = agent_inst_request_parse(&words, &q, err);
 	if (r < 0)
 		return r;
 	r = begin(a, &q, args->items[1], args->fd, out, err);
-	request_fini(&q);
+	agent_inst_request_fini(&q);
 	return r;
 }
 
@@ -264,10 +264,10 @@ static int stop(struct agent *a, const struct verb_args *args, struct buf *out, 
 	return end(c, out, err);
 }
 
-int capture_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+int agent_capture_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
 {
 	if (!args->n) {
-		captures_say(a, out);
+		agent_capture_say(a, out);
 		return buf_error(out);
 	}
 	if (!strcmp(args->items[0], "start"))
@@ -278,7 +278,7 @@ int capture_call(struct agent *a, const struct verb_args *args, struct buf *out,
 }
 
 /* Every recorder that runs, or the one of the instance that was named. */
-int dump_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+int agent_capture_dump_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
 	const struct opt_strv none = { 0 };

@@ -21,7 +21,7 @@
 
 #define DEFAULT_PROBES "net"
 
-bool cilium_wants(const struct agent *a, uint16_t instance)
+bool agent_cilium_wants(const struct agent *a, uint16_t instance)
 {
 	return instance < SONDE_INSTANCES &&
 	       ((a->cilium_starting && !a->insts[instance]) || a->cilium_mask & 1u << instance);
@@ -29,14 +29,14 @@ bool cilium_wants(const struct agent *a, uint16_t instance)
 
 static bool pass(void *ctx, const struct event *ev)
 {
-	return cilium_wants(ctx, ev->instance);
+	return agent_cilium_wants(ctx, ev->instance);
 }
 
 static uint32_t viewer(void *ctx, int fd)
 {
 	struct peer peer;
 
-	return peer_of(fd, &peer) < 0 ? UID_NONE : content_of(ctx, &peer, 0);
+	return listen_peer_of(fd, &peer) < 0 ? UID_NONE : agent_content_of(ctx, &peer, 0);
 }
 
 static const struct event *show(void *ctx, const struct event *ev, uint32_t of)
@@ -44,7 +44,7 @@ static const struct event *show(void *ctx, const struct event *ev, uint32_t of)
 	struct agent *a = ctx;
 
 	arena_reset(&a->content.scratch);
-	return content_event(a, ev, of, &a->content.scratch, &a->content.shown);
+	return agent_content_event(a, ev, of, &a->content.scratch, &a->content.shown);
 }
 
 /* "net,gohttp2" as the words of a subscription; whether there are such probes is seen when they are taken. */
@@ -65,7 +65,8 @@ static int parse(const struct agent *a, struct request *ret, struct err *err)
 	put_words(a->conf.cilium_probes ? a->conf.cilium_probes : DEFAULT_PROBES, &words);
 	if (buf_error(&words))
 		return err_errno(err, buf_error(&words), "cannot serve Cilium's clients");
-	return request_parse(&(struct proto_frame){ .data = words.data, .len = (uint32_t)words.len }, ret, err);
+	return agent_inst_request_parse(&(struct proto_frame){ .data = words.data, .len = (uint32_t)words.len }, ret,
+					err);
 }
 
 static int get_instances(struct agent *a, struct request *q, struct err *err)
@@ -75,9 +76,9 @@ static int get_instances(struct agent *a, struct request *q, struct err *err)
 	for (size_t i = 0; r >= 0 && i < q->wants.len; i++) {
 		uint16_t instance;
 
-		r = inst_get(a, q, i, &instance, err);
+		r = agent_inst_get(a, q, i, &instance, err);
 		if (r >= 0 && a->cilium_mask & 1u << instance)
-			inst_put(a, instance);	/* twice the same */
+			agent_inst_put(a, instance); /* twice the same */
 		else if (r >= 0)
 			a->cilium_mask |= 1u << instance;
 	}
@@ -109,9 +110,9 @@ static void start_probes(struct agent *a)
 		if (r >= 0)
 			r = snapshot(a, &err);
 		if (r >= 0)
-			inst_started(a, a->cilium_mask);
+			agent_inst_started(a, a->cilium_mask);
 		a->cilium_starting = false;
-		request_fini(&q);
+		agent_inst_request_fini(&q);
 	}
 	if (r < 0)
 		log_error("Cilium's clients see nothing: %s", err.msg);
@@ -125,7 +126,7 @@ static void agent_cilium_stop(struct agent *a)
 	a->cilium_mask = 0;
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (mask & 1u << i)
-			inst_put(a, i);
+			agent_inst_put(a, i);
 }
 
 static void run_job(void *ctx)
@@ -175,6 +176,6 @@ int agent_cilium_open(struct agent *a, struct err *err)
 	r = parse(a, &q, err);
 	if (r < 0)
 		return r;
-	request_fini(&q);
+	agent_inst_request_fini(&q);
 	return cilium_listener_new(a->loop, pipeline_bus(a->pipeline), &o, &a->cilium, err);
 }

@@ -56,7 +56,7 @@ static void look(const void *p, struct broadcast_frame *ret)
 		memcpy(&r, p, sizeof(r));
 		ret->key = r.instance;
 		ret->ts_ns = r.ts_ns;
-		ret->counts = record_counts(&r);
+		ret->counts = shared_subscription_record_counts(&r);
 		ret->weight = weight_of(&r);
 	} else if (h.type == PROTO_EVENT) {
 		struct proto_event e;
@@ -96,14 +96,14 @@ static void losing(void *ctx, uint16_t key)
 
 const struct broadcast_ops conn_fan_ops = { .look = look, .lost = lost_frame, .losing = losing };
 
-int conn_send(struct agent_conn *c, const struct buf *frames)
+int agent_conn_send(struct agent_conn *c, const struct buf *frames)
 {
 	return buf_error(frames) ? buf_error(frames) : broadcast_send(c->queue, frames->data, frames->len, NULL, 0);
 }
 
-int conn_send_record(struct agent_conn *c, const struct sonde_rec *rec)
+int agent_conn_send_record(struct agent_conn *c, const struct sonde_rec *rec)
 {
-	const struct sonde_rec *r = content_record(c->a, rec, c->viewer);
+	const struct sonde_rec *r = agent_content_record(c->a, rec, c->viewer);
 	struct proto_head h = { .type = PROTO_RECORD };
 
 	if (!r)
@@ -169,7 +169,7 @@ static bool is_starting(const struct agent_conn *c)
 	return c->request.type == PROTO_SUBSCRIBE && c->request.job.state == COOP_RUNNING;
 }
 
-void conn_flush(struct agent_conn *c)
+void agent_conn_flush(struct agent_conn *c)
 {
 	size_t bytes = 0;
 	int r = 1;
@@ -200,13 +200,13 @@ static void conn_cut(struct agent_conn *c, int code, const char *reason)
 		 (unsigned)c->peer.uid, reason);
 	snprintf(c->a->totals.last_cut, sizeof(c->a->totals.last_cut), "pid %d: %.120s", (int)c->peer.pid, reason);
 	c->a->totals.cut++;
-	sub_drop(c);
+	agent_sub_drop(c);
 	broadcast_give_up(c->queue, clock_boot_ns());
 	c->dying = true;
 	c->dead_ns = clock_boot_ns() + LINGER_NS;
 	if (proto_put(&b, PROTO_ERROR, &st, sizeof(st), reason) >= 0)
-		conn_send(c, &b);
-	conn_flush(c);
+		agent_conn_send(c, &b);
+	agent_conn_flush(c);
 }
 
 /* ---- in ---- */
@@ -214,10 +214,10 @@ static void conn_cut(struct agent_conn *c, int code, const char *reason)
 /* What was wrong is in the queue; it is read or not, the connection ends. */
 static void end_with_error(struct agent_conn *c)
 {
-	sub_drop(c);
+	agent_sub_drop(c);
 	c->dying = true;
 	c->dead_ns = clock_boot_ns() + LINGER_NS;
-	conn_flush(c);
+	agent_conn_flush(c);
 }
 
 static void forget_passed(struct agent_conn *c)
@@ -264,7 +264,7 @@ static void read_some(struct agent_conn *c)
 	else if (session_feed(c->session, bytes, (size_t)n) < 0)
 		end_with_error(c);
 	else
-		conn_flush(c);
+		agent_conn_flush(c);
 }
 
 static int on_io(void *ctx, _unused_ int fd, uint32_t events)
@@ -272,13 +272,13 @@ static int on_io(void *ctx, _unused_ int fd, uint32_t events)
 	struct agent_conn *c = ctx;
 
 	if (events & EPOLLOUT)
-		conn_flush(c);
+		agent_conn_flush(c);
 	if (!c->gone && !c->dying && events & EPOLLIN)
 		read_some(c);
 	else if (events & (EPOLLHUP | EPOLLERR))
 		c->gone = true;
 	if (c->gone)
-		conn_free(c);
+		agent_conn_free(c);
 	return 0;
 }
 
@@ -286,7 +286,7 @@ static int on_io(void *ctx, _unused_ int fd, uint32_t events)
 
 static int on_send(void *ctx, const struct buf *frames)
 {
-	return conn_send(ctx, frames);
+	return agent_conn_send(ctx, frames);
 }
 
 static void on_welcome(void *ctx, struct proto_welcome *ret, const char **ret_release)
@@ -307,7 +307,7 @@ static int run_call(struct agent_conn *c, const struct proto_frame *f)
 	struct agent_request *q = &c->request;
 	const char *verb = (const char *)f->data + q->verb_off;
 
-	return MIN(verb_call(c, verb, f, verb, &q->text, &q->err), 0);
+	return MIN(agent_verbs_call(c, verb, f, verb, &q->text, &q->err), 0);
 }
 
 /* On the second thread. */
@@ -318,11 +318,11 @@ static void run_request(void *ctx)
 	const struct proto_frame f = { .type = q->type, .data = q->payload.data, .len = (uint32_t)q->payload.len };
 
 	if (q->type == PROTO_SUBSCRIBE)
-		q->result = sub_begin(c, &f, &q->err);
+		q->result = agent_sub_begin(c, &f, &q->err);
 	else if (q->type == PROTO_CALL)
 		q->result = run_call(c, &f);
 	else
-		q->result = sub_end(c, "stopped");
+		q->result = agent_sub_end(c, "stopped");
 }
 
 static void request_done(void *ctx)
@@ -334,7 +334,7 @@ static void request_done(void *ctx)
 	forget_passed(c);
 	buf_fini(&q->payload);
 	if (c->gone) {	/* it went meanwhile */
-		conn_free(c);
+		agent_conn_free(c);
 		return;
 	}
 	r = session_answer(c->session, q->result, &q->err, &q->text);
@@ -343,9 +343,9 @@ static void request_done(void *ctx)
 	if (r < 0)
 		end_with_error(c);
 	else
-		conn_flush(c);
+		agent_conn_flush(c);
 	if (c->gone)
-		conn_free(c);
+		agent_conn_free(c);
 }
 
 static int submit(struct agent_conn *c, const char *name, uint16_t type, const struct proto_frame *f, size_t verb_off)
@@ -381,11 +381,11 @@ static int on_call(void *ctx, const char *verb, const struct proto_frame *f, con
 	struct agent_conn *c = ctx;
 	int r;
 
-	if (verb_takes_time(c, verb)) {
+	if (agent_verbs_takes_time(c, verb)) {
 		r = submit(c, "call", PROTO_CALL, f, (size_t)(verb_at - (const char *)f->data));
 		return r < 0 ? err_errno(err, r, "%s", verb) : r;
 	}
-	r = verb_call(c, verb, f, verb_at, out, err);
+	r = agent_verbs_call(c, verb, f, verb_at, out, err);
 	forget_passed(c);
 	return MIN(r, 0);
 }
@@ -421,7 +421,7 @@ static bool may_connect(const struct agent *a, int fd, const struct peer *p, uin
 {
 	if (p->uid == 0 || p->uid == geteuid())
 		return true;
-	return !(rights & PROTO_RIGHT_CONTROL) && a->gid && peer_in_group(fd, p, a->gid);
+	return !(rights & PROTO_RIGHT_CONTROL) && a->gid && listen_peer_in_group(fd, p, a->gid);
 }
 
 static unsigned free_place(const struct agent *a)
@@ -439,7 +439,7 @@ static unsigned free_place(const struct agent *a)
 	return place;
 }
 
-void conn_new(struct agent *a, int fd, uint32_t rights)
+void agent_conn_new(struct agent *a, int fd, uint32_t rights)
 {
 	struct err err = { 0 };
 	struct agent_conn *c;
@@ -447,10 +447,10 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	int r = 0;
 
 	a->totals.connections++;
-	if (peer_of(fd, &peer) < 0 || !may_connect(a, fd, &peer, rights))
+	if (listen_peer_of(fd, &peer) < 0 || !may_connect(a, fd, &peer, rights))
 		r = err_set(&err, -EACCES, "not permitted");
 	if (r >= 0)
-		r = limits_connection(a, peer.uid, rights & PROTO_RIGHT_CONTROL, &err);
+		r = agent_limits_connection(a, peer.uid, rights & PROTO_RIGHT_CONTROL, &err);
 	if (r < 0) {
 		a->totals.refused++;
 		refuse(fd, r, err.msg);
@@ -463,7 +463,7 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	}
 	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .passed = -1,
 				  .since_ns = clock_boot_ns() };
-	c->viewer = content_of(a, &peer, rights);
+	c->viewer = agent_content_of(a, &peer, rights);
 	c->moved_ns = c->heard_ns = c->since_ns;
 	c->place = free_place(a);
 	c->next = a->conns;
@@ -475,14 +475,14 @@ void conn_new(struct agent *a, int fd, uint32_t rights)
 	c->session = session_new(&session_ops, c);
 	c->queue = broadcast_subscribe(a->fan, a->conf.queue_bytes, a->conf.queue_records, c);
 	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0) {
-		conn_free(c);
+		agent_conn_free(c);
 		return;
 	}
 	loop_set_plain(c->io);
 	loop_name(c->io, "client");
 }
 
-void conn_free(struct agent_conn *c)
+void agent_conn_free(struct agent_conn *c)
 {
 	struct agent *a = c->a;
 
@@ -494,7 +494,7 @@ void conn_free(struct agent_conn *c)
 		return;		/* it runs: its end frees the connection */
 	buf_fini(&c->request.payload);
 	buf_fini(&c->request.text);
-	sub_drop(c);
+	agent_sub_drop(c);
 	close(c->fd);
 	forget_passed(c);
 	broadcast_unsubscribe(c->queue);
@@ -515,7 +515,7 @@ static bool is_idle(const struct agent_conn *c, uint64_t now_ns)
 	       now_ns > c->heard_ns + c->a->conf.limits.idle_ns;
 }
 
-void conn_tick(struct agent_conn *c, uint64_t now_ns)
+void agent_conn_tick(struct agent_conn *c, uint64_t now_ns)
 {
 	if (session_waits(c->session))
 		return;
@@ -525,6 +525,6 @@ void conn_tick(struct agent_conn *c, uint64_t now_ns)
 		conn_cut(c, -ETIMEDOUT, "no greeting came");
 	else if (!c->dying && !broadcast_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
 		conn_cut(c, -ETIMEDOUT, "the client takes nothing, for too long");
-	else if (is_idle(c, now_ns) && limits_places_short(c->a))
+	else if (is_idle(c, now_ns) && agent_limits_places_short(c->a))
 		conn_cut(c, -EUSERS, "idle while places for clients are short (idle-time of agent.conf)");
 }

@@ -20,7 +20,7 @@
 #include "event/filter/filter.h"
 #include "pktfilter/pktfilter.h"
 
-uint32_t content_of(const struct agent *a, const struct peer *p, uint32_t rights)
+uint32_t agent_content_of(const struct agent *a, const struct peer *p, uint32_t rights)
 {
 	if (rights & PROTO_RIGHT_CONTROL || !p->uid || p->uid == geteuid() ||
 	    a->conf.allow_content == AGENT_CONTENT_GROUP)
@@ -35,7 +35,7 @@ static bool is_of(struct agent *a, uint32_t viewer, uint32_t tgid, uint64_t star
 	return pipeline_owner(a->pipeline, tgid, start_ns, ts_ns, &uid) && uid == viewer;
 }
 
-const struct sonde_rec *content_record(struct agent *a, const struct sonde_rec *r, uint32_t viewer)
+const struct sonde_rec *agent_content_record(struct agent *a, const struct sonde_rec *r, uint32_t viewer)
 {
 	const struct decode_set *d = pipeline_decoders(a->pipeline);
 	struct sonde_rec *copy;
@@ -50,13 +50,13 @@ const struct sonde_rec *content_record(struct agent *a, const struct sonde_rec *
 	return decode_hide_content(d, copy) < 0 ? NULL : copy;
 }
 
-void content_at_hand(struct agent *a, const struct sonde_rec *r)
+void agent_content_at_hand(struct agent *a, const struct sonde_rec *r)
 {
 	a->content.unsure = r && !decode_owner_sure(pipeline_decoders(a->pipeline), r);
 }
 
-const struct event *content_event(struct agent *a, const struct event *ev, uint32_t viewer, struct arena *scratch,
-				  struct event *ret)
+const struct event *agent_content_event(struct agent *a, const struct event *ev, uint32_t viewer,
+					struct arena *scratch, struct event *ret)
 {
 	if (viewer == UID_ALL)
 		return ev;
@@ -132,7 +132,7 @@ static int check_want(const struct agent *a, struct want *w, struct err *err)
 	return 0;
 }
 
-int content_check(const struct agent_conn *c, struct request *q, struct err *err)
+int agent_content_check(const struct agent_conn *c, struct request *q, struct err *err)
 {
 	int r = 0;
 
@@ -160,7 +160,7 @@ static void put_wants(const struct request *q, struct buf *out)
 	}
 }
 
-void content_log(const struct agent_conn *c, const struct request *q)
+void agent_content_log(const struct agent_conn *c, const struct request *q)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const time_t now = time(NULL);

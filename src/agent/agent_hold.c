@@ -32,7 +32,7 @@ static void on_hold(void *ctx, const struct hold *h)
 	a->held.n = 0;
 }
 
-void hold_watch_begin(struct agent *a)
+void agent_hold_watch_begin(struct agent *a)
 {
 	loop_watch(a->loop, HOLD_NS, on_hold, a);
 }
@@ -43,7 +43,7 @@ static void say_ms(struct buf *out, uint64_t ns)
 		   (uint64_t)(ns % NS_PER_MS / 1000));
 }
 
-void hold_say(const struct hold *h, struct buf *out)
+void agent_hold_say(const struct hold *h, struct buf *out)
 {
 	char by[256];
 

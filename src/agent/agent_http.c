@@ -120,7 +120,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		return MHD_YES;
 	}
 	if (h->o.address[0] != '/' &&
-	    !host_is_local(h->f.lookup_connection_value(c, MHD_HEADER_KIND, "Host"), h->o.hosts))
+	    !http_accept_host(h->f.lookup_connection_value(c, MHD_HEADER_KIND, "Host"), h->o.hosts))
 		return say(&h->f, c, MHD_HTTP_FORBIDDEN, "this name is not served: metrics-host in agent.conf\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return say(&h->f, c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
@@ -128,7 +128,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		return say(&h->f, c, MHD_HTTP_OK, "sonde agent: /metrics\n");
 	if (strcmp(url, "/metrics"))
 		return say(&h->f, c, MHD_HTTP_NOT_FOUND, "not here: /metrics is\n");
-	openmetrics = accepts_openmetrics(h->f.lookup_connection_value(c, MHD_HEADER_KIND, "Accept"));
+	openmetrics = http_accept_openmetrics(h->f.lookup_connection_value(c, MHD_HEADER_KIND, "Accept"));
 	h->o.write(h->o.ctx, openmetrics, &out);
 	if (buf_error(&out))
 		return say(&h->f, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory\n");

@@ -53,8 +53,8 @@ struct request {
 	size_t bytes;			/* of the words */
 };
 
-int request_parse(const struct proto_frame *f, struct request *ret, struct err *err);
-void request_fini(struct request *q);
+int agent_inst_request_parse(const struct proto_frame *f, struct request *ret, struct err *err);
+void agent_inst_request_fini(struct request *q);
 
 /* ---- content ---- */
 
@@ -64,23 +64,23 @@ struct agent_conn;
 #define UID_NONE ((uint32_t)-2)	/* and this of none */
 
 /* User whose content a connection sees, or UID_ALL. */
-uint32_t content_of(const struct agent *a, const struct peer *p, uint32_t rights);
+uint32_t agent_content_of(const struct agent *a, const struct peer *p, uint32_t rights);
 /*
  * @r as @viewer may see it: @r, or a copy without content that holds until the next call; NULL: not at all.
  */
-const struct sonde_rec *content_record(struct agent *a, const struct sonde_rec *r, uint32_t viewer);
+const struct sonde_rec *agent_content_record(struct agent *a, const struct sonde_rec *r, uint32_t viewer);
 /* Likewise of an event: *ret when something is hidden. Its sections live in @scratch. */
-const struct event *content_event(struct agent *a, const struct event *ev, uint32_t viewer, struct arena *scratch,
-				  struct event *ret);
+const struct event *agent_content_event(struct agent *a, const struct event *ev, uint32_t viewer,
+					struct arena *scratch, struct event *ret);
 /* Before a record is decoded and after it was handled (NULL): what its events are from. */
-void content_at_hand(struct agent *a, const struct sonde_rec *r);
+void agent_content_at_hand(struct agent *a, const struct sonde_rec *r);
 /*
  * Filters that the kernel decides must not tell a reader what he may not see: those of calls are left out of @q, of
  * packets they are refused (-EPERM).
  */
-int content_check(const struct agent_conn *c, struct request *q, struct err *err);
+int agent_content_check(const struct agent_conn *c, struct request *q, struct err *err);
 /* Streams with everybody's content are logged, at their beginning (@q) and at their end (NULL). */
-void content_log(const struct agent_conn *c, const struct request *q);
+void agent_content_log(const struct agent_conn *c, const struct request *q);
 
 /* ---- instances ---- */
 
@@ -108,19 +108,19 @@ struct inst {
  * Finds or starts the instance for the @i-th probe of @q and counts a reference. When all places are taken the filter
  * that the kernel was to decide is given up (in @q), so that several can share one.
  */
-int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err);
-/* All of inst_get() that looks at what the client sent, and nothing else. For tests. */
-int inst_check(struct agent *a, const struct request *q, size_t i, struct err *err);
-void inst_started(struct agent *a, uint32_t mask);	/* 1u << instance: snapshots are complete */
-void inst_put(struct agent *a, uint16_t instance);	/* the last one removes it */
+int agent_inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err);
+/* All of agent_inst_get() that looks at what the client sent, and nothing else. For tests. */
+int agent_inst_check(struct agent *a, const struct request *q, size_t i, struct err *err);
+void agent_inst_started(struct agent *a, uint32_t mask); /* 1u << instance: snapshots are complete */
+void agent_inst_put(struct agent *a, uint16_t instance); /* the last one removes it */
 /* Likewise, of all of @mask (1u << instance), which may happen later: for handlers of the loop. */
-void inst_put_later(struct agent *a, uint32_t mask);
-void inst_quiet(struct agent *a, uint16_t instance);	/* detaches and reads the rest; once */
+void agent_inst_put_later(struct agent *a, uint32_t mask);
+void agent_inst_quiet(struct agent *a, uint16_t instance); /* detaches and reads the rest; once */
 /* Reads the counts of all instances; what they say was lost is in the stream then. */
-void inst_refresh(const struct agent *a);
+void agent_inst_refresh(const struct agent *a);
 /* The kernel's counts as they were read last. */
-void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret);
-void inst_free_all(struct agent *a);
+void agent_inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret);
+void agent_inst_free_all(struct agent *a);
 
 /* ---- views: what subscriptions share that ask for the same ---- */
 
@@ -134,23 +134,23 @@ struct view_count {
 };
 
 /* Finds or makes the one of @viewer for the instances of @mask and counts a reference. */
-int view_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer, struct view **ret,
-	     struct err *err);
-void view_put(struct view *v);			/* NULL is fine; clients left its log */
-struct broadcast_log *view_log(const struct view *v);
-const struct view_count *view_counts(const struct view *v, uint16_t instance);
-struct view *view_next(const struct view *v);	/* of the agent's list */
-void view_event(struct view *v, const struct event *ev);
-void view_record(struct view *v, const struct sonde_rec *r);
+int shared_subscription_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer,
+			    struct view **ret, struct err *err);
+void shared_subscription_put(struct view *v); /* NULL is fine; clients left its log */
+struct broadcast_log *shared_subscription_log(const struct view *v);
+const struct view_count *shared_subscription_counts(const struct view *v, uint16_t instance);
+struct view *shared_subscription_next(const struct view *v); /* of the agent's list */
+void shared_subscription_event(struct view *v, const struct event *ev);
+void shared_subscription_record(struct view *v, const struct sonde_rec *r);
 
 static inline bool record_is_core(const struct sonde_rec *r)
 {
 	return r->type >> 8 == 0;
 }
 /* What the books count: no state, nothing of the pipeline itself. */
-bool record_counts(const struct sonde_rec *r);
+bool shared_subscription_record_counts(const struct sonde_rec *r);
 /* Is it for who sees the instances of @mask? */
-bool record_concerns(const struct sonde_rec *r, uint32_t mask);
+bool shared_subscription_record_concerns(const struct sonde_rec *r, uint32_t mask);
 
 /* ---- subscriptions ---- */
 
@@ -186,7 +186,7 @@ struct agent_conn {
 	struct peer peer;
 	unsigned place;			/* lowest that was free when it came */
 	uint32_t rights;		/* PROTO_RIGHT_* */
-	uint32_t viewer;		/* content_of() */
+	uint32_t viewer;		/* agent_content_of() */
 	struct session *session;
 	struct agent_request request;
 	struct broadcast_sub *queue;
@@ -201,21 +201,21 @@ struct agent_conn {
 	uint64_t dead_ns;		/* a dying one is closed then */
 };
 
-int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err);
-int sub_end(struct agent_conn *c, const char *reason);	/* ledger and end are queued */
-void sub_drop(struct agent_conn *c);		/* without a word */
+int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err);
+int agent_sub_end(struct agent_conn *c, const char *reason); /* ledger and end are queued */
+void agent_sub_drop(struct agent_conn *c);		     /* without a word */
 /* A record while the snapshot for @c is made. */
-void sub_snapshot(struct agent_conn *c, const struct sonde_rec *r);
+void agent_sub_snapshot(struct agent_conn *c, const struct sonde_rec *r);
 
 /* ---- connections ---- */
 
-void conn_new(struct agent *a, int fd, uint32_t rights);
-void conn_free(struct agent_conn *c);
-int conn_send(struct agent_conn *c, const struct buf *frames);
+void agent_conn_new(struct agent *a, int fd, uint32_t rights);
+void agent_conn_free(struct agent_conn *c);
+int agent_conn_send(struct agent_conn *c, const struct buf *frames);
 /* A record for this client alone, beyond its budget. */
-int conn_send_record(struct agent_conn *c, const struct sonde_rec *r);
-void conn_flush(struct agent_conn *c);
-void conn_tick(struct agent_conn *c, uint64_t now_ns);
+int agent_conn_send_record(struct agent_conn *c, const struct sonde_rec *r);
+void agent_conn_flush(struct agent_conn *c);
+void agent_conn_tick(struct agent_conn *c, uint64_t now_ns);
 extern const struct broadcast_ops conn_fan_ops; /* what frames are; losing() is told agent_conn */
 
 /* ---- counts ---- */
@@ -223,17 +223,17 @@ extern const struct broadcast_ops conn_fan_ops; /* what frames are; losing() is 
 /* Of one instance's programs; runs and time are those while the kernel's statistics were on. */
 struct inst_cost { uint16_t instance; unsigned programs; uint64_t runs, ns; };
 
-const char *inst_probe(const struct agent *a, uint16_t instance);	/* NULL = there is none */
-void inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret);
-uint64_t ledger_lost(const struct sonde_ledger *l);
+const char *agent_metrics_probe(const struct agent *a, uint16_t instance); /* NULL = there is none */
+void agent_metrics_inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret);
+uint64_t agent_metrics_ledger_lost(const struct sonde_ledger *l);
 uint64_t agent_lag_ns(const struct agent *a);	/* between a record and its reading: the most of a second */
 uint64_t agent_memory(void);			/* resident bytes */
-void metrics_write(const struct agent *a, bool openmetrics, struct buf *out);
+void agent_metrics_write(const struct agent *a, bool openmetrics, struct buf *out);
 
 /* ---- clients of Cilium's monitor ---- */
 
 int agent_cilium_open(struct agent *a, struct err *err);	/* 0 also when it is not to be served */
-bool cilium_wants(const struct agent *a, uint16_t instance);
+bool agent_cilium_wants(const struct agent *a, uint16_t instance);
 void agent_cilium_tell(struct agent *a, const char *what, const char *probe);
 
 /* ---- captures that it writes itself ---- */
@@ -247,11 +247,11 @@ struct verb_args {
 
 struct capture;
 
-int capture_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err);
-int dump_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err);
-void captures_flush(struct agent *a);
-void captures_say(const struct agent *a, struct buf *out);
-void captures_end(struct agent *a);
+int agent_capture_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err);
+int agent_capture_dump_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err);
+void agent_capture_flush(struct agent *a);
+void agent_capture_say(const struct agent *a, struct buf *out);
+void agent_capture_end(struct agent *a);
 /* The client for which the calling job makes a snapshot, or NULL. The loop handles other records meanwhile. */
 const struct agent_conn *agent_snapshot(const struct agent *a);
 void agent_drain(struct agent *a);		/* reads what is in the rings, with the rights for it */
@@ -260,15 +260,15 @@ void agent_drain(struct agent *a);		/* reads what is in the rings, with the righ
 
 #define HOLD_NS (50 * NS_PER_MS) /* longer ones are logged */
 
-void hold_watch_begin(struct agent *a);
-void hold_say(const struct hold *h, struct buf *out); /* the line of `status` */
+void agent_hold_watch_begin(struct agent *a);
+void agent_hold_say(const struct hold *h, struct buf *out); /* the line of `status` */
 
 /* ---- verbs ---- */
 
 /* Does the verb load, attach or detach, and may @c call it? */
-bool verb_takes_time(const struct agent_conn *c, const char *verb);
-int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
-	      struct buf *out, struct err *err);
+bool agent_verbs_takes_time(const struct agent_conn *c, const char *verb);
+int agent_verbs_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
+		     struct buf *out, struct err *err);
 
 /* ---- the whole ---- */
 

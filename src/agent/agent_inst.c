@@ -20,7 +20,7 @@
 
 /* ---- requests ---- */
 
-void request_fini(struct request *q)
+void agent_inst_request_fini(struct request *q)
 {
 	for (size_t i = 0; i < q->wants.len; i++)
 		vec_fini(&q->wants.items[i].args);
@@ -103,7 +103,7 @@ static int take_word(struct request *q, char *word, struct err *err)
 	return 0;
 }
 
-int request_parse(const struct proto_frame *f, struct request *ret, struct err *err)
+int agent_inst_request_parse(const struct proto_frame *f, struct request *ret, struct err *err)
 {
 	struct request q = { .text = calloc(1, f->len + 1), .bytes = f->len };
 	int r = q.text ? 0 : -ENOMEM;
@@ -120,7 +120,7 @@ int request_parse(const struct proto_frame *f, struct request *ret, struct err *
 	if (r == -ENOMEM)
 		err_errno(err, r, "cannot take the subscription");
 	if (r < 0)
-		request_fini(&q);
+		agent_inst_request_fini(&q);
 	else
 		*ret = q;
 	return r;
@@ -172,9 +172,9 @@ static int parse_conf(struct agent *a, struct inst *in, const struct agent_conn 
 	if (r >= 0 && words.len)
 		r = err_set(err, -EINVAL, "probe %s: %s is no option", ops->name, words.items[0]);
 	if (r >= 0)
-		limits_measure(sets, n, a->n_cpus, &in->use);
+		agent_limits_measure(sets, n, a->n_cpus, &in->use);
 	if (r >= 0)
-		r = limits_instance(by, &in->use, err);
+		r = agent_limits_instance(by, &in->use, err);
 	if (r >= 0 && ops->conf_init)
 		r = init_conf(a, in, err);
 	opt_strv_fini(&words);
@@ -324,7 +324,7 @@ static int inst_make(struct agent *a, const struct request *q, size_t i, struct 
 	return r < 0 ? r : parse_conf(a, in, q->by, err);
 }
 
-int inst_check(struct agent *a, const struct request *q, size_t i, struct err *err)
+int agent_inst_check(struct agent *a, const struct request *q, size_t i, struct err *err)
 {
 	struct inst *in = NULL;
 	int r = inst_make(a, q, i, &in, err);
@@ -363,7 +363,7 @@ static unsigned free_places(const struct agent *a, const struct request *q)
 
 static int inst_share(struct agent *a, const struct agent_conn *by, uint16_t k, uint16_t *ret, struct err *err)
 {
-	int r = by && by->sub.mask & 1u << k ? 0 : limits_instance(by, &a->insts[k]->use, err);
+	int r = by && by->sub.mask & 1u << k ? 0 : agent_limits_instance(by, &a->insts[k]->use, err);
 
 	if (r < 0)
 		return r;
@@ -372,7 +372,7 @@ static int inst_share(struct agent *a, const struct agent_conn *by, uint16_t k, 
 	return 0;
 }
 
-int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err)
+int agent_inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf key = { 0 };
 	struct inst *in = NULL;
@@ -384,7 +384,7 @@ int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct
 			return inst_share(a, q->by, k, ret, err);
 	}
 	if (free_places(a, q) <= 1 && widen(&q->wants.items[i]))	/* the last one is for many */
-		return inst_get(a, q, i, ret, err);
+		return agent_inst_get(a, q, i, ret, err);
 	if (!free_places(a, q))
 		return err_set(err, -EDQUOT, "all %u instances of probes are in use (max-instances of agent.conf is "
 			       "one user's share); equal probes, options and selections share one",
@@ -405,14 +405,14 @@ int inst_get(struct agent *a, struct request *q, size_t i, uint16_t *ret, struct
 	return 0;
 }
 
-void inst_started(struct agent *a, uint32_t mask)
+void agent_inst_started(struct agent *a, uint32_t mask)
 {
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (mask & 1u << i)
 			a->insts[i]->starting = false;
 }
 
-void inst_quiet(struct agent *a, uint16_t instance)
+void agent_inst_quiet(struct agent *a, uint16_t instance)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
 
@@ -429,26 +429,26 @@ static void remove_probe(struct agent *a, uint16_t instance)
 	pipeline_remove_probe(a->pipeline, instance);
 }
 
-void inst_refresh(const struct agent *a)
+void agent_inst_refresh(const struct agent *a)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
 
 	pipeline_refresh(a->pipeline);
 }
 
-void inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret)
+void agent_inst_ledger(const struct agent *a, uint16_t instance, struct sonde_ledger *ret)
 {
 	*ret = (struct sonde_ledger){ 0 };
 	pipeline_kernel_ledger(a->pipeline, instance, ret);
 }
 
-void inst_put(struct agent *a, uint16_t instance)
+void agent_inst_put(struct agent *a, uint16_t instance)
 {
 	struct inst *in = a->insts[instance];
 
 	if (--in->refs)
 		return;
-	inst_quiet(a, instance);
+	agent_inst_quiet(a, instance);
 	remove_probe(a, instance);
 	log_info("sonde: instance %u (%s) ended", instance, in->want.ops->name);
 	agent_cilium_tell(a, "ended probe", in->want.ops->name);
@@ -468,7 +468,7 @@ static void put_all(struct agent *a, uint32_t mask)
 {
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (mask & 1u << i)
-			inst_put(a, i);
+			agent_inst_put(a, i);
 }
 
 static void run_put(void *ctx)
@@ -478,7 +478,7 @@ static void run_put(void *ctx)
 	put_all(l->a, l->mask);
 }
 
-void inst_put_later(struct agent *a, uint32_t mask)
+void agent_inst_put_later(struct agent *a, uint32_t mask)
 {
 	struct coop *coop = pipeline_coop(a->pipeline);
 	struct put_later *l = coop_inside(coop) || !mask ? NULL : calloc(1, sizeof(*l));
@@ -495,7 +495,7 @@ void inst_put_later(struct agent *a, uint32_t mask)
 	coop_submit(coop, &l->job);
 }
 
-void inst_free_all(struct agent *a)
+void agent_inst_free_all(struct agent *a)
 {
 	for (size_t i = 0; i < SONDE_INSTANCES; i++) {
 		inst_free(a->insts[i]);

@@ -108,7 +108,7 @@ static void measure(const struct opt *o, const char *conf, unsigned n_cpus, stru
 	}
 }
 
-void limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret)
+void agent_limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret)
 {
 	*ret = (struct inst_use){ 0 };
 	for (size_t i = 0; i < n_sets; i++)
@@ -157,7 +157,7 @@ static uint64_t sum_of(const struct agent *a, uint32_t mask, enum opt_use use)
 #define BEYOND(err, code, row, ...) \
 	err_set(err, code, "beyond the limit " row " of agent.conf: " __VA_ARGS__)
 
-int limits_subscription(const struct agent_conn *c, size_t bytes, struct err *err)
+int agent_limits_subscription(const struct agent_conn *c, size_t bytes, struct err *err)
 {
 	const struct agent_limits *l = &c->a->conf.limits;
 	unsigned uid = c->peer.uid;
@@ -196,7 +196,7 @@ static int check_use(const struct agent_conn *c, uint32_t mask, const struct ins
 	return 0;
 }
 
-int limits_instance(const struct agent_conn *c, const struct inst_use *use, struct err *err)
+int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use, struct err *err)
 {
 	uint32_t mask;
 
@@ -218,7 +218,7 @@ static unsigned readers(const struct agent *a)
 	return n;
 }
 
-int limits_connection(const struct agent *a, uint32_t uid, bool control, struct err *err)
+int agent_limits_connection(const struct agent *a, uint32_t uid, bool control, struct err *err)
 {
 	const struct agent_limits *l = &a->conf.limits;
 
@@ -233,7 +233,7 @@ int limits_connection(const struct agent *a, uint32_t uid, bool control, struct 
 	return 0;
 }
 
-bool limits_places_short(const struct agent *a)
+bool agent_limits_places_short(const struct agent *a)
 {
 	const struct agent_limits *l = &a->conf.limits;
 
@@ -242,7 +242,7 @@ bool limits_places_short(const struct agent *a)
 
 /* ---- configuration ---- */
 
-void limits_defaults(struct agent_limits *c)
+void agent_limits_defaults(struct agent_limits *c)
 {
 #define DEFAULT(member, value) (c->member = c->member ? c->member : (value))
 	DEFAULT(max_clients, 128);

@@ -25,21 +25,21 @@ struct err;
 struct inst_use { uint64_t of[OPT_USE__MAX]; };
 
 /* Adds up the options of @sets. */
-void limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret);
+void agent_limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret);
 
 /* Zeros become defaults. */
-void limits_defaults(struct agent_limits *l);
+void agent_limits_defaults(struct agent_limits *l);
 
 /*
  * May @c begin a subscription with @bytes of words? May it use one more instance that takes @use? 0, or -EDQUOT with
  * a sentence that names the limit and its row.
  */
-int limits_subscription(const struct agent_conn *c, size_t bytes, struct err *err);
-int limits_instance(const struct agent_conn *c, const struct inst_use *use, struct err *err);
+int agent_limits_subscription(const struct agent_conn *c, size_t bytes, struct err *err);
+int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use, struct err *err);
 
 /* Is there a place for a connection of @uid? -EUSERS with a sentence. */
-int limits_connection(const struct agent *a, uint32_t uid, bool control, struct err *err);
+int agent_limits_connection(const struct agent *a, uint32_t uid, bool control, struct err *err);
 /* Are places so short that idle connections have to make room? */
-bool limits_places_short(const struct agent *a);
+bool agent_limits_places_short(const struct agent *a);
 
 #endif

@@ -69,7 +69,7 @@ static void put_real(struct page *p, const char *labels, double value)
 
 /* ---- instances ---- */
 
-const char *inst_probe(const struct agent *a, uint16_t i)
+const char *agent_metrics_probe(const struct agent *a, uint16_t i)
 {
 	if (!i)
 		return "proc";
@@ -89,7 +89,7 @@ static void add_cost(void *ctx, uint16_t instance, int prog_fd)
 	c->ns += info.run_time_ns;
 }
 
-void inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret)
+void agent_metrics_inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
 
@@ -97,7 +97,7 @@ void inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret)
 	probe_env_programs(pipeline_env(a->pipeline), add_cost, ret);
 }
 
-uint64_t ledger_lost(const struct sonde_ledger *l)
+uint64_t agent_metrics_ledger_lost(const struct sonde_ledger *l)
 {
 	uint64_t sum = 0;
 
@@ -113,9 +113,9 @@ static void each_instance(const struct agent *a, struct page *p, instance_fn fn)
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		char labels[64];
 
-		if (!inst_probe(a, i))
+		if (!agent_metrics_probe(a, i))
 			continue;
-		snprintf(labels, sizeof(labels), "instance=\"%u\",probe=\"%s\"", i, inst_probe(a, i));
+		snprintf(labels, sizeof(labels), "instance=\"%u\",probe=\"%s\"", i, agent_metrics_probe(a, i));
 		fn(a, i, labels, p);
 	}
 }
@@ -132,18 +132,18 @@ static void put_outcome(const struct agent *a, uint16_t i, const char *labels, s
 {
 	struct sonde_ledger l;
 
-	inst_ledger(a, i, &l);
+	agent_inst_ledger(a, i, &l);
 	put_word(p, labels, "outcome", "delivered", l.delivered);
 	put_word(p, labels, "outcome", "filtered", l.filtered);
 	put_word(p, labels, "outcome", "sampled", l.sampled);
-	put_word(p, labels, "outcome", "lost", ledger_lost(&l));
+	put_word(p, labels, "outcome", "lost", agent_metrics_ledger_lost(&l));
 }
 
 static void put_causes(const struct agent *a, uint16_t i, const char *labels, struct page *p)
 {
 	struct sonde_ledger l;
 
-	inst_ledger(a, i, &l);
+	agent_inst_ledger(a, i, &l);
 	for (unsigned k = 0; k < SONDE_LOST__MAX; k++)
 		put_word(p, labels, "cause", xlat_name(&lost_cause_xlat, k), l.lost[k]);
 }
@@ -157,7 +157,7 @@ static void put_programs_of(const struct agent *a, uint16_t i, const char *label
 {
 	struct inst_cost c;
 
-	inst_cost(a, i, &c);
+	agent_metrics_inst_cost(a, i, &c);
 	put_count(p, labels, c.programs);
 }
 
@@ -165,7 +165,7 @@ static void put_runs_of(const struct agent *a, uint16_t i, const char *labels, s
 {
 	struct inst_cost c;
 
-	inst_cost(a, i, &c);
+	agent_metrics_inst_cost(a, i, &c);
 	put_count(p, labels, c.runs);
 }
 
@@ -173,7 +173,7 @@ static void put_time_of(const struct agent *a, uint16_t i, const char *labels, s
 {
 	struct inst_cost c;
 
-	inst_cost(a, i, &c);
+	agent_metrics_inst_cost(a, i, &c);
 	put_real(p, labels, (double)c.ns / 1e9);
 }
 
@@ -399,9 +399,9 @@ static const struct family families[] = {
 };
 
 /* The older format names a counter's family as its samples. */
-void metrics_write(const struct agent *a, bool openmetrics, struct buf *out)
+void agent_metrics_write(const struct agent *a, bool openmetrics, struct buf *out)
 {
-	inst_refresh(a);
+	agent_inst_refresh(a);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		const struct family *f = &families[i];
 		const char *total = f->kind == COUNTER && !openmetrics ? "_total" : "";

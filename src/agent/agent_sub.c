@@ -57,12 +57,12 @@ static int get_instances(struct agent_conn *c, struct request *q, struct err *er
 {
 	for (size_t i = 0; i < q->wants.len; i++) {
 		uint16_t instance;
-		int r = inst_get(c->a, q, i, &instance, err);
+		int r = agent_inst_get(c->a, q, i, &instance, err);
 
 		if (r < 0)
 			return r;
 		if (c->sub.mask & 1u << instance) {	/* twice the same */
-			inst_put(c->a, instance);
+			agent_inst_put(c->a, instance);
 			continue;
 		}
 		c->sub.mask |= 1u << instance;
@@ -80,12 +80,12 @@ static int tell_ready(struct agent_conn *c)
 		if (c->sub.mask & 1u << i)
 			buf_printf(&words, "%u %s%c", i, c->a->insts[i]->want.ops->name, 0);
 	proto_put_words(&b, PROTO_READY, NULL, 0, &words);
-	return conn_send(c, &b);
+	return agent_conn_send(c, &b);
 }
 
 static int send_record(void *ctx, const struct sonde_rec *r)
 {
-	return conn_send_record(ctx, r);
+	return agent_conn_send_record(ctx, r);
 }
 
 /* From here on the client gets what comes; what was before is told as it is for a pipeline that starts. */
@@ -95,17 +95,17 @@ static int go(struct agent_conn *c, const struct request *q, struct err *err)
 	int r;
 
 	c->sub.mask |= 1u;
-	r = view_get(c->a, q, c->sub.mask, c->viewer, &c->sub.view, err);
+	r = shared_subscription_get(c->a, q, c->sub.mask, c->viewer, &c->sub.view, err);
 	if (r < 0)
 		return r;
-	inst_refresh(c->a);
+	agent_inst_refresh(c->a);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
-		c->sub.base[i] = *view_counts(c->sub.view, i);
+		c->sub.base[i] = *shared_subscription_counts(c->sub.view, i);
 		if (c->sub.mask & 1u << i)
-			inst_ledger(c->a, i, &c->sub.ledger[i]);
+			agent_inst_ledger(c->a, i, &c->sub.ledger[i]);
 	}
 	c->sub.on = true;
-	broadcast_join(c->queue, view_log(c->sub.view));
+	broadcast_join(c->queue, shared_subscription_log(c->sub.view));
 	r = tell_ready(c);
 	if (r >= 0 && q->fields)
 		return 0;	/* it decodes nothing */
@@ -119,26 +119,27 @@ static int go(struct agent_conn *c, const struct request *q, struct err *err)
 	return r;
 }
 
-void sub_snapshot(struct agent_conn *c, const struct sonde_rec *r)
+void agent_sub_snapshot(struct agent_conn *c, const struct sonde_rec *r)
 {
-	if (c->sub.on && r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && record_concerns(r, c->sub.mask))
-		conn_send_record(c, r);
+	if (c->sub.on && r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) &&
+	    shared_subscription_record_concerns(r, c->sub.mask))
+		agent_conn_send_record(c, r);
 }
 
-int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err)
+int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err)
 {
 	struct request q;
-	int r = request_parse(f, &q, err);
+	int r = agent_inst_request_parse(f, &q, err);
 
 	if (r < 0)
 		return r;
 	c->sub = (struct agent_sub){ 0 };
 	q.by = c;
-	r = limits_subscription(c, q.bytes, err);
+	r = agent_limits_subscription(c, q.bytes, err);
 	if (r >= 0 && !q.wants.len)
 		r = err_set(err, -EINVAL, "a subscription names at least one probe");
 	if (r >= 0)
-		r = content_check(c, &q, err);
+		r = agent_content_check(c, &q, err);
 	if (r >= 0)
 		r = exclude_self(c, q.exclude_self, err);
 	if (r >= 0)
@@ -146,12 +147,12 @@ int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err
 	if (r >= 0)
 		r = go(c, &q, err);
 	if (r >= 0)
-		inst_started(c->a, c->sub.mask);
+		agent_inst_started(c->a, c->sub.mask);
 	if (r >= 0)
-		content_log(c, &q);
-	request_fini(&q);
+		agent_content_log(c, &q);
+	agent_inst_request_fini(&q);
 	if (r < 0)
-		sub_drop(c);
+		agent_sub_drop(c);
 	return r;
 }
 
@@ -159,12 +160,12 @@ int sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err
 
 static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledger_rec *ret)
 {
-	const struct view_count *n = view_counts(c->sub.view, instance), *was = &c->sub.base[instance];
+	const struct view_count *n = shared_subscription_counts(c->sub.view, instance), *was = &c->sub.base[instance];
 	const struct sonde_ledger *before = &c->sub.ledger[instance];
 	uint64_t filtered = n->filtered - was->filtered, unwritten = n->unwritten - was->unwritten;
 	struct sonde_ledger now = { 0 };
 
-	inst_ledger(c->a, instance, &now);
+	agent_inst_ledger(c->a, instance, &now);
 	*ret = (struct sonde_ledger_rec){
 		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_LEDGER, .len = sizeof(*ret),
 			 .instance = instance },
@@ -188,7 +189,7 @@ static void read_rest(struct agent_conn *c)
 
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i && c->a->insts[i]->refs == 1)
-			inst_quiet(c->a, i);
+			agent_inst_quiet(c->a, i);
 	agent_drain(c->a);
 }
 
@@ -202,7 +203,7 @@ static void take_books(struct agent_conn *c, struct last_words *ret)
 {
 	if (!c->sub.on)
 		return;
-	inst_refresh(c->a);
+	agent_inst_refresh(c->a);
 	broadcast_leave(c->queue); /* what it lost is known then */
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i)
@@ -214,13 +215,13 @@ static int tell_end(struct agent_conn *c, const struct last_words *l, const char
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	for (size_t i = 0; i < l->n; i++)
-		conn_send_record(c, &l->ledgers[i].hdr);
+		agent_conn_send_record(c, &l->ledgers[i].hdr);
 	proto_put(&b, PROTO_END, NULL, 0, reason);
-	return conn_send(c, &b);
+	return agent_conn_send(c, &b);
 }
 
 /* Instances are removed before the end is sent. */
-int sub_end(struct agent_conn *c, const char *reason)
+int agent_sub_end(struct agent_conn *c, const char *reason)
 {
 	struct last_words last = { .n = 0 };
 	int r;
@@ -228,25 +229,25 @@ int sub_end(struct agent_conn *c, const char *reason)
 	if (c->sub.on)
 		read_rest(c);
 	take_books(c, &last);
-	sub_drop(c);
+	agent_sub_drop(c);
 	r = tell_end(c, &last, reason);
 	session_ended(c->session);
 	c->heard_ns = clock_boot_ns();
-	conn_flush(c);
+	agent_conn_flush(c);
 	return r;
 }
 
-void sub_drop(struct agent_conn *c)
+void agent_sub_drop(struct agent_conn *c)
 {
 	uint32_t mask = c->sub.mask & ~1u;
 
 	if (c->sub.on)
-		content_log(c, NULL);
+		agent_content_log(c, NULL);
 	if (c->sub.excluded)
 		include_self(c);
 	if (c->sub.view)
 		broadcast_leave(c->queue);
-	view_put(c->sub.view);
+	shared_subscription_put(c->sub.view);
 	c->sub = (struct agent_sub){ 0 };
-	inst_put_later(c->a, mask);
+	agent_inst_put_later(c->a, mask);
 }

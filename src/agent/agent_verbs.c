@@ -43,7 +43,7 @@ static void say_cost(const struct agent *a, uint16_t i, struct buf *out)
 {
 	struct inst_cost cost;
 
-	inst_cost(a, i, &cost);
+	agent_metrics_inst_cost(a, i, &cost);
 	buf_printf(out, "; %u programs", cost.programs);
 	if (cost.runs)
 		buf_printf(out, ", %" PRIu64 " runs measured, %" PRIu64 " ns each", cost.runs, cost.ns / cost.runs);
@@ -74,18 +74,19 @@ static void say_instance(const struct agent *a, uint16_t i, struct buf *out)
 	struct sonde_ledger l;
 	char users[32];
 
-	if (!inst_probe(a, i))
+	if (!agent_metrics_probe(a, i))
 		return;
-	inst_ledger(a, i, &l);
+	agent_inst_ledger(a, i, &l);
 	if (i && a->insts[i]->starting)
 		snprintf(users, sizeof(users), "starting");
 	else
 		snprintf(users, sizeof(users), "%u users", i ? a->insts[i]->refs : a->n_conns);
-	buf_printf(out, "instance %u: %s, %s%s, seen %" PRIu64 " = delivered %" PRIu64 ", filtered %" PRIu64
+	buf_printf(out,
+		   "instance %u: %s, %s%s, seen %" PRIu64 " = delivered %" PRIu64 ", filtered %" PRIu64
 		   ", sampled %" PRIu64 ", lost %" PRIu64,
-		   i, inst_probe(a, i), users,
-		   i && a->insts[i]->attached ? " (attached)" : "", (uint64_t)l.seen, (uint64_t)l.delivered,
-		   (uint64_t)l.filtered, (uint64_t)l.sampled, ledger_lost(&l));
+		   i, agent_metrics_probe(a, i), users, i && a->insts[i]->attached ? " (attached)" : "",
+		   (uint64_t)l.seen, (uint64_t)l.delivered, (uint64_t)l.filtered, (uint64_t)l.sampled,
+		   agent_metrics_ledger_lost(&l));
 	say_causes(&l, out);
 	say_cost(a, i, out);
 	pipeline_status(a->pipeline, i, out);
@@ -122,11 +123,11 @@ static int write_status(const struct call *call, struct err *err)
 		   ring_reader_fill_pct(probe_env_reader(pipeline_env(a->pipeline))),
 		   (uint64_t)(agent_lag_ns(a) / NS_PER_MS),
 		   (uint64_t)(agent_lag_ns(a) % NS_PER_MS / 1000));
-	hold_say(loop_longest(a->loop), call->out);
-	inst_refresh(a);
+	agent_hold_say(loop_longest(a->loop), call->out);
+	agent_inst_refresh(a);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		say_instance(a, i, call->out);
-	captures_say(a, call->out);
+	agent_capture_say(a, call->out);
 	for (const struct agent_conn *c = a->conns; c; c = c->next)
 		say_client(c, call->out);
 	return 0;
@@ -137,7 +138,7 @@ static int write_status(const struct call *call, struct err *err)
 static int write_counters(const struct call *call, struct err *err)
 {
 	(void)err;
-	metrics_write(call->c->a, false, call->out);
+	agent_metrics_write(call->c->a, false, call->out);
 	return 0;
 }
 
@@ -188,20 +189,20 @@ static int run_attach(const struct call *call, struct err *err)
 
 	if (!call->n_args)
 		return err_set(err, -EINVAL, "attach wants probe=NAME, and perhaps option=--NAME=VALUE");
-	r = request_parse(&call->rest, &q, err);
+	r = agent_inst_request_parse(&call->rest, &q, err);
 	if (r < 0)
 		return r;
 	if (q.wants.len != 1)
 		r = err_set(err, -EINVAL, "attach takes one probe");
 	if (r >= 0)
-		r = inst_get(a, &q, 0, &instance, err);
-	request_fini(&q);
+		r = agent_inst_get(a, &q, 0, &instance, err);
+	agent_inst_request_fini(&q);
 	if (r < 0)
 		return r;
 	if (a->insts[instance]->attached)
-		inst_put(a, instance);	/* it was already */
+		agent_inst_put(a, instance); /* it was already */
 	a->insts[instance]->attached = true;
-	inst_started(a, 1u << instance);
+	agent_inst_started(a, 1u << instance);
 	return buf_printf(call->out, "instance %u\n", instance);
 }
 
@@ -214,7 +215,7 @@ static int run_detach(const struct call *call, struct err *err)
 	    !a->insts[n]->attached)
 		return err_set(err, -EINVAL, "detach wants the number of an instance that was attached");
 	a->insts[n]->attached = false;
-	inst_put(a, (uint16_t)n);
+	agent_inst_put(a, (uint16_t)n);
 	return 0;
 }
 
@@ -230,14 +231,14 @@ static int run_capture(const struct call *call, struct err *err)
 {
 	const struct verb_args args = args_of(call);
 
-	return capture_call(call->c->a, &args, call->out, err);
+	return agent_capture_call(call->c->a, &args, call->out, err);
 }
 
 static int run_dump(const struct call *call, struct err *err)
 {
 	const struct verb_args args = args_of(call);
 
-	return dump_call(call->c->a, &args, call->out, err);
+	return agent_capture_dump_call(call->c->a, &args, call->out, err);
 }
 
 static int run_verbs(const struct call *call, struct err *err);
@@ -262,7 +263,7 @@ static int run_verbs(const struct call *call, struct err *err)
 	return buf_error(call->out);
 }
 
-bool verb_takes_time(const struct agent_conn *c, const char *verb)
+bool agent_verbs_takes_time(const struct agent_conn *c, const char *verb)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (!strcmp(verbs[i].name, verb))
@@ -270,8 +271,8 @@ bool verb_takes_time(const struct agent_conn *c, const char *verb)
 	return false;
 }
 
-int verb_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
-	      struct buf *out, struct err *err)
+int agent_verbs_call(struct agent_conn *c, const char *verb, const struct proto_frame *f, const char *verb_at,
+		     struct buf *out, struct err *err)
 {
 	struct call call = { .c = c, .out = out };
 	size_t fixed = (size_t)(verb_at - (const char *)f->data);

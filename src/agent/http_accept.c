@@ -49,7 +49,7 @@ static unsigned wants(const char *accept, const char *type)
 	return best;
 }
 
-bool accepts_openmetrics(const char *accept)
+bool http_accept_openmetrics(const char *accept)
 {
 	unsigned newer = accept ? wants(accept, "application/openmetrics-text") : 0;
 
@@ -79,7 +79,7 @@ static bool is_address(const char *name, size_t len)
 	return inet_pton(AF_INET, text, &any) == 1;
 }
 
-bool host_is_local(const char *host, const char *names)
+bool http_accept_host(const char *host, const char *names)
 {
 	size_t len = host ? name_len(host) : 0;
 

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 
 /* Does @accept (NULL = there was none) prefer OpenMetrics to the older text? */
-bool accepts_openmetrics(const char *accept);
+bool http_accept_openmetrics(const char *accept);
 
 /*
  * Is @host (NULL = there was none, as in HTTP/1.0) an address, localhost or one of @names (comma separated; NULL =
  * none), with or without a port? Browsers send another name when a web page has had it resolved to this address.
  */
-bool host_is_local(const char *host, const char *names);
+bool http_accept_host(const char *host, const char *names);
 
 #endif

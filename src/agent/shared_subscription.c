@@ -31,7 +31,7 @@ struct view {
 	struct agent *a;
 	unsigned users;
 	struct buf key;			/* what was asked: equal ones share it */
-	uint32_t viewer;		/* whose content it has: content_of() */
+	uint32_t viewer;		/* whose content it has: agent_content_of() */
 	uint32_t mask;			/* 1u << instance, 0 (proc) included */
 	struct filter *where;		/* NULL = none */
 	uint32_t where_mask;		/* instances whose records it decides about */
@@ -164,8 +164,8 @@ static int view_new(struct agent *a, const struct request *q, struct view of, st
 	return 0;
 }
 
-int view_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer, struct view **ret,
-	     struct err *err)
+int shared_subscription_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer,
+			    struct view **ret, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf key = { 0 };
 	struct view *v;
@@ -184,7 +184,7 @@ int view_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t v
 	return 0;
 }
 
-void view_put(struct view *v)
+void shared_subscription_put(struct view *v)
 {
 	if (!v || --v->users)
 		return;
@@ -198,17 +198,17 @@ void view_put(struct view *v)
 	view_free(v);
 }
 
-struct view *view_next(const struct view *v)
+struct view *shared_subscription_next(const struct view *v)
 {
 	return v->next;
 }
 
-struct broadcast_log *view_log(const struct view *v)
+struct broadcast_log *shared_subscription_log(const struct view *v)
 {
 	return v->log;
 }
 
-const struct view_count *view_counts(const struct view *v, uint16_t instance)
+const struct view_count *shared_subscription_counts(const struct view *v, uint16_t instance)
 {
 	return &v->counts[instance % SONDE_INSTANCES];
 }
@@ -252,7 +252,7 @@ static void send_event(struct view *v, const struct event *ev)
 		broadcast_log_write(v->log, &h, sizeof(h), v->frame.data, v->frame.len);
 }
 
-void view_event(struct view *v, const struct event *ev)
+void shared_subscription_event(struct view *v, const struct event *ev)
 {
 	struct event shown;
 
@@ -260,7 +260,7 @@ void view_event(struct view *v, const struct event *ev)
 		return;
 	v->events++;
 	arena_reset(&v->scratch);
-	ev = content_event(v->a, ev, v->viewer, &v->scratch, &shown);
+	ev = agent_content_event(v->a, ev, v->viewer, &v->scratch, &shown);
 	if (v->where && !filter_match(v->where, ev))
 		return;
 	v->matched++;
@@ -270,12 +270,12 @@ void view_event(struct view *v, const struct event *ev)
 
 /* ---- records ---- */
 
-bool record_counts(const struct sonde_rec *r)
+bool shared_subscription_record_counts(const struct sonde_rec *r)
 {
 	return !record_is_core(r) && !(r->flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM));
 }
 
-bool record_concerns(const struct sonde_rec *r, uint32_t mask)
+bool shared_subscription_record_concerns(const struct sonde_rec *r, uint32_t mask)
 {
 	if (record_is_core(r) && r->type != SONDE_EV_LOST && r->type != SONDE_EV_COUNTED)
 		return true;
@@ -300,18 +300,18 @@ static bool is_sent(const struct view *v, const struct sonde_rec *r)
 
 static void send_record(struct view *v, const struct sonde_rec *rec, struct view_count *n)
 {
-	const struct sonde_rec *r = content_record(v->a, rec, v->viewer);
+	const struct sonde_rec *r = agent_content_record(v->a, rec, v->viewer);
 	struct proto_head h = { .type = PROTO_RECORD };
 
 	if (!r) {
-		n->filtered += record_counts(rec);
+		n->filtered += shared_subscription_record_counts(rec);
 		return;
 	}
 	h.len = (uint32_t)sizeof(h) + r->len;
 	broadcast_log_write(v->log, &h, sizeof(h), r, r->len);
 }
 
-void view_record(struct view *v, const struct sonde_rec *r)
+void shared_subscription_record(struct view *v, const struct sonde_rec *r)
 {
 	unsigned events = v->events, matched = v->matched;
 	struct view_count *n = &v->counts[r->instance % SONDE_INSTANCES];
@@ -321,9 +321,9 @@ void view_record(struct view *v, const struct sonde_rec *r)
 	/* A snapshot is for who asked; what a probe reads again on the way is for all. */
 	if (r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && agent_snapshot(v->a))
 		return;
-	if (!record_concerns(r, v->mask))
+	if (!shared_subscription_record_concerns(r, v->mask))
 		return;
-	counts = record_counts(r);
+	counts = shared_subscription_record_counts(r);
 	n->offered += counts;
 	n->summed += counted_of(r);
 	if (events && !matched)

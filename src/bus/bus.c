@@ -120,7 +120,7 @@ void bus_publish(struct bus *b, struct event *ev)
 	sweep(b);
 }
 
-void sub_stats(const struct sub *s, struct sub_stats *ret)
+void bus_sub_stats(const struct sub *s, struct sub_stats *ret)
 {
 	*ret = s->stats;
 }

@@ -39,6 +39,6 @@ void bus_unsubscribe(struct sub *s);	/* NULL is fine */
 /* Assigns ev->seq. A subscriber may unsubscribe or publish in its call. */
 void bus_publish(struct bus *b, struct event *ev);
 
-void sub_stats(const struct sub *s, struct sub_stats *ret);
+void bus_sub_stats(const struct sub *s, struct sub_stats *ret);
 
 #endif

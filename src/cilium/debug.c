@@ -173,8 +173,8 @@ static void put_arg(struct buf *out, uint32_t v, char how, const struct cilium_p
 	case 'b': buf_add_u64(out, v & 0xff); break;
 	case 'B': buf_add_u64(out, v >> 8); break;
 	case 'F': put_flags(out, (uint8_t)v); break;
-	case 'c': cilium_put_ct_state(out, v); break;
-	case 'n': cilium_put_iface(out, v, o); break;
+	case 'c': cilium_names_put_ct_state(out, v); break;
+	case 'n': cilium_print_put_iface(out, v, o); break;
 	case 'e':
 		put_errno(out, v);
 		break;
@@ -195,7 +195,7 @@ static void interpret(struct buf *out, const char *text, const uint32_t *arg, co
 	}
 }
 
-void cilium_put_debug(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
+void cilium_debug_put(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
 	const char *text = n->subtype < ARRAY_SIZE(texts) ? texts[n->subtype] : NULL;
 
@@ -205,7 +205,7 @@ void cilium_put_debug(struct buf *out, const struct cilium_notify *n, const stru
 		buf_printf(out, "Unknown message type=%u arg1=%u arg2=%u", n->subtype, n->arg[0], n->arg[1]);
 }
 
-void cilium_put_capture(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
+void cilium_debug_put_capture(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
 	const char *text = n->subtype < ARRAY_SIZE(captures) ? captures[n->subtype] : NULL;
 
@@ -215,7 +215,7 @@ void cilium_put_capture(struct buf *out, const struct cilium_notify *n, const st
 		buf_printf(out, "Unknown message type=%u arg1=%u", n->subtype, n->arg[0]);
 }
 
-bool cilium_put_capture_prefix(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
+bool cilium_debug_put_capture_prefix(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
 	const char *text = n->subtype < ARRAY_SIZE(capture_prefixes) ? capture_prefixes[n->subtype] : NULL;
 

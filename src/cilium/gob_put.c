@@ -155,7 +155,7 @@ static void put_uint_field(struct buf *b, int *last, int f, uint64_t v)
 	put_uint(b, v);
 }
 
-void cilium_encode_agent(struct buf *out, uint32_t type, const char *json)
+void cilium_gob_put_agent(struct buf *out, uint32_t type, const char *json)
 {
 	static const struct member members[] = { { "Type", ID_UINT }, { "Text", ID_STRING } };
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -219,7 +219,7 @@ static void put_http_field(struct buf *b, int *last, int f, const struct cilium_
 	put_uint(b, 0);
 }
 
-void cilium_encode_call(struct buf *out, const struct cilium_call *c)
+void cilium_gob_put_call(struct buf *out, const struct cilium_call *c)
 {
 	const char *point = c->server ? "Ingress" : "Egress";
 	_cleanup_(buf_fini) struct buf b = { 0 };

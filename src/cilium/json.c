@@ -45,7 +45,7 @@ static void put_ends(struct buf *out, unsigned level, const struct layer *l)
 {
 	_cleanup_(buf_fini) struct buf src = { 0 }, dst = { 0 };
 
-	layer_ends(l, &src, &dst);
+	layers_text_ends(l, &src, &dst);
 	buf_printf(out, ",\"l%u\":{\"src\":", level);
 	put_text(out, &src);
 	buf_add_str(out, ",\"dst\":");
@@ -62,13 +62,13 @@ static void put_range(struct buf *out, const struct layers *l, size_t from, size
 
 	for (size_t i = from; i < to; i++) {
 		of[l->at[i].kind] = &l->at[i];
-		ends[layer_level(l->at[i].kind)] = &l->at[i];
+		ends[layers_text_level(l->at[i].kind)] = &l->at[i];
 	}
 	for (size_t kind = 0; kind < LAYER__MAX; kind++) {
 		if (!of[kind])
 			continue;
-		layer_put(&text, of[kind]);
-		buf_printf(out, "%s\"%s\":", between, layer_key((enum layer_kind)kind));
+		layers_text_put(&text, of[kind]);
+		buf_printf(out, "%s\"%s\":", between, layers_text_key((enum layer_kind)kind));
 		put_text(out, &text);
 		between = ",";
 	}
@@ -103,7 +103,7 @@ static void put_drop(struct buf *out, const struct cilium_notify *n, const struc
 	const struct cilium_drop *d = &n->drop;
 
 	buf_printf(out, "\"drop\",\"mark\":\"0x%x\",\"reason\":", n->hash);
-	cilium_put_reason(&text, n, o);
+	cilium_print_put_reason(&text, n, o);
 	put_text(out, &text);
 	buf_printf(out, ",\"source\":%u,\"bytes\":%u,\"srcLabel\":%u,\"dstLabel\":%u,\"dstID\":%u,\"Line\":%u,"
 		   "\"File\":%u,\"ExtError\":%d,\"Ifindex\":%u", n->source, n->pkt.orig_len, d->src_identity,
@@ -119,16 +119,16 @@ static void put_trace(struct buf *out, const struct cilium_notify *n, const stru
 	const struct cilium_trace *t = &n->trace;
 
 	buf_printf(out, "\"trace\",\"mark\":\"0x%x\",\"ifindex\":", n->hash);
-	cilium_put_iface(&text, t->ifindex, o);
+	cilium_print_put_iface(&text, t->ifindex, o);
 	put_text(out, &text);
 	buf_add_str(out, ",\"state\":");
-	cilium_put_state(&text, t->reason);
+	cilium_names_put_state(&text, t->reason);
 	put_text(out, &text);
 	buf_add_str(out, ",\"observationPoint\":");
-	cilium_put_point(&text, n->subtype);
+	cilium_names_put_point(&text, n->subtype);
 	put_text(out, &text);
 	buf_add_str(out, ",\"traceSummary\":");
-	cilium_put_point_summary(&text, n);
+	cilium_print_put_point_summary(&text, n);
 	put_text(out, &text);
 	buf_printf(out, ",\"source\":%u,\"bytes\":%u,\"srcLabel\":%u,\"dstLabel\":%u,\"dstID\":%u,\"IpTraceID\":%llu",
 		   n->source, n->pkt.orig_len, t->src_identity, t->dst_identity, t->dst_id,
@@ -141,7 +141,7 @@ static void put_debug(struct buf *out, const struct cilium_notify *n, const stru
 	_cleanup_(buf_fini) struct buf text = { 0 };
 
 	buf_add_str(out, "\"debug\",\"message\":");
-	cilium_put_debug(&text, n, o);
+	cilium_debug_put(&text, n, o);
 	put_text(out, &text);
 }
 
@@ -151,9 +151,9 @@ static void put_capture(struct buf *out, const struct cilium_notify *n, const st
 	struct layers l;
 
 	buf_printf(out, "\"capture\",\"mark\":\"0x%x\",\"message\":", n->hash);
-	cilium_put_capture(&text, n, o);
+	cilium_debug_put_capture(&text, n, o);
 	put_text(out, &text);
-	if (cilium_put_capture_prefix(&text, n, o)) {
+	if (cilium_debug_put_capture_prefix(&text, n, o)) {
 		buf_add_str(out, ",\"prefix\":");
 		put_text(out, &text);
 	}

@@ -12,7 +12,7 @@ static int compare(const char *name, size_t len, const char *row)
 	return r ? r : -(row[len] != '\0');
 }
 
-uint8_t cilium_drop_code(const char *name, size_t len)
+uint8_t cilium_kdrops_code(const char *name, size_t len)
 {
 	size_t lo = 0, hi = name ? n_kdrop_rows : 0;
 
@@ -30,10 +30,10 @@ uint8_t cilium_drop_code(const char *name, size_t len)
 	return CILIUM_DROP_OTHER;
 }
 
-uint8_t cilium_drop_code_of_text(const char *text, size_t len)
+uint8_t cilium_kdrops_code_of_text(const char *text, size_t len)
 {
 	for (unsigned code = CILIUM_DROP_FIRST; text && code < CILIUM_DROP_OTHER; code++) {
-		const char *name = cilium_drop_reason((uint8_t)code);
+		const char *name = cilium_names_drop_reason((uint8_t)code);
 
 		if (name && strlen(name) == len && !memcmp(name, text, len))
 			return (uint8_t)code;

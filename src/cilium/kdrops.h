@@ -22,9 +22,9 @@ extern const struct kdrop_row kdrop_rows[];
 extern const size_t n_kdrop_rows;
 
 /* @name as the kernel has it without SKB_DROP_REASON_, not terminated; NULL and unknown ones: CILIUM_DROP_OTHER. */
-uint8_t cilium_drop_code(const char *name, size_t len);
+uint8_t cilium_kdrops_code(const char *name, size_t len);
 
 /* The code with this text ("TTL exceeded"), not terminated; NULL and unknown ones: CILIUM_DROP_OTHER. */
-uint8_t cilium_drop_code_of_text(const char *text, size_t len);
+uint8_t cilium_kdrops_code_of_text(const char *text, size_t len);
 
 #endif

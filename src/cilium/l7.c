@@ -47,11 +47,11 @@ static void put_json_str(struct buf *out, const struct gob_value *v)
 
 /* ---- agent ---- */
 
-bool cilium_put_agent(struct buf *out, const uint8_t *data, size_t len, bool json)
+bool cilium_l7_put_agent(struct buf *out, const uint8_t *data, size_t len, bool json)
 {
 	_cleanup_(arena_fini) struct arena mem = { .limit_bytes = MEMORY_MAX };
 	const struct gob_value *v = decode(data, len, &mem), *text = gob_member(v, "Text");
-	const char *name = cilium_agent_event((uint32_t)gob_int(gob_member(v, "Type"))) ?: "unspecified";
+	const char *name = cilium_names_agent_event((uint32_t)gob_int(gob_member(v, "Type"))) ?: "unspecified";
 
 	if (!v)
 		return false;
@@ -334,7 +334,7 @@ static void put_json(struct buf *out, const struct record *r, const char *proto)
 	buf_add_str(out, "}\n");
 }
 
-bool cilium_put_l7(struct buf *out, const uint8_t *data, size_t len, bool json)
+bool cilium_l7_put(struct buf *out, const uint8_t *data, size_t len, bool json)
 {
 	_cleanup_(arena_fini) struct arena mem = { .limit_bytes = MEMORY_MAX };
 	struct record r = { .v = decode(data, len, &mem) };

@@ -220,7 +220,7 @@ static enum layer_kind parse_ipv6(struct parse *p, struct layer *l, const uint8_
 	if (!data[6])
 		return parse_hop_by_hop(p, l, be16(data + 4));
 	if (!be16(data + 4))
-		return fail(p, "IPv6 length 0, but next header is %s, not HopByHop", layer_protocol(data[6]));
+		return fail(p, "IPv6 length 0, but next header is %s, not HopByHop", layers_names_protocol(data[6]));
 	limit(p, l, be16(data + 4));
 	return by_protocol(data[6]);
 }

@@ -42,16 +42,16 @@ struct layers {
 void layers_parse(struct layers *l, const struct cilium_packet *p);
 
 /* "TCP\t{Contents=... }": one layer without a newline. */
-void layer_put(struct buf *out, const struct layer *l);
+void layers_text_put(struct buf *out, const struct layer *l);
 /* Every layer on a line of its own, then what went wrong. */
 void layers_put(struct buf *out, const struct layers *l);
 /* "10.0.0.1:80 -> 10.0.0.2:81 tcp SYN", "[error]" or "[unknown]". */
 void layers_summary(struct buf *out, const struct layers *l);
 
-const char *layer_key(enum layer_kind kind);	/* in JSON: "ethernet", "icmpv4" */
+const char *layers_text_key(enum layer_kind kind); /* in JSON: "ethernet", "icmpv4" */
 /* Addresses or ports of a layer; false when the kind has none. */
-bool layer_ends(const struct layer *l, struct buf *src, struct buf *dst);
+bool layers_text_ends(const struct layer *l, struct buf *src, struct buf *dst);
 /* 2, 3 or 4: of which level its ends are; 0 = none. */
-unsigned layer_level(enum layer_kind kind);
+unsigned layers_text_level(enum layer_kind kind);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 
-const char *layer_ether_type(uint16_t type)
+const char *layers_names_ether_type(uint16_t type)
 {
 	static const struct { uint16_t type; const char *name; } names[] = {
 		{ 0x0800, "IPv4" }, { 0x0806, "ARP" }, { 0x86dd, "IPv6" }, { 0x2000, "CiscoDiscovery" },
@@ -24,7 +24,7 @@ const char *layer_ether_type(uint16_t type)
 	return "UnknownEthernetType";
 }
 
-const char *layer_protocol(uint8_t proto)
+const char *layers_names_protocol(uint8_t proto)
 {
 	static const char *const names[256] = {
 		[0] = "IPv6HopByHop", [1] = "ICMPv4", [2] = "IGMP", [4] = "IPv4", [6] = "TCP", [17] = "UDP",
@@ -90,17 +90,17 @@ static void put_icmp(struct buf *out, const struct icmp_type *t, uint8_t type, u
 		buf_printf(out, "%s(Code: %u)", t->name, code);
 }
 
-void layer_put_icmpv4(struct buf *out, uint8_t type, uint8_t code)
+void layers_names_put_icmpv4(struct buf *out, uint8_t type, uint8_t code)
 {
 	put_icmp(out, &v4_types[type], type, code);
 }
 
-void layer_put_icmpv6(struct buf *out, uint8_t type, uint8_t code)
+void layers_names_put_icmpv6(struct buf *out, uint8_t type, uint8_t code)
 {
 	put_icmp(out, &v6_types[type], type, code);
 }
 
-const char *layer_igmp(uint8_t type)
+const char *layers_names_igmp(uint8_t type)
 {
 	switch (type) {
 	case 0x11: return "IGMP Membership Query";
@@ -112,7 +112,7 @@ const char *layer_igmp(uint8_t type)
 	}
 }
 
-const char *layer_vrrp_auth(uint8_t type)
+const char *layers_names_vrrp_auth(uint8_t type)
 {
 	return type == 0 ? "No Authentication" : type <= 2 ? "Reserved" : "";
 }

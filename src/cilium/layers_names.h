@@ -7,11 +7,11 @@
 
 struct buf;
 
-const char *layer_ether_type(uint16_t type);	/* never NULL, like the others */
-const char *layer_protocol(uint8_t proto);
-const char *layer_igmp(uint8_t type);		/* "" for an unknown type */
-const char *layer_vrrp_auth(uint8_t type);
-void layer_put_icmpv4(struct buf *out, uint8_t type, uint8_t code);
-void layer_put_icmpv6(struct buf *out, uint8_t type, uint8_t code);
+const char *layers_names_ether_type(uint16_t type); /* never NULL, like the others */
+const char *layers_names_protocol(uint8_t proto);
+const char *layers_names_igmp(uint8_t type); /* "" for an unknown type */
+const char *layers_names_vrrp_auth(uint8_t type);
+void layers_names_put_icmpv4(struct buf *out, uint8_t type, uint8_t code);
+void layers_names_put_icmpv6(struct buf *out, uint8_t type, uint8_t code);
 
 #endif

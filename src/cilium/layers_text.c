@@ -47,7 +47,7 @@ static void put_bytes(struct buf *out, const uint8_t *p, size_t len)
 
 static void put_port(struct buf *out, uint16_t port, unsigned transport)
 {
-	const char *name = port_name(port, transport);
+	const char *name = ports_name(port, transport);
 
 	buf_add_u64(out, port);
 	if (name)
@@ -64,7 +64,7 @@ static void put_ethernet(struct buf *out, const uint8_t *h)
 	put_mac(out, h + 6);
 	buf_add_str(out, " DstMAC=");
 	put_mac(out, h);
-	buf_printf(out, " EthernetType=%s Length=%u", layer_ether_type(type), type < 0x600 ? type : 0);
+	buf_printf(out, " EthernetType=%s Length=%u", layers_names_ether_type(type), type < 0x600 ? type : 0);
 }
 
 static void put_ipv4_options(struct buf *out, const uint8_t *opt, size_t len)
@@ -101,7 +101,7 @@ static void put_ipv4(struct buf *out, const uint8_t *h, size_t len, size_t paylo
 	buf_printf(out, " Version=%u IHL=%u TOS=%u Length=%u Id=%u", h[0] >> 4, h[0] & 15, h[1],
 		   be16(h + 2) ?: (unsigned)(len + payload), be16(h + 4));
 	buf_printf(out, " Flags=%s FragOffset=%u TTL=%u Protocol=%s Checksum=%u", flags[h[6] >> 5],
-		   be16(h + 6) & 0x1fff, h[8], layer_protocol(h[9]), be16(h + 10));
+		   be16(h + 6) & 0x1fff, h[8], layers_names_protocol(h[9]), be16(h + 10));
 	buf_add_str(out, " SrcIP=");
 	goip_put(out, AF_INET, h + 12);
 	buf_add_str(out, " DstIP=");
@@ -131,8 +131,8 @@ static void put_hop_by_hop(struct buf *out, const uint8_t *ext, size_t len)
 	put_bytes(out, ext, ext_len);
 	buf_add_str(out, " Payload=");
 	put_bytes(out, ext + ext_len, len - ext_len);
-	buf_printf(out, " NextHeader=%s HeaderLength=%u ActualLength=%zu Options=[", layer_protocol(ext[0]), ext[1],
-		   ext_len);
+	buf_printf(out, " NextHeader=%s HeaderLength=%u ActualLength=%zu Options=[", layers_names_protocol(ext[0]),
+		   ext[1], ext_len);
 	for (size_t at = 2; at < ext_len; at += ipv6_option_len(ext + at))
 		n++;
 	if (n > 4)
@@ -148,8 +148,9 @@ static void put_ipv6(struct buf *out, const struct layer *l)
 {
 	const uint8_t *h = l->head;
 
-	buf_printf(out, " Version=%u TrafficClass=%u FlowLabel=%u Length=%u NextHeader=%s HopLimit=%u SrcIP=",
-		   h[0] >> 4, be16(h) >> 4 & 0xff, be32(h) & 0xfffff, be16(h + 4), layer_protocol(h[6]), h[7]);
+	buf_printf(out,
+		   " Version=%u TrafficClass=%u FlowLabel=%u Length=%u NextHeader=%s HopLimit=%u SrcIP=", h[0] >> 4,
+		   be16(h) >> 4 & 0xff, be32(h) & 0xfffff, be16(h + 4), layers_names_protocol(h[6]), h[7]);
 	goip_put(out, AF_INET6, h + 8);
 	buf_add_str(out, " DstIP=");
 	goip_put(out, AF_INET6, h + 24);
@@ -255,14 +256,14 @@ static void put_sctp(struct buf *out, const uint8_t *h)
 static void put_icmpv4(struct buf *out, const uint8_t *h)
 {
 	buf_add_str(out, " TypeCode=");
-	layer_put_icmpv4(out, h[0], h[1]);
+	layers_names_put_icmpv4(out, h[0], h[1]);
 	buf_printf(out, " Checksum=%u Id=%u Seq=%u", be16(h + 2), be16(h + 4), be16(h + 6));
 }
 
 static void put_icmpv6(struct buf *out, const uint8_t *h)
 {
 	buf_add_str(out, " TypeCode=");
-	layer_put_icmpv6(out, h[0], h[1]);
+	layers_names_put_icmpv6(out, h[0], h[1]);
 	buf_printf(out, " Checksum=%u TypeBytes=[]", be16(h + 2));
 }
 
@@ -270,7 +271,8 @@ static void put_vrrp(struct buf *out, const uint8_t *h)
 {
 	buf_printf(out, " Version=%u Type=VRRPv2 Advertisement VirtualRtrID=%u Priority=%u CountIPAddr=%u",
 		   h[0] >> 4, h[1], h[2], h[3]);
-	buf_printf(out, " AuthType=%s AdverInt=%u Checksum=%u IPAddress=[", layer_vrrp_auth(h[4]), h[5], be16(h + 6));
+	buf_printf(out, " AuthType=%s AdverInt=%u Checksum=%u IPAddress=[", layers_names_vrrp_auth(h[4]), h[5],
+		   be16(h + 6));
 	if (h[3] > 4)
 		buf_printf(out, "..%u..", h[3]);
 	for (size_t i = 0; h[3] <= 4 && i < h[3]; i++) {
@@ -300,7 +302,7 @@ static void put_deciseconds(struct buf *out, unsigned n)
 /* The client reads every version as IGMPv2 and leaves the version at 0. */
 static void put_igmp(struct buf *out, const uint8_t *h)
 {
-	buf_printf(out, " Type=%s MaxResponseTime=", layer_igmp(h[0]));
+	buf_printf(out, " Type=%s MaxResponseTime=", layers_names_igmp(h[0]));
 	put_deciseconds(out, igmp_deciseconds(h[1]));
 	buf_printf(out, " Checksum=%u GroupAddress=", be16(h + 2));
 	goip_put(out, AF_INET, h + 4);
@@ -321,7 +323,7 @@ static void put_geneve(struct buf *out, const uint8_t *h)
 	for (size_t at = 0; at + 4 <= len; at += (h[8 + at + 3] & 0x1fu) * 4 + 4)
 		n++;
 	buf_printf(out, " Version=%u OptionsLength=%zu OAMPacket=%s CriticalOption=%s Protocol=%s VNI=%u Options=[",
-		   h[0] >> 7, len, yes_no(h[1] & 0x80), yes_no(h[1] & 0x40), layer_ether_type(be16(h + 2)),
+		   h[0] >> 7, len, yes_no(h[1] & 0x80), yes_no(h[1] & 0x40), layers_names_ether_type(be16(h + 2)),
 		   be32(h + 4) >> 8);
 	if (n)
 		buf_printf(out, "..%zu..", n);
@@ -338,12 +340,12 @@ static const struct { const char *name, *key; unsigned level; } kinds[] = {
 };
 _Static_assert(ARRAY_SIZE(kinds) == LAYER__MAX, "a name for each kind");
 
-const char *layer_key(enum layer_kind kind)
+const char *layers_text_key(enum layer_kind kind)
 {
 	return kinds[kind].key;
 }
 
-unsigned layer_level(enum layer_kind kind)
+unsigned layers_text_level(enum layer_kind kind)
 {
 	return kinds[kind].level;
 }
@@ -369,7 +371,7 @@ static void put_fields(struct buf *out, const struct layer *l)
 	}
 }
 
-void layer_put(struct buf *out, const struct layer *l)
+void layers_text_put(struct buf *out, const struct layer *l)
 {
 	buf_printf(out, "%s\t{Contents=", kinds[l->kind].name);
 	put_bytes(out, l->head, l->kind == LAYER_IGMP ? 0 : l->head_len);	/* the client never sets it there */
@@ -384,7 +386,7 @@ void layers_put(struct buf *out, const struct layers *l)
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->tunnel && i == l->tunnel && l->truncated[0])
 			buf_add_str(out, "  Packet has been truncated\n");
-		layer_put(out, &l->at[i]);
+		layers_text_put(out, &l->at[i]);
 		buf_add_char(out, '\n');
 	}
 	if (l->truncated[l->tunnel != 0])
@@ -393,7 +395,7 @@ void layers_put(struct buf *out, const struct layers *l)
 		buf_printf(out, "  Failed to decode layer: %s\n", l->error);
 }
 
-bool layer_ends(const struct layer *l, struct buf *src, struct buf *dst)
+bool layers_text_ends(const struct layer *l, struct buf *src, struct buf *dst)
 {
 	const uint8_t *h = l->head;
 
@@ -475,13 +477,14 @@ static void put_other(struct buf *out, const struct layer *l)
 	case LAYER_ICMPV4:
 	case LAYER_ICMPV6:
 		buf_add_str(out, " icmp ");
-		l->kind == LAYER_ICMPV4 ? layer_put_icmpv4(out, h[0], h[1]) : layer_put_icmpv6(out, h[0], h[1]);
+		l->kind == LAYER_ICMPV4 ? layers_names_put_icmpv4(out, h[0], h[1])
+					: layers_names_put_icmpv6(out, h[0], h[1]);
 		break;
 	case LAYER_VRRP:
 		buf_printf(out, " vrrp VRRPv2 Advertisement %u %u", h[1], h[2]);
 		break;
 	case LAYER_IGMP:
-		buf_printf(out, " igmp %s ", layer_igmp(h[0]));
+		buf_printf(out, " igmp %s ", layers_names_igmp(h[0]));
 		goip_put(out, AF_INET, h + 4);
 		break;
 	default:
@@ -503,7 +506,7 @@ static void put_range(struct buf *out, const struct layers *l, size_t from, size
 		put_mac(out, l2->head + 6);
 		buf_add_str(out, " -> ");
 		put_mac(out, l2->head);
-		buf_printf(out, " %s", layer_ether_type(be16(l2->head + 12)));
+		buf_printf(out, " %s", layers_names_ether_type(be16(l2->head + 12)));
 	} else {
 		buf_add_str(out, "[unknown]");
 	}

@@ -149,7 +149,7 @@ static const char *lookup(const char *const *names, size_t n, uint64_t i)
 	return i < n ? names[i] : NULL;
 }
 
-const char *cilium_drop_reason(uint8_t code)
+const char *cilium_names_drop_reason(uint8_t code)
 {
 	return lookup(drop_reasons, ARRAY_SIZE(drop_reasons), code);
 }
@@ -160,17 +160,17 @@ static const char *cilium_point(uint8_t point)
 	return lookup(points, ARRAY_SIZE(points), point);
 }
 
-const char *cilium_agent_event(uint32_t type)
+const char *cilium_names_agent_event(uint32_t type)
 {
 	return lookup(agent_events, ARRAY_SIZE(agent_events), type);
 }
 
-const char *cilium_policy_match(uint8_t match)
+const char *cilium_names_policy_match(uint8_t match)
 {
 	return lookup(matches, ARRAY_SIZE(matches), match) ?: "unknown";
 }
 
-const char *cilium_sock_point(uint8_t point)
+const char *cilium_names_sock_point(uint8_t point)
 {
 	return lookup(sock_points, ARRAY_SIZE(sock_points), point) ?: "unknown";
 }
@@ -184,24 +184,24 @@ static void put(struct buf *out, const char *name, uint64_t number)
 		buf_add_u64(out, number);
 }
 
-void cilium_put_drop(struct buf *out, uint8_t code, int ext_error)
+void cilium_names_put_drop(struct buf *out, uint8_t code, int ext_error)
 {
-	const char *name = cilium_drop_reason(code);
+	const char *name = cilium_names_drop_reason(code);
 
 	put(out, name, code);
 	if (!name || ext_error)
 		buf_printf(out, ", %d", ext_error);
 }
 
-const char *cilium_file(uint8_t id)
+const char *cilium_names_file(uint8_t id)
 {
 	return id < FILES_HIGH ? lookup(files_low, ARRAY_SIZE(files_low), id) :
 				 lookup(files_high, ARRAY_SIZE(files_high), id - FILES_HIGH);
 }
 
-void cilium_put_file(struct buf *out, uint8_t id)
+void cilium_names_put_file(struct buf *out, uint8_t id)
 {
-	const char *name = cilium_file(id);
+	const char *name = cilium_names_file(id);
 
 	if (name)
 		buf_add_str(out, name);
@@ -209,42 +209,42 @@ void cilium_put_file(struct buf *out, uint8_t id)
 		buf_printf(out, "unknown(%u)", id);
 }
 
-void cilium_put_point(struct buf *out, uint8_t point)
+void cilium_names_put_point(struct buf *out, uint8_t point)
 {
 	put(out, cilium_point(point), point);
 }
 
-const char *cilium_state(uint8_t reason)
+const char *cilium_names_state(uint8_t reason)
 {
 	return lookup(states, ARRAY_SIZE(states), reason & ~CILIUM_REASON_ENCRYPTED);
 }
 
-void cilium_put_state(struct buf *out, uint8_t reason)
+void cilium_names_put_state(struct buf *out, uint8_t reason)
 {
-	put(out, cilium_state(reason), reason);
+	put(out, cilium_names_state(reason), reason);
 }
 
-void cilium_put_identity(struct buf *out, uint32_t id, int numeric)
+void cilium_names_put_identity(struct buf *out, uint32_t id, int numeric)
 {
 	put(out, numeric ? NULL : lookup(identities, ARRAY_SIZE(identities), id), id);
 }
 
-void cilium_put_ct_state(struct buf *out, uint32_t state)
+void cilium_names_put_ct_state(struct buf *out, uint32_t state)
 {
 	const char *name = lookup(ct_states, ARRAY_SIZE(ct_states), state);
 
 	if (name)
 		buf_add_str(out, name);
 	else
-		cilium_put_drop(out, (uint8_t)state, 0);
+		cilium_names_put_drop(out, (uint8_t)state, 0);
 }
 
-const char *cilium_auth(uint8_t type)
+const char *cilium_names_auth(uint8_t type)
 {
 	return lookup(auths, ARRAY_SIZE(auths), type) ?: "unknown";
 }
 
-void cilium_put_auth(struct buf *out, uint8_t type)
+void cilium_names_put_auth(struct buf *out, uint8_t type)
 {
 	const char *name = lookup(auths, ARRAY_SIZE(auths), type);
 

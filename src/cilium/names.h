@@ -9,21 +9,21 @@
 
 struct buf;
 
-const char *cilium_drop_reason(uint8_t code);	/* NULL = not a known one */
-const char *cilium_agent_event(uint32_t type);	/* "Endpoint created", NULL = not a known one */
-const char *cilium_policy_match(uint8_t match);	/* never NULL */
-const char *cilium_sock_point(uint8_t point);	/* never NULL */
-const char *cilium_auth(uint8_t type);		/* never NULL */
-const char *cilium_file(uint8_t id);		/* NULL = not a known one */
-const char *cilium_state(uint8_t reason);	/* of a trace; NULL = not a known one */
+const char *cilium_names_drop_reason(uint8_t code);   /* NULL = not a known one */
+const char *cilium_names_agent_event(uint32_t type);  /* "Endpoint created", NULL = not a known one */
+const char *cilium_names_policy_match(uint8_t match); /* never NULL */
+const char *cilium_names_sock_point(uint8_t point);   /* never NULL */
+const char *cilium_names_auth(uint8_t type);	      /* never NULL */
+const char *cilium_names_file(uint8_t id);	      /* NULL = not a known one */
+const char *cilium_names_state(uint8_t reason);	      /* of a trace; NULL = not a known one */
 
 /* Written out, unknown numbers in Cilium's way. */
-void cilium_put_drop(struct buf *out, uint8_t code, int ext_error);
-void cilium_put_file(struct buf *out, uint8_t id);
-void cilium_put_point(struct buf *out, uint8_t point);
-void cilium_put_state(struct buf *out, uint8_t reason);	/* trace reason */
-void cilium_put_identity(struct buf *out, uint32_t id, int numeric);
-void cilium_put_ct_state(struct buf *out, uint32_t state);
-void cilium_put_auth(struct buf *out, uint8_t type);
+void cilium_names_put_drop(struct buf *out, uint8_t code, int ext_error);
+void cilium_names_put_file(struct buf *out, uint8_t id);
+void cilium_names_put_point(struct buf *out, uint8_t point);
+void cilium_names_put_state(struct buf *out, uint8_t reason); /* trace reason */
+void cilium_names_put_identity(struct buf *out, uint32_t id, int numeric);
+void cilium_names_put_ct_state(struct buf *out, uint32_t state);
+void cilium_names_put_auth(struct buf *out, uint8_t type);
 
 #endif

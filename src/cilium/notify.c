@@ -237,7 +237,7 @@ static int decode_sock(const uint8_t *data, size_t len, struct cilium_notify *n,
 	return 0;
 }
 
-int cilium_decode(const void *data, size_t len, struct cilium_notify *ret, struct err *err)
+int cilium_notify_decode(const void *data, size_t len, struct cilium_notify *ret, struct err *err)
 {
 	memset(ret, 0, sizeof(*ret));
 	if (!len)

@@ -107,7 +107,7 @@ struct cilium_notify {
  * the rest). -EBADMSG with the sentence that Cilium's client prints when bytes are missing, -ENOSYS for a type that
  * nobody knows; only @ret->type is valid then.
  */
-int cilium_decode(const void *data, size_t len, struct cilium_notify *ret, struct err *err);
+int cilium_notify_decode(const void *data, size_t len, struct cilium_notify *ret, struct err *err);
 
 /*
  * The other way: appends the newest layout of its kind, packet and all (pkt.data and pkt.len, at most 65535 bytes of
@@ -122,7 +122,7 @@ int cilium_encode(const struct cilium_notify *n, struct buf *out);
 #define CILIUM_AGENT_STARTED 2
 
 /* Appends a notification; @json is its text, an object. */
-void cilium_encode_agent(struct buf *out, uint32_t type, const char *json);
+void cilium_gob_put_agent(struct buf *out, uint32_t type, const char *json);
 
 struct cilium_call_end {
 	char addr[46];			/* as text; "" = not known */
@@ -142,6 +142,6 @@ struct cilium_call {
 };
 
 /* Appends an access-log record. */
-void cilium_encode_call(struct buf *out, const struct cilium_call *c);
+void cilium_gob_put_call(struct buf *out, const struct cilium_call *c);
 
 #endif

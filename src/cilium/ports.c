@@ -2,7 +2,7 @@
 /* Looking up port names: several rows may have one port. */
 #include "cilium/ports.h"
 
-const char *port_name(uint16_t port, unsigned transport)
+const char *ports_name(uint16_t port, unsigned transport)
 {
 	size_t lo = 0, hi = n_port_rows;
 

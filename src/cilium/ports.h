@@ -20,6 +20,6 @@ extern const struct port_row port_rows[];
 extern const size_t n_port_rows;
 
 /* Name of @port for one of PORT_*, or NULL. */
-const char *port_name(uint16_t port, unsigned transport);
+const char *ports_name(uint16_t port, unsigned transport);
 
 #endif

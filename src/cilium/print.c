@@ -17,7 +17,7 @@
 
 #define RULE "------------------------------------------------------------------------------\n"
 
-void cilium_put_iface(struct buf *out, uint32_t ifindex, const struct cilium_print *o)
+void cilium_print_put_iface(struct buf *out, uint32_t ifindex, const struct cilium_print *o)
 {
 	char name[16];
 
@@ -27,12 +27,12 @@ void cilium_put_iface(struct buf *out, uint32_t ifindex, const struct cilium_pri
 		buf_add_u64(out, ifindex);
 }
 
-void cilium_put_reason(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
+void cilium_print_put_reason(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
 	const char *own = o->drop ? o->drop(o->ctx, n->subtype) : NULL;
 
 	if (!own) {
-		cilium_put_drop(out, n->subtype, n->drop.ext_error);
+		cilium_names_put_drop(out, n->subtype, n->drop.ext_error);
 		return;
 	}
 	buf_add_str(out, own);
@@ -47,14 +47,14 @@ static void put_file(struct buf *out, uint8_t id, const struct cilium_print *o)
 	if (own)
 		buf_add_str(out, own);
 	else
-		cilium_put_file(out, id);
+		cilium_names_put_file(out, id);
 }
 
 static void put_identities(struct buf *out, uint32_t src, uint32_t dst, const struct cilium_print *o)
 {
-	cilium_put_identity(out, src, o->numeric);
+	cilium_names_put_identity(out, src, o->numeric);
 	buf_add_str(out, "->");
-	cilium_put_identity(out, dst, o->numeric);
+	cilium_names_put_identity(out, dst, o->numeric);
 }
 
 static void put_summary(struct buf *out, const struct cilium_packet *p)
@@ -117,7 +117,7 @@ static void put_drop(struct buf *out, const struct cilium_notify *n, const struc
 	const struct cilium_drop *d = &n->drop;
 
 	buf_add_str(out, "xx drop (");
-	cilium_put_reason(out, n, o);
+	cilium_print_put_reason(out, n, o);
 	buf_printf(out, ") flow 0x%x to endpoint %u, ifindex %u, file ", n->hash, d->dst_id, d->ifindex);
 	put_file(out, d->file, o);
 	buf_printf(out, ":%u, ", d->line);
@@ -135,7 +135,7 @@ static void put_drop_long(struct buf *out, const struct cilium_notify *n, int64_
 
 	buf_printf(out, RULE "CPU %02lld: MARK 0x%x FROM %u DROP: %u bytes, reason ", (long long)cpu, n->hash,
 		   n->source, n->pkt.orig_len);
-	cilium_put_reason(out, n, o);
+	cilium_print_put_reason(out, n, o);
 	if (d->src_identity || d->dst_identity) {
 		buf_add_str(out, ", identity ");
 		put_identities(out, d->src_identity, d->dst_identity, o);
@@ -150,7 +150,7 @@ static void put_drop_long(struct buf *out, const struct cilium_notify *n, int64_
 
 /* ---- trace ---- */
 
-void cilium_put_point_summary(struct buf *out, const struct cilium_notify *n)
+void cilium_print_put_point_summary(struct buf *out, const struct cilium_notify *n)
 {
 	static const char *const texts[] = {
 		[2] = "-> host from", [3] = "-> stack", [4] = "-> overlay", [6] = "<- proxy", [7] = "<- host",
@@ -174,15 +174,15 @@ static void put_trace(struct buf *out, const struct cilium_notify *n, const stru
 {
 	const struct cilium_trace *t = &n->trace;
 
-	cilium_put_point_summary(out, n);
+	cilium_print_put_point_summary(out, n);
 	buf_printf(out, " %sflow 0x%x , identity ", t->reason & CILIUM_REASON_ENCRYPTED ? "encrypted  " : "",
 		   n->hash);
 	put_identities(out, t->src_identity, t->dst_identity, o);
 	put_trace_id(out, "ip-trace-id", t->ip_trace_id);
 	buf_add_str(out, " state ");
-	cilium_put_state(out, t->reason);
+	cilium_names_put_state(out, t->reason);
 	buf_add_str(out, " ifindex ");
-	cilium_put_iface(out, t->ifindex, o);
+	cilium_print_put_iface(out, t->ifindex, o);
 	buf_add_str(out, " orig-ip ");
 	put_orig_ip(out, n);
 	buf_add_str(out, ": ");
@@ -197,12 +197,12 @@ static void put_trace_long(struct buf *out, const struct cilium_notify *n, int64
 	buf_printf(out, RULE "CPU %02lld: MARK 0x%x", (long long)cpu, n->hash);
 	put_trace_id(out, "IP-TRACE-ID", t->ip_trace_id);
 	buf_printf(out, " FROM %u ", n->source);
-	cilium_put_point(out, n->subtype);
+	cilium_names_put_point(out, n->subtype);
 	buf_printf(out, ": %u bytes (%u captured), state ", n->pkt.orig_len, n->pkt.cap_len);
-	cilium_put_state(out, t->reason);
+	cilium_names_put_state(out, t->reason);
 	if (t->ifindex) {
 		buf_add_str(out, ", interface ");
-		cilium_put_iface(out, t->ifindex, o);
+		cilium_print_put_iface(out, t->ifindex, o);
 	}
 	if (t->src_identity || t->dst_identity) {
 		buf_add_str(out, ", , identity ");
@@ -221,13 +221,13 @@ static void put_trace_long(struct buf *out, const struct cilium_notify *n, int64
 static void put_debug_line(struct buf *out, const struct cilium_notify *n, int64_t cpu, const struct cilium_print *o)
 {
 	buf_printf(out, "CPU %02lld: MARK 0x%x FROM %u DEBUG: ", (long long)cpu, n->hash, n->source);
-	cilium_put_debug(out, n, o);
+	cilium_debug_put(out, n, o);
 	buf_add_char(out, '\n');
 }
 
 static void put_capture_line(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
-	if (!cilium_put_capture_prefix(out, n, o))
+	if (!cilium_debug_put_capture_prefix(out, n, o))
 		return;
 	buf_add_str(out, ": ");
 	put_summary(out, &n->pkt);
@@ -239,7 +239,7 @@ static void put_capture_long(struct buf *out, const struct cilium_notify *n, int
 {
 	buf_printf(out, RULE "CPU %02lld: MARK 0x%x FROM %u DEBUG: %u bytes, ", (long long)cpu, n->hash, n->source,
 		   n->pkt.cap_len);
-	cilium_put_capture(out, n, o);
+	cilium_debug_put_capture(out, n, o);
 	buf_add_char(out, '\n');
 	put_dissection(out, &n->pkt, o);
 }
@@ -256,11 +256,11 @@ static void put_policy(struct buf *out, const struct cilium_notify *n, const str
 	const struct cilium_policy *p = &n->policy;
 
 	buf_printf(out, "Policy verdict log: flow 0x%x local EP ID %u, remote ID ", n->hash, n->source);
-	cilium_put_identity(out, p->remote_identity, o->numeric);
+	cilium_names_put_identity(out, p->remote_identity, o->numeric);
 	buf_printf(out, ", proto %u, %s, action %s, auth: ", p->proto,
 		   CILIUM_POLICY_DIR(p->bits) == 1 ? "ingress" : "egress", policy_action(p));
-	cilium_put_auth(out, p->auth_type);
-	buf_printf(out, ", match %s, ", cilium_policy_match(CILIUM_POLICY_MATCH(p->bits)));
+	cilium_names_put_auth(out, p->auth_type);
+	buf_printf(out, ", match %s, ", cilium_names_policy_match(CILIUM_POLICY_MATCH(p->bits)));
 	put_summary(out, &n->pkt);
 	buf_add_char(out, '\n');
 }
@@ -284,7 +284,8 @@ static void put_sock(struct buf *out, const struct cilium_notify *n, int64_t cpu
 	const struct cilium_sock *s = &n->sock;
 
 	buf_printf(out, "CPU %02lld: [%s] cgroup_id: %llu sock_cookie: %llu, dst [", (long long)cpu,
-		   cilium_sock_point(s->point), (unsigned long long)s->cgroup_id, (unsigned long long)s->cookie);
+		   cilium_names_sock_point(s->point), (unsigned long long)s->cgroup_id,
+		   (unsigned long long)s->cookie);
 	goip_put_addr(out, s->ipv6 ? AF_INET6 : AF_INET, s->dst_ip);
 	buf_printf(out, "]:%u %s \n", s->dst_port, s->proto < ARRAY_SIZE(protos) ? protos[s->proto] : "unknown");
 }
@@ -334,7 +335,7 @@ static void put_payload(struct buf *out, const struct cilium_payload *p, const s
 	struct cilium_notify n;
 	struct err err = { 0 };
 	bool known;
-	int r = cilium_decode(p->data, p->len, &n, &err);
+	int r = cilium_notify_decode(p->data, p->len, &n, &err);
 
 	if (r == -EBADMSG) {
 		buf_printf(out, "cannot decode message type '%u': %s\n", n.type, err.msg);
@@ -342,9 +343,9 @@ static void put_payload(struct buf *out, const struct cilium_payload *p, const s
 	}
 	known = r == 0;
 	if (n.type == CILIUM_AGENT)
-		known = cilium_put_agent(out, p->data, p->len, o->json);
+		known = cilium_l7_put_agent(out, p->data, p->len, o->json);
 	else if (n.type == CILIUM_L7)
-		known = cilium_put_l7(out, p->data, p->len, o->json);
+		known = cilium_l7_put(out, p->data, p->len, o->json);
 	else if (known)
 		put_sample(out, p, &n, o);
 	if (!known)

@@ -43,16 +43,16 @@ struct cilium_payload {
 int cilium_print(const struct cilium_payload *p, const struct cilium_print *o, struct buf *out);
 
 /* Parts of lines, for the files of this module. */
-void cilium_put_iface(struct buf *out, uint32_t ifindex, const struct cilium_print *o);
-void cilium_put_reason(struct buf *out, const struct cilium_notify *drop, const struct cilium_print *o);
-void cilium_put_debug(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
-void cilium_put_capture(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
-bool cilium_put_capture_prefix(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
-void cilium_put_point_summary(struct buf *out, const struct cilium_notify *n);
+void cilium_print_put_iface(struct buf *out, uint32_t ifindex, const struct cilium_print *o);
+void cilium_print_put_reason(struct buf *out, const struct cilium_notify *drop, const struct cilium_print *o);
+void cilium_debug_put(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
+void cilium_debug_put_capture(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
+bool cilium_debug_put_capture_prefix(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o);
+void cilium_print_put_point_summary(struct buf *out, const struct cilium_notify *n);
 void cilium_json_notify(struct buf *out, const struct cilium_notify *n, int64_t cpu, const struct cilium_print *o);
 /* Agent and L7: @data is the payload, its first byte the type. False when it is no such stream. */
-bool cilium_put_agent(struct buf *out, const uint8_t *data, size_t len, bool json);
-bool cilium_put_l7(struct buf *out, const uint8_t *data, size_t len, bool json);
+bool cilium_l7_put_agent(struct buf *out, const uint8_t *data, size_t len, bool json);
+bool cilium_l7_put(struct buf *out, const uint8_t *data, size_t len, bool json);
 /* The endpoints of an access-log record; false as above. */
 bool cilium_l7_ends(const uint8_t *data, size_t len, uint16_t *ret_src, uint16_t *ret_dst);
 

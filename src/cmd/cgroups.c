@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "enrich/container.h"
 
-int cgroup2_mount(char *ret, size_t cap)
+int cgroups_mount(char *ret, size_t cap)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
 	_cleanup_free_ char *line = NULL;
@@ -54,7 +54,7 @@ size_t cgroups_of_container(const char *id, uint64_t *ret, size_t cap)
 	FTSENT *e;
 	FTS *tree;
 
-	if (cgroup2_mount(mount, sizeof(mount)) < 0)
+	if (cgroups_mount(mount, sizeof(mount)) < 0)
 		return 0;
 	s.mount_len = strlen(mount);
 	tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The mount may lie within a hybrid tree: mountinfo says where it is. 0, -ENOENT, or another errno. */
-int cgroup2_mount(char *ret, size_t cap);
+int cgroups_mount(char *ret, size_t cap);
 
 /*
  * Ids of the topmost cgroups that belong to the container whose id begins with @id. Returns how many, at most @cap;

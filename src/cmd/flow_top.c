@@ -119,7 +119,7 @@ static void value_cell(struct flow_top *t, struct json *j, const char *key, cons
 	_cleanup_(buf_fini) struct buf text = { 0 };
 	const char *arg;
 	size_t arg_len;
-	const struct field *f = field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
+	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
 	struct value v;
 
 	if (!f || event_get(ev, f, &v) < 0)
@@ -134,7 +134,7 @@ static void value_cell(struct flow_top *t, struct json *j, const char *key, cons
 
 static void iface_cell(struct flow_top *t, struct json *j, const struct event *ev, uint32_t ifindex)
 {
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
+	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 	_cleanup_(buf_fini) struct buf number = { 0 };
 
 	buf_printf(&number, "%u", ifindex);
@@ -151,8 +151,8 @@ static void process_cells(struct flow_top *t, struct json *j, const struct event
 	size_t len = 0, container_len = 0;
 
 	if (p) {
-		comm = sec_proc_str(p, s, p->comm, &len);
-		container = sec_proc_str(p, s, p->container, &container_len);
+		comm = event_sec_proc_str(p, s, p->comm, &len);
+		container = event_sec_proc_str(p, s, p->container, &container_len);
 	}
 	if (ev->tgid)
 		buf_printf(&name, "%.*s/%u", (int)len, len ? comm : "", ev->tgid);
@@ -163,7 +163,7 @@ static void process_cells(struct flow_top *t, struct json *j, const struct event
 static void host_cell(struct flow_top *t, struct json *j, const char *key, const char *name_key,
 		      const struct event *ev, const struct ipaddr *ip)
 {
-	const char *name = ip->family ? names_get(ev->names, SONDE_NAME_HOST, names_host_key(ip)) : NULL;
+	const char *name = ip->family ? event_names_get(ev->names, SONDE_NAME_HOST, event_names_host_key(ip)) : NULL;
 	_cleanup_(buf_fini) struct buf text = { 0 };
 
 	ipaddr_text(ip, &text);

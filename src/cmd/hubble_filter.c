@@ -61,7 +61,7 @@ static int add_address(struct hubble_filter *f, const char *option, const char *
 {
 	struct ipnet net;
 
-	if (ipnet_parse(arg, &net) < 0)
+	if (ipaddr_ipnet_parse(arg, &net) < 0)
 		return err_set(err, -EINVAL, "--%s wants an address or a network (10.0.0.0/8), not \"%s\"", option,
 			       arg);
 	return add_value(f, option, word, "=", arg);

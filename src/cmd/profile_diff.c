@@ -50,14 +50,14 @@ static void side_fini(struct side *side)
 
 static int gather_open(struct sink *s, _unused_ struct err *err)
 {
-	return profile_open(s->state, s->opts);
+	return sinks_profile_open(s->state, s->opts);
 }
 
 static int gather_event(struct sink *s, const struct event *ev)
 {
 	size_t i;
 
-	profile_take(s->state, ev, &i);
+	sinks_profile_take(s->state, ev, &i);
 	return 0;
 }
 
@@ -67,8 +67,8 @@ static int gather_close(struct sink *s)
 	struct side *side = s->opts->ctx;
 	int r = stack_tree_add(side->tree, p->set, p->sym, &p->view, side->which, side->folded);
 
-	buf_add_str(&side->notes, profile_losses(p));
-	profile_fini(p);
+	buf_add_str(&side->notes, sinks_profile_losses(p));
+	sinks_profile_fini(p);
 	return r;
 }
 

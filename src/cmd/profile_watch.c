@@ -35,7 +35,7 @@ static int watch_open(struct sink *s, _unused_ struct err *err)
 	st->closes = profile_writes_file(st->watch->conf) && closing_wanted(&st->watch->conf->run);
 	st->counts = st->watch->top || st->watch->conf->stats || st->closes ||
 		     (s->opts->stack && s->opts->stack->max_entries);
-	return profile_open(&st->profile, s->opts);
+	return sinks_profile_open(&st->profile, s->opts);
 }
 
 static void take_totals(struct watch *w, const struct event *ev)
@@ -69,7 +69,7 @@ static int watch_event(struct sink *s, const struct event *ev)
 
 	if (ev->desc == &cpu_totals_desc)
 		take_totals(w, ev);
-	if (st->counts && profile_take(&st->profile, ev, &i) < 0)
+	if (st->counts && sinks_profile_take(&st->profile, ev, &i) < 0)
 		return 0;
 	missed = ev->desc->class == EVENT_DATA ? stack_event_missed(st->profile.set, ev) : -ENOENT;
 	if (missed < 0)
@@ -124,7 +124,7 @@ static int add_stats(struct map *m, struct stack_names *names, const struct stac
 		p->frames += e->count;
 		p->named += *frames->items[i].func->name ? e->count : 0;
 	}
-	if (!e->n_user && !stack_missed_user(e))
+	if (!e->n_user && !stack_names_missed_user(e))
 		return 0;	/* a thread of the kernel */
 	p->with_user += e->count;
 	p->complete += e->user_end == SONDE_STACK_BOTTOM ? e->count : 0;
@@ -160,9 +160,9 @@ static void put_process(struct buf *b, const struct proc_stats *p)
 	put_share(b, p->complete, p->with_user);
 	put_share(b, p->named, p->frames);
 	for (uint32_t i = 0; i < SONDE_STACK__MAX; i++) {
-		if (!p->by_end[i] || !stack_end_reason(i))
+		if (!p->by_end[i] || !stack_names_end_reason(i))
 			continue;
-		buf_printf(b, "%s%" PRIu64 " %s", first ? "  " : ", ", p->by_end[i], stack_end_reason(i));
+		buf_printf(b, "%s%" PRIu64 " %s", first ? "  " : ", ", p->by_end[i], stack_names_end_reason(i));
 		first = false;
 	}
 	buf_add_char(b, '\n');
@@ -226,7 +226,7 @@ static int put_stats(struct profile *p, const struct watch *w, struct map *m, st
 	for (size_t i = 0; i < list.len; i++)
 		put_process(b, list.items[i]);
 	buf_printf(b, "%zu different stacks\n", stack_set_len(p->set));
-	buf_add_str(b, profile_losses(p));
+	buf_add_str(b, sinks_profile_losses(p));
 	put_totals(b, w);
 	put_cost(b);
 	vec_fini(&list);
@@ -266,7 +266,7 @@ static int watch_close(struct sink *s)
 		profile_closing(w->conf, &st->profile, &w->closing);
 	if (w->conf->stats && w->samples)
 		r = say_stats(&st->profile, w);
-	profile_fini(&st->profile);
+	sinks_profile_fini(&st->profile);
 	return r;
 }
 

@@ -166,7 +166,7 @@ static void count_call(void *ctx, const struct event *ev)
 
 	if (strcmp(ev->desc->name, "rpc.call") != 0)
 		return;
-	error = field_find(ev->desc->fields, ev->desc->n_fields, "rpc.error", &arg, &len);
+	error = event_field_find(ev->desc->fields, ev->desc->n_fields, "rpc.error", &arg, &len);
 	n->calls++;
 	n->failed += error && event_get_number(ev, error, &failed) == 0 && failed;
 }

@@ -94,7 +94,7 @@ static int get(const struct event *ev, const char *word, struct value *ret)
 {
 	const char *arg;
 	size_t arg_len;
-	const struct field *f = field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
+	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
 
 	*ret = (struct value){ 0 };
 	return f ? event_get(ev, f, ret) : -ENOENT;
@@ -140,7 +140,7 @@ static struct row *row_of(struct rpc_summary *s, const struct event *ev)
 	get(ev, "rpc.side", &side);
 	if (p) {
 		comm.kind = VAL_STR;
-		comm.str = sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &comm.len);
+		comm.str = event_sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &comm.len);
 		comm.kind = comm.str ? VAL_STR : VAL_NONE;
 	}
 	if (s->rows.len >= ROWS_MAX)

@@ -100,7 +100,7 @@ static int resolve_cgroup(const char *text, uint64_t *ret, struct err *err)
 
 	if (str_to_u64(text, 10, ret) == 0)
 		return 0;
-	r = cgroup2_mount(mount, sizeof(mount));
+	r = cgroups_mount(mount, sizeof(mount));
 	if (r < 0)
 		return err_errno(err, r, "--cgroup %s: no cgroup2 file system is mounted here", text);
 	snprintf(path, sizeof(path), "%s/%s", mount, text + strspn(text, "/"));
@@ -176,7 +176,7 @@ static bool match_comm(const struct run_conf *c, const struct event *ev)
 
 	if (!proc)
 		return false;
-	comm = sec_proc_str(proc, sec, proc->comm, &len);
+	comm = event_sec_proc_str(proc, sec, proc->comm, &len);
 	for (size_t i = 0; i < c->comms.len; i++) {
 		char want[16];
 
@@ -196,7 +196,7 @@ static bool match_container(const struct run_conf *c, const struct event *ev)
 
 	if (!proc)
 		return false;
-	id = sec_proc_str(proc, sec, proc->container, &len);
+	id = event_sec_proc_str(proc, sec, proc->container, &len);
 	for (size_t i = 0; id && i < c->containers.len; i++) {
 		size_t want = strlen(c->containers.items[i]);
 
@@ -222,7 +222,7 @@ static bool same_path(const char *a, const char *b)
 /* In a recording, namespaces and cgroups are compared by inode, id or the name that was recorded. */
 static bool match_named(const struct opt_strv *want, const struct event *ev, uint32_t space, uint64_t key)
 {
-	const char *name = names_get(ev->names, space, key);
+	const char *name = event_names_get(ev->names, space, key);
 
 	for (size_t i = 0; i < want->len; i++) {
 		const char *text = want->items[i];

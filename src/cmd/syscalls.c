@@ -301,7 +301,7 @@ static void on_stopped(void *ctx)
 	for (unsigned i = 0; i < s->n_lost; i++) {
 		char name[24];
 
-		log_info("sonde: lost of %s: %llu", sys_call_name(s->lost[i].abi, s->lost[i].nr, name),
+		log_info("sonde: lost of %s: %llu", sys_table_call_name(s->lost[i].abi, s->lost[i].nr, name),
 			 (unsigned long long)s->lost[i].count);
 	}
 	if (s->rows)

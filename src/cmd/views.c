@@ -272,7 +272,9 @@ static void fill(struct view_event *e, const struct event *ev, const struct scap
 {
 	const uint16_t flags = v->info->flags;
 
-	*e = (struct view_event){ .ev = ev, .v = v, .call = scap_event_name(v), .leaves = v->p.head->type & 1 };
+	*e = (struct view_event){
+		.ev = ev, .v = v, .call = scap_render_event_name(v), .leaves = v->p.head->type & 1
+	};
 	if (!e->leaves)
 		return;
 	e->latency_ns = latency_of(ev, v);

@@ -73,7 +73,7 @@ static int ask_elf(struct job *j, int fd)
 	if (r == 0 && elf_section_find(j->elf, ".note.go.buildid", &(struct elf_section){ 0 }) == 0)
 		r = gopclntab_open(j->elf, &j->go) == -ENOMEM ? -ENOMEM : 0;
 	if (r == 0 && j->go && j->q->lines)
-		(void)go_inline_open(j->elf, j->go);	/* without: the functions that the linker placed */
+		(void)goinline_open(j->elf, j->go); /* without: the functions that the linker placed */
 	return r == 0 && j->q->lines ? ask_lines(j) : r;
 }
 
@@ -117,7 +117,7 @@ static int tell_func(struct job *j, struct answer_writer *w, struct resolve_func
 
 	if (!j->q->raw_names && f->raw && demangle(f->raw, readable))
 		f->name = readable;
-	return answer_add_func(w, f);
+	return resolve_answer_add_func(w, f);
 }
 
 /* The functions of DWARF; where it has no name or start for the outermost, the symbol has. */
@@ -142,7 +142,7 @@ static int tell_chain(struct job *j, struct answer_writer *w, uint32_t i)
 		if (r < 0)
 			return r;
 	}
-	return answer_add_addr(w, any ? RESOLVE_LINE : RESOLVE_SYMBOL, n);
+	return resolve_answer_add_addr(w, any ? RESOLVE_LINE : RESOLVE_SYMBOL, n);
 }
 
 /* Names of Go's own table stand for missing symbols, its lines for missing DWARF. */
@@ -182,7 +182,7 @@ static int tell_go_chain(struct job *j, struct answer_writer *w, uint32_t i)
 		r = tell_func(j, w, &f);
 	}
 	if (r >= 0)
-		r = answer_add_addr(w, frames[0].line ? RESOLVE_LINE : RESOLVE_SYMBOL, (uint32_t)n);
+		r = resolve_answer_add_addr(w, frames[0].line ? RESOLVE_LINE : RESOLVE_SYMBOL, (uint32_t)n);
 	return r < 0 ? r : (int)n;
 }
 
@@ -203,23 +203,23 @@ static int tell_addr(struct job *j, struct answer_writer *w, uint32_t i)
 		f.line = j->jit_lines[i].line;
 	}
 	if (!f.raw)
-		return answer_add_addr(w, RESOLVE_UNKNOWN, 0);
+		return resolve_answer_add_addr(w, RESOLVE_UNKNOWN, 0);
 	r = tell_func(j, w, &f);
 	if (r < 0)
 		return r;
-	return answer_add_addr(w, f.line ? RESOLVE_LINE : is_stub(f.raw) ? RESOLVE_STUB : RESOLVE_SYMBOL, 1);
+	return resolve_answer_add_addr(w, f.line ? RESOLVE_LINE : is_stub(f.raw) ? RESOLVE_STUB : RESOLVE_SYMBOL, 1);
 }
 
 static int tell(struct job *j, int out_fd)
 {
 	struct answer_writer w;
-	int r = answer_begin(&w);
+	int r = resolve_answer_begin(&w);
 
 	for (uint32_t i = 0; r == 0 && i < j->q->n; i++)
 		r = tell_addr(j, &w, i);
 	if (r == 0)
-		r = answer_write(&w, out_fd);
-	answer_fini(&w);
+		r = resolve_answer_write(&w, out_fd);
+	resolve_answer_fini(&w);
 	return r;
 }
 

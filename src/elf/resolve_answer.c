@@ -17,14 +17,14 @@
 
 /* ---- writing ---- */
 
-int answer_begin(struct answer_writer *w)
+int resolve_answer_begin(struct answer_writer *w)
 {
 	*w = (struct answer_writer){ 0 };
 	map_init(&w->known, sizeof(uint64_t), sizeof(uint32_t));
 	return buf_add_char(&w->strings, '\0');
 }
 
-void answer_fini(struct answer_writer *w)
+void resolve_answer_fini(struct answer_writer *w)
 {
 	buf_fini(&w->addrs);
 	buf_fini(&w->funcs);
@@ -54,7 +54,7 @@ static int add_string(struct answer_writer *w, const char *s, uint32_t *ret)
 	return buf_add(&w->strings, s, len + 1);
 }
 
-int answer_add_func(struct answer_writer *w, const struct resolve_func *f)
+int resolve_answer_add_func(struct answer_writer *w, const struct resolve_func *f)
 {
 	struct resolve_wire_func out = { .line = f->line, .start = f->start };
 	int r = add_string(w, f->raw, &out.raw);
@@ -66,14 +66,14 @@ int answer_add_func(struct answer_writer *w, const struct resolve_func *f)
 	return r < 0 ? r : buf_add(&w->funcs, &out, sizeof(out));
 }
 
-int answer_add_addr(struct answer_writer *w, enum resolve_quality quality, uint32_t n)
+int resolve_answer_add_addr(struct answer_writer *w, enum resolve_quality quality, uint32_t n)
 {
 	struct resolve_wire_addr out = { .quality = (uint16_t)quality, .n = (uint16_t)n };
 
 	return buf_add(&w->addrs, &out, sizeof(out));
 }
 
-int answer_write(struct answer_writer *w, int fd)
+int resolve_answer_write(struct answer_writer *w, int fd)
 {
 	struct resolve_head head = {
 		.magic = RESOLVE_MAGIC,

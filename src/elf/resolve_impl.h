@@ -34,13 +34,13 @@ struct answer_writer {
 	struct map known;	/* hash of a string to its offset: each is sent once */
 };
 
-int answer_begin(struct answer_writer *w);
-void answer_fini(struct answer_writer *w);
+int resolve_answer_begin(struct answer_writer *w);
+void resolve_answer_fini(struct answer_writer *w);
 
 /* One address after the other: its functions, then the address. 0 or -ENOMEM. */
-int answer_add_func(struct answer_writer *w, const struct resolve_func *f);
-int answer_add_addr(struct answer_writer *w, enum resolve_quality quality, uint32_t n);
+int resolve_answer_add_func(struct answer_writer *w, const struct resolve_func *f);
+int resolve_answer_add_addr(struct answer_writer *w, enum resolve_quality quality, uint32_t n);
 
-int answer_write(struct answer_writer *w, int fd);
+int resolve_answer_write(struct answer_writer *w, int fd);
 
 #endif

@@ -181,7 +181,7 @@ static const char *container_of_cgroup(struct enrich *e, const struct event *ev,
 
 	if (c)
 		return c->id;
-	path = cgroup_id ? names_get(ev->names, SONDE_NAME_CGROUP, cgroup_id) : NULL;
+	path = cgroup_id ? event_names_get(ev->names, SONDE_NAME_CGROUP, cgroup_id) : NULL;
 	if (!path)
 		return NULL;
 	if (e->containers.len >= CONTAINERS_MAX)

@@ -137,7 +137,7 @@ static int get_evt(const struct event *ev, const struct field *f, struct value *
 	case W_EVT_NUM: return give_uint(ret, ev->seq, ev->seq != 0);
 	case W_EVT_CPU: return give_uint(ret, ev->cpu, true);
 	case W_EVT_PROBE:
-		return give_named(ret, ev->instance, names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
+		return give_named(ret, ev->instance, event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
 	case W_EVT_SNAPSHOT:
 		*ret = (struct value){ .kind = VAL_BOOL, .u = !!(ev->flags & SONDE_RF_SNAPSHOT) };
 		return 0;
@@ -159,7 +159,7 @@ static int get_packet(const struct event *ev, const struct field *f, struct valu
 	if (f->off == W_PKT_LEN)
 		return give_uint(ret, p->orig_len, true);
 	return give_named(ret, p->ifindex,
-			  names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(p->netns, p->ifindex)));
+			  event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(p->netns, p->ifindex)));
 }
 
 static int get_proc(const struct event *ev, const struct field *f, struct value *ret)
@@ -183,7 +183,7 @@ static int get_proc(const struct event *ev, const struct field *f, struct value 
 	case W_IMAGE: str = p->image; break;
 	default: return -ENOENT;
 	}
-	text = sec_proc_str(p, s, str, &len);
+	text = event_sec_proc_str(p, s, str, &len);
 	return give_str(ret, text, len);
 }
 
@@ -200,10 +200,10 @@ static int get_key(const struct event *ev, const struct field *f, struct value *
 		return ev->start_ns ? 0 : -ENOENT;
 	case W_CGROUP: return give_uint(ret, k->cgroup_id, k->cgroup_id != 0);
 	case W_CGROUP_NAME:
-		name = k->cgroup_id ? names_get(ev->names, SONDE_NAME_CGROUP, k->cgroup_id) : NULL;
+		name = k->cgroup_id ? event_names_get(ev->names, SONDE_NAME_CGROUP, k->cgroup_id) : NULL;
 		return give_str(ret, name, name ? strlen(name) : 0);
 	case W_NETNS:
-		name = names_get(ev->names, SONDE_NAME_NETNS, k->netns);
+		name = event_names_get(ev->names, SONDE_NAME_NETNS, k->netns);
 		return k->netns ? give_named(ret, k->netns, name) : -ENOENT;
 	case W_COOKIE: return give_uint(ret, k->cookie, k->cookie != 0);
 	case W_RPC_STREAM: return give_uint(ret, k->rpc_stream, k->rpc_stream != 0);

@@ -125,7 +125,7 @@ static int emit_with(const struct emitter *em, const struct event_desc *desc, co
 {
 	struct event ev;
 
-	event_from_rec(&ev, desc, r);
+	event_decode_from_rec(&ev, desc, r);
 	ev.body = body;
 	return em->emit(em->ctx, &ev);
 }
@@ -179,10 +179,10 @@ static int decode_name(struct core_state *st, const struct sonde_rec *r, const s
 	text = cur_bytes(&c, len);
 	if (!text || !name.space || name.space >= SONDE_NAME__MAX)
 		return -EBADMSG;
-	ret = names_set(st->names, name.space, name.key, text, len);
+	ret = event_names_set(st->names, name.space, name.key, text, len);
 	if (ret < 0 && ret != -ENOSPC) /* beyond the budget numbers stay numbers */
 		return ret;
-	event_from_rec(&ev, &name_desc, r);
+	event_decode_from_rec(&ev, &name_desc, r);
 	ev.body = &name;
 	event_add_section(&ev, SEC_TEXT, text, len);
 	return em->emit(em->ctx, &ev);
@@ -259,7 +259,7 @@ static void core_fini(void *state)
 {
 	struct core_state *st = state;
 
-	names_free(st->names);
+	event_names_free(st->names);
 }
 
 const struct decoder_ops core_decoder = {

@@ -100,7 +100,7 @@ int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
 		return -EBADMSG;
 	sp.direction = (uint8_t)direction;
 	body = (struct core_packet){ .len = sp.orig_len, .iface = sp.ifindex, .direction = sp.direction };
-	event_from_rec(&ev, &core_packet_desc, r);
+	event_decode_from_rec(&ev, &core_packet_desc, r);
 	ev.body = &body;
 	if (text_len)
 		text_copy = arena_copy(em->scratch, text, text_len);
@@ -109,6 +109,6 @@ int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
 	if (text_len)
 		event_add_section(&ev, SEC_TEXT, text_copy, text_len);
 	packet_dissect(sp.link, data, sp.cap_len, sp.orig_len, &p);
-	conn_from_flow(&ev.keys.conn, packet_flow(&p));
+	packet_keys_conn_from_flow(&ev.keys.conn, packet_flow(&p));
 	return em->emit(em->ctx, &ev);
 }

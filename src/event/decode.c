@@ -95,7 +95,7 @@ int decode_set_new(const struct decoder_ops *const *decoders, struct decode_set 
 	if (r < 0)
 		return r;
 	d->core = d->decoders[0].state;
-	d->core->names = names_new();
+	d->core->names = event_names_new();
 	if (!d->core->names)
 		return -ENOMEM;
 	d->scratch.limit_bytes = SCRATCH_BYTES_MAX;
@@ -223,7 +223,7 @@ int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)
 }
 
 /* Field by field: sec[] has no section yet, and clearing it would cost more than all the rest. */
-void event_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
+void event_decode_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
 {
 	ev->desc = desc;
 	ev->ts_ns = r->ts_ns;

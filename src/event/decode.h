@@ -90,6 +90,6 @@ int decode_hide_content(const struct decode_set *d, struct sonde_rec *r);
 bool decode_owner_sure(const struct decode_set *d, const struct sonde_rec *r);
 
 /* Builds header fields from a record; for decoders. Body and sections are the caller's. */
-void event_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r);
+void event_decode_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r);
 
 #endif

@@ -53,7 +53,7 @@ const struct sec_proc *event_proc(const struct event *ev)
 	return s && s->len >= sizeof(struct sec_proc) ? s->data : NULL;
 }
 
-const char *sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str, size_t *ret_len)
+const char *event_sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str, size_t *ret_len)
 {
 	struct cursor c = cur_init(p, s->len);
 	const char *text;
@@ -69,7 +69,7 @@ void event_who(const struct event *ev, uint32_t id, struct buf *out)
 {
 	const struct sec_proc *p = event_proc(ev);
 	size_t len = 0;
-	const char *comm = p ? sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &len) : NULL;
+	const char *comm = p ? event_sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &len) : NULL;
 
 	if (comm)
 		str_escape_buf(out, comm, len);
@@ -93,8 +93,8 @@ static bool read_argument(const char *rest, const char **ret, size_t *ret_len)
 	return true;
 }
 
-const struct field *field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
-			       size_t *ret_arg_len)
+const struct field *event_field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
+				     size_t *ret_arg_len)
 {
 	*ret_arg = NULL;
 	*ret_arg_len = 0;
@@ -111,7 +111,7 @@ const struct field *field_find(const struct field *fields, size_t n, const char 
 	return NULL;
 }
 
-const char *field_key(const struct field *f)
+const char *event_field_key(const struct field *f)
 {
 	const char *dot = strchr(f->name, '.');
 
@@ -153,8 +153,9 @@ static void named(struct value *v, uint64_t number, const char *name, bool hex)
 static const char *dynamic_name(const struct event *ev, const struct field *f, uint64_t number)
 {
 	if (f->kind == FIELD_IFACE)
-		return names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, (uint32_t)number));
-	return names_get(ev->names, f->space, number);
+		return event_names_get(ev->names, SONDE_NAME_IFACE,
+				       names_iface_key(ev->keys.netns, (uint32_t)number));
+	return event_names_get(ev->names, f->space, number);
 }
 
 static bool is_common(const struct field *f)
@@ -311,7 +312,7 @@ static int generic_line(const struct event *ev, struct buf *out)
 		if (f->flags & (FIELD_ALIAS | FIELD_SILENT) || event_get(ev, f, &v) < 0)
 			continue;
 		buf_add_char(out, ' ');
-		buf_add_str(out, field_key(f));
+		buf_add_str(out, event_field_key(f));
 		buf_add_char(out, '=');
 		value_text(&v, out);
 	}

@@ -130,11 +130,12 @@ const struct sec_packet *event_packet(const struct event *ev, const uint8_t **re
 int event_add_packet(struct event *ev, const struct sec_packet *head, const void *data, struct arena *scratch);
 
 /* The connection that a dissected packet belongs to; nothing without an IP header. */
-void conn_from_flow(struct conn *ret, const struct packet_flow *f);
+void packet_keys_conn_from_flow(struct conn *ret, const struct packet_flow *f);
 
 /* The process of an event, or NULL. */
 const struct sec_proc *event_proc(const struct event *ev);
-const char *sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str, size_t *ret_len);
+const char *event_sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str,
+			       size_t *ret_len);
 
 /* Appends "nginx[812]", or "[812]" of a process without a name: @id is a process or one of its threads. */
 void event_who(const struct event *ev, uint32_t id, struct buf *out);
@@ -205,8 +206,8 @@ struct field {
  * The row that @word names: its own, or a FIELD_ARGUMENT row that it continues, whose argument is then at
  * *ret_arg, *ret_arg_len (else NULL, 0). NULL when there is none.
  */
-const struct field *field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
-			       size_t *ret_arg_len);
+const struct field *event_field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
+				     size_t *ret_arg_len);
 
 #define FIELD_LIKE(kind) ((kind) + 1)
 
@@ -284,7 +285,7 @@ int event_get_number(const struct event *ev, const struct field *f, uint64_t *re
 int event_line(const struct event *ev, const struct line_opts *o, struct buf *out);
 
 /* Key part of the field name: "reason" of "drop.reason". */
-const char *field_key(const struct field *f);
+const char *event_field_key(const struct field *f);
 
 /* ---- registry: the event types of one pipeline ---- */
 

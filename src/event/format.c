@@ -72,7 +72,7 @@ static const struct field *find(struct format *f, const struct field *fields, si
 {
 	const char *arg;
 	size_t len;
-	const struct field *found = field_find(fields, n, word, &arg, &len);
+	const struct field *found = event_field_find(fields, n, word, &arg, &len);
 	struct field *copy;
 
 	if (!found || found->kind != FIELD_GET || fields == event_common_fields)

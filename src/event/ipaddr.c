@@ -59,7 +59,7 @@ int ipaddr_parse(const char *s, struct ipaddr *ret)
 	return 0;
 }
 
-int ipnet_parse(const char *s, struct ipnet *ret)
+int ipaddr_ipnet_parse(const char *s, struct ipnet *ret)
 {
 	const char *slash = strchr(s, '/');
 	char addr[ADDR_TEXT] = { 0 };
@@ -81,7 +81,7 @@ int ipnet_parse(const char *s, struct ipnet *ret)
 	return 0;
 }
 
-bool ipnet_contains(const struct ipnet *net, const struct ipaddr *ip)
+bool ipaddr_ipnet_contains(const struct ipnet *net, const struct ipaddr *ip)
 {
 	unsigned bytes = net->bits / 8, rest = net->bits % 8;
 

@@ -136,7 +136,7 @@ void json_event_fields(struct json *j, const struct event *ev)
 
 	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
 		const struct field *f = &ev->desc->fields[i];
-		const char *key = field_key(f), *dot = strchr(key, '.');
+		const char *key = event_field_key(f), *dot = strchr(key, '.');
 		size_t group = dot ? (size_t)(dot - key) + 1 : 0;
 		struct value v;
 

@@ -23,7 +23,7 @@ struct names {
 	size_t bytes;
 };
 
-struct names *names_new(void)
+struct names *event_names_new(void)
 {
 	struct names *n = calloc(1, sizeof(*n));
 
@@ -32,7 +32,7 @@ struct names *names_new(void)
 	return n;
 }
 
-void names_free(struct names *n)
+void event_names_free(struct names *n)
 {
 	void *key, *val;
 	size_t pos = 0;
@@ -56,7 +56,7 @@ static void forget(struct names *n, const struct name_key *key)
 	map_remove(&n->map, key);
 }
 
-int names_set(struct names *n, uint32_t space, uint64_t key, const char *name, size_t len)
+int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *name, size_t len)
 {
 	struct name_key k = { .key = key, .space = space };
 	char **val, *copy;
@@ -80,7 +80,7 @@ int names_set(struct names *n, uint32_t space, uint64_t key, const char *name, s
 	return 0;
 }
 
-const char *names_get(const struct names *n, uint32_t space, uint64_t key)
+const char *event_names_get(const struct names *n, uint32_t space, uint64_t key)
 {
 	struct name_key k = { .key = key, .space = space };
 	char **val = n ? map_find(&n->map, &k) : NULL;
@@ -88,7 +88,7 @@ const char *names_get(const struct names *n, uint32_t space, uint64_t key)
 	return val ? *val : NULL;
 }
 
-int names_walk(const struct names *n, names_fn fn, void *ctx)
+int event_names_walk(const struct names *n, names_fn fn, void *ctx)
 {
 	void *key, *val;
 	size_t pos = 0;
@@ -102,7 +102,7 @@ int names_walk(const struct names *n, names_fn fn, void *ctx)
 	return r < 0 ? r : 0;
 }
 
-uint64_t names_host_key(const struct ipaddr *ip)
+uint64_t event_names_host_key(const struct ipaddr *ip)
 {
 	uint64_t key = 0;
 

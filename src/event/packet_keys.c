@@ -21,7 +21,7 @@ int event_add_packet(struct event *ev, const struct sec_packet *head, const void
 	return event_add_section(ev, SEC_PACKET, p, (uint32_t)sizeof(*p) + head->cap_len);
 }
 
-void conn_from_flow(struct conn *ret, const struct packet_flow *f)
+void packet_keys_conn_from_flow(struct conn *ret, const struct packet_flow *f)
 {
 	size_t len = f->family == 4 ? 4 : 16;
 

@@ -58,7 +58,7 @@ int ipaddr_parse(const char *s, struct ipaddr *ret);		/* 0 or -EINVAL */
 
 /* "10.0.0.0/8", "fe80::/10", or a bare address. 0 or -EINVAL. */
 struct ipnet { struct ipaddr ip; unsigned bits; };
-int ipnet_parse(const char *s, struct ipnet *ret);
-bool ipnet_contains(const struct ipnet *net, const struct ipaddr *ip);
+int ipaddr_ipnet_parse(const char *s, struct ipnet *ret);
+bool ipaddr_ipnet_contains(const struct ipnet *net, const struct ipaddr *ip);
 
 #endif

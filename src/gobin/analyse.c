@@ -203,7 +203,7 @@ static int analyse(struct job *j, int fd, struct err *err)
 	tell_identity(j);
 	j->a.abi = (uint8_t)abi_of(j);
 	n = all_wanted(wanted);
-	functions_find(j);
+	evaluate_functions(j);
 	r = read_types(j, wanted, n);
 	if (r == 0)
 		r = read_dwarf(j, wanted, n);
@@ -211,7 +211,7 @@ static int analyse(struct job *j, int fd, struct err *err)
 		return r;
 	layout_merge(j);
 	tell_layout(j);
-	r = rules_evaluate(j);
+	r = evaluate_rules(j);
 	if (r == 0 && j->strings.error)
 		r = j->strings.error;
 	j->a.magic = GOBIN_MAGIC;

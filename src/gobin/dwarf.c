@@ -107,10 +107,10 @@ static const struct wanted *find_wanted(const struct reader *r, const char *full
 
 	for (size_t i = 0; dot && i < r->n_wanted; i++) {
 		const struct wanted *w = &r->wanted[i];
-		enum go_match m = pkg_match(w->pkg, full, (size_t)(dot - full));
+		enum go_match m = gobin_names_match_package(w->pkg, full, (size_t)(dot - full));
 
 		if (m == GO_NO || (m == GO_BUNDLED ? !strcmp(dot + 1, w->name) : false) ||
-		    !name_match(m, dot + 1, w->name))
+		    !gobin_names_match(m, dot + 1, w->name))
 			continue;
 		*ret_match = m;
 		return w;
@@ -261,7 +261,7 @@ static void take_subprogram(struct reader *r, Dwarf_Die *die)
 static bool is_unit_wanted(const char *name)
 {
 	for (int p = 0; p < PKG__MAX; p++)
-		if (pkg_match((enum go_pkg)p, name, strlen(name)) != GO_NO)
+		if (gobin_names_match_package((enum go_pkg)p, name, strlen(name)) != GO_NO)
 			return true;
 	return false;
 }

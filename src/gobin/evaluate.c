@@ -23,12 +23,12 @@ struct ask {
 static struct ask ask_of(const struct job *j, size_t i)
 {
 	size_t n;
-	const struct hooker *h = hookers(&n);
+	const struct hooker *h = rules_hookers(&n);
 	const struct feature_function *f;
 
 	if (i < n)
 		return (struct ask){ h[i].pkg, h[i].receiver, h[i].method };
-	f = feature_functions(&n);
+	f = rules_feature_functions(&n);
 	return (struct ask){ f[i - j->n_hookers].pkg, f[i - j->n_hookers].receiver, f[i - j->n_hookers].method };
 }
 
@@ -54,7 +54,7 @@ static void see_package(struct job *j, const char *name, size_t len)
 
 		if (j->packages[p] && p != PKG_STD)
 			continue;
-		m = pkg_match((enum go_pkg)p, name, (size_t)(dot - name));
+		m = gobin_names_match_package((enum go_pkg)p, name, (size_t)(dot - name));
 		if (p == PKG_STD && m == GO_EXACT)
 			j->features |= FEAT_STD_PACKAGE;
 		if (p == PKG_STD && m == GO_BUNDLED)	/* net/http is more than its HTTP/2 */
@@ -75,13 +75,13 @@ static bool ends_like_a_method(const struct job *j, size_t n_asks, bool *ret_end
 	return n_asks <= FUNCTIONS_MAX;
 }
 
-void functions_find(struct job *j)
+void evaluate_functions(struct job *j)
 {
 	bool ends[256] = { false };
 	size_t n_features, n_asks;
-	const struct feature_function *features = feature_functions(&n_features);
+	const struct feature_function *features = rules_feature_functions(&n_features);
 
-	(void)hookers(&j->n_hookers);
+	(void)rules_hookers(&j->n_hookers);
 	n_asks = j->n_hookers + n_features;
 	if (!ends_like_a_method(j, n_asks, ends))
 		return;
@@ -97,7 +97,7 @@ void functions_find(struct job *j)
 		see_package(j, f.name, len);
 		for (size_t k = 0; k < n_asks; k++) {
 			struct ask a = ask_of(j, k);
-			enum go_match m = function_match(f.name, len, a.pkg, a.receiver, a.method);
+			enum go_match m = gobin_names_match_function(f.name, len, a.pkg, a.receiver, a.method);
 
 			if (m != GO_NO)
 				take_function(&j->functions[k], &f, m);
@@ -249,7 +249,7 @@ static void hook(struct job *j, const struct hooker *h, uint8_t number, const st
 static void evaluate(struct job *j, enum gobin_rule rule)
 {
 	struct gobin_rule_answer *r = &j->a.rules[rule];
-	const struct hooker *h = hookers(&(size_t){ 0 }), *missing = NULL;
+	const struct hooker *h = rules_hookers(&(size_t){ 0 }), *missing = NULL;
 	uint8_t number = 0;
 
 	for (size_t i = 0; i < j->n_hookers; i++) {
@@ -266,14 +266,16 @@ static void evaluate(struct job *j, enum gobin_rule rule)
 		number++;
 	}
 	if (!missing || !j->packages[missing->pkg])
-		refuse(r, GOBIN_NO_PACKAGE, missing ? answer_strf(j, "nothing of %s is in the program",
-								     pkg_path(missing->pkg)) : 0);
+		refuse(r, GOBIN_NO_PACKAGE,
+		       missing ? answer_strf(j, "nothing of %s is in the program",
+					     gobin_names_package_path(missing->pkg))
+			       : 0);
 	else if (missing->wants & FEAT_OWN_WRITER && !(j->features & FEAT_OWN_WRITER))
 		refuse(r, GOBIN_OTHER_WAY, answer_str(j, "this gRPC writes DATA through golang.org/x/net/http2"));
 	else
 		refuse(r, GOBIN_NO_FUNCTION,
-		       answer_strf(j, "the program has no function %s.(*%s).%s", pkg_path(missing->pkg),
-				   missing->receiver, missing->method));
+		       answer_strf(j, "the program has no function %s.(*%s).%s",
+				   gobin_names_package_path(missing->pkg), missing->receiver, missing->method));
 }
 
 /* Functions of rules that are ready, ascending, each once. */
@@ -330,7 +332,7 @@ static int confirm_symbols(struct job *j)
 	return r == -ENOMEM ? r : 0;
 }
 
-int rules_evaluate(struct job *j)
+int evaluate_rules(struct job *j)
 {
 	if (j->a.fields[GOBIN_F_SERVER_PEER].off >= 0)
 		j->features |= FEAT_CONTEXT;

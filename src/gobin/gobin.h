@@ -133,7 +133,7 @@ struct gobin_site {
 
 struct gobin_rule_answer {
 	uint8_t state;			/* enum gobin_state */
-	uint8_t hooker;			/* which of the rule's hookers fits, in the order of rules.c */
+	uint8_t hooker;			/* which of the rule's rules_hookers fits, in the order of rules.c */
 	uint32_t why;			/* gobin_str(): a sentence; "" when ready */
 	struct gobin_site site;		/* valid when ready */
 };

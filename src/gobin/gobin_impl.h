@@ -28,7 +28,7 @@ struct found_function {
 	uint32_t copies;		/* of the same function, in other vendored copies of the package */
 };
 
-#define FUNCTIONS_MAX 80		/* hookers and functions of features */
+#define FUNCTIONS_MAX 80 /* rules_hookers and functions of features */
 
 struct job {
 	const struct gobin_request *q;
@@ -43,7 +43,7 @@ struct job {
 	const char *dwarf_why;		/* NULL = there is DWARF */
 	bool packages[PKG__MAX];	/* some function of it is there */
 	uint32_t features;
-	struct found_function functions[FUNCTIONS_MAX];	/* as hookers(), then feature_functions() */
+	struct found_function functions[FUNCTIONS_MAX]; /* as rules_hookers(), then rules_feature_functions() */
 	size_t n_hookers;
 	struct gobin_answer a;
 	struct buf strings;
@@ -54,7 +54,7 @@ uint32_t answer_str(struct job *j, const char *s);
 uint32_t answer_strf(struct job *j, const char *fmt, ...) _printf_(2, 3);
 
 void layout_merge(struct job *j);		/* fields, types and itabs of the answer */
-void functions_find(struct job *j);		/* functions, features, packages */
-int rules_evaluate(struct job *j);
+void evaluate_functions(struct job *j);		/* functions, features, packages */
+int evaluate_rules(struct job *j);
 
 #endif

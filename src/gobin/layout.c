@@ -11,7 +11,7 @@
 
 static const struct struct_field *member(const struct go_type *t, const char *field)
 {
-	return t ? type_field(t, field) : NULL;
+	return t ? types_field(t, field) : NULL;
 }
 
 static void name_field(struct job *j, struct gobin_field_answer *a, const struct go_type *t,

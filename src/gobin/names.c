@@ -31,7 +31,7 @@ _Static_assert(ARRAY_SIZE(paths) == PKG__MAX, "a path per package");
 
 #define BUNDLE "net/http"
 
-const char *pkg_path(enum go_pkg p)
+const char *gobin_names_package_path(enum go_pkg p)
 {
 	return paths[p];
 }
@@ -45,7 +45,7 @@ static bool is_std_vendored(enum go_pkg p, const char *path, size_t len)
 	       !memcmp(path + vendor, paths[p], len - vendor);
 }
 
-enum go_match pkg_match(enum go_pkg p, const char *path, size_t len)
+enum go_match gobin_names_match_package(enum go_pkg p, const char *path, size_t len)
 {
 	size_t want = strlen(paths[p]), tail = strlen("/vendor/");
 
@@ -60,7 +60,7 @@ enum go_match pkg_match(enum go_pkg p, const char *path, size_t len)
 	return is_std_vendored(p, path, len) ? GO_VENDORED : GO_NO;
 }
 
-bool name_match(enum go_match m, const char *name, const char *want)
+bool gobin_names_match(enum go_match m, const char *name, const char *want)
 {
 	if (m == GO_NO)
 		return false;
@@ -82,7 +82,8 @@ static bool strip(const char *name, size_t *len, const char *tail)
 	return true;
 }
 
-enum go_match function_match(const char *name, size_t len, enum go_pkg p, const char *receiver, const char *method)
+enum go_match gobin_names_match_function(const char *name, size_t len, enum go_pkg p, const char *receiver,
+					 const char *method)
 {
 	enum go_match m;
 	bool bundled;
@@ -94,6 +95,6 @@ enum go_match function_match(const char *name, size_t len, enum go_pkg p, const 
 		return GO_NO;
 	if (is_std_vendored(p, name, len))
 		return GO_NO;
-	m = pkg_match(p, name, len);
+	m = gobin_names_match_package(p, name, len);
 	return (m == GO_BUNDLED) == bundled ? m : GO_NO;
 }

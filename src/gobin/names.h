@@ -22,18 +22,19 @@ enum go_match { GO_NO, GO_VENDORED, GO_BUNDLED, GO_EXACT, GO_MATCH__MAX };
 
 #define STD_PREFIX "http2"	/* before every name of the copy in net/http */
 
-const char *pkg_path(enum go_pkg p);
+const char *gobin_names_package_path(enum go_pkg p);
 
 /* Does @path (@len bytes) name the package? GO_BUNDLED: the names in it have the prefix. */
-enum go_match pkg_match(enum go_pkg p, const char *path, size_t len);
+enum go_match gobin_names_match_package(enum go_pkg p, const char *path, size_t len);
 
 /* Does @name (of a type, field or method receiver) stand for @want in a package matched as @m? */
-bool name_match(enum go_match m, const char *name, const char *want);
+bool gobin_names_match(enum go_match m, const char *name, const char *want);
 
 /*
  * A function by its whole name: "path.(*Receiver).method". @receiver without star or brackets; a pointer receiver is
  * meant.
  */
-enum go_match function_match(const char *name, size_t len, enum go_pkg p, const char *receiver, const char *method);
+enum go_match gobin_names_match_function(const char *name, size_t len, enum go_pkg p, const char *receiver,
+					 const char *method);
 
 #endif

@@ -99,13 +99,13 @@ static const struct feature_function features[] = {
 	{ FEAT_STD_BY_VALUE, PKG_STD, "Framer", "ReadFrameHeader" },
 };
 
-const struct hooker *hookers(size_t *ret_n)
+const struct hooker *rules_hookers(size_t *ret_n)
 {
 	*ret_n = ARRAY_SIZE(rows);
 	return rows;
 }
 
-const struct feature_function *feature_functions(size_t *ret_n)
+const struct feature_function *rules_feature_functions(size_t *ret_n)
 {
 	*ret_n = ARRAY_SIZE(features);
 	return features;

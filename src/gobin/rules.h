@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rules as rows. A rule has hookers, of which the first whose selector fits is taken: the program has the
+ * The rules as rows. A rule has rules_hookers, of which the first whose selector fits is taken: the program has the
  * features that it wants and lacks those that it excludes. Features are facts of the program, never versions. Its
  * checker is the list of members that must be known. Internal to src/gobin.
  */
@@ -35,15 +35,15 @@ struct hooker {
 	uint8_t fields[HOOKER_FIELDS_MAX];	/* that must be known, each + 1; 0 ends the list */
 };
 
-const struct hooker *hookers(size_t *ret_n);
+const struct hooker *rules_hookers(size_t *ret_n);
 
-/* Functions that tell features, beside those of hookers. */
+/* Functions that tell features, beside those of rules_hookers. */
 struct feature_function {
 	enum feature feature;
 	enum go_pkg pkg;
 	const char *receiver, *method;
 };
-const struct feature_function *feature_functions(size_t *ret_n);
+const struct feature_function *rules_feature_functions(size_t *ret_n);
 
 struct field_row { enum go_pkg pkg; const char *structure, *field; };
 struct type_row { enum go_pkg pkg; const char *name; };

@@ -284,7 +284,7 @@ static void keep_group(struct walk *w, const struct desc *d)
 	name += sizeof(prefix) - 1;
 	for (size_t i = 0; i < w->n_wanted; i++)
 		if (w->wanted[i].pkg == PKG_MAP && !strcmp(name, w->wanted[i].name))
-			keep(w, &w->wanted[i], GO_EXACT, d, pkg_path(PKG_MAP), name);
+			keep(w, &w->wanted[i], GO_EXACT, d, gobin_names_package_path(PKG_MAP), name);
 }
 
 static void keep_wanted(struct walk *w, const struct desc *d)
@@ -302,13 +302,14 @@ static void keep_wanted(struct walk *w, const struct desc *d)
 	for (size_t i = 0; i < w->n_wanted; i++) {
 		enum go_match m;
 
-		if (!name_match(GO_BUNDLED, name, w->wanted[i].name))
+		if (!gobin_names_match(GO_BUNDLED, name, w->wanted[i].name))
 			continue;
 		if (!path[0] && !read_name_off(w, (int32_t)image_u32(w->img, uncommon_of(d)), path, sizeof(path)))
 			return;
-		m = pkg_match(w->wanted[i].pkg, path, strlen(path));
+		m = gobin_names_match_package(w->wanted[i].pkg, path, strlen(path));
 		/* A type of the bundled copy has the prefix: without it, it is net/http's own of that name. */
-		if (m == GO_BUNDLED ? !strcmp(name, w->wanted[i].name) : !name_match(m, name, w->wanted[i].name))
+		if (m == GO_BUNDLED ? !strcmp(name, w->wanted[i].name)
+				    : !gobin_names_match(m, name, w->wanted[i].name))
 			continue;
 		if (m != GO_NO)
 			keep(w, &w->wanted[i], m, d, path, name);
@@ -491,10 +492,10 @@ const struct go_type *types_find(const struct go_types *t, enum go_pkg pkg, cons
 	return NULL;
 }
 
-const struct struct_field *type_field(const struct go_type *t, const char *name)
+const struct struct_field *types_field(const struct go_type *t, const char *name)
 {
 	for (size_t i = 0; i < t->fields.len; i++)
-		if (name_match(t->match, t->fields.items[i].name, name))
+		if (gobin_names_match(t->match, t->fields.items[i].name, name))
 			return &t->fields.items[i];
 	return NULL;
 }

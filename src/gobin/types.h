@@ -60,6 +60,6 @@ int types_read(struct image *img, const struct go_module *m, unsigned minor, uns
 void types_fini(struct go_types *t);
 
 const struct go_type *types_find(const struct go_types *t, enum go_pkg pkg, const char *name);
-const struct struct_field *type_field(const struct go_type *t, const char *name);
+const struct struct_field *types_field(const struct go_type *t, const char *name);
 
 #endif

@@ -28,7 +28,7 @@ static void unescape(char *s)
 	*out = '\0';
 }
 
-char *probe_cgroup2_mount(const char *host_root)
+char *cgroup2_mount(const char *host_root)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
 	_cleanup_free_ char *line = NULL;
@@ -55,9 +55,9 @@ char *probe_cgroup2_mount(const char *host_root)
 	return NULL;
 }
 
-int probe_cgroup2_open(const char *host_root)
+int cgroup2_open(const char *host_root)
 {
-	_cleanup_free_ char *mount = probe_cgroup2_mount(host_root);
+	_cleanup_free_ char *mount = cgroup2_mount(host_root);
 	int fd = mount ? open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (!mount)

@@ -6,9 +6,9 @@
 #define PROBE_CGROUP2_H
 
 /* The place where it is mounted whole, below @host_root ("" = here); NULL = nowhere. Owned by the caller. */
-char *probe_cgroup2_mount(const char *host_root);
+char *cgroup2_mount(const char *host_root);
 
 /* Its root directory, open, or -errno; -ENOENT when it is not mounted. */
-int probe_cgroup2_open(const char *host_root);
+int cgroup2_open(const char *host_root);
 
 #endif

@@ -26,7 +26,7 @@ struct ksyms {
 	struct buf names;	/* NUL-terminated strings; the first is empty */
 };
 
-void ksyms_free(struct ksyms *k)
+void ksym_free(struct ksyms *k)
 {
 	if (!k)
 		return;
@@ -34,7 +34,7 @@ void ksyms_free(struct ksyms *k)
 	buf_fini(&k->names);
 	free(k);
 }
-DEFINE_CLEANUP(struct ksyms *, ksyms_free)
+DEFINE_CLEANUP(struct ksyms *, ksym_free)
 
 static int add_name(struct ksyms *k, const char *s, size_t len, uint32_t *ret)
 {
@@ -102,9 +102,9 @@ static int by_addr(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-int ksyms_read(FILE *f, struct ksyms **ret)
+int ksym_read(FILE *f, struct ksyms **ret)
 {
-	_cleanup_(ksyms_freep) struct ksyms *k = calloc(1, sizeof(*k));
+	_cleanup_(ksym_freep) struct ksyms *k = calloc(1, sizeof(*k));
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0;
 	ssize_t len;
@@ -120,11 +120,11 @@ int ksyms_read(FILE *f, struct ksyms **ret)
 	return 0;
 }
 
-int ksyms_new(struct ksyms **ret)
+int ksym_new(struct ksyms **ret)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
 
-	return f ? ksyms_read(f, ret) : -errno;
+	return f ? ksym_read(f, ret) : -errno;
 }
 
 /* The symbol that holds @addr, or NULL. */
@@ -145,7 +145,7 @@ static const struct ksym *find(const struct ksyms *k, uint64_t addr)
 	return s && addr - s->addr <= MAX_FUNCTION_BYTES ? s : NULL;
 }
 
-int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
+int ksym_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
 {
 	const struct ksym *s = find(k, addr);
 
@@ -156,14 +156,14 @@ int ksyms_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap)
 	return 0;
 }
 
-bool ksyms_may_change(const struct ksyms *k, uint64_t addr)
+bool ksym_may_change(const struct ksyms *k, uint64_t addr)
 {
 	const struct ksym *s = find(k, addr);
 
 	return k->syms.len && (!s || s->module);
 }
 
-int ksyms_range(const struct ksyms *k, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)
+int ksym_range(const struct ksyms *k, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)
 {
 	size_t len = strlen(name);
 

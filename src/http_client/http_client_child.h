@@ -37,6 +37,6 @@ struct http_client_child {
 int http_client_child(void *ctx, int in_fd, int out_fd);
 
 /* Things that the server left out of a message that it took: ExportTraceServiceResponse. 0 for any nonsense. */
-uint64_t http_client_rejected(const void *reply, size_t len);
+uint64_t http_client_reply_rejected(const void *reply, size_t len);
 
 #endif

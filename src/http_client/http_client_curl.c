@@ -191,7 +191,7 @@ static void deliver(struct sender *s, const char *data, size_t len, struct http_
 		poll(NULL, 0, (int)(ns / 1000000));
 	}
 	a->outcome = code >= 200 && code < 300 ? POST_DELIVERED : POST_REFUSED;
-	rejected = a->outcome == POST_DELIVERED ? http_client_rejected(s->reply, s->reply_len) : 0;
+	rejected = a->outcome == POST_DELIVERED ? http_client_reply_rejected(s->reply, s->reply_len) : 0;
 	a->rejected = (uint32_t)MIN(rejected, (uint64_t)a->n);
 	if (a->outcome == POST_DELIVERED)
 		snprintf(a->why, sizeof(a->why), "%s", a->rejected ? "the server left some out" : "");

@@ -55,7 +55,7 @@ static uint64_t next(struct cursor *c, uint64_t *ret_number, struct cursor *ret_
 	return cur_ok(c) ? tag >> 3 : 0;
 }
 
-uint64_t http_client_rejected(const void *reply, size_t len)
+uint64_t http_client_reply_rejected(const void *reply, size_t len)
 {
 	struct cursor c = cur_init(reply, len), partial, bytes;
 	uint64_t field, inner, n, rejected = 0;

@@ -35,7 +35,7 @@ struct sock_dir {
 	size_t n_made;
 };
 
-DEFINE_CLEANUP(struct sock_dir *, sock_dir_close)
+DEFINE_CLEANUP(struct sock_dir *, listen_sock_dir_close)
 
 /* ---- the directory ---- */
 
@@ -118,9 +118,9 @@ static int take_lock(struct sock_dir *d, struct err *err)
 	return err_set(err, -EAGAIN, "%s does not stay where it is", path);
 }
 
-int sock_dir_open(const char *path, gid_t gid, struct sock_dir **ret, struct err *err)
+int listen_sock_dir_open(const char *path, gid_t gid, struct sock_dir **ret, struct err *err)
 {
-	_cleanup_(sock_dir_closep) struct sock_dir *d = calloc(1, sizeof(*d));
+	_cleanup_(listen_sock_dir_closep) struct sock_dir *d = calloc(1, sizeof(*d));
 	int r;
 
 	if (!d)
@@ -138,7 +138,7 @@ int sock_dir_open(const char *path, gid_t gid, struct sock_dir **ret, struct err
 	return 0;
 }
 
-void sock_dir_close(struct sock_dir *d)
+void listen_sock_dir_close(struct sock_dir *d)
 {
 	char path[256];
 
@@ -180,7 +180,7 @@ static int note_made(struct sock_dir *d, const char *name, const char *path)
 	return 0;
 }
 
-bool sock_dir_lost(struct sock_dir *d, const char *name)
+bool listen_sock_dir_lost(struct sock_dir *d, const char *name)
 {
 	const struct made *m = made_find(d, name);
 	char path[256];
@@ -192,7 +192,7 @@ bool sock_dir_lost(struct sock_dir *d, const char *name)
 	return lstat(path, &st) < 0 ? errno == ENOENT : st.st_dev != m->dev || st.st_ino != m->ino;
 }
 
-int sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, struct err *err)
+int listen_sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, struct err *err)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -256,7 +256,7 @@ int listen_passed(const char *name)
 
 /* ---- peers ---- */
 
-int peer_of(int fd, struct peer *ret)
+int listen_peer_of(int fd, struct peer *ret)
 {
 	struct ucred c;
 	socklen_t len = sizeof(c);
@@ -267,7 +267,7 @@ int peer_of(int fd, struct peer *ret)
 	return 0;
 }
 
-bool peer_in_group(int fd, const struct peer *p, gid_t gid)
+bool listen_peer_in_group(int fd, const struct peer *p, gid_t gid)
 {
 	gid_t groups[1024];
 	socklen_t len = sizeof(groups);
@@ -340,7 +340,7 @@ static int on_pause_over(void *ctx, _unused_ uint64_t now_ns)
 	return 0;
 }
 
-void listener_free(struct listener *l)
+void listen_free(struct listener *l)
 {
 	if (!l)
 		return;
@@ -352,11 +352,11 @@ void listener_free(struct listener *l)
 		close(l->reserve_fd);
 	free(l);
 }
-DEFINE_CLEANUP(struct listener *, listener_free)
+DEFINE_CLEANUP(struct listener *, listen_free)
 
-int listener_new(struct loop *loop, int fd, void (*fn)(void *ctx, int fd), void *ctx, struct listener **ret)
+int listen_new(struct loop *loop, int fd, void (*fn)(void *ctx, int fd), void *ctx, struct listener **ret)
 {
-	_cleanup_(listener_freep) struct listener *l = calloc(1, sizeof(*l));
+	_cleanup_(listen_freep) struct listener *l = calloc(1, sizeof(*l));
 	int r;
 
 	if (!l) {
@@ -376,7 +376,7 @@ int listener_new(struct loop *loop, int fd, void (*fn)(void *ctx, int fd), void 
 	return 0;
 }
 
-int listener_replace(struct listener *l, int fd)
+int listen_replace(struct listener *l, int fd)
 {
 	struct loop_source *io = NULL;
 	int r = loop_add_io(l->loop, fd, EPOLLIN, on_connection, l, &io);

@@ -100,7 +100,7 @@ static bool is_listed(const struct sonde *h, const struct scap_thread *t)
 /* A listed name suppresses the thread, and the children it makes, until they exit. */
 static bool is_suppressed(struct sonde *h, const struct event *ev, const struct params *p)
 {
-	const struct scap_view *v = scap_view_of(ev);
+	const struct scap_view *v = scap_state_view(ev);
 	const struct scap_thread *t = v ? v->thread : NULL;
 	bool gone = p->head->type == SCAP_PROCEXIT_1_E || p->head->type == SCAP_PROCEXIT_E;
 	bool yes, is_new;
@@ -130,7 +130,7 @@ static int add_event(struct sonde *h, const struct event *ev, const struct param
 	int r;
 
 	buf_reset(&h->block);
-	r = scap_write_event(p, &head, &h->block);
+	r = scap_block_write_event(p, &head, &h->block);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;	/* what the format cannot say is not told */
 	memcpy(&number, h->block.data, sizeof(number));
@@ -343,7 +343,7 @@ int32_t sonde_next(sonde_t *h, sonde_evt **ret_evt, uint16_t *ret_cpuid)
 
 static const struct scap_event_info *info_of(const sonde_evt *evt)
 {
-	return scap_event_info(evt->type);
+	return scap_schema_event_info(evt->type);
 }
 
 const char *sonde_evt_name(const sonde_evt *evt)

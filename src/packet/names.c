@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 
-const char *ethertype_name(uint16_t type)
+const char *packet_names_ethertype_name(uint16_t type)
 {
 	static const struct { uint16_t type; const char *name; } rows[] = {
 		{ 0x0800, "IPv4" }, { 0x86dd, "IPv6" }, { 0x0806, "ARP" }, { 0x8100, "Dot1Q" },
@@ -28,7 +28,7 @@ const char *ethertype_name(uint16_t type)
 	return NULL;
 }
 
-const char *proto_name(uint8_t proto)
+const char *packet_names_proto_name(uint8_t proto)
 {
 	static const char *const names[256] = {
 		[PROTO_HOPOPTS] = "hop-by-hop", [PROTO_ICMP] = "ICMP", [PROTO_IGMP] = "IGMP", [PROTO_IPIP] = "IPv4",
@@ -114,7 +114,7 @@ static const struct icmp_name *icmp_find(int family, uint8_t type)
 	return NULL;
 }
 
-void text_icmp_type(struct buf *out, int family, uint8_t type, uint8_t code)
+void packet_names_text_icmp_type(struct buf *out, int family, uint8_t type, uint8_t code)
 {
 	const struct icmp_name *row = icmp_find(family, type);
 
@@ -128,7 +128,7 @@ void text_icmp_type(struct buf *out, int family, uint8_t type, uint8_t code)
 		buf_add_str(out, row->name);
 }
 
-const char *igmp_name(uint8_t type)
+const char *packet_names_igmp_name(uint8_t type)
 {
 	switch (type) {
 	case 0x11: return "IGMP Membership Query";
@@ -140,7 +140,7 @@ const char *igmp_name(uint8_t type)
 	}
 }
 
-void text_mac(struct buf *out, const uint8_t *mac)
+void packet_names_text_mac(struct buf *out, const uint8_t *mac)
 {
 	static const char hex[] = "0123456789abcdef";
 	char *p = buf_reserve(out, 18);
@@ -155,7 +155,7 @@ void text_mac(struct buf *out, const uint8_t *mac)
 	buf_commit(out, 17);
 }
 
-void text_ip(struct buf *out, int family, const uint8_t *addr)
+void packet_names_text_ip(struct buf *out, int family, const uint8_t *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -170,11 +170,11 @@ void text_ip(struct buf *out, int family, const uint8_t *addr)
 	}
 }
 
-void text_ip_port(struct buf *out, int family, const uint8_t *addr, uint16_t port)
+void packet_names_text_ip_port(struct buf *out, int family, const uint8_t *addr, uint16_t port)
 {
 	if (family == 6)
 		buf_add_char(out, '[');
-	text_ip(out, family, addr);
+	packet_names_text_ip(out, family, addr);
 	buf_add_str(out, family == 6 ? "]:" : ":");
 	buf_add_u64(out, port);
 }

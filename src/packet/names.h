@@ -39,19 +39,19 @@ struct buf;
 #define PROTO_SCTP 132
 #define PROTO_MPLS 137
 
-const char *ethertype_name(uint16_t type);	/* NULL = unknown */
-const char *proto_name(uint8_t proto);		/* likewise */
-int service_port(const char *name);		/* "http": 80; -ENOENT */
+const char *packet_names_ethertype_name(uint16_t type); /* NULL = unknown */
+const char *packet_names_proto_name(uint8_t proto);	/* likewise */
+int services_port(const char *name);			/* "http": 80; -ENOENT */
 
 /* "DestinationUnreachable(Port)", "EchoRequest", "143(0)". @family: 4 or 6. */
-void text_icmp_type(struct buf *out, int family, uint8_t type, uint8_t code);
+void packet_names_text_icmp_type(struct buf *out, int family, uint8_t type, uint8_t code);
 
 /* "IGMPv2 Membership Report"; NULL = unknown */
-const char *igmp_name(uint8_t type);
+const char *packet_names_igmp_name(uint8_t type);
 
-void text_mac(struct buf *out, const uint8_t *mac);
-void text_ip(struct buf *out, int family, const uint8_t *addr);
+void packet_names_text_mac(struct buf *out, const uint8_t *mac);
+void packet_names_text_ip(struct buf *out, int family, const uint8_t *addr);
 /* "10.0.0.1:80", "[fd00::1]:80" */
-void text_ip_port(struct buf *out, int family, const uint8_t *addr, uint16_t port);
+void packet_names_text_ip_port(struct buf *out, int family, const uint8_t *addr, uint16_t port);
 
 #endif

@@ -132,7 +132,7 @@ static void print_rdata(struct buf *out, struct cursor msg, uint16_t type, struc
 	case 28:
 		addr = cur_bytes(&c, type == 1 ? 4 : 16);
 		if (addr)
-			text_ip(out, type == 1 ? 4 : 6, addr);
+			packet_names_text_ip(out, type == 1 ? 4 : 6, addr);
 		break;
 	case 33:
 		buf_printf(out, "%u ", cur_u16be(&c));
@@ -207,7 +207,7 @@ static bool print_section(struct buf *out, const char *title, uint16_t n, struct
 	return true;
 }
 
-void print_dns(struct printer *pr, struct buf *out)
+void packet_print_dns(struct printer *pr, struct buf *out)
 {
 	static const char *const codes[] = { "NoError", "FormErr", "ServFail", "NXDomain", "NotImp", "Refused" };
 	struct cursor msg = pr->c;

@@ -75,21 +75,21 @@ static void print_icmp_body(struct printer *pr, struct buf *out, uint8_t type, u
 	word = (uint16_t)(addr[2] << 8 | addr[3]);
 	if (type == 5) {
 		buf_add_str(out, ", to ");
-		text_ip(out, 4, addr);
+		packet_names_text_ip(out, 4, addr);
 	} else if (type == 3 && code == 4) {
 		buf_printf(out, ", mtu %u", word);
 	} else if (type == 12) {
 		buf_printf(out, ", at byte %u", addr[0]);
 	}
-	print_embedded(out, pr->c);
+	packet_print_embedded(out, pr->c);
 }
 
-void print_icmp(struct printer *pr, struct buf *out)
+void packet_print_icmp(struct printer *pr, struct buf *out)
 {
 	uint8_t type = cur_u8(&pr->c), code = cur_u8(&pr->c);
 	uint16_t sum = cur_u16be(&pr->c);
 
-	text_icmp_type(out, 4, type, code);
+	packet_names_text_icmp_type(out, 4, type, code);
 	buf_printf(out, ", checksum 0x%04x", sum);
 	print_icmp_body(pr, out, type, code);
 }
@@ -104,7 +104,7 @@ static void print_prefix(struct buf *out, uint8_t bits, struct cursor c)
 	if (!prefix)
 		return;
 	buf_add_str(out, ", prefix ");
-	text_ip(out, 6, prefix);
+	packet_names_text_ip(out, 6, prefix);
 	buf_printf(out, "/%u", bits);
 }
 
@@ -126,7 +126,7 @@ static void print_nd_options(struct buf *out, struct cursor c)
 		case 1:
 		case 2:
 			buf_printf(out, ", %s ", type == 1 ? "source" : "target");
-			text_mac(out, body);
+			packet_names_text_mac(out, body);
 			break;
 		case 3:
 			print_prefix(out, body[0], one);
@@ -148,7 +148,7 @@ static void print_neighbour(struct printer *pr, struct buf *out, uint8_t type)
 	if (!target)
 		return;
 	buf_add_str(out, type == 135 ? ", who has " : type == 136 ? ", target " : ", better hop ");
-	text_ip(out, 6, target);
+	packet_names_text_ip(out, 6, target);
 	if (type == 136)
 		buf_printf(out, "%s%s%s", flags >> 31 ? ", router" : "", flags >> 30 & 1 ? ", solicited" : "",
 			   flags >> 29 & 1 ? ", override" : "");
@@ -157,7 +157,7 @@ static void print_neighbour(struct printer *pr, struct buf *out, uint8_t type)
 		if (!target)
 			return;
 		buf_add_str(out, ", destination ");
-		text_ip(out, 6, target);
+		packet_names_text_ip(out, 6, target);
 	}
 	print_nd_options(out, pr->c);
 }
@@ -186,7 +186,7 @@ static void print_listener(struct printer *pr, struct buf *out, uint8_t type)
 		group = cur_bytes(&pr->c, 16);
 		if (group) {
 			buf_add_str(out, ", group ");
-			text_ip(out, 6, group);
+			packet_names_text_ip(out, 6, group);
 		}
 		return;
 	}
@@ -199,18 +199,18 @@ static void print_listener(struct printer *pr, struct buf *out, uint8_t type)
 
 		group = cur_bytes(&pr->c, 16);
 		buf_printf(out, ", type %u ", kind);
-		text_ip(out, 6, group);
+		packet_names_text_ip(out, 6, group);
 		cur_skip(&pr->c, MIN(cur_left(&pr->c), sources * 16u + aux * 4u));
 	}
 }
 
-void print_icmpv6(struct printer *pr, struct buf *out)
+void packet_print_icmpv6(struct printer *pr, struct buf *out)
 {
 	uint8_t type = cur_u8(&pr->c), code = cur_u8(&pr->c);
 	uint16_t sum = cur_u16be(&pr->c);
 	uint32_t word;
 
-	text_icmp_type(out, 6, type, code);
+	packet_names_text_icmp_type(out, 6, type, code);
 	buf_printf(out, ", checksum 0x%04x", sum);
 	switch (type) {
 	case 1: case 2: case 3: case 4:
@@ -219,7 +219,7 @@ void print_icmpv6(struct printer *pr, struct buf *out)
 			buf_printf(out, ", mtu %u", word);
 		if (type == 4)
 			buf_printf(out, ", at byte %u", word);
-		print_embedded(out, pr->c);
+		packet_print_embedded(out, pr->c);
 		break;
 	case 128: case 129:
 		print_echo(out, &pr->c);
@@ -242,12 +242,12 @@ void print_icmpv6(struct printer *pr, struct buf *out)
 	}
 }
 
-void print_igmp(struct printer *pr, struct buf *out)
+void packet_print_igmp(struct printer *pr, struct buf *out)
 {
 	uint8_t type = cur_u8(&pr->c), resp = cur_u8(&pr->c);
 	uint16_t sum = cur_u16be(&pr->c), n;
 	const uint8_t *group = cur_bytes(&pr->c, 4);
-	const char *name = igmp_name(type);
+	const char *name = packet_names_igmp_name(type);
 
 	if (!group)
 		return;
@@ -258,7 +258,7 @@ void print_igmp(struct printer *pr, struct buf *out)
 	buf_printf(out, ", checksum 0x%04x", sum);
 	if (type != 0x22) {
 		buf_add_str(out, ", group ");
-		text_ip(out, 4, group);
+		packet_names_text_ip(out, 4, group);
 		if (type == 0x11)
 			buf_printf(out, ", max response %u", resp);
 		return;
@@ -270,12 +270,12 @@ void print_igmp(struct printer *pr, struct buf *out)
 		uint16_t sources = cur_u16be(&pr->c);
 
 		buf_printf(out, ", type %u ", kind);
-		text_ip(out, 4, cur_bytes(&pr->c, 4));
+		packet_names_text_ip(out, 4, cur_bytes(&pr->c, 4));
 		cur_skip(&pr->c, MIN(cur_left(&pr->c), sources * 4u + aux * 4u));
 	}
 }
 
-void print_vrrp(struct printer *pr, struct buf *out)
+void packet_print_vrrp(struct printer *pr, struct buf *out)
 {
 	uint8_t first = cur_u8(&pr->c), id = cur_u8(&pr->c), prio = cur_u8(&pr->c), n = cur_u8(&pr->c);
 
@@ -284,6 +284,6 @@ void print_vrrp(struct printer *pr, struct buf *out)
 		   n);
 	for (; n && cur_left(&pr->c) >= 4 && first >> 4 == 2; n--) {
 		buf_add_char(out, ' ');
-		text_ip(out, 4, cur_bytes(&pr->c, 4));
+		packet_names_text_ip(out, 4, cur_bytes(&pr->c, 4));
 	}
 }

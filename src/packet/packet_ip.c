@@ -171,7 +171,7 @@ static void dissect_esp(struct dissect *d)
 
 static void print_proto(struct buf *out, uint8_t proto)
 {
-	const char *name = proto_name(proto);
+	const char *name = packet_names_proto_name(proto);
 
 	if (name)
 		buf_printf(out, ", %s", name);
@@ -224,7 +224,7 @@ static void print_ipv4_frag(struct buf *out, uint16_t frag)
 		buf_printf(out, ", fragment offset %u%s", (frag & 0x1fff) * 8, frag & 0x2000 ? ", MF" : ", last");
 }
 
-void print_ipv4(struct printer *pr, struct buf *out)
+void packet_print_ipv4(struct printer *pr, struct buf *out)
 {
 	struct cursor whole = pr->c;
 	uint8_t tos, ttl, proto;
@@ -243,9 +243,9 @@ void print_ipv4(struct printer *pr, struct buf *out)
 	dst = cur_bytes(&pr->c, 4);
 	if (!cur_ok(&pr->c))
 		return;
-	text_ip(out, 4, src);
+	packet_names_text_ip(out, 4, src);
 	buf_add_str(out, " -> ");
-	text_ip(out, 4, dst);
+	packet_names_text_ip(out, 4, dst);
 	print_proto(out, proto);
 	buf_printf(out, ", ttl %u, id %u", ttl, id);
 	print_ipv4_frag(out, frag);
@@ -257,7 +257,7 @@ void print_ipv4(struct printer *pr, struct buf *out)
 	print_ipv4_options(out, pr->c);
 }
 
-void print_ipv6(struct printer *pr, struct buf *out)
+void packet_print_ipv6(struct printer *pr, struct buf *out)
 {
 	uint32_t first = cur_u32be(&pr->c);
 	uint16_t len = cur_u16be(&pr->c);
@@ -266,9 +266,9 @@ void print_ipv6(struct printer *pr, struct buf *out)
 
 	if (!cur_ok(&pr->c))
 		return;
-	text_ip(out, 6, src);
+	packet_names_text_ip(out, 6, src);
 	buf_add_str(out, " -> ");
-	text_ip(out, 6, dst);
+	packet_names_text_ip(out, 6, dst);
 	print_proto(out, next);
 	buf_printf(out, ", hop limit %u", hops);
 	if (first & 0x0ff00000)
@@ -278,11 +278,11 @@ void print_ipv6(struct printer *pr, struct buf *out)
 	buf_printf(out, ", payload length %u", len);
 }
 
-void print_ipv6_ext(struct printer *pr, struct buf *out)
+void packet_print_ipv6_ext(struct printer *pr, struct buf *out)
 {
 	uint8_t next = cur_u8(&pr->c), len = cur_u8(&pr->c), type, left;
 
-	buf_printf(out, "%s", proto_name(pr->proto) ? proto_name(pr->proto) : "extension");
+	buf_printf(out, "%s", packet_names_proto_name(pr->proto) ? packet_names_proto_name(pr->proto) : "extension");
 	print_proto(out, next);
 	buf_printf(out, ", %u bytes", (len + 1) * 8);
 	if (pr->proto == PROTO_ROUTING) {
@@ -294,7 +294,7 @@ void print_ipv6_ext(struct printer *pr, struct buf *out)
 	}
 }
 
-void print_fragment(struct printer *pr, struct buf *out)
+void packet_print_fragment(struct printer *pr, struct buf *out)
 {
 	uint8_t next = cur_u8(&pr->c), reserved = cur_u8(&pr->c);
 	uint16_t off = cur_u16be(&pr->c);
@@ -305,14 +305,14 @@ void print_fragment(struct printer *pr, struct buf *out)
 	print_proto(out, next);
 }
 
-void print_esp(struct printer *pr, struct buf *out)
+void packet_print_esp(struct printer *pr, struct buf *out)
 {
 	uint32_t spi = cur_u32be(&pr->c), seq = cur_u32be(&pr->c);
 
 	buf_printf(out, "spi 0x%08x, seq %u", spi, seq);
 }
 
-void print_ah(struct printer *pr, struct buf *out)
+void packet_print_ah(struct printer *pr, struct buf *out)
 {
 	uint8_t next = cur_u8(&pr->c), len = cur_u8(&pr->c);
 	uint16_t reserved = cur_u16be(&pr->c);

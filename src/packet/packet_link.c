@@ -130,22 +130,22 @@ static void dissect_arp(struct dissect *d)
 
 /* ---- -vv ---- */
 
-void print_ethernet(struct printer *pr, struct buf *out)
+void packet_print_ethernet(struct printer *pr, struct buf *out)
 {
 	const uint8_t *dst = cur_bytes(&pr->c, 6), *src = cur_bytes(&pr->c, 6);
 	uint16_t type = cur_u16be(&pr->c);
 
 	if (!cur_ok(&pr->c))
 		return;
-	text_mac(out, src);
+	packet_names_text_mac(out, src);
 	buf_add_str(out, " -> ");
-	text_mac(out, dst);
-	print_ethertype(out, type);
+	packet_names_text_mac(out, dst);
+	packet_print_ethertype(out, type);
 }
 
-void print_ethertype(struct buf *out, uint16_t type)
+void packet_print_ethertype(struct buf *out, uint16_t type)
 {
-	const char *name = ethertype_name(type);
+	const char *name = packet_names_ethertype_name(type);
 
 	if (type < LENGTH_NOT_TYPE)
 		buf_printf(out, ", 802.3 length %u", type);
@@ -155,12 +155,12 @@ void print_ethertype(struct buf *out, uint16_t type)
 		buf_printf(out, ", ethertype 0x%04x", type);
 }
 
-void print_vlan(struct printer *pr, struct buf *out)
+void packet_print_vlan(struct printer *pr, struct buf *out)
 {
 	uint16_t tci = cur_u16be(&pr->c), type = cur_u16be(&pr->c);
 
 	buf_printf(out, "id %u, prio %u%s", tci & 0xfff, tci >> 13, tci & 0x1000 ? ", drop eligible" : "");
-	print_ethertype(out, type);
+	packet_print_ethertype(out, type);
 }
 
 /* if_packet.h PACKET_HOST.. */
@@ -176,11 +176,11 @@ static void print_sll_fields(struct buf *out, uint16_t ptype, uint16_t arphrd, c
 	buf_printf(out, "%s, arphrd %u", packet_type(ptype), arphrd);
 	if (len == 6) {
 		buf_add_str(out, ", source ");
-		text_mac(out, addr);
+		packet_names_text_mac(out, addr);
 	}
 }
 
-void print_sll(struct printer *pr, struct buf *out)
+void packet_print_sll(struct printer *pr, struct buf *out)
 {
 	uint16_t ptype = cur_u16be(&pr->c), arphrd = cur_u16be(&pr->c), len = cur_u16be(&pr->c);
 	const uint8_t *addr = cur_bytes(&pr->c, 8);
@@ -189,10 +189,10 @@ void print_sll(struct printer *pr, struct buf *out)
 	if (!cur_ok(&pr->c))
 		return;
 	print_sll_fields(out, ptype, arphrd, addr, len);
-	print_ethertype(out, type);
+	packet_print_ethertype(out, type);
 }
 
-void print_sll2(struct printer *pr, struct buf *out)
+void packet_print_sll2(struct printer *pr, struct buf *out)
 {
 	uint16_t type = cur_u16be(&pr->c), reserved = cur_u16be(&pr->c), arphrd, ptype, len;
 	uint32_t ifindex = cur_u32be(&pr->c);
@@ -207,10 +207,10 @@ void print_sll2(struct printer *pr, struct buf *out)
 		return;
 	print_sll_fields(out, ptype, arphrd, addr, len);
 	buf_printf(out, ", interface %u", ifindex);
-	print_ethertype(out, type);
+	packet_print_ethertype(out, type);
 }
 
-void print_mpls(struct printer *pr, struct buf *out)
+void packet_print_mpls(struct printer *pr, struct buf *out)
 {
 	const char *sep = "";
 
@@ -223,7 +223,7 @@ void print_mpls(struct printer *pr, struct buf *out)
 	}
 }
 
-void print_arp(struct printer *pr, struct buf *out)
+void packet_print_arp(struct printer *pr, struct buf *out)
 {
 	uint16_t hw = cur_u16be(&pr->c), proto = cur_u16be(&pr->c);
 	uint8_t hlen = cur_u8(&pr->c), plen = cur_u8(&pr->c);
@@ -239,21 +239,21 @@ void print_arp(struct printer *pr, struct buf *out)
 	}
 	if (op == 1) {
 		buf_add_str(out, "who has ");
-		text_ip(out, 4, tpa);
+		packet_names_text_ip(out, 4, tpa);
 		buf_add_str(out, "? tell ");
-		text_ip(out, 4, spa);
+		packet_names_text_ip(out, 4, spa);
 		buf_add_str(out, " at ");
-		text_mac(out, sha);
+		packet_names_text_mac(out, sha);
 		return;
 	}
 	buf_printf(out, op == 2 ? "reply " : "operation %u: ", op);
-	text_ip(out, 4, spa);
+	packet_names_text_ip(out, 4, spa);
 	buf_add_str(out, " is at ");
-	text_mac(out, sha);
+	packet_names_text_mac(out, sha);
 	buf_add_str(out, ", to ");
-	text_ip(out, 4, tpa);
+	packet_names_text_ip(out, 4, tpa);
 	buf_add_str(out, " at ");
-	text_mac(out, tha);
+	packet_names_text_mac(out, tha);
 }
 
 dissect_fn dissect_by_ethertype(uint16_t ethertype)

@@ -183,7 +183,7 @@ static void print_tcp_options(struct buf *out, struct cursor c)
 	buf_add_char(out, ']');
 }
 
-void print_tcp(struct printer *pr, struct buf *out)
+void packet_print_tcp(struct printer *pr, struct buf *out)
 {
 	uint16_t sport = cur_u16be(&pr->c), dport = cur_u16be(&pr->c), flags, win, sum, urg;
 	uint32_t seq = cur_u32be(&pr->c), ack = cur_u32be(&pr->c);
@@ -204,7 +204,7 @@ void print_tcp(struct printer *pr, struct buf *out)
 		print_tcp_options(out, pr->c);
 }
 
-void print_udp(struct printer *pr, struct buf *out)
+void packet_print_udp(struct printer *pr, struct buf *out)
 {
 	uint16_t sport = cur_u16be(&pr->c), dport = cur_u16be(&pr->c), len = cur_u16be(&pr->c);
 
@@ -259,7 +259,7 @@ static void print_sctp_chunk(struct buf *out, uint8_t type, struct cursor c)
 	}
 }
 
-void print_sctp(struct printer *pr, struct buf *out)
+void packet_print_sctp(struct printer *pr, struct buf *out)
 {
 	uint16_t sport = cur_u16be(&pr->c), dport = cur_u16be(&pr->c);
 	uint32_t tag = cur_u32be(&pr->c), sum = cur_u32be(&pr->c);

@@ -73,12 +73,12 @@ void dissect_geneve(struct dissect *d)
 
 /* ---- -vv ---- */
 
-void print_gre(struct printer *pr, struct buf *out)
+void packet_print_gre(struct printer *pr, struct buf *out)
 {
 	uint16_t flags = cur_u16be(&pr->c), type = cur_u16be(&pr->c);
 
 	buf_printf(out, "version %u", flags & GRE_VERSION);
-	print_ethertype(out, type);
+	packet_print_ethertype(out, type);
 	if (flags & (GRE_ROUTING | GRE_VERSION))
 		return;
 	if (flags & GRE_CHECKSUM)
@@ -89,7 +89,7 @@ void print_gre(struct printer *pr, struct buf *out)
 		buf_printf(out, ", seq %u", cur_u32be(&pr->c));
 }
 
-void print_vxlan(struct printer *pr, struct buf *out)
+void packet_print_vxlan(struct printer *pr, struct buf *out)
 {
 	uint32_t first = cur_u32be(&pr->c), second = cur_u32be(&pr->c);
 
@@ -98,14 +98,14 @@ void print_vxlan(struct printer *pr, struct buf *out)
 		buf_printf(out, ", group policy %u", first & 0xffff);
 }
 
-void print_geneve(struct printer *pr, struct buf *out)
+void packet_print_geneve(struct printer *pr, struct buf *out)
 {
 	uint8_t first = cur_u8(&pr->c), flags = cur_u8(&pr->c);
 	uint16_t type = cur_u16be(&pr->c);
 	uint32_t vni = cur_u32be(&pr->c) >> 8;
 
 	buf_printf(out, "vni %u%s%s", vni, flags & 0x80 ? ", control" : "", flags & 0x40 ? ", critical" : "");
-	print_ethertype(out, type);
+	packet_print_ethertype(out, type);
 	if (first & 63)
 		buf_printf(out, ", %u bytes of options", (first & 63) * 4);
 	while (cur_left(&pr->c) >= 4) {

@@ -16,18 +16,35 @@ static void print_payload(struct printer *pr, struct buf *out)
 }
 
 static void (*const printers[])(struct printer *pr, struct buf *out) = {
-	[LAYER_ETHERNET] = print_ethernet, [LAYER_SLL] = print_sll, [LAYER_SLL2] = print_sll2,
-	[LAYER_VLAN] = print_vlan, [LAYER_MPLS] = print_mpls, [LAYER_ARP] = print_arp, [LAYER_IPV4] = print_ipv4,
-	[LAYER_IPV6] = print_ipv6, [LAYER_IPV6_EXT] = print_ipv6_ext, [LAYER_FRAGMENT] = print_fragment,
-	[LAYER_TCP] = print_tcp, [LAYER_UDP] = print_udp, [LAYER_ICMP] = print_icmp, [LAYER_ICMPV6] = print_icmpv6,
-	[LAYER_IGMP] = print_igmp, [LAYER_SCTP] = print_sctp, [LAYER_VRRP] = print_vrrp, [LAYER_ESP] = print_esp,
-	[LAYER_AH] = print_ah, [LAYER_GRE] = print_gre, [LAYER_VXLAN] = print_vxlan, [LAYER_GENEVE] = print_geneve,
-	[LAYER_DNS] = print_dns, [LAYER_PAYLOAD] = print_payload,
+	[LAYER_ETHERNET] = packet_print_ethernet,
+	[LAYER_SLL] = packet_print_sll,
+	[LAYER_SLL2] = packet_print_sll2,
+	[LAYER_VLAN] = packet_print_vlan,
+	[LAYER_MPLS] = packet_print_mpls,
+	[LAYER_ARP] = packet_print_arp,
+	[LAYER_IPV4] = packet_print_ipv4,
+	[LAYER_IPV6] = packet_print_ipv6,
+	[LAYER_IPV6_EXT] = packet_print_ipv6_ext,
+	[LAYER_FRAGMENT] = packet_print_fragment,
+	[LAYER_TCP] = packet_print_tcp,
+	[LAYER_UDP] = packet_print_udp,
+	[LAYER_ICMP] = packet_print_icmp,
+	[LAYER_ICMPV6] = packet_print_icmpv6,
+	[LAYER_IGMP] = packet_print_igmp,
+	[LAYER_SCTP] = packet_print_sctp,
+	[LAYER_VRRP] = packet_print_vrrp,
+	[LAYER_ESP] = packet_print_esp,
+	[LAYER_AH] = packet_print_ah,
+	[LAYER_GRE] = packet_print_gre,
+	[LAYER_VXLAN] = packet_print_vxlan,
+	[LAYER_GENEVE] = packet_print_geneve,
+	[LAYER_DNS] = packet_print_dns,
+	[LAYER_PAYLOAD] = print_payload,
 };
 _Static_assert(ARRAY_SIZE(printers) == LAYER__MAX, "every layer can be printed");
 
 /* The start of a packet that an ICMP error quotes; its ports are there even if its header is not whole. */
-void print_embedded(struct buf *out, struct cursor c)
+void packet_print_embedded(struct buf *out, struct cursor c)
 {
 	struct packet in;
 	const struct packet_flow *f = &in.outer;
@@ -39,8 +56,8 @@ void print_embedded(struct buf *out, struct cursor c)
 	if (!f->family)
 		return;
 	buf_add_str(out, ", original [");
-	text_pair(out, f);
-	name = proto_name(f->proto);
+	packet_summary_pair(out, f);
+	name = packet_names_proto_name(f->proto);
 	if (name)
 		buf_printf(out, " %s]", name);
 	else

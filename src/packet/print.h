@@ -21,32 +21,32 @@ struct printer {
 	uint8_t proto;		/* what the IP or extension header before it said that this is */
 };
 
-void text_pair(struct buf *out, const struct packet_flow *f);	/* "10.0.0.1:80 -> 10.0.0.2:4711" */
-void print_ethertype(struct buf *out, uint16_t type);	/* ", IPv4" */
-void print_embedded(struct buf *out, struct cursor c);	/* ", original [10.0.0.1:1 -> ... udp]" */
+void packet_summary_pair(struct buf *out, const struct packet_flow *f); /* "10.0.0.1:80 -> 10.0.0.2:4711" */
+void packet_print_ethertype(struct buf *out, uint16_t type);		/* ", IPv4" */
+void packet_print_embedded(struct buf *out, struct cursor c);		/* ", original [10.0.0.1:1 -> ... udp]" */
 
-void print_ethernet(struct printer *pr, struct buf *out);
-void print_vlan(struct printer *pr, struct buf *out);
-void print_sll(struct printer *pr, struct buf *out);
-void print_sll2(struct printer *pr, struct buf *out);
-void print_mpls(struct printer *pr, struct buf *out);
-void print_arp(struct printer *pr, struct buf *out);
-void print_ipv4(struct printer *pr, struct buf *out);
-void print_ipv6(struct printer *pr, struct buf *out);
-void print_ipv6_ext(struct printer *pr, struct buf *out);
-void print_fragment(struct printer *pr, struct buf *out);
-void print_esp(struct printer *pr, struct buf *out);
-void print_ah(struct printer *pr, struct buf *out);
-void print_tcp(struct printer *pr, struct buf *out);
-void print_udp(struct printer *pr, struct buf *out);
-void print_sctp(struct printer *pr, struct buf *out);
-void print_icmp(struct printer *pr, struct buf *out);
-void print_icmpv6(struct printer *pr, struct buf *out);
-void print_igmp(struct printer *pr, struct buf *out);
-void print_vrrp(struct printer *pr, struct buf *out);
-void print_gre(struct printer *pr, struct buf *out);
-void print_vxlan(struct printer *pr, struct buf *out);
-void print_geneve(struct printer *pr, struct buf *out);
-void print_dns(struct printer *pr, struct buf *out);
+void packet_print_ethernet(struct printer *pr, struct buf *out);
+void packet_print_vlan(struct printer *pr, struct buf *out);
+void packet_print_sll(struct printer *pr, struct buf *out);
+void packet_print_sll2(struct printer *pr, struct buf *out);
+void packet_print_mpls(struct printer *pr, struct buf *out);
+void packet_print_arp(struct printer *pr, struct buf *out);
+void packet_print_ipv4(struct printer *pr, struct buf *out);
+void packet_print_ipv6(struct printer *pr, struct buf *out);
+void packet_print_ipv6_ext(struct printer *pr, struct buf *out);
+void packet_print_fragment(struct printer *pr, struct buf *out);
+void packet_print_esp(struct printer *pr, struct buf *out);
+void packet_print_ah(struct printer *pr, struct buf *out);
+void packet_print_tcp(struct printer *pr, struct buf *out);
+void packet_print_udp(struct printer *pr, struct buf *out);
+void packet_print_sctp(struct printer *pr, struct buf *out);
+void packet_print_icmp(struct printer *pr, struct buf *out);
+void packet_print_icmpv6(struct printer *pr, struct buf *out);
+void packet_print_igmp(struct printer *pr, struct buf *out);
+void packet_print_vrrp(struct printer *pr, struct buf *out);
+void packet_print_gre(struct printer *pr, struct buf *out);
+void packet_print_vxlan(struct printer *pr, struct buf *out);
+void packet_print_geneve(struct printer *pr, struct buf *out);
+void packet_print_dns(struct printer *pr, struct buf *out);
 
 #endif

@@ -27,7 +27,7 @@ static const struct {
 	{ "http-alt", 8080 }, { "git", 9418 },
 };
 
-int service_port(const char *name)
+int services_port(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(services); i++)
 		if (!strcmp(services[i].name, name))

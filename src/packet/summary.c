@@ -56,17 +56,17 @@ static void add_tcp_flags(struct buf *out, uint8_t flags)
 	}
 }
 
-void text_pair(struct buf *out, const struct packet_flow *f)
+void packet_summary_pair(struct buf *out, const struct packet_flow *f)
 {
 	if (f->has_ports)
-		text_ip_port(out, f->family, f->saddr, f->sport);
+		packet_names_text_ip_port(out, f->family, f->saddr, f->sport);
 	else
-		text_ip(out, f->family, f->saddr);
+		packet_names_text_ip(out, f->family, f->saddr);
 	buf_add_str(out, " -> ");
 	if (f->has_ports)
-		text_ip_port(out, f->family, f->daddr, f->dport);
+		packet_names_text_ip_port(out, f->family, f->daddr, f->dport);
 	else
-		text_ip(out, f->family, f->daddr);
+		packet_names_text_ip(out, f->family, f->daddr);
 }
 
 static void add_vrrp(const struct packet *p, struct buf *out)
@@ -85,14 +85,14 @@ static void add_igmp(const struct packet *p, struct buf *out)
 	const struct packet_layer *l = find_layer(p, LAYER_IGMP);
 	struct cursor c = layer_cursor(p, l);
 	uint8_t type = cur_u8(&c);
-	const char *name = igmp_name(type);
+	const char *name = packet_names_igmp_name(type);
 
 	buf_printf(out, " igmp %s ", name ? name : "");
 	cur_skip(&c, 3);
 	if (type == 0x22)
 		buf_add_str(out, "<nil>");
 	else
-		text_ip(out, 4, cur_bytes(&c, 4));
+		packet_names_text_ip(out, 4, cur_bytes(&c, 4));
 }
 
 static void add_transport(const struct packet *p, const struct packet_flow *f, struct buf *out)
@@ -111,7 +111,7 @@ static void add_transport(const struct packet *p, const struct packet_flow *f, s
 	case PROTO_ICMP:
 	case PROTO_ICMPV6:
 		buf_add_str(out, " icmp ");
-		text_icmp_type(out, f->proto == PROTO_ICMPV6 ? 6 : 4, f->icmp_type, f->icmp_code);
+		packet_names_text_icmp_type(out, f->proto == PROTO_ICMPV6 ? 6 : 4, f->icmp_type, f->icmp_code);
 		break;
 	case PROTO_VRRP:
 		add_vrrp(p, out);
@@ -126,7 +126,7 @@ static void add_transport(const struct packet *p, const struct packet_flow *f, s
 
 static void add_flow(const struct packet *p, const struct packet_flow *f, struct buf *out)
 {
-	text_pair(out, f);
+	packet_summary_pair(out, f);
 	if (!f->fragment)
 		add_transport(p, f, out);
 }
@@ -136,11 +136,11 @@ static void add_ethernet(const struct packet *p, const struct packet_layer *l, s
 	struct cursor c = layer_cursor(p, l);
 	const uint8_t *dst = cur_bytes(&c, 6), *src = cur_bytes(&c, 6);
 	uint16_t type = cur_u16be(&c);
-	const char *name = type < 0x600 ? "LLC" : ethertype_name(type);
+	const char *name = type < 0x600 ? "LLC" : packet_names_ethertype_name(type);
 
-	text_mac(out, src);
+	packet_names_text_mac(out, src);
 	buf_add_str(out, " -> ");
-	text_mac(out, dst);
+	packet_names_text_mac(out, dst);
 	buf_printf(out, " %s", name ? name : "UnknownEthernetType");
 }
 
@@ -165,7 +165,8 @@ static void add_packet(const struct packet *p, unsigned depth, struct buf *out)
 	else if (f->family)
 		add_flow(p, f, out);
 	else if (p->ethertype)
-		buf_add_str(out, ethertype_name(p->ethertype) ? ethertype_name(p->ethertype) : "UnknownEthernetType");
+		buf_add_str(out, packet_names_ethertype_name(p->ethertype) ? packet_names_ethertype_name(p->ethertype)
+									   : "UnknownEthernetType");
 	else
 		buf_add_str(out, "[unknown]");
 }
@@ -203,7 +204,7 @@ int packet_summary(const struct packet *p, struct buf *out)
 		add_packet(p, depth, out);
 		if (depth) {
 			buf_add_str(out, " [tunnel ");
-			text_pair(out, &p->outer);
+			packet_summary_pair(out, &p->outer);
 			buf_printf(out, " %s]", tunnel_name(p));
 		}
 	}

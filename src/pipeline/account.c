@@ -13,7 +13,7 @@ struct account *account_of(struct accounts *a, uint16_t instance)
 	return &a->of[instance];
 }
 
-void ledger_add(struct sonde_ledger *sum, const struct sonde_ledger *b)
+void account_add(struct sonde_ledger *sum, const struct sonde_ledger *b)
 {
 	sum->seen += b->seen;
 	sum->delivered += b->delivered;

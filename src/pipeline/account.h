@@ -49,6 +49,6 @@ void account_total(const struct account *a, struct sonde_ledger *ret);
 uint64_t account_gap(const struct account *a);
 
 /* Adds @b to @sum, member by member (not seq). */
-void ledger_add(struct sonde_ledger *sum, const struct sonde_ledger *b);
+void account_add(struct sonde_ledger *sum, const struct sonde_ledger *b);
 
 #endif

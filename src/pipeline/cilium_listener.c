@@ -142,7 +142,7 @@ static void put_agent(struct buf *out, uint32_t kind, const char *json)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	cilium_encode_agent(&b, kind, json);
+	cilium_gob_put_agent(&b, kind, json);
 	if (!buf_error(&b))
 		gob_put_payload(out, &(struct cilium_payload){
 			.type = CILIUM_RECORD_SAMPLE, .data = (const uint8_t *)b.data, .len = b.len }, true);

@@ -240,7 +240,7 @@ int pipeline_start_probe(struct pipeline *p, const struct pipeline_probe *which,
 		r = open_probe(probe, err);
 	if (r < 0)
 		return r;
-	probe_inject_name(p->env, SONDE_NAME_INSTANCE, probe->instance, probe->ops->name);
+	probe_env_inject_name(p->env, SONDE_NAME_INSTANCE, probe->instance, probe->ops->name);
 	r = attach_probe(p, probe, err);
 	coop_step(p->coop, "settle", NULL);
 	probe_env_settle(p->env);
@@ -281,7 +281,7 @@ static int open_all(struct pipeline *p, struct err *err)
 		if (!p->probes[i].ops->ahead)
 			r = open_probe(&p->probes[i], err);
 	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		probe_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
+		probe_env_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
 	return r;
 }
 
@@ -391,14 +391,14 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 	if (r < 0)
 		return r;
 	probe_env_set_coop(p->env, p->coop);
-	probe_env_set_sink(p->env, path_from_probe, catch_up, p);
+	probe_env_set_sink(p->env, pipeline_path_from_probe, catch_up, p);
 	probe_env_set_complain(p->env, on_failed_hook, p);
 	probe_env_set_note(p->env, on_note);
 	r = add_probes(p, probes, n_probes, err);
 	if (r < 0)
 		return r;
-	path_tell_host(p);
-	path_tell_clock(p);
+	pipeline_path_tell_host(p);
+	pipeline_path_tell_clock(p);
 	r = start_aside(p, err);
 	if (r < 0)
 		return r;
@@ -457,7 +457,7 @@ const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struc
 	if (instance >= SONDE_INSTANCES || !p->accounts.of[instance].used)
 		return NULL;
 	account_total(&p->accounts.of[instance], ret);
-	name = names_get(decode_set_names(p->decode), SONDE_NAME_INSTANCE, instance);
+	name = event_names_get(decode_set_names(p->decode), SONDE_NAME_INSTANCE, instance);
 	return name ? name : "file";
 }
 
@@ -471,7 +471,7 @@ uint64_t pipeline_gap(const struct pipeline *p, uint16_t instance)
 void pipeline_refresh(struct pipeline *p)
 {
 	if (p->env)
-		path_tell_losses(p);
+		pipeline_path_tell_losses(p);
 }
 
 uint64_t pipeline_shown(const struct pipeline *p)
@@ -486,6 +486,6 @@ void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret)
 		struct sonde_ledger one;
 
 		if (pipeline_instance(p, i, &one))
-			ledger_add(ret, &one);
+			account_add(ret, &one);
 	}
 }

@@ -75,7 +75,7 @@ struct pipeline {
 
 /* ---- pipeline_run.c, pipeline_socket.c ---- */
 
-void flush_outputs(struct pipeline *p);
+void pipeline_run_flush_outputs(struct pipeline *p);
 int pipeline_read_rings(struct pipeline *p);		/* a budget of records, and flushes: how many, or -errno */
 int pipeline_run_socket(struct pipeline *p, struct err *err);
 
@@ -88,18 +88,18 @@ void pipeline_close_probe(struct probe *probe);		/* any state; its place is free
 
 /* ---- pipeline_path.c: the one way of every record ---- */
 
-int path_from_ring(void *ctx, const struct ring_rec *rec);	/* ring_fn */
-int path_from_source(void *ctx, const struct sonde_rec *r);	/* source_fn */
-int path_from_probe(void *ctx, const struct sonde_rec *r);	/* for probe_env_set_sink() */
+int pipeline_path_from_ring(void *ctx, const struct ring_rec *rec);  /* ring_fn */
+int pipeline_path_from_source(void *ctx, const struct sonde_rec *r); /* source_fn */
+int pipeline_path_from_probe(void *ctx, const struct sonde_rec *r);  /* for probe_env_set_sink() */
 
 /* The pipeline's own records. */
-void path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret);
-void path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret);
-void path_tell_host(struct pipeline *p);
-void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name);
-void path_tell_clock(struct pipeline *p);	/* when the wall clock has moved */
-void path_tell_losses(struct pipeline *p);
-void path_tell_tick(struct pipeline *p);
-void path_tell_ledger(struct pipeline *p);	/* the last words of a run */
+void pipeline_path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret);
+void pipeline_path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret);
+void pipeline_path_tell_host(struct pipeline *p);
+void pipeline_path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name);
+void pipeline_path_tell_clock(struct pipeline *p); /* when the wall clock has moved */
+void pipeline_path_tell_losses(struct pipeline *p);
+void pipeline_path_tell_tick(struct pipeline *p);
+void pipeline_path_tell_ledger(struct pipeline *p); /* the last words of a run */
 
 #endif

@@ -88,7 +88,7 @@ void pipeline_drain(struct pipeline *p)
 {
 	uint64_t end_ns = clock_boot_ns() + QUIET_MOST_NS;
 
-	while (ring_reader_drain(probe_env_reader(p->env), DRAIN_ROUND, path_from_ring, p) > 0 &&
+	while (ring_reader_drain(probe_env_reader(p->env), DRAIN_ROUND, pipeline_path_from_ring, p) > 0 &&
 	       clock_boot_ns() < end_ns)
 		coop_yield(p->coop);
 }
@@ -97,7 +97,7 @@ static void wait_for_programs(struct pipeline *p)
 {
 	bool left = coop_leave(p->coop);
 
-	probe_wait_for_programs();
+	probe_env_wait_for_programs();
 	coop_return(p->coop, left);
 }
 
@@ -117,7 +117,7 @@ void pipeline_quiet_probe(struct pipeline *p, uint16_t instance)
 	coop_step(p->coop, "finish", probe->ops->name);
 	if (probe->ops->finish)
 		probe->ops->finish(probe);
-	path_tell_losses(p);
+	pipeline_path_tell_losses(p);
 }
 
 void pipeline_remove_probe(struct pipeline *p, uint16_t instance)
@@ -197,10 +197,10 @@ int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct so
 	struct sonde_clock_rec c;
 	int r;
 
-	path_host_rec(p, &h);
-	path_clock_rec(p, &c);
+	pipeline_path_host_rec(p, &h);
+	pipeline_path_clock_rec(p, &c);
 	r = fn(ctx, &h.hdr);
 	if (r >= 0)
 		r = fn(ctx, &c.hdr);
-	return r < 0 ? r : names_walk(decode_set_names(p->decode), tell_name, (void *)&t);
+	return r < 0 ? r : event_names_walk(decode_set_names(p->decode), tell_name, (void *)&t);
 }

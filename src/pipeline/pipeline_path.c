@@ -215,7 +215,7 @@ static int from_raw_ring(struct pipeline *p, const struct ring_rec *rec)
 	return probe && probe->ready && probe->ops->raw ? probe->ops->raw(probe, rec) : 0;
 }
 
-int path_from_ring(void *ctx, const struct ring_rec *rec)
+int pipeline_path_from_ring(void *ctx, const struct ring_rec *rec)
 {
 	struct pipeline *p = ctx;
 
@@ -226,7 +226,7 @@ int path_from_ring(void *ctx, const struct ring_rec *rec)
 	return 0;
 }
 
-int path_from_source(void *ctx, const struct sonde_rec *r)
+int pipeline_path_from_source(void *ctx, const struct sonde_rec *r)
 {
 	struct pipeline *p = ctx;
 
@@ -236,7 +236,7 @@ int path_from_source(void *ctx, const struct sonde_rec *r)
 }
 
 /* May come in the middle of another record, from a probe's control(). */
-int path_from_probe(void *ctx, const struct sonde_rec *r)
+int pipeline_path_from_probe(void *ctx, const struct sonde_rec *r)
 {
 	struct pipeline *p = ctx;
 	bool outer = p->injecting;
@@ -257,7 +257,7 @@ static void own_record(struct pipeline *p, struct sonde_rec *r, uint16_t type, s
 	handle_record(p, r, len);
 }
 
-void path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
+void pipeline_path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
 {
 	struct utsname u;
 
@@ -273,15 +273,15 @@ void path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
 	memcpy(ret->hostname, u.nodename, MIN(sizeof(ret->hostname) - 1, strlen(u.nodename)));
 }
 
-void path_tell_host(struct pipeline *p)
+void pipeline_path_tell_host(struct pipeline *p)
 {
 	struct sonde_host_rec h;
 
-	path_host_rec(p, &h);
+	pipeline_path_host_rec(p, &h);
 	own_record(p, &h.hdr, SONDE_EV_HOST, sizeof(h));
 }
 
-void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name)
+void pipeline_path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name)
 {
 	_Alignas(8) char bytes[sizeof(struct sonde_name_rec) + 256] = { 0 };
 	struct sonde_name_rec *n = (void *)bytes;
@@ -293,7 +293,7 @@ void path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char
 	own_record(p, &n->hdr, SONDE_EV_NAME, sizeof(*n) + n->name_len);
 }
 
-void path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret)
+void pipeline_path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret)
 {
 	*ret = (struct sonde_clock_rec){
 		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_CLOCK, .len = sizeof(*ret) },
@@ -301,7 +301,7 @@ void path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret)
 	};
 }
 
-void path_tell_clock(struct pipeline *p)
+void pipeline_path_tell_clock(struct pipeline *p)
 {
 	struct sonde_clock_rec c = { .offset_ns = clock_boot_offset_ns() };
 	int64_t step = c.offset_ns - p->clock_offset_ns;
@@ -332,7 +332,7 @@ static void report_losses(struct pipeline *p, uint16_t instance, struct account 
 }
 
 /* Reads the kernel's ledger of each instance and tells in the stream what was lost since the last time. */
-void path_tell_losses(struct pipeline *p)
+void pipeline_path_tell_losses(struct pipeline *p)
 {
 	p->reporting = true;
 	for (size_t i = 0; i < p->n_probes; i++) {
@@ -362,7 +362,7 @@ static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, co
  * The last words of a run. A raw recording gets what reached it (a replay adds its own filters to that);
  * subscribers get the closed sums of this run.
  */
-void path_tell_ledger(struct pipeline *p)
+void pipeline_path_tell_ledger(struct pipeline *p)
 {
 	uint64_t now_ns = p->env ? clock_boot_ns() : p->replayed_ns; /* one for all: a replay says the same */
 
@@ -386,7 +386,7 @@ void path_tell_ledger(struct pipeline *p)
 	}
 }
 
-void path_tell_tick(struct pipeline *p)
+void pipeline_path_tell_tick(struct pipeline *p)
 {
 	struct sonde_rec tick = { 0 };
 

@@ -38,7 +38,7 @@ void pipeline_stop(struct pipeline *p)
 }
 
 /* The run ends when no output is left that takes anything, and as by SIGPIPE when standard output lost its reader. */
-void flush_outputs(struct pipeline *p)
+void pipeline_run_flush_outputs(struct pipeline *p)
 {
 	bool unread = false;
 	size_t failed = 0;
@@ -56,9 +56,9 @@ void flush_outputs(struct pipeline *p)
 
 int pipeline_read_rings(struct pipeline *p)
 {
-	int n = ring_reader_drain(probe_env_reader(p->env), DRAIN_BUDGET, path_from_ring, p);
+	int n = ring_reader_drain(probe_env_reader(p->env), DRAIN_BUDGET, pipeline_path_from_ring, p);
 
-	flush_outputs(p);
+	pipeline_run_flush_outputs(p);
 	if (p->stopping)
 		loop_stop(p->loop, 0);
 	return n;
@@ -94,9 +94,9 @@ static int on_tick(void *ctx, uint64_t now_ns)
 {
 	struct pipeline *p = ctx;
 
-	path_tell_clock(p);
-	path_tell_losses(p);
-	path_tell_tick(p);
+	pipeline_path_tell_clock(p);
+	pipeline_path_tell_losses(p);
+	pipeline_path_tell_tick(p);
 	for (size_t i = 0; i < p->n_probes; i++) {
 		if (!p->probes[i].running || !p->probes[i].ops->tick)
 			continue;
@@ -164,7 +164,7 @@ static void drain_rest(struct pipeline *p)
 {
 	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
 
-	probe_wait_for_programs();
+	probe_env_wait_for_programs();
 	while (pipeline_read_rings(p) > 0 && clock_boot_ns() < end_ns)
 		;
 }
@@ -181,7 +181,7 @@ static void close_ledger(struct pipeline *p)
 	bool open = true;
 
 	while (open) {
-		path_tell_losses(p);
+		pipeline_path_tell_losses(p);
 		open = false;
 		for (uint16_t i = 0; i < p->n_probes; i++)
 			open |= pipeline_gap(p, i) > 0;
@@ -226,8 +226,8 @@ static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
 	r = loop_once(p->loop, p->input_more ? 0 : timeout_ms);
 	if (r < 0 || !p->input_ready || p->stopping)
 		return r < 0 ? r : 1;
-	r = source_read(p->source, REPLAY_BUDGET, path_from_source, p, err);
-	flush_outputs(p);
+	r = source_read(p->source, REPLAY_BUDGET, pipeline_path_from_source, p, err);
+	pipeline_run_flush_outputs(p);
 	p->input_more = r == REPLAY_BUDGET;
 	return r > 0 || r == -EAGAIN ? 1 : r;
 }
@@ -257,7 +257,7 @@ static int on_frame(void *ctx, const struct proto_frame *f)
 	run->ended |= f->type == PROTO_END;
 	/* Its length was checked with the frame's. After a limit the rest is counted as filtered. */
 	if (f->type == PROTO_RECORD)
-		path_from_source(run->p, r);
+		pipeline_path_from_source(run->p, r);
 	return 0;
 }
 
@@ -266,7 +266,7 @@ static bool read_agent(struct agent_run *run)
 {
 	int r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
 
-	flush_outputs(run->p);
+	pipeline_run_flush_outputs(run->p);
 	run->error = r < 0 ? r : 0;
 	return r == REPLAY_BUDGET;
 }
@@ -290,7 +290,7 @@ static void finish_agent(struct agent_run *run)
 			r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
 		run->error = r < 0 ? r : 0;
 	}
-	flush_outputs(run->p);
+	pipeline_run_flush_outputs(run->p);
 }
 
 /* Frames may be in the client's buffer before the first wait: they came with the agent's answer. */
@@ -375,7 +375,7 @@ int pipeline_end(struct pipeline *p, struct err *err)
 		p->limits.ending(p->limits.ending_ctx);
 	if (p->env)
 		finish_live(p);
-	path_tell_ledger(p);
+	pipeline_path_tell_ledger(p);
 	return close_outputs(p, err);
 }
 

@@ -38,9 +38,9 @@ int pipeline_open_socket(struct pipeline *p, const char *path, const char *forma
 	p->reconnect_ns = reconnect_ns ? reconnect_ns : RECONNECT_NS;
 	if (!p->socket_format)
 		return err_set(err, -EINVAL, "there is no input format %s", format);
-	path_tell_host(p);
-	path_tell_clock(p);
-	path_tell_name(p, SONDE_NAME_INSTANCE, 0, format);
+	pipeline_path_tell_host(p);
+	pipeline_path_tell_clock(p);
+	pipeline_path_tell_name(p, SONDE_NAME_INSTANCE, 0, format);
 	return source_open_socket(path, p->socket_format, &p->source, err);
 }
 
@@ -50,7 +50,7 @@ static void tell_interfaces(struct pipeline *p)
 	struct if_nameindex *all = if_nameindex();
 
 	for (struct if_nameindex *i = all; i && i->if_index; i++)
-		path_tell_name(p, SONDE_NAME_IFACE, i->if_index, i->if_name);
+		pipeline_path_tell_name(p, SONDE_NAME_IFACE, i->if_index, i->if_name);
 	if_freenameindex(all);
 }
 
@@ -64,8 +64,8 @@ static int on_tick(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct socket_run *s = ctx;
 
-	path_tell_clock(s->p);
-	path_tell_tick(s->p);
+	pipeline_path_tell_clock(s->p);
+	pipeline_path_tell_tick(s->p);
 	if (++s->ticks % NAMES_TICKS == 0)
 		tell_interfaces(s->p);
 	return 0;
@@ -114,9 +114,9 @@ static int reconnect(struct socket_run *s, struct err *err)
 static int take_input(struct socket_run *s, bool *more, struct err *err)
 {
 	struct pipeline *p = s->p;
-	int r = source_read(p->source, BUDGET, path_from_source, p, err);
+	int r = source_read(p->source, BUDGET, pipeline_path_from_source, p, err);
 
-	flush_outputs(p);
+	pipeline_run_flush_outputs(p);
 	*more = r == BUDGET;
 	if (r > 0 || r == -EAGAIN || r == -ECANCELED)
 		return 0;

@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 #include "worker/worker.h"
 
 #define ANSWER_BYTES (2u << 20)
@@ -65,7 +65,7 @@ static int work(void *ctx, _unused_ int in_fd, int out_fd)
 	struct pktfilter *f = ctx;
 	struct err err = { 0 };
 
-	return put_answer(f, &err, filter_compile(f, &err), out_fd);
+	return put_answer(f, &err, pktfilter_filter_compile(f, &err), out_fd);
 }
 
 /* ---- here ---- */
@@ -140,7 +140,7 @@ int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret,
 		return too_long((int)n, err);
 	r = take_answer(f, answer, (size_t)n, err);
 	if (r >= 0)
-		r = filter_finish(f, err);
+		r = pktfilter_filter_finish(f, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(f);

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "pktfilter/cbpf.h"
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"
 
@@ -27,7 +27,7 @@ static int fault(const char *expr, const char *why, int code, struct err *err)
 	char marks[160];
 	size_t off, len;
 
-	filter_find_fault(expr, why, &off, &len);
+	pktfilter_filter_find_fault(expr, why, &off, &len);
 	if (off + len >= sizeof(marks))
 		return err_set(err, code, "packet filter: %s, near \"%.60s\"", why, expr + off);
 	memset(marks, ' ', off);
@@ -90,7 +90,7 @@ static int compile_start(struct pktfilter *f, enum filter_start start, struct er
 	return asks_kernel(c->insns, c->n) ? refuse_asking_kernel(f->expr, err) : 0;
 }
 
-int filter_compile(struct pktfilter *f, struct err *err)
+int pktfilter_filter_compile(struct pktfilter *f, struct err *err)
 {
 	int r = 0;
 
@@ -99,7 +99,7 @@ int filter_compile(struct pktfilter *f, struct err *err)
 	return r;
 }
 
-int filter_finish(struct pktfilter *f, struct err *err)
+int pktfilter_filter_finish(struct pktfilter *f, struct err *err)
 {
 	int r = 0;
 
@@ -108,7 +108,7 @@ int filter_finish(struct pktfilter *f, struct err *err)
 	if (r < 0)
 		return err_errno(err, r, "cannot use the code that libpcap made of the packet filter");
 	f->depth = MAX(f->code[START_ETHERNET].depth, f->code[START_IP].depth);
-	r = filter_build_pool(f);
+	r = pktfilter_filter_build_pool(f);
 	return r < 0 ? err_errno(err, r, "cannot convert the packet filter") : 0;
 }
 
@@ -121,9 +121,9 @@ int pktfilter_compile_here(const char *expr, struct pktfilter **ret, struct err 
 		f->expr = strdup(expr);
 	if (!f || !f->expr)
 		return err_errno(err, -ENOMEM, "cannot compile the packet filter");
-	r = filter_compile(f, err);
+	r = pktfilter_filter_compile(f, err);
 	if (r >= 0)
-		r = filter_finish(f, err);
+		r = pktfilter_filter_finish(f, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(f);

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "pktfilter/cbpf.h"
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 #include "sonde/pktfilter_wire.h"
 
 bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap)

@@ -3,7 +3,7 @@
  * The place of a mistake in an expression. libpcap tells no position: a word that its message quotes is looked up
  * in the text; for a bare "syntax error" the first word is found with which no continuation compiles any more.
  */
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -172,7 +172,7 @@ static void find_meaning(const char *expr, const char *why, size_t *ret_off, siz
 	*ret_len = strlen(expr);
 }
 
-void filter_find_fault(const char *expr, const char *why, size_t *ret_off, size_t *ret_len)
+void pktfilter_filter_find_fault(const char *expr, const char *why, size_t *ret_off, size_t *ret_len)
 {
 	if (strstr(why, "syntax error"))
 		find_syntax(expr, ret_off, ret_len);

@@ -6,7 +6,7 @@
  * It is loaded with the first expression: distributions link it with fifteen other libraries, which every start of
  * every command would pay for.
  */
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "pktfilter/cbpf.h"
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 #include "pktfilter/frags.h"
 #include "sonde/pktfilter_wire.h"
 
@@ -53,7 +53,7 @@ static int build(const struct pktfilter *f, struct bpf_insn *out, size_t cap)
 	return l2 + l3 + 2;
 }
 
-int filter_build_pool(struct pktfilter *f)
+int pktfilter_filter_build_pool(struct pktfilter *f)
 {
 	/* one is left for the jump over what the code does not fill */
 	_cleanup_free_ struct bpf_insn *pool = calloc(PKTFILTER_POOL_INSNS, sizeof(*pool));

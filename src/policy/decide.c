@@ -17,7 +17,7 @@
 static bool nets_match(const struct ipnet *nets, size_t n, const struct ipaddr *ip)
 {
 	for (size_t i = 0; i < n; i++)
-		if (ipnet_contains(&nets[i], ip))
+		if (ipaddr_ipnet_contains(&nets[i], ip))
 			return true;
 	return !n;
 }
@@ -155,13 +155,13 @@ int policy_packet_parse(const char *words, struct policy_packet *ret, struct err
 	if (r < 0)
 		return r;
 	begin = rd.lex.token;
-	policy_rule_init(&rd.rule, 1);
-	r = policy_read_clauses(&rd, err);
+	policy_parse_rule_init(&rd.rule, 1);
+	r = policy_parse_read_clauses(&rd, err);
 	if (r >= 0)
-		r = policy_rule_check(&rd, &begin, err);
+		r = policy_parse_rule_check(&rd, &begin, err);
 	if (r >= 0)
 		r = to_packet(&rd.rule, ret, err);
-	policy_rule_fini(&rd.rule);
+	policy_parse_rule_fini(&rd.rule);
 	return r;
 }
 

@@ -24,13 +24,13 @@ struct policy_reader {
 	uint32_t items;			/* in all lists so far */
 };
 
-void policy_rule_init(struct policy_rule *r, uint32_t line);
-void policy_rule_fini(struct policy_rule *r);
+void policy_parse_rule_init(struct policy_rule *r, uint32_t line);
+void policy_parse_rule_fini(struct policy_rule *r);
 
 /* Reads the clauses up to the end of the line into rd->rule. */
-int policy_read_clauses(struct policy_reader *rd, struct err *err);
+int policy_parse_read_clauses(struct policy_reader *rd, struct err *err);
 
 /* Rejects clauses that exclude each other; the message points to @t. */
-int policy_rule_check(const struct policy_reader *rd, const struct policy_token *t, struct err *err);
+int policy_parse_rule_check(const struct policy_reader *rd, const struct policy_token *t, struct err *err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-int policy_error(const struct policy_token *t, struct err *err, const char *fmt, ...)
+int policy_lex_error(const struct policy_token *t, struct err *err, const char *fmt, ...)
 {
 	char word[64] = "", message[320];
 	va_list ap;
@@ -22,7 +22,7 @@ int policy_error(const struct policy_token *t, struct err *err, const char *fmt,
 	return err_set(err, -EINVAL, "%u:%u: %s%s%s", t->line, t->column, word, *word ? ": " : "", message);
 }
 
-bool policy_token_is(const struct policy_token *t, const char *word)
+bool policy_lex_token_is(const struct policy_token *t, const char *word)
 {
 	return t->kind == POLICY_WORD && !t->quoted && t->len == strlen(word) && !memcmp(t->text, word, t->len);
 }
@@ -50,7 +50,7 @@ static int check_bytes(const struct policy_token *t, struct err *err)
 {
 	for (size_t i = 0; i < t->len; i++)
 		if ((uint8_t)t->text[i] < ' ' || t->text[i] == 0x7f)
-			return policy_error(t, err, "a control character cannot be part of a word");
+			return policy_lex_error(t, err, "a control character cannot be part of a word");
 	return 0;
 }
 
@@ -72,7 +72,7 @@ static int read_word(struct policy_lex *l, struct err *err)
 	}
 	t->len = (size_t)((const char *)l->c.pos - t->text);
 	if (t->quoted && (!cur_left(&l->c) || cur_peek(&l->c, 0) != '"'))
-		return policy_error(t, err, "the quotation mark is not closed on this line");
+		return policy_lex_error(t, err, "the quotation mark is not closed on this line");
 	if (t->quoted)
 		cur_skip(&l->c, 1);
 	return check_bytes(t, err);

@@ -38,9 +38,9 @@ int policy_lex_init(struct policy_lex *l, const char *text, size_t len, struct e
 /* Reads the next token; -EINVAL with "LINE:COLUMN: message". */
 int policy_lex_next(struct policy_lex *l, struct err *err);
 
-bool policy_token_is(const struct policy_token *t, const char *word);
+bool policy_lex_token_is(const struct policy_token *t, const char *word);
 
 /* Sets @err to "LINE:COLUMN: WORD: message", with the word of @t escaped. Returns -EINVAL. */
-int policy_error(const struct policy_token *t, struct err *err, const char *fmt, ...) _printf_(3, 4);
+int policy_lex_error(const struct policy_token *t, struct err *err, const char *fmt, ...) _printf_(3, 4);
 
 #endif

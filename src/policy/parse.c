@@ -34,7 +34,7 @@ static const struct { const char *name; uint8_t family; int proto; } protos[] = 
 /* ---- values ---- */
 
 /* Copies the word as a C string; -EINVAL if @t is not a word or does not fit. */
-static int word_text(const struct policy_token *t, char *ret, size_t cap)
+static int scap_fields_text(const struct policy_token *t, char *ret, size_t cap)
 {
 	if (t->kind != POLICY_WORD || !t->len || t->len >= cap || memchr(t->text, 0, t->len))
 		return -EINVAL;
@@ -68,13 +68,14 @@ static int parse_net(const struct policy_token *t, struct ipnet *ret, struct err
 	struct ipaddr net;
 	char text[64];
 
-	if (word_text(t, text, sizeof(text)) < 0 || ipnet_parse(text, ret) < 0)
-		return policy_error(t, err, "expected an address or a network, such as 10.0.0.0/8 or 2001:db8::/32");
+	if (scap_fields_text(t, text, sizeof(text)) < 0 || ipaddr_ipnet_parse(text, ret) < 0)
+		return policy_lex_error(t, err,
+					"expected an address or a network, such as 10.0.0.0/8 or 2001:db8::/32");
 	net = mask_address(ret);
 	if (ipaddr_equal(&net, &ret->ip))
 		return 0;
-	return policy_error(t, err, "host bits are set behind /%u; a single address has /%u or no prefix",
-			    ret->bits, ret->ip.family == 4 ? 32 : 128);
+	return policy_lex_error(t, err, "host bits are set behind /%u; a single address has /%u or no prefix",
+				ret->bits, ret->ip.family == 4 ? 32 : 128);
 }
 
 static int add_net(struct policy_reader *rd, struct err *err)
@@ -96,17 +97,17 @@ static int parse_range(const struct policy_token *t, uint32_t max, const char *w
 	char text[32], *dash;
 	uint32_t from, to;
 
-	if (word_text(t, text, sizeof(text)) < 0)
-		return policy_error(t, err, "expected %s, or a range FROM-TO", what);
+	if (scap_fields_text(t, text, sizeof(text)) < 0)
+		return policy_lex_error(t, err, "expected %s, or a range FROM-TO", what);
 	dash = strchr(text, '-');
 	if (dash)
 		*dash = 0;
 	if (parse_number(text, max, &from) < 0 || (dash && parse_number(dash + 1, max, &to) < 0))
-		return policy_error(t, err, "expected %s from 0 to %u, or a range FROM-TO", what, max);
+		return policy_lex_error(t, err, "expected %s from 0 to %u, or a range FROM-TO", what, max);
 	if (!dash)
 		to = from;
 	if (to < from)
-		return policy_error(t, err, "the end of the range is below its start");
+		return policy_lex_error(t, err, "the end of the range is below its start");
 	*ret = (struct policy_ports){ (uint16_t)from, (uint16_t)to };
 	return 0;
 }
@@ -133,7 +134,7 @@ static int add_cgroup(struct policy_reader *rd, struct err *err)
 
 	if (t->kind != POLICY_WORD || !len || t->text[0] != '/' || memchr(t->text, 0, len) ||
 	    memmem(t->text, len, "/../", 4) || (len >= 3 && !memcmp(t->text + len - 3, "/..", 3)))
-		return policy_error(t, err, "expected a path below the cgroup2 mount, such as /system.slice");
+		return policy_lex_error(t, err, "expected a path below the cgroup2 mount, such as /system.slice");
 	while (len > 1 && t->text[len - 1] == '/')
 		len--;
 	path = strndup(t->text, len);
@@ -149,8 +150,8 @@ static int add_comm(struct policy_reader *rd, struct err *err)
 {
 	struct policy_comm comm = { "" };
 
-	if (word_text(&rd->lex.token, comm.name, sizeof(comm.name)) < 0)
-		return policy_error(&rd->lex.token, err, "expected a command name of 1 to 15 bytes");
+	if (scap_fields_text(&rd->lex.token, comm.name, sizeof(comm.name)) < 0)
+		return policy_lex_error(&rd->lex.token, err, "expected a command name of 1 to 15 bytes");
 	if (vec_grow(&rd->rule.comms) < 0)
 		return -ENOMEM;
 	rd->rule.comms.items[rd->rule.comms.len++] = comm;
@@ -162,8 +163,9 @@ static int add_pid(struct policy_reader *rd, struct err *err)
 	char text[16];
 	uint32_t pid;
 
-	if (word_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, INT32_MAX, &pid) < 0 || !pid)
-		return policy_error(&rd->lex.token, err, "expected a process id");
+	if (scap_fields_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, INT32_MAX, &pid) < 0 ||
+	    !pid)
+		return policy_lex_error(&rd->lex.token, err, "expected a process id");
 	if (vec_grow(&rd->rule.pids) < 0)
 		return -ENOMEM;
 	rd->rule.pids.items[rd->rule.pids.len++] = pid;
@@ -184,7 +186,7 @@ static const struct {
 static int mark_clause(struct policy_reader *rd, unsigned clause, const struct policy_token *t, struct err *err)
 {
 	if (rd->seen & 1u << clause)
-		return policy_error(t, err, "duplicate clause in this rule");
+		return policy_lex_error(t, err, "duplicate clause in this rule");
 	rd->seen |= 1u << clause;
 	return 0;
 }
@@ -195,12 +197,12 @@ static int read_list(struct policy_reader *rd, struct err *err)
 	bool net = rd->list == LIST_FROM || rd->list == LIST_TO;
 	int r = policy_lex_next(&rd->lex, err);
 
-	if (r >= 0 && net && policy_token_is(&rd->lex.token, "any"))
+	if (r >= 0 && net && policy_lex_token_is(&rd->lex.token, "any"))
 		return policy_lex_next(&rd->lex, err);
 	for (;;) {
 		if (r >= 0 && rd->items++ >= POLICY_ITEMS_MAX)
-			r = policy_error(&rd->lex.token, err, "a file has at most %u items in its lists",
-					 POLICY_ITEMS_MAX);
+			r = policy_lex_error(&rd->lex.token, err, "a file has at most %u items in its lists",
+					     POLICY_ITEMS_MAX);
 		if (r >= 0)
 			r = lists[rd->list].add(rd, err);
 		if (r >= 0)
@@ -219,8 +221,8 @@ static int read_proto_number(struct policy_reader *rd, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (word_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, 255, &n) < 0)
-		return policy_error(&rd->lex.token, err, "expected a protocol number from 0 to 255");
+	if (scap_fields_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, 255, &n) < 0)
+		return policy_lex_error(&rd->lex.token, err, "expected a protocol number from 0 to 255");
 	rd->rule.proto = (int)n;
 	return policy_lex_next(&rd->lex, err);
 }
@@ -229,11 +231,11 @@ static int read_proto_number(struct policy_reader *rd, struct err *err)
 static int read_proto(struct policy_reader *rd, struct err *err)
 {
 	const struct policy_token *t = &rd->lex.token;
-	bool by_number = policy_token_is(t, "proto");
+	bool by_number = policy_lex_token_is(t, "proto");
 	size_t i = 0;
 	int r;
 
-	while (i < ARRAY_SIZE(protos) && !policy_token_is(t, protos[i].name))
+	while (i < ARRAY_SIZE(protos) && !policy_lex_token_is(t, protos[i].name))
 		i++;
 	if (i == ARRAY_SIZE(protos) && !by_number)
 		return 0;
@@ -257,7 +259,7 @@ static int read_flag(struct policy_reader *rd, struct err *err)
 	size_t i = 0;
 	int r;
 
-	while (i < ARRAY_SIZE(words) && !policy_token_is(&rd->lex.token, words[i]))
+	while (i < ARRAY_SIZE(words) && !policy_lex_token_is(&rd->lex.token, words[i]))
 		i++;
 	if (i == ARRAY_SIZE(words))
 		return 0;
@@ -281,15 +283,16 @@ static int read_clause(struct policy_reader *rd, struct err *err)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	for (unsigned i = 0; i < LIST__MAX; i++) {
-		if (!policy_token_is(&rd->lex.token, lists[i].word))
+		if (!policy_lex_token_is(&rd->lex.token, lists[i].word))
 			continue;
 		r = mark_clause(rd, CLAUSE__MAX + i, &rd->lex.token, err);
 		rd->list = i;
 		return r < 0 ? r : read_list(rd, err);
 	}
-	return policy_error(&rd->lex.token, err, "expected a clause: in, out, a protocol (ip, ip4, ip6, tcp, udp, "
-			    "sctp, icmp, icmp6, proto N), from, to, sport, port, type, established, fragment, "
-			    "cgroup, comm or pid");
+	return policy_lex_error(&rd->lex.token, err,
+				"expected a clause: in, out, a protocol (ip, ip4, ip6, tcp, udp, "
+				"sctp, icmp, icmp6, proto N), from, to, sport, port, type, established, fragment, "
+				"cgroup, comm or pid");
 }
 
 /* ---- a whole rule ---- */
@@ -318,30 +321,30 @@ static bool has_list(const struct policy_reader *rd, unsigned list)
 	return rd->seen & 1u << (CLAUSE__MAX + list);
 }
 
-int policy_rule_check(const struct policy_reader *rd, const struct policy_token *t, struct err *err)
+int policy_parse_rule_check(const struct policy_reader *rd, const struct policy_token *t, struct err *err)
 {
 	const struct policy_rule *r = &rd->rule;
 	bool ports = has_list(rd, LIST_SPORT) || has_list(rd, LIST_PORT), type = has_list(rd, LIST_TYPE);
 
 	if (ports && !proto_has_ports(r->proto))
-		return policy_error(t, err, "sport and port need tcp, udp or sctp");
+		return policy_lex_error(t, err, "sport and port need tcp, udp or sctp");
 	if (type && r->proto != IPPROTO_ICMP && r->proto != IPPROTO_ICMPV6)
-		return policy_error(t, err, "type needs icmp or icmp6");
+		return policy_lex_error(t, err, "type needs icmp or icmp6");
 	if (r->established && r->proto != IPPROTO_TCP)
-		return policy_error(t, err, "established needs tcp");
+		return policy_lex_error(t, err, "established needs tcp");
 	if (r->fragment && (ports || type || r->established))
-		return policy_error(t, err, "fragment excludes ports, types and established");
+		return policy_lex_error(t, err, "fragment excludes ports, types and established");
 	if (!family_possible(r, 4) && !family_possible(r, 6))
-		return policy_error(t, err, "IPv4 and IPv6 in one rule: no packet matches both");
+		return policy_lex_error(t, err, "IPv4 and IPv6 in one rule: no packet matches both");
 	return 0;
 }
 
-void policy_rule_init(struct policy_rule *r, uint32_t line)
+void policy_parse_rule_init(struct policy_rule *r, uint32_t line)
 {
 	*r = (struct policy_rule){ .line = line, .proto = POLICY_ANY_PROTO, .dirs = { true, true } };
 }
 
-void policy_rule_fini(struct policy_rule *r)
+void policy_parse_rule_fini(struct policy_rule *r)
 {
 	vec_fini(&r->from);
 	vec_fini(&r->to);
@@ -356,7 +359,7 @@ void policy_rule_fini(struct policy_rule *r)
 	r->text = NULL;
 }
 
-int policy_read_clauses(struct policy_reader *rd, struct err *err)
+int policy_parse_read_clauses(struct policy_reader *rd, struct err *err)
 {
 	int r = 0;
 
@@ -370,7 +373,7 @@ int policy_read_clauses(struct policy_reader *rd, struct err *err)
 static int find_action(const struct policy_token *t, enum policy_action *ret)
 {
 	for (enum policy_action a = 0; a < POLICY_ACTION__MAX; a++) {
-		if (policy_token_is(t, action_names[a])) {
+		if (policy_lex_token_is(t, action_names[a])) {
 			*ret = a;
 			return 1;
 		}
@@ -383,15 +386,15 @@ static int read_rule(struct policy_reader *rd, struct policy *p, struct err *err
 	const struct policy_token begin = rd->lex.token;
 	int r;
 
-	policy_rule_init(&rd->rule, begin.line);
+	policy_parse_rule_init(&rd->rule, begin.line);
 	find_action(&begin, &rd->rule.action);
 	r = policy_lex_next(&rd->lex, err);
 	if (r >= 0)
-		r = policy_read_clauses(rd, err);
+		r = policy_parse_read_clauses(rd, err);
 	if (r >= 0)
-		r = policy_rule_check(rd, &begin, err);
+		r = policy_parse_rule_check(rd, &begin, err);
 	if (r >= 0 && p->rules.len >= POLICY_RULES_MAX)
-		r = policy_error(&begin, err, "a file has at most %u rules", POLICY_RULES_MAX);
+		r = policy_lex_error(&begin, err, "a file has at most %u rules", POLICY_RULES_MAX);
 	if (r >= 0)
 		r = vec_grow(&p->rules);
 	if (r >= 0) {
@@ -401,7 +404,7 @@ static int read_rule(struct policy_reader *rd, struct policy *p, struct err *err
 	if (r >= 0)
 		p->rules.items[p->rules.len++] = rd->rule;
 	else
-		policy_rule_fini(&rd->rule);
+		policy_parse_rule_fini(&rd->rule);
 	return r;
 }
 
@@ -416,23 +419,24 @@ static int read_default(struct policy_reader *rd, struct policy *p, struct err *
 	if (r < 0)
 		return r;
 	if (!find_action(&rd->lex.token, &a))
-		return policy_error(&rd->lex.token, err, "expected allow, deny or audit after default");
+		return policy_lex_error(&rd->lex.token, err, "expected allow, deny or audit after default");
 	r = policy_lex_next(&rd->lex, err);
 	if (r < 0)
 		return r;
-	in = policy_token_is(&rd->lex.token, "in");
-	out = policy_token_is(&rd->lex.token, "out");
+	in = policy_lex_token_is(&rd->lex.token, "in");
+	out = policy_lex_token_is(&rd->lex.token, "out");
 	if (in || out)
 		r = policy_lex_next(&rd->lex, err);
 	if (r >= 0 && rd->lex.token.kind != POLICY_EOL && rd->lex.token.kind != POLICY_EOF)
-		r = policy_error(&rd->lex.token, err, "expected the end of the line: a default has an action "
-					 "and a direction");
+		r = policy_lex_error(&rd->lex.token, err,
+				     "expected the end of the line: a default has an action "
+				     "and a direction");
 	for (enum policy_dir d = 0; r >= 0 && d < POLICY_DIR__MAX; d++) {
 		if (d == POLICY_IN ? out : in)
 			continue;
 		if (p->fallback_line[d])
-			return policy_error(&begin, err, "line %u sets the default for %s already",
-					    p->fallback_line[d], d == POLICY_IN ? "in" : "out");
+			return policy_lex_error(&begin, err, "line %u sets the default for %s already",
+						p->fallback_line[d], d == POLICY_IN ? "in" : "out");
 		p->fallback[d] = a;
 		p->fallback_line[d] = begin.line;
 	}
@@ -445,11 +449,12 @@ static int read_line(struct policy_reader *rd, struct policy *p, struct err *err
 
 	if (rd->lex.token.kind == POLICY_EOL)
 		return policy_lex_next(&rd->lex, err);
-	if (policy_token_is(&rd->lex.token, "default"))
+	if (policy_lex_token_is(&rd->lex.token, "default"))
 		return read_default(rd, p, err);
 	if (find_action(&rd->lex.token, &a))
 		return read_rule(rd, p, err);
-	return policy_error(&rd->lex.token, err, "expected allow, deny, audit or default at the start of the line");
+	return policy_lex_error(&rd->lex.token, err,
+				"expected allow, deny, audit or default at the start of the line");
 }
 
 int policy_parse(const char *text, size_t len, struct policy **ret, struct err *err)
@@ -477,7 +482,7 @@ void policy_free(struct policy *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->rules.len; i++)
-		policy_rule_fini(&p->rules.items[i]);
+		policy_parse_rule_fini(&p->rules.items[i]);
 	vec_fini(&p->rules);
 	free(p);
 }

@@ -133,7 +133,7 @@ static bool net_matches(const struct policy_rule *r, const struct criterion *c)
 	size_t n = c->type == SONDE_POLICY_SRC ? r->from.len : r->to.len;
 
 	for (size_t i = 0; i < n; i++)
-		if (nets[i].bits <= c->net.bits && ipnet_contains(&nets[i], &c->net.ip))
+		if (nets[i].bits <= c->net.bits && ipaddr_ipnet_contains(&nets[i], &c->net.ip))
 			return true;
 	return !n;
 }
@@ -421,8 +421,8 @@ static int build(struct build *b, struct err *err)
 	return r < 0 ? r : add_rules(b);
 }
 
-int policy_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, struct policy_table **ret,
-		   struct err *err)
+int policy_table_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, struct policy_table **ret,
+			 struct err *err)
 {
 	uint32_t words = MAX((uint32_t)((p->rules.len + 63) / 64), 1u);
 	struct build b = { .p = p, .cgroup = cgroup, .ctx = ctx, .t = calloc(1, sizeof(*b.t)) };

@@ -32,8 +32,8 @@ struct policy_table {
 typedef int (*policy_cgroup_fn)(void *ctx, const char *path, uint64_t *ret_id, uint32_t *ret_level);
 
 /* -EINVAL with "LINE: message" for an unknown cgroup, -ENOMEM. Free @ret with policy_table_free(). */
-int policy_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, struct policy_table **ret,
-		   struct err *err);
+int policy_table_compile(const struct policy *p, policy_cgroup_fn cgroup, void *ctx, struct policy_table **ret,
+			 struct err *err);
 void policy_table_free(struct policy_table *t);	/* NULL is fine */
 
 #endif

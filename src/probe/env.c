@@ -109,7 +109,7 @@ static int make_lane(struct probe_env *env, enum lane lane, struct err *err)
 	int array = -1, r;
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == LANE__MAX, "a map per lane");
-	r = lane_make(&o, env->reader, env->puts, env->ring_fds + lane * env->n_cpus, &array, err);
+	r = percpu_rings_make(&o, env->reader, env->puts, env->ring_fds + lane * env->n_cpus, &array, err);
 	if (r < 0) {
 		cleanup_close(&array);
 		return r;
@@ -154,10 +154,10 @@ int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct 
 	int r;
 
 	env->selecting = instance;
-	r = select_make(s, env->types, add_own_select, env);
+	r = probe_select_make(s, env->types, add_own_select, env);
 	if (r < 0)
 		return load_error_of_maps(err, r, "make the maps of the selection");
-	env->select_flags[instance] = select_flags(s);
+	env->probe_select_flags[instance] = probe_select_flags(s);
 	env->own_select[instance] = s;
 	return 0;
 }
@@ -166,7 +166,7 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 {
 	int r;
 
-	env->types = map_types_new();
+	env->types = typed_map_new();
 	r = make_map(env, BPF_MAP_TYPE_PERCPU_ARRAY, "sonde_ledger", 4, sizeof(struct sonde_ledger),
 		     SONDE_LEDGER_ROWS);
 	if (r >= 0)
@@ -174,9 +174,9 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 	if (r >= 0)
 		r = make_map(env, BPF_MAP_TYPE_ARRAY, "sonde_n_excluded", 4, sizeof(uint32_t), 1);
 	if (r >= 0)
-		r = select_make(&env->select, env->types, add_select, env);
+		r = probe_select_make(&env->select, env->types, add_select, env);
 	for (int i = 0; i < SONDE_INSTANCES; i++)
-		env->select_flags[i] = select_flags(&env->select);
+		env->probe_select_flags[i] = probe_select_flags(&env->select);
 	return r < 0 ? load_error_of_maps(err, r, "make the common maps") : 0;
 }
 
@@ -267,9 +267,9 @@ void probe_env_free(struct probe_env *env)
 	vec_fini(&env->failed);
 	btf__free(env->btf);
 	btf_root_free(env->btf_root);
-	map_types_free(env->types);
+	typed_map_free(env->types);
 	kname_free(env->kname);
-	ksyms_free(env->ksyms);
+	ksym_free(env->ksyms);
 	map_fini(&env->named);
 	free(env->host_root);
 	free(env);
@@ -468,16 +468,16 @@ static int share_plain(struct probe_env *env, struct bpf_object *obj, struct err
 	if (!map)
 		return 0;
 	if (!env->plain_bytes)
-		r = plain_make(env->reader, env->n_cpus, env->ring_bytes[LANE_BULK], &env->plain_bytes, err);
+		r = mmap_ring_make(env->reader, env->n_cpus, env->ring_bytes[LANE_BULK], &env->plain_bytes, err);
 	if (r > 0)
 		r = add_shared(env, PLAIN_MAP, ALL_INSTANCES, r);
 	if (r < 0)
 		return r;
 	mask = env->plain_bytes - 1;
 	wakeup = wakeup_bytes(env->plain_bytes, env->wakeup_pct);
-	probe_set_rodata(obj, "sonde_plain_mask", &mask, sizeof(mask));
-	probe_set_rodata(obj, "sonde_plain_wakeup_bytes", &wakeup, sizeof(wakeup));
-	return bpf_map__set_value_size(map, (uint32_t)plain_element_bytes(env->plain_bytes));
+	probe_rodata_set(obj, "sonde_plain_mask", &mask, sizeof(mask));
+	probe_rodata_set(obj, "sonde_plain_wakeup_bytes", &wakeup, sizeof(wakeup));
+	return bpf_map__set_value_size(map, (uint32_t)mmap_ring_element_bytes(env->plain_bytes));
 }
 
 /* Tables that forget first; where memory is scarce, also those whose buckets outweigh their entries. */
@@ -515,10 +515,10 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 		if (r < 0)
 			return err_errno(err, r, "cannot share the map %s", have->name);
 	}
-	probe_set_rodata(obj, "sonde_instance", &instance, sizeof(instance));
-	probe_set_rodata(obj, "sonde_self", &env->self, sizeof(env->self));
-	probe_set_rodata(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
-	select_apply(env->select_flags[instance], obj);
+	probe_rodata_set(obj, "sonde_instance", &instance, sizeof(instance));
+	probe_rodata_set(obj, "sonde_self", &env->self, sizeof(env->self));
+	probe_rodata_set(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
+	probe_select_apply(env->probe_select_flags[instance], obj);
 	return 0;
 }
 
@@ -584,7 +584,7 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 	r = remember_shared(env, obj, instance);
 	if (r < 0)
 		return err_errno(err, r, "cannot keep the shared maps");
-	r = probe_map_variables(obj);
+	r = probe_rodata_map_variables(obj);
 	if (r < 0)
 		return err_errno(err, r, "cannot map the variables of programs");
 	env_remember_programs(env, obj, (uint16_t)instance);
@@ -602,7 +602,7 @@ void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct
 	env->sink_ctx = ctx;
 }
 
-int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len)
+int probe_env_inject(struct probe_env *env, struct sonde_rec *r, size_t len)
 {
 	r->len = (uint32_t)len;
 	if (!r->ts_ns)
@@ -610,13 +610,13 @@ int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len)
 	return env->sink ? env->sink(env->sink_ctx, r) : 0;
 }
 
-void probe_catch_up(struct probe_env *env)
+void probe_env_catch_up(struct probe_env *env)
 {
 	if (env->catch_up)
 		env->catch_up(env->sink_ctx);
 }
 
-int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name)
+int probe_env_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name)
 {
 	size_t len = strlen(name), size = sizeof(struct sonde_name_rec) + len;
 	_cleanup_free_ struct sonde_name_rec *r = calloc(1, size);
@@ -628,7 +628,7 @@ int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const
 	r->key = key;
 	r->name_len = (uint32_t)len;
 	memcpy(r->name, name, len);
-	return probe_inject(env, &r->hdr, size);
+	return probe_env_inject(env, &r->hdr, size);
 }
 
 /* ---- failures ---- */
@@ -644,10 +644,10 @@ void probe_env_set_note(struct probe_env *env, void (*fn)(const char *text))
 {
 	env->note = fn;
 	if (env->small[0])
-		probe_note(env, env->small);
+		probe_env_note(env, env->small);
 }
 
-void probe_note(struct probe_env *env, const char *text)
+void probe_env_note(struct probe_env *env, const char *text)
 {
 	if (env->note)
 		env->note(text);
@@ -663,7 +663,7 @@ bool probe_env_wants_owners(const struct probe_env *env)
 	return env->owners;
 }
 
-void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err)
+void probe_env_hook_failed(struct probe_env *env, const char *hook, const struct err *err)
 {
 	for (size_t i = 0; i < env->failed.len; i++)
 		if (!strcmp(env->failed.items[i].hook, hook))

@@ -83,7 +83,7 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
  * Sets the read-only variable @name of @size bytes before load. -ENOENT when the object has none: one that does
  * not use a variable of a shared header does not have it.
  */
-int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size);
+int probe_rodata_set(struct bpf_object *obj, const char *name, const void *value, size_t size);
 
 /* What such a variable holds before load, or NULL. */
 const void *probe_rodata(struct bpf_object *obj, const char *name, size_t size);
@@ -92,7 +92,7 @@ const void *probe_rodata(struct bpf_object *obj, const char *name, size_t size);
  * A variable of @size bytes that is not read-only: where to read and write it, once the object is loaded, for as
  * long as it lives. NULL when the object has none.
  */
-void *probe_var(struct bpf_object *obj, const char *name, size_t size);
+void *probe_rodata_var(struct bpf_object *obj, const char *name, size_t size);
 
 /*
  * Loads a prepared object; remembers its shared maps. Turns libbpf's and the verifier's words into @err. In a job the
@@ -136,28 +136,28 @@ void probe_env_include(struct probe_env *env, uint32_t tgid);
  * Puts a record into the stream: at once when called from control() (before the record at hand), else with
  * the next drain. Fills len, and ts_ns when it is 0.
  */
-int probe_inject(struct probe_env *env, struct sonde_rec *r, size_t len);
-int probe_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name);
+int probe_env_inject(struct probe_env *env, struct sonde_rec *r, size_t len);
+int probe_env_inject_name(struct probe_env *env, uint32_t space, uint64_t key, const char *name);
 /* The name of a kernel address (SONDE_NAME_KSYM), once per address whoever asks. 0 also when it has none. */
-int probe_inject_ksym(struct probe_env *env, uint64_t addr);
+int probe_env_inject_ksym(struct probe_env *env, uint64_t addr);
 /*
  * Reads what is in the rings, so that everything that happened before this call has been handled when it returns:
  * readers are woken late on purpose. From timers and tick() only, never from within a record.
  */
-void probe_catch_up(struct probe_env *env);
+void probe_env_catch_up(struct probe_env *env);
 /* Who takes injected records, and who reads the rings; set by the pipeline. */
 void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r),
 			void (*catch_up)(void *ctx), void *ctx);
 
 /* Says that a hook does not work; it is told once. */
-void probe_hook_failed(struct probe_env *env, const char *hook, const struct err *err);
+void probe_env_hook_failed(struct probe_env *env, const char *hook, const struct err *err);
 /* Events name the owners of sockets (probe_ops.wants_owners). */
 void probe_env_want_owners(struct probe_env *env);
 bool probe_env_wants_owners(const struct probe_env *env);
 /* Bytes of memory that were left at the start where they are few (less than 64 MB), else 0: probes then take less. */
 uint64_t probe_env_scarce_bytes(const struct probe_env *env);
 /* A sentence for whoever runs this, about what the probe does by itself. */
-void probe_note(struct probe_env *env, const char *text);
+void probe_env_note(struct probe_env *env, const char *text);
 /* Who is told of either; set by the pipeline. */
 void probe_env_set_note(struct probe_env *env, void (*fn)(const char *text));
 void probe_env_set_complain(struct probe_env *env, void (*fn)(void *ctx, const char *hook, const struct err *err),
@@ -170,9 +170,10 @@ int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledg
  * Waits until programs that were running have ended; some tens of milliseconds. After detaching, what they count is
  * complete then, and so is what they wrote: a program is detached while it runs.
  */
-void probe_wait_for_programs(void);
+void probe_env_wait_for_programs(void);
 
-/* The @nth function called @name: see ksyms_range() in host/ksym.h. */
-int probe_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end);
+/* The @nth function called @name: see ksym_range() in host/ksym.h. */
+int probe_env_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start,
+			 uint64_t *ret_end);
 
 #endif

@@ -92,7 +92,7 @@ int probe_env_forget(struct probe_env *env, uint16_t instance)
 
 	forget_maps(env, instance);
 	forget_watched(env, instance);
-	env->select_flags[instance] = select_flags(&env->select);
+	env->probe_select_flags[instance] = probe_select_flags(&env->select);
 	env->own_select[instance] = NULL;
 	for (uint32_t class = 0; zeros && class < SONDE_CLASSES; class++) {
 		uint32_t row = instance * SONDE_CLASSES + class;
@@ -159,7 +159,7 @@ int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledg
 	return 0;
 }
 
-void probe_wait_for_programs(void)
+void probe_env_wait_for_programs(void)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };	/* no grace period to be had: far more than a walk */
 

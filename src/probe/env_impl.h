@@ -40,7 +40,7 @@ struct probe_env {
 	uint32_t self;			/* own process */
 	struct probe_select select;	/* borrowed lists */
 	const struct probe_select *own_select[SONDE_INSTANCES];	/* borrowed; NULL = that of all */
-	unsigned select_flags[SONDE_INSTANCES];
+	unsigned probe_select_flags[SONDE_INSTANCES];
 	int selecting;			/* whose selection is being made */
 	int preparing;			/* whose object was prepared last: it is the one that is loaded next */
 	char *host_root;		/* owned */
@@ -72,8 +72,8 @@ void env_remember_programs(struct probe_env *env, const struct bpf_object *obj, 
 
 /*
  * Puts the variables of a loaded object where its image was, as libbpf does for skeletons alone: from then on
- * probe_var() is what programs see. 0 or -errno.
+ * probe_rodata_var() is what programs see. 0 or -errno.
  */
-int probe_map_variables(struct bpf_object *obj);
+int probe_rodata_map_variables(struct bpf_object *obj);
 
 #endif

@@ -19,14 +19,14 @@ static int read_ksyms(struct probe_env *env)
 	uint64_t begin = clock_boot_ns(), end;
 	struct ksyms *fresh = NULL;
 	bool left = coop_leave(env->coop);
-	int r = ksyms_new(&fresh);
+	int r = ksym_new(&fresh);
 
 	coop_return(env->coop, left);
 	end = clock_boot_ns();
 	env->ksyms_again_ns = end + MAX(50 * (end - begin), (uint64_t)KSYMS_AGE_NS);
 	if (r < 0)
 		return r;
-	ksyms_free(env->ksyms);
+	ksym_free(env->ksyms);
 	env->ksyms = fresh;
 	return 0;
 }
@@ -53,12 +53,12 @@ static int probe_ksym(struct probe_env *env, uint64_t addr, char *buf, size_t ca
 	if (r < 0)
 		return r;
 	/* a module or a BPF program may be younger than the table */
-	if (clock_boot_ns() >= env->ksyms_again_ns && ksyms_may_change(env->ksyms, addr))
+	if (clock_boot_ns() >= env->ksyms_again_ns && ksym_may_change(env->ksyms, addr))
 		read_ksyms(env);
-	return ksyms_name(env->ksyms, addr, buf, cap);
+	return ksym_name(env->ksyms, addr, buf, cap);
 }
 
-int probe_inject_ksym(struct probe_env *env, uint64_t addr)
+int probe_env_inject_ksym(struct probe_env *env, uint64_t addr)
 {
 	bool fresh = false;
 	char name[512];
@@ -67,12 +67,13 @@ int probe_inject_ksym(struct probe_env *env, uint64_t addr)
 		return addr ? -ENOMEM : 0;
 	if (!fresh || probe_ksym(env, addr, name, sizeof(name)) < 0)
 		return 0;
-	return probe_inject_name(env, SONDE_NAME_KSYM, addr, name);
+	return probe_env_inject_name(env, SONDE_NAME_KSYM, addr, name);
 }
 
-int probe_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end)
+int probe_env_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start,
+			 uint64_t *ret_end)
 {
 	int r = need_ksyms(env);
 
-	return r < 0 ? r : ksyms_range(env->ksyms, name, nth, ret_start, ret_end);
+	return r < 0 ? r : ksym_range(env->ksyms, name, nth, ret_start, ret_end);
 }

@@ -13,7 +13,7 @@
 
 #define LEAST_BYTES (64u << 10)
 
-size_t plain_element_bytes(size_t data_bytes)
+size_t mmap_ring_element_bytes(size_t data_bytes)
 {
 	return SONDE_PLAIN_HEAD + data_bytes + SONDE_PLAIN_SLACK;
 }
@@ -22,13 +22,13 @@ static int make_map(unsigned n_cpus, size_t data_bytes)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_plain", sizeof(uint32_t),
-				(uint32_t)plain_element_bytes(data_bytes), n_cpus, &o);
+				(uint32_t)mmap_ring_element_bytes(data_bytes), n_cpus, &o);
 
 	return fd < 0 ? -errno : fd;
 }
 
-int plain_make(struct ring_reader *reader, unsigned n_cpus, size_t data_bytes, size_t *ret_data_bytes,
-	       struct err *err)
+int mmap_ring_make(struct ring_reader *reader, unsigned n_cpus, size_t data_bytes, size_t *ret_data_bytes,
+		   struct err *err)
 {
 	_cleanup_close_ int fd = -1;
 
@@ -38,7 +38,8 @@ int plain_make(struct ring_reader *reader, unsigned n_cpus, size_t data_bytes, s
 		return load_error_of_maps(err, fd, "make the plain rings");
 	for (unsigned cpu = 0; cpu < n_cpus; cpu++) {
 		const struct ring_opts o = { .kind = RING_BPF, .cpu = cpu, .time_off = 0 };
-		int r = ring_reader_add_plain(reader, fd, cpu * plain_element_bytes(data_bytes), data_bytes, &o, err);
+		int r = ring_reader_add_plain(reader, fd, cpu * mmap_ring_element_bytes(data_bytes), data_bytes, &o,
+					      err);
 
 		if (r < 0)
 			return r;

@@ -15,10 +15,10 @@ struct ring_reader;
  * *ret_data_bytes is what the kernel allowed: old ones have a limit for an element of an array. Returns the map's fd,
  * which is the caller's, or -errno; a ring that was added stays then.
  */
-int plain_make(struct ring_reader *reader, unsigned n_cpus, size_t data_bytes, size_t *ret_data_bytes,
-	       struct err *err);
+int mmap_ring_make(struct ring_reader *reader, unsigned n_cpus, size_t data_bytes, size_t *ret_data_bytes,
+		   struct err *err);
 
 /* Bytes of one ring in the map. */
-size_t plain_element_bytes(size_t data_bytes);
+size_t mmap_ring_element_bytes(size_t data_bytes);
 
 #endif

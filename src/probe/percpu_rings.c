@@ -26,8 +26,8 @@ static int make_array(const struct lane_opts *o, int ring_fd, int *ret, struct e
 	return 0;
 }
 
-int lane_make(const struct lane_opts *o, struct ring_reader *reader, struct async_map_update *puts, int *fds,
-	      int *ret_array, struct err *err)
+int percpu_rings_make(const struct lane_opts *o, struct ring_reader *reader, struct async_map_update *puts, int *fds,
+		      int *ret_array, struct err *err)
 {
 	for (uint32_t cpu = 0; cpu < o->n_cpus; cpu++) {
 		const struct ring_opts ro = { .kind = RING_BPF, .cpu = cpu, .lifecycle = o->life, .time_off = 0,

@@ -23,7 +23,7 @@ struct lane_opts {
  * Makes the rings and the array, and adds the rings to @reader. They are in the array once @puts is finished. @fds
  * has room for one per CPU, each -1 on entry; they and *ret_array are the caller's, also on failure. 0 or -errno.
  */
-int lane_make(const struct lane_opts *o, struct ring_reader *reader, struct async_map_update *puts, int *fds,
-	      int *ret_array, struct err *err);
+int percpu_rings_make(const struct lane_opts *o, struct ring_reader *reader, struct async_map_update *puts, int *fds,
+		      int *ret_array, struct err *err);
 
 #endif

@@ -3,7 +3,7 @@
  * The live half of a probe: BPF programs, their configuration and their attachment. It makes records, never
  * events; the pure half is its struct decoder_ops (event/decode.h).
  *
- * Every hook loads on its own: one that cannot load or attach is reported through probe_hook_failed() and
+ * Every hook loads on its own: one that cannot load or attach is reported through probe_env_hook_failed() and
  * stops nothing else. open() fails only when nothing useful is left.
  */
 #ifndef PROBE_PROBE_H
@@ -102,12 +102,12 @@ struct probe_ops {
 	bool wants_owners;
 	/*
 	 * Sees each record of any probe before it is decoded: may attach, load tables, or put records in front
-	 * of it (probe_inject()), never make events. Optional.
+	 * of it (probe_env_inject()), never make events. Optional.
 	 */
 	int (*control)(struct probe *p, const struct sonde_rec *r);
 	/*
 	 * Bytes out of a ring that the probe added to probe_env_reader() with PROBE_RAW as source: what they are only
-	 * it knows, and it may make a record of them (probe_inject()). Negative stops the run. Optional.
+	 * it knows, and it may make a record of them (probe_env_inject()). Negative stops the run. Optional.
 	 */
 	int (*raw)(struct probe *p, const struct ring_rec *r);
 	/* About every second of stream time. Optional. */

@@ -51,7 +51,7 @@ static void *find_var(struct bpf_object *obj, const char *section, const char *n
 	return NULL;
 }
 
-int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value, size_t size)
+int probe_rodata_set(struct bpf_object *obj, const char *name, const void *value, size_t size)
 {
 	void *p = find_var(obj, ".rodata", name, size);
 
@@ -61,14 +61,14 @@ int probe_set_rodata(struct bpf_object *obj, const char *name, const void *value
 	return 0;
 }
 
-void *probe_var(struct bpf_object *obj, const char *name, size_t size)
+void *probe_rodata_var(struct bpf_object *obj, const char *name, size_t size)
 {
 	void *p = find_var(obj, ".bss", name, size);
 
 	return p ? p : find_var(obj, ".data", name, size);
 }
 
-int probe_map_variables(struct bpf_object *obj)
+int probe_rodata_map_variables(struct bpf_object *obj)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct bpf_map *map;

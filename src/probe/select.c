@@ -66,7 +66,7 @@ static int make_tree(const struct maker *m, const struct probe_select *s)
 	return r;
 }
 
-int select_make(const struct probe_select *s, const struct map_types *types, add_fn add, void *ctx)
+int probe_select_make(const struct probe_select *s, const struct map_types *types, add_fn add, void *ctx)
 {
 	const struct maker m = { .types = types, .add = add, .ctx = ctx };
 	int r = make_set(&m, "sonde_pids", s->pids, 4, s->n_pids);
@@ -84,7 +84,7 @@ static const char *const switches[] = {
 	"sonde_select_pids", "sonde_select_comms", "sonde_select_cgroups", "sonde_select_netns", "sonde_select_tree",
 };
 
-unsigned select_flags(const struct probe_select *s)
+unsigned probe_select_flags(const struct probe_select *s)
 {
 	const size_t n[] = { s->n_pids, s->n_comms, s->n_cgroups, s->n_netns, s->n_tree };
 	unsigned flags = 0;
@@ -96,11 +96,11 @@ unsigned select_flags(const struct probe_select *s)
 }
 
 /* An object that does not use it does not have it. */
-void select_apply(unsigned flags, struct bpf_object *obj)
+void probe_select_apply(unsigned flags, struct bpf_object *obj)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
 		bool on = flags & 1u << i;
 
-		probe_set_rodata(obj, switches[i], &on, sizeof(on));
+		probe_rodata_set(obj, switches[i], &on, sizeof(on));
 	}
 }

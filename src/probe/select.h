@@ -13,11 +13,11 @@ struct probe_select;
  * Makes the maps of @s and hands each to @add, which owns the descriptor (or takes the -errno) from then on. @types:
  * typed_map.h. 0 or -errno.
  */
-int select_make(const struct probe_select *s, const struct map_types *types,
-		int (*add)(void *ctx, const char *name, int fd), void *ctx);
+int probe_select_make(const struct probe_select *s, const struct map_types *types,
+		      int (*add)(void *ctx, const char *name, int fd), void *ctx);
 
 /* Which parts are asked for: bits in the order of the read-only variables. */
-unsigned select_flags(const struct probe_select *s);
-void select_apply(unsigned flags, struct bpf_object *obj);
+unsigned probe_select_flags(const struct probe_select *s);
+void probe_select_apply(unsigned flags, struct bpf_object *obj);
 
 #endif

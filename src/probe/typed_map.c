@@ -38,7 +38,7 @@ static int add_ledger(const struct map_types *t)
 	return id;
 }
 
-struct map_types *map_types_new(void)
+struct map_types *typed_map_new(void)
 {
 	struct map_types *t = calloc(1, sizeof(*t));
 
@@ -54,11 +54,11 @@ struct map_types *map_types_new(void)
 	}
 	if (t->btf && btf__load_into_kernel(t->btf) == 0)
 		return t;
-	map_types_free(t);
+	typed_map_free(t);
 	return NULL;
 }
 
-void map_types_free(struct map_types *t)
+void typed_map_free(struct map_types *t)
 {
 	if (!t)
 		return;

@@ -13,8 +13,8 @@
 struct map_types;
 
 /* Never fails: without memory, or where the kernel takes no types, it returns NULL, and maps have none. */
-struct map_types *map_types_new(void);
-void map_types_free(struct map_types *t);	/* NULL is fine; maps keep what they need */
+struct map_types *typed_map_new(void);
+void typed_map_free(struct map_types *t); /* NULL is fine; maps keep what they need */
 
 /*
  * A number of 1, 4 or 8 bytes, a text of 16, or struct sonde_ledger, by their sizes; a map with another size has no

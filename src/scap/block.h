@@ -94,15 +94,15 @@ size_t scap_block_begin(struct buf *out, uint32_t number);
 int scap_block_end(struct buf *out, size_t start);
 
 /* The first block of a file. */
-int scap_write_section(struct buf *out);
+int scap_block_write_section(struct buf *out);
 /* The entry of one row, without the block around it; -EINVAL when it is not of that table. */
-int scap_write_machine(const struct params *row, struct buf *out);
-int scap_write_thread(const struct params *row, struct buf *out);
-int scap_write_fd(const struct params *row, struct buf *out);
-int scap_write_iface(const struct params *row, struct buf *out);
-int scap_write_user(const struct params *row, struct buf *out);	/* users and groups */
+int scap_block_write_machine(const struct params *row, struct buf *out);
+int scap_block_write_thread(const struct params *row, struct buf *out);
+int scap_block_write_fd(const struct params *row, struct buf *out);
+int scap_block_write_iface(const struct params *row, struct buf *out);
+int scap_block_write_user(const struct params *row, struct buf *out); /* users and groups */
 /* A whole block. -EMSGSIZE when it cannot be said in the format. */
-int scap_write_event(const struct params *ev, const struct scap_event_head *head, struct buf *out);
+int scap_block_write_event(const struct params *ev, const struct scap_event_head *head, struct buf *out);
 
 /* Numbers that are written. */
 #define SCAP_WRITE_MACHINE 0x201u

@@ -379,7 +379,7 @@ int scap_block_event(const struct scap_block_type *t, struct cursor body, struct
 	len = cur_u32(&c);
 	type = cur_u16(&c);
 	n = t->version > 1 ? (int)MIN(cur_u32(&c), (uint32_t)PARAMS_MAX + 1) : 0;
-	info = scap_event_info(type);
+	info = scap_schema_event_info(type);
 	*ret_problem = "an event is longer than its block";
 	*ret_head = (struct scap_event_head){ .ts_ns = ts_ns, .cpu = cpu };
 	if (!cur_ok(&c) || len < header)

@@ -44,7 +44,7 @@ static void add_u32(struct buf *out, uint32_t v)
 	buf_add(out, &v, sizeof(v));
 }
 
-int scap_write_section(struct buf *out)
+int scap_block_write_section(struct buf *out)
 {
 	size_t start = scap_block_begin(out, SCAP_SHB);
 	const uint64_t length = UINT64_MAX;
@@ -131,7 +131,7 @@ static void write_field(const struct entry_field *f, const struct params *row, u
 	}
 }
 
-int scap_write_machine(const struct params *row, struct buf *out)
+int scap_block_write_machine(const struct params *row, struct buf *out)
 {
 	if (row->head->type != SCAP_ROW_MACHINE)
 		return -EINVAL;
@@ -140,7 +140,7 @@ int scap_write_machine(const struct params *row, struct buf *out)
 	return buf_error(out);
 }
 
-int scap_write_thread(const struct params *row, struct buf *out)
+int scap_block_write_thread(const struct params *row, struct buf *out)
 {
 	size_t start = begin_entry(out);
 
@@ -151,7 +151,7 @@ int scap_write_thread(const struct params *row, struct buf *out)
 	return end_entry(out, start);
 }
 
-int scap_write_user(const struct params *row, struct buf *out)
+int scap_block_write_user(const struct params *row, struct buf *out)
 {
 	bool user = row->head->type == SCAP_ROW_USER;
 	size_t start = begin_entry(out), n = user ? scap_user_n_fields : scap_group_n_fields;
@@ -164,7 +164,7 @@ int scap_write_user(const struct params *row, struct buf *out)
 	return end_entry(out, start);
 }
 
-int scap_write_iface(const struct params *row, struct buf *out)
+int scap_block_write_iface(const struct params *row, struct buf *out)
 {
 	size_t name_len, len;
 	const char *name = params_str(row, 5, &name_len);
@@ -268,7 +268,7 @@ static bool write_fd_payload(const struct params *row, uint64_t type, struct buf
 	return true;
 }
 
-int scap_write_fd(const struct params *row, struct buf *out)
+int scap_block_write_fd(const struct params *row, struct buf *out)
 {
 	size_t start = out->len;
 	uint64_t type;
@@ -288,7 +288,7 @@ int scap_write_fd(const struct params *row, struct buf *out)
 	return end_entry(out, start);
 }
 
-int scap_write_event(const struct params *ev, const struct scap_event_head *head, struct buf *out)
+int scap_block_write_event(const struct params *ev, const struct scap_event_head *head, struct buf *out)
 {
 	const struct sec_params *h = ev->head;
 	bool large = h->flags & PARAMS_LARGE, word = h->flags & PARAMS_HAS_WORD;

@@ -27,6 +27,6 @@ int container_file_parse(enum container_file kind, const void *data, size_t len,
 			 struct container_said *ret);
 
 /* The id in full that a list of cgroup paths (NUL behind each) means. False: none; @ret has 72 bytes. */
-bool scap_container_id(const char *cgroups, size_t len, char *ret);
+bool scap_state_container_id(const char *cgroups, size_t len, char *ret);
 
 #endif

@@ -19,7 +19,7 @@ static const struct event_desc *desc_for(const struct sonde_rec *r, const struct
 {
 	bool internal = r->flags & SONDE_RF_SNAPSHOT ||
 			(p->flags & PARAMS_HAS_WORD && p->word & SCAP_WORD_STATE_ONLY) ||
-			scap_event_info(p->type)->category == SCAP_CAT_INTERNAL;
+			scap_schema_event_info(p->type)->category == SCAP_CAT_INTERNAL;
 
 	return internal ? &scap_internal_desc : &scap_event_desc;
 }
@@ -40,9 +40,9 @@ static int scap_decode(void *state, const struct sonde_rec *r, const struct emit
 	len = cur_left(&c);
 	data = cur_bytes(&c, len);
 	if (!data || params_read(data, len, &p) < 0 || scap_is_row(p.head->type) != row ||
-	    !scap_event_info(p.head->type))
+	    !scap_schema_event_info(p.head->type))
 		return -EBADMSG;
-	event_from_rec(&ev, row ? &scap_row_desc : desc_for(r, p.head), r);
+	event_decode_from_rec(&ev, row ? &scap_row_desc : desc_for(r, p.head), r);
 	event_add_section(&ev, SEC_PARAMS, data, (uint32_t)len);
 	return em->emit(em->ctx, &ev);
 }

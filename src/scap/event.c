@@ -19,7 +19,7 @@
 /* Our own line; sysdig's is a form (scap/event.h). */
 static int event_line_of(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	const struct scap_view *v = scap_view_of(ev);
+	const struct scap_view *v = scap_state_view(ev);
 	struct params p;
 
 	(void)o;
@@ -29,7 +29,7 @@ static int event_line_of(const struct event *ev, const struct line_opts *o, stru
 	if (v->thread && v->thread->comm)
 		buf_add(out, v->thread->comm->data, v->thread->comm->len);
 	buf_printf(out, "[%lld] %s%s ", (long long)v->p.head->tid, v->p.head->type & 1 ? "< " : "> ",
-		   scap_event_name(v));
+		   scap_render_event_name(v));
 	scap_render_args(v, scap_state_render(v->state), out);
 	return buf_add_char(out, '\n');
 }
@@ -42,7 +42,7 @@ static int row_get(const struct event *ev, const struct field *f, struct value *
 	(void)f;
 	if (params_of(ev, &p) < 0)
 		return -ENOENT;
-	info = scap_event_info(p.head->type);
+	info = scap_schema_event_info(p.head->type);
 	*ret = (struct value){ .kind = VAL_STR, .str = info->name, .len = strlen(info->name) };
 	return 0;
 }
@@ -53,10 +53,15 @@ static const struct field row_fields[] = {
 };
 
 const struct event_desc scap_event_desc = {
-	.type = SONDE_EV_SCAP, .name = "sys.event",
+	.type = SONDE_EV_SCAP,
+	.name = "sys.event",
 	.doc = "a system call entered or left, or what the scheduler, signals and faults did",
-	.class = EVENT_DATA, .sections = 1u << SEC_PARAMS, .fields = scap_words, .n_fields = SCAP_N_WORDS,
-	.get = scap_words_get, .line = event_line_of,
+	.class = EVENT_DATA,
+	.sections = 1u << SEC_PARAMS,
+	.fields = scap_words,
+	.n_fields = SCAP_N_WORDS,
+	.get = scap_fields_get,
+	.line = event_line_of,
 };
 
 const struct event_desc scap_internal_desc = {

@@ -3,8 +3,8 @@
  * The event types that carry SEC_PARAMS. Whoever makes such events (the decoder of SONDE_EV_SCAP records here, a
  * probe's decoder) uses these descriptions: fields, filter words and lines come with them.
  *
- * A probe's event: event_from_rec() with scap_event_desc, params_finish(), event_add_section(SEC_PARAMS). What the
- * words need beyond the parameters (descriptors, processes, users) is added by the state: scap/state/state.h.
+ * A probe's event: event_decode_from_rec() with scap_event_desc, params_finish(), event_add_section(SEC_PARAMS). What
+ * the words need beyond the parameters (descriptors, processes, users) is added by the state: scap/state/state.h.
  */
 #ifndef SCAP_EVENT_H
 #define SCAP_EVENT_H

@@ -25,7 +25,7 @@ struct render {
 	struct buf *raw, *resolved;
 };
 
-int scap_param_index(const struct scap_view *v, const char *name)
+int scap_render_param_index(const struct scap_view *v, const char *name)
 {
 	for (unsigned i = 0; i < v->info->n_params && i < v->p.n; i++)
 		if (!strcmp(v->info->params[i].name, name))
@@ -33,13 +33,13 @@ int scap_param_index(const struct scap_view *v, const char *name)
 	return -1;
 }
 
-const char *scap_event_name(const struct scap_view *v)
+const char *scap_render_event_name(const struct scap_view *v)
 {
 	const char *name = NULL;
 	uint64_t id;
 
-	if (scap_generic_id(&v->p, &id))
-		name = scap_syscall_name((uint32_t)id);
+	if (scap_schema_generic_id(&v->p, &id))
+		name = scap_schema_syscall_name((uint32_t)id);
 	return name ? name : v->info->name;
 }
 
@@ -189,7 +189,7 @@ static void add_fd(struct render *r)
 		buf_add_str(r->resolved, name);
 	if (!fd)
 		return;
-	buf_printf(r->resolved, "<%c", scap_fd_type_char(fd));
+	buf_printf(r->resolved, "<%c", scap_state_fd_type_char(fd));
 	if (fd->type >= FD_IPV4 && fd->type <= FD_IPV6_SERVER && fd->l4 < sizeof(l4) && l4[fd->l4] &&
 	    (fd->role != SCAP_ROLE_NONE || fd->type >= FD_IPV4_SERVER || fd->l4 == L4_RAW))
 		buf_add_char(r->resolved, l4[fd->l4]);
@@ -237,15 +237,15 @@ static void add_fdlist(struct render *r)
 		if (!cur_ok(&r->c))
 			return;
 		fd = r->v->thread ? scap_state_fd(r->v->state, r->v->thread, num) : NULL;
-		buf_printf(r->raw, "%s%lld:%c%x", i ? " " : "", (long long)num, fd ? scap_fd_type_char(fd) : '?',
-			   (unsigned)events);
+		buf_printf(r->raw, "%s%lld:%c%x", i ? " " : "", (long long)num,
+			   fd ? scap_state_fd_type_char(fd) : '?', (unsigned)events);
 	}
 }
 
 static void add_syscall(struct render *r)
 {
 	uint16_t id = cur_u16(&r->c);
-	const char *name = scap_syscall_name(id);
+	const char *name = scap_schema_syscall_name(id);
 
 	buf_printf(r->raw, "%u", id);
 	if (name)
@@ -262,7 +262,7 @@ static bool add_address(struct cursor *c, size_t len, struct buf *out)
 
 	if (!cur_ok(c))
 		return false;
-	if (len == 16 && ip_is_mapped(ip)) {
+	if (len == 16 && state_net_ip_is_mapped(ip)) {
 		ip = (const uint8_t *)ip + 12;
 		len = 4;
 	}
@@ -338,7 +338,7 @@ static struct scap_str *base_of(const struct scap_view *v, unsigned i)
 
 	if (info->type != PT_FSRELPATH || !params_i64(&v->p, info->dirfd, &dirfd))
 		dirfd = AT_FDCWD_NUM;
-	return fd_directory(st, (struct scap_thread *)v->thread, dirfd);
+	return state_fd_directory(st, (struct scap_thread *)v->thread, dirfd);
 }
 
 void scap_render_path(const struct scap_view *v, unsigned i, struct buf *out)
@@ -351,11 +351,11 @@ void scap_render_path(const struct scap_view *v, unsigned i, struct buf *out)
 	if (!s || !v->thread || (len && s[0] == '/') || !strncmp(s, "<NA>", 4))
 		return;
 	base = base_of(v, i);
-	full = str_path(st, base ? base->data : "", base ? base->len : 0, s, len);
+	full = state_str_path(st, base ? base->data : "", base ? base->len : 0, s, len);
 	if (len)
 		add_text(out, full);
-	str_unref(st, full);
-	str_unref(st, base);
+	state_str_unref(st, full);
+	state_str_unref(st, base);
 }
 
 static void add_path(struct render *r)

@@ -43,9 +43,9 @@ void scap_render_buffer(const void *data, size_t len, const struct scap_render_o
 void scap_render_path(const struct scap_view *v, unsigned i, struct buf *out);
 
 /* What evt.type shows: of a generic event the call's name. */
-const char *scap_event_name(const struct scap_view *v);
+const char *scap_render_event_name(const struct scap_view *v);
 
 /* Index of the parameter called @name, or -1. */
-int scap_param_index(const struct scap_view *v, const char *name);
+int scap_render_param_index(const struct scap_view *v, const char *name);
 
 #endif

@@ -12,36 +12,36 @@
 
 #define NS_PER_S 1000000000u
 
-int word_uint(struct value *ret, uint64_t u)
+int scap_fields_uint(struct value *ret, uint64_t u)
 {
 	*ret = (struct value){ .kind = VAL_UINT, .u = u };
 	return 0;
 }
 
-int word_int(struct value *ret, int64_t i)
+int scap_fields_int(struct value *ret, int64_t i)
 {
 	*ret = (struct value){ .kind = VAL_INT, .i = i };
 	return 0;
 }
 
-int word_ns(struct value *ret, uint64_t u)
+int scap_fields_ns(struct value *ret, uint64_t u)
 {
 	*ret = (struct value){ .kind = VAL_UINT, .u = u, .ns = true };
 	return 0;
 }
 
-int word_bool(struct value *ret, bool b)
+int scap_fields_bool(struct value *ret, bool b)
 {
 	*ret = (struct value){ .kind = VAL_BOOL, .u = b };
 	return 0;
 }
 
-int word_text(struct value *ret, const char *s)
+int scap_fields_text(struct value *ret, const char *s)
 {
-	return word_chars(ret, s, s ? strlen(s) : 0);
+	return scap_fields_chars(ret, s, s ? strlen(s) : 0);
 }
 
-int word_chars(struct value *ret, const char *s, size_t len)
+int scap_fields_chars(struct value *ret, const char *s, size_t len)
 {
 	if (!s)
 		return -ENOENT;
@@ -49,25 +49,25 @@ int word_chars(struct value *ret, const char *s, size_t len)
 	return 0;
 }
 
-int word_str(struct value *ret, const struct scap_str *s)
+int scap_fields_str(struct value *ret, const struct scap_str *s)
 {
-	return s ? word_chars(ret, s->data, s->len) : -ENOENT;
+	return s ? scap_fields_chars(ret, s->data, s->len) : -ENOENT;
 }
 
-int word_str_or_empty(struct value *ret, const struct scap_str *s)
+int scap_fields_str_or_empty(struct value *ret, const struct scap_str *s)
 {
-	return s ? word_chars(ret, s->data, s->len) : word_chars(ret, "", 0);
+	return s ? scap_fields_chars(ret, s->data, s->len) : scap_fields_chars(ret, "", 0);
 }
 
-int word_buf(struct value *ret, struct buf *b)
+int scap_fields_buf(struct value *ret, struct buf *b)
 {
-	return word_chars(ret, b->data ? b->data : "", b->len);
+	return scap_fields_chars(ret, b->data ? b->data : "", b->len);
 }
 
 /* The text has been made fit for terminals. */
 static int word_shown(struct value *ret, struct buf *b)
 {
-	int r = word_buf(ret, b);
+	int r = scap_fields_buf(ret, b);
 
 	ret->printable = r == 0;
 	return r;
@@ -85,7 +85,7 @@ static int find_arg(const struct scap_view *v, const char *arg)
 {
 	int i = param_number(arg);
 
-	return i >= 0 ? i : scap_param_index(v, arg);
+	return i >= 0 ? i : scap_render_param_index(v, arg);
 }
 
 /* Resolved where that says more, as sysdig has it. */
@@ -121,22 +121,22 @@ static int get_rawarg(const struct scap_view *v, const char *arg, struct value *
 	type = v->info->params[i].type;
 	if (is_text_type(type)) {
 		s = params_bytes(&v->p, (unsigned)i, &len);
-		return word_chars(ret, s, type == PT_BYTEBUF ? len : strnlen(s, len));
+		return scap_fields_chars(ret, s, type == PT_BYTEBUF ? len : strnlen(s, len));
 	}
 	if (is_signed_type(type)) {
 		ret->kind = VAL_INT;
-		return params_i64(&v->p, (unsigned)i, &ret->i) ? word_int(ret, ret->i) : -ENOENT;
+		return params_i64(&v->p, (unsigned)i, &ret->i) ? scap_fields_int(ret, ret->i) : -ENOENT;
 	}
-	return params_u64(&v->p, (unsigned)i, &ret->u) ? word_uint(ret, ret->u) : -ENOENT;
+	return params_u64(&v->p, (unsigned)i, &ret->u) ? scap_fields_uint(ret, ret->u) : -ENOENT;
 }
 
 /* The result: called res, or fd where a call makes one. */
 static bool result(const struct scap_view *v, int64_t *ret)
 {
-	int i = scap_param_index(v, "res");
+	int i = scap_render_param_index(v, "res");
 
 	if (i < 0 && v->info->flags & SCAP_CREATES_FD && v->p.head->type & 1)
-		i = scap_param_index(v, "fd");
+		i = scap_render_param_index(v, "fd");
 	return i >= 0 && params_i64(&v->p, (unsigned)i, ret);
 }
 
@@ -149,13 +149,13 @@ static int get_res(const struct scap_view *v, struct value *ret)
 	if (!result(v, &res))
 		return -ENOENT;
 	if (res >= 0)
-		return word_text(ret, "SUCCESS");
+		return scap_fields_text(ret, "SUCCESS");
 	name = res >= -4095 ? strerrorname_np((int)-res) : NULL;
 	if (name)
-		return word_text(ret, name);
+		return scap_fields_text(ret, name);
 	b = scap_state_scratch(v->state);
 	buf_printf(b, "%lld", (long long)res);
-	return word_buf(ret, b);
+	return scap_fields_buf(ret, b);
 }
 
 /* How many bytes were moved: the result, where the event is I/O on a known descriptor. */
@@ -166,7 +166,7 @@ static int get_buflen(const struct scap_view *v, struct value *ret)
 
 	if (!io || !v->fd || !(v->p.head->type & 1) || !result(v, &res) || res < 0)
 		return -ENOENT;
-	return word_uint(ret, (uint64_t)res);
+	return scap_fields_uint(ret, (uint64_t)res);
 }
 
 static bool is_open(uint16_t type)
@@ -179,12 +179,12 @@ static bool is_open(uint16_t type)
 
 static int get_open(const struct scap_view *v, uint32_t bit, struct value *ret)
 {
-	int i = is_open(v->p.head->type) ? scap_param_index(v, "flags") : -1;
+	int i = is_open(v->p.head->type) ? scap_render_param_index(v, "flags") : -1;
 	uint64_t flags = 0;
 
 	if (i >= 0)
 		params_u64(&v->p, (unsigned)i, &flags);
-	return word_bool(ret, flags & bit);
+	return scap_fields_bool(ret, flags & bit);
 }
 
 /* The first of a type's parameters that has one of these names. */
@@ -200,9 +200,9 @@ static int param_named(const struct scap_event_info *info, const char *const *na
 static const char *const first_paths[] = { "name", "path", "oldpath", "target", "pathname", "filename" };
 static const char *const second_paths[] = { "newpath", "linkpath" };
 
-int scap_abspath_param(uint16_t type)
+int scap_fields_abspath_param(uint16_t type)
 {
-	return param_named(scap_event_info(type), first_paths, ARRAY_SIZE(first_paths));
+	return param_named(scap_schema_event_info(type), first_paths, ARRAY_SIZE(first_paths));
 }
 
 /* name, path or newpath made absolute; .src and .dst choose where there are two. */
@@ -219,15 +219,15 @@ static int get_abspath(const struct scap_view *v, const char *arg, struct value 
 		return -ENOENT;
 	scap_render_path(v, (unsigned)i, b);
 	s = params_str(&v->p, (unsigned)i, &len);
-	return b->len ? word_buf(ret, b) : word_chars(ret, s, len);
+	return b->len ? scap_fields_buf(ret, b) : scap_fields_chars(ret, s, len);
 }
 
 static enum scap_category category(const struct scap_view *v)
 {
 	uint64_t id;
 
-	if (scap_generic_id(&v->p, &id))
-		return scap_syscall_category((uint32_t)id);
+	if (scap_schema_generic_id(&v->p, &id))
+		return scap_schema_syscall_category((uint32_t)id);
 	return (enum scap_category)v->info->category;
 }
 
@@ -242,8 +242,8 @@ static int get_category(const struct scap_view *v, struct value *ret)
 
 	if (c >= SCAP_CAT_IO_READ && c <= SCAP_CAT_IO_OTHER && v->fd && v->fd->type < ARRAY_SIZE(by_fd) &&
 	    by_fd[v->fd->type])
-		return word_text(ret, by_fd[v->fd->type]);
-	return word_text(ret, scap_category_name(c));
+		return scap_fields_text(ret, by_fd[v->fd->type]);
+	return scap_fields_text(ret, scap_schema_category_name(c));
 }
 
 static int get_syscall_type(const struct scap_view *v, struct value *ret)
@@ -252,12 +252,12 @@ static int get_syscall_type(const struct scap_view *v, struct value *ret)
 
 	if (c == SCAP_CAT_INTERNAL || c == SCAP_CAT_SCHEDULER || v->info->flags & SCAP_SKIP_PARSER)
 		return -ENOENT;
-	return word_text(ret, scap_event_name(v));
+	return scap_fields_text(ret, scap_render_event_name(v));
 }
 
 static int get_buffer(const struct scap_view *v, const struct field *f, struct value *ret)
 {
-	int i = scap_param_index(v, "data");
+	int i = scap_render_param_index(v, "data");
 	struct buf *b;
 	size_t len;
 	const char *s;
@@ -266,7 +266,7 @@ static int get_buffer(const struct scap_view *v, const struct field *f, struct v
 		return -ENOENT;
 	s = params_bytes(&v->p, (unsigned)i, &len);
 	if (!(f->flags & FIELD_SHOWN))
-		return word_chars(ret, s, len);
+		return scap_fields_chars(ret, s, len);
 	b = scap_state_scratch(v->state);
 	scap_render_buffer(s, len, scap_state_render(v->state), b);
 	return word_shown(ret, b);
@@ -284,7 +284,7 @@ static int get_latency(const struct scap_view *v, struct value *ret)
 {
 	if (!v->thread || !(v->p.head->type & 1))
 		return -ENOENT;
-	return word_ns(ret, v->thread->latency_ns);
+	return scap_fields_ns(ret, v->thread->latency_ns);
 }
 
 /* The first one shown may be younger than those behind it: rings of several CPUs are read side by side. */
@@ -296,15 +296,15 @@ static uint64_t reltime_ns(const struct scap_view *v)
 static int get_time(const struct scap_view *v, enum word w, struct value *ret)
 {
 	switch (w) {
-	case W_RAWTIME: return word_uint(ret, v->ts_ns);
-	case W_RAWTIME_S: return word_uint(ret, v->ts_ns / NS_PER_S);
-	case W_RAWTIME_NS: return word_uint(ret, v->ts_ns % NS_PER_S);
-	case W_RELTIME: return word_uint(ret, reltime_ns(v));
-	case W_RELTIME_S: return word_uint(ret, reltime_ns(v) / NS_PER_S);
-	case W_RELTIME_NS: return word_uint(ret, reltime_ns(v) % NS_PER_S);
-	case W_DELTATIME: return word_ns(ret, v->delta_ns);
-	case W_DELTATIME_S: return word_uint(ret, v->delta_ns / NS_PER_S);
-	case W_DELTATIME_NS: return word_uint(ret, v->delta_ns % NS_PER_S);
+	case W_RAWTIME: return scap_fields_uint(ret, v->ts_ns);
+	case W_RAWTIME_S: return scap_fields_uint(ret, v->ts_ns / NS_PER_S);
+	case W_RAWTIME_NS: return scap_fields_uint(ret, v->ts_ns % NS_PER_S);
+	case W_RELTIME: return scap_fields_uint(ret, reltime_ns(v));
+	case W_RELTIME_S: return scap_fields_uint(ret, reltime_ns(v) / NS_PER_S);
+	case W_RELTIME_NS: return scap_fields_uint(ret, reltime_ns(v) % NS_PER_S);
+	case W_DELTATIME: return scap_fields_ns(ret, v->delta_ns);
+	case W_DELTATIME_S: return scap_fields_uint(ret, v->delta_ns / NS_PER_S);
+	case W_DELTATIME_NS: return scap_fields_uint(ret, v->delta_ns % NS_PER_S);
 	default: return -ENOENT;
 	}
 }
@@ -315,13 +315,15 @@ static int get_flag(const struct scap_view *v, enum word w, struct value *ret)
 	int64_t res;
 
 	switch (w) {
-	case W_FAILED: return word_bool(ret, result(v, &res) && res < 0);
-	case W_IS_IO: return word_bool(ret, flags & (SCAP_READS_FD | SCAP_WRITES_FD));
-	case W_IS_IO_READ: return word_bool(ret, flags & SCAP_READS_FD);
-	case W_IS_IO_WRITE: return word_bool(ret, flags & SCAP_WRITES_FD);
-	case W_IS_WAIT: return word_bool(ret, flags & SCAP_WAITS);
+	case W_FAILED: return scap_fields_bool(ret, result(v, &res) && res < 0);
+	case W_IS_IO: return scap_fields_bool(ret, flags & (SCAP_READS_FD | SCAP_WRITES_FD));
+	case W_IS_IO_READ: return scap_fields_bool(ret, flags & SCAP_READS_FD);
+	case W_IS_IO_WRITE: return scap_fields_bool(ret, flags & SCAP_WRITES_FD);
+	case W_IS_WAIT: return scap_fields_bool(ret, flags & SCAP_WAITS);
 	case W_IO_DIR:
-		return word_text(ret, flags & SCAP_WRITES_FD ? "write" : flags & SCAP_READS_FD ? "read" : NULL);
+		return scap_fields_text(ret, flags & SCAP_WRITES_FD  ? "write"
+					     : flags & SCAP_READS_FD ? "read"
+								     : NULL);
 	default: return -ENOENT;
 	}
 }
@@ -331,12 +333,12 @@ static int get_event(const struct scap_view *v, const struct event *ev, const st
 	int64_t res;
 
 	switch ((enum word)f->off) {
-	case W_NUM: return word_uint(ret, v->num);
-	case W_TYPE: return word_text(ret, scap_event_name(v));
-	case W_TYPE_IS: return word_bool(ret, f->arg && !strcmp(f->arg, scap_event_name(v)));
+	case W_NUM: return scap_fields_uint(ret, v->num);
+	case W_TYPE: return scap_fields_text(ret, scap_render_event_name(v));
+	case W_TYPE_IS: return scap_fields_bool(ret, f->arg && !strcmp(f->arg, scap_render_event_name(v)));
 	case W_SYSCALL_TYPE: return get_syscall_type(v, ret);
-	case W_DIR: return word_text(ret, v->p.head->type & 1 ? "<" : ">");
-	case W_CPU: return word_uint(ret, ev->cpu);
+	case W_DIR: return scap_fields_text(ret, v->p.head->type & 1 ? "<" : ">");
+	case W_CPU: return scap_fields_uint(ret, ev->cpu);
 	case W_CATEGORY: return get_category(v, ret);
 	case W_ARGS: return get_args(v, ret);
 	case W_ARG: return f->arg ? get_arg(v, f->arg, ret) : -ENOENT;
@@ -344,10 +346,10 @@ static int get_event(const struct scap_view *v, const struct event *ev, const st
 	case W_BUFFER: return get_buffer(v, f, ret);
 	case W_BUFLEN: return get_buflen(v, ret);
 	case W_RES: return get_res(v, ret);
-	case W_RAWRES: return result(v, &res) ? word_int(ret, res) : -ENOENT;
+	case W_RAWRES: return result(v, &res) ? scap_fields_int(ret, res) : -ENOENT;
 	case W_LATENCY: return get_latency(v, ret);
 	case W_WAIT_LATENCY: return v->info->flags & SCAP_WAITS ? get_latency(v, ret) : -ENOENT;
-	case W_COUNT: return word_uint(ret, 1);
+	case W_COUNT: return scap_fields_uint(ret, 1);
 	case W_ABSPATH: return get_abspath(v, f->arg, ret);
 	case W_OPEN_READ: return get_open(v, OPEN_RDONLY, ret);
 	case W_OPEN_WRITE: return get_open(v, OPEN_WRONLY, ret);
@@ -358,19 +360,19 @@ static int get_event(const struct scap_view *v, const struct event *ev, const st
 	return get_flag(v, (enum word)f->off, ret);
 }
 
-int scap_words_get(const struct event *ev, const struct field *f, struct value *ret)
+int scap_fields_get(const struct event *ev, const struct field *f, struct value *ret)
 {
-	const struct scap_view *v = scap_view_of(ev);
+	const struct scap_view *v = scap_state_view(ev);
 
 	if (!v)
 		return -ENOENT;
 	if (f->off == W_UNTOLD)
 		return -ENOENT;
 	if (f->off >= W__MORE)
-		return word_get_more(v, f, ret);
+		return scap_fields_more_get(v, f, ret);
 	if (f->off >= W__FD)
-		return word_get_fd(v, f, ret);
+		return scap_fields_fd_get(v, f, ret);
 	if (f->off >= W__PROC)
-		return word_get_proc(v, f, ret);
+		return scap_fields_proc_get(v, f, ret);
 	return get_event(v, ev, f, ret);
 }

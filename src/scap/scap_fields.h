@@ -13,6 +13,6 @@
 extern const struct field scap_words[SCAP_N_WORDS];
 
 /* desc->get of sys.event. Strings are borrowed until a few values later. */
-int scap_words_get(const struct event *ev, const struct field *f, struct value *ret);
+int scap_fields_get(const struct event *ev, const struct field *f, struct value *ret);
 
 #endif

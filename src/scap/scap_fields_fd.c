@@ -41,7 +41,7 @@ static int get_port(const struct scap_fd *fd, enum end end, struct value *ret)
 	if (!is_ip(fd) || !port || (end == END_CLIENT && is_listener(fd)) ||
 	    (!is_listener(fd) && fd->role == SCAP_ROLE_NONE))
 		return -ENOENT;
-	return word_uint(ret, port);
+	return scap_fields_uint(ret, port);
 }
 
 static enum end local_end(const struct scap_fd *fd)
@@ -66,11 +66,11 @@ static int get_directory(const struct scap_fd *fd, struct value *ret)
 	if (!is_file(fd) || !fd->name)
 		return -ENOENT;
 	if (fd->type == FD_DIRECTORY)
-		return word_str(ret, fd->name);
+		return scap_fields_str(ret, fd->name);
 	slash = memrchr(fd->name->data, '/', fd->name->len);
 	if (!slash || slash == fd->name->data)
-		return word_text(ret, "/");
-	return word_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
+		return scap_fields_text(ret, "/");
+	return scap_fields_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
 }
 
 static int get_filename(const struct scap_fd *fd, struct value *ret)
@@ -80,7 +80,7 @@ static int get_filename(const struct scap_fd *fd, struct value *ret)
 	if (!is_file(fd) || !fd->name)
 		return -ENOENT;
 	slash = memrchr(fd->name->data, '/', fd->name->len);
-	return word_text(ret, slash ? slash + 1 : "/");
+	return scap_fields_text(ret, slash ? slash + 1 : "/");
 }
 
 static int get_uid(const struct scap_view *v, struct value *ret)
@@ -90,14 +90,14 @@ static int get_uid(const struct scap_view *v, struct value *ret)
 	if (!v->thread)
 		return -ENOENT;
 	buf_printf(b, "%lld%lld", (long long)v->thread->tid, (long long)v->fd_num);
-	return word_buf(ret, b);
+	return scap_fields_buf(ret, b);
 }
 
 static int get_l4(const struct scap_fd *fd, struct value *ret)
 {
 	static const char *const names[] = { "<NA>", "<NA>", "tcp", "udp", "icmp", "raw" };
 
-	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? word_text(ret, names[fd->l4]) : -ENOENT;
+	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? scap_fields_text(ret, names[fd->l4]) : -ENOENT;
 }
 
 /* As the kernel's new encoding of device numbers puts them into 32 bits. */
@@ -118,7 +118,7 @@ static int get_attempt(const struct scap_view *v, unsigned param, struct value *
 
 	if (scap_render_param(v, param, scap_state_render(v->state), raw, resolved) < 0)
 		return -ENOENT;
-	return word_buf(ret, raw);
+	return scap_fields_buf(ret, raw);
 }
 
 /* The path that an open wanted and did not get, made absolute; or its directory. */
@@ -138,8 +138,9 @@ static int get_wanted_file(const struct scap_view *v, enum word w, struct value 
 		str_escape_buf(b, s, len);
 	slash = b->len ? memrchr(b->data, '/', b->len) : NULL;
 	if (w == W_FD_NAME || !slash)
-		return b->len ? word_buf(ret, b) : -ENOENT;
-	return slash == b->data ? word_text(ret, "/") : word_chars(ret, b->data, (size_t)(slash - b->data));
+		return b->len ? scap_fields_buf(ret, b) : -ENOENT;
+	return slash == b->data ? scap_fields_text(ret, "/")
+				: scap_fields_chars(ret, b->data, (size_t)(slash - b->data));
 }
 
 static int get_text(const struct scap_view *v, const struct field *f, struct value *ret)
@@ -148,31 +149,31 @@ static int get_text(const struct scap_view *v, const struct field *f, struct val
 	char *letter;
 
 	switch ((enum word)f->off) {
-	case W_FD_TYPE: return word_text(ret, scap_fd_type_name(fd));
+	case W_FD_TYPE: return scap_fields_text(ret, scap_state_fd_type_name(fd));
 	case W_FD_TYPECHAR:
 		letter = buf_reserve(scap_state_scratch(v->state), 1);
 		if (!letter)
 			return -ENOENT;
-		*letter = scap_fd_type_char(fd);
-		return word_chars(ret, letter, 1);
+		*letter = scap_state_fd_type_char(fd);
+		return scap_fields_chars(ret, letter, 1);
 	case W_FD_NAME:
 		if (v->p.head->type == SCAP_CONNECT_X && (!fd->name || !fd->name->len))
 			return get_attempt(v, 1, ret);
-		return word_str_or_empty(ret, fd->name);
+		return scap_fields_str_or_empty(ret, fd->name);
 	case W_FD_DIRECTORY: return get_directory(fd, ret);
 	case W_FD_FILENAME: return get_filename(fd, ret);
 	case W_FD_L4PROTO: return get_l4(fd, ret);
-	case W_FD_SOCKFAMILY: return word_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
+	case W_FD_SOCKFAMILY: return scap_fields_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
 	default: return -ENOENT;
 	}
 }
 
-int word_get_fd(const struct scap_view *v, const struct field *f, struct value *ret)
+int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct value *ret)
 {
 	const struct scap_fd *fd = v->fd;
 
 	if (f->off == W_FD_NUM)
-		return v->fd_num >= 0 ? word_int(ret, v->fd_num) : -ENOENT;
+		return v->fd_num >= 0 ? scap_fields_int(ret, v->fd_num) : -ENOENT;
 	if (!fd && (f->off == W_FD_NAME || f->off == W_FD_DIRECTORY))
 		return get_wanted_file(v, (enum word)f->off, ret);
 	if (!fd)
@@ -186,13 +187,13 @@ int word_get_fd(const struct scap_view *v, const struct field *f, struct value *
 	case W_FD_SPORT: return get_port(fd, END_SERVER, ret);
 	case W_FD_LPORT: return get_port(fd, local_end(fd), ret);
 	case W_FD_RPORT: return get_port(fd, remote_end(fd), ret);
-	case W_FD_IS_SERVER: return word_bool(ret, fd->role == SCAP_ROLE_SERVER);
+	case W_FD_IS_SERVER: return scap_fields_bool(ret, fd->role == SCAP_ROLE_SERVER);
 	case W_FD_UID: return get_uid(v, ret);
-	case W_FD_CONNECTED: return word_bool(ret, fd->flags & SCAP_FD_CONNECTED);
-	case W_FD_DEV: return word_uint(ret, fd->dev);
-	case W_FD_DEV_MAJOR: return word_uint(ret, dev_major(fd->dev));
-	case W_FD_DEV_MINOR: return word_uint(ret, dev_minor(fd->dev));
-	case W_FD_INO: return word_uint(ret, fd->ino);
+	case W_FD_CONNECTED: return scap_fields_bool(ret, fd->flags & SCAP_FD_CONNECTED);
+	case W_FD_DEV: return scap_fields_uint(ret, fd->dev);
+	case W_FD_DEV_MAJOR: return scap_fields_uint(ret, dev_major(fd->dev));
+	case W_FD_DEV_MINOR: return scap_fields_uint(ret, dev_minor(fd->dev));
+	case W_FD_INO: return scap_fields_uint(ret, fd->ino);
 	default: return get_text(v, f, ret);
 	}
 }

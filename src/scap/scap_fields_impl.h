@@ -47,19 +47,19 @@ enum word {
 };
 
 /* All return 0, or -ENOENT for NULL. */
-int word_uint(struct value *ret, uint64_t u);
-int word_int(struct value *ret, int64_t i);
-int word_ns(struct value *ret, uint64_t u);
-int word_bool(struct value *ret, bool b);
-int word_text(struct value *ret, const char *s);
-int word_chars(struct value *ret, const char *s, size_t len);
-int word_str(struct value *ret, const struct scap_str *s);
-int word_str_or_empty(struct value *ret, const struct scap_str *s);	/* never NULL in sysdig either */
-int word_buf(struct value *ret, struct buf *b);
+int scap_fields_uint(struct value *ret, uint64_t u);
+int scap_fields_int(struct value *ret, int64_t i);
+int scap_fields_ns(struct value *ret, uint64_t u);
+int scap_fields_bool(struct value *ret, bool b);
+int scap_fields_text(struct value *ret, const char *s);
+int scap_fields_chars(struct value *ret, const char *s, size_t len);
+int scap_fields_str(struct value *ret, const struct scap_str *s);
+int scap_fields_str_or_empty(struct value *ret, const struct scap_str *s); /* never NULL in sysdig either */
+int scap_fields_buf(struct value *ret, struct buf *b);
 
-int word_get_proc(const struct scap_view *v, const struct field *f, struct value *ret);
-int word_get_more(const struct scap_view *v, const struct field *f, struct value *ret);
-int word_get_syslog(const struct scap_view *v, enum word w, struct value *ret);
-int word_get_fd(const struct scap_view *v, const struct field *f, struct value *ret);
+int scap_fields_proc_get(const struct scap_view *v, const struct field *f, struct value *ret);
+int scap_fields_more_get(const struct scap_view *v, const struct field *f, struct value *ret);
+int scap_fields_syslog_get(const struct scap_view *v, enum word w, struct value *ret);
+int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct value *ret);
 
 #endif

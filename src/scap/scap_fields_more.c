@@ -29,16 +29,16 @@ static int get_around(const struct scap_view *v, const char *arg, struct value *
 	if (str_to_u64(arg, 10, &t) < 0)
 		return -ENOENT;
 	ns = v->ts_ns > t ? v->ts_ns - t : t - v->ts_ns;
-	return word_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
+	return scap_fields_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
 }
 
 static bool has_failed(const struct scap_view *v)
 {
-	int i = scap_param_index(v, "res");
+	int i = scap_render_param_index(v, "res");
 	int64_t res;
 
 	if (i < 0 && v->info->flags & SCAP_CREATES_FD)
-		i = scap_param_index(v, "fd");
+		i = scap_render_param_index(v, "fd");
 	return v->p.head->type & 1 && i >= 0 && params_i64(&v->p, (unsigned)i, &res) && res < 0;
 }
 
@@ -54,22 +54,22 @@ static int count_error(const struct scap_view *v, enum word w, struct value *ret
 	bool counts = w == W_COUNT_ERROR || (w == W_COUNT_ERROR_FILE && file) || (w == W_COUNT_ERROR_NET && net) ||
 		      (w == W_COUNT_ERROR_MEMORY && memory) || (w == W_COUNT_ERROR_OTHER && !file && !net && !memory);
 
-	return has_failed(v) && counts ? word_uint(ret, 1) : -ENOENT;
+	return has_failed(v) && counts ? scap_fields_uint(ret, 1) : -ENOENT;
 }
 
 /* A file that is made and can be run. */
 static int get_open_exec(const struct scap_view *v, struct value *ret)
 {
-	int f = scap_param_index(v, "flags"), m = scap_param_index(v, "mode");
+	int f = scap_render_param_index(v, "flags"), m = scap_render_param_index(v, "mode");
 	uint64_t flags = 0, mode = 0;
 	bool opens = v->info->flags & SCAP_CREATES_FD && v->p.head->type & 1 && m >= 0;
 
 	if (!opens)
-		return word_bool(ret, false);
+		return scap_fields_bool(ret, false);
 	params_u64(&v->p, (unsigned)m, &mode);
 	if (f >= 0)
 		params_u64(&v->p, (unsigned)f, &flags);
-	return word_bool(ret, (f < 0 || flags & (OPEN_CREATE | OPEN_TMPFILE)) && mode & MODE_EXEC);
+	return scap_fields_bool(ret, (f < 0 || flags & (OPEN_CREATE | OPEN_TMPFILE)) && mode & MODE_EXEC);
 }
 
 static int get_latency_part(const struct scap_view *v, enum word w, struct value *ret)
@@ -81,12 +81,12 @@ static int get_latency_part(const struct scap_view *v, enum word w, struct value
 		return -ENOENT;
 	ns = v->p.head->type & 1 ? v->thread->latency_ns : 0;
 	if (w == W_LATENCY_S)
-		return word_uint(ret, ns / NS_PER_S);
+		return scap_fields_uint(ret, ns / NS_PER_S);
 	if (w == W_LATENCY_NS)
-		return word_uint(ret, ns % NS_PER_S);
+		return scap_fields_uint(ret, ns % NS_PER_S);
 	b = scap_state_scratch(v->state);
 	value_text(&(struct value){ .kind = VAL_UINT, .u = ns, .ns = true }, b);
-	return word_buf(ret, b);
+	return scap_fields_buf(ret, b);
 }
 
 /* ---- lists of descriptors ---- */
@@ -117,7 +117,7 @@ static void add_fd_text(const struct scap_fd *fd, int64_t num, enum word w, stru
 /* poll and ppoll: u16 number, then i64 descriptor and u16 flags of each. Those without the thing are left out. */
 static int get_fdlist(const struct scap_view *v, enum word w, struct value *ret)
 {
-	int i = scap_param_index(v, "fds");
+	int i = scap_render_param_index(v, "fds");
 	struct cursor c;
 	struct buf *b;
 	uint16_t n;
@@ -140,7 +140,7 @@ static int get_fdlist(const struct scap_view *v, enum word w, struct value *ret)
 		if (b->len == before + (before != 0))
 			b->len = before;
 	}
-	return b->len ? word_buf(ret, b) : -ENOENT;
+	return b->len ? scap_fields_buf(ret, b) : -ENOENT;
 }
 
 /* ---- containers ---- */
@@ -151,22 +151,22 @@ static int get_container_part(const struct scap_view *v, enum word w, struct val
 	const struct scap_container *c = scap_state_container(v->state, id);
 
 	if (w == W_CONTAINER_TYPE && !id)
-		return word_text(ret, "host");
+		return scap_fields_text(ret, "host");
 	if (!c)
 		return -ENOENT;
 	switch (w) {
-	case W_CONTAINER_TYPE: return word_str(ret, c->type);
-	case W_CONTAINER_PRIVILEGED: return c->privileged ? word_bool(ret, c->privileged > 1) : -ENOENT;
-	case W_CONTAINER_IMAGE_ID: return word_str(ret, c->image_id);
-	case W_CONTAINER_IMAGE_REPO: return word_str(ret, c->repo);
-	case W_CONTAINER_IMAGE_TAG: return word_str(ret, c->tag);
-	case W_CONTAINER_IMAGE_DIGEST: return word_str(ret, c->digest);
-	case W_CONTAINER_MOUNTS: return word_str(ret, c->mounts);
+	case W_CONTAINER_TYPE: return scap_fields_str(ret, c->type);
+	case W_CONTAINER_PRIVILEGED: return c->privileged ? scap_fields_bool(ret, c->privileged > 1) : -ENOENT;
+	case W_CONTAINER_IMAGE_ID: return scap_fields_str(ret, c->image_id);
+	case W_CONTAINER_IMAGE_REPO: return scap_fields_str(ret, c->repo);
+	case W_CONTAINER_IMAGE_TAG: return scap_fields_str(ret, c->tag);
+	case W_CONTAINER_IMAGE_DIGEST: return scap_fields_str(ret, c->digest);
+	case W_CONTAINER_MOUNTS: return scap_fields_str(ret, c->mounts);
 	default: return -ENOENT;
 	}
 }
 
-int word_get_more(const struct scap_view *v, const struct field *f, struct value *ret)
+int scap_fields_more_get(const struct scap_view *v, const struct field *f, struct value *ret)
 {
 	enum word w = (enum word)f->off;
 
@@ -179,13 +179,13 @@ int word_get_more(const struct scap_view *v, const struct field *f, struct value
 	if (w >= W_CONTAINER_TYPE && w <= W_CONTAINER_MOUNTS)
 		return get_container_part(v, w, ret);
 	if (w >= W_IS_SYSLOG && w <= W_MESSAGE)
-		return word_get_syslog(v, w, ret);
+		return scap_fields_syslog_get(v, w, ret);
 	switch (w) {
 	case W_AROUND: return f->arg ? get_around(v, f->arg, ret) : -ENOENT;
-	case W_COUNT_EXIT: return v->p.head->type & 1 ? word_uint(ret, 1) : -ENOENT;
+	case W_COUNT_EXIT: return v->p.head->type & 1 ? scap_fields_uint(ret, 1) : -ENOENT;
 	case W_OPEN_EXEC: return get_open_exec(v, ret);
-	case W_EXECTIME: return v->thread ? word_ns(ret, v->exec_ns) : -ENOENT;
-	case W_TOTEXECTIME: return v->thread ? word_ns(ret, v->thread->exec_ns) : -ENOENT;
+	case W_EXECTIME: return v->thread ? scap_fields_ns(ret, v->exec_ns) : -ENOENT;
+	case W_TOTEXECTIME: return v->thread ? scap_fields_ns(ret, v->thread->exec_ns) : -ENOENT;
 	default: return -ENOENT;
 	}
 }

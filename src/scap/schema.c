@@ -8,7 +8,7 @@
 #include "event/params.h"
 #include "scap/schema_impl.h"
 
-const struct scap_event_info *scap_event_info(uint32_t type)
+const struct scap_event_info *scap_schema_event_info(uint32_t type)
 {
 	const struct scap_event_info *i = NULL;
 
@@ -19,17 +19,17 @@ const struct scap_event_info *scap_event_info(uint32_t type)
 	return i && i->name ? i : NULL;
 }
 
-const char *scap_syscall_name(uint32_t id)
+const char *scap_schema_syscall_name(uint32_t id)
 {
 	return id < SCAP_SC_MAX ? scap_syscalls[id].name : NULL;
 }
 
-enum scap_category scap_syscall_category(uint32_t id)
+enum scap_category scap_schema_syscall_category(uint32_t id)
 {
 	return id < SCAP_SC_MAX ? (enum scap_category)scap_syscalls[id].category : SCAP_CAT_OTHER;
 }
 
-int scap_syscall_id(const char *name)
+int scap_schema_syscall_id(const char *name)
 {
 	for (int i = 0; i < SCAP_SC_MAX; i++)
 		if (scap_syscalls[i].name && !strcmp(scap_syscalls[i].name, name))
@@ -47,7 +47,7 @@ static const char *const category_names[] = {
 };
 _Static_assert(ARRAY_SIZE(category_names) == SCAP_CAT__MAX, "every category has a name");
 
-bool scap_generic_id(const struct params *p, uint64_t *ret)
+bool scap_schema_generic_id(const struct params *p, uint64_t *ret)
 {
 	uint64_t id;
 
@@ -59,7 +59,7 @@ bool scap_generic_id(const struct params *p, uint64_t *ret)
 	return true;
 }
 
-const char *scap_category_name(enum scap_category c)
+const char *scap_schema_category_name(enum scap_category c)
 {
 	return category_names[c];
 }

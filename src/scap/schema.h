@@ -17,31 +17,54 @@
 /* Types of parameters; numbers are libscap's. Lengths in bytes where they are fixed. */
 enum scap_param_type {
 	PT_NONE = 0,
-	PT_INT8, PT_INT16, PT_INT32, PT_INT64,
-	PT_UINT8, PT_UINT16, PT_UINT32, PT_UINT64,
-	PT_CHARBUF,		/* text with NUL; empty = NULL */
+	PT_INT8,
+	PT_INT16,
+	PT_INT32,
+	PT_INT64,
+	PT_UINT8,
+	PT_UINT16,
+	PT_UINT32,
+	PT_UINT64,
+	PT_CHARBUF, /* text with NUL; empty = NULL */
 	PT_BYTEBUF,
-	PT_ERRNO,		/* 8: negative errno or a count */
-	PT_SOCKADDR,		/* u8 family, then ip4 u16 | ip16 u16 | path with NUL; ports in host order */
-	PT_SOCKTUPLE,		/* u8 family, source, destination; for unix u64 u64 path */
-	PT_FD, PT_PID,		/* 8 */
-	PT_FDLIST,		/* u16 count, then { i64 fd, u16 poll flags } */
+	PT_ERRNO,     /* 8: negative errno or a count */
+	PT_SOCKADDR,  /* u8 family, then ip4 u16 | ip16 u16 | path with NUL; ports in host order */
+	PT_SOCKTUPLE, /* u8 family, source, destination; for unix u64 u64 path */
+	PT_FD,
+	PT_PID,	   /* 8 */
+	PT_FDLIST, /* u16 count, then { i64 fd, u16 poll flags } */
 	PT_FSPATH,
-	PT_SYSCALLID,		/* 2: enum scap_syscall_id */
-	PT_SIGTYPE,		/* 1 */
-	PT_RELTIME, PT_ABSTIME,	/* 8, ns */
-	PT_PORT, PT_L4PROTO, PT_SOCKFAMILY, PT_BOOL, PT_IPV4ADDR,
-	PT_DYN,			/* u8 selector, then a value of the type it selects */
-	PT_FLAGS8, PT_FLAGS16, PT_FLAGS32,
-	PT_UID, PT_GID,		/* 4; all ones = none */
+	PT_SYSCALLID, /* 2: enum scap_schema_syscall_id */
+	PT_SIGTYPE,   /* 1 */
+	PT_RELTIME,
+	PT_ABSTIME, /* 8, ns */
+	PT_PORT,
+	PT_L4PROTO,
+	PT_SOCKFAMILY,
+	PT_BOOL,
+	PT_IPV4ADDR,
+	PT_DYN, /* u8 selector, then a value of the type it selects */
+	PT_FLAGS8,
+	PT_FLAGS16,
+	PT_FLAGS32,
+	PT_UID,
+	PT_GID, /* 4; all ones = none */
 	PT_DOUBLE,
-	PT_SIGSET,		/* 4 */
-	PT_CHARBUFARRAY, PT_CHARBUF_PAIR_ARRAY,
-	PT_IPV4NET, PT_IPV6ADDR, PT_IPV6NET, PT_IPADDR, PT_IPNET,
-	PT_MODE,		/* 4 */
-	PT_FSRELPATH,		/* relative to the directory in another parameter */
-	PT_ENUM8, PT_ENUM16, PT_ENUM32,
-	PT_FD32, PT_PID32,
+	PT_SIGSET, /* 4 */
+	PT_CHARBUFARRAY,
+	PT_CHARBUF_PAIR_ARRAY,
+	PT_IPV4NET,
+	PT_IPV6ADDR,
+	PT_IPV6NET,
+	PT_IPADDR,
+	PT_IPNET,
+	PT_MODE,      /* 4 */
+	PT_FSRELPATH, /* relative to the directory in another parameter */
+	PT_ENUM8,
+	PT_ENUM16,
+	PT_ENUM32,
+	PT_FD32,
+	PT_PID32,
 	PT__MAX,
 };
 
@@ -90,7 +113,7 @@ struct scap_event_info {
 };
 
 /* NULL for numbers that nobody has; rows of tables (SCAP_ROW_*) have one too. */
-const struct scap_event_info *scap_event_info(uint32_t type);
+const struct scap_event_info *scap_schema_event_info(uint32_t type);
 
 static inline bool scap_is_exit(uint16_t type)
 {
@@ -103,19 +126,19 @@ static inline bool scap_is_row(uint16_t type)
 }
 
 /* libscap's own numbers of system calls, as PT_SYSCALLID has them. NULL and SCAP_CAT_OTHER when unknown. */
-const char *scap_syscall_name(uint32_t id);
-enum scap_category scap_syscall_category(uint32_t id);
+const char *scap_schema_syscall_name(uint32_t id);
+enum scap_category scap_schema_syscall_category(uint32_t id);
 /* -ENOENT when there is none of that name. */
-int scap_syscall_id(const char *name);
+int scap_schema_syscall_id(const char *name);
 
-const char *scap_category_name(enum scap_category c);	/* as evt.category shows it: "file", "IO", ... */
+const char *scap_schema_category_name(enum scap_category c); /* as evt.category shows it: "file", "IO", ... */
 
 /*
  * Libscap's number of the call that a generic event is about. Ours of calls that old readers cannot name say 0 where
  * these look, and the number behind all that they know.
  */
 #define SCAP_GENERIC_ID_TOO 2u	/* that parameter */
-bool scap_generic_id(const struct params *p, uint64_t *ret);
+bool scap_schema_generic_id(const struct params *p, uint64_t *ret);
 
 /* The names that evt.type can have: each once. */
 extern const struct xlat scap_type_names;

@@ -80,7 +80,7 @@ static void put_header(struct json *j, struct time_text *t, const struct event *
 	put_u64(j, "seq", ev->seq);
 	put_u64(j, "cpu", ev->cpu);
 	put_known(j, "instance", ev->instance);
-	put_str(j, "probe", names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
+	put_str(j, "probe", event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
 	put_flag(j, "snapshot", ev->flags & SONDE_RF_SNAPSHOT);
 	put_flag(j, "cut", ev->flags & SONDE_RF_CUT);
 }
@@ -89,7 +89,7 @@ static void put_proc_str(struct json *j, const char *key, const struct event *ev
 			 struct sec_str str)
 {
 	size_t len;
-	const char *s = sec_proc_str(p, event_section(ev, SEC_PROC), str, &len);
+	const char *s = event_sec_proc_str(p, event_section(ev, SEC_PROC), str, &len);
 
 	if (!len)
 		return;
@@ -156,10 +156,10 @@ static void put_keys(struct json *j, const struct event *ev)
 
 	put_known(j, "cgroup_id", k->cgroup_id);
 	if (k->cgroup_id)
-		put_str(j, "cgroup", names_get(ev->names, SONDE_NAME_CGROUP, k->cgroup_id));
+		put_str(j, "cgroup", event_names_get(ev->names, SONDE_NAME_CGROUP, k->cgroup_id));
 	put_known(j, "netns", k->netns);
 	if (k->netns)
-		put_str(j, "netns_name", names_get(ev->names, SONDE_NAME_NETNS, k->netns));
+		put_str(j, "netns_name", event_names_get(ev->names, SONDE_NAME_NETNS, k->netns));
 	put_known(j, "cookie", k->cookie);
 	put_known(j, "goid", k->goid);
 	if (k->rpc_conn) {
@@ -209,7 +209,7 @@ static void put_packet(struct json *j, const struct event *ev, bool with_bytes)
 	if (p->direction)
 		put_str(j, "dir", xlat_name(&direction_xlat, p->direction));
 	put_known(j, "ifindex", p->ifindex);
-	put_str(j, "iface", names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(netns, p->ifindex)));
+	put_str(j, "iface", event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(netns, p->ifindex)));
 	if (with_bytes)
 		put_hex(j, data, p->cap_len);
 	json_close(j, '}');
@@ -225,7 +225,7 @@ static void put_stack(struct json *j, const char *key, const struct event *ev, e
 	json_key(j, key);
 	json_open(j, '[');
 	for (uint32_t i = 0; i < s->len / sizeof(*pc); i++) {
-		const char *name = kind == SEC_STACK_KERN ? names_get(ev->names, SONDE_NAME_KSYM, pc[i]) : NULL;
+		const char *name = kind == SEC_STACK_KERN ? event_names_get(ev->names, SONDE_NAME_KSYM, pc[i]) : NULL;
 
 		if (name)
 			json_str(j, name, strlen(name));

@@ -53,7 +53,7 @@ struct otlp {
 static void add_text(struct otlp *o, struct buf *out, const char *key, const char *text, size_t len)
 {
 	if (len)
-		otlp_text(&o->spans, out, RESOURCE_ATTRIBUTES, key, text, len);
+		otlp_span_text(&o->spans, out, RESOURCE_ATTRIBUTES, key, text, len);
 }
 
 static void add_proc_text(struct otlp *o, struct buf *out, const char *key, const struct event *ev,
@@ -61,7 +61,7 @@ static void add_proc_text(struct otlp *o, struct buf *out, const char *key, cons
 {
 	const struct sec_proc *p = event_proc(ev);
 	size_t len = 0;
-	const char *text = sec_proc_str(p, event_section(ev, SEC_PROC), str, &len);
+	const char *text = event_sec_proc_str(p, event_section(ev, SEC_PROC), str, &len);
 
 	add_text(o, out, key, text, len);
 }
@@ -74,12 +74,12 @@ static void add_process(struct otlp *o, struct buf *out, const struct event *ev)
 	const char *exe, *slash;
 	size_t len;
 
-	otlp_number(&o->spans, out, RESOURCE_ATTRIBUTES, "process.pid", ev->tgid);
+	otlp_span_number(&o->spans, out, RESOURCE_ATTRIBUTES, "process.pid", ev->tgid);
 	if (!p) {
 		add_text(o, out, "service.name", "unknown_service", 15);
 		return;
 	}
-	exe = sec_proc_str(p, s, p->exe, &len);
+	exe = event_sec_proc_str(p, s, p->exe, &len);
 	add_text(o, out, "process.executable.path", exe, len);
 	slash = len ? memrchr(exe, '/', len) : NULL;
 	if (slash) {
@@ -87,10 +87,10 @@ static void add_process(struct otlp *o, struct buf *out, const struct event *ev)
 		exe = slash + 1;
 	}
 	if (!len)
-		exe = sec_proc_str(p, s, p->comm, &len);
+		exe = event_sec_proc_str(p, s, p->comm, &len);
 	add_text(o, out, "process.executable.name", exe, len);
 	add_text(o, out, "service.name", exe, len);
-	otlp_number(&o->spans, out, RESOURCE_ATTRIBUTES, "process.parent_pid", p->ppid);
+	otlp_span_number(&o->spans, out, RESOURCE_ATTRIBUTES, "process.parent_pid", p->ppid);
 	add_proc_text(o, out, "container.id", ev, p->container);
 	add_proc_text(o, out, "container.image.name", ev, p->image);
 }
@@ -109,9 +109,9 @@ static void add_resource(struct sink *s, struct buf *out, const struct event *ev
 static void add_scope(struct otlp *o, struct buf *out)
 {
 	buf_reset(&o->part);
-	pb_text(&o->part, SCOPE_NAME, "sonde", 5);
-	pb_text(&o->part, SCOPE_VERSION, SONDE_VERSION, strlen(SONDE_VERSION));
-	pb_bytes(out, SS_SCOPE, o->part.data, o->part.len);
+	protobuf_text(&o->part, SCOPE_NAME, "sonde", 5);
+	protobuf_text(&o->part, SCOPE_VERSION, SONDE_VERSION, strlen(SONDE_VERSION));
+	protobuf_bytes(out, SS_SCOPE, o->part.data, o->part.len);
 }
 
 /* That of the event, begun when it is the first of its process. NULL without memory. */
@@ -150,11 +150,11 @@ static int put_batch(struct sink *s)
 		struct process *p = &o->processes.items[i];
 
 		buf_reset(&o->part);
-		pb_bytes(&o->part, RS_RESOURCE, p->resource.data, p->resource.len);
-		pb_bytes(&o->part, RS_SCOPE_SPANS, p->spans.data, p->spans.len);
+		protobuf_bytes(&o->part, RS_RESOURCE, p->resource.data, p->resource.len);
+		protobuf_bytes(&o->part, RS_SCOPE_SPANS, p->spans.data, p->spans.len);
 		if (buf_error(&p->resource) || buf_error(&p->spans) || buf_error(&o->part))
 			o->message.error = -ENOMEM;
-		pb_bytes(&o->message, T_RESOURCE_SPANS, o->part.data, o->part.len);
+		protobuf_bytes(&o->message, T_RESOURCE_SPANS, o->part.data, o->part.len);
 	}
 	r = buf_error(&o->message);
 	if (r == 0 && o->n_spans)
@@ -176,7 +176,7 @@ static int otlp_event(struct sink *s, const struct event *ev)
 	struct process *p;
 	int r;
 
-	if (!otlp_is_call(&o->spans, ev->desc))
+	if (!otlp_span_is_call(&o->spans, ev->desc))
 		return 0;
 	r = is_due(o, ev) ? put_batch(s) : 0;
 	if (r < 0)
@@ -189,7 +189,7 @@ static int otlp_event(struct sink *s, const struct event *ev)
 		o->first_ns = ev->ts_ns;
 		o->since_ns = clock_boot_ns();
 	}
-	pb_bytes(&p->spans, SS_SPANS, o->spans.span.data, o->spans.span.len);
+	protobuf_bytes(&p->spans, SS_SPANS, o->spans.span.data, o->spans.span.len);
 	o->bytes += o->spans.span.len;
 	o->n_spans++;
 	return 0;

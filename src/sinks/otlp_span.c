@@ -54,7 +54,7 @@ void otlp_span_fini(struct otlp_spans *o)
 	buf_fini(&o->any);
 }
 
-bool otlp_is_call(struct otlp_spans *o, const struct event_desc *desc)
+bool otlp_span_is_call(struct otlp_spans *o, const struct event_desc *desc)
 {
 	const char *arg;
 	size_t arg_len;
@@ -63,7 +63,7 @@ bool otlp_is_call(struct otlp_spans *o, const struct event_desc *desc)
 		return o->is_call;
 	o->desc = desc;
 	for (unsigned i = 0; i < OTLP_WORD__MAX; i++)
-		o->rows[i] = field_find(desc->fields, desc->n_fields, words[i], &arg, &arg_len);
+		o->rows[i] = event_field_find(desc->fields, desc->n_fields, words[i], &arg, &arg_len);
 	o->is_call = desc->class == EVENT_DATA && o->rows[OTLP_SIDE] && o->rows[OTLP_OPENED];
 	return o->is_call;
 }
@@ -104,33 +104,34 @@ static bool is_text(const struct value *v, const char *s)
 static void add_kv(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key)
 {
 	buf_reset(&o->kv);
-	pb_bytes(&o->kv, KV_KEY, key, strlen(key));
-	pb_bytes(&o->kv, KV_VALUE, o->any.data, o->any.len);
+	protobuf_bytes(&o->kv, KV_KEY, key, strlen(key));
+	protobuf_bytes(&o->kv, KV_VALUE, o->any.data, o->any.len);
 	if (buf_error(&o->any) || buf_error(&o->kv))
 		out->error = -ENOMEM;
-	pb_bytes(out, field, o->kv.data, o->kv.len);
+	protobuf_bytes(out, field, o->kv.data, o->kv.len);
 }
 
-void otlp_text(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, const char *text, size_t len)
+void otlp_span_text(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, const char *text,
+		    size_t len)
 {
 	buf_reset(&o->any);
-	pb_text(&o->any, ANY_STRING, text, len);
+	protobuf_text(&o->any, ANY_STRING, text, len);
 	add_kv(o, out, field, key);
 }
 
 /* A value of 0 is written too: of a oneof it says which member it is. */
-void otlp_number(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, uint64_t v)
+void otlp_span_number(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, uint64_t v)
 {
 	buf_reset(&o->any);
 	buf_add_char(&o->any, ANY_INT << 3);
-	pb_varint(&o->any, v);
+	protobuf_varint(&o->any, v);
 	add_kv(o, out, field, key);
 }
 
 static void add_text(const struct call *c, const char *key, const char *text, size_t len)
 {
 	if (len)
-		otlp_text(c->o, &c->o->span, S_ATTRIBUTES, key, text, len);
+		otlp_span_text(c->o, &c->o->span, S_ATTRIBUTES, key, text, len);
 }
 
 static void add_str(const struct call *c, const char *key, const char *text)
@@ -140,13 +141,13 @@ static void add_str(const struct call *c, const char *key, const char *text)
 
 static void add_number(const struct call *c, const char *key, uint64_t v)
 {
-	otlp_number(c->o, &c->o->span, S_ATTRIBUTES, key, v);
+	otlp_span_number(c->o, &c->o->span, S_ATTRIBUTES, key, v);
 }
 
 static void add_true(const struct call *c, const char *key)
 {
 	buf_reset(&c->o->any);
-	pb_uint(&c->o->any, ANY_BOOL, 1);
+	protobuf_uint(&c->o->any, ANY_BOOL, 1);
 	add_kv(c->o, &c->o->span, S_ATTRIBUTES, key);
 }
 
@@ -203,10 +204,10 @@ static void add_ids(const struct call *c)
 		make_id(c, 2, id + sizeof(uint64_t));
 	}
 	make_id(c, 3, own);
-	pb_bytes(&c->o->span, S_TRACE_ID, id, sizeof(id));
-	pb_bytes(&c->o->span, S_SPAN_ID, own, sizeof(own));
+	protobuf_bytes(&c->o->span, S_TRACE_ID, id, sizeof(id));
+	protobuf_bytes(&c->o->span, S_SPAN_ID, own, sizeof(own));
 	if (told)
-		pb_bytes(&c->o->span, S_PARENT, parent, sizeof(parent));
+		protobuf_bytes(&c->o->span, S_PARENT, parent, sizeof(parent));
 }
 
 static void add_ip(const struct call *c, const char *key, const struct ipaddr *ip)
@@ -403,7 +404,7 @@ static void add_headers(const struct call *c)
 			for (size_t i = 0; i < name; i++)	/* a key has to be UTF-8 too */
 				key[n + i] = (char)(at[i] > ' ' && at[i] < 0x7f ? at[i] : '_');
 			key[n + name] = 0;
-			otlp_text(c->o, &c->o->span, S_ATTRIBUTES, key, colon + 2, (size_t)(end - colon - 2));
+			otlp_span_text(c->o, &c->o->span, S_ATTRIBUTES, key, colon + 2, (size_t)(end - colon - 2));
 		}
 		at = end + 1;
 	}
@@ -415,9 +416,9 @@ static void add_name(const struct call *c)
 	struct value method = get_text(c, OTLP_METHOD);
 
 	if (!method.len)
-		pb_text(&c->o->span, S_NAME, c->grpc ? "grpc" : "HTTP", 4);
+		protobuf_text(&c->o->span, S_NAME, c->grpc ? "grpc" : "HTTP", 4);
 	else
-		pb_text(&c->o->span, S_NAME, method.str, method.len);
+		protobuf_text(&c->o->span, S_NAME, method.str, method.len);
 }
 
 static void add_times(const struct call *c)
@@ -425,8 +426,8 @@ static void add_times(const struct call *c)
 	uint64_t end_ns = c->ev->ts_ns, start_ns = get_number(c, OTLP_OPENED, end_ns);
 	uint64_t offset_ns = (uint64_t)c->ev->clock_offset_ns;
 
-	pb_fixed64(&c->o->span, S_START, start_ns + offset_ns);
-	pb_fixed64(&c->o->span, S_END, end_ns + offset_ns);
+	protobuf_fixed64(&c->o->span, S_START, start_ns + offset_ns);
+	protobuf_fixed64(&c->o->span, S_END, end_ns + offset_ns);
 }
 
 static void add_status(const struct call *c)
@@ -438,11 +439,11 @@ static void add_status(const struct call *c)
 	add_error_type(c);
 	buf_reset(&c->o->any);
 	if (message.len)
-		pb_text(&c->o->any, STATUS_MESSAGE, message.str, message.len);
-	pb_uint(&c->o->any, STATUS_CODE, STATUS_ERROR);
+		protobuf_text(&c->o->any, STATUS_MESSAGE, message.str, message.len);
+	protobuf_uint(&c->o->any, STATUS_CODE, STATUS_ERROR);
 	if (buf_error(&c->o->any))
 		c->o->span.error = -ENOMEM;
-	pb_bytes(&c->o->span, S_STATUS, c->o->any.data, c->o->any.len);
+	protobuf_bytes(&c->o->span, S_STATUS, c->o->any.data, c->o->any.len);
 }
 
 int otlp_span(struct otlp_spans *o, const struct event *ev)
@@ -450,7 +451,7 @@ int otlp_span(struct otlp_spans *o, const struct event *ev)
 	struct call c = { .o = o, .ev = ev };
 	struct value side, kind;
 
-	if (!otlp_is_call(o, ev->desc))
+	if (!otlp_span_is_call(o, ev->desc))
 		return -EINVAL;
 	get(&c, OTLP_SIDE, &side);
 	get(&c, OTLP_KIND, &kind);
@@ -461,7 +462,7 @@ int otlp_span(struct otlp_spans *o, const struct event *ev)
 	buf_reset(&o->span);
 	add_ids(&c);
 	add_name(&c);
-	pb_uint(&o->span, S_KIND, c.server ? KIND_SERVER : KIND_CLIENT);
+	protobuf_uint(&o->span, S_KIND, c.server ? KIND_SERVER : KIND_CLIENT);
 	add_times(&c);
 	if (c.grpc)
 		add_grpc(&c);

@@ -31,13 +31,14 @@ struct otlp_spans {
 void otlp_span_fini(struct otlp_spans *o);
 
 /* Whether events of this type are calls, which become spans. */
-bool otlp_is_call(struct otlp_spans *o, const struct event_desc *desc);
+bool otlp_span_is_call(struct otlp_spans *o, const struct event_desc *desc);
 
 /* The message Span of a call, in o->span until the next one. 0 or -ENOMEM. */
 int otlp_span(struct otlp_spans *o, const struct event *ev);
 
 /* One KeyValue with a string, as @field of the message in @out. */
-void otlp_text(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, const char *text, size_t len);
-void otlp_number(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, uint64_t v);
+void otlp_span_text(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, const char *text,
+		    size_t len);
+void otlp_span_number(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, uint64_t v);
 
 #endif

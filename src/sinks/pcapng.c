@@ -64,7 +64,7 @@ static uint64_t wall_ns(const struct event *ev, uint64_t ns)
 static int write_block(struct sink *s)
 {
 	struct pcapng *st = s->state;
-	int r = block_end(&st->block);
+	int r = pcapng_block_end(&st->block);
 
 	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
 }
@@ -74,7 +74,7 @@ static void opt_escaped(struct buf *block, struct buf *text, uint16_t code, cons
 	buf_reset(text);
 	str_escape_buf(text, str, strlen(str));
 	if (text->len)
-		block_opt(block, code, text->data, text->len);
+		pcapng_block_opt(block, code, text->data, text->len);
 }
 
 static int start_section(struct sink *s)
@@ -86,18 +86,18 @@ static int start_section(struct sink *s)
 
 	if (st->started)
 		return 0;
-	block_begin(&st->block, PCAPNG_SHB);
-	block_u32(&st->block, PCAPNG_BYTE_ORDER);
-	block_u16(&st->block, PCAPNG_MAJOR);
-	block_u16(&st->block, 0);
-	block_u64(&st->block, UINT64_MAX);	/* section length: not known */
+	pcapng_block_begin(&st->block, PCAPNG_SHB);
+	pcapng_block_u32(&st->block, PCAPNG_BYTE_ORDER);
+	pcapng_block_u16(&st->block, PCAPNG_MAJOR);
+	pcapng_block_u16(&st->block, 0);
+	pcapng_block_u64(&st->block, UINT64_MAX); /* section length: not known */
 	if (host && host->machine[0])
 		opt_escaped(&st->block, &st->text, PCAPNG_SHB_HARDWARE, host->machine);
 	if (host && host->release[0]) {
 		snprintf(os, sizeof(os), "Linux %s", host->release);
 		opt_escaped(&st->block, &st->text, PCAPNG_SHB_OS, os);
 	}
-	block_opt_str(&st->block, PCAPNG_SHB_USERAPPL, "sonde " SONDE_VERSION);
+	pcapng_block_opt_str(&st->block, PCAPNG_SHB_USERAPPL, "sonde " SONDE_VERSION);
 	if (s->opts->cmdline)
 		opt_escaped(&st->block, &st->text, PCAPNG_OPT_COMMENT, s->opts->cmdline);
 	r = write_block(s);
@@ -109,7 +109,7 @@ static int start_section(struct sink *s)
 
 static void put_iface_name(struct pcapng *st, const struct event *ev, const struct iface_key *k)
 {
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(k->netns, k->ifindex));
+	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(k->netns, k->ifindex));
 	char number[16];
 
 	snprintf(number, sizeof(number), "if%u", k->ifindex);
@@ -118,7 +118,7 @@ static void put_iface_name(struct pcapng *st, const struct event *ev, const stru
 
 static void put_netns(struct pcapng *st, const struct event *ev, uint32_t netns)
 {
-	const char *name = names_get(ev->names, SONDE_NAME_NETNS, netns);
+	const char *name = event_names_get(ev->names, SONDE_NAME_NETNS, netns);
 	char text[160];
 
 	if (!netns)
@@ -135,18 +135,18 @@ static int write_iface(struct sink *s, const struct event *ev, const struct ifac
 	struct pcapng *st = s->state;
 	const uint8_t nanoseconds = 9;
 
-	block_begin(&st->block, PCAPNG_IDB);
-	block_u16(&st->block, (uint16_t)k->link);
-	block_u16(&st->block, 0);
-	block_u32(&st->block, 0);	/* snaplen: differs per event, so no limit is stated */
+	pcapng_block_begin(&st->block, PCAPNG_IDB);
+	pcapng_block_u16(&st->block, (uint16_t)k->link);
+	pcapng_block_u16(&st->block, 0);
+	pcapng_block_u32(&st->block, 0); /* snaplen: differs per event, so no limit is stated */
 	put_iface_name(st, ev, k);
 	put_netns(st, ev, k->netns);
-	block_opt(&st->block, PCAPNG_IF_TSRESOL, &nanoseconds, 1);
+	pcapng_block_opt(&st->block, PCAPNG_IF_TSRESOL, &nanoseconds, 1);
 	if (s->opts->filter_text && *s->opts->filter_text) {
 		buf_reset(&st->text);
 		buf_add_char(&st->text, 0);
 		buf_add_str(&st->text, s->opts->filter_text);
-		block_opt(&st->block, PCAPNG_IF_FILTER, st->text.data, st->text.len);
+		pcapng_block_opt(&st->block, PCAPNG_IF_FILTER, st->text.data, st->text.len);
 	}
 	return write_block(s);
 }
@@ -194,26 +194,26 @@ static void put_process(struct pcapng *st, const struct event *ev, const struct 
 	size_t len_at, from;
 	uint32_t len;
 
-	block_begin(&st->block, PCAPNG_CB);
-	block_u32(&st->block, PCAPNG_PEN_WIRESHARK);
-	block_u32(&st->block, PCAPNG_WS_PROCESS);
+	pcapng_block_begin(&st->block, PCAPNG_CB);
+	pcapng_block_u32(&st->block, PCAPNG_PEN_WIRESHARK);
+	pcapng_block_u32(&st->block, PCAPNG_WS_PROCESS);
 	len_at = st->block.len;
-	block_u32(&st->block, 0);
+	pcapng_block_u32(&st->block, 0);
 	from = st->block.len;
-	block_u32(&st->block, p->tgid);
+	pcapng_block_u32(&st->block, p->tgid);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		size_t n;
-		const char *str = sec_proc_str(p, sec, texts[i].str, &n);
+		const char *str = event_sec_proc_str(p, sec, texts[i].str, &n);
 
 		if (str && n)
-			block_opt(&st->block, texts[i].code, str, n);
+			pcapng_block_opt(&st->block, texts[i].code, str, n);
 	}
 	if (p->ppid)
-		block_opt_u32(&st->block, PCAPNG_WS_PROCESS_PPID, p->ppid);
-	block_opt_u32(&st->block, PCAPNG_WS_PROCESS_UID, p->uid);
+		pcapng_block_opt_u32(&st->block, PCAPNG_WS_PROCESS_PPID, p->ppid);
+	pcapng_block_opt_u32(&st->block, PCAPNG_WS_PROCESS_UID, p->uid);
 	if (p->start_ns && ev->clock_offset_ns)
-		block_opt_u64(&st->block, PCAPNG_WS_PROCESS_START, wall_ns(ev, p->start_ns));
-	block_opt_end(&st->block);
+		pcapng_block_opt_u64(&st->block, PCAPNG_WS_PROCESS_START, wall_ns(ev, p->start_ns));
+	pcapng_block_opt_end(&st->block);
 	len = (uint32_t)(st->block.len - from);
 	if (buf_error(&st->block) == 0)
 		memcpy(st->block.data + len_at, &len, sizeof(len));
@@ -262,7 +262,7 @@ static void put_verdict(struct pcapng *st, const struct event *ev)
 		    event_get_number(ev, f, &action) < 0)
 			continue;
 		memcpy(bytes + 1, &action, sizeof(action));
-		block_opt(&st->block, PCAPNG_EPB_VERDICT, bytes, sizeof(bytes));
+		pcapng_block_opt(&st->block, PCAPNG_EPB_VERDICT, bytes, sizeof(bytes));
 		return;
 	}
 }
@@ -272,13 +272,13 @@ static void put_packet_options(struct pcapng *st, const struct event *ev, uint8_
 	const uint32_t ids[2] = { ev->tgid, ev->tid };
 
 	if (direction)
-		block_opt_u32(&st->block, PCAPNG_EPB_FLAGS, direction & 3);
+		pcapng_block_opt_u32(&st->block, PCAPNG_EPB_FLAGS, direction & 3);
 	if (lost)
-		block_opt_u64(&st->block, PCAPNG_EPB_DROPCOUNT, lost);
+		pcapng_block_opt_u64(&st->block, PCAPNG_EPB_DROPCOUNT, lost);
 	put_verdict(st, ev);
 	if (ev->tgid)
-		block_opt(&st->block, PCAPNG_EPB_PROCESS_THREAD, ids, sizeof(ids));
-	pcapng_comments(&st->block, ev, &st->common, &st->text);
+		pcapng_block_opt(&st->block, PCAPNG_EPB_PROCESS_THREAD, ids, sizeof(ids));
+	pcapng_comment_write(&st->block, ev, &st->common, &st->text);
 }
 
 static int write_packet(struct sink *s, const struct event *ev, const struct sec_packet *p, const void *data)
@@ -296,12 +296,12 @@ static int write_packet(struct sink *s, const struct event *ev, const struct sec
 	if (r < 0)
 		return r;
 	st->last_ns = wall_ns(ev, ev->ts_ns);
-	block_begin(&st->block, PCAPNG_EPB);
-	block_u32(&st->block, iface);
-	block_time(&st->block, st->last_ns);
-	block_u32(&st->block, p->cap_len);
-	block_u32(&st->block, p->orig_len);
-	block_bytes(&st->block, data, p->cap_len);
+	pcapng_block_begin(&st->block, PCAPNG_EPB);
+	pcapng_block_u32(&st->block, iface);
+	pcapng_block_time(&st->block, st->last_ns);
+	pcapng_block_u32(&st->block, p->cap_len);
+	pcapng_block_u32(&st->block, p->orig_len);
+	pcapng_block_bytes(&st->block, data, p->cap_len);
 	put_packet_options(st, ev, p->direction, in->lost);
 	r = write_block(s);
 	if (r < 0)
@@ -367,9 +367,9 @@ static int write_statistics(struct sink *s, uint32_t id, const struct core_ledge
 {
 	struct pcapng *st = s->state;
 
-	block_begin(&st->block, PCAPNG_ISB);
-	block_u32(&st->block, id);
-	block_time(&st->block, st->last_ns);
+	pcapng_block_begin(&st->block, PCAPNG_ISB);
+	pcapng_block_u32(&st->block, id);
+	pcapng_block_time(&st->block, st->last_ns);
 	if (id == 0 && sum->seen) {
 		buf_reset(&st->text);
 		buf_printf(&st->text,
@@ -377,11 +377,11 @@ static int write_statistics(struct sink *s, uint32_t id, const struct core_ledge
 			   (unsigned long long)sum->seen, (unsigned long long)sum->delivered,
 			   (unsigned long long)sum->filtered, (unsigned long long)sum->sampled,
 			   (unsigned long long)sum->lost);
-		block_opt(&st->block, PCAPNG_OPT_COMMENT, st->text.data, st->text.len);
-		block_opt_u64(&st->block, PCAPNG_ISB_IFRECV, sum->seen);
-		block_opt_u64(&st->block, PCAPNG_ISB_IFDROP, sum->lost);
+		pcapng_block_opt(&st->block, PCAPNG_OPT_COMMENT, st->text.data, st->text.len);
+		pcapng_block_opt_u64(&st->block, PCAPNG_ISB_IFRECV, sum->seen);
+		pcapng_block_opt_u64(&st->block, PCAPNG_ISB_IFDROP, sum->lost);
 	}
-	block_opt_u64(&st->block, PCAPNG_ISB_USRDELIV, st->ifaces.items[id].packets);
+	pcapng_block_opt_u64(&st->block, PCAPNG_ISB_USRDELIV, st->ifaces.items[id].packets);
 	return write_block(s);
 }
 
@@ -405,7 +405,7 @@ static int pcapng_open(struct sink *s, struct err *err)
 	map_init(&st->iface_ids, sizeof(struct iface_key), sizeof(uint32_t));
 	map_init(&st->instances, sizeof(uint32_t), sizeof(struct instance));
 	map_init(&st->procs, sizeof(struct proc_key), 1);
-	pcapng_common_resolve(&st->common);
+	pcapng_comment_resolve(&st->common);
 	return 0;
 }
 

@@ -7,41 +7,41 @@
 
 #define OPT_MAX_BYTES 65535u
 
-void block_begin(struct buf *b, uint32_t type)
+void pcapng_block_begin(struct buf *b, uint32_t type)
 {
 	buf_reset(b);
-	block_u32(b, type);
-	block_u32(b, 0);	/* block_end() knows the length */
+	pcapng_block_u32(b, type);
+	pcapng_block_u32(b, 0); /* pcapng_block_end() knows the length */
 }
 
-void block_u16(struct buf *b, uint16_t v)
+void pcapng_block_u16(struct buf *b, uint16_t v)
 {
 	buf_add(b, &v, sizeof(v));
 }
 
-void block_u32(struct buf *b, uint32_t v)
+void pcapng_block_u32(struct buf *b, uint32_t v)
 {
 	buf_add(b, &v, sizeof(v));
 }
 
-void block_u64(struct buf *b, uint64_t v)
+void pcapng_block_u64(struct buf *b, uint64_t v)
 {
 	buf_add(b, &v, sizeof(v));
 }
 
-void block_time(struct buf *b, uint64_t ns)
+void pcapng_block_time(struct buf *b, uint64_t ns)
 {
-	block_u32(b, (uint32_t)(ns >> 32));
-	block_u32(b, (uint32_t)ns);
+	pcapng_block_u32(b, (uint32_t)(ns >> 32));
+	pcapng_block_u32(b, (uint32_t)ns);
 }
 
-void block_bytes(struct buf *b, const void *data, size_t len)
+void pcapng_block_bytes(struct buf *b, const void *data, size_t len)
 {
 	buf_add(b, data, len);
 	buf_align(b, 4);
 }
 
-void block_opt(struct buf *b, uint16_t code, const void *data, size_t len)
+void pcapng_block_opt(struct buf *b, uint16_t code, const void *data, size_t len)
 {
 	const uint8_t *bytes = data;
 
@@ -50,38 +50,38 @@ void block_opt(struct buf *b, uint16_t code, const void *data, size_t len)
 		while (len && (bytes[len] & 0xc0) == 0x80)
 			len--;
 	}
-	block_u16(b, code);
-	block_u16(b, (uint16_t)len);
-	block_bytes(b, data, len);
+	pcapng_block_u16(b, code);
+	pcapng_block_u16(b, (uint16_t)len);
+	pcapng_block_bytes(b, data, len);
 }
 
-void block_opt_str(struct buf *b, uint16_t code, const char *s)
+void pcapng_block_opt_str(struct buf *b, uint16_t code, const char *s)
 {
-	block_opt(b, code, s, strlen(s));
+	pcapng_block_opt(b, code, s, strlen(s));
 }
 
-void block_opt_u32(struct buf *b, uint16_t code, uint32_t v)
+void pcapng_block_opt_u32(struct buf *b, uint16_t code, uint32_t v)
 {
-	block_opt(b, code, &v, sizeof(v));
+	pcapng_block_opt(b, code, &v, sizeof(v));
 }
 
-void block_opt_u64(struct buf *b, uint16_t code, uint64_t v)
+void pcapng_block_opt_u64(struct buf *b, uint16_t code, uint64_t v)
 {
-	block_opt(b, code, &v, sizeof(v));
+	pcapng_block_opt(b, code, &v, sizeof(v));
 }
 
-void block_opt_end(struct buf *b)
+void pcapng_block_opt_end(struct buf *b)
 {
-	block_u32(b, PCAPNG_OPT_END);
+	pcapng_block_u32(b, PCAPNG_OPT_END);
 }
 
-int block_end(struct buf *b)
+int pcapng_block_end(struct buf *b)
 {
 	uint32_t len;
 
-	block_opt_end(b);
+	pcapng_block_opt_end(b);
 	len = (uint32_t)b->len + 4;
-	block_u32(b, len);
+	pcapng_block_u32(b, len);
 	if (buf_error(b) == 0)
 		memcpy(b->data + 4, &len, sizeof(len));
 	return buf_error(b);

@@ -63,7 +63,7 @@ static void add_value(struct buf *text, const char *word, const struct value *v)
 static void add_comment(struct buf *block, struct buf *text)
 {
 	if (text->len && !buf_error(text))
-		block_opt(block, PCAPNG_OPT_COMMENT, text->data, text->len);
+		pcapng_block_opt(block, PCAPNG_OPT_COMMENT, text->data, text->len);
 	buf_reset(text);
 }
 
@@ -95,7 +95,7 @@ static const char *const common_words[] = {
 };
 _Static_assert(ARRAY_SIZE(common_words) == PCAPNG_COMMON_WORDS, "room for each");
 
-void pcapng_common_resolve(struct pcapng_common *ret)
+void pcapng_comment_resolve(struct pcapng_common *ret)
 {
 	ret->n = 0;
 	for (size_t i = 0; i < event_n_common_fields; i++)
@@ -125,7 +125,7 @@ static void add_stack(struct buf *text, const struct event *ev)
 	buf_add_str(text, "stack=");
 	for (unsigned i = 0; i < STACK_MAX_FRAMES && cur_left(&c) >= sizeof(uint64_t); i++) {
 		uint64_t addr = cur_u64(&c);
-		const char *name = names_get(ev->names, SONDE_NAME_KSYM, addr);
+		const char *name = event_names_get(ev->names, SONDE_NAME_KSYM, addr);
 
 		if (i)
 			buf_add_char(text, ';');
@@ -152,7 +152,8 @@ static void add_text(struct buf *block, const struct event *ev, struct buf *text
 	}
 }
 
-void pcapng_comments(struct buf *block, const struct event *ev, const struct pcapng_common *common, struct buf *text)
+void pcapng_comment_write(struct buf *block, const struct event *ev, const struct pcapng_common *common,
+			  struct buf *text)
 {
 	struct value type = { .kind = VAL_STR, .str = ev->desc->name, .len = strlen(ev->desc->name) };
 

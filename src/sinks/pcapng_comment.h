@@ -19,9 +19,10 @@ struct pcapng_common {
 	const struct field *fields[PCAPNG_COMMON_WORDS];
 	size_t n;
 };
-void pcapng_common_resolve(struct pcapng_common *ret);
+void pcapng_comment_resolve(struct pcapng_common *ret);
 
 /* Adds the comment options to @block; @text is scratch. */
-void pcapng_comments(struct buf *block, const struct event *ev, const struct pcapng_common *common, struct buf *text);
+void pcapng_comment_write(struct buf *block, const struct event *ev, const struct pcapng_common *common,
+			  struct buf *text);
 
 #endif

@@ -70,7 +70,7 @@ static void put_label(const struct event *ev, const struct field *f, struct buf 
 
 	if (event_get(ev, f, &v) < 0)
 		return;
-	begin_label(out, field_key(f));
+	begin_label(out, event_field_key(f));
 	if (v.kind == VAL_STR) {
 		put_escaped(out, v.str, v.len);
 	} else {
@@ -85,7 +85,7 @@ static void put_label(const struct event *ev, const struct field *f, struct buf 
 /* Interfaces of two namespaces may have the same name. */
 static void put_netns(const struct event *ev, struct buf *out)
 {
-	const char *name = names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
+	const char *name = event_names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
 
 	if (!ev->keys.netns)
 		return;
@@ -182,7 +182,7 @@ static int by_name(const void *a, const void *b)
 /* "sonde_net_count_packets_total" of net.count's "count.total_packets". */
 static void put_name(const struct sample *s, struct buf *out)
 {
-	const char *key = field_key(s->field);
+	const char *key = event_field_key(s->field);
 	size_t from = out->len;
 
 	if (!strncmp(key, "total_", 6))

@@ -84,12 +84,12 @@ static int write_row(struct sink *s, const struct params *p)
 		uint32_t number;
 		int (*write)(const struct params *row, struct buf *out);
 	} kinds[] = {
-		{ SCAP_ROW_MACHINE, SCAP_WRITE_MACHINE, scap_write_machine },
-		{ SCAP_ROW_IFACE, SCAP_WRITE_IFACES, scap_write_iface },
-		{ SCAP_ROW_USER, SCAP_WRITE_USERS, scap_write_user },
-		{ SCAP_ROW_GROUP, SCAP_WRITE_USERS, scap_write_user },
-		{ SCAP_ROW_THREAD, SCAP_WRITE_THREADS, scap_write_thread },
-		{ SCAP_ROW_FD, SCAP_WRITE_FDS, scap_write_fd },
+		{ SCAP_ROW_MACHINE, SCAP_WRITE_MACHINE, scap_block_write_machine },
+		{ SCAP_ROW_IFACE, SCAP_WRITE_IFACES, scap_block_write_iface },
+		{ SCAP_ROW_USER, SCAP_WRITE_USERS, scap_block_write_user },
+		{ SCAP_ROW_GROUP, SCAP_WRITE_USERS, scap_block_write_user },
+		{ SCAP_ROW_THREAD, SCAP_WRITE_THREADS, scap_block_write_thread },
+		{ SCAP_ROW_FD, SCAP_WRITE_FDS, scap_block_write_fd },
 	};
 	struct scap *st = s->state;
 	int64_t tid = 0;
@@ -197,7 +197,7 @@ static int start(struct sink *s, const struct scap_state *state)
 		return 0;
 	st->started = true;
 	buf_reset(&st->block);
-	r = scap_write_section(&st->block);
+	r = scap_block_write_section(&st->block);
 	if (r >= 0)
 		r = outfile_record(s->out, st->block.data, st->block.len);
 	if (r >= 0 && (filtered || !st->has_machine))
@@ -252,7 +252,7 @@ static int write_event(struct sink *s, const struct params *p, uint64_t ts_ns, u
 	int r;
 
 	buf_reset(&st->block);
-	r = scap_write_event(p, &head, &st->block);
+	r = scap_block_write_event(p, &head, &st->block);
 	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
 }
 
@@ -279,7 +279,7 @@ static void add_nothing(struct params_out *o, uint8_t type)
 /* A failed call that says nothing but its result gets the parameters that readers take for granted. */
 static int write_failed_image(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
 {
-	const struct scap_event_info *info = scap_event_info(p->head->type);
+	const struct scap_event_info *info = scap_schema_event_info(p->head->type);
 	struct scap *st = s->state;
 	struct params_out o = { 0 };
 	struct params full;
@@ -315,7 +315,7 @@ static int write_new_call(struct sink *s, const struct params *p, uint64_t ts_ns
 	uint64_t id = 0;
 	int r;
 
-	scap_generic_id(p, &id);
+	scap_schema_generic_id(p, &id);
 	params_begin(&o, p->head->type, p->head->tid);
 	params_add_u16(&o, 0);
 	params_add(&o, native, native ? len : 0);
@@ -332,12 +332,12 @@ static bool is_new_call(const struct params *p)
 {
 	uint64_t id;
 
-	return scap_generic_id(p, &id) && id > SYSCALL_ID_OLD_MAX;
+	return scap_schema_generic_id(p, &id) && id > SYSCALL_ID_OLD_MAX;
 }
 
 static bool is_internal(const struct sonde_rec *r, const struct params *p)
 {
-	const struct scap_event_info *info = scap_event_info(p->head->type);
+	const struct scap_event_info *info = scap_schema_event_info(p->head->type);
 
 	return r->flags & SONDE_RF_SNAPSHOT ||
 	       (p->head->flags & PARAMS_HAS_WORD && p->head->word & SCAP_WORD_STATE_ONLY) ||

@@ -47,7 +47,7 @@ static int tell_names(struct cilium_stream *st)
 	int r = 0;
 
 	for (unsigned code = 0; r >= 0 && code < 256; code++) {
-		const char *name = cilium_drop_reason((uint8_t)code);
+		const char *name = cilium_names_drop_reason((uint8_t)code);
 		char number[8];
 
 		snprintf(number, sizeof(number), "%u", code);

@@ -175,7 +175,7 @@ static int take(struct source *s, struct answer *a)
 
 	if (s->ended || s->taken == s->in.len)
 		return 0;
-	r = answer_next(&c, a);
+	r = worker_reply_next(&c, a);
 	if (r == 0)
 		return 0;
 	s->taken = s->in.len - cur_left(&c);
@@ -213,7 +213,7 @@ int source_await_format(struct source *s, int timeout_ms, struct err *err)
 static int start(struct source *s, int fd, const struct source_ops *ops, struct err *err)
 {
 	const struct worker_opts opts = { .name = "sonde-read" };
-	int r = worker_start(&opts, source_work, (void *)ops, fd, &s->worker, err);
+	int r = worker_start(&opts, source_worker_parser_work, (void *)ops, fd, &s->worker, err);
 
 	if (r < 0)
 		return r;

@@ -53,7 +53,7 @@ static int on_record(void *ctx, const struct sonde_rec *r)
 
 	if (r->len < sizeof(*r) || r->len > SOURCE_RECORD_MAX_BYTES)
 		return -EMSGSIZE;
-	answer_add_record(&w->out, r);
+	worker_reply_add_record(&w->out, r);
 	return w->out.len >= ANSWER_BYTES ? send_answers(w) : buf_error(&w->out);
 }
 
@@ -156,7 +156,7 @@ static int find_format(struct work *w, const struct source_ops **ret, struct err
 		if (r < 0 || !ops->match(w->window.data, w->window.len))
 			continue;
 		*ret = ops;
-		return answer_add_format(&w->out, i);
+		return worker_reply_add_format(&w->out, i);
 	}
 	return r < 0 ? r : no_match(w, err);
 }
@@ -204,7 +204,7 @@ static uint32_t index_of(const struct source_ops *ops)
 static int run(struct work *w, const struct source_ops *ops, struct err *err)
 {
 	_cleanup_free_ void *state = NULL;
-	int r = ops ? answer_add_format(&w->out, index_of(ops)) : find_format(w, &ops, err);
+	int r = ops ? worker_reply_add_format(&w->out, index_of(ops)) : find_format(w, &ops, err);
 
 	if (r < 0)
 		return r;
@@ -235,7 +235,7 @@ static void wait_for_writer(int fd)
 	} while (r < 0 && errno == EINTR);
 }
 
-int source_work(void *ctx, int in_fd, int out_fd)
+int source_worker_parser_work(void *ctx, int in_fd, int out_fd)
 {
 	struct work w = { .in_fd = in_fd, .out_fd = out_fd };
 	struct err err = { 0 };
@@ -245,7 +245,7 @@ int source_work(void *ctx, int in_fd, int out_fd)
 	r = run(&w, ctx, &err);
 	if (r < 0 && !err.code)
 		err_errno(&err, r, "cannot parse");
-	answer_add_end(&w.out, r, err.msg);
+	worker_reply_add_end(&w.out, r, err.msg);
 	r = send_answers(&w);
 	buf_fini(&w.window);
 	buf_fini(&w.raw);

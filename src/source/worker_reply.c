@@ -29,17 +29,17 @@ static int add(struct buf *b, enum answer_kind kind, const void *head, size_t he
 	return buf_align(b, ALIGN);
 }
 
-int answer_add_format(struct buf *b, uint32_t format)
+int worker_reply_add_format(struct buf *b, uint32_t format)
 {
 	return add(b, ANSWER_FORMAT, &format, sizeof(format), NULL, 0);
 }
 
-int answer_add_record(struct buf *b, const struct sonde_rec *r)
+int worker_reply_add_record(struct buf *b, const struct sonde_rec *r)
 {
 	return add(b, ANSWER_RECORD, NULL, 0, r, r->len);
 }
 
-int answer_add_end(struct buf *b, int code, const char *text)
+int worker_reply_add_end(struct buf *b, int code, const char *text)
 {
 	int32_t c = code;
 
@@ -64,7 +64,7 @@ static int read_end(struct cursor *c, struct answer *ret)
 	return ret->code <= 0 && ret->code >= -ERRNO_MAX ? 1 : -EBADMSG;
 }
 
-int answer_next(struct cursor *c, struct answer *ret)
+int worker_reply_next(struct cursor *c, struct answer *ret)
 {
 	static const struct { uint32_t least, most; } bounds[] = {
 		[ANSWER_FORMAT] = { sizeof(uint32_t), sizeof(uint32_t) },

@@ -31,14 +31,14 @@ struct answer {
 	char text[sizeof(((struct err *)0)->msg)];	/* escaped */
 };
 
-int answer_add_format(struct buf *b, uint32_t format);
-int answer_add_record(struct buf *b, const struct sonde_rec *r);
-int answer_add_end(struct buf *b, int code, const char *text);
+int worker_reply_add_format(struct buf *b, uint32_t format);
+int worker_reply_add_record(struct buf *b, const struct sonde_rec *r);
+int worker_reply_add_end(struct buf *b, int code, const char *text);
 
 /* Takes the next answer from @c, whose data is 8-byte aligned. 1, 0 when it is not whole yet, or -EBADMSG. */
-int answer_next(struct cursor *c, struct answer *ret);
+int worker_reply_next(struct cursor *c, struct answer *ret);
 
 /* The worker's function: parses all of @in_fd, whose format is @ctx (struct source_ops) or told by its content. */
-int source_work(void *ctx, int in_fd, int out_fd);
+int source_worker_parser_work(void *ctx, int in_fd, int out_fd);
 
 #endif

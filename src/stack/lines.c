@@ -65,7 +65,7 @@ static void merge_sort(struct stack_line *v, struct stack_line *tmp, size_t n)
 	memcpy(v, tmp, n * sizeof(*v));
 }
 
-int stack_list_lines(const struct stack_set *s, enum stack_weight w, bool sorted, struct stack_line_list *ret)
+int stack_lines_list(const struct stack_set *s, enum stack_weight w, bool sorted, struct stack_line_list *ret)
 {
 	struct stack_line *tmp;
 

@@ -227,7 +227,7 @@ static const char *place_name(struct stack_names *n, const struct sym_loc *loc)
 	place = map_add(&n->place_by_loc, loc, NULL);
 	if (!place || *place)
 		return place ? *place : NULL;
-	buf_printf(&b, "[%s+0x%llx]", m->kind == SYM_VDSO ? "vdso" : stack_module_name(m),
+	buf_printf(&b, "[%s+0x%llx]", m->kind == SYM_VDSO ? "vdso" : stack_names_module_name(m),
 		   (unsigned long long)loc->addr);
 	if (!buf_error(&b))
 		*place = arena_copy(&n->texts, b.data, b.len);
@@ -279,7 +279,7 @@ static int push_stack(struct stack_names *n, const struct sym_loc *locs, const u
 	return r;
 }
 
-uint64_t stack_frame_offset(const struct stack_frame *f)
+uint64_t stack_names_frame_offset(const struct stack_frame *f)
 {
 	if (!f->func)
 		return 0;
@@ -288,7 +288,7 @@ uint64_t stack_frame_offset(const struct stack_frame *f)
 
 /* ---- why a stack is not whole ---- */
 
-const char *stack_end_reason(uint32_t user_end)
+const char *stack_names_end_reason(uint32_t user_end)
 {
 	static const char *const reasons[] = {
 		[SONDE_STACK_NO_TABLE] = "unwind info not loaded yet",
@@ -307,17 +307,17 @@ const char *stack_end_reason(uint32_t user_end)
 	return reasons[user_end];
 }
 
-bool stack_missed_user(const struct stack_entry *e)
+bool stack_names_missed_user(const struct stack_entry *e)
 {
-	return e->has_user && !e->n_user && stack_end_reason(e->user_end);
+	return e->has_user && !e->n_user && stack_names_end_reason(e->user_end);
 }
 
-bool stack_missed_kern(const struct stack_entry *e)
+bool stack_names_missed_kern(const struct stack_entry *e)
 {
 	return e->has_kern && e->kern_failed;
 }
 
-const char *stack_module_name(const struct sym_module *m)
+const char *stack_names_module_name(const struct sym_module *m)
 {
 	const char *slash = strrchr(m->path, '/');
 
@@ -335,11 +335,11 @@ static bool names_module(uint32_t user_end)
 
 static const char *new_note(struct stack_names *n, const struct sym_module *m, uint32_t user_end)
 {
-	const char *reason = stack_end_reason(user_end);
+	const char *reason = stack_names_end_reason(user_end);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	if (m && m->kind != SYM_UNKNOWN && names_module(user_end))
-		buf_printf(&b, "[truncated: %s in %s]", reason, stack_module_name(m));
+		buf_printf(&b, "[truncated: %s in %s]", reason, stack_names_module_name(m));
 	else
 		buf_printf(&b, "[truncated: %s]", reason);
 	return buf_error(&b) ? NULL : arena_copy(&n->texts, b.data, b.len);
@@ -361,10 +361,10 @@ int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct 
 	int r;
 
 	ret->len = 0;
-	if (stack_missed_user(e))
+	if (stack_names_missed_user(e))
 		return push_note(ret, "[Missed User Stack]");
 	r = push_stack(n, e->user, e->user_ips, e->n_user, STACK_PART_USER, ret);
-	if (r < 0 || !e->n_user || !stack_end_reason(e->user_end))
+	if (r < 0 || !e->n_user || !stack_names_end_reason(e->user_end))
 		return r;
 	return push_note(ret, truncation(n, e));
 }
@@ -372,7 +372,7 @@ int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct 
 static int stack_names_kern(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret)
 {
 	ret->len = 0;
-	if (stack_missed_kern(e))
+	if (stack_names_missed_kern(e))
 		return push_note(ret, "[Missed Kernel Stack]");
 	return push_stack(n, e->kern, e->kern_ips, e->n_kern, STACK_PART_KERN, ret);
 }

@@ -200,7 +200,7 @@ static void take_comm(const struct event *ev, const struct field *f, char ret[16
 		text = v.str;
 		len = v.len;
 	} else if (proc) {
-		text = sec_proc_str(proc, sec, proc->comm, &len);
+		text = event_sec_proc_str(proc, sec, proc->comm, &len);
 	}
 	if (text)
 		memcpy(ret, text, strnlen(text, MIN(len, (size_t)16)));
@@ -368,7 +368,7 @@ static const char *container_of_event(struct arena *a, const struct event *ev)
 	size_t len = 0;
 
 	if (proc)
-		text = sec_proc_str(proc, event_section(ev, SEC_PROC), proc->container, &len);
+		text = event_sec_proc_str(proc, event_section(ev, SEC_PROC), proc->container, &len);
 	text = text && len ? arena_copy(a, text, len) : NULL;
 	return text ? text : "";
 }
@@ -451,7 +451,7 @@ int stack_event_missed(struct stack_set *s, const struct event *ev)
 		.has_user = in.id.has & HAS_USER, .has_kern = in.id.has & HAS_KERN,
 		.kern_failed = in.id.has & KERN_FAILED,
 	};
-	return stack_missed_user(&e) + stack_missed_kern(&e);
+	return stack_names_missed_user(&e) + stack_names_missed_kern(&e);
 }
 
 int stack_set_put(struct stack_set *s, const struct event *ev, size_t *ret_index)

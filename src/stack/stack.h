@@ -60,7 +60,8 @@ void stack_set_clear(struct stack_set *s);
 uint64_t stack_event_value(struct stack_set *s, const struct event *ev);
 uint64_t stack_event_count(struct stack_set *s, const struct event *ev);	/* likewise, at least 1 */
 
-/* How many stacks of @ev could not be had (stack_missed_user(), stack_missed_kern()); -ENOENT: it has none. */
+/* How many stacks of @ev could not be had (stack_names_missed_user(), stack_names_missed_kern()); -ENOENT: it has
+ * none. */
 int stack_event_missed(struct stack_set *s, const struct event *ev);
 
 /* Entries keep their index until the set is cleared. */

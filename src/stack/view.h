@@ -66,7 +66,7 @@ DEFINE_CLEANUP(struct stack_names *, stack_names_free)
 int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret);
 
 /* Bytes from the start of the frame's function. */
-uint64_t stack_frame_offset(const struct stack_frame *f);
+uint64_t stack_names_frame_offset(const struct stack_frame *f);
 
 /* Kernel part, delimiter "-" where the view wants one, user part: innermost first. 0 or -ENOMEM. */
 int stack_names_all(struct stack_names *n, const struct stack_entry *e, const struct stack_view *v,
@@ -83,16 +83,16 @@ size_t stack_lines(const struct stack_entry *e, enum stack_weight w, struct stac
 
 /* All lines of a set as counted, or @sorted: heaviest last. Released by vec_fini(). 0 or -ENOMEM. */
 struct stack_line_list { struct stack_line *items; size_t len, cap; };
-int stack_list_lines(const struct stack_set *s, enum stack_weight w, bool sorted, struct stack_line_list *ret);
+int stack_lines_list(const struct stack_set *s, enum stack_weight w, bool sorted, struct stack_line_list *ret);
 
 /* True when the user stack was wanted and is not there at all; likewise the kernel stack. */
-bool stack_missed_user(const struct stack_entry *e);
-bool stack_missed_kern(const struct stack_entry *e);
+bool stack_names_missed_user(const struct stack_entry *e);
+bool stack_names_missed_kern(const struct stack_entry *e);
 
 /* Why the user stack ends early, in few words: "no unwind info"; NULL = it does not. */
-const char *stack_end_reason(uint32_t user_end);
+const char *stack_names_end_reason(uint32_t user_end);
 
 /* The last part of a module's path: "libc.so.6"; "?" when it is unknown. */
-const char *stack_module_name(const struct sym_module *m);
+const char *stack_names_module_name(const struct sym_module *m);
 
 #endif

@@ -57,7 +57,7 @@ void jit_find(struct sym *s, struct module *m)
 	int fd = m->fd < 0 ? open_map(s, m) : -EEXIST;
 
 	if (fd >= 0)
-		module_keep(s, m, fd);
+		sym_module_keep(s, m, fd);
 }
 
 static uint64_t size_of(int fd)
@@ -89,15 +89,15 @@ uint32_t jit_module(struct sym *s, struct map_who *who, uint64_t ts_ns)
 	struct module *m;
 
 	if (!who->jit) {
-		if (module_new(s, SYM_JIT, "//anon", strlen("//anon"), &who->jit) < 0)
+		if (sym_module_new(s, SYM_JIT, "//anon", strlen("//anon"), &who->jit) < 0)
 			return MODULE_ANON;
-		m = module_at(s, who->jit);
+		m = sym_module_at(s, who->jit);
 		m->seen.key = who->key;
 		m->ns_tgid = who->ns_tgid;
 		m->uid = who->uid;
 	}
-	m = module_at(s, who->jit);
-	module_touch(s, m);
+	m = sym_module_at(s, who->jit);
+	sym_module_touch(s, m);
 	find_map(s, m, ts_ns);
 	return who->jit;
 }
@@ -115,14 +115,14 @@ static bool is_dump(const char *path)
 /* A jitdump is mapped executable to be noticed (tools/perf/Documentation/jitdump-specification.txt in Linux). */
 int jit_mapping(struct sym *s, struct map_key key, uint64_t ts_ns, uint32_t module)
 {
-	struct module *dump = module_at(s, module), *m;
+	struct module *dump = sym_module_at(s, module), *m;
 	struct map_view view;
 
 	if (module < MODULE__FIXED || dump->fd < 0 || !is_dump(dump->pub.path))
 		return 0;
 	if (!maptab_find(s->maps, key, ts_ns, &view))
 		return 0;
-	m = module_at(s, jit_module(s, view.who, ts_ns));
+	m = sym_module_at(s, jit_module(s, view.who, ts_ns));
 	if (m->dump_fd < 0)
 		m->dump_fd = fcntl(dump->fd, F_DUPFD_CLOEXEC, 0);
 	return 0;
@@ -135,7 +135,7 @@ void jit_exit(struct sym *s, struct map_key key, uint64_t ts_ns)
 
 	if (!maptab_find(s->maps, key, ts_ns, &view) || !view.who->jit)
 		return;
-	m = module_at(s, view.who->jit);
+	m = sym_module_at(s, view.who->jit);
 	m->retry_ns = 0;
 	find_map(s, m, ts_ns);
 }

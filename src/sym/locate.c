@@ -29,8 +29,8 @@ static struct sym_loc locate_one(struct sym *s, const struct map_view *view, uin
 
 	if (!m)
 		return (struct sym_loc){ .module = MODULE_UNKNOWN, .addr = pc };
-	mod = module_at(s, m->module);
-	module_touch(s, mod);
+	mod = sym_module_at(s, m->module);
+	sym_module_touch(s, mod);
 	switch (mod->pub.kind) {
 	case SYM_FILE:
 		return (struct sym_loc){ .module = m->module, .addr = pc - m->start + m->off };
@@ -87,7 +87,7 @@ static int kernel_module(struct sym *s, const char *name, size_t len, uint32_t *
 		*ret = *have;
 		return 0;
 	}
-	r = module_new(s, SYM_KERNEL, name, len, ret);
+	r = sym_module_new(s, SYM_KERNEL, name, len, ret);
 	if (r < 0)
 		return r;
 	have = map_add(&s->by_kmod, &hash, NULL);
@@ -129,7 +129,7 @@ static const struct kernel_name *kernel_name(struct sym *s, const struct event *
 	if (!k || (!is_new && k->name[0]))
 		return k;
 	*k = (struct kernel_name){ .name = "", .module = MODULE_KERNEL };
-	text = names_get(ev->names, SONDE_NAME_KSYM, pc);
+	text = event_names_get(ev->names, SONDE_NAME_KSYM, pc);
 	if (text)
 		split_name(s, text, k);
 	return k;

@@ -190,7 +190,7 @@ static int ask_main(struct lookup *l, int fd)
 	if (!had_answer(l, &r))
 		r = ask_alone(l, fd, &why);
 	if (r == -ESTALE) {
-		module_distrust(l->s, l->m);
+		sym_module_distrust(l->s, l->m);
 		set_trouble(l->m, "the file there now has another build id");
 	} else if (r < 0 && r != -ENOMEM) {
 		refuse(l, why.msg[0] ? why.msg : "its symbol tables make no sense");
@@ -368,7 +368,7 @@ static int ask_files(struct lookup *l)
 
 	if (l->m->pub.kind == SYM_JIT)
 		return ask_maps(l);
-	fd = module_fd(l->s, l->m);
+	fd = sym_module_fd(l->s, l->m);
 	if (fd < 0) {
 		struct err why;
 

@@ -21,7 +21,7 @@
 
 enum { KEY_BUILD_ID = 1, KEY_INODE, KEY_PATH, KEY_STAT };
 
-struct module *module_at(const struct sym *s, uint32_t index)
+struct module *sym_module_at(const struct sym *s, uint32_t index)
 {
 	return s->modules.items[index < s->modules.len ? index : MODULE_UNKNOWN];
 }
@@ -42,7 +42,7 @@ static void drop_fd(struct sym *s, struct module *m)
 	s->n_open--;
 }
 
-void module_touch(struct sym *s, struct module *m)
+void sym_module_touch(struct sym *s, struct module *m)
 {
 	if (m->fd < 0 || s->open.prev == &m->age)
 		return;
@@ -52,14 +52,14 @@ void module_touch(struct sym *s, struct module *m)
 	m->age.prev->next = m->age.next->prev = &m->age;
 }
 
-void module_distrust(struct sym *s, struct module *m)
+void sym_module_distrust(struct sym *s, struct module *m)
 {
 	m->wrong = true;
 	if (m->fd >= 0)
 		drop_fd(s, m);
 }
 
-void module_keep(struct sym *s, struct module *m, int fd)
+void sym_module_keep(struct sym *s, struct module *m, int fd)
 {
 	if (m->fd >= 0)
 		drop_fd(s, m);
@@ -67,7 +67,7 @@ void module_keep(struct sym *s, struct module *m, int fd)
 		drop_fd(s, container_of(s->open.next, struct module, age));
 	m->fd = fd;
 	s->n_open++;
-	module_touch(s, m);
+	sym_module_touch(s, m);
 }
 
 /* The host's file of that path: the build id will tell; without one, only the same inode will do. */
@@ -92,25 +92,25 @@ static int open_file(const struct sym *s, const struct seen *seen, const char *p
 	return fd == -ENOENT || fd == -ESRCH ? open_host_file(s, path, seen->ino, has_id) : fd;
 }
 
-int module_fd(struct sym *s, struct module *m)
+int sym_module_fd(struct sym *s, struct module *m)
 {
 	int fd;
 
 	if (m->fd >= 0) {
-		module_touch(s, m);
+		sym_module_touch(s, m);
 		return m->fd;
 	}
 	if (m->wrong || m->refused)
 		return -ESTALE;
 	fd = m->pub.kind == SYM_VDSO ? vdso_open() : open_file(s, &m->seen, m->pub.path, m->id_len);
 	if (fd >= 0)
-		module_keep(s, m, fd);
+		sym_module_keep(s, m, fd);
 	return fd;
 }
 
 /* ---- modules ---- */
 
-void module_free(struct module *m)
+void sym_module_free(struct module *m)
 {
 	if (!m)
 		return;
@@ -126,11 +126,11 @@ void module_free(struct module *m)
 	free((char *)m->pub.build_id);
 	free(m);
 }
-DEFINE_CLEANUP(struct module *, module_free)
+DEFINE_CLEANUP(struct module *, sym_module_free)
 
-int module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret)
+int sym_module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret)
 {
-	_cleanup_(module_freep) struct module *m = calloc(1, sizeof(*m));
+	_cleanup_(sym_module_freep) struct module *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return -ENOMEM;
@@ -227,7 +227,7 @@ static int module_of_fd(struct sym *s, const struct file_fact *f, int fd, uint32
 		*ret = *have;
 		return 0;
 	}
-	r = module_new(s, SYM_FILE, f->path, f->path_len, ret);
+	r = sym_module_new(s, SYM_FILE, f->path, f->path_len, ret);
 	if (r < 0 || !known)
 		return r;
 	have = map_add(&s->by_file, &k, NULL);
@@ -251,9 +251,9 @@ static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 	r = module_of_fd(s, f, fd, ret);
 	if (r < 0)
 		return r;
-	m = module_at(s, *ret);
+	m = sym_module_at(s, *ret);
 	if (fd >= 0 && m->fd < 0)
-		module_keep(s, m, TAKE_FD(fd));
+		sym_module_keep(s, m, TAKE_FD(fd));
 	s->stats.files++;
 	return 0;
 }
@@ -270,10 +270,10 @@ static void look_again(struct sym *s, struct module *m, const struct file_fact *
 	if (fd < 0)
 		return;
 	m->wrong = false;
-	module_keep(s, m, fd);
+	sym_module_keep(s, m, fd);
 }
 
-int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
+int sym_module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 {
 	const struct file_key k = key_of(f);
 	uint32_t *have = map_find(&s->by_file, &k), index;
@@ -291,7 +291,7 @@ int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 			return -ENOMEM;
 		*have = index;
 	}
-	m = module_at(s, index);
+	m = sym_module_at(s, index);
 	m->seen = f->seen;
 	widen(m, f);
 	if (s->o.live && m->fd < 0 && s->n_open < s->max_open)

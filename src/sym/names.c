@@ -18,13 +18,13 @@ struct frame_key { uint64_t addr; uint32_t module, caller; };
 static const struct sym_func nameless = { .name = "", .raw = "", .file = "" };	/* its file has no name for it */
 static const struct sym_func untold = { .name = "", .raw = "", .file = "" };	/* its file could not be asked */
 
-void names_init(struct sym *s)
+void sym_names_init(struct sym *s)
 {
 	map_init(&s->frames, sizeof(struct frame_key), sizeof(struct sym_frame));
 	map_init(&s->texts, sizeof(uint64_t), sizeof(const char *));
 }
 
-void names_fini(struct sym *s)
+void sym_names_fini(struct sym *s)
 {
 	map_fini(&s->frames);
 	map_fini(&s->texts);
@@ -180,7 +180,8 @@ static int ask_all(struct sym *s, struct frame_key *keys, size_t n)
 		asks[i] = (struct ask){ .addr = keys[i].addr, .caller = keys[i].caller };
 		if (!i || keys[i].module != keys[i - 1].module)
 			groups[n_groups++] = (struct lookup_group){
-				.m = module_at(s, keys[i].module), .asks = &asks[i],
+				.m = sym_module_at(s, keys[i].module),
+				.asks = &asks[i],
 			};
 		groups[n_groups - 1].n++;
 	}
@@ -196,7 +197,7 @@ static struct frame_key key_of(const struct sym_query *q)
 static bool is_known(const struct sym *s, const struct frame_key *k)
 {
 	const struct sym_frame *f = map_find(&s->frames, k);
-	const struct module *m = module_at(s, k->module);
+	const struct module *m = sym_module_at(s, k->module);
 
 	if (f && f->funcs == &untold)
 		return m->refused;
@@ -219,9 +220,9 @@ int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_fr
 
 		if (is_known(s, &k))
 			continue;
-		if (module_at(s, k.module)->pub.kind == SYM_KERNEL)
+		if (sym_module_at(s, k.module)->pub.kind == SYM_KERNEL)
 			r = keep_kernel(s, &k);
-		else if (module_at(s, k.module)->pub.kind != SYM_UNKNOWN)
+		else if (sym_module_at(s, k.module)->pub.kind != SYM_UNKNOWN)
 			missing[n_missing++] = k;
 	}
 	if (r >= 0 && n_missing)

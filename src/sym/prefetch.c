@@ -75,7 +75,7 @@ static int read_answer(int fd, size_t cap, struct buf *ret)
 
 static void add(struct batch *b, struct sym *s, const struct lookup_group *g)
 {
-	int fd = g->m->pub.kind != SYM_JIT && !g->m->refused && !g->m->wrong ? module_fd(s, g->m) : -1, pipe[2];
+	int fd = g->m->pub.kind != SYM_JIT && !g->m->refused && !g->m->wrong ? sym_module_fd(s, g->m) : -1, pipe[2];
 	size_t i = b->n;
 
 	fd = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* its own may be closed for another's */

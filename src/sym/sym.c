@@ -69,7 +69,7 @@ static int add_fixed(struct sym *s)
 
 	_Static_assert(ARRAY_SIZE(fixed) == MODULE__FIXED, "all of them");
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(fixed); i++)
-		r = module_new(s, fixed[i].kind, fixed[i].path, strlen(fixed[i].path), &index);
+		r = sym_module_new(s, fixed[i].kind, fixed[i].path, strlen(fixed[i].path), &index);
 	return r;
 }
 
@@ -128,7 +128,7 @@ int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)
 	map_init(&s->by_kmod, sizeof(uint64_t), sizeof(uint32_t));
 	map_init(&s->kernel, sizeof(uint64_t), sizeof(struct kernel_name));
 	map_init(&s->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
-	names_init(s);
+	sym_names_init(s);
 	r = copy_opts(s, o);
 	if (r >= 0)
 		s->maps = maptab_new(s->o.budget_bytes / 2);
@@ -147,14 +147,14 @@ void sym_free(struct sym *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->modules.len; i++)
-		module_free(s->modules.items[i]);
+		sym_module_free(s->modules.items[i]);
 	vec_fini(&s->modules);
 	maptab_free(s->maps);
 	map_fini(&s->by_file);
 	map_fini(&s->by_kmod);
 	map_fini(&s->kernel);
 	map_fini(&s->meanings);
-	names_fini(s);
+	sym_names_fini(s);
 	arena_fini(&s->arena);
 	if (s->proc_fd >= 0)
 		close(s->proc_fd);
@@ -172,7 +172,7 @@ void sym_stats(const struct sym *s, struct sym_stats *ret)
 
 const struct sym_module *sym_module(const struct sym *s, uint32_t module)
 {
-	return &module_at(s, module)->pub;
+	return &sym_module_at(s, module)->pub;
 }
 
 uint32_t sym_n_modules(const struct sym *s)
@@ -253,7 +253,7 @@ static int learn_mapping(struct sym *s, const struct event *ev, const struct mea
 			f.id = (const uint8_t *)id.str;
 			f.id_len = id.len;
 		}
-		r = module_of_file(s, &f, &map.module);
+		r = sym_module_of_file(s, &f, &map.module);
 	}
 	if (r >= 0)
 		r = jit_mapping(s, key, ev->ts_ns, map.module);

@@ -88,9 +88,9 @@ struct sym {
 
 /* The host's file of that path, or -errno. */
 int sym_open_path(const struct sym *s, const char *path);
-struct module *module_at(const struct sym *s, uint32_t index);	/* never NULL */
-int module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret);
-void module_free(struct module *m);
+struct module *sym_module_at(const struct sym *s, uint32_t index); /* never NULL */
+int sym_module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret);
+void sym_module_free(struct module *m);
 
 struct file_fact {
 	struct seen seen;
@@ -103,20 +103,20 @@ struct file_fact {
 };
 
 /* The module of a file; opens it at first sight when live. 0 or -ENOMEM. */
-int module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret);
+int sym_module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret);
 
 /* Its descriptor, opened again if need be; -errno. Stays the module's. */
-int module_fd(struct sym *s, struct module *m);
-void module_touch(struct sym *s, struct module *m);	/* it is in use */
-void module_distrust(struct sym *s, struct module *m);	/* what it has open is another file */
-void module_keep(struct sym *s, struct module *m, int fd);	/* @fd becomes the module's */
+int sym_module_fd(struct sym *s, struct module *m);
+void sym_module_touch(struct sym *s, struct module *m);	       /* it is in use */
+void sym_module_distrust(struct sym *s, struct module *m);     /* what it has open is another file */
+void sym_module_keep(struct sym *s, struct module *m, int fd); /* @fd becomes the module's */
 
 /* ---- locate.c ---- */
 
 /* ---- names.c ---- */
 
-void names_init(struct sym *s);
-void names_fini(struct sym *s);
+void sym_names_init(struct sym *s);
+void sym_names_fini(struct sym *s);
 
 /* @len bytes of @text, once and for all; "" beyond the budget. */
 const char *sym_text(struct sym *s, const char *text, size_t len);

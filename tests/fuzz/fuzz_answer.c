@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(copy, data, size);
 	do {
 		left = cur_left(&c);
-		if (answer_next(&c, &a) <= 0)
+		if (worker_reply_next(&c, &a) <= 0)
 			break;
 		check(&a);
 	} while (cur_left(&c) < left);

@@ -17,7 +17,7 @@
 #include "base/macros.h"
 #include "interp.h"
 #include "pktfilter/cbpf.h"
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 #include "pktfilter/pktfilter.h"
 #include "sonde/pktfilter_wire.h"
 

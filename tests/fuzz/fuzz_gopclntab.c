@@ -47,11 +47,12 @@ static void unwind(const struct gopclntab *t)
 		struct cfi_table table;
 		uint64_t end = 0;
 
-		if (cfi_table_init(&table, BUDGET / 4) == 0 &&
-		    go_unwind_rows(t, &archs[i], &seg, &table, &end) == 0 &&
-		    cfi_table_write(&table, end, BUDGET, &blob) == 0 && ehframe_check(blob.data, blob.len, &h) < 0)
+		if (ehframe_table_init(&table, BUDGET / 4) == 0 &&
+		    gounwind_rows(t, &archs[i], &seg, &table, &end) == 0 &&
+		    ehframe_table_write(&table, end, BUDGET, &blob) == 0 &&
+		    ehframe_check(blob.data, blob.len, &h) < 0)
 			abort();
-		cfi_table_fini(&table);
+		ehframe_table_fini(&table);
 		buf_fini(&blob);
 	}
 }

@@ -17,12 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!f)
 		return 0;
-	if (ksyms_read(f, &k) == 0) {
+	if (ksym_read(f, &k) == 0) {
 		for (size_t i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++)
-			ksyms_name(k, addrs[i], name, sizeof(name));
+			ksym_name(k, addrs[i], name, sizeof(name));
 		for (unsigned nth = 0; nth < 4; nth++)
-			ksyms_range(k, "f", nth, &start, &end);
-		ksyms_free(k);
+			ksym_range(k, "f", nth, &start, &end);
+		ksym_free(k);
 	}
 	fclose(f);
 	return 0;

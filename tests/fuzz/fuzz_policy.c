@@ -58,7 +58,7 @@ static void check_tables(const struct policy *p, const struct policy_packet *pkt
 	struct policy_verdict v;
 
 	policy_decide(p, pkt, &v);
-	if (policy_compile(p, any_cgroup, NULL, &t, NULL) < 0)
+	if (policy_table_compile(p, any_cgroup, NULL, &t, NULL) < 0)
 		return;
 	if (!(t->head.asks & 1u << SONDE_POLICY_CGROUP) && policy_table_number(t, pkt) != v.number)
 		abort();

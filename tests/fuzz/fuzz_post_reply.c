@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (size)
 		memcpy(copy, data, size);
-	http_client_rejected(copy, size);
+	http_client_reply_rejected(copy, size);
 	free(copy);
 	return 0;
 }

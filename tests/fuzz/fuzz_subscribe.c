@@ -47,7 +47,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	agent.fan = broadcast_new(&conn_fan_ops);
 	if (!agent.loop || !agent.fan || pipeline_new(agent.loop, &agent.pipeline, &err) < 0)
 		abort();
-	limits_defaults(&agent.conf.limits);
+	agent_limits_defaults(&agent.conf.limits);
 	return 0;
 }
 
@@ -59,7 +59,7 @@ static uint64_t thread_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* In the order of sub_begin(). */
+/* In the order of agent_sub_begin(). */
 static void subscribe(const struct proto_frame *f, uint32_t viewer)
 {
 	struct agent_conn conn = { .a = &agent, .rights = PROTO_RIGHT_READ, .passed = -1, .viewer = viewer };
@@ -67,16 +67,16 @@ static void subscribe(const struct proto_frame *f, uint32_t viewer)
 	struct err err = { 0 };
 	struct request q;
 
-	if (request_parse(f, &q, &err) < 0)
+	if (agent_inst_request_parse(f, &q, &err) < 0)
 		return;
 	q.by = &conn;
-	if (limits_subscription(&conn, q.bytes, &err) >= 0 && content_check(&conn, &q, &err) >= 0) {
+	if (agent_limits_subscription(&conn, q.bytes, &err) >= 0 && agent_content_check(&conn, &q, &err) >= 0) {
 		for (size_t i = 0; i < q.wants.len; i++)
-			inst_check(&agent, &q, i, &err);
-		if (view_get(&agent, &q, 1, viewer, &view, &err) >= 0)
-			view_put(view);
+			agent_inst_check(&agent, &q, i, &err);
+		if (shared_subscription_get(&agent, &q, 1, viewer, &view, &err) >= 0)
+			shared_subscription_put(view);
 	}
-	request_fini(&q);
+	agent_inst_request_fini(&q);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -114,16 +114,16 @@ static inline int sample_run(const struct sink_opts *opts, struct outfile *out)
 	struct sample_packet a = sample_packet(4026531840u, 2, 1, SONDE_LINK_ETHERNET);
 	struct sample_packet b = sample_packet(77, 2, 2, SONDE_LINK_RAW);
 	struct sample_proc proc = sample_proc();
-	struct names *names = names_new();
+	struct names *names = event_names_new();
 	struct event base = { .names = names, .clock_offset_ns = SAMPLE_OFFSET_NS, .instance = 1 }, ev;
 	struct sink s;
 	int r;
 
-	names_set(names, SONDE_NAME_DROP_REASON, 3, "NO_SOCKET", 9);
-	names_set(names, SONDE_NAME_KSYM, stack[0], "udp_rcv+0x10", 12);
-	names_set(names, SONDE_NAME_IFACE, names_iface_key(4026531840u, 2), "eth0", 4);
-	names_set(names, SONDE_NAME_NETNS, 77, "blue", 4);
-	names_set(names, SONDE_NAME_XDP_ACTION, 1, "XDP_DROP", 8);
+	event_names_set(names, SONDE_NAME_DROP_REASON, 3, "NO_SOCKET", 9);
+	event_names_set(names, SONDE_NAME_KSYM, stack[0], "udp_rcv+0x10", 12);
+	event_names_set(names, SONDE_NAME_IFACE, names_iface_key(4026531840u, 2), "eth0", 4);
+	event_names_set(names, SONDE_NAME_NETNS, 77, "blue", 4);
+	event_names_set(names, SONDE_NAME_XDP_ACTION, 1, "XDP_DROP", 8);
 	r = sink_open(&s, sink_find("pcapng"), opts, out, NULL);
 
 	ev = base;
@@ -166,7 +166,7 @@ static inline int sample_run(const struct sink_opts *opts, struct outfile *out)
 	ev.instance = 2;	/* of a probe that has no packets */
 	r = r ? r : sink_event(&s, &ev);
 	r = r ? r : sink_close(&s);
-	names_free(names);
+	event_names_free(names);
 	return r;
 }
 

@@ -21,7 +21,7 @@ static inline uint32_t policy_table_prefix(const struct policy_table *t, uint8_t
 		struct ipnet net = { .ip.family = row->key.family, .bits = row->key.bits - SONDE_POLICY_PREFIX };
 
 		memcpy(net.ip.addr, row->key.addr, sizeof(net.ip.addr));
-		if (row->key.ask == ask && row->key.bits > best && ipnet_contains(&net, ip)) {
+		if (row->key.ask == ask && row->key.bits > best && ipaddr_ipnet_contains(&net, ip)) {
 			best = row->key.bits;
 			set = row->set;
 		}

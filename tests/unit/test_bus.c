@@ -83,7 +83,7 @@ static struct sub_stats balanced(const struct client *c)
 {
 	struct sub_stats s;
 
-	sub_stats(c->sub, &s);
+	bus_sub_stats(c->sub, &s);
 	assert_int_equal(s.published - s.filtered, s.sent + s.lost);
 	return s;
 }

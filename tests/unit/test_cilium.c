@@ -388,7 +388,7 @@ static void encode_notify(struct json_object *v, void *ctx)
 	if (!hex || number_of(v, "type") != CILIUM_RECORD_SAMPLE)
 		return;
 	len = from_hex(hex, &data);
-	if (cilium_decode(data, len, &n, NULL) == 0 && is_newest(name, &n) && n.pkt.len == n.pkt.cap_len) {
+	if (cilium_notify_decode(data, len, &n, NULL) == 0 && is_newest(name, &n) && n.pkt.len == n.pkt.cap_len) {
 		assert_int_equal(cilium_encode(&n, &out), 0);
 		if (out.len != len || memcmp(out.data, data, len))
 			fail_msg("%s does not come back as it was", name);
@@ -423,21 +423,21 @@ static void old_kinds_are_not_made(void **state)
 static void drop_reasons_have_codes(void **state)
 {
 	(void)state;
-	assert_int_equal(cilium_drop_code("NETFILTER_DROP", 14), 133);
-	assert_int_equal(cilium_drop_code("NO_SOCKET_AND_MORE", 9), 178);
-	assert_int_equal(cilium_drop_code("NO_SOCKE", 8), CILIUM_DROP_OTHER);
-	assert_int_equal(cilium_drop_code("NO_SOCKET_", 10), CILIUM_DROP_OTHER);
-	assert_int_equal(cilium_drop_code("NOT_SPECIFIED", 13), CILIUM_DROP_OTHER);
-	assert_int_equal(cilium_drop_code("", 0), CILIUM_DROP_OTHER);
-	assert_int_equal(cilium_drop_code(NULL, 0), CILIUM_DROP_OTHER);
-	assert_int_equal(cilium_drop_code_of_text("TTL exceeded", 12), 196);
-	assert_int_equal(cilium_drop_code_of_text("TTL exceeded", 3), CILIUM_DROP_OTHER);
-	assert_int_equal(cilium_drop_code_of_text(NULL, 0), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_kdrops_code("NETFILTER_DROP", 14), 133);
+	assert_int_equal(cilium_kdrops_code("NO_SOCKET_AND_MORE", 9), 178);
+	assert_int_equal(cilium_kdrops_code("NO_SOCKE", 8), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_kdrops_code("NO_SOCKET_", 10), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_kdrops_code("NOT_SPECIFIED", 13), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_kdrops_code("", 0), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_kdrops_code(NULL, 0), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_kdrops_code_of_text("TTL exceeded", 12), 196);
+	assert_int_equal(cilium_kdrops_code_of_text("TTL exceeded", 3), CILIUM_DROP_OTHER);
+	assert_int_equal(cilium_kdrops_code_of_text(NULL, 0), CILIUM_DROP_OTHER);
 	for (size_t i = 0; i < n_kdrop_rows; i++) {
 		const char *name = kdrop_rows[i].name;
 
-		assert_int_equal(cilium_drop_code(name, strlen(name)), kdrop_rows[i].code);
-		assert_non_null(cilium_drop_reason(kdrop_rows[i].code));
+		assert_int_equal(cilium_kdrops_code(name, strlen(name)), kdrop_rows[i].code);
+		assert_non_null(cilium_names_drop_reason(kdrop_rows[i].code));
 	}
 }
 
@@ -491,9 +491,9 @@ static void agents_records_are_read_as_cilium_prints_them(void **state)
 	struct buf out = { 0 }, text = { 0 };
 
 	(void)state;
-	cilium_encode_call(&out, &c);
+	cilium_gob_put_call(&out, &c);
 	assert_int_equal((uint8_t)out.data[0], CILIUM_L7);
-	assert_true(cilium_put_l7(&text, (const uint8_t *)out.data, out.len, false));
+	assert_true(cilium_l7_put(&text, (const uint8_t *)out.data, out.len, false));
 	buf_add_char(&text, '\0');
 	assert_string_equal(text.data, "<- Response http to 0 ([]) from 0 ([]), identity 1->2, verdict Forwarded "
 			    "POST /pkg.Echo/Unary => 200\n");
@@ -501,13 +501,13 @@ static void agents_records_are_read_as_cilium_prints_them(void **state)
 	buf_reset(&text);
 	c.method_len = c.url_len = 0;	/* what is not known is not there */
 	c.code = 0;
-	cilium_encode_call(&out, &c);
-	assert_true(cilium_put_l7(&text, (const uint8_t *)out.data, out.len, true));
+	cilium_gob_put_call(&out, &c);
+	assert_true(cilium_l7_put(&text, (const uint8_t *)out.data, out.len, true));
 	buf_reset(&out);
 	buf_reset(&text);
-	cilium_encode_agent(&out, CILIUM_AGENT_MESSAGE, "{\"message\":\"x\"}");
+	cilium_gob_put_agent(&out, CILIUM_AGENT_MESSAGE, "{\"message\":\"x\"}");
 	assert_int_equal((uint8_t)out.data[0], CILIUM_AGENT);
-	assert_true(cilium_put_agent(&text, (const uint8_t *)out.data, out.len, false));
+	assert_true(cilium_l7_put_agent(&text, (const uint8_t *)out.data, out.len, false));
 	buf_add_char(&text, '\0');
 	assert_string_equal(text.data, ">> Message: {\"message\":\"x\"}\n");
 	buf_fini(&out);

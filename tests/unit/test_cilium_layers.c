@@ -125,7 +125,7 @@ static void check_errno(uint32_t number, const char *want)
 	const struct cilium_print o = { 0 };
 	const struct cilium_notify n = { .type = CILIUM_DEBUG, .subtype = 64, .arg = { number } };
 
-	cilium_put_debug(&out, &n, &o);
+	cilium_debug_put(&out, &n, &o);
 	assert_string_equal(buf_str(&out) + strlen("Socket assign: "), want);
 }
 

@@ -49,7 +49,7 @@ static int toy_decode(void *state, const struct sonde_rec *r, const struct emitt
 		return -ENOSYS;
 	if (r->len < sizeof(struct toy_rec))
 		return -EBADMSG;
-	event_from_rec(&ev, &toy_desc, r);
+	event_decode_from_rec(&ev, &toy_desc, r);
 	ev.body = (const char *)r + sizeof(*r);
 	return em->emit(em->ctx, &ev);
 }
@@ -402,24 +402,24 @@ static void two_decoders_of_one_probe_are_refused(void **state)
 
 static void names_keep_their_budget(void **state)
 {
-	struct names *n = names_new();
+	struct names *n = event_names_new();
 	char big[4096];
 	uint64_t key = 0;
 	int r = 0;
 
 	(void)state;
 	memset(big, 'x', sizeof(big));
-	while (key < 10000 && !(r = names_set(n, 1, key, big, sizeof(big))))
+	while (key < 10000 && !(r = event_names_set(n, 1, key, big, sizeof(big))))
 		key++;
 	assert_int_equal(r, -ENOSPC);
 	assert_in_range(key, 3900, 4096);
-	assert_null(names_get(n, 1, key));
-	assert_int_equal(names_set(n, 1, 0, "", 0), 0);
-	assert_int_equal(names_set(n, 1, key, "last", 4), 0);
-	assert_string_equal(names_get(n, 1, key), "last");
-	assert_null(names_get(n, 2, key));
-	assert_null(names_get(NULL, 1, 1));
-	names_free(n);
+	assert_null(event_names_get(n, 1, key));
+	assert_int_equal(event_names_set(n, 1, 0, "", 0), 0);
+	assert_int_equal(event_names_set(n, 1, key, "last", 4), 0);
+	assert_string_equal(event_names_get(n, 1, key), "last");
+	assert_null(event_names_get(n, 2, key));
+	assert_null(event_names_get(NULL, 1, 1));
+	event_names_free(n);
 }
 
 int main(void)

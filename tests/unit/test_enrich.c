@@ -123,8 +123,8 @@ static const char *who(struct enrich *e, struct event *ev, bool with_exe)
 	if (!p)
 		return "";
 	sec = event_section(ev, SEC_PROC);
-	comm = sec_proc_str(p, sec, p->comm, &comm_len);
-	exe = sec_proc_str(p, sec, p->exe, &exe_len);
+	comm = event_sec_proc_str(p, sec, p->comm, &comm_len);
+	exe = event_sec_proc_str(p, sec, p->exe, &exe_len);
 	snprintf(name, sizeof(name), "%.*s%.*s", (int)comm_len, comm, with_exe ? (int)exe_len : 0, exe);
 	return name;
 }
@@ -408,7 +408,7 @@ static void cgroups_name_containers(void **state)
 static void a_process_gets_its_container(void **state)
 {
 	struct enrich *e = enrich_new(0);
-	struct names *names = names_new();
+	struct names *names = event_names_new();
 	struct task_body b = { .comm = "nginx", .exe = "/usr/sbin/nginx" };
 	struct event ev = make(&task_desc, 100, 7, 90, &b);
 	const struct sec_proc *p;
@@ -418,15 +418,15 @@ static void a_process_gets_its_container(void **state)
 	ev.keys.cgroup_id = 77;
 	assert_int_equal(enrich_event(e, &ev, NULL), 0);
 	assert_int_equal(event_proc(&ev)->container.len, 0);
-	names_set(names, SONDE_NAME_CGROUP, 77, "/docker/" ID, strlen("/docker/" ID));
+	event_names_set(names, SONDE_NAME_CGROUP, 77, "/docker/" ID, strlen("/docker/" ID));
 	ev = make(&data_desc, 110, 7, 90, NULL);
 	ev.names = names;
 	assert_int_equal(enrich_event(e, &ev, NULL), 0);
 	p = event_proc(&ev);
-	assert_memory_equal(sec_proc_str(p, event_section(&ev, SEC_PROC), p->container, &len), ID, 64);
+	assert_memory_equal(event_sec_proc_str(p, event_section(&ev, SEC_PROC), p->container, &len), ID, 64);
 	assert_int_equal(len, 64);
 	assert_int_equal(ev.keys.cgroup_id, 77);
-	names_free(names);
+	event_names_free(names);
 	enrich_free(e);
 }
 

@@ -95,7 +95,7 @@ static struct sec_str proc_str(struct fixture *x, uint32_t *at, const char *s)
 
 static void name(struct fixture *x, uint32_t space, uint64_t key, const char *s)
 {
-	assert_int_equal(names_set(x->names, space, key, s, strlen(s)), 0);
+	assert_int_equal(event_names_set(x->names, space, key, s, strlen(s)), 0);
 }
 
 static int setup(void **state)
@@ -104,7 +104,7 @@ static int setup(void **state)
 	uint32_t at = 0;
 
 	x->reg = registry_new();
-	x->names = names_new();
+	x->names = event_names_new();
 	assert_int_equal(registry_add(x->reg, descs), 0);
 	x->body = (struct body){ .latency_ns = 2500000, .delta = -5, .symbol = 0xffffffff81000012, .iface = 3,
 				 .number = 80, .reason = 3, .mac = { 2, 0, 0, 0, 0, 0xab }, .color = 7,
@@ -136,7 +136,7 @@ static int teardown(void **state)
 	struct fixture *x = *state;
 
 	registry_free(x->reg);
-	names_free(x->names);
+	event_names_free(x->names);
 	free(x);
 	return 0;
 }

@@ -177,7 +177,7 @@ static void arguments_of_nothing(void **state)
 static void rows(void **state)
 {
 	size_t n;
-	const struct hooker *h = hookers(&n);
+	const struct hooker *h = rules_hookers(&n);
 
 	(void)state;
 	assert_true(n + 8 < FUNCTIONS_MAX);
@@ -211,7 +211,7 @@ static void rows(void **state)
 
 static enum go_match match(const char *name, enum go_pkg p, const char *receiver, const char *method)
 {
-	return function_match(name, strlen(name), p, receiver, method);
+	return gobin_names_match_function(name, strlen(name), p, receiver, method);
 }
 
 static void names(void **state)
@@ -239,7 +239,8 @@ static void names(void **state)
 	assert_int_equal(match("vendor/golang.org/x/net/http2/hpack.(*Encoder).WriteField", PKG_STD_HPACK, "Encoder",
 			       "WriteField"), GO_EXACT);
 	/* Its types are as good where no other copy is. */
-	assert_int_equal(pkg_match(PKG_HPACK, "vendor/golang.org/x/net/http2/hpack", 35), GO_VENDORED);
+	assert_int_equal(gobin_names_match_package(PKG_HPACK, "vendor/golang.org/x/net/http2/hpack", 35),
+			 GO_VENDORED);
 }
 
 static void releases(void **state)
@@ -469,7 +470,7 @@ static void stack_arguments(void **state)
 	assert_non_null(t);
 	assert_int_equal(t->size, 88);
 	assert_int_equal(t->addr, TYPES + 0x1230);
-	assert_int_equal(type_field(t, "framer")->off, 40);
+	assert_int_equal(types_field(t, "framer")->off, 40);
 	assert_int_equal(f.functions.len, 1);
 	assert_int_equal(f.functions.items[0].n_args, 2);	/* the result is none */
 	assert_int_equal(f.functions.items[0].args[0].pieces[0].off, 8);

@@ -78,7 +78,7 @@ static struct inst_use use_of(const char *probe, const char *const *words, int n
 	for (int i = 0; i < n_words; i++)
 		argv[i + 1] = (char *)words[i];
 	assert_int_equal(opt_parse(sets, n_sets, n_words + 1, argv, &rest, NULL, &err), 0);
-	limits_measure(sets, n_sets, 4, &use);
+	agent_limits_measure(sets, n_sets, 4, &use);
 	opt_strv_fini(&rest);
 	opt_fini(sets, n_sets);
 	free(conf);
@@ -124,7 +124,7 @@ static void test_no_sum_wraps(void **state)
 	struct inst_use use;
 
 	(void)state;
-	limits_measure(&set, 1, 256, &use);
+	agent_limits_measure(&set, 1, 256, &use);
 	assert_true(use.of[OPT_USE_MEMORY] == UINT64_MAX);
 }
 

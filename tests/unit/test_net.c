@@ -287,7 +287,7 @@ static void test_points(void **state)
 
 		assert_int_equal(p->in, rows[i].in);
 		assert_int_equal(p->out, rows[i].out);
-		assert_int_equal(net_link_start(&rows[i].l), rows[i].start);
+		assert_int_equal(net_point_link_start(&rows[i].l), rows[i].start);
 	}
 }
 

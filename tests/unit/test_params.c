@@ -80,7 +80,7 @@ static void schema_is_that_of_the_format(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct scap_event_info *info = scap_event_info(rows[i].type);
+		const struct scap_event_info *info = scap_schema_event_info(rows[i].type);
 
 		assert_non_null(info);
 		assert_string_equal(info->name, rows[i].name);
@@ -88,10 +88,10 @@ static void schema_is_that_of_the_format(void **state)
 		assert_string_equal(info->params[rows[i].least - 1].name, rows[i].last);
 	}
 	assert_int_equal(SCAP_EVENT_MAX, 454);
-	assert_null(scap_event_info(SCAP_EVENT_MAX));
-	assert_string_equal(scap_syscall_name(99), "sched_yield");
-	assert_int_equal(scap_syscall_id("exit_group"), 164);
-	assert_int_equal(scap_syscall_id("no_such_call"), -ENOENT);
+	assert_null(scap_schema_event_info(SCAP_EVENT_MAX));
+	assert_string_equal(scap_schema_syscall_name(99), "sched_yield");
+	assert_int_equal(scap_schema_syscall_id("exit_group"), 164);
+	assert_int_equal(scap_schema_syscall_id("no_such_call"), -ENOENT);
 }
 
 int main(void)

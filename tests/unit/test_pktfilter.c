@@ -22,7 +22,7 @@
 #include "battery.h"
 #include "interp.h"
 #include "pktfilter/cbpf.h"
-#include "pktfilter/filter.h"
+#include "pktfilter/pktfilter_filter.h"
 #include "pktfilter/pktfilter.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"

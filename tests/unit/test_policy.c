@@ -298,7 +298,7 @@ static void test_tables(void **state)
 		struct policy *p = random_rules(&seed, round % 10 == 0 ? 130 : 12);
 		struct policy_table *t = NULL;
 
-		assert_int_equal(policy_compile(p, NULL, NULL, &t, NULL), 0);
+		assert_int_equal(policy_table_compile(p, NULL, NULL, &t, NULL), 0);
 		for (unsigned i = 0; i < 500; i++) {
 			struct policy_packet pkt;
 			struct policy_verdict v;
@@ -328,7 +328,7 @@ static void test_no_cgroup(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(policy_compile(p, no_cgroup, NULL, &t, &err), -EINVAL);
+	assert_int_equal(policy_table_compile(p, no_cgroup, NULL, &t, &err), -EINVAL);
 	assert_string_equal(err.msg, "3: cgroup /none does not exist");
 	policy_free(p);
 }

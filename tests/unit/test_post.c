@@ -159,7 +159,7 @@ static void answers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(http_client_rejected(rows[i].bytes, rows[i].len), rows[i].rejected);
+		assert_int_equal(http_client_reply_rejected(rows[i].bytes, rows[i].len), rows[i].rejected);
 }
 
 int main(void)

@@ -26,7 +26,7 @@ static struct ksyms *symbols(const char *text)
 	struct ksyms *k = NULL;
 
 	assert_non_null(f);
-	assert_int_equal(ksyms_read(f, &k), 0);
+	assert_int_equal(ksym_read(f, &k), 0);
 	fclose(f);
 	return k;
 }
@@ -35,7 +35,7 @@ static void check_name(const struct ksyms *k, uint64_t addr, const char *expecte
 {
 	char name[64] = "";
 
-	assert_int_equal(ksyms_name(k, addr, name, sizeof(name)), expected ? 0 : -ENOENT);
+	assert_int_equal(ksym_name(k, addr, name, sizeof(name)), expected ? 0 : -ENOENT);
 	assert_string_equal(name, expected ? expected : "");
 }
 
@@ -55,7 +55,7 @@ static void test_ksym_names(_unused_ void **state)
 	check_name(k, 0xffffffff91002000, NULL);		/* far behind everything */
 	check_name(k, 0xffffffffc0001003, "hook+0x3 [nf_tables]");
 	check_name(k, 0xffffffffc0002001, "weak+0x1 [bpf]");
-	ksyms_free(k);
+	ksym_free(k);
 }
 
 /* What a later table may know better: modules, programs, and where nothing is. */
@@ -65,14 +65,14 @@ static void test_ksym_change(_unused_ void **state)
 				  "ffffffffc0200000 t nf_hook\t[nf_tables]\n");
 	struct ksyms *none = symbols("");
 
-	assert_false(ksyms_may_change(k, 0xffffffff81000010));
-	assert_true(ksyms_may_change(k, 0xffffffffc0000010));
-	assert_true(ksyms_may_change(k, 0xffffffffc0200010));
-	assert_true(ksyms_may_change(k, 0xffffffff00000000));
-	assert_true(ksyms_may_change(k, 0xffffffff90000000));
-	assert_false(ksyms_may_change(none, 0xffffffffc0000010)); /* hidden they stay */
-	ksyms_free(k);
-	ksyms_free(none);
+	assert_false(ksym_may_change(k, 0xffffffff81000010));
+	assert_true(ksym_may_change(k, 0xffffffffc0000010));
+	assert_true(ksym_may_change(k, 0xffffffffc0200010));
+	assert_true(ksym_may_change(k, 0xffffffff00000000));
+	assert_true(ksym_may_change(k, 0xffffffff90000000));
+	assert_false(ksym_may_change(none, 0xffffffffc0000010)); /* hidden they stay */
+	ksym_free(k);
+	ksym_free(none);
 }
 
 static void test_ksym_hidden(_unused_ void **state)
@@ -81,8 +81,8 @@ static void test_ksym_hidden(_unused_ void **state)
 
 	check_name(k, 0, NULL);
 	check_name(k, 0xffffffff81001000, NULL);
-	ksyms_free(k);
-	ksyms_free(NULL);
+	ksym_free(k);
+	ksym_free(NULL);
 }
 
 static void test_ksym_bad_lines(_unused_ void **state)
@@ -94,7 +94,7 @@ static void test_ksym_bad_lines(_unused_ void **state)
 	check_name(k, 0xff, "open+0x0");
 	check_name(k, 0xfff0, "open2+0x0");	/* an unfinished module is none */
 	check_name(k, 0x1001, "good+0x1");
-	ksyms_free(k);
+	ksym_free(k);
 }
 
 static void test_ksym_range(_unused_ void **state)
@@ -102,15 +102,15 @@ static void test_ksym_range(_unused_ void **state)
 	struct ksyms *k = symbols("1000 T f\n1000 T alias\n1100 t f.part.0\n1200 t fun\n1300 t f\n");
 	uint64_t start, end;
 
-	assert_int_equal(ksyms_range(k, "f", 0, &start, &end), 0);
+	assert_int_equal(ksym_range(k, "f", 0, &start, &end), 0);
 	assert_int_equal(start, 0x1000);
 	assert_int_equal(end, 0x1100);
-	assert_int_equal(ksyms_range(k, "f", 1, &start, &end), 0);
+	assert_int_equal(ksym_range(k, "f", 1, &start, &end), 0);
 	assert_int_equal(start, 0x1100);
-	assert_int_equal(ksyms_range(k, "f", 2, &start, &end), 0);
+	assert_int_equal(ksym_range(k, "f", 2, &start, &end), 0);
 	assert_int_equal(start, 0x1300);
-	assert_int_equal(ksyms_range(k, "f", 3, &start, &end), -ENOENT);
-	ksyms_free(k);
+	assert_int_equal(ksym_range(k, "f", 3, &start, &end), -ENOENT);
+	ksym_free(k);
 }
 
 /* ---- refusals ---- */
@@ -166,18 +166,18 @@ static void test_names_of_the_kernel(_unused_ void **state)
 	uint64_t start, end;
 	char asked[256], read[256];
 
-	if (ksyms_new(&table) < 0 || ksyms_range(table, "tcp_v4_rcv", 0, &start, &end) < 0 || kname_new(&k) < 0) {
-		ksyms_free(table);
+	if (ksym_new(&table) < 0 || ksym_range(table, "tcp_v4_rcv", 0, &start, &end) < 0 || kname_new(&k) < 0) {
+		ksym_free(table);
 		skip();
 	}
 	for (uint64_t addr = start; addr < end; addr += 7) {
 		assert_int_equal(kname_get(k, addr, asked, sizeof(asked)), 0);
-		assert_int_equal(ksyms_name(table, addr, read, sizeof(read)), 0);
+		assert_int_equal(ksym_name(table, addr, read, sizeof(read)), 0);
 		assert_string_equal(asked, read);
 	}
 	assert_int_equal(kname_get(k, 4096, asked, sizeof(asked)), -ENOENT);
 	kname_free(k);
-	ksyms_free(table);
+	ksym_free(table);
 }
 
 static void test_refusals(_unused_ void **state)

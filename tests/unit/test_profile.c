@@ -328,15 +328,15 @@ static void varints_are_as_long_as_they_must_be(void **state)
 	struct buf b = { 0 };
 
 	(void)state;
-	pb_uint(&b, 1, 0);
+	protobuf_uint(&b, 1, 0);
 	assert_int_equal(b.len, 0);
-	pb_uint(&b, 1, 150);
+	protobuf_uint(&b, 1, 150);
 	assert_memory_equal(b.data, "\x08\x96\x01", 3);	/* the example of the format's own text */
 	buf_reset(&b);
-	pb_bytes(&b, 2, "testing", 7);
+	protobuf_bytes(&b, 2, "testing", 7);
 	assert_memory_equal(b.data, "\x12\x07testing", 9);
 	buf_reset(&b);
-	pb_varint(&b, UINT64_MAX);
+	protobuf_varint(&b, UINT64_MAX);
 	assert_int_equal(b.len, 10);
 	buf_fini(&b);
 }

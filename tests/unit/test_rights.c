@@ -199,40 +199,40 @@ static void test_host(void **state)
 	static const char names[] = "metrics.example, box";
 
 	(void)state;
-	assert_true(host_is_local(NULL, NULL));
-	assert_true(host_is_local("localhost", NULL));
-	assert_true(host_is_local("LocalHost:9777", NULL));
-	assert_true(host_is_local("127.0.0.1", NULL));
-	assert_true(host_is_local("10.1.2.3:80", NULL));
-	assert_true(host_is_local("[::1]:9777", NULL));
-	assert_true(host_is_local("box:1", names));
-	assert_true(host_is_local("Metrics.Example", names));
-	assert_false(host_is_local("", names));
-	assert_false(host_is_local("evil.example", names));
-	assert_false(host_is_local("localhost.evil.example", names));
-	assert_false(host_is_local("127.0.0.1.evil.example", NULL));
-	assert_false(host_is_local("[::1", NULL));
-	assert_false(host_is_local("bo", names));
-	assert_false(host_is_local("metrics.example.org", names));
+	assert_true(http_accept_host(NULL, NULL));
+	assert_true(http_accept_host("localhost", NULL));
+	assert_true(http_accept_host("LocalHost:9777", NULL));
+	assert_true(http_accept_host("127.0.0.1", NULL));
+	assert_true(http_accept_host("10.1.2.3:80", NULL));
+	assert_true(http_accept_host("[::1]:9777", NULL));
+	assert_true(http_accept_host("box:1", names));
+	assert_true(http_accept_host("Metrics.Example", names));
+	assert_false(http_accept_host("", names));
+	assert_false(http_accept_host("evil.example", names));
+	assert_false(http_accept_host("localhost.evil.example", names));
+	assert_false(http_accept_host("127.0.0.1.evil.example", NULL));
+	assert_false(http_accept_host("[::1", NULL));
+	assert_false(http_accept_host("bo", names));
+	assert_false(http_accept_host("metrics.example.org", names));
 }
 
 static void test_accept(void **state)
 {
 	(void)state;
-	assert_false(accepts_openmetrics(NULL));
-	assert_false(accepts_openmetrics(""));
-	assert_false(accepts_openmetrics("*/*"));
-	assert_false(accepts_openmetrics("text/plain"));
-	assert_true(accepts_openmetrics("application/openmetrics-text"));
-	assert_true(accepts_openmetrics("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"));
-	assert_true(accepts_openmetrics("text/plain;version=0.0.4;q=0.5, application/openmetrics-text;q=0.75"));
-	assert_false(accepts_openmetrics("text/plain;version=0.0.4, application/openmetrics-text;q=0.75"));
-	assert_false(accepts_openmetrics("application/openmetrics-text;q=0"));
-	assert_false(accepts_openmetrics("application/openmetrics-text;q=0.0"));
-	assert_false(accepts_openmetrics("application/openmetrics-text;q=0.5e10,text/plain;q=0.9"));
-	assert_false(accepts_openmetrics("application/openmetrics-textual"));
-	assert_true(accepts_openmetrics("application/openmetrics-text;q=1"));
-	assert_true(accepts_openmetrics("application/openmetrics-text;q="));
+	assert_false(http_accept_openmetrics(NULL));
+	assert_false(http_accept_openmetrics(""));
+	assert_false(http_accept_openmetrics("*/*"));
+	assert_false(http_accept_openmetrics("text/plain"));
+	assert_true(http_accept_openmetrics("application/openmetrics-text"));
+	assert_true(http_accept_openmetrics("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"));
+	assert_true(http_accept_openmetrics("text/plain;version=0.0.4;q=0.5, application/openmetrics-text;q=0.75"));
+	assert_false(http_accept_openmetrics("text/plain;version=0.0.4, application/openmetrics-text;q=0.75"));
+	assert_false(http_accept_openmetrics("application/openmetrics-text;q=0"));
+	assert_false(http_accept_openmetrics("application/openmetrics-text;q=0.0"));
+	assert_false(http_accept_openmetrics("application/openmetrics-text;q=0.5e10,text/plain;q=0.9"));
+	assert_false(http_accept_openmetrics("application/openmetrics-textual"));
+	assert_true(http_accept_openmetrics("application/openmetrics-text;q=1"));
+	assert_true(http_accept_openmetrics("application/openmetrics-text;q="));
 }
 
 int main(void)

@@ -269,7 +269,7 @@ static const struct scap_view *take(struct fold *f, uint64_t ts_ns)
 	event_add_section(&f->ev, SEC_PARAMS, data, len);
 	assert_int_equal(scap_state_event(f->st, &f->ev), 0);
 	assert_int_equal(scap_state_describe(f->st, &f->ev), 0);
-	return scap_view_of(&f->ev);
+	return scap_state_view(&f->ev);
 }
 
 static const struct scap_view *open_file(struct fold *f, int64_t tid, uint64_t fd, const char *path)
@@ -431,7 +431,7 @@ static void wrong_parameters_change_nothing(void **state)
 	/* Every type, with none, short, and far too large parameters. */
 	for (unsigned type = 0; type < SCAP_EVENT_MAX; type++) {
 		for (unsigned n = 0; n < 34; n += 11) {
-			if (!scap_event_info(type))
+			if (!scap_schema_event_info(type))
 				continue;
 			params_begin(&f.out, (uint16_t)type, (int64_t)(type % 5));
 			for (unsigned i = 0; i < n; i++)

@@ -236,15 +236,15 @@ static void every_part_of_an_event_is_told(void **state)
 		.bytes = { 0xde, 0xad, 0, 0xff },
 	};
 	struct event ev = toy_event(&toy_desc, &small);
-	struct names *names = names_new();
+	struct names *names = event_names_new();
 	struct run r;
 	char *got;
 
 	(void)state;
-	names_set(names, SONDE_NAME_INSTANCE, 2, "net:a", 5);
-	names_set(names, SONDE_NAME_NETNS, 4026531840, "host", 4);
-	names_set(names, SONDE_NAME_KSYM, stack[0], "tcp_v4_rcv+0x10", 15);
-	names_set(names, SONDE_NAME_IFACE, names_iface_key(4026531840, 2), "eth0", 4);
+	event_names_set(names, SONDE_NAME_INSTANCE, 2, "net:a", 5);
+	event_names_set(names, SONDE_NAME_NETNS, 4026531840, "host", 4);
+	event_names_set(names, SONDE_NAME_KSYM, stack[0], "tcp_v4_rcv+0x10", 15);
+	event_names_set(names, SONDE_NAME_IFACE, names_iface_key(4026531840, 2), "eth0", 4);
 	ev.names = names;
 	ev.clock_offset_ns = 1763700000LL * 1000000000;
 	ev.instance = 2;
@@ -275,7 +275,7 @@ static void every_part_of_an_event_is_told(void **state)
 	got = end(&r);
 	assert_null(strstr(got, "data"));
 	free(got);
-	names_free(names);
+	event_names_free(names);
 }
 
 static void the_ledger_is_json_only(void **state)
@@ -519,7 +519,7 @@ static void check_keys(const struct event_desc *const *descs)
 {
 	for (size_t i = 0; descs[i]; i++) {
 		for (unsigned k = 0; k < descs[i]->n_fields; k++) {
-			const char *key = field_key(&descs[i]->fields[k]);
+			const char *key = event_field_key(&descs[i]->fields[k]);
 
 			if (descs[i]->fields[k].flags & (FIELD_ALIAS | FIELD_SILENT))
 				continue;
@@ -527,7 +527,7 @@ static void check_keys(const struct event_desc *const *descs)
 				fail_msg("%s: a field has the key %s, which JSON lines have", descs[i]->name, key);
 			for (unsigned o = 0; o < k; o++)
 				if (!(descs[i]->fields[o].flags & (FIELD_ALIAS | FIELD_SILENT)) &&
-				    !strcmp(key, field_key(&descs[i]->fields[o])))
+				    !strcmp(key, event_field_key(&descs[i]->fields[o])))
 					fail_msg("%s: two fields have the key %s", descs[i]->name, key);
 		}
 	}

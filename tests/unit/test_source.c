@@ -499,7 +499,7 @@ static int next_of(const struct buf *b, size_t len, struct answer *a)
 {
 	struct cursor c = cur_init(b->data, len);
 
-	return answer_next(&c, a);
+	return worker_reply_next(&c, a);
 }
 
 static void answers_are_checked(void **state)
@@ -512,7 +512,7 @@ static void answers_are_checked(void **state)
 
 	(void)state;
 	make_rec(&r, 5);
-	answer_add_record(&b, &r.hdr);
+	worker_reply_add_record(&b, &r.hdr);
 	assert_int_equal(next_of(&b, b.len, &a), 1);
 	assert_int_equal(a.kind, ANSWER_RECORD);
 	assert_memory_equal(a.rec, &r, r.hdr.len);
@@ -531,7 +531,7 @@ static void answers_are_checked(void **state)
 		}
 	}
 	buf_reset(&b);
-	answer_add_end(&b, -EBADMSG, "evil \x1b[2J words\n");
+	worker_reply_add_end(&b, -EBADMSG, "evil \x1b[2J words\n");
 	assert_int_equal(next_of(&b, b.len, &a), 1);
 	assert_int_equal(a.code, -EBADMSG);
 	assert_string_equal(a.text, "evil \\e[2J words\\n");
@@ -541,7 +541,7 @@ static void answers_are_checked(void **state)
 	memset(text, 'x', sizeof(text));
 	text[599] = '\0';
 	buf_reset(&b);
-	answer_add_end(&b, 0, text);
+	worker_reply_add_end(&b, 0, text);
 	assert_int_equal(next_of(&b, b.len, &a), -EBADMSG);
 	buf_fini(&b);
 }

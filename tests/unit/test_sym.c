@@ -66,19 +66,19 @@ static void test_own_process(void **state)
 static void test_kernel(void **state)
 {
 	static const uint64_t pc[] = { 0xffffffff81000010, 0xffffffffc0000020, 0xffffffff81000099 };
-	struct names *names = names_new();
+	struct names *names = event_names_new();
 	struct sym *s = new_sym(false);
 	struct event ev = feed_event(&feed_sample_desc, 6, 1, NULL);
 	struct sym_loc loc[3];
 	const struct sym_func *f;
 
 	(void)state;
-	names_set(names, SONDE_NAME_KSYM, pc[0], "do_thing+0x10", 13);
-	names_set(names, SONDE_NAME_KSYM, pc[1], "nf_hook+0x20 [nf_tables]", 24);
+	event_names_set(names, SONDE_NAME_KSYM, pc[0], "do_thing+0x10", 13);
+	event_names_set(names, SONDE_NAME_KSYM, pc[1], "nf_hook+0x20 [nf_tables]", 24);
 	ev.names = names;
 	event_add_section(&ev, SEC_STACK_KERN, pc, sizeof(pc));
 	assert_int_equal(sym_locate_kernel(s, &ev, loc, 3), 3);
-	names_free(names);
+	event_names_free(names);
 	f = feed_name(s, &loc[0], false);
 	assert_string_equal(f->name, "do_thing");
 	assert_int_equal(f->off, 0x10);

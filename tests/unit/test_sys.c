@@ -45,7 +45,7 @@ static struct made call(unsigned abi, const char *name, int64_t ret, const uint6
 
 	m.rec.nr = 0xffff;
 	for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
-		const struct sys_call *c = sys_call_find(abi, nr);
+		const struct sys_call *c = sys_table_call_find(abi, nr);
 
 		if (c && !strcmp(c->name, name)) {
 			m.rec.nr = (uint16_t)nr;
@@ -574,10 +574,10 @@ static void mappings_fit_the_schema(void **state)
 
 	(void)state;
 	for (unsigned c = 0; c < sys_n_calls; c++) {
-		const struct sys_mapping *m = sys_mapping_of(&sys_calls[c]);
+		const struct sys_mapping *m = sys_map_find(&sys_calls[c]);
 
 		for (unsigned exit = 0; m && exit < 2; exit++) {
-			const struct scap_event_info *info = scap_event_info(m->type + exit);
+			const struct scap_event_info *info = scap_schema_event_info(m->type + exit);
 			const char *src = exit ? m->exit : m->enter;
 
 			assert_non_null(info);
@@ -629,13 +629,15 @@ static void tables(void **state)
 	char name[24];
 
 	(void)state;
-	assert_string_equal(sys_call_name(SYS_ABI_X86_64, 0, name), "read");
-	assert_string_equal(sys_call_name(SYS_ABI_ARM64, 56, name), "openat");
-	assert_string_equal(sys_call_name(SYS_ABI_I386, 5, name), "open");
-	assert_string_equal(sys_call_name(SYS_ABI_X32, 1, name), "write");
-	assert_string_equal(sys_call_name(SYS_ABI_ARM, 1, name), "syscall_0x1");
-	assert_null(sys_call_find(SYS_ABI_X86_64, SYS_NUMBERS));
-	assert_int_equal(sys_struct_for((unsigned)(sys_call_named("fstat")->args[1].ref), SYS_ABI_ARM64)->size, 128);
+	assert_string_equal(sys_table_call_name(SYS_ABI_X86_64, 0, name), "read");
+	assert_string_equal(sys_table_call_name(SYS_ABI_ARM64, 56, name), "openat");
+	assert_string_equal(sys_table_call_name(SYS_ABI_I386, 5, name), "open");
+	assert_string_equal(sys_table_call_name(SYS_ABI_X32, 1, name), "write");
+	assert_string_equal(sys_table_call_name(SYS_ABI_ARM, 1, name), "syscall_0x1");
+	assert_null(sys_table_call_find(SYS_ABI_X86_64, SYS_NUMBERS));
+	assert_int_equal(
+		sys_table_struct_for((unsigned)(sys_table_call_named("fstat")->args[1].ref), SYS_ABI_ARM64)->size,
+		128);
 }
 
 int main(void)

@@ -150,9 +150,9 @@ static void networks_contain_addresses(void **state)
 		struct ipnet net;
 		struct ipaddr ip;
 
-		assert_int_equal(ipnet_parse(rows[i].net, &net), 0);
+		assert_int_equal(ipaddr_ipnet_parse(rows[i].net, &net), 0);
 		assert_int_equal(ipaddr_parse(rows[i].ip, &ip), 0);
-		if (ipnet_contains(&net, &ip) != rows[i].in)
+		if (ipaddr_ipnet_contains(&net, &ip) != rows[i].in)
 			fail_msg("%s in %s", rows[i].ip, rows[i].net);
 	}
 }
@@ -168,7 +168,7 @@ static void bad_networks_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (ipnet_parse(bad[i], &net) != -EINVAL)
+		if (ipaddr_ipnet_parse(bad[i], &net) != -EINVAL)
 			fail_msg("%s was taken", bad[i]);
 }
 
@@ -193,11 +193,11 @@ static void sections_are_checked(void **state)
 	assert_null(event_packet(&ev, NULL));
 	ev.sec[0].len = sizeof(struct sec_packet) - 1;
 	assert_null(event_packet(&ev, NULL));
-	assert_memory_equal(sec_proc_str(event_proc(&ev), &ev.sec[1], proc.h.exe, &len), "exec", 4);
+	assert_memory_equal(event_sec_proc_str(event_proc(&ev), &ev.sec[1], proc.h.exe, &len), "exec", 4);
 	assert_int_equal(len, 4);
-	sec_proc_str(event_proc(&ev), &ev.sec[1], (struct sec_str){ 5, 4 }, &len);
+	event_sec_proc_str(event_proc(&ev), &ev.sec[1], (struct sec_str){ 5, 4 }, &len);
 	assert_int_equal(len, 0);
-	sec_proc_str(event_proc(&ev), &ev.sec[1], (struct sec_str){ UINT32_MAX, 4 }, &len);
+	event_sec_proc_str(event_proc(&ev), &ev.sec[1], (struct sec_str){ UINT32_MAX, 4 }, &len);
 	assert_int_equal(len, 0);
 	ev.sec[1].len = sizeof(struct sec_proc) - 1;
 	assert_null(event_proc(&ev));

@@ -37,7 +37,7 @@ RECURSIONS = {
 TEST_INTERFACES = {
     "ehframe_find": "user-space counterpart of the lookup that the BPF unwinder does in a table",
     "gobin_analyse": "analysis in this process; the product runs it in a sandboxed worker",
-    "inst_check": "a subscription's options without an agent",
+    "agent_inst_check": "a subscription's options without an agent",
     "jitdump_lookup_mem": "input from memory",
     "json_line_reserves": "key names that no event may use, for the test of all descriptors",
     "outfile_mem": "output to memory",
@@ -180,9 +180,9 @@ def to_static():
 
 @functools.lru_cache(None)
 def namesakes():
-    """{(stem, suffix): number of files}; a probe's two halves share a name"""
+    """{(stem, suffix): number of files}; a probe's two halves share a name, a header and that of its parts another"""
     return collections.Counter((stem(path), path[-2:]) for path in c_files("src/", "probes/")
-                               if not is_kernel_side(path))
+                               if not is_kernel_side(path) and not path.endswith("_impl.h"))
 
 
 def stem(path):

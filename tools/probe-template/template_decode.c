@@ -50,7 +50,7 @@ static int decode_signal(const struct sonde_rec *r, const struct emitter *em)
 	cur_copy(&c, body.target_comm, sizeof(body.target_comm));
 	if (!cur_ok(&c))
 		return -EBADMSG;
-	event_from_rec(&ev, &signal_desc, r);
+	event_decode_from_rec(&ev, &signal_desc, r);
 	ev.body = &body;
 	return em->emit(em->ctx, &ev);
 }

@@ -47,7 +47,7 @@ struct net_counts {
 	uint64_t told_ns;		/* of the last report, or of the start */
 };
 
-DEFINE_CLEANUP(struct net_counts *, net_counts_close)
+DEFINE_CLEANUP(struct net_counts *, net_count_close)
 
 /* ---- reading ---- */
 
@@ -163,7 +163,7 @@ static void tell_names(struct net_counts *c, const struct net_count_key *k)
 	if (fd >= 0 && k->kind != NET_COUNT_PASS && bpf_map_lookup_elem(fd, &key, name) == 0)
 		net_names_iface(c->names, k->netns, k->ifindex, name);
 	if (k->location && k->kind != NET_COUNT_POLICY)
-		probe_inject_ksym(c->p->env, k->location);
+		probe_env_inject_ksym(c->p->env, k->location);
 }
 
 static void tell_row(struct net_counts *c, const struct count_row *row, uint32_t number, uint64_t interval_ns)
@@ -176,7 +176,7 @@ static void tell_row(struct net_counts *c, const struct count_row *row, uint32_t
 
 	if (c->map_fd < 0)
 		tell_names(c, &row->id.key);
-	probe_inject(c->p->env, &r.hdr, sizeof(r));
+	probe_env_inject(c->p->env, &r.hdr, sizeof(r));
 }
 
 /* Beside events the ledger has each packet already; another datapath's packets are none of its business. */
@@ -190,10 +190,10 @@ static void tell_ledger(struct net_counts *c)
 	for (size_t i = 0; i < c->rows.len; i++)
 		r.count += c->rows.items[i].since.packets;
 	if (r.count)
-		probe_inject(c->p->env, &r.hdr, sizeof(r));
+		probe_env_inject(c->p->env, &r.hdr, sizeof(r));
 }
 
-void net_counts_tell(struct net_counts *c)
+void net_count_tell(struct net_counts *c)
 {
 	uint64_t now_ns = clock_boot_ns(), interval_ns = now_ns - c->told_ns;
 
@@ -214,11 +214,11 @@ void net_counts_tell(struct net_counts *c)
 static int on_interval(void *ctx, uint64_t now_ns)
 {
 	(void)now_ns;
-	net_counts_tell(ctx);
+	net_count_tell(ctx);
 	return 0;
 }
 
-int net_counts_start(struct net_counts *c, struct err *err)
+int net_count_start(struct net_counts *c, struct err *err)
 {
 	const struct net_conf *conf = c->p->conf;
 	uint64_t interval = conf->count.interval_ns;
@@ -251,15 +251,15 @@ static int open_foreign(struct net_counts *c, const struct net_count_conf *conf,
 	return net_dpnames_tell(c->p, conf->names, err);
 }
 
-bool net_counts_foreign(const struct net_count_conf *conf)
+bool net_count_foreign(const struct net_count_conf *conf)
 {
 	return conf->map || conf->policy;
 }
 
-int net_counts_open(struct probe *p, struct net_names *names, struct net_counts **ret, struct err *err)
+int net_count_open(struct probe *p, struct net_names *names, struct net_counts **ret, struct err *err)
 {
 	const struct net_count_conf *conf = &((const struct net_conf *)p->conf)->count;
-	_cleanup_(net_counts_closep) struct net_counts *c = calloc(1, sizeof(*c));
+	_cleanup_(net_count_closep) struct net_counts *c = calloc(1, sizeof(*c));
 	int r;
 
 	if (!c)
@@ -278,7 +278,7 @@ int net_counts_open(struct probe *p, struct net_names *names, struct net_counts 
 	return 0;
 }
 
-void net_counts_close(struct net_counts *c)
+void net_count_close(struct net_counts *c)
 {
 	if (!c)
 		return;

@@ -83,9 +83,9 @@ static const char *reason_name(const struct event *ev)
 	if (b->kind == NET_COUNT_REST)
 		return xlat_name(&kind_xlat, b->reason);
 	if (b->kind == NET_COUNT_POLICY)
-		return names_get(ev->names, SONDE_NAME_POLICY_RULE, b->location << 32 | b->reason);
-	return names_get(ev->names, b->kind == NET_COUNT_XDP ? SONDE_NAME_XDP_ACTION : SONDE_NAME_DROP_REASON,
-			 b->reason);
+		return event_names_get(ev->names, SONDE_NAME_POLICY_RULE, b->location << 32 | b->reason);
+	return event_names_get(ev->names, b->kind == NET_COUNT_XDP ? SONDE_NAME_XDP_ACTION : SONDE_NAME_DROP_REASON,
+			       b->reason);
 }
 
 static int get_str(const char *s, size_t len, struct value *ret)
@@ -112,7 +112,7 @@ static int get_reason(const struct event *ev, struct value *ret)
 static int get_func(const struct event *ev, struct value *ret)
 {
 	const struct net_count_event *b = ev->body;
-	const char *name = b->location ? names_get(ev->names, SONDE_NAME_KSYM, b->location) : NULL;
+	const char *name = b->location ? event_names_get(ev->names, SONDE_NAME_KSYM, b->location) : NULL;
 
 	if (!b->location || b->kind == NET_COUNT_POLICY)
 		return -ENOENT;
@@ -134,7 +134,7 @@ static int count_get(const struct event *ev, const struct field *f, struct value
 		name = b->point == NET_POINT_NONE ? NULL : xlat_name(&net_point_xlat, b->point);
 		break;
 	case GET_FILE:
-		name = b->file ? names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file) : NULL;
+		name = b->file ? event_names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file) : NULL;
 		if (b->file && !name) {
 			*ret = (struct value){ .kind = VAL_UINT, .u = b->file };
 			return 0;
@@ -209,7 +209,7 @@ static void put_word(const char *word, size_t width, struct buf *out)
 static void put_rule_place(const struct event *ev, struct buf *out)
 {
 	const struct net_count_event *b = ev->body;
-	const char *name = names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file);
+	const char *name = event_names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file);
 
 	str_escape_buf(out, name ? name : "-", name ? strlen(name) : 1);
 	if (b->line)
@@ -226,8 +226,9 @@ static void put_place(const struct event *ev, const struct line_opts *o, struct 
 		put_rule_place(ev, out);
 		return;
 	}
-	name = o->numeric ? NULL : names_get(ev->names, b->file ? SONDE_NAME_SOURCE_FILE :
-							 SONDE_NAME_KSYM, b->file ? b->file : b->location);
+	name = o->numeric ? NULL
+			  : event_names_get(ev->names, b->file ? SONDE_NAME_SOURCE_FILE : SONDE_NAME_KSYM,
+					    b->file ? b->file : b->location);
 
 	if (name)
 		str_escape_buf(out, name, strlen(name));
@@ -256,7 +257,7 @@ static int count_line(const struct event *ev, const struct line_opts *o, struct 
 	put_word(b->verdict ? xlat_name(&verdict_xlat, b->verdict) :
 		 b->point == NET_POINT_NONE ? NULL : xlat_name(&net_point_xlat, b->point), 13, out);
 	from = out->len;
-	net_put_iface(ev, b->ifindex, out);
+	net_text_put_iface(ev, b->ifindex, out);
 	while (!buf_error(out) && out->len - from < 16)
 		buf_add_char(out, ' ');
 	buf_printf(out, "%12" PRIu64 " %15" PRIu64 "  ", b->packets, b->bytes);

@@ -34,7 +34,7 @@ bool net_datapath_event_notify(const struct event *ev, struct cilium_notify *ret
 	uint32_t len = 0;
 	const uint8_t *data = net_datapath_event_bytes(ev, &len);
 
-	return data && cilium_decode(data, len, ret, NULL) == 0;
+	return data && cilium_notify_decode(data, len, ret, NULL) == 0;
 }
 
 /* ---- drops and traces: as our own ---- */
@@ -81,7 +81,7 @@ static void dissect(struct event *ev, struct net_event *b, const struct sec_pack
 
 	packet_dissect(head->link, data, head->cap_len, head->orig_len, &p);
 	f = packet_flow(&p);
-	conn_from_flow(&ev->keys.conn, f);
+	packet_keys_conn_from_flow(&ev->keys.conn, f);
 	if (!b)
 		return;
 	b->vlan = p.n_vlan ? p.vlan[0] & 0xfff : 0;
@@ -197,7 +197,7 @@ static int set_event(struct event *ev, const struct sonde_foreign_rec *r, const 
 		ev->body_len = sizeof(*lost);
 		return 0;
 	}
-	known = r->kind == CILIUM_RECORD_SAMPLE && cilium_decode(data, r->len, &n, NULL) == 0;
+	known = r->kind == CILIUM_RECORD_SAMPLE && cilium_notify_decode(data, r->len, &n, NULL) == 0;
 	if (known && (n.type == CILIUM_DROP || n.type == CILIUM_TRACE))
 		return set_path(ev, &n, scratch);
 	return set_other(ev, &n, known, scratch);
@@ -231,7 +231,7 @@ static int decode(void *state, const struct sonde_rec *rec, const struct emitter
 	data = cur_bytes(&c, r.len);
 	if (!cur_ok(&c))
 		return -EBADMSG;
-	event_from_rec(&ev, &net_other_desc, rec);
+	event_decode_from_rec(&ev, &net_other_desc, rec);
 	ret = set_event(&ev, &r, data, em->scratch);
 	if (ret >= 0)
 		ret = add_notify(&ev, &r, data, em->scratch);

@@ -132,9 +132,9 @@ static void put_text(const struct event *ev, struct buf *out)
 		if (!net_datapath_event_notify(ev, &n))
 			return;
 		if (ev->desc == &net_debug_desc)
-			cilium_put_debug(out, &n, &numbers);
+			cilium_debug_put(out, &n, &numbers);
 		else
-			cilium_put_capture(out, &n, &numbers);
+			cilium_debug_put_capture(out, &n, &numbers);
 		return;
 	}
 	put_client_text(ev, out);
@@ -202,13 +202,13 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 	if (!net_datapath_event_notify(ev, &n))
 		return -ENOENT;
 	switch (f->off) {
-	case GET_IDENTITY: return net_get_uint(n.policy.remote_identity, ret);
-	case GET_COOKIE: return net_get_uint(n.policy.cookie, ret);
+	case GET_IDENTITY: return net_text_get_uint(n.policy.remote_identity, ret);
+	case GET_COOKIE: return net_text_get_uint(n.policy.cookie, ret);
 	case GET_ACTION: return get_str(action_of(&n.policy), ret);
 	case GET_DIR: return get_str(dir_of(&n), ret);
-	case GET_MATCH: return get_str(cilium_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)), ret);
-	case GET_AUTH: return get_str(cilium_auth(n.policy.auth_type), ret);
-	case GET_POINT: return get_str(cilium_sock_point(n.sock.point), ret);
+	case GET_MATCH: return get_str(cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)), ret);
+	case GET_AUTH: return get_str(cilium_names_auth(n.policy.auth_type), ret);
+	case GET_POINT: return get_str(cilium_names_sock_point(n.sock.point), ret);
 	default: return -ENOENT;
 	}
 }
@@ -262,11 +262,11 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 		     struct buf *out)
 {
 	const struct net_datapath_event_event *b = ev->body;
-	const char *rule = o->numeric ? NULL : names_get(ev->names, SONDE_NAME_POLICY_RULE, b->rule);
+	const char *rule = o->numeric ? NULL : event_names_get(ev->names, SONDE_NAME_POLICY_RULE, b->rule);
 
 	buf_printf(out, "policy %s %s ", action_of(&n->policy),
 		   CILIUM_POLICY_DIR(n->policy.bits) == 1 ? "in" : "out");
-	net_put_iface(ev, b->ifindex, out);
+	net_text_put_iface(ev, b->ifindex, out);
 	if (n->policy.cookie)
 		buf_printf(out, ", line %u", n->policy.cookie);
 	if (rule) {
@@ -275,7 +275,7 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 		buf_add_char(out, ')');
 	}
 	put_summary(ev, out);
-	net_put_owner(ev, b->owner_by, out);
+	net_text_put_owner(ev, b->owner_by, out);
 	buf_add_char(out, '\n');
 	put_packet(ev, o, out);
 	return buf_error(out);
@@ -294,14 +294,14 @@ static int policy_line(const struct event *ev, const struct line_opts *o, struct
 	buf_printf(out, "policy %s", action_of(&n.policy));
 	if (b->verdict < 0) {
 		buf_add_str(out, " (");
-		cilium_put_drop(out, (uint8_t)-b->verdict, 0);
+		cilium_names_put_drop(out, (uint8_t)-b->verdict, 0);
 		buf_add_char(out, ')');
 	} else if (b->verdict > 0) {
 		buf_printf(out, " to proxy port %d", b->verdict);
 	}
 	buf_printf(out, " %s endpoint %u identity ", dir_of(&n), b->endpoint);
-	cilium_put_identity(out, n.policy.remote_identity, o->numeric);
-	buf_printf(out, ", match %s", cilium_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)));
+	cilium_names_put_identity(out, n.policy.remote_identity, o->numeric);
+	buf_printf(out, ", match %s", cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)));
 	if (n.policy.cookie)
 		buf_printf(out, ", rule %u", n.policy.cookie);
 	put_summary(ev, out);
@@ -345,7 +345,7 @@ static void put_process(const struct event *ev, struct buf *out)
 {
 	const struct sec_proc *p = event_proc(ev);
 	size_t len = 0;
-	const char *comm = p ? sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &len) : NULL;
+	const char *comm = p ? event_sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &len) : NULL;
 
 	if (!ev->tgid)
 		return;
@@ -365,7 +365,7 @@ static int sock_line(const struct event *ev, const struct line_opts *o, struct b
 	if (!b->hook)
 		return client_line(ev, o, out);
 	buf_printf(out, "sock %s %s ", xlat_name(&hook_xlat, b->hook) ? xlat_name(&hook_xlat, b->hook) : "?",
-		   cilium_sock_point(b->code));
+		   cilium_names_sock_point(b->code));
 	put_addr(ev, out);
 	put_process(ev, out);
 	if (o->verbose)

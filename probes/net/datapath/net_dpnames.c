@@ -21,8 +21,8 @@
 static int tell(struct probe *p, enum net_dpname_kind kind, uint32_t number, const char *name)
 {
 	if (kind == NET_DPNAME_FILE)
-		return probe_inject_name(p->env, SONDE_NAME_SOURCE_FILE, number, name);
-	return probe_inject_name(p->env, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | number, name);
+		return probe_env_inject_name(p->env, SONDE_NAME_SOURCE_FILE, number, name);
+	return probe_env_inject_name(p->env, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | number, name);
 }
 
 static int tell_cilium(struct probe *p, bool files)
@@ -30,7 +30,7 @@ static int tell_cilium(struct probe *p, bool files)
 	int r = 0;
 
 	for (uint32_t code = 0; r >= 0 && code < 256; code++) {
-		const char *name = cilium_drop_reason((uint8_t)code), *file = cilium_file((uint8_t)code);
+		const char *name = cilium_names_drop_reason((uint8_t)code), *file = cilium_names_file((uint8_t)code);
 
 		if (name)
 			r = tell(p, NET_DPNAME_DROP, code, name);

@@ -130,7 +130,7 @@ static const struct net_watch_ops watch_ops = { .link = on_link, .gone = on_gone
 static void watch_names(struct net_map *m)
 {
 	if (m->watch)
-		net_watch_run(m->watch);
+		net_iface_run(m->watch);
 }
 
 int net_map_attach(struct net_map *m, struct err *err)
@@ -143,7 +143,7 @@ int net_map_attach(struct net_map *m, struct err *err)
 	struct ring_reader *rr = probe_env_reader(m->p->env);
 	int r;
 
-	net_watch_open(&watch_ops, m, &m->watch);
+	net_iface_open(&watch_ops, m, &m->watch);
 	watch_names(m);
 	if (m->ringbuf)
 		r = ring_reader_add_bpf(rr, m->fd, &ring, err);
@@ -170,7 +170,7 @@ int net_map_raw(struct net_map *m, const struct ring_rec *r)
 	buf_align(&m->rec, 8);
 	if (buf_error(&m->rec))
 		return 0;	/* as a record that had no room */
-	return probe_inject(m->p->env, (void *)m->rec.data, sizeof(head) + head.len);
+	return probe_env_inject(m->p->env, (void *)m->rec.data, sizeof(head) + head.len);
 }
 
 void net_map_tick(struct net_map *m)
@@ -179,7 +179,7 @@ void net_map_tick(struct net_map *m)
 
 	watch_names(m);
 	if (m->rings && perf_rings_refresh(m->rings, &e) < 0)
-		probe_hook_failed(m->p->env, "rings of other CPUs", &e);
+		probe_env_hook_failed(m->p->env, "rings of other CPUs", &e);
 }
 
 void net_map_detach(struct net_map *m)
@@ -193,7 +193,7 @@ void net_map_close(struct net_map *m)
 	if (!m)
 		return;
 	perf_rings_close(m->rings);
-	net_watch_close(m->watch);
+	net_iface_close(m->watch);
 	if (m->fd >= 0)
 		close(m->fd);
 	buf_fini(&m->rec);

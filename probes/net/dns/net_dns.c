@@ -36,7 +36,7 @@ void net_dns_fini(struct net_dns *d)
 static int forget(struct net_dns *d, uint64_t key)
 {
 	map_remove(&d->hosts, &key);
-	return probe_inject_name(d->env, SONDE_NAME_HOST, key, "");
+	return probe_env_inject_name(d->env, SONDE_NAME_HOST, key, "");
 }
 
 /* Room for one more: whoever is next in the table goes. */
@@ -61,7 +61,7 @@ static int add(struct net_dns *d, const struct dns_answer *a, const struct dns_a
 	int r = 0;
 
 	memcpy(ip.addr, addr->addr, sizeof(ip.addr));
-	key = names_host_key(&ip);
+	key = event_names_host_key(&ip);
 	if (d->hosts.len >= HOSTS_MAX && !map_find(&d->hosts, &key))
 		r = evict(d);
 	h = r < 0 ? NULL : map_add(&d->hosts, &key, &fresh);
@@ -71,7 +71,7 @@ static int add(struct net_dns *d, const struct dns_answer *a, const struct dns_a
 	if (!fresh && h->name_hash == hash)
 		return 0;
 	h->name_hash = hash;
-	return probe_inject_name(d->env, SONDE_NAME_HOST, key, a->name);
+	return probe_env_inject_name(d->env, SONDE_NAME_HOST, key, a->name);
 }
 
 int net_dns_record(struct net_dns *d, const struct sonde_rec *rec)

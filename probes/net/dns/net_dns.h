@@ -15,7 +15,7 @@ struct sonde_rec;
 
 struct net_dns {
 	struct probe_env *env;
-	struct map hosts;	/* names_host_key() -> struct net_dns_host */
+	struct map hosts;	/* event_names_host_key() -> struct net_dns_host */
 	uint64_t swept_ns;	/* boot time of the last look for old ones */
 	size_t hand;		/* where the search for a victim goes on */
 };

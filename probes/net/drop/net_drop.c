@@ -104,7 +104,7 @@ static void set_places(struct probe_env *env, struct net_drop_bpf *skel)
 		uint64_t start, end;
 
 		for (unsigned nth = 0; n < ARRAY_SIZE(skel->rodata->drop_place_start); nth++) {
-			if (probe_ksym_range(env, normal_places[i], nth, &start, &end) < 0)
+			if (probe_env_ksym_range(env, normal_places[i], nth, &start, &end) < 0)
 				break;
 			skel->rodata->drop_place_start[n] = start;
 			skel->rodata->drop_place_end[n++] = end;
@@ -116,7 +116,7 @@ static void set_ping(struct probe_env *env, struct net_drop_bpf *skel)
 {
 	uint64_t start, end;
 
-	if (probe_ksym_range(env, "ping_rcv", 0, &start, &end) < 0)
+	if (probe_env_ksym_range(env, "ping_rcv", 0, &start, &end) < 0)
 		return;
 	skel->rodata->drop_ping_start = start;
 	skel->rodata->drop_ping_end = end;
@@ -135,7 +135,7 @@ static void set_forward(struct probe_env *env, const struct btf *btf, struct net
 		if (!strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), "SKB_DROP_REASON_IP_INHDR"))
 			skel->rodata->drop_header_reason = (uint32_t)btf_enum(t)[i].val;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (probe_ksym_range(env, names[i], 0, &start, &end) < 0)
+		if (probe_env_ksym_range(env, names[i], 0, &start, &end) < 0)
 			continue;
 		skel->rodata->drop_forward_start[i] = start;
 		skel->rodata->drop_forward_end[i] = end;
@@ -167,7 +167,7 @@ static int inject_enum(struct probe_env *env, const struct btf *btf, const struc
 		const char *name = short_name(btf__name_by_offset(btf, e->name_off), r->prefix);
 
 		if (name)
-			ret = probe_inject_name(env, SONDE_NAME_DROP_REASON, (uint32_t)e->val, name);
+			ret = probe_env_inject_name(env, SONDE_NAME_DROP_REASON, (uint32_t)e->val, name);
 	}
 	return ret;
 }
@@ -182,7 +182,7 @@ int net_drop_names(struct probe_env *env)
 		return 0;
 	/* without reasons in the tracepoint every drop is of reason 0 */
 	if (net_drop_args(env) == 2)
-		return probe_inject_name(env, SONDE_NAME_DROP_REASON, 0, "NOT_SPECIFIED");
+		return probe_env_inject_name(env, SONDE_NAME_DROP_REASON, 0, "NOT_SPECIFIED");
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(reason_enums); i++) {
 		_cleanup_(btf__freep) struct btf *module = NULL;
 		const struct reason_enum *e = &reason_enums[i];

@@ -89,6 +89,6 @@ int net_xdp_names(struct probe_env *env)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(names); i++)
-		r = probe_inject_name(env, SONDE_NAME_XDP_ACTION, i, names[i]);
+		r = probe_env_inject_name(env, SONDE_NAME_XDP_ACTION, i, names[i]);
 	return r;
 }

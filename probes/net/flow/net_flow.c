@@ -58,10 +58,10 @@ static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool
 	if (r < 0)
 		return r;
 	bpf_program__set_autoload(skel->progs.sonde_flow_ask, ask);
-	probe_set_rodata(skel->obj, "net_flow_level", &level, sizeof(level));
-	probe_set_rodata(skel->obj, "net_flow_dns", &dns, sizeof(dns));
-	probe_set_rodata(skel->obj, "net_flow_short", &quick, sizeof(quick));
-	probe_set_rodata(skel->obj, "net_flow_interval_ns", &interval, sizeof(interval));
+	probe_rodata_set(skel->obj, "net_flow_level", &level, sizeof(level));
+	probe_rodata_set(skel->obj, "net_flow_dns", &dns, sizeof(dns));
+	probe_rodata_set(skel->obj, "net_flow_short", &quick, sizeof(quick));
+	probe_rodata_set(skel->obj, "net_flow_interval_ns", &interval, sizeof(interval));
 	r = bpf_map__set_max_entries(skel->maps.net_flows, c->max);
 	return r < 0 ? err_errno(err, r, "cannot size the table of flows") : probe_env_load(p->env, skel->obj, err);
 }
@@ -87,8 +87,8 @@ static int open_and_load(struct probe *p, const struct net_setup *s, uint32_t ne
 	return r;
 }
 
-int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
-		   struct net_tc_progs *ret_progs, struct err *err)
+int net_flow_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
+		  struct net_tc_progs *ret_progs, struct err *err)
 {
 	_cleanup_free_ struct net_flows *f = calloc(1, sizeof(*f));
 	struct net_flow_bpf *skel = NULL;
@@ -125,12 +125,12 @@ int net_flows_load(struct probe *p, const struct net_setup *s, uint32_t netns, s
 	return 0;
 }
 
-int net_flows_fd(const struct net_flows *f)
+int net_flow_fd(const struct net_flows *f)
 {
 	return f->fd;
 }
 
-void net_flows_free(struct net_flows *f)
+void net_flow_free(struct net_flows *f)
 {
 	if (f)
 		munmap(f->slots, SLOTS_BYTES);
@@ -230,7 +230,7 @@ static void tell(struct net_flows *f, const struct net_flow_key *key, const stru
 		.netns = f->netns, .ifindex = key->ifindex, .why = why, .point = NET_POINT_NONE, .flow = *flow,
 	};
 
-	probe_inject(f->p->env, &r.hdr, sizeof(r));
+	probe_env_inject(f->p->env, &r.hdr, sizeof(r));
 }
 
 /* Why @flow has ended; 0 = it has not. */
@@ -307,7 +307,7 @@ static void walk(struct net_flows *f, bool all)
 	}
 }
 
-int net_flows_ask(void *ctx)
+int net_flow_ask(void *ctx)
 {
 	const struct net_flows *f = ctx;
 	uint8_t packet[64] = { 0 };	/* the kernel insists on its bytes */
@@ -316,12 +316,12 @@ int net_flows_ask(void *ctx)
 	return f->ask_fd < 0 ? 0 : bpf_prog_test_run_opts(f->ask_fd, &o);
 }
 
-void net_flows_sweep(struct net_flows *f)
+void net_flow_sweep(struct net_flows *f)
 {
 	walk(f, false);
 }
 
-void net_flows_end(struct net_flows *f)
+void net_flow_end(struct net_flows *f)
 {
 	walk(f, true);
 }

@@ -44,7 +44,7 @@ static uint8_t tcp_state(const struct net_flow *f)
 	return FLOW_TCP_ESTABLISHED;
 }
 
-uint64_t net_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f)
+uint64_t net_event_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f)
 {
 	const uint64_t prime = 0x100000001b3ull;
 	uint64_t h = 0xcbf29ce484222325ull ^ f->first_ns;
@@ -81,16 +81,33 @@ static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, uns
 	const struct net_flow_way *w = &f->way[way];
 
 	*b = (struct net_flow_event){
-		.id = net_flow_id(r->netns, r->ifindex, f), .packets = w->packets, .bytes = w->bytes,
-		.duration_ns = f->last_ns > f->first_ns ? f->last_ns - f->first_ns : 0, .rtt_ns = f->rtt_ns,
-		.first_ns = f->first_ns, .last_ns = f->last_ns,
-		.ifindex = r->ifindex, .out_ifindex = way ? 0 : f->out_ifindex,
-		.retransmitted = w->retransmitted, .zero_windows = w->zero_windows, .mark = f->mark,
-		.why = r->why, .is_reply = way == NET_WAY_BACK, .point = r->way == way ? r->point : NET_POINT_NONE,
-		.dir = !way ? f->dir : f->dir == NET_DIR_IN ? NET_DIR_OUT : NET_DIR_IN,
-		.owner_by = f->owner_by, .tcp_flags = w->tcp_flags, .tcp_state = tcp_state(f), .ct = f->ct,
-		.offloaded = f->offloaded, .nat = f->nat,
-		.owner_end = w->owns ? 1 : f->way[!way].owns ? 2 : 0,
+		.id = net_event_flow_id(r->netns, r->ifindex, f),
+		.packets = w->packets,
+		.bytes = w->bytes,
+		.duration_ns = f->last_ns > f->first_ns ? f->last_ns - f->first_ns : 0,
+		.rtt_ns = f->rtt_ns,
+		.first_ns = f->first_ns,
+		.last_ns = f->last_ns,
+		.ifindex = r->ifindex,
+		.out_ifindex = way ? 0 : f->out_ifindex,
+		.retransmitted = w->retransmitted,
+		.zero_windows = w->zero_windows,
+		.mark = f->mark,
+		.why = r->why,
+		.is_reply = way == NET_WAY_BACK,
+		.point = r->way == way ? r->point : NET_POINT_NONE,
+		.dir = !way		      ? f->dir
+		       : f->dir == NET_DIR_IN ? NET_DIR_OUT
+					      : NET_DIR_IN,
+		.owner_by = f->owner_by,
+		.tcp_flags = w->tcp_flags,
+		.tcp_state = tcp_state(f),
+		.ct = f->ct,
+		.offloaded = f->offloaded,
+		.nat = f->nat,
+		.owner_end = w->owns		 ? 1
+			     : f->way[!way].owns ? 2
+						 : 0,
 	};
 	set_turn(b, &f->turn[way]);
 	if (!way && f->out_ifindex)

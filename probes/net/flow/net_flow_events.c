@@ -120,7 +120,7 @@ static int get_time(const struct event *ev, uint64_t boot_ns, struct value *ret)
 {
 	if (!ev->clock_offset_ns || !boot_ns)
 		return -ENOENT;
-	return net_get_uint(boot_ns + (uint64_t)ev->clock_offset_ns, ret);
+	return net_text_get_uint(boot_ns + (uint64_t)ev->clock_offset_ns, ret);
 }
 
 static int flow_get(const struct event *ev, const struct field *f, struct value *ret)
@@ -128,16 +128,16 @@ static int flow_get(const struct event *ev, const struct field *f, struct value 
 	const struct net_flow_event *b = ev->body;
 
 	switch (f->off) {
-	case GET_SIP: return net_get_ip(&ev->keys.conn.saddr, ret);
-	case GET_DIP: return net_get_ip(&ev->keys.conn.daddr, ret);
-	case GET_SPORT: return net_get_uint(ev->keys.conn.sport, ret);
-	case GET_DPORT: return net_get_uint(ev->keys.conn.dport, ret);
-	case GET_POINT: return net_get_named(&net_point_xlat, b->point, ret);
-	case GET_SNAME: return net_get_host(ev, &ev->keys.conn.saddr, ret);
-	case GET_DNAME: return net_get_host(ev, &ev->keys.conn.daddr, ret);
+	case GET_SIP: return net_text_get_ip(&ev->keys.conn.saddr, ret);
+	case GET_DIP: return net_text_get_ip(&ev->keys.conn.daddr, ret);
+	case GET_SPORT: return net_text_get_uint(ev->keys.conn.sport, ret);
+	case GET_DPORT: return net_text_get_uint(ev->keys.conn.dport, ret);
+	case GET_POINT: return net_text_get_named(&net_point_xlat, b->point, ret);
+	case GET_SNAME: return net_text_get_host(ev, &ev->keys.conn.saddr, ret);
+	case GET_DNAME: return net_text_get_host(ev, &ev->keys.conn.daddr, ret);
 	case GET_FIRST: return get_time(ev, b->first_ns, ret);
 	case GET_LAST: return get_time(ev, b->last_ns, ret);
-	default: return net_get_uint(ev->keys.conn.proto, ret);
+	default: return net_text_get_uint(ev->keys.conn.proto, ret);
 	}
 }
 
@@ -210,7 +210,7 @@ static void put_nat(const struct event *ev, struct buf *out)
 static void put_turn(const struct event *ev, struct buf *out)
 {
 	const struct net_flow_event *b = ev->body;
-	const char *reason = names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
+	const char *reason = event_names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
 
 	if (b->dropped)
 		buf_printf(out, " %u dropped (%s%s%s)", b->dropped, reason ? reason : "?", b->cause ? ": " : "",
@@ -256,7 +256,7 @@ static void put_details(const struct event *ev, struct buf *out)
 		buf_add_str(out, " via ");
 		ipaddr_text(&b->next_hop, out);
 		buf_add_char(out, ' ');
-		net_put_iface(ev, b->out_ifindex, out);
+		net_text_put_iface(ev, b->out_ifindex, out);
 	}
 	put_text(ev, "first", FIELD_UINT, GET_FIRST, out);
 	put_text(ev, "last", FIELD_UINT, GET_LAST, out);
@@ -271,7 +271,7 @@ static int flow_line(const struct event *ev, const struct line_opts *o, struct b
 	const struct net_flow_event *b = ev->body;
 
 	buf_printf(out, "%-6s %s ", xlat_name(&why_xlat, b->why) ?: "?", b->dir == NET_DIR_IN ? "<-" : "->");
-	net_put_iface(ev, b->ifindex, out);
+	net_text_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
 	put_ends(ev, out);
 	put_flags(out, b->tcp_flags);
@@ -282,7 +282,7 @@ static int flow_line(const struct event *ev, const struct line_opts *o, struct b
 		buf_printf(out, " rtt %.3f ms", (double)b->rtt_ns / 1e6);
 	put_turn(ev, out);
 	put_nat(ev, out);
-	net_put_owner(ev, b->owner_by, out);
+	net_text_put_owner(ev, b->owner_by, out);
 	buf_printf(out, "  flow 0x%llx\n", (unsigned long long)b->id);
 	if (o->verbose)
 		put_details(ev, out);

@@ -166,7 +166,7 @@ static struct net_tuple tuple_of(const struct net_flow *f, const struct net_flow
 static bool has_id(const struct found *f, uint32_t ifindex, const struct net_flow *flow)
 {
 	for (size_t i = 0; i < f->n_spaces; i++)
-		if (net_flow_id(f->spaces[i], ifindex, flow) == f->id)
+		if (net_event_flow_id(f->spaces[i], ifindex, flow) == f->id)
 			return true;
 	return false;
 }

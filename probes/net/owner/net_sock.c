@@ -69,7 +69,7 @@ int net_sock_open(struct probe *p, const struct net_setup *s, struct net_sock **
 
 int net_sock_attach(struct net_sock *s, struct err *err)
 {
-	_cleanup_close_ int fd = probe_cgroup2_open(probe_env_host_root(s->env));
+	_cleanup_close_ int fd = cgroup2_open(probe_env_host_root(s->env));
 
 	if (fd < 0)
 		return err_errno(err, fd, "there is no cgroup2 mount to attach to");

@@ -38,9 +38,9 @@ struct net_watch {
 	char *buf;		/* RECV_BYTES */
 };
 
-DEFINE_CLEANUP(struct net_watch *, net_watch_close)
+DEFINE_CLEANUP(struct net_watch *, net_iface_close)
 
-void net_watch_close(struct net_watch *w)
+void net_iface_close(struct net_watch *w)
 {
 	if (!w)
 		return;
@@ -51,9 +51,9 @@ void net_watch_close(struct net_watch *w)
 	free(w);
 }
 
-int net_watch_open(const struct net_watch_ops *ops, void *ctx, struct net_watch **ret)
+int net_iface_open(const struct net_watch_ops *ops, void *ctx, struct net_watch **ret)
 {
-	_cleanup_(net_watch_closep) struct net_watch *w = calloc(1, sizeof(*w));
+	_cleanup_(net_iface_closep) struct net_watch *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return -ENOMEM;
@@ -72,7 +72,7 @@ int net_watch_open(const struct net_watch_ops *ops, void *ctx, struct net_watch 
 	return 0;
 }
 
-int net_watch_fd(const struct net_watch *w)
+int net_iface_fd(const struct net_watch *w)
 {
 	return mnl_socket_get_fd(w->nl);
 }
@@ -240,7 +240,7 @@ static void look_again(struct net_watch *w)
 	w->dumping = false;
 }
 
-int net_watch_run(struct net_watch *w)
+int net_iface_run(struct net_watch *w)
 {
 	for (;;) {
 		const struct nlmsghdr *h;

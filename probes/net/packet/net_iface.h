@@ -24,16 +24,16 @@ struct net_watch_ops {
 	void (*addr)(void *ctx, const struct net_addr_key *a, bool there);
 };
 
-/* Opens the watch in the calling thread's namespace. Nothing is told before the first net_watch_run(). */
-int net_watch_open(const struct net_watch_ops *ops, void *ctx, struct net_watch **ret);
-void net_watch_close(struct net_watch *w);	/* NULL is fine */
+/* Opens the watch in the calling thread's namespace. Nothing is told before the first net_iface_run(). */
+int net_iface_open(const struct net_watch_ops *ops, void *ctx, struct net_watch **ret);
+void net_iface_close(struct net_watch *w); /* NULL is fine */
 
-int net_watch_fd(const struct net_watch *w);	/* readable when there is news */
+int net_iface_fd(const struct net_watch *w); /* readable when there is news */
 
 /*
  * Tells all news and returns without waiting; the first time everything that is there. Overrun of the socket
  * is mended by looking at everything again. 0 or a negative errno.
  */
-int net_watch_run(struct net_watch *w);
+int net_iface_run(struct net_watch *w);
 
 #endif

@@ -51,7 +51,7 @@ uint32_t net_netns_inode(const struct net_netns *s)
 
 int net_netns_flows(const struct net_netns *s)
 {
-	return s->flows ? net_flows_fd(s->flows) : -1;
+	return s->flows ? net_flow_fd(s->flows) : -1;
 }
 
 bool net_netns_has(const struct net_netns *s, const char *iface)
@@ -101,7 +101,7 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 	}
 	if (coop_cancelled(probe_env_coop(s->p->env)) || net_tc_attach(s->tc, l, &e) >= 0)
 		return;
-	probe_hook_failed(s->p->env, l->name, &e);
+	probe_env_hook_failed(s->p->env, l->name, &e);
 }
 
 static void on_gone(void *ctx, uint32_t ifindex)
@@ -126,14 +126,14 @@ static int open_watch(void *ctx)
 {
 	struct net_netns *s = ctx;
 
-	return net_watch_open(&watch_ops, s, &s->watch);
+	return net_iface_open(&watch_ops, s, &s->watch);
 }
 
 static int run_watch(void *ctx)
 {
 	struct net_netns *s = ctx;
 
-	return net_watch_run(s->watch);
+	return net_iface_run(s->watch);
 }
 
 static int detach_all(void *ctx)
@@ -152,7 +152,7 @@ static int load_programs(struct net_netns *s, struct err *err)
 	int r;
 
 	if (s->setup->flows)
-		r = net_flows_load(s->p, s->setup, s->inode, &s->flows, &progs, err);
+		r = net_flow_load(s->p, s->setup, s->inode, &s->flows, &progs, err);
 	else if (s->keep)
 		r = net_recorder_load(s->keep, s->inode, &progs, err);
 	else if (s->policy)
@@ -203,7 +203,7 @@ static void net_netns_run(struct net_netns *s)
 
 	if (r < 0) {
 		err_errno(&e, r, "cannot watch the interfaces");
-		probe_hook_failed(s->p->env, "interfaces (netlink)", &e);
+		probe_env_hook_failed(s->p->env, "interfaces (netlink)", &e);
 	}
 }
 
@@ -226,7 +226,7 @@ int net_netns_start(struct net_netns *s, struct err *err)
 	if (coop_cancelled(probe_env_coop(s->p->env)))
 		return err_errno(err, -ECANCELED, "cannot attach to the interfaces");
 	if (r >= 0 && s->p->loop)
-		r = loop_add_io(s->p->loop, net_watch_fd(s->watch), EPOLLIN, on_readable, s, &s->source);
+		r = loop_add_io(s->p->loop, net_iface_fd(s->watch), EPOLLIN, on_readable, s, &s->source);
 	if (s->source)
 		loop_name(s->source, "interfaces");
 	if (r < 0)
@@ -240,8 +240,8 @@ void net_netns_tick(struct net_netns *s)
 		coop_submit(probe_env_coop(s->p->env), &s->job);
 	if (!s->flows)
 		return;
-	net_ns_call(s->fd, net_flows_ask, s->flows);
-	net_flows_sweep(s->flows);
+	net_ns_call(s->fd, net_flow_ask, s->flows);
+	net_flow_sweep(s->flows);
 }
 
 void net_netns_stop(struct net_netns *s)
@@ -250,7 +250,7 @@ void net_netns_stop(struct net_netns *s)
 		coop_withdraw(probe_env_coop(s->p->env), &s->job);
 	loop_remove(s->source);
 	s->source = NULL;
-	net_watch_close(s->watch);
+	net_iface_close(s->watch);
 	s->watch = NULL;
 	if (s->tc)
 		net_ns_call(s->fd, detach_all, s);
@@ -260,8 +260,8 @@ void net_netns_finish(struct net_netns *s)
 {
 	if (!s->flows)
 		return;
-	net_ns_call(s->fd, net_flows_ask, s->flows);
-	net_flows_end(s->flows);
+	net_ns_call(s->fd, net_flow_ask, s->flows);
+	net_flow_end(s->flows);
 }
 
 void net_netns_close(struct net_netns *s)
@@ -269,7 +269,7 @@ void net_netns_close(struct net_netns *s)
 	if (!s)
 		return;
 	net_netns_stop(s);
-	net_flows_free(s->flows);
+	net_flow_free(s->flows);
 	net_tc_close(s->tc);
 	map_fini(&s->links);
 	if (s->fd >= 0)

@@ -59,7 +59,7 @@ const struct net_point_row *net_point_find(const struct net_link *l)
 	return row;
 }
 
-uint32_t net_link_start(const struct net_link *l)
+uint32_t net_point_link_start(const struct net_link *l)
 {
 	static const uint16_t raw[] = {
 		ARPHRD_NONE, ARPHRD_RAWIP, ARPHRD_PPP, ARPHRD_TUNNEL, ARPHRD_TUNNEL6, ARPHRD_SIT, ARPHRD_IPGRE,

@@ -32,6 +32,6 @@ const struct net_point_row *net_point_find(const struct net_link *l);
 extern const struct net_point_row net_points_table[];
 
 /* SONDE_LINK_ETHERNET, SONDE_LINK_RAW, or 0 for devices whose packets start with something else. */
-uint32_t net_link_start(const struct net_link *l);
+uint32_t net_point_link_start(const struct net_link *l);
 
 #endif

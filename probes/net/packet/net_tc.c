@@ -63,7 +63,7 @@ int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, stru
 
 	if (!skel)
 		return err_errno(err, -errno, "cannot open the tc programs");
-	probe_set_rodata(skel->obj, "net_query_state", &ask, sizeof(ask));
+	probe_rodata_set(skel->obj, "net_query_state", &ask, sizeof(ask));
 	r = ask ? 0 : bpf_map__set_max_entries(skel->maps.inst_net_convs, 1);
 	if (r >= 0)
 		r = net_setup_apply(s, p, skel->obj, netns, err);
@@ -195,7 +195,7 @@ void net_tc_detach(struct net_tc *t, uint32_t ifindex, bool gone)
 int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
 {
 	struct attached *a = map_find(&t->attached, &l->ifindex);
-	uint32_t start = net_link_start(l);
+	uint32_t start = net_point_link_start(l);
 	int r;
 
 	if (a && a->type == l->type)

@@ -53,7 +53,7 @@ static const struct net_policy_conf *conf_of(const struct net_policy *n)
 /* The id of a cgroup is the inode number of its directory. */
 static int find_cgroup(void *ctx, const char *path, uint64_t *ret_id, uint32_t *ret_level)
 {
-	_cleanup_close_ int root = probe_cgroup2_open(probe_env_host_root(ctx));
+	_cleanup_close_ int root = cgroup2_open(probe_env_host_root(ctx));
 	struct stat st;
 
 	if (root < 0)
@@ -76,7 +76,7 @@ static int read_rules(struct net_policy *n, const char *text, struct policy **re
 	int r = policy_parse(text, strlen(text), &rules, err);
 
 	if (r >= 0)
-		r = policy_compile(rules, find_cgroup, n->p->env, ret, err);
+		r = policy_table_compile(rules, find_cgroup, n->p->env, ret, err);
 	if (r < 0) {
 		err_prefix(err, "%s", conf_of(n)->name);
 		return r;
@@ -247,7 +247,7 @@ static void publish_rule(const struct net_policy *n, uint32_t line, const char *
 {
 	uint64_t key = (uint64_t)n->generation << 32 | line;
 
-	probe_inject_name(n->p->env, SONDE_NAME_POLICY_RULE, key, text);
+	probe_env_inject_name(n->p->env, SONDE_NAME_POLICY_RULE, key, text);
 	put_text(n, key, 0, text);
 }
 
@@ -265,7 +265,7 @@ static void publish_names(const struct net_policy *n)
 		publish_rule(n, rules->fallback_line[d], text);
 	}
 	publish_rule(n, 0, "default allow");
-	probe_inject_name(n->p->env, SONDE_NAME_SOURCE_FILE, NET_POLICY_FILE, conf_of(n)->name);
+	probe_env_inject_name(n->p->env, SONDE_NAME_SOURCE_FILE, NET_POLICY_FILE, conf_of(n)->name);
 }
 
 /* ---- life ---- */
@@ -312,8 +312,8 @@ static int load(struct net_policy *n, uint32_t netns, struct net_policy_bpf *ske
 
 	if (r < 0)
 		return r;
-	probe_set_rodata(skel->obj, "net_policy_report", &report, sizeof(report));
-	probe_set_rodata(skel->obj, "net_policy_words", &n->words, sizeof(n->words));
+	probe_rodata_set(skel->obj, "net_policy_report", &report, sizeof(report));
+	probe_rodata_set(skel->obj, "net_policy_words", &n->words, sizeof(n->words));
 	/* template of the inner maps */
 	sets = create_map(BPF_MAP_TYPE_ARRAY, "policy_sets", 4, n->words * 8, 1, INNER_MAP);
 	r = sets < 0 ? sets : bpf_map__set_inner_map_fd(skel->maps.inst_net_policy_sets, sets);

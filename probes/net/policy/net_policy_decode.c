@@ -101,11 +101,11 @@ static int begin(struct event *ev, const struct verdict *v, struct arena *scratc
 		.netns = r->netns, .direction = r->dir,
 	};
 
-	event_from_rec(ev, &net_policy_desc, &r->hdr);
+	event_decode_from_rec(ev, &net_policy_desc, &r->hdr);
 	ev->keys.netns = r->netns;
 	ev->keys.cookie = r->cookie;
 	ev->keys.cgroup_id = r->cgroup_id;
-	conn_from_flow(&ev->keys.conn, &v->flow);
+	packet_keys_conn_from_flow(&ev->keys.conn, &v->flow);
 	return event_add_packet(ev, &head, v->data, scratch);
 }
 

@@ -67,7 +67,7 @@ static uint8_t file_number(struct net_rules *r, uint32_t id, const char *name)
 	if (is_new) {
 		*number = NET_POLICY_FILE + MIN(r->n_files, (uint32_t)FILES);
 		r->n_files++;
-		probe_inject_name(r->p->env, SONDE_NAME_SOURCE_FILE, *number, name);
+		probe_env_inject_name(r->p->env, SONDE_NAME_SOURCE_FILE, *number, name);
 	}
 	return (uint8_t)*number;
 }
@@ -152,7 +152,7 @@ static uint32_t rule_number(struct net_rules *r, const struct rule_maps *m, cons
 	*number = (uint32_t)r->numbers.len;
 	if (bpf_map_lookup_elem(m->texts, &key, &t) == 0) {
 		t.text[sizeof(t.text) - 1] = '\0';
-		probe_inject_name(r->p->env, SONDE_NAME_POLICY_RULE, (uint64_t)*number << 32 | k->reason, t.text);
+		probe_env_inject_name(r->p->env, SONDE_NAME_POLICY_RULE, (uint64_t)*number << 32 | k->reason, t.text);
 	}
 	return *number;
 }

@@ -149,8 +149,8 @@ static int load(struct net_recorder *k, uint32_t netns, struct net_recorder_bpf 
 	r = net_setup_apply(k->setup, k->p, skel->obj, netns, err);
 	if (r < 0)
 		return r;
-	probe_set_rodata(skel->obj, "net_recorder_mask", &mask, sizeof(mask));
-	probe_set_rodata(skel->obj, "net_recorder_snap", &snap, sizeof(snap));
+	probe_rodata_set(skel->obj, "net_recorder_mask", &mask, sizeof(mask));
+	probe_rodata_set(skel->obj, "net_recorder_snap", &snap, sizeof(snap));
 	r = probe_env_load(k->p->env, skel->obj, err);
 	if (r >= 0 && map_memory(k) < 0)
 		r = err_errno(err, map_memory(k), "cannot map the recorder's memory");
@@ -239,12 +239,12 @@ static void dump_now(struct net_recorder *k, uint64_t to_ns)
 	struct err e = { 0 };
 	int r;
 
-	probe_catch_up(k->p->env);
+	probe_env_catch_up(k->p->env);
 	k->due_ns = 0;
 	r = net_recorder_dump(k, to_ns);
 	if (r < 0) {
 		err_errno(&e, r, "there is no memory for a dump");
-		probe_hook_failed(k->p->env, "the flight recorder", &e);
+		probe_env_hook_failed(k->p->env, "the flight recorder", &e);
 	}
 	k->marks.len = 0;
 	k->told_ns = to_ns;

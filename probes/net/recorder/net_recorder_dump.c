@@ -38,7 +38,7 @@ struct dump {
 	uint8_t dir;
 };
 
-DEFINE_CLEANUP(struct net_owners *, net_owners_free)
+DEFINE_CLEANUP(struct net_owners *, net_recorder_owner_free)
 
 static struct net_rec *rec_at(const struct dump *d, const struct entry *e)
 {
@@ -126,9 +126,9 @@ static void find_owners(struct dump *d, struct net_owners *o)
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->entries.len; i++)
-		net_owners_learn(o, rec_at(d, &d->entries.items[i]));
+		net_recorder_owner_learn(o, rec_at(d, &d->entries.items[i]));
 	for (size_t i = 0; i < d->entries.len; i++)
-		if (net_owners_find(o, rec_at(d, &d->entries.items[i])))
+		if (net_recorder_owner_find(o, rec_at(d, &d->entries.items[i])))
 			d->entries.items[n++] = d->entries.items[i];
 	d->entries.len = d->packets = n;
 }
@@ -139,7 +139,7 @@ static void ask_owner(struct net_owners *o, struct sonde_rec *r)
 	struct net_rec *drop = (void *)r;
 
 	if (r->type == NET_EV_DROP && r->len >= sizeof(*drop) && drop->owner_by == NET_OWNER_NONE)
-		net_owners_find(o, drop);
+		net_recorder_owner_find(o, drop);
 }
 
 static int add_drops(struct dump *d, struct net_owners *o)
@@ -217,7 +217,7 @@ static void tell_head(const struct dump *d)
 	};
 
 	snprintf(r.on, sizeof(r.on), "%s", k->on);
-	probe_inject(k->p->env, &r.hdr, sizeof(r));
+	probe_env_inject(k->p->env, &r.hdr, sizeof(r));
 }
 
 static void tell(struct dump *d, const struct entry *e)
@@ -226,13 +226,13 @@ static void tell(struct dump *d, const struct entry *e)
 	uint16_t flags = r->flags;
 
 	r->flags |= SONDE_RF_KEPT | (e->marked ? SONDE_RF_TRIGGER : 0);
-	probe_inject(d->k->p->env, r, r->len);
+	probe_env_inject(d->k->p->env, r, r->len);
 	r->flags = flags;
 }
 
 static int collect(struct dump *d)
 {
-	_cleanup_(net_owners_freep) struct net_owners *o = net_owners_new(d->k->p);
+	_cleanup_(net_recorder_owner_freep) struct net_owners *o = net_recorder_owner_new(d->k->p);
 	int r = !o ? -ENOMEM : d->k->slots ? read_rings(d) : 0;
 
 	if (r < 0)

@@ -66,7 +66,7 @@ static uint64_t between(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-int net_recorder_dump_decode(const struct sonde_rec *rec, const struct emitter *em)
+int net_event_dump_decode(const struct sonde_rec *rec, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_recorder_dump_event *b;

@@ -21,7 +21,7 @@ struct net_owners {
 	struct map senders;	/* struct sonde_tuple of packets that left -> cookie */
 };
 
-struct net_owners *net_owners_new(struct probe *p)
+struct net_owners *net_recorder_owner_new(struct probe *p)
 {
 	struct net_owners *o = calloc(1, sizeof(*o));
 
@@ -37,7 +37,7 @@ struct net_owners *net_owners_new(struct probe *p)
 	return o;
 }
 
-void net_owners_free(struct net_owners *o)
+void net_recorder_owner_free(struct net_owners *o)
 {
 	if (!o)
 		return;
@@ -67,7 +67,7 @@ static bool tuple_of(const struct net_rec *r, bool receiver, struct sonde_tuple 
 	return true;
 }
 
-void net_owners_learn(struct net_owners *o, const struct net_rec *r)
+void net_recorder_owner_learn(struct net_owners *o, const struct net_rec *r)
 {
 	struct sonde_tuple t;
 	uint64_t *cookie;
@@ -143,7 +143,7 @@ static bool selected(const struct net_owners *o, const struct sonde_owner *w)
 	return pid && comm && cgroup && w->tgid != o->self;
 }
 
-bool net_owners_find(struct net_owners *o, struct net_rec *r)
+bool net_recorder_owner_find(struct net_owners *o, struct net_rec *r)
 {
 	uint64_t cookie = r->cookie;
 	uint8_t by = cookie ? NET_OWNER_SKB_SK : NET_OWNER_NONE;

@@ -16,11 +16,11 @@
 
 static void add_string(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
 {
-	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STR);
+	struct sys_bytes s = sys_print_chunk_of(b, i, SYS_CHUNK_STR);
 	size_t len = cap && s.len > cap ? cap : s.len;
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 	else
 		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
 }
@@ -70,19 +70,19 @@ static bool is_env(const struct sys_arg *arg)
 static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsigned i, const struct sys_look *k,
 		     struct buf *out)
 {
-	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_STRV);
+	struct sys_bytes s = sys_print_chunk_of(b, i, SYS_CHUNK_STRV);
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 	else if (!k->full && is_env(arg))
 		add_vars(b->args[i], s.data, s.len, s.flags & SYS_CHUNK_F_CUT, out);
 	else
 		add_strings(s.data, s.len, k->cap, s.flags & SYS_CHUNK_F_CUT, out);
 }
 
-bool sys_image_of(const struct sys_body *b, struct sys_image *ret)
+bool sys_memory_image_of(const struct sys_body *b, struct sys_image *ret)
 {
-	struct sys_bytes s = sys_chunk_of(b, SYS_OF_TASK, SYS_CHUNK_PROC);
+	struct sys_bytes s = sys_print_chunk_of(b, SYS_OF_TASK, SYS_CHUNK_PROC);
 	struct cursor c = cur_init(s.data, s.len);
 
 	if (!s.there || !cur_copy(&c, &ret->proc, sizeof(ret->proc)))
@@ -126,14 +126,14 @@ static uint64_t length_of(const struct sys_body *b, const struct sys_arg *arg)
 static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
 		     struct buf *out)
 {
-	struct sys_bytes s = sys_chunk_of(b, arg->reg, SYS_CHUNK_DATA);
+	struct sys_bytes s = sys_print_chunk_of(b, arg->reg, SYS_CHUNK_DATA);
 	size_t len = k->cap && s.len > k->cap ? k->cap : s.len;
 	bool more = len < s.len || s.flags & SYS_CHUNK_F_CUT;
 
 	if (!s.there && b->args[arg->reg] && !length_of(b, arg) && !(entered && arg->n == SYS_N_RET))
 		buf_add_str(out, "\"\"");
 	else if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		sys_text_ptr(b->args[arg->reg], out);
+		sys_print_ptr(b->args[arg->reg], out);
 	else if (arg->kind == SYS_ARG_DATA_HEX)
 		sys_text_hex(s.data, len, more, out);
 	else if (arg->kind == SYS_ARG_DATA_STR)
@@ -146,12 +146,12 @@ static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool e
 static void add_option(const struct sys_body *b, const struct sys_arg *arg, const struct sys_look *k, struct buf *out)
 {
 	bool in = arg->kind == SYS_ARG_OPT_IN;
-	struct sys_bytes m = sys_chunk_of(b, arg->reg, in ? SYS_CHUNK_DATA : SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, arg->reg, in ? SYS_CHUNK_DATA : SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 	size_t len = k->cap && m.len > k->cap ? k->cap : m.len;
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT)
-		sys_text_ptr(b->args[arg->reg], out);
+		sys_print_ptr(b->args[arg->reg], out);
 	else if (m.len == 4)
 		buf_printf(out, "[%d]", (int)cur_u32(&c));
 	else
@@ -160,11 +160,11 @@ static void add_option(const struct sys_body *b, const struct sys_arg *arg, cons
 
 static void add_dirents(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 	uint32_t n = cur_u32(&c);
 
-	sys_text_ptr(b->args[i], out);
+	sys_print_ptr(b->args[i], out);
 	if (m.there && cur_ok(&c))
 		buf_printf(out, " /* %u%s entries */", n, m.flags & SYS_CHUNK_F_CUT ? " or more" : "");
 	else if (!b->ret)
@@ -177,11 +177,11 @@ static void add_dirents(const struct sys_body *b, unsigned i, struct buf *out)
 static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct buf *out)
 {
 	unsigned i = arg->reg;
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
 	const char *sep = "";
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT) {
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 		return;
 	}
 	m.len = MIN(m.len, CPUS_BYTES);
@@ -197,12 +197,12 @@ static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct
 
 static void add_sigframe(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || m.len < 8)
 		return;
 	buf_add_str(out, "{mask=");
-	sys_text_struct(&sys_structs[sys_struct_named("sigset")], b->abi, true, true, m.data, m.len, out);
+	sys_struct_print(&sys_structs[sys_table_struct_named("sigset")], b->abi, true, true, m.data, m.len, out);
 	buf_add_char(out, '}');
 }
 
@@ -220,7 +220,7 @@ static void add_bracketed(const struct sys_struct *s, unsigned abi, bool full, b
 {
 	if (is_bracketed(s))
 		buf_add_char(out, '[');
-	sys_text_struct(s, abi, full, answered, m.data, m.len, out);
+	sys_struct_print(s, abi, full, answered, m.data, m.len, out);
 	if (is_bracketed(s))
 		buf_add_char(out, ']');
 }
@@ -251,15 +251,16 @@ static void add_left_by_clone(const struct sys_body *b, struct sys_bytes m, stru
 static void add_mem(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
 		    struct buf *out)
 {
-	const struct sys_struct *s = sys_struct_for(arg->ref, b->abi);
-	struct sys_bytes m = sys_chunk_of(b, arg->reg, SYS_CHUNK_MEM);
+	const struct sys_struct *s = sys_table_struct_for(arg->ref, b->abi);
+	struct sys_bytes m = sys_print_chunk_of(b, arg->reg, SYS_CHUNK_MEM);
 
 	/* wait() fills in nothing without a child */
 	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT || (!entered && !b->ret && !strcmp(s->name, "wstatus"))) {
-		sys_text_ptr(b->args[arg->reg], out);
+		sys_print_ptr(b->args[arg->reg], out);
 		return;
 	}
-	if (!strcmp(s->name, "socklen") && add_two_lengths(m, sys_chunk_nth(b, arg->reg, SYS_CHUNK_MEM, 1), out))
+	if (!strcmp(s->name, "socklen") &&
+	    add_two_lengths(m, sys_print_chunk_nth(b, arg->reg, SYS_CHUNK_MEM, 1), out))
 		return;
 	add_bracketed(s, b->abi, k->full, !entered && !sys_failed(b->ret), m, out);
 	if (!strcmp(s->name, "clone_args") && !entered)
@@ -271,21 +272,21 @@ static void add_mem(const struct sys_body *b, const struct sys_arg *arg, bool en
 static void add_array(const struct sys_body *b, const struct sys_arg *arg, const struct sys_look *k, struct buf *out)
 {
 	unsigned i = arg->reg;
-	const struct sys_struct *s = sys_struct_for(arg->ref, b->abi);
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	const struct sys_struct *s = sys_table_struct_for(arg->ref, b->abi);
+	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
 	size_t n = s && s->size ? m.len / s->size : 0;
 
 	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT) {
 		if (b->args[i] && (arg->n == 6 ? b->ret == 0 : arg->n < 6 && !b->args[arg->n]))
 			buf_add_str(out, "[]");
 		else
-			sys_text_ptr(b->args[i], out);
+			sys_print_ptr(b->args[i], out);
 		return;
 	}
 	buf_add_char(out, '[');
 	for (size_t at = 0; at < n && (k->full || at < ARRAY_SHOWN); at++) {
 		buf_add_str(out, at ? ", " : "");
-		sys_text_struct(s, b->abi, k->full, true, m.data + at * s->size, s->size, out);
+		sys_struct_print(s, b->abi, k->full, true, m.data + at * s->size, s->size, out);
 	}
 	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT || (!k->full && n > ARRAY_SHOWN) ? ", ...]" : "]");
 }
@@ -293,27 +294,27 @@ static void add_array(const struct sys_body *b, const struct sys_arg *arg, const
 /* As it was given; what the kernel left in its place is the call's answer. */
 static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT)
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 	else
-		sys_text_bits(b, i, m, out);
+		sys_result_print_bits(b, i, m, out);
 }
 
 static void add_sockaddr(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes s = sys_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
+	struct sys_bytes s = sys_print_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
 
 	if (!s.there || s.len < 2 || s.flags & SYS_CHUNK_F_FAULT)
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 	else
 		sys_text_sockaddr(s.data, s.len, out);
 }
 
 static void add_lenp(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 
 	if (m.there && m.len == 4 && !(m.flags & SYS_CHUNK_F_FAULT))
@@ -321,7 +322,7 @@ static void add_lenp(const struct sys_body *b, unsigned i, struct buf *out)
 	else if (m.there && !(m.flags & SYS_CHUNK_F_FAULT))
 		sys_text_quoted(m.data, m.len, false, out);
 	else
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 }
 
 static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
@@ -360,15 +361,12 @@ static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, boo
 	case SYS_ARG_SA: case SYS_ARG_OSA:
 		add_sockaddr(b, i, out);
 		return true;
-	case SYS_ARG_IOV: case SYS_ARG_OIOV:
-		sys_text_iov(b, i, k->cap, out);
-		return true;
-	case SYS_ARG_MSG: case SYS_ARG_OMSG:
-		sys_text_msg(b, i, arg->kind == SYS_ARG_MSG, k->cap, out);
-		return true;
-	case SYS_ARG_MMSG: case SYS_ARG_OMMSG:
-		sys_text_mmsg(b, i, entered, k->cap, out);
-		return true;
+	case SYS_ARG_IOV:
+	case SYS_ARG_OIOV: sys_msg_print_iov(b, i, k->cap, out); return true;
+	case SYS_ARG_MSG:
+	case SYS_ARG_OMSG: sys_msg_print(b, i, arg->kind == SYS_ARG_MSG, k->cap, out); return true;
+	case SYS_ARG_MMSG:
+	case SYS_ARG_OMMSG: sys_msg_print_mmsg(b, i, entered, k->cap, out); return true;
 	case SYS_ARG_FDSET:
 		add_fdset(b, i, out);
 		return true;
@@ -383,18 +381,18 @@ static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, boo
 /* Where the environment of a new program was; 0 = not known. */
 static uint64_t env_at(const struct sys_body *b, const struct sys_arg *arg)
 {
-	struct sys_bytes m = sys_chunk_of(b, arg->reg, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, arg->reg, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 
 	return m.there && m.len == 8 ? cur_u64(&c) : b->args[arg->reg];
 }
 
-bool sys_text_memory(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
-		     struct buf *out)
+bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
+		      struct buf *out)
 {
 	struct sys_image image;
 
-	if (!entered && sys_image_of(b, &image) && add_image(&image, arg, env_at(b, arg), k, out))
+	if (!entered && sys_memory_image_of(b, &image) && add_image(&image, arg, env_at(b, arg), k, out))
 		return true;
 	return add_pointed(b, arg, entered, k, out);
 }

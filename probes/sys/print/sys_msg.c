@@ -54,7 +54,7 @@ static void add_iov(const struct sys_body *b, struct cursor in, unsigned i, uint
 	unsigned n = v.len / (2 * word);
 
 	if (!v.there || v.flags & SYS_CHUNK_F_FAULT) {
-		sys_text_ptr(raw, out);
+		sys_print_ptr(raw, out);
 		return;
 	}
 	buf_add_char(out, '[');
@@ -67,13 +67,13 @@ static void add_iov(const struct sys_body *b, struct cursor in, unsigned i, uint
 		if (have)
 			sys_text_quoted(data, shown, shown < have || (have < len && d.flags & SYS_CHUNK_F_CUT), out);
 		else
-			sys_text_ptr(base, out);
+			sys_print_ptr(base, out);
 		buf_printf(out, ", iov_len=%" PRIu64 "}", len);
 	}
 	buf_add_str(out, n > IOV_SHOWN ? ", ...]" : "]");
 }
 
-void sys_text_iov(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
+void sys_msg_print_iov(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
 {
 	add_iov(b, chunks_of(b), i, b->args[i], cap, out);
 }
@@ -109,16 +109,16 @@ static void add_msg(const struct sys_body *b, struct cursor in, unsigned i, cons
 	if (a.there && !(a.flags & SYS_CHUNK_F_FAULT))
 		sys_text_sockaddr(a.data, a.len, out);
 	else
-		sys_text_ptr(h->name, out);
+		sys_print_ptr(h->name, out);
 	buf_printf(out, ", msg_namelen=%u, msg_iov=", h->namelen);
 	add_iov(b, in, i, h->iov, cap, out);
 	buf_printf(out, ", msg_iovlen=%" PRIu64, h->iovlen);
 	if (h->control) {
 		buf_add_str(out, ", msg_control=");
-		sys_text_ptr(h->control, out);
+		sys_print_ptr(h->control, out);
 	}
 	buf_printf(out, ", msg_controllen=%" PRIu64 ", msg_flags=", h->controllen);
-	sys_text_xlat(sys_xlat_named("msg"), h->flags, out);
+	sys_text_xlat(sys_table_xlat_named("msg"), h->flags, out);
 	buf_add_char(out, '}');
 }
 
@@ -133,21 +133,21 @@ static bool next_header(struct cursor *c, unsigned i, struct sys_bytes *ret)
 	return false;
 }
 
-void sys_text_msg(const struct sys_body *b, unsigned i, bool in, unsigned cap, struct buf *out)
+void sys_msg_print(const struct sys_body *b, unsigned i, bool in, unsigned cap, struct buf *out)
 {
 	struct cursor c = chunks_of(b);
 	struct sys_bytes m;
 	struct header h;
 
 	if (!next_header(&c, i, &m) || !header_of(m, &h))
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 	else if (in || !sys_failed(b->ret))
 		add_msg(b, c, i, &h, cap, out);
 	else
 		buf_printf(out, "{msg_namelen=%u}", h.namelen);
 }
 
-void sys_text_mmsg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out)
+void sys_msg_print_mmsg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out)
 {
 	struct cursor c = chunks_of(b);
 	bool done = !entered && b->ret > 0;
@@ -165,5 +165,5 @@ void sys_text_mmsg(const struct sys_body *b, unsigned i, bool entered, unsigned 
 	if (n)
 		buf_add_str(out, n < all ? ", ...]" : "]");
 	else
-		sys_text_ptr(b->args[i], out);
+		sys_print_ptr(b->args[i], out);
 }

@@ -16,7 +16,7 @@
 
 #define AT_FDCWD (-100)
 
-struct sys_bytes sys_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth)
+struct sys_bytes sys_print_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth)
 {
 	struct cursor c = cur_init(b + 1, b->chunks_len);
 	struct sys_chunk chunk;
@@ -30,20 +30,20 @@ struct sys_bytes sys_chunk_nth(const struct sys_body *b, unsigned arg, unsigned 
 	return (struct sys_bytes){ .data = (const uint8_t *)(b + 1) }; /* never NULL: readers add lengths to it */
 }
 
-struct sys_bytes sys_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
+struct sys_bytes sys_print_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
 {
-	return sys_chunk_nth(b, arg, what, 0);
+	return sys_print_chunk_nth(b, arg, what, 0);
 }
 
-unsigned sys_n_args(const struct sys_body *b)
+unsigned sys_print_n_args(const struct sys_body *b)
 {
 	return MIN(b->n_args, 6u);
 }
 
-struct sys_value sys_value_of(const struct sys_body *b, unsigned i)
+struct sys_value sys_print_value_of(const struct sys_body *b, unsigned i)
 {
 	static const char *const plain[6] = { "arg1", "arg2", "arg3", "arg4", "arg5", "arg6" };
-	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
 	struct sys_value v = { .name = plain[i % 6], .raw = b->args[i % 6] };
 
 	if (call && i < call->n_args) {
@@ -55,14 +55,14 @@ struct sys_value sys_value_of(const struct sys_body *b, unsigned i)
 
 /* ---- parts ---- */
 
-void sys_text_ptr(uint64_t v, struct buf *out)
+void sys_print_ptr(uint64_t v, struct buf *out)
 {
 	buf_printf(out, v ? "%#" PRIx64 : "NULL", v);
 }
 
 static const struct sys_xlat *table(const char *name)
 {
-	return sys_xlat_named(name);
+	return sys_table_xlat_named(name);
 }
 
 static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
@@ -151,21 +151,15 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 	case SYS_ARG_MODE:
 		buf_printf(out, "%#03o", (unsigned)v & 0xffff);
 		break;
-	case SYS_ARG_FMODE:
-		sys_text_mode((uint32_t)v & 0xffff, out);
-		break;
+	case SYS_ARG_FMODE: sys_struct_print_mode((uint32_t)v & 0xffff, out); break;
 	case SYS_ARG_DEV:
 		add_dev32(v, out);
 		break;
-	case SYS_ARG_XLAT:
-		sys_text_xlat(sys_xlat_for(ref, b->abi), v, out);
-		break;
+	case SYS_ARG_XLAT: sys_text_xlat(sys_table_xlat_for(ref, b->abi), v, out); break;
 	case SYS_ARG_SOCKOPT:
 		add_sockopt(b, v, out);
 		break;
-	default:
-		sys_text_ptr(v, out);
-		break;
+	default: sys_print_ptr(v, out); break;
 	}
 }
 
@@ -185,13 +179,13 @@ static void add_names(const struct sys_body *b, const struct sys_arg *arg, struc
 	if (!strcmp(sys_xlats[arg->ref].x.name, "ipproto"))
 		add_protocol(b, v, out);
 	else
-		add_scalar(b, arg->kind, arg->ref, xlat_value_of(sys_xlat_for(arg->ref, b->abi), v), out);
+		add_scalar(b, arg->kind, arg->ref, xlat_value_of(sys_table_xlat_for(arg->ref, b->abi), v), out);
 }
 
 static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
 		    struct buf *out)
 {
-	if (sys_text_memory(b, arg, entered, k, out))
+	if (sys_memory_print(b, arg, entered, k, out))
 		return;
 	if (arg->kind == SYS_ARG_XLAT)
 		add_names(b, arg, out);
@@ -239,12 +233,12 @@ static bool is_filled_in(const struct sys_arg *arg)
 	}
 }
 
-int sys_text_args(const struct sys_body *b, bool entered, const struct sys_look *k, struct buf *out)
+int sys_print_args(const struct sys_body *b, bool entered, const struct sys_look *k, struct buf *out)
 {
-	const struct sys_call *call = sys_call_find(b->abi, b->nr);
-	const struct sys_form *form = call ? sys_form_of(call, b->args) : NULL;
+	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
+	const struct sys_form *form = call ? sys_table_form(call, b->args) : NULL;
 	const struct sys_arg *args = form ? form->args : call ? call->args : NULL;
-	unsigned n = form ? form->n_args : call ? call->n_args : sys_n_args(b);
+	unsigned n = form ? form->n_args : call ? call->n_args : sys_print_n_args(b);
 	const char *sep = "";
 
 	if (call && !strcmp(call->name, "clone") && n) {
@@ -252,7 +246,7 @@ int sys_text_args(const struct sys_body *b, bool entered, const struct sys_look 
 		return buf_error(out);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (args && args[i].reg >= sys_n_args(b))
+		if (args && args[i].reg >= sys_print_n_args(b))
 			continue;
 		buf_add_str(out, sep);
 		sep = ", ";
@@ -268,27 +262,27 @@ int sys_text_args(const struct sys_body *b, bool entered, const struct sys_look 
 	return buf_error(out);
 }
 
-void sys_text_pad(size_t column, struct buf *out)
+void sys_print_pad(size_t column, struct buf *out)
 {
 	while (out->len + 1 < column && buf_add_char(out, ' ') >= 0)
 		;
 }
 
-int sys_text_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out)
+int sys_print_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out)
 {
 	struct sys_body inner;
 	const char *sub = sys_subcall(b, &inner);
 	const struct sys_body *shown = sub ? &inner : b;
 	char name[24];
 
-	buf_printf(out, "%s(", sub ? sub : sys_call_name(b->abi, b->nr, name));
-	sys_text_args(shown, entered, k, out);
+	buf_printf(out, "%s(", sub ? sub : sys_table_call_name(b->abi, b->nr, name));
+	sys_print_args(shown, entered, k, out);
 	buf_add_char(out, ')');
 	if (!entered) {
-		sys_text_pad(column, out);
+		sys_print_pad(column, out);
 		buf_add_str(out, " = ");
-		sys_text_ret(b, out);
-		sys_text_answer(b, " ", out);
+		sys_result_print(b, out);
+		sys_result_print_answer(b, " ", out);
 	}
 	return buf_error(out);
 }

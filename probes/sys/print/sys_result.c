@@ -21,7 +21,7 @@ static const struct { int code; const char *text; } restarts[] = {
 
 static int add_error(int64_t code, struct buf *out)
 {
-	const char *name = xlat_name(&sys_xlat_named("errno")->x, (uint64_t)code);
+	const char *name = xlat_name(&sys_table_xlat_named("errno")->x, (uint64_t)code);
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(restarts); i++)
 		if (restarts[i].code == code)
@@ -35,7 +35,7 @@ static int add_error(int64_t code, struct buf *out)
 /* "0x1 (flags FD_CLOEXEC)", "0 (SCHED_OTHER)"; a number without a name stands alone. */
 static int add_named(const struct sys_xlat *x, const struct sys_body *b, struct buf *out)
 {
-	const struct sys_xlat *names = sys_xlat_for((unsigned)(x - sys_xlats), b->abi);
+	const struct sys_xlat *names = sys_table_xlat_for((unsigned)(x - sys_xlats), b->abi);
 	bool flags = names->kind == SYS_XLAT_FLAGS;
 
 	buf_printf(out, b->ret && flags ? "%#" PRIx64 : "%" PRId64, b->ret);
@@ -46,10 +46,10 @@ static int add_named(const struct sys_xlat *x, const struct sys_body *b, struct 
 	return buf_add_char(out, ')');
 }
 
-int sys_text_ret(const struct sys_body *b, struct buf *out)
+int sys_result_print(const struct sys_body *b, struct buf *out)
 {
-	const struct sys_call *call = sys_call_find(b->abi, b->nr);
-	const struct sys_form *form = call ? sys_form_of(call, b->args) : NULL;
+	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
+	const struct sys_form *form = call ? sys_table_form(call, b->args) : NULL;
 
 	if (b->flags & SYS_F_KILLED)
 		return buf_add_char(out, '?');
@@ -66,9 +66,9 @@ int sys_text_ret(const struct sys_body *b, struct buf *out)
 	return buf_printf(out, "%" PRId64, b->ret);
 }
 
-void sys_text_bits(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out)
+void sys_result_print_bits(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out)
 {
-	struct sys_value v = sys_value_of(b, i);
+	struct sys_value v = sys_print_value_of(b, i);
 	size_t end = m.len * 8;
 	const char *sep = "";
 
@@ -100,7 +100,7 @@ static bool is_polled(const struct sys_arg *arg)
 /* Descriptors of poll() about which there is something to say. */
 static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
 {
-	struct sys_bytes m = sys_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 	const char *open = "[{";
 
@@ -113,7 +113,7 @@ static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, st
 		if (!(events >> 16))
 			continue;
 		buf_printf(out, "%s%sfd=%" PRId32 ", revents=", sep, open, fd);
-		sys_text_xlat(sys_xlat_named("poll"), events >> 16, out);
+		sys_text_xlat(sys_table_xlat_named("poll"), events >> 16, out);
 		buf_add_char(out, '}');
 		open = ", {";
 		sep = "";
@@ -128,8 +128,8 @@ static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, st
 static bool add_left(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
 {
 	static const char *const sets[6] = { NULL, "in ", "out ", "except " };
-	struct sys_bytes m = sys_chunk_nth(b, i, SYS_CHUNK_MEM, 1);
-	struct sys_value v = sys_value_of(b, i);
+	struct sys_bytes m = sys_print_chunk_nth(b, i, SYS_CHUNK_MEM, 1);
+	struct sys_value v = sys_print_value_of(b, i);
 	const struct sys_struct *s;
 
 	if (!v.arg)
@@ -142,22 +142,22 @@ static bool add_left(const struct sys_body *b, unsigned i, const char *sep, stru
 		if (!sets[i] || !any_bit(m))
 			return false;
 		buf_printf(out, "%s%s", sep, sets[i]);
-		sys_text_bits(b, i, m, out);
+		sys_result_print_bits(b, i, m, out);
 		return true;
 	}
-	s = v.arg->kind == SYS_ARG_MEM_IO ? sys_struct_for(v.arg->ref, b->abi) : NULL;
+	s = v.arg->kind == SYS_ARG_MEM_IO ? sys_table_struct_for(v.arg->ref, b->abi) : NULL;
 	if (!s || strncmp(s->name, "time", 4) != 0)
 		return false;
 	buf_printf(out, "%sleft ", sep);
-	sys_text_struct(s, b->abi, true, true, m.data, m.len, out);
+	sys_struct_print(s, b->abi, true, true, m.data, m.len, out);
 	return true;
 }
 
 /* Does it wait for descriptors, so that 0 means that none was ready in time? */
 static bool waits(const struct sys_body *b)
 {
-	for (unsigned i = 0; i < sys_n_args(b); i++) {
-		struct sys_value v = sys_value_of(b, i);
+	for (unsigned i = 0; i < sys_print_n_args(b); i++) {
+		struct sys_value v = sys_print_value_of(b, i);
 
 		if (v.arg && (v.arg->kind == SYS_ARG_FDSET || is_polled(v.arg)))
 			return true;
@@ -165,13 +165,13 @@ static bool waits(const struct sys_body *b)
 	return false;
 }
 
-int sys_text_answer(const struct sys_body *b, const char *before, struct buf *out)
+int sys_result_print_answer(const struct sys_body *b, const char *before, struct buf *out)
 {
 	const char *sep = "(";
 
 	if (!b->ret && waits(b))
 		return buf_printf(out, "%s(Timeout)", before);
-	for (unsigned i = 0; b->ret > 0 && i < sys_n_args(b); i++) {
+	for (unsigned i = 0; b->ret > 0 && i < sys_print_n_args(b); i++) {
 		struct buf part = { 0 };
 
 		if (add_left(b, i, sep, &part)) {

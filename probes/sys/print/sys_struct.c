@@ -60,7 +60,7 @@ static void add_wstatus(uint32_t st, struct buf *out)
 	}
 }
 
-void sys_text_mode(uint64_t mode, struct buf *out)
+void sys_struct_print_mode(uint64_t mode, struct buf *out)
 {
 	static const char *const types[16] = {
 		[1] = "S_IFIFO|", [2] = "S_IFCHR|", [4] = "S_IFDIR|", [6] = "S_IFBLK|", [8] = "S_IFREG|",
@@ -157,7 +157,7 @@ static void add_ticks(int64_t v, struct buf *out)
 /* Both halves of a set of capabilities stand in two structures. */
 static void add_caps(const uint8_t *p, struct buf *out)
 {
-	const struct sys_xlat *x = sys_xlat_named("caps");
+	const struct sys_xlat *x = sys_table_xlat_named("caps");
 	uint64_t set = load(p, 4) | load(p + 12, 4) << 32;
 	const char *sep = "";
 
@@ -178,14 +178,14 @@ static void add_caps(const uint8_t *p, struct buf *out)
 static void add_bits(const char *flags, uint64_t v, struct buf *out)
 {
 	if (v)
-		sys_text_xlat(sys_xlat_named(flags), v, out);
+		sys_text_xlat(sys_table_xlat_named(flags), v, out);
 }
 
 /* Numbers under masks in front of the flags: delays of output, speed and size of characters. */
 static void add_fields(uint64_t v, const uint32_t *masks, const char *table, const char *flags, struct buf *out)
 {
 	for (; *masks; masks++) {
-		sys_text_xlat(sys_xlat_named(table), v & *masks, out);
+		sys_text_xlat(sys_table_xlat_named(table), v & *masks, out);
 		v &= ~(uint64_t)*masks;
 		buf_add_char(out, '|');
 		table = masks[1] ? table + strlen(table) + 1 : table;
@@ -234,9 +234,7 @@ static bool add_number(const struct sys_member *m, unsigned size, uint64_t v, st
 	case SYS_MEMBER_H8: case SYS_MEMBER_H16: case SYS_MEMBER_H32: case SYS_MEMBER_H64:
 		buf_printf(out, v ? "%#" PRIx64 : "0", v);
 		return true;
-	case SYS_MEMBER_PTR:
-		sys_text_ptr(v, out);
-		return true;
+	case SYS_MEMBER_PTR: sys_print_ptr(v, out); return true;
 	case SYS_MEMBER_PORT:
 		buf_printf(out, "htons(%u)", (unsigned)(v >> 8 | (v & 0xff) << 8));
 		return true;
@@ -256,7 +254,7 @@ static void add_time_nsec(uint64_t v, struct buf *out)
 /* An error as the kernel returns it, below 0. */
 static void add_error(int32_t v, struct buf *out)
 {
-	const char *name = v < 0 ? xlat_name(&sys_xlat_named("errno")->x, -(int64_t)v) : NULL;
+	const char *name = v < 0 ? xlat_name(&sys_table_xlat_named("errno")->x, -(int64_t)v) : NULL;
 
 	if (name)
 		buf_printf(out, "-%s", name);
@@ -271,7 +269,7 @@ static void add_handler(uint64_t v, unsigned size, struct buf *out)
 	else if (v == (size == 4 ? UINT32_MAX : UINT64_MAX))
 		buf_add_str(out, "SIG_ERR");
 	else
-		sys_text_ptr(v, out);
+		sys_print_ptr(v, out);
 }
 
 /* Names and other values of one number. False: of several. */
@@ -281,9 +279,8 @@ static bool add_value(const struct sys_member *m, unsigned abi, unsigned size, u
 	case SYS_MEMBER_DEV:
 		add_dev(v, out);
 		return true;
-	case SYS_MEMBER_MODE: case SYS_MEMBER_MODE2: case SYS_MEMBER_U64MODE:
-		sys_text_mode(v, out);
-		return true;
+	case SYS_MEMBER_MODE: case SYS_MEMBER_MODE2:
+	case SYS_MEMBER_U64MODE: sys_struct_print_mode(v, out); return true;
 	case SYS_MEMBER_SIGSET:
 		add_sigset(v, out);
 		return true;
@@ -308,9 +305,7 @@ static bool add_value(const struct sys_member *m, unsigned abi, unsigned size, u
 	case SYS_MEMBER_ERROR:
 		add_error((int32_t)v, out);
 		return true;
-	case SYS_MEMBER_X:
-		sys_text_xlat(sys_xlat_for(m->xlat, abi), v, out);
-		return true;
+	case SYS_MEMBER_X: sys_text_xlat(sys_table_xlat_for(m->xlat, abi), v, out); return true;
 	default:
 		return false;
 	}
@@ -437,8 +432,8 @@ static void add_name(const char *name, struct buf *out)
 		buf_printf(out, "%s=", name);
 }
 
-void sys_text_struct(const struct sys_struct *s, unsigned abi, bool full, bool answered, const uint8_t *data,
-		     size_t len, struct buf *out)
+void sys_struct_print(const struct sys_struct *s, unsigned abi, bool full, bool answered, const uint8_t *data,
+		      size_t len, struct buf *out)
 {
 	bool single = s->n_members == 1 && !*s->members[0].name, array = isdigit((unsigned char)*s->members[0].name);
 	bool brief = s->has_brief && !full;

@@ -42,7 +42,7 @@ static const struct { struct sub sub; uint8_t order[WORDS_MAX]; } ipc_subs[] = {
 
 static bool socket_words(const struct sys_body *b, uint32_t words[WORDS_MAX])
 {
-	struct sys_bytes m = sys_chunk_of(b, 1, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_print_chunk_of(b, 1, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 
 	return m.there && !(m.flags & SYS_CHUNK_F_FAULT) && cur_copy(&c, words, WORDS_MAX * sizeof(*words));
@@ -67,7 +67,7 @@ const char *sys_subcall(const struct sys_body *b, struct sys_body *ret)
 {
 	uint32_t words[WORDS_MAX] = { 0 };
 	const struct sub *s = b->abi == SYS_ABI_I386 ? find(b, words) : NULL;
-	const struct sys_call *like = s && s->name ? sys_call_named(s->like) : NULL;
+	const struct sys_call *like = s && s->name ? sys_table_call_named(s->like) : NULL;
 
 	if (!like)
 		return NULL;

@@ -20,7 +20,7 @@
 
 static const struct sys_xlat *names_of(const char *name)
 {
-	return sys_xlat_named(name);
+	return sys_table_xlat_named(name);
 }
 
 static void add_unknown(uint64_t v, const char *unknown, struct buf *out)

@@ -231,7 +231,7 @@ static enum verdict push_check(struct pushing *s, const struct filter_conjunct *
 		return push_cgroup(pred, c);
 	if (!strcmp(c->field, "container.id"))
 		return push_container(s, c);
-	return push_paths(s, c);
+	return sys_pushdown_path_add(s, c);
 }
 
 /* ---- the whole ---- */
@@ -274,8 +274,8 @@ static int push_part(void *ctx, const struct filter_conjunct *c)
 		v = push_calls(s, f);
 	else if (filter_has_only(f, error_words))
 		v = push_errno(s, f);
-	else if (sys_ask_fits(f))
-		r = sys_ask(s, f, &v);
+	else if (sys_pushdown_ask_fits(f))
+		r = sys_pushdown_ask_call(s, f, &v);
 	else
 		v = push_check(s, c);
 	if (r < 0)
@@ -301,7 +301,7 @@ int sys_pushdown_filter(const struct filter *f, const struct registry *reg, cons
 	return r < 0 ? r : 0;
 }
 
-bool sys_keeps_state(const struct sys_call *call)
+bool sys_pushdown_keeps_state(const struct sys_call *call)
 {
 	static const char *const names[] = {
 		"close", "close_range", "fcntl", "fcntl64", "bind", "connect", "listen", "socketpair", "pipe",

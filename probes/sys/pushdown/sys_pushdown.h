@@ -44,6 +44,6 @@ int sys_pushdown_filter(const struct filter *f, const struct registry *reg, cons
 bool sys_pushdown_is_of_sums(const struct registry *reg, const char *text);
 
 /* Do the tables behind a capture's words change with this call? */
-bool sys_keeps_state(const struct sys_call *call);
+bool sys_pushdown_keeps_state(const struct sys_call *call);
 
 #endif

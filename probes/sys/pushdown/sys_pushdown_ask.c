@@ -45,7 +45,7 @@ static const char *const call_words[] = {
 };
 static const char *const error_words[] = { "evt.failed", "evt.res", NULL };
 
-bool sys_ask_fits(const struct filter *f)
+bool sys_pushdown_ask_fits(const struct filter *f)
 {
 	return filter_has_only(f, call_words) || filter_has_only(f, error_words);
 }
@@ -90,7 +90,7 @@ static int asked_set(struct asked *a, unsigned abi, unsigned nr, const struct ev
 		r = params_read(a->section.data, a->section.len, &a->view.p);
 	if (r < 0)
 		return r;
-	a->view.info = scap_event_info(a->view.p.head->type);
+	a->view.info = scap_schema_event_info(a->view.p.head->type);
 	return 0;
 }
 
@@ -121,26 +121,26 @@ static int arg_in(const char *sources, int8_t param)
 	return src[0] == 'a' ? src[1] - '0' : -2;
 }
 
-int push_fd_arg(const struct sys_call *call)
+int sys_pushdown_ask_fd_arg(const struct sys_call *call)
 {
-	const struct sys_mapping *m = sys_mapping_of(call);
+	const struct sys_mapping *m = sys_map_find(call);
 	int enter, leave;
 
 	if (!m)
 		return -1;
-	enter = arg_in(m->enter, scap_fd_param(m->type));
-	leave = arg_in(m->exit, scap_fd_param(m->type + 1));
+	enter = arg_in(m->enter, scap_state_fd_param(m->type));
+	leave = arg_in(m->exit, scap_state_fd_param(m->type + 1));
 	return enter == leave || enter == -1 ? leave : leave == -1 ? enter : -2;
 }
 
-void push_start_calls(struct sys_pushdown *p)
+void sys_pushdown_ask_start_calls(struct sys_pushdown *p)
 {
 	if (!p->has_calls)
 		memset(p->calls, 1, sizeof(p->calls));
 	p->has_calls = true;
 }
 
-void push_narrow(struct sys_pushdown *p, unsigned abi, unsigned nr, int arg, unsigned kinds)
+void sys_pushdown_ask_narrow(struct sys_pushdown *p, unsigned abi, unsigned nr, int arg, unsigned kinds)
 {
 	uint16_t *check = &p->checks[abi][nr];
 
@@ -168,8 +168,8 @@ static unsigned kinds_of(uint32_t types)
 /* @any: something was left out. */
 static int ask_call(struct pushing *s, struct asked *a, unsigned abi, unsigned nr, bool *enters, bool *any)
 {
-	const struct sys_call *call = sys_call_find(abi, nr);
-	int arg = push_fd_arg(call), r = asked_set(a, abi, nr, &sys_enter_desc, 0);
+	const struct sys_call *call = sys_table_call_find(abi, nr);
+	int arg = sys_pushdown_ask_fd_arg(call), r = asked_set(a, abi, nr, &sys_enter_desc, 0);
 	unsigned kinds;
 	uint32_t types;
 
@@ -185,7 +185,7 @@ static int ask_call(struct pushing *s, struct asked *a, unsigned abi, unsigned n
 		types &= TYPE(NO_FD);
 	kinds = arg == -2 && types ? SYS_CHECK_FDS : kinds_of(types);
 	*any |= kinds != SYS_CHECK_FDS;
-	push_narrow(s->p, abi, nr, arg, kinds);
+	sys_pushdown_ask_narrow(s->p, abi, nr, arg, kinds);
 	return 0;
 }
 
@@ -193,7 +193,7 @@ static int ask_calls(struct pushing *s, struct asked *a, enum verdict *ret)
 {
 	bool enters = false, any = false;
 
-	push_start_calls(s->p);
+	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
 			int r = ask_call(s, a, abi, nr, &enters, &any);
@@ -211,7 +211,7 @@ static int ask_calls(struct pushing *s, struct asked *a, enum verdict *ret)
 /* In sysdig's formats calls without an event of their own have no result; of an address no error is known either. */
 static bool has_result(const struct sys_call *call)
 {
-	const struct sys_mapping *m = sys_mapping_of(call);
+	const struct sys_mapping *m = sys_map_find(call);
 
 	return m && (m->exit[0] == 'r' || m->exit[0] == 'X');
 }
@@ -223,7 +223,7 @@ static int ask_errors(struct pushing *s, struct asked *a, enum verdict *ret)
 	bool without;
 	int r;
 
-	while (close_nr < none && sys_call_find(SYS_ABI_X86_64, close_nr) != sys_call_named("close"))
+	while (close_nr < none && sys_table_call_find(SYS_ABI_X86_64, close_nr) != sys_table_call_named("close"))
 		close_nr++;
 	r = asked_set(a, SYS_ABI_X86_64, none, &sys_exit_desc, 0);
 	if (r < 0)
@@ -240,10 +240,10 @@ static int ask_errors(struct pushing *s, struct asked *a, enum verdict *ret)
 		return r;
 	r = asked_set(a, SYS_ABI_X86_64, close_nr, &sys_enter_desc, 0);
 	s->p->no_enter |= r >= 0 && !filter_match(a->f, &a->ev);
-	push_start_calls(s->p);
+	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
-			if (has_result(sys_call_find(abi, nr)))
+			if (has_result(sys_table_call_find(abi, nr)))
 				continue;
 			s->p->calls[abi][nr] = s->p->calls[abi][nr] && without;
 			s->p->checks[abi][nr] |= SYS_CHECK_ANY_RESULT;
@@ -253,7 +253,7 @@ static int ask_errors(struct pushing *s, struct asked *a, enum verdict *ret)
 	return r;
 }
 
-int sys_ask(struct pushing *s, const struct filter *f, enum verdict *ret)
+int sys_pushdown_ask_call(struct pushing *s, const struct filter *f, enum verdict *ret)
 {
 	struct scap_state *st = scap_state_new();
 	struct asked a;

@@ -33,13 +33,13 @@ static inline enum verdict too(struct pushing *s, const char *why)
 /* ---- sysdig's words (sys_pushdown_ask.c) ---- */
 
 /* Are all its words decided by the call's number, the kind of its descriptor, or its error? */
-bool sys_ask_fits(const struct filter *f);
+bool sys_pushdown_ask_fits(const struct filter *f);
 /* 0 or -ENOMEM. */
-int sys_ask(struct pushing *s, const struct filter *f, enum verdict *ret);
+int sys_pushdown_ask_call(struct pushing *s, const struct filter *f, enum verdict *ret);
 
 /* ---- paths and names of files (sys_pushdown_path.c) ---- */
 
-enum verdict push_paths(struct pushing *s, const struct filter_conjunct *c);
+enum verdict sys_pushdown_path_add(struct pushing *s, const struct filter_conjunct *c);
 
 /* ---- both: what libscap's event of a call is made from ---- */
 
@@ -47,12 +47,12 @@ enum verdict push_paths(struct pushing *s, const struct filter_conjunct *c);
  * The argument that is the descriptor which events of the call are about; -1 = they are about none, -2 = it is no
  * argument.
  */
-int push_fd_arg(const struct sys_call *call);
+int sys_pushdown_ask_fd_arg(const struct sys_call *call);
 
 /* From now on the call passes only if what it is about is one of @kinds (SYS_FD_*); 0: never. */
-void push_narrow(struct sys_pushdown *p, unsigned abi, unsigned nr, int arg, unsigned kinds);
+void sys_pushdown_ask_narrow(struct sys_pushdown *p, unsigned abi, unsigned nr, int arg, unsigned kinds);
 
 /* Says of all calls that they may pass, where nothing was said yet. */
-void push_start_calls(struct sys_pushdown *p);
+void sys_pushdown_ask_start_calls(struct sys_pushdown *p);
 
 #endif

@@ -72,11 +72,11 @@ static enum verdict push_written(struct pushing *s, const struct filter_conjunct
 {
 	if (!take_prefixes(&s->p->pred, c, false))
 		return STAYS;
-	push_start_calls(s->p);
+	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
-			const struct sys_call *call = sys_call_find(abi, nr);
-			int arg = call ? sys_path_arg(call) : -1;
+			const struct sys_call *call = sys_table_call_find(abi, nr);
+			int arg = call ? sys_map_path_arg(call) : -1;
 
 			if (arg >= 0)
 				set_path(s->p, abi, nr, arg);
@@ -91,11 +91,11 @@ static enum verdict push_written(struct pushing *s, const struct filter_conjunct
 /* The argument with the path of evt.abspath; -1 = there is none, -2 = it is no argument of the call. */
 static int abspath_arg(const struct sys_call *call)
 {
-	const struct sys_mapping *m = sys_mapping_of(call);
-	int i = m ? scap_abspath_param(m->type + 1) : -1;
+	const struct sys_mapping *m = sys_map_find(call);
+	int i = m ? scap_fields_abspath_param(m->type + 1) : -1;
 
 	if (i < 0)
-		return m && scap_abspath_param(m->type) >= 0 ? -2 : -1;
+		return m && scap_fields_abspath_param(m->type) >= 0 ? -2 : -1;
 	if (strlen(m->exit) < 2 * (size_t)i + 2 || m->exit[2 * i] != 's')
 		return -2;
 	return m->exit[2 * i + 1] - '0';
@@ -105,10 +105,10 @@ static enum verdict push_abspath(struct pushing *s, const struct filter_conjunct
 {
 	if (!take_prefixes(&s->p->pred, c, true))
 		return STAYS;
-	push_start_calls(s->p);
+	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
-			int arg = abspath_arg(sys_call_find(abi, nr));
+			int arg = abspath_arg(sys_table_call_find(abi, nr));
 
 			if (arg >= 0)
 				set_path(s->p, abi, nr, arg);
@@ -122,18 +122,18 @@ static enum verdict push_abspath(struct pushing *s, const struct filter_conjunct
 
 static int opened_path(const struct sys_call *call)
 {
-	const struct sys_mapping *m = sys_mapping_of(call);
+	const struct sys_mapping *m = sys_map_find(call);
 
 	if (!m || (m->type != SCAP_OPEN_E && m->type != SCAP_OPENAT_2_E && m->type != SCAP_OPENAT2_E &&
 		   m->type != SCAP_CREAT_E))
 		return -1;
-	return sys_path_arg(call);
+	return sys_map_path_arg(call);
 }
 
 static void name_call(struct sys_pushdown *p, unsigned abi, unsigned nr)
 {
-	const struct sys_call *call = sys_call_find(abi, nr);
-	int path = opened_path(call), fd = push_fd_arg(call);
+	const struct sys_call *call = sys_table_call_find(abi, nr);
+	int path = opened_path(call), fd = sys_pushdown_ask_fd_arg(call);
 
 	if (path >= 0) {
 		set_path(p, abi, nr, path);
@@ -141,7 +141,7 @@ static void name_call(struct sys_pushdown *p, unsigned abi, unsigned nr)
 	} else if (fd == -1) {
 		p->calls[abi][nr] = 0;
 	} else {
-		push_narrow(p, abi, nr, fd, NAMED_KINDS);
+		sys_pushdown_ask_narrow(p, abi, nr, fd, NAMED_KINDS);
 	}
 }
 
@@ -150,7 +150,7 @@ static enum verdict push_names(struct pushing *s, const struct filter_conjunct *
 	/* Names are remembered where a file is opened: those calls pass, for the tables of this word too. */
 	if (!s->o->keeps_state || !take_prefixes(&s->p->pred, c, true))
 		return STAYS;
-	push_start_calls(s->p);
+	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++)
 			name_call(s->p, abi, nr);
@@ -158,7 +158,7 @@ static enum verdict push_names(struct pushing *s, const struct filter_conjunct *
 	return too(s, "by the whole name");
 }
 
-enum verdict push_paths(struct pushing *s, const struct filter_conjunct *c)
+enum verdict sys_pushdown_path_add(struct pushing *s, const struct filter_conjunct *c)
 {
 	if (!strcmp(c->field, "syscall.path"))
 		return push_written(s, c);

@@ -19,16 +19,16 @@
 
 #define COMM_BYTES 16
 
-void suppress_configure(const struct sys_conf *c, struct bpf_object *obj)
+void sys_suppress_configure(const struct sys_conf *c, struct bpf_object *obj)
 {
 	const bool any = c->suppress.len > 0;
 
-	probe_set_rodata(obj, "sys_suppress", &any, sizeof(any));
+	probe_rodata_set(obj, "sys_suppress", &any, sizeof(any));
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_suppressed"),
 				 MAX((uint32_t)c->suppress.len, 1u));
 }
 
-int suppress_fill(const struct sys_conf *c, const struct bpf_object *obj)
+int sys_suppress_fill(const struct sys_conf *c, const struct bpf_object *obj)
 {
 	int fd = bpf_object__find_map_fd_by_name(obj, "sys_suppressed");
 	const uint8_t one = 1;
@@ -43,7 +43,7 @@ int suppress_fill(const struct sys_conf *c, const struct bpf_object *obj)
 	return 0;
 }
 
-uint64_t suppress_count(const struct bpf_object *obj, unsigned n_cpus)
+uint64_t sys_suppress_count(const struct bpf_object *obj, unsigned n_cpus)
 {
 	_cleanup_free_ uint64_t *each = calloc(n_cpus, sizeof(*each));
 	int fd = bpf_object__find_map_fd_by_name(obj, "sys_suppressed_n");
@@ -90,7 +90,7 @@ static uint64_t count_tasks(const struct sys_conf *c, const char *dir_path)
 	return n;
 }
 
-uint64_t suppress_threads(const struct sys_conf *c, const struct probe *p)
+uint64_t sys_suppress_threads(const struct sys_conf *c, const struct probe *p)
 {
 	char root[256], path[512];
 	struct dirent *e;

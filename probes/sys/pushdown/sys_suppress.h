@@ -12,12 +12,12 @@ struct probe;
 struct sys_conf;
 
 /* Before load: room for the names. */
-void suppress_configure(const struct sys_conf *c, struct bpf_object *obj);
+void sys_suppress_configure(const struct sys_conf *c, struct bpf_object *obj);
 /* After load: the names. 0 or -errno. */
-int suppress_fill(const struct sys_conf *c, const struct bpf_object *obj);
+int sys_suppress_fill(const struct sys_conf *c, const struct bpf_object *obj);
 /* Events that were left out so far. */
-uint64_t suppress_count(const struct bpf_object *obj, unsigned n_cpus);
+uint64_t sys_suppress_count(const struct bpf_object *obj, unsigned n_cpus);
 /* Threads that have such a name now. */
-uint64_t suppress_threads(const struct sys_conf *c, const struct probe *p);
+uint64_t sys_suppress_threads(const struct sys_conf *c, const struct probe *p);
 
 #endif

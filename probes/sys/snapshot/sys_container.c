@@ -29,7 +29,7 @@
 #include "scap/state/state.h"
 #include "worker/worker.h"
 
-#define ID_BYTES 72		/* as scap_container_id() has them */
+#define ID_BYTES 72		/* as scap_state_container_id() has them */
 #define IDS_MAX 65536u		/* containers that were told of: further ones have no names */
 #define TIMEOUT_NS 2000000000ull
 #define STORAGE "var/lib/containers/storage/overlay-containers"
@@ -57,7 +57,7 @@ struct containers {
 	size_t n_told;		/* of these */
 };
 
-struct containers *containers_new(const char *host_root)
+struct containers *sys_container_new(const char *host_root)
 {
 	struct containers *c = calloc(1, sizeof(*c));
 
@@ -66,7 +66,7 @@ struct containers *containers_new(const char *host_root)
 	return c;
 }
 
-void containers_free(struct containers *c)
+void sys_container_free(struct containers *c)
 {
 	if (!c)
 		return;
@@ -76,11 +76,11 @@ void containers_free(struct containers *c)
 	free(c);
 }
 
-void containers_note(struct containers *c, const char *cgroups, size_t len)
+void sys_container_note(struct containers *c, const char *cgroups, size_t len)
 {
 	struct id id = { 0 };
 
-	if (!scap_container_id(cgroups, len, id.text))
+	if (!scap_state_container_id(cgroups, len, id.text))
 		return;
 	for (size_t i = c->ids.len; i > 0; i--)
 		if (!strcmp(c->ids.items[i - 1].text, id.text))
@@ -251,7 +251,7 @@ static int tell(const char *id, int engine, const struct container_said *s,
 	return r;
 }
 
-int containers_tell(struct containers *c, int (*fn)(void *ctx, const struct params_out *ev), void *ctx)
+int sys_container_tell(struct containers *c, int (*fn)(void *ctx, const struct params_out *ev), void *ctx)
 {
 	int r = 0;
 

@@ -12,16 +12,16 @@ struct containers;
 struct params_out;
 
 /* @host_root: "" or where the host's root is mounted. NULL without memory. */
-struct containers *containers_new(const char *host_root);
-void containers_free(struct containers *c);	/* NULL is fine */
+struct containers *sys_container_new(const char *host_root);
+void sys_container_free(struct containers *c); /* NULL is fine */
 
 /* A process in these cgroups is there (as rows of threads have them). What is new is looked up by the next call. */
-void containers_note(struct containers *c, const char *cgroups, size_t len);
+void sys_container_note(struct containers *c, const char *cgroups, size_t len);
 
 /*
  * Tells of each container that was noted since: an event with what its engine says in sysdig's form, for the state
  * and not shown. One that no engine knows is named by its id. 0, or what @fn returned when negative.
  */
-int containers_tell(struct containers *c, int (*fn)(void *ctx, const struct params_out *ev), void *ctx);
+int sys_container_tell(struct containers *c, int (*fn)(void *ctx, const struct params_out *ev), void *ctx);
 
 #endif

@@ -28,7 +28,7 @@ struct cputime {
 	struct buf rec;
 };
 
-void cputime_free(struct cputime *c)
+void sys_cputime_free(struct cputime *c)
 {
 	if (!c)
 		return;
@@ -38,7 +38,7 @@ void cputime_free(struct cputime *c)
 	free(c);
 }
 
-struct cputime *cputime_new(struct probe *p)
+struct cputime *sys_cputime_new(struct probe *p)
 {
 	struct cputime *c = calloc(1, sizeof(*c));
 	char path[PATH_MAX];
@@ -49,7 +49,7 @@ struct cputime *cputime_new(struct probe *p)
 	c->probe = p;
 	c->proc = opendir(path);
 	if (!c->proc) {
-		cputime_free(c);
+		sys_cputime_free(c);
 		return NULL;
 	}
 	return c;
@@ -89,7 +89,7 @@ static int inject(struct cputime *c, const struct params_out *o)
 	if (r < 0)
 		return r;
 	rec = c->rec.data;
-	return probe_inject(c->probe->env, rec, c->rec.len);
+	return probe_env_inject(c->probe->env, rec, c->rec.len);
 }
 
 static int put_process(struct cputime *c, const char *name)
@@ -109,7 +109,7 @@ static int put_process(struct cputime *c, const char *name)
 	return r < 0 ? r : 0;
 }
 
-int cputime_tick(struct cputime *c)
+int sys_cputime_tick(struct cputime *c)
 {
 	const uint64_t end_ns = clock_boot_ns() + TURN_NS;
 	struct dirent *d;

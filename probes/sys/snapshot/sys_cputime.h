@@ -9,9 +9,9 @@
 struct cputime;
 struct probe;
 
-struct cputime *cputime_new(struct probe *p);	/* NULL without memory, or without /proc */
-void cputime_free(struct cputime *c);		/* NULL is fine */
+struct cputime *sys_cputime_new(struct probe *p); /* NULL without memory, or without /proc */
+void sys_cputime_free(struct cputime *c);	  /* NULL is fine */
 /* Puts procinfo events into the stream. 0 or -errno. */
-int cputime_tick(struct cputime *c);
+int sys_cputime_tick(struct cputime *c);
 
 #endif

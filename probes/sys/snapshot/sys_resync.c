@@ -43,7 +43,7 @@ struct heal {
 	VEC(struct seq) seqs;	/* by CPU, then class */
 	uint32_t gaps;
 	uint64_t turn_ns, spent_ns;
-	bool starting; /* heal_start() is at work */
+	bool starting; /* sys_resync_start() is at work */
 	struct heal_stats stats;
 };
 
@@ -67,7 +67,7 @@ static void note_container(struct heal *h, const struct params_out *row)
 	for (unsigned i = 0; i < ROW_CGROUPS; i++)
 		off += row->len[i];
 	if (row->head.n > ROW_CGROUPS && off + row->len[ROW_CGROUPS] <= row->bytes.len)
-		containers_note(h->containers, row->bytes.data + off, row->len[ROW_CGROUPS]);
+		sys_container_note(h->containers, row->bytes.data + off, row->len[ROW_CGROUPS]);
 }
 
 /* As a record that the stream takes. */
@@ -85,7 +85,7 @@ static int inject(struct heal *h, struct sonde_rec head, const struct params_out
 	if (r < 0 || h->rec.len > ROW_MAX)
 		return r;
 	made = h->rec.data;
-	r = probe_inject(h->probe->env, made, h->rec.len);
+	r = probe_env_inject(h->probe->env, made, h->rec.len);
 	return r < 0 ? r : 0;
 }
 
@@ -112,7 +112,7 @@ static int on_container(void *ctx, const struct params_out *ev)
 	return inject(ctx, (struct sonde_rec){ .type = SONDE_EV_SCAP }, ev);
 }
 
-struct heal *heal_new(struct probe *p, struct err *err)
+struct heal *sys_resync_new(struct probe *p, struct err *err)
 {
 	struct heal *h = calloc(1, sizeof(*h));
 
@@ -123,22 +123,22 @@ struct heal *heal_new(struct probe *p, struct err *err)
 	h->probe = p;
 	map_init(&h->tasks, sizeof(uint32_t), sizeof(uint32_t));
 	map_init(&h->cgroups, sizeof(uint32_t), sizeof(uint64_t));
-	h->containers = containers_new(probe_env_host_root(p->env));
-	h->scan = scan_new(probe_env_host_root(p->env), on_row, h);
+	h->containers = sys_container_new(probe_env_host_root(p->env));
+	h->scan = sys_scan_new(probe_env_host_root(p->env), on_row, h);
 	if (h->scan && h->containers)
 		return h;
 	err_set(err, -ENOENT, "cannot open %s/proc: what is there before the start stays unknown",
 		probe_env_host_root(p->env));
-	heal_free(h);
+	sys_resync_free(h);
 	return NULL;
 }
 
-void heal_free(struct heal *h)
+void sys_resync_free(struct heal *h)
 {
 	if (!h)
 		return;
-	scan_free(h->scan);
-	containers_free(h->containers);
+	sys_scan_free(h->scan);
+	sys_container_free(h->containers);
 	map_fini(&h->cgroups);
 	buf_fini(&h->rec);
 	map_fini(&h->tasks);
@@ -151,9 +151,9 @@ static int start_some(struct heal *h, const uint32_t *pids, size_t n)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		r = scan_process(h->scan, pids[i], 0, true);
+		r = sys_scan_process(h->scan, pids[i], 0, true);
 		if (r >= 0 || r == -ESRCH)
-			r = scan_ancestors(h->scan, pids[i]);
+			r = sys_scan_ancestors(h->scan, pids[i]);
 	}
 	return r;
 }
@@ -161,19 +161,19 @@ static int start_some(struct heal *h, const uint32_t *pids, size_t n)
 static int start_all(struct heal *h)
 {
 	const struct probe_select *sel = probe_env_select(h->probe->env, h->probe->instance);
-	int r = scan_host(h->scan);
+	int r = sys_scan_host(h->scan);
 
 	if (r >= 0 && (sel->n_pids || sel->n_tree)) {
 		r = start_some(h, sel->pids, sel->n_pids);
 		if (r >= 0)
 			r = start_some(h, sel->tree, sel->n_tree);
 	} else if (r >= 0) {
-		r = scan_all(h->scan);
+		r = sys_scan_all(h->scan);
 	}
-	return r < 0 ? r : containers_tell(h->containers, on_container, h);
+	return r < 0 ? r : sys_container_tell(h->containers, on_container, h);
 }
 
-int heal_start(struct heal *h, struct err *err)
+int sys_resync_start(struct heal *h, struct err *err)
 {
 	int r;
 
@@ -222,10 +222,10 @@ static void read_again(struct heal *h, uint32_t tgid, uint32_t tid, bool is_new)
 	}
 	/* A thread's descriptors are its process's. */
 	if (tid != tgid)
-		scan_process(h->scan, tgid, tid, false);
-	if (scan_process(h->scan, tgid, tgid, true) >= 0)
+		sys_scan_process(h->scan, tgid, tid, false);
+	if (sys_scan_process(h->scan, tgid, tgid, true) >= 0)
 		h->stats.healed++;
-	containers_tell(h->containers, on_container, h);
+	sys_container_tell(h->containers, on_container, h);
 	slot = map_add(&h->tasks, &tid, NULL);
 	if (slot)
 		*slot = h->gaps;	/* also when it is gone: there is nothing more to learn */
@@ -241,7 +241,7 @@ static bool is_beginning(const struct sonde_rec *r)
 
 	if (r->type != SYS_REC_EXIT || !cur_copy(&c, &rec, sizeof(rec)) || rec.ret != 0)
 		return false;
-	call = sys_call_find(rec.abi, rec.nr);
+	call = sys_table_call_find(rec.abi, rec.nr);
 	return call && call->flags & SYS_CALL_LIFE &&
 	       (!strncmp(call->name, "clone", 5) || !strcmp(call->name, "fork") || !strcmp(call->name, "vfork"));
 }
@@ -266,14 +266,14 @@ static bool changed_cgroup(struct heal *h, const struct sonde_rec *r)
 	bool same;
 
 	if (r->type != SYS_REC_EXIT || r->len < sizeof(*r) + sizeof(*b) || b->ret != 0 ||
-	    b->chunks_len > r->len - sizeof(*r) - sizeof(*b) || b->flags & SYS_F_SHORT || !sys_image_of(b, &image) ||
-	    !image.proc.name_len)
+	    b->chunks_len > r->len - sizeof(*r) - sizeof(*b) || b->flags & SYS_F_SHORT ||
+	    !sys_memory_image_of(b, &image) || !image.proc.name_len)
 		return false;
 	cgroup = image.proc.cgroup_id;
 	known = map_find(&h->cgroups, &r->tgid);
 	known = known ? known : map_find(&h->cgroups, &image.proc.ppid);
 	if (!known && may_spend(h, begin_ns)) {
-		same = scan_same_cgroups(h->scan, r->tgid, image.proc.ppid);
+		same = sys_scan_same_cgroups(h->scan, r->tgid, image.proc.ppid);
 		if (same)
 			remember_cgroup(h, image.proc.ppid, cgroup);
 		h->spent_ns += clock_boot_ns() - begin_ns;
@@ -298,12 +298,12 @@ static void on_name(struct heal *h, const struct sonde_rec *r)
 	buf_add(&text, "unified=", strlen("unified="));
 	buf_add(&text, path, path ? name.name_len : 0);
 	if (path && buf_error(&text) >= 0)
-		containers_note(h->containers, text.data, text.len);
+		sys_container_note(h->containers, text.data, text.len);
 	buf_fini(&text);
-	containers_tell(h->containers, on_container, h);
+	sys_container_tell(h->containers, on_container, h);
 }
 
-void heal_record(struct heal *h, const struct sonde_rec *r)
+void sys_resync_record(struct heal *h, const struct sonde_rec *r)
 {
 	uint32_t tid = r->tid, *slot;
 	bool is_new = false;
@@ -329,7 +329,7 @@ void heal_record(struct heal *h, const struct sonde_rec *r)
 		read_again(h, r->tgid, tid, is_new);
 }
 
-void heal_stats(const struct heal *h, struct heal_stats *ret)
+void sys_resync_stats(const struct heal *h, struct heal_stats *ret)
 {
 	*ret = h->stats;
 }

@@ -19,15 +19,15 @@ struct heal_stats {
 	uint64_t postponed;	/* not read again yet, because others had used up the time for that */
 };
 
-struct heal *heal_new(struct probe *p, struct err *err);	/* NULL: @err says why */
-void heal_free(struct heal *h);				/* NULL is fine */
+struct heal *sys_resync_new(struct probe *p, struct err *err); /* NULL: @err says why */
+void sys_resync_free(struct heal *h);			       /* NULL is fine */
 
 /* What is there now: of the whole host, or of what was selected and its ancestors. 0 or -errno. */
-int heal_start(struct heal *h, struct err *err);
+int sys_resync_start(struct heal *h, struct err *err);
 
 /* Looks at each record of this probe before it is decoded. */
-void heal_record(struct heal *h, const struct sonde_rec *r);
+void sys_resync_record(struct heal *h, const struct sonde_rec *r);
 
-void heal_stats(const struct heal *h, struct heal_stats *ret);
+void sys_resync_stats(const struct heal *h, struct heal_stats *ret);
 
 #endif

@@ -37,7 +37,7 @@ struct who {
 
 /* ---- reading ---- */
 
-int scan_read(int dir_fd, const char *name, struct buf *into, size_t cap)
+int sys_scan_read(int dir_fd, const char *name, struct buf *into, size_t cap)
 {
 	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	ssize_t n;
@@ -63,7 +63,7 @@ int scan_read(int dir_fd, const char *name, struct buf *into, size_t cap)
 	return (int)into->len;
 }
 
-size_t scan_link(int dir_fd, const char *name, char *to, size_t cap)
+size_t sys_scan_link(int dir_fd, const char *name, char *to, size_t cap)
 {
 	ssize_t n = readlinkat(dir_fd, name, to, cap - 1);
 
@@ -104,7 +104,7 @@ static int read_stat(struct scan *s, int dir_fd, struct who *w)
 	long long ppid, pgrp, sid, tty;
 	unsigned long long min_flt, maj_flt;
 	const char *open, *close;
-	int r = scan_read(dir_fd, "stat", &s->text, FILE_MAX);
+	int r = sys_scan_read(dir_fd, "stat", &s->text, FILE_MAX);
 
 	if (r < 0)
 		return r;
@@ -126,7 +126,7 @@ static int read_stat(struct scan *s, int dir_fd, struct who *w)
 
 static int read_status(struct scan *s, int dir_fd, struct who *w)
 {
-	int r = scan_read(dir_fd, "status", &s->text, FILE_MAX);
+	int r = sys_scan_read(dir_fd, "status", &s->text, FILE_MAX);
 	const char *t = s->text.data;
 
 	if (r < 0)
@@ -153,9 +153,9 @@ static void read_others(struct scan *s, int dir_fd, struct who *w)
 	uint64_t v;
 
 	w->login = UINT32_MAX;
-	if (scan_read(dir_fd, "loginuid", &s->text, 64) > 0 && str_to_u64(s->text.data, 10, &v) == 0)
+	if (sys_scan_read(dir_fd, "loginuid", &s->text, 64) > 0 && str_to_u64(s->text.data, 10, &v) == 0)
 		w->login = (uint32_t)v;
-	if (scan_read(dir_fd, "limits", &s->text, FILE_MAX) <= 0)
+	if (sys_scan_read(dir_fd, "limits", &s->text, FILE_MAX) <= 0)
 		return;
 	line = strstr(s->text.data, limit);
 	if (line)
@@ -167,7 +167,7 @@ static void read_others(struct scan *s, int dir_fd, struct who *w)
 static void add_link(struct scan *s, int dir_fd, const char *name, bool slash)
 {
 	char path[PATH_MAX + 2];
-	size_t n = scan_link(dir_fd, name, path, PATH_MAX);
+	size_t n = sys_scan_link(dir_fd, name, path, PATH_MAX);
 
 	if (slash && n && path[n - 1] != '/')
 		path[n++] = '/';
@@ -178,8 +178,8 @@ static void add_link(struct scan *s, int dir_fd, const char *name, bool slash)
 static void add_command(struct scan *s, int dir_fd, const struct who *w)
 {
 	char path[PATH_MAX];
-	size_t path_len = scan_link(dir_fd, "exe", path, sizeof(path)), first;
-	int n = scan_read(dir_fd, "cmdline", &s->text, BYTES_MAX);
+	size_t path_len = sys_scan_link(dir_fd, "exe", path, sizeof(path)), first;
+	int n = sys_scan_read(dir_fd, "cmdline", &s->text, BYTES_MAX);
 
 	if (n <= 0) {
 		params_add_str(&s->out, w->comm, strlen(w->comm));
@@ -198,7 +198,7 @@ static void add_command(struct scan *s, int dir_fd, const struct who *w)
 
 static void add_environment(struct scan *s, int dir_fd)
 {
-	int n = scan_read(dir_fd, "environ", &s->text, BYTES_MAX);
+	int n = sys_scan_read(dir_fd, "environ", &s->text, BYTES_MAX);
 
 	params_add(&s->out, s->text.data, n > 0 ? (size_t)n : 0);
 	if (n > 0 && s->text.data[n - 1])
@@ -217,7 +217,7 @@ static void add_cgroup(struct scan *s, const char *name, size_t name_len, const 
 static void add_cgroups(struct scan *s, int dir_fd)
 {
 	static const char *const unified[] = { "cpuset", "cpu", "cpuacct", "io", "memory", "pids" };
-	int n = scan_read(dir_fd, "cgroup", &s->text, BYTES_MAX);
+	int n = sys_scan_read(dir_fd, "cgroup", &s->text, BYTES_MAX);
 	const char *line = s->text.data, *names, *path, *end;
 	bool any = false;
 
@@ -358,7 +358,7 @@ static int scan_threads(struct scan *s, int pid_fd, uint32_t pid)
 	return r;
 }
 
-int scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files)
+int sys_scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files)
 {
 	_cleanup_close_ int pid_fd = -1;
 	char name[32];
@@ -371,29 +371,29 @@ int scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files)
 	s->anew = files;
 	r = tid ? scan_thread(s, pid_fd, pid, tid) : scan_threads(s, pid_fd, pid);
 	if (r >= 0 && files)
-		r = scan_files(s, pid_fd, pid);
+		r = sys_scan_files_of(s, pid_fd, pid);
 	return r;
 }
 
-int scan_ancestors(struct scan *s, uint32_t pid)
+int sys_scan_ancestors(struct scan *s, uint32_t pid)
 {
 	char name[48];
 	int r = 0;
 
 	for (unsigned i = 0; r >= 0 && i < ANCESTORS_MAX; i++) {
 		snprintf(name, sizeof(name), "%u/status", pid);
-		if (scan_read(s->proc_fd, name, &s->text, FILE_MAX) < 0)
+		if (sys_scan_read(s->proc_fd, name, &s->text, FILE_MAX) < 0)
 			return 0;
 		pid = (uint32_t)keyed(s->text.data, "PPid", 0, 10, 0);
 		if (!pid)
 			return 0;
-		r = scan_process(s, pid, pid, false);
+		r = sys_scan_process(s, pid, pid, false);
 		r = r == -ESRCH ? 0 : r;
 	}
 	return r;
 }
 
-int scan_all(struct scan *s)
+int sys_scan_all(struct scan *s)
 {
 	DIR *dir = open_dir(s->proc_fd, ".");
 	uint32_t pid;
@@ -402,14 +402,14 @@ int scan_all(struct scan *s)
 	if (!dir)
 		return -errno;
 	while (r >= 0 && (pid = next_number(dir))) {
-		r = scan_process(s, pid, 0, true);
+		r = sys_scan_process(s, pid, 0, true);
 		r = r == -ESRCH ? 0 : r;
 	}
 	closedir(dir);
 	return r;
 }
 
-struct scan *scan_new(const char *host_root, scan_fn fn, void *ctx)
+struct scan *sys_scan_new(const char *host_root, scan_fn fn, void *ctx)
 {
 	struct scan *s = calloc(1, sizeof(*s));
 	char path[PATH_MAX];
@@ -425,11 +425,11 @@ struct scan *scan_new(const char *host_root, scan_fn fn, void *ctx)
 	s->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->proc_fd >= 0 && s->host_root)
 		return s;
-	scan_free(s);
+	sys_scan_free(s);
 	return NULL;
 }
 
-void scan_free(struct scan *s)
+void sys_scan_free(struct scan *s)
 {
 	if (!s)
 		return;
@@ -449,10 +449,10 @@ static int read_cgroups(struct scan *s, uint32_t pid, struct buf *into)
 	char name[32];
 
 	snprintf(name, sizeof(name), "%u/cgroup", pid);
-	return scan_read(s->proc_fd, name, into, BYTES_MAX);
+	return sys_scan_read(s->proc_fd, name, into, BYTES_MAX);
 }
 
-bool scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other)
+bool sys_scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other)
 {
 	int n = read_cgroups(s, pid, &s->text), m = read_cgroups(s, other, &s->more);
 

@@ -18,21 +18,21 @@ struct scan;
 typedef int (*scan_fn)(void *ctx, const struct params_out *row);
 
 /* @host_root: "" or where the host's root is mounted. NULL without memory, or without /proc. */
-struct scan *scan_new(const char *host_root, scan_fn fn, void *ctx);
-void scan_free(struct scan *s);		/* NULL is fine */
+struct scan *sys_scan_new(const char *host_root, scan_fn fn, void *ctx);
+void sys_scan_free(struct scan *s); /* NULL is fine */
 
 /* Interfaces, users and groups of the host. */
-int scan_host(struct scan *s);
+int sys_scan_host(struct scan *s);
 /* Every process. */
-int scan_all(struct scan *s);
+int sys_scan_all(struct scan *s);
 /*
  * One process: a row for each of its threads (@tid 0) or for that one, then its descriptors if @files. 0, or
  * -ESRCH when it is gone.
  */
-int scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files);
+int sys_scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files);
 /* The processes that @pid descends from, without descriptors. */
-int scan_ancestors(struct scan *s, uint32_t pid);
+int sys_scan_ancestors(struct scan *s, uint32_t pid);
 /* Are both in the same cgroups? False also when one is gone. */
-bool scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other);
+bool sys_scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other);
 
 #endif

@@ -103,7 +103,7 @@ static int scan_groups(struct scan *s)
 	return r;
 }
 
-int scan_host(struct scan *s)
+int sys_scan_host(struct scan *s)
 {
 	int r = scan_ifaces(s);
 

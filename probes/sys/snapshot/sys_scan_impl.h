@@ -35,10 +35,10 @@ struct scan {
 };
 
 /* The whole of a small file of /proc, NUL-terminated behind its end, at most @cap bytes. Its length, or -errno. */
-int scan_read(int dir_fd, const char *name, struct buf *into, size_t cap);
+int sys_scan_read(int dir_fd, const char *name, struct buf *into, size_t cap);
 /* The text of a link; "" when it cannot be read. */
-size_t scan_link(int dir_fd, const char *name, char *to, size_t cap);
+size_t sys_scan_link(int dir_fd, const char *name, char *to, size_t cap);
 
-int scan_files(struct scan *s, int pid_fd, uint32_t pid);
+int sys_scan_files_of(struct scan *s, int pid_fd, uint32_t pid);
 
 #endif

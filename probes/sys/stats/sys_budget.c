@@ -36,19 +36,19 @@ struct budget {
 	uint64_t wall_ns, cpu_ns;	/* at the last look */
 };
 
-void budget_free(struct budget *b)
+void sys_budget_free(struct budget *b)
 {
 	if (!b)
 		return;
-	budget_stop(b);
+	sys_budget_stop(b);
 	cleanup_close(&b->stats_fd);
 	free(b);
 }
-DEFINE_CLEANUP(struct budget *, budget_free)
+DEFINE_CLEANUP(struct budget *, sys_budget_free)
 
-struct budget *budget_new(struct probe *p, struct bpf_object *obj, unsigned permille, struct err *err)
+struct budget *sys_budget_new(struct probe *p, struct bpf_object *obj, unsigned permille, struct err *err)
 {
-	_cleanup_(budget_freep) struct budget *b = calloc(1, sizeof(*b));
+	_cleanup_(sys_budget_freep) struct budget *b = calloc(1, sizeof(*b));
 
 	if (!b) {
 		err_errno(err, -ENOMEM, "cannot keep to a CPU budget");
@@ -58,7 +58,7 @@ struct budget *budget_new(struct probe *p, struct bpf_object *obj, unsigned perm
 	b->p = p;
 	b->permille = permille;
 	b->one_in = 1;
-	b->closed = probe_var(obj, "sys_closed", sizeof(*b->closed));
+	b->closed = probe_rodata_var(obj, "sys_closed", sizeof(*b->closed));
 	b->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (!b->closed || !p->loop) {
 		err_set(err, -ENOTSUP, "--max-cpu needs a run of its own");
@@ -123,7 +123,7 @@ static int on_period(void *ctx, _unused_ uint64_t now_ns)
 	return b->one_in > 1 ? loop_set_timer(b->close, PERIOD_NS / b->one_in, 0) : 0;
 }
 
-int budget_start(struct budget *b)
+int sys_budget_start(struct budget *b)
 {
 	int r = loop_add_timer(b->p->loop, PERIOD_NS, PERIOD_NS, on_period, b, &b->period);
 
@@ -136,7 +136,7 @@ int budget_start(struct budget *b)
 	return r;
 }
 
-void budget_stop(struct budget *b)
+void sys_budget_stop(struct budget *b)
 {
 	if (!b)
 		return;
@@ -160,14 +160,14 @@ static void say(struct budget *b, unsigned cost)
 	r.hdr.instance = b->p->instance;
 	r.cost_permille = cost;
 	r.budget_permille = b->permille;
-	probe_inject(b->p->env, &r.hdr, sizeof(r));
+	probe_env_inject(b->p->env, &r.hdr, sizeof(r));
 	if (b->one_in > 1)
 		snprintf(text, sizeof(text), "watching took %u.%u %% of a CPU, %u.%u %% are granted: "
 			 "calls are seen in 1/%u of the time", cost / 10, cost % 10, b->permille / 10,
 			 b->permille % 10, b->one_in);
 	else
 		snprintf(text, sizeof(text), "every call is seen again");
-	probe_note(b->p->env, text);
+	probe_env_note(b->p->env, text);
 }
 
 /* More at once by as much as it was too expensive; less only when it would fit for some time. */
@@ -184,7 +184,7 @@ static uint32_t next_one_in(struct budget *b, unsigned cost)
 	return one_in / 2;
 }
 
-void budget_tick(struct budget *b)
+void sys_budget_tick(struct budget *b)
 {
 	uint64_t wall_ns = clock_boot_ns(), cpu_ns = cost_ns(b), cost;
 	uint32_t one_in;

@@ -16,13 +16,13 @@ struct err;
 struct probe;
 
 /* @permille of one CPU, > 0. Needs the pipeline's loop. NULL with a sentence. */
-struct budget *budget_new(struct probe *p, struct bpf_object *obj, unsigned permille, struct err *err);
+struct budget *sys_budget_new(struct probe *p, struct bpf_object *obj, unsigned permille, struct err *err);
 /* After the programs are attached. 0 or -errno. */
-int budget_start(struct budget *b);
+int sys_budget_start(struct budget *b);
 /* About every second: measures, and says so when it changes anything. */
-void budget_tick(struct budget *b);
+void sys_budget_tick(struct budget *b);
 /* Opens the programs for good. NULL is fine. */
-void budget_stop(struct budget *b);
-void budget_free(struct budget *b);	/* NULL is fine */
+void sys_budget_stop(struct budget *b);
+void sys_budget_free(struct budget *b); /* NULL is fine */
 
 #endif

@@ -26,7 +26,7 @@ struct losses {
 	uint64_t *told;		/* owned; by slot, then CPU */
 };
 
-void losses_free(struct losses *l)
+void sys_lost_free(struct losses *l)
 {
 	if (!l)
 		return;
@@ -35,7 +35,7 @@ void losses_free(struct losses *l)
 	free(l);
 }
 
-struct losses *losses_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus)
+struct losses *sys_lost_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus)
 {
 	struct losses *l = calloc(1, sizeof(*l));
 
@@ -48,11 +48,11 @@ struct losses *losses_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus
 	l->told = calloc(((size_t)l->n_slots + 1) * n_cpus, sizeof(*l->told));
 	if (l->now && l->told)
 		return l;
-	losses_free(l);
+	sys_lost_free(l);
 	return NULL;
 }
 
-unsigned losses_most(const struct losses *l, struct sys_stats_lost *ret, unsigned n)
+unsigned sys_lost_most(const struct losses *l, struct sys_stats_lost *ret, unsigned n)
 {
 	unsigned found = 0;
 
@@ -91,10 +91,10 @@ static void say_cpus(const struct losses *l, uint32_t slot, struct buf *out)
 	buf_add_str(out, ")\n");
 }
 
-void losses_say(const struct losses *l, struct buf *out)
+void sys_lost_say(const struct losses *l, struct buf *out)
 {
 	struct sys_stats_lost most[16];
-	unsigned n = l ? losses_most(l, most, ARRAY_SIZE(most)) : 0;
+	unsigned n = l ? sys_lost_most(l, most, ARRAY_SIZE(most)) : 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const char *cause = xlat_name(&lost_cause_xlat, SONDE_LOST_RING_FULL);
@@ -104,7 +104,8 @@ void losses_say(const struct losses *l, struct buf *out)
 		if (most[i].nr != SYS_NR_MAX && most[i].abi != l->abis[0])
 			slot += SYS_NR_MAX;
 		buf_printf(out, "  lost of %s, %s: %" PRIu64,
-			   most[i].nr == SYS_NR_MAX ? "other calls" : sys_call_name(most[i].abi, most[i].nr, name),
+			   most[i].nr == SYS_NR_MAX ? "other calls"
+						    : sys_table_call_name(most[i].abi, most[i].nr, name),
 			   cause, most[i].count);
 		say_cpus(l, slot, out);
 	}
@@ -120,13 +121,13 @@ static int tell(const struct losses *l, struct probe *p, uint32_t slot, unsigned
 	r.nr = known ? (uint16_t)(slot % SYS_NR_MAX) : SYS_NR_MAX;
 	r.abi = (uint8_t)l->abis[known ? slot / SYS_NR_MAX : 0];
 	r.count = count;
-	return probe_inject(p->env, &r.hdr, sizeof(r));
+	return probe_env_inject(p->env, &r.hdr, sizeof(r));
 }
 
-int losses_tell(struct losses *l, struct probe *p, struct bpf_object *obj)
+int sys_lost_tell(struct losses *l, struct probe *p, struct bpf_object *obj)
 {
 	int fd = bpf_object__find_map_fd_by_name(obj, "sys_lost"), r = 0;
-	const uint64_t *changes = probe_var(obj, "sys_lost_changes", sizeof(*changes));
+	const uint64_t *changes = probe_rodata_var(obj, "sys_lost_changes", sizeof(*changes));
 
 	if (fd < 0 || !changes || *changes == l->changes)
 		return 0;

@@ -12,16 +12,16 @@ struct probe;
 struct sys_stats_lost;
 
 /* NULL without memory. @abis: what the slots stand for, @n_abis of them; borrowed. */
-struct losses *losses_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus);
-void losses_free(struct losses *l);	/* NULL is fine */
+struct losses *sys_lost_new(const unsigned *abis, unsigned n_abis, unsigned n_cpus);
+void sys_lost_free(struct losses *l); /* NULL is fine */
 
 /* The calls that lost most, up to @n, most first: what the records told so far. Returns how many. */
-unsigned losses_most(const struct losses *l, struct sys_stats_lost *ret, unsigned n);
+unsigned sys_lost_most(const struct losses *l, struct sys_stats_lost *ret, unsigned n);
 
 /* A line for each of them, with its CPUs and the cause: what the records told so far. */
-void losses_say(const struct losses *l, struct buf *out);
+void sys_lost_say(const struct losses *l, struct buf *out);
 
 /* A record (SYS_REC_LOST) for each call and CPU that lost something since the last time. 0 or a negative errno. */
-int losses_tell(struct losses *l, struct probe *p, struct bpf_object *obj);
+int sys_lost_tell(struct losses *l, struct probe *p, struct bpf_object *obj);
 
 #endif

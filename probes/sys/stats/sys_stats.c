@@ -143,7 +143,8 @@ static void arrange(struct sys_stats_rec *sums, size_t n)
 		sums[i].rank = by_whose(&sums[i - 1], &sums[i]) ? 0 : sums[i - 1].rank + 1;
 }
 
-int sums_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by, bool drawn)
+int sys_stats_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
+		   bool drawn)
 {
 	int fd = bpf_object__find_map_fd_by_name(obj, "sys_stats_rows"), r = 0;
 	int by_fd = by ? bpf_object__find_map_fd_by_name(obj, "sys_stats_rows_by") : -1;
@@ -166,7 +167,7 @@ int sums_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, uns
 		sums[i].one_in = drawn ? SYS_SAMPLING_ONE_IN : 1;
 		sums[i].first = drawn ? SYS_SAMPLING_AFTER : 0;
 		sums[i].long_ns = drawn ? SYS_SAMPLING_LONG_TICKS * clock_tick_ns() : 0;
-		r = probe_inject(p->env, &sums[i].hdr, sizeof(sums[i]));
+		r = probe_env_inject(p->env, &sums[i].hdr, sizeof(sums[i]));
 	}
 	return r;
 }

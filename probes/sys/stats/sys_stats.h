@@ -15,7 +15,7 @@ struct probe;
  * of some calls (sys_sampling.bpf.h), and what they say of all is worked out here. @by: SYS_BY_*; then
  * those with the most time come first, each with its calls behind one another. 0 or a negative errno.
  */
-int sums_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
-	      bool drawn);
+int sys_stats_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
+		   bool drawn);
 
 #endif

@@ -41,7 +41,7 @@ enum { GET_NAME, GET_AVG, GET_P50, GET_P99, GET_WHOSE };
 static int sum_get(const struct event *ev, const struct field *f, struct value *ret)
 {
 	const struct sys_stats_body *b = ev->body;
-	const struct sys_call *call = sys_call_find(b->abi, b->nr);
+	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
 
 	*ret = (struct value){ .kind = VAL_UINT, .ns = true };
 	switch (f->off) {
@@ -111,7 +111,7 @@ static int sum_line(const struct event *ev, const struct line_opts *o, struct bu
 	buf_printf(out, "%7.2f %12.3f %9.2f %9.2f %9.2f %10.2f", share, (double)b->total_ns / 1e6, avg,
 		   (double)percentile(b, 50) / 1e3, (double)percentile(b, 99) / 1e3, (double)b->max_ns / 1e3);
 	return buf_printf(out, " %10" PRIu64 " %9" PRIu64 "  %s\n", b->calls, b->errors,
-			  sys_call_name(b->abi, b->nr, name));
+			  sys_table_call_name(b->abi, b->nr, name));
 }
 
 #define ROW(member, word, kind, doc, ...) FIELD_ROW(struct sys_stats_body, member, word, kind, doc, ##__VA_ARGS__)

@@ -87,7 +87,7 @@ static int pointer_value(struct cursor *c, uint8_t format, uint64_t *ret)
 	return cur_ok(c) ? 0 : -EBADMSG;
 }
 
-int cfi_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section, uint64_t *ret)
+int ehframe_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section, uint64_t *ret)
 {
 	uint64_t place = section + (uint64_t)(c->pos - bytes), v;
 	int r;
@@ -176,7 +176,7 @@ static void read_cie(struct compiler *k, struct cursor c, struct cfi_cie *cie)
 	if (!read_augmentation(k, &c, letters, cie) || !cur_ok(&c))
 		return;
 	run.now = first_state(k->arch);
-	if (cfi_run(&run, c) < 0)
+	if (ehframe_cfa_run(&run, c) < 0)
 		return;
 	cie->init = run.now;
 	cie->good = true;
@@ -248,8 +248,8 @@ static bool read_fde(struct compiler *k, struct cursor c, const struct cfi_cie *
 	const struct elf_segment *seg;
 	uint64_t size, left;
 
-	if (!cie->good || cfi_pointer(&c, cie->pointers, k->bytes, k->vaddr, &f->start) < 0 ||
-	    cfi_pointer(&c, cie->pointers & PE_FORMAT, k->bytes, k->vaddr, &size) < 0)
+	if (!cie->good || ehframe_pointer(&c, cie->pointers, k->bytes, k->vaddr, &f->start) < 0 ||
+	    ehframe_pointer(&c, cie->pointers & PE_FORMAT, k->bytes, k->vaddr, &size) < 0)
 		return false;
 	if (cie->sized)
 		cur_skip(&c, cur_uleb(&c));
@@ -351,7 +351,7 @@ static int compile_entry(struct compiler *k, const struct fde *f)
 {
 	const struct sonde_unwind_rule bottom = {.cfa = SONDE_CFA_REG, .reg = k->arch->sp, .ra = SONDE_RA_NONE};
 
-	return cfi_table_add(&k->table, f->start - f->bias, &bottom);
+	return ehframe_table_add(&k->table, f->start - f->bias, &bottom);
 }
 
 /* Rows of one function that ends where the next begins, at the latest. */
@@ -363,10 +363,10 @@ static int compile_fde(struct compiler *k, const struct fde *f, uint64_t limit)
 	size_t before = k->table.rows.len;
 	int r;
 
-	r = cfi_run(&run, cur_init(k->bytes + f->program, f->program_len));
+	r = ehframe_cfa_run(&run, cur_init(k->bytes + f->program, f->program_len));
 	if (r == -EBADMSG) {
 		k->table.n_skipped++;
-		r = cfi_table_gap(&k->table, run.loc - f->bias);
+		r = ehframe_table_gap(&k->table, run.loc - f->bias);
 	} else if (r == 0) {
 		k->table.n_fdes++;
 	}
@@ -394,7 +394,7 @@ static uint64_t go_off(const struct compiler *k)
 /* The linker of Go keeps its code together, so its rows come in one piece between those of other code. */
 static int compile_go(struct compiler *k)
 {
-	int r = go_unwind_rows(k->go, k->arch, k->go_seg, &k->table, &k->go_end);
+	int r = gounwind_rows(k->go, k->arch, k->go_seg, &k->table, &k->go_end);
 
 	gopclntab_free(TAKE_PTR(k->go));
 	return r;
@@ -417,7 +417,7 @@ static int compile_one(struct compiler *k, const struct fde *f, uint64_t next)
 	if (r >= 0)
 		r = f->is_entry ? compile_entry(k, f) : compile_fde(k, f, next);
 	if (r >= 0 && (next == UINT64_MAX || (next > end && next - end >= GAP_BYTES)))
-		r = cfi_table_gap(&k->table, end);
+		r = ehframe_table_gap(&k->table, end);
 	return r;
 }
 
@@ -479,7 +479,7 @@ static int find_by_segment(struct elf *e, struct compiler *k)
 		return -EBADMSG;
 	enc = cur_u8(&c);
 	cur_skip(&c, 2);
-	r = cfi_pointer(&c, enc, raw, hdr.vaddr, &at);
+	r = ehframe_pointer(&c, enc, raw, hdr.vaddr, &at);
 	if (r < 0)
 		return -EBADMSG;
 	for (size_t i = 0; i < k->n_segs; i++)
@@ -531,7 +531,7 @@ static void compiler_fini(struct compiler *k)
 	map_fini(&k->cie_at);
 	vec_fini(&k->cies);
 	vec_fini(&k->fdes);
-	cfi_table_fini(&k->table);
+	ehframe_table_fini(&k->table);
 	gopclntab_free(k->go);
 }
 
@@ -559,12 +559,12 @@ int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret)
 	if (!k.arch)
 		return -ENOENT;
 	k.segs = elf_segments(e, &k.n_segs);
-	r = cfi_table_init(&k.table, max_bytes / sizeof(uint32_t));
+	r = ehframe_table_init(&k.table, max_bytes / sizeof(uint32_t));
 	if (r == 0 && elf_is_64(e))
 		r = read_all(e, &k);
 	if (r == 0)
 		r = add_entry(&k, e);
 	if (r == 0)
 		r = compile_all(&k, &end);
-	return r < 0 ? r : cfi_table_write(&k.table, end, max_bytes, ret);
+	return r < 0 ? r : ehframe_table_write(&k.table, end, max_bytes, ret);
 }

@@ -209,7 +209,7 @@ static int advance(struct cfi_run *r, uint64_t loc)
 	if (loc == r->loc || !r->table)
 		return 0;
 	rule = rule_of(r);
-	n = cfi_table_add(r->table, r->loc - r->bias, &rule);
+	n = ehframe_table_add(r->table, r->loc - r->bias, &rule);
 	r->loc = loc;
 	return n;
 }
@@ -301,7 +301,7 @@ static int step_move(struct machine *m, uint8_t op)
 
 	switch (op) {
 	case DW_CFA_set_loc:
-		n = cfi_pointer(&m->c, r->cie->pointers, r->bytes, r->section, &loc);
+		n = ehframe_pointer(&m->c, r->cie->pointers, r->bytes, r->section, &loc);
 		return n < 0 ? n : advance(r, loc);
 	case DW_CFA_advance_loc1:
 		return advance_by(r, cur_u8(&m->c));
@@ -435,7 +435,7 @@ static int step(struct machine *m)
 	}
 }
 
-int cfi_run(struct cfi_run *r, struct cursor program)
+int ehframe_cfa_run(struct cfi_run *r, struct cursor program)
 {
 	struct machine m = { .run = r, .c = program };
 	int n = 0;

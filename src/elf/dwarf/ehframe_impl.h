@@ -87,13 +87,13 @@ struct cfi_run {
 
 #define CFI_GAP 0u		/* number of the rule for addresses of no function */
 
-int cfi_table_init(struct cfi_table *t, size_t max_rows);
-void cfi_table_fini(struct cfi_table *t);
+int ehframe_table_init(struct cfi_table *t, size_t max_rows);
+void ehframe_table_fini(struct cfi_table *t);
 /* From @off on @rule holds. Offsets must not fall. -E2BIG, -ENOMEM. */
-int cfi_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_rule *rule);
-int cfi_table_gap(struct cfi_table *t, uint64_t off);
+int ehframe_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_rule *rule);
+int ehframe_table_gap(struct cfi_table *t, uint64_t off);
 /* Splits the rows into pages and appends the whole. */
-int cfi_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret);
+int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret);
 
 /* ---- gounwind.c ---- */
 
@@ -101,13 +101,13 @@ int cfi_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, str
  * Rows for the functions of @t, all of which are in @seg; *ret_end: offset behind the last. The rows before must end
  * below the first.
  */
-int go_unwind_rows(const struct gopclntab *t, const struct cfi_arch *arch, const struct elf_segment *seg,
-		   struct cfi_table *table, uint64_t *ret_end);
+int gounwind_rows(const struct gopclntab *t, const struct cfi_arch *arch, const struct elf_segment *seg,
+		  struct cfi_table *table, uint64_t *ret_end);
 
 /* Runs @program; rows go to the table. -EBADMSG when it makes no sense, -ENOMEM, -E2BIG. */
-int cfi_run(struct cfi_run *r, struct cursor program);
+int ehframe_cfa_run(struct cfi_run *r, struct cursor program);
 
 /* A value by DW_EH_PE encoding @enc; @c->pos - @bytes is its place in the section at @section. -EBADMSG, -ENOTSUP. */
-int cfi_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section, uint64_t *ret);
+int ehframe_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section, uint64_t *ret);
 
 #endif

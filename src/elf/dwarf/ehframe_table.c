@@ -16,7 +16,7 @@
 #define PAGES_MAX (1u << 22)	/* 4 GB of code */
 #define RULES_MAX (1u << 16)
 
-int cfi_table_init(struct cfi_table *t, size_t max_rows)
+int ehframe_table_init(struct cfi_table *t, size_t max_rows)
 {
 	const struct sonde_unwind_rule gap = { .cfa = SONDE_CFA_GAP };
 	uint32_t *number;
@@ -30,7 +30,7 @@ int cfi_table_init(struct cfi_table *t, size_t max_rows)
 	return 0;
 }
 
-void cfi_table_fini(struct cfi_table *t)
+void ehframe_table_fini(struct cfi_table *t)
 {
 	map_fini(&t->numbers);
 	vec_fini(&t->rows);
@@ -80,7 +80,7 @@ static int add_row(struct cfi_table *t, uint64_t off, uint32_t rule)
 	return 0;
 }
 
-int cfi_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_rule *rule)
+int ehframe_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_rule *rule)
 {
 	uint32_t number;
 	int r = rule_number(t, rule, &number);
@@ -88,7 +88,7 @@ int cfi_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_r
 	return r < 0 ? r : add_row(t, off, number);
 }
 
-int cfi_table_gap(struct cfi_table *t, uint64_t off)
+int ehframe_table_gap(struct cfi_table *t, uint64_t off)
 {
 	return add_row(t, off, CFI_GAP);
 }
@@ -145,7 +145,7 @@ static int write_all(const struct cfi_table *t, struct sonde_unwind_head *h, con
 	return buf_error(ret);
 }
 
-int cfi_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret)
+int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret)
 {
 	struct sonde_unwind_head h = { .magic = SONDE_UNWIND_MAGIC, .n_rules = (uint32_t)t->rules.len,
 		.n_fdes = t->n_fdes, .n_skipped = t->n_skipped };
@@ -164,11 +164,11 @@ int cfi_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, str
 int ehframe_empty(struct buf *ret)
 {
 	struct cfi_table t;
-	int r = cfi_table_init(&t, 0);
+	int r = ehframe_table_init(&t, 0);
 
 	if (r == 0)
-		r = cfi_table_write(&t, 0, SIZE_MAX, ret);
-	cfi_table_fini(&t);
+		r = ehframe_table_write(&t, 0, SIZE_MAX, ret);
+	ehframe_table_fini(&t);
 	return r;
 }
 

@@ -27,7 +27,7 @@ struct node {
 static uint32_t table_at(const struct gopclntab *t, const struct gofunc *f, uint32_t n)
 {
 	uint32_t fixed = t->since >= 20 ? GO_FIELD_START_LINE : GO_FIELD_UNIT;
-	struct cursor c = go_field(t, f->info, fixed + 2 + n);
+	struct cursor c = gopclntab_field(t, f->info, fixed + 2 + n);
 	uint32_t v = cur_u32(&c);
 
 	return cur_ok(&c) ? v : UINT32_MAX;
@@ -35,30 +35,31 @@ static uint32_t table_at(const struct gopclntab *t, const struct gofunc *f, uint
 
 static uint32_t n_pcdata(const struct gopclntab *t, const struct gofunc *f)
 {
-	struct cursor c = go_field(t, f->info, GO_FIELD_N_PCDATA);
+	struct cursor c = gopclntab_field(t, f->info, GO_FIELD_N_PCDATA);
 
 	return MIN(cur_u32(&c), 64u);
 }
 
 static uint8_t n_funcdata(const struct gopclntab *t, const struct gofunc *f)
 {
-	struct cursor c = go_field(t, f->info, (t->since >= 20 ? GO_FIELD_START_LINE : GO_FIELD_UNIT) + 1);
+	struct cursor c = gopclntab_field(t, f->info, (t->since >= 20 ? GO_FIELD_START_LINE : GO_FIELD_UNIT) + 1);
 
 	cur_skip(&c, 3);
 	return cur_u8(&c);
 }
 
-int go_inline_open(struct elf *e, struct gopclntab *t)
+int goinline_open(struct elf *e, struct gopclntab *t)
 {
 	uint64_t module;
 	int r;
 
 	if (t->version != GO_1_18)
 		return -ENOENT;
-	r = go_module(e, t, &module);
+	r = gotext_module(e, t, &module);
 	if (r < 0)
 		return r;
-	return go_pointer(e, module + (t->since >= 20 ? MODULE_FUNCDATA_1_20 : MODULE_FUNCDATA_1_18), &t->funcdata);
+	return gotext_pointer(e, module + (t->since >= 20 ? MODULE_FUNCDATA_1_20 : MODULE_FUNCDATA_1_18),
+			      &t->funcdata);
 }
 
 /* Node @i of the tree at @tree. */
@@ -100,13 +101,13 @@ size_t gopclntab_inlined(struct elf *e, const struct gopclntab *t, const struct 
 		tree = table_at(t, f, pcs + FUNCDATA_TREE);
 	}
 	while (tree != UINT32_MAX && n + 1 < cap) {
-		int32_t i = go_value_at(t, index, f->entry, pc);
+		int32_t i = gopcvalue_at(t, index, f->entry, pc);
 		struct node node;
 		const char *name;
 
 		if (i < 0 || read_node(e, t, t->funcdata + tree, (uint32_t)i, &node) < 0)
 			break;
-		name = go_string(t->names, node.name);
+		name = gopclntab_string(t->names, node.name);
 		if (!name || node.parent_pc >= f->end - f->entry)
 			break;
 		ret[n].name = name;

@@ -23,7 +23,7 @@
 #define NAME_MAX_BYTES 65536		/* a name that does not end within is none */
 #define SEARCH_CHUNK (64u << 10)
 
-struct cursor go_at(struct go_part p, uint64_t off)
+struct cursor gopclntab_at(struct go_part p, uint64_t off)
 {
 	if (off > p.len)
 		return (struct cursor){ .bad = true };
@@ -35,9 +35,9 @@ static uint64_t cur_uint(struct cursor *c, uint8_t width)
 	return width == 8 ? cur_u64(c) : cur_u32(c);
 }
 
-const char *go_string(struct go_part p, uint64_t off)
+const char *gopclntab_string(struct go_part p, uint64_t off)
 {
-	struct cursor c = go_at(p, off);
+	struct cursor c = gopclntab_at(p, off);
 
 	if (!cur_left(&c) || !memchr(c.pos, 0, MIN(cur_left(&c), (size_t)NAME_MAX_BYTES)))
 		return NULL;
@@ -203,7 +203,7 @@ int gopclntab_open(struct elf *e, struct gopclntab **ret)
 	if (r == 0)
 		r = parse(t, data, len);
 	if (r == 0 && t->version == GO_1_18 && !t->text)
-		r = go_text_start(e, t, &t->text);
+		r = gotext_start(e, t, &t->text);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(t);
@@ -242,7 +242,7 @@ static struct cursor pairs(const struct gopclntab *t, size_t i)
 {
 	uint64_t begin = t->version == GO_1_2 ? 8u + t->ptr : 0;
 
-	return go_at(t->funcs, begin + (uint64_t)i * 2 * t->width);
+	return gopclntab_at(t->funcs, begin + (uint64_t)i * 2 * t->width);
 }
 
 static uint64_t entry_of(const struct gopclntab *t, size_t i)
@@ -252,9 +252,9 @@ static uint64_t entry_of(const struct gopclntab *t, size_t i)
 	return t->text + cur_uint(&c, t->width);
 }
 
-struct cursor go_field(const struct gopclntab *t, uint64_t info, uint32_t n)
+struct cursor gopclntab_field(const struct gopclntab *t, uint64_t info, uint32_t n)
 {
-	return go_at(t->funcs, info + t->width + (n - 1) * 4u);
+	return gopclntab_at(t->funcs, info + t->width + (n - 1) * 4u);
 }
 
 int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
@@ -270,8 +270,8 @@ int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
 	f.end = t->text + cur_uint(&c, t->width);	/* the next one's, or the end of the last */
 	if (f.info > t->funcs.len)
 		return -EBADMSG;
-	name = go_field(t, f.info, GO_FIELD_NAME);
-	f.name = go_string(t->names, cur_u32(&name));
+	name = gopclntab_field(t, f.info, GO_FIELD_NAME);
+	f.name = gopclntab_string(t->names, cur_u32(&name));
 	if (!cur_ok(&c) || !cur_ok(&name) || !f.name || f.end < f.entry)
 		return -EBADMSG;
 	*ret = f;
@@ -311,17 +311,17 @@ static const char *go_file_name(const struct gopclntab *t, const struct gofunc *
 	uint32_t unit, off;
 
 	if (t->version == GO_1_2) { /* a list of offsets */
-		c = go_at(t->files, (uint64_t)number * 4);
+		c = gopclntab_at(t->files, (uint64_t)number * 4);
 		off = cur_u32(&c);
-		return cur_ok(&c) && number ? go_string(t->names, off) : NULL;
+		return cur_ok(&c) && number ? gopclntab_string(t->names, off) : NULL;
 	}
-	c = go_field(t, f->info, GO_FIELD_UNIT);
+	c = gopclntab_field(t, f->info, GO_FIELD_UNIT);
 	unit = cur_u32(&c);
 	if (!cur_ok(&c))
 		return NULL;
-	c = go_at(t->units, ((uint64_t)unit + number) * 4);
+	c = gopclntab_at(t->units, ((uint64_t)unit + number) * 4);
 	off = cur_u32(&c);
-	return cur_ok(&c) && off != UINT32_MAX ? go_string(t->files, off) : NULL;
+	return cur_ok(&c) && off != UINT32_MAX ? gopclntab_string(t->files, off) : NULL;
 }
 
 int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, const char **ret_file,
@@ -333,10 +333,10 @@ int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t p
 
 	if (f->info > t->funcs.len)
 		return -ENOENT;
-	files = go_field(t, f->info, GO_FIELD_FILE);
-	lines = go_field(t, f->info, GO_FIELD_LINE);
-	number = go_value_at(t, cur_u32(&files), f->entry, pc);
-	line = go_value_at(t, cur_u32(&lines), f->entry, pc);
+	files = gopclntab_field(t, f->info, GO_FIELD_FILE);
+	lines = gopclntab_field(t, f->info, GO_FIELD_LINE);
+	number = gopcvalue_at(t, cur_u32(&files), f->entry, pc);
+	line = gopcvalue_at(t, cur_u32(&lines), f->entry, pc);
 	if (!cur_ok(&files) || !cur_ok(&lines) || number < 0 || line <= 0)
 		return -ENOENT;
 	name = go_file_name(t, f, (uint32_t)number);

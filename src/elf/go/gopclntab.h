@@ -65,7 +65,7 @@ int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t p
 		   uint32_t *ret_line);
 
 /* Makes gopclntab_inlined() tell more than the function itself. -ENOENT for programs that say nothing of it. */
-int go_inline_open(struct elf *e, struct gopclntab *t);
+int goinline_open(struct elf *e, struct gopclntab *t);
 
 /*
  * The functions that are at @pc in @f, innermost first: those that were put into another, then @f. At most @cap (1 at

@@ -34,27 +34,27 @@ enum { GO_FIELD_NAME = 1, GO_FIELD_SP = 4, GO_FIELD_FILE = 5, GO_FIELD_LINE = 6,
 
 /* ---- gopclntab.c: all answer with bad cursors and NULL where the file makes no sense ---- */
 
-struct cursor go_at(struct go_part p, uint64_t off);
-const char *go_string(struct go_part p, uint64_t off);
-struct cursor go_field(const struct gopclntab *t, uint64_t info, uint32_t n);
+struct cursor gopclntab_at(struct go_part p, uint64_t off);
+const char *gopclntab_string(struct go_part p, uint64_t off);
+struct cursor gopclntab_field(const struct gopclntab *t, uint64_t info, uint32_t n);
 
 /* ---- gopcvalue.c ---- */
 
 /* What the table at @off of the pc tables says for @pc in a function that starts at @entry. -1 when nothing. */
-int32_t go_value_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uint64_t pc);
+int32_t gopcvalue_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uint64_t pc);
 
 /* ---- gotext.c ---- */
 
 /* The pointer at @vaddr as it will be after relocation. -ENOENT. */
-int go_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret);
+int gotext_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret);
 
 /* Where the runtime's data about the module are: what points to the table. -ENOENT. */
-int go_module(struct elf *e, const struct gopclntab *t, uint64_t *ret);
+int gotext_module(struct elf *e, const struct gopclntab *t, uint64_t *ret);
 
 /*
  * runtime.text: what the addresses in the table count from. The header has it up to Go 1.25 (in programs that are
  * relocated, the relocation has it), the module data (which point to the table) always.
  */
-int go_text_start(struct elf *e, const struct gopclntab *t, uint64_t *ret);
+int gotext_start(struct elf *e, const struct gopclntab *t, uint64_t *ret);
 
 #endif

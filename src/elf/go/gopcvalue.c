@@ -41,7 +41,9 @@ static uint32_t varint(struct cursor *c)
 
 static struct steps steps_begin(const struct gopclntab *t, uint64_t off, uint64_t entry)
 {
-	return (struct steps){ .c = go_at(t->pcs, off), .quantum = t->quantum, .pc = entry, .value = UINT32_MAX };
+	return (struct steps){
+		.c = gopclntab_at(t->pcs, off), .quantum = t->quantum, .pc = entry, .value = UINT32_MAX
+	};
 }
 
 /* The next value, which holds up to s->pc. False at the end, and where there is no sense in it. */
@@ -57,7 +59,7 @@ static bool steps_next(struct steps *s)
 	return cur_ok(&s->c);
 }
 
-int32_t go_value_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uint64_t pc)
+int32_t gopcvalue_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uint64_t pc)
 {
 	struct steps s = steps_begin(t, off, entry);
 
@@ -69,7 +71,7 @@ int32_t go_value_at(const struct gopclntab *t, uint64_t off, uint64_t entry, uin
 
 int gopclntab_sp(const struct gopclntab *t, const struct gofunc *f, gopclntab_sp_fn fn, void *ctx)
 {
-	struct cursor c = go_field(t, f->info, GO_FIELD_SP);
+	struct cursor c = gopclntab_field(t, f->info, GO_FIELD_SP);
 	uint32_t off = cur_u32(&c);	/* 0 = there is no table */
 	struct steps s = steps_begin(t, off, f->entry);
 	uint64_t from = f->entry;
@@ -117,7 +119,7 @@ static uint8_t mark_of(const struct gopclntab *t, const struct gofunc *f)
 
 	if (t->version == GO_1_2)
 		return 0;
-	c = go_field(t, f->info, t->since >= 20 ? GO_FIELD_START_LINE + 1 : GO_FIELD_UNIT + 1);
+	c = gopclntab_field(t, f->info, t->since >= 20 ? GO_FIELD_START_LINE + 1 : GO_FIELD_UNIT + 1);
 	cur_skip(&c, 1);	/* the function's number among those that the runtime knows */
 	return cur_u8(&c);
 }

@@ -48,7 +48,7 @@ static int find_relative(struct elf *e, const uint64_t *place, const uint64_t *a
 	return -ENOENT;
 }
 
-int go_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret)
+int gotext_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret)
 {
 	const uint8_t *data;
 	int r;
@@ -67,7 +67,7 @@ static int try_module(struct elf *e, const struct gopclntab *t, uint64_t addr, u
 	struct cursor c = cur_init(t->funcs.data, t->funcs.len);
 	uint64_t text, min_pc, first = cur_u32(&c);
 
-	if (go_pointer(e, addr + MODULE_TEXT, &text) < 0 || go_pointer(e, addr + MODULE_MIN_PC, &min_pc) < 0)
+	if (gotext_pointer(e, addr + MODULE_TEXT, &text) < 0 || gotext_pointer(e, addr + MODULE_MIN_PC, &min_pc) < 0)
 		return -ENOENT;
 	if (!text || !cur_ok(&c) || min_pc != text + first)
 		return -ENOENT;
@@ -105,14 +105,14 @@ static int find_module(struct elf *e, const struct gopclntab *t, uint64_t *ret_m
 	return -ENOENT;
 }
 
-int go_module(struct elf *e, const struct gopclntab *t, uint64_t *ret)
+int gotext_module(struct elf *e, const struct gopclntab *t, uint64_t *ret)
 {
 	uint64_t text;
 
 	return e->is_64 ? find_module(e, t, ret, &text) : -ENOENT;
 }
 
-int go_text_start(struct elf *e, const struct gopclntab *t, uint64_t *ret)
+int gotext_start(struct elf *e, const struct gopclntab *t, uint64_t *ret)
 {
 	uint64_t place = t->addr + 8 + 2 * (uint64_t)t->ptr, module;
 	struct elf_section text;

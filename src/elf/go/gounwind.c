@@ -51,14 +51,14 @@ static int add_part(void *ctx, uint64_t start, uint64_t end, int32_t bytes)
 
 	(void)end;
 	if (bytes < 0 || bytes > FRAME_MAX)
-		return cfi_table_gap(w->table, start - w->bias);
+		return ehframe_table_gap(w->table, start - w->bias);
 	rule = frame_rule(w->arch, bytes);
-	return cfi_table_add(w->table, start - w->bias, &rule);
+	return ehframe_table_add(w->table, start - w->bias, &rule);
 }
 
 static int add_whole(struct rows *w, uint64_t start, const struct sonde_unwind_rule *rule)
 {
-	return cfi_table_add(w->table, start - w->bias, rule);
+	return ehframe_table_add(w->table, start - w->bias, rule);
 }
 
 /* What the kernel makes a signal handler return to: at its first byte, so what is looked up is the byte before. */
@@ -83,14 +83,14 @@ static int add_func(struct rows *w, const struct gopclntab *t, const struct gofu
 	if (flags & GOFUNC_SWITCHES)
 		return add_whole(w, f->entry, &change);
 	/* where the table has nothing: frame pointers */
-	r = cfi_table_gap(w->table, f->entry - w->bias);
+	r = ehframe_table_gap(w->table, f->entry - w->bias);
 	if (r == 0)
 		r = gopclntab_sp(t, f, add_part, w);
 	return r == -EBADMSG ? 0 : r;
 }
 
-int go_unwind_rows(const struct gopclntab *t, const struct cfi_arch *arch, const struct elf_segment *seg,
-		   struct cfi_table *table, uint64_t *ret_end)
+int gounwind_rows(const struct gopclntab *t, const struct cfi_arch *arch, const struct elf_segment *seg,
+		  struct cfi_table *table, uint64_t *ret_end)
 {
 	struct rows w = { .arch = arch, .table = table, .bias = seg->vaddr - seg->off };
 	uint64_t last = seg->vaddr, limit = seg->vaddr + seg->filesz;
@@ -108,5 +108,5 @@ int go_unwind_rows(const struct gopclntab *t, const struct cfi_arch *arch, const
 		last = f.end;
 	}
 	*ret_end = last - w.bias;
-	return r < 0 ? r : cfi_table_gap(table, *ret_end);
+	return r < 0 ? r : ehframe_table_gap(table, *ret_end);
 }

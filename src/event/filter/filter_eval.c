@@ -235,7 +235,7 @@ static bool value_match(enum filter_op op, const struct value *val, const struct
 	case VAL_BOOL: return uint_match(op, val->u, v);
 	case VAL_INT: return int_match(op, val->i, v);
 	case VAL_STR: return str_match(op, val, f, v);
-	case VAL_IP: return v->has_net && ipnet_contains(&v->net, &val->ip);
+	case VAL_IP: return v->has_net && ipaddr_ipnet_contains(&v->net, &val->ip);
 	case VAL_MAC: return v->has_mac && !memcmp(v->mac, val->str, sizeof(v->mac));
 	case VAL_FLAGS: return flags_match(op, val->u, v);
 	case VAL_NONE:

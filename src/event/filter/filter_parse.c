@@ -178,7 +178,7 @@ static const struct field *find_in(const struct field *fields, size_t n, const c
 	const char *arg;
 	size_t len;
 
-	return field_find(fields, n, word, &arg, &len);
+	return event_field_find(fields, n, word, &arg, &len);
 }
 
 /* A row whose word has an argument is copied, so that its getter sees it. NULL without memory. */
@@ -188,7 +188,7 @@ static const struct field *with_argument(struct arena *a, const struct field *f,
 	const char *arg;
 	size_t len;
 
-	field_find(f, 1, word, &arg, &len);
+	event_field_find(f, 1, word, &arg, &len);
 	if (!arg)
 		return f;
 	copy = arena_copy(a, f, sizeof(*f));

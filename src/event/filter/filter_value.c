@@ -153,7 +153,7 @@ static bool strip_prefix(enum field_kind kind, const struct field *f, void *ctx)
 
 static bool read_port(const char *s, uint64_t *ret)
 {
-	int port = service_port(s);
+	int port = services_port(s);
 
 	if (port >= 0)
 		*ret = (uint64_t)port;
@@ -185,7 +185,7 @@ void filter_value_init(struct filter_value *v, const struct check *c)
 	if (strlen(v->text) != v->len) /* a NUL inside: nothing but text */
 		return;
 	init_number(v, c);
-	v->has_net = ipnet_parse(v->text, &v->net) == 0;
+	v->has_net = ipaddr_ipnet_parse(v->text, &v->net) == 0;
 	v->has_mac = read_mac(v->text, v->mac);
 	filter_check_kinds(c, strip_prefix, v);
 	if (v->has_number)

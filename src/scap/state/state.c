@@ -17,49 +17,102 @@
 
 #define ENTER_BYTES_MAX 16384u	/* of an enter event that is kept for its exit */
 
-static const struct { uint16_t type; fold_fn fn; } folds[] = {
-	{ SCAP_OPEN_X, fold_open }, { SCAP_CREAT_X, fold_creat }, { SCAP_OPENAT_X, fold_openat_old },
-	{ SCAP_OPENAT_2_X, fold_openat }, { SCAP_OPENAT2_X, fold_openat }, { SCAP_CLOSE_E, fold_close_enter },
-	{ SCAP_CLOSE_X, fold_close }, { SCAP_PIPE_X, fold_pipe }, { SCAP_PIPE2_X, fold_pipe },
-	{ SCAP_DUP_X, fold_dup }, { SCAP_DUP2_X, fold_dup }, { SCAP_DUP3_X, fold_dup }, { SCAP_DUP_1_X, fold_dup },
-	{ SCAP_FCNTL_X, fold_fcntl }, { SCAP_EVENTFD_X, fold_new_fd }, { SCAP_EVENTFD2_X, fold_new_fd },
-	{ SCAP_SIGNALFD_X, fold_new_fd }, { SCAP_SIGNALFD4_X, fold_new_fd }, { SCAP_INOTIFY_INIT_X, fold_new_fd },
-	{ SCAP_INOTIFY_INIT1_X, fold_new_fd }, { SCAP_TIMERFD_CREATE_X, fold_new_fd },
-	{ SCAP_EPOLL_CREATE_X, fold_new_fd }, { SCAP_EPOLL_CREATE1_X, fold_new_fd },
-	{ SCAP_USERFAULTFD_X, fold_new_fd }, { SCAP_IO_URING_SETUP_X, fold_new_fd },
-	{ SCAP_MEMFD_CREATE_X, fold_new_fd }, { SCAP_PIDFD_OPEN_X, fold_new_fd },
-	{ SCAP_SOCKET_X, fold_socket }, { SCAP_SOCKETPAIR_X, fold_socketpair }, { SCAP_BIND_X, fold_bind },
-	{ SCAP_CONNECT_E, fold_connect_enter }, { SCAP_CONNECT_X, fold_connect }, { SCAP_ACCEPT_X, fold_accept },
-	{ SCAP_ACCEPT4_X, fold_accept }, { SCAP_ACCEPT_5_X, fold_accept }, { SCAP_ACCEPT4_5_X, fold_accept },
-	{ SCAP_ACCEPT4_6_X, fold_accept }, { SCAP_SENDTO_E, fold_sendto_enter }, { SCAP_SENDTO_X, fold_send },
-	{ SCAP_SENDMSG_X, fold_send }, { SCAP_RECVFROM_X, fold_recvfrom }, { SCAP_RECVMSG_X, fold_recvmsg },
-	{ SCAP_GETSOCKOPT_X, fold_getsockopt },
-	{ SCAP_CLONE_11_X, fold_clone }, { SCAP_CLONE_16_X, fold_clone }, { SCAP_CLONE_17_X, fold_clone },
-	{ SCAP_CLONE_20_X, fold_clone }, { SCAP_FORK_X, fold_clone }, { SCAP_FORK_17_X, fold_clone },
-	{ SCAP_FORK_20_X, fold_clone }, { SCAP_VFORK_X, fold_clone }, { SCAP_VFORK_17_X, fold_clone },
-	{ SCAP_VFORK_20_X, fold_clone }, { SCAP_CLONE3_X, fold_clone },
-	{ SCAP_EXECVE_8_X, fold_execve }, { SCAP_EXECVE_13_X, fold_execve }, { SCAP_EXECVE_14_X, fold_execve },
-	{ SCAP_EXECVE_15_X, fold_execve }, { SCAP_EXECVE_16_X, fold_execve }, { SCAP_EXECVE_17_X, fold_execve },
-	{ SCAP_EXECVE_18_X, fold_execve }, { SCAP_EXECVE_19_X, fold_execve }, { SCAP_EXECVEAT_X, fold_execve },
-	{ SCAP_PROCEXIT_E, fold_exit }, { SCAP_PROCEXIT_1_E, fold_exit }, { SCAP_CHDIR_X, fold_chdir },
-	{ SCAP_FCHDIR_X, fold_fchdir }, { SCAP_GETCWD_X, fold_chdir }, { SCAP_CHROOT_X, fold_chroot },
-	{ SCAP_SETUID_X, fold_setuid }, { SCAP_SETGID_X, fold_setgid }, { SCAP_SETRESUID_X, fold_setresuid },
-	{ SCAP_SETRESGID_X, fold_setresgid }, { SCAP_SETREUID_X, fold_setresuid },
-	{ SCAP_SETREGID_X, fold_setresgid }, { SCAP_SETSID_X, fold_setsid }, { SCAP_BRK_4_X, fold_vm },
-	{ SCAP_MMAP_X, fold_vm }, { SCAP_MMAP2_X, fold_vm }, { SCAP_MUNMAP_X, fold_vm },
-	{ SCAP_SCHEDSWITCH_1_E, fold_switch }, { SCAP_SCHEDSWITCH_6_E, fold_switch },
-	{ SCAP_PRLIMIT_X, fold_prlimit },
+static const struct { uint16_t type; fold_fn fn;
+} folds[] = {
+	{ SCAP_OPEN_X, state_fd_fold_open },
+	{ SCAP_CREAT_X, state_fd_fold_creat },
+	{ SCAP_OPENAT_X, state_fd_fold_openat_old },
+	{ SCAP_OPENAT_2_X, state_fd_fold_openat },
+	{ SCAP_OPENAT2_X, state_fd_fold_openat },
+	{ SCAP_CLOSE_E, state_fd_fold_close_enter },
+	{ SCAP_CLOSE_X, state_fd_fold_close },
+	{ SCAP_PIPE_X, state_fd_fold_pipe },
+	{ SCAP_PIPE2_X, state_fd_fold_pipe },
+	{ SCAP_DUP_X, state_fd_fold_dup },
+	{ SCAP_DUP2_X, state_fd_fold_dup },
+	{ SCAP_DUP3_X, state_fd_fold_dup },
+	{ SCAP_DUP_1_X, state_fd_fold_dup },
+	{ SCAP_FCNTL_X, state_fd_fold_fcntl },
+	{ SCAP_EVENTFD_X, state_fd_fold_new_fd },
+	{ SCAP_EVENTFD2_X, state_fd_fold_new_fd },
+	{ SCAP_SIGNALFD_X, state_fd_fold_new_fd },
+	{ SCAP_SIGNALFD4_X, state_fd_fold_new_fd },
+	{ SCAP_INOTIFY_INIT_X, state_fd_fold_new_fd },
+	{ SCAP_INOTIFY_INIT1_X, state_fd_fold_new_fd },
+	{ SCAP_TIMERFD_CREATE_X, state_fd_fold_new_fd },
+	{ SCAP_EPOLL_CREATE_X, state_fd_fold_new_fd },
+	{ SCAP_EPOLL_CREATE1_X, state_fd_fold_new_fd },
+	{ SCAP_USERFAULTFD_X, state_fd_fold_new_fd },
+	{ SCAP_IO_URING_SETUP_X, state_fd_fold_new_fd },
+	{ SCAP_MEMFD_CREATE_X, state_fd_fold_new_fd },
+	{ SCAP_PIDFD_OPEN_X, state_fd_fold_new_fd },
+	{ SCAP_SOCKET_X, state_net_fold_socket },
+	{ SCAP_SOCKETPAIR_X, state_net_fold_socketpair },
+	{ SCAP_BIND_X, state_net_fold_bind },
+	{ SCAP_CONNECT_E, state_net_fold_connect_enter },
+	{ SCAP_CONNECT_X, state_net_fold_connect },
+	{ SCAP_ACCEPT_X, state_net_fold_accept },
+	{ SCAP_ACCEPT4_X, state_net_fold_accept },
+	{ SCAP_ACCEPT_5_X, state_net_fold_accept },
+	{ SCAP_ACCEPT4_5_X, state_net_fold_accept },
+	{ SCAP_ACCEPT4_6_X, state_net_fold_accept },
+	{ SCAP_SENDTO_E, state_net_fold_sendto_enter },
+	{ SCAP_SENDTO_X, state_net_fold_send },
+	{ SCAP_SENDMSG_X, state_net_fold_send },
+	{ SCAP_RECVFROM_X, state_net_fold_recvfrom },
+	{ SCAP_RECVMSG_X, state_net_fold_recvmsg },
+	{ SCAP_GETSOCKOPT_X, state_net_fold_getsockopt },
+	{ SCAP_CLONE_11_X, state_proc_fold_clone },
+	{ SCAP_CLONE_16_X, state_proc_fold_clone },
+	{ SCAP_CLONE_17_X, state_proc_fold_clone },
+	{ SCAP_CLONE_20_X, state_proc_fold_clone },
+	{ SCAP_FORK_X, state_proc_fold_clone },
+	{ SCAP_FORK_17_X, state_proc_fold_clone },
+	{ SCAP_FORK_20_X, state_proc_fold_clone },
+	{ SCAP_VFORK_X, state_proc_fold_clone },
+	{ SCAP_VFORK_17_X, state_proc_fold_clone },
+	{ SCAP_VFORK_20_X, state_proc_fold_clone },
+	{ SCAP_CLONE3_X, state_proc_fold_clone },
+	{ SCAP_EXECVE_8_X, state_proc_fold_execve },
+	{ SCAP_EXECVE_13_X, state_proc_fold_execve },
+	{ SCAP_EXECVE_14_X, state_proc_fold_execve },
+	{ SCAP_EXECVE_15_X, state_proc_fold_execve },
+	{ SCAP_EXECVE_16_X, state_proc_fold_execve },
+	{ SCAP_EXECVE_17_X, state_proc_fold_execve },
+	{ SCAP_EXECVE_18_X, state_proc_fold_execve },
+	{ SCAP_EXECVE_19_X, state_proc_fold_execve },
+	{ SCAP_EXECVEAT_X, state_proc_fold_execve },
+	{ SCAP_PROCEXIT_E, state_proc_fold_exit },
+	{ SCAP_PROCEXIT_1_E, state_proc_fold_exit },
+	{ SCAP_CHDIR_X, state_proc_fold_chdir },
+	{ SCAP_FCHDIR_X, state_proc_fold_fchdir },
+	{ SCAP_GETCWD_X, state_proc_fold_chdir },
+	{ SCAP_CHROOT_X, state_proc_fold_chroot },
+	{ SCAP_SETUID_X, state_proc_fold_setuid },
+	{ SCAP_SETGID_X, state_proc_fold_setgid },
+	{ SCAP_SETRESUID_X, state_proc_fold_setresuid },
+	{ SCAP_SETRESGID_X, state_proc_fold_setresgid },
+	{ SCAP_SETREUID_X, state_proc_fold_setresuid },
+	{ SCAP_SETREGID_X, state_proc_fold_setresgid },
+	{ SCAP_SETSID_X, state_proc_fold_setsid },
+	{ SCAP_BRK_4_X, state_proc_fold_vm },
+	{ SCAP_MMAP_X, state_proc_fold_vm },
+	{ SCAP_MMAP2_X, state_proc_fold_vm },
+	{ SCAP_MUNMAP_X, state_proc_fold_vm },
+	{ SCAP_SCHEDSWITCH_1_E, state_proc_fold_switch },
+	{ SCAP_SCHEDSWITCH_6_E, state_proc_fold_switch },
+	{ SCAP_PRLIMIT_X, state_proc_fold_prlimit },
 };
 
-bool fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret)
+bool state_fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret)
 {
 	return params_i64(f->p, i, ret) || (f->enter->n && params_i64(f->enter, enter_i, ret));
 }
 
 /* Where an event has the descriptor it is about: libscap calls it fd, or by what the call does with it. */
-int8_t scap_fd_param(uint16_t type)
+int8_t scap_state_fd_param(uint16_t type)
 {
-	const struct scap_event_info *info = scap_event_info(type);
+	const struct scap_event_info *info = scap_schema_event_info(type);
 	static const char *const names[] = { "fd", "fd_in", "out_fd", "fdout", "oldfd" };
 	bool creates = info->flags & SCAP_CREATES_FD && type & 1;
 
@@ -88,7 +141,7 @@ struct scap_state *scap_state_new(void)
 	map_init(&st->server_ports, sizeof(uint16_t), sizeof(uint8_t));
 	st->gone_tid = st->closed_tid = -1;
 	for (uint16_t i = 0; i < SCAP_EVENT_MAX; i++)
-		st->fd_param[i] = scap_fd_param(i);
+		st->fd_param[i] = scap_state_fd_param(i);
 	for (size_t i = 0; i < ARRAY_SIZE(folds); i++)
 		st->fold[folds[i].type] = folds[i].fn;
 	st->render.cut = SCAP_RENDER_CUT;
@@ -97,9 +150,9 @@ struct scap_state *scap_state_new(void)
 
 static void user_free(struct scap_state *st, struct scap_user *u)
 {
-	str_unref(st, u->name);
-	str_unref(st, u->home);
-	str_unref(st, u->shell);
+	state_str_unref(st, u->name);
+	state_str_unref(st, u->home);
+	state_str_unref(st, u->shell);
 }
 
 static void tables_free(struct scap_state *st)
@@ -107,18 +160,18 @@ static void tables_free(struct scap_state *st)
 	size_t pos = 0;
 	void *key, *val;
 
-	threads_free(st);
+	state_thread_free_all(st);
 	while (map_next(&st->users, &pos, &key, &val))
 		user_free(st, val);
 	map_fini(&st->users);
 	for (pos = 0; map_next(&st->groups, &pos, &key, &val);)
-		str_unref(st, ((struct scap_group *)val)->name);
+		state_str_unref(st, ((struct scap_group *)val)->name);
 	map_fini(&st->groups);
 	map_fini(&st->server_ports);
 	map_fini(&st->switched);
 	vec_fini(&st->ifaces);
 	for (size_t i = 0; i < st->containers.len; i++)
-		container_free(st, &st->containers.items[i]);
+		state_container_free(st, &st->containers.items[i]);
 	vec_fini(&st->containers);
 }
 
@@ -152,9 +205,9 @@ static void row_user(struct scap_state *st, const struct params *p)
 	params_u64(p, 1, &gid);
 	u->uid = key;
 	u->gid = (uint32_t)gid;
-	str_set_param(st, &u->name, p, 2);
-	str_set_param(st, &u->home, p, 3);
-	str_set_param(st, &u->shell, p, 4);
+	state_str_set_param(st, &u->name, p, 2);
+	state_str_set_param(st, &u->home, p, 3);
+	state_str_set_param(st, &u->shell, p, 4);
 }
 
 static void row_group(struct scap_state *st, const struct params *p)
@@ -172,7 +225,7 @@ static void row_group(struct scap_state *st, const struct params *p)
 		return;
 	st->bytes += is_new ? sizeof(*g) : 0;
 	g->gid = key;
-	str_set_param(st, &g->name, p, 1);
+	state_str_set_param(st, &g->name, p, 1);
 }
 
 #define IFACES_MAX 65536u
@@ -214,8 +267,8 @@ static void take_row(struct scap_state *st, const struct params *p)
 {
 	switch (p->head->type) {
 	case SCAP_ROW_MACHINE: begin_tables(st); break;
-	case SCAP_ROW_THREAD: thread_from_row(st, p); break;
-	case SCAP_ROW_FD: fd_from_row(st, p); break;
+	case SCAP_ROW_THREAD: state_thread_from_row(st, p); break;
+	case SCAP_ROW_FD: state_fd_from_row(st, p); break;
 	case SCAP_ROW_USER: row_user(st, p); break;
 	case SCAP_ROW_GROUP: row_group(st, p); break;
 	case SCAP_ROW_IFACE: row_iface(st, p); break;
@@ -230,16 +283,16 @@ static void bury(struct scap_state *st)
 	struct scap_thread *t;
 
 	if (st->closed_tid >= 0) {
-		t = thread_find(st, st->closed_tid);
+		t = state_thread_find(st, st->closed_tid);
 		if (t)
-			fd_remove(st, t, st->closed_fd);
+			state_fd_remove(st, t, st->closed_fd);
 		st->closed_tid = -1;
 	}
 	if (st->gone_tid < 0)
 		return;
-	t = thread_find(st, st->gone_tid);
+	t = state_thread_find(st, st->gone_tid);
 	if (t && !t->n_threads)
-		thread_remove(st, st->gone_tid);
+		state_thread_remove(st, st->gone_tid);
 	st->gone_tid = -1;
 }
 
@@ -302,12 +355,12 @@ static void run_fold(struct fold *f, const struct event *ev)
 
 	f->v->fd_num = -1;
 	f->v->enter.n = 0;
-	f->proc = thread_main(f->st, f->t);
+	f->proc = state_thread_main(f->st, f->t);
 	if (type & 1)
 		on_exit_event(f);
 	else if (!(f->v->info->flags & SCAP_SKIP_PARSER) && type != SCAP_SCHEDSWITCH_6_E)
 		on_enter(f, ev);
-	f->fd = f->v->fd_num >= 0 ? fd_find(f->st, f->t, f->v->fd_num) : NULL;
+	f->fd = f->v->fd_num >= 0 ? state_fd_find(f->st, f->t, f->v->fd_num) : NULL;
 	if (fn)
 		fn(f);
 	if (type & 1)
@@ -338,22 +391,22 @@ static void take_event(struct scap_state *st, const struct event *ev)
 
 	if (is_nobodys(v->p.head->type, v->info)) {
 		if (v->p.head->type != SCAP_DROP_E && v->p.head->type != SCAP_DROP_X)
-			fold_container(st, &v->p);
+			state_container_fold(st, &v->p);
 		return;
 	}
-	f.t = thread_find_or_invent(st, v->p.head->tid);
+	f.t = state_thread_find_or_invent(st, v->p.head->tid);
 	if (!f.t)
 		return;
 	f.ran_ns = ran_ns_of(ev, v->p.head->type);
 	if (f.t->invented)
-		thread_from_section(st, f.t, ev);
+		state_thread_from_section(st, f.t, ev);
 	if (ev->keys.cgroup_id && ev->keys.cgroup_id != f.t->cgroup_id)
-		thread_set_cgroup(st, f.t, ev->keys.cgroup_id,
-				  names_get(ev->names, SONDE_NAME_CGROUP, ev->keys.cgroup_id));
+		state_thread_set_cgroup(st, f.t, ev->keys.cgroup_id,
+					event_names_get(ev->names, SONDE_NAME_CGROUP, ev->keys.cgroup_id));
 	run_fold(&f, ev);
-	v->thread = thread_find(st, v->p.head->tid);
-	v->process = v->thread ? thread_main(st, (struct scap_thread *)v->thread) : NULL;
-	v->fd = v->thread && v->fd_num >= 0 ? fd_find(st, (struct scap_thread *)v->thread, v->fd_num) : NULL;
+	v->thread = state_thread_find(st, v->p.head->tid);
+	v->process = v->thread ? state_thread_main(st, (struct scap_thread *)v->thread) : NULL;
+	v->fd = v->thread && v->fd_num >= 0 ? state_fd_find(st, (struct scap_thread *)v->thread, v->fd_num) : NULL;
 }
 
 static void begin_view(struct scap_state *st, const struct event *ev)
@@ -427,7 +480,7 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 	if (params_of(ev, &v->p) < 0)
 		return 0;
 	bury(st);
-	v->info = scap_event_info(v->p.head->type);
+	v->info = scap_schema_event_info(v->p.head->type);
 	if (!v->info)
 		return 0;
 	if (scap_is_row(v->p.head->type)) {
@@ -435,7 +488,7 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 		return 0;
 	}
 	if (!st->rows_done)
-		fds_settle(st);
+		state_fd_settle(st);
 	st->rows_done = true;
 	st->last_container = NULL;
 	begin_view(st, ev);
@@ -454,24 +507,24 @@ void scap_state_left_out(struct scap_state *st, const struct event *ev)
 
 /* ---- looking ---- */
 
-const struct scap_view *scap_view_of(const struct event *ev)
+const struct scap_view *scap_state_view(const struct event *ev)
 {
 	return ev->view;
 }
 
 const struct scap_thread *scap_state_thread(const struct scap_state *st, int64_t tid)
 {
-	return thread_find(st, tid);
+	return state_thread_find(st, tid);
 }
 
 const struct scap_thread *scap_state_process(const struct scap_state *st, const struct scap_thread *t)
 {
-	return thread_main(st, (struct scap_thread *)t);
+	return state_thread_main(st, (struct scap_thread *)t);
 }
 
 const struct scap_fd *scap_state_fd(const struct scap_state *st, const struct scap_thread *t, int64_t fd)
 {
-	return fd_find(st, (struct scap_thread *)t, fd);
+	return state_fd_find(st, (struct scap_thread *)t, fd);
 }
 
 const struct scap_thread *scap_state_next_thread(const struct scap_state *st, size_t *pos)
@@ -538,12 +591,12 @@ static const struct { char letter; const char *name; } fd_kinds[] = {
 	[19] = { 'r', "io_uring" }, [20] = { 'm', "memfd" }, [21] = { 'P', "pidfd" },
 };
 
-char scap_fd_type_char(const struct scap_fd *fd)
+char scap_state_fd_type_char(const struct scap_fd *fd)
 {
 	return fd->type < ARRAY_SIZE(fd_kinds) ? fd_kinds[fd->type].letter : '?';
 }
 
-const char *scap_fd_type_name(const struct scap_fd *fd)
+const char *scap_state_fd_type_name(const struct scap_fd *fd)
 {
 	return fd->type < ARRAY_SIZE(fd_kinds) ? fd_kinds[fd->type].name : "unknown";
 }

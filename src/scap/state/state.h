@@ -119,12 +119,12 @@ int scap_state_describe(struct scap_state *st, struct event *ev);
 void scap_state_left_out(struct scap_state *st, const struct event *ev);
 
 /* The parameter of such events that is the descriptor they are about; -1 = none. */
-int8_t scap_fd_param(uint16_t type);
+int8_t scap_state_fd_param(uint16_t type);
 /* Likewise the path that evt.abspath is about. */
-int scap_abspath_param(uint16_t type);
+int scap_fields_abspath_param(uint16_t type);
 
 /* The view of an event, or NULL. */
-const struct scap_view *scap_view_of(const struct event *ev);
+const struct scap_view *scap_state_view(const struct event *ev);
 
 const struct scap_thread *scap_state_thread(const struct scap_state *st, int64_t tid);
 const struct scap_thread *scap_state_process(const struct scap_state *st, const struct scap_thread *t);
@@ -149,8 +149,8 @@ const struct scap_container *scap_state_container(const struct scap_state *st, c
 const struct scap_str *scap_state_last_container(const struct scap_state *st);
 
 /* "f", "4", "p", ... as sysdig prints types of descriptors, and "file", "ipv4", ... */
-char scap_fd_type_char(const struct scap_fd *fd);
-const char *scap_fd_type_name(const struct scap_fd *fd);
+char scap_state_fd_type_char(const struct scap_fd *fd);
+const char *scap_state_fd_type_name(const struct scap_fd *fd);
 
 /* How buffers are shown by words and lines; the state's, because words are asked for with nothing but an event. */
 void scap_state_set_render(struct scap_state *st, const struct scap_render_opts *o);

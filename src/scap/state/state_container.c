@@ -13,7 +13,7 @@
 #define ID_SHOWN 12	/* digits, as sysdig and the engines print it */
 #define CONTAINERS_MAX 65536u
 
-bool scap_container_id(const char *cgroups, size_t len, char *ret)
+bool scap_state_container_id(const char *cgroups, size_t len, char *ret)
 {
 	char path[PATH_BYTES_MAX];
 
@@ -33,11 +33,12 @@ bool scap_container_id(const char *cgroups, size_t len, char *ret)
 	return false;
 }
 
-struct scap_str *container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len)
+struct scap_str *state_container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len)
 {
 	char id[CONTAINER_ID_MAX];
 
-	return scap_container_id(cgroups, len, id) ? str_new(st, id, MIN(strlen(id), (size_t)ID_SHOWN)) : NULL;
+	return scap_state_container_id(cgroups, len, id) ? state_str_new(st, id, MIN(strlen(id), (size_t)ID_SHOWN))
+							 : NULL;
 }
 
 /* ---- a look into the event's JSON: the strings of its one object, whatever stands around them ---- */
@@ -87,7 +88,7 @@ static void take_member(struct scap_state *st, struct scap_container *ct, const 
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		if (is_word(key, strings[i].word) && !*strings[i].slot)
-			*strings[i].slot = str_new(st, val->data ? val->data : "", val->len);
+			*strings[i].slot = state_str_new(st, val->data ? val->data : "", val->len);
 }
 
 /* What stands there without quotes: numbers and truths. */
@@ -107,7 +108,7 @@ static void take_bare(struct scap_state *st, struct scap_container *ct, const st
 	while (cur_peek(&c, 0) >= '0' && cur_peek(&c, 0) <= '9' && n < 1000)
 		n = n * 10 + (cur_u8(&c) - '0');
 	if (n < ARRAY_SIZE(types))
-		ct->type = str_new(st, types[n], strlen(types[n]));
+		ct->type = state_str_new(st, types[n], strlen(types[n]));
 }
 
 /* ---- mounts: {"container":{"Mounts":[{...}, ...]}} ---- */
@@ -196,27 +197,27 @@ static void read_json(struct scap_state *st, struct cursor c, struct scap_contai
 		else if (depth == MOUNT_DEPTH && m.inside && read_string(&c, &val))
 			mount_member(&m, &key, val.data, val.len);
 	}
-	ct->mounts = m.all.len ? str_new(st, m.all.data, m.all.len) : NULL;
+	ct->mounts = m.all.len ? state_str_new(st, m.all.data, m.all.len) : NULL;
 	mounts_fini(&m);
 	buf_fini(&key);
 	buf_fini(&val);
 }
 
-void container_free(struct scap_state *st, struct scap_container *ct)
+void state_container_free(struct scap_state *st, struct scap_container *ct)
 {
-	str_unref(st, ct->id);
-	str_unref(st, ct->name);
-	str_unref(st, ct->image);
-	str_unref(st, ct->type);
-	str_unref(st, ct->image_id);
-	str_unref(st, ct->repo);
-	str_unref(st, ct->tag);
-	str_unref(st, ct->digest);
-	str_unref(st, ct->mounts);
-	str_unref(st, ct->json);
+	state_str_unref(st, ct->id);
+	state_str_unref(st, ct->name);
+	state_str_unref(st, ct->image);
+	state_str_unref(st, ct->type);
+	state_str_unref(st, ct->image_id);
+	state_str_unref(st, ct->repo);
+	state_str_unref(st, ct->tag);
+	state_str_unref(st, ct->digest);
+	state_str_unref(st, ct->mounts);
+	state_str_unref(st, ct->json);
 }
 
-void fold_container(struct scap_state *st, const struct params *p)
+void state_container_fold(struct scap_state *st, const struct params *p)
 {
 	struct scap_container ct = { 0 }, *old;
 	size_t len;
@@ -225,16 +226,16 @@ void fold_container(struct scap_state *st, const struct params *p)
 	if (!json)
 		return;
 	read_json(st, cur_init(json, len), &ct);
-	ct.json = ct.id ? str_new(st, json, len) : NULL;
+	ct.json = ct.id ? state_str_new(st, json, len) : NULL;
 	old = ct.id ? (struct scap_container *)scap_state_container(st, ct.id) : NULL;
 	if (old) {
-		container_free(st, old);
+		state_container_free(st, old);
 		*old = ct;
 		st->last_container = ct.id;
 		return;
 	}
 	if (!ct.id || st->containers.len >= CONTAINERS_MAX || vec_grow(&st->containers) < 0) {
-		container_free(st, &ct);
+		state_container_free(st, &ct);
 		return;
 	}
 	st->containers.items[st->containers.len++] = ct;

@@ -87,7 +87,7 @@ int scap_state_describe(struct scap_state *st, struct event *ev)
 		set_conn(ev, v->fd);
 	if (!v->thread || v->thread->invented || event_proc(ev))
 		return 0;
-	t = thread_find(st, v->thread->tid);
+	t = state_thread_find(st, v->thread->tid);
 	if (!t->proc_section && make_section(st, t) < 0)
 		return -ENOMEM;
 	return event_add_section(ev, SEC_PROC, t->proc_section, t->proc_len);

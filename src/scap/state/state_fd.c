@@ -14,7 +14,7 @@ static void fd_unref(struct scap_state *st, struct scap_fd *fd)
 {
 	if (!fd || --fd->refs)
 		return;
-	str_unref(st, fd->name);
+	state_str_unref(st, fd->name);
 	st->bytes -= sizeof(*fd);
 	st->n_fds--;
 	free(fd);
@@ -38,7 +38,7 @@ static struct scap_fd *fd_new(struct scap_state *st, uint8_t type)
 	return fd;
 }
 
-void fdtable_unref(struct scap_state *st, struct scap_fdtable *t)
+void state_fd_table_unref(struct scap_state *st, struct scap_fdtable *t)
 {
 	size_t pos = 0;
 	void *key, *val;
@@ -77,7 +77,7 @@ static struct scap_fd **fdtable_slot(struct scap_state *st, struct scap_fdtable 
 /* The table of the process of @t, its own; NULL without memory. */
 static struct scap_fdtable *table_own(struct scap_state *st, struct scap_thread *t)
 {
-	struct scap_thread *main = thread_main(st, t);
+	struct scap_thread *main = state_thread_main(st, t);
 	struct scap_fdtable *old = main->fds, *copy;
 	size_t pos = 0;
 	void *key, *val;
@@ -95,22 +95,22 @@ static struct scap_fdtable *table_own(struct scap_state *st, struct scap_thread 
 		*slot = *(struct scap_fd **)val;
 		(*slot)->refs++;
 	}
-	fdtable_unref(st, old);
+	state_fd_table_unref(st, old);
 	main->fds = copy;
 	return copy;
 }
 
-struct scap_fd *fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num)
+struct scap_fd *state_fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num)
 {
-	struct scap_thread *main = thread_main(st, t);
+	struct scap_thread *main = state_thread_main(st, t);
 	struct scap_fd **slot = main->fds ? map_find(&main->fds->fds, &num) : NULL;
 
 	return slot ? *slot : NULL;
 }
 
-struct scap_fd *fd_own(struct scap_state *st, struct scap_thread *t, int64_t num)
+struct scap_fd *state_fd_own(struct scap_state *st, struct scap_thread *t, int64_t num)
 {
-	struct scap_fd *old = fd_find(st, t, num), *copy, **slot;
+	struct scap_fd *old = state_fd_find(st, t, num), *copy, **slot;
 	struct scap_fdtable *table;
 
 	if (!old)
@@ -124,7 +124,7 @@ struct scap_fd *fd_own(struct scap_state *st, struct scap_thread *t, int64_t num
 		return NULL;
 	*copy = *old;
 	copy->refs = 1;
-	copy->name = str_ref(old->name);
+	copy->name = state_str_ref(old->name);
 	fd_unref(st, *slot);
 	*slot = copy;
 	return copy;
@@ -166,7 +166,7 @@ static struct scap_fd *fd_put(struct scap_state *st, struct scap_thread *t, int6
 	return fd;
 }
 
-struct scap_fd *fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type)
+struct scap_fd *state_fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type)
 {
 	return fd_put(st, t, num, fd_new(st, type));
 }
@@ -180,13 +180,13 @@ static struct scap_fd *fd_copy(struct scap_state *st, struct scap_thread *t, int
 	*copy = *from;
 	copy->refs = 1;
 	copy->flags &= (uint8_t)~(SCAP_FD_CLOSING | SCAP_FD_CANCELED);
-	copy->name = str_ref(from->name);
+	copy->name = state_str_ref(from->name);
 	return fd_put(st, t, num, copy);
 }
 
-void fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num)
+void state_fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num)
 {
-	struct scap_fdtable *table = fd_find(st, t, num) ? table_own(st, t) : NULL;
+	struct scap_fdtable *table = state_fd_find(st, t, num) ? table_own(st, t) : NULL;
 	struct scap_fd **slot = table ? map_find(&table->fds, &num) : NULL, *fd;
 
 	if (!slot)
@@ -196,25 +196,25 @@ void fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num)
 	fd_unref(st, fd);
 }
 
-void fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len)
+void state_fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len)
 {
-	str_set(st, &fd->name, str_new(st, s, len));
+	state_str_set(st, &fd->name, state_str_new(st, s, len));
 }
 
-struct scap_str *fd_directory(struct scap_state *st, struct scap_thread *t, int64_t dirfd)
+struct scap_str *state_fd_directory(struct scap_state *st, struct scap_thread *t, int64_t dirfd)
 {
-	struct scap_thread *main = thread_main(st, t);
+	struct scap_thread *main = state_thread_main(st, t);
 	struct scap_fd *fd;
 	char path[PATH_BYTES_MAX];
 
 	if (dirfd == AT_FDCWD_NUM)
-		return main->cwd ? str_ref(main->cwd) : str_new(st, "", 0);
-	fd = fd_find(st, t, dirfd);
+		return main->cwd ? state_str_ref(main->cwd) : state_str_new(st, "", 0);
+	fd = state_fd_find(st, t, dirfd);
 	if (!fd || !fd->name || !fd->name->len || fd->name->len >= sizeof(path))
-		return str_new(st, "", 0);
+		return state_str_new(st, "", 0);
 	memcpy(path, fd->name->data, fd->name->len);
 	path[fd->name->len] = '/';
-	return str_new(st, path, fd->name->len + (path[fd->name->len - 1] != '/'));
+	return state_str_new(st, path, fd->name->len + (path[fd->name->len - 1] != '/'));
 }
 
 /* ---- rows ---- */
@@ -229,18 +229,18 @@ static void row_socket(struct scap_state *st, struct scap_fd *fd, const struct p
 	params_u64(p, 7, &l4);
 	fd->l4 = (uint8_t)l4;
 	if (fd->type == FD_IPV4 || fd->type == FD_IPV6) {
-		fd_set_tuple(st, fd, params_cursor(p, 5), &changed);
+		state_net_fd_set_tuple(st, fd, params_cursor(p, 5), &changed);
 		fd->flags |= fd->l4 == 2 ? SCAP_FD_CONNECTED : 0;
-		fd_infer_address(st, fd);
+		state_net_fd_infer_address(st, fd);
 	} else {
 		cur_skip(&addr, 1);
 		ip = cur_bytes(&addr, fd->type == FD_IPV4_SERVER ? 4 : 16);
 		fd->dport = cur_u16(&addr);
 		if (cur_ok(&addr))
-			fd->dip = fd->type == FD_IPV4_SERVER ? ip4_of(ip) : ip6_of(ip);
+			fd->dip = fd->type == FD_IPV4_SERVER ? state_net_ip4_of(ip) : state_net_ip6_of(ip);
 		map_add(&st->server_ports, &fd->dport, &is_new);
 	}
-	fd_name_socket(st, fd);
+	state_net_fd_name_socket(st, fd);
 }
 
 static void row_unix(struct scap_fd *fd, const struct params *p)
@@ -253,7 +253,7 @@ static void row_unix(struct scap_fd *fd, const struct params *p)
 	fd->role = fd->name && fd->name->len ? SCAP_ROLE_SERVER : SCAP_ROLE_CLIENT;
 }
 
-void fd_from_row(struct scap_state *st, const struct params *p)
+void state_fd_from_row(struct scap_state *st, const struct params *p)
 {
 	uint64_t type, flags = 0, dev = 0;
 	struct scap_thread *t;
@@ -262,8 +262,8 @@ void fd_from_row(struct scap_state *st, const struct params *p)
 
 	if (!params_i64(p, 0, &tid) || !params_i64(p, 1, &num) || !params_u64(p, 3, &type))
 		return;
-	t = thread_find_or_invent(st, tid);
-	fd = t ? fd_add(st, t, num, (uint8_t)type) : NULL;
+	t = state_thread_find_or_invent(st, tid);
+	fd = t ? state_fd_add(st, t, num, (uint8_t)type) : NULL;
 	if (!fd)
 		return;
 	fd->flags = SCAP_FD_FROM_ROW;
@@ -272,7 +272,7 @@ void fd_from_row(struct scap_state *st, const struct params *p)
 		fd->open_flags = (uint32_t)flags;
 	if (params_u64(p, 9, &dev))
 		fd->dev = (uint32_t)dev;
-	str_set_param(st, &fd->name, p, 4);
+	state_str_set_param(st, &fd->name, p, 4);
 	if (type >= FD_IPV4 && type <= FD_IPV6_SERVER)
 		row_socket(st, fd, p);
 	else if (type == FD_UNIX)
@@ -286,12 +286,12 @@ static void settle(struct scap_state *st, struct scap_fd *fd)
 	fd->role = SCAP_ROLE_CLIENT;
 	if (!map_find(&st->server_ports, &fd->sport))
 		return;
-	fd_swap_ends(fd);
+	state_net_fd_swap_ends(fd);
 	fd->role = SCAP_ROLE_SERVER;
-	fd_name_socket(st, fd);
+	state_net_fd_name_socket(st, fd);
 }
 
-void fds_settle(struct scap_state *st)
+void state_fd_settle(struct scap_state *st)
 {
 	size_t pos = 0, at;
 	void *key, *val;
@@ -313,12 +313,12 @@ static void new_file(struct fold *f, const struct scap_str *dir, const char *nam
 
 	if (f->res < 0)
 		return;
-	fd = fd_add(f->st, f->t, f->res, flags & OPEN_DIRECTORY ? FD_DIRECTORY : FD_FILE_V2);
+	fd = state_fd_add(f->st, f->t, f->res, flags & OPEN_DIRECTORY ? FD_DIRECTORY : FD_FILE_V2);
 	if (!fd)
 		return;
 	fd->open_flags = (uint32_t)flags;
 	fd->dev = (uint32_t)dev;
-	fd->name = str_path(f->st, dir ? dir->data : "", dir ? dir->len : 0, name ? name : "", name ? len : 0);
+	fd->name = state_str_path(f->st, dir ? dir->data : "", dir ? dir->len : 0, name ? name : "", name ? len : 0);
 	f->fd = fd;
 	f->v->fd_num = f->res;
 }
@@ -345,19 +345,19 @@ static void open_in(struct fold *f, int64_t dirfd, unsigned exit_name, unsigned 
 		name = params_str(f->p, exit_name, &len);
 	if (dev_param >= 0)
 		params_u64(f->p, (unsigned)dev_param, &dev);
-	dir = name && name[0] == '/' ? NULL : fd_directory(f->st, f->t, dirfd);
+	dir = name && name[0] == '/' ? NULL : state_fd_directory(f->st, f->t, dirfd);
 	new_file(f, dir, name, len, flags, dev);
-	str_unref(f->st, dir);
+	state_str_unref(f->st, dir);
 }
 
-void fold_open(struct fold *f)
+void state_fd_fold_open(struct fold *f)
 {
 	open_in(f, AT_FDCWD_NUM, 1, 0, 4);
 }
 
-void fold_creat(struct fold *f)
+void state_fd_fold_creat(struct fold *f)
 {
-	struct scap_str *dir = fd_directory(f->st, f->t, AT_FDCWD_NUM);
+	struct scap_str *dir = state_fd_directory(f->st, f->t, AT_FDCWD_NUM);
 	uint64_t dev = 0;
 	size_t len;
 	const char *name = entered_name(f, 0, &len);
@@ -366,11 +366,11 @@ void fold_creat(struct fold *f)
 		name = params_str(f->p, 1, &len);
 	params_u64(f->p, 3, &dev);
 	new_file(f, dir, name, len, 0, dev);
-	str_unref(f->st, dir);
+	state_str_unref(f->st, dir);
 }
 
 /* openat and openat2 */
-void fold_openat(struct fold *f)
+void state_fd_fold_openat(struct fold *f)
 {
 	int64_t dirfd = AT_FDCWD_NUM;
 	size_t len;
@@ -381,7 +381,7 @@ void fold_openat(struct fold *f)
 }
 
 /* The first openat event says nothing but the result when it leaves. */
-void fold_openat_old(struct fold *f)
+void state_fd_fold_openat_old(struct fold *f)
 {
 	struct scap_str *dir;
 	int64_t dirfd = AT_FDCWD_NUM;
@@ -391,14 +391,14 @@ void fold_openat_old(struct fold *f)
 
 	params_i64(f->enter, 0, &dirfd);
 	params_u64(f->enter, 2, &flags);
-	dir = name && name[0] == '/' ? NULL : fd_directory(f->st, f->t, dirfd);
+	dir = name && name[0] == '/' ? NULL : state_fd_directory(f->st, f->t, dirfd);
 	new_file(f, dir, name, len, flags, 0);
-	str_unref(f->st, dir);
+	state_str_unref(f->st, dir);
 }
 
-void fold_close_enter(struct fold *f)
+void state_fd_fold_close_enter(struct fold *f)
 {
-	struct scap_fd *fd = f->v->fd_num >= 0 ? fd_own(f->st, f->t, f->v->fd_num) : NULL;
+	struct scap_fd *fd = f->v->fd_num >= 0 ? state_fd_own(f->st, f->t, f->v->fd_num) : NULL;
 
 	if (!fd)
 		return;
@@ -407,9 +407,9 @@ void fold_close_enter(struct fold *f)
 }
 
 /* The descriptor goes with the next event: this one still shows it. */
-void fold_close(struct fold *f)
+void state_fd_fold_close(struct fold *f)
 {
-	struct scap_fd *fd = f->v->fd_num >= 0 ? fd_own(f->st, f->t, f->v->fd_num) : NULL;
+	struct scap_fd *fd = f->v->fd_num >= 0 ? state_fd_own(f->st, f->t, f->v->fd_num) : NULL;
 
 	if (!fd)
 		return;
@@ -426,7 +426,7 @@ void fold_close(struct fold *f)
 	}
 }
 
-void fold_pipe(struct fold *f)
+void state_fd_fold_pipe(struct fold *f)
 {
 	uint64_t ino = 0;
 	int64_t num;
@@ -435,7 +435,7 @@ void fold_pipe(struct fold *f)
 		return;
 	params_u64(f->p, 3, &ino);
 	for (unsigned i = 1; i <= 2; i++) {
-		struct scap_fd *fd = params_i64(f->p, i, &num) ? fd_add(f->st, f->t, num, FD_FIFO) : NULL;
+		struct scap_fd *fd = params_i64(f->p, i, &num) ? state_fd_add(f->st, f->t, num, FD_FIFO) : NULL;
 
 		if (!fd)
 			return;
@@ -446,7 +446,7 @@ void fold_pipe(struct fold *f)
 }
 
 /* The one the call was made with: of the enter event, or what later versions appended. */
-void fold_dup(struct fold *f)
+void state_fd_fold_dup(struct fold *f)
 {
 	struct scap_fd *fd;
 
@@ -462,16 +462,16 @@ void fold_dup(struct fold *f)
 #define FCNTL_DUPFD 1
 #define FCNTL_DUPFD_CLOEXEC 26
 
-void fold_fcntl(struct fold *f)
+void state_fd_fold_fcntl(struct fold *f)
 {
 	int64_t cmd;
 
-	if (fold_number(f, 2, 1, &cmd) && (cmd == FCNTL_DUPFD || cmd == FCNTL_DUPFD_CLOEXEC))
-		fold_dup(f);
+	if (state_fold_number(f, 2, 1, &cmd) && (cmd == FCNTL_DUPFD || cmd == FCNTL_DUPFD_CLOEXEC))
+		state_fd_fold_dup(f);
 }
 
 /* eventfd, signalfd, timerfd, inotify, epoll, ...: a kind and no name. */
-void fold_new_fd(struct fold *f)
+void state_fd_fold_new_fd(struct fold *f)
 {
 	static const struct { uint16_t event; uint8_t type; } kinds[] = {
 		{ SCAP_EVENTFD_X, 9 }, { SCAP_EVENTFD2_X, 9 }, { SCAP_SIGNALFD_X, 11 }, { SCAP_SIGNALFD4_X, 11 },
@@ -483,12 +483,12 @@ void fold_new_fd(struct fold *f)
 
 	for (size_t i = 0; f->res >= 0 && !fd && i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].event == f->p->head->type)
-			fd = fd_add(f->st, f->t, f->res, kinds[i].type);
+			fd = state_fd_add(f->st, f->t, f->res, kinds[i].type);
 	if (!fd)
 		return;
 	f->fd = fd;
 	f->v->fd_num = f->res;
-	fd_set_name(f->st, fd, "", 0);
+	state_fd_set_name(f->st, fd, "", 0);
 	if (f->p->head->type == SCAP_MEMFD_CREATE_X)
-		str_set_param(f->st, &fd->name, f->p, 1);
+		state_str_set_param(f->st, &fd->name, f->p, 1);
 }

@@ -67,106 +67,107 @@ struct fold {
 /* ---- strings ---- */
 
 /* NULL for NULL, beyond the budget, and without memory. */
-struct scap_str *str_new(struct scap_state *st, const char *s, size_t len);
-struct scap_str *str_ref(struct scap_str *s);
-void str_unref(struct scap_state *st, struct scap_str *s);
+struct scap_str *state_str_new(struct scap_state *st, const char *s, size_t len);
+struct scap_str *state_str_ref(struct scap_str *s);
+void state_str_unref(struct scap_state *st, struct scap_str *s);
 /* Takes over the reference @s; the old one is given up. */
-void str_set(struct scap_state *st, struct scap_str **slot, struct scap_str *s);
-void str_set_param(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
-void str_set_bytes(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
+void state_str_set(struct scap_state *st, struct scap_str **slot, struct scap_str *s);
+void state_str_set_param(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
+void state_str_set_bytes(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
 /* @path below @base, without ".", ".." and double slashes; an absolute @path stands alone. */
-struct scap_str *str_path(struct scap_state *st, const char *base, size_t base_len, const char *path, size_t len);
+struct scap_str *state_str_path(struct scap_state *st, const char *base, size_t base_len, const char *path,
+				size_t len);
 
 /* ---- threads (state_thread.c) ---- */
 
-struct scap_thread *thread_find(const struct scap_state *st, int64_t tid);
+struct scap_thread *state_thread_find(const struct scap_state *st, int64_t tid);
 /* A new one in the place of an old one; NULL without memory or budget. */
-struct scap_thread *thread_add(struct scap_state *st, int64_t tid);
-struct scap_thread *thread_find_or_invent(struct scap_state *st, int64_t tid);
-void thread_remove(struct scap_state *st, int64_t tid);
-struct scap_thread *thread_main(const struct scap_state *st, struct scap_thread *t);
-void thread_changed(struct scap_state *st, struct scap_thread *t);	/* what SEC_PROC says */
-void thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len);
-void thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i);
-void thread_from_row(struct scap_state *st, const struct params *p);
+struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid);
+struct scap_thread *state_thread_find_or_invent(struct scap_state *st, int64_t tid);
+void state_thread_remove(struct scap_state *st, int64_t tid);
+struct scap_thread *state_thread_main(const struct scap_state *st, struct scap_thread *t);
+void state_thread_changed(struct scap_state *st, struct scap_thread *t); /* what SEC_PROC says */
+void state_thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len);
+void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i);
+void state_thread_from_row(struct scap_state *st, const struct params *p);
 /* What SEC_PROC of a live event says of a thread that no row told of. */
-void thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev);
+void state_thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev);
 /* A live event says in which cgroup it is now. */
-void thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
-void threads_free(struct scap_state *st);
+void state_thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
+void state_thread_free_all(struct scap_state *st);
 
 /* ---- descriptors (state_fd.c) ---- */
 
-struct scap_fd *fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num);
+struct scap_fd *state_fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num);
 /* For writing: no other process shares it afterwards. */
-struct scap_fd *fd_own(struct scap_state *st, struct scap_thread *t, int64_t num);
+struct scap_fd *state_fd_own(struct scap_state *st, struct scap_thread *t, int64_t num);
 /* A new one at that number; the one that was there is gone. */
-struct scap_fd *fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type);
-void fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num);
-void fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len);
-void fd_from_row(struct scap_state *st, const struct params *p);
-void fdtable_unref(struct scap_state *st, struct scap_fdtable *t);
+struct scap_fd *state_fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type);
+void state_fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num);
+void state_fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len);
+void state_fd_from_row(struct scap_state *st, const struct params *p);
+void state_fd_table_unref(struct scap_state *st, struct scap_fdtable *t);
 /* What rows can only say together: who is the server of each connection. */
-void fds_settle(struct scap_state *st);
+void state_fd_settle(struct scap_state *st);
 
 /* The directory that a *at() call is relative to, with a slash behind it; "" when unknown. */
-struct scap_str *fd_directory(struct scap_state *st, struct scap_thread *t, int64_t dirfd);
+struct scap_str *state_fd_directory(struct scap_state *st, struct scap_thread *t, int64_t dirfd);
 
 /* ---- sockets (state_net.c) ---- */
 
-void fd_name_socket(struct scap_state *st, struct scap_fd *fd);
-void fd_swap_ends(struct scap_fd *fd);
+void state_net_fd_name_socket(struct scap_state *st, struct scap_fd *fd);
+void state_net_fd_swap_ends(struct scap_fd *fd);
 /* From a tuple; false when it is none. *ret_changed: addresses or ports are others than before. */
-bool fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed);
-void fd_infer_address(const struct scap_state *st, struct scap_fd *fd);
-bool ip_is_mapped(const uint8_t *ip6);
-struct ipaddr ip4_of(const uint8_t *p);
-struct ipaddr ip6_of(const uint8_t *p);
+bool state_net_fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed);
+void state_net_fd_infer_address(const struct scap_state *st, struct scap_fd *fd);
+bool state_net_ip_is_mapped(const uint8_t *ip6);
+struct ipaddr state_net_ip4_of(const uint8_t *p);
+struct ipaddr state_net_ip6_of(const uint8_t *p);
 
 /* ---- parsers, by event type ---- */
 
-void container_free(struct scap_state *st, struct scap_container *ct);	/* what it holds */
-void fold_open(struct fold *f);
-void fold_creat(struct fold *f);
-void fold_openat(struct fold *f);
-void fold_openat_old(struct fold *f);
-void fold_close_enter(struct fold *f);
-void fold_close(struct fold *f);
-void fold_pipe(struct fold *f);
-void fold_dup(struct fold *f);
-void fold_fcntl(struct fold *f);
-void fold_new_fd(struct fold *f);
-void fold_socket(struct fold *f);
-void fold_socketpair(struct fold *f);
-void fold_bind(struct fold *f);
-void fold_connect_enter(struct fold *f);
-void fold_connect(struct fold *f);
-void fold_accept(struct fold *f);
-void fold_sendto_enter(struct fold *f);
-void fold_recvfrom(struct fold *f);
-void fold_recvmsg(struct fold *f);
-void fold_send(struct fold *f);
-void fold_getsockopt(struct fold *f);
-void fold_clone(struct fold *f);
-void fold_execve(struct fold *f);
-void fold_exit(struct fold *f);
-void fold_chdir(struct fold *f);
-void fold_fchdir(struct fold *f);
-void fold_chroot(struct fold *f);
-void fold_setuid(struct fold *f);
-void fold_setgid(struct fold *f);
-void fold_setresuid(struct fold *f);
-void fold_setresgid(struct fold *f);
-void fold_setsid(struct fold *f);
-void fold_vm(struct fold *f);
-void fold_switch(struct fold *f);
-void fold_prlimit(struct fold *f);
-void fold_container(struct scap_state *st, const struct params *p);
+void state_container_free(struct scap_state *st, struct scap_container *ct); /* what it holds */
+void state_fd_fold_open(struct fold *f);
+void state_fd_fold_creat(struct fold *f);
+void state_fd_fold_openat(struct fold *f);
+void state_fd_fold_openat_old(struct fold *f);
+void state_fd_fold_close_enter(struct fold *f);
+void state_fd_fold_close(struct fold *f);
+void state_fd_fold_pipe(struct fold *f);
+void state_fd_fold_dup(struct fold *f);
+void state_fd_fold_fcntl(struct fold *f);
+void state_fd_fold_new_fd(struct fold *f);
+void state_net_fold_socket(struct fold *f);
+void state_net_fold_socketpair(struct fold *f);
+void state_net_fold_bind(struct fold *f);
+void state_net_fold_connect_enter(struct fold *f);
+void state_net_fold_connect(struct fold *f);
+void state_net_fold_accept(struct fold *f);
+void state_net_fold_sendto_enter(struct fold *f);
+void state_net_fold_recvfrom(struct fold *f);
+void state_net_fold_recvmsg(struct fold *f);
+void state_net_fold_send(struct fold *f);
+void state_net_fold_getsockopt(struct fold *f);
+void state_proc_fold_clone(struct fold *f);
+void state_proc_fold_execve(struct fold *f);
+void state_proc_fold_exit(struct fold *f);
+void state_proc_fold_chdir(struct fold *f);
+void state_proc_fold_fchdir(struct fold *f);
+void state_proc_fold_chroot(struct fold *f);
+void state_proc_fold_setuid(struct fold *f);
+void state_proc_fold_setgid(struct fold *f);
+void state_proc_fold_setresuid(struct fold *f);
+void state_proc_fold_setresgid(struct fold *f);
+void state_proc_fold_setsid(struct fold *f);
+void state_proc_fold_vm(struct fold *f);
+void state_proc_fold_switch(struct fold *f);
+void state_proc_fold_prlimit(struct fold *f);
+void state_container_fold(struct scap_state *st, const struct params *p);
 
 /* Number @i of the exit event, or when it has none number @enter_i of the enter event. */
-bool fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret);
+bool state_fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret);
 
 /* The container's id that a list of cgroup paths ("subsystem=path" each) means; NULL = none. */
-struct scap_str *container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len);
+struct scap_str *state_container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len);
 
 #endif

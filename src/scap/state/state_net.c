@@ -14,14 +14,14 @@
 #define L4_ICMP 4
 #define L4_RAW 5
 
-bool ip_is_mapped(const uint8_t *ip6)
+bool state_net_ip_is_mapped(const uint8_t *ip6)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
 
 	return !memcmp(ip6, prefix, sizeof(prefix));
 }
 
-struct ipaddr ip4_of(const uint8_t *p)
+struct ipaddr state_net_ip4_of(const uint8_t *p)
 {
 	struct ipaddr ip = { .family = 4 };
 
@@ -29,7 +29,7 @@ struct ipaddr ip4_of(const uint8_t *p)
 	return ip;
 }
 
-struct ipaddr ip6_of(const uint8_t *p)
+struct ipaddr state_net_ip6_of(const uint8_t *p)
 {
 	struct ipaddr ip = { .family = 6 };
 
@@ -52,7 +52,7 @@ static bool is_server_type(const struct scap_fd *fd)
 	return fd->type == FD_IPV4_SERVER || fd->type == FD_IPV6_SERVER;
 }
 
-void fd_name_socket(struct scap_state *st, struct scap_fd *fd)
+void state_net_fd_name_socket(struct scap_state *st, struct scap_fd *fd)
 {
 	struct buf b = { 0 };
 	bool ports = fd->l4 == L4_TCP || fd->l4 == L4_UDP;
@@ -71,11 +71,11 @@ void fd_name_socket(struct scap_state *st, struct scap_fd *fd)
 		if (ports || fd->flags & SCAP_FD_FROM_ROW)
 			buf_printf(&b, ":%u", fd->dport);
 	}
-	fd_set_name(st, fd, b.data, b.len);
+	state_fd_set_name(st, fd, b.data, b.len);
 	buf_fini(&b);
 }
 
-void fd_swap_ends(struct scap_fd *fd)
+void state_net_fd_swap_ends(struct scap_fd *fd)
 {
 	struct ipaddr ip = fd->sip;
 	uint16_t port = fd->sport;
@@ -86,7 +86,7 @@ void fd_swap_ends(struct scap_fd *fd)
 	fd->dport = port;
 }
 
-bool fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed)
+bool state_net_fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed)
 {
 	struct ipaddr sip = fd->sip, dip = fd->dip;
 	uint16_t sport = fd->sport, dport = fd->dport;
@@ -103,13 +103,13 @@ bool fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bo
 	dport = cur_u16(&c);
 	if (!cur_ok(&c))
 		return false;
-	if (len == 16 && ip_is_mapped(s) && ip_is_mapped(d)) {
+	if (len == 16 && state_net_ip_is_mapped(s) && state_net_ip_is_mapped(d)) {
 		s += 12;
 		d += 12;
 		len = 4;
 	}
-	sip = len == 4 ? ip4_of(s) : ip6_of(s);
-	dip = len == 4 ? ip4_of(d) : ip6_of(d);
+	sip = len == 4 ? state_net_ip4_of(s) : state_net_ip6_of(s);
+	dip = len == 4 ? state_net_ip4_of(d) : state_net_ip6_of(d);
 	*ret_changed = !ipaddr_equal(&sip, &fd->sip) || !ipaddr_equal(&dip, &fd->dip) || sport != fd->sport ||
 		       dport != fd->dport;
 	fd->type = len == 4 ? FD_IPV4 : FD_IPV6;
@@ -144,7 +144,7 @@ static uint32_t own_address(const struct scap_state *st, uint32_t peer)
 }
 
 /* An unconnected socket knows one end only. */
-void fd_infer_address(const struct scap_state *st, struct scap_fd *fd)
+void state_net_fd_infer_address(const struct scap_state *st, struct scap_fd *fd)
 {
 	struct ipaddr *own, *peer;
 	uint32_t known, found;
@@ -183,7 +183,7 @@ static struct scap_fd *add_socket(struct fold *f, int64_t num, int64_t domain, i
 
 	if (!kind)
 		return NULL;
-	fd = fd_add(f->st, f->t, num, kind);
+	fd = state_fd_add(f->st, f->t, num, kind);
 	if (!fd)
 		return NULL;
 	fd->l4 = kind == FD_IPV4 || kind == FD_IPV6 ? l4_of(type, protocol) : 0;
@@ -191,18 +191,18 @@ static struct scap_fd *add_socket(struct fold *f, int64_t num, int64_t domain, i
 	return fd;
 }
 
-void fold_socket(struct fold *f)
+void state_net_fold_socket(struct fold *f)
 {
 	int64_t domain, type, protocol;
 
-	if (f->res < 0 || !fold_number(f, 1, 0, &domain) || !fold_number(f, 2, 1, &type) ||
-	    !fold_number(f, 3, 2, &protocol))
+	if (f->res < 0 || !state_fold_number(f, 1, 0, &domain) || !state_fold_number(f, 2, 1, &type) ||
+	    !state_fold_number(f, 3, 2, &protocol))
 		return;
 	if (add_socket(f, f->res, domain, type, protocol))
 		f->v->fd_num = f->res;
 }
 
-void fold_socketpair(struct fold *f)
+void state_net_fold_socketpair(struct fold *f)
 {
 	uint64_t source = 0, peer = 0;
 	int64_t num;
@@ -212,7 +212,7 @@ void fold_socketpair(struct fold *f)
 	params_u64(f->p, 3, &source);
 	params_u64(f->p, 4, &peer);
 	for (unsigned i = 1; i <= 2; i++) {
-		struct scap_fd *fd = params_i64(f->p, i, &num) ? fd_add(f->st, f->t, num, FD_UNIX) : NULL;
+		struct scap_fd *fd = params_i64(f->p, i, &num) ? state_fd_add(f->st, f->t, num, FD_UNIX) : NULL;
 
 		if (!fd)
 			return;
@@ -225,7 +225,7 @@ void fold_socketpair(struct fold *f)
 
 static struct scap_fd *own(struct fold *f)
 {
-	f->fd = f->v->fd_num >= 0 ? fd_own(f->st, f->t, f->v->fd_num) : NULL;
+	f->fd = f->v->fd_num >= 0 ? state_fd_own(f->st, f->t, f->v->fd_num) : NULL;
 	return f->fd;
 }
 
@@ -234,7 +234,7 @@ static void name_text(struct fold *f, struct scap_fd *fd, struct cursor c)
 	size_t len = cur_left(&c);
 	const char *s = cur_bytes(&c, len);
 
-	fd_set_name(f->st, fd, s, s ? strnlen(s, len) : 0);
+	state_fd_set_name(f->st, fd, s, s ? strnlen(s, len) : 0);
 }
 
 static void name_address(struct fold *f, struct scap_fd *fd, const struct ipaddr *ip, uint16_t port)
@@ -243,12 +243,12 @@ static void name_address(struct fold *f, struct scap_fd *fd, const struct ipaddr
 
 	add_ip(&b, ip);
 	buf_printf(&b, ":%u", port);
-	fd_set_name(f->st, fd, b.data, b.len);
+	state_fd_set_name(f->st, fd, b.data, b.len);
 	buf_fini(&b);
 }
 
 /* A port means that it is for listening. */
-void fold_bind(struct fold *f)
+void state_net_fold_bind(struct fold *f)
 {
 	struct cursor c = params_cursor(f->p, 1);
 	struct scap_fd *fd = f->res >= 0 ? own(f) : NULL;
@@ -269,12 +269,12 @@ void fold_bind(struct fold *f)
 	port = cur_u16(&c);
 	if (!cur_ok(&c))
 		return;
-	ip = family == AF_INET_NUMBER ? ip4_of(p) : ip6_of(p);
+	ip = family == AF_INET_NUMBER ? state_net_ip4_of(p) : state_net_ip6_of(p);
 	name_address(f, fd, &ip, port);
 	if (!port)
 		return;
-	if (ip.family == 6 && ip_is_mapped(p))
-		ip = ip4_of(p + 12);
+	if (ip.family == 6 && state_net_ip_is_mapped(p))
+		ip = state_net_ip4_of(p + 12);
 	fd->type = ip.family == 4 ? FD_IPV4_SERVER : FD_IPV6_SERVER;
 	fd->dip = ip;
 	fd->dport = port;
@@ -295,7 +295,7 @@ static void set_unix(struct scap_fd *fd, struct cursor c)
 }
 
 /* The address, where only the enter event has it: the call may fail slowly. */
-void fold_connect_enter(struct fold *f)
+void state_net_fold_connect_enter(struct fold *f)
 {
 	struct cursor c = params_cursor(f->p, 1), rest;
 	struct scap_fd *fd = f->p->n > 1 && cur_left(&c) ? own(f) : NULL;
@@ -315,7 +315,9 @@ void fold_connect_enter(struct fold *f)
 	port = cur_u16(&c);
 	if (!cur_ok(&c))
 		return;
-	fd->dip = family == AF_INET_NUMBER ? ip4_of(p) : ip_is_mapped(p) ? ip4_of(p + 12) : ip6_of(p);
+	fd->dip = family == AF_INET_NUMBER    ? state_net_ip4_of(p)
+		  : state_net_ip_is_mapped(p) ? state_net_ip4_of(p + 12)
+					      : state_net_ip6_of(p);
 	fd->type = fd->dip.family == 4 ? FD_IPV4 : FD_IPV6;
 	fd->dport = port;
 }
@@ -337,7 +339,7 @@ static void name_unix_tuple(struct fold *f, struct scap_fd *fd, struct cursor c)
 		return;
 	buf_printf(&b, "%llx->%llx ", (unsigned long long)source, (unsigned long long)dest);
 	buf_add(&b, path, strnlen(path, len));
-	fd_set_name(f->st, fd, b.data, b.len);
+	state_fd_set_name(f->st, fd, b.data, b.len);
 	buf_fini(&b);
 	fd->unix_source = source;
 	fd->unix_dest = dest;
@@ -345,7 +347,7 @@ static void name_unix_tuple(struct fold *f, struct scap_fd *fd, struct cursor c)
 
 #define EINPROGRESS_NUM 115
 
-void fold_connect(struct fold *f)
+void state_net_fold_connect(struct fold *f)
 {
 	struct cursor c = params_cursor(f->p, 1);
 	struct scap_fd *fd = f->res >= 0 || f->res == -EINPROGRESS_NUM ? own(f) : NULL;
@@ -356,10 +358,10 @@ void fold_connect(struct fold *f)
 	fd->flags |= SCAP_FD_CONNECTED;
 	if (!cur_left(&c))
 		return;
-	if (fd_set_tuple(f->st, fd, c, &changed)) {
+	if (state_net_fd_set_tuple(f->st, fd, c, &changed)) {
 		if (changed && fd->role == SCAP_ROLE_SERVER && fd->l4 == L4_UDP)
-			fd_swap_ends(fd);
-		fd_name_socket(f->st, fd);
+			state_net_fd_swap_ends(fd);
+		state_net_fd_name_socket(f->st, fd);
 	} else if (cur_peek(&c, 0) == AF_UNIX_NUMBER) {
 		name_unix_tuple(f, fd, c);
 	} else {
@@ -369,7 +371,7 @@ void fold_connect(struct fold *f)
 		fd->role = SCAP_ROLE_CLIENT;
 }
 
-void fold_accept(struct fold *f)
+void state_net_fold_accept(struct fold *f)
 {
 	struct cursor c = params_cursor(f->p, 1);
 	uint8_t family = cur_peek(&c, 0);
@@ -381,7 +383,7 @@ void fold_accept(struct fold *f)
 	f->v->fd_num = f->res;
 	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER && family != AF_UNIX_NUMBER)
 		return;
-	fd = fd_add(f->st, f->t, f->res, FD_UNIX);
+	fd = state_fd_add(f->st, f->t, f->res, FD_UNIX);
 	if (!fd)
 		return;
 	fd->flags |= SCAP_FD_CONNECTED;
@@ -389,15 +391,15 @@ void fold_accept(struct fold *f)
 	if (family == AF_UNIX_NUMBER) {
 		set_unix(fd, c);
 		name_unix_tuple(f, fd, c);
-	} else if (fd_set_tuple(f->st, fd, c, &changed)) {
+	} else if (state_net_fd_set_tuple(f->st, fd, c, &changed)) {
 		fd->l4 = L4_TCP;
-		fd_name_socket(f->st, fd);
+		state_net_fd_name_socket(f->st, fd);
 	}
 	f->fd = fd;
 }
 
 /* A datagram of a socket that nobody saw being made. */
-void fold_sendto_enter(struct fold *f)
+void state_net_fold_sendto_enter(struct fold *f)
 {
 	struct cursor c = params_cursor(f->p, 2);
 	uint8_t family = cur_peek(&c, 0);
@@ -424,33 +426,33 @@ static void io_tuple(struct fold *f, struct cursor c, bool incoming)
 		name_unix_tuple(f, fd, c);
 		return;
 	}
-	if (!fd_set_tuple(f->st, fd, c, &changed) || !changed)
+	if (!state_net_fd_set_tuple(f->st, fd, c, &changed) || !changed)
 		return;
 	if (!fd->l4)
 		fd->l4 = L4_UDP;
-	fd_infer_address(f->st, fd);
+	state_net_fd_infer_address(f->st, fd);
 	/* Whoever hears first serves, as readers of libscap guess it. */
 	if (fd->role == SCAP_ROLE_NONE)
 		fd->role = incoming ? SCAP_ROLE_SERVER : SCAP_ROLE_CLIENT;
 	if (fd->role == (incoming ? SCAP_ROLE_CLIENT : SCAP_ROLE_SERVER))
-		fd_swap_ends(fd);
-	fd_name_socket(f->st, fd);
+		state_net_fd_swap_ends(fd);
+	state_net_fd_name_socket(f->st, fd);
 }
 
-void fold_recvfrom(struct fold *f)
+void state_net_fold_recvfrom(struct fold *f)
 {
 	if (f->res >= 0 && f->fd && io_fits(f->fd))
 		io_tuple(f, params_cursor(f->p, 2), true);
 }
 
-void fold_recvmsg(struct fold *f)
+void state_net_fold_recvmsg(struct fold *f)
 {
 	if (f->res >= 0 && f->fd && io_fits(f->fd))
 		io_tuple(f, params_cursor(f->p, 3), true);
 }
 
 /* sendto and sendmsg have it in the enter event; later versions in the exit event too. */
-void fold_send(struct fold *f)
+void state_net_fold_send(struct fold *f)
 {
 	struct cursor c = f->p->n > 4 ? params_cursor(f->p, 4) : params_cursor(f->enter, 2);
 
@@ -458,12 +460,12 @@ void fold_send(struct fold *f)
 		io_tuple(f, c, false);
 }
 
-void fold_getsockopt(struct fold *f)
+void state_net_fold_getsockopt(struct fold *f)
 {
 	int64_t num;
 
 	if (!params_i64(f->p, 1, &num))
 		return;
 	f->v->fd_num = num;
-	f->fd = fd_find(f->st, f->t, num);
+	f->fd = state_fd_find(f->st, f->t, num);
 }

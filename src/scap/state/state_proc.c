@@ -56,10 +56,10 @@ static void set_names(const struct fold *f, struct scap_thread *t)
 {
 	unsigned comm = find_param(f, "comm");
 
-	str_set_param(f->st, &t->exe, f->p, find_param(f, "exe"));
-	str_set_param(f->st, &t->comm, f->p, comm < PARAMS_MAX ? comm : find_param(f, "exe"));
-	str_set_bytes(f->st, &t->args, f->p, find_param(f, "args"));
-	thread_changed(f->st, t);
+	state_str_set_param(f->st, &t->exe, f->p, find_param(f, "exe"));
+	state_str_set_param(f->st, &t->comm, f->p, comm < PARAMS_MAX ? comm : find_param(f, "exe"));
+	state_str_set_bytes(f->st, &t->args, f->p, find_param(f, "args"));
+	state_thread_changed(f->st, t);
 }
 
 /* ---- clone, fork, vfork ---- */
@@ -67,25 +67,25 @@ static void set_names(const struct fold *f, struct scap_thread *t)
 static void inherit(struct scap_state *st, struct scap_thread *t, const struct scap_thread *from, bool thread)
 {
 	t->exe_writable = from->exe_writable;
-	t->exepath = str_ref(from->exepath);
-	t->root = str_ref(from->root);
-	t->cgroups = str_ref(from->cgroups);
-	t->container = str_ref(from->container);
+	t->exepath = state_str_ref(from->exepath);
+	t->root = state_str_ref(from->root);
+	t->cgroups = state_str_ref(from->cgroups);
+	t->container = state_str_ref(from->container);
 	t->sid = from->sid;
 	t->vpgid = from->vpgid;
 	t->tty = from->tty;
 	t->loginuid = from->loginuid;
 	(void)st;
 	if (!thread)
-		t->env = str_ref(from->env);
+		t->env = state_str_ref(from->env);
 }
 
 /* A new process has its own copy of descriptors and directory; a thread uses its process's. */
 static void inherit_process(struct fold *f, struct scap_thread *t, struct scap_thread *from)
 {
-	struct scap_thread *main = thread_main(f->st, from);
+	struct scap_thread *main = state_thread_main(f->st, from);
 
-	t->cwd = str_ref(main->cwd);
+	t->cwd = state_str_ref(main->cwd);
 	t->fds = main->fds;
 	if (t->fds)
 		t->fds->refs++;
@@ -93,17 +93,17 @@ static void inherit_process(struct fold *f, struct scap_thread *t, struct scap_t
 
 static void make_child(struct fold *f, int64_t child, int64_t parent, uint32_t flags, bool contained)
 {
-	struct scap_thread *from = thread_find_or_invent(f->st, parent), *t, *main;
+	struct scap_thread *from = state_thread_find_or_invent(f->st, parent), *t, *main;
 	bool thread = flags & SCAP_CLONE_THREAD;
 	int64_t v;
 
 	if (!from)
 		return;
-	t = thread_find(f->st, child);
+	t = state_thread_find(f->st, child);
 	if (t && t->flags & SCAP_CLONE_INVERTED)
 		return;
-	t = thread_add(f->st, child);
-	from = thread_find(f->st, parent);	/* the old child may have been the parent's namesake */
+	t = state_thread_add(f->st, child);
+	from = state_thread_find(f->st, parent); /* the old child may have been the parent's namesake */
 	if (!t || !from)
 		return;
 	t->ptid = parent;
@@ -123,8 +123,8 @@ static void make_child(struct fold *f, int64_t child, int64_t parent, uint32_t f
 		named_number(f, "vtid", &t->vtid);
 		named_number(f, "vpid", &t->vpid);
 	}
-	thread_set_cgroups(f->st, t, f->p, find_param(f, "cgroups"));
-	main = t->pid != t->tid ? thread_find(f->st, t->pid) : NULL;
+	state_thread_set_cgroups(f->st, t, f->p, find_param(f, "cgroups"));
+	main = t->pid != t->tid ? state_thread_find(f->st, t->pid) : NULL;
 	if (main)
 		main->n_threads++;
 }
@@ -144,12 +144,12 @@ static void in_child(struct fold *f, uint32_t flags, bool contained)
 	}
 	if (!named_number(f, flags & SCAP_CLONE_THREAD ? "pid" : "ptid", &parent) || parent == tid)
 		return;
-	thread_remove(f->st, tid);
+	state_thread_remove(f->st, tid);
 	make_child(f, tid, parent, flags | SCAP_CLONE_INVERTED, contained);
-	f->t = thread_find_or_invent(f->st, tid);
+	f->t = state_thread_find_or_invent(f->st, tid);
 }
 
-void fold_clone(struct fold *f)
+void state_proc_fold_clone(struct fold *f)
 {
 	int64_t vtid, tid = f->p->head->tid;
 	uint32_t flags = 0;
@@ -167,7 +167,7 @@ void fold_clone(struct fold *f)
 	if (contained || f->res == tid)
 		return;
 	make_child(f, f->res, tid, flags, false);
-	f->t = thread_find_or_invent(f->st, tid);
+	f->t = state_thread_find_or_invent(f->st, tid);
 }
 
 /* ---- exec, exit ---- */
@@ -184,29 +184,30 @@ static void set_exepath(struct fold *f)
 	case SCAP_EXECVE_18_X:
 	case SCAP_EXECVE_19_X:
 		s = params_str(f->enter, 0, &len);
-		dir = str_ref(main->cwd);
+		dir = state_str_ref(main->cwd);
 		break;
 	case SCAP_EXECVEAT_X:
 		s = params_str(f->enter, 1, &len);
 		if (params_i64(f->enter, 0, &dirfd))
-			dir = fd_directory(f->st, f->t, dirfd);
+			dir = state_fd_directory(f->st, f->t, dirfd);
 		break;
 	}
 	if (!s) {
 		s = params_str(f->p, find_param(f, "trusted_exepath"), &len);
 		if (s && len)
-			str_set(f->st, &f->t->exepath, str_new(f->st, s, len));
+			state_str_set(f->st, &f->t->exepath, state_str_new(f->st, s, len));
 	} else if (!strncmp(s, "<NA>", 4)) {
-		str_set(f->st, &f->t->exepath, str_new(f->st, "<NA>", 4));
+		state_str_set(f->st, &f->t->exepath, state_str_new(f->st, "<NA>", 4));
 	} else {
-		str_set(f->st, &f->t->exepath, str_path(f->st, dir ? dir->data : "", dir ? dir->len : 0, s, len));
+		state_str_set(f->st, &f->t->exepath,
+			      state_str_path(f->st, dir ? dir->data : "", dir ? dir->len : 0, s, len));
 	}
-	str_unref(f->st, dir);
+	state_str_unref(f->st, dir);
 }
 
 #define EXE_WRITABLE 1u
 
-void fold_execve(struct fold *f)
+void state_proc_fold_execve(struct fold *f)
 {
 	struct scap_thread *t = f->t;
 	uint32_t flags;
@@ -221,8 +222,8 @@ void fold_execve(struct fold *f)
 	if (t->ptid == -1)
 		named_number(f, "ptid", &t->ptid);
 	if (find_param(f, "env") < PARAMS_MAX)
-		str_set_bytes(f->st, &t->env, f->p, find_param(f, "env"));
-	thread_set_cgroups(f->st, t, f->p, find_param(f, "cgroups"));
+		state_str_set_bytes(f->st, &t->env, f->p, find_param(f, "env"));
+	state_thread_set_cgroups(f->st, t, f->p, find_param(f, "cgroups"));
 	named_u32(f, "tty", &t->tty);
 	named_number(f, "pgid", &t->vpgid);
 	named_number(f, "vpgid", &t->vpgid);
@@ -238,7 +239,7 @@ void fold_execve(struct fold *f)
 	t->invented = false;
 }
 
-void fold_exit(struct fold *f)
+void state_proc_fold_exit(struct fold *f)
 {
 	f->v->exec_ns = f->ran_ns;
 	f->t->exec_ns += f->ran_ns;
@@ -247,69 +248,70 @@ void fold_exit(struct fold *f)
 
 /* ---- what a process changes about itself ---- */
 
-void fold_chdir(struct fold *f)
+void state_proc_fold_chdir(struct fold *f)
 {
 	size_t len;
 	const char *s = params_str(f->p, 1, &len);
 
 	if (f->res >= 0 && s)
-		thread_set_cwd(f->st, f->t, s, len);
+		state_thread_set_cwd(f->st, f->t, s, len);
 }
 
-void fold_fchdir(struct fold *f)
+void state_proc_fold_fchdir(struct fold *f)
 {
 	if (f->res >= 0 && f->fd && f->fd->name)
-		thread_set_cwd(f->st, f->t, f->fd->name->data, f->fd->name->len);
+		state_thread_set_cwd(f->st, f->t, f->fd->name->data, f->fd->name->len);
 }
 
-void fold_chroot(struct fold *f)
+void state_proc_fold_chroot(struct fold *f)
 {
 	struct scap_str *cwd = f->proc->cwd;
 	size_t len;
 	const char *s = params_str(f->p, 1, &len);
 
 	if (f->res == 0 && s)
-		str_set(f->st, &f->t->root, str_path(f->st, cwd ? cwd->data : "", cwd ? cwd->len : 0, s, len));
+		state_str_set(f->st, &f->t->root,
+			      state_str_path(f->st, cwd ? cwd->data : "", cwd ? cwd->len : 0, s, len));
 }
 
 static void set_id(struct fold *f, unsigned exit_param, unsigned enter_param, uint32_t *slot)
 {
 	int64_t v;
 
-	if (f->res < 0 || !fold_number(f, exit_param, enter_param, &v) || (uint32_t)v == UINT32_MAX)
+	if (f->res < 0 || !state_fold_number(f, exit_param, enter_param, &v) || (uint32_t)v == UINT32_MAX)
 		return;
 	*slot = (uint32_t)v;
-	thread_changed(f->st, f->t);
+	state_thread_changed(f->st, f->t);
 }
 
-void fold_setuid(struct fold *f)
+void state_proc_fold_setuid(struct fold *f)
 {
 	set_id(f, 1, 0, &f->t->uid);
 }
 
-void fold_setgid(struct fold *f)
+void state_proc_fold_setgid(struct fold *f)
 {
 	set_id(f, 1, 0, &f->t->gid);
 }
 
 /* The effective one is the second. */
-void fold_setresuid(struct fold *f)
+void state_proc_fold_setresuid(struct fold *f)
 {
 	set_id(f, 2, 1, &f->t->uid);
 }
 
-void fold_setresgid(struct fold *f)
+void state_proc_fold_setresgid(struct fold *f)
 {
 	set_id(f, 2, 1, &f->t->gid);
 }
 
-void fold_setsid(struct fold *f)
+void state_proc_fold_setsid(struct fold *f)
 {
 	if (f->res >= 0)
 		f->t->sid = f->res;
 }
 
-void fold_vm(struct fold *f)
+void state_proc_fold_vm(struct fold *f)
 {
 	set_resources(f, f->t);
 }
@@ -332,7 +334,7 @@ static void count_cpu(struct fold *f)
 	f->t->exec_ns += f->v->exec_ns;
 }
 
-void fold_switch(struct fold *f)
+void state_proc_fold_switch(struct fold *f)
 {
 	count_cpu(f);
 	named_u64(f, "pgft_maj", &f->t->pfmajor);
@@ -342,15 +344,15 @@ void fold_switch(struct fold *f)
 	named_u32(f, "vm_swap", &f->proc->vmswap_kb);
 }
 
-void fold_prlimit(struct fold *f)
+void state_proc_fold_prlimit(struct fold *f)
 {
 	int64_t tid, resource, limit;
 	struct scap_thread *t;
 
-	if (f->res < 0 || !fold_number(f, 6, 1, &resource) || resource != RLIMIT_NOFILE_NUM ||
-	    !params_i64(f->p, 1, &limit) || limit == -1 || !fold_number(f, 5, 0, &tid))
+	if (f->res < 0 || !state_fold_number(f, 6, 1, &resource) || resource != RLIMIT_NOFILE_NUM ||
+	    !params_i64(f->p, 1, &limit) || limit == -1 || !state_fold_number(f, 5, 0, &tid))
 		return;
-	t = tid ? thread_find(f->st, tid) : f->t;
+	t = tid ? state_thread_find(f->st, tid) : f->t;
 	if (t)
-		thread_main(f->st, t)->fdlimit = limit;
+		state_thread_main(f->st, t)->fdlimit = limit;
 }

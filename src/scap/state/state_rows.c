@@ -138,8 +138,14 @@ static bool asks(const struct rows *r, const struct scap_thread *t, const struct
 {
 	static const struct sec_params read_exit = { .type = SCAP_READ_X };
 	struct scap_view v = {
-		.state = r->st, .info = scap_event_info(SCAP_READ_X), .p.head = &read_exit, .thread = t,
-		.process = scap_state_process(r->st, t), .fd = fd, .fd_num = num, .ts_ns = r->st->last_ns,
+		.state = r->st,
+		.info = scap_schema_event_info(SCAP_READ_X),
+		.p.head = &read_exit,
+		.thread = t,
+		.process = scap_state_process(r->st, t),
+		.fd = fd,
+		.fd_num = num,
+		.ts_ns = r->st->last_ns,
 		.first_ns = r->st->first_ns,
 	};
 	struct event ev = {

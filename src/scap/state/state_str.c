@@ -7,7 +7,7 @@
 #include "base/macros.h"
 #include "scap/state/state_impl.h"
 
-struct scap_str *str_new(struct scap_state *st, const char *s, size_t len)
+struct scap_str *state_str_new(struct scap_state *st, const char *s, size_t len)
 {
 	struct scap_str *n;
 
@@ -28,14 +28,14 @@ struct scap_str *str_new(struct scap_state *st, const char *s, size_t len)
 	return n;
 }
 
-struct scap_str *str_ref(struct scap_str *s)
+struct scap_str *state_str_ref(struct scap_str *s)
 {
 	if (s)
 		s->refs++;
 	return s;
 }
 
-void str_unref(struct scap_state *st, struct scap_str *s)
+void state_str_unref(struct scap_state *st, struct scap_str *s)
 {
 	if (!s || --s->refs)
 		return;
@@ -43,30 +43,30 @@ void str_unref(struct scap_state *st, struct scap_str *s)
 	free(s);
 }
 
-void str_set(struct scap_state *st, struct scap_str **slot, struct scap_str *s)
+void state_str_set(struct scap_state *st, struct scap_str **slot, struct scap_str *s)
 {
-	str_unref(st, *slot);
+	state_str_unref(st, *slot);
 	*slot = s;
 }
 
-void str_set_param(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i)
+void state_str_set_param(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i)
 {
 	size_t len;
 	const char *s = params_str(p, i, &len);
 
 	if (s && *slot && (*slot)->len == len && !memcmp((*slot)->data, s, len))
 		return;
-	str_set(st, slot, str_new(st, s ? s : "", len));
+	state_str_set(st, slot, state_str_new(st, s ? s : "", len));
 }
 
-void str_set_bytes(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i)
+void state_str_set_bytes(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i)
 {
 	size_t len;
 	const char *s = params_bytes(p, i, &len);
 
 	if (s && *slot && (*slot)->len == len && !memcmp((*slot)->data, s, len))
 		return;
-	str_set(st, slot, str_new(st, s ? s : "", len));
+	state_str_set(st, slot, state_str_new(st, s ? s : "", len));
 }
 
 /* Takes the last component of @out[0, @len) away, down to its first slash. */
@@ -93,13 +93,14 @@ static size_t add_component(char *out, size_t len, const char *s, size_t n, bool
 	return len;
 }
 
-struct scap_str *str_path(struct scap_state *st, const char *base, size_t base_len, const char *path, size_t len)
+struct scap_str *state_str_path(struct scap_state *st, const char *base, size_t base_len, const char *path,
+				size_t len)
 {
 	char out[2 * PATH_BYTES_MAX];
 	size_t n = 0;
 
 	if (base_len + len + 1 > PATH_BYTES_MAX)
-		return str_new(st, "/PATH_TOO_LONG", strlen("/PATH_TOO_LONG"));
+		return state_str_new(st, "/PATH_TOO_LONG", strlen("/PATH_TOO_LONG"));
 	if (len && path[0] == '/') {
 		out[n++] = '/';
 	} else {
@@ -113,5 +114,5 @@ struct scap_str *str_path(struct scap_state *st, const char *base, size_t base_l
 		n = add_component(out, n, path + i, one, slash != NULL);
 		i += one + 1;
 	}
-	return str_new(st, out, n);
+	return state_str_new(st, out, n);
 }

@@ -9,7 +9,7 @@
 #include "event/event.h"
 #include "scap/state/state_impl.h"
 
-struct scap_thread *thread_find(const struct scap_state *st, int64_t tid)
+struct scap_thread *state_thread_find(const struct scap_state *st, int64_t tid)
 {
 	struct scap_thread **slot = map_find(&st->threads, &tid);
 
@@ -23,33 +23,33 @@ static void thread_free(struct scap_state *st, struct scap_thread *t)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strs); i++)
-		str_unref(st, *strs[i]);
-	fdtable_unref(st, t->fds);
+		state_str_unref(st, *strs[i]);
+	state_fd_table_unref(st, t->fds);
 	st->bytes -= sizeof(*t) + t->enter.cap;
 	buf_fini(&t->enter);
 	free(t->proc_section);
 	free(t);
 }
 
-void thread_remove(struct scap_state *st, int64_t tid)
+void state_thread_remove(struct scap_state *st, int64_t tid)
 {
-	struct scap_thread *t = thread_find(st, tid), *main;
+	struct scap_thread *t = state_thread_find(st, tid), *main;
 
 	if (!t)
 		return;
-	main = t->pid != t->tid ? thread_find(st, t->pid) : NULL;
+	main = t->pid != t->tid ? state_thread_find(st, t->pid) : NULL;
 	if (main && main->n_threads)
 		main->n_threads--;
 	map_remove(&st->threads, &tid);
 	thread_free(st, t);
 }
 
-struct scap_thread *thread_add(struct scap_state *st, int64_t tid)
+struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid)
 {
 	struct scap_thread *t, **slot;
 	bool is_new;
 
-	thread_remove(st, tid);
+	state_thread_remove(st, tid);
 	if (st->bytes + sizeof(*t) > STATE_BYTES_MAX) {
 		st->refused++;
 		return NULL;
@@ -70,61 +70,61 @@ struct scap_thread *thread_add(struct scap_state *st, int64_t tid)
 }
 
 /* What readers show for a thread that nobody told of. */
-struct scap_thread *thread_find_or_invent(struct scap_state *st, int64_t tid)
+struct scap_thread *state_thread_find_or_invent(struct scap_state *st, int64_t tid)
 {
-	struct scap_thread *t = thread_find(st, tid);
+	struct scap_thread *t = state_thread_find(st, tid);
 
 	if (t)
 		return t;
-	t = thread_add(st, tid);
+	t = state_thread_add(st, tid);
 	if (!t)
 		return NULL;
 	st->invented++;
 	t->invented = true;
-	t->comm = str_new(st, "<NA>", 4);
-	t->exe = str_ref(t->comm);
+	t->comm = state_str_new(st, "<NA>", 4);
+	t->exe = state_str_ref(t->comm);
 	return t;
 }
 
-struct scap_thread *thread_main(const struct scap_state *st, struct scap_thread *t)
+struct scap_thread *state_thread_main(const struct scap_state *st, struct scap_thread *t)
 {
-	struct scap_thread *main = t->pid == t->tid ? t : thread_find(st, t->pid);
+	struct scap_thread *main = t->pid == t->tid ? t : state_thread_find(st, t->pid);
 
 	return main ? main : t;
 }
 
-void thread_changed(struct scap_state *st, struct scap_thread *t)
+void state_thread_changed(struct scap_state *st, struct scap_thread *t)
 {
 	(void)st;
 	free(t->proc_section);
 	t->proc_section = NULL;
 }
 
-void thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len)
+void state_thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len)
 {
-	struct scap_thread *main = thread_main(st, t);
+	struct scap_thread *main = state_thread_main(st, t);
 	struct scap_str *cwd = main->cwd, *full;
 	char with_slash[PATH_BYTES_MAX + 1];
 
-	full = str_path(st, cwd ? cwd->data : "", cwd ? cwd->len : 0, path, len);
+	full = state_str_path(st, cwd ? cwd->data : "", cwd ? cwd->len : 0, path, len);
 	if (full && full->len < PATH_BYTES_MAX && (!full->len || full->data[full->len - 1] != '/')) {
 		memcpy(with_slash, full->data, full->len);
 		with_slash[full->len] = '/';
-		str_set(st, &full, str_new(st, with_slash, full->len + 1));
+		state_str_set(st, &full, state_str_new(st, with_slash, full->len + 1));
 	}
-	str_set(st, &main->cwd, full);
+	state_str_set(st, &main->cwd, full);
 }
 
-void thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i)
+void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i)
 {
 	size_t len;
 	const char *s = params_bytes(p, i, &len);
 
 	if (!s || !len || (t->cgroups && t->cgroups->len == len && !memcmp(t->cgroups->data, s, len)))
 		return;
-	str_set(st, &t->cgroups, str_new(st, s, len));
-	str_set(st, &t->container, container_of_cgroups(st, s, len));
-	thread_changed(st, t);
+	state_str_set(st, &t->cgroups, state_str_new(st, s, len));
+	state_str_set(st, &t->container, state_container_of_cgroups(st, s, len));
+	state_thread_changed(st, t);
 }
 
 static uint32_t row_u32(const struct params *p, unsigned i, uint32_t otherwise)
@@ -168,7 +168,7 @@ static void read_numbers(struct scap_thread *t, const struct params *p)
 }
 
 /* The descriptors of a task that was known stay, for its rows may come apart from theirs: unless it is told anew. */
-void thread_from_row(struct scap_state *st, const struct params *p)
+void state_thread_from_row(struct scap_state *st, const struct params *p)
 {
 	struct scap_fdtable *fds = NULL;
 	struct scap_thread *t, *main;
@@ -178,30 +178,30 @@ void thread_from_row(struct scap_state *st, const struct params *p)
 
 	if (!params_i64(p, 0, &tid))
 		return;
-	t = thread_find(st, tid);
+	t = state_thread_find(st, tid);
 	if (t && !(p->head->flags & PARAMS_ANEW)) {
 		fds = t->fds;
 		t->fds = NULL;
 	}
-	t = thread_add(st, tid);
+	t = state_thread_add(st, tid);
 	if (!t) {
-		fdtable_unref(st, fds);
+		state_fd_table_unref(st, fds);
 		return;
 	}
 	t->fds = fds;
 	read_ids(t, p);
 	read_numbers(t, p);
-	str_set_param(st, &t->comm, p, 5);
-	str_set_param(st, &t->exe, p, 6);
-	str_set_param(st, &t->exepath, p, 7);
-	str_set_bytes(st, &t->args, p, 8);
-	str_set_bytes(st, &t->env, p, 19);
-	str_set_param(st, &t->root, p, 23);
-	thread_set_cgroups(st, t, p, 22);
+	state_str_set_param(st, &t->comm, p, 5);
+	state_str_set_param(st, &t->exe, p, 6);
+	state_str_set_param(st, &t->exepath, p, 7);
+	state_str_set_bytes(st, &t->args, p, 8);
+	state_str_set_bytes(st, &t->env, p, 19);
+	state_str_set_param(st, &t->root, p, 23);
+	state_thread_set_cgroups(st, t, p, 22);
 	cwd = params_str(p, 9, &len);
 	if (t->pid == t->tid && cwd)
-		thread_set_cwd(st, t, cwd, len);
-	main = t->pid != t->tid ? thread_find(st, t->pid) : NULL;
+		state_thread_set_cwd(st, t, cwd, len);
+	main = t->pid != t->tid ? state_thread_find(st, t->pid) : NULL;
 	if (main)
 		main->n_threads++;
 }
@@ -215,7 +215,7 @@ static struct scap_str *split_args(struct scap_state *st, const char *s, size_t 
 	if (!blank)
 		return NULL;
 	len -= (size_t)(blank + 1 - s);
-	args = str_new(st, blank, len + 1);	/* one byte more, for the last NUL */
+	args = state_str_new(st, blank, len + 1); /* one byte more, for the last NUL */
 	if (args)
 		memcpy(args->data, blank + 1, len);
 	for (size_t i = 0; args && i < len; i++)
@@ -230,7 +230,7 @@ static struct scap_str *split_args(struct scap_state *st, const char *s, size_t 
  * Engines move a process into its container behind the back of rows and events. Where the newer hierarchy says
  * nothing of a container, an older one may: what is known then stays.
  */
-void thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path)
+void state_thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path)
 {
 	char text[PATH_BYTES_MAX];
 	struct scap_str *container;
@@ -242,15 +242,15 @@ void thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id
 	len = snprintf(text, sizeof(text), "unified=%s", path);
 	if (len < 0 || (size_t)len >= sizeof(text))
 		return;
-	container = container_of_cgroups(st, text, (size_t)len + 1);
+	container = state_container_of_cgroups(st, text, (size_t)len + 1);
 	if (!container)
 		return;
-	str_set(st, &t->container, container);
-	str_set(st, &t->cgroups, str_new(st, text, (size_t)len + 1));
-	thread_changed(st, t);
+	state_str_set(st, &t->container, container);
+	state_str_set(st, &t->cgroups, state_str_new(st, text, (size_t)len + 1));
+	state_thread_changed(st, t);
 }
 
-void thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev)
+void state_thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev)
 {
 	const struct section *sec = event_section(ev, SEC_PROC);
 	const struct sec_proc *p = event_proc(ev);
@@ -268,20 +268,20 @@ void thread_from_section(struct scap_state *st, struct scap_thread *t, const str
 	t->vtid = t->tid;
 	t->vpid = t->pid;
 	t->flags = t->pid != t->tid ? SCAP_CLONE_THREAD : 0;
-	s = sec_proc_str(p, sec, p->comm, &len);
-	str_set(st, &t->comm, str_new(st, s, len));
-	s = sec_proc_str(p, sec, p->exe, &len);
-	str_set(st, &t->exepath, str_new(st, s, len));
-	s = sec_proc_str(p, sec, p->args, &len);
-	str_set(st, &t->args, split_args(st, s, len));
+	s = event_sec_proc_str(p, sec, p->comm, &len);
+	state_str_set(st, &t->comm, state_str_new(st, s, len));
+	s = event_sec_proc_str(p, sec, p->exe, &len);
+	state_str_set(st, &t->exepath, state_str_new(st, s, len));
+	s = event_sec_proc_str(p, sec, p->args, &len);
+	state_str_set(st, &t->args, split_args(st, s, len));
 	blank = memchr(s, ' ', len);
-	str_set(st, &t->exe, str_new(st, s, blank ? (size_t)(blank - s) : len));
-	main = t->pid != t->tid ? thread_find(st, t->pid) : NULL;
+	state_str_set(st, &t->exe, state_str_new(st, s, blank ? (size_t)(blank - s) : len));
+	main = t->pid != t->tid ? state_thread_find(st, t->pid) : NULL;
 	if (main)
 		main->n_threads++;
 }
 
-void threads_free(struct scap_state *st)
+void state_thread_free_all(struct scap_state *st)
 {
 	size_t pos = 0;
 	void *key, *val;

@@ -19,7 +19,7 @@
 static bool iface_name(void *ctx, uint32_t ifindex, char name[static 16])
 {
 	const struct event *ev = ctx;
-	const char *known = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
+	const char *known = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
 	if (!known || !str_is_plain(known, strlen(known)))
 		return false;
@@ -30,7 +30,7 @@ static bool iface_name(void *ctx, uint32_t ifindex, char name[static 16])
 /* Names of another datapath's own table, if the stream has them. */
 static const char *own_name(const struct event *ev, uint32_t space, uint64_t key)
 {
-	const char *name = names_get(ev->names, space, key);
+	const char *name = event_names_get(ev->names, space, key);
 
 	return name && str_is_plain(name, strlen(name)) ? name : NULL;
 }

@@ -154,7 +154,7 @@ static const struct sec_packet *set_packet(const struct event *ev, struct cilium
 
 static uint16_t endpoint_id(const struct event *ev, uint32_t ifindex)
 {
-	const char *space = names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
+	const char *space = event_names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
 	uint64_t mixed = ((uint64_t)ev->keys.netns << 32 | ifindex) * 0x9e3779b97f4a7c15ull;
 
 	if (!ifindex)
@@ -218,7 +218,7 @@ static uint8_t state_of(const struct event *ev, const struct map_type *t)
 	struct value v = value_of(ev, t->state);
 
 	for (uint8_t i = 0; i < STATE_UNKNOWN; i++)
-		if (is_word(&v, cilium_state(i)))
+		if (is_word(&v, cilium_names_state(i)))
 			return i;
 	return STATE_UNKNOWN;
 }
@@ -247,8 +247,8 @@ static void set_trace(struct cilium_notify *n, const struct event *ev, const str
 uint8_t cilium_map_drop_code(const struct value *reason, const struct value *cause)
 {
 	if (cause->kind == VAL_STR)
-		return cilium_drop_code_of_text(cause->str, cause->len);
-	return cilium_drop_code(reason->kind == VAL_STR ? reason->str : NULL, reason->len);
+		return cilium_kdrops_code_of_text(cause->str, cause->len);
+	return cilium_kdrops_code(reason->kind == VAL_STR ? reason->str : NULL, reason->len);
 }
 
 static void set_drop(struct cilium_notify *n, const struct event *ev, const struct map_type *t,
@@ -320,7 +320,7 @@ static int put_call(struct cilium_map *m, const struct event *ev, const struct m
 	c.url_len = path.kind == VAL_STR ? path.len : 0;
 	if (time_text_rfc3339_utc(&m->time, ev, &time))
 		snprintf(c.timestamp, sizeof(c.timestamp), "%.*s", (int)time.len, time.data);
-	cilium_encode_call(&m->bytes, &c);
+	cilium_gob_put_call(&m->bytes, &c);
 	return buf_error(&m->bytes);
 }
 

@@ -42,7 +42,7 @@ static int hubble_event(struct sink *s, const struct event *ev)
 	struct hubble_flow flow;
 	uint64_t lost = 0;
 	int64_t cpu = 0;
-	int r = hubble_map_event(&h->map, ev, &flow, &lost, &cpu);
+	int r = hubble_flow_event(&h->map, ev, &flow, &lost, &cpu);
 
 	if (r <= 0)
 		return r;
@@ -67,7 +67,7 @@ static int hubble_close(struct sink *s)
 {
 	struct hubble *h = s->state;
 
-	hubble_map_fini(&h->map);
+	hubble_flow_fini(&h->map);
 	buf_fini(&h->line);
 	return 0;
 }

@@ -36,7 +36,7 @@ struct hubble_type {
 	const struct field *verdict, *flow_reason, *flow_cause;
 };
 
-void hubble_map_fini(struct hubble_map *m)
+void hubble_flow_fini(struct hubble_map *m)
 {
 	cilium_map_fini(&m->cilium);
 	vec_fini(&m->types);
@@ -47,7 +47,7 @@ static const struct field *field_of(const struct event_desc *d, const char *name
 	const char *arg;
 	size_t len;
 
-	return field_find(d->fields, d->n_fields, name, &arg, &len);
+	return event_field_find(d->fields, d->n_fields, name, &arg, &len);
 }
 
 static const struct hubble_type *type_of(struct hubble_map *m, const struct event_desc *d)
@@ -129,7 +129,7 @@ static void set_packet(struct hubble_flow *f, uint32_t link, const void *data, s
 		return;
 	packet_dissect(link, data, (uint32_t)len, orig_len, &p);
 	flow = packet_flow(&p);
-	conn_from_flow(&f->conn, flow);
+	packet_keys_conn_from_flow(&f->conn, flow);
 	f->tcp_flags = flow->tcp_flags;
 	f->icmp_type = flow->icmp_type;
 	f->icmp_code = flow->icmp_code;
@@ -346,8 +346,8 @@ static void set_conversation(struct hubble_flow *f, const struct event *ev, cons
 	set_summary(f, NULL);
 }
 
-int hubble_map_event(struct hubble_map *m, const struct event *ev, struct hubble_flow *ret, uint64_t *ret_lost,
-		     int64_t *ret_cpu)
+int hubble_flow_event(struct hubble_map *m, const struct event *ev, struct hubble_flow *ret, uint64_t *ret_lost,
+		      int64_t *ret_cpu)
 {
 	const struct hubble_type *t = type_of(m, ev->desc);
 	struct cilium_notify n = { 0 };
@@ -370,7 +370,8 @@ int hubble_map_event(struct hubble_map *m, const struct event *ev, struct hubble
 		*ret_cpu = p.cpu;
 		return 2;
 	}
-	if (p.type != CILIUM_RECORD_SAMPLE || cilium_decode(p.data, p.len, &n, NULL) < 0 || !set_notify(ret, &n))
+	if (p.type != CILIUM_RECORD_SAMPLE || cilium_notify_decode(p.data, p.len, &n, NULL) < 0 ||
+	    !set_notify(ret, &n))
 		return 0;
 	if (!event_section(ev, SEC_NOTIFY))
 		set_ours(ret, ev, t);

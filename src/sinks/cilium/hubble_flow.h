@@ -52,11 +52,11 @@ struct hubble_map {
 	VEC(struct hubble_type) types;	/* event types seen, with their fields */
 };
 
-void hubble_map_fini(struct hubble_map *m);
+void hubble_flow_fini(struct hubble_map *m);
 
 /* 1 when @ev is a flow, 2 when events were lost (*ret_lost, and *ret_cpu), 0 when it is neither; or -ENOMEM. */
-int hubble_map_event(struct hubble_map *m, const struct event *ev, struct hubble_flow *ret, uint64_t *ret_lost,
-		     int64_t *ret_cpu);
+int hubble_flow_event(struct hubble_map *m, const struct event *ev, struct hubble_flow *ret, uint64_t *ret_lost,
+		      int64_t *ret_cpu);
 
 /* The members of a flow, into the open object. @time is kept by the caller; @node may be NULL. */
 void hubble_put_flow(struct json *j, struct time_text *time, const struct event *ev, const struct hubble_flow *f,

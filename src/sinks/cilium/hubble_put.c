@@ -166,7 +166,7 @@ static const char *reserved_label(uint32_t identity)
 /* A text of the event's process; false when it is not known. */
 static bool proc_text(const struct event *ev, struct sec_str str, const char **ret, size_t *ret_len)
 {
-	*ret = sec_proc_str(event_proc(ev), event_section(ev, SEC_PROC), str, ret_len);
+	*ret = event_sec_proc_str(event_proc(ev), event_section(ev, SEC_PROC), str, ret_len);
 	return *ret && *ret_len;
 }
 
@@ -263,7 +263,7 @@ static void put_drop(struct json *j, const struct hubble_flow *f)
 
 static void put_interface(struct json *j, const struct event *ev, uint32_t ifindex)
 {
-	const char *name = names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
+	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
 	if (!ifindex)
 		return;

@@ -23,7 +23,7 @@ struct bcc {
 
 static int bcc_open(struct sink *s, _unused_ struct err *err)
 {
-	return profile_open(&((struct bcc *)s->state)->profile, s->opts);
+	return sinks_profile_open(&((struct bcc *)s->state)->profile, s->opts);
 }
 
 static int bcc_event(struct sink *s, const struct event *ev)
@@ -31,7 +31,7 @@ static int bcc_event(struct sink *s, const struct event *ev)
 	struct bcc *b = s->state;
 	size_t i;
 
-	profile_take(&b->profile, ev, &i);
+	sinks_profile_take(&b->profile, ev, &i);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static int bcc_flush(struct sink *s)
 /* The kernel's modules are called by their plain names. */
 static void put_module(struct buf *out, const struct sym_module *m)
 {
-	const char *name = stack_module_name(m);
+	const char *name = stack_names_module_name(m);
 	size_t len = strlen(name);
 
 	if (m->kind == SYM_UNKNOWN || !*m->path)
@@ -83,7 +83,7 @@ static void put_frame(struct profile *p, const struct stack_frame *f, struct buf
 	name = f->func && !*f->func->name ? "[unknown]" : f->name;	/* bcc's word; the module follows */
 	str_escape_buf(out, name, strlen(name));
 	if (f->func && *f->func->name && !f->inlined)
-		buf_printf(out, "+0x%llx", (unsigned long long)stack_frame_offset(f));
+		buf_printf(out, "+0x%llx", (unsigned long long)stack_names_frame_offset(f));
 	if (f->func && p->sym)
 		put_module(out, sym_module(p->sym, f->loc.module));
 	buf_add_char(out, '\n');
@@ -116,7 +116,7 @@ static int write_stacks(struct sink *s)
 	int r = stack_names_new(b->profile.set, b->profile.sym, &names);
 
 	if (r >= 0)
-		r = stack_list_lines(b->profile.set, b->profile.view.weight, true, &lines);
+		r = stack_lines_list(b->profile.set, b->profile.view.weight, true, &lines);
 	if (r >= 0 && b->headed)
 		r = outfile_record(s->out, "\n", 1);
 	for (size_t i = 0; r >= 0 && i < lines.len; i++) {
@@ -135,7 +135,7 @@ static int bcc_close(struct sink *s)
 	struct bcc *b = s->state;
 	int r = write_stacks(s);
 
-	profile_fini(&b->profile);
+	sinks_profile_fini(&b->profile);
 	return r;
 }
 

@@ -15,14 +15,14 @@
 
 static int folded_open(struct sink *s, _unused_ struct err *err)
 {
-	return profile_open(s->state, s->opts);
+	return sinks_profile_open(s->state, s->opts);
 }
 
 static int folded_event(struct sink *s, const struct event *ev)
 {
 	size_t i;
 
-	profile_take(s->state, ev, &i);
+	sinks_profile_take(s->state, ev, &i);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static int folded_close(struct sink *s)
 {
 	int r = write_lines(s);
 
-	profile_fini(s->state);
+	sinks_profile_fini(s->state);
 	return r;
 }
 

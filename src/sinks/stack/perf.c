@@ -46,7 +46,7 @@ static int perf_open(struct sink *s, _unused_ struct err *err)
 	struct perf *p = s->state;
 
 	p->most = MAX_KEPT;
-	return profile_open(&p->profile, s->opts);
+	return sinks_profile_open(&p->profile, s->opts);
 }
 
 /* The reader splits at blanks and takes the first word behind "(" as the file. */
@@ -81,7 +81,7 @@ static void put_frame(struct buf *out, struct sym *sym, const struct stack_frame
 	buf_printf(out, "\t%16llx ", (unsigned long long)f->ip);
 	str_escape_buf(out, f->name, strlen(f->name));
 	if (f->func && *f->func->name && !f->inlined)
-		buf_printf(out, "+0x%llx", (unsigned long long)stack_frame_offset(f));
+		buf_printf(out, "+0x%llx", (unsigned long long)stack_names_frame_offset(f));
 	put_dso(out, sym, f);
 }
 
@@ -152,7 +152,7 @@ static int perf_event(struct sink *s, const struct event *ev)
 	struct perf *p = s->state;
 	size_t entry;
 
-	if (profile_take(&p->profile, ev, &entry) < 0)
+	if (sinks_profile_take(&p->profile, ev, &entry) < 0)
 		return 0;
 	if (vec_grow(&p->samples) < 0)
 		return -ENOMEM;
@@ -172,7 +172,7 @@ static int perf_close(struct sink *s)
 	p->profile.view.delimiter = false;
 	r = write_samples(s, UINT64_MAX);
 	vec_fini(&p->samples);
-	profile_fini(&p->profile);
+	sinks_profile_fini(&p->profile);
 	return r;
 }
 

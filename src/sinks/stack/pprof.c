@@ -97,11 +97,11 @@ static uint32_t func_id(struct writer *w, const char *name, const char *system, 
 		return *id;
 	*id = ++w->n_funcs;
 	buf_reset(&w->sub);
-	pb_uint(&w->sub, F_ID, *id);
-	pb_uint(&w->sub, F_NAME, key.name);
-	pb_uint(&w->sub, F_SYSTEM_NAME, key.system);
-	pb_uint(&w->sub, F_FILE, key.file);
-	pb_bytes(&w->funcs, P_FUNCTION, w->sub.data, w->sub.len);
+	protobuf_uint(&w->sub, F_ID, *id);
+	protobuf_uint(&w->sub, F_NAME, key.name);
+	protobuf_uint(&w->sub, F_SYSTEM_NAME, key.system);
+	protobuf_uint(&w->sub, F_FILE, key.file);
+	protobuf_bytes(&w->funcs, P_FUNCTION, w->sub.data, w->sub.len);
 	return *id;
 }
 
@@ -115,9 +115,9 @@ static void put_line(struct writer *w, const struct stack_frame *f, struct buf *
 		return;	/* no line at all: a line must have a function */
 	id = fn ? func_id(w, f->name, fn->raw && *fn->raw ? fn->raw : f->name, fn->file ? fn->file : "")
 		: func_id(w, f->name, f->name, "");
-	pb_uint(&line, LINE_FUNCTION, id);
-	pb_uint(&line, LINE_LINE, fn ? fn->line : 0);
-	pb_bytes(loc, L_LINE, line.data, line.len);
+	protobuf_uint(&line, LINE_FUNCTION, id);
+	protobuf_uint(&line, LINE_LINE, fn ? fn->line : 0);
+	protobuf_bytes(loc, L_LINE, line.data, line.len);
 	w->failed |= buf_error(&line) < 0;
 }
 
@@ -149,9 +149,9 @@ static uint32_t location_id(struct writer *w, const struct stack_frames *frames,
 		return id ? *id : 0;
 	}
 	*id = ++w->n_locs;
-	pb_uint(&loc, L_ID, *id);
-	pb_uint(&loc, L_MAPPING, m ? m->id : 0);
-	pb_uint(&loc, L_ADDRESS, m ? key.addr + m->bias : key.addr);
+	protobuf_uint(&loc, L_ID, *id);
+	protobuf_uint(&loc, L_MAPPING, m ? m->id : 0);
+	protobuf_uint(&loc, L_ADDRESS, m ? key.addr + m->bias : key.addr);
 	for (; *i <= last; (*i)++) {
 		const struct stack_frame *one = &frames->items[*i];
 
@@ -163,7 +163,7 @@ static uint32_t location_id(struct writer *w, const struct stack_frames *frames,
 		}
 	}
 	*i = last;
-	pb_bytes(&w->locs, P_LOCATION, loc.data, loc.len);
+	protobuf_bytes(&w->locs, P_LOCATION, loc.data, loc.len);
 	w->failed |= buf_error(&loc) < 0;
 	return *id;
 }
@@ -242,17 +242,17 @@ static void put_mapping(struct writer *w, size_t i)
 	const struct module *m = &w->modules[i];
 
 	buf_reset(&w->msg);
-	pb_uint(&w->msg, M_ID, m->id);
-	pb_uint(&w->msg, M_START, sm->start);
-	pb_uint(&w->msg, M_LIMIT, sm->limit);
-	pb_uint(&w->msg, M_OFFSET, sm->offset);
-	pb_uint(&w->msg, M_FILE, text_id(w, sm->path));
-	pb_uint(&w->msg, M_BUILD_ID, text_id(w, sm->build_id ? sm->build_id : ""));
-	pb_uint(&w->msg, M_FUNCTIONS, true);
-	pb_uint(&w->msg, M_FILENAMES, m->filenames);
-	pb_uint(&w->msg, M_LINES, m->lines);
-	pb_uint(&w->msg, M_INLINES, m->inlines);
-	pb_bytes(&w->out, P_MAPPING, w->msg.data, w->msg.len);
+	protobuf_uint(&w->msg, M_ID, m->id);
+	protobuf_uint(&w->msg, M_START, sm->start);
+	protobuf_uint(&w->msg, M_LIMIT, sm->limit);
+	protobuf_uint(&w->msg, M_OFFSET, sm->offset);
+	protobuf_uint(&w->msg, M_FILE, text_id(w, sm->path));
+	protobuf_uint(&w->msg, M_BUILD_ID, text_id(w, sm->build_id ? sm->build_id : ""));
+	protobuf_uint(&w->msg, M_FUNCTIONS, true);
+	protobuf_uint(&w->msg, M_FILENAMES, m->filenames);
+	protobuf_uint(&w->msg, M_LINES, m->lines);
+	protobuf_uint(&w->msg, M_INLINES, m->inlines);
+	protobuf_bytes(&w->out, P_MAPPING, w->msg.data, w->msg.len);
 }
 
 static void put_mappings(struct writer *w)
@@ -270,10 +270,10 @@ static void put_label(struct writer *w, const char *key, const char *str, uint64
 	if (!num && !*str)
 		return;
 	buf_reset(&w->sub);
-	pb_uint(&w->sub, LABEL_KEY, text_id(w, key));
-	pb_uint(&w->sub, LABEL_STR, text_id(w, str));
-	pb_uint(&w->sub, LABEL_NUM, num);
-	pb_bytes(&w->msg, S_LABEL, w->sub.data, w->sub.len);
+	protobuf_uint(&w->sub, LABEL_KEY, text_id(w, key));
+	protobuf_uint(&w->sub, LABEL_STR, text_id(w, str));
+	protobuf_uint(&w->sub, LABEL_NUM, num);
+	protobuf_bytes(&w->msg, S_LABEL, w->sub.data, w->sub.len);
 }
 
 /* Off the CPU each line is a part of the time; the count goes with the first. */
@@ -281,9 +281,9 @@ static void put_values(struct writer *w, const struct stack_entry *e, const stru
 {
 	_cleanup_(buf_fini) struct buf v = { 0 };
 
-	pb_varint(&v, first ? e->count : 0);
-	pb_varint(&v, w->p->view.weight == STACK_SAMPLES ? e->value : l->weight * 1000);
-	pb_bytes(&w->msg, S_VALUE, v.data, v.len);
+	protobuf_varint(&v, first ? e->count : 0);
+	protobuf_varint(&v, w->p->view.weight == STACK_SAMPLES ? e->value : l->weight * 1000);
+	protobuf_bytes(&w->msg, S_VALUE, v.data, v.len);
 	w->failed |= buf_error(&v) < 0;
 }
 
@@ -297,18 +297,18 @@ static int put_sample(struct writer *w, const struct stack_line *l, bool first)
 	if (r < 0)
 		return r;
 	if (l->state)
-		pb_varint(&ids, note_id(w, l->state));
+		protobuf_varint(&ids, note_id(w, l->state));
 	for (size_t i = 0; i < w->frames.len; i++)
-		pb_varint(&ids, location_id(w, &w->frames, &i));
+		protobuf_varint(&ids, location_id(w, &w->frames, &i));
 	memcpy(comm, key->comm, sizeof(key->comm));
 	buf_reset(&w->msg);
-	pb_bytes(&w->msg, S_LOCATION, ids.data, ids.len);
+	protobuf_bytes(&w->msg, S_LOCATION, ids.data, ids.len);
 	put_values(w, l->entry, l, first);
 	put_label(w, "pid", "", key->tgid);
 	put_label(w, "tid", "", key->tid);
 	put_label(w, "comm", comm, 0);
 	put_label(w, "container", l->entry->container, 0);
-	pb_bytes(&w->out, P_SAMPLE, w->msg.data, w->msg.len);
+	protobuf_bytes(&w->out, P_SAMPLE, w->msg.data, w->msg.len);
 	return buf_error(&ids);
 }
 
@@ -331,9 +331,9 @@ static int put_samples(struct writer *w)
 static void put_type(struct writer *w, uint32_t field, const char *type, const char *unit)
 {
 	buf_reset(&w->msg);
-	pb_uint(&w->msg, TYPE_TYPE, text_id(w, type));
-	pb_uint(&w->msg, TYPE_UNIT, text_id(w, unit));
-	pb_bytes(&w->out, field, w->msg.data, w->msg.len);
+	protobuf_uint(&w->msg, TYPE_TYPE, text_id(w, type));
+	protobuf_uint(&w->msg, TYPE_UNIT, text_id(w, unit));
+	protobuf_bytes(&w->out, field, w->msg.data, w->msg.len);
 }
 
 static void put_comments(struct writer *w)
@@ -344,14 +344,14 @@ static void put_comments(struct writer *w)
 	buf_printf(&b, "sonde %s\n", SONDE_VERSION);
 	if (w->opts->cmdline)
 		buf_printf(&b, "command: %s\n", w->opts->cmdline);
-	buf_add_str(&b, profile_losses(w->p));
+	buf_add_str(&b, sinks_profile_losses(w->p));
 	if (buf_add_char(&b, '\0') < 0) {
 		w->failed = true;
 		return;
 	}
 	for (rest = b.data; (line = strsep(&rest, "\n"));)
 		if (*line)
-			pb_uint(&w->out, P_COMMENT, text_id(w, line));
+			protobuf_uint(&w->out, P_COMMENT, text_id(w, line));
 }
 
 static void put_head(struct writer *w)
@@ -360,12 +360,12 @@ static void put_head(struct writer *w)
 	bool events = p->view.event && !strcmp(p->view.event, "cycles");
 
 	put_type(w, P_SAMPLE_TYPE, "samples", "count");
-	put_type(w, P_SAMPLE_TYPE, profile_kind(p), events ? "cycles" : "nanoseconds");
-	put_type(w, P_PERIOD_TYPE, profile_kind(p), events ? "cycles" : "nanoseconds");
-	pb_uint(&w->out, P_PERIOD, p->view.period);
+	put_type(w, P_SAMPLE_TYPE, sinks_profile_kind(p), events ? "cycles" : "nanoseconds");
+	put_type(w, P_PERIOD_TYPE, sinks_profile_kind(p), events ? "cycles" : "nanoseconds");
+	protobuf_uint(&w->out, P_PERIOD, p->view.period);
 	if (p->clock_offset_ns)
-		pb_uint(&w->out, P_TIME, p->first_ns + (uint64_t)p->clock_offset_ns);
-	pb_uint(&w->out, P_DURATION, p->last_ns - p->first_ns);
+		protobuf_uint(&w->out, P_TIME, p->first_ns + (uint64_t)p->clock_offset_ns);
+	protobuf_uint(&w->out, P_DURATION, p->last_ns - p->first_ns);
 }
 
 static int build(struct writer *w)
@@ -387,7 +387,7 @@ static int build(struct writer *w)
 	buf_add(&w->out, w->locs.data, w->locs.len);
 	buf_add(&w->out, w->funcs.data, w->funcs.len);
 	for (size_t i = 0; i < w->texts.len; i++)
-		pb_bytes(&w->out, P_STRINGS, w->texts.items[i].s, strlen(w->texts.items[i].s));
+		protobuf_bytes(&w->out, P_STRINGS, w->texts.items[i].s, strlen(w->texts.items[i].s));
 	if (r >= 0 && (w->failed || buf_error(&w->msg) || buf_error(&w->sub) || buf_error(&w->funcs) ||
 		       buf_error(&w->locs)))
 		r = -ENOMEM;
@@ -434,14 +434,14 @@ static void writer_fini(struct writer *w)
 
 static int pprof_open(struct sink *s, _unused_ struct err *err)
 {
-	return profile_open(s->state, s->opts);
+	return sinks_profile_open(s->state, s->opts);
 }
 
 static int pprof_event(struct sink *s, const struct event *ev)
 {
 	size_t i;
 
-	profile_take(s->state, ev, &i);
+	sinks_profile_take(s->state, ev, &i);
 	return 0;
 }
 
@@ -461,7 +461,7 @@ static int pprof_close(struct sink *s)
 	if (r >= 0)
 		r = outfile_record(s->out, packed.data, packed.len);
 	writer_fini(&w);
-	profile_fini(s->state);
+	sinks_profile_fini(s->state);
 	return r;
 }
 

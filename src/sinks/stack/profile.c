@@ -10,7 +10,7 @@
 #include "event/names.h"
 #include "sinks/sink.h"
 
-int profile_open(struct profile *p, const struct sink_opts *o)
+int sinks_profile_open(struct profile *p, const struct sink_opts *o)
 {
 	struct stack_set_opts set;
 
@@ -22,7 +22,7 @@ int profile_open(struct profile *p, const struct sink_opts *o)
 	return stack_set_new(p->sym, &set, &p->set);
 }
 
-void profile_fini(struct profile *p)
+void sinks_profile_fini(struct profile *p)
 {
 	if (p->set && p->left_out)
 		*p->left_out = MAX(*p->left_out, stack_set_dropped(p->set));
@@ -35,7 +35,7 @@ void profile_fini(struct profile *p)
 static void take_ledger(struct profile *p, const struct event *ev)
 {
 	const struct core_ledger *l = ev->body;
-	const char *name = names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance);
+	const char *name = event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance);
 	const char *comma = "";
 
 	if (!l->seen && !l->lost)
@@ -53,7 +53,7 @@ static void take_ledger(struct profile *p, const struct event *ev)
 	p->lost += l->lost;
 }
 
-int profile_take(struct profile *p, const struct event *ev, size_t *ret_index)
+int sinks_profile_take(struct profile *p, const struct event *ev, size_t *ret_index)
 {
 	int r;
 
@@ -75,7 +75,7 @@ int profile_take(struct profile *p, const struct event *ev, size_t *ret_index)
 	return 0;
 }
 
-const char *profile_losses(struct profile *p)
+const char *sinks_profile_losses(struct profile *p)
 {
 	uint64_t dropped = stack_set_dropped(p->set);
 
@@ -86,7 +86,7 @@ const char *profile_losses(struct profile *p)
 	return buf_str(&p->losses);
 }
 
-const char *profile_kind(const struct profile *p)
+const char *sinks_profile_kind(const struct profile *p)
 {
 	static const char *const names[] = {
 		[STACK_SAMPLES] = "cpu", [STACK_OFF_CPU] = "off_cpu", [STACK_WALL] = "wall",

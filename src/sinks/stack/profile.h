@@ -27,19 +27,19 @@ struct profile {
 	uint64_t lost;			/* sum of them */
 };
 
-int profile_open(struct profile *p, const struct sink_opts *o);
-void profile_fini(struct profile *p);
+int sinks_profile_open(struct profile *p, const struct sink_opts *o);
+void sinks_profile_fini(struct profile *p);
 
 /* Counts a sample (@ret_index: its entry) or notes a loss. 0, or -ENOENT when it was no sample; never fails. */
-int profile_take(struct profile *p, const struct event *ev, size_t *ret_index);
+int sinks_profile_take(struct profile *p, const struct event *ev, size_t *ret_index);
 
 /*
  * What the readers of the profile must know of what is not in it, one line each, "" = nothing is missing.
- * Call it when the last event was taken. Valid until profile_fini().
+ * Call it when the last event was taken. Valid until sinks_profile_fini().
  */
-const char *profile_losses(struct profile *p);
+const char *sinks_profile_losses(struct profile *p);
 
 /* Names and values in files: "samples", "cpu", "off_cpu" or "wall". */
-const char *profile_kind(const struct profile *p);
+const char *sinks_profile_kind(const struct profile *p);
 
 #endif

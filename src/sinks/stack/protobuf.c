@@ -8,7 +8,7 @@
 #define WIRE_FIXED64 1
 #define WIRE_LEN 2
 
-void pb_varint(struct buf *out, uint64_t v)
+void protobuf_varint(struct buf *out, uint64_t v)
 {
 	char bytes[10];
 	size_t n = 0;
@@ -23,25 +23,25 @@ void pb_varint(struct buf *out, uint64_t v)
 
 static void tag(struct buf *out, uint32_t field, unsigned wire_type)
 {
-	pb_varint(out, (uint64_t)field << 3 | wire_type);
+	protobuf_varint(out, (uint64_t)field << 3 | wire_type);
 }
 
-void pb_uint(struct buf *out, uint32_t field, uint64_t v)
+void protobuf_uint(struct buf *out, uint32_t field, uint64_t v)
 {
 	if (!v)
 		return;
 	tag(out, field, WIRE_VARINT);
-	pb_varint(out, v);
+	protobuf_varint(out, v);
 }
 
-void pb_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
+void protobuf_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
 {
 	tag(out, field, WIRE_LEN);
-	pb_varint(out, len);
+	protobuf_varint(out, len);
 	buf_add(out, data, len);
 }
 
-void pb_fixed64(struct buf *out, uint32_t field, uint64_t v)
+void protobuf_fixed64(struct buf *out, uint32_t field, uint64_t v)
 {
 	char bytes[8];
 
@@ -53,7 +53,7 @@ void pb_fixed64(struct buf *out, uint32_t field, uint64_t v)
 	buf_add(out, bytes, sizeof(bytes));
 }
 
-void pb_text(struct buf *out, uint32_t field, const char *text, size_t len)
+void protobuf_text(struct buf *out, uint32_t field, const char *text, size_t len)
 {
 	static const char replacement[] = "\xef\xbf\xbd";
 	size_t grown = 0;
@@ -63,7 +63,7 @@ void pb_text(struct buf *out, uint32_t field, const char *text, size_t len)
 		grown += n ? n : sizeof(replacement) - 1;
 	}
 	tag(out, field, WIRE_LEN);
-	pb_varint(out, grown);
+	protobuf_varint(out, grown);
 	for (size_t i = 0, n; i < len; i += n ? n : 1) {
 		n = str_utf8_len(text + i, len - i);
 		buf_add(out, n ? text + i : replacement, n ? n : sizeof(replacement) - 1);

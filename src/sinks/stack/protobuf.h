@@ -13,12 +13,12 @@
 
 struct buf;
 
-void pb_varint(struct buf *out, uint64_t v);		/* without a tag: elements of packed fields */
-void pb_uint(struct buf *out, uint32_t field, uint64_t v);	/* int64 too: as two's complement */
-void pb_bytes(struct buf *out, uint32_t field, const void *data, size_t len);	/* also when it is empty */
-void pb_fixed64(struct buf *out, uint32_t field, uint64_t v);
+void protobuf_varint(struct buf *out, uint64_t v);		 /* without a tag: elements of packed fields */
+void protobuf_uint(struct buf *out, uint32_t field, uint64_t v); /* int64 too: as two's complement */
+void protobuf_bytes(struct buf *out, uint32_t field, const void *data, size_t len); /* also when it is empty */
+void protobuf_fixed64(struct buf *out, uint32_t field, uint64_t v);
 
 /* A string: readers refuse a whole message for one byte that is no UTF-8, so U+FFFD stands for each of those. */
-void pb_text(struct buf *out, uint32_t field, const char *text, size_t len);
+void protobuf_text(struct buf *out, uint32_t field, const char *text, size_t len);
 
 #endif

@@ -140,7 +140,7 @@ static int put_profile(struct writer *w, const struct stack_line *lines, size_t 
 static int put_profiles(struct writer *w)
 {
 	struct stack_line_list lines = { 0 };
-	int r = stack_list_lines(w->p->set, w->p->view.weight, false, &lines);
+	int r = stack_lines_list(w->p->set, w->p->view.weight, false, &lines);
 
 	if (lines.len)
 		qsort(lines.items, lines.len, sizeof(*lines.items), by_owner);
@@ -158,10 +158,10 @@ static int put_profiles(struct writer *w)
 static void put_head(struct writer *w)
 {
 	struct json *j = &w->frames;
-	const char *losses = profile_losses(w->p);
+	const char *losses = sinks_profile_losses(w->p);
 	_cleanup_(buf_fini) struct buf name = { 0 };
 
-	buf_printf(&name, "sonde profile (%s)", profile_kind(w->p));
+	buf_printf(&name, "sonde profile (%s)", sinks_profile_kind(w->p));
 	if (w->p->lost)
 		buf_printf(&name, ", %llu samples lost", (unsigned long long)w->p->lost);
 	json_open(j, '{');
@@ -203,14 +203,14 @@ static int write_all(struct writer *w, struct outfile *out)
 
 static int speedscope_open(struct sink *s, _unused_ struct err *err)
 {
-	return profile_open(s->state, s->opts);
+	return sinks_profile_open(s->state, s->opts);
 }
 
 static int speedscope_event(struct sink *s, const struct event *ev)
 {
 	size_t i;
 
-	profile_take(s->state, ev, &i);
+	sinks_profile_take(s->state, ev, &i);
 	return 0;
 }
 
@@ -230,7 +230,7 @@ static int speedscope_close(struct sink *s)
 	buf_fini(&w.weights);
 	map_fini(&w.index);
 	vec_fini(&w.stack);
-	profile_fini(s->state);
+	sinks_profile_fini(s->state);
 	return r;
 }
 

@@ -308,14 +308,14 @@ int svg_write(struct stack_tree *tree, const struct svg_opts *o, struct buf *out
 
 static int svg_open(struct sink *s, _unused_ struct err *err)
 {
-	return profile_open(s->state, s->opts);
+	return sinks_profile_open(s->state, s->opts);
 }
 
 static int svg_event(struct sink *s, const struct event *ev)
 {
 	size_t i;
 
-	profile_take(s->state, ev, &i);
+	sinks_profile_take(s->state, ev, &i);
 	return 0;
 }
 
@@ -325,8 +325,11 @@ static int write_graph(struct sink *s)
 	_cleanup_(stack_tree_freep) struct stack_tree *tree = NULL;
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	struct svg_opts o = {
-		.title = p->view.title, .unit = stack_weight_units[p->view.weight], .footer = profile_losses(p),
-		.width = p->view.width, .height = p->view.height,
+		.title = p->view.title,
+		.unit = stack_weight_units[p->view.weight],
+		.footer = sinks_profile_losses(p),
+		.width = p->view.width,
+		.height = p->view.height,
 	};
 	int r = stack_tree_new(&tree);
 
@@ -341,7 +344,7 @@ static int svg_close(struct sink *s)
 {
 	int r = write_graph(s);
 
-	profile_fini(s->state);
+	sinks_profile_fini(s->state);
 	return r;
 }
 

@@ -2,8 +2,8 @@
 /*
  * What a compiled filter consists of; private to this module.
  */
-#ifndef PKTFILTER_FILTER_H
-#define PKTFILTER_FILTER_H
+#ifndef PKTFILTER_PKTFILTER_PKTFILTER_FILTER_H
+#define PKTFILTER_PKTFILTER_PKTFILTER_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,20 +23,20 @@ enum filter_start {
 
 /* The expression for packets of one start. */
 struct filter_code {
-	struct sock_filter *insns;	/* owned; NULL = no packet with this start can match */
+	struct sock_filter *insns; /* owned; NULL = no packet with this start can match */
 	size_t n;
-	char why[128];			/* libpcap's reason if insns is NULL */
+	char why[128]; /* libpcap's reason if insns is NULL */
 	uint32_t depth;
-	int error;			/* of the conversion: 0, -ELOOP, -ENOSPC */
+	int error; /* of the conversion: 0, -ELOOP, -ENOSPC */
 };
 
 struct pktfilter {
 	char *expr;
 	struct filter_code code[START__MAX];
-	uint32_t depth;			/* the deeper of the two starts that live packets have */
-	struct bpf_insn *pool;		/* owned; converted code of both live starts, NULL if it cannot run there */
+	uint32_t depth;	       /* the deeper of the two starts that live packets have */
+	struct bpf_insn *pool; /* owned; converted code of both live starts, NULL if it cannot run there */
 	size_t n_pool;
-	int error;			/* why there is no pool: -ELOOP, -ENOSPC */
+	int error; /* why there is no pool: -ELOOP, -ENOSPC */
 };
 
 /*
@@ -53,13 +53,13 @@ uint32_t libpcap_run(const struct sock_filter *insns, const void *data, uint32_t
 const char *libpcap_line(const struct sock_filter *insn, int i);
 
 /* Where libpcap's complaint @why belongs: offset and length of the word in @expr. */
-void filter_find_fault(const char *expr, const char *why, size_t *ret_off, size_t *ret_len);
+void pktfilter_filter_find_fault(const char *expr, const char *why, size_t *ret_off, size_t *ret_len);
 
 /* The two halves of a compilation: libpcap's, which fills insns, n and why of each start, and ours, from those. */
-int filter_compile(struct pktfilter *f, struct err *err);
-int filter_finish(struct pktfilter *f, struct err *err);
+int pktfilter_filter_compile(struct pktfilter *f, struct err *err);
+int pktfilter_filter_finish(struct pktfilter *f, struct err *err);
 
 /* The pool's code from both starts: R5 != 0 selects START_ETHERNET. Fills pool, n_pool, error. */
-int filter_build_pool(struct pktfilter *f);
+int pktfilter_filter_build_pool(struct pktfilter *f);
 
 #endif
