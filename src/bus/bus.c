@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A list of subscribers, in the order in which they came. Those that leave while an event is handed out are freed
- * when that has ended.
+ * List of subscribers in order of subscription. A subscriber that leaves during bus_publish() is freed after the
+ * outermost call returns.
  */
 #include "bus/bus.h"
 
@@ -15,16 +15,15 @@ struct sub {
 	struct bus *bus;
 	struct sub *next;
 	struct sub_opts o;
-	struct sub_stats stats;
-	bool cut;		/* failed: gets nothing more */
-	bool gone;		/* unsubscribed: freed when nobody publishes */
+	bool failed;		/* event() returned an error: no more calls */
+	bool gone;		/* unsubscribed: freed by sweep() */
 };
 
 struct bus {
 	struct sub *subs;
 	uint64_t seq;
-	unsigned publishing;	/* depth */
-	unsigned gone;		/* subscribers that wait to be freed */
+	unsigned publishing;	/* nested calls of bus_publish() */
+	unsigned gone;		/* subscribers left for sweep() */
 };
 
 struct bus *bus_new(void)
@@ -85,18 +84,13 @@ void bus_unsubscribe(struct sub *s)
 	sweep(s->bus);
 }
 
-/* The sum closes meanwhile too: the subscriber may look at it. */
 static void sub_call(struct sub *s, const struct event *ev)
 {
-	int r;
+	int r = s->o.event(s->o.ctx, ev);
 
-	s->stats.sent++;
-	r = s->o.event(s->o.ctx, ev);
 	if (r >= 0)
 		return;
-	s->stats.sent--;
-	s->stats.lost++;
-	s->cut = true;
+	s->failed = true;
 	if (s->o.closed && !s->gone)
 		s->o.closed(s->o.ctx, r);
 }
@@ -105,22 +99,9 @@ void bus_publish(struct bus *b, struct event *ev)
 {
 	ev->seq = ++b->seq;
 	b->publishing++;
-	for (struct sub *s = b->subs; s; s = s->next) {
-		if (s->gone)
-			continue;
-		s->stats.published++;
-		if (!filter_match(s->o.filter, ev))
-			s->stats.filtered++;
-		else if (s->cut)
-			s->stats.lost++;
-		else
+	for (struct sub *s = b->subs; s; s = s->next)
+		if (!s->gone && !s->failed && filter_match(s->o.filter, ev))
 			sub_call(s, ev);
-	}
 	b->publishing--;
 	sweep(b);
-}
-
-void bus_sub_stats(const struct sub *s, struct sub_stats *ret)
-{
-	*ret = s->stats;
 }

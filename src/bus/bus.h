@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events to subscribers, in one process: each gets those that its filter wants, at once, in its own call. Queues of
- * bytes for slow readers are broadcast.h.
+ * Event bus of one pipeline: bus_publish() calls each subscriber whose filter matches, synchronously and in order of
+ * subscription. ipc/broadcast.h has the queues for slow readers.
  */
 #ifndef BUS_BUS_H
 #define BUS_BUS_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 struct bus;
 struct event;
@@ -15,30 +12,21 @@ struct filter;
 struct sub;
 
 struct sub_opts {
-	const struct filter *filter;	/* NULL = everything; borrowed */
-	/* Each event. Negative = the subscriber is cut (closed()). */
+	const struct filter *filter;	/* borrowed; NULL = every event */
+	/* A negative return ends the subscription: closed() is called, and no event follows. */
 	int (*event)(void *ctx, const struct event *ev);
-	void (*closed)(void *ctx, int reason);	/* optional */
+	void (*closed)(void *ctx, int reason);	/* may be NULL */
 	void *ctx;
 };
 
-/* published = filtered + sent + lost. */
-struct sub_stats {
-	uint64_t published;	/* offered to it */
-	uint64_t filtered;	/* refused by its filter */
-	uint64_t sent;
-	uint64_t lost;		/* it failed, or was cut */
-};
-
 struct bus *bus_new(void);
-void bus_free(struct bus *b);		/* with its subscribers */
+void bus_free(struct bus *b);		/* and its subscribers; NULL is fine */
 
+/* NULL without memory. The subscription is freed by bus_unsubscribe(), also after it failed. */
 struct sub *bus_subscribe(struct bus *b, const struct sub_opts *o);
 void bus_unsubscribe(struct sub *s);	/* NULL is fine */
 
-/* Assigns ev->seq. A subscriber may unsubscribe or publish in its call. */
+/* Sets ev->seq. Subscribers may unsubscribe or publish inside their event() callback. */
 void bus_publish(struct bus *b, struct event *ev);
-
-void bus_sub_stats(const struct sub *s, struct sub_stats *ret);
 
 #endif
