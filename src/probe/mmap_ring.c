@@ -38,8 +38,8 @@ int mmap_ring_make(struct ring_reader *reader, unsigned n_cpus, size_t data_byte
 		return load_error_of_maps(err, fd, "make the plain rings");
 	for (unsigned cpu = 0; cpu < n_cpus; cpu++) {
 		const struct ring_opts o = { .kind = RING_BPF, .cpu = cpu, .time_off = 0 };
-		int r = ring_reader_add_plain(reader, fd, cpu * mmap_ring_element_bytes(data_bytes), data_bytes, &o,
-					      err);
+		int r = ring_reader_add_mmap(reader, fd, cpu * mmap_ring_element_bytes(data_bytes), data_bytes, &o,
+					     err);
 
 		if (r < 0)
 			return r;

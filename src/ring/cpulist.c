@@ -11,10 +11,10 @@
 #include "base/io.h"
 #include "base/vec.h"
 
-#define CPU_MAX 0xffffu	/* the record header has 16 bits for it */
+#define CPU_MAX 0xffffu	/* sonde_rec.cpu has 16 bits */
 #define LIST_MAX_BYTES (1u << 20)
 
-/* Decimal digits, at least one. */
+/* A decimal number of at least one digit. */
 static int take_number(struct cursor *c, uint32_t *ret)
 {
 	uint32_t v = 0;
@@ -30,9 +30,9 @@ static int take_number(struct cursor *c, uint32_t *ret)
 	return any ? 0 : -EBADMSG;
 }
 
-static bool take_char(struct cursor *c, char want)
+static bool take_char(struct cursor *c, char expected)
 {
-	if (cur_peek(c, 0) != (uint8_t)want)
+	if (cur_peek(c, 0) != (uint8_t)expected)
 		return false;
 	cur_skip(c, 1);
 	return true;

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Perf event arrays: one event of type PERF_COUNT_SW_BPF_OUTPUT per CPU, its ring, and its slot in the map.
- * Works on any BPF_MAP_TYPE_PERF_EVENT_ARRAY, also on one that another program made and pinned; whoever reads
- * such a map too loses its slots to us, since a slot holds one event.
- */
+#include "ring/perf_rings.h"
+
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -17,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "ring/cpulist.h"
-#include "ring/ring_impl.h"
+#include "ring/one_ring.h"
 
 #define CPUS_POSSIBLE "/sys/devices/system/cpu/possible"
 #define CPUS_ONLINE "/sys/devices/system/cpu/online"
@@ -25,16 +22,16 @@
 struct perf_ring {
 	int fd;			/* owned */
 	struct ring *ring;	/* the reader's */
-	bool went;		/* its CPU was seen offline: the event counts no more */
+	bool went;		/* the CPU was offline since: the event is dead */
 };
 
 struct perf_rings {
 	struct ring_reader *rr;
 	struct perf_rings_opts opts;
-	int map_fd;		/* owned; closing the last fd of the map would drop the events */
+	int map_fd;		/* owned: the kernel drops the events when the last fd of the map is closed */
 	uint32_t map_slots;
 	uint32_t *cpus;		/* owned; possible CPUs that have a slot */
-	struct perf_ring *rings; /* owned; by index of cpus, fd -1 = none */
+	struct perf_ring *rings; /* owned; parallel to cpus, fd -1 = none */
 	size_t n_cpus;
 	bool paused;
 };
@@ -77,7 +74,7 @@ static int map_event(struct ring *r, const struct perf_rings_opts *o, int fd)
 		return -errno;
 	r->maps[0].at = m.perf_page = p;
 	r->maps[0].len = len;
-	madvise(p, len, MADV_DONTFORK);	/* a fork would copy its page tables */
+	madvise(p, len, MADV_DONTFORK);	/* fork() would copy the page tables */
 	meta = p;
 	if (!meta->data_offset || meta->data_offset + meta->data_size > len)
 		return -EIO;
@@ -102,7 +99,7 @@ static int pause_event(int fd, bool pause)
 
 DEFINE_CLEANUP(struct ring *, ring_free)
 
-/* Opens the ring of CPU number @i. 0, -ENODEV when it is offline. */
+/* Opens the ring of cpus[@i]. -ENODEV if the CPU is offline. */
 static int open_ring(struct perf_rings *p, size_t i)
 {
 	const struct ring_opts o = {
@@ -143,7 +140,7 @@ static void close_ring(struct perf_rings *p, size_t i)
 
 /* ---- all CPUs ---- */
 
-/* Opens what has no ring and is not offline. Returns how many. */
+/* Opens missing rings of online CPUs. Returns their number. */
 static int open_missing(struct perf_rings *p, struct err *err)
 {
 	int n = 0;
@@ -186,7 +183,7 @@ static size_t round_ring(size_t bytes)
 static int check_map(struct perf_rings *p, int map_fd)
 {
 	struct bpf_map_info info;
-	int ret = ring_map_info(map_fd, &info);
+	int ret = ring_bpf_map_info(map_fd, &info);
 
 	if (ret < 0)
 		return ret;
@@ -197,7 +194,7 @@ static int check_map(struct perf_rings *p, int map_fd)
 	return p->map_fd < 0 ? -errno : 0;
 }
 
-/* The possible CPUs, as far as the map has room for them. */
+/* Lists the possible CPUs that have a slot in the map. */
 static int list_cpus(struct perf_rings *p)
 {
 	int n = cpulist_read(CPUS_POSSIBLE, &p->cpus);
@@ -248,7 +245,7 @@ int perf_rings_open(int array_map_fd, const struct perf_rings_opts *o, struct ri
 	p->opts.ring_bytes = round_ring(o->ring_bytes);
 	r = check_map(p, array_map_fd);
 	if (r < 0)
-		return err_errno(err, r, "the map is no perf event array");
+		return err_errno(err, r, "the map is not a perf event array");
 	r = list_cpus(p);
 	if (r < 0)
 		return err_errno(err, r, "cannot read " CPUS_POSSIBLE);
@@ -277,7 +274,7 @@ int perf_rings_refresh(struct perf_rings *p, struct err *err)
 	return open_missing(p, err);
 }
 
-/* All or the first failure; a reader may look at backward rings only while they stand still. */
+/* Stops at the first failure. Backward rings are readable only while paused. */
 static int set_paused(struct perf_rings *p, bool paused)
 {
 	for (size_t i = 0; i < p->n_cpus; i++) {

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The drain as fast as it goes: mapped BPF ring buffers, one alone or two merged, for as long as record after
- * record is committed and plain. Whatever else turns up is left at hand for the reader's general step.
+ * Fast drain of mapped BPF ring buffers, a single ring or two merged, as long as records are committed and valid. Any
+ * other record becomes the ring's current record, for the reader's general step.
  *
- * Where a record begins is known only from the length of the one before, a chain of loads through the ring.
- * So the positions stay in registers: a trip of the chain through memory costs as much as all the rest. Of two
- * rings each has its own copy of the loop, so that changing over is one jump. (Selecting without a branch was
- * tried: it makes the chain cross both rings and is slower unless rings alternate at random, record by record.)
+ * A record's position follows from the length of the record before: a chain of dependent loads. So positions stay in
+ * registers; a store and reload in the chain doubles the cost of a record. A merged pair has a copy of the loop per
+ * ring, so that switching rings is one jump. (A branchless selection made the chain span both rings and was slower,
+ * unless the rings alternate at random, record by record.)
  */
-#include "ring/ring_impl.h"
+#include "ring/one_ring.h"
 
 #define always_inline inline __attribute__((always_inline))
 
-/* A ring while it runs; the record at hand is kept apart, since its address leaves the function. */
+/* A ring during a run. The current record is kept apart: its address escapes, so it cannot stay in registers. */
 struct track {
 	struct ring *r;
 	const uint8_t *data;
 	uint64_t mask;
-	uint64_t pos;		/* behind the record at hand */
-	uint64_t stop;		/* where space is given back, at most the end of the batch */
-	uint32_t time_end;	/* a record must be so long to have a time */
-	bool empty;		/* no record at hand: it was delivered and the next is not plain */
+	uint64_t pos;		/* end of the current record */
+	uint64_t stop;		/* next position to release space at; at most the end of the batch */
+	uint32_t time_end;	/* least length of a record with a time */
+	bool empty;		/* no current record: it was delivered, and the next needs the general step */
 };
 
 struct run {
 	ring_fn fn;
 	void *ctx;
 	unsigned left;		/* records that may still be delivered, > 0 */
-	int ret;		/* of fn */
+	int ret;		/* last return value of fn */
 };
 
 static always_inline uint64_t size_of(uint32_t len)
@@ -48,7 +48,7 @@ static always_inline struct track track_begin(struct ring *r)
 	};
 }
 
-/* Returns the bytes of ring that were delivered. */
+/* Returns the bytes of ring space that were delivered. */
 static always_inline uint64_t track_end(const struct track *t, const struct ring_rec *rec)
 {
 	struct ring *r = t->r;
@@ -67,7 +67,7 @@ static always_inline uint64_t track_end(const struct track *t, const struct ring
 	return bytes;
 }
 
-/* Counted once a run, not once a record. Of two rings the first is given all: it does not show outside. */
+/* Updates the statistics once a run. A pair counts on its first ring: only sums over rings are visible. */
 static unsigned count(struct ring *r, unsigned n, uint64_t bytes)
 {
 	r->stats.records += n;
@@ -75,8 +75,8 @@ static unsigned count(struct ring *r, unsigned n, uint64_t bytes)
 	return n;
 }
 
-/* Everything before @pos was delivered. Returns the next stop. */
-static __attribute__((noinline)) uint64_t give_back(struct ring *r, uint64_t pos)
+/* Releases the space before @pos. Returns the next stop. */
+static __attribute__((noinline)) uint64_t release_to(struct ring *r, uint64_t pos)
 {
 	r->done = pos;
 	ring_release(r);
@@ -84,10 +84,10 @@ static __attribute__((noinline)) uint64_t give_back(struct ring *r, uint64_t pos
 }
 
 /*
- * Delivers while the time is at most @until_ns. True when that is all, false when the track is empty or the
- * run over. The flag bits make a length that no ring below 1 GiB has room for, so one comparison finds them,
- * the stop, the end of the batch and a length that cannot be; what is read at the end is some old length, and
- * any is too much there.
+ * Delivers records up to @until_ns. True if the next record is later; false if the track is empty or the run is over.
+ * With a flag bit set a length exceeds any ring below 1 GiB, so one comparison catches the flags, the stop, the end
+ * of the batch and impossible lengths. At the end of the batch it compares a stale length, and every length exceeds
+ * the 0 bytes left.
  */
 static always_inline bool ride(struct track *t, struct ring_rec *rec, uint64_t until_ns, struct run *run)
 {
@@ -101,7 +101,7 @@ static always_inline bool ride(struct track *t, struct ring_rec *rec, uint64_t u
 		len = __atomic_load_n((const uint32_t *)hdr, __ATOMIC_ACQUIRE);
 		size = size_of(len);
 		if (unlikely(size > t->stop - t->pos)) {
-			t->stop = give_back(t->r, t->pos);
+			t->stop = release_to(t->r, t->pos);
 			t->empty = size > t->stop - t->pos;
 			if (t->empty)
 				return false;
@@ -118,18 +118,18 @@ static always_inline bool ride(struct track *t, struct ring_rec *rec, uint64_t u
 	return true;
 }
 
-bool ring_can_run(const struct ring *r)
+bool ring_fast_can_run(const struct ring *r)
 {
 	return r->kind == RING_BPF && r->doubled && ring_size(r) < BPF_RINGBUF_DISCARD_BIT;
 }
 
-int ring_run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
+int ring_fast_run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx, unsigned *ret_n)
 {
 	struct run run = { .fn = fn, .ctx = ctx, .left = max - *ret_n };
 	struct ring_rec rec = r->rec;
 	struct track t = track_begin(r);
 
-	if (until_ns == UINT64_MAX)	/* no comparison of times */
+	if (until_ns == UINT64_MAX)	/* a constant: the compiler drops the comparison */
 		ride(&t, &rec, UINT64_MAX, &run);
 	else
 		ride(&t, &rec, until_ns, &run);
@@ -137,7 +137,7 @@ int ring_run(struct ring *r, uint64_t until_ns, unsigned max, ring_fn fn, void *
 	return run.ret;
 }
 
-int ring_run_pair(struct ring *a, struct ring *b, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx,
+int ring_fast_run_pair(struct ring *a, struct ring *b, uint64_t until_ns, unsigned max, ring_fn fn, void *ctx,
 		  unsigned *ret_n)
 {
 	struct run run = { .fn = fn, .ctx = ctx, .left = max - *ret_n };
@@ -146,7 +146,7 @@ int ring_run_pair(struct ring *a, struct ring *b, uint64_t until_ns, unsigned ma
 	struct track t1 = track_begin(first), t2 = track_begin(second);
 	uint64_t bytes;
 
-	/* At equal times the first goes first; where the second rides, the first has a time above 0. */
+	/* Ties go to the first ring; the second only runs while the first's next time is above 0. */
 	while (ride(&t1, &rec1, MIN(until_ns, rec2.time_ns), &run) && rec2.time_ns <= until_ns &&
 	       ride(&t2, &rec2, MIN(until_ns, rec1.time_ns - 1), &run) && rec1.time_ns <= until_ns)
 		;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Perf event rings in memory (include/uapi/linux/perf_event.h): records of struct perf_event_header and a
- * body, forward or backward. The data area is mapped once, so records across its end are put together.
+ * Perf event rings in memory (include/uapi/linux/perf_event.h): records of struct perf_event_header and a body,
+ * forward or backward. The data area is mapped once: ring_bytes() joins records that cross its end.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
 
 #include "base/cursor.h"
-#include "ring/ring_impl.h"
+#include "ring/one_ring.h"
 
 /* Body of PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW: [u64 time] u32 n, n bytes (the producer's padding included). */
 static enum ring_state take_sample(struct ring *r, struct cursor *c)
@@ -27,7 +27,7 @@ static enum ring_state take_sample(struct ring *r, struct cursor *c)
 	return RING_HAVE;
 }
 
-/* PERF_RECORD_LOST: u64 id, u64 count. It keeps the time of the record before it, so that it stays behind that. */
+/* PERF_RECORD_LOST: u64 id, u64 count. It takes the time of the record before it, to be delivered right after it. */
 static enum ring_state take_lost(struct ring *r, struct cursor *c)
 {
 	uint64_t lost;
@@ -45,7 +45,7 @@ static enum ring_state take_lost(struct ring *r, struct cursor *c)
 	return RING_HAVE;
 }
 
-/* Size of the record at @pos, or 0 when it cannot be one within @left bytes. Headers are never torn. */
+/* Size of the record at @pos, or 0 if it is invalid or exceeds @left bytes. A header never crosses the end. */
 static uint32_t size_at(const struct ring *r, uint64_t pos, uint64_t left)
 {
 	struct perf_event_header h;
@@ -54,7 +54,7 @@ static uint32_t size_at(const struct ring *r, uint64_t pos, uint64_t left)
 	return h.size < sizeof(h) || h.size % RING_ALIGN || h.size > left ? 0 : h.size;
 }
 
-/* RING_END = nothing to deliver in this record. */
+/* RING_END = the record has nothing to deliver. */
 static enum ring_state take_record(struct ring *r, uint64_t pos, uint32_t size)
 {
 	const struct perf_event_header *h = ring_bytes(r, pos, size);
@@ -70,7 +70,7 @@ static enum ring_state take_record(struct ring *r, uint64_t pos, uint32_t size)
 		return take_sample(r, &c);
 	case PERF_RECORD_LOST:
 		return take_lost(r, &c);
-	default: /* the kernel's enum, which grows */
+	default: /* PERF_RECORD_* of the kernel, an open set */
 		r->stats.unknown++;
 		return RING_END;
 	}
@@ -114,7 +114,7 @@ void ring_perf_begin(struct ring *r)
 
 /* ---- backward: the newest record is at the head, which counts down from 0 ---- */
 
-/* Finds what lies between the head and what was read before. The oldest record may be overwritten in part. */
+/* Lists the records between the head and the last position read. The oldest may be overwritten in part. */
 static void find_records(struct ring *r)
 {
 	uint64_t at = r->end, left = MIN(r->done - at, ring_size(r));
@@ -136,7 +136,7 @@ static void find_records(struct ring *r)
 	}
 }
 
-enum ring_state ring_backward_next(struct ring *r)
+enum ring_state ring_perf_backward_next(struct ring *r)
 {
 	while (r->found.len) {
 		uint64_t at = r->found.items[--r->found.len];
@@ -150,7 +150,7 @@ enum ring_state ring_backward_next(struct ring *r)
 	return RING_END;
 }
 
-void ring_backward_begin(struct ring *r)
+void ring_perf_backward_begin(struct ring *r)
 {
 	uint64_t head = load_head(r);
 
@@ -160,11 +160,11 @@ void ring_backward_begin(struct ring *r)
 		r->pos = r->end = r->done;
 		return;
 	}
-	if (head != r->end) {	/* written to since: what was found may be gone */
+	if (head != r->end) {	/* new records: those listed before may be overwritten */
 		r->end = head;
 		r->state = RING_END;
 		find_records(r);
 	}
 	if (r->state != RING_HAVE)
-		r->state = ring_backward_next(r);
+		r->state = ring_perf_backward_next(r);
 }

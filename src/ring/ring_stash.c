@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A ring buffer that must lose nothing, and memory behind it: what is committed moves there, in batches and between
- * the records of a long one, and the merge reads it there. So records wait for their turn behind the bulk of the
- * other rings without filling the kernel's ring.
+ * A stash is memory behind a ring buffer that must not lose records. Committed records move into it before each batch
+ * and, during a long batch, between records; the merge reads them there. So records wait for those of other rings
+ * without filling the kernel's ring.
  *
- * Copies are byte for byte. A record that is not committed yet is a busy header behind the last one, and so is the
- * end of the room: the merge waits for either as it does on the ring itself.
+ * Copies are byte for byte. A busy header after the last record stands for a record that is not committed yet, or for
+ * a full stash: the merge waits for either as it does on the ring itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,18 +13,18 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "ring/ring_impl.h"
+#include "ring/one_ring.h"
 
 struct ring_stash {
-	const uint8_t *data;		/* the ring's, and the three below */
+	const uint8_t *data;		/* the kernel ring's, like the three below */
 	uint64_t mask;
 	uint64_t *cons_pos;
 	const uint64_t *prod_pos;
-	uint64_t pos;			/* of the ring: everything before it was taken */
-	uint8_t *room;			/* mapped twice in a row */
+	uint64_t pos;			/* in the kernel ring: end of the records taken */
+	uint8_t *room;			/* the stash's data, mapped twice in a row */
 	uint64_t size;
-	uint64_t prod, cons;		/* of the room: what struct ring reads */
-	uint64_t tail;			/* of the room: where the next record goes; at most `prod` */
+	uint64_t prod, cons;		/* in the stash: the positions that struct ring uses */
+	uint64_t tail;			/* in the stash: position of the next copy; at most `prod` */
 };
 
 void ring_stash_free(struct ring_stash *s)
@@ -37,7 +37,7 @@ void ring_stash_free(struct ring_stash *s)
 }
 DEFINE_CLEANUP(struct ring_stash *, ring_stash_free)
 
-/* The same pages twice, so that no record is torn. They are there once something was written to them. */
+/* Maps the same pages twice in a row, so that every record is contiguous. Pages are allocated on first write. */
 static int map_room(struct ring_stash *s)
 {
 	const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
@@ -57,11 +57,10 @@ static int map_room(struct ring_stash *s)
 	return 0;
 }
 
-int ring_stash_new(struct ring *r, size_t bytes)
+int ring_stash_new(const struct ring *r, size_t bytes, struct ring_stash **ret, struct ring_mem *ret_mem)
 {
 	_cleanup_(ring_stash_freep) struct ring_stash *s = calloc(1, sizeof(*s));
-	struct ring_mem m = { .data_bytes = bytes, .doubled = true };
-	int ret;
+	int code;
 
 	if (!s)
 		return -ENOMEM;
@@ -73,19 +72,16 @@ int ring_stash_new(struct ring *r, size_t bytes)
 	s->prod_pos = r->prod_pos;
 	s->pos = r->pos;
 	s->size = bytes;
-	ret = map_room(s);
-	if (ret < 0)
-		return ret;
-	m.data = s->room;
-	m.cons_pos = &s->cons;
-	m.prod_pos = &s->prod;
-	ret = ring_set_memory(r, &m);
-	if (ret >= 0)
-		r->stash = TAKE_PTR(s);
-	return ret;
+	code = map_room(s);
+	if (code < 0)
+		return code;
+	*ret_mem = (struct ring_mem){ .data = s->room, .data_bytes = bytes, .doubled = true,
+				      .cons_pos = &s->cons, .prod_pos = &s->prod };
+	*ret = TAKE_PTR(s);
+	return 0;
 }
 
-/* Everything was read: begin where pages are there already. */
+/* An empty stash restarts at offset 0, whose pages are allocated already. */
 static void begin_again(struct ring *r, struct ring_stash *s)
 {
 	if (r->state == RING_HAVE || r->pos != s->tail)
@@ -94,7 +90,10 @@ static void begin_again(struct ring *r, struct ring_stash *s)
 	s->prod = s->cons = s->tail = 0;
 }
 
-/* Bytes of committed records from s->pos on that there is room for. @prod: as far as the ring is written. */
+/*
+ * Bytes of committed records from s->pos to @prod that fit into the stash. *ret_held: a record remains that is busy
+ * or does not fit.
+ */
 static uint64_t whole_bytes(const struct ring_stash *s, uint64_t prod, bool *ret_held)
 {
 	uint64_t room = s->size - (s->tail - s->cons) - RING_ALIGN, n = 0;
@@ -107,7 +106,7 @@ static uint64_t whole_bytes(const struct ring_stash *s, uint64_t prod, bool *ret
 		uint64_t step = ROUND_UP((uint64_t)len + BPF_RINGBUF_HDR_SZ, RING_ALIGN);
 
 		if (!(word & BPF_RINGBUF_BUSY_BIT) && step > prod - s->pos - n) {
-			/* a length that cannot be: who reads it gives up all behind it */
+			/* impossible length: copy the rest, ring_bpf_next() gives up there */
 			*ret_held = prod - s->pos > room;
 			return *ret_held ? n : prod - s->pos;
 		}
@@ -119,7 +118,7 @@ static uint64_t whole_bytes(const struct ring_stash *s, uint64_t prod, bool *ret
 	return n;
 }
 
-/* @n bytes from s->pos on, to the tail. */
+/* Copies @n bytes from s->pos to the tail. */
 static void move(struct ring_stash *s, uint64_t n)
 {
 	uint64_t off = s->pos & s->mask, first = MIN(n, s->mask + 1 - off);
@@ -140,7 +139,7 @@ void ring_stash_take(struct ring *r)
 
 	prod -= prod % RING_ALIGN;
 	begin_again(r, s);
-	if (prod - s->pos > s->mask + 1) {	/* no ring has so much */
+	if (prod - s->pos > s->mask + 1) {	/* more than the ring holds */
 		r->stats.bad++;
 		s->pos = prod;
 	}
@@ -153,7 +152,7 @@ void ring_stash_take(struct ring *r)
 	s->prod += RING_ALIGN;
 }
 
-/* A batch that ends with a busy header keeps it: what holds the merge at its begin does so to its end. */
+/* A batch that ends with a busy header keeps it: a record that held the merge at its start does so to its end. */
 void ring_stash_more(struct ring *r)
 {
 	if (r->end <= r->stash->tail)

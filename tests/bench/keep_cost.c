@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "ring/cpulist.h"
+#include "ring/perf_rings.h"
 #include "ring/ring.h"
 #include "tests/bench/bench.h"
 

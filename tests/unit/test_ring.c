@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One BPF ring in plain memory, several of them merged, and waiting. */
+/* One BPF ring in plain memory, several of them merged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <pthread.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "ring/cpulist.h"
@@ -450,46 +448,7 @@ static void test_random_against_model(void **state)
 	free(m);
 }
 
-/* ---- waiting ---- */
-
-static void test_deadline(void **state)
-{
-	struct bpf_fixture *f = *state;
-	uint64_t start = clock_boot_ns(), end;
-
-	add_bpf(f->rr, &f->m[0], 0, false);
-	assert_int_equal(ring_reader_read(f->rr, start + 30000000, 0, collect, &f->log), 0);
-	end = clock_boot_ns();
-	assert_true(end - start >= 30000000);
-	bpf_put(&f->m[0], 16, 1, 0);	/* plain memory wakes nobody: read at the deadline */
-	assert_int_equal(ring_reader_read(f->rr, clock_boot_ns() + 5000000, 0, collect, &f->log), 1);
-	assert_int_equal(ring_reader_read(f->rr, 1, 0, collect, &f->log), 0);	/* in the past */
-}
-
-static void *flush_later(void *arg)
-{
-	const struct timespec nap = { .tv_nsec = 20000000 };
-
-	nanosleep(&nap, NULL);
-	return (void *)(intptr_t)ring_reader_flush(arg);
-}
-
-static void test_flush(void **state)
-{
-	struct bpf_fixture *f = *state;
-	pthread_t thread;
-
-	add_bpf(f->rr, &f->m[0], 0, false);
-	for (unsigned i = 1; i <= 5; i++)
-		bpf_put(&f->m[0], 16, i, 0);
-	pthread_create(&thread, NULL, flush_later, f->rr);
-	assert_int_equal(ring_reader_read(f->rr, 0, 3, collect, &f->log), 3);
-	assert_int_equal(ring_reader_read(f->rr, 0, 3, collect, &f->log), 2);
-	assert_int_equal(ring_reader_read(f->rr, 0, 3, collect, &f->log), 0);	/* the flush is answered */
-	pthread_join(thread, NULL);
-	assert_int_equal(ring_reader_flush(f->rr), 0);
-	assert_int_equal(ring_reader_read(f->rr, 0, 0, collect, &f->log), 0);	/* one before the read counts too */
-}
+/* ---- fill ---- */
 
 static void test_fill(void **state)
 {
@@ -570,8 +529,6 @@ int main(void)
 		BPF_TEST(test_busy_from_the_start),
 		BPF_TEST(test_batch_is_sampled_once),
 		BPF_TEST(test_random_against_model),
-		BPF_TEST(test_deadline),
-		BPF_TEST(test_flush),
 		PLACE_TEST(test_fill),
 		cmocka_unit_test(test_cpulist),
 	};

@@ -55,7 +55,7 @@ static int add(struct fixture *f, unsigned which, uint32_t cpu)
 {
 	const struct ring_opts o = { .kind = RING_BPF, .cpu = cpu, .source = cpu * 10 };
 
-	return ring_reader_add_plain(f->rr, f->fd, (size_t)which * MAP_BYTES, DATA_BYTES, &o, NULL);
+	return ring_reader_add_mmap(f->rr, f->fd, (size_t)which * MAP_BYTES, DATA_BYTES, &o, NULL);
 }
 
 /* False when it is full. */
@@ -154,10 +154,10 @@ static void test_refused(void **state)
 	struct fixture *f = *state;
 	const struct ring_opts o = { .kind = RING_PERF };
 
-	assert_int_equal(ring_reader_add_plain(f->rr, f->fd, 0, DATA_BYTES, &o, NULL), -EINVAL);
-	assert_int_equal(ring_reader_add_plain(f->rr, f->fd, 0, 1024, &(struct ring_opts){ 0 }, NULL), -EINVAL);
-	assert_int_equal(ring_reader_add_plain(f->rr, f->fd, 0, 3 * 4096, &(struct ring_opts){ 0 }, NULL), -EINVAL);
-	assert_true(ring_reader_add_plain(f->rr, -1, 0, DATA_BYTES, &(struct ring_opts){ 0 }, NULL) < 0);
+	assert_int_equal(ring_reader_add_mmap(f->rr, f->fd, 0, DATA_BYTES, &o, NULL), -EINVAL);
+	assert_int_equal(ring_reader_add_mmap(f->rr, f->fd, 0, 1024, &(struct ring_opts){ 0 }, NULL), -EINVAL);
+	assert_int_equal(ring_reader_add_mmap(f->rr, f->fd, 0, 3 * 4096, &(struct ring_opts){ 0 }, NULL), -EINVAL);
+	assert_true(ring_reader_add_mmap(f->rr, -1, 0, DATA_BYTES, &(struct ring_opts){ 0 }, NULL) < 0);
 }
 
 int main(void)

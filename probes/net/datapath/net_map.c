@@ -20,6 +20,7 @@
 #include "probes/net/packet/net_iface.h"
 #include "probes/net/net_names.h"
 #include "probes/net/packet/net_point.h"
+#include "ring/perf_rings.h"
 #include "ring/ring.h"
 #include "sonde/foreign_wire.h"
 

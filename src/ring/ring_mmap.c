@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mapping a plain ring (bpf/plain.bpf.h): records look as in a BPF ring buffer, so from there on it is one. Behind
- * the slack as much memory follows as the data have: a length that cannot be runs into zeros, not out of the mapping.
+ * Maps an mmap ring (bpf/plain.bpf.h), which is read like a BPF ring buffer: the records have the same layout. Zero
+ * pages of the data's size follow the slack, so that an impossible length reads zeros and not beyond the mapping.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "ring/ring_impl.h"
+#include "ring/one_ring.h"
 #include "sonde/plain_wire.h"
 
 DEFINE_CLEANUP(struct ring *, ring_free)
@@ -27,7 +27,7 @@ static int map_memory(struct ring *r, int fd, size_t off, size_t data_bytes)
 	r->maps[0].len = all;
 	if (mmap(p, used, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)off) == MAP_FAILED)
 		return -errno;
-	madvise(p, all, MADV_DONTFORK);	/* a fork would copy its page tables */
+	madvise(p, all, MADV_DONTFORK);	/* fork() would copy the page tables */
 	head = p;
 	m.cons_pos = (uint64_t *)&head->cons;
 	m.prod_pos = (uint64_t *)&head->prod;
@@ -35,23 +35,19 @@ static int map_memory(struct ring *r, int fd, size_t off, size_t data_bytes)
 	return ring_set_memory(r, &m);
 }
 
-int ring_reader_add_plain(struct ring_reader *rr, int map_fd, size_t off, size_t data_bytes,
-			  const struct ring_opts *o, struct err *err)
+int ring_mmap_open(int map_fd, size_t off, size_t data_bytes, const struct ring_opts *o, struct ring **ret,
+		   struct err *err)
 {
 	_cleanup_(ring_freep) struct ring *r = ring_new(o);
-	int ret;
+	int code;
 
 	if (!r)
-		return err_errno(err, -ENOMEM, "cannot read a plain ring");
+		return err_errno(err, -ENOMEM, "cannot read an mmap ring");
 	if (o->kind != RING_BPF || data_bytes < SONDE_PLAIN_MOST)
-		return err_set(err, -EINVAL, "a plain ring of %zu bytes is too small", data_bytes);
-	ret = map_memory(r, map_fd, off, data_bytes);
-	if (ret < 0)
-		return err_errno(err, ret, "cannot map a plain ring of %zu bytes", data_bytes);
-	ret = ring_reader_adopt(rr, r, -1);
-	if (ret < 0)
-		return err_errno(err, ret, "cannot read a plain ring");
-	TAKE_PTR(r);
-	ring_reader_end_at_now(rr);
-	return ret;
+		return err_set(err, -EINVAL, "an mmap ring of %zu bytes is too small", data_bytes);
+	code = map_memory(r, map_fd, off, data_bytes);
+	if (code < 0)
+		return err_errno(err, code, "cannot map an mmap ring of %zu bytes", data_bytes);
+	*ret = TAKE_PTR(r);
+	return 0;
 }
