@@ -41,6 +41,8 @@ uint16_t elf_machine(const struct elf *e);	/* EM_* */
 uint16_t elf_type(const struct elf *e);		/* ET_* */
 bool elf_is_64(const struct elf *e);
 uint64_t elf_entry(const struct elf *e);
+uint64_t elf_size(const struct elf *e);		/* bytes of the file when it was opened */
+size_t elf_budget(const struct elf *e);		/* as passed to elf_open_*() */
 const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_n);
 /* The first program header of a type (PT_GNU_EH_FRAME, PT_DYNAMIC, ...). -ENOENT. */
 int elf_segment_find(const struct elf *e, uint32_t type, struct elf_segment *ret);
@@ -55,6 +57,13 @@ const struct elf_section *elf_sections(const struct elf *e, size_t *ret_n);
  * -EBADMSG when they are not all there, -ENODATA for SHT_NOBITS.
  */
 int elf_section_data(struct elf *e, const struct elf_section *s, const uint8_t **ret, size_t *ret_len);
+
+/* The same for a range of the file, and for a ".zdebug_*" section, which Go compressed until 1.18. */
+int elf_load(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret);
+int elf_load_zdebug(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len);
+
+/* Counts @len bytes that the caller allocates for this file. -E2BIG beyond the budget. */
+int elf_charge(struct elf *e, uint64_t len);
 
 /* Copies bytes of the file out, uncounted. -EBADMSG when they are not all there. */
 int elf_read_at(const struct elf *e, uint64_t off, void *buf, size_t len);

@@ -4,13 +4,15 @@
  *
  * Format: GDB manual, "MiniDebugInfo"; the .xz file format.
  */
+#include "elf/minidebug.h"
+
 #include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "elf/symtab_impl.h"
+#include "elf/elf.h"
 
 /* xz -9 needs 65 MiB to unpack; what distributions use, 9. */
 #define UNPACK_MEMORY_BYTES (80ull << 20)

@@ -14,10 +14,11 @@
 #include "elf/demangle.h"
 #include "elf/dwarf/dwline.h"
 #include "elf/elf.h"
+#include "elf/go/goinline.h"
 #include "elf/go/gopclntab.h"
 #include "elf/jitdump.h"
 #include "elf/perfmap.h"
-#include "elf/resolve_impl.h"
+#include "elf/resolve_answer.h"
 #include "elf/symtab.h"
 
 #define DEFAULT_BUDGET_BYTES (160ull << 20)
@@ -171,7 +172,7 @@ static int tell_go_chain(struct job *j, struct answer_writer *w, uint32_t i)
 
 	if (!j->go || !j->q->lines || gopclntab_find_pc(j->go, j->q->addrs[i], &go) < 0)
 		return 0;
-	n = gopclntab_inlined(j->elf, j->go, &go, j->q->addrs[i], frames, ARRAY_SIZE(frames));
+	n = goinline_frames(j->elf, j->go, &go, j->q->addrs[i], frames, ARRAY_SIZE(frames));
 	for (size_t k = 0; r >= 0 && k < n; k++) {
 		struct resolve_func f = { .raw = frames[k].name, .file = frames[k].file, .line = frames[k].line };
 

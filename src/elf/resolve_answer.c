@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Both ends of the answer: written in the worker, read by the parent, which believes nothing.
+ * A worker's answer as bytes: written in the worker, parsed by its parent, which trusts none of it. Host byte order:
+ * both ends are one program.
+ *
+ *	struct resolve_head, n_addrs x struct resolve_wire_addr, n_funcs x struct resolve_wire_func, and string_bytes
+ *	of NUL-terminated strings, the first of which is empty.
  */
+#include "elf/resolve_answer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +17,23 @@
 #include "base/cursor.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "elf/resolve_impl.h"
 
 #define FUNCS_MAX (RESOLVE_INLINED_MAX + 1)
+#define RESOLVE_MAGIC 0x76736572u
+#define RESOLVE_STRINGS_MAX (8u << 20)	/* bytes; names beyond it are left out */
+
+struct resolve_head {
+	uint32_t magic, n_addrs, n_funcs, string_bytes;
+};
+
+struct resolve_wire_addr {
+	uint16_t quality, n;	/* functions */
+};
+
+struct resolve_wire_func {
+	uint32_t name, raw, file, line;	/* offsets in the strings; line */
+	uint64_t start;
+};
 
 /* ---- writing ---- */
 

@@ -7,9 +7,12 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "elf/dwarf/ehframe.h"
-#include "elf/dwarf/ehframe_impl.h"
+#include "elf/dwarf/ehframe_cfa.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"
-#include "elf/go/gopclntab_impl.h"
+#include "elf/go/goinline.h"
+#include "elf/go/gotable.h"
+#include "elf/go/gounwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,7 +31,7 @@ static void inlined(struct elf *e, const struct gopclntab *t)
 
 		if (gopclntab_func(t, i, &f) < 0)
 			continue;
-		n = gopclntab_inlined(e, t, &f, f.entry + (f.end - f.entry) / 2, frames, ARRAY_SIZE(frames));
+		n = goinline_frames(e, t, &f, f.entry + (f.end - f.entry) / 2, frames, ARRAY_SIZE(frames));
 		if (!n || n > ARRAY_SIZE(frames) || strcmp(frames[n - 1].name, f.name))
 			abort();
 	}

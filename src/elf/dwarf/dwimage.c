@@ -2,6 +2,8 @@
 /*
  * An ELF file in memory that holds the debug sections of another, unpacked, and nothing else.
  */
+#include "elf/dwarf/dwimage.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "elf/dwarf/dwline_impl.h"
+#include "elf/elf.h"
 
 #define SECTIONS_MAX 64
 
@@ -54,7 +56,7 @@ static int add_section(struct image *im, const struct elf_section *s)
 		r = elf_load_zdebug(im->from, s->off, s->size, &im->data[im->n], &len);
 	else if (s->flags & SHF_COMPRESSED)
 		r = elf_section_data(im->from, s, &im->data[im->n], &len);
-	else if (s->off > im->from->size || s->size > im->from->size - s->off)
+	else if (s->off > elf_size(im->from) || s->size > elf_size(im->from) - s->off)
 		r = -EBADMSG;
 	if (r == 0)
 		r = elf_charge(im->from, len);
@@ -96,7 +98,7 @@ static int fill(const struct image *im, uint8_t *out)
 	uint64_t table = (im->end + im->names.len + 7) & ~7ull;
 	const Elf64_Ehdr eh = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC,
-		.e_machine = im->from->machine, .e_version = EV_CURRENT, .e_shoff = table, .e_ehsize = sizeof(eh),
+		.e_machine = elf_machine(im->from), .e_version = EV_CURRENT, .e_shoff = table, .e_ehsize = sizeof(eh),
 		.e_shentsize = sizeof(Elf64_Shdr), .e_shnum = (Elf64_Half)(im->n + 1),
 		.e_shstrndx = (Elf64_Half)im->n,
 	};

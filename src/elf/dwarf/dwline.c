@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "elf/dwarf/dwline_impl.h"
+#include "elf/dwarf/dwimage.h"
 #include "elf/range.h"
 
 #define VISITS_MAX (1u << 24)	/* entries: the largest programs have some millions that count here */

@@ -14,16 +14,16 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "elf/dwarf/ehframe_impl.h"
+#include "elf/dwarf/ehframe_cfa.h"
+#include "elf/dwarf/ehframe_pointer.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
+#include "elf/go/gounwind.h"
 #include "elf/leb.h"
 
 #define GAP_BYTES 16	/* padding up to the next function is no gap: nothing runs there */
 #define ENTRY_BYTES 64 /* of an entry function without an FDE, at most; the shortest are 10 to 50 bytes */
-
-#define PE_FORMAT 0x0f
-#define PE_BASE 0x70
 
 static const struct cfi_arch arch_x86_64 = { .sp = 7, .fp = 6, .ra = 16, .n_regs = 16, .link = false };
 static const struct cfi_arch arch_arm64 = { .sp = 31, .fp = 29, .ra = 30, .n_regs = 32, .link = true };
@@ -53,73 +53,13 @@ struct compiler {
 	uint64_t go_end;	/* file offset behind them */
 };
 
-/* ---- numbers ---- */
-
-static int pointer_value(struct cursor *c, uint8_t format, uint64_t *ret)
-{
-	switch (format) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		*ret = cur_u64(c);
-		break;
-	case DW_EH_PE_uleb128:
-		*ret = cur_uleb(c);
-		break;
-	case DW_EH_PE_sleb128:
-		*ret = (uint64_t)cur_sleb(c);
-		break;
-	case DW_EH_PE_udata2:
-		*ret = cur_u16(c);
-		break;
-	case DW_EH_PE_sdata2:
-		*ret = (uint64_t)(int16_t)cur_u16(c);
-		break;
-	case DW_EH_PE_udata4:
-		*ret = cur_u32(c);
-		break;
-	case DW_EH_PE_sdata4:
-		*ret = (uint64_t)(int32_t)cur_u32(c);
-		break;
-	default:
-		return -ENOTSUP;
-	}
-	return cur_ok(c) ? 0 : -EBADMSG;
-}
-
-int ehframe_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section, uint64_t *ret)
-{
-	uint64_t place = section + (uint64_t)(c->pos - bytes), v;
-	int r;
-
-	if ((enc & PE_BASE) == DW_EH_PE_aligned) {
-		cur_skip(c, (size_t)(-place & 7));
-		return pointer_value(c, DW_EH_PE_absptr, ret);
-	}
-	r = pointer_value(c, enc & PE_FORMAT, &v);
-	if (r < 0)
-		return r;
-	/* textrel, datarel and funcrel have no base that a linker would use here; indirect needs a process */
-	if ((enc & PE_BASE) != DW_EH_PE_absptr && (enc & PE_BASE) != DW_EH_PE_pcrel)
-		return -ENOTSUP;
-	if (enc & DW_EH_PE_indirect)
-		return -ENOTSUP;
-	*ret = (enc & PE_BASE) == DW_EH_PE_pcrel ? place + v : v;
-	return 0;
-}
-
 /* ---- CIE ---- */
 
 static void skip_personality(struct compiler *k, struct cursor *c)
 {
 	uint8_t enc = cur_u8(c);
-	uint64_t v;
 
-	if (enc == DW_EH_PE_omit)
-		return;
-	if ((enc & PE_BASE) == DW_EH_PE_aligned)
-		cur_skip(c, (size_t)(-(k->vaddr + (uint64_t)(c->pos - k->bytes)) & 7));
-	if (pointer_value(c, enc & PE_FORMAT, &v) < 0)
+	if (enc != DW_EH_PE_omit && ehframe_pointer_skip(c, enc, k->bytes, k->vaddr) < 0)
 		c->bad = true;
 }
 
@@ -249,7 +189,7 @@ static bool read_fde(struct compiler *k, struct cursor c, const struct cfi_cie *
 	uint64_t size, left;
 
 	if (!cie->good || ehframe_pointer(&c, cie->pointers, k->bytes, k->vaddr, &f->start) < 0 ||
-	    ehframe_pointer(&c, cie->pointers & PE_FORMAT, k->bytes, k->vaddr, &size) < 0)
+	    ehframe_pointer(&c, cie->pointers & EHFRAME_PE_FORMAT, k->bytes, k->vaddr, &size) < 0)
 		return false;
 	if (cie->sized)
 		cur_skip(&c, cur_uleb(&c));

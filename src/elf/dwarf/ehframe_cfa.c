@@ -3,13 +3,16 @@
  * Call frame programs (DWARF 5, 6.4.2), followed for three things only: CFA, frame pointer and return address of the
  * caller. What is said of other registers is read and dropped. Expressions are recognised by shape, not run.
  */
+#include "elf/dwarf/ehframe_cfa.h"
+
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
-#include "elf/dwarf/ehframe_impl.h"
+#include "elf/dwarf/ehframe_pointer.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/leb.h"
 
 #define REMEMBER_MAX 64		/* states kept at a time; compilers use one or two */

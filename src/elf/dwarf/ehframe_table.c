@@ -3,6 +3,8 @@
  * Rows and rules to a table, and the reader's side of a table. Neighbours that say the same are one row; a row is
  * four bytes because it holds a place in a page of 1 KB and the number of a rule.
  */
+#include "elf/dwarf/ehframe_table.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/dwarf/ehframe.h"
-#include "elf/dwarf/ehframe_impl.h"
 
 #define PAGE_BYTES (1u << SONDE_UNWIND_PAGE_SHIFT)
 #define PAGES_MAX (1u << 22)	/* 4 GB of code */

@@ -5,12 +5,15 @@
  *
  * Format: runtime/symtabinl.go; internal/abi/symtab.go (numbers of the tables); runtime/symtab.go, struct moduledata.
  */
+#include "elf/go/goinline.h"
+
 #include <errno.h>
 
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "elf/elf.h"
-#include "elf/go/gopclntab_impl.h"
+#include "elf/go/gotable.h"
+#include "elf/go/gotext.h"
 
 #define PCDATA_TREE_INDEX 2
 #define FUNCDATA_TREE 3
@@ -82,7 +85,7 @@ static int read_node(struct elf *e, const struct gopclntab *t, uint64_t tree, ui
 	return 0;
 }
 
-static void place(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, struct goframe *ret)
+static void set_line(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, struct goframe *ret)
 {
 	if (gopclntab_line(t, f, pc, &ret->file, &ret->line) < 0) {
 		ret->file = NULL;
@@ -90,8 +93,8 @@ static void place(const struct gopclntab *t, const struct gofunc *f, uint64_t pc
 	}
 }
 
-size_t gopclntab_inlined(struct elf *e, const struct gopclntab *t, const struct gofunc *f, uint64_t pc,
-			 struct goframe *ret, size_t cap)
+size_t goinline_frames(struct elf *e, const struct gopclntab *t, const struct gofunc *f, uint64_t pc,
+		       struct goframe *ret, size_t cap)
 {
 	uint32_t pcs = n_pcdata(t, f), index = UINT32_MAX, tree = UINT32_MAX;
 	size_t n = 0;
@@ -101,7 +104,7 @@ size_t gopclntab_inlined(struct elf *e, const struct gopclntab *t, const struct 
 		tree = table_at(t, f, pcs + FUNCDATA_TREE);
 	}
 	while (tree != UINT32_MAX && n + 1 < cap) {
-		int32_t i = gopcvalue_at(t, index, f->entry, pc);
+		int32_t i = gopclntab_value(t, index, f->entry, pc);
 		struct node node;
 		const char *name;
 
@@ -111,10 +114,10 @@ size_t gopclntab_inlined(struct elf *e, const struct gopclntab *t, const struct 
 		if (!name || node.parent_pc >= f->end - f->entry)
 			break;
 		ret[n].name = name;
-		place(t, f, pc, &ret[n++]);
+		set_line(t, f, pc, &ret[n++]);
 		pc = f->entry + node.parent_pc;
 	}
 	ret[n].name = f->name;
-	place(t, f, pc, &ret[n++]);
+	set_line(t, f, pc, &ret[n++]);
 	return n;
 }

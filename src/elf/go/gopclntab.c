@@ -13,7 +13,9 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "elf/go/gopclntab_impl.h"
+#include "elf/elf.h"
+#include "elf/go/gotable.h"
+#include "elf/go/gotext.h"
 
 #define MAGIC_1_2 0xfffffffbu
 #define MAGIC_1_16 0xfffffffau
@@ -22,8 +24,13 @@
 
 #define NAME_MAX_BYTES 65536		/* a name that does not end within is none */
 #define SEARCH_CHUNK (64u << 10)
+#define SEGMENTS_MAX 16		/* that are searched */
+#define PC_STEPS_MAX (1u << 20)		/* of one function: real ones have thousands */
 
-struct cursor gopclntab_at(struct go_part p, uint64_t off)
+#define FLAG_TOP_FRAME 1	/* abi.FuncFlag */
+#define FLAG_SP_WRITE 2
+
+static struct cursor part_cursor(struct go_part p, uint64_t off)
 {
 	if (off > p.len)
 		return (struct cursor){ .bad = true };
@@ -37,7 +44,7 @@ static uint64_t cur_uint(struct cursor *c, uint8_t width)
 
 const char *gopclntab_string(struct go_part p, uint64_t off)
 {
-	struct cursor c = gopclntab_at(p, off);
+	struct cursor c = part_cursor(p, off);
 
 	if (!cur_left(&c) || !memchr(c.pos, 0, MIN(cur_left(&c), (size_t)NAME_MAX_BYTES)))
 		return NULL;
@@ -150,7 +157,7 @@ static int find_section(struct elf *e, uint64_t *ret_addr, const uint8_t **ret, 
 static int search_segment(const struct elf *e, const struct elf_segment *s, uint64_t *ret_off)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(SEARCH_CHUNK);
-	uint64_t size = MIN(s->filesz, (uint64_t)e->budget);	/* what is longer could not be loaded */
+	uint64_t size = MIN(s->filesz, (uint64_t)elf_budget(e));	/* what is longer could not be loaded */
 	uint64_t first = -s->vaddr & 31;
 
 	if (!chunk)
@@ -172,8 +179,11 @@ static int search_segment(const struct elf *e, const struct elf_segment *s, uint
 
 static int search_segments(struct elf *e, uint64_t *ret_addr, const uint8_t **ret, size_t *ret_len)
 {
-	for (size_t i = 0; i < e->loads.len && i < 16; i++) {
-		const struct elf_segment *s = &e->loads.items[i];
+	size_t n;
+	const struct elf_segment *all = elf_segments(e, &n);
+
+	for (size_t i = 0; i < n && i < SEGMENTS_MAX; i++) {
+		const struct elf_segment *s = &all[i];
 		uint64_t off;
 		int r = s->exec ? -ENOENT : search_segment(e, s, &off);
 
@@ -242,7 +252,7 @@ static struct cursor pairs(const struct gopclntab *t, size_t i)
 {
 	uint64_t begin = t->version == GO_1_2 ? 8u + t->ptr : 0;
 
-	return gopclntab_at(t->funcs, begin + (uint64_t)i * 2 * t->width);
+	return part_cursor(t->funcs, begin + (uint64_t)i * 2 * t->width);
 }
 
 static uint64_t entry_of(const struct gopclntab *t, size_t i)
@@ -254,7 +264,7 @@ static uint64_t entry_of(const struct gopclntab *t, size_t i)
 
 struct cursor gopclntab_field(const struct gopclntab *t, uint64_t info, uint32_t n)
 {
-	return gopclntab_at(t->funcs, info + t->width + (n - 1) * 4u);
+	return part_cursor(t->funcs, info + t->width + (n - 1) * 4u);
 }
 
 int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
@@ -303,6 +313,128 @@ int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret
 	return 0;
 }
 
+/* ---- values that change along a function ---- */
+
+struct steps {
+	struct cursor c;
+	uint8_t quantum;
+	uint64_t pc;		/* where the value ends */
+	uint32_t value, n;
+};
+
+static uint32_t varint(struct cursor *c)
+{
+	uint32_t v = 0;
+
+	for (unsigned shift = 0; shift < 35; shift += 7) {
+		uint8_t b = cur_u8(c);
+
+		v |= (uint32_t)((uint64_t)(b & 0x7f) << shift);
+		if (!(b & 0x80))
+			return v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+static struct steps steps_begin(const struct gopclntab *t, uint64_t off, uint64_t entry)
+{
+	return (struct steps){
+		.c = part_cursor(t->pcs, off), .quantum = t->quantum, .pc = entry, .value = UINT32_MAX
+	};
+}
+
+/* The next value, which holds up to s->pc. False at the end, and where there is no sense in it. */
+static bool steps_next(struct steps *s)
+{
+	uint32_t change = varint(&s->c);
+
+	if (s->n == PC_STEPS_MAX || (!change && s->n))
+		return false;
+	s->n++;
+	s->value += change & 1 ? ~(change >> 1) : change >> 1;
+	s->pc += (uint64_t)varint(&s->c) * s->quantum;
+	return cur_ok(&s->c);
+}
+
+int32_t gopclntab_value(const struct gopclntab *t, uint64_t off, uint64_t entry, uint64_t pc)
+{
+	struct steps s = steps_begin(t, off, entry);
+
+	while (off && steps_next(&s))
+		if (pc < s.pc)
+			return (int32_t)s.value;
+	return -1;
+}
+
+int gopclntab_sp(const struct gopclntab *t, const struct gofunc *f, gopclntab_sp_fn fn, void *ctx)
+{
+	struct cursor c = gopclntab_field(t, f->info, GO_FIELD_SP);
+	uint32_t off = cur_u32(&c);	/* 0 = there is no table */
+	struct steps s = steps_begin(t, off, f->entry);
+	uint64_t from = f->entry;
+	int r = 0;
+
+	while (off && r >= 0 && from < f->end && cur_ok(&c) && steps_next(&s)) {
+		if (s.pc <= from)	/* also what bounds the steps of a hostile table by the size of its code */
+			return -EBADMSG;
+		r = fn(ctx, from, MIN(s.pc, f->end), (int32_t)s.value);
+		from = s.pc;
+	}
+	return r < 0 ? r : cur_ok(&c) && cur_ok(&s.c) ? 0 : -EBADMSG;
+}
+
+/* ---- functions that are not left like others ---- */
+
+/* Their marks came with Go 1.17, and what they do differs between versions: names are what stays. */
+static const struct { const char *name; unsigned flags; } special[] = {
+	{ "runtime.goexit", GOFUNC_TOP },
+	{ "runtime.mstart", GOFUNC_TOP },
+	{ "runtime.rt0_go", GOFUNC_TOP },
+	{ "runtime.mcall", GOFUNC_TOP },	/* the goroutine it left may run elsewhere by now */
+	{ "runtime.morestack", GOFUNC_TOP },	/* likewise: Go's own tracebacks end here too */
+	{ "runtime.systemstack", GOFUNC_SWITCHES },
+	{ "runtime.asmcgocall", GOFUNC_SWITCHES },
+	{ "runtime.cgocallback", GOFUNC_SWITCHES },
+	{ "runtime.cgocallback_gofunc", GOFUNC_SWITCHES },
+	{ "runtime.nanotime1", GOFUNC_SWITCHES },	/* the clock is read on the thread's stack */
+	{ "runtime.walltime1", GOFUNC_SWITCHES },
+	{ "runtime.walltime", GOFUNC_SWITCHES },
+	{ "time.now", GOFUNC_SWITCHES },
+};
+
+/* Assembler functions may have the call convention behind their names. */
+static bool is_called(const char *name, const char *plain)
+{
+	size_t len = strlen(plain);
+
+	return !strncmp(name, plain, len) && (!name[len] || !strcmp(name + len, ".abi0"));
+}
+
+static uint8_t mark_of(const struct gopclntab *t, const struct gofunc *f)
+{
+	struct cursor c;
+
+	if (t->version == GO_1_2)
+		return 0;
+	c = gopclntab_field(t, f->info, t->since >= 20 ? GO_FIELD_START_LINE + 1 : GO_FIELD_UNIT + 1);
+	cur_skip(&c, 1);	/* the function's number among those that the runtime knows */
+	return cur_u8(&c);
+}
+
+unsigned gopclntab_flags(const struct gopclntab *t, const struct gofunc *f)
+{
+	uint8_t mark = mark_of(t, f);
+
+	if (!strncmp(f->name, "runtime.", 8) || !strcmp(f->name, "time.now"))
+		for (size_t i = 0; i < ARRAY_SIZE(special); i++)
+			if (is_called(f->name, special[i].name))
+				return special[i].flags;
+	if (mark & FLAG_TOP_FRAME && strncmp(f->name, "runtime.sig", 11))	/* handlers have a frame above */
+		return GOFUNC_TOP;
+	return mark & FLAG_SP_WRITE ? GOFUNC_SWITCHES : 0;
+}
+
 /* ---- lines ---- */
 
 static const char *go_file_name(const struct gopclntab *t, const struct gofunc *f, uint32_t number)
@@ -311,7 +443,7 @@ static const char *go_file_name(const struct gopclntab *t, const struct gofunc *
 	uint32_t unit, off;
 
 	if (t->version == GO_1_2) { /* a list of offsets */
-		c = gopclntab_at(t->files, (uint64_t)number * 4);
+		c = part_cursor(t->files, (uint64_t)number * 4);
 		off = cur_u32(&c);
 		return cur_ok(&c) && number ? gopclntab_string(t->names, off) : NULL;
 	}
@@ -319,7 +451,7 @@ static const char *go_file_name(const struct gopclntab *t, const struct gofunc *
 	unit = cur_u32(&c);
 	if (!cur_ok(&c))
 		return NULL;
-	c = gopclntab_at(t->units, ((uint64_t)unit + number) * 4);
+	c = part_cursor(t->units, ((uint64_t)unit + number) * 4);
 	off = cur_u32(&c);
 	return cur_ok(&c) && off != UINT32_MAX ? gopclntab_string(t->files, off) : NULL;
 }
@@ -335,8 +467,8 @@ int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t p
 		return -ENOENT;
 	files = gopclntab_field(t, f->info, GO_FIELD_FILE);
 	lines = gopclntab_field(t, f->info, GO_FIELD_LINE);
-	number = gopcvalue_at(t, cur_u32(&files), f->entry, pc);
-	line = gopcvalue_at(t, cur_u32(&lines), f->entry, pc);
+	number = gopclntab_value(t, cur_u32(&files), f->entry, pc);
+	line = gopclntab_value(t, cur_u32(&lines), f->entry, pc);
 	if (!cur_ok(&files) || !cur_ok(&lines) || number < 0 || line <= 0)
 		return -ENOENT;
 	name = go_file_name(t, f, (uint32_t)number);

@@ -21,12 +21,6 @@ struct gofunc {
 	uint64_t info;		/* for gopclntab_line() */
 };
 
-struct goframe {
-	const char *name;	/* the table's, likewise the file */
-	const char *file;	/* NULL = unknown */
-	uint32_t line;		/* 0 = unknown */
-};
-
 /*
  * Found by its section or, where there is none, by searching the segments that are not executable. The table is
  * owned by @e, which must outlive it. -ENOENT: no Go program. -EBADMSG, -E2BIG, -ENOMEM.
@@ -63,15 +57,5 @@ int gopclntab_sp(const struct gopclntab *t, const struct gofunc *f, gopclntab_sp
 /* Source position of @pc in @f. -ENOENT when the table has none. */
 int gopclntab_line(const struct gopclntab *t, const struct gofunc *f, uint64_t pc, const char **ret_file,
 		   uint32_t *ret_line);
-
-/* Makes gopclntab_inlined() tell more than the function itself. -ENOENT for programs that say nothing of it. */
-int goinline_open(struct elf *e, struct gopclntab *t);
-
-/*
- * The functions that are at @pc in @f, innermost first: those that were put into another, then @f. At most @cap (1 at
- * least) are written to @ret. Returns how many.
- */
-size_t gopclntab_inlined(struct elf *e, const struct gopclntab *t, const struct gofunc *f, uint64_t pc,
-			 struct goframe *ret, size_t cap);
 
 #endif

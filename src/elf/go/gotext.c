@@ -5,13 +5,16 @@
  *
  * Format: runtime/symtab.go, struct moduledata: 7 fields up to the functions, then findfunctab, minpc, maxpc, text.
  */
+#include "elf/go/gotext.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "elf/go/gopclntab_impl.h"
+#include "elf/elf.h"
+#include "elf/go/gotable.h"
 
 #define MODULE_MIN_PC 160	/* bytes into the module data, 64 bit */
 #define MODULE_TEXT 176
@@ -20,11 +23,11 @@ static bool is_relative(const struct elf *e, uint64_t info)
 {
 	uint32_t type = (uint32_t)info;
 
-	return e->machine == EM_X86_64 ? type == R_X86_64_RELATIVE : type == R_AARCH64_RELATIVE;
+	return elf_machine(e) == EM_X86_64 ? type == R_X86_64_RELATIVE : type == R_AARCH64_RELATIVE;
 }
 
-/* The first relative relocation of a place, or with an addend. */
-static int find_relative(struct elf *e, const uint64_t *place, const uint64_t *addend, uint64_t *ret)
+/* The first relative relocation at @at, whose addend it returns, or with @addend, whose address it returns. */
+static int find_relative(struct elf *e, const uint64_t *at, const uint64_t *addend, uint64_t *ret)
 {
 	struct elf_section s;
 	const uint8_t *data;
@@ -40,9 +43,9 @@ static int find_relative(struct elf *e, const uint64_t *place, const uint64_t *a
 	while (cur_left(&c) >= sizeof(Elf64_Rela)) {
 		uint64_t off = cur_u64(&c), info = cur_u64(&c), add = cur_u64(&c);
 
-		if (!is_relative(e, info) || (place && off != *place) || (addend && add != *addend))
+		if (!is_relative(e, info) || (at && off != *at) || (addend && add != *addend))
 			continue;
-		*ret = place ? add : off;
+		*ret = at ? add : off;
 		return 0;
 	}
 	return -ENOENT;
@@ -109,17 +112,17 @@ int gotext_module(struct elf *e, const struct gopclntab *t, uint64_t *ret)
 {
 	uint64_t text;
 
-	return e->is_64 ? find_module(e, t, ret, &text) : -ENOENT;
+	return elf_is_64(e) ? find_module(e, t, ret, &text) : -ENOENT;
 }
 
 int gotext_start(struct elf *e, const struct gopclntab *t, uint64_t *ret)
 {
-	uint64_t place = t->addr + 8 + 2 * (uint64_t)t->ptr, module;
+	uint64_t field = t->addr + 8 + 2 * (uint64_t)t->ptr, module;
 	struct elf_section text;
 
-	if (!e->is_64)
+	if (!elf_is_64(e))
 		return -ENOENT;
-	if (find_relative(e, &place, NULL, ret) == 0)
+	if (find_relative(e, &field, NULL, ret) == 0)
 		return 0;
 	if (find_module(e, t, &module, ret) == 0)
 		return 0;

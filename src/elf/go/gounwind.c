@@ -7,12 +7,15 @@
  * Frames: "Stack frame layout" in runtime/stack.go; a frame's return address and the frame pointer saved next to it
  * are at its upper end on x86-64, at its lower end on AArch64 (cmd/internal/obj/{x86,arm64}/obj*.go).
  */
+#include "elf/go/gounwind.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "elf/dwarf/ehframe_impl.h"
+#include "elf/dwarf/ehframe_cfa.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
 
