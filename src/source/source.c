@@ -28,25 +28,6 @@
 #define READ_BYTES (256u << 10)
 #define FINISH_NS 2000000000ull	/* for a worker that has said its last to end */
 
-#define SOURCE(name) extern const struct source_ops name##_source;
-#include "source/sources.def"
-#undef SOURCE
-
-const struct source_ops *const all_sources[] = {
-#define SOURCE(name) &name##_source,
-#include "source/sources.def"
-#undef SOURCE
-	NULL,
-};
-
-const struct source_ops *source_find(const char *name)
-{
-	for (size_t i = 0; all_sources[i]; i++)
-		if (!strcmp(all_sources[i]->name, name))
-			return all_sources[i];
-	return NULL;
-}
-
 struct source {
 	char *name;			/* owned; for messages */
 	struct worker *worker;		/* owned; NULL once it ended */
