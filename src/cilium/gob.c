@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/vec.h"
-#include "cilium/gob_impl.h"
+#include "cilium/gob_types.h"
 #include "cilium/print.h"
 
 #define TYPES_MAX 256

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "cilium/gob.h"
-#include "cilium/gob_impl.h"
+#include "cilium/gob_types.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 

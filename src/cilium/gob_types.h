@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside src/cilium only: the numbers of gob's own types, for decoder and encoder. Source: Go's package encoding/gob.
+ * Numbers of gob's built-in types, for decoder and encoder. Source: Go's package encoding/gob.
  */
-#ifndef CILIUM_GOB_IMPL_H
-#define CILIUM_GOB_IMPL_H
+#ifndef CILIUM_GOB_TYPES_H
+#define CILIUM_GOB_TYPES_H
 
 /* Ids that every stream knows. */
 enum { ID_BOOL = 1, ID_INT, ID_UINT, ID_FLOAT, ID_BYTES, ID_STRING, ID_COMPLEX, ID_INTERFACE };
