@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "policy/impl.h"
+#include "policy/parse.h"
 #include "sonde/notify_wire.h"
 
 static bool nets_match(const struct ipnet *nets, size_t n, const struct ipaddr *ip)

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "policy/impl.h"
+#include "policy/parse.h"
 #include "policy/lex.h"
 
 static const char *const action_names[POLICY_ACTION__MAX] = {

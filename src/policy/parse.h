@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Internal to this module: the parser of clauses, for rules and for the packets of `policy explain`.
+ * The parser of clauses, for rules and for the packets of `policy explain`. Private to src/policy.
  */
-#ifndef POLICY_IMPL_H
-#define POLICY_IMPL_H
+#ifndef POLICY_PARSE_H
+#define POLICY_PARSE_H
 
 #include "policy/lex.h"
 #include "policy/policy.h"
