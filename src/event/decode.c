@@ -221,26 +221,3 @@ int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)
 	arena_reset(&d->scratch);
 	return ret < 0 ? ret : 0;
 }
-
-/* Field by field: sec[] has no section yet, and clearing it would cost more than all the rest. */
-void event_decode_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
-{
-	ev->desc = desc;
-	ev->ts_ns = r->ts_ns;
-	ev->seq = 0;
-	ev->start_ns = r->start_ns;
-	ev->tgid = r->tgid;
-	ev->tid = r->tid;
-	ev->cpu = r->cpu;
-	ev->instance = r->instance;
-	ev->flags = r->flags;
-	ev->hide = HIDE_NOTHING;
-	ev->n_sec = 0;
-	ev->body_len = desc->body_size;
-	ev->body = NULL;
-	ev->keys = (struct event_keys){ 0 };
-	ev->names = NULL;
-	ev->view = NULL;
-	ev->clock_offset_ns = 0;
-	ev->scratch = NULL;
-}

@@ -1,17 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sections of an event, and its fields as values. Nothing here allocates: values borrow from the event.
+ * An event's header, sections and process. Nothing here allocates: results borrow from the event.
  */
 #include "event/event.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/str.h"
-#include "event/names.h"
+#include "event/decode.h"
 #include "sonde/wire.h"
+
+/* Field by field: sec[] has no section yet, and clearing it would cost more than all the rest. */
+void event_decode_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
+{
+	ev->desc = desc;
+	ev->ts_ns = r->ts_ns;
+	ev->seq = 0;
+	ev->start_ns = r->start_ns;
+	ev->tgid = r->tgid;
+	ev->tid = r->tid;
+	ev->cpu = r->cpu;
+	ev->instance = r->instance;
+	ev->flags = r->flags;
+	ev->hide = HIDE_NOTHING;
+	ev->n_sec = 0;
+	ev->body_len = desc->body_size;
+	ev->body = NULL;
+	ev->keys = (struct event_keys){ 0 };
+	ev->names = NULL;
+	ev->view = NULL;
+	ev->clock_offset_ns = 0;
+	ev->scratch = NULL;
+}
 
 const struct section *event_section(const struct event *ev, enum sec_kind kind)
 {
@@ -74,252 +96,4 @@ void event_who(const struct event *ev, uint32_t id, struct buf *out)
 	if (comm)
 		str_escape_buf(out, comm, len);
 	buf_printf(out, "[%u]", id);
-}
-
-/* ".NAME" or "[NAME]" behind a word. */
-static bool read_argument(const char *rest, const char **ret, size_t *ret_len)
-{
-	size_t len = strlen(rest);
-
-	if (rest[0] == '.' && len > 1) {
-		*ret = rest + 1;
-		*ret_len = len - 1;
-		return true;
-	}
-	if (rest[0] != '[' || len < 3 || rest[len - 1] != ']')
-		return false;
-	*ret = rest + 1;
-	*ret_len = len - 2;
-	return true;
-}
-
-const struct field *event_field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
-				     size_t *ret_arg_len)
-{
-	*ret_arg = NULL;
-	*ret_arg_len = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(fields[i].name, word))
-			return &fields[i];
-	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(fields[i].name);
-
-		if (fields[i].flags & FIELD_ARGUMENT && !strncmp(fields[i].name, word, len) &&
-		    read_argument(word + len, ret_arg, ret_arg_len))
-			return &fields[i];
-	}
-	return NULL;
-}
-
-const char *event_field_key(const struct field *f)
-{
-	const char *dot = strchr(f->name, '.');
-
-	if (f->key)
-		return f->key;
-	return dot ? dot + 1 : f->name;
-}
-
-static uint64_t read_uint(const void *p, unsigned size)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, size <= sizeof(v) ? size : 0);	/* little endian: see base/cursor.h */
-	return v;
-}
-
-static int64_t read_int(const void *p, unsigned size)
-{
-	switch (size) {
-	case 1: return (int8_t)read_uint(p, 1);
-	case 2: return (int16_t)read_uint(p, 2);
-	case 4: return (int32_t)read_uint(p, 4);
-	default: return (int64_t)read_uint(p, 8);
-	}
-}
-
-/* A number that may have a name; without one it stays a number. */
-static void named(struct value *v, uint64_t number, const char *name, bool hex)
-{
-	*v = (struct value){ .kind = VAL_UINT, .hex = hex, .u = number };
-	if (!name)
-		return;
-	v->kind = VAL_STR;
-	v->has_number = true;
-	v->str = name;
-	v->len = strlen(name);
-}
-
-static const char *dynamic_name(const struct event *ev, const struct field *f, uint64_t number)
-{
-	if (f->kind == FIELD_IFACE)
-		return event_names_get(ev->names, SONDE_NAME_IFACE,
-				       names_iface_key(ev->keys.netns, (uint32_t)number));
-	return event_names_get(ev->names, f->space, number);
-}
-
-static bool is_common(const struct field *f)
-{
-	return f >= event_common_fields && f < event_common_fields + event_n_common_fields;
-}
-
-static int get_number_field(const struct event *ev, const struct field *f, const void *p, struct value *ret)
-{
-	uint64_t u = read_uint(p, f->size);
-
-	if (f->flags & FIELD_OPTIONAL && !u)
-		return -ENOENT;
-	switch (f->kind) {
-	case FIELD_INT:
-		*ret = (struct value){ .kind = VAL_INT, .i = read_int(p, f->size) };
-		break;
-	case FIELD_BOOL:
-		*ret = (struct value){ .kind = VAL_BOOL, .u = !!u };
-		break;
-	case FIELD_ENUM:
-		named(ret, u, f->xlat ? xlat_name(f->xlat, u) : NULL, false);
-		break;
-	case FIELD_FLAGS:
-		*ret = (struct value){ .kind = VAL_FLAGS, .u = u, .xlat = f->xlat };
-		break;
-	case FIELD_NAME:
-	case FIELD_IFACE:
-		named(ret, u, dynamic_name(ev, f, u), f->kind == FIELD_NAME && f->space == SONDE_NAME_KSYM);
-		break;
-	default:
-		*ret = (struct value){ .kind = VAL_UINT, .u = u, .hex = f->kind == FIELD_HEX,
-					.ns = f->kind == FIELD_NS };
-	}
-	return 0;
-}
-
-static int get_str_field(const struct field *f, const char *p, struct value *ret)
-{
-	size_t len = strnlen(p, f->size);
-
-	if (f->flags & FIELD_OPTIONAL && !len)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = p, .len = len };
-	return 0;
-}
-
-static int get_ip_field(const void *p, struct value *ret)
-{
-	struct ipaddr ip;
-
-	memcpy(&ip, p, sizeof(ip));
-	if (ip.family != 4 && ip.family != 6)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_IP, .ip = ip };
-	return 0;
-}
-
-static int get_mac_field(const struct field *f, const char *p, struct value *ret)
-{
-	static const char zero[6];
-
-	if (f->flags & FIELD_OPTIONAL && !memcmp(p, zero, sizeof(zero)))
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_MAC, .str = p, .len = sizeof(zero) };
-	return 0;
-}
-
-static int get_any(const struct event *ev, const struct field *f, struct value *ret)
-{
-	const char *p;
-
-	if (f->kind == FIELD_GET && is_common(f))
-		return event_get_common(ev, f, ret);
-	if (f->flags & FIELD_ALSO)
-		return ev->desc->also->get(ev, f, ret);
-	if (f->kind == FIELD_GET)
-		return ev->desc->get ? ev->desc->get(ev, f, ret) : -ENOENT;
-	p = (const char *)ev->body + f->off;
-	switch (f->kind) {
-	case FIELD_STR: return get_str_field(f, p, ret);
-	case FIELD_IP: return get_ip_field(p, ret);
-	case FIELD_MAC: return get_mac_field(f, p, ret);
-	case FIELD_UINT:
-	case FIELD_INT:
-	case FIELD_HEX:
-	case FIELD_BOOL:
-	case FIELD_ENUM:
-	case FIELD_FLAGS:
-	case FIELD_NAME:
-	case FIELD_NS:
-	case FIELD_IFACE: return get_number_field(ev, f, p, ret);
-	case FIELD_GET:
-	case FIELD__MAX: break;
-	}
-	return -ENOENT;
-}
-
-/* Numbers say how much and which; a text is content unless its row says otherwise. */
-static bool is_hidden(const struct event *ev, const struct field *f, const struct value *v)
-{
-	if (f->flags & FIELD_OTHERS)
-		return true;
-	if (ev->hide < HIDE_CONTENT || f->flags & FIELD_OPEN)
-		return false;
-	if (v->kind == VAL_STR && v->has_number)	/* the name of a number, if the row says that it is one */
-		return f->kind == FIELD_GET && f->like != FIELD_LIKE(FIELD_ENUM) &&
-		       f->like != FIELD_LIKE(FIELD_NAME) && f->like != FIELD_LIKE(FIELD_IFACE);
-	return v->kind == VAL_BYTES || v->kind == VAL_STR;
-}
-
-int event_get(const struct event *ev, const struct field *f, struct value *ret)
-{
-	int r = get_any(ev, f, ret);
-
-	return r == 0 && ev->hide && is_hidden(ev, f, ret) ? -ENOENT : r;
-}
-
-/* Kinds whose bytes in the body are an unsigned number. */
-static const bool is_plain_number[] = {
-	[FIELD_UINT] = true, [FIELD_HEX] = true, [FIELD_BOOL] = true, [FIELD_ENUM] = true, [FIELD_FLAGS] = true,
-	[FIELD_NAME] = true, [FIELD_NS] = true, [FIELD_IFACE] = true, [FIELD__MAX] = false,
-};
-
-int event_get_number(const struct event *ev, const struct field *f, uint64_t *ret)
-{
-	struct value v;
-	uint64_t u;
-	int r;
-
-	if (f->kind < FIELD__MAX && is_plain_number[f->kind]) {
-		u = read_uint((const char *)ev->body + f->off, f->size);
-		if (f->flags & FIELD_OPTIONAL && !u)
-			return -ENOENT;
-		*ret = u;
-		return 0;
-	}
-	r = event_get(ev, f, &v);
-	if (r < 0)
-		return r;
-	if (v.kind != VAL_UINT && v.kind != VAL_BOOL && v.kind != VAL_FLAGS && !(v.kind == VAL_STR && v.has_number))
-		return -ENOENT;
-	*ret = v.u;
-	return 0;
-}
-
-static int generic_line(const struct event *ev, struct buf *out)
-{
-	buf_add_str(out, ev->desc->name);
-	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
-		const struct field *f = &ev->desc->fields[i];
-		struct value v;
-
-		if (f->flags & (FIELD_ALIAS | FIELD_SILENT) || event_get(ev, f, &v) < 0)
-			continue;
-		buf_add_char(out, ' ');
-		buf_add_str(out, event_field_key(f));
-		buf_add_char(out, '=');
-		value_text(&v, out);
-	}
-	return buf_add_char(out, '\n');
-}
-
-int event_line(const struct event *ev, const struct line_opts *o, struct buf *out)
-{
-	return ev->desc->line ? ev->desc->line(ev, o, out) : generic_line(ev, out);
 }

@@ -12,7 +12,8 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "event/event.h"
-#include "event/filter/filter_impl.h"
+#include "event/filter/filter_error.h"
+#include "event/filter/filter_tree.h"
 
 #define WIDTH_MAX 4096u
 #define WORD_MAX 128u
@@ -138,17 +139,17 @@ static enum special special_of(const char *word)
 
 static int fail_word(const struct registry *reg, const char *word, struct err *err)
 {
-	struct filter_suggestion s = filter_suggestion_for(word, strlen(word));
+	struct filter_suggestion s = filter_error_suggestion(word, strlen(word));
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const struct event_desc *d;
 	size_t pos = 0;
 
 	for (size_t i = 0; i < event_n_common_fields; i++)
-		filter_suggest(&s, event_common_fields[i].name);
+		filter_error_suggest(&s, event_common_fields[i].name);
 	while ((d = registry_next(reg, &pos)))
 		for (unsigned i = 0; i < d->n_fields; i++)
-			filter_suggest(&s, d->fields[i].name);
-	filter_add_suggestion(&b, &s);
+			filter_error_suggest(&s, d->fields[i].name);
+	filter_error_add_suggestion(&b, &s);
 	return err_set(err, -EINVAL, "the form of a line has %%%s, which no event has%s", word, buf_str(&b));
 }
 

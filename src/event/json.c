@@ -5,9 +5,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "event/event.h"
 
-static void element(struct json *j)
+void json_element(struct json *j)
 {
 	if (j->comma)
 		buf_add_char(j->out, ',');
@@ -16,7 +15,7 @@ static void element(struct json *j)
 
 void json_open(struct json *j, char bracket)
 {
-	element(j);
+	json_element(j);
 	buf_add_char(j->out, bracket);
 	j->comma = false;
 }
@@ -27,9 +26,9 @@ void json_close(struct json *j, char bracket)
 	j->comma = true;
 }
 
-static void json_key_len(struct json *j, const char *key, size_t len)
+void json_key_len(struct json *j, const char *key, size_t len)
 {
-	element(j);
+	json_element(j);
 	buf_add_char(j->out, '"');
 	buf_add(j->out, key, len);
 	buf_add(j->out, "\":", 2);
@@ -43,13 +42,13 @@ void json_key(struct json *j, const char *key)
 
 void json_u64(struct json *j, uint64_t v)
 {
-	element(j);
+	json_element(j);
 	buf_add_u64(j->out, v);
 }
 
 void json_i64(struct json *j, int64_t v)
 {
-	element(j);
+	json_element(j);
 	if (v < 0)
 		buf_add_char(j->out, '-');
 	buf_add_u64(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
@@ -57,20 +56,14 @@ void json_i64(struct json *j, int64_t v)
 
 void json_bool(struct json *j, bool v)
 {
-	element(j);
+	json_element(j);
 	buf_add_str(j->out, v ? "true" : "false");
 }
 
 void json_str(struct json *j, const char *s, size_t len)
 {
-	element(j);
+	json_element(j);
 	json_string(j->out, s, len);
-}
-
-void json_value(struct json *j, const struct value *v)
-{
-	element(j);
-	value_json(v, j->out);
 }
 
 /* Bytes at the start of @s that need no escape: printable ASCII but for the quote and the backslash. */
@@ -127,35 +120,4 @@ int json_string(struct buf *out, const char *s, size_t len)
 		len -= used;
 	}
 	return buf_add_char(out, '"');
-}
-
-void json_event_fields(struct json *j, const struct event *ev)
-{
-	const char *open = NULL;	/* "lost_by." of the object that is open */
-	size_t open_len = 0;
-
-	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
-		const struct field *f = &ev->desc->fields[i];
-		const char *key = event_field_key(f), *dot = strchr(key, '.');
-		size_t group = dot ? (size_t)(dot - key) + 1 : 0;
-		struct value v;
-
-		if (f->flags & (FIELD_ALIAS | FIELD_SILENT) || event_get(ev, f, &v) < 0)
-			continue;
-		if (open && (group != open_len || memcmp(open, key, open_len))) {
-			json_close(j, '}');
-			open = NULL;
-		}
-		if (group && !open) {
-			json_key_len(j, key, group - 1);
-			j->comma = false;
-			json_open(j, '{');
-			open = key;
-			open_len = group;
-		}
-		json_key(j, key + group);
-		json_value(j, &v);
-	}
-	if (open)
-		json_close(j, '}');
 }

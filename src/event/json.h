@@ -22,8 +22,10 @@ struct json {
 
 void json_open(struct json *j, char bracket);		/* '{' or '[' */
 void json_close(struct json *j, char bracket);		/* '}' or ']' */
-/* Keys are our own words: written as they are. */
+/* Keys come from the program's own tables and are written unescaped. */
 void json_key(struct json *j, const char *key);
+void json_key_len(struct json *j, const char *key, size_t len);
+void json_element(struct json *j);			/* the comma before an element that the caller writes */
 
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "event/value.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/str.h"
 #include "event/event.h"
-#include "event/json.h"
 
 /* Durations in the largest unit that does not round: 1500 -> 1.5us. */
 static int duration_text(uint64_t ns, struct buf *out)
@@ -52,23 +50,6 @@ static int flags_text(const struct xlat *x, uint64_t bits, struct buf *out)
 	return buf_error(out);
 }
 
-static int flags_json(const struct xlat *x, uint64_t bits, struct buf *out)
-{
-	struct json j = { .out = out };
-
-	json_open(&j, '[');
-	for (uint32_t i = 0; x && i < x->n; i++) {
-		if (!x->vals[i].val || (bits & x->vals[i].val) != x->vals[i].val)
-			continue;
-		bits &= ~x->vals[i].val;
-		json_str(&j, x->vals[i].name, strlen(x->vals[i].name));
-	}
-	if (bits)
-		json_u64(&j, bits);
-	json_close(&j, ']');
-	return buf_error(out);
-}
-
 static int mac_text(const char *mac, struct buf *out)
 {
 	const uint8_t *m = (const uint8_t *)mac;
@@ -105,28 +86,4 @@ int value_text(const struct value *v, struct buf *out)
 	case VAL__MAX: break;
 	}
 	return 0;
-}
-
-int value_json(const struct value *v, struct buf *out)
-{
-	struct json j = { .out = out };
-
-	switch (v->kind) {
-	case VAL_NONE: return buf_add_str(out, "null");
-	case VAL_UINT: return buf_add_u64(out, v->u);
-	case VAL_INT:
-		json_i64(&j, v->i);
-		return buf_error(out);
-	case VAL_BOOL: return value_text(v, out);
-	case VAL_STR: return json_string(out, v->str, v->len);
-	case VAL_FLAGS: return flags_json(v->xlat, v->u, out);
-	case VAL_IP:
-	case VAL_MAC:
-	case VAL_BYTES:
-		buf_add_char(out, '"');
-		value_text(v, out);
-		return buf_add_char(out, '"');
-	case VAL__MAX: break;
-	}
-	return -EINVAL;
 }

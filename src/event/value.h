@@ -49,7 +49,7 @@ struct value {
 /* Printable text, escaped (base/str.h); "" for VAL_NONE. */
 int value_text(const struct value *v, struct buf *out);
 
-/* One JSON value; 64-bit integers stay integers, flags become an array of names; null for VAL_NONE. */
+/* One JSON value: integers of 64 bits, flags as an array of names, null for VAL_NONE. 0 or -errno. */
 int value_json(const struct value *v, struct buf *out);
 
 int ipaddr_text(const struct ipaddr *ip, struct buf *out);

@@ -10,7 +10,8 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "event/filter/filter_impl.h"
+#include "event/filter/filter_error.h"
+#include "event/filter/filter_lex.h"
 
 #define EXCERPT_BEFORE 60	/* bytes of the text shown on either side of the caret */
 #define EXCERPT_AFTER 60
@@ -64,7 +65,7 @@ static void add_caret(struct buf *out, const char *s, size_t pos, size_t len)
 		buf_add_char(out, '~');
 }
 
-int filter_fail(struct err *err, const char *text, const struct token *at, struct buf *message)
+int filter_error_fail(struct err *err, const char *text, const struct token *at, struct buf *message)
 {
 	add_caret(message, text, at->pos, at->len);
 	if (buf_error(message))
@@ -72,7 +73,7 @@ int filter_fail(struct err *err, const char *text, const struct token *at, struc
 	return err_set(err, -EINVAL, "%s", buf_str(message));
 }
 
-void filter_add_quoted(struct buf *out, const char *s, size_t len)
+void filter_error_add_quoted(struct buf *out, const char *s, size_t len)
 {
 	char text[64];
 
@@ -80,7 +81,7 @@ void filter_add_quoted(struct buf *out, const char *s, size_t len)
 	buf_printf(out, "\"%s%s\"", text, len > 48 ? "..." : "");
 }
 
-struct filter_suggestion filter_suggestion_for(const char *word, size_t len)
+struct filter_suggestion filter_error_suggestion(const char *word, size_t len)
 {
 	struct filter_suggestion s = { .len = len };
 
@@ -89,7 +90,7 @@ struct filter_suggestion filter_suggestion_for(const char *word, size_t len)
 	return s;
 }
 
-void filter_suggest(struct filter_suggestion *s, const char *candidate)
+void filter_error_suggest(struct filter_suggestion *s, const char *candidate)
 {
 	unsigned limit = s->len < 4 ? 1 : s->len < 8 ? 2 : 3, d = str_distance(s->word, candidate);
 	const char *dot = strchr(candidate, '.');
@@ -102,7 +103,7 @@ void filter_suggest(struct filter_suggestion *s, const char *candidate)
 	s->distance = d;
 }
 
-void filter_add_suggestion(struct buf *out, const struct filter_suggestion *s)
+void filter_error_add_suggestion(struct buf *out, const struct filter_suggestion *s)
 {
 	if (s->best)
 		buf_printf(out, "; did you mean %s?", s->best);

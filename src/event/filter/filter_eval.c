@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/macros.h"
-#include "event/filter/filter_impl.h"
+#include "event/filter/filter_tree.h"
 #include "sonde/wire.h"
 
 /* ---- texts ---- */

@@ -4,8 +4,9 @@
  */
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/macros.h"
-#include "event/filter/filter_impl.h"
+#include "event/filter/filter_lex.h"
 
 static bool is_blank(char c)
 {
@@ -95,7 +96,7 @@ static size_t unescape(const char *s, char *out, size_t *out_len)
 	return 1;
 }
 
-const char *filter_token_value(const char *text, const struct token *t, struct arena *a, size_t *ret_len)
+const char *filter_lex_value(const char *text, const struct token *t, struct arena *a, size_t *ret_len)
 {
 	const char *s = text + t->pos + 1, *end = text + t->pos + t->len - 1;
 	char *out;
@@ -115,7 +116,7 @@ const char *filter_token_value(const char *text, const struct token *t, struct a
 	return out;
 }
 
-bool filter_is_bare(const char *s, size_t len)
+bool filter_lex_is_bare(const char *s, size_t len)
 {
 	static const char *const reserved[] = { "and", "or", "not", "in", "exists" };
 

@@ -11,7 +11,10 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "event/filter/filter_impl.h"
+#include "event/filter/filter_error.h"
+#include "event/filter/filter_lex.h"
+#include "event/filter/filter_tree.h"
+#include "event/filter/filter_value.h"
 
 #define DEPTH_MAX 64
 #define VALUES_MAX 4096
@@ -24,11 +27,6 @@ const char *const filter_op_names[] = {
 	[FILTER_BCONTAINS] = "bcontains", [FILTER_BSTARTSWITH] = "bstartswith",
 };
 _Static_assert(ARRAY_SIZE(filter_op_names) == FILTER__MAX, "every operator has a name");
-
-bool filter_op_takes_list(enum filter_op op)
-{
-	return op == FILTER_IN || op == FILTER_INTERSECTS || op == FILTER_PMATCH;
-}
 
 struct parser {
 	const struct registry *reg;
@@ -47,7 +45,7 @@ DEFINE_CLEANUP(struct filter *, filter_free)
 /* Errors end here: the sentence in @message, the text and the caret. */
 static int fail_at(struct parser *p, const struct token *at, struct buf *message)
 {
-	return filter_fail(p->err, p->text, at, message);
+	return filter_error_fail(p->err, p->text, at, message);
 }
 
 static int fail(struct parser *p, const struct token *at, const char *message)
@@ -65,19 +63,19 @@ static int no_memory(struct parser *p)
 
 static int fail_unknown_word(struct parser *p, const struct token *t)
 {
-	struct filter_suggestion s = filter_suggestion_for(p->text + t->pos, t->len);
+	struct filter_suggestion s = filter_error_suggestion(p->text + t->pos, t->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const struct event_desc *d;
 	size_t pos = 0;
 
 	for (size_t i = 0; i < event_n_common_fields; i++)
-		filter_suggest(&s, event_common_fields[i].name);
+		filter_error_suggest(&s, event_common_fields[i].name);
 	while ((d = registry_next(p->reg, &pos)))
 		for (unsigned i = 0; i < d->n_fields; i++)
-			filter_suggest(&s, d->fields[i].name);
+			filter_error_suggest(&s, d->fields[i].name);
 	buf_add_str(&b, "no event has a field ");
-	filter_add_quoted(&b, p->text + t->pos, t->len);
-	filter_add_suggestion(&b, &s);
+	filter_error_add_quoted(&b, p->text + t->pos, t->len);
+	filter_error_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
 }
 
@@ -86,57 +84,57 @@ static bool suggest_name(enum field_kind kind, const struct field *f, void *ctx)
 	if (kind == FIELD_ENUM || kind == FIELD_FLAGS)
 		for (uint32_t i = 0; f->xlat && i < f->xlat->n; i++)
 			if (f->xlat->vals[i].name)
-				filter_suggest(ctx, f->xlat->vals[i].name);
+				filter_error_suggest(ctx, f->xlat->vals[i].name);
 	return false;
 }
 
 static int fail_unknown_type(struct parser *p, const struct token *t, const struct check *c,
 			     const struct filter_value *v)
 {
-	struct filter_suggestion s = filter_suggestion_for(v->text, v->len);
+	struct filter_suggestion s = filter_error_suggestion(v->text, v->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const struct event_desc *d;
 	size_t pos = 0;
 
 	while ((d = registry_next(p->reg, &pos)))
-		filter_suggest(&s, d->name);
+		filter_error_suggest(&s, d->name);
 	for (size_t i = 0; i < c->n_bindings; i++)
 		suggest_name(FIELD_ENUM, c->bindings[i].field, &s);
 	buf_add_str(&b, "there is no event type ");
-	filter_add_quoted(&b, v->text, v->len);
-	filter_add_suggestion(&b, &s);
+	filter_error_add_quoted(&b, v->text, v->len);
+	filter_error_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
 }
 
 static int fail_value(struct parser *p, const struct token *t, const struct check *c, const struct filter_value *v,
 		      const char *wants)
 {
-	struct filter_suggestion s = filter_suggestion_for(v->text, v->len);
+	struct filter_suggestion s = filter_error_suggestion(v->text, v->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	filter_check_kinds(c, suggest_name, &s);
+	filter_value_kinds(c, suggest_name, &s);
 	buf_printf(&b, "%s wants %s, not ", c->word, wants);
-	filter_add_quoted(&b, v->text, v->len);
-	filter_add_suggestion(&b, &s);
+	filter_error_add_quoted(&b, v->text, v->len);
+	filter_error_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
 }
 
 static int fail_operator(struct parser *p, const struct token *t)
 {
-	struct filter_suggestion s = filter_suggestion_for(p->text + t->pos, t->len);
+	struct filter_suggestion s = filter_error_suggestion(p->text + t->pos, t->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	for (int i = FILTER_EXISTS; i < FILTER__MAX; i++)
-		filter_suggest(&s, filter_op_names[i]);
-	filter_suggest(&s, "and");
-	filter_suggest(&s, "or");
-	filter_add_quoted(&b, p->text + t->pos, t->len);
+		filter_error_suggest(&s, filter_op_names[i]);
+	filter_error_suggest(&s, "and");
+	filter_error_suggest(&s, "or");
+	filter_error_add_quoted(&b, p->text + t->pos, t->len);
 	buf_add_str(&b, " is neither an operator nor and, or; a value with blanks needs quotes");
 	if (s.best) {
 		buf_reset(&b);
-		filter_add_quoted(&b, p->text + t->pos, t->len);
+		filter_error_add_quoted(&b, p->text + t->pos, t->len);
 		buf_add_str(&b, " is no operator");
-		filter_add_suggestion(&b, &s);
+		filter_error_add_suggestion(&b, &s);
 	}
 	return fail_at(p, t, &b);
 }
@@ -275,7 +273,7 @@ static int parse_word(struct parser *p, struct check **ret)
 	c = arena_alloc(&p->f->arena, sizeof(*c));
 	if (!c)
 		return no_memory(p);
-	c->word = filter_token_value(p->text, &p->t, &p->f->arena, &len);
+	c->word = filter_lex_value(p->text, &p->t, &p->f->arena, &len);
 	if (!c->word)
 		return no_memory(p);
 	r = bind_word(p, c);
@@ -315,7 +313,7 @@ static int parse_value(struct parser *p, const struct check *c, value_vec *value
 		return unexpected(p, "a value");
 	if (p->n_values++ >= VALUES_MAX)
 		return fail(p, &p->t, "the filter has more than 4096 values");
-	v.text = filter_token_value(p->text, &p->t, &p->f->arena, &v.len);
+	v.text = filter_lex_value(p->text, &p->t, &p->f->arena, &v.len);
 	if (!v.text || vec_grow(values) < 0)
 		return no_memory(p);
 	filter_value_init(&v, c);
@@ -379,7 +377,7 @@ static bool needs_name(enum field_kind kind, const struct field *f, void *ctx)
 
 static bool only_numbers(const struct check *c)
 {
-	if (filter_check_kinds(c, needs_name, NULL))
+	if (filter_value_kinds(c, needs_name, NULL))
 		return false;
 	if (c->op < FILTER_EQ || (c->op > FILTER_GE && c->op != FILTER_IN && c->op != FILTER_INTERSECTS))
 		return false;
@@ -422,7 +420,7 @@ static int parse_check(struct parser *p, uint32_t *ret)
 	if (r < 0)
 		return r;
 	op = p->t;
-	if (!filter_op_fits(c)) {
+	if (!filter_value_op_fits(c)) {
 		if (c->op == FILTER_TRUE)
 			buf_printf(&b, "%s needs an operator and a value", c->word);
 		else

@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "event/filter/filter_impl.h"
+#include "event/filter/filter_lex.h"
+#include "event/filter/filter_tree.h"
 
 /* Quoted so that it reads back the same and holds nothing that a terminal would obey. */
 static void add_quoted(struct buf *out, const char *s, size_t len)
@@ -31,7 +32,7 @@ static void add_quoted(struct buf *out, const char *s, size_t len)
 
 static void add_value(struct buf *out, const struct filter_value *v)
 {
-	if (filter_is_bare(v->text, v->len))
+	if (filter_lex_is_bare(v->text, v->len))
 		buf_add(out, v->text, v->len);
 	else
 		add_quoted(out, v->text, v->len);

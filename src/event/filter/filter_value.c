@@ -8,7 +8,7 @@
 
 #include "base/macros.h"
 #include "base/str.h"
-#include "event/filter/filter_impl.h"
+#include "event/filter/filter_value.h"
 #include "packet/names.h"
 #include "sonde/wire.h"
 
@@ -19,7 +19,7 @@ static enum field_kind kind_of(const struct field *f)
 	return f->kind;
 }
 
-bool filter_check_kinds(const struct check *c, bool (*fn)(enum field_kind kind, const struct field *f, void *ctx),
+bool filter_value_kinds(const struct check *c, bool (*fn)(enum field_kind kind, const struct field *f, void *ctx),
 			void *ctx)
 {
 	if (c->common && fn(kind_of(c->common), c->common, ctx))
@@ -162,7 +162,7 @@ static bool read_port(const char *s, uint64_t *ret)
 
 static void init_number(struct filter_value *v, const struct check *c)
 {
-	bool duration = filter_check_kinds(c, is_duration_field, NULL);
+	bool duration = filter_value_kinds(c, is_duration_field, NULL);
 
 	if (v->text[0] == '-') {
 		v->has_number = read_number(v->text + 1, &v->number);
@@ -171,8 +171,8 @@ static void init_number(struct filter_value *v, const struct check *c)
 		v->has_number = read_number(v->text, &v->number) ||
 				(duration && str_to_duration_ns(v->text, &v->number) == 0) ||
 				(!duration && str_to_bytes(v->text, &v->number) == 0) ||
-				(filter_check_kinds(c, is_bool_field, NULL) && read_bool(v->text, &v->number)) ||
-				(filter_check_kinds(c, is_port_field, NULL) && read_port(v->text, &v->number));
+				(filter_value_kinds(c, is_bool_field, NULL) && read_bool(v->text, &v->number)) ||
+				(filter_value_kinds(c, is_port_field, NULL) && read_port(v->text, &v->number));
 	}
 }
 
@@ -187,10 +187,10 @@ void filter_value_init(struct filter_value *v, const struct check *c)
 	init_number(v, c);
 	v->has_net = ipaddr_ipnet_parse(v->text, &v->net) == 0;
 	v->has_mac = read_mac(v->text, v->mac);
-	filter_check_kinds(c, strip_prefix, v);
+	filter_value_kinds(c, strip_prefix, v);
 	if (v->has_number)
 		return;
-	filter_check_kinds(c, search_xlat, &s);
+	filter_value_kinds(c, search_xlat, &s);
 	if (s.found && !s.differ && !s.missing) {
 		v->has_number = true;
 		v->number = s.number;
@@ -241,11 +241,11 @@ static bool op_fits_kind(enum field_kind kind, const struct field *f, void *ctx)
 	return false;
 }
 
-bool filter_op_fits(const struct check *c)
+bool filter_value_op_fits(const struct check *c)
 {
 	enum filter_op op = c->op;
 
-	return filter_check_kinds(c, op_fits_kind, &op);
+	return filter_value_kinds(c, op_fits_kind, &op);
 }
 
 struct value_check {
@@ -303,5 +303,5 @@ const char *filter_value_problem(const struct check *c, const struct filter_valu
 {
 	struct value_check vc = { .check = c, .v = v };
 
-	return filter_check_kinds(c, value_fits, &vc) ? NULL : vc.wants;
+	return filter_value_kinds(c, value_fits, &vc) ? NULL : vc.wants;
 }

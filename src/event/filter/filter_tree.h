@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A parsed filter: built by filter_parse.c, evaluated by filter_eval.c, printed by filter_text.c.
+ */
+#ifndef EVENT_FILTER_TREE_H
+#define EVENT_FILTER_TREE_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "event/event.h"
+#include "event/filter/filter.h"
+
+/* The field that a word means in events of one type. */
+struct binding {
+	const struct event_desc *desc;
+	const struct field *field;
+};
+
+struct check {
+	const char *word;
+	const struct field *common;	/* for types without a binding; may be NULL */
+	const struct binding *bindings;
+	size_t n_bindings;
+	enum filter_op op;
+	struct filter_value *values;	/* n_values of them */
+	size_t n_values;
+	bool plain_numbers;		/* fields and values are numbers: no name is needed to decide */
+};
+
+enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_CHECK, NODE__MAX };
+
+/* Nodes refer to each other by number: 0 is none. */
+struct node {
+	enum node_kind kind;
+	uint32_t child, next;
+	const struct check *check;
+};
+
+struct filter {
+	struct arena arena;		/* checks, bindings, values, text */
+	VEC(struct node) nodes;		/* [0] is not used */
+	uint32_t root;			/* 0: everything passes */
+	bool also;			/* some word is one of desc->also */
+};
+
+extern const char *const filter_op_names[];	/* by enum filter_op */
+
+static inline bool filter_op_takes_list(enum filter_op op)
+{
+	return op == FILTER_IN || op == FILTER_INTERSECTS || op == FILTER_PMATCH;
+}
+
+#endif
