@@ -124,7 +124,7 @@ static int add_stats(struct map *m, struct stack_names *names, const struct stac
 		p->frames += e->count;
 		p->named += *frames->items[i].func->name ? e->count : 0;
 	}
-	if (!e->n_user && !stack_names_missed_user(e))
+	if (!e->n_user && !stack_entry_missed_user(e))
 		return 0;	/* a thread of the kernel */
 	p->with_user += e->count;
 	p->complete += e->user_end == SONDE_STACK_BOTTOM ? e->count : 0;
@@ -160,9 +160,9 @@ static void put_process(struct buf *b, const struct proc_stats *p)
 	put_share(b, p->complete, p->with_user);
 	put_share(b, p->named, p->frames);
 	for (uint32_t i = 0; i < SONDE_STACK__MAX; i++) {
-		if (!p->by_end[i] || !stack_names_end_reason(i))
+		if (!p->by_end[i] || !stack_end_reason(i))
 			continue;
-		buf_printf(b, "%s%" PRIu64 " %s", first ? "  " : ", ", p->by_end[i], stack_names_end_reason(i));
+		buf_printf(b, "%s%" PRIu64 " %s", first ? "  " : ", ", p->by_end[i], stack_end_reason(i));
 		first = false;
 	}
 	buf_add_char(b, '\n');

@@ -15,7 +15,7 @@
 #include "base/macros.h"
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
-#include "gobin/gobin_impl.h"
+#include "gobin/job.h"
 
 #define DEFAULT_BUDGET_BYTES (192ull << 20)
 #define WANTED_MAX (GOBIN_F__MAX + GOBIN_T__MAX + 2 * GOBIN_I__MAX)
@@ -119,7 +119,7 @@ static enum gobin_abi abi_of(const struct job *j)
 
 static int read_types(struct job *j, const struct wanted *wanted, size_t n)
 {
-	if (module_find(&j->img, j->table, j->id.minor, &j->module, &j->types_why) < 0)
+	if (gobin_module_find(&j->img, j->table, j->id.minor, &j->module, &j->types_why) < 0)
 		return 0;
 	return types_read(&j->img, &j->module, j->id.minor, gopclntab_since(j->table), wanted, n, &j->types,
 			  &j->types_why) == -ENOMEM ? -ENOMEM : 0;

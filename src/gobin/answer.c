@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "gobin/gobin_impl.h"
+#include "gobin/job.h"
 
 #define STRINGS_MAX (128u << 10)
 

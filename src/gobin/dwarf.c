@@ -17,7 +17,7 @@
 #include "base/macros.h"
 #include "elf/dwarf/dwimage.h"
 #include "elf/elf.h"
-#include "gobin/dwarf_impl.h"
+#include "gobin/dwarf_loc.h"
 
 #define AT_GO_RUNTIME_TYPE 0x2904
 #define VISITS_MAX (1u << 24)		/* entries */
@@ -196,7 +196,7 @@ static void take_location(const struct reader *r, Dwarf_Die *die, uint64_t entry
 	size_t n;
 
 	if (dwarf_attr(die, DW_AT_location, &a) && dwarf_getlocation_addr(&a, entry, &ops, &n, 1) == 1)
-		dwarf_pieces(r->machine, ops, n, arg);
+		dwarf_loc_pieces(r->machine, ops, n, arg);
 }
 
 /* Only parameters of the function itself, not of what was inlined into it; results are marked. */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/macros.h"
-#include "gobin/dwarf_impl.h"
+#include "gobin/dwarf_loc.h"
 
 #define OPS_MAX 64
 
@@ -66,7 +66,7 @@ static unsigned collect(uint16_t machine, const Dwarf_Op *ops, size_t n, struct 
 	return k;
 }
 
-void dwarf_pieces(uint16_t machine, const Dwarf_Op *ops, size_t n, struct dwarf_arg *arg)
+void dwarf_loc_pieces(uint16_t machine, const Dwarf_Op *ops, size_t n, struct dwarf_arg *arg)
 {
 	struct dwarf_piece all[2 * DWARF_PIECES_MAX];
 	unsigned k = collect(machine, ops, MIN(n, (size_t)OPS_MAX), all, ARRAY_SIZE(all));

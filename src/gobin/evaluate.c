@@ -10,7 +10,7 @@
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
 #include "elf/symtab.h"
-#include "gobin/gobin_impl.h"
+#include "gobin/job.h"
 #include "gobin/place.h"
 
 /* ---- functions ---- */

@@ -5,7 +5,7 @@
  */
 
 #include "base/macros.h"
-#include "gobin/gobin_impl.h"
+#include "gobin/job.h"
 
 #define KNOWN_MINOR 27		/* newest release that was looked at */
 

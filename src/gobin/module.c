@@ -172,7 +172,7 @@ static bool search_relocs(struct search *s, struct go_module *ret)
 	return false;
 }
 
-int module_find(struct image *img, const struct gopclntab *t, unsigned minor, struct go_module *ret,
+int gobin_module_find(struct image *img, const struct gopclntab *t, unsigned minor, struct go_module *ret,
 		const char **ret_why)
 {
 	struct search s = { .img = img, .table = gopclntab_addr(t), .text = gopclntab_text(t), .minor = minor };

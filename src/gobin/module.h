@@ -23,7 +23,7 @@ struct go_module {
 };
 
 /* @minor: hint, 0 = unknown. 0, or -ENOENT with a sentence in *ret_why. */
-int module_find(struct image *img, const struct gopclntab *t, unsigned minor, struct go_module *ret,
+int gobin_module_find(struct image *img, const struct gopclntab *t, unsigned minor, struct go_module *ret,
 		const char **ret_why);
 
 #endif

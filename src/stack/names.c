@@ -286,36 +286,7 @@ uint64_t stack_names_frame_offset(const struct stack_frame *f)
 	return f->func->start ? f->loc.addr - f->func->start : f->func->off;
 }
 
-/* ---- why a stack is not whole ---- */
-
-const char *stack_names_end_reason(uint32_t user_end)
-{
-	static const char *const reasons[] = {
-		[SONDE_STACK_NO_TABLE] = "unwind info not loaded yet",
-		[SONDE_STACK_NO_RULE] = "no unwind info",
-		[SONDE_STACK_NO_MAPPING] = "an address of no mapping",
-		[SONDE_STACK_MEMORY] = "stack memory not readable",
-		[SONDE_STACK_DEPTH] = "too many frames",
-		[SONDE_STACK_FP] = "broken frame pointers",
-		[SONDE_STACK_RULE] = "unwind info of an unknown kind",
-		[SONDE_STACK_BUSY] = "mappings were changing",
-	};
-
-	_Static_assert(ARRAY_SIZE(reasons) == SONDE_STACK__MAX, "words per end of a stack");
-	if (user_end >= SONDE_STACK__MAX)
-		return "for an unknown reason";
-	return reasons[user_end];
-}
-
-bool stack_names_missed_user(const struct stack_entry *e)
-{
-	return e->has_user && !e->n_user && stack_names_end_reason(e->user_end);
-}
-
-bool stack_names_missed_kern(const struct stack_entry *e)
-{
-	return e->has_kern && e->kern_failed;
-}
+/* ---- notes on truncated stacks ---- */
 
 const char *stack_names_module_name(const struct sym_module *m)
 {
@@ -335,7 +306,7 @@ static bool names_module(uint32_t user_end)
 
 static const char *new_note(struct stack_names *n, const struct sym_module *m, uint32_t user_end)
 {
-	const char *reason = stack_names_end_reason(user_end);
+	const char *reason = stack_end_reason(user_end);
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	if (m && m->kind != SYM_UNKNOWN && names_module(user_end))
@@ -361,10 +332,10 @@ int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct 
 	int r;
 
 	ret->len = 0;
-	if (stack_names_missed_user(e))
+	if (stack_entry_missed_user(e))
 		return push_note(ret, "[Missed User Stack]");
 	r = push_stack(n, e->user, e->user_ips, e->n_user, STACK_PART_USER, ret);
-	if (r < 0 || !e->n_user || !stack_names_end_reason(e->user_end))
+	if (r < 0 || !e->n_user || !stack_end_reason(e->user_end))
 		return r;
 	return push_note(ret, truncation(n, e));
 }
@@ -372,7 +343,7 @@ int stack_names_user(struct stack_names *n, const struct stack_entry *e, struct 
 static int stack_names_kern(struct stack_names *n, const struct stack_entry *e, struct stack_frames *ret)
 {
 	ret->len = 0;
-	if (stack_names_missed_kern(e))
+	if (stack_entry_missed_kern(e))
 		return push_note(ret, "[Missed Kernel Stack]");
 	return push_stack(n, e->kern, e->kern_ips, e->n_kern, STACK_PART_KERN, ret);
 }

@@ -438,6 +438,37 @@ static void count(struct stack_set *s, const struct event *ev, const struct inco
 	e->max = MAX(e->max, in->value);
 }
 
+/* ---- incomplete stacks ---- */
+
+const char *stack_end_reason(uint32_t user_end)
+{
+	static const char *const reasons[] = {
+		[SONDE_STACK_NO_TABLE] = "unwind info not loaded yet",
+		[SONDE_STACK_NO_RULE] = "no unwind info",
+		[SONDE_STACK_NO_MAPPING] = "an address of no mapping",
+		[SONDE_STACK_MEMORY] = "stack memory not readable",
+		[SONDE_STACK_DEPTH] = "too many frames",
+		[SONDE_STACK_FP] = "broken frame pointers",
+		[SONDE_STACK_RULE] = "unwind info of an unknown kind",
+		[SONDE_STACK_BUSY] = "mappings were changing",
+	};
+
+	_Static_assert(ARRAY_SIZE(reasons) == SONDE_STACK__MAX, "words per end of a stack");
+	if (user_end >= SONDE_STACK__MAX)
+		return "for an unknown reason";
+	return reasons[user_end];
+}
+
+bool stack_entry_missed_user(const struct stack_entry *e)
+{
+	return e->has_user && !e->n_user && stack_end_reason(e->user_end);
+}
+
+bool stack_entry_missed_kern(const struct stack_entry *e)
+{
+	return e->has_kern && e->kern_failed;
+}
+
 int stack_event_missed(struct stack_set *s, const struct event *ev)
 {
 	struct stack_entry e;
@@ -451,7 +482,7 @@ int stack_event_missed(struct stack_set *s, const struct event *ev)
 		.has_user = in.id.has & HAS_USER, .has_kern = in.id.has & HAS_KERN,
 		.kern_failed = in.id.has & KERN_FAILED,
 	};
-	return stack_names_missed_user(&e) + stack_names_missed_kern(&e);
+	return stack_entry_missed_user(&e) + stack_entry_missed_kern(&e);
 }
 
 int stack_set_put(struct stack_set *s, const struct event *ev, size_t *ret_index)

@@ -60,9 +60,15 @@ void stack_set_clear(struct stack_set *s);
 uint64_t stack_event_value(struct stack_set *s, const struct event *ev);
 uint64_t stack_event_count(struct stack_set *s, const struct event *ev);	/* likewise, at least 1 */
 
-/* How many stacks of @ev could not be had (stack_names_missed_user(), stack_names_missed_kern()); -ENOENT: it has
- * none. */
+/* Was the stack recorded, but without a single frame (user), or refused by the kernel (kern)? */
+bool stack_entry_missed_user(const struct stack_entry *e);
+bool stack_entry_missed_kern(const struct stack_entry *e);
+
+/* How many stacks of @ev are missed in that sense; -ENOENT for an event without stacks. */
 int stack_event_missed(struct stack_set *s, const struct event *ev);
+
+/* Why a user stack ends early: "no unwind info"; NULL if it is complete. @user_end: SONDE_STACK_*. */
+const char *stack_end_reason(uint32_t user_end);
 
 /* Entries keep their index until the set is cleared. */
 size_t stack_set_len(const struct stack_set *s);

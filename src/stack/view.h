@@ -85,13 +85,6 @@ size_t stack_lines(const struct stack_entry *e, enum stack_weight w, struct stac
 struct stack_line_list { struct stack_line *items; size_t len, cap; };
 int stack_lines_list(const struct stack_set *s, enum stack_weight w, bool sorted, struct stack_line_list *ret);
 
-/* True when the user stack was wanted and is not there at all; likewise the kernel stack. */
-bool stack_names_missed_user(const struct stack_entry *e);
-bool stack_names_missed_kern(const struct stack_entry *e);
-
-/* Why the user stack ends early, in few words: "no unwind info"; NULL = it does not. */
-const char *stack_names_end_reason(uint32_t user_end);
-
 /* The last part of a module's path: "libc.so.6"; "?" when it is unknown. */
 const char *stack_names_module_name(const struct sym_module *m);
 

@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "elf/mapped_file.h"
-#include "sym/sym_impl.h"
+#include "sym/hostfile.h"
+#include "sym/symbolizer.h"
 
 /* The @i-th of a list separated by colons; false behind the last. */
 static bool nth_dir(const char *dirs, unsigned i, const char **ret, size_t *ret_len)
@@ -78,7 +79,7 @@ int debugfile_open(const struct sym *s, const struct module *m, const struct deb
 	if (!nth_path(&b, s, m, w, i / 2, ret_by_link))
 		return -ERANGE;
 	if (i % 2)
-		fd = sym_open_path(s, buf_str(&b));
+		fd = hostfile_open(s, buf_str(&b));
 	else if (s->proc_fd >= 0 && m->seen.key.tgid)
 		fd = mapped_file_open_below(s->proc_fd, m->seen.key.tgid, buf_str(&b), false);
 	else

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "elf/mapped_file.h"
-#include "sym/sym_impl.h"
+#include "sym/module.h"
 
 #define RETRY_NS 100000000ull	/* a process that has just started has no map yet */
 #define RETRY_MAX_NS 10000000000ull

@@ -10,7 +10,9 @@
 #include "event/names.h"
 #include "sonde/wire.h"
 #include "sym/jit.h"
-#include "sym/sym_impl.h"
+#include "sym/module.h"
+#include "sym/names.h"
+#include "sym/symbolizer.h"
 
 static const uint64_t *stack_of(const struct event *ev, enum sec_kind kind, size_t cap, size_t *ret_n)
 {
@@ -116,7 +118,7 @@ static void split_name(struct sym *s, const char *text, struct kernel_name *ret)
 		ret->off = strtoull(plus + 3, &stop, 16);
 		end = stop == end ? plus : end;
 	}
-	ret->name = sym_text(s, text, (size_t)(end - text));
+	ret->name = sym_names_text(s, text, (size_t)(end - text));
 }
 
 /* The name may change or go, with a module or a program: what it is now is kept for sym_frames(). */

@@ -18,6 +18,7 @@
 #include "base/macros.h"
 #include "sym/debugfile.h"
 #include "sym/jit.h"
+#include "sym/module.h"
 #include "worker/worker.h"
 
 #define CPU_SECONDS 5			/* debug files of hundreds of MB take about one */

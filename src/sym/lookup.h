@@ -14,9 +14,20 @@
 #include <stdint.h>
 
 #include "elf/resolve.h"
-#include "sym/sym_impl.h"
+#include "sym/symbolizer.h"
 
 #define LOOKUP_NOWHERE UINT64_MAX	/* a place that no segment holds */
+
+struct ask {
+	uint64_t addr;
+	bool caller;	/* a return address: the instruction before it counts */
+};
+
+/* Called for each address asked for, in order; @n 0 = no name. Strings are borrowed. 0, or -errno to stop. */
+typedef int (*answer_fn)(void *ctx, size_t i, const struct sym_func *funcs, uint32_t n);
+
+/* Looks up @n addresses of @m in every file that may name them. 0, -ENOMEM, or the error of @fn. */
+int lookup_module(struct sym *s, struct module *m, const struct ask *asks, size_t n, answer_fn fn, void *ctx);
 
 struct lookup_request {
 	struct resolve_request names;	/* of a separate debug file: the addresses are known */

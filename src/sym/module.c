@@ -6,6 +6,8 @@
  *
  * Build ids are believed: a file that carries another one's id can give names to that one.
  */
+#include "sym/module.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/mapped_file.h"
-#include "sym/sym_impl.h"
+#include "sym/hostfile.h"
 #include "sym/vdso.h"
 
 enum { KEY_BUILD_ID = 1, KEY_INODE, KEY_PATH, KEY_STAT };
@@ -73,7 +75,7 @@ void sym_module_keep(struct sym *s, struct module *m, int fd)
 /* The host's file of that path: the build id will tell; without one, only the same inode will do. */
 static int open_host_file(const struct sym *s, const char *path, uint64_t ino, bool has_id)
 {
-	_cleanup_close_ int fd = sym_open_path(s, path);
+	_cleanup_close_ int fd = hostfile_open(s, path);
 	struct stat st;
 
 	if (fd < 0)

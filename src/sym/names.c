@@ -2,6 +2,8 @@
 /*
  * Locations to functions: what is not known yet is asked file by file, each place once, and kept.
  */
+#include "sym/names.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,8 @@
 #include "base/cleanup.h"
 #include "sym/jit.h"
 #include "sym/lookup.h"
-#include "sym/sym_impl.h"
+#include "sym/module.h"
+#include "sym/symbolizer.h"
 
 #define FRAME_BYTES 56	/* about what one costs in the table */
 
@@ -30,7 +33,7 @@ void sym_names_fini(struct sym *s)
 	map_fini(&s->texts);
 }
 
-const char *sym_text(struct sym *s, const char *text, size_t len)
+const char *sym_names_text(struct sym *s, const char *text, size_t len)
 {
 	uint64_t hash = map_hash(text, len);
 	const char **have = map_find(&s->texts, &hash);
@@ -76,9 +79,9 @@ static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		copy[i] = funcs[i];
-		copy[i].name = sym_text(s, funcs[i].name, strlen(funcs[i].name));
-		copy[i].raw = sym_text(s, funcs[i].raw, strlen(funcs[i].raw));
-		copy[i].file = sym_text(s, funcs[i].file, strlen(funcs[i].file));
+		copy[i].name = sym_names_text(s, funcs[i].name, strlen(funcs[i].name));
+		copy[i].raw = sym_names_text(s, funcs[i].raw, strlen(funcs[i].raw));
+		copy[i].file = sym_names_text(s, funcs[i].file, strlen(funcs[i].file));
 	}
 	*f = (struct sym_frame){ .funcs = copy, .n = n };
 	s->stats.unnamed--;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "sym/lookup.h"
+#include "sym/module.h"
 #include "worker/worker.h"
 
 #define FILES_MAX (WORKER_FDS_MAX / 2)

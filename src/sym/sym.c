@@ -15,11 +15,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "elf/mapped_file.h"
 #include "event/event.h"
 #include "sonde/wire.h"
 #include "sym/jit.h"
-#include "sym/sym_impl.h"
+#include "sym/module.h"
+#include "sym/names.h"
+#include "sym/symbolizer.h"
 #include "sym/vdso.h"
 
 #define DEFAULT_BUDGET_BYTES (32ull << 20)
@@ -83,35 +84,6 @@ static int open_host(struct sym *s, struct err *err)
 	s->vdso_len = vdso_len();
 	s->proc_fd = openat(s->root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return s->proc_fd < 0 ? err_errno(err, -errno, "cannot open %s/proc", s->o.host_root) : 0;
-}
-
-void sym_set_open(struct sym *s, int (*open)(void *ctx, const char *path), void *ctx)
-{
-	s->open_path = open;
-	s->open_ctx = ctx;
-}
-
-int sym_open_path(const struct sym *s, const char *path)
-{
-	return s->open_path ? s->open_path(s->open_ctx, path) : mapped_file_open_at(s->root_fd, path, false);
-}
-
-int sym_open_elf(const struct sym *s, const char *path)
-{
-	static const char magic[] = "\177ELF";
-	_cleanup_close_ int fd = mapped_file_open_at(s->root_fd, path, false);
-	char head[sizeof(magic) - 1];
-
-	if (fd < 0)
-		return fd;
-	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, magic, sizeof(head)) != 0)
-		return -ENOEXEC;
-	return TAKE_FD(fd);
-}
-
-int sym_root_fd(const struct sym *s)
-{
-	return s->root_fd;
 }
 
 int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)

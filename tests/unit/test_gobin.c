@@ -23,8 +23,8 @@
 #include "elf/elf.h"
 #include "gobin/abi.h"
 #include "gobin/dwarf.h"
-#include "gobin/dwarf_impl.h"
-#include "gobin/gobin_impl.h"
+#include "gobin/dwarf_loc.h"
+#include "gobin/job.h"
 #include "gobin/identify.h"
 #include "gobin/image.h"
 #include "gobin/names.h"
@@ -261,7 +261,7 @@ static struct dwarf_arg located(uint16_t machine, uint32_t size, const Dwarf_Op 
 {
 	struct dwarf_arg a = { .size = size };
 
-	dwarf_pieces(machine, ops, n, &a);
+	dwarf_loc_pieces(machine, ops, n, &a);
 	return a;
 }
 

@@ -240,8 +240,8 @@ static void each_end_of_a_stack_has_its_words(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < SONDE_STACK__MAX; i++)
-		assert_int_equal(stack_names_end_reason(i) != NULL, i != SONDE_STACK_NONE && i != SONDE_STACK_BOTTOM);
-	assert_non_null(stack_names_end_reason(200));
+		assert_int_equal(stack_end_reason(i) != NULL, i != SONDE_STACK_NONE && i != SONDE_STACK_BOTTOM);
+	assert_non_null(stack_end_reason(200));
 }
 
 /* ---- the tree and the table ---- */

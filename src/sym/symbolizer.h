@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside src/sym only: the symbolizer's parts, between what events say (sym.c), modules and their descriptors
- * (module.c), locations (locate.c) and names (names.c, lookup.c).
+ * Data of a symbolizer and its modules, which the parts work on: events (sym.c), modules (module.c, jit.c), locations
+ * (locate.c), names (names.c, prefetch.c, lookup.c). Private to src/sym.
  */
-#ifndef SYM_SYM_IMPL_H
-#define SYM_SYM_IMPL_H
+#ifndef SYM_SYMBOLIZER_H
+#define SYM_SYMBOLIZER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,52 +83,5 @@ struct sym {
 	uint64_t wasted_ns;		/* of this call of sym_frames(): on files that gave nothing */
 	struct sym_stats stats;
 };
-
-/* ---- module.c ---- */
-
-/* The host's file of that path, or -errno. */
-int sym_open_path(const struct sym *s, const char *path);
-struct module *sym_module_at(const struct sym *s, uint32_t index); /* never NULL */
-int sym_module_new(struct sym *s, enum sym_module_kind kind, const char *path, size_t len, uint32_t *ret);
-void sym_module_free(struct module *m);
-
-struct file_fact {
-	struct seen seen;
-	uint64_t off;
-	uint32_t dev, generation;
-	const char *path;
-	size_t path_len;
-	const uint8_t *id;
-	size_t id_len;
-};
-
-/* The module of a file; opens it at first sight when live. 0 or -ENOMEM. */
-int sym_module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret);
-
-/* Its descriptor, opened again if need be; -errno. Stays the module's. */
-int sym_module_fd(struct sym *s, struct module *m);
-void sym_module_touch(struct sym *s, struct module *m);	       /* it is in use */
-void sym_module_distrust(struct sym *s, struct module *m);     /* what it has open is another file */
-void sym_module_keep(struct sym *s, struct module *m, int fd); /* @fd becomes the module's */
-
-/* ---- locate.c ---- */
-
-/* ---- names.c ---- */
-
-void sym_names_init(struct sym *s);
-void sym_names_fini(struct sym *s);
-
-/* @len bytes of @text, once and for all; "" beyond the budget. */
-const char *sym_text(struct sym *s, const char *text, size_t len);
-
-/* ---- lookup.c: one file through a worker ---- */
-
-struct ask { uint64_t addr; bool caller; };
-
-/* Called for each of the asked, in order; @n 0 = it has no name. Texts are lent. 0 or -errno to stop. */
-typedef int (*answer_fn)(void *ctx, size_t i, const struct sym_func *funcs, uint32_t n);
-
-/* Names of @n places in @m, out of any file that has them. 0, -ENOMEM, or what @fn returned. */
-int lookup_module(struct sym *s, struct module *m, const struct ask *asks, size_t n, answer_fn fn, void *ctx);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the steps of an analysis share. Internal to src/gobin.
+ * One analysis: its input, the findings of its steps, and the answer in the making. Internal to src/gobin.
  */
-#ifndef GOBIN_GOBIN_IMPL_H
-#define GOBIN_GOBIN_IMPL_H
+#ifndef GOBIN_JOB_H
+#define GOBIN_JOB_H
 
 #include "base/buf.h"
 #include "gobin/abi.h"
