@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "packet/packet.h"
 #include "probes/net/count/net_count_wire.h"
+#include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/dns/net_dns_wire.h"
 #include "probes/net/net_event.h"
 #include "probes/net/flow/net_flow_wire.h"
@@ -19,16 +20,6 @@
 #include "probes/net/policy/net_policy_wire.h"
 #include "probes/net/owner/net_sock_wire.h"
 #include "probes/net/net_wire.h"
-
-static const struct event_desc *desc_of(uint16_t type)
-{
-	switch (type) {
-	case NET_EV_TRACE: return &net_trace_desc;
-	case NET_EV_DROP: return &net_drop_desc;
-	case NET_EV_XDP: return &net_xdp_desc;
-	default: return NULL;
-	}
-}
 
 static void set_body(struct net_event *b, const struct net_rec *r)
 {
@@ -107,56 +98,39 @@ static int decode_packet(struct event *ev, struct net_event *b, const struct net
 	return stack ? add_stack(ev, r, stack, scratch) : 0;
 }
 
-void *net_event_new(struct event *ev, const struct event_desc *desc, const struct sonde_rec *rec,
-		    const struct emitter *em)
+static int decode_net(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	void *body = arena_alloc(em->scratch, desc->body_size);
-
-	if (!body)
-		return NULL;
-	event_decode_from_rec(ev, desc, rec);
-	ev->body = body;
-	ev->body_len = desc->body_size;
-	return body;
-}
-
-static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
-{
-	const struct event_desc *desc = desc_of(rec->type);
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_event *b;
 	struct net_rec r;
-	struct event ev;
 	int ret;
 
-	(void)state;
-	if (rec->type == NET_EV_FLOW)
-		return net_flow_decode(rec, em);
-	if (rec->type == NET_EV_SOCK)
-		return net_sock_decode(rec, em);
-	if (rec->type == NET_EV_COUNT)
-		return net_count_decode(rec, em);
-	if (rec->type == NET_EV_VERDICT)
-		return net_policy_decode(rec, em);
-	if (rec->type == NET_EV_DNS)
-		return net_dns_decode(rec, em);
-	if (rec->type == NET_EV_DUMP)
-		return net_event_dump_decode(rec, em);
-	if (!desc)
-		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	b = net_event_new(&ev, desc, rec, em);
+	b = event_decode_new_body(ev, em);
 	if (!b)
 		return -ENOMEM;
 	set_body(b, &r);
 	b->trigger = !!(rec->flags & SONDE_RF_TRIGGER);
-	ev.keys.netns = r.netns;
-	ev.keys.cookie = r.cookie;
-	ev.keys.cgroup_id = r.cgroup_id;
-	ret = decode_packet(&ev, b, &r, &c, em->scratch);
-	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+	ev->keys.netns = r.netns;
+	ev->keys.cookie = r.cookie;
+	ev->keys.cgroup_id = r.cgroup_id;
+	ret = decode_packet(ev, b, &r, &c, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, ev);
 }
+
+static const struct decode_row rows[] = {
+	{ NET_EV_TRACE, &net_trace_desc, decode_net },
+	{ NET_EV_DROP, &net_drop_desc, decode_net },
+	{ NET_EV_XDP, &net_xdp_desc, decode_net },
+	{ NET_EV_FLOW, &net_flow_desc, net_flow_decode },
+	{ NET_EV_SOCK, &net_sock_desc, net_sock_decode },
+	{ NET_EV_COUNT, &net_count_desc, net_count_decode },
+	{ NET_EV_VERDICT, &net_policy_desc, net_policy_decode },
+	{ NET_EV_DNS, &net_dns_desc, net_dns_decode },
+	{ NET_EV_DUMP, &net_recorder_dump_desc, net_event_dump_decode },
+	{ 0 },
+};
 
 static const struct event_desc *const events[] = {
 	&net_trace_desc, &net_drop_desc, &net_xdp_desc,		  &net_flow_desc,
@@ -165,6 +139,10 @@ static const struct event_desc *const events[] = {
 
 extern const struct decoder_ops net_decoder;
 const struct decoder_ops net_decoder = {
-	.name = "net", .probe = 2, .events = events, .decode = decode,
-	.alone = true, .content = net_content,
+	.name = "net",
+	.probe = 2,
+	.events = events,
+	.rows = rows,
+	.alone = true,
+	.content = net_content,
 };

@@ -111,27 +111,16 @@ struct emitter;
 struct net_flow;
 struct sonde_rec;
 
-int net_sock_decode(const struct sonde_rec *rec, const struct emitter *em);
-int net_count_decode(const struct sonde_rec *rec, const struct emitter *em);
-
-/* @ev with what @rec has in its header and a body of @desc's size, in the emitter's scratch: that, or NULL. */
-void *net_event_new(struct event *ev, const struct event_desc *desc, const struct sonde_rec *rec,
-		    const struct emitter *em);
-
-/* A NET_EV_FLOW record to events: one per direction that has something to tell. */
-int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em);
-
-/* A NET_EV_VERDICT record to a policy verdict, and to a drop where it was carried out. */
-int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em);
+/* Decoders of one type of record each: struct decode_row. A flow record becomes an event per direction. */
+int net_count_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_dns_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_event_dump_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_flow_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_policy_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_sock_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 
 /* flow.id: one number for both directions and all reports of a conversation, another for the next with its ports. */
 uint64_t net_event_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f);
-
-/* A NET_EV_DNS record to an event. */
-int net_dns_decode(const struct sonde_rec *rec, const struct emitter *em);
-
-/* A NET_EV_DUMP record to an event. */
-int net_event_dump_decode(const struct sonde_rec *rec, const struct emitter *em);
 
 extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_recorder_dump_desc;
 extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;

@@ -120,18 +120,9 @@ const struct event_desc *const core_descs[] = {
 	&host_desc, &clock_desc, &name_desc, &ledger_desc, &core_lost_desc, &tick_desc, &core_packet_desc, NULL,
 };
 
-static int emit_with(const struct emitter *em, const struct event_desc *desc, const struct sonde_rec *r,
-		     const void *body)
+static int decode_host(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	struct event ev;
-
-	event_decode_from_rec(&ev, desc, r);
-	ev.body = body;
-	return em->emit(em->ctx, &ev);
-}
-
-static int decode_host(struct core_state *st, const struct sonde_rec *r, const struct emitter *em)
-{
+	struct core_state *st = em->state;
 	struct cursor c = cur_init(r, r->len);
 	struct core_host h = { 0 };
 
@@ -147,11 +138,13 @@ static int decode_host(struct core_state *st, const struct sonde_rec *r, const s
 	st->host.release[sizeof(h.release) - 1] = 0;
 	st->host.machine[sizeof(h.machine) - 1] = 0;
 	st->host.hostname[sizeof(h.hostname) - 1] = 0;
-	return emit_with(em, &host_desc, r, &h);
+	ev->body = &h;
+	return em->emit(em->ctx, ev);
 }
 
-static int decode_clock(struct core_state *st, const struct sonde_rec *r, const struct emitter *em)
+static int decode_clock(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	struct core_state *st = em->state;
 	struct cursor c = cur_init(r, r->len);
 	struct core_clock clock;
 
@@ -160,14 +153,15 @@ static int decode_clock(struct core_state *st, const struct sonde_rec *r, const 
 	if (!cur_ok(&c))
 		return -EBADMSG;
 	st->clock_offset_ns = clock.offset_ns;
-	return emit_with(em, &clock_desc, r, &clock);
+	ev->body = &clock;
+	return em->emit(em->ctx, ev);
 }
 
-static int decode_name(struct core_state *st, const struct sonde_rec *r, const struct emitter *em)
+static int decode_name(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	struct core_state *st = em->state;
 	struct cursor c = cur_init(r, r->len);
 	struct core_name name = { 0 };
-	struct event ev;
 	const char *text;
 	uint32_t len;
 	int ret;
@@ -182,13 +176,12 @@ static int decode_name(struct core_state *st, const struct sonde_rec *r, const s
 	ret = event_names_set(st->names, name.space, name.key, text, len);
 	if (ret < 0 && ret != -ENOSPC) /* beyond the budget numbers stay numbers */
 		return ret;
-	event_decode_from_rec(&ev, &name_desc, r);
-	ev.body = &name;
-	event_add_section(&ev, SEC_TEXT, text, len);
-	return em->emit(em->ctx, &ev);
+	ev->body = &name;
+	event_add_section(ev, SEC_TEXT, text, len);
+	return em->emit(em->ctx, ev);
 }
 
-static int decode_ledger(const struct sonde_rec *r, const struct emitter *em)
+static int decode_ledger(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len);
 	struct core_ledger l = { 0 };
@@ -202,10 +195,13 @@ static int decode_ledger(const struct sonde_rec *r, const struct emitter *em)
 		l.lost_by[i] = cur_u64(&c);
 		l.lost += l.lost_by[i];
 	}
-	return cur_ok(&c) ? emit_with(em, &ledger_desc, r, &l) : -EBADMSG;
+	if (!cur_ok(&c))
+		return -EBADMSG;
+	ev->body = &l;
+	return em->emit(em->ctx, ev);
 }
 
-static int decode_lost(const struct sonde_rec *r, const struct emitter *em)
+static int decode_lost(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len);
 	struct core_lost lost = { 0 };
@@ -214,25 +210,23 @@ static int decode_lost(const struct sonde_rec *r, const struct emitter *em)
 	lost.cause = cur_u32(&c);
 	cur_skip(&c, sizeof(uint32_t));
 	lost.count = cur_u64(&c);
-	return cur_ok(&c) ? emit_with(em, &core_lost_desc, r, &lost) : -EBADMSG;
+	if (!cur_ok(&c))
+		return -EBADMSG;
+	ev->body = &lost;
+	return em->emit(em->ctx, ev);
 }
 
-static int core_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
-{
-	struct core_state *st = state;
-
-	switch (r->type) {
-	case SONDE_EV_HOST: return decode_host(st, r, em);
-	case SONDE_EV_CLOCK: return decode_clock(st, r, em);
-	case SONDE_EV_NAME: return decode_name(st, r, em);
-	case SONDE_EV_LEDGER: return decode_ledger(r, em);
-	case SONDE_EV_LOST: return decode_lost(r, em);
-	case SONDE_EV_TICK: return emit_with(em, &tick_desc, r, NULL);
-	case SONDE_EV_PACKET: return core_packet_decode(r, em);
-	case SONDE_EV_COUNTED: return 0;	/* of interest to the ledger alone */
-	default: return -ENOSYS;
-	}
-}
+static const struct decode_row rows[] = {
+	{ SONDE_EV_HOST, &host_desc, decode_host },
+	{ SONDE_EV_CLOCK, &clock_desc, decode_clock },
+	{ SONDE_EV_NAME, &name_desc, decode_name },
+	{ SONDE_EV_LEDGER, &ledger_desc, decode_ledger },
+	{ SONDE_EV_LOST, &core_lost_desc, decode_lost },
+	{ SONDE_EV_TICK, &tick_desc },
+	{ SONDE_EV_PACKET, &core_packet_desc, core_packet_decode },
+	{ SONDE_EV_COUNTED }, /* of interest to the ledger alone */
+	{ 0 },
+};
 
 /* A name by DNS was in somebody's packets; all others are the host's. */
 static int hide_name(struct sonde_rec *r)
@@ -267,7 +261,7 @@ const struct decoder_ops core_decoder = {
 	.probe = 0,
 	.events = core_descs,
 	.state_size = sizeof(struct core_state),
-	.decode = core_decode,
+	.rows = rows,
 	.content = content,
 	.fini = core_fini,
 };

@@ -75,14 +75,13 @@ const struct event_desc core_packet_desc = {
 	.sections = 1u << SEC_PACKET | 1u << SEC_TEXT, .line = packet_line,
 };
 
-int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
+int core_packet_decode(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len);
 	const void *data, *text, *text_copy = NULL;
 	struct core_packet body = { 0 };
 	struct sec_packet sp = { 0 };
 	struct packet p;
-	struct event ev;
 	uint32_t text_len;
 	uint16_t direction;
 
@@ -100,15 +99,14 @@ int core_packet_decode(const struct sonde_rec *r, const struct emitter *em)
 		return -EBADMSG;
 	sp.direction = (uint8_t)direction;
 	body = (struct core_packet){ .len = sp.orig_len, .iface = sp.ifindex, .direction = sp.direction };
-	event_decode_from_rec(&ev, &core_packet_desc, r);
-	ev.body = &body;
+	ev->body = &body;
 	if (text_len)
 		text_copy = arena_copy(em->scratch, text, text_len);
-	if (event_add_packet(&ev, &sp, data, em->scratch) < 0 || (text_len && !text_copy))
+	if (event_add_packet(ev, &sp, data, em->scratch) < 0 || (text_len && !text_copy))
 		return -ENOMEM;
 	if (text_len)
-		event_add_section(&ev, SEC_TEXT, text_copy, text_len);
+		event_add_section(ev, SEC_TEXT, text_copy, text_len);
 	packet_dissect(sp.link, data, sp.cap_len, sp.orig_len, &p);
-	packet_keys_conn_from_flow(&ev.keys.conn, packet_flow(&p));
-	return em->emit(em->ctx, &ev);
+	packet_keys_conn_from_flow(&ev->keys.conn, packet_flow(&p));
+	return em->emit(em->ctx, ev);
 }

@@ -6,11 +6,12 @@
 #define EVENT_CORE_PACKET_H
 
 struct emitter;
+struct event;
 struct event_desc;
 struct sonde_rec;
 
 extern const struct event_desc core_packet_desc;
 
-int core_packet_decode(const struct sonde_rec *r, const struct emitter *em);
+int core_packet_decode(const struct sonde_rec *r, struct event *ev, const struct emitter *em);
 
 #endif

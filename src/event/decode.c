@@ -19,11 +19,14 @@
 
 /* What one record's events may cost in scratch memory: far above any honest record. */
 #define SCRATCH_BYTES_MAX (64u << 20)
-#define PROBES_MAX 256	/* the probe id is a byte of the record type */
+#define PROBES_MAX 256	 /* the probe id is the high byte of the record type */
+#define RECORD_TYPES 256 /* of one probe: the low byte */
 
 struct decoder {
 	const struct decoder_ops *ops;
 	void *state;		/* owned, ops->state_size bytes */
+	const struct decode_row *rows[RECORD_TYPES]; /* by the low byte of the record type */
+	const struct decode_row *tick;		     /* NULL = the decoder ignores ticks */
 };
 
 struct decode_set {
@@ -59,9 +62,26 @@ static int emit_event(void *ctx, struct event *ev)
 	return d->emit(d->emit_ctx, ev);
 }
 
+static int add_rows(struct decoder *dec)
+{
+	for (const struct decode_row *row = dec->ops->rows; row && row->type; row++) {
+		const struct decode_row **slot = &dec->rows[row->type & 0xff];
+
+		if (row->type == SONDE_EV_TICK)
+			slot = &dec->tick;
+		else if (row->type >> 8 != dec->ops->probe)
+			return -EINVAL;
+		if (*slot)
+			return -EEXIST;
+		*slot = row;
+	}
+	return 0;
+}
+
 static int add_decoder(struct decode_set *d, const struct decoder_ops *ops)
 {
 	struct decoder *dec = &d->decoders[d->n];
+	int r;
 
 	if (ops->probe >= PROBES_MAX || d->by_probe[ops->probe])
 		return -EEXIST;
@@ -71,6 +91,9 @@ static int add_decoder(struct decode_set *d, const struct decoder_ops *ops)
 	dec->ops = ops;
 	d->by_probe[ops->probe] = dec;
 	d->n++;
+	r = add_rows(dec);
+	if (r < 0)
+		return r;
 	/* registry_new() knows the core's types already. */
 	return ops == &core_decoder ? 0 : registry_add(d->reg, ops->events);
 }
@@ -164,18 +187,54 @@ int decode_hide_content(const struct decode_set *d, struct sonde_rec *r)
 	return rule->hide ? rule->hide(r) : 0;
 }
 
-static int run_decoder(struct decode_set *d, const struct decoder *dec, const struct sonde_rec *r)
+static int decode_in_place(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	if (r->len - sizeof(*r) < ev->body_len)
+		return -EBADMSG;
+	ev->body = ev->body_len ? r + 1 : NULL;
+	return em->emit(em->ctx, ev);
+}
+
+static int run_row(struct decode_set *d, const struct decoder *dec, const struct decode_row *row,
+		   const struct sonde_rec *r)
+{
+	struct event ev;
+	int ret;
+
 	d->running = dec;
-	return dec->ops->decode(dec->state, r, &d->em);
+	d->em.state = dec->state;
+	ret = dec->ops->before ? dec->ops->before(r, &d->em) : 0;
+	if (ret < 0)
+		return ret;
+	if (!row->desc)
+		return row->decode ? row->decode(r, NULL, &d->em) : 0;
+	event_decode_from_rec(&ev, row->desc, r);
+	return row->decode ? row->decode(r, &ev, &d->em) : decode_in_place(r, &ev, &d->em);
+}
+
+static int run_decoder(struct decode_set *d, const struct sonde_rec *r)
+{
+	const struct decoder *dec = d->by_probe[r->type >> 8];
+	const struct decode_row *row = !dec ? NULL : r->type == SONDE_EV_TICK ? dec->tick : dec->rows[r->type & 0xff];
+
+	if (dec && dec->ops->decode) {
+		d->running = dec;
+		return dec->ops->decode(dec->state, r, &d->em);
+	}
+	return row ? run_row(d, dec, row, r) : -ENOSYS;
 }
 
 /* Time passes for every decoder, not for the core alone. */
 static int tick_others(struct decode_set *d, const struct sonde_rec *r)
 {
 	for (size_t i = 1; i < d->n; i++) {
-		int ret = run_decoder(d, &d->decoders[i], r);
+		const struct decoder *dec = &d->decoders[i];
+		int ret = dec->tick ? run_row(d, dec, dec->tick, r) : 0;
 
+		if (dec->ops->decode) {
+			d->running = dec;
+			ret = dec->ops->decode(dec->state, r, &d->em);
+		}
 		if (ret < 0 && ret != -ENOSYS)
 			return ret;
 	}
@@ -205,7 +264,6 @@ static const struct sonde_rec *rec_checked(struct decode_set *d, const void *dat
 int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)(void *ctx, struct event *ev),
 		  void *ctx)
 {
-	const struct decoder *dec;
 	const struct sonde_rec *r;
 	int ret;
 
@@ -213,8 +271,7 @@ int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)
 	d->emit_ctx = ctx;
 	r = rec_checked(d, rec, len, &ret);
 	if (r) {
-		dec = d->by_probe[r->type >> 8];
-		ret = dec ? run_decoder(d, dec, r) : -ENOSYS;
+		ret = run_decoder(d, r);
 		if (ret >= 0 && r->type == SONDE_EV_TICK)
 			ret = tick_others(d, r);
 	}

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/str.h"
@@ -33,6 +34,15 @@ void event_decode_from_rec(struct event *ev, const struct event_desc *desc, cons
 	ev->view = NULL;
 	ev->clock_offset_ns = 0;
 	ev->scratch = NULL;
+}
+
+void *event_decode_new_body(struct event *ev, const struct emitter *em)
+{
+	void *body = arena_alloc(em->scratch, ev->desc->body_size);
+
+	ev->body = body;
+	ev->body_len = ev->desc->body_size;
+	return body;
 }
 
 const struct section *event_section(const struct event *ev, enum sec_kind kind)

@@ -24,28 +24,31 @@ static const struct event_desc *desc_for(const struct sonde_rec *r, const struct
 	return internal ? &scap_internal_desc : &scap_event_desc;
 }
 
-static int scap_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+static int scap_decode(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
 	bool row = r->type == SONDE_EV_SCAP_ROW;
 	struct cursor c = cur_init(r, r->len);
 	struct params p;
-	struct event ev;
 	const void *data;
 	size_t len;
 
-	(void)state;
-	if (!row && r->type != SONDE_EV_SCAP)
-		return -ENOSYS;
 	cur_skip(&c, sizeof(*r));
 	len = cur_left(&c);
 	data = cur_bytes(&c, len);
 	if (!data || params_read(data, len, &p) < 0 || scap_is_row(p.head->type) != row ||
 	    !scap_schema_event_info(p.head->type))
 		return -EBADMSG;
-	event_decode_from_rec(&ev, row ? &scap_row_desc : desc_for(r, p.head), r);
-	event_add_section(&ev, SEC_PARAMS, data, (uint32_t)len);
-	return em->emit(em->ctx, &ev);
+	if (!row)
+		ev->desc = desc_for(r, p.head);
+	event_add_section(ev, SEC_PARAMS, data, (uint32_t)len);
+	return em->emit(em->ctx, ev);
 }
+
+static const struct decode_row rows[] = {
+	{ SONDE_EV_SCAP, &scap_event_desc, scap_decode },
+	{ SONDE_EV_SCAP_ROW, &scap_row_desc, scap_decode },
+	{ 0 },
+};
 
 static const struct event_desc *const scap_descs[] = {
 	&scap_event_desc, &scap_internal_desc, &scap_row_desc, NULL,
@@ -66,6 +69,9 @@ static const struct content_rule content[] = {
 };
 
 const struct decoder_ops scap_decoder = {
-	.name = "scap", .probe = SONDE_SCAP_ID, .events = scap_descs, .decode = scap_decode,
+	.name = "scap",
+	.probe = SONDE_SCAP_ID,
+	.events = scap_descs,
+	.rows = rows,
 	.content = content,
 };

@@ -36,23 +36,21 @@ struct toy_rec { struct sonde_rec hdr; struct toy_body body; };
 struct toy_state { unsigned ticks, observed; };
 static struct toy_state toy_seen;	/* what the last set's state was when it was freed */
 
-static int toy_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+static int toy_tick(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	struct toy_state *st = state;
-	struct event ev;
+	struct toy_state *st = em->state;
 
-	if (r->type == SONDE_EV_TICK) {
-		st->ticks++;
-		return 0;
-	}
-	if (r->type != TOY_EVENT)
-		return -ENOSYS;
-	if (r->len < sizeof(struct toy_rec))
-		return -EBADMSG;
-	event_decode_from_rec(&ev, &toy_desc, r);
-	ev.body = (const char *)r + sizeof(*r);
-	return em->emit(em->ctx, &ev);
+	(void)r;
+	assert_null(ev);
+	st->ticks++;
+	return 0;
 }
+
+static const struct decode_row toy_rows[] = {
+	{ TOY_EVENT, &toy_desc },
+	{ SONDE_EV_TICK, NULL, toy_tick },
+	{ 0 },
+};
 
 static void toy_observe(void *state, const struct event *ev)
 {
@@ -68,8 +66,13 @@ static void toy_fini(void *state)
 }
 
 static const struct decoder_ops toy_decoder = {
-	.name = "toy", .probe = TOY_PROBE, .events = toy_descs, .state_size = sizeof(struct toy_state),
-	.decode = toy_decode, .observe = toy_observe, .fini = toy_fini,
+	.name = "toy",
+	.probe = TOY_PROBE,
+	.events = toy_descs,
+	.state_size = sizeof(struct toy_state),
+	.rows = toy_rows,
+	.observe = toy_observe,
+	.fini = toy_fini,
 };
 static const struct decoder_ops *const toys[] = { &toy_decoder, NULL };
 
@@ -371,6 +374,8 @@ static void lengths_and_types_are_checked(void **state)
 	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG);		/* longer than what is there */
 	t.hdr.len = sizeof(struct sonde_rec) - 1;
 	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG);		/* shorter than a header */
+	t.hdr.len = sizeof(t) - 1;
+	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG); /* shorter than its body */
 	t.hdr.len = sizeof(t);
 	t.hdr.type = TOY_EVENT + 1;
 	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);
@@ -388,6 +393,23 @@ static void lengths_and_types_are_checked(void **state)
 	assert_int_equal(give(d, &t, sizeof(t), &s), -EPIPE);
 	decode_set_free(d);
 	seen_fini(&s);
+}
+
+static void rows_of_another_probe_or_a_type_twice_are_refused(void **state)
+{
+	static const struct decode_row other[] = { { SONDE_EV(TOY_PROBE + 1, 1), &toy_desc }, { 0 } };
+	static const struct decode_row twice[] = { { TOY_EVENT, &toy_desc }, { TOY_EVENT, &toy_desc }, { 0 } };
+	struct decoder_ops ops = toy_decoder;
+	const struct decoder_ops *const set[] = { &ops, NULL };
+	struct decode_set *d = NULL;
+
+	(void)state;
+	ops.fini = NULL;
+	ops.rows = other;
+	assert_int_equal(decode_set_new(set, &d), -EINVAL);
+	ops.rows = twice;
+	assert_int_equal(decode_set_new(set, &d), -EEXIST);
+	assert_null(d);
 }
 
 static void two_decoders_of_one_probe_are_refused(void **state)
@@ -434,6 +456,7 @@ int main(void)
 		cmocka_unit_test(packet_lengths_are_not_believed),
 		cmocka_unit_test(short_records_are_refused),
 		cmocka_unit_test(lengths_and_types_are_checked),
+		cmocka_unit_test(rows_of_another_probe_or_a_type_twice_are_refused),
 		cmocka_unit_test(two_decoders_of_one_probe_are_refused),
 		cmocka_unit_test(names_keep_their_budget),
 	};

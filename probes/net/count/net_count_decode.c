@@ -44,16 +44,15 @@ static const struct xlat way_xlat = { .name = "count_dir", .vals = way_vals, .n 
 
 /* ---- decode ---- */
 
-int net_count_decode(const struct sonde_rec *rec, const struct emitter *em)
+int net_count_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_count_event *b;
 	struct net_count_rec r;
-	struct event ev;
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	b = net_event_new(&ev, &net_count_desc, rec, em);
+	b = event_decode_new_body(ev, em);
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_count_event){
@@ -67,8 +66,8 @@ int net_count_decode(const struct sonde_rec *rec, const struct emitter *em)
 		b->line = r.key.reason;
 		b->file = r.file ? r.file : NET_POLICY_FILE;
 	}
-	ev.keys.netns = r.key.netns;
-	return em->emit(em->ctx, &ev);
+	ev->keys.netns = r.key.netns;
+	return em->emit(em->ctx, ev);
 }
 
 /* ---- values ---- */

@@ -215,28 +215,26 @@ static int add_notify(struct event *ev, const struct sonde_foreign_rec *r, const
 	return event_add_section(ev, SEC_NOTIFY, s, (uint32_t)sizeof(*s) + r->len);
 }
 
-static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
+static int decode_foreign(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct sonde_foreign_rec r;
 	const uint8_t *data;
-	struct event ev;
 	int ret;
 
-	(void)state;
-	if (rec->type != SONDE_EV_FOREIGN)
-		return -ENOSYS;
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
 	data = cur_bytes(&c, r.len);
 	if (!cur_ok(&c))
 		return -EBADMSG;
-	event_decode_from_rec(&ev, &net_other_desc, rec);
-	ret = set_event(&ev, &r, data, em->scratch);
+	ret = set_event(ev, &r, data, em->scratch);
 	if (ret >= 0)
-		ret = add_notify(&ev, &r, data, em->scratch);
-	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+		ret = add_notify(ev, &r, data, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, ev);
 }
+
+/* set_event() knows the kind: @desc stands until then. */
+static const struct decode_row rows[] = { { SONDE_EV_FOREIGN, &net_other_desc, decode_foreign }, { 0 } };
 
 static const struct event_desc *const events[] = {
 	&net_debug_desc, &net_capture_desc, &net_policy_desc, &net_recorder_desc, &net_sock_desc, &net_l7_desc,
@@ -256,6 +254,6 @@ const struct decoder_ops net_datapath_event_decoder = {
 	.name = "foreign",
 	.probe = SONDE_FOREIGN_ID,
 	.events = events,
-	.decode = decode,
+	.rows = rows,
 	.content = content,
 };

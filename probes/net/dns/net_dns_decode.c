@@ -22,21 +22,20 @@ struct net_dns_event {
 	uint8_t pad[6];
 };
 
-int net_dns_decode(const struct sonde_rec *rec, const struct emitter *em)
+int net_dns_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_dns_event *b;
 	struct net_dns_rec head;
 	struct dns_answer a;
 	const void *data;
-	struct event ev;
 
 	if (!cur_copy(&c, &head, sizeof(head)))
 		return -EBADMSG;
 	data = cur_bytes(&c, head.len);
 	if (!data)
 		return -EBADMSG;
-	b = net_event_new(&ev, &net_dns_desc, rec, em);
+	b = event_decode_new_body(ev, em);
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_dns_event){ .ifindex = head.ifindex };
@@ -50,8 +49,8 @@ int net_dns_decode(const struct sonde_rec *rec, const struct emitter *em)
 		b->address.family = a.addresses[0].family;
 		memcpy(b->address.addr, a.addresses[0].addr, sizeof(b->address.addr));
 	}
-	ev.keys.netns = head.netns;
-	return em->emit(em->ctx, &ev);
+	ev->keys.netns = head.netns;
+	return em->emit(em->ctx, ev);
 }
 
 static const struct xlat_val rcode_vals[] = {

@@ -148,7 +148,7 @@ static bool tells(const struct net_flow_rec *r, unsigned way)
 	return r->flow.way[way].packets;
 }
 
-int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em)
+int net_flow_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_flow_rec r = { 0 };
@@ -159,16 +159,16 @@ int net_flow_decode(const struct sonde_rec *rec, const struct emitter *em)
 		return -EBADMSG;
 	for (unsigned way = 0; way < 2 && ret >= 0; way++) {
 		struct net_flow_event *b;
-		struct event ev;
 
 		if (!tells(&r, way))
 			continue;
-		b = net_event_new(&ev, &net_flow_desc, rec, em);
+		event_decode_from_rec(ev, &net_flow_desc, rec); /* the first emit has filled it in */
+		b = event_decode_new_body(ev, em);
 		if (!b)
 			return -ENOMEM;
 		set_body(b, &r, way);
-		set_keys(&ev.keys, &r, way);
-		ret = em->emit(em->ctx, &ev);
+		set_keys(&ev->keys, &r, way);
+		ret = em->emit(em->ctx, ev);
 	}
 	return ret;
 }

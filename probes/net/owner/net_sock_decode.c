@@ -33,26 +33,25 @@ static int add_notify(struct event *ev, const struct net_sock_rec *r, struct are
 	return event_add_section(ev, SEC_NOTIFY, s, sizeof(*s) + sizeof(msg));
 }
 
-int net_sock_decode(const struct sonde_rec *rec, const struct emitter *em)
+int net_sock_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_datapath_event_event *b;
 	struct net_sock_rec r;
-	struct event ev;
 	int ret;
 
 	if (!cur_copy(&c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
 		return -EBADMSG;
-	b = net_event_new(&ev, &net_sock_desc, rec, em);
+	b = event_decode_new_body(ev, em);
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_datapath_event_event){ .kind = CILIUM_SOCK, .code = r.point, .hook = r.hook };
-	ev.keys.cookie = r.cookie;
-	ev.keys.cgroup_id = r.cgroup_id;
-	ev.keys.conn.daddr.family = r.family;
-	memcpy(ev.keys.conn.daddr.addr, r.addr, r.family == 6 ? 16 : 4);
-	ev.keys.conn.dport = r.port;
-	ev.keys.conn.proto = r.proto;
-	ret = add_notify(&ev, &r, em->scratch);
-	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+	ev->keys.cookie = r.cookie;
+	ev->keys.cgroup_id = r.cgroup_id;
+	ev->keys.conn.daddr.family = r.family;
+	memcpy(ev->keys.conn.daddr.addr, r.addr, r.family == 6 ? 16 : 4);
+	ev->keys.conn.dport = r.port;
+	ev->keys.conn.proto = r.proto;
+	ret = add_notify(ev, &r, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, ev);
 }

@@ -93,7 +93,7 @@ static int add_notify(struct event *ev, const struct verdict *v, const struct ci
 	return event_add_section(ev, SEC_NOTIFY, s, (uint32_t)(sizeof(*s) + bytes.len));
 }
 
-static int begin(struct event *ev, const struct verdict *v, struct arena *scratch)
+static int set_packet(struct event *ev, const struct verdict *v, struct arena *scratch)
 {
 	const struct net_rec *r = v->r;
 	const struct sec_packet head = {
@@ -101,7 +101,6 @@ static int begin(struct event *ev, const struct verdict *v, struct arena *scratc
 		.netns = r->netns, .direction = r->dir,
 	};
 
-	event_decode_from_rec(ev, &net_policy_desc, &r->hdr);
 	ev->keys.netns = r->netns;
 	ev->keys.cookie = r->cookie;
 	ev->keys.cgroup_id = r->cgroup_id;
@@ -109,11 +108,10 @@ static int begin(struct event *ev, const struct verdict *v, struct arena *scratc
 	return event_add_packet(ev, &head, v->data, scratch);
 }
 
-static int emit_verdict(const struct verdict *v, const struct emitter *em)
+static int emit_verdict(const struct verdict *v, struct event *ev, const struct emitter *em)
 {
-	struct net_datapath_event_event *b = arena_alloc(em->scratch, sizeof(*b));
+	struct net_datapath_event_event *b = event_decode_new_body(ev, em);
 	const struct cilium_notify n = verdict_notify(v);
-	struct event ev;
 	int r;
 
 	if (!b)
@@ -130,15 +128,13 @@ static int emit_verdict(const struct verdict *v, const struct emitter *em)
 		.owner_by = v->r->owner_by,
 		.own = true,
 	};
-	r = begin(&ev, v, em->scratch);
+	r = set_packet(ev, v, em->scratch);
 	if (r >= 0)
-		r = add_notify(&ev, v, &n, em->scratch);
-	ev.body = b;
-	ev.body_len = sizeof(*b);
-	return r < 0 ? r : em->emit(em->ctx, &ev);
+		r = add_notify(ev, v, &n, em->scratch);
+	return r < 0 ? r : em->emit(em->ctx, ev);
 }
 
-int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em)
+int net_policy_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct verdict v = { 0 };
@@ -153,5 +149,5 @@ int net_policy_decode(const struct sonde_rec *rec, const struct emitter *em)
 		return -EBADMSG;
 	packet_dissect(r.link, v.data, r.cap_len, r.orig_len, &p);
 	v.flow = p.outer;	/* rules match the outer headers */
-	return emit_verdict(&v, em);
+	return emit_verdict(&v, ev, em);
 }

@@ -66,16 +66,15 @@ static uint64_t between(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-int net_event_dump_decode(const struct sonde_rec *rec, const struct emitter *em)
+int net_event_dump_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_recorder_dump_event *b;
 	struct net_recorder_dump_rec r;
-	struct event ev;
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	b = net_event_new(&ev, &net_recorder_dump_desc, rec, em);
+	b = event_decode_new_body(ev, em);
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_recorder_dump_event){
@@ -89,7 +88,7 @@ int net_event_dump_decode(const struct sonde_rec *rec, const struct emitter *em)
 		.by = r.by,
 	};
 	memcpy(b->on, r.on, sizeof(b->on) - 1);
-	return em->emit(em->ctx, &ev);
+	return em->emit(em->ctx, ev);
 }
 
 const struct event_desc net_recorder_dump_desc = {
