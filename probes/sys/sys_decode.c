@@ -225,6 +225,11 @@ static void sys_fini(void *state)
 	map_fini(&s->last);
 }
 
+static const struct event_desc *const sys_descs[] = {
+	&sys_exit_desc,	 &sys_enter_desc,    &sys_stats_desc, &sys_gap_desc,  &sys_switch_desc,	  &sys_signal_desc,
+	&sys_fault_desc, &sys_procexit_desc, &sys_uring_desc, &sys_lost_desc, &sys_sampling_desc, NULL,
+};
+
 const struct decoder_ops sys_decoder = {
 	.name = "sys",
 	.probe = PROBE_ID,

@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/event.h"
+#include "probes/sys/print/sys_print.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_params.h"
 #include "probes/sys/sys_map.h"
@@ -20,15 +21,6 @@
 
 #define STRING_SHOWN 32	/* bytes, unless -v or a number is given */
 #define RESULT_COLUMN 40	/* of strace: where "= RESULT" stands, if the call is shorter */
-
-const struct sys_body *sys_event_body(const struct event *ev)
-{
-	const struct sys_body *b = ev->body;
-
-	if ((ev->desc != &sys_exit_desc && ev->desc != &sys_enter_desc) || ev->body_len < sizeof(*b))
-		return NULL;
-	return b->chunks_len <= ev->body_len - sizeof(*b) && b->abi < SYS_ABI__MAX ? b : NULL;
-}
 
 bool sys_event_text_strace(const struct line_opts *o)
 {
@@ -45,13 +37,11 @@ void sys_event_text_who(const struct event *ev, const struct line_opts *o, struc
 	}
 }
 
-const struct sys_look sys_look_all = { .full = true };
-
-static struct sys_look look_of(const struct line_opts *o)
+static struct sys_print_opts opts_of(const struct line_opts *o)
 {
 	unsigned cap = o->verbose ? 0 : STRING_SHOWN;
 
-	return (struct sys_look){ .cap = o->string_bytes ? o->string_bytes : cap, .full = o->verbose };
+	return (struct sys_print_opts){ .cap = o->string_bytes ? o->string_bytes : cap, .full = o->verbose };
 }
 
 /* The return of fork() and its like in the new task. */
@@ -68,16 +58,16 @@ static bool is_newborn(const struct sys_body *b)
 
 static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	const struct sys_body *b = sys_event_body(ev);
+	const struct sys_body *b = sys_body_of(ev);
 	size_t column = sys_event_text_strace(o) ? out->len + RESULT_COLUMN : 0;
-	const struct sys_look look = look_of(o);
+	const struct sys_print_opts opts = opts_of(o);
 
 	if (!b)
 		return -EBADMSG;
 	if (sys_event_text_strace(o) && is_newborn(b))
 		return 0;	/* shown in the caller */
 	sys_event_text_who(ev, o, out);
-	sys_print_call(b, false, &look, column, out);
+	sys_print_call(b, false, &opts, column, out);
 	if (b->latency_ns)
 		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
 			   b->latency_ns % 1000000000 / 1000);
@@ -86,16 +76,16 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 
 static int enter_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	const struct sys_body *b = sys_event_body(ev);
+	const struct sys_body *b = sys_body_of(ev);
 	size_t column = sys_event_text_strace(o) ? out->len + RESULT_COLUMN : 0;
-	const struct sys_look look = look_of(o);
+	const struct sys_print_opts opts = opts_of(o);
 	const struct sys_call *call;
 
 	if (!b)
 		return -EBADMSG;
 	call = sys_table_call_find(b->abi, b->nr);
 	sys_event_text_who(ev, o, out);
-	sys_print_call(b, true, &look, 0, out);
+	sys_print_call(b, true, &opts, 0, out);
 	/* of a call that does not return this is all there is */
 	if (!call || call->ret != SYS_ARG_NONE)
 		return buf_add_str(out, " ...\n");
@@ -112,7 +102,7 @@ static int get_args(const struct event *ev, const struct sys_body *b, struct val
 	struct buf text = { 0 };
 	const char *copy = NULL;
 
-	sys_print_args(b, ev->desc == &sys_enter_desc, &sys_look_all, &text);
+	sys_print_args(b, sys_body_is_entry(ev), &sys_print_all, &text);
 	if (ev->scratch && text.len && !buf_error(&text))
 		copy = arena_copy(ev->scratch, text.data, text.len);
 	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = text.len };
@@ -142,11 +132,11 @@ static int get_path(const struct sys_body *b, const struct sys_call *call, struc
 
 	if (i < 0)
 		return -ENOENT;
-	s = sys_print_chunk_of(b, (unsigned)i, SYS_CHUNK_STR);
+	s = sys_body_chunk(b, (unsigned)i, SYS_CHUNK_STR);
 	*ret = (struct value){ .kind = VAL_STR, .str = (const char *)s.data, .len = s.len };
 	if (s.there && (s.len || !(s.flags & SYS_CHUNK_F_FAULT)))
 		return 0;
-	if (s.there || !sys_memory_image_of(b, &m) || !m.proc.name_len)
+	if (s.there || !sys_body_image(b, &m) || !m.proc.name_len)
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_STR, .str = (const char *)m.name, .len = m.proc.name_len };
 	return 0;
@@ -154,7 +144,7 @@ static int get_path(const struct sys_body *b, const struct sys_call *call, struc
 
 static int call_get(const struct event *ev, const struct field *f, struct value *ret)
 {
-	const struct sys_body *b = sys_event_body(ev);
+	const struct sys_body *b = sys_body_of(ev);
 	const struct sys_call *call = b ? sys_table_call_find(b->abi, b->nr) : NULL;
 	const char *text = NULL;
 
@@ -253,9 +243,4 @@ static const struct field gap_fields[] = {
 const struct event_desc sys_gap_desc = {
 	.type = SYS_REC_GAP, .name = "sys.gap", .doc = "system calls of one CPU were lost here", .class = EVENT_META,
 	.fields = gap_fields, .n_fields = ARRAY_SIZE(gap_fields), .body_size = sizeof(struct sys_gap_body),
-};
-
-const struct event_desc *const sys_descs[] = {
-	&sys_exit_desc,	 &sys_enter_desc,    &sys_stats_desc, &sys_gap_desc,  &sys_switch_desc,	  &sys_signal_desc,
-	&sys_fault_desc, &sys_procexit_desc, &sys_uring_desc, &sys_lost_desc, &sys_sampling_desc, NULL,
 };

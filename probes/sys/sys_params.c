@@ -156,7 +156,7 @@ static void add_sockaddr(struct params_out *o, const struct sys_bytes *s)
 static bool sock_of(const struct sys_body *b, struct sys_sock *ret)
 {
 	for (unsigned arg = 0; arg <= SYS_OF_RET; arg++) {
-		struct sys_bytes s = sys_print_chunk_of(b, arg, SYS_CHUNK_SOCK);
+		struct sys_bytes s = sys_body_chunk(b, arg, SYS_CHUNK_SOCK);
 		struct cursor c = cur_init(s.data, s.len);
 
 		if (s.there && cur_copy(&c, ret, sizeof(*ret)))
@@ -172,7 +172,7 @@ static void name_peer(const struct sys_body *b, struct sys_sock *s)
 	size_t ip = s->family == 2 ? 4 : 16;
 
 	for (unsigned arg = 0; arg < 6; arg++) {
-		struct sys_bytes a = sys_print_chunk_of(b, arg, SYS_CHUNK_SOCKADDR);
+		struct sys_bytes a = sys_body_chunk(b, arg, SYS_CHUNK_SOCKADDR);
 		struct cursor c = cur_init(a.data, a.len);
 		uint16_t family = cur_u16(&c), port = cur_u16be(&c);
 
@@ -220,7 +220,7 @@ static void add_tuple(struct params_out *o, const struct sys_body *b, bool inbou
 /* Sum of the lengths in a vector. */
 static uint32_t vector_bytes(const struct sys_body *b, unsigned arg)
 {
-	struct sys_bytes v = sys_print_chunk_of(b, arg, SYS_CHUNK_IOV);
+	struct sys_bytes v = sys_body_chunk(b, arg, SYS_CHUNK_IOV);
 	struct cursor c = cur_init(v.data, v.len);
 	bool narrow = b->abi == SYS_ABI_I386;
 	uint64_t sum = 0;
@@ -234,7 +234,7 @@ static uint32_t vector_bytes(const struct sys_body *b, unsigned arg)
 
 static void add_pollfds(struct params_out *o, const struct sys_body *b, unsigned arg, bool entered)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, arg, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, arg, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 	uint16_t n = (uint16_t)(m.len / 8);
 
@@ -252,13 +252,13 @@ static void add_pollfds(struct params_out *o, const struct sys_body *b, unsigned
 /* Bytes of a word in the @n words that an argument points to: what 32-bit programs pass has less of them. */
 static unsigned word_size(const struct sys_body *b, unsigned arg, unsigned n)
 {
-	return sys_print_chunk_of(b, arg, SYS_CHUNK_MEM).len < 8 * n ? 4 : 8;
+	return sys_body_chunk(b, arg, SYS_CHUNK_MEM).len < 8 * n ? 4 : 8;
 }
 
 /* Word @i of what an argument points to; 0 when it was not read. */
 static uint64_t word_at(const struct sys_body *b, unsigned arg, unsigned i, unsigned size)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, arg, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, arg, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 
 	cur_skip(&c, (size_t)i * size);
@@ -279,7 +279,7 @@ static void get_file(const struct sys_body *b, struct sys_file *ret)
 {
 	*ret = (struct sys_file){ 0 };
 	for (unsigned arg = 0; arg <= SYS_OF_RET; arg++) {
-		struct sys_bytes f = sys_print_chunk_of(b, arg, SYS_CHUNK_FILE);
+		struct sys_bytes f = sys_body_chunk(b, arg, SYS_CHUNK_FILE);
 		struct cursor c = cur_init(f.data, f.len);
 
 		if (f.there && cur_copy(&c, ret, sizeof(*ret)))
@@ -291,7 +291,7 @@ static uint64_t memory_of(const struct sys_body *b, unsigned what)
 {
 	struct sys_image m;
 
-	if (!sys_memory_image_of(b, &m))
+	if (!sys_body_image(b, &m))
 		return 0;
 	return what == 0 ? m.proc.vm_size_kb : what == 1 ? m.proc.vm_rss_kb : m.proc.vm_swap_kb;
 }
@@ -387,7 +387,7 @@ static void add_image(struct params_out *o, const struct event *ev, const struct
 {
 	struct sys_image m;
 
-	if (!sys_memory_image_of(b, &m))
+	if (!sys_body_image(b, &m))
 		params_add_u64(o, (uint64_t)b->ret);
 	else if (type == SCAP_EXECVE_19_X || type == SCAP_EXECVEAT_X)
 		add_exec(o, ev, b, &m);
@@ -462,16 +462,16 @@ static void add_one(struct params_out *o, const struct sys_body *b, const char *
 		add_number(o, type, b->args[n]);
 		break;
 	case 's':
-		bytes = sys_print_chunk_of(b, n, SYS_CHUNK_STR);
+		bytes = sys_body_chunk(b, n, SYS_CHUNK_STR);
 		add_string(o, &bytes);
 		break;
 	case 'd':
 	case 'c':
-		bytes = sys_print_chunk_of(b, n, src[0] == 'd' ? SYS_CHUNK_DATA : SYS_CHUNK_CONTROL);
+		bytes = sys_body_chunk(b, n, src[0] == 'd' ? SYS_CHUNK_DATA : SYS_CHUNK_CONTROL);
 		params_add(o, bytes.data, bytes.len);
 		break;
 	case 'A':
-		bytes = sys_print_chunk_of(b, n, SYS_CHUNK_SOCKADDR);
+		bytes = sys_body_chunk(b, n, SYS_CHUNK_SOCKADDR);
 		add_sockaddr(o, &bytes);
 		break;
 	case 'T':
@@ -513,10 +513,10 @@ static void add_generic(struct params_out *o, const struct sys_body *b, const st
 
 int sys_params_of(const struct event *ev, struct params_out *out)
 {
-	const struct sys_body *b = sys_event_body(ev);
+	const struct sys_body *b = sys_body_of(ev);
 	const struct sys_call *call = b ? sys_table_call_find(b->abi, b->nr) : NULL;
 	const struct sys_mapping *m = sys_map_find(call);
-	bool entered = ev->desc == &sys_enter_desc;
+	bool entered = sys_body_is_entry(ev);
 	const struct scap_event_info *info;
 	const char *src;
 	uint16_t type;

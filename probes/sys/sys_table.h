@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "probes/sys/sys_wire.h"
 
 #define SYS_NUMBERS 512		/* per ABI */
 
@@ -107,7 +108,7 @@ struct sys_form {
 	uint32_t value;
 	uint8_t n_args;
 	uint16_t ret_names;	/* of sys_xlats, + 1: names for the result; 0 = none */
-	struct sys_arg args[6];
+	struct sys_arg args[SYS_ARGS];
 };
 
 /* No record has it: a call inside socketcall or ipc (sys_print.h), whose number is its row in sys_calls. */
@@ -127,7 +128,7 @@ struct sys_call {
 	uint16_t first_form, n_forms;	/* of sys_forms, sorted by value */
 	uint8_t select[2];	/* arguments that select one; equal: one argument, under this mask */
 	uint32_t mask;
-	struct sys_arg args[6];
+	struct sys_arg args[SYS_ARGS];
 };
 
 extern const struct sys_xlat sys_xlats[];

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "event/event.h"
 #include "event/params.h"
+#include "probes/sys/print/sys_text.h"
 #include "probes/sys/sys_event.h"
 #include "scap/event.h"
 #include "scap/schema.h"

@@ -41,6 +41,9 @@
 #define SYS_ABI_X32 4		/* numbers of x86_64 with bit 30 taken off, memory of 32 bits */
 #define SYS_ABI__MAX 5
 
+#define SYS_ARGS 6		/* arguments of a system call, all in registers */
+#define SYS_ERRNO_LAST 4095	/* the kernel's MAX_ERRNO: results from -4095 to -1 are errors */
+
 #define SYS_NR_MAX 512		/* numbers per ABI; above it a call is known by its number alone */
 
 #define SYS_F_RET_IS_PTR 1	/* reserved */
@@ -59,11 +62,11 @@ struct sys_rec {
 	__u8 n_args;		/* of args[] that mean something; 6 for calls without a row */
 	__u16 flags;		/* SYS_F_* */
 	__u16 chunks_len;	/* bytes behind the struct, 8-byte padded chunks */
-	__u64 args[6];		/* registers, as they were at entry; fewer with SYS_F_SHORT */
+	__u64 args[SYS_ARGS];	/* registers, as they were at entry; fewer with SYS_F_SHORT */
 };
 
 /* Bytes of a record with @n of args[]. */
-#define SYS_REC_BYTES(n) (sizeof(struct sys_rec) - 8 * (6 - (n)))
+#define SYS_REC_BYTES(n) (sizeof(struct sys_rec) - 8 * (SYS_ARGS - (n)))
 
 /* What an argument, or the call, is about. The next chunk starts at a multiple of 8 bytes. */
 struct sys_chunk {

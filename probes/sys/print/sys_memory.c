@@ -8,19 +8,19 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "probes/sys/sys_event.h"
 #include "probes/sys/print/sys_print.h"
+#include "probes/sys/print/sys_text.h"
 #include "probes/sys/sys_plan_wire.h"
 
 #define STRV_SHOWN 32
 
 static void add_string(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out)
 {
-	struct sys_bytes s = sys_print_chunk_of(b, i, SYS_CHUNK_STR);
+	struct sys_bytes s = sys_body_chunk(b, i, SYS_CHUNK_STR);
 	size_t len = cap && s.len > cap ? cap : s.len;
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		sys_print_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
 		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
 }
@@ -67,36 +67,21 @@ static bool is_env(const struct sys_arg *arg)
 	return arg && arg->kind == SYS_ARG_STRV && strcmp(arg->name, "argv");
 }
 
-static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsigned i, const struct sys_look *k,
+static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsigned i, const struct sys_print_opts *o,
 		     struct buf *out)
 {
-	struct sys_bytes s = sys_print_chunk_of(b, i, SYS_CHUNK_STRV);
+	struct sys_bytes s = sys_body_chunk(b, i, SYS_CHUNK_STRV);
 
 	if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		sys_print_ptr(b->args[i], out);
-	else if (!k->full && is_env(arg))
+		sys_text_ptr(b->args[i], out);
+	else if (!o->full && is_env(arg))
 		add_vars(b->args[i], s.data, s.len, s.flags & SYS_CHUNK_F_CUT, out);
 	else
-		add_strings(s.data, s.len, k->cap, s.flags & SYS_CHUNK_F_CUT, out);
-}
-
-bool sys_memory_image_of(const struct sys_body *b, struct sys_image *ret)
-{
-	struct sys_bytes s = sys_print_chunk_of(b, SYS_OF_TASK, SYS_CHUNK_PROC);
-	struct cursor c = cur_init(s.data, s.len);
-
-	if (!s.there || !cur_copy(&c, &ret->proc, sizeof(ret->proc)))
-		return false;
-	ret->exe = cur_bytes(&c, ret->proc.exe_len);
-	ret->cwd = cur_bytes(&c, ret->proc.cwd_len);
-	ret->name = cur_bytes(&c, ret->proc.name_len);
-	ret->args = cur_bytes(&c, ret->proc.args_len);
-	ret->env = cur_bytes(&c, ret->proc.env_len);
-	return cur_ok(&c);
+		add_strings(s.data, s.len, o->cap, s.flags & SYS_CHUNK_F_CUT, out);
 }
 
 /* Arguments of a successful exec, as the new program has them. False for other calls and arguments. */
-static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at, const struct sys_look *k,
+static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at, const struct sys_print_opts *o,
 		      struct buf *out)
 {
 	if (!arg || !m->proc.name_len)
@@ -104,11 +89,11 @@ static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint
 	if (arg->kind == SYS_ARG_PATH)
 		sys_text_quoted(m->name, m->proc.name_len, false, out);
 	else if (arg->kind == SYS_ARG_STRV && !is_env(arg))
-		add_strings(m->args, m->proc.args_len, k->cap, m->proc.flags & SYS_PROC_ARGS_CUT, out);
-	else if (arg->kind == SYS_ARG_STRV && !k->full)
+		add_strings(m->args, m->proc.args_len, o->cap, m->proc.flags & SYS_PROC_ARGS_CUT, out);
+	else if (arg->kind == SYS_ARG_STRV && !o->full)
 		add_vars(at, m->env, m->proc.env_len, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else if (arg->kind == SYS_ARG_STRV)
-		add_strings(m->env, m->proc.env_len, k->cap, m->proc.flags & SYS_PROC_ENV_CUT, out);
+		add_strings(m->env, m->proc.env_len, o->cap, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else
 		return false;
 	return true;
@@ -123,17 +108,17 @@ static uint64_t length_of(const struct sys_body *b, const struct sys_arg *arg)
 }
 
 /* Payload that was not asked for is an address, as any other memory that was not read. */
-static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
+static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
 		     struct buf *out)
 {
-	struct sys_bytes s = sys_print_chunk_of(b, arg->reg, SYS_CHUNK_DATA);
-	size_t len = k->cap && s.len > k->cap ? k->cap : s.len;
+	struct sys_bytes s = sys_body_chunk(b, arg->reg, SYS_CHUNK_DATA);
+	size_t len = o->cap && s.len > o->cap ? o->cap : s.len;
 	bool more = len < s.len || s.flags & SYS_CHUNK_F_CUT;
 
 	if (!s.there && b->args[arg->reg] && !length_of(b, arg) && !(entered && arg->n == SYS_N_RET))
 		buf_add_str(out, "\"\"");
 	else if (!s.there || (s.flags & SYS_CHUNK_F_FAULT && !s.len))
-		sys_print_ptr(b->args[arg->reg], out);
+		sys_text_ptr(b->args[arg->reg], out);
 	else if (arg->kind == SYS_ARG_DATA_HEX)
 		sys_text_hex(s.data, len, more, out);
 	else if (arg->kind == SYS_ARG_DATA_STR)
@@ -143,15 +128,15 @@ static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool e
 }
 
 /* The value of a socket's option: a number, or bytes. */
-static void add_option(const struct sys_body *b, const struct sys_arg *arg, const struct sys_look *k, struct buf *out)
+static void add_option(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o, struct buf *out)
 {
 	bool in = arg->kind == SYS_ARG_OPT_IN;
-	struct sys_bytes m = sys_print_chunk_of(b, arg->reg, in ? SYS_CHUNK_DATA : SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, arg->reg, in ? SYS_CHUNK_DATA : SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
-	size_t len = k->cap && m.len > k->cap ? k->cap : m.len;
+	size_t len = o->cap && m.len > o->cap ? o->cap : m.len;
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT)
-		sys_print_ptr(b->args[arg->reg], out);
+		sys_text_ptr(b->args[arg->reg], out);
 	else if (m.len == 4)
 		buf_printf(out, "[%d]", (int)cur_u32(&c));
 	else
@@ -160,11 +145,11 @@ static void add_option(const struct sys_body *b, const struct sys_arg *arg, cons
 
 static void add_dirents(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 	uint32_t n = cur_u32(&c);
 
-	sys_print_ptr(b->args[i], out);
+	sys_text_ptr(b->args[i], out);
 	if (m.there && cur_ok(&c))
 		buf_printf(out, " /* %u%s entries */", n, m.flags & SYS_CHUNK_F_CUT ? " or more" : "");
 	else if (!b->ret)
@@ -177,27 +162,19 @@ static void add_dirents(const struct sys_body *b, unsigned i, struct buf *out)
 static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct buf *out)
 {
 	unsigned i = arg->reg;
-	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
-	const char *sep = "";
+	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT) {
-		sys_print_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 		return;
 	}
 	m.len = MIN(m.len, CPUS_BYTES);
-	buf_add_char(out, '[');
-	for (size_t cpu = 0; cpu < m.len * 8; cpu++) {
-		if (!(m.data[cpu / 8] & 1 << cpu % 8))
-			continue;
-		buf_printf(out, "%s%zu", sep, cpu);
-		sep = " ";
-	}
-	buf_add_str(out, length_of(b, arg) > m.len ? " ...]" : "]");
+	sys_text_bits(m.data, m.len * 8, length_of(b, arg) > m.len, out);
 }
 
 static void add_sigframe(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || m.len < 8)
 		return;
@@ -248,73 +225,73 @@ static void add_left_by_clone(const struct sys_body *b, struct sys_bytes m, stru
 		buf_printf(out, " => {parent_tid=[%" PRId64 "]}", b->ret);
 }
 
-static void add_mem(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
+static void add_mem(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
 		    struct buf *out)
 {
 	const struct sys_struct *s = sys_table_struct_for(arg->ref, b->abi);
-	struct sys_bytes m = sys_print_chunk_of(b, arg->reg, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, arg->reg, SYS_CHUNK_MEM);
 
 	/* wait() fills in nothing without a child */
 	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT || (!entered && !b->ret && !strcmp(s->name, "wstatus"))) {
-		sys_print_ptr(b->args[arg->reg], out);
+		sys_text_ptr(b->args[arg->reg], out);
 		return;
 	}
 	if (!strcmp(s->name, "socklen") &&
-	    add_two_lengths(m, sys_print_chunk_nth(b, arg->reg, SYS_CHUNK_MEM, 1), out))
+	    add_two_lengths(m, sys_body_chunk_nth(b, arg->reg, SYS_CHUNK_MEM, 1), out))
 		return;
-	add_bracketed(s, b->abi, k->full, !entered && !sys_failed(b->ret), m, out);
+	add_bracketed(s, b->abi, o->full, !entered && !sys_failed(b->ret), m, out);
 	if (!strcmp(s->name, "clone_args") && !entered)
 		add_left_by_clone(b, m, out);
 }
 
 #define ARRAY_SHOWN 32
 
-static void add_array(const struct sys_body *b, const struct sys_arg *arg, const struct sys_look *k, struct buf *out)
+static void add_array(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o, struct buf *out)
 {
 	unsigned i = arg->reg;
 	const struct sys_struct *s = sys_table_struct_for(arg->ref, b->abi);
-	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
 	size_t n = s && s->size ? m.len / s->size : 0;
 
 	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT) {
 		if (b->args[i] && (arg->n == 6 ? b->ret == 0 : arg->n < 6 && !b->args[arg->n]))
 			buf_add_str(out, "[]");
 		else
-			sys_print_ptr(b->args[i], out);
+			sys_text_ptr(b->args[i], out);
 		return;
 	}
 	buf_add_char(out, '[');
-	for (size_t at = 0; at < n && (k->full || at < ARRAY_SHOWN); at++) {
+	for (size_t at = 0; at < n && (o->full || at < ARRAY_SHOWN); at++) {
 		buf_add_str(out, at ? ", " : "");
-		sys_struct_print(s, b->abi, k->full, true, m.data + at * s->size, s->size, out);
+		sys_struct_print(s, b->abi, o->full, true, m.data + at * s->size, s->size, out);
 	}
-	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT || (!k->full && n > ARRAY_SHOWN) ? ", ...]" : "]");
+	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT || (!o->full && n > ARRAY_SHOWN) ? ", ...]" : "]");
 }
 
 /* As it was given; what the kernel left in its place is the call's answer. */
 static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
 
 	if (!m.there || m.flags & SYS_CHUNK_F_FAULT)
-		sys_print_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
-		sys_result_print_bits(b, i, m, out);
+		sys_result_print_fdset(b, i, m, out);
 }
 
 static void add_sockaddr(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes s = sys_print_chunk_of(b, i, SYS_CHUNK_SOCKADDR);
+	struct sys_bytes s = sys_body_chunk(b, i, SYS_CHUNK_SOCKADDR);
 
 	if (!s.there || s.len < 2 || s.flags & SYS_CHUNK_F_FAULT)
-		sys_print_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else
 		sys_text_sockaddr(s.data, s.len, out);
 }
 
 static void add_lenp(const struct sys_body *b, unsigned i, struct buf *out)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 
 	if (m.there && m.len == 4 && !(m.flags & SYS_CHUNK_F_FAULT))
@@ -322,32 +299,32 @@ static void add_lenp(const struct sys_body *b, unsigned i, struct buf *out)
 	else if (m.there && !(m.flags & SYS_CHUNK_F_FAULT))
 		sys_text_quoted(m.data, m.len, false, out);
 	else
-		sys_print_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 }
 
-static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
+static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
 			struct buf *out)
 {
 	unsigned i = arg->reg;
 
 	switch ((enum sys_arg_kind)arg->kind) {
 	case SYS_ARG_PATH: case SYS_ARG_STR:
-		add_string(b, i, arg->kind == SYS_ARG_PATH ? 0 : k->cap, out);
+		add_string(b, i, arg->kind == SYS_ARG_PATH ? 0 : o->cap, out);
 		return true;
 	case SYS_ARG_STRV:
-		add_strv(b, arg, i, k, out);
+		add_strv(b, arg, i, o, out);
 		return true;
 	case SYS_ARG_MEM: case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_IO: case SYS_ARG_MEM_REST:
-		add_mem(b, arg, entered, k, out);
+		add_mem(b, arg, entered, o, out);
 		return true;
 	case SYS_ARG_ARRAY: case SYS_ARG_ARRAY_OUT:
-		add_array(b, arg, k, out);
+		add_array(b, arg, o, out);
 		return true;
 	case SYS_ARG_DATA: case SYS_ARG_DATA_OUT: case SYS_ARG_DATA_HEX: case SYS_ARG_DATA_STR:
-		add_data(b, arg, entered, k, out);
+		add_data(b, arg, entered, o, out);
 		return true;
 	case SYS_ARG_OPT_IN: case SYS_ARG_OPT_OUT:
-		add_option(b, arg, k, out);
+		add_option(b, arg, o, out);
 		return true;
 	case SYS_ARG_DIRENTS:
 		add_dirents(b, i, out);
@@ -362,11 +339,11 @@ static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, boo
 		add_sockaddr(b, i, out);
 		return true;
 	case SYS_ARG_IOV:
-	case SYS_ARG_OIOV: sys_msg_print_iov(b, i, k->cap, out); return true;
+	case SYS_ARG_OIOV: sys_msg_print_iov(b, i, o->cap, out); return true;
 	case SYS_ARG_MSG:
-	case SYS_ARG_OMSG: sys_msg_print(b, i, arg->kind == SYS_ARG_MSG, k->cap, out); return true;
+	case SYS_ARG_OMSG: sys_msg_print(b, i, arg->kind == SYS_ARG_MSG, o->cap, out); return true;
 	case SYS_ARG_MMSG:
-	case SYS_ARG_OMMSG: sys_msg_print_mmsg(b, i, entered, k->cap, out); return true;
+	case SYS_ARG_OMMSG: sys_msg_print_mmsg(b, i, entered, o->cap, out); return true;
 	case SYS_ARG_FDSET:
 		add_fdset(b, i, out);
 		return true;
@@ -381,18 +358,18 @@ static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, boo
 /* Where the environment of a new program was; 0 = not known. */
 static uint64_t env_at(const struct sys_body *b, const struct sys_arg *arg)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, arg->reg, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, arg->reg, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 
 	return m.there && m.len == 8 ? cur_u64(&c) : b->args[arg->reg];
 }
 
-bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
+bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
 		      struct buf *out)
 {
 	struct sys_image image;
 
-	if (!entered && sys_memory_image_of(b, &image) && add_image(&image, arg, env_at(b, arg), k, out))
+	if (!entered && sys_body_image(b, &image) && add_image(&image, arg, env_at(b, arg), o, out))
 		return true;
-	return add_pointed(b, arg, entered, k, out);
+	return add_pointed(b, arg, entered, o, out);
 }

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "probes/sys/sys_event.h"
 #include "probes/sys/print/sys_print.h"
+#include "probes/sys/print/sys_text.h"
 
 #define IOV_SHOWN 16
 
@@ -54,7 +54,7 @@ static void add_iov(const struct sys_body *b, struct cursor in, unsigned i, uint
 	unsigned n = v.len / (2 * word);
 
 	if (!v.there || v.flags & SYS_CHUNK_F_FAULT) {
-		sys_print_ptr(raw, out);
+		sys_text_ptr(raw, out);
 		return;
 	}
 	buf_add_char(out, '[');
@@ -67,7 +67,7 @@ static void add_iov(const struct sys_body *b, struct cursor in, unsigned i, uint
 		if (have)
 			sys_text_quoted(data, shown, shown < have || (have < len && d.flags & SYS_CHUNK_F_CUT), out);
 		else
-			sys_print_ptr(base, out);
+			sys_text_ptr(base, out);
 		buf_printf(out, ", iov_len=%" PRIu64 "}", len);
 	}
 	buf_add_str(out, n > IOV_SHOWN ? ", ...]" : "]");
@@ -109,13 +109,13 @@ static void add_msg(const struct sys_body *b, struct cursor in, unsigned i, cons
 	if (a.there && !(a.flags & SYS_CHUNK_F_FAULT))
 		sys_text_sockaddr(a.data, a.len, out);
 	else
-		sys_print_ptr(h->name, out);
+		sys_text_ptr(h->name, out);
 	buf_printf(out, ", msg_namelen=%u, msg_iov=", h->namelen);
 	add_iov(b, in, i, h->iov, cap, out);
 	buf_printf(out, ", msg_iovlen=%" PRIu64, h->iovlen);
 	if (h->control) {
 		buf_add_str(out, ", msg_control=");
-		sys_print_ptr(h->control, out);
+		sys_text_ptr(h->control, out);
 	}
 	buf_printf(out, ", msg_controllen=%" PRIu64 ", msg_flags=", h->controllen);
 	sys_text_xlat(sys_table_xlat_named("msg"), h->flags, out);
@@ -140,7 +140,7 @@ void sys_msg_print(const struct sys_body *b, unsigned i, bool in, unsigned cap, 
 	struct header h;
 
 	if (!next_header(&c, i, &m) || !header_of(m, &h))
-		sys_print_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 	else if (in || !sys_failed(b->ret))
 		add_msg(b, c, i, &h, cap, out);
 	else
@@ -165,5 +165,5 @@ void sys_msg_print_mmsg(const struct sys_body *b, unsigned i, bool entered, unsi
 	if (n)
 		buf_add_str(out, n < all ? ", ...]" : "]");
 	else
-		sys_print_ptr(b->args[i], out);
+		sys_text_ptr(b->args[i], out);
 }

@@ -6,59 +6,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "probes/sys/sys_event.h"
 #include "probes/sys/print/sys_print.h"
+#include "probes/sys/print/sys_text.h"
 #include "probes/sys/sys_plan_wire.h"
 
 #define AT_FDCWD (-100)
 
-struct sys_bytes sys_print_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth)
-{
-	struct cursor c = cur_init(b + 1, b->chunks_len);
-	struct sys_chunk chunk;
-
-	while (cur_left(&c) > 0 && cur_copy(&c, &chunk, sizeof(chunk))) {
-		const void *data = cur_bytes(&c, ROUND_UP((size_t)chunk.len, 8));
-
-		if (data && chunk.arg == arg && chunk.what == what && !nth--)
-			return (struct sys_bytes){ data, chunk.len, chunk.flags, true };
-	}
-	return (struct sys_bytes){ .data = (const uint8_t *)(b + 1) }; /* never NULL: readers add lengths to it */
-}
-
-struct sys_bytes sys_print_chunk_of(const struct sys_body *b, unsigned arg, unsigned what)
-{
-	return sys_print_chunk_nth(b, arg, what, 0);
-}
-
-unsigned sys_print_n_args(const struct sys_body *b)
-{
-	return MIN(b->n_args, 6u);
-}
-
-struct sys_value sys_print_value_of(const struct sys_body *b, unsigned i)
-{
-	static const char *const plain[6] = { "arg1", "arg2", "arg3", "arg4", "arg5", "arg6" };
-	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
-	struct sys_value v = { .name = plain[i % 6], .raw = b->args[i % 6] };
-
-	if (call && i < call->n_args) {
-		v.arg = &call->args[i];
-		v.name = v.arg->name;
-	}
-	return v;
-}
-
-/* ---- parts ---- */
-
-void sys_print_ptr(uint64_t v, struct buf *out)
-{
-	buf_printf(out, v ? "%#" PRIx64 : "NULL", v);
-}
+const struct sys_print_opts sys_print_all = { .full = true };
 
 static const struct sys_xlat *table(const char *name)
 {
@@ -86,9 +45,9 @@ static void add_protocol(const struct sys_body *b, uint64_t v, struct buf *out)
 {
 	uint32_t family = (uint32_t)b->args[0];
 
-	if (family == 2 || family == 10)
+	if (family == AF_INET || family == AF_INET6)
 		sys_text_xlat(table("ipproto"), (uint32_t)v, out);
-	else if (family == 16)
+	else if (family == AF_NETLINK)
 		sys_text_xlat(table("netlink"), (uint32_t)v, out);
 	else
 		buf_add_u64(out, (uint32_t)v);
@@ -151,7 +110,7 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 	case SYS_ARG_MODE:
 		buf_printf(out, "%#03o", (unsigned)v & 0xffff);
 		break;
-	case SYS_ARG_FMODE: sys_struct_print_mode((uint32_t)v & 0xffff, out); break;
+	case SYS_ARG_FMODE: sys_text_mode((uint32_t)v & 0xffff, out); break;
 	case SYS_ARG_DEV:
 		add_dev32(v, out);
 		break;
@@ -159,7 +118,7 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 	case SYS_ARG_SOCKOPT:
 		add_sockopt(b, v, out);
 		break;
-	default: sys_print_ptr(v, out); break;
+	default: sys_text_ptr(v, out); break;
 	}
 }
 
@@ -182,10 +141,10 @@ static void add_names(const struct sys_body *b, const struct sys_arg *arg, struc
 		add_scalar(b, arg->kind, arg->ref, xlat_value_of(sys_table_xlat_for(arg->ref, b->abi), v), out);
 }
 
-static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
+static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
 		    struct buf *out)
 {
-	if (sys_memory_print(b, arg, entered, k, out))
+	if (sys_memory_print(b, arg, entered, o, out))
 		return;
 	if (arg->kind == SYS_ARG_XLAT)
 		add_names(b, arg, out);
@@ -199,7 +158,7 @@ static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool en
 #define CLONE_CHILD_TID 0x1200000	/* CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID */
 
 /* Arguments of clone() that its flags say it has, with their names. */
-static void add_clone(const struct sys_body *b, const struct sys_call *call, bool entered, const struct sys_look *k,
+static void add_clone(const struct sys_body *b, const struct sys_call *call, bool entered, const struct sys_print_opts *o,
 		      struct buf *out)
 {
 	static const struct { const char *name; const char *label; uint64_t flags; } order[] = {
@@ -215,7 +174,7 @@ static void add_clone(const struct sys_body *b, const struct sys_call *call, boo
 			if (strcmp(call->args[n].name, order[i].name) != 0)
 				continue;
 			buf_printf(out, "%s=", order[i].label);
-			add_arg(b, &call->args[n], entered, k, out);
+			add_arg(b, &call->args[n], entered, o, out);
 		}
 	}
 }
@@ -233,20 +192,20 @@ static bool is_filled_in(const struct sys_arg *arg)
 	}
 }
 
-int sys_print_args(const struct sys_body *b, bool entered, const struct sys_look *k, struct buf *out)
+int sys_print_args(const struct sys_body *b, bool entered, const struct sys_print_opts *o, struct buf *out)
 {
 	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
 	const struct sys_form *form = call ? sys_table_form(call, b->args) : NULL;
 	const struct sys_arg *args = form ? form->args : call ? call->args : NULL;
-	unsigned n = form ? form->n_args : call ? call->n_args : sys_print_n_args(b);
+	unsigned n = form ? form->n_args : call ? call->n_args : sys_body_n_args(b);
 	const char *sep = "";
 
 	if (call && !strcmp(call->name, "clone") && n) {
-		add_clone(b, call, entered, k, out);
+		add_clone(b, call, entered, o, out);
 		return buf_error(out);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (args && args[i].reg >= sys_print_n_args(b))
+		if (args && args[i].reg >= sys_body_n_args(b))
 			continue;
 		buf_add_str(out, sep);
 		sep = ", ";
@@ -255,7 +214,7 @@ int sys_print_args(const struct sys_body *b, bool entered, const struct sys_look
 			break;
 		}
 		if (args)
-			add_arg(b, &args[i], entered, k, out);
+			add_arg(b, &args[i], entered, o, out);
 		else
 			add_scalar(b, SYS_ARG_HEX, 0, b->args[i], out);
 	}
@@ -268,7 +227,7 @@ void sys_print_pad(size_t column, struct buf *out)
 		;
 }
 
-int sys_print_call(const struct sys_body *b, bool entered, const struct sys_look *k, size_t column, struct buf *out)
+int sys_print_call(const struct sys_body *b, bool entered, const struct sys_print_opts *o, size_t column, struct buf *out)
 {
 	struct sys_body inner;
 	const char *sub = sys_subcall(b, &inner);
@@ -276,7 +235,7 @@ int sys_print_call(const struct sys_body *b, bool entered, const struct sys_look
 	char name[24];
 
 	buf_printf(out, "%s(", sub ? sub : sys_table_call_name(b->abi, b->nr, name));
-	sys_print_args(shown, entered, k, out);
+	sys_print_args(shown, entered, o, out);
 	buf_add_char(out, ')');
 	if (!entered) {
 		sys_print_pad(column, out);

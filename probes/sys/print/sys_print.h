@@ -1,34 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parts of a call's line. None of them fails but for memory, which the buffer tells.
+ * System calls as strace(1) prints them. All functions append to @out; buf_error() reports a lack of memory.
+ *
+ * sys_print.c prints a whole call, sys_memory.c the memory behind one argument, sys_msg.c I/O vectors and messages,
+ * sys_struct.c structures, sys_result.c results; sys_text.h has single values.
  */
 #ifndef SYS_PRINT_H
 #define SYS_PRINT_H
 
-#include "probes/sys/sys_event.h"
+#include "probes/sys/sys_body.h"
 
 struct buf;
 
-/* The @nth chunk @what of argument @arg, from 0: what the kernel left stands behind what it was given. */
-struct sys_bytes sys_print_chunk_nth(const struct sys_body *b, unsigned arg, unsigned what, unsigned nth);
+/* How much of a call to print. */
+struct sys_print_opts {
+	unsigned cap;		/* longest string, bytes; 0 = no limit */
+	bool full;		/* all members of structures, and whole environments (strace -v) */
+};
 
-/*
- * The call that a socketcall or ipc of a 32-bit program stands for: its name, and @ret with its arguments and nothing
- * else, for the functions here. NULL: it is none of those, or its arguments are not known.
- */
-const char *sys_subcall(const struct sys_body *b, struct sys_body *ret);
+extern const struct sys_print_opts sys_print_all;
 
-void sys_print_ptr(uint64_t v, struct buf *out);
-/* The memory behind @arg. False: its value is all in its register. */
-bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_look *k,
-		      struct buf *out);
-/* The descriptors in @m, argument @i of select() and its like, below its first argument. */
-void sys_result_print_bits(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out);
+/* "openat(AT_FDCWD, "/etc/passwd", O_RDONLY) = 3". @column of @out: position of "=" after a short call; 0 = any. */
+int sys_print_call(const struct sys_body *b, bool entered, const struct sys_print_opts *o, size_t column,
+		   struct buf *out);
+/* The arguments, separated by ", ". */
+int sys_print_args(const struct sys_body *b, bool entered, const struct sys_print_opts *o, struct buf *out);
+/* Pads with blanks so that the text after one more blank begins at @column of @out. */
+void sys_print_pad(size_t column, struct buf *out);
 
-/* Argument @i: a vector, a message, several; with what they carry, at most @cap bytes of each (0: all). */
+int sys_result_print(const struct sys_body *b, struct buf *out);
+/* Values that the kernel returned in memory, in parentheses after @before: "(in [3], left {...})", "(Timeout)". Empty
+   for calls without such values. */
+int sys_result_print_answer(const struct sys_body *b, const char *before, struct buf *out);
+
+/* Memory behind @arg. False if the value is in the register itself. */
+bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool entered,
+		      const struct sys_print_opts *o, struct buf *out);
+/* Descriptor set @m of argument @i of select(), up to the number of descriptors in argument 0. */
+void sys_result_print_fdset(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out);
+
+/* I/O vector, message or array of messages in argument @i, with at most @cap bytes of each payload (0 = all). */
 void sys_msg_print_iov(const struct sys_body *b, unsigned i, unsigned cap, struct buf *out);
-/* @in: given to the kernel, not filled in by it. */
+/* @in: the program filled in the message, not the kernel. */
 void sys_msg_print(const struct sys_body *b, unsigned i, bool in, unsigned cap, struct buf *out);
 void sys_msg_print_mmsg(const struct sys_body *b, unsigned i, bool entered, unsigned cap, struct buf *out);
+
+/* A structure. @full: all members; @answered: also members that the kernel fills in. */
+void sys_struct_print(const struct sys_struct *s, unsigned abi, bool full, bool answered, const uint8_t *data,
+		      size_t len, struct buf *out);
+
+/*
+ * The system call inside socketcall() or ipc() of a 32-bit program: returns its name and fills @ret with its
+ * arguments. NULL if the call is neither, or its arguments are unknown.
+ */
+const char *sys_subcall(const struct sys_body *b, struct sys_body *ret);
 
 #endif

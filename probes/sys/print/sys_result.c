@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "probes/sys/sys_event.h"
 #include "probes/sys/print/sys_print.h"
+#include "probes/sys/print/sys_text.h"
 
 /* Errors that no program sees: the kernel makes the call again, or EINTR of them. */
 static const struct { int code; const char *text; } restarts[] = {
@@ -66,22 +66,14 @@ int sys_result_print(const struct sys_body *b, struct buf *out)
 	return buf_printf(out, "%" PRId64, b->ret);
 }
 
-void sys_result_print_bits(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out)
+void sys_result_print_fdset(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out)
 {
-	struct sys_value v = sys_print_value_of(b, i);
+	struct sys_value v = sys_body_value(b, i);
 	size_t end = m.len * 8;
-	const char *sep = "";
 
-	if (v.arg && v.arg->n < 6 && (uint32_t)b->args[v.arg->n] < end)
+	if (v.arg && v.arg->n < SYS_ARGS && (uint32_t)b->args[v.arg->n] < end)
 		end = (uint32_t)b->args[v.arg->n];
-	buf_add_char(out, '[');
-	for (size_t fd = 0; fd < end; fd++) {
-		if (!(m.data[fd / 8] & 1 << fd % 8))
-			continue;
-		buf_printf(out, "%s%zu", sep, fd);
-		sep = " ";
-	}
-	buf_add_char(out, ']');
+	sys_text_bits(m.data, end, false, out);
 }
 
 static bool any_bit(struct sys_bytes m)
@@ -100,7 +92,7 @@ static bool is_polled(const struct sys_arg *arg)
 /* Descriptors of poll() about which there is something to say. */
 static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
 {
-	struct sys_bytes m = sys_print_chunk_of(b, i, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 	const char *open = "[{";
 
@@ -128,8 +120,8 @@ static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, st
 static bool add_left(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
 {
 	static const char *const sets[6] = { NULL, "in ", "out ", "except " };
-	struct sys_bytes m = sys_print_chunk_nth(b, i, SYS_CHUNK_MEM, 1);
-	struct sys_value v = sys_print_value_of(b, i);
+	struct sys_bytes m = sys_body_chunk_nth(b, i, SYS_CHUNK_MEM, 1);
+	struct sys_value v = sys_body_value(b, i);
 	const struct sys_struct *s;
 
 	if (!v.arg)
@@ -142,7 +134,7 @@ static bool add_left(const struct sys_body *b, unsigned i, const char *sep, stru
 		if (!sets[i] || !any_bit(m))
 			return false;
 		buf_printf(out, "%s%s", sep, sets[i]);
-		sys_result_print_bits(b, i, m, out);
+		sys_result_print_fdset(b, i, m, out);
 		return true;
 	}
 	s = v.arg->kind == SYS_ARG_MEM_IO ? sys_table_struct_for(v.arg->ref, b->abi) : NULL;
@@ -156,8 +148,8 @@ static bool add_left(const struct sys_body *b, unsigned i, const char *sep, stru
 /* Does it wait for descriptors, so that 0 means that none was ready in time? */
 static bool waits(const struct sys_body *b)
 {
-	for (unsigned i = 0; i < sys_print_n_args(b); i++) {
-		struct sys_value v = sys_print_value_of(b, i);
+	for (unsigned i = 0; i < sys_body_n_args(b); i++) {
+		struct sys_value v = sys_body_value(b, i);
 
 		if (v.arg && (v.arg->kind == SYS_ARG_FDSET || is_polled(v.arg)))
 			return true;
@@ -171,7 +163,7 @@ int sys_result_print_answer(const struct sys_body *b, const char *before, struct
 
 	if (!b->ret && waits(b))
 		return buf_printf(out, "%s(Timeout)", before);
-	for (unsigned i = 0; b->ret > 0 && i < sys_print_n_args(b); i++) {
+	for (unsigned i = 0; b->ret > 0 && i < sys_body_n_args(b); i++) {
 		struct buf part = { 0 };
 
 		if (add_left(b, i, sep, &part)) {

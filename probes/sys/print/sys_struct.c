@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "probes/sys/sys_event.h"
 #include "probes/sys/print/sys_print.h"
+#include "probes/sys/print/sys_text.h"
 
 static void add_sigset(uint64_t set, struct buf *out)
 {
@@ -58,23 +58,6 @@ static void add_wstatus(uint32_t st, struct buf *out)
 	} else {
 		buf_printf(out, "{WIFEXITED(s) && WEXITSTATUS(s) == %u}", st >> 8 & 0xff);
 	}
-}
-
-void sys_struct_print_mode(uint64_t mode, struct buf *out)
-{
-	static const char *const types[16] = {
-		[1] = "S_IFIFO|", [2] = "S_IFCHR|", [4] = "S_IFDIR|", [6] = "S_IFBLK|", [8] = "S_IFREG|",
-		[10] = "S_IFLNK|", [12] = "S_IFSOCK|",
-	};
-	static const struct { unsigned bit; const char *name; } bits[] = {
-		{ 04000, "S_ISUID|" }, { 02000, "S_ISGID|" }, { 01000, "S_ISVTX|" },
-	};
-	const char *type = mode < 0x10000 ? types[mode >> 12 & 15] : NULL;
-
-	buf_add_str(out, type ? type : "");
-	for (size_t i = 0; type && i < ARRAY_SIZE(bits); i++)
-		buf_add_str(out, mode & bits[i].bit ? bits[i].name : "");
-	buf_printf(out, "%#03" PRIo64, type ? mode & 0777 : mode);
 }
 
 static void add_dev(uint64_t dev, struct buf *out)
@@ -234,7 +217,7 @@ static bool add_number(const struct sys_member *m, unsigned size, uint64_t v, st
 	case SYS_MEMBER_H8: case SYS_MEMBER_H16: case SYS_MEMBER_H32: case SYS_MEMBER_H64:
 		buf_printf(out, v ? "%#" PRIx64 : "0", v);
 		return true;
-	case SYS_MEMBER_PTR: sys_print_ptr(v, out); return true;
+	case SYS_MEMBER_PTR: sys_text_ptr(v, out); return true;
 	case SYS_MEMBER_PORT:
 		buf_printf(out, "htons(%u)", (unsigned)(v >> 8 | (v & 0xff) << 8));
 		return true;
@@ -269,7 +252,7 @@ static void add_handler(uint64_t v, unsigned size, struct buf *out)
 	else if (v == (size == 4 ? UINT32_MAX : UINT64_MAX))
 		buf_add_str(out, "SIG_ERR");
 	else
-		sys_print_ptr(v, out);
+		sys_text_ptr(v, out);
 }
 
 /* Names and other values of one number. False: of several. */
@@ -280,7 +263,7 @@ static bool add_value(const struct sys_member *m, unsigned abi, unsigned size, u
 		add_dev(v, out);
 		return true;
 	case SYS_MEMBER_MODE: case SYS_MEMBER_MODE2:
-	case SYS_MEMBER_U64MODE: sys_struct_print_mode(v, out); return true;
+	case SYS_MEMBER_U64MODE: sys_text_mode(v, out); return true;
 	case SYS_MEMBER_SIGSET:
 		add_sigset(v, out);
 		return true;

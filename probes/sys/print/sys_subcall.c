@@ -7,7 +7,6 @@
 
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "probes/sys/sys_event.h"
 #include "probes/sys/print/sys_print.h"
 
 #define NR_SOCKETCALL 102
@@ -42,7 +41,7 @@ static const struct { struct sub sub; uint8_t order[WORDS_MAX]; } ipc_subs[] = {
 
 static bool socket_words(const struct sys_body *b, uint32_t words[WORDS_MAX])
 {
-	struct sys_bytes m = sys_print_chunk_of(b, 1, SYS_CHUNK_MEM);
+	struct sys_bytes m = sys_body_chunk(b, 1, SYS_CHUNK_MEM);
 	struct cursor c = cur_init(m.data, m.len);
 
 	return m.there && !(m.flags & SYS_CHUNK_F_FAULT) && cur_copy(&c, words, WORDS_MAX * sizeof(*words));

@@ -3,15 +3,15 @@
  * A system call as text, the way strace(1) writes it: one function for each kind of value, all of them driven by
  * the tables. Bytes come from the traced program and are quoted or escaped without exception.
  */
-#include <errno.h>
+#include "probes/sys/print/sys_text.h"
+
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "probes/sys/sys_event.h"
 
 #define SIGRTMIN 32
 #define SIG_LAST 64
@@ -98,6 +98,28 @@ void sys_text_signal(uint64_t signo, struct buf *out)
 		buf_printf(out, signo == SIGRTMIN ? "SIGRTMIN" : "SIGRT_%d", (int)(signo - SIGRTMIN));
 	else
 		buf_printf(out, "%" PRIu64, signo);
+}
+
+void sys_text_ptr(uint64_t v, struct buf *out)
+{
+	buf_printf(out, v ? "%#" PRIx64 : "NULL", v);
+}
+
+void sys_text_mode(uint64_t mode, struct buf *out)
+{
+	static const char *const types[16] = {
+		[1] = "S_IFIFO|", [2] = "S_IFCHR|", [4] = "S_IFDIR|", [6] = "S_IFBLK|", [8] = "S_IFREG|",
+		[10] = "S_IFLNK|", [12] = "S_IFSOCK|",
+	};
+	static const struct { unsigned bit; const char *name; } bits[] = {
+		{ 04000, "S_ISUID|" }, { 02000, "S_ISGID|" }, { 01000, "S_ISVTX|" },
+	};
+	const char *type = mode < 0x10000 ? types[mode >> 12 & 15] : NULL;
+
+	buf_add_str(out, type ? type : "");
+	for (size_t i = 0; type && i < ARRAY_SIZE(bits); i++)
+		buf_add_str(out, mode & bits[i].bit ? bits[i].name : "");
+	buf_printf(out, "%#03" PRIo64, type ? mode & 0777 : mode);
 }
 
 /* clone: flags above, the signal for the parent in the low byte. */
@@ -206,11 +228,25 @@ void sys_text_hex(const uint8_t *data, size_t len, bool more, struct buf *out)
 	buf_add_str(out, more ? "\"..." : "\"");
 }
 
+void sys_text_bits(const uint8_t *data, size_t n, bool more, struct buf *out)
+{
+	const char *sep = "";
+
+	buf_add_char(out, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (!(data[i / 8] & 1 << i % 8))
+			continue;
+		buf_printf(out, "%s%zu", sep, i);
+		sep = " ";
+	}
+	buf_add_str(out, more ? " ...]" : "]");
+}
+
 void sys_text_ip(int family, const uint8_t *addr, struct buf *out)
 {
-	struct ipaddr ip = { .family = family == 2 ? 4 : 6 };
+	struct ipaddr ip = { .family = family == AF_INET ? 4 : 6 };
 
-	memcpy(ip.addr, addr, family == 2 ? 4 : 16);
+	memcpy(ip.addr, addr, family == AF_INET ? 4 : 16);
 	ipaddr_text(&ip, out);
 }
 
@@ -243,20 +279,20 @@ void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out)
 	}
 	buf_add_str(out, "{sa_family=");
 	add_enum(&af->x, family, af->unknown, out);
-	if (family == 2 && len >= 8) {
+	if (family == AF_INET && len >= 8) {
 		buf_printf(out, ", sin_port=htons(%u), sin_addr=inet_addr(\"", cur_u16be(&c));
-		sys_text_ip(2, cur_bytes(&c, 4), out);
+		sys_text_ip(AF_INET, cur_bytes(&c, 4), out);
 		buf_add_str(out, "\")");
-	} else if (family == 10 && len >= 24) {
+	} else if (family == AF_INET6 && len >= 24) {
 		uint16_t port = cur_u16be(&c);
 		uint32_t flow = cur_u32be(&c);
 
 		buf_printf(out, ", sin6_port=htons(%u), sin6_flowinfo=htonl(%u), inet_pton(AF_INET6, \"", port, flow);
-		sys_text_ip(10, cur_bytes(&c, 16), out);
+		sys_text_ip(AF_INET6, cur_bytes(&c, 16), out);
 		buf_printf(out, "\", &sin6_addr), sin6_scope_id=%u", cur_u32(&c));
-	} else if (family == 1) {
+	} else if (family == AF_UNIX) {
 		add_unix(&c, out);
-	} else if (family == 16 && len >= 12) {
+	} else if (family == AF_NETLINK && len >= 12) {
 		cur_skip(&c, 2);
 		buf_printf(out, ", nl_pid=%d", (int)cur_u32(&c));
 		buf_printf(out, ", nl_groups=%08x", cur_u32(&c));

@@ -15,7 +15,7 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probes/sys/sys_event.h"
-#include "probes/sys/pushdown/sys_pushdown_impl.h"
+#include "probes/sys/pushdown/sys_pushdown_part.h"
 
 DEFINE_CLEANUP(struct filter *, filter_free)
 
@@ -43,9 +43,9 @@ static enum verdict push_calls(struct pushing *s, const struct filter *f)
 	s->p->has_calls = true;
 	s->p->no_enter |= !enters;
 	if (s->o->tables_only)
-		return GOES_DOWN;
+		return PUSH_KERNEL;
 	s->why = "for numbers that no table has";
-	return GOES_TOO;
+	return PUSH_BOTH;
 }
 
 /* ---- by result ---- */
@@ -66,10 +66,10 @@ static enum verdict push_errno(struct pushing *s, const struct filter *f)
 	}
 	if (!s->o->tables_only && try_event(f, &sys_enter_desc, &none)) {
 		s->why = "for entries";
-		return GOES_TOO;
+		return PUSH_BOTH;
 	}
 	s->p->no_enter = true;
-	return GOES_DOWN;
+	return PUSH_KERNEL;
 }
 
 static int64_t signed_of(const struct filter_value *v)
@@ -83,16 +83,16 @@ static enum verdict push_ret(struct pushing *s, const struct filter_conjunct *c)
 	int64_t v = signed_of(&c->values[0]), low = INT64_MIN, high = INT64_MAX;
 
 	if (c->negated || c->n_values != 1 || !c->values[0].has_number || c->values[0].number > INT64_MAX)
-		return STAYS;
+		return PUSH_USER;
 	if ((c->op == FILTER_LT && v == INT64_MIN) || (c->op == FILTER_GT && v == INT64_MAX))
-		return STAYS;
+		return PUSH_USER;
 	switch (c->op) {
 	case FILTER_EQ: low = high = v; break;
 	case FILTER_LT: high = v - 1; break;
 	case FILTER_LE: high = v; break;
 	case FILTER_GT: low = v + 1; break;
 	case FILTER_GE: low = v; break;
-	default: return STAYS;
+	default: return PUSH_USER;
 	}
 	if (!(pred->on & SYS_PRED_RET)) {
 		pred->ret_min = INT64_MIN;
@@ -102,7 +102,7 @@ static enum verdict push_ret(struct pushing *s, const struct filter_conjunct *c)
 	pred->ret_min = MAX(pred->ret_min, low);
 	pred->ret_max = MIN(pred->ret_max, high);
 	s->p->no_enter = true;
-	return GOES_DOWN;
+	return PUSH_KERNEL;
 }
 
 /* @maybe: of a call whose entry nobody saw the word says 0, and the kernel side nothing. */
@@ -113,23 +113,23 @@ static enum verdict push_latency(struct pushing *s, const struct filter_conjunct
 
 	if (c->negated || c->n_values != 1 || !c->values[0].has_number || c->values[0].negative || !v ||
 	    v == UINT64_MAX)
-		return STAYS;
+		return PUSH_USER;
 	switch (c->op) {
 	case FILTER_LT: high = v - 1; break;
 	case FILTER_LE: high = v; break;
 	case FILTER_GT: low = v + 1; break;
 	case FILTER_GE: low = v; break;
-	default: return STAYS;
+	default: return PUSH_USER;
 	}
 	if (maybe && !low)
-		return STAYS;
+		return PUSH_USER;
 	if (!(pred->on & SYS_PRED_LATENCY))
 		pred->latency_max = UINT64_MAX;
 	pred->on |= SYS_PRED_LATENCY;
 	pred->latency_min = MAX(pred->latency_min, low);
 	pred->latency_max = MIN(pred->latency_max, high);
 	s->p->no_enter = true;
-	return GOES_DOWN;
+	return PUSH_KERNEL;
 }
 
 /* ---- by caller ---- */
@@ -159,30 +159,30 @@ static enum verdict push_ids(struct sys_pred *pred, uint32_t bit, uint32_t *ids,
 			     const struct filter_conjunct *c)
 {
 	if (!all_numbers(c, UINT32_MAX) || !take_set(pred, bit, c))
-		return STAYS;
+		return PUSH_USER;
 	for (size_t i = 0; i < c->n_values; i++)
 		ids[(*n)++] = (uint32_t)c->values[i].number;
-	return GOES_DOWN;
+	return PUSH_KERNEL;
 }
 
 static enum verdict push_cgroup(struct sys_pred *pred, const struct filter_conjunct *c)
 {
 	if (!all_numbers(c, UINT64_MAX) || !take_set(pred, SYS_PRED_CGROUP, c))
-		return STAYS;
+		return PUSH_USER;
 	for (size_t i = 0; i < c->n_values; i++)
 		pred->cgroups[pred->n_cgroups++] = c->values[i].number;
-	return GOES_DOWN;
+	return PUSH_KERNEL;
 }
 
 /* A name that is too long is nobody's. */
 static enum verdict push_comm(struct sys_pred *pred, const struct filter_conjunct *c)
 {
 	if (!take_set(pred, SYS_PRED_COMM, c))
-		return STAYS;
+		return PUSH_USER;
 	for (size_t i = 0; i < c->n_values; i++)
 		if (c->values[i].len && c->values[i].len < sizeof(pred->comms[0]))
 			memcpy(pred->comms[pred->n_comms++], c->values[i].text, c->values[i].len);
-	return GOES_DOWN;
+	return PUSH_KERNEL;
 }
 
 /* Those that are there now; who is asked for by its id does not come later. */
@@ -194,19 +194,19 @@ static enum verdict push_container(struct pushing *s, const struct filter_conjun
 
 	if (c->negated || (c->op != FILTER_EQ && c->op != FILTER_IN) || pred->on & SYS_PRED_CONTAINER ||
 	    !s->o->cgroups_of)
-		return STAYS;
+		return PUSH_USER;
 	for (size_t i = 0; i < c->n_values; i++) {
 		size_t found = c->values[i].len < ID_SHORT ? 0 :
 			       s->o->cgroups_of(c->values[i].text, ids + n, SYS_SET_MOST - n);
 
 		if (!found)
-			return STAYS;
+			return PUSH_USER;
 		n += (uint32_t)found;
 	}
 	memcpy(pred->containers, ids, n * sizeof(*ids));
 	pred->n_containers = n;
 	pred->on |= SYS_PRED_CONTAINER;
-	return too(s, "for containers within this one");
+	return push_both(s, "for containers within this one");
 }
 
 static enum verdict push_check(struct pushing *s, const struct filter_conjunct *c)
@@ -214,13 +214,14 @@ static enum verdict push_check(struct pushing *s, const struct filter_conjunct *
 	struct sys_pred *pred = &s->p->pred;
 
 	if (!c->field || !c->n_values)
-		return STAYS;
+		return PUSH_USER;
 	if (!strcmp(c->field, "syscall.ret"))
 		return push_ret(s, c);
 	if (!strcmp(c->field, "syscall.latency") || !strcmp(c->field, "evt.latency"))
 		return push_latency(s, c, c->field[0] == 'e');
 	if (!strcmp(c->field, "evt.rawres"))
-		return push_ret(s, c) == STAYS ? STAYS : too(s, "for calls that sysdig's formats have no result of");
+		return push_ret(s, c) == PUSH_USER ? PUSH_USER :
+						     push_both(s, "for calls that sysdig's formats have no result of");
 	if (!strcmp(c->field, "proc.pid"))
 		return push_ids(pred, SYS_PRED_TGID, pred->tgids, &pred->n_tgids, c);
 	if (!strcmp(c->field, "thread.tid"))
@@ -243,18 +244,18 @@ static const char *const error_words[] = { "syscall.error", NULL };
 
 static const char *reason(const struct pushing *s, enum verdict v)
 {
-	if (v == STAYS)
+	if (v == PUSH_USER)
 		return "user space: the kernel side does not know this";
 	if (s->o->keeps_state)
 		return "kernel; again in user space, since calls that change descriptors and processes pass too";
 	if (s->o->others)
 		return "kernel; again in user space for events of other types";
-	return v == GOES_DOWN ? "kernel" : "kernel; again in user space ";
+	return v == PUSH_KERNEL ? "kernel" : "kernel; again in user space ";
 }
 
 static void explain_part(const struct pushing *s, const char *text, enum verdict v)
 {
-	bool said = v == GOES_TOO && !s->o->keeps_state && !s->o->others;
+	bool said = v == PUSH_BOTH && !s->o->keeps_state && !s->o->others;
 
 	buf_printf(s->explain, "%s: %s%s.\n", text, reason(s, v), said ? s->why : "");
 }
@@ -264,7 +265,7 @@ static int push_part(void *ctx, const struct filter_conjunct *c)
 	_cleanup_(filter_freep) struct filter *f = NULL;
 	struct pushing *s = ctx;
 	struct err err = { 0 };
-	enum verdict v = STAYS;
+	enum verdict v = PUSH_USER;
 	int r = filter_parse(s->reg, c->text, &f, &err);
 
 	if (r < 0)
@@ -280,7 +281,7 @@ static int push_part(void *ctx, const struct filter_conjunct *c)
 		v = push_check(s, c);
 	if (r < 0)
 		return r;
-	if (v != GOES_DOWN || s->o->keeps_state || s->o->others)
+	if (v != PUSH_KERNEL || s->o->keeps_state || s->o->others)
 		buf_printf(s->rest, "%s(%s)", s->rest->len ? " and " : "", c->text);
 	if (s->explain)
 		explain_part(s, c->text, v);

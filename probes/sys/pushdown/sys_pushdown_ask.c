@@ -15,7 +15,7 @@
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_map.h"
 #include "probes/sys/sys_params.h"
-#include "probes/sys/pushdown/sys_pushdown_impl.h"
+#include "probes/sys/pushdown/sys_pushdown_part.h"
 #include "scap/block.h"
 #include "scap/schema.h"
 #include "scap/state/state.h"
@@ -116,9 +116,9 @@ static int arg_in(const char *sources, int8_t param)
 	const char *src;
 
 	if (param < 0 || strlen(sources) < 2 * (size_t)param + 2)
-		return -1;
+		return SYS_PUSHDOWN_NO_FD;
 	src = sources + 2 * (size_t)param;
-	return src[0] == 'a' ? src[1] - '0' : -2;
+	return src[0] == 'a' ? src[1] - '0' : SYS_PUSHDOWN_NOT_ARG;
 }
 
 int sys_pushdown_ask_fd_arg(const struct sys_call *call)
@@ -127,10 +127,12 @@ int sys_pushdown_ask_fd_arg(const struct sys_call *call)
 	int enter, leave;
 
 	if (!m)
-		return -1;
+		return SYS_PUSHDOWN_NO_FD;
 	enter = arg_in(m->enter, scap_state_fd_param(m->type));
 	leave = arg_in(m->exit, scap_state_fd_param(m->type + 1));
-	return enter == leave || enter == -1 ? leave : leave == -1 ? enter : -2;
+	if (enter == leave || enter == SYS_PUSHDOWN_NO_FD)
+		return leave;
+	return leave == SYS_PUSHDOWN_NO_FD ? enter : SYS_PUSHDOWN_NOT_ARG;
 }
 
 void sys_pushdown_ask_start_calls(struct sys_pushdown *p)
@@ -181,9 +183,9 @@ static int ask_call(struct pushing *s, struct asked *a, unsigned abi, unsigned n
 	if (r < 0)
 		return r;
 	types |= asked_types(a);
-	if (arg == -1)
+	if (arg == SYS_PUSHDOWN_NO_FD)
 		types &= TYPE(NO_FD);
-	kinds = arg == -2 && types ? SYS_CHECK_FDS : kinds_of(types);
+	kinds = arg == SYS_PUSHDOWN_NOT_ARG && types ? SYS_CHECK_FDS : kinds_of(types);
 	*any |= kinds != SYS_CHECK_FDS;
 	sys_pushdown_ask_narrow(s->p, abi, nr, arg, kinds);
 	return 0;
@@ -202,7 +204,7 @@ static int ask_calls(struct pushing *s, struct asked *a, enum verdict *ret)
 				return r;
 		}
 	s->p->no_enter |= !enters;
-	*ret = any || !enters ? too(s, "by what the descriptor is known as") : STAYS;
+	*ret = any || !enters ? push_both(s, "by what the descriptor is known as") : PUSH_USER;
 	return 0;
 }
 
@@ -249,7 +251,7 @@ static int ask_errors(struct pushing *s, struct asked *a, enum verdict *ret)
 			s->p->checks[abi][nr] |= SYS_CHECK_ANY_RESULT;
 		}
 	pred->on |= SYS_PRED_ERRNO | (without ? SYS_PRED_CALLS : 0);
-	*ret = too(s, "for calls that sysdig's formats have no result of");
+	*ret = push_both(s, "for calls that sysdig's formats have no result of");
 	return r;
 }
 

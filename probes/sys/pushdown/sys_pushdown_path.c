@@ -10,7 +10,7 @@
 #include "event/filter/filter.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_map.h"
-#include "probes/sys/pushdown/sys_pushdown_impl.h"
+#include "probes/sys/pushdown/sys_pushdown_part.h"
 #include "scap/schema.h"
 #include "scap/state/state.h"
 
@@ -71,7 +71,7 @@ static void set_path(struct sys_pushdown *p, unsigned abi, unsigned nr, int arg)
 static enum verdict push_written(struct pushing *s, const struct filter_conjunct *c)
 {
 	if (!take_prefixes(&s->p->pred, c, false))
-		return STAYS;
+		return PUSH_USER;
 	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
@@ -83,7 +83,7 @@ static enum verdict push_written(struct pushing *s, const struct filter_conjunct
 			else
 				s->p->calls[abi][nr] = 0;
 		}
-	return too(s, "by the whole path");
+	return push_both(s, "by the whole path");
 }
 
 /* ---- made absolute ---- */
@@ -104,7 +104,7 @@ static int abspath_arg(const struct sys_call *call)
 static enum verdict push_abspath(struct pushing *s, const struct filter_conjunct *c)
 {
 	if (!take_prefixes(&s->p->pred, c, true))
-		return STAYS;
+		return PUSH_USER;
 	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++) {
@@ -115,7 +115,7 @@ static enum verdict push_abspath(struct pushing *s, const struct filter_conjunct
 			else if (arg == -1)
 				s->p->calls[abi][nr] = 0;
 		}
-	return too(s, "by the whole path, and where it is relative");
+	return push_both(s, "by the whole path, and where it is relative");
 }
 
 /* ---- what a file was opened by ---- */
@@ -138,7 +138,7 @@ static void name_call(struct sys_pushdown *p, unsigned abi, unsigned nr)
 	if (path >= 0) {
 		set_path(p, abi, nr, path);
 		p->checks[abi][nr] |= SYS_CHECK_OPENS;
-	} else if (fd == -1) {
+	} else if (fd == SYS_PUSHDOWN_NO_FD) {
 		p->calls[abi][nr] = 0;
 	} else {
 		sys_pushdown_ask_narrow(p, abi, nr, fd, NAMED_KINDS);
@@ -149,13 +149,13 @@ static enum verdict push_names(struct pushing *s, const struct filter_conjunct *
 {
 	/* Names are remembered where a file is opened: those calls pass, for the tables of this word too. */
 	if (!s->o->keeps_state || !take_prefixes(&s->p->pred, c, true))
-		return STAYS;
+		return PUSH_USER;
 	sys_pushdown_ask_start_calls(s->p);
 	for (unsigned abi = 0; abi < ARRAY_SIZE(s->p->calls); abi++)
 		for (unsigned nr = 0; nr < SYS_NUMBERS; nr++)
 			name_call(s->p, abi, nr);
 	s->p->pred.by_name = 1;
-	return too(s, "by the whole name");
+	return push_both(s, "by the whole name");
 }
 
 enum verdict sys_pushdown_path_add(struct pushing *s, const struct filter_conjunct *c)
@@ -166,5 +166,5 @@ enum verdict sys_pushdown_path_add(struct pushing *s, const struct filter_conjun
 		return push_abspath(s, c);
 	if (!strcmp(c->field, "fd.name") || !strcmp(c->field, "fd.directory"))
 		return push_names(s, c);
-	return STAYS;
+	return PUSH_USER;
 }

@@ -267,7 +267,7 @@ static bool changed_cgroup(struct heal *h, const struct sonde_rec *r)
 
 	if (r->type != SYS_REC_EXIT || r->len < sizeof(*r) + sizeof(*b) || b->ret != 0 ||
 	    b->chunks_len > r->len - sizeof(*r) - sizeof(*b) || b->flags & SYS_F_SHORT ||
-	    !sys_memory_image_of(b, &image) || !image.proc.name_len)
+	    !sys_body_image(b, &image) || !image.proc.name_len)
 		return false;
 	cgroup = image.proc.cgroup_id;
 	known = map_find(&h->cgroups, &r->tgid);

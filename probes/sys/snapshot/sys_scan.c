@@ -17,7 +17,8 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "probes/sys/snapshot/sys_scan_impl.h"
+#include "probes/sys/snapshot/sys_procfs.h"
+#include "probes/sys/snapshot/sys_scan_tables.h"
 #include "scap/schema.h"
 
 #define BYTES_MAX 4096u		/* of arguments, environment and cgroups each, as in events */
@@ -36,41 +37,6 @@ struct who {
 };
 
 /* ---- reading ---- */
-
-int sys_scan_read(int dir_fd, const char *name, struct buf *into, size_t cap)
-{
-	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	ssize_t n;
-
-	buf_reset(into);
-	if (fd < 0)
-		return -errno;
-	while (into->len < cap) {
-		char *room = buf_reserve(into, cap - into->len + 1);
-
-		if (!room)
-			return -ENOMEM;
-		n = read(fd, room, cap - into->len);
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		buf_commit(into, (size_t)n);
-	}
-	if (buf_add_char(into, '\0') < 0)
-		return -ENOMEM;
-	into->len--;
-	return (int)into->len;
-}
-
-size_t sys_scan_link(int dir_fd, const char *name, char *to, size_t cap)
-{
-	ssize_t n = readlinkat(dir_fd, name, to, cap - 1);
-
-	n = n < 0 ? 0 : n;
-	to[n] = '\0';
-	return (size_t)n;
-}
 
 /* The number behind "KEY:", the @nth of its line (-1: the last); @otherwise when there is none. */
 static uint64_t keyed(const char *text, const char *key, int nth, int base, uint64_t otherwise)
@@ -104,7 +70,7 @@ static int read_stat(struct scan *s, int dir_fd, struct who *w)
 	long long ppid, pgrp, sid, tty;
 	unsigned long long min_flt, maj_flt;
 	const char *open, *close;
-	int r = sys_scan_read(dir_fd, "stat", &s->text, FILE_MAX);
+	int r = sys_procfs_read(dir_fd, "stat", &s->text, FILE_MAX);
 
 	if (r < 0)
 		return r;
@@ -126,7 +92,7 @@ static int read_stat(struct scan *s, int dir_fd, struct who *w)
 
 static int read_status(struct scan *s, int dir_fd, struct who *w)
 {
-	int r = sys_scan_read(dir_fd, "status", &s->text, FILE_MAX);
+	int r = sys_procfs_read(dir_fd, "status", &s->text, FILE_MAX);
 	const char *t = s->text.data;
 
 	if (r < 0)
@@ -153,9 +119,9 @@ static void read_others(struct scan *s, int dir_fd, struct who *w)
 	uint64_t v;
 
 	w->login = UINT32_MAX;
-	if (sys_scan_read(dir_fd, "loginuid", &s->text, 64) > 0 && str_to_u64(s->text.data, 10, &v) == 0)
+	if (sys_procfs_read(dir_fd, "loginuid", &s->text, 64) > 0 && str_to_u64(s->text.data, 10, &v) == 0)
 		w->login = (uint32_t)v;
-	if (sys_scan_read(dir_fd, "limits", &s->text, FILE_MAX) <= 0)
+	if (sys_procfs_read(dir_fd, "limits", &s->text, FILE_MAX) <= 0)
 		return;
 	line = strstr(s->text.data, limit);
 	if (line)
@@ -167,7 +133,7 @@ static void read_others(struct scan *s, int dir_fd, struct who *w)
 static void add_link(struct scan *s, int dir_fd, const char *name, bool slash)
 {
 	char path[PATH_MAX + 2];
-	size_t n = sys_scan_link(dir_fd, name, path, PATH_MAX);
+	size_t n = sys_procfs_link(dir_fd, name, path, PATH_MAX);
 
 	if (slash && n && path[n - 1] != '/')
 		path[n++] = '/';
@@ -178,8 +144,8 @@ static void add_link(struct scan *s, int dir_fd, const char *name, bool slash)
 static void add_command(struct scan *s, int dir_fd, const struct who *w)
 {
 	char path[PATH_MAX];
-	size_t path_len = sys_scan_link(dir_fd, "exe", path, sizeof(path)), first;
-	int n = sys_scan_read(dir_fd, "cmdline", &s->text, BYTES_MAX);
+	size_t path_len = sys_procfs_link(dir_fd, "exe", path, sizeof(path)), first;
+	int n = sys_procfs_read(dir_fd, "cmdline", &s->text, BYTES_MAX);
 
 	if (n <= 0) {
 		params_add_str(&s->out, w->comm, strlen(w->comm));
@@ -198,7 +164,7 @@ static void add_command(struct scan *s, int dir_fd, const struct who *w)
 
 static void add_environment(struct scan *s, int dir_fd)
 {
-	int n = sys_scan_read(dir_fd, "environ", &s->text, BYTES_MAX);
+	int n = sys_procfs_read(dir_fd, "environ", &s->text, BYTES_MAX);
 
 	params_add(&s->out, s->text.data, n > 0 ? (size_t)n : 0);
 	if (n > 0 && s->text.data[n - 1])
@@ -217,7 +183,7 @@ static void add_cgroup(struct scan *s, const char *name, size_t name_len, const 
 static void add_cgroups(struct scan *s, int dir_fd)
 {
 	static const char *const unified[] = { "cpuset", "cpu", "cpuacct", "io", "memory", "pids" };
-	int n = sys_scan_read(dir_fd, "cgroup", &s->text, BYTES_MAX);
+	int n = sys_procfs_read(dir_fd, "cgroup", &s->text, BYTES_MAX);
 	const char *line = s->text.data, *names, *path, *end;
 	bool any = false;
 
@@ -382,7 +348,7 @@ int sys_scan_ancestors(struct scan *s, uint32_t pid)
 
 	for (unsigned i = 0; r >= 0 && i < ANCESTORS_MAX; i++) {
 		snprintf(name, sizeof(name), "%u/status", pid);
-		if (sys_scan_read(s->proc_fd, name, &s->text, FILE_MAX) < 0)
+		if (sys_procfs_read(s->proc_fd, name, &s->text, FILE_MAX) < 0)
 			return 0;
 		pid = (uint32_t)keyed(s->text.data, "PPid", 0, 10, 0);
 		if (!pid)
@@ -449,7 +415,7 @@ static int read_cgroups(struct scan *s, uint32_t pid, struct buf *into)
 	char name[32];
 
 	snprintf(name, sizeof(name), "%u/cgroup", pid);
-	return sys_scan_read(s->proc_fd, name, into, BYTES_MAX);
+	return sys_procfs_read(s->proc_fd, name, into, BYTES_MAX);
 }
 
 bool sys_scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other)

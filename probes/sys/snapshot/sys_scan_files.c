@@ -19,7 +19,8 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "probes/sys/sys_params.h"
-#include "probes/sys/snapshot/sys_scan_impl.h"
+#include "probes/sys/snapshot/sys_procfs.h"
+#include "probes/sys/snapshot/sys_scan_tables.h"
 #include "scap/block.h"
 #include "scap/schema.h"
 
@@ -134,14 +135,14 @@ static void scan_sockets(struct scan *s, int pid_fd)
 	uint64_t key;
 	bool is_new = false;
 
-	sys_scan_link(pid_fd, "ns/net", space, sizeof(space));
+	sys_procfs_link(pid_fd, "ns/net", space, sizeof(space));
 	key = map_hash(space, strlen(space));
 	if (!map_add(&s->spaces, &key, &is_new) || !is_new)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		const char *line;
 
-		if (sys_scan_read(pid_fd, tables[i].name, &s->more, TABLE_MAX) <= 0)
+		if (sys_procfs_read(pid_fd, tables[i].name, &s->more, TABLE_MAX) <= 0)
 			continue;
 		line = strchr(s->more.data, '\n');
 		for (; line && line[1]; line = strchr(line + 1, '\n'))
@@ -210,7 +211,7 @@ static uint32_t flags_of(struct scan *s, int pid_fd, uint32_t num)
 	char name[48];
 
 	snprintf(name, sizeof(name), "fdinfo/%u", num);
-	if (sys_scan_read(pid_fd, name, &s->text, 4096) <= 0)
+	if (sys_procfs_read(pid_fd, name, &s->text, 4096) <= 0)
 		return 0;
 	line = strstr(s->text.data, "flags:");
 	return line ? sys_params_open_flags(strtoull(line + 6, NULL, 8)) : 0;
@@ -257,7 +258,7 @@ static int send_file(struct scan *s, int pid_fd, int dir_fd, uint32_t pid, uint3
 	size_t len;
 
 	snprintf(name, sizeof(name), "%u", num);
-	len = sys_scan_link(dir_fd, name, link, sizeof(link));
+	len = sys_procfs_link(dir_fd, name, link, sizeof(link));
 	if (!len)
 		return 0;
 	if (!strncmp(link, "socket:[", 8)) {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "probes/sys/snapshot/sys_scan_impl.h"
+#include "probes/sys/snapshot/sys_scan_tables.h"
 #include "scap/schema.h"
 
 #define IFACE_V4 1
