@@ -6,7 +6,7 @@
 
 #include "base/macros.h"
 #include "event/params.h"
-#include "scap/block_impl.h"
+#include "scap/block_layout.h"
 #include "scap/schema.h"
 
 #define T(number_, kind_, version_, ...) \
@@ -159,7 +159,7 @@ static void read_tuple(struct cursor *c, size_t addr, struct params_out *row)
 	const void *sip = cur_bytes(c, addr), *dip = cur_bytes(c, addr);
 	uint16_t sport = cur_u16(c), dport = cur_u16(c);
 
-	params_add_u8(row, addr == 4 ? AF_INET_NUMBER : AF_INET6_NUMBER);
+	params_add_u8(row, addr == 4 ? SCAP_AF_INET : SCAP_AF_INET6);
 	if (!cur_ok(c))
 		return;
 	params_append(row, sip, addr);
@@ -173,7 +173,7 @@ static void read_server(struct cursor *c, size_t addr, struct params_out *row)
 	const void *ip = cur_bytes(c, addr);
 	uint16_t port = cur_u16(c);
 
-	params_add_u8(row, addr == 4 ? AF_INET_NUMBER : AF_INET6_NUMBER);
+	params_add_u8(row, addr == 4 ? SCAP_AF_INET : SCAP_AF_INET6);
 	if (!cur_ok(c))
 		return;
 	params_append(row, ip, addr);
@@ -209,7 +209,7 @@ static void read_unix(struct cursor *c, struct params_out *row)
 	const char *path = cur_bytes(c, len);
 
 	add_text(row, path, len);
-	params_add_u8(row, AF_UNIX_NUMBER);
+	params_add_u8(row, SCAP_AF_UNIX);
 	if (cur_ok(c)) {
 		params_append(row, pointers, 2 * sizeof(uint64_t));
 		params_append(row, path, strnlen(path, len));

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "event/params.h"
-#include "scap/block_impl.h"
+#include "scap/block_layout.h"
 #include "scap/schema.h"
 
 #define ALIGN 4

@@ -58,8 +58,8 @@ const struct event_desc scap_event_desc = {
 	.doc = "a system call entered or left, or what the scheduler, signals and faults did",
 	.class = EVENT_DATA,
 	.sections = 1u << SEC_PARAMS,
-	.fields = scap_words,
-	.n_fields = SCAP_N_WORDS,
+	.fields = scap_fields,
+	.n_fields = SCAP_N_FIELDS,
 	.get = scap_fields_get,
 	.line = event_line_of,
 };

@@ -8,9 +8,9 @@
 
 #include "base/macros.h"
 #include "base/str.h"
-#include "scap/block_impl.h"
+#include "scap/block.h"
 #include "scap/schema.h"
-#include "scap/state/state_impl.h"
+#include "scap/state/state_tables.h"
 
 #define L4_RAW 5
 #define NO_TIMEOUT UINT64_MAX
@@ -285,30 +285,30 @@ static void add_sockaddr(struct render *r)
 
 	if (!cur_ok(&r->c))
 		buf_add_str(r->raw, "NULL");
-	else if (family == AF_UNIX_NUMBER)
+	else if (family == SCAP_AF_UNIX)
 		add_rest(&r->c, r->raw);
-	else if (family == AF_INET_NUMBER && !add_address(&r->c, 4, r->raw))
+	else if (family == SCAP_AF_INET && !add_address(&r->c, 4, r->raw))
 		buf_add_str(r->raw, "INVALID IPv4");
-	else if (family == AF_INET6_NUMBER && !add_address(&r->c, 16, r->raw))
+	else if (family == SCAP_AF_INET6 && !add_address(&r->c, 16, r->raw))
 		buf_add_str(r->raw, "INVALID IPv6");
-	else if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER)
+	else if (family != SCAP_AF_INET && family != SCAP_AF_INET6)
 		buf_printf(r->raw, "family %d", family);
 }
 
 static void add_tuple(struct render *r)
 {
 	uint8_t family = cur_u8(&r->c);
-	size_t len = family == AF_INET_NUMBER ? 4 : 16;
+	size_t len = family == SCAP_AF_INET ? 4 : 16;
 	struct buf to = { 0 };
 
 	if (!cur_ok(&r->c)) {
 		buf_add_str(r->raw, "NULL");
-	} else if (family == AF_UNIX_NUMBER) {
+	} else if (family == SCAP_AF_UNIX) {
 		uint64_t source = cur_u64(&r->c), dest = cur_u64(&r->c);
 
 		buf_printf(r->raw, "%llx->%llx ", (unsigned long long)source, (unsigned long long)dest);
 		add_rest(&r->c, r->raw);
-	} else if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER) {
+	} else if (family != SCAP_AF_INET && family != SCAP_AF_INET6) {
 		buf_printf(r->raw, "family %d", family);
 	} else if (add_address(&r->c, len, r->raw) && add_address(&r->c, len, &to)) {
 		buf_add_str(r->raw, "->");

@@ -8,66 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scap/scap_fields_impl.h"
+#include "scap/block.h"
+#include "scap/scap_fields_id.h"
 
 #define NS_PER_S 1000000000u
-
-int scap_fields_uint(struct value *ret, uint64_t u)
-{
-	*ret = (struct value){ .kind = VAL_UINT, .u = u };
-	return 0;
-}
-
-int scap_fields_int(struct value *ret, int64_t i)
-{
-	*ret = (struct value){ .kind = VAL_INT, .i = i };
-	return 0;
-}
-
-int scap_fields_ns(struct value *ret, uint64_t u)
-{
-	*ret = (struct value){ .kind = VAL_UINT, .u = u, .ns = true };
-	return 0;
-}
-
-int scap_fields_bool(struct value *ret, bool b)
-{
-	*ret = (struct value){ .kind = VAL_BOOL, .u = b };
-	return 0;
-}
-
-int scap_fields_text(struct value *ret, const char *s)
-{
-	return scap_fields_chars(ret, s, s ? strlen(s) : 0);
-}
-
-int scap_fields_chars(struct value *ret, const char *s, size_t len)
-{
-	if (!s)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = s, .len = len };
-	return 0;
-}
-
-int scap_fields_str(struct value *ret, const struct scap_str *s)
-{
-	return s ? scap_fields_chars(ret, s->data, s->len) : -ENOENT;
-}
-
-int scap_fields_str_or_empty(struct value *ret, const struct scap_str *s)
-{
-	return s ? scap_fields_chars(ret, s->data, s->len) : scap_fields_chars(ret, "", 0);
-}
-
-int scap_fields_buf(struct value *ret, struct buf *b)
-{
-	return scap_fields_chars(ret, b->data ? b->data : "", b->len);
-}
 
 /* The text has been made fit for terminals. */
 static int word_shown(struct value *ret, struct buf *b)
 {
-	int r = scap_fields_buf(ret, b);
+	int r = scap_value_buf(ret, b);
 
 	ret->printable = r == 0;
 	return r;
@@ -121,13 +70,13 @@ static int get_rawarg(const struct scap_view *v, const char *arg, struct value *
 	type = v->info->params[i].type;
 	if (is_text_type(type)) {
 		s = params_bytes(&v->p, (unsigned)i, &len);
-		return scap_fields_chars(ret, s, type == PT_BYTEBUF ? len : strnlen(s, len));
+		return scap_value_chars(ret, s, type == PT_BYTEBUF ? len : strnlen(s, len));
 	}
 	if (is_signed_type(type)) {
 		ret->kind = VAL_INT;
-		return params_i64(&v->p, (unsigned)i, &ret->i) ? scap_fields_int(ret, ret->i) : -ENOENT;
+		return params_i64(&v->p, (unsigned)i, &ret->i) ? scap_value_int(ret, ret->i) : -ENOENT;
 	}
-	return params_u64(&v->p, (unsigned)i, &ret->u) ? scap_fields_uint(ret, ret->u) : -ENOENT;
+	return params_u64(&v->p, (unsigned)i, &ret->u) ? scap_value_uint(ret, ret->u) : -ENOENT;
 }
 
 /* The result: called res, or fd where a call makes one. */
@@ -149,13 +98,13 @@ static int get_res(const struct scap_view *v, struct value *ret)
 	if (!result(v, &res))
 		return -ENOENT;
 	if (res >= 0)
-		return scap_fields_text(ret, "SUCCESS");
+		return scap_value_text(ret, "SUCCESS");
 	name = res >= -4095 ? strerrorname_np((int)-res) : NULL;
 	if (name)
-		return scap_fields_text(ret, name);
+		return scap_value_text(ret, name);
 	b = scap_state_scratch(v->state);
 	buf_printf(b, "%lld", (long long)res);
-	return scap_fields_buf(ret, b);
+	return scap_value_buf(ret, b);
 }
 
 /* How many bytes were moved: the result, where the event is I/O on a known descriptor. */
@@ -166,7 +115,7 @@ static int get_buflen(const struct scap_view *v, struct value *ret)
 
 	if (!io || !v->fd || !(v->p.head->type & 1) || !result(v, &res) || res < 0)
 		return -ENOENT;
-	return scap_fields_uint(ret, (uint64_t)res);
+	return scap_value_uint(ret, (uint64_t)res);
 }
 
 static bool is_open(uint16_t type)
@@ -184,7 +133,7 @@ static int get_open(const struct scap_view *v, uint32_t bit, struct value *ret)
 
 	if (i >= 0)
 		params_u64(&v->p, (unsigned)i, &flags);
-	return scap_fields_bool(ret, flags & bit);
+	return scap_value_bool(ret, flags & bit);
 }
 
 /* The first of a type's parameters that has one of these names. */
@@ -219,7 +168,7 @@ static int get_abspath(const struct scap_view *v, const char *arg, struct value 
 		return -ENOENT;
 	scap_render_path(v, (unsigned)i, b);
 	s = params_str(&v->p, (unsigned)i, &len);
-	return b->len ? scap_fields_buf(ret, b) : scap_fields_chars(ret, s, len);
+	return b->len ? scap_value_buf(ret, b) : scap_value_chars(ret, s, len);
 }
 
 static enum scap_category category(const struct scap_view *v)
@@ -235,15 +184,17 @@ static enum scap_category category(const struct scap_view *v)
 static int get_category(const struct scap_view *v, struct value *ret)
 {
 	static const char *const by_fd[] = {
-		[1] = "file", [2] = "file", [3] = "net", [4] = "net", [5] = "net", [6] = "net", [7] = "ipc",
-		[8] = "ipc", [9] = "ipc", [11] = "ipc", [13] = "ipc", [16] = "file", [18] = "ipc",
+		[FD_FILE] = "file",	  [FD_DIRECTORY] = "file",  [FD_IPV4] = "net",	  [FD_IPV6] = "net",
+		[FD_IPV4_SERVER] = "net", [FD_IPV6_SERVER] = "net", [FD_FIFO] = "ipc",	  [FD_UNIX] = "ipc",
+		[FD_EVENT] = "ipc",	  [FD_SIGNAL] = "ipc",	    [FD_INOTIFY] = "ipc", [FD_FILE_V2] = "file",
+		[FD_USERFAULT] = "ipc",
 	};
 	enum scap_category c = category(v);
 
 	if (c >= SCAP_CAT_IO_READ && c <= SCAP_CAT_IO_OTHER && v->fd && v->fd->type < ARRAY_SIZE(by_fd) &&
 	    by_fd[v->fd->type])
-		return scap_fields_text(ret, by_fd[v->fd->type]);
-	return scap_fields_text(ret, scap_schema_category_name(c));
+		return scap_value_text(ret, by_fd[v->fd->type]);
+	return scap_value_text(ret, scap_schema_category_name(c));
 }
 
 static int get_syscall_type(const struct scap_view *v, struct value *ret)
@@ -252,7 +203,7 @@ static int get_syscall_type(const struct scap_view *v, struct value *ret)
 
 	if (c == SCAP_CAT_INTERNAL || c == SCAP_CAT_SCHEDULER || v->info->flags & SCAP_SKIP_PARSER)
 		return -ENOENT;
-	return scap_fields_text(ret, scap_render_event_name(v));
+	return scap_value_text(ret, scap_render_event_name(v));
 }
 
 static int get_buffer(const struct scap_view *v, const struct field *f, struct value *ret)
@@ -266,7 +217,7 @@ static int get_buffer(const struct scap_view *v, const struct field *f, struct v
 		return -ENOENT;
 	s = params_bytes(&v->p, (unsigned)i, &len);
 	if (!(f->flags & FIELD_SHOWN))
-		return scap_fields_chars(ret, s, len);
+		return scap_value_chars(ret, s, len);
 	b = scap_state_scratch(v->state);
 	scap_render_buffer(s, len, scap_state_render(v->state), b);
 	return word_shown(ret, b);
@@ -284,7 +235,7 @@ static int get_latency(const struct scap_view *v, struct value *ret)
 {
 	if (!v->thread || !(v->p.head->type & 1))
 		return -ENOENT;
-	return scap_fields_ns(ret, v->thread->latency_ns);
+	return scap_value_ns(ret, v->thread->latency_ns);
 }
 
 /* The first one shown may be younger than those behind it: rings of several CPUs are read side by side. */
@@ -293,37 +244,35 @@ static uint64_t reltime_ns(const struct scap_view *v)
 	return v->ts_ns > v->first_ns ? v->ts_ns - v->first_ns : 0;
 }
 
-static int get_time(const struct scap_view *v, enum word w, struct value *ret)
+static int get_time(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	switch (w) {
-	case W_RAWTIME: return scap_fields_uint(ret, v->ts_ns);
-	case W_RAWTIME_S: return scap_fields_uint(ret, v->ts_ns / NS_PER_S);
-	case W_RAWTIME_NS: return scap_fields_uint(ret, v->ts_ns % NS_PER_S);
-	case W_RELTIME: return scap_fields_uint(ret, reltime_ns(v));
-	case W_RELTIME_S: return scap_fields_uint(ret, reltime_ns(v) / NS_PER_S);
-	case W_RELTIME_NS: return scap_fields_uint(ret, reltime_ns(v) % NS_PER_S);
-	case W_DELTATIME: return scap_fields_ns(ret, v->delta_ns);
-	case W_DELTATIME_S: return scap_fields_uint(ret, v->delta_ns / NS_PER_S);
-	case W_DELTATIME_NS: return scap_fields_uint(ret, v->delta_ns % NS_PER_S);
+	case SF_RAWTIME: return scap_value_uint(ret, v->ts_ns);
+	case SF_RAWTIME_S: return scap_value_uint(ret, v->ts_ns / NS_PER_S);
+	case SF_RAWTIME_NS: return scap_value_uint(ret, v->ts_ns % NS_PER_S);
+	case SF_RELTIME: return scap_value_uint(ret, reltime_ns(v));
+	case SF_RELTIME_S: return scap_value_uint(ret, reltime_ns(v) / NS_PER_S);
+	case SF_RELTIME_NS: return scap_value_uint(ret, reltime_ns(v) % NS_PER_S);
+	case SF_DELTATIME: return scap_value_ns(ret, v->delta_ns);
+	case SF_DELTATIME_S: return scap_value_uint(ret, v->delta_ns / NS_PER_S);
+	case SF_DELTATIME_NS: return scap_value_uint(ret, v->delta_ns % NS_PER_S);
 	default: return -ENOENT;
 	}
 }
 
-static int get_flag(const struct scap_view *v, enum word w, struct value *ret)
+static int get_flag(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	uint16_t flags = v->info->flags;
 	int64_t res;
 
 	switch (w) {
-	case W_FAILED: return scap_fields_bool(ret, result(v, &res) && res < 0);
-	case W_IS_IO: return scap_fields_bool(ret, flags & (SCAP_READS_FD | SCAP_WRITES_FD));
-	case W_IS_IO_READ: return scap_fields_bool(ret, flags & SCAP_READS_FD);
-	case W_IS_IO_WRITE: return scap_fields_bool(ret, flags & SCAP_WRITES_FD);
-	case W_IS_WAIT: return scap_fields_bool(ret, flags & SCAP_WAITS);
-	case W_IO_DIR:
-		return scap_fields_text(ret, flags & SCAP_WRITES_FD  ? "write"
-					     : flags & SCAP_READS_FD ? "read"
-								     : NULL);
+	case SF_FAILED: return scap_value_bool(ret, result(v, &res) && res < 0);
+	case SF_IS_IO: return scap_value_bool(ret, flags & (SCAP_READS_FD | SCAP_WRITES_FD));
+	case SF_IS_IO_READ: return scap_value_bool(ret, flags & SCAP_READS_FD);
+	case SF_IS_IO_WRITE: return scap_value_bool(ret, flags & SCAP_WRITES_FD);
+	case SF_IS_WAIT: return scap_value_bool(ret, flags & SCAP_WAITS);
+	case SF_IO_DIR:
+		return scap_value_text(ret, flags & SCAP_WRITES_FD ? "write" : flags & SCAP_READS_FD ? "read" : NULL);
 	default: return -ENOENT;
 	}
 }
@@ -332,32 +281,32 @@ static int get_event(const struct scap_view *v, const struct event *ev, const st
 {
 	int64_t res;
 
-	switch ((enum word)f->off) {
-	case W_NUM: return scap_fields_uint(ret, v->num);
-	case W_TYPE: return scap_fields_text(ret, scap_render_event_name(v));
-	case W_TYPE_IS: return scap_fields_bool(ret, f->arg && !strcmp(f->arg, scap_render_event_name(v)));
-	case W_SYSCALL_TYPE: return get_syscall_type(v, ret);
-	case W_DIR: return scap_fields_text(ret, v->p.head->type & 1 ? "<" : ">");
-	case W_CPU: return scap_fields_uint(ret, ev->cpu);
-	case W_CATEGORY: return get_category(v, ret);
-	case W_ARGS: return get_args(v, ret);
-	case W_ARG: return f->arg ? get_arg(v, f->arg, ret) : -ENOENT;
-	case W_RAWARG: return f->arg ? get_rawarg(v, f->arg, ret) : -ENOENT;
-	case W_BUFFER: return get_buffer(v, f, ret);
-	case W_BUFLEN: return get_buflen(v, ret);
-	case W_RES: return get_res(v, ret);
-	case W_RAWRES: return result(v, &res) ? scap_fields_int(ret, res) : -ENOENT;
-	case W_LATENCY: return get_latency(v, ret);
-	case W_WAIT_LATENCY: return v->info->flags & SCAP_WAITS ? get_latency(v, ret) : -ENOENT;
-	case W_COUNT: return scap_fields_uint(ret, 1);
-	case W_ABSPATH: return get_abspath(v, f->arg, ret);
-	case W_OPEN_READ: return get_open(v, OPEN_RDONLY, ret);
-	case W_OPEN_WRITE: return get_open(v, OPEN_WRONLY, ret);
+	switch ((enum field_id)f->off) {
+	case SF_NUM: return scap_value_uint(ret, v->num);
+	case SF_TYPE: return scap_value_text(ret, scap_render_event_name(v));
+	case SF_TYPE_IS: return scap_value_bool(ret, f->arg && !strcmp(f->arg, scap_render_event_name(v)));
+	case SF_SYSCALL_TYPE: return get_syscall_type(v, ret);
+	case SF_DIR: return scap_value_text(ret, v->p.head->type & 1 ? "<" : ">");
+	case SF_CPU: return scap_value_uint(ret, ev->cpu);
+	case SF_CATEGORY: return get_category(v, ret);
+	case SF_ARGS: return get_args(v, ret);
+	case SF_ARG: return f->arg ? get_arg(v, f->arg, ret) : -ENOENT;
+	case SF_RAWARG: return f->arg ? get_rawarg(v, f->arg, ret) : -ENOENT;
+	case SF_BUFFER: return get_buffer(v, f, ret);
+	case SF_BUFLEN: return get_buflen(v, ret);
+	case SF_RES: return get_res(v, ret);
+	case SF_RAWRES: return result(v, &res) ? scap_value_int(ret, res) : -ENOENT;
+	case SF_LATENCY: return get_latency(v, ret);
+	case SF_WAIT_LATENCY: return v->info->flags & SCAP_WAITS ? get_latency(v, ret) : -ENOENT;
+	case SF_COUNT: return scap_value_uint(ret, 1);
+	case SF_ABSPATH: return get_abspath(v, f->arg, ret);
+	case SF_OPEN_READ: return get_open(v, OPEN_RDONLY, ret);
+	case SF_OPEN_WRITE: return get_open(v, OPEN_WRONLY, ret);
 	default: break;
 	}
-	if (f->off >= W_RAWTIME && f->off <= W_DELTATIME_NS)
-		return get_time(v, (enum word)f->off, ret);
-	return get_flag(v, (enum word)f->off, ret);
+	if (f->off >= SF_RAWTIME && f->off <= SF_DELTATIME_NS)
+		return get_time(v, (enum field_id)f->off, ret);
+	return get_flag(v, (enum field_id)f->off, ret);
 }
 
 int scap_fields_get(const struct event *ev, const struct field *f, struct value *ret)
@@ -366,13 +315,13 @@ int scap_fields_get(const struct event *ev, const struct field *f, struct value 
 
 	if (!v)
 		return -ENOENT;
-	if (f->off == W_UNTOLD)
+	if (f->off == SF_UNTOLD)
 		return -ENOENT;
-	if (f->off >= W__MORE)
+	if (f->off >= SF__MORE)
 		return scap_fields_more_get(v, f, ret);
-	if (f->off >= W__FD)
+	if (f->off >= SF__FD)
 		return scap_fields_fd_get(v, f, ret);
-	if (f->off >= W__PROC)
+	if (f->off >= SF__PROC)
 		return scap_fields_proc_get(v, f, ret);
 	return get_event(v, ev, f, ret);
 }

@@ -2,15 +2,15 @@
 /*
  * The words of sysdig for events with a view: fields of sys.event in filters, text and JSON.
  */
-#ifndef SCAP_WORDS_H
-#define SCAP_WORDS_H
+#ifndef SCAP_FIELDS_H
+#define SCAP_FIELDS_H
 
 #include <stddef.h>
 
 #include "event/event.h"
 
-#define SCAP_N_WORDS 188
-extern const struct field scap_words[SCAP_N_WORDS];
+#define SCAP_N_FIELDS 188
+extern const struct field scap_fields[SCAP_N_FIELDS];
 
 /* desc->get of sys.event. Strings are borrowed until a few values later. */
 int scap_fields_get(const struct event *ev, const struct field *f, struct value *ret);

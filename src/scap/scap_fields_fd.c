@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "scap/block_impl.h"
+#include "scap/block.h"
 #include "scap/scap_fields.h"
-#include "scap/scap_fields_impl.h"
+#include "scap/scap_fields_id.h"
 
 static bool is_ip(const struct scap_fd *fd)
 {
@@ -41,7 +41,7 @@ static int get_port(const struct scap_fd *fd, enum end end, struct value *ret)
 	if (!is_ip(fd) || !port || (end == END_CLIENT && is_listener(fd)) ||
 	    (!is_listener(fd) && fd->role == SCAP_ROLE_NONE))
 		return -ENOENT;
-	return scap_fields_uint(ret, port);
+	return scap_value_uint(ret, port);
 }
 
 static enum end local_end(const struct scap_fd *fd)
@@ -66,11 +66,11 @@ static int get_directory(const struct scap_fd *fd, struct value *ret)
 	if (!is_file(fd) || !fd->name)
 		return -ENOENT;
 	if (fd->type == FD_DIRECTORY)
-		return scap_fields_str(ret, fd->name);
+		return scap_value_str(ret, fd->name);
 	slash = memrchr(fd->name->data, '/', fd->name->len);
 	if (!slash || slash == fd->name->data)
-		return scap_fields_text(ret, "/");
-	return scap_fields_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
+		return scap_value_text(ret, "/");
+	return scap_value_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
 }
 
 static int get_filename(const struct scap_fd *fd, struct value *ret)
@@ -80,7 +80,7 @@ static int get_filename(const struct scap_fd *fd, struct value *ret)
 	if (!is_file(fd) || !fd->name)
 		return -ENOENT;
 	slash = memrchr(fd->name->data, '/', fd->name->len);
-	return scap_fields_text(ret, slash ? slash + 1 : "/");
+	return scap_value_text(ret, slash ? slash + 1 : "/");
 }
 
 static int get_uid(const struct scap_view *v, struct value *ret)
@@ -90,14 +90,14 @@ static int get_uid(const struct scap_view *v, struct value *ret)
 	if (!v->thread)
 		return -ENOENT;
 	buf_printf(b, "%lld%lld", (long long)v->thread->tid, (long long)v->fd_num);
-	return scap_fields_buf(ret, b);
+	return scap_value_buf(ret, b);
 }
 
 static int get_l4(const struct scap_fd *fd, struct value *ret)
 {
 	static const char *const names[] = { "<NA>", "<NA>", "tcp", "udp", "icmp", "raw" };
 
-	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? scap_fields_text(ret, names[fd->l4]) : -ENOENT;
+	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? scap_value_text(ret, names[fd->l4]) : -ENOENT;
 }
 
 /* As the kernel's new encoding of device numbers puts them into 32 bits. */
@@ -118,11 +118,11 @@ static int get_attempt(const struct scap_view *v, unsigned param, struct value *
 
 	if (scap_render_param(v, param, scap_state_render(v->state), raw, resolved) < 0)
 		return -ENOENT;
-	return scap_fields_buf(ret, raw);
+	return scap_value_buf(ret, raw);
 }
 
 /* The path that an open wanted and did not get, made absolute; or its directory. */
-static int get_wanted_file(const struct scap_view *v, enum word w, struct value *ret)
+static int get_wanted_file(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	uint16_t type = v->p.head->type;
 	unsigned param = type == SCAP_OPENAT_2_X || type == SCAP_OPENAT2_X ? 2 : 1;
@@ -137,10 +137,10 @@ static int get_wanted_file(const struct scap_view *v, enum word w, struct value 
 	if (!b->len && s)
 		str_escape_buf(b, s, len);
 	slash = b->len ? memrchr(b->data, '/', b->len) : NULL;
-	if (w == W_FD_NAME || !slash)
-		return b->len ? scap_fields_buf(ret, b) : -ENOENT;
-	return slash == b->data ? scap_fields_text(ret, "/")
-				: scap_fields_chars(ret, b->data, (size_t)(slash - b->data));
+	if (w == SF_FD_NAME || !slash)
+		return b->len ? scap_value_buf(ret, b) : -ENOENT;
+	return slash == b->data ? scap_value_text(ret, "/")
+				: scap_value_chars(ret, b->data, (size_t)(slash - b->data));
 }
 
 static int get_text(const struct scap_view *v, const struct field *f, struct value *ret)
@@ -148,22 +148,22 @@ static int get_text(const struct scap_view *v, const struct field *f, struct val
 	const struct scap_fd *fd = v->fd;
 	char *letter;
 
-	switch ((enum word)f->off) {
-	case W_FD_TYPE: return scap_fields_text(ret, scap_state_fd_type_name(fd));
-	case W_FD_TYPECHAR:
+	switch ((enum field_id)f->off) {
+	case SF_FD_TYPE: return scap_value_text(ret, scap_state_fd_type_name(fd));
+	case SF_FD_TYPECHAR:
 		letter = buf_reserve(scap_state_scratch(v->state), 1);
 		if (!letter)
 			return -ENOENT;
 		*letter = scap_state_fd_type_char(fd);
-		return scap_fields_chars(ret, letter, 1);
-	case W_FD_NAME:
+		return scap_value_chars(ret, letter, 1);
+	case SF_FD_NAME:
 		if (v->p.head->type == SCAP_CONNECT_X && (!fd->name || !fd->name->len))
 			return get_attempt(v, 1, ret);
-		return scap_fields_str_or_empty(ret, fd->name);
-	case W_FD_DIRECTORY: return get_directory(fd, ret);
-	case W_FD_FILENAME: return get_filename(fd, ret);
-	case W_FD_L4PROTO: return get_l4(fd, ret);
-	case W_FD_SOCKFAMILY: return scap_fields_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
+		return scap_value_str_or_empty(ret, fd->name);
+	case SF_FD_DIRECTORY: return get_directory(fd, ret);
+	case SF_FD_FILENAME: return get_filename(fd, ret);
+	case SF_FD_L4PROTO: return get_l4(fd, ret);
+	case SF_FD_SOCKFAMILY: return scap_value_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
 	default: return -ENOENT;
 	}
 }
@@ -172,28 +172,28 @@ int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct 
 {
 	const struct scap_fd *fd = v->fd;
 
-	if (f->off == W_FD_NUM)
-		return v->fd_num >= 0 ? scap_fields_int(ret, v->fd_num) : -ENOENT;
-	if (!fd && (f->off == W_FD_NAME || f->off == W_FD_DIRECTORY))
-		return get_wanted_file(v, (enum word)f->off, ret);
+	if (f->off == SF_FD_NUM)
+		return v->fd_num >= 0 ? scap_value_int(ret, v->fd_num) : -ENOENT;
+	if (!fd && (f->off == SF_FD_NAME || f->off == SF_FD_DIRECTORY))
+		return get_wanted_file(v, (enum field_id)f->off, ret);
 	if (!fd)
 		return -ENOENT;
-	switch ((enum word)f->off) {
-	case W_FD_CIP: return get_ip(fd, END_CLIENT, ret);
-	case W_FD_SIP: return get_ip(fd, END_SERVER, ret);
-	case W_FD_LIP: return get_ip(fd, local_end(fd), ret);
-	case W_FD_RIP: return get_ip(fd, remote_end(fd), ret);
-	case W_FD_CPORT: return get_port(fd, END_CLIENT, ret);
-	case W_FD_SPORT: return get_port(fd, END_SERVER, ret);
-	case W_FD_LPORT: return get_port(fd, local_end(fd), ret);
-	case W_FD_RPORT: return get_port(fd, remote_end(fd), ret);
-	case W_FD_IS_SERVER: return scap_fields_bool(ret, fd->role == SCAP_ROLE_SERVER);
-	case W_FD_UID: return get_uid(v, ret);
-	case W_FD_CONNECTED: return scap_fields_bool(ret, fd->flags & SCAP_FD_CONNECTED);
-	case W_FD_DEV: return scap_fields_uint(ret, fd->dev);
-	case W_FD_DEV_MAJOR: return scap_fields_uint(ret, dev_major(fd->dev));
-	case W_FD_DEV_MINOR: return scap_fields_uint(ret, dev_minor(fd->dev));
-	case W_FD_INO: return scap_fields_uint(ret, fd->ino);
+	switch ((enum field_id)f->off) {
+	case SF_FD_CIP: return get_ip(fd, END_CLIENT, ret);
+	case SF_FD_SIP: return get_ip(fd, END_SERVER, ret);
+	case SF_FD_LIP: return get_ip(fd, local_end(fd), ret);
+	case SF_FD_RIP: return get_ip(fd, remote_end(fd), ret);
+	case SF_FD_CPORT: return get_port(fd, END_CLIENT, ret);
+	case SF_FD_SPORT: return get_port(fd, END_SERVER, ret);
+	case SF_FD_LPORT: return get_port(fd, local_end(fd), ret);
+	case SF_FD_RPORT: return get_port(fd, remote_end(fd), ret);
+	case SF_FD_IS_SERVER: return scap_value_bool(ret, fd->role == SCAP_ROLE_SERVER);
+	case SF_FD_UID: return get_uid(v, ret);
+	case SF_FD_CONNECTED: return scap_value_bool(ret, fd->flags & SCAP_FD_CONNECTED);
+	case SF_FD_DEV: return scap_value_uint(ret, fd->dev);
+	case SF_FD_DEV_MAJOR: return scap_value_uint(ret, dev_major(fd->dev));
+	case SF_FD_DEV_MINOR: return scap_value_uint(ret, dev_minor(fd->dev));
+	case SF_FD_INO: return scap_value_uint(ret, fd->ino);
 	default: return get_text(v, f, ret);
 	}
 }
@@ -204,190 +204,190 @@ int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct 
 
 /* A text without content. */
 #define OPEN(...) WORD(__VA_ARGS__, .flags = FIELD_OPEN | FIELD_SILENT)
-#define NO_VALUE(name_, like_, ...) WORD(name_, W_UNTOLD, like_, "never has a value", ##__VA_ARGS__)
+#define NO_VALUE(name_, like_, ...) WORD(name_, SF_UNTOLD, like_, "never has a value", ##__VA_ARGS__)
 
-const struct field scap_words[] = {
-	WORD("evt.num", W_NUM, FIELD_UINT, "number of the event, those that a filter left out counted", .flags = 0),
-	WORD("evt.type", W_TYPE, FIELD_STR, "the call or event: open, read, switch", .xlat = &scap_type_names,
+const struct field scap_fields[] = {
+	WORD("evt.num", SF_NUM, FIELD_UINT, "number of the event, those that a filter left out counted", .flags = 0),
+	WORD("evt.type", SF_TYPE, FIELD_STR, "the call or event: open, read, switch", .xlat = &scap_type_names,
 	     .key = "event", .flags = FIELD_OPEN),
-	WORD("evt.type.is", W_TYPE_IS, FIELD_BOOL, "evt.type.is.open: is it an open?", .flags = FIELD_ARGUMENT |
-	     FIELD_SILENT),
-	OPEN("syscall.type", W_SYSCALL_TYPE, FIELD_STR, "the call; nothing for what is no system call"),
-	WORD("evt.dir", W_DIR, FIELD_STR, "> when a call is entered, < when it is left", .flags = FIELD_OPEN),
-	WORD("evt.cpu", W_CPU, FIELD_UINT, "CPU it happened on"),
-	OPEN("evt.category", W_CATEGORY, FIELD_STR, "file, net, ipc, memory, process, ..."),
-	WORD("evt.args", W_ARGS, FIELD_STR, "all arguments in one text", .flags = 0),
-	WORD("evt.info", W_ARGS, FIELD_STR, "all arguments in one text", .flags = FIELD_ALIAS | FIELD_SILENT),
-	WORD("evt.arg", W_ARG, FIELD_STR, "one argument, by name or number: evt.arg.fd, evt.arg[0]",
+	WORD("evt.type.is", SF_TYPE_IS, FIELD_BOOL, "evt.type.is.open: is it an open?",
 	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("evt.rawarg", W_RAWARG, FIELD_GET, "one argument as a number, without its name: evt.rawarg.size",
+	OPEN("syscall.type", SF_SYSCALL_TYPE, FIELD_STR, "the call; nothing for what is no system call"),
+	WORD("evt.dir", SF_DIR, FIELD_STR, "> when a call is entered, < when it is left", .flags = FIELD_OPEN),
+	WORD("evt.cpu", SF_CPU, FIELD_UINT, "CPU it happened on"),
+	OPEN("evt.category", SF_CATEGORY, FIELD_STR, "file, net, ipc, memory, process, ..."),
+	WORD("evt.args", SF_ARGS, FIELD_STR, "all arguments in one text", .flags = 0),
+	WORD("evt.info", SF_ARGS, FIELD_STR, "all arguments in one text", .flags = FIELD_ALIAS | FIELD_SILENT),
+	WORD("evt.arg", SF_ARG, FIELD_STR, "one argument, by name or number: evt.arg.fd, evt.arg[0]",
+	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
+	WORD("evt.rawarg", SF_RAWARG, FIELD_GET, "one argument as a number, without its name: evt.rawarg.size",
 	     .flags = FIELD_ARGUMENT | FIELD_SILENT, .like = 0),
-	WORD("evt.buffer", W_BUFFER, FIELD_STR, "data that was read or written"),
-	WORD("evt.buflen", W_BUFLEN, FIELD_UINT, "how many bytes were read or written"),
-	OPEN("evt.res", W_RES, FIELD_STR, "SUCCESS, or the error's name"),
-	WORD("evt.rawres", W_RAWRES, FIELD_INT, "result as a number", .key = "res", .flags = 0),
-	WORD("evt.failed", W_FAILED, FIELD_BOOL, "it returned an error"),
-	WORD("evt.is_io", W_IS_IO, FIELD_BOOL, "it reads from or writes to a descriptor"),
-	WORD("evt.is_io_read", W_IS_IO_READ, FIELD_BOOL, "it reads from a descriptor"),
-	WORD("evt.is_io_write", W_IS_IO_WRITE, FIELD_BOOL, "it writes to a descriptor"),
-	OPEN("evt.io_dir", W_IO_DIR, FIELD_STR, "read or write"),
-	WORD("evt.is_wait", W_IS_WAIT, FIELD_BOOL, "it makes the thread wait"),
-	WORD("evt.wait_latency", W_WAIT_LATENCY, FIELD_NS, "how long it waited"),
-	WORD("evt.latency", W_LATENCY, FIELD_NS, "time between entering and leaving the call", .key = "latency_ns",
+	WORD("evt.buffer", SF_BUFFER, FIELD_STR, "data that was read or written"),
+	WORD("evt.buflen", SF_BUFLEN, FIELD_UINT, "how many bytes were read or written"),
+	OPEN("evt.res", SF_RES, FIELD_STR, "SUCCESS, or the error's name"),
+	WORD("evt.rawres", SF_RAWRES, FIELD_INT, "result as a number", .key = "res", .flags = 0),
+	WORD("evt.failed", SF_FAILED, FIELD_BOOL, "it returned an error"),
+	WORD("evt.is_io", SF_IS_IO, FIELD_BOOL, "it reads from or writes to a descriptor"),
+	WORD("evt.is_io_read", SF_IS_IO_READ, FIELD_BOOL, "it reads from a descriptor"),
+	WORD("evt.is_io_write", SF_IS_IO_WRITE, FIELD_BOOL, "it writes to a descriptor"),
+	OPEN("evt.io_dir", SF_IO_DIR, FIELD_STR, "read or write"),
+	WORD("evt.is_wait", SF_IS_WAIT, FIELD_BOOL, "it makes the thread wait"),
+	WORD("evt.wait_latency", SF_WAIT_LATENCY, FIELD_NS, "how long it waited"),
+	WORD("evt.latency", SF_LATENCY, FIELD_NS, "time between entering and leaving the call", .key = "latency_ns",
 	     .flags = 0),
-	WORD("evt.deltatime", W_DELTATIME, FIELD_NS, "time since the event before"),
-	WORD("evt.deltatime.s", W_DELTATIME_S, FIELD_UINT, "its seconds"),
-	WORD("evt.deltatime.ns", W_DELTATIME_NS, FIELD_UINT, "its fraction in ns"),
-	WORD("evt.rawtime", W_RAWTIME, FIELD_UINT, "time in ns since 1970"),
-	WORD("evt.rawtime.s", W_RAWTIME_S, FIELD_UINT, "its seconds"),
-	WORD("evt.rawtime.ns", W_RAWTIME_NS, FIELD_UINT, "its fraction in ns"),
-	WORD("evt.reltime", W_RELTIME, FIELD_UINT, "time in ns since the first event"),
-	WORD("evt.reltime.s", W_RELTIME_S, FIELD_UINT, "its seconds"),
-	WORD("evt.reltime.ns", W_RELTIME_NS, FIELD_UINT, "its fraction in ns"),
-	WORD("evt.count", W_COUNT, FIELD_UINT, "1"),
-	WORD("evt.around", W_AROUND, FIELD_UINT, "evt.around[TIME]=MS: at most so many ms from an evt.rawtime",
+	WORD("evt.deltatime", SF_DELTATIME, FIELD_NS, "time since the event before"),
+	WORD("evt.deltatime.s", SF_DELTATIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.deltatime.ns", SF_DELTATIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.rawtime", SF_RAWTIME, FIELD_UINT, "time in ns since 1970"),
+	WORD("evt.rawtime.s", SF_RAWTIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.rawtime.ns", SF_RAWTIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.reltime", SF_RELTIME, FIELD_UINT, "time in ns since the first event"),
+	WORD("evt.reltime.s", SF_RELTIME_S, FIELD_UINT, "its seconds"),
+	WORD("evt.reltime.ns", SF_RELTIME_NS, FIELD_UINT, "its fraction in ns"),
+	WORD("evt.count", SF_COUNT, FIELD_UINT, "1"),
+	WORD("evt.around", SF_AROUND, FIELD_UINT, "evt.around[TIME]=MS: at most so many ms from an evt.rawtime",
 	     .flags = FIELD_ARGUMENT | FIELD_SILENT | FIELD_WITHIN),
-	WORD("evt.is_syslog", W_IS_SYSLOG, FIELD_BOOL, "it writes to /dev/log"),
-	WORD("syslog.facility", W_FACILITY, FIELD_UINT, "of a message to /dev/log: its facility, 0 to 23"),
-	WORD("syslog.facility.str", W_FACILITY_STR, FIELD_STR, "its facility's name: kern, user, daemon, cron, ..."),
-	WORD("syslog.severity", W_SEVERITY, FIELD_UINT, "its severity, 0 (the worst) to 7"),
-	WORD("syslog.severity.str", W_SEVERITY_STR, FIELD_STR, "emerg, alert, crit, err, warn, notice, info, debug"),
-	WORD("syslog.message", W_MESSAGE, FIELD_STR, "its text, as far as the bytes were kept"),
-	WORD("evt.abspath", W_ABSPATH, FIELD_STR, "the path argument made absolute; .src and .dst of two",
+	WORD("evt.is_syslog", SF_IS_SYSLOG, FIELD_BOOL, "it writes to /dev/log"),
+	WORD("syslog.facility", SF_FACILITY, FIELD_UINT, "of a message to /dev/log: its facility, 0 to 23"),
+	WORD("syslog.facility.str", SF_FACILITY_STR, FIELD_STR, "its facility's name: kern, user, daemon, cron, ..."),
+	WORD("syslog.severity", SF_SEVERITY, FIELD_UINT, "its severity, 0 (the worst) to 7"),
+	WORD("syslog.severity.str", SF_SEVERITY_STR, FIELD_STR, "emerg, alert, crit, err, warn, notice, info, debug"),
+	WORD("syslog.message", SF_MESSAGE, FIELD_STR, "its text, as far as the bytes were kept"),
+	WORD("evt.abspath", SF_ABSPATH, FIELD_STR, "the path argument made absolute; .src and .dst of two",
 	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("evt.is_open_read", W_OPEN_READ, FIELD_BOOL, "an open for reading"),
-	WORD("evt.is_open_write", W_OPEN_WRITE, FIELD_BOOL, "an open for writing"),
-	WORD("evt.is_open_exec", W_OPEN_EXEC, FIELD_BOOL, "an open that makes a file which can be run"),
-	WORD("evt.latency.s", W_LATENCY_S, FIELD_UINT, "seconds of the latency"),
-	WORD("evt.latency.ns", W_LATENCY_NS, FIELD_UINT, "its fraction in ns"),
-	OPEN("evt.latency.human", W_LATENCY_HUMAN, FIELD_STR, "the latency with a unit"),
-	WORD("evt.count.error", W_COUNT_ERROR, FIELD_UINT, "1 of calls that failed"),
-	WORD("evt.count.error.file", W_COUNT_ERROR_FILE, FIELD_UINT, "1 of calls about files that failed"),
-	WORD("evt.count.error.net", W_COUNT_ERROR_NET, FIELD_UINT, "1 of calls about sockets that failed"),
-	WORD("evt.count.error.memory", W_COUNT_ERROR_MEMORY, FIELD_UINT, "1 of calls about memory that failed"),
-	WORD("evt.count.error.other", W_COUNT_ERROR_OTHER, FIELD_UINT, "1 of other calls that failed"),
-	WORD("evt.count.exit", W_COUNT_EXIT, FIELD_UINT, "1 when a call is left"),
-	WORD("thread.exectime", W_EXECTIME, FIELD_NS, "of a switch: how long the thread had the CPU"),
-	WORD("thread.totexectime", W_TOTEXECTIME, FIELD_NS, "how long it had one so far, as switches tell"),
-	WORD("proc.pid", W_PID, FIELD_INT, "process id"),
-	WORD("proc.exe", W_EXE, FIELD_STR, "first word of the command line"),
-	OPEN("proc.name", W_NAME, FIELD_STR, "name of the process (comm)"),
-	WORD("proc.args", W_PROC_ARGS, FIELD_STR, "command line without its first word"),
-	WORD("proc.env", W_ENV, FIELD_STR, "environment"),
-	WORD("proc.cmdline", W_CMDLINE, FIELD_STR, "name and arguments"),
-	WORD("proc.exeline", W_EXELINE, FIELD_STR, "command line"),
-	WORD("proc.cwd", W_CWD, FIELD_STR, "current directory"),
-	OPEN("proc.exepath", W_EXEPATH, FIELD_STR, "path of the executable"),
-	WORD("proc.nthreads", W_NTHREADS, FIELD_UINT, "threads of the process"),
-	WORD("proc.nchilds", W_NCHILDS, FIELD_UINT, "threads beside the main one"),
-	WORD("proc.ppid", W_PPID, FIELD_INT, "process id of the parent"),
-	OPEN("proc.pname", W_PNAME, FIELD_STR, "name of the parent"),
-	WORD("proc.pcmdline", W_PCMDLINE, FIELD_STR, "command line of the parent",
+	WORD("evt.is_open_read", SF_OPEN_READ, FIELD_BOOL, "an open for reading"),
+	WORD("evt.is_open_write", SF_OPEN_WRITE, FIELD_BOOL, "an open for writing"),
+	WORD("evt.is_open_exec", SF_OPEN_EXEC, FIELD_BOOL, "an open that makes a file which can be run"),
+	WORD("evt.latency.s", SF_LATENCY_S, FIELD_UINT, "seconds of the latency"),
+	WORD("evt.latency.ns", SF_LATENCY_NS, FIELD_UINT, "its fraction in ns"),
+	OPEN("evt.latency.human", SF_LATENCY_HUMAN, FIELD_STR, "the latency with a unit"),
+	WORD("evt.count.error", SF_COUNT_ERROR, FIELD_UINT, "1 of calls that failed"),
+	WORD("evt.count.error.file", SF_COUNT_ERROR_FILE, FIELD_UINT, "1 of calls about files that failed"),
+	WORD("evt.count.error.net", SF_COUNT_ERROR_NET, FIELD_UINT, "1 of calls about sockets that failed"),
+	WORD("evt.count.error.memory", SF_COUNT_ERROR_MEMORY, FIELD_UINT, "1 of calls about memory that failed"),
+	WORD("evt.count.error.other", SF_COUNT_ERROR_OTHER, FIELD_UINT, "1 of other calls that failed"),
+	WORD("evt.count.exit", SF_COUNT_EXIT, FIELD_UINT, "1 when a call is left"),
+	WORD("thread.exectime", SF_EXECTIME, FIELD_NS, "of a switch: how long the thread had the CPU"),
+	WORD("thread.totexectime", SF_TOTEXECTIME, FIELD_NS, "how long it had one so far, as switches tell"),
+	WORD("proc.pid", SF_PID, FIELD_INT, "process id"),
+	WORD("proc.exe", SF_EXE, FIELD_STR, "first word of the command line"),
+	OPEN("proc.name", SF_NAME, FIELD_STR, "name of the process (comm)"),
+	WORD("proc.args", SF_PROC_ARGS, FIELD_STR, "command line without its first word"),
+	WORD("proc.env", SF_ENV, FIELD_STR, "environment"),
+	WORD("proc.cmdline", SF_CMDLINE, FIELD_STR, "name and arguments"),
+	WORD("proc.exeline", SF_EXELINE, FIELD_STR, "command line"),
+	WORD("proc.cwd", SF_CWD, FIELD_STR, "current directory"),
+	OPEN("proc.exepath", SF_EXEPATH, FIELD_STR, "path of the executable"),
+	WORD("proc.nthreads", SF_NTHREADS, FIELD_UINT, "threads of the process"),
+	WORD("proc.nchilds", SF_NCHILDS, FIELD_UINT, "threads beside the main one"),
+	WORD("proc.ppid", SF_PPID, FIELD_INT, "process id of the parent"),
+	OPEN("proc.pname", SF_PNAME, FIELD_STR, "name of the parent"),
+	WORD("proc.pcmdline", SF_PCMDLINE, FIELD_STR, "command line of the parent",
 	     .flags = FIELD_OTHERS | FIELD_SILENT),
-	WORD("proc.apid", W_APID, FIELD_INT, "process id of an ancestor: proc.apid[2] is the grandparent's",
+	WORD("proc.apid", SF_APID, FIELD_INT, "process id of an ancestor: proc.apid[2] is the grandparent's",
 	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("proc.aname", W_ANAME, FIELD_STR, "name of an ancestor: proc.aname[2] is the grandparent's",
+	WORD("proc.aname", SF_ANAME, FIELD_STR, "name of an ancestor: proc.aname[2] is the grandparent's",
 	     .flags = FIELD_OPEN | FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("proc.loginshellid", W_LOGINSHELLID, FIELD_INT, "process id of the oldest shell among the ancestors"),
-	WORD("proc.duration", W_DURATION, FIELD_NS, "time since the process began"),
-	WORD("proc.fdopencount", W_FDOPENCOUNT, FIELD_UINT, "open descriptors"),
-	WORD("proc.fdlimit", W_FDLIMIT, FIELD_INT, "most descriptors it may have"),
-	WORD("proc.fdusage", W_FDUSAGE, FIELD_UINT, "open descriptors in percent of the limit"),
-	WORD("proc.vmsize", W_VMSIZE, FIELD_UINT, "virtual memory in kB"),
-	WORD("proc.vmrss", W_VMRSS, FIELD_UINT, "resident memory in kB"),
-	WORD("proc.vmswap", W_VMSWAP, FIELD_UINT, "swapped memory in kB"),
-	WORD("proc.sid", W_SID, FIELD_INT, "session id"),
-	OPEN("proc.sname", W_SNAME, FIELD_STR, "name of the session's leader"),
-	WORD("proc.tty", W_TTY, FIELD_UINT, "controlling terminal, 0 = none"),
-	WORD("proc.vpid", W_VPID, FIELD_INT, "process id in its own pid namespace"),
-	WORD("proc.vpgid", W_VPGID, FIELD_INT, "process group in its own pid namespace"),
-	WORD("proc.is_exe_writable", W_EXE_WRITABLE, FIELD_BOOL, "its executable can be written by its user"),
-	WORD("thread.tid", W_TID, FIELD_INT, "thread id"),
-	WORD("thread.ismain", W_ISMAIN, FIELD_BOOL, "it is the process's main thread"),
-	WORD("thread.vtid", W_VTID, FIELD_INT, "thread id in its own pid namespace"),
-	OPEN("thread.cgroups", W_CGROUPS, FIELD_STR, "all cgroups of the thread"),
-	WORD("thread.cgroup", W_CGROUP, FIELD_STR, "cgroup of one subsystem: thread.cgroup.cpu",
+	WORD("proc.loginshellid", SF_LOGINSHELLID, FIELD_INT, "process id of the oldest shell among the ancestors"),
+	WORD("proc.duration", SF_DURATION, FIELD_NS, "time since the process began"),
+	WORD("proc.fdopencount", SF_FDOPENCOUNT, FIELD_UINT, "open descriptors"),
+	WORD("proc.fdlimit", SF_FDLIMIT, FIELD_INT, "most descriptors it may have"),
+	WORD("proc.fdusage", SF_FDUSAGE, FIELD_UINT, "open descriptors in percent of the limit"),
+	WORD("proc.vmsize", SF_VMSIZE, FIELD_UINT, "virtual memory in kB"),
+	WORD("proc.vmrss", SF_VMRSS, FIELD_UINT, "resident memory in kB"),
+	WORD("proc.vmswap", SF_VMSWAP, FIELD_UINT, "swapped memory in kB"),
+	WORD("proc.sid", SF_SID, FIELD_INT, "session id"),
+	OPEN("proc.sname", SF_SNAME, FIELD_STR, "name of the session's leader"),
+	WORD("proc.tty", SF_TTY, FIELD_UINT, "controlling terminal, 0 = none"),
+	WORD("proc.vpid", SF_VPID, FIELD_INT, "process id in its own pid namespace"),
+	WORD("proc.vpgid", SF_VPGID, FIELD_INT, "process group in its own pid namespace"),
+	WORD("proc.is_exe_writable", SF_EXE_WRITABLE, FIELD_BOOL, "its executable can be written by its user"),
+	WORD("thread.tid", SF_TID, FIELD_INT, "thread id"),
+	WORD("thread.ismain", SF_ISMAIN, FIELD_BOOL, "it is the process's main thread"),
+	WORD("thread.vtid", SF_VTID, FIELD_INT, "thread id in its own pid namespace"),
+	OPEN("thread.cgroups", SF_CGROUPS, FIELD_STR, "all cgroups of the thread"),
+	WORD("thread.cgroup", SF_CGROUP, FIELD_STR, "cgroup of one subsystem: thread.cgroup.cpu",
 	     .flags = FIELD_OPEN | FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("thread.pfmajor", W_PFMAJOR, FIELD_UINT, "major page faults since it began"),
-	WORD("thread.pfminor", W_PFMINOR, FIELD_UINT, "minor page faults since it began"),
-	WORD("user.uid", W_UID, FIELD_UINT, "user id"),
-	OPEN("user.name", W_USER_NAME, FIELD_STR, "user name"),
-	WORD("user.homedir", W_HOMEDIR, FIELD_STR, "home directory of the user"),
-	WORD("user.shell", W_SHELL, FIELD_STR, "shell of the user"),
-	WORD("user.loginuid", W_LOGINUID, FIELD_INT, "user id at login, -1 = none"),
-	OPEN("user.loginname", W_LOGINNAME, FIELD_STR, "user name at login"),
-	WORD("group.gid", W_GID, FIELD_UINT, "group id"),
-	OPEN("group.name", W_GROUP_NAME, FIELD_STR, "group name"),
-	WORD("container.id", W_CONTAINER_ID, FIELD_STR, "container id, or host",
+	WORD("thread.pfmajor", SF_PFMAJOR, FIELD_UINT, "major page faults since it began"),
+	WORD("thread.pfminor", SF_PFMINOR, FIELD_UINT, "minor page faults since it began"),
+	WORD("user.uid", SF_UID, FIELD_UINT, "user id"),
+	OPEN("user.name", SF_USER_NAME, FIELD_STR, "user name"),
+	WORD("user.homedir", SF_HOMEDIR, FIELD_STR, "home directory of the user"),
+	WORD("user.shell", SF_SHELL, FIELD_STR, "shell of the user"),
+	WORD("user.loginuid", SF_LOGINUID, FIELD_INT, "user id at login, -1 = none"),
+	OPEN("user.loginname", SF_LOGINNAME, FIELD_STR, "user name at login"),
+	WORD("group.gid", SF_GID, FIELD_UINT, "group id"),
+	OPEN("group.name", SF_GROUP_NAME, FIELD_STR, "group name"),
+	WORD("container.id", SF_CONTAINER_ID, FIELD_STR, "container id, or host",
 	     .flags = FIELD_OPEN | FIELD_SHORT | FIELD_SILENT),
-	OPEN("container.name", W_CONTAINER_NAME, FIELD_STR, "container name, or host"),
-	OPEN("container.image", W_CONTAINER_IMAGE, FIELD_STR, "container image"),
-	OPEN("container.type", W_CONTAINER_TYPE, FIELD_STR, "engine of the container: docker, podman, ...; or host"),
-	WORD("container.privileged", W_CONTAINER_PRIVILEGED, FIELD_BOOL, "the container has all rights"),
-	OPEN("container.image.id", W_CONTAINER_IMAGE_ID, FIELD_STR, "id of the container's image"),
-	OPEN("container.image.repository", W_CONTAINER_IMAGE_REPO, FIELD_STR, "its repository"),
-	OPEN("container.image.tag", W_CONTAINER_IMAGE_TAG, FIELD_STR, "its tag"),
-	OPEN("container.image.digest", W_CONTAINER_IMAGE_DIGEST, FIELD_STR, "its digest"),
-	WORD("container.mounts", W_CONTAINER_MOUNTS, FIELD_STR, "mounts: source:destination:mode:rdwr:propagation"),
-	OPEN("fdlist.nums", W_FDLIST_NUMS, FIELD_STR, "descriptors that a poll waits for, with commas between"),
-	WORD("fdlist.names", W_FDLIST_NAMES, FIELD_STR, "their names"),
-	WORD("fdlist.cips", W_FDLIST_CIPS, FIELD_STR, "addresses of their clients"),
-	WORD("fdlist.sips", W_FDLIST_SIPS, FIELD_STR, "addresses of their servers"),
-	WORD("fdlist.cports", W_FDLIST_CPORTS, FIELD_STR, "ports of their clients"),
-	WORD("fdlist.sports", W_FDLIST_SPORTS, FIELD_STR, "ports of their servers"),
-	WORD("fd.num", W_FD_NUM, FIELD_INT, "number of the descriptor", .key = "fd", .flags = 0),
-	WORD("fd.type", W_FD_TYPE, FIELD_STR, "file, directory, ipv4, ipv6, unix, pipe, event, ...", .key = "fd_type",
-	     .flags = FIELD_OPEN),
-	OPEN("fd.typechar", W_FD_TYPECHAR, FIELD_STR, "its type as a letter: f d 4 6 u p e s l i t n o"),
-	WORD("fd.name", W_FD_NAME, FIELD_STR, "path, or client and server of a connection", .key = "fd_name",
+	OPEN("container.name", SF_CONTAINER_NAME, FIELD_STR, "container name, or host"),
+	OPEN("container.image", SF_CONTAINER_IMAGE, FIELD_STR, "container image"),
+	OPEN("container.type", SF_CONTAINER_TYPE, FIELD_STR, "engine of the container: docker, podman, ...; or host"),
+	WORD("container.privileged", SF_CONTAINER_PRIVILEGED, FIELD_BOOL, "the container has all rights"),
+	OPEN("container.image.id", SF_CONTAINER_IMAGE_ID, FIELD_STR, "id of the container's image"),
+	OPEN("container.image.repository", SF_CONTAINER_IMAGE_REPO, FIELD_STR, "its repository"),
+	OPEN("container.image.tag", SF_CONTAINER_IMAGE_TAG, FIELD_STR, "its tag"),
+	OPEN("container.image.digest", SF_CONTAINER_IMAGE_DIGEST, FIELD_STR, "its digest"),
+	WORD("container.mounts", SF_CONTAINER_MOUNTS, FIELD_STR, "mounts: source:destination:mode:rdwr:propagation"),
+	OPEN("fdlist.nums", SF_FDLIST_NUMS, FIELD_STR, "descriptors that a poll waits for, with commas between"),
+	WORD("fdlist.names", SF_FDLIST_NAMES, FIELD_STR, "their names"),
+	WORD("fdlist.cips", SF_FDLIST_CIPS, FIELD_STR, "addresses of their clients"),
+	WORD("fdlist.sips", SF_FDLIST_SIPS, FIELD_STR, "addresses of their servers"),
+	WORD("fdlist.cports", SF_FDLIST_CPORTS, FIELD_STR, "ports of their clients"),
+	WORD("fdlist.sports", SF_FDLIST_SPORTS, FIELD_STR, "ports of their servers"),
+	WORD("fd.num", SF_FD_NUM, FIELD_INT, "number of the descriptor", .key = "fd", .flags = 0),
+	WORD("fd.type", SF_FD_TYPE, FIELD_STR, "file, directory, ipv4, ipv6, unix, pipe, event, ...",
+	     .key = "fd_type", .flags = FIELD_OPEN),
+	OPEN("fd.typechar", SF_FD_TYPECHAR, FIELD_STR, "its type as a letter: f d 4 6 u p e s l i t n o"),
+	WORD("fd.name", SF_FD_NAME, FIELD_STR, "path, or client and server of a connection", .key = "fd_name",
 	     .flags = 0),
-	WORD("fd.directory", W_FD_DIRECTORY, FIELD_STR, "directory of the file"),
-	WORD("fd.filename", W_FD_FILENAME, FIELD_STR, "name of the file without its directory"),
-	WORD("fd.ip", W_FD_CIP, FIELD_IP, "address of either end", .flags = FIELD_EITHER | FIELD_SILENT),
-	WORD("fd.cip", W_FD_CIP, FIELD_IP, "address of the client"),
-	WORD("fd.sip", W_FD_SIP, FIELD_IP, "address of the server"),
-	WORD("fd.net", W_FD_CIP, FIELD_IP, "network of either end", .flags = FIELD_EITHER | FIELD_SILENT),
-	WORD("fd.cnet", W_FD_CIP, FIELD_IP, "network of the client"),
-	WORD("fd.snet", W_FD_SIP, FIELD_IP, "network of the server"),
-	WORD("fd.lip", W_FD_LIP, FIELD_IP, "address of this side"),
-	WORD("fd.rip", W_FD_RIP, FIELD_IP, "address of the other side"),
-	WORD("fd.lnet", W_FD_LIP, FIELD_IP, "network of this side"),
-	WORD("fd.rnet", W_FD_RIP, FIELD_IP, "network of the other side"),
-	WORD("fd.port", W_FD_CPORT, FIELD_UINT, "port of either end",
+	WORD("fd.directory", SF_FD_DIRECTORY, FIELD_STR, "directory of the file"),
+	WORD("fd.filename", SF_FD_FILENAME, FIELD_STR, "name of the file without its directory"),
+	WORD("fd.ip", SF_FD_CIP, FIELD_IP, "address of either end", .flags = FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cip", SF_FD_CIP, FIELD_IP, "address of the client"),
+	WORD("fd.sip", SF_FD_SIP, FIELD_IP, "address of the server"),
+	WORD("fd.net", SF_FD_CIP, FIELD_IP, "network of either end", .flags = FIELD_EITHER | FIELD_SILENT),
+	WORD("fd.cnet", SF_FD_CIP, FIELD_IP, "network of the client"),
+	WORD("fd.snet", SF_FD_SIP, FIELD_IP, "network of the server"),
+	WORD("fd.lip", SF_FD_LIP, FIELD_IP, "address of this side"),
+	WORD("fd.rip", SF_FD_RIP, FIELD_IP, "address of the other side"),
+	WORD("fd.lnet", SF_FD_LIP, FIELD_IP, "network of this side"),
+	WORD("fd.rnet", SF_FD_RIP, FIELD_IP, "network of the other side"),
+	WORD("fd.port", SF_FD_CPORT, FIELD_UINT, "port of either end",
 	     .flags = FIELD_PORT | FIELD_EITHER | FIELD_SILENT),
-	WORD("fd.cport", W_FD_CPORT, FIELD_UINT, "port of the client", .flags = FIELD_PORT | FIELD_SILENT),
-	WORD("fd.sport", W_FD_SPORT, FIELD_UINT, "port of the server", .flags = FIELD_PORT | FIELD_SILENT),
-	WORD("fd.lport", W_FD_LPORT, FIELD_UINT, "port of this side", .flags = FIELD_PORT | FIELD_SILENT),
-	WORD("fd.rport", W_FD_RPORT, FIELD_UINT, "port of the other side", .flags = FIELD_PORT | FIELD_SILENT),
-	OPEN("fd.l4proto", W_FD_L4PROTO, FIELD_STR, "tcp, udp, icmp, raw"),
-	OPEN("fd.sockfamily", W_FD_SOCKFAMILY, FIELD_STR, "ip or unix"),
-	WORD("fd.is_server", W_FD_IS_SERVER, FIELD_BOOL, "the process is the server of the connection"),
-	OPEN("fd.uid", W_FD_UID, FIELD_STR, "thread id and number, one behind the other"),
-	WORD("fd.connected", W_FD_CONNECTED, FIELD_BOOL, "the socket is connected"),
-	WORD("fd.dev", W_FD_DEV, FIELD_HEX, "device of the file"),
-	WORD("fd.dev.major", W_FD_DEV_MAJOR, FIELD_UINT, "its major number"),
-	WORD("fd.dev.minor", W_FD_DEV_MINOR, FIELD_UINT, "its minor number"),
-	WORD("fd.ino", W_FD_INO, FIELD_UINT, "inode of the descriptor, where the capture has it"),
+	WORD("fd.cport", SF_FD_CPORT, FIELD_UINT, "port of the client", .flags = FIELD_PORT | FIELD_SILENT),
+	WORD("fd.sport", SF_FD_SPORT, FIELD_UINT, "port of the server", .flags = FIELD_PORT | FIELD_SILENT),
+	WORD("fd.lport", SF_FD_LPORT, FIELD_UINT, "port of this side", .flags = FIELD_PORT | FIELD_SILENT),
+	WORD("fd.rport", SF_FD_RPORT, FIELD_UINT, "port of the other side", .flags = FIELD_PORT | FIELD_SILENT),
+	OPEN("fd.l4proto", SF_FD_L4PROTO, FIELD_STR, "tcp, udp, icmp, raw"),
+	OPEN("fd.sockfamily", SF_FD_SOCKFAMILY, FIELD_STR, "ip or unix"),
+	WORD("fd.is_server", SF_FD_IS_SERVER, FIELD_BOOL, "the process is the server of the connection"),
+	OPEN("fd.uid", SF_FD_UID, FIELD_STR, "thread id and number, one behind the other"),
+	WORD("fd.connected", SF_FD_CONNECTED, FIELD_BOOL, "the socket is connected"),
+	WORD("fd.dev", SF_FD_DEV, FIELD_HEX, "device of the file"),
+	WORD("fd.dev.major", SF_FD_DEV_MAJOR, FIELD_UINT, "its major number"),
+	WORD("fd.dev.minor", SF_FD_DEV_MINOR, FIELD_UINT, "its minor number"),
+	WORD("fd.ino", SF_FD_INO, FIELD_UINT, "inode of the descriptor, where the capture has it"),
 	/* Accepted because rules of Falco use them. */
-	WORD("proc.pexe", W_PEXE, FIELD_STR, "first word of the parent's command line",
+	WORD("proc.pexe", SF_PEXE, FIELD_STR, "first word of the parent's command line",
 	     .flags = FIELD_OTHERS | FIELD_SILENT),
-	WORD("proc.pexepath", W_PEXEPATH, FIELD_STR, "path of the parent's executable"),
-	WORD("proc.aexe", W_AEXE, FIELD_STR, "first word of an ancestor's command line: proc.aexe[2]",
+	WORD("proc.pexepath", SF_PEXEPATH, FIELD_STR, "path of the parent's executable"),
+	WORD("proc.aexe", SF_AEXE, FIELD_STR, "first word of an ancestor's command line: proc.aexe[2]",
 	     .flags = FIELD_OTHERS | FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("proc.aexepath", W_AEXEPATH, FIELD_STR, "path of an ancestor's executable: proc.aexepath[2]",
+	WORD("proc.aexepath", SF_AEXEPATH, FIELD_STR, "path of an ancestor's executable: proc.aexepath[2]",
 	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("proc.acmdline", W_ACMDLINE, FIELD_STR, "command line of an ancestor: proc.acmdline[2]",
+	WORD("proc.acmdline", SF_ACMDLINE, FIELD_STR, "command line of an ancestor: proc.acmdline[2]",
 	     .flags = FIELD_OTHERS | FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("proc.vpgid.name", W_VPGID_NAME, FIELD_STR, "name of the leader of the process group"),
-	WORD("proc.vpgid.exe", W_VPGID_EXE, FIELD_STR, "first word of its command line",
+	WORD("proc.vpgid.name", SF_VPGID_NAME, FIELD_STR, "name of the leader of the process group"),
+	WORD("proc.vpgid.exe", SF_VPGID_EXE, FIELD_STR, "first word of its command line",
 	     .flags = FIELD_OTHERS | FIELD_SILENT),
-	WORD("proc.vpgid.exepath", W_VPGID_EXEPATH, FIELD_STR, "path of its executable"),
-	WORD("proc.is_vpgid_leader", W_IS_VPGID_LEADER, FIELD_BOOL, "the process leads its process group"),
-	WORD("proc.ppid.duration", W_PPID_DURATION, FIELD_NS, "time since the parent began"),
-	WORD("proc.is_exe_from_memfd", W_FROM_MEMFD, FIELD_BOOL, "its executable lies in memory only (memfd)"),
-	WORD("fd.types", W_FD_TYPES, FIELD_STR, "type of one of the process's descriptors: fd.types[0]",
+	WORD("proc.vpgid.exepath", SF_VPGID_EXEPATH, FIELD_STR, "path of its executable"),
+	WORD("proc.is_vpgid_leader", SF_IS_VPGID_LEADER, FIELD_BOOL, "the process leads its process group"),
+	WORD("proc.ppid.duration", SF_PPID_DURATION, FIELD_NS, "time since the parent began"),
+	WORD("proc.is_exe_from_memfd", SF_FROM_MEMFD, FIELD_BOOL, "its executable lies in memory only (memfd)"),
+	WORD("fd.types", SF_FD_TYPES, FIELD_STR, "type of one of the process's descriptors: fd.types[0]",
 	     .flags = FIELD_ARGUMENT | FIELD_SILENT),
-	WORD("fd.nameraw", W_FD_NAME, FIELD_STR, "path, or client and server of a connection",
+	WORD("fd.nameraw", SF_FD_NAME, FIELD_STR, "path, or client and server of a connection",
 	     .flags = FIELD_ALIAS | FIELD_SILENT),
 	NO_VALUE("proc.is_exe_upper_layer", FIELD_BOOL),
 	NO_VALUE("proc.is_exe_lower_layer", FIELD_BOOL),
@@ -419,4 +419,4 @@ const struct field scap_words[] = {
 	NO_VALUE("k8s.svc.name", FIELD_STR),
 	NO_VALUE("k8s.deployment.name", FIELD_STR),
 };
-_Static_assert(ARRAY_SIZE(scap_words) == SCAP_N_WORDS, "as the header says");
+_Static_assert(ARRAY_SIZE(scap_fields) == SCAP_N_FIELDS, "as the header says");

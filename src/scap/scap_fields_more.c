@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "event/value.h"
 #include "scap/block.h"
-#include "scap/scap_fields_impl.h"
+#include "scap/scap_fields_id.h"
 
 #define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u
@@ -29,7 +29,7 @@ static int get_around(const struct scap_view *v, const char *arg, struct value *
 	if (str_to_u64(arg, 10, &t) < 0)
 		return -ENOENT;
 	ns = v->ts_ns > t ? v->ts_ns - t : t - v->ts_ns;
-	return scap_fields_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
+	return scap_value_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
 }
 
 static bool has_failed(const struct scap_view *v)
@@ -43,7 +43,7 @@ static bool has_failed(const struct scap_view *v)
 }
 
 /* 1 where the event is an error of the kind, for sums; else nothing. */
-static int count_error(const struct scap_view *v, enum word w, struct value *ret)
+static int count_error(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	bool opens = v->info->flags & SCAP_CREATES_FD && v->info->category == SCAP_CAT_FILE;
 	bool file = opens || (v->fd && (v->fd->type == FD_FILE || v->fd->type == FD_FILE_V2 ||
@@ -51,10 +51,11 @@ static int count_error(const struct scap_view *v, enum word w, struct value *ret
 	bool net = v->info->category == SCAP_CAT_NET || (v->fd && v->fd->type >= FD_IPV4 &&
 							 v->fd->type <= FD_IPV6_SERVER);
 	bool memory = v->info->category == SCAP_CAT_MEMORY;
-	bool counts = w == W_COUNT_ERROR || (w == W_COUNT_ERROR_FILE && file) || (w == W_COUNT_ERROR_NET && net) ||
-		      (w == W_COUNT_ERROR_MEMORY && memory) || (w == W_COUNT_ERROR_OTHER && !file && !net && !memory);
+	bool counts = w == SF_COUNT_ERROR || (w == SF_COUNT_ERROR_FILE && file) || (w == SF_COUNT_ERROR_NET && net) ||
+		      (w == SF_COUNT_ERROR_MEMORY && memory) ||
+		      (w == SF_COUNT_ERROR_OTHER && !file && !net && !memory);
 
-	return has_failed(v) && counts ? scap_fields_uint(ret, 1) : -ENOENT;
+	return has_failed(v) && counts ? scap_value_uint(ret, 1) : -ENOENT;
 }
 
 /* A file that is made and can be run. */
@@ -65,14 +66,14 @@ static int get_open_exec(const struct scap_view *v, struct value *ret)
 	bool opens = v->info->flags & SCAP_CREATES_FD && v->p.head->type & 1 && m >= 0;
 
 	if (!opens)
-		return scap_fields_bool(ret, false);
+		return scap_value_bool(ret, false);
 	params_u64(&v->p, (unsigned)m, &mode);
 	if (f >= 0)
 		params_u64(&v->p, (unsigned)f, &flags);
-	return scap_fields_bool(ret, (f < 0 || flags & (OPEN_CREATE | OPEN_TMPFILE)) && mode & MODE_EXEC);
+	return scap_value_bool(ret, (f < 0 || flags & (OPEN_CREATE | OPEN_TMPFILE)) && mode & MODE_EXEC);
 }
 
-static int get_latency_part(const struct scap_view *v, enum word w, struct value *ret)
+static int get_latency_part(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	uint64_t ns;
 	struct buf *b;
@@ -80,42 +81,40 @@ static int get_latency_part(const struct scap_view *v, enum word w, struct value
 	if (!v->thread)
 		return -ENOENT;
 	ns = v->p.head->type & 1 ? v->thread->latency_ns : 0;
-	if (w == W_LATENCY_S)
-		return scap_fields_uint(ret, ns / NS_PER_S);
-	if (w == W_LATENCY_NS)
-		return scap_fields_uint(ret, ns % NS_PER_S);
+	if (w == SF_LATENCY_S)
+		return scap_value_uint(ret, ns / NS_PER_S);
+	if (w == SF_LATENCY_NS)
+		return scap_value_uint(ret, ns % NS_PER_S);
 	b = scap_state_scratch(v->state);
 	value_text(&(struct value){ .kind = VAL_UINT, .u = ns, .ns = true }, b);
-	return scap_fields_buf(ret, b);
+	return scap_value_buf(ret, b);
 }
 
 /* ---- lists of descriptors ---- */
 
-static void add_fd_text(const struct scap_fd *fd, int64_t num, enum word w, struct buf *b)
+static void add_fd_text(const struct scap_fd *fd, int64_t num, enum field_id w, struct buf *b)
 {
 	bool connected = fd && (fd->type == FD_IPV4 || fd->type == FD_IPV6);
 
 	switch (w) {
-	case W_FDLIST_NUMS: buf_printf(b, "%lld", (long long)num); break;
-	case W_FDLIST_NAMES:
-		buf_add_str(b, fd && fd->name ? fd->name->data : "<NA>");
-		break;
-	case W_FDLIST_CIPS:
-	case W_FDLIST_SIPS:
+	case SF_FDLIST_NUMS: buf_printf(b, "%lld", (long long)num); break;
+	case SF_FDLIST_NAMES: buf_add_str(b, fd && fd->name ? fd->name->data : "<NA>"); break;
+	case SF_FDLIST_CIPS:
+	case SF_FDLIST_SIPS:
 		if (connected)
-			ipaddr_text(w == W_FDLIST_CIPS ? &fd->sip : &fd->dip, b);
+			ipaddr_text(w == SF_FDLIST_CIPS ? &fd->sip : &fd->dip, b);
 		break;
-	case W_FDLIST_CPORTS:
-	case W_FDLIST_SPORTS:
+	case SF_FDLIST_CPORTS:
+	case SF_FDLIST_SPORTS:
 		if (connected)
-			buf_printf(b, "%u", w == W_FDLIST_CPORTS ? fd->sport : fd->dport);
+			buf_printf(b, "%u", w == SF_FDLIST_CPORTS ? fd->sport : fd->dport);
 		break;
 	default: break;
 	}
 }
 
 /* poll and ppoll: u16 number, then i64 descriptor and u16 flags of each. Those without the thing are left out. */
-static int get_fdlist(const struct scap_view *v, enum word w, struct value *ret)
+static int get_fdlist(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	int i = scap_render_param_index(v, "fds");
 	struct cursor c;
@@ -140,52 +139,52 @@ static int get_fdlist(const struct scap_view *v, enum word w, struct value *ret)
 		if (b->len == before + (before != 0))
 			b->len = before;
 	}
-	return b->len ? scap_fields_buf(ret, b) : -ENOENT;
+	return b->len ? scap_value_buf(ret, b) : -ENOENT;
 }
 
 /* ---- containers ---- */
 
-static int get_container_part(const struct scap_view *v, enum word w, struct value *ret)
+static int get_container_part(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	const struct scap_str *id = v->thread ? v->thread->container : NULL;
 	const struct scap_container *c = scap_state_container(v->state, id);
 
-	if (w == W_CONTAINER_TYPE && !id)
-		return scap_fields_text(ret, "host");
+	if (w == SF_CONTAINER_TYPE && !id)
+		return scap_value_text(ret, "host");
 	if (!c)
 		return -ENOENT;
 	switch (w) {
-	case W_CONTAINER_TYPE: return scap_fields_str(ret, c->type);
-	case W_CONTAINER_PRIVILEGED: return c->privileged ? scap_fields_bool(ret, c->privileged > 1) : -ENOENT;
-	case W_CONTAINER_IMAGE_ID: return scap_fields_str(ret, c->image_id);
-	case W_CONTAINER_IMAGE_REPO: return scap_fields_str(ret, c->repo);
-	case W_CONTAINER_IMAGE_TAG: return scap_fields_str(ret, c->tag);
-	case W_CONTAINER_IMAGE_DIGEST: return scap_fields_str(ret, c->digest);
-	case W_CONTAINER_MOUNTS: return scap_fields_str(ret, c->mounts);
+	case SF_CONTAINER_TYPE: return scap_value_str(ret, c->type);
+	case SF_CONTAINER_PRIVILEGED: return c->privileged ? scap_value_bool(ret, c->privileged > 1) : -ENOENT;
+	case SF_CONTAINER_IMAGE_ID: return scap_value_str(ret, c->image_id);
+	case SF_CONTAINER_IMAGE_REPO: return scap_value_str(ret, c->repo);
+	case SF_CONTAINER_IMAGE_TAG: return scap_value_str(ret, c->tag);
+	case SF_CONTAINER_IMAGE_DIGEST: return scap_value_str(ret, c->digest);
+	case SF_CONTAINER_MOUNTS: return scap_value_str(ret, c->mounts);
 	default: return -ENOENT;
 	}
 }
 
 int scap_fields_more_get(const struct scap_view *v, const struct field *f, struct value *ret)
 {
-	enum word w = (enum word)f->off;
+	enum field_id w = (enum field_id)f->off;
 
-	if (w >= W_COUNT_ERROR && w <= W_COUNT_ERROR_OTHER)
+	if (w >= SF_COUNT_ERROR && w <= SF_COUNT_ERROR_OTHER)
 		return count_error(v, w, ret);
-	if (w >= W_LATENCY_S && w <= W_LATENCY_HUMAN)
+	if (w >= SF_LATENCY_S && w <= SF_LATENCY_HUMAN)
 		return get_latency_part(v, w, ret);
-	if (w >= W_FDLIST_NUMS && w <= W_FDLIST_SPORTS)
+	if (w >= SF_FDLIST_NUMS && w <= SF_FDLIST_SPORTS)
 		return get_fdlist(v, w, ret);
-	if (w >= W_CONTAINER_TYPE && w <= W_CONTAINER_MOUNTS)
+	if (w >= SF_CONTAINER_TYPE && w <= SF_CONTAINER_MOUNTS)
 		return get_container_part(v, w, ret);
-	if (w >= W_IS_SYSLOG && w <= W_MESSAGE)
+	if (w >= SF_IS_SYSLOG && w <= SF_MESSAGE)
 		return scap_fields_syslog_get(v, w, ret);
 	switch (w) {
-	case W_AROUND: return f->arg ? get_around(v, f->arg, ret) : -ENOENT;
-	case W_COUNT_EXIT: return v->p.head->type & 1 ? scap_fields_uint(ret, 1) : -ENOENT;
-	case W_OPEN_EXEC: return get_open_exec(v, ret);
-	case W_EXECTIME: return v->thread ? scap_fields_ns(ret, v->exec_ns) : -ENOENT;
-	case W_TOTEXECTIME: return v->thread ? scap_fields_ns(ret, v->thread->exec_ns) : -ENOENT;
+	case SF_AROUND: return f->arg ? get_around(v, f->arg, ret) : -ENOENT;
+	case SF_COUNT_EXIT: return v->p.head->type & 1 ? scap_value_uint(ret, 1) : -ENOENT;
+	case SF_OPEN_EXEC: return get_open_exec(v, ret);
+	case SF_EXECTIME: return v->thread ? scap_value_ns(ret, v->exec_ns) : -ENOENT;
+	case SF_TOTEXECTIME: return v->thread ? scap_value_ns(ret, v->thread->exec_ns) : -ENOENT;
 	default: return -ENOENT;
 	}
 }

@@ -8,7 +8,7 @@
 
 #include "base/macros.h"
 #include "scap/block.h"
-#include "scap/scap_fields_impl.h"
+#include "scap/scap_fields_id.h"
 
 #define DIGITS_MAX 3
 #define PRIORITY_MAX 191u
@@ -49,24 +49,24 @@ static bool read_message(const char *s, size_t len, struct message *ret)
 	return true;
 }
 
-int scap_fields_syslog_get(const struct scap_view *v, enum word w, struct value *ret)
+int scap_fields_syslog_get(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	int i = writes_log(v) && v->p.head->type & 1 ? scap_render_param_index(v, "data") : -1;
 	struct message m;
 	size_t len;
 	const char *s;
 
-	if (w == W_IS_SYSLOG)
-		return scap_fields_bool(ret, writes_log(v));
+	if (w == SF_IS_SYSLOG)
+		return scap_value_bool(ret, writes_log(v));
 	s = i >= 0 ? params_bytes(&v->p, (unsigned)i, &len) : NULL;
 	if (!s || !read_message(s, len, &m))
 		return -ENOENT;
 	switch (w) {
-	case W_FACILITY: return scap_fields_uint(ret, m.priority >> 3);
-	case W_FACILITY_STR: return scap_fields_text(ret, facilities[m.priority >> 3]);
-	case W_SEVERITY: return scap_fields_uint(ret, m.priority & 7);
-	case W_SEVERITY_STR: return scap_fields_text(ret, severities[m.priority & 7]);
-	case W_MESSAGE: return scap_fields_chars(ret, m.text, m.len);
+	case SF_FACILITY: return scap_value_uint(ret, m.priority >> 3);
+	case SF_FACILITY_STR: return scap_value_text(ret, facilities[m.priority >> 3]);
+	case SF_SEVERITY: return scap_value_uint(ret, m.priority & 7);
+	case SF_SEVERITY_STR: return scap_value_text(ret, severities[m.priority & 7]);
+	case SF_MESSAGE: return scap_value_chars(ret, m.text, m.len);
 	default: return -ENOENT;
 	}
 }

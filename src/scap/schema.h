@@ -68,6 +68,12 @@ enum scap_param_type {
 	PT__MAX,
 };
 
+/* Address families in PT_SOCKADDR and PT_SOCKTUPLE: Linux's numbers on any machine. */
+#define SCAP_AF_UNIX 1
+#define SCAP_AF_INET 2
+#define SCAP_AF_INET6 10
+#define SCAP_AF_NETLINK 16
+
 enum scap_print_format { PF_NA, PF_DEC, PF_HEX, PF_DEC10, PF_ID, PF_DIR, PF_OCT, PF__MAX };
 
 struct params;

@@ -46,8 +46,8 @@ static int take_event(void *ctx, struct event *ev)
 	buf_reset(&r->line);
 	event_line(ev, &o, &r->line);
 	format_event(r->form, ev, "", &r->line);
-	for (size_t i = 0; ev->view && i < SCAP_N_WORDS; i++)
-		if (event_get(ev, &scap_words[i], &v) == 0)
+	for (size_t i = 0; ev->view && i < SCAP_N_FIELDS; i++)
+		if (event_get(ev, &scap_fields[i], &v) == 0)
 			value_text(&v, &r->line);
 	return sink_event(&r->sink, ev);
 }

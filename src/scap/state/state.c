@@ -10,9 +10,9 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "event/names.h"
-#include "scap/block_impl.h"
-#include "scap/event.h"
-#include "scap/state/state_impl.h"
+#include "scap/block.h"
+#include "scap/state/state_tables.h"
+#include "sonde/scap_wire.h"
 #include "sonde/wire.h"
 
 #define ENTER_BYTES_MAX 16384u	/* of an enter event that is kept for its exit */
@@ -103,11 +103,6 @@ static const struct { uint16_t type; fold_fn fn;
 	{ SCAP_SCHEDSWITCH_6_E, state_proc_fold_switch },
 	{ SCAP_PRLIMIT_X, state_proc_fold_prlimit },
 };
-
-bool state_fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret)
-{
-	return params_i64(f->p, i, ret) || (f->enter->n && params_i64(f->enter, enter_i, ret));
-}
 
 /* Where an event has the descriptor it is about: libscap calls it fd, or by what the call does with it. */
 int8_t scap_state_fd_param(uint16_t type)
@@ -268,7 +263,7 @@ static void take_row(struct scap_state *st, const struct params *p)
 	switch (p->head->type) {
 	case SCAP_ROW_MACHINE: begin_tables(st); break;
 	case SCAP_ROW_THREAD: state_thread_from_row(st, p); break;
-	case SCAP_ROW_FD: state_fd_from_row(st, p); break;
+	case SCAP_ROW_FD: state_fd_fold_row(st, p); break;
 	case SCAP_ROW_USER: row_user(st, p); break;
 	case SCAP_ROW_GROUP: row_group(st, p); break;
 	case SCAP_ROW_IFACE: row_iface(st, p); break;
@@ -367,12 +362,18 @@ static void run_fold(struct fold *f, const struct event *ev)
 		f->t->last_type = type;
 }
 
+/* Captures carry libscap's parameters only; live events have fields of their own besides. */
+static bool is_from_capture(const struct event *ev)
+{
+	return ev->desc->type == SONDE_EV_SCAP;
+}
+
 /* A live event says how long its thread had the CPU: a selection leaves out switches that stamps would need. */
 static uint64_t ran_ns_of(const struct event *ev, uint16_t type)
 {
 	uint64_t us;
 
-	if (ev->desc == &scap_event_desc || (type != SCAP_SCHEDSWITCH_6_E && type != SCAP_PROCEXIT_1_E))
+	if (is_from_capture(ev) || (type != SCAP_SCHEDSWITCH_6_E && type != SCAP_PROCEXIT_1_E))
 		return 0;
 	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
 		const struct field *f = &ev->desc->fields[i];
@@ -445,7 +446,7 @@ static int complete_image(struct scap_state *st, struct event *ev)
 	size_t len = 1;
 	int r;
 
-	if (ev->desc == &scap_event_desc || v->p.n < IMAGE_PARAMS || !v->thread || !v->thread->cgroups ||
+	if (is_from_capture(ev) || v->p.n < IMAGE_PARAMS || !v->thread || !v->thread->cgroups ||
 	    v->info->n_params < IMAGE_PARAMS || strcmp(v->info->params[CGROUPS_PARAM].name, "cgroups") != 0)
 		return 0;
 	params_bytes(&v->p, CGROUPS_PARAM, &len);
@@ -488,7 +489,7 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 		return 0;
 	}
 	if (!st->rows_done)
-		state_fd_settle(st);
+		state_fd_fold_settle(st);
 	st->rows_done = true;
 	st->last_container = NULL;
 	begin_view(st, ev);
@@ -581,14 +582,30 @@ void scap_state_stats(const struct scap_state *st, struct scap_state_stats *ret)
 }
 
 /* By number in files. The newest have no letter of old: sysdig's later versions gave them these. */
-static const struct { char letter; const char *name; } fd_kinds[] = {
-	[0] = { '?', "unknown" }, [FD_FILE] = { 'f', "file" }, [FD_DIRECTORY] = { 'd', "directory" },
-	[FD_IPV4] = { '4', "ipv4" }, [FD_IPV6] = { '6', "ipv6" }, [FD_IPV4_SERVER] = { '4', "ipv4" },
-	[FD_IPV6_SERVER] = { '6', "ipv6" }, [FD_FIFO] = { 'p', "pipe" }, [FD_UNIX] = { 'u', "unix" },
-	[9] = { 'e', "event" }, [FD_UNSUPPORTED] = { 'o', "other" }, [11] = { 's', "signalfd" },
-	[12] = { 'l', "eventpoll" }, [13] = { 'i', "inotify" }, [14] = { 't', "timerfd" }, [15] = { 'n', "netlink" },
-	[FD_FILE_V2] = { 'f', "file" }, [17] = { 'b', "bpf" }, [18] = { 'u', "userfaultfd" },
-	[19] = { 'r', "io_uring" }, [20] = { 'm', "memfd" }, [21] = { 'P', "pidfd" },
+static const struct { char letter; const char *name;
+} fd_kinds[] = {
+	[0] = { '?', "unknown" },
+	[FD_FILE] = { 'f', "file" },
+	[FD_DIRECTORY] = { 'd', "directory" },
+	[FD_IPV4] = { '4', "ipv4" },
+	[FD_IPV6] = { '6', "ipv6" },
+	[FD_IPV4_SERVER] = { '4', "ipv4" },
+	[FD_IPV6_SERVER] = { '6', "ipv6" },
+	[FD_FIFO] = { 'p', "pipe" },
+	[FD_UNIX] = { 'u', "unix" },
+	[FD_EVENT] = { 'e', "event" },
+	[FD_UNSUPPORTED] = { 'o', "other" },
+	[FD_SIGNAL] = { 's', "signalfd" },
+	[FD_EPOLL] = { 'l', "eventpoll" },
+	[FD_INOTIFY] = { 'i', "inotify" },
+	[FD_TIMER] = { 't', "timerfd" },
+	[FD_NETLINK] = { 'n', "netlink" },
+	[FD_FILE_V2] = { 'f', "file" },
+	[FD_BPF] = { 'b', "bpf" },
+	[FD_USERFAULT] = { 'u', "userfaultfd" },
+	[FD_IO_URING] = { 'r', "io_uring" },
+	[FD_MEMFD] = { 'm', "memfd" },
+	[FD_PIDFD] = { 'P', "pidfd" },
 };
 
 char scap_state_fd_type_char(const struct scap_fd *fd)

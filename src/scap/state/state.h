@@ -40,7 +40,7 @@ enum scap_role { SCAP_ROLE_NONE, SCAP_ROLE_CLIENT, SCAP_ROLE_SERVER, SCAP_ROLE__
 
 struct scap_fd {
 	uint32_t refs;
-	uint8_t type;			/* FD_* of block_impl.h, as files have them; 0 = unknown */
+	uint8_t type;			/* FD_* of scap/block.h; 0 = unknown */
 	uint8_t l4;			/* 0 unknown, 1 none, 2 tcp, 3 udp, 4 icmp, 5 raw */
 	uint8_t role;			/* enum scap_role */
 	uint8_t flags;			/* SCAP_FD_* */

@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "scap/block_impl.h"
-#include "scap/state/state_impl.h"
+#include "scap/block.h"
+#include "scap/state/state_tables.h"
 
 /* Of a thread: descriptors, directories, signal handlers, memory. */
 #define SHARES (1u << 0 | 1u << 1 | 1u << 11 | 1u << 15)

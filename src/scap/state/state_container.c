@@ -8,7 +8,7 @@
 #include "base/macros.h"
 #include "enrich/container.h"
 #include "scap/container_file.h"
-#include "scap/state/state_impl.h"
+#include "scap/state/state_tables.h"
 
 #define ID_SHOWN 12	/* digits, as sysdig and the engines print it */
 #define CONTAINERS_MAX 65536u

@@ -8,8 +8,8 @@
 
 #include "base/macros.h"
 #include "event/event.h"
-#include "scap/block_impl.h"
-#include "scap/state/state_impl.h"
+#include "scap/block.h"
+#include "scap/state/state_tables.h"
 
 static struct sec_str add(struct buf *b, const struct scap_str *s)
 {

@@ -6,8 +6,8 @@
 #include <arpa/inet.h>
 
 #include "base/macros.h"
-#include "scap/block_impl.h"
-#include "scap/state/state_impl.h"
+#include "scap/block.h"
+#include "scap/state/state_tables.h"
 
 #define L4_TCP 2
 #define L4_UDP 3
@@ -91,11 +91,11 @@ bool state_net_fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cu
 	struct ipaddr sip = fd->sip, dip = fd->dip;
 	uint16_t sport = fd->sport, dport = fd->dport;
 	uint8_t family = cur_u8(&c);
-	size_t len = family == AF_INET_NUMBER ? 4 : 16;
+	size_t len = family == SCAP_AF_INET ? 4 : 16;
 	const uint8_t *s, *d;
 
 	(void)st;
-	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER)
+	if (family != SCAP_AF_INET && family != SCAP_AF_INET6)
 		return false;
 	s = cur_bytes(&c, len);
 	sport = cur_u16(&c);
@@ -177,8 +177,11 @@ static uint8_t l4_of(int64_t type, int64_t protocol)
 
 static struct scap_fd *add_socket(struct fold *f, int64_t num, int64_t domain, int64_t type, int64_t protocol)
 {
-	uint8_t kind = domain == AF_UNIX_NUMBER ? FD_UNIX : domain == AF_INET_NUMBER ? FD_IPV4 :
-		       domain == AF_INET6_NUMBER ? FD_IPV6 : domain == 16 ? 15 : 0;
+	uint8_t kind = domain == SCAP_AF_UNIX	   ? FD_UNIX
+		       : domain == SCAP_AF_INET	   ? FD_IPV4
+		       : domain == SCAP_AF_INET6   ? FD_IPV6
+		       : domain == SCAP_AF_NETLINK ? FD_NETLINK
+						   : 0;
 	struct scap_fd *fd;
 
 	if (!kind)
@@ -259,17 +262,17 @@ void state_net_fold_bind(struct fold *f)
 
 	if (!fd || !cur_ok(&c))
 		return;
-	if (family == AF_UNIX_NUMBER) {
+	if (family == SCAP_AF_UNIX) {
 		name_text(f, fd, c);
 		return;
 	}
-	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER)
+	if (family != SCAP_AF_INET && family != SCAP_AF_INET6)
 		return;
-	p = cur_bytes(&c, family == AF_INET_NUMBER ? 4 : 16);
+	p = cur_bytes(&c, family == SCAP_AF_INET ? 4 : 16);
 	port = cur_u16(&c);
 	if (!cur_ok(&c))
 		return;
-	ip = family == AF_INET_NUMBER ? state_net_ip4_of(p) : state_net_ip6_of(p);
+	ip = family == SCAP_AF_INET ? state_net_ip4_of(p) : state_net_ip6_of(p);
 	name_address(f, fd, &ip, port);
 	if (!port)
 		return;
@@ -306,16 +309,16 @@ void state_net_fold_connect_enter(struct fold *f)
 	if (!fd)
 		return;
 	rest = c;
-	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER) {
-		if (family == AF_UNIX_NUMBER)
+	if (family != SCAP_AF_INET && family != SCAP_AF_INET6) {
+		if (family == SCAP_AF_UNIX)
 			name_text(f, fd, rest);
 		return;
 	}
-	p = cur_bytes(&c, family == AF_INET_NUMBER ? 4 : 16);
+	p = cur_bytes(&c, family == SCAP_AF_INET ? 4 : 16);
 	port = cur_u16(&c);
 	if (!cur_ok(&c))
 		return;
-	fd->dip = family == AF_INET_NUMBER    ? state_net_ip4_of(p)
+	fd->dip = family == SCAP_AF_INET      ? state_net_ip4_of(p)
 		  : state_net_ip_is_mapped(p) ? state_net_ip4_of(p + 12)
 					      : state_net_ip6_of(p);
 	fd->type = fd->dip.family == 4 ? FD_IPV4 : FD_IPV6;
@@ -362,7 +365,7 @@ void state_net_fold_connect(struct fold *f)
 		if (changed && fd->role == SCAP_ROLE_SERVER && fd->l4 == L4_UDP)
 			state_net_fd_swap_ends(fd);
 		state_net_fd_name_socket(f->st, fd);
-	} else if (cur_peek(&c, 0) == AF_UNIX_NUMBER) {
+	} else if (cur_peek(&c, 0) == SCAP_AF_UNIX) {
 		name_unix_tuple(f, fd, c);
 	} else {
 		return;
@@ -381,14 +384,14 @@ void state_net_fold_accept(struct fold *f)
 	if (f->res < 0)
 		return;
 	f->v->fd_num = f->res;
-	if (family != AF_INET_NUMBER && family != AF_INET6_NUMBER && family != AF_UNIX_NUMBER)
+	if (family != SCAP_AF_INET && family != SCAP_AF_INET6 && family != SCAP_AF_UNIX)
 		return;
 	fd = state_fd_add(f->st, f->t, f->res, FD_UNIX);
 	if (!fd)
 		return;
 	fd->flags |= SCAP_FD_CONNECTED;
 	fd->role = SCAP_ROLE_SERVER;
-	if (family == AF_UNIX_NUMBER) {
+	if (family == SCAP_AF_UNIX) {
 		set_unix(fd, c);
 		name_unix_tuple(f, fd, c);
 	} else if (state_net_fd_set_tuple(f->st, fd, c, &changed)) {
@@ -404,7 +407,7 @@ void state_net_fold_sendto_enter(struct fold *f)
 	struct cursor c = params_cursor(f->p, 2);
 	uint8_t family = cur_peek(&c, 0);
 
-	if (!f->fd && f->v->fd_num >= 0 && (family == AF_INET_NUMBER || family == AF_INET6_NUMBER))
+	if (!f->fd && f->v->fd_num >= 0 && (family == SCAP_AF_INET || family == SCAP_AF_INET6))
 		add_socket(f, f->v->fd_num, family, 2, 17);
 }
 
@@ -421,7 +424,7 @@ static void io_tuple(struct fold *f, struct cursor c, bool incoming)
 
 	if (!fd || !cur_left(&c))
 		return;
-	if (cur_peek(&c, 0) == AF_UNIX_NUMBER) {
+	if (cur_peek(&c, 0) == SCAP_AF_UNIX) {
 		fd->type = FD_UNIX;
 		name_unix_tuple(f, fd, c);
 		return;

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "scap/state/state_impl.h"
+#include "scap/state/state_tables.h"
 
 #define RLIMIT_NOFILE_NUM 7
 

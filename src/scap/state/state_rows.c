@@ -5,9 +5,9 @@
 #include <errno.h>
 
 #include "event/event.h"
-#include "scap/block_impl.h"
+#include "scap/block.h"
 #include "scap/event.h"
-#include "scap/state/state_impl.h"
+#include "scap/state/state_tables.h"
 
 #define ANCESTORS_MAX 64
 
@@ -81,7 +81,7 @@ static void add_end(struct params_out *o, const struct ipaddr *ip, uint16_t port
 static void add_socket(struct params_out *o, const struct scap_fd *fd)
 {
 	bool v4 = fd->type == FD_IPV4 || fd->type == FD_IPV4_SERVER;
-	uint8_t family = v4 ? AF_INET_NUMBER : AF_INET6_NUMBER;
+	uint8_t family = v4 ? SCAP_AF_INET : SCAP_AF_INET6;
 	size_t len = v4 ? 4 : 16;
 
 	if (fd->type == FD_IPV4 || fd->type == FD_IPV6) {
@@ -99,7 +99,7 @@ static void add_socket(struct params_out *o, const struct scap_fd *fd)
 
 static void add_unix(struct params_out *o, const struct scap_fd *fd)
 {
-	params_add_u8(o, AF_UNIX_NUMBER);
+	params_add_u8(o, SCAP_AF_UNIX);
 	params_append(o, &fd->unix_source, sizeof(fd->unix_source));
 	params_append(o, &fd->unix_dest, sizeof(fd->unix_dest));
 	if (fd->name)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "scap/state/state_impl.h"
+#include "scap/state/state_tables.h"
 
 struct scap_str *state_str_new(struct scap_state *st, const char *s, size_t len)
 {

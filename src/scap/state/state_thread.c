@@ -7,7 +7,7 @@
 
 #include "base/macros.h"
 #include "event/event.h"
-#include "scap/state/state_impl.h"
+#include "scap/state/state_tables.h"
 
 struct scap_thread *state_thread_find(const struct scap_state *st, int64_t tid)
 {

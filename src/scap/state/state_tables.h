@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside src/scap/state*.c only.
+ * Tables of the state, for the files of this folder: each declares its functions here.
  */
-#ifndef SCAP_STATE_IMPL_H
-#define SCAP_STATE_IMPL_H
+#ifndef SCAP_STATE_TABLES_H
+#define SCAP_STATE_TABLES_H
 
 #include "base/vec.h"
 #include "scap/render.h"
@@ -14,43 +14,45 @@
 #define STATE_BYTES_MAX (512u << 20)
 #define NAME_BYTES_MAX 65536u
 #define PATH_BYTES_MAX 4096u
-#define CLONE_STALE_NS 2000000000ull	/* an older clone of the same number is another thread's */
-#define FD_CANCELED_NUM INT64_MIN	/* where a descriptor waits whose number was given away while it closed */
+#define CLONE_STALE_NS 2000000000ull /* an older clone of the same number is another thread's */
+#define FD_CANCELED_NUM INT64_MIN    /* where a descriptor waits whose number was given away while it closed */
 #define AT_FDCWD_NUM (-100)
 
 /* Descriptors of a process, shared with its forks until one of them changes something. */
 struct scap_fdtable {
 	uint32_t refs;
-	struct map fds;		/* int64_t -> struct scap_fd * */
+	struct map fds; /* int64_t -> struct scap_fd * */
 };
 
 struct fold;
 typedef void (*fold_fn)(struct fold *f);
 
-struct iface4 { uint32_t addr, mask; };
+struct iface4 {
+	uint32_t addr, mask;
+};
 
 struct scap_state {
-	struct map threads;	/* int64_t tid -> struct scap_thread * */
-	struct map users;	/* uint32_t -> struct scap_user */
-	struct map groups;	/* uint32_t -> struct scap_group */
-	struct map server_ports;	/* uint16_t -> uint8_t: ports that the rows have listeners on */
+	struct map threads;	 /* int64_t tid -> struct scap_thread * */
+	struct map users;	 /* uint32_t -> struct scap_user */
+	struct map groups;	 /* uint32_t -> struct scap_group */
+	struct map server_ports; /* uint16_t -> uint8_t: ports that the rows have listeners on */
 	VEC(struct iface4) ifaces;
 	VEC(struct scap_container) containers;
-	const struct scap_str *last_container;	/* borrowed */
-	uint64_t bytes;		/* of what is owned, roughly */
+	const struct scap_str *last_container; /* borrowed */
+	uint64_t bytes;			       /* of what is owned, roughly */
 	uint64_t n_fds, invented, refused;
 	uint64_t num, last_ns, first_ns;
-	int64_t gone_tid;	/* exited with the event before; -1 = none */
-	int64_t closed_tid, closed_fd;	/* closed by the event before; closed_tid -1 = none */
-	bool rows_done;		/* an event came: the tables are complete */
+	int64_t gone_tid;	       /* exited with the event before; -1 = none */
+	int64_t closed_tid, closed_fd; /* closed by the event before; closed_tid -1 = none */
+	bool rows_done;		       /* an event came: the tables are complete */
 	struct scap_view view;
 	struct scap_render_opts render;
 	struct buf scratch[8];
 	unsigned scratch_at;
-	struct map switched;	/* uint16_t CPU -> uint64_t time of its last switch */
-	struct buf image;	/* of an event that complete_image() made whole */
+	struct map switched; /* uint16_t CPU -> uint64_t time of its last switch */
+	struct buf image;    /* of an event that complete_image() made whole */
 	fold_fn fold[SCAP_EVENT_MAX];
-	int8_t fd_param[SCAP_EVENT_MAX];	/* the parameter with the event's descriptor; -1 = none */
+	int8_t fd_param[SCAP_EVENT_MAX]; /* the parameter with the event's descriptor; -1 = none */
 };
 
 /* What a parser works with. */
@@ -58,11 +60,17 @@ struct fold {
 	struct scap_state *st;
 	struct scap_thread *t, *proc;	/* never NULL when a parser runs */
 	struct scap_fd *fd;		/* the descriptor of the event; NULL = unknown */
-	const struct params *p, *enter;	/* enter->n 0 = none */
+	const struct params *p, *enter; /* enter->n 0 = none */
 	struct scap_view *v;
-	int64_t res;			/* parameter 0 of an exit event */
-	uint64_t ran_ns;		/* time on the CPU that the event itself tells of; 0 = it does not */
+	int64_t res;	 /* parameter 0 of an exit event */
+	uint64_t ran_ns; /* time on the CPU that the event itself tells of; 0 = it does not */
 };
+
+/* Number @i of the exit event, or number @enter_i of the enter event. False if both lack it. */
+static inline bool state_fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret)
+{
+	return params_i64(f->p, i, ret) || (f->enter->n && params_i64(f->enter, enter_i, ret));
+}
 
 /* ---- strings ---- */
 
@@ -96,7 +104,16 @@ void state_thread_from_section(struct scap_state *st, struct scap_thread *t, con
 void state_thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
 void state_thread_free_all(struct scap_state *st);
 
-/* ---- descriptors (state_fd.c) ---- */
+/* ---- memory of descriptors (state_fd_table.c) ---- */
+
+struct scap_fd *state_fd_table_fd_new(struct scap_state *st, uint8_t type);
+void state_fd_table_fd_unref(struct scap_state *st, struct scap_fd *fd); /* NULL is fine */
+struct scap_fdtable *state_fd_table_new(void);
+void state_fd_table_unref(struct scap_state *st, struct scap_fdtable *t);
+/* Slot of @num, added if missing; counts the memory. NULL without memory. */
+struct scap_fd **state_fd_table_slot(struct scap_state *st, struct scap_fdtable *t, int64_t num);
+
+/* ---- descriptors of a process (state_fd.c) ---- */
 
 struct scap_fd *state_fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num);
 /* For writing: no other process shares it afterwards. */
@@ -105,10 +122,10 @@ struct scap_fd *state_fd_own(struct scap_state *st, struct scap_thread *t, int64
 struct scap_fd *state_fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type);
 void state_fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num);
 void state_fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len);
-void state_fd_from_row(struct scap_state *st, const struct params *p);
-void state_fd_table_unref(struct scap_state *st, struct scap_fdtable *t);
+/* A copy of @from at @num. */
+struct scap_fd *state_fd_copy(struct scap_state *st, struct scap_thread *t, int64_t num, struct scap_fd *from);
 /* What rows can only say together: who is the server of each connection. */
-void state_fd_settle(struct scap_state *st);
+void state_fd_fold_settle(struct scap_state *st);
 
 /* The directory that a *at() call is relative to, with a slash behind it; "" when unknown. */
 struct scap_str *state_fd_directory(struct scap_state *st, struct scap_thread *t, int64_t dirfd);
@@ -127,6 +144,7 @@ struct ipaddr state_net_ip6_of(const uint8_t *p);
 /* ---- parsers, by event type ---- */
 
 void state_container_free(struct scap_state *st, struct scap_container *ct); /* what it holds */
+void state_fd_fold_row(struct scap_state *st, const struct params *p);
 void state_fd_fold_open(struct fold *f);
 void state_fd_fold_creat(struct fold *f);
 void state_fd_fold_openat(struct fold *f);
@@ -163,9 +181,6 @@ void state_proc_fold_vm(struct fold *f);
 void state_proc_fold_switch(struct fold *f);
 void state_proc_fold_prlimit(struct fold *f);
 void state_container_fold(struct scap_state *st, const struct params *p);
-
-/* Number @i of the exit event, or when it has none number @enter_i of the enter event. */
-bool state_fold_number(const struct fold *f, unsigned i, unsigned enter_i, int64_t *ret);
 
 /* The container's id that a list of cgroup paths ("subsystem=path" each) means; NULL = none. */
 struct scap_str *state_container_of_cgroups(struct scap_state *st, const char *cgroups, size_t len);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside src/scap/block*.c only: the layout of list entries as data, read and written by the same tables.
+ * Layout of list entries and headers in blocks: the same tables drive block_read.c and block_write.c.
  */
-#ifndef SCAP_BLOCK_IMPL_H
-#define SCAP_BLOCK_IMPL_H
+#ifndef SCAP_BLOCK_LAYOUT_H
+#define SCAP_BLOCK_LAYOUT_H
 
 #include "scap/block.h"
 
@@ -15,12 +15,12 @@ enum entry_kind {
 	ENTRY__MAX,
 };
 
-/* One field of an entry; its number in the row is its place in the table. */
+/* One field of an entry; its index in the table is its parameter in the row. */
 struct entry_field {
 	uint8_t kind;		/* enum entry_kind */
 	uint8_t size;
 	uint8_t since;		/* version of the block */
-	bool tail;		/* may be missing at the end of an entry */
+	bool tail;		/* optional at the end of an entry */
 };
 
 extern const struct entry_field scap_thread_fields[], scap_user_fields[], scap_group_fields[],
@@ -29,10 +29,6 @@ extern const size_t scap_thread_n_fields, scap_user_n_fields, scap_group_n_field
 
 #define USER_KIND 0
 #define GROUP_KIND 1
-
-#define AF_UNIX_NUMBER 1
-#define AF_INET_NUMBER 2
-#define AF_INET6_NUMBER 10
 
 #define SECTION_BYTES 16
 #define EVENT_HEADER_V1 22
