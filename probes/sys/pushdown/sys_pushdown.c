@@ -209,6 +209,14 @@ static enum verdict push_container(struct pushing *s, const struct filter_conjun
 	return push_both(s, "for containers within this one");
 }
 
+/* sysdig's formats give only some calls a result; the kernel checks the results of all. */
+static enum verdict push_rawres(struct pushing *s, const struct filter_conjunct *c)
+{
+	enum verdict v = push_ret(s, c);
+
+	return v == PUSH_USER ? v : push_both(s, "for calls that sysdig's formats have no result of");
+}
+
 static enum verdict push_check(struct pushing *s, const struct filter_conjunct *c)
 {
 	struct sys_pred *pred = &s->p->pred;
@@ -220,8 +228,7 @@ static enum verdict push_check(struct pushing *s, const struct filter_conjunct *
 	if (!strcmp(c->field, "syscall.latency") || !strcmp(c->field, "evt.latency"))
 		return push_latency(s, c, c->field[0] == 'e');
 	if (!strcmp(c->field, "evt.rawres"))
-		return push_ret(s, c) == PUSH_USER ? PUSH_USER :
-						     push_both(s, "for calls that sysdig's formats have no result of");
+		return push_rawres(s, c);
 	if (!strcmp(c->field, "proc.pid"))
 		return push_ids(pred, SYS_PRED_TGID, pred->tgids, &pred->n_tgids, c);
 	if (!strcmp(c->field, "thread.tid"))
