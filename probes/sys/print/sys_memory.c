@@ -81,8 +81,8 @@ static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsign
 }
 
 /* Arguments of a successful exec, as the new program has them. False for other calls and arguments. */
-static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at, const struct sys_print_opts *o,
-		      struct buf *out)
+static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at,
+		      const struct sys_print_opts *o, struct buf *out)
 {
 	if (!arg || !m->proc.name_len)
 		return false;
@@ -108,8 +108,8 @@ static uint64_t length_of(const struct sys_body *b, const struct sys_arg *arg)
 }
 
 /* Payload that was not asked for is an address, as any other memory that was not read. */
-static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
-		     struct buf *out)
+static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool entered,
+		     const struct sys_print_opts *o, struct buf *out)
 {
 	struct sys_bytes s = sys_body_chunk(b, arg->reg, SYS_CHUNK_DATA);
 	size_t len = o->cap && s.len > o->cap ? o->cap : s.len;
@@ -128,7 +128,8 @@ static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool e
 }
 
 /* The value of a socket's option: a number, or bytes. */
-static void add_option(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o, struct buf *out)
+static void add_option(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o,
+		       struct buf *out)
 {
 	bool in = arg->kind == SYS_ARG_OPT_IN;
 	struct sys_bytes m = sys_body_chunk(b, arg->reg, in ? SYS_CHUNK_DATA : SYS_CHUNK_MEM);
@@ -246,7 +247,8 @@ static void add_mem(const struct sys_body *b, const struct sys_arg *arg, bool en
 
 #define ARRAY_SHOWN 32
 
-static void add_array(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o, struct buf *out)
+static void add_array(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o,
+		      struct buf *out)
 {
 	unsigned i = arg->reg;
 	const struct sys_struct *s = sys_table_struct_for(arg->ref, b->abi);
@@ -302,8 +304,8 @@ static void add_lenp(const struct sys_body *b, unsigned i, struct buf *out)
 		sys_text_ptr(b->args[i], out);
 }
 
-static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
-			struct buf *out)
+static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, bool entered,
+			const struct sys_print_opts *o, struct buf *out)
 {
 	unsigned i = arg->reg;
 
@@ -364,8 +366,8 @@ static uint64_t env_at(const struct sys_body *b, const struct sys_arg *arg)
 	return m.there && m.len == 8 ? cur_u64(&c) : b->args[arg->reg];
 }
 
-bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
-		      struct buf *out)
+bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool entered,
+		      const struct sys_print_opts *o, struct buf *out)
 {
 	struct sys_image image;
 

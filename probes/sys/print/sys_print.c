@@ -158,8 +158,8 @@ static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool en
 #define CLONE_CHILD_TID 0x1200000	/* CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID */
 
 /* Arguments of clone() that its flags say it has, with their names. */
-static void add_clone(const struct sys_body *b, const struct sys_call *call, bool entered, const struct sys_print_opts *o,
-		      struct buf *out)
+static void add_clone(const struct sys_body *b, const struct sys_call *call, bool entered,
+		      const struct sys_print_opts *o, struct buf *out)
 {
 	static const struct { const char *name; const char *label; uint64_t flags; } order[] = {
 		{ "newsp", "child_stack", 0 }, { "flags", ", flags", 0 },
@@ -227,7 +227,8 @@ void sys_print_pad(size_t column, struct buf *out)
 		;
 }
 
-int sys_print_call(const struct sys_body *b, bool entered, const struct sys_print_opts *o, size_t column, struct buf *out)
+int sys_print_call(const struct sys_body *b, bool entered, const struct sys_print_opts *o, size_t column,
+		   struct buf *out)
 {
 	struct sys_body inner;
 	const char *sub = sys_subcall(b, &inner);
