@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/agent_http.h"
-#include "agent/agent_impl.h"
+#include "agent/http/agent_http.h"
+#include "agent/agent_conn.h"
+#include "agent/agent_send.h"
+#include "agent/agent_state.h"
 #include "pipeline/cilium_listener.h"
 #include "agent/vmsplice_sender.h"
 #include "base/cleanup.h"
@@ -22,7 +24,14 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
+#include "base/rights.h"
+#include "base/units.h"
+#include "ipc/broadcast.h"
+#include "ipc/listen.h"
+#include "ipc/proto.h"
+#include "pipeline/pipeline.h"
 #include "pktfilter/pktfilter.h"
+#include "probe/env.h"
 
 #define DEFAULT_QUEUE_BYTES (4u << 20)
 #define DEFAULT_QUEUE_RECORDS 262144
@@ -34,43 +43,32 @@
 static bool wants_events(void *ctx, const struct sonde_rec *r)
 {
 	struct agent *a = ctx;
-	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts[r->instance] : NULL;
+	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts.of[r->instance] : NULL;
 
-	agent_content_at_hand(a, r);
-	return (in && in->n_decode) || agent_cilium_wants(a, r->instance);
+	agent_content_set_record(&a->content, r);
+	return (in && in->n_decode) || agent_cilium_wants(&a->cilium, r->instance);
 }
 
 static void on_event(void *ctx, const struct event *ev)
 {
 	struct agent *a = ctx;
 
-	if (!ev->instance || !a->insts[ev->instance % SONDE_INSTANCES] ||
-	    !a->insts[ev->instance % SONDE_INSTANCES]->n_decode)
+	if (!ev->instance || !a->insts.of[ev->instance % SONDE_INSTANCES] ||
+	    !a->insts.of[ev->instance % SONDE_INSTANCES]->n_decode)
 		return;
-	for (struct view *v = a->views; v; v = shared_subscription_next(v))
-		shared_subscription_event(v, ev);
-}
-
-const struct agent_conn *agent_snapshot(const struct agent *a)
-{
-	return coop_inside(pipeline_coop(a->pipeline)) ? a->snapshot_for : NULL;
+	shared_subscription_event(&a->subscriptions, ev);
 }
 
 static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 {
 	struct agent *a = ctx;
 
-	if (a->lag.look && !(r->flags & SONDE_RF_SNAPSHOT)) {
-		uint64_t now = clock_boot_ns();
-
-		a->lag.look = false;
-		a->lag.now = MAX(a->lag.now, now > r->ts_ns ? now - r->ts_ns : 0);
-	}
-	for (struct view *v = a->views; v; v = shared_subscription_next(v))
-		shared_subscription_record(v, r);
-	if (agent_snapshot(a) && a->snapshot_for->queue)
-		agent_sub_snapshot(a->snapshot_for, r);
-	agent_content_at_hand(a, NULL);
+	if (a->lag.due && !(r->flags & SONDE_RF_SNAPSHOT))
+		agent_metrics_measure_lag(&a->lag, r);
+	shared_subscription_record(&a->subscriptions, r);
+	if (agent_inst_in_snapshot(&a->insts) && a->insts.snapshot_for)
+		agent_sub_snapshot(a->insts.snapshot_for, r);
+	agent_content_set_record(&a->content, NULL);
 }
 
 static void on_flush(void *ctx)
@@ -78,13 +76,13 @@ static void on_flush(void *ctx)
 	struct agent *a = ctx;
 	struct agent_conn *next;
 
-	a->lag.look = true;
-	broadcast_sync(a->fan);
-	agent_capture_flush(a);
+	a->lag.due = true;
+	broadcast_sync(a->broadcast);
+	agent_capture_flush(&a->captures);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
-		if (!c->waits_out && !broadcast_empty(c->queue))
-			agent_conn_flush(c);
+		if (!c->send_blocked && !broadcast_empty(c->queue))
+			agent_send_flush(c);
 		if (c->gone)
 			agent_conn_free(c);
 	}
@@ -103,11 +101,6 @@ static void sample_cost(struct agent *a, uint64_t now_ns)
 	}
 }
 
-uint64_t agent_lag_ns(const struct agent *a)
-{
-	return MAX(a->lag.now, a->lag.last);
-}
-
 /* Somebody removed a socket (a cleaner of /run, a hand): it is made again, and clients that are there stay. */
 static void restore_socket(struct agent *a, const char *name, gid_t gid, struct listener *l)
 {
@@ -120,9 +113,9 @@ static void restore_socket(struct agent *a, const char *name, gid_t gid, struct 
 	fd = listen_sock_dir_listen(a->dir, name, gid, &err);
 	if (fd >= 0 && listen_replace(l, fd) >= 0)
 		log_warn("the socket %s was removed; it is there again", name);
-	else if (!a->complained)
+	else if (!a->restore_failed)
 		log_warn("the socket %s was removed: %s; restart the agent", name, err.msg);
-	a->complained = fd < 0;
+	a->restore_failed = fd < 0;
 }
 
 static void restore_sockets(struct agent *a)
@@ -223,6 +216,19 @@ static int open_metrics(struct agent *a, struct err *err)
 	return o.address ? agent_http_new(a->loop, &o, &a->http, err) : 0;
 }
 
+/* Gives each part the others that it uses. */
+static void connect_parts(struct agent *a)
+{
+	a->insts.pipeline = a->content.pipeline = a->pipeline;
+	a->insts.rights = &a->rights;
+	a->content.allow = a->conf.allow_content;
+	a->subscriptions.broadcast = a->broadcast;
+	a->subscriptions.insts = a->captures.insts = a->cilium.insts = &a->insts;
+	a->subscriptions.content = a->cilium.content = &a->content;
+	a->cilium.probes = a->conf.cilium_probes;
+	a->holds.loop = a->loop;
+}
+
 static int open_pipeline(struct agent *a, struct err *err)
 {
 	const struct probe_env_opts env = { .ring_bytes = a->conf.ring_bytes, .btf = a->conf.btf };
@@ -234,9 +240,19 @@ static int open_pipeline(struct agent *a, struct err *err)
 
 	if (r < 0)
 		return r;
+	connect_parts(a);
+	agent_hold_watch(&a->holds);
 	pipeline_set_tap(a->pipeline, &tap);
 	r = pipeline_open_live(a->pipeline, &env, NULL, 0, err);
-	a->n_cpus = r < 0 ? 0 : probe_env_n_cpus(pipeline_env(a->pipeline));
+	a->insts.n_cpus = r < 0 ? 0 : probe_env_n_cpus(pipeline_env(a->pipeline));
+	return r;
+}
+
+static int open_cilium(struct agent *a, struct err *err)
+{
+	int r = a->conf.cilium_socket ? agent_cilium_open(&a->cilium, a->loop, a->conf.cilium_socket, err) : 0;
+
+	a->insts.listener = a->cilium.listener;
 	return r;
 }
 
@@ -248,21 +264,21 @@ void agent_free(struct agent *a)
 	if (a->pipeline)
 		coop_stop(pipeline_coop(a->pipeline));
 	agent_http_free(a->http);
-	cilium_listener_free(TAKE_PTR(a->cilium));
+	a->insts.listener = NULL;
+	agent_cilium_close(&a->cilium);
 	listen_free(a->read);
 	listen_free(a->control);
 	while (a->conns)
 		agent_conn_free(a->conns);
-	agent_capture_end(a);
+	agent_capture_end(&a->captures);
 	listen_sock_dir_close(a->dir);
 	pipeline_free(a->pipeline);
-	agent_inst_free_all(a);
-	broadcast_free(a->fan);
+	agent_inst_free_all(&a->insts);
+	broadcast_free(a->broadcast);
 	vmsplice_sender_free(a->vmsplice_sender);
-	for (size_t i = 0; i < ARRAY_SIZE(a->said); i++)
-		buf_fini(&a->said[i].text);
-	buf_fini(&a->content.copy);
-	arena_fini(&a->content.scratch);
+	buf_fini(&a->status.text);
+	buf_fini(&a->counters.text);
+	agent_content_fini(&a->content);
 	if (a->cost.fd >= 0)
 		close(a->cost.fd);
 	free(a);
@@ -313,11 +329,10 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	a->start_ns = clock_boot_ns();
 	a->netns = own_netns();
 	a->cost.fd = -1;
-	agent_hold_watch_begin(a);
 	set_limits(a, conf);
 	find_group(a);
-	a->fan = broadcast_new(&conn_fan_ops);
-	if (!a->fan)
+	a->broadcast = broadcast_new(&agent_send_ops);
+	if (!a->broadcast)
 		return err_errno(err, -ENOMEM, "cannot start the agent");
 	a->vmsplice_sender = vmsplice_sender_new();
 	r = open_pipeline(a, err);
@@ -326,7 +341,7 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	if (r >= 0)
 		r = open_metrics(a, err);
 	if (r >= 0)
-		r = agent_cilium_open(a, err);
+		r = open_cilium(a, err);
 	if (r >= 0)
 		r = give_up_rights(a, err);
 	if (r < 0)
@@ -342,13 +357,6 @@ int agent_run(struct agent *a, struct err *err)
 	return pipeline_run(a->pipeline, &limits, err);
 }
 
-void agent_drain(struct agent *a)
-{
-	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
-
-	pipeline_drain(a->pipeline);
-}
-
 /* The streams of all clients end whole; a probe that is still starting is cancelled. */
 void agent_stop(struct agent *a)
 {
@@ -356,7 +364,7 @@ void agent_stop(struct agent *a)
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		if (c->sub.on)
 			agent_sub_end(c, "the agent stops");
-	agent_capture_end(a);
-	agent_cilium_tell(a, "the agent stops", "");
+	agent_capture_end(&a->captures);
+	cilium_listener_message(a->cilium.listener, "sonde: the agent stops");
 	pipeline_stop(a->pipeline);
 }

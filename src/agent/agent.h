@@ -21,7 +21,7 @@ struct loop;
 #define AGENT_CONTROL_PATH AGENT_DIR "/" AGENT_CONTROL_SOCKET
 
 /* Readers of other users' content: root alone, or the group too. */
-enum agent_content { AGENT_CONTENT_NONE, AGENT_CONTENT_GROUP, AGENT_CONTENT__MAX };
+enum agent_content_access { AGENT_CONTENT_NONE, AGENT_CONTENT_GROUP, AGENT_CONTENT__MAX };
 
 /* Of the read socket; 0 = the default: agent_limits.c. */
 struct agent_limits {
@@ -43,7 +43,7 @@ struct agent_conf {
 	const char *dir;		/* of the sockets; NULL = AGENT_DIR */
 	const char *group;		/* that may read; NULL = sonde */
 	struct agent_limits limits;
-	unsigned allow_content;		/* enum agent_content */
+	unsigned allow_content;		/* enum agent_content_access */
 	uint64_t queue_bytes;		/* per client; 0 = 4 MiB */
 	uint64_t queue_records;		/* per client; 0 = 262144 */
 	uint64_t stall_ns;		/* without progress, then a client is cut; 0 = 60 s */

@@ -3,22 +3,29 @@
  * Captures that the agent writes by itself, for as long as somebody wants. Their files are opened by who asks and
  * come as descriptors: the agent has no right to open any for writing, and knows no path.
  */
+#include "agent/agent_capture.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_inst.h"
+#include "agent/agent_request.h"
+#include "agent/access/agent_rights.h"
 #include "pipeline/output.h"
+#include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "base/rights.h"
 #include "base/str.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
+#include "ipc/proto.h"
 #include "probe/probe.h"
 #include "sinks/sink.h"
 
@@ -26,7 +33,7 @@
 
 struct capture {
 	struct capture *next;
-	struct agent *a;
+	struct agent_captures *all;
 	unsigned number;
 	uint32_t mask;			/* 1u << instance */
 	uint32_t kept;			/* those of them that keep packets for a dump: only dumps are written */
@@ -61,7 +68,7 @@ static void want_events(struct capture *c, int by)
 {
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->mask & 1u << i)
-			c->a->insts[i]->n_decode += (unsigned)by;
+			c->all->insts->of[i]->n_decode += (unsigned)by;
 }
 
 static void capture_free(struct capture *c)
@@ -71,14 +78,14 @@ static void capture_free(struct capture *c)
 	want_events(c, -1);
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->mask & 1u << i)
-			agent_inst_put(c->a, i);
+			agent_inst_put(c->all->insts, i);
 	filter_free(c->where);
 	free(c);
 }
 DEFINE_CLEANUP(struct capture *, capture_free)
 
 /* A recorder's packets wait until a dump is asked for. */
-static bool keeps(const struct want *w)
+static bool keeps(const struct probe_request *w)
 {
 	for (size_t i = 1; i < w->args.len; i++)
 		if (!strncmp(w->args.items[i], "--keep=", 7))
@@ -86,23 +93,23 @@ static bool keeps(const struct want *w)
 	return false;
 }
 
-static int get_instances(struct capture *c, struct request *q, struct err *err)
+static int get_instances(struct capture *c, struct agent_request *q, struct err *err)
 {
-	for (size_t i = 0; i < q->wants.len; i++) {
+	for (size_t i = 0; i < q->probes.len; i++) {
 		uint16_t instance;
-		int r = agent_inst_get(c->a, q, i, &instance, err);
+		int r = agent_inst_get(c->all->insts, q, i, &instance, err);
 
 		if (r < 0)
 			return r;
 		if (c->mask & 1u << instance) {		/* twice the same */
-			agent_inst_put(c->a, instance);
+			agent_inst_put(c->all->insts, instance);
 			continue;
 		}
 		c->mask |= 1u << instance;
-		c->kept |= keeps(&q->wants.items[i]) ? 1u << instance : 0;
-		c->a->insts[instance]->n_decode++;
+		c->kept |= keeps(&q->probes.items[i]) ? 1u << instance : 0;
+		c->all->insts->of[instance]->n_decode++;
 	}
-	return q->wants.len ? 0 : err_set(err, -EINVAL, "a capture names at least one probe");
+	return q->probes.len ? 0 : err_set(err, -EINVAL, "a capture names at least one probe");
 }
 
 static int open_output(struct capture *c, const char *name, int *fd, struct err *err)
@@ -113,21 +120,26 @@ static int open_output(struct capture *c, const char *name, int *fd, struct err 
 	if (!ops->event)
 		return err_set(err, -EINVAL, "%s: the agent writes no files of format %s", c->name, ops->name);
 	c->opts = (struct sink_opts){
-		.reg = pipeline_registry(c->a->pipeline), .host = pipeline_host(c->a->pipeline),
-		.cmdline = "sonde control capture", .time = TIME_RFC3339, .symbolic = true,
+		.reg = pipeline_registry(c->all->insts->pipeline),
+		.host = pipeline_host(c->all->insts->pipeline),
+		.cmdline = "sonde control capture",
+		.time = TIME_RFC3339,
+		.symbolic = true,
 	};
-	pipeline_need(c->a->pipeline, ops->needs | (c->where && filter_also(c->where) ? 1u << SEC_PARAMS : 0));
-	return output_open_fd(pipeline_bus(c->a->pipeline), ops, &c->opts, TAKE_FD(*fd), c->name, &c->out, err);
+	pipeline_need(c->all->insts->pipeline,
+		      ops->needs | (c->where && filter_also(c->where) ? 1u << SEC_PARAMS : 0));
+	return output_open_fd(pipeline_bus(c->all->insts->pipeline), ops, &c->opts, TAKE_FD(*fd), c->name, &c->out,
+			      err);
 }
 
-static unsigned free_number(const struct agent *a)
+static unsigned free_number(const struct agent_captures *all)
 {
 	unsigned number = 1;
 
-	for (const struct capture *c = a->captures; c;) {
+	for (const struct capture *c = all->first; c;) {
 		if (c->number == number) {
 			number++;
-			c = a->captures;
+			c = all->first;
 		} else {
 			c = c->next;
 		}
@@ -135,20 +147,7 @@ static unsigned free_number(const struct agent *a)
 	return number;
 }
 
-/* What was there before, for who decodes here. */
-static int snapshot(struct capture *c, struct err *err)
-{
-	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
-	struct agent_conn nobody = { 0 };
-	int r;
-
-	c->a->snapshot_for = &nobody;
-	r = pipeline_snapshot(c->a->pipeline, c->mask, err);
-	c->a->snapshot_for = NULL;
-	return r;
-}
-
-static int begin(struct agent *a, struct request *q, const char *name, int *fd, struct buf *out,
+static int begin(struct agent_captures *all, struct agent_request *q, const char *name, int *fd, struct buf *out,
 		 struct err *err)
 {
 	_cleanup_(capture_freep) struct capture *c = calloc(1, sizeof(*c));
@@ -156,26 +155,26 @@ static int begin(struct agent *a, struct request *q, const char *name, int *fd, 
 
 	if (!c)
 		return err_errno(err, -ENOMEM, "cannot begin a capture");
-	c->a = a;
-	c->number = free_number(a);
+	c->all = all;
+	c->number = free_number(all);
 	str_escape(c->name, sizeof(c->name), name, strlen(name));
 	if (c->number > CAPTURES_MAX)
 		return err_set(err, -EBUSY, "%d captures run already", CAPTURES_MAX);
 	if (q->where && *q->where)
-		r = filter_parse(pipeline_registry(a->pipeline), q->where, &c->where, err);
+		r = filter_parse(pipeline_registry(all->insts->pipeline), q->where, &c->where, err);
 	if (r >= 0)
 		r = get_instances(c, q, err);
 	if (r >= 0)
-		r = snapshot(c, err);
+		r = agent_inst_snapshot(all->insts, c->mask, NULL, err);
 	if (r >= 0)
-		agent_inst_started(a, c->mask);
+		agent_inst_started(all->insts, c->mask);
 	if (r >= 0)
 		r = open_output(c, name, fd, err);
 	if (r < 0)
 		return r;
 	output_set_pass(c->out, pass, c);
-	c->next = a->captures;
-	a->captures = c;
+	c->next = all->first;
+	all->first = c;
 	log_info("sonde: capture %u begins: %s", c->number, c->name);
 	return buf_printf(out, "capture %u\n", TAKE_PTR(c)->number);
 }
@@ -183,13 +182,10 @@ static int begin(struct agent *a, struct request *q, const char *name, int *fd, 
 /* 0, or the first error of the file (@err says). */
 static int end(struct capture *c, struct buf *out, struct err *err)
 {
-	struct capture **at = &c->a->captures;
+	struct capture **at = &c->all->first;
 	int r;
 
-	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
-		if (c->mask & 1u << i && c->a->insts[i]->refs == 1)
-			agent_inst_quiet(c->a, i); /* to the last record */
-	agent_drain(c->a);
+	agent_inst_drain(c->all->insts, c->mask);
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
@@ -201,25 +197,25 @@ static int end(struct capture *c, struct buf *out, struct err *err)
 	return r;
 }
 
-void agent_capture_end(struct agent *a)
+void agent_capture_end(struct agent_captures *all)
 {
-	while (a->captures) {
+	while (all->first) {
 		struct err err = { 0 };
 
-		if (end(a->captures, NULL, &err) < 0)
+		if (end(all->first, NULL, &err) < 0)
 			log_warn("%s", err.msg);
 	}
 }
 
-void agent_capture_flush(struct agent *a)
+void agent_capture_flush(struct agent_captures *all)
 {
-	for (struct capture *c = a->captures; c; c = c->next)
+	for (struct capture *c = all->first; c; c = c->next)
 		output_flush(c->out);
 }
 
-void agent_capture_say(const struct agent *a, struct buf *out)
+void agent_capture_report(const struct agent_captures *all, struct buf *out)
 {
-	for (const struct capture *c = a->captures; c; c = c->next)
+	for (const struct capture *c = all->first; c; c = c->next)
 		buf_printf(out, "capture %u: %" PRIu64 " events in %s%s%s\n", c->number, c->events, c->name,
 			   output_error(c->out) ? ", which failed: " : "",
 			   output_error(c->out) ? strerror(-output_error(c->out)) : "");
@@ -227,11 +223,11 @@ void agent_capture_say(const struct agent *a, struct buf *out)
 
 /* ---- verbs ---- */
 
-static int start(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+static int start(struct agent_captures *all, const struct verb_args *args, struct buf *out, struct err *err)
 {
 	static const char plain[] = "probe=net\0option=--whole-packets\0option=--once";
 	struct proto_frame words = { .data = plain, .len = sizeof(plain) };
-	struct request q;
+	struct agent_request q;
 	int r;
 
 	if (args->n < 2 || *args->fd < 0)
@@ -240,17 +236,17 @@ static int start(struct agent *a, const struct verb_args *args, struct buf *out,
 	if (args->n > 2)
 		words = (struct proto_frame){ .data = args->items[2],
 					      .len = (uint32_t)(args->end - args->items[2]) };
-	r = agent_inst_request_parse(&words, &q, err);
+	r = agent_request_parse(&words, &q, err);
 	if (r < 0)
 		return r;
-	r = begin(a, &q, args->items[1], args->fd, out, err);
-	agent_inst_request_fini(&q);
+	r = begin(all, &q, args->items[1], args->fd, out, err);
+	agent_request_fini(&q);
 	return r;
 }
 
-static int stop(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+static int stop(struct agent_captures *all, const struct verb_args *args, struct buf *out, struct err *err)
 {
-	struct capture *c = a->captures;
+	struct capture *c = all->first;
 	uint32_t n = 0;
 
 	if (args->n > 2 || (args->n == 2 && str_to_u32(args->items[1], 10, &n) < 0))
@@ -264,23 +260,24 @@ static int stop(struct agent *a, const struct verb_args *args, struct buf *out, 
 	return end(c, out, err);
 }
 
-int agent_capture_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+int agent_capture_call(struct agent_captures *all, const struct verb_args *args, struct buf *out, struct err *err)
 {
 	if (!args->n) {
-		agent_capture_say(a, out);
+		agent_capture_report(all, out);
 		return buf_error(out);
 	}
 	if (!strcmp(args->items[0], "start"))
-		return start(a, args, out, err);
+		return start(all, args, out, err);
 	if (!strcmp(args->items[0], "stop"))
-		return stop(a, args, out, err);
+		return stop(all, args, out, err);
 	return err_set(err, -EINVAL, "%s: start, stop or nothing is expected", args->items[0]);
 }
 
 /* Every recorder that runs, or the one of the instance that was named. */
-int agent_capture_dump_call(struct agent *a, const struct verb_args *args, struct buf *out, struct err *err)
+int agent_capture_dump_call(struct agent_captures *all, const struct verb_args *args, struct buf *out,
+			    struct err *err)
 {
-	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
+	uint64_t _cleanup_rights_ was = rights_raise(all->insts->rights->working);
 	const struct opt_strv none = { 0 };
 	uint32_t only = 0;
 	int asked = 0;
@@ -288,8 +285,9 @@ int agent_capture_dump_call(struct agent *a, const struct verb_args *args, struc
 	if (args->n > 1 || (args->n && str_to_u32(args->items[0], 10, &only) < 0))
 		return err_set(err, -EINVAL, "dump wants the number of an instance, or nothing for all recorders");
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++) {
-		if (!a->insts[i] || a->insts[i]->quiet || (only && only != i) || !keeps(&a->insts[i]->want) ||
-		    pipeline_call(a->pipeline, NULL, i, "dump", &none, err) < 0)
+		if (!all->insts->of[i] || all->insts->of[i]->quiet || (only && only != i) ||
+		    !keeps(&all->insts->of[i]->request) ||
+		    pipeline_call(all->insts->pipeline, NULL, i, "dump", &none, err) < 0)
 			continue;
 		buf_printf(out, "instance %u dumps\n", i);
 		asked++;

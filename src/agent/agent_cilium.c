@@ -3,28 +3,28 @@
  * Clients of Cilium's monitor at the agent: packets, drops and (if asked for) calls, from probes that are loaded
  * while somebody listens. Also what becomes of the agent, as Cilium's agents tell it.
  */
-#include <errno.h>
-#include <stdio.h>
+#include "agent/agent_cilium.h"
+
 #include <string.h>
 #include <time.h>
 
-#include "agent/agent_impl.h"
+#include "agent/access/agent_content.h"
+#include "agent/agent_inst.h"
+#include "agent/agent_request.h"
 #include "pipeline/cilium_listener.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
-#include "cilium/notify.h"
-#include "event/event.h"
-#include "probe/probe.h"
+#include "ipc/listen.h"
+#include "ipc/proto.h"
+#include "pipeline/pipeline.h"
 
 #define DEFAULT_PROBES "net"
 
-bool agent_cilium_wants(const struct agent *a, uint16_t instance)
+bool agent_cilium_wants(const struct agent_cilium *c, uint16_t instance)
 {
-	return instance < SONDE_INSTANCES &&
-	       ((a->cilium_starting && !a->insts[instance]) || a->cilium_mask & 1u << instance);
+	return instance < SONDE_INSTANCES && ((c->starting && !c->insts->of[instance]) || c->mask & 1u << instance);
 }
 
 static bool pass(void *ctx, const struct event *ev)
@@ -36,15 +36,16 @@ static uint32_t viewer(void *ctx, int fd)
 {
 	struct peer peer;
 
-	return listen_peer_of(fd, &peer) < 0 ? UID_NONE : agent_content_of(ctx, &peer, 0);
+	return listen_peer_of(fd, &peer) < 0 ? UID_NONE
+					     : agent_content_viewer(((struct agent_cilium *)ctx)->content, &peer, 0);
 }
 
 static const struct event *show(void *ctx, const struct event *ev, uint32_t of)
 {
-	struct agent *a = ctx;
+	struct agent_cilium *c = ctx;
 
-	arena_reset(&a->content.scratch);
-	return agent_content_event(a, ev, of, &a->content.scratch, &a->content.shown);
+	arena_reset(&c->scratch);
+	return agent_content_event(c->content, ev, of, &c->scratch, &c->shown);
 }
 
 /* "net,gohttp2" as the words of a subscription; whether there are such probes is seen when they are taken. */
@@ -58,124 +59,94 @@ static void put_words(const char *list, struct buf *out)
 	}
 }
 
-static int parse(const struct agent *a, struct request *ret, struct err *err)
+static int parse(const struct agent_cilium *c, struct agent_request *ret, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf words = { 0 };
 
-	put_words(a->conf.cilium_probes ? a->conf.cilium_probes : DEFAULT_PROBES, &words);
+	put_words(c->probes ? c->probes : DEFAULT_PROBES, &words);
 	if (buf_error(&words))
 		return err_errno(err, buf_error(&words), "cannot serve Cilium's clients");
-	return agent_inst_request_parse(&(struct proto_frame){ .data = words.data, .len = (uint32_t)words.len }, ret,
-					err);
+	return agent_request_parse(&(struct proto_frame){ .data = words.data, .len = (uint32_t)words.len }, ret, err);
 }
 
-static int get_instances(struct agent *a, struct request *q, struct err *err)
+static void start_probes(struct agent_cilium *c)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < q->wants.len; i++) {
-		uint16_t instance;
-
-		r = agent_inst_get(a, q, i, &instance, err);
-		if (r >= 0 && a->cilium_mask & 1u << instance)
-			agent_inst_put(a, instance); /* twice the same */
-		else if (r >= 0)
-			a->cilium_mask |= 1u << instance;
-	}
-	return r;
-}
-
-/* What was there before, for the decoders here: clients that have it already do not get it again. */
-static int snapshot(struct agent *a, struct err *err)
-{
-	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
-	struct agent_conn nobody = { 0 };
-	int r;
-
-	a->snapshot_for = &nobody;
-	r = pipeline_snapshot(a->pipeline, a->cilium_mask, err);
-	a->snapshot_for = NULL;
-	return r;
-}
-
-static void start_probes(struct agent *a)
-{
-	struct request q;
+	struct agent_request q;
 	struct err err = { 0 };
-	int r = parse(a, &q, &err);
+	int r = parse(c, &q, &err);
 
 	if (r >= 0) {
-		a->cilium_starting = true;	/* what a probe tells while it starts has no known instance yet */
-		r = get_instances(a, &q, &err);
+		c->starting = true; /* what a probe tells while it starts has no known instance yet */
+		r = agent_inst_get_all(c->insts, &q, &c->mask, &err);
 		if (r >= 0)
-			r = snapshot(a, &err);
+			r = agent_inst_snapshot(c->insts, c->mask, NULL, &err);
 		if (r >= 0)
-			agent_inst_started(a, a->cilium_mask);
-		a->cilium_starting = false;
-		agent_inst_request_fini(&q);
+			agent_inst_started(c->insts, c->mask);
+		c->starting = false;
+		agent_request_fini(&q);
 	}
 	if (r < 0)
 		log_error("Cilium's clients see nothing: %s", err.msg);
 }
 
 /* Gives its instances back. */
-static void agent_cilium_stop(struct agent *a)
+static void stop_probes(struct agent_cilium *c)
 {
-	uint32_t mask = a->cilium_mask;
+	uint32_t mask = c->mask;
 
-	a->cilium_mask = 0;
+	c->mask = 0;
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (mask & 1u << i)
-			agent_inst_put(a, i);
+			agent_inst_put(c->insts, i);
 }
 
 static void run_job(void *ctx)
 {
-	struct agent *a = ctx;
+	struct agent_cilium *c = ctx;
 
-	if (a->cilium_on && !a->cilium_mask)
-		start_probes(a);
-	else if (!a->cilium_on)
-		agent_cilium_stop(a);
+	if (c->on && !c->mask)
+		start_probes(c);
+	else if (!c->on)
+		stop_probes(c);
 }
 
 static void wanted(void *ctx, bool on)
 {
-	struct agent *a = ctx;
+	struct agent_cilium *c = ctx;
 
-	a->cilium_on = on;
-	coop_submit(pipeline_coop(a->pipeline), &a->cilium_job);
+	c->on = on;
+	coop_submit(pipeline_coop(c->insts->pipeline), &c->job);
 }
 
-void agent_cilium_tell(struct agent *a, const char *what, const char *probe)
-{
-	char json[160];
-
-	if (!a->cilium)
-		return;
-	snprintf(json, sizeof(json), "{\"message\":\"sonde: %s%s%s\"}", what, *probe ? " " : "", probe);
-	cilium_listener_tell(a->cilium, CILIUM_AGENT_MESSAGE, json);
-}
-
-int agent_cilium_open(struct agent *a, struct err *err)
+int agent_cilium_open(struct agent_cilium *c, struct loop *loop, const char *path, struct err *err)
 {
 	const time_t now = time(NULL);
 	struct cilium_listener_opts o = {
-		.path = a->conf.cilium_socket, .pass = pass, .viewer = viewer, .show = show,
-		.wanted = wanted, .started = a->started, .ctx = a,
+		.path = path,
+		.pass = pass,
+		.viewer = viewer,
+		.show = show,
+		.wanted = wanted,
+		.started = c->started,
+		.ctx = c,
 	};
-	struct request q;
+	struct agent_request q;
 	struct tm tm;
 	int r;
 
-	a->cilium_job = (struct coop_job){ .name = "Cilium's clients", .run = run_job, .ctx = a, .plain = true };
-	if (!o.path)
-		return 0;
+	c->job = (struct coop_job){ .name = "Cilium's clients", .run = run_job, .ctx = c, .plain = true };
 	gmtime_r(&now, &tm);
-	strftime(a->started, sizeof(a->started), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	r = parse(a, &q, err);
+	strftime(c->started, sizeof(c->started), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	r = parse(c, &q, err);
 	if (r < 0)
 		return r;
-	agent_inst_request_fini(&q);
-	return cilium_listener_new(a->loop, pipeline_bus(a->pipeline), &o, &a->cilium, err);
+	agent_request_fini(&q);
+	return cilium_listener_new(loop, pipeline_bus(c->insts->pipeline), &o, &c->listener, err);
+}
+
+void agent_cilium_close(struct agent_cilium *c)
+{
+	cilium_listener_free(c->listener);
+	c->listener = NULL;
+	arena_fini(&c->scratch);
 }

@@ -3,6 +3,8 @@
  * Connections: bytes in to the session, bytes out of the queue. A client that does not read harms nobody: its
  * queue is bounded, and after a time without progress it is cut.
  */
+#include "agent/agent_conn.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/agent_impl.h"
-#include "agent/vmsplice_sender.h"
+#include "agent/agent_send.h"
+#include "agent/agent_state.h"
+#include "agent/agent_verbs.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -20,173 +23,19 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
+#include "base/rights.h"
+#include "base/units.h"
+#include "ipc/broadcast.h"
+#include "ipc/proto.h"
 #include "ipc/session.h"
+#include "pipeline/pipeline.h"
 
-#define WRITE_ROUND (4u << 20)		/* bytes to one client before the others have their turn */
-#define SPLICE_LEAST (16u << 10)	/* below this copying costs less */
 #define READ_BYTES 512			/* some requests, then the other clients have their turn */
 #define SOCKET_BYTES (1 << 20)		/* in the kernel: a batch of 50 ms without waking us in between */
-#define BACKLOG_BYTES (1u << 20)	/* of answers that nobody reads; then no more questions are taken */
 #define GREETING_NS (10 * NS_PER_S)
 #define LINGER_NS (10 * NS_PER_S)	/* for a client that was cut to read why */
 
-/* ---- out ---- */
-
-/*
- * The pipeline's own records (names, ticks, losses) are bounded by the time until a client is cut; no books count
- * those, so none may be lost. State has an eighth of the queue for itself.
- */
-static enum broadcast_weight weight_of(const struct sonde_rec *r)
-{
-	if (record_is_core(r))
-		return BROADCAST_ALWAYS;
-	return !r->instance || r->flags & SONDE_RF_SNAPSHOT ? BROADCAST_STATE : BROADCAST_DATA;
-}
-
-static void look(const void *p, struct broadcast_frame *ret)
-{
-	struct proto_head h;
-
-	memcpy(&h, p, sizeof(h));
-	*ret = (struct broadcast_frame){ .len = (uint32_t)proto_frame_bytes(p), .weight = BROADCAST_ALWAYS };
-	p = (const char *)p + sizeof(h);
-	if (h.type == PROTO_RECORD) {
-		struct sonde_rec r;
-
-		memcpy(&r, p, sizeof(r));
-		ret->key = r.instance;
-		ret->ts_ns = r.ts_ns;
-		ret->counts = shared_subscription_record_counts(&r);
-		ret->weight = weight_of(&r);
-	} else if (h.type == PROTO_EVENT) {
-		struct proto_event e;
-
-		memcpy(&e, p, sizeof(e));
-		ret->key = e.instance;
-		ret->ts_ns = e.ts_ns;
-		ret->counts = e.flags & PROTO_EVENT_COUNTS;
-		ret->weight = BROADCAST_DATA;
-	}
-}
-
-static size_t lost_frame(const struct broadcast_lost *l, void *buf, size_t cap)
-{
-	struct { struct proto_head head; struct sonde_lost_rec rec; } frame = {
-		.head = { .len = sizeof(frame), .type = PROTO_RECORD },
-		.rec = {
-			.hdr = { .ts_ns = l->ts_ns, .type = SONDE_EV_LOST, .len = sizeof(frame.rec),
-				 .instance = l->key },
-			.cause = SONDE_LOST_QUEUE, .count = l->count,
-		},
-	};
-
-	_Static_assert(sizeof(frame) % BROADCAST_ALIGN == 0, "a frame has no tail");
-	if (cap < sizeof(frame))
-		return 0;
-	memcpy(buf, &frame, sizeof(frame));
-	return sizeof(frame);
-}
-
-static void losing(void *ctx, uint16_t key)
-{
-	struct agent_conn *c = ctx;
-
-	c->sub.lost[key % SONDE_INSTANCES]++;
-}
-
-const struct broadcast_ops conn_fan_ops = { .look = look, .lost = lost_frame, .losing = losing };
-
-int agent_conn_send(struct agent_conn *c, const struct buf *frames)
-{
-	return buf_error(frames) ? buf_error(frames) : broadcast_send(c->queue, frames->data, frames->len, NULL, 0);
-}
-
-int agent_conn_send_record(struct agent_conn *c, const struct sonde_rec *rec)
-{
-	const struct sonde_rec *r = agent_content_record(c->a, rec, c->viewer);
-	struct proto_head h = { .type = PROTO_RECORD };
-
-	if (!r)
-		return 0;
-	h.len = (uint32_t)sizeof(h) + r->len;
-	return broadcast_send(c->queue, &h, sizeof(h), r, r->len);
-}
-
-static bool too_much_to_read(const struct agent_conn *c)
-{
-	struct broadcast_stats st;
-
-	broadcast_stats(c->queue, &st);
-	return !c->sub.on && st.queued_bytes > BACKLOG_BYTES;
-}
-
-static void set_events(struct agent_conn *c)
-{
-	uint32_t events = 0;
-
-	if (!c->dying && !session_waits(c->session) && !too_much_to_read(c))
-		events |= EPOLLIN;
-	if (c->waits_out)
-		events |= EPOLLOUT;
-	loop_set_events(c->io, events);
-}
-
-static size_t bytes_of(const struct iovec *iov, int n)
-{
-	size_t sum = 0;
-
-	for (int i = 0; i < n; i++)
-		sum += iov[i].iov_len;
-	return sum;
-}
-
-/* One write. 1: all of it went, 0: the socket is full, or -errno. */
-static int write_some(struct agent_conn *c, size_t *ret_bytes)
-{
-	struct iovec iov[VMSPLICE_SENDER_PIECES];
-	bool still = false;
-	int n = broadcast_peek(c->queue, iov, VMSPLICE_SENDER_PIECES, &still);
-	size_t want = bytes_of(iov, n);
-	ssize_t sent =
-		still && want >= SPLICE_LEAST ? vmsplice_sender_send(c->a->vmsplice_sender, c->fd, iov, n) : -ENOTSUP;
-
-	if (sent == -ENOTSUP) {
-		const struct msghdr m = { .msg_iov = iov, .msg_iovlen = (size_t)n };
-
-		sent = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-		sent = sent < 0 ? -errno : sent;
-	}
-	if (sent < 0)
-		return sent == -EAGAIN || sent == -EINTR ? 0 : (int)sent;
-	broadcast_consume(c->queue, (size_t)sent);
-	*ret_bytes += (size_t)sent;
-	return (size_t)sent == want;
-}
-
-/* READY goes out when everything is ready, snapshots included, though it stands in front of them. */
-static bool is_starting(const struct agent_conn *c)
-{
-	return c->request.type == PROTO_SUBSCRIBE && c->request.job.state == COOP_RUNNING;
-}
-
-void agent_conn_flush(struct agent_conn *c)
-{
-	size_t bytes = 0;
-	int r = 1;
-
-	if (c->gone || is_starting(c))
-		return;
-	while (r > 0 && bytes < WRITE_ROUND && !broadcast_empty(c->queue))
-		r = write_some(c, &bytes);
-	if (bytes || broadcast_empty(c->queue))
-		c->moved_ns = clock_boot_ns();
-	if (r < 0 || (c->dying && broadcast_empty(c->queue))) {
-		c->gone = true;
-		return;
-	}
-	c->waits_out = !broadcast_empty(c->queue);
-	set_events(c);
-}
+/* ---- end ---- */
 
 /* Drops the queue, sends the reason, and closes once the client has read it. */
 static void conn_cut(struct agent_conn *c, int code, const char *reason)
@@ -198,15 +47,16 @@ static void conn_cut(struct agent_conn *c, int code, const char *reason)
 		return;
 	log_warn("client %s (pid %d, uid %u) is cut: %s", session_client(c->session), (int)c->peer.pid,
 		 (unsigned)c->peer.uid, reason);
-	snprintf(c->a->totals.last_cut, sizeof(c->a->totals.last_cut), "pid %d: %.120s", (int)c->peer.pid, reason);
-	c->a->totals.cut++;
+	snprintf(c->a->totals.last_disconnected, sizeof(c->a->totals.last_disconnected), "pid %d: %.120s",
+		 (int)c->peer.pid, reason);
+	c->a->totals.disconnected++;
 	agent_sub_drop(c);
 	broadcast_give_up(c->queue, clock_boot_ns());
 	c->dying = true;
 	c->dead_ns = clock_boot_ns() + LINGER_NS;
 	if (proto_put(&b, PROTO_ERROR, &st, sizeof(st), reason) >= 0)
-		agent_conn_send(c, &b);
-	agent_conn_flush(c);
+		agent_send(c, &b);
+	agent_send_flush(c);
 }
 
 /* ---- in ---- */
@@ -217,13 +67,13 @@ static void end_with_error(struct agent_conn *c)
 	agent_sub_drop(c);
 	c->dying = true;
 	c->dead_ns = clock_boot_ns() + LINGER_NS;
-	agent_conn_flush(c);
+	agent_send_flush(c);
 }
 
 static void forget_passed(struct agent_conn *c)
 {
-	if (c->passed >= 0)
-		close(TAKE_FD(c->passed));
+	if (c->passed_fd >= 0)
+		close(TAKE_FD(c->passed_fd));
 }
 
 /*
@@ -246,7 +96,7 @@ static ssize_t receive(struct agent_conn *c, void *bytes, size_t cap)
 	h = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int))) {
 		forget_passed(c);
-		memcpy(&c->passed, CMSG_DATA(h), sizeof(int));
+		memcpy(&c->passed_fd, CMSG_DATA(h), sizeof(int));
 	}
 	return n;
 }
@@ -264,7 +114,7 @@ static void read_some(struct agent_conn *c)
 	else if (session_feed(c->session, bytes, (size_t)n) < 0)
 		end_with_error(c);
 	else
-		agent_conn_flush(c);
+		agent_send_flush(c);
 }
 
 static int on_io(void *ctx, _unused_ int fd, uint32_t events)
@@ -272,7 +122,7 @@ static int on_io(void *ctx, _unused_ int fd, uint32_t events)
 	struct agent_conn *c = ctx;
 
 	if (events & EPOLLOUT)
-		agent_conn_flush(c);
+		agent_send_flush(c);
 	if (!c->gone && !c->dying && events & EPOLLIN)
 		read_some(c);
 	else if (events & (EPOLLHUP | EPOLLERR))
@@ -286,7 +136,7 @@ static int on_io(void *ctx, _unused_ int fd, uint32_t events)
 
 static int on_send(void *ctx, const struct buf *frames)
 {
-	return agent_conn_send(ctx, frames);
+	return agent_send(ctx, frames);
 }
 
 static void on_welcome(void *ctx, struct proto_welcome *ret, const char **ret_release)
@@ -304,7 +154,7 @@ static void on_welcome(void *ctx, struct proto_welcome *ret, const char **ret_re
 
 static int run_call(struct agent_conn *c, const struct proto_frame *f)
 {
-	struct agent_request *q = &c->request;
+	struct agent_job *q = &c->request;
 	const char *verb = (const char *)f->data + q->verb_off;
 
 	return MIN(agent_verbs_call(c, verb, f, verb, &q->text, &q->err), 0);
@@ -314,7 +164,7 @@ static int run_call(struct agent_conn *c, const struct proto_frame *f)
 static void run_request(void *ctx)
 {
 	struct agent_conn *c = ctx;
-	struct agent_request *q = &c->request;
+	struct agent_job *q = &c->request;
 	const struct proto_frame f = { .type = q->type, .data = q->payload.data, .len = (uint32_t)q->payload.len };
 
 	if (q->type == PROTO_SUBSCRIBE)
@@ -328,7 +178,7 @@ static void run_request(void *ctx)
 static void request_done(void *ctx)
 {
 	struct agent_conn *c = ctx;
-	struct agent_request *q = &c->request;
+	struct agent_job *q = &c->request;
 	int r;
 
 	forget_passed(c);
@@ -343,16 +193,16 @@ static void request_done(void *ctx)
 	if (r < 0)
 		end_with_error(c);
 	else
-		agent_conn_flush(c);
+		agent_send_flush(c);
 	if (c->gone)
 		agent_conn_free(c);
 }
 
 static int submit(struct agent_conn *c, const char *name, uint16_t type, const struct proto_frame *f, size_t verb_off)
 {
-	struct agent_request *q = &c->request;
+	struct agent_job *q = &c->request;
 
-	*q = (struct agent_request){
+	*q = (struct agent_job){
 		.job = { .name = name, .run = run_request, .done = request_done, .ctx = c, .plain = true },
 		.type = type,
 		.verb_off = verb_off,
@@ -424,19 +274,19 @@ static bool may_connect(const struct agent *a, int fd, const struct peer *p, uin
 	return !(rights & PROTO_RIGHT_CONTROL) && a->gid && listen_peer_in_group(fd, p, a->gid);
 }
 
-static unsigned free_place(const struct agent *a)
+static unsigned free_number(const struct agent *a)
 {
-	unsigned place = 0;
+	unsigned number = 0;
 
 	for (const struct agent_conn *c = a->conns; c;) {
-		if (c->place == place) {
-			place++;
+		if (c->number == number) {
+			number++;
 			c = a->conns;
 		} else {
 			c = c->next;
 		}
 	}
-	return place;
+	return number;
 }
 
 void agent_conn_new(struct agent *a, int fd, uint32_t rights)
@@ -461,11 +311,12 @@ void agent_conn_new(struct agent *a, int fd, uint32_t rights)
 		close(fd);
 		return;
 	}
-	*c = (struct agent_conn){ .a = a, .fd = fd, .peer = peer, .rights = rights, .passed = -1,
-				  .since_ns = clock_boot_ns() };
-	c->viewer = agent_content_of(a, &peer, rights);
+	*c = (struct agent_conn){
+		.a = a, .fd = fd, .peer = peer, .rights = rights, .passed_fd = -1, .since_ns = clock_boot_ns()
+	};
+	c->viewer = agent_content_viewer(&a->content, &peer, rights);
 	c->moved_ns = c->heard_ns = c->since_ns;
-	c->place = free_place(a);
+	c->number = free_number(a);
 	c->next = a->conns;
 	if (c->next)
 		c->next->prev = c;
@@ -473,7 +324,7 @@ void agent_conn_new(struct agent *a, int fd, uint32_t rights)
 	a->n_conns++;
 	widen(fd);
 	c->session = session_new(&session_ops, c);
-	c->queue = broadcast_subscribe(a->fan, a->conf.queue_bytes, a->conf.queue_records, c);
+	c->queue = broadcast_subscribe(a->broadcast, a->conf.queue_bytes, a->conf.queue_records, c);
 	if (!c->session || !c->queue || loop_add_io(a->loop, fd, EPOLLIN, on_io, c, &c->io) < 0) {
 		agent_conn_free(c);
 		return;

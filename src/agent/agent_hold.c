@@ -2,9 +2,11 @@
 /*
  * The watchdog: says which step kept the loop from its clients for too long.
  */
-#include <inttypes.h>
+#include "agent/agent_hold.h"
 
-#include "agent/agent_impl.h"
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "loop/hold.h"
@@ -15,45 +17,45 @@
 
 static void on_hold(void *ctx, const struct hold *h)
 {
-	struct agent *a = ctx;
+	struct agent_holds *w = ctx;
 	uint64_t now_ns = clock_boot_ns();
 	char by[256], more[64] = "";
 
-	if (now_ns < a->held.again_ns && h->wall_ns < loop_longest(a->loop)->wall_ns) {
-		a->held.n++;
+	if (now_ns < w->next_log_ns && h->wall_ns < loop_longest(w->loop)->wall_ns) {
+		w->n++;
 		return;
 	}
-	if (a->held.n)
-		snprintf(more, sizeof(more), "; %u more holds since the last message", a->held.n);
+	if (w->n)
+		snprintf(more, sizeof(more), "; %u more holds since the last message", w->n);
 	hold_text(h, by, sizeof(by));
 	log_info("sonde: loop held %" PRIu64 " ms (%" PRIu64 " ms of CPU time): %s%s",
 		 (uint64_t)(h->wall_ns / NS_PER_MS), (uint64_t)(h->cpu_ns / NS_PER_MS), by, more);
-	a->held.again_ns = now_ns + LOG_EVERY_NS;
-	a->held.n = 0;
+	w->next_log_ns = now_ns + LOG_EVERY_NS;
+	w->n = 0;
 }
 
-void agent_hold_watch_begin(struct agent *a)
+void agent_hold_watch(struct agent_holds *w)
 {
-	loop_watch(a->loop, HOLD_NS, on_hold, a);
+	loop_watch(w->loop, HOLD_NS, on_hold, w);
 }
 
-static void say_ms(struct buf *out, uint64_t ns)
+static void put_ms(struct buf *out, uint64_t ns)
 {
 	buf_printf(out, "%" PRIu64 ".%03" PRIu64 " ms", (uint64_t)(ns / NS_PER_MS),
 		   (uint64_t)(ns % NS_PER_MS / 1000));
 }
 
-void agent_hold_say(const struct hold *h, struct buf *out)
+void agent_hold_report(const struct hold *h, struct buf *out)
 {
 	char by[256];
 
 	buf_printf(out, "loop: held for ");
-	say_ms(out, h->wall_ns);
+	put_ms(out, h->wall_ns);
 	buf_printf(out, " at most");
 	if (h->wall_ns) {
 		hold_text(h, by, sizeof(by));
 		buf_printf(out, " (");
-		say_ms(out, h->cpu_ns);
+		put_ms(out, h->cpu_ns);
 		buf_printf(out, " of CPU time): %s", by);
 	}
 	buf_printf(out, "\n");

@@ -6,7 +6,8 @@
  *
  * Formats: prometheus.io, "Exposition formats"; OpenMetrics 1.0.
  */
-#include <bpf/bpf.h>
+#include "agent/agent_metrics.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,14 +16,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_conn.h"
+#include "agent/agent_state.h"
 #include "pipeline/cilium_listener.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "loop/hold.h"
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "event/core.h"
+#include "ipc/broadcast.h"
+#include "pipeline/pipeline.h"
 #include "probe/probe.h"
 #include "ring/ring.h"
 
@@ -69,35 +74,7 @@ static void put_real(struct page *p, const char *labels, double value)
 
 /* ---- instances ---- */
 
-const char *agent_metrics_probe(const struct agent *a, uint16_t i)
-{
-	if (!i)
-		return "proc";
-	return a->insts[i] ? a->insts[i]->want.ops->name : NULL;
-}
-
-static void add_cost(void *ctx, uint16_t instance, int prog_fd)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t len = sizeof(info);
-	struct inst_cost *c = ctx;
-
-	if (instance != c->instance || bpf_prog_get_info_by_fd(prog_fd, &info, &len) < 0)
-		return;
-	c->programs++;
-	c->runs += info.run_cnt;
-	c->ns += info.run_time_ns;
-}
-
-void agent_metrics_inst_cost(const struct agent *a, uint16_t instance, struct inst_cost *ret)
-{
-	uint64_t _cleanup_rights_ was = rights_raise(a->rights.working);
-
-	*ret = (struct inst_cost){ .instance = instance };
-	probe_env_programs(pipeline_env(a->pipeline), add_cost, ret);
-}
-
-uint64_t agent_metrics_ledger_lost(const struct sonde_ledger *l)
+uint64_t agent_metrics_lost(const struct sonde_ledger *l)
 {
 	uint64_t sum = 0;
 
@@ -113,9 +90,9 @@ static void each_instance(const struct agent *a, struct page *p, instance_fn fn)
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		char labels[64];
 
-		if (!agent_metrics_probe(a, i))
+		if (!agent_inst_probe(&a->insts, i))
 			continue;
-		snprintf(labels, sizeof(labels), "instance=\"%u\",probe=\"%s\"", i, agent_metrics_probe(a, i));
+		snprintf(labels, sizeof(labels), "instance=\"%u\",probe=\"%s\"", i, agent_inst_probe(&a->insts, i));
 		fn(a, i, labels, p);
 	}
 }
@@ -132,32 +109,32 @@ static void put_outcome(const struct agent *a, uint16_t i, const char *labels, s
 {
 	struct sonde_ledger l;
 
-	agent_inst_ledger(a, i, &l);
+	agent_inst_ledger(&a->insts, i, &l);
 	put_word(p, labels, "outcome", "delivered", l.delivered);
 	put_word(p, labels, "outcome", "filtered", l.filtered);
 	put_word(p, labels, "outcome", "sampled", l.sampled);
-	put_word(p, labels, "outcome", "lost", agent_metrics_ledger_lost(&l));
+	put_word(p, labels, "outcome", "lost", agent_metrics_lost(&l));
 }
 
 static void put_causes(const struct agent *a, uint16_t i, const char *labels, struct page *p)
 {
 	struct sonde_ledger l;
 
-	agent_inst_ledger(a, i, &l);
+	agent_inst_ledger(&a->insts, i, &l);
 	for (unsigned k = 0; k < SONDE_LOST__MAX; k++)
 		put_word(p, labels, "cause", xlat_name(&lost_cause_xlat, k), l.lost[k]);
 }
 
 static void put_users_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
 {
-	put_count(p, labels, i ? a->insts[i]->refs : a->n_conns);
+	put_count(p, labels, i ? a->insts.of[i]->refs : a->n_conns);
 }
 
 static void put_programs_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
 {
 	struct inst_cost c;
 
-	agent_metrics_inst_cost(a, i, &c);
+	agent_inst_cost(&a->insts, i, &c);
 	put_count(p, labels, c.programs);
 }
 
@@ -165,7 +142,7 @@ static void put_runs_of(const struct agent *a, uint16_t i, const char *labels, s
 {
 	struct inst_cost c;
 
-	agent_metrics_inst_cost(a, i, &c);
+	agent_inst_cost(&a->insts, i, &c);
 	put_count(p, labels, c.runs);
 }
 
@@ -173,7 +150,7 @@ static void put_time_of(const struct agent *a, uint16_t i, const char *labels, s
 {
 	struct inst_cost c;
 
-	agent_metrics_inst_cost(a, i, &c);
+	agent_inst_cost(&a->insts, i, &c);
 	put_real(p, labels, (double)c.ns / 1e9);
 }
 
@@ -209,6 +186,19 @@ static void put_time(const struct agent *a, struct page *p) { each_instance(a, p
 
 /* ---- the reader ---- */
 
+void agent_metrics_measure_lag(struct agent_lag *l, const struct sonde_rec *r)
+{
+	uint64_t now = clock_boot_ns();
+
+	l->due = false;
+	l->now = MAX(l->now, now > r->ts_ns ? now - r->ts_ns : 0);
+}
+
+uint64_t agent_metrics_lag_ns(const struct agent_lag *l)
+{
+	return MAX(l->now, l->last);
+}
+
 static struct ring_stats reader_stats(const struct agent *a)
 {
 	struct ring_stats st;
@@ -229,7 +219,10 @@ static void put_hold_cpu(const struct agent *a, struct page *p)
 {
 	put_real(p, "", (double)loop_longest(a->loop)->cpu_ns / 1e9);
 }
-static void put_lag(const struct agent *a, struct page *p) { put_real(p, "", (double)agent_lag_ns(a) / 1e9); }
+static void put_lag(const struct agent *a, struct page *p)
+{
+	put_real(p, "", (double)agent_metrics_lag_ns(&a->lag) / 1e9);
+}
 
 static void put_fill(const struct agent *a, struct page *p)
 {
@@ -247,7 +240,7 @@ static void each_client(const struct agent *a, struct page *p, size_t off)
 
 		broadcast_stats(c->queue, &st);
 		memcpy(&value, (const char *)&st + off, sizeof(value));
-		snprintf(label, sizeof(label), "client=\"%u\"", c->place);
+		snprintf(label, sizeof(label), "client=\"%u\"", c->number);
 		put_count(p, label, value);
 	}
 }
@@ -281,14 +274,17 @@ static void put_clients(const struct agent *a, struct page *p) { put_count(p, ""
 static void put_limit(const struct agent *a, struct page *p) { put_count(p, "", a->conf.limits.max_clients); }
 static void put_connections(const struct agent *a, struct page *p) { put_count(p, "", a->totals.connections); }
 static void put_refused(const struct agent *a, struct page *p) { put_count(p, "", a->totals.refused); }
-static void put_cut(const struct agent *a, struct page *p) { put_count(p, "", a->totals.cut); }
+static void put_cut(const struct agent *a, struct page *p)
+{
+	put_count(p, "", a->totals.disconnected);
+}
 
 static struct cilium_listener_stats cilium_stats(const struct agent *a)
 {
 	struct cilium_listener_stats st = { 0 };
 
-	if (a->cilium)
-		cilium_listener_stats(a->cilium, &st);
+	if (a->cilium.listener)
+		cilium_listener_stats(a->cilium.listener, &st);
 	return st;
 }
 
@@ -298,7 +294,7 @@ static void put_cilium_lost(const struct agent *a, struct page *p) { put_count(p
 
 /* ---- the process ---- */
 
-uint64_t agent_memory(void)
+uint64_t agent_metrics_memory_bytes(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
 	unsigned long long all, resident;
@@ -343,12 +339,12 @@ static void put_start(const struct agent *a, struct page *p)
 static void put_memory(const struct agent *a, struct page *p)
 {
 	(void)a;
-	put_count(p, "", agent_memory());
+	put_count(p, "", agent_metrics_memory_bytes());
 }
 
 static void put_queues(const struct agent *a, struct page *p)
 {
-	put_count(p, "", broadcast_bytes(a->fan));
+	put_count(p, "", broadcast_bytes(a->broadcast));
 }
 
 /* ---- all of them ---- */
@@ -401,7 +397,7 @@ static const struct family families[] = {
 /* The older format names a counter's family as its samples. */
 void agent_metrics_write(const struct agent *a, bool openmetrics, struct buf *out)
 {
-	agent_inst_refresh(a);
+	agent_inst_refresh(&a->insts);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		const struct family *f = &families[i];
 		const char *total = f->kind == COUNTER && !openmetrics ? "_total" : "";

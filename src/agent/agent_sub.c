@@ -5,21 +5,27 @@
  * A client's books: seen = offered + what the kernel filtered, sampled and lost since it began; offered = sent +
  * filtered here + lost in its queue. They close for every client whenever it came.
  */
+#include "agent/agent_sub.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_conn.h"
+#include "agent/agent_inst.h"
+#include "agent/agent_request.h"
+#include "agent/agent_send.h"
+#include "agent/agent_state.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
+#include "base/rights.h"
+#include "ipc/broadcast.h"
+#include "ipc/proto.h"
 #include "ipc/session.h"
-#include "event/decode.h"
-#include "event/event.h"
-#include "event/filter/filter.h"
+#include "pipeline/pipeline.h"
 #include "probe/probe.h"
 
 /* ---- begin ---- */
@@ -53,23 +59,6 @@ static void include_self(struct agent_conn *c)
 		probe_env_include(pipeline_env(c->a->pipeline), (uint32_t)pid);
 }
 
-static int get_instances(struct agent_conn *c, struct request *q, struct err *err)
-{
-	for (size_t i = 0; i < q->wants.len; i++) {
-		uint16_t instance;
-		int r = agent_inst_get(c->a, q, i, &instance, err);
-
-		if (r < 0)
-			return r;
-		if (c->sub.mask & 1u << instance) {	/* twice the same */
-			agent_inst_put(c->a, instance);
-			continue;
-		}
-		c->sub.mask |= 1u << instance;
-	}
-	return 0;
-}
-
 /* ---- once its instances are ready ---- */
 
 static int tell_ready(struct agent_conn *c)
@@ -78,34 +67,34 @@ static int tell_ready(struct agent_conn *c)
 
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i)
-			buf_printf(&words, "%u %s%c", i, c->a->insts[i]->want.ops->name, 0);
+			buf_printf(&words, "%u %s%c", i, agent_inst_probe(&c->a->insts, i), 0);
 	proto_put_words(&b, PROTO_READY, NULL, 0, &words);
-	return agent_conn_send(c, &b);
+	return agent_send(c, &b);
 }
 
 static int send_record(void *ctx, const struct sonde_rec *r)
 {
-	return agent_conn_send_record(ctx, r);
+	return agent_send_record(ctx, r);
 }
 
 /* From here on the client gets what comes; what was before is told as it is for a pipeline that starts. */
-static int go(struct agent_conn *c, const struct request *q, struct err *err)
+static int go(struct agent_conn *c, const struct agent_request *q, struct err *err)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);	/* snapshots are the kernel's */
 	int r;
 
 	c->sub.mask |= 1u;
-	r = shared_subscription_get(c->a, q, c->sub.mask, c->viewer, &c->sub.view, err);
+	r = shared_subscription_get(&c->a->subscriptions, q, c->sub.mask, c->viewer, &c->sub.shared, err);
 	if (r < 0)
 		return r;
-	agent_inst_refresh(c->a);
+	agent_inst_refresh(&c->a->insts);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
-		c->sub.base[i] = *shared_subscription_counts(c->sub.view, i);
+		c->sub.base[i] = *shared_subscription_counts(c->sub.shared, i);
 		if (c->sub.mask & 1u << i)
-			agent_inst_ledger(c->a, i, &c->sub.ledger[i]);
+			agent_inst_ledger(&c->a->insts, i, &c->sub.ledger[i]);
 	}
 	c->sub.on = true;
-	broadcast_join(c->queue, shared_subscription_log(c->sub.view));
+	broadcast_join(c->queue, shared_subscription_log(c->sub.shared));
 	r = tell_ready(c);
 	if (r >= 0 && q->fields)
 		return 0;	/* it decodes nothing */
@@ -113,44 +102,41 @@ static int go(struct agent_conn *c, const struct request *q, struct err *err)
 		r = pipeline_tell_state(c->a->pipeline, send_record, c);
 	if (r < 0)
 		return err_errno(err, r, "cannot begin the stream");
-	c->a->snapshot_for = c;
-	r = pipeline_snapshot(c->a->pipeline, c->sub.mask, err);
-	c->a->snapshot_for = NULL;
-	return r;
+	return agent_inst_snapshot(&c->a->insts, c->sub.mask, c, err);
 }
 
 void agent_sub_snapshot(struct agent_conn *c, const struct sonde_rec *r)
 {
 	if (c->sub.on && r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) &&
 	    shared_subscription_record_concerns(r, c->sub.mask))
-		agent_conn_send_record(c, r);
+		agent_send_record(c, r);
 }
 
 int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct err *err)
 {
-	struct request q;
-	int r = agent_inst_request_parse(f, &q, err);
+	struct agent_request q;
+	int r = agent_request_parse(f, &q, err);
 
 	if (r < 0)
 		return r;
 	c->sub = (struct agent_sub){ 0 };
 	q.by = c;
 	r = agent_limits_subscription(c, q.bytes, err);
-	if (r >= 0 && !q.wants.len)
+	if (r >= 0 && !q.probes.len)
 		r = err_set(err, -EINVAL, "a subscription names at least one probe");
 	if (r >= 0)
-		r = agent_content_check(c, &q, err);
+		r = agent_content_check(&c->a->content, c->viewer, &q, err);
 	if (r >= 0)
 		r = exclude_self(c, q.exclude_self, err);
 	if (r >= 0)
-		r = get_instances(c, &q, err);
+		r = agent_inst_get_all(&c->a->insts, &q, &c->sub.mask, err);
 	if (r >= 0)
 		r = go(c, &q, err);
 	if (r >= 0)
-		agent_inst_started(c->a, c->sub.mask);
+		agent_inst_started(&c->a->insts, c->sub.mask);
 	if (r >= 0)
-		agent_content_log(c, &q);
-	agent_inst_request_fini(&q);
+		agent_content_log(c->viewer, &c->peer, &q);
+	agent_request_fini(&q);
 	if (r < 0)
 		agent_sub_drop(c);
 	return r;
@@ -160,12 +146,13 @@ int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct er
 
 static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledger_rec *ret)
 {
-	const struct view_count *n = shared_subscription_counts(c->sub.view, instance), *was = &c->sub.base[instance];
+	const struct shared_count *n = shared_subscription_counts(c->sub.shared, instance),
+				  *was = &c->sub.base[instance];
 	const struct sonde_ledger *before = &c->sub.ledger[instance];
 	uint64_t filtered = n->filtered - was->filtered, unwritten = n->unwritten - was->unwritten;
 	struct sonde_ledger now = { 0 };
 
-	agent_inst_ledger(c->a, instance, &now);
+	agent_inst_ledger(&c->a->insts, instance, &now);
 	*ret = (struct sonde_ledger_rec){
 		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_LEDGER, .len = sizeof(*ret),
 			 .instance = instance },
@@ -182,17 +169,6 @@ static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledg
 	}
 }
 
-/* What is in the rings still belongs to the client; of an instance that is its own, to the last record. */
-static void read_rest(struct agent_conn *c)
-{
-	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
-
-	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
-		if (c->sub.mask & 1u << i && c->a->insts[i]->refs == 1)
-			agent_inst_quiet(c->a, i);
-	agent_drain(c->a);
-}
-
 /* The end of a stream: the client's ledgers, complete before the instances are removed. */
 struct last_words {
 	struct sonde_ledger_rec ledgers[SONDE_INSTANCES];
@@ -203,7 +179,7 @@ static void take_books(struct agent_conn *c, struct last_words *ret)
 {
 	if (!c->sub.on)
 		return;
-	agent_inst_refresh(c->a);
+	agent_inst_refresh(&c->a->insts);
 	broadcast_leave(c->queue); /* what it lost is known then */
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i)
@@ -215,9 +191,9 @@ static int tell_end(struct agent_conn *c, const struct last_words *l, const char
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	for (size_t i = 0; i < l->n; i++)
-		agent_conn_send_record(c, &l->ledgers[i].hdr);
+		agent_send_record(c, &l->ledgers[i].hdr);
 	proto_put(&b, PROTO_END, NULL, 0, reason);
-	return agent_conn_send(c, &b);
+	return agent_send(c, &b);
 }
 
 /* Instances are removed before the end is sent. */
@@ -227,13 +203,13 @@ int agent_sub_end(struct agent_conn *c, const char *reason)
 	int r;
 
 	if (c->sub.on)
-		read_rest(c);
+		agent_inst_drain(&c->a->insts, c->sub.mask);
 	take_books(c, &last);
 	agent_sub_drop(c);
 	r = tell_end(c, &last, reason);
 	session_ended(c->session);
 	c->heard_ns = clock_boot_ns();
-	agent_conn_flush(c);
+	agent_send_flush(c);
 	return r;
 }
 
@@ -242,12 +218,12 @@ void agent_sub_drop(struct agent_conn *c)
 	uint32_t mask = c->sub.mask & ~1u;
 
 	if (c->sub.on)
-		agent_content_log(c, NULL);
+		agent_content_log(c->viewer, &c->peer, NULL);
 	if (c->sub.excluded)
 		include_self(c);
-	if (c->sub.view)
+	if (c->sub.shared)
 		broadcast_leave(c->queue);
-	shared_subscription_put(c->sub.view);
+	shared_subscription_put(c->sub.shared);
 	c->sub = (struct agent_sub){ 0 };
-	agent_inst_put_later(c->a, mask);
+	agent_inst_put_later(&c->a->insts, mask);
 }

@@ -2,11 +2,16 @@
 /*
  * Views: clients that asked for the same see the same stream, which is filtered and written once for all of them.
  */
+#include "agent/shared_subscription.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/access/agent_content.h"
+#include "agent/agent_inst.h"
+#include "agent/agent_request.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -16,67 +21,70 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "event/format.h"
+#include "ipc/broadcast.h"
+#include "ipc/proto.h"
+#include "pipeline/pipeline.h"
 #include "probe/probe.h"
 
 #define FIELDS_MAX 64
 
 /* A word whose value is sent. */
-struct view_field {
+struct shared_field {
 	char *name;		/* owned */
 	struct format *value;	/* owned */
 };
 
-struct view {
-	struct view *prev, *next;
-	struct agent *a;
+struct shared_subscription {
+	struct shared_subscription *prev, *next;
+	struct shared_subscriptions *all;
 	unsigned users;
 	struct buf key;			/* what was asked: equal ones share it */
 	uint32_t viewer;		/* whose content it has: agent_content_of() */
 	uint32_t mask;			/* 1u << instance, 0 (proc) included */
 	struct filter *where;		/* NULL = none */
 	uint32_t where_mask;		/* instances whose records it decides about */
-	VEC(struct view_field) fields;	/* none: records are sent as they are */
+	VEC(struct shared_field) fields; /* none: records are sent as they are */
 	struct buf value, frame;	/* scratch */
 	struct arena scratch;
 	unsigned events, matched;	/* of the record at hand */
 	struct broadcast_log *log;
-	struct view_count counts[SONDE_INSTANCES];
+	struct shared_count counts[SONDE_INSTANCES];
 };
 
 /* ---- what comes and goes ---- */
 
-static void free_fields(struct view *v)
+static void free_fields(struct shared_subscription *s)
 {
-	for (size_t i = 0; i < v->fields.len; i++) {
-		format_free(v->fields.items[i].value);
-		free(v->fields.items[i].name);
+	for (size_t i = 0; i < s->fields.len; i++) {
+		format_free(s->fields.items[i].value);
+		free(s->fields.items[i].name);
 	}
-	vec_fini(&v->fields);
+	vec_fini(&s->fields);
 }
 
-static void view_free(struct view *v)
+static void subscription_free(struct shared_subscription *s)
 {
-	if (!v)
+	if (!s)
 		return;
-	filter_free(v->where);
-	free_fields(v);
-	broadcast_log_free(v->log);
-	buf_fini(&v->key);
-	buf_fini(&v->value);
-	buf_fini(&v->frame);
-	arena_fini(&v->scratch);
-	free(v);
+	filter_free(s->where);
+	free_fields(s);
+	broadcast_log_free(s->log);
+	buf_fini(&s->key);
+	buf_fini(&s->value);
+	buf_fini(&s->frame);
+	arena_fini(&s->scratch);
+	free(s);
 }
-DEFINE_CLEANUP(struct view *, view_free)
+DEFINE_CLEANUP(struct shared_subscription *, subscription_free)
 
-static int add_field(struct view *v, const char *name, size_t len, struct err *err)
+static int add_field(struct shared_subscription *s, const char *name, size_t len, struct err *err)
 {
-	const struct registry *reg = pipeline_registry(v->a->pipeline);
-	struct view_field f = { .name = strndup(name, len) };
+	const struct registry *reg = pipeline_registry(s->all->insts->pipeline);
+	struct shared_field f = { .name = strndup(name, len) };
 	char form[128];
 	int r;
 
-	if (!f.name || vec_grow(&v->fields) < 0) {
+	if (!f.name || vec_grow(&s->fields) < 0) {
 		free(f.name);
 		return err_errno(err, -ENOMEM, "cannot select fields");
 	}
@@ -89,32 +97,32 @@ static int add_field(struct view *v, const char *name, size_t len, struct err *e
 		return r;
 	}
 	if (format_also(f.value))
-		pipeline_need(v->a->pipeline, 1u << SEC_PARAMS);
-	v->fields.items[v->fields.len++] = f;
+		pipeline_need(s->all->insts->pipeline, 1u << SEC_PARAMS);
+	s->fields.items[s->fields.len++] = f;
 	return 0;
 }
 
-static int parse_fields(struct view *v, const char *text, struct err *err)
+static int parse_fields(struct shared_subscription *s, const char *text, struct err *err)
 {
 	int r = 0;
 
 	while (r >= 0 && text && *text) {
 		size_t len = strcspn(text, ",");
 
-		if (v->fields.len == FIELDS_MAX)
+		if (s->fields.len == FIELDS_MAX)
 			return err_set(err, -E2BIG, "fields: at most %d", FIELDS_MAX);
-		r = len ? add_field(v, text, len, err) : 0;
+		r = len ? add_field(s, text, len, err) : 0;
 		text += len + (text[len] == ',');
 	}
 	return r;
 }
 
-static int parse_where(struct view *v, const char *text, struct err *err)
+static int parse_where(struct shared_subscription *s, const char *text, struct err *err)
 {
-	int r = text && *text ? filter_parse(pipeline_registry(v->a->pipeline), text, &v->where, err) : 0;
+	int r = text && *text ? filter_parse(pipeline_registry(s->all->insts->pipeline), text, &s->where, err) : 0;
 
-	if (r >= 0 && v->where && filter_also(v->where))
-		pipeline_need(v->a->pipeline, 1u << SEC_PARAMS);
+	if (r >= 0 && s->where && filter_also(s->where))
+		pipeline_need(s->all->insts->pipeline, 1u << SEC_PARAMS);
 	return r;
 }
 
@@ -122,150 +130,156 @@ static int parse_where(struct view *v, const char *text, struct err *err)
  * Records that must be decoded here: for fields all, for a filter those of probes whose records say all that their
  * events depend on. The others' are filtered by the client.
  */
-static void count_users(struct view *v, int by)
+static void count_users(struct shared_subscription *s, int by)
 {
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++) {
-		struct inst *in = v->mask & 1u << i ? v->a->insts[i] : NULL;
+		struct inst *in = s->mask & 1u << i ? s->all->insts->of[i] : NULL;
 
 		if (!in)
 			continue;
-		if (by > 0 && (v->fields.len || (v->where && in->want.ops->decoder->alone)))
-			v->where_mask |= 1u << i;
-		if (v->where_mask & 1u << i)
+		if (by > 0 && (s->fields.len || (s->where && in->request.ops->decoder->alone)))
+			s->where_mask |= 1u << i;
+		if (s->where_mask & 1u << i)
 			in->n_decode += (unsigned)by;
 	}
 }
 
-static int view_new(struct agent *a, const struct request *q, struct view of, struct buf *key, struct view **ret,
-		    struct err *err)
+static int subscription_new(struct shared_subscriptions *all, const struct agent_request *q,
+			    struct shared_subscription of, struct buf *key, struct shared_subscription **ret,
+			    struct err *err)
 {
-	_cleanup_(view_freep) struct view *v = calloc(1, sizeof(*v));
+	_cleanup_(subscription_freep) struct shared_subscription *s = calloc(1, sizeof(*s));
 	int r;
 
-	if (!v)
+	if (!s)
 		return err_errno(err, -ENOMEM, "cannot begin the stream");
-	*v = of;
-	v->log = broadcast_log_new(a->fan);
-	if (!v->log || buf_error(key))
+	*s = of;
+	s->log = broadcast_log_new(all->broadcast);
+	if (!s->log || buf_error(key))
 		return err_errno(err, -ENOMEM, "cannot begin the stream");
-	r = parse_where(v, q->where, err);
+	r = parse_where(s, q->where, err);
 	if (r >= 0)
-		r = parse_fields(v, q->fields, err);
+		r = parse_fields(s, q->fields, err);
 	if (r < 0)
 		return r;
-	v->key = *key;
+	s->key = *key;
 	*key = (struct buf){ 0 };
-	count_users(v, 1);
-	v->next = a->views;
-	if (v->next)
-		v->next->prev = v;
-	a->views = v;
-	*ret = TAKE_PTR(v);
+	count_users(s, 1);
+	s->next = all->first;
+	if (s->next)
+		s->next->prev = s;
+	all->first = s;
+	*ret = TAKE_PTR(s);
 	return 0;
 }
 
-int shared_subscription_get(struct agent *a, const struct request *q, uint32_t mask, uint32_t viewer,
-			    struct view **ret, struct err *err)
+int shared_subscription_get(struct shared_subscriptions *all, const struct agent_request *q, uint32_t mask,
+			    uint32_t viewer, struct shared_subscription **ret, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf key = { 0 };
-	struct view *v;
+	struct shared_subscription *s;
 	int r;
 
 	buf_printf(&key, "%x %u where=%s%cfields=%s", (unsigned)mask, (unsigned)viewer, q->where ? q->where : "", 0,
 		   q->fields ? q->fields : "");
-	for (v = a->views; v; v = v->next)
-		if (v->key.len == key.len && !memcmp(v->key.data, key.data, key.len))
+	for (s = all->first; s; s = s->next)
+		if (s->key.len == key.len && !memcmp(s->key.data, key.data, key.len))
 			break;
-	r = v ? 0 : view_new(a, q, (struct view){ .a = a, .mask = mask, .viewer = viewer }, &key, &v, err);
+	r = s ? 0
+	      : subscription_new(all, q, (struct shared_subscription){ .all = all, .mask = mask, .viewer = viewer },
+				 &key, &s, err);
 	if (r < 0)
 		return r;
-	v->users++;
-	*ret = v;
+	s->users++;
+	*ret = s;
 	return 0;
 }
 
-void shared_subscription_put(struct view *v)
+void shared_subscription_put(struct shared_subscription *s)
 {
-	if (!v || --v->users)
+	if (!s || --s->users)
 		return;
-	count_users(v, -1);
-	if (v->prev)
-		v->prev->next = v->next;
+	count_users(s, -1);
+	if (s->prev)
+		s->prev->next = s->next;
 	else
-		v->a->views = v->next;
-	if (v->next)
-		v->next->prev = v->prev;
-	view_free(v);
+		s->all->first = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	subscription_free(s);
 }
 
-struct view *shared_subscription_next(const struct view *v)
+struct broadcast_log *shared_subscription_log(const struct shared_subscription *s)
 {
-	return v->next;
+	return s->log;
 }
 
-struct broadcast_log *shared_subscription_log(const struct view *v)
+const struct shared_count *shared_subscription_counts(const struct shared_subscription *s, uint16_t instance)
 {
-	return v->log;
-}
-
-const struct view_count *shared_subscription_counts(const struct view *v, uint16_t instance)
-{
-	return &v->counts[instance % SONDE_INSTANCES];
+	return &s->counts[instance % SONDE_INSTANCES];
 }
 
 /* ---- events ---- */
 
 /* "name=value" of each chosen word that the event has. */
-static void put_values(struct view *v, const struct event *ev)
+static void put_values(struct shared_subscription *s, const struct event *ev)
 {
-	for (size_t i = 0; i < v->fields.len; i++) {
+	for (size_t i = 0; i < s->fields.len; i++) {
 		size_t len;
 
-		buf_reset(&v->value);
-		format_event(v->fields.items[i].value, ev, "", &v->value);
-		len = v->value.len;
-		if (!len || buf_error(&v->value))
+		buf_reset(&s->value);
+		format_event(s->fields.items[i].value, ev, "", &s->value);
+		len = s->value.len;
+		if (!len || buf_error(&s->value))
 			continue;
-		len -= v->value.data[len - 1] == '\n';
-		buf_printf(&v->frame, "%s=", v->fields.items[i].name);
-		buf_add(&v->frame, v->value.data, len);
-		buf_add_char(&v->frame, '\0');
+		len -= s->value.data[len - 1] == '\n';
+		buf_printf(&s->frame, "%s=", s->fields.items[i].name);
+		buf_add(&s->frame, s->value.data, len);
+		buf_add_char(&s->frame, '\0');
 	}
 }
 
-static void send_event(struct view *v, const struct event *ev)
+static void send_event(struct shared_subscription *s, const struct event *ev)
 {
 	const struct proto_event e = {
-		.ts_ns = ev->ts_ns, .type = ev->desc->type, .instance = ev->instance,
-		.flags = v->matched == 1 ? PROTO_EVENT_COUNTS : 0,
+		.ts_ns = ev->ts_ns,
+		.type = ev->desc->type,
+		.instance = ev->instance,
+		.flags = s->matched == 1 ? PROTO_EVENT_COUNTS : 0,
 	};
 	struct proto_head h = { .type = PROTO_EVENT };
 
-	buf_reset(&v->frame);
-	buf_add(&v->frame, &e, sizeof(e));
-	buf_printf(&v->frame, "%s%c", ev->desc->name, 0);
-	put_values(v, ev);
-	h.len = (uint32_t)(sizeof(h) + v->frame.len);
-	if (buf_error(&v->frame) || h.len > PROTO_FRAME_MAX)
-		v->counts[ev->instance].unwritten++;
+	buf_reset(&s->frame);
+	buf_add(&s->frame, &e, sizeof(e));
+	buf_printf(&s->frame, "%s%c", ev->desc->name, 0);
+	put_values(s, ev);
+	h.len = (uint32_t)(sizeof(h) + s->frame.len);
+	if (buf_error(&s->frame) || h.len > PROTO_FRAME_MAX)
+		s->counts[ev->instance].unwritten++;
 	else
-		broadcast_log_write(v->log, &h, sizeof(h), v->frame.data, v->frame.len);
+		broadcast_log_write(s->log, &h, sizeof(h), s->frame.data, s->frame.len);
 }
 
-void shared_subscription_event(struct view *v, const struct event *ev)
+static void offer_event(struct shared_subscription *s, const struct event *ev)
 {
 	struct event shown;
 
-	if (!(v->where_mask & 1u << ev->instance) || ev->desc->class != EVENT_DATA)
+	if (!(s->where_mask & 1u << ev->instance) || ev->desc->class != EVENT_DATA)
 		return;
-	v->events++;
-	arena_reset(&v->scratch);
-	ev = agent_content_event(v->a, ev, v->viewer, &v->scratch, &shown);
-	if (v->where && !filter_match(v->where, ev))
+	s->events++;
+	arena_reset(&s->scratch);
+	ev = agent_content_event(s->all->content, ev, s->viewer, &s->scratch, &shown);
+	if (s->where && !filter_match(s->where, ev))
 		return;
-	v->matched++;
-	if (v->fields.len)
-		send_event(v, ev);
+	s->matched++;
+	if (s->fields.len)
+		send_event(s, ev);
+}
+
+void shared_subscription_event(struct shared_subscriptions *all, const struct event *ev)
+{
+	for (struct shared_subscription *s = all->first; s; s = s->next)
+		offer_event(s, ev);
 }
 
 /* ---- records ---- */
@@ -293,14 +307,14 @@ static uint64_t counted_of(const struct sonde_rec *r)
 }
 
 /* With chosen fields the events are the stream; of records only what is lost is told. */
-static bool is_sent(const struct view *v, const struct sonde_rec *r)
+static bool is_sent(const struct shared_subscription *s, const struct sonde_rec *r)
 {
-	return !v->fields.len || r->type == SONDE_EV_LOST;
+	return !s->fields.len || r->type == SONDE_EV_LOST;
 }
 
-static void send_record(struct view *v, const struct sonde_rec *rec, struct view_count *n)
+static void send_record(struct shared_subscription *s, const struct sonde_rec *rec, struct shared_count *n)
 {
-	const struct sonde_rec *r = agent_content_record(v->a, rec, v->viewer);
+	const struct sonde_rec *r = agent_content_record(s->all->content, rec, s->viewer);
 	struct proto_head h = { .type = PROTO_RECORD };
 
 	if (!r) {
@@ -308,26 +322,32 @@ static void send_record(struct view *v, const struct sonde_rec *rec, struct view
 		return;
 	}
 	h.len = (uint32_t)sizeof(h) + r->len;
-	broadcast_log_write(v->log, &h, sizeof(h), r, r->len);
+	broadcast_log_write(s->log, &h, sizeof(h), r, r->len);
 }
 
-void shared_subscription_record(struct view *v, const struct sonde_rec *r)
+static void offer_record(struct shared_subscription *s, const struct sonde_rec *r)
 {
-	unsigned events = v->events, matched = v->matched;
-	struct view_count *n = &v->counts[r->instance % SONDE_INSTANCES];
+	unsigned events = s->events, matched = s->matched;
+	struct shared_count *n = &s->counts[r->instance % SONDE_INSTANCES];
 	bool counts;
 
-	v->events = v->matched = 0;
+	s->events = s->matched = 0;
 	/* A snapshot is for who asked; what a probe reads again on the way is for all. */
-	if (r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && agent_snapshot(v->a))
+	if (r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && agent_inst_in_snapshot(s->all->insts))
 		return;
-	if (!shared_subscription_record_concerns(r, v->mask))
+	if (!shared_subscription_record_concerns(r, s->mask))
 		return;
 	counts = shared_subscription_record_counts(r);
 	n->offered += counts;
 	n->summed += counted_of(r);
 	if (events && !matched)
 		n->filtered += counts;
-	else if (is_sent(v, r))
-		send_record(v, r, n);
+	else if (is_sent(s, r))
+		send_record(s, r, n);
+}
+
+void shared_subscription_record(struct shared_subscriptions *all, const struct sonde_rec *r)
+{
+	for (struct shared_subscription *s = all->first; s; s = s->next)
+		offer_record(s, r);
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/agent_http.h"
+#include "agent/http/agent_http.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,12 +321,19 @@ static int on_event(void *ctx, const struct event *ev)
 	return 0;
 }
 
-void cilium_listener_tell(struct cilium_listener *l, uint32_t kind, const char *json)
+void cilium_listener_message(struct cilium_listener *l, const char *format, ...)
 {
-	if (!l->clients)
+	char text[128], json[160];
+	va_list args;
+
+	if (!l || !l->clients)
 		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(json, sizeof(json), "{\"message\":\"%s\"}", text);
 	buf_reset(&l->payload);
-	put_agent(&l->payload, kind, json);
+	put_agent(&l->payload, CILIUM_AGENT_MESSAGE, json);
 	for (struct feed *f = l->feeds; f; f = f->next)
 		add_payload(l, f);
 }

@@ -67,8 +67,9 @@ void cilium_listener_set_opener(struct cilium_listener *l, struct opener *opener
 int cilium_listener_remove_socket(const struct cilium_listener *l);
 /* Sends what clients take at once, closes, removes the socket if it is still ours. NULL is fine. */
 void cilium_listener_free(struct cilium_listener *l);
-/* An agent notification of kind CILIUM_AGENT_* to all clients; @json is its text, an object. */
-void cilium_listener_tell(struct cilium_listener *l, uint32_t kind, const char *json);
+/* Agent notification CILIUM_AGENT_MESSAGE to all clients; the text must need no JSON escapes. @l may be NULL. */
+void cilium_listener_message(struct cilium_listener *l, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void cilium_listener_stats(const struct cilium_listener *l, struct cilium_listener_stats *ret);
 
 #endif

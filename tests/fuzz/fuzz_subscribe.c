@@ -11,10 +11,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_conn.h"
+#include "agent/agent_send.h"
+#include "agent/agent_state.h"
 #include "base/err.h"
 #include "loop/loop.h"
 #include "base/macros.h"
+#include "ipc/broadcast.h"
+#include "ipc/proto.h"
+#include "pipeline/pipeline.h"
 #include "pktfilter/pktfilter.h"
 
 /* Of processor time: 50 ms, and what the sanitizers cost. */
@@ -42,12 +47,19 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	agent.n_cpus = 4;
+	agent.insts.n_cpus = 4;
 	agent.loop = loop_new();
-	agent.fan = broadcast_new(&conn_fan_ops);
-	if (!agent.loop || !agent.fan || pipeline_new(agent.loop, &agent.pipeline, &err) < 0)
+	agent.broadcast = broadcast_new(&agent_send_ops);
+	if (!agent.loop || !agent.broadcast || pipeline_new(agent.loop, &agent.pipeline, &err) < 0)
 		abort();
 	agent_limits_defaults(&agent.conf.limits);
+	agent.insts.pipeline = agent.content.pipeline = agent.pipeline;
+	agent.insts.rights = &agent.rights;
+	agent.subscriptions = (struct shared_subscriptions){
+		.broadcast = agent.broadcast,
+		.insts = &agent.insts,
+		.content = &agent.content,
+	};
 	return 0;
 }
 
@@ -62,21 +74,22 @@ static uint64_t thread_ns(void)
 /* In the order of agent_sub_begin(). */
 static void subscribe(const struct proto_frame *f, uint32_t viewer)
 {
-	struct agent_conn conn = { .a = &agent, .rights = PROTO_RIGHT_READ, .passed = -1, .viewer = viewer };
-	struct view *view = NULL;
+	struct agent_conn conn = { .a = &agent, .rights = PROTO_RIGHT_READ, .passed_fd = -1, .viewer = viewer };
+	struct shared_subscription *shared = NULL;
 	struct err err = { 0 };
-	struct request q;
+	struct agent_request q;
 
-	if (agent_inst_request_parse(f, &q, &err) < 0)
+	if (agent_request_parse(f, &q, &err) < 0)
 		return;
 	q.by = &conn;
-	if (agent_limits_subscription(&conn, q.bytes, &err) >= 0 && agent_content_check(&conn, &q, &err) >= 0) {
-		for (size_t i = 0; i < q.wants.len; i++)
-			agent_inst_check(&agent, &q, i, &err);
-		if (shared_subscription_get(&agent, &q, 1, viewer, &view, &err) >= 0)
-			shared_subscription_put(view);
+	if (agent_limits_subscription(&conn, q.bytes, &err) >= 0 &&
+	    agent_content_check(&agent.content, viewer, &q, &err) >= 0) {
+		for (size_t i = 0; i < q.probes.len; i++)
+			agent_inst_check(&agent.insts, &q, i, &err);
+		if (shared_subscription_get(&agent.subscriptions, &q, 1, viewer, &shared, &err) >= 0)
+			shared_subscription_put(shared);
 	}
-	agent_inst_request_fini(&q);
+	agent_request_fini(&q);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

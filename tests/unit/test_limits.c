@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_limits.h"
+#include "agent/access/agent_limits.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/opt.h"

@@ -23,12 +23,12 @@
 
 #include <cmocka.h>
 
-#include "agent/agent_rights.h"
+#include "agent/access/agent_rights.h"
 #include "base/err.h"
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/rights.h"
-#include "agent/http_accept.h"
+#include "agent/http/http_accept.h"
 
 #define FAILED 200	/* exit status: rights could not be given up */
 

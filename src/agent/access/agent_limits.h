@@ -22,7 +22,9 @@ struct err;
 #define CONTROL_INSTANCES 1u
 
 /* Resources of one instance; of OPT_USE_INTERVAL the shortest (0 = none), of OPT_USE_BYTES the most. */
-struct inst_use { uint64_t of[OPT_USE__MAX]; };
+struct inst_use {
+	uint64_t of[OPT_USE__MAX];
+};
 
 /* Adds up the options of @sets. */
 void agent_limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret);

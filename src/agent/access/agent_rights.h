@@ -12,8 +12,8 @@
 struct err;
 
 struct agent_rights {
-	uint64_t permitted;	/* what is kept */
-	uint64_t working;	/* effective while probes work: all of it but CAP_SYS_ADMIN, see rights_raise() */
+	uint64_t permitted; /* what is kept */
+	uint64_t working;   /* effective while probes work: all of it but CAP_SYS_ADMIN, see rights_raise() */
 };
 
 /*

@@ -3,7 +3,7 @@
  * Two lists as data: capabilities by what they are for, system calls by what becomes of them. Workers inherit the
  * filter and add their own, narrower one (worker/confine.c), so what they do on the way there is allowed here too.
  */
-#include "agent/agent_rights.h"
+#include "agent/access/agent_rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,9 @@
  * Programs and maps; tracing, samples; packets, cgroups; other processes (/proc/PID), their files, what they have
  * mapped (/proc/PID/map_files); addresses of kernel functions, by which frees that lose nothing are told from drops.
  */
-#define PROBES (RIGHT(CAP_BPF) | RIGHT(CAP_PERFMON) | RIGHT(CAP_NET_ADMIN) | RIGHT(CAP_SYS_PTRACE) | \
-		RIGHT(CAP_DAC_READ_SEARCH) | RIGHT(CAP_CHECKPOINT_RESTORE) | RIGHT(CAP_SYSLOG))
+#define PROBES \
+	(RIGHT(CAP_BPF) | RIGHT(CAP_PERFMON) | RIGHT(CAP_NET_ADMIN) | RIGHT(CAP_SYS_PTRACE) | \
+	 RIGHT(CAP_DAC_READ_SEARCH) | RIGHT(CAP_CHECKPOINT_RESTORE) | RIGHT(CAP_SYSLOG))
 /* Root's workers become nobody, and are ended when they take too long. Others' keep their user. */
 #define WORKERS (RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID) | RIGHT(CAP_SETPCAP) | RIGHT(CAP_KILL))
 
@@ -56,58 +57,166 @@ int agent_rights_keep(bool admin, struct agent_rights *ret, struct err *err)
 
 static const int allowed[] = {
 	/* bytes */
-	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(lseek),
-	SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(dup), SCMP_SYS(dup3), SCMP_SYS(fcntl), SCMP_SYS(flock),
-	SCMP_SYS(pipe2), SCMP_SYS(memfd_create), SCMP_SYS(splice), SCMP_SYS(vmsplice),
+	SCMP_SYS(read),
+	SCMP_SYS(write),
+	SCMP_SYS(readv),
+	SCMP_SYS(writev),
+	SCMP_SYS(pread64),
+	SCMP_SYS(lseek),
+	SCMP_SYS(close),
+	SCMP_SYS(close_range),
+	SCMP_SYS(dup),
+	SCMP_SYS(dup3),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(flock),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(splice),
+	SCMP_SYS(vmsplice),
 	SCMP_SYS(ftruncate),
 	/* files: openat() below; openat2() only reads here, what it is told lies out of reach of a filter */
-	SCMP_SYS(openat2), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fstatfs),
-	SCMP_SYS(statfs), SCMP_SYS(getdents64), SCMP_SYS(readlinkat), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
-	SCMP_SYS(getcwd), SCMP_SYS(unlinkat),
-	SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at),	/* cgroups by their ids */
+	SCMP_SYS(openat2),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(statx),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(statfs),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(getcwd),
+	SCMP_SYS(unlinkat),
+	SCMP_SYS(name_to_handle_at),
+	SCMP_SYS(open_by_handle_at), /* cgroups by their ids */
 	/* waiting */
-	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait), SCMP_SYS(ppoll), SCMP_SYS(pselect6),
-	SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(signalfd4), SCMP_SYS(eventfd2),
-	SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
-	SCMP_SYS(gettimeofday), SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield), SCMP_SYS(futex),
+	SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(timerfd_create),
+	SCMP_SYS(timerfd_settime),
+	SCMP_SYS(signalfd4),
+	SCMP_SYS(eventfd2),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(futex),
 	/* sockets: socket() below */
-	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(sendto),
-	SCMP_SYS(sendmsg), SCMP_SYS(sendmmsg), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(recvmmsg),
-	SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
-	SCMP_SYS(shutdown), SCMP_SYS(listen),
+	SCMP_SYS(accept4),
+	SCMP_SYS(accept),
+	SCMP_SYS(connect),
+	SCMP_SYS(bind),
+	SCMP_SYS(sendto),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(recvmmsg),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(listen),
 	/* memory: mmap() and mprotect() below */
-	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
+	SCMP_SYS(brk),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
 	/* probes: bpf() below */
-	SCMP_SYS(perf_event_open), SCMP_SYS(process_vm_readv), SCMP_SYS(membarrier),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(membarrier),
 	/* itself and its workers */
-	SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid),
-	SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(getresuid), SCMP_SYS(getresgid), SCMP_SYS(getgroups),
-	SCMP_SYS(setresuid), SCMP_SYS(setresgid), SCMP_SYS(setgroups), SCMP_SYS(capget), SCMP_SYS(capset),
-	SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(prlimit64), SCMP_SYS(setrlimit), SCMP_SYS(getrlimit),
-	SCMP_SYS(setpriority), SCMP_SYS(setsid), SCMP_SYS(umask), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getppid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(getresuid),
+	SCMP_SYS(getresgid),
+	SCMP_SYS(getgroups),
+	SCMP_SYS(setresuid),
+	SCMP_SYS(setresgid),
+	SCMP_SYS(setgroups),
+	SCMP_SYS(capget),
+	SCMP_SYS(capset),
+	SCMP_SYS(prctl),
+	SCMP_SYS(seccomp),
+	SCMP_SYS(prlimit64),
+	SCMP_SYS(setrlimit),
+	SCMP_SYS(getrlimit),
+	SCMP_SYS(setpriority),
+	SCMP_SYS(setsid),
+	SCMP_SYS(umask),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
 	SCMP_SYS(setitimer),
-	SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_send_signal), SCMP_SYS(exit),
-	SCMP_SYS(exit_group), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(sigaltstack), SCMP_SYS(sched_getaffinity), SCMP_SYS(getrusage), SCMP_SYS(getcpu),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(pidfd_send_signal),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(getcpu),
 	/* what libraries ask */
-	SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getrandom),
+	SCMP_SYS(uname),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(getrandom),
 	/* the same under older names, where an architecture has them */
-	SCMP_SYS(poll), SCMP_SYS(epoll_wait), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(access),
-	SCMP_SYS(readlink), SCMP_SYS(unlink), SCMP_SYS(rmdir), SCMP_SYS(dup2), SCMP_SYS(pipe), SCMP_SYS(fork),
-	SCMP_SYS(time), SCMP_SYS(getdents), SCMP_SYS(select), SCMP_SYS(arch_prctl),
+	SCMP_SYS(poll),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(access),
+	SCMP_SYS(readlink),
+	SCMP_SYS(unlink),
+	SCMP_SYS(rmdir),
+	SCMP_SYS(dup2),
+	SCMP_SYS(pipe),
+	SCMP_SYS(fork),
+	SCMP_SYS(time),
+	SCMP_SYS(getdents),
+	SCMP_SYS(select),
+	SCMP_SYS(arch_prctl),
 };
 
 /* Nothing in this program comes near these: whoever does is not this program any more. */
 static const int deadly[] = {
-	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_writev), SCMP_SYS(mount),
-	SCMP_SYS(umount2), SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(move_mount), SCMP_SYS(open_tree),
-	SCMP_SYS(fsopen), SCMP_SYS(fsmount), SCMP_SYS(mount_setattr), SCMP_SYS(init_module),
-	SCMP_SYS(finit_module), SCMP_SYS(delete_module), SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load),
-	SCMP_SYS(reboot), SCMP_SYS(swapon), SCMP_SYS(swapoff), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime),
-	SCMP_SYS(adjtimex), SCMP_SYS(clock_adjtime), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(userfaultfd),
-	SCMP_SYS(io_uring_setup), SCMP_SYS(add_key), SCMP_SYS(keyctl), SCMP_SYS(request_key),
-	SCMP_SYS(personality), SCMP_SYS(modify_ldt), SCMP_SYS(acct), SCMP_SYS(quotactl), SCMP_SYS(mknodat),
-	SCMP_SYS(mknod), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp),
+	SCMP_SYS(execve),	  SCMP_SYS(execveat),
+	SCMP_SYS(ptrace),	  SCMP_SYS(process_vm_writev),
+	SCMP_SYS(mount),	  SCMP_SYS(umount2),
+	SCMP_SYS(pivot_root),	  SCMP_SYS(chroot),
+	SCMP_SYS(move_mount),	  SCMP_SYS(open_tree),
+	SCMP_SYS(fsopen),	  SCMP_SYS(fsmount),
+	SCMP_SYS(mount_setattr),  SCMP_SYS(init_module),
+	SCMP_SYS(finit_module),	  SCMP_SYS(delete_module),
+	SCMP_SYS(kexec_load),	  SCMP_SYS(kexec_file_load),
+	SCMP_SYS(reboot),	  SCMP_SYS(swapon),
+	SCMP_SYS(swapoff),	  SCMP_SYS(settimeofday),
+	SCMP_SYS(clock_settime),  SCMP_SYS(adjtimex),
+	SCMP_SYS(clock_adjtime),  SCMP_SYS(iopl),
+	SCMP_SYS(ioperm),	  SCMP_SYS(userfaultfd),
+	SCMP_SYS(io_uring_setup), SCMP_SYS(add_key),
+	SCMP_SYS(keyctl),	  SCMP_SYS(request_key),
+	SCMP_SYS(personality),	  SCMP_SYS(modify_ldt),
+	SCMP_SYS(acct),		  SCMP_SYS(quotactl),
+	SCMP_SYS(mknodat),	  SCMP_SYS(mknod),
+	SCMP_SYS(pidfd_getfd),	  SCMP_SYS(kcmp),
 };
 
 struct rule {
@@ -116,10 +225,10 @@ struct rule {
 	uint32_t action;
 };
 
-#define NEW_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
-			CLONE_NEWPID | CLONE_NEWNET)
+#define NEW_NAMESPACES \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
-#define REQUESTS 0xff00		/* of ioctl(): the letter, _IOC_TYPE */
+#define REQUESTS 0xff00 /* of ioctl(): the letter, _IOC_TYPE */
 #define KIND_OF(letter) ((scmp_datum_t)(letter) << 8)
 
 /* Allowed, or deadly, by one argument. */
@@ -133,13 +242,13 @@ static const struct rule rules[] = {
 	{ SCMP_SYS(bpf), SCMP_A0(SCMP_CMP_NE, BPF_OBJ_PIN), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_ACT_ALLOW },
-	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_ACT_ALLOW },	/* names of hosts, ioctl() */
+	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_ACT_ALLOW }, /* names of hosts, ioctl() */
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_ACT_ALLOW },
-	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF('$')), SCMP_ACT_ALLOW },	/* perf */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF('$')), SCMP_ACT_ALLOW },  /* perf */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF(0x89)), SCMP_ACT_ALLOW }, /* interfaces */
-	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_GETVERSION), SCMP_ACT_ALLOW },	/* a file is that file */
-	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, 0x5401), SCMP_ACT_ALLOW },	/* TCGETS: isatty() */
-	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL), SCMP_ACT_ALLOW },	/* workers */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_GETVERSION), SCMP_ACT_ALLOW }, /* a file is that file */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, 0x5401), SCMP_ACT_ALLOW },	      /* TCGETS: isatty() */
+	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL), SCMP_ACT_ALLOW },	      /* workers */
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0), SCMP_ACT_ALLOW },
 };
 
@@ -179,9 +288,9 @@ int agent_rights_filter(struct err *err)
 		return err_errno(err, -ENOMEM, "cannot filter system calls");
 	r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (r == 0)
-		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);	/* a binary tree: it costs the same for all */
+		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: it costs the same for all */
 	if (r == 0)
-		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1);	/* and btf/btf_root.h */
+		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1); /* and btf/btf_root.h */
 	if (r == 0)
 		r = add_rules(f);
 	if (r == 0)

@@ -4,7 +4,7 @@
  * effective capabilities, as those of all clients are. It is loaded here, with the libraries for TLS that it needs:
  * no other run pays for them.
  */
-#include "agent/agent_http.h"
+#include "agent/http/agent_http.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -26,12 +26,12 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "agent/http_accept.h"
+#include "agent/http/http_accept.h"
 
-#define CONNECTIONS 16u		/* more than one scraper is rare; each may send 8 KiB of headers */
+#define CONNECTIONS 16u /* more than one scraper is rare; each may send 8 KiB of headers */
 #define MEMORY_BYTES ((size_t)16 << 10)
 #define TIMEOUT_S 10u
-#define TIDY_NS 1000000000ull	/* between two looks for connections that are idle for too long */
+#define TIDY_NS 1000000000ull /* between two looks for connections that are idle for too long */
 #define BACKLOG 16
 #define OLD_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define NEW_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -52,7 +52,7 @@ struct mhd_calls {
 struct agent_http {
 	struct agent_http_opts o;
 	struct mhd_calls f;
-	char *path;			/* owned; of the unix socket, once it is made */
+	char *path; /* owned; of the unix socket, once it is made */
 	struct MHD_Daemon *daemon;
 	struct loop_source *io, *tidy;
 };
@@ -75,15 +75,14 @@ static bool load(struct mhd_calls *f)
 	*(void **)&f->get_daemon_info = dlsym(lib, "MHD_get_daemon_info");
 	*(void **)&f->start_daemon = dlsym(lib, "MHD_start_daemon");
 	*(void **)&f->stop_daemon = dlsym(lib, "MHD_stop_daemon");
-	return f->create_response_from_buffer && f->add_response_header && f->queue_response &&
-	       f->destroy_response && f->lookup_connection_value && f->run && f->get_daemon_info &&
-	       f->start_daemon && f->stop_daemon;
+	return f->create_response_from_buffer && f->add_response_header && f->queue_response && f->destroy_response &&
+	       f->lookup_connection_value && f->run && f->get_daemon_info && f->start_daemon && f->stop_daemon;
 }
 
 /* ---- answers ---- */
 
-static enum MHD_Result reply(const struct mhd_calls *f, struct MHD_Connection *c, unsigned status,
-			     const char *type, const void *text, size_t len)
+static enum MHD_Result reply(const struct mhd_calls *f, struct MHD_Connection *c, unsigned status, const char *type,
+			     const void *text, size_t len)
 {
 	struct MHD_Response *r = f->create_response_from_buffer(len, (void *)text, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result ret = MHD_NO;
@@ -97,8 +96,7 @@ static enum MHD_Result reply(const struct mhd_calls *f, struct MHD_Connection *c
 	return ret;
 }
 
-static enum MHD_Result say(const struct mhd_calls *f, struct MHD_Connection *c, unsigned status,
-			   const char *text)
+static enum MHD_Result say(const struct mhd_calls *f, struct MHD_Connection *c, unsigned status, const char *text)
 {
 	return reply(f, c, status, "text/plain; charset=utf-8", text, strlen(text));
 }
@@ -111,7 +109,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	bool openmetrics;
 
-	if (!*state) {		/* headers: the answer comes with the next call */
+	if (!*state) { /* headers: the answer comes with the next call */
 		*state = ctx;
 		return MHD_YES;
 	}
@@ -163,8 +161,9 @@ static socklen_t parse_inet(const char *text, union address *ret)
 		return 0;
 	host[len - 1] = '\0';
 	ret->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-	return inet_pton(AF_INET6, host + 1, &ret->v6.sin6_addr) == 1 && IN6_IS_ADDR_LOOPBACK(&ret->v6.sin6_addr) ?
-	       sizeof(ret->v6) : 0;
+	return inet_pton(AF_INET6, host + 1, &ret->v6.sin6_addr) == 1 && IN6_IS_ADDR_LOOPBACK(&ret->v6.sin6_addr)
+		       ? sizeof(ret->v6)
+		       : 0;
 }
 
 static socklen_t parse_unix(const char *text, union address *ret)
@@ -182,8 +181,10 @@ bool agent_http_address(const char *address, struct err *err)
 
 	if (*address == '/' ? parse_unix(address, &a) : parse_inet(address, &a))
 		return true;
-	err_set(err, -EINVAL, "%s: 127.0.0.1:PORT, [::1]:PORT or the path of a socket is wanted; other addresses are "
-		"not served", address);
+	err_set(err, -EINVAL,
+		"%s: 127.0.0.1:PORT, [::1]:PORT or the path of a socket is wanted; other addresses are "
+		"not served",
+		address);
 	return false;
 }
 
@@ -288,8 +289,10 @@ int agent_http_new(struct loop *loop, const struct agent_http_opts *o, struct ag
 		return err_errno(err, -ENOMEM, "cannot serve %s", o->address);
 	h->o = *o;
 	if (!load(&h->f))
-		return err_set(err, -ELIBACC, "cannot serve %s without libmicrohttpd, which cannot be loaded: "
-			       "install it", o->address);
+		return err_set(err, -ELIBACC,
+			       "cannot serve %s without libmicrohttpd, which cannot be loaded: "
+			       "install it",
+			       o->address);
 	fd = open_socket(h, err);
 	if (fd < 0)
 		return fd;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "agent/http_accept.h"
+#include "agent/http/http_accept.h"
 
 #include <arpa/inet.h>
 #include <string.h>

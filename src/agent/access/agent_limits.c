@@ -3,16 +3,19 @@
  * Limits of readers. No counters are kept: each check adds up the resources that the user's connections hold at
  * that moment.
  */
-#include "agent/agent_limits.h"
+#include "agent/access/agent_limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_conn.h"
+#include "agent/agent_state.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/units.h"
+#include "ipc/proto.h"
 
 /* ---- cost of options ---- */
 
@@ -45,24 +48,19 @@ static uint64_t largest(const struct opt_strv *v, uint64_t zero_is)
 static uint64_t value_of(const struct opt *o, const void *at)
 {
 	switch (o->kind) {
-	case OPT_BOOL:
-		return *(const bool *)at;
-	case OPT_U32:
-		return *(const uint32_t *)at;
+	case OPT_BOOL: return *(const bool *)at;
+	case OPT_U32: return *(const uint32_t *)at;
 	case OPT_U64:
 	case OPT_BYTES:
-	case OPT_DURATION:
-		return *(const uint64_t *)at;
-	case OPT_STRV:
-		return largest(at, o->zero_is);
+	case OPT_DURATION: return *(const uint64_t *)at;
+	case OPT_STRV: return largest(at, o->zero_is);
 	case OPT_COUNT:
 	case OPT_STR:
 	case OPT_MAYBE:
 	case OPT_U32V:
 	case OPT_ENUM:
 	case OPT_CALL:
-	case OPT__MAX:
-		break;
+	case OPT__MAX: break;
 	}
 	return 0;
 }
@@ -85,26 +83,17 @@ static void measure(const struct opt *o, const char *conf, unsigned n_cpus, stru
 	if (!v || !in_effect(o, conf))
 		return;
 	switch (o->use) {
-	case OPT_USE_HZ:
-		*hz = plus(*hz, v);
-		break;
-	case OPT_USE_PERIOD:
-		*hz = plus(*hz, unit / v + !!(unit % v));
-		break;
-	case OPT_USE_BYTES:
-		ret->of[OPT_USE_BYTES] = MAX(ret->of[OPT_USE_BYTES], times(v, unit));
-		break;
+	case OPT_USE_HZ: *hz = plus(*hz, v); break;
+	case OPT_USE_PERIOD: *hz = plus(*hz, unit / v + !!(unit % v)); break;
+	case OPT_USE_BYTES: ret->of[OPT_USE_BYTES] = MAX(ret->of[OPT_USE_BYTES], times(v, unit)); break;
 	case OPT_USE_MEMORY:
 		v = times(times(v, unit), o->per_cpu ? n_cpus : 1);
 		ret->of[OPT_USE_MEMORY] = plus(ret->of[OPT_USE_MEMORY], v);
 		break;
-	case OPT_USE_INTERVAL:
-		*shortest = *shortest ? MIN(*shortest, v) : v;
-		break;
+	case OPT_USE_INTERVAL: *shortest = *shortest ? MIN(*shortest, v) : v; break;
 	case OPT_USE_UNSAID:
 	case OPT_USE_NONE:
-	case OPT_USE__MAX:
-		break;
+	case OPT_USE__MAX: break;
 	}
 }
 
@@ -120,7 +109,7 @@ void agent_limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_
 
 struct has {
 	unsigned connections, streams;
-	uint32_t mask;			/* 1u << instance */
+	uint32_t mask; /* 1u << instance */
 };
 
 static bool is_limited(const struct agent_conn *c)
@@ -147,15 +136,14 @@ static uint64_t sum_of(const struct agent *a, uint32_t mask, enum opt_use use)
 	uint64_t sum = 0;
 
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
-		if (mask & 1u << i && a->insts[i])
-			sum = plus(sum, a->insts[i]->use.of[use]);
+		if (mask & 1u << i && a->insts.of[i])
+			sum = plus(sum, a->insts.of[i]->use.of[use]);
 	return sum;
 }
 
 /* ---- limits ---- */
 
-#define BEYOND(err, code, row, ...) \
-	err_set(err, code, "beyond the limit " row " of agent.conf: " __VA_ARGS__)
+#define BEYOND(err, code, row, ...) err_set(err, code, "beyond the limit " row " of agent.conf: " __VA_ARGS__)
 
 int agent_limits_subscription(const struct agent_conn *c, size_t bytes, struct err *err)
 {
@@ -165,11 +153,12 @@ int agent_limits_subscription(const struct agent_conn *c, size_t bytes, struct e
 	if (!is_limited(c))
 		return 0;
 	if (bytes > l->max_expression)
-		return BEYOND(err, -EDQUOT, "max-expression", "a subscription has at most %" PRIu64 " bytes of "
-			      "filters and options, this one has %zu", l->max_expression, bytes);
+		return BEYOND(err, -EDQUOT, "max-expression",
+			      "a subscription has at most %" PRIu64 " bytes of "
+			      "filters and options, this one has %zu",
+			      l->max_expression, bytes);
 	if (has_of(c->a, uid).streams >= l->max_subscriptions)
-		return BEYOND(err, -EDQUOT, "max-subscriptions", "user %u has %u already", uid,
-			      l->max_subscriptions);
+		return BEYOND(err, -EDQUOT, "max-subscriptions", "user %u has %u already", uid, l->max_subscriptions);
 	return 0;
 }
 
@@ -182,17 +171,21 @@ static int check_use(const struct agent_conn *c, uint32_t mask, const struct ins
 	unsigned uid = c->peer.uid;
 
 	if (hz > l->max_frequency)
-		return BEYOND(err, -EDQUOT, "max-frequency", "user %u would have %" PRIu64 " samples per second and "
-			      "CPU, %u are allowed", uid, hz, l->max_frequency);
+		return BEYOND(err, -EDQUOT, "max-frequency",
+			      "user %u would have %" PRIu64 " samples per second and "
+			      "CPU, %u are allowed",
+			      uid, hz, l->max_frequency);
 	if (memory > l->max_memory)
-		return BEYOND(err, -EDQUOT, "max-memory", "probes of user %u would take %" PRIu64 " bytes, %" PRIu64
-			      " are allowed", uid, memory, l->max_memory);
+		return BEYOND(err, -EDQUOT, "max-memory",
+			      "probes of user %u would take %" PRIu64 " bytes, %" PRIu64 " are allowed", uid, memory,
+			      l->max_memory);
 	if (use->of[OPT_USE_BYTES] > l->max_snaplen)
 		return BEYOND(err, -EDQUOT, "max-snaplen", "%" PRIu64 " bytes of one event, %" PRIu64 " are allowed",
 			      use->of[OPT_USE_BYTES], l->max_snaplen);
 	if (interval && interval < l->min_interval_ns)
-		return BEYOND(err, -EDQUOT, "min-interval", "a report every %" PRIu64 " ns, every %" PRIu64
-			      " ns is allowed", interval, l->min_interval_ns);
+		return BEYOND(err, -EDQUOT, "min-interval",
+			      "a report every %" PRIu64 " ns, every %" PRIu64 " ns is allowed", interval,
+			      l->min_interval_ns);
 	return 0;
 }
 
@@ -204,8 +197,10 @@ int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use
 		return 0;
 	mask = has_of(c->a, c->peer.uid).mask;
 	if ((unsigned)__builtin_popcount(mask) >= c->a->conf.limits.max_instances)
-		return BEYOND(err, -EDQUOT, "max-instances", "user %u has %u already; equal probes, options and "
-			      "selections share one", (unsigned)c->peer.uid, c->a->conf.limits.max_instances);
+		return BEYOND(err, -EDQUOT, "max-instances",
+			      "user %u has %u already; equal probes, options and "
+			      "selections share one",
+			      (unsigned)c->peer.uid, c->a->conf.limits.max_instances);
 	return check_use(c, mask, use, err);
 }
 
@@ -223,8 +218,9 @@ int agent_limits_connection(const struct agent *a, uint32_t uid, bool control, s
 	const struct agent_limits *l = &a->conf.limits;
 
 	if (control)
-		return a->n_conns < l->max_clients + CONTROL_CONNECTIONS ? 0 :
-		       BEYOND(err, -EUSERS, "max-clients", "all places are taken, also those for control");
+		return a->n_conns < l->max_clients + CONTROL_CONNECTIONS
+			       ? 0
+			       : BEYOND(err, -EUSERS, "max-clients", "all places are taken, also those for control");
 	if (readers(a) >= l->max_clients)
 		return BEYOND(err, -EUSERS, "max-clients", "the agent has as many clients as it takes (%u)",
 			      l->max_clients);
