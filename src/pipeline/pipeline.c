@@ -11,18 +11,23 @@
 #include <unistd.h>
 
 #include "pipeline/output.h"
-#include "pipeline/pipeline_impl.h"
+#include "pipeline/pipeline_path.h"
+#include "pipeline/pipeline_probes.h"
+#include "pipeline/pipeline_rings.h"
+#include "pipeline/pipeline_state.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "loop/coop.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "loop/loop.h"
 #include "bus/bus.h"
 #include "enrich/enrich.h"
 #include "enrich/pids.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "probe/env.h"
 #include "ring/ring.h"
 #include "scap/state/state.h"
 #include "source/source.h"
@@ -31,31 +36,13 @@
 
 #define START_ROUND_MS 50	/* between two looks at the rings */
 
-void pipeline_close_probe(struct probe *probe)
-{
-	probe->ready = probe->running = false;
-	if (probe->opened)
-		probe->ops->close(probe);
-	free(probe->state);
-	*probe = (struct probe){ 0 };
-}
-
-static void free_probes(struct pipeline *p)
-{
-	for (size_t i = p->n_probes; i-- > 0;)
-		pipeline_close_probe(&p->probes[i]);
-	free(p->probes);
-	p->probes = NULL;
-	p->n_probes = 0;
-}
-
 void pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return;
 	coop_stop(p->coop);
 	loop_remove(p->ring_io);
-	free_probes(p);
+	pipeline_probes_free(p);
 	coop_free(p->coop);
 	probe_env_free(p->env);
 	source_close(p->source);
@@ -170,84 +157,6 @@ uint32_t pipeline_needs(const struct pipeline *p)
 	return p->needs;
 }
 
-/* The place of the next probe: one that was left, or a fresh one. */
-struct probe *pipeline_free_place(struct pipeline *p)
-{
-	for (size_t i = 0; i < p->n_probes; i++)
-		if (!p->probes[i].ops)
-			return &p->probes[i];
-	return p->n_probes < SONDE_INSTANCES ? &p->probes[p->n_probes++] : NULL;
-}
-
-static int add_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe, struct err *err)
-{
-	*probe = (struct probe){
-		.ops = which->ops, .conf = which->conf, .env = p->env, .loop = p->loop,
-		.instance = (uint16_t)(probe - p->probes),
-	};
-	if (which->ops->wants_owners || p->tap.record)	/* an agent's next client may */
-		probe_env_want_owners(p->env);
-	if (probe->ops->state_size) {
-		probe->state = calloc(1, probe->ops->state_size);
-		if (!probe->state)
-			return err_errno(err, -ENOMEM, "probe %s", probe->ops->name);
-	}
-	account_of(&p->accounts, probe->instance)->from_kernel = true;
-	return 0;
-}
-
-static int open_probe(struct probe *probe, struct err *err)
-{
-	int r;
-
-	probe->opened = true;
-	coop_step(probe_env_coop(probe->env), "open", probe->ops->name);
-	r = probe->ops->open(probe, err);
-	probe->ready = r >= 0;
-	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
-}
-
-static int attach_probe(struct pipeline *p, struct probe *probe, struct err *err)
-{
-	int r;
-
-	if (probe->ops->ahead && !p->since_ns)
-		p->since_ns = clock_boot_ns();
-	probe->attached = probe->attaching = true;
-	coop_step(p->coop, "attach", probe->ops->name);
-	r = probe->ops->attach(probe, err);
-	probe->attaching = false;
-	probe->running = r >= 0;
-	return r < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
-}
-
-static int attach_with_snapshot(struct pipeline *p, struct probe *probe, struct err *err)
-{
-	int r = attach_probe(p, probe, err);
-
-	coop_step(p->coop, "snapshot", probe->ops->name);
-	if (r >= 0 && probe->ops->snapshot)
-		r = probe->ops->snapshot(probe, err) < 0 ? err_prefix(err, "probe %s", probe->ops->name) : 0;
-	return r;
-}
-
-int pipeline_start_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe,
-			 struct err *err)
-{
-	int r = add_probe(p, which, probe, err);
-
-	if (r >= 0)
-		r = open_probe(probe, err);
-	if (r < 0)
-		return r;
-	probe_env_inject_name(p->env, SONDE_NAME_INSTANCE, probe->instance, probe->ops->name);
-	r = attach_probe(p, probe, err);
-	coop_step(p->coop, "settle", NULL);
-	probe_env_settle(p->env);
-	malloc_trim(0);
-	return r;
-}
-
 static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
 {
 	(void)ctx;
@@ -257,67 +166,6 @@ static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
 static void on_note(const char *text)
 {
 	log_info("sonde: %s", text);
-}
-
-static int add_probes(struct pipeline *p, const struct pipeline_probe *probes, size_t n_probes, struct err *err)
-{
-	const struct pipeline_probe proc = { .ops = probe_find("proc") };
-	int r;
-
-	p->probes = calloc(SONDE_INSTANCES, sizeof(*p->probes));
-	if (!p->probes)
-		return err_errno(err, -ENOMEM, "cannot set up the probes");
-	r = add_probe(p, &proc, pipeline_free_place(p), err);
-	for (size_t i = 0; r >= 0 && i < n_probes; i++)
-		r = add_probe(p, &probes[i], pipeline_free_place(p), err);
-	return r;
-}
-
-static int open_all(struct pipeline *p, struct err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		if (!p->probes[i].ops->ahead)
-			r = open_probe(&p->probes[i], err);
-	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		probe_env_inject_name(p->env, SONDE_NAME_INSTANCE, p->probes[i].instance, p->probes[i].ops->name);
-	return r;
-}
-
-/* Of those that do not go ahead. */
-static int attach_all(struct pipeline *p, bool with_snapshot, struct err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		if (!p->probes[i].ops->ahead && !!p->probes[i].ops->snapshot == with_snapshot)
-			r = attach_with_snapshot(p, &p->probes[i], err);
-	return r;
-}
-
-/*
- * Probes marked `ahead` start first. All others are loaded before any attaches, and proc attaches first: processes
- * created from then on have a record, older ones a snapshot, those in between both. Once all snapshots are in the
- * stream, the rings may be read: attaching to each interface may take long.
- */
-static int start_probes(struct pipeline *p, struct err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
-		if (p->probes[i].ops->ahead) {
-			r = open_probe(&p->probes[i], err);
-			r = r < 0 ? r : attach_with_snapshot(p, &p->probes[i], err);
-		}
-	if (r >= 0)
-		r = open_all(p, err);
-	if (r >= 0)
-		r = attach_all(p, true, err);
-	p->draining = r >= 0;
-	if (r >= 0)
-		r = attach_all(p, false, err);
-	return r;
 }
 
 static void catch_up(void *ctx)
@@ -357,7 +205,7 @@ static void run_start(void *ctx)
 {
 	struct start *s = ctx;
 
-	s->result = start_probes(s->p, s->err);
+	s->result = pipeline_probes_start(s->p, s->err);
 }
 
 /* The loop runs while the job does; after a stop it is cancelled, and has no error to tell. */
@@ -371,7 +219,7 @@ static int start_aside(struct pipeline *p, struct err *err)
 	while (r >= 0 && job.state != COOP_IDLE && !p->stopping) {
 		r = loop_once(p->loop, START_ROUND_MS);
 		if (r >= 0 && p->draining)
-			r = pipeline_read_rings(p);
+			r = pipeline_rings_read(p);
 	}
 	if (job.state != COOP_IDLE)
 		coop_stop(p->coop);
@@ -394,11 +242,11 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 	probe_env_set_sink(p->env, pipeline_path_from_probe, catch_up, p);
 	probe_env_set_complain(p->env, on_failed_hook, p);
 	probe_env_set_note(p->env, on_note);
-	r = add_probes(p, probes, n_probes, err);
+	r = pipeline_probes_add(p, probes, n_probes, err);
 	if (r < 0)
 		return r;
-	pipeline_path_tell_host(p);
-	pipeline_path_tell_clock(p);
+	pipeline_path_emit_host(p);
+	pipeline_path_emit_clock(p);
 	r = start_aside(p, err);
 	if (r < 0)
 		return r;
@@ -468,10 +316,30 @@ uint64_t pipeline_gap(const struct pipeline *p, uint16_t instance)
 	return a && a->used ? account_gap(a) : 0;
 }
 
+int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)
+{
+	const struct account *a = account_of(&p->accounts, instance);
+
+	if (!a)
+		return -ERANGE;
+	account_kernel(a, ret);
+	return 0;
+}
+
+void pipeline_set_tap(struct pipeline *p, const struct pipeline_tap *tap)
+{
+	p->tap = *tap;
+}
+
+struct probe_env *pipeline_env(const struct pipeline *p)
+{
+	return p->env;
+}
+
 void pipeline_refresh(struct pipeline *p)
 {
 	if (p->env)
-		pipeline_path_tell_losses(p);
+		pipeline_path_emit_losses(p);
 }
 
 uint64_t pipeline_shown(const struct pipeline *p)

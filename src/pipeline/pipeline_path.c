@@ -4,19 +4,24 @@
  * probe's live half: control of the probes, raw outputs, decode, enrich, filter, bus.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "pipeline/output.h"
-#include "pipeline/pipeline_impl.h"
+#include "pipeline/pipeline_path.h"
+#include "pipeline/pipeline_state.h"
 #include "base/clock.h"
 #include "loop/coop.h"
 #include "base/macros.h"
+#include "base/units.h"
 #include "bus/bus.h"
 #include "enrich/enrich.h"
 #include "event/core.h"
 #include "event/decode.h"
+#include "event/names.h"
+#include "probe/env.h"
 #include "ring/ring.h"
 #include "scap/state/state.h"
 #include "source/source.h"
@@ -257,7 +262,7 @@ static void own_record(struct pipeline *p, struct sonde_rec *r, uint16_t type, s
 	handle_record(p, r, len);
 }
 
-void pipeline_path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
+static void host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
 {
 	struct utsname u;
 
@@ -273,15 +278,15 @@ void pipeline_path_host_rec(const struct pipeline *p, struct sonde_host_rec *ret
 	memcpy(ret->hostname, u.nodename, MIN(sizeof(ret->hostname) - 1, strlen(u.nodename)));
 }
 
-void pipeline_path_tell_host(struct pipeline *p)
+void pipeline_path_emit_host(struct pipeline *p)
 {
 	struct sonde_host_rec h;
 
-	pipeline_path_host_rec(p, &h);
+	host_rec(p, &h);
 	own_record(p, &h.hdr, SONDE_EV_HOST, sizeof(h));
 }
 
-void pipeline_path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name)
+void pipeline_path_emit_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name)
 {
 	_Alignas(8) char bytes[sizeof(struct sonde_name_rec) + 256] = { 0 };
 	struct sonde_name_rec *n = (void *)bytes;
@@ -293,7 +298,7 @@ void pipeline_path_tell_name(struct pipeline *p, uint32_t space, uint64_t key, c
 	own_record(p, &n->hdr, SONDE_EV_NAME, sizeof(*n) + n->name_len);
 }
 
-void pipeline_path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret)
+static void clock_rec(const struct pipeline *p, struct sonde_clock_rec *ret)
 {
 	*ret = (struct sonde_clock_rec){
 		.hdr = { .ts_ns = clock_boot_ns(), .type = SONDE_EV_CLOCK, .len = sizeof(*ret) },
@@ -301,7 +306,7 @@ void pipeline_path_clock_rec(const struct pipeline *p, struct sonde_clock_rec *r
 	};
 }
 
-void pipeline_path_tell_clock(struct pipeline *p)
+void pipeline_path_emit_clock(struct pipeline *p)
 {
 	struct sonde_clock_rec c = { .offset_ns = clock_boot_offset_ns() };
 	int64_t step = c.offset_ns - p->clock_offset_ns;
@@ -332,7 +337,7 @@ static void report_losses(struct pipeline *p, uint16_t instance, struct account 
 }
 
 /* Reads the kernel's ledger of each instance and tells in the stream what was lost since the last time. */
-void pipeline_path_tell_losses(struct pipeline *p)
+void pipeline_path_emit_losses(struct pipeline *p)
 {
 	p->reporting = true;
 	for (size_t i = 0; i < p->n_probes; i++) {
@@ -362,7 +367,7 @@ static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, co
  * The last words of a run. A raw recording gets what reached it (a replay adds its own filters to that);
  * subscribers get the closed sums of this run.
  */
-void pipeline_path_tell_ledger(struct pipeline *p)
+void pipeline_path_emit_ledger(struct pipeline *p)
 {
 	uint64_t now_ns = p->env ? clock_boot_ns() : p->replayed_ns; /* one for all: a replay says the same */
 
@@ -386,9 +391,51 @@ void pipeline_path_tell_ledger(struct pipeline *p)
 	}
 }
 
-void pipeline_path_tell_tick(struct pipeline *p)
+void pipeline_path_emit_tick(struct pipeline *p)
 {
 	struct sonde_rec tick = { 0 };
 
 	own_record(p, &tick, SONDE_EV_TICK, sizeof(tick));
+}
+
+/* ---- state for a client that joins late ---- */
+
+struct teller {
+	int (*fn)(void *ctx, const struct sonde_rec *r);
+	void *ctx;
+	uint64_t now_ns;
+};
+
+static int tell_name(void *ctx, uint32_t space, uint64_t key, const char *name)
+{
+	const struct teller *t = ctx;
+	size_t len = strlen(name), size = sizeof(struct sonde_name_rec) + len;
+	struct sonde_name_rec *r = calloc(1, size);
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	r->hdr = (struct sonde_rec){ .ts_ns = t->now_ns, .type = SONDE_EV_NAME, .len = (uint32_t)size };
+	r->space = space;
+	r->key = key;
+	r->name_len = (uint32_t)len;
+	memcpy(r->name, name, len);
+	ret = t->fn(t->ctx, &r->hdr);
+	free(r);
+	return ret;
+}
+
+int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
+{
+	const struct teller t = { .fn = fn, .ctx = ctx, .now_ns = clock_boot_ns() };
+	struct sonde_host_rec h;
+	struct sonde_clock_rec c;
+	int r;
+
+	host_rec(p, &h);
+	clock_rec(p, &c);
+	r = fn(ctx, &h.hdr);
+	if (r >= 0)
+		r = fn(ctx, &c.hdr);
+	return r < 0 ? r : event_names_walk(decode_set_names(p->decode), tell_name, (void *)&t);
 }

@@ -8,7 +8,7 @@
 
 #include "pipeline/cilium_listener.h"
 #include "pipeline/output.h"
-#include "pipeline/pipeline_impl.h"
+#include "pipeline/pipeline_state.h"
 #include "base/cleanup.h"
 #include "sinks/outfile.h"
 #include "sym/sym.h"

@@ -6,13 +6,17 @@
 #include <sys/epoll.h>
 
 #include "pipeline/output.h"
-#include "pipeline/pipeline_impl.h"
+#include "pipeline/pipeline_path.h"
+#include "pipeline/pipeline_rings.h"
+#include "pipeline/pipeline_socket.h"
+#include "pipeline/pipeline_state.h"
 #include "base/clock.h"
 #include "loop/coop.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "loop/loop.h"
 #include "base/macros.h"
+#include "base/units.h"
 #include "ipc/client.h"
 #include "ipc/proto.h"
 #include "probe/env.h"
@@ -21,55 +25,16 @@
 
 #define DEFAULT_LATENCY_NS (50 * NS_PER_MS)
 #define TICK_NS NS_PER_S
-#define DRAIN_BUDGET 8192 /* records between two looks at signals and timers */
 #define REPLAY_BUDGET 4096
 #define QUIET_FILL_PCT 5	/* below this a wake-up was not worth its cost: sleep to the deadline */
 #define CLOSE_MOST_NS (2 * NS_PER_S)	/* for programs that run on after they were detached */
-
-bool pipeline_stopping(const struct pipeline *p)
-{
-	return p->stopping;
-}
-
-void pipeline_stop(struct pipeline *p)
-{
-	p->stopping = true;
-	loop_stop(p->loop, 0);
-}
-
-/* The run ends when no output is left that takes anything, and as by SIGPIPE when standard output lost its reader. */
-void pipeline_run_flush_outputs(struct pipeline *p)
-{
-	bool unread = false;
-	size_t failed = 0;
-
-	for (size_t i = 0; i < p->outputs.len; i++) {
-		output_flush(p->outputs.items[i]);
-		failed += output_error(p->outputs.items[i]) < 0 || output_done(p->outputs.items[i]);
-		unread |= output_unread(p->outputs.items[i]);
-	}
-	if (p->tap.flush)
-		p->tap.flush(p->tap.ctx);
-	if (unread || (failed && failed == p->outputs.len))
-		pipeline_stop(p);
-}
-
-int pipeline_read_rings(struct pipeline *p)
-{
-	int n = ring_reader_drain(probe_env_reader(p->env), DRAIN_BUDGET, pipeline_path_from_ring, p);
-
-	pipeline_run_flush_outputs(p);
-	if (p->stopping)
-		loop_stop(p->loop, 0);
-	return n;
-}
 
 /* See ring_reader_fd(): going straight back to epoll would be woken by every unread byte. */
 static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct pipeline *p = ctx;
 	bool quiet = ring_reader_fill_pct(probe_env_reader(p->env)) < QUIET_FILL_PCT;
-	int r = pipeline_read_rings(p);
+	int r = pipeline_rings_read(p);
 
 	if (r >= 0 && quiet && !p->ring_muted) {
 		p->ring_muted = true;
@@ -81,7 +46,7 @@ static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 static int on_deadline(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct pipeline *p = ctx;
-	int r = pipeline_read_rings(p);
+	int r = pipeline_rings_read(p);
 
 	if (p->ring_muted) {
 		p->ring_muted = false;
@@ -94,9 +59,9 @@ static int on_tick(void *ctx, uint64_t now_ns)
 {
 	struct pipeline *p = ctx;
 
-	pipeline_path_tell_clock(p);
-	pipeline_path_tell_losses(p);
-	pipeline_path_tell_tick(p);
+	pipeline_path_emit_clock(p);
+	pipeline_path_emit_losses(p);
+	pipeline_path_emit_tick(p);
 	for (size_t i = 0; i < p->n_probes; i++) {
 		if (!p->probes[i].running || !p->probes[i].ops->tick)
 			continue;
@@ -165,7 +130,7 @@ static void drain_rest(struct pipeline *p)
 	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
 
 	probe_env_wait_for_programs();
-	while (pipeline_read_rings(p) > 0 && clock_boot_ns() < end_ns)
+	while (pipeline_rings_read(p) > 0 && clock_boot_ns() < end_ns)
 		;
 }
 
@@ -181,10 +146,10 @@ static void close_ledger(struct pipeline *p)
 	bool open = true;
 
 	while (open) {
-		pipeline_path_tell_losses(p);
+		pipeline_path_emit_losses(p);
 		open = false;
 		for (uint16_t i = 0; i < p->n_probes; i++)
-			open |= pipeline_gap(p, i) > 0;
+			open |= p->accounts.of[i].used && account_gap(&p->accounts.of[i]) > 0;
 		open &= clock_boot_ns() < end_ns;
 		if (open)
 			drain_rest(p);
@@ -227,7 +192,7 @@ static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
 	if (r < 0 || !p->input_ready || p->stopping)
 		return r < 0 ? r : 1;
 	r = source_read(p->source, REPLAY_BUDGET, pipeline_path_from_source, p, err);
-	pipeline_run_flush_outputs(p);
+	pipeline_rings_flush(p);
 	p->input_more = r == REPLAY_BUDGET;
 	return r > 0 || r == -EAGAIN ? 1 : r;
 }
@@ -266,7 +231,7 @@ static bool read_agent(struct agent_run *run)
 {
 	int r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
 
-	pipeline_run_flush_outputs(run->p);
+	pipeline_rings_flush(run->p);
 	run->error = r < 0 ? r : 0;
 	return r == REPLAY_BUDGET;
 }
@@ -290,7 +255,7 @@ static void finish_agent(struct agent_run *run)
 			r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
 		run->error = r < 0 ? r : 0;
 	}
-	pipeline_run_flush_outputs(run->p);
+	pipeline_rings_flush(run->p);
 }
 
 /* Frames may be in the client's buffer before the first wait: they came with the agent's answer. */
@@ -375,7 +340,7 @@ int pipeline_end(struct pipeline *p, struct err *err)
 		p->limits.ending(p->limits.ending_ctx);
 	if (p->env)
 		finish_live(p);
-	pipeline_path_tell_ledger(p);
+	pipeline_path_emit_ledger(p);
 	return close_outputs(p, err);
 }
 
@@ -385,7 +350,7 @@ int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struc
 	int r = pipeline_begin(p, limits, err), w;
 
 	if (r >= 0 && p->socket_path)
-		r = pipeline_run_socket(p, err);
+		r = pipeline_socket_run(p, err);
 	else if (r >= 0)
 		r = p->env ? run_live(p, err) : p->client ? run_agent(p, err) : run_file(p, err);
 	w = pipeline_end(p, r < 0 ? &later : err);

@@ -3,19 +3,23 @@
  * The run over another agent's socket: what comes is parsed by a worker as a file would be; when the agent goes away,
  * we wait for it to come back.
  */
+#include "pipeline/pipeline_socket.h"
+
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "pipeline/output.h"
-#include "pipeline/pipeline_impl.h"
+#include "pipeline/pipeline_path.h"
+#include "pipeline/pipeline_rings.h"
+#include "pipeline/pipeline_state.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "loop/loop.h"
 #include "source/source.h"
 
@@ -38,9 +42,9 @@ int pipeline_open_socket(struct pipeline *p, const char *path, const char *forma
 	p->reconnect_ns = reconnect_ns ? reconnect_ns : RECONNECT_NS;
 	if (!p->socket_format)
 		return err_set(err, -EINVAL, "there is no input format %s", format);
-	pipeline_path_tell_host(p);
-	pipeline_path_tell_clock(p);
-	pipeline_path_tell_name(p, SONDE_NAME_INSTANCE, 0, format);
+	pipeline_path_emit_host(p);
+	pipeline_path_emit_clock(p);
+	pipeline_path_emit_name(p, SONDE_NAME_INSTANCE, 0, format);
 	return source_open_socket(path, p->socket_format, &p->source, err);
 }
 
@@ -50,7 +54,7 @@ static void tell_interfaces(struct pipeline *p)
 	struct if_nameindex *all = if_nameindex();
 
 	for (struct if_nameindex *i = all; i && i->if_index; i++)
-		pipeline_path_tell_name(p, SONDE_NAME_IFACE, i->if_index, i->if_name);
+		pipeline_path_emit_name(p, SONDE_NAME_IFACE, i->if_index, i->if_name);
 	if_freenameindex(all);
 }
 
@@ -64,8 +68,8 @@ static int on_tick(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct socket_run *s = ctx;
 
-	pipeline_path_tell_clock(s->p);
-	pipeline_path_tell_tick(s->p);
+	pipeline_path_emit_clock(s->p);
+	pipeline_path_emit_tick(s->p);
 	if (++s->ticks % NAMES_TICKS == 0)
 		tell_interfaces(s->p);
 	return 0;
@@ -116,7 +120,7 @@ static int take_input(struct socket_run *s, bool *more, struct err *err)
 	struct pipeline *p = s->p;
 	int r = source_read(p->source, BUDGET, pipeline_path_from_source, p, err);
 
-	pipeline_run_flush_outputs(p);
+	pipeline_rings_flush(p);
 	*more = r == BUDGET;
 	if (r > 0 || r == -EAGAIN || r == -ECANCELED)
 		return 0;
@@ -145,7 +149,7 @@ static int run(struct socket_run *s, struct err *err)
 	return r;
 }
 
-int pipeline_run_socket(struct pipeline *p, struct err *err)
+int pipeline_socket_run(struct pipeline *p, struct err *err)
 {
 	struct socket_run s = { .p = p };
 	int r;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The path of a record from its source to the outputs: control() of the probes, raw outputs, decode, enrich, filter,
+ * bus. Also the records that the pipeline makes itself.
+ */
+#ifndef PIPELINE_PIPELINE_PATH_H
+#define PIPELINE_PIPELINE_PATH_H
+
+#include <stdint.h>
+
+struct pipeline;
+struct ring_rec;
+struct sonde_rec;
+
+/* The three sources of records; @ctx is the pipeline. */
+int pipeline_path_from_ring(void *ctx, const struct ring_rec *rec);  /* ring_fn */
+int pipeline_path_from_source(void *ctx, const struct sonde_rec *r); /* source_fn; -ECANCELED after a stop */
+int pipeline_path_from_probe(void *ctx, const struct sonde_rec *r);  /* for probe_env_set_sink() */
+
+/* The pipeline's own records, into the stream. */
+void pipeline_path_emit_host(struct pipeline *p);
+void pipeline_path_emit_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name);
+void pipeline_path_emit_clock(struct pipeline *p);  /* only after the wall clock was set */
+void pipeline_path_emit_losses(struct pipeline *p); /* reads the kernel's counters; new losses of each instance */
+void pipeline_path_emit_tick(struct pipeline *p);
+void pipeline_path_emit_ledger(struct pipeline *p); /* last records of a run */
+
+#endif
