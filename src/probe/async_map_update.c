@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The child has our descriptors and makes nothing but bpf(2) calls: one for all maps of an array where the kernel has
- * batches for these, so that it waits once.
- */
 #include "probe/async_map_update.h"
 
 #include <bpf/bpf.h>
@@ -18,14 +14,14 @@
 #include "base/macros.h"
 #include "base/vec.h"
 
-#define PATIENCE_NS 5000000000ull	/* for a child that has to be scheduled twice */
+#define TIMEOUT_NS 5000000000ull	/* the child needs two time slices */
 #define PAUSE_NS 200000
 
 struct async_map_update {
 	VEC(struct async_map_update_put) puts;
-	uint32_t *keys;		/* owned, of puts, likewise below */
+	uint32_t *keys;		/* owned; parallel to puts, like fds */
 	int *fds;
-	size_t n_done;		/* puts known to be in place */
+	size_t n_done;		/* leading puts that are known to have taken effect */
 	pid_t child;		/* 0 = none */
 };
 
@@ -43,7 +39,7 @@ int async_map_update_add(struct async_map_update *m, const struct async_map_upda
 	return 0;
 }
 
-/* Those of one array in a row. */
+/* Updates one array by a batch, which waits once; by single updates before Linux 5.14. */
 static int put_row(const struct async_map_update *m, size_t from, size_t n)
 {
 	const int outer = m->puts.items[from].outer_fd;
@@ -51,7 +47,7 @@ static int put_row(const struct async_map_update *m, size_t from, size_t n)
 
 	if (bpf_map_update_batch(outer, m->keys + from, m->fds + from, &count, NULL) == 0)
 		return 0;
-	for (size_t i = from; i < from + n; i++)	/* before 5.14 */
+	for (size_t i = from; i < from + n; i++)
 		if (bpf_map_update_elem(outer, &m->keys[i], &m->fds[i], BPF_ANY) < 0)
 			return -errno;
 	return 0;
@@ -85,10 +81,10 @@ int async_map_update_start(struct async_map_update *m)
 	if (m->child > 0)
 		return 0;
 	m->child = 0;
-	return put_all(m);	/* no process to be had: then it takes its time */
+	return put_all(m);	/* fork() failed: block */
 }
 
-/* Out of user space an inner map reads as its number. */
+/* User space reads an inner map as its id. */
 static bool in_place(const struct async_map_update_put *p)
 {
 	uint32_t id;
@@ -96,7 +92,7 @@ static bool in_place(const struct async_map_update_put *p)
 	return bpf_map_lookup_elem(p->outer_fd, &p->key, &id) == 0;
 }
 
-/* Whether the child has ended, and how. */
+/* True if the child has exited or never existed; *ret_failed is then its result. */
 static bool has_ended(struct async_map_update *m, bool *ret_failed)
 {
 	int status = 0;
@@ -112,7 +108,7 @@ static bool has_ended(struct async_map_update *m, bool *ret_failed)
 int async_map_update_finish(struct async_map_update *m)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	const uint64_t end_ns = clock_boot_ns() + PATIENCE_NS;
+	const uint64_t end_ns = clock_boot_ns() + TIMEOUT_NS;
 	bool failed = false, ended = m && m->n_done < m->puts.len && has_ended(m, &failed);
 
 	while (m && m->n_done < m->puts.len) {
@@ -122,7 +118,7 @@ int async_map_update_finish(struct async_map_update *m)
 		}
 		if (failed || clock_boot_ns() > end_ns)
 			return failed ? -EIO : -ETIMEDOUT;
-		if (ended) {	/* and nobody knows how: then here */
+		if (ended) {	/* result unknown: update here */
 			failed = put_all(m) < 0;
 			continue;
 		}

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * A grandchild holds the last reference: init adopts it, so there is nothing to reap.
- */
 #include "probe/closer.h"
 
 #include <errno.h>
@@ -18,7 +15,7 @@ static int compare(const void *a, const void *b)
 	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* All descriptors but @fds and standard input: the other ends of pipes and sockets wait for ours to be closed. */
+/* Closes all descriptors but @fds and standard input, so that peers of pipes and sockets see an end of file. */
 static void close_others(const int *fds, size_t n)
 {
 	unsigned from = STDIN_FILENO + 1;
@@ -37,7 +34,7 @@ static void close_all(const int *fds, size_t n)
 		close(fds[i]);
 }
 
-/* In the grandchild: whoever closes a link last waits for the kernel, and that is to be us. */
+/* Waits until the parent has closed its descriptors: the last close of a link is the one that blocks. */
 _Noreturn static void run_child(int *fds, size_t n, int until_closed)
 {
 	char byte;
@@ -50,6 +47,7 @@ _Noreturn static void run_child(int *fds, size_t n, int until_closed)
 	_exit(0);
 }
 
+/* A grandchild, which init adopts and reaps. */
 static void start_child(int *fds, size_t n, const int pipe_fds[2])
 {
 	pid_t child = fork();

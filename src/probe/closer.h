@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Closing many links without waiting. The kernel ends a tcx link only after a grace period of RCU, 9 ms each, and so
- * does the exit of a process that still holds some: a thousand take ten seconds.
+ * Closes many BPF links without blocking. The kernel frees a tcx link after an RCU grace period, 9 ms each, and so
+ * does the exit of a process that holds such links: a thousand take ten seconds.
  */
 #ifndef PROBE_CLOSER_H
 #define PROBE_CLOSER_H
@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * Hands @fds to a process of their own, which closes them one after another and ends, also when the caller has ended
- * before. They are closed here in any case. @fds is sorted. The programs behind them should do nothing any more.
+ * Hands @fds to a new process that closes them one by one and exits; it outlives the caller if need be. Closes them
+ * in the caller, too, even if no process can be created. Sorts @fds. The linked programs should be inactive already.
  */
 void closer_run(int *fds, size_t n);
 

@@ -1,152 +1,143 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What the live probes of one pipeline share. Maps named sonde_* exist once: those that every program needs
- * (rings, ledger, selection, exclusion) are made here, others by the first object that has them.
- */
 #include "probe/env.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "loop/coop.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "btf/btf_root.h"
 #include "btf/kernel_btf.h"
-#include "probe/env_impl.h"
-#include "probe/async_map_update.h"
-#include "host/kname.h"
-#include "host/ksym.h"
-#include "probe/percpu_rings.h"
-#include "probe/mmap_ring.h"
-#include "probe/load_error.h"
 #include "host/resources.h"
+#include "loop/coop.h"
+#include "probe/async_map_update.h"
+#include "probe/kernel_names.h"
+#include "probe/load_error.h"
+#include "probe/memory_plan.h"
+#include "probe/mmap_ring.h"
+#include "probe/percpu_rings.h"
+#include "probe/programs.h"
+#include "probe/rodata.h"
 #include "probe/select.h"
+#include "probe/shared_maps.h"
 #include "probe/typed_map.h"
 #include "ring/ring.h"
 
-#define RING_BYTES_MOST (4u << 20)	/* default per CPU, while all rings together stay below the next */
-#define RING_BYTES_ALL (256u << 20)
-#define RING_BYTES_LEAST (512u << 10)
-#define RING_BYTES_SCARCE (64u << 10)	/* where memory is limited */
-#define RING_SHARE_OF_ROOM 32	/* of the memory that is left, for the bulk rings of all CPUs */
-#define TABLES_ROOM (256ull << 20)	/* below this, tables that may forget shrink by half for each half */
-#define LRU_SHIFT_MOST 6
-#define SCARCE_ROOM (64ull << 20)	/* below this, what can be made again is freed before each load */
-#define SPARSE_SHIFT 4		/* there, of tables that take memory by entry: their buckets are made ahead */
-#define SPARSE_ENTRIES_LEAST 8192u
-#define LRU_ENTRIES_LEAST 1024u
-#define LIFE_RING_LEAST (256u << 10)
-#define LIFE_RING_MOST (2u << 20)
-#define LIFE_RING_SHARE 2	/* of the bulk ring: an exec with its environment may be 10 KB */
-#define WAKEUP_BYTES_MOST (512u << 10)	/* often and a little: a reader that sleeps much is let in soon */
+#define WAKEUP_BYTES_MOST (512u << 10)	/* more would keep the reader asleep for long; a busy reader loses its turn */
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
-#define SHARED_PREFIX "sonde_"
-#define INSTANCE_PREFIX "inst_"		/* shared by the objects of one instance */
-#define ALL_INSTANCES -1
-#define PLAIN_MAP "sonde_plain"
+#define MMAP_RINGS "sonde_plain"
+#define DETACH_GRACE_NS 20000000	/* without membarrier(2): far above the run time of a program */
+
+enum ring_class { RINGS_BULK, RINGS_LIFE, RINGS__MAX };	/* bpf/ring.bpf.h */
+
+struct failed_hook { char hook[64]; };
+
+struct probe_env {
+	struct coop *coop;		/* borrowed; NULL = none */
+	unsigned n_cpus;
+	struct memory_plan plan;
+	uint32_t wakeup_bytes[RINGS__MAX];
+	unsigned wakeup_pct;
+	bool owners;			/* some output names the owners of sockets */
+	size_t mmap_bytes;		/* data of each mmap ring; 0 = not created yet */
+	uint32_t self;			/* own tgid */
+	struct probe_select select;	/* borrowed lists */
+	const struct probe_select *own_select[SONDE_INSTANCES];	/* borrowed; NULL = the common selection */
+	unsigned select_flags[SONDE_INSTANCES];
+	int selecting;			/* instance whose selection is being created */
+	int preparing;			/* instance of the object prepared last, the next one to be loaded */
+	char *host_root;		/* owned */
+	struct ring_reader *reader;
+	struct btf *btf;		/* the kernel's; NULL: not read yet, or unavailable (no_btf) */
+	bool no_btf;
+	struct btf_root *btf_root;	/* owned; NULL: libbpf looks for the kernel's BTF itself */
+	struct map_types *types;	/* owned; NULL = maps get no BTF types */
+	struct kernel_names names;
+	struct shared_maps shared;
+	int *ring_fds;			/* owned; by class and CPU; -1 = none */
+	struct async_map_update *puts;	/* rings on their way into their arrays; NULL = all are there */
+	struct programs programs;
+	VEC(struct failed_hook) failed;
+	int (*sink)(void *ctx, const struct sonde_rec *r);
+	void (*catch_up)(void *ctx);
+	void *sink_ctx;
+	void (*complain)(void *ctx, const char *hook, const struct err *err);
+	void *complain_ctx;
+	void (*note)(const char *text);
+};
 
 /* ---- maps ---- */
-
-/* What the instance has for itself comes before what all share. */
-static struct shared_map *find_shared(struct probe_env *env, const char *name, int instance)
-{
-	struct shared_map *ret = NULL;
-
-	for (size_t i = 0; i < env->shared.len; i++) {
-		struct shared_map *m = &env->shared.items[i];
-
-		if (strcmp(m->name, name))
-			continue;
-		if (m->instance == instance)
-			return m;
-		if (m->instance == ALL_INSTANCES)
-			ret = m;
-	}
-	return ret;
-}
-
-/* Takes @fd over. */
-static int add_shared(struct probe_env *env, const char *name, int instance, int fd)
-{
-	struct shared_map *m;
-
-	if (fd < 0)
-		return fd;
-	if (vec_grow(&env->shared) < 0) {
-		close(fd);
-		return -ENOMEM;
-	}
-	m = &env->shared.items[env->shared.len++];
-	snprintf(m->name, sizeof(m->name), "%s", name);
-	m->fd = fd;
-	m->instance = instance;
-	return 0;
-}
 
 static int make_map(struct probe_env *env, enum bpf_map_type type, const char *name, uint32_t key, uint32_t value,
 		    uint32_t max)
 {
-	return add_shared(env, name, ALL_INSTANCES, typed_map_create(env->types, type, name, key, value, max, 0));
+	return shared_maps_add(&env->shared, name, SHARED_MAPS_ALL,
+			       typed_map_create(env->types, type, name, key, value, max, 0));
 }
 
-static int make_lane(struct probe_env *env, enum lane lane, struct err *err)
+static int make_ring_class(struct probe_env *env, enum ring_class class, struct err *err)
 {
-	static const char *const names[] = { [LANE_BULK] = "sonde_rings_bulk", [LANE_LIFE] = "sonde_rings_life" };
-	const struct lane_opts o = {
-		.name = names[lane], .ring_bytes = env->ring_bytes[lane], .n_cpus = env->n_cpus,
-		.life = lane == LANE_LIFE,
+	static const char *const names[] = { [RINGS_BULK] = "sonde_rings_bulk", [RINGS_LIFE] = "sonde_rings_life" };
+	const struct percpu_rings_opts o = {
+		.name = names[class], .n_cpus = env->n_cpus, .life = class == RINGS_LIFE,
+		.ring_bytes = class == RINGS_LIFE ? env->plan.life_bytes : env->plan.bulk_bytes,
 	};
 	int array = -1, r;
 
-	_Static_assert(sizeof(names) / sizeof(names[0]) == LANE__MAX, "a map per lane");
-	r = percpu_rings_make(&o, env->reader, env->puts, env->ring_fds + lane * env->n_cpus, &array, err);
+	_Static_assert(ARRAY_SIZE(names) == RINGS__MAX, "a map per class");
+	r = percpu_rings_make(&o, env->reader, env->puts, env->ring_fds + class * env->n_cpus, &array, err);
 	if (r < 0) {
 		cleanup_close(&array);
 		return r;
 	}
-	return add_shared(env, o.name, ALL_INSTANCES, array);
+	return shared_maps_add(&env->shared, o.name, SHARED_MAPS_ALL, array);
 }
 
-/* They are in place when the first object is loaded. */
+/* The arrays hold all rings once the first object is loaded (probe_env_load()). */
 static int make_rings(struct probe_env *env, struct err *err)
 {
 	int r;
 
-	env->ring_fds = calloc((size_t)LANE__MAX * env->n_cpus, sizeof(*env->ring_fds));
+	env->ring_fds = calloc((size_t)RINGS__MAX * env->n_cpus, sizeof(*env->ring_fds));
 	if (!env->ring_fds || async_map_update_new(&env->puts) < 0)
 		return err_errno(err, -ENOMEM, "cannot set up the rings");
-	for (size_t i = 0; i < (size_t)LANE__MAX * env->n_cpus; i++)
+	for (size_t i = 0; i < (size_t)RINGS__MAX * env->n_cpus; i++)
 		env->ring_fds[i] = -1;
-	r = make_lane(env, LANE_BULK, err);
+	r = make_ring_class(env, RINGS_BULK, err);
 	if (r >= 0)
-		r = make_lane(env, LANE_LIFE, err);
+		r = make_ring_class(env, RINGS_LIFE, err);
 	if (r < 0)
 		return r;
 	r = async_map_update_start(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
 
-/* The common selection belongs to every instance that has none of its own. */
+/* The common selection applies to every instance without its own. */
 static int add_select(void *ctx, const char *name, int fd)
 {
-	return add_shared(ctx, name, ALL_INSTANCES, fd);
+	struct probe_env *env = ctx;
+
+	return shared_maps_add(&env->shared, name, SHARED_MAPS_ALL, fd);
 }
 
 static int add_own_select(void *ctx, const char *name, int fd)
 {
 	struct probe_env *env = ctx;
 
-	return add_shared(env, name, env->selecting, fd);
+	return shared_maps_add(&env->shared, name, env->selecting, fd);
 }
 
 int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct probe_select *s, struct err *err)
@@ -156,8 +147,8 @@ int probe_env_set_select(struct probe_env *env, uint16_t instance, const struct 
 	env->selecting = instance;
 	r = probe_select_make(s, env->types, add_own_select, env);
 	if (r < 0)
-		return load_error_of_maps(err, r, "make the maps of the selection");
-	env->probe_select_flags[instance] = probe_select_flags(s);
+		return load_error_of_maps(err, r, "create the maps of the selection");
+	env->select_flags[instance] = probe_select_flags(s);
 	env->own_select[instance] = s;
 	return 0;
 }
@@ -176,8 +167,8 @@ static int make_common_maps(struct probe_env *env, struct err *err)
 	if (r >= 0)
 		r = probe_select_make(&env->select, env->types, add_select, env);
 	for (int i = 0; i < SONDE_INSTANCES; i++)
-		env->probe_select_flags[i] = probe_select_flags(&env->select);
-	return r < 0 ? load_error_of_maps(err, r, "make the common maps") : 0;
+		env->select_flags[i] = probe_select_flags(&env->select);
+	return r < 0 ? load_error_of_maps(err, r, "create the common maps") : 0;
 }
 
 /* ---- life ---- */
@@ -187,90 +178,22 @@ static uint32_t wakeup_bytes(size_t ring_bytes, unsigned pct)
 	return (uint32_t)MIN(ring_bytes / 100 * pct, (size_t)WAKEUP_BYTES_MOST);
 }
 
-/* Bulk per CPU by default: large hosts get smaller rings, not a larger bill. */
-static size_t default_ring(unsigned n_cpus, const struct memory_room *room)
-{
-	size_t bytes = RING_BYTES_MOST;
-
-	while (bytes > RING_BYTES_LEAST && bytes * n_cpus > RING_BYTES_ALL)
-		bytes /= 2;
-	while (bytes > RING_BYTES_SCARCE && bytes * n_cpus > room->bytes / RING_SHARE_OF_ROOM)
-		bytes /= 2;
-	return bytes;
-}
-
-/* The reader comes to a life-cycle record when it has read the bulk before it: both lanes grow together. */
-static size_t default_life_ring(size_t bulk_bytes)
-{
-	return MAX(LIFE_RING_LEAST, MIN(bulk_bytes / LIFE_RING_SHARE, LIFE_RING_MOST));
-}
-
-static size_t round_ring(size_t bytes)
-{
-	size_t n = (size_t)sysconf(_SC_PAGESIZE);
-
-	while (n < bytes)
-		n *= 2;
-	return n;
-}
-
-/* One sentence about all that is smaller; @rings_bytes 0 = the rings are not. */
-static void describe_small(struct probe_env *env, const struct memory_room *room, size_t rings_bytes)
-{
-	const char *limit = room->by_cgroup ? "limit of the cgroup" : "free memory";
-	char rings[64] = "";
-
-	if (rings_bytes)
-		snprintf(rings, sizeof(rings), "rings of %zu KiB per CPU", rings_bytes >> 10);
-	snprintf(env->small, sizeof(env->small), "%llu MiB of memory are left (%s): %s%s%s",
-		 (unsigned long long)(room->bytes >> 20), limit, rings, rings_bytes && env->scarce_bytes ? ", " : "",
-		 env->scarce_bytes ? "small tables" : "");
-}
-
-/* Rings first, then tables of addresses and sockets, which forget the least used entries. */
-static void fit_memory(struct probe_env *env, const struct probe_env_opts *o)
-{
-	const struct memory_room room = resources_memory();
-	size_t plenty = default_ring(env->n_cpus, &(struct memory_room){ .bytes = UINT64_MAX });
-	size_t bulk = default_ring(env->n_cpus, &room);
-	uint64_t bytes = room.bytes;
-
-	env->scarce_bytes = bytes < SCARCE_ROOM ? MAX(bytes, (uint64_t)1) : 0;
-	while (env->lru_shift < LRU_SHIFT_MOST && bytes < TABLES_ROOM) {
-		env->lru_shift++;
-		bytes *= 2;
-	}
-	if (!o->ring_bytes && bulk < plenty)
-		describe_small(env, &room, bulk);
-	else if (env->scarce_bytes)
-		describe_small(env, &room, 0);
-	env->ring_bytes[LANE_BULK] = round_ring(o->ring_bytes ? o->ring_bytes : bulk);
-	env->ring_bytes[LANE_LIFE] = round_ring(o->life_ring_bytes ? o->life_ring_bytes :
-						default_life_ring(env->ring_bytes[LANE_BULK]));
-}
-
 void probe_env_free(struct probe_env *env)
 {
 	if (!env)
 		return;
 	ring_reader_free(env->reader);
-	for (size_t i = 0; i < env->watched.len; i++)
-		close(env->watched.items[i].prog_fd);
-	for (size_t i = 0; i < env->shared.len; i++)
-		close(env->shared.items[i].fd);
-	for (size_t i = 0; env->ring_fds && i < (size_t)LANE__MAX * env->n_cpus; i++)
+	programs_fini(&env->programs);
+	shared_maps_fini(&env->shared);
+	for (size_t i = 0; env->ring_fds && i < (size_t)RINGS__MAX * env->n_cpus; i++)
 		cleanup_close(&env->ring_fds[i]);
 	free(env->ring_fds);
 	async_map_update_free(env->puts);
-	vec_fini(&env->shared);
-	vec_fini(&env->watched);
 	vec_fini(&env->failed);
 	btf__free(env->btf);
 	btf_root_free(env->btf_root);
 	typed_map_free(env->types);
-	kname_free(env->kname);
-	ksym_free(env->ksyms);
-	map_fini(&env->named);
+	kernel_names_fini(&env->names);
 	free(env->host_root);
 	free(env);
 }
@@ -295,7 +218,7 @@ const char *probe_env_host_root(const struct probe_env *env)
 	return env->host_root;
 }
 
-/* A file that cannot be used is an error. Without one, libbpf and the hooks say what is missing. */
+/* An unusable @file is an error. Without @file, libbpf and the hooks report missing types. */
 static int open_types(struct probe_env *env, const char *file, struct err *err)
 {
 	struct kernel_btf found;
@@ -317,7 +240,6 @@ void probe_env_follow_rights(struct probe_env *env)
 int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct err *err)
 {
 	_cleanup_(probe_env_freep) struct probe_env *env = calloc(1, sizeof(*env));
-	unsigned pct = o->wakeup_pct ? o->wakeup_pct : DEFAULT_WAKEUP_PCT;
 	int r, n_cpus;
 
 	load_error_capture();
@@ -330,19 +252,19 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	r = resources_files((unsigned)n_cpus, err);
 	if (r < 0)
 		return r;
-	/* Raised by libbpf where BPF memory counts as locked memory (before 5.11), and only there. */
+	/* libbpf raises it only where BPF memory counts as locked memory (before 5.11) */
 	libbpf_set_memlock_rlim(RLIM_INFINITY);
 	env->n_cpus = (unsigned)n_cpus;
 	env->self = (uint32_t)getpid();
 	env->select = o->select;
-	map_init(&env->named, sizeof(uint64_t), sizeof(uint8_t));
+	kernel_names_init(&env->names);
 	env->host_root = copy_root(o->host_root);
 	if (!env->host_root)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
-	fit_memory(env, o);
-	env->wakeup_pct = pct;
-	for (int i = 0; i < LANE__MAX; i++)
-		env->wakeup_bytes[i] = wakeup_bytes(env->ring_bytes[i], pct);
+	memory_plan_init(&env->plan, env->n_cpus, o->ring_bytes, o->life_ring_bytes);
+	env->wakeup_pct = o->wakeup_pct ? o->wakeup_pct : DEFAULT_WAKEUP_PCT;
+	env->wakeup_bytes[RINGS_BULK] = wakeup_bytes(env->plan.bulk_bytes, env->wakeup_pct);
+	env->wakeup_bytes[RINGS_LIFE] = wakeup_bytes(env->plan.life_bytes, env->wakeup_pct);
 	env->reader = ring_reader_new();
 	if (!env->reader)
 		return err_errno(err, -ENOMEM, "cannot set up the ring reader");
@@ -372,7 +294,7 @@ void probe_env_set_coop(struct probe_env *env, struct coop *coop)
 
 uint64_t probe_env_scarce_bytes(const struct probe_env *env)
 {
-	return env->scarce_bytes;
+	return env->plan.scarce_bytes;
 }
 
 struct coop *probe_env_coop(const struct probe_env *env)
@@ -395,7 +317,7 @@ const struct btf *probe_env_btf(struct probe_env *env)
 	left = coop_leave(env->coop);
 	btf = env->btf_root ? btf_root_types(env->btf_root) : btf__load_vmlinux_btf();
 	coop_return(env->coop, left);
-	if (env->btf)	/* the other thread has read it meanwhile */
+	if (env->btf)	/* the other thread has read it in the meantime */
 		btf__free(btf);
 	else
 		env->btf = btf;
@@ -405,7 +327,7 @@ const struct btf *probe_env_btf(struct probe_env *env)
 
 int probe_env_btf_find(struct probe_env *env, const char *name, uint32_t kind)
 {
-	const struct btf *btf = probe_env_btf(env); /* stays: only a job gives it back */
+	const struct btf *btf = probe_env_btf(env); /* stays valid: only a job frees it */
 	bool left = coop_leave(env->coop);
 	int id = btf ? btf__find_by_name_kind(btf, name, kind) : -ENOENT;
 
@@ -420,123 +342,54 @@ unsigned probe_env_n_cpus(const struct probe_env *env)
 
 int probe_env_shared_map(struct probe_env *env, const char *name)
 {
-	return probe_env_instance_map(env, ALL_INSTANCES, name);
+	return probe_env_instance_map(env, SHARED_MAPS_ALL, name);
 }
 
 int probe_env_instance_map(struct probe_env *env, int instance, const char *name)
 {
-	const struct shared_map *m = find_shared(env, name, instance);
-
-	return m ? m->fd : -ENOENT;
+	return shared_maps_fd(&env->shared, name, instance);
 }
 
 /* ---- objects ---- */
 
-static bool is_of_instance(const char *name)
+/* Creates the mmap rings, as large as bulk rings, for the first object that has them. */
+static int share_mmap_rings(struct probe_env *env, struct bpf_object *obj, struct err *err)
 {
-	return !strncmp(name, INSTANCE_PREFIX, strlen(INSTANCE_PREFIX));
-}
-
-static bool is_shared(const struct bpf_map *map)
-{
-	const char *name = bpf_map__name(map);
-
-	return !bpf_map__is_internal(map) &&
-	       (!strncmp(name, SHARED_PREFIX, strlen(SHARED_PREFIX)) || is_of_instance(name));
-}
-
-/* Sizes may differ, they are set at run time; type, key and value may not. */
-static int check_shape(const struct bpf_map *map, int fd)
-{
-	struct bpf_map_info info = { 0 };
-	uint32_t len = sizeof(info);
-
-	if (bpf_map_get_info_by_fd(fd, &info, &len) < 0)
-		return -errno;
-	return info.type == bpf_map__type(map) && info.key_size == bpf_map__key_size(map) &&
-	       info.value_size == bpf_map__value_size(map) ? 0 : -EINVAL;
-}
-
-/* As large as those of the bulk lane, for objects that have them. Programs hold their size in read-only data. */
-static int share_plain(struct probe_env *env, struct bpf_object *obj, struct err *err)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(obj, PLAIN_MAP);
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, MMAP_RINGS);
 	uint64_t mask;
 	uint32_t wakeup;
 	int r = 0;
 
 	if (!map)
 		return 0;
-	if (!env->plain_bytes)
-		r = mmap_ring_make(env->reader, env->n_cpus, env->ring_bytes[LANE_BULK], &env->plain_bytes, err);
+	if (!env->mmap_bytes)
+		r = mmap_ring_make(env->reader, env->n_cpus, env->plan.bulk_bytes, &env->mmap_bytes, err);
 	if (r > 0)
-		r = add_shared(env, PLAIN_MAP, ALL_INSTANCES, r);
+		r = shared_maps_add(&env->shared, MMAP_RINGS, SHARED_MAPS_ALL, r);
 	if (r < 0)
 		return r;
-	mask = env->plain_bytes - 1;
-	wakeup = wakeup_bytes(env->plain_bytes, env->wakeup_pct);
+	mask = env->mmap_bytes - 1;
+	wakeup = wakeup_bytes(env->mmap_bytes, env->wakeup_pct);
 	probe_rodata_set(obj, "sonde_plain_mask", &mask, sizeof(mask));
 	probe_rodata_set(obj, "sonde_plain_wakeup_bytes", &wakeup, sizeof(wakeup));
-	return bpf_map__set_value_size(map, (uint32_t)mmap_ring_element_bytes(env->plain_bytes));
-}
-
-/* Tables that forget first; where memory is scarce, also those whose buckets outweigh their entries. */
-static void shrink_table(const struct probe_env *env, struct bpf_map *map)
-{
-	uint32_t n = bpf_map__max_entries(map);
-
-	if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH && env->lru_shift)
-		bpf_map__set_max_entries(map, MAX(n >> env->lru_shift, MIN(n, LRU_ENTRIES_LEAST)));
-	else if (bpf_map__type(map) == BPF_MAP_TYPE_HASH && env->scarce_bytes &&
-		 bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
-		bpf_map__set_max_entries(map, MAX(n >> SPARSE_SHIFT, MIN(n, SPARSE_ENTRIES_LEAST)));
+	return bpf_map__set_value_size(map, (uint32_t)mmap_ring_element_bytes(env->mmap_bytes));
 }
 
 int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t instance, struct err *err)
 {
-	struct bpf_map *map;
-	int r = share_plain(env, obj, err);
+	int r = share_mmap_rings(env, obj, err);
 
 	if (r < 0)
 		return r;
 	env->preparing = instance;
-	bpf_object__for_each_map(map, obj) {
-		const struct shared_map *have;
-
-		shrink_table(env, map);
-		have = is_shared(map) ? find_shared(env, bpf_map__name(map), instance) : NULL;
-		if (!have)
-			continue;
-		r = check_shape(map, have->fd);
-		if (r >= 0)
-			r = bpf_map__reuse_fd(map, have->fd);
-		if (r == -EINVAL)
-			return err_set(err, r, "the map %s is not the same in all programs", have->name);
-		if (r < 0)
-			return err_errno(err, r, "cannot share the map %s", have->name);
-	}
+	memory_plan_shrink(&env->plan, obj);
+	r = shared_maps_reuse(&env->shared, obj, instance, err);
+	if (r < 0)
+		return r;
 	probe_rodata_set(obj, "sonde_instance", &instance, sizeof(instance));
 	probe_rodata_set(obj, "sonde_self", &env->self, sizeof(env->self));
 	probe_rodata_set(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
-	probe_select_apply(env->probe_select_flags[instance], obj);
-	return 0;
-}
-
-static int remember_shared(struct probe_env *env, struct bpf_object *obj, int instance)
-{
-	struct bpf_map *map;
-	int r;
-
-	bpf_object__for_each_map(map, obj) {
-		const char *name = bpf_map__name(map);
-		int whose = is_of_instance(name) ? instance : ALL_INSTANCES;
-
-		if (!is_shared(map) || find_shared(env, name, whose))
-			continue;
-		r = add_shared(env, name, whose, dup(bpf_map__fd(map)));
-		if (r < 0)
-			return r;
-	}
+	probe_select_apply(env->select_flags[instance], obj);
 	return 0;
 }
 
@@ -556,14 +409,14 @@ static void run_load(void *ctx)
 		l->result = load_error_of_load(l->err, l->result);
 }
 
-/* Verification takes long; the object is private to this job. */
+/* The loop runs meanwhile: verification takes long, and the object is private to this job. */
 static int load_aside(struct probe_env *env, struct bpf_object *obj, struct err *err)
 {
 	struct load l = { .obj = obj, .err = err };
 	bool left;
 	int r;
 
-	if (env->scarce_bytes)	/* the verifier needs its room; read again for the next object */
+	if (env->plan.scarce_bytes)	/* leave the memory to the verifier; the next object reads it again */
 		btf__free(TAKE_PTR(env->btf));
 	left = coop_leave(env->coop);
 	if (env->btf_root)
@@ -581,13 +434,13 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 
 	if (r < 0)
 		return r;
-	r = remember_shared(env, obj, instance);
+	r = shared_maps_keep(&env->shared, obj, instance);
 	if (r < 0)
 		return err_errno(err, r, "cannot keep the shared maps");
 	r = probe_rodata_map_variables(obj);
 	if (r < 0)
 		return err_errno(err, r, "cannot map the variables of programs");
-	env_remember_programs(env, obj, (uint16_t)instance);
+	programs_add(&env->programs, obj, (uint16_t)instance);
 	r = async_map_update_finish(env->puts);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
@@ -631,7 +484,126 @@ int probe_env_inject_name(struct probe_env *env, uint32_t space, uint64_t key, c
 	return probe_env_inject(env, &r->hdr, size);
 }
 
-/* ---- failures ---- */
+int probe_env_inject_ksym(struct probe_env *env, uint64_t addr)
+{
+	int r = addr ? kernel_names_add(&env->names, addr) : 0;
+	char name[512];
+
+	if (r <= 0)
+		return r;
+	if (kernel_names_get(&env->names, env->coop, addr, name, sizeof(name)) < 0)
+		return 0;
+	return probe_env_inject_name(env, SONDE_NAME_KSYM, addr, name);
+}
+
+int probe_env_ksym_range(struct probe_env *env, const char *name, unsigned nth, uint64_t *ret_start,
+			 uint64_t *ret_end)
+{
+	return kernel_names_range(&env->names, env->coop, name, nth, ret_start, ret_end);
+}
+
+/* ---- excluded processes: this one, which programs know by tgid, and helpers in a set (bpf/filter.bpf.h) ---- */
+
+static int count_excluded(struct probe_env *env, int change)
+{
+	int fd = probe_env_shared_map(env, "sonde_n_excluded");
+	uint32_t zero = 0, n = 0;
+
+	bpf_map_lookup_elem(fd, &zero, &n);
+	n += (uint32_t)change;
+	return bpf_map_update_elem(fd, &zero, &n, BPF_ANY) < 0 ? -errno : 0;
+}
+
+int probe_env_exclude(struct probe_env *env, uint32_t tgid)
+{
+	const uint8_t one = 1;
+
+	if (bpf_map_update_elem(probe_env_shared_map(env, "sonde_excluded"), &tgid, &one, BPF_NOEXIST) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return tgid == env->self ? 0 : count_excluded(env, 1);
+}
+
+void probe_env_include(struct probe_env *env, uint32_t tgid)
+{
+	if (bpf_map_delete_elem(probe_env_shared_map(env, "sonde_excluded"), &tgid) == 0 && tgid != env->self)
+		count_excluded(env, -1);
+}
+
+/* ---- ledger ---- */
+
+int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance)
+{
+	return programs_watch(&env->programs, bpf_program__fd(prog), instance);
+}
+
+void probe_env_programs(struct probe_env *env, void (*fn)(void *ctx, uint16_t instance, int prog_fd), void *ctx)
+{
+	for (size_t i = 0; i < env->programs.vec.len; i++)
+		fn(ctx, env->programs.vec.items[i].instance, env->programs.vec.items[i].fd);
+}
+
+int probe_env_forget(struct probe_env *env, uint16_t instance)
+{
+	_cleanup_free_ struct sonde_ledger *zeros = calloc(env->n_cpus, sizeof(*zeros));
+	int fd = probe_env_shared_map(env, "sonde_ledger"), r = zeros ? 0 : -ENOMEM;
+
+	shared_maps_forget(&env->shared, instance);
+	programs_forget(&env->programs, instance);
+	env->select_flags[instance] = probe_select_flags(&env->select);
+	env->own_select[instance] = NULL;
+	for (uint32_t class = 0; zeros && class < SONDE_CLASSES; class++) {
+		uint32_t row = instance * SONDE_CLASSES + class;
+
+		if (bpf_map_update_elem(fd, &row, zeros, BPF_ANY) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
+static void add_row(struct sonde_ledger *sum, const struct sonde_ledger *row)
+{
+	sum->seen += row->seen;
+	sum->delivered += row->delivered;
+	sum->filtered += row->filtered;
+	sum->sampled += row->sampled;
+	for (int i = 0; i < SONDE_LOST__MAX; i++)
+		sum->lost[i] += row->lost[i];
+}
+
+int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret)
+{
+	_cleanup_free_ struct sonde_ledger *cpus = calloc(env->n_cpus, sizeof(*cpus));
+	int fd = probe_env_shared_map(env, "sonde_ledger");
+	uint64_t misses;
+
+	if (!cpus)
+		return -ENOMEM;
+	if (instance >= SONDE_INSTANCES)
+		return -ERANGE;
+	*ret = (struct sonde_ledger){ 0 };
+	for (uint32_t class = 0; class < SONDE_CLASSES; class++) {
+		uint32_t row = instance * SONDE_CLASSES + class;
+
+		if (bpf_map_lookup_elem(fd, &row, cpus) < 0)
+			return -errno;
+		for (unsigned cpu = 0; cpu < env->n_cpus; cpu++)
+			add_row(ret, &cpus[cpu]);
+	}
+	misses = programs_misses(&env->programs, instance);
+	ret->seen += misses;
+	ret->lost[SONDE_LOST_RECURSION] += misses;
+	return 0;
+}
+
+void probe_env_wait_for_programs(void)
+{
+	const struct timespec pause = { .tv_nsec = DETACH_GRACE_NS };
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&pause, NULL);
+}
+
+/* ---- notes and failures ---- */
 
 void probe_env_set_complain(struct probe_env *env,
 			    void (*fn)(void *ctx, const char *hook, const struct err *err), void *ctx)
@@ -643,8 +615,8 @@ void probe_env_set_complain(struct probe_env *env,
 void probe_env_set_note(struct probe_env *env, void (*fn)(const char *text))
 {
 	env->note = fn;
-	if (env->small[0])
-		probe_env_note(env, env->small);
+	if (env->plan.note[0])
+		probe_env_note(env, env->plan.note);
 }
 
 void probe_env_note(struct probe_env *env, const char *text)

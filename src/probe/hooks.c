@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loading programs that may each fail alone. libbpf loads an object once, so every attempt opens it anew.
+ * Loads programs that may each fail alone. libbpf loads an object once: every attempt opens it anew.
  */
 #include "probe/hooks.h"
 
@@ -14,18 +14,20 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "loop/coop.h"
 #include "base/err.h"
 #include "btf/btf_cut.h"
+#include "loop/coop.h"
 #include "probe/env.h"
 #include "probe/load_error.h"
 
+#define STRUCT "struct "	/* prefix of hook.needs */
+
 struct hook_try {
-	bool wanted;		/* in the next attempt */
+	bool chosen;		/* for the next attempt */
 	enum hook_state state;
 	struct err err;
 	struct bpf_link *link;	/* owned */
-	int link_fd;		/* owned; where libbpf has no call for it; 0 = none */
+	int link_fd;		/* owned; created without libbpf; 0 = none */
 };
 
 struct hooks {
@@ -39,8 +41,8 @@ struct hooks {
 DEFINE_CLEANUP(struct hooks *, hooks_free)
 DEFINE_CLEANUP(struct bpf_object *, bpf_object__close)
 
-/* Arguments of tracepoint @name (its own, without the context), or -ENOENT when the kernel lacks it. */
-static int probe_tracepoint_args(const struct probe_env *env, const char *name)
+/* Number of arguments of tracepoint @name, the context not counted; -ENOENT if the kernel lacks it. */
+static int tracepoint_args(const struct probe_env *env, const char *name)
 {
 	const struct btf *btf = probe_env_btf((struct probe_env *)env);
 	const struct btf_type *t;
@@ -69,21 +71,21 @@ static bool has_helper(struct probe_env *env, const struct btf *btf, const char 
 	return false;
 }
 
-/* Without BTF nothing is known against it. */
+/* True without BTF: nothing is known then. */
 static bool kernel_has(struct probe_env *env, const char *what)
 {
 	const struct btf *btf = probe_env_btf(env);
 
 	if (!btf)
 		return true;
-	if (!strncmp(what, "struct ", 7))
-		return probe_env_btf_find(env, what + 7, BTF_KIND_STRUCT) >= 0;
+	if (!strncmp(what, STRUCT, strlen(STRUCT)))
+		return probe_env_btf_find(env, what + strlen(STRUCT), BTF_KIND_STRUCT) >= 0;
 	return has_helper(env, btf, what);
 }
 
 /* ---- choosing ---- */
 
-/* Condition of row @i; on failure its state says why. */
+/* Checks the conditions of row @i; sets its state and error if one fails. */
 static bool row_possible(struct hooks *h, size_t i)
 {
 	const struct hook *row = &h->spec.rows[i];
@@ -97,7 +99,7 @@ static bool row_possible(struct hooks *h, size_t i)
 	}
 	if (!row->tracepoint)
 		return true;
-	args = probe_tracepoint_args(h->env, row->tracepoint);
+	args = tracepoint_args(h->env, row->tracepoint);
 	if (args >= (int)row->n_args)
 		return true;
 	t->state = HOOK_ABSENT;
@@ -106,8 +108,8 @@ static bool row_possible(struct hooks *h, size_t i)
 	else if (args < 0)
 		err_set(&t->err, -ENOENT, "this kernel has no tracepoint %s", row->tracepoint);
 	else
-		err_set(&t->err, -ENOENT, "the tracepoint %s has %d arguments here, %u are needed", row->tracepoint,
-			args, row->n_args);
+		err_set(&t->err, -ENOENT, "tracepoint %s has %d arguments in this kernel, %u are needed",
+			row->tracepoint, args, row->n_args);
 	return false;
 }
 
@@ -115,27 +117,27 @@ static bool row_possible(struct hooks *h, size_t i)
 static void choose(struct hooks *h)
 {
 	for (size_t i = 0; i < h->spec.n_rows; i++) {
-		h->tries[i].wanted = h->tries[i].state == HOOK_OK;
+		h->tries[i].chosen = h->tries[i].state == HOOK_OK;
 		for (size_t k = 0; k < i; k++)
-			if (h->tries[k].wanted && !strcmp(h->spec.rows[k].name, h->spec.rows[i].name))
-				h->tries[i].wanted = false;
+			if (h->tries[k].chosen && !strcmp(h->spec.rows[k].name, h->spec.rows[i].name))
+				h->tries[i].chosen = false;
 	}
 }
 
-static size_t n_wanted(const struct hooks *h)
+static size_t n_chosen(const struct hooks *h)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->spec.n_rows; i++)
-		n += h->tries[i].wanted;
+		n += h->tries[i].chosen;
 	return n;
 }
 
 /* ---- loading ---- */
 
 /*
- * Opens the object, with the kernel's types cut down to those that it names where that can be had: *ret_types_fd, to
- * be closed after the load.
+ * Opens the object with a reduced copy of the kernel's BTF, if one can be made: *ret_types_fd, to be closed after the
+ * load.
  */
 static struct bpf_object *open_object(const struct hooks_spec *spec, int *ret_types_fd)
 {
@@ -154,7 +156,7 @@ static struct bpf_object *open_object(const struct hooks_spec *spec, int *ret_ty
 	return obj;
 }
 
-/* One attempt, with the wanted programs or with @only. */
+/* One attempt, with the chosen programs, or with @only if not NULL. */
 static int load(struct hooks *h, const struct hook *only, struct bpf_object **ret, struct err *err)
 {
 	_cleanup_close_ int types_fd = -1;
@@ -173,7 +175,7 @@ static int load(struct hooks *h, const struct hook *only, struct bpf_object **re
 		prog = bpf_object__find_program_by_name(obj, h->spec.rows[i].prog);
 		if (!prog)
 			return err_set(err, -EINVAL, "the BPF object has no program %s", h->spec.rows[i].prog);
-		if (only ? only == &h->spec.rows[i] : h->tries[i].wanted)
+		if (only ? only == &h->spec.rows[i] : h->tries[i].chosen)
 			bpf_program__set_autoload(prog, true);
 	}
 	r = probe_env_prepare(h->env, obj, h->instance, err);
@@ -188,7 +190,7 @@ static int load(struct hooks *h, const struct hook *only, struct bpf_object **re
 	return 0;
 }
 
-/* Finds those that cannot load, alternatives included. */
+/* Loads each chosen program alone to find those that fail, and their alternatives. */
 static void try_each(struct hooks *h)
 {
 	for (size_t i = 0; i < h->spec.n_rows; i++) {
@@ -197,7 +199,7 @@ static void try_each(struct hooks *h)
 		int r;
 
 		choose(h);
-		if (!t->wanted)
+		if (!t->chosen)
 			continue;
 		r = load(h, &h->spec.rows[i], &obj, &t->err);
 		if (r < 0)
@@ -230,10 +232,10 @@ int hooks_load(struct probe_env *env, const struct hooks_spec *spec, uint16_t in
 	for (size_t i = 0; i < spec->n_rows; i++)
 		row_possible(h, i);
 	choose(h);
-	r = n_wanted(h) ? load(h, NULL, &h->obj, err) : -ENOENT;
-	if (r < 0 && n_wanted(h)) {
+	r = n_chosen(h) ? load(h, NULL, &h->obj, err) : -ENOENT;
+	if (r < 0 && n_chosen(h)) {
 		try_each(h);
-		r = n_wanted(h) ? load(h, NULL, &h->obj, err) : -ENOENT;
+		r = n_chosen(h) ? load(h, NULL, &h->obj, err) : -ENOENT;
 	}
 	if (r < 0) {
 		why = first_error(h);
@@ -246,7 +248,7 @@ int hooks_load(struct probe_env *env, const struct hooks_spec *spec, uint16_t in
 
 /* ---- attaching ---- */
 
-/* linux/bpf.h of 6.15: BPF_F_PREORDER; older headers lack it. */
+/* BPF_F_PREORDER of linux/bpf.h (6.15); older headers lack it. */
 #define CGROUP_FIRST (1u << 6)
 
 /* A descriptor, or -errno. */
@@ -270,12 +272,12 @@ static void attach_first(struct coop *coop, struct hook_try *t, const struct bpf
 	}
 	t->state = r == -EPERM ? HOOK_REFUSED : r == -EINVAL ? HOOK_ABSENT : HOOK_FAILED;
 	if (r == -EINVAL)
-		err_set(&t->err, r, "this kernel puts no program in front of the others of a cgroup");
+		err_set(&t->err, r, "this kernel cannot run a program before the others of a cgroup (needs 6.15)");
 	else
 		err_errno(&t->err, r, "cannot attach");
 }
 
-/* Patching the kernel's code takes milliseconds: the loop goes on. A link, or NULL and errno. */
+/* The loop runs meanwhile: the kernel patches its code for milliseconds. A link, or NULL and errno. */
 static struct bpf_link *attach_aside(struct coop *coop, const struct bpf_program *prog, bool cgroup, int cgroup_fd)
 {
 	bool left = coop_leave(coop);
@@ -292,12 +294,11 @@ static void attach_one(struct hooks *h, size_t i, int cgroup_fd)
 	const struct hook *row = &h->spec.rows[i];
 	struct bpf_program *prog = hooks_program(h, row->prog);
 	struct hook_try *t = &h->tries[i];
-
 	bool cgroup = row->attach == HOOK_ATTACH_CGROUP || row->attach == HOOK_ATTACH_CGROUP_FIRST;
 
 	if (cgroup && cgroup_fd < 0) {
 		t->state = HOOK_ABSENT;
-		err_set(&t->err, -ENOENT, "there is no cgroup2 mount to attach to");
+		err_set(&t->err, -ENOENT, "no cgroup2 file system is mounted to attach to");
 		return;
 	}
 	if (row->attach == HOOK_ATTACH_CGROUP_FIRST) {
@@ -319,7 +320,7 @@ int hooks_attach(struct hooks *h, int cgroup_fd)
 	int n = 0;
 
 	for (size_t i = 0; i < h->spec.n_rows; i++) {
-		if (!h->tries[i].wanted || h->spec.rows[i].attach == HOOK_ATTACH_NOT)
+		if (!h->tries[i].chosen || h->spec.rows[i].attach == HOOK_ATTACH_NOT)
 			continue;
 		attach_one(h, i, cgroup_fd);
 		n += h->tries[i].link || h->tries[i].link_fd;
@@ -339,15 +340,15 @@ struct bpf_object *hooks_object(const struct hooks *h)
 	return h->obj;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
-/* The row that speaks for all rows of its name: the one in use, else the last that failed. */
-static bool speaks(const struct hooks *h, size_t i)
+/* True for the row that represents its name: the row in use, else the last that failed. */
+static bool is_representative(const struct hooks *h, size_t i)
 {
 	for (size_t k = 0; k < h->spec.n_rows; k++) {
 		if (k == i || strcmp(h->spec.rows[k].name, h->spec.rows[i].name) != 0)
 			continue;
-		if (h->tries[k].wanted || (k > i && !h->tries[i].wanted))
+		if (h->tries[k].chosen || (k > i && !h->tries[i].chosen))
 			return false;
 	}
 	return true;
@@ -359,7 +360,7 @@ void hooks_report(const struct hooks *h, bool failed_only, hook_report_fn fn, vo
 		const struct hook_try *t = &h->tries[i];
 		struct hook_report r = { .hook = h->spec.rows[i].name, .state = t->state };
 
-		if (!speaks(h, i) || (failed_only && t->state == HOOK_OK))
+		if (!is_representative(h, i) || (failed_only && t->state == HOOK_OK))
 			continue;
 		if (t->state != HOOK_OK) {
 			snprintf(r.why, sizeof(r.why), "%.255s", t->err.msg);

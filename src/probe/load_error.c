@@ -26,12 +26,12 @@
 /* lint-ok(mutable_globals): libbpf's callback has no context; it runs on the thread that loads */
 static _Thread_local struct {
 	char words[400];	/* first warning since load_error_begin() */
-	char log[256];		/* what the verifier said last */
+	char log[256];		/* the verifier's last reason */
 } kept;
 
 /* ---- keeping ---- */
 
-/* Counters that follow the reason. */
+/* Counters, printed after the reason. */
 static bool is_statistics(const char *line)
 {
 	return !strncmp(line, "processed ", 10) || !strncmp(line, "verification time", 17) ||
@@ -88,10 +88,10 @@ static bool may_load(void)
 	return rights_effective() & (RIGHT(CAP_BPF) | RIGHT(CAP_SYS_ADMIN));
 }
 
-/* "CAP_BPF, CAP_PERFMON": those that probes need and this process lacks; "" = none. */
-static const char *load_error_missing_caps(char *buf, size_t cap)
+/* Capabilities that probes need and this process lacks, "CAP_BPF, CAP_PERFMON"; "" = none. */
+static void missing_caps(char *buf, size_t cap)
 {
-	static const struct { uint64_t any; const char *name; } wanted[] = {
+	static const struct { uint64_t any; const char *name; } needed[] = {
 		{ RIGHT(CAP_BPF) | RIGHT(CAP_SYS_ADMIN), "CAP_BPF" },
 		{ RIGHT(CAP_PERFMON) | RIGHT(CAP_SYS_ADMIN), "CAP_PERFMON" },
 		{ RIGHT(CAP_NET_ADMIN), "CAP_NET_ADMIN" },
@@ -100,17 +100,16 @@ static const char *load_error_missing_caps(char *buf, size_t cap)
 	size_t len = 0;
 
 	buf[0] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		if (!(have & wanted[i].any) && len < cap)
-			len += (size_t)snprintf(buf + len, cap - len, "%s%s", len ? ", " : "", wanted[i].name);
-	return buf;
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!(have & needed[i].any) && len < cap)
+			len += (size_t)snprintf(buf + len, cap - len, "%s%s", len ? ", " : "", needed[i].name);
 }
 
 static int not_permitted(struct err *err, int code)
 {
 	char missing[64];
 
-	load_error_missing_caps(missing, sizeof(missing));
+	missing_caps(missing, sizeof(missing));
 	if (*missing && geteuid() == 0)
 		return err_set(err, code, "not permitted to load BPF: this root lacks %s; give the container or "
 			       "service these capabilities", missing);
@@ -120,7 +119,7 @@ static int not_permitted(struct err *err, int code)
 		       "(lockdown, a seccomp filter or a container's policy)");
 }
 
-/* The word in quotes that follows @before in @text, or NULL; its length in *ret_len. */
+/* The quoted name that follows @before in @text, or NULL; its length in *ret_len. */
 static const char *quoted(const char *text, const char *before, size_t *ret_len)
 {
 	const char *p = strstr(text, before), *end;
@@ -199,7 +198,7 @@ int load_error_of_cpus(struct err *err, int code)
 	return err_errno(err, code, "cannot read /sys/devices/system/cpu/possible");
 }
 
-/* The kernel's own types are its first BTF object; they are there where it does not tell (CAP_SYS_ADMIN). */
+/* The kernel's own types are its first BTF object. EPERM: the list needs CAP_SYS_ADMIN, the object exists. */
 static bool kernel_has_btf(void)
 {
 	uint32_t id;
@@ -235,7 +234,7 @@ int load_error_of_btf(struct err *err)
 	return err_set(err, -EINVAL, "libbpf cannot parse the kernel's types in " KERNEL_BTF);
 }
 
-/* Before 5.11 maps count as locked memory, which root without CAP_SYS_RESOURCE cannot raise (libbpf tries). */
+/* Before Linux 5.11 maps count as locked memory; root without CAP_SYS_RESOURCE cannot raise its limit. */
 int load_error_of_maps(struct err *err, int code, const char *what)
 {
 	struct rlimit lim;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why the kernel refused a BPF object, in one sentence: from what libbpf said, what the verifier said, and the
- * error number. Each of them alone misleads: EINVAL mostly means "this kernel does not have it".
+ * Explains in one sentence why the kernel refused a BPF object: from libbpf's warnings, the verifier's log and the
+ * error number. Each of them alone misleads: EINVAL mostly means "unsupported by this kernel".
  */
 #ifndef PROBE_LOAD_ERROR_H
 #define PROBE_LOAD_ERROR_H
@@ -11,27 +11,27 @@
 struct err;
 
 /*
- * From here on libbpf prints nothing; what it warns of is kept. For the whole process: libbpf has one callback
- * without a context. load_error_begin() forgets what was kept; loads of several threads would mix their words.
+ * Keeps libbpf's warnings instead of printing them, for the whole process: libbpf has one callback without a context.
+ * load_error_begin() drops the warnings kept for the calling thread.
  */
 void load_error_capture(void);
 void load_error_begin(void);
 
-/* A load failed with @code: sets @err from what was kept. Returns @code. */
+/* A load failed with @code: sets @err from the warnings kept. Returns @code, as do the functions below. */
 int load_error_of_load(struct err *err, int code);
 
-/* Making maps failed with @code, while @what. */
+/* A map could not be created; @what completes "cannot ...". */
 int load_error_of_maps(struct err *err, int code, const char *what);
 
-/* The sentence alone, for tests: @words is one warning of libbpf, @log the verifier's, either may be "". */
+/* The sentence alone, for tests. @words: a warning of libbpf; @log: the verifier's reason. Either may be "". */
 int load_error_explain(struct err *err, int code, const char *words, const char *log);
 
-/* The line of a verifier log that says what is wrong, copied to @buf ("" if there is none). */
+/* Copies the reason to @buf: the last line of a verifier log but for statistics; "" for an empty log. */
 void load_error_last_line(const char *log, char *buf, unsigned cap);
 
-/* libbpf could not tell how many CPUs there are. */
+/* libbpf_num_possible_cpus() failed. */
 int load_error_of_cpus(struct err *err, int code);
-/* The kernel's types could not be read: why, and what to do. */
+/* The kernel's BTF could not be read: the reason, and a remedy. */
 int load_error_of_btf(struct err *err);
 
 #endif

@@ -35,7 +35,7 @@ int mmap_ring_make(struct ring_reader *reader, unsigned n_cpus, size_t data_byte
 	while ((fd = make_map(n_cpus, data_bytes)) == -E2BIG && data_bytes > LEAST_BYTES)
 		data_bytes /= 2;
 	if (fd < 0)
-		return load_error_of_maps(err, fd, "make the plain rings");
+		return load_error_of_maps(err, fd, "create the mmap rings");
 	for (unsigned cpu = 0; cpu < n_cpus; cpu++) {
 		const struct ring_opts o = { .kind = RING_BPF, .cpu = cpu, .time_off = 0 };
 		int r = ring_reader_add_mmap(reader, fd, cpu * mmap_ring_element_bytes(data_bytes), data_bytes, &o,

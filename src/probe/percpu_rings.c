@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The array is made after the first ring, which tells the kernel what it is going to hold.
- */
 #include "probe/percpu_rings.h"
 
 #include <bpf/bpf.h>
@@ -13,21 +10,23 @@
 #include "probe/load_error.h"
 #include "ring/ring.h"
 
-#define STASH_TIMES 8	/* memory behind a life-cycle ring, of its size */
+#define STASH_TIMES 8	/* size of a life-cycle ring's stash, in sizes of the ring */
 
-static int make_array(const struct lane_opts *o, int ring_fd, int *ret, struct err *err)
+/* The kernel takes the type of the inner maps from @ring_fd. */
+static int make_array(const struct percpu_rings_opts *o, int ring_fd, int *ret, struct err *err)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)ring_fd);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, o->name, 4, 4, o->n_cpus, &opts);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, o->name, sizeof(uint32_t), sizeof(uint32_t),
+				o->n_cpus, &opts);
 
 	if (fd < 0)
-		return load_error_of_maps(err, -errno, "make the table of rings");
+		return load_error_of_maps(err, -errno, "create the array of rings");
 	*ret = fd;
 	return 0;
 }
 
-int percpu_rings_make(const struct lane_opts *o, struct ring_reader *reader, struct async_map_update *puts, int *fds,
-		      int *ret_array, struct err *err)
+int percpu_rings_make(const struct percpu_rings_opts *o, struct ring_reader *reader,
+		      struct async_map_update *puts, int *fds, int *ret_array, struct err *err)
 {
 	for (uint32_t cpu = 0; cpu < o->n_cpus; cpu++) {
 		const struct ring_opts ro = { .kind = RING_BPF, .cpu = cpu, .lifecycle = o->life, .time_off = 0,
@@ -36,12 +35,12 @@ int percpu_rings_make(const struct lane_opts *o, struct ring_reader *reader, str
 
 		fds[cpu] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sonde_ring", 0, 0, (uint32_t)o->ring_bytes, NULL);
 		if (fds[cpu] < 0)
-			return load_error_of_maps(err, -errno, "make a ring buffer");
+			return load_error_of_maps(err, -errno, "create a ring buffer");
 		r = cpu ? 0 : make_array(o, fds[cpu], ret_array, err);
 		if (r < 0)
 			return r;
 		if (async_map_update_add(puts, &(struct async_map_update_put){ *ret_array, cpu, fds[cpu] }) < 0)
-			return err_errno(err, -ENOMEM, "cannot put the ring of CPU %u in place", cpu);
+			return err_errno(err, -ENOMEM, "cannot add the ring of CPU %u to its array", cpu);
 		r = ring_reader_add_bpf(reader, fds[cpu], &ro, err);
 		if (r < 0)
 			return r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rings of one lane (bpf/ring.bpf.h): one per possible CPU, in an array of maps.
+ * The rings of one class (bpf/ring.bpf.h): one per possible CPU, in an array of maps.
  */
-#ifndef PROBE_LANE_H
-#define PROBE_LANE_H
+#ifndef PROBE_PERCPU_RINGS_H
+#define PROBE_PERCPU_RINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,18 +12,19 @@ struct err;
 struct async_map_update;
 struct ring_reader;
 
-struct lane_opts {
+struct percpu_rings_opts {
 	const char *name;	/* of the array */
-	size_t ring_bytes;	/* of each; as the kernel wants it: whole pages, a power of two */
+	size_t ring_bytes;	/* of each ring: whole pages, a power of two */
 	unsigned n_cpus;
-	bool life;		/* the life-cycle lane */
+	bool life;		/* life-cycle rings: with a stash, sampled after the bulk rings (ring/ring.h) */
 };
 
 /*
- * Makes the rings and the array, and adds the rings to @reader. They are in the array once @puts is finished. @fds
- * has room for one per CPU, each -1 on entry; they and *ret_array are the caller's, also on failure. 0 or -errno.
+ * Creates the rings and the array, and adds the rings to @reader. The array holds the rings once @puts is finished.
+ * @fds has room for one ring per CPU, each -1 on entry. The caller owns @fds and *ret_array, also on failure.
+ * 0 or -errno.
  */
-int percpu_rings_make(const struct lane_opts *o, struct ring_reader *reader, struct async_map_update *puts, int *fds,
-		      int *ret_array, struct err *err);
+int percpu_rings_make(const struct percpu_rings_opts *o, struct ring_reader *reader,
+		      struct async_map_update *puts, int *fds, int *ret_array, struct err *err);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Variables of a BPF object by name, through its BTF.
- */
+#include "probe/rodata.h"
+
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -10,9 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "probe/env_impl.h"
-
-/* libbpf names the map of a section <object><section>, the object's name cut short. */
+/* libbpf names the map of a section <object><section>, with a truncated object name. */
 static struct bpf_map *section_map(struct bpf_object *obj, const char *section)
 {
 	struct bpf_map *map;
@@ -26,7 +23,7 @@ static struct bpf_map *section_map(struct bpf_object *obj, const char *section)
 	return NULL;
 }
 
-/* The place of a variable of @section in the object's image, or NULL. */
+/* Address of a variable of @section in the object's image, from its BTF; or NULL. */
 static void *find_var(struct bpf_object *obj, const char *section, const char *name, size_t size)
 {
 	const struct btf *btf = bpf_object__btf(obj);

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The common selection as hash maps and read-only switches; bpf/filter.bpf.h is the other end.
- */
 #include "probe/select.h"
 
 #include <bpf/bpf.h>
@@ -14,23 +11,25 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "probe/env.h"
+#include "probe/rodata.h"
 #include "probe/typed_map.h"
 
-#define MAX_TREE 65536	/* processes of a tree at one time */
+#define COMM_BYTES 16	/* TASK_COMM_LEN */
+#define MAX_TREE 65536	/* processes of a tree that are alive at a time */
 
 typedef int (*add_fn)(void *ctx, const char *name, int fd);
 
-struct maker {
+struct set_builder {
 	const struct map_types *types;
 	add_fn add;
 	void *ctx;
 };
 
-/* A set; an empty one still needs room for one entry. */
-static int make_set(const struct maker *m, const char *name, const void *keys, uint32_t key_size, size_t n)
+/* The kernel refuses a map without room for an entry. */
+static int make_set(const struct set_builder *b, const char *name, const void *keys, uint32_t key_size, size_t n)
 {
-	int fd = typed_map_create(m->types, BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1, 0);
-	int r = m->add(m->ctx, name, fd);
+	int fd = typed_map_create(b->types, BPF_MAP_TYPE_HASH, name, key_size, 1, n ? (uint32_t)n : 1, 0);
+	int r = b->add(b->ctx, name, fd);
 	const uint8_t one = 1;
 
 	for (size_t i = 0; r >= 0 && i < n; i++)
@@ -39,25 +38,26 @@ static int make_set(const struct maker *m, const char *name, const void *keys, u
 	return r;
 }
 
-static int make_comm_set(const struct maker *m, const struct probe_select *s)
+static int make_comm_set(const struct set_builder *b, const struct probe_select *s)
 {
-	_cleanup_free_ char (*comms)[16] = calloc(s->n_comms + 1, sizeof(*comms));
+	_cleanup_free_ char (*comms)[COMM_BYTES] = calloc(s->n_comms + 1, sizeof(*comms));
 
 	if (!comms)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_comms; i++)
 		snprintf(comms[i], sizeof(comms[i]), "%s", s->comms[i]);
-	return make_set(m, "sonde_comms", comms, sizeof(*comms), s->n_comms);
+	return make_set(b, "sonde_comms", comms, sizeof(*comms), s->n_comms);
 }
 
 /*
- * The proc probe adds and takes away; without a tree there is nothing to hold. Preallocated: before 6.1 perf_event
- * programs may use no other hash map.
+ * The proc probe adds and removes processes while it runs. Preallocated: before Linux 6.1 perf_event programs may not
+ * use other hash maps.
  */
-static int make_tree(const struct maker *m, const struct probe_select *s)
+static int make_tree(const struct set_builder *b, const struct probe_select *s)
 {
-	int fd = typed_map_create(m->types, BPF_MAP_TYPE_HASH, "sonde_tree", 4, 1, s->n_tree ? MAX_TREE : 1, 0);
-	int r = m->add(m->ctx, "sonde_tree", fd);
+	int fd = typed_map_create(b->types, BPF_MAP_TYPE_HASH, "sonde_tree", sizeof(*s->tree), 1,
+				  s->n_tree ? MAX_TREE : 1, 0);
+	int r = b->add(b->ctx, "sonde_tree", fd);
 	const uint8_t one = 1;
 
 	for (size_t i = 0; r >= 0 && i < s->n_tree; i++)
@@ -68,16 +68,16 @@ static int make_tree(const struct maker *m, const struct probe_select *s)
 
 int probe_select_make(const struct probe_select *s, const struct map_types *types, add_fn add, void *ctx)
 {
-	const struct maker m = { .types = types, .add = add, .ctx = ctx };
-	int r = make_set(&m, "sonde_pids", s->pids, 4, s->n_pids);
+	const struct set_builder b = { .types = types, .add = add, .ctx = ctx };
+	int r = make_set(&b, "sonde_pids", s->pids, sizeof(*s->pids), s->n_pids);
 
 	if (r >= 0)
-		r = make_comm_set(&m, s);
+		r = make_comm_set(&b, s);
 	if (r >= 0)
-		r = make_set(&m, "sonde_cgroups", s->cgroups, 8, s->n_cgroups);
+		r = make_set(&b, "sonde_cgroups", s->cgroups, sizeof(*s->cgroups), s->n_cgroups);
 	if (r >= 0)
-		r = make_set(&m, "sonde_netns", s->netns, 4, s->n_netns);
-	return r < 0 ? r : make_tree(&m, s);
+		r = make_set(&b, "sonde_netns", s->netns, sizeof(*s->netns), s->n_netns);
+	return r < 0 ? r : make_tree(&b, s);
 }
 
 static const char *const switches[] = {
@@ -95,12 +95,11 @@ unsigned probe_select_flags(const struct probe_select *s)
 	return flags;
 }
 
-/* An object that does not use it does not have it. */
 void probe_select_apply(unsigned flags, struct bpf_object *obj)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
 		bool on = flags & 1u << i;
 
-		probe_rodata_set(obj, switches[i], &on, sizeof(on));
+		probe_rodata_set(obj, switches[i], &on, sizeof(on));	/* -ENOENT: unused by the object */
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The maps of the common selection (bpf/filter.bpf.h). Internal to src/probe.
+ * The selection that all probes have: sets as hash maps, and read-only switches (bpf/filter.bpf.h). Internal to
+ * src/probe.
  */
 #ifndef PROBE_SELECT_H
 #define PROBE_SELECT_H
@@ -10,14 +11,15 @@ struct map_types;
 struct probe_select;
 
 /*
- * Makes the maps of @s and hands each to @add, which owns the descriptor (or takes the -errno) from then on. @types:
- * typed_map.h. 0 or -errno.
+ * Creates the maps of @s and passes each to @add, which takes ownership of the descriptor (or returns the -errno it
+ * gets instead). @types: typed_map.h. 0 or -errno.
  */
 int probe_select_make(const struct probe_select *s, const struct map_types *types,
 		      int (*add)(void *ctx, const char *name, int fd), void *ctx);
 
-/* Which parts are asked for: bits in the order of the read-only variables. */
+/* The criteria that @s uses, as bits in the order of the read-only variables. */
 unsigned probe_select_flags(const struct probe_select *s);
+/* Before load: sets the read-only variables of @obj. */
 void probe_select_apply(unsigned flags, struct bpf_object *obj);
 
 #endif

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * BTF of a handful of types, made here: Documentation/bpf/btf.rst.
- */
 #include "probe/typed_map.h"
 
 #include <bpf/btf.h>
@@ -15,7 +12,7 @@
 
 struct map_types {
 	struct btf *btf;
-	int u8, u32, u64, text, ledger;		/* numbers of the types; negative: could not be made */
+	int u8, u32, u64, text, ledger;		/* type ids; negative: failed */
 };
 
 static int add_ledger(const struct map_types *t)
