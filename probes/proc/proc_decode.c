@@ -109,12 +109,13 @@ static void set_who(struct event *ev, struct proc_task_body *b, const struct pro
 	memcpy(b->comm, w->comm, sizeof(b->comm));
 }
 
-static int decode_fork(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_fork(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(rec, rec->len);
 	struct proc_fork_rec r;
 	struct proc_task_body b = { 0 };
 
-	if (!cur_copy(c, &r, sizeof(r)))
+	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
 	set_who(ev, &b, &r.who);
 	b.maker_tgid = r.maker_tgid;
@@ -124,18 +125,19 @@ static int decode_fork(struct cursor *c, struct event *ev, const struct emitter 
 }
 
 /* proc.exec and proc.task */
-static int decode_image(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_image(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(rec, rec->len);
 	const char *file, *path, *args;
 	struct proc_task_body *body;
 	struct proc_exec_rec r;
 	struct body b;
 
-	cur_copy(c, &r, sizeof(r));
-	file = cur_bytes(c, r.name_len);
-	path = cur_bytes(c, r.path_len);
-	args = cur_bytes(c, r.args_len);
-	if (!cur_ok(c))
+	cur_copy(&c, &r, sizeof(r));
+	file = cur_bytes(&c, r.name_len);
+	path = cur_bytes(&c, r.path_len);
+	args = cur_bytes(&c, r.args_len);
+	if (!cur_ok(&c))
 		return -EBADMSG;
 	/* A path grows by its leading slash, or by three dots and a slash. */
 	if (body_new(&b, em->scratch, sizeof(*body), (size_t)r.name_len + r.path_len + r.args_len + 8) < 0)
@@ -152,12 +154,13 @@ static int decode_image(struct cursor *c, struct event *ev, const struct emitter
 	return body_emit(&b, ev, em);
 }
 
-static int decode_exit(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_exit(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(rec, rec->len);
 	struct proc_exit_body b = { 0 };
 	struct proc_exit_rec r;
 
-	if (!cur_copy(c, &r, sizeof(r)))
+	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
 	b.last = !!r.last;
 	b.status = (uint32_t)(r.last ? r.group_status : r.status);
@@ -166,12 +169,13 @@ static int decode_exit(struct cursor *c, struct event *ev, const struct emitter 
 	return em->emit(em->ctx, ev);
 }
 
-static int decode_rename(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_rename(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(rec, rec->len);
 	struct proc_rename_body b = { 0 };
 	struct proc_rename_rec r;
 
-	if (!cur_copy(c, &r, sizeof(r)))
+	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
 	memcpy(b.comm, r.comm, sizeof(b.comm));
 	memcpy(b.old, r.old, sizeof(b.old));
@@ -179,26 +183,28 @@ static int decode_rename(struct cursor *c, struct event *ev, const struct emitte
 	return em->emit(em->ctx, ev);
 }
 
-static int decode_cgroup(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_cgroup(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(rec, rec->len);
 	struct proc_cgroup_rec r;
 
-	if (!cur_copy(c, &r, sizeof(r)))
+	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
 	ev->keys.cgroup_id = r.cgroup_id;
 	return em->emit(em->ctx, ev);
 }
 
-static int decode_mmap(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_mmap(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(rec, rec->len);
 	struct proc_mmap_body *body;
 	struct proc_mmap_rec r;
 	const char *path;
 	struct body b;
 
-	cur_copy(c, &r, sizeof(r));
-	path = cur_bytes(c, r.path_len);
-	if (!cur_ok(c) || r.build_id_len > sizeof(r.build_id))
+	cur_copy(&c, &r, sizeof(r));
+	path = cur_bytes(&c, r.path_len);
+	if (!cur_ok(&c) || r.build_id_len > sizeof(r.build_id))
 		return -EBADMSG;
 	if (body_new(&b, em->scratch, sizeof(*body), (size_t)r.path_len + 8) < 0)
 		return -ENOMEM;
@@ -223,12 +229,13 @@ static void set_ip(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
 	memcpy(ip->addr, addr, family == 4 ? 4 : sizeof(ip->addr));
 }
 
-static int decode_socket(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_socket(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(rec, rec->len);
 	struct proc_socket_body b = { 0 };
 	struct proc_socket_rec r;
 
-	if (!cur_copy(c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
+	if (!cur_copy(&c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
 		return -EBADMSG;
 	ev->keys.cookie = r.cookie;
 	ev->keys.cgroup_id = r.cgroup_id;
@@ -248,32 +255,17 @@ static int decode_socket(struct cursor *c, struct event *ev, const struct emitte
 	return em->emit(em->ctx, ev);
 }
 
-static const struct {
-	const struct event_desc *desc;
-	int (*decode)(struct cursor *c, struct event *ev, const struct emitter *em);
-} kinds[] = {
-	[PROC_REC_FORK & 0xff] = { &proc_fork_desc, decode_fork },
-	[PROC_REC_EXEC & 0xff] = { &proc_exec_desc, decode_image },
-	[PROC_REC_EXIT & 0xff] = { &proc_exit_desc, decode_exit },
-	[PROC_REC_RENAME & 0xff] = { &proc_rename_desc, decode_rename },
-	[PROC_REC_CGROUP & 0xff] = { &proc_cgroup_desc, decode_cgroup },
-	[PROC_REC_MMAP & 0xff] = { &proc_mmap_desc, decode_mmap },
-	[PROC_REC_SOCKET & 0xff] = { &proc_socket_desc, decode_socket },
-	[PROC_REC_TASK & 0xff] = { &proc_task_desc, decode_image },
+static const struct decode_row rows[] = {
+	{ PROC_REC_FORK, &proc_fork_desc, decode_fork },
+	{ PROC_REC_EXEC, &proc_exec_desc, decode_image },
+	{ PROC_REC_EXIT, &proc_exit_desc, decode_exit },
+	{ PROC_REC_RENAME, &proc_rename_desc, decode_rename },
+	{ PROC_REC_CGROUP, &proc_cgroup_desc, decode_cgroup },
+	{ PROC_REC_MMAP, &proc_mmap_desc, decode_mmap },
+	{ PROC_REC_SOCKET, &proc_socket_desc, decode_socket },
+	{ PROC_REC_TASK, &proc_task_desc, decode_image },
+	{ 0 },
 };
-
-static int proc_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
-{
-	struct cursor c = cur_init(r, r->len);
-	size_t kind = r->type & 0xff;
-	struct event ev;
-
-	(void)state;
-	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
-		return -ENOSYS;
-	event_decode_from_rec(&ev, kinds[kind].desc, r);
-	return kinds[kind].decode(&c, &ev, em);
-}
 
 /* The executable's path stays; the name that was asked for and the arguments go. */
 static int hide_image(struct sonde_rec *r)
@@ -299,6 +291,6 @@ const struct decoder_ops proc_decoder = {
 	.name = "proc",
 	.probe = PROBE_ID,
 	.events = proc_descs,
-	.decode = proc_decode,
+	.rows = rows,
 	.content = content,
 };
