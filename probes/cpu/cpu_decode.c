@@ -70,12 +70,11 @@ static int check(const struct cpu_sample_rec *r, const struct cursor *c)
 	return r->wait_ns > r->value || !r->count ? -EBADMSG : 0;
 }
 
-static int decode_stacks(const struct event_desc *desc, const struct sonde_rec *rec, const struct emitter *em)
+static int decode_stacks(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct cpu_sample_rec r;
 	struct cpu_body b;
-	struct event ev;
 	int ret;
 
 	if (!cur_copy(&c, &r, sizeof(r)) || check(&r, &c) < 0)
@@ -85,23 +84,21 @@ static int decode_stacks(const struct event_desc *desc, const struct sonde_rec *
 		.user_end = r.user_end, .mode = r.mode, .state = (uint8_t)state_of(&r),
 	};
 	memcpy(b.comm, r.comm, sizeof(b.comm));
-	event_decode_from_rec(&ev, desc, rec);
-	ev.body = &b;
-	ev.body_len = sizeof(b);
-	ev.keys.cgroup_id = r.cgroup_id;
-	ev.keys.netns = r.netns;
-	ret = add_stacks(&ev, &r, &c, em->scratch);
-	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+	ev->body = &b;
+	ev->body_len = sizeof(b);
+	ev->keys.cgroup_id = r.cgroup_id;
+	ev->keys.netns = r.netns;
+	ret = add_stacks(ev, &r, &c, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, ev);
 }
 
-static int decode_totals(const struct sonde_rec *rec, const struct emitter *em)
+static int decode_totals(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	const size_t fixed = rec->type == CPU_REC_TOTALS ? sizeof(struct cpu_totals_rec) :
 							   offsetof(struct cpu_totals_rec, walked_late);
 	struct cursor c = cur_init(rec, rec->len);
 	struct cpu_totals_rec r = { 0 };
 	struct cpu_totals b;
-	struct event ev;
 	size_t len;
 	int ret = 0;
 
@@ -112,36 +109,33 @@ static int decode_totals(const struct sonde_rec *rec, const struct emitter *em)
 		.pool_bytes = r.pool_bytes, .loaded = r.loaded, .evicted = r.evicted, .refused = r.refused,
 		.gone = r.gone, .late = r.late, .walked_late = r.walked_late, .stayed_cut = r.stayed_cut,
 	};
-	event_decode_from_rec(&ev, &cpu_totals_desc, rec);
-	ev.body = &b;
-	ev.body_len = sizeof(b);
+	ev->body = &b;
+	ev->body_len = sizeof(b);
 	len = cur_left(&c);
 	if (len)
-		ret = event_add_section(&ev, SEC_TEXT, cur_bytes(&c, len), (uint32_t)len);
-	return ret < 0 ? ret : em->emit(em->ctx, &ev);
+		ret = event_add_section(ev, SEC_TEXT, cur_bytes(&c, len), (uint32_t)len);
+	return ret < 0 ? ret : em->emit(em->ctx, ev);
 }
 
-/* The live half's. Older recordings have no mtime_ns. */
-static int check_need(const struct sonde_rec *rec)
+/* The live half handles these. Older recordings have no mtime_ns. */
+static int check_need(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	const bool fits = rec->len >= sizeof(struct cpu_need_rec) ||
 			  rec->len == offsetof(struct cpu_need_rec, mtime_ns);
 
+	(void)ev;
+	(void)em;
 	return fits ? 0 : -EBADMSG;
 }
 
-static int decode(void *state, const struct sonde_rec *rec, const struct emitter *em)
-{
-	(void)state;
-	switch (rec->type) {
-	case CPU_REC_SAMPLE: return decode_stacks(&cpu_sample_desc, rec, em);
-	case CPU_REC_BLOCK: return decode_stacks(&cpu_block_desc, rec, em);
-	case CPU_REC_NEED: return check_need(rec);
-	case CPU_REC_TOTALS_4:
-	case CPU_REC_TOTALS: return decode_totals(rec, em);
-	default: return -ENOSYS;
-	}
-}
+static const struct decode_row rows[] = {
+	{ CPU_REC_SAMPLE, &cpu_sample_desc, decode_stacks },
+	{ CPU_REC_BLOCK, &cpu_block_desc, decode_stacks },
+	{ CPU_REC_NEED, NULL, check_need },
+	{ CPU_REC_TOTALS_4, &cpu_totals_desc, decode_totals },
+	{ CPU_REC_TOTALS, &cpu_totals_desc, decode_totals },
+	{ 0 },
+};
 
 static const struct event_desc *const events[] = { &cpu_sample_desc, &cpu_block_desc, &cpu_totals_desc, NULL };
 
@@ -152,5 +146,9 @@ static const struct content_rule content[] = {
 
 extern const struct decoder_ops cpu_decoder;
 const struct decoder_ops cpu_decoder = {
-	.name = "cpu", .probe = 3, .events = events, .decode = decode, .content = content,
+	.name = "cpu",
+	.probe = 3,
+	.events = events,
+	.rows = rows,
+	.content = content,
 };
