@@ -29,12 +29,17 @@ struct gohttp2_decode_state {
 	uint64_t ticked_ns;
 };
 
-/* What one record is about, for the functions below. */
+/* The record in hand, for the functions below. */
 struct at {
 	struct gohttp2_decode_state *s;
 	const struct sonde_rec *r;
 	const struct emitter *em;
 };
+
+static struct at at_rec(const struct sonde_rec *r, const struct emitter *em)
+{
+	return (struct at){ .s = em->state, .r = r, .em = em };
+}
 
 /* ---- events ---- */
 
@@ -408,22 +413,25 @@ static bool get_frame(struct cursor *c, uint16_t type, struct gohttp2_frame_rec 
 	return true;
 }
 
-static int decode_frame(const struct at *at, struct cursor *c)
+static int decode_frame(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	const struct at at = at_rec(r, em);
+	struct cursor c = cur_init(r, r->len);
 	struct gohttp2_frame_rec f;
 	struct cursor fields;
 
-	if (!get_frame(c, at->r->type, &f))
+	(void)ev;
+	if (!get_frame(&c, r->type, &f))
 		return -EBADMSG;
-	fields = cur_sub(c, f.fields_len);
+	fields = cur_sub(&c, f.fields_len);
 	if (!cur_ok(&fields) || !gohttp2_headers_check(fields))
 		return -EBADMSG;
 	switch (f.what) {
-	case GOHTTP2_WHAT_HEADERS: return is_request(&f) ? on_request(at, &f, fields) : on_response(at, &f, fields);
-	case GOHTTP2_WHAT_DATA: return on_data(at, &f, fields);
-	case GOHTTP2_WHAT_RESET: return on_reset(at, &f);
-	case GOHTTP2_WHAT_DONE: return on_done(at, &f);
-	case GOHTTP2_WHAT_CONN_END: return on_conn_end(at, &f);
+	case GOHTTP2_WHAT_HEADERS: return is_request(&f) ? on_request(&at, &f, fields) : on_response(&at, &f, fields);
+	case GOHTTP2_WHAT_DATA: return on_data(&at, &f, fields);
+	case GOHTTP2_WHAT_RESET: return on_reset(&at, &f);
+	case GOHTTP2_WHAT_DONE: return on_done(&at, &f);
+	case GOHTTP2_WHAT_CONN_END: return on_conn_end(&at, &f);
 	default:
 		return -EBADMSG;
 	}
@@ -431,91 +439,95 @@ static int decode_frame(const struct at *at, struct cursor *c)
 
 /* ---- other records ---- */
 
-static int decode_miss(const struct at *at, struct cursor *c)
+static int decode_miss(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(r, r->len);
 	struct gohttp2_miss_body b = { 0 };
 	struct gohttp2_miss_rec m;
-	struct event ev;
 
-	if (!cur_copy(c, &m, sizeof(m)))
+	if (!cur_copy(&c, &m, sizeof(m)))
 		return -EBADMSG;
 	b.count = m.count;
 	b.site = m.site;
 	b.line = m.line;
 	memcpy(b.file, m.file, sizeof(b.file));
 	memcpy(b.reason, m.reason, sizeof(b.reason));
-	event_decode_from_rec(&ev, &gohttp2_miss_desc, at->r);
-	ev.body = &b;
-	ev.body_len = sizeof(b);
-	return at->em->emit(at->em->ctx, &ev);
+	ev->body = &b;
+	ev->body_len = sizeof(b);
+	return em->emit(em->ctx, ev);
 }
 
-static int decode_program(const struct at *at, struct cursor *c)
+static int decode_program(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(r, r->len);
 	struct gohttp2_program_body b = { 0 };
 	struct gohttp2_program_rec p;
 	const void *text;
-	struct event ev;
 
-	cur_copy(c, &p, sizeof(p));
-	text = cur_bytes(c, p.text_len);
-	if (!cur_ok(c))
+	cur_copy(&c, &p, sizeof(p));
+	text = cur_bytes(&c, p.text_len);
+	if (!cur_ok(&c))
 		return -EBADMSG;
 	b.n_sites = p.n_sites;
 	memcpy(b.text, text, MIN((size_t)p.text_len, sizeof(b.text) - 1));
-	event_decode_from_rec(&ev, &gohttp2_program_desc, at->r);
-	ev.body = &b;
-	ev.body_len = sizeof(b);
-	return at->em->emit(at->em->ctx, &ev);
+	ev->body = &b;
+	ev->body_len = sizeof(b);
+	return em->emit(em->ctx, ev);
 }
 
-/* Long calls say that they are still there. */
-static int tick(const struct at *at)
+/* Reports calls that are still open after PROGRESS_NS. */
+static int decode_tick(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	uint64_t now_ns = at->r->ts_ns;
+	const struct at at = at_rec(r, em);
+	struct gohttp2_link *calls = &at.s->t.calls_lru;
 	int first = 0;
 
-	for (struct gohttp2_link *l = at->s->t.calls_lru.next; l != &at->s->t.calls_lru; l = l->next) {
+	(void)ev;
+	for (struct gohttp2_link *l = calls->next; l != calls; l = l->next) {
 		struct gohttp2_call *c = container_of(l, struct gohttp2_call, lru);
-		int r;
+		int e;
 
-		if (!c->told_ns || now_ns < c->told_ns + PROGRESS_NS)
+		if (!c->told_ns || r->ts_ns < c->told_ns + PROGRESS_NS)
 			continue;
-		c->told_ns = now_ns;
-		r = emit_call(at, c, &gohttp2_progress_desc, now_ns);
-		first = first ? first : r;
+		c->told_ns = r->ts_ns;
+		e = emit_call(&at, c, &gohttp2_progress_desc, r->ts_ns);
+		first = first ? first : e;
 	}
 	return first;
 }
 
-static int gohttp2_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
+static int decode_exit(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	struct at at = { .s = state, .r = r, .em = em };
-	struct cursor c = cur_init(r, r->len);
-	int closed = 0, e;
+	const struct at at = at_rec(r, em);
 
-	gohttp2_calls_init(&at.s->t);
-	if (at.s->t.any_closed) {
-		at.s->t.any_closed = false;
-		closed = finish_conns(&at, 0, GOHTTP2_END_CONN);
-	}
-	switch (r->type) {
-	case SONDE_EV_TICK:
-		e = tick(&at);
-		break;
-	case GOHTTP2_REC_FRAME:
-	case GOHTTP2_REC_SHORT: e = decode_frame(&at, &c); break;
-	case GOHTTP2_REC_MISS: e = decode_miss(&at, &c); break;
-	case GOHTTP2_REC_PROGRAM: e = decode_program(&at, &c); break;
-	case GOHTTP2_REC_EXIT:
-	case GOHTTP2_REC_EXEC: e = finish_conns(&at, r->tgid ? r->tgid : UINT32_MAX, GOHTTP2_END_EXIT); break;
-	default:
-		e = -ENOSYS;
-	}
-	return e < 0 ? e : closed;
+	(void)ev;
+	return finish_conns(&at, r->tgid ? r->tgid : UINT32_MAX, GOHTTP2_END_EXIT);
 }
 
-/* A socket that is closed ends the calls of its connection; they are told with the next record. */
+/* Ends the calls of connections whose sockets were closed since the last record. */
+static int finish_closed(const struct sonde_rec *r, const struct emitter *em)
+{
+	const struct at at = at_rec(r, em);
+
+	gohttp2_calls_init(&at.s->t);
+	if (!at.s->t.any_closed)
+		return 0;
+	at.s->t.any_closed = false;
+	return finish_conns(&at, 0, GOHTTP2_END_CONN);
+}
+
+static const struct decode_row rows[] = {
+	{ GOHTTP2_REC_FRAME, NULL, decode_frame },
+	{ GOHTTP2_REC_SHORT, NULL, decode_frame },
+	{ GOHTTP2_REC_MISS, &gohttp2_miss_desc, decode_miss },
+	{ GOHTTP2_REC_PROGRAM, &gohttp2_program_desc, decode_program },
+	{ GOHTTP2_REC_EXIT, NULL, decode_exit },
+	{ GOHTTP2_REC_EXEC, NULL, decode_exit },
+	{ SONDE_EV_TICK, NULL, decode_tick },
+	{ 0 },
+};
+
+/* A socket that is closed ends the calls of its connection; finish_closed() reports them with the next record. */
 static void gohttp2_observe(void *state, const struct event *ev)
 {
 	struct gohttp2_decode_state *s = state;
@@ -546,7 +558,8 @@ const struct decoder_ops gohttp2_decoder = {
 	.probe = PROBE_ID,
 	.events = gohttp2_descs,
 	.state_size = sizeof(struct gohttp2_decode_state),
-	.decode = gohttp2_decode,
+	.rows = rows,
+	.before = finish_closed,
 	.content = gohttp2_content,
 	.observe = gohttp2_observe,
 	.fini = gohttp2_fini,
