@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The pages tell the truth: commands run, links lead somewhere, words are words of the program."""
+import functools
 import os
 import re
 import shlex
@@ -28,13 +29,28 @@ def test_links_lead_somewhere(page):
             assert os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)), f"{page}: {target}"
 
 
-# The HOWTO for probes speaks of files that the reader makes; test_howto.py follows it.
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "doc/HOWTO-add-a-probe.md"])
+# The HOWTO for probes speaks of files that the reader makes; test_howto.py follows it. RENAMED lists what is gone.
+@pytest.mark.parametrize("page", [page for page in PAGES
+                                  if page not in ("doc/HOWTO-add-a-probe.md", "doc/RENAMED.md")])
 def test_paths_exist(page):
     """`src/...` and the like in code quotes are there; names in <> and with * are patterns."""
     for path in re.findall(r"`((?:src|bpf|probes|tools|tests|doc|include)/[\w./*<>-]+)`", read(page)):
         if not re.search(r"[*<>]", path) and "csv" not in path:
             assert os.path.exists(os.path.join(ROOT, path)), f"{page}: {path}"
+
+
+@functools.lru_cache(None)
+def file_names():
+    return {name for _, _, names in os.walk(os.path.join(ROOT, "src")) for name in names} | {
+        name for where in ("bpf", "probes", "include", "tools", "tests") for _, _, names in
+        os.walk(os.path.join(ROOT, where)) for name in names}
+
+
+@pytest.mark.parametrize("page", ["doc/ARCHITECTURE.md", *(page for page in PAGES if page.startswith("probes/"))])
+def test_named_files_exist(page):
+    """Files of C that a page names without their folder."""
+    for name in re.findall(r"`([\w.]+\.(?:c|h|def))`", read(page)):
+        assert name in file_names(), f"{page}: {name}"
 
 
 @pytest.mark.parametrize("page", PAGES)
