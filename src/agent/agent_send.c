@@ -16,6 +16,7 @@
 #include "ipc/session.h"
 #include "loop/loop.h"
 
+#define FRAME_ALIGN 8		 /* doc/protocol.md */
 #define WRITE_ROUND (4u << 20)	 /* bytes per client and turn */
 #define SPLICE_LEAST (16u << 10) /* below this copying is cheaper */
 #define BACKLOG_BYTES (1u << 20) /* of unread replies; beyond, no request is read */
@@ -71,7 +72,7 @@ static size_t lost_frame(const struct broadcast_lost *l, void *buf, size_t cap)
 		},
 	};
 
-	_Static_assert(sizeof(frame) % BROADCAST_ALIGN == 0, "a frame has no tail");
+	_Static_assert(sizeof(frame) % FRAME_ALIGN == 0, "a frame has no tail");
 	if (cap < sizeof(frame))
 		return 0;
 	memcpy(buf, &frame, sizeof(frame));
@@ -85,7 +86,9 @@ static void losing(void *ctx, uint16_t key)
 	c->sub.lost[key % SONDE_INSTANCES]++;
 }
 
-const struct broadcast_ops agent_send_ops = { .look = look, .lost = lost_frame, .losing = losing };
+const struct broadcast_ops agent_send_ops = {
+	.align = FRAME_ALIGN, .stable = true, .look = look, .lost = lost_frame, .losing = losing
+};
 
 int agent_send(struct agent_conn *c, const struct buf *frames)
 {
@@ -135,11 +138,11 @@ static size_t bytes_of(const struct iovec *iov, int n)
 static int write_some(struct agent_conn *c, size_t *ret_bytes)
 {
 	struct iovec iov[VMSPLICE_SENDER_PIECES];
-	bool still = false;
-	int n = broadcast_peek(c->queue, iov, VMSPLICE_SENDER_PIECES, &still);
+	bool stable = false;
+	int n = broadcast_peek(c->queue, iov, VMSPLICE_SENDER_PIECES, &stable);
 	size_t want = bytes_of(iov, n);
-	ssize_t sent =
-		still && want >= SPLICE_LEAST ? vmsplice_sender_send(c->a->vmsplice_sender, c->fd, iov, n) : -ENOTSUP;
+	ssize_t sent = stable && want >= SPLICE_LEAST ? vmsplice_sender_send(c->a->vmsplice_sender, c->fd, iov, n)
+						      : -ENOTSUP;
 
 	if (sent == -ENOTSUP) {
 		const struct msghdr m = { .msg_iov = iov, .msg_iovlen = (size_t)n };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunks of frames, counted by who refers to them, and queues of ranges in chunks. One thread: no atomics.
+ * Reference-counted chunks of frames, and queues of ranges in them. One thread, no atomics.
  *
- * The chunks of logs are pages of their own, given back to the kernel and never used again: somebody may still hold
- * references to them (see broadcast_peek()).
+ * Chunks of a stable log are separate mappings that are unmapped and never reused, since a pipe or socket may still
+ * refer to their pages.
  */
 #include "ipc/broadcast.h"
 
@@ -14,15 +14,16 @@
 
 #include "base/macros.h"
 
-#define SHARED_BYTES (64u << 10)	/* of a log's chunk */
-#define OWN_BYTES (4u << 10)		/* of what is for one subscriber alone */
-#define MARK_BYTES 64			/* what a mark of loss counts in the budget */
-#define MARK_MOST 256			/* of its frame */
+#define SHARED_BYTES (64u << 10) /* chunk of a log */
+#define OWN_BYTES (4u << 10)	 /* chunk of one subscriber's own frames */
+#define MARK_BYTES 64		 /* a loss mark's share of the queue */
+#define MARK_MOST 256		 /* its frame */
+#define ALIGN_MOST 16
 
 struct chunk {
-	struct broadcast *fan;
+	struct broadcast *broadcast;
 	uint32_t refs, len, cap;
-	bool pages;		/* data is a mapping of its own */
+	bool stable; /* data is a separate mapping */
 	char *data;
 };
 
@@ -33,44 +34,44 @@ struct broadcast {
 };
 
 struct broadcast_log {
-	struct broadcast *fan;
+	struct broadcast *broadcast;
 	struct broadcast_log *prev, *next;
 	struct broadcast_sub *subs;
 	struct chunk *chunk;	/* holds a reference; NULL = nothing written yet */
-	uint32_t begin;		/* of what is not in the queues yet, in the chunk */
-	uint32_t frames;	/* from there on */
+	uint32_t begin;		/* of the frames not queued yet, in the chunk */
+	uint32_t frames;	/* their number */
 };
 
-/* A range of whole frames, or (chunk NULL) a place where frames are missing. */
+/* A range of whole frames, or (chunk NULL) a mark: frames are missing here. */
 struct entry {
 	struct chunk *chunk;
-	uint32_t begin;		/* of the first frame that is not sent whole */
-	uint32_t off, end;	/* what is left of the range */
+	uint32_t begin;		/* first frame not sent completely */
+	uint32_t off, end;	/* bytes to send */
 	uint32_t frames;	/* from begin on */
-	bool uncounted;		/* tells of a loss: no frame that was offered */
+	bool uncounted;		/* reports a loss: was not offered */
 	struct broadcast_lost lost;
 };
 
 struct broadcast_sub {
-	struct broadcast *fan;
+	struct broadcast *broadcast;
 	struct broadcast_log *log;	   /* NULL = none */
 	struct broadcast_sub *prev, *next; /* of that log */
 	size_t queue_bytes, queue_frames;
 	void *ctx;
 	struct broadcast_stats stats;
-	struct chunk *own;	/* frames for it alone; holds a reference */
+	struct chunk *own;	/* of frames for it alone; holds a reference */
 	struct entry *ring;	/* owned; cap is a power of two */
 	size_t cap, head, len;
 };
 
 /* ---- chunks ---- */
 
-static struct chunk *chunk_new(struct broadcast *f, size_t bytes, bool pages)
+static struct chunk *chunk_new(struct broadcast *f, size_t bytes, bool stable)
 {
 	struct chunk *c = malloc(sizeof(*c));
-	char *data = c && !pages ? malloc(bytes) : NULL;
+	char *data = c && !stable ? malloc(bytes) : NULL;
 
-	if (c && pages) {
+	if (c && stable) {
 		data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		data = data == MAP_FAILED ? NULL : data;
 	}
@@ -78,7 +79,7 @@ static struct chunk *chunk_new(struct broadcast *f, size_t bytes, bool pages)
 		free(c);
 		return NULL;
 	}
-	*c = (struct chunk){ .fan = f, .refs = 1, .cap = (uint32_t)bytes, .pages = pages, .data = data };
+	*c = (struct chunk){ .broadcast = f, .refs = 1, .cap = (uint32_t)bytes, .stable = stable, .data = data };
 	f->bytes += bytes;
 	return c;
 }
@@ -87,12 +88,17 @@ static void chunk_put(struct chunk *c)
 {
 	if (!c || --c->refs)
 		return;
-	c->fan->bytes -= c->cap;
-	if (c->pages)
+	c->broadcast->bytes -= c->cap;
+	if (c->stable)
 		munmap(c->data, c->cap);
 	else
 		free(c->data);
 	free(c);
+}
+
+static size_t padded(const struct broadcast *b, size_t len)
+{
+	return (len + b->ops->align - 1) & ~(b->ops->align - 1);
 }
 
 static bool has_space(const struct chunk *c, size_t len)
@@ -106,7 +112,7 @@ static void put(char *p, const void *data, size_t len)
 		memcpy(p, data, len);
 }
 
-/* Appends two parts and zeros up to @all; there is room. */
+/* Appends two parts and zeros up to @all bytes; @c has room. */
 static void append(struct chunk *c, size_t all, const void *head, size_t head_len, const void *data, size_t len)
 {
 	char *p = c->data + c->len;
@@ -179,7 +185,7 @@ static void queue_pop(struct broadcast_sub *s)
 	s->len--;
 }
 
-/* Frames [@begin, @end) of @c, behind what is queued. */
+/* Appends the bytes [@begin, @end) of @c: @frames frames. */
 static int enqueue(struct broadcast_sub *s, struct chunk *c, uint32_t begin, uint32_t end, uint32_t frames,
 		   bool uncounted)
 {
@@ -204,7 +210,7 @@ static int enqueue(struct broadcast_sub *s, struct chunk *c, uint32_t begin, uin
 
 /* ---- loss ---- */
 
-/* The mark at the end of the queue that counts for @key: only marks may stand behind it. */
+/* The mark for @key behind the last frame of the queue, or NULL. */
 static struct entry *open_mark(const struct broadcast_sub *s, uint16_t key)
 {
 	for (size_t i = s->len; i-- > 0 && !entry_at(s, i)->chunk;)
@@ -220,7 +226,7 @@ static void mark(struct broadcast_sub *s, uint16_t key, uint64_t ts_ns, uint64_t
 
 	if (old)
 		old->lost.count += count;
-	else if (queue_push(s, &fresh) == 0)	/* without memory the loss shows in the counters alone */
+	else if (queue_push(s, &fresh) == 0) /* without memory only the counters have the loss */
 		s->stats.queued_bytes += MARK_BYTES;
 }
 
@@ -229,8 +235,8 @@ static void lose(struct broadcast_sub *s, const struct broadcast_frame *f)
 	s->stats.lost++;
 	if (!f->counts)
 		return;
-	if (s->fan->ops->losing)
-		s->fan->ops->losing(s->ctx, f->key);
+	if (s->broadcast->ops->losing)
+		s->broadcast->ops->losing(s->ctx, f->key);
 	mark(s, f->key, f->ts_ns, 1);
 }
 
@@ -242,7 +248,7 @@ struct broadcast_log *broadcast_log_new(struct broadcast *f)
 
 	if (!l)
 		return NULL;
-	l->fan = f;
+	l->broadcast = f;
 	l->next = f->logs;
 	if (l->next)
 		l->next->prev = l;
@@ -257,7 +263,7 @@ void broadcast_log_free(struct broadcast_log *l)
 	if (l->prev)
 		l->prev->next = l->next;
 	else
-		l->fan->logs = l->next;
+		l->broadcast->logs = l->next;
 	if (l->next)
 		l->next->prev = l->prev;
 	chunk_put(l->chunk);
@@ -277,13 +283,13 @@ static bool fits(const struct broadcast_sub *s, size_t bytes, uint32_t frames, e
 	return s->stats.queued_bytes + bytes <= most && (!most_frames || s->stats.queued + frames <= most_frames);
 }
 
-/* There is not room for all: frame by frame. */
+/* Not all of it fits: frame by frame. */
 static void offer_each(struct broadcast_sub *s, struct chunk *c, uint32_t begin, uint32_t end)
 {
 	while (begin < end) {
 		struct broadcast_frame f;
 
-		s->fan->ops->look(c->data + begin, &f);
+		s->broadcast->ops->look(c->data + begin, &f);
 		if (!fits(s, f.len, 1, f.weight) || enqueue(s, c, begin, begin + f.len, 1, false) < 0)
 			lose(s, &f);
 		begin += f.len;
@@ -312,16 +318,16 @@ void broadcast_sync(struct broadcast *f)
 		broadcast_log_sync(l);
 }
 
-/* Nobody's: the frame has no memory. */
+/* No memory for the frame: all subscribers lose it. */
 static int lose_unwritten(struct broadcast_log *l, const void *head, size_t head_len, const void *data, size_t len)
 {
-	_Alignas(BROADCAST_ALIGN) char start[MARK_MOST] = { 0 }; /* as much of it as look() looks at */
+	_Alignas(ALIGN_MOST) char start[MARK_MOST] = { 0 }; /* enough for look() */
 	size_t n = MIN(head_len, sizeof(start));
 	struct broadcast_frame f;
 
 	put(start, head, n);
 	put(start + n, data, MIN(len, sizeof(start) - n));
-	l->fan->ops->look(start, &f);
+	l->broadcast->ops->look(start, &f);
 	for (struct broadcast_sub *s = l->subs; s; s = s->next) {
 		s->stats.offered++;
 		lose(s, &f);
@@ -331,13 +337,13 @@ static int lose_unwritten(struct broadcast_log *l, const void *head, size_t head
 
 int broadcast_log_write(struct broadcast_log *l, const void *head, size_t head_len, const void *data, size_t len)
 {
-	size_t all = ROUND_UP(head_len + len, (size_t)BROADCAST_ALIGN);
+	size_t all = padded(l->broadcast, head_len + len);
 
 	if (!has_space(l->chunk, all)) {
 		struct chunk *fresh;
 
 		broadcast_log_sync(l);
-		fresh = chunk_new(l->fan, MAX(ROUND_UP(all, (size_t)SHARED_BYTES), (size_t)SHARED_BYTES), true);
+		fresh = chunk_new(l->broadcast, ROUND_UP(all, (size_t)SHARED_BYTES), l->broadcast->ops->stable);
 		if (!fresh)
 			return lose_unwritten(l, head, head_len, data, len);
 		chunk_put(l->chunk);
@@ -357,7 +363,7 @@ struct broadcast_sub *broadcast_subscribe(struct broadcast *f, size_t bytes, siz
 
 	if (!s)
 		return NULL;
-	*s = (struct broadcast_sub){ .fan = f, .queue_bytes = bytes, .queue_frames = frames, .ctx = ctx };
+	*s = (struct broadcast_sub){ .broadcast = f, .queue_bytes = bytes, .queue_frames = frames, .ctx = ctx };
 	return s;
 }
 
@@ -405,7 +411,7 @@ static int own_room(struct broadcast_sub *s, size_t all)
 
 	if (has_space(s->own, all))
 		return 0;
-	fresh = chunk_new(s->fan, MAX(all, (size_t)OWN_BYTES), false);
+	fresh = chunk_new(s->broadcast, MAX(all, (size_t)OWN_BYTES), false);
 	if (!fresh)
 		return -ENOMEM;
 	chunk_put(s->own);
@@ -415,7 +421,7 @@ static int own_room(struct broadcast_sub *s, size_t all)
 
 int broadcast_send(struct broadcast_sub *s, const void *head, size_t head_len, const void *data, size_t len)
 {
-	size_t all = ROUND_UP(head_len + len, (size_t)BROADCAST_ALIGN);
+	size_t all = padded(s->broadcast, head_len + len);
 	uint32_t frames = 0;
 
 	if (s->log)
@@ -426,7 +432,7 @@ int broadcast_send(struct broadcast_sub *s, const void *head, size_t head_len, c
 	for (uint32_t at = s->own->len - (uint32_t)all; at < s->own->len; frames++) {
 		struct broadcast_frame f;
 
-		s->fan->ops->look(s->own->data + at, &f);
+		s->broadcast->ops->look(s->own->data + at, &f);
 		at += f.len;
 	}
 	s->stats.offered += frames;
@@ -438,13 +444,13 @@ int broadcast_send(struct broadcast_sub *s, const void *head, size_t head_len, c
 
 /* ---- out ---- */
 
-/* Turns a mark into the frame that tells of it. False without memory: later. */
+/* Replaces a mark by its frame. False without memory: the next peek tries again. */
 static bool write_mark(struct broadcast_sub *s, struct entry *e)
 {
-	_Alignas(BROADCAST_ALIGN) char frame[MARK_MOST];
-	size_t len = s->fan->ops->lost(&e->lost, frame, sizeof(frame));
+	_Alignas(ALIGN_MOST) char frame[MARK_MOST];
+	size_t len = s->broadcast->ops->lost(&e->lost, frame, sizeof(frame));
 
-	if (own_room(s, len) < 0)
+	if (!len || own_room(s, len) < 0)
 		return false;
 	append(s->own, len, frame, len, NULL, 0);
 	s->own->refs++;
@@ -455,7 +461,7 @@ static bool write_mark(struct broadcast_sub *s, struct entry *e)
 	return true;
 }
 
-int broadcast_peek(struct broadcast_sub *s, struct iovec *ret, int cap, bool *ret_still)
+int broadcast_peek(struct broadcast_sub *s, struct iovec *ret, int cap, bool *ret_stable)
 {
 	int n = 0;
 
@@ -464,9 +470,9 @@ int broadcast_peek(struct broadcast_sub *s, struct iovec *ret, int cap, bool *re
 
 		if (!e->chunk && !write_mark(s, e))
 			break;
-		if (n && e->chunk->pages != *ret_still)
+		if (n && e->chunk->stable != *ret_stable)
 			break;
-		*ret_still = e->chunk->pages;
+		*ret_stable = e->chunk->stable;
 		ret[n++] = (struct iovec){ .iov_base = e->chunk->data + e->off, .iov_len = e->end - e->off };
 	}
 	return n;
@@ -485,11 +491,11 @@ static uint32_t frame_len(const struct broadcast_sub *s, const struct entry *e, 
 {
 	struct broadcast_frame f;
 
-	s->fan->ops->look(e->chunk->data + at, &f);
+	s->broadcast->ops->look(e->chunk->data + at, &f);
 	return f.len;
 }
 
-/* Moves the beginning to the frame that is sent in part. */
+/* Counts frames as sent up to the one that is partly sent. */
 static void count_whole(struct broadcast_sub *s, struct entry *e)
 {
 	uint32_t len;
@@ -519,7 +525,7 @@ void broadcast_consume(struct broadcast_sub *s, size_t bytes)
 	}
 }
 
-/* Everything from the end down to @keep entries goes; returns the frames that were in it. */
+/* Drops all entries but the first @keep; returns the number of their frames. */
 static uint64_t drop_tail(struct broadcast_sub *s, size_t keep)
 {
 	uint64_t frames = 0;

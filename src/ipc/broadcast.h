@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fan-out of bytes. A log is a stream of frames that some subscribers share: each frame is written once, and batches
- * of frames are put into the subscribers' bounded queues as one range of memory, so that what a frame costs does not
- * depend on how many read it. Nothing here blocks or knows descriptors; of a frame it knows what look() says.
+ * Fan-out of frames to clients of different speed: those of our own protocol and of Cilium's. A log is a stream of
+ * frames that several subscribers share: a frame is written once, and a batch of frames enters each subscriber's
+ * bounded queue as one range of memory, so that a frame costs the same for one reader and for a hundred. Never
+ * blocks and knows no descriptors; look() says all it knows of a frame.
  *
- * What does not fit into a queue is counted and told to that subscriber alone, in order, by a frame that the owner
- * makes (lost()).
+ * A frame that does not fit into a queue is lost to that subscriber alone. It is counted, and reported in its place
+ * in the stream by a frame that lost() makes.
  */
-#ifndef BUS_FAN_H
-#define BUS_FAN_H
+#ifndef IPC_BROADCAST_H
+#define IPC_BROADCAST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,78 +20,79 @@ struct broadcast;
 struct broadcast_log;
 struct broadcast_sub;
 
-#define BROADCAST_ALIGN 8 /* every frame begins at a multiple of it */
-
 enum broadcast_weight {
-	BROADCAST_DATA,	  /* may use seven eighths of the queue */
-	BROADCAST_STATE,  /* what later frames need to be understood: all of it */
-	BROADCAST_ALWAYS, /* bounded by who makes them: queued beyond every limit */
-	FAN__MAX,
+	BROADCAST_DATA,	  /* may fill seven eighths of the queue */
+	BROADCAST_STATE,  /* needed to understand later frames: may fill the queue */
+	BROADCAST_ALWAYS, /* bounded by its producer: never lost */
+	BROADCAST__MAX,
 };
 
-/* What the owner knows of a frame. */
 struct broadcast_frame {
-	uint32_t len; /* with its padding */
-	uint16_t key; /* losses are told by key: an instance */
-	bool counts;  /* its loss is told */
+	uint32_t len; /* bytes, padding included */
+	uint16_t key; /* losses are counted per key, e.g. a probe instance */
+	bool counts;  /* its loss is reported */
 	enum broadcast_weight weight;
 	uint64_t ts_ns;
 };
 
-/* Frames that are missing here, all of one key. */
+/* Frames of one key lost at one position of the stream. */
 struct broadcast_lost {
 	uint64_t count;
-	uint64_t ts_ns; /* of the first of them */
+	uint64_t ts_ns; /* of the first one */
 	uint16_t key;
 };
 
 struct broadcast_ops {
+	size_t align; /* of frames, a power of two up to 16; they are zero-padded to it */
+	bool stable;  /* memory of log frames never changes: see broadcast_peek(). Costs an mmap() per 64 KiB */
+	/* Also of a frame that lost() made. */
 	void (*look)(const void *frame, struct broadcast_frame *ret);
-	/* Writes the frame that tells of a loss to @buf: its length, a multiple of BROADCAST_ALIGN, at most @cap. */
+	/* Writes the frame that reports a loss: its length, a multiple of @align, at most @cap. */
 	size_t (*lost)(const struct broadcast_lost *l, void *buf, size_t cap);
-	/* A frame that counts was lost to the subscriber @ctx. */
+	/* A frame with @counts was lost to the subscriber with @ctx; may be NULL. */
 	void (*losing)(void *ctx, uint16_t key);
 };
 
-/* offered = sent + lost + queued, in frames; what tells of loss is not among them. */
+/* In frames: offered = sent + lost + queued. Frames of lost() are not among them. */
 struct broadcast_stats {
 	uint64_t offered, sent, lost, queued;
 	uint64_t queued_bytes, sent_bytes;
 };
 
 struct broadcast *broadcast_new(const struct broadcast_ops *ops); /* @ops is borrowed */
-void broadcast_free(struct broadcast *f);			  /* NULL is fine; after all logs and subscribers */
-uint64_t broadcast_bytes(const struct broadcast *f);		  /* memory held by all frames */
-void broadcast_sync(struct broadcast *f);			  /* broadcast_log_sync() of every log */
+void broadcast_free(struct broadcast *b);			  /* after all logs and subscribers; NULL is fine */
+uint64_t broadcast_bytes(const struct broadcast *b);		  /* memory of all frames */
+void broadcast_sync(struct broadcast *b);			  /* broadcast_log_sync() of every log */
 
-struct broadcast_log *broadcast_log_new(struct broadcast *f);
-void broadcast_log_free(struct broadcast_log *l); /* NULL is fine; after its subscribers left */
+struct broadcast_log *broadcast_log_new(struct broadcast *b);
+void broadcast_log_free(struct broadcast_log *l); /* after its subscribers left; NULL is fine */
 /*
- * Appends a frame of two parts (either may be empty), zero-padded to BROADCAST_ALIGN; it is in the queues after the
- * next broadcast_log_sync(). 0, or -ENOMEM: lost to all of the log's subscribers, and counted so.
+ * Appends a frame of two parts, each of which may be empty, and pads it. The next broadcast_log_sync() queues it.
+ * 0, or -ENOMEM: counted as lost to all subscribers of the log.
  */
 int broadcast_log_write(struct broadcast_log *l, const void *head, size_t head_len, const void *data, size_t len);
 void broadcast_log_sync(struct broadcast_log *l);
 
-/* @bytes, @frames: bounds of the queue; 0 frames = no limit but bytes. @ctx is for losing(). */
-struct broadcast_sub *broadcast_subscribe(struct broadcast *f, size_t bytes, size_t frames, void *ctx);
+/* @bytes, @frames: bounds of the queue; 0 frames = bytes only. @ctx is for losing(). NULL without memory. */
+struct broadcast_sub *broadcast_subscribe(struct broadcast *b, size_t bytes, size_t frames, void *ctx);
 void broadcast_unsubscribe(struct broadcast_sub *s); /* NULL is fine */
-/* From here on it gets what is written to @l, until it leaves; of one log at a time. */
+/* Receives what is written to @l from here on; leaves its previous log. */
 void broadcast_join(struct broadcast_sub *s, struct broadcast_log *l);
-void broadcast_leave(struct broadcast_sub *s); /* fine without a log; what was written is in its queue */
+/* Frames written before are queued. Does nothing without a log. */
+void broadcast_leave(struct broadcast_sub *s);
 
-/* Whole frames for this subscriber alone, behind what its log has for it; beyond every limit. 0 or -ENOMEM. */
+/* Queues whole frames for this subscriber alone, after those of its log and beyond its limits. 0 or -ENOMEM. */
 int broadcast_send(struct broadcast_sub *s, const void *head, size_t head_len, const void *data, size_t len);
 
 /*
- * The front of the queue, at most @cap pieces of one kind. Returns how many; 0 = empty. *ret_still: their memory
- * never changes any more, also after it was given up here: it may be handed on without a copy.
+ * The front of the queue: up to @cap pieces, all stable or none. Returns their number, 0 = empty. Stable memory keeps
+ * its content even after broadcast_consume(): it may be handed to the kernel without a copy.
  */
-int broadcast_peek(struct broadcast_sub *s, struct iovec *ret, int cap, bool *ret_still);
-/* @bytes of what broadcast_peek() gave are gone; any number, also a part of a frame. */
+int broadcast_peek(struct broadcast_sub *s, struct iovec *ret, int cap, bool *ret_stable);
+/* Drops the first @bytes of the queue, which may end inside a frame. */
 void broadcast_consume(struct broadcast_sub *s, size_t bytes);
 
-/* Leaves its log; everything behind the frame that is half sent is lost, and told so. */
+/* Leaves the log. All frames but one that is partly sent are lost, and reported. */
 void broadcast_give_up(struct broadcast_sub *s, uint64_t ts_ns);
 
 bool broadcast_empty(const struct broadcast_sub *s);

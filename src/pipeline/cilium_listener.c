@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A log of encoded payloads (shared_log.h) for all clients that see the same, with a position per client. Writing
- * waits for the loop's next round, so that a batch of events is one write per client.
+ * Clients that may see the same share a feed: a broadcast log of encoded payloads. Sockets are written in the loop's
+ * next round, so that a batch of events is one write per client.
  */
 #include "pipeline/cilium_listener.h"
 
@@ -19,7 +19,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "pipeline/shared_log.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "loop/loop.h"
@@ -28,14 +27,15 @@
 #include "cilium/gob.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
+#include "ipc/broadcast.h"
 #include "sinks/cilium/cilium_map.h"
 #include "worker/opener.h"
 
-#define QUEUE_BYTES (8u << 20)
+#define QUEUE_BYTES (4u << 20)
 #define QUEUE_RECORDS 65536u
 #define MAX_CLIENTS 64u
-#define WRITE_BYTES (256u << 10)	/* in one call */
-#define TURN_BYTES (1u << 20)		/* for one client before the others have theirs */
+#define WRITE_PIECES 16		/* of 64 KiB, in one call */
+#define TURN_BYTES (1u << 20)	/* per client and turn */
 #define DRAIN_MS 1000		/* at the end, for a client to take something */
 #define RETRY_NS 1000000000ull		/* after accept() found no descriptor free */
 
@@ -43,7 +43,7 @@ struct feed {
 	struct feed *next;
 	uint32_t viewer;		/* of its clients: cilium_listener_opts */
 	unsigned clients;
-	struct shared_log *log;		/* owned */
+	struct broadcast_log *log; /* owned */
 };
 
 struct client {
@@ -52,13 +52,15 @@ struct client {
 	struct feed *feed;
 	int fd;				/* owned */
 	struct loop_source *io;		/* owned */
-	struct log_reader reader;
-	bool writing;			/* waits for room in its socket */
+	struct broadcast_sub *queue;	/* owned */
+	unsigned greetings;		/* gob messages before the first payload of the feed */
+	bool writing;			/* waits for EPOLLOUT */
 };
 
 struct cilium_listener {
 	struct loop *loop;
 	struct sub *sub;
+	struct broadcast *broadcast;
 	struct feed *feeds;
 	struct cilium_map map;
 	struct buf payload;		/* scratch */
@@ -75,6 +77,31 @@ struct cilium_listener {
 	struct cilium_listener_stats stats;
 };
 
+/* ---- frames: gob messages ---- */
+
+#define GOB_LENGTH_BYTES 9 /* of the length before a message, at most */
+
+static void look(const void *frame, struct broadcast_frame *ret)
+{
+	size_t len;
+
+	gob_message_len(frame, GOB_LENGTH_BYTES, &len);
+	*ret = (struct broadcast_frame){ .len = (uint32_t)len, .counts = true, .weight = BROADCAST_DATA };
+}
+
+static size_t lost_frame(const struct broadcast_lost *l, void *buf, size_t cap)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	gob_put_payload(&b, &(struct cilium_payload){ .type = CILIUM_RECORD_LOST, .lost = l->count }, true);
+	if (buf_error(&b) || b.len > cap)
+		return 0;
+	memcpy(buf, b.data, b.len);
+	return b.len;
+}
+
+static const struct broadcast_ops frame_ops = { .align = 1, .look = look, .lost = lost_frame };
+
 /* ---- feeds ---- */
 
 static struct feed *feed_get(struct cilium_listener *l, uint32_t viewer)
@@ -86,8 +113,7 @@ static struct feed *feed_get(struct cilium_listener *l, uint32_t viewer)
 	if (!f) {
 		f = calloc(1, sizeof(*f));
 		if (f)
-			f->log = shared_log_new(l->o.queue_bytes ? l->o.queue_bytes : QUEUE_BYTES,
-						l->o.queue_records ? l->o.queue_records : QUEUE_RECORDS);
+			f->log = broadcast_log_new(l->broadcast);
 		if (!f || !f->log) {
 			free(f);
 			return NULL;
@@ -109,11 +135,31 @@ static void feed_put(struct cilium_listener *l, struct feed *f)
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
-	shared_log_free(f->log);
+	broadcast_log_free(f->log);
 	free(f);
 }
 
 /* ---- clients ---- */
+
+/* Adds the payloads sent and lost, greetings aside. */
+static void add_counts(const struct client *c, struct cilium_listener_stats *to)
+{
+	struct broadcast_stats st;
+
+	broadcast_stats(c->queue, &st);
+	to->sent += st.sent - MIN(st.sent, (uint64_t)c->greetings);
+	to->lost += st.lost;
+}
+
+static void client_free(struct client *c)
+{
+	if (c->queue)
+		broadcast_unsubscribe(c->queue);
+	if (c->feed)
+		feed_put(c->listener, c->feed);
+	free(c);
+}
+DEFINE_CLEANUP(struct client *, client_free)
 
 static void client_remove(struct client *c)
 {
@@ -125,13 +171,10 @@ static void client_remove(struct client *c)
 			break;
 		}
 	l->stats.clients--;
-	l->stats.sent += c->reader.taken;
-	l->stats.lost += c->reader.lost;
+	add_counts(c, &l->stats);
 	loop_remove(c->io);
 	close(c->fd);
-	shared_log_leave(c->feed->log, &c->reader);
-	feed_put(l, c->feed);
-	free(c);
+	client_free(c);
 	if (l->retry)
 		loop_set_timer(l->retry, 1, 0);	/* a descriptor is free again */
 	if (!l->clients && l->o.wanted)
@@ -149,48 +192,43 @@ static void put_agent(struct buf *out, uint32_t kind, const char *json)
 			.type = CILIUM_RECORD_SAMPLE, .data = (const uint8_t *)b.data, .len = b.len }, true);
 }
 
-static void greet(struct client *c)
+/* Queues the type definition, which the first payload takes along, and the start of the agent, sent at once. */
+static int greet(struct client *c)
 {
+	_cleanup_(buf_fini) struct buf b = { 0 };
 	char json[96];
 
-	gob_put_payload_type(&c->reader.rest);
-	if (!c->listener->o.started)
-		return;
-	snprintf(json, sizeof(json), "{\"time\":\"%s\"}", c->listener->o.started);
-	put_agent(&c->reader.rest, CILIUM_AGENT_STARTED, json);
-	c->writing = true;
+	gob_put_payload_type(&b);
+	c->greetings = 1;
+	if (c->listener->o.started) {
+		snprintf(json, sizeof(json), "{\"time\":\"%s\"}", c->listener->o.started);
+		put_agent(&b, CILIUM_AGENT_STARTED, json);
+		c->greetings++;
+		c->writing = true;
+	}
+	return buf_error(&b) ? buf_error(&b) : broadcast_send(c->queue, b.data, b.len, NULL, 0);
 }
 
-/* Puts the count of what is missing in front of what comes. */
-static void tell_gap(struct client *c)
-{
-	uint64_t gap = c->reader.rest.len ? 0 : shared_log_gap(c->feed->log, &c->reader);
-
-	if (gap)
-		gob_put_payload(&c->reader.rest, &(struct cilium_payload){ .type = CILIUM_RECORD_LOST, .lost = gap },
-				true);
-}
-
-/* 1 all is written, 0 the socket is full or the turn over, or the error that ends the client. */
+/* 1: all is written, 0: the socket is full or the turn over, or -errno, which ends the client. */
 static int client_write(struct client *c)
 {
 	size_t done = 0;
 
+	broadcast_log_sync(c->feed->log);
 	while (done < TURN_BYTES) {
-		struct iovec iov[2];
+		struct iovec iov[WRITE_PIECES];
 		struct msghdr m = { .msg_iov = iov };
+		bool stable;
+		int pieces = broadcast_peek(c->queue, iov, WRITE_PIECES, &stable);
 		ssize_t n;
 
-		tell_gap(c);
-		if (buf_error(&c->reader.rest))
-			return buf_error(&c->reader.rest);
-		m.msg_iovlen = (size_t)shared_log_peek(c->feed->log, &c->reader, WRITE_BYTES, iov);
-		if (!m.msg_iovlen)
-			return 1;
+		if (!pieces)
+			return broadcast_empty(c->queue) ? 1 : -ENOMEM;
+		m.msg_iovlen = (size_t)pieces;
 		n = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		shared_log_take(c->feed->log, &c->reader, (size_t)n);
+		broadcast_consume(c->queue, (size_t)n);
 		done += (size_t)n;
 	}
 	return 0;
@@ -220,41 +258,40 @@ static void wake_clients(struct cilium_listener *l, const struct feed *f)
 	}
 }
 
-/* Owns @fd from here on. */
+static struct client *client_new(struct cilium_listener *l, int fd)
+{
+	_cleanup_(client_freep) struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->listener = l;
+	c->fd = fd;
+	c->feed = feed_get(l, l->o.viewer ? l->o.viewer(l->o.ctx, fd) : 0);
+	c->queue = broadcast_subscribe(l->broadcast, l->o.queue_bytes ? l->o.queue_bytes : QUEUE_BYTES,
+				       l->o.queue_records ? l->o.queue_records : QUEUE_RECORDS, NULL);
+	if (!c->feed || !c->queue || greet(c) < 0)
+		return NULL;
+	broadcast_join(c->queue, c->feed->log);
+	return TAKE_PTR(c);
+}
+
+/* Takes over @fd. */
 static int client_add(struct cilium_listener *l, int fd)
 {
 	_cleanup_close_ int owned = fd;
-	struct client *c = calloc(1, sizeof(*c));
-	struct feed *f = c ? feed_get(l, l->o.viewer ? l->o.viewer(l->o.ctx, fd) : 0) : NULL;
-	int r = f ? shared_log_join(f->log, &c->reader) : -ENOMEM;
+	_cleanup_(client_freep) struct client *c = client_new(l, fd);
+	int r = c ? loop_add_io(l->loop, fd, c->writing ? EPOLLOUT : 0, on_client, c, &c->io) : -ENOMEM;
 
-	if (r < 0) {
-		if (f)
-			feed_put(l, f);
-		free(c);
+	if (r < 0)
 		return r;
-	}
-	c->listener = l;
-	c->feed = f;
-	c->fd = fd;
-	greet(c);
-	r = buf_error(&c->reader.rest);
-	if (r >= 0)
-		r = loop_add_io(l->loop, fd, c->writing ? EPOLLOUT : 0, on_client, c, &c->io);
-	if (r < 0) {
-		shared_log_leave(f->log, &c->reader);
-		feed_put(l, f);
-		free(c);
-		return r;
-	}
 	loop_set_plain(c->io);
 	loop_name(c->io, "client of Cilium's socket");
 	c->next = l->clients;
-	l->clients = c;
+	l->clients = TAKE_PTR(c);
 	l->stats.clients++;
 	l->stats.accepted++;
 	TAKE_FD(owned);
-	if (!c->next && l->o.wanted)
+	if (l->stats.clients == 1 && l->o.wanted)
 		l->o.wanted(l->o.ctx, true);
 	return 0;
 }
@@ -296,7 +333,8 @@ static int on_connect(void *ctx, int fd, _unused_ uint32_t events)
 
 static void add_payload(struct cilium_listener *l, struct feed *f)
 {
-	if (buf_error(&l->payload) || shared_log_add(f->log, l->payload.data, l->payload.len) < 0)
+	if (buf_error(&l->payload) || l->payload.len > GOB_MESSAGE_MAX ||
+	    broadcast_log_write(f->log, l->payload.data, l->payload.len, NULL, 0) < 0)
 		return;
 	l->stats.encoded++;
 	wake_clients(l, f);
@@ -500,6 +538,7 @@ void cilium_listener_free(struct cilium_listener *l)
 		cilium_listener_remove_socket(l);
 	if (l->folder_fd >= 0)
 		close(l->folder_fd);
+	broadcast_free(l->broadcast);
 	cilium_map_fini(&l->map);
 	buf_fini(&l->payload);
 	free(l->path);
@@ -515,12 +554,13 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 
 	if (!l)
 		return err_errno(err, -ENOMEM, "cannot serve %s", o->path);
+	l->broadcast = broadcast_new(&frame_ops);
 	l->loop = loop;
 	l->o = *o;
 	l->fd = o->fd ? o->fd : -1;
 	l->folder_fd = -1;
 	l->max_clients = o->max_clients ? o->max_clients : MAX_CLIENTS;
-	r = o->fd ? 0 : bind_socket(l, o, err);
+	r = !l->broadcast ? err_errno(err, -ENOMEM, "cannot serve %s", o->path) : o->fd ? 0 : bind_socket(l, o, err);
 	if (r < 0)
 		return r;
 	r = loop_add_io(loop, l->fd, EPOLLIN, on_connect, l, &l->io);
@@ -539,8 +579,6 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 void cilium_listener_stats(const struct cilium_listener *l, struct cilium_listener_stats *ret)
 {
 	*ret = l->stats;
-	for (const struct client *c = l->clients; c; c = c->next) {
-		ret->sent += c->reader.taken;
-		ret->lost += c->reader.lost;
-	}
+	for (const struct client *c = l->clients; c; c = c->next)
+		add_counts(c, ret);
 }

@@ -26,7 +26,7 @@ struct cilium_listener_opts {
 	const char *path;	/* of the socket */
 	const char *group;	/* that may connect; NULL = "cilium" if there is one */
 	int fd;			/* a socket that listens already (socket activation), owned from here on; 0 = none */
-	size_t queue_bytes;	/* what a client may be behind; 0 = 8 MiB, shared by a class */
+	size_t queue_bytes;	/* bound of a client's queue; 0 = 4 MiB. Clients of a class share its memory */
 	size_t queue_records;	/* 0 = 65536 */
 	unsigned max_clients;	/* 0 = 64 */
 	/* Which events go out; NULL = all that have a form. */

@@ -16,6 +16,7 @@
  * A frame here: u32 length, u32 number | weight << 24 | key << 28, bytes of the number; a loss: length,
  * key | 1 << 31, count, time.
  */
+#define FRAME_ALIGN 8
 struct frame { uint32_t len, number; };
 
 static uint64_t lost_by[8];	/* keys */
@@ -25,7 +26,7 @@ static void look(const void *p, struct broadcast_frame *ret)
 	const struct frame *f = p;
 
 	*ret = (struct broadcast_frame){
-		.len = (uint32_t)ROUND_UP((size_t)f->len, (size_t)BROADCAST_ALIGN),
+		.len = (uint32_t)ROUND_UP((size_t)f->len, (size_t)FRAME_ALIGN),
 		.key = f->number >> 28 & 7,
 		.counts = true,
 		.weight = f->number >> 24 & 3,
@@ -35,7 +36,7 @@ static void look(const void *p, struct broadcast_frame *ret)
 
 static size_t frame_len(const void *p)
 {
-	return ROUND_UP((size_t)((const struct frame *)p)->len, (size_t)BROADCAST_ALIGN);
+	return ROUND_UP((size_t)((const struct frame *)p)->len, (size_t)FRAME_ALIGN);
 }
 
 static size_t lost_frame(const struct broadcast_lost *l, void *buf, size_t cap)
@@ -53,7 +54,9 @@ static void losing(void *ctx, uint16_t key)
 		((uint64_t *)ctx)[key]++;
 }
 
-static const struct broadcast_ops ops = { .look = look, .lost = lost_frame, .losing = losing };
+static const struct broadcast_ops ops = {
+	.align = FRAME_ALIGN, .stable = true, .look = look, .lost = lost_frame, .losing = losing
+};
 
 static struct broadcast_sub *subscribe(struct broadcast *f, struct broadcast_log *l, size_t bytes, size_t frames)
 {
@@ -87,10 +90,10 @@ static void send_frame(struct broadcast_sub *s, uint32_t number)
 static const char *read_all(struct broadcast_sub *s, size_t step, struct buf *bytes, struct buf *text)
 {
 	struct iovec iov[3];
-	bool still;
+	bool stable;
 	int n;
 
-	while ((n = broadcast_peek(s, iov, 3, &still)) > 0) {
+	while ((n = broadcast_peek(s, iov, 3, &stable)) > 0) {
 		size_t take = MIN(step, iov[0].iov_len);
 
 		buf_add(bytes, iov[0].iov_base, take);
@@ -171,15 +174,15 @@ static void test_loss_is_told_in_its_place_and_per_key(void **state)
 	struct broadcast_sub *s = subscribe(f, l, 1 << 20, 8); /* 7 for data */
 	struct iovec iov;
 	uint32_t i = 1;
-	bool still;
+	bool stable;
 
 	(void)state;
 	memset(lost_by, 0, sizeof(lost_by));
 	for (; i <= 11; i++)
 		write_frame(l, i | KEY(i == 9), 0);
 	broadcast_log_sync(l);
-	assert_int_equal(broadcast_peek(s, &iov, 1, &still), 1);
-	assert_true(still);
+	assert_int_equal(broadcast_peek(s, &iov, 1, &stable), 1);
+	assert_true(stable);
 	broadcast_consume(s, 2 * sizeof(struct frame));
 	for (; i <= 14; i++)
 		write_frame(l, i, 0);
@@ -229,12 +232,12 @@ static void test_a_queue_that_is_given_up_ends_with_a_whole_frame(void **state)
 		struct iovec iov;
 		char want[64];
 		unsigned whole = (unsigned)((sent + 15) / 16);
-		bool still;
+		bool stable;
 
 		for (uint32_t i = 1; i <= 4; i++)
 			write_frame(l, i, 8);
 		broadcast_log_sync(l);
-		assert_int_equal(broadcast_peek(s, &iov, 1, &still), 1);
+		assert_int_equal(broadcast_peek(s, &iov, 1, &stable), 1);
 		buf_add(&bytes, iov.iov_base, sent);
 		broadcast_consume(s, sent);
 		broadcast_give_up(s, 5);
@@ -288,12 +291,12 @@ static void test_what_was_handed_out_never_changes(void **state)
 	struct broadcast_sub *s = subscribe(f, l, 1 << 20, 0);
 	struct iovec iov;
 	char before[64];
-	bool still;
+	bool stable;
 
 	(void)state;
 	write_frame(l, 1, 40);
 	broadcast_log_sync(l);
-	assert_int_equal(broadcast_peek(s, &iov, 1, &still), 1);
+	assert_int_equal(broadcast_peek(s, &iov, 1, &stable), 1);
 	memcpy(before, iov.iov_base, iov.iov_len);
 	for (uint32_t i = 2; i < 1200; i++)
 		write_frame(l, i, 40);
@@ -317,7 +320,7 @@ static void test_books_close_whatever_happens(void **state)
 		subs[i] = subscribe(f, logs[i & 1], 500 * (i + 1), i == 2 ? 5 : 0);
 	for (uint32_t n = 0; n < 20000; n++) {
 		struct iovec iov;
-		bool still;
+		bool stable;
 
 		seed = seed * 1103515245 + 12345;
 		write_frame(logs[seed >> 16 & 1],
@@ -326,7 +329,7 @@ static void test_books_close_whatever_happens(void **state)
 		if (seed >> 5 & 1)
 			broadcast_sync(f);
 		for (size_t i = 0; i < 4; i++) {
-			if ((seed >> (i + 3) & 3) == 0 && broadcast_peek(subs[i], &iov, 1, &still) == 1)
+			if ((seed >> (i + 3) & 3) == 0 && broadcast_peek(subs[i], &iov, 1, &stable) == 1)
 				broadcast_consume(subs[i], 1 + (seed >> 12) % iov.iov_len);
 			if (seed % 97 == i)
 				send_frame(subs[i], n & 0xffff);
@@ -344,6 +347,150 @@ static void test_books_close_whatever_happens(void **state)
 	broadcast_free(f);
 }
 
+/* ---- frames without padding: lines of text ---- */
+
+#define READERS 5
+#define WRITTEN 4000
+#define LINE_MOST 400
+
+/* "<number> <length> xxxx\n", or "lost <count>\n" */
+static void look_line(const void *p, struct broadcast_frame *ret)
+{
+	unsigned number, length;
+
+	if (!strncmp(p, "lost ", 5))
+		length = (unsigned)strcspn(p, "\n") + 1;
+	else
+		assert_int_equal(sscanf(p, "%u %u ", &number, &length), 2);
+	*ret = (struct broadcast_frame){ .len = length, .counts = true, .weight = BROADCAST_DATA };
+}
+
+static size_t lost_line(const struct broadcast_lost *l, void *buf, size_t cap)
+{
+	return (size_t)snprintf(buf, cap, "lost %u\n", (unsigned)l->count);
+}
+
+static const struct broadcast_ops line_ops = { .align = 1, .look = look_line, .lost = lost_line };
+
+struct reader {
+	struct broadcast_sub *sub;
+	char line[LINE_MOST + 1];
+	size_t len;
+	unsigned next; /* expected number */
+	uint64_t lost, got;
+};
+
+static void take_line(struct reader *m)
+{
+	unsigned number, length;
+
+	if (sscanf(m->line, "lost %u", &number) == 1) {
+		m->lost += number;
+		m->next += number;
+	} else {
+		assert_int_equal(sscanf(m->line, "%u %u ", &number, &length), 2);
+		assert_int_equal(number, m->next);
+		assert_int_equal(length, m->len);
+		m->next++;
+		m->got++;
+	}
+	m->len = 0;
+}
+
+static void take_bytes(struct reader *m, const char *p, size_t n)
+{
+	while (n--) {
+		assert_true(m->len < LINE_MOST);
+		m->line[m->len++] = *p;
+		m->line[m->len] = '\0';
+		if (*p++ == '\n')
+			take_line(m);
+	}
+}
+
+/* Up to @most bytes, in random parts, as a socket takes them. */
+static void read_parts(struct reader *m, size_t most)
+{
+	struct iovec iov[2];
+	bool stable;
+
+	while (most && broadcast_peek(m->sub, iov, 2, &stable)) {
+		size_t n = MIN(most, 1 + (size_t)rand() % iov[0].iov_len);
+
+		assert_false(stable);
+		take_bytes(m, iov[0].iov_base, n);
+		broadcast_consume(m->sub, n);
+		most -= n;
+	}
+}
+
+static void write_line(struct broadcast_log *l, unsigned n)
+{
+	char text[LINE_MOST];
+	int head = snprintf(text, sizeof(text), "%u %03u ", n, 0), len = head + 1 + rand() % 300;
+
+	snprintf(text, sizeof(text), "%u %03d ", n, len);
+	memset(text + head, 'x', (size_t)(len - head - 1));
+	text[len - 1] = '\n';
+	assert_int_equal(broadcast_log_write(l, text, (size_t)len / 2, text + len / 2, (size_t)(len - len / 2)), 0);
+}
+
+static void test_readers_of_any_speed_get_whole_frames_or_a_count(void **state)
+{
+	struct broadcast *f = broadcast_new(&line_ops);
+	struct broadcast_log *l = broadcast_log_new(f);
+	struct reader m[READERS] = { 0 };
+	struct broadcast_stats st;
+
+	(void)state;
+	srand(7);
+	for (size_t i = 0; i < READERS; i++)
+		m[i].sub = subscribe(f, l, 4096, 64);
+	for (unsigned n = 0; n < WRITTEN; n++) {
+		write_line(l, n);
+		broadcast_log_sync(l);
+		/* From 20 bytes a turn to more than all; the last one sleeps. */
+		for (size_t i = 0; i < READERS - 1; i++)
+			read_parts(&m[i], (size_t)20 << 2 * i);
+	}
+	for (size_t i = 0; i < READERS; i++) {
+		read_parts(&m[i], SIZE_MAX);
+		assert_int_equal(m[i].got + m[i].lost, WRITTEN);
+		broadcast_stats(m[i].sub, &st);
+		assert_int_equal(st.sent, m[i].got);
+		assert_int_equal(st.lost, m[i].lost);
+		broadcast_unsubscribe(m[i].sub);
+	}
+	assert_int_equal(m[READERS - 2].lost, 0);
+	assert_true(m[0].lost > 0 && m[0].got > 0);
+	assert_true(m[READERS - 1].got > 0 && m[READERS - 1].got < 64);
+	broadcast_log_free(l);
+	assert_int_equal(broadcast_bytes(f), 0);
+	broadcast_free(f);
+}
+
+static void test_a_frame_beyond_the_queue_is_lost_and_counted(void **state)
+{
+	struct broadcast *f = broadcast_new(&line_ops);
+	struct broadcast_log *l = broadcast_log_new(f);
+	struct reader m = { .sub = subscribe(f, l, 64, 0) };
+
+	(void)state;
+	write_line(l, 0);
+	broadcast_log_write(l, "1 200 ", 6, (char[194]){ [193] = '\n' }, 194);
+	broadcast_log_write(l, "2 006\n", 6, NULL, 0);
+	broadcast_log_sync(l);
+	read_parts(&m, SIZE_MAX);
+	assert_true(m.lost >= 1);
+	broadcast_log_write(l, "3 006\n", 6, NULL, 0);
+	broadcast_log_sync(l);
+	read_parts(&m, SIZE_MAX);
+	assert_int_equal(m.next, 4);
+	broadcast_unsubscribe(m.sub);
+	broadcast_log_free(l);
+	broadcast_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +501,8 @@ int main(void)
 		cmocka_unit_test(test_memory_is_what_queues_hold),
 		cmocka_unit_test(test_what_was_handed_out_never_changes),
 		cmocka_unit_test(test_books_close_whatever_happens),
+		cmocka_unit_test(test_readers_of_any_speed_get_whole_frames_or_a_count),
+		cmocka_unit_test(test_a_frame_beyond_the_queue_is_lost_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The socket that speaks Cilium's monitor protocol: one log for readers of any speed, and the listener over it with
- * real sockets.
+ * The listener that speaks Cilium's monitor protocol, over real sockets.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +18,8 @@
 #include <cmocka.h>
 
 #include "pipeline/cilium_listener.h"
-#include "pipeline/shared_log.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "loop/loop.h"
@@ -29,116 +28,6 @@
 #include "cilium/gob.h"
 #include "cilium/print.h"
 #include "event/core.h"
-
-/* ---- the log ---- */
-
-#define READERS 5
-#define ADDED 4000
-
-/* Records are "<number> xxxx\n", of random length. */
-struct model {
-	struct log_reader r;
-	char line[512];
-	size_t len;
-	unsigned next;		/* number of the record that must come */
-	uint64_t lost, got;
-};
-
-static void take_line(struct model *m)
-{
-	unsigned number, length;
-
-	assert_int_equal(sscanf(m->line, "%u %u ", &number, &length), 2);
-	assert_int_equal(number, m->next);
-	assert_int_equal(length, m->len);
-	m->next++;
-	m->got++;
-	m->len = 0;
-}
-
-static void take_bytes(struct model *m, const char *p, size_t n)
-{
-	while (n--) {
-		assert_true(m->len < sizeof(m->line) - 1);
-		m->line[m->len++] = *p;
-		m->line[m->len] = '\0';
-		if (*p++ == '\n')
-			take_line(m);
-	}
-}
-
-/* At most @most bytes, as a socket that takes part of what it is given. */
-static void read_some(struct shared_log *l, struct model *m, size_t most)
-{
-	while (most) {
-		struct iovec iov[2];
-		uint64_t gap = m->r.rest.len ? 0 : shared_log_gap(l, &m->r);
-		int n = shared_log_peek(l, &m->r, most, iov);
-		size_t first = n ? 1 + (size_t)rand() % iov[0].iov_len : 0;
-
-		if (gap) {
-			assert_int_equal(m->len, 0);	/* never in the middle of a record */
-			m->next += (unsigned)gap;
-			m->lost += gap;
-		}
-		if (!n)
-			break;
-		take_bytes(m, iov[0].iov_base, first);
-		shared_log_take(l, &m->r, first);
-		most -= first;
-	}
-}
-
-static void readers_get_whole_records_or_a_count(void **state)
-{
-	struct shared_log *l = shared_log_new(4096, 64);
-	struct model m[READERS] = { 0 };
-
-	(void)state;
-	srand(7);
-	for (size_t i = 0; i < READERS; i++)
-		assert_int_equal(shared_log_join(l, &m[i].r), 0);
-	for (unsigned n = 0; n < ADDED; n++) {
-		char text[400];
-		int head = snprintf(text, sizeof(text), "%u %03u ", n, 0), len = head + 1 + rand() % 300;
-
-		snprintf(text, sizeof(text), "%u %03d ", n, len);
-		memset(text + head, 'x', (size_t)(len - head - 1));
-		text[len - 1] = '\n';
-		assert_int_equal(shared_log_add(l, text, (size_t)len), 0);
-		/* From 20 bytes a turn to more than all; the last sleeps. */
-		for (size_t i = 0; i < READERS - 1; i++)
-			read_some(l, &m[i], (size_t)20 << 2 * i);
-	}
-	for (size_t i = 0; i < READERS; i++) {
-		read_some(l, &m[i], SIZE_MAX);
-		assert_int_equal(m[i].got + m[i].lost, ADDED);
-		assert_int_equal(m[i].r.taken, m[i].got);
-		assert_int_equal(m[i].r.lost, m[i].lost);
-		shared_log_leave(l, &m[i].r);
-	}
-	assert_int_equal(m[READERS - 2].lost, 0);
-	assert_true(m[0].lost > 0 && m[0].got > 0);
-	assert_true(m[READERS - 1].got > 0 && m[READERS - 1].got < 64);
-	shared_log_free(l);
-}
-
-static void a_record_that_is_too_long_is_refused(void **state)
-{
-	static const char big[3000];
-	struct shared_log *l = shared_log_new(4096, 64);
-	struct log_reader r = { 0 };
-
-	(void)state;
-	assert_int_equal(shared_log_add(l, big, 10), 0);	/* nobody reads: nothing is kept */
-	assert_int_equal(shared_log_join(l, &r), 0);
-	assert_int_equal(shared_log_gap(l, &r), 0);
-	assert_int_equal(shared_log_add(l, big, sizeof(big)), -EMSGSIZE);
-	shared_log_leave(l, &r);
-	shared_log_free(l);
-}
-
-/* ---- the listener ---- */
 
 struct world {
 	struct loop *loop;
@@ -441,8 +330,6 @@ static void the_socket_belongs_to_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(readers_get_whole_records_or_a_count),
-		cmocka_unit_test(a_record_that_is_too_long_is_refused),
 		cmocka_unit_test(everybody_hears_everything_once),
 		cmocka_unit_test(a_client_that_sleeps_is_told_how_much_it_lost),
 		cmocka_unit_test(clients_come_and_go_without_a_trace),
