@@ -14,6 +14,7 @@ struct buf;
 struct err;
 struct event;
 struct pktfilter;
+struct registry;
 
 /* How packets are got at: tcx links, or clsact filters, which are all that kernels before 6.6 have. */
 enum net_attach { NET_ATTACH_AUTO, NET_ATTACH_TCX, NET_ATTACH_CLSACT, NET_ATTACH__MAX };
@@ -92,10 +93,14 @@ struct net_conf {
 /* Zeroed but for defaults; a command starts from it. */
 extern const struct net_conf net_conf_default;
 
-/* The rows of the options that choose packets, and of a rate, without its interval. */
-extern const struct opt net_select_opts[];
-/* Likewise without packets: rules choose those. */
-extern const struct opt net_rule_opts[];
+extern const struct opt net_conf_opts[];		/* of the probe on a command line */
+extern const struct opt net_conf_command_opts[];	/* set by commands: how an agent receives them */
+extern const struct opt net_select_opts[];	/* packet selection and rate, without --interval */
+extern const struct opt net_rule_opts[];	/* the same without packet selection, which rules replace */
+
+/* conf_init and conf_fini of struct probe_ops: compiles and frees the packet filter of an agent's client. */
+int net_conf_init(void *conf, const struct opt_strv *netns, const struct registry *reg, struct err *err);
+void net_conf_fini(void *conf);
 
 /*
  * The packet filter that stands for --from, --to and --related-to together with @words (NULL = none), in the

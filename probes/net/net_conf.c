@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * --from, --to, --related-to: addresses become words of the packet filter, which runs in the kernel; a list
- * that names interfaces too cannot be said in that language and is decided per event.
+ * The options of the net probe, and its selection by --from, --to and --related-to. Addresses become part of the
+ * packet filter, which runs in the kernel. The pcap-filter language cannot express a list with interfaces: user space
+ * checks those per event.
  */
 #include <errno.h>
 #include <fnmatch.h>
 #include <net/if.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +21,131 @@
 #include "cilium/print.h"
 #include "event/event.h"
 #include "event/names.h"
+#include "pktfilter/pktfilter.h"
+#include "probe/probe.h"
+#include "probes/net/count/net_count_wire.h"
+#include "probes/net/flow/net_flow_wire.h"
+#include "probes/net/recorder/net_recorder.h"
 #include "probes/net/net.h"
 #include "probes/net/net_event.h"
 #include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/net_wire.h"
+
+/* ---- options ---- */
+
+const struct net_conf net_conf_default = {
+	.interval_ns = 1000000000,
+	.flow = { .interval_ns = 5000000000, .idle_ns = 60000000000, .max = 65536, .dns = true },
+	.count = { .max = 4096 },
+};
+
+static const char *const attach_names[] = {
+	[NET_ATTACH_AUTO] = "auto", [NET_ATTACH_TCX] = "tcx", [NET_ATTACH_CLSACT] = "clsact", NULL,
+};
+_Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to attach has a name");
+
+#define IFACE_ROW \
+	OPT_ROW(net_conf, iface, "iface", 0, OPT_STRV, "NAME", \
+		"only these interfaces: names or patterns (veth*), comma separated; later ones too")
+#define SELECT_ROWS \
+	IFACE_ROW, \
+	OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR", \
+		"only packets from this address, network (10.0.0.0/8) or host name"), \
+	OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"), \
+	OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it")
+#define RATE_ROWS \
+	OPT_ROW(net_conf, snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES", \
+		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)", \
+		.use = OPT_USE_BYTES, .zero_is = NET_SNAP_MAX), \
+	OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N", \
+		"at most N events of a kind per interval, the rest is counted", .use = OPT_USE_NONE), \
+	OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N", \
+		"so many may come at once after a quiet time (default: the rate)", .use = OPT_USE_NONE)
+#define ATTACH_ROW \
+	{ .name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW", \
+	  .help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)", \
+	  .aux = attach_names }
+
+const struct opt net_conf_opts[] = {
+	SELECT_ROWS,
+	RATE_ROWS,
+	OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --rate (default 1s)",
+		.use = OPT_USE_NONE),
+	ATTACH_ROW,
+	OPT_END
+};
+
+const struct opt net_select_opts[] = { SELECT_ROWS, RATE_ROWS, ATTACH_ROW, OPT_END };
+const struct opt net_rule_opts[] = { IFACE_ROW, RATE_ROWS, ATTACH_ROW, OPT_END };
+
+#define NO_SIZE .use = OPT_USE_NONE
+#define FLOW_BYTES (sizeof(struct net_flow) + sizeof(struct net_flow_key) + ENTRY_BYTES)
+#define COUNT_BYTES (sizeof(struct net_count_key) + sizeof(struct net_count) + ENTRY_BYTES)
+#define ENTRY_BYTES 64		/* what the kernel keeps beside key and value */
+
+const struct opt net_conf_command_opts[] = {
+	OPT_ROW(net_conf, words, "words", 0, OPT_STR, "FILTER", "a packet filter"),
+	OPT_ROW(net_conf, kinds, "kinds", 0, OPT_U32, "MASK", "kinds of events", NO_SIZE),
+	OPT_ROW(net_conf, verbose, "verbose", 0, OPT_U32, "N", "kernel stacks of drops from 1 up", NO_SIZE),
+	OPT_ROW(net_conf, whole_packets, "whole-packets", 0, OPT_BOOL, NULL, "all bytes of packets by default",
+		.use = OPT_USE_BYTES, .unit = NET_SNAP_MAX),
+	OPT_ROW(net_conf, endpoints, "endpoints", 0, OPT_BOOL, NULL, "numbers are endpoints"),
+	OPT_ROW(net_conf, direction, "direction", 0, OPT_U32, "N", "one direction only", NO_SIZE),
+	OPT_ROW(net_conf, once, "once", 0, OPT_BOOL, NULL, "what passes loopback, once"),
+	OPT_ROW(net_conf, flow.on, "flows", 0, OPT_BOOL, NULL, "flows, not packets"),
+	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated", NO_SIZE),
+	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow",
+		NO_SIZE),
+	OPT_ROW(net_conf, flow.dns, "flow-dns", 0, OPT_BOOL, NULL, "names by DNS"),
+	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended", NO_SIZE),
+	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "packets of so long wait for a dump",
+		NO_SIZE),
+	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and those after its trigger",
+		NO_SIZE),
+	OPT_ROW(net_conf, keep.bytes, "keep-memory", 0, OPT_BYTES, "SIZE", "memory for them", .use = OPT_USE_MEMORY,
+		.zero_is = NET_RECORDER_BYTES, OPT_USE_WITH(net_conf, keep.keep_ns)),
+	OPT_ROW(net_conf, flow.max, "flow-max", 0, OPT_U32, "N", "flows at a time", .use = OPT_USE_MEMORY,
+		.unit = FLOW_BYTES, OPT_USE_WITH(net_conf, flow.on)),
+	OPT_ROW(net_conf, count.on, "count", 0, OPT_BOOL, NULL, "counters"),
+	OPT_ROW(net_conf, count.events, "count-events", 0, OPT_BOOL, NULL, "and events beside them"),
+	OPT_ROW(net_conf, count.interval_ns, "count-interval", 0, OPT_DURATION, "TIME", "between reports",
+		.use = OPT_USE_INTERVAL),
+	OPT_ROW(net_conf, count.max, "count-max", 0, OPT_U32, "N", "different counters", .use = OPT_USE_MEMORY,
+		.unit = COUNT_BYTES, .per_cpu = true, OPT_USE_WITH(net_conf, count.on)),
+	OPT_ROW(net_conf, count.client, "count-client", 0, OPT_U32, "PID", "who asked", NO_SIZE),
+	OPT_END
+};
+
+#define COMPILE_NS 100000000ull	/* of processor time for a client's filter */
+
+int net_conf_init(void *conf, const struct opt_strv *netns, _unused_ const struct registry *reg,
+			 struct err *err)
+{
+	struct net_conf *c = conf;
+	struct pktfilter *filter = NULL;
+	struct err e = { 0 };
+	int r = c->words && *c->words ? pktfilter_compile(c->words, COMPILE_NS, &filter, &e) : 0;
+
+	if (r == -ENOKEY)
+		return err_set(err, -EINVAL, "the agent looks up no names, clients send addresses and numbers (%.*s)",
+			       (int)strcspn(e.msg, "\n"), e.msg);
+	if (r < 0)
+		*err = e;
+
+	c->netns = netns;
+	c->filter = filter;
+	return r;
+}
+
+void net_conf_fini(void *conf)
+{
+	struct net_conf *c = conf;
+
+	pktfilter_free((struct pktfilter *)c->filter);	/* made by net_conf_init() */
+	c->filter = NULL;
+}
+
+/* ---- selection ---- */
 
 enum end { END_FROM, END_TO, END_EITHER, END__MAX };
 

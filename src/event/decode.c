@@ -217,10 +217,6 @@ static int run_decoder(struct decode_set *d, const struct sonde_rec *r)
 	const struct decoder *dec = d->by_probe[r->type >> 8];
 	const struct decode_row *row = !dec ? NULL : r->type == SONDE_EV_TICK ? dec->tick : dec->rows[r->type & 0xff];
 
-	if (dec && dec->ops->decode) {
-		d->running = dec;
-		return dec->ops->decode(dec->state, r, &d->em);
-	}
 	return row ? run_row(d, dec, row, r) : -ENOSYS;
 }
 
@@ -231,11 +227,7 @@ static int tick_others(struct decode_set *d, const struct sonde_rec *r)
 		const struct decoder *dec = &d->decoders[i];
 		int ret = dec->tick ? run_row(d, dec, dec->tick, r) : 0;
 
-		if (dec->ops->decode) {
-			d->running = dec;
-			ret = dec->ops->decode(dec->state, r, &d->em);
-		}
-		if (ret < 0 && ret != -ENOSYS)
+		if (ret < 0)
 			return ret;
 	}
 	return 0;

@@ -68,8 +68,7 @@ struct decoder_ops {
 	uint16_t probe;		/* id: handles record types probe << 8 .. probe << 8 | 0xff */
 	const struct event_desc *const *events;	/* NULL-terminated */
 	size_t state_size;
-	bool alone;	/* the events of a record depend on it and on state (class STATE) alone, not on other data */
-	int (*decode)(void *state, const struct sonde_rec *r, const struct emitter *em); /* instead of rows */
+	bool alone; /* the events of a record depend on it and on state (class STATE) alone, not on other data */
 	const struct decode_row *rows; /* a row for SONDE_EV_TICK, which is not of @probe, gets every tick */
 	/* Runs ahead of each row's decode and may emit; a negative return skips the row. Optional. */
 	int (*before)(const struct sonde_rec *r, const struct emitter *em);

@@ -2,8 +2,6 @@
 /*
  * The decoder of records that hold other datapaths' notifications. Layouts: cilium/notify.h.
  */
-#include "probes/net/datapath/net_datapath_event.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -15,27 +13,10 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "packet/packet.h"
+#include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_wire.h"
 #include "sonde/foreign_wire.h"
-
-const uint8_t *net_datapath_event_bytes(const struct event *ev, uint32_t *ret_len)
-{
-	const struct section *s = event_section(ev, SEC_NOTIFY);
-
-	if (!s || s->len < sizeof(struct sec_notify))
-		return NULL;
-	*ret_len = s->len - (uint32_t)sizeof(struct sec_notify);
-	return (const uint8_t *)s->data + sizeof(struct sec_notify);
-}
-
-bool net_datapath_event_notify(const struct event *ev, struct cilium_notify *ret)
-{
-	uint32_t len = 0;
-	const uint8_t *data = net_datapath_event_bytes(ev, &len);
-
-	return data && cilium_notify_decode(data, len, ret, NULL) == 0;
-}
 
 /* ---- drops and traces: as our own ---- */
 
