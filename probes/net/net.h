@@ -93,10 +93,10 @@ struct net_conf {
 /* Zeroed but for defaults; a command starts from it. */
 extern const struct net_conf net_conf_default;
 
-extern const struct opt net_conf_opts[];		/* of the probe on a command line */
-extern const struct opt net_conf_command_opts[];	/* set by commands: how an agent receives them */
-extern const struct opt net_select_opts[];	/* packet selection and rate, without --interval */
-extern const struct opt net_rule_opts[];	/* the same without packet selection, which rules replace */
+extern const struct opt net_conf_opts[];	 /* of the probe on a command line */
+extern const struct opt net_conf_command_opts[]; /* set by commands: how an agent receives them */
+extern const struct opt net_select_opts[];	 /* packet selection and rate, without --interval */
+extern const struct opt net_rule_opts[];	 /* the same without packet selection, which rules replace */
 
 /* conf_init and conf_fini of struct probe_ops: compiles and frees the packet filter of an agent's client. */
 int net_conf_init(void *conf, const struct opt_strv *netns, const struct registry *reg, struct err *err);

@@ -40,7 +40,10 @@ const struct net_conf net_conf_default = {
 };
 
 static const char *const attach_names[] = {
-	[NET_ATTACH_AUTO] = "auto", [NET_ATTACH_TCX] = "tcx", [NET_ATTACH_CLSACT] = "clsact", NULL,
+	[NET_ATTACH_AUTO] = "auto",
+	[NET_ATTACH_TCX] = "tcx",
+	[NET_ATTACH_CLSACT] = "clsact",
+	NULL,
 };
 _Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to attach has a name");
 
@@ -49,31 +52,29 @@ _Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to att
 		"only these interfaces: names or patterns (veth*), comma separated; later ones too")
 #define SELECT_ROWS \
 	IFACE_ROW, \
-	OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR", \
-		"only packets from this address, network (10.0.0.0/8) or host name"), \
-	OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"), \
-	OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it")
+		OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR", \
+			"only packets from this address, network (10.0.0.0/8) or host name"), \
+		OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"), \
+		OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it")
 #define RATE_ROWS \
 	OPT_ROW(net_conf, snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES", \
 		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)", \
 		.use = OPT_USE_BYTES, .zero_is = NET_SNAP_MAX), \
-	OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N", \
-		"at most N events of a kind per interval, the rest is counted", .use = OPT_USE_NONE), \
-	OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N", \
-		"so many may come at once after a quiet time (default: the rate)", .use = OPT_USE_NONE)
+		OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N", \
+			"at most N events of a kind per interval, the rest is counted", .use = OPT_USE_NONE), \
+		OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N", \
+			"so many may come at once after a quiet time (default: the rate)", .use = OPT_USE_NONE)
 #define ATTACH_ROW \
-	{ .name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW", \
-	  .help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)", \
-	  .aux = attach_names }
+	{ \
+		.name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW", \
+		.help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)", \
+		.aux = attach_names \
+	}
 
-const struct opt net_conf_opts[] = {
-	SELECT_ROWS,
-	RATE_ROWS,
-	OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --rate (default 1s)",
-		.use = OPT_USE_NONE),
-	ATTACH_ROW,
-	OPT_END
-};
+const struct opt net_conf_opts[] = { SELECT_ROWS, RATE_ROWS,
+				     OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME",
+					     "interval of --rate (default 1s)", .use = OPT_USE_NONE),
+				     ATTACH_ROW, OPT_END };
 
 const struct opt net_select_opts[] = { SELECT_ROWS, RATE_ROWS, ATTACH_ROW, OPT_END };
 const struct opt net_rule_opts[] = { IFACE_ROW, RATE_ROWS, ATTACH_ROW, OPT_END };
@@ -81,7 +82,7 @@ const struct opt net_rule_opts[] = { IFACE_ROW, RATE_ROWS, ATTACH_ROW, OPT_END }
 #define NO_SIZE .use = OPT_USE_NONE
 #define FLOW_BYTES (sizeof(struct net_flow) + sizeof(struct net_flow_key) + ENTRY_BYTES)
 #define COUNT_BYTES (sizeof(struct net_count_key) + sizeof(struct net_count) + ENTRY_BYTES)
-#define ENTRY_BYTES 64		/* what the kernel keeps beside key and value */
+#define ENTRY_BYTES 64 /* what the kernel keeps beside key and value */
 
 const struct opt net_conf_command_opts[] = {
 	OPT_ROW(net_conf, words, "words", 0, OPT_STR, "FILTER", "a packet filter"),
@@ -116,10 +117,9 @@ const struct opt net_conf_command_opts[] = {
 	OPT_END
 };
 
-#define COMPILE_NS 100000000ull	/* of processor time for a client's filter */
+#define COMPILE_NS 100000000ull /* of processor time for a client's filter */
 
-int net_conf_init(void *conf, const struct opt_strv *netns, _unused_ const struct registry *reg,
-			 struct err *err)
+int net_conf_init(void *conf, const struct opt_strv *netns, _unused_ const struct registry *reg, struct err *err)
 {
 	struct net_conf *c = conf;
 	struct pktfilter *filter = NULL;
@@ -141,7 +141,7 @@ void net_conf_fini(void *conf)
 {
 	struct net_conf *c = conf;
 
-	pktfilter_free((struct pktfilter *)c->filter);	/* made by net_conf_init() */
+	pktfilter_free((struct pktfilter *)c->filter); /* made by net_conf_init() */
 	c->filter = NULL;
 }
 
