@@ -33,6 +33,7 @@
 #include "probes/sys/sys_wire.h"
 
 #include "sys.skel.h"
+#include "sys_stats.skel.h"
 
 #define PLAN_ABIS_MOST 2
 
@@ -59,16 +60,16 @@ static const unsigned abis[] = { SYS_ABI_ARM64 };
 #define ROW_EXIT(prog_) \
 	{ "exit", prog_, HOOK_ATTACH_TRACE, .tracepoint = "sys_exit", .n_args = 2, \
 	  .fallback = "no system call can be seen" }
-#define ROW_ENTER \
-	{ "enter", "sys_enter", HOOK_ATTACH_TRACE, .tracepoint = "sys_enter", .n_args = 2, \
+#define ROW_ENTER(prog_) \
+	{ "enter", prog_, HOOK_ATTACH_TRACE, .tracepoint = "sys_enter", .n_args = 2, \
 	  .fallback = "calls have no latency, and exit is not seen" }
 #define ROW_FORK \
 	{ "fork", "sys_fork", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_fork", .n_args = 2, \
 	  .fallback = "in a new thread, clone3 is shown without its flags" }
 
 /* All but the first can be left out. */
-static const struct hook tell_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER, ROW_FORK };
-static const struct hook sum_hooks[] = { ROW_EXIT("sys_exit_sum"), ROW_ENTER };
+static const struct hook tell_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER("sys_enter"), ROW_FORK };
+static const struct hook sum_hooks[] = { ROW_EXIT("sys_exit_sum"), ROW_ENTER("sys_enter_sum") };
 
 struct setup {
 	const struct probe *p;
@@ -266,7 +267,7 @@ static int load(const struct probe *p, struct sys_state *s, struct err *err)
 	spec.n_rows = c->summary ? ARRAY_SIZE(sum_hooks) : ARRAY_SIZE(tell_hooks);
 	if (c->no_times && !c->enter)
 		spec.n_rows = 1;
-	spec.elf = sys_bpf__elf_bytes(&spec.elf_len);
+	spec.elf = c->summary ? sys_stats_bpf__elf_bytes(&spec.elf_len) : sys_bpf__elf_bytes(&spec.elf_len);
 	return hooks_load(p->env, &spec, p->instance, &s->hooks, err);
 }
 

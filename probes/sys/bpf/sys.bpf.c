@@ -1,27 +1,535 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * System calls, seen where every call enters and leaves the kernel: two programs for all of them.
+ * System calls, one record each: two tracepoint programs that every call of the host passes.
  *
- * What a call costs that nobody asked for is one look into a table. One that was asked for and is no more than
- * numbers goes the short way; whatever has conditions to check or memory to read goes through functions of their
- * own, so that their needs do not burden the short way.
+ * A call that is not selected costs one table lookup. A selected call without memory arguments and conditions takes a
+ * short path; everything else is in functions of its own, so that their stack and registers do not burden it.
  *
- * Nothing here sleeps, and preemption is off in both programs: what they share per CPU is theirs alone.
+ * No program here sleeps, and both run with preemption disabled, so they own the per-CPU scratch memory.
  */
 #include "bpf/kernel.h"
+#include "bpf/plain.bpf.h"
 #include "probes/sys/bpf/sys_call.bpf.h"
-#include "probes/sys/bpf/sys_entry_args.bpf.h"
+#include "probes/sys/bpf/sys_fetch.bpf.h"
+#include "probes/sys/bpf/sys_kernel_ctx.bpf.h"
 #include "probes/sys/bpf/sys_pred.bpf.h"
 #include "probes/sys/bpf/sys_select.bpf.h"
-#include "probes/sys/bpf/sys_send.bpf.h"
-#include "probes/sys/bpf/sys_stats.bpf.h"
-#include "probes/sys/syscalls_bpf.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX] = { SYS_PLANS };
-const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX] = { SYS_FORMS };
-_Static_assert(SYS_N_FORMS <= SYS_FORMS_MAX, "forms.tsv fits");
+/* ---- losses by system call ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SYS_PLAN_ABIS * SYS_NR_MAX + 1); /* by slot; the last: no table has it */
+	__type(key, __u32);
+	__type(value, __u64);
+} sys_lost SEC(".maps");
+
+/* Changes when anything was lost: whoever looks need not look through the map. Adding races; changing does not. */
+__u64 sys_lost_changes = 0;
+
+static __noinline int call_lost(__u32 slot)
+{
+	__u64 *n;
+
+	if (slot > SYS_PLAN_ABIS * SYS_NR_MAX)
+		slot = SYS_PLAN_ABIS * SYS_NR_MAX;
+	n = bpf_map_lookup_elem(&sys_lost, &slot);
+	if (n)
+		(*n)++;
+	sys_lost_changes++;
+	return 0;
+}
+
+/* ---- records of a fixed size, written in place ---- */
+
+const volatile bool sys_context = false;	/* also what the kernel knows: SYS_OP_SOCK and above */
+const volatile bool sys_payload = false;	/* sys_snaplen is not 0 */
+
+#define SIGNAL_GROUP_EXIT 4
+#define ERESTARTSYS 512
+#define ERESTART_RESTARTBLOCK 516
+
+/* Is the task at hand about to end, with all of its process? */
+static __noinline int is_dying(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ? SYS_F_KILLED : 0;
+}
+
+/* @room: of args[], a constant. */
+static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
+				     __u16 type, __u16 class, __u32 room, __u32 chunks_len)
+{
+	r->hdr.ts_ns = c->now_ns;
+	r->hdr.len = SYS_REC_BYTES(room) + chunks_len;
+	r->hdr.type = type;
+	r->hdr.cpu = bpf_get_smp_processor_id();
+	r->hdr.tgid = c->tgid;
+	r->hdr.tid = c->tid;
+	r->hdr.start_ns = c->start_ns;
+	r->hdr.seq = l->seq + 1;
+	r->hdr.instance = sonde_instance;
+	r->hdr.flags = class;
+	r->ret = c->ret;
+	r->latency_ns = c->latency_ns;
+	r->nr = c->nr;
+	r->abi = c->abi;
+	r->n_args = c->n_args;
+	r->flags = room < 6 ? SYS_F_SHORT : 0;
+	if (-c->ret - ERESTARTSYS <= ERESTART_RESTARTBLOCK - ERESTARTSYS)
+		r->flags |= is_dying();
+	r->chunks_len = chunks_len;
+	regs_args(c->regs, c->abi, r->args, room);
+}
+
+#define DATA_MOST 1024	/* bytes of payload that are read in place */
+
+/* A record of @room arguments and @bytes of payload, both constants, written in place. */
+static __always_inline int send_data(const struct call *c, struct sonde_ledger *l, __u64 addr, __u64 len, __u32 room,
+				     __u32 bytes)
+{
+	const __u32 most = SYS_REC_BYTES(room) + sizeof(struct sys_chunk) + bytes;
+	struct sonde_plain_head *plain = NULL;
+	struct sys_rec *r = plain_there() ? plain_reserve(&plain, l) : rec_reserve(l, LANE_BULK, most);
+	struct sys_chunk *chunk = (void *)r + SYS_REC_BYTES(room);
+	__u32 take = len > sys_snaplen ? sys_snaplen : len;
+
+	_Static_assert(SYS_REC_BYTES(6) + sizeof(*chunk) + DATA_MOST + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
+	if (!r)
+		return call_lost(c->slot);
+	chunk->arg = 1;
+	chunk->what = SYS_CHUNK_DATA;
+	chunk->flags = take < len ? SYS_CHUNK_F_CUT : 0;
+	barrier_var(take);
+	if (take > bytes)
+		take = bytes;
+	/* the padding behind the payload: nothing old leaves the ring (@bytes is a power of two) */
+	*(__u64 *)((void *)(chunk + 1) + ((take - 1) & (bytes - 8))) = 0;
+	if (bpf_probe_read_user(chunk + 1, take, (void *)addr)) {
+		chunk->flags |= SYS_CHUNK_F_FAULT;
+		take = 0;
+	}
+	chunk->len = take;
+	rec_fill(r, c, l, SYS_REC_EXIT, SYS_LEDGER_CALL, room, sizeof(*chunk) + ((take + 7) & ~7u));
+	if (chunk->flags & SYS_CHUNK_F_FAULT)
+		r->flags |= SYS_F_FAULT;
+	if (plain_there())
+		plain_submit(plain, l, r, r->hdr.len);
+	else
+		rec_submit(l, LANE_BULK, r);
+	return 0;
+}
+
+static __always_inline int send_room(const struct call *c, struct sonde_ledger *l, __u16 type, enum lane lane,
+				     __u32 room)
+{
+	const bool to_plain = lane == LANE_BULK && plain_there();
+	struct sonde_plain_head *plain = NULL;
+	struct sys_rec *r = to_plain ? plain_reserve(&plain, l) : rec_reserve(l, lane, SYS_REC_BYTES(room));
+
+	if (!r)
+		return call_lost(c->slot);
+	rec_fill(r, c, l, type, lane == LANE_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, room, 0);
+	if (to_plain)
+		plain_submit(plain, l, r, SYS_REC_BYTES(room));
+	else
+		rec_submit(l, lane, r);
+	return 0;
+}
+
+/* Numbers only, as many as the call has. */
+static __always_inline int send_small(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 n_args)
+{
+	if (!n_args)
+		return send_room(c, l, type, LANE_BULK, 0);
+	if (n_args <= 3)
+		return send_room(c, l, type, LANE_BULK, 3);
+	return send_room(c, l, type, LANE_BULK, 6);
+}
+
+static __noinline int send_numbers(const struct call *c, struct sonde_ledger *l, __u16 type)
+{
+	return send_small(c, l, type, c->n_args);
+}
+
+/* The argument or result that @n names. */
+static __always_inline __u64 number_of(const struct sys_scratch *s, __u32 n)
+{
+	if (n == SYS_N_RET)
+		return s->rec.ret;
+	return n < 6 ? s->rec.args[n] : 0;
+}
+
+static __always_inline __u64 int_at(const struct sys_scratch *s, __u32 n)
+{
+	__u32 v = 0;
+
+	if (n < 6)
+		bpf_probe_read_user(&v, sizeof(v), (void *)s->rec.args[n]);
+	return v;
+}
+
+/* How many bytes of a vector mean something: all of what is written, of what is read only the result. */
+static __always_inline __u64 io_bytes(const struct sys_scratch *s, __u32 when)
+{
+	if (!(when & SYS_WHEN_OUT))
+		return ~0ull;
+	return s->rec.ret > 0 ? s->rec.ret : 0;
+}
+
+/* A message that was to be received, and was not: only its header means something. */
+static __always_inline bool is_refused(const struct sys_scratch *s, __u32 when)
+{
+	return when & SYS_WHEN_OUT && (__s64)s->rec.ret < 0;
+}
+
+/* Steps that ask the kernel. @exec: a new program has begun. */
+__noinline int run_know(__u32 op, __u32 arg)
+{
+	struct sys_scratch *s = my_scratch();
+	__u64 fd;
+
+	if (!s)
+		return 0;
+	fd = number_of(s, arg);
+	if (op == SYS_OP_SOCK)
+		return know_sock(arg, fd);
+	if (op == SYS_OP_FILE)
+		return know_file(arg, fd);
+	if (op == SYS_OP_VM)
+		return know_memory();
+	if (op == SYS_OP_PAIR && arg < 6) {
+		int pair[2];
+
+		if (bpf_probe_read_user(pair, sizeof(pair), (void *)s->rec.args[arg]))
+			return 0;
+		know_file(arg, pair[0]);
+		return know_sock(arg, pair[0]);
+	}
+	return 0;
+}
+
+/*
+ * Those that were sent or received, or all that a call was given that did neither. Not a function of its own: so deep
+ * no more may be called than a message takes.
+ */
+static __always_inline int run_mmsg(const struct sys_scratch *s, __u32 arg, __u64 addr, __u64 count, __u32 when,
+				    __u32 compat)
+{
+	__s64 ret = s->rec.ret;
+
+	if (ret > 0 || when & SYS_WHEN_OUT)
+		count = ret;
+	for (__u32 i = 0; i < SYS_MMSG_MAX; i++) {
+		__u64 at = addr + i * (compat ? sizeof(struct sys_msghdr32) + 4 : sizeof(struct sys_msghdr) + 8);
+		__u32 len = 0;
+
+		if (i >= count)
+			break;
+		if (ret > 0)
+			bpf_probe_read_user(&len, sizeof(len), (void *)at + (compat ? sizeof(struct sys_msghdr32) :
+									      sizeof(struct sys_msghdr)));
+		read_msg(arg, at, when & SYS_WHEN_OUT ? len : ~0ull, compat, len);
+	}
+	return 0;
+}
+
+/* Whole words of the ABI. */
+static __always_inline __u32 fdset_bytes(__u64 count, __u32 compat)
+{
+	if (count > 1024)
+		return 128;
+	return compat ? ((__u32)count + 31) / 32 * 4 : ((__u32)count + 63) / 64 * 8;
+}
+
+/* Step @i of plan_at(@steps). */
+__noinline int run_op(__u32 steps, __u32 i)
+{
+	struct sys_scratch *s = my_scratch();
+	const volatile struct sys_op *op;
+	__u32 arg, kind, n, compat;
+	__u64 addr, count;
+
+	if (!s || i >= SYS_PLAN_OPS)
+		return 0;
+	op = &plan_at(steps)->ops[i];
+	arg = op->arg;
+	kind = op->op;
+	n = op->n;
+	compat = s->rec.abi == SYS_ABI_I386;
+	if (arg >= 6)
+		return 0;
+	addr = s->rec.args[arg];
+	count = number_of(s, n);
+	if (!addr)
+		return 0;
+	if (kind == SYS_OP_STR)
+		return read_str(arg, addr);
+	if (kind == SYS_OP_DATA)
+		return read_data(arg, addr, count);
+	if (kind == SYS_OP_ADDR)
+		return read_addr(arg, addr);
+	if (kind == SYS_OP_MEM_N)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 128 ? 128 : (__u32)count, 128);
+	if (kind == SYS_OP_DIRENTS)
+		return read_dirents(arg, addr + op->size, count > DIRENTS_BYTES ? DIRENTS_BYTES : (__u32)count);
+	if (kind == SYS_OP_MEM)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, op->size, 1024);
+	if (kind == SYS_OP_ARRAY)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 512 ? 8192 : (__u32)count * op->size, 4096);
+	if (kind == SYS_OP_FDSET)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, fdset_bytes(count, compat), 128);
+	if (kind == SYS_OP_SOCKADDR)
+		return read_mem(arg, SYS_CHUNK_SOCKADDR, addr, count, SYS_ADDR_BYTES);
+	if (kind == SYS_OP_SOCKADDR_LENP)
+		return read_mem(arg, SYS_CHUNK_SOCKADDR, addr, int_at(s, n), SYS_ADDR_BYTES);
+	if (kind == SYS_OP_DATA_LENP)
+		return read_mem(arg, SYS_CHUNK_MEM, addr, int_at(s, n), 256);
+	if (kind == SYS_OP_STRV)
+		return read_strv(arg, addr, compat ? 4 : 8);
+	if (kind == SYS_OP_IOV)
+		return read_iov(arg, addr, count, io_bytes(s, op->when), compat);
+	if (kind == SYS_OP_MSG)
+		return read_msg(arg, addr, is_refused(s, op->when) ? MSG_HEADER_ONLY : io_bytes(s, op->when),
+				compat, 0);
+	if (kind == SYS_OP_MMSG)
+		return run_mmsg(s, arg, addr, count, op->when, compat);
+	return 0;
+}
+
+/* ---- arguments read at entry ---- */
+
+#define KEPT_BYTES 504	/* of chunks: three sets of descriptors and a time */
+#define KEPT_CALLS 4096	/* at once; of more the oldest are read when they are left */
+
+struct sys_kept {
+	__u16 nr, abi;
+	__u32 len;		/* of chunks, up to KEPT_BYTES */
+	__u8 chunks[KEPT_BYTES];
+};
+
+/* By thread. One that was killed in its call stays until others need the room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, KEPT_CALLS);
+	__type(key, __u32);
+	__type(value, struct sys_kept);
+} sys_kepts SEC(".maps");
+
+_Static_assert(sizeof(struct sys_kept) == 8 + KEPT_BYTES, "chunks behind a multiple of 8 bytes");
+
+/* Works in the scratch memory, as the records do. What cannot be read now may be there when the call is left. */
+static __noinline int keep_args(const struct call *c)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+	struct sys_scratch *s = my_scratch();
+	struct sys_kept *kept;
+	__u32 tid = c->tid;
+
+	if (!s)
+		return 0;
+	kept = (void *)s->data;
+	s->rec.abi = c->abi;
+	s->rec.ret = 0;
+	s->rec.flags = 0;
+	regs_args(c->regs, c->abi, s->rec.args, 6);
+	s->off = offsetof(struct sys_kept, chunks);
+	for (__u32 i = 0; i < SYS_PLAN_OPS; i++) {
+		if (i >= plan->n_mem)
+			break;
+		if (!(plan->ops[i].when & SYS_WHEN_KEEP))
+			continue;
+		if (plan->ops[i].op == SYS_OP_SIGMASK)
+			read_mem(0, SYS_CHUNK_MEM, regs_sigmask(c->regs), 8, 8);
+		else
+			run_op(c->slot, i);
+	}
+	kept->nr = c->nr;
+	kept->abi = c->abi;
+	kept->len = s->off - offsetof(struct sys_kept, chunks);
+	if (kept->len && kept->len <= KEPT_BYTES && !(s->rec.flags & SYS_F_FAULT))
+		bpf_map_update_elem(&sys_kepts, &tid, kept, BPF_ANY);
+	else
+		bpf_map_delete_elem(&sys_kepts, &tid);
+	return 0;
+}
+
+/* Begins the record's chunks with what was kept of this call. False: nothing was. */
+static __always_inline bool tell_kept(struct sys_scratch *s, const struct call *c)
+{
+	__u32 tid = c->tid;
+	struct sys_kept *kept = bpf_map_lookup_elem(&sys_kepts, &tid);
+	bool same;
+
+	if (!kept)
+		return false;
+	same = kept->nr == c->nr && kept->abi == c->abi && kept->len <= KEPT_BYTES;
+	if (same) {
+		__builtin_memcpy(s->data, kept->chunks, KEPT_BYTES);
+		s->off = kept->len;
+	}
+	bpf_map_delete_elem(&sys_kepts, &tid);
+	return same;
+}
+
+/* @parent is in the call that makes @child, which returns from it too. */
+static __always_inline void keep_for_child(__u32 parent, __u32 child)
+{
+	struct sys_kept *kept = bpf_map_lookup_elem(&sys_kepts, &parent);
+
+	if (kept)
+		bpf_map_update_elem(&sys_kepts, &child, kept, BPF_ANY);
+}
+
+/* ---- records of any size, put together in scratch memory ---- */
+
+static __always_inline void send_context(const volatile struct sys_plan *plan)
+{
+	__u32 i = plan->n_mem;
+
+	if (i >= plan->n_ops || i >= SYS_PLAN_OPS)
+		return;
+	if (plan->ops[i].op == SYS_OP_PROC)
+		know_proc(0);
+	else
+		run_know(plan->ops[i].op, plan->ops[i].arg);
+}
+
+/* A socket that an argument names is known before the call, and after one that could not end at once. */
+static __always_inline bool names_socket(const volatile struct sys_plan *plan)
+{
+	__u32 i = plan->n_mem;
+
+	return i < plan->n_ops && i < SYS_PLAN_OPS && plan->ops[i].op == SYS_OP_SOCK && plan->ops[i].arg != SYS_N_RET;
+}
+
+/* @step: of the plan; @now: what holds. */
+static __always_inline bool is_due(__u32 step, __u32 now)
+{
+	if (step & now & SYS_WHEN_KEEP)
+		return step & now & SYS_WHEN_OUT;
+	return step & now;
+}
+
+/*
+ * What the plan says of the caller's memory. What was kept stands first; the kernel may have left an answer in its
+ * place, which is told behind it. A new task reads nothing: the memory may be its maker's.
+ */
+static __always_inline void read_memory(struct sys_scratch *s, const struct call *c, __u16 type, __u32 when,
+					__u32 steps)
+{
+	const volatile struct sys_plan *plan = plan_at(steps);
+
+	if (type == SYS_REC_EXIT) {
+		if (tell_kept(s, c))
+			when |= SYS_WHEN_KEEP;
+		if (is_newborn(c))
+			when = 0;
+	}
+	for (__u32 i = 0; i < SYS_PLAN_OPS; i++) {
+		if (i >= plan->n_mem)
+			break;
+		if (is_due(plan->ops[i].when, when))
+			run_op(steps, i);
+	}
+}
+
+/* Puts a record together in scratch memory and sends it. @when: SYS_WHEN_* that hold now; @steps: steps_of(). */
+static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when, __u32 steps)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+	bool life = plan->flags & SYS_PLAN_LIFE;
+	struct sys_scratch *s = my_scratch();
+	__u32 len;
+
+	if (!s)
+		return 0;
+	rec_fill(&s->rec, c, l, type, life ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, 6, 0);
+	s->off = 0;
+	s->payload = sys_snaplen;
+	read_memory(s, c, type, when, steps);
+	if (plan->flags & SYS_PLAN_EXEC && s->rec.ret == 0 && type == SYS_REC_EXIT)
+		know_proc(1);
+	else if (sys_context && (when & SYS_WHEN_OUT || names_socket(plan)))
+		send_context(plan);
+	len = s->off;
+	if (len > SYS_DATA_BYTES - 8)
+		len = 0;
+	s->rec.chunks_len = len;
+	s->rec.hdr.len = sizeof(s->rec) + len;
+	if (rec_output(l, life ? LANE_LIFE : LANE_BULK, &s->rec.hdr, sizeof(s->rec) + len) < 0)
+		call_lost(c->slot);
+	return 0;
+}
+
+/* Does any of its steps apply? Payload that nobody asked for is none. */
+static __always_inline bool has_chunks(const volatile struct sys_plan *plan, const struct call *c, __u32 when)
+{
+	if (sys_context && when & SYS_WHEN_OUT && plan->n_ops > plan->n_mem)
+		return true;
+	if (!plan->n_mem)
+		return false;
+	if (plan->n_mem == 1 && plan->ops[0].op == SYS_OP_DATA)
+		return sys_payload && plan->ops[0].when & when;
+	return true;
+}
+
+#define CLASS_NONE 1	/* there is no payload */
+
+/* Whether the payload fits into a class, so that it can be read in place; and which. 0: it does not. */
+static __always_inline __u32 data_class(const volatile struct sys_plan *plan, const struct call *c, __u64 *ret_addr,
+					__u64 *ret_len)
+{
+	__u32 n = plan->ops[0].n, take;
+	__u64 args[3];
+
+	/* buffers are second arguments in all but a handful of calls, lengths third */
+	if (!sys_payload || sys_context || plan->n_mem != 1 || plan->ops[0].op != SYS_OP_DATA ||
+	    plan->ops[0].arg != 1 || (n != SYS_N_RET && n != 2))
+		return 0;
+	regs_args(c->regs, c->abi, args, 3);
+	*ret_addr = args[1];
+	*ret_len = n == SYS_N_RET ? c->ret : args[2];
+	take = *ret_len > sys_snaplen ? sys_snaplen : *ret_len;
+	if (!take || !args[1])
+		return CLASS_NONE;
+	if (take <= 64 && c->n_args <= 3)
+		return 64;
+	return take <= 256 ? 256 : take <= DATA_MOST ? DATA_MOST : 0;
+}
+
+static __always_inline int send_exit(const struct call *c, struct sonde_ledger *l, __u32 todo)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+	__u32 when = SYS_WHEN_IN | ((__s64)c->ret >= 0 ? SYS_WHEN_OUT : 0) |
+		     (c->ret == -(__u64)ERESTART_RESTARTBLOCK ? SYS_WHEN_BROKEN : 0);
+	bool scratch = todo & SYS_DO_LIFE;
+	__u64 addr = 0, len = 0;
+	__u32 steps;
+
+	if (c->slot == SLOT_NONE)
+		return send_numbers(c, l, SYS_REC_EXIT);
+	steps = steps_of(c);
+	/* the new program's registers are nobody's arguments */
+	if (plan->flags & SYS_PLAN_EXEC && !c->ret)
+		when = 0;
+	if (!scratch && has_chunks(plan_at(steps), c, when)) {
+		switch (data_class(plan_at(steps), c, &addr, &len)) {
+		case CLASS_NONE: return send_numbers(c, l, SYS_REC_EXIT);
+		case 64: return send_data(c, l, addr, len, 3, 64);
+		case 256: return send_data(c, l, addr, len, 6, 256);
+		case DATA_MOST: return send_data(c, l, addr, len, 6, DATA_MOST);
+		}
+		scratch = true;
+	}
+	return scratch ? send_scratch(c, l, SYS_REC_EXIT, when, steps) : send_numbers(c, l, SYS_REC_EXIT);
+}
+
+/* ---- programs ---- */
 
 static __always_inline __u32 args_of(__u32 todo)
 {
@@ -63,17 +571,6 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	return send_numbers(&c, l, SYS_REC_ENTER);
 }
 
-/*
- * User space has closed us: for a moment (sys_budget.h), or until it is asked to go on. Not for what tables of
- * processes depend on.
- */
-__u32 sys_closed = 0;
-
-static __always_inline bool is_closed(__u32 todo)
-{
-	return sys_closed && !(todo & (SYS_DO_LIFE | SYS_DO_STATE));
-}
-
 /* Counts what is left out. The time of its entry is forgotten: it would be taken for that of the next call. */
 static __noinline int sample_out(struct pt_regs *regs)
 {
@@ -99,10 +596,6 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 		return 0;
 	if (is_closed(todo))
 		return todo & SYS_DO_ENTER ? sample_out(regs) : 0;
-	if (sys_sampling) {
-		draw_enter(regs, nr);
-		return 0;
-	}
 	now_ns = bpf_ktime_get_ns();
 	if (todo & SYS_DO_TIME)
 		time_enter(regs, now_ns);
@@ -117,14 +610,6 @@ int BPF_PROG(sys_fork, struct task_struct *parent, struct task_struct *child)
 {
 	keep_for_child(TASK_GET(parent, pid), TASK_GET(child, pid));
 	return 0;
-}
-
-/* Everything that was asked about a call beside its number. */
-static __always_inline bool conditions(const struct call *c, __u32 todo)
-{
-	if (!select_result(c->ret) || c->latency_ns < sys_min_latency_ns || !select_caller(c->tgid))
-		return false;
-	return todo & SYS_DO_STATE || (pred_result(c) && pred_call(c));
 }
 
 /* The long way. */
@@ -177,49 +662,6 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 		return exit_steps(&c, todo);
 	l = ledger_seen(SYS_LEDGER_CALL);
 	return l ? send_small(&c, l, SYS_REC_EXIT, c.n_args) : 0;
-}
-
-static __noinline bool sum_wanted(struct call *c, __u32 todo)
-{
-	c->task = this_task();
-	caller_more(c, c->task);
-	return conditions(c, todo);
-}
-
-/* Instead of the one above: counts, tells nothing. */
-SEC("tp_btf/sys_exit")
-int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
-{
-	long nr = regs_nr(regs);
-	__u64 stack = stack_of(regs);
-	__u32 todo = do_any(nr, true, ret);
-	enum took how = TOOK_UNKNOWN;
-	struct sys_slot *s;
-	struct call c;
-
-	if (!(todo & SYS_DO_EXIT))
-		return 0;
-	s = slot_of(stack);
-	c.regs = regs;
-	c.ret = ret;
-	c.latency_ns = 0;
-	if (sys_closed) {
-		take_enter(s, stack);
-		return 0;
-	}
-	if (todo & SYS_DO_TIME)
-		how = sys_sampling ? draw_exit(s, stack, &c.latency_ns) : time_exit_all(s, stack, &c.latency_ns);
-	find_caller(&c, s, stack, false);
-	nr = nr_left(&c, nr);
-	todo = do_call(&c, nr);
-	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
-		return 0;
-	if (todo & SYS_DO_LIFE && is_newborn(&c)) /* counted in the caller */
-		return 0;
-	if (todo & SYS_DO_STEPS && !sum_wanted(&c, todo))
-		return 0;
-	sum_call(c.slot, nr, c.tgid, is_error(ret), how, c.latency_ns);
-	return 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

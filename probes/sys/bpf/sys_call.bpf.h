@@ -13,11 +13,13 @@
 #include "bpf/ring.bpf.h"
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/bpf/sys_task.bpf.h"
+#include "probes/sys/syscalls_bpf.h"
 
 #include <bpf/bpf_helpers.h>
 
-extern const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX];
-extern const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX];
+const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX] = { SYS_PLANS };
+const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX] = { SYS_FORMS };
+_Static_assert(SYS_N_FORMS <= SYS_FORMS_MAX, "forms.tsv fits");
 const volatile __u16 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
 const volatile __u16 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
 const volatile __u16 sys_do_unknown = 0;	/* calls that no table has */
@@ -161,7 +163,18 @@ static __always_inline __u32 do_call(struct call *c, long nr)
 	return sys_do[slot & (SYS_PLAN_ABIS * SYS_NR_MAX - 1)];
 }
 
-/* ---- when it was entered ---- */
+/*
+ * User space has closed us: for a moment (sys_budget.h), or until it is asked to go on. Not for what tables of
+ * processes depend on.
+ */
+__u32 sys_closed = 0;
+
+static __always_inline bool is_closed(__u32 todo)
+{
+	return sys_closed && !(todo & (SYS_DO_LIFE | SYS_DO_STATE));
+}
+
+/* ---- entry time ---- */
 
 /*
  * A place for each kernel stack, by its address. The first that comes gets it and keeps it: from then on a call is

@@ -285,4 +285,12 @@ static __always_inline bool pred_result(const struct call *c)
 	return sys_pred.errnos[e >> 3] >> (e & 7) & 1;
 }
 
+/* Everything that was asked about a call beside its number. */
+static __always_inline bool conditions(const struct call *c, __u32 todo)
+{
+	if (!select_result(c->ret) || c->latency_ns < sys_min_latency_ns || !select_caller(c->tgid))
+		return false;
+	return todo & SYS_DO_STATE || (pred_result(c) && pred_call(c));
+}
+
 #endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Summary of system calls (-c): counts, errors and latencies by call and CPU, or by call and process, in maps. These
+ * programs replace those of sys.bpf.c and write no records.
+ */
+#include "bpf/kernel.h"
+#include "probes/sys/bpf/sys_call.bpf.h"
+#include "probes/sys/bpf/sys_pred.bpf.h"
+#include "probes/sys/bpf/sys_select.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+/*
+ * ---- which calls are timed ----
+ *
+ * Two clock readings cost more than the rest of counting, so a random quarter of the calls is timed: one random
+ * sequence per thread, which no regular loop of calls can match. The first 1,024 calls of each number are all timed,
+ * so rare calls are exact.
+ *
+ * Long calls are never missed: the kernel's tick counter is free to read, and a call that spans two ticks is reported
+ * with that duration, one tick more or less. Ticks may arrive late in a burst, after the hypervisor took the CPU away;
+ * so a long call then reads the clock, and lasts at most since the last clock reading of its thread.
+ */
+
+const volatile bool sys_sampling = false; /* else the times of all calls are taken */
+const volatile __u64 sys_tick_ns = 0;	/* of bpf_jiffies64() */
+
+/* How what stands in a slot came there; a bare number is a time. */
+#define ENTER_FIRST (1ull << 63)	/* a time, of one of the first calls */
+#define ENTER_TICKS (1ull << 62)	/* no time: ticks */
+
+#define SEEN_SHIFT 20	/* times are remembered in milliseconds, nearly */
+
+/* Calls of each number, of all ABIs, that were timed because they were among the first. Races make it a few more. */
+__u32 sys_first[SYS_NR_MAX];
+
+struct sys_lot sys_lots[SYS_SLOTS];	/* beside sys_slots */
+
+enum took {
+	TOOK_UNKNOWN,	/* nobody saw it begin */
+	TOOK_NOT_DRAWN,
+	TOOK_DRAWN,
+	TOOK_LONG,
+	TOOK_FIRST,
+};
+
+static __always_inline struct sys_lot *lot_of(__u64 stack)
+{
+	return &sys_lots[(stack >> SYS_STACK_SHIFT) & (SYS_SLOTS - 1)];
+}
+
+/* The next of a sequence of 2^32 - 1 numbers (Marsaglia's xorshift). */
+static __always_inline bool is_drawn(struct sys_lot *d)
+{
+	__u32 r = d->random;
+
+	r ^= r << 13;
+	r ^= r >> 17;
+	r ^= r << 5;
+	d->random = r;
+	return !(r & (SYS_SAMPLING_ONE_IN - 1));
+}
+
+static __always_inline void draw_enter(struct pt_regs *regs, long nr)
+{
+	__u64 stack = stack_of(regs);
+	struct sys_lot *d = lot_of(stack);
+	struct sys_slot *s = slot_of(stack);
+
+	if (s->owner != stack && !slot_claim(s, stack)) {
+		slot_set_more(stack, bpf_ktime_get_ns() | ENTER_FIRST);
+	} else if (!d->random || sys_first[nr & (SYS_NR_MAX - 1)] < SYS_SAMPLING_AFTER) {
+		if (!d->random)
+			d->random = (__u32)(stack >> SYS_STACK_SHIFT) * 2654435769u | 1;
+		s->enter_ns = bpf_ktime_get_ns() | ENTER_FIRST;
+	} else if (is_drawn(d)) {
+		s->enter_ns = bpf_ktime_get_ns();
+	} else {
+		s->enter_ns = bpf_jiffies64() | ENTER_TICKS;
+	}
+}
+
+/* A call of @ticks, which was not timed. */
+static __noinline __u64 long_ns(__u64 stack, __u64 ticks)
+{
+	struct sys_lot *d = lot_of(stack);
+	__u64 now_ns = bpf_ktime_get_ns(), ns = ticks * sys_tick_ns, most;
+
+	most = (__u64)((__u32)(now_ns >> SEEN_SHIFT) - d->seen + 1) << SEEN_SHIFT;
+	d->seen = now_ns >> SEEN_SHIFT;
+	return ns < most ? ns : most;
+}
+
+/* Would ticks have told it? Where they lie matters as little as the calls know of them. */
+static __always_inline bool is_long(__u64 now_ns, __u64 ns)
+{
+	__u64 tick_ns = sys_tick_ns;
+
+	if (ns < tick_ns || !tick_ns)
+		return false;
+	return now_ns / tick_ns - (now_ns - ns) / tick_ns >= SYS_SAMPLING_LONG_TICKS;
+}
+
+/* How long the call took that began with draw_enter(), if that is known. @s: the place of @stack. */
+static __always_inline enum took draw_exit(struct sys_slot *s, __u64 stack, __u64 *ret_ns)
+{
+	__u64 enter = take_enter(s, stack), now_ns;
+
+	if (!enter)
+		return TOOK_UNKNOWN;
+	if (enter & ENTER_TICKS) {
+		enter = bpf_jiffies64() - (enter & ~ENTER_TICKS);
+		if (enter < SYS_SAMPLING_LONG_TICKS)
+			return TOOK_NOT_DRAWN;
+		*ret_ns = long_ns(stack, enter);
+		return *ret_ns < sys_tick_ns ? TOOK_NOT_DRAWN : TOOK_LONG;
+	}
+	now_ns = bpf_ktime_get_ns();
+	lot_of(stack)->seen = now_ns >> SEEN_SHIFT;
+	*ret_ns = now_ns - (enter & ~ENTER_FIRST);
+	if (enter & ENTER_FIRST)
+		return TOOK_FIRST;
+	return is_long(now_ns, *ret_ns) ? TOOK_LONG : TOOK_DRAWN;
+}
+
+/* The same for time_enter(): of all calls. */
+static __always_inline enum took time_exit_all(struct sys_slot *s, __u64 stack, __u64 *ret_ns)
+{
+	*ret_ns = time_exit(s, stack, bpf_ktime_get_ns());
+	return *ret_ns ? TOOK_LONG : TOOK_UNKNOWN;
+}
+
+/* ---- counters ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1); /* by slot; set at run time where it is used */
+	__type(key, __u32);
+	__type(value, struct sys_stats_cell);
+} sys_stats_rows SEC(".maps");
+
+const volatile __u8 sys_by = SYS_BY_ALL;	/* for whom there are counts of their own */
+const volatile struct sys_stats_cell sys_stats_none = { 0 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* SYS_BY_MOST where it is used */
+	__type(key, struct sys_stats_key);
+	__type(value, struct sys_stats_cell);
+} sys_stats_rows_by SEC(".maps");
+
+/* Counts of one process are added to on several CPUs; those of all have a place for each. */
+#define SUM_ADD(at, n) do { \
+	if (sys_by) \
+		__sync_fetch_and_add(&(at), (n)); \
+	else \
+		(at) += (n); \
+} while (0)
+
+static __always_inline struct sys_stats_cell *sum_by(__u32 slot, __u32 tgid)
+{
+	struct sys_stats_key key = { .tgid = sys_by == SYS_BY_PROCESS ? tgid : 0, .slot = slot };
+	struct sys_stats_cell *s;
+
+	bpf_get_current_comm(key.name, sizeof(key.name));
+	s = bpf_map_lookup_elem(&sys_stats_rows_by, &key);
+	if (s)
+		return s;
+	bpf_map_update_elem(&sys_stats_rows_by, &key, (void *)&sys_stats_none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&sys_stats_rows_by, &key);
+}
+
+/* Four steps an octave: the highest bit and the two below it. */
+static __always_inline __u32 step_of(__u64 ns)
+{
+	__u32 v = ns >> 32 ? 0xffffffff : ns, log = 0, step;
+
+	if (v < 4)
+		return v;
+	if (v >> 16)
+		log = 16;
+	if (v >> (log + 8))
+		log += 8;
+	if (v >> (log + 4))
+		log += 4;
+	if (v >> (log + 2))
+		log += 2;
+	if (v >> (log + 1))
+		log += 1;
+	step = ((log - 1) << 2) + ((v >> (log - 2)) & 3);
+	return step & (SYS_STEPS - 1);
+}
+
+static __always_inline void sum_time(struct sys_stats_cell *s, enum took how, __u64 ns)
+{
+	bool drawn = how == TOOK_DRAWN;
+
+	if (drawn) {
+		SUM_ADD(s->drawn, 1);
+		SUM_ADD(s->drawn_ns, ns);
+	} else {
+		SUM_ADD(s->sure, 1);
+		SUM_ADD(s->sure_ns, ns);
+	}
+	if (ns > s->max_ns)
+		s->max_ns = ns;
+	SUM_ADD(s->steps[step_of(ns)], drawn ? SYS_SAMPLING_ONE_IN : 1);
+}
+
+/* @nr: its number in whatever ABI. */
+static __always_inline void sum_call(__u32 slot, long nr, __u32 tgid, bool failed, enum took how, __u64 ns)
+{
+	struct sys_stats_cell *s = sys_by && slot != SLOT_NONE ? sum_by(slot, tgid) : NULL;
+
+	if (!s)
+		s = bpf_map_lookup_elem(&sys_stats_rows, &slot);
+	if (!s)
+		return;
+	SUM_ADD(s->calls, 1);
+	SUM_ADD(s->errors, failed);
+	if (how == TOOK_NOT_DRAWN)
+		return;
+	if (how == TOOK_FIRST)
+		sys_first[nr & (SYS_NR_MAX - 1)]++;
+	if (how == TOOK_UNKNOWN)
+		SUM_ADD(s->unknown, 1);
+	else
+		sum_time(s, how, ns);
+}
+
+/* ---- programs ---- */
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(sys_enter_sum, struct pt_regs *regs, long nr)
+{
+	__u32 todo = do_any(nr, false, 0);
+
+	if (!(todo & SYS_DO_TIME) || is_closed(todo))
+		return 0;
+	if (sys_sampling)
+		draw_enter(regs, nr);
+	else
+		time_enter(regs, bpf_ktime_get_ns());
+	return 0;
+}
+
+static __noinline bool sum_wanted(struct call *c, __u32 todo)
+{
+	c->task = this_task();
+	caller_more(c, c->task);
+	return conditions(c, todo);
+}
+
+/* Instead of the one above: counts, tells nothing. */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
+{
+	long nr = regs_nr(regs);
+	__u64 stack = stack_of(regs);
+	__u32 todo = do_any(nr, true, ret);
+	enum took how = TOOK_UNKNOWN;
+	struct sys_slot *s;
+	struct call c;
+
+	if (!(todo & SYS_DO_EXIT))
+		return 0;
+	s = slot_of(stack);
+	c.regs = regs;
+	c.ret = ret;
+	c.latency_ns = 0;
+	if (sys_closed) {
+		take_enter(s, stack);
+		return 0;
+	}
+	if (todo & SYS_DO_TIME)
+		how = sys_sampling ? draw_exit(s, stack, &c.latency_ns) : time_exit_all(s, stack, &c.latency_ns);
+	find_caller(&c, s, stack, false);
+	nr = nr_left(&c, nr);
+	todo = do_call(&c, nr);
+	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
+		return 0;
+	if (todo & SYS_DO_LIFE && is_newborn(&c)) /* counted in the caller */
+		return 0;
+	if (todo & SYS_DO_STEPS && !sum_wanted(&c, todo))
+		return 0;
+	sum_call(c.slot, nr, c.tgid, is_error(ret), how, c.latency_ns);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
