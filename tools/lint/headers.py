@@ -29,9 +29,14 @@ def generate(folder):
         sources = [p for p in c_files("probes/gohttp2/") if p.endswith((".bpf.c", ".bpf.h"))]
         os.makedirs(os.path.join(folder, "probes/gohttp2"))
         with open(os.path.join(folder, "probes/gohttp2/gohttp2_sites.h"), "w", encoding="utf-8") as f:
-            subprocess.run([sys.executable, "tools/gen_sites.py", "bpf", "probes/gohttp2/gohttp2_sites.def",
-                *sources],
+            words = ["tools/gen_sites.py", "bpf", "probes/gohttp2/gohttp2_sites.def", *sources]
+            subprocess.run([sys.executable, *words],
                            cwd=ROOT, check=True, stdout=f)
+    if os.path.exists(os.path.join(ROOT, "tools/gen_tables.py")):
+        os.makedirs(os.path.join(folder, "probes/sys"))
+        with open(os.path.join(folder, "probes/sys/syscalls_bpf.h"), "w", encoding="utf-8") as f:
+            subprocess.run([sys.executable, "tools/gen_tables.py", "bpf", "tables", "x86"], cwd=ROOT, check=True,
+                           stdout=f)
     if not os.path.exists(os.path.join(ROOT, "tools/gen_scap.py")):
         return
     os.mkdir(os.path.join(folder, "scap"))

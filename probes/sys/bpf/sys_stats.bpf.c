@@ -18,8 +18,8 @@
  * so rare calls are exact.
  *
  * Long calls are never missed: the kernel's tick counter is free to read, and a call that spans two ticks is reported
- * with that duration, one tick more or less. Ticks may arrive late in a burst, after the hypervisor took the CPU away;
- * so a long call then reads the clock, and lasts at most since the last clock reading of its thread.
+ * with that duration, one tick more or less. Ticks may arrive late in a burst, after the hypervisor took the CPU
+ * away; so a long call then reads the clock, and lasts at most since the last clock reading of its thread.
  */
 
 const volatile bool sys_sampling = false; /* else the times of all calls are taken */
