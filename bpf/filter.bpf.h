@@ -9,6 +9,7 @@
 #define BPF_FILTER_BPF_H
 
 #include "bpf/kernel.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 const volatile bool sonde_select_pids = false;
@@ -98,13 +99,15 @@ static __always_inline bool select_owner(__u32 tgid, const char *comm, __u64 cgr
 	return select_pid(tgid) && select_comm(comm) && select_cgroup(cgroup_id);
 }
 
-/* By name and cgroup of the current task. */
+/* By process name and cgroup of the current task. */
 static __always_inline bool select_comm_and_cgroup(void)
 {
 	char comm[16] = {};
 
 	if (sonde_select_comms) {
-		bpf_get_current_comm(comm, sizeof(comm));
+		struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+		BPF_CORE_READ_STR_INTO(&comm, task, group_leader, comm);
 		if (!select_comm(comm))
 			return false;
 	}

@@ -5,7 +5,7 @@
  *
  *   vpc CONFIG FOLDER
  *
- * FOLDER lies below a BPF file system; `sonde monitor --map FOLDER/sonde_events` shows the network at work.
+ * FOLDER lies below a BPF file system; `sonde monitor --event-map FOLDER/sonde_events` shows the network at work.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -34,5 +34,6 @@ struct cpu_conf {
 extern const struct cpu_conf cpu_conf_default;
 
 extern const struct opt cpu_opts[];	/* of a struct cpu_conf */
+extern const char *const cpu_event_names[]; /* by enum cpu_event, NULL-terminated */
 
 #endif

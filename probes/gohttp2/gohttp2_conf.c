@@ -18,18 +18,13 @@ _Static_assert(ARRAY_SIZE(set_names) == GOHTTP2_SET__MAX + 1, "a name per set");
 #define ROW(member, ...) OPT_ROW(gohttp2_conf, member, __VA_ARGS__)
 
 const struct opt gohttp2_opts[] = {
-	{ .name = "probes",
-	  .kind = OPT_ENUM,
-	  .off = offsetof(struct gohttp2_conf, set),
-	  .arg = "SET",
-	  .help = "what is watched: headers (three hits a call), data too (bytes and messages), or all there is",
-	  .aux = set_names },
-	ROW(headers, "header", 0, OPT_STRV, "NAME",
-	    "also show this header of requests and responses; may repeat. Secrets show their length only"),
-	ROW(value_bytes, "header-bytes", 0, OPT_BYTES, "SIZE", "most bytes of one header's value (default 512)",
+	ROW(set, "probes", 0, OPT_ENUM, "SET", "probe sites", .names = set_names,
+	    .more = "headers: three hits per call; data: bytes and messages too"),
+	ROW(headers, "header", 0, OPT_STRV, "NAME", "show this header too; may repeat",
+	    .more = "of requests and responses; secrets show their length only"),
+	ROW(value_bytes, "header-bytes", 0, OPT_BYTES, "SIZE", "bytes of a header value (default 512)",
 	    .use = OPT_USE_BYTES),
-	ROW(payload_bytes, "payload", 0, OPT_BYTES, "SIZE",
-	    "also an event for each DATA frame, with its first bytes (at most 2047)", .use = OPT_USE_BYTES),
-	ROW(debug, "debug-kernel", 0, OPT_BOOL, NULL, "the kernel side talks to its trace pipe"),
+	ROW(payload_bytes, "payload", 0, OPT_BYTES, "SIZE", "an event per DATA frame with its first bytes",
+	    .use = OPT_USE_BYTES),
 	OPT_END,
 };

@@ -279,8 +279,10 @@ static int check_ifaces(const struct net_state *st, struct err *err)
 		for (size_t k = 0; k < st->spaces.len && !found; k++)
 			found = net_netns_has(st->spaces.items[k], want);
 		if (!found)
-			return err_set(err, -EINVAL, "--iface %s: there is no such interface here "
-				       "(a pattern such as '%s*' also waits for later ones)", want, want);
+			return err_set(err, -EINVAL,
+				       "--interface %s: there is no such interface here "
+				       "(a pattern such as '%s*' also waits for later ones)",
+				       want, want);
 	}
 	return 0;
 }

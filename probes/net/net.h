@@ -65,11 +65,11 @@ struct net_policy_conf {
 };
 
 struct net_conf {
-	/* options */
-	struct opt_strv iface;		/* --iface: globs or comma lists; none = all */
+	/* what users choose */
+	struct opt_strv iface;		/* --interface: globs or comma lists; none = all */
 	struct opt_strv snaplen;	/* --snaplen: N, or KIND=N with KIND trace or drop */
-	uint32_t rate, burst;		/* --rate, --burst: events of a kind per interval; 0 = no limit */
-	uint64_t interval_ns;		/* --interval; 0 = one second */
+	uint32_t rate, burst;		/* --rate: events of a kind per interval; 0 = no limit */
+	uint64_t interval_ns;		/* of --rate; 0 = one second */
 	struct opt_strv from, to, related;	/* --from --to --related-to: addresses, networks, interfaces */
 	unsigned attach;		/* --attach: enum net_attach */
 
@@ -93,10 +93,10 @@ struct net_conf {
 /* Zeroed but for defaults; a command starts from it. */
 extern const struct net_conf net_conf_default;
 
-extern const struct opt net_conf_opts[];	 /* of the probe on a command line */
+/* The choices of users, for an agent; the commands have rows of their own. */
+extern const struct opt net_conf_opts[];
 extern const struct opt net_conf_command_opts[]; /* set by commands: how an agent receives them */
-extern const struct opt net_select_opts[];	 /* packet selection and rate, without --interval */
-extern const struct opt net_rule_opts[];	 /* the same without packet selection, which rules replace */
+extern const char *const net_attach_names[];	 /* by enum net_attach, NULL-terminated */
 
 /* conf_init and conf_fini of struct probe_ops: compiles and frees the packet filter of an agent's client. */
 int net_conf_init(void *conf, const struct opt_strv *netns, const struct registry *reg, struct err *err);

@@ -39,45 +39,30 @@ const struct net_conf net_conf_default = {
 	.count = { .max = 4096 },
 };
 
-static const char *const attach_names[] = {
+const char *const net_attach_names[] = {
 	[NET_ATTACH_AUTO] = "auto",
 	[NET_ATTACH_TCX] = "tcx",
 	[NET_ATTACH_CLSACT] = "clsact",
 	NULL,
 };
-_Static_assert(ARRAY_SIZE(attach_names) == NET_ATTACH__MAX + 1, "each way to attach has a name");
+_Static_assert(ARRAY_SIZE(net_attach_names) == NET_ATTACH__MAX + 1, "each way to attach has a name");
 
-#define IFACE_ROW \
-	OPT_ROW(net_conf, iface, "iface", 0, OPT_STRV, "NAME", \
-		"only these interfaces: names or patterns (veth*), comma separated; later ones too")
-#define SELECT_ROWS \
-	IFACE_ROW, \
-		OPT_ROW(net_conf, from, "from", 0, OPT_STRV, "ADDR", \
-			"only packets from this address, network (10.0.0.0/8) or host name"), \
-		OPT_ROW(net_conf, to, "to", 0, OPT_STRV, "ADDR", "only packets to it"), \
-		OPT_ROW(net_conf, related, "related-to", 0, OPT_STRV, "ADDR", "only packets from it or to it")
-#define RATE_ROWS \
-	OPT_ROW(net_conf, snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES", \
-		"bytes to take of each packet, 0 = all; KIND is trace or drop (default 128, in captures all)", \
-		.use = OPT_USE_BYTES, .zero_is = NET_SNAP_MAX), \
-		OPT_ROW(net_conf, rate, "rate", 0, OPT_U32, "N", \
-			"at most N events of a kind per interval, the rest is counted", .use = OPT_USE_NONE), \
-		OPT_ROW(net_conf, burst, "burst", 0, OPT_U32, "N", \
-			"so many may come at once after a quiet time (default: the rate)", .use = OPT_USE_NONE)
-#define ATTACH_ROW \
-	{ \
-		.name = "attach", .kind = OPT_ENUM, .off = offsetof(struct net_conf, attach), .arg = "HOW", \
-		.help = "auto, tcx or clsact: how packets are got at (default auto: tcx where the kernel has it)", \
-		.aux = attach_names \
-	}
+#define ROW(member, ...) OPT_ROW(net_conf, member, __VA_ARGS__)
 
-const struct opt net_conf_opts[] = { SELECT_ROWS, RATE_ROWS,
-				     OPT_ROW(net_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME",
-					     "interval of --rate (default 1s)", .use = OPT_USE_NONE),
-				     ATTACH_ROW, OPT_END };
-
-const struct opt net_select_opts[] = { SELECT_ROWS, RATE_ROWS, ATTACH_ROW, OPT_END };
-const struct opt net_rule_opts[] = { IFACE_ROW, RATE_ROWS, ATTACH_ROW, OPT_END };
+const struct opt net_conf_opts[] = {
+	ROW(iface, "interface", 0, OPT_STRV, "NAME", "these interfaces"),
+	ROW(from, "from", 0, OPT_STRV, "ADDR", "packets from this address, network or host name"),
+	ROW(to, "to", 0, OPT_STRV, "ADDR", "packets to it"),
+	ROW(related, "related-to", 0, OPT_STRV, "ADDR", "packets from it or to it"),
+	ROW(snaplen, "snaplen", 0, OPT_STRV, "[KIND=]BYTES", "bytes to take of each packet, 0 = all",
+	    .use = OPT_USE_BYTES, .zero_is = NET_SNAP_MAX),
+	ROW(rate, "rate", 0, OPT_U32, "N", "events of a kind per interval", .use = OPT_USE_NONE),
+	ROW(burst, "burst", 0, OPT_U32, "N", "burst size", .use = OPT_USE_NONE),
+	ROW(interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of the rate", .use = OPT_USE_NONE),
+	ROW(attach, "attach", 0, OPT_ENUM, "HOW", "tc attach mechanism", .names = net_attach_names),
+	OPT_END
+};
+#undef ROW
 
 #define NO_SIZE .use = OPT_USE_NONE
 #define FLOW_BYTES (sizeof(struct net_flow) + sizeof(struct net_flow_key) + ENTRY_BYTES)

@@ -39,7 +39,7 @@ void net_setup_fini(struct net_setup *s);
 bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const char name[static 16], uint32_t bits),
 			void *ctx);
 
-/* Selected by --iface. */
+/* Selected by --interface. */
 bool net_setup_iface(const struct net_setup *s, const char *name);
 
 /*

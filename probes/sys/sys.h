@@ -71,6 +71,8 @@ struct sys_conf {
 
 extern const struct sys_conf sys_conf_default;
 extern const struct opt sys_opts[];
+extern const char *const sys_times_names[]; /* by enum sys_times, NULL-terminated */
+extern const char *const sys_by_names[];    /* by enum sys_by, NULL-terminated */
 
 /* The same from words that came from elsewhere: what of `push_text` the kernel can decide becomes `push`. */
 int sys_conf_init(void *conf, const struct opt_strv *netns, const struct registry *reg, struct err *err);

@@ -20,17 +20,23 @@
 const struct sys_conf sys_conf_default = { 0 };
 
 static const char *const result_names[] = {
-	[SYS_RESULT_ALL] = "all", [SYS_RESULT_FAILED] = "failed", [SYS_RESULT_GOOD] = "good", NULL,
+	[SYS_RESULT_ALL] = "all",
+	[SYS_RESULT_FAILED] = "failed",
+	[SYS_RESULT_GOOD] = "success",
+	NULL,
 };
 _Static_assert(ARRAY_SIZE(result_names) == SYS_RESULT__MAX + 1, "a name per result");
 
-static const char *const times_names[] = { [SYS_TIMES_DRAWN] = "drawn", [SYS_TIMES_ALL] = "all", NULL };
-_Static_assert(ARRAY_SIZE(times_names) == SYS_TIMES__MAX + 1, "a name per way");
+const char *const sys_times_names[] = { [SYS_TIMES_DRAWN] = "sampled", [SYS_TIMES_ALL] = "all", NULL };
+_Static_assert(ARRAY_SIZE(sys_times_names) == SYS_TIMES__MAX + 1, "a name per way");
 
-static const char *const by_names[] = {
-	[SYS_SUMMARY_ALL] = "call", [SYS_SUMMARY_PROCESS] = "process", [SYS_SUMMARY_NAME] = "name", NULL,
+const char *const sys_by_names[] = {
+	[SYS_SUMMARY_ALL] = "call",
+	[SYS_SUMMARY_PROCESS] = "process",
+	[SYS_SUMMARY_NAME] = "name",
+	NULL,
 };
-_Static_assert(ARRAY_SIZE(by_names) == SYS_SUMMARY__MAX + 1, "a name per table");
+_Static_assert(ARRAY_SIZE(sys_by_names) == SYS_SUMMARY__MAX + 1, "a name per table");
 
 #define ROW(member, ...) OPT_ROW(sys_conf, member, __VA_ARGS__)
 
@@ -39,33 +45,21 @@ static const struct { const char *name; unsigned event; } event_words[] = {
 	{ "uring", SYS_EVENT_URING }, { "exit", SYS_EVENT_EXIT },
 };
 
+/* As they go to an agent; the rows of users' options are the commands'. */
 const struct opt sys_opts[] = {
 	ROW(calls, "syscall", 0, OPT_STRV, "NAME,...",
-	    "only these calls: names, classes (%file %desc %net %process...), ! in front for all but these"),
-	{ .name = "result", .kind = OPT_ENUM, .off = offsetof(struct sys_conf, result), .arg = "WHICH",
-	  .help = "only calls that failed, or only those that did not", .aux = result_names },
-	ROW(snaplen, "snaplen", 0, OPT_BYTES, "SIZE",
-	    "bytes of data to show of each call (default 0; with --strace: of each string, default 32)",
-	    .use = OPT_USE_BYTES),
-	ROW(min_latency_ns, "slower", 0, OPT_DURATION, "TIME", "only calls that took longer", .use = OPT_USE_NONE),
+	    "these calls: names, classes (%file %desc %net %process...), ! in front for all but these"),
+	ROW(result, "result", 0, OPT_ENUM, "WHICH", "calls with this result", .names = result_names),
+	ROW(snaplen, "snaplen", 0, OPT_BYTES, "SIZE", "bytes of data of each call", .use = OPT_USE_BYTES),
+	ROW(min_latency_ns, "slower", 0, OPT_DURATION, "TIME", "calls that took longer", .use = OPT_USE_NONE),
 	ROW(enter, "enter", 0, OPT_BOOL, NULL, "also an event when a call is entered"),
-	ROW(summary, "summary", 0, OPT_BOOL, NULL,
-	    "count calls, errors and latencies in the kernel and show a table at the end"),
-	{ .name = "times", .kind = OPT_ENUM, .off = offsetof(struct sys_conf, times), .arg = "WHICH",
-	  .help = "where --summary has times from: drawn = one call in four, and all long ones (the default); "
-		  "or all calls, which costs more",
-	  .aux = times_names },
-	{ .name = "by", .kind = OPT_ENUM, .off = offsetof(struct sys_conf, by), .arg = "WHAT",
-	  .help = "what --summary has a table for: call = all callers together (the default), each process, or each "
-		  "command name; with the times of all calls",
-	  .aux = by_names },
-	ROW(no_times, "untimed", 0, OPT_BOOL, NULL, "do not measure how long calls take; cheaper"),
-	ROW(max_cpu, "max-cpu", 0, OPT_STR, "PERCENT",
-	    "CPU time that watching may take, of one CPU (5%): see fewer calls where it takes more, and say so"),
-	ROW(suppress, "suppress", 'U', OPT_STRV, "NAME",
-	    "nothing of processes with this command name, decided in the kernel; may repeat"),
-	ROW(events, "events", 0, OPT_STRV, "NAME,...",
-	    "also what is no call: switch, signal, fault, uring (requests through io_uring), exit (of threads)"),
+	ROW(summary, "summary", 0, OPT_BOOL, NULL, "counts instead of events"),
+	ROW(times, "times", 0, OPT_ENUM, "WHICH", "calls whose time a summary takes", .names = sys_times_names),
+	ROW(by, "by", 0, OPT_ENUM, "KEY", "a table of a summary for each", .names = sys_by_names),
+	ROW(no_times, "no-timing", 0, OPT_BOOL, NULL, "do not measure how long calls take"),
+	ROW(max_cpu, "max-cpu", 0, OPT_STR, "PERCENT", "limit of the CPU time, of one CPU"),
+	ROW(suppress, "suppress", 0, OPT_STRV, "NAME", "nothing of processes with this name"),
+	ROW(events, "events", 0, OPT_STRV, "NAME,...", "also switch, signal, fault, uring, exit"),
 	OPT_END,
 };
 

@@ -95,7 +95,20 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 
 /* ---- words ---- */
 
-enum { GET_NAME, GET_CLASS, GET_ARGS, GET_ANSWER, GET_ERROR, GET_PATH, GET_TYPE, GET_ENTERED, GET_LEFT, GET_NONE };
+enum {
+	GET_NAME,
+	GET_CLASS,
+	GET_ARGS,
+	GET_ANSWER,
+	GET_ERROR,
+	GET_PATH,
+	GET_TYPE,
+	GET_ENTERED,
+	GET_LEFT,
+	GET_IS_FILE,
+	GET_IS_DESC,
+	GET_NONE
+};
 
 static int get_args(const struct event *ev, const struct sys_body *b, struct value *ret)
 {
@@ -142,6 +155,12 @@ static int get_path(const struct sys_body *b, const struct sys_call *call, struc
 	return 0;
 }
 
+static int give_bool(struct value *ret, bool is)
+{
+	*ret = (struct value){ .kind = VAL_BOOL, .u = is };
+	return 0;
+}
+
 static int call_get(const struct event *ev, const struct field *f, struct value *ret)
 {
 	const struct sys_body *b = sys_body_of(ev);
@@ -172,6 +191,9 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 		return get_answer(ev, b, ret);
 	case GET_PATH:
 		return get_path(b, call, ret);
+	case GET_IS_FILE:
+		return give_bool(ret, call && (call->flags & SYS_CALL_PATH || call->class == SYS_CLASS_FILE));
+	case GET_IS_DESC: return give_bool(ret, call && call->flags & SYS_CALL_DESC);
 	}
 	if (!text)
 		return -ENOENT;
@@ -196,15 +218,23 @@ _Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
 	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_STR), .doc = (doc_), \
 	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
 
+#define IS(word, what, doc_) \
+	{ \
+		.name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_BOOL), .doc = (doc_), \
+		.flags = FIELD_SILENT \
+	}
+
 #define CALL_ROWS \
 	TEXT("syscall.name", GET_NAME, "name of the system call", .flags = FIELD_OPEN), \
-	TEXT("syscall.class", GET_CLASS, "what it is about, in sysdig's categories", .flags = FIELD_OPEN), \
-	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"), \
-	ROW(abi, "syscall.abi", FIELD_ENUM, "ABI of the caller", .xlat = &abi_xlat), \
-	TEXT("syscall.args", GET_ARGS, "arguments, as strace writes them"), \
-	SYSDIG("syscall.path", GET_PATH, "first path among its arguments, as the program wrote it"), \
-	SYSDIG("evt.type", GET_TYPE, "the call as sysdig names it", .xlat = &scap_type_names, \
-	       .flags = FIELD_OPEN | FIELD_SILENT)
+		TEXT("syscall.class", GET_CLASS, "what it is about, in sysdig's categories", .flags = FIELD_OPEN), \
+		ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"), \
+		ROW(abi, "syscall.abi", FIELD_ENUM, "ABI of the caller", .xlat = &abi_xlat), \
+		TEXT("syscall.args", GET_ARGS, "arguments, as strace writes them"), \
+		SYSDIG("syscall.path", GET_PATH, "first path among its arguments, as the program wrote it"), \
+		IS("syscall.is_file", GET_IS_FILE, "does it take a path? strace's %file"), \
+		IS("syscall.is_desc", GET_IS_DESC, "does it take a descriptor? strace's %desc"), \
+		SYSDIG("evt.type", GET_TYPE, "the call as sysdig names it", .xlat = &scap_type_names, \
+		       .flags = FIELD_OPEN | FIELD_SILENT)
 
 static const struct field exit_fields[] = {
 	CALL_ROWS,

@@ -141,7 +141,7 @@ static int add_u32_list(struct opt_u32v *v, const char *arg)
 
 static int set_enum(const struct parser *p, const struct opt *o, unsigned *value, const char *arg)
 {
-	const char *const *names = o->aux;
+	const char *const *names = o->names;
 	_cleanup_(buf_fini) struct buf list = { 0 };
 
 	for (unsigned i = 0; names[i]; i++) {
@@ -157,7 +157,6 @@ static int set_enum(const struct parser *p, const struct opt *o, unsigned *value
 /* Puts @arg (NULL when the option takes none) where the row says. */
 static int store(const struct parser *p, const struct hit *h, const char *arg)
 {
-	typedef int (*call_fn)(void *conf, const char *arg, struct err *err);
 	const struct opt *o = h->opt;
 	void *at = (char *)h->conf + o->off;
 	const char *want = NULL;
@@ -201,8 +200,7 @@ static int store(const struct parser *p, const struct hit *h, const char *arg)
 		break;
 	case OPT_ENUM:
 		return set_enum(p, o, at, arg);
-	case OPT_CALL:
-		return ((call_fn)o->aux)(h->conf, arg, p->err);
+	case OPT_CALL: return o->call(h->conf, arg, p->err);
 	case OPT__MAX:
 		break;
 	}
@@ -306,6 +304,42 @@ int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, 
 			err_set(err, r, "no memory for the options");
 	}
 	return r;
+}
+
+/* The arguments that option @arg takes with its value: 1 or 2; 0 = it is none of the sets. */
+static int option_args(const struct parser *p, const char *arg)
+{
+	struct hit h;
+
+	if (arg[1] == '-') {
+		size_t len = strcspn(arg + 2, "=");
+
+		if (find_long(p, arg + 2, len, &h))
+			return opt_takes_value(h.opt) && !arg[2 + len] ? 2 : 1;
+		return !strncmp(arg + 2, "no-", 3) && find_long(p, arg + 5, strlen(arg + 5), &h) ? 1 : 0;
+	}
+	for (const char *c = arg + 1; *c; c++) {
+		if (!find_short(p, *c, &h))
+			return 0;
+		if (opt_takes_value(h.opt))
+			return c[1] ? 1 : 2;
+	}
+	return 1;
+}
+
+int opt_leading(const struct opt_set *sets, size_t n_sets, int argc, char **argv)
+{
+	const struct parser p = { .sets = sets, .n_sets = n_sets, .argc = argc, .argv = argv };
+	int n = 0;
+
+	while (n + 1 < argc && argv[n + 1][0] == '-' && argv[n + 1][1] && strcmp(argv[n + 1], "--") != 0) {
+		int args = option_args(&p, argv[n + 1]);
+
+		if (!args)
+			break;
+		n += args;
+	}
+	return n < argc ? n : argc - 1;
 }
 
 void opt_strv_fini(struct opt_strv *v)

@@ -17,18 +17,18 @@ struct buf;
 struct err;
 
 enum opt_kind {
-	OPT_BOOL,	/* bool; no argument; --no-NAME turns it off */
-	OPT_COUNT,	/* unsigned; no argument, may repeat (-vv) */
-	OPT_U32,	/* uint32_t */
-	OPT_U64,	/* uint64_t */
-	OPT_STR,	/* const char *; points into argv */
-	OPT_MAYBE,	/* const char *; the value is optional and only behind "=": "" without */
-	OPT_STRV,	/* struct opt_strv; may repeat */
-	OPT_U32V,	/* struct opt_u32v; may repeat, comma separated */
-	OPT_DURATION,	/* uint64_t ns: 10ms, 2s, 5m */
-	OPT_BYTES,	/* uint64_t: 64k, 8M */
-	OPT_ENUM,	/* unsigned; aux: const char *const names[], NULL-terminated */
-	OPT_CALL,	/* aux: int (*)(void *conf, const char *arg, struct err *); off ignored */
+	OPT_BOOL,     /* bool; no argument; --no-NAME turns it off */
+	OPT_COUNT,    /* unsigned; no argument, may repeat (-vv) */
+	OPT_U32,      /* uint32_t */
+	OPT_U64,      /* uint64_t */
+	OPT_STR,      /* const char *; points into argv */
+	OPT_MAYBE,    /* const char *; the value is optional and only behind "=": "" without */
+	OPT_STRV,     /* struct opt_strv; may repeat */
+	OPT_U32V,     /* struct opt_u32v; may repeat, comma separated */
+	OPT_DURATION, /* uint64_t ns: 10ms, 2s, 5m */
+	OPT_BYTES,    /* uint64_t: 64k, 8M */
+	OPT_ENUM,     /* unsigned; .names, NULL-terminated */
+	OPT_CALL,     /* no member: .call takes the value */
 	OPT__MAX,
 };
 
@@ -57,7 +57,9 @@ struct opt {
 	size_t off;		/* of the member in the set's struct */
 	const char *arg;	/* placeholder in help ("FILE"); NULL where no argument is taken */
 	const char *help;	/* one sentence, lower case, no full stop */
-	const void *aux;
+	const char *more;	/* further sentences for --help all and the man page; may be NULL */
+	const char *const *names;				   /* of OPT_ENUM */
+	int (*call)(void *conf, const char *arg, struct err *err); /* of OPT_CALL; @arg: NULL without a value */
 
 	enum opt_use use;
 	uint64_t unit;		/* see enum opt_use; 0 = 1 */
@@ -68,10 +70,29 @@ struct opt {
 
 #define OPT_USE_WITH(s, m) .with = offsetof(struct s, m), .with_size = sizeof(((struct s *)0)->m)
 
+/* The kinds that may fill a member of @m's type, as bits. */
+#define OPT_KINDS_OF(m) \
+	_Generic((m), bool : 1u << OPT_BOOL, uint32_t : 1u << OPT_COUNT | 1u << OPT_U32 | 1u << OPT_ENUM, \
+		 uint64_t : 1u << OPT_U64 | 1u << OPT_DURATION | 1u << OPT_BYTES, \
+		 const char * : 1u << OPT_STR | 1u << OPT_MAYBE, struct opt_strv : 1u << OPT_STRV, \
+		 struct opt_u32v : 1u << OPT_U32V, default : 0u)
+
+/* 0; does not compile where @kind cannot fill a member of @m's type. */
+#define OPT_CHECK(m, kind) (sizeof(char[OPT_KINDS_OF(m) >> (kind)&1u ? 1 : -1]) - 1)
+
 /* A row for member @m of struct @s; further members may follow. */
 #define OPT_ROW(s, m, name_, key_, kind_, arg_, help_, ...) \
-	{ .name = (name_), .key = (key_), .kind = (kind_), .off = offsetof(struct s, m), .arg = (arg_), \
-	  .help = (help_), ##__VA_ARGS__ }
+	{ \
+		.name = (name_), .key = (key_), .kind = (kind_), \
+		.off = offsetof(struct s, m) + OPT_CHECK(((struct s *)0)->m, kind_), .arg = (arg_), .help = (help_), \
+		##__VA_ARGS__ \
+	}
+/* A row whose value goes to function @fn. */
+#define OPT_CALL_ROW(fn, name_, key_, arg_, help_, ...) \
+	{ \
+		.name = (name_), .key = (key_), .kind = OPT_CALL, .arg = (arg_), .help = (help_), .call = (fn), \
+		##__VA_ARGS__ \
+	}
 #define OPT_END { .name = NULL }
 
 static inline bool opt_is_row(const struct opt *o)
@@ -88,10 +109,14 @@ static inline bool opt_takes_value(const struct opt *o)
 }
 
 struct opt_set {
-	const char *title;	/* heading in help, "Output options" */
+	const char *title;	/* heading in help, "Output"; NULL: goes on with the set before */
 	const struct opt *opts;	/* up to OPT_END */
 	void *conf;		/* what the offsets point into; NULL for help only */
+	bool global;		/* options of the program: listed once, not by each command */
 };
+
+/* How much of the rows opt_help() and opt_man() print. */
+enum opt_detail { OPT_SHORT, OPT_ALL, OPT_DETAIL__MAX };
 
 /*
  * Parses argv[1..]; words that are no options are gathered in *ret_words (pointers into argv, in
@@ -122,10 +147,16 @@ void opt_strv_fini(struct opt_strv *v);
  */
 int opt_check(const struct opt_set *sets, size_t n_sets, struct err *err);
 
-/* The option part of --help, wrapped at 80 columns. */
-int opt_help(const struct opt_set *sets, size_t n_sets, struct buf *out);
+/*
+ * How many of argv[1..] are options of @sets, with their values: those that stand before the first word. Nothing is
+ * stored.
+ */
+int opt_leading(const struct opt_set *sets, size_t n_sets, int argc, char **argv);
 
-/* The same rows as roff for a man page: .SS per title, .TP per option. */
+/* The option part of --help, wrapped at 80 columns; @detail OPT_ALL adds `more`. Global sets are left out. */
+int opt_help(const struct opt_set *sets, size_t n_sets, enum opt_detail detail, struct buf *out);
+
+/* The same rows with `more` as roff for a man page: .SS per title, .TP per option. */
 int opt_man(const struct opt_set *sets, size_t n_sets, struct buf *out);
 
 enum opt_shell { OPT_SHELL_BASH, OPT_SHELL_ZSH, OPT_SHELL_FISH, OPT_SHELL__MAX };

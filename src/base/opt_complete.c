@@ -30,7 +30,7 @@ static enum offer offer_of(const struct opt *o)
 
 static void words(struct buf *out, const struct opt *o)
 {
-	const char *const *names = o->aux;
+	const char *const *names = o->names;
 
 	for (size_t i = 0; names[i]; i++)
 		buf_printf(out, "%s%s", i ? " " : "", names[i]);

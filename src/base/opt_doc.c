@@ -30,13 +30,15 @@ static void left_side(const struct opt *o, struct buf *out)
 }
 
 /* The help sentence; the values of an enum are part of it. */
-static void right_side(const struct opt *o, struct buf *out)
+static void right_side(const struct opt *o, enum opt_detail detail, struct buf *out)
 {
-	const char *const *names = o->kind == OPT_ENUM ? o->aux : NULL;
+	const char *const *names = o->kind == OPT_ENUM ? o->names : NULL;
 
 	buf_add_str(out, o->help);
 	for (size_t i = 0; names && names[i]; i++)
 		buf_printf(out, "%s%s", i ? ", " : ": ", names[i]);
+	if (detail == OPT_ALL && o->more)
+		buf_printf(out, "; %s", o->more);
 }
 
 static size_t left_width(const struct opt_set *sets, size_t n_sets)
@@ -45,7 +47,7 @@ static size_t left_width(const struct opt_set *sets, size_t n_sets)
 	size_t width = 0;
 
 	for (size_t i = 0; i < n_sets; i++) {
-		for (const struct opt *o = sets[i].opts; opt_is_row(o); o++) {
+		for (const struct opt *o = sets[i].opts; !sets[i].global && opt_is_row(o); o++) {
 			buf_reset(&left);
 			left_side(o, &left);
 			if (left.len <= HELP_LEFT_MAX)
@@ -75,12 +77,12 @@ static void wrap(struct buf *out, const char *text, size_t at, size_t indent)
 	buf_add_char(out, '\n');
 }
 
-static void help_row(const struct opt *o, size_t width, struct buf *out)
+static void help_row(const struct opt *o, size_t width, enum opt_detail detail, struct buf *out)
 {
 	_cleanup_(buf_fini) struct buf left = { 0 }, right = { 0 };
 
 	left_side(o, &left);
-	right_side(o, &right);
+	right_side(o, detail, &right);
 	buf_add_str(out, buf_str(&left));
 	if (left.len + 2 > width)
 		buf_printf(out, "\n%*s", (int)width, "");
@@ -91,16 +93,17 @@ static void help_row(const struct opt *o, size_t width, struct buf *out)
 		out->error = -ENOMEM;
 }
 
-int opt_help(const struct opt_set *sets, size_t n_sets, struct buf *out)
+int opt_help(const struct opt_set *sets, size_t n_sets, enum opt_detail detail, struct buf *out)
 {
 	size_t width = left_width(sets, n_sets);
 
 	for (size_t i = 0; i < n_sets; i++) {
-		if (!opt_is_row(sets[i].opts))
+		if (sets[i].global || !opt_is_row(sets[i].opts))
 			continue;
-		buf_printf(out, "%s%s:\n", i ? "\n" : "", sets[i].title);
+		if (sets[i].title)
+			buf_printf(out, "\n%s:\n", sets[i].title);
 		for (const struct opt *o = sets[i].opts; opt_is_row(o); o++)
-			help_row(o, width, out);
+			help_row(o, width, detail, out);
 	}
 	return buf_error(out);
 }
@@ -138,7 +141,7 @@ static void man_row(const struct opt *o, struct buf *out)
 		buf_add_str(out, "\\fR");
 	}
 	buf_add_char(out, '\n');
-	right_side(o, &text);
+	right_side(o, OPT_ALL, &text);
 	if (text.len)
 		text.data[0] = (char)toupper((unsigned char)text.data[0]);
 	roff(out, buf_str(&text));
@@ -150,11 +153,13 @@ static void man_row(const struct opt *o, struct buf *out)
 int opt_man(const struct opt_set *sets, size_t n_sets, struct buf *out)
 {
 	for (size_t i = 0; i < n_sets; i++) {
-		if (!opt_is_row(sets[i].opts))
+		if (sets[i].global || !opt_is_row(sets[i].opts))
 			continue;
-		buf_add_str(out, ".SS ");
-		roff(out, sets[i].title);
-		buf_add_char(out, '\n');
+		if (sets[i].title) {
+			buf_add_str(out, ".SS ");
+			roff(out, sets[i].title);
+			buf_add_char(out, '\n');
+		}
 		for (const struct opt *o = sets[i].opts; opt_is_row(o); o++)
 			man_row(o, out);
 	}
@@ -185,8 +190,8 @@ static const char *wrong_row(const struct opt *o)
 		return "no such kind";
 	if (o->kind != OPT_CALL && o->kind != OPT_MAYBE && valued != (o->arg != NULL))
 		return valued ? "a value needs a placeholder" : "it takes no value but has a placeholder";
-	if ((o->kind == OPT_ENUM || o->kind == OPT_CALL) && !o->aux)
-		return "aux is missing";
+	if ((o->kind == OPT_ENUM && !o->names) || (o->kind == OPT_CALL && !o->call))
+		return "its names or its function are missing";
 	if (!o->help || !*o->help)
 		return "help is missing";
 	if (o->help[strlen(o->help) - 1] == '.')

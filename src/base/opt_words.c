@@ -78,7 +78,7 @@ static int put_count(struct buf *out, const char *name, unsigned now, unsigned b
 static void put_enum(struct buf *out, const struct opt *o, unsigned now, unsigned base)
 {
 	if (now != base)
-		put_text(out, o->name, ((const char *const *)o->aux)[now]);
+		put_text(out, o->name, o->names[now]);
 }
 
 static int put(const struct opt *o, struct pair at, struct buf *out)

@@ -60,31 +60,27 @@ static const struct opt agent_opts[] = {
 	ROW(limits.idle_ns, "idle-time", 0, OPT_DURATION, "TIME",
 	    "disconnect a reader without a stream after this time when three quarters of the places are taken "
 	    "(default 60s)"),
-	ROW(queue_bytes, "queue-size", 0, OPT_BYTES, "SIZE", "unread data of one client, at most (default 4M)"),
+	ROW(queue_bytes, "queue-size", 0, OPT_BYTES, "SIZE", "unread bytes of one client (default 4M)"),
 	ROW(queue_records, "queue-records", 0, OPT_U64, "N",
 	    "records that one client has not read, at most (default 262144)"),
 	ROW(stall_ns, "stall-time", 0, OPT_DURATION, "TIME",
-	    "a client that takes nothing for so long is cut (default 60s)"),
-	{ .name = "allow-content",
-	  .kind = OPT_ENUM,
-	  .off = offsetof(struct agent_conf, allow_content),
-	  .arg = "WHO",
-	  .help = "none or group: who on the read socket sees content of other users' processes (default none)",
-	  .aux = content_names },
+	    "disconnect a client that reads nothing for this long (60s)"),
+	ROW(allow_content, "allow-content", 0, OPT_ENUM, "WHO", "who sees content of other users' processes",
+	    .names = content_names),
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)"),
 	ROW(btf, "btf", 0, OPT_STR, "FILE", "copy of the kernel's BTF, if /sys hides it"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME",
 	    "longest wait before records are passed on (default 50ms)"),
-	ROW(cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
-	    "serve Cilium's monitor protocol there: its clients see packets, drops and calls (default not)"),
+	ROW(cilium_socket, "serve-cilium", 0, OPT_STR, "PATH",
+	    "serve Cilium's clients on this socket: packets, drops and calls"),
 	ROW(cilium_probes, "cilium-probes", 0, OPT_STR, "LIST",
 	    "probes for those clients: net, gohttp2 (calls), comma separated (default net)"),
 	ROW(metrics, "metrics", 0, OPT_STR, "ADDR",
-	    "serve /metrics for Prometheus there: 127.0.0.1:PORT, [::1]:PORT or the path of a socket (default not)"),
+	    "serve /metrics for Prometheus: 127.0.0.1:PORT, [::1]:PORT or a socket"),
 	ROW(metrics_host, "metrics-host", 0, OPT_STR, "LIST",
-	    "names in requests for /metrics that are answered beside localhost and addresses, comma separated"),
+	    "host names that /metrics answers to, beside localhost and addresses"),
 	ROW(cost_every_ns, "cost-every", 0, OPT_DURATION, "TIME",
-	    "measure the cost of probes for a second so often (default 15s)"),
+	    "how often to measure the cost of probes (default 15s)"),
 	ROW(no_admin, "no-admin", 0, OPT_BOOL, NULL,
 	    "give up CAP_SYS_ADMIN too: no other network namespaces, and on some systems no profiles"),
 	OPT_END,
@@ -102,8 +98,8 @@ static size_t agent_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct agent_cmd_conf *c = conf;
 
-	ret_sets[0] = (struct opt_set){ "Agent", agent_opts, &c->agent };
-	ret_sets[1] = (struct opt_set){ "Start", start_opts, c };
+	ret_sets[0] = (struct opt_set){ .title = "Agent", .opts = agent_opts, .conf = &c->agent };
+	ret_sets[1] = (struct opt_set){ .title = "Start", .opts = start_opts, .conf = c };
 	return 2;
 }
 
@@ -245,7 +241,7 @@ static int agent_cmd_run(void *conf, const struct cmd_words *w)
 
 static const struct cmd_example agent_examples[] = {
 	{ "sonde agent", "serve clients at /run/sonde until SIGTERM" },
-	{ "sonde monitor --agent --type drop", "drops, read from the agent: no root needed in the group sonde" },
+	{ "sonde monitor --agent --where evt.type=drop", "drops, from the agent: the group sonde needs no root" },
 	{ 0 },
 };
 

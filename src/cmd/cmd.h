@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A sub-command: one file, one row in cmds.def. Help, man pages and shell completion come from this struct
+ * A sub-command: one file, one row in src/main/cmds.def. Help, man pages and shell completion come from this struct
  * and from its option rows.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/opt.h"
 
@@ -16,10 +18,13 @@ enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MA
 #define CMD_MAX_SETS 8
 
 /* What stood on the command line besides options. */
+struct cmd;
+
 struct cmd_words {
 	struct opt_strv words;		/* filter words, file names... */
 	struct opt_strv command;	/* behind "--" */
 	char *line;			/* the whole command line, for file headers; owned by main */
+	const struct cmd *const *all;	/* every command, NULL-terminated */
 };
 
 struct cmd_example { const char *line, *what; };
@@ -29,23 +34,32 @@ struct cmd {
 	const char *args;		/* "[FILTER WORDS]" */
 	const char *doc;		/* paragraphs separated by an empty line, for the man page */
 	const struct cmd_example *examples;	/* up to a row with line NULL; may be NULL */
-	const char *letters;		/* "t=type j=json": short letters it gives to options that have none */
+	/* Instead of all below: takes argv as it is, from its own name on. */
+	int (*main)(int argc, char **argv, char *line);
 	size_t conf_size;
+	bool dialect; /* of another tool: its rows take the place of common ones */
 	/* Sets defaults in @conf (zeroed) and lists the option sets. Returns their number, <= CMD_MAX_SETS. */
 	size_t (*sets)(void *conf, struct opt_set *ret_sets);
 	/* Returns an exit status. */
 	int (*run)(void *conf, const struct cmd_words *w);
 };
 
-extern const struct cmd *const all_cmds[];	/* NULL-terminated */
-const struct cmd *cmd_find(const char *name);
+const struct cmd *cmd_find(const struct cmd *const *all, const char *name); /* NULL: there is none */
 
 /*
- * The option sets of @cmd with its letters filled in; @conf may be NULL (help). The rows are the caller's:
- * cmd_free_sets(). Returns the number of sets or -ENOMEM.
+ * The option sets of @cmd; @conf may be NULL (help). The rows are the caller's: cmd_free_sets(). Returns the number
+ * of
+ * sets or -ENOMEM.
  */
 int cmd_option_sets(const struct cmd *cmd, void *conf, struct opt_set *ret_sets);
 void cmd_free_sets(struct opt_set *sets, int n);
+
+/* Parses argv[1..] and runs @cmd; @line: the whole command line. Returns an exit status. */
+int cmd_run(const struct cmd *cmd, const struct cmd *const *all, int argc, char **argv, char *line);
+
+/* --help: the options, with @detail OPT_ALL all texts; and --version. Both return an exit status. */
+int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out);
+int cmd_print_version(FILE *out, bool json);
 
 /* Exit status for a negative errno: not permitted, usage or failure. */
 int cmd_exit_status(int error);

@@ -14,7 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/packet_words.h"
 #include "cmd/run.h"
-#include "cmd/tally.h"
+#include "cmd/closing/tally.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
@@ -28,17 +28,16 @@ struct counters_conf {
 
 static const struct opt counters_opts[] = {
 	OPT_ROW(net_count_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME",
-		"a report every TIME, of what was added since the one before (default: one at the end)"),
-	OPT_ROW(net_count_conf, events, "events", 0, OPT_BOOL, NULL,
-		"the packets and drops themselves too; --rate limits them, counters have all"),
-	OPT_ROW(net_count_conf, max, "max-counters", 0, OPT_U32, "N",
-		"different counters; packets of more are counted together as 'rest' (default 4096)"),
-	OPT_ROW(net_count_conf, map, "map", 0, OPT_STR, "PATH",
-		"the counters of another datapath (Cilium's, the event library's) that are pinned there, once"),
-	OPT_ROW(net_count_conf, names, "names", 0, OPT_STR, "FILE",
-		"the table of that datapath's numbers (default: Cilium's)"),
-	OPT_ROW(net_count_conf, policy, "policy", 0, OPT_BOOL, NULL,
-		"what the rules of each running `sonde policy` have decided, once"),
+		"report every TIME (default: at the end)", .more = "packets since the report before"),
+	OPT_ROW(net_count_conf, events, "events", 0, OPT_BOOL, NULL, "the packets and drops too",
+		.more = "--rate limits them, not the counters"),
+	OPT_ROW(net_count_conf, max, "max-counters", 0, OPT_U32, "N", "different counters (default 4096)",
+		.more = "packets of further ones are counted together as 'rest'"),
+	OPT_ROW(net_count_conf, map, "event-map", 0, OPT_STR, "PATH", "counters that another datapath pinned there",
+		.more = "Cilium's or the event library's, read once"),
+	OPT_ROW(net_count_conf, names, "event-names", 0, OPT_STR, "FILE", "its table of numbers and names",
+		.more = "by default Cilium's"),
+	OPT_ROW(net_count_conf, policy, "policy", 0, OPT_BOOL, NULL, "rule counters of running `sonde policy`, once"),
 	OPT_END
 };
 
@@ -48,9 +47,9 @@ static size_t counters_sets(void *conf, struct opt_set *ret_sets)
 
 	c->net = net_conf_default;
 	c->run.time = TIME_NONE;
-	ret_sets[0] = (struct opt_set){ "Counters", counters_opts, &c->net.count };
-	ret_sets[1] = (struct opt_set){ "Network", net_select_opts, &c->net };
-	return 2 + run_sets(&c->run, ret_sets + 2);
+	ret_sets[0] = (struct opt_set){ .title = "Counters", .opts = packet_opts, .conf = &c->net };
+	ret_sets[1] = (struct opt_set){ .opts = counters_opts, .conf = &c->net.count };
+	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
 }
 
 /* Counters have no bytes that a packet filter could look at: the kernel has decided about them, packet by packet. */
@@ -77,15 +76,15 @@ static int check(const struct counters_conf *c, const struct cmd_words *w)
 	if (!n->max)
 		log_error("--max-counters must be more than 0");
 	else if (n->map && w->words.len)
-		log_error("--map: another datapath's counters know no packets, so packet words (%s) cannot choose",
+		log_error("--event-map: another datapath's counters know no packets, so packet words (%s) cannot "
+			  "choose",
 			  w->words.items[0]);
 	else if (n->map && (n->events || c->run.read))
-		log_error("--map and %s: one input, please", c->run.read ? "--read" : "--events");
+		log_error("--event-map and %s exclude each other", c->run.read ? "--read" : "--events");
 	else if (n->names && !n->map)
-		log_error("--names has the numbers of another datapath: --map says where its counters are");
+		log_error("--event-names goes with --event-map");
 	else if (n->policy && (w->words.len || n->map || n->events || c->run.read))
-		log_error("--policy: rules have counted already; packet words, --map, --events and --read do not go "
-			  "with it");
+		log_error("--policy and packet words, --event-map, --events or --read exclude each other");
 	else
 		return 0;
 	return CMD_USAGE;
@@ -121,12 +120,14 @@ static int counters_run(void *conf, const struct cmd_words *w)
 		.cmdline = w->line,
 		.ready = "sonde: ready, counting; ^C stops",
 	};
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	struct err err = { 0 };
 	int status = check(c, w);
 
 	if (status)
 		return status;
-	if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
+	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0 ||
+	    packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
 		log_error("%s", err.msg);
 		return CMD_USAGE;
 	}
@@ -134,7 +135,7 @@ static int counters_run(void *conf, const struct cmd_words *w)
 	c->net.count.on = true;
 	c->net.count.client = (uint32_t)getpid();
 	if (c->net.count.map || c->net.count.policy) {
-		c->run.local = true;	/* the path is this process's, and an agent shows no maps */
+		spec.why_local = c->net.count.policy ? "--policy" : "--event-map";
 		spec.ready = "sonde: ready, reading counters";
 		spec.started = c->net.count.interval_ns || c->run.duration_ns ? NULL : read_once;
 	}
@@ -149,21 +150,23 @@ static const struct cmd_example counters_examples[] = {
 	{ "sonde counters -i eth0 tcp port 443 --json", "of one interface and a pcap filter, as JSON" },
 	{ "sonde counters --duration 15s -o prometheus:sonde.prom", "for Prometheus' textfile collector" },
 	{ "sonde counters --policy --interval 1s", "what the rules of `sonde policy` decide, second by second" },
-	{ "sonde counters --map /sys/fs/bpf/tc/globals/cilium_metrics", "what Cilium has counted" },
+	{ "sonde counters --event-map /sys/fs/bpf/tc/globals/cilium_metrics", "what Cilium has counted" },
 	{ 0 },
 };
 
 const struct cmd cmd_counters = {
-	.name = "counters", .summary = "packets and bytes by point, interface, drop reason and place",
+	.name = "counters",
+	.summary = "packets and bytes by point, interface, drop reason and place",
 	.args = "[PCAP FILTER]",
 	.doc = "Adds up in the kernel, per CPU: packets at the observation points of each interface and direction, "
 	       "drops by reason and place in the kernel, XDP verdicts that could not be carried out. No rate limit "
 	       "and no full ring takes anything away. A packet is what the kernel handles as one: several of the "
 	       "wire where it has joined them.\n\n"
-	       "With --map it shows what another datapath has counted: Cilium's, or one that is built with "
-	       "sonde/datapath.bpf.h, whose own points and files --names has the words for. With --policy it shows "
+	       "With --event-map it shows what another datapath has counted: Cilium's, or one that is built with "
+	       "sonde/datapath.bpf.h, whose own points and files --event-names lists. With --policy it shows "
 	       "what the rules of `sonde policy` have decided, of each that runs on this host.",
 	.examples = counters_examples,
-	.letters = "t=type j=json n=numeric c=count i=iface",
-	.conf_size = sizeof(struct counters_conf), .sets = counters_sets, .run = counters_run,
+	.conf_size = sizeof(struct counters_conf),
+	.sets = counters_sets,
+	.run = counters_run,
 };

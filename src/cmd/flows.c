@@ -14,14 +14,15 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/flow_closing.h"
+#include "cmd/closing/flow_closing.h"
 #include "cmd/flow_top.h"
-#include "cmd/hubble_filter.h"
+#include "cmd/flows.h"
 #include "cmd/packet_words.h"
 #include "cmd/painter.h"
 #include "cmd/run.h"
-#include "cmd/tally.h"
+#include "cmd/closing/tally.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
@@ -29,60 +30,60 @@
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 
-struct flows_conf {
-	struct run_conf run;
-	struct net_conf net;
-	struct hubble_filter hubble;
-	unsigned top;			/* enum flow_top_kind */
-	uint32_t rows;
-	uint64_t interval_ns;
-	struct flow_top *table;		/* while it runs */
-	struct painter *painter;	/* of its intervals on a terminal; NULL = none */
-};
-
 static const char *const level_names[] = {
 	[NET_AGGREGATE_NONE] = "none", [NET_AGGREGATE_LOW] = "low", [NET_AGGREGATE_MEDIUM] = "medium",
 	[NET_AGGREGATE_MAX] = "max", NULL,
 };
 _Static_assert(ARRAY_SIZE(level_names) == NET_AGGREGATE__MAX + 1, "each level has a name");
 
-static const struct opt flow_opts[] = {
-	{ .name = "aggregation", .kind = OPT_ENUM, .off = offsetof(struct net_flow_conf, level), .arg = "LEVEL",
-	  .help = "none: each packet; low: new, TCP flags, each second, closed; medium (default): the same with "
-		  "--report in place of a second; max: new and closed only", .aux = level_names },
-	OPT_ROW(net_flow_conf, interval_ns, "report", 0, OPT_DURATION, "TIME",
-		"how often a flow that lives is told of (default 5s)"),
-	OPT_ROW(net_flow_conf, idle_ns, "idle", 0, OPT_DURATION, "TIME",
-		"a flow that is silent for so long has ended (default 60s)"),
-	OPT_ROW(net_flow_conf, max, "max-flows", 0, OPT_U32, "N",
-		"flows at a time and namespace; packets of more are counted as lost (default 65536)"),
-	OPT_ROW(net_flow_conf, dns, "dns", 0, OPT_BOOL, NULL,
-		"names of addresses out of DNS answers that pass (UDP port 53; the default)"),
+/* "TABLE[:ROWS]" */
+static int on_top(void *conf, const char *arg, struct err *err)
+{
+	struct flows_conf *c = conf;
+	size_t len = strcspn(arg, ":");
+
+	for (unsigned i = 1; flow_top_names[i]; i++)
+		if (strlen(flow_top_names[i]) == len && !memcmp(flow_top_names[i], arg, len))
+			c->top = i;
+	if (!c->top || (arg[len] && str_to_u32(arg + len + 1, 10, &c->rows) < 0))
+		return err_set(err, -EINVAL,
+			       "--top %s: expected talkers, ports or drops, and a number of rows as in "
+			       "talkers:20",
+			       arg);
+	return 0;
+}
+
+static const struct opt flows_opts[] = {
+	PACKET_FLOW_ROW(flows_conf, flow),
+	OPT_ROW(flows_conf, net.flow.level, "aggregation", 0, OPT_ENUM, "LEVEL", "events per flow",
+		.names = level_names,
+		.more = "none: each packet; low: new, TCP flags, each second, closed; medium (default): the same "
+			"with "
+			"--interval in place of a second; max: new and closed"),
+	OPT_ROW(flows_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "between reports of a live flow (5s)",
+		.more = "with --top also between tables, which by default is printed once at the end"),
+	OPT_ROW(flows_conf, net.flow.idle_ns, "idle", 0, OPT_DURATION, "TIME",
+		"a flow ends when silent for TIME (60s)"),
+	OPT_ROW(flows_conf, net.flow.max, "max-flows", 0, OPT_U32, "N", "flows at a time and namespace (65536)",
+		.more = "packets of further flows are counted as lost"),
+	OPT_ROW(flows_conf, net.flow.dns, "dns", 0, OPT_BOOL, NULL, "names from DNS answers (--no-dns: none)",
+		.more = "those that pass on UDP port 53"),
+	OPT_CALL_ROW(on_top, "top", 0, "TABLE[:ROWS]", "a table: talkers, ports or drops",
+		     .more = "the heaviest ROWS (default 20, 0 = all) instead of lines"),
 	OPT_END
 };
 
-static const struct opt top_opts[] = {
-	{ .name = "top", .kind = OPT_ENUM, .off = offsetof(struct flows_conf, top), .arg = "TABLE",
-	  .help = "a table in place of lines: talkers, ports or drops", .aux = flow_top_names },
-	OPT_ROW(flows_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME",
-		"show that table every TIME, of what came since; the last one is of everything (default: that only)"),
-	OPT_ROW(flows_conf, rows, "rows", 0, OPT_U32, "N", "rows of it, the heaviest first; 0 = all (default 20)"),
-	OPT_END
-};
-
-static size_t flows_sets(void *conf, struct opt_set *ret_sets)
+size_t flows_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct flows_conf *c = conf;
 
 	c->net = net_conf_default;
 	c->net.flow.on = true;
 	c->net.flow.level = NET_AGGREGATE_MEDIUM;
-	ret_sets[0] = (struct opt_set){ "Flows", flow_opts, &c->net.flow };
 	c->rows = 20;
-	ret_sets[1] = (struct opt_set){ "Table", top_opts, c };
-	ret_sets[2] = (struct opt_set){ "Network", net_select_opts, &c->net };
-	ret_sets[3] = (struct opt_set){ "Filters of Hubble", hubble_opts, &c->hubble };
-	return 4 + run_sets(&c->run, ret_sets + 4);
+	ret_sets[0] = (struct opt_set){ .title = "Flows", .opts = packet_opts, .conf = &c->net };
+	ret_sets[1] = (struct opt_set){ .opts = flows_opts, .conf = c };
+	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
 }
 
 /* Live, the kernel has decided about the packets of flows, one by one. */
@@ -99,8 +100,7 @@ static bool can_count(const struct flows_conf *c, const struct opt_strv *typed, 
 	char why[160] = "";
 
 	if (c->run.read && typed->len) {
-		log_error("the flows of a recording have no packets that a pcap filter could look at: use --where, "
-			  "--from and --to");
+		log_error("the flows of a recording have no packets that a pcap filter could look at: use --where");
 		return false;
 	}
 	if (c->run.read || !words->filter || pktfilter_in_kernel(words->filter, why, sizeof(why)))
@@ -156,7 +156,6 @@ static void stop_table(void *ctx)
 	painter_free(TAKE_PTR(c->painter));
 }
 
-/* Flows report as often as the table is shown, if that is more often. */
 static int run_table(struct flows_conf *c, struct run_ops *spec)
 {
 	struct run_conf quiet = c->run;
@@ -166,8 +165,6 @@ static int run_table(struct flows_conf *c, struct run_ops *spec)
 		log_error("out of memory");
 		return CMD_FAIL;
 	}
-	if (c->interval_ns)
-		c->net.flow.interval_ns = MIN(c->net.flow.interval_ns, c->interval_ns);
 	quiet.json = false;	/* of the table, not of events */
 	spec->output = "";
 	spec->watcher = &flow_top_sink;
@@ -204,7 +201,16 @@ static int run_lines(struct flows_conf *c, struct run_ops *spec)
 	return status;
 }
 
-static int flows_run(void *conf, const struct cmd_words *w)
+static int flows_live(struct flows_conf *c, struct packet_words *words, struct run_ops *spec)
+{
+	spec->filter_text = packet_words_use(words, &c->run, &c->net);
+	c->net.kinds = 1u << NET_KIND_DROP;
+	if (c->run.explain_filter)
+		return packet_words_explain(words, &c->run);
+	return c->top ? run_table(c, spec) : run_lines(c, spec);
+}
+
+int flows_run(void *conf, const struct cmd_words *w)
 {
 	struct flows_conf *c = conf;
 	struct packet_words words = { 0 };
@@ -219,24 +225,20 @@ static int flows_run(void *conf, const struct cmd_words *w)
 		.cmdline = w->line,
 		.ready = "sonde: ready, following flows; ^C stops",
 	};
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	struct err err = { 0 };
 	int status = CMD_USAGE;
 
-	if (!c->net.flow.max || !c->net.flow.interval_ns)
-		log_error("--max-flows and --report must be more than 0");
-	else if (packet_words_open(&c->net, &w->words, !c->run.read, &words, &err) < 0 ||
-		 hubble_filter_use(&c->hubble, &c->run, "net.flow", &err) < 0)
+	if (c->interval_ns)
+		c->net.flow.interval_ns = c->interval_ns;
+	if (!c->net.flow.max)
+		log_error("--max-flows must be more than 0");
+	else if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0 ||
+		 packet_words_open_flow(&c->net, &w->words, c->flow, &c->run, !c->run.read, &words, &err) < 0)
 		log_error("%s", err.msg);
-	else if (can_count(c, &w->words, &words)) {
-		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
-		c->net.kinds = 1u << NET_KIND_DROP;
-		if (c->run.explain_filter)
-			status = packet_words_explain(&words, &c->run);
-		else
-			status = c->top ? run_table(c, &spec) : run_lines(c, &spec);
-	}
+	else if (can_count(c, &w->words, &words))
+		status = flows_live(c, &words, &spec);
 	packet_words_close(&words);
-	hubble_filter_fini(&c->hubble);
 	return status;
 }
 
@@ -246,14 +248,14 @@ static const struct cmd_example flows_examples[] = {
 	{ "sonde flows -i eth0 tcp port 443 --json", "one interface, a pcap filter in the kernel, JSON" },
 	{ "sonde flows --top talkers --interval 5s", "who speaks most, by process, every five seconds" },
 	{ "sonde flows -r flows.rec --top ports", "the same of a recording, by port" },
-	{ "sonde flows --verdict DROPPED --from-ip 10.0.0.0/8 --not --port 53", "as `hubble observe` takes it" },
 	{ "sonde flows -o hubble:flows.json", "for `hubble observe --input-file` and other readers of flows" },
 	{ "sonde flows --aggregation none udp port 53", "each packet of name look-ups" },
 	{ 0 },
 };
 
 const struct cmd cmd_flows = {
-	.name = "flows", .summary = "conversations: who spoke to whom, how much, and how it ended",
+	.name = "flows",
+	.summary = "conversations: who spoke to whom, how much, and how it ended",
 	.args = "[PCAP FILTER]",
 	.doc = "Counts packets into flows in the kernel and tells of each direction when a flow begins, when a TCP "
 	       "flag is seen for the first time, every few seconds while it lives, and when it ends: packets, bytes, "
@@ -263,6 +265,7 @@ const struct cmd cmd_flows = {
 	       "A flow is a conversation at one interface: a forwarded one shows at each interface that it passes. "
 	       "The arrow points to where the packets of a line go; the end that sent the first packet stands first.",
 	.examples = flows_examples,
-	.letters = "t=type j=json n=numeric c=count i=iface 4=ipv4 6=ipv6",
-	.conf_size = sizeof(struct flows_conf), .sets = flows_sets, .run = flows_run,
+	.conf_size = sizeof(struct flows_conf),
+	.sets = flows_sets,
+	.run = flows_run,
 };

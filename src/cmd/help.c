@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "event/event.h"
 #include "source/source.h"
 
@@ -25,38 +26,16 @@ static int put(struct buf *b, FILE *out)
 	return ok ? CMD_OK : CMD_FAIL;
 }
 
-int help_version(FILE *out, bool json)
-{
-	fprintf(out, json ? "{\"v\":1,\"name\":\"sonde\",\"version\":\"%s\"}\n" : "sonde %s\n", SONDE_VERSION);
-	return CMD_OK;
-}
-
-int help_all(FILE *out)
+int help_all(const struct cmd *const *all, FILE *out)
 {
 	struct buf b = { 0 };
 
 	buf_add_str(&b, "sonde shows what a Linux host is doing, from packets to goroutines.\n\n"
-			"Usage: sonde COMMAND [OPTIONS] [WORDS]\n\nCommands:\n");
-	for (size_t i = 0; all_cmds[i]; i++)
-		buf_printf(&b, "  %-12s %s\n", all_cmds[i]->name, all_cmds[i]->summary);
-	buf_add_str(&b, "\nsonde COMMAND --help says more; sonde --version prints the version.\n");
-	return put(&b, out);
-}
-
-int help_cmd(const struct cmd *cmd, FILE *out)
-{
-	struct opt_set sets[CMD_MAX_SETS];
-	struct buf b = { 0 };
-	int n = cmd_option_sets(cmd, NULL, sets);
-
-	if (n < 0)
-		return CMD_FAIL;
-	buf_printf(&b, "sonde %s: %s\n\nUsage: sonde %s [OPTIONS]%s%s\n", cmd->name, cmd->summary, cmd->name,
-		   *cmd->args ? " " : "", cmd->args);
-	for (const struct cmd_example *e = cmd->examples; e && e->line; e++)
-		buf_printf(&b, "%s  %s\n      %s\n", e == cmd->examples ? "\nExamples:\n" : "", e->line, e->what);
-	opt_help(sets, (size_t)n, &b);
-	cmd_free_sets(sets, n);
+			"Usage: sonde [GLOBAL OPTIONS] COMMAND [OPTIONS] [WORDS]\n\nCommands:\n");
+	for (size_t i = 0; all[i]; i++)
+		buf_printf(&b, "  %-12s %s\n", all[i]->name, all[i]->summary);
+	buf_add_str(&b, "\nsonde COMMAND --help lists the options of a command, sonde help options the global "
+			"ones;\nsonde -V prints the version.\n");
 	return put(&b, out);
 }
 
@@ -107,25 +86,39 @@ static int help_filter(FILE *out)
 {
 	struct buf b = { 0 };
 
-	buf_add_str(&b,
-		"Event words (--where, and the trailing words of commands that show no packets):\n\n"
-		"  word op value        = == != < <= > >= contains icontains startswith endswith glob\n"
-		"  word in (a, b, ...)  intersects (a, b, ...)  pmatch (path, ...)\n"
-		"  word exists          the event has it;  word   it is true or not zero\n"
-		"  not x, x and y, x or y, ( )\n\n"
-		"Values: numbers (0x...), 10ms, addresses and networks (10.0.0.0/8), names, 'quoted text'.\n"
-		"A check on a word that an event lacks is false.\n\n"
-		"Examples:\n"
-		"  proc.name=nginx and drop.reason in (NO_SOCKET, TCP_CSUM)\n"
-		"  net.iface glob 'veth*' and not fd.ip=10.0.0.0/8\n\n"
-		"sonde help events lists the words. Packet words (trailing words of monitor) are those of\n"
-		"pcap-filter(7).\n");
+	buf_add_str(&b, "Event expressions (--where, and the trailing words of commands that show no packets):\n\n"
+			"  word op value        = == != < <= > >= contains icontains startswith endswith glob\n"
+			"  word in (a, b, ...)  intersects (a, b, ...)  pmatch (path, ...)\n"
+			"  word exists          the event has it;  word   it is true or not zero\n"
+			"  not x, x and y, x or y, ( )\n\n"
+			"Values: numbers (0x...), 10ms, addresses and networks (10.0.0.0/8), names, 'quoted text'.\n"
+			"A check on a word that an event lacks is false.\n\n"
+			"Examples:\n"
+			"  proc.name=nginx and drop.reason in (NO_SOCKET, TCP_CSUM)\n"
+			"  net.iface glob 'veth*' and not fd.ip=10.0.0.0/8\n\n"
+			"sonde help events lists the words. Packet words (trailing words of monitor) are those of\n"
+			"pcap-filter(7).\n");
 	return put(&b, out);
 }
 
-static const struct { const char *name; int (*print)(FILE *out); const char *what; } topics[] = {
+static int help_options(FILE *out)
+{
+	struct opt_set set = run_global_set(NULL);
+	struct buf b = { 0 };
+
+	set.global = false;
+	set.title = "Options of the program, in front of the command or behind it";
+	opt_help(&set, 1, OPT_ALL, &b);
+	buf_add_str(&b,
+		    "  -V, --version     print the version\n  -h, --help [all]  print the options of a command\n");
+	return put(&b, out);
+}
+
+static const struct { const char *name; int (*print)(FILE *out); const char *what;
+} topics[] = {
 	{ "events", help_events, "every event type with its filter words" },
 	{ "filter", help_filter, "the filter language" },
+	{ "options", help_options, "the global options" },
 	{ "outputs", help_outputs, "output formats and the files that can be read" },
 };
 
@@ -206,19 +199,24 @@ static int man_cmd(const struct cmd *cmd, FILE *out)
 	return put(&b, out);
 }
 
-static int man_all(FILE *out)
+static int man_all(const struct cmd *const *all, FILE *out)
 {
+	struct opt_set global = run_global_set(NULL);
 	struct buf b = { 0 };
 
 	buf_printf(&b, ".TH SONDE 1 \"\" \"sonde %s\" \"sonde manual\"\n"
 		       ".SH NAME\nsonde \\- what a Linux host is doing, "
 		       "from packets to goroutines\n.SH SYNOPSIS\n.B sonde\n.I command\n.RI [ options ] [ words ]\n"
 		       ".SH COMMANDS\n", SONDE_VERSION);
-	for (size_t i = 0; all_cmds[i]; i++) {
-		buf_printf(&b, ".TP\n.BR sonde\\-%s (1)\n", all_cmds[i]->name);
-		add_roff(&b, all_cmds[i]->summary);
+	for (size_t i = 0; all[i]; i++) {
+		buf_printf(&b, ".TP\n.BR sonde\\-%s (1)\n", all[i]->name);
+		add_roff(&b, all[i]->summary);
 		buf_add_char(&b, '\n');
 	}
+	global.global = false;
+	global.title = "Global options";
+	buf_add_str(&b, ".SH OPTIONS\n");
+	opt_man(&global, 1, &b);
 	return put(&b, out);
 }
 
@@ -239,24 +237,66 @@ static size_t help_sets(void *conf, struct opt_set *ret_sets)
 
 static int help_run(void *conf, const struct cmd_words *w)
 {
+	bool long_texts = w->words.len > 1 && !strcmp(w->words.items[1], "all");
 	const struct help_conf *c = conf;
 	const struct cmd *cmd;
 
 	if (!w->words.len)
-		return c->man ? man_all(stdout) : help_all(stdout);
-	cmd = cmd_find(w->words.items[0]);
+		return c->man ? man_all(w->all, stdout) : help_all(w->all, stdout);
+	cmd = cmd_find(w->all, w->words.items[0]);
 	if (cmd)
-		return c->man ? man_cmd(cmd, stdout) : help_cmd(cmd, stdout);
+		return c->man ? man_cmd(cmd, stdout) : cmd_print_help(cmd, long_texts ? OPT_ALL : OPT_SHORT, stdout);
 	for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
 		if (!strcmp(topics[i].name, w->words.items[0]))
 			return topics[i].print(stdout);
-	log_error("there is no help on %s; topics are the commands and events, filter, outputs", w->words.items[0]);
+	log_error("there is no help on %s; topics are the commands and events, filter, options, outputs",
+		  w->words.items[0]);
 	return CMD_USAGE;
 }
 
 const struct cmd cmd_help = {
-	.name = "help", .summary = "help on a command or topic", .args = "[COMMAND | events | filter | outputs]",
+	.name = "help",
+	.summary = "help on a command or topic",
+	.args = "[COMMAND [all] | TOPIC]",
 	.doc = "Prints the help of a command, or one of the lists: events (every event type with its filter words), "
-	       "filter (the filter language), outputs (formats written and read).",
-	.conf_size = sizeof(struct help_conf), .sets = help_sets, .run = help_run,
+	       "filter (the filter language), options (the global options), outputs (formats written and read). "
+	       "COMMAND all prints the long texts too.",
+	.conf_size = sizeof(struct help_conf),
+	.sets = help_sets,
+	.run = help_run,
+};
+
+struct version_conf {
+	bool json;
+};
+
+static const struct opt version_opts[] = {
+	OPT_ROW(version_conf, json, "json", 'j', OPT_BOOL, NULL, "one JSON object"),
+	OPT_END,
+};
+
+static size_t version_sets(void *conf, struct opt_set *ret_sets)
+{
+	ret_sets[0] = (struct opt_set){ .title = "Options", .opts = version_opts, .conf = conf };
+	return 1;
+}
+
+static int version_run(void *conf, const struct cmd_words *w)
+{
+	const struct version_conf *c = conf;
+
+	if (!w->words.len)
+		return cmd_print_version(stdout, c->json);
+	log_error("sonde version takes no words");
+	return CMD_USAGE;
+}
+
+const struct cmd cmd_version = {
+	.name = "version",
+	.summary = "the version of this program",
+	.args = "",
+	.doc = "Prints the version.",
+	.conf_size = sizeof(struct version_conf),
+	.sets = version_sets,
+	.run = version_run,
 };

@@ -5,14 +5,11 @@
 #ifndef CMD_HELP_H
 #define CMD_HELP_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 struct cmd;
 
-/* Each returns an exit status. */
-int help_all(FILE *out);
-int help_cmd(const struct cmd *cmd, FILE *out);
-int help_version(FILE *out, bool json);
+/* @all: every command. Returns an exit status. */
+int help_all(const struct cmd *const *all, FILE *out);
 
 #endif

@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/hubble_filter.h"
-#include "cmd/net_closing.h"
+#include "cmd/monitor.h"
+#include "cmd/closing/net_closing.h"
 #include "cmd/packet_words.h"
 #include "cmd/run.h"
 #include "pktfilter/pktfilter.h"
@@ -23,63 +23,31 @@
 #include "probes/net/net.h"
 #include "probes/net/net_wire.h"
 
-struct monitor_conf {
-	struct run_conf run;
-	struct net_conf net;
-	struct hubble_filter hubble;
-	const char *cilium;
-	const char *cilium_socket;
-	const char *flow;
-	uint64_t reconnect_ns;
-	struct cilium_listener *listener;	/* of that socket, while it runs */
-};
-
-static const struct opt cilium_opts[] = {
-	OPT_ROW(monitor_conf, cilium, "cilium", 0, OPT_STR, "PATH",
-		"show what the Cilium agent at this socket tells, instead of this host (auto: where Cilium has it)"),
-	OPT_ROW(monitor_conf, reconnect_ns, "reconnect", 0, OPT_DURATION, "TIME",
-		"wait before connecting to that agent again (default 12s)"),
-	OPT_ROW(monitor_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
-		"serve Cilium's monitor protocol 1.2 on this socket; stock clients connect there"),
-	OPT_END,
-};
-
 static const struct opt monitor_opts[] = {
-	OPT_ROW(monitor_conf, flow, "flow", 0, OPT_STR, "FLOW",
-		"only this conversation, both directions and both sides of a translation: an id of sonde flows, or "
-		"\"tcp 10.0.0.1:4711 -> 10.0.0.2:80\""),
+	PACKET_FLOW_ROW(monitor_conf, flow),
+	OPT_ROW(monitor_conf, cilium, "cilium", 0, OPT_STR, "PATH", "events of the Cilium agent at this socket",
+		.more = "instead of this host's; auto: where Cilium has its socket"),
+	OPT_ROW(monitor_conf, reconnect_ns, "reconnect", 0, OPT_DURATION, "TIME", "pause before it reconnects (12s)"),
+	OPT_ROW(monitor_conf, serve_cilium, "serve-cilium", 0, OPT_STR, "PATH",
+		"serve Cilium's clients on this socket", .more = "with Cilium's monitor protocol 1.2"),
+	OPT_ROW(monitor_conf, net.map.path, "event-map", 0, OPT_STR, "PATH",
+		"events of the datapath whose map this is",
+		.more = "a pinned map of events, instead of this host's packets"),
+	OPT_ROW(monitor_conf, net.map.names, "event-names", 0, OPT_STR, "FILE", "its table of numbers and names",
+		.more = "by default Cilium's"),
+	OPT_ROW(monitor_conf, net.map.take_over, "steal", 0, OPT_BOOL, NULL, "even if another process reads the map",
+		.more = "which then receives no more events"),
 	OPT_END,
 };
 
-static const struct opt map_opts[] = {
-	OPT_ROW(net_map_conf, path, "map", 0, OPT_STR, "PATH",
-		"show the events that another datapath writes to the map pinned there, instead of this host"),
-	OPT_ROW(net_map_conf, names, "names", 0, OPT_STR, "FILE",
-		"the table of that datapath's numbers (default: Cilium's)"),
-	OPT_ROW(net_map_conf, take_over, "take-over", 0, OPT_BOOL, NULL,
-		"even if another process reads that map, which then gets nothing more"),
-	OPT_END,
-};
-
-static size_t monitor_sets(void *conf, struct opt_set *ret_sets)
+size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct monitor_conf *c = conf;
 
 	c->net = net_conf_default;
-	ret_sets[0] = (struct opt_set){ "Network", probe_find("net")->opts, &c->net };
-	ret_sets[1] = (struct opt_set){ "One conversation", monitor_opts, c };
-	ret_sets[2] = (struct opt_set){ "Filters of Hubble", hubble_opts, &c->hubble };
-	ret_sets[3] = (struct opt_set){ "Cilium", cilium_opts, c };
-	ret_sets[4] = (struct opt_set){ "Another datapath", map_opts, &c->net.map };
-	return 5 + run_sets(&c->run, ret_sets + 5);
-}
-
-static void set_net(struct monitor_conf *c)
-{
-	c->net.verbose = c->run.verbose;
-	c->net.whole_packets = packet_words_kept(&c->run);
-	for (size_t i = 0; i < c->run.types.len; i++)
-		c->net.kinds |= net_conf_kinds(c->run.types.items[i]);
+	ret_sets[0] = (struct opt_set){ .title = "Packets", .opts = packet_opts, .conf = &c->net };
+	ret_sets[1] = (struct opt_set){ .opts = monitor_opts, .conf = c };
+	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
 }
 
 /* As Cilium's client finds it. */
@@ -95,7 +63,7 @@ static const char *cilium_path(const char *typed)
 static int start_listener(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
 {
 	struct monitor_conf *c = ctx;
-	const struct cilium_listener_opts o = { .path = c->cilium_socket };
+	const struct cilium_listener_opts o = { .path = c->serve_cilium };
 	int r = o.path ? cilium_listener_new(loop, pipeline_bus(p), &o, &c->listener, err) : 0;
 
 	pipeline_set_listener(p, c->listener);
@@ -137,79 +105,113 @@ static void put_ready(const struct monitor_conf *c, struct buf *out)
 	buf_add_str(out, "; ^C stops");
 }
 
-static int monitor_run(void *conf, const struct cmd_words *w)
+/* The filter is known: kinds of events, and with them the first line. */
+static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
+{
+	struct monitor_conf *c = ctx;
+
+	(void)by_outputs;
+	(void)by_words;
+	packet_words_kinds(filter, &c->net);
+	put_ready(c, &c->ready);
+	c->ops->ready = buf_str(&c->ready);
+}
+
+static bool has_one_input(const struct monitor_conf *c)
+{
+	if (!!c->cilium + !!c->run.read + !!c->net.map.path <= 1)
+		return true;
+	log_error("--cilium, --event-map and --read exclude each other");
+	return false;
+}
+
+static int monitor_live(struct monitor_conf *c, struct packet_words *words, struct run_ops *spec)
+{
+	struct net_closing closing = { .run = &c->run };
+	int status;
+
+	spec->filter_text = packet_words_use(words, &c->run, &c->net);
+	c->net.verbose = c->run.verbose;
+	c->net.whole_packets = packet_words_kept(&c->run);
+	c->ops = spec;
+	net_closing_set_spec(&closing, spec);
+	status = c->run.explain_filter ? packet_words_explain(words, &c->run) : run(&c->run, spec);
+	net_closing_say(&closing, status);
+	buf_fini(&c->ready);
+	return status;
+}
+
+int monitor_run(void *conf, const struct cmd_words *w)
 {
 	struct monitor_conf *c = conf;
 	struct packet_words words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	const struct run_input input = {
+		.socket = cilium_path(c->cilium),
+		.socket_format = "cilium",
+		.reconnect_ns = c->reconnect_ns,
+	};
 	struct run_ops spec = {
 		.unit = "packet",
 		.own_netns = true,
+		.ready = "",
 		.probes = probes,
 		.n_probes = ARRAY_SIZE(probes),
 		.pass = packet_words_match,
 		.pass_ctx = &words,
 		.cmdline = w->line,
-		.socket = cilium_path(c->cilium),
-		.socket_format = "cilium",
-		.reconnect_ns = c->reconnect_ns,
+		.input = &input,
+		.needs = on_needs,
+		.needs_ctx = c,
 		.setup = start_listener,
 		.stopped = stop_listener,
 		.started_ctx = c,
+		.why_local = c->net.map.path ? "--event-map" : NULL,
 	};
-	struct net_closing closing = { .run = &c->run };
-	_cleanup_(buf_fini) struct buf ready = { 0 };
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	struct err err = { 0 };
 	int status = CMD_USAGE;
 
-	if (!!c->cilium + !!c->run.read + !!c->net.map.path > 1) {
-		log_error("--cilium, --map and --read: one input, please");
+	if (!has_one_input(c))
 		return CMD_USAGE;
-	}
 	c->net.endpoints = c->cilium || c->run.read || c->net.map.path;
-	c->run.local |= c->net.map.path != NULL;	/* the path is this process's */
-	if (packet_words_open_flow(&c->net, &w->words, c->flow, &c->run, !c->net.endpoints, &words, &err) < 0 ||
-	    hubble_filter_use(&c->hubble, &c->run, "net.trace", &err) < 0)
+	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0 ||
+	    packet_words_open_flow(&c->net, &w->words, c->flow, &c->run, !c->net.endpoints, &words, &err) < 0)
 		log_error("%s", err.msg);
-	else {
-		spec.filter_text = packet_words_use(&words, &c->run, &c->net);
-		set_net(c);
-		put_ready(c, &ready);
-		spec.ready = buf_str(&ready);
-		net_closing_set_spec(&closing, &spec);
-		status = c->run.explain_filter ? packet_words_explain(&words, &c->run) : run(&c->run, &spec);
-	}
-	net_closing_say(&closing, status);
+	else
+		status = monitor_live(c, &words, &spec);
 	packet_words_close(&words);
-	hubble_filter_fini(&c->hubble);
 	return status;
 }
 
 static const struct cmd_example monitor_examples[] = {
-	{ "sonde monitor", "packets of this network namespace and drops of all, live" },
-	{ "sonde monitor --netns all", "packets and drops of every network namespace" },
-	{ "sonde monitor --type drop", "drops only" },
-	{ "sonde monitor -i eth0 tcp port 443", "a pcap filter, evaluated in the kernel" },
-	{ "sonde monitor --where 'proc.name=nginx and drop.reason exists'", "drops that concern nginx" },
-	{ "sonde monitor -o pcapng:out.pcapng -o text", "a capture with reasons and processes, and the lines too" },
+	{ "sonde monitor", "packets of this network namespace, drops of all" },
+	{ "sonde monitor -i eth0 tcp port 443", "a pcap filter, run in the kernel" },
+	{ "sonde monitor --where evt.type=drop", "drops only" },
+	{ "sonde monitor --where 'proc.name=nginx and drop.reason exists'", "drops of nginx" },
+	{ "sonde monitor --netns all", "packets of every network namespace" },
+	{ "sonde monitor -o pcapng:out.pcapng -o text", "a capture with reasons and processes, and lines" },
 	{ "sonde monitor -r out.pcapng -vv", "dissect a capture" },
-	{ "sonde monitor --map /sys/fs/bpf/vpc/sonde_events --names vpc.tsv", "a datapath of one's own" },
+	{ "sonde monitor --event-map /sys/fs/bpf/vpc/sonde_events --event-names vpc.tsv",
+	  "events of another datapath" },
 	{ 0 },
 };
 
 const struct cmd cmd_monitor = {
-	.name = "monitor", .summary = "packets and drops, live, with the processes they belong to",
+	.name = "monitor",
+	.summary = "packets and drops, live, with the processes they belong to",
 	.args = "[PCAP FILTER]",
 	.doc = "Shows each packet at its observation points (to and from endpoints, host, stack, overlay, network) "
 	       "and each drop with the kernel's reason, the function that dropped it, and the process whose socket "
 	       "it concerns. Trailing words are a pcap filter (pcap-filter(7)) that runs in the kernel; --where "
-	       "takes event words.\n\n"
+	       "takes an event expression, and evt.type=drop in it loads the probes of drops only.\n\n"
 	       "Packets are those of the network namespace in which the command runs, drops those of all; --netns "
 	       "names the namespaces for both (all: those that exist at the start). Lines name the namespace of an "
 	       "event from elsewhere, as in blue/eth0.\n\n"
 	       "A packet belongs to the owner of its socket, never merely to the process that happened to run: "
 	       "owner.by says how the owner was found.",
 	.examples = monitor_examples,
-	.letters = "t=type j=json n=numeric c=count i=iface s=snaplen 4=ipv4 6=ipv6",
-	.conf_size = sizeof(struct monitor_conf), .sets = monitor_sets, .run = monitor_run,
+	.conf_size = sizeof(struct monitor_conf),
+	.sets = monitor_sets,
+	.run = monitor_run,
 };

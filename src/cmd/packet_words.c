@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "event/event.h"
+#include "event/filter/filter.h"
 #include "pktfilter/pktfilter.h"
 #include "probes/net/net.h"
 #include "probes/net/flow/net_flow_find.h"
@@ -18,6 +21,41 @@
 #include "sonde/wire.h"
 
 #define COMPILE_NS 60000000000ull	/* of processor time, for who typed it; ^C ends it, too */
+
+/* ---- options ---- */
+
+/* "N[/TIME][:BURST]" */
+static int on_rate(void *conf, const char *arg, struct err *err)
+{
+	struct net_conf *net = conf;
+	_cleanup_free_ char *copy = strdup(arg);
+	char *burst = copy ? strrchr(copy, ':') : NULL, *time;
+
+	if (!copy)
+		return err_errno(err, -ENOMEM, "--rate");
+	if (burst)
+		*burst++ = '\0';
+	time = strchr(copy, '/');
+	if (time)
+		*time++ = '\0';
+	if (str_to_u32(copy, 10, &net->rate) < 0 || (burst && str_to_u32(burst, 10, &net->burst) < 0) ||
+	    (time && str_to_duration_ns(time, &net->interval_ns) < 0))
+		return err_set(err, -EINVAL,
+			       "--rate %s: expected N[/TIME][:BURST], such as 100, 100/1s or 100/1s:500", arg);
+	return 0;
+}
+
+const struct opt packet_opts[] = {
+	OPT_ROW(net_conf, snaplen, "snaplen", 's', OPT_STRV, "[KIND=]BYTES", "bytes of each packet, 0 = all",
+		.more = "KIND is trace or drop; the default is 128, in captures all"),
+	OPT_CALL_ROW(on_rate, "rate", 0, "N[/TIME][:BURST]", "at most N events of a kind per TIME (1s)",
+		     .more = "the rest is counted; BURST is the burst size, by default N"),
+	OPT_ROW(net_conf, attach, "attach", 0, OPT_ENUM, "HOW", "tc attach mechanism", .names = net_attach_names,
+		.more = "auto is tcx where the kernel has it"),
+	OPT_END
+};
+
+/* ---- the filter ---- */
 
 int packet_words_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_words *ret,
 		      struct err *err)
@@ -106,7 +144,8 @@ int packet_words_explain(const struct packet_words *w, const struct run_conf *ru
 	else
 		buf_add_str(&b, "There are no packet words: every packet passes.\n");
 	if (run->where)
-		buf_printf(&b, "--where is decided in user space, after the packet words.\n");
+		buf_add_str(&b, "Checks of evt.type, proc.name and proc.pid in --where that must hold are evaluated\n"
+				"in the kernel, the rest of it in user space.\n");
 	if (r >= 0 && fwrite(b.data, 1, b.len, stdout) != b.len)
 		r = -EIO;
 	buf_fini(&b);
@@ -118,7 +157,25 @@ const char *packet_words_use(struct packet_words *w, const struct run_conf *run,
 	net->words = w->text.len ? buf_str(&w->text) : NULL;
 	net->filter = w->filter;
 	net->netns = &run->netns;
+	net->iface = run->ifaces;
 	return net->words;
+}
+
+static int add_kinds(void *ctx, const struct filter_conjunct *c)
+{
+	unsigned *kinds = ctx;
+
+	if (!c->field || strcmp(c->field, "evt.type") != 0 || c->negated ||
+	    (c->op != FILTER_EQ && c->op != FILTER_IN))
+		return 0;
+	for (size_t i = 0; i < c->n_values; i++)
+		*kinds |= net_conf_kinds(c->values[i].text);
+	return 0;
+}
+
+void packet_words_kinds(const struct filter *f, struct net_conf *net)
+{
+	filter_conjuncts(f, add_kinds, &net->kinds);
 }
 
 bool packet_words_kept(const struct run_conf *run)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The trailing words of commands about packets: a pcap filter, together with --from, --to and --related-to. The
+ * The options and trailing words of commands about packets: a pcap filter. The
  * kernel decides where it can; this is what is left to user space, and all there is for files.
  */
 #ifndef CMD_PACKET_WORDS_H
@@ -9,11 +9,12 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/opt.h"
 
 struct err;
 struct event;
+struct filter;
 struct net_conf;
-struct opt_strv;
 struct pktfilter;
 struct run_conf;
 
@@ -28,6 +29,14 @@ struct packet_words {
 int packet_words_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_words *ret,
 		      struct err *err);
 
+/* Options of the commands about packets, over a struct net_conf. */
+extern const struct opt packet_opts[];
+
+/* --flow, for a row over a member that packet_words_open_flow() takes. */
+#define PACKET_FLOW_ROW(s, m) \
+	OPT_ROW(s, m, "flow", 0, OPT_STR, "FLOW", "this flow: an id, or \"tcp A:PORT -> B:PORT\"", \
+		.more = "both directions and both sides of a translation; ids are those of sonde flows")
+
 /* The same, and of one conversation only: @flow is an id or its ends (probes/net/flow/net_flow_find.h); NULL = all.
  */
 int packet_words_open_flow(const struct net_conf *net, const struct opt_strv *words, const char *flow,
@@ -36,6 +45,12 @@ void packet_words_close(struct packet_words *w);
 
 /* Gives @net filter, words and namespaces, all borrowed. Returns the words as one text; NULL = there were none. */
 const char *packet_words_use(struct packet_words *w, const struct run_conf *run, struct net_conf *net);
+
+/*
+ * The kinds of events that the filter @f asks for (evt.type = drop) go to @net; 0 = it names no type. For
+ * run_ops.needs.
+ */
+void packet_words_kinds(const struct filter *f, struct net_conf *net);
 
 /* A predicate for struct run_ops; @ctx: struct packet_words. */
 bool packet_words_match(void *ctx, const struct event *ev);

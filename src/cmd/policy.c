@@ -24,6 +24,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/packet_words.h"
 #include "cmd/run.h"
 #include "event/event.h"
 #include "event/json.h"
@@ -51,13 +52,12 @@ static const char *const report_names[] = {
 _Static_assert(ARRAY_SIZE(report_names) == NET_REPORT__MAX + 1, "each choice has a word");
 
 static const struct opt policy_opts[] = {
-	{ .name = "verdicts", .kind = OPT_ENUM, .off = offsetof(struct policy_conf, net.policy.report),
-	  .arg = "WHICH", .aux = report_names,
-	  .help = "verdicts to report (default denied, audit rules included); counters have all" },
+	OPT_ROW(policy_conf, net.policy.report, "verdicts", 0, OPT_ENUM, "WHICH", "verdicts to report",
+		.names = report_names, .more = "denied (the default) includes audited; counters have all"),
 	OPT_ROW(policy_conf, net.count.interval_ns, "interval", 0, OPT_DURATION, "TIME",
-		"report the counters of the rules every TIME (default: once at the end)"),
-	OPT_ROW(policy_conf, cilium_socket, "cilium-socket", 0, OPT_STR, "PATH",
-		"serve Cilium's monitor protocol 1.2 on this socket; stock clients connect there"),
+		"rule counters every TIME (default: at the end)"),
+	OPT_ROW(policy_conf, cilium_socket, "serve-cilium", 0, OPT_STR, "PATH",
+		"serve Cilium's clients on this socket", .more = "with Cilium's monitor protocol 1.2"),
 	OPT_END
 };
 
@@ -66,9 +66,9 @@ static size_t policy_sets(void *conf, struct opt_set *ret_sets)
 	struct policy_conf *c = conf;
 
 	c->net = net_conf_default;
-	ret_sets[0] = (struct opt_set){ "Policy", policy_opts, c };
-	ret_sets[1] = (struct opt_set){ "Network", net_rule_opts, &c->net };
-	return 2 + run_sets(&c->run, ret_sets + 2);
+	ret_sets[0] = (struct opt_set){ .title = "Policy", .opts = packet_opts, .conf = &c->net };
+	ret_sets[1] = (struct opt_set){ .opts = policy_opts, .conf = c };
+	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
 }
 
 /* ---- the file ---- */
@@ -235,7 +235,7 @@ static int policy_live(struct policy_conf *c, const struct cmd_words *w)
 		.hangup = true,
 	};
 
-	c->run.local = true;
+	c->net.iface = c->run.ifaces;
 	c->net.netns = &c->run.netns;
 	c->net.kinds = 1u << NET_KIND_TRACE;
 	c->net.policy.text = buf_str(&c->text);
@@ -264,6 +264,8 @@ static int policy_run(void *conf, const struct cmd_words *w)
 {
 	const struct opt_strv *words = &w->words;
 	struct policy_conf *c = conf;
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
+	struct err err = { 0 };
 	int status;
 
 	if (words->len == 2 && !strcmp(words->items[0], "check"))
@@ -277,6 +279,10 @@ static int policy_run(void *conf, const struct cmd_words *w)
 	if (c->run.read) {
 		log_error("sonde policy evaluates live packets; it cannot read recordings (--read)");
 		return CMD_USAGE;
+	}
+	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0) {
+		log_error("%s", err.msg);
+		return CMD_FAIL;
 	}
 	status = policy_start(c, w);
 	buf_fini(&c->text);
@@ -293,7 +299,8 @@ static const struct cmd_example policy_examples[] = {
 };
 
 const struct cmd cmd_policy = {
-	.name = "policy", .summary = "audit packets against a rule file, count by rule",
+	.name = "policy",
+	.summary = "audit packets against a rule file, count by rule",
 	.args = "FILE | check FILE | explain FILE PACKET",
 	.doc = "Evaluates the rules of FILE in the kernel for each packet at the interfaces; the first rule that "
 	       "matches decides. Reports the verdicts in the form of Cilium's policy verdicts and counts packets and "
@@ -307,6 +314,7 @@ const struct cmd cmd_policy = {
 	       "if the file has an error.\n\n"
 	       "check reports the first error of FILE, explain prints the rule that matches a packet.",
 	.examples = policy_examples,
-	.letters = "t=type j=json n=numeric c=count i=iface s=snaplen",
-	.conf_size = sizeof(struct policy_conf), .sets = policy_sets, .run = policy_run,
+	.conf_size = sizeof(struct policy_conf),
+	.sets = policy_sets,
+	.run = policy_run,
 };

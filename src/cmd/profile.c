@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde profile: where the CPU time goes, by stack. Options, header lines and the default text are those of bcc's
- * profile(8); what this file adds is in the outputs.
+ * sonde profile: where the CPU time goes, by stack. Header lines and the default text are those of bcc's profile(8).
  */
 #include "cmd/profile.h"
 
@@ -21,9 +20,9 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
-#include "cmd/cpu_source.h"
+#include "event/filter/filter.h"
 #include "probe/probe.h"
 #include "sinks/sink.h"
 #include "sym/sym.h"
@@ -33,48 +32,111 @@
 #define SAMPLE_RING_BYTES (1u << 20)	/* per CPU: of samples, hundreds of ms even at 10,000 a second */
 #define DEFAULT_HZ 49		/* no divisor of timers that tick 50, 100 or 1000 times a second */
 
+static const char *const mode_names[] = {
+	[PROFILE_ON_CPU] = "on-cpu",
+	[PROFILE_OFF_CPU] = "off-cpu",
+	[PROFILE_WALL] = "wall",
+	NULL,
+};
+_Static_assert(ARRAY_SIZE(mode_names) == PROFILE_MODE__MAX + 1, "a name per mode");
+
+static const char *const stacks_names[] = {
+	[PROFILE_BOTH] = "both",
+	[PROFILE_USER] = "user",
+	[PROFILE_KERNEL] = "kernel",
+	NULL,
+};
+_Static_assert(ARRAY_SIZE(stacks_names) == PROFILE_STACKS__MAX + 1, "a name per choice");
+
+/* ---- options over a struct cpu_conf ---- */
+
+/* "NAME[:PERIOD]" */
+static int on_event(void *conf, const char *arg, struct err *err)
+{
+	struct cpu_conf *cpu = conf;
+	size_t len = strcspn(arg, ":");
+
+	for (unsigned i = 0; cpu_event_names[i]; i++) {
+		if (strlen(cpu_event_names[i]) != len || memcmp(cpu_event_names[i], arg, len) != 0)
+			continue;
+		cpu->event = i;
+		if (!arg[len] || (str_to_u64(arg + len + 1, 10, &cpu->period) >= 0 && cpu->period))
+			return 0;
+	}
+	return err_set(err, -EINVAL, "--event %s: expected auto, cycles or clock, and a period as in cycles:1000000",
+		       arg);
+}
+
+/* "MIN[-MAX]" */
+static int on_block(void *conf, const char *arg, struct err *err)
+{
+	struct cpu_conf *cpu = conf;
+	size_t len = strcspn(arg, "-");
+	char min[32];
+
+	snprintf(min, sizeof(min), "%.*s", (int)len, arg);
+	if ((*min && str_to_duration_ns(min, &cpu->min_block_ns) < 0) ||
+	    (arg[len] && str_to_duration_ns(arg + len + 1, &cpu->max_block_ns) < 0))
+		return err_set(err, -EINVAL, "--block %s: expected MIN[-MAX], such as 1ms or 1ms-5s", arg);
+	return 0;
+}
+
+/* "USER[,KERNEL]" */
+static int on_depth(void *conf, const char *arg, struct err *err)
+{
+	struct cpu_conf *cpu = conf;
+	size_t len = strcspn(arg, ",");
+	char user[32];
+
+	snprintf(user, sizeof(user), "%.*s", (int)len, arg);
+	if ((*user && str_to_u32(user, 10, &cpu->depth) < 0) ||
+	    (arg[len] && str_to_u32(arg + len + 1, 10, &cpu->kernel_depth) < 0))
+		return err_set(err, -EINVAL, "--depth %s: expected USER[,KERNEL] frames, such as 512,127", arg);
+	return 0;
+}
+
+static const struct opt sampling_opts[] = {
+	OPT_ROW(cpu_conf, frequency, "frequency", 'F', OPT_U32, "HZ", "samples per second and CPU (default 49)"),
+	OPT_CALL_ROW(on_event, "event", 0, "NAME[:PERIOD]", "auto, cycles or clock; every PERIOD events",
+		     .more = "auto (the default) is cycles where the machine counts them; an event of the clock is a "
+			     "nanosecond"),
+	OPT_ROW(cpu_conf, cpus, "cpu", 0, OPT_STRV, "LIST", "these CPUs, as 0-3,8"),
+	OPT_CALL_ROW(on_block, "block", 0, "MIN[-MAX]", "times off CPU of this length (1us)"),
+	OPT_ROW(cpu_conf, idle, "idle", 0, OPT_BOOL, NULL, "idle CPUs too"),
+	OPT_CALL_ROW(on_depth, "depth", 0, "USER[,KERNEL]", "frames per stack (512,127)",
+		     .more = "of a stack off CPU 127; for more kernel frames raise kernel.perf_event_max_stack"),
+	OPT_ROW(cpu_conf, unwind_bytes, "unwind-memory", 0, OPT_BYTES, "SIZE", "unwind tables in the kernel (64M)"),
+	OPT_ROW(cpu_conf, no_nice, "no-boost", 0, OPT_BOOL, NULL, "leave scheduling priorities alone",
+		.more = "on a busy host the first stacks of a program are then truncated"),
+	OPT_END
+};
+
+/* ---- options of the command ---- */
+
 #define ROW(member, ...) OPT_ROW(profile_conf, member, __VA_ARGS__)
 
 static const struct opt profile_opts[] = {
-	ROW(folded, "folded", 'f', OPT_BOOL, NULL, "one line per stack, for flame graphs (as -o folded)"),
-	ROW(delimited, "delimited", 'd', OPT_BOOL, NULL, "a delimiter between kernel and user frames"),
-	ROW(annotations, "annotations", 'a', OPT_BOOL, NULL, "_[k] behind kernel frames in folded text"),
-	ROW(addresses, "address", 'A', OPT_BOOL, NULL, "raw addresses in front of frames, in bcc's text"),
-	ROW(per_thread, "per-thread", 0, OPT_BOOL, NULL, "count the threads of a process apart"),
-	ROW(lines, "lines", 0, OPT_BOOL, NULL,
-	    "source file, line and inlined functions (DWARF; Go's own table), where the output has them"),
-	ROW(stats, "stats", 0, OPT_BOOL, NULL,
-	    "at the end, on stderr: how complete the stacks of each process are, what was lost, what it cost"),
-	ROW(top, "top", 0, OPT_BOOL, NULL, "live view of functions and processes in the terminal"),
-	ROW(diff, "diff", 0, OPT_BOOL, NULL,
-	    "compare two recordings, OLD and NEW: folded lines with two counts, or -o svg:FILE"),
-	ROW(stack_storage, "stack-storage-size", 0, OPT_U64, "N",
-	    "most different stacks kept; the rest counts as lost (default: as many as 256 MB hold)"),
-	ROW(hash_storage, "hash-storage-size", 0, OPT_U64, "N",
-	    "most rows of process, name and stack kept; here a row is a stack, and the smaller of both limits holds"),
-	ROW(max_depth, "perf-max-stack-depth", 0, OPT_U64, "N", "most frames of a stack, kernel and user each"),
-	ROW(cgroupmap, "cgroupmap", 0, OPT_STR, "FILE",
-	    "only the cgroups whose ids are keys of this pinned BPF map at the start"),
-	ROW(mntnsmap, "mntnsmap", 0, OPT_STR, "FILE",
-	    "only the mount namespaces whose inodes are keys of this pinned BPF map at the start"),
-	ROW(ebpf, "ebpf", 0, OPT_BOOL, NULL,
-	    "print the C text of the programs that run in the kernel, and nothing else"),
+	ROW(mode, "mode", 0, OPT_ENUM, "MODE", "threads", .names = mode_names,
+	    .more = "on-cpu counts samples, off-cpu the time that threads do not run, wall both"),
+	ROW(stacks, "stacks", 0, OPT_ENUM, "WHICH", "parts of stacks", .names = stacks_names),
+	ROW(per_thread, "per-thread", 0, OPT_BOOL, NULL, "count the threads of a process separately"),
+	ROW(lines, "lines", 0, OPT_BOOL, NULL, "source lines and inlined functions",
+	    .more = "from DWARF or Go's own table, in outputs that have them"),
+	ROW(stats, "stats", 0, OPT_BOOL, NULL, "completeness, loss and cost, on stderr"),
+	ROW(top, "top", 0, OPT_BOOL, NULL, "functions and processes live, full screen"),
 	ROW(title, "title", 0, OPT_STR, "TEXT", "title of the flame graph"),
-	ROW(width, "width", 0, OPT_U32, "PIXELS", "width of the flame graph (default 1200)"),
-	ROW(height, "height", 0, OPT_U32, "PIXELS", "height of one frame in it (default 16)"),
 	OPT_END,
 };
 
-static size_t profile_sets(void *conf, struct opt_set *ret_sets)
+size_t profile_sets(void *conf, struct opt_set *ret_sets)
 {
-	const struct probe_ops *cpu = probe_find("cpu");
 	struct profile_conf *c = conf;
 
 	c->cpu = cpu_conf_default;
 	c->cpu.frequency = 0;	/* so that -F can be told from the default */
-	ret_sets[0] = (struct opt_set){ "Profile", profile_opts, c };
-	ret_sets[1] = (struct opt_set){ "Sampling", cpu->opts, &c->cpu };
-	return 2 + run_sets(&c->run, ret_sets + 2);
+	ret_sets[0] = (struct opt_set){ .title = "Profile", .opts = sampling_opts, .conf = &c->cpu };
+	ret_sets[1] = (struct opt_set){ .opts = profile_opts, .conf = c };
+	return 2 + run_sets(&c->run, 0, ret_sets + 2);
 }
 
 /* ---- what does not go together ---- */
@@ -86,28 +148,15 @@ static int refuse(struct err *err, const char *a, const char *b)
 
 static int check_pairs(const struct profile_conf *c, struct err *err)
 {
-	if (c->run.pids.len && c->cpu.tids.len)
-		return refuse(err, "-p", "-L");
-	if (c->cpu.user_only && c->cpu.kernel_only)
-		return refuse(err, "-U", "-K");
 	if (c->cpu.frequency && c->cpu.period)
-		return refuse(err, "-F", "-c");
-	if (c->cpu.off_cpu && c->cpu.wall)
-		return refuse(err, "--off-cpu", "--wall");
-	if (c->folded && c->top)
-		return refuse(err, "-f", "--top");
+		return refuse(err, "-F", "--event NAME:PERIOD");
 	if (c->cpu.off_cpu && (c->cpu.period || c->cpu.frequency))
-		return refuse(err, "--off-cpu", c->cpu.period ? "-c" : "-F");
-	if (c->run.count)
-		return err_set(err, -EINVAL, "--count: -c takes a sample every N events, --duration ends a run");
+		return refuse(err, "--mode off-cpu", c->cpu.period ? "--event NAME:PERIOD" : "-F");
 	return 0;
 }
 
 static int check_outputs(const struct profile_conf *c, struct err *err)
 {
-	if (c->folded && (c->run.outputs.len || c->run.json))
-		return err_set(err, -EINVAL, "-f and %s exclude each other: -o folded:FILE writes folded lines to a "
-			       "file", c->run.json ? "--json" : "-o");
 	for (size_t i = 0; i < c->run.outputs.len; i++) {
 		const char *path, *text = c->run.outputs.items[i];
 		const struct sink_ops *ops = sink_of_output(text, NULL, &path);
@@ -116,27 +165,6 @@ static int check_outputs(const struct profile_conf *c, struct err *err)
 			return err_set(err, -EINVAL, "-o %s: format %s is for %s, not for stacks (sonde help outputs "
 				       "lists the formats)", text, ops->name, ops->shows);
 	}
-	return 0;
-}
-
-/* The one word that bcc's command takes is the duration in seconds. */
-static int take_words(struct profile_conf *c, const struct cmd_words *w, struct err *err)
-{
-	const char *word = w->words.len ? w->words.items[0] : NULL;
-	uint64_t secs;
-
-	if (w->words.len > 1)
-		return err_set(err, -EINVAL, "one word is expected at most, the duration in seconds; %s is too many",
-			       w->words.items[1]);
-	if (w->command.len && c->run.read)
-		return refuse(err, "-r", "a command behind --");
-	if (!word)
-		return 0;
-	if (str_to_u64(word, 10, &secs) < 0 || !secs || secs > UINT64_MAX / NS_PER_S)
-		return err_set(err, -EINVAL, "%s is no duration in seconds (a command to run goes behind --)", word);
-	if (c->run.duration_ns)
-		return refuse(err, "--duration", "a duration as a word");
-	c->run.duration_ns = secs * NS_PER_S;
 	return 0;
 }
 
@@ -209,61 +237,69 @@ static uint64_t sample_period(const struct profile_conf *c)
 static void set_view(const struct profile_conf *c, struct stack_view *v)
 {
 	*v = (struct stack_view){
-		.user_only = c->cpu.user_only, .kernel_only = c->cpu.kernel_only,
-		.delimiter = c->delimited && !c->cpu.user_only && !c->cpu.kernel_only,
-		.annotate = c->annotations, .addresses = c->addresses, .by_thread = c->per_thread,
-		.weight = c->cpu.off_cpu ? STACK_OFF_CPU : c->cpu.wall ? STACK_WALL : STACK_SAMPLES,
+		.user_only = c->cpu.user_only,
+		.kernel_only = c->cpu.kernel_only,
+		.delimiter = c->view.delimiter && !c->cpu.user_only && !c->cpu.kernel_only,
+		.annotate = c->view.annotate,
+		.addresses = c->view.addresses,
+		.by_thread = c->per_thread,
+		.weight = c->cpu.off_cpu ? STACK_OFF_CPU
+			  : c->cpu.wall	 ? STACK_WALL
+					 : STACK_SAMPLES,
 		.period = sample_period(c),
-		.title = c->title, .width = c->width, .height = c->height,
-		.max_entries = c->stack_storage && c->hash_storage ? MIN(c->stack_storage, c->hash_storage)
-								   : MAX(c->stack_storage, c->hash_storage),
+		.title = c->title,
+		.max_entries = c->view.max_entries,
 	};
 }
 
-static int apply_cgroup_map(struct profile_conf *c, struct buf *text, struct err *err)
+static void set_modes(struct profile_conf *c)
 {
-	_cleanup_free_ uint64_t *ids = NULL;
-	size_t n = 0;
-	int r = c->cgroupmap ? profile_map_keys("--cgroupmap", c->cgroupmap, &ids, &n, err) : 0;
-
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		buf_printf(text, "%" PRIu64, ids[i]);
-		buf_add_char(text, '\0');
-	}
-	if (r >= 0 && buf_error(text))
-		r = err_errno(err, -ENOMEM, "--cgroupmap");
-	for (const char *p = text->data; r >= 0 && p && p < text->data + text->len; p += strlen(p) + 1) {
-		if (vec_grow(&c->run.cgroups) < 0)
-			return err_errno(err, -ENOMEM, "--cgroupmap");
-		c->run.cgroups.items[c->run.cgroups.len++] = p;
-	}
-	return r;
+	c->cpu.off_cpu |= c->mode == PROFILE_OFF_CPU;
+	c->cpu.wall |= c->mode == PROFILE_WALL;
+	c->cpu.user_only |= c->stacks == PROFILE_USER;
+	c->cpu.kernel_only |= c->stacks == PROFILE_KERNEL;
 }
 
-static int prepare(struct profile_conf *c, const struct cmd_words *w, struct watch *watch, struct buf *ids,
-		   struct err *err)
+static int prepare(struct profile_conf *c, const struct cmd_words *w, struct err *err)
 {
 	int r = check_pairs(c, err);
 
 	if (r >= 0)
 		r = check_outputs(c, err);
-	if (r >= 0)
-		r = take_words(c, w, err);
 	if (r < 0)
 		return r;
+	if (w->command.len && c->run.read)
+		return refuse(err, "-r", "a command behind --");
 	if (!c->cpu.frequency)
 		c->cpu.frequency = DEFAULT_HZ;
 	if (!c->run.ring_bytes && !c->cpu.off_cpu && !c->cpu.wall)
 		c->run.ring_bytes = SAMPLE_RING_BYTES;
-	if (c->max_depth > UINT16_MAX)
-		return err_set(err, -EINVAL, "--perf-max-stack-depth %" PRIu64 ": more than %d is not possible",
-			       c->max_depth, UINT16_MAX);
-	if (c->max_depth)
-		c->cpu.depth = c->cpu.kernel_depth = (uint32_t)c->max_depth;
-	r = apply_cgroup_map(c, ids, err);
-	if (r >= 0 && c->mntnsmap)
-		r = mntns_filter_new(c->mntnsmap, &watch->mntns, err);
-	return r;
+	return 0;
+}
+
+/* thread.tid of the filter goes to the kernel; names and processes go there for every probe. */
+static int push_threads(void *ctx, const struct filter_conjunct *part)
+{
+	struct profile_conf *c = ctx;
+
+	if (!part->field || strcmp(part->field, "thread.tid") != 0 || part->negated || c->cpu.tids.len ||
+	    (part->op != FILTER_EQ && part->op != FILTER_IN))
+		return 0;
+	for (size_t i = 0; i < part->n_values; i++) {
+		if (part->values[i].number > UINT32_MAX || part->values[i].negative)
+			continue; /* no thread has it */
+		if (vec_grow(&c->cpu.tids) < 0)
+			return -ENOMEM;
+		c->cpu.tids.items[c->cpu.tids.len++] = (uint32_t)part->values[i].number;
+	}
+	return 0;
+}
+
+static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
+{
+	(void)by_outputs;
+	(void)by_words;
+	filter_conjuncts(filter, push_threads, ctx);
 }
 
 static int started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
@@ -274,8 +310,8 @@ static int started(void *ctx, struct loop *loop, struct pipeline *p, struct err 
 
 	if (w->top)
 		return top_start(w->top, loop, p, err);
-	if (!w->has_command && profile_writes_file(w->conf))
-		r = progress_new(loop, c, profile_progress, w, &w->progress);
+	if (!w->has_command && profile_closing_writes_file(w->conf))
+		r = closing_progress_new(loop, c, profile_closing_progress, w, &w->progress);
 	return r < 0 ? err_errno(err, r, "cannot show progress") : 0;
 }
 
@@ -283,20 +319,13 @@ static void stopped(void *ctx)
 {
 	struct watch *w = ctx;
 
-	progress_free(TAKE_PTR(w->progress));
-}
-
-static bool pass_mntns(void *ctx, const struct event *ev)
-{
-	struct watch *w = ctx;
-
-	return !w->mntns || mntns_filter_pass(w->mntns, ev) || ev->desc->aggregate;
+	closing_progress_free(TAKE_PTR(w->progress));
 }
 
 /* bcc's header is part of its text. With other outputs it tells a person at a terminal what is going on. */
 static const char *place_header(const struct profile_conf *c, const char *header, struct stack_view *view)
 {
-	bool text = !c->run.outputs.len && !c->run.json && !c->folded && !c->top;
+	bool text = !c->run.outputs.len && !c->run.json && !c->output && !c->top;
 
 	if (c->run.read || c->top)
 		return NULL;
@@ -313,23 +342,29 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	const struct pipeline_probe probes[] = { { .ops = probe_find("cpu"), .conf = &c->cpu } };
 	_cleanup_free_ char *header = header_line(c, &w->command);
 	const struct sym_opts symbols = { .lines = c->lines };
+	const struct run_stacks stacks = {
+		.view = view,
+		.symbols = &symbols,
+		.left_out = &watch->full,
+		.hertz = c->cpu.period ? 0 : c->cpu.frequency,
+	};
 	struct run_ops spec = {
 		.unit = "sample",
-		.hertz = c->cpu.period ? 0 : c->cpu.frequency,
+		.stacks = &stacks,
 		.probes = probes,
 		.n_probes = ARRAY_SIZE(probes),
-		.pass = pass_mntns,
-		.pass_ctx = watch,
+		.pass = c->pass,
+		.pass_ctx = c->pass_ctx,
 		.cmdline = w->line,
 		.output = c->top      ? ""
-			  : c->folded ? "folded"
+			  : c->output ? c->output
 				      : "bcc",
-		.stack = view,
-		.symbols = &symbols,
+		.needs = on_needs,
+		.needs_ctx = c,
+		.filter_text = c->filter_text,
 		.command = &w->command,
 		.watcher = &watch_sink,
 		.watcher_ctx = watch,
-		.left_out = &watch->full,
 		.started = started,
 		.stopped = stopped,
 		.started_ctx = watch,
@@ -354,87 +389,140 @@ static void add_word(struct buf *b, bool given, const char *word)
 		buf_printf(b, "%s%s", b->len ? ", " : "", word);
 }
 
+static int explain_part(void *ctx, const struct filter_conjunct *c)
+{
+	struct buf *parts = ctx; /* the kernel's, the others */
+	bool goes_down =
+		c->field && !c->negated && (c->op == FILTER_EQ || c->op == FILTER_IN) &&
+		(!strcmp(c->field, "proc.name") || !strcmp(c->field, "proc.pid") || !strcmp(c->field, "thread.tid"));
+
+	add_word(&parts[!goes_down], true, c->text);
+	return 0;
+}
+
+static int explain_where(const struct profile_conf *c, struct buf parts[2], struct err *err)
+{
+	struct pipeline *p = NULL;
+	struct filter *f = NULL;
+	int r = pipeline_new(NULL, &p, err);
+
+	if (r >= 0)
+		r = filter_parse(pipeline_registry(p), c->run.where ? c->run.where : "", &f, err);
+	if (r >= 0)
+		r = filter_conjuncts(f, explain_part, parts);
+	filter_free(f);
+	pipeline_free(p);
+	return r;
+}
+
 /* --explain-filter */
 static int explain(const struct profile_conf *c, const struct cmd_words *w)
 {
-	_cleanup_(buf_fini) struct buf kernel = { 0 }, user = { 0 };
+	struct buf parts[2] = { 0 };
+	struct err err = { 0 };
+	int r = explain_where(c, parts, &err);
 
-	add_word(&kernel, c->run.pids.len, "--pid");
-	add_word(&kernel, c->cpu.tids.len, "--tid");
-	add_word(&kernel, c->cpu.cpus.len, "--cpu");
-	add_word(&kernel, c->run.comms.len, "--comm");
-	add_word(&kernel, c->run.cgroups.len, "--cgroup");
-	add_word(&kernel, c->run.netns.len, "--netns");
-	add_word(&kernel, w->command.len, "the command and its children");
-	add_word(&user, c->run.containers.len, "--container");
-	add_word(&user, c->mntnsmap, "--mntnsmap");
-	add_word(&user, c->run.where, "--where");
-	printf("In the kernel, before a stack is walked: %s.\nIn user space, of what is left: %s.\n",
-	       kernel.len ? buf_str(&kernel) : "nothing, every thread passes",
-	       user.len ? buf_str(&user) : "nothing, all of it is counted");
-	return CMD_OK;
+	add_word(&parts[0], c->run.pids.len, "--pid");
+	add_word(&parts[0], c->cpu.tids.len, "threads");
+	add_word(&parts[0], c->cpu.cpus.len, "--cpu");
+	add_word(&parts[0], c->run.cgroups.len, "--cgroup");
+	add_word(&parts[0], c->run.netns.len, "--netns");
+	add_word(&parts[0], w->command.len, "the command and its children");
+	add_word(&parts[1], c->run.containers.len, "--container");
+	add_word(&parts[1], c->pass, "mount namespaces");
+	if (r < 0)
+		log_error("%s", err.msg);
+	else
+		printf("In the kernel, before a stack is walked: %s.\nIn user space, of what is left: %s.\n",
+		       parts[0].len ? buf_str(&parts[0]) : "nothing, every thread passes",
+		       parts[1].len ? buf_str(&parts[1]) : "nothing, all of it is counted");
+	buf_fini(&parts[0]);
+	buf_fini(&parts[1]);
+	return r < 0 ? cmd_exit_status(r) : CMD_OK;
 }
 
-/* --ebpf */
-static int print_source(void)
+static int profile_live(struct profile_conf *c, const struct cmd_words *w)
 {
-	return fputs(cpu_source, stdout) < 0 ? CMD_FAIL : CMD_OK;
-}
-
-static int profile_run(void *conf, const struct cmd_words *w)
-{
-	struct profile_conf *c = conf;
 	struct watch watch = { .conf = c, .has_command = w->command.len };
 	struct stack_view view;
-	_cleanup_(buf_fini) struct buf ids = { 0 };
 	struct err err = { 0 };
-	int r, status;
+	int r = prepare(c, w, &err);
 
-	if (c->ebpf)
-		return print_source();
-	if (c->diff)
-		return profile_diff(c, w);
-	r = prepare(c, w, &watch, &ids, &err);
 	set_view(c, &view);
 	if (r >= 0 && c->top && !c->run.explain_filter)
 		r = top_new(&view, &watch.top, &err);
 	if (r < 0) {
 		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
-	} else if (c->run.explain_filter) {
-		status = explain(c, w);
-	} else {
-		status = run_profile(c, w, &watch, &view);
+		return cmd_exit_status(r);
 	}
-	mntns_filter_free(watch.mntns);
+	return c->run.explain_filter ? explain(c, w) : run_profile(c, w, &watch, &view);
+}
+
+int profile_main(struct profile_conf *c, const char *words, const struct cmd_words *w)
+{
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
+	struct err err = { 0 };
+	int status = CMD_FAIL;
+
+	set_modes(c);
+	c->filter_text = words;
+	if (run_settle(&c->run, words, "rec", &texts, &err) < 0)
+		log_error("%s", err.msg);
+	else
+		status = profile_live(c, w);
+	vec_fini(&c->cpu.tids);
 	return status;
 }
 
+static int diff(struct profile_conf *c, const struct cmd_words *w)
+{
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
+	struct err err = { 0 };
+
+	set_modes(c);
+	if (run_settle(&c->run, NULL, "rec", &texts, &err) >= 0)
+		return profile_diff(c, w);
+	log_error("%s", err.msg);
+	return CMD_FAIL;
+}
+
+static int profile_run(void *conf, const struct cmd_words *w)
+{
+	struct profile_conf *c = conf;
+	_cleanup_free_ char *words = run_join_words(&w->words);
+
+	return w->words.len && !strcmp(w->words.items[0], "diff") ? diff(c, w) : profile_main(c, words, w);
+}
+
 static const struct cmd_example profile_examples[] = {
-	{ "sonde profile", "count stacks of all CPUs until Ctrl-C, as bcc's profile does" },
-	{ "sonde profile -F 99 -o cpu.svg 10", "a flame graph of ten seconds" },
+	{ "sonde profile", "count stacks of all CPUs until Ctrl-C" },
+	{ "sonde profile -F 99 -o cpu.svg --duration 10s", "a flame graph of ten seconds" },
 	{ "sonde profile -p 812 -o pprof:cpu.pb.gz --duration 30s", "for go tool pprof" },
 	{ "sonde profile -o folded -- make -j8", "run a command and profile it with its children" },
-	{ "sonde profile --off-cpu -p 812 10", "where a process waits, in microseconds" },
-	{ "sonde profile -o rec:new.rec 10", "a recording, to look at in any format later" },
+	{ "sonde profile --mode off-cpu proc.name=nginx", "where a program waits, in microseconds" },
+	{ "sonde profile -w new.rec --duration 10s", "a recording, for any format later" },
 	{ "sonde profile -r new.rec --stats", "the same stacks, and how complete they are" },
-	{ "sonde profile --diff old.rec new.rec -o svg:diff.svg", "what grew and what shrank" },
+	{ "sonde profile diff old.rec new.rec -o svg:diff.svg", "what grew and what shrank" },
 	{ "sonde profile --top", "live" },
 	{ 0 },
 };
 
 const struct cmd cmd_profile = {
-	.name = "profile", .summary = "where CPU time goes: stacks of all processes, counted",
-	.args = "[SECONDS]",
-	.doc = "Interrupts every CPU so many times a second and counts the stacks that it finds: kernel and user "
-	       "part, of programs with or without frame pointers. Options and default output are those of bcc's "
-	       "profile.\n\n"
+	.name = "profile",
+	.summary = "where CPU time goes: stacks of all processes, counted",
+	.args = "[EXPR | diff OLD NEW] [-- COMMAND]",
+	.doc = "Interrupts every CPU at a fixed frequency and counts the stacks that it finds: kernel and user "
+	       "part, of programs with or without frame pointers. The default output is that of bcc's profile, whose "
+	       "options sonde compat profile-bpfcc takes. The trailing words are an event expression (sonde help "
+	       "filter): proc.name, proc.pid and thread.tid are compared in the kernel.\n\n"
 	       "A stack that could not be walked to its end says why in its outermost frame; what was lost is "
-	       "counted, told at the end, and stored in outputs that have room for it. Nothing is limited by the "
-	       "size of a table, so the storage options of bcc are limits to set, not sizes to guess.\n\n"
-	       "With --off-cpu the weight of a stack is the time that its threads did not run, in microseconds; the "
+	       "counted, reported at the end, and stored in outputs that have room for it.\n\n"
+	       "diff compares two recordings: folded lines with two counts, or with -o svg:FILE a flame graph.\n\n"
+	       "With --mode off-cpu the weight of a stack is the time that its threads did not run, in "
+	       "microseconds; the "
 	       "part that they were ready and waited for a CPU is an innermost frame of its own.",
 	.examples = profile_examples,
-	.letters = "p=pid L=tid U=user-stacks-only K=kernel-stacks-only F=frequency c=period I=include-idle C=cpu",
-	.conf_size = sizeof(struct profile_conf), .sets = profile_sets, .run = profile_run,
+	.conf_size = sizeof(struct profile_conf),
+	.sets = profile_sets,
+	.run = profile_run,
 };

@@ -25,17 +25,30 @@ struct progress;
 struct sink_ops;
 struct top;
 
+enum profile_mode { PROFILE_ON_CPU, PROFILE_OFF_CPU, PROFILE_WALL, PROFILE_MODE__MAX };
+enum profile_stacks { PROFILE_BOTH, PROFILE_USER, PROFILE_KERNEL, PROFILE_STACKS__MAX };
+
 struct profile_conf {
 	struct run_conf run;
 	struct cpu_conf cpu;
-	bool delimited, annotations, folded, addresses, per_thread;
-	bool stats, lines, top, diff, ebpf;
-	uint64_t stack_storage, hash_storage;	/* entries; 0 = no limit but memory */
-	uint64_t max_depth;			/* --perf-max-stack-depth */
-	const char *cgroupmap, *mntnsmap;
+	unsigned mode;	 /* enum profile_mode; or what `cpu` says */
+	unsigned stacks; /* enum profile_stacks; or `cpu` says it */
+	bool per_thread, lines, stats, top;
 	const char *title;
-	uint32_t width, height;
+
+	/* set by the command */
+	struct stack_view view; /* delimiter, annotate, addresses, max_entries */
+	const char *output;	/* without -o; NULL = "bcc" */
+	const char *filter_text;
+	bool (*pass)(void *ctx, const struct event *ev); /* see struct run_ops */
+	void *pass_ctx;
 };
+
+/* ---- profile.c, for other commands that show the same ---- */
+
+size_t profile_sets(void *conf, struct opt_set *ret_sets); /* as struct cmd has it */
+/* @words: the trailing words as a filter; NULL = none. Returns an exit status. */
+int profile_main(struct profile_conf *c, const char *words, const struct cmd_words *w);
 
 /* ---- profile_watch.c: what the command itself sees of the run ---- */
 
@@ -49,7 +62,6 @@ struct watch {
 	struct buf reasons;		/* why files have no unwind table; owned */
 	struct buf closing;		/* profile_closing(); owned */
 	struct progress *progress;	/* NULL = none */
-	struct mntns_filter *mntns;	/* NULL = all */
 };
 extern const struct sink_ops watch_sink;	/* sink_opts.ctx is a struct watch */
 
@@ -58,10 +70,11 @@ void watch_report(const struct watch *w);
 
 /* ---- profile_closing.c ---- */
 
-bool profile_writes_file(const struct profile_conf *c);
+bool profile_closing_writes_file(const struct profile_conf *c);
 /* A line for each output file. */
 void profile_closing(const struct profile_conf *c, const struct profile *p, struct buf *ret);
-void profile_progress(void *ctx, uint64_t secs, struct buf *line);	/* a progress_fn; @ctx is a struct watch */
+/* A progress_fn; @ctx is a struct watch. */
+void profile_closing_progress(void *ctx, uint64_t secs, struct buf *line);
 
 /* ---- profile_top.c: the live view ---- */
 
@@ -74,16 +87,7 @@ void top_stop(struct top *t);		/* nothing is shown any more: the set goes away *
 
 /* ---- profile_diff.c ---- */
 
-/* --diff OLD NEW. Returns an exit status. */
+/* diff OLD NEW. Returns an exit status. */
 int profile_diff(const struct profile_conf *c, const struct cmd_words *w);
-
-/* ---- profile_maps.c: bcc's filters by pinned BPF maps ---- */
-
-struct mntns_filter;
-/* The keys of a pinned map with keys of 64 bits, at least one; the caller's. @option: for messages. */
-int profile_map_keys(const char *option, const char *path, uint64_t **ret, size_t *ret_n, struct err *err);
-int mntns_filter_new(const char *path, struct mntns_filter **ret, struct err *err);
-void mntns_filter_free(struct mntns_filter *f);
-bool mntns_filter_pass(struct mntns_filter *f, const struct event *ev);	/* learns from state events too */
 
 #endif

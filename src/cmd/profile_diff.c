@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde profile --diff OLD NEW: two recordings as one tree with two weights. Folded lines have both counts, the
+ * sonde profile diff OLD NEW: two recordings as one tree with two weights. Folded lines have both counts, the
  * older one first, as difffolded writes them; a flame graph has the newer one's widths, and its colours say what
  * changed.
  */
@@ -82,19 +82,25 @@ static int read_side(struct side *side, const char *file, const struct cmd_words
 	const struct profile_conf *c = side->conf;
 	struct run_conf conf = c->run;
 	const struct stack_view view = {
-		.user_only = c->cpu.user_only, .kernel_only = c->cpu.kernel_only, .annotate = c->annotations,
-		.weight = c->cpu.off_cpu ? STACK_OFF_CPU : c->cpu.wall ? STACK_WALL : STACK_SAMPLES,
+		.user_only = c->cpu.user_only,
+		.kernel_only = c->cpu.kernel_only,
+		.weight = c->cpu.off_cpu ? STACK_OFF_CPU
+			  : c->cpu.wall	 ? STACK_WALL
+					 : STACK_SAMPLES,
 	};
 	const struct sym_opts symbols = { .lines = false };
-	const struct run_ops spec = {
-		.symbols = &symbols,
-		.cmdline = w->line,
-		.output = "",
-		.stack = &view,
-		.watcher = &gather_sink,
-		.watcher_ctx = side,
+	const struct run_stacks stacks = { .view = &view, .symbols = &symbols };
+	const struct run_input input = {
 		.source = TAKE_PTR(side->sources[side->which]),
 		.opener = &side->opener,
+	};
+	const struct run_ops spec = {
+		.stacks = &stacks,
+		.input = &input,
+		.cmdline = w->line,
+		.output = "",
+		.watcher = &gather_sink,
+		.watcher_ctx = side,
 	};
 
 	conf.read = file;
@@ -128,8 +134,7 @@ static int write_svg(struct stack_tree *tree, const struct profile_conf *c, cons
 {
 	_cleanup_(buf_fini) struct buf svg = { 0 }, footer = { 0 };
 	const struct stack_node *all = stack_tree_at(tree, 0);
-	struct svg_opts o = { .title = c->title ? c->title : "Differential flame graph", .diff = true,
-			      .width = c->width, .height = c->height };
+	struct svg_opts o = { .title = c->title ? c->title : "Differential flame graph", .diff = true };
 	int r;
 
 	o.unit = stack_weight_units[c->cpu.off_cpu ? STACK_OFF_CPU : c->cpu.wall ? STACK_WALL : STACK_SAMPLES];
@@ -158,7 +163,7 @@ static int find_target(const struct run_conf *c, struct target *ret, struct err 
 	if (!ops && (ops = sink_find_suffix(text)))
 		ret->path = text;
 	if (c->outputs.len > 1 || c->json || !ops || (strcmp(ops->name, "folded") && strcmp(ops->name, "svg")))
-		return err_set(err, -EINVAL, "--diff writes one output, folded or svg");
+		return err_set(err, -EINVAL, "diff writes one output, folded or svg");
 	ret->svg = !strcmp(ops->name, "svg");
 	return 0;
 }
@@ -192,14 +197,14 @@ static int open_files(struct side *side, struct target *to, const char *const fi
 
 static int make_diff(struct side *side, struct target *to, const struct cmd_words *w, struct err *err)
 {
-	int r = open_files(side, to, w->words.items, err), status = CMD_OK;
+	int r = open_files(side, to, w->words.items + 1, err), status = CMD_OK;
 
 	for (unsigned i = 0; r >= 0 && status == CMD_OK && i < STACK_SIDE__MAX; i++) {
 		side->which = (enum stack_side)i;
-		status = read_side(side, w->words.items[i], w);
+		status = read_side(side, w->words.items[i + 1], w);
 	}
 	if (r >= 0 && status == CMD_OK)
-		r = write_diff(side, to, w->words.items, err);
+		r = write_diff(side, to, w->words.items + 1, err);
 	return r < 0 ? r : status;
 }
 
@@ -210,13 +215,13 @@ int profile_diff(const struct profile_conf *c, const struct cmd_words *w)
 	struct err err = { 0 };
 	int r;
 
-	if (w->words.len != 2 || w->command.len || c->run.read) {
-		log_error("--diff takes two recordings: sonde profile --diff OLD NEW");
+	if (w->words.len != 3 || w->command.len || c->run.read) {
+		log_error("diff takes two recordings: sonde profile diff OLD NEW");
 		return CMD_USAGE;
 	}
 	r = find_target(&c->run, &to, &err);
 	if (r >= 0 && (r = stack_tree_new(&side.tree)) < 0)
-		err_errno(&err, r, "--diff");
+		err_errno(&err, r, "diff");
 	side.folded = !to.svg;
 	if (r >= 0)
 		r = make_diff(&side, &to, w, &err);

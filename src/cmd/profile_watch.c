@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "cmd/profile.h"
 #include "sinks/stack/profile.h"
 #include "sinks/sink.h"
@@ -32,7 +32,7 @@ static int watch_open(struct sink *s, _unused_ struct err *err)
 	struct state *st = s->state;
 
 	st->watch = s->opts->ctx;
-	st->closes = profile_writes_file(st->watch->conf) && closing_wanted(&st->watch->conf->run);
+	st->closes = profile_closing_writes_file(st->watch->conf) && closing_wanted(&st->watch->conf->run);
 	st->counts = st->watch->top || st->watch->conf->stats || st->closes ||
 		     (s->opts->stack && s->opts->stack->max_entries);
 	return sinks_profile_open(&st->profile, s->opts);
@@ -261,7 +261,7 @@ static int watch_close(struct sink *s)
 
 	if (w->top)
 		top_stop(w->top);
-	progress_free(TAKE_PTR(w->progress));
+	closing_progress_free(TAKE_PTR(w->progress));
 	if (st->closes)
 		profile_closing(w->conf, &st->profile, &w->closing);
 	if (w->conf->stats && w->samples)

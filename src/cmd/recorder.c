@@ -34,17 +34,17 @@ struct recorder {
 
 const struct record_conf record_conf_default = { .after_ns = 1000000000, .memory = 64u << 20 };
 
-const struct opt record_opts[] = {
-	OPT_ROW(record_conf, keep_ns, "keep", 0, OPT_DURATION, "TIME",
-		"keep the packets of the last TIME in memory, and write them when asked to"),
-	OPT_ROW(record_conf, on, "on", 0, OPT_STR, "EXPR",
-		"write them when an event meets EXPR (sonde help filter): drop.reason=NO_SOCKET"),
-	OPT_ROW(record_conf, after_ns, "after", 0, OPT_DURATION, "TIME", "and those of TIME after it (default 1s)"),
-	OPT_ROW(record_conf, memory, "memory", 0, OPT_BYTES, "SIZE",
-		"memory for packets, all CPUs together (default 64M)"),
-	OPT_ROW(record_conf, dumps, "dumps", 0, OPT_U32, "N", "stop after so many dumps"),
-	OPT_END
-};
+const struct opt record_opts[] = { OPT_ROW(record_conf, keep_ns, "keep", 0, OPT_DURATION, "TIME",
+					   "flight recorder: keep TIME in memory",
+					   .more = "packets are written when --on or SIGUSR2 triggers a dump"),
+				   OPT_ROW(record_conf, on, "on", 0, OPT_STR, "EXPR", "dump when an event meets EXPR",
+					   .more = "an event expression: drop.reason=NO_SOCKET"),
+				   OPT_ROW(record_conf, after_ns, "after", 0, OPT_DURATION, "TIME",
+					   "keep recording TIME after the trigger (1s)"),
+				   OPT_ROW(record_conf, memory, "memory", 0, OPT_BYTES, "SIZE",
+					   "memory for packets (default 64M)", .more = "all CPUs together"),
+				   OPT_ROW(record_conf, dumps, "dumps", 0, OPT_U32, "N", "stop after N dumps"),
+				   OPT_END };
 
 int recorder_open(const struct record_conf *c, const struct run_conf *run, struct recorder **ret, struct err *err)
 {

@@ -104,7 +104,7 @@ static int put_probes(struct buf *b, const struct run_conf *c, const struct run_
 }
 
 static int subscribe(struct client *client, const struct run_conf *c, const struct run_ops *spec,
-		     const struct probe_select *sel, struct err *err)
+		     const struct probe_select *sel, const char *where, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	int r = put_probes(&b, c, spec, err);
@@ -113,24 +113,22 @@ static int subscribe(struct client *client, const struct run_conf *c, const stru
 		return r;
 	put_numbers(&b, sel);
 	put_netns(&b, c, client_welcome(client));
-	if (c->where)
-		put_word(&b, "where", c->where);
+	if (where)
+		put_word(&b, "where", where);
 	if (client_welcome(client)->rights & PROTO_RIGHT_CONTROL)
 		put_word(&b, "exclude", "self");	/* readers leave their own events out by themselves */
 	return client_subscribe(client, &b, err);
 }
 
 int remote_open(const struct run_conf *c, const struct run_ops *spec, const struct probe_select *sel,
-		struct client **ret_client, struct err *err)
+		const char *where, struct client **ret_client, struct err *err)
 {
 	const char *path = c->agent && *c->agent ? c->agent : AGENT_PATH, *why = needs_local(c, spec);
 	struct client *client;
 	struct err e = { 0 };
 	int r;
 
-	if (c->local && c->agent)
-		return err_set(err, -EINVAL, "--agent and --local exclude each other");
-	if (c->local || (!c->agent && why))
+	if (c->agent ? !strcmp(c->agent, "no") : why != NULL)
 		return 0;
 	if (why)
 		return err_set(err, -EINVAL, "--agent and %s exclude each other", why);
@@ -141,7 +139,7 @@ int remote_open(const struct run_conf *c, const struct run_ops *spec, const stru
 		*err = e;
 		return r;
 	}
-	r = subscribe(client, c, spec, sel, err);
+	r = subscribe(client, c, spec, sel, where, err);
 	if (r < 0) {
 		client_close(client);
 		return r;

@@ -13,9 +13,10 @@ struct run_ops;
 
 /*
  * Connects and subscribes to what @spec would load here. 1: *ret_client has the stream; 0: this run is local (no
- * agent, --local, or something that only this process can do); -errno with a sentence.
+ * agent, --agent=no, or something that only this process can do); -errno with a sentence. @where: the filter that the
+ * agent applies; NULL = none.
  */
 int remote_open(const struct run_conf *c, const struct run_ops *spec, const struct probe_select *sel,
-		struct client **ret_client, struct err *err);
+		const char *where, struct client **ret_client, struct err *err);
 
 #endif

@@ -19,13 +19,12 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/painter.h"
 #include "cmd/rpc_summary.h"
 #include "cmd/run.h"
-#include "cmd/select.h"
-#include "cmd/tally.h"
+#include "cmd/closing/tally.h"
 #include "event/event.h"
 #include "probe/probe.h"
 #include "probes/gohttp2/gohttp2.h"
@@ -48,17 +47,12 @@ struct rpc_top {
 };
 
 static const struct opt rpc_opts[] = {
-	OPT_ROW(rpc_conf, summary, "summary", 0, OPT_BOOL, NULL,
-		"no lines, but a table by method at the end: calls, errors, latencies"),
-	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL,
-		"likewise, again and again, with calls and errors a second since the last time"),
+	OPT_ROW(rpc_conf, summary, "summary", 'c', OPT_BOOL, NULL,
+		"a table by method at the end: calls, errors, latencies"),
+	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL, "the table again and again, with rates"),
 	OPT_ROW(rpc_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "how often --top shows it (default 1s)"),
-	OPT_END,
-};
-
-static const struct opt explain_opts[] = {
-	OPT_ROW(rpc_explain, layout, "layout", 0, OPT_BOOL, NULL,
-		"with explain: every member, type and argument that is known, with its source"),
+	OPT_ROW(rpc_conf, explain.layout, "layout", 0, OPT_BOOL, NULL, "with explain: each member, type and argument",
+		.more = "with the source that it is known from"),
 	OPT_END,
 };
 
@@ -68,10 +62,9 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 
 	c->gohttp2 = gohttp2_conf_default;
 	c->interval_ns = 1000000000;
-	ret_sets[0] = (struct opt_set){ "Calls", probe_find("gohttp2")->opts, &c->gohttp2 };
-	ret_sets[1] = (struct opt_set){ "Summary", rpc_opts, c };
-	ret_sets[2] = (struct opt_set){ "Options of explain", explain_opts, &c->explain };
-	return 3 + run_sets(&c->run, ret_sets + 3);
+	ret_sets[0] = (struct opt_set){ .title = "Calls", .opts = gohttp2_opts, .conf = &c->gohttp2 };
+	ret_sets[1] = (struct opt_set){ .opts = rpc_opts, .conf = c };
+	return 2 + run_sets(&c->run, RUN_LINES, ret_sets + 2);
 }
 
 /* ---- the table ---- */
@@ -203,7 +196,8 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 {
 	_cleanup_free_ char *words = run_join_words(&w->words);
 	const struct pipeline_probe probes[] = { { .ops = probe_find("gohttp2"), .conf = &c->gohttp2 } };
-	_cleanup_(buf_fini) struct buf where = { 0 };
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
+	struct err err = { 0 };
 	struct run_ops spec = {
 		.unit = "call",
 		.probes = probes,
@@ -215,12 +209,13 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 	};
 
 	c->gohttp2.command = w->command.len ? w->command.items[0] : NULL;
-	if (select_where(&c->run, words, &where) < 0) {
+	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;
 	}
 	if (c->run.explain_filter) {
-		puts("--pid, --comm and --cgroup are decided in the kernel, filter words in user space.");
+		puts("--pid, --cgroup, proc.name and proc.pid are evaluated in the kernel, other fields in user "
+		     "space.");
 		return CMD_OK;
 	}
 	return c->summary || c->top ? run_summary(c, &spec) : run_lines(c, &spec);
@@ -248,15 +243,16 @@ static const struct cmd_example rpc_examples[] = {
 	{ "sonde rpc --probes data --header x-request-id", "with bytes sent and received, and one more header" },
 	{ "sonde rpc --payload 64 rpc.payload contains error", "and the first bytes of DATA frames with that word" },
 	{ "sonde rpc -o otlp:http://127.0.0.1:4318", "as traces to an OpenTelemetry collector" },
-	{ "sonde rpc --type rpc.open --type rpc.progress --type rpc.call", "long streams from their beginning" },
+	{ "sonde rpc 'evt.type in (rpc.open, rpc.progress, rpc.call)'", "long streams from their beginning" },
 	{ "sonde rpc explain 1234", "what can be watched in process 1234, and why not the rest" },
 	{ "sonde rpc explain --layout ./server", "the source of every number, for a file" },
 	{ 0 },
 };
 
 const struct cmd cmd_rpc = {
-	.name = "rpc", .summary = "gRPC and HTTP/2 calls of Go programs",
-	.args = "[EVENT WORDS | explain PID|FILE] [-- COMMAND]",
+	.name = "rpc",
+	.summary = "gRPC and HTTP/2 calls of Go programs",
+	.args = "[EXPR | explain PID|FILE] [-- COMMAND]",
 	.doc = "Shows each call that a Go program of this host makes or serves, when it ends: method, status, "
 	       "latency, peer. Programs need no debug information, are neither changed nor restarted, and "
 	       "connections may be older than the run.\n\n"
@@ -266,6 +262,7 @@ const struct cmd cmd_rpc = {
 	       "descriptors, arguments from Go's rules of passing them; DWARF, where the file has it, must agree "
 	       "with both.",
 	.examples = rpc_examples,
-	.letters = "p=pid j=json n=count c=summary i=interval",
-	.conf_size = sizeof(struct rpc_conf), .sets = rpc_sets, .run = rpc_run,
+	.conf_size = sizeof(struct rpc_conf),
+	.sets = rpc_sets,
+	.run = rpc_run,
 };

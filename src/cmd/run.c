@@ -24,7 +24,7 @@
 #include "cmd/sched_boost.h"
 #include "cmd/other_netns.h"
 #include "cmd/remote.h"
-#include "cmd/run_end.h"
+#include "cmd/closing/run_end.h"
 #include "cmd/select.h"
 #include "event/core.h"
 #include "event/decode.h"
@@ -34,108 +34,9 @@
 #include "probe/probe.h"
 #include "scap/event.h"
 #include "scap/render.h"
+#include "scap/schema.h"
 #include "scap/state/state.h"
 #include "sym/sym.h"
-
-static const char *const time_names[] = {
-	[TIME_LOCAL] = "local", [TIME_RFC3339] = "rfc3339", [TIME_EPOCH] = "epoch", [TIME_DELTA] = "delta",
-	[TIME_REL] = "rel", [TIME_MONO] = "mono", [TIME_NONE] = "none", NULL,
-};
-_Static_assert(ARRAY_SIZE(time_names) == TIME__MAX + 1, "a name per time mode");
-
-enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER, COLOR__MAX };
-static const char *const color_names[] = {
-	[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never", NULL,
-};
-_Static_assert(ARRAY_SIZE(color_names) == COLOR__MAX + 1, "a name per colour mode");
-
-static const char *const buffer_names[] = {
-	[SCAP_BUFFER_DOTS] = "dots", [SCAP_BUFFER_ASCII] = "ascii", [SCAP_BUFFER_HEX] = "hex",
-	[SCAP_BUFFER_HEX_ASCII] = "hex-ascii", [SCAP_BUFFER_BASE64] = "base64", NULL,
-};
-_Static_assert(ARRAY_SIZE(buffer_names) == SCAP_BUFFER__MAX + 1, "a name per form");
-
-#define ROW(member, ...) OPT_ROW(run_conf, member, __VA_ARGS__)
-#define ROW_ENUM(member, name_, arg_, help_, names) \
-	{ .name = (name_), .kind = OPT_ENUM, .off = offsetof(struct run_conf, member), .arg = (arg_), \
-	  .help = (help_), .aux = (names) }
-
-/* Short letters belong to the command (struct cmd, letters); only these three (and -h) mean the same everywhere. */
-static const struct opt output_opts[] = {
-	ROW(outputs, "output", 'o', OPT_STRV, "NAME[:FILE]",
-	    "output format and file, or a FILE with a format's suffix; may repeat (sonde help outputs lists them)"),
-	ROW(json, "json", 0, OPT_BOOL, NULL, "one JSON object a line, as -o json"),
-	ROW(format, "format", 0, OPT_STR, "NAME", "lines as another tool prints them: cilium, strace, sysdig"),
-	ROW(print, "print", 0, OPT_STR, "FORM",
-	    "text lines in this form (%proc.name ...: the words of filters); c: sysdig's with containers"),
-	ROW_ENUM(buffer, "buffer", "FORM", "how data that was read or written is shown", buffer_names),
-	ROW(rotate_bytes, "rotate-size", 0, OPT_BYTES, "SIZE",
-	    "go on in another file (FILE0, FILE1...) after so many bytes"),
-	ROW(rotate_ns, "rotate-time", 0, OPT_DURATION, "TIME",
-	    "likewise after this time; % in FILE as in strftime(3)"),
-	ROW(rotate_events, "rotate-events", 0, OPT_U64, "N", "likewise after so many events"),
-	ROW(rotate_files, "rotate-files", 0, OPT_U32, "N", "then write over the first of N files"),
-	ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "say more; -vv dissects packets"),
-	ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no progress and no closing words on stderr"),
-	ROW(hex, "hex", 0, OPT_BOOL, NULL, "hex dump of packets"),
-	ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names"),
-	ROW_ENUM(time, "time", "MODE", "time column of text output", time_names),
-	ROW_ENUM(color, "color", "WHEN", "colours in text output", color_names),
-	ROW(symbols, "symbols", 0, OPT_BOOL, NULL, "names for the addresses of user stacks (JSON)"),
-	OPT_END,
-};
-
-static const struct opt select_opts[] = {
-	ROW(where, "where", 0, OPT_STR, "EXPR", "show only events for which EXPR is true (sonde help filter)"),
-	ROW(types, "type", 0, OPT_STRV, "TYPE",
-	    "show only events of this type; may repeat (sonde help events lists them)"),
-	ROW(pids, "pid", 0, OPT_U32V, "PID", "only these processes"),
-	ROW(comms, "comm", 0, OPT_STRV, "NAME", "only processes with this command name"),
-	ROW(containers, "container", 0, OPT_STRV, "ID", "only this container, by the beginning of its id"),
-	ROW(cgroups, "cgroup", 0, OPT_STRV, "PATH", "only this cgroup: a path below the cgroup2 mount, or an id"),
-	ROW(netns, "netns", 0, OPT_STRV, "NS",
-	    "this network namespace: a name or glob, a path, a pid, an inode, or all; may be repeated"),
-	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL, "print what runs in the kernel, and exit"),
-	OPT_END,
-};
-
-static const struct opt run_opts[] = {
-	ROW(read, "read", 'r', OPT_STR, "FILE",
-	    "read a recording or capture instead of this host; - is standard input"),
-	ROW(probes, "probe", 0, OPT_STRV, "NAME", "load this probe too; may repeat (sonde probes lists them)"),
-	ROW(count, "count", 0, OPT_U64, "N", "stop after N events"),
-	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this time (10s, 5m)"),
-	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE",
-	    "ring buffer per CPU (default 4M, less on hosts with many CPUs or little memory)"),
-	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest wait before an event is shown (default 50ms)"),
-	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "mount point of the host's root directory"),
-	ROW(btf, "btf", 0, OPT_STR, "FILE", "copy of the kernel's BTF, if /sys hides it"),
-	ROW(agent, "agent", 0, OPT_MAYBE, "PATH",
-	    "let a running agent do the work (default: if one is at /run/sonde/read.sock)"),
-	ROW(local, "local", 0, OPT_BOOL, NULL, "do the work in this process even if an agent runs"),
-	OPT_END,
-};
-
-size_t run_sets(struct run_conf *c, struct opt_set *ret_sets)
-{
-	ret_sets[0] = (struct opt_set){ "Selection", select_opts, c };
-	ret_sets[1] = (struct opt_set){ "Output", output_opts, c };
-	ret_sets[2] = (struct opt_set){ "Run", run_opts, c };
-	return 3;
-}
-
-char *run_join_words(const struct opt_strv *words)
-{
-	struct buf b = { 0 };
-
-	if (!words->len)
-		return NULL;
-	for (size_t i = 0; i < words->len; i++)
-		buf_printf(&b, "%s%s", i ? " " : "", words->items[i]);
-	if (buf_add_char(&b, '\0') < 0)
-		buf_fini(&b);
-	return b.data;
-}
 
 /* ---- one run ---- */
 
@@ -145,7 +46,9 @@ struct run_state {
 	struct pipeline *pipeline;
 	struct filter *filter;		/* --where, less what the kernel side decides here */
 	struct filter *whole;		/* all of it, when there is such a part; NULL = filter is that */
-	struct format *print;		/* --print, or another tool's line */
+	struct filter *of_sums;		/* what is left of it for events that count: NULL = filter */
+	struct select_push push;	/* of the filter, where the command pushes none itself */
+	struct format *print;		/* --format with fields, or another tool's line */
 	int signal;			/* that ended the run, 0 = none */
 	struct child *child;		/* of "--"; NULL = none */
 	struct sched_boost sched_boost; /* at the start and at the end */
@@ -154,14 +57,10 @@ struct run_state {
 	struct other_netns *others;	/* for a command that watches its own network namespace; NULL = none */
 };
 
-static bool type_is_named(const struct run_conf *c, const struct event_desc *d)
+/* Events of state are shown only where the filter names their type. */
+static bool is_shown(const struct run_state *s, const struct event_desc *d)
 {
-	const char *dot = strchr(d->name, '.');
-
-	for (size_t i = 0; i < c->types.len; i++)
-		if (!strcmp(c->types.items[i], d->name) || (dot && !strcmp(c->types.items[i], dot + 1)))
-			return true;
-	return false;
+	return d->class == EVENT_DATA || filter_eval_names_type(s->whole ? s->whole : s->filter, d);
 }
 
 /* The whole of what the user asked to see, in the order of cost. */
@@ -172,11 +71,11 @@ static bool pass(void *ctx, const struct event *ev)
 	bool is_mine = !s->child || child_owns(s->child, ev) || ev->desc->aggregate;
 	bool is_wanted = !s->spec->pass || s->spec->pass(s->spec->pass_ctx, ev);
 
-	if (s->conf->types.len ? !type_is_named(s->conf, ev->desc) : ev->desc->class != EVENT_DATA)
+	if (!is_shown(s, ev->desc) || !is_mine || !is_wanted)
 		return false;
-	if (!is_mine || !is_wanted)
-		return false;
-	return (ev->desc->aggregate || select_match(s->conf, ev)) && filter_match(s->filter, ev);
+	if (ev->desc->aggregate)
+		return filter_match(s->of_sums ? s->of_sums : s->filter, ev);
+	return select_match(s->conf, ev) && filter_match(s->filter, ev);
 }
 
 static bool is_named(const char *name, const struct opt_strv *names)
@@ -187,6 +86,11 @@ static bool is_named(const char *name, const struct opt_strv *names)
 	return false;
 }
 
+static bool reads_other(const struct run_state *s)
+{
+	return s->spec->input && (s->spec->input->socket || s->spec->input->source);
+}
+
 /* Can an event of this type come? Types that no probe makes are those of files and of the pipeline. */
 static bool type_comes(const struct run_state *s, const struct event_desc *d)
 {
@@ -195,7 +99,7 @@ static bool type_comes(const struct run_state *s, const struct event_desc *d)
 	for (size_t i = 0; all_probes[i] && !maker; i++)
 		if (all_probes[i]->decoder->probe == d->type >> 8)
 			maker = all_probes[i];
-	if (!maker || s->conf->read || s->spec->socket || s->spec->source || !strcmp(maker->name, "proc"))
+	if (!maker || s->conf->read || reads_other(s) || !strcmp(maker->name, "proc"))
 		return true;
 	for (size_t i = 0; i < s->spec->n_probes; i++)
 		if (s->spec->probes[i].ops == maker)
@@ -203,34 +107,34 @@ static bool type_comes(const struct run_state *s, const struct event_desc *d)
 	return is_named(maker->name, &s->conf->probes);
 }
 
-static int check_type(const struct run_state *s, const char *type, struct err *err)
-{
-	const struct registry *reg = pipeline_registry(s->pipeline);
-	const struct run_conf one = { .types = { .items = &type, .len = 1 } };
-	const struct event_desc *d;
-	bool known = false;
-	size_t pos = 0;
+struct type_check {
+	const struct run_state *s;
+	struct err *err;
+};
 
-	while ((d = registry_next(reg, &pos))) {
-		if (!type_is_named(&one, d))
-			continue;
-		if (type_comes(s, d))
+/* A name that is one of captures too ("open") stands for those there. */
+static int check_type(void *ctx, const char *name, const struct event_desc *const *descs, size_t n)
+{
+	const struct type_check *c = ctx;
+	uint64_t number;
+
+	if (!n || xlat_value(&scap_type_names, name, &number) == 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (type_comes(c->s, descs[i]))
 			return 0;
-		known = true;
-	}
-	if (known)
-		return err_set(err, -EINVAL, "--type %s: no probe of this run makes such events "
-			       "(--probe adds one; sonde help events lists types and probes)", type);
-	return err_set(err, -EINVAL, "--type %s: there is no such event type (sonde help events lists them)", type);
+	return err_set(c->err, -EINVAL,
+		       "evt.type=%s: no probe of this run makes such events (--probe adds one; "
+		       "sonde help events lists types and probes)",
+		       name);
 }
 
 static int check_types(const struct run_state *s, struct err *err)
 {
-	int r = 0;
+	struct type_check c = { .s = s, .err = err };
+	int r = filter_eval_types(s->filter, pipeline_registry(s->pipeline), check_type, &c);
 
-	for (size_t i = 0; r >= 0 && i < s->conf->types.len; i++)
-		r = check_type(s, s->conf->types.items[i], err);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int on_signal(void *ctx, int signo)
@@ -277,8 +181,8 @@ bool run_want_color(const struct run_conf *c)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
 
-	if (c->color != COLOR_AUTO)
-		return c->color == COLOR_ALWAYS;
+	if (c->color != RUN_COLOR_AUTO)
+		return c->color == RUN_COLOR_ALWAYS;
 	if ((no && *no) || (term && !strcmp(term, "dumb")))
 		return false;
 	return (force && *force && strcmp(force, "0")) || isatty(STDOUT_FILENO);
@@ -312,8 +216,17 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 	return r < 0 ? r : pipeline_open_live(s->pipeline, env, all, n + more->len, err);
 }
 
+/* Agents decide about sums as well as this process does: with what no kernel side has decided. NULL = nothing. */
+static const char *sent_filter(struct run_state *s)
+{
+	if (s->push.pids.len || s->push.comms.len)
+		return s->push.rest.len ? buf_str(&s->push.rest) : NULL;
+	return s->conf->where;
+}
+
 static int open_input(struct run_state *s, struct err *err)
 {
+	const struct run_input *input = s->spec->input;
 	_cleanup_(select_freep) struct select *sel = NULL;
 	struct probe_env_opts env = {
 		.ring_bytes = s->conf->ring_bytes,
@@ -323,19 +236,19 @@ static int open_input(struct run_state *s, struct err *err)
 	uint32_t tree;
 	int r;
 
-	if (s->spec->socket)
-		return pipeline_open_socket(s->pipeline, s->spec->socket, s->spec->socket_format,
-					    s->spec->reconnect_ns, err);
-	if (s->spec->source) {
-		pipeline_open_source(s->pipeline, s->spec->source);
+	if (input && input->socket)
+		return pipeline_open_socket(s->pipeline, input->socket, input->socket_format, input->reconnect_ns,
+					    err);
+	if (input && input->source) {
+		pipeline_open_source(s->pipeline, input->source);
 		return 0;
 	}
 	if (s->conf->read)
 		return pipeline_open_file(s->pipeline, s->conf->read, err);
-	r = select_resolve(s->conf, &sel, err);
+	r = select_resolve(s->conf, &s->push, &sel, err);
 	if (r < 0)
 		return r;
-	r = remote_open(s->conf, s->spec, select_probe(sel), &s->agent, err);
+	r = remote_open(s->conf, s->spec, select_probe(sel), sent_filter(s), &s->agent, err);
 	if (r > 0) {
 		pipeline_open_agent(s->pipeline, s->agent);
 		/* The agent's instance may let more through; and cgroups of containers are looked up here only. */
@@ -391,8 +304,10 @@ static void on_ending(void *ctx)
 /* All is open; from here on bytes of others are decoded. */
 static int give_up_rights(struct run_state *s, struct err *err)
 {
-	if (s->spec->opener)
-		pipeline_set_opener(s->pipeline, TAKE_PTR(*s->spec->opener));
+	const struct run_input *input = s->spec->input;
+
+	if (input && input->opener)
+		pipeline_set_opener(s->pipeline, TAKE_PTR(*input->opener));
 	return pipeline_give_up_rights(s->pipeline, err);
 }
 
@@ -451,7 +366,7 @@ static int run_pipeline(struct run_state *s, struct err *err)
 
 static int add_sym(struct run_state *s, struct sink_opts *opts, struct err *err)
 {
-	const struct sym_opts *asked = s->spec->symbols;
+	const struct sym_opts *asked = s->spec->stacks ? s->spec->stacks->symbols : NULL;
 	struct sym_opts o = asked ? *asked : (struct sym_opts){ 0 };
 	int r;
 
@@ -468,20 +383,18 @@ static int add_sym(struct run_state *s, struct sink_opts *opts, struct err *err)
 static int set_lines(struct run_state *s, struct sink_opts *opts, struct err *err)
 {
 	const struct run_conf *c = s->conf;
-	const struct scap_render_opts render = { .form = c->buffer, .cut = SCAP_RENDER_CUT };
-	const char *form = c->print;
+	const struct scap_render_opts render = { .form = c->data, .cut = SCAP_RENDER_CUT };
+	const char *form = c->format && strchr(c->format, '%') ? c->format : NULL;
 	int r;
 
 	scap_state_set_render(pipeline_scap(s->pipeline), &render);
-	if (form && (!strcmp(form, "c") || !strcmp(form, "container")))
-		form = SCAP_FORM_CONTAINER;
 	if (!form && c->format && !strcmp(c->format, "sysdig"))
 		form = SCAP_FORM_SYSDIG;
 	if (!form)
 		return 0;
 	r = format_parse(pipeline_registry(s->pipeline), form, &s->print, err);
 	if (r < 0)
-		return err_prefix(err, "--print");
+		return err_prefix(err, "--format");
 	opts->line.print = s->print;
 	return 0;
 }
@@ -491,8 +404,7 @@ static bool selects(const struct run_state *s)
 {
 	const struct run_conf *c = s->conf;
 
-	return c->where || s->spec->filter_text || c->types.len || c->pids.len || c->comms.len || c->containers.len ||
-	       c->cgroups.len || c->netns.len;
+	return c->where || s->spec->filter_text || c->pids.len || c->containers.len || c->cgroups.len || c->netns.len;
 }
 
 /* Words that come from SEC_PARAMS want it made, whatever the outputs write. */
@@ -507,6 +419,19 @@ static void tell_needs(struct run_state *s)
 		s->spec->needs(s->spec->needs_ctx, outputs, words, s->filter);
 }
 
+/* The events of a sum have no process: the kernel side has decided about the calls or packets in it. */
+static int push_selection(struct run_state *s, struct err *err)
+{
+	int r = select_push_filter(s->conf, s->filter, &s->push);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot take the filter apart");
+	if (!s->push.pids.len && !s->push.comms.len)
+		return 0;
+	return filter_parse(pipeline_registry(s->pipeline), s->push.rest.len ? buf_str(&s->push.rest) : "",
+			    &s->of_sums, err);
+}
+
 /* What the kernel side decides need not be decided again. */
 static int push_filter(struct run_state *s, struct err *err)
 {
@@ -515,8 +440,10 @@ static int push_filter(struct run_state *s, struct err *err)
 	struct filter *left = NULL;
 	int r;
 
-	if (!s->spec->push || s->conf->read)
+	if (s->conf->read)
 		return 0;
+	if (!s->spec->push)
+		return push_selection(s, err);
 	r = s->spec->push(s->spec->needs_ctx, s->filter, reg, &rest, err);
 	if (r >= 0)
 		r = filter_parse(reg, rest.len ? buf_str(&rest) : "", &left, err);
@@ -534,12 +461,12 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 
 	if (r < 0)
 		return r;
-	r = check_types(s, err);
-	if (r < 0)
-		return r;
 	r = filter_parse(pipeline_registry(s->pipeline), c->where ? c->where : "", &s->filter, err);
 	if (r < 0)
 		return err_prefix(err, "--where");
+	r = check_types(s, err);
+	if (r < 0)
+		return r;
 	pipeline_set_filter(s->pipeline, pass, s);
 	r = set_lines(s, opts, err);
 	if (r < 0)
@@ -570,11 +497,20 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	struct run_state s = { .conf = c, .spec = spec };
 	int status = 0;
 	struct sink_opts opts = {
-		.line = { .verbose = c->verbose, .hex = c->hex, .numeric = c->numeric, .format = c->format,
+		.line = { .verbose = c->verbose,
+			  .numeric = c->numeric,
+			  .format = c->format,
+			  .hex = c->data == SCAP_BUFFER_HEX || c->data == SCAP_BUFFER_HEX_ASCII,
 			  .string_bytes = c->string_bytes },
-		.time = c->time, .color = run_want_color(c), .symbolic = !c->numeric,
-		.cmdline = spec->cmdline, .filter_text = spec->filter_text,
-		.stack = spec->stack, .left_out = spec->left_out, .wait = c->read, .ctx = spec->watcher_ctx,
+		.time = c->time,
+		.color = run_want_color(c),
+		.symbolic = !c->numeric,
+		.cmdline = spec->cmdline,
+		.filter_text = spec->filter_text,
+		.stack = spec->stacks ? spec->stacks->view : NULL,
+		.left_out = spec->stacks ? spec->stacks->left_out : NULL,
+		.wait = c->read,
+		.ctx = spec->watcher_ctx,
 	};
 	struct loop *loop = loop_new();
 	struct err err = { 0 };
@@ -599,13 +535,15 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	else if (r >= 0 && s.child)
 		status = child_wait(s.child);
 	child_free(s.child);
-	if (spec->opener && s.pipeline)
-		*spec->opener = pipeline_take_opener(s.pipeline);
+	if (spec->input && spec->input->opener && s.pipeline)
+		*spec->input->opener = pipeline_take_opener(s.pipeline);
 	pipeline_free(s.pipeline);
 	client_close(s.agent);
 	other_netns_free(s.others);
 	filter_free(s.filter);
 	filter_free(s.whole);
+	filter_free(s.of_sums);
+	select_push_fini(&s.push);
 	format_free(s.print);
 	loop_free(loop);
 	if (r == -EPIPE)	/* | head: a quiet end */

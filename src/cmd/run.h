@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/opt.h"
 
 struct cmd_words;
 struct err;
 struct event;
-struct buf;
 struct filter;
 struct registry;
 struct loop;
@@ -27,37 +27,68 @@ struct source;
 struct stack_view;
 struct sym_opts;
 
-/* Filled by the options of run_sets(). */
+enum run_color { RUN_COLOR_AUTO, RUN_COLOR_ALWAYS, RUN_COLOR_NEVER, RUN_COLOR__MAX };
+
+/* Filled by the options of run_sets(), but for the last members. */
 struct run_conf {
-	struct opt_strv outputs;	/* -o NAME[:FILE] */
+	/* select */
+	struct opt_u32v pids;
+	struct opt_strv ifaces; /* of commands about packets */
+	struct opt_strv netns, containers, cgroups;
+	struct opt_strv wheres;
+	/* output */
+	struct opt_strv outputs; /* -o FORMAT[:FILE] */
+	const char *write, *read;
 	bool json;
-	const char *format;
-	const char *file_format;	/* of -o FILE where neither word nor suffix names one; NULL = an error */
-	unsigned string_bytes;		/* see struct line_opts */
-	const char *print;		/* form of a line: event/format.h */
 	uint64_t rotate_bytes, rotate_ns, rotate_events;
 	uint32_t rotate_files;
-	bool rotate_like_tcpdump;	/* set by the command: see struct sink_rotation */
-	unsigned buffer;		/* enum scap_buffer_form */
 	unsigned verbose;
-	bool quiet;			/* neither progress nor closing words */
-	bool hex, numeric;
-	unsigned time, color;		/* indexes of their enums */
-	const char *where;
-	struct opt_strv types, probes;
-	const char *read;
+	bool quiet;	    /* neither progress nor a summary */
+	unsigned color;	    /* enum run_color */
+	const char *format; /* a tool's name, or with a % the format of a line: event/format.h */
+	unsigned data;	    /* enum scap_buffer_form */
+	unsigned time;	    /* enum time_mode */
+	bool numeric;
+	/* end */
 	uint64_t count, duration_ns;
-	struct opt_u32v pids;
-	struct opt_strv comms, containers, cgroups, netns;
-	uint64_t ring_bytes, latency_ns;
+	/* global */
+	const char *agent; /* a path, "" = where it usually is, "no"; NULL = if one is there */
 	const char *host_root;
-	const char *btf;
-	const char *agent;		/* --agent: a path, "" = where it usually is; NULL = if one is there */
-	bool local, explain_filter, symbols;
+	const char *btf;   /* the running kernel's types (btf/kernel_btf.h); NULL = where they usually are */
+	uint64_t ring_bytes, latency_ns;
+	bool explain_filter, symbols;
+	struct opt_strv probes;
+
+	/* set by the command */
+	const char *where;	  /* all filters: run_settle() */
+	const char *file_format;  /* of -o FILE where neither word nor suffix names one; NULL = an error */
+	unsigned string_bytes;	  /* see struct line_opts */
+	bool rotate_like_tcpdump; /* see struct sink_rotation */
 };
 
 /* See struct run_ops. */
 typedef void (*run_needs_fn)(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter);
+
+/* Another input than this host or -r FILE: one of a socket and a source. */
+struct run_input {
+	const char *socket;	   /* of another agent; NULL = none */
+	const char *socket_format; /* the input format that it speaks */
+	uint64_t reconnect_ns;	   /* wait before it is connected again; 0 = 12 s */
+	/*
+	 * For a command that reads several recordings, one run each: the input, open already (owned by the run), and
+	 * the process that opens files for all runs, made by the first (owned by the caller).
+	 */
+	struct source *source;
+	struct opener **opener;
+};
+
+/* Of a command about stacks. */
+struct run_stacks {
+	const struct stack_view *view;	/* how outputs show stacks */
+	const struct sym_opts *symbols; /* names (live and host_root are set here) */
+	uint64_t *left_out;		/* gets the most samples that an output had no memory for; may be NULL */
+	unsigned hertz;			/* samples of a busy CPU in a second; 0 = it does not sample */
+};
 
 /* What a command brings. Everything is borrowed for the run. */
 struct run_ops {
@@ -68,15 +99,11 @@ struct run_ops {
 	void *pass_ctx;
 	const char *filter_text;	/* its filter words, for file headers; may be NULL */
 	const char *cmdline;
-	const struct sym_opts *symbols;	/* names for stacks (live and host_root are set here); NULL = --symbols */
 	const char *ready;		/* said on stderr once records flow; NULL = nothing */
-	const char *socket;		/* of another agent, read instead of this host; NULL = none */
-	const char *socket_format;	/* the input format that it speaks */
-	uint64_t reconnect_ns;		/* wait before it is connected again; 0 = 12 s */
 	const char *output;		/* NAME[:FILE] when no -o is given; NULL = "text", "" = none */
-	const struct stack_view *stack;	/* how outputs show stacks; NULL = as they like it */
-	const char *why_local;	/* the option for which no agent can do this run; NULL = one may */
-	uint64_t *left_out;		/* gets the most samples that an output had no memory for; may be NULL */
+	const struct run_input *input;	/* NULL = this host, or -r FILE */
+	const struct run_stacks *stacks; /* NULL: as outputs show them, with names by --symbols */
+	const char *why_local;		 /* the option for which no agent can do this run; NULL = one may */
 	const struct opt_strv *command;	/* behind "--": run, and followed with its descendants; may be NULL */
 	/* A sink of the command's own that writes to no file; sink_opts.ctx is @watcher_ctx. NULL = none. */
 	const struct sink_ops *watcher;
@@ -100,21 +127,30 @@ struct run_ops {
 	/* When it is over, however it ended; what subscribed in `setup` leaves here. May be NULL. */
 	void (*stopped)(void *ctx);
 	void *started_ctx;
-	/*
-	 * For a command that reads several recordings, one run each: the input, open already (owned by the run), and
-	 * the process that opens files for all runs, made by the first (owned by the caller). NULL = as `read` says.
-	 */
-	struct source *source;
-	struct opener **opener;
 	bool hangup;	/* SIGHUP is the command's own, and no reason to stop */
 	const char *unit;	/* one of what it shows: a run that showed nothing says why; NULL = it does not */
-	unsigned hertz;		/* samples of a busy CPU in a second; 0 = it does not sample */
 	bool own_netns;		/* without --netns it watches its own network namespace only */
 	int nice; /* for a live run: below 0 where being late costs data (cmd/sched_boost.h); 0 = as it is */
 };
 
-/* The common option sets; appended by a command to its own. Returns how many were written. */
-size_t run_sets(struct run_conf *c, struct opt_set *ret_sets);
+#define RUN_PACKETS 1u /* the command takes interfaces */
+#define RUN_LINES 2u   /* it prints a line per event */
+
+/* The common option sets, @flags: RUN_*; appended by a command to its own. Returns how many were written. */
+size_t run_sets(struct run_conf *c, unsigned flags, struct opt_set *ret_sets);
+struct opt_set run_global_set(struct run_conf *c); /* the last of them */
+
+/* What run_settle() made; lives as long as the run. */
+struct run_texts {
+	struct buf where, write;
+};
+
+/*
+ * Behind the options: `where` becomes all filters, the trailing @words (may be NULL) included, and -w an output of
+ * @format. Before anything reads `where` or `outputs`.
+ */
+int run_settle(struct run_conf *c, const char *words, const char *format, struct run_texts *mem, struct err *err);
+void run_texts_fini(struct run_texts *t);
 
 /* Assembles, runs until done or told to stop, reports. Returns an exit status. */
 int run(const struct run_conf *c, const struct run_ops *spec);

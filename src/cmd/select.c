@@ -18,6 +18,7 @@
 #include "cmd/run.h"
 #include "enrich/pids.h"
 #include "event/event.h"
+#include "event/filter/filter.h"
 #include "event/names.h"
 #include "probe/env.h"
 #include "probes/net/net_ns.h"
@@ -132,8 +133,75 @@ static int check_pids(const struct run_conf *c, struct err *err)
 	return 0;
 }
 
-int select_resolve(const struct run_conf *c, struct select **ret, struct err *err)
+/* ---- from the filter ---- */
+
+#define COMM_MAX 15 /* the kernel's names are no longer */
+
+struct pushing {
+	const struct run_conf *conf;
+	struct select_push *push;
+};
+
+static int push_names(const struct filter_conjunct *c, struct opt_strv *names)
 {
+	for (size_t i = 0; i < c->n_values; i++)
+		if (!c->values[i].len || c->values[i].len > COMM_MAX)
+			return 0;
+	for (size_t i = 0; i < c->n_values; i++) {
+		if (vec_grow(names) < 0)
+			return -ENOMEM;
+		names->items[names->len++] = c->values[i].text;
+	}
+	return 1;
+}
+
+static int push_ids(const struct filter_conjunct *c, struct opt_u32v *ids)
+{
+	for (size_t i = 0; i < c->n_values; i++)
+		if (!c->values[i].has_number || c->values[i].negative || c->values[i].number > UINT32_MAX)
+			return 0;
+	for (size_t i = 0; i < c->n_values; i++) {
+		if (vec_grow(ids) < 0)
+			return -ENOMEM;
+		ids->items[ids->len++] = (uint32_t)c->values[i].number;
+	}
+	return 1;
+}
+
+/* One list of each kind. 1: the kernel decides this part, 0: user space does. */
+static int push_part(void *ctx, const struct filter_conjunct *c)
+{
+	struct pushing *p = ctx;
+	bool is_set = c->field && !c->negated && (c->op == FILTER_EQ || c->op == FILTER_IN);
+	int r = 0;
+
+	if (is_set && !strcmp(c->field, "proc.name") && !p->push->comms.len)
+		r = push_names(c, &p->push->comms);
+	else if (is_set && !strcmp(c->field, "proc.pid") && !p->push->pids.len && !p->conf->pids.len)
+		r = push_ids(c, &p->push->pids);
+	if (r == 0)
+		buf_printf(&p->push->rest, "%s(%s)", p->push->rest.len ? " and " : "", c->text);
+	return r < 0 ? r : buf_error(&p->push->rest);
+}
+
+int select_push_filter(const struct run_conf *c, const struct filter *f, struct select_push *ret)
+{
+	struct pushing p = { .conf = c, .push = ret };
+	int r = filter_conjuncts(f, push_part, &p);
+
+	return r < 0 ? r : 0;
+}
+
+void select_push_fini(struct select_push *p)
+{
+	vec_fini(&p->pids);
+	vec_fini(&p->comms);
+	buf_fini(&p->rest);
+}
+
+int select_resolve(const struct run_conf *c, const struct select_push *push, struct select **ret, struct err *err)
+{
+	const struct opt_u32v *pids = c->pids.len ? &c->pids : &push->pids;
 	_cleanup_(select_freep) struct select *s = calloc(1, sizeof(*s));
 	int r;
 
@@ -152,39 +220,17 @@ int select_resolve(const struct run_conf *c, struct select **ret, struct err *er
 			return r;
 	}
 	s->probe = (struct probe_select){
-		.pids = c->pids.items, .n_pids = c->pids.len,
-		.comms = c->comms.items, .n_comms = c->comms.len,
-		.cgroups = s->cgroups.items, .n_cgroups = s->cgroups.len,
-		.netns = s->netns.items, .n_netns = s->netns.len,
+		.pids = pids->items,
+		.n_pids = pids->len,
+		.comms = push->comms.items,
+		.n_comms = push->comms.len,
+		.cgroups = s->cgroups.items,
+		.n_cgroups = s->cgroups.len,
+		.netns = s->netns.items,
+		.n_netns = s->netns.len,
 	};
 	*ret = TAKE_PTR(s);
 	return 0;
-}
-
-static bool str_is(const char *s, size_t len, const char *want)
-{
-	return s && strlen(want) == len && !memcmp(s, want, len);
-}
-
-/* TASK_COMM_LEN is 16: a longer name on the command line means its first 15 bytes. */
-static bool match_comm(const struct run_conf *c, const struct event *ev)
-{
-	const struct sec_proc *proc = event_proc(ev);
-	const struct section *sec = event_section(ev, SEC_PROC);
-	const char *comm;
-	size_t len;
-
-	if (!proc)
-		return false;
-	comm = event_sec_proc_str(proc, sec, proc->comm, &len);
-	for (size_t i = 0; i < c->comms.len; i++) {
-		char want[16];
-
-		snprintf(want, sizeof(want), "%s", c->comms.items[i]);
-		if (str_is(comm, len, want))
-			return true;
-	}
-	return false;
 }
 
 static bool match_container(const struct run_conf *c, const struct event *ev)
@@ -238,8 +284,6 @@ bool select_match(const struct run_conf *c, const struct event *ev)
 {
 	if (c->pids.len && !match_pid(c, ev))
 		return false;
-	if (c->comms.len && !match_comm(c, ev))
-		return false;
 	if (c->containers.len && !match_container(c, ev))
 		return false;
 	if (!c->read)
@@ -247,16 +291,4 @@ bool select_match(const struct run_conf *c, const struct event *ev)
 	if (c->cgroups.len && !match_named(&c->cgroups, ev, SONDE_NAME_CGROUP, ev->keys.cgroup_id))
 		return false;
 	return !c->netns.len || match_named(&c->netns, ev, SONDE_NAME_NETNS, ev->keys.netns);
-}
-
-int select_where(struct run_conf *c, const char *words, struct buf *mem)
-{
-	if (!words)
-		return 0;
-	if (c->where)
-		buf_printf(mem, "(%s) and (%s)", words, c->where);
-	else
-		buf_add_str(mem, words);
-	c->where = buf_str(mem);
-	return buf_error(mem);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The common selection (--pid --comm --container --cgroup --netns): names resolved to what the kernel side
+ * The common selection (--pid --container --cgroup --netns,
+	and of a filter proc.name and proc.pid): names resolved to what the kernel side
  * compares, and the same selection over events, for replay and for what cannot be pushed down.
  */
 #ifndef CMD_SELECT_H
@@ -8,17 +9,30 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/opt.h"
 
-struct buf;
 struct err;
 struct event;
+struct filter;
 struct probe_select;
 struct run_conf;
 struct select;
 
+/* The parts of a filter that the kernel side decides for every probe: proc.name and proc.pid. */
+struct select_push {
+	struct opt_u32v pids;
+	struct opt_strv comms; /* items point into the filter */
+	struct buf rest;       /* the other parts, as text */
+};
+
+/* Fills @ret, zeroed, which lives no longer than @f. 0 or -ENOMEM. */
+int select_push_filter(const struct run_conf *c, const struct filter *f, struct select_push *ret);
+void select_push_fini(struct select_push *p);
+
 /* Resolves names on this host. -EINVAL with a sentence for what does not exist. */
-int select_resolve(const struct run_conf *c, struct select **ret, struct err *err);
+int select_resolve(const struct run_conf *c, const struct select_push *push, struct select **ret, struct err *err);
 void select_free(struct select *s);
 DEFINE_CLEANUP(struct select *, select_free)
 
@@ -30,9 +44,6 @@ const struct probe_select *select_probe(const struct select *s);
  * selection of processes.
  */
 bool select_match(const struct run_conf *c, const struct event *ev);
-
-/* Trailing @words, which may be NULL, and --where become one expression, which @mem holds. 0 or -ENOMEM. */
-int select_where(struct run_conf *c, const char *words, struct buf *mem);
 
 /* How many of the processes of --pid there are. */
 size_t select_live_pids(const struct run_conf *c);

@@ -118,7 +118,7 @@ const struct cmd cmd_status = {
 };
 
 static const struct cmd_example control_examples[] = {
-	{ "sonde control attach probe=net option=--iface=lo", "keep a probe loaded without a client" },
+	{ "sonde control attach probe=net option=--interface=lo", "keep a probe loaded without a client" },
 	{ "sonde control detach 1", "and take it away again" },
 	{ "sonde control capture start drops.pcapng probe=net where=drop.reason=NO_SOCKET",
 	  "the agent writes the file until sonde control capture stop" },

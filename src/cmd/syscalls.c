@@ -3,6 +3,7 @@
  * sonde syscalls: system calls with their arguments, of the host, of some processes or of one command.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
-#include "cmd/select.h"
+#include "cmd/syscalls.h"
 #include "cmd/syscalls_filter.h"
 #include "cmd/views.h"
 #include "event/event.h"
@@ -37,61 +38,59 @@
 #define STRACE_SNAPLEN 1024	/* bytes of data for them: of vectors each entry is a string */
 #define SNAPLEN_ASKED 80	/* bytes of data, when its text is asked for and no number is given: sysdig's */
 
-struct syscalls_conf {
-	struct run_conf run;
-	struct sys_conf sys;
-	struct sys_pushdown push;
-	bool pushdown, strace, ascii, hex, hex_ascii, base64, event_summary, top;
-	const char *write, *view;
-	uint32_t rotate_mb, view_rows;
-	struct views *views;		/* NULL = none */
-	struct pipeline *pipeline;	/* of the live run at hand */
-	bool paused, keys;		/* keys: Enter is read from the terminal */
-	struct sys_stats stats;
-};
-
 #define ROW(member, ...) OPT_ROW(syscalls_conf, member, __VA_ARGS__)
 
-static const struct opt line_opts[] = {
-	ROW(strace, "strace", 0, OPT_BOOL, NULL,
-	    "lines as strace -f -T prints them, as --format strace; those of a COMMAND go to standard error, or to "
-	    "-o FILE"),
-	ROW(ascii, "print-ascii", 'A', OPT_BOOL, NULL, "sysdig's lines, data as text"),
-	ROW(hex, "print-hex", 'x', OPT_BOOL, NULL, "likewise, data in hex"),
-	ROW(hex_ascii, "print-hex-ascii", 'X', OPT_BOOL, NULL, "likewise, data in hex and as text"),
-	ROW(base64, "print-base64", 'b', OPT_BOOL, NULL, "likewise, data in base64"),
-	ROW(write, "write", 'w', OPT_STR, "FILE", "write a capture, as -o scap:FILE"),
-	ROW(rotate_mb, "rotate-megabytes", 'C', OPT_U32, "N", "as --rotate-size, in millions of bytes"),
+/* "NAME[:ROWS],...": the rows are those of every table. */
+static int on_view(void *conf, const char *arg, struct err *err)
+{
+	struct syscalls_conf *c = conf;
+
+	buf_reset(&c->view);
+	for (size_t len; *arg; arg += len + (arg[len] == ',')) {
+		size_t name;
+
+		len = strcspn(arg, ",");
+		name = MIN(strcspn(arg, ":"), len);
+		buf_printf(&c->view, "%s%.*s", c->view.len ? "," : "", (int)name, arg);
+		if (name < len && sscanf(arg + name + 1, "%" SCNu32, &c->view_rows) != 1)
+			return err_set(err, -EINVAL, "--view %.*s: expected a number of rows as in slow:10", (int)len,
+				       arg);
+	}
+	return buf_error(&c->view);
+}
+
+static const struct opt syscalls_opts[] = {
+	ROW(sys.snaplen, "snaplen", 's', OPT_BYTES, "SIZE", "bytes of data of each call (default 0)",
+	    .more = "with --format strace of each string, default 32"),
+	ROW(sys.enter, "enter", 0, OPT_BOOL, NULL, "also an event when a call is entered"),
+	ROW(sys.summary, "summary", 'c', OPT_BOOL, NULL, "count calls, errors and latencies in the kernel"),
+	ROW(sys.times, "times", 0, OPT_ENUM, "WHICH", "calls that -c times", .names = sys_times_names,
+	    .more = "sampled is one in four and all slow ones, the default; all costs more"),
+	ROW(sys.by, "by", 0, OPT_ENUM, "KEY", "a table of -c for each", .names = sys_by_names,
+	    .more = "call is one table of all callers; the others time all calls"),
+	ROW(sys.no_times, "no-timing", 0, OPT_BOOL, NULL, "do not measure latencies; cheaper"),
+	ROW(sys.max_cpu, "max-cpu", 0, OPT_STR, "PERCENT", "see fewer calls above PERCENT of a CPU"),
+	ROW(sys.events, "events", 0, OPT_STRV, "NAME,...", "also switch, signal, fault, uring, exit",
+	    .more = "uring: requests through io_uring; exit: of threads"),
+	OPT_CALL_ROW(on_view, "view", 0, "NAME[:ROWS],...", "tables in place of lines (names: --help all)",
+		     .more = "procs-cpu, procs-net, procs-file, files-bytes, files-time, conns, ports, calls, "
+			     "calls-time, "
+			     "errors, slow, containers, events; or spectrogram, a line of latencies per second; "
+			     "ROWS: "
+			     "of each table (30)"),
+	ROW(top, "top", 0, OPT_BOOL, NULL, "the tables live, full screen"),
+	ROW(pushdown, "pushdown", 0, OPT_BOOL, NULL, "filter in the kernel (--no-pushdown: not)"),
 	OPT_END,
 };
 
-static const struct opt filter_opts[] = {
-	ROW(pushdown, "pushdown", 0, OPT_BOOL, NULL,
-	    "let the kernel decide what it can of the filter (the default)"),
-	OPT_END,
-};
-
-static const struct opt view_opts[] = {
-	ROW(view, "view", 0, OPT_STR, "NAME,...",
-	    "tables instead of lines: procs-cpu, procs-net, procs-file, files-bytes, files-time, conns, ports, "
-	    "calls, calls-time, errors, slow, containers, events; or spectrogram, a line of latencies a second"),
-	ROW(view_rows, "view-rows", 0, OPT_U32, "N", "rows of each table (default 30)"),
-	ROW(top, "top", 0, OPT_BOOL, NULL, "the tables live on a full screen (all of them without --view)"),
-	ROW(event_summary, "event-summary", 'S', OPT_BOOL, NULL, "at the end, how many events of each type"),
-	OPT_END,
-};
-
-static size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
+size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct syscalls_conf *c = conf;
 
 	c->sys = sys_conf_default;
 	c->pushdown = true;
-	ret_sets[0] = (struct opt_set){ "System calls", probe_find("sys")->opts, &c->sys };
-	ret_sets[1] = (struct opt_set){ "Lines and captures", line_opts, c };
-	ret_sets[2] = (struct opt_set){ "Tables", view_opts, c };
-	ret_sets[3] = (struct opt_set){ "Filter", filter_opts, c };
-	return 4 + run_sets(&c->run, ret_sets + 4);
+	ret_sets[0] = (struct opt_set){ .title = "System calls", .opts = syscalls_opts, .conf = c };
+	return 1 + run_sets(&c->run, RUN_LINES, ret_sets + 1);
 }
 
 static bool writes_capture(const struct run_conf *c)
@@ -106,12 +105,17 @@ static bool writes_capture(const struct run_conf *c)
 static bool uses_bytes(const struct syscalls_conf *c, const struct filter *filter)
 {
 	return filter_uses(filter, "syslog") || filter_uses(filter, "evt.buffer") ||
-	       (c->run.print && (strstr(c->run.print, "%syslog.") || strstr(c->run.print, "%evt.buffer")));
+	       (c->run.format && (strstr(c->run.format, "%syslog.") || strstr(c->run.format, "%evt.buffer")));
+}
+
+static bool has_fields(const struct syscalls_conf *c)
+{
+	return c->run.format && strchr(c->run.format, '%');
 }
 
 static bool strace_lines(const struct syscalls_conf *c)
 {
-	return c->strace || (c->run.format && !strcmp(c->run.format, "strace"));
+	return c->run.format && !strcmp(c->run.format, "strace");
 }
 
 /*
@@ -131,7 +135,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	};
 	struct syscalls_conf *c = ctx;
 	bool wanted = by_outputs & 1u << SEC_PARAMS, captured = wanted && writes_capture(&c->run);
-	bool lines = c->run.print || (c->run.format && !strcmp(c->run.format, "sysdig"));
+	bool lines = has_fields(c) || (c->run.format && !strcmp(c->run.format, "sysdig"));
 
 	if (c->sys.summary)
 		return;
@@ -144,7 +148,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	if (strace_lines(c))
 		c->sys.events_too |= SYS_EVENT_SIGNAL | SYS_EVENT_EXIT;
 	c->sys.enter = c->sys.enter || filter_mentions(filter, "evt.dir", ">");
-	if (!(wanted || by_words || (c->run.print && strstr(c->run.print, "evt."))))
+	if (!(wanted || by_words || (has_fields(c) && strstr(c->run.format, "evt."))))
 		return;
 	c->sys.context = c->sys.scan = c->sys.keep_state = true;
 	c->sys.enter = c->sys.enter || captured || lines;
@@ -157,43 +161,23 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	c->sys.events_too |= SYS_EVENT_EXIT | (captured || lines ? SYS_EVENT_SIGNAL : 0);
 }
 
-/* strace's options: -s is the most bytes of each string, -o a file. */
+/* -s is the most bytes of each string, -o a file. */
 static void apply_strace(struct syscalls_conf *c)
 {
-	c->run.format = "strace";
 	c->run.file_format = "text";
 	c->run.string_bytes = c->sys.snaplen ? (unsigned)MIN(c->sys.snaplen, (uint64_t)UINT32_MAX) : STRACE_STRING;
 	c->sys.snaplen = MAX(c->sys.snaplen, (uint64_t)STRACE_SNAPLEN);
 }
 
-/* sysdig's letters are names for what other options say. */
-static int apply_letters(struct syscalls_conf *c, struct buf *mem)
+/* Data is shown in sysdig's lines. */
+static void apply_format(struct syscalls_conf *c)
 {
-	static const struct { size_t off; enum scap_buffer_form form; } forms[] = {
-		{ offsetof(struct syscalls_conf, ascii), SCAP_BUFFER_ASCII },
-		{ offsetof(struct syscalls_conf, hex), SCAP_BUFFER_HEX },
-		{ offsetof(struct syscalls_conf, hex_ascii), SCAP_BUFFER_HEX_ASCII },
-		{ offsetof(struct syscalls_conf, base64), SCAP_BUFFER_BASE64 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if (*(const bool *)((const char *)c + forms[i].off))
-			c->run.buffer = forms[i].form;
 	if (strace_lines(c))
 		apply_strace(c);
-	else if (c->run.buffer && !c->run.format && !c->run.print)
+	else if (c->run.data && !c->run.format)
 		c->run.format = "sysdig";
-	if (c->run.buffer && !c->sys.snaplen)
+	if (c->run.data && !c->sys.snaplen)
 		c->sys.snaplen = SNAPLEN_ASKED;
-	if (c->rotate_mb)
-		c->run.rotate_bytes = (uint64_t)c->rotate_mb * 1000000;
-	if (!c->write)
-		return 0;
-	if (vec_grow(&c->run.outputs) < 0)
-		return -ENOMEM;
-	buf_printf(mem, "scap:%s", c->write);
-	c->run.outputs.items[c->run.outputs.len++] = buf_str(mem);
-	return buf_error(mem);
 }
 
 static const char all_views[] = "procs-cpu,procs-net,procs-file,files-bytes,files-time,conns,ports,calls,calls-time,"
@@ -201,7 +185,7 @@ static const char all_views[] = "procs-cpu,procs-net,procs-file,files-bytes,file
 
 static int open_views(struct syscalls_conf *c, struct err *err)
 {
-	const char *list = c->view ? c->view : c->top ? all_views : c->event_summary ? "events" : NULL;
+	const char *list = c->view.len ? buf_str(&c->view) : c->top ? all_views : c->event_summary ? "events" : NULL;
 	int r = list ? views_new(list, run_want_color(&c->run), &c->views, err) : 0;
 
 	if (r >= 0 && c->top && !c->run.read)
@@ -314,7 +298,7 @@ static int run_with_views(struct syscalls_conf *c, struct run_ops *spec)
 {
 	const struct views *v = c->views;
 	size_t rows = c->view_rows ? c->view_rows : VIEW_ROWS;
-	bool json = c->run.json, tables = v && (c->view || c->top);
+	bool json = c->run.json, tables = v && (c->view.len || c->top);
 	int status, r;
 
 	spec->watcher = v ? &views_sink : NULL;
@@ -355,12 +339,43 @@ static int explain(struct syscalls_conf *c)
 	return syscalls_explain(&sf, on_needs, c);
 }
 
-static int syscalls_run(void *conf, const struct cmd_words *w)
+/* The command's own output stays whole. */
+static void set_command(struct syscalls_conf *c, const struct cmd_words *w, struct run_ops *spec)
+{
+	c->keys = !w->command.len && reads_keys(&c->run, c->top || c->view.len || c->sys.summary);
+	if (w->command.len && strace_lines(c))
+		spec->output = "text:/dev/stderr";
+	if (w->command.len)
+		spec->ready = NULL;
+	else if (c->keys)
+		spec->ready = "sonde: ready, watching; Enter or SIGUSR1 pauses, ^C stops";
+}
+
+static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, struct run_ops *spec)
+{
+	struct err err = { 0 };
+	int status;
+
+	if (c->run.explain_filter)
+		return explain(c);
+	set_command(c, w, spec);
+	status = open_views(c, &err);
+	if (status < 0) {
+		log_error("%s", err.msg);
+		return cmd_exit_status(status);
+	}
+	spec->sums = c->sys.summary;
+	status = run_with_views(c, spec);
+	views_free(c->views);
+	return status;
+}
+
+int syscalls_run(void *conf, const struct cmd_words *w)
 {
 	struct syscalls_conf *c = conf;
 	_cleanup_free_ char *words = run_join_words(&w->words);
 	const struct pipeline_probe probes[] = { { .ops = probe_find("sys"), .conf = &c->sys } };
-	_cleanup_(buf_fini) struct buf where = { 0 }, write = { 0 };
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	struct run_ops spec = {
 		.unit = "call",
 		.probes = probes,
@@ -379,56 +394,44 @@ static int syscalls_run(void *conf, const struct cmd_words *w)
 		.started_ctx = c,
 	};
 	struct err err = { 0 };
-	int status;
+	int status = CMD_FAIL;
 
 	c->sys.stats = &c->stats;
-	if (select_where(&c->run, words, &where) < 0 || apply_letters(c, &write) < 0) {
+	if (run_settle(&c->run, words, "scap", &texts, &err) < 0)
 		log_error("out of memory");
-		return CMD_FAIL;
+	else {
+		apply_format(c);
+		status = syscalls_live(c, w, &spec);
 	}
-	if (c->run.explain_filter)
-		return explain(c);
-	c->keys = !w->command.len && reads_keys(&c->run, c->top || c->view || c->sys.summary);
-	/* the command's own output stays whole */
-	if (w->command.len && strace_lines(c))
-		spec.output = "text:/dev/stderr";
-	if (w->command.len)
-		spec.ready = NULL;
-	else if (c->keys)
-		spec.ready = "sonde: ready, watching; Enter or SIGUSR1 pauses, ^C stops";
-	status = open_views(c, &err);
-	if (status < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(status);
-	}
-	spec.sums = c->sys.summary;
-	status = run_with_views(c, &spec);
-	views_free(c->views);
+	buf_fini(&c->view);
 	return status;
 }
 
 static const struct cmd_example syscalls_examples[] = {
 	{ "sonde syscalls", "every system call of this host, live" },
-	{ "sonde syscalls -p 1234 -e %file", "what process 1234 does with paths" },
-	{ "sonde syscalls --result failed", "calls that failed" },
-	{ "sonde syscalls -c --duration 10s", "a table of all calls of the host, counted in the kernel" },
-	{ "sonde syscalls -c --by process -- make", "likewise of a command, a table for each of its processes" },
-	{ "sonde syscalls --strace -s 64 -- ls /", "run a command and show its calls and those of its children" },
+	{ "sonde syscalls -p 1234 syscall.is_file", "what process 1234 does with paths" },
+	{ "sonde syscalls syscall.error exists", "calls that failed" },
+	{ "sonde syscalls -c --duration 10s", "calls of the host, counted in the kernel" },
+	{ "sonde syscalls -c --by process -- make", "a table for each process of a command" },
+	{ "sonde syscalls --format strace -s 64 -- ls /", "the calls of a command, as strace prints them" },
 	{ "sonde syscalls --top", "who uses the CPU, the network and files, live" },
 	{ "sonde syscalls --view slow,errors --duration 10s", "the slowest calls of ten seconds, and what failed" },
-	{ "sonde syscalls -w trace.scap -C 100 -W 5", "captures for sysdig and Wireshark, five of 100 MB in turn" },
-	{ "sonde syscalls -r trace.scap -X fd.name contains passwd", "what was read and written of such files" },
+	{ "sonde syscalls -w trace.scap --rotate size=100M,files=5", "captures for sysdig and Wireshark" },
+	{ "sonde syscalls -r trace.scap --data hex-ascii fd.name contains passwd", "data of such files" },
 	{ "sonde syscalls syscall.name=openat and syscall.error=ENOENT", "files that were not found" },
 	{ 0 },
 };
 
 const struct cmd cmd_syscalls = {
-	.name = "syscalls", .summary = "system calls with their arguments, live",
-	.args = "[EVENT WORDS] [-- COMMAND]",
-	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. Which "
-	       "calls and whose is decided in the kernel: what was not asked for costs next to nothing. SIGUSR1, "
-	       "or Enter where lines go to the terminal, stops showing them, and lets it go on when it comes again.",
+	.name = "syscalls",
+	.summary = "system calls with their arguments, live",
+	.args = "[EXPR] [-- COMMAND]",
+	.doc = "Shows each system call when it returns: its arguments decoded, its result, how long it took. The "
+	       "trailing words are an event expression (sonde help filter), evaluated in the kernel where it can: "
+	       "calls that it rejects cost next to nothing. SIGUSR1, or Enter where lines go to the terminal, pauses "
+	       "and resumes the output.",
 	.examples = syscalls_examples,
-	.letters = "p=pid e=syscall s=snaplen j=json n=count c=summary G=rotate-time W=rotate-files M=duration",
-	.conf_size = sizeof(struct syscalls_conf), .sets = syscalls_sets, .run = syscalls_run,
+	.conf_size = sizeof(struct syscalls_conf),
+	.sets = syscalls_sets,
+	.run = syscalls_run,
 };

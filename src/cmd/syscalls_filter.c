@@ -19,20 +19,20 @@
 #include "probes/sys/pushdown/sys_pushdown.h"
 #include "sinks/sink.h"
 
-static struct sys_pushdown_opts push_opts(const struct syscalls_filter *c)
+static struct sys_pushdown_opts push_opts(const struct syscalls_filter *c, const struct filter *f)
 {
 	return (struct sys_pushdown_opts){
 		.keeps_state = c->sys->keep_state,
 		.tables_only = c->sys->summary,
 		.cgroups_of = cgroups_of_container,
-		.others = c->run->types.len || c->run->probes.len || c->sys->events.len || c->sys->events_too,
+		.others = filter_eval_names_any(f) || c->run->probes.len || c->sys->events.len || c->sys->events_too,
 	};
 }
 
 int syscalls_push(const struct syscalls_filter *c, const struct filter *f, const struct registry *reg,
 		  struct buf *rest, struct err *err)
 {
-	const struct sys_pushdown_opts o = push_opts(c);
+	const struct sys_pushdown_opts o = push_opts(c, f);
 	int r;
 
 	if (!c->pushdown && !c->sys->summary) {
@@ -76,8 +76,6 @@ static void explain_options(const struct syscalls_filter *c, struct buf *b)
 		buf_printf(b, "--slower: kernel.\n");
 	if (c->run->pids.len)
 		buf_printf(b, "--pid: kernel.\n");
-	if (c->run->comms.len)
-		buf_printf(b, "--comm: kernel.\n");
 	if (c->run->cgroups.len)
 		buf_printf(b, "--cgroup: kernel.\n");
 	if (c->run->containers.len)
@@ -101,7 +99,7 @@ int syscalls_explain(const struct syscalls_filter *c, run_needs_fn needs, void *
 		struct sys_pushdown_opts o;
 
 		needs(ctx, captures(c->run) ? 1u << SEC_PARAMS : 0, filter_also(f), f);
-		o = push_opts(c);
+		o = push_opts(c, f);
 		r = sys_pushdown_filter(f, pipeline_registry(p), &o, c->push, &rest, &b);
 	}
 	filter_free(f);

@@ -231,9 +231,9 @@ struct line_opts {
 
 /* How the type takes part in the stream. */
 enum event_class {
-	EVENT_DATA,	/* counted by the ledger, shown */
-	EVENT_STATE,	/* keeps tables up to date (process table, names); shown only when asked for by --type */
-	EVENT_META,	/* about the stream itself: loss, ledger; never filtered away */
+	EVENT_DATA,  /* counted by the ledger, shown */
+	EVENT_STATE, /* keeps tables up to date (process table, names); shown if a filter names the type */
+	EVENT_META,  /* about the stream itself: loss, ledger; never filtered away */
 	EVENT__MAX,
 };
 
@@ -265,6 +265,12 @@ struct event_desc {
 	 * go to @scratch. 0, -ENOENT when this event has none, -ENOMEM. Optional. */
 	int (*make)(struct event *ev, unsigned kind, struct arena *scratch);
 };
+
+/*
+ * Does @name stand for events of this type? The whole name (net.drop) does, and of events of data that give evt.type
+ * no meaning of their own the part behind the dot (drop).
+ */
+bool event_desc_is_called(const struct event_desc *d, const char *name);
 
 /* Reads one field. 0, or -ENOENT when it is unknown (optional and 0, or not in this event). */
 int event_get(const struct event *ev, const struct field *f, struct value *ret);

@@ -45,6 +45,17 @@ const struct field *event_field_find(const struct field *fields, size_t n, const
 	return NULL;
 }
 
+bool event_desc_is_called(const struct event_desc *d, const char *name)
+{
+	const char *dot = strchr(d->name, '.'), *arg;
+	size_t len;
+
+	if (!strcmp(d->name, name))
+		return true;
+	return d->class == EVENT_DATA && dot && !strcmp(dot + 1, name) &&
+	       !event_field_find(d->fields, d->n_fields, "evt.type", &arg, &len);
+}
+
 const char *event_field_key(const struct field *f)
 {
 	const char *dot = strchr(f->name, '.');

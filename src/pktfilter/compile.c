@@ -54,7 +54,7 @@ static int refuse_asking_kernel(const char *expr, struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (strstr(expr, words[i]))
 			snprintf(why, sizeof(why),
-				 "'%s' is not told by a packet's bytes; options such as --iface select by it",
+				 "'%s' is not told by a packet's bytes; options such as --interface select by it",
 				 words[i]);
 	}
 	return fault(expr, why, -EOPNOTSUPP, err);

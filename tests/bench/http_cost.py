@@ -118,7 +118,7 @@ def watchers(build, place):
     """Name -> what starts it at @place; None = nothing is to be started."""
     sonde, empty = (os.path.join(build, name) for name in ("sonde", "tests/bench/bench_empty_tc"))
     dev = place.net.devs[1]
-    inside = ["-i", dev, "--netns", place.net.names[1], "--local", "-o", "null"]
+    inside = ["-i", dev, "--netns", place.net.names[1], "--agent=no", "-o", "null"]
     dump = place.net.words(1, "tcpdump", "-i", dev, "-w", os.path.join(place.folder, "out.pcap"))
     return {
         "nothing": None,

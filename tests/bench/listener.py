@@ -44,7 +44,7 @@ def serve(binary, ns, folder):
     path = os.path.join(folder, "monitor.sock")
     inside = ["nsenter", f"--net=/run/netns/{ns}"]
     veth.receive_sigint()
-    child = subprocess.Popen([*inside, binary, "monitor", "--local", "-o", "null", "--cilium-socket", path],
+    child = subprocess.Popen([*inside, binary, "monitor", "--agent=no", "-o", "null", "--serve-cilium", path],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while "ready" not in child.stderr.readline():
         if child.poll() is not None:

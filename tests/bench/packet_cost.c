@@ -205,14 +205,14 @@ static void rule_figures(char *sonde, int empty)
 int main(int argc, char **argv)
 {
 	char *sonde = argc == 2 ? argv[1] : "build/sonde";
-	char *all[] = { sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", NULL };
+	char *all[] = { sonde, "monitor", "-i", "lo", "--where", "evt.type=trace", "-o", "null", NULL };
 	char *refused[] = {
-		sonde, "monitor", "-i", "lo", "--type", "trace", "-o", "null", "tcp", "port", "81", NULL,
+		sonde, "monitor", "-i", "lo", "--where", "evt.type=trace", "-o", "null", "tcp", "port", "81", NULL,
 	};
 	char *kept_in[] = {
-		sonde, "capture", "--local", "-i", "lo", "-Q", "in", "--keep", "5s", "-w", "/dev/null", NULL,
+		sonde, "capture", "--agent=no", "-i", "lo", "-Q", "in", "--keep", "5s", "-w", "/dev/null", NULL,
 	};
-	char *kept_out[] = { sonde, "capture", "--local", "-i", "lo", "--keep", "5s", "-w", "/dev/null", NULL };
+	char *kept_out[] = { sonde, "capture", "--agent=no", "-i", "lo", "--keep", "5s", "-w", "/dev/null", NULL };
 	int empty;
 
 	loopback_up();

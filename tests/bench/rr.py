@@ -90,7 +90,7 @@ def watchers(build, place):
     """Name -> what starts it at @place; None = nothing is to be started."""
     sonde, empty = (os.path.join(build, name) for name in ("sonde", "tests/bench/bench_empty_tc"))
     dev, out = place.net.devs[1], os.path.join(place.folder, "out")
-    inside = ["-i", dev, "--netns", place.net.names[1], "--local"]
+    inside = ["-i", dev, "--netns", place.net.names[1], "--agent=no"]
     keep = [sonde, "capture", *inside, "--keep", "5s", "--on", "drop.reason=NO_SOCKET", "-w", out]
     monitor = [sonde, "monitor", *inside, "-o", f"pcapng:{out}", "tcp", "port", PORT]
     dump = place.net.words(1, "tcpdump", "-i", dev, "-w", out, "-U", "tcp", "port", PORT)

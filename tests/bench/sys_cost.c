@@ -52,17 +52,29 @@ struct mode {
 };
 
 static struct mode modes[] = {
-	{ "another call selected", { "-e", "acct", "-o", "null" },
-	  .ratio = "a call that is not selected, to empty programs", .bound = 1.15 },
-	{ "getppid selected", { "-e", "getppid", "-o", "null" },
-	  .ratio = "a small call that is selected", .bound = 2 },
-	{ "getppid selected, untimed", { "-e", "getppid", "--untimed", "-o", "null" }, .over = EMPTY_EXIT,
-	  .ratio = "the same, untimed, to an empty program at the exit", .bound = 2 },
-	{ "read selected, 64 bytes", { "-e", "read", "-s", "64", "-o", "null", "--ring-size", "8M" }, .call = READ,
-	  .ratio = "a read with 64 bytes of data", .bound = 4 },
+	{ "another call selected",
+	  { "syscall.name=acct", "-o", "null" },
+	  .ratio = "a call that is not selected, to empty programs",
+	  .bound = 1.15 },
+	{ "getppid selected",
+	  { "syscall.name=getppid", "-o", "null" },
+	  .ratio = "a small call that is selected",
+	  .bound = 2 },
+	{ "getppid selected, untimed",
+	  { "syscall.name=getppid", "--no-timing", "-o", "null" },
+	  .over = EMPTY_EXIT,
+	  .ratio = "the same, untimed, to an empty program at the exit",
+	  .bound = 2 },
+	{ "read selected, 64 bytes",
+	  { "syscall.name=read", "-s", "64", "-o", "null", "--ring-size", "8M" },
+	  .call = READ,
+	  .ratio = "a read with 64 bytes of data",
+	  .bound = 4 },
 	{ "counted in the kernel", { "-c" }, .ratio = "a call that is counted with its latency", .bound = 1.6 },
 	{ "counted, every call timed", { "-c", "--times", "all" }, .ratio = "the same, the latency of every call" },
-	{ "counted, untimed", { "-c", "--untimed" }, .over = EMPTY_EXIT,
+	{ "counted, untimed",
+	  { "-c", "--no-timing" },
+	  .over = EMPTY_EXIT,
 	  .ratio = "a call that is counted alone, to an empty program at the exit" },
 	{ "strace -c", .peer = "exec strace -c -p $PID" },
 	{ "perf trace -s", .peer = "exec perf trace -s -p $PID" },
@@ -100,7 +112,7 @@ static int attach_empty(const char *tracepoint)
 /* Starts sonde and waits until it says that it is ready. */
 static pid_t start(const char *sonde, const char *const *more)
 {
-	const char *words[24] = { sonde, "syscalls", "--local", "-v" };
+	const char *words[24] = { sonde, "syscalls", "--agent=no", "-v" };
 	char text[4096] = "";
 	size_t n = 4, len = 0;
 	int fd[2];

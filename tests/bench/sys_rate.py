@@ -20,7 +20,8 @@ LEDGER = re.compile(r"sonde: (\w+): seen (\d+) = delivered (\d+), filtered (\d+)
 
 def start(build):
     """Watches getppid and every call that changes what a process is."""
-    line = [f"{build}/sonde", "syscalls", "--local", "-v", "-e", "getppid", "-e", "%life", "-o", "null",
+    line = [f"{build}/sonde", "syscalls", "--agent=no", "-v",
+            "syscall.name in (getppid, clone, clone3, fork, vfork, execve, execveat, exit, exit_group)", "-o", "null",
             "--ring-size", "8M"]
     veth.receive_sigint()
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:

@@ -27,7 +27,7 @@ time.sleep(2)
 
 
 def watch(build, pid, *more):
-    line = [f"{build}/sonde", "syscalls", "--local", "-v", "-c", *more, "-p", str(pid), "-o", "json"]
+    line = [f"{build}/sonde", "syscalls", "--agent=no", "-v", "-c", *more, "-p", str(pid), "-o", "json"]
     veth.receive_sigint()
     child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = ""

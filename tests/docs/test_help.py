@@ -25,7 +25,7 @@ def test_every_command_has_help_and_a_page(sonde):
 
 def test_monitor_has_options(sonde):
     """So that the tests below cannot pass by finding nothing."""
-    assert {"type", "iface", "json", "output", "read", "where", "count", "snaplen"} <= set(sonde.options("monitor"))
+    assert {"interface", "json", "output", "read", "where", "count", "snaplen"} <= set(sonde.options("monitor"))
 
 
 def test_every_option_is_in_the_page(sonde):
@@ -61,8 +61,8 @@ def complete(sonde, tmp_path, *words):
 
 def test_bash_completes(sonde, tmp_path):
     assert complete(sonde, tmp_path, "sonde", "mon") == ["monitor"]
-    assert "--iface" in complete(sonde, tmp_path, "sonde", "monitor", "--if")
-    assert complete(sonde, tmp_path, "sonde", "doctor", "--if") == []
+    assert "--interface" in complete(sonde, tmp_path, "sonde", "monitor", "--inter")
+    assert complete(sonde, tmp_path, "sonde", "doctor", "--inter") == []
 
 
 def test_pages_are_sound(sonde):
@@ -83,3 +83,62 @@ def test_help_is_80_columns(sonde):
         for line in sonde(command, "--help").stdout.split("\n"):
             if not line.startswith("  sonde "):     # examples are commands and are not wrapped
                 assert len(line) <= 80, f"{command}: {line}"
+
+
+def letters(text):
+    """{letter: long option} of a help text."""
+    return dict(re.findall(r"^ {2}-(\w), --([a-z][a-z0-9-]*)", text, re.M))
+
+
+def test_a_letter_means_the_same_everywhere(sonde):
+    meaning = {}
+    for command in sonde.commands():
+        for letter, option in letters(sonde(command, "--help").stdout).items():
+            assert meaning.setdefault(letter, option) == option, f"{command}: -{letter} is --{option}"
+    assert {"p": "pid", "i": "interface", "o": "output", "n": "count", "r": "read", "w": "write"}.items() <= \
+        meaning.items()
+
+
+def test_help_all_has_more(sonde):
+    for command in ("monitor", "flows", "capture", "counters", "policy", "profile", "syscalls", "rpc"):
+        short, everything = (sonde(command, "--help", *more).stdout for more in ((), ("all",)))
+        assert short.count("\n") <= 60 and everything.count("\n") > short.count("\n")
+        assert everything == sonde("help", command, "all").stdout
+        assert max(map(len, everything.split("\n"))) <= 120
+
+
+def test_global_options_stand_anywhere(sonde):
+    recording = os.path.join("tests", "data", "rec", "loopback.rec")
+    front = sonde("--agent=no", "--ring-size", "1M", "monitor", "-r", recording, "-n", "1")
+    behind = sonde("monitor", "-r", recording, "-n", "1", "--agent=no", "--ring-size", "1M")
+    assert front.returncode == 0 and front.stdout and front.stdout == behind.stdout
+    wrong = sonde("--pid", "1", "monitor")
+    assert wrong.returncode == 2 and "--pid is not a global option" in wrong.stderr
+
+
+@pytest.mark.parametrize("words", [["-V"], ["--version"], ["version"], ["monitor", "-V"]])
+def test_version(sonde, words):
+    done = sonde(*words)
+    assert done.returncode == 0 and re.fullmatch(r"sonde \d+\.\d+\.\d+\S*\n", done.stdout)
+
+
+def test_dialects_are_listed_and_have_help(sonde):
+    tools = re.findall(r"^  sonde compat (.*?) {2,}", sonde("compat").stdout, re.M)
+    assert tools == ["hubble observe", "cilium-dbg monitor", "sysdig", "strace", "profile-bpfcc"]
+    for tool in tools:
+        done = sonde("compat", *tool.split(), "--help")
+        assert done.returncode == 0 and f"Usage: sonde compat {tool} " in done.stdout
+
+
+@pytest.mark.parametrize("words, instead", [
+    (["hubble", "observe", "--last", "5"], "-n COUNT"),
+    (["sysdig", "-c", "topprocs_cpu"], "--view"),
+    (["strace", "-tt", "ls"], "--time MODE"),
+    (["strace", "-e", "signal=all", "ls"], "trace=LIST"),
+    (["hubble", "list"], "sonde compat hubble observe"),
+    (["perf"], "lists them"),
+])
+def test_a_dialect_refuses_by_name(sonde, words, instead):
+    done = sonde("compat", *words)
+    assert done.returncode == 2 and instead in done.stderr and done.stdout == ""
+    assert done.stderr.count("\n") == 1

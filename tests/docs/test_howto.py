@@ -77,7 +77,8 @@ def test_sink_is_listed(both):
 def test_probe_shows_a_signal(both):
     """The event arrives in JSON and through the new sink, with the right sender, receiver and number."""
     out = both / "out.csv"
-    child = subprocess.Popen([both / "build/sonde", "monitor", "--probe", "signals", "--type", "signals.signal",
+    child = subprocess.Popen([both / "build/sonde", "monitor", "--probe", "signals", "--where",
+                              "evt.type=signals.signal",
                               "--json", "-o", f"csv:{out}", "--where", "signal.number=10"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

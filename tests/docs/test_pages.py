@@ -92,8 +92,8 @@ def test_examples_of_commands_are_accepted(sonde, tmp_path):
         text = sonde(command, "--help").stdout
         for line in re.findall(r"^  (sonde \S.*)$", text, re.M):
             seen += 1
-            words = [sonde.path, *shlex.split(line)[1:]]
-            if "--explain-filter" in text:
+            words = [sonde.path, *shlex.split(line, comments=True)[1:]]
+            if "help options" in text:
                 words.insert(2, "--explain-filter")     # parses everything, attaches nothing
             if words[1] == "agent":
                 words.insert(2, "--check")
@@ -120,7 +120,7 @@ def test_readme_shows_what_is_printed(sonde, tmp_path):
         assert LINE.fullmatch(line), line
     if os.geteuid() != 0:
         pytest.skip("needs root to see what is printed now")
-    child = subprocess.Popen([sonde.path, "monitor", "--iface", "lo", "udp", "port", "9"], stdout=subprocess.PIPE,
+    child = subprocess.Popen([sonde.path, "monitor", "--interface", "lo", "udp", "port", "9"], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
     try:
         assert "ready" in child.stderr.readline()

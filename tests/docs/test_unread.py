@@ -11,12 +11,12 @@ SCAP = os.path.join(DATA, "scap", "session.scap")
 
 COMMANDS = [
     ["--help"], ["--version"], ["help", "outputs"], ["help", "monitor"], ["probes"], ["completion", "bash"],
-    ["profile", "--ebpf"], ["profile", "--explain-filter"], ["rpc", "--explain-filter"],
+    ["compat", "profile-bpfcc", "--ebpf"], ["profile", "--explain-filter"], ["rpc", "--explain-filter"],
     ["monitor", "--explain-filter", "tcp"], ["syscalls", "--explain-filter", "evt.type=open"],
     ["monitor", "-r", LOOPBACK], ["monitor", "-r", LOOPBACK, "--json"], ["monitor", "-r", LOOPBACK, "-o", "rec"],
     ["flows", "-r", FLOWS], ["flows", "-r", FLOWS, "--top", "talkers"], ["capture", "-r", LOOPBACK, "-w", "-"],
-    ["profile", "-r", CPU], ["profile", "-r", CPU, "-f"], ["profile", "-r", CPU, "-o", "svg"],
-    ["profile", "-r", CPU, "-o", "pprof"], ["profile", "--diff", CPU, CPU], ["syscalls", "-r", SCAP],
+    ["profile", "-r", CPU], ["compat", "profile-bpfcc", "-r", CPU, "-f"], ["profile", "-r", CPU, "-o", "svg"],
+    ["profile", "-r", CPU, "-o", "pprof"], ["profile", "diff", CPU, CPU], ["syscalls", "-r", SCAP],
     ["syscalls", "-r", SCAP, "--view", "errors"], ["syscalls", "-r", SCAP, "--view", "errors", "--json"],
 ]
 

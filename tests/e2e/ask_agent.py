@@ -22,7 +22,7 @@ def ask(path, verbs):
         return struct.unpack_from("<II", got[1])[1] if got else 0
     answers = {"rights": struct.unpack_from("<HHI", got[1])[2]}
     answers |= {verb: client.call(verb)[0] for verb in verbs}
-    client.send(SUBSCRIBE, words("probe=net", "option=--iface=lo"))
+    client.send(SUBSCRIBE, words("probe=net", "option=--interface=lo"))
     kind, payload = client.recv()
     answers["subscribe"] = 0 if kind == READY else struct.unpack_from("<II", payload)[1]
     return answers

@@ -74,7 +74,8 @@ def compare(command, timeout=120, binary=helpers.BINARY):
     """(lines of strace, [differing pairs]) of one run."""
     with tempfile.TemporaryDirectory() as tmp:
         theirs, ours = os.path.join(tmp, "strace"), os.path.join(tmp, "sonde")
-        done = subprocess.run([binary, "syscalls", "--local", "-U", "strace", "--strace", "--time", "none",
+        done = subprocess.run([binary, "syscalls", "--agent=no", "--where", "proc.name!=strace", "--format",
+                               "strace", "--time", "none",
                                "-o", ours, "--", "strace", "-f", "-o", theirs, *command],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               timeout=timeout, check=False, cwd=tmp)

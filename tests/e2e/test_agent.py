@@ -58,8 +58,8 @@ def send_udp(port, count=3):
 
 def test_monitor_shows_drops_through_the_agent(agent, sonde):
     port = 20000 + os.getpid() % 20000
-    words = ("monitor", "--type", "drop", "--json", f"udp port {port} or (icmp and host 127.0.0.77)")
-    remote, local = sonde(*words, f"--agent={agent.sock}"), sonde(*words, "--local")
+    words = ("monitor", "--where", "evt.type=drop", "--json", f"udp port {port} or (icmp and host 127.0.0.77)")
+    remote, local = sonde(*words, f"--agent={agent.sock}"), sonde(*words, "--agent=no")
     helpers.sh("ping", "-q", "-c", "1", "127.0.0.77")	# whose reply is freed as if nobody had wanted it: no drop
     send_udp(port)
     for one in remote, local:
@@ -77,7 +77,7 @@ def test_monitor_shows_drops_through_the_agent(agent, sonde):
 
 def test_a_filter_is_evaluated_by_the_agent_and_the_books_close(agent, sonde):
     port = 20000 + os.getpid() % 20000
-    one = sonde("monitor", "--type", "drop", "--json", f"--agent={agent.sock}",
+    one = sonde("monitor", "--where", "evt.type=drop", "--json", f"--agent={agent.sock}",
                 "--where", f"conn.dport={port}")
     send_udp(port + 1, 5)
     send_udp(port, 2)
@@ -116,7 +116,7 @@ def test_it_gives_up_its_rights(sonde, tmp_path):
     agent = sonde("agent", "--no-admin", "--socket-dir", str(tmp_path / "run"))
     client = Client(str(tmp_path / "run" / "read.sock"))
     client.hello()
-    client.subscribe("probe=net", "option=--iface=lo")
+    client.subscribe("probe=net", "option=--interface=lo")
     had = status_of(os.getpid(), "CapPrm")["CapPrm"]
     wait_until(lambda: status_of(agent.pid, *CAP_SETS) == CAP_SETS | {"CapPrm": CAP_SETS["CapPrm"] & had})
     client.send(STOP)
@@ -134,7 +134,7 @@ def test_it_serves_as_an_ordinary_user(open_dir, sonde, netns):
         "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", f"-all,{SEVEN}",
         "--inh-caps", f"-all,{SEVEN}", "--ambient-caps", f"-all,{SEVEN}"))
     port = 20000 + os.getpid() % 20000
-    one = sonde("monitor", "--type", "drop", "--json", f"--agent={home}/run/read.sock",
+    one = sonde("monitor", "--where", "evt.type=drop", "--json", f"--agent={home}/run/read.sock",
                 "udp", "port", str(port))
     send_udp(port)
     one.wait_for(lambda ev: ev["type"] == "net.drop" and ev.get("proc", {}).get("exe"), 3)
@@ -166,7 +166,8 @@ def test_a_client_that_stops_harms_nobody_and_its_books_are_exact(sonde, tmp_pat
         client.hello()
         instances.append(client.subscribe("probe=sys", "option=--syscall=getppid", f"comm={COMM}"))
     assert instances[0] == instances[1]     # one instance serves both
-    readers = [sonde("syscalls", f"--agent={sock}", "-e", "getppid", "--comm", COMM, "-o", "null") for _ in range(2)]
+    readers = [sonde("syscalls", f"--agent={sock}", "syscall.name=getppid", "--where", f"proc.name={COMM}", "-o",
+                     "null") for _ in range(2)]
     subprocess.run(["/usr/bin/python3", "-c", LOOP], check=True, timeout=30)
     for reader in readers:
         ledger = [ev for ev in reader.finish() if ev.get("type") == "sonde.ledger"]
@@ -192,7 +193,7 @@ def test_chosen_fields_of_events_without_a_decoder(agent):
     client, other = Client(agent.sock), Client(agent.sock)
     for one in client, other:
         one.hello()
-    (number,) = client.subscribe("probe=net", "option=--iface=lo", "fields=drop.reason,proc.pid,conn.dport",
+    (number,) = client.subscribe("probe=net", "option=--interface=lo", "fields=drop.reason,proc.pid,conn.dport",
                                  f"where=conn.dport={port} and evt.type=net.drop")
     send_udp(port, 3)
     send_udp(port + 1, 2)
@@ -265,7 +266,7 @@ def test_the_agent_writes_captures(agent, tmp_path):
     """Started and stopped by a request; the file is opened by who asks. What is no file to write to is refused."""
     port, path = 20000 + os.getpid() % 20000, tmp_path / "drops.pcapng"
     path.write_bytes(b"old" * 1000)
-    words = "probe=net", "option=--iface=lo", f"where=drop.reason=NO_SOCKET and conn.dport={port}"
+    words = "probe=net", "option=--interface=lo", f"where=drop.reason=NO_SOCKET and conn.dport={port}"
     assert control(agent, "capture", "start", str(path), *words).stdout == "capture 1\n"
     send_udp(port, 3)
     send_udp(port + 1, 3)
@@ -288,7 +289,7 @@ def test_the_agent_writes_captures(agent, tmp_path):
 def test_a_flight_recorder_in_the_agent(agent, tmp_path):
     port, path = 20000 + os.getpid() % 20000, tmp_path / "why.pcapng"
     assert control(agent, "dump", check=False).returncode == 1      # nothing records
-    control(agent, "capture", "start", str(path), "probe=net", "option=--iface=lo", "option=--keep=5s")
+    control(agent, "capture", "start", str(path), "probe=net", "option=--interface=lo", "option=--keep=5s")
     send_udp(port, 4)
     assert control(agent, "dump").stdout == "instance 1 dumps\n"
     wait_until(lambda: "capture 1: 0 events" not in control(agent, "capture").stdout)
@@ -301,7 +302,7 @@ def test_a_flight_recorder_in_the_agent(agent, tmp_path):
 def test_attach_and_status(agent):
     client = Client(agent.control)
     client.hello()
-    code, text = client.call("attach", "probe=net", "option=--iface=lo")
+    code, text = client.call("attach", "probe=net", "option=--interface=lo")
     assert code == 0 and text.startswith("instance "), text
     status = helpers.sh(helpers.BINARY, "status", "--socket", agent.sock).stdout
     assert ": net, 1 users (attached)" in status and "client 0, pid" in status
@@ -398,7 +399,7 @@ def test_killed_at_any_moment_it_leaves_nothing(sonde, tmp_path):
         if number % 2:
             client = Client(os.path.join(directory, "read.sock"))
             client.hello()
-            client.sock.sendall(frame(SUBSCRIBE, b"probe=net\0option=--iface=lo\0"))
+            client.sock.sendall(frame(SUBSCRIBE, b"probe=net\0option=--interface=lo\0"))
         time.sleep(random.uniform(0, 0.4))
         held |= own_programs(agent.pid)
         agent.child.kill()
@@ -423,7 +424,7 @@ def test_what_no_client_wants_is_not_produced(agent, sonde):
     """Programs come with the first client that wants their events and go with the last; equal wishes share them."""
     def traces():
         return {name for kind, name in program_names(agent.pid) if kind == "sched_cls"}
-    sonde("monitor", "--type", "drop", "-o", "null", f"--agent={agent.sock}")
+    sonde("monitor", "--where", "evt.type=drop", "-o", "null", f"--agent={agent.sock}")
     drops = program_names(agent.pid)
     assert not traces(), drops
     both = [sonde("monitor", "-i", "lo", "-o", "null", f"--agent={agent.sock}") for _ in range(2)]

@@ -46,12 +46,13 @@ os.execve("/bin/true", ["true", word + "-exec"], {"X": word + "-env"})
 PROBES = {
     "sys": ("probe=sys", "option=--snaplen=1k", "option=--context", "option=--enter", "option=--scan",
             "option=--keep-state", "comm=planter", "comm=true"),
-    "net": ("probe=net", "option=--iface=lo", "option=--whole-packets", "option=--verbose=1"),
+    "net": ("probe=net", "option=--interface=lo", "option=--whole-packets", "option=--verbose=1"),
     "sys fields": ("probe=sys", "option=--snaplen=1k", "option=--context", "option=--scan", "comm=planter",
                    "comm=true", "fields=evt.args,evt.buffer,"
                    "syscall.args,syscall.path,syscall.answer,fd.name,proc.cmdline,proc.env,proc.pcmdline,proc.cwd,"
                    "proc.args,proc.exeline,proc.pid,syscall.name,proc.name,evt.abspath,evt.arg.name,evt.info"),
-    "net fields": ("probe=net", "option=--iface=lo", "option=--whole-packets", "fields=proc.args,proc.pid,net.task"),
+    "net fields": ("probe=net", "option=--interface=lo", "option=--whole-packets",
+                   "fields=proc.args,proc.pid,net.task"),
 }
 
 
@@ -132,14 +133,15 @@ def test_a_reader_sees_content_of_its_own_processes_only(sonde, home, name):
     assert len(data) > 2000
 
 
-COMM = "--comm", "planter", "--comm", "true"
+COMM = "--where", "proc.name in (planter, true)"
 COMMANDS = {
-    "syscalls": ("syscalls", *COMM, "--snaplen", "1k"), "strace": ("syscalls", *COMM, "--strace", "--snaplen", "1k"),
+    "syscalls": ("syscalls", *COMM, "--snaplen", "1k"),
+    "strace": ("syscalls", *COMM, "--format", "strace", "--snaplen", "1k"),
     "json": ("syscalls", *COMM, "--json", "--snaplen", "1k"), "scap": ("syscalls", *COMM, "-o", "scap:OUT"),
-    "sysdig": ("syscalls", *COMM, "--snaplen", "1k", "--print", "%proc.cmdline %proc.pcmdline %evt.args %evt.buffer "
+    "sysdig": ("syscalls", *COMM, "--snaplen", "1k", "--format", "%proc.cmdline %proc.pcmdline %evt.args %evt.buffer "
                "%proc.env"),
     "recording": ("syscalls", *COMM, "--snaplen", "1k", "-o", "rec:OUT"),
-    "packets": ("monitor", "-i", "lo", "-vv"), "hex": ("monitor", "-i", "lo", "--hex"),
+    "packets": ("monitor", "-i", "lo", "-vv"), "hex": ("monitor", "-i", "lo", "--data", "hex"),
     "pcapng": ("capture", "-i", "lo", "-w", "OUT"),
     "flows": ("flows",), "profile": ("profile", "-o", "rec:OUT"), "rpc": ("rpc", "--payload", "1k"),
 }
@@ -238,7 +240,7 @@ with open(sys.argv[2], "wb") as f:
 
 def test_clients_of_ciliums_socket_follow_the_same_rule(sonde, home):
     path = str(home / "cilium.sock")
-    agent = start_agent(sonde, home, "--cilium-socket", path)
+    agent = start_agent(sonde, home, "--serve-cilium", path)
     os.chmod(path, 0o666)
     outs, children = [home / "user", home / "root"], []
     for out, before in zip(outs, (as_user(UID), ())):

@@ -47,14 +47,16 @@ COMMANDS = {
     "capture": (["capture", "-i", "lo", *PACKETS], lambda line: f":{UDP}" in line or f":{TCP}" in line),
     "flows": (["flows", "--json", "--where", f"proc.name={COMM}"], lambda line: '"net.flow"' in line),
     "counters": (["counters", "--json", "-i", "lo"], lambda line: '"net.count"' in line),
-    "syscalls": (["syscalls", "--comm", COMM, "-e", "connect,sendto,getppid"], lambda line: COMM in line),
-    "syscalls where": (["syscalls", "--comm", COMM, "--where", f"proc.name={COMM} and evt.failed=true"],
+    "syscalls": (["syscalls", f"proc.name={COMM} and syscall.name in (connect, sendto, getppid)"],
+                 lambda line: COMM in line),
+    "syscalls where": (["syscalls", "--where", f"proc.name={COMM} and evt.failed=true"],
                        lambda line: COMM in line),
-    "syscalls fd": (["syscalls", "--json", "--comm", COMM, "--where", "fd.name=/dev/null"],
+    "syscalls fd": (["syscalls", "--json", "--where", f"proc.name={COMM}", "fd.name=/dev/null"],
                     lambda line: COMM in line),
-    "syscalls strace": (["syscalls", "--comm", COMM, "--format", "strace", "-e", "openat,connect"],
+    "syscalls strace": (["syscalls", f"proc.name={COMM} and syscall.name in (openat, connect)", "--format", "strace"],
                         lambda line: "no such" in line or "connect" in line),
-    "syscalls -c": (["syscalls", "--comm", COMM, "-c", "-e", "connect,sendto,getppid"], lambda line: line),
+    "syscalls -c": (["syscalls", f"proc.name={COMM} and syscall.name in (connect, sendto, getppid)", "-c"],
+                    lambda line: line),
 }
 
 
@@ -74,7 +76,7 @@ def plain(line, name):
 
 
 def pair(sonde, ns, sock, words):
-    ways = f"--agent={sock}", "--local"
+    ways = f"--agent={sock}", "--agent=no"
     return [sonde(words[0], way, *words[1:], netns=ns, wait=False) for way in ways]
 
 
@@ -111,9 +113,9 @@ def test_profiles_are_the_same(sonde, tmp_path):
     sonde("agent", "--socket-dir", str(tmp_path / "run"))
     with subprocess.Popen([hot, "60"], stdout=subprocess.DEVNULL) as load:
         try:
-            words = "-F", "499", "-p", str(load.pid), "-f", "-U", "--duration", "2s"
+            words = "-F", "499", "-p", str(load.pid), "-o", "folded", "--stacks", "user", "--duration", "2s"
             both = [subprocess.Popen([helpers.BINARY, "profile", way, *words], stdout=subprocess.PIPE, text=True)
-                    for way in (f"--agent={tmp_path}/run/read.sock", "--local")]
+                    for way in (f"--agent={tmp_path}/run/read.sock", "--agent=no")]
             (there, theirs), (here, ours) = (shares(one.communicate(timeout=60)[0].splitlines()) for one in both)
         finally:
             load.kill()

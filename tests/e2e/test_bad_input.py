@@ -30,9 +30,9 @@ def test_unknown_command():
 
 
 def test_unknown_option_suggests_the_near_one():
-    result = sonde("monitor", "--ifcae", "lo")
+    result = sonde("monitor", "--intreface", "lo")
     assert result.returncode == 2
-    assert "--ifcae" in only_line(result.stderr) and "--iface" in result.stderr
+    assert "--intreface" in only_line(result.stderr) and "--interface" in result.stderr
 
 
 def test_not_root():
@@ -55,9 +55,9 @@ def test_unknown_interface():
 
 
 def test_unknown_event_type():
-    result = sonde("monitor", "--type", "dorp")
+    result = sonde("monitor", "--where", "evt.type=dorp")
     assert result.returncode == 2
-    assert "dorp" in only_line(result.stderr)
+    assert "dorp" in result.stderr and "did you mean drop?" in result.stderr
 
 
 def test_unknown_netns():

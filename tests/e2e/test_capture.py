@@ -67,7 +67,7 @@ def captured(link, sonde, tmp_path):
     # What the kernel sends by itself may fall between the start of one and the start of the other.
     words = (f"(ip host {link.a_ip} or ip6 host {link.a_ip6}) and "
              "not (ip6[6] = 58 and ip6[40] >= 130 and ip6[40] <= 143)")
-    run = sonde("monitor", "-i", link.a_dev, "--type", "trace", "-o", f"pcapng:{ours}", words, netns=link.a)
+    run = sonde("monitor", "-i", link.a_dev, "--where", "evt.type=trace", "-o", f"pcapng:{ours}", words, netns=link.a)
     peer = start_tcpdump(link.a, link.a_dev, theirs, words)
     traffic(link)
     time.sleep(0.3)
@@ -107,7 +107,7 @@ def test_tshark_reads_interface_direction_and_process(captured):
 
 def test_drop_reason_stands_in_the_comment(link, sonde, tmp_path):
     path = tmp_path / "drops.pcapng"
-    run = sonde("monitor", "--netns", link.b.name, "--type", "drop", "-o", f"pcapng:{path}", "-o", "json")
+    run = sonde("monitor", "--netns", link.b.name, "--where", "evt.type=drop", "-o", f"pcapng:{path}", "-o", "json")
     link.a.python(f"""
 import socket
 socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("{link.b_ip}", {CLOSED_PORT}))
@@ -121,7 +121,8 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("{link.b_ip}", {C
 
 def test_snaplen_keeps_the_original_length(link, sonde, tmp_path):
     path = tmp_path / "short.pcapng"
-    run = sonde("monitor", "-i", link.a_dev, "--type", "trace", "-s", "60", "-o", f"pcapng:{path}", "-o", "json",
+    run = sonde("monitor", "-i", link.a_dev, "--where", "evt.type=trace", "-s", "60", "-o", f"pcapng:{path}", "-o",
+                "json",
                 "icmp", netns=link.a)
     link.a.run("ping", "-q", "-c", "1", "-s", "1000", link.b_ip)
     run.wait_for(lambda ev: ev["type"] == "net.trace", count=2)

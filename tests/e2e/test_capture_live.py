@@ -46,7 +46,9 @@ def test_files_have_the_names_of_tcpdump(tmp_path, options):
     theirs.mkdir()
     ours.mkdir()
     sh("tcpdump", "-Z", "root", "-r", source, "-w", str(theirs / "out"), *options)
-    sh(BINARY, "capture", "-r", source, "-w", str(ours / "out"), *options)
+    spec = ",".join(f"{name}={value}" for name, value in zip(("size", "files"), options[1::2]))
+    rotate = ["--rotate", spec.replace("size=1", "size=1000000")] if options else []
+    sh(BINARY, "capture", "-r", source, "-w", str(ours / "out"), *rotate)
     assert names_of(ours) == names_of(theirs)
     for name in names_of(ours):     # each is a file of its own, whole
         assert sh("tcpdump", "-nn", "-r", str(ours / name)).stdout.count(" IP ") > 0
@@ -55,13 +57,13 @@ def test_files_have_the_names_of_tcpdump(tmp_path, options):
 def test_files_by_number_of_packets(tmp_path):
     source = str(tmp_path / "in.pcap")
     write_pcap(source, 70, 60)
-    sh(BINARY, "capture", "-r", source, "-w", str(tmp_path / "out"), "--rotate-events", "30")
+    sh(BINARY, "capture", "-r", source, "-w", str(tmp_path / "out"), "--rotate", "events=30")
     counts = [sh("tcpdump", "-nn", "-r", str(tmp_path / name)).stdout.count(" IP ") for name in names_of(tmp_path)]
     assert (names_of(tmp_path), counts) == (["out", "out1", "out2"], [30, 30, 10])
 
 
 def test_wrong_words_are_refused(tmp_path):
-    for words in (["-C", "0"], ["-C", "x"], ["-W", "3"], ["-Q", "up"]):
+    for words in (["--rotate", "size=0"], ["--rotate", "size=x"], ["--rotate", "files=3"], ["-Q", "up"]):
         done = sh(BINARY, "capture", "-r", str(tmp_path / "none"), "-w", str(tmp_path / "out"), *words, check=False)
         assert done.returncode == 2 and done.stderr.strip(), words
     assert not names_of(tmp_path)
@@ -98,11 +100,11 @@ for i in range(3):
 def test_each_packet_once(sonde, link, tmp_path):
     """Both directions, one of them, loopback (where each packet passes twice), and only what is dropped."""
     every, inward, dropped = (str(tmp_path / name) for name in ("every", "in", "dropped"))
-    words = ["--local", "--netns", link.b.name]
+    words = ["--agent=no", "--netns", link.b.name]
     port = ["udp", "port", "7000"]
     runs = [sonde("capture", *words, "-i", f"{link.b_dev},lo", "-w", every, *port, wait=False),
             sonde("capture", *words, "-i", link.b_dev, "-Q", "in", "-s", "60", "-w", inward, *port, wait=False),
-            sonde("capture", *words, "--dropped", "-w", dropped, "tcp", "port", "7009", wait=False)]
+            sonde("capture", *words, "--where", "evt.type=drop", "-w", dropped, "tcp", "port", "7009", wait=False)]
     for run in runs:
         run.wait_ready()
     server = link.b.python_popen(ECHO.format(ip="0.0.0.0"))
@@ -127,7 +129,7 @@ def test_each_packet_once(sonde, link, tmp_path):
 @needs_tshark
 def test_standard_output_is_a_stream(link, tmp_path):
     """A reader behind a pipe has packets while the capture runs."""
-    command = [BINARY, "capture", "--local", "--netns", link.b.name, "-i", link.b_dev, "-w", "-", "icmp"]
+    command = [BINARY, "capture", "--agent=no", "--netns", link.b.name, "-i", link.b_dev, "-w", "-", "icmp"]
     with open(tmp_path / "err", "w+", encoding="utf-8") as err, \
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err) as writer, \
             subprocess.Popen(["tshark", "-n", "-l", "-r", "-", "-c", "2"], stdin=writer.stdout,
@@ -157,7 +159,8 @@ def wait_said(run, text):
 def test_flight_recorder(sonde, link, tmp_path):
     """Nothing before the trigger, then all of the time before it in order, marked; no packet in two dumps."""
     path = str(tmp_path / "kept")
-    run = sonde("capture", "--local", "--netns", link.b.name, "-i", link.b_dev, "--keep", "60s", "--after", "100ms",
+    run = sonde("capture", "--agent=no", "--netns", link.b.name, "-i", link.b_dev, "--keep", "60s", "--after",
+                "100ms",
                 "--on", "drop.reason=NO_SOCKET and net.dport=7009", "-w", path, "port", "7000", "or", "7009")
     server = link.b.python_popen(ECHO.format(ip="0.0.0.0"))
     assert server.stdout.readline() == "up\n"
@@ -192,5 +195,5 @@ def test_flight_recorder(sonde, link, tmp_path):
 def test_recorder_options_make_sense(tmp_path):
     for words in (["--on", "net.len>1"], ["--dumps", "1"], ["--keep", "5s", "-r", "x"],
                   ["--keep", "1s", "--on", "no.word"], ["--keep", "1s", "--memory", "1k"]):
-        done = sh(BINARY, "capture", "--local", "-w", str(tmp_path / "out"), *words, check=False, timeout=READY_S)
+        done = sh(BINARY, "capture", "--agent=no", "-w", str(tmp_path / "out"), *words, check=False, timeout=READY_S)
         assert done.returncode in (1, 2) and done.stderr.startswith("sonde: "), words

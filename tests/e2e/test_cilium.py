@@ -17,7 +17,7 @@ from test_rpc import calls, gotree, program     # noqa: F401  calls is a fixture
 
 RECORDING = os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec")
 SOURCE = os.path.join(helpers.ROOT, "tests", "workloads", "monitor_gob.go")
-LINES = ("--format", "cilium", "-vv", "--hex")
+LINES = ("--format", "cilium", "-vv", "--data", "hex")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ class Replay:
 
     def __init__(self, path):
         self.path = str(path)
-        words = [helpers.BINARY, "monitor", "-r", "-", "-o", "null", "--cilium-socket", self.path]
+        words = [helpers.BINARY, "monitor", "-r", "-", "-o", "null", "--serve-cilium", self.path]
         self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         wait_until(self.serves)
 
@@ -129,7 +129,7 @@ def sockets(pid):
 def test_a_client_that_sleeps_harms_nobody(go, sonde, netns, tmp_path):
     """Live: one client sleeps, Go's and ours hear of every event that the ledger counts as delivered."""
     ns, path = netns(), tmp_path / "live.sock"
-    served = sonde("monitor", "-o", "null", "--cilium-socket", path, "--ring-size", "16M", netns=ns)
+    served = sonde("monitor", "-o", "null", "--serve-cilium", path, "--ring-size", "16M", netns=ns)
     before = sockets(served.pid)
     sleeper, counter = go("sleep", path), go("count", path)
     ours = sonde("monitor", "--cilium", path, "-o", f"json:{tmp_path}/ours.json")
@@ -174,7 +174,7 @@ def test_the_socket_is_ours_alone(sonde, tmp_path):
     path = tmp_path / "monitor1_2.sock"
     first = Replay(path)
     assert os.stat(path).st_mode & 0o777 == 0o660
-    second = sonde.run("monitor", "-o", "null", "--cilium-socket", path)    # before it loads anything
+    second = sonde.run("monitor", "-o", "null", "--serve-cilium", path)    # before it loads anything
     assert second.returncode == 1 and "somebody serves" in second.stderr
     first.child.kill()
     first.child.wait()
@@ -189,7 +189,7 @@ def test_the_agent_serves_ciliums_clients(go, sonde, calls, tmp_path):   # noqa:
     """Packets, calls and what becomes of the agent: read by our client, and by Go's gob with the types of Cilium."""
     path = str(tmp_path / "cilium.sock")
     one = calls(program(gotree.SUITES[0]))
-    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--cilium-socket", path,
+    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--serve-cilium", path,
                   "--cilium-probes", "net,gohttp2")
 
     def status():

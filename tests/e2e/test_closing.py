@@ -38,8 +38,9 @@ def test_only_a_person_reads_them(words):
 
 def test_no_traffic_is_said_once(netns):
     space = netns()     # drops are those of all namespaces, so they are left out
-    children = [space.popen(BINARY, *words, "-v", "--local", "--duration", "6s") for words in
-                (("flows", "--type", "net.flow"), ("counters", "--interval", "1s", "--where", "count.kind!=drop"))]
+    children = [space.popen(BINARY, *words, "-v", "--agent=no", "--duration", "6s") for words in
+                (("flows", "--where", "evt.type=net.flow"), ("counters", "--interval", "1s", "--where",
+                                                             "count.kind!=drop"))]
     for child in children:
         _, err = child.communicate(timeout=READY_S)
         assert err.count("no traffic yet on lo\n") == 1, err

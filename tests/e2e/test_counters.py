@@ -92,7 +92,7 @@ def test_counters_equal_ledger_and_interface(link, sonde, tmp_path):
     for end in (link.a, link.b):    # says this and that of itself for seconds after it came up
         end.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
     assert link.b.python_popen(LISTEN.format(ip=link.b_ip)).stdout.readline() == "up\n"
-    one = sonde("counters", "--local", "--netns", link.b.name, "--json", "-o", f"rec:{rec}", "-o",
+    one = sonde("counters", "--agent=no", "--netns", link.b.name, "--json", "-o", f"rec:{rec}", "-o",
                 f"prometheus:{prom}")
     before, udp_before = statistics(link.b, link.b_dev), udp(link.b)
     link.a.python(SEND.format(ip=link.b_ip, n=PACKETS), timeout=600)
@@ -123,7 +123,7 @@ def test_counters_equal_ledger_and_interface(link, sonde, tmp_path):
 
 
 def test_counters_have_what_a_rate_limit_keeps_back(link, sonde):
-    one = sonde("counters", "--local", "--netns", link.b.name, "--events", "--rate", "10", "--interval", "100ms",
+    one = sonde("counters", "--agent=no", "--netns", link.b.name, "--events", "--rate", "10", "--interval", "100ms",
                 "--json", "udp", "dst", "port", "7001")
     link.a.python(SEND.format(ip=link.b_ip, n=4000), timeout=60)
     one.wait_for(lambda ev: ev["type"] == "net.count" and ev["kind"] == "pass" and ev["total_packets"] == 2000)

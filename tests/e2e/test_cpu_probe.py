@@ -4,6 +4,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 import time
 
 import pytest
@@ -104,7 +105,7 @@ def test_samples_are_cpu_seconds_times_hz(profile, work):
 
 def test_a_period_in_ns(profile, work):
     job = work("burn", 1, 0, "fifo")
-    one = profile("--event", "clock", "--period", 2000000, "--pid", job.pid)
+    one = profile("--event", "clock:2000000", "--pid", job.pid)
     before = stolen_s()
     job.run()
     stolen = stolen_s() - before
@@ -129,10 +130,9 @@ def test_kernel_and_user(profile, work):
 
 
 def test_only_the_stacks_that_were_asked_for(profile, work):
-    for option, there, gone in (("--user-stacks-only", "ustack", "kstack"),
-                                ("--kernel-stacks-only", "kstack", "ustack")):
+    for option, there, gone in (("user", "ustack", "kstack"), ("kernel", "kstack", "ustack")):
         job = work("mix", 0.3)
-        one = profile("--frequency", HZ, "--pid", job.pid, option)
+        one = profile("--frequency", HZ, "--pid", job.pid, "--stacks", option)
         job.run()
         samples = job.of(one.finish(), "cpu.sample")
         assert any(ev.get(there) for ev in samples)
@@ -141,7 +141,7 @@ def test_only_the_stacks_that_were_asked_for(profile, work):
 
 def test_threads_and_cpus(profile, work):
     job = work("pair", 0.5)
-    one = profile("--frequency", HZ, "--tid", job.pid)
+    one = profile("--frequency", HZ, f"thread.tid={job.pid}")
     job.run()
     tids = {ev["proc"]["tid"] for ev in one.finish() if ev["type"] == "cpu.sample"}
     assert tids == {job.pid}
@@ -175,7 +175,7 @@ def wait_for_idle_ticks():
 def test_idle_is_left_out_unless_asked_for(profile):
     """Idle samples are idle time; without the option they are filtered. An idle CPU's timer may stand still."""
     # The ticks enclose the samples: a test that loses its CPU between two clocks counts more ticks, never fewer.
-    one = profile("--frequency", HZ, "--include-idle")
+    one = profile("--frequency", HZ, "--idle")
     stolen, before, begin = stolen_s(), idle_ticks(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     if wait_for_idle_ticks():
         one.wait_for(lambda ev: is_idle(ev) and ev["ts_ns"] >= begin)
@@ -245,7 +245,7 @@ def test_cgroups(profile, work):
 def test_sleeping_is_measured(profile, work):
     """The time that a program says it slept is blocked time plus the wait for a CPU after it."""
     job = work("sleep", 1.5)
-    one = profile("--off-cpu", "--pid", job.pid)
+    one = profile("--mode", "off-cpu", "--pid", job.pid)
     job.run()
     events = one.finish()
     blocks = [ev for ev in job.of(events, "cpu.block") if ev["state"] == "sleeping"]
@@ -260,11 +260,36 @@ def test_sleeping_is_measured(profile, work):
     ledger_closes(events)
 
 
+THREADS = """
+import threading
+def work():
+    open("/proc/thread-self/comm", "w").write("named-worker")
+    print("works", flush=True)
+    while True: pass
+open("/proc/self/comm", "w").write("named-process")
+threading.Thread(target=work, daemon=True).start()
+threading.Event().wait(60)
+"""
+
+
+def test_a_process_name_selects_threads_of_any_name(profile):
+    """proc.name is compared in the kernel, with the name of the process and not of its threads."""
+    with subprocess.Popen([sys.executable, "-c", THREADS], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "works\n"
+            one = profile("--frequency", HZ, "proc.name=named-process", seen=lambda ev: ev["type"] == "cpu.sample")
+            samples = [ev for ev in one.finish() if ev["type"] == "cpu.sample"]
+            none = profile("--frequency", HZ, "--duration", "300ms", "proc.name=named-worker", seen=None)
+            assert not [ev for ev in none.finish() if ev["type"] == "cpu.sample"]
+        finally:
+            child.kill()
+    assert {ev["proc"]["pid"] for ev in samples} == {child.pid}
+
+
 def test_short_and_long_waits_can_be_left_out(profile, work):
-    for option, wanted in (("--min-block-time", lambda ns: ns >= 10000000),
-                           ("--max-block-time", lambda ns: ns <= 10000000)):
+    for option, wanted in (("10ms", lambda ns: ns >= 10000000), ("1us-10ms", lambda ns: ns <= 10000000)):
         job = work("sleep", 0.5)
-        one = profile("--off-cpu", "--pid", job.pid, option, "10ms", seen=None)
+        one = profile("--mode", "off-cpu", "--pid", job.pid, "--block", option, seen=None)
         job.run()
         blocks = job.of(one.finish(), "cpu.block")
         assert blocks and all(wanted(ev["value"]) for ev in blocks)
@@ -273,7 +298,7 @@ def test_short_and_long_waits_can_be_left_out(profile, work):
 def test_waiting_for_a_cpu_is_no_blocking(profile, work):
     """Two that want the same CPU: what one does not get of it, it waited for, to the last ms."""
     first, second = work("burn", 1, 1), work("burn", 1, 1)
-    one = profile("--wall", "--frequency", HZ, "--comm", "cpu_work")
+    one = profile("--mode", "wall", "--frequency", HZ, "--where", "proc.name=cpu_work")
     second.child.stdin.write("go\n")
     second.child.stdin.flush()
     first.run()
@@ -294,7 +319,7 @@ def test_waiting_for_a_cpu_is_no_blocking(profile, work):
     (("--cpu", "4000"), "no CPU 4000"),
     (("--cpu", "one"), "a list of CPU numbers"),
     (("--frequency", "99999999"), "--frequency 99999999"),
-    (("--user-stacks-only", "--kernel-stacks-only"), "exclude each other"),
+    (("--mode", "off-cpu", "--frequency", "99"), "exclude each other"),
     (("--depth", "100000"), "--depth 100000"),
 ])
 def test_mistakes_are_told(sonde, words, sentence):

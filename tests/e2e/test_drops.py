@@ -54,7 +54,7 @@ def check(ev, reasons, iface, src, dst, dport, proto="udp", pid=None, by=None, s
 def drops(sonde):
     """A running monitor of drops, in all namespaces."""
     def start(*words):
-        return sonde("monitor", "--json", "--type", "drop", *words)
+        return sonde("monitor", "--json", "--where", "evt.type=drop", *words)
     return start
 
 
@@ -148,7 +148,7 @@ for family, level, option, address in UNICAST:
 @pytest.mark.parametrize("words, reason", [(("-o", "cilium"), "TTL exceeded"), ((), "IP_INHDR: TTL exceeded")])
 def test_no_hops_left(routed, sonde, words, reason):
     """The packet with a hop left arrives and finds no socket."""
-    running = sonde("monitor", "--type", "drop", "--count", "4", *words, "udp", "dst", "port", "4190")
+    running = sonde("monitor", "--where", "evt.type=drop", "--count", "4", *words, "udp", "dst", "port", "4190")
     routed.client.python(SEND_HOPS % (routed.right.b_ip, routed.right.b_ip6))
     running.child.wait(READY_S)
     running.stop()
@@ -159,7 +159,7 @@ def test_no_hops_left(routed, sonde, words, reason):
 
 def test_flow_without_hops(routed, sonde):
     """A flow knows it of its last dropped packet, and has Hubble's code for it."""
-    running = sonde("flows", "-o", "hubble", "--report", "100ms", "udp", "port", "4190", netns=routed.router)
+    running = sonde("flows", "-o", "hubble", "--interval", "100ms", "udp", "port", "4190", netns=routed.router)
     routed.client.python(SEND_HOPS % (routed.right.b_ip, routed.right.b_ip6))
     for version in ("IPv4", "IPv6"):
         running.wait_for(lambda ev, v=version: ev.get("flow", {}).get("drop_reason_desc") == "TTL_EXCEEDED" and
@@ -322,10 +322,10 @@ def test_closing_a_socket_with_unread_data_is_no_drop(link, drops):
 
 def test_selection_by_namespace_interface_and_process(netns, sonde):
     one, two = Link(netns(), netns()), Link(netns(), netns())
-    cases = [("--netns", one.b.name), ("--iface", one.b_dev)]
-    monitors = [sonde("monitor", "--json", "--type", "drop", "--netns", one.b.name),
-                sonde("monitor", "--json", "--type", "drop", "--iface", one.b_dev[:-1] + "?"),
-                sonde("monitor", "--json", "--type", "drop", "--iface", one.b_dev + "*")]
+    cases = [("--netns", one.b.name), ("--interface", one.b_dev)]
+    monitors = [sonde("monitor", "--json", "--where", "evt.type=drop", "--netns", one.b.name),
+                sonde("monitor", "--json", "--where", "evt.type=drop", "--interface", one.b_dev[:-1] + "?"),
+                sonde("monitor", "--json", "--where", "evt.type=drop", "--interface", one.b_dev + "*")]
     for _ in range(3):
         udp_send(two.a, two.b_ip, 4118)
         udp_send(one.a, one.b_ip, 4118)
@@ -338,7 +338,7 @@ def test_selection_by_namespace_interface_and_process(netns, sonde):
 
 def test_packet_bytes_of_a_drop(link, sonde):
     """The bytes are those of the wire, from the Ethernet header on."""
-    running = sonde("monitor", "--json", "--hex", "--type", "drop", "--snaplen", "drop=60")
+    running = sonde("monitor", "--json", "--data", "hex", "--where", "evt.type=drop", "--snaplen", "drop=60")
     udp_send(link.a, link.b_ip, 4119)
     ev, = running.wait_for(drop_of(4119))
     assert ev["packet"]["link"] == "ethernet" and ev["caplen"] == 60 and ev["len"] == 142 and ev["cut"] is True
@@ -359,7 +359,8 @@ def test_bytes_in_page_fragments(link, sonde, tmp_path):
                                  "time.sleep(60)\n", stdin=-1)
     assert server.stdout.readline() == "open\n"
     link.b.nft(nft_drop("input", 4122).replace("udp", "tcp"))
-    running = sonde("monitor", "--type", "drop", "-o", f"pcapng:{path}", "-o", "json", "--netns", link.b.name,
+    running = sonde("monitor", "--where", "evt.type=drop", "-o", f"pcapng:{path}", "-o", "json", "--netns",
+                    link.b.name,
                     "tcp[(tcp[12] >> 4) * 4 + 1000] = 0xe8")
     client.stdin.write("\n")
     client.stdin.flush()
@@ -371,7 +372,7 @@ def test_bytes_in_page_fragments(link, sonde, tmp_path):
 
 
 def test_stack(link, sonde):
-    running = sonde("monitor", "--json", "-v", "--type", "drop")
+    running = sonde("monitor", "--json", "-v", "--where", "evt.type=drop")
     udp_send(link.a, link.b_ip, 4120)
     ev, = running.wait_for(drop_of(4120))
     assert ev["kstack"][0].startswith(ev["func"] + "+")
@@ -380,7 +381,7 @@ def test_stack(link, sonde):
 
 
 def test_rate_limit_counts_what_it_leaves_out(link, sonde):
-    running = sonde("monitor", "--json", "--type", "drop", "--rate", "5", "--interval", "1h", "--netns", link.b.name)
+    running = sonde("monitor", "--json", "--where", "evt.type=drop", "--rate", "5/1h", "--netns", link.b.name)
     link.a.python(UDP + f"for i in range(100): s.sendto(b'x', ('{link.b_ip}', 4121))\n")
     time.sleep(0.5)
     events = running.finish()

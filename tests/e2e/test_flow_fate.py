@@ -67,7 +67,7 @@ print("got", flush=True)
 import time; time.sleep(60)
 """)
     assert server.stdout.readline() == "up\n"
-    one = sonde("flows", "--json", "--netns", link.b.name, "--iface", link.b_dev, "udp")
+    one = sonde("flows", "--json", "--netns", link.b.name, "--interface", link.b_dev, "udp")
     send(link.a, src, dst, 9)
     send(link.a, src, dst, 10, (1, 200, 200, 200, 1))
     send(link.a, src, dst, 11, (1, 1))
@@ -118,7 +118,7 @@ def test_redirected_by_an_action(sonde, routed):
         router.run("tc", "filter", "add", "dev", left.b_dev, "ingress", "prio", str(number), "protocol", "ip", "u32",
                    "match", "ip", "dport", str(port), "0xffff", "action", "mirred", "egress", what, "dev",
                    right.a_dev)
-    one = sonde("flows", "--json", "--netns", router.name, "--iface", left.b_dev, "udp")
+    one = sonde("flows", "--json", "--netns", router.name, "--interface", left.b_dev, "udp")
     for port in (30, 31):
         send(routed.client, left.a_ip, left.b_ip, port)
     deadline = time.monotonic() + helpers.TIMEOUT_S
@@ -136,7 +136,7 @@ def test_redirected_by_an_action(sonde, routed):
 def test_other_formats_have_it(sonde, link, tmp_path):
     """The line, and Hubble's flows, where a verdict and a reason have names."""
     out = tmp_path / "flows.json"
-    one = sonde("flows", "-v", "-o", "text", "-o", f"hubble:{out}", "--netns", link.b.name, "--iface", link.b_dev,
+    one = sonde("flows", "-v", "-o", "text", "-o", f"hubble:{out}", "--netns", link.b.name, "--interface", link.b_dev,
                 "udp")
     send(link.a, link.a_ip, link.b_ip, 9)
     deadline = time.monotonic() + helpers.TIMEOUT_S

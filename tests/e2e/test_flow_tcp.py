@@ -152,7 +152,7 @@ def test_the_handshake_time_is_that_of_the_socket(sonde, netns):
     assert a.run("ping", "-q", "-c", "1", "-W", "5", "10.77.0.2").returncode == 0
     server = start(b, SERVER % "10.77.0.2")
     assert told(server)["up"]
-    one = sonde("flows", "--json", "--netns", a.name, "--iface", "eth0", "tcp")
+    one = sonde("flows", "--json", "--netns", a.name, "--interface", "eth0", "tcp")
     client = start(a, CLIENT % ("10.77.0.2", 1))
     handshake = told(client)["rtt_us"] * 1000
     say(server)
@@ -191,7 +191,7 @@ def test_the_running_round_trip_is_that_of_the_socket(sonde, link):
     """Nothing is on its way when the sender looks, so each packet left with one of the times that it saw."""
     server = link.b.python_popen(ECHO % link.b_ip)
     assert server.stdout.readline() == "up\n"
-    one = sonde("flows", "--json", "--netns", link.a.name, "--iface", link.a_dev, "--report", "50ms", "tcp")
+    one = sonde("flows", "--json", "--netns", link.a.name, "--interface", link.a_dev, "--interval", "50ms", "tcp")
     client = start(link.a, TRIPS % link.b_ip)
     early = told(client)["rtts"] + told(client)["rtts"]
     one.wait_for(lambda ev: ev["type"] == "net.flow" and ev["event"] == "active" and not ev["is_reply"])

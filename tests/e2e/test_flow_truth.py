@@ -21,5 +21,5 @@ def test_flows_are_what_happened(routed, sonde):
 
 def test_a_filter_that_the_kernel_cannot_run_is_refused(sonde):
     """Packets that it cannot decide about must not be counted."""
-    ran = sonde.run("flows", "--local", "len > 20 and ip protochain 6")
+    ran = sonde.run("flows", "--agent=no", "len > 20 and ip protochain 6")
     assert ran.returncode == 2 and "cannot run" in ran.stderr, ran

@@ -84,7 +84,8 @@ table ip nat {{
     hubble = [json.loads(line)["flow"] for line in open(files["hubble"], encoding="utf-8")]
     named = [f for f in hubble if f.get("destination_names") == ["www.example.org"] and "TCP" in f["l4"]]
     assert {f["IP"].get("source_xlated") for f in named} >= {routed.right.a_ip, source}
-    table = json.loads(subprocess.run([BINARY, "flows", "-r", files["rec"], "--top", "ports", "--json", "--port",
+    table = json.loads(subprocess.run([BINARY, "compat", "hubble", "observe", "-r", files["rec"], "--top", "ports",
+                                       "--json", "--port",
                                        "7000", "--interface", routed.left.b_dev], check=True, capture_output=True,
                                       text=True).stdout)
     assert (table["port"], table["conns"]) == (7000, 2) and table["received"] > table["sent"] > 4 * 100
@@ -102,7 +103,7 @@ table ip nat {{
     client = routed.client.popen("/usr/bin/python3", "-c", ASK.format(ip=routed.right.b_ip), stdin=subprocess.PIPE)
     port = client.stdout.readline().split()[0]
     for name in (routed.router.name, routed.router.name[:-1] + "?", "all"):
-        said = sonde.run("monitor", "--local", "--netns", name, "--explain-filter", "--flow",
+        said = sonde.run("monitor", "--agent=no", "--netns", name, "--explain-filter", "--flow",
                          f"tcp {routed.left.a_ip}:{port} -> {routed.right.b_ip}:7000")
         assert said.returncode == 0, said.stderr
         assert f"src host {routed.left.a_ip}" in said.stdout and f"src host {routed.right.a_ip}" in said.stdout, name
@@ -145,7 +146,7 @@ def test_traffic_direction_is_one(routed, sonde):
     server = routed.server.python_popen(DIRECTIONS_SERVER)
     assert server.stdout.readline() == "ready\n"
     words = ("-o", "hubble", "--netns", routed.router.name, "port", "5000", "or", "port", "5001")
-    both = [sonde("monitor", *words), sonde("flows", "--report", "100ms", *words)]
+    both = [sonde("monitor", *words), sonde("flows", "--interval", "100ms", *words)]
     routed.client.python(DIRECTIONS_CLIENT % {"ip": routed.right.b_ip})
     expected = {(dev, proto, reply): direction for proto in ("TCP", "UDP") for reply in (False, True)
                 for dev, direction in ((routed.left.b_dev, "INGRESS"), (routed.right.a_dev, "EGRESS"))}

@@ -84,7 +84,7 @@ def counters(ns, device):
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_counts_are_those_of_the_interface(sonde, link, version):
-    one = sonde("flows", "--json", "--netns", link.b.name, "--iface", link.b_dev)
+    one = sonde("flows", "--json", "--netns", link.b.name, "--interface", link.b_dev)
     before = counters(link.b, link.b_dev)
     server, client = talk(link.b, link.a, link.b_ip if version == 4 else link.b_ip6)
     after = counters(link.b, link.b_dev)
@@ -243,7 +243,7 @@ def test_drops_stand_among_them(sonde, link):
     assert "xx drop (" in text
 
 
-@pytest.mark.parametrize("by", ["pid", "comm"])
+@pytest.mark.parametrize("by", ["--pid", "proc.pid", "proc.name"])
 def test_the_kernel_selects_processes(sonde, link, tmp_path, by):
     """Two programs speak; of the one that was not asked for nothing comes out of the kernel, at its end neither."""
     code = f"""
@@ -257,8 +257,9 @@ sys.stdin.readline()
                for port in (9001, 9002)]
     wait_for_comm(talkers)
     record = tmp_path / "flows.rec"
-    wanted = str(talkers[0].pid) if by == "pid" else "talker9001"
-    one = sonde("flows", "--json", "-o", f"rec:{record}", "--netns", link.a.name, f"--{by}", wanted, "udp")
+    wanted = "talker9001" if by == "proc.name" else str(talkers[0].pid)
+    words = ["--pid", wanted] if by == "--pid" else ["--where", f"{by}={wanted}"]
+    one = sonde("flows", "--json", "-o", f"rec:{record}", "--netns", link.a.name, *words, "udp")
     for talker in talkers:
         talker.stdin.write("go\n")
         talker.stdin.flush()

@@ -63,7 +63,7 @@ def test_the_example_counts_the_events_of_a_capture(installed, sonde, static):
 
 def test_events_are_those_of_the_command(installed, sonde):
     got = run(installed, installed(USER), "file", CAPTURE).stdout.splitlines()
-    want = sonde.run("syscalls", "-r", CAPTURE, "--print", "%thread.tid %evt.type").stdout.splitlines()
+    want = sonde.run("syscalls", "-r", CAPTURE, "--format", "%thread.tid %evt.type").stdout.splitlines()
     assert got[-1] == "end: 6 "
     assert len(got) - 1 == len(want)
     for mine, theirs in zip(got, want):     # a call without an event of its own is a "syscall", as in libscap

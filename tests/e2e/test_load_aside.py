@@ -71,7 +71,7 @@ def send_udp(port, count):
 
 def test_streams_flow_while_another_client_waits_for_its_probes(agent, sonde, crowd):
     port = 20000 + os.getpid() % 20000
-    stream = sonde("monitor", "--type", "drop", "--json", f"--agent={agent.sock}", "udp", "port", str(port))
+    stream = sonde("monitor", "--where", "evt.type=drop", "--json", f"--agent={agent.sock}", "udp", "port", str(port))
     slow = connect(agent)
     ask(slow, "probe=net", f"netns={crowd.path}")
     send_udp(port, 3)
@@ -92,7 +92,7 @@ def test_a_client_that_goes_while_its_probes_load_leaves_nothing(agent, crowd):
     ask(client, "probe=net", f"netns={crowd.path}")
     client.close()
     again = connect(agent)
-    assert again.subscribe("probe=net", "option=--iface=lo") == [1]
+    assert again.subscribe("probe=net", "option=--interface=lo") == [1]
     again.send(STOP)
     assert again.books()[2]
     code, status = again.call("status")
@@ -116,12 +116,12 @@ def test_the_agent_looks_up_no_names(agent, sonde):
         ask(client, "probe=net", f"option=--words={text}")
         code, sentence = load_error(client)
         assert code == 22 and "looks up no names" in sentence and "\n" not in sentence
-    one = sonde("monitor", "--type", "drop", "--json", f"--agent={agent.sock}",
+    one = sonde("monitor", "--where", "evt.type=drop", "--json", f"--agent={agent.sock}",
                 f"host localhost and (udp port domain or udp port {port})")
     send_udp(port, 2)
     one.wait_for(lambda ev: ev["type"] == "net.drop", 2)
     one.finish()
-    done = sonde.run("monitor", "--local", "host", "sonde.invalid")
+    done = sonde.run("monitor", "--agent=no", "host", "sonde.invalid")
     assert done.returncode == 2 and "unknown host 'sonde.invalid'" in done.stderr and "^^^" in done.stderr
 
 
@@ -165,7 +165,7 @@ def wait_for_links(pid):
 
 
 def test_sigint_ends_a_command_that_attaches(sonde, crowd):
-    one = sonde("monitor", "--local", "--json", "--netns", crowd.path, wait=False)
+    one = sonde("monitor", "--agent=no", "--json", "--netns", crowd.path, wait=False)
     wait_for_links(one.pid)
     assert one.stop() == 130
     assert "ready" not in one.stderr
@@ -177,12 +177,12 @@ def test_sigint_ends_a_command_whose_agent_attaches(agent, sonde, crowd):
     wait_for_links(agent.pid)
     assert one.stop() == 130
     assert "ready" not in one.stderr and "sonde:" not in one.stderr
-    assert connect(agent).subscribe("probe=net", "option=--iface=lo") == [1]
+    assert connect(agent).subscribe("probe=net", "option=--interface=lo") == [1]
 
 
 def test_records_are_read_while_it_attaches(sonde, crowd):
     """Births and deaths of 600 processes overrun a life-cycle ring of 64 KiB that nobody reads."""
-    one = sonde("monitor", "--local", "--json", "--ring-size", "128k", "--netns", crowd.path, wait=False)
+    one = sonde("monitor", "--agent=no", "--json", "--ring-size", "128k", "--netns", crowd.path, wait=False)
     wait_for_links(one.pid)
     helpers.sh("sh", "-c", "i=0; while [ $i -lt 600 ]; do (:); i=$((i+1)); done")
     one.wait_ready()
@@ -192,7 +192,7 @@ def test_records_are_read_while_it_attaches(sonde, crowd):
 
 def test_interfaces_that_come_and_go_lose_no_life_cycle_record(sonde, netns):
     ns = netns()
-    one = sonde("monitor", "--local", "--json", "--ring-size", "128k", "--netns", ns.path)
+    one = sonde("monitor", "--agent=no", "--json", "--ring-size", "128k", "--netns", ns.path)
     add_pairs(ns, 15)
     helpers.sh("sh", "-c", "i=0; while [ $i -lt 600 ]; do (:); i=$((i+1)); done")
     ns.run("ip", "-batch", "-", input="".join(f"link del c{i}\n" for i in range(15)))

@@ -94,7 +94,7 @@ def test_frames_are_those_of_tcpdump(sonde, link, tmp_path):
     link.a.run("ip", "addr", "replace", f"{link.a_ip}/24", "brd", "+", "dev", link.a_dev)
     link.a.run("ip", "addr", "add", "fe80::1/64", "dev", link.a_dev, "nodad")
     theirs, ours = str(tmp_path / "theirs.pcap"), str(tmp_path / "ours.pcapng")
-    running = sonde("monitor", "--type", "trace", "-v", "-o", "json", "-o", f"pcapng:{ours}", netns=link.a)
+    running = sonde("monitor", "--where", "evt.type=trace", "-v", "-o", "json", "-o", f"pcapng:{ours}", netns=link.a)
     dump = tcpdump(link.a, link.a_dev, theirs)
     generate(link.a, link.a_dev, link.a_ip, link.b_ip)
     running.wait_for(lambda ev: ev.get("conn", {}).get("dport") == LAST)
@@ -110,7 +110,7 @@ def test_frames_are_those_of_tcpdump(sonde, link, tmp_path):
 def test_frames_of_loopback_pass_twice(sonde, netns, tmp_path):
     ns = netns()
     ns.run("ip", "link", "set", "lo", "multicast", "on")
-    running = sonde("monitor", "--type", "trace", "-v", "-o", "json", netns=ns)
+    running = sonde("monitor", "--where", "evt.type=trace", "-v", "-o", "json", netns=ns)
     dump = tcpdump(ns, "lo", str(tmp_path / "lo.pcap"))
     generate(ns, "lo", "127.0.0.1", "127.0.0.1")
     running.wait_for(lambda ev: ev.get("conn", {}).get("dport") == LAST, count=2)

@@ -26,8 +26,8 @@ with open("/usr/bin/env", "rb") as f:
 """
 RING = "64K"
 COMMANDS = {
-    "lives and mappings": ["monitor", "--type", "proc.exec", "--type", "trace"],
-    "calls": ["syscalls", "--comm", "losing", "-e", "mmap,clone3"],
+    "lives and mappings": ["monitor", "--where", "evt.type in (proc.exec, trace)"],
+    "calls": ["syscalls", "--where", "proc.name=losing", "syscall.name in (mmap,clone3)"],
 }
 
 

@@ -49,7 +49,7 @@ def served(sonde, tmp_path):
 def test_both_formats_say_what_status_says(served):
     client = Client(served.sock)
     client.hello()
-    number = client.subscribe("probe=net", "option=--iface=lo")[0]
+    number = client.subscribe("probe=net", "option=--interface=lo")[0]
     status, kind, text = get(served.address)
     assert status == 200 and kind.startswith("text/plain; version=0.0.4")
     if shutil.which("promtool"):

@@ -40,20 +40,20 @@ def why_nothing(one):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_such_process(sonde, name):
     pid = ended_process()
-    done = sonde.run(*COMMANDS[name], "--local", "--pid", pid, timeout=helpers.READY_S)
+    done = sonde.run(*COMMANDS[name], "--agent=no", "--pid", pid, timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"sonde: no such process: {pid}\n"
 
 
 def test_one_of_two_processes_is_enough(sonde, sleeper):
     pid = ended_process()
-    one = sonde("syscalls", "--local", "--pid", pid, "--pid", str(sleeper.pid))
+    one = sonde("syscalls", "--agent=no", "--pid", pid, "--pid", str(sleeper.pid))
     one.stop()
     assert f"no such process: {pid}\n" in one.stderr
 
 
 def test_no_go_program(sonde, sleeper):
-    done = sonde.run("rpc", "--local", "-p", str(sleeper.pid), timeout=helpers.READY_S)
+    done = sonde.run("rpc", "--agent=no", "-p", str(sleeper.pid), timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"process {sleeper.pid} does not run a Go program" in done.stderr
 
@@ -94,21 +94,21 @@ def test_an_agent_refuses_ended_processes(agent, sleeper):
 
 
 def test_types_that_no_probe_makes(sonde):
-    done = sonde.run("syscalls", "--local", "--type", "net.drop", timeout=helpers.READY_S)
+    done = sonde.run("syscalls", "--agent=no", "--where", "evt.type=net.drop", timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--type net.drop: no probe of this run makes such events" in done.stderr
+    assert "evt.type=net.drop: no probe of this run makes such events" in done.stderr
 
 
 def test_a_filter_that_refused_everything(sonde, netns):
     ns = netns()
-    one = sonde("capture", "--local", "-i", "lo", "-w", "/dev/null", "tcp port 4301", netns=ns)
+    one = sonde("capture", "--agent=no", "-i", "lo", "-w", "/dev/null", "tcp port 4301", netns=ns)
     ns.run("ping", "-q", "-c", "3", "-i", "0.01", "127.0.0.1")
     seen = re.fullmatch(r"the filter refused ([\d,]+) of \1 packets", why_nothing(one)).group(1)
     assert int(seen) >= 6
 
 
 def test_a_process_that_ended(sonde, netns, sleeper):
-    one = sonde("capture", "--local", "--pid", str(sleeper.pid), "-i", "lo", "-w", "/dev/null", netns=netns())
+    one = sonde("capture", "--agent=no", "--pid", str(sleeper.pid), "-i", "lo", "-w", "/dev/null", netns=netns())
     sleeper.kill()
     sleeper.wait()
     assert why_nothing(one) == f"process {sleeper.pid} ended"
@@ -117,7 +117,7 @@ def test_a_process_that_ended(sonde, netns, sleeper):
 def test_traffic_elsewhere(sonde, netns):
     here, there = netns(), netns()
     there.popen("/bin/sleep", "60")     # namespaces are found by their processes
-    one = sonde("capture", "--local", "-i", "lo", "-w", "/dev/null", netns=here)
+    one = sonde("capture", "--agent=no", "-i", "lo", "-w", "/dev/null", netns=here)
     there.run("ping", "-q", "-c", "1", "127.0.0.1")
     why = re.fullmatch(r"no packets in [\d.]+ s; only other network namespaces had traffic \((\d+) seen\)",
                        why_nothing(one))

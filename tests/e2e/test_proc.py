@@ -32,7 +32,7 @@ def tiny(tmp_path_factory):
 def proc(sonde):
     """A sonde that prints the events of these types."""
     def start(*types, **options):
-        words = [word for name in types for word in ("--type", name)]
+        words = ["--where", f"evt.type in ({', '.join(types)})"] if types else []
         return sonde("monitor", "--json", *words, **options)
     return start
 
@@ -356,12 +356,12 @@ def test_a_move_to_another_cgroup(proc):
 def test_a_recording_tells_the_same(sonde, proc, tmp_path, tiny):
     """Events of a replay are those of the live run, processes included."""
     path = str(tmp_path / "x.rec")
-    watch = sonde("monitor", "--json", "--type", "proc.exec", "--type", "proc.exit", "-o", f"rec:{path}")
+    watch = sonde("monitor", "--json", "--where", "evt.type in (proc.exec, proc.exit)", "-o", f"rec:{path}")
     for i in range(20):
         subprocess.run([tiny, str(i)], check=False)
     watch.wait_for(lambda ev: ev["type"] == "proc.exit" and ev["proc"].get("args") == f"{tiny} 19")
     live = [ev for ev in watch.finish() if ev["type"].startswith("proc.")]
-    again = sonde.run("monitor", "--json", "--type", "proc.exec", "--type", "proc.exit", "-r", path)
+    again = sonde.run("monitor", "--json", "--where", "evt.type in (proc.exec, proc.exit)", "-r", path)
     replayed = [ev for ev in map(json.loads, again.stdout.splitlines()) if ev["type"].startswith("proc.")]
     assert again.returncode == 0
     for ev in live + replayed:

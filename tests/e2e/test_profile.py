@@ -14,6 +14,7 @@ import pytest
 
 import helpers
 
+COMPAT = ("compat", "profile-bpfcc")
 SOURCE = """
 #include <time.h>
 volatile unsigned long sink;
@@ -41,8 +42,13 @@ def program(tmp_path_factory):
     return str(folder / "hot")
 
 
-def profile(*words, **options):
+def native(*words):
     return subprocess.run([helpers.BINARY, "profile", *map(str, words)], capture_output=True, text=True,
+                          timeout=helpers.TIMEOUT_S, check=False)
+
+
+def profile(*words, **options):
+    return subprocess.run([helpers.BINARY, *COMPAT, *map(str, words)], capture_output=True, text=True,
                           timeout=helpers.READY_S, check=False, **options)
 
 
@@ -113,7 +119,8 @@ def test_a_recording_of_a_command_holds_its_processes_only(program, tmp_path):
     other.kill()
     other.wait()
     assert done.returncode == 0, done.stderr
-    read = subprocess.run([helpers.BINARY, "monitor", "-r", tmp_path / "x.rec", "--json", "--type", "cpu.sample"],
+    read = subprocess.run([helpers.BINARY, "monitor", "-r", tmp_path / "x.rec", "--json", "--where",
+                           "evt.type=cpu.sample"],
                           capture_output=True, text=True, check=True)
     samples = [ev for ev in map(json.loads, read.stdout.splitlines()) if ev["type"] == "cpu.sample"]
     names = {ev["name"] for ev in samples}
@@ -171,7 +178,7 @@ def test_bcc_text_and_duration(program):
 
 
 def test_the_end_by_a_signal_is_clean(program):
-    child = subprocess.Popen([helpers.BINARY, "profile", "-f"], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([helpers.BINARY, *COMPAT, "-f"], stdout=subprocess.PIPE, text=True)
     time.sleep(2)
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=helpers.READY_S)
@@ -179,19 +186,22 @@ def test_the_end_by_a_signal_is_clean(program):
     folded(out)
 
 
+def test_diff_takes_two_recordings():
+    done = native("diff", "one.rec")
+    assert done.returncode == 2 and "two recordings" in done.stderr
+
+
 @pytest.mark.parametrize("words, sentence", [
     (["-p", "1", "-L", "1"], "exclude each other"),
     (["-U", "-K"], "exclude each other"),
     (["-F", "9", "-c", "9"], "exclude each other"),
-    (["fast"], "no duration"),
-    (["0"], "no duration"),
+    (["fast"], "not a duration"),
+    (["0"], "not a duration"),
     (["1", "2"], "too many"),
     (["-o", "x.png"], "unknown output format"),
-    (["--diff", "one.rec"], "two recordings"),
     (["-F", "x"], "--frequency"),
     (["-f", "-o", "x.svg"], "-f and -o exclude each other: -o folded:FILE"),
     (["-f", "--json"], "-f and --json exclude each other"),
-    (["--count", "9"], "--duration ends a run"),
     (["-o", "otlp:x"], "format otlp is for calls, not for stacks"),
     (["-o", "x.pcapng"], "format pcapng is for packets"),
 ])
@@ -223,16 +233,16 @@ def test_a_full_disk_and_a_closed_pipe(run):
 
 
 def test_two_recordings_compared(run, tmp_path):
-    done = profile("--diff", run / "x.rec", run / "x.rec")
+    done = native("diff", run / "x.rec", run / "x.rec")
     rows = [line.rsplit(" ", 2) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and rows and all(old == new for _, old, new in rows)
-    done = profile("--diff", run / "x.rec", run / "x.rec", "-o", tmp_path / "d.svg")
+    done = native("diff", run / "x.rec", run / "x.rec", "-o", tmp_path / "d.svg")
     assert done.returncode == 0, done.stderr
     assert "red grew, blue shrank" in (tmp_path / "d.svg").read_text()
 
 
 def test_stats_add_up(run):
-    done = profile("-r", run / "x.rec", "-o", "null", "--stats", "--comm", "hot")
+    done = profile("-r", run / "x.rec", "-o", "null", "--stats", "--where", "proc.name=hot")
     row = re.search(r"^hot +\d+ +(\d+) ", done.stderr, re.M)
     mine = sum(n for s, n in folded((run / "x.folded").read_text()).items() if s.startswith("hot;"))
     assert row and int(row[1]) == mine, done.stderr
@@ -241,7 +251,7 @@ def test_stats_add_up(run):
 def at_a_terminal(*words):
     """stderr of `sonde profile` when it is a terminal."""
     mine, theirs = os.openpty()
-    done = subprocess.run([helpers.BINARY, "profile", *map(str, words)], stderr=theirs, check=False,
+    done = subprocess.run([helpers.BINARY, *COMPAT, *map(str, words)], stderr=theirs, check=False,
                           timeout=helpers.READY_S)
     os.close(theirs)
     text = b""
@@ -270,7 +280,7 @@ def test_the_end_of_a_file_is_said(run, tmp_path):
 
 def test_stacks_without_room_are_told(sonde):
     """An output that has no memory for a stack leaves its samples out: never without a word."""
-    done = sonde.run("profile", "-F", "999", "-f", "--hash-storage-size", "1", "--", "python3", "-c",
+    done = sonde.run(*COMPAT, "-F", "999", "-f", "--hash-storage-size", "1", "--", "python3", "-c",
                      "import re\nfor i in range(20000): re.compile('a%d' % (i % 50)); sorted(range(i % 99))")
     assert done.returncode == 0
     shown = sum(int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if line)

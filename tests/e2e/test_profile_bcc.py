@@ -11,6 +11,7 @@ import pytest
 import helpers
 from helpers import ROOT
 
+COMPAT = ("compat", "profile-bpfcc")
 HERE = os.path.join(ROOT, "tests", "e2e")
 PROGRAM = "/usr/sbin/profile-bpfcc"
 REMARK = "[truncated: "
@@ -19,11 +20,11 @@ pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="needs profi
 
 # A kernel stack with and without user part, threads of one name in two processes, deep and shallow: any machine's.
 WORK = "for i in 1 2 3 4; do od -An -N300000 /dev/urandom | sort | uniq -c | gzip >/dev/null; done"
-ONLY = [word for name in ("sh", "od", "sort", "uniq", "gzip") for word in ("--comm", name)]
+ONLY = ["--where", "proc.name in (sh, od, sort, uniq, gzip)"]
 
 
 def profile(*words):
-    return subprocess.run([helpers.BINARY, "profile", *map(str, words)], capture_output=True, text=True,
+    return subprocess.run([helpers.BINARY, *COMPAT, *map(str, words)], capture_output=True, text=True,
                           timeout=helpers.READY_S, check=False)
 
 
@@ -159,6 +160,6 @@ def test_the_header_is_the_same(tmp_path, words):
 
 def test_a_run_without_end_is_told_how_to_end(tmp_path):
     (tmp_path / "stacks").write_text("[]")
-    child = helpers.Sonde("profile", "-v", "-p", str(os.getpid()))
+    child = helpers.Sonde(*COMPAT, "-v", "-p", str(os.getpid()))
     child.stop()
     assert child.lines[0] == bcc(tmp_path / "stacks", "-p", os.getpid()).stdout.split("\n")[0]

@@ -103,7 +103,7 @@ class Attack:
         todo = list(commands(str(folder), hostile, program))
         self.n_files, path = len(todo), os.path.join(str(folder), "folded")
         self.peaks, stop, children = [], threading.Event(), []
-        self.sonde = helpers.Sonde("profile", "-F", "999", "-a", "-v", "-o", f"folded:{path}",
+        self.sonde = helpers.Sonde("compat", "profile-bpfcc", "-F", "999", "-a", "-v", "-o", f"folded:{path}",
                                    preexec=lambda: os.nice(-10))
         watch = threading.Thread(target=peak_kb, args=(self.sonde.pid, self.peaks, stop), daemon=True)
         watch.start()

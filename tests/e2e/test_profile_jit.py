@@ -12,7 +12,8 @@ def test_names_of_a_jitdump_appear_live(tmp_path):
     program = tmp_path / "jit_work"
     subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-o", program, os.path.join(HERE, "jit_work.c")],
                    check=True)
-    done = subprocess.run([helpers.BINARY, "profile", "-F", "499", "-U", "-o", "folded", "--", program], text=True,
+    done = subprocess.run([helpers.BINARY, "profile", "-F", "499", "--stacks", "user", "-o", "folded", "--",
+                           program], text=True,
                           capture_output=True, timeout=helpers.READY_S, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     counts = {}

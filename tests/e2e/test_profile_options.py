@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "workloads"))
 import judge  # noqa: E402  found by the lines above
 import workloads  # noqa: E402
 
+COMPAT = ("compat", "profile-bpfcc")
 OUT = os.path.join(os.path.abspath(os.environ.get("SONDE_BUILD", os.path.join(ROOT, "build"))), "workloads")
 
 
@@ -43,7 +44,7 @@ def pinned():
 
 
 def profile(*words):
-    done = subprocess.run([helpers.BINARY, "profile", *map(str, words)], capture_output=True, text=True,
+    done = subprocess.run([helpers.BINARY, *COMPAT, *map(str, words)], capture_output=True, text=True,
                           timeout=helpers.READY_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -79,7 +80,7 @@ def test_the_mount_namespaces_of_a_pinned_map(pinned):
 
 @pytest.mark.parametrize("option", ["--cgroupmap", "--mntnsmap"])
 def test_a_map_that_lets_nothing_through_is_a_mistake(pinned, option):
-    done = subprocess.run([helpers.BINARY, "profile", option, pinned(), "1"], capture_output=True, text=True,
+    done = subprocess.run([helpers.BINARY, *COMPAT, option, pinned(), "1"], capture_output=True, text=True,
                           timeout=helpers.READY_S, check=False)
     assert done.returncode and "empty" in done.stderr and done.stderr.count("\n") == 1
 
@@ -95,7 +96,7 @@ def test_the_text_of_the_programs():
 
 
 def test_priorities_can_be_left_alone():
-    for words, nice in ((("--no-nice",), os.nice(0)), ((), -10)):
+    for words, nice in ((("--no-boost",), os.nice(0)), ((), -10)):
         one = helpers.Sonde("profile", "-v", *words)
         assert os.getpriority(os.PRIO_PROCESS, one.pid) == nice
         one.stop()

@@ -36,7 +36,7 @@ class Profile:
 
     def __init__(self, folder, *words):
         self.path = os.path.join(str(folder), "folded")
-        self.words = ("profile", "-a", "-v", *words, "-o", f"folded:{self.path}")
+        self.words = ("compat", "profile-bpfcc", "-a", "-v", *words, "-o", f"folded:{self.path}")
 
     def __enter__(self):
         self.sonde = helpers.Sonde(*self.words, preexec=lambda: os.nice(-10))
@@ -170,7 +170,7 @@ def test_every_sample_is_there(everything):
 def test_time_off_the_cpu(tmp_path):
     """How it is divided; and of a thousand different waits each is there, the last of a process too."""
     paths = workloads.build(OUT, "paths")
-    with Profile(tmp_path, "--off-cpu") as profile:
+    with Profile(tmp_path, "--mode", "off-cpu") as profile:
         sh(paths, "sleep", "32000", "32001", "100")
         warm_up(["blocked"])
         with workloads.Runs(["blocked"], OUT) as runs:

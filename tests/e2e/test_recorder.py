@@ -58,7 +58,8 @@ print(json.dumps([before, asked]))
 
 def recorder(sonde, link, *words):
     """One dump, half a second after the drop."""
-    return sonde("capture", "--local", "--netns", link.b.name, "-i", link.b_dev, "--keep", f"{WINDOW_S}s", "--after",
+    return sonde("capture", "--agent=no", "--netns", link.b.name, "-i", link.b_dev, "--keep", f"{WINDOW_S}s",
+                 "--after",
                  "500ms", "--dumps", "1", "--on", "drop.reason=NO_SOCKET and net.dport=7009", "-j", *words,
                  "udp", "port", "7000", "or", "7009", wait=False)
 
@@ -111,7 +112,8 @@ def lost(events):
 
 
 def test_dump_has_all_of_the_window(sonde, link):
-    beside = sonde("monitor", "--local", "--netns", link.b.name, "-i", link.b_dev, "-j", "udp", "port", "7000", "or",
+    beside = sonde("monitor", "--agent=no", "--netns", link.b.name, "-i", link.b_dev, "-j", "udp", "port", "7000",
+                   "or",
                    "7009", wait=False)
     large = recorder(sonde, link)
     small = recorder(sonde, link, "--memory", str(possible_cpus() * 2 * SMALL_SLOTS * 256))

@@ -26,9 +26,9 @@ COMMANDS = [
     (LOOPBACK, ["monitor", "--json"]),
     (LOOPBACK, ["monitor", "-o", "rec:@OUT@"]),
     (LOOPBACK, ["monitor", "-o", "pcapng:@OUT@"]),
-    (LOOPBACK, ["capture", "-w", "@OUT@", "-C", "1"]),
+    (LOOPBACK, ["capture", "-w", "@OUT@", "--rotate", "size=1M"]),
     (FLOWS, ["flows", "--top", "talkers"]),
-    (CPU, ["profile", "-f"]),
+    (CPU, ["profile", "-o", "folded"]),
     (CPU, ["profile", "-o", "svg:@OUT@", "-o", "pprof:@OUT@.pb.gz"]),
     (SCAP, ["syscalls", "--view", "errors"]),
     (SCAP, ["syscalls", "-o", "scap:@OUT@"]),
@@ -85,11 +85,11 @@ def test_rotated_files_below_a_private_folder(private):
     """All of its files are there, root's, and equal to one file in their records."""
     words = [BINARY, "capture", "-r", LOOPBACK]
     subprocess.run([*words, "-w", private / "one"], check=True)
-    subprocess.run([*words, "-w", private / "f", "--rotate-events", "10"], check=True)
+    subprocess.run([*words, "-w", private / "f", "--rotate", "events=10"], check=True)
     files = sorted(private.glob("f*"), key=os.path.getmtime)
     assert len(files) > 2
     assert all((os.stat(f).st_uid, os.stat(f).st_mode & 0o777) == (0, 0o600) for f in files)
-    count = [len(subprocess.run([BINARY, "monitor", "-r", f, "--type", "packet"], check=True,
+    count = [len(subprocess.run([BINARY, "monitor", "-r", f, "--where", "evt.type=packet"], check=True,
                                 capture_output=True).stdout.splitlines()) for f in [private / "one", *files]]
     assert count[0] == sum(count[1:])
 
@@ -101,7 +101,7 @@ def test_rotated_files_stay_in_the_folder_as_it_was(private):
     elsewhere.mkdir()
     with open(LOOPBACK, "rb") as f:
         data = f.read()
-    child = subprocess.Popen([BINARY, "capture", "-r", "-", "-w", folder / "f", "--rotate-events", "10"],
+    child = subprocess.Popen([BINARY, "capture", "-r", "-", "-w", folder / "f", "--rotate", "events=10"],
                              stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until_confined(child)
     folder.rename(private / "moved")
@@ -124,7 +124,7 @@ def test_a_replay_that_serves_clients(private):
     (elsewhere / "sock").touch()
     with open(LOOPBACK, "rb") as f:
         data = f.read()
-    child = subprocess.Popen([BINARY, "monitor", "-r", "-", "-o", "null", "--cilium-socket", folder / "sock"],
+    child = subprocess.Popen([BINARY, "monitor", "-r", "-", "-o", "null", "--serve-cilium", folder / "sock"],
                              stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     child.stdin.write(data[:SOME])
     child.stdin.flush()
@@ -154,9 +154,10 @@ def test_names_of_a_program_in_a_private_folder(private):
     recording = private / "spin.rec"
     subprocess.run([BINARY, "profile", "-F", "199", "-o", f"rec:{recording}", "--", private / "spin"], check=True,
                    timeout=helpers.TIMEOUT_S, capture_output=True)
-    folded = subprocess.run([BINARY, "profile", "-r", recording, "-f"], check=True, capture_output=True, text=True)
+    folded = subprocess.run([BINARY, "profile", "-r", recording, "-o", "folded"], check=True, capture_output=True,
+                            text=True)
     assert re.search(r"^spin;.*;secret_work \d+$", folded.stdout, re.M), folded.stdout
-    both = subprocess.run([BINARY, "profile", "--diff", recording, recording], check=True, capture_output=True,
+    both = subprocess.run([BINARY, "profile", "diff", recording, recording], check=True, capture_output=True,
                           text=True)
     assert re.search(r"secret_work (\d+) \1$", both.stdout, re.M), both.stdout
 

@@ -230,7 +230,7 @@ def test_connection_and_process_end(sonde, calls):
     path = program(NEWEST)
     server = calls(path, "-mode", "server")
     client = calls(path, "-mode", "client", "-addr", server.addr)
-    child = sonde("rpc", "--json", "--type", "rpc.open", "--type", "rpc.call", "--header", "x-call")
+    child = sonde("rpc", "--json", "--where", "evt.type in (rpc.open, rpc.call)", "--header", "x-call")
     client.child.stdin.write("run slow 1\n")
     client.child.stdin.flush()
     child.wait_for(lambda ev: ev["type"] == "rpc.open" and ev["proc"]["pid"] in (server.pid, client.pid), 2)

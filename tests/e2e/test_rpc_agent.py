@@ -15,8 +15,8 @@ def test_misses_are_told_by_place(sonde, calls, tmp_path):  # noqa: F811
     sock = str(tmp_path / "run" / "read.sock")
     sonde("agent", "--socket-dir", str(tmp_path / "run"))
     one = calls(gocalls.program(gotree.SUITES[-1]))
-    child = sonde("rpc", f"--agent={sock}", "--json", "--type", "rpc.call", "--type", "rpc.miss", "--type",
-                  "rpc.program", "--pid", str(one.pid))
+    child = sonde("rpc", f"--agent={sock}", "--json", "--where", "evt.type in (rpc.call, rpc.miss, rpc.program)",
+                  "--pid", str(one.pid))
     child.wait_for(lambda ev: ev["type"] == "rpc.program" and ev["proc"]["pid"] == one.pid and ev.get("places"))
     ask = helpers.BINARY, "status", "--socket", sock
     assert " times: " not in helpers.sh(*ask).stdout

@@ -70,7 +70,7 @@ def test_gdb_says_the_same(sonde, tmp_path, suite):
     places(path, str(tmp_path / "places"))
     one = Calls((path,), tmp_path)
     try:
-        child = sonde("rpc", "--json", "--type", "rpc.call", "--pid", str(one.pid), "--header", "x-call")
+        child = sonde("rpc", "--json", "--where", "evt.type=rpc.call", "--pid", str(one.pid), "--header", "x-call")
         gdb = Gdb(one.pid, tmp_path, str(tmp_path / "places"))
         one.run("run", "unary", 2)
         one.run("run", "fail", 1)

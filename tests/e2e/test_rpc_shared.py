@@ -61,7 +61,7 @@ def counts(events, pid):
 
 
 def watched(sonde, *words):
-    return sonde("rpc", "--json", "--type", "rpc.program", "--type", "rpc.call", *words)
+    return sonde("rpc", "--json", "--where", "evt.type in (rpc.program, rpc.call)", *words)
 
 
 def check_loaded(sonde, one, library):

@@ -92,7 +92,7 @@ def test_lines_are_those_of_sysdig(sample):
 def test_forms_are_those_of_sysdig(sample, form):
     # What belongs to no thread has one that sysdig makes up.
     words = "not evt.type=container"
-    assert lines(sonde("-r", sample, "--print", form, "--where", words)) == lines(sysdig(sample, "-p", form, words))
+    assert lines(sonde("-r", sample, "--format", form, "--where", words)) == lines(sysdig(sample, "-p", form, words))
 
 
 @needs_sysdig
@@ -147,7 +147,7 @@ def test_switches_and_signals_are_those_of_sysdig(scheduled):
 
 
 def test_time_since_the_first_event_does_not_wrap(scheduled):
-    found = [int(n) for n in sonde("-r", scheduled, "--print", "%evt.reltime").split()]
+    found = [int(n) for n in sonde("-r", scheduled, "--format", "%evt.reltime").split()]
     assert found == [*range(0, 70000, 1000), 0]
 
 
@@ -194,10 +194,10 @@ def test_what_rules_of_falco_ask_for_is_understood(words):
 
 def test_words_of_falco_have_values():
     form = "%proc.pname|%proc.pexe|%proc.pexepath|%proc.aexe[1]|%proc.aexepath[1]|%proc.acmdline[1]|%fd.types[0]"
-    found = lines(sonde("-r", SESSION, "--print", form, "--where", "evt.num=1"))
+    found = lines(sonde("-r", SESSION, "--format", form, "--where", "evt.num=1"))
     assert found == ["init|init|/sbin/init|init|/sbin/init|init|file"]
     words = "proc.is_vpgid_leader=false and proc.is_exe_from_memfd=false and fd.nameraw startswith /srv"
-    assert lines(sonde("-r", SESSION, "--print", "%evt.num", "--where", words))
+    assert lines(sonde("-r", SESSION, "--format", "%evt.num", "--where", words))
 
 
 @pytest.fixture(scope="module")
@@ -226,20 +226,20 @@ LOG_FORM = ("*%evt.num %evt.is_syslog %syslog.facility %syslog.facility.str %sys
 
 
 def test_messages_to_the_log_are_read(log):
-    found = lines(sonde("-r", log, "--print", LOG_FORM, "--where", "syslog.message exists"))
+    found = lines(sonde("-r", log, "--format", LOG_FORM, "--where", "syslog.message exists"))
     assert len(found) == 24
     assert found[0] == "10 true 0 kern 0 emerg message 0"
     assert found[9] == "28 true 9 clock 1 alert message 9"
     assert found[23] == "56 true 23 local7 7 debug message 23"
     for words, n in (("evt.is_syslog=true", 58), ("syslog.severity.str=emerg", 3), ("syslog.facility > 20", 3),
                      ("syslog.facility.str in (cron, ftp)", 2), ("syslog.message endswith 3", 3)):
-        assert len(lines(sonde("-r", log, "--print", "%evt.num", "--where", words))) == n, words
+        assert len(lines(sonde("-r", log, "--format", "%evt.num", "--where", words))) == n, words
 
 
 @needs_sysdig
 def test_messages_to_the_log_are_those_of_sysdig(log):
     """Its lines, that is: its filters let none of them through."""
-    assert lines(sonde("-r", log, "--print", LOG_FORM)) == lines(sysdig(log, "-p", LOG_FORM))
+    assert lines(sonde("-r", log, "--format", LOG_FORM)) == lines(sysdig(log, "-p", LOG_FORM))
 
 
 MOUNTS = [{"Source": "/srv/a b", "Destination": "/data", "Mode": "z", "RW": True, "Propagation": "rprivate"},
@@ -258,7 +258,7 @@ def test_mounts_of_a_container(mounts, tmp_path):
     path = tmp_path / "mounts.scap"
     path.write_bytes(make.tables() + e.out)
     form = "*%evt.num %container.name %container.mounts"
-    ours = lines(sonde("-r", str(path), "--print", form))
+    ours = lines(sonde("-r", str(path), "--format", form))
     want = ",".join(":".join((m["Source"], m["Destination"], m["Mode"], str(m["RW"]).lower(), m["Propagation"]))
                     for m in mounts)
     assert ours[-1] == f"2 web {want or '<NA>'}"
@@ -269,12 +269,12 @@ def test_mounts_of_a_container(mounts, tmp_path):
 @samples
 def test_what_is_near_a_time(sample):
     """In whole ms, both ends included; sysdig says the same."""
-    times = [int(t) for t in lines(sonde("-r", sample, "--print", "%evt.rawtime"))]
+    times = [int(t) for t in lines(sonde("-r", sample, "--format", "%evt.rawtime"))]
     middle = times[len(times) // 2]
     for at in (middle, middle + 1000000, middle + 1000001):
         for ms in (0, 1, 3):
             words = f"evt.around[{at}]={ms}"
-            found = lines(sonde("-r", sample, "--print", "%evt.rawtime", "--where", words))
+            found = lines(sonde("-r", sample, "--format", "%evt.rawtime", "--where", words))
             assert [int(t) for t in found] == [t for t in times if abs(t - at) <= ms * 1000000], words
             if shutil.which("sysdig"):
                 assert found == lines(sysdig(sample, "-p", "%evt.rawtime", words)), words
@@ -363,11 +363,11 @@ def test_a_cut_file_is_read_to_its_last_block(tmp_path):
 
 def test_files_are_rotated(tmp_path):
     path = str(tmp_path / "part")
-    sonde("-r", SESSION, "-o", f"scap:{path}", "--rotate-size", "3k")
+    sonde("-r", SESSION, "-o", f"scap:{path}", "--rotate", "size=3k")
     parts = sorted(glob.glob(path + "*"))
     assert len(parts) > 1
     assert sum((events(p) for p in parts), []) == events(SESSION)
-    sonde("-r", SESSION, "-o", f"text:{path}.txt", "--rotate-size", "64", "--rotate-files", "3")
+    sonde("-r", SESSION, "-o", f"text:{path}.txt", "--rotate", "size=64,files=3")
     assert len(glob.glob(path + ".txt*")) == 3
 
 
@@ -375,7 +375,7 @@ def test_concatenated_captures_are_one(tmp_path):
     path = tmp_path / "two.scap"
     with open(SESSION, "rb") as f:
         path.write_bytes(f.read() * 2)
-    one = lines(sonde("-r", SESSION, "--print", "%evt.type %proc.name %fd.name"))
-    assert lines(sonde("-r", str(path), "--print", "%evt.type %proc.name %fd.name")) == one * 2
+    one = lines(sonde("-r", SESSION, "--format", "%evt.type %proc.name %fd.name"))
+    assert lines(sonde("-r", str(path), "--format", "%evt.type %proc.name %fd.name")) == one * 2
 
 

@@ -39,7 +39,7 @@ def live(workload, tmp_path_factory):
     folder = tmp_path_factory.mktemp("live")
     (folder / "w").mkdir()
     capture, text, said = str(folder / "live.scap"), str(folder / "live.txt"), str(folder / "said")
-    output(BINARY, "syscalls", "--local", "-s", "80", "-o", f"scap:{capture}", "--format", "sysdig",
+    output(BINARY, "syscalls", "--agent=no", "-s", "80", "-o", f"scap:{capture}", "--format", "sysdig",
            "-o", f"text:{text}", "--", workload, said, str(folder / "w"))
     with open(said, encoding="utf-8") as f:
         steps = [line.rstrip("\n").split("\t") for line in f]
@@ -74,7 +74,7 @@ def test_sysdig_reads_what_the_program_did(live):
 
 def test_a_capture_shows_what_live_showed(live):
     capture, lines, steps = live
-    assert not missing(steps, output(BINARY, "syscalls", "-r", capture, "--print", FORM))
+    assert not missing(steps, output(BINARY, "syscalls", "-r", capture, "--format", FORM))
     assert output(BINARY, "syscalls", "-r", capture, "--format", "sysdig").splitlines() == lines
 
 
@@ -118,8 +118,8 @@ def test_descriptors_from_before_the_start_have_names(tmp_path):
     path.write_text("x" * 100)
     capture = str(tmp_path / "c.scap")
     with open(path, "rb") as f:
-        output(BINARY, "syscalls", "--local", "-o", f"scap:{capture}", "--", "cat", stdin=f)
-    shown = output(BINARY, "syscalls", "-r", capture, "--print", "%evt.type %fd.num %fd.name", "--where",
+        output(BINARY, "syscalls", "--agent=no", "-o", f"scap:{capture}", "--", "cat", stdin=f)
+    shown = output(BINARY, "syscalls", "-r", capture, "--format", "%evt.type %fd.num %fd.name", "--where",
                    "evt.type=read and fd.num=0")
     assert f"read 0 {path}" in shown.splitlines()
 
@@ -146,7 +146,7 @@ def test_captures_have_the_cpu_times_of_processes(tmp_path):
     path = str(tmp_path / "x.scap")
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        output(BINARY, "syscalls", "--local", "-o", f"scap:{path}", "--duration", "1500ms")
+        output(BINARY, "syscalls", "--agent=no", "-o", f"scap:{path}", "--duration", "1500ms")
     finally:
         busy.kill()
         busy.wait()

@@ -93,7 +93,7 @@ def check(events, iface, asker):
 
 def test_states_by_what_was_told(sonde, link, tmp_path):
     lines = tmp_path / "cilium"
-    one = sonde("monitor", "--netns", link.b.name, "--type", "trace", "--json", "-o", f"cilium:{lines}")
+    one = sonde("monitor", "--netns", link.b.name, "--where", "evt.type=trace", "--json", "-o", f"cilium:{lines}")
     link.a.run("ping", "-q", "-c", "2", "-i", "0.2", link.b_ip)
     talk(link.a, link.b, link.b_ip)
     one.wait_for(lambda ev: is_load_error(ev) and ev.get("state") == "related")
@@ -115,7 +115,7 @@ def start_late(sonde, ns, words, client, server, ip):
 
 
 def test_what_began_unseen_is_unknown_without_connection_tracking(sonde, link):
-    events = start_late(sonde, link.b, ["--type", "trace"], link.a, link.b, link.b_ip)
+    events = start_late(sonde, link.b, ["--where", "evt.type=trace"], link.a, link.b, link.b_ip)
     tcp = [ev for ev in events if ev["type"] == "net.trace" and ev.get("conn", {}).get("proto") == "tcp"]
     assert tcp and not [ev for ev in tcp if "state" in ev]
 
@@ -130,7 +130,7 @@ def test_states_by_connection_tracking_on_both_sides_of_a_translation(sonde, rou
                 oifname "{right.a_dev}" masquerade
             }}
         }}""")
-    events = start_late(sonde, routed.router, ["--type", "trace"], routed.client, routed.server, right.b_ip)
+    events = start_late(sonde, routed.router, ["--where", "evt.type=trace"], routed.client, routed.server, right.b_ip)
     for iface, asker in ((left.b_dev, left.a_ip), (right.a_dev, right.a_ip)):
         tcp = [ev for ev in events if ev["type"] == "net.trace" and ev["iface"] == iface and
                ev.get("conn", {}).get("proto") == "tcp"]

@@ -12,25 +12,26 @@ import pytest
 import helpers
 import strace_lines
 
+STRACE = ("compat", "strace")
 COMMAND = ["sh", "-c", "echo out; echo error >&2"]
 needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
 
-def sonde(*words, **kwargs):
-    return subprocess.run([helpers.BINARY, "syscalls", "--local", *words], capture_output=True, text=True, timeout=60,
+def sonde(*words, tool=("syscalls",), **kwargs):
+    return subprocess.run([helpers.BINARY, *tool, "--agent=no", *words], capture_output=True, text=True, timeout=60,
                           check=False, **kwargs)
 
 
 def test_lines_of_a_command_go_to_standard_error():
     """The command's own output is all that stands on standard output."""
-    done = sonde("--strace", "--", *COMMAND)
+    done = sonde("--", *COMMAND, tool=STRACE)
     assert done.returncode == 0 and done.stdout == "out\n"
     assert re.search(r'^.*\d+ +write\(1, "out\\n", 4\) +=', done.stderr, re.M) and "\nerror\n" in "\n" + done.stderr
 
 
 @pytest.mark.parametrize("name", ["trace", "trace.txt", "a:b"])
 def test_o_is_a_file(tmp_path, name):
-    done = sonde("--strace", "-o", str(tmp_path / name), "--", *COMMAND)
+    done = sonde("-o", str(tmp_path / name), "--", *COMMAND, tool=STRACE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "error\n")
     lines = (tmp_path / name).read_text("utf-8")
     assert re.search(r'write\(1, "out\\n", 4\) +=', lines) and "+++ exited with 0 +++" in lines
@@ -39,7 +40,7 @@ def test_o_is_a_file(tmp_path, name):
 @pytest.mark.parametrize("output", ["text:{}", "json:{}", "{}.json"])
 def test_o_is_still_a_format(tmp_path, output):
     out = tmp_path / "lines"
-    done = sonde("--strace", "-o", output.format(out), "--", *COMMAND)
+    done = sonde("-o", output.format(out), "--", *COMMAND, tool=STRACE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "error\n")
     first = (tmp_path / output.format("lines").rpartition(":")[2]).read_text("utf-8").splitlines()[0]
     assert first.startswith("{") == ("json" in output)

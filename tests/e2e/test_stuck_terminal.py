@@ -70,7 +70,7 @@ class Terminal:
 
 
 def test_a_stopped_terminal_loses_nothing():
-    one = Terminal("syscalls", "--top", "--comm", "stuckload", "--local", "-v")
+    one = Terminal("syscalls", "--top", "--where", "proc.name=stuckload", "--agent=no", "-v")
     one.read_until(rb"sonde syscalls")
     one.flow(termios.TCOOFF)
     os.write(one.master, b"jk")     # each key draws
@@ -83,7 +83,8 @@ def test_a_stopped_terminal_loses_nothing():
 
 def test_lines_that_nobody_takes_are_in_the_ledger():
     """Lines are data: who does not read them holds the reader, and what the rings had no room for is counted."""
-    child = subprocess.Popen([BINARY, "syscalls", "--comm", "stuckload", "--local", "-v", "-e", "getppid",
+    child = subprocess.Popen([BINARY, "syscalls", "--where", "proc.name=stuckload", "--agent=no", "-v",
+                              "syscall.name=getppid",
                               "--ring-size", "64K"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while "ready" not in child.stderr.readline():
         pass

@@ -77,7 +77,7 @@ def missing(want, got):
 
 def trace(*words, **kwargs):
     out = () if "-o" in words[:words.index("--")] else ("-o", "text")
-    line = [helpers.BINARY, "syscalls", "--local", "--strace", "-v", "-s", "64", "--time", "none", *out, *words]
+    line = [helpers.BINARY, "compat", "strace", "--agent=no", "-v", "-s", "64", "--time", "none", *out, *words]
     return subprocess.run(line, capture_output=True, check=False, timeout=60, **kwargs)
 
 
@@ -156,7 +156,8 @@ def test_lines_are_those_of_strace(tmp_path, name):
     subprocess.run(["cc", "-O1", "-Wall", "-o", program, SOURCE.replace("driver", name)], check=True)
     if subprocess.run([program], check=False).returncode == 77:
         pytest.skip("the kernel runs no 32-bit programs")
-    done = trace("-U", "strace", "--", "strace", "-v", "-s", "64", "-f", "-o", str(theirs), str(program))
+    done = trace("--where", "proc.name!=strace", "--", "strace", "-v", "-s", "64", "-f", "-o", str(theirs),
+                 str(program))
     assert done.returncode == 0, done.stderr
     text = theirs.read_text("latin-1")
     pid = re.match(r"\d+", text)[0]
@@ -166,7 +167,7 @@ def test_lines_are_those_of_strace(tmp_path, name):
 
 def test_a_command_begins_with_its_exec():
     """The program is looked for and held before anybody watches: neither is a call of the command."""
-    done = trace("-U", "strace", "--", "true")
+    done = trace("--where", "proc.name!=strace", "--", "true")
     first = next(line for line in done.stdout.decode("latin-1").splitlines() if not line.startswith("sonde.lost"))
     assert re.search(r'execve\("[^"]*/true", \["true"\], .*\) = 0', first), first
 
@@ -189,7 +190,7 @@ def held_child(pid):
 def test_a_command_that_is_held_goes_with_sonde(tmp_path):
     """Killed before it released the command, it leaves nothing, and the command never ran."""
     ran = tmp_path / "ran"
-    with subprocess.Popen([helpers.BINARY, "syscalls", "--local", "-o", "null", "--", "touch", str(ran)]) as one:
+    with subprocess.Popen([helpers.BINARY, "syscalls", "--agent=no", "-o", "null", "--", "touch", str(ran)]) as one:
         while not (child := held_child(one.pid)):
             assert one.poll() is None
         one.kill()
@@ -205,7 +206,8 @@ def test_an_environment_is_counted():
     for code, shown in (("os.execve('/none', ['x'], {'A': '1', 'B': '2'})",
                          r"0x[0-9a-f]+ /\* 2 vars \*/\) = -1 ENOENT"),
                         ("os.execve('/bin/true', ['x'], {'A': '1'})", r"0x[0-9a-f]+ /\* 1 vars \*/\) = 0")):
-        done = subprocess.run([helpers.BINARY, "syscalls", "--local", "--strace", "-o", "text", "--", "python3",
+        done = subprocess.run([helpers.BINARY, "syscalls", "--agent=no", "--format", "strace", "-o", "text", "--",
+                               "python3",
                                "-c", "import os; " + code], capture_output=True, text=True, timeout=60, check=False)
         assert re.search(r'execve\("/[a-z/]*", \["x"\], ' + shown, done.stdout), done.stdout[-500:]
 
@@ -218,7 +220,7 @@ def test_children_are_followed():
 
 
 def test_only_what_was_asked_for():
-    done = trace("-e", "openat", "--result", "failed", "--", "cat", "/none")
+    done = trace("-e", "openat", "--where", "syscall.error exists", "--", "cat", "/none")
     calls = parse(done.stdout.decode())
     assert {name for name, _, _ in calls} == {"openat"}
     assert all(result.startswith("-1 ") for _, _, result in calls)
@@ -293,7 +295,7 @@ def test_a_signal_pauses(sonde):
             child.stdin.flush()
             child.stdout.readline()
 
-        one = sonde("syscalls", "--local", "-v", "-e", "getppid", "-p", str(child.pid), "-o", "json")
+        one = sonde("syscalls", "--agent=no", "-v", "syscall.name=getppid", "-p", str(child.pid), "-o", "json")
         make(5)
         one.wait_for(lambda e: e.get("name") == "getppid", count=5)
         for word, n in (("paused; SIGUSR1 goes on", 7), ("sonde: goes on", 3)):
@@ -314,7 +316,7 @@ def test_status_says_which_records_were_lost(sonde, tmp_path):
     """By call, cause and CPU: of an agent that does not get to its rings."""
     agent = sonde("agent", "--socket-dir", str(tmp_path / "run"))
     sock = str(tmp_path / "run" / "read.sock")
-    sonde("syscalls", f"--agent={sock}", "-e", "getppid", "-o", "json")
+    sonde("syscalls", f"--agent={sock}", "syscall.name=getppid", "-o", "json")
     os.kill(agent.pid, signal.SIGSTOP)
     subprocess.run(["python3", "-c", "import os\nfor i in range(300000): os.getppid()"], check=True)
     os.kill(agent.pid, signal.SIGCONT)
@@ -330,7 +332,8 @@ def test_signals_and_ends_are_those_of_strace(tmp_path):
     """And so is the column of results. A child's times are its own in each run, and may differ by who watches."""
     theirs = tmp_path / "strace"
     work = "kill -USR1 $$; sh -c 'kill -TERM $$'; sh -c 'exit 5'; exit 3"
-    done = trace("-U", "strace", "--", "strace", "-f", "-o", str(theirs), "sh", "-c", f"trap : USR1; {work}")
+    done = trace("--where", "proc.name!=strace", "--", "strace", "-f", "-o", str(theirs), "sh", "-c",
+                 f"trap : USR1; {work}")
     assert done.returncode == 3, done.stderr
     text = theirs.read_text("latin-1")
     pid = re.match(r"\d+", text)[0]
@@ -370,7 +373,7 @@ def test_calls_inside_calls_of_32_bit_programs(tmp_path):
                            binary, str(source)], check=False, capture_output=True)
     if made.returncode or subprocess.run([binary], check=False).returncode:
         pytest.skip("no programs of 32 bits here")
-    text = trace("--strace", "--", binary).stdout.decode()
+    text = trace("--", binary).stdout.decode()
     calls = [line.split(None, 1)[1] for line in text.splitlines() if re.match(r"\d+ +(?!execve)\w+\(", line)]
     calls = [re.sub(" +=", " =", re.sub(r" <[\d.]+>$", "", line)) for line in calls]
     fd = re.match(r"socket\(AF_UNIX, SOCK_STREAM, 0\) = (\d+)$", calls[0])

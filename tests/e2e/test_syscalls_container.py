@@ -68,8 +68,8 @@ def test_names(host, cgroups, tmp_path):
     # one is there before, the others come
     first = entering(cgroups[0], shutil.which("cat"))
     out, capture = tmp_path / "out", tmp_path / "a.scap"
-    line = [helpers.BINARY, "syscalls", "--local", "--host-root", str(host), "--print", FORM, "-o", f"text:{out}",
-            "-o", f"scap:{capture}", "--comm", "cat", "--comm", "true"]
+    line = [helpers.BINARY, "syscalls", "--agent=no", "--host-root", str(host), "--format", FORM, "-o", f"text:{out}",
+            "-o", f"scap:{capture}", "--where", "proc.name in (cat, true)"]
     with open(tmp_path / "err", "wb") as err:
         watch = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=err)
     try:
@@ -91,7 +91,7 @@ def test_names(host, cgroups, tmp_path):
     assert wanted <= lines, lines
     assert any(line.startswith(f"true {NOBODYS[:12]} {NOBODYS[:12]} ") for line in lines), lines
     # the capture tells the same, to us and to sysdig
-    ours = subprocess.run([helpers.BINARY, "syscalls", "-r", str(capture), "--print", FORM], capture_output=True,
+    ours = subprocess.run([helpers.BINARY, "syscalls", "-r", str(capture), "--format", FORM], capture_output=True,
                           check=True, text=True).stdout
     assert wanted <= set(ours.splitlines()), ours[:2000]
     if shutil.which("sysdig"):

@@ -15,14 +15,16 @@ BAD_CALLS = ("openat", "write", "connect", "execve", "writev", "sendmsg", "sendm
 
 
 def sonde(*words):
-    return subprocess.run([helpers.BINARY, "syscalls", "--local", "-v", *words], capture_output=True, check=False,
+    return subprocess.run([helpers.BINARY, "syscalls", "--agent=no", "-v", *words], capture_output=True, check=False,
                           timeout=60)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the program makes calls by their x86_64 numbers")
 def test_memory_that_cannot_be_read_is_an_address():
-    done = sonde("--strace", "-o", "text", "-s", "64", "--time", "none", "--result", "failed", "-e",
-                 ",".join(BAD_CALLS), "--", "python3", os.path.join(HERE, "bad_memory.py"))
+    done = sonde("--format", "strace", "-o", "text", "-s", "64", "--time", "none",
+                 f"syscall.error exists and syscall.name in ({', '.join(BAD_CALLS)})", "--", "python3",
+                 os.path.join(HERE,
+                     "bad_memory.py"))
     lines = done.stdout.decode().splitlines()
     addresses = [int(word) for word in next(line for line in lines if not set(line) - set("0123456789 ")).split()]
     assert len(addresses) == 4 and b"lost 0" in done.stderr
@@ -35,7 +37,7 @@ def test_what_exec_took_is_told_not_what_stands_there(tmp_path):
     """Another thread changes the argument all the time: ours is the one that the new program got, byte by byte."""
     program, out = tmp_path / "flip", tmp_path / "out"
     subprocess.run(["cc", "-O1", "-Wall", "-pthread", "-o", program, os.path.join(HERE, "flip.c")], check=True)
-    done = sonde("-e", "execve", "-o", f"json:{out}", "--", program)
+    done = sonde("syscall.name=execve", "-o", f"json:{out}", "--", program)
     got = dict(line.split() for line in done.stdout.decode().splitlines())
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     said = {str(r["proc"]["pid"]): r["proc"]["args"] for r in rows if r["type"] == "sys.exit" and r.get("ret") == 0}
@@ -49,7 +51,7 @@ def test_the_room_behind_data_is_empty(tmp_path):
     out = tmp_path / "out.rec"
     work = "import os, time\nf = os.open('/dev/null', 1)\nfor i in range(40):\n" \
            "    for k in range(125): os.write(f, b'old bytes' * 7 if k < 100 else b'\\xa5')\n    time.sleep(0.01)"
-    sonde("-e", "write", "-s", "64", "--ring-size", "64k", "-o", f"rec:{out}", "--", "python3", "-c", work)
+    sonde("syscall.name=write", "-s", "64", "--ring-size", "64k", "-o", f"rec:{out}", "--", "python3", "-c", work)
     data, head = out.read_bytes(), struct.pack("<BBHI", 1, 4, 0, 1) + b"\xa5"
     rooms = [data[i + len(head):i + len(head) + 7] for i in range(0, len(data), 8) if data.startswith(head, i)]
     assert len(rooms) > 100 and set(rooms) == {bytes(7)}

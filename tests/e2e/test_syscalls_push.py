@@ -53,8 +53,8 @@ def program(tmp_path_factory):
 
 
 def start(out, *words):
-    mine = ["--comm", "push-program", "--comm", "push-child"] # or they would all watch each other
-    line = [helpers.BINARY, "syscalls", "--local", "-v", *mine, *words]
+    mine = ["--where", "proc.name in (push-program, push-child)"] # or they would all watch each other
+    line = [helpers.BINARY, "syscalls", "--agent=no", "-v", *mine, *words]
     with open(out, "wb") as stdout, open(f"{out}.err", "wb") as stderr:
         return subprocess.Popen(line, stdout=stdout, stderr=stderr)
 
@@ -164,7 +164,7 @@ def test_explained(where, text):
 
 
 def test_a_summary_decides_all_in_the_kernel(program):
-    line = [helpers.BINARY, "syscalls", "--local", "-c", "-o", "json", "syscall.error=EBADF", "--", program]
+    line = [helpers.BINARY, "syscalls", "--agent=no", "-c", "-o", "json", "syscall.error=EBADF", "--", program]
     done = subprocess.run(line, capture_output=True, check=False, text=True, timeout=60)
     rows = {r["name"]: r for r in map(json.loads, done.stdout.splitlines()) if r.get("type") == "sys.sum"}
     assert rows["read"]["calls"] == rows["read"]["errors"] >= 60 and "getppid" not in rows

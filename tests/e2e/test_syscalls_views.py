@@ -19,18 +19,19 @@ SESSION = os.path.join(ROOT, "tests", "data", "scap", "session.scap")
 SAMPLES = [SESSION] + sorted(glob.glob(os.path.join(ROOT, "..", "shared", "samples", "scap", "*.scap")))[:4]
 needs_sysdig = pytest.mark.skipif(not shutil.which("sysdig"), reason="sysdig is not installed")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+SYSDIG = ("compat", "sysdig")
 samples = pytest.mark.parametrize("sample", SAMPLES, ids=os.path.basename)
 
 
-def run(*words, **kwargs):
-    done = subprocess.run([BINARY, "syscalls", "--local", *words], capture_output=True, timeout=60, check=False,
+def run(*words, tool=("syscalls",), **kwargs):
+    done = subprocess.run([BINARY, *tool, "--agent=no", *words], capture_output=True, timeout=60, check=False,
                           **kwargs)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode("utf-8", "replace")
 
 
 def table(view, *words):
-    rows = [json.loads(line) for line in run("--json", "--view", view, "--view-rows", "100000", *words).splitlines()]
+    rows = [json.loads(line) for line in run("--json", "--view", f"{view}:100000", *words).splitlines()]
     assert all(row["type"] == "sys.view" and row["view"] == view for row in rows)
     assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
     return {row["key"]: row["value"] for row in rows}
@@ -100,16 +101,16 @@ def test_data_is_shown_as_sysdig_shows_it(letter):
     words = "evt.buffer exists"
     theirs = subprocess.run(["sysdig", "-r", SESSION, letter, words], capture_output=True, check=True,
                             env=dict(os.environ, TZ="UTC")).stdout
-    ours = run("-r", SESSION, letter, words, env=dict(os.environ, TZ="UTC"))
+    ours = run("-r", SESSION, letter, words, tool=SYSDIG, env=dict(os.environ, TZ="UTC"))
     assert [line.rstrip() for line in ours.splitlines()] == [
         line.rstrip().expandtabs() for line in theirs.decode("utf-8", "replace").splitlines()]
 
 
 def test_sysdigs_letters_for_captures(tmp_path):
     path = str(tmp_path / "part")
-    run("-r", SESSION, "-w", path, "-C", "1", "-W", "3")
+    run("-r", SESSION, "-w", path, "-C", "1", "-W", "3", tool=SYSDIG)
     assert os.path.getsize(path + "0") > 0
-    summary = run("-r", SESSION, "-S", "--view-rows", "1000").splitlines()
+    summary = run("-r", SESSION, "-S", tool=SYSDIG).splitlines()
     counts = [int(m[1]) for m in (re.match(r" +(\d+) +\d+  [<>] \w", line) for line in summary) if m]
     assert sum(counts) == len(run("-r", SESSION).splitlines())
 
@@ -120,7 +121,7 @@ def test_the_live_screen_shows_tables_and_leaves():
     pid, fd = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
-        os.execv(BINARY, [BINARY, "syscalls", "--local", "--top"])
+        os.execv(BINARY, [BINARY, "syscalls", "--agent=no", "--top"])
     seen, deadline, keys = b"", time.monotonic() + 30, [(b"time on the CPU", b"\t"), (b"over the network", b"q")]
     while time.monotonic() < deadline:
         if select.select([fd], [], [], 0.2)[0]:

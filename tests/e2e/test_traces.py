@@ -33,7 +33,7 @@ def udp_server(ns, port):
 @pytest.fixture
 def traces(sonde):
     def start(*words):
-        return sonde("monitor", "--json", "--type", "trace", *words)
+        return sonde("monitor", "--json", "--where", "evt.type=trace", *words)
     return start
 
 
@@ -138,7 +138,7 @@ def test_interface_that_comes_later_and_is_renamed(link, traces):
 
 
 def test_iface_selects(link, traces):
-    running = traces("--netns", link.a.name, "--iface", "lo,nosuch*")
+    running = traces("--netns", link.a.name, "--interface", "lo,nosuch*")
     udp_send(link.a, link.b_ip, 4208)
     udp_send(link.a, "127.0.0.1", 4209)
     running.wait_for(trace_to(4209), count=2)
@@ -155,7 +155,8 @@ def test_bytes_equal_those_of_tcpdump(link, sonde, tmp_path, tags, attach):
     dump = link.b.popen("tcpdump", "-i", link.b_dev, "-Q", "in", "-U", "-w", str(theirs), "--immediate-mode")
     while "listening" not in dump.stderr.readline():
         pass
-    running = sonde("monitor", "-o", f"pcapng:{ours}", "--type", "trace", "--netns", link.b.name, "--iface",
+    running = sonde("monitor", "-o", f"pcapng:{ours}", "--where", "evt.type=trace", "--netns", link.b.name,
+                    "--interface",
                     link.b_dev, "--attach", attach, "ether", "src", link.a.mac(link.a_dev))
     layers = "".join(f" / Dot1Q(vlan={tag})" for tag in tags)
     link.a.run("/usr/bin/python3", "-c",
@@ -272,12 +273,13 @@ def test_verdicts_are_left_alone(link, sonde, tmp_path):
     running.finish()
 
 
-def test_from_to_and_related(link, traces):
+def test_from_to_and_related(link, sonde):
     cases = [(("--from", link.a_ip), True), (("--from", link.b_ip), False), (("--to", link.b_ip), True),
              (("--to", link.a_ip), False), (("--related-to", "10.0.0.0/8"), True), (("--from", link.a_dev), False),
              (("--to", link.a_dev), True), (("--related-to", link.a_dev), True),
              (("--related-to", "192.0.2.1"), False)]
-    monitors = [(traces("--netns", link.a.name, *words), words, shown) for words, shown in cases]
+    monitors = [(sonde("compat", "cilium-dbg", "monitor", "--json", "-t", "trace", "--netns", link.a.name,
+                       "--format", "text", *words), words, shown) for words, shown in cases]
     udp_send(link.a, link.b_ip, 4215)
     time.sleep(0.5)
     for running, words, shown in monitors:
@@ -295,7 +297,7 @@ __attribute__((section("license"), used)) char granted[] = "GPL";
 def test_xdp_exception(link, sonde, tmp_path):
     obj = tmp_path / "aborter.o"
     sh("clang", "-target", "bpf", "-O2", "-x", "c", "-c", "-", "-o", str(obj), input=ABORTER)
-    running = sonde("monitor", "--json", "--type", "xdp", "--netns", link.b.name)
+    running = sonde("monitor", "--json", "--where", "evt.type=xdp", "--netns", link.b.name)
     link.b.run("ip", "link", "set", link.b_dev, "xdpgeneric", "obj", str(obj), "sec", "xdp")
     udp_send(link.a, link.b_ip, 4216)
     ev, = running.wait_for(lambda ev: ev["type"] == "net.xdp")
@@ -311,7 +313,7 @@ def test_selection_by_process(link, traces):
                                  "print('sent', flush=True)\ntime.sleep(30)\n", stdin=-1)
     pid = int(sender.stdout.readline())
     by_pid = traces("--netns", link.a.name, "--pid", str(pid))
-    by_comm = traces("--netns", link.a.name, "--comm", "nosuchcomm")
+    by_comm = traces("--netns", link.a.name, "--where", "proc.name=nosuchcomm")
     sender.stdin.write("\n")
     sender.stdin.flush()
     assert sender.stdout.readline() == "sent\n"

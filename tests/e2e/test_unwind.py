@@ -94,7 +94,7 @@ def stacks_of(process, out, programs):
 
 def profile(out, programs, *words):
     """`sonde profile` of what has these names, to a JSON file; it is at work."""
-    comms = [w for name in programs for w in ("--comm", name)]
+    comms = [f"proc.name in ({', '.join(programs)})"] if programs else []
     process = subprocess.Popen([BINARY, "profile", "-v", "-F", "199", "--stats", "-o", f"json:{out}", *comms, *words],
                                stderr=subprocess.PIPE, text=True)
     for line in process.stderr:

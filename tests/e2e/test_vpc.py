@@ -169,7 +169,7 @@ def test_every_kind_comes_from_real_packets(network):
     assert ask(network.a, "10.9.0.11", 81).stdout == "hello\n"		# audited
     assert ask(network.a, "10.9.0.11", 82, timeout=0.3, check=False).returncode	# denied
     assert ask(network.a, "10.9.9.9", 80).stdout == "hello\n"		# a service that stands for b
-    refused = helpers.sh(helpers.BINARY, "monitor", "--map", f"{network.pins}/sonde_events", check=False,
+    refused = helpers.sh(helpers.BINARY, "monitor", "--event-map", f"{network.pins}/sonde_events", check=False,
                          timeout=helpers.READY_S)
     assert refused.returncode == 1 and f"bpftool (process {network.reader.pid}) reads it" in refused.stderr
     assert ask(network.b, "192.0.2.2", 8000).stdout == "hello\n"	# translated
@@ -216,7 +216,8 @@ def test_every_kind_comes_from_real_packets(network):
 
 def compare_counters(network, counted):
     """What `sonde counters --map` says of the pinned map is what bpftool read there, by the names of the table."""
-    done = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_metrics", "--names", TABLE,
+    done = helpers.sh(helpers.BINARY, "counters", "--event-map", f"{network.pins}/sonde_metrics", "--event-names",
+                      TABLE,
                       "--json", timeout=helpers.READY_S)
     rows = [ev for ev in map(json.loads, done.stdout.splitlines()) if ev["type"] == "net.count"]
     by_name = collections.Counter()
@@ -231,7 +232,7 @@ def compare_counters(network, counted):
     assert denied["file"] == "vpc.bpf.c" and denied["dir"] == "out"
     with open(os.path.join(ROOT, "examples/vpc/vpc.bpf.c"), encoding="utf-8") as source:
         assert "DROP_POLICY_DENIED" in source.read().splitlines()[denied["line"] - 1]
-    wrong = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_events", check=False,
+    wrong = helpers.sh(helpers.BINARY, "counters", "--event-map", f"{network.pins}/sonde_events", check=False,
                        timeout=helpers.READY_S)
     assert wrong.returncode == 2 and "these are no counters" in wrong.stderr
 
@@ -242,7 +243,7 @@ def test_sonde_shows_what_is_in_the_map(network, sonde):
     ring = os.path.join(network.folder, "bpf", "ring")
     helpers.sh("bpftool", "map", "create", ring, "type", "ringbuf", "key", "0", "value", "0", "entries", "4096",
                "name", "sd_ring")
-    one = sonde("monitor", "--map", f"{network.pins}/sonde_events", "--names", TABLE, "--take-over", "--json")
+    one = sonde("monitor", "--event-map", f"{network.pins}/sonde_events", "--event-names", TABLE, "--steal", "--json")
     assert ask(network.a, "10.9.0.11", 80).stdout == "hello\n"
     assert ask(network.a, "10.9.9.9", 80).stdout == "hello\n"
     assert ask(network.a, "10.9.0.11", 82, timeout=0.3, check=False).returncode
@@ -259,8 +260,8 @@ def test_sonde_shows_what_is_in_the_map(network, sonde):
     assert {ev["action"] for ev in events if ev["type"] == "net.policy-verdict"} == {"allow", "deny"}
     assert [(ev["point"], ev["conn"]["dst"]) for ev in events if ev["type"] == "net.trace-sock"] == [
         ("pre-xlate-fwd", "10.9.9.9"), ("post-xlate-fwd", "10.9.0.11")]
-    assert sonde.run("monitor", "--map", ring, "--duration", "10ms", timeout=helpers.READY_S).returncode == 0
-    wrong = sonde.run("monitor", "--map", f"{network.pins}/sonde_metrics", timeout=helpers.READY_S)
+    assert sonde.run("monitor", "--event-map", ring, "--duration", "10ms", timeout=helpers.READY_S).returncode == 0
+    wrong = sonde.run("monitor", "--event-map", f"{network.pins}/sonde_metrics", timeout=helpers.READY_S)
     assert wrong.returncode == 2 and "no events come out of such a map" in wrong.stderr
 
 
@@ -283,7 +284,8 @@ for family, ip in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
 def test_sockets_are_seen_before_and_behind_translation(network, sonde):
     network.start()
     serve(network.b, 80)
-    one = sonde("monitor", "--local", "--type", "trace-sock", "--json", "-o", f"cilium:{network.folder}/cilium",
+    one = sonde("monitor", "--agent=no", "--where", "evt.type=trace-sock", "--json", "-o",
+                f"cilium:{network.folder}/cilium",
                 "-v")
     child = network.a.python_popen(SOCKETS)
     assert child.wait(timeout=20) == 0, child.stderr.read()

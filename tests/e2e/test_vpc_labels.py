@@ -110,7 +110,8 @@ class Seen:
 def record(network, folder):
     network.start(reader=False)
     file = os.path.join(folder, "all.rec")
-    one = helpers.Sonde("monitor", "--map", f"{network.pins}/sonde_events", "--names", TABLE, "--json", "-o",
+    one = helpers.Sonde("monitor", "--event-map", f"{network.pins}/sonde_events", "--event-names", TABLE, "--json",
+                        "-o",
                         f"rec:{file}", netns=network.router)
     for port in (80, 81, 82):
         serve(network.b, port)
@@ -125,7 +126,8 @@ def record(network, folder):
     network.out.python('import socket; socket.socket(2, 2).sendto(b"x", ("192.0.2.1", 4000))')
     one.wait_for(lambda ev: ev.get("reason") == "No mapping for NAT masquerade")
     events = one.finish()
-    rows = helpers.sh(helpers.BINARY, "counters", "--map", f"{network.pins}/sonde_metrics", "--names", TABLE,
+    rows = helpers.sh(helpers.BINARY, "counters", "--event-map", f"{network.pins}/sonde_metrics", "--event-names",
+                      TABLE,
                       "--json", timeout=helpers.READY_S).stdout.splitlines()
     return Seen(events, file, network.router.link_index("vpc-a"), [json.loads(row) for row in rows])
 

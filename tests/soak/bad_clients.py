@@ -107,7 +107,7 @@ def race(sonde, run, connects):
 
 
 def random_frame(rng):
-    texts = [["probe=net", "option=--iface=lo"], ["probe=sys", "option=--syscall=getppid"], ["probe=nothing"],
+    texts = [["probe=net", "option=--interface=lo"], ["probe=sys", "option=--syscall=getppid"], ["probe=nothing"],
              ["probe=net", "option=--nothing=1"], ["pid=x", "probe=net"], ["where=((((", "probe=net"], []]
     pick = rng.randrange(10)
     if pick < 3:
@@ -179,7 +179,7 @@ def main():
         starts, totals = race(args.sonde, run, args.connects)
         child = start(args.sonde, run)
         client = wait_ready(run)
-        client.subscribe("probe=net", "option=--iface=lo", "probe=sys", "option=--syscall=getppid")
+        client.subscribe("probe=net", "option=--interface=lo", "probe=sys", "option=--syscall=getppid")
         client.send(STOP)
         client.books()      # what is opened once and kept, as the plain rings of sys, is there now
         before = len(os.listdir(f"/proc/{child.pid}/fd"))

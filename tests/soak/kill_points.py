@@ -106,7 +106,7 @@ def one_point(sonde, folder, number, starts):
         client = connect(folder, child)
         starts.append(time.monotonic() - began)
         attach = "clsact" if number % 8 < 4 else "auto"
-        asked = words("probe=net", "option=--iface=lo,sdk0", f"option=--attach={attach}")
+        asked = words("probe=net", "option=--interface=lo,sdk0", f"option=--attach={attach}")
         client.sock.sendall(frame(SUBSCRIBE, asked))
         if kind > 1:
             client.recv()
@@ -134,7 +134,7 @@ def main():
             ids |= one_point(sonde, run, number, starts)
         child = start(sonde, run)
         client = connect(run, child)
-        client.subscribe("probe=net", "option=--iface=lo,sdk0", "option=--attach=clsact")
+        client.subscribe("probe=net", "option=--interface=lo,sdk0", "option=--attach=clsact")
         client.close()
         child.send_signal(signal.SIGTERM)
         status, after = child.wait(60), foreign()

@@ -105,7 +105,7 @@ def wish(rng):
         ["probe=net", "option=--count", "option=--count-interval=" + rng.choice(["1ns", "10ms", "1s"])],
         ["probe=net", "option=--words=" + many], ["probe=net", "option=--words=" + many[:4000]],
         ["probe=net", "option=--words=host no-such-name.example"], ["probe=net", "option=--words=udp[8:4]=1"],
-        ["probe=net", "option=--whole-packets", "option=--iface=lo"],
+        ["probe=net", "option=--whole-packets", "option=--interface=lo"],
         ["probe=net", f"netns={rng.choice(['/proc/1/ns/net', '/dev/zero', '/run', '1', 'none', '/proc/self/fd/0'])}"],
         ["probe=sys", "option=--snaplen=" + rng.choice(["16k", "1G"]), "option=--scan"],
         ["probe=sys", "option=--syscall=%file", f"pid={rng.randrange(1, 99999)}"],

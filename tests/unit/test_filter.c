@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "event/core.h"
+#include "event/event.h"
 #include "event/filter/filter.h"
 #include "event/names.h"
 
@@ -551,6 +552,63 @@ static void conjuncts_are_what_must_hold(void **state)
 	}
 }
 
+static int list_types(void *ctx, const char *word, const struct event_desc *const *found, size_t n)
+{
+	buf_printf(ctx, "%s:", word);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(ctx, " %s", found[i]->name);
+	return buf_add_char(ctx, ';');
+}
+
+/* A whole name, or of data the part behind the dot; only checks that must hold are listed. */
+static void types_are_values_of_evt_type(void **state)
+{
+	static const struct {
+		const char *text;
+		bool full, meta;
+		const char *types;
+	} cases[] = {
+		{ "evt.type=full", true, false, "full: t.full;" },
+		{ "evt.type=t.full", true, false, "t.full: t.full;" },
+		{ "evt.type in (full, t.meta) and t.flag", true, true, "full: t.full;t.meta: t.meta;" },
+		{ "evt.type=full or t.flag", true, false, "" },
+		{ "evt.type!=full", false, false, "" },
+		{ "t.flag", false, false, "" },
+	};
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct buf b = { 0 };
+		struct filter *f = NULL;
+
+		assert_int_equal(filter_parse(x->reg, cases[i].text, &f, NULL), 0);
+		assert_int_equal(filter_eval_names_type(f, &full_desc), cases[i].full);
+		assert_int_equal(filter_eval_names_type(f, &meta_desc), cases[i].meta);
+		assert_true(filter_eval_types(f, x->reg, list_types, &b) >= 0);
+		assert_string_equal(buf_str(&b), cases[i].types);
+		buf_fini(&b);
+		filter_free(f);
+	}
+}
+
+/* The part behind the dot is no name of state. */
+static void short_names_are_of_data(void **state)
+{
+	struct fixture *x = *state;
+	struct filter *f = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(filter_parse(x->reg, "evt.type=meta", &f, &err), -EINVAL);
+	assert_int_equal(filter_parse(x->reg, "evt.type=full", &f, NULL), 0);
+	assert_true(filter_match(f, &x->full));
+	assert_false(filter_match(f, &x->small));
+	filter_free(f);
+	assert_int_equal(filter_parse(x->reg, "evt.type!=full", &f, NULL), 0);
+	assert_false(filter_match(f, &x->full));
+	assert_true(filter_match(f, &x->small));
+	filter_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,6 +619,8 @@ int main(void)
 		cmocka_unit_test(long_texts_are_shown_around_the_caret),
 		cmocka_unit_test(size_is_bounded),
 		cmocka_unit_test(conjuncts_are_what_must_hold),
+		cmocka_unit_test(types_are_values_of_evt_type),
+		cmocka_unit_test(short_names_are_of_data),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -54,9 +54,9 @@ static const struct opt rows[] = {
 static const struct opt more_rows[] = {
 	OPT_ROW(conf, duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this long"),
 	OPT_ROW(conf, ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "bytes per ring"),
-	{ "time", 't', OPT_ENUM, offsetof(struct conf, mode), "MODE", "how times are shown", modes },
-	{ "call", 'c', OPT_CALL, 0, "WORD", "calls a function", on_call },
-	{ "bare", 'b', OPT_CALL, 0, NULL, "calls it without a value", on_call },
+	OPT_ROW(conf, mode, "time", 't', OPT_ENUM, "MODE", "how times are shown", .names = modes),
+	OPT_CALL_ROW(on_call, "call", 'c', "WORD", "calls a function"),
+	OPT_CALL_ROW(on_call, "bare", 'b', NULL, "calls it without a value"),
 	OPT_END,
 };
 
@@ -245,27 +245,27 @@ static void help_is_aligned_and_wrapped(void **state)
 	static const struct opt long_rows[] = {
 		OPT_ROW(conf, file, "output", 'o', OPT_STR, "FORMAT[:FILE]",
 			"write FORMAT to FILE, or to standard output when there is none; may be given several times"),
-		OPT_ROW(conf, hex, "a-name-that-is-much-longer-than-most", 0, OPT_BOOL, NULL, "short"),
+		OPT_ROW(conf, hex, "a-name-that-is-much-longer-than-most", 0, OPT_BOOL, NULL, "short",
+			.more = "long"),
 		OPT_END,
 	};
 	struct opt_set sets[] = { doc_sets[1], { "Output options", long_rows, NULL } };
 	_cleanup_(buf_fini) struct buf out = { 0 };
 
 	(void)state;
-	assert_int_equal(opt_help(sets, 2, &out), 0);
+	assert_int_equal(opt_help(sets, 2, OPT_SHORT, &out), 0);
 	assert_string_equal(buf_str(&out),
-		"More options:\n"
-		"      --duration TIME         stop after this long\n"
-		"      --ring-size SIZE        bytes per ring\n"
-		"  -t, --time MODE             how times are shown: local, rfc3339, epoch\n"
-		"  -c, --call WORD             calls a function\n"
-		"  -b, --bare                  calls it without a value\n"
-		"\n"
-		"Output options:\n"
-		"  -o, --output FORMAT[:FILE]  write FORMAT to FILE, or to standard output when\n"
-		"                              there is none; may be given several times\n"
-		"      --a-name-that-is-much-longer-than-most\n"
-		"                              short\n");
+			    "\nMore options:\n"
+			    "      --duration TIME         stop after this long\n"
+			    "      --ring-size SIZE        bytes per ring\n"
+			    "  -t, --time MODE             how times are shown: local, rfc3339, epoch\n"
+			    "  -c, --call WORD             calls a function\n"
+			    "  -b, --bare                  calls it without a value\n"
+			    "\nOutput options:\n"
+			    "  -o, --output FORMAT[:FILE]  write FORMAT to FILE, or to standard output when\n"
+			    "                              there is none; may be given several times\n"
+			    "      --a-name-that-is-much-longer-than-most\n"
+			    "                              short\n");
 }
 
 static void man_rows_are_roff(void **state)
@@ -432,6 +432,33 @@ static void the_nearest_word_is_offered(void **state)
 	assert_null(nearest("profile"));
 }
 
+/* What stands in front of a command: options of the sets with their values. */
+static void leading_options_are_counted(void **state)
+{
+	static const struct {
+		const char *words[6];
+		int n;
+	} cases[] = {
+		{ { program, "monitor", "-x" }, 0 },
+		{ { program, "-x", "--read", "monitor", "monitor" }, 3 },
+		{ { program, "-xn5", "--read=f", "--no-dns", "monitor" }, 3 },
+		{ { program, "-xn", "5", "monitor" }, 2 },
+		{ { program, "--unknown", "monitor" }, 0 },
+		{ { program, "-x", "--", "-x" }, 1 },
+		{ { program, "--read" }, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *argv[7] = { 0 };
+		int argc = 0;
+
+		for (; argc < 6 && cases[i].words[argc]; argc++)
+			argv[argc] = (char *)cases[i].words[argc];
+		assert_int_equal(opt_leading(doc_sets, 2, argc, argv), cases[i].n);
+	}
+}
+
 /* The rows without those that are functions. */
 static const struct opt word_rows[] = {
 	OPT_ROW(conf, hex, "hex", 'x', OPT_BOOL, NULL, "dump in hex"),
@@ -442,7 +469,7 @@ static const struct opt word_rows[] = {
 	OPT_ROW(conf, duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after this long"),
 	OPT_ROW(conf, file, "read", 'r', OPT_STR, "FILE", "read what was recorded"),
 	OPT_ROW(conf, pids, "pid", 'p', OPT_U32V, "PID", "only these processes"),
-	{ "time", 't', OPT_ENUM, offsetof(struct conf, mode), "MODE", "how times are shown", modes },
+	OPT_ROW(conf, mode, "time", 't', OPT_ENUM, "MODE", "how times are shown", .names = modes),
 	OPT_END,
 };
 
@@ -528,6 +555,7 @@ int main(void)
 		cmocka_unit_test(scripts_are_valid),
 		cmocka_unit_test(distance_counts_slips),
 		cmocka_unit_test(the_nearest_word_is_offered),
+		cmocka_unit_test(leading_options_are_counted),
 		cmocka_unit_test(words_are_what_differs),
 		cmocka_unit_test(words_are_read_back),
 		cmocka_unit_test(no_word_undoes_a_text_or_a_count),

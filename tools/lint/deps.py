@@ -32,7 +32,7 @@ ALLOWED = {
     "pipeline": {"base", "btf", "bus", "cilium", "enrich", "event", "host", "http_client", "ipc",
                  "loop", "probe", "ring", "scap", "sinks", "sonde", "source", "stack", "sym", "worker"},
 }
-EVERYTHING = {"agent", "cmd", "lib"}
+EVERYTHING = {"agent", "cmd", "compat", "lib", "main"}
 DECODE = {"base", "cilium", "event", "packet", "scap", "sonde", "own"}
 LIVE = DECODE | {"host", "loop", "probe", "ring", "pktfilter", "policy", "elf", "gobin", "worker", "libbpf",
                 "libmnl", "skeleton"}
@@ -93,11 +93,11 @@ def allowed_for(path):
 def check():
     for path in c_files("src/", "probes/", "bpf/", "include/"):
         allowed = allowed_for(path)
-        if allowed is None:
-            continue
         for number, line in enumerate(text(path).split("\n"), 1):
             match = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
-            if not match:
+            if match and match.group(2).startswith("compat/") and not path.startswith("src/compat/"):
+                yield Finding(path, number, "dialects may be included by themselves only")
+            if not match or allowed is None:
                 continue
             kind = kind_of(path, match.group(2), match.group(1) == "<")
             if kind != "libc" and kind not in allowed:

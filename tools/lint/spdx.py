@@ -5,7 +5,7 @@ import re
 from common import Finding, files, is_kernel_side, text
 
 SOURCES = (".c", ".h", ".py", ".sh", ".def")
-NO_COMMENTS = ("probes/probes.def", "src/sinks/sinks.def", "src/source/sources.def", "src/cmd/cmds.def")
+NO_COMMENTS = ("probes/probes.def", "src/sinks/sinks.def", "src/source/sources.def", "src/main/cmds.def")
 OURS = "GPL-2.0-or-later"
 DUAL = "GPL-2.0-or-later OR BSD-2-Clause"
 

@@ -17,7 +17,9 @@
 /* 1 = not a drop. */
 const volatile __u8 drop_normal[DROP_REASONS];
 
-/* --iface: names and prefixes (a literal's NUL is part of it); and devices of which the skb kept the number only. */
+/*
+ * --interface: names and prefixes (a literal's NUL is part of it); and devices of which the skb kept the number only.
+ */
 const volatile bool drop_select_ifaces;
 
 struct drop_iface {

@@ -199,7 +199,7 @@ int net_drop_names(struct probe_env *env)
 	return r;
 }
 
-/* ---- --iface ---- */
+/* ---- --interface ---- */
 
 static int no_op(void *ctx, const char name[static 16], uint32_t bits)
 {

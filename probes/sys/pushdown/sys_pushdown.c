@@ -245,7 +245,8 @@ static enum verdict push_check(struct pushing *s, const struct filter_conjunct *
 /* ---- the whole ---- */
 
 static const char *const number_words[] = {
-	"syscall.name", "syscall.class", "syscall.nr", "syscall.abi", "evt.type", "evt.dir", NULL,
+	"syscall.name", "syscall.class",   "syscall.nr",      "syscall.abi", "evt.type",
+	"evt.dir",	"syscall.is_file", "syscall.is_desc", NULL,
 };
 static const char *const error_words[] = { "syscall.error", NULL };
 

@@ -39,9 +39,10 @@ static const uint32_t types_of[] = {
 };
 
 static const char *const call_words[] = {
-	"syscall.name", "syscall.class", "syscall.nr", "syscall.abi", "evt.type", "evt.dir", "evt.category",
-	"evt.is_io", "evt.is_io_read", "evt.is_io_write", "evt.io_dir", "evt.is_wait", "syscall.type",
-	"fd.type", "fd.typechar", "fd.sockfamily", NULL,
+	"syscall.name", "syscall.class", "syscall.nr",	   "syscall.abi",     "evt.type",	 "evt.dir",
+	"evt.category", "evt.is_io",	 "evt.is_io_read", "evt.is_io_write", "evt.io_dir",	 "evt.is_wait",
+	"syscall.type", "fd.type",	 "fd.typechar",	   "fd.sockfamily",   "syscall.is_file", "syscall.is_desc",
+	NULL,
 };
 static const char *const error_words[] = { "evt.failed", "evt.res", NULL };
 

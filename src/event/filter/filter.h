@@ -29,6 +29,7 @@
 struct buf;
 struct err;
 struct event;
+struct event_desc;
 struct filter;
 struct registry;
 
@@ -45,8 +46,20 @@ bool filter_also(const struct filter *f);
 /* Is @value one of those that some check of @word has? */
 bool filter_mentions(const struct filter *f, const char *word, const char *value);
 
-/* Is @word, or one that goes on behind it with a dot, among its words? */
+/* Does the filter use @word or a field below it (@word.*)? */
 bool filter_uses(const struct filter *f, const char *word);
+
+/* Is @d a value of some check of evt.type? See event_desc_is_called(). */
+bool filter_eval_names_type(const struct filter *f, const struct event_desc *d);
+bool filter_eval_names_any(const struct filter *f); /* any type at all */
+
+/*
+ * For each value of a check "evt.type = X" or "in (...)" that the outermost "and" joins: the name, and the types of
+ * @reg that it stands for. Stops at a negative return, which it returns; else the number of such checks, or -ENOMEM.
+ */
+int filter_eval_types(const struct filter *f, const struct registry *reg,
+		      int (*fn)(void *ctx, const char *name, const struct event_desc *const *descs, size_t n),
+		      void *ctx);
 
 /* EVENT_META passes always. @f may be NULL (everything passes). */
 bool filter_match(const struct filter *f, const struct event *ev);

@@ -2,6 +2,7 @@
 /*
  * Decides events: no allocation, time linear in the filter (and in the lengths of the texts compared).
  */
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -292,6 +293,9 @@ static bool filter_check_match(const struct check *c, const struct event *ev)
 	const struct field *f = find_field(c, ev->desc);
 	enum verdict v;
 
+	for (size_t i = 0; i < c->n_types; i++)
+		if (c->types[i].desc == ev->desc)
+			return c->op != FILTER_NE;
 	if (!f)
 		return false;
 	if (f->flags & FIELD_EITHER) {
@@ -372,4 +376,86 @@ bool filter_has_only(const struct filter *f, const char *const *words)
 			return false;
 	}
 	return true;
+}
+
+/* ---- types of events as values of evt.type ---- */
+
+static bool has_type(const struct check *c, const struct event_desc *d)
+{
+	for (size_t i = 0; i < c->n_types; i++)
+		if (c->types[i].desc == d)
+			return true;
+	return false;
+}
+
+bool filter_eval_names_type(const struct filter *f, const struct event_desc *d)
+{
+	for (size_t i = 1; f && i < f->nodes.len; i++) {
+		const struct node *n = &f->nodes.items[i];
+
+		if (n->kind == NODE_CHECK && n->check->op != FILTER_NE && has_type(n->check, d))
+			return true;
+	}
+	return false;
+}
+
+bool filter_eval_names_any(const struct filter *f)
+{
+	for (size_t i = 1; f && i < f->nodes.len; i++)
+		if (f->nodes.items[i].kind == NODE_CHECK && f->nodes.items[i].check->n_types)
+			return true;
+	return false;
+}
+
+/* ---- what must hold ---- */
+
+struct type_walk {
+	const struct registry *reg;
+	int (*fn)(void *ctx, const char *name, const struct event_desc *const *descs, size_t n);
+	void *ctx;
+	int found;
+};
+
+static int walk_value(struct type_walk *w, const char *name)
+{
+	VEC(const struct event_desc *) descs = { 0 };
+	const struct event_desc *d;
+	size_t pos = 0;
+	int r = 0;
+
+	while (r >= 0 && (d = registry_next(w->reg, &pos))) {
+		if (!event_desc_is_called(d, name))
+			continue;
+		r = vec_grow(&descs);
+		if (r >= 0)
+			descs.items[descs.len++] = d;
+	}
+	if (r >= 0)
+		r = w->fn(w->ctx, name, descs.items, descs.len);
+	vec_fini(&descs);
+	return r;
+}
+
+static int walk_conjunct(void *ctx, const struct filter_conjunct *c)
+{
+	struct type_walk *w = ctx;
+	int r = 0;
+
+	if (!c->field || strcmp(c->field, "evt.type") != 0 || c->negated ||
+	    (c->op != FILTER_EQ && c->op != FILTER_IN))
+		return 0;
+	w->found++;
+	for (size_t i = 0; r >= 0 && i < c->n_values; i++)
+		r = walk_value(w, c->values[i].text);
+	return r;
+}
+
+int filter_eval_types(const struct filter *f, const struct registry *reg,
+		      int (*fn)(void *ctx, const char *name, const struct event_desc *const *descs, size_t n),
+		      void *ctx)
+{
+	struct type_walk w = { .reg = reg, .fn = fn, .ctx = ctx };
+	int r = f ? filter_conjuncts(f, walk_conjunct, &w) : 0;
+
+	return r < 0 ? r : w.found;
 }

@@ -285,6 +285,51 @@ static int parse_word(struct parser *p, struct check **ret)
 	return 0;
 }
 
+static bool op_is_equality(enum filter_op op)
+{
+	return op == FILTER_EQ || op == FILTER_NE || op == FILTER_IN || op == FILTER_INTERSECTS;
+}
+
+static bool type_named(const struct registry *reg, const char *name)
+{
+	const struct event_desc *d;
+	size_t pos = 0;
+
+	while ((d = registry_next(reg, &pos)))
+		if (event_desc_is_called(d, name))
+			return true;
+	return false;
+}
+
+static bool value_names(const struct check *c, const struct event_desc *d)
+{
+	for (size_t i = 0; i < c->n_values; i++)
+		if (event_desc_is_called(d, c->values[i].text))
+			return true;
+	return false;
+}
+
+/* The types that the values of evt.type name. */
+static int bind_types(struct parser *p, struct check *c)
+{
+	const struct event_desc *d;
+	struct binding *types;
+	size_t pos = 0, n = 0;
+
+	if (strcmp(c->word, "evt.type") != 0 || !op_is_equality(c->op))
+		return 0;
+	while ((d = registry_next(p->reg, &pos)))
+		n += value_names(c, d);
+	types = n ? arena_alloc(&p->f->arena, n * sizeof(*types)) : NULL;
+	if (n && !types)
+		return no_memory(p);
+	c->types = types;
+	for (pos = 0; n && (d = registry_next(p->reg, &pos));)
+		if (value_names(c, d))
+			types[c->n_types++] = (struct binding){ .desc = d };
+	return 0;
+}
+
 /* A name of a type is only checked where no type gives the word another meaning. */
 static bool names_a_type(const struct parser *p, const struct check *c, const struct filter_value *v)
 {
@@ -292,12 +337,12 @@ static bool names_a_type(const struct parser *p, const struct check *c, const st
 
 	if (strcmp(c->word, "evt.type"))
 		return true;
-	if (c->op != FILTER_EQ && c->op != FILTER_NE && c->op != FILTER_IN && c->op != FILTER_INTERSECTS)
+	if (!op_is_equality(c->op))
 		return true;
 	for (size_t i = 0; i < c->n_bindings; i++)
 		if (!c->bindings[i].field->xlat || xlat_value(c->bindings[i].field->xlat, v->text, &number) == 0)
 			return true;
-	return registry_find_name(p->reg, v->text) != NULL;
+	return type_named(p->reg, v->text);
 }
 
 typedef VEC(struct filter_value) value_vec;
@@ -436,8 +481,9 @@ static int parse_check(struct parser *p, uint32_t *ret)
 		if (r < 0)
 			return r;
 		c->plain_numbers = only_numbers(c);
+		r = bind_types(p, c);
 	}
-	return new_node(p, NODE_CHECK, 0, c, ret);
+	return r < 0 ? r : new_node(p, NODE_CHECK, 0, c, ret);
 }
 
 static int parse_or(struct parser *p, uint32_t *ret);

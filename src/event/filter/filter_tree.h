@@ -24,6 +24,8 @@ struct check {
 	enum filter_op op;
 	struct filter_value *values;	/* n_values of them */
 	size_t n_values;
+	const struct binding *types; /* of evt.type: those that the values name, field NULL */
+	size_t n_types;
 	bool plain_numbers;		/* fields and values are numbers: no name is needed to decide */
 };
 

@@ -93,7 +93,7 @@ def account(report, args, folder):
 
 
 def off_cpu(report, args, folder):
-    with Profile(args.sonde, folder, HZ, "--off-cpu") as profile:
+    with Profile(args.sonde, folder, HZ, "--mode", "off-cpu") as profile:
         with workloads.Runs(["blocked"], args.out) as runs:
             time.sleep(min(args.seconds, 10))
             one = runs.running["blocked"]
@@ -117,7 +117,7 @@ def run_paths(args, how, us):
 
 
 def distinct(report, args, folder):
-    with Profile(args.sonde, folder, HZ, "--off-cpu") as profile:
+    with Profile(args.sonde, folder, HZ, "--mode", "off-cpu") as profile:
         run_paths(args, "sleep", 400)
     found = truth.paths_of(s for s in profile.stacks() if s.comm == "paths")
     report.check(f"distinct stacks off CPU: {len(found)} of {PATHS}", len(found) == PATHS)
@@ -132,7 +132,7 @@ def distinct(report, args, folder):
 def first_of_sonde_ms(args, folder):
     path = os.path.join(folder, "first.json")
     with open(os.devnull, "wb") as null:
-        process = tools.Process([args.sonde, "profile", "-F", str(HZ), "-I", "-o", f"json:{path}"], stderr=null,
+        process = tools.Process([args.sonde, "profile", "-F", str(HZ), "--idle", "-o", f"json:{path}"], stderr=null,
                                 preexec=lambda: os.nice(-10))
     process.wait(1)
     process.stop()

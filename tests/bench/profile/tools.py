@@ -161,8 +161,8 @@ class Sonde(Tool):
         self.binary, self.extra = binary, extra
 
     def words(self):
-        rate = [] if "--off-cpu" in self.extra else ["-F", str(self.hz)]
-        return [self.binary, "profile", *rate, "-a", "-v", *self.extra,
+        rate = [] if "off-cpu" in self.extra else ["-F", str(self.hz)]
+        return [self.binary, "compat", "profile-bpfcc", *rate, "-a", "-v", *self.extra,
                 "-o", f"folded:{self.out}.folded"]
 
     def after(self, result):

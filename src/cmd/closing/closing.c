@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,7 +60,8 @@ static int show(void *ctx, uint64_t now_ns)
 	return 0;
 }
 
-int progress_new(struct loop *loop, const struct run_conf *c, progress_fn line, void *ctx, struct progress **ret)
+int closing_progress_new(struct loop *loop, const struct run_conf *c, progress_fn line, void *ctx,
+			 struct progress **ret)
 {
 	struct progress *p;
 	int r;
@@ -80,7 +81,7 @@ int progress_new(struct loop *loop, const struct run_conf *c, progress_fn line, 
 	return r;
 }
 
-void progress_free(struct progress *p)
+void closing_progress_free(struct progress *p)
 {
 	if (!p)
 		return;

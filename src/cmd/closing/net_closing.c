@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/net_closing.h"
+#include "cmd/closing/net_closing.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "cmd/run.h"
 #include "event/core.h"
 #include "event/event.h"
@@ -149,7 +149,7 @@ static void put_progress(void *ctx, uint64_t secs, struct buf *line)
 int net_closing_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
 {
 	struct net_closing *c = ctx;
-	int r = c->file ? progress_new(loop, c->run, put_progress, c, &c->progress) : 0;
+	int r = c->file ? closing_progress_new(loop, c->run, put_progress, c, &c->progress) : 0;
 
 	(void)p;
 	return r < 0 ? err_errno(err, r, "cannot show progress") : 0;
@@ -157,5 +157,5 @@ int net_closing_started(void *ctx, struct loop *loop, struct pipeline *p, struct
 
 void net_closing_stopped(void *ctx)
 {
-	progress_free(TAKE_PTR(((struct net_closing *)ctx)->progress));
+	closing_progress_free(TAKE_PTR(((struct net_closing *)ctx)->progress));
 }

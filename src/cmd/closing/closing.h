@@ -26,7 +26,8 @@ void closing_add_count(struct buf *b, uint64_t n, const char *thing);
  */
 struct progress;
 typedef void (*progress_fn)(void *ctx, uint64_t secs, struct buf *line);
-int progress_new(struct loop *loop, const struct run_conf *c, progress_fn line, void *ctx, struct progress **ret);
-void progress_free(struct progress *p);		/* clears the line; NULL is fine */
+int closing_progress_new(struct loop *loop, const struct run_conf *c, progress_fn line, void *ctx,
+			 struct progress **ret);
+void closing_progress_free(struct progress *p); /* clears the line; NULL is fine */
 
 #endif

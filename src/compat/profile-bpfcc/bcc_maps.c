@@ -14,10 +14,10 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "cmd/profile.h"
+#include "compat/profile-bpfcc/bcc_maps.h"
 #include "event/event.h"
 
-int profile_map_keys(const char *option, const char *path, uint64_t **ret, size_t *ret_n, struct err *err)
+int bcc_maps_keys(const char *option, const char *path, uint64_t **ret, size_t *ret_n, struct err *err)
 {
 	_cleanup_close_ int fd = bpf_obj_get(path);
 	struct bpf_map_info info = { 0 };
@@ -47,12 +47,12 @@ int profile_map_keys(const char *option, const char *path, uint64_t **ret, size_
 	return 0;
 }
 
-struct mntns_filter {
+struct bcc_mntns {
 	struct map wanted;	/* u64 inode -> u8 */
 	struct map ns_by_tgid;	/* u32 -> u64 */
 };
 
-void mntns_filter_free(struct mntns_filter *f)
+void bcc_maps_mntns_free(struct bcc_mntns *f)
 {
 	if (!f)
 		return;
@@ -60,14 +60,14 @@ void mntns_filter_free(struct mntns_filter *f)
 	map_fini(&f->ns_by_tgid);
 	free(f);
 }
-DEFINE_CLEANUP(struct mntns_filter *, mntns_filter_free)
+DEFINE_CLEANUP(struct bcc_mntns *, bcc_maps_mntns_free)
 
-int mntns_filter_new(const char *path, struct mntns_filter **ret, struct err *err)
+int bcc_maps_mntns_new(const char *path, struct bcc_mntns **ret, struct err *err)
 {
-	_cleanup_(mntns_filter_freep) struct mntns_filter *f = calloc(1, sizeof(*f));
+	_cleanup_(bcc_maps_mntns_freep) struct bcc_mntns *f = calloc(1, sizeof(*f));
 	_cleanup_free_ uint64_t *keys = NULL;
 	size_t n = 0;
-	int r = f ? profile_map_keys("--mntnsmap", path, &keys, &n, err) : err_errno(err, -ENOMEM, "--mntnsmap");
+	int r = f ? bcc_maps_keys("--mntnsmap", path, &keys, &n, err) : err_errno(err, -ENOMEM, "--mntnsmap");
 
 	if (r < 0)
 		return r;
@@ -80,7 +80,7 @@ int mntns_filter_new(const char *path, struct mntns_filter **ret, struct err *er
 	return 0;
 }
 
-static void learn(struct mntns_filter *f, const struct event *ev)
+static void learn(struct bcc_mntns *f, const struct event *ev)
 {
 	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
 		const struct field *field = &ev->desc->fields[i];
@@ -94,7 +94,7 @@ static void learn(struct mntns_filter *f, const struct event *ev)
 	}
 }
 
-bool mntns_filter_pass(struct mntns_filter *f, const struct event *ev)
+bool bcc_maps_mntns_pass(struct bcc_mntns *f, const struct event *ev)
 {
 	const uint64_t *ns;
 

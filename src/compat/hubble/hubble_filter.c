@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/hubble_filter.h"
+#include "compat/hubble/hubble_filter.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -289,7 +289,7 @@ static bool parse_date(const char *arg, uint64_t *ret_ns)
 	return false;
 }
 
-/* "5m" is so long ago. */
+/* "5m" is five minutes ago. */
 static int parse_time(const char *option, const char *arg, uint64_t *ret_ns, struct err *err)
 {
 	struct timespec now;
@@ -335,99 +335,77 @@ CALL(on_until)
 	return add_time(f, "until", "<=", ns);
 }
 
-#define ROW(name_, key_, arg_, fn_, help_) \
-	{ .name = (name_), .key = (key_), .kind = OPT_CALL, .arg = (arg_), .help = (help_), .aux = (fn_) }
+#define ROW(name_, key_, arg_, fn_, help_) OPT_CALL_ROW(fn_, name_, key_, arg_, help_)
 
 const struct opt hubble_opts[] = {
-	ROW("not", 0, NULL, on_not, "turn the option of this list that follows into its opposite"),
-	ROW("verdict", 0, "VERDICT", on_verdict,
-	    "FORWARDED, DROPPED, AUDIT, REDIRECTED, TRACED, TRANSLATED or ERROR"),
-	ROW("protocol", 0, "NAME", on_protocol, "tcp, udp, sctp, icmpv4, icmpv6, igmp, vrrp, or dns (port 53)"),
-	ROW("ip", 0, "ADDR", on_ip, "either end is this address or in this network"),
-	ROW("from-ip", 0, "ADDR", on_from_ip, "the sender is"),
-	ROW("to-ip", 0, "ADDR", on_to_ip, "the receiver is"),
-	ROW("snat-ip", 0, "ADDR", on_snat_ip, "the sender is translated to it, or from it"),
-	ROW("port", 0, "PORT", on_port, "either end has this port"),
-	ROW("from-port", 0, "PORT", on_from_port, "the sender has"),
-	ROW("to-port", 0, "PORT", on_to_port, "the receiver has"),
-	ROW("fqdn", 0, "NAME", on_fqdn, "either end has this name by DNS, * for any part"),
-	ROW("from-fqdn", 0, "NAME", on_from_fqdn, "the sender has"),
-	ROW("to-fqdn", 0, "NAME", on_to_fqdn, "the receiver has"),
+	ROW("not", 0, NULL, on_not, "negate the next filter option"),
+	OPT_ROW(hubble_filter, types, "type", 't', OPT_STRV, "TYPE[:SUB]", "event type: trace, drop, drop:133"),
+	ROW("verdict", 0, "VERDICT", on_verdict, "FORWARDED, DROPPED, AUDIT, REDIRECTED and so on"),
+	ROW("protocol", 0, "NAME", on_protocol, "tcp, udp, sctp, icmpv4, icmpv6, igmp, vrrp, dns"),
+	ROW("ip", 0, "ADDR", on_ip, "address or network of either end"),
+	ROW("from-ip", 0, "ADDR", on_from_ip, "of the sender"),
+	ROW("to-ip", 0, "ADDR", on_to_ip, "of the receiver"),
+	ROW("snat-ip", 0, "ADDR", on_snat_ip, "translated address of the sender"),
+	ROW("port", 0, "PORT", on_port, "port of either end"),
+	ROW("from-port", 0, "PORT", on_from_port, "of the sender"),
+	ROW("to-port", 0, "PORT", on_to_port, "of the receiver"),
+	ROW("fqdn", 0, "NAME", on_fqdn, "DNS name of either end, * for any part"),
+	ROW("from-fqdn", 0, "NAME", on_from_fqdn, "of the sender"),
+	ROW("to-fqdn", 0, "NAME", on_to_fqdn, "of the receiver"),
 	ROW("ip-version", 0, "N", on_ip_version, "4 or 6"),
-	ROW("ipv4", 0, NULL, on_ipv4, "as --ip-version 4"),
-	ROW("ipv6", 0, NULL, on_ipv6, "as --ip-version 6"),
+	ROW("ipv4", '4', NULL, on_ipv4, "as --ip-version 4"),
+	ROW("ipv6", '6', NULL, on_ipv6, "as --ip-version 6"),
 	ROW("tcp-flags", 0, "FLAGS", on_tcp_flags, "all of these TCP flags (SYN,ACK)"),
-	ROW("traffic-direction", 0, "DIR", on_direction, "ingress or egress: who began it, seen from here"),
-	ROW("drop-reason-desc", 0, "REASON", on_drop_reason, "a drop for this reason, the kernel's or Hubble's word"),
-	ROW("interface", 0, "NAME", on_interface, "seen at this interface; --iface does not look at others at all"),
-	ROW("since", 0, "TIME", on_since, "from this time on, or so long ago (5m)"),
+	ROW("traffic-direction", 0, "DIR", on_direction, "ingress or egress of the connection"),
+	ROW("drop-reason-desc", 0, "REASON", on_drop_reason, "drop reason, in the kernel's or Hubble's words"),
+	ROW("interface", 0, "NAME", on_interface, "interface that the event was seen at"),
+	ROW("since", 0, "TIME", on_since, "from this time on, or this long ago (5m)"),
 	ROW("until", 0, "TIME", on_until, "up to this time"),
 	OPT_END
 };
 
 /* ---- the expression ---- */
 
-/* "trace:to-endpoint", "drop:133": the event type, and what its subtype is in event words. */
-static int split_type(const char *text, const char *trace, const char **ret_type, struct buf *checks,
-		      struct err *err)
+/* "trace:to-endpoint", "drop:133", "net.dns": the check that it is. */
+static int type_check(const char *text, struct buf *check, struct err *err)
 {
 	size_t len = strcspn(text, ":");
 	const char *sub = text[len] ? text + len + 1 : NULL;
+	bool is_trace = len == 5 && !strncmp(text, "trace", len), is_drop = len == 4 && !strncmp(text, "drop", len);
 
-	if (!strncmp(text, "trace", 5) && len == 5)
-		*ret_type = trace;
-	else if (!strncmp(text, "drop", 4) && len == 4)
-		*ret_type = "net.drop";
-	else
-		return 0;
-	buf_printf(checks, "%sevt.type=%s", checks->len ? " or " : "", *ret_type);
-	if (!sub)
-		return buf_error(checks);
-	if (!is_name(sub, false))
-		return err_set(err, -EINVAL, "--type %s: this is no subtype", text);
-	buf_add_str(checks, " and ");
-	if (!strcmp(*ret_type, "net.drop"))
-		return reason_check(sub, checks, err);
-	buf_printf(checks, "net.point=%s", sub);
-	return buf_error(checks);
+	if (!is_name(sub ? sub : text, false))
+		return err_set(err, -EINVAL, "--type %s: this is not a type of events", text);
+	if (sub && !is_trace && !is_drop)
+		return err_set(err, -EINVAL, "--type %s: subtypes go with trace and drop only", text);
+	buf_printf(check, "evt.type=%s", is_trace ? "net.flow" : is_drop ? "net.drop" : text);
+	if (sub && is_trace)
+		buf_printf(check, " and net.point=%s", sub);
+	if (sub && is_drop)
+		buf_add_str(check, " and ");
+	return sub && is_drop ? reason_check(sub, check, err) : buf_error(check);
 }
 
-static bool has_subtype(const struct opt_strv *types)
+static int use_types(struct hubble_filter *f, struct err *err)
 {
-	for (size_t i = 0; i < types->len; i++)
-		if (strchr(types->items[i], ':'))
-			return true;
-	return false;
-}
+	int r = 0;
 
-/* Once one has a subtype, each needs its check: they are alternatives. */
-static int use_types(struct hubble_filter *f, struct run_conf *run, const char *trace, struct err *err)
-{
-	_cleanup_(buf_fini) struct buf checks = { 0 };
-	bool subtypes = has_subtype(&run->types);
+	for (size_t i = 0; r >= 0 && i < f->types.len; i++) {
+		_cleanup_(buf_fini) struct buf check = { 0 };
 
-	for (size_t i = 0; i < run->types.len; i++) {
-		const char *type = NULL;
-		int r = split_type(run->types.items[i], trace, &type, &checks, err);
-
-		if (r < 0)
-			return r;
-		if (!type && subtypes)
-			return err_set(err, -EINVAL, "--type %s: subtypes go with trace and drop only",
-				       run->types.items[i]);
-		if (type)
-			run->types.items[i] = type;
+		r = type_check(f->types.items[i], &check, err);
+		if (r >= 0)
+			r = add(f, "type", buf_str(&check));
 	}
-	return subtypes ? add(f, "type", buf_str(&checks)) : 0;
+	return r;
 }
 
-int hubble_filter_use(struct hubble_filter *f, struct run_conf *run, const char *trace, struct err *err)
+int hubble_filter_use(struct hubble_filter *f, struct run_conf *run, struct err *err)
 {
 	int r;
 
 	if (f->negate_next)
 		return err_set(err, -EINVAL, "--not stands in front of the option that it is about");
-	r = use_types(f, run, trace, err);
+	r = use_types(f, err);
 	if (r < 0)
 		return r == -ENOMEM ? err_errno(err, r, "cannot put the filter together") : r;
 	for (size_t i = 0; i < f->parts.len; i++) {
@@ -436,8 +414,6 @@ int hubble_filter_use(struct hubble_filter *f, struct run_conf *run, const char 
 		buf_printf(&f->where, "%s%s(%.*s)", i ? " and " : "", p->negated ? "not " : "", (int)p->expr.len,
 			   p->expr.data);
 	}
-	if (f->parts.len && run->where)
-		buf_printf(&f->where, " and (%s)", run->where);
 	if (f->parts.len)
 		run->where = buf_str(&f->where);
 	return buf_error(&f->where) < 0 ? err_errno(err, -ENOMEM, "cannot put the filter together") : 0;

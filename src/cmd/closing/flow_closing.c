@@ -2,12 +2,12 @@
 /*
  * The end of sonde flows: how many there were, and how many had not ended.
  */
-#include "cmd/flow_closing.h"
+#include "cmd/closing/flow_closing.h"
 
 #include <string.h>
 
 #include "base/buf.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "event/event.h"
 #include "probes/net/flow/net_flow_wire.h"
 

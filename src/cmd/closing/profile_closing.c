@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "cmd/profile.h"
 #include "sinks/stack/profile.h"
 #include "sinks/sink.h"
@@ -26,7 +26,7 @@ static const char *file_of(const char *output)
 	return path;
 }
 
-bool profile_writes_file(const struct profile_conf *c)
+bool profile_closing_writes_file(const struct profile_conf *c)
 {
 	for (size_t i = 0; i < c->run.outputs.len; i++)
 		if (file_of(c->run.outputs.items[i]))
@@ -99,7 +99,7 @@ void profile_closing(const struct profile_conf *c, const struct profile *p, stru
 	map_fini(&s.processes);
 }
 
-void profile_progress(void *ctx, uint64_t secs, struct buf *line)
+void profile_closing_progress(void *ctx, uint64_t secs, struct buf *line)
 {
 	const struct watch *w = ctx;
 	const uint64_t of = w->conf->run.duration_ns / NS_PER_S;

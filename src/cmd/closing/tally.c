@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/tally.h"
+#include "cmd/closing/tally.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/opt.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "event/event.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/run_end.h"
+#include "cmd/closing/run_end.h"
 
 #include <stdbool.h>
 
@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/closing.h"
+#include "cmd/closing/closing.h"
 #include "cmd/other_netns.h"
 #include "cmd/run.h"
 #include "cmd/select.h"
@@ -104,7 +104,8 @@ static void add_refused(const struct sonde_ledger *l, const char *unit, struct b
 static void add_silence(const struct run_end *c, struct buf *out)
 {
 	double ran_s = (double)c->ran_ns / 1e9;
-	unsigned hertz = c->spec->hertz, others = c->others ? other_netns_busy(c->others) : 0;
+	unsigned hertz = c->spec->stacks ? c->spec->stacks->hertz : 0;
+	unsigned others = c->others ? other_netns_busy(c->others) : 0;
 
 	if (hertz && ran_s * hertz < 10)
 		buf_printf(out, "no %ss: ran %.1f s at %u Hz", c->spec->unit, ran_s, hertz);

@@ -3,8 +3,8 @@
  * The filter options of `hubble observe`, as another spelling of event words: each option adds a check to one
  * expression, which then is a --where like any other.
  */
-#ifndef CMD_HUBBLE_FILTER_H
-#define CMD_HUBBLE_FILTER_H
+#ifndef COMPAT_HUBBLE_FILTER_H
+#define COMPAT_HUBBLE_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,21 +25,17 @@ struct hubble_part {
 
 /* Zeroed at the start. */
 struct hubble_filter {
+	struct opt_strv types; /* --type, with subtypes */
 	bool negate_next;
 	uint64_t until_ns;	/* --until, wall clock; 0 = none */
 	VEC(struct hubble_part) parts;
 	struct buf where;	/* what hubble_filter_use() made */
 };
 
-/* A set of OPT_CALL rows whose conf is a struct hubble_filter. */
-extern const struct opt hubble_opts[];
+extern const struct opt hubble_opts[]; /* of a struct hubble_filter */
 
-/*
- * Joins the parts with run->where, which points into @f from here on, and takes Hubble's forms of --type
- * ("trace:to-endpoint", "drop:133") out of run->types; @trace: the event type that its traces are. -EINVAL with a
- * sentence.
- */
-int hubble_filter_use(struct hubble_filter *f, struct run_conf *run, const char *trace, struct err *err);
+/* Joins the parts with run->where, which points into @f from here on. -EINVAL with a sentence. */
+int hubble_filter_use(struct hubble_filter *f, struct run_conf *run, struct err *err);
 void hubble_filter_fini(struct hubble_filter *f);
 
 #endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sonde monitor, for other commands that show the same.
+ */
+#ifndef CMD_MONITOR_H
+#define CMD_MONITOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/opt.h"
+#include "cmd/run.h"
+#include "probes/net/net.h"
+
+struct cilium_listener;
+struct cmd_words;
+
+struct monitor_conf {
+	struct run_conf run;
+	struct net_conf net;
+	const char *cilium; /* socket of a Cilium agent; NULL = this host */
+	const char *serve_cilium;
+	const char *flow;
+	uint64_t reconnect_ns;
+
+	/* while it runs */
+	struct cilium_listener *listener;
+	struct run_ops *ops;
+	struct buf ready;
+};
+
+/* As struct cmd has them. */
+size_t monitor_sets(void *conf, struct opt_set *ret_sets);
+int monitor_run(void *conf, const struct cmd_words *w);
+
+#endif

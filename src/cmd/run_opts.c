@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The options that commands have in common: one table, one letter for each, the same meaning everywhere.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cmd/run.h"
+#include "event/event.h"
+#include "scap/render.h"
+
+static const char *const time_names[] = {
+	[TIME_LOCAL] = "local", [TIME_RFC3339] = "rfc3339", [TIME_EPOCH] = "epoch", [TIME_DELTA] = "delta",
+	[TIME_REL] = "rel",	[TIME_MONO] = "mono",	    [TIME_NONE] = "none",   NULL,
+};
+_Static_assert(ARRAY_SIZE(time_names) == TIME__MAX + 1, "a name per time mode");
+
+static const char *const color_names[] = {
+	[RUN_COLOR_AUTO] = "auto",
+	[RUN_COLOR_ALWAYS] = "always",
+	[RUN_COLOR_NEVER] = "never",
+	NULL,
+};
+_Static_assert(ARRAY_SIZE(color_names) == RUN_COLOR__MAX + 1, "a name per colour mode");
+
+static const char *const data_names[] = {
+	[SCAP_BUFFER_DOTS] = "dots",	       [SCAP_BUFFER_ASCII] = "ascii",	[SCAP_BUFFER_HEX] = "hex",
+	[SCAP_BUFFER_HEX_ASCII] = "hex-ascii", [SCAP_BUFFER_BASE64] = "base64", NULL,
+};
+_Static_assert(ARRAY_SIZE(data_names) == SCAP_BUFFER__MAX + 1, "a name per form");
+
+/* ---- --rotate ---- */
+
+static int bad_rotation(const char *part, size_t len, struct err *err)
+{
+	return err_set(err, -EINVAL,
+		       "--rotate %.*s: expected size=100M, time=1h, events=N or files=N, separated by "
+		       "commas",
+		       (int)MIN(len, (size_t)64), part);
+}
+
+static int take_rotation(struct run_conf *c, const char *name, const char *value)
+{
+	if (!value[strspn(value, "0")]) /* empty or zero */
+		return -EINVAL;
+	if (!strcmp(name, "size"))
+		return str_to_bytes(value, &c->rotate_bytes);
+	if (!strcmp(name, "time"))
+		return str_to_duration_ns(value, &c->rotate_ns);
+	if (!strcmp(name, "events"))
+		return str_to_u64(value, 10, &c->rotate_events);
+	if (strcmp(name, "files") != 0)
+		return -EINVAL;
+	return str_to_u32(value, 10, &c->rotate_files);
+}
+
+static int on_rotate(void *conf, const char *arg, struct err *err)
+{
+	char part[64], *value;
+
+	while (*arg) {
+		size_t len = strcspn(arg, ",");
+
+		if (len >= sizeof(part))
+			return bad_rotation(arg, len, err);
+		memcpy(part, arg, len);
+		part[len] = '\0';
+		value = strchr(part, '=');
+		if (!value)
+			return bad_rotation(arg, len, err);
+		*value++ = '\0';
+		if (take_rotation(conf, part, value) < 0)
+			return bad_rotation(arg, len, err);
+		arg += len + (arg[len] == ',');
+	}
+	return 0;
+}
+
+/* ---- the table ---- */
+
+#define ROW(member, ...) OPT_ROW(run_conf, member, __VA_ARGS__)
+
+#define PID_ROW ROW(pids, "pid", 'p', OPT_U32V, "PID", "these processes", .more = "comma separated, may repeat")
+#define INTERFACE_ROW \
+	ROW(ifaces, "interface", 'i', OPT_STRV, "IFACE", "these interfaces: names or patterns (veth*)", \
+	    .more = "comma separated, may repeat; interfaces that appear later are included")
+#define WHERE_ROWS \
+	ROW(netns, "netns", 0, OPT_STRV, "NS", "network namespace: name, glob, path, pid, or all", \
+	    .more = "an inode number works too; may repeat"), \
+		ROW(containers, "container", 0, OPT_STRV, "ID", "this container, by the start of its id", \
+		    .more = "may repeat"), \
+		ROW(cgroups, "cgroup", 0, OPT_STRV, "PATH", "this cgroup: path below the mount, or id", \
+		    .more = "may repeat"), \
+		ROW(wheres, "where", 0, OPT_STRV, "EXPR", "events for which EXPR is true (help filter)", \
+		    .more = "may repeat, all must hold; the kernel evaluates the parts that it can, which " \
+			    "--explain-filter prints")
+
+static const struct opt select_opts[] = { PID_ROW, WHERE_ROWS, OPT_END };
+static const struct opt packet_select_opts[] = { PID_ROW, INTERFACE_ROW, WHERE_ROWS, OPT_END };
+
+#define FILE_ROWS \
+	ROW(outputs, "output", 'o', OPT_STRV, "FORMAT[:FILE]", "output format and file (help outputs)", \
+	    .more = "a FILE whose suffix names a format is enough; may repeat"), \
+		ROW(write, "write", 'w', OPT_STR, "FILE", "write the recording format of this command", \
+		    .more = "pcapng for capture, scap for syscalls, rec for the others; - is standard output"), \
+		ROW(read, "read", 'r', OPT_STR, "FILE", "read a recording or capture; - is stdin"), \
+		ROW(json, "json", 'j', OPT_BOOL, NULL, "one JSON object per line, as -o json"), \
+		OPT_CALL_ROW(on_rotate, "rotate", 0, "SPEC", "new file by size=100M,time=1h,events=N,files=N", \
+			     .more = "files=N overwrites the first of N files; % in FILE as in strftime(3)"), \
+		ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "more detail; -vv dissects packets"), \
+		ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no progress and no summary on stderr"), \
+		ROW(color, "color", 0, OPT_ENUM, "WHEN", "colours in text", .names = color_names)
+
+#define LINE_ROWS \
+	ROW(format, "format", 0, OPT_STR, "FORMAT", "lines as cilium, strace or sysdig, or by %fields", \
+	    .more = "%proc.name and the like are replaced by the field (sonde help events lists them)"), \
+		ROW(data, "data", 0, OPT_ENUM, "FORM", "packet and I/O bytes", .names = data_names), \
+		ROW(time, "time", 0, OPT_ENUM, "MODE", "time column", .names = time_names), \
+		ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names")
+
+static const struct opt output_opts[] = { FILE_ROWS, OPT_END };
+static const struct opt line_output_opts[] = { FILE_ROWS, LINE_ROWS, OPT_END };
+
+static const struct opt end_opts[] = {
+	ROW(count, "count", 'n', OPT_U64, "COUNT", "stop after COUNT events"),
+	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after TIME (10s, 5m)"),
+	OPT_END,
+};
+
+/* Of the program: accepted in front of the command too. */
+static const struct opt global_opts[] = {
+	ROW(agent, "agent", 0, OPT_MAYBE, "PATH|no", "use the agent at PATH; no: load probes in this process",
+	    .more = "the default is the agent at /run/sonde/read.sock if it runs"),
+	ROW(host_root, "host-root", 0, OPT_STR, "DIR", "where the host's file system is mounted in a container"),
+	ROW(btf, "btf", 0, OPT_STR, "FILE", "copy of the kernel's BTF, if /sys hides it"),
+	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)",
+	    .more = "the default is smaller on hosts with many CPUs or little memory"),
+	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest delay before an event is shown (default 50ms)"),
+	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL, "print what the kernel evaluates, and exit"),
+	ROW(probes, "probe", 0, OPT_STRV, "NAME", "load this probe too; may repeat (sonde probes lists them)"),
+	ROW(symbols, "symbols", 0, OPT_BOOL, NULL, "resolve addresses of user stacks in JSON"),
+	OPT_END,
+};
+
+size_t run_sets(struct run_conf *c, unsigned flags, struct opt_set *ret_sets)
+{
+	const struct opt *select = flags & RUN_PACKETS ? packet_select_opts : select_opts;
+	const struct opt *output = flags & RUN_LINES ? line_output_opts : output_opts;
+
+	ret_sets[0] = (struct opt_set){ .title = "Select", .opts = select, .conf = c };
+	ret_sets[1] = (struct opt_set){ .title = "Output", .opts = output, .conf = c };
+	ret_sets[2] = (struct opt_set){ .title = "End", .opts = end_opts, .conf = c };
+	ret_sets[3] = run_global_set(c);
+	return 4;
+}
+
+struct opt_set run_global_set(struct run_conf *c)
+{
+	return (struct opt_set){ .title = "Global", .opts = global_opts, .conf = c, .global = true };
+}
+
+/* All of them must hold. One alone stays as it was written, for messages about it. */
+static int join_filters(struct run_conf *c, const char *words, struct buf *mem)
+{
+	const size_t n = c->wheres.len + (c->where != NULL) + (words != NULL);
+	const char *open = n > 1 ? "(" : "", *close = n > 1 ? ")" : "";
+
+	if (!n)
+		return 0;
+	if (words)
+		buf_printf(mem, "%s%s%s", open, words, close);
+	for (size_t i = 0; i < c->wheres.len; i++)
+		buf_printf(mem, "%s%s%s%s", mem->len ? " and " : "", open, c->wheres.items[i], close);
+	if (c->where)
+		buf_printf(mem, "%s%s%s%s", mem->len ? " and " : "", open, c->where, close);
+	c->where = buf_str(mem);
+	return buf_error(mem);
+}
+
+static int add_write(struct run_conf *c, const char *format, struct buf *mem)
+{
+	if (!c->write)
+		return 0;
+	buf_printf(mem, "%s:%s", format, c->write);
+	if (buf_error(mem) < 0 || vec_grow(&c->outputs) < 0)
+		return -ENOMEM;
+	c->outputs.items[c->outputs.len++] = buf_str(mem);
+	return 0;
+}
+
+int run_settle(struct run_conf *c, const char *words, const char *format, struct run_texts *mem, struct err *err)
+{
+	if (join_filters(c, words, &mem->where) < 0 || add_write(c, format, &mem->write) < 0)
+		return err_errno(err, -ENOMEM, "cannot take the options");
+	return 0;
+}
+
+void run_texts_fini(struct run_texts *t)
+{
+	buf_fini(&t->where);
+	buf_fini(&t->write);
+}
+
+char *run_join_words(const struct opt_strv *words)
+{
+	struct buf b = { 0 };
+
+	if (!words->len)
+		return NULL;
+	for (size_t i = 0; i < words->len; i++)
+		buf_printf(&b, "%s%s", i ? " " : "", words->items[i]);
+	if (buf_add_char(&b, '\0') < 0)
+		buf_fini(&b);
+	return b.data;
+}
