@@ -15,7 +15,7 @@
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t used, cap;
-	size_t mapped_bytes;	/* of a mapping of its own; 0 = from the heap */
+	size_t mapped_bytes;	/* size of the chunk's own mapping; 0 = on the heap */
 	alignas(max_align_t) char data[];
 };
 

@@ -39,7 +39,7 @@ static int grow(struct buf *b, size_t len)
 
 void *buf_reserve(struct buf *b, size_t len)
 {
-	/* An empty buffer has no place to point to, not even for nothing. */
+	/* allocates for @len 0, too: the result must be a valid address */
 	if (unlikely(b->error || !b->data || b->cap - b->len < len) && grow(b, len) < 0)
 		return NULL;
 	return b->data + b->len;

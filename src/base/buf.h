@@ -2,8 +2,7 @@
 /*
  * A growing byte buffer. A zeroed struct is an empty buffer; buf_fini() releases it.
  *
- * Errors are sticky: after a failed add every later one fails too, so a writer may check once at the
- * end through buf_error().
+ * Errors are sticky: after a failed add all later adds fail, so a writer may check buf_error() once at the end.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -24,19 +23,19 @@ struct buf {
 
 void buf_fini(struct buf *b);
 
-/* Empties the buffer and forgets its error; the memory stays. */
+/* Empties the buffer and clears its error; keeps the memory. */
 void buf_reset(struct buf *b);
 
-/* Room for @len more bytes. Returns where to write them, or NULL; buf_commit() then counts them in. */
+/* Makes room for @len bytes and returns their address, or NULL. buf_commit() then adds them to the content. */
 void *buf_reserve(struct buf *b, size_t len);
 static inline void buf_commit(struct buf *b, size_t len)
 {
 	b->len += len;
 }
 
-int buf_add_slow(struct buf *b, const void *data, size_t len);	/* buf_add() that may have to grow or to fail */
+int buf_add_slow(struct buf *b, const void *data, size_t len);	/* buf_add() that grows or fails */
 
-/* Inline, as the next two: printing an event is a hundred of these, most of them of a few bytes. */
+/* Inline, like the next two: printing an event takes a hundred calls, most of them with a few bytes. */
 static inline int buf_add(struct buf *b, const void *data, size_t len)
 {
 	if (unlikely(!len || b->error || b->cap - b->len < len))
@@ -59,7 +58,7 @@ static inline int buf_add_char(struct buf *b, char c)
 int buf_add_u64(struct buf *b, uint64_t v);	/* decimal digits */
 int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
 
-/* Zero bytes until the length is a multiple of @align. */
+/* Appends zero bytes until the length is a multiple of @align. */
 int buf_align(struct buf *b, size_t align);
 
 /* Removes the first @len bytes. */

@@ -2,9 +2,8 @@
 /*
  * Ownership of locals by attribute.
  *
- * A local that owns something carries the attribute and is initialised where it is declared;
- * handing the thing over is spelled TAKE_PTR() or TAKE_FD(). That way one function can be judged
- * leak-free without opening its callees.
+ * A local that owns a resource carries the attribute and is initialised in its declaration; TAKE_PTR() or TAKE_FD()
+ * hands the resource over. So a reader can see that a function does not leak without reading its callees.
  */
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H

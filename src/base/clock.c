@@ -18,7 +18,7 @@ uint64_t clock_boot_ns(void)
 	return read_ns(CLOCK_BOOTTIME);
 }
 
-/* The narrowest of a few boot/real/boot readings: a preemption between them would skew the offset. */
+/* Takes the narrowest of a few boot/real/boot readings: a preemption between them skews the offset. */
 int64_t clock_boot_offset_ns(void)
 {
 	uint64_t best = UINT64_MAX;
@@ -35,7 +35,7 @@ int64_t clock_boot_offset_ns(void)
 	return offset;
 }
 
-/* It lies between boot - later and boot - earlier for every such reading; nearly always it never slept. */
+/* Every boot/mono/boot reading bounds the result. 0 within the bounds means that the machine never slept. */
 uint64_t clock_slept_ns(void)
 {
 	uint64_t low = 0, high = UINT64_MAX;

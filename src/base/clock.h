@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Time. Inside the program every time is uint64_t nanoseconds of CLOCK_BOOTTIME, as records carry
- * it; it becomes wall-clock time once, at the sink, through an offset that travels in the stream.
+ * Time. All times in the program are uint64_t nanoseconds of CLOCK_BOOTTIME, as in records. Sinks convert them to
+ * wall-clock time with an offset that is part of the stream.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -11,13 +11,13 @@
 
 uint64_t clock_boot_ns(void);
 
-/* CLOCK_REALTIME minus CLOCK_BOOTTIME, in ns: the wall-clock time of boot 0. */
+/* CLOCK_REALTIME minus CLOCK_BOOTTIME, in ns: the wall-clock time of the boot. */
 int64_t clock_boot_offset_ns(void);
 
-/* CLOCK_BOOTTIME minus CLOCK_MONOTONIC, within some ns: how long the machine slept since it was started. */
+/* CLOCK_BOOTTIME minus CLOCK_MONOTONIC, to some ns: time in suspend since the boot. */
 uint64_t clock_slept_ns(void);
 
-/* How long the kernel's tick is, in ns: what its coarse clocks and jiffies go on by. 0 = not known. */
+/* Period of the kernel's tick in ns, the resolution of its coarse clocks and of jiffies. 0 = unknown. */
 uint64_t clock_tick_ns(void);
 
 #endif

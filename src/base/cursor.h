@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The one way to read untrusted bytes.
+ * Reading untrusted bytes.
  *
- * A cursor never reads past its end. The first short read makes it bad for good: later reads return
- * zero or NULL and cur_ok() is false, so a parser may read a whole structure and check once.
+ * A cursor never reads past its end. The first short read makes it bad: from then on reads return zero or NULL and
+ * cur_ok() is false, so a parser may read a whole structure and check once.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
@@ -34,7 +34,7 @@ static inline size_t cur_left(const struct cursor *c)
 	return c->bad ? 0 : (size_t)(c->end - c->pos);
 }
 
-/* @len bytes in place, or NULL. The pointer lives as long as the underlying data. */
+/* The next @len bytes in place, or NULL. Valid as long as the underlying data. */
 static inline const void *cur_bytes(struct cursor *c, size_t len)
 {
 	const uint8_t *p = c->pos;
@@ -52,7 +52,7 @@ static inline void cur_skip(struct cursor *c, size_t len)
 	(void)cur_bytes(c, len);
 }
 
-/* A cursor over the next @len bytes, which are skipped here; bad if there are not that many. */
+/* A cursor over the next @len bytes, which @c skips; bad if fewer are left. */
 static inline struct cursor cur_sub(struct cursor *c, size_t len)
 {
 	const void *p = cur_bytes(c, len);
@@ -60,7 +60,7 @@ static inline struct cursor cur_sub(struct cursor *c, size_t len)
 	return p ? cur_init(p, len) : (struct cursor){ .bad = true };
 }
 
-/* Copies @len bytes out; zeroes @dst when there are not that many. */
+/* Copies @len bytes to @dst, or zeroes it if fewer are left. */
 static inline bool cur_copy(struct cursor *c, void *dst, size_t len)
 {
 	const void *p = cur_bytes(c, len);
@@ -92,7 +92,7 @@ CUR_DEFINE(u64be, uint64_t, __builtin_bswap64)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "cursor.h swaps unconditionally");
 
-/* The byte at @off from the position, without moving; 0 when there is none (the cursor stays good). */
+/* The byte at @off from the position, without moving; 0 beyond the end (the cursor stays good). */
 static inline uint8_t cur_peek(const struct cursor *c, size_t off)
 {
 	return cur_left(c) > off ? c->pos[off] : 0;

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * read(2) and write(2) until it is done.
- */
 #include "base/io.h"
 
 #include <errno.h>

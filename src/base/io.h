@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whole reads and writes over descriptors that deliver in parts. Nothing here waits for a descriptor that would
- * block: -EAGAIN is an error like others.
+ * Complete reads and writes on descriptors that transfer partially. They retry after EINTR, not after EAGAIN.
  */
 #ifndef BASE_IO_H
 #define BASE_IO_H
@@ -10,16 +9,13 @@
 
 struct buf;
 
-/* All @len bytes, interrupted or not. 0 or -errno; how much was written by then is not said. */
+/* Writes all @len bytes. 0, or -errno after an unknown number of bytes. */
 int io_write_all(int fd, const void *data, size_t len);
 
-/* Exactly @len bytes, interrupted or not. 0; -errno; -ENODATA when it ends before. */
+/* Reads exactly @len bytes. 0, -errno, or -ENODATA at an earlier end of file. */
 int io_read_all(int fd, void *ret, size_t len);
 
-/*
- * Adds what is left to read of @fd to @ret. 0; -errno; -EFBIG when there is more than @max bytes, of which @ret then
- * holds at least as many.
- */
+/* Appends the rest of @fd to @ret. 0, -errno, or -EFBIG if more than @max bytes remain (@max of them are read). */
 int io_read_to_end(int fd, size_t max, struct buf *ret);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-/* lint-ok(mutable_globals): one per process, like the standard error it is about */
+/* lint-ok(mutable_globals): one per process, like standard error */
 static enum log_level max_level = LOG_LEVEL_INFO;
 
 void log_set_level(enum log_level level)

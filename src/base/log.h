@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Messages for people, on stderr. Only src/cmd and src/agent call these above debug level:
- * libraries return an error and let the layer that knows the context speak once.
+ * Messages to the user, on stderr. Only src/cmd and src/agent call these above debug level: libraries return an
+ * error, and the layer that knows the context reports it once.
  *
- * Every message is escaped (base/str.h) and ends with a newline; errno survives a call. A newline inside
- * starts a continuation line, indented so that it cannot pass for a message of its own.
+ * Messages are escaped (base/str.h) and end with a newline; errno is preserved. Text after a newline within a message
+ * is indented, so that it cannot be mistaken for another message.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Small macros that every module may use. No control flow hides in any of them.
+ * Small macros for all modules. None hides control flow.
  */
 #ifndef BASE_MACROS_H
 #define BASE_MACROS_H
@@ -24,7 +24,7 @@
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
 #define _unused_ __attribute__((unused))
 
-/* Built with a sanitizer, whose runtime needs more memory and system calls than the program. */
+/* 1 if built with a sanitizer, whose runtime needs more memory and system calls than the program. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)

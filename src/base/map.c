@@ -10,7 +10,7 @@ enum { SLOT_EMPTY, SLOT_USED };
 
 #define KEY_OFF 8 /* keeps keys and values aligned for 64-bit members */
 
-/* FNV-1a by words with a final mix: keys here are small and not chosen by an attacker's collisions alone. */
+/* FNV-1a by words with a final mix. Not keyed: an attacker who chooses keys can make them collide. */
 uint64_t map_hash(const void *data, size_t len)
 {
 	const uint8_t *p = data;
@@ -68,7 +68,7 @@ void map_clear(struct map *m)
 	m->len = 0;
 }
 
-/* The slot that holds @key, or the empty one where it would go. The table is never full. */
+/* The slot of @key, or the empty slot to insert it. The table is never full. */
 static size_t find_slot(const struct map *m, const void *key)
 {
 	size_t i = map_hash(key, m->key_size) & (m->cap - 1);
@@ -125,7 +125,7 @@ void *map_add(struct map *m, const void *key, bool *ret_new)
 	return slot_val(m, slot);
 }
 
-/* Backward-shift deletion: no tombstones, so a table that churns does not decay. */
+/* Backward-shift deletion: without tombstones, look-ups stay fast in a table that churns. */
 bool map_remove(struct map *m, const void *key)
 {
 	size_t i, j;

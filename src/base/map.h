@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A hash table with keys of one fixed size and values of one fixed size, open addressing.
- * Values are found, added and removed in place; a pointer to a value is good until the next add.
+ * A hash table with keys and values of fixed sizes, by open addressing. Values live in the table; a pointer to a
+ * value is valid until the next add or remove.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -25,13 +25,13 @@ void map_clear(struct map *m);
 /* The value of @key, or NULL. */
 void *map_find(const struct map *m, const void *key);
 
-/* The value of @key, zeroed if it was not there (then *ret_new is true). NULL if memory ran out. */
+/* The value of @key, zeroed if the key is new (*ret_new is true then). NULL without memory. */
 void *map_add(struct map *m, const void *key, bool *ret_new);
 
 /* Returns true if the key was there. */
 bool map_remove(struct map *m, const void *key);
 
-/* Walks the entries: *pos starts at 0; returns false at the end. The table must not change meanwhile. */
+/* Iterates: *pos starts at 0; false at the end. The table must not change during the iteration. */
 bool map_next(const struct map *m, size_t *pos, void **ret_key, void **ret_val);
 
 uint64_t map_hash(const void *data, size_t len);

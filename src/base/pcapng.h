@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers of the pcapng format, for the writer (sinks) and the reader (source).
+ * Constants of the pcapng format, for the writer (sinks) and the reader (source).
  *
  * Format: draft-ietf-opsawg-pcapng; option 8 of packets: its pull request 132; process information: the custom
  * block of Wireshark (wiki.wireshark.org/Development/PcapngCustom).
@@ -34,8 +34,8 @@
 #define PCAPNG_IF_TSOFFSET 14		/* i64: seconds to add to every time */
 
 #define PCAPNG_EPB_FLAGS 2		/* u32: low two bits 1 = in, 2 = out */
-#define PCAPNG_EPB_DROPCOUNT 4		/* u64: lost between this packet and the one before */
-#define PCAPNG_EPB_VERDICT 7		/* u8 kind, then what it decided */
+#define PCAPNG_EPB_DROPCOUNT 4		/* u64: packets lost since the previous packet */
+#define PCAPNG_EPB_VERDICT 7		/* u8 kind, then its verdict */
 #define PCAPNG_EPB_PROCESS_THREAD 8	/* u32 process, u32 thread; 0 = unknown */
 
 #define PCAPNG_VERDICT_XDP 2		/* kind: Linux eBPF XDP; u64 enum xdp_action */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * capget(2) and capset(2) themselves: libcap's idea of the sets would be a second one beside the kernel's.
+ * Calls capget(2) and capset(2) directly: libcap would keep a second copy of the sets.
  */
 #include "base/rights.h"
 

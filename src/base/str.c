@@ -46,14 +46,14 @@ size_t str_utf8_len(const char *s, size_t len)
 	return len ? utf8_decode((const unsigned char *)s, len, &c) : 0;
 }
 
-/* Characters that steer a terminal or turn the reading direction. */
+/* True for characters that control a terminal or the text direction. */
 static bool is_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || c == 0x061c ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
-/* One character or byte of @s into @out (not terminated); *ret_used bytes of @s were consumed. */
+/* Escapes a character or byte of @s into @out (not terminated); consumes *ret_used bytes of @s. */
 static size_t escape_one(char out[static ESCAPE_MAX + 1], const char *s, size_t len, size_t *ret_used)
 {
 	static const char short_form[] = { ['\n'] = 'n', ['\t'] = 't', ['\r'] = 'r', [0x1b] = 'e' };
@@ -96,7 +96,7 @@ size_t str_escape(char *dst, size_t cap, const char *src, size_t len)
 	return w;
 }
 
-/* How many bytes from the start are printable ASCII and no backslash: nearly always all of them. */
+/* Number of leading bytes that need no escape: printable ASCII but the backslash. Usually all of them. */
 static size_t plain_span(const char *s, size_t len)
 {
 	size_t n = 0;
@@ -113,7 +113,7 @@ int str_escape_buf(struct buf *b, const char *src, size_t len)
 	int r = buf_add(b, src, plain);
 
 	if (r < 0 || plain == len)
-		return r;	/* an empty string may have no address to add to */
+		return r;	/* an empty string: b->data may be NULL */
 	src += plain;
 	len -= plain;
 	while (len) {
@@ -223,7 +223,7 @@ int str_to_bytes(const char *s, uint64_t *ret)
 
 #define DISTANCE_MAX_LEN 64
 
-/* Optimal string alignment distance; three rows of the table are alive at a time. */
+/* Optimal string alignment distance; keeps three rows of the table. */
 unsigned str_distance(const char *a, const char *b)
 {
 	unsigned rows[3][DISTANCE_MAX_LEN + 1];
@@ -253,11 +253,11 @@ unsigned str_distance(const char *a, const char *b)
 void str_near_offer(struct str_near *n, const char *candidate)
 {
 	size_t len = strlen(n->word);
-	unsigned limit = n->best ? n->slips : len < 5 ? 2 : 3;
-	unsigned slips = len >= 2 && !strncmp(candidate, n->word, len) ? 0 : str_distance(candidate, n->word);
+	unsigned limit = n->best ? n->distance : len < 5 ? 2 : 3;
+	unsigned distance = len >= 2 && !strncmp(candidate, n->word, len) ? 0 : str_distance(candidate, n->word);
 
-	if (slips >= limit)
+	if (distance >= limit)
 		return;
 	n->best = candidate;
-	n->slips = slips;
+	n->distance = distance;
 }

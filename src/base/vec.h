@@ -31,7 +31,7 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 	return 0;
 }
 
-/* Room for one more item at v->items[v->len]. 0 or -ENOMEM. */
+/* Makes room for an item at v->items[v->len]. 0 or -ENOMEM. */
 #define vec_grow(v) \
 	vec_grow_raw((void **)&(v)->items, &(v)->cap, (v)->len + 1, sizeof(*(v)->items))
 

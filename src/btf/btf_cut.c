@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One pass over all types finds where each begins and which are named; from these on, everything held by value is
- * taken too and gets a new number. References to what was left out (through pointers only) become void. The bytes are
- * the kernel's own, and trusted not to mean harm: what makes no sense is refused so that libbpf is asked instead.
+ * A pass over all types finds their offsets and the named types; types that these hold by value, directly or not, are
+ * added and renumbered. References to other types, through pointers only, become void. The input is the kernel's own
+ * and trusted: inconsistent data is refused, and libbpf uses the complete BTF instead.
  */
 #include "btf/btf_cut.h"
 
@@ -29,23 +29,23 @@ struct cut {
 	const uint8_t *types, *types_end;
 	const char *strs;
 	size_t strs_len;
-	struct map wanted;		/* uint64_t hash of a name -> uint8_t */
-	VEC(uint32_t) offs;		/* of each type, in types; type 1 first */
-	uint32_t *ids;			/* owned; by type: its new number, 0 = left out */
-	VEC(uint32_t) taken;		/* types by new number, from 1 on */
+	struct map names;		/* of @names: uint64_t hash -> uint8_t */
+	VEC(uint32_t) offs;		/* offset of each type; type 1 first */
+	uint32_t *ids;			/* owned; new id of each type, 0 = left out */
+	VEC(uint32_t) taken;		/* old ids, in order of the new ones from 1 */
 	struct buf text;		/* the new strings */
 };
 
 static void cut_fini(struct cut *c)
 {
-	map_fini(&c->wanted);
+	map_fini(&c->names);
 	vec_fini(&c->offs);
 	vec_fini(&c->taken);
 	free(c->ids);
 	buf_fini(&c->text);
 }
 
-/* Bytes behind struct btf_type; SIZE_MAX for a kind that is unknown here. */
+/* Bytes that follow struct btf_type; SIZE_MAX for an unknown kind. */
 static size_t tail_bytes(const struct btf_type *t)
 {
 	switch (btf_kind(t)) {
@@ -81,7 +81,7 @@ static size_t tail_bytes(const struct btf_type *t)
 	}
 }
 
-/* Kinds that a relocation can begin at. */
+/* Kinds that a relocation can name. */
 static bool is_root(const struct btf_type *t)
 {
 	switch (btf_kind(t)) {
@@ -97,9 +97,9 @@ static bool is_root(const struct btf_type *t)
 	}
 }
 
-/* ---- which names ---- */
+/* ---- names ---- */
 
-/* Without "___x", which tells the shapes of one type apart (libbpf: bpf_core_essential_name_len()). */
+/* Length without the flavour "___x" (libbpf: bpf_core_essential_name_len()). */
 static size_t essential_len(const char *name)
 {
 	for (const char *p = strstr(name, "___"); p; p = strstr(p + 1, "___"))
@@ -112,7 +112,7 @@ static int want_names(struct cut *c, const struct btf *names)
 {
 	const uint32_t n = btf__type_cnt(names);
 
-	map_init(&c->wanted, sizeof(uint64_t), sizeof(uint8_t));
+	map_init(&c->names, sizeof(uint64_t), sizeof(uint8_t));
 	for (uint32_t i = 1; i < n; i++) {
 		const struct btf_type *t = btf__type_by_id(names, i);
 		const char *name = is_root(t) ? btf__name_by_offset(names, t->name_off) : NULL;
@@ -121,13 +121,13 @@ static int want_names(struct cut *c, const struct btf *names)
 		if (!name)
 			continue;
 		hash = map_hash(name, essential_len(name));
-		if (!map_add(&c->wanted, &hash, NULL))
+		if (!map_add(&c->names, &hash, NULL))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* ---- which types ---- */
+/* ---- types ---- */
 
 static const char *name_of(const struct cut *c, uint32_t off)
 {
@@ -139,14 +139,14 @@ static const struct btf_type *type_at(const struct cut *c, uint32_t id)
 	return (const struct btf_type *)(c->types + c->offs.items[id - 1]);
 }
 
-/* Functions are held through typedefs only, and of no interest. */
+/* False for functions, which only typedefs hold by value. */
 static bool is_data(const struct btf_type *t)
 {
 	return !btf_is_func_proto(t) && !btf_is_func(t) && !btf_is_var(t) && !btf_is_datasec(t) &&
 	       !btf_is_decl_tag(t);
 }
 
-/* Gives @id a number; what gets none is void. */
+/* Gives @id a new number; types without one become void. */
 static int take(struct cut *c, uint32_t id)
 {
 	if (!id || c->ids[id] || !is_data(type_at(c, id)))
@@ -163,7 +163,7 @@ static bool is_wanted(const struct cut *c, const struct btf_type *t)
 	const char *name = name_of(c, t->name_off);
 	uint64_t hash = map_hash(name, strlen(name));
 
-	return map_find(&c->wanted, &hash);
+	return map_find(&c->names, &hash);
 }
 
 static int find_types(struct cut *c)
@@ -196,7 +196,7 @@ static int take_wanted(struct cut *c)
 	return r;
 }
 
-/* The types that @t holds, one after the other; @i counts up. False behind the last. */
+/* The @i-th type that @t holds by value; false if there are fewer. */
 static bool held(const struct btf_type *t, uint32_t i, uint32_t *ret)
 {
 	switch (btf_kind(t)) {
@@ -220,7 +220,7 @@ static bool held(const struct btf_type *t, uint32_t i, uint32_t *ret)
 	}
 }
 
-/* taken grows while it is walked. */
+/* taken grows during the loop. */
 static int take_held(struct cut *c)
 {
 	int r = 0;
@@ -237,7 +237,7 @@ static int take_held(struct cut *c)
 	return 0;
 }
 
-/* ---- writing them ---- */
+/* ---- output ---- */
 
 static uint32_t put_name(struct cut *c, uint32_t off)
 {
@@ -282,7 +282,7 @@ static void renumber(struct cut *c, struct btf_type *t)
 	case BTF_KIND_PTR:
 		t->type = 0;
 		break;
-	default:	/* sizes and no types: int, float, declaration */
+	default:	/* without references: int, float, declaration */
 		break;
 	}
 }
@@ -350,7 +350,7 @@ int btf_cut(const void *raw, size_t len, const struct btf *names, struct buf *re
 
 /* ---- the kernel's ---- */
 
-/* Mapped where the kernel lets it be (6.16), else read. *@ret_mapped: how to give it back. */
+/* Maps the kernel's BTF (since 6.16) or reads it. *ret_mapped: release it by munmap(), else by free(). */
 static int get_kernel(uint8_t **ret, size_t *ret_len, bool *ret_mapped)
 {
 	_cleanup_close_ int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A part of the kernel's type information: the types that a BPF object names, and what these hold by value. libbpf
- * looks through all types for each name that an object relocates against; of 130,000 types two thousand are left, and
- * what took 30 ms takes one.
+ * Reduces the kernel's BTF to the types that a BPF object names and the types that these hold by value. libbpf
+ * searches all types for each name that an object relocates against: with 2,000 of 130,000 types the search takes
+ * 1 ms instead of 30.
  *
  * Format: Documentation/bpf/btf.rst of the kernel.
  */
@@ -15,12 +15,12 @@ struct btf;
 struct buf;
 
 /*
- * Adds to @ret the types of @raw (native byte order) whose names stand in @names, a flavour ("___x") taken off.
- * Pointers lead nowhere in it: no relocation follows them. 0, -EBADMSG or -ENOMEM.
+ * Appends to @ret BTF with the types of @raw (native byte order) that @names names, without the flavour ("___x").
+ * Pointers point to void: relocations do not follow them. 0, -EBADMSG or -ENOMEM.
  */
 int btf_cut(const void *raw, size_t len, const struct btf *names, struct buf *ret);
 
-/* That part of the running kernel's types, as a memory file; -errno, -ENOENT without BTF. */
+/* The same for the running kernel's BTF, in a memory file. A descriptor, or -errno; -ENOENT without BTF. */
 int btf_cut_kernel(const struct btf *names);
 
 #endif

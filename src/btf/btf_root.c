@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The thread starts before a daemon confines itself, because chroot(2) is out of reach afterwards; it waits without
- * effective capabilities, and takes those of its caller for each job. unshare(CLONE_FS) parts its root and working
- * directories from those of the other threads.
+ * The thread starts before a daemon confines itself, which forbids chroot(2). It waits without effective capabilities
+ * and takes those of its caller for each job. unshare(CLONE_FS) separates its root and working directories from those
+ * of the other threads.
  */
 #include "btf/btf_root.h"
 
@@ -36,13 +36,13 @@ enum state { STARTING, IDLE, QUEUED, STATE__MAX };
 
 struct btf_root {
 	int dir_fd;
-	char folder[sizeof(FOLDER)];	/* to be removed; "" = none */
+	char folder[sizeof(FOLDER)];	/* directory to remove; "" = none */
 	pthread_t thread;
 	bool started;
-	pthread_mutex_t lock;		/* of all below */
+	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t changed;
 	enum state state;
-	int entered;			/* 0 or -errno of entering the root directory */
+	int entered;			/* result of entering the root directory: 0 or -errno */
 	bool quit;
 	void (*fn)(void *ctx);
 	void *ctx;
@@ -51,9 +51,9 @@ struct btf_root {
 
 DEFINE_CLEANUP(struct btf_root *, btf_root_free)
 
-/* ---- its root directory ---- */
+/* ---- root directory ---- */
 
-/* A tmpfs outside every mount namespace: fd or -errno. */
+/* Creates a detached tmpfs. Its fd or -errno. */
 static int make_tmpfs(void)
 {
 	_cleanup_close_ int fs = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
@@ -65,7 +65,7 @@ static int make_tmpfs(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Without CAP_SYS_ADMIN: a folder in /tmp. fd or -errno. */
+/* Without CAP_SYS_ADMIN: creates a directory in /tmp. Its fd or -errno. */
 static int make_folder(struct btf_root *r)
 {
 	char path[] = FOLDER;
@@ -108,9 +108,9 @@ static int enter(int dir_fd)
 	return unshare(CLONE_FS) < 0 || fchdir(dir_fd) < 0 || chroot(".") < 0 ? -errno : 0;
 }
 
-/* ---- its thread ---- */
+/* ---- thread ---- */
 
-/* The lock is held by the caller, and not during the job. */
+/* Called with the lock held; releases it during the job. */
 static void work(struct btf_root *r)
 {
 	rights_keep(r->permitted & rights_permitted(), r->effective);
@@ -146,7 +146,7 @@ static void wait_idle(struct btf_root *r)
 		pthread_cond_wait(&r->changed, &r->lock);
 }
 
-/* Signals are the loop's. */
+/* Blocks signals in the thread: the loop handles them. */
 static int start(struct btf_root *r)
 {
 	sigset_t all, before;
@@ -171,7 +171,7 @@ int btf_root_new(const struct btf *types, struct btf_root **ret, struct err *err
 	int code;
 
 	if (!r)
-		return err_errno(err, -ENOMEM, "cannot hand the kernel's BTF to libbpf");
+		return err_errno(err, -ENOMEM, "cannot pass the kernel's BTF to libbpf");
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	r->dir_fd = make_tmpfs();
@@ -181,9 +181,9 @@ int btf_root_new(const struct btf *types, struct btf_root **ret, struct err *err
 	if (code >= 0)
 		code = start(r);
 	if (code == -EPERM)
-		return err_set(err, code, "cannot hand the kernel's BTF to libbpf: this takes CAP_SYS_CHROOT");
+		return err_set(err, code, "cannot pass the kernel's BTF to libbpf: needs CAP_SYS_CHROOT");
 	if (code < 0)
-		return err_errno(err, code, "cannot hand the kernel's BTF to libbpf");
+		return err_errno(err, code, "cannot pass the kernel's BTF to libbpf");
 	*ret = TAKE_PTR(r);
 	return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The bytes of a file are compared with those of the kernel. Where the kernel hands out none (before 5.11, or without
- * CAP_SYS_ADMIN), ids are compared instead: a program that names a tracepoint by an id of the file must load, and the
- * kernel must call the tracepoint by the name that the file has.
+ * A file is compared byte by byte with the kernel's BTF. If the kernel does not provide it (before 5.11, or without
+ * CAP_SYS_ADMIN), ids are compared: a program that attaches to a tracepoint by an id of the file must load, and the
+ * kernel must report the tracepoint's name in the file.
  */
 #include "btf/kernel_btf.h"
 
@@ -23,7 +23,7 @@
 #include "base/macros.h"
 
 #define TRACEPOINT "btf_trace_"
-#define ID_CHECKS 5		/* tracepoints, from the first to the last of the file */
+#define ID_CHECKS 5		/* tracepoints to compare, spread over the file */
 
 DEFINE_CLEANUP(struct btf *, btf__free)
 
@@ -32,7 +32,7 @@ static const struct bpf_insn nothing[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-/* ---- from the kernel ---- */
+/* ---- kernel ---- */
 
 static bool is_of_vmlinux(uint32_t id)
 {
@@ -44,7 +44,7 @@ static bool is_of_vmlinux(uint32_t id)
 	return fd >= 0 && bpf_btf_get_info_by_fd(fd, &info, &len) == 0 && info.kernel_btf && !strcmp(name, "vmlinux");
 }
 
-/* The kernel may give its types an id when it loads the first program. NULL: it hands out none. */
+/* Loads a program first: the kernel may assign the id only then. NULL if unavailable. */
 static struct btf *from_kernel(uint32_t *ret_id)
 {
 	_cleanup_close_ int prog = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "sonde_nothing", "GPL", nothing,
@@ -59,7 +59,7 @@ static struct btf *from_kernel(uint32_t *ret_id)
 	return NULL;
 }
 
-/* ---- from a file ---- */
+/* ---- file ---- */
 
 int kernel_btf_read(const char *file, struct btf **ret, struct err *err)
 {
@@ -94,7 +94,7 @@ static uint32_t count_tracepoints(const struct btf *types)
 	return n;
 }
 
-/* A tracepoint of the file is that of the kernel. Without the right to load programs nothing can be said. */
+/* True if type @id of the file is the same tracepoint in the kernel. False, too, without the right to load. */
 static bool same_tracepoint(const struct btf *types, uint32_t id)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_RAW_TP, .attach_btf_id = id);
@@ -145,7 +145,7 @@ int kernel_btf_check(const char *file, const struct btf *types, const struct btf
 		       KERNEL_BTF, file, u.release);
 }
 
-/* ---- choosing ---- */
+/* ---- choice ---- */
 
 static int take_file(const char *file, const struct btf *kernel, struct kernel_btf *ret, struct err *err)
 {
@@ -170,7 +170,7 @@ static int find_in_sysfs(const char *file, struct kernel_btf *ret, struct err *e
 		return r;
 	if (!kernel)
 		snprintf(ret->source, sizeof(ret->source), KERNEL_BTF);
-	btf__free(TAKE_PTR(ret->types));	/* equal: libbpf reads those in sysfs */
+	btf__free(TAKE_PTR(ret->types));	/* equal to those in sysfs, which libbpf reads */
 	return 0;
 }
 

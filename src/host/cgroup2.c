@@ -12,7 +12,9 @@
 
 #include "base/cleanup.h"
 
-/* mountinfo writes blanks and backslashes as \ooo. */
+#define MOUNT_POINT 5	/* number of its word in a line of mountinfo; the fourth is the root within the mount */
+
+/* mountinfo escapes blanks and backslashes as \ooo. */
 static void unescape(char *s)
 {
 	char *out = s;
@@ -39,7 +41,7 @@ char *cgroup2_mount(const char *host_root)
 
 		if (!sep)
 			continue;
-		for (int i = 0; i < 5; i++) { /* the fourth word is the root within the mount, the fifth the place */
+		for (int i = 0; i < MOUNT_POINT; i++) {
 			word = strtok_r(i ? NULL : line, " ", &save);
 			if (!word || (i == 3 && strcmp(word, "/") != 0)) {
 				word = NULL;

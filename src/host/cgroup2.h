@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the cgroup2 tree is: its own mount, or one below a tree of the first version.
+ * Finds the cgroup2 file system, which may be mounted below a cgroup v1 tree.
  */
-#ifndef PROBE_CGROUP2_H
-#define PROBE_CGROUP2_H
+#ifndef HOST_CGROUP2_H
+#define HOST_CGROUP2_H
 
-/* The place where it is mounted whole, below @host_root ("" = here); NULL = nowhere. Owned by the caller. */
+/* Mount point of the whole tree below @host_root ("" = none); NULL if not mounted. Owned by the caller. */
 char *cgroup2_mount(const char *host_root);
 
-/* Its root directory, open, or -errno; -ENOENT when it is not mounted. */
+/* Opens the root of the tree. A descriptor or -errno; -ENOENT if not mounted. */
 int cgroup2_open(const char *host_root);
 
 #endif

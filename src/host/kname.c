@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ten instructions and two maps: the format string, which has to be constant, and a page with the address and the
- * room for its name.
+ * The program has ten instructions and two maps: the format string, in a read-only map, and a page shared with user
+ * space for the address and its name.
  */
 #include "host/kname.h"
 
@@ -110,7 +110,7 @@ int kname_new(struct kname **ret)
 
 int kname_parse(const char *text, char *buf, size_t cap)
 {
-	size_t len = strcspn(text, "/");	/* the size of the function stands behind it */
+	size_t len = strcspn(text, "/");	/* the function's size follows */
 	const char *module = strchr(text, '[');
 
 	if (!strchr(text, '+') || !text[len])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /proc/kallsyms: "ADDRESS TYPE NAME[\t[MODULE]]" per line. Only text symbols are kept; under kptr_restrict
- * every address reads as zero, and then there is no table.
+ * /proc/kallsyms: a line "ADDRESS TYPE NAME[\t[MODULE]]" per symbol. Only text symbols are kept. Under kptr_restrict
+ * all addresses read as zero, and the table is empty.
  */
 #include "host/ksym.h"
 
@@ -17,12 +17,12 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 
-#define MAX_FUNCTION_BYTES (1u << 20)	/* beyond this from the last symbol an address is in no function */
+#define MAX_FUNCTION_BYTES (1u << 20)	/* an address further from its symbol is outside functions */
 
 struct ksym { uint64_t addr; uint32_t name, module; };	/* offsets into names; module 0 = none */
 
 struct ksyms {
-	VEC(struct ksym) syms;	/* by address */
+	VEC(struct ksym) syms;	/* sorted by address */
 	struct buf names;	/* NUL-terminated strings; the first is empty */
 };
 
@@ -43,7 +43,7 @@ static int add_name(struct ksyms *k, const char *s, size_t len, uint32_t *ret)
 	return buf_add_char(&k->names, '\0');
 }
 
-/* Hexadecimal digits as far as they go; false without any, or with more than fit. */
+/* A hexadecimal number; false without digits or on overflow. */
 static bool take_hex(struct cursor *c, uint64_t *ret)
 {
 	unsigned n = 0;
@@ -56,7 +56,7 @@ static bool take_hex(struct cursor *c, uint64_t *ret)
 	return n && n <= 16;
 }
 
-/* Bytes up to one of @stops or the end; their number in *ret_len. */
+/* The bytes up to one of @stops or to the end; *ret_len: their number. */
 static const char *take_word(struct cursor *c, const char *stops, size_t *ret_len)
 {
 	const char *start = (const char *)c->pos;
@@ -67,7 +67,7 @@ static const char *take_word(struct cursor *c, const char *stops, size_t *ret_le
 	return start;
 }
 
-/* Lines that are no text symbol with an address are skipped. */
+/* Skips lines other than text symbols with an address. */
 static int add_line(struct ksyms *k, const char *line, size_t line_len)
 {
 	struct cursor c = cur_init(line, line_len);
@@ -175,7 +175,7 @@ int ksym_range(const struct ksyms *k, const char *name, unsigned nth, uint64_t *
 			continue;
 		*ret_start = s->addr;
 		for (i++; i < k->syms.len && k->syms.items[i].addr == s->addr; i++)
-			; /* other names of the same place */
+			; /* other names of the same address */
 		*ret_end = i < k->syms.len ? k->syms.items[i].addr : s->addr + MAX_FUNCTION_BYTES;
 		return 0;
 	}

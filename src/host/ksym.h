@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kernel symbols from /proc/kallsyms, as they were when it was read.
+ * Kernel symbols from a copy of /proc/kallsyms.
  */
-#ifndef PROBE_KSYM_H
-#define PROBE_KSYM_H
+#ifndef HOST_KSYM_H
+#define HOST_KSYM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,24 +12,24 @@
 
 struct ksyms;
 
-/* The running kernel's. An empty table when addresses are hidden. */
+/* Reads the running kernel's symbols. The table is empty if addresses are hidden. */
 int ksym_new(struct ksyms **ret);
-/* The same from a stream. */
+/* Reads a stream in the format of /proc/kallsyms. */
 int ksym_read(FILE *f, struct ksyms **ret);
 void ksym_free(struct ksyms *k); /* NULL is fine */
 
-/* "tcp_v4_rcv+0x1a" or "nf_hook+0x3 [nf_tables]"; -ENOENT when addresses are hidden or @addr is in no text. */
+/* "tcp_v4_rcv+0x1a" or "nf_hook+0x3 [nf_tables]"; -ENOENT if unknown. */
 int ksym_name(const struct ksyms *k, uint64_t addr, char *buf, size_t cap);
 
 /*
- * Whether what is at @addr comes and goes while the kernel runs (modules, BPF programs), or nothing is known there:
- * then a younger table may know better.
+ * True if @addr belongs to a module or a BPF program, which come and go, or to no known symbol: a newer table may
+ * give another answer.
  */
 bool ksym_may_change(const struct ksyms *k, uint64_t addr);
 
 /*
- * The @nth (from 0) function called @name, clones of the compiler (".part.0") included: addresses from *ret_start
- * to *ret_end, the end excluded. -ENOENT when there are no more.
+ * Addresses of the @nth (from 0) function called @name, from *ret_start to *ret_end (excluded). Clones of the
+ * compiler (".part.0") count. -ENOENT if there are fewer.
  */
 int ksym_range(const struct ksyms *k, const char *name, unsigned nth, uint64_t *ret_start, uint64_t *ret_end);
 

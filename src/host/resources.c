@@ -15,11 +15,11 @@
 #include "base/err.h"
 #include "base/macros.h"
 
-#define FILES_BASE 256		/* `sonde profile` takes 257 with two CPUs, others less */
+#define FILES_BASE 256		/* `sonde profile`, the largest user, needs 257 with two CPUs */
 #define FILES_PER_CPU 8
 #define PATH_BYTES 4096
 
-/* False also for "max". */
+/* False for "max", too. */
 static bool read_bytes(const char *folder, const char *name, uint64_t *ret)
 {
 	char path[PATH_BYTES + 64];
@@ -65,7 +65,7 @@ bool resources_cgroup_line(const char *line, const char **ret_path, bool *ret_v2
 	return false;
 }
 
-/* Every level of the hierarchy limits those below it. */
+/* A limit applies to all levels below. */
 static void look_at_levels(struct memory_room *room, const char *mount, const char *path, bool v2)
 {
 	char folder[PATH_BYTES];
@@ -99,7 +99,7 @@ static void look_at_cgroups(struct memory_room *room)
 			continue;
 		for (size_t i = 0; i < ARRAY_SIZE(mounts[v2]) && mounts[v2][i]; i++) {
 			look_at_levels(room, mounts[v2][i], path, v2);
-			look_at(room, mounts[v2][i], v2);	/* in a container the path is the host's */
+			look_at(room, mounts[v2][i], v2);	/* the path may be the host's */
 		}
 	}
 }
