@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -32,6 +33,9 @@
 #define TIMEOUT_NS 10000000000ull	/* for a file */
 #define FINISH_NS 1000000000ull
 #define READ_BYTES (64u << 10)
+#define STRETCH_NS 2000000ull		/* the loop gets its turn after that */
+#define WAIT_NS 100000000ull		/* without a loop */
+#define RETRY_NS 1000000ull		/* until a table is offered again: poll()'s millisecond */
 #define WORKER_BYTES (1ull << 30)
 #define SHARE_OF_SCARCE 3	/* of little memory, for the only worker: larger files get no table */
 _Static_assert(BATCH_MAX <= WORKER_FDS_MAX, "a worker keeps the descriptors of its files");
@@ -46,11 +50,20 @@ struct job {
 	struct batch *batch;		/* NULL: waits */
 };
 
-/* What a worker has to do, and how far it got. */
+enum batch_state {
+	BATCH_READING,
+	BATCH_PAUSED,	/* the table in front of the answer cannot be taken yet */
+	BATCH_ENDING,	/* the worker exits */
+	BATCH__MAX
+};
+
+/* The files of one worker, and its progress. */
 struct batch {
 	struct cpu_loader *loader;
 	struct worker *worker;
-	struct loop_source *io;
+	enum batch_state state;
+	int result;			/* of BATCH_ENDING: why the worker was killed; 0 = it exits by itself */
+	struct loop_source *io;		/* of its answers, or of its end */
 	struct job *jobs[BATCH_MAX];
 	size_t n, at;
 	uint32_t pid;
@@ -70,6 +83,7 @@ struct cpu_loader {
 	size_t n_workers;		/* at once */
 	uint64_t worker_bytes;		/* of memory, for each */
 	unsigned held;			/* cpu_load_hold() */
+	struct loop_source *retry;	/* timer for BATCH_PAUSED */
 };
 
 /* In front of each table. */
@@ -147,8 +161,8 @@ static void take_out(struct cpu_loader *l, const struct job *j)
 	memmove(l->jobs + i, l->jobs + i + 1, (l->n - i) * sizeof(l->jobs[0]));
 }
 
-/* Tells how it went, and forgets it. */
-static void tell(struct cpu_loader *l, struct job *j, int result, const void *blob, size_t len, struct err *err)
+/* Reports the result and frees the job. -EAGAIN: it has to be reported again. */
+static int report(struct cpu_loader *l, struct job *j, int result, const void *blob, size_t len, struct err *err)
 {
 	const struct cpu_load load = {
 		.key = j->key, .asked_ns = j->asked_ns, .guessed = j->guessed, .result = result,
@@ -156,9 +170,15 @@ static void tell(struct cpu_loader *l, struct job *j, int result, const void *bl
 	};
 
 	take_out(l, j);
-	l->fn(l->ctx, &load);
+	if (l->fn(l->ctx, &load) == -EAGAIN) {
+		l->jobs[l->n++] = j;
+		return -EAGAIN;
+	}
 	job_free(j);
+	return 0;
 }
+
+static int on_worker(void *ctx, int fd, uint32_t events);
 
 static void batch_forget(struct batch *b)
 {
@@ -178,18 +198,55 @@ static void batch_forget(struct batch *b)
 	free(b);
 }
 
-/* The worker has ended, or has to: what it was at is to blame, the files behind it are not. */
-static void batch_end(struct batch *b, int result)
+/* Waits for another descriptor; -1 = for none. The old one is removed before it is closed: a child may share it. */
+static void watch(struct batch *b, enum batch_state state, int fd)
 {
+	struct loop *loop = b->loader->loop;
+
+	b->state = state;
+	loop_remove(TAKE_PTR(b->io));
+	if (loop && fd >= 0 && loop_add_io(loop, fd, EPOLLIN, on_worker, b, &b->io) == 0)
+		loop_name(b->io, "unwind tables");
+}
+
+static void pause_batch(struct batch *b)
+{
+	b->deadline_ns = clock_boot_ns() + TIMEOUT_NS;
+	if (b->state != BATCH_PAUSED)
+		watch(b, BATCH_PAUSED, -1);
+	if (b->loader->retry)
+		loop_set_timer(b->loader->retry, RETRY_NS, 0);
+}
+
+/* The worker exits, or is killed because of @result. */
+static void await_end(struct batch *b, int result)
+{
+	b->result = result;
+	b->deadline_ns = clock_boot_ns() + FINISH_NS;
+	if (result < 0)
+		kill(worker_pid(b->worker), SIGKILL);
+	watch(b, BATCH_ENDING, worker_end_fd(b->worker));
+}
+
+static bool has_ended(const struct batch *b)
+{
+	struct pollfd p = { .fd = worker_end_fd(b->worker), .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 || clock_boot_ns() > b->deadline_ns;
+}
+
+/* The file that the worker was reading is to blame; those behind it go to the next worker. */
+static void batch_end(struct batch *b)
+{
+	const int result = b->result;
 	struct cpu_loader *l = b->loader;
 	struct job *guilty = b->at < b->n ? b->jobs[b->at] : NULL;
 	struct err err = { 0 };
 	int r = 0;
 
-	/* before the descriptor is closed: a process that is being started may hold it too, and epoll would go on */
 	loop_remove(TAKE_PTR(b->io));
 	if (result == 0)
-		r = worker_finish(TAKE_PTR(b->worker), FINISH_NS, &err);
+		r = worker_finish(TAKE_PTR(b->worker), 1, &err);
 	else
 		err_errno(&err, result, "no answer of the worker process");
 	if (r > 0)
@@ -198,14 +255,15 @@ static void batch_end(struct batch *b, int result)
 		b->at++;
 	batch_forget(b);
 	if (guilty)
-		tell(l, guilty, result ?: r ?: -EIO, NULL, 0, &err);
+		report(l, guilty, result ?: r ?: -EIO, NULL, 0, &err);
 }
 
-/* Hands on what is complete. 0 or -E2BIG, -EBADMSG. */
+/* Hands on complete tables. -EAGAIN: the next one cannot be taken yet; -E2BIG, -EBADMSG: the answer is wrong. */
 static int take_answers(struct batch *b)
 {
 	struct answer_head head;
 
+	coop_step(probe_env_coop(b->loader->env), "put", "unwind table");
 	while (b->answer.len >= sizeof(head)) {
 		struct err err = { 0 };
 
@@ -216,20 +274,27 @@ static int take_answers(struct batch *b)
 			return 0;
 		if (head.result < 0)
 			err_errno(&err, head.result, "it cannot be compiled");
-		tell(b->loader, b->jobs[b->at++], MIN(head.result, 0), b->answer.data + sizeof(head), head.len, &err);
+		if (report(b->loader, b->jobs[b->at], MIN(head.result, 0), b->answer.data + sizeof(head), head.len,
+			   &err) == -EAGAIN)
+			return -EAGAIN;
+		b->at++;
 		buf_consume(&b->answer, sizeof(head) + head.len);
 		b->deadline_ns = clock_boot_ns() + TIMEOUT_NS;
 	}
 	return 0;
 }
 
-/* What the worker has sent so far. 1 = that was all. */
+enum { READ_MORE, READ_END };
+
+/* Reads the answer for a while. READ_* or -errno: -EAGAIN of take_answers(). */
 static int read_some(struct batch *b)
 {
-	for (;;) {
+	const uint64_t end_ns = clock_boot_ns() + STRETCH_NS;
+	int r = take_answers(b); /* read before a pause */
+
+	while (r == 0 && clock_boot_ns() < end_ns) {
 		char *p = buf_reserve(&b->answer, READ_BYTES);
 		ssize_t n;
-		int r;
 
 		if (!p)
 			return -ENOMEM;
@@ -237,29 +302,50 @@ static int read_some(struct batch *b)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return errno == EAGAIN ? 0 : -errno;
+			return errno == EAGAIN ? READ_MORE : -errno;
 		if (n == 0)
-			return 1;
+			return READ_END;
 		buf_commit(&b->answer, (size_t)n);
 		r = take_answers(b);
-		if (r < 0)
-			return r;
 	}
+	return r < 0 ? r : READ_MORE;
 }
 
 /* @b may be gone afterwards. */
 static void proceed(struct batch *b)
 {
-	int r = read_some(b);
+	int r;
 
-	if (r == 0 && clock_boot_ns() < b->deadline_ns)
+	if (b->state == BATCH_ENDING) {
+		if (has_ended(b))
+			batch_end(b);
 		return;
-	batch_end(b, r < 0 ? r : r > 0 ? 0 : -ETIMEDOUT);
+	}
+	r = read_some(b);
+	if (r == -EAGAIN)
+		pause_batch(b);
+	else if (r != READ_MORE)
+		await_end(b, MIN(r, 0));
+	else if (clock_boot_ns() > b->deadline_ns)
+		await_end(b, -ETIMEDOUT);
+	else if (b->state == BATCH_PAUSED)
+		watch(b, BATCH_READING, worker_fd(b->worker));
 }
 
 static void start_waiting(struct cpu_loader *l);
 
-static int on_answer(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+static int on_retry(void *ctx, _unused_ uint64_t now_ns)
+{
+	struct cpu_loader *l = ctx;
+
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (l->batches[i] && l->batches[i]->state == BATCH_PAUSED)
+			proceed(l->batches[i]);
+	start_waiting(l);
+	return 0;
+}
+
+static int on_worker(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct batch *b = ctx;
 	struct cpu_loader *l = b->loader;
@@ -290,7 +376,10 @@ static int start_worker(struct batch *b, const int *fds, struct err *err)
 		.later = true, .fds = fds, .n_fds = b->n, .nice = b->loader->nice,
 	};
 	struct cpu_loader *l = b->loader;
-	int fd, r = worker_start(&o, work, b, -1, &b->worker, err);
+	int fd, r;
+
+	coop_step(probe_env_coop(l->env), "start", "unwind worker");
+	r = worker_start(&o, work, b, -1, &b->worker, err);
 
 	if (r < 0)
 		return r;
@@ -300,13 +389,11 @@ static int start_worker(struct batch *b, const int *fds, struct err *err)
 	fd = worker_fd(b->worker);
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
 		return err_errno(err, -errno, "cannot read from the worker process");
-	r = l->loop ? loop_add_io(l->loop, fd, EPOLLIN, on_answer, b, &b->io) : 0;
-	if (r >= 0 && b->io)
-		loop_name(b->io, "unwind tables");
-	return r;
+	watch(b, BATCH_READING, fd);
+	return 0;
 }
 
-/* 0, or -errno: the first of the files that wait has been told so. */
+/* 0, or -errno, which the first of the waiting files got as its result. */
 static int start_batch(struct cpu_loader *l, size_t slot)
 {
 	struct batch *b = calloc(1, sizeof(*b));
@@ -325,7 +412,7 @@ static int start_batch(struct cpu_loader *l, size_t slot)
 		return 0;
 	}
 	batch_forget(b);
-	tell(l, first, r, NULL, 0, &err);
+	report(l, first, r, NULL, 0, &err);
 	return r;
 }
 
@@ -344,15 +431,61 @@ static void start_waiting(struct cpu_loader *l)
 			;
 }
 
+/* The loop may have ended it meanwhile. */
+static bool has_batch(const struct cpu_loader *l, const struct batch *b)
+{
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (l->batches[i] == b)
+			return true;
+	return false;
+}
+
+/* Descriptors to wait for; a paused batch has none. */
+static nfds_t poll_set(const struct cpu_loader *l, struct pollfd fds[static WORKERS_MAX],
+		       struct batch *of[static WORKERS_MAX])
+{
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < WORKERS_MAX; i++) {
+		struct batch *b = l->batches[i];
+
+		if (!b)
+			continue;
+		of[n] = b;
+		fds[n++] = (struct pollfd){
+			.fd = b->state == BATCH_PAUSED ? -1 : b->state == BATCH_ENDING ? worker_end_fd(b->worker) :
+				worker_fd(b->worker),
+			.events = POLLIN,
+		};
+	}
+	return n;
+}
+
+/* Waits for answers and ends of workers, at most @limit_ns, while the loop goes on. */
+static void hear(struct cpu_loader *l, uint64_t limit_ns)
+{
+	struct pollfd fds[WORKERS_MAX];
+	struct batch *of[WORKERS_MAX];
+	const nfds_t n = poll_set(l, fds, of);
+	bool left;
+
+	for (nfds_t i = 0; i < n; i++)
+		if (fds[i].fd < 0)
+			limit_ns = MIN(limit_ns, RETRY_NS);
+	left = coop_leave(probe_env_coop(l->env));
+	poll(fds, n, (int)(limit_ns / RETRY_NS) + (limit_ns > RETRY_NS));
+	coop_return(probe_env_coop(l->env), left);
+	for (nfds_t i = 0; i < n; i++)
+		if ((fds[i].revents || fds[i].fd < 0) && coop_yield(probe_env_coop(l->env)) == 0 &&
+		    has_batch(l, of[i]))
+			proceed(of[i]);
+}
+
 /* Without a loop there is one job at a time. */
 static void wait_for(struct cpu_loader *l)
 {
-	while (l->batches[0]) {
-		struct pollfd pfd = { .fd = worker_fd(l->batches[0]->worker), .events = POLLIN };
-
-		poll(&pfd, 1, 100);
-		proceed(l->batches[0]);
-	}
+	while (l->batches[0])
+		hear(l, WAIT_NS);
 }
 
 static void go_on(struct cpu_loader *l)
@@ -394,38 +527,6 @@ void cpu_load_hold(struct cpu_loader *l, bool on)
 		go_on(l);
 }
 
-/* The loop may have ended it meanwhile. */
-static bool has_batch(const struct cpu_loader *l, const struct batch *b)
-{
-	for (size_t i = 0; i < WORKERS_MAX; i++)
-		if (l->batches[i] == b)
-			return true;
-	return false;
-}
-
-/* What the workers have to say within @limit_ns. */
-static void hear(struct cpu_loader *l, uint64_t limit_ns)
-{
-	struct pollfd fds[WORKERS_MAX];
-	struct batch *of[WORKERS_MAX];
-	nfds_t n = 0;
-	bool left;
-	int r;
-
-	for (size_t i = 0; i < WORKERS_MAX; i++) {
-		if (!l->batches[i])
-			continue;
-		of[n] = l->batches[i];
-		fds[n++] = (struct pollfd){ .fd = worker_fd(l->batches[i]->worker), .events = POLLIN };
-	}
-	left = coop_leave(probe_env_coop(l->env));
-	r = poll(fds, n, (int)(limit_ns / 1000000) + 1);
-	coop_return(probe_env_coop(l->env), left);
-	for (nfds_t i = 0; r > 0 && i < n; i++)
-		if (fds[i].revents && has_batch(l, of[i]))
-			proceed(of[i]);
-}
-
 void cpu_load_wait(struct cpu_loader *l, uint64_t limit_ns)
 {
 	const uint64_t end_ns = clock_boot_ns() + limit_ns;
@@ -464,14 +565,40 @@ int cpu_load_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn
 	l->worker_bytes = scarce_bytes ? scarce_bytes / SHARE_OF_SCARCE : WORKER_BYTES;
 	l->fn = fn;
 	l->ctx = ctx;
+	if (loop && loop_add_timer(loop, 0, 0, on_retry, l, &l->retry) < 0) {
+		free(l);
+		return -ENOMEM;
+	}
 	*ret = l;
 	return 0;
+}
+
+/* A killed worker frees its memory before it ends. */
+static void kill_workers(struct cpu_loader *l)
+{
+	struct pollfd fds[WORKERS_MAX];
+	struct batch *of[WORKERS_MAX];
+	nfds_t n;
+	bool left;
+
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		if (l->batches[i])
+			await_end(l->batches[i], -ECANCELED);
+	n = poll_set(l, fds, of);
+	for (nfds_t i = 0; i < n; i++)
+		loop_remove(TAKE_PTR(of[i]->io));
+	left = coop_leave(probe_env_coop(l->env));
+	for (nfds_t i = 0; i < n; i++)
+		poll(&fds[i], 1, (int)(FINISH_NS / RETRY_NS));
+	coop_return(probe_env_coop(l->env), left);
 }
 
 void cpu_load_free(struct cpu_loader *l)
 {
 	if (!l)
 		return;
+	loop_remove(l->retry);
+	kill_workers(l);
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		if (l->batches[i])
 			batch_forget(l->batches[i]);

@@ -28,7 +28,8 @@ struct cpu_load {
 	size_t len;
 	const struct err *err;
 };
-typedef void (*cpu_load_fn)(void *ctx, const struct cpu_load *l);
+/* -EAGAIN: it cannot be taken now, and is offered again a moment later; else 0. */
+typedef int (*cpu_load_fn)(void *ctx, const struct cpu_load *l);
 
 /* @loop NULL: cpu_load_add() returns when @fn was called. @nice: struct worker_opts. */
 int cpu_load_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn fn, void *ctx,

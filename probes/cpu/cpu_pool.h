@@ -19,19 +19,23 @@ int cpu_pool_new(struct bpf_object *obj, uint64_t budget_bytes, struct cpu_pool 
 void cpu_pool_free(struct cpu_pool *p);	/* NULL is fine */
 
 /*
- * Consecutive units; grows within the budget. -ENOSPC: something has to be given back first; -EFBIG: not even in an
- * empty pool; or -errno of the kernel.
+ * Takes consecutive units; the pool grows within the budget. -EAGAIN: not before a grace period has passed; -ENOSPC:
+ * the caller has to retire some first; -EFBIG: more than the budget; or -errno of the kernel.
  */
 int cpu_pool_take(struct cpu_pool *p, uint32_t n_units, uint32_t *ret_first);
-void cpu_pool_give(struct cpu_pool *p, uint32_t first, uint32_t n_units);
+void cpu_pool_give(struct cpu_pool *p, uint32_t first, uint32_t n_units); /* never published */
+
+/* Gives back units that running programs may still read: they become free after a grace period. */
+void cpu_pool_retire(struct cpu_pool *p, uint32_t first, uint32_t n_units);
+
+/* 0: programs can read these units; -EAGAIN: not yet; or -errno. */
+int cpu_pool_ready(struct cpu_pool *p, uint32_t first, uint32_t n_units);
+
+/* After -EAGAIN and once a second: notices grace periods that have passed. Never sleeps. */
+void cpu_pool_poll(struct cpu_pool *p);
 
 /* Fills units with @len bytes; the rest of the last is zeroed. 0 or -errno. */
 int cpu_pool_write(struct cpu_pool *p, uint32_t first, const void *data, size_t len);
-
-/* Returns when what was written can be read by programs: as a rule at once. 0 or -errno. */
-int cpu_pool_settle(struct cpu_pool *p);
-
-void cpu_pool_poll(struct cpu_pool *p);	/* from time to time: takes the end of its helper */
 
 /* A word that was written. 0 or -errno. */
 int cpu_pool_word(struct cpu_pool *p, uint32_t word, uint32_t *ret);

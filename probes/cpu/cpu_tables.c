@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -28,6 +29,7 @@
 #include "elf/dwarf/ehframe.h"
 #include "elf/elf.h"
 #include "elf/mapped_file.h"
+#include "loop/coop.h"
 #include "probe/env.h"
 #include "probes/cpu/cpu_top_tasks.h"
 #include "probes/cpu/cpu_load.h"
@@ -40,7 +42,8 @@
 #define FILES_MAX 65536u
 #define GONE_AGAIN_NS 100000000ull	/* when a file may be asked for again whose process was gone, */
 #define SIBLINGS_MAX 64
-#define AHEAD_NS 20000000ull	/* for finding out who is busy: ten thousand processes take longer */
+#define AHEAD_NS 20000000ull	/* CPU time to find the busy processes: enough for some thousand */
+#define PAUSE_NS 200000		/* between two looks whether the first segment is in place */
 #define LATE_AGAIN_NS 30000000000ull	/* or that took too long */
 
 struct table {
@@ -124,9 +127,8 @@ static int evict_one(struct cpu_tables *t)
 	bpf_map_update_elem(t->gone_fd, &zero, &gone, BPF_ANY);
 	bpf_map_delete_elem(t->files_fd, &key);
 	bpf_map_delete_elem(t->asked_fd, &key);
-	probe_env_wait_for_programs(); /* that might still read what was taken out of the maps */
 	table = map_find(&t->tables, &key);
-	cpu_pool_give(t->pool, table->first, table->n_units);
+	cpu_pool_retire(t->pool, table->first, table->n_units);
 	t->stats.files--;
 	t->stats.rows -= table->n_rows;
 	t->stats.bytes -= table->bytes;
@@ -135,7 +137,7 @@ static int evict_one(struct cpu_tables *t)
 	return 0;
 }
 
-/* @spare: only what is free. */
+/* @spare: only units that are free. -EAGAIN: not before a grace period has passed; else like cpu_pool_take(). */
 static int take_units(struct cpu_tables *t, uint32_t n, bool spare, uint32_t *ret_first)
 {
 	int r = 0;
@@ -149,9 +151,11 @@ static int take_units(struct cpu_tables *t, uint32_t n, bool spare, uint32_t *re
 	while (r == 0) {
 		r = cpu_pool_take(t->pool, n, ret_first);
 		if (r != -ENOSPC)
-			return r;
+			break;
 		r = evict_one(t);
 	}
+	if (r == -EAGAIN)
+		cpu_pool_poll(t->pool); /* the grace period begins */
 	return r;
 }
 
@@ -180,7 +184,10 @@ static int publish(struct cpu_tables *t, const struct cpu_file_key *key, const s
 	return 0;
 }
 
-/* @blob as ehframe_compile() makes it; it comes from a process that is not trusted. */
+/*
+ * @blob comes from ehframe_compile() in an untrusted process. -EAGAIN: the pool has no room yet, or programs cannot
+ * read it yet; the caller calls again.
+ */
 static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const void *blob, size_t len, bool spare)
 {
 	struct sonde_unwind_head h;
@@ -189,6 +196,7 @@ static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const
 
 	if (r < 0)
 		return r;
+	cpu_pool_poll(t->pool);
 	if (h.n_rows) {
 		table.n_units = (uint32_t)(ROUND_UP(len - sizeof(h), sizeof(struct cpu_unwind_unit)) /
 					   sizeof(struct cpu_unwind_unit));
@@ -198,10 +206,9 @@ static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const
 	r = take_units(t, table.n_units, spare, &table.first);
 	if (r < 0)
 		return r;
-	if (table.n_units)
+	r = cpu_pool_ready(t->pool, table.first, table.n_units);
+	if (r == 0 && table.n_units)
 		r = cpu_pool_write(t->pool, table.first, (const char *)blob + sizeof(h), len - sizeof(h));
-	if (r == 0)
-		r = cpu_pool_settle(t->pool);
 	if (r == 0)
 		r = publish(t, key, &h, &table);
 	if (r < 0)
@@ -244,7 +251,7 @@ static void refuse(struct cpu_tables *t, const struct cpu_file_key *key, struct 
 }
 
 /* A worker that was too slow may have been kept from running: another time. */
-static void take_compiled(struct cpu_tables *t, const struct cpu_load *l)
+static int take_compiled(struct cpu_tables *t, const struct cpu_load *l)
 {
 	struct err err = *l->err;
 	uint64_t took = clock_boot_ns() - l->asked_ns;
@@ -253,29 +260,33 @@ static void take_compiled(struct cpu_tables *t, const struct cpu_load *l)
 	if (r == -ETIMEDOUT) {
 		t->stats.late++;
 		ask_again(t, &l->key, LATE_AGAIN_NS);
-		return;
+		return 0;
 	}
 	if (r >= 0) {
 		r = put_table(t, &l->key, l->blob, l->len, l->guessed);
+		if (r == -EAGAIN)
+			return r;
 		if (r < 0)
 			err_errno(&err, r, "no unwind table");
 	}
 	if (r < 0) {
 		if (!l->guessed) /* else whoever needs it asks */
 			refuse(t, &l->key, &err);
-		return;
+		return 0;
 	}
 	t->stats.load_ns += took;
 	t->stats.load_max_ns = MAX(t->stats.load_max_ns, took);
+	return 0;
 }
 
-static void on_compiled(void *ctx, const struct cpu_load *l)
+static int on_compiled(void *ctx, const struct cpu_load *l)
 {
 	struct cpu_tables *t = ctx;
+	int r = take_compiled(t, l);
 
-	take_compiled(t, l);
-	if (t->loaded)
+	if (r == 0 && t->loaded)
 		t->loaded(t->loaded_ctx);
+	return r;
 }
 
 /* ---- the other files of a process ---- */
@@ -298,7 +309,7 @@ static void load_siblings(struct cpu_tables *t, uint32_t tgid, bool guessed)
 	cpu_place_vec places = { 0 };
 
 	cpu_proc_maps_read(t->proc_fd, tgid, SIBLINGS_MAX, &places);
-	for (size_t i = 0; i < places.len; i++)
+	for (size_t i = 0; i < places.len && coop_yield(probe_env_coop(t->env)) == 0; i++)
 		if (places.items[i].kind == CPU_PLACE_FILE)
 			load_sibling(t, tgid, &places.items[i], guessed);
 	vec_fini(&places);
@@ -373,7 +384,7 @@ void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
 	for (size_t i = 0; !n_tids && i < s->n_pids; i++)
 		load_siblings(t, s->pids[i], true);
 	if (!n_tids && !s->n_pids)
-		cpu_top_tasks_each(t->proc_fd, AHEAD_NS, take_busy, t);
+		cpu_top_tasks_each(t->proc_fd, AHEAD_NS, probe_env_coop(t->env), take_busy, t);
 	cpu_load_hold(t->loader, false);
 }
 
@@ -385,6 +396,17 @@ void cpu_tables_poll(struct cpu_tables *t)
 }
 
 /* ---- the whole ---- */
+
+/* A job sleeps while the loop goes on. 0 or -ECANCELED. */
+static int pause_aside(struct cpu_tables *t)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct coop *coop = probe_env_coop(t->env);
+	bool left = coop_leave(coop);
+
+	nanosleep(&pause, NULL);
+	return coop_return(coop, left);
+}
 
 DEFINE_CLEANUP(struct elf *, elf_free)
 
@@ -402,7 +424,9 @@ static int load_vdso(struct cpu_tables *t)
 	r = elf_open_mem(h, (size_t)(h->e_shoff + (uint64_t)h->e_shnum * h->e_shentsize), CPU_ELF_BYTES, &e);
 	if (r == 0)
 		r = ehframe_compile(e, CPU_TABLE_BYTES, &blob);
-	return r < 0 ? r : put_table(t, &key, blob.data, blob.len, false);
+	while (r >= 0 && (r = put_table(t, &key, blob.data, blob.len, false)) == -EAGAIN)
+		r = pause_aside(t);
+	return r;
 }
 
 DEFINE_CLEANUP(struct cpu_tables *, cpu_tables_free)
@@ -441,11 +465,13 @@ int cpu_tables_begin(struct cpu_tables *t, struct bpf_object *obj, struct err *e
 	t->files_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_files");
 	t->asked_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_asked");
 	t->gone_fd = bpf_object__find_map_fd_by_name(obj, "cpu_unwind_gone");
+	coop_step(probe_env_coop(t->env), "make", "pool of unwind tables");
 	r = -ENOENT;
 	if (t->files_fd >= 0 && t->asked_fd >= 0 && t->gone_fd >= 0)
 		r = cpu_pool_new(obj, t->budget_bytes, &t->pool);
 	if (r < 0)
 		return err_errno(err, r, "no unwind tables");
+	coop_step(probe_env_coop(t->env), "load", "table of the vDSO");
 	r = load_vdso(t);
 	if (r < 0 && put_empty(t, &(struct cpu_file_key){ .ino = CPU_FILE_VDSO }) < 0)
 		return err_errno(err, r, "no unwind tables");

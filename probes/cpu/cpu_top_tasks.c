@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "loop/coop.h"
 
 #define BUSY_SHARE 50	/* one part in so many of the time since its start */
 
@@ -48,9 +49,10 @@ static bool is_busy(int proc_fd, const char *pid, uint64_t now_ticks, char ret_c
 	return cpu_top_tasks_stat(line, now_ticks, ret_comm);
 }
 
-void cpu_top_tasks_each(int proc_fd, uint64_t budget_ns, cpu_top_tasks_fn fn, void *ctx)
+void cpu_top_tasks_each(int proc_fd, uint64_t budget_ns, struct coop *coop, cpu_top_tasks_fn fn, void *ctx)
 {
 	const uint64_t begin_ns = clock_boot_ns(), tick_ns = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+	const uint64_t cpu_ns = clock_thread_cpu_ns();
 	int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
@@ -59,7 +61,7 @@ void cpu_top_tasks_each(int proc_fd, uint64_t budget_ns, cpu_top_tasks_fn fn, vo
 
 	if (!dir && fd >= 0)
 		close(fd);
-	while (dir && (e = readdir(dir)) && clock_boot_ns() - begin_ns < budget_ns) {
+	while (dir && (e = readdir(dir)) && clock_thread_cpu_ns() - cpu_ns < budget_ns && coop_yield(coop) == 0) {
 		if (str_to_u64(e->d_name, 10, &pid) < 0 || pid > UINT32_MAX)
 			continue;
 		if (is_busy(proc_fd, e->d_name, begin_ns / tick_ns, comm))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which processes need the CPUs, out of /proc: whose stacks are going to be walked. A guess, made before the first
- * sample; who is left out costs a sample or two that stop at the first file without a table.
+ * The processes that use the CPUs, read from /proc: the first samples will probably hit these. For a process that the
+ * guess misses, the first samples stop at the first file without a table.
  */
 #ifndef CPU_TOP_TASKS_H
 #define CPU_TOP_TASKS_H
@@ -10,14 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct coop;
+
 /*
- * Calls @fn for each process that is running or ready to run, or that used two hundredths of a CPU since it began,
- * while @budget_ns last. @proc_fd: a directory of processes. @comm: its name, 15 bytes at most.
+ * Calls @fn for each process that is runnable, or that has used 2 % of a CPU since its start. Stops after @budget_ns
+ * of CPU time; a job passes the turn in between, and stops when cancelled. @proc_fd: a /proc. @comm: up to 15 bytes.
  */
 typedef void (*cpu_top_tasks_fn)(void *ctx, uint32_t tgid, const char *comm);
-void cpu_top_tasks_each(int proc_fd, uint64_t budget_ns, cpu_top_tasks_fn fn, void *ctx);
+void cpu_top_tasks_each(int proc_fd, uint64_t budget_ns, struct coop *coop, cpu_top_tasks_fn fn, void *ctx);
 
-/* The line of /proc/PID/stat says so. @now_ticks: of USER_HZ, since boot. */
+/* Parses a line of /proc/PID/stat: is the process busy? @now_ticks: time since boot in USER_HZ. */
 bool cpu_top_tasks_stat(const char *line, uint64_t now_ticks, char ret_comm[static 16]);
 
 #endif

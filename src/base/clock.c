@@ -18,6 +18,11 @@ uint64_t clock_boot_ns(void)
 	return read_ns(CLOCK_BOOTTIME);
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Takes the narrowest of a few boot/real/boot readings: a preemption between them skews the offset. */
 int64_t clock_boot_offset_ns(void)
 {

@@ -11,6 +11,9 @@
 
 uint64_t clock_boot_ns(void);
 
+/* CPU time of the calling thread: preemption and sleep do not count. */
+uint64_t clock_thread_cpu_ns(void);
+
 /* CLOCK_REALTIME minus CLOCK_BOOTTIME, in ns: the wall-clock time of the boot. */
 int64_t clock_boot_offset_ns(void);
 

@@ -5,20 +5,11 @@
 #include "loop/hold.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/macros.h"
 
 #define CPU_ABOVE_NS 1000000ULL /* of shorter holds the processor time is not read */
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t = { 0 };
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 void hold_text(const struct hold *h, char *buf, size_t cap)
 {
@@ -33,7 +24,7 @@ void hold_text(const struct hold *h, char *buf, size_t cap)
 void hold_begin(struct hold_meter *m, const char *from)
 {
 	m->now.from = from;
-	m->cpu_ns = thread_cpu_ns();
+	m->cpu_ns = clock_thread_cpu_ns();
 	m->wall_ns = m->step_ns = clock_boot_ns();
 	m->longest_ns = 0;
 }
@@ -63,7 +54,7 @@ void hold_end(struct hold_meter *m, const char *to, struct hold *ret)
 	ret->to = to;
 	ret->wall_ns = now_ns - m->wall_ns;
 	if (ret->wall_ns > CPU_ABOVE_NS) {
-		cpu_ns = thread_cpu_ns();
+		cpu_ns = clock_thread_cpu_ns();
 		ret->cpu_ns = MIN(cpu_ns - m->cpu_ns, ret->wall_ns);
 		m->cpu_ns = cpu_ns;
 	}

@@ -23,6 +23,8 @@ struct async_map_update {
 	int *fds;
 	size_t n_done;		/* leading puts that are known to have taken effect */
 	pid_t child;		/* 0 = none */
+	bool failed;		/* the child reported a failure */
+	uint64_t end_ns;	/* when patience ends */
 };
 
 int async_map_update_new(struct async_map_update **ret)
@@ -75,6 +77,7 @@ int async_map_update_start(struct async_map_update *m)
 		m->keys[i] = m->puts.items[i].key;
 		m->fds[i] = m->puts.items[i].inner_fd;
 	}
+	m->end_ns = clock_boot_ns() + TIMEOUT_NS;
 	m->child = fork();
 	if (m->child == 0)
 		_exit(put_all(m) < 0);
@@ -92,47 +95,46 @@ static bool in_place(const struct async_map_update_put *p)
 	return bpf_map_lookup_elem(p->outer_fd, &p->key, &id) == 0;
 }
 
-/* True if the child has exited or never existed; *ret_failed is then its result. */
-static bool has_ended(struct async_map_update *m, bool *ret_failed)
+bool async_map_update_ended(struct async_map_update *m)
 {
 	int status = 0;
-	pid_t r = m->child ? waitpid(m->child, &status, WNOHANG) : -1;
+	pid_t r = m->child ? waitpid(m->child, &status, WNOHANG) : 0;
 
-	if (r == 0 || (r < 0 && m->child && errno == EINTR))
+	if (m->child && (r == 0 || (r < 0 && errno == EINTR)))
 		return false;
 	m->child = 0;
-	*ret_failed = r > 0 && status != 0;
+	m->failed |= r > 0 && status != 0;
 	return true;
+}
+
+bool async_map_update_failed(const struct async_map_update *m)
+{
+	return m->failed;
+}
+
+int async_map_update_poll(struct async_map_update *m)
+{
+	const bool ended = async_map_update_ended(m); /* before the look: afterwards nothing changes */
+
+	while (m->n_done < m->puts.len && in_place(&m->puts.items[m->n_done]))
+		m->n_done++;
+	if (m->n_done == m->puts.len)
+		return 0;
+	if (m->failed)
+		return -EIO;
+	if (ended)		/* it was killed, or its status is lost: SIGCHLD is ignored */
+		return put_all(m) < 0 ? -EIO : 0;
+	return clock_boot_ns() > m->end_ns ? -ETIMEDOUT : -EAGAIN;
 }
 
 int async_map_update_finish(struct async_map_update *m)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	const uint64_t end_ns = clock_boot_ns() + TIMEOUT_NS;
-	bool failed = false, ended = m && m->n_done < m->puts.len && has_ended(m, &failed);
+	int r;
 
-	while (m && m->n_done < m->puts.len) {
-		if (in_place(&m->puts.items[m->n_done])) {
-			m->n_done++;
-			continue;
-		}
-		if (failed || clock_boot_ns() > end_ns)
-			return failed ? -EIO : -ETIMEDOUT;
-		if (ended) {	/* result unknown: update here */
-			failed = put_all(m) < 0;
-			continue;
-		}
+	while ((r = m ? async_map_update_poll(m) : 0) == -EAGAIN)
 		nanosleep(&pause, NULL);
-		ended = has_ended(m, &failed);
-	}
-	return 0;
-}
-
-bool async_map_update_ended(struct async_map_update *m)
-{
-	bool failed;
-
-	return has_ended(m, &failed);
+	return r;
 }
 
 void async_map_update_free(struct async_map_update *m)

@@ -19,15 +19,20 @@ struct async_map_update_put {
 };
 
 int async_map_update_new(struct async_map_update **ret);
-/* Before async_map_update_start(). The caller keeps the descriptors open until async_map_update_finish(). */
+/* Before async_map_update_start(). The caller keeps the descriptors open until all are in place. 0 or -ENOMEM. */
 int async_map_update_add(struct async_map_update *m, const struct async_map_update_put *p);
 int async_map_update_start(struct async_map_update *m); /* 0 or -errno */
 
-/* Waits until all updates took effect, usually not at all. 0, or -errno if an update failed. Repeatable; NULL: 0. */
+/* 0: all are in place; -EAGAIN: not yet; or -errno. Never sleeps. */
+int async_map_update_poll(struct async_map_update *m);
+
+/* Sleeps until all are in place, which usually they are. 0 or -errno; NULL: 0. */
 int async_map_update_finish(struct async_map_update *m);
 
-/* True if the child has exited: async_map_update_free() does not block then. */
+/* The child has ended, a grace period after the update: async_map_update_free() does not wait. */
 bool async_map_update_ended(struct async_map_update *m);
+/* It ended before the grace period. */
+bool async_map_update_failed(const struct async_map_update *m);
 
 /* Waits for the child, up to an RCU grace period; NULL is fine. */
 void async_map_update_free(struct async_map_update *m);

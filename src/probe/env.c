@@ -431,6 +431,7 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 {
 	const int instance = env->preparing;
 	int r = load_aside(env, obj, err);
+	bool left;
 
 	if (r < 0)
 		return r;
@@ -441,7 +442,9 @@ int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *er
 	if (r < 0)
 		return err_errno(err, r, "cannot map the variables of programs");
 	programs_add(&env->programs, obj, (uint16_t)instance);
+	left = coop_leave(env->coop);
 	r = async_map_update_finish(env->puts);
+	coop_return(env->coop, left);
 	return r < 0 ? err_errno(err, r, "cannot put the rings in place") : 0;
 }
 

@@ -45,6 +45,11 @@ int worker_fd(const struct worker *w)
 	return w->fd;
 }
 
+int worker_end_fd(const struct worker *w)
+{
+	return w->pid_fd;
+}
+
 pid_t worker_pid(const struct worker *w)
 {
 	return w->pid;

@@ -78,6 +78,7 @@ int worker_start(const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd
 
 int worker_fd(const struct worker *w);	/* read end of its answers; EOF when it ended */
 pid_t worker_pid(const struct worker *w);
+int worker_end_fd(const struct worker *w);	/* readable when it has ended: worker_finish() does not wait then */
 
 /*
  * Stops reading, waits until it ended, at most @timeout_ns (0 = for ever), then kills it. Exit status, or

@@ -147,6 +147,14 @@ def test_stacks_that_stay_cut_are_counted(tmp_path):
     assert [int(n) for n in CUT.search(err).groups()] == [totals["walked_late"], totals["stayed_cut"]]
 
 
+def syscalls_of(pid, out):
+    """`sonde syscalls` of a process, to a file; it is at work."""
+    process = subprocess.Popen([BINARY, "syscalls", "-v", "-p", str(pid), "-e", "bpf,membarrier",
+                                "--format", "strace", "-o", out], stderr=subprocess.PIPE, text=True)
+    next(line for line in process.stderr if READY.search(line))
+    return process
+
+
 @needs_unwinder
 def test_eviction(tmp_path):
     """More tables than the budget holds: the oldest go, and come back when their program does."""
@@ -154,8 +162,13 @@ def test_eviction(tmp_path):
     for name in names:
         shutil.copy(os.path.realpath("/usr/bin/python3"), tmp_path / name)
     sonde = profile(tmp_path / "out", names, "--unwind-memory", "1M")
+    calls = syscalls_of(sonde.pid, tmp_path / "calls")
     for name in [*names, names[0]]:
         subprocess.run(["timeout", "2", tmp_path / name, "-S", "-c", "while True: pass"], check=False)
+    calls.send_signal(signal.SIGINT)
+    calls.communicate(timeout=READY_S)
+    text = (tmp_path / "calls").read_text()
+    assert "bpf(" in text and "membarrier(" not in text     # children wait for grace periods, the loop does not
     found, totals = stacks_of(sonde, tmp_path / "out", names)
     assert totals["evicted"] >= 2 and totals["loaded"] == totals["files"] + totals["evicted"], totals
     assert totals["bytes"] <= totals["pool_bytes"] <= 1 << 20 and not totals["refused"], totals

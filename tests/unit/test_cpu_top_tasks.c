@@ -56,10 +56,10 @@ static void the_caller_is_busy(void **state)
 	bool found = false;
 
 	(void)state;
-	cpu_top_tasks_each(proc_fd, 10000000000ull, find_self, &found);
+	cpu_top_tasks_each(proc_fd, 10000000000ull, NULL, find_self, &found);
 	assert_true(found);
 	found = false;
-	cpu_top_tasks_each(proc_fd, 0, find_self, &found);
+	cpu_top_tasks_each(proc_fd, 0, NULL, find_self, &found);
 	assert_false(found);
 	close(proc_fd);
 }
