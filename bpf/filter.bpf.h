@@ -12,12 +12,12 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-const volatile bool sonde_select_pids = false;
-const volatile bool sonde_select_comms = false;
-const volatile bool sonde_select_cgroups = false;
-const volatile bool sonde_select_netns = false;
-const volatile bool sonde_select_tree = false;
-const volatile __u32 sonde_self = 0;	/* process that reads the rings */
+UNIT_SHARED const volatile bool sonde_select_pids = false;
+UNIT_SHARED const volatile bool sonde_select_comms = false;
+UNIT_SHARED const volatile bool sonde_select_cgroups = false;
+UNIT_SHARED const volatile bool sonde_select_netns = false;
+UNIT_SHARED const volatile bool sonde_select_tree = false;
+UNIT_SHARED const volatile __u32 sonde_self = 0;	/* process that reads the rings */
 
 struct sonde_comm { char name[16]; };
 
@@ -27,7 +27,7 @@ struct sonde_comm { char name[16]; };
 		__uint(max_entries, 1); /* set at run time */ \
 		__type(key, key_type); \
 		__type(value, __u8); \
-	} name SEC(".maps")
+	} name UNIT_SHARED SEC(".maps")
 
 SONDE_SET(sonde_excluded, __u32);
 
@@ -37,7 +37,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
-} sonde_n_excluded SEC(".maps");
+} sonde_n_excluded UNIT_SHARED SEC(".maps");
 
 SONDE_SET(sonde_pids, __u32);
 SONDE_SET(sonde_comms, struct sonde_comm);

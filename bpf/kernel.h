@@ -55,6 +55,9 @@ enum { BPF_F_USER_STACK = 1 << 8 };
 enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
+/* A definition in a header of several compile units of one object: bpftool's linker keeps one of each. */
+#define UNIT_SHARED __attribute__((weak))
+
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17 };

@@ -16,8 +16,8 @@
 #include "bpf/ring.bpf.h"
 #include "sonde/plain_wire.h"
 
-const volatile __u64 sonde_plain_mask = 0;	/* bytes of data - 1; 0 = there is no such ring */
-const volatile __u32 sonde_plain_wakeup_bytes = 0;
+UNIT_SHARED const volatile __u64 sonde_plain_mask = 0;	/* bytes of data - 1; 0 = there is no such ring */
+UNIT_SHARED const volatile __u32 sonde_plain_wakeup_bytes = 0;
 
 /* Stores become visible in the order they are made only on x86; others need barriers that old kernels do not have. */
 #if defined(__TARGET_ARCH_x86)
@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, SONDE_PLAIN_HEAD);
-} sonde_plain SEC(".maps");
+} sonde_plain UNIT_SHARED SEC(".maps");
 
 /* False: use the ring buffer. The verifier knows which it is, and looks at that way alone. */
 static __always_inline bool plain_there(void)

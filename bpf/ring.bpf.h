@@ -19,8 +19,8 @@
 enum lane { LANE_BULK, LANE_LIFE };
 
 /* Filled before load (src/probe/env.c). */
-const volatile __u16 sonde_instance = 0;
-const volatile __u32 sonde_wakeup_bytes[2] = { 262144, 65536 };
+UNIT_SHARED const volatile __u16 sonde_instance = 0;
+UNIT_SHARED const volatile __u32 sonde_wakeup_bytes[2] = { 262144, 65536 };
 
 struct sonde_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -33,7 +33,7 @@ struct sonde_ring {
 		__uint(max_entries, 1); /* possible CPUs, set at run time */ \
 		__type(key, __u32); \
 		__array(values, struct sonde_ring); \
-	} name SEC(".maps")
+	} name UNIT_SHARED SEC(".maps")
 
 SONDE_RINGS(sonde_rings_bulk);
 SONDE_RINGS(sonde_rings_life);
@@ -43,7 +43,7 @@ struct {
 	__uint(max_entries, SONDE_LEDGER_ROWS);
 	__type(key, __u32);
 	__type(value, struct sonde_ledger);
-} sonde_ledger SEC(".maps");
+} sonde_ledger UNIT_SHARED SEC(".maps");
 
 /* The row of (this instance, @class) on this CPU, one more seen. NULL only to please the verifier. */
 static __always_inline struct sonde_ledger *ledger_seen(__u32 class)

@@ -11,15 +11,289 @@
 #include "bpf/ring.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_conns.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_fields.bpf.h"
-#include "probes/gohttp2/bpf/gohttp2_hit.bpf.h"
-#include "probes/gohttp2/bpf/gohttp2_life.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_send.bpf.h"
-#include "probes/gohttp2/bpf/gohttp2_map.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_string_cache.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+
+/* ---- a hit ---- */
+
+struct hit {
+	struct gohttp2_scratch *s;
+	struct gohttp2_layout *l;
+	const struct gohttp2_near *near; /* of a request: has what is not in the record yet, NULL = nothing */
+	__u64 map;		/* of headers, 0 = they are no map; s->lengths says which of them are looked at */
+	bool not_ours;
+};
+
+/* ---- connections ---- */
+
+/* The key of a connection is the object behind the net.Conn at @addr. */
+static __always_inline bool take_key(struct hit *h, __u64 addr, struct gohttp2_iface *ret)
+{
+	if (!addr || read_user(ret, sizeof(*ret), addr) || !ret->data) {
+		TELL(conn);
+		return false;
+	}
+	h->s->rec.conn = ret->data;
+	return true;
+}
+
+static __always_inline __u64 member(__u64 base, __u16 off)
+{
+	return base && off != GOHTTP2_NO_OFF ? base + off : 0;
+}
+
+/* Where a loopyWriter's net.Conn is: its own since 1.54, before that the buffered writer's. */
+static __always_inline __u64 loopy_conn(const struct gohttp2_layout *l, __u64 loopy)
+{
+	if (l->loopy_conn != GOHTTP2_NO_OFF)
+		return member(loopy, l->loopy_conn);
+	return member(word_at(word_at(loopy, l->loopy_framer), l->framer_writer), l->bufw_conn);
+}
+
+static __always_inline void take_goroutine(struct hit *h)
+{
+	struct gohttp2_frame_rec *r = &h->s->rec;
+	__u64 g = h->s->g;
+
+	if (h->l->goid == GOHTTP2_NO_OFF)
+		return;
+	if (read_span(h->s, g, h->l->goid, h->l->parent_goid)) {
+		r->goid = span_word(h->s, 0);
+		r->parent_goid = span_word(h->s, (__u32)h->l->parent_goid - h->l->goid);
+		return;
+	}
+	if (!g || read_user(&r->goid, sizeof(r->goid), g + h->l->goid))
+		TELL(goroutine);
+	r->parent_goid = word_at(g, h->l->parent_goid);
+}
+
+/* What belongs to the beginning of a call; the connection is remembered until @close as what @addr points to. */
+static __always_inline void take_origin(struct hit *h, const struct gohttp2_iface *conn, __u64 addr,
+					enum gohttp2_place close)
+{
+	take_goroutine(h);
+	remember(h->s, h->l, addr, take_conn(h->s, h->l, conn), close);
+}
+
+/* ---- frames ---- */
+
+/* A frame's own header, @head: stream and flags. */
+static __always_inline bool take_head(struct hit *h, const __u8 *head)
+{
+	__u32 flags_off = h->l->frame_flags, stream_off = h->l->frame_stream;
+	struct gohttp2_frame_rec *r = &h->s->rec;
+
+	if (flags_off >= FRAME_BYTES || stream_off > FRAME_BYTES - 4)
+		return false;
+	barrier_var(flags_off);
+	barrier_var(stream_off);
+	r->stream = u32_in(&head[stream_off & (FRAME_BYTES - 4)]);
+	if (head[flags_off & (FRAME_BYTES - 1)] & 1)	/* END_STREAM, RFC 9113 6.1 and 6.2 */
+		r->flags |= GOHTTP2_F_END_STREAM;
+	return true;
+}
+
+/* All of it at once: FrameHeader has 12 bytes and frames are larger. */
+static __always_inline bool take_frame(struct hit *h, __u64 addr)
+{
+	if (addr && !read_user(h->s->frame, FRAME_BYTES, addr) && take_head(h, h->s->frame))
+		return true;
+	TELL(frame);
+	return false;
+}
+
+/*
+ * A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. Both are of one size class and made one after
+ * the other, so mostly the HeadersFrame lies right in front of it.
+ */
+static __always_inline bool take_meta(struct hit *h, __u64 frame)
+{
+	__u16 fields = h->l->meta_fields;
+	__u32 front = META_FRONT;
+
+	if (fields > SPAN_BYTES - META_FRONT - 16 || !frame ||
+	    !read_span(h->s, frame - META_FRONT, 0, fields + META_FRONT + 8)) {
+		front = 0;
+		if (!read_span(h->s, frame, 0, fields == GOHTTP2_NO_OFF ? fields : fields + 8)) {
+			TELL(meta);
+			return false;
+		}
+	}
+	h->s->fields.ptr = span_word(h->s, front + fields);
+	h->s->fields.len = span_word(h->s, front + fields + 8);
+	if (front && span_word(h->s, front) == frame - META_FRONT && take_head(h, h->s->span))
+		return true;
+	return take_frame(h, span_word(h->s, front));
+}
+
+/* ---- headers in a Go map ---- */
+
+#define MAP_GROUPS 16		/* that are looked at: up to 128 entries */
+#define MAP_SLOTS 8
+#define BUCKET_BYTES 336	/* eight marks, keys (strings) and values (slices), a pointer to the next one */
+#define PAGE_LEAST 4096		/* bytes of a page; larger ones are multiples */
+#define BUCKET_NEXT 328		/* of later ones this is the size */
+#define TABLE_GROUPS 16		/* in a table: its groups, and their number less one */
+#define LENGTH_OF(name) (1ull << (sizeof(name) - 1))
+#define OLDEST_MARK 5		/* of a bucket's slot that is in use: runtime/map.go, minTopHash */
+
+/* The head of both kinds. */
+struct go_map {
+	__u64 count;
+	__u64 bits;		/* up to Go 1.23 flags, then the logarithm of the number of buckets */
+	__u64 entries;
+	__u64 more;		/* the buckets of a map that grows are there until they are moved; else tables */
+};
+
+/* The map at @addr: where its groups are. */
+static __always_inline bool find_groups(const struct gohttp2_layout *l, __u64 addr, struct gohttp2_groups *ret)
+{
+	struct go_map m;
+	__u64 table = 0;
+
+	if (read_user(&m, sizeof(m), addr))
+		return false;
+	ret->old = 0;
+	if (l->map_kind == GOHTTP2_MAP_BUCKETS) {
+		ret->left = (1ull << (m.bits >> 8 & 31)) - 1;
+		ret->old = m.more;
+	} else if (m.more) { /* one table, as long as it has room */
+		if (read_user(&table, sizeof(table), m.entries) ||
+		    read_user(&m.entries, 2 * sizeof(__u64), table + TABLE_GROUPS))
+			return false;
+		ret->left = m.more;
+	} else {
+		ret->left = 0;
+	}
+	ret->at = ret->row = m.entries;
+	ret->half = ret->left / 2;
+	return true;
+}
+
+static __always_inline bool in_use(const struct gohttp2_layout *l, __u8 mark)
+{
+	return l->map_kind == GOHTTP2_MAP_BUCKETS ? mark >= OLDEST_MARK : !(mark & 0x80);
+}
+
+/* One more header of the frame: the name, and the first of the values that are listed there. */
+static __noinline int add_entry(struct gohttp2_scratch *s, const struct gohttp2_string *key,
+				const struct gohttp2_string *list)
+{
+	struct gohttp2_hf *hf = &s->hf[s->fields.len & (HF_MAX - 1)];
+
+	if (!list->len || s->fields.len >= HF_MAX)
+		return 0;
+	hf->name = *key;
+	if (read_user(&hf->value, sizeof(hf->value), list->ptr))
+		TELL(map_value);
+	else
+		s->fields.len++;
+	return 0;
+}
+
+/* The group is in s->group. */
+static __always_inline void take_group(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
+{
+	bool pairs = l->map_kind == GOHTTP2_MAP_PAIRS;
+
+	/* as a loop it would begin in its middle, which verifiers before 6.2 refuse: a back-edge that is no jump */
+#pragma unroll
+	for (__u32 i = 0; i < MAP_SLOTS; i++) {
+		const struct gohttp2_string *key = (void *)&s->group[8 + i * (pairs ? 40 : 16)];
+		const struct gohttp2_string *list = (void *)&s->group[pairs ? 24 + i * 40 : 136 + i * 24];
+
+		if (in_use(l, s->group[i]) && key->len <= GOHTTP2_NAME_BYTES && s->lengths >> key->len & 1)
+			add_entry(s, key, list);
+	}
+}
+
+/*
+ * The group at @addr. The program may never have touched the page that its last slots are in: what is not written to
+ * is zero, and the kernel has no memory there yet. Marks of zero are no entries in a bucket, elsewhere they are
+ * written.
+ */
+static __always_inline bool read_group(struct gohttp2_scratch *s, __u64 addr, bool buckets)
+{
+	__u32 here = PAGE_LEAST - (addr & (PAGE_LEAST - 1));
+
+	if (!read_user(s->group, BUCKET_NEXT, addr))
+		return true;
+	__builtin_memset(s->group, 0, BUCKET_NEXT);
+	barrier_var(here);
+	if ((here < BUCKET_NEXT && !read_user(s->group, here, addr)) || buckets)
+		return true;
+	TELL(map_group);
+	return false;
+}
+
+/* Reads the group that s->groups stands at, and goes on to the next. False behind the last. */
+static __noinline int next_group(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
+{
+	struct gohttp2_groups *g = &s->groups;
+	bool buckets = l->map_kind == GOHTTP2_MAP_BUCKETS;
+	__u64 next = 0;
+
+	if (!g->at || !read_group(s, g->at, buckets))
+		return 0;
+	if (buckets)
+		next = word_at(g->at, BUCKET_NEXT);
+	if (!next && g->left) {
+		g->left--;
+		next = g->row += buckets ? BUCKET_BYTES : BUCKET_NEXT;
+	} else if (!next && g->old) {
+		next = g->row = g->old;
+		g->left = g->half;
+		g->old = 0;
+	}
+	g->at = next;
+	return 1;
+}
+
+/* A turn of bpf_loop(). */
+static long walk_group(__u32 i, struct walk *w)
+{
+	if (!next_group(w->s, w->l))
+		return 1;
+	take_group(w->s, w->l);
+	return 0;
+}
+
+/* What is looked at of a response with the status @code; trailers have none, and at the end gRPC's is in the map. */
+static __always_inline __u64 lengths_of_response(const struct gohttp2_scratch *s, __u32 code)
+{
+	__u64 lengths = code >= 200 ? gohttp2_lengths : 0;
+
+	if (!code || s->rec.flags & GOHTTP2_F_END_STREAM)
+		lengths |= LENGTH_OF("grpc-status") | LENGTH_OF("grpc-message");
+	return lengths;
+}
+
+/* Of a request. What frames have and the map does not begins with a colon. */
+static __always_inline __u64 lengths_of_request(void)
+{
+	return gohttp2_lengths | LENGTH_OF("traceparent") | LENGTH_OF("user-agent") | LENGTH_OF("content-type") |
+	       LENGTH_OF("grpc-timeout");
+}
+
+/* Of the headers in the map those whose names have a length in s->lengths. */
+static __always_inline void take_map(struct gohttp2_scratch *s, struct gohttp2_layout *l, __u64 map)
+{
+	struct walk w = { s, l };
+
+	if (!l->map_kind || !s->lengths)
+		return;
+	s->fields.ptr = 0;
+	if (!find_groups(l, map, &s->groups)) {
+		TELL(map);
+		return;
+	}
+	if (loops_there())
+		bpf_loop(MAP_GROUPS, walk_group, &w, 0);
+}
 
 /* ---- headers of gRPC's transport ---- */
 

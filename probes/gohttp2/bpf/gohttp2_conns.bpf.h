@@ -10,8 +10,199 @@
 #ifndef GOHTTP2_CONNS_BPF_H
 #define GOHTTP2_CONNS_BPF_H
 
-#include "probes/gohttp2/bpf/gohttp2_sock.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define UNWRAP_MAX 4
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct inode___gohttp2 {
+	unsigned short i_mode;
+};
+
+struct socket___gohttp2 {
+	struct sock *sk;
+};
+
+struct file___gohttp2 {
+	struct inode___gohttp2 *f_inode;
+	void *private_data;
+};
+
+struct fdtable___gohttp2 {
+	unsigned int max_fds;
+	struct file___gohttp2 **fd;
+};
+
+struct files_struct___gohttp2 {
+	struct fdtable___gohttp2 *fdt;
+};
+
+struct task_struct___gohttp2 {
+	struct files_struct___gohttp2 *files;
+};
+
+#pragma clang attribute pop
+
+struct gohttp2_iface {
+	__u64 itab, data;
+};
+
+/* The type of what an interface with methods holds: itab._type. The itab itself may be made at run time. */
+static __always_inline __u64 iface_type(const struct gohttp2_iface *c)
+{
+	return word_at(c->itab, 8);
+}
+
+/* Which wrapper has this type; -1 = none. */
+static __always_inline int wrapper_of(const struct gohttp2_layout *l, __u64 type)
+{
+	for (int i = 0; i < GOHTTP2_WRAPPERS; i++)
+		if (l->wrapper_type[i] == type)
+			return i;
+	return -1;
+}
+
+static __always_inline int conn_fd(struct gohttp2_layout *l, const struct gohttp2_iface *outer)
+{
+	struct gohttp2_iface c = *outer;
+	__u64 type, netfd;
+	__s32 fd = -1;
+
+	for (int i = 0; i <= UNWRAP_MAX; i++) {
+		int w;
+
+		if (c.itab == l->tcp_itab && c.itab)
+			break;
+		type = iface_type(&c);
+		if (type && type == l->tcp_type)
+			l->tcp_itab = c.itab;
+		if (type && (type == l->tcp_type || type == l->unix_type))
+			break;
+		w = type ? wrapper_of(l, type) : -1;
+		if (w < 0 || i == UNWRAP_MAX) {
+			TELL(conn_type);
+			return -1;
+		}
+		if (read_user(&c, sizeof(c), c.data + l->wrapper_conn[w & (GOHTTP2_WRAPPERS - 1)])) {
+			TELL(conn_inner);
+			return -1;
+		}
+	}
+	netfd = word_at(c.data, l->conn_fd);
+	if (!netfd || read_user(&fd, sizeof(fd), netfd + l->sysfd))
+		TELL(fd);
+	return fd;
+}
+
+static __always_inline struct sock *task_sock(__u32 fd)
+{
+	struct task_struct___gohttp2 *task = (void *)bpf_get_current_task();
+	struct fdtable___gohttp2 *fdt = BPF_CORE_READ(task, files, fdt);
+	struct file___gohttp2 **slots, *file = NULL;
+	struct socket___gohttp2 *socket;
+
+	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
+		return NULL;
+	slots = BPF_CORE_READ(fdt, fd);
+	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
+	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+		return NULL;
+	socket = BPF_CORE_READ(file, private_data);
+	return BPF_CORE_READ(socket, sk);
+}
+
+/* IPv4 in IPv6 becomes IPv4, as everywhere in sonde. */
+static __always_inline void unmap(struct gohttp2_frame_rec *r)
+{
+	__u32 *l = (__u32 *)r->laddr, *p = (__u32 *)r->raddr;
+	const __u32 mapped = 0xffff0000;	/* bytes 00 00 ff ff */
+
+	if (l[0] || l[1] || l[2] != mapped)
+		return;
+	r->family = 4;
+	l[0] = l[3];
+	p[0] = p[3];
+	l[1] = l[2] = l[3] = 0;
+	p[1] = p[2] = p[3] = 0;
+}
+
+/* A member of the sock_common that was read into s->sock; its offset is the running kernel's. */
+static __always_inline const void *in_sock(const struct gohttp2_scratch *s, __u32 off)
+{
+	return &s->sock[off < SOCK_BYTES - 16 ? off : 0];
+}
+#define SOCK(s, type, member) \
+	(*(const type *)in_sock(s, bpf_core_field_offset(struct sock_common, member)))
+
+/* One read for all of it: each costs as much as a map. */
+static __always_inline bool read_sock(struct gohttp2_scratch *s, const void *sk)
+{
+	return !bpf_probe_read_kernel(s->sock, sizeof(s->sock), sk);
+}
+
+/* Both ports, as they stand there. */
+static __always_inline __u32 sock_ports(const struct gohttp2_scratch *s)
+{
+	return (__u32)SOCK(s, __u16, skc_num) << 16 | SOCK(s, __u16, skc_dport);
+}
+
+/* What read_sock() read. */
+static __always_inline void take_sock(struct gohttp2_scratch *s, __u32 netns)
+{
+	struct gohttp2_frame_rec *r = &s->rec;
+	__u16 family = SOCK(s, __u16, skc_family);
+
+	r->cookie = SOCK(s, __u64, skc_cookie);
+	r->netns = netns;
+	r->lport = SOCK(s, __u16, skc_num);
+	r->rport = __builtin_bswap16(SOCK(s, __u16, skc_dport));
+	if (family == AF_INET) {
+		r->family = 4;
+		*(__u32 *)r->laddr = SOCK(s, __u32, skc_rcv_saddr);
+		*(__u32 *)r->raddr = SOCK(s, __u32, skc_daddr);
+	} else if (family == AF_INET6) {
+		r->family = 6;
+		*(struct in6_addr *)r->laddr = SOCK(s, struct in6_addr, skc_v6_rcv_saddr);
+		*(struct in6_addr *)r->raddr = SOCK(s, struct in6_addr, skc_v6_daddr);
+		unmap(r);
+	} else if (family == AF_UNIX) {
+		r->family = AF_UNIX;
+		r->lport = r->rport = 0;
+	} else {
+		return;
+	}
+	r->flags |= GOHTTP2_F_SOCK;
+}
+
+/* The socket of the connection, NULL when it was not found. */
+static __always_inline const struct sock *take_conn(struct gohttp2_scratch *s, struct gohttp2_layout *l,
+						    const struct gohttp2_iface *conn)
+{
+	struct gohttp2_frame_rec *r = &s->rec;
+	const struct net *net;
+	struct sock *sk;
+
+	r->fd = conn_fd(l, conn);
+	if (r->fd < 0)
+		return NULL;
+	sk = task_sock(r->fd);
+	if (!sk) {
+		TELL(not_socket);
+		return NULL;
+	}
+	if (!read_sock(s, sk))
+		return NULL;
+	net = (const struct net *)SOCK(s, __u64, skc_net);
+	take_sock(s, BPF_CORE_READ(net, ns.inum));
+	return sk;
+}
+
+/* ---- connections that are known ---- */
 
 struct gohttp2_object {
 	__u64 addr;		/* of the server's transport; of a client the connection's */

@@ -29,11 +29,11 @@
 #define DATA_BYTES 8192		/* of fields in one record; a power of two */
 #define VALUE_BYTES 2048	/* most of one value; likewise */
 
-const volatile bool gohttp2_debug = false;
-const volatile __u32 gohttp2_value_bytes = 512; /* of one header value, at most VALUE_BYTES - 1 */
-const volatile __u32 gohttp2_payload = 0;	/* of each DATA frame, likewise */
-const volatile bool gohttp2_data = false;	/* DATA frames are watched */
-const volatile __u64 gohttp2_lengths = 0;	/* bit n: a header in gohttp2_names has a name of n bytes */
+UNIT_SHARED const volatile bool gohttp2_debug = false;
+UNIT_SHARED const volatile __u32 gohttp2_value_bytes = 512; /* of one header value, at most VALUE_BYTES - 1 */
+UNIT_SHARED const volatile __u32 gohttp2_payload = 0;	/* of each DATA frame, likewise */
+UNIT_SHARED const volatile bool gohttp2_data = false;	/* DATA frames are watched */
+UNIT_SHARED const volatile __u64 gohttp2_lengths = 0;	/* bit n: a header in gohttp2_names has a name of n bytes */
 
 /* Since 6.11: on older kernels that preempt, two frames at once on one CPU could spoil one another. */
 extern void bpf_preempt_disable(void) __weak __ksym;
@@ -93,7 +93,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct gohttp2_scratch);
-} gohttp2_scratch SEC(".maps");
+} gohttp2_scratch UNIT_SHARED SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -101,21 +101,21 @@ struct {
 	__uint(max_entries, 65536);	/* programs times files; room is taken as it is used */
 	__type(key, struct gohttp2_key);
 	__type(value, struct gohttp2_layout);
-} gohttp2_layouts SEC(".maps");
+} gohttp2_layouts UNIT_SHARED SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
 	__type(key, struct gohttp2_name);
 	__type(value, struct gohttp2_name_val);
-} gohttp2_names SEC(".maps");
+} gohttp2_names UNIT_SHARED SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, GOHTTP2_SITES);
 	__type(key, __u32);
 	__type(value, __u64);
-} gohttp2_misses SEC(".maps");
+} gohttp2_misses UNIT_SHARED SEC(".maps");
 
 static __always_inline void gohttp2_tell(__u32 site)
 {

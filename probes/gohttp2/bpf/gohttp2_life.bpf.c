@@ -1,11 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
  * Programs that start and end. One whose file is watched already gets its layout here, before its first instruction
  * runs; user space is told of all of them and looks at the files it does not know.
  */
-#ifndef GOHTTP2_LIFE_BPF_H
-#define GOHTTP2_LIFE_BPF_H
-
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -173,5 +170,3 @@ int BPF_PROG(gohttp2_exit, struct task_struct *task)
 	rec_submit(l, LANE_LIFE, rec);
 	return 0;
 }
-
-#endif
