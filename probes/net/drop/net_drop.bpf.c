@@ -8,6 +8,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/pktfilter.bpf.h"
 #include "probes/net/count/net_count.bpf.h"
 #include "probes/net/flow/net_flow_direction.bpf.h"
 #include "probes/net/packet/net_skb.bpf.h"

@@ -9,15 +9,20 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/conntrack.bpf.h"
+#include "bpf/pktfilter.bpf.h"
 #include "probes/net/dns/net_dns_wire.h"
-#include "probes/net/flow/net_flow_query.bpf.h"
 #include "probes/net/flow/net_flow_packet.bpf.h"
-#include "probes/net/flow/net_flow_slot.bpf.h"
 #include "probes/net/flow/net_flow_table_wire.h"
 #include "probes/net/packet/net_load.bpf.h"
+#include "probes/net/packet/net_packet.bpf.h"
 #include "probes/net/packet/net_points.bpf.h"
 
 #define ASK_TIMES 3	/* an answer that did not come by then will not come */
+#define SLOT_AFTER 8	/* packets: most flows are shorter and never get a slot */
+#define TCP_FIN 1
+#define TCP_SYN 2
+#define TCP_RST 4
 #define TCP_ACK 16
 #define TCP_ECN 0xc0
 #define TCP_TOLD (TCP_FIN | TCP_SYN | TCP_RST)
@@ -25,7 +30,7 @@
 const volatile __u32 net_flow_level = NET_AGGREGATE_MEDIUM;
 const volatile __u64 net_flow_interval_ns = 5000000000ULL;
 const volatile __u32 net_flow_dns = 1;
-const volatile __u32 net_flow_short = 1;	/* slots are there: net_flow_slot.bpf.h */
+const volatile __u32 net_flow_short = 1; /* slots are in use */
 
 /* No LRU: a flow that went would be lost without a word. One that finds no room is counted. */
 struct {
@@ -35,6 +40,422 @@ struct {
 	__type(key, struct net_flow_key);
 	__type(value, struct net_flow_entry);
 } net_flows SEC(".maps");
+
+/* ---- owner, route, connection tracking: asked for reports only ---- */
+
+/* Source and destination of the forward direction; @forward_swapped: its source is the key's second end. */
+static __always_inline void flow_ends(struct net_flow_entry *f, const struct net_flow_key *k, bool forward_swapped)
+{
+	int src = forward_swapped;
+
+	__builtin_memcpy(f->src.addr, src ? k->addr[1] : k->addr[0], 16);
+	__builtin_memcpy(f->dst.addr, src ? k->addr[0] : k->addr[1], 16);
+	f->src.port = src ? k->port[1] : k->port[0];
+	f->dst.port = src ? k->port[0] : k->port[1];
+	f->family = k->family;
+	f->proto = k->proto;
+}
+
+static __always_inline void tuple_of(struct sonde_tuple *t, const struct net_flow_end *local,
+				     const struct net_flow_end *remote, const struct net_flow_entry *f)
+{
+	__builtin_memset(t, 0, sizeof(*t));
+	t->netns = net_want_netns;
+	t->family = f->family;
+	t->proto = f->proto;
+	t->lport = local->port;
+	t->rport = remote->port;
+	__builtin_memcpy(t->laddr, local->addr, 16);
+	__builtin_memcpy(t->raddr, remote->addr, 16);
+}
+
+/* Which end that is: the sender of the packet at hand if it carries a socket, else as owner_into() asked. */
+static __always_inline void set_end(struct net_flow_entry *f, const struct net_scratch *s, bool received, __u8 way)
+{
+	bool back = s->rec.owner_by == NET_OWNER_SKB_SK ? way == NET_WAY_BACK : received;
+
+	f->forward.owns = !back;
+	f->back.owns = back;
+}
+
+/* The process at the local end; @way: of the packet. */
+static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_entry *f, struct net_scratch *s,
+				       __u8 way)
+{
+	bool received = false;
+	struct sonde_owner *o = NULL;
+
+	s->rec.cookie = 0;
+	s->rec.owner_by = NET_OWNER_NONE;
+	s->is_error = false;
+	tuple_of(&s->sent, &f->src, &f->dst, f);
+	tuple_of(&s->received, &f->dst, &f->src, f);
+	/* what comes in may still carry the socket of its sender, behind a veth: the end that is here goes first */
+	if (f->dir == NET_DIR_IN &&
+	    (owner_exact(&s->rec, &s->received, &o) || owner_bound(&s->rec, &s->received, false, &o)) && o)
+		received = true;
+	else if (!owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &o) || !o)
+		o = f->dir == NET_DIR_OUT ? owner_by_sender(s) : owner_by_packet(s, false);
+	f->cookie = s->rec.cookie;
+	f->refused = selects_process();
+	if (!o)
+		return;
+	f->refused = is_excluded(o->tgid) || !select_owner(o->tgid, o->comm, o->cgroup_id);
+	f->owner_by = s->rec.owner_by;
+	set_end(f, s, received, way);
+	f->owner_tgid = o->tgid;
+	f->owner_start_ns = o->start_ns;
+	f->cgroup_id = o->cgroup_id;
+}
+
+static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow_entry *f, __u8 way)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	if (!s || s->busy) /* the next report asks again */
+		return;
+	s->busy = 1;
+	owner_into(skb, f, s, way);
+	s->busy = 0;
+}
+
+/* UAPI, struct bpf_fib_lookup. */
+struct fib_lookup {
+	__u8 family, l4_protocol;
+	__be16 sport, dport;
+	__u16 tot_len;
+	__u32 ifindex;
+	__u32 flowinfo;
+	__u32 src[4], dst[4];
+	__be16 vlan_proto, vlan_tci;
+	__u8 smac[6], dmac[6];
+};
+
+/* Where the forward direction goes on from here, by the routing table. */
+static __always_inline void ask_route(struct __sk_buff *skb, struct net_flow_entry *f)
+{
+	struct fib_lookup q = { .family = f->family == 4 ? 2 : 10, .ifindex = skb->ifindex, .tot_len = 0 };
+
+	if (f->dir != NET_DIR_IN)
+		return;
+	q.l4_protocol = f->proto;
+	q.sport = bpf_htons(f->src.port);
+	q.dport = bpf_htons(f->dst.port);
+	__builtin_memcpy(q.src, f->src.addr, 16);
+	__builtin_memcpy(q.dst, f->dst.addr, 16);
+	/* a neighbour that is not resolved yet (7) does not matter: the way is known */
+	switch (bpf_fib_lookup(skb, (void *)&q, sizeof(q), 0)) {
+	case 0:
+	case 7: f->out_ifindex = q.ifindex; __builtin_memcpy(f->next_hop, q.dst, 16);
+	}
+}
+
+static __always_inline void ct_tuple(struct bpf_sock_tuple *t, const struct net_flow_entry *f, bool turned)
+{
+	const struct net_flow_end *a = turned ? &f->dst : &f->src, *b = turned ? &f->src : &f->dst;
+
+	__builtin_memset(t, 0, sizeof(*t));
+	if (f->family == 4) {
+		__builtin_memcpy(&t->ipv4.saddr, a->addr, 4);
+		__builtin_memcpy(&t->ipv4.daddr, b->addr, 4);
+		t->ipv4.sport = bpf_htons(a->port);
+		t->ipv4.dport = bpf_htons(b->port);
+	} else {
+		__builtin_memcpy(t->ipv6.saddr, a->addr, 16);
+		__builtin_memcpy(t->ipv6.daddr, b->addr, 16);
+		t->ipv6.sport = bpf_htons(a->port);
+		t->ipv6.dport = bpf_htons(b->port);
+	}
+}
+
+static __always_inline void ct_end(struct net_flow_end *e, const union nf_inet_addr *addr, __be16 port, __u8 family)
+{
+	__u32 words[4];
+
+	__builtin_memset(e, 0, sizeof(*e));
+	bpf_probe_read_kernel(words, sizeof(words), addr);
+	if (family == 4)
+		words[1] = words[2] = words[3] = 0;
+	__builtin_memcpy(e->addr, words, 16);
+	e->port = bpf_ntohs(port);
+}
+
+static __always_inline bool ends_differ(const struct net_flow_end *a, const struct net_flow_end *b)
+{
+	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
+
+	return x[0] != y[0] || x[1] != y[1] || a->port != b->port;
+}
+
+/*
+ * A connection has two tuples: what was sent, and the reply that is expected. Here one of them is seen (as it is, or
+ * turned round); the other one, brought to the forward direction, is the far side of a translation.
+ */
+static __always_inline void ct_take(struct net_flow_entry *f, const struct nf_conn *ct)
+{
+	const struct nf_conntrack_tuple *orig = &ct->tuplehash[0].tuple, *reply = &ct->tuplehash[1].tuple;
+	struct net_flow_end here, there;
+	unsigned long status = BPF_CORE_READ(ct, status);
+
+	f->ct = status & IPS_EXPECTED ? NET_CT_RELATED : status & IPS_SEEN_REPLY ? NET_CT_ESTABLISHED : NET_CT_NEW;
+	f->offloaded = !!(status & (IPS_OFFLOAD | IPS_HW_OFFLOAD));
+	if (bpf_core_field_exists(struct nf_conn___mark, mark))
+		f->mark = BPF_CORE_READ((const struct nf_conn___mark *)ct, mark);
+	f->nat = !!(status & (IPS_SRC_NAT | IPS_DST_NAT));
+	if (!f->nat)
+		return;
+	ct_end(&here, &orig->src.u3, BPF_CORE_READ(orig, src.u.all), f->family);
+	ct_end(&there, &orig->dst.u3, BPF_CORE_READ(orig, dst.u.all), f->family);
+	if (!ends_differ(&here, &f->src) && !ends_differ(&there, &f->dst)) { /* before the translation */
+		ct_end(&f->nat_src, &reply->dst.u3, BPF_CORE_READ(reply, dst.u.all), f->family);
+		ct_end(&f->nat_dst, &reply->src.u3, BPF_CORE_READ(reply, src.u.all), f->family);
+	} else if (!ends_differ(&here, &f->dst) && !ends_differ(&there, &f->src)) { /* the same, answered first */
+		ct_end(&f->nat_dst, &reply->dst.u3, BPF_CORE_READ(reply, dst.u.all), f->family);
+		ct_end(&f->nat_src, &reply->src.u3, BPF_CORE_READ(reply, src.u.all), f->family);
+	} else { /* behind it: forward is as sent, or as replied */
+		ct_end(&there, &reply->dst.u3, BPF_CORE_READ(reply, dst.u.all), f->family);
+		if (!ends_differ(&there, &f->src)) {
+			f->nat_src = here;
+			ct_end(&f->nat_dst, &orig->dst.u3, BPF_CORE_READ(orig, dst.u.all), f->family);
+		} else {
+			f->nat_dst = here;
+			ct_end(&f->nat_src, &orig->dst.u3, BPF_CORE_READ(orig, dst.u.all), f->family);
+		}
+	}
+}
+
+/* Context of the program that asks, a constant: the kernel has one function for each. */
+enum ask_from { ASK_FROM_TC, ASK_FROM_XDP };
+
+static __always_inline struct nf_conn *conntrack_of(void *ctx, enum ask_from from, const struct net_flow_entry *f,
+						    struct bpf_sock_tuple *t)
+{
+	if (from == ASK_FROM_XDP)
+		return f->family == 4 ? conntrack_find_xdp(ctx, t, sizeof(t->ipv4), f->proto)
+				      : conntrack_find_xdp(ctx, t, sizeof(t->ipv6), f->proto);
+	return f->family == 4 ? conntrack_find(ctx, t, sizeof(t->ipv4), f->proto)
+			      : conntrack_find(ctx, t, sizeof(t->ipv6), f->proto);
+}
+
+static __always_inline bool can_ask_conntrack(enum ask_from from)
+{
+	bool lookup = from == ASK_FROM_XDP ? bpf_ksym_exists(bpf_xdp_ct_lookup) : bpf_ksym_exists(bpf_skb_ct_lookup);
+
+	return lookup && bpf_ksym_exists(bpf_ct_release);
+}
+
+static __always_inline void ask_conntrack(void *ctx, enum ask_from from, struct net_flow_entry *f)
+{
+	struct bpf_sock_tuple t;
+	struct nf_conn *ct;
+
+	if (!can_ask_conntrack(from))
+		return;
+	if (f->proto != 6 && f->proto != 17)
+		return;
+	ct_tuple(&t, f, false);
+	ct = conntrack_of(ctx, from, f, &t);
+	if (!ct) { /* behind a translation only the reply's tuple is what is seen, turned round */
+		ct_tuple(&t, f, true);
+		ct = conntrack_of(ctx, from, f, &t);
+	}
+	if (!ct)
+		return;
+	ct_take(f, ct);
+	bpf_ct_release(ct);
+}
+
+/* ---- slots: the fast path ---- */
+
+/*
+ * The fast path of a packet of a known flow without news. A look-up in the flow table calls four kernel functions,
+ * which costs more than everything else; a slot is an array element, found without a call. A slot belongs to one
+ * direction of one flow and holds the packets counted there; reports add it to the flow's half in the table.
+ *
+ * The packet path claims a slot once a direction has SLOT_AFTER packets; user space (net_flow.c) releases it.
+ */
+
+/* Mapped by user space, and so each slot is one cache line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, NET_FLOW_SLOTS);
+	__type(key, __u32);
+	__type(value, struct net_flow_slot);
+} net_flow_slots SEC(".maps");
+
+static __always_inline struct net_flow_slot *slot_at(const struct net_flow_slot_key *k)
+{
+	__u32 at = net_flow_slot_index(k);
+
+	return bpf_map_lookup_elem(&net_flow_slots, &at);
+}
+
+/* @ip: 40 bytes. False: the short way does not take it. */
+static __always_inline bool slot_key(struct __sk_buff *skb, __u8 dir, const __u8 *ip, struct net_flow_slot_key *k)
+{
+	if (ip[0] != 0x45 || *(const __u16 *)(ip + 6) & bpf_htons(0x3fff))
+		return false;
+	k->src = *(const __u32 *)(ip + 12);
+	k->dst = *(const __u32 *)(ip + 16);
+	k->ports = *(const __u32 *)(ip + 20);
+	k->ifindex = skb->ifindex;
+	k->what = NET_FLOW_SLOT_LIVE | ip[9] << 8 | dir << 16;
+	return true;
+}
+
+/* In order, and no flag that was not there before. */
+static __always_inline bool slot_takes_tcp(struct net_flow_slot *s, const __u8 *ip)
+{
+	const __u8 *tcp = ip + 20;
+	__u32 seq = bpf_ntohl(*(const __u32 *)(tcp + 4)), head = 20 + (tcp[12] >> 4) * 4;
+	__u32 total = bpf_ntohs(*(const __u16 *)(ip + 2));
+
+	if (tcp[13] & (TCP_SYN | TCP_FIN | TCP_RST | ~s->tcp_flags) || !*(const __u16 *)(tcp + 14) ||
+	    seq != s->next_seq)
+		return false;
+	if (total > head)
+		s->next_seq = seq + total - head;
+	return true;
+}
+
+/* Once in a tick, false: it is time to look whether there is something to tell. */
+static __always_inline bool slot_turn(struct net_flow_slot *s, __u32 tick)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+
+	if ((__s32)((__u32)(now >> NET_FLOW_DUE_SHIFT) - s->due) >= 0)
+		return false;
+	s->last_ns = now;
+	s->tick = tick;
+	return true;
+}
+
+/* True if the packet was counted, and that was all there was to do. */
+static __always_inline bool slot_count(struct __sk_buff *skb, __u8 dir, __u32 link)
+{
+	const __u8 *ip = (const __u8 *)(long)skb->data + (link == SONDE_LINK_ETHERNET ? ETH_LEN : 0);
+	__u32 tick = (__u32)bpf_jiffies64();
+	struct net_flow_slot_key k;
+	struct net_flow_slot *s;
+
+	if (skb->protocol != bpf_htons(NET_P_IP) || ip + 40 > (const __u8 *)(long)skb->data_end)
+		return false;
+	if (!slot_key(skb, dir, ip, &k))
+		return false;
+	s = slot_at(&k);
+	if (!s || !net_flow_slot_is(s, &k) || (s->tick != tick && !slot_turn(s, tick)))
+		return false;
+	if ((__u8)(k.what >> 8) == 6 && !slot_takes_tcp(s, ip))
+		return false;
+	__sync_fetch_and_add(&s->packets, 1);
+	__sync_fetch_and_add(&s->bytes, skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0));
+	return true;
+}
+
+/* ---- slots: claim and refresh ---- */
+
+/* The slot of a packet's direction, free, or whosever it is; NULL = it can have none. */
+static __always_inline struct net_flow_slot *slot_of(const struct flow_packet *p, struct net_flow_slot_key *k)
+{
+	int src = p->swapped;
+
+	if (p->key.family != 4 || (p->key.proto != 6 && p->key.proto != 17))
+		return NULL;
+	k->src = src ? p->key.addr[1][0] : p->key.addr[0][0];
+	k->dst = src ? p->key.addr[0][0] : p->key.addr[1][0];
+	k->ports = bpf_htons(src ? p->key.port[1] : p->key.port[0]) |
+		   (__u32)bpf_htons(src ? p->key.port[0] : p->key.port[1]) << 16;
+	k->ifindex = p->key.ifindex;
+	k->what = NET_FLOW_SLOT_LIVE | p->key.proto << 8 | p->dir << 16;
+	return slot_at(k);
+}
+
+/*
+ * Takes a free slot. Kernels before 5.12 have no atomic operation that returns something: who adds one to nothing and
+ * then reads one was alone, and whoever was not takes it back.
+ */
+static __always_inline bool slot_claim(struct net_flow_slot *s, const struct net_flow_slot_key *k)
+{
+	volatile __u32 *claims = &s->claims;
+
+	if (*claims)
+		return false;
+	__sync_fetch_and_add(&s->claims, 1);
+	if (*claims != 1) {
+		__sync_fetch_and_add(&s->claims, -1);
+		return false;
+	}
+	s->key.src = k->src;
+	s->key.dst = k->dst;
+	s->key.ports = k->ports;
+	s->key.ifindex = k->ifindex;
+	barrier();
+	*(volatile __u32 *)&s->key.what = k->what;
+	return true;
+}
+
+/* @w is the half of this direction, just counted: packets that are like it go the short way until @due_ns. */
+static __always_inline void slot_refresh(struct net_flow_slot *s, const struct net_flow_half *w, __u64 due_ns)
+{
+	s->next_seq = w->next_seq;
+	s->due = (__u32)(due_ns >> NET_FLOW_DUE_SHIFT);
+	s->tcp_flags = w->tcp_flags;
+}
+
+/* ---- slots: sums ---- */
+
+/* Live or shut. */
+static __always_inline struct net_flow_slot *slot_of_way(const struct net_flow_entry *f, __u32 ifindex, __u8 way)
+{
+	struct net_flow_slot_key k;
+	struct net_flow_slot *s;
+
+	if (!net_flow_slot_key_of(f, ifindex, way, &k))
+		return NULL;
+	s = slot_at(&k);
+	return s && net_flow_slot_owned(s, &k) ? s : NULL;
+}
+
+static __always_inline void slot_add_way(const struct net_flow_entry *f, __u32 ifindex, __u8 way, struct net_flow *r)
+{
+	const struct net_flow_slot *s = slot_of_way(f, ifindex, way);
+
+	if (!s)
+		return;
+	r->way[way].packets += s->packets;
+	r->way[way].bytes += s->bytes;
+	if (r->last_ns < s->last_ns)
+		r->last_ns = s->last_ns;
+}
+
+static __always_inline void slot_add(const struct net_flow_entry *f, __u32 ifindex, struct net_flow *r)
+{
+	slot_add_way(f, ifindex, NET_WAY_FORWARD, r);
+	slot_add_way(f, ifindex, NET_WAY_BACK, r);
+}
+
+/* A flow begins anew: what its slots have is not its own, and the first packet goes the long way. */
+static __always_inline void slot_begin_way(const struct net_flow_entry *f, __u32 ifindex, __u8 way,
+					   struct net_flow_half *h)
+{
+	struct net_flow_slot *s = slot_of_way(f, ifindex, way);
+
+	if (!s)
+		return;
+	s->tcp_flags = 0;
+	h->packets = -s->packets;
+	h->bytes = -s->bytes;
+}
+
+static __always_inline void slot_begin(struct net_flow_entry *f, __u32 ifindex)
+{
+	slot_begin_way(f, ifindex, NET_WAY_FORWARD, &f->forward);
+	slot_begin_way(f, ifindex, NET_WAY_BACK, &f->back);
+}
+
+/* ---- scratch ---- */
 
 /* Room for one more of each per CPU: too large for the stack. */
 struct net_flow_room {

@@ -15,10 +15,9 @@
 #include "bpf/compat.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/owner.bpf.h"
-#include "bpf/pktfilter.bpf.h"
-#include "sonde/ratelimit.bpf.h"
 #include "bpf/ring.bpf.h"
-#include "probes/net/packet/net_local.bpf.h"
+#include "sonde/pktfilter_wire.h"
+#include "sonde/ratelimit.bpf.h"
 #include "probes/net/net_wire.h"
 
 #define NET_HEAD_BYTES 128	/* enough for Ethernet, two tags, IPv6 with options, ports */
@@ -69,6 +68,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct ratelimit);
 } net_buckets SEC(".maps");
+
+/* Addresses of the watched namespaces; user space writes them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct net_addr);
+	__type(value, __u8);
+} inst_net_local SEC(".maps");
 
 /* Tuples of all namespaces, key.netns = 0: whose packet arrives in another namespace of this host. */
 struct net_remote {

@@ -7,6 +7,7 @@
 #ifndef NET_SKB_BPF_H
 #define NET_SKB_BPF_H
 
+#include "bpf/pktfilter.bpf.h"
 #include "probes/net/packet/net_packet.bpf.h"
 
 #define NET_HEADER_UNSET 0xffff	/* skb->mac_header before a header was there */

@@ -8,9 +8,201 @@
  */
 #include "bpf/kernel.h"
 
-#include "probes/net/flow/net_conn_state.bpf.h"
+#include "bpf/conntrack.bpf.h"
+#include "bpf/pktfilter.bpf.h"
 #include "probes/net/count/net_count.bpf.h"
 #include "probes/net/packet/net_emit.bpf.h"
+
+/* ---- state of a packet in its flow ---- */
+
+/*
+ * Evaluated for reported packets only: by connection tracking where it knows the packet (bpf/conntrack.bpf.h), else
+ * by a table of the packets reported before.
+ *
+ * New: no answer yet; established: from the initiator, after an answer; reply: from the other end; related: an ICMP
+ * error about a known flow, or the start of a flow that connection tracking expects.
+ */
+#define CONV_IDLE_NS 60000000000ULL /* without a handshake: after that another one begins */
+
+#define CONV_SYN 0x02
+#define CONV_ACK 0x10
+
+const volatile bool net_query_state = true;
+
+struct net_conn_state {
+	__u64 last_ns;
+	__u64 answered;
+};
+
+/* By the tuple of who began. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct sonde_tuple);
+	__type(value, struct net_conn_state);
+} inst_net_convs SEC(".maps");
+
+/* ---- state by connection tracking ---- */
+
+static __always_inline void ct_from(struct bpf_sock_tuple *to, const struct sonde_tuple *t)
+{
+	__builtin_memset(to, 0, sizeof(*to));
+	if (t->family == 4) {
+		__builtin_memcpy(&to->ipv4.saddr, t->laddr, 4);
+		__builtin_memcpy(&to->ipv4.daddr, t->raddr, 4);
+		to->ipv4.sport = bpf_htons(t->lport);
+		to->ipv4.dport = bpf_htons(t->rport);
+	} else {
+		__builtin_memcpy(to->ipv6.saddr, t->laddr, 16);
+		__builtin_memcpy(to->ipv6.daddr, t->raddr, 16);
+		to->ipv6.sport = bpf_htons(t->lport);
+		to->ipv6.dport = bpf_htons(t->rport);
+	}
+}
+
+/* Its conversation's status; *ret_reply: @t is the tuple of an answer. -1: it has none. */
+static __always_inline long ct_status(struct __sk_buff *skb, const struct sonde_tuple *t, bool *ret_reply)
+{
+	struct bpf_sock_tuple tuple;
+	struct nf_conn *ct;
+	unsigned long status;
+	__u8 dir = 0;
+
+	ct_from(&tuple, t);
+	ct = t->family == 4 ? conntrack_find_dir(skb, &tuple, sizeof(tuple.ipv4), t->proto, &dir)
+			    : conntrack_find_dir(skb, &tuple, sizeof(tuple.ipv6), t->proto, &dir);
+	if (!ct)
+		return -1;
+	status = BPF_CORE_READ(ct, status);
+	bpf_ct_release(ct);
+	*ret_reply = dir;
+	return (long)status;
+}
+
+/* As netfilter has it. Behind a translation only the tuple of the answer is what is seen, turned round. */
+static __always_inline __u32 state_by_ct(struct __sk_buff *skb, const struct net_scratch *s)
+{
+	bool reply = false;
+	long status;
+
+	if (!bpf_ksym_exists(bpf_skb_ct_lookup) || !bpf_ksym_exists(bpf_ct_release))
+		return NET_STATE_NONE;
+	if (s->sent.proto != 6 && s->sent.proto != 17)
+		return NET_STATE_NONE;
+	status = ct_status(skb, &s->sent, &reply);
+	if (status < 0) {
+		status = ct_status(skb, &s->received, &reply);
+		reply = !reply;
+	}
+	if (status < 0)
+		return NET_STATE_NONE;
+	if (s->is_error)
+		return NET_STATE_RELATED;
+	if (reply)
+		return NET_STATE_REPLY;
+	if (status & IPS_SEEN_REPLY)
+		return NET_STATE_ESTABLISHED;
+	return status & IPS_EXPECTED ? NET_STATE_RELATED : NET_STATE_NEW;
+}
+
+/* ---- state by packets seen before ---- */
+
+static __always_inline __u8 tcp_flags_of(const __u8 *head, __u32 link)
+{
+	__u16 proto = 0;
+	__u32 off = head_l3(head, link, &proto);
+
+	if (off > 22)
+		return 0;
+	if (proto == NET_P_IP)
+		off += (head_u8(head, off) & 15) * 4;
+	else if (head_u8(head, off + 6) == 6)
+		off += 40;
+	else /* behind options, where nobody looks */
+		return 0;
+	return off < NET_HEAD_BYTES - 13 ? head_u8(head, off + 13) : 0;
+}
+
+static __always_inline void conv_set(const struct sonde_tuple *t, __u64 now, __u64 answered)
+{
+	struct net_conn_state v = { .last_ns = now, .answered = answered };
+
+	bpf_map_update_elem(&inst_net_convs, t, &v, BPF_ANY);
+}
+
+static __always_inline struct net_conn_state *conv_find(const struct sonde_tuple *t, __u64 now)
+{
+	struct net_conn_state *c = bpf_map_lookup_elem(&inst_net_convs, t);
+
+	if (!c || (t->proto != 6 && now - c->last_ns > CONV_IDLE_NS))
+		return NULL;
+	c->last_ns = now;
+	return c;
+}
+
+/* Who began a handshake is plain; a connection that was not seen to begin stays unknown. */
+static __always_inline __u32 state_by_handshake(const struct net_scratch *s, __u8 flags, __u64 now)
+{
+	if ((flags & (CONV_SYN | CONV_ACK)) == CONV_SYN) {
+		bpf_map_delete_elem(&inst_net_convs, &s->received);
+		conv_set(&s->sent, now, 0);
+		return NET_STATE_NEW;
+	}
+	bpf_map_delete_elem(&inst_net_convs, &s->sent);
+	conv_set(&s->received, now, 1);
+	return NET_STATE_REPLY;
+}
+
+/* An echo to oneself: question and answer look alike. */
+static __always_inline bool ends_equal(const struct sonde_tuple *t)
+{
+	const __u32 *a = (const __u32 *)t->laddr, *b = (const __u32 *)t->raddr;
+
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && t->lport == t->rport;
+}
+
+static __always_inline __u32 state_by_table(const struct net_scratch *s, __u32 link)
+{
+	const struct sonde_tuple *t = &s->sent;
+	__u64 now = bpf_ktime_get_ns();
+	struct net_conn_state *c;
+	__u8 flags;
+
+	if (has_ports(t->proto) && !t->lport && !t->rport) /* a fragment */
+		return NET_STATE_NONE;
+	if (ends_equal(t))
+		return NET_STATE_NONE;
+	if (s->is_error)
+		return conv_find(t, now) || conv_find(&s->received, now) ? NET_STATE_RELATED : NET_STATE_NONE;
+	flags = t->proto == 6 ? tcp_flags_of(s->rec.data, link) : 0;
+	if (flags & CONV_SYN)
+		return state_by_handshake(s, flags, now);
+	c = conv_find(&s->received, now);
+	if (c) {
+		c->answered = 1;
+		return NET_STATE_REPLY;
+	}
+	c = conv_find(t, now);
+	if (c) /* an acknowledgement is of something that was answered, told or not */
+		return c->answered || flags & CONV_ACK ? NET_STATE_ESTABLISHED : NET_STATE_NEW;
+	if (t->proto == 6)
+		return NET_STATE_NONE;
+	conv_set(t, now, 0);
+	return NET_STATE_NEW;
+}
+
+/* NET_STATE_*; @is_ip: the tuples of the packet stand in @s. */
+static __always_inline __u32 conv_state(struct __sk_buff *skb, const struct net_scratch *s, __u32 link, bool is_ip)
+{
+	__u32 state;
+
+	if (!net_query_state || !is_ip)
+		return NET_STATE_NONE;
+	state = state_by_ct(skb, s);
+	return state ? state : state_by_table(s, link);
+}
+
+/* ---- a packet ---- */
 
 /* True: nothing is to be told of it. */
 static __always_inline bool count_packet(struct __sk_buff *skb, __u8 dir, __u32 link)

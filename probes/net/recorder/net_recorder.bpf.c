@@ -6,6 +6,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/pktfilter.bpf.h"
 #include <bpf/bpf_helpers.h>
 
 #include "probes/net/recorder/net_recorder_wire.h"
