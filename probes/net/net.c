@@ -35,7 +35,10 @@
 #include "probes/net/net_setup.h"
 #include "probes/net/owner/net_sock.h"
 #include "probes/net/packet/net_netns.h"
-#include "probes/net/drop/net_trace.h"
+#include "probes/net/drop/net_drop.h"
+#include "probes/net/drop/net_xdp.h"
+#include "probes/net/flow/net_redirect.h"
+#include "probes/net/owner/net_sender_tuples.h"
 #include "probes/net/net_wire.h"
 
 struct net_state {

@@ -17,7 +17,10 @@
 #include "probes/net/net_setup.h"
 #include "probes/net/owner/net_sock.h"
 #include "probes/net/packet/net_tc.h"
-#include "probes/net/drop/net_trace.h"
+#include "probes/net/drop/net_drop.h"
+#include "probes/net/drop/net_xdp.h"
+#include "probes/net/flow/net_redirect.h"
+#include "probes/net/owner/net_sender_tuples.h"
 
 struct check {
 	struct probe p;

@@ -3,6 +3,8 @@
  * Loading the drop programs. What a reason's number means, which reasons are no drops and how many arguments
  * the tracepoint has all come from the running kernel's BTF: numbers move between releases.
  */
+#include "probes/net/drop/net_drop.h"
+
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -18,7 +20,6 @@
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_setup.h"
-#include "probes/net/drop/net_trace.h"
 
 #include "net_drop.skel.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/flow/net_redirect.h"
+
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -12,7 +14,6 @@
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_setup.h"
-#include "probes/net/drop/net_trace.h"
 
 #include "net_redirect.skel.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "probes/net/owner/net_sender_tuples.h"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,7 +11,6 @@
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_setup.h"
-#include "probes/net/drop/net_trace.h"
 
 #include "net_sender_tuples.skel.h"
 
