@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Live half of the sys probe: turns what was asked for into read-only data of the programs, loads those that are
- * needed, attaches them.
+ * Live half of the sys probe: turns the configuration into read-only data of the BPF programs, loads and attaches
+ * them.
  */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -41,11 +41,11 @@ extern const struct decoder_ops sys_decoder;
 
 struct sys_state {
 	struct hooks *hooks;
-	struct trace *trace;	/* events beside the calls; NULL = none */
-	struct heal *heal;	/* NULL: nobody wants the state behind the events */
-	struct cputime *cputime;	/* of all processes; NULL: no output shows them */
+	struct trace *trace;	/* NULL = no events beside system calls */
+	struct resync *heal;	/* NULL = no output needs the state tables */
+	struct cputime *cputime;	/* NULL = no output shows CPU times */
 	struct losses *losses;
-	struct budget *budget;	/* NULL: nobody set one */
+	struct budget *budget;	/* NULL = no limit */
 	uint8_t want[PLAN_ABIS_MOST * SYS_NR_MAX];
 	unsigned n_abis;
 	unsigned n_cpus;
@@ -67,8 +67,8 @@ static const unsigned abis[] = { SYS_ABI_ARM64 };
 	{ "fork", "sys_fork", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_fork", .n_args = 2, \
 	  .fallback = "in a new thread, clone3 is shown without its flags" }
 
-/* All but the first can be left out. */
-static const struct hook tell_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER("sys_enter"), ROW_FORK };
+/* All hooks but the first are optional. */
+static const struct hook record_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER("sys_enter"), ROW_FORK };
 static const struct hook sum_hooks[] = { ROW_EXIT("sys_exit_sum"), ROW_ENTER("sys_enter_sum") };
 
 struct setup {
@@ -76,7 +76,7 @@ struct setup {
 	struct sys_state *s;
 };
 
-/* Does the caller select by anything but the call's number? */
+/* Is there a condition beside the number of the call? */
 static bool has_conditions(const struct probe *p)
 {
 	const struct probe_select *sel = probe_env_select(p->env, p->instance);
@@ -86,7 +86,7 @@ static bool has_conditions(const struct probe *p)
 	       sel->n_cgroups || sel->n_tree;
 }
 
-/* Is there more to a call than numbers? */
+/* Does the call need the long path? */
 static bool has_steps(const struct sys_conf *c, const struct sys_plan *plan)
 {
 	if (plan->flags & (SYS_PLAN_LIFE | SYS_PLAN_EXEC))
@@ -100,7 +100,7 @@ static bool has_steps(const struct sys_conf *c, const struct sys_plan *plan)
 	return plan->n_mem > 0;
 }
 
-/* Is there memory that has to be read when the call is entered? */
+/* Does the call have arguments to read at entry? */
 static bool keeps(const struct sys_plan *plan)
 {
 	for (unsigned i = 0; i < plan->n_mem; i++)
@@ -109,7 +109,7 @@ static bool keeps(const struct sys_plan *plan)
 	return false;
 }
 
-/* Does the filter let a call pass that was asked for, or does it pass whatever that says? @call may be NULL. */
+/* Does a selected call pass the filter, or pass regardless for the state tables? @call may be NULL. */
 static bool passes(const struct sys_conf *c, unsigned abi, unsigned nr, const struct sys_call *call, bool *ret_state)
 {
 	*ret_state = c->push && c->keep_state && call && sys_pushdown_keeps_state(call);
@@ -118,7 +118,7 @@ static bool passes(const struct sys_conf *c, unsigned abi, unsigned nr, const st
 	return abi < ARRAY_SIZE(c->push->calls) && nr < SYS_NUMBERS ? c->push->calls[abi][nr] : !c->summary;
 }
 
-/* SYS_DO_* of a call that was asked for. One that does not return is never left. */
+/* SYS_DO_* of a selected call. */
 static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, const struct sys_plan *plan)
 {
 	const struct sys_conf *c = p->conf;
@@ -154,7 +154,7 @@ static void set_pred(const struct sys_pushdown *push, struct bpf_object *obj, co
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_other_files"), SYS_FILES_MOST);
 }
 
-/* It is left without a number. */
+/* rt_sigreturn() exits without a number. */
 static bool is_sigreturn(unsigned abi, unsigned nr)
 {
 	const struct sys_call *call = sys_table_call_find(abi, nr);
@@ -185,7 +185,7 @@ static void set_calls(const struct probe *p, struct bpf_object *obj, const struc
 	probe_rodata_set(obj, "sys_do_back", &back, sizeof(back));
 }
 
-/* The kernel side reads a clock that stands still while the machine sleeps. */
+/* The programs read CLOCK_MONOTONIC, which stops during suspend. */
 static void set_clock(struct sys_state *s)
 {
 	uint64_t *offset_ns = probe_rodata_var(hooks_object(s->hooks), "sys_boot_offset_ns", sizeof(*offset_ns));
@@ -194,7 +194,7 @@ static void set_clock(struct sys_state *s)
 		*offset_ns = clock_slept_ns();
 }
 
-/* The number of struct task_struct among the kernel's types; 0 = not known. */
+/* BTF id of struct task_struct; 0 = unknown. */
 static uint32_t task_type(struct probe_env *env)
 {
 	int id = probe_env_btf_find(env, "task_struct", BTF_KIND_STRUCT);
@@ -202,8 +202,8 @@ static uint32_t task_type(struct probe_env *env)
 	return id > 0 ? (uint32_t)id : 0;
 }
 
-/* Conditions on the time need all times; of one process there may be a few calls only. */
-static bool draws_times(const struct sys_conf *c)
+/* Latency conditions need exact times, and so do tables by process, which may have few calls each. */
+static bool samples_times(const struct sys_conf *c)
 {
 	bool by_time = c->min_latency_ns || (c->push && c->push->pred.on & SYS_PRED_LATENCY);
 
@@ -213,9 +213,9 @@ static bool draws_times(const struct sys_conf *c)
 static void set_times(const struct sys_conf *c, struct bpf_object *obj)
 {
 	const uint64_t tick_ns = clock_tick_ns();
-	const bool draw = draws_times(c) && tick_ns;
+	const bool sample = samples_times(c) && tick_ns;
 
-	probe_rodata_set(obj, "sys_sampling", &draw, sizeof(draw));
+	probe_rodata_set(obj, "sys_sampling", &sample, sizeof(sample));
 	probe_rodata_set(obj, "sys_tick_ns", &tick_ns, sizeof(tick_ns));
 }
 
@@ -263,8 +263,8 @@ static int load(const struct probe *p, struct sys_state *s, struct err *err)
 		if (r < 0)
 			return r;
 	}
-	spec.rows = c->summary ? sum_hooks : tell_hooks;
-	spec.n_rows = c->summary ? ARRAY_SIZE(sum_hooks) : ARRAY_SIZE(tell_hooks);
+	spec.rows = c->summary ? sum_hooks : record_hooks;
+	spec.n_rows = c->summary ? ARRAY_SIZE(sum_hooks) : ARRAY_SIZE(record_hooks);
 	if (c->no_times && !c->enter)
 		spec.n_rows = 1;
 	spec.elf = c->summary ? sys_stats_bpf__elf_bytes(&spec.elf_len) : sys_bpf__elf_bytes(&spec.elf_len);
@@ -280,7 +280,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	probe_env_hook_failed(p->env, r->hook, &err);
 }
 
-/* What watches the watching: losses by call, and its cost. */
+/* Monitors the probe itself: losses by call, and CPU time. */
 static int open_watch(struct probe *p, unsigned permille, struct err *err)
 {
 	struct bpf_object *obj = hooks_object(((struct sys_state *)p->state)->hooks);
@@ -364,13 +364,13 @@ static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
 		sys_budget_tick(s->budget);
 	if (s->cputime && (n = sys_cputime_tick(s->cputime)) < 0)
 		return n;
-	return sys_lost_tell(s->losses, p, hooks_object(s->hooks));
+	return sys_lost_report(s->losses, p, hooks_object(s->hooks));
 }
 
 static void fill_stats(const struct probe *p, struct sys_stats *ret)
 {
 	struct sys_state *s = p->state;
-	struct heal_stats heal = { 0 };
+	struct resync_stats heal = { 0 };
 
 	if (s->heal)
 		sys_resync_stats(s->heal, &heal);
@@ -383,7 +383,7 @@ static void fill_stats(const struct probe *p, struct sys_stats *ret)
 	ret->n_lost = sys_lost_most(s->losses, ret->lost, ARRAY_SIZE(ret->lost));
 }
 
-/* "pause", "go on": calls that processes and descriptors are known from are still told. */
+/* "pause" and "go on". Calls that change processes and descriptors are recorded nevertheless. */
 static int sys_call_verb(struct probe *p, const char *verb, _unused_ const struct opt_strv *args, struct err *err)
 {
 	const struct sys_state *s = p->state;
@@ -402,7 +402,7 @@ static void sys_status(const struct probe *p, struct buf *out)
 {
 	const struct sys_state *s = p->state;
 
-	sys_lost_say(s->losses, out);
+	sys_lost_print(s->losses, out);
 }
 
 static void sys_detach(struct probe *p)
@@ -414,20 +414,20 @@ static void sys_detach(struct probe *p)
 	sys_trace_detach(s->trace);
 }
 
-/* Sums that programs add to are read when none runs any more. */
+/* The counters are read after the last program has run. */
 static void sys_finish(struct probe *p)
 {
 	struct sys_state *s = p->state;
 	const struct sys_conf *c = p->conf;
 
 	if (s->losses && hooks_object(s->hooks))
-		sys_lost_tell(s->losses, p, hooks_object(s->hooks));
+		sys_lost_report(s->losses, p, hooks_object(s->hooks));
 	if (s->cputime && hooks_object(s->hooks))
 		sys_cputime_tick(s->cputime);
 	if (c->stats && hooks_object(s->hooks))
 		fill_stats(p, c->stats);
 	if (c->summary && hooks_object(s->hooks))
-		sys_stats_tell(p, hooks_object(s->hooks), abis, s->n_abis, c->by, draws_times(c));
+		sys_stats_report(p, hooks_object(s->hooks), abis, s->n_abis, c->by, samples_times(c));
 }
 
 static void sys_close(struct probe *p)
@@ -468,7 +468,7 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	return 0;
 }
 
-/* What commands set, for an agent. */
+/* Options that commands set for an agent. */
 static const struct opt sys_command_opts[] = {
 	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also what the kernel knows of sockets and files"),
 	OPT_ROW(sys_conf, cpu_times, "cpu-times", 0, OPT_BOOL, NULL, "CPU times of all processes, each second"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Options of the sys probe, and which calls their words mean.
+ * Options of the sys probe, and the selection of calls by name and class.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ int sys_conf_events(const struct sys_conf *c, unsigned *ret, struct err *err)
 	return r;
 }
 
-/* Words that strace users know, beside sysdig's categories. */
+/* Class names of strace, in addition to sysdig's categories. */
 static const struct { const char *name; enum sys_class class; } class_words[] = {
 	{ "network", SYS_CLASS_NET }, { "net", SYS_CLASS_NET }, { "process", SYS_CLASS_PROCESS },
 	{ "memory", SYS_CLASS_MEMORY }, { "signal", SYS_CLASS_SIGNAL }, { "ipc", SYS_CLASS_IPC },
@@ -136,7 +136,7 @@ static bool in_class(const struct sys_call *call, const char *word)
 	return false;
 }
 
-/* Sets the bit of each call that @word means. Returns how many, over all ABIs. */
+/* Marks the calls that @word selects. Returns their number over all ABIs. */
 static unsigned mark(const char *word, unsigned abi, uint8_t *want)
 {
 	unsigned found = 0;
@@ -228,6 +228,6 @@ void sys_conf_fini(void *conf)
 {
 	struct sys_conf *c = conf;
 
-	free((void *)c->push);	/* made by sys_conf_init() */
+	free((void *)c->push);	/* allocated by sys_conf_init() */
 	c->push = NULL;
 }

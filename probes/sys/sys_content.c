@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Content of a call is the memory that its arguments point to. Registers, results, sizes and the kernel's data about
- * descriptors stay.
+ * Content of a call: the memory behind its arguments. Registers, results, sizes and kernel state of descriptors are
+ * not content.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/macros.h"
 #include "probes/sys/sys_event.h"
 
-/* The executable and the cgroups stay: not the directory, the name asked for, arguments and environment. */
+/* Keeps executable and cgroups; removes directory, requested name, arguments and environment. */
 static int hide_proc(char *data, size_t len)
 {
 	struct sys_proc *p = (void *)data;
@@ -44,13 +44,13 @@ static int keep_all(char *data, size_t len)
 	return (int)len;
 }
 
-/* By kind of chunk: bytes that stay of it, at its front. The others are content. */
+/* By type of chunk: removes the content and returns the bytes that remain. NULL: the whole chunk is content. */
 static int (*const open_part[SYS_CHUNK__MAX])(char *data, size_t len) = {
 	[SYS_CHUNK_IOV] = keep_all, [SYS_CHUNK_MSGHDR] = keep_all, [SYS_CHUNK_FILE] = keep_all,
 	[SYS_CHUNK_SOCK] = hide_sock, [SYS_CHUNK_PROC] = hide_proc,
 };
 
-/* The chunk at @at, of which @end bytes are there, is moved to @to as far as it is open. Its bytes there. */
+/* Moves the chunk at @at, which has @end bytes, to @to without its content. Returns its new size. */
 static int keep_chunk(char *to, char *at, struct sys_chunk chunk)
 {
 	int kept = chunk.what < SYS_CHUNK__MAX && open_part[chunk.what] ?

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which event type of libscap a system call has, and where each of its parameters comes from.
+ * libscap's event type of each system call, and the source of each of its parameters.
  */
 #ifndef SYS_MAP_H
 #define SYS_MAP_H
@@ -11,17 +11,17 @@ struct sys_call;
 
 struct sys_mapping {
 	const char *call;
-	uint16_t type;		/* of the enter event; the exit event is the next */
-	const char *enter, *exit;	/* sources, two letters per parameter: see sys_map.c */
+	uint16_t type;		/* of the entry event; the exit event's type is one higher */
+	const char *enter, *exit;	/* sources, two letters per parameter (sys_map.c) */
 };
 
-/* What evt.type calls it: sysdig's name. @call may be NULL. */
+/* Name of the call in evt.type. @call may be NULL. */
 const char *sys_map_scap_name(const struct sys_call *call);
 
-/* The first argument that is a path, or -1. */
+/* First argument that is a path, or -1. */
 int sys_map_path_arg(const struct sys_call *call);
 
-/* NULL: the generic event. @call may be NULL. */
+/* NULL: the call has only the generic event. @call may be NULL. */
 const struct sys_mapping *sys_map_find(const struct sys_call *call);
 
 #endif

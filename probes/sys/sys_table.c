@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Look-ups in the generated tables of system calls.
+ * Lookups in the generated tables of system calls.
  */
 #include "probes/sys/sys_table.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of system calls as the decoder sees them: generated from tables/ at build time.
+ * Tables of system calls for the decoder, generated from tables/ at build time.
  */
 #ifndef SYS_TABLE_H
 #define SYS_TABLE_H
@@ -19,7 +19,7 @@ enum sys_class {
 	SYS_CLASS_IO_WRITE, SYS_CLASS_IO_OTHER, SYS_CLASS_WAIT, SYS_CLASS__MAX,
 };
 
-/* What an argument, or the result, is. */
+/* Type of an argument or result. */
 enum sys_arg_kind {
 	SYS_ARG_INT, SYS_ARG_UINT, SYS_ARG_LONG, SYS_ARG_ULONG, SYS_ARG_U64, SYS_ARG_HEX, SYS_ARG_PTR,
 	SYS_ARG_FD, SYS_ARG_UFD, SYS_ARG_DIRFD, SYS_ARG_PID, SYS_ARG_SPID, SYS_ARG_UID, SYS_ARG_GID, SYS_ARG_SIG,
@@ -30,8 +30,8 @@ enum sys_arg_kind {
 	SYS_ARG_MEM, SYS_ARG_MEM_OUT, SYS_ARG_MEM_IO, SYS_ARG_MEM_REST,	/* ref: sys_structs */
 	SYS_ARG_ARRAY, SYS_ARG_ARRAY_OUT,
 	SYS_ARG_DATA, SYS_ARG_DATA_OUT, SYS_ARG_DATA_LENP,
-	SYS_ARG_DATA_HEX, SYS_ARG_DATA_STR,	/* data out: in hex; up to its NUL */
-	SYS_ARG_OPT_IN, SYS_ARG_OPT_OUT,	/* option of a socket: an int, or bytes in hex */
+	SYS_ARG_DATA_HEX, SYS_ARG_DATA_STR,	/* output in hex; output up to its NUL */
+	SYS_ARG_OPT_IN, SYS_ARG_OPT_OUT,	/* socket option: an int, or bytes in hex */
 	SYS_ARG_DIRENTS, SYS_ARG_CPUS, SYS_ARG_SIGFRAME,
 	SYS_ARG_SA, SYS_ARG_OSA,
 	SYS_ARG_IOV, SYS_ARG_OIOV, SYS_ARG_MSG, SYS_ARG_OMSG, SYS_ARG_MMSG, SYS_ARG_OMMSG, SYS_ARG_FDSET,
@@ -45,12 +45,12 @@ enum sys_member_kind {
 	SYS_MEMBER_SIG, SYS_MEMBER_SIG64, SYS_MEMBER_FD, SYS_MEMBER_UID,
 	SYS_MEMBER_GID, SYS_MEMBER_WSTATUS, SYS_MEMBER_RLIM, SYS_MEMBER_TIME_NSEC, SYS_MEMBER_SIGHANDLER,
 	SYS_MEMBER_IP4, SYS_MEMBER_PORT,
-	SYS_MEMBER_UTIME, SYS_MEMBER_UTIMEVAL,	/* a whole timespec or timeval, and its date */
-	SYS_MEMBER_DATE,			/* seconds, and nanoseconds behind them */
+	SYS_MEMBER_UTIME, SYS_MEMBER_UTIMEVAL,	/* whole timespec or timeval with its date */
+	SYS_MEMBER_DATE,			/* seconds followed by nanoseconds */
 	SYS_MEMBER_TICKS, SYS_MEMBER_CAPS, SYS_MEMBER_TERMIOS, SYS_MEMBER_TERMIO, SYS_MEMBER_ERROR,
 	SYS_MEMBER_MAC, SYS_MEMBER_ADDR,
 	SYS_MEMBER_C, SYS_MEMBER_X,
-	SYS_MEMBER_MORE,			/* dots for members that are left out */
+	SYS_MEMBER_MORE,			/* dots for omitted members */
 	SYS_MEMBER__MAX,
 };
 
@@ -61,11 +61,11 @@ enum sys_xlat_kind {
 struct sys_xlat {
 	struct xlat x;
 	enum sys_xlat_kind kind;
-	uint16_t arm64;		/* index of the table that holds there */
-	const char *unknown;	/* comment behind numbers without a name; NULL = none */
+	uint16_t arm64;		/* index of the table for arm64 */
+	const char *unknown;	/* comment after numbers without a name; NULL = none */
 };
 
-/* A member is there if a number in the structure has, or has not, this value. Size 0: always. */
+/* Condition of a member: the masked number at @off equals @value, or with @negated differs. Size 0: always true. */
 struct sys_condition {
 	uint16_t off, size;
 	bool negated;
@@ -73,14 +73,14 @@ struct sys_condition {
 };
 
 struct sys_member {
-	const char *name;	/* "": the structure is this value */
+	const char *name;	/* "": the structure consists of this value */
 	enum sys_member_kind kind;
-	uint16_t size;		/* bytes, where the kind does not say it */
+	uint16_t size;		/* bytes, if the kind does not imply them */
 	uint16_t off;
 	uint16_t xlat;
-	uint16_t n;		/* of an array, else 0 */
-	bool brief;		/* also in the short form */
-	bool answer;		/* only when the call succeeded: the kernel filled it in */
+	uint16_t n;		/* length of an array; 0 = no array */
+	bool brief;		/* also in strace's short format */
+	bool answer;		/* filled in by the kernel: only after success */
 	struct sys_condition when;
 };
 
@@ -88,9 +88,9 @@ struct sys_struct {
 	const char *name;
 	const struct sys_member *members;
 	uint16_t n_members;
-	uint16_t size;		/* bytes that are read */
-	uint16_t arm64, i386;	/* indices of those that hold there; SYS_STRUCT_NONE: it is not known */
-	bool has_brief;		/* a short form has only some members */
+	uint16_t size;		/* bytes to read */
+	uint16_t arm64, i386;	/* indices for these ABIs; SYS_STRUCT_NONE: layout unknown */
+	bool has_brief;		/* some members are brief */
 };
 
 #define SYS_STRUCT_NONE UINT16_MAX
@@ -98,25 +98,27 @@ struct sys_struct {
 struct sys_arg {
 	const char *name;
 	uint8_t kind;		/* enum sys_arg_kind */
-	uint8_t n;		/* argument that holds a length or count; 6 = the result, 7 = none */
+	uint8_t n;		/* argument with the length or count; SYS_N_RET, SYS_N_NONE */
 	uint16_t ref;
-	uint8_t reg;		/* its number among the arguments that the kernel gets */
+	uint8_t reg;		/* index among the registers */
 };
 
-/* Arguments of a call when those that select its form have one value. */
+/* Arguments of a call for one value of its selecting arguments. */
 struct sys_form {
 	uint32_t value;
 	uint8_t n_args;
-	uint16_t ret_names;	/* of sys_xlats, + 1: names for the result; 0 = none */
+	uint16_t ret_names;	/* index + 1 in sys_xlats of names for the result; 0 = none */
 	struct sys_arg args[SYS_ARGS];
 };
 
-/* No record has it: a call inside socketcall or ipc (sys_print.h), whose number is its row in sys_calls. */
+/*
+ * ABI of the call inside socketcall() or ipc() (sys_print.h): its number is an index in sys_calls. Never in records.
+ */
 #define SYS_ABI_SUBCALL 255u
 
 #define SYS_CALL_PATH 1		/* takes a path */
 #define SYS_CALL_DESC 2		/* takes a descriptor */
-#define SYS_CALL_LIFE 4		/* changes what a process is */
+#define SYS_CALL_LIFE 4		/* changes the process */
 
 struct sys_call {
 	const char *name;
@@ -126,7 +128,7 @@ struct sys_call {
 	uint8_t flags;		/* SYS_CALL_* */
 	uint16_t ret_ref;
 	uint16_t first_form, n_forms;	/* of sys_forms, sorted by value */
-	uint8_t select[2];	/* arguments that select one; equal: one argument, under this mask */
+	uint8_t select[2];	/* arguments that select the form; equal: one argument, masked */
 	uint32_t mask;
 	struct sys_arg args[SYS_ARGS];
 };
@@ -140,19 +142,19 @@ extern const struct sys_form sys_forms[];
 extern const unsigned sys_n_calls;
 extern const uint16_t sys_numbers[][SYS_NUMBERS];	/* index + 1 into sys_calls; 0 = none */
 
-/* The call, or NULL when its number or ABI has no row. @abi: SYS_ABI_*. */
+/* NULL if the number or the ABI has no row. @abi: SYS_ABI_*. */
 const struct sys_call *sys_table_call_find(unsigned abi, unsigned nr);
-/* The form of the call with these values, or NULL: the arguments of the call hold. */
+/* Form of the call with these arguments. NULL: the call's own arguments apply. */
 const struct sys_form *sys_table_form(const struct sys_call *call, const uint64_t *args);
-unsigned sys_table_struct_named(const char *name); /* its index; the name exists */
-/* The first row of that name, or NULL. */
+unsigned sys_table_struct_named(const char *name); /* index; @name must exist */
+/* First row of that name, or NULL. */
 const struct sys_call *sys_table_call_named(const char *name);
-/* "openat", or "syscall_0x1ff" put into @buf. */
+/* "openat", or "syscall_0x1ff" in @buf. */
 const char *sys_table_call_name(unsigned abi, unsigned nr, char buf[static 24]);
-/* The table of names @ref for an ABI; likewise the structure, NULL: its layout there is not known. */
+/* Table of names and structure for an ABI. NULL: the structure's layout is unknown there. */
 const struct sys_xlat *sys_table_xlat_for(unsigned ref, unsigned abi);
 const struct sys_struct *sys_table_struct_for(unsigned ref, unsigned abi);
-/* A table by its name in tables/xlat.in, or NULL. */
+/* By name in tables/xlat.in, or NULL. */
 const struct sys_xlat *sys_table_xlat_named(const char *name);
 
 extern const char *const sys_class_names[];	/* sysdig's categories */

@@ -21,12 +21,12 @@
 	{ .name = (label), .prog = (program), .attach = HOOK_ATTACH_TRACE, .tracepoint = (point), .n_args = (n), \
 	  .fallback = (text) }
 
-/* Requests look as they are read here since 5.19; before, the same names have other arguments. */
+/* The io_uring tracepoints have these arguments since 5.19; older kernels use the same names with others. */
 #define HOOK_URING(label, program, point, n, text) \
 	{ .name = (label), .prog = (program), .attach = HOOK_ATTACH_TRACE, .tracepoint = (point), .n_args = (n), \
 	  .needs = "struct io_cqe", .fallback = (text) }
 
-/* Alternatives have one name, best first. */
+/* Alternatives share a name, best first. */
 static const struct { unsigned event; struct hook hook; } rows[] = {
 	{ SYS_EVENT_SWITCH, HOOK("switches", "sys_switch", "sched_switch", 3, "no switch events") },
 	{ SYS_EVENT_SIGNAL, HOOK("signals", "sys_signal", "signal_deliver", 3, "no signal events") },
@@ -45,7 +45,7 @@ static const struct { unsigned event; struct hook hook; } rows[] = {
 };
 
 struct trace {
-	struct hook rows[ARRAY_SIZE(rows)];	/* those that are wanted */
+	struct hook rows[ARRAY_SIZE(rows)];	/* selected hooks */
 	struct hooks *hooks;
 };
 

@@ -14,20 +14,25 @@
 #include "probes/sys/bpf/sys_kernel_ctx.bpf.h"
 #include "probes/sys/bpf/sys_pred.bpf.h"
 #include "probes/sys/bpf/sys_select.bpf.h"
+#include "probes/sys/syscalls_bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+
+const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX] = { SYS_PLANS };
+const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX] = { SYS_FORMS };
+_Static_assert(SYS_N_FORMS <= SYS_FORMS_MAX, "forms.tsv fits");
 
 /* ---- losses by system call ---- */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SYS_PLAN_ABIS * SYS_NR_MAX + 1); /* by slot; the last: no table has it */
+	__uint(max_entries, SYS_PLAN_ABIS * SYS_NR_MAX + 1); /* by slot; the last: numbers without a table row */
 	__type(key, __u32);
 	__type(value, __u64);
 } sys_lost SEC(".maps");
 
-/* Changes when anything was lost: whoever looks need not look through the map. Adding races; changing does not. */
+/* Changes with every loss, so that user space reads the map only after a loss. Lost increments do no harm. */
 __u64 sys_lost_changes = 0;
 
 static __noinline int call_lost(__u32 slot)
@@ -45,14 +50,14 @@ static __noinline int call_lost(__u32 slot)
 
 /* ---- records of a fixed size, written in place ---- */
 
-const volatile bool sys_context = false;	/* also what the kernel knows: SYS_OP_SOCK and above */
-const volatile bool sys_payload = false;	/* sys_snaplen is not 0 */
+const volatile bool sys_context = false;	/* also kernel state: SYS_OP_SOCK and above */
+const volatile bool sys_payload = false;	/* sys_snaplen > 0 */
 
 #define SIGNAL_GROUP_EXIT 4
 #define ERESTARTSYS 512
 #define ERESTART_RESTARTBLOCK 516
 
-/* Is the task at hand about to end, with all of its process? */
+/* SYS_F_KILLED if the whole process of the current task is about to exit. */
 static __noinline int is_dying(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -60,7 +65,7 @@ static __noinline int is_dying(void)
 	return BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ? SYS_F_KILLED : 0;
 }
 
-/* @room: of args[], a constant. */
+/* @room: number of args[] in the record, a constant. */
 static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
 				     __u16 type, __u16 class, __u32 room, __u32 chunks_len)
 {
@@ -86,9 +91,9 @@ static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, co
 	regs_args(c->regs, c->abi, r->args, room);
 }
 
-#define DATA_MOST 1024	/* bytes of payload that are read in place */
+#define DATA_MOST 1024	/* longest payload that is read in place, bytes */
 
-/* A record of @room arguments and @bytes of payload, both constants, written in place. */
+/* Writes a record of @room arguments and @bytes of payload in place; both are constants. */
 static __always_inline int send_data(const struct call *c, struct sonde_ledger *l, __u64 addr, __u64 len, __u32 room,
 				     __u32 bytes)
 {
@@ -107,7 +112,7 @@ static __always_inline int send_data(const struct call *c, struct sonde_ledger *
 	barrier_var(take);
 	if (take > bytes)
 		take = bytes;
-	/* the padding behind the payload: nothing old leaves the ring (@bytes is a power of two) */
+	/* zero the padding after the payload, so that no old bytes leave the ring (@bytes is a power of two) */
 	*(__u64 *)((void *)(chunk + 1) + ((take - 1) & (bytes - 8))) = 0;
 	if (bpf_probe_read_user(chunk + 1, take, (void *)addr)) {
 		chunk->flags |= SYS_CHUNK_F_FAULT;
@@ -141,7 +146,7 @@ static __always_inline int send_room(const struct call *c, struct sonde_ledger *
 	return 0;
 }
 
-/* Numbers only, as many as the call has. */
+/* Registers only, as many as the call has. */
 static __always_inline int send_small(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 n_args)
 {
 	if (!n_args)
@@ -156,7 +161,7 @@ static __noinline int send_numbers(const struct call *c, struct sonde_ledger *l,
 	return send_small(c, l, type, c->n_args);
 }
 
-/* The argument or result that @n names. */
+/* Value of argument @n, or of the result (SYS_N_RET). */
 static __always_inline __u64 number_of(const struct sys_scratch *s, __u32 n)
 {
 	if (n == SYS_N_RET)
@@ -173,7 +178,7 @@ static __always_inline __u64 int_at(const struct sys_scratch *s, __u32 n)
 	return v;
 }
 
-/* How many bytes of a vector mean something: all of what is written, of what is read only the result. */
+/* Valid bytes of a vector: all of a vector to write, as many as the result says of one to read. */
 static __always_inline __u64 io_bytes(const struct sys_scratch *s, __u32 when)
 {
 	if (!(when & SYS_WHEN_OUT))
@@ -181,14 +186,14 @@ static __always_inline __u64 io_bytes(const struct sys_scratch *s, __u32 when)
 	return s->rec.ret > 0 ? s->rec.ret : 0;
 }
 
-/* A message that was to be received, and was not: only its header means something. */
+/* A failed receive: only the header of the message is valid. */
 static __always_inline bool is_refused(const struct sys_scratch *s, __u32 when)
 {
 	return when & SYS_WHEN_OUT && (__s64)s->rec.ret < 0;
 }
 
-/* Steps that ask the kernel. @exec: a new program has begun. */
-__noinline int run_know(__u32 op, __u32 arg)
+/* Steps that read kernel state. */
+__noinline int run_context(__u32 op, __u32 arg)
 {
 	struct sys_scratch *s = my_scratch();
 	__u64 fd;
@@ -197,25 +202,25 @@ __noinline int run_know(__u32 op, __u32 arg)
 		return 0;
 	fd = number_of(s, arg);
 	if (op == SYS_OP_SOCK)
-		return know_sock(arg, fd);
+		return ctx_sock(arg, fd);
 	if (op == SYS_OP_FILE)
-		return know_file(arg, fd);
+		return ctx_file(arg, fd);
 	if (op == SYS_OP_VM)
-		return know_memory();
+		return ctx_memory();
 	if (op == SYS_OP_PAIR && arg < 6) {
 		int pair[2];
 
 		if (bpf_probe_read_user(pair, sizeof(pair), (void *)s->rec.args[arg]))
 			return 0;
-		know_file(arg, pair[0]);
-		return know_sock(arg, pair[0]);
+		ctx_file(arg, pair[0]);
+		return ctx_sock(arg, pair[0]);
 	}
 	return 0;
 }
 
 /*
- * Those that were sent or received, or all that a call was given that did neither. Not a function of its own: so deep
- * no more may be called than a message takes.
+ * Messages that were sent or received, or all of them if the call failed. Inlined: read_msg() needs the rest of the
+ * call depth.
  */
 static __always_inline int run_mmsg(const struct sys_scratch *s, __u32 arg, __u64 addr, __u64 count, __u32 when,
 				    __u32 compat)
@@ -238,7 +243,7 @@ static __always_inline int run_mmsg(const struct sys_scratch *s, __u32 arg, __u6
 	return 0;
 }
 
-/* Whole words of the ABI. */
+/* Rounded up to whole words of the ABI. */
 static __always_inline __u32 fdset_bytes(__u64 count, __u32 compat)
 {
 	if (count > 1024)
@@ -246,7 +251,7 @@ static __always_inline __u32 fdset_bytes(__u64 count, __u32 compat)
 	return compat ? ((__u32)count + 31) / 32 * 4 : ((__u32)count + 63) / 64 * 8;
 }
 
-/* Step @i of plan_at(@steps). */
+/* Runs step @i of plan_at(@steps). */
 __noinline int run_op(__u32 steps, __u32 i)
 {
 	struct sys_scratch *s = my_scratch();
@@ -303,8 +308,8 @@ __noinline int run_op(__u32 steps, __u32 i)
 
 /* ---- arguments read at entry ---- */
 
-#define KEPT_BYTES 504	/* of chunks: three sets of descriptors and a time */
-#define KEPT_CALLS 4096	/* at once; of more the oldest are read when they are left */
+#define KEPT_BYTES 504	/* chunks: three descriptor sets and a timeout */
+#define KEPT_CALLS 4096	/* at once; if more wait, the oldest arguments are read at exit instead */
 
 struct sys_kept {
 	__u16 nr, abi;
@@ -312,7 +317,7 @@ struct sys_kept {
 	__u8 chunks[KEPT_BYTES];
 };
 
-/* By thread. One that was killed in its call stays until others need the room. */
+/* By thread. The LRU evicts entries of threads that were killed in their call. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, KEPT_CALLS);
@@ -322,7 +327,7 @@ struct {
 
 _Static_assert(sizeof(struct sys_kept) == 8 + KEPT_BYTES, "chunks behind a multiple of 8 bytes");
 
-/* Works in the scratch memory, as the records do. What cannot be read now may be there when the call is left. */
+/* Uses the scratch memory, like records. Memory that faults now may be present at exit. */
 static __noinline int keep_args(const struct call *c)
 {
 	const volatile struct sys_plan *plan = plan_of(c);
@@ -358,8 +363,8 @@ static __noinline int keep_args(const struct call *c)
 	return 0;
 }
 
-/* Begins the record's chunks with what was kept of this call. False: nothing was. */
-static __always_inline bool tell_kept(struct sys_scratch *s, const struct call *c)
+/* Starts the record's chunks with the kept arguments of this call. False: there are none. */
+static __always_inline bool put_kept(struct sys_scratch *s, const struct call *c)
 {
 	__u32 tid = c->tid;
 	struct sys_kept *kept = bpf_map_lookup_elem(&sys_kepts, &tid);
@@ -376,7 +381,7 @@ static __always_inline bool tell_kept(struct sys_scratch *s, const struct call *
 	return same;
 }
 
-/* @parent is in the call that makes @child, which returns from it too. */
+/* @parent is in the clone call that creates @child, which returns from the same call. */
 static __always_inline void keep_for_child(__u32 parent, __u32 child)
 {
 	struct sys_kept *kept = bpf_map_lookup_elem(&sys_kepts, &parent);
@@ -394,12 +399,12 @@ static __always_inline void send_context(const volatile struct sys_plan *plan)
 	if (i >= plan->n_ops || i >= SYS_PLAN_OPS)
 		return;
 	if (plan->ops[i].op == SYS_OP_PROC)
-		know_proc(0);
+		ctx_proc(0);
 	else
-		run_know(plan->ops[i].op, plan->ops[i].arg);
+		run_context(plan->ops[i].op, plan->ops[i].arg);
 }
 
-/* A socket that an argument names is known before the call, and after one that could not end at once. */
+/* Is a socket among the arguments? It then exists before the call, and after a call that is still in progress. */
 static __always_inline bool names_socket(const volatile struct sys_plan *plan)
 {
 	__u32 i = plan->n_mem;
@@ -407,7 +412,7 @@ static __always_inline bool names_socket(const volatile struct sys_plan *plan)
 	return i < plan->n_ops && i < SYS_PLAN_OPS && plan->ops[i].op == SYS_OP_SOCK && plan->ops[i].arg != SYS_N_RET;
 }
 
-/* @step: of the plan; @now: what holds. */
+/* @step: conditions of the step; @now: SYS_WHEN_* that hold. */
 static __always_inline bool is_due(__u32 step, __u32 now)
 {
 	if (step & now & SYS_WHEN_KEEP)
@@ -416,8 +421,8 @@ static __always_inline bool is_due(__u32 step, __u32 now)
 }
 
 /*
- * What the plan says of the caller's memory. What was kept stands first; the kernel may have left an answer in its
- * place, which is told behind it. A new task reads nothing: the memory may be its maker's.
+ * Runs the steps that read the caller's memory. Kept arguments come first: the kernel may have overwritten the
+ * memory, and its new content follows. A new task reads nothing, because it may share the memory with its parent.
  */
 static __always_inline void read_memory(struct sys_scratch *s, const struct call *c, __u16 type, __u32 when,
 					__u32 steps)
@@ -425,7 +430,7 @@ static __always_inline void read_memory(struct sys_scratch *s, const struct call
 	const volatile struct sys_plan *plan = plan_at(steps);
 
 	if (type == SYS_REC_EXIT) {
-		if (tell_kept(s, c))
+		if (put_kept(s, c))
 			when |= SYS_WHEN_KEEP;
 		if (is_newborn(c))
 			when = 0;
@@ -438,7 +443,7 @@ static __always_inline void read_memory(struct sys_scratch *s, const struct call
 	}
 }
 
-/* Puts a record together in scratch memory and sends it. @when: SYS_WHEN_* that hold now; @steps: steps_of(). */
+/* Builds a record in scratch memory and sends it. @when: SYS_WHEN_* that hold; @steps: of steps_of(). */
 static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 when, __u32 steps)
 {
 	const volatile struct sys_plan *plan = plan_of(c);
@@ -453,7 +458,7 @@ static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l,
 	s->payload = sys_snaplen;
 	read_memory(s, c, type, when, steps);
 	if (plan->flags & SYS_PLAN_EXEC && s->rec.ret == 0 && type == SYS_REC_EXIT)
-		know_proc(1);
+		ctx_proc(1);
 	else if (sys_context && (when & SYS_WHEN_OUT || names_socket(plan)))
 		send_context(plan);
 	len = s->off;
@@ -466,7 +471,7 @@ static __noinline int send_scratch(const struct call *c, struct sonde_ledger *l,
 	return 0;
 }
 
-/* Does any of its steps apply? Payload that nobody asked for is none. */
+/* Does any step apply? Payload counts only if it is captured. */
 static __always_inline bool has_chunks(const volatile struct sys_plan *plan, const struct call *c, __u32 when)
 {
 	if (sys_context && when & SYS_WHEN_OUT && plan->n_ops > plan->n_mem)
@@ -478,16 +483,16 @@ static __always_inline bool has_chunks(const volatile struct sys_plan *plan, con
 	return true;
 }
 
-#define CLASS_NONE 1	/* there is no payload */
+#define CLASS_NONE 1	/* no payload */
 
-/* Whether the payload fits into a class, so that it can be read in place; and which. 0: it does not. */
+/* Size class of a payload that can be read in place, with its address and length; 0 = it cannot. */
 static __always_inline __u32 data_class(const volatile struct sys_plan *plan, const struct call *c, __u64 *ret_addr,
 					__u64 *ret_len)
 {
 	__u32 n = plan->ops[0].n, take;
 	__u64 args[3];
 
-	/* buffers are second arguments in all but a handful of calls, lengths third */
+	/* almost all calls pass the buffer second and its length third */
 	if (!sys_payload || sys_context || plan->n_mem != 1 || plan->ops[0].op != SYS_OP_DATA ||
 	    plan->ops[0].arg != 1 || (n != SYS_N_RET && n != 2))
 		return 0;
@@ -514,7 +519,7 @@ static __always_inline int send_exit(const struct call *c, struct sonde_ledger *
 	if (c->slot == SLOT_NONE)
 		return send_numbers(c, l, SYS_REC_EXIT);
 	steps = steps_of(c);
-	/* the new program's registers are nobody's arguments */
+	/* after exec the registers hold no arguments */
 	if (plan->flags & SYS_PLAN_EXEC && !c->ret)
 		when = 0;
 	if (!scratch && has_chunks(plan_at(steps), c, when)) {
@@ -536,8 +541,8 @@ static __always_inline __u32 args_of(__u32 todo)
 	return todo >> SYS_DO_ARGS_SHIFT;
 }
 
-/* Calls that never return are seen here, whatever was asked for. */
-static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
+/* Also reports calls that never return, whatever the selection. */
+static __noinline int enter_record(struct pt_regs *regs, long nr, __u64 now_ns)
 {
 	struct call c = { .regs = regs, .task = this_task(), .now_ns = now_ns };
 	struct sonde_ledger *l;
@@ -548,9 +553,9 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	c.n_args = args_of(todo);
 	if (!(todo & (SYS_DO_ENTER | SYS_DO_KEEP)))
 		return 0;
-	if (todo & SYS_DO_ENTER ? leaves_out(c.tgid, SYS_LEDGER_CALL) : is_excluded(c.tgid))
+	if (todo & SYS_DO_ENTER ? drops_excluded(c.tgid, SYS_LEDGER_CALL) : is_excluded(c.tgid))
 		return 0;
-	/* a new program may be selected where the old one is not */
+	/* exec may turn an unselected process into a selected one */
 	if (todo & SYS_DO_KEEP && (plan_of(&c)->flags & SYS_PLAN_EXEC || select_caller(c.tgid)))
 		keep_args(&c);
 	if (!(todo & SYS_DO_ENTER))
@@ -571,14 +576,14 @@ static __noinline int enter_tell(struct pt_regs *regs, long nr, __u64 now_ns)
 	return send_numbers(&c, l, SYS_REC_ENTER);
 }
 
-/* Counts what is left out. The time of its entry is forgotten: it would be taken for that of the next call. */
+/* Counts a call that the budget leaves out, and drops its entry time, which the next call would take for its own. */
 static __noinline int sample_out(struct pt_regs *regs)
 {
 	__u64 stack = stack_of(regs);
 	struct sonde_ledger *l;
 
 	time_exit(slot_of(stack), stack, 0);
-	if (leaves_out(bpf_get_current_pid_tgid() >> 32, SYS_LEDGER_CALL))
+	if (drops_excluded(bpf_get_current_pid_tgid() >> 32, SYS_LEDGER_CALL))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_CALL);
 	if (l)
@@ -600,11 +605,11 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 	if (todo & SYS_DO_TIME)
 		time_enter(regs, now_ns);
 	if (todo & (SYS_DO_ENTER | SYS_DO_KEEP))
-		enter_tell(regs, nr, now_ns + sys_boot_offset_ns);
+		enter_record(regs, nr, now_ns + sys_boot_offset_ns);
 	return 0;
 }
 
-/* What a task was told when it was made is its own, too. */
+/* A child inherits the kept arguments of clone3(). */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(sys_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -612,15 +617,15 @@ int BPF_PROG(sys_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* The long way. */
-static __noinline int exit_steps(struct call *c, __u32 todo)
+/* Path for calls with memory arguments or conditions. */
+static __noinline int exit_long(struct call *c, __u32 todo)
 {
 	struct sonde_ledger *l = ledger_seen(todo & SYS_DO_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL);
 
 	if (!l)
 		return 0;
 	c->task = this_task();
-	if (todo & SYS_DO_LIFE && is_newborn(c)) /* on a stack that others used before it */
+	if (todo & SYS_DO_LIFE && is_newborn(c)) /* the stack may still hold the entry time of an earlier task */
 		c->latency_ns = 0;
 	if (sys_pred.by_name)
 		note_opened(c);
@@ -651,15 +656,15 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	c.latency_ns = todo & SYS_DO_TIME ? time_exit(s, stack, c.now_ns) : 0;
 	c.now_ns += sys_boot_offset_ns;
 	find_caller(&c, s, stack, true);
-	nr = nr_left(&c, nr);
+	nr = nr_exit(&c, nr);
 	todo = do_call(&c, nr);
-	if (!(todo & SYS_DO_EXIT) || leaves_out(c.tgid, SYS_LEDGER_CALL))
+	if (!(todo & SYS_DO_EXIT) || drops_excluded(c.tgid, SYS_LEDGER_CALL))
 		return 0;
-	if (is_closed(todo)) /* another ABI's call of this number always passes */
+	if (is_closed(todo)) /* the same number passes always in another ABI */
 		return sample_out(regs);
 	c.n_args = args_of(todo);
 	if (todo & SYS_DO_STEPS)
-		return exit_steps(&c, todo);
+		return exit_long(&c, todo);
 	l = ledger_seen(SYS_LEDGER_CALL);
 	return l ? send_small(&c, l, SYS_REC_EXIT, c.n_args) : 0;
 }

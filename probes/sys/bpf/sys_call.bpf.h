@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * One call at hand: which it is, who makes it, when it was entered.
+ * The current call: number, caller, entry time.
  *
- * What every call of the host pays stands here, so it is counted in instructions: the number is looked up before
- * anything else is read, times are those of the clock that is cheapest to read, and a thread is known by where its
- * kernel stack lies, which the tracepoint hands over for nothing.
+ * Every system call of the host runs this code, so each instruction counts: the number is looked up before anything
+ * else is read, the cheapest clock supplies the times, and the address of the kernel stack, which the tracepoint
+ * passes, identifies the thread.
  */
 #ifndef SYS_CALL_BPF_H
 #define SYS_CALL_BPF_H
@@ -13,19 +13,17 @@
 #include "bpf/ring.bpf.h"
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/bpf/sys_task.bpf.h"
-#include "probes/sys/syscalls_bpf.h"
 
 #include <bpf/bpf_helpers.h>
 
-const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX] = { SYS_PLANS };
-const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX] = { SYS_FORMS };
-_Static_assert(SYS_N_FORMS <= SYS_FORMS_MAX, "forms.tsv fits");
+extern const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX];
+extern const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX];
 const volatile __u16 sys_do[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_DO_* */
-const volatile __u16 sys_do_any[SYS_NR_MAX] = { 0 }; /* of all ABIs: what most calls are refused by */
-const volatile __u16 sys_do_unknown = 0;	/* calls that no table has */
+const volatile __u16 sys_do_any[SYS_NR_MAX] = { 0 }; /* union over all ABIs: rejects most calls */
+const volatile __u16 sys_do_unknown = 0;	/* for numbers without a table row */
 const volatile __u16 sys_do_back = 0;	/* SYS_DO_* of rt_sigreturn, in any ABI */
 
-/* CLOCK_BOOTTIME - CLOCK_MONOTONIC, kept right by user space: it changes when the machine slept. */
+/* CLOCK_BOOTTIME - CLOCK_MONOTONIC. User space updates it, because suspend changes it. */
 __u64 sys_boot_offset_ns = 0;
 
 #define ENOSYS 38
@@ -34,10 +32,10 @@ _Static_assert((SYS_PLAN_ABIS & (SYS_PLAN_ABIS - 1)) == 0, "slots are masked");
 
 struct call {
 	struct pt_regs *regs;
-	struct task_struct *task; /* only where there is more to do than numbers */
+	struct task_struct *task; /* set on the long path only */
 	__u64 ret, latency_ns;
 	__u64 now_ns;		/* boot clock: one reading serves the record and the latency */
-	__u32 slot;		/* into sys_plans; SLOT_NONE: no table has it */
+	__u32 slot;		/* index in sys_plans; SLOT_NONE: no table row */
 	__u32 nr, abi;
 	__u32 n_args;
 	__u32 tgid, tid;
@@ -53,10 +51,10 @@ static __always_inline const volatile struct sys_plan *plan_of(const struct call
 	return &sys_plans[slot];
 }
 
-#define FORM_STEPS 11	/* of a search among the forms of one call */
+#define FORM_STEPS 11	/* of a binary search among the forms of one call */
 _Static_assert(SYS_FORMS_MAX < 1 << FORM_STEPS, "the search ends");
 
-/* Index of the form of @plan for @value, or -1. The forms of a call are sorted. */
+/* Index of the form for @value, or -1. The forms of a call are sorted. */
 __noinline int form_find(__u32 first, __u32 n, __u32 value)
 {
 	__u32 low = first, high = first + n;
@@ -99,7 +97,7 @@ static __always_inline const volatile struct sys_plan *plan_at(__u32 steps)
 	return &sys_form_plans[steps < SYS_FORMS_MAX ? steps : 0];
 }
 
-/* Plan of the call with its arguments, for plan_at(): that of its form, or the call's own. */
+/* Plan for plan_at(): of the call's form, or of the call itself. */
 static __always_inline __u32 steps_of(const struct call *c)
 {
 	const volatile struct sys_plan *plan = plan_of(c);
@@ -117,38 +115,38 @@ static __always_inline __u32 steps_of(const struct call *c)
 	return form < 0 ? c->slot : SYS_STEPS_OF_FORMS + form;
 }
 
-/* A task that was just made returns from a call that it never entered. */
+/* A new task returns from clone() without having entered it. */
 static __always_inline bool is_newborn(const struct call *c)
 {
 	return !c->ret && plan_of(c)->flags & SYS_PLAN_BIRTH;
 }
 
-/* A return from a handler: it has put back all registers of before the signal, but for the number of the call. */
+/* Return from a signal handler, which restored all registers but the number of the call. */
 static __always_inline bool is_back(long nr, long ret)
 {
-	return nr == -1 && ret != -ENOSYS; /* as which syscall(-1) fails */
+	return nr == -1 && ret != -ENOSYS; /* syscall(-1) fails with ENOSYS */
 }
 
-/* SYS_DO_* of this number in any ABI. What every call of the host goes through. @left: a constant. */
-static __always_inline __u32 do_any(long nr, bool left, long ret)
+/* Union of SYS_DO_* over all ABIs; hot path of every system call. @exit must be constant. */
+static __always_inline __u32 do_any(long nr, bool exit, long ret)
 {
 	unsigned long i = nr;
 
 	if (i >= SYS_NR_MAX)
-		return left && is_back(nr, ret) ? sys_do_back : sys_do_unknown;
-	barrier_var(i); /* or the place is worked out before the comparison */
+		return exit && is_back(nr, ret) ? sys_do_back : sys_do_unknown;
+	barrier_var(i); /* keeps the compiler from computing the address before the check */
 	return sys_do_any[i & (SYS_NR_MAX - 1)];
 }
 
-/* The number of the call that is left. */
-static __always_inline long nr_left(const struct call *c, long nr)
+/* Number of the call at exit. */
+static __always_inline long nr_exit(const struct call *c, long nr)
 {
 	if (!is_back(nr, c->ret))
 		return nr;
 	return c->abi == SYS_ABI_I386 ? NR_RT_SIGRETURN_I386 : NR_RT_SIGRETURN;
 }
 
-/* The same with the ABI known. Fills slot and nr of @c. */
+/* SYS_DO_* in the caller's ABI. Sets @c->slot and @c->nr. */
 static __always_inline __u32 do_call(struct call *c, long nr)
 {
 	unsigned long slot;
@@ -164,8 +162,8 @@ static __always_inline __u32 do_call(struct call *c, long nr)
 }
 
 /*
- * User space has closed us: for a moment (sys_budget.h), or until it is asked to go on. Not for what tables of
- * processes depend on.
+ * Set while user space pauses recording, for a moment (sys_budget.h) or until it resumes. Calls that change processes
+ * and descriptors pass nevertheless.
  */
 __u32 sys_closed = 0;
 
@@ -177,8 +175,8 @@ static __always_inline bool is_closed(__u32 todo)
 /* ---- entry time ---- */
 
 /*
- * A place for each kernel stack, by its address. The first that comes gets it and keeps it: from then on a call is
- * entered with one comparison and one store, without any lock. Others whose place is taken go through a hash.
+ * Slots for kernel stacks, hashed by address. The first stack claims a slot for good: from then on its calls are
+ * entered with one comparison and one store, without a lock. Stacks whose slot is taken use a hash map.
  */
 struct sys_slot sys_slots[SYS_SLOTS];
 
@@ -189,7 +187,7 @@ struct {
 	__type(value, __u64);
 } sys_slots_more SEC(".maps");
 
-/* The address as a number: the verifier lets nobody shift a pointer, but takes the distance of two. */
+/* Stack address as a number: the verifier forbids shifting a pointer, but allows the difference of two. */
 static __always_inline __u64 stack_of(struct pt_regs *regs)
 {
 	return (__u64)regs - (__u64)&sys_boot_offset_ns;
@@ -200,7 +198,7 @@ static __always_inline struct sys_slot *slot_of(__u64 stack)
 	return &sys_slots[(stack >> SYS_STACK_SHIFT) & (SYS_SLOTS - 1)];
 }
 
-/* Two that claim one place at once both go without: counting both is what tells them. */
+/* Two stacks that claim a slot at the same time both lose; the counter detects it. */
 static __always_inline bool slot_claim(struct sys_slot *s, __u64 stack)
 {
 	if (s->claims)
@@ -240,7 +238,7 @@ static __always_inline void time_enter(struct pt_regs *regs, __u64 now_ns)
 		slot_set_more(stack, now_ns);
 }
 
-/* What was noted when it was entered; 0 = nobody saw that. @s: the place of @stack. */
+/* Takes the entry time of the call; 0 = entered before the start. @s: slot of @stack. */
 static __always_inline __u64 take_enter(struct sys_slot *s, __u64 stack)
 {
 	__u64 enter_ns;
@@ -252,7 +250,7 @@ static __always_inline __u64 take_enter(struct sys_slot *s, __u64 stack)
 	return enter_ns;
 }
 
-/* Nanoseconds since it was entered; 0 = nobody saw that. */
+/* Nanoseconds since entry; 0 = entered before the start. */
 static __always_inline __u64 time_exit(struct sys_slot *s, __u64 stack, __u64 now_ns)
 {
 	__u64 enter_ns = take_enter(s, stack);
@@ -263,14 +261,14 @@ static __always_inline __u64 time_exit(struct sys_slot *s, __u64 stack, __u64 no
 /* ---- who makes it ---- */
 
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;	/* since 6.2 */
-const volatile __u32 sys_task_type = 0;	/* struct task_struct in the kernel's BTF; 0 = not known */
+const volatile __u32 sys_task_type = 0;	/* BTF id of struct task_struct; 0 = unknown */
 
 static __always_inline bool can_cast(void)
 {
 	return bpf_ksym_exists(bpf_rdonly_cast) && sys_task_type;
 }
 
-/* From what stack_of() says to where that stack begins: the same for all of them. 0 = not known yet. */
+/* Distance from stack_of() to the base of that stack, the same for all stacks. 0 = not known yet. */
 __u64 sys_stack_offset = 0;
 
 static __always_inline void caller_more(struct call *c, struct task_struct *task)
@@ -279,7 +277,7 @@ static __always_inline void caller_more(struct call *c, struct task_struct *task
 	c->start_ns = task_start(task);
 }
 
-/* @whole: also what only records have. A constant. */
+/* @whole: also fields that only records need; a constant. */
 static __always_inline void caller_is(struct call *c, struct task_struct *task, bool whole)
 {
 	c->abi = task_abi(task);
@@ -289,8 +287,8 @@ static __always_inline void caller_is(struct call *c, struct task_struct *task, 
 }
 
 /*
- * The task that this stack was last seen with has it still, if it says so itself: a task lets go of its stack before
- * another gets it. So the kernel need not be asked who runs, which costs more than all that is read here.
+ * The task cached for this stack is still valid if its own stack pointer agrees, because a task releases its stack
+ * before another task gets it. Asking the kernel for the current task costs more than this check.
  */
 static __always_inline bool caller_known(struct call *c, const struct sys_slot *s, bool whole)
 {
@@ -305,7 +303,7 @@ static __always_inline bool caller_known(struct call *c, const struct sys_slot *
 	return true;
 }
 
-/* Fills abi and tgid, and with @whole the rest of the caller. @s: the place of @stack. */
+/* Sets abi and tgid of the caller, with @whole also tid and start time. @s: slot of @stack. */
 static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u64 stack, bool whole)
 {
 	bool mine = can_cast() && (s->owner == stack || slot_claim(s, stack));

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Reading what arguments point to, into a scratch record whose length is known at the end. Memory that cannot be
- * read is never an error: its chunk says so and the record goes on.
+ * Reads memory that arguments point to into a scratch record. Unreadable memory is not an error: its chunk carries
+ * SYS_CHUNK_F_FAULT and the record continues.
  *
- * The place of the next byte lives in the scratch memory, not in a register: so all ways through one step look
- * alike to the verifier, and steps do not multiply.
+ * The write position lives in scratch memory, not in a register, so that all paths through one step look alike to the
+ * verifier and the states do not multiply.
  */
 #ifndef SYS_FETCH_BPF_H
 #define SYS_FETCH_BPF_H
 
 #include "probes/sys/bpf/sys_task.bpf.h"
 
-#define SYS_DATA_BYTES 65536	/* of chunks in one record, a power of two */
-#define SYS_PIECE_BYTES 16384	/* most that one read adds, likewise */
+#define SYS_DATA_BYTES 65536	/* chunk bytes of one record, a power of two */
+#define SYS_PIECE_BYTES 16384	/* most bytes that one read adds, a power of two */
 #define SYS_PATH_BYTES 4096
 #define SYS_STRV_MAX 64		/* strings of one array */
 #define SYS_IOV_MAX 32
-#define SYS_MMSG_MAX 8	/* of sendmmsg() and recvmmsg() */
+#define SYS_MMSG_MAX 8	/* messages of sendmmsg() and recvmmsg() that are read */
 #define SYS_ADDR_BYTES 128	/* sizeof(struct sockaddr_storage) */
-#define SYS_MMSG_MAX 8		/* messages of which the bytes are read */
+#define SYS_MMSG_MAX 8		/* messages whose payload is read */
 
-/* struct user_msghdr; i386 has words of four bytes and no padding. */
+/* struct user_msghdr; i386 uses 4-byte words without padding. */
 struct sys_msghdr {
 	__u64 name;
 	__u32 namelen, pad;
 	__u64 iov, iovlen, control, controllen;
-	__u32 flags, pad2;	/* pad2: the length of struct mmsghdr */
+	__u32 flags, pad2;	/* pad2: msg_len of struct mmsghdr */
 };
 
 struct sys_msghdr32 {
@@ -35,24 +35,24 @@ struct sys_msghdr32 {
 struct sys_scratch {
 	struct sys_rec rec;
 	__u8 data[SYS_DATA_BYTES + SYS_PIECE_BYTES];
-	__u32 off;		/* next byte of data */
-	__u32 start;		/* of the open chunk */
-	__u32 payload;		/* bytes of payload that may still be read */
-	__u32 iov;		/* where the copy of a vector begins */
-	__u64 iov_left;		/* bytes of it that mean something and were not read yet */
-	struct sys_msghdr msg;	/* of sendmsg() and the like: too large for a stack that seven functions share */
+	__u32 off;		/* next free byte of data */
+	__u32 start;		/* start of the open chunk */
+	__u32 payload;		/* payload bytes left of sys_snaplen */
+	__u32 iov;		/* offset of the copy of a vector */
+	__u64 iov_left;		/* valid bytes of the vector that were not read yet */
+	struct sys_msghdr msg;	/* of sendmsg() and the like: too large for the stack of seven functions */
 	struct sys_msghdr32 msg32;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* possible CPUs, set at run time */
+	__uint(max_entries, 1); /* user space sets the number of possible CPUs */
 	__type(key, __u32);
 	__type(value, struct sys_scratch);
 } sys_scratch SEC(".maps");
 
-const volatile __u32 sys_snaplen = 0;	/* most bytes of payload in one record, at most SYS_PIECE_BYTES */
-const volatile __u32 sys_str_bytes = SYS_PATH_BYTES; /* most bytes of a string */
+const volatile __u32 sys_snaplen = 0;	/* payload bytes of one record, at most SYS_PIECE_BYTES */
+const volatile __u32 sys_str_bytes = SYS_PATH_BYTES; /* longest string */
 
 static __always_inline struct sys_scratch *my_scratch(void)
 {
@@ -66,7 +66,7 @@ static __always_inline void *scratch_at(struct sys_scratch *s, __u32 off)
 	return s->data + (off & (SYS_DATA_BYTES - 1));
 }
 
-/* Room for a whole piece behind the current place? A record that is full gets no more chunks. */
+/* Is there no room for another piece? A full record gets no more chunks. */
 static __always_inline bool scratch_full(const struct sys_scratch *s)
 {
 	return s->off > SYS_DATA_BYTES - SYS_PIECE_BYTES - 64;
@@ -82,11 +82,11 @@ static __always_inline void chunk_flag(struct sys_scratch *s, __u16 flags)
 }
 
 /*
- * The steps below are global functions: the verifier looks at each of them once, whatever calls them how often,
- * and so they take numbers only and find the scratch memory themselves.
+ * The steps below are global functions, so the verifier checks each once, however often it is called. They take
+ * numbers only and look up the scratch memory themselves.
  */
 
-/* 0, or -1 when there is no room. */
+/* 0, or -1 without room. */
 __noinline int chunk_begin(__u32 arg, __u32 what)
 {
 	struct sys_scratch *s = my_scratch();
@@ -104,7 +104,7 @@ __noinline int chunk_begin(__u32 arg, __u32 what)
 	return 0;
 }
 
-/* The zero bytes up to the next chunk are those of the padding: nothing old leaves the kernel. */
+/* Zeroes the padding up to the next chunk, so that no old bytes leave the kernel. */
 __noinline int chunk_end(__u32 flags)
 {
 	struct sys_scratch *s = my_scratch();
@@ -120,7 +120,7 @@ __noinline int chunk_end(__u32 flags)
 	return 0;
 }
 
-/* @len bytes, at most @cap (up to SYS_PIECE_BYTES), into the open chunk. 0, or -1 when they cannot be read. */
+/* Reads @len bytes, at most @cap (up to SYS_PIECE_BYTES), into the open chunk. 0, or -1 on a fault. */
 __noinline int chunk_read(__u64 addr, __u32 len, __u32 cap)
 {
 	struct sys_scratch *s = my_scratch();
@@ -142,7 +142,7 @@ __noinline int chunk_read(__u64 addr, __u32 len, __u32 cap)
 	return 0;
 }
 
-/* A string of less than @cap bytes. @nul: with its NUL. 0, or -1 when it cannot be read. */
+/* Reads a string shorter than @cap. @nul: keeps its NUL. 0, or -1 on a fault. */
 __noinline int chunk_read_str(__u64 addr, __u32 cap, __u32 nul)
 {
 	struct sys_scratch *s = my_scratch();
@@ -183,7 +183,7 @@ __noinline int read_mem(__u32 arg, __u32 what, __u64 addr, __u32 len, __u32 cap)
 	return chunk_end(0);
 }
 
-/* The address itself. */
+/* Records the address itself. */
 __noinline int read_addr(__u32 arg, __u64 addr)
 {
 	struct sys_scratch *s = my_scratch();
@@ -195,10 +195,10 @@ __noinline int read_addr(__u32 arg, __u64 addr)
 	return chunk_end(0);
 }
 
-#define DIRENTS_BYTES 65536	/* that are walked through */
+#define DIRENTS_BYTES 65536	/* of the buffer that are walked */
 #define DIRENTS_MOST 2048
 
-/* Number of entries in @bytes; @addr: d_reclen of the first. Cut above DIRENTS_MOST. */
+/* Counts the entries in @bytes, up to DIRENTS_MOST; @addr: d_reclen of the first one. */
 __noinline int read_dirents(__u32 arg, __u64 addr, __u32 bytes)
 {
 	struct sys_scratch *s = my_scratch();
@@ -251,7 +251,7 @@ __noinline int read_strv(__u32 arg, __u64 addr, __u32 word)
 	return chunk_end(flags);
 }
 
-/* Payload: at most what is left of the snap length. */
+/* Payload, at most the rest of the snap length. */
 __noinline int read_data(__u32 arg, __u64 addr, __u64 len)
 {
 	struct sys_scratch *s = my_scratch();
@@ -267,7 +267,7 @@ __noinline int read_data(__u32 arg, __u64 addr, __u64 len)
 	return chunk_end(take < len ? SYS_CHUNK_F_CUT : 0);
 }
 
-/* Entry @i of the vector whose copy begins at s->iov. -1 when there is no more to take. */
+/* Entry @i of the vector copied to s->iov. -1 after the last valid byte. */
 __noinline int read_iov_piece(__u32 i, __u32 compat)
 {
 	struct sys_scratch *s = my_scratch();
@@ -293,7 +293,7 @@ __noinline int read_iov_piece(__u32 i, __u32 compat)
 	return chunk_read(base, take, SYS_PIECE_BYTES);
 }
 
-/* The vector itself, then the first of its @bytes bytes. */
+/* The vector, then the first @bytes bytes that it points to. */
 __noinline int read_iov(__u32 arg, __u64 addr, __u64 count, __u64 bytes, __u32 compat)
 {
 	struct sys_scratch *s = my_scratch();
@@ -327,9 +327,9 @@ static __always_inline void msghdr_widen(struct sys_msghdr *m, const struct sys_
 	m->pad = 0;
 }
 
-#define MSG_HEADER_ONLY (1ull << 63)	/* instead of a number of bytes */
+#define MSG_HEADER_ONLY (1ull << 63)	/* in place of a byte count */
 
-/* @len: of struct mmsghdr, where there is one. */
+/* @len: msg_len of struct mmsghdr, else 0. */
 __noinline int read_msg(__u32 arg, __u64 addr, __u64 bytes, __u32 compat, __u32 len)
 {
 	struct sys_scratch *s = my_scratch();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What the kernel knows about a call beyond its arguments: the file or socket behind a descriptor, the process
- * after exec and clone. Read from the kernel's own structures: no user space can change it in between.
+ * Kernel state of a call beyond its arguments: the file or socket behind a descriptor, the process after exec and
+ * clone. It comes from kernel structures, which no process can change in between.
  *
- * Types carry the suffix ___sys: each has only the fields that are read here, found by CO-RE wherever they are.
+ * Types carry the suffix ___sys and only the fields that are read here; CO-RE relocates them.
  */
 #ifndef SYS_KERNEL_CTX_BPF_H
 #define SYS_KERNEL_CTX_BPF_H
@@ -96,7 +96,7 @@ struct signal_struct___sys {
 	struct tty_struct___sys *tty;
 };
 
-/* 64 bits in all versions, as two words before 6.3. */
+/* 64 bits in all versions; two 32-bit words before 6.3. */
 struct kernel_cap___sys {
 	__u64 val;
 };
@@ -184,7 +184,7 @@ static __always_inline void fill_unix(struct sys_sock *out, struct sock___sys *s
 	}
 }
 
-__noinline int know_sock(__u32 arg, __u32 fd)
+__noinline int ctx_sock(__u32 arg, __u32 fd)
 {
 	struct sys_scratch *s = my_scratch();
 	struct sock___sys *sk = sock_of(fd);
@@ -209,7 +209,7 @@ __noinline int know_sock(__u32 arg, __u32 fd)
 	return chunk_end(0);
 }
 
-__noinline int know_file(__u32 arg, __u32 fd)
+__noinline int ctx_file(__u32 arg, __u32 fd)
 {
 	struct sys_scratch *s = my_scratch();
 	struct file___sys *file = file_of(fd);
@@ -243,7 +243,7 @@ static __always_inline __u32 pid_global(struct pid *pid)
 	return BPF_CORE_READ(pid, numbers[0].nr);
 }
 
-/* As in stat(5): minor bits above the major ones. */
+/* Encoding of st_rdev in stat(2): the upper minor bits are above the major number. */
 static __always_inline __u32 tty_number(struct tty_struct___sys *tty)
 {
 	__u32 major, minor;
@@ -303,8 +303,8 @@ static __always_inline void fill_exe(struct sys_proc *out, struct task_struct___
 
 /* ---- its strings: each function adds one to the open chunk and says how long it is ---- */
 
-/* @which: 0 the executable, 1 the working directory. Bit 31: the walk did not end at the root. */
-__noinline int know_path(__u32 which)
+/* @which: 0 = executable, 1 = working directory. Bit 31 of the result: the walk did not reach the root. */
+__noinline int ctx_path(__u32 which)
 {
 	struct sys_scratch *s = my_scratch();
 	struct task_struct___sys *me = (void *)bpf_get_current_task();
@@ -328,8 +328,8 @@ __noinline int know_path(__u32 which)
 	return n | (rooted ? 0 : 1u << 15);
 }
 
-/* Memory of the new program. Bit 15: there was more. */
-__noinline int know_user(__u64 start, __u64 end)
+/* Reads user memory of the new program. Bit 15 of the result: truncated. */
+__noinline int ctx_user(__u64 start, __u64 end)
 {
 	struct sys_scratch *s = my_scratch();
 	__u64 len = end - start;
@@ -348,7 +348,7 @@ __noinline int know_user(__u64 start, __u64 end)
 	return len | cut;
 }
 
-__noinline int know_name(__u64 addr)
+__noinline int ctx_name(__u64 addr)
 {
 	struct sys_scratch *s = my_scratch();
 	long n;
@@ -368,8 +368,8 @@ static __always_inline struct sys_proc *proc_at(struct sys_scratch *s)
 	return scratch_at(s, s->start + sizeof(struct sys_chunk));
 }
 
-/* @full: with the strings of a new program; a program's own name lies behind its environment. */
-__noinline int know_proc(__u32 full)
+/* @full: also the strings of a new program; its own name follows its environment. */
+__noinline int ctx_proc(__u32 full)
 {
 	struct task_struct___sys *me = (void *)bpf_get_current_task();
 	struct mm_struct___sys *mm = BPF_CORE_READ(me, mm);
@@ -386,29 +386,29 @@ __noinline int know_proc(__u32 full)
 	fill_ids(out, me);
 	fill_exe(out, me);
 	out->cgroup_id = bpf_get_current_cgroup_id();
-	n = know_path(0);
+	n = ctx_path(0);
 	out->exe_len = n & 0x7fff;
 	out->flags |= n & 1 << 15 ? SYS_PROC_EXE_ROOTLESS : 0;
-	n = know_path(1);
+	n = ctx_path(1);
 	out->cwd_len = n & 0x7fff;
 	out->flags |= n & 1 << 15 ? SYS_PROC_CWD_ROOTLESS : 0;
 	if (!mm)
 		return chunk_end(0);
 	if (full)
-		out->name_len = know_name(BPF_CORE_READ(mm, env_end));
-	n = know_user(BPF_CORE_READ(mm, arg_start), BPF_CORE_READ(mm, arg_end));
+		out->name_len = ctx_name(BPF_CORE_READ(mm, env_end));
+	n = ctx_user(BPF_CORE_READ(mm, arg_start), BPF_CORE_READ(mm, arg_end));
 	out->args_len = n & 0x7fff;
 	out->flags |= n & 1 << 15 ? SYS_PROC_ARGS_CUT : 0;
 	if (full) {
-		n = know_user(BPF_CORE_READ(mm, env_start), BPF_CORE_READ(mm, env_end));
+		n = ctx_user(BPF_CORE_READ(mm, env_start), BPF_CORE_READ(mm, env_end));
 		out->env_len = n & 0x7fff;
 		out->flags |= n & 1 << 15 ? SYS_PROC_ENV_CUT : 0;
 	}
 	return chunk_end(0);
 }
 
-/* Sizes of the address space only. */
-__noinline int know_memory(void)
+/* Address space sizes only. */
+__noinline int ctx_memory(void)
 {
 	struct sys_scratch *s = my_scratch();
 

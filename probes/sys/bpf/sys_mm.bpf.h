@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * How large a task's address space is, and how often it faulted. Types carry suffixes: each has only the fields that
- * are read here.
+ * Address space size and page faults of a task. Types carry suffixes and only the fields that are read here.
  */
 #ifndef SYS_MM_BPF_H
 #define SYS_MM_BPF_H
@@ -26,7 +25,7 @@ struct mm_rss_stat___plain {
 	atomic64_t count[4];
 };
 
-/* Before. */
+/* Before 6.2. */
 struct mm_struct___plain {
 	struct mm_rss_stat___plain rss_stat;
 };

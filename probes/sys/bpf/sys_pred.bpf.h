@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The conditions of the filter expression, on a call that returned (sys_pred_wire.h).
+ * Conditions of the filter expression that the kernel evaluates (sys_pred_wire.h).
  */
 #ifndef SYS_PRED_BPF_H
 #define SYS_PRED_BPF_H
@@ -21,12 +21,12 @@ const volatile struct sys_pred sys_pred = { 0 };
 const volatile __u16 sys_checks[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_CHECK_* */
 
 /*
- * Files that were opened by a path that no prefix begins: their inodes, for an address may be used again. What is not
- * here passes, so nothing is lost when the oldest leave.
+ * Inodes of files that were opened by a path without a selected prefix, by struct file; the inode detects a reused
+ * address. Unknown files pass, so evicting old entries loses no event.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* SYS_FILES_MOST where names are asked for */
+	__uint(max_entries, 1); /* SYS_FILES_MOST if names are selected */
 	__type(key, __u64);
 	__type(value, __u64);
 } sys_other_files SEC(".maps");
@@ -93,8 +93,8 @@ struct task_struct___cgroups {
 #pragma clang attribute pop
 
 /*
- * A container's processes may be in cgroups below its own. The helper that goes up is not for tracepoints in
- * kernels before 5.15.
+ * A container's processes may be in cgroups below the container's own. Before 5.15 tracepoints must not call the
+ * helper for ancestors.
  */
 static __always_inline bool in_containers(void)
 {
@@ -124,7 +124,7 @@ static __always_inline __u32 check_of(const struct call *c)
 	return sys_checks[slot & (SYS_PLAN_ABIS * SYS_NR_MAX - 1)];
 }
 
-/* Argument @i: 7 is none. */
+/* Argument @i; SYS_CHECK_NO_ARG reads as 0. */
 static __always_inline __u64 arg_of(const struct call *c, __u32 i)
 {
 	__u64 args[8] = { 0 };
@@ -143,7 +143,7 @@ static __always_inline bool begins(const __u64 *path, const volatile struct sys_
 	return !other;
 }
 
-/* May user space see another path in it: by "//", "." or ".."? A name that begins with a dot is taken for one. */
+/* Can the normalised path differ, because of "//", "." or ".."? Names that begin with a dot count as such. */
 static __always_inline bool is_twisted(const char *path, long len)
 {
 	for (int i = 0; i < SYS_PATH_LOOK - 1; i++) {
@@ -155,7 +155,7 @@ static __always_inline bool is_twisted(const char *path, long len)
 	return false;
 }
 
-/* Does surely none of the prefixes begin the path at @addr, whatever user space knows beside? */
+/* Is it certain that the path at @addr begins with none of the prefixes? */
 static __noinline bool is_elsewhere(__u64 addr)
 {
 	struct sys_scratch *s = my_scratch();
@@ -190,7 +190,7 @@ static __always_inline __u32 kind_of_sock(struct sock___sys *sk)
 	}
 }
 
-/* SYS_FD_* of what it is now; all of them where that cannot be said, 0 where it is not wanted by its name. */
+/* SYS_FD_* of the descriptor; all bits if unknown, 0 if its name excludes it. */
 static __noinline __u32 kind_of_fd(__u32 fd)
 {
 	struct file___sys *file = file_of(fd);
@@ -210,7 +210,7 @@ static __noinline __u32 kind_of_fd(__u32 fd)
 	return type == S_IFDIR ? SYS_FD_DIR : type == S_IFIFO ? SYS_FD_PIPE : SYS_FD_PLAIN;
 }
 
-/* What a call opened is remembered by the name that it used, before anybody selects. */
+/* Remembers whether the path of an opened file matches. Runs before selection. */
 static __noinline int note_opened(const struct call *c)
 {
 	__u32 check = check_of(c);
@@ -231,22 +231,24 @@ static __noinline int note_opened(const struct call *c)
 	return 0;
 }
 
-/* What is asked about the descriptor and the path of a call. */
+/* Descriptor and path of the call. */
 static __noinline bool pred_about(const struct call *c)
 {
-	__u32 check = check_of(c), path = check >> SYS_CHECK_PATH_SHIFT & 7, fd = check >> SYS_CHECK_FD_SHIFT & 7;
+	__u32 check = check_of(c);
+	__u32 path = check >> SYS_CHECK_PATH_SHIFT & SYS_CHECK_NO_ARG;
+	__u32 fd = check >> SYS_CHECK_FD_SHIFT & SYS_CHECK_NO_ARG;
 
-	if (fd != 7 && !(kind_of_fd(arg_of(c, fd)) & check & SYS_CHECK_FDS))
+	if (fd != SYS_CHECK_NO_ARG && !(kind_of_fd(arg_of(c, fd)) & check & SYS_CHECK_FDS))
 		return false;
-	/* the registers of a new program are no arguments */
-	if (path == 7 || check & SYS_CHECK_OPENS || (plan_of(c)->flags & SYS_PLAN_EXEC && !c->ret))
+	/* after exec the registers hold no arguments */
+	if (path == SYS_CHECK_NO_ARG || check & SYS_CHECK_OPENS || (plan_of(c)->flags & SYS_PLAN_EXEC && !c->ret))
 		return true;
 	return !is_elsewhere(arg_of(c, path));
 }
 
 /* ---- the caller ---- */
 
-/* What is asked about who calls. */
+/* The caller. */
 static __noinline bool pred_caller(const struct call *c)
 {
 	__u32 on = sys_pred.on, not = sys_pred.not;
@@ -262,13 +264,13 @@ static __noinline bool pred_caller(const struct call *c)
 	return !(on & SYS_PRED_CGROUP) || in_cgroups(bpf_get_current_cgroup_id()) != !!(not & SYS_PRED_CGROUP);
 }
 
-/* What can be asked before it ended, too. */
+/* Conditions that are known at entry. */
 static __always_inline bool pred_call(const struct call *c)
 {
 	return pred_caller(c) && (!(sys_pred.on & SYS_PRED_CALLS) || pred_about(c));
 }
 
-/* What is asked about how the call ended. */
+/* Conditions on the result. */
 static __always_inline bool pred_result(const struct call *c)
 {
 	__u32 on = sys_pred.on, e = is_error(c->ret) ? -(__s64)c->ret : 0;
@@ -280,12 +282,12 @@ static __always_inline bool pred_result(const struct call *c)
 		return false;
 	if (!(on & SYS_PRED_ERRNO) || check_of(c) & SYS_CHECK_ANY_RESULT)
 		return true;
-	barrier_var(e); /* it is bounded where the verifier looks for it */
+	barrier_var(e); /* the verifier must see the bound right at the access */
 	e &= SYS_ERRNO_MAX - 1;
 	return sys_pred.errnos[e >> 3] >> (e & 7) & 1;
 }
 
-/* Everything that was asked about a call beside its number. */
+/* All conditions but the number of the call. */
 static __always_inline bool conditions(const struct call *c, __u32 todo)
 {
 	if (!select_result(c->ret) || c->latency_ns < sys_min_latency_ns || !select_caller(c->tgid))

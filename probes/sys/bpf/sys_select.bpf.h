@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Which calls are meant, beyond their number: by result, caller, latency. What was not asked for is dead code to
- * the verifier.
+ * Selection beyond the number of the call: result, caller, latency. The verifier removes code for unused criteria.
  */
 #ifndef SYS_SELECT_BPF_H
 #define SYS_SELECT_BPF_H
@@ -17,7 +16,7 @@
 const volatile __u8 sys_result = SYS_RESULT_ALL;
 const volatile __u64 sys_min_latency_ns = 0;
 
-/* Errors are the last page of numbers; addresses that look negative are not. */
+/* Results from -4095 to -1 are errors; lower values are addresses. */
 static __always_inline bool is_error(__s64 ret)
 {
 	return ret < 0 && ret >= -4095;
@@ -30,8 +29,8 @@ static __always_inline bool select_result(__s64 ret)
 	return is_error(ret) == (sys_result == SYS_RESULT_FAILED);
 }
 
-/* Excluded processes; those of others than the reader itself are in the ledger, as filtered. */
-static __always_inline bool leaves_out(__u32 tgid, __u32 class)
+/* Drops excluded processes. The ledger counts them as filtered, except the reader itself. */
+static __always_inline bool drops_excluded(__u32 tgid, __u32 class)
 {
 	struct sonde_ledger *l;
 
@@ -43,11 +42,11 @@ static __always_inline bool leaves_out(__u32 tgid, __u32 class)
 	return true;
 }
 
-const volatile bool sys_suppress = false;	/* some names are not wanted */
+const volatile bool sys_suppress = false;	/* --suppress is in use */
 
 SONDE_SET(sys_suppressed, struct sonde_comm);
 
-/* What was left out because of its name; the ledger has it as filtered. */
+/* Events dropped by --suppress; the ledger counts them as filtered. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -70,7 +69,7 @@ static __always_inline bool is_suppressed(void)
 	return true;
 }
 
-/* By the name of the process, whatever its threads are called. */
+/* Selects by the name of the process, not of the thread. */
 static __always_inline bool select_caller(__u32 tgid)
 {
 	char comm[16] = {};

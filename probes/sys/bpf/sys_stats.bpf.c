@@ -7,50 +7,55 @@
 #include "probes/sys/bpf/sys_call.bpf.h"
 #include "probes/sys/bpf/sys_pred.bpf.h"
 #include "probes/sys/bpf/sys_select.bpf.h"
+#include "probes/sys/syscalls_bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
+const volatile struct sys_plan sys_plans[SYS_PLAN_ABIS * SYS_NR_MAX] = { SYS_PLANS };
+const volatile struct sys_plan sys_form_plans[SYS_FORMS_MAX] = { SYS_FORMS };
+_Static_assert(SYS_N_FORMS <= SYS_FORMS_MAX, "forms.tsv fits");
+
+/* ---- which calls are timed ---- */
+
 /*
- * ---- which calls are timed ----
- *
  * Two clock readings cost more than the rest of counting, so a random quarter of the calls is timed: one random
- * sequence per thread, which no regular loop of calls can match. The first 1,024 calls of each number are all timed,
- * so rare calls are exact.
+ * sequence per thread, which no regular loop of calls can match. The first 1,024 calls of each number are all
+ * timed, so rare calls are exact.
  *
- * Long calls are never missed: the kernel's tick counter is free to read, and a call that spans two ticks is reported
- * with that duration, one tick more or less. Ticks may arrive late in a burst, after the hypervisor took the CPU
- * away; so a long call then reads the clock, and lasts at most since the last clock reading of its thread.
+ * Long calls are never missed: the kernel's tick counter is free to read, and a call that spans two ticks is
+ * reported with that duration, one tick more or less. Ticks may arrive late in a burst, after the hypervisor took
+ * the CPU away; so a long call then reads the clock, and lasts at most since the last clock reading of its thread.
  */
 
-const volatile bool sys_sampling = false; /* else the times of all calls are taken */
-const volatile __u64 sys_tick_ns = 0;	/* of bpf_jiffies64() */
+const volatile bool sys_sampling = false; /* false: all calls are timed */
+const volatile __u64 sys_tick_ns = 0;	/* period of bpf_jiffies64(); 0 = unknown */
 
-/* How what stands in a slot came there; a bare number is a time. */
-#define ENTER_FIRST (1ull << 63)	/* a time, of one of the first calls */
-#define ENTER_TICKS (1ull << 62)	/* no time: ticks */
+/* Kinds of entry time in a slot; without a flag: nanoseconds of a sampled call. */
+#define ENTER_FIRST (1ull << 63)	/* nanoseconds of one of the first calls */
+#define ENTER_TICKS (1ull << 62)	/* ticks */
 
-#define SEEN_SHIFT 20	/* times are remembered in milliseconds, nearly */
+#define SEEN_SHIFT 20	/* nanoseconds to about a millisecond (2^20 ns) */
 
-/* Calls of each number, of all ABIs, that were timed because they were among the first. Races make it a few more. */
+/* Calls of each number, in all ABIs, that were timed as one of the first. Races may add a few. */
 __u32 sys_first[SYS_NR_MAX];
 
-struct sys_lot sys_lots[SYS_SLOTS];	/* beside sys_slots */
+struct sys_sample sys_samples[SYS_SLOTS];	/* parallel to sys_slots */
 
 enum took {
-	TOOK_UNKNOWN,	/* nobody saw it begin */
-	TOOK_NOT_DRAWN,
-	TOOK_DRAWN,
+	TOOK_UNKNOWN,	/* entered before the start */
+	TOOK_UNTIMED,
+	TOOK_SAMPLED,
 	TOOK_LONG,
 	TOOK_FIRST,
 };
 
-static __always_inline struct sys_lot *lot_of(__u64 stack)
+static __always_inline struct sys_sample *sample_of(__u64 stack)
 {
-	return &sys_lots[(stack >> SYS_STACK_SHIFT) & (SYS_SLOTS - 1)];
+	return &sys_samples[(stack >> SYS_STACK_SHIFT) & (SYS_SLOTS - 1)];
 }
 
-/* The next of a sequence of 2^32 - 1 numbers (Marsaglia's xorshift). */
-static __always_inline bool is_drawn(struct sys_lot *d)
+/* Next number of a sequence with period 2^32 - 1 (Marsaglia's xorshift). */
+static __always_inline bool is_sampled(struct sys_sample *d)
 {
 	__u32 r = d->random;
 
@@ -61,10 +66,10 @@ static __always_inline bool is_drawn(struct sys_lot *d)
 	return !(r & (SYS_SAMPLING_ONE_IN - 1));
 }
 
-static __always_inline void draw_enter(struct pt_regs *regs, long nr)
+static __always_inline void sample_enter(struct pt_regs *regs, long nr)
 {
 	__u64 stack = stack_of(regs);
-	struct sys_lot *d = lot_of(stack);
+	struct sys_sample *d = sample_of(stack);
 	struct sys_slot *s = slot_of(stack);
 
 	if (s->owner != stack && !slot_claim(s, stack)) {
@@ -73,17 +78,17 @@ static __always_inline void draw_enter(struct pt_regs *regs, long nr)
 		if (!d->random)
 			d->random = (__u32)(stack >> SYS_STACK_SHIFT) * 2654435769u | 1;
 		s->enter_ns = bpf_ktime_get_ns() | ENTER_FIRST;
-	} else if (is_drawn(d)) {
+	} else if (is_sampled(d)) {
 		s->enter_ns = bpf_ktime_get_ns();
 	} else {
 		s->enter_ns = bpf_jiffies64() | ENTER_TICKS;
 	}
 }
 
-/* A call of @ticks, which was not timed. */
+/* Duration of a call of @ticks, whose entry did not read the clock. */
 static __noinline __u64 long_ns(__u64 stack, __u64 ticks)
 {
-	struct sys_lot *d = lot_of(stack);
+	struct sys_sample *d = sample_of(stack);
 	__u64 now_ns = bpf_ktime_get_ns(), ns = ticks * sys_tick_ns, most;
 
 	most = (__u64)((__u32)(now_ns >> SEEN_SHIFT) - d->seen + 1) << SEEN_SHIFT;
@@ -91,7 +96,9 @@ static __noinline __u64 long_ns(__u64 stack, __u64 ticks)
 	return ns < most ? ns : most;
 }
 
-/* Would ticks have told it? Where they lie matters as little as the calls know of them. */
+/*
+ * Does the call span enough ticks to be reported by ticks as well? The phase of the ticks is unrelated to the calls.
+ */
 static __always_inline bool is_long(__u64 now_ns, __u64 ns)
 {
 	__u64 tick_ns = sys_tick_ns;
@@ -101,8 +108,8 @@ static __always_inline bool is_long(__u64 now_ns, __u64 ns)
 	return now_ns / tick_ns - (now_ns - ns) / tick_ns >= SYS_SAMPLING_LONG_TICKS;
 }
 
-/* How long the call took that began with draw_enter(), if that is known. @s: the place of @stack. */
-static __always_inline enum took draw_exit(struct sys_slot *s, __u64 stack, __u64 *ret_ns)
+/* Duration of the call that sample_enter() saw, if known. @s: slot of @stack. */
+static __always_inline enum took sample_exit(struct sys_slot *s, __u64 stack, __u64 *ret_ns)
 {
 	__u64 enter = take_enter(s, stack), now_ns;
 
@@ -111,19 +118,19 @@ static __always_inline enum took draw_exit(struct sys_slot *s, __u64 stack, __u6
 	if (enter & ENTER_TICKS) {
 		enter = bpf_jiffies64() - (enter & ~ENTER_TICKS);
 		if (enter < SYS_SAMPLING_LONG_TICKS)
-			return TOOK_NOT_DRAWN;
+			return TOOK_UNTIMED;
 		*ret_ns = long_ns(stack, enter);
-		return *ret_ns < sys_tick_ns ? TOOK_NOT_DRAWN : TOOK_LONG;
+		return *ret_ns < sys_tick_ns ? TOOK_UNTIMED : TOOK_LONG;
 	}
 	now_ns = bpf_ktime_get_ns();
-	lot_of(stack)->seen = now_ns >> SEEN_SHIFT;
+	sample_of(stack)->seen = now_ns >> SEEN_SHIFT;
 	*ret_ns = now_ns - (enter & ~ENTER_FIRST);
 	if (enter & ENTER_FIRST)
 		return TOOK_FIRST;
-	return is_long(now_ns, *ret_ns) ? TOOK_LONG : TOOK_DRAWN;
+	return is_long(now_ns, *ret_ns) ? TOOK_LONG : TOOK_SAMPLED;
 }
 
-/* The same for time_enter(): of all calls. */
+/* Counterpart of time_enter(), where all calls are timed. */
 static __always_inline enum took time_exit_all(struct sys_slot *s, __u64 stack, __u64 *ret_ns)
 {
 	*ret_ns = time_exit(s, stack, bpf_ktime_get_ns());
@@ -134,22 +141,22 @@ static __always_inline enum took time_exit_all(struct sys_slot *s, __u64 stack, 
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1); /* by slot; set at run time where it is used */
+	__uint(max_entries, 1); /* by slot; user space sets the number */
 	__type(key, __u32);
 	__type(value, struct sys_stats_cell);
 } sys_stats_rows SEC(".maps");
 
-const volatile __u8 sys_by = SYS_BY_ALL;	/* for whom there are counts of their own */
+const volatile __u8 sys_by = SYS_BY_ALL;	/* SYS_BY_* */
 const volatile struct sys_stats_cell sys_stats_none = { 0 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* SYS_BY_MOST where it is used */
+	__uint(max_entries, 1); /* SYS_BY_MOST if sys_by is set */
 	__type(key, struct sys_stats_key);
 	__type(value, struct sys_stats_cell);
 } sys_stats_rows_by SEC(".maps");
 
-/* Counts of one process are added to on several CPUs; those of all have a place for each. */
+/* Several CPUs update the cells of one process; the cells of sys_stats_rows are per CPU. */
 #define SUM_ADD(at, n) do { \
 	if (sys_by) \
 		__sync_fetch_and_add(&(at), (n)); \
@@ -170,7 +177,7 @@ static __always_inline struct sys_stats_cell *sum_by(__u32 slot, __u32 tgid)
 	return bpf_map_lookup_elem(&sys_stats_rows_by, &key);
 }
 
-/* Four steps an octave: the highest bit and the two below it. */
+/* Histogram bucket, four per octave: the highest bit and the two bits below it. */
 static __always_inline __u32 step_of(__u64 ns)
 {
 	__u32 v = ns >> 32 ? 0xffffffff : ns, log = 0, step;
@@ -193,21 +200,21 @@ static __always_inline __u32 step_of(__u64 ns)
 
 static __always_inline void sum_time(struct sys_stats_cell *s, enum took how, __u64 ns)
 {
-	bool drawn = how == TOOK_DRAWN;
+	bool sampled = how == TOOK_SAMPLED;
 
-	if (drawn) {
-		SUM_ADD(s->drawn, 1);
-		SUM_ADD(s->drawn_ns, ns);
+	if (sampled) {
+		SUM_ADD(s->sampled, 1);
+		SUM_ADD(s->sampled_ns, ns);
 	} else {
 		SUM_ADD(s->sure, 1);
 		SUM_ADD(s->sure_ns, ns);
 	}
 	if (ns > s->max_ns)
 		s->max_ns = ns;
-	SUM_ADD(s->steps[step_of(ns)], drawn ? SYS_SAMPLING_ONE_IN : 1);
+	SUM_ADD(s->steps[step_of(ns)], sampled ? SYS_SAMPLING_ONE_IN : 1);
 }
 
-/* @nr: its number in whatever ABI. */
+/* @nr: number in the caller's ABI. */
 static __always_inline void sum_call(__u32 slot, long nr, __u32 tgid, bool failed, enum took how, __u64 ns)
 {
 	struct sys_stats_cell *s = sys_by && slot != SLOT_NONE ? sum_by(slot, tgid) : NULL;
@@ -218,7 +225,7 @@ static __always_inline void sum_call(__u32 slot, long nr, __u32 tgid, bool faile
 		return;
 	SUM_ADD(s->calls, 1);
 	SUM_ADD(s->errors, failed);
-	if (how == TOOK_NOT_DRAWN)
+	if (how == TOOK_UNTIMED)
 		return;
 	if (how == TOOK_FIRST)
 		sys_first[nr & (SYS_NR_MAX - 1)]++;
@@ -238,20 +245,20 @@ int BPF_PROG(sys_enter_sum, struct pt_regs *regs, long nr)
 	if (!(todo & SYS_DO_TIME) || is_closed(todo))
 		return 0;
 	if (sys_sampling)
-		draw_enter(regs, nr);
+		sample_enter(regs, nr);
 	else
 		time_enter(regs, bpf_ktime_get_ns());
 	return 0;
 }
 
-static __noinline bool sum_wanted(struct call *c, __u32 todo)
+static __noinline bool sum_selected(struct call *c, __u32 todo)
 {
 	c->task = this_task();
 	caller_more(c, c->task);
 	return conditions(c, todo);
 }
 
-/* Instead of the one above: counts, tells nothing. */
+/* Replaces sys_exit. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 {
@@ -273,15 +280,15 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 		return 0;
 	}
 	if (todo & SYS_DO_TIME)
-		how = sys_sampling ? draw_exit(s, stack, &c.latency_ns) : time_exit_all(s, stack, &c.latency_ns);
+		how = sys_sampling ? sample_exit(s, stack, &c.latency_ns) : time_exit_all(s, stack, &c.latency_ns);
 	find_caller(&c, s, stack, false);
-	nr = nr_left(&c, nr);
+	nr = nr_exit(&c, nr);
 	todo = do_call(&c, nr);
 	if (!(todo & SYS_DO_EXIT) || is_excluded(c.tgid))
 		return 0;
-	if (todo & SYS_DO_LIFE && is_newborn(&c)) /* counted in the caller */
+	if (todo & SYS_DO_LIFE && is_newborn(&c)) /* counted in the parent */
 		return 0;
-	if (todo & SYS_DO_STEPS && !sum_wanted(&c, todo))
+	if (todo & SYS_DO_STEPS && !sum_selected(&c, todo))
 		return 0;
 	sum_call(c.slot, nr, c.tgid, is_error(ret), how, c.latency_ns);
 	return 0;

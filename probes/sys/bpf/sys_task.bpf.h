@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The calling task and its registers, on kernels that give a typed task to tracing programs (5.11) and on those
- * before; and how a call is told apart by ABI.
+ * Current task, its registers and ABI, on kernels with typed tasks in tracing programs (since 5.11) and older ones.
  */
 #ifndef SYS_TASK_BPF_H
 #define SYS_TASK_BPF_H
@@ -26,8 +25,8 @@ static __always_inline struct task_struct *this_task(void)
 }
 
 /*
- * A field of what this_task() gave; loads are free where they are typed. The copy keeps what holds @task out of the
- * relocation: a kernel that knows no such type would refuse it.
+ * Field of this_task(); typed tasks need no helper call. The copy keeps @task out of the CO-RE relocation, which
+ * would fail on kernels without the type.
  */
 #define TASK_GET(task, field) ({ \
 	struct task_struct *of_ = (task); \
@@ -42,8 +41,8 @@ static __always_inline __u64 task_start(struct task_struct *task)
 
 #if defined(__TARGET_ARCH_x86)
 
-#define SYS_PLAN_ABIS 2	/* tables of plans: the native one, i386 */
-#define TS_COMPAT 2	/* arch/x86/include/asm/thread_info.h: in a 32-bit call */
+#define SYS_PLAN_ABIS 2	/* plan tables: native ABI, i386 */
+#define TS_COMPAT 2	/* arch/x86/include/asm/thread_info.h: 32-bit system call */
 #define X32_BIT 0x40000000
 #define SYS_ABI_NATIVE SYS_ABI_X86_64
 #define NR_RT_SIGRETURN 15
@@ -60,7 +59,7 @@ static __always_inline long regs_nr(struct pt_regs *regs)
 	return (long)regs->orig_ax;
 }
 
-/* The first @n (a constant) arguments. i386 passes them in other registers. */
+/* The first @n arguments (a constant). i386 uses other registers. */
 static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *args, __u32 n)
 {
 	bool compat = abi == SYS_ABI_I386;
@@ -79,7 +78,7 @@ static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *ar
 		args[5] = compat ? (__u32)regs->bp : regs->r9;
 }
 
-/* At the entry of rt_sigreturn() of 64-bit programs: the mask in the frame's ucontext. */
+/* At the entry of rt_sigreturn(): address of the signal mask in the frame's ucontext. */
 static __always_inline __u64 regs_sigmask(struct pt_regs *regs)
 {
 	return regs->sp + 296;
@@ -105,7 +104,7 @@ static __always_inline long regs_nr(struct pt_regs *regs)
 	return regs->syscallno;
 }
 
-/* The first @n (a constant) arguments. The first one's register is the result's when the call is left. */
+/* The first @n arguments (a constant). At exit x0 holds the result, orig_x0 the argument. */
 static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *args, __u32 n)
 {
 	if (n > 0)
@@ -124,14 +123,14 @@ static __always_inline void regs_args(struct pt_regs *regs, __u32 abi, __u64 *ar
 
 static __always_inline __u64 regs_sigmask(struct pt_regs *regs)
 {
-	return regs->sp + 128 + 40; /* struct siginfo, then uc_flags, uc_link and uc_stack */
+	return regs->sp + 128 + 40; /* after struct siginfo, uc_flags, uc_link and uc_stack */
 }
 
 #endif
 
 #define NR_RT_SIGRETURN_I386 173
 
-/* Where a call stands in sys_want and sys_plans: the native ABI first, then i386. -1: unknown to the tables. */
+/* Index in sys_do and sys_plans: the native ABI first, then i386. -1: no table row. */
 static __always_inline int call_slot(__u32 *abi, long *nr)
 {
 	if (X32_BIT && *nr & X32_BIT) {

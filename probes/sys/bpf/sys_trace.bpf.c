@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * What happens to a task beside its calls: it leaves the CPU, gets a signal, faults, ends; and requests through
- * io_uring, which are calls that no call's hook sees. An object of its own: loaded only when something of it is asked
- * for.
+ * Events of a task beside its system calls: context switch, signal, page fault, exit; and io_uring requests, which
+ * the system call tracepoints do not see. This object is loaded only if one of these events is selected.
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
@@ -39,7 +38,7 @@ struct io_ring_ctx;
 struct io_cqe___sys { __u64 user_data; };
 struct io_kiocb {
 	__u8 opcode;
-	__u32 flags;		/* 64 bits since 6.8; those that user space sets are the lowest */
+	__u32 flags;		/* 64 bits since 6.8; user space sets the lowest */
 	struct io_cqe___sys cqe;
 	struct io_ring_ctx *ctx;
 };
@@ -61,7 +60,7 @@ static __always_inline bool admit(struct sonde_ledger *l, __u32 tgid)
 	return false;
 }
 
-/* When a task last got this CPU; 0 before the first switch that was seen. */
+/* When the current task got this CPU; 0 before the first switch. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
@@ -70,8 +69,8 @@ struct {
 } sys_switched SEC(".maps");
 
 /*
- * How long the task at hand has had the CPU. Asked at every switch, also of tasks that are not selected: the switch
- * before may have been one of theirs.
+ * Microseconds that the current task has had the CPU. Every switch calls it, also those of unselected tasks, to
+ * restart the clock.
  */
 static __always_inline __u32 slice_us(void)
 {
@@ -93,7 +92,7 @@ int BPF_PROG(sys_switch, bool preempt, struct task_struct *prev, struct task_str
 	struct sys_switch_rec *r;
 	struct sonde_ledger *l;
 
-	if (leaves_out(tgid, SYS_LEDGER_TRACE))
+	if (drops_excluded(tgid, SYS_LEDGER_TRACE))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_TRACE);
 	if (!admit(l, tgid))
@@ -115,7 +114,7 @@ int BPF_PROG(sys_switch, bool preempt, struct task_struct *prev, struct task_str
 
 /* ---- signals ---- */
 
-/* Who sent it, where the kernel says so at this place. */
+/* Does siginfo carry a sender here? */
 static __always_inline bool has_sender(int code)
 {
 	return code == SI_USER || code == SI_QUEUE || code == SI_MESGQ || code == SI_TKILL;
@@ -126,13 +125,13 @@ static __always_inline bool of_child(int signo, int code)
 	return signo == SIGCHLD && code > 0 && code < 7;
 }
 
-/* An instruction's own. */
+/* Is it a fault of the task's own instruction? */
 static __always_inline bool of_fault(int signo, int code)
 {
 	return code > 0 && code < SI_KERNEL && (signo == 4 || signo == 7 || signo == 8 || signo == 11);
 }
 
-/* A signal that ends the whole process comes to its threads as SIGKILL, without anything about it. */
+/* A signal that kills the process reaches its other threads as SIGKILL without any siginfo. */
 static __always_inline int killed_by(int signo)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -148,7 +147,7 @@ int BPF_PROG(sys_signal, int signo, struct kernel_siginfo *info, struct k_sigact
 	struct sys_signal_rec *r;
 	struct sonde_ledger *l;
 
-	if (leaves_out(id >> 32, SYS_LEDGER_TRACE))
+	if (drops_excluded(id >> 32, SYS_LEDGER_TRACE))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_TRACE);
 	if (!admit(l, id >> 32))
@@ -196,7 +195,7 @@ static __always_inline int fault(__u64 addr, void *regs, __u64 error, bool kerne
 	struct sys_fault_rec *r;
 	struct sonde_ledger *l;
 
-	if (leaves_out(id >> 32, SYS_LEDGER_FAULT))
+	if (drops_excluded(id >> 32, SYS_LEDGER_FAULT))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_FAULT);
 	if (!admit(l, id >> 32))
@@ -228,7 +227,7 @@ int BPF_PROG(sys_fault_kernel, unsigned long addr, struct pt_regs *regs, unsigne
 
 /* ---- the end ---- */
 
-/* The reader decides which exits of a selected tree to report. */
+/* Selected processes; user space decides which exits of a selected tree to report. */
 static __always_inline bool select_ended(__u32 tgid)
 {
 	return select_pid(tgid) && select_comm_and_cgroup();
@@ -241,7 +240,7 @@ int BPF_PROG(sys_procexit, struct task_struct *task)
 	__u32 tgid = task->tgid;
 	struct sonde_ledger *l;
 
-	if (leaves_out(tgid, SYS_LEDGER_LIFE))
+	if (drops_excluded(tgid, SYS_LEDGER_LIFE))
 		return 0;
 	l = ledger_seen(SYS_LEDGER_LIFE);
 	if (!l)
@@ -268,7 +267,7 @@ static __always_inline struct sys_uring_rec *uring_begin(struct sonde_ledger **r
 	struct sys_uring_rec *r;
 	struct sonde_ledger *l;
 
-	if (leaves_out(id >> 32, SYS_LEDGER_URING))
+	if (drops_excluded(id >> 32, SYS_LEDGER_URING))
 		return NULL;
 	l = ledger_seen(SYS_LEDGER_URING);
 	if (!admit(l, id >> 32))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What can be said of a call's number or error alone is found out by asking: the part is tried on an event of every
- * number, or of every error. So whatever the language can say about them goes down, without a second reading of it.
+ * Splits a filter and pushes its parts down. Parts on the number or error of a call alone are evaluated in user space
+ * for every number or error, and the results become a table for the kernel: so the whole language is available there.
  */
 #include "probes/sys/pushdown/sys_pushdown.h"
 
@@ -105,7 +105,7 @@ static enum verdict push_ret(struct pushing *s, const struct filter_conjunct *c)
 	return PUSH_KERNEL;
 }
 
-/* @maybe: of a call whose entry nobody saw the word says 0, and the kernel side nothing. */
+/* @maybe: the field reads as 0 for a call that was entered before the start, which the kernel drops. */
 static enum verdict push_latency(struct pushing *s, const struct filter_conjunct *c, bool maybe)
 {
 	struct sys_pred *pred = &s->p->pred;
@@ -134,7 +134,7 @@ static enum verdict push_latency(struct pushing *s, const struct filter_conjunct
 
 /* ---- by caller ---- */
 
-/* One set of each kind goes down. False: this check cannot, or there is one already. */
+/* Each criterion has room for one set. False if it is taken, or the comparison is not a set. */
 static bool take_set(struct sys_pred *pred, uint32_t bit, const struct filter_conjunct *c)
 {
 	bool is_not = c->negated != (c->op == FILTER_NE);
@@ -174,7 +174,7 @@ static enum verdict push_cgroup(struct sys_pred *pred, const struct filter_conju
 	return PUSH_KERNEL;
 }
 
-/* A name that is too long is nobody's. */
+/* Names longer than a command name match no process. */
 static enum verdict push_comm(struct sys_pred *pred, const struct filter_conjunct *c)
 {
 	if (!take_set(pred, SYS_PRED_COMM, c))
@@ -185,7 +185,7 @@ static enum verdict push_comm(struct sys_pred *pred, const struct filter_conjunc
 	return PUSH_KERNEL;
 }
 
-/* Those that are there now; who is asked for by its id does not come later. */
+/* Containers that exist now: an id cannot appear later. */
 static enum verdict push_container(struct pushing *s, const struct filter_conjunct *c)
 {
 	struct sys_pred *pred = &s->p->pred;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which parts of a filter expression the kernel side decides. A part of it (what the outermost "and" joins) goes down
- * if all its words are known there; it leaves user space only if the kernel then decides exactly as user space would.
+ * Push-down: the parts of a filter expression that the kernel evaluates. Parts are the operands of the outermost
+ * "and". A part is pushed down if the kernel knows all its fields; user space skips it only if the kernel's result is
+ * exact.
  */
 #ifndef SYS_PUSHDOWN_H
 #define SYS_PUSHDOWN_H
@@ -20,30 +21,30 @@ struct registry;
 struct sys_pushdown {
 	struct sys_pred pred;
 	bool has_calls;
-	uint8_t calls[3][SYS_NUMBERS];	/* by ABI: may a call of that number pass? */
-	uint16_t checks[3][SYS_NUMBERS];	/* likewise, with SYS_PRED_CALLS: SYS_CHECK_* */
-	bool no_enter;			/* an event of an entry can never pass */
+	uint8_t calls[3][SYS_NUMBERS];	/* by ABI: may calls of that number pass? */
+	uint16_t checks[3][SYS_NUMBERS];	/* by ABI, with SYS_PRED_CALLS: SYS_CHECK_* */
+	bool no_enter;			/* no entry event can pass */
 };
 
 struct sys_pushdown_opts {
-	bool keeps_state;	/* calls that keep tables pass whatever the filter says: nothing is exact */
-	bool tables_only;	/* numbers that no table has are left out */
-	bool others;		/* events of other types are shown too: nothing leaves user space */
-	/* Ids of the topmost cgroups of a container, at most @cap; returns how many. NULL: nobody knows. */
+	bool keeps_state;	/* calls that change state tables pass any filter, so no part is exact */
+	bool tables_only;	/* numbers without a table row are not recorded */
+	bool others;		/* events of other types are output too, so user space evaluates all parts */
+	/* Ids of the topmost cgroups of a container, at most @cap; returns their number. NULL = unavailable. */
 	size_t (*cgroups_of)(const char *container, uint64_t *ret, size_t cap);
 };
 
 /*
- * Fills @ret. @rest gets what user space has to decide, as text ("" = nothing). @explain, if not NULL, gets a line
- * for each part. -ENOMEM or 0.
+ * Fills @ret. @rest gets the parts that user space evaluates, as text ("" = none). @explain, if not NULL, gets a line
+ * for each part. 0 or -ENOMEM.
  */
 int sys_pushdown_filter(const struct filter *f, const struct registry *reg, const struct sys_pushdown_opts *o,
 			struct sys_pushdown *ret, struct buf *rest, struct buf *explain);
 
-/* Are all words of the filter @text those of sums, so that it can be decided when they are told? */
+/* Can the filter @text be evaluated on the rows of a summary? */
 bool sys_pushdown_is_of_sums(const struct registry *reg, const char *text);
 
-/* Do the tables behind a capture's words change with this call? */
+/* Does the call change the state tables that captures need? */
 bool sys_pushdown_keeps_state(const struct sys_call *call);
 
 #endif

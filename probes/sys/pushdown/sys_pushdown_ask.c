@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sysdig's words of what happened, pushed down by asking: a part of the filter is tried on an event of every call,
- * with every kind of descriptor behind it, or with every error. The kernel side knows less exactly than the tables of
- * user space what a descriptor is; so it leaves out what can pass under none of the names that it may have there.
+ * Push-down of sysdig's fields by evaluation: a part of the filter is evaluated for an event of every call, with
+ * every type of descriptor, or with every error. The kernel knows the type of a descriptor less exactly than the
+ * state tables, so it drops an event only if no possible type passes.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,11 +20,11 @@
 #include "scap/schema.h"
 #include "scap/state/state.h"
 
-#define FD_TYPES 22	/* that user space has (FD_* of files); 0 = unknown */
+#define FD_TYPES 22	/* of the state tables (FD_*); 0 = unknown */
 #define TYPE(n) (1u << (n))
-#define NO_FD FD_TYPES	/* none is known */
+#define NO_FD FD_TYPES	/* no descriptor */
 
-/* What the tables may call each of SYS_FD_*. A directory or a pipe that was opened by its path is a file there. */
+/* Types that the state tables may give each of SYS_FD_*. A directory or pipe opened by its path is a file there. */
 static const uint32_t types_of[] = {
 	/* plain */ ~(TYPE(FD_DIRECTORY) | TYPE(FD_IPV4) | TYPE(FD_IPV6) | TYPE(FD_IPV4_SERVER) |
 		      TYPE(FD_IPV6_SERVER) | TYPE(FD_FIFO) | TYPE(FD_UNIX) | TYPE(FD_NETLINK)),
@@ -75,7 +75,7 @@ static void asked_fini(struct asked *a)
 	buf_fini(&a->section);
 }
 
-/* From here on it is about this call. 0 or -ENOMEM. */
+/* Makes it an event of this call. 0 or -ENOMEM. */
 static int asked_set(struct asked *a, unsigned abi, unsigned nr, const struct event_desc *desc, int64_t ret)
 {
 	int r;
@@ -95,7 +95,7 @@ static int asked_set(struct asked *a, unsigned abi, unsigned nr, const struct ev
 	return 0;
 }
 
-/* TYPE() of the descriptors with which it passes. */
+/* TYPE() of the descriptors that pass. */
 static uint32_t asked_types(struct asked *a)
 {
 	uint32_t pass = 0;
@@ -152,11 +152,12 @@ void sys_pushdown_ask_narrow(struct sys_pushdown *p, unsigned abi, unsigned nr, 
 	if (arg < 0 || kinds == SYS_CHECK_FDS)
 		return;
 	*check &= (uint16_t)~(SYS_CHECK_FDS & ~kinds);
-	*check = (uint16_t)((*check & ~(7u << SYS_CHECK_FD_SHIFT)) | (unsigned)arg << SYS_CHECK_FD_SHIFT);
+	*check &= (uint16_t)~(SYS_CHECK_NO_ARG << SYS_CHECK_FD_SHIFT);
+	*check |= (uint16_t)((unsigned)arg << SYS_CHECK_FD_SHIFT);
 	p->pred.on |= SYS_PRED_CALLS;
 }
 
-/* SYS_FD_* with which an event may pass that does so with these. */
+/* SYS_FD_* that may have one of these types. */
 static unsigned kinds_of(uint32_t types)
 {
 	unsigned kinds = 0;
@@ -168,7 +169,7 @@ static unsigned kinds_of(uint32_t types)
 	return kinds;
 }
 
-/* @any: something was left out. */
+/* @any: the call is restricted. */
 static int ask_call(struct pushing *s, struct asked *a, unsigned abi, unsigned nr, bool *enters, bool *any)
 {
 	const struct sys_call *call = sys_table_call_find(abi, nr);
@@ -211,7 +212,7 @@ static int ask_calls(struct pushing *s, struct asked *a, enum verdict *ret)
 
 /* ---- errors ---- */
 
-/* In sysdig's formats calls without an event of their own have no result; of an address no error is known either. */
+/* In sysdig's formats calls with only the generic event have no result, and calls that return an address no error. */
 static bool has_result(const struct sys_call *call)
 {
 	const struct sys_mapping *m = sys_map_find(call);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a path must begin with, pushed down. Three words ask for paths: syscall.path as it was written, evt.abspath
- * the same made absolute and plain, and fd.name the name that a file was opened by. Of relative and twisted paths the
- * kernel side says nothing: they pass, and user space decides.
+ * Push-down of path prefixes: syscall.path as the program wrote it, evt.abspath made absolute and normalised, and
+ * fd.name, the path that the file was opened by. Relative paths and paths with "//", "/." or "/.." pass; user space
+ * decides on them.
  */
 #include <string.h>
 
@@ -14,10 +14,10 @@
 #include "scap/schema.h"
 #include "scap/state/state.h"
 
-/* What can have a name that begins with a slash. */
+/* Types whose names can begin with a slash. */
 #define NAMED_KINDS (SYS_FD_PLAIN | SYS_FD_DIR | SYS_FD_PIPE | SYS_FD_UNIX | SYS_FD_OTHER)
 
-/* Every text that passes begins with one of the values. */
+/* Must every matching text begin with one of the values? */
 static bool is_about_prefixes(const struct filter_conjunct *c)
 {
 	return !c->negated && c->n_values && c->n_values <= SYS_PREFIX_MOST &&
@@ -34,7 +34,7 @@ static void add_prefix(struct sys_pred *pred, const char *text, size_t len)
 	memset(p->mask, 0xff, len);
 }
 
-/* pmatch takes "/usr/" for "/usr". */
+/* pmatch treats "/usr/" as "/usr". */
 static size_t value_len(const struct filter_conjunct *c, const struct filter_value *v)
 {
 	size_t len = v->len;
@@ -44,7 +44,7 @@ static size_t value_len(const struct filter_conjunct *c, const struct filter_val
 	return len;
 }
 
-/* One part with prefixes goes down. False: there was one, or a value says nothing about the beginning. */
+/* Only one part with prefixes fits. False if it is taken, or a value has no prefix. */
 static bool take_prefixes(struct sys_pred *pred, const struct filter_conjunct *c, bool plain)
 {
 	if (pred->n_prefixes || !is_about_prefixes(c))
@@ -63,7 +63,8 @@ static void set_path(struct sys_pushdown *p, unsigned abi, unsigned nr, int arg)
 {
 	uint16_t *check = &p->checks[abi][nr];
 
-	*check = (uint16_t)((*check & ~(7u << SYS_CHECK_PATH_SHIFT)) | (unsigned)arg << SYS_CHECK_PATH_SHIFT);
+	*check &= (uint16_t)~(SYS_CHECK_NO_ARG << SYS_CHECK_PATH_SHIFT);
+	*check |= (uint16_t)((unsigned)arg << SYS_CHECK_PATH_SHIFT);
 }
 
 /* ---- as it was written ---- */
@@ -88,7 +89,7 @@ static enum verdict push_written(struct pushing *s, const struct filter_conjunct
 
 /* ---- made absolute ---- */
 
-/* The argument with the path of evt.abspath; -1 = there is none, -2 = it is no argument of the call. */
+/* Argument with the path of evt.abspath; -1 = no path, -2 = the path is not an argument. */
 static int abspath_arg(const struct sys_call *call)
 {
 	const struct sys_mapping *m = sys_map_find(call);
@@ -147,7 +148,7 @@ static void name_call(struct sys_pushdown *p, unsigned abi, unsigned nr)
 
 static enum verdict push_names(struct pushing *s, const struct filter_conjunct *c)
 {
-	/* Names are remembered where a file is opened: those calls pass, for the tables of this word too. */
+	/* The paths are recorded at open: those calls pass, which the state tables need anyway. */
 	if (!s->o->keeps_state || !take_prefixes(&s->p->pred, c, true))
 		return PUSH_USER;
 	sys_pushdown_ask_start_calls(s->p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Command names that are not wanted (sys_select.bpf.h), in each BPF object of the probe.
+ * Suppressed command names (--suppress), in each BPF object of the probe (sys_select.bpf.h).
  */
 #ifndef SYS_SUPPRESS_H
 #define SYS_SUPPRESS_H
@@ -11,13 +11,13 @@ struct bpf_object;
 struct probe;
 struct sys_conf;
 
-/* Before load: room for the names. */
+/* Before load: sets the size of the map. */
 void sys_suppress_configure(const struct sys_conf *c, struct bpf_object *obj);
-/* After load: the names. 0 or -errno. */
+/* After load: fills the map. 0 or -errno. */
 int sys_suppress_fill(const struct sys_conf *c, const struct bpf_object *obj);
-/* Events that were left out so far. */
+/* Events dropped so far. */
 uint64_t sys_suppress_count(const struct bpf_object *obj, unsigned n_cpus);
-/* Threads that have such a name now. */
+/* Threads with a suppressed name now. */
 uint64_t sys_suppress_threads(const struct sys_conf *c, const struct probe *p);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where engines keep what they know of a container: docker's data root, containers/storage (podman, cri-o), the
- * bundles of containerd's tasks. Other data roots than the usual ones are not found.
+ * Files with the metadata of containers: docker's data root, containers/storage (podman, cri-o), and the bundles of
+ * containerd's tasks, each at its default location.
  */
 #include "probes/sys/snapshot/sys_container.h"
 
@@ -29,13 +29,13 @@
 #include "scap/state/state.h"
 #include "worker/worker.h"
 
-#define ID_BYTES 72		/* as scap_state_container_id() has them */
-#define IDS_MAX 65536u		/* containers that were told of: further ones have no names */
+#define ID_BYTES 72		/* as in scap_state_container_id() */
+#define IDS_MAX 65536u		/* containers that are looked up; further ones keep their id as name */
 #define TIMEOUT_NS 2000000000ull
 #define STORAGE "var/lib/containers/storage/overlay-containers"
 #define TASKS "run/containerd/io.containerd.runtime.v2.task"
 
-/* libscap's numbers of engines. */
+/* libscap's numbers of container engines. */
 #define ENGINE_DOCKER 0
 #define ENGINE_CRI 6
 #define ENGINE_CONTAINERD 7
@@ -53,8 +53,8 @@ struct id { char text[ID_BYTES]; };
 
 struct containers {
 	int root_fd;
-	VEC(struct id) ids;	/* noted */
-	size_t n_told;		/* of these */
+	VEC(struct id) ids;	/* containers seen in cgroups */
+	size_t n_reported;		/* ids that were looked up */
 };
 
 struct containers *sys_container_new(const char *host_root)
@@ -91,7 +91,7 @@ void sys_container_note(struct containers *c, const char *cgroups, size_t len)
 
 /* ---- files ---- */
 
-/* A regular file or a directory below the host's root, whatever links say. */
+/* Opens a regular file or directory below the host's root without following links out of it. */
 static int open_below(const struct containers *c, const char *path, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
@@ -108,7 +108,7 @@ static int open_below(const struct containers *c, const char *path, int flags)
 
 struct question { enum container_file kind; const char *id; };
 
-/* In the worker. */
+/* Runs in the worker. */
 static int parse_file(void *ctx, int in_fd, int out_fd)
 {
 	const struct question *q = ctx;
@@ -128,7 +128,7 @@ static int parse_file(void *ctx, int in_fd, int out_fd)
 	return write(out_fd, &said, sizeof(said)) == sizeof(said) ? 0 : 1;
 }
 
-/* The answer is as little believed as the file. */
+/* The worker parsed a hostile file: its answer is checked too. */
 static bool ask_file(const struct containers *c, const char *path, enum container_file kind, const char *id,
 		     struct container_said *ret)
 {
@@ -144,7 +144,7 @@ static bool ask_file(const struct containers *c, const char *path, enum containe
 	return *ret->name != '\0';
 }
 
-/* One folder for each namespace of containerd, named as its users like. */
+/* containerd has one folder per namespace, with arbitrary names. */
 static bool ask_tasks(const struct containers *c, const char *id, struct container_said *ret)
 {
 	int fd = open_below(c, TASKS, O_DIRECTORY);
@@ -164,12 +164,12 @@ static bool ask_tasks(const struct containers *c, const char *id, struct contain
 	return found;
 }
 
-/* Says the engine's number, or -1: nobody knows it. */
+/* Returns the engine's number, or -1 if no engine has the container. */
 static int look_up(const struct containers *c, const char *id, struct container_said *ret)
 {
 	char path[PATH_MAX];
 
-	/* an id becomes part of a path: names that could be more than one component are not looked for */
+	/* an id becomes part of a path: reject ids that are not a single component */
 	if (strchr(id, '/') || *id == '.')
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
@@ -193,7 +193,7 @@ static void add_text(struct json *j, const char *key, const char *s, size_t len)
 	json_str(j, s, len);
 }
 
-/* "docker.io/library/nginx:1.25@sha256:..." in its parts. */
+/* Splits "docker.io/library/nginx:1.25@sha256:...". */
 static void add_image(struct json *j, const struct container_said *s)
 {
 	const char *digest = strchrnul(s->image, '@'), *slash = memrchr(s->image, '/', (size_t)(digest - s->image));
@@ -251,13 +251,13 @@ static int tell(const char *id, int engine, const struct container_said *s,
 	return r;
 }
 
-int sys_container_tell(struct containers *c, int (*fn)(void *ctx, const struct params_out *ev), void *ctx)
+int sys_container_report(struct containers *c, int (*fn)(void *ctx, const struct params_out *ev), void *ctx)
 {
 	int r = 0;
 
-	while (r >= 0 && c->n_told < c->ids.len) {
+	while (r >= 0 && c->n_reported < c->ids.len) {
 		struct container_said said = { 0 };
-		const struct id id = c->ids.items[c->n_told++];
+		const struct id id = c->ids.items[c->n_reported++];
 
 		r = tell(id.text, look_up(c, id.text, &said), &said, fn, ctx);
 	}

@@ -20,11 +20,11 @@
 #include "scap/schema.h"
 #include "sonde/scap_wire.h"
 
-#define TURN_NS 20000000ull	/* most that the reader of the rings waits */
+#define TURN_NS 20000000ull	/* longest turn: the ring reader waits meanwhile */
 
 struct cputime {
 	struct probe *probe;
-	DIR *proc;		/* where the last turn ended */
+	DIR *proc;		/* open where the last turn ended */
 	struct buf rec;
 };
 
@@ -55,7 +55,7 @@ struct cputime *sys_cputime_new(struct probe *p)
 	return c;
 }
 
-/* Fields 14 and 15 of proc(5)'s stat, in clock ticks. The name in front of them may hold anything. */
+/* Fields 14 and 15 of /proc/PID/stat (proc(5)), in clock ticks. The command name before them may contain any byte. */
 static int read_times(struct cputime *c, const char *pid, unsigned long long *ret_user, unsigned long long *ret_sys)
 {
 	_cleanup_close_ int fd = -1;

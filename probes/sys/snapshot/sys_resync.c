@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A record of a task that nobody told of, or the first one of a task behind a gap, makes that task be read again from
- * /proc. What that may cost is bounded: a stream that loses much has better uses for the time.
+ * Re-reads a task from /proc if it is unknown, or at its first record after lost records. Rate-limited.
  */
 #include "probes/sys/snapshot/sys_resync.h"
 
@@ -27,28 +26,28 @@
 #include "scap/schema.h"
 #include "sonde/scap_wire.h"
 
-#define TURN_NS 100000000ull	/* in each such time ... */
-#define TURN_SPENT_NS 5000000ull /* ... so much goes into reading tasks again */
+#define TURN_NS 100000000ull	/* in each period ... */
+#define TURN_SPENT_NS 5000000ull /* ... time for re-reading tasks */
 #define ROW_MAX (256u << 10)
 
 struct seq { uint32_t seq; bool there; };
 
-struct heal {
+struct resync {
 	struct probe *probe;
 	struct scan *scan;
 	struct containers *containers;
-	struct map cgroups;	/* uint32_t tgid -> uint64_t id of its cgroup when it became a program */
+	struct map cgroups;	/* uint32_t tgid -> uint64_t cgroup id at its exec */
 	struct buf rec;
-	struct map tasks;	/* uint32_t tid -> uint32_t gap number that it was read after */
+	struct map tasks;	/* uint32_t tid -> uint32_t number of the gap that it was read after */
 	VEC(struct seq) seqs;	/* by CPU, then class */
 	uint32_t gaps;
 	uint64_t turn_ns, spent_ns;
-	bool starting; /* sys_resync_start() is at work */
-	struct heal_stats stats;
+	bool starting; /* inside sys_resync_start() */
+	struct resync_stats stats;
 };
 
-/* The thread of a row is known as of now. */
-static void note_thread(struct heal *h, const struct params_out *row)
+/* Marks the thread of a row as known. */
+static void note_thread(struct resync *h, const struct params_out *row)
 {
 	struct cursor c = cur_init(row->bytes.data, row->bytes.len);
 	uint32_t tid = (uint32_t)cur_u64(&c), *slot;
@@ -58,9 +57,9 @@ static void note_thread(struct heal *h, const struct params_out *row)
 		*slot = h->gaps;
 }
 
-#define ROW_CGROUPS 22	/* of a thread's row: tables/scap_rows.tsv */
+#define ROW_CGROUPS 22	/* in a thread row: tables/scap_rows.tsv */
 
-static void note_container(struct heal *h, const struct params_out *row)
+static void note_container(struct resync *h, const struct params_out *row)
 {
 	size_t off = 0;
 
@@ -70,8 +69,8 @@ static void note_container(struct heal *h, const struct params_out *row)
 		sys_container_note(h->containers, row->bytes.data + off, row->len[ROW_CGROUPS]);
 }
 
-/* As a record that the stream takes. */
-static int inject(struct heal *h, struct sonde_rec head, const struct params_out *row)
+/* Injects a row as a record. */
+static int inject(struct resync *h, struct sonde_rec head, const struct params_out *row)
 {
 	void *made;
 	int r;
@@ -90,12 +89,12 @@ static int inject(struct heal *h, struct sonde_rec head, const struct params_out
 }
 
 /*
- * Each row is read right before it is put into the stream, so the loop may handle records between two rows of the
- * start. Rows that heal a record are made while rings are drained, where the turn must not pass.
+ * Rows of the start scan are injected one by one, so the loop may handle records between them. Rows of a re-read task
+ * are injected while rings are drained and must not yield.
  */
 static int on_row(void *ctx, const struct params_out *row)
 {
-	struct heal *h = ctx;
+	struct resync *h = ctx;
 	int r;
 
 	if (row->head.type == SCAP_ROW_THREAD) {
@@ -112,9 +111,9 @@ static int on_container(void *ctx, const struct params_out *ev)
 	return inject(ctx, (struct sonde_rec){ .type = SONDE_EV_SCAP }, ev);
 }
 
-struct heal *sys_resync_new(struct probe *p, struct err *err)
+struct resync *sys_resync_new(struct probe *p, struct err *err)
 {
-	struct heal *h = calloc(1, sizeof(*h));
+	struct resync *h = calloc(1, sizeof(*h));
 
 	if (!h) {
 		err_errno(err, -ENOMEM, "cannot look at /proc");
@@ -133,7 +132,7 @@ struct heal *sys_resync_new(struct probe *p, struct err *err)
 	return NULL;
 }
 
-void sys_resync_free(struct heal *h)
+void sys_resync_free(struct resync *h)
 {
 	if (!h)
 		return;
@@ -146,7 +145,7 @@ void sys_resync_free(struct heal *h)
 	free(h);
 }
 
-static int start_some(struct heal *h, const uint32_t *pids, size_t n)
+static int start_some(struct resync *h, const uint32_t *pids, size_t n)
 {
 	int r = 0;
 
@@ -158,7 +157,7 @@ static int start_some(struct heal *h, const uint32_t *pids, size_t n)
 	return r;
 }
 
-static int start_all(struct heal *h)
+static int start_all(struct resync *h)
 {
 	const struct probe_select *sel = probe_env_select(h->probe->env, h->probe->instance);
 	int r = sys_scan_host(h->scan);
@@ -170,10 +169,10 @@ static int start_all(struct heal *h)
 	} else if (r >= 0) {
 		r = sys_scan_all(h->scan);
 	}
-	return r < 0 ? r : sys_container_tell(h->containers, on_container, h);
+	return r < 0 ? r : sys_container_report(h->containers, on_container, h);
 }
 
-int sys_resync_start(struct heal *h, struct err *err)
+int sys_resync_start(struct resync *h, struct err *err)
 {
 	int r;
 
@@ -183,8 +182,8 @@ int sys_resync_start(struct heal *h, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot tell what is there before the start") : 0;
 }
 
-/* One more gap when numbers of a CPU and class do not follow each other. */
-static void look_for_gap(struct heal *h, const struct sonde_rec *r)
+/* Counts a gap if the sequence numbers of a CPU and class are not contiguous. */
+static void look_for_gap(struct resync *h, const struct sonde_rec *r)
 {
 	size_t row = (size_t)r->cpu * SONDE_CLASSES + (r->flags & SONDE_RF_CLASS);
 	struct seq *s;
@@ -199,7 +198,7 @@ static void look_for_gap(struct heal *h, const struct sonde_rec *r)
 	*s = (struct seq){ .seq = r->seq, .there = true };
 }
 
-static bool may_spend(struct heal *h, uint64_t now_ns)
+static bool may_spend(struct resync *h, uint64_t now_ns)
 {
 	if (now_ns - h->turn_ns > TURN_NS) {
 		h->turn_ns = now_ns;
@@ -208,8 +207,8 @@ static bool may_spend(struct heal *h, uint64_t now_ns)
 	return h->spent_ns < TURN_SPENT_NS;
 }
 
-/* @is_new: nobody told of it. The rows that come of this change the map of tasks. */
-static void read_again(struct heal *h, uint32_t tgid, uint32_t tid, bool is_new)
+/* @is_new: the task is unknown. The injected rows modify the map of tasks. */
+static void read_again(struct resync *h, uint32_t tgid, uint32_t tid, bool is_new)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint32_t *slot;
@@ -220,19 +219,19 @@ static void read_again(struct heal *h, uint32_t tgid, uint32_t tid, bool is_new)
 			map_remove(&h->tasks, &tid);
 		return;
 	}
-	/* A thread's descriptors are its process's. */
+	/* Threads share the descriptors of their process. */
 	if (tid != tgid)
 		sys_scan_process(h->scan, tgid, tid, false);
 	if (sys_scan_process(h->scan, tgid, tgid, true) >= 0)
 		h->stats.healed++;
-	sys_container_tell(h->containers, on_container, h);
+	sys_container_report(h->containers, on_container, h);
 	slot = map_add(&h->tasks, &tid, NULL);
 	if (slot)
-		*slot = h->gaps;	/* also when it is gone: there is nothing more to learn */
+		*slot = h->gaps;	/* also if the task has exited: /proc has nothing more to offer */
 	h->spent_ns += clock_boot_ns() - now_ns;
 }
 
-/* What a fork returned in the child: the record itself tells who that is. */
+/* Is it the return of fork() in the child? Such a record describes its task by itself. */
 static bool is_beginning(const struct sonde_rec *r)
 {
 	struct cursor c = cur_init(r, r->len);
@@ -246,7 +245,7 @@ static bool is_beginning(const struct sonde_rec *r)
 	       (!strncmp(call->name, "clone", 5) || !strcmp(call->name, "fork") || !strcmp(call->name, "vfork"));
 }
 
-static void remember_cgroup(struct heal *h, uint32_t tgid, uint64_t cgroup)
+static void remember_cgroup(struct resync *h, uint32_t tgid, uint64_t cgroup)
 {
 	uint64_t *slot = map_add(&h->cgroups, &tgid, NULL);
 
@@ -255,10 +254,10 @@ static void remember_cgroup(struct heal *h, uint32_t tgid, uint64_t cgroup)
 }
 
 /*
- * Engines move a process into its container between fork and exec, which no event tells: one that became a program in
- * another cgroup than its parent did is read again.
+ * Engines move a process into its container between fork and exec without an event: re-reads a process whose cgroup
+ * at exec differs from its parent's.
  */
-static bool changed_cgroup(struct heal *h, const struct sonde_rec *r)
+static bool changed_cgroup(struct resync *h, const struct sonde_rec *r)
 {
 	const struct sys_body *b = (const void *)(r + 1);
 	struct sys_image image;
@@ -284,8 +283,8 @@ static bool changed_cgroup(struct heal *h, const struct sonde_rec *r)
 	return !same;
 }
 
-/* The path of a cgroup that a process is in. */
-static void on_name(struct heal *h, const struct sonde_rec *r)
+/* Passes the path of a new cgroup to the container lookup. */
+static void on_name(struct resync *h, const struct sonde_rec *r)
 {
 	struct cursor c = cur_init(r, r->len);
 	struct sonde_name_rec name;
@@ -300,10 +299,10 @@ static void on_name(struct heal *h, const struct sonde_rec *r)
 	if (path && buf_error(&text) >= 0)
 		sys_container_note(h->containers, text.data, text.len);
 	buf_fini(&text);
-	sys_container_tell(h->containers, on_container, h);
+	sys_container_report(h->containers, on_container, h);
 }
 
-void sys_resync_record(struct heal *h, const struct sonde_rec *r)
+void sys_resync_record(struct resync *h, const struct sonde_rec *r)
 {
 	uint32_t tid = r->tid, *slot;
 	bool is_new = false;
@@ -329,7 +328,7 @@ void sys_resync_record(struct heal *h, const struct sonde_rec *r)
 		read_again(h, r->tgid, tid, is_new);
 }
 
-void sys_resync_stats(const struct heal *h, struct heal_stats *ret)
+void sys_resync_stats(const struct resync *h, struct resync_stats *ret)
 {
 	*ret = h->stats;
 }

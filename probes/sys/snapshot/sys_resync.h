@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Keeps the tables behind the stream whole: tells what is there at the start, and later puts the rows of one task in
- * front of its record where the stream cannot have told of it: it began, or its descriptors changed, in a gap.
+ * Keeps the state behind the stream complete: reports existing processes at the start, and later injects the rows of
+ * a single task before its record, where the task appeared or changed its descriptors among lost records.
  */
 #ifndef SYS_RESYNC_H
 #define SYS_RESYNC_H
@@ -9,25 +9,25 @@
 #include <stdint.h>
 
 struct err;
-struct heal;
+struct resync;
 struct probe;
 struct sonde_rec;
 
-struct heal_stats {
-	uint64_t rows;		/* told in all */
+struct resync_stats {
+	uint64_t rows;		/* injected in all */
 	uint64_t healed;	/* tasks that were read again */
-	uint64_t postponed;	/* not read again yet, because others had used up the time for that */
+	uint64_t postponed;	/* re-reads that the rate limit deferred */
 };
 
-struct heal *sys_resync_new(struct probe *p, struct err *err); /* NULL: @err says why */
-void sys_resync_free(struct heal *h);			       /* NULL is fine */
+struct resync *sys_resync_new(struct probe *p, struct err *err); /* NULL: see @err */
+void sys_resync_free(struct resync *h);			       /* NULL is fine */
 
-/* What is there now: of the whole host, or of what was selected and its ancestors. 0 or -errno. */
-int sys_resync_start(struct heal *h, struct err *err);
+/* Reports the processes of the host, or the selected ones with their ancestors. 0 or -errno. */
+int sys_resync_start(struct resync *h, struct err *err);
 
-/* Looks at each record of this probe before it is decoded. */
-void sys_resync_record(struct heal *h, const struct sonde_rec *r);
+/* To be called for each record of this probe before it is decoded. */
+void sys_resync_record(struct resync *h, const struct sonde_rec *r);
 
-void sys_resync_stats(const struct heal *h, struct heal_stats *ret);
+void sys_resync_stats(const struct resync *h, struct resync_stats *ret);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads from /proc/PID: stat, status, cmdline, environ, cgroup and the links beside them. Formats: proc(5).
+ * Threads in /proc/PID: stat, status, cmdline, environ, cgroup, and links. Formats: proc(5).
  */
 #include "probes/sys/snapshot/sys_scan.h"
 
@@ -21,12 +21,12 @@
 #include "probes/sys/snapshot/sys_scan_tables.h"
 #include "scap/schema.h"
 
-#define BYTES_MAX 4096u		/* of arguments, environment and cgroups each, as in events */
-#define FILE_MAX 16384u		/* of any other file */
+#define BYTES_MAX 4096u		/* arguments, environment and cgroups, each as in events */
+#define FILE_MAX 16384u		/* other files */
 #define ANCESTORS_MAX 64
 #define CLONE_THREAD_BITS (1u << 0 | 1u << 1 | 1u << 11 | 1u << 13 | 1u << 15)	/* files fs sighand thread vm */
 
-/* What the files of one thread say. */
+/* Values from the files of one thread. */
 struct who {
 	char comm[64];
 	uint32_t tid, pid, ppid;
@@ -38,7 +38,7 @@ struct who {
 
 /* ---- reading ---- */
 
-/* The number behind "KEY:", the @nth of its line (-1: the last); @otherwise when there is none. */
+/* Number @nth (-1: the last) in the line "KEY:", or @otherwise. */
 static uint64_t keyed(const char *text, const char *key, int nth, int base, uint64_t otherwise)
 {
 	const char *line = text;
@@ -64,7 +64,7 @@ static uint64_t keyed(const char *text, const char *key, int nth, int base, uint
 	return v;
 }
 
-/* stat: the name may hold anything, so what follows is found from its last parenthesis. */
+/* stat: the command name may contain any byte, so the rest begins after the last parenthesis. */
 static int read_stat(struct scan *s, int dir_fd, struct who *w)
 {
 	long long ppid, pgrp, sid, tty;
@@ -140,7 +140,7 @@ static void add_link(struct scan *s, int dir_fd, const char *name, bool slash)
 	params_add_str(&s->out, path, n);
 }
 
-/* argv[0] and the rest; a process may have written over them, and kernel threads have none. */
+/* argv[0] and the other arguments. A process may overwrite them; kernel threads have none. */
 static void add_command(struct scan *s, int dir_fd, const struct who *w)
 {
 	char path[PATH_MAX];
@@ -179,7 +179,10 @@ static void add_cgroup(struct scan *s, const char *name, size_t name_len, const 
 	params_append(&s->out, "", 1);
 }
 
-/* "4:cpu,cpuacct:/path" is two of them; the unified hierarchy ("0::/path") stands for those that have none. */
+/*
+ * "4:cpu,cpuacct:/path" lists two controllers; controllers that are not listed use the unified hierarchy
+ * ("0::/path").
+ */
 static void add_cgroups(struct scan *s, int dir_fd)
 {
 	static const char *const unified[] = { "cpuset", "cpu", "cpuacct", "io", "memory", "pids" };
@@ -197,7 +200,7 @@ static void add_cgroups(struct scan *s, int dir_fd)
 		if (path == names + 1 && !any)
 			for (size_t i = 0; i < ARRAY_SIZE(unified); i++)
 				add_cgroup(s, unified[i], strlen(unified[i]), path + 1, (size_t)(end - path - 1));
-		/* Beside the older hierarchies: a container may be in this one alone. */
+		/* with version 1 hierarchies mounted, a container may still use the unified one only */
 		if (path == names + 1 && any && end - path > 2)
 			add_cgroup(s, "unified", strlen("unified"), path + 1, (size_t)(end - path - 1));
 		for (names++; names < path; names += strcspn(names, ",:") + 1) {
@@ -213,7 +216,7 @@ static void add_image(struct scan *s, int dir_fd, const struct who *w)
 
 	if (fstatat(dir_fd, "exe", &st, 0) < 0)
 		st = (struct stat){ 0 };
-	params_add_u64(&s->out, 0);	/* when the pid namespace began: nobody says */
+	params_add_u64(&s->out, 0);	/* start of the pid namespace: unknown */
 	params_add_u32(&s->out, (uint32_t)w->tty);
 	params_add_u32(&s->out, w->login);
 	params_add_u8(&s->out, st.st_mode & 0222 && w->uid == st.st_uid ? 1 : 0);
@@ -229,7 +232,7 @@ static void add_image(struct scan *s, int dir_fd, const struct who *w)
 	params_add_u64(&s->out, (uint64_t)w->pgrp);
 }
 
-/* @pid_fd: /proc/PID, where everything is that threads have in common. */
+/* @pid_fd: /proc/PID, with the files that all threads share. */
 static int send_thread(struct scan *s, int pid_fd, const struct who *w)
 {
 	struct params_out *o = &s->out;
@@ -286,7 +289,7 @@ static int scan_thread(struct scan *s, int pid_fd, uint32_t pid, uint32_t tid)
 
 /* ---- walking ---- */
 
-/* The next name that is a number; 0 at the end. */
+/* The next entry with a numeric name; 0 at the end. */
 static uint32_t next_number(DIR *dir)
 {
 	struct dirent *e;

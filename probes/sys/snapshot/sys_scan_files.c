@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Descriptors from /proc/PID/fd, and the sockets behind them from the tables of their network namespace. A table is
- * read once per namespace, at the first socket that is in none known. Formats: proc(5), and for /proc/net/tcp the
- * kernel's Documentation/networking/proc_net_tcp.rst.
+ * Descriptors in /proc/PID/fd, and their sockets in the tables of their network namespace. The tables are read once
+ * per namespace, at its first unknown socket. Formats: proc(5), and Documentation/networking/proc_net_tcp.rst of the
+ * kernel for /proc/net/tcp.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -24,7 +24,7 @@
 #include "scap/block.h"
 #include "scap/schema.h"
 
-#define TABLE_MAX (64u << 20)	/* bytes of a table of sockets */
+#define TABLE_MAX (64u << 20)	/* largest table of sockets, bytes */
 #define L4_TCP 2
 #define L4_UDP 3
 #define L4_RAW 5
@@ -32,7 +32,7 @@
 
 /* ---- sockets ---- */
 
-/* "0100007F:1F90": words of the host's order. */
+/* "0100007F:1F90": address words in host byte order. */
 static bool read_end(const char *text, size_t words, uint8_t *ip, uint16_t *port)
 {
 	unsigned p;
@@ -156,7 +156,7 @@ static void add_end(struct params_out *o, const uint8_t *ip, size_t len, uint16_
 	params_append(o, &port, sizeof(port));
 }
 
-/* name, tuple, address and protocol of the row: readers make an internet socket's name themselves */
+/* Name, tuple, address and protocol of the row: libscap's readers derive the names of internet sockets. */
 static void add_socket(struct scan *s, const struct scan_socket *k)
 {
 	struct params_out *o = &s->out;
@@ -204,7 +204,7 @@ static uint8_t type_of_anonymous(const char *link)
 	return FD_UNSUPPORTED;
 }
 
-/* Flags in libscap's bits, out of fdinfo ("flags:\t0100002", octal). */
+/* Flags from fdinfo ("flags:\t0100002", octal) in libscap's bits. */
 static uint32_t flags_of(struct scan *s, int pid_fd, uint32_t num)
 {
 	const char *line;
@@ -217,7 +217,7 @@ static uint32_t flags_of(struct scan *s, int pid_fd, uint32_t num)
 	return line ? sys_params_open_flags(strtoull(line + 6, NULL, 8)) : 0;
 }
 
-/* A file by its link; what its file system would have to be asked for stays unknown. */
+/* A file by its link. Device and type would need a stat() of its file system, which may block: they stay unknown. */
 static void add_file(struct scan *s, int pid_fd, int dir_fd, uint32_t num, const char *link, size_t len)
 {
 	uint32_t flags = 0, dev = 0;
@@ -291,7 +291,7 @@ int sys_scan_files_of(struct scan *s, int pid_fd, uint32_t pid)
 
 	if (!dir) {
 		cleanup_close(&fd);
-		return 0;	/* a kernel thread, or gone */
+		return 0;	/* a kernel thread, or the process has exited */
 	}
 	while (r >= 0 && (e = readdir(dir)))
 		if (isdigit((unsigned char)e->d_name[0]) && str_to_u32(e->d_name, 10, &num) == 0)

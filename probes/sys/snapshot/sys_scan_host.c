@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What belongs to no process: addresses of interfaces, users and groups of the host's files.
+ * Rows of the host: addresses of interfaces, users and groups.
  */
 #include <errno.h>
 #include <grp.h>

@@ -22,18 +22,18 @@
 
 #define NS_PER_MS 1000000ull
 #define PERIOD_NS (100 * NS_PER_MS)
-#define ONE_IN_MOST 64u		/* 1.5 ms of 100 are left then */
-#define QUIET_TICKS 2u		/* so long it must be cheap before it gets more */
+#define ONE_IN_MOST 64u		/* leaves 1.5 ms of 100 ms */
+#define QUIET_TICKS 2u		/* cheap ticks before the open part grows */
 
 struct budget {
 	struct probe *p;
-	uint32_t *closed;	/* in the memory of the programs */
+	uint32_t *closed;	/* sys_closed in the programs' memory */
 	unsigned permille;
-	uint32_t one_in;	/* 1 = everything */
-	unsigned quiet;		/* ticks in which it was cheap */
-	int stats_fd;		/* as long as it is open, the kernel measures programs */
+	uint32_t one_in;	/* 1 = all calls */
+	unsigned quiet;		/* cheap ticks so far */
+	int stats_fd;		/* while it is open, the kernel measures programs */
 	struct loop_source *period, *close;
-	uint64_t wall_ns, cpu_ns;	/* at the last look */
+	uint64_t wall_ns, cpu_ns;	/* at the last tick */
 };
 
 void sys_budget_free(struct budget *b)
@@ -87,7 +87,7 @@ static uint64_t timeval_ns(struct timeval tv)
 	return (uint64_t)tv.tv_sec * 1000 * NS_PER_MS + (uint64_t)tv.tv_usec * 1000;
 }
 
-/* CPU time of this process and of all its programs so far. */
+/* CPU time of this process and all its programs so far. */
 static uint64_t cost_ns(const struct budget *b)
 {
 	struct rusage self;
@@ -149,7 +149,7 @@ void sys_budget_stop(struct budget *b)
 
 /* ---- how much ---- */
 
-/* As an event of the stream, and as a line for the person who runs it. */
+/* Reports the rate as an event and as a message. */
 static void say(struct budget *b, unsigned cost)
 {
 	struct sys_sampling_rec r = {
@@ -170,7 +170,7 @@ static void say(struct budget *b, unsigned cost)
 	probe_env_note(b->p->env, text);
 }
 
-/* More at once by as much as it was too expensive; less only when it would fit for some time. */
+/* Raises the rate by the factor that the cost exceeds the limit; lowers it only after a quiet period. */
 static uint32_t next_one_in(struct budget *b, unsigned cost)
 {
 	uint32_t one_in = b->one_in;
@@ -198,6 +198,6 @@ void sys_budget_tick(struct budget *b)
 	if (one_in == b->one_in)
 		return;
 	b->one_in = one_in;
-	set_closed(b, one_in > 1);	/* until the next period begins */
+	set_closed(b, one_in > 1);	/* until the next period */
 	say(b, (unsigned)cost);
 }

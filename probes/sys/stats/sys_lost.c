@@ -21,9 +21,9 @@
 struct losses {
 	const unsigned *abis;
 	unsigned n_slots, n_cpus;
-	uint64_t changes;	/* of sys_lost_changes, when it was last looked at */
-	uint64_t *now;		/* owned; of one slot */
-	uint64_t *told;		/* owned; by slot, then CPU */
+	uint64_t changes;	/* sys_lost_changes at the last report */
+	uint64_t *now;		/* owned; counts of one slot by CPU */
+	uint64_t *told;		/* owned; reported so far, by slot, then CPU */
 };
 
 void sys_lost_free(struct losses *l)
@@ -91,7 +91,7 @@ static void say_cpus(const struct losses *l, uint32_t slot, struct buf *out)
 	buf_add_str(out, ")\n");
 }
 
-void sys_lost_say(const struct losses *l, struct buf *out)
+void sys_lost_print(const struct losses *l, struct buf *out)
 {
 	struct sys_stats_lost most[16];
 	unsigned n = l ? sys_lost_most(l, most, ARRAY_SIZE(most)) : 0;
@@ -124,7 +124,7 @@ static int tell(const struct losses *l, struct probe *p, uint32_t slot, unsigned
 	return probe_env_inject(p->env, &r.hdr, sizeof(r));
 }
 
-int sys_lost_tell(struct losses *l, struct probe *p, struct bpf_object *obj)
+int sys_lost_report(struct losses *l, struct probe *p, struct bpf_object *obj)
 {
 	int fd = bpf_object__find_map_fd_by_name(obj, "sys_lost"), r = 0;
 	const uint64_t *changes = probe_rodata_var(obj, "sys_lost_changes", sizeof(*changes));

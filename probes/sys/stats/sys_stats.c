@@ -24,31 +24,31 @@ static void add(struct sys_stats_cell *sum, const struct sys_stats_cell *s, stru
 	sum->errors += s->errors;
 	sum->sure += s->sure;
 	sum->sure_ns += s->sure_ns;
-	sum->drawn += s->drawn;
-	sum->drawn_ns += s->drawn_ns;
+	sum->sampled += s->sampled;
+	sum->sampled_ns += s->sampled_ns;
 	sum->unknown += s->unknown;
 	sum->max_ns = MAX(sum->max_ns, s->max_ns);
 	for (unsigned k = 0; k < SYS_STEPS; k++)
 		ret->steps[k] += s->steps[k];
 }
 
-/* @ns of @n calls, for @calls of their kind. */
+/* Scales @ns of @n calls to @calls. */
 static uint64_t scaled(uint64_t ns, uint64_t n, uint64_t calls)
 {
 	return n ? (uint64_t)((__uint128_t)ns * calls / n) : 0;
 }
 
 /*
- * What is sure, and for the rest the average of those that were drawn. How many there are is known exactly, so only
- * the average is left to chance. Where none was drawn, the first ones speak for the rest.
+ * The exact times, and for the other calls the average of the sampled ones. The number of calls is exact, so only the
+ * average is an estimate. Without a sample, the first calls supply the average.
  */
 static uint64_t estimate(const struct sys_stats_cell *s)
 {
 	uint64_t rest = s->calls - MIN(s->sure + s->unknown, s->calls);
 
-	if (!s->drawn)
+	if (!s->sampled)
 		return s->sure_ns + scaled(s->sure_ns, s->sure, rest);
-	return s->sure_ns + scaled(s->drawn_ns, s->drawn, rest);
+	return s->sure_ns + scaled(s->sampled_ns, s->sampled, rest);
 }
 
 static void fill(const struct sys_stats_cell *sum, struct sys_stats_rec *ret)
@@ -57,10 +57,10 @@ static void fill(const struct sys_stats_cell *sum, struct sys_stats_rec *ret)
 	ret->errors = sum->errors;
 	ret->total_ns = estimate(sum);
 	ret->max_ns = sum->max_ns;
-	ret->timed = sum->sure + sum->drawn;
+	ret->timed = sum->sure + sum->sampled;
 }
 
-/* All CPUs of one call. False: it was never made. */
+/* Sums a call over all CPUs. False if it was never made. */
 static bool read_sum(int fd, uint32_t slot, struct sys_stats_cell *cpus, unsigned n_cpus, struct sys_stats_rec *ret)
 {
 	struct sys_stats_cell sum = { 0 };
@@ -80,7 +80,7 @@ static void name_call(struct sys_stats_rec *r, const unsigned *abis, uint32_t sl
 	r->abi = (uint8_t)abis[slot / SYS_NR_MAX];
 }
 
-/* Those that have counts of their own, behind the @n that are there. Returns how many there are then. */
+/* Appends the rows by process or name to the @n rows in @ret. Returns the new number of rows. */
 static size_t read_by(int fd, const unsigned *abis, unsigned n_abis, struct sys_stats_rec *sums, size_t n)
 {
 	struct sys_stats_key key, *before = NULL;
@@ -112,7 +112,7 @@ static int by_whose(const void *a, const void *b)
 	return memcmp(x->by_name, y->by_name, sizeof(x->by_name));
 }
 
-/* The most time first: that of all calls of one, then of each call. */
+/* Most time first: by the total of the process, then of the call. */
 static int by_time(const void *a, const void *b)
 {
 	const struct sys_stats_rec *x = a, *y = b;
@@ -126,7 +126,7 @@ static int by_time(const void *a, const void *b)
 	return (y->calls > x->calls) - (y->calls < x->calls);
 }
 
-/* Sets what the rows of each have in common, and their order. */
+/* Sets rank and total of the rows, which are grouped by process. */
 static void arrange(struct sys_stats_rec *sums, size_t n)
 {
 	qsort(sums, n, sizeof(*sums), by_whose);
@@ -143,8 +143,8 @@ static void arrange(struct sys_stats_rec *sums, size_t n)
 		sums[i].rank = by_whose(&sums[i - 1], &sums[i]) ? 0 : sums[i - 1].rank + 1;
 }
 
-int sys_stats_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
-		   bool drawn)
+int sys_stats_report(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
+		   bool sampled)
 {
 	int fd = bpf_object__find_map_fd_by_name(obj, "sys_stats_rows"), r = 0;
 	int by_fd = by ? bpf_object__find_map_fd_by_name(obj, "sys_stats_rows_by") : -1;
@@ -164,9 +164,9 @@ int sys_stats_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		sums[i].hdr.instance = p->instance;
 		sums[i].by = by;
-		sums[i].one_in = drawn ? SYS_SAMPLING_ONE_IN : 1;
-		sums[i].first = drawn ? SYS_SAMPLING_AFTER : 0;
-		sums[i].long_ns = drawn ? SYS_SAMPLING_LONG_TICKS * clock_tick_ns() : 0;
+		sums[i].one_in = sampled ? SYS_SAMPLING_ONE_IN : 1;
+		sums[i].first = sampled ? SYS_SAMPLING_AFTER : 0;
+		sums[i].long_ns = sampled ? SYS_SAMPLING_LONG_TICKS * clock_tick_ns() : 0;
 		r = probe_env_inject(p->env, &sums[i].hdr, sizeof(sums[i]));
 	}
 	return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel side counted, as records.
+ * Counters of the BPF programs, as records.
  */
 #ifndef SYS_STATS_ROWS_H
 #define SYS_STATS_ROWS_H
@@ -11,11 +11,11 @@ struct bpf_object;
 struct probe;
 
 /*
- * Puts a record for each call that was made into the stream, that with the most time first. @drawn: times are those
- * of some calls (sys_sampling.bpf.h), and what they say of all is worked out here. @by: SYS_BY_*; then
- * those with the most time come first, each with its calls behind one another. 0 or a negative errno.
+ * Injects a record for each call that was made, in descending order of time. @sampled: times are of a sample
+ * (sys_stats.bpf.c), from which this function estimates the total. @by (SYS_BY_*): groups the calls by process or
+ * name, in descending order of total time. 0 or a negative errno.
  */
-int sys_stats_tell(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
-		   bool drawn);
+int sys_stats_report(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
+		   bool sampled);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The event of counted calls: one row of the table that ends a summary.
+ * Event of a summary: one row of its table.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
 
-/* The longest latency of a step, ns: steps below 4 are exact, then four to an octave. */
+/* Upper bound of a histogram bucket, ns: buckets below 4 are exact, then four per octave. */
 static uint64_t step_end(unsigned step)
 {
 	unsigned log = (step >> 2) + 1;
@@ -20,7 +20,7 @@ static uint64_t step_end(unsigned step)
 	return step < 4 ? step : ((4ull + (step & 3) + 1) << (log - 2)) - 1;
 }
 
-/* The latency below which @pct of the calls stayed. */
+/* Latency that @pct percent of the calls did not exceed. */
 static uint64_t percentile(const struct sys_stats_body *b, unsigned pct)
 {
 	uint64_t n = 0, all = 0, want;
@@ -68,7 +68,7 @@ static int sum_get(const struct event *ev, const struct field *f, struct value *
 	}
 }
 
-/* Whose calls the rows below are. */
+/* Heading of the rows of a process or name. */
 static void add_whose(const struct sys_stats_body *b, struct buf *out)
 {
 	size_t len = strnlen(b->by_name, sizeof(b->by_name));
@@ -84,7 +84,7 @@ static void add_whose(const struct sys_stats_body *b, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-/* What the times are from, and what the columns are. */
+/* Basis of the times, and column names. */
 static void add_head(const struct sys_stats_body *b, struct buf *out)
 {
 	if (b->one_in > 1)
