@@ -43,10 +43,16 @@ static struct last *last_of(struct sys_decode_state *s, const struct sonde_rec *
 	return s->at;
 }
 
-/* Sequence numbers of a row are contiguous; a gap becomes an event. */
-static int report_gap(struct sys_decode_state *s, const struct sonde_rec *r, const struct emitter *em)
+/* Records that user space makes have no sequence number of a CPU. */
+static bool has_number(uint16_t type)
 {
-	struct last *last = last_of(s, r);
+	return type != SYS_REC_SUM && type != SYS_REC_LOST && type != SYS_REC_SAMPLING;
+}
+
+/* Sequence numbers of a row are consecutive: reports a gap where it is, whatever its cause. */
+static int report_gap(const struct sonde_rec *r, const struct emitter *em)
+{
+	struct last *last = has_number(r->type) ? last_of(em->state, r) : NULL;
 	struct sys_gap_body body = { 0 };
 	struct event ev;
 
@@ -114,109 +120,74 @@ static bool is_short(struct cursor c)
 	return cur_copy(&c, &b, offsetof(struct sys_body, args)) && b.flags & SYS_F_SHORT;
 }
 
-static int decode_call(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_call(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(r + 1, r->len - sizeof(*r));
 	const struct sys_body *b;
 
-	if (is_short(*c)) {
-		b = body_whole(c, em);
+	if (is_short(c)) {
+		b = body_whole(&c, em);
 		if (!b)
 			return -EBADMSG;
-		*c = cur_init(b, sizeof(*b) + b->chunks_len);
+		c = cur_init(b, sizeof(*b) + b->chunks_len);
 	}
 
-	ev->body = c->pos;
-	b = cur_bytes(c, sizeof(*b));
-	if (!b || b->abi >= SYS_ABI__MAX || b->n_args > 6 || !chunks_fit(*c, b->chunks_len))
+	ev->body = c.pos;
+	b = cur_bytes(&c, sizeof(*b));
+	if (!b || b->abi >= SYS_ABI__MAX || b->n_args > 6 || !chunks_fit(c, b->chunks_len))
 		return -EBADMSG;
 	ev->body_len = (uint32_t)(sizeof(*b) + b->chunks_len);
 	return em->emit(em->ctx, ev);
 }
 
 /* Older recordings end with the histogram. */
-static int decode_sum(struct cursor *c, struct event *ev, const struct emitter *em)
+static int decode_sum(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
+	struct cursor c = cur_init(r + 1, r->len - sizeof(*r));
 	struct sys_stats_body *b = arena_alloc(em->scratch, sizeof(*b));
-	size_t len = MIN(cur_left(c), sizeof(*b));
+	size_t len = MIN(cur_left(&c), sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
-	if (len < offsetof(struct sys_stats_body, timed) || !cur_copy(c, b, len) || b->abi >= SYS_ABI__MAX)
+	if (len < offsetof(struct sys_stats_body, timed) || !cur_copy(&c, b, len) || b->abi >= SYS_ABI__MAX)
 		return -EBADMSG;
 	ev->body = b;
 	return em->emit(em->ctx, ev);
 }
 
-/* Records of fixed size. */
-static int decode_plain(struct cursor *c, struct event *ev, const struct emitter *em)
+/* Older recordings end with the handler: they lack the fault and the child. */
+static int decode_signal(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	ev->body = c->pos;
-	ev->body_len = ev->desc->body_size;
-	if (!cur_bytes(c, ev->body_len))
-		return -EBADMSG;
-	return em->emit(em->ctx, ev);
-}
-
-/* Older recordings end with the handler. */
-static int decode_signal(struct cursor *c, struct event *ev, const struct emitter *em)
-{
-	const size_t before = offsetof(struct sys_signal_rec, addr) - sizeof(struct sonde_rec);
-	size_t size = ev->desc->body_size;
+	const size_t handler_end = offsetof(struct sys_signal_rec, addr) - sizeof(*r);
+	struct cursor c = cur_init(r + 1, r->len - sizeof(*r));
+	const size_t size = ev->desc->body_size;
 	void *whole;
 
-	if (cur_left(c) >= size)
-		return decode_plain(c, ev, em);
-	whole = arena_alloc(em->scratch, size);
+	ev->body = cur_left(&c) >= size ? c.pos : NULL;
+	if (ev->body)
+		return em->emit(em->ctx, ev);
+	whole = event_decode_new_body(ev, em);
 	if (!whole)
 		return -ENOMEM;
 	memset(whole, 0, size);
-	if (!cur_copy(c, whole, before))
+	if (!cur_copy(&c, whole, handler_end))
 		return -EBADMSG;
-	ev->body = whole;
-	ev->body_len = (uint32_t)size;
 	return em->emit(em->ctx, ev);
 }
 
-static const struct {
-	const struct event_desc *desc;
-	int (*decode)(struct cursor *c, struct event *ev, const struct emitter *em);
-} kinds[] = {
-	[SYS_REC_EXIT & 0xff] = { &sys_exit_desc, decode_call },
-	[SYS_REC_ENTER & 0xff] = { &sys_enter_desc, decode_call },
-	[SYS_REC_SUM & 0xff] = { &sys_stats_desc, decode_sum },
-	[SYS_REC_SWITCH & 0xff] = { &sys_switch_desc, decode_plain },
-	[SYS_REC_SIGNAL & 0xff] = { &sys_signal_desc, decode_signal },
-	[SYS_REC_FAULT & 0xff] = { &sys_fault_desc, decode_plain },
-	[SYS_REC_URING & 0xff] = { &sys_uring_desc, decode_plain },
-	[SYS_REC_PROCEXIT & 0xff] = { &sys_procexit_desc, decode_plain },
-	[SYS_REC_LOST & 0xff] = { &sys_lost_desc, decode_plain },
-	[SYS_REC_SAMPLING & 0xff] = { &sys_sampling_desc, decode_plain },
+static const struct decode_row rows[] = {
+	{ SYS_REC_EXIT, &sys_exit_desc, decode_call },
+	{ SYS_REC_ENTER, &sys_enter_desc, decode_call },
+	{ SYS_REC_SUM, &sys_stats_desc, decode_sum },
+	{ SYS_REC_SWITCH, &sys_switch_desc },
+	{ SYS_REC_SIGNAL, &sys_signal_desc, decode_signal },
+	{ SYS_REC_FAULT, &sys_fault_desc },
+	{ SYS_REC_URING, &sys_uring_desc },
+	{ SYS_REC_PROCEXIT, &sys_procexit_desc },
+	{ SYS_REC_LOST, &sys_lost_desc },
+	{ SYS_REC_SAMPLING, &sys_sampling_desc },
+	{ 0 },
 };
-
-/* Records made in user space carry no sequence numbers. */
-static bool has_numbers(uint16_t type)
-{
-	return type != SYS_REC_SUM && type != SYS_REC_LOST && type != SYS_REC_SAMPLING;
-}
-
-static int sys_decode(void *state, const struct sonde_rec *r, const struct emitter *em)
-{
-	struct cursor c = cur_init(r, r->len);
-	size_t kind = r->type & 0xff;
-	struct event ev;
-	int e;
-
-	if (r->type >> 8 != PROBE_ID || kind >= ARRAY_SIZE(kinds) || !kinds[kind].decode)
-		return -ENOSYS;
-	if (has_numbers(r->type)) {
-		e = report_gap(state, r, em);
-		if (e < 0)
-			return e;
-	}
-	event_decode_from_rec(&ev, kinds[kind].desc, r);
-	cur_skip(&c, sizeof(*r));
-	return kinds[kind].decode(&c, &ev, em);
-}
 
 static void sys_fini(void *state)
 {
@@ -235,7 +206,8 @@ const struct decoder_ops sys_decoder = {
 	.probe = PROBE_ID,
 	.events = sys_descs,
 	.state_size = sizeof(struct sys_decode_state),
-	.decode = sys_decode,
+	.rows = rows,
+	.before = report_gap,
 	.content = sys_content,
 	.fini = sys_fini,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the sys events look like: their words and their lines. Knows nothing of records.
+ * Event types of system calls: fields and text lines.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +19,8 @@
 #include "scap/event.h"
 #include "scap/schema.h"
 
-#define STRING_SHOWN 32	/* bytes, unless -v or a number is given */
-#define RESULT_COLUMN 40	/* of strace: where "= RESULT" stands, if the call is shorter */
+#define STRING_SHOWN 32	/* longest string without -v or --string-bytes, bytes */
+#define RESULT_COLUMN 40	/* column of "= RESULT" in strace's format, unless the call is longer */
 
 bool sys_event_text_strace(const struct line_opts *o)
 {
@@ -44,7 +44,7 @@ static struct sys_print_opts opts_of(const struct line_opts *o)
 	return (struct sys_print_opts){ .cap = o->string_bytes ? o->string_bytes : cap, .full = o->verbose };
 }
 
-/* The return of fork() and its like in the new task. */
+/* Is it the return of fork() or clone() in the new task? */
 static bool is_newborn(const struct sys_body *b)
 {
 	static const char *const births[] = { "fork", "vfork", "clone", "clone3" };
@@ -65,7 +65,7 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 	if (!b)
 		return -EBADMSG;
 	if (sys_event_text_strace(o) && is_newborn(b))
-		return 0;	/* shown in the caller */
+		return 0;	/* the line of the parent shows it */
 	sys_event_text_who(ev, o, out);
 	sys_print_call(b, false, &opts, column, out);
 	if (b->latency_ns)
@@ -86,7 +86,7 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 	call = sys_table_call_find(b->abi, b->nr);
 	sys_event_text_who(ev, o, out);
 	sys_print_call(b, true, &opts, 0, out);
-	/* of a call that does not return this is all there is */
+	/* a call without return has no second line */
 	if (!call || call->ret != SYS_ARG_NONE)
 		return buf_add_str(out, " ...\n");
 	sys_print_pad(column, out);
@@ -130,13 +130,13 @@ static int get_answer(const struct event *ev, const struct sys_body *b, struct v
 
 	sys_result_print_answer(b, "", &text);
 	if (ev->scratch && text.len && !buf_error(&text))
-		copy = arena_copy(ev->scratch, text.data + 1, text.len - 2);	/* without the brackets */
+		copy = arena_copy(ev->scratch, text.data + 1, text.len - 2);	/* without the parentheses */
 	*ret = (struct value){ .kind = VAL_STR, .str = copy, .len = copy ? text.len - 2 : 0 };
 	buf_fini(&text);
 	return copy ? 0 : -ENOENT;
 }
 
-/* The first path that it takes, as it was written. Of a new program that is how it was asked for. */
+/* First path argument as the program wrote it; after exec the requested name. */
 static int get_path(const struct sys_body *b, const struct sys_call *call, struct value *ret)
 {
 	int i = call ? sys_map_path_arg(call) : -1;
@@ -213,7 +213,7 @@ static const struct xlat_val abi_vals[] = {
 static const struct xlat abi_xlat = { .name = "abi", .vals = abi_vals, .n = ARRAY_SIZE(abi_vals) };
 _Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
 
-/* sysdig's words that a number decides: known without the tables behind the others. */
+/* Fields of sysdig that depend on the number alone, without state tables. */
 #define SYSDIG(word, what, doc_, ...) \
 	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_STR), .doc = (doc_), \
 	  .flags = FIELD_SILENT, ##__VA_ARGS__ }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events about the watching itself: what was lost of which call, and how much of the time is watched.
+ * Events about the probe: lost records by call, and the rate of --max-cpu.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
 
-/* As struct sys_lost_rec and struct sys_sampling_rec without their headers. */
+/* Layouts of struct sys_lost_rec and struct sys_sampling_rec without their headers. */
 struct lost_body {
 	uint16_t nr;
 	uint8_t abi, pad;

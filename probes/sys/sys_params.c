@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Native arguments to libscap's parameters, as the table of sources (sys_map.c) says.
+ * Arguments of system calls as libscap's parameters, driven by the sources in sys_map.c.
  */
 #include "probes/sys/sys_params.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -16,7 +17,7 @@
 #include "probes/sys/sys_map.h"
 #include "scap/schema.h"
 
-/* libscap's bits for the kernel's, each row a pair. */
+/* Flag of the kernel and its flag in libscap. */
 struct bits { uint32_t native, scap; };
 
 static const struct bits open_bits[] = {
@@ -48,7 +49,7 @@ static const struct bits poll_bits[] = {
 	{ 1, 1 }, { 2, 2 }, { 4, 4 }, { 0x2000, 8 }, { 8, 0x10 }, { 0x10, 0x20 }, { 0x20, 0x40 }, { 0x40, 0x80 },
 	{ 0x80, 0x100 }, { 0x100, 0x200 }, { 0x200, 0x400 },
 };
-/* fcntl commands are numbers, not bits. */
+/* Commands of fcntl() are numbers, not flags. */
 static const struct bits fcntl_cmds[] = {
 	{ 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 5, 6 }, { 6, 8 }, { 7, 9 }, { 8, 10 }, { 9, 12 },
 	{ 10, 13 }, { 11, 15 }, { 1024, 22 }, { 1025, 23 }, { 1029, 25 }, { 1030, 26 }, { 1026, 27 }, { 1031, 28 },
@@ -94,7 +95,7 @@ static uint8_t fcntl_cmd(uint64_t v)
 
 /* ---- parts ---- */
 
-/* A number as wide as its type. */
+/* A number with the width of its type. */
 static void add_number(struct params_out *o, unsigned type, uint64_t v)
 {
 	switch (type) {
@@ -125,7 +126,7 @@ static void add_string(struct params_out *o, const struct sys_bytes *s)
 		params_add_str(o, NULL, 0);
 }
 
-/* struct sockaddr to libscap's; of what is no address of its three families nothing. */
+/* Converts struct sockaddr; families without a format in libscap become an empty parameter. */
 static void add_sockaddr(struct params_out *o, const struct sys_bytes *s)
 {
 	struct cursor c = cur_init(s->data, s->len);
@@ -136,15 +137,15 @@ static void add_sockaddr(struct params_out *o, const struct sys_bytes *s)
 	params_add(o, NULL, 0);
 	if (!s->there || s->flags & SYS_CHUNK_F_FAULT || !cur_ok(&c))
 		return;
-	port = family == 1 ? 0 : cur_u16be(&c);
-	if (family == 10)
+	port = family == SCAP_AF_UNIX ? 0 : cur_u16be(&c);
+	if (family == SCAP_AF_INET6)
 		cur_skip(&c, 4);
-	len = family == 2 ? 4 : family == 10 ? 16 : cur_left(&c);
+	len = family == SCAP_AF_INET ? 4 : family == SCAP_AF_INET6 ? 16 : cur_left(&c);
 	path = cur_bytes(&c, len);
-	if (!path || (family != 1 && family != 2 && family != 10))
+	if (!path || (family != SCAP_AF_UNIX && family != SCAP_AF_INET && family != SCAP_AF_INET6))
 		return;
 	params_append(o, &(uint8_t){ (uint8_t)family }, 1);
-	if (family != 1) {
+	if (family != SCAP_AF_UNIX) {
 		params_append(o, path, len);
 		params_append(o, &port, sizeof(port));
 		return;
@@ -166,10 +167,10 @@ static bool sock_of(const struct sys_body *b, struct sys_sock *ret)
 	return false;
 }
 
-/* The other end of a datagram, where the call says it: it may differ from call to call. */
+/* Peer of a datagram: the address argument, which may differ from call to call. */
 static void name_peer(const struct sys_body *b, struct sys_sock *s)
 {
-	size_t ip = s->family == 2 ? 4 : 16;
+	size_t ip = s->family == SCAP_AF_INET ? 4 : 16;
 
 	for (unsigned arg = 0; arg < 6; arg++) {
 		struct sys_bytes a = sys_body_chunk(b, arg, SYS_CHUNK_SOCKADDR);
@@ -186,7 +187,7 @@ static void name_peer(const struct sys_body *b, struct sys_sock *s)
 	}
 }
 
-#define IN_PROGRESS -115	/* connect() of a socket that does not wait: its tuple is known */
+#define IN_PROGRESS -115	/* -EINPROGRESS: the tuple of a non-blocking connect() is already known */
 
 /* @inbound: the peer is the source. */
 static void add_tuple(struct params_out *o, const struct sys_body *b, bool inbound)
@@ -197,19 +198,19 @@ static void add_tuple(struct params_out *o, const struct sys_body *b, bool inbou
 	params_add(o, NULL, 0);
 	if (!sock_of(b, &s) || (sys_failed(b->ret) && b->ret != IN_PROGRESS))
 		return;
-	if (s.family == 1) {
+	if (s.family == SCAP_AF_UNIX) {
 		uint64_t ends[2] = { inbound ? s.peer_addr : s.kernel_addr, inbound ? s.kernel_addr : s.peer_addr };
 
-		params_append(o, &(uint8_t){ 1 }, 1);
+		params_append(o, &(uint8_t){ SCAP_AF_UNIX }, 1);
 		params_append(o, ends, sizeof(ends));
 		params_append(o, s.path, strnlen(s.path, sizeof(s.path)));
 		params_append(o, "", 1);
 		return;
 	}
-	if (s.family != 2 && s.family != 10)
+	if (s.family != SCAP_AF_INET && s.family != SCAP_AF_INET6)
 		return;
 	name_peer(b, &s);
-	ip = s.family == 2 ? 4 : 16;
+	ip = s.family == SCAP_AF_INET ? 4 : 16;
 	params_append(o, &(uint8_t){ (uint8_t)s.family }, 1);
 	params_append(o, inbound ? s.raddr : s.laddr, ip);
 	params_append(o, inbound ? &s.rport : &s.lport, 2);
@@ -217,7 +218,7 @@ static void add_tuple(struct params_out *o, const struct sys_body *b, bool inbou
 	params_append(o, inbound ? &s.lport : &s.rport, 2);
 }
 
-/* Sum of the lengths in a vector. */
+/* Total length of a vector. */
 static uint32_t vector_bytes(const struct sys_body *b, unsigned arg)
 {
 	struct sys_bytes v = sys_body_chunk(b, arg, SYS_CHUNK_IOV);
@@ -249,13 +250,13 @@ static void add_pollfds(struct params_out *o, const struct sys_body *b, unsigned
 	}
 }
 
-/* Bytes of a word in the @n words that an argument points to: what 32-bit programs pass has less of them. */
+/* Size of one of the @n words behind an argument; 32-bit programs pass smaller ones. */
 static unsigned word_size(const struct sys_body *b, unsigned arg, unsigned n)
 {
 	return sys_body_chunk(b, arg, SYS_CHUNK_MEM).len < 8 * n ? 4 : 8;
 }
 
-/* Word @i of what an argument points to; 0 when it was not read. */
+/* Word @i behind an argument; 0 if it was not read. */
 static uint64_t word_at(const struct sys_body *b, unsigned arg, unsigned i, unsigned size)
 {
 	struct sys_bytes m = sys_body_chunk(b, arg, SYS_CHUNK_MEM);
@@ -298,7 +299,7 @@ static uint64_t memory_of(const struct sys_body *b, unsigned what)
 
 /* ---- the process after exec or clone ---- */
 
-/* "c\0b\0a\0" is /a/b/c. */
+/* Turns "c\0b\0a\0" into /a/b/c. */
 static void add_path(struct params_out *o, const uint8_t *parts, size_t len, bool rootless)
 {
 	params_add(o, NULL, 0);
@@ -322,12 +323,12 @@ static uint32_t clone_flags_of(const struct event *ev, const struct sys_body *b,
 	bool third = call && !strcmp(call->name, "clone3"), plain = call && !strcmp(call->name, "clone");
 	uint64_t native = third ? word_at(b, 0, 0, 8) : plain ? b->args[0] : 0;
 
-	if (ev->tid != ev->tgid && !b->ret) /* a new thread, whatever is known of how it was made */
-		native |= 0x10000; /* CLONE_THREAD */
+	if (ev->tid != ev->tgid && !b->ret) /* a new thread, even if the flags of its clone are unknown */
+		native |= CLONE_THREAD;
 	return TO_SCAP(clone_bits, native) | (m->proc.flags & SYS_PROC_IN_PIDNS ? 1u << 29 : 0);
 }
 
-/* Common to both: from the result to the cgroups. */
+/* Parameters of exec and clone from the result to the cgroups. */
 static void add_process(struct params_out *o, const struct event *ev, const struct sys_body *b,
 			const struct sys_image *m)
 {
@@ -348,7 +349,7 @@ static void add_process(struct params_out *o, const struct event *ev, const stru
 	params_add_u32(o, (uint32_t)m->proc.vm_rss_kb);
 	params_add_u32(o, (uint32_t)m->proc.vm_swap_kb);
 	params_add_str(o, m->proc.comm, strnlen(m->proc.comm, sizeof(m->proc.comm)));
-	params_add(o, NULL, 0); /* cgroups: from the process table */
+	params_add(o, NULL, 0); /* cgroups: filled in from the state tables */
 }
 
 static void add_clone(struct params_out *o, const struct event *ev, const struct sys_body *b,
@@ -382,7 +383,7 @@ static void add_exec(struct params_out *o, const struct event *ev, const struct 
 	add_path(o, m->exe, m->proc.exe_len, m->proc.flags & SYS_PROC_EXE_ROOTLESS);
 }
 
-/* Without an image (a failed call) only the result is known. */
+/* A failed call has no image, only a result. */
 static void add_image(struct params_out *o, const struct event *ev, const struct sys_body *b, uint16_t type)
 {
 	struct sys_image m;
@@ -397,7 +398,7 @@ static void add_image(struct params_out *o, const struct event *ev, const struct
 
 /* ---- one parameter ---- */
 
-/* What is known of the file, socket or process, and what lies in memory. */
+/* Kernel state of the file, socket or process, and memory. */
 static void add_known(struct params_out *o, const struct sys_body *b, const char *src, unsigned type, bool entered)
 {
 	unsigned n = (unsigned)(src[1] - '0') < 6 ? (unsigned)(src[1] - '0') : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events beside the calls: context switches, signals, page faults, ends of threads, io_uring. Their bodies are their
- * records without the header. All but io_uring's, which libscap does not know, have its parameters too.
+ * Events beside system calls: context switch, signal, page fault, exit, io_uring request. The body is the record
+ * without its header. All but io_uring have libscap's parameters too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "scap/event.h"
 #include "scap/schema.h"
 
-/* As in their records. */
+/* Layout of the records. */
 struct switch_body {
 	uint32_t next_tgid, next_tid, preempted, ran_us;
 	uint64_t maj_faults, min_faults, vm_size_kb, vm_rss_kb, vm_swap_kb;
@@ -35,7 +35,7 @@ struct fault_body { uint64_t addr, ip, error; uint32_t kernel, pad; };
 struct procexit_body { uint32_t code, ran_us; };
 struct uring_body { uint64_t ring, req, user_data; int64_t res; uint32_t flags; uint8_t what, opcode; uint16_t pad; };
 
-/* @last: the member that moves when one before it is not as in the record. */
+/* @last: a member whose offset shifts if an earlier member differs. */
 #define IS_BODY_OF(body, rec, last) \
 	_Static_assert(sizeof(struct body) == sizeof(struct rec) - sizeof(struct sonde_rec) && \
 		       offsetof(struct body, last) == offsetof(struct rec, last) - sizeof(struct sonde_rec), \
@@ -48,7 +48,7 @@ IS_BODY_OF(uring_body, sys_uring_rec, opcode);
 
 /* ---- libscap's parameters ---- */
 
-/* Bits of x86's error code; what it does not say is said by its opposite. */
+/* Bits of x86's error code; libscap has a flag for each state of the first three bits. */
 static uint32_t fault_bits(uint64_t error)
 {
 	static const struct { uint64_t bit; uint32_t set, clear; } bits[] = {
@@ -151,7 +151,7 @@ static int switch_line(const struct event *ev, const struct line_opts *o, struct
 #define SIG_CHLD 17
 #define SIG_KILL 9
 
-/* Names of si_code: those of any signal, then those that one signal has. */
+/* Names of si_code: for all signals first, then by signal. */
 static const struct { uint32_t signo; int32_t code; const char *name; } codes[] = {
 	{ 0, 0, "SI_USER" }, { 0, 0x80, "SI_KERNEL" }, { 0, -1, "SI_QUEUE" }, { 0, -2, "SI_TIMER" },
 	{ 0, -3, "SI_MESGQ" }, { 0, -4, "SI_ASYNCIO" }, { 0, -5, "SI_SIGIO" }, { 0, -6, "SI_TKILL" },
@@ -174,7 +174,7 @@ static void add_code(const struct signal_body *b, struct buf *out)
 	buf_printf(out, "%#x", (uint32_t)b->code);
 }
 
-/* In a hundredth of a second each, on every architecture. */
+/* Hundredths of a second on every architecture. */
 static void add_ticks(const char *name, uint64_t ticks, struct buf *out)
 {
 	buf_printf(out, ", %s=%" PRIu64, name, ticks);
@@ -263,7 +263,7 @@ static int uring_line(const struct event *ev, const struct line_opts *o, struct 
 
 /* ---- the types ---- */
 
-/* sysdig's words that need no tables, as sys_event.c has them for calls. */
+/* sysdig's fields that need no state tables, as in sys_event.c. */
 enum { GET_TYPE, GET_DIR, GET_LATENCY };
 
 static int trace_get(const struct event *ev, const struct field *f, struct value *ret)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory behind arguments as text: strings, structures, data, and the image of a new program.
+ * Memory behind arguments: strings, structures, payload, and the image of a new program.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void add_string(const struct sys_body *b, unsigned i, unsigned cap, struc
 		sys_text_quoted(s.data, len, len < s.len || s.flags & SYS_CHUNK_F_CUT, out);
 }
 
-/* An array of strings, NUL after each. */
+/* An array of strings with a NUL after each. */
 static void add_strings(const uint8_t *p, size_t len, unsigned cap, bool more, struct buf *out)
 {
 	const uint8_t *end = p + len;
@@ -51,7 +51,7 @@ static unsigned count_strings(const uint8_t *p, size_t len)
 	return n;
 }
 
-/* An environment in a short line, as strace has it: where it was, if that is known, and how much. */
+/* Brief format of an environment, as in strace: address, if known, and number of variables. */
 static void add_vars(uint64_t at, const uint8_t *p, size_t len, bool more, struct buf *out)
 {
 	const char *cut = more ? " and more" : "";
@@ -80,7 +80,7 @@ static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsign
 		add_strings(s.data, s.len, o->cap, s.flags & SYS_CHUNK_F_CUT, out);
 }
 
-/* Arguments of a successful exec, as the new program has them. False for other calls and arguments. */
+/* Arguments of a successful exec, read from the new program. False for other calls and arguments. */
 static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint64_t at,
 		      const struct sys_print_opts *o, struct buf *out)
 {
@@ -99,15 +99,15 @@ static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint
 	return true;
 }
 
-/* Bytes that the call was given, or has got. */
+/* Length of the payload, UINT64_MAX if unknown. */
 static uint64_t length_of(const struct sys_body *b, const struct sys_arg *arg)
 {
 	if (arg->n == SYS_N_RET)
 		return b->ret < 0 ? UINT64_MAX : (uint64_t)b->ret;
-	return arg->n < 6 ? b->args[arg->n] : UINT64_MAX;
+	return arg->n < SYS_ARGS ? b->args[arg->n] : UINT64_MAX;
 }
 
-/* Payload that was not asked for is an address, as any other memory that was not read. */
+/* Payload that was not captured prints as its address, like any unread memory. */
 static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool entered,
 		     const struct sys_print_opts *o, struct buf *out)
 {
@@ -127,7 +127,7 @@ static void add_data(const struct sys_body *b, const struct sys_arg *arg, bool e
 		sys_text_quoted(s.data, len, more, out);
 }
 
-/* The value of a socket's option: a number, or bytes. */
+/* Value of a socket option: a number, or bytes. */
 static void add_option(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o,
 		       struct buf *out)
 {
@@ -157,9 +157,9 @@ static void add_dirents(const struct sys_body *b, unsigned i, struct buf *out)
 		buf_add_str(out, " /* 0 entries */");
 }
 
-#define CPUS_BYTES 128u	/* most that the kernel side reads; a recording may claim more */
+#define CPUS_BYTES 128u	/* most that the kernel side reads; a hostile recording may claim more */
 
-/* Sets larger than what was read end with dots. */
+/* Dots mark a set that is larger than the part that was read. */
 static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct buf *out)
 {
 	unsigned i = arg->reg;
@@ -184,7 +184,7 @@ static void add_sigframe(const struct sys_body *b, unsigned i, struct buf *out)
 	buf_add_char(out, '}');
 }
 
-/* One value stands in brackets, as the address of it was given. */
+/* A single value behind a pointer prints in brackets. */
 static bool is_bracketed(const struct sys_struct *s)
 {
 	const struct sys_member *m = s->members;
@@ -203,7 +203,7 @@ static void add_bracketed(const struct sys_struct *s, unsigned abi, bool full, b
 		buf_add_char(out, ']');
 }
 
-/* The length of a socket address, given and returned. */
+/* Length of a socket address before and after the call. */
 static bool add_two_lengths(struct sys_bytes given, struct sys_bytes left, struct buf *out)
 {
 	struct cursor a = cur_init(given.data, given.len), b = cur_init(left.data, left.len);
@@ -217,7 +217,7 @@ static bool add_two_lengths(struct sys_bytes given, struct sys_bytes left, struc
 
 #define CLONE_PARENT_SETTID 0x100000
 
-/* What clone3() left behind the pointers of its argument. */
+/* Values that clone3() stored through the pointers of its argument. */
 static void add_left_by_clone(const struct sys_body *b, struct sys_bytes m, struct buf *out)
 {
 	struct cursor c = cur_init(m.data, m.len);
@@ -232,7 +232,7 @@ static void add_mem(const struct sys_body *b, const struct sys_arg *arg, bool en
 	const struct sys_struct *s = sys_table_struct_for(arg->ref, b->abi);
 	struct sys_bytes m = sys_body_chunk(b, arg->reg, SYS_CHUNK_MEM);
 
-	/* wait() fills in nothing without a child */
+	/* wait() without a child stores nothing */
 	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT || (!entered && !b->ret && !strcmp(s->name, "wstatus"))) {
 		sys_text_ptr(b->args[arg->reg], out);
 		return;
@@ -256,7 +256,7 @@ static void add_array(const struct sys_body *b, const struct sys_arg *arg, const
 	size_t n = s && s->size ? m.len / s->size : 0;
 
 	if (!s || !m.there || m.flags & SYS_CHUNK_F_FAULT) {
-		if (b->args[i] && (arg->n == 6 ? b->ret == 0 : arg->n < 6 && !b->args[arg->n]))
+		if (b->args[i] && (arg->n == SYS_N_RET ? b->ret == 0 : arg->n < SYS_ARGS && !b->args[arg->n]))
 			buf_add_str(out, "[]");
 		else
 			sys_text_ptr(b->args[i], out);
@@ -270,7 +270,7 @@ static void add_array(const struct sys_body *b, const struct sys_arg *arg, const
 	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT || (!o->full && n > ARRAY_SHOWN) ? ", ...]" : "]");
 }
 
-/* As it was given; what the kernel left in its place is the call's answer. */
+/* The set as passed; sys_result.c prints the set that the kernel stored. */
 static void add_fdset(const struct sys_body *b, unsigned i, struct buf *out)
 {
 	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
@@ -357,7 +357,7 @@ static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, boo
 	}
 }
 
-/* Where the environment of a new program was; 0 = not known. */
+/* Address of a new program's environment; 0 = unknown. */
 static uint64_t env_at(const struct sys_body *b, const struct sys_arg *arg)
 {
 	struct sys_bytes m = sys_body_chunk(b, arg->reg, SYS_CHUNK_MEM);

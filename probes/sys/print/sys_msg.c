@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Vectors and messages as text. The chunks of a message follow its header; those of the next begin with its own.
+ * I/O vectors and messages. The chunks of a message follow its header; the next header begins another message.
  */
 #include <inttypes.h>
 
@@ -12,7 +12,7 @@
 
 #define IOV_SHOWN 16
 
-/* The next chunk at @c; false: there is none. */
+/* Reads the next chunk; false at the end. */
 static bool next_chunk(struct cursor *c, struct sys_chunk *chunk, struct sys_bytes *ret)
 {
 	const void *data;
@@ -24,7 +24,7 @@ static bool next_chunk(struct cursor *c, struct sys_chunk *chunk, struct sys_byt
 	return data != NULL;
 }
 
-/* The first @what of argument @arg in one message: from @c on. */
+/* First chunk @what of argument @arg before the next message header. */
 static struct sys_bytes chunk_in(struct cursor c, unsigned arg, unsigned what)
 {
 	struct sys_bytes none = { .data = c.pos }, bytes;
@@ -44,7 +44,7 @@ static struct cursor chunks_of(const struct sys_body *b)
 	return cur_init(b + 1, b->chunks_len);
 }
 
-/* Entries of a vector with their share of the bytes that were read. @raw: where it lies. */
+/* Entries of a vector, each with its share of the payload. @raw: address of the vector. */
 static void add_iov(const struct sys_body *b, struct cursor in, unsigned i, uint64_t raw, unsigned cap,
 		    struct buf *out)
 {
@@ -80,7 +80,7 @@ void sys_msg_print_iov(const struct sys_body *b, unsigned i, unsigned cap, struc
 
 struct header {
 	uint64_t name, iov, iovlen, control, controllen;
-	uint32_t namelen, flags, len;	/* len: struct mmsghdr's */
+	uint32_t namelen, flags, len;	/* len: msg_len of struct mmsghdr */
 };
 
 static bool header_of(struct sys_bytes m, struct header *ret)
@@ -99,7 +99,7 @@ static bool header_of(struct sys_bytes m, struct header *ret)
 	return m.there && !(m.flags & SYS_CHUNK_F_FAULT) && cur_ok(&c);
 }
 
-/* @in: the chunks behind its header. */
+/* @in: chunks after the header. */
 static void add_msg(const struct sys_body *b, struct cursor in, unsigned i, const struct header *h, unsigned cap,
 		    struct buf *out)
 {
@@ -122,7 +122,7 @@ static void add_msg(const struct sys_body *b, struct cursor in, unsigned i, cons
 	buf_add_char(out, '}');
 }
 
-/* The next header of argument @i; @c stands behind it then. False: there is none. */
+/* Advances @c past the next message header of argument @i. False at the end. */
 static bool next_header(struct cursor *c, unsigned i, struct sys_bytes *ret)
 {
 	struct sys_chunk chunk;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Arguments as text: which chunk belongs to which argument, and which function writes it.
+ * Arguments of a call: selects the form and the printer of each.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,8 +28,9 @@ static const struct sys_xlat *table(const char *name)
 static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
 {
 	static const struct { uint32_t level; const char *table; } tables[] = {
-		{ 1, "so" }, { 0, "ipopt" }, { 41, "ip6opt" }, { 6, "tcpopt" }, { 270, "nlopt" },
-		{ 263, "packetopt" }, { 17, "udpopt" }, { 255, "rawopt" }, { 58, "icmp6opt" },
+		{ SOL_SOCKET, "so" }, { IPPROTO_IP, "ipopt" }, { IPPROTO_IPV6, "ip6opt" }, { IPPROTO_TCP, "tcpopt" },
+		{ SOL_NETLINK, "nlopt" }, { SOL_PACKET, "packetopt" }, { IPPROTO_UDP, "udpopt" },
+		{ IPPROTO_RAW, "rawopt" }, { IPPROTO_ICMPV6, "icmp6opt" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
@@ -40,7 +42,7 @@ static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
 	buf_printf(out, "%#x", (uint32_t)v);
 }
 
-/* The meaning of a protocol number depends on the family. */
+/* Names of protocols depend on the address family. */
 static void add_protocol(const struct sys_body *b, uint64_t v, struct buf *out)
 {
 	uint32_t family = (uint32_t)b->args[0];
@@ -76,7 +78,7 @@ static void add_dev32(uint64_t v, struct buf *out)
 	buf_printf(out, "makedev(%#x, %#x)", dev >> 8 & 0xfff, (dev & 0xff) | (dev >> 12 & 0xfff00));
 }
 
-/* A value that is all in its register. */
+/* A value in a register. */
 static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, uint64_t v, struct buf *out)
 {
 	switch ((enum sys_arg_kind)kind) {
@@ -122,7 +124,7 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 	}
 }
 
-/* An int that sign extension made long, in a register of flags or names. */
+/* Drops the upper half of a sign-extended int; names and flags above 32 bits keep it. */
 static uint64_t xlat_value_of(const struct sys_xlat *x, uint64_t v)
 {
 	for (uint32_t i = 0; i < x->x.n; i++)
@@ -155,9 +157,9 @@ static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool en
 #define CLONE_PARENT_SETTID 0x100000
 #define CLONE_PIDFD 0x1000
 #define CLONE_SETTLS 0x80000
-#define CLONE_CHILD_TID 0x1200000	/* CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID */
+#define CLONE_CHILD_TID 0x1200000	/* CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID */
 
-/* Arguments of clone() that its flags say it has, with their names. */
+/* Named arguments of clone(), as far as its flags make them valid. */
 static void add_clone(const struct sys_body *b, const struct sys_call *call, bool entered,
 		      const struct sys_print_opts *o, struct buf *out)
 {
@@ -179,7 +181,7 @@ static void add_clone(const struct sys_body *b, const struct sys_call *call, boo
 	}
 }
 
-/* Memory that the kernel fills in: after a call that did not end it says nothing. */
+/* Does the kernel fill the memory? It is undefined if the process died in the call. */
 static bool is_filled_in(const struct sys_arg *arg)
 {
 	switch ((enum sys_arg_kind)arg->kind) {

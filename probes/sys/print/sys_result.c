@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Results of calls as text, and behind some of them the answer: of calls that the kernel answers where the question
- * stood, what it left there.
+ * Results of calls, followed by values that the kernel stored over the arguments.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +12,7 @@
 #include "probes/sys/print/sys_print.h"
 #include "probes/sys/print/sys_text.h"
 
-/* Errors that no program sees: the kernel makes the call again, or EINTR of them. */
+/* Errors that stay inside the kernel: it restarts the call or turns them into EINTR. */
 static const struct { int code; const char *text; } restarts[] = {
 	{ 512, "To be restarted if SA_RESTART is set" }, { 513, "To be restarted" },
 	{ 514, "To be restarted if no handler" }, { 516, "Interrupted by signal" },
@@ -32,7 +31,7 @@ static int add_error(int64_t code, struct buf *out)
 		      buf_printf(out, "-1 (errno %d)", (int)code);
 }
 
-/* "0x1 (flags FD_CLOEXEC)", "0 (SCHED_OTHER)"; a number without a name stands alone. */
+/* "0x1 (flags FD_CLOEXEC)", "0 (SCHED_OTHER)"; a number without a name prints alone. */
 static int add_named(const struct sys_xlat *x, const struct sys_body *b, struct buf *out)
 {
 	const struct sys_xlat *names = sys_table_xlat_for((unsigned)(x - sys_xlats), b->abi);
@@ -89,7 +88,7 @@ static bool is_polled(const struct sys_arg *arg)
 	return arg->kind == SYS_ARG_ARRAY && !strcmp(sys_structs[arg->ref].name, "pollfd");
 }
 
-/* Descriptors of poll() about which there is something to say. */
+/* Descriptors of poll() with events. */
 static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
 {
 	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
@@ -116,7 +115,7 @@ static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, st
 	return true;
 }
 
-/* What the kernel left of argument @i in the place of what it was given. False: nothing to tell. */
+/* Value that the kernel stored over argument @i. False if there is none. */
 static bool add_left(const struct sys_body *b, unsigned i, const char *sep, struct buf *out)
 {
 	static const char *const sets[6] = { NULL, "in ", "out ", "except " };
@@ -145,7 +144,7 @@ static bool add_left(const struct sys_body *b, unsigned i, const char *sep, stru
 	return true;
 }
 
-/* Does it wait for descriptors, so that 0 means that none was ready in time? */
+/* Does the call wait for descriptors? A result of 0 is then a timeout. */
 static bool waits(const struct sys_body *b)
 {
 	for (unsigned i = 0; i < sys_body_n_args(b); i++) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Structures as strace(1) writes them, driven by tables/structs.in.
+ * Structures in strace's format, driven by tables/structs.in.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -96,7 +97,7 @@ static unsigned member_size(const struct sys_member *m)
 	return m->size ? m->size : sizes[m->kind];
 }
 
-/* The moment, as a comment behind its seconds. */
+/* Local time, as a comment after the seconds. */
 static void add_date(int64_t sec, uint64_t nsec, struct buf *out)
 {
 	time_t t = (time_t)sec;
@@ -129,7 +130,7 @@ static void add_utime(const uint8_t *p, bool micro, struct buf *out)
 	add_date(sec, micro ? part * 1000 : part, out);
 }
 
-/* Clock ticks, and what they are in seconds. */
+/* Clock ticks, with seconds as a comment. */
 static void add_ticks(int64_t v, struct buf *out)
 {
 	buf_printf(out, "%" PRId64, v);
@@ -137,7 +138,7 @@ static void add_ticks(int64_t v, struct buf *out)
 		buf_printf(out, " /* %" PRId64 ".%02" PRId64 " s */", v / 100, v % 100);
 }
 
-/* Both halves of a set of capabilities stand in two structures. */
+/* Capability sets: each of the two structures has one half. */
 static void add_caps(const uint8_t *p, struct buf *out)
 {
 	const struct sys_xlat *x = sys_table_xlat_named("caps");
@@ -157,14 +158,14 @@ static void add_caps(const uint8_t *p, struct buf *out)
 		buf_printf(out, "%s%#" PRIx64, sep, set);
 }
 
-/* Nothing stands for 0. */
+/* Flags; 0 prints nothing. */
 static void add_bits(const char *flags, uint64_t v, struct buf *out)
 {
 	if (v)
 		sys_text_xlat(sys_table_xlat_named(flags), v, out);
 }
 
-/* Numbers under masks in front of the flags: delays of output, speed and size of characters. */
+/* Multi-bit fields before the flags: output delays, speed, character size. */
 static void add_fields(uint64_t v, const uint32_t *masks, const char *table, const char *flags, struct buf *out)
 {
 	for (; *masks; masks++) {
@@ -176,7 +177,7 @@ static void add_fields(uint64_t v, const uint32_t *masks, const char *table, con
 	add_bits(flags, v, out);
 }
 
-/* The four words of modes that struct termios and, with @size 2, struct termio begin with. */
+/* The four mode words at the start of struct termios, or of struct termio with @size 2. */
 static void add_termios(const uint8_t *p, unsigned size, struct buf *out)
 {
 	static const uint32_t delays[] = { 0400, 03000, 014000, 020000, 040000, 0100000, 0 };
@@ -203,7 +204,7 @@ static void add_rlim(uint64_t v, unsigned size, struct buf *out)
 		buf_add_u64(out, v);
 }
 
-/* Numbers. False: of another kind. */
+/* Numbers. False for other kinds. */
 static bool add_number(const struct sys_member *m, unsigned size, uint64_t v, struct buf *out)
 {
 	switch (m->kind) {
@@ -234,7 +235,7 @@ static void add_time_nsec(uint64_t v, struct buf *out)
 		buf_add_u64(out, v);
 }
 
-/* An error as the kernel returns it, below 0. */
+/* A negative error of the kernel. */
 static void add_error(int32_t v, struct buf *out)
 {
 	const char *name = v < 0 ? xlat_name(&sys_table_xlat_named("errno")->x, -(int64_t)v) : NULL;
@@ -255,7 +256,7 @@ static void add_handler(uint64_t v, unsigned size, struct buf *out)
 		sys_text_ptr(v, out);
 }
 
-/* Names and other values of one number. False: of several. */
+/* Names and other formats of a single number. False for kinds of several numbers. */
 static bool add_value(const struct sys_member *m, unsigned abi, unsigned size, uint64_t v, struct buf *out)
 {
 	switch (m->kind) {
@@ -294,7 +295,7 @@ static bool add_value(const struct sys_member *m, unsigned abi, unsigned size, u
 	}
 }
 
-/* An array of characters; without a NUL its last one is left out. */
+/* An array of characters; without a NUL the last one is omitted. */
 static void add_chars(const uint8_t *p, size_t size, struct buf *out)
 {
 	size_t len = strnlen((const char *)p, size);
@@ -333,7 +334,7 @@ static void add_bytes(const struct sys_member *m, unsigned size, const uint8_t *
 		break;
 	case SYS_MEMBER_IP4:
 		buf_add_str(out, "inet_addr(\"");
-		sys_text_ip(2, p, out);
+		sys_text_ip(AF_INET, p, out);
 		buf_add_str(out, "\")");
 		break;
 	case SYS_MEMBER_MORE:
@@ -356,7 +357,7 @@ static void add_member(const struct sys_member *m, unsigned abi, const uint8_t *
 		add_bytes(m, size, p, out);
 }
 
-/* Of "it_value.tv_sec" what comes before the dot: a structure inside. */
+/* Length of the part before the dot: "it_value" of "it_value.tv_sec". */
 static size_t inner_len(const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -388,7 +389,7 @@ static void add_members(const struct sys_member *m, unsigned abi, const uint8_t 
 	buf_add_char(out, ']');
 }
 
-/* Structures inside: "a.b" is member b of the structure a; in an array its number stands for a. */
+/* Nested structures: "a.b" is member b of structure a; in an array the index replaces a. */
 struct nesting { const char *name; size_t len; const char *sep; };
 
 static void enter_member(struct nesting *n, const char *name, bool array, struct buf *out)
@@ -408,7 +409,7 @@ static void enter_member(struct nesting *n, const char *name, bool array, struct
 		buf_printf(out, "%.*s={", (int)len, name);
 }
 
-/* Elements of arrays have a number, dots and single values nothing. */
+/* Array elements, dots and single values have no name. */
 static void add_name(const char *name, struct buf *out)
 {
 	if (*name && !isdigit((unsigned char)*name) && *name != '-')

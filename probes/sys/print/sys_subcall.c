@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * socketcall and ipc of 32-bit programs on x86: one call for many, whose number is the first argument. The arguments
- * of the former lie in memory, those of the latter in registers of another order. Both as what they stand for.
+ * socketcall() and ipc() of 32-bit x86 programs: multiplexers whose first argument selects the call. socketcall() has
+ * the arguments in memory, ipc() in registers in another order. Both print as the selected call.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #define WORDS_MAX 6
 #define IPC_MSGRCV 12u
 
-/* @like: the call that has the same arguments, or the first @n of them. */
+/* @like: call whose first @n arguments are the same. */
 struct sub { const char *name, *like; uint8_t n; };
 
 static const struct sub socket_subs[] = {
@@ -28,7 +28,7 @@ static const struct sub socket_subs[] = {
 	[19] = { "recvmmsg", "recvmmsg", 5 }, [20] = { "sendmmsg", "sendmmsg", 4 },
 };
 
-/* @order: which register is which argument. semctl is not here, for its last one is behind a pointer. */
+/* @order: register of each argument. semctl is missing, because its last argument is behind a pointer. */
 static const struct { struct sub sub; uint8_t order[WORDS_MAX]; } ipc_subs[] = {
 	[1] = { { "semop", "semop", 3 }, { 1, 4, 2 } }, [2] = { { "semget", "semget", 3 }, { 1, 2, 3 } },
 	[4] = { { "semtimedop", "semtimedop", 4 }, { 1, 4, 2, 5 } },
@@ -54,7 +54,7 @@ static const struct sub *find(const struct sys_body *b, uint32_t words[WORDS_MAX
 	if (b->nr == NR_SOCKETCALL)
 		return what < ARRAY_SIZE(socket_subs) && socket_words(b, words) ? &socket_subs[what] : NULL;
 	what &= 0xffff;
-	/* the first version of that had two of its arguments in memory */
+	/* version 0 of msgrcv has two arguments in memory */
 	if (b->nr != NR_IPC || what >= ARRAY_SIZE(ipc_subs) || (what == IPC_MSGRCV && !version))
 		return NULL;
 	for (unsigned i = 0; i < ipc_subs[what].sub.n; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A system call as text, the way strace(1) writes it: one function for each kind of value, all of them driven by
- * the tables. Bytes come from the traced program and are quoted or escaped without exception.
+ * Single values in strace's format, driven by the tables. Bytes come from the traced program: all are quoted or
+ * escaped.
  */
 #include "probes/sys/print/sys_text.h"
 
@@ -40,7 +40,7 @@ static void add_enum(const struct xlat *x, uint64_t v, const char *unknown, stru
 		add_unknown(v, unknown, out);
 }
 
-/* Names of the bits, the rest in hex; 0 by its name or as 0. */
+/* Names of the bits, the rest in hex; 0 by its name, or as 0. */
 static void add_flags(const struct xlat *x, uint64_t v, const char *unknown, struct buf *out)
 {
 	const char *sep = "";
@@ -72,7 +72,7 @@ static void add_or_flags(const char *table, uint64_t flags, struct buf *out)
 	add_flags(&x->x, flags, NULL, out);
 }
 
-/* A future operation: the command, then its two modifiers. */
+/* A futex operation: the command, then its two modifiers. */
 static void add_futex(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	const char *name = xlat_name(x, v & 0x7f);
@@ -122,7 +122,7 @@ void sys_text_mode(uint64_t mode, struct buf *out)
 	buf_printf(out, "%#03" PRIo64, type ? mode & 0777 : mode);
 }
 
-/* clone: flags above, the signal for the parent in the low byte. */
+/* clone() flags, with the parent's signal in the low byte. */
 static void add_low(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	if (v & ~0xffull)
@@ -135,7 +135,7 @@ static void add_low(const struct xlat *x, uint64_t v, struct buf *out)
 	}
 }
 
-/* Flags of an IPC object, its permissions in the low nine bits. */
+/* Flags of an IPC object, with permissions in the low nine bits. */
 static void add_perm(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	if (v & ~0777ull) {
@@ -145,7 +145,7 @@ static void add_perm(const struct xlat *x, uint64_t v, struct buf *out)
 	buf_printf(out, "%#03o", (unsigned)v & 0777);
 }
 
-/* 0 under a mask has a name too: O_RDONLY, AT_STATX_SYNC_AS_STAT. */
+/* Flags in which 0 under a mask has a name: O_RDONLY, AT_STATX_SYNC_AS_STAT. */
 static void add_open(const struct xlat *x, uint64_t v, uint64_t mask, const char *zero, struct buf *out)
 {
 	if (!(v & mask)) {
@@ -157,7 +157,7 @@ static void add_open(const struct xlat *x, uint64_t v, uint64_t mask, const char
 	add_flags(x, v, NULL, out);
 }
 
-/* socket type, memory policy: one of them in the low bits, flags above. */
+/* Socket type or memory policy: a value in the low bits, flags above. */
 static void add_base(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	add_enum(x, v & 0xf, NULL, out);
@@ -266,7 +266,7 @@ static void add_unix(struct cursor *c, struct buf *out)
 	}
 }
 
-/* struct sockaddr of the families that most calls carry; ports are in network order. */
+/* struct sockaddr of common families; ports are in network order. */
 void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out)
 {
 	struct cursor c = cur_init(data, len);
