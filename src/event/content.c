@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events without content. Texts of fields are hidden where they are asked for (event_get()); sections are cut here.
+ * Events without content. event_get() hides the strings of fields; this file truncates sections.
  */
 #include <string.h>
 
@@ -9,10 +9,10 @@
 #include "event/event.h"
 #include "packet/packet.h"
 
-/* Sections that say nothing but numbers; of all others what cut() makes of them. */
+/* Sections that hold numbers only. All others go through cut(). */
 static const bool is_open[SEC__MAX] = { [SEC_STACK_USER] = true, [SEC_STACK_KERN] = true };
 
-/* Headers only. */
+/* Keeps headers only. */
 static const void *cut_packet(const struct event *ev, struct arena *scratch, uint32_t *ret_len)
 {
 	const uint8_t *data;
@@ -34,7 +34,7 @@ static const void *cut_packet(const struct event *ev, struct arena *scratch, uin
 	return head;
 }
 
-/* Without arguments. Their bytes stay in the section: whoever reads it goes by the lengths, and no frame has it. */
+/* Clears the arguments' length. Their bytes stay in the section but readers go by lengths, and frames omit it. */
 static const void *cut_proc(const struct event *ev, struct arena *scratch, uint32_t *ret_len)
 {
 	const struct section *s = event_section(ev, SEC_PROC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The pipeline's own records: host, clock, names, ledger, losses, ticks. Packets of files: core_packet.c.
+ * Records of the pipeline itself: host, clock, names, ledger, losses, ticks. Packets of capture files: core_packet.c.
  */
 #include "event/core.h"
 
@@ -41,7 +41,7 @@ static const struct field host_fields[] = {
 	FIELD_ROW(struct core_host, hostname, "host.name", FIELD_STR, "host name", .flags = FIELD_OPEN),
 };
 static const struct event_desc host_desc = {
-	.type = SONDE_EV_HOST, .name = "sonde.host", .doc = "the host the records were taken on",
+	.type = SONDE_EV_HOST, .name = "sonde.host", .doc = "host of the recording",
 	.class = EVENT_STATE, .fields = host_fields, .n_fields = ARRAY_SIZE(host_fields),
 	.body_size = sizeof(struct core_host),
 };
@@ -66,12 +66,12 @@ static int name_get(const struct event *ev, const struct field *f, struct value 
 }
 
 static const struct field name_fields[] = {
-	FIELD_ROW(struct core_name, space, "name.space", FIELD_ENUM, "what the number is", .xlat = &space_xlat),
+	FIELD_ROW(struct core_name, space, "name.space", FIELD_ENUM, "name space of the number", .xlat = &space_xlat),
 	FIELD_ROW(struct core_name, key, "name.key", FIELD_UINT, "the number"),
 	{ .name = "name.text", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR), .doc = "its name" },
 };
 static const struct event_desc name_desc = {
-	.type = SONDE_EV_NAME, .name = "sonde.name", .doc = "a name for a number, valid from here on",
+	.type = SONDE_EV_NAME, .name = "sonde.name", .doc = "names a number from here on",
 	.class = EVENT_STATE, .fields = name_fields, .n_fields = ARRAY_SIZE(name_fields),
 	.body_size = sizeof(struct core_name), .sections = 1u << SEC_TEXT, .get = name_get,
 };
@@ -82,11 +82,11 @@ static const struct event_desc name_desc = {
 	  .doc = "lost by this cause: " cause_name }
 
 static const struct field ledger_fields[] = {
-	FIELD_ROW(struct core_ledger, seen, "ledger.seen", FIELD_UINT, "what the hooks saw"),
+	FIELD_ROW(struct core_ledger, seen, "ledger.seen", FIELD_UINT, "events that the hooks saw"),
 	FIELD_ROW(struct core_ledger, delivered, "ledger.delivered", FIELD_UINT, "events that arrived"),
-	FIELD_ROW(struct core_ledger, filtered, "ledger.filtered", FIELD_UINT, "refused by a filter in the kernel"),
-	FIELD_ROW(struct core_ledger, sampled, "ledger.sampled", FIELD_UINT, "left out by a rate limit or sampling"),
-	FIELD_ROW(struct core_ledger, lost, "ledger.lost", FIELD_UINT, "lost, whatever the cause"),
+	FIELD_ROW(struct core_ledger, filtered, "ledger.filtered", FIELD_UINT, "dropped by a filter in the kernel"),
+	FIELD_ROW(struct core_ledger, sampled, "ledger.sampled", FIELD_UINT, "skipped by sampling or a rate limit"),
+	FIELD_ROW(struct core_ledger, lost, "ledger.lost", FIELD_UINT, "lost, all causes"),
 	LOST_BY(SONDE_LOST_RING_FULL, "ring_full"),
 	LOST_BY(SONDE_LOST_RECURSION, "recursion"),
 	LOST_BY(SONDE_LOST_MAP_FULL, "map_full"),
@@ -103,7 +103,7 @@ static const struct event_desc ledger_desc = {
 };
 
 static const struct field lost_fields[] = {
-	FIELD_ROW(struct core_lost, count, "lost.count", FIELD_UINT, "events that are missing here"),
+	FIELD_ROW(struct core_lost, count, "lost.count", FIELD_UINT, "events missing at this point"),
 	FIELD_ROW(struct core_lost, cause, "lost.cause", FIELD_ENUM, "why", .xlat = &lost_cause_xlat),
 };
 const struct event_desc core_lost_desc = {
@@ -111,7 +111,7 @@ const struct event_desc core_lost_desc = {
 	.fields = lost_fields, .n_fields = ARRAY_SIZE(lost_fields), .body_size = sizeof(struct core_lost),
 };
 
-/* State, not meta: nobody's output wants it, but whoever folds events over time may ask for it. */
+/* EVENT_STATE: outputs skip ticks, but consumers that aggregate over time subscribe to them. */
 static const struct event_desc tick_desc = {
 	.type = SONDE_EV_TICK, .name = "sonde.tick", .doc = "time passes", .class = EVENT_STATE,
 };
@@ -174,7 +174,7 @@ static int decode_name(const struct sonde_rec *r, struct event *ev, const struct
 	if (!text || !name.space || name.space >= SONDE_NAME__MAX)
 		return -EBADMSG;
 	ret = event_names_set(st->names, name.space, name.key, text, len);
-	if (ret < 0 && ret != -ENOSPC) /* beyond the budget numbers stay numbers */
+	if (ret < 0 && ret != -ENOSPC) /* budget exhausted: print the number */
 		return ret;
 	ev->body = &name;
 	event_add_section(ev, SEC_TEXT, text, len);
@@ -224,11 +224,11 @@ static const struct decode_row rows[] = {
 	{ SONDE_EV_LOST, &core_lost_desc, decode_lost },
 	{ SONDE_EV_TICK, &tick_desc },
 	{ SONDE_EV_PACKET, &core_packet_desc, core_packet_decode },
-	{ SONDE_EV_COUNTED }, /* of interest to the ledger alone */
+	{ SONDE_EV_COUNTED }, /* only the ledger reads it */
 	{ 0 },
 };
 
-/* A name by DNS was in somebody's packets; all others are the host's. */
+/* Names learned from DNS are content of packets; all other names belong to the host. */
 static int hide_name(struct sonde_rec *r)
 {
 	const struct sonde_name_rec *n = (const void *)r;

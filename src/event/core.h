@@ -12,18 +12,18 @@
 
 extern const struct xlat lost_cause_xlat;	/* SONDE_LOST_*: ring_full, recursion, ... */
 extern const struct xlat ip_proto_xlat;		/* IPPROTO_*: tcp, udp, ... */
-extern const struct xlat direction_xlat;	/* of a packet at its interface: unknown, in, out */
+extern const struct xlat direction_xlat;	/* direction of a packet at its interface: unknown, in, out */
 
 extern const struct event_desc *const core_descs[];	/* NULL-terminated */
-extern const struct event_desc core_lost_desc;		/* for those who lose events: the bus, the pipeline */
+extern const struct event_desc core_lost_desc;		/* published by modules that drop events: bus, pipeline */
 
-/* sonde.ledger (EVENT_META): totals of the instance in the event's header. */
+/* sonde.ledger (EVENT_META): totals of one probe instance. */
 struct core_ledger {
 	uint64_t seen, delivered, filtered, sampled, lost;
 	uint64_t lost_by[SONDE_LOST__MAX];
 };
 
-/* sonde.lost (EVENT_META): count events are missing here. */
+/* sonde.lost (EVENT_META): @count events are missing at this point of the stream. */
 struct core_lost {
 	uint64_t count;
 	uint32_t cause;		/* SONDE_LOST_* */
@@ -35,16 +35,16 @@ struct core_clock {
 	int64_t offset_ns;	/* CLOCK_REALTIME - CLOCK_BOOTTIME */
 };
 
-/* sonde.name (EVENT_STATE); the name is in SEC_TEXT, an empty one takes the old one away. */
+/* sonde.name (EVENT_STATE): SEC_TEXT holds the name; an empty name removes the entry. */
 struct core_name {
 	uint64_t key;
 	uint32_t space;		/* SONDE_NAME_* */
 	uint32_t pad;
 };
 
-/* packet (EVENT_DATA): from a capture file; SEC_PACKET, SEC_TEXT with its comments. */
+/* packet (EVENT_DATA): a packet of a capture file in SEC_PACKET, its comments in SEC_TEXT. */
 struct core_packet {
-	uint32_t len;		/* on the wire */
+	uint32_t len;		/* bytes on the wire */
 	uint32_t iface;
 	uint8_t direction, pad[7];
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Packets out of capture files. The bytes are untrusted; what dissects them is src/packet.
+ * Packets of capture files. src/packet dissects the untrusted bytes.
  */
 #include "event/core_packet.h"
 
@@ -18,8 +18,8 @@
 
 static const struct field packet_fields[] = {
 	FIELD_ROW(struct core_packet, len, "packet.len", FIELD_UINT, "length on the wire"),
-	FIELD_ROW(struct core_packet, iface, "packet.iface", FIELD_IFACE, "interface of the file it came from"),
-	FIELD_ROW(struct core_packet, direction, "packet.direction", FIELD_ENUM, "in or out, where the file says",
+	FIELD_ROW(struct core_packet, iface, "packet.iface", FIELD_IFACE, "interface in the capture file"),
+	FIELD_ROW(struct core_packet, direction, "packet.direction", FIELD_ENUM, "direction, if the file records it",
 		  .xlat = &direction_xlat, .flags = FIELD_OPTIONAL),
 };
 
@@ -50,7 +50,7 @@ static int packet_line(const struct event *ev, const struct line_opts *o, struct
 		value_text(&v, out);
 	else
 		buf_printf(out, "%u", body->iface);
-	buf_printf(out, " %s ", body->direction == 1 ? "in" : body->direction == 2 ? "out" : "-");
+	buf_printf(out, " %s ", body->direction ? xlat_name(&direction_xlat, body->direction) : "-");
 	if (!sp)
 		return buf_add_str(out, "no packet\n");
 	packet_dissect(sp->link, data, sp->cap_len, sp->orig_len, &p);
@@ -70,7 +70,7 @@ static int packet_line(const struct event *ev, const struct line_opts *o, struct
 }
 
 const struct event_desc core_packet_desc = {
-	.type = SONDE_EV_PACKET, .name = "packet", .doc = "a packet out of a capture file", .class = EVENT_DATA,
+	.type = SONDE_EV_PACKET, .name = "packet", .doc = "a packet of a capture file", .class = EVENT_DATA,
 	.fields = packet_fields, .n_fields = ARRAY_SIZE(packet_fields), .body_size = sizeof(struct core_packet),
 	.sections = 1u << SEC_PACKET | 1u << SEC_TEXT, .line = packet_line,
 };
@@ -95,7 +95,7 @@ int core_packet_decode(const struct sonde_rec *r, struct event *ev, const struct
 	cur_skip(&c, sizeof(uint16_t));
 	data = cur_bytes(&c, sp.cap_len);
 	text = cur_bytes(&c, text_len);
-	if (!cur_ok(&c) || direction > 2)
+	if (!cur_ok(&c) || direction >= PACKET_DIR__MAX)
 		return -EBADMSG;
 	sp.direction = (uint8_t)direction;
 	body = (struct core_packet){ .len = sp.orig_len, .iface = sp.ifindex, .direction = sp.direction };

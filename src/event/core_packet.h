@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The event of a packet out of a capture file. Private to src/event.
+ * The event type of packets in capture files. Private to src/event.
  */
 #ifndef EVENT_CORE_PACKET_H
 #define EVENT_CORE_PACKET_H

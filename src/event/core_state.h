@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * State of the core decoder, shared with the decode set that stamps it on events. Private to src/event.
+ * State of the core decoder. The decode set copies names and clock offset from it to each event. Private to
+ * src/event.
  */
 #ifndef EVENT_CORE_STATE_H
 #define EVENT_CORE_STATE_H
@@ -12,9 +13,9 @@
 struct names;
 
 struct core_state {
-	struct names *names;		/* owned; made by the decode set */
-	struct core_host host;		/* of the records; empty until they say; texts end in a NUL */
-	int64_t clock_offset_ns;	/* CLOCK_REALTIME - CLOCK_BOOTTIME, 0 = not known yet */
+	struct names *names;		/* owned; created by the decode set */
+	struct core_host host;		/* from the host record, zeroed before it; strings are NUL-terminated */
+	int64_t clock_offset_ns;	/* CLOCK_REALTIME - CLOCK_BOOTTIME, 0 = unknown */
 };
 
 #endif

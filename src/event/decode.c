@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The set of decoders of one pipeline: finds the one a record belongs to, and shows what it made to the others.
+ * The decoders of one pipeline: dispatches records by probe id and lets other decoders observe the events.
  */
 #include "event/decode.h"
 
@@ -17,7 +17,7 @@
 #include "event/event.h"
 #include "event/names.h"
 
-/* What one record's events may cost in scratch memory: far above any honest record. */
+/* Scratch memory for the events of one record; valid records stay far below. */
 #define SCRATCH_BYTES_MAX (64u << 20)
 #define PROBES_MAX 256	 /* the probe id is the high byte of the record type */
 #define RECORD_TYPES 256 /* of one probe: the low byte */
@@ -37,7 +37,7 @@ struct decode_set {
 	struct core_state *core;	/* state of decoders[0] */
 	struct arena scratch;
 
-	/* while a record is decoded */
+	/* valid while a record is decoded */
 	struct emitter em;
 	const struct decoder *running;
 	int (*emit)(void *ctx, struct event *ev);
@@ -94,7 +94,7 @@ static int add_decoder(struct decode_set *d, const struct decoder_ops *ops)
 	r = add_rows(dec);
 	if (r < 0)
 		return r;
-	/* registry_new() knows the core's types already. */
+	/* registry_new() has registered the core types. */
 	return ops == &core_decoder ? 0 : registry_add(d->reg, ops->events);
 }
 
@@ -220,7 +220,7 @@ static int run_decoder(struct decode_set *d, const struct sonde_rec *r)
 	return row ? run_row(d, dec, row, r) : -ENOSYS;
 }
 
-/* Time passes for every decoder, not for the core alone. */
+/* Ticks go to every decoder. */
 static int tick_others(struct decode_set *d, const struct sonde_rec *r)
 {
 	for (size_t i = 1; i < d->n; i++) {
@@ -234,8 +234,8 @@ static int tick_others(struct decode_set *d, const struct sonde_rec *r)
 }
 
 /*
- * The record at @data, checked, in place when it is aligned and else copied to scratch; NULL (and *ret_error) if
- * it is none.
+ * Validates the record at @data. Returns it in place if aligned, else a copy in scratch; NULL and *ret_error if
+ * invalid.
  */
 static const struct sonde_rec *rec_checked(struct decode_set *d, const void *data, size_t len, int *ret_error)
 {

@@ -13,7 +13,7 @@
 #include "event/decode.h"
 #include "sonde/wire.h"
 
-/* Field by field: sec[] has no section yet, and clearing it would cost more than all the rest. */
+/* Assigns member by member: clearing sec[], which is empty, would cost more than everything else. */
 void event_decode_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
 {
 	ev->desc = desc;

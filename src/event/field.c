@@ -10,7 +10,7 @@
 #include "event/names.h"
 #include "sonde/wire.h"
 
-/* ".NAME" or "[NAME]" behind a word. */
+/* ".NAME" or "[NAME]" after a field's name. */
 static bool read_argument(const char *rest, const char **ret, size_t *ret_len)
 {
 	size_t len = strlen(rest);
@@ -27,19 +27,19 @@ static bool read_argument(const char *rest, const char **ret, size_t *ret_len)
 	return true;
 }
 
-const struct field *event_field_find(const struct field *fields, size_t n, const char *word, const char **ret_arg,
+const struct field *event_field_find(const struct field *fields, size_t n, const char *name, const char **ret_arg,
 				     size_t *ret_arg_len)
 {
 	*ret_arg = NULL;
 	*ret_arg_len = 0;
 	for (size_t i = 0; i < n; i++)
-		if (!strcmp(fields[i].name, word))
+		if (!strcmp(fields[i].name, name))
 			return &fields[i];
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strlen(fields[i].name);
 
-		if (fields[i].flags & FIELD_ARGUMENT && !strncmp(fields[i].name, word, len) &&
-		    read_argument(word + len, ret_arg, ret_arg_len))
+		if (fields[i].flags & FIELD_ARGUMENT && !strncmp(fields[i].name, name, len) &&
+		    read_argument(name + len, ret_arg, ret_arg_len))
 			return &fields[i];
 	}
 	return NULL;
@@ -83,7 +83,7 @@ static int64_t read_int(const void *p, unsigned size)
 	}
 }
 
-/* A number that may have a name; without one it stays a number. */
+/* A number with its name, or the bare number if @name is NULL. */
 static void named(struct value *v, uint64_t number, const char *name, bool hex)
 {
 	*v = (struct value){ .kind = VAL_UINT, .hex = hex, .u = number };
@@ -199,14 +199,14 @@ static int get_any(const struct event *ev, const struct field *f, struct value *
 	return -ENOENT;
 }
 
-/* Numbers say how much and which; a text is content unless its row says otherwise. */
+/* Numbers are not content; strings are unless their row has FIELD_OPEN. */
 static bool is_hidden(const struct event *ev, const struct field *f, const struct value *v)
 {
 	if (f->flags & FIELD_OTHERS)
 		return true;
 	if (ev->hide < HIDE_CONTENT || f->flags & FIELD_OPEN)
 		return false;
-	if (v->kind == VAL_STR && v->has_number)	/* the name of a number, if the row says that it is one */
+	if (v->kind == VAL_STR && v->has_number)	/* the name of a number, if the row declares one */
 		return f->kind == FIELD_GET && f->like != FIELD_LIKE(FIELD_ENUM) &&
 		       f->like != FIELD_LIKE(FIELD_NAME) && f->like != FIELD_LIKE(FIELD_IFACE);
 	return v->kind == VAL_BYTES || v->kind == VAL_STR;
@@ -219,7 +219,7 @@ int event_get(const struct event *ev, const struct field *f, struct value *ret)
 	return r == 0 && ev->hide && is_hidden(ev, f, ret) ? -ENOENT : r;
 }
 
-/* Kinds whose bytes in the body are an unsigned number. */
+/* Kinds that the body stores as unsigned numbers. */
 static const bool is_plain_number[] = {
 	[FIELD_UINT] = true, [FIELD_HEX] = true, [FIELD_BOOL] = true, [FIELD_ENUM] = true, [FIELD_FLAGS] = true,
 	[FIELD_NAME] = true, [FIELD_NS] = true, [FIELD_IFACE] = true, [FIELD__MAX] = false,

@@ -16,15 +16,15 @@
 #include "event/filter/filter_tree.h"
 
 #define WIDTH_MAX 4096u
-#define WORD_MAX 128u
+#define FIELD_NAME_MAX 128u
 #define NS_PER_S 1000000000u
 
 enum special { SPECIAL_NONE, SPECIAL_OUTPUTTIME, SPECIAL_TIME, SPECIAL_DATETIME, SPECIAL_ISO, SPECIAL__MAX };
 
 struct piece {
-	const char *text;		/* between words; NULL: it is a word */
+	const char *text;		/* literal text; NULL for a field */
 	size_t len;
-	unsigned width;			/* 0 = as it comes */
+	unsigned width;			/* minimum columns, 0 = none */
 	enum special special;
 	const struct field *common;
 	struct binding *bindings;
@@ -34,8 +34,8 @@ struct piece {
 struct format {
 	struct arena arena;
 	VEC(struct piece) pieces;
-	bool lenient;			/* <NA> for what is missing */
-	bool also;			/* some word is one of desc->also */
+	bool lenient;			/* print <NA> for missing values */
+	bool also;			/* uses a field of a desc->also */
 };
 
 void format_free(struct format *f)
@@ -48,18 +48,18 @@ void format_free(struct format *f)
 }
 DEFINE_CLEANUP(struct format *, format_free)
 
-static bool is_word_char(char c)
+static bool is_name_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
 	       c == '-';
 }
 
-/* Bytes of the word at @s: letters, dots, and [an argument]. A dot at its end belongs to the text. */
-static size_t word_length(const char *s)
+/* Length of the field's name at @s: letters, dots and [ARG]. A trailing dot is literal text. */
+static size_t field_length(const char *s)
 {
 	size_t n = 0, close;
 
-	while (is_word_char(s[n]))
+	while (is_name_char(s[n]))
 		n++;
 	while (n && s[n - 1] == '.')
 		n--;
@@ -69,11 +69,11 @@ static size_t word_length(const char *s)
 	return s[n + close] ? n + close + 1 : n;
 }
 
-static const struct field *find(struct format *f, const struct field *fields, size_t n, const char *word)
+static const struct field *find(struct format *f, const struct field *fields, size_t n, const char *name)
 {
 	const char *arg;
 	size_t len;
-	const struct field *found = event_field_find(fields, n, word, &arg, &len);
+	const struct field *found = event_field_find(fields, n, name, &arg, &len);
 	struct field *copy;
 
 	if (!found || found->kind != FIELD_GET || fields == event_common_fields)
@@ -86,15 +86,15 @@ static const struct field *find(struct format *f, const struct field *fields, si
 	return copy;
 }
 
-/* What the word means in events of type @d. */
-static const struct field *find_for(struct format *f, const struct event_desc *d, const char *word)
+/* The field @name in events of type @d. */
+static const struct field *find_for(struct format *f, const struct event_desc *d, const char *name)
 {
-	const struct field *found = find(f, d->fields, d->n_fields, word);
+	const struct field *found = find(f, d->fields, d->n_fields, name);
 	struct field *copy;
 
 	if (found || !d->also)
 		return found;
-	found = find(f, d->also->fields, d->also->n_fields, word);
+	found = find(f, d->also->fields, d->also->n_fields, name);
 	copy = found ? arena_copy(&f->arena, found, sizeof(*found)) : NULL;
 	if (!copy)
 		return NULL;
@@ -103,7 +103,7 @@ static const struct field *find_for(struct format *f, const struct event_desc *d
 	return copy;
 }
 
-static int bind(struct format *f, const struct registry *reg, const char *word, struct piece *p)
+static int bind(struct format *f, const struct registry *reg, const char *name, struct piece *p)
 {
 	const struct event_desc *d;
 	size_t pos = 0, n = 0;
@@ -113,9 +113,9 @@ static int bind(struct format *f, const struct registry *reg, const char *word, 
 	p->bindings = arena_alloc(&f->arena, n * sizeof(*p->bindings));
 	if (!p->bindings)
 		return -ENOMEM;
-	p->common = find(f, event_common_fields, event_n_common_fields, word);
+	p->common = find(f, event_common_fields, event_n_common_fields, name);
 	for (pos = 0; (d = registry_next(reg, &pos));) {
-		const struct field *field = find_for(f, d, word);
+		const struct field *field = find_for(f, d, name);
 
 		if (field)
 			p->bindings[p->n_bindings++] = (struct binding){ d, field };
@@ -123,23 +123,23 @@ static int bind(struct format *f, const struct registry *reg, const char *word, 
 	return p->common || p->n_bindings ? 0 : -ENOENT;
 }
 
-static enum special special_of(const char *word)
+static enum special special_of(const char *name)
 {
 	static const char *const names[] = {
 		[SPECIAL_OUTPUTTIME] = "evt.outputtime", [SPECIAL_TIME] = "evt.time",
 		[SPECIAL_DATETIME] = "evt.datetime", [SPECIAL_ISO] = "evt.time.iso8601",
 	};
 
-	_Static_assert(ARRAY_SIZE(names) == SPECIAL__MAX, "a name per special word");
+	_Static_assert(ARRAY_SIZE(names) == SPECIAL__MAX, "a name per special field");
 	for (int i = SPECIAL_NONE + 1; i < SPECIAL__MAX; i++)
-		if (!strcmp(word, names[i]))
+		if (!strcmp(name, names[i]))
 			return (enum special)i;
 	return SPECIAL_NONE;
 }
 
-static int fail_word(const struct registry *reg, const char *word, struct err *err)
+static int fail_field(const struct registry *reg, const char *name, struct err *err)
 {
-	struct filter_suggestion s = filter_error_suggestion(word, strlen(word));
+	struct filter_suggestion s = filter_error_suggestion(name, strlen(name));
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	const struct event_desc *d;
 	size_t pos = 0;
@@ -150,30 +150,30 @@ static int fail_word(const struct registry *reg, const char *word, struct err *e
 		for (unsigned i = 0; i < d->n_fields; i++)
 			filter_error_suggest(&s, d->fields[i].name);
 	filter_error_add_suggestion(&b, &s);
-	return err_set(err, -EINVAL, "the form of a line has %%%s, which no event has%s", word, buf_str(&b));
+	return err_set(err, -EINVAL, "the line format uses %%%s: no event has this field%s", name, buf_str(&b));
 }
 
-static int add_word(struct format *f, const struct registry *reg, const char **at, struct err *err)
+static int add_field(struct format *f, const struct registry *reg, const char **at, struct err *err)
 {
-	char word[WORD_MAX];
+	char name[FIELD_NAME_MAX];
 	struct piece p = { 0 };
 	size_t len;
 	int r;
 
 	while (**at >= '0' && **at <= '9' && p.width < WIDTH_MAX)
 		p.width = p.width * 10 + (unsigned)(*(*at)++ - '0');
-	len = word_length(*at);
-	if (!len || len >= sizeof(word))
-		return err_set(err, -EINVAL, "a word (evt.num, proc.name...) is missing behind a %% of the form");
-	memcpy(word, *at, len);
-	word[len] = '\0';
+	len = field_length(*at);
+	if (!len || len >= sizeof(name))
+		return err_set(err, -EINVAL, "the line format has a %% without a field (evt.num, proc.name...)");
+	memcpy(name, *at, len);
+	name[len] = '\0';
 	*at += len;
-	p.special = special_of(word);
-	r = p.special ? 0 : bind(f, reg, word, &p);
+	p.special = special_of(name);
+	r = p.special ? 0 : bind(f, reg, name, &p);
 	if (r == -ENOENT)
-		return fail_word(reg, word, err);
+		return fail_field(reg, name, err);
 	if (r < 0 || vec_grow(&f->pieces) < 0)
-		return err_errno(err, -ENOMEM, "cannot read the form of a line");
+		return err_errno(err, -ENOMEM, "cannot parse the line format");
 	f->pieces.items[f->pieces.len++] = p;
 	return 0;
 }
@@ -184,23 +184,23 @@ int format_parse(const struct registry *reg, const char *text, struct format **r
 	int r;
 
 	if (!f)
-		return err_errno(err, -ENOMEM, "cannot read the form of a line");
+		return err_errno(err, -ENOMEM, "cannot parse the line format");
 	f->lenient = text[0] == '*';
 	text = arena_copy(&f->arena, text + f->lenient, strlen(text + f->lenient));
 	if (!text)
-		return err_errno(err, -ENOMEM, "cannot read the form of a line");
+		return err_errno(err, -ENOMEM, "cannot parse the line format");
 	while (*text) {
 		size_t len = strcspn(text, "%");
 
 		if (len) {
 			if (vec_grow(&f->pieces) < 0)
-				return err_errno(err, -ENOMEM, "cannot read the form of a line");
+				return err_errno(err, -ENOMEM, "cannot parse the line format");
 			f->pieces.items[f->pieces.len++] = (struct piece){ .text = text, .len = len };
 			text += len;
 			continue;
 		}
 		text++;
-		r = add_word(f, reg, &text, err);
+		r = add_field(f, reg, &text, err);
 		if (r < 0)
 			return r;
 	}
@@ -213,7 +213,7 @@ bool format_also(const struct format *f)
 	return f && f->also;
 }
 
-/* Wall-clock time, broken down; the fraction in ns goes to *ret_ns. */
+/* Wall-clock time in fields of struct tm; *ret_ns: the fraction. */
 static struct tm wall_time(const struct event *ev, bool utc, unsigned *ret_ns)
 {
 	uint64_t ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
@@ -262,7 +262,7 @@ static const struct field *field_for(const struct piece *p, const struct event_d
 	return p->common;
 }
 
-/* False when the event lacks it. */
+/* False if the event lacks the field. */
 static bool add_value(const struct piece *p, const struct event *ev, struct buf *out)
 {
 	const struct field *f = field_for(p, ev->desc);
@@ -270,7 +270,7 @@ static bool add_value(const struct piece *p, const struct event *ev, struct buf 
 
 	if (!f || event_get(ev, f, &v) < 0)
 		return false;
-	v.ns = false;	/* forms are for programs: plain numbers */
+	v.ns = false;	/* formats feed programs: plain numbers */
 	value_text(&v, out);
 	return true;
 }

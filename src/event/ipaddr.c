@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Addresses and networks as text and as values of filters.
+ * Addresses and networks: parsing, text, comparison.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "event/value.h"
 
-/* The longest text: INET6_ADDRSTRLEN with "/128". */
+/* Longest text: INET6_ADDRSTRLEN with "/128". */
 #define ADDR_TEXT 64
 
 static unsigned family_bits(const struct ipaddr *ip)
@@ -18,7 +18,7 @@ static unsigned family_bits(const struct ipaddr *ip)
 	return ip->family == 4 ? 32 : ip->family == 6 ? 128 : 0;
 }
 
-/* IPv4 is by far the most common: four small numbers, without a call into the formatter. */
+/* Fast path: IPv4 is the most common kind; avoids the general formatter. */
 static int ipv4_text(const uint8_t *a, struct buf *out)
 {
 	for (int i = 0; i < 4; i++) {

@@ -66,7 +66,7 @@ void json_str(struct json *j, const char *s, size_t len)
 	json_string(j->out, s, len);
 }
 
-/* Bytes at the start of @s that need no escape: printable ASCII but for the quote and the backslash. */
+/* Length of the prefix of @s that needs no escape: printable ASCII except quote and backslash. */
 static size_t plain_run(const char *s, size_t len)
 {
 	size_t n = 0;
@@ -76,7 +76,7 @@ static size_t plain_run(const char *s, size_t len)
 	return n;
 }
 
-/* Escapes one byte below 0x80 that cannot stand for itself. */
+/* Escapes one byte below 0x80. */
 static void escape_ascii(struct buf *out, char c)
 {
 	static const char short_form[] = {
@@ -106,7 +106,7 @@ int json_string(struct buf *out, const char *s, size_t len)
 			used = n;
 			buf_add(out, s, n);
 		} else if (n == 2 || n == 3) {
-			/* Valid, but it steers terminals (C1, bidi): harmless as an escape. */
+			/* Valid UTF-8, but C1 and bidi characters control terminals: escape them. */
 			unsigned c = n == 2 ? (unsigned)(s[0] & 0x1f) << 6 | (s[1] & 0x3f) :
 				     (unsigned)(s[0] & 0x0f) << 12 | (unsigned)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A streaming JSON writer (RFC 8259) into a buffer. It puts the commas; the caller keeps the nesting right.
- * Errors stick to the buffer (buf_error()), so a whole object can be written and checked once.
+ * A streaming JSON writer (RFC 8259) into a buffer. It writes commas; the caller keeps the nesting balanced. Errors
+ * stick to the buffer: write a whole object, then check buf_error().
  */
 #ifndef EVENT_JSON_H
 #define EVENT_JSON_H
@@ -14,10 +14,10 @@ struct buf;
 struct event;
 struct value;
 
-/* Zeroed but for out: nothing written yet. */
+/* Initialise `out` and zero the rest. */
 struct json {
 	struct buf *out;	/* borrowed */
-	bool comma;		/* the next element needs one in front */
+	bool comma;		/* the next element needs a comma */
 };
 
 void json_open(struct json *j, char bracket);		/* '{' or '[' */
@@ -34,12 +34,12 @@ void json_str(struct json *j, const char *s, size_t len);
 void json_value(struct json *j, const struct value *v);
 
 /*
- * The known fields of the event's type as members of the open object. A key with a dot in it nests:
- * rows "x.lost_by.a" and "x.lost_by.b" next to each other become "lost_by":{"a":1,"b":2}.
+ * Writes the known fields of the event's type as members of the open object. A dot in a key nests: adjacent rows
+ * "x.lost_by.a" and "x.lost_by.b" become "lost_by":{"a":1,"b":2}.
  */
 void json_event_fields(struct json *j, const struct event *ev);
 
-/* A JSON string with quotes; every byte that is no UTF-8 becomes \ufffd. 0 or -ENOMEM. */
+/* A quoted JSON string; each byte that is not UTF-8 becomes \ufffd. 0 or -ENOMEM. */
 int json_string(struct buf *out, const char *s, size_t len);
 
 #endif

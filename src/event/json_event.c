@@ -58,7 +58,7 @@ void json_value(struct json *j, const struct value *v)
 
 void json_event_fields(struct json *j, const struct event *ev)
 {
-	const char *open = NULL;	/* "lost_by." of the object that is open */
+	const char *open = NULL;	/* "lost_by." of the open nested object */
 	size_t open_len = 0;
 
 	for (unsigned i = 0; i < ev->desc->n_fields; i++) {

@@ -9,7 +9,7 @@
 #include "event/value.h"
 
 #define NAMES_BYTES_MAX (16u << 20)
-/* What an entry costs besides its text: key, pointer and slot state at the table's lowest fill, twice. */
+/* Overhead of an entry besides its text: key, pointer and slot state at the table's lowest fill, doubled. */
 #define ENTRY_COST 128
 
 struct name_key {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What events of any probe take from a packet: its section and its connection.
+ * Packet section and connection key, for events of any probe.
  */
 #include <errno.h>
 #include <string.h>

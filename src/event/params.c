@@ -98,7 +98,7 @@ void params_begin(struct params_out *o, uint16_t type, int64_t tid)
 	o->head = (struct sec_params){ .tid = tid, .type = type };
 }
 
-/* One parameter too many stays counted, so that the end can tell. */
+/* Counts one parameter beyond the maximum, so that params_write() detects the excess. */
 void params_add(struct params_out *o, const void *data, size_t len)
 {
 	if (o->head.n < PARAMS_MAX)

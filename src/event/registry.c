@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The event types of one pipeline, found by number or name.
+ * Event types of one pipeline, by number and name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "event/core.h"
 
 struct registry {
-	VEC(const struct event_desc *) descs;	/* static rows, in the order they were added */
+	VEC(const struct event_desc *) descs;	/* static rows in the order of registration */
 	struct map by_type;			/* uint16_t -> const struct event_desc * */
 };
 

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "event/event.h"
 
-/* Durations in the largest unit that does not round: 1500 -> 1.5us. */
+/* Prints a duration in the largest unit it reaches, without rounding: 1500 -> 1.5us. */
 static int duration_text(uint64_t ns, struct buf *out)
 {
 	static const struct { uint64_t ns; const char *name; } units[] = {
@@ -31,7 +31,7 @@ static int duration_text(uint64_t ns, struct buf *out)
 	return buf_add_str(out, units[u].name);
 }
 
-/* Calls @add for each named bit and once for the bits that have no name. */
+/* Joins the names of the set bits with "|", then appends unnamed bits in hex. */
 static int flags_text(const struct xlat *x, uint64_t bits, struct buf *out)
 {
 	bool any = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The value of one field of one event, as text, JSON and filters see it.
+ * The value of one field of one event, for text, JSON and filters.
  */
 #ifndef EVENT_VALUE_H
 #define EVENT_VALUE_H
@@ -20,7 +20,7 @@ struct ipaddr {
 };
 
 enum value_kind {
-	VAL_NONE,	/* not known for this event */
+	VAL_NONE,	/* unknown for this event */
 	VAL_UINT,	/* u */
 	VAL_INT,	/* i */
 	VAL_BOOL,	/* u: 0 or 1 */
@@ -36,8 +36,8 @@ struct value {
 	enum value_kind kind;
 	bool hex;		/* number: show as 0x... in text */
 	bool ns;		/* number: a duration, shown with a unit in text */
-	bool printable;		/* VAL_STR: escaped already; line ends and tabs in it are meant */
-	bool has_number;	/* VAL_STR that stands for the number in u (an enum's name) */
+	bool printable;		/* VAL_STR: already escaped; keep newlines and tabs */
+	bool has_number;	/* VAL_STR: name of the number in u (an enum's) */
 	uint64_t u;
 	int64_t i;
 	const char *str;	/* borrowed from the event */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers to names and back.
+ * Translation tables: numbers to names and back.
  */
 #include <errno.h>
 #include <strings.h>
@@ -9,7 +9,7 @@
 
 const char *xlat_name(const struct xlat *x, uint64_t val)
 {
-	/* Most tables start at 0 without a hole. */
+	/* Most tables are dense from 0. */
 	if (val < x->n && x->vals[val].val == val)
 		return x->vals[val].name;
 	for (uint32_t i = 0; i < x->n; i++)

@@ -283,7 +283,7 @@ def test_what_is_near_a_time(sample):
 @pytest.mark.parametrize("words, problem", [
     ("evt.around=1", "a time in ns is missing"), ("evt.around[x]=1", "a time in ns is missing"),
     ("evt.around[1]", "needs an operator"), ("evt.around[1] != 1", "!= cannot be used"),
-    ("evt.around[1]=x", "wants a number"),
+    ("evt.around[1]=x", "expects a number"),
 ])
 def test_what_is_near_a_time_says_what_it_wants(words, problem):
     out, err, status = output(BINARY, "monitor", "-r", SESSION, "--where", words)

@@ -388,32 +388,32 @@ static void errors_point_at_the_word(void **state)
 				       "goid and number=1\n"
 				       "         ^~~~~~" },
 		{ "zzzzzzz", "no event has a field \"zzzzzzz\"\nzzzzzzz\n^~~~~~~" },
-		{ "t.number=abc", "t.number wants a number, not \"abc\"\n"
+		{ "t.number=abc", "t.number expects a number, not \"abc\"\n"
 				  "t.number=abc\n"
 				  "         ^~~" },
-		{ "t.number=-1", "t.number wants a number, not \"-1\"\nt.number=-1\n         ^~" },
-		{ "t.number in (1, 2x)", "t.number wants a number, not \"2x\"\n"
+		{ "t.number=-1", "t.number expects a number, not \"-1\"\nt.number=-1\n         ^~" },
+		{ "t.number in (1, 2x)", "t.number expects a number, not \"2x\"\n"
 					 "t.number in (1, 2x)\n"
 					 "                ^~" },
-		{ "t.color=bleu", "t.color wants a number or one of its names, not \"bleu\"; did you mean Blue?\n"
+		{ "t.color=bleu", "t.color expects a number or one of its names, not \"bleu\"; did you mean Blue?\n"
 				  "t.color=bleu\n"
 				  "        ^~~~" },
-		{ "fd.sip=10.0.0.0/33", "fd.sip wants an address or a network, not \"10.0.0.0/33\"\n"
+		{ "fd.sip=10.0.0.0/33", "fd.sip expects an address or a network, not \"10.0.0.0/33\"\n"
 					"fd.sip=10.0.0.0/33\n"
 					"       ^~~~~~~~~~~" },
 		{ "t.latency>5parsec",
-		  "t.latency wants a duration (100ms) or a number of nanoseconds, not \"5parsec\"\n"
+		  "t.latency expects a duration (100ms) or a number of nanoseconds, not \"5parsec\"\n"
 		  "t.latency>5parsec\n"
 		  "          ^~~~~~~" },
-		{ "t.flag=maybe", "t.flag wants true or false, not \"maybe\"\nt.flag=maybe\n       ^~~~~" },
-		{ "t.mac=02:00", "t.mac wants a MAC address, not \"02:00\"\nt.mac=02:00\n      ^~~~~" },
-		{ "evt.type=t.fulll", "there is no event type \"t.fulll\"; did you mean t.full?\n"
+		{ "t.flag=maybe", "t.flag expects true or false, not \"maybe\"\nt.flag=maybe\n       ^~~~~" },
+		{ "t.mac=02:00", "t.mac expects a MAC address, not \"02:00\"\nt.mac=02:00\n      ^~~~~" },
+		{ "evt.type=t.fulll", "unknown event type \"t.fulll\"; did you mean t.full?\n"
 				      "evt.type=t.fulll\n"
 				      "         ^~~~~~~" },
-		{ "t.text contians x", "\"contians\" is no operator; did you mean contains?\n"
+		{ "t.text contians x", "\"contians\" is not an operator; did you mean contains?\n"
 				       "t.text contians x\n"
 				       "       ^~~~~~~~" },
-		{ "t.text is x", "\"is\" is no operator; did you mean in?\nt.text is x\n       ^~" },
+		{ "t.text is x", "\"is\" is not an operator; did you mean in?\nt.text is x\n       ^~" },
 		{ "t.text=a bbbbb", "\"and\" or \"or\" is missing here\nt.text=a bbbbb\n         ^~~~~" },
 		{ "t.text hello world",
 		  "\"hello\" is neither an operator nor and, or; a value with blanks needs quotes\n"
@@ -426,16 +426,16 @@ static void errors_point_at_the_word(void **state)
 		{ "fd.sip startswith 10.", "startswith cannot be used with fd.sip\n"
 					   "fd.sip startswith 10.\n"
 					   "       ^~~~~~~~~~" },
-		{ "(t.flag or goid", "this parenthesis is never closed\n(t.flag or goid\n^" },
-		{ "t.flag)", "this parenthesis was never opened\nt.flag)\n      ^" },
+		{ "(t.flag or goid", "unmatched parenthesis\n(t.flag or goid\n^" },
+		{ "t.flag)", "unmatched parenthesis\nt.flag)\n      ^" },
 		{ "t.flag and", "a field (proc.name, evt.type...) is missing here\nt.flag and\n          ^" },
 		{ "and t.flag", "a field (proc.name, evt.type...) is missing here\nand t.flag\n^~~" },
 		{ "t.number=", "a value is missing here\nt.number=\n         ^" },
 		{ "t.number in 5", "a list in parentheses is missing here\nt.number in 5\n            ^" },
 		{ "t.number in (1,)", "a value is missing here\nt.number in (1,)\n               ^" },
 		{ "t.number in (1 2)", "\",\" or \")\" is missing here\nt.number in (1 2)\n               ^" },
-		{ "t.text='abc", "this quote never ends\nt.text='abc\n       ^~~~" },
-		{ "!t.flag", "\"!\" alone means nothing; write not\n!t.flag\n^" },
+		{ "t.text='abc", "unterminated quote\nt.text='abc\n       ^~~~" },
+		{ "!t.flag", "\"!\" is not an operator; use not\n!t.flag\n^" },
 		{ "t.text='\xc3\xb6' and x",
 		  "no event has a field \"x\"\nt.text='\xc3\xb6' and x\n               ^" },
 		{ "t.text='\x1b\xff' and x", "no event has a field \"x\"\nt.text='\?\?' and x\n                ^" },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How the filter language says what is wrong: a sentence, the text around the place, a caret under it, and the
- * word that was probably meant. The text is the user's: nothing of it reaches a terminal as it is.
+ * Error messages of the filter language: a sentence, an excerpt with a caret, and the nearest known name. The text
+ * comes from the user and is escaped for the terminal.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #include "event/filter/filter_error.h"
 #include "event/filter/filter_lex.h"
 
-#define EXCERPT_BEFORE 60	/* bytes of the text shown on either side of the caret */
+#define EXCERPT_BEFORE 60	/* bytes of text shown on each side of the caret */
 #define EXCERPT_AFTER 60
 
-/* One character per column: what a terminal would obey or cannot show becomes "?". */
+/* One character per column; control and unprintable characters become "?". */
 static void add_excerpt(struct buf *out, const char *s, size_t from, size_t to)
 {
 	while (from < to) {
@@ -47,7 +47,7 @@ static size_t char_start(const char *s, size_t pos)
 	return pos;
 }
 
-/* The text around [@pos, @pos + @len) and a line that points at it. */
+/* Excerpt around [@pos, @pos + @len) and a line with carets under it. */
 static void add_caret(struct buf *out, const char *s, size_t pos, size_t len)
 {
 	size_t from = pos > EXCERPT_BEFORE ? char_start(s, pos - EXCERPT_BEFORE) : 0, end = strlen(s);
@@ -81,23 +81,23 @@ void filter_error_add_quoted(struct buf *out, const char *s, size_t len)
 	buf_printf(out, "\"%s%s\"", text, len > 48 ? "..." : "");
 }
 
-struct filter_suggestion filter_error_suggestion(const char *word, size_t len)
+struct filter_suggestion filter_error_suggestion(const char *name, size_t len)
 {
 	struct filter_suggestion s = { .len = len };
 
-	if (len < sizeof(s.word))
-		memcpy(s.word, word, len);
+	if (len < sizeof(s.name))
+		memcpy(s.name, name, len);
 	return s;
 }
 
 void filter_error_suggest(struct filter_suggestion *s, const char *candidate)
 {
-	unsigned limit = s->len < 4 ? 1 : s->len < 8 ? 2 : 3, d = str_distance(s->word, candidate);
+	unsigned limit = s->len < 4 ? 1 : s->len < 8 ? 2 : 3, d = str_distance(s->name, candidate);
 	const char *dot = strchr(candidate, '.');
 
-	if (dot && !strcmp(dot + 1, s->word))
-		d = 1; /* only the part in front of the dot is missing */
-	if (!s->word[0] || d > limit || (s->best && d >= s->distance))
+	if (dot && !strcmp(dot + 1, s->name))
+		d = 1; /* only the prefix before the dot is missing */
+	if (!s->name[0] || d > limit || (s->best && d >= s->distance))
 		return;
 	s->best = candidate;
 	s->distance = d;

@@ -11,20 +11,20 @@ struct buf;
 struct err;
 struct token;
 
-/* Puts the place below the sentence in @message. Returns -EINVAL, or -ENOMEM if that could not be said. */
+/* Appends the excerpt to @message and sets @err. -EINVAL, or -ENOMEM if memory is short. */
 int filter_error_fail(struct err *err, const char *text, const struct token *at, struct buf *message);
 /* At most 48 bytes, escaped, in quotes. */
 void filter_error_add_quoted(struct buf *out, const char *s, size_t len);
 
-/* The nearest of the words offered to filter_error_suggest(), if it is near at all. */
+/* Best match among the candidates passed to filter_error_suggest(). */
 struct filter_suggestion {
-	char word[64];		/* what was written; empty when it was longer */
+	char name[64];		/* the misspelt name; empty if longer */
 	size_t len;
-	const char *best;	/* borrowed; NULL = none */
+	const char *best;	/* borrowed; NULL = no candidate is close */
 	unsigned distance;
 };
 
-struct filter_suggestion filter_error_suggestion(const char *word, size_t len);
+struct filter_suggestion filter_error_suggestion(const char *name, size_t len);
 void filter_error_suggest(struct filter_suggestion *s, const char *candidate);
 void filter_error_add_suggestion(struct buf *out, const struct filter_suggestion *s);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Decides events: no allocation, time linear in the filter (and in the lengths of the texts compared).
+ * Evaluates filters without allocation, in time linear in the filter and in the lengths of the compared strings.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,9 +10,11 @@
 #include "event/filter/filter_tree.h"
 #include "sonde/wire.h"
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
-/* One bracket expression at @p ("[a-z]", "[!x]"); *ret_end behind it, or NULL if it never closes. */
+/*
+ * Matches a bracket expression at @p ("[a-z]", "[!x]"). *ret_end: the byte after it, or NULL if it is unterminated.
+ */
 static bool match_set(const char *p, const char *end, char c, const char **ret_end)
 {
 	bool negated = p + 1 < end && (p[1] == '!' || p[1] == '^'), found = false;
@@ -32,7 +34,7 @@ static bool match_set(const char *p, const char *end, char c, const char **ret_e
 	return found != negated;
 }
 
-/* Does the pattern's next element, which is no star, match @c? *ret_next: behind it. */
+/* Matches @c against one pattern element other than "*". *ret_next: the next element. */
 static bool match_one(const char *p, const char *end, char c, const char **ret_next)
 {
 	bool in_set;
@@ -56,7 +58,10 @@ static bool match_one(const char *p, const char *end, char c, const char **ret_n
 	return *p == c;
 }
 
-/* Shell pattern without special meaning of "/". Only the last star is ever retried, so it stays quadratic. */
+/*
+ * Shell pattern in which "/" is an ordinary character. Backtracks to the last star only, so time is quadratic at
+ * worst.
+ */
 static bool glob_match(const char *p, size_t p_len, const char *s, size_t s_len)
 {
 	const char *p_end = p + p_len, *s_end = s + s_len, *star = NULL, *star_s = NULL, *next;
@@ -88,7 +93,7 @@ static bool has_text_nocase(const char *s, size_t len, const char *part, size_t 
 	return false;
 }
 
-/* "/usr" stands for itself and everything below it. */
+/* Is @s the path @dir or below it? */
 static bool path_below(const char *s, size_t len, const char *dir, size_t dir_len)
 {
 	while (dir_len > 1 && dir[dir_len - 1] == '/')
@@ -103,7 +108,7 @@ static int hex_value(char c)
 	return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
-/* @v's text is pairs of hex digits: it was checked. */
+/* Expects @v->text to be pairs of hex digits, which the parser checked. */
 static bool has_bytes(const char *s, size_t len, const struct filter_value *v, bool at_start)
 {
 	size_t n = v->len / 2, k;
@@ -173,7 +178,7 @@ static bool int_match(enum filter_op op, int64_t i, const struct filter_value *v
 	return order_match(op, cmp);
 }
 
-/* Symbols carry an offset ("tcp_v4_rcv+0x12 [module]") that nobody asks for by name. */
+/* Length of the name without a symbol's offset ("tcp_v4_rcv+0x12 [module]"), unless the filter's text has one. */
 static size_t name_length(const struct value *val, const struct field *f, const struct filter_value *v)
 {
 	const char *plus;
@@ -189,7 +194,7 @@ static bool name_equal(const struct value *val, const struct field *f, const str
 	return name_length(val, f, v) == v->name_len && !strncasecmp(val->str, v->name, v->name_len);
 }
 
-/* Of an id either text may be the short form. */
+/* Either side may be an abbreviated id. */
 static bool id_equal(const struct value *val, const struct filter_value *v)
 {
 	size_t len = MIN(val->len, v->len);
@@ -248,7 +253,7 @@ static bool value_match(enum filter_op op, const struct value *val, const struct
 
 /* ---- checks ---- */
 
-/* Missing: the event has no such value. */
+/* VERDICT_MISSING: the event lacks the value. */
 enum verdict { VERDICT_MISSING, VERDICT_NO, VERDICT_YES, VERDICT__MAX };
 
 static enum verdict any_value(const struct check *c, const struct value *val, const struct field *f)
@@ -322,12 +327,12 @@ static bool node_match(const struct filter *f, uint32_t i, const struct event *e
 	return n->kind == NODE_AND;
 }
 
-bool filter_mentions(const struct filter *f, const char *word, const char *value)
+bool filter_mentions(const struct filter *f, const char *field, const char *value)
 {
 	for (size_t i = 1; f && i < f->nodes.len; i++) {
 		const struct check *c = f->nodes.items[i].check;
 
-		if (!c || f->nodes.items[i].kind != NODE_CHECK || strcmp(c->word, word) != 0)
+		if (!c || f->nodes.items[i].kind != NODE_CHECK || strcmp(c->name, field) != 0)
 			continue;
 		for (size_t k = 0; k < c->n_values; k++)
 			if (!strcmp(c->values[k].text, value))
@@ -336,15 +341,15 @@ bool filter_mentions(const struct filter *f, const char *word, const char *value
 	return false;
 }
 
-bool filter_uses(const struct filter *f, const char *word)
+bool filter_uses(const struct filter *f, const char *field)
 {
-	size_t len = strlen(word);
+	size_t len = strlen(field);
 
 	for (size_t i = 1; f && i < f->nodes.len; i++) {
 		const struct check *c = f->nodes.items[i].check;
 
-		if (f->nodes.items[i].kind == NODE_CHECK && !strncmp(c->word, word, len) &&
-		    (!c->word[len] || c->word[len] == '.'))
+		if (f->nodes.items[i].kind == NODE_CHECK && !strncmp(c->name, field, len) &&
+		    (!c->name[len] || c->name[len] == '.'))
 			return true;
 	}
 	return false;
@@ -362,17 +367,17 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	return node_match(f, f->root, ev);
 }
 
-bool filter_has_only(const struct filter *f, const char *const *words)
+bool filter_has_only(const struct filter *f, const char *const *fields)
 {
 	for (size_t i = 1; i < f->nodes.len; i++) {
 		const struct check *c = f->nodes.items[i].check;
-		const char *const *w = words;
+		const char *const *p = fields;
 
 		if (f->nodes.items[i].kind != NODE_CHECK)
 			continue;
-		while (*w && strcmp(*w, c->word) != 0)
-			w++;
-		if (!*w)
+		while (*p && strcmp(*p, c->name) != 0)
+			p++;
+		if (!*p)
 			return false;
 	}
 	return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Words, quoted strings and operators of the filter language.
+ * Lexer of the filter language: words, quoted strings, operators.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static struct token lex_op(const char *s, size_t pos)
 			return (struct token){ .kind = TOKEN_OP, .pos = pos, .len = len, .op = ops[i].op };
 	}
 	return (struct token){ .kind = TOKEN_BAD, .pos = pos, .len = 1,
-			       .problem = "\"!\" alone means nothing; write not" };
+			       .problem = "\"!\" is not an operator; use not" };
 }
 
 static struct token lex_string(const char *s, size_t pos)
@@ -43,7 +43,7 @@ static struct token lex_string(const char *s, size_t pos)
 		end += s[end] == '\\' && s[end + 1] ? 2 : 1;
 	if (!s[end])
 		return (struct token){ .kind = TOKEN_BAD, .pos = pos, .len = end - pos,
-				       .problem = "this quote never ends" };
+				       .problem = "unterminated quote" };
 	return (struct token){ .kind = TOKEN_STRING, .pos = pos, .len = end + 1 - pos };
 }
 
@@ -78,7 +78,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One character behind a backslash; an unknown one stands for itself, backslash included. */
+/* Resolves one escape sequence; an unknown one stays literal, backslash included. */
 static size_t unescape(const char *s, char *out, size_t *out_len)
 {
 	static const char from[] = "\\\"'ntre", to[] = "\\\"'\n\t\r\x1b";

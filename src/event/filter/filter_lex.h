@@ -19,20 +19,20 @@ enum token_kind {
 
 struct token {
 	enum token_kind kind;
-	size_t pos, len;	/* in the text, quotes included */
+	size_t pos, len;	/* bytes in the text, quotes included */
 	enum filter_op op;	/* TOKEN_OP */
-	const char *problem;	/* TOKEN_BAD: a sentence's start */
+	const char *problem;	/* TOKEN_BAD: start of the message */
 };
 
 #define FILTER_TEXT_MAX (64u << 10)
 
-/* The token at or behind @pos. */
+/* First token at or after @pos. */
 struct token filter_lex(const char *text, size_t pos);
 
-/* The value of a WORD or STRING token, escapes resolved, in @a; NULL without memory. */
+/* Value of a TOKEN_WORD or TOKEN_STRING with escapes resolved, in @a. NULL on -ENOMEM. */
 const char *filter_lex_value(const char *text, const struct token *t, struct arena *a, size_t *ret_len);
 
-/* True if @s can stand without quotes and mean itself. */
+/* Does @s need no quotes? */
 bool filter_lex_is_bare(const char *s, size_t len);
 
 #endif

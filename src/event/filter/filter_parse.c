@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The grammar of the filter language. Recursion is bounded by DEPTH_MAX; a chain of
- * "and"s or "or"s is one node, however long.
+ * Parser of the filter language. DEPTH_MAX bounds the recursion; a chain of "and" or "or" is a single node.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ struct parser {
 	const char *text;
 	struct filter *f;
 	struct err *err;
-	struct token t;		/* the one to look at */
+	struct token t;		/* lookahead */
 	unsigned depth;
 	size_t n_values;
 };
@@ -42,7 +41,7 @@ DEFINE_CLEANUP(struct filter *, filter_free)
 
 /* ---- errors ---- */
 
-/* Errors end here: the sentence in @message, the text and the caret. */
+/* Common exit of errors: adds the excerpt to the sentence in @message. */
 static int fail_at(struct parser *p, const struct token *at, struct buf *message)
 {
 	return filter_error_fail(p->err, p->text, at, message);
@@ -61,7 +60,7 @@ static int no_memory(struct parser *p)
 	return err_set(p->err, -ENOMEM, "not enough memory for the filter");
 }
 
-static int fail_unknown_word(struct parser *p, const struct token *t)
+static int fail_unknown_field(struct parser *p, const struct token *t)
 {
 	struct filter_suggestion s = filter_error_suggestion(p->text + t->pos, t->len);
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -100,7 +99,7 @@ static int fail_unknown_type(struct parser *p, const struct token *t, const stru
 		filter_error_suggest(&s, d->name);
 	for (size_t i = 0; i < c->n_bindings; i++)
 		suggest_name(FIELD_ENUM, c->bindings[i].field, &s);
-	buf_add_str(&b, "there is no event type ");
+	buf_add_str(&b, "unknown event type ");
 	filter_error_add_quoted(&b, v->text, v->len);
 	filter_error_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
@@ -113,7 +112,7 @@ static int fail_value(struct parser *p, const struct token *t, const struct chec
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	filter_value_kinds(c, suggest_name, &s);
-	buf_printf(&b, "%s wants %s, not ", c->word, wants);
+	buf_printf(&b, "%s expects %s, not ", c->name, wants);
 	filter_error_add_quoted(&b, v->text, v->len);
 	filter_error_add_suggestion(&b, &s);
 	return fail_at(p, t, &b);
@@ -133,13 +132,13 @@ static int fail_operator(struct parser *p, const struct token *t)
 	if (s.best) {
 		buf_reset(&b);
 		filter_error_add_quoted(&b, p->text + t->pos, t->len);
-		buf_add_str(&b, " is no operator");
+		buf_add_str(&b, " is not an operator");
 		filter_error_add_suggestion(&b, &s);
 	}
 	return fail_at(p, t, &b);
 }
 
-/* ---- pieces ---- */
+/* ---- helpers ---- */
 
 static void advance(struct parser *p)
 {
@@ -171,22 +170,22 @@ static int new_node(struct parser *p, enum node_kind kind, uint32_t child, const
 	return 0;
 }
 
-static const struct field *find_in(const struct field *fields, size_t n, const char *word)
+static const struct field *find_in(const struct field *fields, size_t n, const char *name)
 {
 	const char *arg;
 	size_t len;
 
-	return event_field_find(fields, n, word, &arg, &len);
+	return event_field_find(fields, n, name, &arg, &len);
 }
 
-/* A row whose word has an argument is copied, so that its getter sees it. NULL without memory. */
-static const struct field *with_argument(struct arena *a, const struct field *f, const char *word)
+/* Copies a row whose name has an argument, so that its getter sees it. NULL without memory. */
+static const struct field *with_argument(struct arena *a, const struct field *f, const char *name)
 {
 	struct field *copy;
 	const char *arg;
 	size_t len;
 
-	event_field_find(f, 1, word, &arg, &len);
+	event_field_find(f, 1, name, &arg, &len);
 	if (!arg)
 		return f;
 	copy = arena_copy(a, f, sizeof(*f));
@@ -196,20 +195,20 @@ static const struct field *with_argument(struct arena *a, const struct field *f,
 	return copy->arg ? copy : NULL;
 }
 
-/* What the word means in events of type @d: a copy says that it is a word of the other type. -ENOENT, -ENOMEM. */
-static int bind_in(struct parser *p, const struct event_desc *d, const char *word, const struct field **ret)
+/* The field @name in events of type @d. A copy marks a field of d->also. 0, -ENOENT or -ENOMEM. */
+static int bind_in(struct parser *p, const struct event_desc *d, const char *name, const struct field **ret)
 {
-	const struct field *f = find_in(d->fields, d->n_fields, word);
-	/* What every event has is as good, and cheaper; of evt.type and its like the type knows better. */
-	bool common = find_in(event_common_fields, event_n_common_fields, word) && strncmp(word, "evt.", 4);
+	const struct field *f = find_in(d->fields, d->n_fields, name);
+	/* Common fields are equivalent and cheaper, except evt.*, where the type has better values. */
+	bool common = find_in(event_common_fields, event_n_common_fields, name) && strncmp(name, "evt.", 4);
 	bool also = !f && d->also && !common;
 	struct field *copy;
 
 	if (also)
-		f = find_in(d->also->fields, d->also->n_fields, word);
+		f = find_in(d->also->fields, d->also->n_fields, name);
 	if (!f)
 		return -ENOENT;
-	*ret = with_argument(&p->f->arena, f, word);
+	*ret = with_argument(&p->f->arena, f, name);
 	if (!*ret || !also)
 		return *ret ? 0 : -ENOMEM;
 	copy = arena_copy(&p->f->arena, *ret, sizeof(*copy));
@@ -221,8 +220,8 @@ static int bind_in(struct parser *p, const struct event_desc *d, const char *wor
 	return 0;
 }
 
-/* Every field that the word names, in every type. */
-static int bind_word(struct parser *p, struct check *c)
+/* Binds the name to a field in every type that has it. */
+static int bind_field(struct parser *p, struct check *c)
 {
 	const struct event_desc *d;
 	struct binding *b = NULL;
@@ -236,10 +235,10 @@ static int bind_word(struct parser *p, struct check *c)
 			return no_memory(p);
 	}
 	c->bindings = b;
-	c->common = find_in(event_common_fields, event_n_common_fields, c->word);
+	c->common = find_in(event_common_fields, event_n_common_fields, c->name);
 	for (pos = 0; (d = registry_next(p->reg, &pos));) {
 		const struct field *f;
-		int r = bind_in(p, d, c->word, &f);
+		int r = bind_in(p, d, c->name, &f);
 
 		if (r == -ENOMEM)
 			return no_memory(p);
@@ -262,7 +261,7 @@ static bool lacks_time(const struct check *c)
 	return false;
 }
 
-static int parse_word(struct parser *p, struct check **ret)
+static int parse_field(struct parser *p, struct check **ret)
 {
 	struct check *c;
 	size_t len;
@@ -273,14 +272,14 @@ static int parse_word(struct parser *p, struct check **ret)
 	c = arena_alloc(&p->f->arena, sizeof(*c));
 	if (!c)
 		return no_memory(p);
-	c->word = filter_lex_value(p->text, &p->t, &p->f->arena, &len);
-	if (!c->word)
+	c->name = filter_lex_value(p->text, &p->t, &p->f->arena, &len);
+	if (!c->name)
 		return no_memory(p);
-	r = bind_word(p, c);
+	r = bind_field(p, c);
 	if (r < 0)
 		return r;
 	if (!c->common && !c->n_bindings)
-		return fail_unknown_word(p, &p->t);
+		return fail_unknown_field(p, &p->t);
 	*ret = c;
 	return 0;
 }
@@ -316,7 +315,7 @@ static int bind_types(struct parser *p, struct check *c)
 	struct binding *types;
 	size_t pos = 0, n = 0;
 
-	if (strcmp(c->word, "evt.type") != 0 || !op_is_equality(c->op))
+	if (strcmp(c->name, "evt.type") != 0 || !op_is_equality(c->op))
 		return 0;
 	while ((d = registry_next(p->reg, &pos)))
 		n += value_names(c, d);
@@ -330,12 +329,12 @@ static int bind_types(struct parser *p, struct check *c)
 	return 0;
 }
 
-/* A name of a type is only checked where no type gives the word another meaning. */
+/* Event type names are validated only if no type gives the field another meaning. */
 static bool names_a_type(const struct parser *p, const struct check *c, const struct filter_value *v)
 {
 	uint64_t number;
 
-	if (strcmp(c->word, "evt.type"))
+	if (strcmp(c->name, "evt.type"))
 		return true;
 	if (!op_is_equality(c->op))
 		return true;
@@ -378,7 +377,7 @@ static int parse_list(struct parser *p, const struct check *c, value_vec *values
 
 	do {
 		advance(p);
-		if (p->t.kind == TOKEN_CLOSE && !values->len)	/* nothing is in an empty list */
+		if (p->t.kind == TOKEN_CLOSE && !values->len)	/* an empty list matches nothing */
 			break;
 		r = parse_value(p, c, values);
 		if (r < 0)
@@ -410,7 +409,7 @@ static int parse_values(struct parser *p, struct check *c)
 	return r;
 }
 
-/* Fields whose bytes in the body, or whose common getter, give a number without asking for a name. */
+/* True unless the body or the common getter yields a number without a name lookup. */
 static bool needs_name(enum field_kind kind, const struct field *f, void *ctx)
 {
 	(void)ctx;
@@ -432,7 +431,7 @@ static bool only_numbers(const struct check *c)
 	return true;
 }
 
-/* The operator at the token; FILTER_TRUE when the check is a bare word. */
+/* Reads the operator at the token; FILTER_TRUE if the check is a bare field. */
 static int read_operator(struct parser *p, enum filter_op *ret)
 {
 	*ret = FILTER_TRUE;
@@ -454,9 +453,9 @@ static int read_operator(struct parser *p, enum filter_op *ret)
 static int parse_check(struct parser *p, uint32_t *ret)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
-	struct token op, word = p->t;
+	struct token op, field = p->t;
 	struct check *c = NULL;
-	int r = parse_word(p, &c);
+	int r = parse_field(p, &c);
 
 	if (r < 0)
 		return r;
@@ -467,13 +466,13 @@ static int parse_check(struct parser *p, uint32_t *ret)
 	op = p->t;
 	if (!filter_value_op_fits(c)) {
 		if (c->op == FILTER_TRUE)
-			buf_printf(&b, "%s needs an operator and a value", c->word);
+			buf_printf(&b, "%s needs an operator and a value", c->name);
 		else
-			buf_printf(&b, "%s cannot be used with %s", filter_op_names[c->op], c->word);
+			buf_printf(&b, "%s cannot be used with %s", filter_op_names[c->op], c->name);
 		return fail_at(p, &op, &b);
 	}
 	if (c->op == FILTER_EQ && lacks_time(c))
-		return fail(p, &word, "a time in ns is missing: evt.around[1700000000000000000]=1000");
+		return fail(p, &field, "a time in ns is missing: evt.around[1700000000000000000]=1000");
 	if (c->op != FILTER_TRUE)
 		advance(p);
 	if (c->op > FILTER_EXISTS) {
@@ -507,7 +506,7 @@ static int parse_factor(struct parser *p, uint32_t *ret)
 	if (negated)
 		return new_node(p, NODE_NOT, child, NULL, ret);
 	if (p->t.kind == TOKEN_END)
-		return fail(p, &open, "this parenthesis is never closed");
+		return fail(p, &open, "unmatched parenthesis");
 	if (p->t.kind != TOKEN_CLOSE)
 		return unexpected(p, "\"and\", \"or\" or \")\"");
 	advance(p);
@@ -515,7 +514,7 @@ static int parse_factor(struct parser *p, uint32_t *ret)
 	return 0;
 }
 
-/* One or more of @next joined by @word: a single node that holds them all. */
+/* One or more @next joined by @word, in one node. */
 static int parse_chain(struct parser *p, const char *word, enum node_kind kind,
 		       int (*next)(struct parser *p, uint32_t *ret), uint32_t *ret)
 {
@@ -551,7 +550,7 @@ static int parse_or(struct parser *p, uint32_t *ret)
 	return parse_chain(p, "or", NODE_OR, parse_and, ret);
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
 static int parse_all(struct parser *p)
 {
@@ -564,7 +563,7 @@ static int parse_all(struct parser *p)
 	if (r < 0 || p->t.kind == TOKEN_END)
 		return r;
 	if (p->t.kind == TOKEN_CLOSE)
-		return fail(p, &p->t, "this parenthesis was never opened");
+		return fail(p, &p->t, "unmatched parenthesis");
 	return unexpected(p, "\"and\" or \"or\"");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Filters back to text, and the walk over what must hold.
+ * Prints a filter and iterates over its required conditions.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "event/filter/filter_lex.h"
 #include "event/filter/filter_tree.h"
 
-/* Quoted so that it reads back the same and holds nothing that a terminal would obey. */
+/* Quotes and escapes @s so that it parses back to the same value and is safe on a terminal. */
 static void add_quoted(struct buf *out, const char *s, size_t len)
 {
 	buf_add_char(out, '"');
@@ -42,7 +42,7 @@ static void add_check(struct buf *out, const struct check *c)
 {
 	bool symbol = c->op >= FILTER_EQ && c->op <= FILTER_GE;
 
-	buf_add_str(out, c->word);
+	buf_add_str(out, c->name);
 	if (c->op == FILTER_TRUE)
 		return;
 	if (!symbol)
@@ -74,7 +74,7 @@ static void add_child(const struct filter *f, uint32_t i, bool parentheses, stru
 		buf_add_char(out, ')');
 }
 
-/* The node's text, for filter_text() and conjuncts. */
+/* Prints a node, for filter_text() and filter_conjuncts(). */
 static void filter_node_text(const struct filter *f, uint32_t i, struct buf *out)
 {
 	const struct node *n = &f->nodes.items[i], *nodes = f->nodes.items;
@@ -119,7 +119,7 @@ static int visit(const struct filter *f, uint32_t i, int (*fn)(void *ctx, const 
 	for (; n->kind == NODE_NOT; n = &f->nodes.items[n->child])
 		out.negated = !out.negated;
 	if (n->kind == NODE_CHECK) {
-		out.field = n->check->word;
+		out.field = n->check->name;
 		out.op = n->check->op;
 		out.values = n->check->values;
 		out.n_values = n->check->n_values;

@@ -10,14 +10,14 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 
-/* The field that a word means in events of one type. */
+/* The field that a name denotes in events of one type. */
 struct binding {
 	const struct event_desc *desc;
 	const struct field *field;
 };
 
 struct check {
-	const char *word;
+	const char *name;	/* of the field */
 	const struct field *common;	/* for types without a binding; may be NULL */
 	const struct binding *bindings;
 	size_t n_bindings;
@@ -26,12 +26,12 @@ struct check {
 	size_t n_values;
 	const struct binding *types; /* of evt.type: those that the values name, field NULL */
 	size_t n_types;
-	bool plain_numbers;		/* fields and values are numbers: no name is needed to decide */
+	bool plain_numbers;		/* fields and values are plain numbers: skip name lookup */
 };
 
 enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_CHECK, NODE__MAX };
 
-/* Nodes refer to each other by number: 0 is none. */
+/* Nodes refer to each other by index; 0 = none. */
 struct node {
 	enum node_kind kind;
 	uint32_t child, next;
@@ -40,12 +40,12 @@ struct node {
 
 struct filter {
 	struct arena arena;		/* checks, bindings, values, text */
-	VEC(struct node) nodes;		/* [0] is not used */
-	uint32_t root;			/* 0: everything passes */
-	bool also;			/* some word is one of desc->also */
+	VEC(struct node) nodes;		/* [0] is unused */
+	uint32_t root;			/* 0 = everything passes */
+	bool also;			/* uses a field of a desc->also */
 };
 
-extern const char *const filter_op_names[];	/* by enum filter_op */
+extern const char *const filter_op_names[];	/* indexed by enum filter_op */
 
 static inline bool filter_op_takes_list(enum filter_op op)
 {

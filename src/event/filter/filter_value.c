@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a value of a filter can mean for the fields it is compared with, found once when the filter is parsed.
+ * Readings of a filter's value for the fields it is compared with, computed once at parse time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ bool filter_value_kinds(const struct check *c, bool (*fn)(enum field_kind kind, 
 	return false;
 }
 
-/* ---- reading a value ---- */
+/* ---- readings of a value ---- */
 
 static bool is_duration_field(enum field_kind kind, const struct field *f, void *ctx)
 {
@@ -50,7 +50,7 @@ static bool is_bool_field(enum field_kind kind, const struct field *f, void *ctx
 	return kind == FIELD_BOOL;
 }
 
-/* Decimal or 0x; never octal: a leading zero is how people align numbers. */
+/* Decimal or 0x; a leading zero does not mean octal. */
 static bool read_number(const char *s, uint64_t *ret)
 {
 	return str_to_u64(s, s[0] == '0' && (s[1] | 0x20) == 'x' ? 16 : 10, ret) == 0;
@@ -83,7 +83,7 @@ static bool read_mac(const char *s, uint8_t mac[6])
 	return true;
 }
 
-/* "SYN|ACK" through a table of bits. */
+/* "SYN|ACK" by a table of flags. */
 static bool read_flags(const struct xlat *x, const char *s, uint64_t *ret)
 {
 	char word[64];
@@ -107,7 +107,7 @@ static bool read_flags(const struct xlat *x, const char *s, uint64_t *ret)
 	return true;
 }
 
-/* Tables of the check's fields that have the name, and whether they agree on its number. */
+/* Searches the tables of the check's fields for a name and checks that they agree on its number. */
 struct xlat_search {
 	const char *text;
 	uint64_t number;
@@ -132,7 +132,7 @@ static bool search_xlat(enum field_kind kind, const struct field *f, void *ctx)
 	return false;
 }
 
-/* The kernel's prefix of names in a space; decoders store them without it. */
+/* Prefix that the kernel gives names of a space; decoders strip it. */
 static const char *const space_prefix[SONDE_NAME__MAX] = {
 	[SONDE_NAME_DROP_REASON] = "SKB_DROP_REASON_",
 	[SONDE_NAME_XDP_ACTION] = "XDP_",
@@ -182,7 +182,7 @@ void filter_value_init(struct filter_value *v, const struct check *c)
 
 	v->name = v->text;
 	v->name_len = v->len;
-	if (strlen(v->text) != v->len) /* a NUL inside: nothing but text */
+	if (strlen(v->text) != v->len) /* contains a NUL: a string only */
 		return;
 	init_number(v, c);
 	v->has_net = ipaddr_ipnet_parse(v->text, &v->net) == 0;
@@ -197,7 +197,7 @@ void filter_value_init(struct filter_value *v, const struct check *c)
 	}
 }
 
-/* ---- does it make sense ---- */
+/* ---- validity ---- */
 
 static bool is_ordering(enum filter_op op)
 {

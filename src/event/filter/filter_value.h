@@ -7,12 +7,15 @@
 
 #include "event/filter/filter_tree.h"
 
-/* Reads @v->text in every way the check's fields could mean it. */
+/* Reads @v->text in every way that fits the check's fields. */
 void filter_value_init(struct filter_value *v, const struct check *c);
-/* NULL if the check's operator and @v make sense for its fields, else what the field wants ("a number"). */
+/* NULL if operator and @v fit the check's fields, else the expected kind ("a number"). */
 const char *filter_value_problem(const struct check *c, const struct filter_value *v);
 bool filter_value_op_fits(const struct check *c);
-/* Calls once per field that the check can mean; the kind that filters work with (FIELD_GET = anything). */
+/*
+ * Calls @fn for each field the check may read, with the kind to compare as (FIELD_GET = any). Stops at and returns
+ * true.
+ */
 bool filter_value_kinds(const struct check *c, bool (*fn)(enum field_kind kind, const struct field *f, void *ctx),
 			void *ctx);
 
