@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the debug messages of Cilium's datapath say. Each is a format of its own: %-letters that stand for one of the
- * three arguments seen in some way. One table, one small interpreter.
+ * Debug messages of Cilium's datapath. A table maps each message number to a template; an interpreter fills in the
+ * three arguments.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -15,11 +15,11 @@
 #include "cilium/print.h"
 
 /*
- * {1d} argument 1 as a number; the letter says how:
+ * Placeholders: {1d} prints argument 1 as a number. The letter selects the format:
  *   d number		x hex		X 0x and hex	i IPv4 address		6 half of an IPv6 address
  *   h low 16 bits, bytes swapped	H high 16 bits, bytes swapped	l low 16 bits	g high 16 bits
- *   b low byte		B what is above the low byte	F conntrack flags in the low byte
- *   c conntrack state	n interface	e errno text	D direction of a policy
+ *   b low byte		B all but the low byte	F conntrack flags in the low byte
+ *   c conntrack state	n interface	e errno text	D policy direction
  */
 static const char *const texts[] = {
 	[1] = "No message, arg1={1d} ({1X}) arg2={2d} ({2X}) arg3={3d} ({3X})",
@@ -141,7 +141,7 @@ static void put_half_ipv6(struct buf *out, uint32_t v)
 
 #define ERRNO_LAST_OF_GO 132 /* ERFKILL */
 
-/* Go's names of errno: those of glibc in lower case. */
+/* Go's errno texts: glibc's in lower case, with a few exceptions. */
 static void put_errno(struct buf *out, uint32_t v)
 {
 	const char *text = v <= ERRNO_LAST_OF_GO ? strerrordesc_np((int)v) : NULL;

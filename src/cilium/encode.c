@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Notifications into bytes: the newest layout of each kind (release 1.20), as the datapath would write it, without
- * the padding of a ring. ext_version is 0 and nothing stands behind the packet: a client would take it for packet.
+ * Encodes notifications in the newest layout of each kind (release 1.20), as the datapath writes them but without
+ * ring padding. ext_version is 0 and no bytes follow the packet: clients would read them as part of it.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The decoder: primitives, type definitions, values.
+ * gob decoder: primitives, type definitions, values.
  */
 #include "cilium/gob.h"
 
@@ -21,7 +21,7 @@
 #define TYPES_MAX 256
 #define FIELDS_MAX 256
 #define DEPTH_MAX 24
-#define VALUES_MAX 65536	/* in one message */
+#define VALUES_MAX 65536	/* per message */
 
 struct field {
 	char *name;		/* owned */
@@ -104,7 +104,7 @@ static double get_float(struct cursor *c)
 	return v;
 }
 
-/* A length that the bytes left can hold, or the cursor goes bad. */
+/* A length within the remaining bytes; a larger one fails the cursor. */
 static size_t get_len(struct cursor *c)
 {
 	uint64_t n = get_uint(c);
@@ -124,7 +124,7 @@ static char *get_name(struct cursor *c)
 	return s ? strndup(s, len) : NULL;
 }
 
-/* The number of the next member that is there, or -1 at the end of the struct. */
+/* Number of the next member present, or -1 at the end of the struct. */
 static int64_t next_field(struct cursor *c, int64_t *at)
 {
 	uint64_t delta = get_uint(c);
@@ -135,9 +135,9 @@ static int64_t next_field(struct cursor *c, int64_t *at)
 	return *at;
 }
 
-/* ---- definitions: structs of a fixed shape ---- */
+/* ---- definitions: structs with a fixed shape ---- */
 
-/* CommonType: 0 name, 1 id. Both are known from elsewhere. */
+/* CommonType: 0 name, 1 id. Both are known already. */
 static void skip_common(struct cursor *c)
 {
 	int64_t at = -1, f;
@@ -187,7 +187,7 @@ static int read_fields(struct cursor *c, struct type *t)
 	return r;
 }
 
-/* The struct of one shape: 0 common; array 1 elem 2 len; slice 1 elem; struct 1 fields; map 1 key 2 elem. */
+/* Members of one shape: 0 common; array 1 elem 2 len; slice 1 elem; struct 1 fields; map 1 key 2 elem. */
 static int read_shape(struct cursor *c, struct type *t)
 {
 	int64_t at = -1, f;
@@ -210,7 +210,7 @@ static int read_shape(struct cursor *c, struct type *t)
 	return r;
 }
 
-/* wireType: one member is there, and its number is the shape (4 and up: types that encode themselves). */
+/* wireType has exactly one member, whose number is the shape (4 and up: types with their own encoding). */
 static int read_type(struct cursor *c, struct type *t)
 {
 	int64_t at = -1, f;
@@ -344,7 +344,7 @@ static bool read_basic(struct walk *w, int64_t id, struct gob_value *v)
 		return read_bytes(w, v, GOB_BYTES);
 	case ID_STRING:
 		return read_bytes(w, v, GOB_STRING);
-	default:	/* complex numbers and interfaces: nobody sends them here */
+	default:	/* complex numbers and interfaces: unused by Cilium */
 		return stop(w, -EBADMSG);
 	}
 }
@@ -418,7 +418,7 @@ int gob_message(struct gob *g, const uint8_t *data, size_t len, struct arena *me
 		return r < 0 ? err_set(err, r, "gob: type %lld is defined twice or badly", (long long)-id) : 0;
 	}
 	t = find_type(g, id);
-	if ((!t || t->shape != SHAPE_STRUCT) && cur_u8(&w.c))	/* other values have a zero in front */
+	if ((!t || t->shape != SHAPE_STRUCT) && cur_u8(&w.c))	/* values other than structs follow a zero byte */
 		return err_set(err, -EBADMSG, "gob: a value of type %lld, which is not defined", (long long)id);
 	*ret = new_values(&w, 1);
 	if (*ret && read_value(&w, id, *ret) && !cur_left(&w.c))

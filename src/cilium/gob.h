@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Go's gob encoding (the documentation of Go's package encoding/gob is the specification), as far as Cilium's monitor
- * speaks it: any types on the way in, its payload type on the way out.
+ * Go's gob encoding (specified in the documentation of Go's package encoding/gob), limited to the needs of Cilium's
+ * monitor: decodes any type, encodes the payload type only.
  *
- * A stream is hostile: message and type counts are bounded, nesting is bounded, nothing is allocated for what is not
- * there.
+ * Streams are untrusted: the number of messages and types and the depth of nesting are bounded, and no memory is
+ * allocated for data that has not arrived.
  */
 #ifndef CILIUM_GOB_H
 #define CILIUM_GOB_H
@@ -19,58 +19,58 @@ struct cilium_payload;
 struct err;
 struct gob;
 
-#define GOB_MESSAGE_MAX (1u << 20)	/* bytes; a payload is at most 64 KiB and some words */
+#define GOB_MESSAGE_MAX (1u << 20)	/* a payload has at most 64 KiB plus a few bytes */
 
 enum gob_kind {
 	GOB_BOOL, GOB_INT, GOB_UINT, GOB_FLOAT, GOB_BYTES, GOB_STRING, GOB_LIST, GOB_MAP, GOB_STRUCT, GOB__MAX
 };
 
-/* A decoded value. Members that were zero are not there: gob does not send them. */
+/* A decoded value. gob omits members that are zero. */
 struct gob_value {
 	enum gob_kind kind;
-	const char *name;	/* of the member of a struct; "" elsewhere */
+	const char *name;	/* member name in a struct, else "" */
 	union {
 		int64_t i;
 		uint64_t u;	/* GOB_UINT, GOB_BOOL */
 		double f;
 	};
-	const uint8_t *data;	/* GOB_BYTES, GOB_STRING: in the message */
-	size_t len;		/* of data; elements of LIST, pairs of MAP, members of STRUCT */
+	const uint8_t *data;	/* GOB_BYTES, GOB_STRING: points into the message */
+	size_t len;		/* bytes of data; elements of LIST, pairs of MAP, members of STRUCT */
 	struct gob_value *at;	/* elements; MAP: key, value, key, value */
 };
 
-/* A decoder: the types of one stream. */
+/* A decoder with the types of one stream. */
 struct gob *gob_new(void);
-void gob_free(struct gob *g);	/* NULL is fine */
+void gob_free(struct gob *g);	/* @g may be NULL */
 
 /*
- * Length of the first message at @data, its length prefix included, or 0 when more bytes are needed to tell.
- * -EMSGSIZE above GOB_MESSAGE_MAX, -EBADMSG for no length.
+ * Length of the first message at @data, including its length prefix; 0 if more bytes are needed. -EMSGSIZE above
+ * GOB_MESSAGE_MAX, -EBADMSG for an invalid length.
  */
 int gob_message_len(const uint8_t *data, size_t len, size_t *ret);
 
 /*
- * Takes one whole message (with its length prefix). A definition is remembered: *@ret is NULL then; a value is
- * decoded into @mem and lives as long as that and @data. 0, -EBADMSG (@err says what), -ENOMEM.
+ * Decodes one whole message with its length prefix. A type definition is stored and *@ret is NULL; a value is decoded
+ * into @mem and borrows from @data. 0, -EBADMSG (@err has the reason) or -ENOMEM.
  */
 int gob_message(struct gob *g, const uint8_t *data, size_t len, struct arena *mem, struct gob_value **ret,
 		struct err *err);
 
-/* All messages of a complete stream; the last value. */
+/* Decodes a complete stream; *@ret is its last value. */
 int gob_stream(struct gob *g, const uint8_t *data, size_t len, struct arena *mem, struct gob_value **ret,
 	       struct err *err);
 
-/* Member @name of a struct, or NULL: it was zero, or there is none. NULL in gives NULL out, so look-ups chain. */
+/* Member @name of a struct, or NULL if it is zero or unknown. @v may be NULL, so lookups chain. */
 const struct gob_value *gob_member(const struct gob_value *v, const char *name);
-int64_t gob_int(const struct gob_value *v);	/* 0 for NULL or other kinds */
+int64_t gob_int(const struct gob_value *v);	/* 0 for NULL and other kinds */
 
 /* ---- the payload ---- */
 
-/* What a server sends first on each connection. */
+/* Type definitions that a server sends at the start of each connection. */
 void gob_put_payload_type(struct buf *out);
-/* One payload. @explicit_cpu: CPU 0 is written too, which clients that reuse their struct need to see. */
+/* Encodes one payload. @explicit_cpu: also writes CPU 0, for clients that reuse their struct. */
 void gob_put_payload(struct buf *out, const struct cilium_payload *p, bool explicit_cpu);
-/* From a value of any stream; -EBADMSG when it is no payload. */
+/* Converts a value of any stream; -EBADMSG if it is not a payload. */
 int gob_get_payload(const struct gob_value *v, struct cilium_payload *ret);
 
 #endif

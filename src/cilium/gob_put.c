@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The encoder: payloads of the monitor's stream, and the two records that an agent tells of itself, each a whole
- * stream behind its type byte. Types have fewer members than Cilium's own: gob matches members by name.
+ * gob encoder: payloads of the monitor's stream, and the two records that agents send about themselves, each a type
+ * byte and a whole stream. The types have fewer members than Cilium's: gob matches members by name.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "cilium/notify.h"
 #include "cilium/print.h"
 
-#define FIRST_ID 64	/* that a fresh encoder gives */
-#define ID_BINARY 5	/* member of gob's wireType: types that marshal themselves */
+#define FIRST_ID 64	/* first id that a new encoder assigns */
+#define ID_BINARY 5	/* member of wireType for types with their own binary encoding */
 
 struct member { const char *name; int64_t id; };
 
@@ -42,7 +42,7 @@ static void put_text(struct buf *out, const char *text, size_t len)
 	buf_add(out, text, len);
 }
 
-/* Closes a message: its length stands in front. */
+/* Writes the message with its length prefix. */
 static void put_message(struct buf *out, const struct buf *b)
 {
 	put_uint(out, b->len);
@@ -81,7 +81,7 @@ static void put_struct_type(struct buf *out, int64_t id, const char *name, const
 	put_message(out, &b);
 }
 
-/* A type that marshals itself to bytes. */
+/* A type with its own binary encoding. */
 static void put_binary_type(struct buf *out, int64_t id, const char *name)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -103,7 +103,7 @@ void gob_put_payload_type(struct buf *out)
 	put_struct_type(out, FIRST_ID, "Payload", members, ARRAY_SIZE(members));
 }
 
-/* Field number @f after *@last. */
+/* Writes the delta from *@last to field @f. */
 static void put_field(struct buf *out, int *last, int f)
 {
 	put_uint(out, (uint64_t)(f - *last));
@@ -137,7 +137,7 @@ void gob_put_payload(struct buf *out, const struct cilium_payload *p, bool expli
 	put_message(out, &b);
 }
 
-/* ---- what an agent tells of itself ---- */
+/* ---- agent records ---- */
 
 static void put_string_field(struct buf *b, int *last, int f, const char *text, size_t len)
 {

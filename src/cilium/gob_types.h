@@ -5,7 +5,7 @@
 #ifndef CILIUM_GOB_TYPES_H
 #define CILIUM_GOB_TYPES_H
 
-/* Ids that every stream knows. */
+/* Ids predefined in every stream. */
 enum { ID_BOOL = 1, ID_INT, ID_UINT, ID_FLOAT, ID_BYTES, ID_STRING, ID_COMPLEX, ID_INTERFACE };
 
 enum type_shape { SHAPE_ARRAY, SHAPE_SLICE, SHAPE_STRUCT, SHAPE_MAP, SHAPE_OPAQUE, SHAPE__MAX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* JSON strings as Go's encoding/json writes them: <, > and & escaped too. */
+/* JSON strings as Go's encoding/json writes them: escapes <, > and & too. */
 #ifndef CILIUM_GOJSON_H
 #define CILIUM_GOJSON_H
 
@@ -7,6 +7,6 @@
 
 struct buf;
 
-void gojson_string(struct buf *out, const char *s, size_t len);	/* with quotes */
+void gojson_string(struct buf *out, const char *s, size_t len);	/* including the quotes */
 
 #endif

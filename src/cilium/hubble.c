@@ -9,7 +9,7 @@
 
 #define DROP_FIRST 130
 
-/* By code from DROP_FIRST on. Newer codes go out as numbers. */
+/* Indexed from DROP_FIRST. Newer codes are written as numbers. */
 static const char *const drop_reasons[] = {
 	[130 - DROP_FIRST] = "INVALID_SOURCE_MAC",
 	[131 - DROP_FIRST] = "INVALID_DESTINATION_MAC",
@@ -81,7 +81,7 @@ static const char *const drop_reasons[] = {
 	[203 - DROP_FIRST] = "DROP_EP_NOT_READY",
 };
 
-/* Point 0 is a real one in the datapath and "unknown" in protobuf, so it has a number of its own there. */
+/* Point 0 is valid in the datapath but "unknown" in protobuf, which renumbers it. */
 static const char *const points[] = {
 	"TO_ENDPOINT", "TO_PROXY", "TO_HOST", "TO_STACK", "TO_OVERLAY", "FROM_ENDPOINT", "FROM_PROXY", "FROM_HOST",
 	"FROM_STACK", "FROM_OVERLAY", "FROM_NETWORK", "TO_NETWORK",
@@ -98,7 +98,7 @@ static const char *const capture_points[] = {
 	[10] = "DBG_CAPTURE_SNAT_PRE", [11] = "DBG_CAPTURE_SNAT_POST",
 };
 
-/* By the datapath's number; 5 is "unknown" there. */
+/* Indexed by the datapath's number; 5 is "unknown". */
 static const char *const trace_reasons[] = {
 	[0] = "NEW", [1] = "ESTABLISHED", [2] = "REPLY", [3] = "RELATED", [4] = "REOPENED",
 	[6] = "SRV6_ENCAP", [7] = "SRV6_DECAP", [8] = "ENCRYPT_OVERLAY",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * JSON objects of datapath notifications: the client's member names and order.
+ * Datapath notifications as JSON objects, with the client's member names and order.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void put_ends(struct buf *out, unsigned level, const struct layer *l)
 	buf_add_char(out, '}');
 }
 
-/* Members for the layers [from, to): each layer's text, in the order of their kinds, then the ends. */
+/* Members for layers [from, to): the text of each layer by kind, then the endpoints. */
 static void put_range(struct buf *out, const struct layers *l, size_t from, size_t to)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
@@ -54,7 +54,7 @@ static void put_range(struct buf *out, const struct layers *l, size_t from, size
 			put_ends(out, level, ends[level]);
 }
 
-/* ,"summary":{...}: nothing when there is no packet or when it cannot be dissected. */
+/* Writes ,"summary":{...}, or nothing if the packet is missing or cannot be dissected. */
 static void put_summary(struct buf *out, const struct cilium_packet *p)
 {
 	struct layers l;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's drop reasons as Cilium's drop codes; the table is tables/cilium_drops.tsv. */
+/* Maps the kernel's drop reasons to Cilium's drop codes by tables/cilium_drops.tsv. */
 #ifndef CILIUM_KDROPS_H
 #define CILIUM_KDROPS_H
 
@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 /*
- * Every reason that Cilium has no word for. Its numbers grow from 130 upwards, so the last one will be free longest;
+ * Reasons that Cilium does not have. Cilium assigns numbers upwards from 130, so the last one stays free longest;
  * clients print it as "255, 0".
  */
 #define CILIUM_DROP_OTHER 255
-#define CILIUM_DROP_FIRST 130	/* below are no drops */
+#define CILIUM_DROP_FIRST 130	/* lower codes are not drops */
 
-/* Sorted by name. Generated. */
+/* Generated; sorted by name. */
 struct kdrop_row {
 	const char *name;
 	uint8_t code;
@@ -21,10 +21,10 @@ struct kdrop_row {
 extern const struct kdrop_row kdrop_rows[];
 extern const size_t n_kdrop_rows;
 
-/* @name as the kernel has it without SKB_DROP_REASON_, not terminated; NULL and unknown ones: CILIUM_DROP_OTHER. */
+/* @name: reason without SKB_DROP_REASON_, not terminated. CILIUM_DROP_OTHER for NULL and unknown names. */
 uint8_t cilium_kdrops_code(const char *name, size_t len);
 
-/* The code with this text ("TTL exceeded"), not terminated; NULL and unknown ones: CILIUM_DROP_OTHER. */
+/* Code with the text @text ("TTL exceeded"), not terminated. CILIUM_DROP_OTHER for NULL and unknown texts. */
 uint8_t cilium_kdrops_code_of_text(const char *text, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the agent itself tells: notifications and access-log records. Each is a type byte and a whole gob stream.
+ * Records of the agent: notifications and access-log records. Each is a type byte and a gob stream.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -17,11 +17,11 @@
 #include "cilium/names.h"
 #include "cilium/print.h"
 
-#define MEMORY_MAX (4u << 20)	/* of one decoded record */
+#define MEMORY_MAX (4u << 20)	/* per decoded record */
 
 DEFINE_CLEANUP(struct gob *, gob_free)
 
-/* The stream behind the type byte, decoded to @mem. */
+/* Decodes the stream after the type byte into @mem. */
 static const struct gob_value *decode(const uint8_t *data, size_t len, struct arena *mem)
 {
 	_cleanup_(gob_freep) struct gob *g = gob_new();
@@ -56,7 +56,7 @@ bool cilium_l7_put_agent(struct buf *out, const uint8_t *data, size_t len, bool 
 	if (!v)
 		return false;
 	buf_printf(out, json ? "{\"type\":\"agent\",\"subtype\":\"%s\",\"message\":" : ">> %s: ", name);
-	put_str(out, text);	/* it is JSON itself */
+	put_str(out, text);	/* already JSON */
 	buf_add_str(out, json ? "}\n" : "\n");
 	return true;
 }
@@ -68,7 +68,7 @@ struct record {
 	bool response;
 };
 
-/* key=value of source, as Cilium writes labels. */
+/* key=value, as Cilium writes labels. */
 static void put_label(struct buf *out, const struct gob_value *label)
 {
 	const struct gob_value *value = gob_member(label, "Value");
@@ -197,7 +197,7 @@ static void put_text(struct buf *out, const struct record *r, const char *proto)
 
 /* ---- access log as JSON ---- */
 
-/* "key":"a piece of the URL", or an empty string. */
+/* "key":"part of the URL", or an empty string. */
 static void put_part(struct buf *out, const char *key, const char *from, const char *to)
 {
 	buf_printf(out, "\"%s\":", key);
@@ -205,7 +205,7 @@ static void put_part(struct buf *out, const char *key, const char *from, const c
 	buf_add_char(out, ',');
 }
 
-/* The parts of scheme://host/path?query#fragment, which is how a URL travels. */
+/* Splits scheme://host/path?query#fragment, the encoding of a URL in gob. */
 static void put_url(struct buf *out, const struct gob_value *v)
 {
 	const char *at = (const char *)v->data, *end = at + v->len, *host, *path, *query, *fragment, *scheme;
@@ -288,7 +288,7 @@ static void put_json_http(struct buf *out, const struct gob_value *http)
 	buf_add_char(out, '}');
 }
 
-/* Members that are zero are left out, as they are on the wire. */
+/* Omits members that are zero, like the wire format. */
 static void put_json_dns(struct buf *out, const struct gob_value *dns)
 {
 	buf_add_str(out, ",\"dns\":{");

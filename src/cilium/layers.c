@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Finding the layers. Each step checks what the dissector checks, in its order, and says what it says.
+ * Finds the layers. Each step makes gopacket's checks in gopacket's order, with its error messages.
  */
 #include "cilium/layers.h"
 
@@ -17,7 +17,7 @@ static uint16_t be16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-/* ---- what may follow ---- */
+/* ---- next layer ---- */
 
 static enum layer_kind by_ether_type(uint16_t type)
 {
@@ -46,7 +46,7 @@ static enum layer_kind by_protocol(uint8_t proto)
 	}
 }
 
-/* ---- one layer each: fills head and payload, returns what follows ---- */
+/* ---- one function per layer: sets head and payload, returns the next kind ---- */
 
 struct parse {
 	struct layers *out;
@@ -87,7 +87,7 @@ static void split(struct layer *l, const uint8_t *data, size_t len, size_t head)
 	l->payload_len = l->all_len = len - head;
 }
 
-/* Cuts the payload to what its header says it is. */
+/* Truncates the payload to the length in its header. */
 static void limit(struct parse *p, struct layer *l, size_t len)
 {
 	if (len > l->payload_len)
@@ -106,7 +106,7 @@ static enum layer_kind parse_ethernet(struct parse *p, struct layer *l, const ui
 	type = be16(data + 12);
 	if (type >= 0x600)
 		return by_ether_type(type);
-	limit(p, l, type);	/* a length: 802.3 */
+	limit(p, l, type);	/* 802.3: the field is a length */
 	return LAYER_STOP;
 }
 
@@ -137,7 +137,7 @@ static enum layer_kind parse_ipv4(struct parse *p, struct layer *l, const uint8_
 
 	if (len < 20)
 		return fail_cut(p, "Invalid ip4 header. Length %zu less than 20", len);
-	total = be16(data + 2) ?: (uint16_t)len;	/* 0: offloaded segmentation */
+	total = be16(data + 2) ?: (uint16_t)len;	/* 0: segmentation offload */
 	words = data[0] & 15;
 	if (total < 20)
 		return fail(p, "Invalid (too small) IP length (%u < 20)", total);
@@ -152,13 +152,16 @@ static enum layer_kind parse_ipv4(struct parse *p, struct layer *l, const uint8_
 	split(l, data, MIN(len, (size_t)total), words * 4);
 	if (!ipv4_options(p, data + 20, words * 4 - 20))
 		return LAYER_STOP;
-	return be16(data + 6) & 0x3fff ? LAYER_STOP : by_protocol(data[9]);	/* fragments are not entered */
+	return be16(data + 6) & 0x3fff ? LAYER_STOP : by_protocol(data[9]);	/* do not dissect fragments */
 }
 
 #define OPT_JUMBO 0xc2
 #define JUMBO_MIN 65536u
 
-/* @len: what follows in the packet, which may be more than the extension. *@ret_jumbo: 0 = no such option. */
+/*
+ * @len: bytes left in the packet, possibly more than the extension. *@ret_jumbo: jumbogram length, 0 without the
+ * option.
+ */
 static bool hop_by_hop_options(struct parse *p, const uint8_t *ext, size_t ext_len, size_t len, uint32_t *ret_jumbo)
 {
 	const uint8_t *jumbo = NULL;
@@ -185,7 +188,7 @@ static bool hop_by_hop_options(struct parse *p, const uint8_t *ext, size_t ext_l
 	return true;
 }
 
-/* The extension belongs to the IPv6 layer, whose payload starts behind it unless it is a jumbogram. */
+/* The extension is part of the IPv6 layer, whose payload follows it unless the packet is a jumbogram. */
 static enum layer_kind parse_hop_by_hop(struct parse *p, struct layer *l, unsigned length)
 {
 	const uint8_t *ext = l->payload;

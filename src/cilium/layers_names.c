@@ -39,7 +39,7 @@ const char *layers_names_protocol(uint8_t proto)
 
 struct icmp_type {
 	const char *name;
-	const char *const *codes;	/* NULL = it has none */
+	const char *const *codes;	/* NULL = type without codes */
 	size_t n_codes;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Layers in words: Go's %v of each header's fields, lists of more than four elements as their number.
+ * Prints layers as Go's %v does: each header's fields; lists of more than four elements as a count.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -122,7 +122,7 @@ static void put_ipv6_option(struct buf *out, const uint8_t *opt)
 	buf_add_str(out, " OptionAlignment=[0 0]}");
 }
 
-/* The extension header, whole, and the rest of the packet. */
+/* The whole extension header and the rest of the packet. */
 static void put_hop_by_hop(struct buf *out, const uint8_t *ext, size_t len)
 {
 	size_t ext_len = ext[1] * 8u + 8, n = 0;
@@ -282,13 +282,13 @@ static void put_vrrp(struct buf *out, const uint8_t *h)
 	buf_add_char(out, ']');
 }
 
-/* A code with its top bit set is a floating-point number; the client keeps the low 8 bits of its value. */
+/* A code with its top bit set is a floating-point number; gopacket keeps the low 8 bits of its value. */
 static unsigned igmp_deciseconds(uint8_t code)
 {
 	return code & 0x80 ? (uint8_t)(((code >> 4 & 7u) | 16u) << ((code & 15u) + 3)) : code;
 }
 
-/* Go's notation of a time.Duration below a minute. */
+/* Go's format of a time.Duration below one minute. */
 static void put_deciseconds(struct buf *out, unsigned n)
 {
 	if (n % 10 == 0)
@@ -299,7 +299,7 @@ static void put_deciseconds(struct buf *out, unsigned n)
 		buf_printf(out, "%u.%us", n / 10, n % 10);
 }
 
-/* The client reads every version as IGMPv2 and leaves the version at 0. */
+/* gopacket parses every version as IGMPv2 and leaves the version 0. */
 static void put_igmp(struct buf *out, const uint8_t *h)
 {
 	buf_printf(out, " Type=%s MaxResponseTime=", layers_names_igmp(h[0]));
@@ -374,7 +374,7 @@ static void put_fields(struct buf *out, const struct layer *l)
 void layers_text_put(struct buf *out, const struct layer *l)
 {
 	buf_printf(out, "%s\t{Contents=", kinds[l->kind].name);
-	put_bytes(out, l->head, l->kind == LAYER_IGMP ? 0 : l->head_len);	/* the client never sets it there */
+	put_bytes(out, l->head, l->kind == LAYER_IGMP ? 0 : l->head_len);	/* IGMP: always empty */
 	buf_add_str(out, " Payload=");
 	put_bytes(out, l->payload, l->payload_len);
 	put_fields(out, l);
@@ -420,7 +420,7 @@ bool layers_text_ends(const struct layer *l, struct buf *src, struct buf *dst)
 	}
 }
 
-/* ---- one line for all of it ---- */
+/* ---- summary line ---- */
 
 static const struct layer *find(const struct layers *l, size_t from, size_t to, unsigned level)
 {
@@ -468,7 +468,7 @@ static void put_l4(struct buf *out, const struct layer *l)
 		}
 }
 
-/* What stands behind the addresses of a packet without ports. */
+/* Text after the addresses, for packets without ports. */
 static void put_other(struct buf *out, const struct layer *l)
 {
 	const uint8_t *h = l->head;

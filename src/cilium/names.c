@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tables of names, as of release 1.20. Numbers are append-only there, but for the source files, which moved in 1.19.
+ * Name tables of release 1.20. Cilium only appends numbers, except for source files, renumbered in 1.19.
  */
 #include "cilium/names.h"
 
@@ -175,7 +175,7 @@ const char *cilium_names_sock_point(uint8_t point)
 	return lookup(sock_points, ARRAY_SIZE(sock_points), point) ?: "unknown";
 }
 
-/* The name, or the number. */
+/* Prints the name, or the number without one. */
 static void put(struct buf *out, const char *name, uint64_t number)
 {
 	if (name)

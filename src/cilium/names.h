@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What Cilium calls its numbers (release 1.20): drop reasons, source files, observation points, identities, states.
+ * Names of numbers in Cilium's datapath (release 1.20): drop reasons, source files, observation points, identities,
+ * states.
  */
 #ifndef CILIUM_NAMES_H
 #define CILIUM_NAMES_H
@@ -9,15 +10,15 @@
 
 struct buf;
 
-const char *cilium_names_drop_reason(uint8_t code);   /* NULL = not a known one */
-const char *cilium_names_agent_event(uint32_t type);  /* "Endpoint created", NULL = not a known one */
+const char *cilium_names_drop_reason(uint8_t code);   /* NULL = unknown */
+const char *cilium_names_agent_event(uint32_t type);  /* "Endpoint created"; NULL = unknown */
 const char *cilium_names_policy_match(uint8_t match); /* never NULL */
 const char *cilium_names_sock_point(uint8_t point);   /* never NULL */
 const char *cilium_names_auth(uint8_t type);	      /* never NULL */
-const char *cilium_names_file(uint8_t id);	      /* NULL = not a known one */
-const char *cilium_names_state(uint8_t reason);	      /* of a trace; NULL = not a known one */
+const char *cilium_names_file(uint8_t id);	      /* NULL = unknown */
+const char *cilium_names_state(uint8_t reason);	      /* of a trace; NULL = unknown */
 
-/* Written out, unknown numbers in Cilium's way. */
+/* Append the name, or the number in Cilium's format. */
 void cilium_names_put_drop(struct buf *out, uint8_t code, int ext_error);
 void cilium_names_put_file(struct buf *out, uint8_t id);
 void cilium_names_put_point(struct buf *out, uint8_t point);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One table of struct sizes by version, one function per kind. Layouts: see notify.h.
+ * Decoder: a table of struct sizes by version and one function per kind. Layouts: see notify.h.
  */
 #include "cilium/notify.h"
 
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 
-#define RING_PAD 8	/* perf samples: a u32 length and the bytes are padded together to this */
+#define RING_PAD 8	/* perf pads a sample, including its u32 length, to this */
 
 static int too_short(struct err *err, const char *what, const char *note, size_t want, size_t len)
 {
@@ -34,12 +34,12 @@ static void capture_header(struct cursor *c, struct cilium_notify *n)
 	n->pkt.orig_len = cur_u32(c);
 	n->pkt.cap_len = cur_u16(c);
 	n->version = cur_u8(c);
-	cur_skip(c, 1);	/* ext_version: what it announces is not upstream's and adds nothing here */
+	cur_skip(c, 1);	/* ext_version: announces extensions that upstream does not have */
 }
 
 /*
- * The packet begins at @off. A sample of the length that a ring gives it ends in padding. In any other the client
- * takes all bytes for the packet, however many were captured.
+ * The packet starts at @off. A sample whose length fits a ring record ends in padding. For any other length the
+ * client takes all remaining bytes as the packet, whatever the captured length says.
  */
 static void packet_at(struct cilium_notify *n, const uint8_t *data, size_t len, size_t off)
 {
@@ -51,7 +51,7 @@ static void packet_at(struct cilium_notify *n, const uint8_t *data, size_t len, 
 	n->pkt.data = n->pkt.len ? data + off : NULL;
 }
 
-/* Sizes of a struct by its version. @kind, @word: what the client calls it. */
+/* Checks the struct's size for its version. @kind, @word: the client's names, for the message. */
 static int check_version(const struct cilium_notify *n, size_t len, const uint8_t *sizes, size_t n_sizes,
 			 const char *kind, const char *word, struct err *err)
 {
@@ -148,8 +148,8 @@ static int decode_capture(const uint8_t *data, size_t len, struct cilium_notify 
 }
 
 /*
- * The struct grew from 32 to 40 bytes in 1.19 and kept its version. Its size shows in the length: that of a whole
- * sample is padded (4 modulo 8), that of a bare payload is exact; the two sizes differ by 8.
+ * The struct grew from 32 to 40 bytes in 1.19 without a new version. Its length reveals the size: padded samples are
+ * 4 modulo 8, bare payloads are exact, and the two sizes differ by 8.
  */
 static size_t policy_size(size_t len, uint16_t cap_len)
 {
@@ -203,7 +203,10 @@ static int decode_recorder(const uint8_t *data, size_t len, struct cilium_notify
 	return 0;
 }
 
-/* No version, no common header, and until 1.18 another order of members. Both make samples of the same length. */
+/*
+ * This struct has neither version nor common header, and 1.18 reordered its members; both layouts have the same
+ * length.
+ */
 static bool sock_is_new(const uint8_t *data, size_t len)
 {
 	return len >= 40 && data[2] <= 2 && data[3] <= 1 && !data[6] && !data[7];

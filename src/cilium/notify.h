@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Notifications of Cilium's datapath, out of their bytes: every kind and version that was ever released
+ * Notifications of Cilium's datapath: every kind and version released so far
  * (bpf/lib/{common,drop,trace,dbg,policy_log,trace_sock,pcap}.h of Cilium 1.7 to 1.20; host byte order).
  *
- * Knows no ring, no socket and no output.
+ * Independent of rings, sockets and outputs.
  */
 #ifndef CILIUM_NOTIFY_H
 #define CILIUM_NOTIFY_H
@@ -15,25 +15,25 @@
 struct buf;
 struct err;
 
-/* First byte of every payload. 129 and above come from the agent. */
+/* First byte of a payload. The agent sends 129 and above. */
 enum cilium_type {
 	CILIUM_DROP = 1, CILIUM_DEBUG = 2, CILIUM_CAPTURE = 3, CILIUM_TRACE = 4, CILIUM_POLICY = 5,
 	CILIUM_RECORDER = 6,
 	CILIUM_SOCK = 7, CILIUM_L7 = 129, CILIUM_AGENT = 130, CILIUM__MAX,
 };
 
-#define CILIUM_FLAG_IPV6 1	/* of drop and trace */
-#define CILIUM_FLAG_L3 2	/* the packet starts at its IP header */
+#define CILIUM_FLAG_IPV6 1	/* in drop and trace */
+#define CILIUM_FLAG_L3 2	/* packet starts at its IP header */
 #define CILIUM_FLAG_VXLAN 4
 #define CILIUM_FLAG_GENEVE 8
 
 #define CILIUM_REASON_ENCRYPTED 0x80
 
 struct cilium_packet {
-	const uint8_t *data;	/* in the payload; NULL = none */
+	const uint8_t *data;	/* points into the payload; NULL = none */
 	size_t len;
 	uint32_t orig_len;	/* on the wire */
-	uint16_t cap_len;	/* as the datapath says */
+	uint16_t cap_len;	/* length field of the datapath */
 	uint8_t flags;		/* CILIUM_FLAG_* */
 };
 
@@ -57,7 +57,7 @@ struct cilium_trace {
 
 struct cilium_policy {
 	uint32_t remote_identity;
-	int32_t verdict;	/* < 0 minus the drop reason, 0 allowed, > 0 proxy port */
+	int32_t verdict;	/* < 0: negated drop reason, 0: allowed, > 0: proxy port */
 	uint16_t dst_port;
 	uint8_t proto;
 	uint8_t bits;		/* CILIUM_POLICY_* */
@@ -103,39 +103,39 @@ struct cilium_notify {
 };
 
 /*
- * @len bytes, ring padding among them or not; @ret points into @data. Agent types are told by type only (gob.h has
- * the rest). -EBADMSG with the sentence that Cilium's client prints when bytes are missing, -ENOSYS for a type that
- * nobody knows; only @ret->type is valid then.
+ * Decodes @len bytes, with or without ring padding; @ret borrows from @data. Agent types yield their type only (gob.h
+ * decodes the rest). -EBADMSG with the client's message if bytes are missing, -ENOSYS for an unknown type; @ret->type
+ * alone is valid then.
  */
 int cilium_notify_decode(const void *data, size_t len, struct cilium_notify *ret, struct err *err);
 
 /*
- * The other way: appends the newest layout of its kind, packet and all (pkt.data and pkt.len, at most 65535 bytes of
- * it); version and pkt.cap_len are not looked at. 0, -ENOSYS for kinds that no datapath makes today, -ENOMEM.
+ * Encodes the newest layout of a kind with its packet (pkt.data, pkt.len, at most 65535 bytes); ignores version and
+ * pkt.cap_len. 0, -ENOSYS for kinds that current datapaths do not send, -ENOMEM.
  */
 int cilium_encode(const struct cilium_notify *n, struct buf *out);
 
-/* ---- records that agents make (types 129 and 130): a type byte and a gob stream ---- */
+/* ---- agent records (types 129 and 130): a type byte and a gob stream ---- */
 
-/* Kinds of agent notifications that we send. */
+/* Kinds of agent notifications that sonde sends. */
 #define CILIUM_AGENT_MESSAGE 1
 #define CILIUM_AGENT_STARTED 2
 
-/* Appends a notification; @json is its text, an object. */
+/* Appends a notification; @json: its text, a JSON object. */
 void cilium_gob_put_agent(struct buf *out, uint32_t type, const char *json);
 
 struct cilium_call_end {
-	char addr[46];			/* as text; "" = not known */
+	char addr[46];			/* text; "" = unknown */
 	bool ipv6;
 	uint16_t port;
 	uint32_t identity;
 };
 
-/* A request that was answered. Texts are borrowed, without NUL. */
+/* An answered request. Strings are borrowed and not terminated. */
 struct cilium_call {
 	struct cilium_call_end asks, answers;
-	bool server;			/* seen by the side that answers */
-	int code;			/* of HTTP; 0 = none */
+	bool server;			/* recorded at the server */
+	int code;			/* HTTP status; 0 = none */
 	const char *method, *url;
 	size_t method_len, url_len;
 	char timestamp[40];		/* RFC 3339 */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Looking up port names: several rows may have one port. */
+/* Port names; several rows may share a port. */
 #include "cilium/ports.h"
 
 const char *ports_name(uint16_t port, unsigned transport)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of ports as IANA assigned them; the table is tables/ports.tsv. */
+/* IANA's port names, from tables/ports.tsv. */
 #ifndef CILIUM_PORTS_H
 #define CILIUM_PORTS_H
 
@@ -10,7 +10,7 @@
 #define PORT_UDP 2u
 #define PORT_SCTP 4u
 
-/* Sorted by port. Generated. */
+/* Generated; sorted by port. */
 struct port_row {
 	uint16_t port;
 	uint8_t transports;	/* PORT_* */
@@ -19,7 +19,7 @@ struct port_row {
 extern const struct port_row port_rows[];
 extern const size_t n_port_rows;
 
-/* Name of @port for one of PORT_*, or NULL. */
+/* Name of @port for the transports @transport (PORT_*), or NULL. */
 const char *ports_name(uint16_t port, unsigned transport);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines. Each has one function; cilium_print() chooses by kind and level.
+ * One function per line; cilium_print() selects it by kind and verbosity.
  */
 #include "cilium/print.h"
 
@@ -120,7 +120,7 @@ static void put_drop_long(struct buf *out, const struct cilium_notify *n, int64_
 	if (d->dst_id)
 		buf_printf(out, ", to endpoint %u", d->dst_id);
 	buf_add_char(out, '\n');
-	if (d->ip_trace_id) /* the client closes neither the bracket nor the line */
+	if (d->ip_trace_id) /* the client leaves bracket and line open */
 		buf_printf(out, " [ IP-TRACE-ID=%llu", (unsigned long long)d->ip_trace_id);
 	put_dissection(out, &n->pkt, o);
 }
@@ -173,7 +173,7 @@ static void put_trace_long(struct buf *out, const struct cilium_notify *n, int64
 	put_dissection(out, &n->pkt, o);
 }
 
-/* ---- the others ---- */
+/* ---- other kinds ---- */
 
 static void put_debug_line(struct buf *out, const struct cilium_notify *n, int64_t cpu, const struct cilium_print *o)
 {

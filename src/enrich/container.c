@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Cgroup paths of container engines. An id is 64 hex digits, alone in its component or between a prefix that
- * names the engine and ".scope":
+ * Cgroup paths of container engines. An id is 64 hex digits: a whole path component, or between the engine's
+ * prefix and ".scope":
  *
  *   /docker/ID  /system.slice/docker-ID.scope				docker
  *   /machine.slice/libpod-ID.scope/container				podman
  *   /kubepods.slice/.../cri-containerd-ID.scope  /kubepods/.../podUID/ID	containerd and Kubernetes
- *   .../kubepods-podUID.slice:cri-containerd:ID			the same under another cgroup driver
+ *   .../kubepods-podUID.slice:cri-containerd:ID			same, cgroupfs driver
  *   /kubepods.slice/.../crio-ID.scope					cri-o
  *   /default/ID  /namespace/ID						containerd alone
- *   /lxc/NAME  /lxc.payload.NAME  /machine.slice/systemd-nspawn@NAME.service	named ones
+ *   /lxc/NAME  /lxc.payload.NAME  /machine.slice/systemd-nspawn@NAME.service	names instead of ids
  *
- * The innermost id counts: a container may run others.
+ * Containers nest: the innermost id counts.
  */
 #include "enrich/container.h"
 
@@ -38,7 +38,7 @@ static bool ends(const char *s, size_t len, const char *suffix)
 	return len >= n && !memcmp(s + len - n, suffix, n);
 }
 
-/* Monitors and pause processes of the engines sit in scopes that look like their containers'. */
+/* Engine monitors and pause processes have scopes named like those of containers. */
 static bool is_helper(const char *s, size_t len)
 {
 	return starts(s, len, "libpod-conmon-") || starts(s, len, "crio-conmon-");
@@ -69,7 +69,7 @@ static bool copy_name(const char *s, size_t len, char *ret_id)
 	return true;
 }
 
-/* @parent: the component before, may be empty. */
+/* @parent: the preceding component, possibly empty. */
 static bool id_by_name(const char *parent, size_t parent_len, const char *s, size_t len, char *ret_id)
 {
 	static const struct { const char *prefix, *suffix; } forms[] = {

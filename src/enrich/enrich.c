@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * State events feed the tables, then every event asks them. What a state event tells is found by the words of
- * its fields, looked up once per event type:
+ * State events update the tables; every event is then looked up in them. Fields of state events are found by name,
+ * once per event type:
  *
- *   task.comm task.exe task.args task.ppid task.uid task.gid	who a process is from now on
- *   task.maker task.maker_start	it was just made by that process
- *   exit.last	true: its last thread is gone
- *   sock.closed	it is about the socket in the keys; true: that is gone
+ *   task.comm task.exe task.args task.ppid task.uid task.gid	the process from now on
+ *   task.maker task.maker_start	the process that created it, just now
+ *   exit.last	true: its last thread exited
+ *   sock.closed	socket of the keys; true: it was closed
  */
 #include "enrich/enrich.h"
 
@@ -25,24 +25,24 @@
 #include "sonde/wire.h"
 
 #define DEFAULT_BUDGET_BYTES (64u << 20)
-#define SOCKET_BYTES 128	/* about what one costs, with its share of the table */
-#define CONTAINERS_MAX 16384	/* then they are worked out again */
+#define SOCKET_BYTES 128	/* approximate cost of an entry, with its share of the table */
+#define CONTAINERS_MAX 16384	/* cache entries; cleared when full */
 
-enum word {
-	WORD_COMM, WORD_EXE, WORD_ARGS, WORD_PPID, WORD_UID, WORD_GID, WORD_MAKER, WORD_MAKER_START, WORD_LAST,
-	WORD_CLOSED, WORD__MAX,
+enum state_field {
+	STATE_COMM, STATE_EXE, STATE_ARGS, STATE_PPID, STATE_UID, STATE_GID, STATE_MAKER, STATE_MAKER_START, STATE_LAST,
+	STATE_CLOSED, STATE__MAX,
 };
 
-static const char *const words[] = {
-	[WORD_COMM] = "task.comm", [WORD_EXE] = "task.exe", [WORD_ARGS] = "task.args", [WORD_PPID] = "task.ppid",
-	[WORD_UID] = "task.uid", [WORD_GID] = "task.gid", [WORD_MAKER] = "task.maker",
-	[WORD_MAKER_START] = "task.maker_start", [WORD_LAST] = "exit.last", [WORD_CLOSED] = "sock.closed",
+static const char *const field_names[] = {
+	[STATE_COMM] = "task.comm", [STATE_EXE] = "task.exe", [STATE_ARGS] = "task.args", [STATE_PPID] = "task.ppid",
+	[STATE_UID] = "task.uid", [STATE_GID] = "task.gid", [STATE_MAKER] = "task.maker",
+	[STATE_MAKER_START] = "task.maker_start", [STATE_LAST] = "exit.last", [STATE_CLOSED] = "sock.closed",
 };
-_Static_assert(ARRAY_SIZE(words) == WORD__MAX, "every word has a name");
+_Static_assert(ARRAY_SIZE(field_names) == STATE__MAX, "every field has a name");
 
-/* The fields of one event type that have those words; NULL where it lacks one. */
+/* Fields of an event type that the tables use; NULL where the type lacks one. */
 struct meaning {
-	const struct field *field[WORD__MAX];
+	const struct field *field[STATE__MAX];
 };
 
 struct container { char id[CONTAINER_ID_MAX]; };
@@ -67,7 +67,9 @@ struct enrich *enrich_new(size_t budget_bytes)
 		budget_bytes = DEFAULT_BUDGET_BYTES;
 	map_init(&e->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
 	map_init(&e->containers, sizeof(uint64_t), sizeof(struct container));
-	/* A quarter for sockets: a process costs several times as much and there are as many. */
+	/*
+	 * One quarter for sockets: a process entry costs several times as much, and both tables have similar counts.
+	 */
 	e->procs = proctab_new(budget_bytes / 4 * 3);
 	e->socks = socktab_new(MAX(budget_bytes / 4 / SOCKET_BYTES, (size_t)16));
 	return e->procs && e->socks ? TAKE_PTR(e) : NULL;
@@ -95,18 +97,18 @@ static const struct meaning *meaning_of(struct enrich *e, const struct event_des
 		return m;
 	m = map_add(&e->meanings, &desc, &is_new);
 	for (unsigned i = 0; m && i < desc->n_fields; i++)
-		for (int w = 0; w < WORD__MAX; w++)
-			if (!strcmp(desc->fields[i].name, words[w]))
+		for (int w = 0; w < STATE__MAX; w++)
+			if (!strcmp(desc->fields[i].name, field_names[w]))
 				m->field[w] = &desc->fields[i];
 	return m;
 }
 
-static bool number(const struct event *ev, const struct meaning *m, enum word w, uint64_t *ret)
+static bool number(const struct event *ev, const struct meaning *m, enum state_field w, uint64_t *ret)
 {
 	return m->field[w] && event_get_number(ev, m->field[w], ret) >= 0;
 }
 
-static bool number32(const struct event *ev, const struct meaning *m, enum word w, uint32_t *ret)
+static bool number32(const struct event *ev, const struct meaning *m, enum state_field w, uint32_t *ret)
 {
 	uint64_t v;
 
@@ -116,7 +118,7 @@ static bool number32(const struct event *ev, const struct meaning *m, enum word 
 	return true;
 }
 
-static const char *string(const struct event *ev, const struct meaning *m, enum word w, size_t *ret_len)
+static const char *string(const struct event *ev, const struct meaning *m, enum state_field w, size_t *ret_len)
 {
 	struct value v;
 
@@ -135,12 +137,12 @@ static int learn_socket(struct enrich *e, const struct event *ev, const struct m
 		return 0;
 	if (ev->tgid && ev->start_ns)
 		r = socktab_set(e->socks, ev->keys.cookie, ev->tgid, ev->start_ns);
-	if (r >= 0 && number(ev, m, WORD_CLOSED, &closed) && closed)
+	if (r >= 0 && number(ev, m, STATE_CLOSED, &closed) && closed)
 		socktab_close(e->socks, ev->keys.cookie);
 	return r;
 }
 
-/* What concerns one thread only, its name or its end, is not about the process. */
+/* Skips facts about a single thread: its name, its exit. */
 static int learn_process(struct enrich *e, const struct event *ev, const struct meaning *m)
 {
 	struct proc_fact f = {
@@ -149,16 +151,16 @@ static int learn_process(struct enrich *e, const struct event *ev, const struct 
 	};
 	uint64_t last = 0;
 
-	f.exited = number(ev, m, WORD_LAST, &last) && last;
+	f.exited = number(ev, m, STATE_LAST, &last) && last;
 	if (ev->tid != ev->tgid && !f.exited)
 		return 0;
-	f.comm = string(ev, m, WORD_COMM, &f.comm_len);
-	f.exe = string(ev, m, WORD_EXE, &f.exe_len);
-	f.args = string(ev, m, WORD_ARGS, &f.args_len);
-	f.has_ppid = number32(ev, m, WORD_PPID, &f.ppid);
-	f.has_ids = number32(ev, m, WORD_UID, &f.uid) && number32(ev, m, WORD_GID, &f.gid);
-	if (number32(ev, m, WORD_MAKER, &f.maker_tgid))
-		number(ev, m, WORD_MAKER_START, &f.maker_start_ns);
+	f.comm = string(ev, m, STATE_COMM, &f.comm_len);
+	f.exe = string(ev, m, STATE_EXE, &f.exe_len);
+	f.args = string(ev, m, STATE_ARGS, &f.args_len);
+	f.has_ppid = number32(ev, m, STATE_PPID, &f.ppid);
+	f.has_ids = number32(ev, m, STATE_UID, &f.uid) && number32(ev, m, STATE_GID, &f.gid);
+	if (number32(ev, m, STATE_MAKER, &f.maker_tgid))
+		number(ev, m, STATE_MAKER_START, &f.maker_start_ns);
 	return proctab_apply(e->procs, &f);
 }
 
@@ -168,12 +170,12 @@ static int learn(struct enrich *e, const struct event *ev)
 
 	if (!m)
 		return -ENOMEM;
-	return m->field[WORD_CLOSED] ? learn_socket(e, ev, m) : learn_process(e, ev, m);
+	return m->field[STATE_CLOSED] ? learn_socket(e, ev, m) : learn_process(e, ev, m);
 }
 
 /* ---- the process section ---- */
 
-/* The container of @cgroup_id, "" when it is none; NULL when the cgroup has no name yet. */
+/* Container of @cgroup_id, "" if it has none; NULL while the cgroup's name is unknown. */
 static const char *container_of_cgroup(struct enrich *e, const struct event *ev, uint64_t cgroup_id)
 {
 	struct container *c = map_find(&e->containers, &cgroup_id);
@@ -227,7 +229,7 @@ static struct sec_proc *build_section(const struct proc_found *p, const char *co
 	return s;
 }
 
-/* Made once per version and lent to every event. Without the cgroup's name it is made again when that is there. */
+/* Builds the section once per version and lends it to all events; rebuilds it when the cgroup's name arrives. */
 static int add_section(struct enrich *e, struct event *ev, const struct proc_found *p)
 {
 	const char *container = NULL;
@@ -242,7 +244,7 @@ static int add_section(struct enrich *e, struct event *ev, const struct proc_fou
 			return -ENOMEM;
 		proctab_keep_section(e->procs, p->v, s, len, container || !p->v->cgroup_id);
 	}
-	event_add_section(ev, SEC_PROC, s, len); /* no room: the event says what it can */
+	event_add_section(ev, SEC_PROC, s, len); /* no room: publish the event without the section */
 	return 0;
 }
 
@@ -251,7 +253,7 @@ int enrich_event(struct enrich *e, struct event *ev, struct arena *scratch)
 	struct proc_found p;
 	int r;
 
-	(void)scratch; /* all that is added lives in the tables until the next event */
+	(void)scratch; /* sections live in the tables until the next event */
 	if (ev->desc->class == EVENT_META)
 		return 0;
 	if (ev->desc->class == EVENT_STATE) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Lists in order of age, for tables that forget: the oldest entry is at the front. The links live in the entries.
+ * Intrusive lists ordered by age, for tables that evict entries: the oldest is at the front.
  */
 #ifndef ENRICH_AGING_H
 #define ENRICH_AGING_H
@@ -12,7 +12,7 @@ struct aged {
 };
 
 struct age_list {
-	struct aged head;	/* a ring: head.next is the oldest */
+	struct aged head;	/* circular: head.next is the oldest */
 };
 
 static inline void age_init(struct age_list *l)
@@ -32,7 +32,7 @@ static inline void age_remove(struct aged *a)
 	a->prev = a->next = a;
 }
 
-/* @a becomes the youngest of @l; it is in no list. */
+/* Appends @a as the youngest. It must not be in a list. */
 static inline void age_add(struct age_list *l, struct aged *a)
 {
 	a->next = &l->head;

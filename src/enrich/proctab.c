@@ -56,7 +56,7 @@ static void image_put(struct proctab *t, struct image *im)
 	free(im);
 }
 
-/* What @f says, and where it says nothing what @old says. */
+/* A new image from @f; fields that @f lacks come from @old. */
 static struct image *image_new(struct proctab *t, const struct proc_fact *f, const struct image *old)
 {
 	const char *exe = f->exe ? f->exe : old ? old->text : "";
@@ -211,7 +211,7 @@ static void insert_version(struct proctab *t, struct process *p, const struct pr
 {
 	unsigned i;
 
-	/* What a snapshot saw after this happened says nothing about the time before. */
+	/* A snapshot taken later does not describe the time before this event. */
 	for (i = 0; !v->taken_ns && i < p->n; i++)
 		if (p->v[i].taken_ns > v->since_ns)
 			drop_version(t, p, i--);
@@ -259,7 +259,7 @@ static int apply_birth(struct proctab *t, struct process *p, const struct proc_f
 	return 0;
 }
 
-/* What happened after the snapshot without running another program happened to the program it saw. */
+/* Later facts without an exec apply to the program that the snapshot saw. */
 static int fill_later(struct proctab *t, struct process *p, unsigned at)
 {
 	for (unsigned i = at; i-- > 0;) {

@@ -13,7 +13,7 @@
 
 struct proctab;
 
-/* What a process runs. Shared by a parent and the children that did not exec. */
+/* Image of a process: comm, executable, arguments. A parent and its children share it until they exec. */
 struct image {
 	uint32_t refs;
 	uint32_t exe_len, args_len;

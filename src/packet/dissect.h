@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside src/packet only: how the files of the protocol families work together.
+ * Interface between the protocol families. Private to src/packet.
  *
- * Bounds: a layer takes its header off d->cur in one step (layer_take), which marks a short one, and reads it
- * through a cursor over just those bytes. Length fields may only shrink d->cur (layer_trim). So no
- * read can leave the captured bytes, and every step of the loop adds a layer, of which there are at most
- * PACKET_MAX_LAYERS: no input makes it run long.
+ * Bounds: a layer takes its header off d->cur in one step (layer_take), which marks a short one as truncated, and
+ * reads it through a cursor over these bytes alone. Length fields can only shrink d->cur (layer_trim). Reads
+ * therefore stay within the captured bytes. Each iteration adds a layer, of which there are at most
+ * PACKET_MAX_LAYERS, so run time is bounded for any input.
  */
 #ifndef PACKET_DISSECT_H
 #define PACKET_DISSECT_H
@@ -13,19 +13,19 @@
 #include "base/cursor.h"
 #include "packet/packet.h"
 
-#define PACKET_MAX_IPV6_EXT 8		/* RFC 8200 knows seven kinds, each at most once or twice */
+#define PACKET_MAX_IPV6_EXT 8		/* RFC 8200 has seven kinds, each at most once or twice */
 
 struct dissect;
 typedef void (*dissect_fn)(struct dissect *d);
 
 struct dissect {
 	struct packet *p;
-	struct cursor cur;	/* captured bytes that no layer took yet, cut to what length fields allow */
-	uint32_t wire_left;	/* bytes from cur.pos on as the wire had them */
-	struct packet_flow *flow;	/* of the current depth */
+	struct cursor cur;	/* captured bytes left for further layers, within length fields */
+	uint32_t wire_left;	/* bytes from cur.pos on, on the wire */
+	struct packet_flow *flow;	/* flow of the current depth */
 	dissect_fn next;	/* NULL: the rest is payload */
 	uint8_t depth;
-	uint8_t n_ext;		/* IPv6 extension headers since the last IPv6 header */
+	uint8_t n_ext;		/* extension headers since the last IPv6 header */
 };
 
 static inline struct packet_layer *layer_last(struct dissect *d)
@@ -33,7 +33,7 @@ static inline struct packet_layer *layer_last(struct dissect *d)
 	return &d->p->layers[d->p->n_layers - 1];
 }
 
-/* The header ended early, or contradicts itself: nothing behind it can be believed. */
+/* Header truncated or inconsistent: stops dissection. */
 static inline void layer_bad(struct dissect *d)
 {
 	layer_last(d)->cut = true;
@@ -42,8 +42,8 @@ static inline void layer_bad(struct dissect *d)
 }
 
 /*
- * Adds a layer whose header has @len bytes. *ret reads what there is of it; false if that is less (then
- * the layer is marked and the dissection ends here).
+ * Adds a layer with a header of @len bytes; *ret reads its captured part. False if truncated: the layer is marked and
+ * dissection ends.
  */
 static inline bool layer_take(struct dissect *d, enum packet_layer_kind kind, uint32_t len, struct cursor *ret)
 {
@@ -60,7 +60,7 @@ static inline bool layer_take(struct dissect *d, enum packet_layer_kind kind, ui
 	return false;
 }
 
-/* The same for a layer that is all that is left, at least @min bytes: messages without payload. */
+/* Adds a layer that covers all remaining bytes, at least @min: messages without payload. */
 static inline bool layer_take_rest(struct dissect *d, enum packet_layer_kind kind, uint32_t min, struct cursor *ret)
 {
 	size_t have = cur_left(&d->cur);
@@ -70,7 +70,7 @@ static inline bool layer_take_rest(struct dissect *d, enum packet_layer_kind kin
 	return ok;
 }
 
-/* A length field says that @len bytes follow: padding behind them is not seen. */
+/* Limits the remaining bytes to @len from a length field, which excludes trailing padding. */
 static inline void layer_trim(struct dissect *d, uint32_t len)
 {
 	if (cur_left(&d->cur) > len)
@@ -78,10 +78,10 @@ static inline void layer_trim(struct dissect *d, uint32_t len)
 	d->wire_left = len;
 }
 
-/* What follows is a packet inside a tunnel of kind @kind. */
+/* Continues with the packet inside a tunnel of kind @kind. */
 void dissect_tunnel(struct dissect *d, enum packet_layer_kind kind, uint32_t vni, dissect_fn inner);
 
-dissect_fn dissect_by_ethertype(uint16_t ethertype);	/* NULL: not known */
+dissect_fn dissect_by_ethertype(uint16_t ethertype);	/* NULL: unknown */
 
 void dissect_ethernet(struct dissect *d);
 void dissect_sll(struct dissect *d);

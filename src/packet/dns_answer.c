@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names point backwards into the message: jumps and lengths are bounded, so the work is linear in the records that
- * are looked at, of which there are at most RECORDS_MAX.
+ * Compressed names point backwards into the message. Jumps and lengths are bounded, so time is linear in the records,
+ * of which at most RECORDS_MAX are read.
  */
 #include "packet/dns.h"
 
@@ -23,7 +23,7 @@
 #define FLAG_RESPONSE 0x8000
 #define OPCODE_SHIFT 11
 
-/* Lower case; 0 for what no host name has. */
+/* Lower case, or 0 for characters that host names cannot have. */
 static char letter(uint8_t c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -45,7 +45,7 @@ static bool add_label(char name[static DNS_NAME_MAX + 1], size_t *len, const uin
 	return true;
 }
 
-/* Moves @c behind the name. False for one that cannot be read, or has letters that no host name has. */
+/* Reads a name and moves @c past it. False if it is invalid or not a host name. */
 static bool read_name(struct cursor msg, struct cursor *c, char name[static DNS_NAME_MAX + 1])
 {
 	struct cursor at = *c;
@@ -117,7 +117,7 @@ static void add_address(struct dns_answer *a, const struct record *r, uint32_t t
 	a->n++;
 }
 
-/* Records stand in the order of the chain: servers put them so, and resolvers read them so. */
+/* Expects records in chain order, as servers send them and resolvers read them. */
 static void read_answers(struct cursor msg, struct cursor *c, uint16_t n, struct dns_answer *a)
 {
 	char current[DNS_NAME_MAX + 1], target[DNS_NAME_MAX + 1];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How much of a packet is headers. A layer of the dissection may go on into what it carries (the packet that an ICMP
- * error quotes, SCTP's chunks, VRRP's password): of those the fixed part is taken.
+ * Length of a packet's headers. Some layers include what they carry (the packet quoted by an ICMP error, SCTP chunks,
+ * the VRRP password): only their fixed part counts.
  */
 #include "packet/packet.h"
 
-/* Bytes of a layer that are header; layers that are none end the headers. */
+/* Maximum header bytes of a layer; 0 = payload, which ends the headers. */
 static const uint16_t header_most[LAYER__MAX] = {
 	[LAYER_ETHERNET] = 14, [LAYER_SLL] = 16, [LAYER_SLL2] = 20, [LAYER_VLAN] = 8, [LAYER_MPLS] = 64,
 	[LAYER_ARP] = 28, [LAYER_IPV4] = 60, [LAYER_IPV6] = 40, [LAYER_IPV6_EXT] = 2048, [LAYER_FRAGMENT] = 8,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of numbers, and addresses as text (IPv6 as RFC 5952 wants it).
+ * Names of numbers; addresses as text (IPv6 by RFC 5952).
  */
 #include "packet/names.h"
 
@@ -46,7 +46,7 @@ const char *packet_names_proto_name(uint8_t proto)
 struct icmp_name {
 	uint8_t type;
 	const char *name;
-	const char *const *codes;	/* NULL: the type has no codes */
+	const char *const *codes;	/* NULL: type without codes */
 	uint8_t n_codes;
 };
 
@@ -59,7 +59,7 @@ static const char *const icmp_exceeded[] = { "TTLExceeded", "FragmentReassemblyT
 static const char *const icmp_problem[] = { "PointerIndicatesError", "MissingOption", "BadLength" };
 static const char *const icmp_redirect[] = { "Net", "Host", "TOS+Net", "TOS+Host" };
 
-/* RFC 792 and the registry of ICMP parameters. */
+/* RFC 792 and IANA's ICMP parameters. */
 static const struct icmp_name icmp_names[] = {
 	{ 0, "EchoReply" },
 	{ 3, "DestinationUnreachable", icmp_unreach, ARRAY_SIZE(icmp_unreach) },
@@ -87,7 +87,7 @@ static const char *const icmpv6_problem[] = {
 	"ErroneousHeaderField", "UnrecognizedNextHeader", "UnrecognizedIPv6Option",
 };
 
-/* RFC 4443, RFC 4861. Multicast listener messages have no name there; they print as numbers. */
+/* RFC 4443, RFC 4861. gopacket has no names for multicast listener messages; they print as numbers. */
 static const struct icmp_name icmpv6_names[] = {
 	{ 1, "DestinationUnreachable", icmpv6_unreach, ARRAY_SIZE(icmpv6_unreach) },
 	{ 2, "PacketTooBig" },

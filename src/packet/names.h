@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers of the link and network layers and their names. Names of ethertypes and of ICMP types are those
- * of gopacket 1.1, because Cilium's monitor prints them.
+ * Numbers of the link and network layers and their names. Ethertypes and ICMP types have gopacket 1.1's names, which
+ * Cilium's monitor prints.
  */
 #ifndef PACKET_NAMES_H
 #define PACKET_NAMES_H
@@ -40,8 +40,8 @@ struct buf;
 #define PROTO_MPLS 137
 
 const char *packet_names_ethertype_name(uint16_t type); /* NULL = unknown */
-const char *packet_names_proto_name(uint8_t proto);	/* likewise */
-int services_port(const char *name);			/* "http": 80; -ENOENT */
+const char *packet_names_proto_name(uint8_t proto);	/* NULL = unknown */
+int services_port(const char *name);			/* "http" -> 80; -ENOENT */
 
 /* "DestinationUnreachable(Port)", "EchoRequest", "143(0)". @family: 4 or 6. */
 void packet_names_text_icmp_type(struct buf *out, int family, uint8_t type, uint8_t code);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The dissector's loop, and where it starts for each link type. Link types: the registry of LINKTYPE_
- * values at tcpdump.org.
+ * Dissection loop and its entry by link type. Link types: LINKTYPE_ values listed at tcpdump.org.
  */
 #include "packet/packet.h"
 
@@ -41,7 +40,7 @@ static dissect_fn by_link(uint32_t link)
 		{ SONDE_LINK_RAW, dissect_raw },
 		{ SONDE_LINK_SLL, dissect_sll },
 		{ SONDE_LINK_SLL2, dissect_sll2 },
-		{ 12, dissect_raw },	/* DLT_RAW, as some writers leave it */
+		{ 12, dissect_raw },	/* DLT_RAW of BSD, found in some files */
 		{ 228, dissect_raw },	/* LINKTYPE_IPV4 */
 		{ 229, dissect_raw },	/* LINKTYPE_IPV6 */
 	};
@@ -53,7 +52,7 @@ static dissect_fn by_link(uint32_t link)
 	return NULL;
 }
 
-/* Bytes behind the last header, if the wire had any; they may be outside of what was captured. */
+/* Records the payload after the last header if the wire had any, captured or not. */
 static void add_payload(struct dissect *d)
 {
 	struct cursor unused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Packet dissection: bytes to layers, one line, or a layer listing. Works on captured bytes only (untrusted,
- * possibly cut); knows no kernel, event or file.
+ * Packet dissection: from bytes to layers, a summary line or a layer listing. Input is untrusted and possibly
+ * truncated; independent of kernel, events and files.
  */
 #ifndef PACKET_PACKET_H
 #define PACKET_PACKET_H
@@ -25,25 +25,25 @@ enum packet_layer_kind {
 
 struct packet_layer {
 	uint8_t kind;		/* enum packet_layer_kind */
-	uint8_t depth;		/* 0 = outermost packet, 1 = inside the first tunnel, ... */
+	uint8_t depth;		/* 0 = outermost packet, 1 = inside the first tunnel... */
 	bool cut;		/* header incomplete in the captured bytes */
-	uint32_t off, len;	/* of the header, in the captured bytes */
+	uint32_t off, len;	/* of the header, within the captured bytes */
 };
 
 #define PACKET_MAX_LAYERS 24
 
-/* One IP conversation of a packet, host order where not said otherwise. */
+/* Addresses and ports of one IP packet; host byte order except addresses. */
 struct packet_flow {
-	uint8_t family;		/* 0 = no IP, 4, 6 */
-	uint8_t proto;		/* IPPROTO_* of the transport, extension headers skipped; 0 = none */
+	uint8_t family;		/* 4, 6, or 0 without IP */
+	uint8_t proto;		/* IPPROTO_* of the transport, after extension headers; 0 = none */
 	uint8_t tcp_flags;	/* as in the header */
-	uint8_t ttl;		/* or hop limit */
+	uint8_t ttl;		/* hop limit for IPv6 */
 	uint8_t icmp_type, icmp_code;
 	bool fragment;		/* MF set or offset > 0 */
 	bool has_ports;
 	uint16_t sport, dport;
 	uint32_t tcp_seq, tcp_ack;
-	uint32_t payload_len;	/* of the transport, by the length fields */
+	uint32_t payload_len;	/* transport payload according to length fields */
 	uint8_t saddr[16], daddr[16];	/* network order */
 };
 
@@ -55,40 +55,40 @@ struct packet {
 	uint16_t ethertype;	/* innermost, after VLAN tags; 0 = none */
 	uint16_t vlan[2];	/* TCI, outermost first */
 	uint8_t n_vlan;
-	uint8_t tunnel;		/* LAYER_VXLAN, LAYER_GENEVE, LAYER_GRE, LAYER_IPV4 (ipip)... or 0 */
+	uint8_t tunnel;		/* LAYER_VXLAN, LAYER_GENEVE, LAYER_GRE, LAYER_IPV4 (ipip)...; 0 = none */
 	uint32_t vni;
-	struct packet_flow outer;	/* the only one if there is no tunnel */
-	struct packet_flow inner;	/* innermost, family 0 without tunnel */
+	struct packet_flow outer;	/* outermost, or only, IP packet */
+	struct packet_flow inner;	/* innermost packet; family 0 without a tunnel */
 	struct packet_layer layers[PACKET_MAX_LAYERS];
 	uint8_t n_layers;
-	bool cut;		/* some layer ended early */
+	bool cut;		/* a layer is truncated */
 };
 
 /*
- * Dissects @cap_len bytes. @link: SONDE_LINK_*; RAW starts at the IP header (version nibble decides).
- * Never fails: what cannot be read is not there, and cut says so.
+ * Dissects @cap_len bytes. @link: SONDE_LINK_*; RAW starts at the IP header (the version nibble decides). Never
+ * fails: ret->cut reports truncation.
  */
 void packet_dissect(uint32_t link, const void *data, uint32_t cap_len, uint32_t orig_len, struct packet *ret);
 
-/* Bytes from the beginning on that are headers, options included, up to the first payload; at most @cap_len. */
+/* Bytes of headers with options, up to the first payload; at most @cap_len. */
 uint32_t packet_headers_len(uint32_t link, const void *data, uint32_t cap_len, uint32_t orig_len);
 
-/* The flow a person means: the inner one of a tunnel, else the outer. */
+/* The flow to report: the inner one of a tunnel, else the outer. */
 static inline const struct packet_flow *packet_flow(const struct packet *p)
 {
 	return p->inner.family ? &p->inner : &p->outer;
 }
 
 /*
- * One line in the manner of cilium monitor: "10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN, ACK", "a -> b icmp
- * EchoRequest", inner first with " [tunnel ... vxlan]", "mac -> mac ARP" without IP.
+ * One line in cilium monitor's format: "10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN, ACK", "a -> b icmp EchoRequest",
+ * tunnels as inner packet and " [tunnel ... vxlan]", "mac -> mac ARP" without IP.
  */
 int packet_summary(const struct packet *p, struct buf *out);
 
-/* One line per layer with its fields, as -vv shows it. */
+/* One line per layer with its fields, for -vv. */
 int packet_print(const struct packet *p, struct buf *out);
 
-/* hexdump -C of the bytes. */
+/* Same format as hexdump -C. */
 int packet_hexdump(const void *data, size_t len, struct buf *out);
 
 const char *packet_layer_name(enum packet_layer_kind kind);

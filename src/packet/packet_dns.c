@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DNS messages (RFC 1035) in UDP: header while dissecting; questions and answers for -vv only.
- * A name may point backwards into the message: jumps and length are bounded, and all text is escaped.
+ * DNS messages (RFC 1035) over UDP: the header during dissection, questions and answers for -vv only. Compressed
+ * names point backwards; jumps and lengths are bounded and all text is escaped.
  */
 #include "packet/dissect.h"
 #include "packet/names.h"
@@ -20,9 +20,9 @@ void dissect_dns(struct dissect *d)
 	struct cursor h;
 
 	if (cur_left(&d->cur) < 12 && d->wire_left < 12)
-		return;	/* too short to be one */
+		return;	/* too short for DNS */
 	layer_take_rest(d, LAYER_DNS, 12, &h);
-	d->p->cut = was_cut;	/* the network headers are whole */
+	d->p->cut = was_cut;	/* the network headers are complete */
 }
 
 /* ---- -vv ---- */
@@ -53,7 +53,7 @@ static void print_type(struct buf *out, uint16_t type)
 		buf_printf(out, "TYPE%u", type);
 }
 
-/* One label: a dot in it is no separator, so it is marked. */
+/* One label; escapes dots inside it. */
 static void print_label(struct buf *out, const char *label, size_t len)
 {
 	for (size_t from = 0, i = 0; i <= len; i++) {
@@ -66,7 +66,7 @@ static void print_label(struct buf *out, const char *label, size_t len)
 	}
 }
 
-/* Name at @c, which moves behind it; @msg is the whole message. False if it is broken. */
+/* Prints the name at @c and moves past it; @msg is the whole message. False if invalid. */
 static bool print_name(struct buf *out, struct cursor msg, struct cursor *c)
 {
 	struct cursor at = *c;
@@ -186,7 +186,7 @@ static bool print_record(struct buf *out, struct cursor msg, struct cursor *c)
 	return true;
 }
 
-/* All rows of a section; false when the rest of the message cannot be read. */
+/* All records of a section; false if the message cannot be parsed further. */
 static bool print_section(struct buf *out, const char *title, uint16_t n, struct cursor msg, struct cursor *c,
 			  bool (*row)(struct buf *, struct cursor, struct cursor *))
 {

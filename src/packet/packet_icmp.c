@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Messages that sit on IP and carry no ports: ICMP (RFC 792, 4884), ICMPv6 (RFC 4443), neighbour discovery
- * (RFC 4861), multicast listeners (RFC 2710, 3810), IGMP (RFC 2236, 3376), VRRP (RFC 3768, 5798).
+ * Messages over IP without ports: ICMP (RFC 792, 4884), ICMPv6 (RFC 4443), neighbour discovery (RFC 4861), multicast
+ * listener discovery (RFC 2710, 3810), IGMP (RFC 2236, 3376), VRRP (RFC 3768, 5798).
  */
 #include "packet/dissect.h"
 #include "packet/names.h"
@@ -94,7 +94,7 @@ void packet_print_icmp(struct printer *pr, struct buf *out)
 	print_icmp_body(pr, out, type, code);
 }
 
-/* Prefix information (RFC 4861 4.6.2): the prefix stands 16 bytes into the option, 8 of which were read. */
+/* Prefix information (RFC 4861 4.6.2): the prefix starts at byte 16 of the option; 8 bytes are consumed. */
 static void print_prefix(struct buf *out, uint8_t bits, struct cursor c)
 {
 	const uint8_t *prefix;
@@ -108,7 +108,7 @@ static void print_prefix(struct buf *out, uint8_t bits, struct cursor c)
 	buf_printf(out, "/%u", bits);
 }
 
-/* Options of neighbour discovery: type, length in units of 8 bytes. */
+/* Neighbour discovery options: type, then length in units of 8 bytes. */
 static void print_nd_options(struct buf *out, struct cursor c)
 {
 	while (cur_left(&c) >= 8) {
@@ -173,7 +173,7 @@ static void print_router_advertisement(struct printer *pr, struct buf *out)
 	print_nd_options(out, pr->c);
 }
 
-/* Groups of a version 2 report, or the one group of the older messages. */
+/* Groups of a version 2 report, or the single group of older messages. */
 static void print_listener(struct printer *pr, struct buf *out, uint8_t type)
 {
 	static const char *const names[] = { "listener query", "listener report", "listener done" };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200), AH (RFC 4302), ESP (RFC 4303), and what may
- * follow them.
+ * IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200), AH (RFC 4302), ESP (RFC 4303), and their next headers.
  */
 #include "packet/dissect.h"
 #include "packet/names.h"
@@ -21,7 +20,7 @@ static const dissect_fn by_proto[256] = {
 	[PROTO_MPLS] = dissect_mpls,
 };
 
-/* Extension headers exist behind IPv6 only. */
+/* Next headers that only IPv6 has. */
 static dissect_fn by_ipv6_ext(uint8_t proto)
 {
 	switch (proto) {
@@ -78,7 +77,7 @@ void dissect_ipv4(struct dissect *d)
 	f->proto = proto;
 	if (!whole)
 		return;
-	/* Length 0: a segment that the device is to cut, longer than the field can say. */
+	/* Total length 0: a segment larger than 64 KiB, for the device to split. */
 	if (hlen < 20 || (total && total < hlen)) {
 		layer_bad(d);
 		return;
@@ -112,13 +111,13 @@ void dissect_ipv6(struct dissect *d)
 	cur_copy(&h, f->saddr, 16);
 	cur_copy(&h, f->daddr, 16);
 	f->family = 6;
-	if (len)	/* 0: a jumbogram, or a segment that the device is to cut */
+	if (len)	/* 0: a jumbogram, or a segment for the device to split */
 		layer_trim(d, len);
 	f->payload_len = d->wire_left;
 	dissect_ip_proto(d, proto);
 }
 
-/* Hop-by-hop, routing, destination options: next header, length in units of 8 bytes after the first 8. */
+/* Hop-by-hop, routing, destination options: next header, then length in units of 8 bytes beyond the first 8. */
 static void dissect_ipv6_ext(struct dissect *d)
 {
 	uint32_t len = (cur_peek(&d->cur, 1) + 1u) * 8;
@@ -143,7 +142,7 @@ static void dissect_fragment(struct dissect *d)
 	d->flow->payload_len = d->wire_left;
 	if (d->flow->fragment)
 		d->flow->proto = proto;
-	else	/* RFC 6946: a whole packet that only looks like a fragment */
+	else	/* RFC 6946: atomic fragment, a whole packet */
 		dissect_ip_proto(d, proto);
 }
 
@@ -179,7 +178,7 @@ static void print_proto(struct buf *out, uint8_t proto)
 		buf_printf(out, ", proto %u", proto);
 }
 
-/* RFC 1071 sum over the header: 0 if the checksum in it is right. */
+/* RFC 1071 sum over the header: 0 if its checksum is correct. */
 static uint16_t ipv4_sum(struct cursor c)
 {
 	uint32_t sum = 0;

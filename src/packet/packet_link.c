@@ -9,10 +9,10 @@
 
 #include "base/buf.h"
 
-#define LENGTH_NOT_TYPE 0x600		/* IEEE 802.3 3.2.6: below it the field is a length */
+#define LENGTH_NOT_TYPE 0x600		/* IEEE 802.3 3.2.6: smaller values are lengths */
 #define MPLS_MAX_LABELS 16
 
-/* The type field after addresses or a tag, which may be a length instead. */
+/* Type field after addresses or a tag; may be an 802.3 length. */
 static void ethertype(struct dissect *d, uint16_t type)
 {
 	bool is_length = type < LENGTH_NOT_TYPE;
@@ -111,7 +111,7 @@ void dissect_mpls(struct dissect *d)
 	} while (!last && n < MPLS_MAX_LABELS);
 	if (!layer_take(d, LAYER_MPLS, 4 * n, &h))
 		return;
-	/* RFC 4928: the payload's kind is not in the header; a first nibble of 4 or 6 means IP. */
+	/* RFC 4928: the header lacks the payload's type; a first nibble of 4 or 6 means IP. */
 	switch (cur_peek(&d->cur, 0) >> 4) {
 	case 4: d->next = dissect_ipv4; break;
 	case 6: d->next = dissect_ipv6; break;
@@ -125,7 +125,7 @@ static void dissect_arp(struct dissect *d)
 	struct cursor h;
 
 	layer_take(d, LAYER_ARP, 8 + 2 * (hlen + plen), &h);
-	layer_trim(d, 0);	/* what follows is padding */
+	layer_trim(d, 0);	/* the rest is padding */
 }
 
 /* ---- -vv ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * TCP (RFC 9293), UDP (RFC 768), SCTP (RFC 9260), and what UDP ports announce. Ports are taken even from a
- * header that was cut behind them: they are what finds the socket.
+ * TCP (RFC 9293), UDP (RFC 768), SCTP (RFC 9260), and protocols selected by UDP port. Ports are read even if the
+ * header is truncated after them: they identify the socket.
  */
 #include "packet/dissect.h"
 #include "packet/print.h"
@@ -10,7 +10,7 @@
 
 #define TCP_ACK 0x10
 
-/* Tunnels go by their destination port: the source port is a hash. Names of services by either. */
+/* Tunnels match the destination port only, since their source port is a hash. Services match either port. */
 static dissect_fn by_udp_port(uint16_t sport, uint16_t dport)
 {
 	static const struct { uint16_t port; bool either; dissect_fn fn; } rows[] = {
@@ -74,7 +74,7 @@ void dissect_udp(struct dissect *d)
 		layer_bad(d);
 		return;
 	}
-	if (len && len - 8u <= d->wire_left)	/* longer than IP says: IP is right */
+	if (len && len - 8u <= d->wire_left)	/* larger than IP's length: believe IP */
 		layer_trim(d, len - 8);
 	f->payload_len = d->wire_left;
 	if (d->wire_left)
@@ -115,7 +115,7 @@ static void print_hex(struct buf *out, struct cursor c)
 		buf_printf(out, "%02x", cur_u8(&c));
 }
 
-/* Body of one option of the kinds that have a text of their own (RFC 9293, 7323, 2018, 7413). */
+/* Text of one option (RFC 9293, 7323, 2018, 7413). */
 static void print_tcp_option(struct buf *out, uint8_t kind, struct cursor c)
 {
 	uint32_t a, b;
@@ -231,7 +231,7 @@ static const char *sctp_chunk(uint8_t type)
 	return NULL;
 }
 
-/* The start of a chunk's value: who speaks of what. */
+/* First fields of a chunk's value. */
 static void print_sctp_chunk(struct buf *out, uint8_t type, struct cursor c)
 {
 	uint32_t a, b, n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tunnels with a header of their own: GRE (RFC 2784, 2890), VXLAN (RFC 7348), Geneve (RFC 8926). A port
- * alone is no proof: bytes that cannot be the tunnel's header stay payload.
+ * Tunnels with a header: GRE (RFC 2784, 2890), VXLAN (RFC 7348), Geneve (RFC 8926). The port alone does not prove a
+ * tunnel: bytes that are not a valid tunnel header stay payload.
  */
 #include "packet/dissect.h"
 #include "packet/names.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The layer listing of -vv, one line per layer, and the hex dump.
+ * Layer listing of -vv, one line per layer, and hex dump.
  */
 #include "packet/print.h"
 
@@ -43,7 +43,7 @@ static void (*const printers[])(struct printer *pr, struct buf *out) = {
 };
 _Static_assert(ARRAY_SIZE(printers) == LAYER__MAX, "every layer can be printed");
 
-/* The start of a packet that an ICMP error quotes; its ports are there even if its header is not whole. */
+/* Start of the packet that an ICMP error quotes; prints its ports even if the header is truncated. */
 void packet_print_embedded(struct buf *out, struct cursor c)
 {
 	struct packet in;
@@ -64,7 +64,7 @@ void packet_print_embedded(struct buf *out, struct cursor c)
 		buf_printf(out, " proto %u]", f->proto);
 }
 
-/* What a header of the IP family says that the next layer is. */
+/* Protocol number of the next layer, from the preceding IP header. */
 static uint8_t next_proto(const struct packet *p, const struct packet_layer *l, uint8_t before)
 {
 	struct cursor c = cur_init(p->data + l->off, l->len);

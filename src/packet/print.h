@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside src/packet only: the layer listing. One function per layer, in the file of its family.
+ * Layer listing, one function per layer in the file of its family. Private to src/packet.
  *
- * A printer reads its header from pr->c and writes the fields without the layer's name and without a
- * newline. If it reads beyond the captured bytes the cursor goes bad and the caller discards what was written.
- * Text from the packet goes through str_escape_buf().
+ * A printer reads its header from pr->c and writes the fields without the layer's name and without a newline. A read
+ * beyond the captured bytes fails the cursor; the caller then discards the output. Text of the packet goes through
+ * str_escape_buf().
  */
 #ifndef PACKET_PRINT_H
 #define PACKET_PRINT_H
@@ -18,7 +18,7 @@ struct printer {
 	const struct packet *p;
 	const struct packet_layer *l;
 	struct cursor c;	/* the header's captured bytes */
-	uint8_t proto;		/* what the IP or extension header before it said that this is */
+	uint8_t proto;		/* protocol number in the preceding IP or extension header */
 };
 
 void packet_summary_pair(struct buf *out, const struct packet_flow *f); /* "10.0.0.1:80 -> 10.0.0.2:4711" */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of ports, for filters: those of the IANA registry that people type. No file is read for it.
+ * Port names for filters: the commonly used entries of IANA's registry. Reads no file.
  */
 #include <errno.h>
 #include <string.h>

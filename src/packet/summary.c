@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One line per packet, as cilium monitor words it (Cilium 1.20, pkg/monitor/dissect.go):
+ * One line per packet, in the format of cilium monitor (Cilium 1.20, pkg/monitor/dissect.go):
  *
  *   sip:sport -> dip:dport tcp FLAGS     flags only SYN, ACK, RST, FIN, in this order, joined by ", "
  *   sip:sport -> dip:dport udp|sctp      IPv6 in brackets
  *   sip -> dip icmp TYPE(CODE)           for ICMPv6 too
  *   sip -> dip vrrp TYPE id prio         sip -> dip igmp TYPE group
  *   sip -> dip                           other protocols, and every fragment
- *   smac -> dmac ETHERTYPE               everything that is not IP right behind Ethernet; tags are not entered
+ *   smac -> dmac ETHERTYPE               no IP directly after Ethernet; tags are not followed
  *   INNER [tunnel sip:sport -> dip:dport vxlan|geneve]
- *   [error] when a header is cut, [unknown] without a packet
+ *   [error] for a truncated header, [unknown] without a packet
  *
- * Beyond Cilium: extension headers of IPv6 are passed, GRE and IP in IP count as tunnels (without ports), and
- * captures that do not start at Ethernet name the ethertype alone when there is no IP.
+ * Beyond Cilium: IPv6 extension headers are skipped, GRE and IP in IP count as tunnels (without ports), and captures
+ * that do not start at Ethernet print the ethertype alone if it is not IP.
  */
 #include "packet/packet.h"
 
@@ -79,7 +79,7 @@ static void add_vrrp(const struct packet *p, struct buf *out)
 		   prio);
 }
 
-/* The group of a version 3 report is in its records, so there is none to show here. */
+/* A version 3 report has its groups in records, so no group is shown. */
 static void add_igmp(const struct packet *p, struct buf *out)
 {
 	const struct packet_layer *l = find_layer(p, LAYER_IGMP);
@@ -171,7 +171,7 @@ static void add_packet(const struct packet *p, unsigned depth, struct buf *out)
 		buf_add_str(out, "[unknown]");
 }
 
-/* Names of tunnels without a header of their own: those that ip-link gives to its devices. */
+/* Tunnels without a header of their own, named as by ip-link. */
 static const char *tunnel_name(const struct packet *p)
 {
 	switch (p->tunnel) {

@@ -12,7 +12,7 @@ void capture_fini(struct capture *c)
 	buf_fini(&c->rec);
 }
 
-/* Begins a record of @size bytes in the scratch; NULL without memory. */
+/* Starts a record of @size bytes in the scratch buffer; NULL without memory. */
 static void *begin(struct capture *c, size_t size, uint16_t type)
 {
 	struct sonde_rec *r;
@@ -27,7 +27,7 @@ static void *begin(struct capture *c, size_t size, uint16_t type)
 	return r;
 }
 
-/* Sets the length now that all is there, and hands the record over. */
+/* Sets the final length and passes the record on. */
 static int send(struct capture *c)
 {
 	void *data = c->rec.data;
@@ -78,11 +78,11 @@ int capture_name(struct capture *c, uint32_t space, uint64_t key, const char *na
 
 int capture_iface(struct capture *c, uint32_t iface, const char *name, size_t len)
 {
-	/* Of namespace 0: the file does not say which. */
+	/* Namespace 0: files do not record it. */
 	return capture_name(c, SONDE_NAME_IFACE, iface, name, len);
 }
 
-/* A clock record, so that the records that follow have a time. */
+/* A clock record, which gives the following records their time. */
 static int capture_clock(struct capture *c, int64_t offset_ns)
 {
 	struct sonde_clock_rec *r = begin(c, sizeof(*r), SONDE_EV_CLOCK);
@@ -139,7 +139,7 @@ int capture_record(struct capture *c, struct sonde_rec *r, size_t len, int64_t t
 	return MIN(ret, 0);
 }
 
-/* Bytes of a block that nobody reads, as far as they are here. */
+/* Skips the available part of an ignored block. */
 static void skip_some(struct capture *c, struct cursor *at)
 {
 	size_t n = (size_t)MIN(c->skip, (uint64_t)cur_left(at));

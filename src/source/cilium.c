@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The stream of a Cilium agent's monitor socket (protocol 1.2), live or stored: a gob stream of payloads
- * (cilium/gob.h). No payload has a time; who reads a socket stamps the records.
+ * Stream of a Cilium agent's monitor socket (protocol 1.2), live or stored: gob payloads (cilium/gob.h). Payloads
+ * have no time; the reader of a socket stamps the records.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 #include "sonde/foreign_wire.h"
 #include "source/capture.h"
 
-#define MEMORY_MAX (16u << 20)	/* of one decoded message */
-#define DEFINITION "\x03\x01\x01\x07Payload"	/* of a struct with this name, behind its length and number */
+#define MEMORY_MAX (16u << 20)	/* per decoded message */
+#define DEFINITION "\x03\x01\x01\x07Payload"	/* a definition, after its length and id */
 
 struct cilium_stream {
 	struct capture cap;
 	struct gob *gob;		/* owned */
-	struct arena mem;		/* of the message at hand */
+	struct arena mem;		/* for the current message */
 	struct buf rec;
 	bool started;
 };
@@ -41,7 +41,7 @@ static bool cilium_match(const void *head, size_t len)
 	return at && at - (const char *)head >= 2;
 }
 
-/* Names of drop codes, for whoever looks them up as drop reasons. */
+/* Publishes the names of drop codes as drop reasons. */
 static int tell_names(struct cilium_stream *st)
 {
 	int r = 0;

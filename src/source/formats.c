@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The table of input formats: one row in sources.def each.
+ * The table of input formats, one row of sources.def each.
  */
 #include <string.h>
 

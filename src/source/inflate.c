@@ -10,13 +10,13 @@
 #include "base/err.h"
 #include "base/macros.h"
 
-#define ZSTD_WINDOW_LOG_MAX 26	/* 64 MiB: all levels without --long; more is refused */
+#define ZSTD_WINDOW_LOG_MAX 26	/* 64 MiB covers all levels without --long; larger windows are refused */
 #define STEP_BYTES (64u << 10)
 
 struct inflate {
 	z_stream gz;
-	bool gz_ready;		/* gz wants inflateEnd() */
-	ZSTD_DStream *zstd;	/* owned; NULL: gzip */
+	bool gz_ready;		/* inflateEnd() is due */
+	ZSTD_DStream *zstd;	/* owned; NULL for gzip */
 	bool whole;
 };
 
@@ -64,7 +64,7 @@ bool inflate_is_whole(const struct inflate *z)
 	return z->whole;
 }
 
-/* One step; *ret_used and *ret_made say how far it came. */
+/* One decompression step; *ret_used and *ret_made: bytes consumed and produced. */
 static int step_gzip(struct inflate *z, const struct buf *in, void *out, size_t cap, size_t *ret_used,
 		     size_t *ret_made, struct err *err)
 {

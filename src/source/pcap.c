@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Classic pcap files. Format: draft-ietf-opsawg-pcap (pcap-savefile(5)): a header of 24 bytes, then packets with
- * a header of 16 bytes each, in the byte order of the writer; two magic numbers, for micro- and nanoseconds.
+ * Classic pcap files. Format: draft-ietf-opsawg-pcap (pcap-savefile(5)): a 24-byte header, then packets with 16-byte
+ * headers, in the writer's byte order. Two magic numbers distinguish microseconds and nanoseconds.
  */
 #include <errno.h>
 
@@ -20,7 +20,7 @@ struct pcap {
 	uint32_t link;
 };
 
-/* The magic number in either byte order; false if it is none. */
+/* Reads the magic number in either byte order; false if it does not match. */
 static bool read_magic(struct cursor *c, bool *ret_swap, bool *ret_ns)
 {
 	uint32_t magic = cur_u32(c);
@@ -53,7 +53,7 @@ static int64_t parse_header(struct pcap *st, struct cursor c, struct err *err)
 	if (major != 2)
 		return err_set(err, -EBADMSG, "pcap version %u: only version 2 is known", major);
 	cur_skip(&c, 14);
-	st->link = capture_u32(&c, st->swap) & 0xffff;	/* the upper bits tell of frame check sequences */
+	st->link = capture_u32(&c, st->swap) & 0xffff;	/* the upper bits describe frame check sequences */
 	st->started = true;
 	r = capture_host(&st->cap, NULL, 0, NULL, 0);
 	return r < 0 ? r : HEADER_BYTES;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * pcapng files. Format: base/pcapng.h. Sections may differ in byte order; interfaces are numbered through
- * the whole file, so that those of a second section do not take the place of the first's.
+ * pcapng files. Format: base/pcapng.h. Sections may differ in byte order. Interface numbers continue across sections,
+ * so those of a second section do not replace the first's.
  *
- * Blocks that hold no packets and name no interface are passed over, whatever their length. Options that do not
- * fit their block are not read. A simple packet has no time: it gets that of the packet before it.
+ * Blocks without packets or interface names are skipped, whatever their length. Options that exceed their block are
+ * ignored. Simple packets have no time and get that of the preceding packet.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "source/capture.h"
 
 #define BLOCK_MIN 12u			/* type, length, length again */
-#define BLOCK_MAX (1024u * 1024)	/* of those that are read: a packet and its comments */
+#define BLOCK_MAX (1024u * 1024)	/* longest block that is read: a packet and its comments */
 
 struct iface {
 	uint32_t link, snaplen;
@@ -28,9 +28,9 @@ struct iface {
 struct pcapng {
 	struct capture cap;
 	VEC(struct iface) ifaces;	/* of this section */
-	uint32_t first_iface;	/* number in the file of the section's first */
+	uint32_t first_iface;	/* number in the file of this section's first interface */
 	int64_t last_ns;
-	struct buf text;	/* comments of the packet at hand */
+	struct buf text;	/* comments of the current packet */
 	bool in_section, has_host, swap;
 };
 
@@ -39,7 +39,7 @@ struct option {
 	const void *data;
 };
 
-/* False at the end of the options, or where one does not fit. */
+/* False at the end of the options or at an option that exceeds the block. */
 static bool next_option(struct cursor *c, bool swap, struct option *ret)
 {
 	ret->code = capture_u16(c, swap);
@@ -73,7 +73,7 @@ static int parse_section(struct pcapng *st, struct cursor c, struct err *err)
 	struct option o, os = { 0 }, hardware = { 0 };
 	uint16_t major;
 
-	cur_skip(&c, 4);	/* the byte order was read before */
+	cur_skip(&c, 4);	/* byte order: already read */
 	major = capture_u16(&c, st->swap);
 	cur_skip(&c, 10);
 	if (!cur_ok(&c))
@@ -125,7 +125,7 @@ static int parse_iface(struct pcapng *st, struct cursor c, struct err *err)
 
 /* ---- packets ---- */
 
-/* Time in units of 10^-n or, with the top bit set, of 2^-n seconds. */
+/* Time units are 10^-n seconds, or 2^-n with the top bit set. */
 static int64_t to_ns(const struct iface *i, uint64_t units)
 {
 	unsigned n = i->tsresol & 0x7f;
@@ -144,7 +144,7 @@ static int64_t to_ns(const struct iface *i, uint64_t units)
 
 static void add_comment(struct pcapng *st, const void *text, size_t len)
 {
-	if (st->text.len > CAPTURE_MAX_TEXT)	/* what is beyond will be cut anyway */
+	if (st->text.len > CAPTURE_MAX_TEXT)	/* the rest would be truncated anyway */
 		return;
 	if (st->text.len)
 		buf_add_char(&st->text, '\n');
@@ -211,7 +211,7 @@ static int send_packet(struct pcapng *st, struct cursor *c, uint32_t iface, stru
 	return capture_packet(&st->cap, p);
 }
 
-/* Enhanced packets, and the obsolete kind that they replaced: it differs in the first word only. */
+/* Enhanced packets and the obsolete block they replaced, which differs in its first word. */
 static int parse_packet(struct pcapng *st, struct cursor c, bool obsolete, struct err *err)
 {
 	uint32_t iface = obsolete ? capture_u16(&c, st->swap) : capture_u32(&c, st->swap);
@@ -226,7 +226,7 @@ static int parse_packet(struct pcapng *st, struct cursor c, bool obsolete, struc
 		return bad(st, err, "a packet is of an interface that was not described");
 	p.time_ns = to_ns(&st->ifaces.items[iface], units);
 	buf_reset(&st->text);
-	add_lost(st, lost == 0xffff ? 0 : lost);	/* 0xffff: not known */
+	add_lost(st, lost == 0xffff ? 0 : lost);	/* 0xffff: unknown */
 	return send_packet(st, &c, iface, &p, true, err);
 }
 
@@ -265,7 +265,7 @@ static bool is_read(uint32_t type)
 	       type == PCAPNG_SPB;
 }
 
-/* A section header tells the byte order of all that follows, its own length included. */
+/* A section header defines the byte order of all that follows, including its own length. */
 static int read_byte_order(struct pcapng *st, struct cursor c, struct err *err)
 {
 	uint32_t magic;
@@ -292,7 +292,7 @@ static int64_t parse_block(void *state, struct cursor c, struct err *err)
 	if (r < 0)
 		return r;
 	if (st->swap)
-		type = __builtin_bswap32(type);	/* that of a section is the same both ways */
+		type = __builtin_bswap32(type);	/* a section's type reads the same in both orders */
 	len = capture_u32(&c, st->swap);
 	if (len < BLOCK_MIN || len % 4)
 		return bad(st, err, "the length is impossible");
@@ -320,7 +320,7 @@ static bool pcapng_match(const void *head, size_t len)
 
 	cur_skip(&c, 4);
 	magic = cur_u32(&c);
-	/* With 8 bytes only, the type must do: it holds line ends in an order that no text has. */
+	/* With only 8 bytes, check the type alone: its line ends do not occur in text in this order. */
 	return type == PCAPNG_SHB && (!cur_ok(&c) || magic == PCAPNG_BYTE_ORDER ||
 				      magic == __builtin_bswap32(PCAPNG_BYTE_ORDER));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reader of recordings. Format: include/sonde/rec.h. Pure: bytes in, records out.
+ * Reads recordings. Format: include/sonde/rec.h. Pure: bytes in, records out.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #include "sonde/rec.h"
 #include "source/source.h"
 
-#define HEADER_MAX_BYTES 4096 /* of later minor versions */
+#define HEADER_MAX_BYTES 4096 /* allows later minor versions */
 
 struct rec_state {
 	bool have_header;
-	uint64_t offset;	/* in the file, of what parse() gets next */
+	uint64_t offset;	/* file offset of the next input */
 	uint64_t records;
-	void *aligned;		/* owned; a copy of a record that stands at an odd address */
+	void *aligned;		/* owned; copy of a misaligned record */
 };
 
 static bool rec_match(const void *head, size_t len)
@@ -51,7 +51,7 @@ static int check_header(const struct sonde_rec_file *h, struct err *err)
 	return 0;
 }
 
-/* 1 when the header was read, 0 when more is needed. */
+/* 1 once the header is read, 0 if more input is needed. */
 static int read_header(struct rec_state *st, struct cursor *c, struct err *err)
 {
 	struct cursor look = *c;
@@ -77,7 +77,7 @@ static int broken(const struct rec_state *st, const char *what, struct err *err)
 		       (unsigned long long)st->offset, (unsigned long long)st->records, what);
 }
 
-/* The payload where a struct may be read from. NULL: no memory. */
+/* The payload, copied if misaligned. NULL without memory. */
 static const struct sonde_rec *aligned(struct rec_state *st, const void *data, uint32_t len)
 {
 	if ((uintptr_t)data % SONDE_REC_ALIGN == 0)
@@ -87,7 +87,7 @@ static const struct sonde_rec *aligned(struct rec_state *st, const void *data, u
 	return st->aligned ? memcpy(st->aligned, data, len) : NULL;
 }
 
-/* 1 and the next record, 0 when more is needed. */
+/* 1 and the next record, or 0 if more input is needed. */
 static int read_frame(struct rec_state *st, struct cursor *c, const struct sonde_rec **ret, struct err *err)
 {
 	struct cursor look = *c;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Capture files of sysdig and Falco (.scap), of all versions. Blocks: scap/block.h; this file frames them.
+ * Capture files of sysdig and Falco (.scap), all versions. Splits the file into blocks; scap/block.h parses them.
  *
- * The file begins as a pcapng file does; it is one of ours when the block behind the section header is. Captures
- * may be concatenated. Blocks of unknown types are passed over; events of unknown types too, but they count, so
- * that numbers are those that other readers show.
+ * The file starts like pcapng; the block after the section header distinguishes it. Captures may be concatenated.
+ * Blocks of unknown type are skipped. So are events of unknown type, but they count, so event numbers match other
+ * readers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@
 
 #define FRAME_BYTES 12u		/* type, length, length again */
 #define SHB_MIN 28u
-#define SHB_MAX 65536u		/* with options, which only other tools write */
-#define BLOCK_MAX (64u << 20)	/* of lists: a list is one block */
+#define SHB_MAX 65536u		/* includes options, which sysdig does not write */
+#define BLOCK_MAX (64u << 20)	/* a list is a single block */
 
 struct scap {
 	struct capture cap;
 	struct params_out out;
 	struct buf rec;
-	uint64_t num;		/* events so far, unknown ones too */
-	uint64_t too_large;	/* events beyond what a record holds */
+	uint64_t num;		/* events so far, including unknown types */
+	uint64_t too_large;	/* events larger than a record */
 	bool in_section, has_host;
 };
 
@@ -70,7 +70,7 @@ static int send(struct scap *st, uint16_t type, uint16_t cpu, uint16_t flags, in
 	p = st->rec.data;
 	if (!(flags & SONDE_RF_SNAPSHOT))
 		return capture_record(&st->cap, p, st->rec.len, time_ns);
-	/* Rows have no time; the first event brings the clock. */
+	/* Rows have no time: the first event brings the clock. */
 	head.len = (uint32_t)st->rec.len;
 	memcpy(p, &head, sizeof(head));
 	return MIN(st->cap.fn(st->cap.ctx, p), 0);
@@ -80,7 +80,7 @@ static int on_row(void *ctx, const struct params_out *row)
 {
 	struct scap *st = ctx;
 
-	(void)row;	/* it is st->out */
+	(void)row;	/* equals st->out */
 	return send(st, SONDE_EV_SCAP_ROW, 0, SONDE_RF_SNAPSHOT, 0);
 }
 
@@ -132,7 +132,7 @@ static int parse_event(struct scap *st, const struct scap_block_type *t, struct 
 	st->out.head.num = st->num;
 	if (r == 0)
 		return 0;
-	/* What a writer knew before it began has no time: state, as rows are. */
+	/* Events without time describe state from before the capture, as rows do. */
 	return send(st, SONDE_EV_SCAP, head.cpu, head.ts_ns ? 0 : SONDE_RF_SNAPSHOT,
 		    head.ts_ns > INT64_MAX ? INT64_MAX : (int64_t)head.ts_ns);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Input files, seen from the pipeline: opens what the user named, lets a worker parse it (source/worker_parser.c),
- * and checks what comes back.
+ * Input files, in the pipeline's process: opens the input, runs a worker that parses it (source/worker_parser.c) and
+ * validates the worker's replies.
  */
 #include "source/source.h"
 
@@ -26,19 +26,19 @@
 #include "worker/worker.h"
 
 #define READ_BYTES (256u << 10)
-#define FINISH_NS 2000000000ull	/* for a worker that has said its last to end */
+#define FINISH_NS 2000000000ull	/* for a worker to exit after its last reply */
 
 struct source {
 	char *name;			/* owned; for messages */
-	struct worker *worker;		/* owned; NULL once it ended */
-	int fd;				/* owned; its answers: outlives the worker, so that loops see the end */
-	const struct source_ops *ops;	/* NULL = not known yet */
-	struct buf in;			/* answers that were not taken yet, from in.data + taken on */
+	struct worker *worker;		/* owned; NULL after its end */
+	int fd;				/* owned; its replies. Outlives the worker so that loops see the end */
+	const struct source_ops *ops;	/* NULL = unknown */
+	struct buf in;			/* pending replies start at in.data + taken */
 	size_t taken;			/* a multiple of 8 */
-	bool regular;			/* a file: its format is available without a writer */
-	bool live;			/* records get the time of their arrival */
+	bool regular;			/* a regular file: the format is known without waiting for a writer */
+	bool live;			/* stamp records with their arrival time */
 	bool ended;
-	int result;			/* then: 0 or -errno */
+	int result;			/* once ended: 0 or -errno */
 	struct err err;
 };
 
@@ -66,8 +66,8 @@ const struct source_ops *source_format(const struct source *s)
 }
 
 /*
- * Regular files, pipes, sockets and readable devices. O_NONBLOCK: open() must not wait for a FIFO's writer with
- * signals blocked; the worker waits.
+ * Opens regular files, pipes, sockets and readable devices. O_NONBLOCK: open() must not wait for a FIFO's writer with
+ * signals blocked; the worker waits instead.
  */
 static int open_input(const char *path, const char *name, int *ret_fd, bool *ret_regular, struct err *err)
 {
@@ -82,7 +82,7 @@ static int open_input(const char *path, const char *name, int *ret_fd, bool *ret
 		return err_errno(err, -EISDIR, "cannot read %s", name);
 	if (isatty(fd))
 		return err_set(err, -EINVAL, "cannot read %s: it is a terminal; name a file or use a pipe", name);
-	/* Standard input may be non-blocking as well, and the worker's reads block. */
+	/* Standard input may be non-blocking too, but the worker needs blocking reads. */
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && flags & O_NONBLOCK)
 		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
@@ -91,7 +91,7 @@ static int open_input(const char *path, const char *name, int *ret_fd, bool *ret
 	return 0;
 }
 
-/* The end, whatever it was: the worker is gone and the answer stays. */
+/* Ends the source with @result, whatever the reason. */
 static int end(struct source *s, int result)
 {
 	worker_kill(TAKE_PTR(s->worker));
@@ -102,7 +102,7 @@ static int end(struct source *s, int result)
 	return 0;
 }
 
-/* The answers stopped without an end: how the worker died says why. */
+/* The replies ended without ANSWER_END: the worker's exit status is the reason. */
 static int end_without_word(struct source *s)
 {
 	int r = worker_finish(TAKE_PTR(s->worker), FINISH_NS, &s->err);
@@ -112,7 +112,7 @@ static int end_without_word(struct source *s)
 	return end(s, r);
 }
 
-/* Reads more answers. 1, or 0 when the source has ended (s->ended) or @timeout_ms is over. */
+/* Reads more replies. 1, or 0 if the source has ended (s->ended) or @timeout_ms has passed. */
 static int receive(struct source *s, int timeout_ms)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
@@ -148,7 +148,7 @@ static size_t n_sources(void)
 	return n;
 }
 
-/* Takes one answer out of what was received. 1, or 0 when there is no whole one or it was the end. */
+/* Takes one reply from the received bytes. 1, or 0 if none is complete or it was the end. */
 static int take(struct source *s, struct answer *a)
 {
 	struct cursor c = cur_init(s->in.data + s->taken, s->in.len - s->taken);
@@ -165,7 +165,7 @@ static int take(struct source *s, struct answer *a)
 			err_set(&s->err, a->code, "%s", a->text);
 		return end(s, a->code);
 	}
-	/* The format comes first and once. */
+	/* ANSWER_FORMAT comes first, exactly once. */
 	if (r < 0 || (a->kind == ANSWER_FORMAT) != !s->ops || (a->kind == ANSWER_FORMAT && a->format >= n_sources()))
 		return end(s, err_set(&s->err, -EBADMSG, "the worker process answered what cannot be"));
 	if (a->kind == ANSWER_FORMAT)
@@ -190,7 +190,7 @@ int source_await_format(struct source *s, int timeout_ms, struct err *err)
 	return s->ended && !s->ops ? report(s, err) : 0;
 }
 
-/* A worker for @fd, whose format is @ops (NULL = to be found out). */
+/* Starts a worker for @fd with format @ops (NULL = detect it). */
 static int start(struct source *s, int fd, const struct source_ops *ops, struct err *err)
 {
 	const struct worker_opts opts = { .name = "sonde-read" };
@@ -262,7 +262,7 @@ int source_open(const char *path, struct source **ret, struct err *err)
 	return 0;
 }
 
-/* The record lies in our own buffer. */
+/* @r lies in our own buffer. */
 static void stamp(const struct source *s, const struct sonde_rec *r)
 {
 	uint64_t now_ns = clock_boot_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The half of a source that runs in the worker: a window over the input, the format's parser, and answers. It
- * has no right but to read the one and write the other.
+ * The worker's half of a source: an input window, the format's parser, and replies. Its only rights are to read the
+ * input and write the replies.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -21,21 +21,21 @@
 #include "source/source.h"
 
 #define READ_BYTES (256u << 10)
-#define ANSWER_BYTES (64u << 10)	/* sent when so much has gathered, and before waiting for input */
-#define WINDOW_MAX_BYTES (64u << 20)	/* of one item of a file; a larger one is taken for broken */
+#define ANSWER_BYTES (64u << 10)	/* send at this size, and before waiting for input */
+#define WINDOW_MAX_BYTES (64u << 20)	/* limit of one item of a file; a larger one is invalid */
 #define MATCH_BYTES 8
 
 struct work {
 	int in_fd, out_fd;
-	struct buf window;	/* what was read and not consumed */
-	struct buf raw;		/* what was read and not decompressed */
-	struct inflate *inflate;	/* owned; NULL: the input is what it is */
+	struct buf window;	/* read, not yet consumed */
+	struct buf raw;		/* read, not yet decompressed */
+	struct inflate *inflate;	/* owned; NULL for uncompressed input */
 	bool raw_eof;
 	bool eof;
 	struct buf out;
 };
 
-/* 0 or -errno. A parent that does not listen any more ends us by SIGPIPE. */
+/* 0 or -errno. If the parent is gone, SIGPIPE ends the worker. */
 static int send_answers(struct work *w)
 {
 	int r = buf_error(&w->out);
@@ -57,7 +57,7 @@ static int on_record(void *ctx, const struct sonde_rec *r)
 	return w->out.len >= ANSWER_BYTES ? send_answers(w) : buf_error(&w->out);
 }
 
-/* Up to READ_BYTES of the input to the end of @b; *ret_eof when there is no more. */
+/* Appends up to READ_BYTES of the input to @b; *ret_eof at its end. */
 static int read_into(struct work *w, struct buf *b, bool *ret_eof, struct err *err)
 {
 	char *p = buf_reserve(b, READ_BYTES);
@@ -75,7 +75,7 @@ static int read_into(struct work *w, struct buf *b, bool *ret_eof, struct err *e
 	return 0;
 }
 
-/* Decompresses what was read; reads only when that gives nothing. */
+/* Decompresses pending input; reads only if that yields nothing. */
 static int read_compressed(struct work *w, struct err *err)
 {
 	size_t before = w->window.len;
@@ -92,7 +92,7 @@ static int read_compressed(struct work *w, struct err *err)
 	return r;
 }
 
-/* More of the input into the window. 0 or -errno. */
+/* Reads more input into the window. 0 or -errno. */
 static int read_more(struct work *w, struct err *err)
 {
 	int r = send_answers(w);
@@ -104,7 +104,7 @@ static int read_more(struct work *w, struct err *err)
 	return w->inflate ? read_compressed(w, err) : read_into(w, &w->window, &w->eof, err);
 }
 
-/* After the first bytes: what was read belongs to a compressed stream, not to the window. */
+/* Moves the first bytes from the window to the decompressor's input. */
 static int start_inflate(struct work *w, struct err *err)
 {
 	if (!inflate_wants(w->window.data, w->window.len))
@@ -130,7 +130,7 @@ static int no_match(const struct work *w, struct err *err)
 	return err_set(err, -EPROTONOSUPPORT, "not a recording of a known format (%s)", buf_str(&names));
 }
 
-/* At least @bytes in the window, or all there is. */
+/* Fills the window to @bytes, or to the end of the input. */
 static int fill(struct work *w, size_t bytes, struct err *err)
 {
 	int r = 0;
@@ -168,7 +168,7 @@ static int end_of_input(const struct work *w, struct err *err)
 	return err_set(err, -ENODATA, "the compressed file ends early; everything before it was read");
 }
 
-/* Until the end of the input or the first failure. */
+/* Parses up to the end of the input or the first failure. */
 static int parse_all(struct work *w, const struct source_ops *ops, void *state, struct err *err)
 {
 	for (;;) {
@@ -220,8 +220,8 @@ static int run(struct work *w, const struct source_ops *ops, struct err *err)
 }
 
 /*
- * Before its first writer a FIFO reads as if at its end, though it is not readable yet. select(), as poll() obeys
- * RLIMIT_NOFILE, which is 0 here.
+ * A FIFO without a writer reads as if at its end but is not readable yet. Uses select(): poll() obeys RLIMIT_NOFILE,
+ * which is 0 here.
  */
 static void wait_for_writer(int fd)
 {

@@ -15,7 +15,7 @@
 #define ERRNO_MAX 4095
 
 struct answer_header {
-	uint32_t len;	/* of what follows, padding not counted */
+	uint32_t len;	/* of the body, without padding */
 	uint32_t kind;
 };
 
