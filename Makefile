@@ -24,6 +24,10 @@ run: configure ## set up, build, then show this host's packets and drops live un
 check: test-setup all ## set up, build, run every test layer; last line: N passed, N failed, N skipped
 	@$(CHECK) lint unit golden docs fuzz vm e2e
 
+quick: all ## lint, unit and golden tests: what to run before each commit
+	@$(CHECK) lint unit golden
+dev: ## install the git hook that checks format and lint of each commit
+	@tools/pre-commit --install
 lint: test-setup configure ## the conventions that a program can check
 	@tools/build.sh $(B) product
 	@$(CHECK) lint

@@ -12,7 +12,8 @@
 
 #include "base/cleanup.h"
 
-#define MOUNT_POINT 5	/* number of its word in a line of mountinfo; the fourth is the root within the mount */
+#define MOUNT_ROOT 3	/* columns of mountinfo, from 0: root within the file system, mount point */
+#define MOUNT_POINT 4
 
 /* mountinfo escapes blanks and backslashes as \ooo. */
 static void unescape(char *s)
@@ -41,9 +42,9 @@ char *cgroup2_mount(const char *host_root)
 
 		if (!sep)
 			continue;
-		for (int i = 0; i < MOUNT_POINT; i++) {
+		for (int i = 0; i <= MOUNT_POINT; i++) {
 			word = strtok_r(i ? NULL : line, " ", &save);
-			if (!word || (i == 3 && strcmp(word, "/") != 0)) {
+			if (!word || (i == MOUNT_ROOT && strcmp(word, "/") != 0)) {
 				word = NULL;
 				break;
 			}

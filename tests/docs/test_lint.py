@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each lint check finds what it is for, and leaves alone what is right."""
 import os
+import runpy
 import subprocess
 
 import pytest
@@ -115,3 +116,23 @@ def test_leaves_alone(tmp_path, check, tree):
 def test_every_check_has_a_case():
     names = {f[:-3] for f in os.listdir(os.path.join(ROOT, "tools/lint")) if f.endswith(".py")}
     assert names - {"common", "objects"} == {case[0] for case in BAD}
+
+
+def test_only_some_files(tmp_path):
+    tree = {"src/base/a.c": C + "int x; \n", "src/base/b.c": C + "int y; \n"}
+    assert "a.c:" in lint(tmp_path, "layout", tree).stdout
+    done = subprocess.run([os.path.join(ROOT, "tools/lint/run"), "layout", "--only", "src/base/b.c"], check=False,
+                          capture_output=True, text=True, env=dict(os.environ, LINT_ROOT=str(tmp_path)))
+    assert done.returncode == 1 and "b.c:" in done.stdout and "a.c:" not in done.stdout
+
+
+HUNK = "--- a/src/a.c\n+++ b/src/a.c\n@@ -1,3 +1,3 @@\n{}"
+
+
+@pytest.mark.parametrize("hunk,refused", [
+    ("-  x = 1;\n+\tx = 1;\n", True), ("-\tf(a,b);\n+\tf(a, b);\n", True),
+    ("-\tf(a,\n-\t  b);\n+\tf(a, b);\n", False), ("-\tint x;\t/* y */\n+\tint x; /* y */\n", False),
+    ("-\t{ 1,  2 },\n+\t{ 1, 2 },\n", False)])
+def test_format_of_a_commit(hunk, refused):
+    hook = runpy.run_path(os.path.join(ROOT, "tools/pre-commit"))
+    assert bool(list(hook["hunks"](HUNK.format(hunk)))) == refused

@@ -17,6 +17,17 @@ ROOT = os.environ.get("LINT_ROOT") or os.path.dirname(os.path.dirname(os.path.di
 Finding = collections.namedtuple("Finding", "path line text hard", defaults=(False,))
 
 
+ONLY = set()    # files to report on; empty = all
+
+
+def limit_to(paths):
+    ONLY.update(paths or ())
+
+
+def in_scope(path):
+    return not ONLY or path in ONLY
+
+
 @functools.lru_cache(None)
 def files():
     """Paths of what belongs to the project: tracked, or new and not ignored."""

@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each header compiles alone: it includes or declares what its own declarations need."""
+"""Each header compiles alone: it includes or declares what its own declarations need.
+
+The build folder keeps a digest of each header that passed, with all headers of the project that it includes: only
+those that changed are compiled.
+"""
 import concurrent.futures
+import functools
+import hashlib
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
-from common import LIBRARY_HEADER, ROOT, Finding, c_files, is_kernel_side, text
+import objects
+from common import LIBRARY_HEADER, ROOT, Finding, c_files, in_scope, is_kernel_side, text
 
 INCLUDES = ["-Isrc", "-Iinclude", "-I."]
 USER = ["cc", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused-function", *INCLUDES]
@@ -56,11 +65,65 @@ def compile_one(path, generated):
     return None
 
 
+# -- headers that passed before
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as f:
+            return f.read()
+    except OSError:
+        return None
+
+
+@functools.lru_cache(None)
+def included(path, generated):
+    """Headers of the project that @path includes, directly."""
+    found = []
+    for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(path) or "", re.M):
+        places = (os.path.dirname(path), "src", "include", "", generated)
+        found += [p for p in (os.path.join(ROOT, place, name) for place in places) if os.path.isfile(p)][:1]
+    return found
+
+
+def digest(path, generated):
+    seen, todo = set(), [os.path.join(ROOT, path), os.path.join(ROOT, "bpf/kernel.h"), __file__]
+    while todo:
+        now = todo.pop()
+        if now not in seen:
+            seen.add(now)
+            todo += included(now, generated)
+    body = "\0".join(sorted(read(p) or "" for p in seen))
+    return hashlib.sha256((compilers() + body).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@functools.lru_cache(None)
+def compilers():
+    return "".join(subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True).stdout
+                   for command in (USER, KERNEL))
+
+
+def store():
+    return os.path.join(objects.build_folder(), "lint-headers.json")
+
+
+def keep(passed):
+    if os.path.isdir(objects.build_folder()):
+        with open(store(), "w", encoding="utf-8") as f:
+            json.dump(passed, f)
+
+
 def check():
     headers = [p for p in c_files("src/", "probes/", "bpf/", "include/") if p.endswith(".h")
-               and ".skel.h" not in text(p)]
+               and ".skel.h" not in text(p) and in_scope(p)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool, tempfile.TemporaryDirectory() as generated:
         generate(generated)
-        for found in pool.map(lambda path: compile_one(path, generated), headers):
+        digests = {path: digest(path, generated) for path in headers}
+        before = json.loads(read(store()) or "{}")
+        passed = {path: before[path] for path in before if path not in digests or before[path] == digests[path]}
+        changed = [path for path in headers if path not in passed]
+        for path, found in zip(changed, pool.map(lambda path: compile_one(path, generated), changed)):
             if found:
                 yield found
+            else:
+                passed[path] = digests[path]
+        keep(passed)
