@@ -44,7 +44,7 @@ static bool has_origin(const struct account *a)
 	return a->from_kernel || a->origin.seen;
 }
 
-/* The ledger of a recording has what its stream announces, that of the kernel does not. */
+/* The ledger of a recording includes the losses its stream announces, the kernel's ledger does not. */
 void account_kernel(const struct account *a, struct sonde_ledger *ret)
 {
 	*ret = a->origin;
@@ -57,8 +57,8 @@ void account_kernel(const struct account *a, struct sonde_ledger *ret)
 }
 
 /*
- * A recording without a ledger (it was cut, or is a foreign capture) knows of no loss before it but for what its
- * stream announces: what was seen is what arrived.
+ * A recording without a ledger (truncated, or a foreign capture): seen is what arrived plus the losses its stream
+ * announces.
  */
 void account_total(const struct account *a, struct sonde_ledger *ret)
 {

@@ -36,12 +36,12 @@
 #define MAX_CLIENTS 64u
 #define WRITE_PIECES 16		/* of 64 KiB, in one call */
 #define TURN_BYTES (1u << 20)	/* per client and turn */
-#define DRAIN_MS 1000		/* at the end, for a client to take something */
-#define RETRY_NS 1000000000ull		/* after accept() found no descriptor free */
+#define DRAIN_MS 1000		/* at the end: longest wait for a client to read */
+#define RETRY_NS 1000000000ull		/* after accept() ran out of descriptors */
 
 struct feed {
 	struct feed *next;
-	uint32_t viewer;		/* of its clients: cilium_listener_opts */
+	uint32_t viewer;		/* class of its clients: cilium_listener_opts */
 	unsigned clients;
 	struct broadcast_log *log; /* owned */
 };
@@ -66,20 +66,20 @@ struct cilium_listener {
 	struct buf payload;		/* scratch */
 	int fd;				/* owned */
 	struct loop_source *io, *retry;
-	char *path;			/* owned; NULL = somebody else made the socket */
-	int folder_fd;			/* owned; of the path; -1 = as above */
+	char *path;			/* owned; NULL = socket passed in */
+	int folder_fd;			/* owned; folder of path; -1 = socket passed in */
 	struct opener *opener;		/* removes the socket; borrowed; NULL = this process does */
 	dev_t dev;			/* of the socket file */
 	ino_t ino;
 	struct client *clients;
 	unsigned max_clients;
-	struct cilium_listener_opts o;	/* what it is told, and whom it asks */
+	struct cilium_listener_opts o;	/* as given */
 	struct cilium_listener_stats stats;
 };
 
 /* ---- frames: gob messages ---- */
 
-#define GOB_LENGTH_BYTES 9 /* of the length before a message, at most */
+#define GOB_LENGTH_BYTES 9 /* length prefix of a message, at most */
 
 static void look(const void *frame, struct broadcast_frame *ret)
 {
@@ -181,7 +181,7 @@ static void client_remove(struct client *c)
 		l->o.wanted(l->o.ctx, false);
 }
 
-/* One notification as a payload of the stream. */
+/* Appends one notification as a payload. */
 static void put_agent(struct buf *out, uint32_t kind, const char *json)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -296,7 +296,7 @@ static int client_add(struct cilium_listener *l, int fd)
 	return 0;
 }
 
-/* Out of descriptors: the listening socket would wake us without end, so it rests for a while. */
+/* Out of descriptors: stops accepting for a while, since the listening socket would stay readable. */
 static void rest(struct cilium_listener *l)
 {
 	loop_set_events(l->io, 0);
@@ -351,7 +351,7 @@ static int on_event(void *ctx, const struct event *ev)
 		const struct event *shown = l->o.show ? l->o.show(l->o.ctx, ev, f->viewer) : ev;
 
 		if (cilium_map_event(&l->map, shown, &p) <= 0)
-			continue;	/* without memory it is missing in the streams; an error would cut us */
+			continue;	/* no memory, or no payload for it */
 		buf_reset(&l->payload);
 		gob_put_payload(&l->payload, &p, true);
 		add_payload(l, f);
@@ -388,7 +388,7 @@ static int set_address(struct sockaddr_un *a, const char *path, struct err *err)
 	return 0;
 }
 
-/* Removes a socket that nobody listens on. */
+/* Removes a stale socket. */
 static int make_room(const struct sockaddr_un *a, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
@@ -409,7 +409,7 @@ static int make_room(const struct sockaddr_un *a, struct err *err)
 	return 0;
 }
 
-/* Nobody connects before the rights are set: the mask keeps others out at first. */
+/* umask() keeps clients out until mode and group are set. */
 static int set_rights(struct cilium_listener *l, const struct cilium_listener_opts *o, struct err *err)
 {
 	const struct group *g = getgrnam(o->group ? o->group : "cilium");
@@ -433,14 +433,14 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The socket is removed where it was made, even if the path leads elsewhere by then. */
+/* Opened now, so that the socket is removed from its own folder even if the path changes. */
 static int open_folder(struct cilium_listener *l, const char *path, struct err *err)
 {
 	char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = ".";
 	size_t len = (size_t)(name_of(path) - path);
 
 	if (len) {
-		memcpy(folder, path, len);	/* the path of a socket is not longer: set_address() */
+		memcpy(folder, path, len);	/* fits: set_address() checked the path */
 		folder[len] = '\0';
 	}
 	l->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -478,7 +478,7 @@ static int bind_socket(struct cilium_listener *l, const struct cilium_listener_o
 	return listen(l->fd, SOMAXCONN) < 0 ? err_errno(err, -errno, "cannot serve %s", o->path) : 0;
 }
 
-/* The last words of a run: who reads gets all of it, who does not is not waited for. */
+/* At the end of a run: clients that read get everything, the others are not waited for. */
 static void drain_clients(struct cilium_listener *l)
 {
 	struct pollfd fds[64];
@@ -490,7 +490,7 @@ static void drain_clients(struct cilium_listener *l)
 		for (struct client *c = l->clients, *next; c; c = next) {
 			next = c->next;
 			if (client_write(c))
-				client_remove(c);	/* all is written, or nobody is there */
+				client_remove(c);	/* all is written, or the client is gone */
 			else if (n < ARRAY_SIZE(fds))
 				fds[n++] = (struct pollfd){ .fd = c->fd, .events = POLLOUT };
 		}

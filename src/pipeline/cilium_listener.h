@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Cilium's monitor socket, version 1.2, served: what stock clients (`cilium-dbg monitor`, anything that reads that
- * gob stream) connect to. A subscriber of the bus like any other; the format is cilium/gob.h, what goes out is
- * sinks/cilium/cilium_map.h.
- *
- * Each event is encoded once, and only while somebody listens. A client that is too slow loses records and is told so
- * in its stream ("Type 2, Lost n"), which stock clients print; nobody waits for it. Every payload has its CPU, also
- * CPU 0, because stock clients keep the last one they saw. Clients send nothing; whoever hangs up is gone at once.
+ * Server of Cilium's monitor socket, version 1.2, for stock clients (`cilium-dbg monitor` and other readers of that
+ * gob stream). It subscribes to the bus; cilium/gob.h has the format, sinks/cilium/cilium_map.h the content.
+ * Each event is encoded once per class of clients, and only while clients are connected. A client that is too slow
+ * loses payloads, and its stream reports them ("Type 2, Lost n"), which stock clients print. Every payload carries
+ * its CPU, also CPU 0, because stock clients keep the previous value otherwise. Clients send nothing.
  */
-#ifndef AGENT_CILIUM_LISTENER_H
-#define AGENT_CILIUM_LISTENER_H
+#ifndef PIPELINE_CILIUM_LISTENER_H
+#define PIPELINE_CILIUM_LISTENER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,48 +22,48 @@ struct opener;
 
 struct cilium_listener_opts {
 	const char *path;	/* of the socket */
-	const char *group;	/* that may connect; NULL = "cilium" if there is one */
-	int fd;			/* a socket that listens already (socket activation), owned from here on; 0 = none */
-	size_t queue_bytes;	/* bound of a client's queue; 0 = 4 MiB. Clients of a class share its memory */
+	const char *group;	/* may connect; NULL = "cilium" if that group exists */
+	int fd;			/* listening socket (socket activation), taken over; 0 = none */
+	size_t queue_bytes;	/* bound of a client's queue; 0 = 4 MiB. Clients of a class share the memory */
 	size_t queue_records;	/* 0 = 65536 */
 	unsigned max_clients;	/* 0 = 64 */
-	/* Which events go out; NULL = all that have a form. */
+	/* Events to serve; NULL = all that have a format. */
 	bool (*pass)(void *ctx, const struct event *ev);
 	/*
-	 * Clients may see different things: the class of the client at @fd, and an event as that class sees it (valid
-	 * until the next call). NULL: all see the same.
+	 * Classes of clients with different views: the class of the client at @fd, and an event as that class may see
+	 * it (valid until the next call). NULL: one class.
 	 */
 	uint32_t (*viewer)(void *ctx, int fd);
 	const struct event *(*show)(void *ctx, const struct event *ev, uint32_t viewer);
-	/* Somebody listens from now on, or nobody any more; may be NULL. */
+	/* The first client connected, or the last one left; may be NULL. */
 	void (*wanted)(void *ctx, bool wanted);
-	/* What a client is told first: when the agent started, RFC 3339; NULL = nothing. */
+	/* Start time of the agent for the greeting, RFC 3339; NULL = no greeting. */
 	const char *started;
 	void *ctx;
 };
 
 struct cilium_listener_stats {
-	uint64_t clients;	/* now */
+	uint64_t clients;	/* connected now */
 	uint64_t accepted, refused;
-	uint64_t encoded;	/* payloads, once each and class */
-	uint64_t sent, lost;	/* payloads, summed over clients, those that left too */
+	uint64_t encoded;	/* payloads, once per class */
+	uint64_t sent, lost;	/* payloads, over all clients since the start */
 };
 
 /*
- * Binds @path (mode 0660) and serves until freed. A socket that nobody listens on is replaced; -EADDRINUSE when
- * somebody does, -EEXIST when something else is there. @loop and @bus are borrowed and outlive it.
+ * Binds @path (mode 0660) and serves until freed. A stale socket is replaced; -EADDRINUSE if another process listens
+ * there, -EEXIST if the path is not a socket. @loop and @bus are borrowed and outlive the listener.
  */
 int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_listener_opts *o,
 			struct cilium_listener **ret, struct err *err);
 /*
- * For a process that gives up its rights before it frees the listener: the folder of the socket (-1: the socket was
- * passed in), and the opener that removes the socket in the end (borrowed; NULL = this process does).
+ * For a process that gives up its rights before it frees the listener: folder of the socket (-1: socket passed in),
+ * and the opener that will remove the socket (borrowed; NULL = this process).
  */
 int cilium_listener_folder(const struct cilium_listener *l);
 void cilium_listener_set_opener(struct cilium_listener *l, struct opener *opener);
-/* At once, if it is still ours. 0 or -errno. */
+/* Removes the socket file if it is still ours. 0 or -errno. */
 int cilium_listener_remove_socket(const struct cilium_listener *l);
-/* Sends what clients take at once, closes, removes the socket if it is still ours. NULL is fine. */
+/* Writes what clients take at once, closes them, removes the socket file. NULL is fine. */
 void cilium_listener_free(struct cilium_listener *l);
 /* Agent notification CILIUM_AGENT_MESSAGE to all clients; the text must need no JSON escapes. @l may be NULL. */
 void cilium_listener_message(struct cilium_listener *l, const char *format, ...)

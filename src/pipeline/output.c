@@ -21,33 +21,33 @@
 struct output {
 	struct sink sink;
 	struct outfile *file;	/* owned */
-	struct http_client *post; /* owned; behind a remote file; NULL = none */
+	struct http_client *post; /* owned; process behind a remote file; NULL = none */
 	struct sub *sub;	/* owned */
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
-	char *path;		/* owned; of rotated files, as the user named it; NULL = not rotated */
-	int folder_fd;		/* owned; of rotated files; -1 = none */
-	size_t folder_len;	/* of its name in front of theirs */
-	struct opener *opener;	/* borrowed; NULL = files are opened here */
+	char *path;		/* owned; file name of a rotated output as given; NULL = not rotated */
+	int folder_fd;		/* owned; folder of a rotated output; -1 = none */
+	size_t folder_len;	/* length of the folder part in the name */
+	struct opener *opener;	/* borrowed; NULL = this process opens the files */
 	uint32_t opener_what;
 	struct rotation rotation;
-	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all */
+	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all events */
 	void *pass_ctx;
-	bool done;		/* the last of its files is full */
+	bool done;		/* the last file is full */
 	bool is_stdout;
-	int error;		/* first failure */
-	uint64_t refused;	/* events or records after it; those the file had taken it counts itself */
+	int error;		/* first error */
+	uint64_t refused;	/* events or records refused after it; the file counts its own */
 	char name[256];		/* for messages; outlives the file */
 };
 
-/* A record that met a failing file is one that the file counts as dropped. */
+/* The file counts a record that failed in it. */
 static void note(struct output *o, int r)
 {
 	o->error = r;
 	o->refused += r < 0 && !outfile_error(o->file, NULL);
 }
 
-/* A file of @name, which begins with the folder as it was opened. */
+/* Opens the file @name below the folder. */
 static int open_next(struct output *o, const char *name)
 {
 	const char *below = name + o->folder_len;
@@ -56,7 +56,7 @@ static int open_next(struct output *o, const char *name)
 	return fd < 0 ? fd : outfile_open_fd(fd, name, &o->file, NULL);
 }
 
-/* What was taken so far is closed, trailer and all, and a new file begun. 0 or -errno for good. */
+/* Closes the current file, trailer included, and opens the next. 0 or -errno for good. */
 static int rotate(struct output *o, const struct event *ev)
 {
 	char name[sizeof(o->name)];
@@ -70,14 +70,14 @@ static int rotate(struct output *o, const struct event *ev)
 	if (r >= 0)
 		r = open_next(o, name);
 	if (r < 0) {
-		outfile_open_mem(&o->file);	/* the messages of the end ask it */
+		outfile_open_mem(&o->file);	/* for messages at the end */
 		return r;
 	}
 	snprintf(o->name, sizeof(o->name), "%s", name);
 	return sink_open(&o->sink, o->ops, o->opts, o->file, NULL);
 }
 
-/* An event that is going to be written: in which file? */
+/* Rotates if the event belongs to the next file. */
 static void choose_file(struct output *o, const struct event *ev)
 {
 	if (!o->path || ev->desc->class != EVENT_DATA || !sink_wants(&o->sink, ev))
@@ -90,7 +90,7 @@ static void choose_file(struct output *o, const struct event *ev)
 	}
 }
 
-/* Errors stay with the output: one full disk must not end the others. */
+/* Errors stay with their output: one full disk must not end the others. */
 static int take_event(void *ctx, const struct event *ev)
 {
 	struct output *o = ctx;
@@ -143,7 +143,7 @@ static void output_free(struct output *o)
 }
 DEFINE_CLEANUP(struct output *, output_free)
 
-/* The part of the path that no time changes, up to a slash. */
+/* Length of the path up to the last slash before any time format. */
 static int open_folder(struct output *o, struct err *err)
 {
 	size_t fixed = strcspn(o->path, "%");
@@ -160,7 +160,7 @@ static int open_folder(struct output *o, struct err *err)
 	return o->folder_fd < 0 ? err_errno(err, -errno, "cannot write %s", o->path) : 0;
 }
 
-/* The first file's name goes to o->name. */
+/* Opens the first file; its name goes to o->name. */
 static int set_rotation(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
 			struct err *err)
 {
@@ -187,7 +187,7 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 
 static int put_remote(void *ctx, const void *data, size_t len, size_t n)
 {
-	http_client_put(ctx, data, len, n); /* which counts what it has to leave out */
+	http_client_put(ctx, data, len, n); /* counts what it leaves out */
 	return 0;
 }
 
@@ -214,7 +214,7 @@ static int open_remote(struct output *o, const struct sink_ops *ops, const struc
 	return r < 0 ? err_errno(err, r, "cannot open output %s", ops->name) : 0;
 }
 
-/* Its file is open: the format's head, and events from here on. */
+/* The file is open: writes the header and subscribes. */
 static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts,
 		 struct err *err)
 {
@@ -319,7 +319,7 @@ static uint64_t output_refused(const struct output *o)
 	return o->refused + outfile_dropped(o->file);
 }
 
-/* What the file says of its failure, and how much is missing in it. */
+/* Error of the file, with the number of records it lacks. */
 static int tell_failure(const struct output *o, struct err *err)
 {
 	char text[sizeof(err->msg)];

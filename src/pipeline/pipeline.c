@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Assembly of a pipeline, and what it has to say about itself.
+ * Assembly of a pipeline, and its accessors.
  */
 #include "pipeline/pipeline.h"
 
@@ -34,7 +34,7 @@
 #include "sym/sym.h"
 #include "worker/opener.h"
 
-#define START_ROUND_MS 50	/* between two looks at the rings */
+#define START_ROUND_MS 50	/* between two reads of the rings */
 
 void pipeline_free(struct pipeline *p)
 {
@@ -208,7 +208,7 @@ static void run_start(void *ctx)
 	s->result = pipeline_probes_start(s->p, s->err);
 }
 
-/* The loop runs while the job does; after a stop it is cancelled, and has no error to tell. */
+/* The loop runs while the job does. A stop cancels the job, which is not an error. */
 static int start_aside(struct pipeline *p, struct err *err)
 {
 	struct start s = { .p = p, .err = err };
@@ -251,7 +251,7 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 	if (r < 0)
 		return r;
 	probe_env_settle(p->env);
-	malloc_trim(0);	/* the kernel's type information was read for each object; forks would copy what is left */
+	malloc_trim(0);	/* libbpf parsed the kernel's BTF for each object; forks would copy the freed heap */
 	return 0;
 }
 
@@ -260,7 +260,10 @@ static int on_answer(_unused_ void *ctx, _unused_ int fd, _unused_ uint32_t even
 	return 0;
 }
 
-/* A file of no known format fails before the run. The loop waits, so that a signal ends the wait. */
+/*
+ * Waits until the input's format is known, so that an unknown one fails before the run. Waits in the loop, where a
+ * signal ends it.
+ */
 static int await_format(struct pipeline *p, struct err *err)
 {
 	uint64_t end_ns = clock_boot_ns() + SOURCE_FORMAT_MS * NS_PER_MS;
@@ -293,7 +296,7 @@ void pipeline_open_source(struct pipeline *p, struct source *source)
 void pipeline_open_agent(struct pipeline *p, struct client *c)
 {
 	p->client = c;
-	/* The agent's numbers are those of the initial pid namespace. */
+	/* the agent's pids are those of the initial pid namespace */
 	if (pids_are_initial())
 		p->own = (uint32_t)getpid();
 }

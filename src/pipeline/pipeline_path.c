@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The path of a record. Every record takes the same way, whether it came from a ring, from a file or from a
- * probe's live half: control of the probes, raw outputs, decode, enrich, filter, bus.
+ * Every record takes this path, whether from a ring, a file or a probe's live half.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,9 +26,9 @@
 #include "source/source.h"
 #include "sym/sym.h"
 
-#define CLOCK_STEP_NS NS_PER_MS	/* tell a change of the wall clock beyond this */
+#define CLOCK_STEP_NS NS_PER_MS	/* smaller changes of the wall clock are not reported */
 
-/* Sections that cost something are made for events that are shown, and only if an output asks for them. */
+/* Expensive sections are made only for shown events and only if an output needs them. */
 static void make_sections(struct pipeline *p, struct event *ev)
 {
 	uint32_t wanted = ev->desc->make ? p->needs & ev->desc->sections : 0;
@@ -39,7 +38,7 @@ static void make_sections(struct pipeline *p, struct event *ev)
 			ev->desc->make(ev, kind, &p->scratch);
 }
 
-/* Losses that a ring outside the kernel's ledger, a recording or another datapath announces. */
+/* Losses announced by a recording, another datapath, or a ring outside the kernel's ledger. */
 static void book_announced(struct pipeline *p, const struct event *ev)
 {
 	const struct core_lost *l = ev->body;
@@ -50,7 +49,7 @@ static void book_announced(struct pipeline *p, const struct event *ev)
 		account_announce(a, l->cause, l->count);
 }
 
-/* An exec or a change of user may be among what instance 0 (proc) lost. */
+/* Records that instance 0 (proc) lost may include an exec or a change of user. */
 static void doubt_owners(struct pipeline *p, const struct event *ev)
 {
 	if (ev->desc->type == SONDE_EV_LOST && !ev->instance)
@@ -64,7 +63,7 @@ static int take_event(void *ctx, struct event *ev)
 
 	arena_reset(&p->scratch);
 	r = enrich_event(p->enrich, ev, &p->scratch);
-	/* The state is folded from all events, also from those that a filter leaves out. */
+	/* scap state needs the parameters of all events, also of filtered ones. */
 	if (r >= 0 && p->needs & ev->desc->sections & 1u << SEC_PARAMS && ev->desc->make &&
 	    !event_section(ev, SEC_PARAMS))
 		ev->desc->make(ev, SEC_PARAMS, &p->scratch);
@@ -107,7 +106,7 @@ static bool is_core(const struct sonde_rec *r)
 	return r->type >> 8 == 0 && r->type != SONDE_EV_PACKET;
 }
 
-/* Snapshots are state, not something that happened: no ledger counts them. */
+/* Ledgers do not count snapshots: they are state, not events. */
 static void count_record(struct pipeline *p, const struct sonde_rec *r, int decoded)
 {
 	struct account *a;
@@ -129,7 +128,7 @@ static void count_record(struct pipeline *p, const struct sonde_rec *r, int deco
 		a->delivered++;
 }
 
-/* A recording's own ledger is the origin of ours; it is not an event of this run. */
+/* The ledger in a recording is the origin of ours, not an event of this run. */
 static bool take_recorded_ledger(struct pipeline *p, const struct sonde_rec *r)
 {
 	struct sonde_ledger_rec l;
@@ -148,7 +147,7 @@ static bool take_recorded_ledger(struct pipeline *p, const struct sonde_rec *r)
 	return true;
 }
 
-/* Of what was added up the ledger learns in one number. */
+/* Adds hits that arrive as a sum to the ledger. */
 static void take_counted(struct pipeline *p, const struct sonde_rec *r)
 {
 	struct sonde_counted_rec c;
@@ -166,13 +165,13 @@ static void record_outputs(struct pipeline *p, const struct sonde_rec *r)
 		output_record(p->outputs.items[i], r);
 }
 
-/* In the agent, data that nobody asks about is passed on as it is. Instance 0 is proc: all others build on it. */
+/* The agent forwards records without users of their events as they are. All decoders need instance 0 (proc). */
 static bool needs_decoding(const struct pipeline *p, const struct sonde_rec *r)
 {
 	return !p->tap.wants_events || is_core(r) || !r->instance || p->tap.wants_events(p->tap.ctx, r);
 }
 
-/* One that attaches on the second thread sees what it makes itself there. */
+/* While a probe attaches on the second thread, it sees only the records made there. */
 static bool may_control(const struct pipeline *p, const struct probe *probe)
 {
 	return probe->ready && probe->ops->control && (!probe->attaching || !p->coop || coop_inside(p->coop));
@@ -196,7 +195,7 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 		a->lost[SONDE_LOST_DECODE]++;
 		return;
 	}
-	/* Of the pipeline's own records, names: what a cgroup is called tells of a container. */
+	/* of the pipeline's own records only names: that of a cgroup identifies its container */
 	if (!is_core(r) || r->type == SONDE_EV_NAME)
 		show_to_probes(p, r);
 	record_outputs(p, r);
@@ -212,7 +211,7 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 		p->tap.record(p->tap.ctx, r, decoded < 0 ? decoded : p->now.error);
 }
 
-/* Another program's ring: the probe that reads it knows what its bytes are. */
+/* A ring of another program: its probe decodes the bytes. */
 static int from_raw_ring(struct pipeline *p, const struct ring_rec *rec)
 {
 	struct probe *probe = rec->source <= p->n_probes ? &p->probes[rec->source - 1] : NULL;
@@ -240,7 +239,7 @@ int pipeline_path_from_source(void *ctx, const struct sonde_rec *r)
 	return p->stopping ? -ECANCELED : 0;
 }
 
-/* May come in the middle of another record, from a probe's control(). */
+/* May be called inside another record's handling, from a probe's control(). */
 int pipeline_path_from_probe(void *ctx, const struct sonde_rec *r)
 {
 	struct pipeline *p = ctx;
@@ -317,7 +316,7 @@ void pipeline_path_emit_clock(struct pipeline *p)
 	own_record(p, &c.hdr, SONDE_EV_CLOCK, sizeof(c));
 }
 
-/* Clients of the agent decode for themselves: its own failures are none of theirs. */
+/* Clients of the agent decode for themselves, so the agent's own failures are not reported to them. */
 static void report_losses(struct pipeline *p, uint16_t instance, struct account *a)
 {
 	struct sonde_ledger total;
@@ -336,7 +335,7 @@ static void report_losses(struct pipeline *p, uint16_t instance, struct account 
 	}
 }
 
-/* Reads the kernel's ledger of each instance and tells in the stream what was lost since the last time. */
+/* Also reports the losses since the last call. */
 void pipeline_path_emit_losses(struct pipeline *p)
 {
 	p->reporting = true;
@@ -364,12 +363,12 @@ static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, co
 }
 
 /*
- * The last words of a run. A raw recording gets what reached it (a replay adds its own filters to that);
- * subscribers get the closed sums of this run.
+ * The last records of a run. A raw recording gets the counts of records that reached it (a replay adds its own
+ * filters); subscribers get the final sums of this run.
  */
 void pipeline_path_emit_ledger(struct pipeline *p)
 {
-	uint64_t now_ns = p->env ? clock_boot_ns() : p->replayed_ns; /* one for all: a replay says the same */
+	uint64_t now_ns = p->env ? clock_boot_ns() : p->replayed_ns; /* the same time for all, and in every replay */
 
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		struct account *a = &p->accounts.of[i];

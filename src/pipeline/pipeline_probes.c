@@ -53,7 +53,7 @@ static int add_probe(struct pipeline *p, const struct pipeline_probe *which, str
 		.loop = p->loop,
 		.instance = (uint16_t)(probe - p->probes),
 	};
-	if (which->ops->wants_owners || p->tap.record) /* an agent's next client may */
+	if (which->ops->wants_owners || p->tap.record) /* a later client of the agent may need them */
 		probe_env_want_owners(p->env);
 	if (probe->ops->state_size) {
 		probe->state = calloc(1, probe->ops->state_size);
@@ -141,7 +141,7 @@ static int open_all(struct pipeline *p, struct err *err)
 	return r;
 }
 
-/* Of those that do not go ahead. */
+/* Those that are not marked `ahead`. */
 static int attach_all(struct pipeline *p, bool with_snapshot, struct err *err)
 {
 	int r = 0;
@@ -153,9 +153,9 @@ static int attach_all(struct pipeline *p, bool with_snapshot, struct err *err)
 }
 
 /*
- * Probes marked `ahead` start first. All others are loaded before any attaches, and proc attaches first: processes
- * created from then on have a record, older ones a snapshot, those in between both. Once all snapshots are in the
- * stream, the rings may be read: attaching to each interface may take long.
+ * Probes marked `ahead` start first. All others are loaded before any attaches, and proc attaches first: a process
+ * created from then on has a record, an older one a snapshot, one in between both. The rings may be read once all
+ * snapshots are in the stream, since attaching to every interface can take long.
  */
 int pipeline_probes_start(struct pipeline *p, struct err *err)
 {

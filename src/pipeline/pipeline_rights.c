@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A pipeline over a file gives up all rights before it reads. From then on an opener opens files for it (files of
- * symbols, the next file of a rotated output) and removes the socket of its listener.
+ * A pipeline over a file gives up all rights before it reads. An opener process then opens files for it (symbol
+ * files, next files of a rotated output) and removes the listener's socket.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 #include "worker/opener.h"
 #include "worker/worker.h"
 
-#define OPEN_SYMBOLS UINT32_MAX		/* else the index of an output */
+#define OPEN_SYMBOLS UINT32_MAX		/* other values: index of an output */
 
-/* In the opener, about a name from a process that has read what others wrote. */
+/* Runs in the opener. @name comes from a process that has parsed untrusted input. */
 static int open_for(void *ctx, uint32_t what, const char *name)
 {
 	const struct pipeline *p = ctx;

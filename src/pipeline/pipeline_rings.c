@@ -27,7 +27,7 @@ void pipeline_stop(struct pipeline *p)
 	loop_stop(p->loop, 0);
 }
 
-/* The run ends when no output is left that takes anything, and as by SIGPIPE when standard output lost its reader. */
+/* Stops the run when all outputs failed or are full, or when standard output lost its reader (as SIGPIPE would). */
 void pipeline_rings_flush(struct pipeline *p)
 {
 	bool unread = false;

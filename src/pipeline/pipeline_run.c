@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The run: when rings and files are read, when outputs are flushed, how it ends.
+ * The run: reads rings and files, flushes outputs, ends.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -26,10 +26,10 @@
 #define DEFAULT_LATENCY_NS (50 * NS_PER_MS)
 #define TICK_NS NS_PER_S
 #define REPLAY_BUDGET 4096
-#define QUIET_FILL_PCT 5	/* below this a wake-up was not worth its cost: sleep to the deadline */
-#define CLOSE_MOST_NS (2 * NS_PER_S)	/* for programs that run on after they were detached */
+#define QUIET_FILL_PCT 5	/* after a wake-up below this fill level, wait for the deadline */
+#define CLOSE_MOST_NS (2 * NS_PER_S)	/* bound for programs that still run after the detach */
 
-/* See ring_reader_fd(): going straight back to epoll would be woken by every unread byte. */
+/* Mutes the ring until the deadline, or every unread record would wake the loop: ring_reader_fd(). */
 static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct pipeline *p = ctx;
@@ -80,7 +80,7 @@ static int on_duration(void *ctx, _unused_ uint64_t now_ns)
 	return 0;
 }
 
-/* What is left of the duration, which began with a probe that went ahead; at least a moment. */
+/* Remaining duration, counted from the first probe marked `ahead`; at least 1 ns. */
 static uint64_t duration_left(const struct pipeline *p)
 {
 	uint64_t gone = p->since_ns ? clock_boot_ns() - p->since_ns : 0;
@@ -124,7 +124,7 @@ static int run_live(struct pipeline *p, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot read the rings") : 0;
 }
 
-/* What was written before the detach is read after it; a bound guards against a producer that never ends. */
+/* Reads what programs wrote until the detach; bounded against a producer that never stops. */
 static void drain_rest(struct pipeline *p)
 {
 	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
@@ -135,10 +135,10 @@ static void drain_rest(struct pipeline *p)
 }
 
 /*
- * A program may run on for a moment after it was detached: who reads our entries in /proc/PID/fd has its
- * descriptor so long, a process that we forked until it closes them; and where a call is left a task can lose its
- * CPU between looking up the programs and running them (since 6.13). What they made since the last look at the
- * rings is read, or the ledger would not close.
+ * A program may still run for a moment after the detach. A reader of our entries in /proc/PID/fd holds its
+ * descriptor, and so does a child we forked until it closes them; at the exit of a system call a task may be
+ * preempted between looking up the programs and running them (since 6.13). Their records are read, or the ledger
+ * would not close.
  */
 static void close_ledger(struct pipeline *p)
 {
@@ -182,7 +182,7 @@ static int begin_file(struct pipeline *p, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot wait for input") : 0;
 }
 
-/* Waits in the loop only, so that a signal ends the wait for a silent pipe. */
+/* Waits in the loop, so that a signal ends the wait for a silent pipe. */
 static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
 {
 	int r;
@@ -210,7 +210,7 @@ static int run_file(struct pipeline *p, struct err *err)
 
 struct agent_run {
 	struct pipeline *p;
-	bool ended;		/* the agent said so */
+	bool ended;		/* PROTO_END was received */
 	int error;
 };
 
@@ -220,13 +220,13 @@ static int on_frame(void *ctx, const struct proto_frame *f)
 	const struct sonde_rec *r = f->data;
 
 	run->ended |= f->type == PROTO_END;
-	/* Its length was checked with the frame's. After a limit the rest is counted as filtered. */
+	/* the frame's check covers its length; after a limit the rest counts as filtered */
 	if (f->type == PROTO_RECORD)
 		pipeline_path_from_source(run->p, r);
 	return 0;
 }
 
-/* True when there is more without waiting. */
+/* True if more can be read without waiting. */
 static bool read_agent(struct agent_run *run)
 {
 	int r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
@@ -241,7 +241,7 @@ static int agent_timer(struct pipeline *p, uint64_t ns, struct loop_source **ret
 	return ns ? loop_add_timer(p->loop, ns, 0, on_duration, p, ret) : 0;
 }
 
-/* What was on its way when the stream was stopped still comes, the ledger last. */
+/* Reads the rest of the stopped stream, its ledger last. */
 static void finish_agent(struct agent_run *run)
 {
 	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
@@ -258,7 +258,7 @@ static void finish_agent(struct agent_run *run)
 	pipeline_rings_flush(run->p);
 }
 
-/* Frames may be in the client's buffer before the first wait: they came with the agent's answer. */
+/* The agent's reply may have brought frames into the client's buffer: the first round does not wait. */
 static int loop_agent(struct agent_run *run)
 {
 	struct pipeline *p = run->p;
@@ -294,7 +294,7 @@ static int run_agent(struct pipeline *p, struct err *err)
 	return run.ended ? 0 : err_set(err, -ETIMEDOUT, "the agent does not end the stream");
 }
 
-/* The first error; -EPIPE, which ends a run silently, gives way to any other. */
+/* Returns the first error. -EPIPE, which ends a run silently, gives way to any other. */
 static int close_outputs(struct pipeline *p, struct err *err)
 {
 	int first = 0;
@@ -317,7 +317,7 @@ static int close_outputs(struct pipeline *p, struct err *err)
 int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
 {
 	p->limits = *limits;
-	if (p->socket_path || p->client)	/* their runs wait for themselves */
+	if (p->socket_path || p->client)	/* their runs add their own timers */
 		return 0;
 	return p->env ? begin_live(p, err) : begin_file(p, err);
 }

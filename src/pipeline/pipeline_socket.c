@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The run over another agent's socket: what comes is parsed by a worker as a file would be; when the agent goes away,
- * we wait for it to come back.
+ * Run over another agent's socket: a worker parses the stream as it would a file. When the agent closes the
+ * connection, the run waits and connects again.
  */
 #include "pipeline/pipeline_socket.h"
 
@@ -23,15 +23,15 @@
 #include "loop/loop.h"
 #include "source/source.h"
 
-#define RECONNECT_NS (12 * NS_PER_S)	/* as Cilium's client waits */
-#define NAMES_TICKS 15			/* seconds between two looks at the interfaces, likewise */
-#define BUDGET 4096			/* records between two looks at signals and timers */
+#define RECONNECT_NS (12 * NS_PER_S)	/* as Cilium's client */
+#define NAMES_TICKS 15			/* seconds between two reads of the interface list, as Cilium's client */
+#define BUDGET 4096			/* records between two checks of signals and timers */
 
 struct socket_run {
 	struct pipeline *p;
 	struct loop_source *io, *tick, *duration, *retry;
 	unsigned ticks;
-	bool due;			/* time to connect again */
+	bool due;			/* time to reconnect */
 };
 
 int pipeline_open_socket(struct pipeline *p, const char *path, const char *format, uint64_t reconnect_ns,
@@ -48,7 +48,7 @@ int pipeline_open_socket(struct pipeline *p, const char *path, const char *forma
 	return source_open_socket(path, p->socket_format, &p->source, err);
 }
 
-/* Interfaces of this host: the agent is on it, and tells their numbers only. */
+/* Names of this host's interfaces, since the agent sends only indexes. */
 static void tell_interfaces(struct pipeline *p)
 {
 	struct if_nameindex *all = if_nameindex();
@@ -99,7 +99,7 @@ static int wait_for_agent(struct socket_run *s)
 	return loop_set_timer(s->retry, s->p->reconnect_ns, 0);
 }
 
-/* 0, also when the agent is not there yet. */
+/* 0 also if the agent is not back yet. */
 static int reconnect(struct socket_run *s, struct err *err)
 {
 	int r;
@@ -114,7 +114,7 @@ static int reconnect(struct socket_run *s, struct err *err)
 	return watch(s);
 }
 
-/* 0 to go on, or the error that ends the run. */
+/* 0 to continue, or the error that ends the run. */
 static int take_input(struct socket_run *s, bool *more, struct err *err)
 {
 	struct pipeline *p = s->p;

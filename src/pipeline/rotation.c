@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * tcpdump's manner is that of its manual (tcpdump(1), -C, -G, -W) and of what 4.99 does: numbers begin with the
- * second file and without a digit for the first, or with zeros in front from the first on where -W says how many
- * there are; a change by time numbers anew; -W ends a run that changes by time only, and makes a ring of all others.
+ * File numbering as tcpdump(1) documents it for -C, -G, -W and 4.99 does it: the first file has no digit and numbers
+ * begin with the second, or with -W, all have zero-padded numbers. A change by time restarts the numbers. -W ends a
+ * run rotated by time alone, and makes all others a ring.
  */
 #include "pipeline/rotation.h"
 
@@ -60,7 +60,7 @@ enum rotation_step rotation_step(struct rotation *r, uint64_t ts_ns, uint64_t by
 
 /* ---- names ---- */
 
-/* The pattern is the user's own. */
+/* the pattern is the user's */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 static bool with_time(char *ret, size_t cap, const char *pattern, const struct tm *tm)
@@ -69,7 +69,7 @@ static bool with_time(char *ret, size_t cap, const char *pattern, const struct t
 }
 #pragma GCC diagnostic pop
 
-/* Digits of the highest number when there are @files. */
+/* Digits of the highest number of @files. */
 static int digits(uint32_t files)
 {
 	char text[16];
