@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Assembly of the daemon, and the way of a record to the clients.
+ * Assembly of the daemon, and the callbacks that pass records to clients.
  */
 #include "agent/agent.h"
 
@@ -88,7 +88,10 @@ static void on_flush(void *ctx)
 	}
 }
 
-/* What programs cost is measured now and then: the statistics cost something too, at each run of every program. */
+/*
+ * The kernel's run-time statistics are on for one second at intervals, since they cost time at each run of every BPF
+ * program.
+ */
 static void sample_cost(struct agent *a, uint64_t now_ns)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_SYS_ADMIN));
@@ -101,7 +104,7 @@ static void sample_cost(struct agent *a, uint64_t now_ns)
 	}
 }
 
-/* Somebody removed a socket (a cleaner of /run, a hand): it is made again, and clients that are there stay. */
+/* A socket file was removed (by a cleaner of /run, by hand): creates it again. Connected clients stay. */
 static void restore_socket(struct agent *a, const char *name, gid_t gid, struct listener *l)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(a->rights.permitted & RIGHT(CAP_SETGID));
@@ -120,7 +123,7 @@ static void restore_socket(struct agent *a, const char *name, gid_t gid, struct 
 
 static void restore_sockets(struct agent *a)
 {
-	if (!a->dir)	/* systemd's */
+	if (!a->dir)	/* sockets passed by systemd */
 		return;
 	restore_socket(a, AGENT_CONTROL_SOCKET, 0, a->control);
 	restore_socket(a, AGENT_READ_SOCKET, a->gid, a->read);
@@ -216,7 +219,7 @@ static int open_metrics(struct agent *a, struct err *err)
 	return o.address ? agent_http_new(a->loop, &o, &a->http, err) : 0;
 }
 
-/* Gives each part the others that it uses. */
+/* Points the parts to the others that they use. */
 static void connect_parts(struct agent *a)
 {
 	a->insts.pipeline = a->content.pipeline = a->pipeline;
@@ -292,7 +295,7 @@ static uint32_t own_netns(void)
 	return stat("/proc/self/ns/net", &st) < 0 ? 0 : (uint32_t)st.st_ino;
 }
 
-/* Around handlers of the loop. Those of clients are plain: they raise what a step needs, for that step. */
+/* Capabilities of the loop's handlers. Those of clients are plain (none effective) and raise them per step. */
 static void guard(void *ctx, bool raised)
 {
 	const struct agent *a = ctx;
@@ -304,14 +307,14 @@ static int give_up_rights(struct agent *a, struct err *err)
 {
 	int r = agent_rights_keep(!a->conf.no_admin, &a->rights, err);
 
-	pktfilter_prepare();	/* the filter lets no code be mapped; without it filters are refused, nothing else */
+	pktfilter_prepare();	/* the filter forbids executable memory; on failure only packet filters are refused */
 	if (r >= 0)
 		r = agent_rights_filter(err);
 	if (r < 0)
 		return r;
 	loop_set_guard(a->loop, guard, a);
 	probe_env_follow_rights(pipeline_env(a->pipeline));
-	guard(a, false);	/* the second thread begins with what is effective here */
+	guard(a, false);	/* the second thread inherits the effective set */
 	r = pipeline_use_thread(a->pipeline, guard, a, err);
 	guard(a, true);
 	return r;
@@ -357,7 +360,7 @@ int agent_run(struct agent *a, struct err *err)
 	return pipeline_run(a->pipeline, &limits, err);
 }
 
-/* The streams of all clients end whole; a probe that is still starting is cancelled. */
+/* Ends all streams with their ledgers. A probe that is still starting is cancelled. */
 void agent_stop(struct agent *a)
 {
 	coop_stop(pipeline_coop(a->pipeline));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Captures that the agent writes by itself, for as long as somebody wants. Their files are opened by who asks and
- * come as descriptors: the agent has no right to open any for writing, and knows no path.
+ * Captures: subscribers of the bus with an output of their own.
  */
 #include "agent/agent_capture.h"
 
@@ -36,12 +35,12 @@ struct capture {
 	struct agent_captures *all;
 	unsigned number;
 	uint32_t mask;			/* 1u << instance */
-	uint32_t kept;			/* those of them that keep packets for a dump: only dumps are written */
+	uint32_t kept;			/* instances with a flight recorder: only its dumps are written */
 	struct filter *where;		/* NULL = none */
 	struct sink_opts opts;
 	struct output *out;		/* owned */
 	uint64_t events;
-	char name[256];			/* as its owner calls the file; escaped */
+	char name[256];			/* file name from the request; escaped */
 };
 
 /* ---- events ---- */
@@ -63,7 +62,7 @@ static bool pass(void *ctx, const struct event *ev)
 
 /* ---- begin and end ---- */
 
-/* Its events are made while it wants them. */
+/* Instances of the capture need their events decoded here. */
 static void want_events(struct capture *c, int by)
 {
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
@@ -84,7 +83,7 @@ static void capture_free(struct capture *c)
 }
 DEFINE_CLEANUP(struct capture *, capture_free)
 
-/* A recorder's packets wait until a dump is asked for. */
+/* A flight recorder keeps its packets until a dump. */
 static bool keeps(const struct probe_request *w)
 {
 	for (size_t i = 1; i < w->args.len; i++)
@@ -101,7 +100,7 @@ static int get_instances(struct capture *c, struct agent_request *q, struct err 
 
 		if (r < 0)
 			return r;
-		if (c->mask & 1u << instance) {		/* twice the same */
+		if (c->mask & 1u << instance) {		/* requested twice */
 			agent_inst_put(c->all->insts, instance);
 			continue;
 		}
@@ -179,7 +178,7 @@ static int begin(struct agent_captures *all, struct agent_request *q, const char
 	return buf_printf(out, "capture %u\n", TAKE_PTR(c)->number);
 }
 
-/* 0, or the first error of the file (@err says). */
+/* 0, or the first error of the file with a message. */
 static int end(struct capture *c, struct buf *out, struct err *err)
 {
 	struct capture **at = &c->all->first;
@@ -273,7 +272,7 @@ int agent_capture_call(struct agent_captures *all, const struct verb_args *args,
 	return err_set(err, -EINVAL, "%s: start, stop or nothing is expected", args->items[0]);
 }
 
-/* Every recorder that runs, or the one of the instance that was named. */
+/* All flight recorders, or the one of the instance given. */
 int agent_capture_dump_call(struct agent_captures *all, const struct verb_args *args, struct buf *out,
 			    struct err *err)
 {

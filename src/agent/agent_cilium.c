@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Clients of Cilium's monitor at the agent: packets, drops and (if asked for) calls, from probes that are loaded
- * while somebody listens. Also what becomes of the agent, as Cilium's agents tell it.
+ * Probes for clients of Cilium's monitor socket: packets, drops and, if configured, Go RPCs. Also the agent's own
+ * notifications (start, probes), as Cilium's agents send them.
  */
 #include "agent/agent_cilium.h"
 
@@ -48,7 +48,7 @@ static const struct event *show(void *ctx, const struct event *ev, uint32_t of)
 	return agent_content_event(c->content, ev, of, &c->scratch, &c->shown);
 }
 
-/* "net,gohttp2" as the words of a subscription; whether there are such probes is seen when they are taken. */
+/* "net,gohttp2" as subscription strings; agent_request_parse() checks the names. */
 static void put_words(const char *list, struct buf *out)
 {
 	while (*list) {
@@ -76,7 +76,7 @@ static void start_probes(struct agent_cilium *c)
 	int r = parse(c, &q, &err);
 
 	if (r >= 0) {
-		c->starting = true; /* what a probe tells while it starts has no known instance yet */
+		c->starting = true; /* records of a starting probe have no known instance yet */
 		r = agent_inst_get_all(c->insts, &q, &c->mask, &err);
 		if (r >= 0)
 			r = agent_inst_snapshot(c->insts, c->mask, NULL, &err);
@@ -89,7 +89,7 @@ static void start_probes(struct agent_cilium *c)
 		log_error("Cilium's clients see nothing: %s", err.msg);
 }
 
-/* Gives its instances back. */
+/* Drops the references to its instances. */
 static void stop_probes(struct agent_cilium *c)
 {
 	uint32_t mask = c->mask;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Connections: bytes in to the session, bytes out of the queue. A client that does not read harms nobody: its
- * queue is bounded, and after a time without progress it is cut.
+ * Life of a connection: accept, requests, time limits, disconnect. A slow client cannot delay others: its queue is
+ * bounded, and a stall disconnects it.
  */
 #include "agent/agent_conn.h"
 
@@ -30,10 +30,10 @@
 #include "ipc/session.h"
 #include "pipeline/pipeline.h"
 
-#define READ_BYTES 512			/* some requests, then the other clients have their turn */
-#define SOCKET_BYTES (1 << 20)		/* in the kernel: a batch of 50 ms without waking us in between */
+#define READ_BYTES 512			/* a few requests per turn */
+#define SOCKET_BYTES (1 << 20)		/* socket buffer: a batch of 50 ms without extra wake-ups */
 #define GREETING_NS (10 * NS_PER_S)
-#define LINGER_NS (10 * NS_PER_S)	/* for a client that was cut to read why */
+#define LINGER_NS (10 * NS_PER_S)	/* time for a disconnected client to read the reason */
 
 /* ---- end ---- */
 
@@ -61,7 +61,7 @@ static void conn_cut(struct agent_conn *c, int code, const char *reason)
 
 /* ---- in ---- */
 
-/* What was wrong is in the queue; it is read or not, the connection ends. */
+/* The error is queued; the connection closes whether or not the client reads it. */
 static void end_with_error(struct agent_conn *c)
 {
 	agent_sub_drop(c);
@@ -77,8 +77,8 @@ static void forget_passed(struct agent_conn *c)
 }
 
 /*
- * Descriptors that come along are closed by the kernel: there is no room for them here, but for one from who may
- * control (the file of a capture).
+ * Receives bytes. Only control sockets have room for one passed descriptor (the file of a capture); the kernel closes
+ * all others.
  */
 static ssize_t receive(struct agent_conn *c, void *bytes, size_t cap)
 {
@@ -90,7 +90,7 @@ static ssize_t receive(struct agent_conn *c, void *bytes, size_t cap)
 
 	if (c->rights & PROTO_RIGHT_CONTROL) {
 		m.msg_control = &control;
-		m.msg_controllen = CMSG_LEN(sizeof(int));	/* its padding would hold another */
+		m.msg_controllen = CMSG_LEN(sizeof(int));	/* without padding, which would hold a second one */
 	}
 	n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	h = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
@@ -160,7 +160,7 @@ static int run_call(struct agent_conn *c, const struct proto_frame *f)
 	return MIN(agent_verbs_call(c, verb, f, verb, &q->text, &q->err), 0);
 }
 
-/* On the second thread. */
+/* Runs on the second thread. */
 static void run_request(void *ctx)
 {
 	struct agent_conn *c = ctx;
@@ -183,7 +183,7 @@ static void request_done(void *ctx)
 
 	forget_passed(c);
 	buf_fini(&q->payload);
-	if (c->gone) {	/* it went meanwhile */
+	if (c->gone) {	/* disconnected meanwhile */
 		agent_conn_free(c);
 		return;
 	}
@@ -246,7 +246,10 @@ static const struct session_ops session_ops = {
 
 /* ---- life ---- */
 
-/* The batch of one deadline fits: fewer wake-ups on both sides. Without rights it stays what the system gives. */
+/*
+ * Room for a batch of one deadline, which saves wake-ups on both sides. Without CAP_NET_ADMIN the system's limit
+ * holds.
+ */
 static void widen(int fd)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_NET_ADMIN));
@@ -266,7 +269,7 @@ static void refuse(int fd, int code, const char *sentence)
 	close(fd);
 }
 
-/* The file's mode has decided already; this also holds for sockets that somebody else made (systemd). */
+/* The mode of our socket file has checked this already; sockets created by systemd may have another. */
 static bool may_connect(const struct agent *a, int fd, const struct peer *p, uint32_t rights)
 {
 	if (p->uid == 0 || p->uid == geteuid())
@@ -342,7 +345,7 @@ void agent_conn_free(struct agent_conn *c)
 	if (c->request.job.state != COOP_IDLE)
 		coop_withdraw(pipeline_coop(a->pipeline), &c->request.job);
 	if (c->request.job.state != COOP_IDLE)
-		return;		/* it runs: its end frees the connection */
+		return;		/* request_done() frees the connection */
 	buf_fini(&c->request.payload);
 	buf_fini(&c->request.text);
 	agent_sub_drop(c);

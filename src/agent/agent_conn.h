@@ -38,7 +38,7 @@ struct agent_conn {
 	int fd;
 	struct loop_source *io;
 	struct peer peer;
-	unsigned number; /* lowest one that was free on connect */
+	unsigned number; /* lowest free number on connect */
 	uint32_t rights; /* PROTO_RIGHT_* */
 	uint32_t viewer; /* agent_content_viewer() */
 	struct session *session;

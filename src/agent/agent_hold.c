@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The watchdog: says which step kept the loop from its clients for too long.
+ * Logs handlers that held the loop for longer than HOLD_NS.
  */
 #include "agent/agent_hold.h"
 
@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 
-#define LOG_EVERY_NS (10 * NS_PER_S) /* but a new longest hold is logged at once */
+#define LOG_EVERY_NS (10 * NS_PER_S) /* a new longest hold is logged at once */
 
 static void on_hold(void *ctx, const struct hold *h)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Instances of probes: what was asked for becomes a configuration, and equal wishes share one.
+ * From a request to a running instance: configuration, limits, shared use, removal.
  */
 #include "agent/agent_inst.h"
 
@@ -41,7 +41,7 @@ static size_t conf_sets(const struct probe_ops *ops, void *conf, struct opt_set 
 	return n;
 }
 
-/* Filters are parsed here. All of it belongs to the instance, and the loop goes on meanwhile. */
+/* Parses filters of the configuration. It belongs to the new instance alone, so the loop runs meanwhile. */
 static int init_conf(struct agent_insts *all, struct inst *in, struct err *err)
 {
 	struct coop *coop = pipeline_coop(all->pipeline);
@@ -130,7 +130,7 @@ static void make_key(const struct agent_request *q, const struct probe_request *
 	key_list(key, "inode", &q->netns_inodes);
 }
 
-/* Copies of the words, which outlive the request. */
+/* Copies the request's strings, which the instance outlives. */
 static int copy_words(struct inst *in, const struct agent_request *q, const struct probe_request *w)
 {
 	const struct { const struct opt_strv *from; struct opt_strv *to; } lists[] = {
@@ -207,7 +207,7 @@ static bool same_key(const struct inst *in, const struct buf *key)
 	return in && !in->quiet && in->key.len == key->len && !memcmp(in->key.data, key->data, key->len);
 }
 
-/* Everything but the start. *@ret owns the half-made instance also after a failure. */
+/* All but the start. *@ret owns the incomplete instance, also on failure. */
 static int inst_make(struct agent_insts *all, const struct agent_request *q, size_t i, struct inst **ret,
 		     struct err *err)
 {
@@ -237,8 +237,8 @@ int agent_inst_check(struct agent_insts *all, const struct agent_request *q, siz
 }
 
 /*
- * Without its filter an instance serves more clients, which filter what comes by themselves; sums cannot be taken
- * apart again. True if there was one.
+ * Removes the kernel-side filter, so that more clients can share the instance; they filter by themselves. Summaries
+ * keep theirs, since sums cannot be filtered later. True if there was one.
  */
 static bool widen(struct probe_request *w)
 {
@@ -259,7 +259,7 @@ static unsigned free_places(const struct agent_insts *all, const struct agent_re
 	bool control = !q->by || q->by->rights & PROTO_RIGHT_CONTROL;
 	unsigned n = 0, kept = control ? 0 : CONTROL_INSTANCES;
 
-	for (size_t i = 1; i < SONDE_INSTANCES; i++)	/* 0 is proc's */
+	for (size_t i = 1; i < SONDE_INSTANCES; i++)	/* instance 0 is proc */
 		n += !all->of[i];
 	return n - MIN(n, kept);
 }
@@ -287,7 +287,7 @@ int agent_inst_get(struct agent_insts *all, struct agent_request *q, size_t i, u
 		if (same_key(all->of[k], &key))
 			return inst_share(all, q->by, k, ret, err);
 	}
-	if (free_places(all, q) <= 1 && widen(&q->probes.items[i])) /* the last one is for many */
+	if (free_places(all, q) <= 1 && widen(&q->probes.items[i])) /* share the last free one */
 		return agent_inst_get(all, q, i, ret, err);
 	if (!free_places(all, q))
 		return err_set(err, -EDQUOT, "all %u instances of probes are in use (max-instances of agent.conf is "

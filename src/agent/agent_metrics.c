@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The agent's counts in Prometheus' text format and in OpenMetrics. One row per family; labels are bounded by what
- * the agent bounds itself: instances, outcomes, causes, places of clients (a place is used again), never names of
- * others.
+ * One row per metric family. Labels have few values by construction: instances, outcomes, causes, client numbers
+ * (reused), never names from outside.
  *
  * Formats: prometheus.io, "Exposition formats"; OpenMetrics 1.0.
  */
@@ -41,7 +40,7 @@ struct page {
 enum kind { COUNTER, GAUGE, KIND__MAX };
 
 struct family {
-	const char *name;	/* of a counter: without _total */
+	const char *name;	/* a counter's without _total */
 	enum kind kind;
 	const char *help;
 	void (*put)(const struct agent *a, struct page *p);
@@ -59,7 +58,7 @@ static void put_labels(struct page *p, const char *labels)
 		buf_printf(p->out, "{%s}", labels);
 }
 
-/* @labels: label="value",... of words that need no escape. */
+/* @labels: label="value",... without characters that need escapes. */
 static void put_count(struct page *p, const char *labels, uint64_t value)
 {
 	put_labels(p, labels);
@@ -312,7 +311,7 @@ static void put_fds(const struct agent *a, struct page *p)
 	(void)a;
 	while (d && readdir(d))
 		n++;
-	put_count(p, "", n > 3 ? n - 3 : 0);	/* ".", ".." and the directory itself */
+	put_count(p, "", n > 3 ? n - 3 : 0);	/* ".", ".." and this directory */
 }
 
 static void put_cpu(const struct agent *a, struct page *p)
@@ -394,7 +393,7 @@ static const struct family families[] = {
 	{ "sonde_cilium_lost", COUNTER, "Payloads that they were too slow for.", put_cilium_lost },
 };
 
-/* The older format names a counter's family as its samples. */
+/* In the Prometheus format a counter's family has the name of its samples. */
 void agent_metrics_write(const struct agent *a, bool openmetrics, struct buf *out)
 {
 	agent_inst_refresh(&a->insts);

@@ -65,7 +65,7 @@ static int add_option(struct agent_request *q, char *text, struct err *err)
 	return agent_request_add_arg(&q->probes.items[q->probes.len - 1], text);
 }
 
-/* "key=value" */
+/* Takes one "key=value". */
 static int take_pair(struct agent_request *q, char *pair, struct err *err)
 {
 	const struct {

@@ -22,8 +22,8 @@
 #define BACKLOG_BYTES (1u << 20) /* of unread replies; beyond, no request is read */
 
 /*
- * The pipeline's own records (names, ticks, losses) are bounded by the time until a client is cut; no books count
- * those, so none may be lost. State has an eighth of the queue for itself.
+ * The ledger does not count the pipeline's own records (names, ticks, losses), so they are never lost: the stall time
+ * bounds them. State may use the last eighth of the queue.
  */
 static enum broadcast_weight weight_of(const struct sonde_rec *r)
 {
@@ -134,7 +134,7 @@ static size_t bytes_of(const struct iovec *iov, int n)
 	return sum;
 }
 
-/* One write. 1: all of it went, 0: the socket is full, or -errno. */
+/* One write. 1: all was written, 0: the socket is full, or -errno. */
 static int write_some(struct agent_conn *c, size_t *ret_bytes)
 {
 	struct iovec iov[VMSPLICE_SENDER_PIECES];
@@ -157,7 +157,7 @@ static int write_some(struct agent_conn *c, size_t *ret_bytes)
 	return (size_t)sent == want;
 }
 
-/* READY goes out when everything is ready, snapshots included, though it stands in front of them. */
+/* READY is queued before the snapshots and goes out with them. */
 static bool is_starting(const struct agent_conn *c)
 {
 	return c->request.type == PROTO_SUBSCRIBE && c->request.job.state == COOP_RUNNING;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The daemon's state. Each part (instances, subscriptions, content, captures, Cilium's clients) has its own struct
- * and knows no other; this header is for the files that join them: agent.c, connections, limits per user, verbs,
- * metrics.
+ * and points to the parts it uses; this header is for the files that join them: agent.c, connections, limits per
+ * user, verbs, metrics.
  */
 #ifndef AGENT_AGENT_STATE_H
 #define AGENT_AGENT_STATE_H

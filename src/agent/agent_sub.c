@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Subscriptions: which records go to which client, and the books of each.
+ * Start, end and ledger of a client's subscription.
  *
- * A client's books: seen = offered + what the kernel filtered, sampled and lost since it began; offered = sent +
- * filtered here + lost in its queue. They close for every client whenever it came.
+ * Ledger: seen = offered + filtered, sampled and lost in the kernel since the start of the subscription; offered =
+ * sent + filtered here + lost in the queue. It closes for each client, whenever it subscribed.
  */
 #include "agent/agent_sub.h"
 
@@ -31,8 +31,8 @@
 /* ---- begin ---- */
 
 /*
- * The client's own calls and packets would come back to it as events, and to others as noise. Readers cannot exclude
- * themselves: no observer sees an excluded process.
+ * Excludes the client's own process, whose system calls and packets would return as events. Control socket only: an
+ * excluded process is hidden from all clients.
  */
 static int exclude_self(struct agent_conn *c, bool wanted, struct err *err)
 {
@@ -77,10 +77,10 @@ static int send_record(void *ctx, const struct sonde_rec *r)
 	return agent_send_record(ctx, r);
 }
 
-/* From here on the client gets what comes; what was before is told as it is for a pipeline that starts. */
+/* The client receives records from here on. State from before is sent as at the start of a pipeline. */
 static int go(struct agent_conn *c, const struct agent_request *q, struct err *err)
 {
-	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);	/* snapshots are the kernel's */
+	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);	/* for reading kernel state */
 	int r;
 
 	c->sub.mask |= 1u;
@@ -169,7 +169,7 @@ static void ledger_of(struct agent_conn *c, uint16_t instance, struct sonde_ledg
 	}
 }
 
-/* The end of a stream: the client's ledgers, complete before the instances are removed. */
+/* Ledgers of a stream, complete before its instances are removed. */
 struct last_words {
 	struct sonde_ledger_rec ledgers[SONDE_INSTANCES];
 	size_t n;
@@ -180,7 +180,7 @@ static void take_books(struct agent_conn *c, struct last_words *ret)
 	if (!c->sub.on)
 		return;
 	agent_inst_refresh(&c->a->insts);
-	broadcast_leave(c->queue); /* what it lost is known then */
+	broadcast_leave(c->queue); /* settles the losses of its queue */
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
 		if (c->sub.mask & 1u << i)
 			ledger_of(c, i, &ret->ledgers[ret->n++]);
@@ -196,7 +196,7 @@ static int tell_end(struct agent_conn *c, const struct last_words *l, const char
 	return agent_send(c, &b);
 }
 
-/* Instances are removed before the end is sent. */
+/* Instances are removed before END is sent. */
 int agent_sub_end(struct agent_conn *c, const char *reason)
 {
 	struct last_words last = { .n = 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Verbs: what a client may ask beside its stream, and who may.
+ * Table of verbs with the right that each needs.
  */
 #include "agent/agent_verbs.h"
 
@@ -31,16 +31,16 @@
 
 struct call {
 	struct agent_conn *c;
-	const char *args[ARGS_MAX];	/* behind the verb */
+	const char *args[ARGS_MAX];	/* without the verb */
 	size_t n_args;
-	struct proto_frame rest;	/* the arguments as words */
+	struct proto_frame rest;	/* the arguments as a frame of strings */
 	struct buf *out;
 };
 
 struct verb {
 	const char *name;
-	uint32_t right;			/* PROTO_RIGHT_* that it takes */
-	bool takes_time;		/* it loads, attaches or detaches */
+	uint32_t right;			/* required PROTO_RIGHT_* */
+	bool takes_time;		/* loads, attaches or detaches */
 	int (*run)(const struct call *call, struct err *err);
 };
 
@@ -158,10 +158,10 @@ static int write_counters(const struct call *call, struct err *err)
 
 /* ---- many questions ---- */
 
-#define FRESH_NS (100 * NS_PER_MS)	/* at most FRESH_MOST answers are made in this time */
+#define FRESH_NS (100 * NS_PER_MS)	/* at most FRESH_MOST replies are made in this time */
 #define FRESH_MOST 4
 
-/* Each answer costs milliseconds, and readers may ask at any rate: beyond a few they get the last one again. */
+/* A reply costs milliseconds, and readers may ask at any rate: beyond FRESH_MOST they get the last reply again. */
 static int answer(const struct call *call, struct agent_reply *last,
 		  int (*write)(const struct call *call, struct err *err), struct err *err)
 {
@@ -193,7 +193,7 @@ static int run_counters(const struct call *call, struct err *err)
 
 /* ---- probes without a client ---- */
 
-/* The arguments are the words of a subscription. */
+/* The arguments are a subscription request. */
 static int run_attach(const struct call *call, struct err *err)
 {
 	struct agent *a = call->c->a;
@@ -214,7 +214,7 @@ static int run_attach(const struct call *call, struct err *err)
 	if (r < 0)
 		return r;
 	if (a->insts.of[instance]->attached)
-		agent_inst_put(&a->insts, instance); /* it was already */
+		agent_inst_put(&a->insts, instance); /* attached already */
 	a->insts.of[instance]->attached = true;
 	agent_inst_started(&a->insts, 1u << instance);
 	return buf_printf(call->out, "instance %u\n", instance);
@@ -259,7 +259,7 @@ static int run_dump(const struct call *call, struct err *err)
 
 static int run_verbs(const struct call *call, struct err *err);
 
-/* The only place that says who may do what; doc/protocol.md is compared with it. */
+/* The one table of access rights; a test compares doc/protocol.md with it. */
 static const struct verb verbs[] = {
 	{ "verbs", PROTO_RIGHT_READ, false, run_verbs },
 	{ "status", PROTO_RIGHT_READ, false, run_status },

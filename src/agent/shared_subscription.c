@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Views: clients that asked for the same see the same stream, which is filtered and written once for all of them.
+ * Filter, field selection and log of a shared stream.
  */
 #include "agent/shared_subscription.h"
 
@@ -28,7 +28,7 @@
 
 #define FIELDS_MAX 64
 
-/* A word whose value is sent. */
+/* A field whose value is sent. */
 struct shared_field {
 	char *name;		/* owned */
 	struct format *value;	/* owned */
@@ -38,15 +38,15 @@ struct shared_subscription {
 	struct shared_subscription *prev, *next;
 	struct shared_subscriptions *all;
 	unsigned users;
-	struct buf key;			/* what was asked: equal ones share it */
-	uint32_t viewer;		/* whose content it has: agent_content_of() */
-	uint32_t mask;			/* 1u << instance, 0 (proc) included */
+	struct buf key;			/* canonical request: equal keys share it */
+	uint32_t viewer;		/* agent_content_viewer() */
+	uint32_t mask;			/* 1u << instance, with 0 (proc) */
 	struct filter *where;		/* NULL = none */
-	uint32_t where_mask;		/* instances whose records it decides about */
-	VEC(struct shared_field) fields; /* none: records are sent as they are */
+	uint32_t where_mask;		/* instances filtered here */
+	VEC(struct shared_field) fields; /* none: records are sent unchanged */
 	struct buf value, frame;	/* scratch */
 	struct arena scratch;
-	unsigned events, matched;	/* of the record at hand */
+	unsigned events, matched;	/* of the current record */
 	struct broadcast_log *log;
 	struct shared_count counts[SONDE_INSTANCES];
 };
@@ -127,8 +127,8 @@ static int parse_where(struct shared_subscription *s, const char *text, struct e
 }
 
 /*
- * Records that must be decoded here: for fields all, for a filter those of probes whose records say all that their
- * events depend on. The others' are filtered by the client.
+ * Selects the instances whose records must be decoded here: all if fields are selected; with a filter, those whose
+ * events depend on nothing but the record. The client filters the others.
  */
 static void count_users(struct shared_subscription *s, int by)
 {
@@ -221,7 +221,7 @@ const struct shared_count *shared_subscription_counts(const struct shared_subscr
 
 /* ---- events ---- */
 
-/* "name=value" of each chosen word that the event has. */
+/* Appends "name=value" for each selected field that the event has. */
 static void put_values(struct shared_subscription *s, const struct event *ev)
 {
 	for (size_t i = 0; i < s->fields.len; i++) {
@@ -306,7 +306,7 @@ static uint64_t counted_of(const struct sonde_rec *r)
 	return c.count;
 }
 
-/* With chosen fields the events are the stream; of records only what is lost is told. */
+/* With selected fields the stream consists of events; the only records are those of losses. */
 static bool is_sent(const struct shared_subscription *s, const struct sonde_rec *r)
 {
 	return !s->fields.len || r->type == SONDE_EV_LOST;
@@ -332,7 +332,7 @@ static void offer_record(struct shared_subscription *s, const struct sonde_rec *
 	bool counts;
 
 	s->events = s->matched = 0;
-	/* A snapshot is for who asked; what a probe reads again on the way is for all. */
+	/* A snapshot goes to its client alone, a later resync of a probe to all. */
 	if (r->flags & SONDE_RF_SNAPSHOT && !record_is_core(r) && agent_inst_in_snapshot(s->all->insts))
 		return;
 	if (!shared_subscription_record_concerns(r, s->mask))

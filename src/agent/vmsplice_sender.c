@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vmsplice(2) and splice(2). The pipe is empty between two calls: what the socket did not take goes to /dev/null,
- * which only drops the references.
+ * vmsplice(2) and splice(2). The pipe is empty between two calls: the rest that the socket refused goes to /dev/null,
+ * which drops the page references.
  */
 #include "agent/vmsplice_sender.h"
 
@@ -13,11 +13,11 @@
 
 #include "base/cleanup.h"
 
-#define PIPE_BYTES (1 << 20)	/* a page each, also for parts of pages; what anybody may have */
+#define PIPE_BYTES (1 << 20)	/* one page per slot, also for partial pages; the limit without privileges */
 
 struct vmsplice_sender {
 	int in, out, null;	/* owned; -1 = none */
-	bool off;		/* this kernel does not do it */
+	bool off;		/* not supported by this kernel */
 };
 
 void vmsplice_sender_free(struct vmsplice_sender *s)
@@ -47,11 +47,11 @@ struct vmsplice_sender *vmsplice_sender_new(void)
 	}
 	s->out = fds[0];
 	s->in = fds[1];
-	(void)fcntl(s->in, F_SETPIPE_SZ, PIPE_BYTES);	/* less is slower and no worse */
+	(void)fcntl(s->in, F_SETPIPE_SZ, PIPE_BYTES);	/* a smaller pipe is slower and still correct */
 	return s;
 }
 
-/* True when nothing is left in the pipe. */
+/* Empties the pipe. True on success. */
 static bool empty(struct vmsplice_sender *s, size_t bytes)
 {
 	while (bytes) {
@@ -79,7 +79,7 @@ ssize_t vmsplice_sender_send(struct vmsplice_sender *s, int fd, const struct iov
 		sent += r;
 	}
 	if (held > 0 && !empty(s, (size_t)(held - sent)))
-		s->off = true;	/* what stays in it would be sent to the next one */
+		s->off = true;	/* the rest would go to the next client */
 	if (sent > 0)
 		return sent;
 	if (held > 0 && error != -EINVAL && error != -EPERM && error != -ENOSYS)

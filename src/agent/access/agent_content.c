@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Readers see the content of their own user's processes, root sees all. Tables define content: struct content_rule
- * for records, flags of fields and kinds of sections for events.
+ * Content is defined by tables: struct content_rule for records, field flags and section kinds for events.
  */
 #include "agent/access/agent_content.h"
 
@@ -77,7 +76,7 @@ const struct event *agent_content_event(struct agent_content *c, const struct ev
 
 /* ---- filters in the kernel ---- */
 
-/* Words of calls without content. */
+/* Fields of system calls without content. */
 static const char *const open_words[] = {
 	"proc.pid",	"proc.name",	   "proc.ppid",	  "proc.exe",	   "thread.tid",
 	"user.uid",	"group.gid",	   "evt.type",	  "evt.dir",	   "evt.cpu",
@@ -94,7 +93,7 @@ static bool is_open_push(const struct agent_content *c, const char *text)
 	bool open;
 
 	if (filter_parse(pipeline_registry(c->pipeline), text, &f, &err) < 0)
-		return true; /* it is refused later, with a sentence */
+		return true; /* conf_init() will refuse it with a message */
 	open = filter_has_only(f, open_words);
 	filter_free(f);
 	return open;
@@ -120,7 +119,7 @@ static bool counts_only(const struct probe_request *w)
 	return false;
 }
 
-/* The client filters what comes by itself, but sums cannot be taken apart. */
+/* Removes options by content. The client filters by itself; a summary cannot be filtered later, so it is refused. */
 static int check_probe(const struct agent_content *c, struct probe_request *w, struct err *err)
 {
 	size_t kept = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Limits of what clients of the read socket take, by user. Each is a row of agent.conf; the control socket has none.
- * The option row says which resource its value takes (struct opt, use).
+ * Limits per user of clients of the read socket, one row of agent.conf each; the control socket has none. Option
+ * tables say which resource a value takes (struct opt, use).
  */
 #ifndef AGENT_AGENT_LIMITS_H
 #define AGENT_AGENT_LIMITS_H
@@ -17,31 +17,31 @@ struct agent_conn;
 struct agent_limits;
 struct err;
 
-/* Places that are left for control: connections beside max-clients, instances of those that there are. */
+/* Reserved for control: connections beyond max-clients, and instances. */
 #define CONTROL_CONNECTIONS 4u
 #define CONTROL_INSTANCES 1u
 
-/* Resources of one instance; of OPT_USE_INTERVAL the shortest (0 = none), of OPT_USE_BYTES the most. */
+/* Resources of one instance. OPT_USE_INTERVAL: the shortest, 0 = none; OPT_USE_BYTES: the maximum. */
 struct inst_use {
 	uint64_t of[OPT_USE__MAX];
 };
 
-/* Adds up the options of @sets. */
+/* Sums the resources that the options of @sets take. */
 void agent_limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret);
 
-/* Zeros become defaults. */
+/* Replaces zeros by defaults. */
 void agent_limits_defaults(struct agent_limits *l);
 
 /*
- * May @c begin a subscription with @bytes of words? May it use one more instance that takes @use? 0, or -EDQUOT with
- * a sentence that names the limit and its row.
+ * May @c start a subscription of @bytes? May it use one more instance with the resources @use? 0, or -EDQUOT with a
+ * message that names the limit and its row.
  */
 int agent_limits_subscription(const struct agent_conn *c, size_t bytes, struct err *err);
 int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use, struct err *err);
 
-/* Is there a place for a connection of @uid? -EUSERS with a sentence. */
+/* May @uid connect? 0, or -EUSERS with a message. */
 int agent_limits_connection(const struct agent *a, uint32_t uid, bool control, struct err *err);
-/* Are places so short that idle connections have to make room? */
+/* Are connections so scarce that idle ones are closed? */
 bool agent_limits_places_short(const struct agent *a);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two lists as data: capabilities by what they are for, system calls by what becomes of them. Workers inherit the
- * filter and add their own, narrower one (worker/confine.c), so what they do on the way there is allowed here too.
+ * Two tables: capabilities by use, system calls by action. Workers inherit the filter and add a narrower one
+ * (worker/confine.c), so their setup is allowed here too.
  */
 #include "agent/access/agent_rights.h"
 
@@ -25,13 +25,13 @@
 /* ---- capabilities ---- */
 
 /*
- * Programs and maps; tracing, samples; packets, cgroups; other processes (/proc/PID), their files, what they have
- * mapped (/proc/PID/map_files); addresses of kernel functions, by which frees that lose nothing are told from drops.
+ * BPF programs and maps; tracing and samples; packets and cgroups; /proc/PID of other processes, their files and
+ * mapped files (/proc/PID/map_files); kernel symbol addresses, which separate harmless frees from drops.
  */
 #define PROBES \
 	(RIGHT(CAP_BPF) | RIGHT(CAP_PERFMON) | RIGHT(CAP_NET_ADMIN) | RIGHT(CAP_SYS_PTRACE) | \
 	 RIGHT(CAP_DAC_READ_SEARCH) | RIGHT(CAP_CHECKPOINT_RESTORE) | RIGHT(CAP_SYSLOG))
-/* Root's workers become nobody, and are ended when they take too long. Others' keep their user. */
+/* Workers of root switch to an unprivileged user, and are killed on timeout. Those of other users keep theirs. */
 #define WORKERS (RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID) | RIGHT(CAP_SETPCAP) | RIGHT(CAP_KILL))
 
 int agent_rights_keep(bool admin, struct agent_rights *ret, struct err *err)
@@ -42,7 +42,7 @@ int agent_rights_keep(bool admin, struct agent_rights *ret, struct err *err)
 
 	keep &= rights_permitted();
 	*ret = (struct agent_rights){ .permitted = keep, .working = keep & ~RIGHT(CAP_SYS_ADMIN) };
-	/* What is in memory is other people's: no core, no debugger but root's. */
+	/* Memory holds other users' data: no core dump, no debugger but root's. */
 	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(err, -errno, "cannot give up rights");
@@ -74,7 +74,7 @@ static const int allowed[] = {
 	SCMP_SYS(splice),
 	SCMP_SYS(vmsplice),
 	SCMP_SYS(ftruncate),
-	/* files: openat() below; openat2() only reads here, what it is told lies out of reach of a filter */
+	/* files: openat() below; openat2() reads only: a filter cannot inspect its struct open_how */
 	SCMP_SYS(openat2),
 	SCMP_SYS(fstat),
 	SCMP_SYS(newfstatat),
@@ -133,7 +133,7 @@ static const int allowed[] = {
 	SCMP_SYS(perf_event_open),
 	SCMP_SYS(process_vm_readv),
 	SCMP_SYS(membarrier),
-	/* itself and its workers */
+	/* this process and its workers */
 	SCMP_SYS(getpid),
 	SCMP_SYS(getppid),
 	SCMP_SYS(gettid),
@@ -173,11 +173,11 @@ static const int allowed[] = {
 	SCMP_SYS(sched_getaffinity),
 	SCMP_SYS(getrusage),
 	SCMP_SYS(getcpu),
-	/* what libraries ask */
+	/* libraries */
 	SCMP_SYS(uname),
 	SCMP_SYS(sysinfo),
 	SCMP_SYS(getrandom),
-	/* the same under older names, where an architecture has them */
+	/* older names of the same calls, where the architecture has them */
 	SCMP_SYS(poll),
 	SCMP_SYS(epoll_wait),
 	SCMP_SYS(stat),
@@ -195,7 +195,7 @@ static const int allowed[] = {
 	SCMP_SYS(arch_prctl),
 };
 
-/* Nothing in this program comes near these: whoever does is not this program any more. */
+/* The program never uses these: a process that calls one was taken over. */
 static const int deadly[] = {
 	SCMP_SYS(execve),	  SCMP_SYS(execveat),
 	SCMP_SYS(ptrace),	  SCMP_SYS(process_vm_writev),
@@ -228,10 +228,10 @@ struct rule {
 #define NEW_NAMESPACES \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
-#define REQUESTS 0xff00 /* of ioctl(): the letter, _IOC_TYPE */
+#define REQUESTS 0xff00 /* of ioctl(): type letter, _IOC_TYPE */
 #define KIND_OF(letter) ((scmp_datum_t)(letter) << 8)
 
-/* Allowed, or deadly, by one argument. */
+/* Action by one argument. */
 static const struct rule rules[] = {
 	{ SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, WRITES, 0), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, WRITES, 0), SCMP_ACT_ALLOW },
@@ -242,11 +242,11 @@ static const struct rule rules[] = {
 	{ SCMP_SYS(bpf), SCMP_A0(SCMP_CMP_NE, BPF_OBJ_PIN), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_ACT_ALLOW },
-	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_ACT_ALLOW }, /* names of hosts, ioctl() */
+	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_ACT_ALLOW }, /* name resolution, ioctl() */
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF('$')), SCMP_ACT_ALLOW },  /* perf */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF(0x89)), SCMP_ACT_ALLOW }, /* interfaces */
-	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_GETVERSION), SCMP_ACT_ALLOW }, /* a file is that file */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_GETVERSION), SCMP_ACT_ALLOW }, /* identity of a file */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, 0x5401), SCMP_ACT_ALLOW },	      /* TCGETS: isatty() */
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL), SCMP_ACT_ALLOW },	      /* workers */
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0), SCMP_ACT_ALLOW },
@@ -269,10 +269,10 @@ static int add_rules(scmp_filter_ctx f)
 		r = add_list(f, deadly, ARRAY_SIZE(deadly), SCMP_ACT_KILL_PROCESS);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rules); i++)
 		r = seccomp_rule_add(f, rules[i].action, rules[i].nr, 1, rules[i].arg);
-	/* glibc falls back to clone(), whose flags can be looked at. */
+	/* glibc falls back to clone(), whose flags a filter can check. */
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	/* abort(): a signal to itself. A worker asks for its own. */
+	/* abort() signals itself; a worker allows its own. */
 	return r ? r : seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A2(SCMP_CMP_EQ, SIGABRT));
 }
 
@@ -288,9 +288,9 @@ int agent_rights_filter(struct err *err)
 		return err_errno(err, -ENOMEM, "cannot filter system calls");
 	r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (r == 0)
-		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: it costs the same for all */
+		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree: same cost for every call */
 	if (r == 0)
-		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1); /* and btf/btf_root.h */
+		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1); /* also the thread of btf/btf_root.h */
 	if (r == 0)
 		r = add_rules(f);
 	if (r == 0)

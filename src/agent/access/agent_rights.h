@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the daemon may still do once it serves: capabilities (few, and none of them effective while it handles what
- * clients sent) and system calls. The reasons and what was measured: doc/SECURITY.md.
+ * Rights of the daemon while it serves: few capabilities, none effective while it handles client data, and a system
+ * call filter. doc/SECURITY.md has reasons and measurements.
  */
 #ifndef AGENT_AGENT_RIGHTS_H
 #define AGENT_AGENT_RIGHTS_H
@@ -12,19 +12,19 @@
 struct err;
 
 struct agent_rights {
-	uint64_t permitted; /* what is kept */
-	uint64_t working;   /* effective while probes work: all of it but CAP_SYS_ADMIN, see rights_raise() */
+	uint64_t permitted; /* kept for good */
+	uint64_t working;   /* effective while probes work: all but CAP_SYS_ADMIN: rights_raise() */
 };
 
 /*
- * Gives up, for good and for all that is forked later, what no probe needs after the start. @admin: CAP_SYS_ADMIN
- * is kept if it is there. The working set is effective behind it. 0 or -errno.
+ * Gives up all capabilities that no probe needs after the start, for good and for all children. @admin: keeps
+ * CAP_SYS_ADMIN if present. The working set is effective afterwards. 0 or -errno.
  */
 int agent_rights_keep(bool admin, struct agent_rights *ret, struct err *err);
 
 /*
- * No system call from here on but those that serving needs, in this process and its workers. What could only be an
- * attack kills the process, the rest fails with EPERM. Nothing in builds with sanitizers. 0 or -errno.
+ * Restricts system calls to those that serving needs, for this process and its workers. Calls that only an attacker
+ * would make kill the process, others fail with EPERM. Does nothing in builds with sanitizers. 0 or -errno.
  */
 int agent_rights_filter(struct err *err);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libmicrohttpd without a thread of its own: its epoll descriptor is one of our loop's. Requests are handled without
- * effective capabilities, as those of all clients are. It is loaded here, with the libraries for TLS that it needs:
- * no other run pays for them.
+ * libmicrohttpd without its own thread: its epoll descriptor is a source of our loop. Requests run without effective
+ * capabilities. The library is loaded at run time with its TLS dependencies, so that other runs do not pay for it.
  */
 #include "agent/http/agent_http.h"
 
@@ -28,15 +27,15 @@
 #include "base/str.h"
 #include "agent/http/http_accept.h"
 
-#define CONNECTIONS 16u /* more than one scraper is rare; each may send 8 KiB of headers */
+#define CONNECTIONS 16u /* scrapers; each may send 8 KiB of headers */
 #define MEMORY_BYTES ((size_t)16 << 10)
 #define TIMEOUT_S 10u
-#define TIDY_NS 1000000000ull /* between two looks for connections that are idle for too long */
+#define TIDY_NS 1000000000ull /* between two checks for idle connections */
 #define BACKLOG 16
 #define OLD_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define NEW_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* The functions that are used, by their names behind "MHD_". */
+/* Functions in use, named without "MHD_". */
 struct mhd_calls {
 	__typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
 	__typeof__(MHD_add_response_header) *add_response_header;
@@ -52,7 +51,7 @@ struct mhd_calls {
 struct agent_http {
 	struct agent_http_opts o;
 	struct mhd_calls f;
-	char *path; /* owned; of the unix socket, once it is made */
+	char *path; /* owned; of the unix socket; NULL = not created */
 	struct MHD_Daemon *daemon;
 	struct loop_source *io, *tidy;
 };
@@ -109,7 +108,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	bool openmetrics;
 
-	if (!*state) { /* headers: the answer comes with the next call */
+	if (!*state) { /* first call: headers only */
 		*state = ctx;
 		return MHD_YES;
 	}
@@ -142,7 +141,7 @@ union address {
 	struct sockaddr_un un;
 };
 
-/* "HOST:PORT", "[HOST]:PORT" or "PORT" */
+/* "HOST:PORT", "[HOST]:PORT" or "PORT". */
 static socklen_t parse_inet(const char *text, union address *ret)
 {
 	const char *colon = strrchr(text, ':');
@@ -188,7 +187,7 @@ bool agent_http_address(const char *address, struct err *err)
 	return false;
 }
 
-/* A socket that an agent which was killed left there. */
+/* Removes the socket of an agent that was killed. */
 static void remove_stale(const char *path)
 {
 	struct stat st;

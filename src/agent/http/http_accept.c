@@ -7,7 +7,7 @@
 
 #include "base/macros.h"
 
-/* "75" is 750: at most three digits after the point (RFC 9110, 12.4.2), others end them. */
+/* "75" is 750: up to three digits after the point (RFC 9110, 12.4.2). */
 static unsigned thousandths(const char *digits)
 {
 	unsigned n = 0;
@@ -20,7 +20,7 @@ static unsigned thousandths(const char *digits)
 	return n;
 }
 
-/* Thousandths; "q=0.75" among the parameters of a media range, 1000 without. */
+/* Quality in thousandths: "q=0.75" in the parameters of a media range; 1000 without. */
 static unsigned quality(const char *params, size_t len)
 {
 	for (size_t i = 0; i + 2 < len; i++) {
@@ -33,7 +33,7 @@ static unsigned quality(const char *params, size_t len)
 	return 1000;
 }
 
-/* The best quality that a header gives to media type @type, 0 = it is not there. */
+/* Best quality that the header gives to media type @type; 0 = not listed. */
 static unsigned wants(const char *accept, const char *type)
 {
 	unsigned best = 0;
@@ -56,7 +56,7 @@ bool http_accept_openmetrics(const char *accept)
 	return newer && newer >= wants(accept, "text/plain");
 }
 
-/* "name" of "name:80". An address of IPv6 stands in brackets, which stay. */
+/* "name" of "name:80"; an IPv6 address keeps its brackets. */
 static size_t name_len(const char *host)
 {
 	const char *end = *host == '[' ? strchr(host, ']') : NULL;
