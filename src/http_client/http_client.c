@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The queue in front of the process that talks to the server, and the books. Knows nothing of HTTP.
+ * Parent side of the HTTP process: bounded message queue, and the ledger of items. Knows nothing of HTTP.
  */
 #include "http_client/http_client.h"
 
@@ -26,28 +26,28 @@
 #define PATIENCE_NS (60ull * 1000000000)
 #define CLOSE_NS (5ull * 1000000000)
 #define READY_NS (10ull * 1000000000)
-#define MEMORY_BYTES (1024ull << 20)	/* libraries of libraries, and stacks of a resolver's thread */
+#define MEMORY_BYTES (1024ull << 20)	/* address space: shared libraries and the resolver's thread stacks */
 #define NS_PER_MS 1000000ull
 
 struct message {
 	struct message *next;
-	size_t len;		/* with its head */
-	char data[];		/* struct http_client_head, then the bytes */
+	size_t len;		/* header included */
+	char data[];		/* struct http_client_head, then the body */
 };
 
 struct http_client {
 	struct http_client_opts o;
-	struct http_client_child child; /* url is owned */
-	struct worker *worker;		/* NULL = it ended */
-	int fd;				/* messages; non-blocking */
+	struct http_client_child child; /* owns url */
+	struct worker *worker;		/* NULL = the process has ended */
+	int fd;				/* socket to the process; non-blocking */
 	struct message *first, **last;
-	size_t sent;			/* bytes of the first message */
+	size_t sent;			/* bytes of the first message already sent */
 	uint64_t queued_bytes;
-	uint64_t in_flight;		/* things that the process has and did not answer for */
+	uint64_t in_flight;		/* items in the process, not answered yet */
 	struct http_client_stats stats;
-	struct http_client_answer answer; /* the part of one that came */
+	struct http_client_answer answer; /* partly received answer */
 	size_t answer_len;
-	char why[112];			/* of the last failure */
+	char why[112];			/* last error */
 };
 
 bool http_client_is_url(const char *path)
@@ -76,7 +76,7 @@ static void take_answer(struct http_client *p, const struct http_client_answer *
 		snprintf(p->why, sizeof(p->why), "%.*s", (int)sizeof(a->why) - 1, a->why);
 }
 
-/* One whole answer into p->answer. 1, 0 when there is none yet, -EPIPE at the end. */
+/* Receives one answer into p->answer. 1 = complete, 0 = not yet, -EPIPE at the end. */
 static int read_answer(struct http_client *p)
 {
 	ssize_t n;
@@ -98,7 +98,7 @@ static int read_answer(struct http_client *p)
 	return 1;
 }
 
-/* What the process had, nobody has. */
+/* Counts the items of a process that ended as lost. */
 static void bury_child(struct http_client *p)
 {
 	struct err err = { 0 };
@@ -154,7 +154,7 @@ static void send_messages(struct http_client *p)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)	/* full; or the process ended, which its answers tell */
+		if (n <= 0)	/* full; or the process ended, which the answers will show */
 			return;
 		if (!p->sent)
 			p->in_flight += things(m);
@@ -164,7 +164,7 @@ static void send_messages(struct http_client *p)
 	}
 }
 
-/* A message that was not even begun is lost without having been in flight. */
+/* A message not even partly sent was never in flight. */
 static void lose_queue(struct http_client *p)
 {
 	while (p->first) {
@@ -182,7 +182,7 @@ void http_client_pump(struct http_client *p)
 		lose_queue(p);
 }
 
-/* Until something moves, at most so long. */
+/* Waits for progress, at most @timeout_ns. */
 static void wait_for_move(struct http_client *p, uint64_t timeout_ns)
 {
 	struct pollfd fds[] = {
@@ -243,7 +243,7 @@ void http_client_free(struct http_client *p)
 }
 DEFINE_CLEANUP(struct http_client *, http_client_free)
 
-/* "http://HOST[:PORT][/PATH]" with a path. Owned; NULL when it is no such thing, or there is no memory. */
+/* "http://HOST[:PORT][/PATH]" with a path. Owned; NULL if it is not a URL, or without memory. */
 static char *full_url(const struct http_client_opts *o)
 {
 	const char *host = strstr(o->url, "://"), *path;
@@ -318,7 +318,7 @@ int http_client_open(const struct http_client_opts *o, struct http_client **ret,
 	return 0;
 }
 
-/* Until all is answered for, or time is over. */
+/* Waits until all items are answered for, or the time is over. */
 static void finish(struct http_client *p)
 {
 	uint64_t now, end_ns = clock_boot_ns() + p->o.close_ns;

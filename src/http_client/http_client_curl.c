@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The process that talks to the server. It has no rights; libcurl and what that needs are loaded here, so that no
- * other run pays for them. Retries: OTLP/HTTP, "Failures" and "Throttling".
+ * Child process that talks to the server, without rights. It loads libcurl, so that other runs do not pay for it.
+ * Retries follow OTLP/HTTP, "Failures" and "Throttling".
  */
 #include <ctype.h>
 #include <errno.h>
@@ -26,11 +26,11 @@
 
 #define CONNECT_MS 5000l
 #define ANSWER_MS 10000l
-#define FIRST_WAIT_NS 250000000ull	/* before the second try; then twice as long each time */
+#define FIRST_WAIT_NS 250000000ull	/* before the first retry; doubles each time */
 #define WAIT_MAX_NS 30000000000ull
 #define REPLY_MAX (64u << 10)
 
-/* The functions of libcurl that are used, by their names behind "curl_". */
+/* Functions of libcurl in use, named without "curl_". */
 struct curl_calls {
 	__typeof__(curl_global_init) *global_init;
 	__typeof__(curl_easy_init) *easy_init;
@@ -71,7 +71,7 @@ static bool load(struct curl_calls *f)
 	return f->global_init && f->easy_init && f->setopt && f->perform && f->getinfo && f->strerror && f->append;
 }
 
-/* What is too long is cut: only its beginning is looked at. */
+/* Longer bodies are truncated: only the beginning is parsed. */
 static size_t on_reply(char *data, size_t size, size_t n, void *ctx)
 {
 	struct sender *s = ctx;
@@ -82,7 +82,7 @@ static size_t on_reply(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-/* KEY=VALUE,... of the environment, as all exporters of OpenTelemetry take them: passwords of servers stand there. */
+/* Adds headers from the environment variable @name: KEY=VALUE,... It can carry passwords, a command line cannot. */
 static struct curl_slist *add_env(struct sender *s, struct curl_slist *list, const char *name)
 {
 	const char *at = getenv(name);
@@ -116,7 +116,7 @@ static bool set_up(struct sender *s)
 		return false;
 	snprintf(type, sizeof(type), "Content-Type: %s", s->conf->type);
 	headers = s->f.append(NULL, type);
-	headers = s->f.append(headers, "Expect:");	/* no round trip to ask whether the body is welcome */
+	headers = s->f.append(headers, "Expect:");	/* no "Expect: 100-continue" round trip */
 	headers = add_env(s, headers, "OTEL_EXPORTER_OTLP_HEADERS");
 	headers = add_env(s, headers, "OTEL_EXPORTER_OTLP_TRACES_HEADERS");
 	return headers && !s->f.setopt(s->curl, CURLOPT_URL, s->conf->url) &&
@@ -139,7 +139,7 @@ static bool is_worth_another_try(long code)
 	return code == 0 || code == 429 || code == 502 || code == 503 || code == 504;
 }
 
-/* One request. The status of HTTP, 0 when there was no answer; a->why says what was wrong. */
+/* One request. The HTTP status, or 0 without an answer; a->why has the reason. */
 static long try(struct sender *s, const char *data, size_t len, struct http_client_answer *a)
 {
 	CURLcode r;
@@ -160,7 +160,7 @@ static long try(struct sender *s, const char *data, size_t len, struct http_clie
 	return code;
 }
 
-/* Nanoseconds until the next try, a fifth more or less, so that not all come back at once. */
+/* Nanoseconds until the next try, with 20 % jitter, so that clients do not retry together. */
 static uint64_t pause_ns(struct sender *s, uint32_t tries)
 {
 	uint64_t ns = FIRST_WAIT_NS << MIN(tries - 1, 8u);
@@ -220,7 +220,7 @@ int http_client_child(void *ctx, int in_fd, int out_fd)
 	struct http_client_answer a = { .outcome = POST_READY };
 	struct http_client_head head;
 
-	/* ^C goes to all processes of a terminal: what is queued is sent, and the parent ends this one. */
+	/* ^C reaches all processes of a terminal; the queue is still sent, and the parent ends this process */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);

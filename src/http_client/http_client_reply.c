@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The body of a server's answer: ExportTraceServiceResponse { partial_success = 1 { rejected_spans = 1 } }, of
- * opentelemetry/proto/collector/trace/v1/trace_service.proto. Those for metrics and logs have the same numbers.
+ * Parser of a server's answer: ExportTraceServiceResponse { partial_success = 1 { rejected_spans = 1 } } of
+ * opentelemetry/proto/collector/trace/v1/trace_service.proto. The messages for metrics and logs use the same numbers.
  */
 #include "base/cursor.h"
 #include "http_client/http_client_child.h"
@@ -26,7 +26,7 @@ static uint64_t varint(struct cursor *c)
 	return 0;
 }
 
-/* The next field: its number, 0 at the end; its number or bytes. */
+/* Next field: its number, 0 at the end; its value or bytes. */
 static uint64_t next(struct cursor *c, uint64_t *ret_number, struct cursor *ret_bytes)
 {
 	uint64_t tag;

@@ -495,7 +495,7 @@ static uint32_t frame_len(const struct broadcast_sub *s, const struct entry *e, 
 	return f.len;
 }
 
-/* Counts frames as sent up to the one that is partly sent. */
+/* Counts completely sent frames, up to a partly sent frame. */
 static void count_whole(struct broadcast_sub *s, struct entry *e)
 {
 	uint32_t len;

@@ -92,7 +92,7 @@ int broadcast_peek(struct broadcast_sub *s, struct iovec *ret, int cap, bool *re
 /* Drops the first @bytes of the queue, which may end inside a frame. */
 void broadcast_consume(struct broadcast_sub *s, size_t bytes);
 
-/* Leaves the log. All frames but one that is partly sent are lost, and reported. */
+/* Leaves the log. All frames are lost and reported, except a partly sent one. */
 void broadcast_give_up(struct broadcast_sub *s, uint64_t ts_ns);
 
 bool broadcast_empty(const struct broadcast_sub *s);

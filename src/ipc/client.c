@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One socket, one input buffer. What comes from the agent is checked as if it were anybody's: it may be another
- * version.
+ * One socket, one input buffer. The agent may be another version, so its frames are checked like any input.
  */
 #include "ipc/client.h"
 
@@ -24,16 +23,16 @@
 #include "sonde/wire.h"
 
 #define NS_PER_MS 1000000ULL
-#define GREETING_MS 30000	/* it may be loading probes for others */
-#define READY_MS 60000		/* probes are verified at a start, and the host may be busy */
+#define GREETING_MS 30000	/* it may be loading other clients' probes */
+#define READY_MS 60000		/* the verifier runs at a start, and the host may be busy */
 #define READ_BYTES (256u << 10)
 
 struct client {
 	int fd;
 	struct proto_welcome welcome;
 	char *in;			/* owned, READ_BYTES + PROTO_FRAME_MAX */
-	size_t begin, end;		/* of what is in it; begin is a multiple of PROTO_ALIGN */
-	char reason[504];		/* the agent's last words, "" = none */
+	size_t begin, end;		/* range of bytes in it; begin is a multiple of PROTO_ALIGN */
+	char reason[504];		/* last error the agent sent, "" = none */
 };
 
 DEFINE_CLEANUP(struct client *, client_close)
@@ -66,7 +65,7 @@ int client_wait(struct client *c, int timeout_ms)
 	return r < 0 ? (errno == EINTR ? 0 : -errno) : r;
 }
 
-/* Room behind what is there: a frame that is begun moves to the front. Multiples of PROTO_ALIGN stay such. */
+/* Makes room: moves an incomplete frame to the front. Offsets stay multiples of PROTO_ALIGN. */
 static void make_room(struct client *c)
 {
 	if (c->begin == c->end) {
@@ -80,7 +79,7 @@ static void make_room(struct client *c)
 	c->begin = 0;
 }
 
-/* 1 when something came, 0 when there is nothing. */
+/* 1 = bytes were read, 0 = none available. */
 static int receive(struct client *c)
 {
 	ssize_t n;
@@ -102,7 +101,7 @@ static void keep_reason(struct client *c, const struct proto_frame *f, size_t fi
 		snprintf(c->reason, sizeof(c->reason), "%s", text);
 }
 
-/* A record inside a frame that is shorter than it says would be read beyond the frame. */
+/* A record longer than its frame would be read beyond the frame. */
 static bool is_sound(const struct proto_frame *f)
 {
 	struct cursor cur = cur_init(f->data, f->len);
@@ -121,7 +120,7 @@ int client_read(struct client *c, unsigned budget, client_fn fn, void *ctx)
 		struct proto_frame f;
 
 		r = proto_next(c->in + c->begin, c->end - c->begin, PROTO_FRAME_MAX, &f);
-		if (r == 0 && got > 0) {	/* what came may be less than what is there */
+		if (r == 0 && got > 0) {	/* the socket may hold more */
 			got = receive(c);
 			if (got > 0)
 				continue;
@@ -145,7 +144,7 @@ int client_read(struct client *c, unsigned budget, client_fn fn, void *ctx)
 
 int client_failure(const struct client *c, int code, struct err *err)
 {
-	code = code == -EPIPE ? -ECONNRESET : code;	/* -EPIPE is an output without a reader */
+	code = code == -EPIPE ? -ECONNRESET : code;	/* here -EPIPE means an output without a reader */
 	if (*c->reason)
 		return err_set(err, code, "the agent ended the stream: %s", c->reason);
 	if (code == -ECONNRESET)
@@ -173,7 +172,7 @@ static int send_all(struct client *c, struct buf *b)
 	return 0;
 }
 
-/* The first byte of @b with @fd; the rest is left. */
+/* Sends the first byte of @b together with @fd. */
 static int send_descriptor(struct client *c, struct buf *b, int fd)
 {
 	union { char room[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { .room = { 0 } };
@@ -193,10 +192,10 @@ static int send_descriptor(struct client *c, struct buf *b, int fd)
 }
 
 struct answer {
-	uint16_t type;		/* that is waited for */
+	uint16_t type;		/* expected frame type */
 	bool came;
 	int error;
-	struct buf *text;	/* of a reply; may be NULL */
+	struct buf *text;	/* text of a reply; may be NULL */
 	struct client *c;
 	struct err *err;
 };
@@ -235,7 +234,7 @@ static int on_answer(void *ctx, const struct proto_frame *f)
 	return 0;
 }
 
-/* The caller's loop blocks these and has no turn while we wait. */
+/* the caller's loop blocks these signals and does not run while this waits */
 static bool signal_waits(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
@@ -248,7 +247,7 @@ static bool signal_waits(void)
 	return false;
 }
 
-/* One frame at a time: what follows the answer belongs to somebody else. */
+/* One frame at a time: later frames belong to another reader. */
 static int wait_answer(struct client *c, struct answer *a, int timeout_ms)
 {
 	uint64_t end_ns = clock_boot_ns() + (uint64_t)timeout_ms * NS_PER_MS;

@@ -21,16 +21,16 @@
 #include "base/str.h"
 
 #define BACKLOG 512
-#define PASSED_FD 3		/* the first that systemd passes: sd_listen_fds(3) */
-#define PAUSE_NS 100000000ull	/* after descriptors ran out */
-#define ACCEPT_ROUND 64		/* connections between two looks at others */
+#define PASSED_FD 3		/* first descriptor passed by systemd: sd_listen_fds(3) */
+#define PAUSE_NS 100000000ull	/* pause after running out of descriptors */
+#define ACCEPT_ROUND 64		/* connections per turn */
 #define LOCK_NAME "lock"
 #define SOCKETS_MAX 4
 
 struct sock_dir {
-	char path[108];			/* as sun_path: a longer one cannot hold a socket */
+	char path[108];			/* size of sun_path */
 	int lock_fd;
-	bool made;			/* here */
+	bool made;			/* this process created it */
 	struct made { char name[32]; dev_t dev; ino_t ino; } made_here[SOCKETS_MAX];
 	size_t n_made;
 };
@@ -39,10 +39,10 @@ DEFINE_CLEANUP(struct sock_dir *, listen_sock_dir_close)
 
 /* ---- the directory ---- */
 
-/* As somebody of @gid, so that what is made has the group from its first moment. */
+/* Switches the group, so that files are created with @gid. */
 struct mask { gid_t gid; mode_t umask; };
 
-/* Of this thread: the C library would ask all others to do the same by a signal. */
+/* For this thread only: the C library would change all threads, by a signal. */
 static int set_group(gid_t gid)
 {
 	return (int)syscall(SYS_setresgid, (gid_t)-1, gid, (gid_t)-1);
@@ -61,7 +61,7 @@ static void mask_reset(const struct mask *old)
 {
 	umask(old->umask);
 	if (old->gid != (gid_t)-1 && set_group(old->gid) < 0)
-		abort();	/* it was ours a moment ago */
+		abort();	/* was ours before */
 }
 
 static int check_dir(const char *path, struct err *err)
@@ -95,7 +95,7 @@ static void path_in(const struct sock_dir *d, const char *name, char *ret, size_
 	snprintf(ret, cap, "%s/%s", d->path, name);
 }
 
-/* The lock is the file that is there after it was taken: one that was removed meanwhile locks nothing. */
+/* A lock file that was removed before the lock was taken locks nothing: compares it with the file at the path. */
 static int take_lock(struct sock_dir *d, struct err *err)
 {
 	char path[256];
@@ -206,8 +206,8 @@ int listen_sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, stru
 	    strlen(d->path) + strlen(name) + 2 > sizeof(addr.sun_path))
 		return err_set(err, -ENAMETOOLONG, "%s/%s: too long for the path of a socket", d->path, name);
 	path_in(d, name, path, sizeof(path));
-	strcpy(addr.sun_path, path);	/* it fits, see above */
-	unlink(addr.sun_path);	/* the lock is ours: whoever made it is gone */
+	strcpy(addr.sun_path, path);	/* checked above */
+	unlink(addr.sun_path);	/* the lock is ours, so its creator has ended */
 	old = mask_set(gid, gid ? 0117 : 0177);
 	r = bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 	mask_reset(&old);
@@ -222,7 +222,7 @@ int listen_sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, stru
 
 /* ---- sockets that were passed: sd_listen_fds(3) ---- */
 
-/* The @n-th of the names that are separated by colons. */
+/* Index of @name in the colon-separated list, as the @n-th. */
 static bool is_nth(const char *names, uint32_t n, const char *want)
 {
 	while (names && n--) {
@@ -297,7 +297,7 @@ static int open_reserve(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Takes one connection with the last descriptor and lets it go, then looks away for a while. */
+/* Accepts one connection with the reserve descriptor and closes it, then pauses. */
 static void out_of_fds(struct listener *l)
 {
 	int fd;

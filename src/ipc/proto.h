@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The agent's own protocol as bytes: doc/protocol.md. Frames of {u32 length, u16 type, u16 zero, payload}, the
- * length counts the header and not the zeros that fill up to 8 bytes. Little endian. Pure: no descriptors.
+ * Encoding of the agent's own protocol: doc/protocol.md. Frames are {u32 length, u16 type, u16 zero, payload}, little
+ * endian; the length includes the header, and excludes the zeros that pad the frame to 8 bytes. Pure: no descriptors.
  */
-#ifndef BUS_PROTO_H
-#define BUS_PROTO_H
+#ifndef IPC_PROTO_H
+#define IPC_PROTO_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,11 +15,11 @@ struct buf;
 #define PROTO_MAJOR 1
 #define PROTO_MINOR 1
 #define PROTO_FRAME_MAX (1u << 20)	/* of any frame */
-#define PROTO_REQUEST_MAX (64u << 10)	/* of one that a client sends */
+#define PROTO_REQUEST_MAX (64u << 10)	/* of a frame from a client */
 #define PROTO_ALIGN 8u
 #define PROTO_NAME_MAX 64		/* of a client */
 
-/* Append only; a number is never used again. */
+/* Append only; numbers are never reused. */
 enum proto_type {
 	/* client to agent */
 	PROTO_HELLO = 1,	/* struct proto_hello, name */
@@ -33,7 +33,7 @@ enum proto_type {
 	PROTO_EVENT = 131,	/* struct proto_event, words: type, "FIELD=VALUE"... */
 	PROTO_END = 132,	/* reason */
 	PROTO_REPLY = 133,	/* struct proto_status, text */
-	PROTO_ERROR = 134,	/* struct proto_status, sentence */
+	PROTO_ERROR = 134,	/* struct proto_status, message */
 	PROTO__MAX,
 };
 
@@ -53,16 +53,16 @@ struct proto_hello {
 struct proto_welcome {
 	uint16_t major, minor;
 	uint32_t rights;		/* PROTO_RIGHT_* */
-	uint32_t pid, netns;		/* of the agent; its network namespace by inode */
-	uint64_t start_ns;		/* when it started, boot clock */
+	uint32_t pid, netns;		/* pid of the agent, inode of its network namespace */
+	uint64_t start_ns;		/* its start, boot clock */
 };
 
 struct proto_status {
-	uint32_t id;			/* of the call; 0 in errors */
-	uint32_t code;			/* errno, 0 = done */
+	uint32_t id;			/* id of the call; 0 = not a reply */
+	uint32_t code;			/* errno, 0 = success */
 };
 
-#define PROTO_EVENT_COUNTS 1u		/* the first of its record: the books count it */
+#define PROTO_EVENT_COUNTS 1u		/* first event of its record: the ledger counts it */
 
 struct proto_event {
 	uint64_t ts_ns;			/* boot clock */
@@ -76,35 +76,35 @@ _Static_assert(sizeof(struct proto_hello) == 8, "the greeting is ABI");
 _Static_assert(sizeof(struct proto_welcome) == 24, "the answer to it is ABI");
 _Static_assert(sizeof(struct proto_status) == 8, "the status is ABI");
 
-/* A frame in place. */
+/* A frame in the input buffer. */
 struct proto_frame {
 	uint16_t type;
 	const void *data;		/* 8-byte aligned if the buffer is */
 	uint32_t len;
 };
 
-/* Bytes of the frame with this header on the wire. */
+/* Size on the wire of the frame with this header. */
 size_t proto_frame_bytes(const void *head);
 
 /*
- * The frame at the start of @buf. Returns its bytes with padding, 0 when there is less than a frame, -EMSGSIZE for
- * one of more than @most bytes, -EBADMSG when it is none.
+ * Parses the frame at the start of @buf. Its size with padding; 0 if incomplete, -EMSGSIZE above @most bytes,
+ * -EBADMSG if invalid.
  */
 int proto_next(const void *buf, size_t len, uint32_t most, struct proto_frame *ret);
 
-/* Appends a frame: a fixed part and a text with its NUL, either may be missing (NULL). */
+/* Appends a frame: a fixed part and a NUL-terminated text, each may be NULL. */
 int proto_put(struct buf *out, enum proto_type type, const void *fixed, size_t fixed_len, const char *text);
-/* Likewise, the second part being words: NUL-terminated strings behind each other. */
+/* Appends a frame: a fixed part and consecutive NUL-terminated strings. */
 int proto_put_words(struct buf *out, enum proto_type type, const void *fixed, size_t fixed_len,
 		    const struct buf *words);
 
 /*
- * Takes the fixed part of a payload and returns the NUL-terminated text behind it ("" when there is none), or NULL
- * when the payload is too short or the text does not end.
+ * Takes the fixed part of a payload. Returns the NUL-terminated text after it ("" if none), or NULL if the payload is
+ * too short or the text is not terminated.
  */
 const char *proto_fixed(const struct proto_frame *f, void *fixed, size_t fixed_len);
 
-/* The word behind @word in a payload that proto_fixed() accepted; the first for NULL. NULL at the end. */
+/* Next string after @word in a payload that proto_fixed() accepted; NULL = the first one. NULL at the end. */
 const char *proto_word(const struct proto_frame *f, size_t fixed_len, const char *word);
 
 #endif

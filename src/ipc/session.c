@@ -15,8 +15,8 @@ struct session {
 	const struct session_ops *ops;
 	void *ctx;
 	enum session_state state;
-	struct buf in;			/* of frames that are not whole, or wait */
-	uint16_t waits;			/* type of the frame that is answered later; 0 = none */
+	struct buf in;			/* of incomplete or waiting frames */
+	uint16_t waits;			/* type of the frame to be answered later; 0 = none */
 	uint32_t call_id;		/* of the last call */
 	char client[4 * PROTO_NAME_MAX + 1];
 };
@@ -60,7 +60,7 @@ static int send_frame(struct session *s, struct buf *b)
 	return buf_error(b) ? buf_error(b) : s->ops->send(s->ctx, b);
 }
 
-/* The last that the client hears. */
+/* Queues the last frame of the session. */
 static int refuse(struct session *s, int code, const char *sentence)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -91,7 +91,7 @@ static int on_hello(struct session *s, const struct proto_frame *f)
 	return send_frame(s, &b);
 }
 
-/* What is wrong with a subscription does not end the connection: the client may ask for another. */
+/* A failed subscription does not end the connection: the client may send another. */
 static int answer_subscription(struct session *s, int result, const struct err *err)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -170,7 +170,7 @@ static int on_frame(struct session *s, const struct proto_frame *f)
 		return on_subscribe(s, f);
 	case PROTO_STOP:
 		if (s->state == SESSION_OPEN)
-			return 0;	/* it ended while the frame was on its way */
+			return 0;	/* the stream ended before the frame arrived */
 		if (s->state != SESSION_STREAM)
 			return refuse(s, -EPROTO, "the stream is being stopped already");
 		return on_stop(s);
@@ -181,7 +181,7 @@ static int on_frame(struct session *s, const struct proto_frame *f)
 	}
 }
 
-/* Frames of @data in place; what is left over is kept. Each frame is handled before the next is looked at. */
+/* Handles complete frames of @data one after the other; keeps the rest. */
 static int take_frames(struct session *s, const char *data, size_t len, size_t *ret_used)
 {
 	size_t used = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The agent's side of one connection as a state machine over bytes: what may come when, and nothing of sockets.
+ * The agent's side of one connection, as a state machine over bytes without sockets.
  *
  *   NEW --hello--> OPEN --subscribe--> STREAM --stop--> ENDING --session_ended()--> OPEN
  *
- * Calls are taken in every state but NEW. What is out of place, too long or no frame ends the connection with an
- * error that says so.
+ * Calls are accepted in every state but NEW. A frame that is invalid, too long or not allowed in the state ends the
+ * connection with an error message.
  */
-#ifndef BUS_SESSION_H
-#define BUS_SESSION_H
+#ifndef IPC_SESSION_H
+#define IPC_SESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,23 +20,23 @@ struct buf;
 struct err;
 struct session;
 
-/* Of subscribe(), stop() and call(): session_answer() follows, and what else comes from the client waits for it. */
+/* Return value of subscribe(), stop() and call(): session_answer() will follow; later frames of the client wait. */
 #define SESSION_LATER 1
 
 enum session_state { SESSION_NEW, SESSION_OPEN, SESSION_STREAM, SESSION_ENDING, SESSION_DEAD, SESSION__MAX };
 
 struct session_ops {
-	/* Frames for the client, whole and aligned. 0 or -errno: the session ends. */
+	/* Sends whole, aligned frames to the client. 0 or -errno, which ends the session. */
 	int (*send)(void *ctx, const struct buf *frames);
 	void (*welcome)(void *ctx, struct proto_welcome *ret, const char **ret_release);
 	/*
-	 * A subscription; its words are those of @f behind the fixed part of 0 bytes. -errno with a sentence. @f and
-	 * the other arguments of these three are gone when they return.
+	 * Subscription with the strings of @f. -errno with a message. The arguments of these three callbacks are
+	 * valid until they return.
 	 */
 	int (*subscribe)(void *ctx, const struct proto_frame *f, struct err *err);
-	/* The stream is to end; session_ended() says when it has. */
+	/* Ends the stream; session_ended() follows. */
 	int (*stop)(void *ctx);
-	/* Answers into @out (text). 0 or -errno with a sentence in @err. */
+	/* Appends the reply's text to @out. 0 or -errno with a message. */
 	int (*call)(void *ctx, const char *verb, const struct proto_frame *f, const char *verb_at, struct buf *out,
 		    struct err *err);
 };
@@ -44,17 +44,17 @@ struct session_ops {
 struct session *session_new(const struct session_ops *ops, void *ctx);
 void session_free(struct session *s);	/* NULL is fine */
 
-/* Bytes from the client, cut anywhere. 0, or a negative errno: send what is queued, then close. */
+/* Takes bytes from the client, split anywhere. 0, or -errno: send the queued frames, then close. */
 int session_feed(struct session *s, const void *data, size_t len);
 /*
- * After SESSION_LATER: what the call would have returned, with @err for a failure and the text of a reply. 0, or a
- * negative errno as session_feed().
+ * After SESSION_LATER: the result of the request, with @err on failure and the text of a reply. 0, or -errno as for
+ * session_feed().
  */
 int session_answer(struct session *s, int result, const struct err *err, struct buf *text);
-bool session_waits(const struct session *s);		/* for session_answer() */
-int session_ended(struct session *s);	/* the stream's last frame is queued */
+bool session_waits(const struct session *s);		/* until session_answer() */
+int session_ended(struct session *s);	/* the last frame of the stream is queued */
 enum session_state session_state(const struct session *s);
-const char *session_client(const struct session *s);	/* the name it gave, escaped; "" before */
-size_t session_held(const struct session *s);		/* bytes of a frame that is not whole yet */
+const char *session_client(const struct session *s);	/* name from its greeting, escaped; "" before */
+size_t session_held(const struct session *s);		/* bytes of an incomplete frame */
 
 #endif

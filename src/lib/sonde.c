@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libsonde (include/sonde/sonde.h): a pipeline whose only subscriber puts events into a queue, and a caller who takes
- * them out. The pipeline moves in sonde_next() alone, and only when the queue is empty.
+ * libsonde (include/sonde/sonde.h): a pipeline whose only subscriber queues events, and sonde_next(), which takes
+ * them out. The pipeline runs only inside sonde_next(), when the queue is empty.
  */
 #include "sonde/sonde.h"
 
@@ -33,19 +33,19 @@
 
 #define SNAPLEN 80
 #define TIMEOUT_MS 30
-#define BLOCK_HEAD 8		/* of a block in a capture file, before its body */
+#define BLOCK_HEAD 8		/* block header in a capture file */
 #define CPU_BYTES 2
 #define BODY_ALIGN 8
 
-/* In front of each event in the queue. */
+/* Header of each event in the queue. */
 struct queued {
-	uint32_t len;		/* of what follows, padding not counted */
+	uint32_t len;		/* bytes that follow, without padding */
 	uint16_t cpu;
-	uint16_t large;		/* its lengths have 32 bits */
+	uint16_t large;		/* 32-bit lengths */
 };
 _Static_assert(sizeof(struct queued) % BODY_ALIGN == 0, "events begin aligned");
 
-/* Boot clock; an end of UINT64_MAX is open. */
+/* Boot clock; end UINT64_MAX = open. */
 struct window { uint64_t from_ns, to_ns; };
 
 struct sonde {
@@ -60,10 +60,10 @@ struct sonde {
 	size_t taken;			/* bytes of the queue */
 	struct map suppressed;		/* int64_t tid -> uint8_t */
 	uint64_t n_suppressed;
-	VEC(struct window) windows;	/* of time that are left out */
+	VEC(struct window) windows;	/* time ranges without events */
 	uint64_t last_ns;		/* time of the last event */
 	bool opened, ended;
-	int end;			/* then: what the pipeline ended with */
+	int end;			/* result of the pipeline, once the queue is empty */
 	struct err err;
 };
 
@@ -97,7 +97,7 @@ static bool is_listed(const struct sonde *h, const struct scap_thread *t)
 	return false;
 }
 
-/* A listed name suppresses the thread, and the children it makes, until they exit. */
+/* Suppresses threads with a listed name and their later children until they exit. */
 static bool is_suppressed(struct sonde *h, const struct event *ev, const struct params *p)
 {
 	const struct scap_view *v = scap_state_view(ev);
@@ -132,7 +132,7 @@ static int add_event(struct sonde *h, const struct event *ev, const struct param
 	buf_reset(&h->block);
 	r = scap_block_write_event(p, &head, &h->block);
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;	/* what the format cannot say is not told */
+		return r == -ENOMEM ? r : 0;	/* the format cannot express the event */
 	memcpy(&number, h->block.data, sizeof(number));
 	type = scap_block_type(number);
 	if (type && type->has_word)
@@ -189,7 +189,7 @@ void sonde_close(sonde_t *h)
 }
 DEFINE_CLEANUP(sonde_t *, sonde_close)
 
-/* A program built against an older header gives fewer members; a newer one may have set what we do not know. */
+/* The struct of a program built against another header: missing members are zero, unknown ones must be. */
 static int take_args(struct sonde *h, const sonde_open_args *args)
 {
 	const char *bytes = (const char *)args;
@@ -209,7 +209,7 @@ static int take_args(struct sonde *h, const sonde_open_args *args)
 	return 0;
 }
 
-/* As captures have them: entries too, and what the kernel knows of descriptors and processes. */
+/* The event set of captures: enter events and state of descriptors and processes included. */
 static int open_live(struct sonde *h)
 {
 	const struct pipeline_probe probe = { .ops = probe_find("sys"), .conf = &h->sys };
@@ -269,7 +269,7 @@ sonde_t *sonde_open(const sonde_open_args *args, char *error, int32_t *rc)
 	_cleanup_(sonde_closep) sonde_t *h = calloc(1, sizeof(*h));
 	int r;
 
-	log_set_level(LOG_LEVEL_ERROR);	/* of the library's own copy: errors come back to the caller instead */
+	log_set_level(LOG_LEVEL_ERROR);	/* of the library's copy: errors are returned to the caller */
 	if (!h) {
 		say(error, rc, -ENOMEM, "out of memory");
 		return NULL;
@@ -312,7 +312,7 @@ static bool pop(struct sonde *h, sonde_evt **ret_evt, uint16_t *ret_cpuid)
 	return true;
 }
 
-/* The end of a file, or an error that ends the stream. */
+/* End of the file, or the error that ends the stream. */
 static void finish(struct sonde *h, int r)
 {
 	int w = pipeline_end(h->pipeline, NULL);
@@ -421,7 +421,7 @@ int32_t sonde_stop_capture(sonde_t *h)
 
 	if (h->windows.len && w[h->windows.len - 1].to_ns == UINT64_MAX)
 		return SONDE_SUCCESS;
-	while (h->windows.len && w[0].to_ns < h->last_ns)	/* all events of that time are through */
+	while (h->windows.len && w[0].to_ns < h->last_ns)	/* all events of that time were delivered */
 		memmove(w, w + 1, --h->windows.len * sizeof(*w));
 	if (vec_grow(&h->windows) < 0) {
 		err_errno(&h->err, -ENOMEM, "cannot stop");

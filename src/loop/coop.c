@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The turn is a ticket lock with a condition: first come, first served, so a busy loop cannot starve a job. All
- * members but the lock's own are read and written by the thread that has the turn.
+ * The turn is a ticket lock with a condition variable: first come, first served, so that a busy loop cannot starve a
+ * job. Only the thread that has the turn accesses the members, except those of the lock.
  */
 #include "loop/coop.h"
 
@@ -20,28 +20,28 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 
-#define YIELD_NS 2000000ULL /* a job that could pass the turn holds the loop no longer */
+#define YIELD_NS 2000000ULL /* longest hold of the loop by a job that may pass the turn */
 
 struct job_list {
 	struct coop_job *first, **end;
 };
 
 struct coop {
-	pthread_mutex_t lock;		/* of the next two lines */
-	uint64_t next, serving;		/* tickets: the holder's is `serving` */
+	pthread_mutex_t lock;		/* protects the next two lines */
+	uint64_t next, serving;		/* tickets; the holder's is `serving` */
 	bool busy;			/* a job runs */
 	pthread_cond_t changed;
 
 	struct loop *loop;		/* borrowed */
-	struct loop_source *io;		/* of ended_fd */
-	int wake_fd, ended_fd;		/* eventfd: jobs to run, jobs that ended */
+	struct loop_source *io;		/* source of ended_fd */
+	int wake_fd, ended_fd;		/* eventfds: jobs to run, jobs that ended */
 	pthread_t thread;
 	bool started;
-	bool stopped;			/* jobs run at once, on the loop's thread */
+	bool stopped;			/* run jobs at once, on the loop's thread */
 	bool quit;
 	bool inside;			/* the second thread has the turn */
-	bool cancelled;			/* the running job */
-	struct hold_meter meter;	/* since it has the turn */
+	bool cancelled;			/* running job */
+	struct hold_meter meter;	/* of the second thread's turn */
 	struct job_list queue, ended;
 	void (*guard)(void *ctx, bool raised);
 	void *guard_ctx;
@@ -79,7 +79,7 @@ bool coop_cancelled(const struct coop *c)
 	return coop_inside(c) && c->cancelled;
 }
 
-/* The second thread's turn, which holds the loop. */
+/* Ends the second thread's turn, which held the loop. */
 static void take_inside(struct coop *c, const char *where)
 {
 	take(c, true);
@@ -125,7 +125,7 @@ void coop_step(struct coop *c, const char *verb, const char *object)
 		loop_step(c->loop, verb, object);
 }
 
-/* The loop waits for events, or has some. */
+/* The loop is about to wait for events, or has returned with some. */
 static void on_wait(void *ctx, bool waits)
 {
 	if (waits)
@@ -171,7 +171,7 @@ static void ring(int fd)
 {
 	const uint64_t one = 1;
 
-	(void)!write(fd, &one, sizeof(one));	/* a full counter rings, too */
+	(void)!write(fd, &one, sizeof(one));	/* a saturated counter also wakes */
 }
 
 static void run_job(struct coop *c, struct coop_job *job)
@@ -185,7 +185,7 @@ static void run_job(struct coop *c, struct coop_job *job)
 	job->run(job->ctx);
 	if (c->guard)
 		c->guard(c->guard_ctx, false);
-	if (job->state != COOP_RUNNING)	/* it was submitted again */
+	if (job->state != COOP_RUNNING)	/* submitted again while it ran */
 		return;
 	job->state = job->done ? COOP_ENDED : COOP_IDLE;
 	if (job->done) {
@@ -271,7 +271,7 @@ static int on_ended(void *ctx, int fd, _unused_ uint32_t events)
 
 /* ---- life ---- */
 
-/* Signals are the loop's. */
+/* signals belong to the loop */
 static int start_thread(struct coop *c)
 {
 	sigset_t all, before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The processor time of a thread takes a system call to read, the clock does not: a short hold has none.
+ * Reading a thread's CPU time takes a system call, reading the clock does not: short holds have no CPU time.
  */
 #include "loop/hold.h"
 
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 
-#define CPU_ABOVE_NS 1000000ULL /* of shorter holds the processor time is not read */
+#define CPU_ABOVE_NS 1000000ULL /* minimum hold for which CPU time is read */
 
 void hold_text(const struct hold *h, char *buf, size_t cap)
 {

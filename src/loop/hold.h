@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long a thread keeps a loop from its events, and in which step: one handler of the loop, or the stretch of a job
- * between two places where it passes the turn (loop/coop.h). All names are borrowed and must outlive the process's
- * last hold: literals, names of probes.
+ * Time for which a thread keeps a loop from its events, and the step that took longest. A hold is one handler of the
+ * loop, or a job between two points where it passes the turn (loop/coop.h). Names are borrowed and must outlive the
+ * last hold of the process: literals, probe names.
  */
-#ifndef BASE_HOLD_H
-#define BASE_HOLD_H
+#ifndef LOOP_HOLD_H
+#define LOOP_HOLD_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,10 +17,10 @@ struct hold_step {
 
 struct hold {
 	uint64_t wall_ns;
-	uint64_t cpu_ns;       /* of it on a processor; for the rest the thread slept or was preempted */
+	uint64_t cpu_ns;       /* CPU time; the thread slept or was preempted for the rest */
 	const char *who;       /* source or job: "client", "subscribe"; NULL = unnamed */
-	struct hold_step step; /* the longest one in it; verb NULL = none was named */
-	const char *from, *to; /* of a job: functions that took the turn and passed it; else NULL */
+	struct hold_step step; /* longest step; verb NULL = none named */
+	const char *from, *to; /* of a job: functions that took and passed the turn; else NULL */
 };
 
 /* "subscribe: attach net, from attach_one() to load_aside()" */
@@ -29,16 +29,16 @@ void hold_text(const struct hold *h, char *buf, size_t cap);
 /* ---- measuring: one meter per thread ---- */
 
 struct hold_meter {
-	struct hold now;	  /* who, from; step is the current one */
-	uint64_t wall_ns, cpu_ns; /* clocks when it began */
+	struct hold now;	  /* source and first function; @step is the current step */
+	uint64_t wall_ns, cpu_ns; /* clocks at the start */
 	struct hold_step longest;
-	uint64_t longest_ns, step_ns; /* length of the longest step; clock when the current one began */
+	uint64_t longest_ns, step_ns; /* duration of the longest step, start of the current one */
 };
 
-/* The hold begins. The step stays that of before, for a job that goes on. */
+/* Starts a hold. A job that continues keeps its step. */
 void hold_begin(struct hold_meter *m, const char *from);
 void hold_step(struct hold_meter *m, const char *verb, const char *object);
-/* It ends, in function @to (NULL = a handler returned). */
+/* Ends it in function @to (NULL = a handler returned). */
 void hold_end(struct hold_meter *m, const char *to, struct hold *ret);
 
 /* ---- watching ---- */
@@ -46,7 +46,7 @@ void hold_end(struct hold_meter *m, const char *to, struct hold *ret);
 struct hold_watch {
 	struct hold longest; /* by wall_ns, since the start */
 	uint64_t above_ns;
-	void (*fn)(void *ctx, const struct hold *h); /* called with each longer than above_ns; NULL = none */
+	void (*fn)(void *ctx, const struct hold *h); /* called for each hold above above_ns; NULL = none */
 	void *ctx;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * epoll with timerfd and signalfd behind it. A source that is removed while events of the same round
- * still point to it is only marked; its memory goes when the outermost round is over.
+ * epoll, timerfd and signalfd. A source removed while events of the same round point to it is only marked; the
+ * outermost round frees it.
  */
 #include "loop/loop.h"
 
@@ -21,7 +21,7 @@
 #include "base/macros.h"
 
 #define NS_PER_S 1000000000ULL
-#define ROUND_EVENTS 64 /* more wait for the next round */
+#define ROUND_EVENTS 64 /* events per round */
 
 enum source_kind { SOURCE_IO, SOURCE_TIMER, SOURCE_SIGNAL, SOURCE__MAX };
 
@@ -29,13 +29,13 @@ struct loop_source {
 	struct loop *loop;
 	struct loop_source *prev, *next;	/* in loop->sources, or (next only) in loop->dead */
 	enum source_kind kind;
-	int fd;			/* SOURCE_IO: the caller's; else ours */
-	uint32_t events;	/* it waits for */
+	int fd;			/* SOURCE_IO: the caller's; others: owned */
+	uint32_t events;	/* requested events */
 	int signo;
-	bool was_blocked;	/* signal: by someone else before us */
+	bool was_blocked;	/* signal: blocked before it was added */
 	bool removed;
 	bool plain;
-	const char *name; /* for holds; NULL = none */
+	const char *name; /* for holds; NULL = unnamed */
 	union {
 		loop_io_fn io;
 		loop_timer_fn timer;
@@ -47,10 +47,10 @@ struct loop_source {
 struct loop {
 	int epoll_fd;
 	struct loop_source *sources;	/* owned */
-	struct loop_source *dead;	/* owned; removed within a round */
-	unsigned depth;			/* rounds on the stack: a handler may run one */
+	struct loop_source *dead;	/* owned; removed during a round */
+	unsigned depth;			/* nested rounds: a handler may run one */
 	bool stopped;
-	int value;			/* of loop_stop() */
+	int value;			/* set by loop_stop() */
 	void (*guard)(void *ctx, bool raised);	/* NULL = none */
 	void *guard_ctx;
 	bool raised;
@@ -95,7 +95,7 @@ void loop_free(struct loop *l)
 	free(l);
 }
 
-/* Takes @fd when the source owns it (timer, signal); on failure the caller still has it. */
+/* Takes over @fd if the source owns it (timer, signal); the caller keeps it on failure. */
 static int add_source(struct loop *l, enum source_kind kind, int fd, uint32_t events, void *ctx,
 		      struct loop_source **ret)
 {
@@ -152,7 +152,7 @@ static struct timespec to_timespec(uint64_t ns)
 
 static int set_timer(int fd, uint64_t first_ns, uint64_t period_ns)
 {
-	/* A zero first time would disarm; with a period it means at once. */
+	/* A zero first time would disarm the timer; with a period it means now. */
 	struct itimerspec its = {
 		.it_value = to_timespec(first_ns || !period_ns ? first_ns : 1),
 		.it_interval = to_timespec(period_ns),
@@ -214,7 +214,7 @@ int loop_add_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, str
 	return 0;
 }
 
-/* What is pending was meant for the handler that goes now: it must not strike once unblocked. */
+/* Discards pending signals: they were meant for the removed handler, and unblocking would deliver them. */
 static void release_signal(const struct loop_source *s)
 {
 	struct signalfd_siginfo si;
@@ -237,7 +237,7 @@ void loop_remove(struct loop_source *s)
 		return;
 	l = s->loop;
 	s->removed = true;
-	/* The caller may have closed his fd already, which took it out of the set. */
+	/* The caller may have closed the fd, which removed it from the set. */
 	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	if (s->kind == SOURCE_SIGNAL)
 		release_signal(s);
@@ -255,7 +255,7 @@ void loop_remove(struct loop_source *s)
 		free_dead(l);
 }
 
-/* Returns 1 if a handler ran, 0 if there was nothing to tell after all, or the handler's failure. */
+/* 1 = a handler ran, 0 = spurious event, or the handler's error. */
 static int dispatch(struct loop_source *s, uint32_t events)
 {
 	struct signalfd_siginfo si;
@@ -268,7 +268,7 @@ static int dispatch(struct loop_source *s, uint32_t events)
 		break;
 	case SOURCE_TIMER:
 		if (read(s->fd, &ticks, sizeof(ticks)) != sizeof(ticks))
-			return 0;	/* set anew earlier in this round */
+			return 0;	/* set again earlier in this round */
 		r = s->fn.timer(s->ctx, clock_boot_ns());
 		break;
 	case SOURCE_SIGNAL:
@@ -334,7 +334,7 @@ static void guard(struct loop *l, bool raised)
 	l->raised = raised;
 }
 
-/* Events, or -errno. */
+/* Number of events, or -errno. */
 static int wait_events(struct loop *l, struct epoll_event *events, int timeout_ms)
 {
 	void (*wait)(void *ctx, bool waits) = l->wait;
@@ -350,7 +350,7 @@ static int wait_events(struct loop *l, struct epoll_event *events, int timeout_m
 	return n == -EINTR ? 0 : n;
 }
 
-/* Runs the handler of an event and notes how long it held the loop. */
+/* Runs the handler of an event and records the hold. */
 static int run_handler(struct loop *l, struct loop_source *s, uint32_t events)
 {
 	struct hold h;
@@ -371,7 +371,7 @@ static int run_round(struct loop *l, int timeout_ms)
 	int ran = 0, r, n;
 
 	guard(l, false);
-	l->depth++;	/* before the wait: another thread may remove a source whose event is on its way */
+	l->depth++;	/* counted before the wait: another thread may remove a source with a pending event */
 	n = wait_events(l, events, timeout_ms);
 	r = MIN(n, 0);
 	for (int i = 0; i < n && r >= 0 && !l->stopped; i++) {
@@ -392,7 +392,7 @@ int loop_once(struct loop *l, int timeout_ms)
 	bool was_raised = l->raised;
 	int r = run_round(l, timeout_ms);
 
-	guard(l, was_raised);	/* the caller may be a handler, or somebody who works between rounds */
+	guard(l, was_raised);	/* the caller is a handler, or code between rounds */
 	if (r < 0 || !l->stopped)
 		return r;
 	l->stopped = false;
