@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The blocks of a capture file (.scap), to and from SEC_PARAMS: rows of tables and events. Pure: bytes in, bytes out.
+ * Blocks of a capture file (.scap), converted to and from SEC_PARAMS: table rows and events. No I/O.
  *
- * The file is a stream of blocks framed as in pcapng (base/pcapng.h: type, length, body, padding, length again), in
- * the byte order of the writer, that is little endian here. Since version 1.2 every entry of a list carries its own
- * length: versions only append, and readers skip the tail that they do not know.
+ * The file is a stream of blocks with the framing of pcapng (base/pcapng.h: type, length, body, padding, length
+ * again), in the writer's byte order, which is little endian here. Since version 1.2 every list entry carries its own
+ * length: versions only append fields, and readers skip a tail that they do not know.
  */
 #ifndef SCAP_BLOCK_H
 #define SCAP_BLOCK_H
@@ -34,24 +34,24 @@ struct scap_block_type {
 	uint32_t number;
 	enum scap_block_kind kind;
 	uint8_t version;
-	bool has_word;		/* events: 32 bits of flags behind the CPU */
+	bool has_word;		/* events: 32 bits of flags follow the CPU */
 	bool large;		/* events: 32-bit lengths */
 };
 
-/* NULL when no version has such a block. */
+/* NULL if no version has such a block. */
 const struct scap_block_type *scap_block_type(uint32_t number);
 
-/* Everything is borrowed for the call. A negative return ends the reading. */
+/* Receives a borrowed row. A negative return ends the reading. */
 typedef int (*scap_row_fn)(void *ctx, const struct params_out *row);
 
 /*
- * Calls @fn for each row of a table's block. 0, fn's return, or -EBADMSG with *ret_problem (a phrase: "a thread's
- * entry is longer than its block"). @row is scratch, zeroed before its first use.
+ * Calls @fn for each row of a block. 0, the return of fn, or -EBADMSG with *ret_problem (a phrase: "a thread's entry
+ * is longer than its block"). @row is scratch, zeroed before its first use.
  */
 int scap_block_rows(const struct scap_block_type *t, struct cursor body, struct params_out *row, scap_row_fn fn,
 		    void *ctx, const char **ret_problem);
 
-/* Kinds of descriptors as files have them. */
+/* Types of descriptors in files. */
 #define FD_FILE 1
 #define FD_DIRECTORY 2
 #define FD_IPV4 3
@@ -67,44 +67,42 @@ int scap_block_rows(const struct scap_block_type *t, struct cursor body, struct 
 #define FD_INOTIFY 13
 #define FD_TIMER 14
 #define FD_NETLINK 15
-#define FD_FILE_V2 16		/* written instead of FD_FILE: with flags and device */
+#define FD_FILE_V2 16		/* replaces FD_FILE: with flags and device */
 #define FD_BPF 17
 #define FD_USERFAULT 18
 #define FD_IO_URING 19
 #define FD_MEMFD 20
 #define FD_PIDFD 21
-#define FD_KNOWN_TO_ALL 16	/* newer types are refused by older readers, which end there */
-#define FD_TEXT_MAX 21		/* 7, 9..21 but 16: a name */
+#define FD_KNOWN_TO_ALL 16	/* older readers stop at newer types */
+#define FD_TEXT_MAX 21		/* types 7 and 9 to 21, except 16, have a name only */
 
 struct scap_event_head {
-	uint64_t ts_ns;		/* since 1970 */
+	uint64_t ts_ns;		/* since the epoch */
 	uint16_t cpu;
 };
 
-/*
- * One event. 1; 0 when it is of a type that is not known here; -EBADMSG with *ret_problem.
- */
+/* Reads one event. 1; 0 if its type is unknown; -EBADMSG with *ret_problem. */
 int scap_block_event(const struct scap_block_type *t, struct cursor body, struct scap_event_head *ret_head,
 		     struct params_out *ret, const char **ret_problem);
 
 /* ---- writing: each appends to @out ---- */
 
-/* A block around what was added since @start, which scap_block_begin() returned. 0 or -ENOMEM. */
+/* Begins a block and returns its start; ends the block that began at @start. 0 or -ENOMEM. */
 size_t scap_block_begin(struct buf *out, uint32_t number);
 int scap_block_end(struct buf *out, size_t start);
 
-/* The first block of a file. */
+/* First block of a file. */
 int scap_block_write_section(struct buf *out);
-/* The entry of one row, without the block around it; -EINVAL when it is not of that table. */
+/* Entry of one row, without the block around it; -EINVAL if the row is of another table. */
 int scap_block_write_machine(const struct params *row, struct buf *out);
 int scap_block_write_thread(const struct params *row, struct buf *out);
 int scap_block_write_fd(const struct params *row, struct buf *out);
 int scap_block_write_iface(const struct params *row, struct buf *out);
 int scap_block_write_user(const struct params *row, struct buf *out); /* users and groups */
-/* A whole block. -EMSGSIZE when it cannot be said in the format. */
+/* A whole block. -EMSGSIZE if the format cannot hold the event. */
 int scap_block_write_event(const struct params *ev, const struct scap_event_head *head, struct buf *out);
 
-/* Numbers that are written. */
+/* Block numbers that are written. */
 #define SCAP_WRITE_MACHINE 0x201u
 #define SCAP_WRITE_THREADS 0x215u
 #define SCAP_WRITE_FDS 0x218u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Blocks to rows and events. The bytes are hostile: a list ends where its block ends, an entry where it says.
+ * Blocks to rows and events. The input is hostile: a list ends with its block, an entry at its length.
  */
 #include <errno.h>
 
@@ -42,7 +42,7 @@ const struct scap_block_type *scap_block_type(uint32_t number)
 #define BYTES_FIELD(since_) { .kind = ENTRY_BYTES, .since = (since_) }
 #define TAIL_FIELD(size_) { .kind = ENTRY_INT, .size = (size_), .since = 9, .tail = true }
 
-/* Rows of tables/scap_rows.tsv, in its order, which is that of the file. */
+/* Rows of tables/scap_rows.tsv, in the same order as in files. */
 const struct entry_field scap_thread_fields[] = {
 	INT_FIELD(8, 1), INT_FIELD(8, 1), INT_FIELD(8, 1), INT_FIELD(8, 6), INT_FIELD(8, 8), STR_FIELD(1),
 	STR_FIELD(1), STR_FIELD(7), BYTES_FIELD(1), STR_FIELD(1), INT_FIELD(8, 1), INT_FIELD(4, 1), INT_FIELD(4, 1),
@@ -55,7 +55,7 @@ const struct entry_field scap_thread_fields[] = {
 const size_t scap_thread_n_fields = ARRAY_SIZE(scap_thread_fields);
 #define THREAD_FIELD_PIDNS 24
 #define THREAD_FIELD_LOGINUID 26
-/* Before libs 0.10 loginuid followed the root at once, and an entry had at most that much behind it. */
+/* Before libs 0.10 loginuid followed the root directly, and at most this much followed it in an entry. */
 #define THREAD_TAIL_OLD 29
 
 const struct entry_field scap_user_fields[] = {
@@ -86,7 +86,7 @@ static void add_bytes(struct params_out *row, struct cursor *c, size_t len)
 	params_add(row, data, data ? len : 0);
 }
 
-/* A field that the version does not have, or the entry ended before, is an empty parameter. */
+/* A field that the version or the entry lacks becomes an empty parameter. */
 static void read_field(const struct entry_field *f, unsigned version, struct cursor *c, struct params_out *row)
 {
 	size_t len;
@@ -153,7 +153,7 @@ static void read_iface(struct cursor *c, struct params_out *row)
 		c->bad = true;
 }
 
-/* Lists have addresses before ports; a tuple has each address with its port. */
+/* Lists have the addresses before the ports; a tuple has a port after each address. */
 static void read_tuple(struct cursor *c, size_t addr, struct params_out *row)
 {
 	const void *sip = cur_bytes(c, addr), *dip = cur_bytes(c, addr);
@@ -186,7 +186,7 @@ static void add_empty(struct params_out *row, unsigned n)
 		params_add(row, NULL, 0);
 }
 
-/* name tuple addr l4 of a connection or a listening socket */
+/* Name, tuple, address and protocol of a connected or listening socket. */
 static void read_socket(unsigned type, struct cursor *c, struct params_out *row)
 {
 	size_t addr = type == FD_IPV4 || type == FD_IPV4_SERVER ? 4 : 16;
@@ -262,7 +262,7 @@ static void read_fd(unsigned version, uint64_t tid, struct cursor *c, struct par
 		read_file(c, version > 1, row);
 	else if (fd_has_name(type))
 		read_named(c, row);
-	/* The length of an entry of unknown type is only known where entries carry it. */
+	/* without lengths of entries the length of an unknown type is unknown */
 	else if (type && version == 1)
 		c->bad = true;
 }
@@ -284,7 +284,7 @@ static void read_row(const struct scap_block_type *t, uint64_t tid, struct curso
 	}
 }
 
-/* An entry's length counts itself, but for interfaces. */
+/* The length of an entry includes itself, except for interfaces. */
 static struct cursor next_entry(const struct scap_block_type *t, struct cursor *body)
 {
 	bool lists_lengths = t->version == (t->kind == SCAP_BLOCK_THREADS ? 9 : 2);
@@ -306,7 +306,7 @@ int scap_block_rows(const struct scap_block_type *t, struct cursor body, struct 
 	struct cursor entry;
 	int r;
 
-	/* Up to three bytes of padding stand at the end. */
+	/* up to three bytes of padding end the list */
 	while (cur_left(&body) >= sizeof(uint32_t)) {
 		before = body.pos;
 		entry = next_entry(t, &body);
@@ -327,7 +327,7 @@ int scap_block_rows(const struct scap_block_type *t, struct cursor body, struct 
 
 /* ---- events ---- */
 
-/* How many parameters an old event has, which did not say: the most whose lengths end where the event does. */
+/* Number of parameters of an old event, which does not carry it: the largest number whose lengths fit the event. */
 static int count_params(const struct scap_event_info *info, struct cursor body)
 {
 	for (int n = info->n_params; n >= 0; n--) {
@@ -357,7 +357,7 @@ static bool read_params(const struct scap_block_type *t, uint32_t n, struct curs
 	return cur_ok(&lens) && cur_ok(c);
 }
 
-/* Two types were written three bytes longer than they were. */
+/* Old writers stored a length three bytes too large for two types. */
 static uint32_t true_length(uint16_t type, uint32_t len)
 {
 	return (type == SCAP_NOTIFICATION_E || type == SCAP_INFRASTRUCTURE_EVENT_E) && len > 3 ? len - 3 : len;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows and events to blocks, in the newest version of the layout that all readers since sysdig 0.29 understand.
+ * Rows and events to blocks, in the newest layout that all readers since sysdig 0.29 understand.
  */
 #include <errno.h>
 
@@ -56,7 +56,7 @@ int scap_block_write_section(struct buf *out)
 	return scap_block_end(out, start);
 }
 
-/* Sets the length of the entry that began at @start; it counts itself. */
+/* Sets the length of the entry that began at @start, including the length itself. */
 static int end_entry(struct buf *out, size_t start)
 {
 	uint32_t len = (uint32_t)(out->len - start);
@@ -88,7 +88,7 @@ static void add_str16(struct buf *out, const void *data, size_t len)
 	buf_add(out, data, len);
 }
 
-/* What all ones mean "unknown" for, where a row does not say; everything else is 0 then. */
+/* Is the unknown value of this field all ones instead of 0? */
 static bool unknown_is_ones(unsigned field)
 {
 	return field == 20 || field == 21 || field == 26 || field == 3 || field == 4 || field == 37;
@@ -187,12 +187,12 @@ int scap_block_write_iface(const struct params *row, struct buf *out)
 	buf_add(out, name, name_len);
 	if (buf_error(out))
 		return buf_error(out);
-	len = out->len - start - sizeof(uint32_t);	/* here it does not count itself */
+	len = out->len - start - sizeof(uint32_t);	/* this length does not include itself */
 	memcpy(out->data + start, &(uint32_t){ (uint32_t)len }, sizeof(uint32_t));
 	return 0;
 }
 
-/* Addresses first, then ports: the other way round than in a tuple. */
+/* Addresses first, then ports, unlike in a tuple. */
 static bool write_tuple(const struct params *row, size_t addr, struct buf *out)
 {
 	struct cursor c = params_cursor(row, 5);
@@ -249,7 +249,7 @@ static bool write_unix(const struct params *row, struct buf *out)
 	return true;
 }
 
-/* Behind inode and type. A type that older readers end at becomes one they pass over. */
+/* Payload after inode and type. Types that stop older readers become a type that they skip. */
 static bool write_fd_payload(const struct params *row, uint64_t type, struct buf *out)
 {
 	const char *name;
@@ -282,7 +282,7 @@ int scap_block_write_fd(const struct params *row, struct buf *out)
 	write_int(row, 2, sizeof(uint64_t), false, out);
 	buf_add_char(out, (char)type);
 	if (!write_fd_payload(row, type, out)) {
-		out->len = start;	/* a socket without its tuple says nothing */
+		out->len = start;	/* a socket without tuple is dropped */
 		return buf_error(out);
 	}
 	return end_entry(out, start);

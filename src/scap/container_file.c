@@ -9,23 +9,23 @@
 #include "base/macros.h"
 
 #define DEPTH_MAX 32
-#define SEP '\x1f'	/* between the keys of a path: no key of interest has it */
+#define SEP '\x1f'	/* separates the keys of a path; not part of any key of interest */
 
-/* A text of JSON on its way: where it is, as the keys that lead there. Elements of arrays have none of their own. */
+/* Position in a JSON text, as the path of keys. Array elements have no key. */
 struct walk {
 	struct cursor c;
 	struct buf path, text;
-	size_t base[DEPTH_MAX];	/* length of the path of each object or array that is open */
+	size_t base[DEPTH_MAX];	/* path length of each open object and array */
 	char kind[DEPTH_MAX];
 	unsigned depth;
 	bool wants_key;
-	/* A string at the path; and the end of an element of the outermost array. */
+	/* Receives a string with its path, and the end of each element of the outermost array. */
 	void (*value)(void *ctx, const char *path, const struct buf *text);
 	void (*end)(void *ctx);
 	void *ctx;
 };
 
-/* One string behind its first quote; of escapes what names need. False when it does not end. */
+/* Reads a string after its first quote, with the escapes that names use. False if it is unterminated. */
 static bool read_text(struct walk *w)
 {
 	buf_reset(&w->text);
@@ -104,11 +104,11 @@ static bool take_one(struct walk *w)
 	case ',':
 		w->wants_key = w->depth && w->kind[w->depth - 1] == '{';
 		return true;
-	default: return true;	/* blanks, colons, numbers and truths: nobody asks for those */
+	default: return true;	/* blanks, colons, numbers and literals are not of interest */
 	}
 }
 
-/* 0, -EBADMSG, -ENOMEM. */
+/* 0, -EBADMSG or -ENOMEM. */
 static int walk_json(struct walk *w, const void *data, size_t len)
 {
 	bool ok = true;
@@ -149,7 +149,7 @@ static const struct wanted oci_wants[] = {
 	WANT("\x1f" "annotations\x1fio.kubernetes.pod.namespace", pod_namespace),
 };
 
-/* In the text that an entry of the list has as its metadata. */
+/* Paths in the metadata text of an entry of the list. */
 static const struct wanted storage_wants[] = {
 	WANT("\x1fname", name), WANT("\x1fimage-name", image), WANT("\x1fimage-id", image_id),
 };
@@ -167,7 +167,7 @@ static void put(char *to, size_t size, const struct buf *text)
 	size_t len = MIN(text->len, size - 1);
 
 	if (*to)
-		return;	/* the first says it */
+		return;	/* the first value wins */
 	memcpy(to, text->data, len);
 	to[len] = '\0';
 	for (size_t i = 0; i < len; i++)
@@ -247,7 +247,7 @@ int container_file_parse(enum container_file kind, const void *data, size_t len,
 		r = parse_one(docker_wants, ARRAY_SIZE(docker_wants), data, len, ret);
 	else
 		r = parse_one(oci_wants, ARRAY_SIZE(oci_wants), data, len, ret);
-	if (r >= 0 && ret->name[0] == '/')	/* docker's names begin so */
+	if (r >= 0 && ret->name[0] == '/')	/* docker's names begin with a slash */
 		memmove(ret->name, ret->name + 1, strlen(ret->name));
 	return r < 0 ? r : *ret->name ? 0 : -ENOENT;
 }

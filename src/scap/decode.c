@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of include/sonde/scap_wire.h to events. No state: what events mean together is scap/state/state.h.
+ * Records of include/sonde/scap_wire.h to events. Stateless: scap/state/state.h relates events to each other.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 #include "scap/state/state.h"
 #include "sonde/scap_wire.h"
 
-/* What libscap tells itself is no event that anybody asked for. */
+/* Internal events of libscap are not output. */
 static const struct event_desc *desc_for(const struct sonde_rec *r, const struct sec_params *p)
 {
 	bool internal = r->flags & SONDE_RF_SNAPSHOT ||
@@ -54,7 +54,7 @@ static const struct event_desc *const scap_descs[] = {
 	&scap_event_desc, &scap_internal_desc, &scap_row_desc, NULL,
 };
 
-/* Rows of users, groups and interfaces are the host's; what is known of a thread in a row is in other records too. */
+/* Hides rows of users, groups and interfaces: they describe the host. Data of thread rows is in other records too. */
 static int hide_row(struct sonde_rec *r)
 {
 	const struct sec_params *p = (const void *)(r + 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The descriptions of events with SEC_PARAMS.
+ * Event types with SEC_PARAMS.
  */
 #include "scap/event.h"
 
@@ -16,7 +16,7 @@
 #include "scap/scap_fields.h"
 #include "sonde/scap_wire.h"
 
-/* Our own line; sysdig's is a form (scap/event.h). */
+/* sonde's own line; SCAP_FORM_SYSDIG is sysdig's. */
 static int event_line_of(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct scap_view *v = scap_state_view(ev);

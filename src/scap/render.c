@@ -21,7 +21,7 @@ struct render {
 	const struct scap_param *info;
 	const struct scap_render_opts *opts;
 	unsigned i;
-	struct cursor c;	/* the parameter's bytes */
+	struct cursor c;	/* bytes of the parameter */
 	struct buf *raw, *resolved;
 };
 
@@ -55,7 +55,7 @@ static uint64_t number(struct cursor c, bool sign)
 	}
 }
 
-/* Width of the value in the parameter decides how a negative one looks in hex and octal. */
+/* The width of the parameter decides how a negative number prints in hex and octal. */
 static void add_number(struct render *r, bool sign)
 {
 	uint64_t u = number(r->c, false);
@@ -118,7 +118,7 @@ static void add_reltime(struct render *r)
 	buf_printf(r->resolved, "%lgs", (double)ns / 1e9);
 }
 
-/* Names of bits until one stands for all that is left; a value with a name of its own is that name. */
+/* Prints names of flags until none is left; a value with a name of its own prints as that name. */
 static void add_flag_names(struct render *r, uint32_t all)
 {
 	const struct xlat *x = r->v->info->params[r->i].xlat;
@@ -154,7 +154,7 @@ static void add_mode(struct render *r)
 	add_flag_names(r, v);
 }
 
-/* Later versions know these to be one of a list, not bits. */
+/* Enumerations that old versions declared as flags. */
 static void add_enum(struct render *r)
 {
 	const struct xlat *x = r->v->info->params[r->i].xlat;
@@ -168,7 +168,7 @@ static void add_enum(struct render *r)
 
 /* ---- who ---- */
 
-/* Text from outside; sysdig leaves control characters away, we say what they are. */
+/* Untrusted text: sysdig omits control characters, sonde escapes them. */
 static void add_text(struct buf *out, const struct scap_str *s)
 {
 	if (s)

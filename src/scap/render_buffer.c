@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes of I/O as text.
+ * Payload as text.
  */
 #include <string.h>
 

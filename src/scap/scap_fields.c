@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The words of events: what happened. Who did it and with what: scap_fields_proc.c, scap_fields_fd.c.
+ * Fields of the event itself (evt.*); scap_fields_proc.c and scap_fields_fd.c have its process and descriptor.
  */
 #include "scap/scap_fields.h"
 
@@ -13,7 +13,7 @@
 
 #define NS_PER_S 1000000000u
 
-/* The text has been made fit for terminals. */
+/* A text that is already escaped for terminals. */
 static int word_shown(struct value *ret, struct buf *b)
 {
 	int r = scap_value_buf(ret, b);
@@ -37,7 +37,7 @@ static int find_arg(const struct scap_view *v, const char *arg)
 	return i >= 0 ? i : scap_render_param_index(v, arg);
 }
 
-/* Resolved where that says more, as sysdig has it. */
+/* Interpretation of the parameter, if any, as in sysdig. */
 static int get_arg(const struct scap_view *v, const char *arg, struct value *ret)
 {
 	struct buf *raw = scap_state_scratch(v->state), *resolved = scap_state_scratch(v->state);
@@ -79,7 +79,7 @@ static int get_rawarg(const struct scap_view *v, const char *arg, struct value *
 	return params_u64(&v->p, (unsigned)i, &ret->u) ? scap_value_uint(ret, ret->u) : -ENOENT;
 }
 
-/* The result: called res, or fd where a call makes one. */
+/* Result of the call: parameter res, or fd where the call creates one. */
 static bool result(const struct scap_view *v, int64_t *ret)
 {
 	int i = scap_render_param_index(v, "res");
@@ -107,7 +107,7 @@ static int get_res(const struct scap_view *v, struct value *ret)
 	return scap_value_buf(ret, b);
 }
 
-/* How many bytes were moved: the result, where the event is I/O on a known descriptor. */
+/* Bytes transferred: the result of I/O on a known descriptor. */
 static int get_buflen(const struct scap_view *v, struct value *ret)
 {
 	int64_t res;
@@ -136,7 +136,7 @@ static int get_open(const struct scap_view *v, uint32_t bit, struct value *ret)
 	return scap_value_bool(ret, flags & bit);
 }
 
-/* The first of a type's parameters that has one of these names. */
+/* First parameter of a type with one of these names. */
 static int param_named(const struct scap_event_info *info, const char *const *names, size_t n)
 {
 	for (size_t k = 0; info && k < n; k++)
@@ -154,7 +154,7 @@ int scap_fields_abspath_param(uint16_t type)
 	return param_named(scap_schema_event_info(type), first_paths, ARRAY_SIZE(first_paths));
 }
 
-/* name, path or newpath made absolute; .src and .dst choose where there are two. */
+/* Absolute path of name, path or newpath; .src and .dst select one of two. */
 static int get_abspath(const struct scap_view *v, const char *arg, struct value *ret)
 {
 	bool dst = arg && !strcmp(arg, "dst");
@@ -180,7 +180,7 @@ static enum scap_category category(const struct scap_view *v)
 	return (enum scap_category)v->info->category;
 }
 
-/* I/O is of the category of its descriptor, in lower case: calls of IPC are "IPC". */
+/* I/O has the category of its descriptor, in lower case; IPC calls are "IPC". */
 static int get_category(const struct scap_view *v, struct value *ret)
 {
 	static const char *const by_fd[] = {
@@ -238,7 +238,7 @@ static int get_latency(const struct scap_view *v, struct value *ret)
 	return scap_value_ns(ret, v->thread->latency_ns);
 }
 
-/* The first one shown may be younger than those behind it: rings of several CPUs are read side by side. */
+/* The first event may be younger than the next one, because the rings of all CPUs are merged. */
 static uint64_t reltime_ns(const struct scap_view *v)
 {
 	return v->ts_ns > v->first_ns ? v->ts_ns - v->first_ns : 0;

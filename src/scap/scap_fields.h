@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The words of sysdig for events with a view: fields of sys.event in filters, text and JSON.
+ * Fields of sysdig for events with a view: fields of sys.event in filters, text and JSON.
  */
 #ifndef SCAP_FIELDS_H
 #define SCAP_FIELDS_H
@@ -12,7 +12,7 @@
 #define SCAP_N_FIELDS 188
 extern const struct field scap_fields[SCAP_N_FIELDS];
 
-/* desc->get of sys.event. Strings are borrowed until a few values later. */
+/* desc->get of sys.event. Strings are borrowed and last for a few more calls. */
 int scap_fields_get(const struct event *ev, const struct field *f, struct value *ret);
 
 #endif

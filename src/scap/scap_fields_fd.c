@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The words of descriptors, and the table of all words.
+ * Fields of descriptors (fd.*), and the table of all fields.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_listener(const struct scap_fd *fd)
 	return fd->type == FD_IPV4_SERVER || fd->type == FD_IPV6_SERVER;
 }
 
-/* The ends of a connection: its tuple goes from client to server; local is what this process has of it. */
+/* Ends of a connection, whose tuple goes from client to server. The local end is the one of this process. */
 enum end { END_CLIENT, END_SERVER, END__MAX };
 
 static int get_ip(const struct scap_fd *fd, enum end end, struct value *ret)
@@ -100,7 +100,7 @@ static int get_l4(const struct scap_fd *fd, struct value *ret)
 	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? scap_value_text(ret, names[fd->l4]) : -ENOENT;
 }
 
-/* As the kernel's new encoding of device numbers puts them into 32 bits. */
+/* Encoding of device numbers in 32 bits (new_encode_dev() of the kernel). */
 static uint32_t dev_major(uint32_t dev)
 {
 	return dev >> 8 & 0xfff;
@@ -111,7 +111,7 @@ static uint32_t dev_minor(uint32_t dev)
 	return (dev & 0xff) | (dev >> 12 & 0xfff00);
 }
 
-/* What a connect that failed was for. */
+/* Peer of a failed connect. */
 static int get_attempt(const struct scap_view *v, unsigned param, struct value *ret)
 {
 	struct buf *raw = scap_state_scratch(v->state), *resolved = scap_state_scratch(v->state);
@@ -121,7 +121,7 @@ static int get_attempt(const struct scap_view *v, unsigned param, struct value *
 	return scap_value_buf(ret, raw);
 }
 
-/* The path that an open wanted and did not get, made absolute; or its directory. */
+/* Absolute path of a failed open, or its directory. */
 static int get_wanted_file(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	uint16_t type = v->p.head->type;
@@ -202,7 +202,7 @@ int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct 
 	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
 	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
 
-/* A text without content. */
+/* A text with an open set of values. */
 #define OPEN(...) WORD(__VA_ARGS__, .flags = FIELD_OPEN | FIELD_SILENT)
 #define NO_VALUE(name_, like_, ...) WORD(name_, SF_UNTOLD, like_, "never has a value", ##__VA_ARGS__)
 
@@ -368,7 +368,7 @@ const struct field scap_fields[] = {
 	WORD("fd.dev.major", SF_FD_DEV_MAJOR, FIELD_UINT, "its major number"),
 	WORD("fd.dev.minor", SF_FD_DEV_MINOR, FIELD_UINT, "its minor number"),
 	WORD("fd.ino", SF_FD_INO, FIELD_UINT, "inode of the descriptor, where the capture has it"),
-	/* Accepted because rules of Falco use them. */
+	/* For compatibility with rules of Falco. */
 	WORD("proc.pexe", SF_PEXE, FIELD_STR, "first word of the parent's command line",
 	     .flags = FIELD_OTHERS | FIELD_SILENT),
 	WORD("proc.pexepath", SF_PEXEPATH, FIELD_STR, "path of the parent's executable"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Words that few events have: parts of latencies, counters for sums, time on the CPU, lists of descriptors that are
- * waited for, what container events told, nearness in time.
+ * Rare fields: parts of latencies, counters for sums, CPU time, descriptors of poll, metadata of containers, distance
+ * in time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 
 #define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u
-#define FDLIST_MAX 1024u	/* descriptors of a poll list that are looked at */
+#define FDLIST_MAX 1024u	/* descriptors of a poll list that are read */
 #define OPEN_CREATE 0x4u	/* libscap's O_CREAT */
 #define OPEN_TMPFILE 0x2000u
 #define MODE_EXEC 0111u
 
 /* ---- times and results ---- */
 
-/* How far it is from that time, in ms begun. */
+/* Distance from that time, in started milliseconds. */
 static int get_around(const struct scap_view *v, const char *arg, struct value *ret)
 {
 	uint64_t t, ns;
@@ -42,7 +42,7 @@ static bool has_failed(const struct scap_view *v)
 	return v->p.head->type & 1 && i >= 0 && params_i64(&v->p, (unsigned)i, &res) && res < 0;
 }
 
-/* 1 where the event is an error of the kind, for sums; else nothing. */
+/* 1 if the event is an error of this kind, for sums; else absent. */
 static int count_error(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	bool opens = v->info->flags & SCAP_CREATES_FD && v->info->category == SCAP_CAT_FILE;
@@ -58,7 +58,7 @@ static int count_error(const struct scap_view *v, enum field_id w, struct value 
 	return has_failed(v) && counts ? scap_value_uint(ret, 1) : -ENOENT;
 }
 
-/* A file that is made and can be run. */
+/* Is an executable file being created? */
 static int get_open_exec(const struct scap_view *v, struct value *ret)
 {
 	int f = scap_render_param_index(v, "flags"), m = scap_render_param_index(v, "mode");
@@ -113,7 +113,10 @@ static void add_fd_text(const struct scap_fd *fd, int64_t num, enum field_id w, 
 	}
 }
 
-/* poll and ppoll: u16 number, then i64 descriptor and u16 flags of each. Those without the thing are left out. */
+/*
+ * Parameters of poll and ppoll: u16 count, then an i64 descriptor and u16 flags each. Descriptors without the
+ * property are skipped.
+ */
 static int get_fdlist(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	int i = scap_render_param_index(v, "fds");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The words of who: process, thread, user, container.
+ * Fields of process, thread, user and container.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "scap/scap_fields_id.h"
 
-#define ANCESTORS_MAX 64	/* hostile files make circles */
+#define ANCESTORS_MAX 64	/* hostile files contain loops of parents */
 
 static const struct scap_thread *parent(const struct scap_view *v, const struct scap_thread *t)
 {
@@ -18,7 +18,7 @@ static const struct scap_thread *parent(const struct scap_view *v, const struct 
 	return scap_state_thread(v->state, main->ptid);
 }
 
-/* Arguments with blanks between them. */
+/* Arguments, separated by blanks. */
 static void add_words(struct buf *b, const struct scap_str *s)
 {
 	uint32_t len = s ? s->len : 0;
@@ -50,7 +50,7 @@ static const struct scap_thread *ancestor(const struct scap_view *v, const struc
 	return t;
 }
 
-/* With a number that ancestor; the words without one mean any of them, and are asked for by their names. */
+/* With a number: that ancestor. Without: any ancestor, for comparison by the filter. */
 static int get_ancestor(const struct scap_view *v, const struct field *f, struct value *ret)
 {
 	const struct scap_thread *t;
@@ -89,7 +89,7 @@ static int get_loginshell(const struct scap_view *v, struct value *ret)
 	return found ? scap_value_int(ret, found->pid) : -ENOENT;
 }
 
-/* The leader of the session, or the oldest ancestor in it. */
+/* Leader of the session, or its oldest ancestor within the session. */
 static int get_sname(const struct scap_view *v, struct value *ret)
 {
 	const struct scap_thread *t = scap_state_thread(v->state, v->thread->sid), *at;
@@ -103,7 +103,7 @@ static int get_sname(const struct scap_view *v, struct value *ret)
 	return scap_value_str_or_empty(ret, t->comm);
 }
 
-/* The leader of the process group, or the oldest ancestor in it. */
+/* Leader of the process group, or its oldest ancestor within the group. */
 static int get_leader(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	const struct scap_thread *t = scap_state_process(v->state, v->thread), *at = parent(v, t);
@@ -115,7 +115,7 @@ static int get_leader(const struct scap_view *v, enum field_id w, struct value *
 	return scap_value_str(ret, w == SF_VPGID_NAME ? t->comm : w == SF_VPGID_EXE ? t->exe : t->exepath);
 }
 
-/* fd.types[0]: what standard input is. */
+/* fd.types[0]: type of standard input. */
 static int get_fd_type(const struct scap_view *v, const char *arg, struct value *ret)
 {
 	const struct scap_fd *fd;
@@ -235,7 +235,7 @@ static int get_numbers(const struct scap_view *v, enum field_id w, struct value 
 	}
 }
 
-/* Events of containers belong to no thread; readers know them by these names. */
+/* Container events have no thread; sysdig's readers show these names. */
 static int get_nobody(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	const struct scap_str *id = scap_state_last_container(v->state);

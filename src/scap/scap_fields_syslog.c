@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The words of messages to the system's log: what is written to the socket /dev/log, as far as its bytes were kept.
- * A message is "<PRIORITY>text" (RFC 3164); the priority is a facility times eight and a severity.
+ * Fields of syslog messages: payload written to the socket /dev/log, as far as it was captured. A message is
+ * "<PRIORITY>text" (RFC 3164) with PRIORITY = facility * 8 + severity.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const char *const facilities[] = {
 static const char *const severities[] = { "emerg", "alert", "crit", "err", "warn", "notice", "info", "debug" };
 _Static_assert(ARRAY_SIZE(facilities) * ARRAY_SIZE(severities) == PRIORITY_MAX + 1, "each priority has names");
 
-/* Where systemd listens, /dev/log is a link to its own socket. */
+/* Under systemd /dev/log is a link to another socket. */
 static bool is_log(const struct scap_fd *fd)
 {
 	return fd && fd->type == FD_UNIX && fd->name &&
@@ -45,7 +45,7 @@ static bool read_message(const char *s, size_t len, struct message *ret)
 	if (i == 1 || i >= len || s[0] != '<' || s[i] != '>' || ret->priority > PRIORITY_MAX)
 		return false;
 	ret->text = s + i + 1;
-	ret->len = strnlen(ret->text, len - i - 1);	/* some callers send the NUL too */
+	ret->len = strnlen(ret->text, len - i - 1);	/* some callers include the NUL */
 	return true;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the numbers in SEC_PARAMS mean: libscap's event types (of all versions: 0.10 to the newest), their
- * parameters, and the names of values. Rows of tables/scap_*.tsv, turned into C by tools/gen_scap.py.
+ * Schema of SEC_PARAMS: libscap's event types of all versions from 0.10, their parameters, and names of values.
+ * tools/gen_scap.py generates C from tables/scap_*.tsv.
  *
- * The first parameters of a type are those of libscap 0.29, in its encodings; later versions appended theirs.
+ * The first parameters of a type are those of libscap 0.29 in its encodings; later versions appended theirs.
  */
 #ifndef SCAP_SCHEMA_H
 #define SCAP_SCHEMA_H
@@ -14,7 +14,7 @@
 #include "event/event.h"
 #include "scap/scap_types.h"	/* generated: enum scap_event_type, enum scap_syscall_id */
 
-/* Types of parameters; numbers are libscap's. Lengths in bytes where they are fixed. */
+/* Types of parameters, with libscap's numbers. Comments give lengths in bytes where they are fixed. */
 enum scap_param_type {
 	PT_NONE = 0,
 	PT_INT8,
@@ -43,7 +43,7 @@ enum scap_param_type {
 	PT_SOCKFAMILY,
 	PT_BOOL,
 	PT_IPV4ADDR,
-	PT_DYN, /* u8 selector, then a value of the type it selects */
+	PT_DYN, /* u8 selector, then a value of the selected type */
 	PT_FLAGS8,
 	PT_FLAGS16,
 	PT_FLAGS32,
@@ -59,7 +59,7 @@ enum scap_param_type {
 	PT_IPADDR,
 	PT_IPNET,
 	PT_MODE,      /* 4 */
-	PT_FSRELPATH, /* relative to the directory in another parameter */
+	PT_FSRELPATH, /* relative to the directory of another parameter */
 	PT_ENUM8,
 	PT_ENUM16,
 	PT_ENUM32,
@@ -88,14 +88,14 @@ enum scap_category {
 
 #define SCAP_CREATES_FD 0x001u
 #define SCAP_DESTROYS_FD 0x002u
-#define SCAP_USES_FD 0x004u	/* parameter 0 of the enter event, or the one named "fd" of the exit event */
+#define SCAP_USES_FD 0x004u	/* parameter 0 of the enter event, or parameter "fd" of the exit event */
 #define SCAP_READS_FD 0x008u
 #define SCAP_WRITES_FD 0x010u
 #define SCAP_MODIFIES_STATE 0x020u
 #define SCAP_UNUSED 0x040u
 #define SCAP_WAITS 0x080u
 #define SCAP_SKIP_PARSER 0x100u
-#define SCAP_OLD 0x200u		/* written by older versions only */
+#define SCAP_OLD 0x200u		/* only old versions write it */
 #define SCAP_DROPPABLE 0x400u
 #define SCAP_LARGE 0x800u	/* 32-bit lengths */
 
@@ -103,9 +103,9 @@ struct scap_param {
 	const char *name;
 	uint8_t type;			/* enum scap_param_type */
 	uint8_t format;			/* enum scap_print_format */
-	uint8_t dirfd;			/* PT_FSRELPATH: the parameter with the directory */
+	uint8_t dirfd;			/* PT_FSRELPATH: parameter with the directory */
 	uint8_t n_dyn;
-	const struct xlat *xlat;	/* names of values; NULL = none. Values in libscap's order: the first fits */
+	const struct xlat *xlat;	/* names of values in libscap's order, the first match counts; NULL = none */
 	const struct scap_param *dyn;	/* PT_DYN: by selector */
 };
 
@@ -118,7 +118,7 @@ struct scap_event_info {
 	const struct scap_param *params;
 };
 
-/* NULL for numbers that nobody has; rows of tables (SCAP_ROW_*) have one too. */
+/* NULL for unused numbers. Table rows (SCAP_ROW_*) have one too. */
 const struct scap_event_info *scap_schema_event_info(uint32_t type);
 
 static inline bool scap_is_exit(uint16_t type)
@@ -131,22 +131,22 @@ static inline bool scap_is_row(uint16_t type)
 	return type >= SCAP_ROW_MACHINE;
 }
 
-/* libscap's own numbers of system calls, as PT_SYSCALLID has them. NULL and SCAP_CAT_OTHER when unknown. */
+/* libscap's numbers of system calls (PT_SYSCALLID). NULL and SCAP_CAT_OTHER if unknown. */
 const char *scap_schema_syscall_name(uint32_t id);
 enum scap_category scap_schema_syscall_category(uint32_t id);
-/* -ENOENT when there is none of that name. */
+/* -ENOENT for an unknown name. */
 int scap_schema_syscall_id(const char *name);
 
-const char *scap_schema_category_name(enum scap_category c); /* as evt.category shows it: "file", "IO", ... */
+const char *scap_schema_category_name(enum scap_category c); /* as in evt.category: "file", "IO", ... */
 
 /*
- * Libscap's number of the call that a generic event is about. Ours of calls that old readers cannot name say 0 where
- * these look, and the number behind all that they know.
+ * libscap's number of the call in a generic event. Calls that old readers have no name for store 0 in the parameter
+ * that those read, and the number in a later one.
  */
-#define SCAP_GENERIC_ID_TOO 2u	/* that parameter */
+#define SCAP_GENERIC_ID_TOO 2u	/* index of the later parameter */
 bool scap_schema_generic_id(const struct params *p, uint64_t *ret);
 
-/* The names that evt.type can have: each once. */
+/* All values of evt.type, without duplicates. */
 extern const struct xlat scap_type_names;
 
 #endif

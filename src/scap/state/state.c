@@ -272,7 +272,7 @@ static void take_row(struct scap_state *st, const struct params *p)
 
 /* ---- events ---- */
 
-/* What the event before this one ended is still shown with it, and gone now. */
+/* Removes the thread or descriptor that the previous event ended; that event still showed it. */
 static void bury(struct scap_state *st)
 {
 	struct scap_thread *t;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state behind events with SEC_PARAMS: threads, descriptors, users, containers, folded from the rows at the
- * beginning of a stream and from its events, as sysdig's readers do it. Live and replayed streams take the same
- * way; nothing here reads /proc or a clock.
+ * State behind events with SEC_PARAMS: threads, descriptors, users, containers, folded from the rows at the start of
+ * a stream and from its events, as sysdig's readers do. Live and replayed streams take the same path; nothing here
+ * reads /proc or a clock.
  *
- * What was wrong before (a gap, a thread that nobody announced) is mended by rows that come later: a row replaces
- * what was known of its thread or descriptor, so a live source heals a gap by sending the rows of one task.
+ * Rows replace the state of their thread or descriptor, so a live source repairs it after lost records by injecting
+ * the rows of a task.
  */
 #ifndef SCAP_STATE_H
 #define SCAP_STATE_H
@@ -62,9 +62,9 @@ struct scap_thread {
 	struct scap_str *args, *env, *cgroups;	/* NUL-terminated strings, one behind the other */
 	struct scap_fdtable *fds;		/* owned reference; of a thread NULL: its process has them */
 	uint64_t cgroup_id;			/* of a live event; 0 = none said it */
-	uint64_t exec_ns;			/* time on the CPU, as far as switches told of it */
+	uint64_t exec_ns;			/* CPU time, from context switches */
 	uint64_t clone_ns, n_threads;		/* threads beside the main one */
-	bool exe_writable, invented;		/* invented: an event named it, nobody announced it */
+	bool exe_writable, invented;		/* invented: known from its events only */
 
 	/* of the event before this one */
 	uint16_t last_type;
@@ -76,10 +76,10 @@ struct scap_thread {
 };
 
 #define SCAP_CLONE_THREAD (1u << 13)
-#define SCAP_CLONE_INVERTED (1u << 16)	/* the child told of the clone before its parent did */
+#define SCAP_CLONE_INVERTED (1u << 16)	/* the child's clone event came before the parent's */
 #define SCAP_CLONE_IN_PIDNS (1u << 29)
 
-/* What the state knows about one event: ev->view points at it, until the next event comes. */
+/* State of one event. ev->view points to it until the next event. */
 struct scap_view {
 	const struct scap_state *state;
 	const struct scap_event_info *info;
@@ -138,7 +138,7 @@ struct scap_group { uint32_t gid; struct scap_str *name; };
 struct scap_container {
 	struct scap_str *id, *name, *image, *type, *image_id, *repo, *tag, *digest;
 	struct scap_str *mounts;	/* source:destination:mode:rdwr:propagation, comma separated */
-	struct scap_str *json;	/* what it was told in */
+	struct scap_str *json;	/* the text that it was parsed from */
 	uint8_t privileged;	/* 0 not said, 1 no, 2 yes */
 };
 const struct scap_user *scap_state_user(const struct scap_state *st, uint32_t uid);
@@ -179,7 +179,7 @@ int scap_state_announce_container(const struct scap_state *st, const struct scap
 
 struct scap_state_stats {
 	uint64_t threads, fds;
-	uint64_t invented;	/* threads that nobody announced */
+	uint64_t invented;	/* threads without a row or clone event */
 	uint64_t refused;	/* not kept: the memory budget was used up */
 };
 void scap_state_stats(const struct scap_state *st, struct scap_state_stats *ret);

@@ -8,7 +8,7 @@
 #include "scap/block.h"
 #include "scap/state/state_tables.h"
 
-/* Of a thread: descriptors, directories, signal handlers, memory. */
+/* A thread shares descriptors, directories, signal handlers, memory. */
 #define SHARES (1u << 0 | 1u << 1 | 1u << 11 | 1u << 15)
 
 struct announce {

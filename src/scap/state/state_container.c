@@ -91,7 +91,7 @@ static void take_member(struct scap_state *st, struct scap_container *ct, const 
 			*strings[i].slot = state_str_new(st, val->data ? val->data : "", val->len);
 }
 
-/* What stands there without quotes: numbers and truths. */
+/* Unquoted values: numbers and booleans. */
 static void take_bare(struct scap_state *st, struct scap_container *ct, const struct buf *key, struct cursor c)
 {
 	/* By libscap's number. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What others want to know of an event with a view: its process, its connection.
+ * Process and connection of an event with a view, for other modules.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -114,7 +114,7 @@ static void new_file(struct fold *f, const struct scap_str *dir, const char *nam
 	f->v->fd_num = f->res;
 }
 
-/* What the kernel copied when the call came in cannot have been changed by another thread meanwhile. */
+/* The name that the kernel copied at entry, which another thread cannot change any more. */
 static const char *entered_name(const struct fold *f, unsigned i, size_t *ret_len)
 {
 	const char *s = f->enter->n > i ? params_str(f->enter, i, ret_len) : NULL;

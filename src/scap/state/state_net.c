@@ -128,7 +128,10 @@ static bool is_zero4(const struct ipaddr *ip)
 	return ip->family != 6 && !v;
 }
 
-/* Our own address towards @peer: an interface's own, or on its network, or the first that is no loopback. */
+/*
+ * Local address towards @peer: of an interface with that address, of one in its network, or the first non-loopback
+ * one.
+ */
 static uint32_t own_address(const struct scap_state *st, uint32_t peer)
 {
 	for (size_t i = 0; i < st->ifaces.len; i++)
@@ -401,7 +404,7 @@ void state_net_fold_accept(struct fold *f)
 	f->fd = fd;
 }
 
-/* A datagram of a socket that nobody saw being made. */
+/* A datagram of an unknown socket. */
 void state_net_fold_sendto_enter(struct fold *f)
 {
 	struct cursor c = params_cursor(f->p, 2);
@@ -416,7 +419,7 @@ static bool io_fits(const struct scap_fd *fd)
 	return !fd->name || !fd->name->len || fd->l4 != L4_TCP;
 }
 
-/* A tuple beside the data: of datagrams, or of a connection whose beginning nobody saw. */
+/* Tuple that comes with the data: of a datagram, or of a connection older than the stream. */
 static void io_tuple(struct fold *f, struct cursor c, bool incoming)
 {
 	struct scap_fd *fd = own(f);

@@ -129,7 +129,7 @@ static void make_child(struct fold *f, int64_t child, int64_t parent, uint32_t f
 		main->n_threads++;
 }
 
-/* What the call returned in the child: it may come before what it returned in the parent. */
+/* Return of clone() in the child, which may come before its return in the parent. */
 static void in_child(struct fold *f, uint32_t flags, bool contained)
 {
 	int64_t tid = f->p->head->tid, parent;
@@ -163,7 +163,7 @@ void state_proc_fold_clone(struct fold *f)
 		in_child(f, flags, contained);
 		return;
 	}
-	/* In a pid namespace the parent is told the child's number there: the child itself will tell. */
+	/* in a pid namespace the result is the child's number there: wait for the child's event */
 	if (contained || f->res == tid)
 		return;
 	make_child(f, f->res, tid, flags, false);

@@ -55,7 +55,7 @@ struct scap_state {
 	int8_t fd_param[SCAP_EVENT_MAX]; /* the parameter with the event's descriptor; -1 = none */
 };
 
-/* What a parser works with. */
+/* Argument of the fold functions. */
 struct fold {
 	struct scap_state *st;
 	struct scap_thread *t, *proc;	/* never NULL when a parser runs */
@@ -63,7 +63,7 @@ struct fold {
 	const struct params *p, *enter; /* enter->n 0 = none */
 	struct scap_view *v;
 	int64_t res;	 /* parameter 0 of an exit event */
-	uint64_t ran_ns; /* time on the CPU that the event itself tells of; 0 = it does not */
+	uint64_t ran_ns; /* CPU time that the event carries; 0 = none */
 };
 
 /* Number @i of the exit event, or number @enter_i of the enter event. False if both lack it. */
@@ -98,7 +98,7 @@ void state_thread_changed(struct scap_state *st, struct scap_thread *t); /* what
 void state_thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len);
 void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i);
 void state_thread_from_row(struct scap_state *st, const struct params *p);
-/* What SEC_PROC of a live event says of a thread that no row told of. */
+/* Data of SEC_PROC in a live event, for a thread without a row. */
 void state_thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev);
 /* A live event says in which cgroup it is now. */
 void state_thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
@@ -118,13 +118,13 @@ struct scap_fd **state_fd_table_slot(struct scap_state *st, struct scap_fdtable 
 struct scap_fd *state_fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num);
 /* For writing: no other process shares it afterwards. */
 struct scap_fd *state_fd_own(struct scap_state *st, struct scap_thread *t, int64_t num);
-/* A new one at that number; the one that was there is gone. */
+/* A new descriptor; replaces the one at that number. */
 struct scap_fd *state_fd_add(struct scap_state *st, struct scap_thread *t, int64_t num, uint8_t type);
 void state_fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num);
 void state_fd_set_name(struct scap_state *st, struct scap_fd *fd, const char *s, size_t len);
 /* A copy of @from at @num. */
 struct scap_fd *state_fd_copy(struct scap_state *st, struct scap_thread *t, int64_t num, struct scap_fd *from);
-/* What rows can only say together: who is the server of each connection. */
+/* Finds the server of each connection, once all rows are known. */
 void state_fd_fold_settle(struct scap_state *st);
 
 /* The directory that a *at() call is relative to, with a slash behind it; "" when unknown. */

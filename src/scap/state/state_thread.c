@@ -69,7 +69,7 @@ struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid)
 	return t;
 }
 
-/* What readers show for a thread that nobody told of. */
+/* A placeholder for an unknown thread, as in sysdig's readers. */
 struct scap_thread *state_thread_find_or_invent(struct scap_state *st, int64_t tid)
 {
 	struct scap_thread *t = state_thread_find(st, tid);
@@ -167,7 +167,7 @@ static void read_numbers(struct scap_thread *t, const struct params *p)
 	t->pfminor = (uint64_t)row_i64(p, 18, 0);
 }
 
-/* The descriptors of a task that was known stay, for its rows may come apart from theirs: unless it is told anew. */
+/* Keeps the descriptors of a known task, whose rows may follow separately, unless PARAMS_ANEW is set. */
 void state_thread_from_row(struct scap_state *st, const struct params *p)
 {
 	struct scap_fdtable *fds = NULL;
