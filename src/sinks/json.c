@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * NDJSON: one object per line (sinks/json_line.h). What the pipeline publishes last, the ledger, is last here.
+ * NDJSON: one object per line (sinks/json_line.h). The ledger, published last, is the last line.
  */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -15,7 +15,7 @@ struct json_state {
 	struct json_names names;
 };
 
-/* With names: lines wait for others, so that each file is asked once for all of them. */
+/* With symbol names: lines wait, so that each file is queried once for all of them. */
 static int json_event_named(struct sink *s, const struct event *ev)
 {
 	struct json_state *st = s->state;

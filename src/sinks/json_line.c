@@ -35,7 +35,7 @@ static void put_u64(struct json *j, const char *key, uint64_t v)
 	json_u64(j, v);
 }
 
-/* Numbers where 0 means unknown. */
+/* Omits numbers for which 0 means unknown. */
 static void put_known(struct json *j, const char *key, uint64_t v)
 {
 	if (v)
@@ -235,7 +235,7 @@ static void put_stack(struct json *j, const char *key, const struct event *ev, e
 	json_close(j, ']');
 }
 
-/* Only beside a packet: elsewhere the text is a field of the type. */
+/* Only with a packet: elsewhere the text is a field of the type. */
 static void put_comments(struct json *j, const struct event *ev)
 {
 	const struct section *s = event_section(ev, SEC_TEXT);

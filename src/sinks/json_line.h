@@ -2,17 +2,17 @@
 /*
  * One event as one JSON object (NDJSON). The names and types of members are stable within "v":
  *
- *   v type time ts_ns seq cpu       always; time (RFC 3339, UTC) once the stream has told the wall clock
- *   instance probe snapshot cut     where they apply
+ *   v type time ts_ns seq cpu       always; time (RFC 3339, UTC) once the stream knows the wall clock
+ *   instance probe snapshot cut     if applicable
  *   proc     {pid tid start_ns ppid uid gid name exe args container image}
  *   cgroup_id cgroup netns netns_name cookie goid rpc_conn rpc_stream
  *   conn     {proto src sport dst dport}
- *   ...      the fields of the type by their key, as `sonde help fields` lists them
- *   packet   {link len cap_len dir ifindex iface data}; data (hex) only when bytes were asked for
- *   kstack ustack                   ["symbol+0x10 [module]", ...]; user addresses have names when they were asked for
+ *   ...      fields of the type under the keys that `sonde help fields` lists
+ *   packet   {link len cap_len dir ifindex iface data}; data (hex) only on request
+ *   kstack ustack                   ["symbol+0x10 [module]", ...]; names of user addresses on request
  *   comments ["...", ...]           of packets from files
  *
- * What is not known is left out. Integers are never doubles. No raw control byte in any string.
+ * Unknown values are omitted. Integers are never doubles. Strings contain no raw control bytes.
  */
 #ifndef SINKS_JSON_LINE_H
 #define SINKS_JSON_LINE_H

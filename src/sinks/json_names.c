@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Holes and what fills them: locations are taken as the event passes, names in one batch for all lines that wait. */
+/*
+ * Placeholders and their names: captures locations while the event passes, resolves names in one batch for all
+ * waiting lines.
+ */
 #include "sinks/json_names.h"
 
 #include <errno.h>
@@ -39,7 +42,7 @@ bool json_names_due(const struct json_names *n, uint64_t now_ns)
 	return n->since_ns && (n->text.len > WAIT_BYTES || now_ns - n->since_ns > WAIT_NS);
 }
 
-/* "symbol+0x10 [module]", inlined functions in front of theirs. */
+/* "symbol+0x10 [module]", preceded by inlined functions. */
 static void put_frame(struct buf *out, const struct sym *sym, const struct json_hole *h, const struct sym_frame *f)
 {
 	const struct sym_module *m = sym_module(sym, h->what.loc.module);
@@ -71,7 +74,7 @@ static int fill(const struct json_names *n, struct buf *out)
 		return -ENOMEM;
 	for (size_t i = 0; i < n->holes.len; i++)
 		q[i] = n->holes.items[i].what;
-	sym_frames(n->sym, q, n->holes.len, f); /* what it has no memory for has no name */
+	sym_frames(n->sym, q, n->holes.len, f); /* unresolved frames stay without a name */
 	for (size_t i = 0; i < n->holes.len; i++) {
 		const struct json_hole *h = &n->holes.items[i];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Nothing but the ledger (as JSON): for measuring, and for runs whose only question is what was lost.
+ * Discards events and writes the ledger (as JSON), for benchmarks and for runs that only measure losses.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -18,7 +18,7 @@ static int write_ledger(struct sink *s, const struct event *ev)
 	return r < 0 ? r : outfile_record(s->out, line.data, line.len);
 }
 
-/* Called a million times a second where that is measured. */
+/* Called up to a million times per second in benchmarks. */
 static int null_event(struct sink *s, const struct event *ev)
 {
 	return ev->desc->type == SONDE_EV_LEDGER ? write_ledger(s, ev) : 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Traces for OpenTelemetry: spans in batches, each batch one message ExportTraceServiceRequest, whose fields are
- * those of TracesData (opentelemetry/proto/trace/v1/trace.proto). A file of such messages, one behind the other, is
- * one message TracesData; a server gets them one by one (OTLP/HTTP).
+ * Traces for OpenTelemetry. Spans are batched; a batch is one ExportTraceServiceRequest, whose fields equal those of
+ * TracesData (opentelemetry/proto/trace/v1/trace.proto). Concatenated batches form a valid TracesData file; a server
+ * receives them one by one (OTLP/HTTP).
  *
- * Any event type that has the words of a call becomes spans (sinks/otlp_span.h); other events are left out.
+ * Events of any type with the fields of an RPC become spans (sinks/otlp_span.h); other events are ignored.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,29 +22,29 @@
 
 #define BATCH_SPANS 512u
 #define BATCH_BYTES (512u << 10)
-#define BATCH_NS 1000000000ull	/* how long a span waits for others */
+#define BATCH_NS 1000000000ull	/* maximum time a span waits for its batch */
 
-/* Field numbers, by message. */
+/* Field numbers by message. */
 enum { T_RESOURCE_SPANS = 1 };
 enum { RS_RESOURCE = 1, RS_SCOPE_SPANS };
 enum { RESOURCE_ATTRIBUTES = 1 };
 enum { SS_SCOPE = 1, SS_SPANS };
 enum { SCOPE_NAME = 1, SCOPE_VERSION };
 
-/* The spans of one process in a batch. */
+/* Spans of one process in a batch. */
 struct process {
 	uint64_t start_ns;
 	uint32_t tgid;
-	struct buf resource;	/* message Resource */
-	struct buf spans;	/* message ScopeSpans */
+	struct buf resource;	/* a Resource message */
+	struct buf spans;	/* a ScopeSpans message */
 };
 
 struct otlp {
 	struct otlp_spans spans;
-	VEC(struct process) processes;	/* of this batch: the first n_processes; the others are empty and kept */
+	VEC(struct process) processes;	/* n_processes of this batch, then empty ones for reuse */
 	size_t n_processes, n_spans, bytes;
-	uint64_t first_ns;		/* time of the batch's first event */
-	uint64_t since_ns;		/* when that came here */
+	uint64_t first_ns;		/* event time of the batch's first span */
+	uint64_t since_ns;		/* arrival of that span */
 	struct buf message, part;
 };
 
@@ -66,7 +66,7 @@ static void add_proc_text(struct otlp *o, struct buf *out, const char *key, cons
 	add_text(o, out, key, text, len);
 }
 
-/* The service is named after its program: what it calls itself is not to be seen from here. */
+/* Names the service after its program: its own name for itself is not observable. */
 static void add_process(struct otlp *o, struct buf *out, const struct event *ev)
 {
 	const struct sec_proc *p = event_proc(ev);
@@ -114,7 +114,7 @@ static void add_scope(struct otlp *o, struct buf *out)
 	protobuf_bytes(out, SS_SCOPE, o->part.data, o->part.len);
 }
 
-/* That of the event, begun when it is the first of its process. NULL without memory. */
+/* Finds or adds the entry of the event's process. NULL without memory. */
 static struct process *process_of(struct sink *s, const struct event *ev)
 {
 	struct otlp *o = s->state;
@@ -163,7 +163,7 @@ static int put_batch(struct sink *s)
 	return r;
 }
 
-/* By the clock of the events: the same recording makes the same bytes. */
+/* Compares event times, so a recording always gives the same batches. */
 static bool is_due(const struct otlp *o, const struct event *ev)
 {
 	return o->n_spans && (o->n_spans >= BATCH_SPANS || o->bytes >= BATCH_BYTES ||
@@ -195,7 +195,7 @@ static int otlp_event(struct sink *s, const struct event *ev)
 	return 0;
 }
 
-/* Who waits for them at the other end of a network should not wait for the next call. */
+/* A server should not have to wait for the next RPC. */
 static int otlp_flush(struct sink *s)
 {
 	struct otlp *o = s->state;

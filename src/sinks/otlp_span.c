@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls to spans. The message: opentelemetry/proto/trace/v1/trace.proto. The attributes: OpenTelemetry's semantic
- * conventions for RPC and gRPC spans (release candidate, behind 1.37) and HTTP spans (stable); of those for RPC also
- * what older readers look for (rpc.system, rpc.service, rpc.grpc.status_code), where both can stand side by side.
+ * RPCs as spans. Message: opentelemetry/proto/trace/v1/trace.proto. Attributes: OpenTelemetry's semantic conventions
+ * for RPC and gRPC spans (release candidate, after 1.37) and HTTP spans (stable). RPC spans also carry the attributes
+ * of older conventions (rpc.system, rpc.service, rpc.grpc.status_code) where they do not conflict.
  */
 #include "sinks/otlp_span.h"
 
@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "sinks/stack/protobuf.h"
 
-/* Field numbers, by message. */
+/* Field numbers by message. */
 enum { S_TRACE_ID = 1, S_SPAN_ID, S_TRACE_STATE, S_PARENT, S_NAME, S_KIND, S_START, S_END, S_ATTRIBUTES,
        S_STATUS = 15 };
 enum { STATUS_MESSAGE = 2, STATUS_CODE };
@@ -38,12 +38,12 @@ static const char *const words[] = {
 };
 _Static_assert(ARRAY_SIZE(words) == OTLP_WORD__MAX, "a name per word");
 
-/* One call, while its span is written. */
+/* State while a span is encoded. */
 struct call {
 	struct otlp_spans *o;
 	const struct event *ev;
 	bool server, grpc;
-	uint64_t status;	/* of gRPC; UINT64_MAX = none */
+	uint64_t status;	/* gRPC status; UINT64_MAX = none */
 	uint64_t http_status;	/* 0 = none */
 };
 
@@ -86,7 +86,7 @@ static uint64_t get_number(const struct call *c, enum otlp_word word, uint64_t o
 	return f && event_get_number(c->ev, f, &n) == 0 ? n : otherwise;
 }
 
-/* Empty when there is none. */
+/* Empty if the event lacks the field. */
 static struct value get_text(const struct call *c, enum otlp_word word)
 {
 	struct value v;
@@ -119,7 +119,7 @@ void otlp_span_text(struct otlp_spans *o, struct buf *out, uint32_t field, const
 	add_kv(o, out, field, key);
 }
 
-/* A value of 0 is written too: of a oneof it says which member it is. */
+/* Encodes 0 as well: in a oneof it selects the member. */
 void otlp_span_number(struct otlp_spans *o, struct buf *out, uint32_t field, const char *key, uint64_t v)
 {
 	buf_reset(&o->any);
@@ -158,7 +158,7 @@ static void add_word(const struct call *c, const char *key, enum otlp_word word)
 	add_text(c, key, v.str, v.len);
 }
 
-/* ---- who called whom ---- */
+/* ---- parent and ids ---- */
 
 static size_t unhex(const struct value *v, uint8_t *ret, size_t want)
 {
@@ -176,20 +176,20 @@ static size_t unhex(const struct value *v, uint8_t *ret, size_t want)
 }
 
 /*
- * A number for the call that is the same in every replay and, because it holds when the call began on the wall
- * clock, another for each call of every machine.
+ * An id derived from the RPC: identical in each replay. It includes the wall-clock start, so ids differ between RPCs
+ * and machines.
  */
 static void make_id(const struct call *c, uint64_t salt, uint8_t *ret)
 {
 	const struct event *ev = c->ev;
-	uint64_t opened_ns = get_number(c, OTLP_OPENED, ev->ts_ns);	/* or when it ended: never 0 */
+	uint64_t opened_ns = get_number(c, OTLP_OPENED, ev->ts_ns);	/* falls back to its end: never 0 */
 	const uint64_t key[] = {
 		salt, ev->start_ns, ev->tgid, ev->keys.rpc_conn, ev->keys.rpc_stream, c->server, opened_ns,
 		(uint64_t)ev->clock_offset_ns,
 	};
 	uint64_t h = map_hash(key, sizeof(key));
 
-	h = h ? h : 1;	/* zero is no id */
+	h = h ? h : 1;	/* an id of zero is invalid */
 	memcpy(ret, &h, sizeof(h));
 }
 
@@ -219,7 +219,7 @@ static void add_ip(const struct call *c, const char *key, const struct ipaddr *i
 	buf_fini(&text);
 }
 
-/* HOST or HOST:PORT or [HOST]:PORT: the length of the host; *ret_port 0 = none. */
+/* Parses HOST, HOST:PORT or [HOST]:PORT. Returns the host's length; *ret_port 0 = none. */
 static size_t split_host(const struct value *v, size_t *ret_from, uint64_t *ret_port)
 {
 	size_t end = v->len, from = 0;
@@ -244,7 +244,7 @@ static size_t split_host(const struct value *v, size_t *ret_from, uint64_t *ret_
 	return end - from;
 }
 
-/* As the client names it; where it does not, by its address. */
+/* The server's name as the client sent it, else its address. */
 static void add_server(const struct call *c)
 {
 	struct value host = get_text(c, OTLP_AUTHORITY);
@@ -284,9 +284,9 @@ static void add_network(const struct call *c)
 	}
 }
 
-/* ---- what was called, and how it went ---- */
+/* ---- method and result ---- */
 
-/* Which of gRPC's statuses are the server's own fault, by the conventions for gRPC. */
+/* gRPC statuses that the gRPC conventions count as server errors. */
 static bool is_server_error(uint64_t status)
 {
 	static const uint32_t bits = 1u << 2 | 1u << 4 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15;
@@ -308,7 +308,7 @@ static void add_digits(const struct call *c, const char *key, uint64_t n)
 	add_text(c, key, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, n));
 }
 
-/* gRPC's name of the status, or the number of one that has none. */
+/* gRPC's name of the status, or its number if it has none. */
 static void add_status_word(const struct call *c, const char *key)
 {
 	struct value status = get_text(c, OTLP_STATUS);
@@ -319,7 +319,7 @@ static void add_status_word(const struct call *c, const char *key)
 		add_digits(c, key, c->status);
 }
 
-/* The status where there is one, else what ended the call: "reset", "connection", "exit"... */
+/* The status if there is one, else the reason for the end: "reset", "connection", "exit"... */
 static void add_error_type(const struct call *c)
 {
 	if (c->status != UINT64_MAX)
@@ -330,7 +330,7 @@ static void add_error_type(const struct call *c)
 		add_word(c, "error.type", OTLP_END);
 }
 
-/* "package.Service/Method" is the method; the part before the slash what used to be the service. */
+/* "package.Service/Method" is rpc.method; the part before the slash is the older rpc.service. */
 static void add_grpc(const struct call *c)
 {
 	struct value method = get_text(c, OTLP_METHOD);
@@ -363,7 +363,7 @@ static void add_http(const struct call *c)
 	add_str(c, "network.protocol.version", "2");
 }
 
-/* What the conventions have no name for. */
+/* Attributes without a convention. */
 static void add_own(const struct call *c)
 {
 	struct value first = { 0 };
@@ -387,7 +387,7 @@ static void add_own(const struct call *c)
 		add_number(c, "sonde.received_bytes", first.u);
 }
 
-/* "name: value" lines; secrets were hidden where they were read. */
+/* "name: value" lines. The probe has removed secrets. */
 static void add_headers(const struct call *c)
 {
 	struct value all = get_text(c, OTLP_HEADERS);
@@ -401,7 +401,7 @@ static void add_headers(const struct call *c)
 
 		end = end ? end : stop;
 		if (name && name < sizeof(key) - n && colon + 2 <= end) {
-			for (size_t i = 0; i < name; i++)	/* a key has to be UTF-8 too */
+			for (size_t i = 0; i < name; i++)	/* keys must be UTF-8 */
 				key[n + i] = (char)(at[i] > ' ' && at[i] < 0x7f ? at[i] : '_');
 			key[n + name] = 0;
 			otlp_span_text(c->o, &c->o->span, S_ATTRIBUTES, key, colon + 2, (size_t)(end - colon - 2));
@@ -410,7 +410,7 @@ static void add_headers(const struct call *c)
 	}
 }
 
-/* gRPC: the method; HTTP: only its method, because paths are without number. */
+/* gRPC: the full method. HTTP: the request method alone, since paths have unbounded cardinality. */
 static void add_name(const struct call *c)
 {
 	struct value method = get_text(c, OTLP_METHOD);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Output files. Record boundaries of what is buffered are kept, so that after a write that came to an end
- * in the middle the file can be cut behind the last whole record.
+ * Output files. Remembers the record boundaries of buffered data: after a partial write, the file is truncated to the
+ * last whole record.
  */
 #include "sinks/outfile.h"
 
@@ -31,14 +31,14 @@ struct outfile {
 	bool own_fd;
 	bool regular, tty;
 	char *name;		/* owned */
-	struct buf buf;		/* whole records not written yet; all of them in memory mode */
-	VEC(size_t) ends;	/* of each record in buf */
-	uint64_t start;		/* where in a regular file our first byte stands */
-	uint64_t written;	/* bytes in the file, whole records */
+	struct buf buf;		/* whole records to be written; in memory mode, all records */
+	VEC(size_t) ends;	/* end offset of each record in buf */
+	uint64_t start;		/* file offset of our first byte */
+	uint64_t written;	/* bytes of whole records in the file */
 	uint64_t dropped;	/* records */
-	uint64_t torn;		/* bytes of a cut record that could not be taken back */
-	int error;		/* first, negative errno */
-	outfile_put_fn put;	/* gets the records; NULL = the descriptor or the memory does */
+	uint64_t torn;		/* bytes of a partial record that could not be removed */
+	int error;		/* first error, negative errno */
+	outfile_put_fn put;	/* receives the records; NULL = write to fd or keep in memory */
 	void *put_ctx;
 };
 
@@ -70,7 +70,7 @@ static struct outfile *outfile_new(const char *name)
 	return f;
 }
 
-/* The standard stream that @path means, or -1. */
+/* The standard stream that @path names, or -1. */
 static int standard_fd(const char *path)
 {
 	if (!path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
@@ -103,7 +103,7 @@ static int open_path(struct outfile *f, const char *path, struct err *err)
 	return err_errno(err, -errno, "cannot write %s", path);
 }
 
-/* Standard output may be a file that others wrote to before us. */
+/* Standard output may be a file that already has content. */
 static int find_start(struct outfile *f, struct err *err)
 {
 	struct stat st;
@@ -197,8 +197,8 @@ bool outfile_is_remote(const struct outfile *f)
 }
 
 /*
- * write(2) without SIGPIPE: blocked for the call, and what it left pending is taken away, unless one was
- * pending before, which is not ours. Returns bytes or -errno.
+ * write(2) without SIGPIPE: blocks the signal for the call and clears one raised by it, unless one was pending
+ * before. Returns bytes or -errno.
  */
 static ssize_t write_quietly(int fd, const void *data, size_t len)
 {
@@ -213,7 +213,7 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 	n = write(fd, data, len);
 	if (n < 0)
 		n = -errno;
-	/* A pipe whose reader goes in the middle of a write takes a part and raises the signal too. */
+	/* A pipe whose reader closes during a write accepts a part and raises the signal as well. */
 	if (n != (ssize_t)len && !sigismember(&pending, SIGPIPE))
 		while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
 			;
@@ -221,7 +221,7 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 	return n;
 }
 
-/* Writes all or up to the first failure. *ret_done: bytes that went out. */
+/* Writes everything, or up to the first failure. *ret_done: bytes written. */
 static int write_all(const struct outfile *f, const char *data, size_t len, size_t *ret_done)
 {
 	size_t done = 0;
@@ -231,7 +231,7 @@ static int write_all(const struct outfile *f, const char *data, size_t len, size
 		n = write_quietly(f->fd, data + done, len - done);
 		if (n == -EINTR)
 			continue;
-		if (n == -EAGAIN) {	/* somebody made our standard output non-blocking */
+		if (n == -EAGAIN) {	/* another process made our standard output non-blocking */
 			struct pollfd p = { .fd = f->fd, .events = POLLOUT };
 
 			poll(&p, 1, -1);
@@ -245,7 +245,7 @@ static int write_all(const struct outfile *f, const char *data, size_t len, size
 	return done == len ? 0 : n < 0 ? (int)n : -EIO;
 }
 
-/* Takes back what was written of a cut record, unless somebody else has written behind us. */
+/* Removes the written part of a partial record, unless another process has appended to the file. */
 static bool cut_back(const struct outfile *f, uint64_t whole, uint64_t torn)
 {
 	struct stat st;
@@ -254,12 +254,12 @@ static bool cut_back(const struct outfile *f, uint64_t whole, uint64_t torn)
 		return false;
 	if (ftruncate(f->fd, (off_t)(f->start + whole)) < 0)
 		return false;
-	/* Whoever writes next to the same open file (a shell's redirection) must not leave a hole. */
+	/* Moves the offset back, so that later writes to the same open file (a shell's redirection) leave no hole. */
 	lseek(f->fd, (off_t)(f->start + whole), SEEK_SET);
 	return true;
 }
 
-/* The first @done bytes of the buffer went out: how many whole records is that, and up to where? */
+/* Converts the first @done written bytes of the buffer to whole records and their total size. */
 static size_t whole_records(const struct outfile *f, size_t done, size_t *ret_end)
 {
 	size_t n = 0;
@@ -314,7 +314,7 @@ int outfile_batch(struct outfile *f, const void *data, size_t len, size_t n)
 		return r;
 	r = buf_add(&f->buf, data, len);
 	if (r < 0) {
-		f->buf.error = 0;	/* nothing of it was added; the next, smaller one may fit */
+		f->buf.error = 0;	/* the record was not added; a smaller one may fit */
 		return r;
 	}
 	if (f->fd < 0)
@@ -327,7 +327,7 @@ int outfile_close(struct outfile *f)
 {
 	int r = outfile_flush(f);
 
-	/* Some file systems tell of a failed write only here. */
+	/* Some file systems report write errors only on close. */
 	if (f->own_fd && close(TAKE_FD(f->fd)) < 0 && r == 0)
 		r = -errno;
 	f->own_fd = false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Packets with what is known of them, readable by Wireshark, tshark and tcpdump. Format: base/pcapng.h.
+ * Packets and their metadata, readable by Wireshark, tshark and tcpdump. Format: base/pcapng.h.
  *
- * The section header waits for the first packet, because the host it names is the recorded one. An interface is
- * described when its first packet comes. Losses that are reported between two packets of a probe instance stand in
- * the drop count of the later one; the ledger stands in the interface statistics at the end.
+ * The section header is written with the first packet, since it names the recorded host. An interface is described
+ * before its first packet. Losses between two packets of a probe instance go into the drop count of the later packet;
+ * the ledger goes into the interface statistics at the end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,9 +31,9 @@ struct iface {
 	uint64_t packets;
 };
 
-/* A probe instance; what it lost belongs here only if it delivers packets. */
+/* A probe instance; its losses count only if it delivers packets. */
 struct instance {
-	uint64_t lost;		/* reported since its last packet */
+	uint64_t lost;		/* since its last packet */
 	bool has_packets;
 	struct core_ledger ledger;
 };
@@ -45,11 +45,11 @@ struct proc_key {
 
 struct pcapng {
 	struct buf block, text;	/* scratch */
-	struct map iface_ids;	/* struct iface_key -> uint32_t: its number in the file */
-	VEC(struct iface) ifaces;	/* by that number */
+	struct map iface_ids;	/* struct iface_key -> uint32_t: number in the file */
+	VEC(struct iface) ifaces;	/* by number in the file */
 	struct map instances;	/* uint32_t -> struct instance */
-	struct map procs;	/* struct proc_key -> u8: process block was written */
-	uint64_t last_ns;	/* wall clock of the newest packet */
+	struct map procs;	/* struct proc_key -> u8: process block is written */
+	uint64_t last_ns;	/* wall-clock time of the latest packet */
 	bool started;
 	struct pcapng_common common;
 };
@@ -90,7 +90,7 @@ static int start_section(struct sink *s)
 	pcapng_block_u32(&st->block, PCAPNG_BYTE_ORDER);
 	pcapng_block_u16(&st->block, PCAPNG_MAJOR);
 	pcapng_block_u16(&st->block, 0);
-	pcapng_block_u64(&st->block, UINT64_MAX); /* section length: not known */
+	pcapng_block_u64(&st->block, UINT64_MAX); /* section length: unknown */
 	if (host && host->machine[0])
 		opt_escaped(&st->block, &st->text, PCAPNG_SHB_HARDWARE, host->machine);
 	if (host && host->release[0]) {
@@ -138,7 +138,7 @@ static int write_iface(struct sink *s, const struct event *ev, const struct ifac
 	pcapng_block_begin(&st->block, PCAPNG_IDB);
 	pcapng_block_u16(&st->block, (uint16_t)k->link);
 	pcapng_block_u16(&st->block, 0);
-	pcapng_block_u32(&st->block, 0); /* snaplen: differs per event, so no limit is stated */
+	pcapng_block_u32(&st->block, 0); /* snaplen varies per event: no limit */
 	put_iface_name(st, ev, k);
 	put_netns(st, ev, k->netns);
 	pcapng_block_opt(&st->block, PCAPNG_IF_TSRESOL, &nanoseconds, 1);
@@ -151,7 +151,7 @@ static int write_iface(struct sink *s, const struct event *ev, const struct ifac
 	return write_block(s);
 }
 
-/* Number of the packet's interface in the file; describes it if it is new. */
+/* Number of the packet's interface in the file; describes a new one. */
 static int find_iface(struct sink *s, const struct event *ev, const struct sec_packet *p, uint32_t *ret)
 {
 	struct pcapng *st = s->state;
@@ -183,7 +183,7 @@ static int find_iface(struct sink *s, const struct event *ev, const struct sec_p
 
 /* ---- processes ---- */
 
-/* Entry "process information": little endian, with options of its own that end before the block's. */
+/* Option "process information": little endian, with nested options that end before the block's. */
 static void put_process(struct pcapng *st, const struct event *ev, const struct sec_proc *p)
 {
 	const struct section *sec = event_section(ev, SEC_PROC);
@@ -219,7 +219,7 @@ static void put_process(struct pcapng *st, const struct event *ev, const struct 
 		memcpy(st->block.data + len_at, &len, sizeof(len));
 }
 
-/* A process is described once, before its first packet. Only when asked: readers count the block as a frame. */
+/* Describes a process once, before its first packet. Optional: readers count the block as a frame. */
 static int write_process(struct sink *s, const struct event *ev)
 {
 	struct pcapng *st = s->state;
@@ -248,7 +248,7 @@ static struct instance *find_instance(struct pcapng *st, const struct event *ev)
 	return map_add(&st->instances, &k, &is_new);
 }
 
-/* The verdict of an XDP program, whichever field of the event holds it. */
+/* The XDP verdict, from any field that holds it. */
 static void put_verdict(struct pcapng *st, const struct event *ev)
 {
 	const struct event_desc *d = ev->desc;
@@ -360,8 +360,8 @@ static void sum_ledgers(const struct pcapng *st, struct core_ledger *sum)
 }
 
 /*
- * What was seen and lost is known per probe, not per interface: the sums stand with the first interface, so
- * that adding up a file's statistics gives the truth, and the comment says so.
+ * Totals are per probe, not per interface. They go to the first interface, so that the sum over a file is right; a
+ * comment says so.
  */
 static int write_statistics(struct sink *s, uint32_t id, const struct core_ledger *sum)
 {

@@ -11,7 +11,7 @@ void pcapng_block_begin(struct buf *b, uint32_t type)
 {
 	buf_reset(b);
 	pcapng_block_u32(b, type);
-	pcapng_block_u32(b, 0); /* pcapng_block_end() knows the length */
+	pcapng_block_u32(b, 0); /* length: set by pcapng_block_end() */
 }
 
 void pcapng_block_u16(struct buf *b, uint16_t v)

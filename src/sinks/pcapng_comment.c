@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Learned from event_desc rows and sections alone. Two lists: the event's own fields, and who it belongs
- * to (the process, and the event's own words about how that is known); then the kernel stack and free text.
+ * Comments built from event_desc rows and sections only: the event's own fields, then its owner (the process, and
+ * fields about how it was determined), then kernel stack and free text.
  */
 #include "sinks/pcapng_comment.h"
 
@@ -24,7 +24,7 @@ static bool needs_quotes(const char *s, size_t len)
 	return len == 0 || memchr(s, ' ', len) || memchr(s, '"', len) || memchr(s, '=', len);
 }
 
-/* Puts what stands behind @from into quotes, if it needs them. */
+/* Quotes the text from @from on if needed. */
 static void quote_from(struct buf *b, size_t from)
 {
 	size_t len = b->len - from, quotes = 0;
@@ -72,7 +72,7 @@ static bool about_owner(const struct field *f)
 	return !strncmp(f->name, "owner.", 6);
 }
 
-/* Own fields of the event's type; @owner chooses those about whose packet it is. */
+/* Fields of the event's type; @owner selects those that describe the owner. */
 static void add_fields(struct buf *text, const struct event *ev, bool owner)
 {
 	const struct event_desc *d = ev->desc;
@@ -81,7 +81,7 @@ static void add_fields(struct buf *text, const struct event *ev, bool owner)
 		const struct field *f = &d->fields[i];
 		struct value v;
 
-		/* The interface is the block's own; the packet is there to be dissected. */
+		/* The block names the interface itself, and readers dissect the packet. */
 		if (f->flags & (FIELD_ALIAS | FIELD_PACKET) || f->kind == FIELD_IFACE || about_owner(f) != owner)
 			continue;
 		if (event_get(ev, f, &v) == 0)
@@ -136,7 +136,7 @@ static void add_stack(struct buf *text, const struct event *ev)
 	}
 }
 
-/* Comments that came with the packet stay comments. */
+/* Preserves comments that came with the packet. */
 static void add_text(struct buf *block, const struct event *ev, struct buf *text)
 {
 	const struct section *s = event_section(ev, SEC_TEXT);
@@ -158,7 +158,7 @@ void pcapng_comment_write(struct buf *block, const struct event *ev, const struc
 	struct value type = { .kind = VAL_STR, .str = ev->desc->name, .len = strlen(ev->desc->name) };
 
 	buf_reset(text);
-	/* A packet out of a file has no fields that the block does not hold anyway. */
+	/* Fields of a packet from a file repeat the block. */
 	if (ev->desc->type != SONDE_EV_PACKET) {
 		add_value(text, "evt.type", &type);
 		add_fields(text, ev, false);

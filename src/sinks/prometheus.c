@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counters in Prometheus' text format (exposition formats, version 0.0.4): of each event whose type has sums
- * (FIELD_TOTAL) one sample per sum, told apart by the type's labels (FIELD_LABEL). What was said last is written at
- * the end, sorted, so that equal runs give equal files.
+ * Counters in Prometheus' text format 0.0.4: one sample per total (FIELD_TOTAL) and set of labels (FIELD_LABEL) of
+ * each event type. Writes the latest values at the end, sorted, so equal runs give equal files.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +22,7 @@
 struct sample {
 	const struct event_desc *desc;
 	const struct field *field;
-	char *labels;		/* owned; with their braces */
+	char *labels;		/* owned; including the braces */
 	uint64_t value;
 };
 
@@ -44,7 +43,7 @@ static int prometheus_open(struct sink *s, struct err *err)
 
 /* ---- labels ---- */
 
-/* What may not stand in a label as it is goes through the common escapes, whose backslashes are then doubled. */
+/* Escapes for text, whose backslashes are then doubled for the label. */
 static void put_escaped(struct buf *out, const char *text, size_t len)
 {
 	_cleanup_(buf_fini) struct buf plain = { 0 };
@@ -82,7 +81,7 @@ static void put_label(const struct event *ev, const struct field *f, struct buf 
 	buf_add_char(out, '"');
 }
 
-/* Interfaces of two namespaces may have the same name. */
+/* Interface names may repeat across namespaces. */
 static void put_netns(const struct event *ev, struct buf *out)
 {
 	const char *name = event_names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
@@ -179,7 +178,7 @@ static int by_name(const void *a, const void *b)
 	return r ? r : strcmp(x->labels, y->labels);
 }
 
-/* "sonde_net_count_packets_total" of net.count's "count.total_packets". */
+/* net.count's "count.total_packets" becomes "sonde_net_count_packets_total". */
 static void put_name(const struct sample *s, struct buf *out)
 {
 	const char *key = event_field_key(s->field);

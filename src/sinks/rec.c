@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Raw recording. Format: include/sonde/rec.h. The header waits for the first record, because the host it
- * describes is the one that was recorded (the host record comes first), which is not this one in a replay.
+ * Raw recording. Format: include/sonde/rec.h. The header is written with the first record, the host record: in a
+ * replay, the recorded host differs from this one.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static int rec_record(struct sink *s, const struct sonde_rec *r)
 	return ret < 0 ? ret : outfile_record(s->out, st->frame.data, st->frame.len);
 }
 
-/* A recording without records is still a recording. */
+/* A recording may be empty, but has a header. */
 static int rec_close(struct sink *s)
 {
 	struct rec *st = s->state;

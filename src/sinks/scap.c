@@ -2,9 +2,9 @@
 /*
  * Captures for sysdig, Falco and Wireshark (.scap), format 1.2. Blocks: scap/block.h.
  *
- * The tables at the beginning are the rows of the stream as they came, so that a capture that is read and written
- * again is the same; where a filter leaves things out, or rows did not come from a capture, they are the state as it
- * is when the first event is written, and the filter decides of them too. What libscap notes for itself is kept.
+ * The tables at the start are the stream's rows unchanged, so rewriting a capture preserves it. With a filter, or
+ * with rows that do not come from a capture, the tables are the state at the first event, and the filter applies to
+ * them too. libscap's own notes are kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,24 +21,24 @@
 #include "sinks/sink.h"
 #include "sonde/scap_wire.h"
 
-#define ROWS_MAX (256u << 20)	/* bytes of rows that are kept until the first event */
-#define LIST_BYTES (1u << 20)	/* a list's block ends when it is so long */
+#define ROWS_MAX (256u << 20)	/* limit of rows buffered before the first event */
+#define LIST_BYTES (1u << 20)	/* a list's block ends at this size */
 #define ALIGN 8
 
 struct fd_key { int64_t pid, num; };
 
 struct scap {
-	struct buf rows;	/* u32 length and pad, then SEC_PARAMS, padded; before the first event */
+	struct buf rows;	/* u32 length and pad, then SEC_PARAMS, padded; until the first event */
 	struct buf block;
 	struct buf text;	/* scratch */
-	uint32_t list;		/* number of the list block that is open; 0 = none */
+	uint32_t list;		/* number of the open list block; 0 = none */
 	size_t list_start;
 	int64_t list_tid;
 	int64_t clock_offset_ns;
-	struct map told;	/* int64_t tid -> uint8_t: threads that the file knows, where a filter leaves out */
-	struct map told_files;	/* struct fd_key -> hash of the name, likewise */
-	struct map told_containers; /* hash of the id -> uint8_t, likewise */
-	uint64_t told_ns;	/* time of the event that makes one known */
+	struct map told;	/* with a filter: threads in the file; int64_t tid -> uint8_t */
+	struct map told_files;	/* with a filter: struct fd_key -> hash of the name */
+	struct map told_containers; /* with a filter: hash of the id -> uint8_t */
+	uint64_t told_ns;	/* time of the event being introduced */
 	uint16_t told_cpu;
 	bool started, has_rows, has_machine;
 };
@@ -57,7 +57,7 @@ static int end_list(struct sink *s)
 	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
 }
 
-/* A list of @number is open, with room; of descriptors, that of @tid. */
+/* Opens list @number if needed, with room; a list of descriptors belongs to @tid. */
 static int want_list(struct sink *s, uint32_t number, int64_t tid)
 {
 	struct scap *st = s->state;
@@ -128,7 +128,7 @@ static int write_machine(struct sink *s)
 	params_add_u64(&o, 0);
 	params_add_u64(&o, 0);
 	params_add_str(&o, h ? h->hostname : "", h ? strlen(h->hostname) : 0);
-	params_add_u64(&o, (uint64_t)st->clock_offset_ns);	/* boot, by the wall clock */
+	params_add_u64(&o, (uint64_t)st->clock_offset_ns);	/* boot time on the wall clock */
 	buf_reset(&st->text);
 	r = params_write(&o, &st->text);
 	if (r >= 0)
@@ -175,7 +175,7 @@ static int on_state_row(void *ctx, const struct params_out *row)
 	return r < 0 ? r : write_row(s, &p);
 }
 
-/* @state: NULL when no event came. */
+/* @state: NULL if no event arrived. */
 static int scap_open(struct sink *s, struct err *err)
 {
 	struct scap *st = s->state;
@@ -212,7 +212,7 @@ static int start(struct sink *s, const struct scap_state *state)
 
 /* ---- records and events ---- */
 
-/* In the middle of the stream: something was lost, and this is what is so now. Its next event introduces it again. */
+/* A row within the stream follows a loss: its thread's state is unknown, so its next event introduces it again. */
 static int forget_thread(struct sink *s, const void *data, uint32_t len)
 {
 	struct scap *st = s->state;
@@ -229,7 +229,7 @@ static int keep_row(struct sink *s, const void *data, uint32_t len, uint16_t typ
 	struct scap *st = s->state;
 	const uint32_t head[2] = { len, 0 };
 
-	/* The tables of a second capture behind the first: its section begins here. */
+	/* Tables of a second, concatenated capture: start its section. */
 	if (st->started && type == SCAP_ROW_MACHINE)
 		st->started = st->has_rows = st->has_machine = false;
 	if (st->started && type == SCAP_ROW_THREAD)
@@ -256,7 +256,7 @@ static int write_event(struct sink *s, const struct params *p, uint64_t ts_ns, u
 	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
 }
 
-#define IMAGE_PARAMS 20	/* of clone and execve events that sysdig 0.29 looks for, also where the call failed */
+#define IMAGE_PARAMS 20	/* parameters of clone and execve events that sysdig 0.29 expects, even of failed calls */
 
 static bool makes_image(uint16_t type)
 {
@@ -276,7 +276,7 @@ static void add_nothing(struct params_out *o, uint8_t type)
 	}
 }
 
-/* A failed call that says nothing but its result gets the parameters that readers take for granted. */
+/* Extends a failed call that carries only its result to the parameters that readers expect. */
 static int write_failed_image(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
 {
 	const struct scap_event_info *info = scap_schema_event_info(p->head->type);
@@ -299,11 +299,11 @@ static int write_failed_image(struct sink *s, const struct params *p, uint64_t t
 	return r < 0 ? r : write_event(s, &full, ts_ns, cpu);
 }
 
-#define SYSCALL_ID_OLD_MAX 328	/* sysdig 0.29 looks names of larger ones up behind the end of its table */
+#define SYSCALL_ID_OLD_MAX 328	/* sysdig 0.29 reads beyond its name table for larger numbers */
 
 /*
- * A call without an event of its own that old readers do not know becomes one without a name for them; its number
- * stays, and stands once more where they do not look.
+ * Rewrites a call that old readers do not know, and that has no event type, as an unnamed one. Its number remains,
+ * also where old readers do not look it up.
  */
 static int write_new_call(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
 {
@@ -369,7 +369,7 @@ static int scap_record(struct sink *s, const struct sonde_rec *r)
 	ret = start(s, NULL);
 	if (ret < 0)
 		return ret;
-	/* What has no time in the stream had none in the file it came from. */
+	/* Events without a time in the stream had none in the original file. */
 	return write_event(s, &p, r->flags & SONDE_RF_SNAPSHOT ? 0 : r->ts_ns + (uint64_t)st->clock_offset_ns,
 			   r->cpu);
 }
@@ -388,7 +388,7 @@ static int on_announced(void *ctx, const struct params_out *ev)
 	return r < 0 ? r : write_event(s, &p, st->told_ns, st->told_cpu);
 }
 
-/* A file that was opened where the filter does not look is introduced before it is used. */
+/* Introduces a descriptor before its use if the filter dropped the call that opened it. */
 static int tell_file(struct sink *s, const struct scap_view *v)
 {
 	const struct scap_str *name = v->fd ? v->fd->name : NULL;
@@ -407,11 +407,11 @@ static int tell_file(struct sink *s, const struct scap_view *v)
 		return 0;
 	*told = hash;
 	if (leaves)
-		return 0;	/* the event itself tells */
+		return 0;	/* the event introduces it */
 	return scap_state_announce_file(v->state, v->process, v->fd_num, v->fd, on_announced, s);
 }
 
-/* What clone returned tells of the child, in the parent and in the child; it needs no introduction. */
+/* The result of clone introduces the child, in parent and child. */
 static int note_child(struct sink *s, const struct scap_view *v)
 {
 	struct scap *st = s->state;
@@ -439,10 +439,7 @@ static int tell_container(struct sink *s, const struct scap_view *v)
 	return is_new ? scap_state_announce_container(v->state, id, on_announced, s) : 0;
 }
 
-/*
- * A thread is introduced before its first event when its beginning is not in the file: the filter left it out, or it
- * was lost.
- */
+/* Introduces a thread before its first event if its creation is not in the file: filtered out or lost. */
 static int tell_thread(struct sink *s, const struct event *ev)
 {
 	const struct scap_view *v = ev->view;
@@ -482,7 +479,7 @@ static int scap_event(struct sink *s, const struct event *ev)
 		r = tell_thread(s, ev);
 	if (r < 0)
 		return r;
-	/* Of a capture nothing is changed: whoever wrote it knew its readers. */
+	/* Do not rewrite events of a capture: its writer chose them. */
 	if (!((struct scap *)s->state)->has_machine && is_new_call(&p))
 		return write_new_call(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
 	if (p.n == 1 && makes_image(p.head->type))
@@ -490,7 +487,7 @@ static int scap_event(struct sink *s, const struct event *ev)
 	return write_event(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
 }
 
-/* A capture without events is a capture. */
+/* A capture without events still needs its tables. */
 static int scap_close(struct sink *s)
 {
 	struct scap *st = s->state;

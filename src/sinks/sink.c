@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The table of output formats, and what all of them have in common.
+ * The table of output formats and their common functions.
  */
 #include "sinks/sink.h"
 
@@ -40,7 +40,7 @@ const struct sink_ops *sink_for_tool(const struct sink_ops *ops, const char *too
 	return ops;
 }
 
-/* Of two that fit the longer one: x.speedscope.json is no x.json. */
+/* The longest match wins: x.speedscope.json is not x.json. */
 const struct sink_ops *sink_find_suffix(const char *path)
 {
 	const struct sink_ops *best = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Output formats. A sink knows events, their descriptions and section kinds, and no probe.
+ * Output formats. A sink knows events, their descriptions and section kinds, but no probe.
  *
- * One file per format, one row in sinks.def; `-o NAME[:FILE]` then works in every command.
+ * Each format is a file and a row in sinks.def; `-o NAME[:FILE]` then works in every command.
  */
 #ifndef SINKS_SINK_H
 #define SINKS_SINK_H
@@ -20,40 +20,40 @@ struct sonde_rec;
 struct stack_view;
 struct sym;
 
-#define SINK_BINARY 1u		/* refuses a terminal */
+#define SINK_BINARY 1u		/* never to a terminal */
 #define SINK_AT_CLOSE 2u	/* writes at the end only */
-#define SINK_RAW 4u		/* takes records, not events */
-#define SINK_META 8u		/* takes EVENT_META too, whatever `needs` says */
+#define SINK_RAW 4u		/* takes records instead of events */
+#define SINK_META 8u		/* takes EVENT_META regardless of `needs` */
 
 #define SINK_SHOWS_STACKS "stacks"
 
-/* When an output goes on in another file; 0 = never, for that reason. */
+/* When an output continues in another file; 0 = never for that reason. */
 struct sink_rotation {
 	uint64_t bytes, every_ns, events;
-	uint32_t files;		/* then the first is written over */
-	bool like_tcpdump;	/* names of the files, and what `files` means, as tcpdump's -C, -G and -W have it */
+	uint32_t files;		/* then overwrite the first */
+	bool like_tcpdump;	/* file names and `files` as in tcpdump's -C, -G and -W */
 };
 
-/* What every sink may ask about the run; borrowed for the sink's life. */
+/* Properties of the run; borrowed for the sink's life. */
 struct sink_opts {
 	struct line_opts line;
 	enum time_mode time;
 	bool color;
-	bool symbolic;			/* names for addresses where known */
+	bool symbolic;			/* print symbols for addresses if known */
 	const struct registry *reg;
 	const char *cmdline;		/* for file headers */
-	const char *filter_text;	/* likewise; may be NULL */
-	const struct core_host *host;	/* that of the records, filled in when it is known; may be NULL */
-	struct sym *sym;		/* names for stacks; NULL = not asked for */
-	bool wait;			/* a replay: nothing is lost while an output waits for its reader */
-	bool process_blocks;		/* pcapng: describe processes in blocks of their own too */
-	const struct stack_view *stack;	/* how stacks are shown; NULL = as the format likes it */
-	uint64_t *left_out;		/* most samples that an output had no memory for, at its close; may be NULL */
-	/* What the user asked to see, for formats with tables; NULL = everything. */
+	const char *filter_text;	/* for file headers; may be NULL */
+	const struct core_host *host;	/* recorded host, filled in once known; may be NULL */
+	struct sym *sym;		/* symbolizer for stacks; NULL = not requested */
+	bool wait;			/* replay: wait for slow readers instead of losing events */
+	bool process_blocks;		/* pcapng: also write a block per process */
+	const struct stack_view *stack;	/* stack format; NULL = default of the output format */
+	uint64_t *left_out;		/* most samples dropped for lack of memory, set on close; may be NULL */
+	/* The user's selection, for formats with tables; NULL = everything. */
 	bool (*pass)(void *ctx, const struct event *ev);
 	void *pass_ctx;
 	struct sink_rotation rotate;
-	void *ctx;			/* of a command's own sink */
+	void *ctx;			/* for a command's own sink */
 };
 
 struct sink {
@@ -65,43 +65,40 @@ struct sink {
 
 struct sink_ops {
 	const char *name, *summary;
-	const char *suffix;		/* of files, ".pcapng" */
-	const char *tool, *instead_of;	/* with --format TOOL stands in for that format; NULL = does not */
-	const char *shows;		/* events that it can show, for messages: "calls"; NULL = all */
-	uint32_t needs;			/* section mask an event must have one of; 0 = any event */
+	const char *suffix;		/* of file names, ".pcapng" */
+	const char *tool, *instead_of;	/* --format TOOL replaces instead_of by this format; NULL = none */
+	const char *shows;		/* events it shows, for messages: "RPCs"; NULL = all */
+	uint32_t needs;			/* mask of sections, one of which an event must have; 0 = any event */
 	unsigned flags;			/* SINK_* */
 	const char *http_client_path,
-		*http_client_type;	/* http:// may stand for FILE: where to, and Content-Type; NULL = not */
-	const char *post_things;	/* what is sent then: "spans" */
+		*http_client_type;	/* Content-Type if FILE may be an http:// URL; NULL = it may not */
+	const char *post_things;	/* sent items, for messages: "spans" */
 	size_t state_size;
 	int (*open)(struct sink *s, struct err *err);
 	int (*event)(struct sink *s, const struct event *ev);	/* 0 or -errno of the write */
 	int (*record)(struct sink *s, const struct sonde_rec *r);	/* SINK_RAW */
-	int (*flush)(struct sink *s);	/* makes what was taken readable; may be NULL */
-	int (*close)(struct sink *s);	/* trailers are written here, so it can fail; any state */
+	int (*flush)(struct sink *s);	/* makes accepted events readable; may be NULL */
+	int (*close)(struct sink *s);	/* writes trailers, so it can fail; called in any state */
 };
 
 extern const struct sink_ops *const all_sinks[];	/* NULL-terminated */
 const struct sink_ops *sink_find(const char *name);
-/* What --format @tool (NULL = none) makes of @ops: itself, or the format of that tool that stands in for it. */
+/* @ops itself, or the format that replaces it with --format @tool (NULL = none). */
 const struct sink_ops *sink_for_tool(const struct sink_ops *ops, const char *tool);
-const struct sink_ops *sink_find_suffix(const char *path);	/* the format that such a file has; NULL = none */
+const struct sink_ops *sink_find_suffix(const char *path);	/* format with this suffix; NULL = none */
 /*
- * Format and file of "NAME[:FILE]", or of a FILE with a format's suffix; any other FILE has format @otherwise, if not
- * NULL. @ret_path: into @text, NULL = standard output. NULL if no format matches.
+ * Splits "NAME[:FILE]", or a FILE with a known suffix, into format and path; any other FILE has format @otherwise
+ * unless NULL. *ret_path points into @text; NULL = standard output. NULL if no format matches.
  */
 const struct sink_ops *sink_of_output(const char *text, const char *otherwise, const char **ret_path);
 
-/*
- * After a failure (@err has a sentence) there is nothing to close. -EINVAL when a SINK_BINARY format would go
- * to a terminal.
- */
+/* On failure (@err has a message) do not close. -EINVAL if a SINK_BINARY format would go to a terminal. */
 int sink_open(struct sink *s, const struct sink_ops *ops, const struct sink_opts *opts, struct outfile *out,
 	      struct err *err);
-bool sink_wants(const struct sink *s, const struct event *ev);	/* it has a use for it */
-int sink_event(struct sink *s, const struct event *ev);	/* skips events the sink has no use for */
+bool sink_wants(const struct sink *s, const struct event *ev);	/* does the sink use @ev? */
+int sink_event(struct sink *s, const struct event *ev);	/* ignores events that the sink does not use */
 int sink_record(struct sink *s, const struct sonde_rec *r);	/* ignored unless SINK_RAW */
-int sink_flush(struct sink *s);		/* to the file, where the format can */
-int sink_close(struct sink *s);		/* trailer and flush; the outfile stays the caller's */
+int sink_flush(struct sink *s);		/* writes to the file if the format allows it */
+int sink_close(struct sink *s);		/* writes the trailer and flushes; the caller frees the outfile */
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines for people: the time, then the line of the event's type. Types escape what they print; this file
- * looks at every byte again, so that a type that forgot cannot reach the terminal.
+ * Text lines: the time, then the line of the event's type. Types escape what they print; this file checks every byte
+ * again, as a second barrier before the terminal.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,21 +21,21 @@
 
 struct text {
 	struct time_text time;
-	struct buf line;	/* of the type */
-	struct buf out;		/* what is written */
+	struct buf line;	/* from the type */
+	struct buf out;		/* to be written */
 };
 
 static bool is_plain(const char *s, size_t len)
 {
 	unsigned char bad = 0;
 
-	/* No branch in the loop: it is vectorised. */
+	/* Branch-free, so that it is vectorised. */
 	for (size_t i = 0; i < len; i++)
 		bad |= ((unsigned char)s[i] < 0x20 && s[i] != '\n') | ((unsigned char)s[i] >= 0x7f);
 	return !bad;
 }
 
-/* Copies what types may write (text, escapes, line ends) and escapes anything else. */
+/* Copies allowed bytes (text, escape sequences, newlines) and escapes all others. */
 static void add_safe(struct buf *out, const char *s, size_t len)
 {
 	if (is_plain(s, len)) {
@@ -74,7 +74,7 @@ static void compose(struct text *t, const struct sink_opts *o, const struct even
 	buf_add_str(&t->out, COLOR_OFF "\n");
 }
 
-/* A line in the user's own form, where the event has one; it holds its time itself. */
+/* A user-defined line, which includes its own time. */
 static int printed_event(struct sink *s, const struct event *ev)
 {
 	struct text *t = s->state;
@@ -94,7 +94,7 @@ static int text_event(struct sink *s, const struct event *ev)
 	struct text *t = s->state;
 	int r;
 
-	if (ev->desc->type == SONDE_EV_LEDGER)	/* said on stderr at the end, where it was asked for */
+	if (ev->desc->type == SONDE_EV_LEDGER)	/* printed to stderr at the end, on request */
 		return 0;
 	buf_reset(&t->line);
 	buf_reset(&t->out);

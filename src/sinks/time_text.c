@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time columns. The broken-down time is kept for the second it is valid for: events come many to a second,
- * and localtime_r() would be the larger part of a line's cost.
+ * Time columns. Caches the broken-down time of the current second: many events share it, and localtime_r() would
+ * dominate the cost of a line.
  */
 #include "sinks/time_text.h"
 
@@ -11,7 +11,7 @@
 
 #define NS_PER_S 1000000000LL
 
-/* Floor division: times before 1970 come from broken files only, but must not break us. */
+/* Floor division: only broken files have times before 1970, but they must not crash us. */
 static int64_t split(int64_t ns, uint32_t *ret_frac)
 {
 	int64_t s = ns / NS_PER_S, frac = ns % NS_PER_S;
@@ -24,7 +24,7 @@ static int64_t split(int64_t ns, uint32_t *ret_frac)
 	return s;
 }
 
-/* Wraps instead of overflowing: offset and time may both come from a broken file. */
+/* Wraps on overflow: both offset and time may come from a broken file. */
 static int64_t wall_ns(const struct event *ev)
 {
 	return (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns);
@@ -46,7 +46,7 @@ static const struct tm *broken_down(struct time_text *t, int64_t second, bool ut
 	return &t->tm;
 }
 
-/* @digits decimal digits of @v: this runs for each event, where printf would be seen in profiles. */
+/* Writes @v with @digits decimal digits. Runs per event, where printf would show in profiles. */
 static void digits(struct buf *out, uint32_t v, unsigned n)
 {
 	char d[9];
@@ -65,7 +65,7 @@ static void clock_part(const struct tm *tm, struct buf *out)
 	digits(out, (uint32_t)tm->tm_sec, 2);
 }
 
-/* Date, time and nanoseconds; the zone is the caller's. */
+/* Date, time and nanoseconds; the caller adds the zone. */
 static void rfc3339_part(const struct tm *tm, uint32_t frac, struct buf *out)
 {
 	digits(out, (uint32_t)(tm->tm_year + 1900), 4);
@@ -102,7 +102,7 @@ bool time_text_rfc3339_utc(struct time_text *t, const struct event *ev, struct b
 	return true;
 }
 
-/* "12.345678901", at most @n digits behind the point; a sign for what steps back. */
+/* "12.345678901" with at most @n decimals; signed, since time can step back. */
 static void seconds(struct buf *out, int64_t ns, unsigned n)
 {
 	uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
@@ -138,7 +138,7 @@ static void wall_column(struct time_text *t, enum time_mode mode, const struct e
 	digits(out, n == 9 ? frac : frac / 1000, n);
 }
 
-/* @n digits behind the point, where the mode has no number of its own. */
+/* @n decimals, unless the mode defines its own number. */
 static int column(struct time_text *t, enum time_mode mode, const struct event *ev, unsigned n, struct buf *out)
 {
 	if (!t->have_first) {

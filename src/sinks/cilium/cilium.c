@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines as Cilium's client prints them (cilium/print.h). What the printer takes from outside, it escapes itself.
+ * Lines as Cilium's client prints them (cilium/print.h). This file escapes the names it passes to the printer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "sonde/foreign_wire.h"
 #include "sonde/wire.h"
 
-/* The name of an interface at the time of the event; a name that is not plain text stays a number. */
+/* Name of an interface at the event's time; prints the number if the name is not plain text. */
 static bool iface_name(void *ctx, uint32_t ifindex, char name[static 16])
 {
 	const struct event *ev = ctx;
@@ -27,7 +27,7 @@ static bool iface_name(void *ctx, uint32_t ifindex, char name[static 16])
 	return true;
 }
 
-/* Names of another datapath's own table, if the stream has them. */
+/* Name from the datapath's own table, if the stream has one. */
 static const char *own_name(const struct event *ev, uint32_t space, uint64_t key)
 {
 	const char *name = event_names_get(ev->names, space, key);
@@ -35,7 +35,7 @@ static const char *own_name(const struct event *ev, uint32_t space, uint64_t key
 	return name && str_is_plain(name, strlen(name)) ? name : NULL;
 }
 
-/* Streams name a code that they have no name for by its number; the client writes that its own way. */
+/* Streams use the number as name of an unnamed code; the client formats such codes its own way. */
 static const char *drop_name(void *ctx, uint8_t code)
 {
 	const char *name = own_name(ctx, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | code);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Objects as Cilium's client prints them with --json. Its policy verdicts and lost records are text there too.
+ * JSON objects as Cilium's client prints them with --json. As in the client, policy verdicts and lost records are
+ * plain text.
  */
 #include "sinks/cilium/cilium_lines.h"
 #include "sinks/sink.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the two outputs of Cilium's client (cilium.c, cilium_json.c) share. Inside src/sinks only. */
+/* Shared by cilium.c and cilium_json.c, the two outputs of Cilium's client. Private to src/sinks. */
 #ifndef SINKS_CILIUM_LINES_H
 #define SINKS_CILIUM_LINES_H
 
@@ -10,7 +10,7 @@
 struct event;
 struct sink;
 
-/* State of a sink; zeroed at the start. */
+/* State of a sink; starts zeroed. */
 struct cilium_lines {
 	struct cilium_map map;
 	struct buf out;

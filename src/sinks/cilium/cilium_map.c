@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See cilium_map.h. Field names are looked up once per event type.
+ * See cilium_map.h. Looks up fields once per event type.
  */
 #include "sinks/cilium/cilium_map.h"
 
@@ -24,12 +24,12 @@ enum { POINT_TO_ENDPOINT = 0, POINT_FROM_ENDPOINT = 5, POINT_FROM_NETWORK = 10, 
 
 #define IDENTITY_HOST 1
 #define IDENTITY_WORLD 2
-#define IDENTITY_ENDPOINT 256	/* and the endpoint's id: the first number that is nobody's by definition */
+#define IDENTITY_ENDPOINT 256	/* plus the endpoint's id: the first number that Cilium does not reserve */
 #define STATE_UNKNOWN 5		/* trace reason */
 
 struct map_type {
 	const struct event_desc *desc;
-	const struct field *reason, *cause, *point, *action, *hash, *owner_by, *state;	/* NULL = it has none */
+	const struct field *reason, *cause, *point, *action, *hash, *owner_by, *state;	/* NULL = the type lacks it */
 	struct { const struct field *path, *method, *kind, *side, *status, *latency; } call;
 };
 
@@ -91,7 +91,7 @@ static struct value value_of(const struct event *ev, const struct field *f)
 
 /* ---- the packet ---- */
 
-/* Behind the tags of an Ethernet frame; 0 = not there. */
+/* Ethertype after VLAN tags; 0 = none. */
 static uint16_t ether_type(const uint8_t *data, size_t len)
 {
 	struct cursor c = cur_init(data, len);
@@ -113,7 +113,7 @@ static bool is_ipv6(const struct cilium_packet *p)
 	return ether_type(p->data, p->len) == 0x86dd;
 }
 
-/* Bytes in front of the IP header that Cilium's clients do not know; -1 when they cannot read such a packet. */
+/* Bytes before the IP header that Cilium's clients do not know; -1 if they cannot read the link type. */
 static int strip_of(uint32_t link)
 {
 	switch (link) {
@@ -129,7 +129,7 @@ static int strip_of(uint32_t link)
 	}
 }
 
-/* Returns the packet's section, or NULL. */
+/* Returns the packet section, or NULL. */
 static const struct sec_packet *set_packet(const struct event *ev, struct cilium_packet *ret)
 {
 	const uint8_t *data = NULL;
@@ -150,7 +150,7 @@ static const struct sec_packet *set_packet(const struct event *ev, struct cilium
 	return pkt;
 }
 
-/* ---- who ---- */
+/* ---- endpoints and identities ---- */
 
 static uint16_t endpoint_id(const struct event *ev, uint32_t ifindex)
 {
@@ -164,7 +164,7 @@ static uint16_t endpoint_id(const struct event *ev, uint32_t ifindex)
 	return (uint16_t)(0x8000 | mixed >> 49);
 }
 
-/* How the owner was found, as far as it says which end a local socket is. */
+/* Does the way the owner was found show which end a local socket is? */
 static bool owner_is(const struct event *ev, const struct map_type *t, const char *a, const char *b)
 {
 	struct value v;
@@ -181,13 +181,13 @@ static bool is_loopback(const struct ipaddr *ip)
 	return ip->family == 4 ? ip->addr[0] == 127 : ip->family == 6 && !memcmp(ip->addr, one, sizeof(one));
 }
 
-/* OWN: the host if the event's owner is a socket of this namespace, else not known (the packet may pass through). */
+/* OWN: the host if the owner is a socket of this namespace, else unknown (the packet may be forwarded). */
 enum end { END_UNKNOWN, END_HOST, END_WORLD, END_ENDPOINT, END_OWN, END__MAX };
 
 static const struct { uint8_t src, dst; } ends_of_point[] = {
 	[POINT_TO_ENDPOINT] = { END_OWN, END_ENDPOINT },
 	[2] = { END_UNKNOWN, END_HOST },
-	[3] = { END_HOST, END_HOST },	/* loopback: the stack talks to itself */
+	[3] = { END_HOST, END_HOST },	/* loopback: host to host */
 	[4] = { END_OWN, END_WORLD },
 	[POINT_FROM_ENDPOINT] = { END_ENDPOINT, END_OWN },
 	[7] = { END_HOST, END_UNKNOWN },
@@ -212,7 +212,7 @@ static uint32_t identity(uint8_t end, bool owned, uint16_t endpoint)
 
 /* ---- kinds ---- */
 
-/* Cilium's trace reason. */
+/* Maps the connection state to Cilium's trace reason. */
 static uint8_t state_of(const struct event *ev, const struct map_type *t)
 {
 	struct value v = value_of(ev, t->state);
@@ -265,7 +265,7 @@ static void set_drop(struct cilium_notify *n, const struct event *ev, const stru
 	n->drop.dst_identity = both || owner_is(ev, t, "rx_sk", "listener") ? IDENTITY_HOST : 0;
 }
 
-/* False: the event has no such form. */
+/* False if the event does not map to a notification. */
 static bool set_notify(struct cilium_notify *n, const struct event *ev, const struct map_type *t)
 {
 	const struct sec_packet *pkt = set_packet(ev, &n->pkt);
@@ -285,9 +285,9 @@ static bool set_notify(struct cilium_notify *n, const struct event *ev, const st
 	return true;
 }
 
-/* ---- calls ---- */
+/* ---- RPCs ---- */
 
-/* @local: the process is this end. */
+/* @local: the process is at this end. */
 static void set_call_end(struct cilium_call_end *ret, const struct ipaddr *ip, uint16_t port, bool local)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
@@ -301,7 +301,7 @@ static void set_call_end(struct cilium_call_end *ret, const struct ipaddr *ip, u
 	snprintf(ret->addr, sizeof(ret->addr), "%.*s", (int)text.len, text.len ? text.data : "");
 }
 
-/* The pair of a call's connection points from the client to the server. A gRPC call is a POST. */
+/* The connection key of an RPC points from client to server. gRPC requests are POST. */
 static int put_call(struct cilium_map *m, const struct event *ev, const struct map_type *t)
 {
 	struct value path = value_of(ev, t->call.path), method = value_of(ev, t->call.method);
@@ -355,7 +355,7 @@ int cilium_map_event(struct cilium_map *m, const struct event *ev, struct cilium
 	if (!t)
 		return -ENOMEM;
 	buf_reset(&m->bytes);
-	if (t->call.path && t->call.latency && ev->desc->class == EVENT_DATA)	/* not what is open yet */
+	if (t->call.path && t->call.latency && ev->desc->class == EVENT_DATA)	/* not open RPCs */
 		r = put_call(m, ev, t);
 	else if (set_notify(&n, ev, t))
 		r = cilium_encode(&n, &m->bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Flows as `hubble observe -o jsonpb` writes them and `hubble observe --input-file` reads them: one GetFlowsResponse
- * per line, its names and numbers those of Cilium's API. Events that are no flow are left out; what is lost is told.
+ * Flows as `hubble observe -o jsonpb` writes and `hubble observe --input-file` reads them: one GetFlowsResponse per
+ * line, with the names and numbers of Cilium's API. Omits events that are not flows; reports lost events.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events to Hubble's flows. What comes from Cilium, and packets of ours, go through its notifications, as Hubble
- * itself makes flows; conversations have fields of their own. Directions and replies are derived by Hubble's rules
- * where an event says what they ask for, else they stay unknown.
+ * Events as Hubble flows. Cilium's records and our packets pass through Cilium notifications, as in Hubble itself;
+ * flow events (net.flow) are mapped from their fields. Directions and replies follow Hubble's rules where the event
+ * has the necessary data, else they stay unknown.
  */
 #include "sinks/cilium/hubble_flow.h"
 
@@ -92,7 +92,7 @@ static bool is_word(const struct value *v, const char *word)
 	return v->kind == VAL_STR && v->len == strlen(word) && !memcmp(v->str, word, v->len);
 }
 
-/* ---- what all have ---- */
+/* ---- common ---- */
 
 static void set_summary(struct hubble_flow *f, const struct packet *p)
 {
@@ -161,7 +161,7 @@ static void set_drop(struct hubble_flow *f, const struct cilium_notify *n)
 	f->dst.id = n->drop.dst_id;
 	if (!n->source)
 		return;
-	f->direction = n->drop.dst_id ? HUBBLE_INGRESS : HUBBLE_EGRESS;	/* the id is 0 on the way out */
+	f->direction = n->drop.dst_id ? HUBBLE_INGRESS : HUBBLE_EGRESS;	/* 0 on egress */
 	if (!n->drop.dst_id)
 		f->src.id = n->source;
 }
@@ -211,7 +211,7 @@ static void set_policy(struct hubble_flow *f, const struct cilium_notify *n)
 	f->knows_reply = p->verdict >= 0;
 }
 
-/* What is translated back is where an answer came from. */
+/* A translated-back address is where the reply came from. */
 static void set_sock(struct hubble_flow *f, const struct cilium_notify *n)
 {
 	const struct cilium_sock *s = &n->sock;
@@ -231,7 +231,7 @@ static void set_sock(struct hubble_flow *f, const struct cilium_notify *n)
 	snprintf(f->summary, sizeof(f->summary), "%s", s->proto == 1 ? "TCP" : s->proto == 2 ? "UDP" : "");
 }
 
-/* False: not a flow of Hubble's. */
+/* False if Hubble has no flow for it. */
 static bool set_notify(struct hubble_flow *f, const struct cilium_notify *n)
 {
 	uint32_t link = n->pkt.flags & CILIUM_FLAG_L3 ? SONDE_LINK_RAW : SONDE_LINK_ETHERNET;
@@ -252,9 +252,12 @@ static bool set_notify(struct hubble_flow *f, const struct cilium_notify *n)
 	return true;
 }
 
-/* ---- what only our events say ---- */
+/* ---- events of sonde only ---- */
 
-/* Which end the event's process is: what the event says, else by how it was found, and where packets go to. */
+/*
+ * Which end is the event's process? From the event's field, else from how the owner was found and the packet's
+ * direction.
+ */
 static void set_local(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t, uint64_t dir)
 {
 	struct value by = value_of(ev, t->owner_by), said = value_of(ev, t->owner_end);
@@ -264,7 +267,7 @@ static void set_local(struct hubble_flow *f, const struct event *ev, const struc
 		return;
 	if (t->owner_end)
 		end = is_word(&said, "src") ? &f->src : is_word(&said, "dst") ? &f->dst : NULL;
-	else if (is_word(&by, "skb_sk") || is_word(&by, "remote_tuple"))	/* the sender, also behind a veth */
+	else if (is_word(&by, "skb_sk") || is_word(&by, "remote_tuple"))	/* the sender, also through a veth */
 		end = &f->src;
 	else if (dir || is_word(&by, "rx_sk") || is_word(&by, "listener"))
 		end = dir == 2 ? &f->src : &f->dst;
@@ -275,9 +278,9 @@ static void set_local(struct hubble_flow *f, const struct event *ev, const struc
 }
 
 /*
- * Hubble's rule: egress if the local endpoint began the connection, in packets of both directions. The local endpoint
- * of our events is the network namespace of the interface. Without a state a handshake still tells who began.
- * @dir: 1 in, 2 out.
+ * Hubble's rule: egress if the local endpoint opened the connection, for packets of both directions. Our local
+ * endpoint is the interface's network namespace. Without connection state, a handshake shows who opened it. @dir:
+ * enum packet_direction.
  */
 static uint8_t direction_of(const struct hubble_flow *f, uint64_t dir)
 {
@@ -306,7 +309,7 @@ static void set_ours(struct hubble_flow *f, const struct event *ev, const struct
 	f->dst.name = value_of(ev, t->dname);
 }
 
-/* What became of its packets. A drop among others is an event of its own, and that has the reason. */
+/* Verdict on the flow's packets. A single drop among them is an event of its own with its reason. */
 static void set_verdict(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
 	struct value verdict = value_of(ev, t->verdict), reason = value_of(ev, t->flow_reason);
@@ -320,7 +323,7 @@ static void set_verdict(struct hubble_flow *f, const struct event *ev, const str
 	f->reason = reason;
 }
 
-/* A conversation: no packet, but all that its record knows. */
+/* A flow event: no packet, but all fields of its record. */
 static void set_conversation(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
 	struct value point = value_of(ev, t->point), state = value_of(ev, t->state), nat = value_of(ev, t->nat_sip);

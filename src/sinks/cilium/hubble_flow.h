@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An event as a flow of Hubble's (flow.proto): put together from fields, sections and Cilium's notifications, and
- * written as the JSON form of protobuf. Inside src/sinks only.
+ * An event as a Hubble flow (flow.proto), built from fields, sections and Cilium notifications, and written in
+ * protobuf's JSON mapping. Private to src/sinks.
  */
 #ifndef SINKS_HUBBLE_FLOW_H
 #define SINKS_HUBBLE_FLOW_H
@@ -18,15 +18,15 @@ struct json;
 enum { HUBBLE_INGRESS = 1, HUBBLE_EGRESS = 2 };		/* TrafficDirection */
 
 struct hubble_end {
-	uint32_t id, identity;		/* endpoint, security identity */
-	bool local;			/* the event's process is here */
-	struct value name;		/* of its address, by DNS */
+	uint32_t id, identity;		/* of endpoint; security identity */
+	bool local;			/* the event's process is at this end */
+	struct value name;		/* from DNS */
 };
 
-/* 0 and NULL = unknown, left out. */
+/* 0 and NULL = unknown: omitted. */
 struct hubble_flow {
 	const char *type, *verdict;	/* FlowType, Verdict */
-	uint8_t event_type, sub_type;	/* as on Cilium's monitor */
+	uint8_t event_type, sub_type;	/* numbers of Cilium's monitor */
 	uint8_t direction;		/* of the connection: HUBBLE_* */
 	bool knows_reply, is_reply, encrypted;
 	bool knows_sub_type;
@@ -34,35 +34,35 @@ struct hubble_flow {
 	const char *point, *trace_reason, *sock_point, *capture_point;
 	uint32_t ifindex, proxy_port, policy_match;
 	struct conn conn;
-	struct ipaddr xlated;		/* the source on the other side of a translation */
+	struct ipaddr xlated;		/* the source before or after translation */
 	uint8_t tcp_flags, icmp_type, icmp_code;
 	bool has_mac;
 	uint8_t smac[6], dmac[6];
 	struct hubble_end src, dst;
 	uint64_t cookie, cgroup_id;
-	struct value reason, func;	/* the kernel's own words for a drop */
+	struct value reason, func;	/* the kernel's drop reason and function */
 	char summary[64];		/* of the packet */
 };
 
 struct hubble_type;
 
-/* Zeroed at the start. */
+/* Starts zeroed. */
 struct hubble_map {
 	struct cilium_map cilium;
-	VEC(struct hubble_type) types;	/* event types seen, with their fields */
+	VEC(struct hubble_type) types;	/* known event types with their fields */
 };
 
 void hubble_flow_fini(struct hubble_map *m);
 
-/* 1 when @ev is a flow, 2 when events were lost (*ret_lost, and *ret_cpu), 0 when it is neither; or -ENOMEM. */
+/* 1 if @ev is a flow, 2 if events were lost (*ret_lost, *ret_cpu), 0 if neither; or -ENOMEM. */
 int hubble_flow_event(struct hubble_map *m, const struct event *ev, struct hubble_flow *ret, uint64_t *ret_lost,
 		      int64_t *ret_cpu);
 
-/* The members of a flow, into the open object. @time is kept by the caller; @node may be NULL. */
+/* Writes the members of a flow to the open object. The caller keeps @time; @node may be NULL. */
 void hubble_put_flow(struct json *j, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
 		     const char *node);
 
-/* "node_name" and "time", the members that a flow and the object around it share. */
+/* Writes "node_name" and "time", members of both a flow and its enclosing object. */
 void hubble_put_where(struct json *j, struct time_text *time, const struct event *ev, const char *node);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * flow.proto in the JSON form of protobuf (proto3 JSON mapping): names as in the .proto file, what is 0 or empty left
- * out, 64-bit numbers as strings, wrapped values bare.
+ * flow.proto in protobuf's JSON mapping (proto3): member names as in the .proto file, zero and empty members omitted,
+ * 64-bit numbers as strings, wrapped values bare.
  */
 #include "sinks/cilium/hubble_flow.h"
 
@@ -17,7 +17,7 @@
 #include "event/names.h"
 #include "sonde/wire.h"
 
-#define CONTAINER_SHORT 12	/* digits of an id, as engines print it */
+#define CONTAINER_SHORT 12	/* digits of an id that container engines print */
 
 static void put_text(struct json *j, const char *key, const char *text)
 {
@@ -150,7 +150,7 @@ static void put_l4(struct json *j, const struct hubble_flow *f)
 	json_close(j, '}');
 }
 
-/* ---- ends ---- */
+/* ---- endpoints ---- */
 
 static const char *reserved_label(uint32_t identity)
 {
@@ -163,7 +163,7 @@ static const char *reserved_label(uint32_t identity)
 	return identity < ARRAY_SIZE(labels) ? labels[identity] : NULL;
 }
 
-/* A text of the event's process; false when it is not known. */
+/* A string of the event's process; false if unknown. */
 static bool proc_text(const struct event *ev, struct sec_str str, const char **ret, size_t *ret_len)
 {
 	*ret = event_sec_proc_str(event_proc(ev), event_section(ev, SEC_PROC), str, ret_len);
@@ -195,7 +195,7 @@ static void put_labels(struct json *j, const struct event *ev, const struct hubb
 	json_close(j, ']');
 }
 
-/* The process at the local end is a workload of that kind. */
+/* Writes the process of the local end as a workload of this kind. */
 static void put_workload(struct json *j, const struct event *ev, const struct hubble_end *e)
 {
 	const struct sec_proc *p = e->local ? event_proc(ev) : NULL;
@@ -237,7 +237,7 @@ static void put_name(struct json *j, const char *key, const struct value *v)
 	json_close(j, ']');
 }
 
-/* ---- the rest ---- */
+/* ---- other members ---- */
 
 static void put_event_type(struct json *j, const struct hubble_flow *f)
 {
@@ -274,7 +274,7 @@ static void put_interface(struct json *j, const struct event *ev, uint32_t ifind
 	json_close(j, '}');
 }
 
-/* The kernel's reason and function have no place of their own in Hubble's flows. */
+/* Hubble's flows have no member for the kernel's reason and function. */
 static void put_summary(struct json *j, const struct hubble_flow *f)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };

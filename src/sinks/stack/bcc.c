@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The text of bcc's profile(8): a stack per paragraph, the most frequent one last. Frames innermost first, the
- * kernel's before the user's, as "function+0xoffset [module]"; then the thread and the count.
+ * Output of bcc's profile(8): one paragraph per stack, the most frequent last. Frames are innermost first, kernel
+ * before user, as "function+0xoffset [module]"; thread and count follow.
  *
- * Facts of the format: tools/profile.py of bcc 0.31 and later.
+ * Source of the format: tools/profile.py of bcc 0.31 and later.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int bcc_event(struct sink *s, const struct event *ev)
 	return 0;
 }
 
-/* The header comes once the run has begun, which is when it is flushed for the first time. */
+/* Writes the header at the first flush, when the run has started. */
 static int bcc_flush(struct sink *s)
 {
 	struct bcc *b = s->state;
@@ -49,7 +49,7 @@ static int bcc_flush(struct sink *s)
 	return buf_error(&line) ? buf_error(&line) : outfile_record(s->out, line.data, line.len);
 }
 
-/* The kernel's modules are called by their plain names. */
+/* Kernel modules print by their plain names. */
 static void put_module(struct buf *out, const struct sym_module *m)
 {
 	const char *name = stack_names_module_name(m);
@@ -80,7 +80,7 @@ static void put_frame(struct profile *p, const struct stack_frame *f, struct buf
 		buf_add_str(out, "--\n");
 		return;
 	}
-	name = f->func && !*f->func->name ? "[unknown]" : f->name;	/* bcc's word; the module follows */
+	name = f->func && !*f->func->name ? "[unknown]" : f->name;	/* bcc's text; the module follows */
 	str_escape_buf(out, name, strlen(name));
 	if (f->func && *f->func->name && !f->inlined)
 		buf_printf(out, "+0x%llx", (unsigned long long)stack_names_frame_offset(f));

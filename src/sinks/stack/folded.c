@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Folded stacks, the input of flame graph programs: "thread;outermost;...;innermost WEIGHT", a line per different
- * stack, lightest first. The weight is the last word; a ';' in a name is shown as ':'.
+ * Folded stacks, the input of flame graph tools: "thread;outermost;...;innermost WEIGHT", one line per distinct
+ * stack, lightest first. The weight is the last field; ';' in names becomes ':'.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Samples one by one, as `perf script` prints them: what FlameGraph, speedscope and the Firefox profiler read.
+ * Single samples in the format of `perf script`, which FlameGraph, speedscope and the Firefox profiler read:
  *
  *   comm pid/tid [cpu] seconds.micros: period event:
  *   \t<address> function+0xoffset (file)          innermost first
  *   <empty line>
  *
- * Kept until names are looked up, at the end or when there are many: per sample a few bytes, each stack once. Readers
- * want them in the order of time; those whose stack was walked in user space come some seconds late.
+ * Samples are buffered until symbols are resolved, at the end or when many have accumulated: a few bytes per sample,
+ * each stack once. Readers expect time order, but samples whose stack is unwound in user space arrive seconds late.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 #include "sinks/stack/profile.h"
 #include "sinks/sink.h"
 
-#define MAX_KEPT (1u << 20)	/* samples: 32 MiB; more if LATE_NS holds more of them */
-#define LATE_NS 8000000000ull	/* most that a sample may arrive after a younger one */
+#define MAX_KEPT (1u << 20)	/* samples, 32 MiB; exceeded if LATE_NS covers more */
+#define LATE_NS 8000000000ull	/* maximum delay of a sample after a younger one */
 #define NS_PER_US 1000
 #define US_PER_S 1000000
 
@@ -37,8 +37,8 @@ struct kept {
 struct perf {
 	struct profile profile;
 	VEC(struct kept) samples;
-	size_t most;		/* samples before some are written */
-	uint64_t last_ns;	/* time of the youngest */
+	size_t most;		/* samples that trigger a write */
+	uint64_t last_ns;	/* of the youngest sample */
 };
 
 static int perf_open(struct sink *s, _unused_ struct err *err)
@@ -49,7 +49,7 @@ static int perf_open(struct sink *s, _unused_ struct err *err)
 	return sinks_profile_open(&p->profile, s->opts);
 }
 
-/* The reader splits at blanks and takes the first word behind "(" as the file. */
+/* Readers split at blanks and take the first word after "(" as the file. */
 static void put_word(struct buf *out, const char *s, size_t len)
 {
 	size_t from = out->len;
@@ -117,13 +117,13 @@ static int write_sample(struct sink *s, struct stack_names *names, struct stack_
 	for (size_t i = 0; i < frames->len; i++)
 		put_frame(out, p->profile.sym, &frames->items[i]);
 	buf_add_char(out, '\n');
-	/* Readers count paragraphs: one that stands for several is there so often. */
+	/* Readers count paragraphs: repeat a sample that stands for several. */
 	for (uint32_t i = 0; r >= 0 && i < k->count; i++)
 		r = buf_error(out) ? buf_error(out) : outfile_record(s->out, out->data, out->len);
 	return r;
 }
 
-/* Those up to @until_ns; the others are kept, and the stacks with them. */
+/* Writes samples up to @until_ns; keeps the others and all stacks. */
 static int write_samples(struct sink *s, uint64_t until_ns)
 {
 	struct perf *p = s->state;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * pprof profiles: gzip over the protocol buffer of github.com/google/pprof, proto/profile.proto.
+ * pprof profiles: the gzip-compressed protocol buffer of github.com/google/pprof, proto/profile.proto.
  *
- * Samples are counts and nanoseconds, innermost location first, inlined functions as lines of one location. Names
- * are all there, and the mappings say so: a viewer need not look for the files. What was lost is in the comments.
+ * Samples are counts and nanoseconds, innermost location first, inlined functions as lines of one location. The
+ * mappings state that all names are present, so viewers need no symbol files. Comments report losses.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "sinks/stack/protobuf.h"
 #include "sinks/sink.h"
 
-/* Field numbers, by message. */
+/* Field numbers by message. */
 enum { P_SAMPLE_TYPE = 1, P_SAMPLE, P_MAPPING, P_LOCATION, P_FUNCTION, P_STRINGS, P_TIME = 9, P_DURATION,
        P_PERIOD_TYPE, P_PERIOD, P_COMMENT };
 enum { TYPE_TYPE = 1, TYPE_UNIT };
@@ -34,13 +34,13 @@ enum { F_ID = 1, F_NAME, F_SYSTEM_NAME, F_FILE };
 
 struct text { const char *s; uint32_t next; };
 struct func_key { uint32_t name, system, file, pad; };
-struct loc_key { uint32_t module, func; uint64_t addr, caller; };	/* func: of a note, else 0 */
+struct loc_key { uint32_t module, func; uint64_t addr, caller; };	/* func: set for notes, else 0 */
 
-/* What is known of one module's mapping after a walk over the samples. */
+/* Mapping of a module, collected from the samples. */
 struct module {
-	uint64_t weight;	/* samples whose outermost frame of a file is in it */
-	uint64_t bias;		/* process address = address in the module + bias */
-	uint32_t id;		/* in the profile; 0 = not seen */
+	uint64_t weight;	/* samples whose outermost file frame is in it */
+	uint64_t bias;		/* process address = module address + bias */
+	uint32_t id;		/* in the profile; 0 = unused */
 	bool filenames, lines, inlines;
 };
 
@@ -48,19 +48,19 @@ struct writer {
 	struct profile *p;
 	const struct sink_opts *opts;
 	struct stack_names *names;
-	struct buf out, msg, sub;	/* the profile, a message, a message in it */
+	struct buf out, msg, sub;	/* the profile, a message, a nested message */
 	struct map text_by_hash, func_by_key, loc_by_key;
 	VEC(struct text) texts;
-	struct buf funcs, locs;		/* encoded, added behind the samples */
+	struct buf funcs, locs;		/* encoded, appended after the samples */
 	uint32_t n_funcs, n_locs;
 	struct module *modules;
 	size_t n_modules;
 	struct arena arena;
 	struct stack_frames frames;
-	bool failed;			/* memory */
+	bool failed;			/* out of memory */
 };
 
-/* ---- strings, functions, locations: made once each ---- */
+/* ---- strings, functions, locations: deduplicated ---- */
 
 static uint32_t text_id(struct writer *w, const char *s)
 {
@@ -112,7 +112,7 @@ static void put_line(struct writer *w, const struct stack_frame *f, struct buf *
 	uint32_t id;
 
 	if (f->unknown)
-		return;	/* no line at all: a line must have a function */
+		return;	/* omit the line: it would need a function */
 	id = fn ? func_id(w, f->name, fn->raw && *fn->raw ? fn->raw : f->name, fn->file ? fn->file : "")
 		: func_id(w, f->name, f->name, "");
 	protobuf_uint(&line, LINE_FUNCTION, id);
@@ -128,7 +128,7 @@ static struct module *module_of(struct writer *w, const struct stack_frame *f)
 	return m && m->id ? m : NULL;
 }
 
-/* The location of frames[*i], with the frames that are inlined into it; *i moves to its last frame. */
+/* Location of frames[*i] with the frames inlined into it; *i advances to its last frame. */
 static uint32_t location_id(struct writer *w, const struct stack_frames *frames, size_t *i)
 {
 	const struct stack_frame *f = &frames->items[*i];
@@ -197,7 +197,7 @@ static void note_modules(struct writer *w, const struct sym_loc *locs, uint32_t 
 		outermost->weight += weight;
 }
 
-/* The first mapping is by convention that of the program: the file below which most samples are. */
+/* By convention the first mapping is the program: the outermost file of most samples. */
 static size_t main_module(const struct writer *w)
 {
 	size_t best = 0;
@@ -276,7 +276,7 @@ static void put_label(struct writer *w, const char *key, const char *str, uint64
 	protobuf_bytes(&w->msg, S_LABEL, w->sub.data, w->sub.len);
 }
 
-/* Off the CPU each line is a part of the time; the count goes with the first. */
+/* Off-CPU lines split the time; the first one carries the count. */
 static void put_values(struct writer *w, const struct stack_entry *e, const struct stack_line *l, bool first)
 {
 	_cleanup_(buf_fini) struct buf v = { 0 };
@@ -326,7 +326,7 @@ static int put_samples(struct writer *w)
 	return r;
 }
 
-/* ---- the head and the whole ---- */
+/* ---- profile header and output ---- */
 
 static void put_type(struct writer *w, uint32_t field, const char *type, const char *unit)
 {
@@ -374,7 +374,7 @@ static int build(struct writer *w)
 
 	if (vec_grow(&w->texts) < 0)
 		return -ENOMEM;
-	w->texts.items[w->texts.len++] = (struct text){ "", 0 };	/* the first string is the empty one */
+	w->texts.items[w->texts.len++] = (struct text){ "", 0 };	/* string 0 is empty by definition */
 	r = stack_names_new(w->p->set, w->p->sym, &w->names);
 	if (r >= 0)
 		r = find_modules(w);
@@ -394,7 +394,7 @@ static int build(struct writer *w)
 	return r < 0 ? r : buf_error(&w->out);
 }
 
-/* One member, RFC 1952, without name and time: the same profile gives the same bytes. */
+/* A single member, RFC 1952, without name and time: equal profiles give equal bytes. */
 static int gzip(const struct buf *in, struct buf *out)
 {
 	z_stream z = { .next_in = (Bytef *)in->data, .avail_in = (uInt)in->len };
@@ -451,7 +451,7 @@ static int pprof_close(struct sink *s)
 	_cleanup_(buf_fini) struct buf packed = { 0 };
 	int r;
 
-	w.p->view.delimiter = false;	/* of text formats only */
+	w.p->view.delimiter = false;	/* for text formats only */
 	map_init(&w.text_by_hash, sizeof(uint64_t), sizeof(uint32_t));
 	map_init(&w.func_by_key, sizeof(struct func_key), sizeof(uint32_t));
 	map_init(&w.loc_by_key, sizeof(struct loc_key), sizeof(uint32_t));

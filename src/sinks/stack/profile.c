@@ -31,7 +31,7 @@ void sinks_profile_fini(struct profile *p)
 	buf_fini(&p->losses);
 }
 
-/* The last words of a run: what each instance saw and lost. */
+/* Final totals of an instance: seen and lost. */
 static void take_ledger(struct profile *p, const struct event *ev)
 {
 	const struct core_ledger *l = ev->body;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * speedscope profiles: https://www.speedscope.app/file-format-schema.json. One sampled profile per process (or
- * thread, where threads are kept apart); frames are shared, stacks outermost first.
+ * speedscope profiles: https://www.speedscope.app/file-format-schema.json. One sampled profile per process (or per
+ * thread, if threads are separate); profiles share frames; stacks are outermost first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
-struct frame_key { const char *name, *file; uint64_t line; };	/* pointers of the symbolizer: compared as such */
+struct frame_key { const char *name, *file; uint64_t line; };	/* the symbolizer's pointers, compared by address */
 
 struct writer {
 	struct profile *p;
@@ -101,7 +101,7 @@ static void put_name(struct json *j, const struct stack_key *k)
 	json_str(j, b.data ? b.data : "", b.len);
 }
 
-/* One process: lines [0, n). Samples and weights are two arrays, so the second is gathered aside. */
+/* One process: lines [0, n). Collects weights in a second buffer, since samples and weights are separate arrays. */
 static int put_profile(struct writer *w, const struct stack_line *lines, size_t n)
 {
 	struct json *j = &w->profiles, weights = { .out = &w->weights };
@@ -154,7 +154,7 @@ static int put_profiles(struct writer *w)
 	return r;
 }
 
-/* The reader shows the file's name; losses go where a reader of the file looks first. */
+/* Readers display the file's name, so it carries the losses. */
 static void put_head(struct writer *w)
 {
 	struct json *j = &w->frames;

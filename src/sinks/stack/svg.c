@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Flame graphs as one SVG file that needs nothing else: outermost frames at the bottom, width is weight, order by
- * name. Zoom and search are in svg_script.js. With two profiles the widths are those of the newer one, and the
- * colour says what grew (red) and what shrank (blue).
+ * Flame graphs as a self-contained SVG file: outermost frames at the bottom, width = weight, ordered by name.
+ * svg_script.js adds zoom and search. With two profiles the newer one gives the widths; colours show growth (red) and
+ * shrinkage (blue).
  */
 #include "sinks/stack/svg.h"
 
@@ -22,11 +22,11 @@
 #include "sinks/sink.h"
 #include "sinks/svg_script.h"
 
-#define PAD 10			/* pixels around everything */
+#define PAD 10			/* margin, pixels */
 #define HEAD 44			/* title and links */
-#define FOOT 40			/* details; the losses come below */
-#define LINE 16			/* a line of text */
-#define MIN_PX 0.1		/* narrower frames are left out */
+#define FOOT 40			/* details; losses follow below */
+#define LINE 16			/* height of a line of text */
+#define MIN_PX 0.1		/* omit narrower frames */
 #define CHAR_PX 6.6
 #define DEFAULT_WIDTH 1200
 #define DEFAULT_HEIGHT 16
@@ -37,12 +37,12 @@ struct svg {
 	struct buf *out;
 	double width, frame_h;	/* pixels */
 	uint64_t total[STACK_SIDE__MAX];
-	enum stack_side shown;	/* the side that gives the widths */
+	enum stack_side shown;	/* profile that gives the widths */
 	uint32_t max_depth;
 	double floor_y;		/* of the outermost frame */
 };
 
-/* Text of names is printable already; what is left are the characters of XML. */
+/* Names are printable already; escapes XML's special characters. */
 static void put_xml(struct buf *out, const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -80,7 +80,7 @@ static double share(const struct svg *g, const struct stack_node *n, enum stack_
 
 /* ---- colours ---- */
 
-/* White where nothing changed; full colour where a tenth of all came or went. */
+/* White for no change, full colour for a change of a tenth of the total. */
 static void put_diff_colour(const struct svg *g, const struct stack_node *n)
 {
 	double delta = share(g, n, STACK_NEW) - share(g, n, STACK_OLD), strength = fmin(1, sqrt(fabs(delta) * 10));
@@ -94,7 +94,7 @@ static void put_diff_colour(const struct svg *g, const struct stack_node *n)
 		buf_printf(g->out, "#%02x%02xf0", pale, pale);
 }
 
-/* The same name has the same colour in every graph: kernel orange, program blue-green, notes grey. */
+/* A name has the same colour in every graph: kernel orange, program blue-green, notes grey. */
 static void put_colour(const struct svg *g, const struct stack_node *n)
 {
 	uint64_t h = map_hash(n->name, strlen(n->name));
@@ -139,7 +139,7 @@ static void put_label(const struct svg *g, const struct stack_node *n, double x,
 	if (room >= 3 && len <= room) {
 		put_xml(g->out, n->name, len);
 	} else if (room >= 3) {
-		/* Cut between characters, not in one. */
+		/* Truncates at a character boundary. */
 		for (len = room - 2; len && ((unsigned char)n->name[len] & 0xc0) == 0x80; len--)
 			;
 		put_xml(g->out, n->name, len);
@@ -148,7 +148,7 @@ static void put_label(const struct svg *g, const struct stack_node *n, double x,
 	buf_add_str(g->out, "</text>");
 }
 
-/* @from: where the frame begins, as a part of the whole width. */
+/* @from: left edge as a fraction of the total width. */
 static void put_frame(const struct svg *g, const struct stack_node *n, double from)
 {
 	double part = share(g, n, g->shown), x = PAD + from * g->width, w = part * g->width;
@@ -171,11 +171,11 @@ static bool is_wide(const struct svg *g, const struct stack_node *n)
 	return share(g, n, g->shown) * g->width >= MIN_PX;
 }
 
-/* A walk without recursion: stacks may be thousands of frames deep. */
+/* Iterative: stacks may be thousands of frames deep. */
 static void walk(struct svg *g, void (*fn)(struct svg *g, const struct stack_node *n, double from))
 {
 	uint32_t i = 0;
-	uint64_t from = 0;	/* in weights: no rounding adds up */
+	uint64_t from = 0;	/* in weights, so that rounding errors do not add up */
 
 	for (;;) {
 		const struct stack_node *n = stack_tree_at(g->tree, i);
@@ -234,7 +234,7 @@ static void put_head(struct svg *g, double height)
 	buf_add_str(g->out, "<rect width=\"100%\" height=\"100%\" fill=\"#fbfaf7\"/>\n");
 }
 
-/* On top of the frames: the script keeps it in sight. */
+/* Drawn last, above the frames; the script keeps them in view. */
 static void put_controls(struct svg *g)
 {
 	double w = g->width + 2 * PAD;
