@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Maps events to notifications of Cilium's monitor, for its lines (sinks/cilium/cilium.c) and its clients (the agent's
- * listener). Cilium's own records (SEC_NOTIFY) pass unchanged; other events map by their fields and sections, whatever
- * their probe:
+ * Maps events to notifications of Cilium's monitor, for its lines (sinks/cilium/cilium.c) and its clients (the
+ * agent's listener). Cilium's own records (SEC_NOTIFY) pass unchanged; other events map by their fields and sections,
+ * whatever their probe:
  *
  *   drop.reason, drop.cause     a drop; code from tables/cilium_drops.tsv, a cause by its text
  *   net.point                   a trace at that point, state from net.state
