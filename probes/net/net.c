@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The live half of the net probe: which hooks are wanted, where, and the names that its records need.
+ * The live half of the net probe: selects hooks and namespaces, and provides the names that its records need.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ struct net_state {
 	VEC(struct net_netns *) spaces; /* namespaces with tc programs, owned */
 	struct net_names names;
 	struct net_dns dns;
-	struct net_recorder *keep;	/* NULL = packets are told of as they come */
-	struct net_policy *policy;	/* likewise */
+	struct net_recorder *keep; /* NULL = packets are reported as they come */
+	struct net_policy *policy; /* as above */
 };
 
 static bool wants(const struct net_state *st, unsigned kind)
@@ -62,7 +62,7 @@ static bool wants(const struct net_state *st, unsigned kind)
 	return st->setup.kinds & 1u << kind;
 }
 
-/* One hook that cannot be had is told and stops nothing else. */
+/* Reports a hook that cannot be used; the others continue. */
 static void hook_failed(struct probe *p, const char *hook, const struct err *err)
 {
 	probe_env_hook_failed(p->env, hook, err);
@@ -87,7 +87,7 @@ static int add_space(struct probe *p, const char *text, struct err *err)
 	struct net_netns *s;
 	int r;
 
-	if (is_watched(st, text))	/* two words for one namespace */
+	if (is_watched(st, text)) /* two arguments for one namespace */
 		return 0;
 	if (vec_grow(&st->spaces) < 0)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
@@ -117,7 +117,7 @@ static void add_all_spaces(struct probe *p)
 	}
 }
 
-/* A namespace that does not exist is the user's mistake; programs that do not load are the kernel's. */
+/* A missing namespace is the user's error; programs that do not load are the kernel's. */
 static int add_word(struct probe *p, const char *text, struct err *err)
 {
 	struct err e = { 0 };
@@ -162,13 +162,13 @@ static void open_drops(struct probe *p)
 		hook_failed(p, "drops (kfree_skb)", &e);
 		return;
 	}
-	/* every packet of the host would pay for it: a recorder costs nobody anything until there is a dump */
+	/* the feed costs every packet of the host; a recorder should cost nothing until a dump */
 	if (!st->keep &&
 	    net_sender_tuples_open(p, &st->setup, fed, st->setup.flows && !st->redirect, &st->feed, &e) < 0)
 		hook_failed(p, "senders of other namespaces (net_dev_queue)", &e);
 }
 
-/* Drops and redirections find the flows that they are about; without that they are events of their own only. */
+/* Drops and redirections update the flows they concern; without this they are separate events only. */
 static void open_turns(struct probe *p)
 {
 	struct net_state *st = p->state;
@@ -236,7 +236,7 @@ static int inject_names(struct probe *p)
 
 enum { FEED, DROP, REDIRECT, XDP, TRACES };
 
-/* The kernel patches its code and waits for processors: the loop goes on. */
+/* The kernel patches its code and waits for all CPUs: the loop continues. */
 static void attach_aside(struct probe *p)
 {
 	static const char *const hooks[TRACES] = {
@@ -272,7 +272,7 @@ static void attach_traces(struct probe *p)
 		hook_failed(p, "addresses of sockets", &e);
 }
 
-/* A name without wildcards that nobody has is a typing mistake more often than a wish for the future. */
+/* A name without wildcards and without an interface is more often a typing error than meant for later. */
 static int check_ifaces(const struct net_state *st, struct err *err)
 {
 	for (size_t i = 0; st->spaces.len && i < st->setup.ifaces.len; i++) {
@@ -283,7 +283,7 @@ static int check_ifaces(const struct net_state *st, struct err *err)
 			found = net_netns_has(st->spaces.items[k], want);
 		if (!found)
 			return err_set(err, -EINVAL,
-				       "--interface %s: there is no such interface here "
+				       "--interface %s: interface not found "
 				       "(a pattern such as '%s*' also waits for later ones)",
 				       want, want);
 	}
@@ -406,7 +406,7 @@ static void net_close(struct probe *p)
 	memset(st, 0, sizeof(*st));
 }
 
-/* What set off a dump, in words: "on=EXPR", and the record by "at=NS", "type=", "cpu=", "instance=". */
+/* Parses the arguments of a trigger: "on=EXPR", and the record by "at=NS", "type=", "cpu=", "instance=". */
 static void trigger_from(const struct opt_strv *args, struct net_recorder_trigger *t, struct sonde_rec *rec)
 {
 	for (size_t i = 0; i < args->len; i++) {
@@ -450,7 +450,7 @@ static int net_call(struct probe *p, const char *verb, const struct opt_strv *ar
 		return err_set(err, -ENOENT, "it keeps no packets (sonde capture --keep)");
 	trigger_from(args, &t, &rec);
 	r = net_recorder_trigger(st->keep, &t);
-	return r < 0 ? err_errno(err, r, "there is no memory for a dump") : 0;
+	return r < 0 ? err_errno(err, r, "cannot make a dump") : 0;
 }
 
 extern const struct decoder_ops net_decoder;

@@ -68,11 +68,11 @@ static void check_tc(struct check *c)
 	struct tc_try tcx = { .tcx = true }, clsact = { .tcx = false };
 	int r = net_ns_scratch(try_tc, &tcx);
 
-	if (r == -EINVAL) /* an attach type that the kernel has never heard of */
+	if (r == -EINVAL) /* an attach type unknown to the kernel */
 		r = -EOPNOTSUPP;
 	report(c, "packets by tcx", r, &tcx.e, "clsact filters");
 	if (r >= 0)
-		return; /* clsact is not used then */
+		return; /* clsact remains unused */
 	r = net_ns_scratch(try_tc, &clsact);
 	report(c, "packets by clsact", r, &clsact.e, "");
 }
@@ -95,7 +95,7 @@ static void check_programs(struct check *c)
 	progs.free(progs.skel);
 }
 
-#define KEEP_TRY_BYTES (64u << 10)	/* for each ring of the recorder that is tried */
+#define KEEP_TRY_BYTES (64u << 10) /* for each ring of the test recorder */
 
 static void check_recorder(struct check *c)
 {
@@ -192,7 +192,7 @@ static void check_drops(struct check *c)
 	net_sender_tuples_close(f);
 }
 
-/* Where functions cannot be traced, packets are counted when they come out of another interface. */
+/* Where functions cannot be traced, redirected packets are counted when they leave by another interface. */
 static void check_redirect(struct check *c)
 {
 	struct net_redirect *n = NULL;
@@ -227,7 +227,7 @@ static void check_sockets(struct check *c)
 		report(c, "addresses of sockets", r, &e, "");
 		return;
 	}
-	net_sock_attach(s, NULL);	/* the report has each of them */
+	net_sock_attach(s, NULL); /* the report names each of them */
 	net_sock_report(s, c->fn, c->ctx);
 	net_sock_close(s);
 }

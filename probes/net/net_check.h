@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What of the net probe works on this host, hook by hook, for `sonde doctor`.
+ * Tests each hook of the net probe on this host, for `sonde doctor`.
  */
 #ifndef NET_NET_CHECK_H
 #define NET_NET_CHECK_H

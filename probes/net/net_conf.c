@@ -67,7 +67,7 @@ const struct opt net_conf_opts[] = {
 #define NO_SIZE .use = OPT_USE_NONE
 #define FLOW_BYTES (sizeof(struct net_flow) + sizeof(struct net_flow_key) + ENTRY_BYTES)
 #define COUNT_BYTES (sizeof(struct net_count_key) + sizeof(struct net_count) + ENTRY_BYTES)
-#define ENTRY_BYTES 64 /* what the kernel keeps beside key and value */
+#define ENTRY_BYTES 64		/* kernel overhead beside key and value */
 
 const struct opt net_conf_command_opts[] = {
 	OPT_ROW(net_conf, words, "words", 0, OPT_STR, "FILTER", "a packet filter"),
@@ -77,16 +77,16 @@ const struct opt net_conf_command_opts[] = {
 		.use = OPT_USE_BYTES, .unit = NET_SNAP_MAX),
 	OPT_ROW(net_conf, endpoints, "endpoints", 0, OPT_BOOL, NULL, "numbers are endpoints"),
 	OPT_ROW(net_conf, direction, "direction", 0, OPT_U32, "N", "one direction only", NO_SIZE),
-	OPT_ROW(net_conf, once, "once", 0, OPT_BOOL, NULL, "what passes loopback, once"),
+	OPT_ROW(net_conf, once, "once", 0, OPT_BOOL, NULL, "packets on loopback once"),
 	OPT_ROW(net_conf, flow.on, "flows", 0, OPT_BOOL, NULL, "flows, not packets"),
 	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated", NO_SIZE),
 	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow",
 		NO_SIZE),
 	OPT_ROW(net_conf, flow.dns, "flow-dns", 0, OPT_BOOL, NULL, "names by DNS"),
 	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended", NO_SIZE),
-	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "packets of so long wait for a dump",
+	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "time span of packets kept for a dump",
 		NO_SIZE),
-	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and those after its trigger",
+	OPT_ROW(net_conf, keep.after_ns, "keep-after", 0, OPT_DURATION, "TIME", "and time after its trigger",
 		NO_SIZE),
 	OPT_ROW(net_conf, keep.bytes, "keep-memory", 0, OPT_BYTES, "SIZE", "memory for them", .use = OPT_USE_MEMORY,
 		.zero_is = NET_RECORDER_BYTES, OPT_USE_WITH(net_conf, keep.keep_ns)),
@@ -98,11 +98,11 @@ const struct opt net_conf_command_opts[] = {
 		.use = OPT_USE_INTERVAL),
 	OPT_ROW(net_conf, count.max, "count-max", 0, OPT_U32, "N", "different counters", .use = OPT_USE_MEMORY,
 		.unit = COUNT_BYTES, .per_cpu = true, OPT_USE_WITH(net_conf, count.on)),
-	OPT_ROW(net_conf, count.client, "count-client", 0, OPT_U32, "PID", "who asked", NO_SIZE),
+	OPT_ROW(net_conf, count.client, "count-client", 0, OPT_U32, "PID", "requesting process", NO_SIZE),
 	OPT_END
 };
 
-#define COMPILE_NS 100000000ull /* of processor time for a client's filter */
+#define COMPILE_NS 100000000ull /* processor time for a client's filter */
 
 int net_conf_init(void *conf, const struct opt_strv *netns, _unused_ const struct registry *reg, struct err *err)
 {
@@ -160,7 +160,7 @@ static bool names_iface(const struct opt_strv *list)
 	return false;
 }
 
-/* A word that is no address is an interface, of whatever namespace; only what cannot be one is refused. */
+/* A word other than an address is an interface of any namespace; only impossible interface names are refused. */
 static int check_word(const struct net_conf *c, const char *text, struct err *err)
 {
 	uint64_t n;
@@ -170,8 +170,10 @@ static int check_word(const struct net_conf *c, const char *text, struct err *er
 	if (str_to_u64(text, 10, &n) == 0 && c->endpoints)
 		return n <= UINT16_MAX ? 0 : err_set(err, -EINVAL, "%s: endpoint ids end at 65535", text);
 	if (str_to_u64(text, 10, &n) == 0)
-		return err_set(err, -EINVAL, "%s: endpoint ids exist where Cilium runs (--cilium); "
-			       "an address, a network or an interface is wanted", text);
+		return err_set(err, -EINVAL,
+			       "%s: endpoint ids exist where Cilium runs (--cilium); "
+			       "expected an address, a network or an interface",
+			       text);
 	if (!*text || strlen(text) >= IF_NAMESIZE || strpbrk(text, "/: \t"))
 		return err_set(err, -EINVAL, "'%s' is neither an address nor a network nor an interface", text);
 	return 0;
@@ -218,7 +220,7 @@ static bool match_address(const char *text, const struct event *ev, enum end end
 	       (end != END_FROM && ipaddr_ipnet_contains(&net, &ev->keys.conn.daddr));
 }
 
-/* Where an event was seen; 0, NET_DIR_NONE = not known. */
+/* Interface and direction of an event; 0 and NET_DIR_NONE = unknown. */
 static uint32_t place_of(const struct event *ev, uint8_t *ret_dir)
 {
 	const struct net_flow_event *f = ev->body;
@@ -229,7 +231,7 @@ static uint32_t place_of(const struct event *ev, uint8_t *ret_dir)
 	return is_flow ? f->ifindex : b->ifindex;
 }
 
-/* "From" an interface is what comes in there; a drop has no direction and matches either way. */
+/* "From" an interface means incoming there; a drop has no direction and matches either way. */
 static bool match_iface(const char *text, const struct event *ev, enum end end)
 {
 	uint8_t dir;
@@ -241,7 +243,7 @@ static bool match_iface(const char *text, const struct event *ev, enum end end)
 	return end == END_EITHER || dir == NET_DIR_NONE || dir == (end == END_FROM ? NET_DIR_IN : NET_DIR_OUT);
 }
 
-/* The endpoints of another datapath's event, as Cilium's client compares them; false when it has none. */
+/* The endpoints of another datapath's event, as Cilium's client compares them; false if it has none. */
 static bool endpoints_of(const struct event *ev, uint16_t *ret_src, uint16_t *ret_dst)
 {
 	struct cilium_notify n;
@@ -275,7 +277,7 @@ static bool match_endpoint(const char *text, const struct event *ev, enum end en
 	return (end != END_TO && src == id) || (end != END_FROM && dst == id);
 }
 
-/* Patterns that the kernel cannot compare (wildcards other than one at the end) are compared here. */
+/* Evaluates patterns that the kernel cannot (wildcards elsewhere than at the end). */
 static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
 {
 	uint8_t dir;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Content of a packet is its payload.
+ * The content of a packet is its payload.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,8 +40,8 @@ static int hide_payload(struct sonde_rec *rec)
 }
 
 /*
- * Any user can send on any tuple in a network namespace of their own, so such an owner proves nothing. In the
- * namespace of the packet the kernel gives a tuple to one process.
+ * Any user can send with any tuple in a network namespace of their own, so an owner from another namespace proves
+ * nothing. Within the packet's namespace the kernel assigns a tuple to one process.
  */
 static bool owner_is_sure(const struct sonde_rec *rec)
 {
@@ -50,7 +50,7 @@ static bool owner_is_sure(const struct sonde_rec *rec)
 	return rec->len >= sizeof(*r) && r->owner_by != NET_OWNER_NONE && r->owner_by != NET_OWNER_REMOTE_TUPLE;
 }
 
-/* Nothing but the message's header, which has counts. */
+/* Keeps only the message's header, which holds counts. */
 static int hide_answer(struct sonde_rec *rec)
 {
 	struct net_dns_rec *r = (void *)rec;

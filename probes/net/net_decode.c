@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of the net probe to events. Pure: the bytes of the record are all it knows.
+ * Records of the net probe to events. Pure: depends on the record's bytes only.
  */
 #include <errno.h>
 #include <string.h>
@@ -61,7 +61,10 @@ static int add_packet(struct event *ev, const struct net_rec *r, const void *dat
 	return event_add_packet(ev, &head, data, scratch);
 }
 
-/* Frames above the call that freed the packet are the tracing machinery: they start at @location. */
+/*
+ * Drops the frames above the call that freed the packet, which belong to the tracing machinery: the stack starts at
+ * @location.
+ */
 static int add_stack(struct event *ev, const struct net_rec *r, const void *data, struct arena *scratch)
 {
 	uint64_t *stack = arena_copy(scratch, data, (size_t)r->n_stack * sizeof(*stack));

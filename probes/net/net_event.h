@@ -12,7 +12,7 @@
 
 struct event_desc;
 
-/* net.trace, net.drop, net.xdp. 0 = unknown, but for point, dir and owner_by (numbers of net_wire.h). */
+/* net.trace, net.drop, net.xdp. 0 = unknown, except for point, dir and owner_by (numbers of net_wire.h). */
 struct net_event {
 	uint64_t location;	/* drop: kernel address */
 	uint32_t ifindex;
@@ -26,7 +26,7 @@ struct net_event {
 	uint8_t point, dir, owner_by;
 	uint8_t tcp_flags, ttl;
 	uint8_t icmp_type, icmp_code;
-	uint8_t trigger;	/* it set off the dump of a recorder */
+	uint8_t trigger;	/* it triggered the dump of a recorder */
 	uint8_t cause;		/* drop: enum net_cause */
 	uint8_t pad;
 	char task_comm[16];
@@ -38,13 +38,13 @@ struct net_event {
 	uint8_t pad2;
 };
 
-/* net.flow: one direction of a conversation at an interface. Source and destination are the event's keys. */
+/* net.flow: one direction of a flow at an interface. The event's keys hold source and destination. */
 struct net_flow_event {
 	uint64_t id;		/* of the flow: the same in both directions and all reports */
 	uint64_t packets, bytes;	/* of this direction since the first */
 	uint64_t duration_ns;	/* first to last packet of both */
 	uint64_t rtt_ns;	/* of the TCP handshake */
-	uint64_t srtt_ns;	/* smoothed, as the sender's socket has it; 0 = not known */
+	uint64_t srtt_ns;	/* smoothed, from the sender's socket; 0 = unknown */
 	uint64_t first_ns, last_ns;	/* boot time of the first and the last packet of both */
 	uint32_t ifindex, out_ifindex;
 	uint32_t retransmitted, zero_windows;
@@ -59,16 +59,16 @@ struct net_flow_event {
 	uint8_t ct;		/* NET_CT_* */
 	uint8_t offloaded, nat;
 	uint8_t verdict, action;	/* enum net_verdict, enum net_action */
-	uint8_t owner_end;	/* 0 not known, 1 the source is the process, 2 the destination */
+	uint8_t owner_end;		/* 0 unknown, 1 the source is the process, 2 the destination */
 	uint32_t dropped, redirected;	/* packets of this direction */
 	uint32_t reason;	/* of the last one dropped, as in net_event */
 	uint8_t cause, pad[3];	/* of that */
 };
 
-/* net.dump: the head of what a flight recorder held. */
+/* net.dump: the header of a flight recorder's dump. */
 struct net_recorder_dump_event {
-	uint64_t before_ns, after_ns;	/* of the trigger: what it was asked to hold */
-	uint64_t missing_ns;	/* of the time before, what its memory had no room for */
+	uint64_t before_ns, after_ns; /* of the trigger: the requested time span */
+	uint64_t missing_ns;	      /* of the time before, overwritten for lack of memory */
 	uint64_t packets, drops, torn;
 	uint32_t number;
 	uint8_t by; /* NET_RECORDER_DUMP_* */
@@ -76,10 +76,10 @@ struct net_recorder_dump_event {
 	char on[128];
 };
 
-/* Where the kernel's reason says less than the packet. Append only. */
+/* Causes that the packet shows and the kernel's reason does not. Append only. */
 enum net_cause { NET_CAUSE_NONE, NET_CAUSE_TTL, NET_CAUSE__MAX };
 
-/* What becomes of packets. Append only. */
+/* Fate of packets. Append only. */
 enum net_verdict {
 	NET_VERDICT_NONE, NET_VERDICT_FORWARDED, NET_VERDICT_DROPPED, NET_VERDICT_REDIRECTED, NET_VERDICT__MAX,
 };
@@ -92,7 +92,7 @@ enum flow_tcp_state {
 	FLOW_TCP_CLOSED, FLOW_TCP_RESET, FLOW_TCP__MAX,
 };
 
-/* net.count: as its record says. */
+/* net.count: fields as in its record. */
 struct net_count_event {
 	uint64_t location;
 	uint64_t packets, bytes;	/* since the last report */
@@ -119,7 +119,7 @@ int net_flow_decode(const struct sonde_rec *rec, struct event *ev, const struct 
 int net_policy_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 int net_sock_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 
-/* flow.id: one number for both directions and all reports of a conversation, another for the next with its ports. */
+/* flow.id: one number for both directions and all reports of a flow; the next flow with its ports has another. */
 uint64_t net_event_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f);
 
 extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_recorder_dump_desc;

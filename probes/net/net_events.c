@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the net probe's events look like: their fields and their text lines. Lines follow the manner of
- * `cilium monitor` (point or drop first, then the interface, then the packet), with time and process.
+ * Fields and text lines of the net probe's events. Lines follow `cilium monitor` (point or drop first, then the
+ * interface, then the packet), with time and process.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -69,14 +69,14 @@ static const struct xlat_val action_vals[] = {
 _Static_assert(ARRAY_SIZE(action_vals) == NET_ACTION__MAX - 1, "each action has a name");
 const struct xlat net_action_xlat = { .name = "net_action", .vals = action_vals, .n = ARRAY_SIZE(action_vals) };
 
-/* Named as Cilium names its drop codes. */
+/* Names follow Cilium's drop codes. */
 static const struct xlat_val cause_vals[] = {
 	{ NET_CAUSE_TTL, "TTL exceeded" },
 };
 _Static_assert(ARRAY_SIZE(cause_vals) == NET_CAUSE__MAX - 1, "each cause has a name");
 const struct xlat net_cause_xlat = { .name = "net_cause", .vals = cause_vals, .n = ARRAY_SIZE(cause_vals) };
 
-/* Fields that are read by net_get(). */
+/* Fields that net_get() reads. */
 enum {
 	GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO,
 	GET_SNAME, GET_DNAME, GET_VERDICT, GET_ACTION,
@@ -160,7 +160,7 @@ static const struct field xdp_fields[] = {
 	TASK_ROWS,
 };
 
-/* "tcp_v4_rcv" of "tcp_v4_rcv+0x1a"; NULL when the address has no name. */
+/* "tcp_v4_rcv" of "tcp_v4_rcv+0x1a"; NULL if the address has no name. */
 static const char *func_name(const struct event *ev, uint64_t addr, size_t *ret_len)
 {
 	const char *name = addr ? event_names_get(ev->names, SONDE_NAME_KSYM, addr) : NULL;
@@ -221,7 +221,7 @@ int net_text_get_named(const struct xlat *x, uint64_t v, struct value *ret)
 	return 0;
 }
 
-/* The stream may have names of that datapath's own. */
+/* The stream may contain names of that datapath itself. */
 static const char *file_name(const struct event *ev)
 {
 	const struct net_event *b = ev->body;
@@ -230,7 +230,7 @@ static const char *file_name(const struct event *ev)
 	return name ? name : cilium_names_file(b->file);
 }
 
-/* 0: not known. Else one more than Cilium's number of it. */
+/* Cilium's trace reason plus one; 0 = unknown. */
 static uint32_t state_of(const struct event *ev)
 {
 	const struct net_event *b = ev->body;
@@ -252,7 +252,7 @@ static int get_state(const struct event *ev, struct value *ret)
 	return 0;
 }
 
-/* What only another datapath's notification says. */
+/* Fields that only another datapath's notification contains. */
 static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 {
 	static const uint8_t none[16];
@@ -303,7 +303,7 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 
 /* ---- text ---- */
 
-/* "blue/" if the event's namespace is known and is not that one; its inode if it has no name. */
+/* "blue/" if the event's namespace is known and is not the command's own; its inode if it has no name. */
 static void net_put_space(const struct event *ev, struct buf *out)
 {
 	const char *home = event_names_get(ev->names, SONDE_NAME_NETNS, NET_NS_HOME), *name;
@@ -392,7 +392,7 @@ static void put_summary(const struct event *ev, struct buf *out)
 	packet_summary(&p, out);
 }
 
-/* -v: what the short line leaves out. */
+/* -v: details that the short line omits. */
 static void put_details(const struct event *ev, struct buf *out)
 {
 	const struct net_event *b = ev->body;
@@ -428,7 +428,10 @@ static void put_stack(const struct event *ev, const struct line_opts *o, struct 
 	}
 }
 
-/* "  {endpoint 12 host->world, established}": what another datapath knows of the ends; of ours the state alone. */
+/*
+ * "  {endpoint 12 host->world, established}": another datapath's view of the ends; for our own events the state
+ * alone.
+ */
 static void put_ends(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;

@@ -39,7 +39,7 @@ static int ask_name(void *ctx)
 	return if_indextoname(q->ifindex, q->name) ? 0 : -errno;
 }
 
-/* A record that knows the number only: the namespace is asked, once per interface. */
+/* A record with only the number: queries the namespace, once per interface. */
 static int look_up_iface(struct net_names *n, uint32_t netns, uint32_t ifindex)
 {
 	uint64_t key = names_iface_key(netns, ifindex);
@@ -53,12 +53,12 @@ static int look_up_iface(struct net_names *n, uint32_t netns, uint32_t ifindex)
 	snprintf(inode, sizeof(inode), "%u", netns);
 	fd = netns ? net_ns_open(inode, NULL) : -1;
 	if (fd < 0 || net_ns_call(fd, ask_name, &q) < 0)
-		return 0; /* gone: the number must do */
+		return 0; /* removed meanwhile: prints the number */
 	memcpy(have, q.name, 16);
 	return probe_env_inject_name(n->env, SONDE_NAME_IFACE, key, have);
 }
 
-/* An interface that was renamed, or another one with its number, gets its new name from here on. */
+/* An interface that was renamed, or a new one with its number, has the new name from here on. */
 int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const char name[static 16])
 {
 	uint64_t key = names_iface_key(netns, ifindex);

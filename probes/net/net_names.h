@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names that records of the net probe need and do not carry: kernel symbols, interfaces, namespaces. Each goes
- * into the stream once, in front of the first record that needs it.
+ * Names that records of the net probe need and do not carry: kernel symbols, interfaces, namespaces. Each enters the
+ * stream once, ahead of the first record that needs it.
  */
 #ifndef NET_NET_NAMES_H
 #define NET_NET_NAMES_H
@@ -23,11 +23,11 @@ void net_names_init(struct net_names *n, struct probe_env *env);
 void net_names_fini(struct net_names *n);
 
 int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const char name[static 16]);
-/* Notes the namespace of this process in the stream: events of others name theirs in text. */
+/* Puts the namespace of this process into the stream: text lines name the other ones. */
 int net_names_home(struct net_names *n);
 int net_names_space(struct net_names *n, uint32_t netns);
 
-/* All that record @r needs; other probes' records are ignored. */
+/* Provides all names for record @r; ignores other probes' records. */
 int net_names_record(struct net_names *n, const struct sonde_rec *r);
 
 #endif

@@ -24,7 +24,7 @@
 #define RUN_NETNS "/run/netns"
 #define NSFS_MAGIC_NUMBER 0x6e736673	/* linux/magic.h */
 
-/* Where namespaces are found: by their names, and by the processes in them. */
+/* Sources of namespaces: names, and processes in them. */
 static const char *const roots[] = { RUN_NETNS, "/proc" };
 
 typedef VEC(uint32_t) inodes;
@@ -39,8 +39,8 @@ uint32_t net_ns_inode(int fd)
 }
 
 /*
- * Only files of the namespace file system: anything else at that path is a mistake. It is opened for good after that
- * was seen: to open a FIFO, a device or a file of FUSE may block, or do something.
+ * Accepts only files of the namespace file system. Opens the file for real after that check: opening a FIFO, a device
+ * or a FUSE file may block or have side effects.
  */
 static int open_path(const char *path)
 {
@@ -69,7 +69,7 @@ static int open_if(const char *path, uint32_t inode)
 	return open_path(path);
 }
 
-/* Any process or name that is in the namespace leads to it. */
+/* Finds a namespace by any process in it, or by its name. */
 static int open_inode(uint32_t inode)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
@@ -159,7 +159,7 @@ int net_ns_open(const char *text, struct err *err)
 		return fd;
 	if (!text)
 		return err_errno(err, fd, "cannot open the current network namespace");
-	return err_set(err, -EINVAL, "--netns %s: there is no such network namespace "
+	return err_set(err, -EINVAL, "--netns %s: network namespace not found "
 		       "(expected all, a name or glob below " RUN_NETNS ", a path, a pid or an inode)", text);
 }
 
@@ -224,7 +224,7 @@ int net_ns_name(uint32_t inode, char *buf, size_t cap)
 	return -ENOENT;
 }
 
-/* @home keeps that namespace alive, and the right to enter it was had a moment ago. */
+/* @home keeps that namespace alive, and this process had the right to enter it a moment ago. */
 static int go_home(int home, int r)
 {
 	return setns(home, CLONE_NEWNET) < 0 ? -errno : r;

@@ -17,8 +17,8 @@
 #include "probe/probe.h"
 #include "probes/net/net.h"
 
-#define SNAPLEN_TEXT 128u	/* headers, as cilium takes them */
-#define HEAD_BYTES 128u		/* the programs read as much in any case */
+#define SNAPLEN_TEXT 128u /* headers; Cilium's default too */
+#define HEAD_BYTES 128u	  /* the programs read that much in any case */
 #define STACK_DEPTH 32u
 
 static const char *const kind_names[NET_KIND__MAX] = {
@@ -43,7 +43,7 @@ static int add_snaplen(struct net_setup *s, const char *text, struct err *err)
 	uint32_t n;
 
 	if (snaplen_number(eq ? eq + 1 : text, &n) < 0)
-		return err_set(err, -EINVAL, "--snaplen %s: a number of bytes or KIND=BYTES is wanted", text);
+		return err_set(err, -EINVAL, "--snaplen %s: expected a number of bytes or KIND=BYTES", text);
 	for (int k = 0; k < NET_KIND__MAX; k++) {
 		if (eq && (strlen(kind_names[k]) != (size_t)(eq - text) || strncmp(text, kind_names[k], eq - text)))
 			continue;
@@ -157,7 +157,7 @@ void net_setup_rates(const struct net_conf *c, struct bpf_object *obj)
 	probe_rodata_set(obj, "net_interval_ns", interval, sizeof(interval));
 }
 
-/* One record per possible CPU, as long as the longest can get. */
+/* One record per possible CPU, of the greatest possible length. */
 static int size_scratch(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t limit)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, "net_scratch");
@@ -166,13 +166,13 @@ static int size_scratch(const struct net_setup *s, struct probe *p, struct bpf_o
 
 	if (!map)
 		return 0;
-	/* as compiled it holds the longest packet and the deepest stack */
+	/* as compiled it has room for the longest packet and the deepest stack */
 	size = bpf_map__value_size(map) - (NET_SNAP_MAX - limit) - (NET_STACK_MAX - s->stack_depth) * 8;
 	r = bpf_map__set_max_entries(map, probe_env_n_cpus(p->env));
 	return r < 0 ? r : bpf_map__set_value_size(map, ROUND_UP(size, 8u) + 8);
 }
 
-/* Of an object that counts; the map is made with the first of them. */
+/* For an object that counts; the first one creates the map. */
 static int set_counting(const struct net_setup *s, const struct net_conf *c, struct bpf_object *obj)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, "inst_net_counts");

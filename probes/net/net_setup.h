@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the options amount to, in the form that each BPF object of the net probe takes.
+ * The options, converted for the BPF objects of the net probe.
  */
 #ifndef NET_NET_SETUP_H
 #define NET_NET_SETUP_H
@@ -22,19 +22,19 @@ struct net_setup {
 	uint32_t snaplen[NET_KIND__MAX];
 	uint32_t undecided_snaplen, stack_depth;
 	unsigned kinds;			/* bits 1u << NET_KIND_* */
-	bool flows;			/* packets are counted into flows, not told of */
-	size_t n_spaces;		/* network namespaces that are watched */
-	bool counting, silent;		/* they are added up; and not told of */
+	bool flows;			/* packets are counted into flows, not reported */
+	size_t n_spaces;		/* watched network namespaces */
+	bool counting, silent;		/* packets are counted; and not reported */
 	VEC(char *) ifaces;		/* globs, owned; none = all */
 };
 
-/* -EINVAL with a sentence for an option value that makes no sense. */
+/* -EINVAL with a message for an invalid option value. */
 int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *err);
 void net_setup_fini(struct net_setup *s);
 
 /*
- * The patterns as prefixes, for the kernel: @fn gets each with its length in bits. False when one of them is no
- * prefix: then user space alone decides.
+ * The patterns as prefixes, for the kernel: calls @fn with each and its length in bits. False if a pattern is not a
+ * prefix: then only user space can evaluate it.
  */
 bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const char name[static 16], uint32_t bits),
 			void *ctx);
@@ -43,8 +43,8 @@ bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const ch
 bool net_setup_iface(const struct net_setup *s, const char *name);
 
 /*
- * Between open and load: the common preparation, the configuration and the packet filter. @netns: where the
- * programs are attached, 0 = everywhere.
+ * Between open and load: common preparation, configuration and packet filter. @netns: namespace of the programs, 0 =
+ * all.
  */
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err);
@@ -52,7 +52,7 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 /* Before load: makes room in @map for the flow tables of all watched namespaces (net_flow_direction.bpf.h). */
 int net_setup_turns(const struct net_setup *s, struct bpf_map *map);
 
-/* A part of it, for an object that has nothing of packets: the rate limits. */
+/* The rate limits alone, for an object without packets. */
 void net_setup_rates(const struct net_conf *c, struct bpf_object *obj);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names and pieces of text that all events of the net probe share.
+ * Names and text fragments that all events of the net probe share.
  */
 #ifndef NET_TEXT_H
 #define NET_TEXT_H
@@ -15,7 +15,7 @@ struct value;
 extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_flag_xlat, net_verdict_xlat,
 	net_action_xlat, net_cause_xlat;
 
-/* Values of fields that stand in the event's keys; -ENOENT for what is not known. */
+/* Values of fields in the event's keys; -ENOENT if unknown. */
 int net_text_get_ip(const struct ipaddr *ip, struct value *ret);
 int net_text_get_uint(uint64_t v, struct value *ret);
 int net_text_get_named(const struct xlat *x, uint64_t v, struct value *ret); /* of a number with a name */
@@ -24,10 +24,10 @@ int net_text_get_host(const struct event *ev, const struct ipaddr *ip, struct va
 /* Key in SONDE_NAME_NETNS of the command's own namespace: its inode, as text. No namespace has this inode. */
 #define NET_NS_HOME 1u
 
-/* "eth0", "if7" when nobody named it, "-" for none. */
+/* "eth0", "if7" without a name, "-" for none. */
 void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
 
-/* " [curl/1234 tuple]", nothing when nobody is known. @by: NET_OWNER_*. */
+/* " [curl/1234 tuple]", empty if the owner is unknown. @by: NET_OWNER_*. */
 void net_text_put_owner(const struct event *ev, uint8_t by, struct buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Records of the net probe. All three kinds share one layout: what is known of the packet and its owner,
- * then the packet's bytes, then kernel stack addresses.
+ * Records of the net probe. All three kinds share one layout: properties of the packet and its owner, then the
+ * packet's bytes, then kernel stack addresses.
  */
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
@@ -9,7 +9,7 @@
 #include "sonde/wire.h"
 
 #define NET_EV_TRACE SONDE_EV(2, 1)	/* a packet passed an observation point */
-#define NET_EV_DROP SONDE_EV(2, 2)	/* the kernel threw a packet away */
+#define NET_EV_DROP SONDE_EV(2, 2)	/* the kernel dropped a packet */
 #define NET_EV_XDP SONDE_EV(2, 3)	/* an XDP program's verdict could not be carried out */
 
 /* Hook classes: rows of the ledger. */
@@ -42,35 +42,35 @@
 #define NET_POINT__MAX 14
 #define NET_POINT_NONE 255
 
-/* Where in its conversation a packet stands; one more than Cilium's trace reason. Append only. */
+/* State of a packet in its flow; Cilium's trace reason plus one. Append only. */
 #define NET_STATE_NONE 0	/* not known */
-#define NET_STATE_NEW 1		/* nothing was answered yet */
+#define NET_STATE_NEW 1		/* no answer yet */
 #define NET_STATE_ESTABLISHED 2
 #define NET_STATE_REPLY 3
-#define NET_STATE_RELATED 4	/* an ICMP error about another one, or expected by it */
+#define NET_STATE_RELATED 4 /* an ICMP error about another flow, or expected by one */
 #define NET_STATE__MAX 5
 
-/* Beside the reason of a drop: forwarding stopped because the packet's TTL or hop limit was used up. */
+/* Flag in the reason of a drop: forwarding stopped because the packet's TTL or hop limit was exhausted. */
 #define NET_REASON_TTL 0x80000000u
 
 #define NET_SNAP_MAX 262144	/* longest snaplen, as tcpdump's */
 #define NET_STACK_MAX 127	/* deepest stack, PERF_MAX_STACK_DEPTH */
-#define NET_PULLED_MAX 255	/* headers in front of skb->data, at most */
+#define NET_PULLED_MAX 255	/* headers ahead of skb->data, at most */
 
 #define NET_DIR_NONE 0
 #define NET_DIR_IN 1
 #define NET_DIR_OUT 2
 
-/* What answered the question whose packet it is, the surest first. Append only. */
+/* Source of a packet's owner, the most certain first. Append only. */
 #define NET_OWNER_NONE 0
-#define NET_OWNER_RX_SK 1	/* the receiving socket, given by the tracepoint */
+#define NET_OWNER_RX_SK 1	/* the receiving socket, passed by the tracepoint */
 #define NET_OWNER_SKB_SK 2	/* the socket that the packet carries */
 #define NET_OWNER_TUPLE 3	/* a socket of this namespace that sent on this 5-tuple, either direction */
 #define NET_OWNER_LISTENER 4	/* the socket that listens on the destination */
 #define NET_OWNER_REMOTE_TUPLE 5	/* a socket of another namespace of this host sent on this 5-tuple */
 #define NET_OWNER__MAX 6
 
-/* hdr.tgid and hdr.start_ns are the owner's, 0 when there is none: never merely the current task's. */
+/* hdr.tgid and hdr.start_ns are the owner's, 0 if unknown: never just the current task's. */
 struct net_rec {
 	struct sonde_rec hdr;
 	__u64 cookie;		/* of the owning socket */
@@ -84,11 +84,11 @@ struct net_rec {
 	__u32 orig_len;		/* bytes on the wire, VLAN tags of the metadata included */
 	__u32 cap_len;		/* bytes of them in this record */
 	__u32 mark;
-	__u32 hash;		/* of the skb if it was computed already */
-	__u32 cur_tgid;		/* the task that ran, whoever owns the packet */
+	__u32 hash;	/* of the skb, if already computed */
+	__u32 cur_tgid; /* the current task, whoever owns the packet */
 	__u32 cur_tid;
 	char cur_comm[16];
-	char ifname[16];	/* drop: name of the device, for it may be in a namespace that nobody watches */
+	char ifname[16];	/* drop: name of the device, whose namespace may not be watched */
 	__u16 link;		/* SONDE_LINK_ETHERNET or SONDE_LINK_RAW */
 	__u16 n_stack;		/* addresses behind the packet */
 	__u8 point;		/* NET_POINT_* */

@@ -131,7 +131,7 @@ def test_a_fifo_is_no_network_namespace(agent, tmp_path):
     client = connect(agent)
     ask(client, "probe=net", f"netns={fifo}")
     code, sentence = load_error(client)
-    assert code == 22 and "there is no such network namespace" in sentence
+    assert code == 22 and "network namespace not found" in sentence
 
 
 def test_sigterm_gives_up_a_load(agent, crowd):

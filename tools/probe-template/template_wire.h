@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What template.bpf.c sends. Fixed-size integers and arrays only, explicit padding, variable data last.
+ * Records of template.bpf.c. Fixed-size integers and arrays only, explicit padding, variable data last.
  * Numbers of records are never reused.
  */
 #ifndef TEMPLATE_WIRE_H

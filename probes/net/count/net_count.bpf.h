@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Adding up: a cell per CPU and key. What a key of the program at hand holds is written by that program alone, and
- * no program interrupts itself on a CPU, so plain additions are exact. They come before rate limits and rings: what
- * those keep back is in the sums.
+ * Sums packets and bytes per CPU and key. Only one program writes the keys of its kind, and a program does not
+ * interrupt itself on a CPU, so plain additions are exact. Counting precedes rate limits and rings: the sums include
+ * packets that those suppress.
  */
 #ifndef NET_COUNT_BPF_H
 #define NET_COUNT_BPF_H
@@ -10,10 +10,10 @@
 #include "probes/net/count/net_count_wire.h"
 #include "probes/net/packet/net_packet.bpf.h"
 
-const volatile bool net_counting;	/* packets are added up */
-const volatile bool net_silent;		/* and not told of one by one */
+const volatile bool net_counting; /* packets are summed up */
+const volatile bool net_silent;	  /* and not reported one by one */
 
-/* Room is made before load. Not allocated piece by piece: drops come in any context. */
+/* Preallocated before load: drops occur in any context. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 1);
@@ -21,7 +21,7 @@ struct {
 	__type(value, struct net_count);
 } inst_net_counts SEC(".maps");
 
-/* What finds no room there, by kind: one may interrupt another. */
+/* Sums without room in the table, by kind: one kind may interrupt another. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, NET_COUNT__MAX);
@@ -61,13 +61,13 @@ static __always_inline struct net_count *count_cell(const struct net_count_key *
 
 	if (c)
 		return c;
-	/* another CPU may have been faster: then it is there */
+	/* another CPU may have created it meanwhile */
 	bpf_map_update_elem(&inst_net_counts, key, &none, BPF_NOEXIST);
 	c = bpf_map_lookup_elem(&inst_net_counts, key);
 	return c ? c : bpf_map_lookup_elem(&inst_net_count_rest, &kind);
 }
 
-/* True: that was all, user space puts the sum into the ledger. */
+/* True: the packet needs nothing else; user space adds the sum to the ledger. */
 static __always_inline bool count_add(const struct net_count_key *key, __u32 bytes)
 {
 	struct net_count *c = count_cell(key);

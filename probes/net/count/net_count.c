@@ -39,10 +39,10 @@ struct net_counts {
 	struct probe *p;
 	struct net_names *names;
 	struct map told;		/* struct count_id -> totals of the last report */
-	VEC(struct count_row) rows;	/* of the report at hand */
+	VEC(struct count_row) rows;	/* of the current report */
 	struct net_count *cpus;		/* owned; a value per possible CPU */
-	int map_fd;			/* owned: another datapath's; -1 = our own maps */
-	struct net_rules *rules;	/* owned: of running policies; NULL = our own maps */
+	int map_fd;			/* owned: another datapath's map; -1 = our own maps */
+	struct net_rules *rules;	/* owned: maps of running policies; NULL = our own maps */
 	struct loop_source *timer;
 	uint64_t told_ns;		/* of the last report, or of the start */
 };
@@ -124,7 +124,7 @@ static int read_rest(struct net_counts *c)
 	return r;
 }
 
-/* Nothing is ever taken out of the map, so that a walk meets each key once. */
+/* Entries are never removed from the map, so a walk visits each key once. */
 static int read_own(struct net_counts *c)
 {
 	int fd = probe_env_instance_map(c->p->env, c->p->instance, "inst_net_counts"), r = 0;
@@ -179,7 +179,7 @@ static void tell_row(struct net_counts *c, const struct count_row *row, uint32_t
 	probe_env_inject(c->p->env, &r.hdr, sizeof(r));
 }
 
-/* Beside events the ledger has each packet already; another datapath's packets are none of its business. */
+/* With events, the ledger has each packet already; another datapath's packets do not belong into it. */
 static void tell_ledger(struct net_counts *c)
 {
 	const struct net_conf *conf = c->p->conf;
@@ -200,7 +200,7 @@ void net_count_tell(struct net_counts *c)
 	c->rows.len = 0;
 	if ((c->rules ? net_rules_read(c->rules, c->cpus, add_rule, c) :
 	     c->map_fd >= 0 ? read_foreign(c) : read_own(c)) < 0)
-		return;	/* no memory: what was not told now comes with the next report */
+		return; /* no memory: the next report contains it */
 	c->told_ns = now_ns;
 	if (c->rows.len)
 		qsort(c->rows.items, c->rows.len, sizeof(*c->rows.items), by_weight);
@@ -240,14 +240,16 @@ static int open_foreign(struct net_counts *c, const struct net_count_conf *conf,
 
 	c->map_fd = bpf_obj_get(conf->map);
 	if (c->map_fd < 0)
-		return err_errno(err, -errno, "--map %s: cannot open what is pinned there", conf->map);
+		return err_errno(err, -errno, "--event-map %s: cannot open", conf->map);
 	r = bpf_map_get_info_by_fd(c->map_fd, &info, &len) < 0 ? -errno : 0;
 	if (r < 0)
-		return err_errno(err, r, "--map %s: the kernel tells nothing of it, so it is no map", conf->map);
+		return err_errno(err, r, "--event-map %s is not a map: no map information", conf->map);
 	if (info.type != BPF_MAP_TYPE_PERCPU_HASH || info.key_size != sizeof(struct sonde_metrics_key) ||
 	    info.value_size != sizeof(struct sonde_metrics))
-		return err_set(err, -EINVAL, "--map %s: these are no counters: a hash per CPU with keys of 8 bytes "
-			       "and values of 16 is wanted, as cilium_metrics and sonde_metrics are", conf->map);
+		return err_set(err, -EINVAL,
+			       "--event-map %s does not hold counters: expected a per-CPU hash with keys of "
+			       "8 bytes and values of 16, like cilium_metrics and sonde_metrics",
+			       conf->map);
 	return net_dpnames_tell(c->p, conf->names, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reports of counters: what the programs added up in a map, or what another datapath did in one that it pinned.
+ * Reports counters: the sums of our programs in a map, or those of another datapath in a pinned one.
  */
 #ifndef NET_NET_COUNT_H
 #define NET_NET_COUNT_H
@@ -13,13 +13,13 @@ struct net_counts;
 struct net_names;
 struct probe;
 
-/* Somebody else counts: no programs are wanted. */
+/* True if another datapath counts: no programs are loaded. */
 bool net_count_foreign(const struct net_count_conf *conf);
-/* After the programs were loaded. @names is borrowed. */
+/* Call after the programs are loaded. @names is borrowed. */
 int net_count_open(struct probe *p, struct net_names *names, struct net_counts **ret, struct err *err);
-/* Reports at intervals, if the configuration has one. */
+/* Starts periodic reports, if the configuration has an interval. */
 int net_count_start(struct net_counts *c, struct err *err);
-/* What was added up since the last report, as records; and the ledger learns of it. */
+/* Emits the sums since the last report as records, and adds them to the ledger. */
 void net_count_tell(struct net_counts *c);
 void net_count_close(struct net_counts *c); /* NULL is fine */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counters: their records to events, and what net.count looks like. A report is a table: its first row brings the
- * head of it along. Pure.
+ * Counter records to net.count events, and their fields and text. A report is a table: its first row prints the
+ * header too. Pure.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -74,7 +74,7 @@ int net_count_decode(const struct sonde_rec *rec, struct event *ev, const struct
 
 enum { GET_REASON, GET_POINT, GET_FUNC, GET_FILE };
 
-/* NULL: the number must do. */
+/* NULL: print the number. */
 static const char *reason_name(const struct event *ev)
 {
 	const struct net_count_event *b = ev->body;
@@ -173,7 +173,7 @@ static const struct field count_fields[] = {
 
 /* ---- text ---- */
 
-/* Padded to @width as it is printed, not as it is stored. */
+/* Pads to @width, by the printed length. */
 static void put_cell(struct buf *out, const char *text, size_t len, size_t width)
 {
 	size_t from = out->len;
@@ -204,7 +204,7 @@ static void put_word(const char *word, size_t width, struct buf *out)
 	put_cell(out, word ? word : "-", word ? strlen(word) : 1, width);
 }
 
-/* "rules.conf:12", and the file alone for the default that nobody wrote. */
+/* "rules.conf:12"; the file alone for the built-in default, which has no line. */
 static void put_rule_place(const struct event *ev, struct buf *out)
 {
 	const struct net_count_event *b = ev->body;

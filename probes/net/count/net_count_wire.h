@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Counters: packets and bytes by what happened to them, where and why. The map, and the records that tell of it.
+ * Counters: packets and bytes by fate, place and reason. Map and records.
  */
 #ifndef NET_COUNT_WIRE_H
 #define NET_COUNT_WIRE_H
@@ -9,17 +9,17 @@
 
 #define NET_EV_COUNT SONDE_EV(2, 16)	/* one counter */
 
-/* What is counted. Append only. */
+/* Kinds of counters. Append only. */
 #define NET_COUNT_PASS 1	/* packets at an observation point */
-#define NET_COUNT_DROP 2	/* packets that the kernel threw away */
-#define NET_COUNT_XDP 3		/* XDP verdicts that could not be carried out; their bytes are not known */
-#define NET_COUNT_REST 4	/* whatever found no room in the table */
-#define NET_COUNT_FORWARD 5	/* of another datapath: it went on, or passed a point of that datapath's own */
-#define NET_COUNT_DROPPED 6	/* of another datapath: it threw it away */
+#define NET_COUNT_DROP 2	/* packets that the kernel dropped */
+#define NET_COUNT_XDP 3		/* XDP verdicts that could not be carried out; their bytes are unknown */
+#define NET_COUNT_REST 4	/* all keys without room in the table */
+#define NET_COUNT_FORWARD 5	/* of another datapath: forwarded, or at a point of that datapath's own */
+#define NET_COUNT_DROPPED 6	/* of another datapath: dropped */
 #define NET_COUNT_POLICY 7	/* a rule decided: reason is its line, location the generation of the file */
 #define NET_COUNT__MAX 8
 
-#define NET_COUNT_DIR_SERVICE 3	/* beside NET_DIR_*: of a service, which has neither */
+#define NET_COUNT_DIR_SERVICE 3 /* beside NET_DIR_*: of a service, which has no direction */
 
 struct net_count_key {
 	__u64 location;		/* drop: return address of the call that freed the packet */
@@ -32,7 +32,7 @@ struct net_count_key {
 	__u8 verdict;		/* policy: NET_COUNT_ALLOW ... */
 };
 
-/* What a rule came to; 0 in older records. Append only. */
+/* Verdict of a rule; 0 in older records. Append only. */
 #define NET_COUNT_ALLOW 1
 #define NET_COUNT_AUDIT 2	/* matched by a deny or audit rule */
 #define NET_COUNT_VERDICT__MAX 3
@@ -41,7 +41,7 @@ struct net_count {
 	__u64 packets, bytes;
 };
 
-/* Interfaces of namespaces that nobody watches are known by these names. */
+/* Interfaces of namespaces that are not watched: their names are resolved through this key. */
 struct net_count_iface {
 	__u32 netns, ifindex;
 };
@@ -53,7 +53,7 @@ struct net_count_rec {
 	struct net_count total;
 	__u64 interval_ns;	/* since the last report, or the start */
 	__u32 row;		/* of the report, from 0 */
-	__u16 line;		/* of another datapath; 0 = not known */
+	__u16 line;		/* of another datapath; 0 = unknown */
 	__u8 file;		/* its number */
 	__u8 pad;
 };

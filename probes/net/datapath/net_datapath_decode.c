@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The decoder of records that hold other datapaths' notifications. Layouts: cilium/notify.h.
+ * Decodes records with other datapaths' notifications. Layouts: cilium/notify.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void dissect(struct event *ev, struct net_event *b, const struct sec_pack
 	b->icmp_code = f->icmp_code;
 }
 
-/* @b: where the headers are noted, NULL = nowhere. */
+/* @b: receives header fields, NULL = none. */
 static int add_packet(struct event *ev, struct net_event *b, const struct cilium_notify *n, uint32_t ifindex,
 		      struct arena *scratch)
 {
@@ -214,7 +214,7 @@ static int decode_foreign(const struct sonde_rec *rec, struct event *ev, const s
 	return ret < 0 ? ret : em->emit(em->ctx, ev);
 }
 
-/* set_event() knows the kind: @desc stands until then. */
+/* net_other_desc stands in until set_event() knows the kind. */
 static const struct decode_row rows[] = { { SONDE_EV_FOREIGN, &net_other_desc, decode_foreign }, { 0 } };
 
 static const struct event_desc *const events[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the events of other datapaths look like, but for drops and traces (net_events.c). Names and texts are those of
+ * Fields and text of other datapaths' events, except drops and traces (net_events.c). Names and texts are those of
  * Cilium's client.
  */
 #include <errno.h>
@@ -104,7 +104,7 @@ static const struct field other_fields[] = {
 
 /* ---- values ---- */
 
-/* What Cilium's client prints for it, without the line end. */
+/* The line that Cilium's client prints for it, without the newline. */
 static void put_client_text(const struct event *ev, struct buf *out)
 {
 	const struct section *s = event_section(ev, SEC_NOTIFY);
@@ -150,7 +150,7 @@ static const char *agent_text(const char *line, size_t *len)
 	return colon + 2;
 }
 
-/* ">> NAME: TEXT": one half or the other. */
+/* NAME or TEXT of ">> NAME: TEXT". */
 static int get_text(const struct event *ev, bool agent_name, struct value *ret)
 {
 	_cleanup_(buf_fini) struct buf out = { 0 };
@@ -322,7 +322,7 @@ static int recorder_line(const struct event *ev, const struct line_opts *o, stru
 	return buf_error(out);
 }
 
-/* The client's line serves people as it is. */
+/* Prints the client's line unchanged. */
 static int client_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	(void)o;
@@ -357,7 +357,7 @@ static void put_process(const struct event *ev, struct buf *out)
 	buf_printf(out, "%u]", ev->tgid);
 }
 
-/* "sock connect pre-xlate-fwd 10.9.9.9:80 tcp  [curl/1234]"; what others tell as their client says it. */
+/* "sock connect pre-xlate-fwd 10.9.9.9:80 tcp  [curl/1234]"; of other datapaths, the client's line. */
 static int sock_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_datapath_event_event *b = ev->body;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tables of another datapath's numbers, the pure half. Rows of words: kind, number, name, and the rest of the line as
- * the text that people read; # begins a comment. tools/gen_datapath.py reads the same.
+ * Parser for tables of another datapath's numbers, the pure half. Fields of a row: kind, number, name, and the rest
+ * of the line as display text; # starts a comment. tools/gen_datapath.py reads the same format.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "probes/net/datapath/net_dpnames.h"
 
-/* A reason of 2 or from 130 on is a drop, what lies between is a place: include/sonde/notify_wire.h. */
+/* Reason 2 and reasons from 130 up are drops, those between are points: include/sonde/notify_wire.h. */
 static const struct { const char *name; uint32_t first, last; } kinds[NET_DPNAME__MAX] = {
 	[NET_DPNAME_FILE] = { "file", 1, 255 },
 	[NET_DPNAME_DROP] = { "drop", 130, 255 },
@@ -69,7 +69,7 @@ static int find_kind(const struct word *w)
 	return -1;
 }
 
-/* 1 for a row, 0 for an empty line. *ret_column: of what is wrong. */
+/* 1 for a row, 0 for an empty line. *ret_column: position of an error. */
 static int parse_row(const char *line, const char *end, struct net_dpname *ret, size_t *ret_column, struct err *err)
 {
 	const char *at = line, *hash = memchr(line, '#', (size_t)(end - line));

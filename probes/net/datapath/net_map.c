@@ -25,8 +25,8 @@
 #include "sonde/foreign_wire.h"
 
 #define RING_BYTES (1u << 20)	/* per CPU */
-#define EVENT_BYTES_MAX (1u << 17)	/* a notification has at most 64 KiB of a packet */
-/* Record types of perf rings, as Cilium's monitor socket has them (cilium/print.h). */
+#define EVENT_BYTES_MAX (1u << 17) /* a notification contains at most 64 KiB of a packet */
+/* Record types of perf rings, as on Cilium's monitor socket (cilium/print.h). */
 #define KIND_SAMPLE 9
 #define KIND_LOST 2
 
@@ -36,8 +36,8 @@ struct net_map {
 	struct net_watch *watch;	/* NULL = interfaces stay numbers */
 	int fd;				/* owned */
 	bool ringbuf;
-	struct perf_rings *rings;	/* NULL of a ring buffer */
-	struct buf rec;			/* of the event at hand */
+	struct perf_rings *rings; /* NULL for a ring buffer */
+	struct buf rec;		  /* of the current event */
 };
 
 DEFINE_CLEANUP(struct net_map *, net_map_close)
@@ -51,11 +51,12 @@ static int refuse(const char *path, const struct net_map_reader *h, struct err *
 	str_escape(comm, sizeof(comm), h->comm, strlen(h->comm));
 	str_escape(socket, sizeof(socket), h->socket, strlen(h->socket));
 	if (*socket)
-		return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; it "
+		return err_set(err, -EBUSY,
+			       "--event-map %s: %s (process %d) reads it and would get nothing more; it "
 			       "listens at %s: if that is its monitor socket, `sonde monitor --cilium %s` "
-			       "disturbs nobody; --take-over reads the map all the same", path, comm, (int)h->pid,
-			       socket, socket);
-	return err_set(err, -EBUSY, "--map %s: %s (process %d) reads it and would get nothing more; --take-over "
+			       "leaves it its events; --steal reads the map all the same",
+			       path, comm, (int)h->pid, socket, socket);
+	return err_set(err, -EBUSY, "--event-map %s: %s (process %d) reads it and would get nothing more; --steal "
 		       "reads the map all the same", path, comm, (int)h->pid);
 }
 
@@ -67,16 +68,18 @@ static int look_at(struct net_map *m, const struct net_map_conf *conf, struct er
 	int r = bpf_map_get_info_by_fd(m->fd, &info, &len) < 0 ? -errno : 0;
 
 	if (r < 0)
-		return err_errno(err, r, "--map %s: the kernel tells nothing of it, so it is no map", conf->path);
+		return err_errno(err, r, "--event-map %s is not a map: no map information", conf->path);
 	m->ringbuf = info.type == BPF_MAP_TYPE_RINGBUF;
 	if (!m->ringbuf && info.type != BPF_MAP_TYPE_PERF_EVENT_ARRAY)
-		return err_set(err, -EINVAL, "--map %s: no events come out of such a map: a perf event array or a "
-			       "ring buffer is wanted, as cilium_events and sonde_events are", conf->path);
+		return err_set(err, -EINVAL,
+			       "--event-map %s does not carry events: expected a perf event array or a ring "
+			       "buffer, like cilium_events and sonde_events",
+			       conf->path);
 	if (conf->take_over)
 		return 0;
 	r = net_map_reader_find(info.id, m->ringbuf, &h);
 	if (r < 0)
-		return err_errno(err, r, "--map %s: cannot find out who reads it", conf->path);
+		return err_errno(err, r, "--event-map %s: cannot look for its reader", conf->path);
 	return r > 0 ? refuse(conf->path, &h, err) : 0;
 }
 
@@ -87,12 +90,12 @@ int net_map_open(struct probe *p, struct net_names *names, struct net_map **ret,
 	int r;
 
 	if (!m)
-		return err_errno(err, -ENOMEM, "--map %s", conf->path);
+		return err_errno(err, -ENOMEM, "--event-map %s", conf->path);
 	m->p = p;
 	m->names = names;
 	m->fd = bpf_obj_get(conf->path);
 	if (m->fd < 0)
-		return err_errno(err, -errno, "--map %s: cannot open what is pinned there", conf->path);
+		return err_errno(err, -errno, "--event-map %s: cannot open", conf->path);
 	r = look_at(m, conf, err);
 	if (r >= 0)
 		r = net_dpnames_tell(p, conf->names, err);
@@ -112,7 +115,7 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 	net_names_iface(m->names, 0, l->ifindex, l->name);
 }
 
-/* Its events may still be on their way here. */
+/* Its events may still be in flight. */
 static void on_gone(void *ctx, uint32_t ifindex)
 {
 	(void)ctx;
@@ -170,7 +173,7 @@ int net_map_raw(struct net_map *m, const struct ring_rec *r)
 		buf_add(&m->rec, r->data, head.len);
 	buf_align(&m->rec, 8);
 	if (buf_error(&m->rec))
-		return 0;	/* as a record that had no room */
+		return 0; /* as a record lost for lack of room */
 	return probe_env_inject(m->p->env, (void *)m->rec.data, sizeof(head) + head.len);
 }
 

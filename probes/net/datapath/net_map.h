@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events that another datapath writes to a pinned map: a perf event array, into which rings of ours are put, or a
- * ring buffer, which is read. Either takes the place of whoever reads it, so somebody who does is looked for first.
+ * Reads events that another datapath writes to a pinned map: a perf event array, which gets rings of ours, or a ring
+ * buffer. Either replaces the current reader, so the map is checked for one first.
  */
 #ifndef NET_NET_MAP_H
 #define NET_NET_MAP_H
@@ -12,9 +12,9 @@ struct net_names;
 struct probe;
 struct ring_rec;
 
-/* Opens the map and looks who reads it: -EBUSY with a sentence that names the process. Touches nothing yet. */
+/* Opens the map and looks for a reader: -EBUSY with a message that names the process. Changes nothing yet. */
 int net_map_open(struct probe *p, struct net_names *names, struct net_map **ret, struct err *err);
-/* From here on events come to us. Interfaces have the names of the caller's network namespace. */
+/* Takes over the events. Interfaces have the names of the caller's network namespace. */
 int net_map_attach(struct net_map *m, struct err *err);
 int net_map_raw(struct net_map *m, const struct ring_rec *r);	/* one of them */
 void net_map_tick(struct net_map *m);	/* rings for CPUs that came online, names of new interfaces */

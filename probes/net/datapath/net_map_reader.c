@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Formats: proc(5), /proc/PID/fdinfo of BPF maps (map_id), /proc/net/unix (flags 00010000 = it listens).
+ * Formats: proc(5), /proc/PID/fdinfo of BPF maps (map_id), /proc/net/unix (flag 00010000 = listening).
  */
 #include "probes/net/datapath/net_map_reader.h"
 
@@ -20,7 +20,7 @@
 struct holder_scan {
 	uint32_t map_id;
 	bool mapped;
-	bool has_map, has_perf;	/* of the process at hand */
+	bool has_map, has_perf; /* of the current process */
 };
 
 static void closedir_cleanup(DIR **d)
@@ -29,7 +29,7 @@ static void closedir_cleanup(DIR **d)
 		closedir(*d);
 }
 
-/* What descriptor @name of the folder @fds is. */
+/* Classifies descriptor @name of the folder @fds. */
 static bool read_link(int fds, const char *name, char text[static LINK_MAX_BYTES])
 {
 	ssize_t n = readlinkat(fds, name, text, LINK_MAX_BYTES - 1);

@@ -14,12 +14,12 @@
 
 #define HOSTS_MAX 16384u
 #define SWEEP_NS 10000000000ull
-#define LINGER_S 300u		/* a connection outlives the answer that it was made with */
+#define LINGER_S 300u /* a connection outlives the DNS answer it was made with */
 #define TTL_MAX_S 86400u
 
 struct net_dns_host {
 	uint64_t until_ns;	/* boot time */
-	uint64_t name_hash;	/* the same name again is not told again */
+	uint64_t name_hash;	/* the same name again: no new record */
 };
 
 void net_dns_init(struct net_dns *d, struct probe_env *env)
@@ -39,7 +39,7 @@ static int forget(struct net_dns *d, uint64_t key)
 	return probe_env_inject_name(d->env, SONDE_NAME_HOST, key, "");
 }
 
-/* Room for one more: whoever is next in the table goes. */
+/* Makes room for one more by removing the next entry of the table. */
 static int evict(struct net_dns *d)
 {
 	void *key, *val;

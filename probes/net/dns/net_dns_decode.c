@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a DNS answer looks like as an event. The names themselves come as names of the stream (net_dns.c). Pure.
+ * DNS answers as events. The names themselves travel as names of the stream (net_dns.c). Pure.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,7 +39,7 @@ int net_dns_decode(const struct sonde_rec *rec, struct event *ev, const struct e
 	if (!b)
 		return -ENOMEM;
 	*b = (struct net_dns_event){ .ifindex = head.ifindex };
-	if (dns_answer_parse(data, head.len, &a) == 0) {	/* else it says nothing about names */
+	if (dns_answer_parse(data, head.len, &a) == 0) { /* otherwise it has no names */
 		memcpy(b->name, a.name, sizeof(b->name));
 		b->rcode = a.rcode;
 		b->n = a.n;
@@ -62,12 +62,11 @@ static const struct xlat rcode_xlat = { .name = "dns_rcode", .vals = rcode_vals,
 	FIELD_ROW(struct net_dns_event, member, name_, kind_, doc_, ##__VA_ARGS__)
 
 static const struct field dns_fields[] = {
-	ROW(name, "dns.name", FIELD_STR, "what was asked for; empty where it is no host name",
-	    .flags = FIELD_OPTIONAL),
-	ROW(rcode, "dns.rcode", FIELD_ENUM, "how it was answered", .xlat = &rcode_xlat),
+	ROW(name, "dns.name", FIELD_STR, "queried name; empty if it is not a host name", .flags = FIELD_OPTIONAL),
+	ROW(rcode, "dns.rcode", FIELD_ENUM, "response code", .xlat = &rcode_xlat),
 	ROW(n, "dns.addresses", FIELD_UINT, "addresses in the answer"),
-	ROW(address, "dns.address", FIELD_IP, "the first of them", .flags = FIELD_OPTIONAL),
-	ROW(ttl, "dns.ttl", FIELD_UINT, "for how many seconds that holds", .flags = FIELD_OPTIONAL),
+	ROW(address, "dns.address", FIELD_IP, "the first address", .flags = FIELD_OPTIONAL),
+	ROW(ttl, "dns.ttl", FIELD_UINT, "seconds for which that address is valid", .flags = FIELD_OPTIONAL),
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL),
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * DNS answers that come in to who asked: for the names of addresses.
+ * DNS answers that reach their client: names of addresses.
  */
 #ifndef NET_DNS_WIRE_H
 #define NET_DNS_WIRE_H
@@ -10,11 +10,11 @@
 #define NET_EV_DNS SONDE_EV(2, 6)	/* an answer; row NET_CLASS_FLOW of the ledger */
 
 #define NET_DNS_PORT 53
-#define NET_DNS_MAX 1024	/* bytes of one that are taken; what is behind them is left out */
+#define NET_DNS_MAX 1024	/* bytes of an answer in a record; the rest is truncated */
 #define NET_DNS_MIN 12		/* its header */
 
 struct net_dns_rec {
-	struct sonde_rec hdr;	/* of nobody */
+	struct sonde_rec hdr; /* no process */
 	__u32 netns, ifindex;
 	__u32 len;		/* bytes of the message that follow */
 	__u32 pad;

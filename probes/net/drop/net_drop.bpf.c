@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Dropped packets: tracepoint kfree_skb, which has two arguments (until 5.16), three (the reason, 5.17) or
- * four (the receiving socket, 6.11). Exactly one of the three programs is loaded.
+ * Dropped packets: tracepoint kfree_skb, which has two arguments (until 5.16), three (the reason, 5.17) or four (the
+ * receiving socket, 6.11). Exactly one of the three programs is loaded.
  *
- * Normal frees are no drops: reasons that say "consumed" or "the socket closed" are told by the user-space
- * half, by name, out of the running kernel's BTF.
+ * Normal frees are not drops: user space finds the reasons "consumed" and "socket closed" by name in the running
+ * kernel's BTF.
  */
 #include "bpf/kernel.h"
 
@@ -19,7 +19,7 @@
 const volatile __u8 drop_normal[DROP_REASONS];
 
 /*
- * --interface: names and prefixes (a literal's NUL is part of it); and devices of which the skb kept the number only.
+ * --interface: names and prefixes (a literal includes its NUL); also for devices of which the skb kept only the number.
  */
 const volatile bool drop_select_ifaces;
 
@@ -63,8 +63,8 @@ static __always_inline bool select_iface(const struct net_skb *k)
 }
 
 /*
- * Functions that free what a socket had queued when it closed, and the like. Kernels that give no better reason
- * than "not specified" (all before 6.0, some paths of all) are told by the place. End 0 = no more.
+ * Functions that free a closed socket's queue, and similar ones. The location identifies these frees on kernels
+ * without a better reason than "not specified" (all before 6.0, some paths of all). End 0 = end of the list.
  */
 #define DROP_PLACES 32
 const volatile __u64 drop_place_start[DROP_PLACES], drop_place_end[DROP_PLACES];
@@ -83,8 +83,8 @@ static __always_inline bool is_normal_place(__u64 location, __u32 reason)
 
 /*
  * The kernel offers an echo reply to raw sockets first and to ping sockets last, and frees it as a drop (ping_rcv,
- * NO_SOCKET) without one of the latter, although a raw socket has a copy. So it is a drop only if no socket of this
- * namespace had sent a request with that identifier, be it to another address (ping -b).
+ * NO_SOCKET) without a ping socket, although a raw socket has a copy. So it is a drop only if no socket of this
+ * namespace sent a request with that identifier, to any address (ping -b).
  */
 const volatile __u64 drop_ping_start, drop_ping_end;
 
@@ -94,12 +94,12 @@ static __always_inline bool is_delivered_echo(__u64 location, const struct net_r
 	       (r->owner_by == NET_OWNER_TUPLE || r->owner_by == NET_OWNER_LISTENER);
 }
 
-/* Where ip_forward() and ip6_forward() are, and their reason to drop a packet without hops left. */
+/* Ranges of ip_forward() and ip6_forward(), and their reason for a packet without hops left. */
 const volatile __u64 drop_forward_start[2], drop_forward_end[2];
 const volatile __u32 drop_header_reason;
 static const __u32 hops_offset[2] = { 8, 7 };	/* iphdr.ttl, ipv6hdr.hop_limit */
 
-/* The kernel has one reason for every bad IP header, so the packet must tell. */
+/* The kernel has one reason for all bad IP headers: the packet shows which. */
 static __always_inline bool is_out_of_hops(struct sk_buff *skb, __u64 location, __u32 reason)
 {
 	__u8 hops;
@@ -118,8 +118,8 @@ static __always_inline bool is_out_of_hops(struct sk_buff *skb, __u64 location, 
 #define DROP_TIME_WAIT 6	/* include/net/tcp_states.h */
 
 /*
- * The last acknowledgement of a connection in TIME-WAIT is freed as a drop without a reason once it has been
- * dealt with. Kernels that do not tell the socket (before 6.11) cannot be asked.
+ * The kernel frees the last acknowledgement of a connection in TIME-WAIT as a drop without a reason, after processing
+ * it. Kernels that do not pass the socket (before 6.11) cannot be asked.
  */
 static __always_inline bool is_last_ack(struct sock *rx_sk, __u32 reason)
 {
@@ -147,9 +147,9 @@ static __always_inline bool is_inet(struct sock *sk)
 }
 
 /*
- * A packet that is found bad only when it is read (UDP checksums) no longer knows device or namespace, but then
- * the reader runs. That the task's namespace is the packet's is believed only if a socket of that very process
- * takes packets for this address there.
+ * A packet found bad when it is read (UDP checksums) has lost device and namespace, but its reader is running. The
+ * task's namespace counts as the packet's only if a socket of that very process receives packets for this address
+ * there.
  */
 static __always_inline struct sonde_owner *owner_by_reader(struct net_scratch *s)
 {
@@ -171,7 +171,7 @@ static __always_inline struct sonde_owner *owner_by_reader(struct net_scratch *s
 static __always_inline struct sonde_owner *find_owner(struct sk_buff *skb, struct sock *rx_sk,
 						      struct net_scratch *s)
 {
-	struct sock *sk = skb->sk;	/* once, and first: the verifier takes long over each way to it */
+	struct sock *sk = skb->sk; /* once, and first: the verifier spends long on each path to it */
 	bool is_ip = scratch_tuples(s, s->skb.link, s->skb.netns);
 	struct sonde_owner *proc = NULL;
 
@@ -210,7 +210,7 @@ static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
 		BPF_CORE_READ_INTO(&r->ifname, out, name);
 }
 
-/* Bytes for the owner's tuple at least, of which the record carries at most the snaplen. */
+/* Bytes for the owner's tuple, at least; the record carries at most the snaplen of them. */
 static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, const struct net_skb *k)
 {
 	__u32 snap = snaplen(NET_KIND_DROP, k->verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES, got;
@@ -245,11 +245,11 @@ static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_r
 	r->hdr.len = sizeof(*r) + len;
 	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
 	return;
-lost: /* cannot happen, which the verifier does not know */
+lost: /* impossible, but the verifier does not know */
 	rec_lost(l, SONDE_LOST_COPY);
 }
 
-/* To the packet filter, a packet that cannot be found in its skb has no bytes. */
+/* For the packet filter, a packet that cannot be located in its skb has no bytes. */
 static __always_inline int filter(struct sk_buff *skb, const struct net_skb *k)
 {
 	const struct pktfilter_packet p = {
@@ -261,7 +261,7 @@ static __always_inline int filter(struct sk_buff *skb, const struct net_skb *k)
 	return pktfilter_skb(&p);
 }
 
-/* True: nothing is to be told of it. */
+/* True: the drop is counted and not reported. */
 static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64 location,
 				       __u32 reason)
 {
@@ -275,7 +275,7 @@ static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64
 	return count_add(&key, len);
 }
 
-/* Flows are counted: their packets are looked for in the tables of their namespaces. */
+/* With flow counting on, looks up the packet in the flow table of its namespace. */
 const volatile bool drop_turns;
 
 static __always_inline void count_turn(struct net_scratch *s, struct sk_buff *skb, __u32 reason)
@@ -307,7 +307,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	fill_packet(r, skb, k);
 	o = find_owner(skb, rx_sk, s);
 	if (is_delivered_echo(((__u64 *)ctx)[1], r, o)) {
-		l->seen--; /* no drop, nothing seen */
+		l->seen--; /* not a drop: not in the ledger */
 		return;
 	}
 	if (drop_turns)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loading the drop programs. What a reason's number means, which reasons are no drops and how many arguments
- * the tracepoint has all come from the running kernel's BTF: numbers move between releases.
+ * Loads the drop programs. The meaning of a reason's number, the reasons that are not drops, and the number of
+ * arguments of the tracepoint all come from the running kernel's BTF: numbers change between releases.
  */
 #include "probes/net/drop/net_drop.h"
 
@@ -25,7 +25,7 @@
 
 struct net_drop {
 	struct net_drop_bpf *skel;
-	struct bpf_program *prog;	/* the one that is loaded */
+	struct bpf_program *prog; /* the loaded one */
 	struct bpf_link *link;
 };
 
@@ -33,22 +33,22 @@ DEFINE_CLEANUP(struct net_drop *, net_drop_close)
 DEFINE_CLEANUP(struct btf *, btf__free)
 
 /*
- * Reasons with which the kernel frees what nobody lost: delivered packets, the queues of a socket that closes.
- * A kernel that lacks a name has no such reason.
+ * Reasons of frees without loss: delivered packets, queues of a closing socket. A reason whose name the kernel lacks
+ * does not occur.
  */
 static const char *const normal_reasons[] = {
 	"SKB_NOT_DROPPED_YET", "SKB_CONSUMED", "SKB_DROP_REASON_SOCKET_CLOSE", "SKB_DROP_REASON_QUEUE_PURGE",
 	"SKB_DROP_REASON_UNIX_DISCONNECT", "SKB_DROP_REASON_UNIX_SKIP_OOB",
 };
 
-/* Functions whose frees lose nothing: sockets that close, and packets of a program's test run. */
+/* Functions whose frees lose nothing: closing sockets, and test runs of programs. */
 static const char *const normal_places[] = {
 	"skb_queue_purge", "inet_sock_destruct", "udp_destruct_common", "udp_destruct_sock", "udpv6_destruct_sock",
 	"tcp_write_queue_purge", "sk_stream_kill_queues", "skb_rbtree_purge", "packet_sock_destruct",
 	"sk_error_queue_purge", "bpf_prog_test_run_skb",
 };
 
-/* Enums of drop reasons; subsystems have theirs in their modules, in numbers from 65536 up. */
+/* Enums of drop reasons; those of subsystems are in their modules and number from 65536 up. */
 static const struct reason_enum { const char *module, *name, *prefix; } reason_enums[] = {
 	{ NULL, "skb_drop_reason", "SKB_DROP_REASON_" },
 	{ "mac80211", "mac80211_drop_reason", "RX_DROP_" },
@@ -96,7 +96,7 @@ static void set_normal(struct probe_env *env, const struct btf *btf, struct net_
 	}
 }
 
-/* Without kallsyms (hidden addresses) closing sockets show as drops where the kernel gives no reason. */
+/* Without kallsyms (hidden addresses), frees by closing sockets show as drops where the kernel gives no reason. */
 static void set_places(struct probe_env *env, struct net_drop_bpf *skel)
 {
 	size_t n = 0;
@@ -123,7 +123,7 @@ static void set_ping(struct probe_env *env, struct net_drop_bpf *skel)
 	skel->rodata->drop_ping_end = end;
 }
 
-/* Until 5.18 they give no reason. */
+/* Without a reason until 5.18. */
 static void set_forward(struct probe_env *env, const struct btf *btf, struct net_drop_bpf *skel)
 {
 	static const char *const names[] = { "ip_forward", "ip6_forward" };
@@ -145,7 +145,7 @@ static void set_forward(struct probe_env *env, const struct btf *btf, struct net
 
 /* ---- names ---- */
 
-/* "NO_SOCKET" of "SKB_DROP_REASON_NO_SOCKET", "CONSUMED" of "SKB_CONSUMED"; NULL for what is no reason. */
+/* "NO_SOCKET" of "SKB_DROP_REASON_NO_SOCKET", "CONSUMED" of "SKB_CONSUMED"; NULL if @name is not a reason. */
 static const char *short_name(const char *name, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -181,7 +181,7 @@ int net_drop_names(struct probe_env *env)
 
 	if (!base)
 		return 0;
-	/* without reasons in the tracepoint every drop is of reason 0 */
+	/* without reasons in the tracepoint every drop has reason 0 */
 	if (net_drop_args(env) == 2)
 		return probe_env_inject_name(env, SONDE_NAME_DROP_REASON, 0, "NOT_SPECIFIED");
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(reason_enums); i++) {
@@ -281,7 +281,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	if (r >= 0)
 		r = probe_env_load(p->env, d->skel->obj, err);
 	if (r >= 0 && !net_setup_prefixes(s, add_prefix, d) && d->skel->rodata->drop_select_ifaces)
-		r = err_set(err, -ENOMEM, "cannot tell the kernel which interfaces are wanted");
+		r = err_set(err, -ENOMEM, "cannot pass the interface selection to the kernel");
 	if (r >= 0)
 		r = probe_env_watch(p->env, d->prog, p->instance);
 	if (r < 0)

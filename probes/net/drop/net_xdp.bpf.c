@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * XDP verdicts that could not be carried out: aborted or unknown actions, failed transmissions, failed
- * redirects. The packet itself is not at hand in these tracepoints.
+ * XDP verdicts that could not be carried out: aborted or unknown actions, failed transmissions, failed redirects.
+ * These tracepoints do not pass the packet.
  */
 #include "bpf/kernel.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One connection out of the kernel's connection tracking, by ctnetlink: linux/netfilter/nfnetlink_conntrack.h. The
- * kernel finds it by either of its tuples.
+ * Looks up one connection in the kernel's connection tracking, by ctnetlink: linux/netfilter/nfnetlink_conntrack.h.
+ * The kernel finds it by either of its tuples.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -96,11 +96,11 @@ static int on_entry(const struct nlmsghdr *h, void *ctx)
 	return MNL_CB_OK;
 }
 
-/* Its two tuples: as it was sent, and as an answer is expected. */
+/* Its two tuples: as sent, and as the reply is expected. */
 static int ask(const struct net_tuple *t, struct net_tuple ret[2])
 {
 	_cleanup_(close_socketp) struct mnl_socket *s = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
-	char buf[8192];	/* MNL_SOCKET_BUFFER_SIZE asks the machine each time */
+	char buf[8192]; /* MNL_SOCKET_BUFFER_SIZE calls sysconf() each time */
 	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
 	struct nfgenmsg *g;
 	ssize_t n;
@@ -136,7 +136,7 @@ static bool same(const struct net_tuple *a, const struct net_tuple *b)
 	       a->dport == b->dport;
 }
 
-/* @t is one of four: as sent, that answered, as it comes out behind the translation, and that answered. */
+/* @t is one of four: as sent, its reply, as it leaves the translation, and the reply to that. */
 int net_ct_find(const struct net_tuple *t, struct net_tuple *ret)
 {
 	struct net_tuple both[2] = { 0 }, back = turned(t), out, in;
@@ -146,8 +146,8 @@ int net_ct_find(const struct net_tuple *t, struct net_tuple *ret)
 		if (ask(&back, both) < 0)
 			return -ENOENT;
 	}
-	out = turned(&both[1]);	/* how what was sent goes on */
-	in = turned(&both[0]);	/* how the answer arrives there where it was sent */
+	out = turned(&both[1]); /* the sent packet, translated */
+	in = turned(&both[0]);	/* the reply, as it reaches the sender */
 	if (same(&both[0], &out))
 		return -ENOENT;	/* nothing is translated */
 	if (same(t, &both[0]))

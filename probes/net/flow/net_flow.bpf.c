@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Flows at the interfaces of one network namespace: packets are counted in a map, and told of when something happens:
- * a first packet, a TCP flag, an interval that is over. What closed or fell silent the reader finds in the map
- * (net_flow.c). An observer as net_tc.bpf.c is one: the verdict is "next", nothing is changed or pulled.
+ * Flows at the interfaces of one network namespace: counts packets in a map, and reports a flow on an event: first
+ * packet, new TCP flag, end of an interval. User space finds closed and idle flows in the map (net_flow.c). An
+ * observer like net_tc.bpf.c: the verdict is "next", and the packet stays unchanged.
  *
- * Counting a packet of a known flow is one look-up and some additions; all that costs more (owner, connection
- * tracking, route) is asked when there is something to tell.
+ * Counting a packet of a known flow takes one look-up and a few additions; owner, connection tracking and route cost
+ * more and are queried for reports only.
  */
 #include "bpf/kernel.h"
 
@@ -18,7 +18,7 @@
 #include "probes/net/packet/net_packet.bpf.h"
 #include "probes/net/packet/net_points.bpf.h"
 
-#define ASK_TIMES 3	/* an answer that did not come by then will not come */
+#define ASK_TIMES 3	/* later queries would not succeed either */
 #define SLOT_AFTER 8	/* packets: most flows are shorter and never get a slot */
 #define TCP_FIN 1
 #define TCP_SYN 2
@@ -32,7 +32,7 @@ const volatile __u64 net_flow_interval_ns = 5000000000ULL;
 const volatile __u32 net_flow_dns = 1;
 const volatile __u32 net_flow_short = 1; /* slots are in use */
 
-/* No LRU: a flow that went would be lost without a word. One that finds no room is counted. */
+/* Not an LRU: evictions would lose flows silently. A flow that finds no room is counted as lost. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -69,7 +69,10 @@ static __always_inline void tuple_of(struct sonde_tuple *t, const struct net_flo
 	__builtin_memcpy(t->raddr, remote->addr, 16);
 }
 
-/* Which end that is: the sender of the packet at hand if it carries a socket, else as owner_into() asked. */
+/*
+ * Sets the end of the owner: the sender of the current packet if it carries a socket, else the end that owner_into()
+ * queried.
+ */
 static __always_inline void set_end(struct net_flow_entry *f, const struct net_scratch *s, bool received, __u8 way)
 {
 	bool back = s->rec.owner_by == NET_OWNER_SKB_SK ? way == NET_WAY_BACK : received;
@@ -90,7 +93,9 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_en
 	s->is_error = false;
 	tuple_of(&s->sent, &f->src, &f->dst, f);
 	tuple_of(&s->received, &f->dst, &f->src, f);
-	/* what comes in may still carry the socket of its sender, behind a veth: the end that is here goes first */
+	/*
+	 * an incoming packet may still carry the socket of its sender, behind a veth: the local end takes precedence
+	 */
 	if (f->dir == NET_DIR_IN &&
 	    (owner_exact(&s->rec, &s->received, &o) || owner_bound(&s->rec, &s->received, false, &o)) && o)
 		received = true;
@@ -113,7 +118,7 @@ static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow_ent
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
 
-	if (!s || s->busy) /* the next report asks again */
+	if (!s || s->busy) /* the next report tries again */
 		return;
 	s->busy = 1;
 	owner_into(skb, f, s, way);
@@ -132,7 +137,7 @@ struct fib_lookup {
 	__u8 smac[6], dmac[6];
 };
 
-/* Where the forward direction goes on from here, by the routing table. */
+/* Output interface and next hop of the forward direction, by the routing table. */
 static __always_inline void ask_route(struct __sk_buff *skb, struct net_flow_entry *f)
 {
 	struct fib_lookup q = { .family = f->family == 4 ? 2 : 10, .ifindex = skb->ifindex, .tot_len = 0 };
@@ -144,7 +149,7 @@ static __always_inline void ask_route(struct __sk_buff *skb, struct net_flow_ent
 	q.dport = bpf_htons(f->dst.port);
 	__builtin_memcpy(q.src, f->src.addr, 16);
 	__builtin_memcpy(q.dst, f->dst.addr, 16);
-	/* a neighbour that is not resolved yet (7) does not matter: the way is known */
+	/* an unresolved neighbour (7) is fine: the route is known */
 	switch (bpf_fib_lookup(skb, (void *)&q, sizeof(q), 0)) {
 	case 0:
 	case 7: f->out_ifindex = q.ifindex; __builtin_memcpy(f->next_hop, q.dst, 16);
@@ -189,8 +194,8 @@ static __always_inline bool ends_differ(const struct net_flow_end *a, const stru
 }
 
 /*
- * A connection has two tuples: what was sent, and the reply that is expected. Here one of them is seen (as it is, or
- * turned round); the other one, brought to the forward direction, is the far side of a translation.
+ * A connection has two tuples: as sent, and as the reply is expected. This flow matches one of them, directly or
+ * reversed; the other one, in forward direction, is the far side of the translation.
  */
 static __always_inline void ct_take(struct net_flow_entry *f, const struct nf_conn *ct)
 {
@@ -210,7 +215,7 @@ static __always_inline void ct_take(struct net_flow_entry *f, const struct nf_co
 	if (!ends_differ(&here, &f->src) && !ends_differ(&there, &f->dst)) { /* before the translation */
 		ct_end(&f->nat_src, &reply->dst.u3, BPF_CORE_READ(reply, dst.u.all), f->family);
 		ct_end(&f->nat_dst, &reply->src.u3, BPF_CORE_READ(reply, src.u.all), f->family);
-	} else if (!ends_differ(&here, &f->dst) && !ends_differ(&there, &f->src)) { /* the same, answered first */
+	} else if (!ends_differ(&here, &f->dst) && !ends_differ(&there, &f->src)) { /* before it, reply first */
 		ct_end(&f->nat_dst, &reply->dst.u3, BPF_CORE_READ(reply, dst.u.all), f->family);
 		ct_end(&f->nat_src, &reply->src.u3, BPF_CORE_READ(reply, src.u.all), f->family);
 	} else { /* behind it: forward is as sent, or as replied */
@@ -225,7 +230,7 @@ static __always_inline void ct_take(struct net_flow_entry *f, const struct nf_co
 	}
 }
 
-/* Context of the program that asks, a constant: the kernel has one function for each. */
+/* Context of the calling program, a constant: each has its own kernel function. */
 enum ask_from { ASK_FROM_TC, ASK_FROM_XDP };
 
 static __always_inline struct nf_conn *conntrack_of(void *ctx, enum ask_from from, const struct net_flow_entry *f,
@@ -256,7 +261,7 @@ static __always_inline void ask_conntrack(void *ctx, enum ask_from from, struct 
 		return;
 	ct_tuple(&t, f, false);
 	ct = conntrack_of(ctx, from, f, &t);
-	if (!ct) { /* behind a translation only the reply's tuple is what is seen, turned round */
+	if (!ct) { /* behind a translation packets match only the reversed reply tuple */
 		ct_tuple(&t, f, true);
 		ct = conntrack_of(ctx, from, f, &t);
 	}
@@ -276,7 +281,7 @@ static __always_inline void ask_conntrack(void *ctx, enum ask_from from, struct 
  * The packet path claims a slot once a direction has SLOT_AFTER packets; user space (net_flow.c) releases it.
  */
 
-/* Mapped by user space, and so each slot is one cache line. */
+/* User space maps it; each slot is one cache line. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -292,7 +297,7 @@ static __always_inline struct net_flow_slot *slot_at(const struct net_flow_slot_
 	return bpf_map_lookup_elem(&net_flow_slots, &at);
 }
 
-/* @ip: 40 bytes. False: the short way does not take it. */
+/* @ip: 40 bytes. False: the fast path does not handle it. */
 static __always_inline bool slot_key(struct __sk_buff *skb, __u8 dir, const __u8 *ip, struct net_flow_slot_key *k)
 {
 	if (ip[0] != 0x45 || *(const __u16 *)(ip + 6) & bpf_htons(0x3fff))
@@ -305,7 +310,7 @@ static __always_inline bool slot_key(struct __sk_buff *skb, __u8 dir, const __u8
 	return true;
 }
 
-/* In order, and no flag that was not there before. */
+/* In sequence, and without a new flag. */
 static __always_inline bool slot_takes_tcp(struct net_flow_slot *s, const __u8 *ip)
 {
 	const __u8 *tcp = ip + 20;
@@ -320,7 +325,7 @@ static __always_inline bool slot_takes_tcp(struct net_flow_slot *s, const __u8 *
 	return true;
 }
 
-/* Once in a tick, false: it is time to look whether there is something to tell. */
+/* Once per tick. False: a report may be due. */
 static __always_inline bool slot_turn(struct net_flow_slot *s, __u32 tick)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
@@ -332,7 +337,7 @@ static __always_inline bool slot_turn(struct net_flow_slot *s, __u32 tick)
 	return true;
 }
 
-/* True if the packet was counted, and that was all there was to do. */
+/* True if the packet was counted and needs nothing else. */
 static __always_inline bool slot_count(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
 	const __u8 *ip = (const __u8 *)(long)skb->data + (link == SONDE_LINK_ETHERNET ? ETH_LEN : 0);
@@ -356,7 +361,7 @@ static __always_inline bool slot_count(struct __sk_buff *skb, __u8 dir, __u32 li
 
 /* ---- slots: claim and refresh ---- */
 
-/* The slot of a packet's direction, free, or whosever it is; NULL = it can have none. */
+/* The slot of a packet's direction: free, its own or another flow's; NULL = this protocol has no slots. */
 static __always_inline struct net_flow_slot *slot_of(const struct flow_packet *p, struct net_flow_slot_key *k)
 {
 	int src = p->swapped;
@@ -373,8 +378,8 @@ static __always_inline struct net_flow_slot *slot_of(const struct flow_packet *p
 }
 
 /*
- * Takes a free slot. Kernels before 5.12 have no atomic operation that returns something: who adds one to nothing and
- * then reads one was alone, and whoever was not takes it back.
+ * Claims a free slot. Kernels before 5.12 have no atomic operation that returns a value: a CPU that adds one and then
+ * reads one was alone; any other CPU undoes its addition.
  */
 static __always_inline bool slot_claim(struct net_flow_slot *s, const struct net_flow_slot_key *k)
 {
@@ -396,7 +401,7 @@ static __always_inline bool slot_claim(struct net_flow_slot *s, const struct net
 	return true;
 }
 
-/* @w is the half of this direction, just counted: packets that are like it go the short way until @due_ns. */
+/* @w is the half of this direction, just counted: similar packets take the fast path until @due_ns. */
 static __always_inline void slot_refresh(struct net_flow_slot *s, const struct net_flow_half *w, __u64 due_ns)
 {
 	s->next_seq = w->next_seq;
@@ -436,7 +441,7 @@ static __always_inline void slot_add(const struct net_flow_entry *f, __u32 ifind
 	slot_add_way(f, ifindex, NET_WAY_BACK, r);
 }
 
-/* A flow begins anew: what its slots have is not its own, and the first packet goes the long way. */
+/* A flow restarts: its slots hold the packets of its predecessor, and the first packet takes the slow path. */
 static __always_inline void slot_begin_way(const struct net_flow_entry *f, __u32 ifindex, __u8 way,
 					   struct net_flow_half *h)
 {
@@ -459,7 +464,7 @@ static __always_inline void slot_begin(struct net_flow_entry *f, __u32 ifindex)
 
 /* Room for one more of each per CPU: too large for the stack. */
 struct net_flow_room {
-	struct flow_packet packet;	/* the one at hand; here the verifier forgets what it may be */
+	struct flow_packet packet; /* the current one; here the verifier does not track its contents */
 	__u8 any;		/* forget() */
 	struct net_flow_entry first;
 	struct net_flow_rec rec;
@@ -484,8 +489,8 @@ static __always_inline struct net_flow_room *room_of_cpu(void)
 }
 
 /*
- * The same number, of which the verifier no longer knows what it can be: it walks what follows once, not once for
- * each value.
+ * Returns @value through memory, so that the verifier forgets its range and walks the following code once, not once
+ * per value.
  */
 static __always_inline __u8 forget(struct net_flow_room *room, __u8 value)
 {
@@ -495,7 +500,7 @@ static __always_inline __u8 forget(struct net_flow_room *room, __u8 value)
 
 /* ---- reports ---- */
 
-/* @f: the state to tell; it is copied. */
+/* @f: the state to report; it is copied. */
 static __always_inline void tell(const struct net_flow_entry *f, const struct flow_packet *p,
 				 struct net_flow_rec *r, __u8 why, __u8 way)
 {
@@ -522,7 +527,7 @@ static __always_inline void tell(const struct net_flow_entry *f, const struct fl
 	rec_output(l, LANE_BULK, r, sizeof(*r));
 }
 
-/* 0 = nothing to tell of this packet. */
+/* The cause of a report; 0 = none is due. */
 static __always_inline __u8 reason(const struct net_flow_entry *f, const struct net_flow_half *w, __u64 now)
 {
 	__u64 told_ns = f->told_ns;
@@ -551,7 +556,7 @@ static __always_inline bool seq_before(__u32 a, __u32 b)
 	return (__s32)(a - b) < 0;
 }
 
-/* True if it changes what the flags of this direction are, or what they mean. */
+/* True if the flags of this direction change, or their meaning. */
 static __always_inline bool count_tcp(struct net_flow_half *w, const struct flow_packet *p)
 {
 	__u32 end = p->seq + p->payload + !!(p->tcp_flags & TCP_SYN) + !!(p->tcp_flags & TCP_FIN);
@@ -566,11 +571,11 @@ static __always_inline bool count_tcp(struct net_flow_half *w, const struct flow
 	return flags != w->tcp_flags || flags & (TCP_FIN | TCP_RST);
 }
 
-/* What happens once in a connection: the handshake's end, a FIN of both sides, a RST. May look at the other half. */
+/* Rare steps of a connection: the end of the handshake, a FIN of both sides, a RST. May read the other half. */
 static __always_inline void tcp_turn(struct net_flow_entry *f, struct net_flow_half *w, const struct flow_packet *p,
 				     __u64 now)
 {
-	/* SYN out and back is one half of the handshake's time, its ACK the other */
+	/* SYN to SYN-ACK is one part of the handshake's time, SYN-ACK to ACK the other */
 	if ((w->tcp_flags & ~TCP_ECN) == TCP_SYN && w == &f->forward && !(p->tcp_flags & TCP_SYN) && !f->rtt_ns &&
 	    f->back.tcp_flags & TCP_SYN && now - f->first_ns < 1ULL << 32)
 		f->rtt_ns = now - f->first_ns;
@@ -579,7 +584,7 @@ static __always_inline void tcp_turn(struct net_flow_entry *f, struct net_flow_h
 		f->closed_ns = now;
 }
 
-/* A packet carries the socket of its sender where that is on this host, also behind a veth. */
+/* A packet carries the socket of its sender if that is on this host, also behind a veth. */
 static __always_inline void note_srtt(struct __sk_buff *skb, struct net_flow_half *w)
 {
 	struct bpf_sock *sk = skb->sk;
@@ -628,7 +633,7 @@ static __always_inline void flow_lost(__u32 cause)
 		rec_lost(l, cause);
 }
 
-/* The flow of a packet that has none yet; NULL when there is no room for one more, which is counted. */
+/* Creates the flow of a packet. NULL if the table is full, which is counted. */
 static __always_inline struct net_flow_entry *flow_new(const struct flow_packet *p, __u64 now)
 {
 	struct net_flow_room *room = room_of_cpu();
@@ -637,7 +642,7 @@ static __always_inline struct net_flow_entry *flow_new(const struct flow_packet 
 	if (!room)
 		return NULL;
 	flow_begin(&room->first, p, now);
-	/* another CPU may have been faster: then it is there */
+	/* another CPU may have created it meanwhile */
 	bpf_map_update_elem(&net_flows, &p->key, &room->first, BPF_NOEXIST);
 	f = bpf_map_lookup_elem(&net_flows, &p->key);
 	if (!f)
@@ -645,7 +650,7 @@ static __always_inline struct net_flow_entry *flow_new(const struct flow_packet 
 	return f;
 }
 
-/* A connection that closed and begins anew with the same ports: the old one is told of and forgotten. */
+/* A closed connection restarts with the same ports: reports the old one and starts over. */
 static __always_inline struct net_flow_entry *flow_again(struct net_flow_entry *f, const struct flow_packet *p,
 							 __u64 now)
 {
@@ -663,7 +668,7 @@ static __always_inline struct net_flow_entry *flow_again(struct net_flow_entry *
 
 #define UDP_LEN 8
 
-/* The source's port is that of name servers. */
+/* The source port is that of DNS. */
 static __always_inline bool is_dns(const struct flow_packet *p)
 {
 	__u16 port = p->swapped ? p->key.port[1] : p->key.port[0];
@@ -671,7 +676,7 @@ static __always_inline bool is_dns(const struct flow_packet *p)
 	return net_flow_dns && p->key.proto == 17 && port == NET_DNS_PORT;
 }
 
-/* The bytes of an answer to a question that was seen: user space reads them. */
+/* Reports the bytes of a DNS answer whose query was seen; user space parses them. */
 static __always_inline void tell_dns(struct __sk_buff *skb, const struct flow_packet *p)
 {
 	struct net_flow_room *room = room_of_cpu();
@@ -701,7 +706,7 @@ static __always_inline void tell_dns(struct __sk_buff *skb, const struct flow_pa
 
 /* ---- a packet ---- */
 
-/* What not every packet asks for: the time, and what there is to tell. */
+/* The slow part, not run for every packet: time stamp, rare TCP steps, report. */
 static __always_inline void flow_turn(struct __sk_buff *skb, struct net_flow_entry *f, struct net_flow_half *w,
 				      const struct flow_packet *p, bool forward, __u64 now)
 {
@@ -719,7 +724,7 @@ static __always_inline void flow_turn(struct __sk_buff *skb, struct net_flow_ent
 		report(skb, f, p, why, forward ? NET_WAY_FORWARD : NET_WAY_BACK, now);
 }
 
-/* Answers of name servers are read one by one. */
+/* DNS answers take the slow path one by one. */
 static __always_inline bool may_claim(const struct net_flow_entry *f, const struct net_flow_half *w,
 				      const struct flow_packet *p)
 {
@@ -766,13 +771,13 @@ static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 li
 {
 	struct net_flow_room *room;
 
-	/* what leaves by loopback comes in by it again */
+	/* a packet that leaves by loopback comes in by it again */
 	if (dir == NET_DIR_IN && (skb->ifindex == LOOPBACK || is_looped_copy(skb)))
 		return TC_NEXT;
 	switch (pktfilter_tc(skb, link)) {
 	case PKTFILTER_PASS:
 		break;
-	case PKTFILTER_UNDECIDED:	/* user space cannot take it out of a sum again */
+	case PKTFILTER_UNDECIDED: /* user space cannot subtract it from a sum */
 		flow_lost(SONDE_LOST_COPY);
 		return TC_NEXT;
 	default:
@@ -823,8 +828,8 @@ struct ask_ctx {
 };
 
 /*
- * A first packet is seen before connection tracking knows it, an answer before it counts as one: who says no more
- * is asked about here.
+ * The first packet is seen before connection tracking knows it, a reply before it counts as one: queries flows whose
+ * state is still open again.
  */
 static long ask_one(void *map, const struct net_flow_key *key, struct net_flow_entry *f, struct ask_ctx *c)
 {
@@ -842,8 +847,8 @@ static long ask_one(void *map, const struct net_flow_key *key, struct net_flow_e
 #define XDP_PASS 2
 
 /*
- * Attached nowhere: the reader runs it inside the namespace before it walks the map itself (net_flow.c). XDP, because
- * the test run of a tc program allocates a packet and frees it as a drop (tracepoint kfree_skb), which others see.
+ * Attached nowhere: user space runs it inside the namespace before it walks the map (net_flow.c). XDP, because the
+ * test run of a tc program allocates a packet and frees it as a drop (tracepoint kfree_skb), visible to others.
  */
 SEC("xdp")
 int sonde_flow_ask(struct xdp_md *xdp)

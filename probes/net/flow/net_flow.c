@@ -22,7 +22,7 @@
 
 #include "net_flow.skel.h"
 
-#define LINGER_NS 1000000000ull	/* last acknowledgements come after both sides said FIN */
+#define LINGER_NS 1000000000ull		/* last acknowledgements follow the FIN of both sides */
 #define LOW_INTERVAL_NS 1000000000ull	/* of --aggregation low */
 #define BATCH 256
 #define SLOTS_BYTES (NET_FLOW_SLOTS * sizeof(struct net_flow_slot))
@@ -41,7 +41,7 @@ static void free_skel(void *skel)
 	net_flow_bpf__destroy(skel);
 }
 
-/* bpf_for_each_map_elem() came with 5.13; before 5.18 there is nobody to ask. */
+/* bpf_for_each_map_elem() exists since 5.13; before 5.18 programs cannot query connection tracking. */
 static bool can_ask(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_for_each_map_elem, NULL) == 1;
@@ -66,7 +66,7 @@ static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool
 	return r < 0 ? err_errno(err, r, "cannot size the table of flows") : probe_env_load(p->env, skel->obj, err);
 }
 
-/* A kernel whose verifier does not want the program that asks does without it. */
+/* A kernel whose verifier rejects the query program runs without it. */
 static int open_and_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flow_bpf **ret,
 			 struct err *err)
 {
@@ -157,7 +157,7 @@ static bool is_live(const struct net_flow_slot *s)
 	return (s->key.what & 0xff) == NET_FLOW_SLOT_LIVE;
 }
 
-/* Shuts the flow's slots, or opens them again. True if it has one that was in the other state. */
+/* Shuts the flow's slots, or reopens them. True if any changed. */
 static bool slots_turn(const struct net_flows *f, const struct net_flow_entry *e, uint32_t ifindex, bool shut)
 {
 	bool turned = false;
@@ -173,7 +173,7 @@ static bool slots_turn(const struct net_flows *f, const struct net_flow_entry *e
 	return turned;
 }
 
-/* What the slots have of a flow. */
+/* Adds the counts of the slots to a flow. */
 struct slot_sums {
 	struct { uint64_t packets, bytes; } way[2];
 	uint64_t last_ns;
@@ -204,7 +204,7 @@ static void add_sums(struct net_flow *flow, const struct slot_sums *sums)
 	flow->last_ns = MAX(flow->last_ns, sums->last_ns);
 }
 
-/* Gives them back: no packet writes to them any more. */
+/* Releases them: packets no longer write to them. */
 static void slots_free(const struct net_flows *f, const struct net_flow_entry *e, uint32_t ifindex)
 {
 	for (unsigned way = 0; way < 2; way++) {
@@ -221,7 +221,7 @@ static void slots_free(const struct net_flows *f, const struct net_flow_entry *e
 
 /* ---- ends ---- */
 
-/* Made here, so no ledger of the kernel's knows it: the pipeline counts it as injected. */
+/* Created in user space, so the pipeline counts it as injected, not the kernel's ledger. */
 static void tell(struct net_flows *f, const struct net_flow_key *key, const struct net_flow *flow, uint8_t why)
 {
 	struct net_flow_rec r = {
@@ -233,7 +233,7 @@ static void tell(struct net_flows *f, const struct net_flow_key *key, const stru
 	probe_env_inject(f->p->env, &r.hdr, sizeof(r));
 }
 
-/* Why @flow has ended; 0 = it has not. */
+/* Cause of @flow's end; 0 = it lives. */
 static uint8_t ended(const struct net_flows *f, const struct net_flow *flow, uint64_t now_ns)
 {
 	if (flow->last_ns > now_ns)
@@ -243,7 +243,7 @@ static uint8_t ended(const struct net_flows *f, const struct net_flow *flow, uin
 	return f->idle_ns && now_ns - flow->last_ns > f->idle_ns ? NET_FLOW_IDLE : 0;
 }
 
-/* 0 when it was taken out; in one step where the kernel has it (5.14), for packets come in between. */
+/* 0 if the entry was removed; in one step where the kernel can (5.14), because packets arrive in between. */
 static int take_out(const struct net_flows *f, const struct net_flow_key *key, struct net_flow *ret)
 {
 	struct net_flow_entry e;
@@ -257,7 +257,7 @@ static int take_out(const struct net_flows *f, const struct net_flow_key *key, s
 	return 0;
 }
 
-/* One that may be about to end: what is shut now has been left by all packets when it is taken, a tick later. */
+/* A flow that may be about to end: its slots are shut now, so that all packets have left them a tick later. */
 static bool nearly_ended(const struct net_flows *f, const struct net_flow *flow, uint64_t now_ns)
 {
 	return flow->closed_ns || (f->idle_ns && flow->last_ns < now_ns && now_ns - flow->last_ns > f->idle_ns / 2);
@@ -281,7 +281,7 @@ static void take_one(struct net_flows *f, const struct net_flow_key *key, const 
 	if (take_out(f, key, &last) < 0 || last.refused)
 		return;
 	add_sums(&last, &sums);
-	if (!all && !ended(f, &last, now_ns))	/* it woke up: its next packet begins it anew */
+	if (!all && !ended(f, &last, now_ns)) /* it woke up: its next packet restarts it */
 		why = NET_FLOW_ACTIVE;
 	tell(f, key, &last, why ? why : NET_FLOW_END);
 }
@@ -310,7 +310,7 @@ static void walk(struct net_flows *f, bool all)
 int net_flow_ask(void *ctx)
 {
 	const struct net_flows *f = ctx;
-	uint8_t packet[64] = { 0 };	/* the kernel insists on its bytes */
+	uint8_t packet[64] = { 0 }; /* the kernel requires a packet */
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = sizeof(packet));
 
 	return f->ask_fd < 0 ? 0 : bpf_prog_test_run_opts(f->ask_fd, &o);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Flow records to events. A record has both directions; each is an event of its own, as it has its own source,
- * counts and flags. Pure.
+ * Flow records to events. A record holds both directions; each becomes an event with its own source, counts and
+ * flags. Pure.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void set_ip(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
 	memcpy(ret->addr, addr, family == 4 ? 4 : 16);
 }
 
-/* What both directions' flags amount to. A conversation that was there before is an established one. */
+/* TCP state by both directions' flags. A connection older than the trace counts as established. */
 static uint8_t tcp_state(const struct net_flow *f)
 {
 	uint8_t a = f->way[NET_WAY_FORWARD].tcp_flags, b = f->way[NET_WAY_BACK].tcp_flags;
@@ -39,7 +39,7 @@ static uint8_t tcp_state(const struct net_flow *f)
 		return FLOW_TCP_CLOSED;
 	if ((a | b) & TCP_FIN)
 		return FLOW_TCP_FIN_WAIT;
-	if ((a & ~TCP_ECN) == TCP_SYN)	/* whoever asked has not acknowledged the answer yet */
+	if ((a & ~TCP_ECN) == TCP_SYN) /* the client has not acknowledged the answer yet */
 		return b ? FLOW_TCP_SYN_RECV : FLOW_TCP_SYN_SENT;
 	return FLOW_TCP_ESTABLISHED;
 }
@@ -56,7 +56,7 @@ uint64_t net_event_flow_id(uint32_t netns, uint32_t ifindex, const struct net_fl
 	return h ? h : 1;
 }
 
-/* What became of the packets of a direction: dropped where none is known to have got through. */
+/* Fate of the packets of a direction: dropped if none is known to have passed. */
 static void set_turn(struct net_flow_event *b, const struct net_flow_direction *t)
 {
 	b->dropped = t->dropped;
@@ -134,13 +134,16 @@ static void set_keys(struct event_keys *k, const struct net_flow_rec *r, unsigne
 	k->conn.proto = f->proto;
 	set_ip(&k->conn.saddr, f->family, src->addr);
 	set_ip(&k->conn.daddr, f->family, dst->addr);
-	if (f->proto == 1 || f->proto == 58)	/* the identifier of an echo is no port */
+	if (f->proto == 1 || f->proto == 58) /* the identifier of an echo is not a port */
 		return;
 	k->conn.sport = src->port;
 	k->conn.dport = dst->port;
 }
 
-/* Of what one packet made happen its own direction is told; of what concerns the whole, each that has packets. */
+/*
+ * True if this record has an event of direction @way: a cause in one packet concerns its direction, any other cause
+ * each direction with packets.
+ */
 static bool tells(const struct net_flow_rec *r, unsigned way)
 {
 	if (r->why == NET_FLOW_NEW || r->why == NET_FLOW_FLAGS || r->why == NET_FLOW_PACKET)
@@ -162,7 +165,7 @@ int net_flow_decode(const struct sonde_rec *rec, struct event *ev, const struct 
 
 		if (!tells(&r, way))
 			continue;
-		event_decode_from_rec(ev, &net_flow_desc, rec); /* the first emit has filled it in */
+		event_decode_from_rec(ev, &net_flow_desc, rec); /* again: emit has filled it in */
 		b = event_decode_new_body(ev, em);
 		if (!b)
 			return -ENOMEM;

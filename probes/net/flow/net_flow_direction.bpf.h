@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What became of packets behind the tc hook: dropped, redirected. The programs that notice it are bound to no
- * interface; they find the flow in the table of its namespace and count there.
+ * Fate of packets behind the tc hook: dropped, redirected. The programs that see it are not bound to an interface;
+ * they find the flow in the table of its namespace and count there.
  */
 #ifndef NET_FLOW_DIRECTION_BPF_H
 #define NET_FLOW_DIRECTION_BPF_H
@@ -17,7 +17,7 @@ struct sk_buff___nfct {
 #define NFCT_BITS 7UL
 #define NFCT_IS_REPLY 3
 
-/* Namespaces whose flows are counted; filled before anything is attached. */
+/* Namespaces whose flows are counted; filled before programs are attached. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
 	__uint(max_entries, 1); /* set at run time */
@@ -31,7 +31,7 @@ struct {
 	});
 } net_flow_direction_tables SEC(".maps");
 
-/* @t: as its sender sees it, which is `l` here. NULL = there is no such flow. */
+/* @t: seen from its sender, which is `l` here. NULL = the table has no such flow. */
 static __always_inline struct net_flow_direction *turn_at(void *table, const struct sonde_tuple *t, __u32 ifindex,
 							  __u8 dir)
 {
@@ -52,7 +52,7 @@ static __always_inline struct net_flow_direction *turn_at(void *table, const str
 	return is_forward(f, &p) ? &f->turn[NET_WAY_FORWARD] : &f->turn[NET_WAY_BACK];
 }
 
-/* Mostly it is known which way the packet was going at the interface; a reader of a socket no longer knows it. */
+/* The direction of the packet at the interface is known, except when a socket's reader frees it. */
 static __always_inline struct net_flow_direction *turn_find(void *table, const struct sk_buff *skb,
 							    const struct sonde_tuple *t, __u32 ifindex)
 {
@@ -67,7 +67,7 @@ static __always_inline void turn_addr(__u8 *to, const union nf_inet_addr *addr, 
 	bpf_probe_read_kernel(to, family == 4 ? 4 : 16, addr);
 }
 
-/* The packet's tuple as it was before connection tracking translated it. False: it was not tracked. */
+/* The packet's tuple before connection tracking translated it. False: the packet is not tracked. */
 static __always_inline bool turn_origin(struct sk_buff *skb, const struct sonde_tuple *now, struct sonde_tuple *ret)
 {
 	const struct nf_conntrack_tuple *t;
@@ -92,8 +92,8 @@ static __always_inline bool turn_origin(struct sk_buff *skb, const struct sonde_
 #define TURN_HEAD_READ 64	/* ports of IPv6 included */
 
 /*
- * A packet that came by @ifindex of the namespace in which it is now goes another way than the stack's. @head
- * (NET_HEAD_BYTES) and @t are the caller's room.
+ * A packet that came in by @ifindex of its current namespace leaves the path of the stack. @head (NET_HEAD_BYTES) and
+ * @t are the caller's memory.
  */
 static __always_inline void turn_redirected(struct sk_buff *skb, __u32 ifindex, __u8 *head, struct sonde_tuple *t)
 {

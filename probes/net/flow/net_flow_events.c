@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What net.flow looks like: its fields and its line.
+ * Fields and text line of net.flow.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -51,9 +51,9 @@ enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_SNAME, GET_DNAME, 
 	  .flags = FIELD_ALIAS, ##__VA_ARGS__ }
 
 static const struct field flow_fields[] = {
-	ROW(why, "flow.event", FIELD_ENUM, "what is told: new, flags, active, closed, idle, end, packet",
+	ROW(why, "flow.event", FIELD_ENUM, "cause of the report: new, flags, active, closed, idle, end, packet",
 	    .xlat = &why_xlat),
-	ROW(id, "flow.id", FIELD_HEX, "of the conversation at this interface, in both directions the same"),
+	ROW(id, "flow.id", FIELD_HEX, "id of the flow at this interface, the same in both directions"),
 	ROW(is_reply, "flow.is_reply", FIELD_BOOL, "against the direction of the first packet"),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat),
 	VALUE_ROW(GET_POINT, "net.point", FIELD_ENUM, "observation point of the packet that made it so",
@@ -63,8 +63,10 @@ static const struct field flow_fields[] = {
 	ROW(bytes, "flow.bytes", FIELD_UINT, "their bytes, from the link header on"),
 	VALUE_ROW(GET_FIRST, "flow.first", FIELD_UINT, "time of the first packet, ns since 1970", .key = "first_ns"),
 	VALUE_ROW(GET_LAST, "flow.last", FIELD_UINT, "of the last one, either direction", .key = "last_ns"),
-	ROW(verdict, "net.verdict", FIELD_ENUM, "forwarded; redirected; dropped where no packet is known to have got "
-	    "through", .xlat = &net_verdict_xlat),
+	ROW(verdict, "net.verdict", FIELD_ENUM,
+	    "forwarded; redirected; dropped where no packet is known to have got "
+	    "through",
+	    .xlat = &net_verdict_xlat),
 	ROW(action, "net.action", FIELD_ENUM, "pass, drop, redirect, or nat: an address or a port was translated",
 	    .xlat = &net_action_xlat),
 	ROW(dropped, "flow.dropped", FIELD_UINT, "packets of this direction that the kernel dropped",
@@ -88,8 +90,8 @@ static const struct field flow_fields[] = {
 	    .flags = FIELD_OPTIONAL),
 	ROW(zero_windows, "tcp.zero_windows", FIELD_UINT, "segments that closed the receive window",
 	    .flags = FIELD_OPTIONAL),
-	ROW(ct, "ct.state", FIELD_ENUM, "what connection tracking says", .xlat = &ct_xlat,
-	    .flags = FIELD_OPTIONAL, .key = "ct_state"),
+	ROW(ct, "ct.state", FIELD_ENUM, "what connection tracking says", .xlat = &ct_xlat, .flags = FIELD_OPTIONAL,
+	    .key = "ct_state"),
 	ROW(mark, "ct.mark", FIELD_HEX, "its mark", .flags = FIELD_OPTIONAL, .key = "ct_mark"),
 	ROW(offloaded, "ct.offloaded", FIELD_BOOL, "handed to a flow table or to hardware: packets pass unseen",
 	    .flags = FIELD_OPTIONAL),
@@ -115,7 +117,7 @@ static const struct field flow_fields[] = {
 	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number"),
 };
 
-/* The wall clock is told by the stream. */
+/* The stream carries the offset of the wall clock. */
 static int get_time(const struct event *ev, uint64_t boot_ns, struct value *ret)
 {
 	if (!ev->clock_offset_ns || !boot_ns)
@@ -181,7 +183,7 @@ static void put_flags(struct buf *out, uint8_t flags)
 	}
 }
 
-/* The ends in the order of the conversation, the arrow the way of these packets. */
+/* The ends in the order of the flow; the arrow shows the direction of these packets. */
 static void put_ends(const struct event *ev, struct buf *out)
 {
 	const struct net_flow_event *b = ev->body;
@@ -219,7 +221,7 @@ static void put_turn(const struct event *ev, struct buf *out)
 		buf_printf(out, " %u redirected", b->redirected);
 }
 
-/* Name and value of what is known. */
+/* Appends name and value if known. */
 static void put_text(const struct event *ev, const char *what, enum field_kind like, int word, struct buf *out)
 {
 	const struct field f = { .kind = FIELD_GET, .off = (uint16_t)word, .like = FIELD_LIKE(like) };
@@ -235,7 +237,7 @@ static void put_text(const struct event *ev, const char *what, enum field_kind l
 		value_text(&v, out);
 }
 
-/* -v: what the short line leaves out. */
+/* -v: details that the short line omits. */
 static void put_details(const struct event *ev, struct buf *out)
 {
 	const struct net_flow_event *b = ev->body;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tables of flows belong to the processes that follow them, but the kernel shows their maps to whoever may load
- * programs: every map of this name and shape is one.
+ * The processes that follow flows own the tables, but the kernel shows their maps to any process that may load
+ * programs: a map of this name and shape is a flow table.
  */
 #include "probes/net/flow/net_flow_find.h"
 
@@ -27,7 +27,7 @@
 
 #define BATCH 256
 #define MAP_NAME "net_flows"
-#define TUPLES_MAX 4	/* of one conversation: more translations than one router makes */
+#define TUPLES_MAX 4 /* of one flow: more translations than a router makes */
 
 /* ---- text ---- */
 
@@ -61,7 +61,7 @@ static bool parse_end(const char *word, struct ipaddr *ip, uint16_t *port)
 	return ipaddr_parse(addr, ip) == 0;
 }
 
-/* "tcp 10.0.0.1:4711 -> 10.0.0.2:80", in any order of protocol and ends, "->" or not. 0 or -EINVAL. */
+/* "tcp 10.0.0.1:4711 -> 10.0.0.2:80"; protocol and ends in any order, "->" optional. 0 or -EINVAL. */
 static int net_tuple_parse(const char *text, struct net_tuple *ret)
 {
 	struct net_tuple t = { 0 };
@@ -106,7 +106,7 @@ static void put_way(const struct net_tuple *t, bool back, struct buf *out)
 	buf_add_char(out, ')');
 }
 
-/* Packets of both directions of @t, in the pcap-filter language. */
+/* Filter for the packets of both directions of @t, in the pcap-filter language. */
 static void net_tuple_words(const struct net_tuple *t, struct buf *out)
 {
 	buf_printf(out, "(%s proto %u and (", t->src.family == 4 ? "ip" : "ip6", t->proto);
@@ -121,8 +121,8 @@ static void net_tuple_words(const struct net_tuple *t, struct buf *out)
 struct found {
 	struct net_tuple tuples[TUPLES_MAX];
 	size_t n;
-	uint64_t id;		/* wanted; 0 = the first tuple is */
-	const uint32_t *spaces;	/* inodes of namespaces that ids may be of */
+	uint64_t id;		/* id to find; 0 = search by the first tuple */
+	const uint32_t *spaces; /* inodes of namespaces in which ids may exist */
 	size_t n_spaces;
 };
 
@@ -158,7 +158,7 @@ static struct net_tuple tuple_of(const struct net_flow *f, const struct net_flow
 
 	set_ip(&t.src, f->family, src->addr);
 	set_ip(&t.dst, f->family, dst->addr);
-	if (f->proto == 1 || f->proto == 58)	/* the identifier of an echo is no port */
+	if (f->proto == 1 || f->proto == 58) /* the identifier of an echo is not a port */
 		t.sport = t.dport = 0;
 	return t;
 }
@@ -211,7 +211,7 @@ static void walk_map(struct found *f, int fd)
 	}
 }
 
-/* 0, or why the kernel does not show its maps. */
+/* 0, or the error if the kernel does not show its maps. */
 static int walk_maps(struct found *f)
 {
 	uint32_t id = 0;
@@ -222,7 +222,7 @@ static int walk_maps(struct found *f)
 		uint32_t len = sizeof(info);
 
 		if (fd < 0 && errno == ENOENT)
-			continue;	/* gone meanwhile */
+			continue; /* removed meanwhile */
 		if (fd < 0)
 			return -errno;
 		if (bpf_map_get_info_by_fd(fd, &info, &len) < 0 || strcmp(info.name, MAP_NAME) != 0 ||
@@ -281,7 +281,7 @@ static void ask_spaces(struct found *f, const struct net_ns_words *names)
 		ask_conntrack(f);
 }
 
-/* The translation by one namespace may be translated again by another, so all are asked until none adds a tuple. */
+/* Another namespace may translate the translated tuple again: queries all until none adds a tuple. */
 static int follow(struct found *f, const struct opt_strv *netns, struct err *err)
 {
 	_cleanup_(net_ns_words_fini) struct net_ns_words names = { 0 };
@@ -332,7 +332,7 @@ int net_flow_find(const char *text, bool live, const struct opt_strv *netns, str
 	if (id)
 		r = by_id(&f, id, err);
 	else if (live)
-		walk_maps(&f);	/* without the right to, its own ends must do */
+		walk_maps(&f); /* without the right to query, the filter covers its own ends only */
 	if (r < 0)
 		return r;
 	if (live)

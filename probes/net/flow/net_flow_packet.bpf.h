@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The headers of a packet as far as flows need them: read in pieces, as a packet of a known flow must cost little.
+ * Parses the headers that flows need, in pieces: a packet of a known flow must cost little.
  */
 #ifndef NET_FLOW_PACKET_BPF_H
 #define NET_FLOW_PACKET_BPF_H
@@ -15,13 +15,13 @@
 #define ETH_LEN 14
 #define LOOPBACK 1	/* ifindex in every namespace: LOOPBACK_IFINDEX of include/net/flow.h */
 
-/* The packet at hand. */
+/* The current packet. */
 struct flow_packet {
-	struct net_flow_key key;	/* once it is in order; before, source and destination */
+	struct net_flow_key key; /* ordered after key_order(); before, source and destination */
 	__u32 len;		/* on the wire */
 	__u32 seq, payload;	/* TCP */
 	__u16 window;
-	__u16 l4_off;		/* where the transport header begins */
+	__u16 l4_off; /* offset of the transport header */
 	__u8 tcp_flags;
 	__u8 swapped;		/* the source became the key's second end */
 	__u8 dir;		/* NET_DIR_* */
@@ -30,15 +30,15 @@ struct flow_packet {
 /* ---- headers ---- */
 
 /*
- * @len bytes, a multiple of 4, at @off: in place where they lie in one piece, as headers do nearly always, else by
- * the helper, which is slower. 0, or negative where the packet ends before.
+ * Loads @len bytes, a multiple of 4, at @off: directly if they are linear, as headers nearly always are, else by the
+ * helper, which is slower. 0, or negative if the packet ends before.
  */
 static __always_inline int load(struct __sk_buff *skb, __u32 off, void *to, __u32 len)
 {
 	const void *data = (const void *)(long)skb->data, *end = (const void *)(long)skb->data_end;
 	const __u32 *from;
 
-	if (off > 255)	/* headers begin before that; the verifier wants a bound */
+	if (off > 255) /* headers start before it; the verifier needs a bound */
 		return -1;
 	from = data + off;
 	if ((const void *)from + len > end)
@@ -127,7 +127,7 @@ static __always_inline int parse_v6(struct __sk_buff *skb, struct flow_packet *p
 	return parse_ports(skb, p, at, end > at ? end - at : 0);
 }
 
-/* Puts the lower end first, so that both directions have one key. */
+/* Puts the lower end first, so that both directions share a key. */
 static __always_inline void key_order(struct flow_packet *p)
 {
 	struct net_flow_key *k = &p->key;
@@ -173,8 +173,8 @@ static __always_inline bool is_forward(const struct net_flow_entry *f, const str
 }
 
 /*
- * What nearly all packets are: IPv4 without options, in one piece, with a whole TCP header (or as many bytes behind a
- * UDP header), all of it linear. False: it is something else, or the long way has to find out.
+ * The common case: IPv4 without options, unfragmented, with a whole TCP header (or as many bytes behind a UDP
+ * header), all of it linear. False: the slow path must parse it.
  */
 static __always_inline bool parse_quick(struct __sk_buff *skb, struct flow_packet *p, __u32 off)
 {
@@ -203,7 +203,7 @@ static __always_inline bool parse_quick(struct __sk_buff *skb, struct flow_packe
 	return true;
 }
 
-/* 0, or -1 for what is no IP. */
+/* 0, or -1 if it is not IP. */
 static __always_inline int packet_parse(struct __sk_buff *skb, struct flow_packet *p, __u32 link)
 {
 	__u32 off = link == SONDE_LINK_ETHERNET ? ETH_LEN : 0;

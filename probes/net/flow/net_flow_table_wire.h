@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * A flow in the kernel's table, and how that becomes what records carry.
+ * A flow in the kernel's table, and its conversion to a record.
  *
- * The two directions are mostly counted by two CPUs, and a cache line that both write costs either more than all the
- * rest of counting. So what a packet writes stands in its direction's half, and around a half there are 64 bytes and
- * more that packets do not touch. Where the kernel begins a value within a line is not known here, hence distances.
+ * Two CPUs usually count the two directions, and a cache line that both write costs each more than all the other
+ * work. So packets write to their direction's half, and at least 64 bytes that packets do not touch surround it:
+ * distances, because the alignment of a map value to cache lines is unknown.
  */
 #ifndef NET_FLOW_TABLE_WIRE_H
 #define NET_FLOW_TABLE_WIRE_H
@@ -12,12 +12,12 @@
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 
-/* What packets of one direction write. */
+/* Fields that packets of one direction write. */
 struct net_flow_half {
 	__u64 packets, bytes;
 	__u64 last_ns;		/* of the first packet in a tick, and of those that change something */
-	__u32 tick;		/* jiffies then: asking for the time costs as much as finding the flow */
-	__u32 retransmitted, zero_windows, next_seq;	/* as in struct net_flow_way, likewise the next */
+	__u32 tick;		/* jiffies then: reading the clock costs as much as finding the flow */
+	__u32 retransmitted, zero_windows, next_seq; /* as in struct net_flow_way, and so is the next */
 	__u8 tcp_flags, told_flags, asked, owns;
 	__u32 srtt_us; /* as in struct net_flow_direction */
 };
@@ -35,7 +35,7 @@ struct net_flow_entry {
 	__u32 owner_tgid, rtt_ns;
 	struct net_flow_half back;
 	__u32 mark, out_ifindex;
-	struct net_flow_direction turn[2]; /* written by others than the packets' own programs */
+	struct net_flow_direction turn[2]; /* written by other programs than those of packets */
 };
 
 static inline void net_flow_way_of(const struct net_flow_half *h, struct net_flow_way *ret)
@@ -51,7 +51,7 @@ static inline void net_flow_way_of(const struct net_flow_half *h, struct net_flo
 	ret->owns = h->owns;
 }
 
-/* All of *ret is written. */
+/* Fills in all of *ret. */
 static inline void net_flow_of(const struct net_flow_entry *e, struct net_flow *ret)
 {
 	ret->first_ns = e->first_ns;
@@ -92,9 +92,9 @@ static inline void net_flow_of(const struct net_flow_entry *e, struct net_flow *
 
 /* Low byte of `what`; 0 = free. */
 #define NET_FLOW_SLOT_LIVE 1	/* packets are counted into it */
-#define NET_FLOW_SLOT_SHUT 2	/* no more, apart from those at hand: its flow is about to go */
+#define NET_FLOW_SLOT_SHUT 2	/* only packets in flight still count: its flow is about to be removed */
 
-/* One direction, as packets have it. */
+/* One direction, as in the packet. */
 struct net_flow_slot_key {
 	__u32 src, dst, ports;	/* network order */
 	__u32 ifindex;
@@ -106,11 +106,11 @@ struct net_flow_slot_key {
 /* IPv4 without options, TCP and UDP. */
 struct net_flow_slot {
 	struct net_flow_slot_key key;
-	__u32 claims;		/* 1 = it is somebody's */
-	__u64 packets, bytes;	/* those that the half in the table does not have */
+	__u32 claims;	      /* 1 = owned by a flow */
+	__u64 packets, bytes; /* in addition to those of the half in the table */
 	__u64 last_ns;
-	__u32 tick, next_seq;	/* these three as in the half, and newer */
-	__u32 due;		/* when there may be something to tell, in ns >> NET_FLOW_DUE_SHIFT */
+	__u32 tick, next_seq; /* these three as in the half, but newer */
+	__u32 due;	      /* time of the next possible report, in ns >> NET_FLOW_DUE_SHIFT */
 	__u8 tcp_flags, pad[3];
 };
 
@@ -122,14 +122,14 @@ static inline __u32 net_flow_slot_index(const struct net_flow_slot_key *k)
 	return (h ^ h >> 29) * 0x9e3779b97f4a7c15ull >> (64 - NET_FLOW_SLOT_BITS);
 }
 
-/* @k: with what a live slot has. */
+/* @k: the key of a live slot. */
 static inline int net_flow_slot_is(const struct net_flow_slot *s, const struct net_flow_slot_key *k)
 {
 	return s->key.src == k->src && s->key.dst == k->dst && s->key.ports == k->ports &&
 	       s->key.ifindex == k->ifindex && s->key.what == k->what;
 }
 
-/* The same for one that is live or shut. */
+/* The same for a live or shut slot. */
 static inline int net_flow_slot_owned(const struct net_flow_slot *s, const struct net_flow_slot_key *k)
 {
 	struct net_flow_slot_key shut = *k;

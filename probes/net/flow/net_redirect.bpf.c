@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Packets that a program or an action behind our tc programs sends elsewhere: counted with their flow, where they are
- * sent away. Where functions cannot be traced, net_sender_tuples.bpf.c counts those that come out again. Makes no
+ * Packets that a program or an action behind our tc programs redirects: counted with their flow at the redirection.
+ * Where these functions cannot be traced, net_sender_tuples.bpf.c counts the packets that leave again. Emits no
  * records.
  */
 #include "bpf/kernel.h"
@@ -26,14 +26,14 @@ static __always_inline int redirected(struct sk_buff *skb)
 	return 0;
 }
 
-/* int (skb): the helpers bpf_redirect(), bpf_redirect_peer() and bpf_redirect_neigh(), carried out. */
+/* int (skb): carries out the helpers bpf_redirect(), bpf_redirect_peer() and bpf_redirect_neigh(). */
 SEC("fentry/skb_do_redirect")
 int redirect_bpf(__u64 *ctx)
 {
 	return redirected((struct sk_buff *)ctx[0]);
 }
 
-/* int (skb, action, result); mirrors copy, that is no redirection */
+/* int (skb, action, result); a mirror copies, which is not a redirection */
 SEC("fentry/tcf_mirred_act")
 int redirect_mirred(__u64 *ctx)
 {

@@ -42,7 +42,7 @@ static bool has_function(const struct btf *btf, const char *name)
 	return btf && btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0;
 }
 
-/* The action may be a module, and then it has a BTF of its own while it is loaded. */
+/* The action may be a module, which has a BTF of its own while loaded. */
 static unsigned select_programs(const struct btf *btf, struct net_redirect_bpf *skel)
 {
 	_cleanup_(btf__freep) struct btf *module = btf__load_module_btf("act_mirred", (struct btf *)btf);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Who sent what, in every network namespace: where a packet with a socket is handed to a device, its tuple is
- * remembered, so that a drop on the receiving side knows the sender. Makes no records. Namespaces in which
- * the tc programs do the same are left out.
+ * Records the sender of each tuple, in every network namespace: remembers the tuple of a packet with a socket when
+ * the stack hands it to a device, so that a drop on the receiving side finds the sender. Emits no records. Skips
+ * namespaces whose tc programs do the same.
  */
 #include "bpf/kernel.h"
 
 #include "probes/net/flow/net_flow_direction.bpf.h"
 
-/* Connected sockets that were fed lately, by their cookies' last bits: most packets end here. */
+/* Connected sockets fed recently, by the last bits of their cookies: most packets end here. */
 #define FED_SLOTS 256
 #define FED_TICKS 64	/* jiffies, so 64 to 640 ms: less than TUPLE_FEED_NS, which then decides */
 
 struct fed {
 	__u64 cookie;
-	__u64 at;	/* jiffies: asked for in a few ns */
+	__u64 at; /* jiffies: a few ns to read */
 };
 
 struct {
@@ -40,19 +40,21 @@ static __always_inline bool fed_lately(const struct sock *sk, __u64 cookie)
 	return false;
 }
 
-/* Flows are counted, and the kernel's redirections themselves cannot be traced. */
+/* Flows are counted, and the redirection functions cannot be traced. */
 const volatile bool feed_turns;
 
 struct sk_buff___redirected {
 	__u8 redirected : 1;
 } __attribute__((preserve_access_index));
 
-/* What a program or an action sent here from the interface by which it had come (6.x; before, mirred only). */
+/*
+ * A packet that a program or an action redirected here from the interface it came in on (6.x; before, mirred only).
+ */
 static __always_inline bool is_redirected(struct sk_buff *skb)
 {
 	const struct sk_buff___redirected *s = (const void *)skb;
 
-	/* most packets were made here and came by none: they cost a load */
+	/* most packets originate here and have no such interface: they cost a load */
 	return skb->skb_iif && bpf_core_field_exists(s->redirected) && BPF_CORE_READ_BITFIELD(s, redirected);
 }
 
@@ -81,7 +83,7 @@ int feed_tuple(__u64 *ctx)
 	if (!netns || netns == net_want_netns || !owner)
 		return 0;
 	now = bpf_ktime_get_ns();
-	/* a connected socket has one tuple: no need to look at the packet */
+	/* a connected socket has one tuple: the packet itself need not be read */
 	if (sk->__sk_common.skc_dport && now - owner->fed_ns < TUPLE_FEED_NS)
 		return 0;
 	__builtin_memset(head, 0, sizeof(head));

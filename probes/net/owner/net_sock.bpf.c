@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Destinations of sockets at the cgroup hooks where others translate them (service to backend, and back). An
- * observer: every program returns 1, allow, and writes nothing to its context.
+ * Destinations of sockets at the cgroup hooks where other programs translate them (service to backend and back). An
+ * observer: every program returns 1 (allow) and leaves its context unchanged.
  *
- * Two programs a hook: one that runs before all others of the tree (BPF_F_PREORDER), one that runs behind those of
- * the cgroups below. The second speaks only if the address is another one by then, or if there is no first.
+ * Each hook has two programs: the first runs ahead of all others in the tree (BPF_F_PREORDER), the second after those
+ * of the cgroups below. The second reports only if the address has changed by then, or if the first is missing.
  *
- * These programs run with preemption on: a task may find the row of the ledger half added to by another one on its
- * CPU. So the sums are atomic here.
+ * These programs run with preemption on: another task may preempt them on the same CPU in the middle of a ledger
+ * update. The sums are therefore atomic.
  */
 #include "bpf/kernel.h"
 
@@ -23,7 +23,7 @@
 #include "sonde/notify_wire.h"
 #include "sonde/ratelimit.bpf.h"
 
-/* As in net_packet.bpf.h; those of traces hold here. */
+/* As in net_packet.bpf.h; the values for traces apply here. */
 const volatile __u64 net_rate[NET_KIND__MAX], net_burst[NET_KIND__MAX], net_interval_ns[NET_KIND__MAX];
 
 struct {
@@ -36,7 +36,7 @@ struct {
 /* Context of cgroup/sock_addr programs: struct bpf_sock_addr of include/uapi/linux/bpf.h. */
 struct bpf_sock_addr {
 	__u32 user_family;
-	__u32 user_ip4;		/* network order, likewise the next two */
+	__u32 user_ip4; /* network order, as are the next two */
 	__u32 user_ip6[4];
 	__u32 user_port;
 	__u32 family;
@@ -49,7 +49,7 @@ struct sock_before {
 	__u16 port;
 };
 
-/* What the first program saw, by task. */
+/* The address that the first program saw, by task. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -118,7 +118,7 @@ static __always_inline void sock_tell(void *ctx, struct net_sock_rec *r)
 	sock_output(l, r);
 }
 
-/* True if the first program saw the same, so that there is nothing to add. */
+/* True if the first program saw the same address: the second has nothing to report. */
 static __always_inline bool sock_same(const struct net_sock_rec *r)
 {
 	__u64 task = bpf_get_current_task();

@@ -72,7 +72,7 @@ int net_sock_attach(struct net_sock *s, struct err *err)
 	_cleanup_close_ int fd = cgroup2_open(probe_env_host_root(s->env));
 
 	if (fd < 0)
-		return err_errno(err, fd, "there is no cgroup2 mount to attach to");
+		return err_errno(err, fd, "cannot attach: cgroup2 is not mounted");
 	if (!hooks_attach(s->hooks, fd))
 		return err_set(err, -EOPNOTSUPP, "none of them can be attached; `sonde doctor` says why");
 	return 0;

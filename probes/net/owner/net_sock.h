@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The hooks where sockets' addresses are translated; they sit at the root of the cgroup2 tree.
+ * Cgroup hooks where socket addresses are translated; the programs sit at the root of the cgroup2 tree.
  */
 #ifndef NET_NET_SOCK_H
 #define NET_NET_SOCK_H
@@ -16,7 +16,7 @@ int net_sock_attach(struct net_sock *s, struct err *err);
 void net_sock_detach(struct net_sock *s);
 void net_sock_close(struct net_sock *s);	/* NULL is fine */
 
-/* How each hook fared: for doctor. */
+/* Reports the state of each hook, for doctor. */
 void net_sock_report(const struct net_sock *s, hook_report_fn fn, void *ctx);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of socket hooks to events of the same type that other datapaths' have: with the notification that Cilium's
- * clients know beside what is ours (the process, what it did). Pure.
+ * Records of socket hooks to events of the type that other datapaths use: the notification that Cilium's clients
+ * understand, plus the process and the hook. Pure.
  */
 #include <errno.h>
 #include <string.h>

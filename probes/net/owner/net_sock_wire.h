@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Addresses that sockets are asked to speak to, or say they spoke to, at the hooks where services are translated.
+ * Destinations of sockets at the hooks where services are translated.
  */
 #ifndef NET_SOCK_WIRE_H
 #define NET_SOCK_WIRE_H
@@ -11,14 +11,14 @@
 
 #define NET_CLASS_SOCK 6	/* row of the ledger */
 
-/* What the process did. Append only; 0 is not known (other datapaths do not tell). */
+/* System call of the process. Append only; 0 = unknown (other datapaths do not report it). */
 #define NET_SOCK_CONNECT 1
 #define NET_SOCK_SENDMSG 2
 #define NET_SOCK_RECVMSG 3
 #define NET_SOCK_GETPEERNAME 4
 #define NET_SOCK__MAX 5
 
-/* hdr: the process that did it. */
+/* hdr: the calling process. */
 struct net_sock_rec {
 	struct sonde_rec hdr;
 	__u64 cookie, cgroup_id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Adding and removing goes through libbpf; looking at all filters of an interface is RTM_GETTFILTER of
- * rtnetlink: include/uapi/linux/rtnetlink.h (struct tcmsg), pkt_cls.h (TCA_BPF_*).
+ * libbpf adds and removes filters; RTM_GETTFILTER of rtnetlink lists all filters of an interface:
+ * include/uapi/linux/rtnetlink.h (struct tcmsg), pkt_cls.h (TCA_BPF_*).
  */
 #include "probes/net/packet/net_clsact.h"
 
@@ -19,10 +19,10 @@
 
 #include "base/cleanup.h"
 
-/* Low numbers run first; 1 is what everybody takes. Others may sit on any: then the next is tried. */
+/* Lower priorities run first; 1 is the common default of other tools. A priority in use is skipped. */
 #define PRIORITY_FIRST 2
 #define PRIORITY_LAST 64
-#define NAME_PREFIX "sonde_"	/* of our programs, hence of the filters that libbpf names after them */
+#define NAME_PREFIX "sonde_" /* of our programs, hence of the filters: libbpf names them after the program */
 
 DEFINE_CLEANUP(struct mnl_socket *, mnl_socket_close)
 
@@ -61,7 +61,7 @@ int net_clsact_add(uint32_t ifindex, int dir, int prog_fd, struct net_filter *f,
 			};
 			return 0;
 		}
-		/* taken, or of another kind of filter */
+		/* in use, or by a filter of another kind */
 		if (r == -EEXIST || r == -EINVAL)
 			r = prio == PRIORITY_LAST ? r : 0;
 	}
@@ -118,7 +118,7 @@ static int on_filter(const struct nlmsghdr *h, void *data)
 
 	if (h->nlmsg_type != RTM_NEWTFILTER || mnl_nlmsg_get_payload_len(h) < sizeof(*m))
 		return MNL_CB_OK;
-	/* a chain without a filter is shown with handle 0 */
+	/* the kernel lists a chain without filters with handle 0 */
 	if (!m->tcm_handle)
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, h, sizeof(*m)) {

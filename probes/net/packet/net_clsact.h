@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * clsact filters, for kernels without tcx (before 6.6). A filter of ours is told by three things: priority,
- * handle (the process id of its maker) and the id of the program in it. It is removed only if all three are
- * as noted; a qdisc is removed only if we made it and nobody else uses it.
+ * clsact filters, for kernels without tcx (before 6.6). Three values identify a filter of ours: priority, handle (the
+ * process id of its creator) and program id. A filter is removed only if all three match; a qdisc only if this
+ * process added it and it is unused.
  *
- * Everything here works on the interfaces of the calling thread's namespace.
+ * All functions work on the interfaces of the calling thread's namespace.
  */
 #ifndef NET_NET_CLSACT_H
 #define NET_NET_CLSACT_H
@@ -18,14 +18,14 @@ struct net_filter {
 	uint16_t priority;
 };
 
-/* @dir: 0 ingress, 1 egress. *made_qdisc becomes true if there was no clsact qdisc. */
+/* @dir: 0 ingress, 1 egress. *made_qdisc becomes true if the interface had no clsact qdisc. */
 int net_clsact_add(uint32_t ifindex, int dir, int prog_fd, struct net_filter *f, bool *made_qdisc);
 void net_clsact_remove(uint32_t ifindex, int dir, struct net_filter *f);
 
-/* Removes the clsact qdisc unless somebody has a filter there. */
+/* Removes the clsact qdisc unless it has filters. */
 void net_clsact_release(uint32_t ifindex);
 
-/* Removes filters whose maker no longer runs. */
+/* Removes filters whose creator has exited. */
 void net_clsact_sweep(uint32_t ifindex);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Telling of one packet at tc: its bytes, its owner, its observation point, into the scratch record.
+ * Fills the scratch record of a packet at tc: bytes, owner, observation point.
  */
 #ifndef NET_EMIT_BPF_H
 #define NET_EMIT_BPF_H
@@ -9,7 +9,7 @@
 #include "probes/net/packet/net_packet.bpf.h"
 #include "probes/net/packet/net_points.bpf.h"
 
-/* Fills head and packet bytes. Returns what a record carries, or negative. */
+/* Fills head and packet bytes. Returns the number of bytes in the record, or negative. */
 static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r, bool tagged, int verdict)
 {
 	__u32 snap = snaplen(NET_KIND_TRACE, verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES;
@@ -20,7 +20,7 @@ static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r
 	r->orig_len = len;
 	if (want > len)
 		want = len;
-	/* Before 6.8 the verifier learns nothing from a comparison with zero, hence one less than what is wanted. */
+	/* Before 6.8 the verifier learns nothing from a comparison with zero: the length minus one is compared. */
 	want--;
 	barrier_var(want);
 	if (want >= net_snap_limit)
@@ -39,7 +39,7 @@ static __always_inline struct sonde_owner *find_owner(struct __sk_buff *skb, str
 	struct sonde_owner *proc = NULL;
 
 	if (owner_from_cookie(&s->rec, cookie, NET_OWNER_SKB_SK, &proc) && proc) {
-		/* sockets without a process (the kernel's own, which answer for others) would only mislead */
+		/* sockets without a process (the kernel's own, which reply for others) would only mislead */
 		if (dir == NET_DIR_OUT && is_ip && tuple_feed_due(proc, tuple_hash(&s->sent), bpf_ktime_get_ns()))
 			sender_set(&s->sent, cookie);
 		return proc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * rtnetlink: RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR; formats: include/uapi/linux/rtnetlink.h,
- * if_link.h, if_addr.h. A dump is asked for after the groups are joined, so nothing falls between.
+ * rtnetlink: RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR; formats: include/uapi/linux/rtnetlink.h, if_link.h,
+ * if_addr.h. The dump is requested after the groups are joined, so no change is missed in between.
  */
 #include "probes/net/packet/net_iface.h"
 
@@ -29,10 +29,10 @@ struct net_watch {
 	void *ctx;
 	struct mnl_socket *nl;
 	unsigned seq;
-	unsigned due;		/* bits 1u << enum dump still to be asked for */
+	unsigned due; /* bits 1u << enum dump still to request */
 	bool dumping;
-	bool listing;		/* the dump that runs is one of links: it shows all that exist */
-	bool torn;		/* it was told that something changed meanwhile */
+	bool listing;		/* the current dump is one of links: it lists all that exist */
+	bool torn;		/* the kernel reported a change during the dump (NLM_F_DUMP_INTR) */
 	struct map links;	/* ifindex -> u64 number of the last link dump that showed it */
 	uint64_t round;
 	char *buf;		/* RECV_BYTES */
@@ -79,7 +79,7 @@ int net_iface_fd(const struct net_watch *w)
 
 /* ---- links ---- */
 
-/* Copies a string attribute that is validated to be one; longer ones are cut. */
+/* Copies a validated string attribute; truncates longer ones. */
 static void copy_str(char dst[static 16], const struct nlattr *a)
 {
 	if (mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
@@ -127,7 +127,7 @@ static void on_link(struct net_watch *w, const struct nlmsghdr *h)
 
 	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m))
 		return;
-	/* a bridge tells of ports that come and go with the same message in another family */
+	/* a bridge announces its ports with the same message in another family */
 	if (m->ifi_family != AF_UNSPEC)
 		return;
 	if (h->nlmsg_type == RTM_NEWLINK)
@@ -136,7 +136,7 @@ static void on_link(struct net_watch *w, const struct nlmsghdr *h)
 		on_del_link(w, (uint32_t)m->ifi_index);
 }
 
-/* What a complete dump did not show is gone: its message was lost. */
+/* Removes links that a complete dump did not list: their message was lost. */
 static void drop_unseen(struct net_watch *w)
 {
 	void *key, *val;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Bytes of a packet at tc.
+ * Reads bytes of a packet at tc.
  */
 #ifndef NET_LOAD_BPF_H
 #define NET_LOAD_BPF_H
@@ -15,15 +15,15 @@
 #define PKT_LOOPBACK 5	/* PACKET_LOOPBACK of include/uapi/linux/if_packet.h */
 
 /*
- * A copy of a packet that this host sends, put back for its own sockets: IP loops multicast and broadcast so, before
- * the Ethernet header exists. The interface carries no such frame, and packet sockets skip it for the same reason.
+ * A copy of a packet that this host sends, looped back for its own sockets: IP does so with multicast and broadcast,
+ * before the Ethernet header exists. The frame is not on the wire, and packet sockets skip it for the same reason.
  */
 static __always_inline bool is_looped_copy(const struct __sk_buff *skb)
 {
 	return skb->pkt_type == PKT_LOOPBACK;
 }
 
-/* Loads @len bytes (VLAN tag of the metadata included, put back in its place) of the packet to @to. */
+/* Loads @len bytes of the packet, including the VLAN tag of the metadata in its wire position, to @to. */
 static __always_inline long load_packet(struct __sk_buff *skb, __u8 *to, __u32 len, bool tagged)
 {
 	__u16 tag[2];

@@ -31,11 +31,11 @@ struct net_netns {
 	const struct net_setup *setup;
 	struct net_names *names;
 	struct net_recorder *keep;	/* NULL = none */
-	struct net_policy *policy;	/* likewise */
+	struct net_policy *policy;	/* NULL = none */
 	int fd;				/* of the namespace */
 	uint32_t inode;
 	struct net_tc *tc;
-	struct net_flows *flows;	/* whose programs tc has; NULL = each packet is told of */
+	struct net_flows *flows; /* owner of the tc programs; NULL = each packet is reported */
 	struct net_watch *watch;
 	struct loop_source *source;
 	struct coop_job job;		/* follows the interfaces */
@@ -67,14 +67,14 @@ bool net_netns_has(const struct net_netns *s, const char *iface)
 
 /* ---- news of interfaces; all run inside the namespace ---- */
 
-/* For drops of packets that no longer know more of their device than its number (bpf/net_drop.bpf.c). */
+/* For drops of packets that have kept only the number of their device (drop/net_drop.bpf.c). */
 static void want_drops(struct net_netns *s, uint32_t ifindex, bool want)
 {
 	const int fd = probe_env_instance_map(s->p->env, s->p->instance, "inst_net_wanted");
 	const uint32_t key[2] = { s->inode, ifindex };
 	const uint8_t one = 1;
 
-	/* without drops there is no map; a full one costs such packets only */
+	/* without drops the map does not exist; a full map affects such packets only */
 	if (fd >= 0 && want)
 		bpf_map_update_elem(fd, key, &one, BPF_ANY);
 	else if (fd >= 0)
@@ -183,7 +183,7 @@ int net_netns_open(struct probe *p, const struct net_setup *setup, struct net_na
 	return 0;
 }
 
-/* Attaching waits for the kernel: it is done beside the loop, which does not look at the socket meanwhile. */
+/* Attaching waits for the kernel: it runs beside the loop, which does not poll the socket meanwhile. */
 static int on_readable(void *ctx, int fd, uint32_t events)
 {
 	struct net_netns *s = ctx;
@@ -195,7 +195,7 @@ static int on_readable(void *ctx, int fd, uint32_t events)
 	return 0;
 }
 
-/* Reads which interfaces came and went. */
+/* Reads which interfaces appeared and disappeared. */
 static void net_netns_run(struct net_netns *s)
 {
 	struct err e = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One network namespace that is traced: its tc programs on every interface that is up and wanted, kept so
- * while interfaces come, go and change their names.
+ * One traced network namespace: its tc programs on every selected interface that is up, kept attached while
+ * interfaces appear, disappear and change their names.
  */
 #ifndef NET_NET_NETNS_H
 #define NET_NET_NETNS_H
@@ -18,21 +18,22 @@ struct net_netns;
 struct probe;
 
 /*
- * @text as in net_ns_open(). -EINVAL when there is no such namespace; anything else says that the programs do
- * not load here. @setup, @names, @keep and @policy (both NULL = packets are told of as they come) are borrowed.
+ * @text as in net_ns_open(). -EINVAL if the namespace does not exist; any other error means that the programs do not
+ * load here. @setup, @names, @keep and @policy are borrowed; with @keep and @policy NULL, packets are reported as
+ * they come.
  */
 int net_netns_open(struct probe *p, const struct net_setup *setup, struct net_names *names, struct net_recorder *keep,
 		   struct net_policy *policy, const char *text, struct net_netns **ret, struct err *err);
 
-/* Attaches to what is up and listens for news. */
+/* Attaches to the interfaces that are up and watches for changes. */
 int net_netns_start(struct net_netns *s, struct err *err);
-void net_netns_tick(struct net_netns *s);   /* about every second: news, and flows that ended */
+void net_netns_tick(struct net_netns *s);   /* about every second: interface changes, and flows that ended */
 void net_netns_stop(struct net_netns *s);   /* detaches everything */
-void net_netns_finish(struct net_netns *s); /* tells of the flows that are left */
+void net_netns_finish(struct net_netns *s); /* reports the remaining flows */
 void net_netns_close(struct net_netns *s);  /* NULL is fine */
 
 uint32_t net_netns_inode(const struct net_netns *s);
-int net_netns_flows(const struct net_netns *s); /* descriptor of the table of flows; -1 = there are none */
+int net_netns_flows(const struct net_netns *s); /* descriptor of the flow table; -1 = flows are off */
 bool net_netns_has(const struct net_netns *s, const char *iface);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What the net programs share: read-only configuration, the scratch record of each CPU, tuples out of
- * packet headers, and the owner of a packet.
+ * Shared by the net programs: read-only configuration, the scratch record of each CPU, tuples from packet headers,
+ * and the owner of a packet.
  */
 #ifndef NET_PACKET_BPF_H
 #define NET_PACKET_BPF_H
@@ -24,21 +24,21 @@
 
 /* Set before load; the verifier knows the values. */
 const volatile __u32 net_snaplen[NET_KIND__MAX] = { 128, 128, 128 };
-const volatile __u32 net_snap_limit = NET_SNAP_MAX;	/* above all lengths here; sizes net_scratch */
+const volatile __u32 net_snap_limit = NET_SNAP_MAX; /* maximum of all lengths here; sizes net_scratch */
 /* Tokens per interval, 0 = no limit; see struct ratelimit_conf. */
 const volatile __u64 net_rate[NET_KIND__MAX], net_burst[NET_KIND__MAX], net_interval_ns[NET_KIND__MAX];
 const volatile __u32 net_want_netns;	/* the namespace these programs are attached in; 0 = any */
 const volatile __u32 net_stack_depth;	/* 0 = no stack */
-const volatile __u32 net_undecided_snaplen = 128;	/* what user space needs to decide about the packet filter */
+const volatile __u32 net_undecided_snaplen = 128; /* bytes for the packet filter in user space */
 
-/* What tracing programs know of an skb (net_skb.bpf.h). Pointers are addresses to be probed here. */
+/* Properties of an skb for tracing programs (net_skb.bpf.h). Pointers are kernel addresses to be probed. */
 struct net_skb {
-	struct net_device *dev;	/* NULL: none, or its place holds something else */
-	struct net_device *out;	/* then that of the route */
+	struct net_device *dev; /* NULL = none, or the field holds something else */
+	struct net_device *out; /* if dev is NULL: device of the route */
 	__u32 netns, ifindex;
-	__u32 link;		/* SONDE_LINK_*, 0 = the packet cannot be found in it */
+	__u32 link;		/* SONDE_LINK_*, 0 = the packet cannot be located in it */
 	__u32 start;		/* of the packet, offset from head */
-	__u32 orig_len, linear_len;	/* from start: whole, and readable in one piece */
+	__u32 orig_len, linear_len; /* from start: all bytes, and the bytes readable in one piece */
 	__u32 pulled;		/* from start to skb->data, VLAN tag included */
 	__u32 dev_type;		/* ARPHRD_* */
 	__u8 tagged;
@@ -48,10 +48,10 @@ struct net_skb {
 
 /* One record under construction per CPU; value_size and max_entries are set before load. */
 struct net_scratch {
-	__u64 busy;		/* a program that interrupts another one on this CPU must not touch the rest */
+	__u64 busy; /* a program that interrupts another on this CPU must not use the rest */
 	struct net_skb skb;
-	struct sonde_tuple sent, received;	/* the packet's, seen from its sender and from its receiver */
-	__u64 is_error;		/* an ICMP error: sender and receiver are those of the conversation it is about */
+	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
+	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
 	struct net_rec rec;	/* then packet bytes and addresses */
 };
 
@@ -78,9 +78,9 @@ struct {
 	__type(value, __u8);
 } inst_net_local SEC(".maps");
 
-/* Tuples of all namespaces, key.netns = 0: whose packet arrives in another namespace of this host. */
+/* Tuples of all namespaces, key.netns = 0: senders of packets that arrive in another namespace of this host. */
 struct net_remote {
-	__u64 cookie;		/* 0: two namespaces use this tuple at the same time, so nobody can tell */
+	__u64 cookie; /* 0: two namespaces use this tuple at the same time, so the sender is ambiguous */
 	__u64 seen_ns;
 	__u32 netns;
 	__u32 pad;
@@ -93,7 +93,7 @@ struct {
 	__type(value, struct net_remote);
 } inst_net_remote SEC(".maps");
 
-#define NET_REMOTE_FRESH_NS 60000000000ULL	/* a tuple quiet for so long may have moved to another socket */
+#define NET_REMOTE_FRESH_NS 60000000000ULL /* after that the tuple may belong to another socket */
 
 static __always_inline struct net_scratch *scratch_take(struct sonde_ledger *l)
 {
@@ -149,7 +149,7 @@ static __always_inline __u16 head_u16(const __u8 *head, __u32 off)
 	return (__u16)(head_u8(head, off) << 8 | head_u8(head, off + 1));
 }
 
-/* Offset of the IP header in @head, 0xff when there is none. */
+/* Offset of the IP header in @head, 0xff if it has none. */
 static __always_inline __u32 head_l3(const __u8 *head, __u32 link, __u16 *ret_proto)
 {
 	__u32 off = 12;
@@ -183,7 +183,7 @@ static __always_inline void set_ports(struct sonde_tuple *t, const __u8 *head, _
 	t->rport = head_u16(head, off + 2);
 }
 
-/* An echo and its reply are one conversation: their identifier stands for both ports (a ping socket has it too). */
+/* An echo and its reply are one flow: the identifier serves as both ports (ping sockets use it the same way). */
 static __always_inline void set_echo(struct sonde_tuple *t, const __u8 *head, __u32 off)
 {
 	if (off <= NET_HEAD_BYTES - 8)
@@ -195,13 +195,13 @@ static __always_inline bool is_echo(__u8 proto, __u8 type)
 	return proto == 1 ? type == 8 || type == 0 : type == 128 || type == 129;
 }
 
-/* Those that carry the packet which they are about. */
+/* ICMP errors, which carry the packet they report on. */
 static __always_inline bool is_icmp_error(__u8 proto, __u8 type)
 {
 	return proto == 1 ? type == 3 || type == 4 || type == 5 || type == 11 || type == 12 : type >= 1 && type <= 4;
 }
 
-/* Addresses and protocol; returns where the transport header is, NET_HEAD_BYTES when that cannot be told. */
+/* Fills in addresses and protocol. Returns the offset of the transport header, NET_HEAD_BYTES if unknown. */
 static __always_inline __u32 tuple_v4(struct sonde_tuple *t, const __u8 *head, __u32 off)
 {
 	if (off > NET_HEAD_BYTES - 20)
@@ -219,7 +219,7 @@ static __always_inline __u32 tuple_v4(struct sonde_tuple *t, const __u8 *head, _
 	return off + (head_u8(head, off) & 15) * 4;
 }
 
-/* Hop-by-hop, routing and destination options are stepped over, as many as fit into the head. */
+/* Skips hop-by-hop, routing and destination options, as many as fit into the head. */
 static __always_inline __u32 tuple_v6(struct sonde_tuple *t, const __u8 *head, __u32 off)
 {
 	__u32 pos = off + 40;
@@ -258,9 +258,9 @@ static __always_inline void tuple_turn(struct sonde_tuple *to, const struct sond
 }
 
 /*
- * The 5-tuple of the packet whose first bytes are @head (zeroed behind what was captured): source as local,
- * destination as remote. An ICMP error has the tuple of the packet it is about, and *ret_turned: it belongs to
- * whom it is sent to. False when it is no IP, or when nothing in it tells one conversation from another.
+ * The 5-tuple of the packet whose first bytes are @head (zeroed behind the captured part): source as local,
+ * destination as remote. An ICMP error has the tuple of the packet it reports on and sets *ret_turned: it belongs to
+ * its recipient. False if the packet is not IP, or if it has neither ports nor an identifier.
  */
 static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t,
 				       bool *ret_turned)
@@ -294,7 +294,7 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 	return true;
 }
 
-/* The same into the scratch, from both sides. The packet stands in the record. */
+/* Fills both tuples of the scratch from the packet in its record. */
 static __always_inline bool scratch_tuples(struct net_scratch *s, __u32 link, __u32 netns)
 {
 	bool turned;
@@ -318,11 +318,11 @@ static __always_inline bool scratch_tuples(struct net_scratch *s, __u32 link, __
 /* ---- owner ---- */
 
 /*
- * Look-ups write cookie and way (NET_OWNER_*) into the record at once and return whether there was an answer;
- * *ret_proc is the process, NULL when the socket's process is not known.
+ * Look-ups store cookie and source (NET_OWNER_*) in the record and return whether they succeeded; *ret_proc is the
+ * process, NULL if the socket's process is unknown.
  */
 
-/* Remembers a sender for packets that show up in another namespace; @t as in head_tuple(). */
+/* Remembers a sender for packets that appear in another namespace; @t as in head_tuple(). */
 static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie)
 {
 	struct sonde_tuple key = *t;
@@ -340,8 +340,8 @@ static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie
 }
 
 /*
- * Remembers who sent a packet; @t as in head_tuple(). Echo requests to a broadcast or multicast address get their
- * replies from other addresses: the identifier finds their sender as a port finds a listener.
+ * Remembers the sender of a packet; @t as in head_tuple(). Echo requests to a broadcast or multicast address get
+ * their replies from other addresses: the identifier finds their sender as a port finds a listener.
  */
 static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie)
 {
@@ -379,7 +379,7 @@ static __always_inline bool owner_remote(struct net_rec *rec, const struct sonde
 	return r && owner_from_cookie(rec, r->cookie, NET_OWNER_REMOTE_TUPLE, ret_proc);
 }
 
-/* True if packets to @t's local address end in its namespace, as far as is known. */
+/* True if packets to @t's local address are known to end in its namespace. */
 static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 {
 	struct net_addr key = { .netns = t->netns, .family = t->family };
@@ -402,8 +402,8 @@ static __always_inline bool owner_exact(struct net_rec *r, const struct sonde_tu
 }
 
 /*
- * A socket bound to the local end of @t that takes packets of anybody. One that is bound to no address would
- * also match packets which only pass through, so the caller must know that the address is one of ours.
+ * A socket bound to the local end of @t, with any peer. A socket bound to the wildcard address would also match
+ * forwarded packets, so the address must be known as local.
  */
 static __always_inline bool owner_bound(struct net_rec *r, const struct sonde_tuple *t, bool local,
 					struct sonde_owner **ret_proc)
@@ -425,8 +425,8 @@ static __always_inline bool owner_bound(struct net_rec *r, const struct sonde_tu
 }
 
 /*
- * By the packet's addresses; @local: the kernel delivers it here. The receiving side comes first (a packet
- * belongs to whom it is for), the sender of this namespace next, a sender in another one last.
+ * Owner by the packet's addresses; @local: the kernel delivers it here. The receiver comes first (a packet belongs to
+ * its recipient), then a sender in this namespace, then a sender in another.
  */
 static __always_inline struct sonde_owner *owner_by_packet(struct net_scratch *s, bool local)
 {
@@ -440,9 +440,9 @@ static __always_inline struct sonde_owner *owner_by_packet(struct net_scratch *s
 }
 
 /*
- * The same for a packet that leaves: it belongs to whom it is from, when that is somebody of this namespace. What the
- * kernel sends for a listener (SYN-ACK) has no socket of its own, but the listener's address. What nobody here sent
- * (forwarded, refused by the kernel, errors about others' packets) is asked for as above.
+ * Owner of an outgoing packet: its sender, if that is a process of this namespace. A packet that the kernel sends for
+ * a listener (SYN-ACK) has no socket, but the listener's address. Packets without a local sender (forwarded, refused
+ * by the kernel, errors about foreign packets) fall back to owner_by_packet().
  */
 static __always_inline struct sonde_owner *owner_by_sender(struct net_scratch *s)
 {
@@ -453,7 +453,7 @@ static __always_inline struct sonde_owner *owner_by_sender(struct net_scratch *s
 	return owner_by_packet(s, false);
 }
 
-/* The selection by process and the exclusion of our own; counts what it refuses. */
+/* Applies the selection by process and excludes our own processes; counts what it refuses. */
 static __always_inline bool owner_pass(struct sonde_ledger *l, const struct sonde_owner *o)
 {
 	bool pass = o ? !is_excluded(o->tgid) && select_owner(o->tgid, o->comm, o->cgroup_id) : !selects_process();
@@ -463,7 +463,7 @@ static __always_inline bool owner_pass(struct sonde_ledger *l, const struct sond
 	return pass;
 }
 
-/* What a record of this kind carries of a packet, at most. */
+/* Maximum number of packet bytes in a record of @kind. */
 static __always_inline __u32 snaplen(__u32 kind, int verdict)
 {
 	__u32 n = net_snaplen[kind];
@@ -476,7 +476,7 @@ static __always_inline __u16 rec_flags(__u16 class, int verdict, bool cut)
 	return class | (cut ? SONDE_RF_CUT : 0) | (verdict == PKTFILTER_UNDECIDED ? SONDE_RF_UNDECIDED : 0);
 }
 
-/* Of the owner the record has cookie and way already; a way that leads to no process is none. */
+/* The record has the owner's cookie and source already; a source that leads to no process becomes NONE. */
 static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledger *l, __u16 type, __u16 flags,
 				      const struct sonde_owner *o)
 {
@@ -487,8 +487,8 @@ static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledg
 }
 
 /*
- * Read out of the task: the helpers for its ids and name came to packet programs with 6.10 and later, while
- * this one is there since 5.10.
+ * Reads from the task struct: packet programs have the helpers for ids and name only since 6.10, and this helper
+ * since 5.10.
  */
 static __always_inline void rec_set_task(struct net_rec *r)
 {
@@ -496,7 +496,7 @@ static __always_inline void rec_set_task(struct net_rec *r)
 
 	r->cur_tgid = BPF_CORE_READ(task, tgid);
 	r->cur_tid = BPF_CORE_READ(task, pid);
-	bpf_core_read(r->cur_comm, sizeof(r->cur_comm), &task->comm); /* whole: a string read costs twice as much */
+	bpf_core_read(r->cur_comm, sizeof(r->cur_comm), &task->comm); /* a string read costs twice as much */
 }
 
 #endif

@@ -14,7 +14,7 @@
 #define OVERLAY NET_POINT_FROM_OVERLAY, NET_POINT_TO_OVERLAY
 #define NETWORK NET_POINT_FROM_NETWORK, NET_POINT_TO_NETWORK
 
-/* The name of a point is what stands at the other end of the interface. */
+/* The name of a point is the peer of the interface. */
 const struct net_point_row net_points_table[] = {
 	/* the stack talks to itself */
 	{ NULL, ARPHRD_LOOPBACK, STACK },
@@ -22,10 +22,10 @@ const struct net_point_row net_points_table[] = {
 	/* a container, a virtual machine, a program behind a descriptor */
 	{ "veth", NET_ANY_TYPE, ENDPOINT },
 	{ "netkit", NET_ANY_TYPE, ENDPOINT },
-	{ "tun", NET_ANY_TYPE, ENDPOINT },	/* tap devices too */
+	{ "tun", NET_ANY_TYPE, ENDPOINT }, /* tap devices too */
 	{ "macvtap", NET_ANY_TYPE, ENDPOINT },
 	{ "ipvtap", NET_ANY_TYPE, ENDPOINT },
-	/* what is inside a tunnel */
+	/* tunnels: the inner packet */
 	{ "vxlan", NET_ANY_TYPE, OVERLAY },
 	{ "geneve", NET_ANY_TYPE, OVERLAY },
 	{ "gre", NET_ANY_TYPE, OVERLAY },
@@ -45,7 +45,7 @@ const struct net_point_row net_points_table[] = {
 	{ "wireguard", NET_ANY_TYPE, OVERLAY },
 	{ "ovpn", NET_ANY_TYPE, OVERLAY },
 	{ "amt", NET_ANY_TYPE, OVERLAY },
-	/* physical devices, and what stands for a network segment: bridge, bond, team, vlan, macvlan, dummy, ... */
+	/* physical devices and representatives of a network segment: bridge, bond, team, vlan, macvlan, dummy, ... */
 	{ NULL, NET_ANY_TYPE, NETWORK },
 };
 
@@ -53,7 +53,7 @@ const struct net_point_row *net_point_find(const struct net_link *l)
 {
 	const struct net_point_row *row = net_points_table;
 
-	/* the last row takes everything */
+	/* the last row matches everything */
 	while ((row->kind && strcmp(row->kind, l->kind)) || (row->type != NET_ANY_TYPE && row->type != l->type))
 		row++;
 	return row;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which observation point an interface is, per direction, and what its packets start with. One table, told in
- * words in the README.
+ * Observation points of an interface, per direction, and the link type of its packets. One table; the README
+ * describes it.
  */
 #ifndef NET_NET_POINT_H
 #define NET_NET_POINT_H
@@ -12,7 +12,7 @@
 struct net_link {
 	uint32_t ifindex;
 	char name[16];
-	char kind[16];		/* IFLA_INFO_KIND, "" for what has none: physical devices and loopback */
+	char kind[16];		/* IFLA_INFO_KIND, "" for devices without: physical ones and loopback */
 	uint16_t type;		/* ARPHRD_* */
 	unsigned flags;		/* IFF_* */
 };
@@ -23,15 +23,15 @@ struct net_point_row {
 	uint8_t in, out;	/* NET_POINT_* */
 };
 
-#define NET_ANY_TYPE 0xffff	/* ARPHRD_VOID: no device has it */
+#define NET_ANY_TYPE 0xffff /* ARPHRD_VOID: unused by devices */
 
-/* The first row that fits; never NULL. */
+/* The first matching row; never NULL. */
 const struct net_point_row *net_point_find(const struct net_link *l);
 
-/* The rows, for tests and documentation; ends with a row of all "any". */
+/* The rows, for tests and documentation; ends with a row that matches anything. */
 extern const struct net_point_row net_points_table[];
 
-/* SONDE_LINK_ETHERNET, SONDE_LINK_RAW, or 0 for devices whose packets start with something else. */
+/* SONDE_LINK_ETHERNET, SONDE_LINK_RAW, or 0 for devices whose packets start with another header. */
 uint32_t net_point_link_start(const struct net_link *l);
 
 #endif

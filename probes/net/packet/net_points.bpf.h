@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What the interfaces of a namespace are called as observation points; user space writes it before it attaches
- * programs to them (net_tc.c).
+ * Observation points of the interfaces of a namespace; user space fills the map before it attaches programs
+ * (net_tc.c).
  */
 #ifndef NET_POINTS_BPF_H
 #define NET_POINTS_BPF_H

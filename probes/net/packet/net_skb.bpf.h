@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Reading a packet where only the kernel's struct sk_buff is at hand (tracing programs): its device, its
- * namespace, where it starts, its bytes, its socket. Fields of an skb that is being thrown away may be stale
- * or hold something else, so each is checked before it is believed.
+ * Reads a packet from the kernel's struct sk_buff, for tracing programs: device, namespace, start, bytes, socket.
+ * Fields of an skb that is being freed may be stale or reused, so each is checked before use.
  */
 #ifndef NET_SKB_BPF_H
 #define NET_SKB_BPF_H
@@ -10,18 +9,18 @@
 #include "bpf/pktfilter.bpf.h"
 #include "probes/net/packet/net_packet.bpf.h"
 
-#define NET_HEADER_UNSET 0xffff	/* skb->mac_header before a header was there */
+#define NET_HEADER_UNSET 0xffff /* skb->mac_header before the header is set */
 #define NET_ARPHRD_ETHER 1
 #define NET_ARPHRD_LOOPBACK 772
 #define NET_ARPHRD_NETLINK 824
 #define NET_ROUTE_LOCAL 0x80000000u	/* RTCF_LOCAL, RTF_LOCAL */
 
-/* The device, or NULL. For skbs in a socket queue the place serves as scratch or as a tree node. */
+/* The device, or NULL. For skbs in a socket queue the field serves as scratch or as a tree node. */
 static __always_inline struct net_device *skb_device(struct sk_buff *skb)
 {
 	struct net_device *dev = skb->dev;
 
-	return dev_netns(dev) ? dev : NULL; /* typed: a load from a wrong address reads 0 */
+	return dev_netns(dev) ? dev : NULL; /* typed: a load from an invalid address reads 0 */
 }
 
 static __always_inline struct dst_entry *skb_route(struct sk_buff *skb)
@@ -34,7 +33,7 @@ static __always_inline __u32 sk_netns(struct sock *sk)
 	return sk ? net_inode(sk->__sk_common.skc_net.net) : 0;
 }
 
-/* True if the route says that the packet ends here. */
+/* True if the route delivers the packet locally. */
 static __always_inline bool skb_is_local(struct sk_buff *skb, __u16 proto)
 {
 	struct dst_entry *dst = skb_route(skb);
@@ -46,7 +45,7 @@ static __always_inline bool skb_is_local(struct sk_buff *skb, __u16 proto)
 	return BPF_CORE_READ((struct rtable *)dst, rt_flags) & NET_ROUTE_LOCAL;
 }
 
-#define NET_ADDRS_MAX 8	/* of a device that are looked at */
+#define NET_ADDRS_MAX 8 /* of a device that are compared */
 
 static __always_inline bool dev_has_v4(struct net_device *dev, __u32 addr)
 {
@@ -81,8 +80,8 @@ static __always_inline bool dev_has_v6(struct net_device *dev, const __u8 *addr)
 }
 
 /*
- * True if the remote end of @t is an address of the device that the packet came in on: a packet that was
- * dropped before it was routed was meant for this host all the same.
+ * True if the remote end of @t is an address of the device that the packet came in on: a packet dropped before
+ * routing was meant for this host all the same.
  */
 static __always_inline bool skb_is_for_device(const struct net_skb *k, const struct sonde_tuple *t)
 {
@@ -111,8 +110,8 @@ static __always_inline void skb_find_start(struct sk_buff *skb, struct net_skb *
 }
 
 /*
- * False if the skb is not a network packet: netlink, unix sockets, empty shells. A NAPI instance that is added
- * allocates a shell for its device and frees it without a byte in it (napi_get_frags_check).
+ * False if the skb is not a network packet: netlink, unix sockets, empty shells. A new NAPI instance allocates a
+ * shell for its device and frees it empty (napi_get_frags_check).
  */
 static __always_inline bool skb_is_packet(struct sk_buff *skb)
 {
@@ -124,7 +123,7 @@ static __always_inline bool skb_is_packet(struct sk_buff *skb)
 	return dev ? dev->type != NET_ARPHRD_NETLINK : proto == NET_P_IP || proto == NET_P_IPV6;
 }
 
-/* Fills @k, which is memory that the verifier does not follow: what was found along which way is forgotten. */
+/* Fills @k, memory whose contents the verifier does not track: the branches that lead here merge. */
 static __always_inline void skb_examine(struct sk_buff *skb, struct sock *rx_sk, struct net_skb *k)
 {
 	struct net_device *dev = skb_device(skb);
@@ -155,8 +154,8 @@ static __always_inline void skb_examine(struct sk_buff *skb, struct sock *rx_sk,
 }
 
 /*
- * Copies the first @want bytes of the packet, VLAN tag of the metadata put back in its place. Returns the
- * number copied: only the linear part can be read here.
+ * Copies the first @want bytes of the packet, with the VLAN tag of the metadata in its wire position. Returns the
+ * number copied: only the linear part is readable here.
  */
 static __always_inline __u32 skb_copy(struct sk_buff *skb, const struct net_skb *k, __u8 *to, __u32 want)
 {
@@ -176,7 +175,7 @@ static __always_inline __u32 skb_copy(struct sk_buff *skb, const struct net_skb 
 	have += 4;
 	if (want > have)
 		want = have;
-	/* What stands behind the tag, compared and added by the same register: older verifiers follow no copies. */
+	/* The part behind the tag, compared and added in the same register: older verifiers do not track copies. */
 	rest = want - 16;
 	barrier_var(rest);
 	if (rest > net_snap_limit - 16 || rest == 0)
@@ -189,13 +188,13 @@ static __always_inline __u32 skb_copy(struct sk_buff *skb, const struct net_skb 
 	return rest + 16;
 }
 
-/* The kernel lets tracing programs read page fragments (6.12); told by user space, which has tried it. */
+/* The kernel lets tracing programs read page fragments (6.12); user space tries it and sets the flag. */
 const volatile bool net_read_frags;
 
 /*
- * @have bytes of the packet are there, all of its linear part: gets those up to @want that lie in page fragments.
- * Everything from skb->data on is read once more, for so the verifier sees that it fits: what stands in front of
- * it is short (NET_PULLED_MAX). Returns what is there then.
+ * Extends the copy beyond the linear part: @have bytes are there, reads those up to @want that lie in page fragments.
+ * Reads everything from skb->data on again, because the verifier then sees that it fits: the part before is short
+ * (NET_PULLED_MAX). Returns the number of bytes copied.
  */
 static __always_inline __u32 skb_copy_frags(struct sk_buff *skb, const struct net_skb *k, __u8 *to, __u32 have,
 					    __u32 want)

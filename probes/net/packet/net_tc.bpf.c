@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Packets at the interfaces of one network namespace: tcx or clsact, ingress and egress. An observer: the
- * verdict is always "next", no byte is changed and nothing is pulled. One object is loaded per namespace.
+ * Packets at the interfaces of one network namespace: tcx or clsact, ingress and egress. An observer: the verdict is
+ * always "next", and the packet stays unchanged. Each namespace loads an object of its own.
  *
- * A program exists per direction and per start of the packet (Ethernet header or IP header), so that the
- * packet filter is compiled for the bytes it will see.
+ * A program exists per direction and per first header (Ethernet or IP), so that the packet filter is compiled for
+ * that layout.
  */
 #include "bpf/kernel.h"
 
@@ -22,7 +22,7 @@
  * New: no answer yet; established: from the initiator, after an answer; reply: from the other end; related: an ICMP
  * error about a known flow, or the start of a flow that connection tracking expects.
  */
-#define CONV_IDLE_NS 60000000000ULL /* without a handshake: after that another one begins */
+#define CONV_IDLE_NS 60000000000ULL /* without a handshake: longer silence starts a new flow */
 
 #define CONV_SYN 0x02
 #define CONV_ACK 0x10
@@ -34,7 +34,7 @@ struct net_conn_state {
 	__u64 answered;
 };
 
-/* By the tuple of who began. */
+/* By the tuple of the initiator. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -60,7 +60,7 @@ static __always_inline void ct_from(struct bpf_sock_tuple *to, const struct sond
 	}
 }
 
-/* Its conversation's status; *ret_reply: @t is the tuple of an answer. -1: it has none. */
+/* Status of the flow in connection tracking, -1 if it has none. *ret_reply: @t is the tuple of the reply. */
 static __always_inline long ct_status(struct __sk_buff *skb, const struct sonde_tuple *t, bool *ret_reply)
 {
 	struct bpf_sock_tuple tuple;
@@ -79,7 +79,7 @@ static __always_inline long ct_status(struct __sk_buff *skb, const struct sonde_
 	return (long)status;
 }
 
-/* As netfilter has it. Behind a translation only the tuple of the answer is what is seen, turned round. */
+/* State according to netfilter. Behind a translation packets match only the reversed reply tuple. */
 static __always_inline __u32 state_by_ct(struct __sk_buff *skb, const struct net_scratch *s)
 {
 	bool reply = false;
@@ -118,7 +118,7 @@ static __always_inline __u8 tcp_flags_of(const __u8 *head, __u32 link)
 		off += (head_u8(head, off) & 15) * 4;
 	else if (head_u8(head, off + 6) == 6)
 		off += 40;
-	else /* behind options, where nobody looks */
+	else /* behind options: not parsed */
 		return 0;
 	return off < NET_HEAD_BYTES - 13 ? head_u8(head, off + 13) : 0;
 }
@@ -140,7 +140,7 @@ static __always_inline struct net_conn_state *conv_find(const struct sonde_tuple
 	return c;
 }
 
-/* Who began a handshake is plain; a connection that was not seen to begin stays unknown. */
+/* A SYN identifies the initiator; a connection without a seen SYN stays unknown. */
 static __always_inline __u32 state_by_handshake(const struct net_scratch *s, __u8 flags, __u64 now)
 {
 	if ((flags & (CONV_SYN | CONV_ACK)) == CONV_SYN) {
@@ -153,7 +153,7 @@ static __always_inline __u32 state_by_handshake(const struct net_scratch *s, __u
 	return NET_STATE_REPLY;
 }
 
-/* An echo to oneself: question and answer look alike. */
+/* An echo to oneself: request and reply have the same tuple. */
 static __always_inline bool ends_equal(const struct sonde_tuple *t)
 {
 	const __u32 *a = (const __u32 *)t->laddr, *b = (const __u32 *)t->raddr;
@@ -183,7 +183,7 @@ static __always_inline __u32 state_by_table(const struct net_scratch *s, __u32 l
 		return NET_STATE_REPLY;
 	}
 	c = conv_find(t, now);
-	if (c) /* an acknowledgement is of something that was answered, told or not */
+	if (c) /* an acknowledgement implies an answer, reported or not */
 		return c->answered || flags & CONV_ACK ? NET_STATE_ESTABLISHED : NET_STATE_NEW;
 	if (t->proto == 6)
 		return NET_STATE_NONE;
@@ -191,7 +191,7 @@ static __always_inline __u32 state_by_table(const struct net_scratch *s, __u32 l
 	return NET_STATE_NEW;
 }
 
-/* NET_STATE_*; @is_ip: the tuples of the packet stand in @s. */
+/* NET_STATE_*; @is_ip: @s holds the packet's tuples. */
 static __always_inline __u32 conv_state(struct __sk_buff *skb, const struct net_scratch *s, __u32 link, bool is_ip)
 {
 	__u32 state;
@@ -204,7 +204,7 @@ static __always_inline __u32 conv_state(struct __sk_buff *skb, const struct net_
 
 /* ---- a packet ---- */
 
-/* True: nothing is to be told of it. */
+/* True: the packet is counted and not reported. */
 static __always_inline bool count_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
 	struct net_count_key key = {
@@ -245,7 +245,7 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 	r->hdr.len += r->cap_len;
 	if (r->cap_len <= net_snap_limit)
 		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);
-	else /* cannot happen, which the verifier does not know */
+	else /* impossible, but the verifier does not know */
 		rec_lost(l, SONDE_LOST_COPY);
 }
 
@@ -265,7 +265,7 @@ static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 		rec_filtered(l);
 		return TC_NEXT;
 	}
-	/* before all that costs more; whose packet it is only a selection asks */
+	/* counts before the expensive steps; only a process selection needs the owner first */
 	if (net_counting && !selects_process() && count_packet(skb, dir, link))
 		return TC_NEXT;
 	s = scratch_take(l);

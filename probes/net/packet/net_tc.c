@@ -28,15 +28,15 @@
 /* linux/bpf.h of 6.6; older headers lack them. */
 #define TCX_INGRESS 46	/* enum bpf_attach_type, BPF_TCX_INGRESS */
 #define TCX_EGRESS 47
-#define TCX_FIRST (1u << 3)	/* BPF_F_BEFORE without a relative: in front of all */
-#define LINKS_MANY 32		/* to close at once; from here on another process does it */
+#define TCX_FIRST (1u << 3) /* BPF_F_BEFORE without a relative: ahead of all others */
+#define LINKS_MANY 32	    /* to close at once; another process does it */
 
-/* Where one interface stands. Links are closed to detach; filters are removed by what was noted. */
+/* Attachments of one interface. Closing a link detaches it; filters are removed by the recorded values. */
 struct attached {
 	int link[2];		/* -1 = none */
 	struct net_filter filter[2];
-	uint16_t type;		/* ARPHRD_*, for a device that becomes another one */
-	bool clsact;		/* we made the qdisc */
+	uint16_t type; /* ARPHRD_*, to notice that the device changed its type */
+	bool clsact;   /* this process added the qdisc */
 };
 
 struct net_tc {
@@ -45,7 +45,7 @@ struct net_tc {
 	struct map attached;	/* ifindex -> struct attached */
 	const struct net_conf *conf;	/* borrowed */
 	struct coop *coop;		/* borrowed; NULL = none */
-	bool no_tcx;		/* the user or the kernel said so */
+	bool no_tcx;			/* set by the user or found by trying */
 };
 
 static void free_skel(void *skel)
@@ -104,7 +104,7 @@ int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netn
 
 /* ---- one direction ---- */
 
-/* A link descriptor, or a negative errno. The kernel waits for a grace period of RCU, while the loop goes on. */
+/* A link descriptor, or a negative errno. The kernel waits for an RCU grace period; the loop continues meanwhile. */
 static int link_tcx(struct coop *coop, int fd, uint32_t ifindex, int dir)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = TCX_FIRST);
@@ -125,7 +125,7 @@ static void close_link(struct coop *coop, int *link)
 	*link = -1;
 }
 
-/* The kernel does not know tcx: it takes the number for something else, or for nothing. */
+/* The kernel does not know tcx: it misreads or ignores the attach type. */
 static bool means_no_tcx(int r)
 {
 	return r == -EINVAL || r == -EOPNOTSUPP;
@@ -163,7 +163,7 @@ static int set_points(struct net_tc *t, const struct net_link *l)
 	const struct net_point_row *row = net_point_find(l);
 	const uint8_t points[2] = { row->in, row->out };
 
-	if (t->progs.points_fd < 0)	/* these programs do not ask */
+	if (t->progs.points_fd < 0) /* programs without the map */
 		return 0;
 	return bpf_map_update_elem(t->progs.points_fd, &l->ifindex, points, BPF_ANY) < 0 ? -errno : 0;
 }
@@ -201,7 +201,7 @@ int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
 	if (a && a->type == l->type)
 		return 0;
 	if (!start)
-		return 0; /* nothing that we could dissect */
+		return 0; /* a link type that cannot be dissected */
 	net_tc_detach(t, l->ifindex, false);
 	r = set_points(t, l);
 	a = r < 0 ? NULL : map_add(&t->attached, &l->ifindex, NULL);
@@ -214,7 +214,7 @@ int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
 	if (r >= 0)
 		return 0;
 	net_tc_detach(t, l->ifindex, false);
-	/* it vanished meanwhile: that is news of the next moment, not a failure */
+	/* the interface vanished meanwhile: its message follows, and this is not a failure */
 	return r == -ENODEV ? 0 : err_errno(err, r, "cannot attach to interface %s", l->name);
 }
 
@@ -230,7 +230,7 @@ static int load_nothing(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Puts a program that does nothing behind each link, which takes no grace period. False when one stays as it was. */
+/* Replaces the program of each link by a no-op, which takes no grace period. False if one keeps its program. */
 static bool silence(const int *links, size_t n)
 {
 	_cleanup_close_ int nothing = load_nothing();
@@ -241,7 +241,7 @@ static bool silence(const int *links, size_t n)
 	return true;
 }
 
-/* Silent at once, gone in a while: whoever stops us does not wait for a grace period for each of many links. */
+/* Stops reports at once and detaches later: stopping does not wait for a grace period per link. */
 static void leave_links(struct net_tc *t)
 {
 	_cleanup_free_ int *links = calloc(2 * t->attached.len + 1, sizeof(*links));
@@ -295,7 +295,7 @@ void net_tc_addr(struct net_tc *t, const struct net_addr_key *a, bool there)
 	const uint8_t one = 1;
 
 	memcpy(key.addr, a->addr, sizeof(key.addr));
-	/* a full map costs an owner here and there, nothing else */
+	/* a full map loses the owner of a few packets, nothing else */
 	if (there)
 		bpf_map_update_elem(t->progs.local_fd, &key, &one, BPF_ANY);
 	else

@@ -273,7 +273,7 @@ struct {
 	__type(value, struct policy_scratch);
 } net_policy_scratch SEC(".maps");
 
-/* The tables that one packet is looked up in. */
+/* The tables for the lookups of one packet. */
 struct policy_query {
 	__u32 slot;		/* of the active generation, 0 or 1 */
 	__u8 dir;		/* 0 in, 1 out */

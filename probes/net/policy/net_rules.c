@@ -21,23 +21,23 @@
 #include "probes/net/net_ns.h"
 #include "probes/net/policy/net_policy_wire.h"
 
-#define FILES (UINT8_MAX - NET_POLICY_FILE)	/* more have the last one's name */
+#define FILES (UINT8_MAX - NET_POLICY_FILE) /* further ones have the last one's name */
 
-/* A rule of one of the processes; line UINT32_MAX = its file. */
+/* A rule of one process; line UINT32_MAX = its file. */
 struct rule_id {
-	uint32_t map;		/* id of its texts */
+	uint32_t map; /* id of the map of its texts */
 	uint32_t generation, line;
 };
 
 struct net_rules {
 	struct probe *p;
 	struct net_names *names;
-	struct map numbers;	/* struct rule_id -> u32, from 1; of a file its own number */
-	struct map ifaces;	/* struct net_count_iface -> u8: its name was told */
+	struct map numbers; /* struct rule_id -> u32, from 1; for a file, its own number */
+	struct map ifaces;  /* struct net_count_iface -> u8: its name is in the stream */
 	uint32_t n_files;
 };
 
-/* One process's. */
+/* Rules of one process. */
 struct rule_maps {
 	int texts, counts;	/* owned */
 	uint32_t id;
@@ -72,7 +72,7 @@ static uint8_t file_number(struct net_rules *r, uint32_t id, const char *name)
 	return (uint8_t)*number;
 }
 
-/* Takes @fd. False: these are no texts of rules, or their process is gone. */
+/* Takes @fd. False: not a map of rule texts, or its process has exited. */
 static bool maps_open(struct net_rules *r, int fd, struct rule_maps *ret)
 {
 	const uint64_t head = NET_POLICY_HEAD;
@@ -96,14 +96,14 @@ static bool maps_open(struct net_rules *r, int fd, struct rule_maps *ret)
 	return true;
 }
 
-/* From the map behind *id on: 1 and its maps, 0 at the end, or why the kernel does not show them. */
+/* Opens the next map after *id: 1 and its maps, 0 at the end, or the error if the kernel does not show maps. */
 static int next_maps(struct net_rules *r, uint32_t *id, struct rule_maps *ret)
 {
 	while (bpf_map_get_next_id(*id, id) == 0) {
 		int fd = bpf_map_get_fd_by_id(*id);
 
 		if (fd < 0 && errno == ENOENT)
-			continue;	/* gone meanwhile */
+			continue; /* removed meanwhile */
 		if (fd < 0)
 			return -errno;
 		if (maps_open(r, fd, ret))
@@ -136,7 +136,7 @@ static void tell_iface(struct net_rules *r, const struct net_count_key *k)
 		net_names_iface(r->names, k->netns, k->ifindex, asked.name);
 }
 
-/* The number of the rule, its name told; 0 = no memory. */
+/* The number of the rule, with its name in the stream; 0 = no memory. */
 static uint32_t rule_number(struct net_rules *r, const struct rule_maps *m, const struct net_count_key *k)
 {
 	const struct rule_id id = { .map = m->id, .generation = (uint32_t)k->location, .line = k->reason };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * The flight recorder at the interfaces of one network namespace: each packet that the filter lets pass goes into a
- * slot of its CPU and direction, over the oldest one, and nobody is woken. Whose packet it is, is asked when a dump
- * is made: here its socket's cookie is enough. An observer as net_tc.bpf.c is.
+ * The flight recorder at the interfaces of one network namespace: stores each packet that passes the filter in a slot
+ * of its CPU and direction, over the oldest one, without a wakeup. A dump finds the owner later: the socket's cookie
+ * is enough here. An observer like net_tc.bpf.c.
  */
 #include "bpf/kernel.h"
 
@@ -14,7 +14,7 @@
 #include "probes/net/packet/net_packet.bpf.h"
 
 const volatile __u32 net_recorder_mask;	     /* slots of a ring, a power of two, less one */
-const volatile __u32 net_recorder_snap = 64; /* bytes of a packet that a slot has room for */
+const volatile __u32 net_recorder_snap = 64; /* bytes of a packet that fit into a slot */
 
 /* Shared by the namespaces of an instance. Sizes are set before load. */
 struct {
@@ -33,7 +33,7 @@ struct {
 	__type(value, struct net_recorder_pos);
 } inst_net_slot_pos SEC(".maps");
 
-/* The slot that is the packet's, marked as being written. */
+/* The slot for the packet, marked as being written. */
 static __always_inline struct net_slot *take_slot(__u8 dir, __u64 *ret_seq)
 {
 	__u32 ring = bpf_get_smp_processor_id() * NET_RECORDER_DIRS + (dir == NET_DIR_OUT), at;
@@ -67,7 +67,7 @@ static __always_inline long fill_slot(struct __sk_buff *skb, struct net_slot *s,
 	s->flags = (len > want ? SONDE_RF_CUT : 0) | (verdict == PKTFILTER_UNDECIDED ? SONDE_RF_UNDECIDED : 0);
 	if (want > len)
 		want = len;
-	/* as in net_tc.bpf.c: older verifiers want it so */
+	/* as in net_tc.bpf.c: older verifiers need it */
 	want--;
 	barrier_var(want);
 	if (want >= net_recorder_snap)
@@ -83,7 +83,7 @@ static __always_inline long fill_slot(struct __sk_buff *skb, struct net_slot *s,
 #define PROTO_TCP 6
 #define TCP_SYN 2
 
-/* TCP behind a SYN: whose that is was told by the SYN. Most packets need not be looked at further. */
+/* TCP after a SYN: the SYN recorded the owner. Most packets need no further look. */
 static __always_inline bool is_told(struct __sk_buff *skb, __u32 link)
 {
 	const __u8 *ip = (const void *)(long)skb->data, *end = (const void *)(long)skb->data_end;
@@ -114,7 +114,7 @@ static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch 
 	sender_set(&s->sent, cookie);
 }
 
-/* Who sent it is remembered as net_tc.bpf.c does, so that a drop on the receiving side knows the sender. */
+/* Remembers the sender like net_tc.bpf.c, so that a drop on the receiving side finds it. */
 static __always_inline void feed(struct __sk_buff *skb, __u32 link)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -134,7 +134,7 @@ static __always_inline void feed(struct __sk_buff *skb, __u32 link)
 	scratch_give(s);
 }
 
-/* What is kept is not delivered; a dump counts it anew, as records that user space put into the stream. */
+/* A stored packet is not delivered; a dump counts it again, as a record from user space. */
 static __always_inline int keep(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
 	struct sonde_ledger *l;

@@ -38,8 +38,8 @@
 
 #define SLOTS_MIN 16u
 #define SNAP_MAX 65536u
-#define DROPS_SHARE 8		/* of the memory, for drops: one part in so many */
-#define GRACE_NS 1000000	/* a packet that got its time so long ago is in its slot */
+#define DROPS_SHARE 8	 /* share of drops in the memory: 1/8 */
+#define GRACE_NS 1000000 /* a packet with an older time stamp is in its slot */
 
 /* A trigger that waits for its dump. */
 struct net_mark {
@@ -61,16 +61,16 @@ struct net_recorder {
 	void *slots, *pos; /* mapped, NULL = not yet */
 	size_t slots_len, pos_len;
 	struct map points; /* netns << 32 | ifindex -> uint8_t[2], NET_POINT_* of in and out */
-	/* drops, oldest first; from `first_drop` on */
+	/* drops, oldest first, from `first_drop` on */
 	VEC(struct net_kept_drop) drops;
 	size_t first_drop, drop_bytes, drop_limit;
-	/* the dump that waits */
+	/* the pending dump */
 	VEC(struct net_mark) marks;
 	uint64_t due_ns;		   /* 0 = none */
-	struct net_recorder_trigger first; /* of its triggers; `rec` and `on` are not used */
+	struct net_recorder_trigger first; /* of its triggers; `rec` and `on` are unused */
 	char on[NET_RECORDER_DUMP_TEXT];
 	struct loop_source *timer;
-	uint64_t told_ns; /* up to here the last one held everything */
+	uint64_t told_ns; /* end of the time that the last dump covered */
 	uint32_t n_dumps;
 };
 
@@ -88,9 +88,11 @@ static int share_out(struct net_recorder *k, uint64_t bytes, struct err *err)
 	for (k->n_slots = 1; k->n_slots <= each / 2 && k->n_slots < 1u << 30; k->n_slots *= 2)
 		;
 	if (each < SLOTS_MIN || k->n_slots > INT32_MAX / k->n_rings)
-		return err_set(err, -EINVAL, "--memory: %llu bytes hold %llu packets of %u bytes for each CPU and "
-			       "direction; between %u and %u are wanted", (unsigned long long)bytes,
-			       (unsigned long long)each, snap, SLOTS_MIN, INT32_MAX / k->n_rings);
+		return err_set(err, -EINVAL,
+			       "--memory: %llu bytes hold %llu packets of %u bytes for each CPU and "
+			       "direction; expected %u to %u",
+			       (unsigned long long)bytes, (unsigned long long)each, snap, SLOTS_MIN,
+			       INT32_MAX / k->n_rings);
 	k->drop_limit = (size_t)(bytes / DROPS_SHARE);
 	return 0;
 }
@@ -149,7 +151,7 @@ static int map_array(struct net_recorder *k, const char *name, size_t len, void 
 	return 0;
 }
 
-/* The arrays are there once the first object is loaded. */
+/* The arrays exist once the first object is loaded. */
 static int map_memory(struct net_recorder *k)
 {
 	int r = 0;
@@ -243,7 +245,7 @@ static void forget_first(struct net_recorder *k)
 	k->first_drop = 0;
 }
 
-/* Those that no dump can ask for any more: one that is due reaches back from its trigger. */
+/* Drops out of reach of any dump: a pending one reaches back from its trigger. */
 static void forget_old(struct net_recorder *k, uint64_t now_ns)
 {
 	uint64_t from = (k->due_ns ? k->first.ts_ns : now_ns) - MIN(now_ns, k->keep_ns);
@@ -275,7 +277,7 @@ void net_recorder_record(struct net_recorder *k, const struct sonde_rec *r)
 
 struct entry {
 	uint64_t ts_ns;
-	size_t off; /* of a packet's record in `bytes`; with a drop, its index */
+	size_t off; /* of a packet's record in `bytes`; of a drop, its index */
 	bool is_drop, marked;
 };
 
@@ -287,7 +289,7 @@ struct dump_run {
 	struct net_recorder_ring_stats stats;
 	uint64_t held_from_ns;
 	uint64_t packets, drops;
-	/* of the ring that is read */
+	/* of the current ring */
 	uint16_t cpu;
 	uint8_t dir;
 };
@@ -374,7 +376,7 @@ static int read_rings(struct dump_run *d)
 	return r;
 }
 
-/* Whom the selection leaves out goes. */
+/* Removes packets that the selection excludes. */
 static void find_owners(struct dump_run *d, struct net_owners *o)
 {
 	size_t n = 0;
@@ -387,7 +389,7 @@ static void find_owners(struct dump_run *d, struct net_owners *o)
 	d->entries.len = d->packets = n;
 }
 
-/* The selection was made in the kernel; but the packets of the dump may know more than the kernel did. */
+/* The kernel has applied the selection, but the packets of the dump may reveal more owners. */
 static void ask_owner(struct net_owners *o, struct sonde_rec *r)
 {
 	struct net_rec *drop = (void *)r;
@@ -414,7 +416,7 @@ static int add_drops(struct dump_run *d, struct net_owners *o)
 	return 0;
 }
 
-/* By time; of one time packets first (one is seen before it is dropped), in the order in which they were read. */
+/* By time; at equal times packets first (a packet is seen before its drop), in the order of reading. */
 static int compare(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -435,7 +437,7 @@ static bool is_marked(const struct dump_run *d, const struct entry *e, const str
 	return r && r->ts_ns == m->ts_ns && r->type == m->type && r->cpu == m->cpu && r->instance == m->instance;
 }
 
-/* The record that set it off; for anything else the last one that is not later. */
+/* The record that triggered the dump; without one, the last record at or before the trigger. */
 static void mark(struct dump_run *d, const struct net_mark *m)
 {
 	struct entry *before = NULL;
@@ -527,7 +529,7 @@ static int dump(struct net_recorder *k, uint64_t to_ns)
 
 /* ---- when ---- */
 
-/* Drops come by the rings, and those of the last moments, which matter most, may still wait there. */
+/* The rings may still hold drops of the last moments, the most important ones. */
 static void dump_now(struct net_recorder *k, uint64_t to_ns)
 {
 	struct err e = { 0 };
@@ -537,7 +539,7 @@ static void dump_now(struct net_recorder *k, uint64_t to_ns)
 	k->due_ns = 0;
 	r = dump(k, to_ns);
 	if (r < 0) {
-		err_errno(&e, r, "there is no memory for a dump");
+		err_errno(&e, r, "cannot make a dump");
 		probe_env_hook_failed(k->p->env, "the flight recorder", &e);
 	}
 	k->marks.len = 0;
@@ -554,7 +556,7 @@ static int on_due(void *ctx, uint64_t now_ns)
 	return 0;
 }
 
-/* One shot; where there is no loop, net_recorder_tick() looks. */
+/* One shot; without a loop, net_recorder_tick() checks. */
 static int set_timer(struct net_recorder *k)
 {
 	if (!k->p->loop)
@@ -576,7 +578,7 @@ int net_recorder_trigger(struct net_recorder *k, const struct net_recorder_trigg
 		r = set_timer(k);
 		if (r < 0)
 			return r;
-		/* the trigger is older than the moment when it was noticed */
+		/* the trigger is older than its detection */
 		k->due_ns = clock_boot_ns() + k->after_ns;
 	}
 	k->marks.items[k->marks.len++] = (struct net_mark){

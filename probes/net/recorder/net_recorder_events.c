@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * net.dump: the head of a flight recorder's dump. Pure.
+ * net.dump: the header of a flight recorder's dump. Pure.
  */
 #include <errno.h>
 #include <string.h>

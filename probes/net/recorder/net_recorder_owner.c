@@ -16,9 +16,9 @@
 struct net_owners {
 	const struct probe_select *select;
 	uint32_t self;
-	int owner_fd, tuple_fd, local_fd;	/* of the environment; negative = not there */
-	struct map owners;	/* cookie -> struct sonde_owner, tgid 0 = nobody; what was asked once */
-	struct map senders;	/* struct sonde_tuple of packets that left -> cookie */
+	int owner_fd, tuple_fd, local_fd; /* of the environment; negative = missing */
+	struct map owners;		  /* cookie -> struct sonde_owner, tgid 0 = none; cache of look-ups */
+	struct map senders;		  /* struct sonde_tuple of outgoing packets -> cookie */
 };
 
 struct net_owners *net_recorder_owner_new(struct probe *p)
@@ -75,11 +75,11 @@ void net_recorder_owner_learn(struct net_owners *o, const struct net_rec *r)
 	if (r->dir != NET_DIR_OUT || !r->cookie || !tuple_of(r, false, &t))
 		return;
 	cookie = map_add(&o->senders, &t, NULL);
-	if (cookie)	/* else one answer less */
+	if (cookie) /* without memory the owner is missing */
 		*cookie = r->cookie;
 }
 
-/* NULL: nobody that is known. */
+/* NULL = unknown. */
 static const struct sonde_owner *owner_of(struct net_owners *o, uint64_t cookie)
 {
 	bool is_new;
@@ -136,7 +136,7 @@ static bool selected(const struct net_owners *o, const struct sonde_owner *w)
 		return pid && comm && cgroup;
 	for (size_t i = 0; !pid && i < s->n_pids; i++)
 		pid = s->pids[i] == w->tgid;
-	for (size_t i = 0; !comm && i < s->n_comms; i++)	/* 15 bytes of a name are all that the kernel has */
+	for (size_t i = 0; !comm && i < s->n_comms; i++) /* the kernel keeps 15 bytes of a name */
 		comm = !strncmp(s->comms[i], w->comm, sizeof(w->comm) - 1);
 	for (size_t i = 0; !cgroup && i < s->n_cgroups; i++)
 		cgroup = s->cgroups[i] == w->cgroup_id;
@@ -148,7 +148,7 @@ bool net_recorder_owner_find(struct net_owners *o, struct net_rec *r)
 	uint64_t cookie = r->cookie;
 	uint8_t by = cookie ? NET_OWNER_SKB_SK : NET_OWNER_NONE;
 	const struct sonde_owner *w = cookie ? owner_of(o, cookie) : NULL;
-	bool first = r->dir != NET_DIR_OUT;	/* the end that is here goes first; a drop is the receiver's */
+	bool first = r->dir != NET_DIR_OUT; /* the local end takes precedence; a drop belongs to the receiver */
 	struct sonde_tuple t;
 
 	for (int i = 0; !w && i < 2; i++) {

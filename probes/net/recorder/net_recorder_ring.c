@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A slot's number is 0 while it is written and changes with every packet, so a copy between two equal numbers is
- * whole: a seqlock with the writer's side in BPF. Before 6.15 BPF has no barrier, so on machines that reorder stores
- * the numbers alone do not prove it: slots that the writer is about to reach are left out too.
+ * A slot's number is 0 during a write and changes with every packet, so a copy between two equal numbers is whole: a
+ * seqlock with the writer in BPF. Before 6.15 BPF has no barriers, so on machines that reorder stores the numbers
+ * alone prove nothing: slots close ahead of the writer are left out too.
  */
 #include "probes/net/recorder/net_recorder_ring.h"
 
 #include <string.h>
 
-#define MARGIN 8u	/* slots: some microseconds at the highest rate, stores take nanoseconds */
+#define MARGIN 8u /* slots: microseconds at the highest rate, and stores take nanoseconds */
 
 static uint64_t number_of(const struct net_slot *s)
 {
@@ -20,7 +20,7 @@ static uint32_t margin(const struct net_recorder_ring *s)
 	return s->n > 2 * MARGIN ? MARGIN : 1;
 }
 
-/* Has the writer come so near that packet @i of the ring may be half of another one? */
+/* True if the writer is so close that packet @i of the ring may be overwritten in part. */
 static bool is_reached(const struct net_recorder_ring *s, uint64_t i)
 {
 	uint64_t pos = __atomic_load_n(&s->pos->n, __ATOMIC_ACQUIRE);
@@ -28,7 +28,7 @@ static bool is_reached(const struct net_recorder_ring *s, uint64_t i)
 	return pos + margin(s) > i + s->n;
 }
 
-/* A copy of packet @i. False if it is not there, or not whole. */
+/* Copies packet @i. False if it is missing or torn. */
 static bool copy_slot(const struct net_recorder_ring *s, uint64_t i, struct net_slot *scratch,
 		      struct net_recorder_ring_stats *st)
 {

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The flight recorder's memory: an array of slots that user space maps, a ring of them for each CPU and direction.
- * A packet overwrites the oldest slot of its ring; nobody waits for anybody.
+ * The flight recorder's memory: an array of slots that user space maps, a ring for each CPU and direction. A packet
+ * overwrites the oldest slot of its ring, without locks.
  */
 #ifndef NET_RECORDER_WIRE_H
 #define NET_RECORDER_WIRE_H
 
 #include "sonde/wire.h"
 
-#define NET_EV_DUMP SONDE_EV(2, 5)	/* what was kept follows, oldest first */
+#define NET_EV_DUMP SONDE_EV(2, 5) /* the kept records follow, oldest first */
 
-/* Rings: CPU * NET_RECORDER_DIRS + (0 in, 1 out). Two, for a packet on its way in may interrupt one on its way out.
- */
+/* Rings: CPU * NET_RECORDER_DIRS + (0 in, 1 out). Two, because an incoming packet may interrupt an outgoing one. */
 #define NET_RECORDER_DIRS 2
 
-/* How many packets a ring has taken; its own cache line. The next one goes to slot n % slots. */
+/* Number of packets that a ring has taken, in a cache line of its own. The next one goes to slot n % slots. */
 struct net_recorder_pos {
 	__u64 n;
 	__u64 pad[7];
 };
 
 struct net_slot {
-	__u64 seq;		/* number of the packet in its ring, from 1; 0 = nothing, or being written */
+	__u64 seq;		/* number of the packet in its ring, from 1; 0 = empty, or being written */
 	__u64 ts_ns;		/* CLOCK_BOOTTIME */
 	__u64 cookie;		/* of the packet's socket; 0 = it has none */
 	__u32 netns;		/* inode */
@@ -34,7 +33,7 @@ struct net_slot {
 	__u8 data[];
 };
 
-/* Why a dump was made. Append only. */
+/* Cause of a dump. Append only. */
 #define NET_RECORDER_DUMP_SIGNAL 1
 #define NET_RECORDER_DUMP_COMMAND 2
 #define NET_RECORDER_DUMP_EVENT 3
@@ -42,13 +41,13 @@ struct net_slot {
 
 #define NET_RECORDER_DUMP_TEXT 128
 
-/* The head of a dump. hdr.ts_ns: of its trigger. */
+/* The header of a dump. hdr.ts_ns: of its trigger. */
 struct net_recorder_dump_rec {
 	struct sonde_rec hdr;
-	__u64 from_ns, to_ns;	/* the time that it was asked to hold, both inclusive */
-	__u64 held_from_ns;	/* from here on nothing was overwritten; from_ns if all is there */
+	__u64 from_ns, to_ns;	/* the requested time span, both ends inclusive */
+	__u64 held_from_ns;	/* nothing was overwritten from here on; from_ns if complete */
 	__u64 packets, drops;	/* that follow */
-	__u64 torn;		/* slots that were written anew while they were read */
+	__u64 torn;		/* slots overwritten while they were read */
 	__u32 number;		/* of the dump, from 1 */
 	__u8 by;		/* NET_RECORDER_DUMP_* */
 	__u8 pad[3];
