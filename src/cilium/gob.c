@@ -411,21 +411,21 @@ int gob_message(struct gob *g, const uint8_t *data, size_t len, struct arena *me
 
 	*ret = NULL;
 	if (get_uint(&w.c) != cur_left(&w.c) || !cur_ok(&w.c))
-		return err_set(err, -EBADMSG, "gob: a message of another length than it says");
+		return err_set(err, -EBADMSG, "gob: a message differs from its length");
 	id = get_int(&w.c);
 	if (id < 0) {
 		r = define(g, -id, &w.c);
-		return r < 0 ? err_set(err, r, "gob: type %lld is defined twice or badly", (long long)-id) : 0;
+		return r < 0 ? err_set(err, r, "gob: invalid or repeated definition of type %lld", (long long)-id) : 0;
 	}
 	t = find_type(g, id);
 	if ((!t || t->shape != SHAPE_STRUCT) && cur_u8(&w.c))	/* values other than structs follow a zero byte */
-		return err_set(err, -EBADMSG, "gob: a value of type %lld, which is not defined", (long long)id);
+		return err_set(err, -EBADMSG, "gob: a value of undefined type %lld", (long long)id);
 	*ret = new_values(&w, 1);
 	if (*ret && read_value(&w, id, *ret) && !cur_left(&w.c))
 		return 0;
 	*ret = NULL;
 	r = w.error ?: -EBADMSG;
-	return err_set(err, r, "gob: a value of type %lld ends early or late", (long long)id);
+	return err_set(err, r, "gob: a value of type %lld has the wrong length", (long long)id);
 }
 
 int gob_stream(struct gob *g, const uint8_t *data, size_t len, struct arena *mem, struct gob_value **ret,

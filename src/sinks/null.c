@@ -25,5 +25,5 @@ static int null_event(struct sink *s, const struct event *ev)
 }
 
 const struct sink_ops null_sink = {
-	.name = "null", .summary = "nothing but the ledger at the end", .event = null_event,
+	.name = "null", .summary = "only the ledger, at the end", .event = null_event,
 };

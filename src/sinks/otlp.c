@@ -223,7 +223,7 @@ static int otlp_close(struct sink *s)
 
 const struct sink_ops otlp_sink = {
 	.name = "otlp",
-	.summary = "calls as OpenTelemetry traces: to a file, or to a server (-o otlp:http://HOST:4318)",
+	.summary = "RPCs as OpenTelemetry traces: to a file or a server (-o otlp:http://HOST:4318)",
 	.suffix = ".otlp",
 	.flags = SINK_BINARY,
 	.http_client_path = "/v1/traces",

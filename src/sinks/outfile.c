@@ -85,7 +85,7 @@ static int open_standard(struct outfile *f, int fd, struct err *err)
 	if (flags < 0)
 		return err_set(err, -errno, "cannot write to %s: it is closed", f->name);
 	if ((flags & O_ACCMODE) == O_RDONLY)
-		return err_set(err, -EBADF, "cannot write to %s: it is closed, or only for reading", f->name);
+		return err_set(err, -EBADF, "cannot write to %s: it is closed or read-only", f->name);
 	f->fd = fd;
 	return 0;
 }
@@ -150,7 +150,7 @@ int outfile_open_fd(int fd, const char *name, struct outfile **ret, struct err *
 	if (!f)
 		return err_errno(err, -ENOMEM, "cannot write %s", name);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
-		return err_set(err, -EINVAL, "cannot write %s: it is no file that is open for writing", name);
+		return err_set(err, -EINVAL, "cannot write %s: not a file open for writing", name);
 	f->fd = TAKE_FD(owned);
 	f->own_fd = true;
 	if (ftruncate(f->fd, 0) < 0)
@@ -344,10 +344,10 @@ int outfile_error(const struct outfile *f, struct err *err)
 	if (f->error == -EPIPE)
 		return err_set(err, f->error, "cannot write %s: its reader has closed it", f->name);
 	if (f->torn)
-		return err_set(err, f->error, "cannot write %s: %s; its last record is cut after %llu bytes, behind "
-			       "%llu bytes of whole records", f->name, strerror(-f->error),
+		return err_set(err, f->error, "cannot write %s: %s; its last record is truncated after %llu bytes, "
+			       "after %llu bytes of whole records", f->name, strerror(-f->error),
 			       (unsigned long long)f->torn, whole);
-	return err_set(err, f->error, "cannot write %s: %s; it holds whole records only, %llu bytes", f->name,
+	return err_set(err, f->error, "cannot write %s: %s; it holds %llu bytes of whole records", f->name,
 		       strerror(-f->error), whole);
 }
 

@@ -77,6 +77,6 @@ static int rec_close(struct sink *s)
 }
 
 const struct sink_ops rec_sink = {
-	.name = "rec", .summary = "raw records, for -r: replays exactly what was seen", .suffix = ".rec",
+	.name = "rec", .summary = "raw records, to be replayed exactly with -r", .suffix = ".rec",
 	.flags = SINK_BINARY | SINK_RAW, .state_size = sizeof(struct rec), .record = rec_record, .close = rec_close,
 };

@@ -171,7 +171,7 @@ int64_t capture_blocks(struct capture *c, struct cursor window, bool eof, captur
 
 int capture_cut(const struct capture *c, const char *what, struct err *err)
 {
-	return err_set(err, -ENODATA, "the file ends inside of %s that begins at byte %llu; "
+	return err_set(err, -ENODATA, "the file ends inside %s that begins at byte %llu; "
 		       "everything before it was read", what, (unsigned long long)c->at);
 }
 

@@ -99,7 +99,7 @@ static int take_message(struct cilium_stream *st, const uint8_t *data, size_t le
 	if (r < 0 || !v)
 		return r;
 	if (gob_get_payload(v, &p) < 0 || p.len > SOURCE_RECORD_MAX_BYTES - sizeof(struct sonde_foreign_rec))
-		return err_set(err, -EBADMSG, "byte %llu: no payload of Cilium's monitor",
+		return err_set(err, -EBADMSG, "byte %llu: not a payload of Cilium's monitor",
 			       (unsigned long long)st->cap.at);
 	return send_payload(st, &p);
 }
@@ -119,7 +119,7 @@ static int64_t cilium_parse(void *state, const void *data, size_t len, bool eof,
 	while (r >= 0 && left) {
 		r = gob_message_len(at, left, &n);
 		if (r < 0)
-			return err_set(err, r, "byte %llu: no gob message", (unsigned long long)st->cap.at);
+			return err_set(err, r, "byte %llu: not a gob message", (unsigned long long)st->cap.at);
 		if (!n || n > left)
 			break;
 		r = take_message(st, at, n, err);

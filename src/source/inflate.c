@@ -83,7 +83,7 @@ static int step_gzip(struct inflate *z, const struct buf *in, void *out, size_t 
 	z->whole = r == Z_STREAM_END;
 	if (r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR)
 		return 0;
-	return err_set(err, r == Z_MEM_ERROR ? -ENOMEM : -EBADMSG, "the gzip stream is broken: %s",
+	return err_set(err, r == Z_MEM_ERROR ? -ENOMEM : -EBADMSG, "the gzip stream is corrupt: %s",
 		       z->gz.msg ? z->gz.msg : "invalid data");
 }
 
@@ -99,7 +99,7 @@ static int step_zstd(struct inflate *z, const struct buf *in, void *out, size_t 
 	z->whole = r == 0;
 	if (!ZSTD_isError(r))
 		return 0;
-	return err_set(err, -EBADMSG, "the zstd stream is broken: %s", ZSTD_getErrorName(r));
+	return err_set(err, -EBADMSG, "the zstd stream is corrupt: %s", ZSTD_getErrorName(r));
 }
 
 int inflate_feed(struct inflate *z, struct buf *in, struct buf *out, size_t most, struct err *err)

@@ -62,7 +62,7 @@ static uint64_t option_uint(const struct option *o, bool swap)
 
 static int bad(const struct pcapng *st, struct err *err, const char *what)
 {
-	return err_set(err, -EBADMSG, "broken pcapng file: %s, in the block at byte %llu", what,
+	return err_set(err, -EBADMSG, "corrupt pcapng file: %s, in the block at byte %llu", what,
 		       (unsigned long long)st->cap.at);
 }
 
@@ -223,7 +223,7 @@ static int parse_packet(struct pcapng *st, struct cursor c, bool obsolete, struc
 	if (!cur_ok(&c))
 		return bad(st, err, "a packet block is too short");
 	if (iface >= st->ifaces.len)
-		return bad(st, err, "a packet is of an interface that was not described");
+		return bad(st, err, "a packet refers to an unknown interface");
 	p.time_ns = to_ns(&st->ifaces.items[iface], units);
 	buf_reset(&st->text);
 	add_lost(st, lost == 0xffff ? 0 : lost);	/* 0xffff: unknown */
@@ -238,7 +238,7 @@ static int parse_simple_packet(struct pcapng *st, struct cursor c, struct err *e
 	if (!cur_ok(&c))
 		return bad(st, err, "a packet block is too short");
 	if (!st->ifaces.len)
-		return bad(st, err, "a packet is of an interface that was not described");
+		return bad(st, err, "a packet refers to an unknown interface");
 	p.cap_len = (uint32_t)MIN((size_t)p.orig_len, cur_left(&c));
 	if (i->snaplen)
 		p.cap_len = MIN(p.cap_len, i->snaplen);
@@ -297,7 +297,7 @@ static int64_t parse_block(void *state, struct cursor c, struct err *err)
 	if (len < BLOCK_MIN || len % 4)
 		return bad(st, err, "the length is impossible");
 	if (!st->in_section && type != PCAPNG_SHB)
-		return bad(st, err, "it comes before the section header");
+		return bad(st, err, "it precedes the section header");
 	if (!is_read(type)) {
 		st->cap.skip = len;
 		return 0;

@@ -31,7 +31,7 @@ static int cut(const struct rec_state *st, struct err *err)
 {
 	if (!st->have_header)
 		return err_set(err, -ENODATA, "the recording ends within its header");
-	return err_set(err, -ENODATA, "the recording ends in the middle of a record at byte %llu; the %llu before it "
+	return err_set(err, -ENODATA, "the recording ends inside the record at byte %llu; the %llu before it "
 		       "are whole", (unsigned long long)st->offset, (unsigned long long)st->records);
 }
 
@@ -40,14 +40,14 @@ static int check_header(const struct sonde_rec_file *h, struct err *err)
 	if (memcmp(h->magic, SONDE_REC_MAGIC, SONDE_REC_MAGIC_LEN))
 		return err_set(err, -EBADMSG, "not a recording");
 	if (h->byte_order != SONDE_REC_BYTE_ORDER)
-		return err_set(err, -EBADMSG, "recorded on a machine of the other byte order, or a broken header");
+		return err_set(err, -EBADMSG, "recorded with another byte order, or a corrupt header");
 	if (h->major != SONDE_REC_MAJOR)
-		return err_set(err, -EBADMSG, "a recording of format %u, and this sonde reads format %u", h->major,
+		return err_set(err, -EBADMSG, "recording format %u; this version reads format %u", h->major,
 			       SONDE_REC_MAJOR);
 	if (h->crc != crc32(0, (const void *)h, offsetof(struct sonde_rec_file, crc)) ||
 	    h->header_len < sizeof(*h) || h->header_len > HEADER_MAX_BYTES || h->header_len % SONDE_REC_ALIGN ||
 	    h->rec_len != sizeof(struct sonde_rec))
-		return err_set(err, -EBADMSG, "the header of the recording is broken");
+		return err_set(err, -EBADMSG, "the header of the recording is corrupt");
 	return 0;
 }
 
@@ -73,7 +73,7 @@ static int read_header(struct rec_state *st, struct cursor *c, struct err *err)
 
 static int broken(const struct rec_state *st, const char *what, struct err *err)
 {
-	return err_set(err, -EBADMSG, "the recording is broken at byte %llu, after %llu records: %s",
+	return err_set(err, -EBADMSG, "the recording is corrupt at byte %llu, after %llu records: %s",
 		       (unsigned long long)st->offset, (unsigned long long)st->records, what);
 }
 
@@ -97,18 +97,18 @@ static int read_frame(struct rec_state *st, struct cursor *c, const struct sonde
 	if (!cur_ok(&look))
 		return 0;
 	if (len < sizeof(struct sonde_rec) || len > SONDE_REC_MAX_BYTES)
-		return broken(st, "no record has this length", err);
+		return broken(st, "impossible record length", err);
 	data = cur_bytes(&look, len);
 	cur_skip(&look, ROUND_UP(len, (uint32_t)SONDE_REC_ALIGN) - len);
 	if (!cur_ok(&look))
 		return 0;
 	if (crc32(crc32(0, (const void *)&len, sizeof(len)), data, len) != crc)
-		return broken(st, "the checksum is wrong", err);
+		return broken(st, "wrong checksum", err);
 	*ret = aligned(st, data, len);
 	if (!*ret)
 		return err_errno(err, -ENOMEM, "cannot read the recording");
 	if ((*ret)->len != len)
-		return broken(st, "record and frame differ in length", err);
+		return broken(st, "the lengths of record and frame differ", err);
 	*c = look;
 	return 1;
 }

@@ -106,7 +106,7 @@ static int parse_section(struct scap *st, struct cursor body, struct err *err)
 
 static int bad_block(const struct scap *st, const char *problem, struct err *err)
 {
-	return err_set(err, -EBADMSG, "the block at byte %llu is broken: %s", (unsigned long long)st->cap.at,
+	return err_set(err, -EBADMSG, "the block at byte %llu is corrupt: %s", (unsigned long long)st->cap.at,
 		       problem);
 }
 
@@ -166,7 +166,7 @@ static int64_t parse_block(void *state, struct cursor c, struct err *err)
 		return err_set(err, -EBADMSG, "not a capture file: the section header is missing");
 	if (total < FRAME_BYTES || total % 4 || (t && total > BLOCK_MAX) ||
 	    (number == SCAP_SHB && (total < SHB_MIN || total > SHB_MAX)))
-		return err_set(err, -EBADMSG, "the block at byte %llu claims %u bytes, which cannot be",
+		return err_set(err, -EBADMSG, "the block at byte %llu claims %u bytes, which is impossible",
 			       (unsigned long long)st->cap.at, total);
 	if (!t) {
 		st->cap.skip = total;
@@ -177,7 +177,7 @@ static int64_t parse_block(void *state, struct cursor c, struct err *err)
 	body = cur_sub(&c, total - FRAME_BYTES);
 	again = cur_u32(&c);
 	if (again != total)
-		return err_set(err, -EBADMSG, "the block at byte %llu ends with another length than it begins with",
+		return err_set(err, -EBADMSG, "the block at byte %llu has different lengths at its start and end",
 			       (unsigned long long)st->cap.at);
 	r = parse_body(st, t, body, err);
 	return r < 0 ? r : (int64_t)total;

@@ -108,7 +108,7 @@ static int end_without_word(struct source *s)
 	int r = worker_finish(TAKE_PTR(s->worker), FINISH_NS, &s->err);
 
 	if (r >= 0)
-		r = err_set(&s->err, -ECHILD, "the worker process ended without a word (status %d)", r);
+		r = err_set(&s->err, -ECHILD, "the worker process ended without a reply (status %d)", r);
 	return end(s, r);
 }
 
@@ -167,7 +167,7 @@ static int take(struct source *s, struct answer *a)
 	}
 	/* ANSWER_FORMAT comes first, exactly once. */
 	if (r < 0 || (a->kind == ANSWER_FORMAT) != !s->ops || (a->kind == ANSWER_FORMAT && a->format >= n_sources()))
-		return end(s, err_set(&s->err, -EBADMSG, "the worker process answered what cannot be"));
+		return end(s, err_set(&s->err, -EBADMSG, "invalid reply from the worker process"));
 	if (a->kind == ANSWER_FORMAT)
 		s->ops = all_sources[a->format];
 	return 1;
@@ -208,9 +208,9 @@ static int connect_to(const char *path, int *ret_fd, struct err *err)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot make a socket");
+		return err_errno(err, -errno, "cannot create a socket");
 	if (!*path || strlen(path) >= sizeof(a.sun_path))
-		return err_set(err, -EINVAL, "%s: the path of a socket has 1 to %zu bytes", path,
+		return err_set(err, -EINVAL, "cannot connect to %s: a socket path has 1 to %zu bytes", path,
 			       sizeof(a.sun_path) - 1);
 	memcpy(a.sun_path, path, strlen(path));
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)

@@ -100,7 +100,7 @@ static int read_more(struct work *w, struct err *err)
 	if (r < 0)
 		return r;
 	if (w->window.len >= WINDOW_MAX_BYTES)
-		return err_set(err, -EBADMSG, "an item of more than %u bytes", WINDOW_MAX_BYTES);
+		return err_set(err, -EBADMSG, "an item exceeds %u bytes", WINDOW_MAX_BYTES);
 	return w->inflate ? read_compressed(w, err) : read_into(w, &w->window, &w->eof, err);
 }
 
@@ -127,7 +127,7 @@ static int no_match(const struct work *w, struct err *err)
 		return err_set(err, -EPROTONOSUPPORT, "the file is empty");
 	for (size_t i = 0; all_sources[i]; i++)
 		buf_printf(&names, "%s%s", i ? ", " : "", all_sources[i]->name);
-	return err_set(err, -EPROTONOSUPPORT, "not a recording of a known format (%s)", buf_str(&names));
+	return err_set(err, -EPROTONOSUPPORT, "unknown file format (known: %s)", buf_str(&names));
 }
 
 /* Fills the window to @bytes, or to the end of the input. */
@@ -165,7 +165,7 @@ static int end_of_input(const struct work *w, struct err *err)
 {
 	if (!w->inflate || inflate_is_whole(w->inflate))
 		return 0;
-	return err_set(err, -ENODATA, "the compressed file ends early; everything before it was read");
+	return err_set(err, -ENODATA, "the compressed file is truncated; everything before the end was read");
 }
 
 /* Parses up to the end of the input or the first failure. */
@@ -178,7 +178,7 @@ static int parse_all(struct work *w, const struct source_ops *ops, void *state, 
 		if (n < 0)
 			return (int)n;
 		if ((uint64_t)n > w->window.len)
-			return err_set(err, -EBADMSG, "the parser went beyond its data");
+			return err_set(err, -EBADMSG, "the parser exceeded its data");
 		buf_consume(&w->window, (size_t)n);
 		if (n)
 			continue;

@@ -357,7 +357,7 @@ def test_a_cut_file_is_read_to_its_last_block(tmp_path):
     with open(SESSION, "rb") as f:
         path.write_bytes(f.read()[:-7])
     out, err, status = output(BINARY, "monitor", "-r", str(path), "--format", "sysdig")
-    assert status == 0 and "warning" in err and "ends inside of a block" in err
+    assert status == 0 and "warning" in err and "ends inside a block" in err
     assert lines(out) == lines(sonde("-r", SESSION, "--format", "sysdig"))[:-1]
 
 

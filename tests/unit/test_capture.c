@@ -124,7 +124,7 @@ static void check_cuts(const char *name)
 		r = records_parse(ops, file, cut, 61, &out, &err);
 		if (r == 0) {
 			whole++;
-		} else if (r != -ENODATA || !strstr(err.msg, "ends inside of")) {
+		} else if (r != -ENODATA || !strstr(err.msg, "ends inside")) {
 			fail_msg("%s cut at %zu: %d, \"%s\"", name, cut, r, err.msg);
 		}
 		if (out.len > all.len || memcmp(out.data, all.data, out.len))
@@ -185,7 +185,7 @@ static void broken_files_are_refused_with_the_place(void **state)
 	check_bad(&pcapng_source, len, "longer than a packet can be");
 	len = load("le.pcapng");
 	memmove(file, file + file[4], len -= (size_t)file[4]);
-	check_bad(&pcapng_source, len, "before the section header");
+	check_bad(&pcapng_source, len, "precedes the section header");
 }
 
 static int stop(void *ctx, const struct sonde_rec *r)

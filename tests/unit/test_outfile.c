@@ -116,8 +116,8 @@ static void dev_full_fails_with_a_sentence(void **state)
 	assert_int_equal(outfile_dropped(f), 10);
 	assert_int_equal(outfile_record(f, "x", 1), -ENOSPC);	/* for good */
 	assert_int_equal(outfile_error(f, &err), -ENOSPC);
-	assert_string_equal(err.msg, "cannot write /dev/full: No space left on device; it holds whole records only, "
-				     "0 bytes");
+	assert_string_equal(err.msg, "cannot write /dev/full: No space left on device; it holds 0 bytes of whole "
+				     "records");
 	assert_int_equal(outfile_close(f), -ENOSPC);
 }
 

@@ -231,7 +231,7 @@ static void later_minor_versions_are_read(void **state)
 	h.major = 2;
 	memcpy(data, &h, sizeof(h));
 	assert_int_equal(parse(data, len + 32, 1000, 0, check_rec, &n, &err), -EBADMSG);
-	assert_string_equal(err.msg, "a recording of format 2, and this sonde reads format 1");
+	assert_string_equal(err.msg, "recording format 2; this version reads format 1");
 	h.byte_order = __builtin_bswap32(SONDE_REC_BYTE_ORDER);
 	memcpy(data, &h, sizeof(h));
 	assert_int_equal(parse(data, len + 32, 1000, 0, check_rec, &n, &err), -EBADMSG);
@@ -327,7 +327,7 @@ static void a_cut_file_says_where(void **state)
 		open_scratch("cut.rec", &s);
 		assert_int_equal(read_all(s, 4, check_rec, &n, &err), -ENODATA);
 		assert_int_equal(n, i + 1);
-		snprintf(want, sizeof(want), "%s/cut.rec: the recording ends in the middle of a record at byte %zu; "
+		snprintf(want, sizeof(want), "%s/cut.rec: the recording ends inside the record at byte %zu; "
 			 "the %u before it are whole", scratch_dir, ends[i], i + 1);
 		assert_string_equal(err.msg, want);
 		assert_int_equal(source_read(s, 4, check_rec, &n, &err), -ENODATA);
@@ -340,8 +340,8 @@ static void what_is_no_recording_is_refused(void **state)
 {
 	static const struct { const char *name, *content, *message; int error; } cases[] = {
 		{ "empty", "", "the file is empty", -EPROTONOSUPPORT },
-		{ "short", "x", "not a recording of a known format", -EPROTONOSUPPORT },
-		{ "text", "just some text of more than eight bytes", "not a recording of a known format",
+		{ "short", "x", "unknown file format", -EPROTONOSUPPORT },
+		{ "text", "just some text of more than eight bytes", "unknown file format",
 		  -EPROTONOSUPPORT },
 	};
 	struct source *s = NULL;

@@ -12,7 +12,7 @@ static int cilium_json_event(struct sink *s, const struct event *ev)
 }
 
 const struct sink_ops cilium_json_sink = {
-	.name = "cilium-json", .summary = "the same as JSON, as `cilium-dbg monitor --json` prints it",
+	.name = "cilium-json", .summary = "packets and drops as `cilium-dbg monitor --json` prints them",
 	.tool = "cilium", .instead_of = "json",
 	.shows = "packets",
 	.state_size = sizeof(struct cilium_lines), .event = cilium_json_event, .close = cilium_lines_close,

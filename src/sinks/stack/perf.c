@@ -177,7 +177,7 @@ static int perf_close(struct sink *s)
 }
 
 const struct sink_ops perf_sink = {
-	.name = "perf", .summary = "samples one by one, as perf script prints them", .suffix = ".perf",
+	.name = "perf", .summary = "single samples, as perf script prints them", .suffix = ".perf",
 	.flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct perf),
 	.open = perf_open, .event = perf_event, .close = perf_close,
 };

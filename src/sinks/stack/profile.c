@@ -80,7 +80,7 @@ const char *sinks_profile_losses(struct profile *p)
 	uint64_t dropped = stack_set_dropped(p->set);
 
 	if (dropped)
-		buf_printf(&p->losses, "output: %llu samples left out, no memory for more stacks\n",
+		buf_printf(&p->losses, "output: %llu samples dropped: out of memory for stacks\n",
 			   (unsigned long long)dropped);
 	p->lost += dropped;
 	return buf_str(&p->losses);
