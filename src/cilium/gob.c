@@ -415,7 +415,8 @@ int gob_message(struct gob *g, const uint8_t *data, size_t len, struct arena *me
 	id = get_int(&w.c);
 	if (id < 0) {
 		r = define(g, -id, &w.c);
-		return r < 0 ? err_set(err, r, "gob: invalid or repeated definition of type %lld", (long long)-id) : 0;
+		return r < 0 ? err_set(err, r, "gob: invalid or repeated definition of type %lld", (long long)-id)
+			     : 0;
 	}
 	t = find_type(g, id);
 	if ((!t || t->shape != SHAPE_STRUCT) && cur_u8(&w.c))	/* values other than structs follow a zero byte */

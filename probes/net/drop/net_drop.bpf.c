@@ -19,7 +19,8 @@
 const volatile __u8 drop_normal[DROP_REASONS];
 
 /*
- * --interface: names and prefixes (a literal includes its NUL); also for devices of which the skb kept only the number.
+ * --interface: names and prefixes (a literal includes its NUL); also for devices of which the skb kept only the
+ * number.
  */
 const volatile bool drop_select_ifaces;
 
