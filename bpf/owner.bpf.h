@@ -35,14 +35,14 @@ struct {
 	__uint(max_entries, 65536);
 	__type(key, __u64);
 	__type(value, struct sonde_owner);
-} sonde_sock_owner SEC(".maps");
+} sonde_sock_owner UNIT_SHARED SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct sonde_tuple);
 	__type(value, __u64);
-} sonde_tuple_cookie SEC(".maps");
+} sonde_tuple_cookie UNIT_SHARED SEC(".maps");
 
 /* Ports that any socket of any namespace was ever bound to: most packets need not ask for a listener. */
 struct {
@@ -50,7 +50,7 @@ struct {
 	__uint(max_entries, 65536);
 	__type(key, __u32);
 	__type(value, __u8);
-} sonde_bound_ports SEC(".maps");
+} sonde_bound_ports UNIT_SHARED SEC(".maps");
 
 static __always_inline bool port_was_bound(__u16 port)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * Unwind tables as the kernel side reads them: compiled from .eh_frame (src/elf/dwarf/ehframe.h), walked in
- * probes/cpu/bpf/cpu_unwind.bpf.h. A table is a sequence of 32-bit words: header, rules, pages, rows. Addresses in it
+ * probes/cpu/bpf/cpu_unwind.bpf.c. A table is a sequence of 32-bit words: header, rules, pages, rows. Addresses in it
  * are offsets in the file, so whoever looks one up needs the mapping only, not the program headers.
  */
 #ifndef SONDE_UNWIND_WIRE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The walk of cpu_unwind.bpf.h over a copy of the stack. Only the stack is at hand: where code has to be read (a
+ * The walk of cpu_unwind.bpf.c over a copy of the stack. Only the stack is at hand: where code has to be read (a
  * signal frame without call frame information) the chain of frame pointers breaks.
  */
 #include "probes/cpu/cpu_deferred.h"

@@ -547,7 +547,7 @@ static bool read_words(const struct cpu_tables *t, uint32_t first, uint32_t *ret
 	return true;
 }
 
-/* As cpu_table.bpf.h does. */
+/* Searches like rule_search() of cpu_mapping.bpf.c. */
 bool cpu_tables_rule(const struct cpu_tables *t, const struct cpu_unwind_file *f, uint64_t off,
 		     struct sonde_unwind_rule *ret)
 {

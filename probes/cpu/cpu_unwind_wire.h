@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Maps of the unwinder, written by cpu_tables.c and read by cpu_unwind.bpf.h. Not a stream format: both are built
+ * Maps of the unwinder, written by cpu_tables.c and read by cpu_unwind.bpf.c. Not a stream format: both are built
  * together.
  *
  * Tables lie in a pool of units, which grows by segments (inner maps of cpu_unwind_pool) up to the memory budget. A

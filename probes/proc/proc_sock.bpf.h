@@ -17,7 +17,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
 	__type(key, int);
 	__type(value, __u64); /* cookie of the listener */
-} sonde_listener SEC(".maps");
+} sonde_listener UNIT_SHARED SEC(".maps");
 
 /* The port, also of a socket that gave it back a moment before it says that it is closed. */
 static __always_inline __u16 sock_lport(const struct sock *sk)

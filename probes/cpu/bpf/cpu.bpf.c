@@ -1,8 +1,217 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * The programs of the cpu probe, in one object: opening an object costs a reading of the kernel's BTF.
+ * Samples: the program of the perf events.
  */
-#include "probes/cpu/bpf/cpu_block.bpf.h"
-#include "probes/cpu/bpf/cpu_sample.bpf.h"
+#include "bpf/words.bpf.h"
+#include "probes/cpu/bpf/cpu_common.bpf.h"
+#include "probes/cpu/bpf/cpu_user.bpf.h"
+
+const volatile __u64 cpu_value = 0;		/* of one sample; 0 = the event's own period */
+const volatile __u64 cpu_clock_period_ns = 0;	/* the event is a clock of this period; 0 = it is something else */
+
+/* By CPU number; sized at run time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_pace);
+} cpu_paces SEC(".maps");
+
+/*
+ * Keeps the clock's books. The timer keeps a grid of periods; one that comes late skips what it missed, and the
+ * kernel does not say so. Most of what is missed on virtual machines is time in which the hypervisor ran somebody
+ * else: no thread's time, so a late sample stands for one period like any other. The grid is known by its earliest
+ * sample, of which others are late by less than a period.
+ */
+static __always_inline void keep_pace(struct cpu_pace *p, __u64 now_ns)
+{
+	__u64 grid = p->grid_ns, n = 1;
+
+	if (!cpu_clock_period_ns)
+		return;
+	if (!grid || now_ns < grid + cpu_clock_period_ns) {
+		p->grid_ns = now_ns;
+	} else {
+		n = (now_ns - grid) / cpu_clock_period_ns;
+		p->grid_ns = grid + n * cpu_clock_period_ns;
+	}
+	p->periods += n;
+	p->missed += n - 1;
+}
+
+#define FETCH_SPANS 16		/* of the last walk: most stacks are not deeper */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct bpf_ringbuf {
+	__u64 mask;
+	unsigned long consumer_pos, producer_pos;
+};
+
+struct bpf_ringbuf_map {
+	struct bpf_ringbuf *rb;
+};
+
+#pragma clang attribute pop
+
+/* Of a map pointer the fields may be read as the kernel's types tell them. */
+static __always_inline void fetch_ring(void *ring)
+{
+	struct bpf_ringbuf_map *map = ring;
+	struct bpf_ringbuf *rb;
+
+	if (!map || !bpf_core_field_exists(struct bpf_ringbuf_map, rb) ||
+	    !bpf_core_field_exists(struct bpf_ringbuf, producer_pos))
+		return;
+	rb = map->rb;
+	fetch(&rb->mask, 8);
+	fetch(&rb->consumer_pos, 8);
+	fetch(&rb->producer_pos, 8);
+}
+
+/*
+ * Asks for the memory that a sample of @tid needs. A hundred times a second all of it is in no cache: asked for piece
+ * by piece it takes a third of the sample's time, together hardly more than one piece.
+ */
+static __always_inline void fetch_ahead(__u32 tid)
+{
+	struct cpu_scratch *d = desk_of(CPU_CLASS_SAMPLE);
+	const struct cpu_unwind_trace *t;
+	__u32 zero = 0, *n;
+
+	if (!d)
+		return;
+	t = &d->traces[trace_index(tid) & ((1 << TRACE_SLOTS_SHIFT) - 1)];
+	fetch(t, offsetof(struct cpu_unwind_trace, spans) + FETCH_SPANS * sizeof(t->spans[0]));
+	fetch(&d->u.w, offsetof(struct cpu_walk, regs));
+	fetch(&d->u.mm, offsetof(struct cpu_unwind, mappings) - offsetof(struct cpu_unwind, mm));
+	fetch(d->window, sizeof(d->window));
+	fetch(&d->fresh, 3 * LINE);
+	fetch(&d->copy, 4 * LINE);	/* and the record, and its first addresses */
+	fetch_ring(ring_of_this_cpu(LANE_BULK));
+	n = bpf_map_lookup_elem(&sonde_n_excluded, &zero);
+	if (n)
+		fetch(n, sizeof(*n));
+	(void)tables_number();
+}
+
+static __always_inline bool in_kernel(const struct bpf_perf_event_data *ctx)
+{
+#if defined(__TARGET_ARCH_x86)
+	return !(ctx->regs.cs & 3);
+#elif defined(__TARGET_ARCH_arm64)
+	return (ctx->regs.pstate & 0xf) != 0;
+#endif
+}
+
+/* Returns how many frames there are. */
+static __always_inline __u64 add_kernel_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r)
+{
+	long n;
+
+	r->n_kern = 0;
+	r->kern_err = 0;
+	if (!cpu_kern_depth)
+		return 0;
+	r->mode |= CPU_MODE_KERN_ASKED;
+	if (!(r->mode & CPU_MODE_KERNEL))
+		return 0;
+	n = bpf_get_stack(ctx, r->ips, cpu_kern_depth * sizeof(__u64), 0);
+	if (n < 0) {
+		r->kern_err = (__s32)n;
+		return 0;
+	}
+	r->n_kern = (__u16)(n / sizeof(__u64));
+	return (__u64)n / sizeof(__u64);
+}
+
+/* Has user space been interrupted? Then what each frame has of its registers goes to the desk. */
+static __always_inline bool regs_here(const struct bpf_perf_event_data *ctx)
+{
+	struct cpu_scratch *d = desk_of(CPU_CLASS_SAMPLE);
+
+	if (!d || in_kernel(ctx))
+		return false;
+	d->u.regs_left = REGS_TASK;
+#if defined(__TARGET_ARCH_x86)
+	d->u.w.ip = ctx->regs.ip;
+	d->u.w.sp = ctx->regs.sp;
+	d->u.w.fp = ctx->regs.bp;
+	d->u.w.compat = (ctx->regs.cs & 0xffff) == USER32_CS;
+#elif defined(__TARGET_ARCH_arm64)
+	d->u.w.ip = ctx->regs.pc;
+	d->u.w.sp = ctx->regs.sp;
+	d->u.w.fp = ctx->regs.regs[29];
+	d->u.w.link = ctx->regs.regs[30];
+	d->u.w.compat = !!(ctx->regs.pstate & PSTATE_MODE32);
+#endif
+	return true;
+}
+
+static __always_inline void add_user_stack(const struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r,
+					   bool has_memory, __u64 n_kern)
+{
+	r->n_user = 0;
+	r->user_end = SONDE_STACK_NONE;
+	if (!cpu_user_depth)
+		return;
+	r->mode |= CPU_MODE_USER_ASKED;
+	barrier_var(n_kern); /* what is checked is what is used, also to old verifiers */
+	if (!has_memory || n_kern > CPU_KERN_MAX)
+		return;
+	r->n_user = (__u16)unwind_user(CPU_CLASS_SAMPLE, (__u32)n_kern, regs_here(ctx), &r->user_end);
+}
+
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l,
+					const struct cpu_who *who)
+{
+	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SAMPLE);
+	__u64 id = bpf_get_current_pid_tgid();
+	__u64 at_ns;
+
+	if (!r)
+		return;
+	rec_init_keys(&r->hdr, l, CPU_REC_SAMPLE, sizeof(*r), CPU_CLASS_SAMPLE, id >> 32, (__u32)id, who->start_ns);
+	r->value = cpu_value ? cpu_value : ctx->sample_period;
+	r->wait_ns = 0;
+	r->cgroup_id = who->cgroup_id;
+	r->netns = who->netns;
+	r->state = r->pad = 0;
+	r->count = 1;
+	r->mode = (in_kernel(ctx) ? CPU_MODE_KERNEL : 0) | ((__u32)id ? 0 : CPU_MODE_IDLE) |
+		  (cpu_value ? 0 : CPU_MODE_EVENTS);
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+	add_user_stack(ctx, r, (__u32)id && who->has_memory, add_kernel_stack(ctx, r));
+	if (!stack_copied(CPU_CLASS_SAMPLE, r->user_end, &at_ns) || !copy_record(l, CPU_CLASS_SAMPLE, at_ns))
+		emit(l, r);
+}
+
+SEC("perf_event")
+int cpu_sample(struct bpf_perf_event_data *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid();
+	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
+	const bool few = selects_process() || sonde_select_tree;	/* most samples may be of no use */
+	struct sonde_ledger *l;
+	struct cpu_who who = { 0 };
+
+	if (!few) {
+		who_is_it(&who);
+		if (tid)
+			fetch_ahead(tid);
+	}
+	l = p ? ledger_seen(CPU_CLASS_SAMPLE) : NULL;
+	if (!l)
+		return 0;
+	keep_pace(p, bpf_ktime_get_ns());
+	if (!select_current(tid)) {
+		rec_filtered(l);
+		return 0;
+	}
+	if (few)
+		who_is_it(&who);
+	take_sample(ctx, l, &who);
+	return 0;
+}
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -17,10 +17,9 @@
 #include "sonde/stack_wire.h"
 
 /* Filled before load (cpu.c). */
-const volatile __u32 cpu_kern_depth = 127;	/* frames, 0 = not wanted, likewise below */
-const volatile __u32 cpu_user_depth = 127;
-const volatile bool cpu_keep_idle = false;
-const volatile bool cpu_select_tids = false;
+UNIT_SHARED const volatile __u32 cpu_kern_depth = 127;	/* frames; 0 = no kernel stacks */
+UNIT_SHARED const volatile bool cpu_keep_idle = false;
+UNIT_SHARED const volatile bool cpu_select_tids = false;
 
 SONDE_SET(cpu_tids, __u32);
 

@@ -27,7 +27,9 @@ enum { REGS_NONE, REGS_WORDS, REGS_TASK };	/* ... they are in the desk's words, 
 #define PLACE_SLOTS_SHIFT 8
 #define RULE_SLOTS_SHIFT 11
 
-const volatile __u32 cpu_n_cpus = 1;	/* filled before load */
+/* Filled before load (cpu.c). */
+UNIT_SHARED const volatile __u32 cpu_n_cpus = 1;
+UNIT_SHARED const volatile __u32 cpu_user_depth = 127;	/* frames; 0 = no user stacks */
 
 struct cpu_mapping {
 	__u64 start, end;
@@ -94,6 +96,7 @@ struct cpu_unwind_trace {
 	struct cpu_span others[TRACE_OTHERS];
 } __attribute__((aligned(64)));
 
+#define UNWIND_TURN 32	/* frames per call of cpu_unwind_some() */
 #define WINDOW_WORDS 64		/* of the stack, read at once: to read costs the same for 8 bytes as for 512 */
 
 /* One walk. */
@@ -153,7 +156,7 @@ struct {
 	__uint(max_entries, 2);
 	__type(key, __u32);
 	__type(value, struct cpu_scratch);
-} cpu_scratches SEC(".maps");
+} cpu_scratches UNIT_SHARED SEC(".maps");
 
 static __always_inline struct cpu_scratch *desk_of(__u32 class)
 {

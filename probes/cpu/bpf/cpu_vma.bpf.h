@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The mapping that holds an address of the current task, out of the kernel's own tree of mappings: a maple tree since
- * 6.1, a red-black tree before. Read without a lock, since none can be taken here, so nothing read is believed before
- * the mapping found was seen to hold the address; a tree that changes meanwhile costs the walk, not more.
- *
- * Layouts: include/linux/maple_tree.h. A node is 256 bytes, its type stands in bits 3-6 of the pointer to it.
+ * Finds the mapping that holds an address of the current task in the kernel's tree of mappings: a maple tree since
+ * 6.1, a red-black tree before. Programs cannot take its lock, so the caller checks that the mapping holds the
+ * address; a concurrent change costs the walk of one stack.
  */
 #ifndef CPU_VMA_BPF_H
 #define CPU_VMA_BPF_H
@@ -18,22 +16,10 @@
 #define RB_DEPTH 48		/* twice the logarithm of the most mappings a process may have, and more */
 #define VM_EXEC 4
 
-enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct maple_tree {
 	void *ma_root;
-};
-
-struct maple_range_64 {
-	unsigned long pivot[15];
-	void *slot[16];
-};
-
-struct maple_arange_64 {
-	unsigned long pivot[9];
-	void *slot[10];
 };
 
 /* Since 6.1. */
@@ -62,56 +48,10 @@ struct vm_area_struct___rb {
 
 /* ---- maple tree ---- */
 
-/* The slot for @addr: its index is that of the first pivot that is not below it; a pivot of 0 ends the row. */
-static __always_inline __u64 maple_slot(const __u64 *node, __u64 addr, __u32 pivots, __u32 first_slot)
-{
-	__u32 i;
-
-	for (i = 0; i < 15; i++) {
-		__u64 pivot;
-
-		if (i >= pivots)
-			break;
-		pivot = node[i + 1];
-		if (addr <= pivot || (i && !pivot))
-			break;
-	}
-	return node[(first_slot + i) & (MAPLE_WORDS - 1)];
-}
-
 enum { MAPLE_DEEPER, MAPLE_FOUND, MAPLE_UNKNOWN };
 
-/*
- * One level down from u->entry, towards the address that is looked up. A function of its own, with its state in a
- * map, because the verifier looks at it once and not once per level.
- */
-__noinline int cpu_maple_level(__u32 class)
-{
-	struct cpu_scratch *d = desk_of(class);
-	__u32 type, range_slot, arange_slot;
-	__u64 entry, pc;
-
-	/* the verifier looks at this function also where the kernel has no such tree */
-	if (!bpf_core_enum_value_exists(enum maple_type, maple_arange_64))
-		return MAPLE_UNKNOWN;
-	range_slot = bpf_core_field_offset(struct maple_range_64, slot) / 8;
-	arange_slot = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
-	if (!d)
-		return MAPLE_UNKNOWN;
-	entry = d->u.entry;
-	pc = d->u.w.pc;
-	if (bpf_probe_read_kernel(d->node, sizeof(d->node), (void *)(entry & ~255ull)))
-		return MAPLE_UNKNOWN;
-	type = entry >> 3 & 15;
-	if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
-		d->u.entry = maple_slot(d->node, pc, arange_slot - 1, arange_slot);
-		return MAPLE_DEEPER;
-	}
-	d->u.entry = maple_slot(d->node, pc, range_slot - 1, range_slot);
-	if (type == bpf_core_enum_value(enum maple_type, maple_leaf_64))
-		return MAPLE_FOUND;
-	return type == bpf_core_enum_value(enum maple_type, maple_range_64) ? MAPLE_DEEPER : MAPLE_UNKNOWN;
-}
+/* One level down from u->entry, towards u->w.pc: MAPLE_*. */
+int cpu_maple_level(__u32 class);
 
 /* The entry for the address that is looked up. 0 when there is none, or when the tree is of a kind unknown here. */
 static __always_inline __u64 maple_find(struct cpu_unwind *u, __u32 class)

@@ -1,12 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * What was there before the start: tasks, sockets in use, executable mappings. User space reads the iterators
- * after the tracepoints are attached, so that nothing falls between the two; the records say SONDE_RF_SNAPSHOT.
- * A record that does not fit its page is asked for again, so everything done here can be done twice.
+ * Snapshot of what exists at the start: tasks, sockets in use, executable mappings. User space reads the iterators
+ * after it has attached the tracepoints, so nothing is missed in between; the records carry SONDE_RF_SNAPSHOT. The
+ * kernel calls an iterator again for an object whose record did not fit the page, so all work here is repeatable.
  */
-#ifndef PROC_ITER_BPF_H
-#define PROC_ITER_BPF_H
-
 #include "probes/proc/proc_sock.bpf.h"
 #include "probes/proc/proc_task.bpf.h"
 
@@ -236,4 +233,4 @@ int proc_iter_vma_plain(struct bpf_iter__task_vma *ctx)
 	return vma_record(ctx, false);
 }
 
-#endif
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

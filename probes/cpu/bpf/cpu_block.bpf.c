@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
  * Time off the CPUs. When a thread leaves its CPU its user stack is walked, for that is the last moment at which its
  * memory is at hand; it waits in the thread's slot. When the thread is back the rest is known: how long it was away,
@@ -7,9 +7,7 @@
  * A slot is written by one CPU at a time: the scheduler lets a thread run again only after the switch away from it is
  * over. Only the time of waking comes from elsewhere.
  */
-#ifndef CPU_BLOCK_BPF_H
-#define CPU_BLOCK_BPF_H
-
+#include "probes/cpu/bpf/cpu_common.bpf.h"
 #include "probes/cpu/bpf/cpu_user.bpf.h"
 
 #define TASK_DEAD 0x80
@@ -66,7 +64,7 @@ static __always_inline void keep_user_stack(struct cpu_slot *slot, bool has_memo
 	slot->mode |= CPU_MODE_USER_ASKED;
 	if (!has_memory)
 		return;
-	n = walk_user(CPU_CLASS_SWITCH, 0, false, &slot->user_end);
+	n = unwind_user(CPU_CLASS_SWITCH, 0, false, &slot->user_end);
 	if (n > cpu_block_depth) {
 		n = cpu_block_depth;
 		slot->user_end = SONDE_STACK_DEPTH;
@@ -265,4 +263,4 @@ int cpu_wakeup(__u64 *ctx)
 	return 0;
 }
 
-#endif
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

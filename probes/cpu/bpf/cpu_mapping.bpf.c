@@ -1,14 +1,99 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Unwind tables: whose they are, and the rule for an address. A file that has no table yet is asked for once
- * (CPU_REC_NEED), and again only after a while: the live half may be busy, or the process was gone before it looked.
+ * The mapping that holds an address, its unwind table, and the rule for the address. The program asks for a missing
+ * table once (CPU_REC_NEED), and again only after a while: the live half may be busy, or the process may have ended
+ * before it looked. Built with -Dunwind=false no mapping has a table: the walk follows frame pointers.
  */
-#ifndef CPU_TABLE_BPF_H
-#define CPU_TABLE_BPF_H
-
 #include "bpf/ring.bpf.h"
+#include "probes/cpu/bpf/cpu_mapping.bpf.h"
 #include "probes/cpu/bpf/cpu_vma.bpf.h"
 #include "probes/cpu/cpu_wire.h"
+
+#define PLACE_SHIFT 18		/* a mapping has a slot per 256 KB that are looked up in it */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* x86: of all that ever were. */
+struct mm_context___id {
+	__u64 ctx_id;
+};
+
+struct mm_struct___id {
+	struct mm_context___id context;
+};
+
+#pragma clang attribute pop
+
+enum bpf_func_id___mapping { BPF_FUNC_get_current_task_btf___mapping };
+
+/* What its mappings are known by. */
+struct mm_key {
+	__u64 id;		/* 0 = what was read of them lately cannot be trusted */
+	__u32 seq;
+};
+
+/* Of @mm, a pointer that the verifier knows: no calls. */
+static __always_inline void mm_key_of(struct mm_struct *mm, struct mm_key *ret)
+{
+	struct mm_struct___count *count = (void *)mm;
+	struct mm_struct___seq *seq = (void *)mm;
+	struct mm_struct___id *id = (void *)mm;
+
+	ret->id = ret->seq = 0;
+	if (!bpf_core_field_exists(id->context.ctx_id))
+		return;
+	if (bpf_core_field_exists(count->mm_lock_seq.sequence)) {
+		ret->seq = count->mm_lock_seq.sequence;
+		ret->id = ret->seq & 1 ? 0 : id->context.ctx_id;
+	} else if (bpf_core_field_exists(seq->mm_lock_seq)) {
+		ret->seq = seq->mm_lock_seq;
+		ret->id = id->context.ctx_id;
+	}
+}
+
+/* Of any. */
+static __always_inline void mm_key_of_probed(struct mm_struct *mm, struct mm_key *ret)
+{
+	struct mm_struct___id *id = (void *)mm;
+
+	ret->id = ret->seq = 0;
+	if (bpf_core_field_exists(id->context.ctx_id) && mm_sequence(mm, &ret->seq))
+		ret->id = BPF_CORE_READ(id, context.ctx_id);
+}
+
+/*
+ * At the beginning of a walk: the current task's mappings, and may what is known of them be used? A function that is
+ * verified once: for each way to a load of a typed pointer the verifier searches all of the kernel's types by name.
+ */
+__noinline int cpu_proc_maps_begin(__u32 class)
+{
+	struct cpu_scratch *d = desk_of(class);
+	struct mm_key key = { 0 };
+	struct mm_struct *mm;
+
+	if (!d)
+		return 0;
+	if (bpf_core_enum_value_exists(enum bpf_func_id___mapping, BPF_FUNC_get_current_task_btf___mapping)) {
+		mm = bpf_get_current_task_btf()->mm;
+		if (mm)
+			mm_key_of(mm, &key);
+	} else {
+		mm = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+		mm_key_of_probed(mm, &key);
+	}
+	d->u.mm = mm;
+	d->u.mm_id = key.id;
+	d->u.mm_seq = key.seq;
+	if (key.id) {
+		d->u.now_s = bpf_ktime_get_boot_ns() >> 30;
+		d->u.tables = tables_number();
+	}
+	return 0;
+}
+
+/* ---- tables ---- */
+
+#if SONDE_UNWIND
 
 #define ASK_AGAIN_NS 2000000000ull
 
@@ -43,21 +128,6 @@ struct {
 	__type(key, __u32);
 	__array(values, struct cpu_unwind_segment);
 } cpu_unwind_pool SEC(".maps");
-
-/* Counts tables that went away: what was noted of a table before that may be another one's words now. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} cpu_unwind_gone SEC(".maps");
-
-static __always_inline __u32 tables_number(void)
-{
-	__u32 zero = 0, *gone = bpf_map_lookup_elem(&cpu_unwind_gone, &zero);
-
-	return gone ? *(volatile __u32 *)gone : 0;
-}
 
 /* A word of the pool, or NULL. */
 static __always_inline __u32 *pool_word(__u32 word)
@@ -320,4 +390,149 @@ __noinline int cpu_rule_find(__u32 class)
 	return 0;
 }
 
+#else
+
+static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct vm_area_struct *vma,
+				       struct cpu_mapping *m)
+{
+}
+
+__noinline int cpu_rule_find(__u32 class)
+{
+	return 0;
+}
+
 #endif
+
+/* ---- mappings ---- */
+
+static __always_inline __u32 place_index(const struct cpu_scratch *d)
+{
+	__u64 key = d->u.mm_id << 32 ^ d->u.w.pc >> PLACE_SHIFT;
+
+	return key * 0x9e3779b97f4a7c15ull >> (64 - PLACE_SLOTS_SHIFT);
+}
+
+static __always_inline bool place_take(struct cpu_place_slot *s, const struct cpu_unwind *u, struct cpu_mapping *m)
+{
+	__u64 pc = u->w.pc;
+
+	if (pc < s->start || pc >= s->end || !place_holds(s, u))
+		return false;
+	m->start = s->start;
+	m->end = s->end;
+	m->off = s->off;
+	m->first_page = s->first_page;
+	m->rules = s->rules;
+	m->pages = s->pages;
+	m->n_pages = s->n_pages;
+	m->id = s->id;
+	m->no_file = s->no_file;
+	return true;
+}
+
+static __always_inline void place_keep(struct cpu_place_slot *s, const struct cpu_unwind *u,
+				       const struct cpu_mapping *m)
+{
+	__u32 seq;
+
+	/* changed while it was read, or still waiting for its table */
+	if (!u->mm_id || u->w.compat || !m->id || !mm_sequence(u->mm, &seq) || seq != u->mm_seq)
+		return;
+	s->mm_id = u->mm_id;
+	s->mm_seq = u->mm_seq;
+	s->tables = u->tables;
+	s->until_s = u->now_s + PLACE_UNITS;
+	s->start = m->start;
+	s->end = m->end;
+	s->off = m->off;
+	s->first_page = m->first_page;
+	s->rules = m->rules;
+	s->pages = m->pages;
+	s->n_pages = m->n_pages;
+	s->id = m->id;
+	s->no_file = m->no_file;
+	s->vma = u->vma;
+	s->file = u->file;
+	s->ino = u->ino;
+	s->generation = u->generation;
+	s->version++;
+}
+
+/* Spans of this walk lie in @s: noted with the trace that is in use, else for the one that this walk makes. */
+static __always_inline void place_note(struct cpu_scratch *d, const struct cpu_place_slot *s,
+				       const struct cpu_mapping *m)
+{
+	__u32 place = PLACE_VERSION(s, place_index(d));
+	struct cpu_unwind_trace *t = trace_of(d);
+	__u32 n;
+
+	if (!d->u.trace_end)
+		t = &d->fresh;
+	n = t->n_places;
+	if (s->mm_id != d->u.mm_id || s->mm_seq != d->u.mm_seq || s->start != m->start)
+		n = TRACE_PLACES;	/* it was not kept */
+	for (__u32 i = 0; i < TRACE_PLACES && i < n; i++) {
+		if (t->places[i] == place)
+			return;
+	}
+	if (n < TRACE_PLACES)
+		t->places[n & (TRACE_PLACES_ROOM - 1)] = place;
+	t->n_places = n + 1;	/* one too many: not all are known */
+}
+
+/* Out of the kernel's tree. 0, or why not (SONDE_STACK_*). */
+static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struct cpu_mapping *m)
+{
+	struct vm_area_struct *vma = vma_find(u, class);
+
+	m->end = 0;
+	if (!vma)
+		return SONDE_STACK_NO_MAPPING;
+	u->vma = vma;
+	u->file = NULL;
+	m->start = BPF_CORE_READ(vma, vm_start);
+	m->end = BPF_CORE_READ(vma, vm_end);
+	if (u->w.pc < m->start || u->w.pc >= m->end) {
+		m->end = 0;
+		return SONDE_STACK_BUSY;
+	}
+	if (!(BPF_CORE_READ(vma, vm_flags) & VM_EXEC)) {
+		m->end = 0;
+		return SONDE_STACK_NO_MAPPING;
+	}
+	m->off = BPF_CORE_READ(vma, vm_pgoff) << cpu_page_shift;
+	m->n_pages = 0;
+	m->id = CPU_TABLE_NONE;
+	m->no_file = 0;
+	table_find(u, class, vma, m);
+	return 0;
+}
+
+/* Fills the next mapping with the one that holds the address looked up. 0, or why not (SONDE_STACK_*). */
+__noinline int cpu_mapping_read(__u32 class)
+{
+	struct cpu_scratch *d = desk_of(class);
+	struct cpu_place_slot *slot;
+	struct cpu_mapping *m;
+	__u32 at;
+	int r = 0;
+
+	if (!d)
+		return SONDE_STACK_BUSY;
+	at = d->u.n_mappings & (UNWIND_MAPPINGS - 1);
+	m = &d->u.mappings[at];
+	slot = place_slot(d, place_index(d));
+	if (!place_take(slot, &d->u, m)) {
+		r = mapping_read(&d->u, class, m);
+		if (r)
+			return r;
+		place_keep(slot, &d->u, m);
+	}
+	place_note(d, slot, m);
+	d->u.mapping = at;
+	d->u.n_mappings++;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

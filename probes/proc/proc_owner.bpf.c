@@ -1,14 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Who owns which socket, as it happens: fills the maps of bpf/owner.bpf.h.
+ * Owners of sockets: fills the maps of bpf/owner.bpf.h.
  *
- * TCP comes from its state changes: connect() and listen() run in the process that becomes the owner, a
- * connection that was accepted takes the listener's. Everything else comes from cgroup hooks at creation, bind
- * and release. Those make no records: they can be preempted, so a ledger per CPU would not close over them.
+ * TCP sockets get theirs at state changes: connect() and listen() run in the process that becomes the owner, an
+ * accepted connection takes the listener's. All others get theirs in cgroup hooks at creation, bind and release.
+ * Those hooks emit no records: they are preemptible, so a per-CPU ledger would not balance.
  */
-#ifndef PROC_OWNER_BPF_H
-#define PROC_OWNER_BPF_H
-
 #include "probes/proc/proc_sock.bpf.h"
 
 #include "bpf/ring.bpf.h"
@@ -235,4 +232,4 @@ int proc_sock_release(struct bpf_sock *ctx)
 	return 1;
 }
 
-#endif
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
