@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Facts about a classic BPF program by one pass over it: jumps go forward only, so every way to an instruction
- * has been seen when it is its turn. Bounds are upper ones; a lost bound is UINT32_MAX, never wrong.
+ * Static analysis of a classic BPF program in one pass: jumps only go forward, so all paths to an instruction are
+ * known when the pass reaches it. Bounds are upper bounds; UINT32_MAX = unknown.
  */
 #include "pktfilter/cbpf.h"
 
@@ -46,7 +46,7 @@ bool cbpf_load_beyond(const struct sock_filter *in, uint32_t limit)
 	return add_sat(in->k, cbpf_load_size(in)) > limit || in->k > UINT32_MAX - 4;
 }
 
-/* Last byte + 1 that a packet load can touch. */
+/* End of the bytes that a packet load can read. */
 static uint32_t load_end(const struct sock_filter *in, const struct cbpf_state *s)
 {
 	uint32_t end = add_sat(in->k, cbpf_load_size(in));
@@ -114,7 +114,7 @@ static int check_jump(const struct sock_filter *in)
 	return in->code == (BPF_JMP | BPF_JA | BPF_X) ? -EINVAL : 0;
 }
 
-/* Bound of the value that a load brings, in @ret. */
+/* *ret: bound of the loaded value. */
 static int load_max(const struct sock_filter *in, const struct cbpf_state *s, uint32_t *ret)
 {
 	bool x = BPF_CLASS(in->code) == BPF_LDX;
@@ -177,7 +177,7 @@ static int step_store(const struct sock_filter *in, struct cbpf_state *s)
 	return 0;
 }
 
-/* Changes @s from what holds before @in to what holds after it; jumps and returns change nothing. */
+/* Updates @s from the state before @in to the state after it. Jumps and returns do not change it. */
 static int step(const struct sock_filter *in, struct cbpf_state *s)
 {
 	int r;
@@ -210,7 +210,7 @@ static int step(const struct sock_filter *in, struct cbpf_state *s)
 	}
 }
 
-/* A way from one instruction to @to with @s holding. */
+/* Merges @s into the state of @to, for a path that leads there. */
 static int flow(const struct cbpf_state *s, size_t n, uint64_t to, struct cbpf_state *states)
 {
 	struct cbpf_state *d;

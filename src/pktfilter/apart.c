@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libpcap's compiler in a worker process. The code that comes back is checked, and all code for the kernel is made of
- * it here. The worker cannot look up names: libpcap then says which word it does not know, and of what kind.
+ * Runs libpcap's compiler in a worker process, checks the code that it returns, and derives the kernel's code from it
+ * here. The worker cannot resolve names: libpcap's error then has the unknown name and its kind.
  */
 #include "pktfilter/pktfilter.h"
 
@@ -27,13 +27,13 @@
 
 #define ANSWER_BYTES (2u << 20)
 #define MEMORY_BYTES (64u << 20)
-#define WAIT_TIMES 20		/* of its processor time: it shares the CPUs with others */
+#define WAIT_TIMES 20		/* wall-clock limit, in limits of processor time: the CPUs are shared */
 #define WAIT_LEAST_NS 2000000000ull
 #define NAMES_MAX 64
 
 DEFINE_CLEANUP(struct pktfilter *, pktfilter_free)
 
-/* The worker's answer: this, then the instructions of each start. */
+/* Head of the worker's answer; the instructions of each start follow. */
 struct answer {
 	int32_t code;				/* 0 or a negative errno, with msg */
 	uint32_t n[START__MAX];			/* instructions; 0 = none */
@@ -41,7 +41,7 @@ struct answer {
 	char msg[sizeof(((struct err *)0)->msg)];
 };
 
-/* ---- in the worker ---- */
+/* ---- worker ---- */
 
 static int put_answer(const struct pktfilter *f, const struct err *err, int r, int fd)
 {
@@ -68,7 +68,7 @@ static int work(void *ctx, _unused_ int in_fd, int out_fd)
 	return put_answer(f, &err, pktfilter_filter_compile(f, &err), out_fd);
 }
 
-/* ---- here ---- */
+/* ---- parent ---- */
 
 static int take_code(struct filter_code *c, struct cursor *from, uint32_t n)
 {
@@ -84,7 +84,7 @@ static int take_code(struct filter_code *c, struct cursor *from, uint32_t n)
 	return libpcap_valid(c->insns, n) ? 0 : -EBADMSG;
 }
 
-/* "unknown host 'x'": libpcap asked for a name, which is looked up elsewhere. */
+/* True for "unknown host 'x'" and the like: names that pktfilter_resolve() replaces. */
 static bool is_name(const char *msg)
 {
 	return strstr(msg, "unknown host '") || strstr(msg, "unknown network '") || strstr(msg, "unknown port '") ||
@@ -107,15 +107,15 @@ static int take_answer(struct pktfilter *f, const char *bytes, size_t len, struc
 		f->code[s].why[sizeof(a.why[s]) - 1] = '\0';
 		r = take_code(&f->code[s], &c, a.n[s]);
 	}
-	return r < 0 ? err_errno(err, r, "cannot take the code that libpcap made of the packet filter") : 0;
+	return r < 0 ? err_errno(err, r, "cannot use the code that libpcap generated for the packet filter") : 0;
 }
 
-/* The worker's end as a sentence about the expression. */
+/* Turns a time limit of the worker into a message about the expression. */
 static int too_long(int r, struct err *err)
 {
 	if (r != -ETIMEDOUT && !(r == -ECHILD && strstr(err->msg, "processor time")))
 		return r;
-	return err_set(err, -ETIMEDOUT, "packet filter: it takes libpcap too long to compile; "
+	return err_set(err, -ETIMEDOUT, "packet filter: libpcap takes too long to compile it; "
 		       "networks (net 10.0.0.0/8) instead of many addresses help");
 }
 
@@ -149,7 +149,7 @@ int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret,
 
 /* ---- names ---- */
 
-/* The word in quotes behind @before in @msg. */
+/* Copies the quoted word that follows @before in @msg. */
 static bool quoted(const char *msg, const char *before, char *ret, size_t cap)
 {
 	const char *p = strstr(msg, before), *end;
@@ -187,13 +187,13 @@ static int put_port(const char *name, struct buf *out)
 	return s ? buf_printf(out, "%u", ntohs((uint16_t)s->s_port)) : -ENOENT;
 }
 
-/* "http-https", of which each end may be a number already. */
+/* "http-https"; each end may be a number already. */
 static int put_range(const char *range, struct buf *out)
 {
 	const char *dash = range;
 	int r = -ENOENT;
 
-	while (r < 0 && (dash = strchr(dash + 1, '-'))) {	/* names may have a dash, too */
+	while (r < 0 && (dash = strchr(dash + 1, '-'))) {	/* names may contain dashes */
 		char from[64], to[64];
 
 		snprintf(from, sizeof(from), "%.*s", (int)(dash - range), range);
@@ -233,7 +233,7 @@ static const struct {
 	{ "unknown network '", put_network }, { "unknown ip proto '", put_proto },
 };
 
-/* Writes the number for the name that @msg complains about; the name itself to @ret_name. */
+/* Resolves the name in libpcap's error @msg: its number to @out, the name to @ret_name. */
 static int resolve(const char *msg, char *ret_name, size_t cap, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -247,7 +247,7 @@ static bool is_word_char(char c)
 	return isalnum((unsigned char)c) || (c && strchr("._-", c));
 }
 
-/* Each whole word @name of @text becomes @by. False when there is none. */
+/* Replaces each whole word @name of @text by @by. False if there is none. */
 static bool replace(struct buf *text, const char *name, const char *by)
 {
 	_cleanup_(buf_fini) struct buf out = { 0 };
@@ -259,7 +259,7 @@ static bool replace(struct buf *text, const char *name, const char *by)
 		bool whole = (at == from || !is_word_char(at[-1])) && !is_word_char(at[len]);
 
 		buf_add(&out, p, (size_t)(at - p));
-		if (whole && at > p && at[-1] == '\\')	/* a number needs no escape from keywords */
+		if (whole && at > p && at[-1] == '\\')	/* the escape of keywords; superfluous before a number */
 			out.len--;
 		buf_add_str(&out, whole ? by : name);
 		found |= whole;
@@ -287,7 +287,7 @@ int pktfilter_resolve(const char *expr, uint64_t cpu_ns, struct buf *ret, struct
 		r = pktfilter_compile(buf_str(ret), cpu_ns, &f, &e);
 		pktfilter_free(f);
 		if (r != -ENOKEY)
-			return 0;	/* complete, or wrong in another way: who compiles it says how */
+			return 0;	/* complete, or another error, which the compilation reports */
 		r = resolve(e.msg, name, sizeof(name), &by);
 		if (r < 0 || !replace(ret, name, buf_str(&by)))
 			return err_set(err, -EINVAL, "%s", e.msg);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An expression to code for every start, and the verdict in user space. What a person reads when an expression is
- * wrong is put together here; fault.c finds the place.
+ * Compiles an expression for every start of a packet; the verdict in user space. Error messages show the expression
+ * and the position that fault.c finds.
  */
 #include "pktfilter/pktfilter.h"
 
@@ -21,7 +21,7 @@
 
 DEFINE_CLEANUP(struct pktfilter *, pktfilter_free)
 
-/* The text in one line, a caret under [off, off + len). */
+/* The message, the expression on a line, carets under [off, off + len). */
 static int fault(const char *expr, const char *why, int code, struct err *err)
 {
 	char marks[160];
@@ -36,7 +36,7 @@ static int fault(const char *expr, const char *why, int code, struct err *err)
 	return err_set(err, code, "packet filter: %s\n  %s\n  %s", why, expr, marks);
 }
 
-/* True if the code asks for facts that the kernel keeps beside a packet and that no capture has. */
+/* True if the code loads metadata that the kernel has and captures lack. */
 static bool asks_kernel(const struct sock_filter *insns, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Classic BPF to eBPF. One classic instruction becomes one to six; a load that an earlier load on every way here
- * has proved to fit is not checked again. Sub-registers (32 bits) do all arithmetic, so A and X keep the wrap-around
- * of the classic machine. The meaning is that of libpcap's interpreter where it differs from the kernel's.
+ * Converts classic BPF to eBPF, one to six instructions for each. A load is not checked if an earlier load on all
+ * paths proves that it fits. All arithmetic uses 32-bit sub-registers, so A and X wrap around as on the classic
+ * machine. Where libpcap's interpreter and the kernel's differ, libpcap's semantics apply.
  *
- * Registers: R0 = A and temporary of loads into A, R5 = X; the inputs are in cbpf.h. eBPF's own LD_ABS is of no
- * use here: on a short packet it ends the whole program.
+ * Registers: R0 = A and temporary of loads into A, R5 = X; inputs as in cbpf.h. eBPF's LD_ABS is not used: on a short
+ * packet it ends the whole program.
  */
 #include "pktfilter/cbpf.h"
 
@@ -23,7 +23,7 @@ enum { A = BPF_REG_0, VIEW = BPF_REG_1, END = BPF_REG_2, LEN = BPF_REG_3, MEM = 
 
 #define NO_LABEL SIZE_MAX
 
-/* Labels are classic instruction numbers; three more stand behind them. */
+/* Labels are classic instruction numbers, and three more after them. */
 struct conversion {
 	const struct sock_filter *in;
 	size_t n_in;
@@ -31,8 +31,8 @@ struct conversion {
 	const struct cbpf_state *states;
 	struct bpf_insn *out;
 	size_t n_out, cap;
-	size_t *label_of;	/* [cap] label that an emitted jump goes to, or NO_LABEL */
-	size_t *pos;		/* [n_in + 3] where a label ended up in @out */
+	size_t *label_of;	/* [cap] target of each emitted jump, or NO_LABEL */
+	size_t *pos;		/* [n_in + 3] position of each label in @out */
 	size_t end, undecided, reject;	/* the three labels */
 	bool full, uses_undecided, uses_reject;
 };
@@ -75,14 +75,14 @@ static void copy(struct conversion *c, uint8_t dst, uint8_t src)
 	emit(c, BPF_ALU | BPF_MOV | BPF_X, dst, src, 0, 0);
 }
 
-/* Network order to host order; the load has cleared the upper bits. */
+/* Converts to host order; the load has cleared the upper bits. */
 static void swap(struct conversion *c, uint8_t reg, uint32_t size)
 {
 	if (size > 1)
 		emit(c, BPF_ALU | BPF_END | BPF_TO_BE, reg, 0, 0, size * 8);
 }
 
-/* reg = the @size bytes that end where @reg will point: @index (if any) + @end behind the view's start. */
+/* reg = start of the view + index (if @indexed) + @end; jumps if that is beyond the view. */
 static void point_and_check(struct conversion *c, uint8_t reg, bool indexed, uint32_t end)
 {
 	emit(c, BPF_ALU64 | BPF_MOV | BPF_X, reg, VIEW, 0, 0);
@@ -101,7 +101,7 @@ static void load_fixed(struct conversion *c, const struct sock_filter *in, uint8
 	emit(c, BPF_LDX | BPF_MEM | BPF_SIZE(in->code), reg, VIEW, (int16_t)in->k, 0);
 }
 
-/* X is bounded first: the verifier wants a limit before X may be part of a pointer. */
+/* Bounds X first: the verifier requires a limit before X is added to a pointer. */
 static void load_indexed(struct conversion *c, const struct sock_filter *in)
 {
 	uint32_t size = cbpf_load_size(in), end = in->k + size;
@@ -145,7 +145,7 @@ static void convert_load(struct conversion *c, const struct sock_filter *in, uin
 		emit(c, BPF_LDX | BPF_MEM | BPF_W, reg, MEM, (int16_t)(4 * in->k), 0);
 }
 
-/* A shift by 32 or more gives 0 in libpcap; eBPF would mask the count. */
+/* libpcap shifts by 32 or more to 0; eBPF masks the count. */
 static void convert_shift_by_x(struct conversion *c, uint8_t op)
 {
 	emit(c, BPF_JMP32 | BPF_JGT | BPF_K, X, 0, 2, 31);
@@ -171,7 +171,7 @@ static void convert_alu(struct conversion *c, const struct sock_filter *in)
 		emit(c, BPF_ALU | op | BPF_K, A, 0, 0, op == BPF_NEG ? 0 : in->k);
 }
 
-/* The jump taken when @op does not hold, or 0 if there is none. */
+/* The inverse of jump @op, or 0 if there is none. */
 static uint8_t inverse(uint8_t op)
 {
 	switch (op) {
@@ -249,7 +249,7 @@ static void convert_one(struct conversion *c, size_t i)
 	}
 }
 
-/* The verifier refuses instructions that nothing reaches, so each tail exists only if something jumps to it. */
+/* Emits only tails that a jump targets: the verifier refuses unreachable instructions. */
 static void emit_tails(struct conversion *c)
 {
 	if (c->uses_reject) {

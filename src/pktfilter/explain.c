@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A filter in words and in code, for people: where it runs, why, and what libpcap and the converter made of it.
+ * --explain-filter: where a filter runs and why, its classic code and its eBPF code.
  */
 #include "pktfilter/pktfilter.h"
 
@@ -31,7 +31,7 @@ bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap)
 	return false;
 }
 
-/* ---- eBPF as text, in the notation of bpftool; only what convert.c emits ---- */
+/* ---- disassembly in bpftool's notation, of the instructions that convert.c emits ---- */
 
 static const char *size_name(uint8_t code)
 {
@@ -121,7 +121,7 @@ static void add_ebpf(struct buf *out, const struct bpf_insn *in, size_t at)
 	buf_add_char(out, '\n');
 }
 
-/* ---- the whole ---- */
+/* ---- summary ---- */
 
 static void add_where(const struct pktfilter *f, struct buf *out)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The place of a mistake in an expression. libpcap tells no position: a word that its message quotes is looked up
- * in the text; for a bare "syntax error" the first word is found with which no continuation compiles any more.
+ * Locates the error in an expression, since libpcap does not report positions: a word that its message quotes is
+ * searched in the text; for a bare "syntax error", the first word after which no continuation compiles.
  */
 #include "pktfilter/pktfilter_filter.h"
 
@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 
-/* What may follow a correct beginning: one of each kind that the grammar can want next. */
+/* Continuations of a correct beginning: one of each kind that the grammar may expect. */
 static const char *const continuations[] = {
 	"", "ip", "1", "1.2.3.4", "80", "host 1.2.3.4", "port 80", "= 0", "1 = 0", "0] = 0", "] = 0", "1-2",
 	"0:0:0:0:0:1", "and ip", "::1", "tcp", "proto 6", "net 10", "mask 255.0.0.0",
@@ -47,12 +47,12 @@ static bool compiles(const char *text)
 	char why[256];
 	size_t n;
 
-	/* any other complaint comes after parsing */
+	/* other errors come after parsing */
 	return libpcap_compile(text, START_ETHERNET, &insns, &n, why, sizeof(why)) == 0 ||
 	       !strstr(why, "syntax error");
 }
 
-/* True if some text behind the first @len bytes makes a correct expression. */
+/* True if the first @len bytes can be continued to a correct expression. */
 static bool can_continue(const char *expr, size_t len)
 {
 	int open = 0;
@@ -99,7 +99,7 @@ static bool find_quoted(const char *expr, const char *why, size_t *ret_off, size
 	return true;
 }
 
-/* A number or word of the message that stands in the text as it is. */
+/* Finds a number or word of the message in the expression. */
 static bool find_number(const char *expr, const char *why, size_t *ret_off, size_t *ret_len)
 {
 	for (size_t i = 0; why[i]; i = word_end(why, skip_space(why, i))) {
@@ -121,7 +121,7 @@ static bool find_number(const char *expr, const char *why, size_t *ret_off, size
 	return false;
 }
 
-/* Each trial may look up the names in the expression again; a slow name server must not make a person wait. */
+/* Each trial may resolve the names again: limits the delay by a slow name server. */
 static bool is_late(uint64_t started_ns)
 {
 	return clock_boot_ns() - started_ns > 2000000000;
@@ -145,11 +145,11 @@ static void find_syntax(const char *expr, size_t *ret_off, size_t *ret_len)
 			return;
 		}
 	}
-	*ret_off = strlen(expr);	/* correct so far: something is missing */
+	*ret_off = strlen(expr);	/* correct but incomplete */
 	*ret_len = 1;
 }
 
-/* The first word with which the beginning fails for @why already. */
+/* The first word at which the beginning fails with @why. */
 static void find_meaning(const char *expr, const char *why, size_t *ret_off, size_t *ret_len)
 {
 	uint64_t started_ns = clock_boot_ns();

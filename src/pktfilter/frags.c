@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * bpf_dynptr_from_skb() exists since 6.4, for programs that get packets; tracing programs may call it since 6.12.
- * BTF tells the first, only a load tells the second, and a program that calls it in vain is refused as a whole.
+ * bpf_dynptr_from_skb() exists since 6.4 for programs with packets as context; tracing programs may call it since
+ * 6.12. BTF shows that it exists; whether the call is allowed, only a load shows. A forbidden call fails the whole
+ * program.
  */
 #include "pktfilter/frags.h"
 
@@ -14,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 
-/* tp_btf/kfree_skb: a dynptr of its first argument, then nothing. */
+/* tp_btf/kfree_skb: creates a dynptr of its first argument. */
 static int load_caller(int tracepoint, int kfunc)
 {
 	const struct bpf_insn code[] = {
@@ -32,7 +33,7 @@ static int load_caller(int tracepoint, int kfunc)
 	return bpf_prog_load(BPF_PROG_TYPE_TRACING, "sonde_frags", "Dual BSD/GPL", code, ARRAY_SIZE(code), &opts);
 }
 
-/* > 0, 0, or -EPERM: not permitted to find out. */
+/* > 0: readable, 0: not, -EPERM: not permitted to load. */
 static int ask_kernel(const struct btf *btf)
 {
 	_cleanup_close_ int fd = -1;
@@ -50,7 +51,7 @@ static int ask_kernel(const struct btf *btf)
 
 bool frags_readable(const struct btf *btf)
 {
-	static int known = -EPERM; /* the kernel's answer does not change */
+	static int known = -EPERM; /* fixed for a kernel */
 
 	if (known < 0)
 		known = ask_kernel(btf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether the running kernel lets tracing programs read all bytes of an skb; private to this module.
+ * Detects if tracing programs may read all bytes of an skb; private to this module.
  */
 #ifndef PKTFILTER_FRAGS_H
 #define PKTFILTER_FRAGS_H
@@ -10,8 +10,8 @@
 struct btf;
 
 /*
- * Asks the kernel, whose types are @btf, once per process, by loading a program that does it. False also without the
- * right to load one, and then asked again.
+ * True if they may. Loads a program to test the kernel, whose types are @btf, once per process. Without the right to
+ * load false, and the next call tests again.
  */
 bool frags_readable(const struct btf *btf);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Does an expression ask for headers only? Of the language nothing but PROTO[OFFSET:SIZE] reads bytes by number: with
- * constants that lie in the fixed header of that protocol it does.
+ * True for expressions that read headers only. Of the language only PROTO[OFFSET:SIZE] reads arbitrary bytes: its
+ * constants must lie in the fixed header of the protocol.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static const struct { const char *name; unsigned bytes; } headers[] = {
 	{ "icmp", 8 }, { "icmp6", 8 }, { "igmp", 8 }, { "sctp", 12 },
 };
 
-/* Offsets with a name are of headers. */
+/* Named offsets are in headers. */
 static const char *const named[] = { "tcpflags", "icmptype", "icmpcode", "icmp6type", "icmp6code" };
 
 static unsigned header_bytes(const char *expr, const char *bracket)
@@ -42,7 +42,7 @@ static bool is_named(const char *text, size_t len)
 	return false;
 }
 
-/* @text: behind the bracket. */
+/* @text: after the bracket. */
 static bool within(const char *text, unsigned bytes)
 {
 	unsigned long off, size = 1;

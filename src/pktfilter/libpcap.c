@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libpcap, reduced to its compiler and its interpreter. The only file that includes pcap.h: its struct
- * bpf_program and struct bpf_insn mean something else in libbpf and in the kernel's headers.
+ * libpcap's compiler and interpreter. The only file that includes pcap.h, whose struct bpf_program and struct
+ * bpf_insn clash with those of libbpf and the kernel.
  *
- * It is loaded with the first expression: distributions link it with fifteen other libraries, which every start of
- * every command would pay for.
+ * The first expression loads the library: distributions link it to fifteen others, which would slow down the start of
+ * every command.
  */
 #include "pktfilter/pktfilter_filter.h"
 
@@ -23,7 +23,7 @@
 
 #define SNAPLEN 65535
 
-/* libpcap's own instruction has the layout of the kernel's. */
+/* libpcap's instruction has the kernel's layout. */
 _Static_assert(sizeof(struct bpf_insn) == sizeof(struct sock_filter), "classic instruction");
 _Static_assert(offsetof(struct bpf_insn, jt) == offsetof(struct sock_filter, jt), "classic instruction");
 _Static_assert(offsetof(struct bpf_insn, k) == offsetof(struct sock_filter, k), "classic instruction");
@@ -36,7 +36,7 @@ static const int link_types[] = {
 };
 _Static_assert(sizeof(link_types) / sizeof(link_types[0]) == START__MAX, "a link type per start");
 
-/* The functions that are used. Once loaded they stay. */
+/* The functions in use; never unloaded. */
 static struct pcap_calls {
 	__typeof__(pcap_open_dead) *open_dead;
 	__typeof__(pcap_compile) *compile;
@@ -76,7 +76,7 @@ int pktfilter_prepare(void)
 	return load() ? 0 : -ELIBACC;
 }
 
-/* A dead handle: no kernel extensions, so the code means the same here and in a file. */
+/* Compiles with a dead handle: without kernel extensions, so that the code also applies to files. */
 int libpcap_compile(const char *expr, enum filter_start start, struct sock_filter **ret, size_t *ret_n, char *why,
 		    size_t cap)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pcap-filter language: compiled by libpcap to classic BPF, run by us in two places. In user space by
- * libpcap's interpreter, in the kernel by conversion to eBPF and splicing into a pool of no-ops inside our own
- * programs (bpf/pktfilter.bpf.h).
+ * The pcap-filter language, compiled by libpcap to classic BPF. In user space libpcap's interpreter runs the code;
+ * for the kernel it is converted to eBPF and spliced into a pool of no-ops in sonde's programs (bpf/pktfilter.bpf.h).
  */
 #ifndef PKTFILTER_PKTFILTER_H
 #define PKTFILTER_PKTFILTER_H
@@ -18,58 +17,56 @@ struct err;
 struct pktfilter;
 
 /*
- * One expression compiled for each start that a packet can have: Ethernet header, IP header, Linux "cooked"
- * headers of capture files. A word that means nothing without an Ethernet header (`ether host`, `vlan`) makes
- * the expression match no packet that lacks one. @expr "" matches all. On failure @err names the problem, then the
- * expression with a caret under the word; -EINVAL: the expression is wrong; -EOPNOTSUPP: it asks for facts that
- * packet bytes do not have (inbound, ifname).
+ * Compiles @expr for each start that a packet can have: Ethernet header, IP header, Linux "cooked" headers of capture
+ * files. An expression that needs an Ethernet header (`ether host`, `vlan`) matches no packet without one. "" matches
+ * all. On failure @err has the problem and the expression with a caret under the word. -EINVAL: invalid expression;
+ * -EOPNOTSUPP: it depends on metadata (inbound, ifname).
  *
- * libpcap runs in a worker process without rights and with at most @cpu_ns of processor time (-ETIMEDOUT): its
- * optimizer takes minutes for 800 addresses. The worker cannot look up names of hosts, ports and protocols: -ENOKEY
- * then (pktfilter_resolve()).
+ * libpcap runs in an unprivileged worker process with at most @cpu_ns of processor time (-ETIMEDOUT): its optimizer
+ * takes minutes for 800 addresses. The worker cannot resolve names of hosts, ports and protocols: -ENOKEY then; see
+ * pktfilter_resolve().
  */
 int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret, struct err *err);
 
 /*
- * Writes @expr to @ret with the names of hosts, networks, ports and protocols replaced by numbers. It asks this
- * host's resolver, which may block.
+ * Writes @expr to @ret with the names of hosts, networks, ports and protocols replaced by numbers. Uses the host's
+ * resolver and may block.
  */
 int pktfilter_resolve(const char *expr, uint64_t cpu_ns, struct buf *ret, struct err *err);
 
-/* As pktfilter_compile(), in the calling process. For tests. */
+/* pktfilter_compile() in the calling process, for tests. */
 int pktfilter_compile_here(const char *expr, struct pktfilter **ret, struct err *err);
-/* Loads the compiler's library now: for a process that may not load code later. 0, -ELIBACC: it is not there. */
+/* Loads libpcap now, for a process that may not load code later. 0, or -ELIBACC if it is not installed. */
 int pktfilter_prepare(void);
 void pktfilter_free(struct pktfilter *f);
 
-/* As bpf_filter() of libpcap decides on these bytes. @link: SONDE_LINK_*; false for one that is not known. */
+/* The verdict of libpcap's bpf_filter(). @link: SONDE_LINK_*; false for an unknown one. */
 bool pktfilter_match(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
 		     uint32_t orig_len);
 
 /*
- * As pktfilter_match(), but tells PKTFILTER_REJECT from PKTFILTER_UNDECIDED: the captured bytes are too few to
- * know. PKTFILTER_PASS on cut bytes is certain.
+ * pktfilter_match() with three results: PKTFILTER_UNDECIDED if the captured bytes are too few. PKTFILTER_PASS is
+ * certain for truncated packets, too.
  */
 int pktfilter_verdict(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
 		      uint32_t orig_len);
 
-/* True if @expr reads no byte of a packet but those of fixed headers; false when that is not certain. */
+/* True if @expr reads only fixed headers; false if uncertain. */
 bool pktfilter_headers_only(const char *expr);
 
-/* Bytes from the packet's start that a verdict can need; UINT32_MAX when no bound is known. */
+/* Bytes from the packet's start that a verdict can depend on; UINT32_MAX = unbounded. */
 uint32_t pktfilter_depth(const struct pktfilter *f);
 
 /*
- * True if the kernel decides about packets whose bytes it can read up to PKTFILTER_BUF_BYTES; else @why says in
- * one sentence why user space decides about all of them. @why may be NULL.
+ * True if the kernel decides on packets, as far as it can read their first PKTFILTER_BUF_BYTES bytes. Else user space
+ * decides on all packets, and @why (may be NULL) is the reason in one sentence.
  */
 bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap);
 
 /*
- * Writes the filter into each program of @obj that has a pool; call it between open and load. A filter that
- * cannot run in the kernel makes those programs answer PKTFILTER_UNDECIDED. NULL = match all: nothing is
- * changed. @btf: the running kernel's types; NULL = unknown. Returns the number of programs changed, -ENOENT if @f is
- * given and no program has a pool.
+ * Writes the filter into each program of @obj with a pool; call it between open and load. With a filter that cannot
+ * run in the kernel these programs return PKTFILTER_UNDECIDED. @f NULL: matches all, changes nothing. @btf: the
+ * running kernel's types; NULL = unknown. Returns the number of programs changed; -ENOENT if no program has a pool.
  */
 int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, const struct btf *btf, struct err *err);
 

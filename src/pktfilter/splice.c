@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Puts a filter into programs that are open but not loaded. A program keeps its length and every instruction
- * its place, so relocations, line and function information stay true; bpf/pktfilter.bpf.h makes the places.
+ * Writes a filter into the pools (bpf/pktfilter.bpf.h) of open programs. A program keeps its length and the positions
+ * of its instructions, so relocations, line and function information stay valid.
  */
 #include "pktfilter/pktfilter.h"
 
@@ -37,7 +37,7 @@ static int convert_start(const struct filter_code *c, struct bpf_insn *out, size
 	return 1;
 }
 
-/* [0] R5 == 0: to the IP start; Ethernet start; over the IP start; IP start. */
+/* Layout: jump to the IP start if R5 == 0; Ethernet start; jump over the IP start; IP start. */
 static int build(const struct pktfilter *f, struct bpf_insn *out, size_t cap)
 {
 	int l2, l3;
@@ -55,7 +55,7 @@ static int build(const struct pktfilter *f, struct bpf_insn *out, size_t cap)
 
 int pktfilter_filter_build_pool(struct pktfilter *f)
 {
-	/* one is left for the jump over what the code does not fill */
+	/* keeps an instruction for the jump over the unused rest */
 	_cleanup_free_ struct bpf_insn *pool = calloc(PKTFILTER_POOL_INSNS, sizeof(*pool));
 	int r;
 
@@ -82,7 +82,7 @@ static bool is_mov(const struct bpf_insn *in, int32_t imm)
 	return mov && in->imm == imm;
 }
 
-/* True if a pool's two head instructions and its no-ops start here. */
+/* True if a pool's two head instructions and no-ops start at @in. */
 static bool is_pool(const struct bpf_insn *in, size_t left)
 {
 	if (left < PKTFILTER_POOL_INSNS + 2 || !is_mov(in, PKTFILTER_POOL_MARK) || in->dst_reg != BPF_REG_0 ||
@@ -96,8 +96,8 @@ static bool is_pool(const struct bpf_insn *in, size_t left)
 }
 
 /*
- * Code first, then a jump to the end. The no-ops in between are never run, but the verifier refuses instructions
- * that no jump leads to; so the head keeps one that is never taken, and the verifier removes them in one piece.
+ * The code, then a jump to the end. The verifier refuses unreachable instructions: the head keeps a jump to the
+ * no-ops in between that is never taken, so the verifier removes them as dead code.
  */
 static void fill_pool(struct bpf_insn *head, const struct pktfilter *f)
 {
@@ -116,14 +116,14 @@ static int32_t mode_of(const struct pktfilter *f)
 	return (int32_t)MAX(1u, MIN(f->depth, (uint32_t)PKTFILTER_BUF_BYTES));
 }
 
-/* How many places of each kind a program has. */
-struct places {
+/* Number of patch points of each kind in a program. */
+struct patch_points {
 	size_t modes, pools, frags;
 };
 
-static struct places patch(struct bpf_insn *insns, size_t n, const struct pktfilter *f, bool frags)
+static struct patch_points patch(struct bpf_insn *insns, size_t n, const struct pktfilter *f, bool frags)
 {
-	struct places found = { 0 };
+	struct patch_points found = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW)) {
@@ -149,7 +149,7 @@ static int splice_program(struct bpf_program *prog, const struct pktfilter *f, b
 {
 	size_t n = bpf_program__insn_cnt(prog);
 	_cleanup_free_ struct bpf_insn *copy = calloc(n ? n : 1, sizeof(*copy));
-	struct places found;
+	struct patch_points found;
 	int r;
 
 	if (!copy)
@@ -159,7 +159,7 @@ static int splice_program(struct bpf_program *prog, const struct pktfilter *f, b
 	if (found.modes + found.pools == 0)
 		return 0;
 	if (found.modes != 1 || found.pools != 1 || found.frags > 1)
-		return -EBADF;	/* the program uses the filter twice, or the compiler took a place away */
+		return -EBADF;	/* the program uses the filter twice, or the compiler removed a patch point */
 	r = bpf_program__set_insns(prog, copy, n);
 	return r < 0 ? r : 1;
 }
@@ -176,12 +176,12 @@ int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, const st
 		int r = splice_program(prog, f, frags);
 
 		if (r < 0)
-			return err_errno(err, r, "cannot put the packet filter into program %s",
+			return err_errno(err, r, "cannot write the packet filter into program %s",
 					 bpf_program__name(prog));
 		done += r;
 	}
 	if (!done)
-		return err_set(err, -ENOENT, "no program of %s has a place for a packet filter",
+		return err_set(err, -ENOENT, "no program of %s has a pool for a packet filter",
 			       bpf_object__name(obj));
 	return done;
 }

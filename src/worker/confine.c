@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The steps by which a forked process loses what it could do harm with. Order matters: descriptors first (the
- * user switch must not find a directory to look into), capabilities with the user, the parent-death signal
- * after it (the kernel clears it when credentials change), the system-call filter last.
+ * The steps that confine a forked process, in a required order: descriptors first (the new user must not have an open
+ * directory), capabilities together with the user, then the parent-death signal (the kernel clears it when
+ * credentials change), the system-call filter last.
  *
  * Credentials: capabilities(7), credentials(7). Filter: seccomp(2).
  */
@@ -37,7 +37,7 @@
 #define OPENER_FDS 64
 #define DEFAULT_MEMORY_BYTES (256ull << 20)
 
-/* Bytes of address space in use, by /proc: 0 when there is none to ask. */
+/* Bytes of address space in use; 0 without /proc. */
 static uint64_t address_space_bytes(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
@@ -48,7 +48,7 @@ static uint64_t address_space_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Moves @fd out of the way of 0..2 if it is there. */
+/* Duplicates @fd if it is one of 0..2. */
 static int above_std(int fd)
 {
 	return fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -61,7 +61,7 @@ static int compare_fds(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* All above the standard ones but @keep_fd and those that were asked for. */
+/* Closes all descriptors above 2 but @keep_fd and those of @o. */
 static int close_others(const struct worker_opts *o, int keep_fd)
 {
 	int keep[WORKER_FDS_MAX + 1] = { keep_fd }, from = STDERR_FILENO + 1;
@@ -86,7 +86,7 @@ static int give_up_descriptors(const struct worker_opts *o, int in_fd, int out_f
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (null < 0)	/* who forked it may open nothing for writing; then there is no standard error */
+	if (null < 0)	/* the parent may be unable to open for writing: run without standard error */
 		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	null = null < 0 ? null : above_std(null);
 	out_fd = above_std(out_fd);
@@ -95,7 +95,7 @@ static int give_up_descriptors(const struct worker_opts *o, int in_fd, int out_f
 		return -errno;
 	if (dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
 		return -errno;
-	/* Sanitizers report on stderr, and a finding that nobody sees is none. */
+	/* sanitizers report on stderr */
 	if (!SANITIZED && dup2(null, STDERR_FILENO) < 0)
 		return -errno;
 	return close_others(o, keep_fd);
@@ -106,7 +106,7 @@ static void reset_signals(void)
 	sigset_t none;
 
 	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL);	/* fails for those that have no handler, which is as good */
+		signal(i, SIG_DFL);	/* fails for SIGKILL and SIGSTOP, which have no handler */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -119,7 +119,7 @@ static int give_up_user(const struct worker_opts *o)
 		return rights_keep(o->rights & rights_permitted(), o->rights & rights_permitted());
 	capng_clear(CAPNG_SELECT_ALL);
 	if (geteuid() != 0) {
-		/* Bounds can be dropped by who has CAP_SETPCAP only; without it there is nothing to gain either. */
+		/* dropping the bounding set needs CAP_SETPCAP; without it the set is harmless */
 		r = capng_apply(CAPNG_SELECT_CAPS);
 		return r < 0 ? -EPERM : 0;
 	}
@@ -127,7 +127,7 @@ static int give_up_user(const struct worker_opts *o)
 	return r < 0 ? -EPERM : 0;
 }
 
-/* True if the process could still act as somebody: asked of the kernel, not of the library that did it. */
+/* True if the kernel still reports a user, group or capability; does not rely on the library. */
 static bool has_rights(const struct worker_opts *o, bool was_root)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -149,13 +149,13 @@ static int limit(int resource, uint64_t value)
 
 	if (getrlimit(resource, &r) < 0)
 		return -errno;
-	/* At the soft limit of processor time the signal says why; at the hard one it would be SIGKILL. */
+	/* the soft limit of CPU time sends SIGXCPU, which names the cause; the hard limit sends SIGKILL */
 	r.rlim_max = MIN(resource == RLIMIT_CPU ? value + 1 : value, (uint64_t)r.rlim_max);
 	r.rlim_cur = MIN(value, (uint64_t)r.rlim_max);
 	return setrlimit(resource, &r) < 0 ? -errno : 0;
 }
 
-/* SIGPROF ends it then. */
+/* SIGPROF ends the process. */
 static int limit_ns(uint64_t cpu_ns)
 {
 	const struct itimerval t = {
@@ -181,9 +181,9 @@ static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (r == 0)
 		r = limit(RLIMIT_CORE, 0);
-	if (r == 0 && !o->network)	/* counted by user: others who are nobody have some */
+	if (r == 0 && !o->network)	/* counted per user: other processes of nobody have some */
 		r = limit(RLIMIT_NPROC, 0);
-	/* No new descriptors; those that are open stay usable. */
+	/* forbids new descriptors; open ones stay usable */
 	return r < 0 ? r : limit(RLIMIT_NOFILE, o->network ? NETWORK_FDS : o->rights ? OPENER_FDS : 0);
 }
 
@@ -191,21 +191,21 @@ static int die_with(pid_t parent)
 {
 	if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;
-	/* It may have gone before the call. */
+	/* the parent may have exited before the call */
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-/* What a parser and malloc need. Anything else kills the process. */
+/* System calls of a parser and malloc. Any other kills the process. */
 static const int allowed[] = {
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(lseek),
 	SCMP_SYS(close), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(exit),
 	SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(futex),
 	SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield),
 	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(select), SCMP_SYS(pselect6),
-	SCMP_SYS(sysinfo), /* glibc's qsort() asks how much memory there is */
+	SCMP_SYS(sysinfo), /* glibc's qsort() reads the size of the memory */
 };
 
-/* Refused, not deadly: libdw asks for the path behind the descriptor that it was not given. */
+/* Fail, but do not kill: libdw reads the path of a descriptor. */
 static const int refused[] = {
 #ifdef __NR_readlink
 	SCMP_SYS(readlink),
@@ -213,7 +213,7 @@ static const int refused[] = {
 	SCMP_SYS(readlinkat),
 };
 
-/* Further calls of an opener: it finds files, looks at their first bytes, passes them on. */
+/* Further calls of an opener: it finds files, reads their first bytes, passes descriptors. */
 static const int allowed_opener[] = {
 	SCMP_SYS(openat2), SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl),
 	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(rt_sigaction),
@@ -221,8 +221,8 @@ static const int allowed_opener[] = {
 
 /*
  * Further calls of a command that has opened its inputs and outputs: it waits, reads files as an ordinary user (time
- * zones, /proc), starts workers that get a narrower filter. Anything else fails with EPERM, so
- * that a library that learns a new call loses a feature and not the output.
+ * zones, /proc), starts workers with a narrower filter. Any other call fails with EPERM: a library that starts to use
+ * a new call loses a feature, but the command works.
  */
 static const int allowed_self[] = {
 	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(access),
@@ -237,7 +237,7 @@ static const int allowed_self[] = {
 	SCMP_SYS(time), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(rt_sigpending),
 	SCMP_SYS(sigaltstack), SCMP_SYS(uname), SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(getrusage),
 	SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
-	/* workers: their start, their end */
+	/* start and end of workers */
 	SCMP_SYS(fork), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(getgroups), SCMP_SYS(capget),
 	SCMP_SYS(capset), SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(prlimit64), SCMP_SYS(setrlimit),
 	SCMP_SYS(getrlimit), SCMP_SYS(setpriority), SCMP_SYS(setsid), SCMP_SYS(wait4), SCMP_SYS(waitid),
@@ -248,7 +248,7 @@ static const int allowed_self[] = {
 #define NEW_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 			CLONE_NEWPID | CLONE_NEWNET)
 
-/* Likewise, by one argument. */
+/* Further calls of a command, restricted by an argument. */
 static const struct { int nr; struct scmp_arg_cmp arg; } self_rules[] = {
 	{ SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, WRITES, 0) },
 	{ SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, WRITES, 0) },
@@ -260,7 +260,7 @@ static const struct { int nr; struct scmp_arg_cmp arg; } self_rules[] = {
 	{ SCMP_SYS(tgkill), SCMP_A2(SCMP_CMP_EQ, SIGABRT) },	/* abort() */
 };
 
-/* What neither HTTP nor a resolver has a use for, of what a process without rights may call. */
+/* Unprivileged system calls that neither HTTP nor a resolver uses. */
 static const int refused_network[] = {
 	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev),
@@ -301,7 +301,7 @@ static int add_self_rules(scmp_filter_ctx f, bool accepts)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, self_rules[i].nr, 1, self_rules[i].arg);
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
-	/* The C library falls back to clone(), whose flags a filter can see. */
+	/* the C library falls back to clone(), whose flags the filter can check */
 	return r ? r : seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
@@ -329,14 +329,14 @@ static int add_rules(scmp_filter_ctx f, const struct worker_opts *o)
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, no_exec,
 				     SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
-	/* abort(): a signal to itself, so that the parent learns which. */
+	/* abort() signals itself, so that the parent gets the reason */
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
 				     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	return r;
 }
 
-/* Result of a system call that no rule names. @o NULL: of the calling process. */
+/* Action for a system call without a rule. @o NULL: for the calling process. */
 static uint32_t unmatched_action(const struct worker_opts *o)
 {
 	if (!o || o->refuse)
@@ -358,7 +358,7 @@ static int filter_syscalls(const struct worker_opts *o, bool accepts)
 	if (!f)
 		return -ENOMEM;
 	r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	if (r == 0 && !o)	/* a binary tree: it costs the same for all */
+	if (r == 0 && !o)	/* a binary tree: all calls cost the same */
 		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (r == 0)
 		r = !o ? add_self_rules(f, accepts) : o->network ? add_network_rules(f) : add_rules(f, o);
@@ -374,10 +374,10 @@ bool worker_confines(void)
 }
 
 /*
- * Where the scheduler shares by sessions (sched_autogroup), as desktops have it, a priority counts only among the
- * processes of one. A session of its own has the whole of it: /proc/PID/autogroup, sched(7).
+ * With autogroups (sched(7)), the default of desktops, a nice value applies only within a session. A new session with
+ * its own /proc/PID/autogroup gives it full effect.
  */
-static void hurry(int nice)
+static void set_nice(int nice)
 {
 	char text[8];
 	int fd, len = snprintf(text, sizeof(text), "%d", nice);
@@ -390,7 +390,7 @@ static void hurry(int nice)
 	if (fd < 0)
 		return;
 	n = write(fd, text, (size_t)len);
-	(void)n;	/* what is not permitted is not done */
+	(void)n;	/* not permitted: keep the priority */
 	close(fd);
 }
 
@@ -401,20 +401,20 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	int r;
 
 	if (o->nice)
-		hurry(o->nice);
+		set_nice(o->nice);
 	*ret_step = "close its descriptors";
 	r = give_up_descriptors(o, in_fd, out_fd, keep_fd);
 	if (r < 0)
 		return r;
 	reset_signals();
 	prctl(PR_SET_NAME, o->name ? o->name : "sonde-worker");
-	*ret_step = "give up its user and capabilities";
+	*ret_step = "drop its user and capabilities";
 	r = give_up_user(o);
 	if (r < 0)
 		return r;
 	if (has_rights(o, was_root))
 		return -EPERM;
-	*ret_step = "bind its life to its parent's";
+	*ret_step = "end with its parent";
 	r = die_with(parent);
 	if (r < 0)
 		return r;
@@ -434,7 +434,7 @@ int worker_confine_self(bool accepts, struct err *err)
 
 	if (SANITIZED)
 		return 0;
-	tzset();	/* TZ may name a file that others cannot read */
+	tzset();	/* TZ may name a file that the new user cannot read */
 	r = give_up_user(&ordinary);
 	if (r >= 0 && has_rights(&ordinary, was_root))
 		r = -EPERM;
@@ -444,5 +444,5 @@ int worker_confine_self(bool accepts, struct err *err)
 		r = -errno;
 	if (r >= 0)
 		r = filter_syscalls(NULL, accepts);
-	return r < 0 ? err_errno(err, r, "cannot give up rights before reading") : 0;
+	return r < 0 ? err_errno(err, r, "cannot drop privileges before reading") : 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Messages are whole (SOCK_SEQPACKET): one way the operation, a number and a name, the other way 0 or -errno, with a
- * descriptor if a file was opened. The opener ends with its socket: a parent without rights may not kill it.
+ * Messages over a SOCK_SEQPACKET pair: a request has an operation, a number and a name; the reply 0 or -errno, with a
+ * descriptor if a file was opened. The opener exits when its socket is closed: an unprivileged parent may not kill
+ * it.
  */
 #include "worker/opener.h"
 
@@ -24,7 +25,7 @@
 
 struct opener {
 	struct worker *worker;	/* owned */
-	int fd;			/* owned; our end */
+	int fd;			/* owned; the parent's end */
 };
 
 enum operation { OPERATION_OPEN, OPERATION_REMOVE, OPERATION__MAX };
@@ -35,13 +36,13 @@ struct request {
 	char name[OPENER_NAME_MAX + 1];
 };
 
-/* Room for one descriptor beside a message. */
+/* Control data with one descriptor. */
 union control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* @code, with the descriptor @fd if it is one. */
+/* Sends @code, and @fd if not negative. */
 static bool answer(int sock, int32_t code, int fd)
 {
 	union control c = { .head = {
@@ -77,7 +78,7 @@ static int serve(void *ctx, int sock, _unused_ int out_fd)
 {
 	struct request q;
 
-	signal(SIGINT, SIG_IGN);	/* from the terminal: the command needs names at its end */
+	signal(SIGINT, SIG_IGN);	/* ^C goes to the command, too, which needs names until its end */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
@@ -144,7 +145,7 @@ static int take_fd(struct msghdr *m)
 	return fd;
 }
 
-/* Its code, and in *ret_fd the descriptor beside it, or -errno. */
+/* Sends a request. Returns the code of the reply, or -errno; *ret_fd: its descriptor. */
 static int ask(struct opener *o, struct request *q, const char *name, int *ret_fd)
 {
 	size_t len = strlen(name);

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Life of a worker, seen from the parent: start, answer, deadline, end.
- */
 #include "worker/worker.h"
 
 #include <errno.h>
@@ -22,19 +19,19 @@
 #include "worker/confine.h"
 
 #define NS_PER_MS 1000000ull
-#define START_MS 10000	/* for giving up rights: milliseconds as a rule */
-#define PIPE_BYTES (1 << 20)	/* what everybody may ask for */
-#define REAP_MS 1000	/* after SIGKILL: longer only for a process that the kernel holds */
+#define START_MS 10000	/* to drop privileges; usually takes milliseconds */
+#define PIPE_BYTES (1 << 20)	/* the limit for unprivileged processes */
+#define REAP_MS 1000	/* after SIGKILL; only a process stuck in the kernel takes longer */
 
 struct worker {
 	pid_t pid;
 	int pid_fd;
 	int fd;		/* answers */
-	int report_fd;	/* not read yet; -1 = it was */
+	int report_fd;	/* start_report; -1 = read already */
 	char name[32];
 };
 
-/* What a worker that could not give up its rights tells before it goes; code 0 = it is ready. */
+/* Sent by a worker before it runs: code 0, or why it could not drop its privileges. */
 struct start_report {
 	int code;
 	char step[60];
@@ -79,7 +76,7 @@ static int left_ms(uint64_t deadline_ns)
 	return (int)MIN((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS, 1u << 30);
 }
 
-/* 1 when @fd is readable (or at its end), 0 at the deadline, -errno. */
+/* 1 if @fd is readable or at its end, 0 at the deadline, or -errno. */
 static int wait_readable(int fd, uint64_t deadline_ns)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -106,7 +103,7 @@ _Noreturn static void run_child(const struct worker_opts *o, worker_fn fn, void 
 	struct start_report report = { 0 };
 	const char *step = "";
 
-	if (report_fd <= STDERR_FILENO) /* the parent runs without standard descriptors */
+	if (report_fd <= STDERR_FILENO) /* the parent has closed standard descriptors */
 		report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	report.code = confine(o, in_fd, answer[1], report_fd, parent, &step);
 	snprintf(report.step, sizeof(report.step), "%s", step);
@@ -142,7 +139,7 @@ static int fork_worker(struct worker *w, const struct worker_opts *o, worker_fn 
 	if (pipe2(answer, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0) {
 		r = -errno;
 	} else {
-		fcntl(answer[0], F_SETPIPE_SZ, PIPE_BYTES);	/* fewer turns for a long answer */
+		fcntl(answer[0], F_SETPIPE_SZ, PIPE_BYTES);	/* fewer wake-ups for a long answer */
 		w->pid = fork();
 		if (!w->pid)
 			run_child(o, fn, ctx, in_fd, answer, report[1], parent);
@@ -183,27 +180,27 @@ int worker_start(const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd
 	return 0;
 }
 
-/* Why @signo ends workers, in words. */
-static int tell_signal(const struct worker *w, int signo, struct err *err)
+/* Explains the end of a worker by @signo. Returns -ECHILD. */
+static int explain_signal(const struct worker *w, int signo, struct err *err)
 {
 	const char *why;
 
 	switch (signo) {
 	case SIGSYS:
-		why = "it tried a system call that it has no right to (the kernel's log names it)";
+		why = "it made a forbidden system call (see the kernel log)";
 		break;
 	case SIGXCPU:
 	case SIGPROF:
-		why = "it used up its processor time";
+		why = "it exceeded its limit of processor time";
 		break;
 	case SIGXFSZ:
 		why = "it tried to write a file";
 		break;
 	case SIGPIPE:
-		why = "its answer was not wanted any more";
+		why = "its answer was no longer read";
 		break;
 	case SIGKILL:
-		why = "it was killed, perhaps for lack of memory or at the end of its processor time";
+		why = "it was killed, perhaps by the OOM killer or at its limit of processor time";
 		break;
 	default:
 		return err_set(err, -ECHILD, "%s: the worker process crashed (%s)", w->name, strsignal(signo));
@@ -211,7 +208,7 @@ static int tell_signal(const struct worker *w, int signo, struct err *err)
 	return err_set(err, -ECHILD, "%s: the worker process was ended: %s", w->name, why);
 }
 
-/* Takes the end of a process that is ending. */
+/* Waits for a process that is about to exit. */
 static int reap(const struct worker *w, struct err *err)
 {
 	int status;
@@ -220,12 +217,12 @@ static int reap(const struct worker *w, struct err *err)
 	do
 		r = waitpid(w->pid, &status, 0);
 	while (r < 0 && errno == EINTR);
-	if (r < 0) /* SIGCHLD is ignored: nobody knows how it ended */
-		return err_set(err, -ECHILD, "%s: how the worker process ended is not known", w->name);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : tell_signal(w, WTERMSIG(status), err);
+	if (r < 0) /* SIGCHLD is ignored: the exit status is lost */
+		return err_set(err, -ECHILD, "%s: the exit status of the worker process is unknown", w->name);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : explain_signal(w, WTERMSIG(status), err);
 }
 
-/* Never waits for long: a process that hangs in the kernel is left behind. */
+/* Waits REAP_MS at most: a process stuck in the kernel is left behind. */
 static void kill_and_reap(const struct worker *w)
 {
 	if (w->pid <= 0)
@@ -262,7 +259,7 @@ int worker_finish(struct worker *w, uint64_t timeout_ns, struct err *err)
 	return r;
 }
 
-/* Reads to the end of the answer. Its length, -EMSGSIZE, -ETIMEDOUT or -errno. */
+/* Reads the whole answer. Its length, -EMSGSIZE, -ETIMEDOUT or -errno. */
 static ssize_t read_answer(const struct worker *w, char *answer, size_t cap, uint64_t deadline_ns)
 {
 	size_t len = 0;
@@ -274,7 +271,7 @@ static ssize_t read_answer(const struct worker *w, char *answer, size_t cap, uin
 
 		if (r <= 0)
 			return r < 0 ? r : -ETIMEDOUT;
-		/* Behind a full buffer one byte shows that there is more. */
+		/* with a full buffer read a byte more to detect a longer answer */
 		n = len < cap ? read(w->fd, answer + len, cap - len) : read(w->fd, &one, 1);
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -202,7 +202,7 @@ static void forbidden_calls_kill_it(void **state)
 		char answer[1];
 
 		assert_int_equal(worker_call(&opts, fns[i], &self, fd, answer, 1, 10 * S, &err), -ECHILD);
-		assert_non_null(strstr(err.msg, "test: the worker process was ended: it tried a system call"));
+		assert_non_null(strstr(err.msg, "was ended: it made a forbidden system call"));
 	}
 	close(fd);
 }
@@ -406,7 +406,7 @@ static void processor_time_ends_it(void **state)
 
 	(void)state;
 	assert_int_equal(worker_call(&o, never_end, NULL, -1, answer, 1, 60 * S, &err), -ECHILD);
-	assert_string_equal(err.msg, "test: the worker process was ended: it used up its processor time");
+	assert_string_equal(err.msg, "test: the worker process was ended: it exceeded its limit of processor time");
 }
 
 static int talk_for_ever(void *ctx, int in_fd, int out_fd)
@@ -534,7 +534,7 @@ static void an_ignored_sigchld_is_survived(void **state)
 	(void)state;
 	signal(SIGCHLD, SIG_IGN);
 	assert_int_equal(worker_call(&opts, give_up, NULL, -1, answer, 1, 10 * S, &err), -ECHILD);
-	assert_string_equal(err.msg, "test: how the worker process ended is not known");
+	assert_string_equal(err.msg, "test: the exit status of the worker process is unknown");
 	signal(SIGCHLD, SIG_DFL);
 }
 
