@@ -182,7 +182,7 @@ static void open_turns(struct probe *p)
 			       (!st->feed || net_sender_tuples_flows(st->feed, netns, fd) >= 0) &&
 			       (!st->redirect || net_redirect_flows(st->redirect, netns, fd) >= 0)))
 			continue;
-		err_errno(&e, -errno, "cannot tell the kernel where the flows are");
+		err_errno(&e, -errno, "cannot pass the flow tables to the kernel");
 		hook_failed(p, "drops and redirections of flows", &e);
 	}
 }
@@ -379,7 +379,7 @@ static void net_finish(struct probe *p)
 	for (size_t i = 0; i < st->spaces.len; i++)
 		net_netns_finish(st->spaces.items[i]);
 	if (st->counts)
-		net_count_tell(st->counts);
+		net_count_emit(st->counts);
 	if (st->keep)
 		net_recorder_end(st->keep);
 }

@@ -181,9 +181,9 @@ static void check_drops(struct check *c)
 	if (r < 0)
 		return;
 	r = args < 3 ? err_set(&e, -EOPNOTSUPP, "the kernel gives no reason with a drop (5.17 and later do)") : 0;
-	report(c, "drop reasons", r, &e, "every drop is NOT_SPECIFIED; the function still tells where");
-	r = args < 4 ? err_set(&e, -EOPNOTSUPP,
-			       "the kernel does not tell the receiving socket (6.11 and later do)") : 0;
+	report(c, "drop reasons", r, &e, "every drop is NOT_SPECIFIED; the function still shows the location");
+	r = args < 4 ? err_set(&e, -EOPNOTSUPP, "the kernel does not pass the receiving socket (6.11 and later do)")
+		     : 0;
 	report(c, "receiving socket of drops", r, &e, "owners are found by address and port");
 	r = net_sender_tuples_open(&c->p, &c->setup, 0, false, &f, &e);
 	if (r >= 0)

@@ -221,7 +221,7 @@ static bool match_address(const char *text, const struct event *ev, enum end end
 }
 
 /* Interface and direction of an event; 0 and NET_DIR_NONE = unknown. */
-static uint32_t place_of(const struct event *ev, uint8_t *ret_dir)
+static uint32_t iface_of(const struct event *ev, uint8_t *ret_dir)
 {
 	const struct net_flow_event *f = ev->body;
 	const struct net_event *b = ev->body;
@@ -235,7 +235,7 @@ static uint32_t place_of(const struct event *ev, uint8_t *ret_dir)
 static bool match_iface(const char *text, const struct event *ev, enum end end)
 {
 	uint8_t dir;
-	uint32_t ifindex = place_of(ev, &dir);
+	uint32_t ifindex = iface_of(ev, &dir);
 	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 
 	if (!name || strcmp(name, text))
@@ -281,7 +281,7 @@ static bool match_endpoint(const char *text, const struct event *ev, enum end en
 static bool match_patterns(const struct opt_strv *lists, const struct event *ev)
 {
 	uint8_t dir;
-	uint32_t ifindex = place_of(ev, &dir);
+	uint32_t ifindex = iface_of(ev, &dir);
 	const char *name = event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(ev->keys.netns, ifindex));
 	bool simple = true;
 

@@ -32,7 +32,7 @@ struct iface_query {
 	char name[IF_NAMESIZE];
 };
 
-static int ask_name(void *ctx)
+static int query_name(void *ctx)
 {
 	struct iface_query *q = ctx;
 
@@ -52,7 +52,7 @@ static int look_up_iface(struct net_names *n, uint32_t netns, uint32_t ifindex)
 		return -ENOMEM;
 	snprintf(inode, sizeof(inode), "%u", netns);
 	fd = netns ? net_ns_open(inode, NULL) : -1;
-	if (fd < 0 || net_ns_call(fd, ask_name, &q) < 0)
+	if (fd < 0 || net_ns_call(fd, query_name, &q) < 0)
 		return 0; /* removed meanwhile: prints the number */
 	memcpy(have, q.name, 16);
 	return probe_env_inject_name(n->env, SONDE_NAME_IFACE, key, have);

@@ -38,13 +38,13 @@ struct count_row {
 struct net_counts {
 	struct probe *p;
 	struct net_names *names;
-	struct map told;		/* struct count_id -> totals of the last report */
+	struct map reported;		/* struct count_id -> totals of the last report */
 	VEC(struct count_row) rows;	/* of the current report */
 	struct net_count *cpus;		/* owned; a value per possible CPU */
 	int map_fd;			/* owned: another datapath's map; -1 = our own maps */
 	struct net_rules *rules;	/* owned: maps of running policies; NULL = our own maps */
 	struct loop_source *timer;
-	uint64_t told_ns;		/* of the last report, or of the start */
+	uint64_t reported_ns; /* of the last report, or of the start */
 };
 
 DEFINE_CLEANUP(struct net_counts *, net_count_close)
@@ -54,7 +54,7 @@ DEFINE_CLEANUP(struct net_counts *, net_count_close)
 static int add_row(struct net_counts *c, const struct count_id *id)
 {
 	struct count_row *row;
-	struct net_count *told;
+	struct net_count *reported;
 	unsigned n = probe_env_n_cpus(c->p->env);
 
 	if (vec_grow(&c->rows) < 0)
@@ -65,12 +65,12 @@ static int add_row(struct net_counts *c, const struct count_id *id)
 		row->total.packets += c->cpus[i].packets;
 		row->total.bytes += c->cpus[i].bytes;
 	}
-	told = map_add(&c->told, id, NULL);
-	if (!told)
+	reported = map_add(&c->reported, id, NULL);
+	if (!reported)
 		return -ENOMEM;
-	row->since.packets = row->total.packets - told->packets;
-	row->since.bytes = row->total.bytes - told->bytes;
-	*told = row->total;
+	row->since.packets = row->total.packets - reported->packets;
+	row->since.bytes = row->total.bytes - reported->bytes;
+	*reported = row->total;
 	c->rows.len += row->since.packets > 0;
 	return 0;
 }
@@ -153,7 +153,7 @@ static int by_weight(const void *a, const void *b)
 	return memcmp(&x->id, &y->id, sizeof(x->id));
 }
 
-static void tell_names(struct net_counts *c, const struct net_count_key *k)
+static void emit_names(struct net_counts *c, const struct net_count_key *k)
 {
 	int fd = probe_env_instance_map(c->p->env, c->p->instance, "inst_net_count_names");
 	const struct net_count_iface key = { k->netns, k->ifindex };
@@ -166,7 +166,7 @@ static void tell_names(struct net_counts *c, const struct net_count_key *k)
 		probe_env_inject_ksym(c->p->env, k->location);
 }
 
-static void tell_row(struct net_counts *c, const struct count_row *row, uint32_t number, uint64_t interval_ns)
+static void emit_row(struct net_counts *c, const struct count_row *row, uint32_t number, uint64_t interval_ns)
 {
 	struct net_count_rec r = {
 		.hdr = { .type = NET_EV_COUNT, .instance = c->p->instance, .flags = SONDE_RF_SUM },
@@ -175,12 +175,12 @@ static void tell_row(struct net_counts *c, const struct count_row *row, uint32_t
 	};
 
 	if (c->map_fd < 0)
-		tell_names(c, &row->id.key);
+		emit_names(c, &row->id.key);
 	probe_env_inject(c->p->env, &r.hdr, sizeof(r));
 }
 
 /* With events, the ledger has each packet already; another datapath's packets do not belong into it. */
-static void tell_ledger(struct net_counts *c)
+static void ledger_add(struct net_counts *c)
 {
 	const struct net_conf *conf = c->p->conf;
 	struct sonde_counted_rec r = { .hdr = { .type = SONDE_EV_COUNTED, .instance = c->p->instance } };
@@ -193,20 +193,20 @@ static void tell_ledger(struct net_counts *c)
 		probe_env_inject(c->p->env, &r.hdr, sizeof(r));
 }
 
-void net_count_tell(struct net_counts *c)
+void net_count_emit(struct net_counts *c)
 {
-	uint64_t now_ns = clock_boot_ns(), interval_ns = now_ns - c->told_ns;
+	uint64_t now_ns = clock_boot_ns(), interval_ns = now_ns - c->reported_ns;
 
 	c->rows.len = 0;
 	if ((c->rules ? net_rules_read(c->rules, c->cpus, add_rule, c) :
 	     c->map_fd >= 0 ? read_foreign(c) : read_own(c)) < 0)
 		return; /* no memory: the next report contains it */
-	c->told_ns = now_ns;
+	c->reported_ns = now_ns;
 	if (c->rows.len)
 		qsort(c->rows.items, c->rows.len, sizeof(*c->rows.items), by_weight);
-	tell_ledger(c);
+	ledger_add(c);
 	for (size_t i = 0; i < c->rows.len; i++)
-		tell_row(c, &c->rows.items[i], (uint32_t)i, interval_ns);
+		emit_row(c, &c->rows.items[i], (uint32_t)i, interval_ns);
 }
 
 /* ---- life ---- */
@@ -214,7 +214,7 @@ void net_count_tell(struct net_counts *c)
 static int on_interval(void *ctx, uint64_t now_ns)
 {
 	(void)now_ns;
-	net_count_tell(ctx);
+	net_count_emit(ctx);
 	return 0;
 }
 
@@ -224,7 +224,7 @@ int net_count_start(struct net_counts *c, struct err *err)
 	uint64_t interval = conf->count.interval_ns;
 	int r = 0;
 
-	c->told_ns = clock_boot_ns();
+	c->reported_ns = clock_boot_ns();
 	if (interval && c->p->loop)
 		r = loop_add_timer(c->p->loop, interval, interval, on_interval, c, &c->timer);
 	if (c->timer)
@@ -250,7 +250,7 @@ static int open_foreign(struct net_counts *c, const struct net_count_conf *conf,
 			       "--event-map %s does not hold counters: expected a per-CPU hash with keys of "
 			       "8 bytes and values of 16, like cilium_metrics and sonde_metrics",
 			       conf->map);
-	return net_dpnames_tell(c->p, conf->names, err);
+	return net_dpnames_emit(c->p, conf->names, err);
 }
 
 bool net_count_foreign(const struct net_count_conf *conf)
@@ -269,7 +269,7 @@ int net_count_open(struct probe *p, struct net_names *names, struct net_counts *
 	c->p = p;
 	c->names = names;
 	c->map_fd = -1;
-	map_init(&c->told, sizeof(struct count_id), sizeof(struct net_count));
+	map_init(&c->reported, sizeof(struct count_id), sizeof(struct net_count));
 	c->cpus = calloc(probe_env_n_cpus(p->env), sizeof(*c->cpus));
 	if (!c->cpus)
 		return err_errno(err, -ENOMEM, "cannot keep counters");
@@ -288,7 +288,7 @@ void net_count_close(struct net_counts *c)
 	if (c->map_fd >= 0)
 		close(c->map_fd);
 	net_rules_close(c->rules);
-	map_fini(&c->told);
+	map_fini(&c->reported);
 	vec_fini(&c->rows);
 	free(c->cpus);
 	free(c);

@@ -20,7 +20,7 @@ int net_count_open(struct probe *p, struct net_names *names, struct net_counts *
 /* Starts periodic reports, if the configuration has an interval. */
 int net_count_start(struct net_counts *c, struct err *err);
 /* Emits the sums since the last report as records, and adds them to the ledger. */
-void net_count_tell(struct net_counts *c);
+void net_count_emit(struct net_counts *c);
 void net_count_close(struct net_counts *c); /* NULL is fine */
 
 #endif

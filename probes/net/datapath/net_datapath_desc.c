@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -338,7 +339,9 @@ static void put_addr(const struct event *ev, struct buf *out)
 	buf_add_str(out, c->daddr.family == 6 ? "[" : "");
 	ipaddr_text(&c->daddr, out);
 	buf_printf(out, "%s:%u %s", c->daddr.family == 6 ? "]" : "", c->dport,
-		   c->proto == 6 ? "tcp" : c->proto == 17 ? "udp" : "unknown");
+		   c->proto == IPPROTO_TCP   ? "tcp"
+		   : c->proto == IPPROTO_UDP ? "udp"
+					     : "unknown");
 }
 
 static void put_process(const struct event *ev, struct buf *out)

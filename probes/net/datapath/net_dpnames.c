@@ -25,7 +25,7 @@ static int tell(struct probe *p, enum net_dpname_kind kind, uint32_t number, con
 	return probe_env_inject_name(p->env, SONDE_NAME_DROP_REASON, SONDE_FOREIGN_REASON | number, name);
 }
 
-static int tell_cilium(struct probe *p, bool files)
+static int emit_cilium(struct probe *p, bool files)
 {
 	int r = 0;
 
@@ -40,7 +40,7 @@ static int tell_cilium(struct probe *p, bool files)
 	return r;
 }
 
-static int tell_row(void *ctx, const struct net_dpname *n)
+static int emit_row(void *ctx, const struct net_dpname *n)
 {
 	char name[256];
 
@@ -65,18 +65,18 @@ static int read_all(const char *path, struct buf *out, struct err *err)
 	return n < 0 ? err_errno(err, buf_error(out) ? -ENOMEM : -errno, "%s", path) : 0;
 }
 
-int net_dpnames_tell(struct probe *p, const char *path, struct err *err)
+int net_dpnames_emit(struct probe *p, const char *path, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
 	int r;
 
-	if (tell_cilium(p, !path) < 0)
+	if (emit_cilium(p, !path) < 0)
 		return err_errno(err, -ENOMEM, "cannot put names into the stream");
 	if (!path)
 		return 0;
 	r = read_all(path, &text, err);
 	if (r < 0)
 		return r;
-	r = net_dpnames_parse(text.data, text.len, tell_row, p, err);
+	r = net_dpnames_parse(text.data, text.len, emit_row, p, err);
 	return r == -EINVAL ? err_prefix(err, "%s", path) : r;
 }

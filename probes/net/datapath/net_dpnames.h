@@ -28,6 +28,6 @@ typedef int (*net_dpname_fn)(void *ctx, const struct net_dpname *n);
 int net_dpnames_parse(const char *text, size_t len, net_dpname_fn fn, void *ctx, struct err *err);
 
 /* Puts Cilium's names into the stream, or those of the table at @path. */
-int net_dpnames_tell(struct probe *p, const char *path, struct err *err);
+int net_dpnames_emit(struct probe *p, const char *path, struct err *err);
 
 #endif

@@ -60,7 +60,7 @@ static int refuse(const char *path, const struct net_map_reader *h, struct err *
 		       "reads the map all the same", path, comm, (int)h->pid);
 }
 
-static int look_at(struct net_map *m, const struct net_map_conf *conf, struct err *err)
+static int check_map(struct net_map *m, const struct net_map_conf *conf, struct err *err)
 {
 	struct bpf_map_info info = { 0 };
 	uint32_t len = sizeof(info);
@@ -96,9 +96,9 @@ int net_map_open(struct probe *p, struct net_names *names, struct net_map **ret,
 	m->fd = bpf_obj_get(conf->path);
 	if (m->fd < 0)
 		return err_errno(err, -errno, "--event-map %s: cannot open", conf->path);
-	r = look_at(m, conf, err);
+	r = check_map(m, conf, err);
 	if (r >= 0)
-		r = net_dpnames_tell(p, conf->names, err);
+		r = net_dpnames_emit(p, conf->names, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(m);

@@ -68,7 +68,7 @@ static void each_fd(pid_t pid, bool (*fn)(void *ctx, pid_t pid, const char *fd, 
 			return;
 }
 
-static bool look_at_fd(void *ctx, pid_t pid, const char *fd, const char *link)
+static bool check_fd(void *ctx, pid_t pid, const char *fd, const char *link)
 {
 	struct holder_scan *s = ctx;
 
@@ -117,7 +117,7 @@ static bool listens(const char *table, unsigned long inode, char path[static 108
 	return false;
 }
 
-static bool look_for_socket(void *ctx, pid_t pid, const char *fd, const char *link)
+static bool find_socket(void *ctx, pid_t pid, const char *fd, const char *link)
 {
 	const struct socket_scan *s = ctx;
 	unsigned long inode;
@@ -139,7 +139,7 @@ static void describe(pid_t pid, struct net_map_reader *ret)
 	if (f && fgets(ret->comm, sizeof(ret->comm), f))
 		ret->comm[strcspn(ret->comm, "\n")] = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/net/unix", (int)pid);
-	each_fd(pid, look_for_socket, (void *)&s);
+	each_fd(pid, find_socket, (void *)&s);
 }
 
 int net_map_reader_find(uint32_t map_id, bool mapped, struct net_map_reader *ret)
@@ -155,7 +155,7 @@ int net_map_reader_find(uint32_t map_id, bool mapped, struct net_map_reader *ret
 
 		if (str_to_u32(e->d_name, 10, &pid) < 0 || (pid_t)pid == getpid())
 			continue;
-		each_fd((pid_t)pid, look_at_fd, &s);
+		each_fd((pid_t)pid, check_fd, &s);
 		if (!s.has_map || !(mapped ? has_map_memory((pid_t)pid) : s.has_perf))
 			continue;
 		describe((pid_t)pid, ret);

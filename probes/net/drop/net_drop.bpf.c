@@ -19,7 +19,7 @@
 const volatile __u8 drop_normal[DROP_REASONS];
 
 /*
- * --interface: names and prefixes (a literal includes its NUL); also for devices of which the skb kept only the
+ * --interface: names and prefixes (a literal includes its NUL), also for devices of which the skb kept only the
  * number.
  */
 const volatile bool drop_select_ifaces;
@@ -68,7 +68,7 @@ static __always_inline bool select_iface(const struct net_skb *k)
  * without a better reason than "not specified" (all before 6.0, some paths of all). End 0 = end of the list.
  */
 #define DROP_PLACES 32
-const volatile __u64 drop_place_start[DROP_PLACES], drop_place_end[DROP_PLACES];
+const volatile __u64 drop_range_start[DROP_PLACES], drop_range_end[DROP_PLACES];
 const volatile __u32 drop_unspecified;	/* the number of that reason */
 
 static __always_inline bool is_normal_place(__u64 location, __u32 reason)
@@ -77,7 +77,7 @@ static __always_inline bool is_normal_place(__u64 location, __u32 reason)
 		return false;
 #pragma unroll
 	for (int i = 0; i < DROP_PLACES; i++)
-		if (location >= drop_place_start[i] && location < drop_place_end[i])
+		if (location >= drop_range_start[i] && location < drop_range_end[i])
 			return true;
 	return false;
 }
@@ -144,7 +144,7 @@ static __always_inline bool is_inet(struct sock *sk)
 {
 	__u16 family = sk ? sk->__sk_common.skc_family : 0;
 
-	return family == 2 || family == 10;
+	return family == AF_INET || family == AF_INET6;
 }
 
 /*
@@ -302,7 +302,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 {
 	struct net_skb *k = &s->skb;
 	struct net_rec *r = &s->rec;
-	__u32 told = reason | (is_out_of_hops(skb, ((__u64 *)ctx)[1], reason) ? NET_REASON_TTL : 0);
+	__u32 full_reason = reason | (is_out_of_hops(skb, ((__u64 *)ctx)[1], reason) ? NET_REASON_TTL : 0);
 	struct sonde_owner *o;
 
 	fill_packet(r, skb, k);
@@ -312,7 +312,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 		return;
 	}
 	if (drop_turns)
-		count_turn(s, skb, told);
+		count_turn(s, skb, full_reason);
 	if (!select_netns(k->netns) || !select_iface(k)) {
 		rec_filtered(l);
 		return;
@@ -326,7 +326,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, k->verdict, r->cap_len < r->orig_len), o);
 	rec_set_task(r);
 	r->location = ((__u64 *)ctx)[1];
-	fill_rec(r, skb, k, told);
+	fill_rec(r, skb, k, full_reason);
 	emit(ctx, l, r);
 }
 

@@ -42,10 +42,10 @@ static const char *const normal_reasons[] = {
 };
 
 /* Functions whose frees lose nothing: closing sockets, and test runs of programs. */
-static const char *const normal_places[] = {
-	"skb_queue_purge", "inet_sock_destruct", "udp_destruct_common", "udp_destruct_sock", "udpv6_destruct_sock",
-	"tcp_write_queue_purge", "sk_stream_kill_queues", "skb_rbtree_purge", "packet_sock_destruct",
-	"sk_error_queue_purge", "bpf_prog_test_run_skb",
+static const char *const normal_frees[] = {
+	"skb_queue_purge",	"inet_sock_destruct",	 "udp_destruct_common",	  "udp_destruct_sock",
+	"udpv6_destruct_sock",	"tcp_write_queue_purge", "sk_stream_kill_queues", "skb_rbtree_purge",
+	"packet_sock_destruct", "sk_error_queue_purge",	 "bpf_prog_test_run_skb",
 };
 
 /* Enums of drop reasons; those of subsystems are in their modules and number from 65536 up. */
@@ -97,18 +97,18 @@ static void set_normal(struct probe_env *env, const struct btf *btf, struct net_
 }
 
 /* Without kallsyms (hidden addresses), frees by closing sockets show as drops where the kernel gives no reason. */
-static void set_places(struct probe_env *env, struct net_drop_bpf *skel)
+static void set_ranges(struct probe_env *env, struct net_drop_bpf *skel)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(normal_places); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(normal_frees); i++) {
 		uint64_t start, end;
 
-		for (unsigned nth = 0; n < ARRAY_SIZE(skel->rodata->drop_place_start); nth++) {
-			if (probe_env_ksym_range(env, normal_places[i], nth, &start, &end) < 0)
+		for (unsigned nth = 0; n < ARRAY_SIZE(skel->rodata->drop_range_start); nth++) {
+			if (probe_env_ksym_range(env, normal_frees[i], nth, &start, &end) < 0)
 				break;
-			skel->rodata->drop_place_start[n] = start;
-			skel->rodata->drop_place_end[n++] = end;
+			skel->rodata->drop_range_start[n] = start;
+			skel->rodata->drop_range_end[n++] = end;
 		}
 	}
 }
@@ -265,7 +265,7 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	bpf_program__set_autoload(d->skel->progs.drop_args4, args == 4);
 	if (args > 2)
 		set_normal(p->env, btf, d->skel);
-	set_places(p->env, d->skel);
+	set_ranges(p->env, d->skel);
 	set_ping(p->env, d->skel);
 	set_forward(p->env, btf, d->skel);
 	left = coop_leave(coop);

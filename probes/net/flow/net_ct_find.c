@@ -97,7 +97,7 @@ static int on_entry(const struct nlmsghdr *h, void *ctx)
 }
 
 /* Its two tuples: as sent, and as the reply is expected. */
-static int ask(const struct net_tuple *t, struct net_tuple ret[2])
+static int query(const struct net_tuple *t, struct net_tuple ret[2])
 {
 	_cleanup_(close_socketp) struct mnl_socket *s = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
 	char buf[8192]; /* MNL_SOCKET_BUFFER_SIZE calls sysconf() each time */
@@ -141,9 +141,9 @@ int net_ct_find(const struct net_tuple *t, struct net_tuple *ret)
 {
 	struct net_tuple both[2] = { 0 }, back = turned(t), out, in;
 
-	if (ask(t, both) < 0) {
+	if (query(t, both) < 0) {
 		memset(both, 0, sizeof(both));
-		if (ask(&back, both) < 0)
+		if (query(&back, both) < 0)
 			return -ENOENT;
 	}
 	out = turned(&both[1]); /* the sent packet, translated */

@@ -18,14 +18,14 @@
 #include "probes/net/packet/net_packet.bpf.h"
 #include "probes/net/packet/net_points.bpf.h"
 
-#define ASK_TIMES 3	/* later queries would not succeed either */
+#define QUERIES_MAX 3	/* later queries would not succeed either */
 #define SLOT_AFTER 8	/* packets: most flows are shorter and never get a slot */
 #define TCP_FIN 1
 #define TCP_SYN 2
 #define TCP_RST 4
 #define TCP_ACK 16
 #define TCP_ECN 0xc0
-#define TCP_TOLD (TCP_FIN | TCP_SYN | TCP_RST)
+#define TCP_REPORTED (TCP_FIN | TCP_SYN | TCP_RST)
 
 const volatile __u32 net_flow_level = NET_AGGREGATE_MEDIUM;
 const volatile __u64 net_flow_interval_ns = 5000000000ULL;
@@ -113,7 +113,7 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_en
 	f->cgroup_id = o->cgroup_id;
 }
 
-static __always_inline void ask_owner(struct __sk_buff *skb, struct net_flow_entry *f, __u8 way)
+static __always_inline void query_owner(struct __sk_buff *skb, struct net_flow_entry *f, __u8 way)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
@@ -138,9 +138,11 @@ struct fib_lookup {
 };
 
 /* Output interface and next hop of the forward direction, by the routing table. */
-static __always_inline void ask_route(struct __sk_buff *skb, struct net_flow_entry *f)
+static __always_inline void query_route(struct __sk_buff *skb, struct net_flow_entry *f)
 {
-	struct fib_lookup q = { .family = f->family == 4 ? 2 : 10, .ifindex = skb->ifindex, .tot_len = 0 };
+	struct fib_lookup q = { .family = f->family == 4 ? AF_INET : AF_INET6,
+				.ifindex = skb->ifindex,
+				.tot_len = 0 };
 
 	if (f->dir != NET_DIR_IN)
 		return;
@@ -231,33 +233,34 @@ static __always_inline void ct_take(struct net_flow_entry *f, const struct nf_co
 }
 
 /* Context of the calling program, a constant: each has its own kernel function. */
-enum ask_from { ASK_FROM_TC, ASK_FROM_XDP };
+enum query_from { QUERY_FROM_TC, QUERY_FROM_XDP };
 
-static __always_inline struct nf_conn *conntrack_of(void *ctx, enum ask_from from, const struct net_flow_entry *f,
+static __always_inline struct nf_conn *conntrack_of(void *ctx, enum query_from from, const struct net_flow_entry *f,
 						    struct bpf_sock_tuple *t)
 {
-	if (from == ASK_FROM_XDP)
+	if (from == QUERY_FROM_XDP)
 		return f->family == 4 ? conntrack_find_xdp(ctx, t, sizeof(t->ipv4), f->proto)
 				      : conntrack_find_xdp(ctx, t, sizeof(t->ipv6), f->proto);
 	return f->family == 4 ? conntrack_find(ctx, t, sizeof(t->ipv4), f->proto)
 			      : conntrack_find(ctx, t, sizeof(t->ipv6), f->proto);
 }
 
-static __always_inline bool can_ask_conntrack(enum ask_from from)
+static __always_inline bool can_query_conntrack(enum query_from from)
 {
-	bool lookup = from == ASK_FROM_XDP ? bpf_ksym_exists(bpf_xdp_ct_lookup) : bpf_ksym_exists(bpf_skb_ct_lookup);
+	bool lookup =
+		from == QUERY_FROM_XDP ? bpf_ksym_exists(bpf_xdp_ct_lookup) : bpf_ksym_exists(bpf_skb_ct_lookup);
 
 	return lookup && bpf_ksym_exists(bpf_ct_release);
 }
 
-static __always_inline void ask_conntrack(void *ctx, enum ask_from from, struct net_flow_entry *f)
+static __always_inline void query_conntrack(void *ctx, enum query_from from, struct net_flow_entry *f)
 {
 	struct bpf_sock_tuple t;
 	struct nf_conn *ct;
 
-	if (!can_ask_conntrack(from))
+	if (!can_query_conntrack(from))
 		return;
-	if (f->proto != 6 && f->proto != 17)
+	if (f->proto != IPPROTO_TCP && f->proto != IPPROTO_UDP)
 		return;
 	ct_tuple(&t, f, false);
 	ct = conntrack_of(ctx, from, f, &t);
@@ -366,7 +369,7 @@ static __always_inline struct net_flow_slot *slot_of(const struct flow_packet *p
 {
 	int src = p->swapped;
 
-	if (p->key.family != 4 || (p->key.proto != 6 && p->key.proto != 17))
+	if (p->key.family != 4 || (p->key.proto != IPPROTO_TCP && p->key.proto != IPPROTO_UDP))
 		return NULL;
 	k->src = src ? p->key.addr[1][0] : p->key.addr[0][0];
 	k->dst = src ? p->key.addr[0][0] : p->key.addr[1][0];
@@ -501,8 +504,8 @@ static __always_inline __u8 forget(struct net_flow_room *room, __u8 value)
 /* ---- reports ---- */
 
 /* @f: the state to report; it is copied. */
-static __always_inline void tell(const struct net_flow_entry *f, const struct flow_packet *p,
-				 struct net_flow_rec *r, __u8 why, __u8 way)
+static __always_inline void emit_flow(const struct net_flow_entry *f, const struct flow_packet *p,
+				      struct net_flow_rec *r, __u8 why, __u8 way)
 {
 	struct sonde_ledger *l = ledger_seen(NET_CLASS_FLOW);
 	__u32 ifindex = p->key.ifindex;
@@ -530,17 +533,17 @@ static __always_inline void tell(const struct net_flow_entry *f, const struct fl
 /* The cause of a report; 0 = none is due. */
 static __always_inline __u8 reason(const struct net_flow_entry *f, const struct net_flow_half *w, __u64 now)
 {
-	__u64 told_ns = f->told_ns;
+	__u64 reported_ns = f->reported_ns;
 
-	if (!told_ns)
+	if (!reported_ns)
 		return NET_FLOW_NEW;
 	if (net_flow_level == NET_AGGREGATE_NONE)
 		return NET_FLOW_PACKET;
 	if (net_flow_level == NET_AGGREGATE_MAX)
 		return 0;
-	if (w->tcp_flags & TCP_TOLD & ~w->told_flags)
+	if (w->tcp_flags & TCP_REPORTED & ~w->reported_flags)
 		return NET_FLOW_FLAGS;
-	return now - told_ns >= net_flow_interval_ns ? NET_FLOW_ACTIVE : 0;
+	return now - reported_ns >= net_flow_interval_ns ? NET_FLOW_ACTIVE : 0;
 }
 
 static __always_inline __u64 due_after(void)
@@ -614,15 +617,15 @@ static __always_inline void report(struct __sk_buff *skb, struct net_flow_entry 
 		return;
 	why = forget(room, why);
 	way = forget(room, way);
-	f->told_ns = now;
-	f->forward.told_flags = f->forward.tcp_flags;
-	f->back.told_flags = f->back.tcp_flags;
+	f->reported_ns = now;
+	f->forward.reported_flags = f->forward.tcp_flags;
+	f->back.reported_flags = f->back.tcp_flags;
 	if (!f->owner_tgid)
-		ask_owner(skb, f, way);
+		query_owner(skb, f, way);
 	if (why == NET_FLOW_NEW)
-		ask_route(skb, f);
-	ask_conntrack(skb, ASK_FROM_TC, f);
-	tell(f, p, &room->rec, why, way);
+		query_route(skb, f);
+	query_conntrack(skb, QUERY_FROM_TC, f);
+	emit_flow(f, p, &room->rec, why, way);
 }
 
 static __always_inline void flow_lost(__u32 cause)
@@ -658,7 +661,7 @@ static __always_inline struct net_flow_entry *flow_again(struct net_flow_entry *
 
 	if (!room)
 		return f;
-	tell(f, p, &room->rec, NET_FLOW_CLOSED, NET_WAY_FORWARD);
+	emit_flow(f, p, &room->rec, NET_FLOW_CLOSED, NET_WAY_FORWARD);
 	flow_begin(f, p, now);
 	slot_begin(f, p->key.ifindex);
 	return f;
@@ -673,11 +676,11 @@ static __always_inline bool is_dns(const struct flow_packet *p)
 {
 	__u16 port = p->swapped ? p->key.port[1] : p->key.port[0];
 
-	return net_flow_dns && p->key.proto == 17 && port == NET_DNS_PORT;
+	return net_flow_dns && p->key.proto == IPPROTO_UDP && port == NET_DNS_PORT;
 }
 
 /* Reports the bytes of a DNS answer whose query was seen; user space parses them. */
-static __always_inline void tell_dns(struct __sk_buff *skb, const struct flow_packet *p)
+static __always_inline void emit_dns(struct __sk_buff *skb, const struct flow_packet *p)
 {
 	struct net_flow_room *room = room_of_cpu();
 	__u32 off = p->l4_off + UDP_LEN, len = skb->len - off;
@@ -713,12 +716,12 @@ static __always_inline void flow_turn(struct __sk_buff *skb, struct net_flow_ent
 	__u8 why;
 
 	w->last_ns = now;
-	if (p->key.proto == 6) {
+	if (p->key.proto == IPPROTO_TCP) {
 		tcp_turn(f, w, p, now);
 		note_srtt(skb, w);
 	}
 	if (!forward && is_dns(p))
-		tell_dns(skb, p);
+		emit_dns(skb, p);
 	why = reason(f, w, now);
 	if (why)
 		report(skb, f, p, why, forward ? NET_WAY_FORWARD : NET_WAY_BACK, now);
@@ -757,14 +760,14 @@ static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_
 	__sync_fetch_and_add(&w->packets, 1);
 	__sync_fetch_and_add(&w->bytes, p->len);
 	turn = net_flow_level == NET_AGGREGATE_NONE || now || w->tick != tick || (!forward && is_dns(p));
-	if (p->key.proto == 6)
+	if (p->key.proto == IPPROTO_TCP)
 		turn |= count_tcp(w, p);
 	if (turn) {
 		w->tick = tick;
 		flow_turn(skb, f, w, p, forward, now ?: bpf_ktime_get_boot_ns());
 	}
 	if (slot)
-		slot_refresh(slot, w, f->told_ns + due_after());
+		slot_refresh(slot, w, f->reported_ns + due_after());
 }
 
 static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
@@ -823,7 +826,7 @@ int sonde_flow_o_l3(struct __sk_buff *skb)
 
 /* ---- asked later ---- */
 
-struct ask_ctx {
+struct query_ctx {
 	struct xdp_md *xdp;
 };
 
@@ -831,16 +834,16 @@ struct ask_ctx {
  * The first packet is seen before connection tracking knows it, a reply before it counts as one: queries flows whose
  * state is still open again.
  */
-static long ask_one(void *map, const struct net_flow_key *key, struct net_flow_entry *f, struct ask_ctx *c)
+static long query_one(void *map, const struct net_flow_key *key, struct net_flow_entry *f, struct query_ctx *c)
 {
 	struct net_flow_half *w = f->back.packets ? &f->back : &f->forward;
 
 	(void)map;
 	(void)key;
-	if (f->ct == NET_CT_ESTABLISHED || f->ct == NET_CT_RELATED || w->asked >= ASK_TIMES)
+	if (f->ct == NET_CT_ESTABLISHED || f->ct == NET_CT_RELATED || w->queries >= QUERIES_MAX)
 		return 0;
-	w->asked++;
-	ask_conntrack(c->xdp, ASK_FROM_XDP, f);
+	w->queries++;
+	query_conntrack(c->xdp, QUERY_FROM_XDP, f);
 	return 0;
 }
 
@@ -853,9 +856,9 @@ static long ask_one(void *map, const struct net_flow_key *key, struct net_flow_e
 SEC("xdp")
 int sonde_flow_ask(struct xdp_md *xdp)
 {
-	struct ask_ctx c = { .xdp = xdp };
+	struct query_ctx c = { .xdp = xdp };
 
-	bpf_for_each_map_elem(&net_flows, ask_one, &c, 0);
+	bpf_for_each_map_elem(&net_flows, query_one, &c, 0);
 	return XDP_PASS;
 }
 

@@ -33,7 +33,7 @@ struct net_flows {
 	uint32_t netns;
 	int fd;		/* net_flows */
 	struct net_flow_slot *slots;	/* NET_FLOW_SLOTS, shared with the programs; NULL = none */
-	int ask_fd;	/* sonde_flow_ask; -1 = this kernel cannot run it */
+	int query_fd;			/* sonde_flow_ask; -1 = this kernel cannot run it */
 };
 
 static void free_skel(void *skel)
@@ -42,12 +42,12 @@ static void free_skel(void *skel)
 }
 
 /* bpf_for_each_map_elem() exists since 5.13; before 5.18 programs cannot query connection tracking. */
-static bool can_ask(void)
+static bool can_query(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_for_each_map_elem, NULL) == 1;
 }
 
-static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool ask, struct net_flow_bpf *skel,
+static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool query, struct net_flow_bpf *skel,
 		struct err *err)
 {
 	const struct net_flow_conf *c = &((const struct net_conf *)p->conf)->flow;
@@ -57,7 +57,7 @@ static int load(struct probe *p, const struct net_setup *s, uint32_t netns, bool
 
 	if (r < 0)
 		return r;
-	bpf_program__set_autoload(skel->progs.sonde_flow_ask, ask);
+	bpf_program__set_autoload(skel->progs.sonde_flow_ask, query);
 	probe_rodata_set(skel->obj, "net_flow_level", &level, sizeof(level));
 	probe_rodata_set(skel->obj, "net_flow_dns", &dns, sizeof(dns));
 	probe_rodata_set(skel->obj, "net_flow_short", &quick, sizeof(quick));
@@ -72,12 +72,12 @@ static int open_and_load(struct probe *p, const struct net_setup *s, uint32_t ne
 {
 	int r = -ENOMEM;
 
-	for (int ask = can_ask(); ask >= 0; ask--) {
+	for (int query = can_query(); query >= 0; query--) {
 		struct net_flow_bpf *skel = net_flow_bpf__open();
 
 		if (!skel)
 			return err_errno(err, -ENOMEM, "cannot open the programs for flows");
-		r = load(p, s, netns, ask, skel, err);
+		r = load(p, s, netns, query, skel, err);
 		if (r >= 0) {
 			*ret = skel;
 			return 0;
@@ -118,8 +118,11 @@ int net_flow_load(struct probe *p, const struct net_setup *s, uint32_t netns, st
 	};
 	*f = (struct net_flows){
 		.slots = slots,
-		.p = p, .idle_ns = ((const struct net_conf *)p->conf)->flow.idle_ns, .netns = netns,
-		.fd = bpf_map__fd(skel->maps.net_flows), .ask_fd = bpf_program__fd(skel->progs.sonde_flow_ask),
+		.p = p,
+		.idle_ns = ((const struct net_conf *)p->conf)->flow.idle_ns,
+		.netns = netns,
+		.fd = bpf_map__fd(skel->maps.net_flows),
+		.query_fd = bpf_program__fd(skel->progs.sonde_flow_ask),
 	};
 	*ret = TAKE_PTR(f);
 	return 0;
@@ -222,7 +225,7 @@ static void slots_free(const struct net_flows *f, const struct net_flow_entry *e
 /* ---- ends ---- */
 
 /* Created in user space, so the pipeline counts it as injected, not the kernel's ledger. */
-static void tell(struct net_flows *f, const struct net_flow_key *key, const struct net_flow *flow, uint8_t why)
+static void report(struct net_flows *f, const struct net_flow_key *key, const struct net_flow *flow, uint8_t why)
 {
 	struct net_flow_rec r = {
 		.hdr = { .type = NET_EV_FLOW, .instance = f->p->instance, .flags = NET_CLASS_FLOW,
@@ -283,7 +286,7 @@ static void take_one(struct net_flows *f, const struct net_flow_key *key, const 
 	add_sums(&last, &sums);
 	if (!all && !ended(f, &last, now_ns)) /* it woke up: its next packet restarts it */
 		why = NET_FLOW_ACTIVE;
-	tell(f, key, &last, why ? why : NET_FLOW_END);
+	report(f, key, &last, why ? why : NET_FLOW_END);
 }
 
 static void walk(struct net_flows *f, bool all)
@@ -307,13 +310,13 @@ static void walk(struct net_flows *f, bool all)
 	}
 }
 
-int net_flow_ask(void *ctx)
+int net_flow_query(void *ctx)
 {
 	const struct net_flows *f = ctx;
 	uint8_t packet[64] = { 0 }; /* the kernel requires a packet */
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = sizeof(packet));
 
-	return f->ask_fd < 0 ? 0 : bpf_prog_test_run_opts(f->ask_fd, &o);
+	return f->query_fd < 0 ? 0 : bpf_prog_test_run_opts(f->query_fd, &o);
 }
 
 void net_flow_sweep(struct net_flows *f)

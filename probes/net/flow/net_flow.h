@@ -21,7 +21,7 @@ int net_flow_fd(const struct net_flows *f); /* of the map net_flows */
 void net_flow_free(struct net_flows *f);    /* NULL is fine */
 
 /* Inside the namespace, before the next two: completes flows from connection tracking. @ctx: the flows. */
-int net_flow_ask(void *ctx);
+int net_flow_query(void *ctx);
 
 /* Reports and removes flows that closed a while ago or exceeded the idle time. */
 void net_flow_sweep(struct net_flows *f);

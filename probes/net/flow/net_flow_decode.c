@@ -4,6 +4,7 @@
  * flags. Pure.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static uint8_t tcp_state(const struct net_flow *f)
 {
 	uint8_t a = f->way[NET_WAY_FORWARD].tcp_flags, b = f->way[NET_WAY_BACK].tcp_flags;
 
-	if (f->proto != 6)
+	if (f->proto != IPPROTO_TCP)
 		return FLOW_TCP_NONE;
 	if ((a | b) & TCP_RST)
 		return FLOW_TCP_RESET;
@@ -134,7 +135,7 @@ static void set_keys(struct event_keys *k, const struct net_flow_rec *r, unsigne
 	k->conn.proto = f->proto;
 	set_ip(&k->conn.saddr, f->family, src->addr);
 	set_ip(&k->conn.daddr, f->family, dst->addr);
-	if (f->proto == 1 || f->proto == 58) /* the identifier of an echo is not a port */
+	if (f->proto == IPPROTO_ICMP || f->proto == IPPROTO_ICMPV6) /* the identifier of an echo is not a port */
 		return;
 	k->conn.sport = src->port;
 	k->conn.dport = dst->port;
@@ -144,7 +145,7 @@ static void set_keys(struct event_keys *k, const struct net_flow_rec *r, unsigne
  * True if this record has an event of direction @way: a cause in one packet concerns its direction, any other cause
  * each direction with packets.
  */
-static bool tells(const struct net_flow_rec *r, unsigned way)
+static bool is_reported(const struct net_flow_rec *r, unsigned way)
 {
 	if (r->why == NET_FLOW_NEW || r->why == NET_FLOW_FLAGS || r->why == NET_FLOW_PACKET)
 		return r->way == way;
@@ -163,7 +164,7 @@ int net_flow_decode(const struct sonde_rec *rec, struct event *ev, const struct 
 	for (unsigned way = 0; way < 2 && ret >= 0; way++) {
 		struct net_flow_event *b;
 
-		if (!tells(&r, way))
+		if (!is_reported(&r, way))
 			continue;
 		event_decode_from_rec(ev, &net_flow_desc, rec); /* again: emit has filled it in */
 		b = event_decode_new_body(ev, em);

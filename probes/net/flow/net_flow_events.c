@@ -3,6 +3,7 @@
  * Fields and text line of net.flow.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static const struct xlat_val why_vals[] = {
 	{ NET_FLOW_CLOSED, "closed" }, { NET_FLOW_IDLE, "idle" }, { NET_FLOW_END, "end" },
 	{ NET_FLOW_PACKET, "packet" },
 };
-_Static_assert(ARRAY_SIZE(why_vals) == NET_FLOW__MAX - 1, "each reason to tell has a name");
+_Static_assert(ARRAY_SIZE(why_vals) == NET_FLOW__MAX - 1, "each cause has a name");
 static const struct xlat why_xlat = { .name = "flow_event", .vals = why_vals, .n = ARRAY_SIZE(why_vals) };
 
 static const struct xlat_val state_vals[] = {
@@ -161,11 +162,11 @@ static void put_end(struct buf *out, const struct ipaddr *ip, uint16_t port)
 static void put_proto(struct buf *out, uint8_t proto)
 {
 	switch (proto) {
-	case 1: buf_add_str(out, "icmp"); break;
-	case 6: buf_add_str(out, "tcp"); break;
-	case 17: buf_add_str(out, "udp"); break;
-	case 58: buf_add_str(out, "icmpv6"); break;
-	case 132: buf_add_str(out, "sctp"); break;
+	case IPPROTO_ICMP: buf_add_str(out, "icmp"); break;
+	case IPPROTO_TCP: buf_add_str(out, "tcp"); break;
+	case IPPROTO_UDP: buf_add_str(out, "udp"); break;
+	case IPPROTO_ICMPV6: buf_add_str(out, "icmpv6"); break;
+	case IPPROTO_SCTP: buf_add_str(out, "sctp"); break;
 	default: buf_printf(out, "proto %u", proto);
 	}
 }

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +159,7 @@ static struct net_tuple tuple_of(const struct net_flow *f, const struct net_flow
 
 	set_ip(&t.src, f->family, src->addr);
 	set_ip(&t.dst, f->family, dst->addr);
-	if (f->proto == 1 || f->proto == 58) /* the identifier of an echo is not a port */
+	if (f->proto == IPPROTO_ICMP || f->proto == IPPROTO_ICMPV6) /* the identifier of an echo is not a port */
 		t.sport = t.dport = 0;
 	return t;
 }
@@ -171,7 +172,7 @@ static bool has_id(const struct found *f, uint32_t ifindex, const struct net_flo
 	return false;
 }
 
-static void look_at(struct found *f, const struct net_flow_key *key, const struct net_flow_entry *e)
+static void check_flow(struct found *f, const struct net_flow_key *key, const struct net_flow_entry *e)
 {
 	struct net_tuple seen, nat;
 	struct net_flow flow;
@@ -206,7 +207,7 @@ static void walk_map(struct found *f, int fd)
 		if (r < 0 && r != -ENOENT)
 			return;
 		for (uint32_t i = 0; i < n; i++)
-			look_at(f, &keys[i], &flows[i]);
+			check_flow(f, &keys[i], &flows[i]);
 		from = &at;
 	}
 }
@@ -235,7 +236,7 @@ static int walk_maps(struct found *f)
 
 /* ---- namespaces ---- */
 
-static int ask_conntrack(void *ctx)
+static int query_conntrack(void *ctx)
 {
 	struct found *f = ctx;
 	struct net_tuple other;
@@ -246,12 +247,12 @@ static int ask_conntrack(void *ctx)
 	return 0;
 }
 
-static void ask_space(struct found *f, const char *name)
+static void query_netns(struct found *f, const char *name)
 {
 	_cleanup_close_ int fd = net_ns_open(name, NULL);
 
 	if (fd >= 0)
-		net_ns_call(fd, ask_conntrack, f);
+		net_ns_call(fd, query_conntrack, f);
 }
 
 static void ask_all_spaces(struct found *f)
@@ -264,7 +265,7 @@ static void ask_all_spaces(struct found *f)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		snprintf(text, sizeof(text), "%" PRIu32, inodes[i]);
-		ask_space(f, text);
+		query_netns(f, text);
 	}
 }
 
@@ -276,9 +277,9 @@ static void ask_spaces(struct found *f, const struct net_ns_words *names)
 			return;
 		}
 	for (size_t i = 0; i < names->len; i++)
-		ask_space(f, names->items[i]);
+		query_netns(f, names->items[i]);
 	if (!names->len)
-		ask_conntrack(f);
+		query_conntrack(f);
 }
 
 /* Another namespace may translate the translated tuple again: queries all until none adds a tuple. */

@@ -54,7 +54,7 @@ static __always_inline int parse_ports(struct __sk_buff *skb, struct flow_packet
 	__u16 *ports = (__u16 *)tcp;
 
 	p->l4_off = off;
-	if (p->key.proto == 1 || p->key.proto == 58) {
+	if (p->key.proto == IPPROTO_ICMP || p->key.proto == IPPROTO_ICMPV6) {
 		if (load(skb, off, tcp, 8))
 			return 0;
 		if (is_echo(p->key.proto, tcp[0]))
@@ -63,7 +63,7 @@ static __always_inline int parse_ports(struct __sk_buff *skb, struct flow_packet
 	}
 	if (!has_ports(p->key.proto))
 		return 0;
-	if (p->key.proto != 6) {
+	if (p->key.proto != IPPROTO_TCP) {
 		if (load(skb, off, tcp, 4))
 			return -1;
 	} else if (load(skb, off, tcp, sizeof(tcp))) {
@@ -71,7 +71,7 @@ static __always_inline int parse_ports(struct __sk_buff *skb, struct flow_packet
 	}
 	p->key.port[0] = bpf_ntohs(ports[0]);
 	p->key.port[1] = bpf_ntohs(ports[1]);
-	if (p->key.proto == 6) {
+	if (p->key.proto == IPPROTO_TCP) {
 		__u32 head = (tcp[12] >> 4) * 4;
 
 		p->seq = bpf_ntohl(*(__u32 *)(tcp + 4));
@@ -113,15 +113,16 @@ static __always_inline int parse_v6(struct __sk_buff *skb, struct flow_packet *p
 	__builtin_memcpy(p->key.addr[1], ip + 24, 16);
 	end = at + (ip[4] << 8 | ip[5]);
 	for (int i = 0; i < 4; i++) {
-		if (p->key.proto != 0 && p->key.proto != 43 && p->key.proto != 60 && p->key.proto != 44)
+		if (p->key.proto != IPPROTO_HOPOPTS && p->key.proto != IPPROTO_ROUTING &&
+		    p->key.proto != IPPROTO_DSTOPTS && p->key.proto != IPPROTO_FRAGMENT)
 			break;
 		if (load(skb, at, ext, sizeof(ext)))
 			return -1;
-		if (p->key.proto == 44 && ((ext[2] << 8 | ext[3]) & 0xfff8)) {
+		if (p->key.proto == IPPROTO_FRAGMENT && ((ext[2] << 8 | ext[3]) & 0xfff8)) {
 			p->key.proto = ext[0];
 			return 0;
 		}
-		at += p->key.proto == 44 ? 8 : (ext[1] + 1) * 8;
+		at += p->key.proto == IPPROTO_FRAGMENT ? 8 : (ext[1] + 1) * 8;
 		p->key.proto = ext[0];
 	}
 	return parse_ports(skb, p, at, end > at ? end - at : 0);

@@ -9,6 +9,10 @@
 #ifndef NET_FLOW_TABLE_WIRE_H
 #define NET_FLOW_TABLE_WIRE_H
 
+#ifndef __bpf__
+#include <netinet/in.h>
+#endif
+
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 
@@ -18,13 +22,13 @@ struct net_flow_half {
 	__u64 last_ns;		/* of the first packet in a tick, and of those that change something */
 	__u32 tick;		/* jiffies then: reading the clock costs as much as finding the flow */
 	__u32 retransmitted, zero_windows, next_seq; /* as in struct net_flow_way, and so is the next */
-	__u8 tcp_flags, told_flags, asked, owns;
+	__u8 tcp_flags, reported_flags, queries, owns;
 	__u32 srtt_us; /* as in struct net_flow_direction */
 };
 
 /* Value of the map net_flows; fields as in struct net_flow. */
 struct net_flow_entry {
-	__u64 told_ns, closed_ns;	/* each packet reads the first line */
+	__u64 reported_ns, closed_ns; /* each packet reads the first line */
 	__u8 dir, family, proto, nat, ct, offloaded, owner_by, refused;
 	struct net_flow_end src, dst;
 	__u64 cookie, cgroup_id;
@@ -46,8 +50,8 @@ static inline void net_flow_way_of(const struct net_flow_half *h, struct net_flo
 	ret->zero_windows = h->zero_windows;
 	ret->next_seq = h->next_seq;
 	ret->tcp_flags = h->tcp_flags;
-	ret->told_flags = h->told_flags;
-	ret->asked = h->asked;
+	ret->reported_flags = h->reported_flags;
+	ret->queries = h->queries;
 	ret->owns = h->owns;
 }
 
@@ -56,7 +60,7 @@ static inline void net_flow_of(const struct net_flow_entry *e, struct net_flow *
 {
 	ret->first_ns = e->first_ns;
 	ret->last_ns = e->forward.last_ns > e->back.last_ns ? e->forward.last_ns : e->back.last_ns;
-	ret->told_ns = e->told_ns;
+	ret->reported_ns = e->reported_ns;
 	ret->closed_ns = e->closed_ns;
 	net_flow_way_of(&e->forward, &ret->way[NET_WAY_FORWARD]);
 	net_flow_way_of(&e->back, &ret->way[NET_WAY_BACK]);
@@ -145,7 +149,7 @@ static inline int net_flow_slot_key_of(const struct net_flow_entry *e, __u32 ifi
 	const struct net_flow_end *src = way ? &e->dst : &e->src, *dst = way ? &e->src : &e->dst;
 	__u8 dir = !way || ifindex == 1 ? e->dir : e->dir ^ NET_DIR_IN ^ NET_DIR_OUT;	/* 1: loopback */
 
-	if (e->family != 4 || (e->proto != 6 && e->proto != 17))
+	if (e->family != 4 || (e->proto != IPPROTO_TCP && e->proto != IPPROTO_UDP))
 		return 0;
 	__builtin_memcpy(&ret->src, src->addr, 4);
 	__builtin_memcpy(&ret->dst, dst->addr, 4);

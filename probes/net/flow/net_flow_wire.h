@@ -50,8 +50,8 @@ struct net_flow_way {
 	__u32 zero_windows;	/* TCP segments that closed the window */
 	__u32 next_seq;		/* TCP: next expected sequence number */
 	__u8 tcp_flags;		/* all flags seen */
-	__u8 told_flags;	/* of these, in a report */
-	__u8 asked;		/* queries of connection tracking while this direction was the last */
+	__u8 reported_flags;	/* of these, in a report */
+	__u8 queries;		/* queries of connection tracking while this direction was the last */
 	__u8 owns;		/* the process sends in this direction; neither = unknown */
 };
 
@@ -65,7 +65,7 @@ struct net_flow_direction {
 
 /* The state of a flow in a record; net_flow_table_wire.h has its layout in the map. */
 struct net_flow {
-	__u64 first_ns, last_ns, told_ns, closed_ns;	/* CLOCK_BOOTTIME; 0 = not yet */
+	__u64 first_ns, last_ns, reported_ns, closed_ns; /* CLOCK_BOOTTIME; 0 = not yet */
 	struct net_flow_way way[2];
 	__u64 cookie;		/* of the socket at the local end */
 	__u64 cgroup_id;

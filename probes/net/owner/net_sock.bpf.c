@@ -96,7 +96,7 @@ static __always_inline bool sock_limited(struct sonde_ledger *l)
 	return true;
 }
 
-static __always_inline void sock_tell(void *ctx, struct net_sock_rec *r)
+static __always_inline void sock_emit(void *ctx, struct net_sock_rec *r)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct sonde_ledger *l = sock_seen();
@@ -134,7 +134,7 @@ static __always_inline bool sock_same(const struct net_sock_rec *r)
 	return same;
 }
 
-static __always_inline void sock_keep(const struct net_sock_rec *r)
+static __always_inline void sock_store(const struct net_sock_rec *r)
 {
 	__u64 task = bpf_get_current_task();
 	struct sock_before b = { .port = r->port };
@@ -161,10 +161,10 @@ static __always_inline int sock4(struct bpf_sock_addr *ctx, __u8 hook, __u8 poin
 	r.family = 4;
 	__builtin_memcpy(r.addr, &ip, sizeof(ip));
 	if (first)
-		sock_keep(&r);
+		sock_store(&r);
 	else if (sock_same(&r))
 		return 1;
-	sock_tell(ctx, &r);
+	sock_emit(ctx, &r);
 	return 1;
 }
 
@@ -177,10 +177,10 @@ static __always_inline int sock6(struct bpf_sock_addr *ctx, __u8 hook, __u8 poin
 	r.family = 6;
 	__builtin_memcpy(r.addr, ip, sizeof(ip));
 	if (first)
-		sock_keep(&r);
+		sock_store(&r);
 	else if (sock_same(&r))
 		return 1;
-	sock_tell(ctx, &r);
+	sock_emit(ctx, &r);
 	return 1;
 }
 

@@ -4,6 +4,7 @@
  * understand, plus the process and the hook. Pure.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -20,8 +21,15 @@
 static int add_notify(struct event *ev, const struct net_sock_rec *r, struct arena *scratch)
 {
 	struct sonde_sock msg = {
-		.type = SONDE_NOTIFY_SOCK, .point = r->point, .proto = r->proto == 6 ? 1 : r->proto == 17 ? 2 : 0,
-		.ipv6 = r->family == 6, .dst_port = r->port, .cookie = r->cookie, .cgroup_id = r->cgroup_id,
+		.type = SONDE_NOTIFY_SOCK,
+		.point = r->point,
+		.proto = r->proto == IPPROTO_TCP   ? 1
+			 : r->proto == IPPROTO_UDP ? 2
+						   : 0,
+		.ipv6 = r->family == 6,
+		.dst_port = r->port,
+		.cookie = r->cookie,
+		.cgroup_id = r->cgroup_id,
 	};
 	struct sec_notify *s = arena_alloc(scratch, sizeof(*s) + sizeof(msg));
 

@@ -234,7 +234,7 @@ static void on_message(struct net_watch *w, const struct nlmsghdr *h)
 	}
 }
 
-static void look_again(struct net_watch *w)
+static void dump_again(struct net_watch *w)
 {
 	w->due = (1u << DUMP__MAX) - 1;
 	w->dumping = false;
@@ -251,7 +251,7 @@ int net_iface_run(struct net_watch *w)
 			return r;
 		n = mnl_socket_recvfrom(w->nl, w->buf, RECV_BYTES);
 		if (n < 0 && errno == ENOBUFS) {
-			look_again(w);
+			dump_again(w);
 			continue;
 		}
 		if (n < 0)

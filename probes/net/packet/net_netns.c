@@ -240,7 +240,7 @@ void net_netns_tick(struct net_netns *s)
 		coop_submit(probe_env_coop(s->p->env), &s->job);
 	if (!s->flows)
 		return;
-	net_ns_call(s->fd, net_flow_ask, s->flows);
+	net_ns_call(s->fd, net_flow_query, s->flows);
 	net_flow_sweep(s->flows);
 }
 
@@ -260,7 +260,7 @@ void net_netns_finish(struct net_netns *s)
 {
 	if (!s->flows)
 		return;
-	net_ns_call(s->fd, net_flow_ask, s->flows);
+	net_ns_call(s->fd, net_flow_query, s->flows);
 	net_flow_end(s->flows);
 }
 

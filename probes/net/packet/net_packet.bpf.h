@@ -136,6 +136,21 @@ static __always_inline bool rate_pass(struct sonde_ledger *l, __u32 kind)
 #define NET_P_8021Q 0x8100
 #define NET_P_8021AD 0x88a8
 
+/* Types, RFC 792 and RFC 4443. */
+enum {
+	ICMP_ECHO_REPLY = 0,
+	ICMP_UNREACHABLE = 3,
+	ICMP_SOURCE_QUENCH = 4,
+	ICMP_REDIRECT = 5,
+	ICMP_ECHO = 8,
+	ICMP_TIME_EXCEEDED = 11,
+	ICMP_PARAMETER = 12,
+	ICMPV6_UNREACHABLE = 1,
+	ICMPV6_PARAMETER = 4,
+	ICMPV6_ECHO = 128,
+	ICMPV6_ECHO_REPLY = 129,
+};
+
 /* One byte; the mask is for the verifier, callers have checked the offset. */
 static __always_inline __u8 head_u8(const __u8 *head, __u32 off)
 {
@@ -172,7 +187,8 @@ static __always_inline __u32 head_l3(const __u8 *head, __u32 link, __u16 *ret_pr
 
 static __always_inline bool has_ports(__u8 proto)
 {
-	return proto == 6 || proto == 17 || proto == 132 || proto == 33 || proto == 136;
+	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP || proto == IPPROTO_DCCP ||
+	       proto == IPPROTO_UDPLITE;
 }
 
 static __always_inline void set_ports(struct sonde_tuple *t, const __u8 *head, __u32 off)
@@ -192,13 +208,18 @@ static __always_inline void set_echo(struct sonde_tuple *t, const __u8 *head, __
 
 static __always_inline bool is_echo(__u8 proto, __u8 type)
 {
-	return proto == 1 ? type == 8 || type == 0 : type == 128 || type == 129;
+	if (proto == IPPROTO_ICMP)
+		return type == ICMP_ECHO || type == ICMP_ECHO_REPLY;
+	return type == ICMPV6_ECHO || type == ICMPV6_ECHO_REPLY;
 }
 
 /* ICMP errors, which carry the packet they report on. */
 static __always_inline bool is_icmp_error(__u8 proto, __u8 type)
 {
-	return proto == 1 ? type == 3 || type == 4 || type == 5 || type == 11 || type == 12 : type >= 1 && type <= 4;
+	if (proto == IPPROTO_ICMP)
+		return type == ICMP_UNREACHABLE || type == ICMP_SOURCE_QUENCH || type == ICMP_REDIRECT ||
+		       type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER;
+	return type >= ICMPV6_UNREACHABLE && type <= ICMPV6_PARAMETER;
 }
 
 /* Fills in addresses and protocol. Returns the offset of the transport header, NET_HEAD_BYTES if unknown. */
@@ -235,7 +256,7 @@ static __always_inline __u32 tuple_v6(struct sonde_tuple *t, const __u8 *head, _
 	}
 #pragma unroll
 	for (int i = 0; i < 3; i++) {
-		if (t->proto != 0 && t->proto != 43 && t->proto != 60)
+		if (t->proto != IPPROTO_HOPOPTS && t->proto != IPPROTO_ROUTING && t->proto != IPPROTO_DSTOPTS)
 			break;
 		if (pos > NET_HEAD_BYTES - 2)
 			return NET_HEAD_BYTES;
@@ -275,7 +296,7 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 	if (off > 22)
 		return false;
 	off = proto == NET_P_IP ? tuple_v4(t, head, off) : tuple_v6(t, head, off);
-	if (t->proto != 1 && t->proto != 58) {
+	if (t->proto != IPPROTO_ICMP && t->proto != IPPROTO_ICMPV6) {
 		set_ports(t, head, off);
 		return true;
 	}
@@ -349,7 +370,7 @@ static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie
 
 	tuple_set(t, cookie);
 	remote_set(t, cookie);
-	if (t->proto != 1 && t->proto != 58)
+	if (t->proto != IPPROTO_ICMP && t->proto != IPPROTO_ICMPV6)
 		return;
 	any = *t;
 	any.rport = 0;

@@ -22,10 +22,10 @@
  * New: no answer yet; established: from the initiator, after an answer; reply: from the other end; related: an ICMP
  * error about a known flow, or the start of a flow that connection tracking expects.
  */
-#define CONV_IDLE_NS 60000000000ULL /* without a handshake: longer silence starts a new flow */
+#define STATE_IDLE_NS 60000000000ULL /* without a handshake: longer silence starts a new flow */
 
-#define CONV_SYN 0x02
-#define CONV_ACK 0x10
+#define STATE_SYN 0x02
+#define STATE_ACK 0x10
 
 const volatile bool net_query_state = true;
 
@@ -87,7 +87,7 @@ static __always_inline __u32 state_by_ct(struct __sk_buff *skb, const struct net
 
 	if (!bpf_ksym_exists(bpf_skb_ct_lookup) || !bpf_ksym_exists(bpf_ct_release))
 		return NET_STATE_NONE;
-	if (s->sent.proto != 6 && s->sent.proto != 17)
+	if (s->sent.proto != IPPROTO_TCP && s->sent.proto != IPPROTO_UDP)
 		return NET_STATE_NONE;
 	status = ct_status(skb, &s->sent, &reply);
 	if (status < 0) {
@@ -123,18 +123,18 @@ static __always_inline __u8 tcp_flags_of(const __u8 *head, __u32 link)
 	return off < NET_HEAD_BYTES - 13 ? head_u8(head, off + 13) : 0;
 }
 
-static __always_inline void conv_set(const struct sonde_tuple *t, __u64 now, __u64 answered)
+static __always_inline void state_set(const struct sonde_tuple *t, __u64 now, __u64 answered)
 {
 	struct net_conn_state v = { .last_ns = now, .answered = answered };
 
 	bpf_map_update_elem(&inst_net_convs, t, &v, BPF_ANY);
 }
 
-static __always_inline struct net_conn_state *conv_find(const struct sonde_tuple *t, __u64 now)
+static __always_inline struct net_conn_state *state_find(const struct sonde_tuple *t, __u64 now)
 {
 	struct net_conn_state *c = bpf_map_lookup_elem(&inst_net_convs, t);
 
-	if (!c || (t->proto != 6 && now - c->last_ns > CONV_IDLE_NS))
+	if (!c || (t->proto != IPPROTO_TCP && now - c->last_ns > STATE_IDLE_NS))
 		return NULL;
 	c->last_ns = now;
 	return c;
@@ -143,13 +143,13 @@ static __always_inline struct net_conn_state *conv_find(const struct sonde_tuple
 /* A SYN identifies the initiator; a connection without a seen SYN stays unknown. */
 static __always_inline __u32 state_by_handshake(const struct net_scratch *s, __u8 flags, __u64 now)
 {
-	if ((flags & (CONV_SYN | CONV_ACK)) == CONV_SYN) {
+	if ((flags & (STATE_SYN | STATE_ACK)) == STATE_SYN) {
 		bpf_map_delete_elem(&inst_net_convs, &s->received);
-		conv_set(&s->sent, now, 0);
+		state_set(&s->sent, now, 0);
 		return NET_STATE_NEW;
 	}
 	bpf_map_delete_elem(&inst_net_convs, &s->sent);
-	conv_set(&s->received, now, 1);
+	state_set(&s->received, now, 1);
 	return NET_STATE_REPLY;
 }
 
@@ -173,26 +173,26 @@ static __always_inline __u32 state_by_table(const struct net_scratch *s, __u32 l
 	if (ends_equal(t))
 		return NET_STATE_NONE;
 	if (s->is_error)
-		return conv_find(t, now) || conv_find(&s->received, now) ? NET_STATE_RELATED : NET_STATE_NONE;
-	flags = t->proto == 6 ? tcp_flags_of(s->rec.data, link) : 0;
-	if (flags & CONV_SYN)
+		return state_find(t, now) || state_find(&s->received, now) ? NET_STATE_RELATED : NET_STATE_NONE;
+	flags = t->proto == IPPROTO_TCP ? tcp_flags_of(s->rec.data, link) : 0;
+	if (flags & STATE_SYN)
 		return state_by_handshake(s, flags, now);
-	c = conv_find(&s->received, now);
+	c = state_find(&s->received, now);
 	if (c) {
 		c->answered = 1;
 		return NET_STATE_REPLY;
 	}
-	c = conv_find(t, now);
+	c = state_find(t, now);
 	if (c) /* an acknowledgement implies an answer, reported or not */
-		return c->answered || flags & CONV_ACK ? NET_STATE_ESTABLISHED : NET_STATE_NEW;
-	if (t->proto == 6)
+		return c->answered || flags & STATE_ACK ? NET_STATE_ESTABLISHED : NET_STATE_NEW;
+	if (t->proto == IPPROTO_TCP)
 		return NET_STATE_NONE;
-	conv_set(t, now, 0);
+	state_set(t, now, 0);
 	return NET_STATE_NEW;
 }
 
 /* NET_STATE_*; @is_ip: @s holds the packet's tuples. */
-static __always_inline __u32 conv_state(struct __sk_buff *skb, const struct net_scratch *s, __u32 link, bool is_ip)
+static __always_inline __u32 packet_state(struct __sk_buff *skb, const struct net_scratch *s, __u32 link, bool is_ip)
 {
 	__u32 state;
 
@@ -241,7 +241,7 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 		return;
 	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), o);
 	fill_rec(skb, r, dir, link);
-	r->reason = conv_state(skb, s, link, is_ip);
+	r->reason = packet_state(skb, s, link, is_ip);
 	r->hdr.len += r->cap_len;
 	if (r->cap_len <= net_snap_limit)
 		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);

@@ -58,13 +58,13 @@ int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, stru
 {
 	struct net_tc_bpf *skel = net_tc_bpf__open();
 	const struct net_conf *c = p->conf;
-	bool ask = !c->once && !(c->count.on && !c->count.events);
+	bool query = !c->once && !(c->count.on && !c->count.events);
 	int r;
 
 	if (!skel)
 		return err_errno(err, -errno, "cannot open the tc programs");
-	probe_rodata_set(skel->obj, "net_query_state", &ask, sizeof(ask));
-	r = ask ? 0 : bpf_map__set_max_entries(skel->maps.inst_net_convs, 1);
+	probe_rodata_set(skel->obj, "net_query_state", &query, sizeof(query));
+	r = query ? 0 : bpf_map__set_max_entries(skel->maps.inst_net_convs, 1);
 	if (r >= 0)
 		r = net_setup_apply(s, p, skel->obj, netns, err);
 	if (r >= 0)

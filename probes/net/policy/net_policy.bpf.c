@@ -31,11 +31,11 @@ struct policy_packet {
 static __always_inline __u32 transport_need(__u8 proto)
 {
 	switch (proto) {
-	case 6: return 20;
-	case 17: return 8;
-	case 132: return 12;
-	case 1:
-	case 58: return 8;
+	case IPPROTO_TCP: return 20;
+	case IPPROTO_UDP: return 8;
+	case IPPROTO_SCTP: return 12;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6: return 8;
 	default: return 0;
 	}
 }
@@ -54,13 +54,13 @@ static __always_inline void policy_parse_transport(struct __sk_buff *skb, struct
 		p->state = SONDE_POLICY_STATE_CUT;
 		return;
 	}
-	if (p->proto == 1 || p->proto == 58) {
+	if (p->proto == IPPROTO_ICMP || p->proto == IPPROTO_ICMPV6) {
 		p->dport = head[0];
 		return;
 	}
 	p->sport = bpf_ntohs(ports[0]);
 	p->dport = bpf_ntohs(ports[1]);
-	if (p->proto != 6)
+	if (p->proto != IPPROTO_TCP)
 		return;
 	if (load(skb, off + 8, head, 8))
 		p->state = SONDE_POLICY_STATE_CUT;
@@ -93,7 +93,8 @@ static __always_inline void policy_parse_v4(struct __sk_buff *skb, struct policy
 
 static __always_inline bool is_extension(__u8 proto)
 {
-	return proto == 0 || proto == 43 || proto == 60 || proto == 44;
+	return proto == IPPROTO_HOPOPTS || proto == IPPROTO_ROUTING || proto == IPPROTO_DSTOPTS ||
+	       proto == IPPROTO_FRAGMENT;
 }
 
 static __always_inline void policy_parse_v6(struct __sk_buff *skb, struct policy_packet *p, __u32 off)
@@ -114,12 +115,12 @@ static __always_inline void policy_parse_v6(struct __sk_buff *skb, struct policy
 	for (int i = 0; i < POLICY_EXT_MAX && is_extension(p->proto); i++) {
 		if (at + 8 > end || load(skb, at, ext, sizeof(ext)))
 			return;
-		if (p->proto == 44 && ((ext[2] << 8 | ext[3]) & 0xfff8)) {
+		if (p->proto == IPPROTO_FRAGMENT && ((ext[2] << 8 | ext[3]) & 0xfff8)) {
 			p->proto = ext[0];
 			p->state = SONDE_POLICY_STATE_FRAGMENT;
 			return;
 		}
-		len = p->proto == 44 ? 8 : (ext[1] + 1) * 8;
+		len = p->proto == IPPROTO_FRAGMENT ? 8 : (ext[1] + 1) * 8;
 		if (at + len > end)
 			return;
 		at += len;
@@ -370,9 +371,9 @@ static __always_inline struct bpf_sock *receiver(struct __sk_buff *skb, const st
 		t.ipv6.dport = bpf_htons(p->dport);
 		len = sizeof(t.ipv6);
 	}
-	if (p->proto == 6)
+	if (p->proto == IPPROTO_TCP)
 		return bpf_sk_lookup_tcp(skb, &t, len, BPF_F_CURRENT_NETNS, 0);
-	return p->proto == 17 ? bpf_sk_lookup_udp(skb, &t, len, BPF_F_CURRENT_NETNS, 0) : NULL;
+	return p->proto == IPPROTO_UDP ? bpf_sk_lookup_udp(skb, &t, len, BPF_F_CURRENT_NETNS, 0) : NULL;
 }
 
 /* The cgroup in which a socket was created. @sk is an address: tc programs cannot dereference struct sock. */

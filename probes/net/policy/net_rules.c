@@ -115,15 +115,18 @@ static int next_maps(struct net_rules *r, uint32_t *id, struct rule_maps *ret)
 
 /* ---- names ---- */
 
-static int ask_name(void *ctx)
+static int query_name(void *ctx)
 {
 	return if_indextoname(*(unsigned *)ctx, (char *)ctx + sizeof(unsigned)) ? 0 : -errno;
 }
 
-static void tell_iface(struct net_rules *r, const struct net_count_key *k)
+static void emit_iface(struct net_rules *r, const struct net_count_key *k)
 {
 	const struct net_count_iface key = { k->netns, k->ifindex };
-	struct { unsigned ifindex; char name[IF_NAMESIZE]; } asked = { .ifindex = k->ifindex };
+	struct {
+		unsigned ifindex;
+		char name[IF_NAMESIZE];
+	} query = { .ifindex = k->ifindex };
 	_cleanup_close_ int fd = -1;
 	char inode[16];
 	bool is_new = false;
@@ -132,8 +135,8 @@ static void tell_iface(struct net_rules *r, const struct net_count_key *k)
 		return;
 	snprintf(inode, sizeof(inode), "%u", k->netns);
 	fd = net_ns_open(inode, NULL);
-	if (fd >= 0 && net_ns_call(fd, ask_name, &asked) >= 0)
-		net_names_iface(r->names, k->netns, k->ifindex, asked.name);
+	if (fd >= 0 && net_ns_call(fd, query_name, &query) >= 0)
+		net_names_iface(r->names, k->netns, k->ifindex, query.name);
 }
 
 /* The number of the rule, with its name in the stream; 0 = no memory. */
@@ -162,17 +165,17 @@ static uint32_t rule_number(struct net_rules *r, const struct rule_maps *m, cons
 static int read_maps(struct net_rules *r, const struct rule_maps *m, struct net_count *cpus, net_rules_fn fn,
 		     void *ctx)
 {
-	struct net_count_key key, told, *at = NULL;
+	struct net_count_key key, out, *at = NULL;
 	int ret = 0;
 
 	while (ret >= 0 && bpf_map_get_next_key(m->counts, at, &key) == 0) {
 		at = &key;
 		if (key.kind != NET_COUNT_POLICY || bpf_map_lookup_elem(m->counts, &key, cpus) < 0)
 			continue;
-		told = key;
-		told.location = rule_number(r, m, &key);
-		tell_iface(r, &key);
-		ret = told.location ? fn(ctx, &told, m->file) : -ENOMEM;
+		out = key;
+		out.location = rule_number(r, m, &key);
+		emit_iface(r, &key);
+		ret = out.location ? fn(ctx, &out, m->file) : -ENOMEM;
 	}
 	return ret;
 }

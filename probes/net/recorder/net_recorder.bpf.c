@@ -80,11 +80,10 @@ static __always_inline long fill_slot(struct __sk_buff *skb, struct net_slot *s,
 /* ---- senders, for the owners of drops ---- */
 
 #define ETH_LEN 14
-#define PROTO_TCP 6
 #define TCP_SYN 2
 
 /* TCP after a SYN: the SYN recorded the owner. Most packets need no further look. */
-static __always_inline bool is_told(struct __sk_buff *skb, __u32 link)
+static __always_inline bool follows_syn(struct __sk_buff *skb, __u32 link)
 {
 	const __u8 *ip = (const void *)(long)skb->data, *end = (const void *)(long)skb->data_end;
 
@@ -93,8 +92,8 @@ static __always_inline bool is_told(struct __sk_buff *skb, __u32 link)
 	if (ip + 40 > end)
 		return false;
 	if (ip[0] == 0x45)	/* no options */
-		return ip[9] == PROTO_TCP && !(ip[20 + 13] & TCP_SYN);
-	return ip[0] >> 4 == 6 && ip[6] == PROTO_TCP && ip + 40 + 14 <= end && !(ip[40 + 13] & TCP_SYN);
+		return ip[9] == IPPROTO_TCP && !(ip[20 + 13] & TCP_SYN);
+	return ip[0] >> 4 == 6 && ip[6] == IPPROTO_TCP && ip + 40 + 14 <= end && !(ip[40 + 13] & TCP_SYN);
 }
 
 static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch *s, struct sonde_owner *o,
@@ -122,7 +121,7 @@ static __always_inline void feed(struct __sk_buff *skb, __u32 link)
 	struct sonde_owner *o;
 	__u64 cookie;
 
-	if (is_told(skb, link))
+	if (follows_syn(skb, link))
 		return;
 	cookie = bpf_get_socket_cookie(skb);
 	o = owner_by_cookie(cookie);

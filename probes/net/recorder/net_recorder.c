@@ -70,7 +70,7 @@ struct net_recorder {
 	struct net_recorder_trigger first; /* of its triggers; `rec` and `on` are unused */
 	char on[NET_RECORDER_DUMP_TEXT];
 	struct loop_source *timer;
-	uint64_t told_ns; /* end of the time that the last dump covered */
+	uint64_t reported_ns; /* end of the time that the last dump covered */
 	uint32_t n_dumps;
 };
 
@@ -390,7 +390,7 @@ static void find_owners(struct dump_run *d, struct net_owners *o)
 }
 
 /* The kernel has applied the selection, but the packets of the dump may reveal more owners. */
-static void ask_owner(struct net_owners *o, struct sonde_rec *r)
+static void query_owner(struct net_owners *o, struct sonde_rec *r)
 {
 	struct net_rec *drop = (void *)r;
 
@@ -407,7 +407,7 @@ static int add_drops(struct dump_run *d, struct net_owners *o)
 
 		if (ts_ns < d->from_ns || ts_ns > d->to_ns)
 			continue;
-		ask_owner(o, k->drops.items[i].rec);
+		query_owner(o, k->drops.items[i].rec);
 		if (vec_grow(&d->entries) < 0)
 			return -ENOMEM;
 		d->entries.items[d->entries.len++] = (struct entry){ .ts_ns = ts_ns, .off = i, .is_drop = true };
@@ -453,7 +453,7 @@ static void mark(struct dump_run *d, const struct net_mark *m)
 
 /* ---- into the stream ---- */
 
-static void tell_head(const struct dump_run *d)
+static void emit_head(const struct dump_run *d)
 {
 	const struct net_recorder *k = d->k;
 	struct net_recorder_dump_rec r = {
@@ -475,7 +475,7 @@ static void tell_head(const struct dump_run *d)
 	probe_env_inject(k->p->env, &r.hdr, sizeof(r));
 }
 
-static void tell(struct dump_run *d, const struct entry *e)
+static void emit_entry(struct dump_run *d, const struct entry *e)
 {
 	struct sonde_rec *r = e->is_drop ? d->k->drops.items[e->off].rec : &rec_at(d, e)->hdr;
 	uint16_t flags = r->flags;
@@ -508,16 +508,16 @@ static int make(struct dump_run *d)
 	for (size_t i = 0; i < k->marks.len; i++)
 		mark(d, &k->marks.items[i]);
 	k->n_dumps++;
-	tell_head(d);
+	emit_head(d);
 	for (size_t i = 0; i < d->entries.len; i++)
-		tell(d, &d->entries.items[i]);
+		emit_entry(d, &d->entries.items[i]);
 	return 0;
 }
 
 static int dump(struct net_recorder *k, uint64_t to_ns)
 {
 	uint64_t from = k->first.ts_ns > k->keep_ns ? k->first.ts_ns - k->keep_ns : 0;
-	struct dump_run d = { .k = k, .from_ns = MAX(from, k->told_ns + 1), .to_ns = to_ns };
+	struct dump_run d = { .k = k, .from_ns = MAX(from, k->reported_ns + 1), .to_ns = to_ns };
 	int r;
 
 	d.held_from_ns = d.from_ns;
@@ -543,7 +543,7 @@ static void dump_now(struct net_recorder *k, uint64_t to_ns)
 		probe_env_hook_failed(k->p->env, "the flight recorder", &e);
 	}
 	k->marks.len = 0;
-	k->told_ns = to_ns;
+	k->reported_ns = to_ns;
 }
 
 static int on_due(void *ctx, uint64_t now_ns)

@@ -92,7 +92,7 @@ static const struct sonde_owner *owner_of(struct net_owners *o, uint64_t cookie)
 	return row->tgid ? row : NULL;
 }
 
-static bool ask(const struct net_owners *o, const struct sonde_tuple *t, uint64_t *ret)
+static bool query(const struct net_owners *o, const struct sonde_tuple *t, uint64_t *ret)
 {
 	return bpf_map_lookup_elem(o->tuple_fd, t, ret) == 0 && *ret;
 }
@@ -117,14 +117,14 @@ static uint8_t find_socket(struct net_owners *o, const struct sonde_tuple *t, ui
 		*ret = *sender;
 		return NET_OWNER_TUPLE;
 	}
-	if (ask(o, t, ret))
+	if (query(o, t, ret))
 		return NET_OWNER_TUPLE;
 	bound.rport = 0;
 	memset(bound.raddr, 0, sizeof(bound.raddr));
-	if (ask(o, &bound, ret))
+	if (query(o, &bound, ret))
 		return NET_OWNER_LISTENER;
 	memset(bound.laddr, 0, sizeof(bound.laddr));
-	return is_local(o, t) && ask(o, &bound, ret) ? NET_OWNER_LISTENER : NET_OWNER_NONE;
+	return is_local(o, t) && query(o, &bound, ret) ? NET_OWNER_LISTENER : NET_OWNER_NONE;
 }
 
 static bool selected(const struct net_owners *o, const struct sonde_owner *w)
