@@ -108,8 +108,8 @@ def test_the_last_instance_is_left_for_control(sonde, tmp_path):
     clients, text = [], 0
     while not text:
         clients.append(connect(str(run / "read.sock")))
-        text = ask(clients[-1], "probe=sys", "option=--syscall=getppid", f"pid={len(clients)}")
+        text = ask(clients[-1], "probe=sys", "option=--syscall=getppid", f"option=--snaplen={len(clients)}")
         assert len(clients) <= 31
     assert len(clients) == 31 and "30 instances" in text, text
     control = connect(str(run / "control.sock"))
-    assert ask(control, "probe=sys", "option=--syscall=getppid", "pid=1000") == 0
+    assert ask(control, "probe=sys", "option=--syscall=getppid", "option=--snaplen=1000") == 0
