@@ -23,9 +23,9 @@
 #include "cmd/cmd.h"
 #include "cmd/sched_boost.h"
 #include "cmd/other_netns.h"
-#include "cmd/remote.h"
+#include "cmd/daemon/remote.h"
 #include "cmd/closing/run_end.h"
-#include "cmd/select.h"
+#include "cmd/run_select.h"
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/filter/filter.h"
@@ -47,7 +47,7 @@ struct run_state {
 	struct filter *filter;		/* --where, less what the kernel side decides here */
 	struct filter *whole;		/* all of it, when there is such a part; NULL = filter is that */
 	struct filter *of_sums;		/* what is left of it for events that count: NULL = filter */
-	struct select_push push;	/* of the filter, where the command pushes none itself */
+	struct run_select_push push;	/* of the filter, where the command pushes none itself */
 	struct format *print;		/* --format with fields, or another tool's line */
 	int signal;			/* that ended the run, 0 = none */
 	struct child *child;		/* of "--"; NULL = none */
@@ -75,7 +75,7 @@ static bool pass(void *ctx, const struct event *ev)
 		return false;
 	if (ev->desc->aggregate)
 		return filter_match(s->of_sums ? s->of_sums : s->filter, ev);
-	return select_match(s->conf, ev) && filter_match(s->filter, ev);
+	return run_select_match(s->conf, ev) && filter_match(s->filter, ev);
 }
 
 static bool is_named(const char *name, const struct opt_strv *names)
@@ -227,7 +227,7 @@ static const char *sent_filter(struct run_state *s)
 static int open_input(struct run_state *s, struct err *err)
 {
 	const struct run_input *input = s->spec->input;
-	_cleanup_(select_freep) struct select *sel = NULL;
+	_cleanup_(run_select_freep) struct run_select *sel = NULL;
 	struct probe_env_opts env = {
 		.ring_bytes = s->conf->ring_bytes,
 		.host_root = s->conf->host_root,
@@ -245,10 +245,10 @@ static int open_input(struct run_state *s, struct err *err)
 	}
 	if (s->conf->read)
 		return pipeline_open_file(s->pipeline, s->conf->read, err);
-	r = select_resolve(s->conf, &s->push, &sel, err);
+	r = run_select_resolve(s->conf, &s->push, &sel, err);
 	if (r < 0)
 		return r;
-	r = remote_open(s->conf, s->spec, select_probe(sel), sent_filter(s), &s->agent, err);
+	r = remote_open(s->conf, s->spec, run_select_probe(sel), sent_filter(s), &s->agent, err);
 	if (r > 0) {
 		pipeline_open_agent(s->pipeline, s->agent);
 		/* The agent's instance may let more through; and cgroups of containers are looked up here only. */
@@ -259,7 +259,7 @@ static int open_input(struct run_state *s, struct err *err)
 	}
 	if (r != 0)
 		return r;
-	env.select = *select_probe(sel);
+	env.select = *run_select_probe(sel);
 	if (s->child) {
 		tree = child_pid(s->child);
 		env.select.tree = &tree;
@@ -422,7 +422,7 @@ static void tell_needs(struct run_state *s)
 /* The events of a sum have no process: the kernel side has decided about the calls or packets in it. */
 static int push_selection(struct run_state *s, struct err *err)
 {
-	int r = select_push_filter(s->conf, s->filter, &s->push);
+	int r = run_select_push_filter(s->conf, s->filter, &s->push);
 
 	if (r < 0)
 		return err_errno(err, r, "cannot take the filter apart");
@@ -543,7 +543,7 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	filter_free(s.filter);
 	filter_free(s.whole);
 	filter_free(s.of_sums);
-	select_push_fini(&s.push);
+	run_select_push_fini(&s.push);
 	format_free(s.print);
 	loop_free(loop);
 	if (r == -EPIPE)	/* | head: a quiet end */

@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "cmd/closing/closing.h"
-#include "cmd/profile.h"
+#include "cmd/profile/profile.h"
 #include "sinks/stack/profile.h"
 #include "sinks/sink.h"
 

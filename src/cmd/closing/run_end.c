@@ -10,7 +10,7 @@
 #include "cmd/closing/closing.h"
 #include "cmd/other_netns.h"
 #include "cmd/run.h"
-#include "cmd/select.h"
+#include "cmd/run_select.h"
 #include "event/core.h"
 #include "event/names.h"
 
@@ -84,7 +84,7 @@ static void own_ledger(const struct pipeline *p, struct sonde_ledger *ret)
 
 static bool add_ended(const struct run_conf *c, struct buf *out)
 {
-	if (!c->pids.len || select_live_pids(c))
+	if (!c->pids.len || run_select_live_pids(c))
 		return false;
 	if (c->pids.len == 1)
 		buf_printf(out, "process %u ended", c->pids.items[0]);

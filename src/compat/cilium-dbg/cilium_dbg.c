@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/monitor.h"
+#include "cmd/net/monitor.h"
 #include "compat/compat.h"
 #include "scap/render.h"
 

@@ -4,7 +4,7 @@
  */
 #include "base/err.h"
 #include "base/log.h"
-#include "cmd/flows.h"
+#include "cmd/net/flows.h"
 #include "compat/compat.h"
 #include "compat/hubble/hubble_filter.h"
 

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "cmd/profile.h"
+#include "cmd/profile/profile.h"
 #include "compat/compat.h"
 #include "compat/profile-bpfcc/bcc_maps.h"
 #include "cpu_source.h"
@@ -67,7 +67,7 @@ static size_t bcc_sets(void *conf, struct opt_set *ret_sets)
 	struct bcc_conf *c = conf;
 
 	ret_sets[0] = (struct opt_set){ .title = "profile", .opts = bcc_opts, .conf = c };
-	return 1 + profile_sets(&c->profile, ret_sets + 1);
+	return 1 + cmd_profile_sets(&c->profile, ret_sets + 1);
 }
 
 /* ---- what does not go together ---- */
@@ -192,7 +192,7 @@ static int bcc_run(void *conf, const struct cmd_words *w)
 		log_error("%s", err.msg);
 		status = cmd_exit_status(r);
 	} else {
-		status = profile_main(&c->profile, NULL, w);
+		status = cmd_profile_main(&c->profile, NULL, w);
 	}
 	bcc_maps_mntns_free(c->mntns);
 	buf_fini(&c->cgroup_ids);

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "cmd/syscalls.h"
+#include "cmd/syscalls/syscalls.h"
 #include "compat/compat.h"
 
 struct strace_conf {

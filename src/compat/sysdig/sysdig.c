@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "cmd/syscalls.h"
+#include "cmd/syscalls/syscalls.h"
 #include "compat/compat.h"
 #include "scap/event.h"
 #include "scap/render.h"

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde flows: conversations at the interfaces, and what was dropped of them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/pipeline.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/closing/flow_closing.h"
+#include "cmd/net/flow_top.h"
+#include "cmd/net/flows.h"
+#include "cmd/net/packet_filter.h"
+#include "cmd/painter.h"
+#include "cmd/run.h"
+#include "cmd/closing/tally.h"
+#include "event/event.h"
+#include "pktfilter/pktfilter.h"
+#include "probe/probe.h"
+#include "probes/net/net.h"
+#include "probes/net/flow/net_flow_wire.h"
+#include "probes/net/net_wire.h"
+
+static const char *const level_names[] = {
+	[NET_AGGREGATE_NONE] = "none", [NET_AGGREGATE_LOW] = "low", [NET_AGGREGATE_MEDIUM] = "medium",
+	[NET_AGGREGATE_MAX] = "max", NULL,
+};
+_Static_assert(ARRAY_SIZE(level_names) == NET_AGGREGATE__MAX + 1, "each level has a name");
+
+/* "TABLE[:ROWS]" */
+static int on_top(void *conf, const char *arg, struct err *err)
+{
+	struct flows_conf *c = conf;
+	size_t len = strcspn(arg, ":");
+
+	for (unsigned i = 1; flow_top_names[i]; i++)
+		if (strlen(flow_top_names[i]) == len && !memcmp(flow_top_names[i], arg, len))
+			c->top = i;
+	if (!c->top || (arg[len] && str_to_u32(arg + len + 1, 10, &c->rows) < 0))
+		return err_set(err, -EINVAL,
+			       "--top %s: expected talkers, ports or drops, and a number of rows as in "
+			       "talkers:20",
+			       arg);
+	return 0;
+}
+
+static const struct opt flows_opts[] = {
+	PACKET_FLOW_ROW(flows_conf, flow),
+	OPT_ROW(flows_conf, net.flow.level, "aggregation", 0, OPT_ENUM, "LEVEL", "events per flow",
+		.names = level_names,
+		.more = "none: each packet; low: new, TCP flags, each second, closed; medium (default): the same "
+			"with "
+			"--interval in place of a second; max: new and closed"),
+	OPT_ROW(flows_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "between reports of a live flow (5s)",
+		.more = "with --top also between tables, which by default is printed once at the end"),
+	OPT_ROW(flows_conf, net.flow.idle_ns, "idle", 0, OPT_DURATION, "TIME",
+		"a flow ends when silent for TIME (60s)"),
+	OPT_ROW(flows_conf, net.flow.max, "max-flows", 0, OPT_U32, "N", "flows at a time and namespace (65536)",
+		.more = "packets of further flows are counted as lost"),
+	OPT_ROW(flows_conf, net.flow.dns, "dns", 0, OPT_BOOL, NULL, "names from DNS answers (--no-dns: none)",
+		.more = "those that pass on UDP port 53"),
+	OPT_CALL_ROW(on_top, "top", 0, "TABLE[:ROWS]", "a table: talkers, ports or drops",
+		     .more = "the heaviest ROWS (default 20, 0 = all) instead of lines"),
+	OPT_END
+};
+
+size_t flows_sets(void *conf, struct opt_set *ret_sets)
+{
+	struct flows_conf *c = conf;
+
+	c->net = net_conf_default;
+	c->net.flow.on = true;
+	c->net.flow.level = NET_AGGREGATE_MEDIUM;
+	c->rows = 20;
+	ret_sets[0] = (struct opt_set){ .title = "Flows", .opts = packet_opts, .conf = &c->net };
+	ret_sets[1] = (struct opt_set){ .opts = flows_opts, .conf = c };
+	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
+}
+
+/* Live, the kernel has decided about the packets of flows, one by one. */
+static bool match_flows(void *ctx, const struct event *ev)
+{
+	const struct packet_filter *w = ctx;
+
+	return ev->desc->type == NET_EV_FLOW ? net_conf_pass(w->net, ev) : packet_filter_match(ctx, ev);
+}
+
+/* A sum cannot be corrected later: what decides about packets must be able to do so where they are counted. */
+static bool can_count(const struct flows_conf *c, const struct opt_strv *typed, const struct packet_filter *words)
+{
+	char why[160] = "";
+
+	if (c->run.read && typed->len) {
+		log_error("the flows of a recording have no packets that a pcap filter could look at: use --where");
+		return false;
+	}
+	if (c->run.read || !words->filter || pktfilter_in_kernel(words->filter, why, sizeof(why)))
+		return true;
+	log_error("flows are counted in the kernel, where this filter cannot run: %s", why);
+	return false;
+}
+
+/* ---- the table ---- */
+
+static int show_table(struct flows_conf *c, bool interval)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+
+	if (interval && c->painter)
+		buf_add_str(&out, "\033[H\033[2J");
+	if (flow_top_print(c->table, interval, c->run.json, c->rows, &out) < 0)
+		return -ENOMEM;
+	if (interval && !c->run.json)
+		buf_add_char(&out, '\n');
+	if (interval && c->painter) {
+		painter_put(c->painter, &out);
+		return 0;
+	}
+	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+		return -errno;
+	return 0;
+}
+
+static int on_interval(void *ctx, _unused_ uint64_t now_ns)
+{
+	return show_table(ctx, true);
+}
+
+static int start_table(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
+{
+	struct flows_conf *c = ctx;
+	int r = 0;
+
+	if (!c->interval_ns || c->run.read)
+		return 0;
+	if (!c->run.json && isatty(STDOUT_FILENO))
+		r = painter_new(NULL, NULL, &c->painter);
+	if (r >= 0)
+		r = loop_add_timer(loop, c->interval_ns, c->interval_ns, on_interval, c, NULL);
+	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
+}
+
+static void stop_table(void *ctx)
+{
+	struct flows_conf *c = ctx;
+
+	painter_free(TAKE_PTR(c->painter));
+}
+
+static int run_table(struct flows_conf *c, struct run_ops *spec)
+{
+	struct run_conf quiet = c->run;
+	int status;
+
+	if (flow_top_new(c->top, &c->table) < 0) {
+		log_error("out of memory");
+		return CMD_FAIL;
+	}
+	quiet.json = false;	/* of the table, not of events */
+	spec->output = "";
+	spec->watcher = &flow_top_sink;
+	spec->watcher_ctx = c->table;
+	spec->started = start_table;
+	spec->stopped = stop_table;
+	spec->started_ctx = c;
+	status = run(&quiet, spec);
+	if (show_table(c, false) < 0 && status == CMD_OK)
+		status = CMD_FAIL;
+	flow_top_free(c->table);
+	c->table = NULL;
+	return status;
+}
+
+static int run_lines(struct flows_conf *c, struct run_ops *spec)
+{
+	_cleanup_(buf_fini) struct buf nothing = { 0 };
+	struct flow_closing closing;
+	struct tally tally = {
+		.conf = &c->run, .event = flow_closing_event, .closing = flow_closing_line, .ctx = &closing,
+		.nothing = &nothing,
+	};
+	int status;
+
+	tally_add_no_traffic(&nothing, &c->net.iface, c->run.netns.len);
+	flow_closing_init(&closing);
+	spec->watcher = &tally_sink;
+	spec->watcher_ctx = spec->started_ctx = &tally;
+	spec->started = tally_started;
+	status = run(&c->run, spec);
+	tally_report(&tally, status);
+	flow_closing_fini(&closing);
+	return status;
+}
+
+static int flows_live(struct flows_conf *c, struct packet_filter *words, struct run_ops *spec)
+{
+	spec->filter_text = packet_filter_use(words, &c->run, &c->net);
+	c->net.kinds = 1u << NET_KIND_DROP;
+	if (c->run.explain_filter)
+		return packet_filter_explain(words, &c->run);
+	return c->top ? run_table(c, spec) : run_lines(c, spec);
+}
+
+int flows_run(void *conf, const struct cmd_words *w)
+{
+	struct flows_conf *c = conf;
+	struct packet_filter words = { 0 };
+	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	struct run_ops spec = {
+		.unit = "flow",
+		.own_netns = true,
+		.probes = probes,
+		.n_probes = ARRAY_SIZE(probes),
+		.pass = match_flows,
+		.pass_ctx = &words,
+		.cmdline = w->line,
+		.ready = "sonde: ready, following flows; ^C stops",
+	};
+	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
+	struct err err = { 0 };
+	int status = CMD_USAGE;
+
+	if (c->interval_ns)
+		c->net.flow.interval_ns = c->interval_ns;
+	if (!c->net.flow.max)
+		log_error("--max-flows must be more than 0");
+	else if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0 ||
+		 packet_filter_open_flow(&c->net, &w->words, c->flow, &c->run, !c->run.read, &words, &err) < 0)
+		log_error("%s", err.msg);
+	else if (can_count(c, &w->words, &words))
+		status = flows_live(c, &words, &spec);
+	packet_filter_close(&words);
+	return status;
+}
+
+static const struct cmd_example flows_examples[] = {
+	{ "sonde flows", "conversations of this host as they begin, live and end, and drops" },
+	{ "sonde flows --where 'flow.event=closed and flow.bytes>1000000'", "large ones, when they are over" },
+	{ "sonde flows -i eth0 tcp port 443 --json", "one interface, a pcap filter in the kernel, JSON" },
+	{ "sonde flows --top talkers --interval 5s", "who speaks most, by process, every five seconds" },
+	{ "sonde flows -r flows.rec --top ports", "the same of a recording, by port" },
+	{ "sonde flows -o hubble:flows.json", "for `hubble observe --input-file` and other readers of flows" },
+	{ "sonde flows --aggregation none udp port 53", "each packet of name look-ups" },
+	{ 0 },
+};
+
+const struct cmd cmd_flows = {
+	.name = "flows",
+	.summary = "conversations: who spoke to whom, how much, and how it ended",
+	.args = "[PCAP FILTER]",
+	.doc = "Counts packets into flows in the kernel and tells of each direction when a flow begins, when a TCP "
+	       "flag is seen for the first time, every few seconds while it lives, and when it ends: packets, bytes, "
+	       "TCP state, handshake time, retransmissions, what connection tracking knows (both sides of a "
+	       "translation), the route, and the process at the local end. Drops appear among them with their "
+	       "reason.\n\n"
+	       "A flow is a conversation at one interface: a forwarded one shows at each interface that it passes. "
+	       "The arrow points to where the packets of a line go; the end that sent the first packet stands first.",
+	.examples = flows_examples,
+	.conf_size = sizeof(struct flows_conf),
+	.sets = flows_sets,
+	.run = flows_run,
+};

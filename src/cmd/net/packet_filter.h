@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The options and trailing words of commands about packets: a pcap filter. The
+ * kernel decides where it can; this is what is left to user space, and all there is for files.
+ */
+#ifndef CMD_PACKET_FILTER_H
+#define CMD_PACKET_FILTER_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/opt.h"
+
+struct err;
+struct event;
+struct filter;
+struct net_conf;
+struct pktfilter;
+struct run_conf;
+
+struct packet_filter {
+	struct pktfilter *filter;	/* NULL = everything */
+	struct buf text;		/* what it was compiled from, names replaced by numbers */
+	const struct net_conf *net;	/* interfaces in --from and the like: no packet filter can say them */
+	bool live;			/* the kernel has decided, but for records that say otherwise */
+};
+
+/* @net is borrowed. -EINVAL with a sentence for words that are no filter. Close it also after a failure. */
+int packet_filter_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_filter *ret,
+		      struct err *err);
+
+/* Options of the commands about packets, over a struct net_conf. */
+extern const struct opt packet_opts[];
+
+/* --flow, for a row over a member that packet_filter_open_flow() takes. */
+#define PACKET_FLOW_ROW(s, m) \
+	OPT_ROW(s, m, "flow", 0, OPT_STR, "FLOW", "this flow: an id, or \"tcp A:PORT -> B:PORT\"", \
+		.more = "both directions and both sides of a translation; ids are those of sonde flows")
+
+/* The same, and of one conversation only: @flow is an id or its ends (probes/net/flow/net_flow_find.h); NULL = all.
+ */
+int packet_filter_open_flow(const struct net_conf *net, const struct opt_strv *words, const char *flow,
+			   const struct run_conf *run, bool live, struct packet_filter *ret, struct err *err);
+void packet_filter_close(struct packet_filter *w);
+
+/* Gives @net filter, words and namespaces, all borrowed. Returns the words as one text; NULL = there were none. */
+const char *packet_filter_use(struct packet_filter *w, const struct run_conf *run, struct net_conf *net);
+
+/*
+ * The kinds of events that the filter @f asks for (evt.type = drop) go to @net; 0 = it names no type. For
+ * run_ops.needs.
+ */
+void packet_filter_kinds(const struct filter *f, struct net_conf *net);
+
+/* A predicate for struct run_ops; @ctx: struct packet_filter. */
+bool packet_filter_match(void *ctx, const struct event *ev);
+
+/* Does an output keep packets? Then all bytes of them are wanted. */
+bool packet_filter_kept(const struct run_conf *run);
+
+/* --explain-filter: to standard output. Returns an exit status. */
+int packet_filter_explain(const struct packet_filter *w, const struct run_conf *run);
+
+#endif

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Latencies are counted in steps, sixteen an octave: a table of many methods stays small, and its percentiles are as
+ * exact as anybody reads them.
+ */
+#include "cmd/rpc/rpc_summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "event/event.h"
+#include "event/json.h"
+#include "sinks/sink.h"
+
+#define STEPS_OCTAVE 16u
+#define STEPS (44 * STEPS_OCTAVE)	/* up to five hours */
+#define ROWS_MAX 20000u			/* then "(other)" */
+#define NAME_MAX_BYTES 256u
+
+struct row {
+	char *name, *side, *comm;	/* owned */
+	uint64_t calls, errors, timed;
+	uint64_t calls_then, errors_then; /* when the interval that goes on began */
+	uint64_t calls_now, errors_now;	/* of the interval that ended */
+	uint64_t total_ns, max_ns;
+	uint32_t steps[STEPS];
+};
+
+struct rpc_summary {
+	struct map by_key;		/* hash of side, comm and name -> index + 1 */
+	VEC(struct row *) rows;		/* owned */
+	uint64_t first_ns, last_ns;
+	uint64_t since_ns, interval_ns;	/* begin of the interval that goes on; length of the last; 0 = none */
+};
+
+int rpc_summary_new(struct rpc_summary **ret)
+{
+	struct rpc_summary *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	map_init(&s->by_key, sizeof(uint64_t), sizeof(size_t));
+	*ret = s;
+	return 0;
+}
+
+void rpc_summary_free(struct rpc_summary *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->rows.len; i++) {
+		free(s->rows.items[i]->name);
+		free(s->rows.items[i]->side);
+		free(s->rows.items[i]->comm);
+		free(s->rows.items[i]);
+	}
+	vec_fini(&s->rows);
+	map_fini(&s->by_key);
+	free(s);
+}
+
+/* ---- counting ---- */
+
+/* The step of @ns and where a step begins. The first octaves are single nanoseconds. */
+static unsigned step_of(uint64_t ns)
+{
+	unsigned octave, step;
+
+	if (ns < STEPS_OCTAVE)
+		return (unsigned)ns;
+	octave = 63 - (unsigned)__builtin_clzll(ns);
+	step = (octave - 3) * STEPS_OCTAVE + (unsigned)(ns >> (octave - 4) & (STEPS_OCTAVE - 1));
+	return MIN(step, STEPS - 1);
+}
+
+static uint64_t step_start(unsigned step)
+{
+	unsigned octave = step / STEPS_OCTAVE + 3;
+
+	if (step < STEPS_OCTAVE)
+		return step;
+	return (uint64_t)(STEPS_OCTAVE + step % STEPS_OCTAVE) << (octave - 4);
+}
+
+static int get(const struct event *ev, const char *word, struct value *ret)
+{
+	const char *arg;
+	size_t arg_len;
+	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
+
+	*ret = (struct value){ 0 };
+	return f ? event_get(ev, f, ret) : -ENOENT;
+}
+
+static char *copy(const struct value *v, const char *otherwise)
+{
+	return v->kind == VAL_STR ? strndup(v->str, MIN(v->len, (size_t)NAME_MAX_BYTES)) : strdup(otherwise);
+}
+
+static struct row *new_row(struct rpc_summary *s, uint64_t key, const struct value *name, const struct value *side,
+			   const struct value *comm)
+{
+	struct row *r = calloc(1, sizeof(*r));
+	size_t *index = r && vec_grow(&s->rows) >= 0 ? map_add(&s->by_key, &key, NULL) : NULL;
+
+	if (!index) {
+		free(r);
+		return NULL;
+	}
+	r->name = copy(name, "?");
+	r->side = copy(side, "?");
+	r->comm = copy(comm, "");
+	s->rows.items[s->rows.len++] = r;
+	*index = s->rows.len;
+	return r;
+}
+
+static uint64_t hash_value(const struct value *v)
+{
+	return v->kind == VAL_STR ? map_hash(v->str, v->len) : 0;
+}
+
+static struct row *row_of(struct rpc_summary *s, const struct event *ev)
+{
+	static const struct value other = { .kind = VAL_STR, .str = "(other)", .len = 7 };
+	const struct sec_proc *p = event_proc(ev);
+	struct value name, side, comm = { 0 };
+	uint64_t key;
+	size_t *index;
+
+	get(ev, "rpc.name", &name);
+	get(ev, "rpc.side", &side);
+	if (p) {
+		comm.kind = VAL_STR;
+		comm.str = event_sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &comm.len);
+		comm.kind = comm.str ? VAL_STR : VAL_NONE;
+	}
+	if (s->rows.len >= ROWS_MAX)
+		name = comm = other;
+	key = hash_value(&name) * 3 + hash_value(&side) * 5 + hash_value(&comm) * 7;
+	index = map_find(&s->by_key, &key);
+	return index ? s->rows.items[*index - 1] : new_row(s, key, &name, &side, &comm);
+}
+
+/* Counts an rpc.call event, ignores others. 0 or -ENOMEM. */
+static int rpc_summary_add(struct rpc_summary *s, const struct event *ev)
+{
+	struct value latency, error;
+	struct row *r;
+
+	if (strcmp(ev->desc->name, "rpc.call"))
+		return 0;
+	r = row_of(s, ev);
+	if (!r)
+		return -ENOMEM;
+	if (!s->first_ns)
+		s->first_ns = ev->ts_ns;
+	s->last_ns = MAX(s->last_ns, ev->ts_ns);
+	r->calls++;
+	r->errors += get(ev, "rpc.error", &error) == 0 && error.u;
+	if (get(ev, "rpc.latency", &latency) < 0)
+		return 0;
+	r->timed++;
+	r->total_ns += latency.u;
+	r->max_ns = MAX(r->max_ns, latency.u);
+	r->steps[step_of(latency.u)]++;
+	return 0;
+}
+
+void rpc_summary_interval(struct rpc_summary *s, uint64_t now_ns)
+{
+	if (s->since_ns && now_ns > s->since_ns)
+		s->interval_ns = now_ns - s->since_ns;
+	s->since_ns = now_ns;
+	for (size_t i = 0; s->interval_ns && i < s->rows.len; i++) {
+		struct row *r = s->rows.items[i];
+
+		r->calls_now = r->calls - r->calls_then;
+		r->errors_now = r->errors - r->errors_then;
+		r->calls_then = r->calls;
+		r->errors_then = r->errors;
+	}
+}
+
+/* ---- the table ---- */
+
+/* The latency that @part per thousand of the calls do not exceed: the middle of its step. */
+static uint64_t percentile(const struct row *r, unsigned part)
+{
+	uint64_t want = (r->timed * part + 999) / 1000, seen = 0;
+
+	for (unsigned i = 0; r->timed && i < STEPS; i++) {
+		seen += r->steps[i];
+		if (seen >= want)
+			return MIN((step_start(i) + step_start(i + 1)) / 2, r->max_ns);
+	}
+	return 0;
+}
+
+static int by_calls(const void *a, const void *b)
+{
+	const struct row *const *x = a, *const *y = b;
+
+	if ((*x)->calls_now != (*y)->calls_now)
+		return (*x)->calls_now > (*y)->calls_now ? -1 : 1;
+	if ((*x)->calls != (*y)->calls)
+		return (*x)->calls > (*y)->calls ? -1 : 1;
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static void add_time(struct buf *out, uint64_t ns)
+{
+	if (!ns)
+		buf_add_str(out, "         -");
+	else if (ns < 1000000)
+		buf_printf(out, " %7.1fus", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		buf_printf(out, " %7.2fms", (double)ns / 1e6);
+	else
+		buf_printf(out, " %8.2fs", (double)ns / 1e9);
+}
+
+static double rate(uint64_t n, uint64_t ns)
+{
+	return ns ? (double)n * 1e9 / (double)ns : 0;
+}
+
+static void text_row(const struct rpc_summary *s, const struct row *r, struct buf *out)
+{
+	if (s->interval_ns)
+		buf_printf(out, "%-6s %9.1f %9.1f %9" PRIu64, r->side, rate(r->calls_now, s->interval_ns),
+			   rate(r->errors_now, s->interval_ns), r->calls);
+	else
+		buf_printf(out, "%-6s %9" PRIu64 " %9.1f", r->side, r->calls,
+			   rate(r->calls, s->last_ns - s->first_ns));
+	buf_printf(out, " %8" PRIu64 " %5.1f%%", r->errors, 100.0 * (double)r->errors / (double)r->calls);
+	add_time(out, percentile(r, 500));
+	add_time(out, percentile(r, 900));
+	add_time(out, percentile(r, 990));
+	add_time(out, r->max_ns);
+	buf_add_str(out, "  ");
+	str_escape_buf(out, r->comm, strlen(r->comm));
+	buf_add_char(out, ' ');
+	str_escape_buf(out, r->name, strlen(r->name));
+	buf_add_char(out, '\n');
+}
+
+static void json_number(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+static void json_text(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_str(j, text, strlen(text));
+}
+
+static void json_row(const struct rpc_summary *s, const struct row *r, struct buf *out)
+{
+	struct json j = { .out = out };
+
+	json_open(&j, '{');
+	json_number(&j, "v", 1);
+	json_text(&j, "type", "rpc.summary");
+	json_text(&j, "side", r->side);
+	json_text(&j, "name", r->name);
+	json_text(&j, "comm", r->comm);
+	json_number(&j, "calls", r->calls);
+	json_number(&j, "errors", r->errors);
+	json_number(&j, "time_ns", s->last_ns - s->first_ns);
+	if (s->interval_ns) {
+		json_number(&j, "interval_ns", s->interval_ns);
+		json_number(&j, "interval_calls", r->calls_now);
+		json_number(&j, "interval_errors", r->errors_now);
+	}
+	json_number(&j, "timed", r->timed);
+	json_number(&j, "total_ns", r->total_ns);
+	json_number(&j, "p50_ns", percentile(r, 500));
+	json_number(&j, "p90_ns", percentile(r, 900));
+	json_number(&j, "p99_ns", percentile(r, 990));
+	json_number(&j, "max_ns", r->max_ns);
+	json_close(&j, '}');
+	buf_add_char(out, '\n');
+}
+
+int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, struct buf *out)
+{
+	_cleanup_free_ struct row **rows = calloc(s->rows.len + 1, sizeof(*rows));
+	size_t n = max ? MIN((size_t)max, s->rows.len) : s->rows.len;
+
+	if (!rows)
+		return -ENOMEM;
+	if (s->rows.len)
+		memcpy(rows, s->rows.items, s->rows.len * sizeof(struct row *));
+	qsort(rows, s->rows.len, sizeof(struct row *), by_calls);
+	if (!json && s->interval_ns)
+		buf_printf(out, "%-6s %9s %9s %9s", "SIDE", "CALLS/S", "ERRORS/S", "CALLS");
+	else if (!json)
+		buf_printf(out, "%-6s %9s %9s", "SIDE", "CALLS", "CALLS/S");
+	if (!json)
+		buf_printf(out, " %8s %6s %9s %9s %9s %9s  %s\n", "ERRORS", "ERR", "P50", "P90", "P99", "MAX",
+			   "PROGRAM METHOD");
+	for (size_t i = 0; i < n; i++) {
+		if (json)
+			json_row(s, rows[i], out);
+		else
+			text_row(s, rows[i], out);
+	}
+	return buf_error(out);
+}
+
+/* ---- as a sink ---- */
+
+static int summary_event(struct sink *s, const struct event *ev)
+{
+	rpc_summary_add(s->opts->ctx, ev);
+	return 0;
+}
+
+const struct sink_ops rpc_summary_sink = {
+	.name = "rpc summary", .summary = "calls by method", .flags = SINK_AT_CLOSE, .event = summary_event,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sonde syscalls: what of its filter the kernel side decides, and what is said about that.
+ */
+#ifndef CMD_SYSCALLS_FILTER_H
+#define CMD_SYSCALLS_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cmd/run.h"
+
+struct buf;
+struct err;
+struct filter;
+struct registry;
+struct run_conf;
+struct sys_conf;
+struct sys_pushdown;
+
+struct syscalls_filter {
+	const struct run_conf *run;
+	struct sys_conf *sys;		/* gets @push */
+	struct sys_pushdown *push;
+	bool pushdown;			/* false: user space decides all that it can */
+};
+
+/* As run_ops.push, once it is known what is needed. */
+int syscalls_filter_push(const struct syscalls_filter *sf, const struct filter *f, const struct registry *reg,
+		  struct buf *rest, struct err *err);
+
+/*
+ * Prints where each part is decided; @needs as run_ops.needs, called first. Returns an exit status.
+ */
+int syscalls_filter_explain(const struct syscalls_filter *sf, run_needs_fn needs, void *ctx);
+
+#endif
