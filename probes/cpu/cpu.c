@@ -208,7 +208,7 @@ static int fill_set(const struct cpu_state *s, const char *name, const uint32_t 
 
 	for (size_t i = 0; i < n; i++)
 		if (bpf_map_update_elem(fd, &keys[i], &one, BPF_ANY) < 0)
-			return err_errno(err, -errno, "cannot tell the kernel which threads and CPUs are wanted");
+			return err_errno(err, -errno, "cannot pass the selected threads and CPUs to the kernel");
 	return 0;
 }
 

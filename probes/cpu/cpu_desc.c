@@ -173,9 +173,9 @@ static int totals_line(const struct event *ev, const struct line_opts *o, struct
 	ROW(count, "stack.count", FIELD_UINT, "how many samples or blocks it stands for"), \
 	ROW(user_end, "stack.end", FIELD_ENUM, "why the user stack ends where it ends", .xlat = &end_xlat, \
 	    .flags = FIELD_OPTIONAL), \
-	ROW(kern_err, "stack.error", FIELD_INT, "why there is no kernel stack, a negative errno", \
+	ROW(kern_err, "stack.error", FIELD_INT, "negative errno of the failed kernel stack walk", \
 	    .flags = FIELD_OPTIONAL), \
-	ROW(mode, "stack.mode", FIELD_FLAGS, "kernel, idle, preempted; which stacks were asked for", \
+	ROW(mode, "stack.mode", FIELD_FLAGS, "kernel, idle, preempted; which stacks were requested", \
 	    .xlat = &mode_xlat, .flags = FIELD_OPTIONAL)
 
 static const struct field sample_fields[] = {

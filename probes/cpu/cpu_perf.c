@@ -68,7 +68,7 @@ static int add_list(const char *text, uint32_t **all, size_t *len, size_t *cap, 
 	int n = cpulist_parse(text, strlen(text), &cpus);
 
 	if (n <= 0)
-		return err_set(err, -EINVAL, "--cpu %s: a list of CPU numbers is wanted, as 0-3,8", text);
+		return err_set(err, -EINVAL, "--cpu %s: expected a list of CPU numbers such as 0-3,8", text);
 	if (vec_grow_raw((void **)all, cap, *len + (size_t)n, sizeof(**all)) < 0)
 		return err_errno(err, -ENOMEM, "cannot list the CPUs");
 	for (int i = 0; i < n; i++) {
@@ -179,7 +179,7 @@ static int choose_event(struct cpu_perf *p, unsigned event, struct err *err)
 static int check(const struct cpu_perf_opts *o, struct err *err)
 {
 	if (!o->period && !o->frequency)
-		return err_set(err, -EINVAL, "--frequency 0: at least one sample a second is wanted");
+		return err_set(err, -EINVAL, "--frequency 0: expected at least 1");
 	if (o->frequency > 1000000000 / CLOCK_LEAST_NS && o->event != CPU_EVENT_CYCLES && !o->period)
 		return err_set(err, -EINVAL, "--frequency %u: the clock ticks %u times a second at most",
 			       o->frequency, 1000000000 / CLOCK_LEAST_NS);

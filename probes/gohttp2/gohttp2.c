@@ -118,7 +118,7 @@ static int add_names(const struct gohttp2_conf *c, struct bpf_object *obj, struc
 				       GOHTTP2_NAME_BYTES);
 		r = add_name(fd, c->headers.items[i], GOHTTP2_H_OTHER, gohttp2_header_is_secret(c->headers.items[i]));
 	}
-	return r < 0 ? err_errno(err, r, "cannot ask for so many headers") : 0;
+	return r < 0 ? err_errno(err, r, "cannot store the list of headers") : 0;
 }
 
 /* ---- programs ---- */

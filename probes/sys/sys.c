@@ -474,10 +474,12 @@ static const struct opt sys_command_opts[] = {
 	OPT_ROW(sys_conf, cpu_times, "cpu-times", 0, OPT_BOOL, NULL, "CPU times of all processes, each second"),
 	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "events beside the calls",
 		.use = OPT_USE_NONE),
-	OPT_ROW(sys_conf, push_text, "push", 0, OPT_STR, "EXPR", "a filter that the kernel is to decide"),
-	OPT_ROW(sys_conf, push_others, "push-others", 0, OPT_BOOL, NULL, "other events are wanted too"),
-	OPT_ROW(sys_conf, keep_state, "keep-state", 0, OPT_BOOL, NULL, "calls that change what is known pass it"),
-	OPT_ROW(sys_conf, scan, "scan", 0, OPT_BOOL, NULL, "tell of what is there already"),
+	OPT_ROW(sys_conf, push_text, "push", 0, OPT_STR, "EXPR", "filter to evaluate in the kernel"),
+	OPT_ROW(sys_conf, push_others, "push-others", 0, OPT_BOOL, NULL,
+		"events other than system calls are selected too"),
+	OPT_ROW(sys_conf, keep_state, "keep-state", 0, OPT_BOOL, NULL,
+		"calls that change process or descriptor state pass the filter"),
+	OPT_ROW(sys_conf, scan, "scan", 0, OPT_BOOL, NULL, "report existing processes and descriptors"),
 	OPT_END
 };
 

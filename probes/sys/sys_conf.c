@@ -94,9 +94,11 @@ int sys_conf_max_cpu(const struct sys_conf *c, unsigned *ret, struct err *err)
 	    (!c->max_cpu[end] || !strcmp(c->max_cpu + end, "%")))
 		*ret = whole * 10 + tenths;
 	if (!*ret)
-		return err_set(err, -EINVAL, "--max-cpu %s: wanted a percentage of one CPU, such as 5%%", c->max_cpu);
+		return err_set(err, -EINVAL, "--max-cpu %s: expected a percentage of one CPU, such as 5%%",
+			       c->max_cpu);
 	if (c->summary)
-		return err_set(err, -EINVAL, "--max-cpu does not go with a summary: that counts every call");
+		return err_set(err, -EINVAL,
+			       "--max-cpu and --summary exclude each other: a summary counts every call");
 	return 0;
 }
 
@@ -160,11 +162,11 @@ static int mark_list(const char *list, unsigned abi, uint8_t *want, struct err *
 		size_t len = strcspn(list, ",");
 
 		if (len >= sizeof(word))
-			return err_set(err, -EINVAL, "--syscall %s: no call has so long a name", list);
+			return err_set(err, -EINVAL, "--syscall %s: name too long", list);
 		memcpy(word, list, len);
 		word[len] = 0;
 		if (len && !mark(word, abi, want))
-			return err_set(err, -EINVAL, "--syscall %s: there is no such system call or class%s", word,
+			return err_set(err, -EINVAL, "--syscall %s: no such system call or class%s", word,
 				       *word == '%' ? "" : " (classes begin with %)");
 		list += len + (list[len] == ',');
 	}

@@ -242,8 +242,9 @@ static const struct field exit_fields[] = {
 	TEXT("syscall.answer", GET_ANSWER, "what the kernel left where the arguments point to, as strace writes it"),
 	TEXT("syscall.error", GET_ERROR, "name of the error", .flags = FIELD_OPEN),
 	ROW(latency_ns, "syscall.latency", FIELD_NS, "time since the call was entered", .flags = FIELD_OPTIONAL),
-	ROW(latency_ns, "evt.latency", FIELD_NS, "likewise; 0 where it is not known", .flags = FIELD_SILENT),
-	SYSDIG("evt.dir", GET_LEFT, "< when a call is left", .flags = FIELD_OPEN | FIELD_SILENT),
+	ROW(latency_ns, "evt.latency", FIELD_NS, "time since the call was entered; 0 if unknown",
+	    .flags = FIELD_SILENT),
+	SYSDIG("evt.dir", GET_LEFT, "< at the exit of a call", .flags = FIELD_OPEN | FIELD_SILENT),
 };
 static const struct field enter_fields[] = {
 	CALL_ROWS,

@@ -182,7 +182,7 @@ static void find_group(struct agent *a)
 
 	a->gid = g ? g->gr_gid : 0;
 	if (!g)
-		log_warn("there is no group %s: only root may connect", name);
+		log_warn("group %s does not exist: only root may connect", name);
 }
 
 static int open_sockets(struct agent *a, struct err *err)

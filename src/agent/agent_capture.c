@@ -253,9 +253,9 @@ static int stop(struct agent_captures *all, const struct verb_args *args, struct
 	while (c && n && c->number != n)
 		c = c->next;
 	if (!c)
-		return err_set(err, -ENOENT, "there is no such capture");
+		return err_set(err, -ENOENT, "no such capture (sonde control capture lists them)");
 	if (!n && c->next)
-		return err_set(err, -EINVAL, "there are several captures: which? (sonde control capture)");
+		return err_set(err, -EINVAL, "several captures run: name one (sonde control capture lists them)");
 	return end(c, out, err);
 }
 

@@ -72,7 +72,7 @@ static int parse_conf(struct agent_insts *all, struct inst *in, const struct age
 		r = opt_parse(sets, n, ARRAY_SIZE(argv), argv, &words, NULL, err);	/* --NAME=VALUE */
 	}
 	if (r >= 0 && words.len)
-		r = err_set(err, -EINVAL, "probe %s: %s is no option", ops->name, words.items[0]);
+		r = err_set(err, -EINVAL, "probe %s: unknown option %s", ops->name, words.items[0]);
 	if (r >= 0)
 		agent_limits_measure(sets, n, all->n_cpus, &in->use);
 	if (r >= 0)

@@ -48,7 +48,7 @@ static int add_probe(struct agent_request *q, char *name, struct err *err)
 	struct probe_request *w;
 
 	if (!ops || !strcmp(name, "proc"))
-		return err_set(err, -EINVAL, "%s: there is no such probe", name);
+		return err_set(err, -EINVAL, "%s: no such probe", name);
 	if (q->probes.len >= SONDE_INSTANCES - 1)
 		return err_set(err, -E2BIG, "too many probes in one subscription");
 	if (vec_grow(&q->probes) < 0)

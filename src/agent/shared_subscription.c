@@ -89,8 +89,9 @@ static int add_field(struct shared_subscription *s, const char *name, size_t len
 		return err_errno(err, -ENOMEM, "cannot select fields");
 	}
 	snprintf(form, sizeof(form), "%%%s", f.name);
-	r = len < sizeof(form) - 1 && strspn(f.name, "abcdefghijklmnopqrstuvwxyz0123456789._") == len ?
-	    format_parse(reg, form, &f.value, err) : err_set(err, -EINVAL, "there is no such word");
+	r = len < sizeof(form) - 1 && strspn(f.name, "abcdefghijklmnopqrstuvwxyz0123456789._") == len
+		    ? format_parse(reg, form, &f.value, err)
+		    : err_set(err, -EINVAL, "no such field");
 	if (r < 0) {
 		err_prefix(err, "fields");
 		free(f.name);

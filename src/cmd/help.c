@@ -249,8 +249,7 @@ static int help_run(void *conf, const struct cmd_words *w)
 	for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
 		if (!strcmp(topics[i].name, w->words.items[0]))
 			return topics[i].print(stdout);
-	log_error("there is no help on %s; topics are the commands and events, filter, options, outputs",
-		  w->words.items[0]);
+	log_error("no help on %s; topics are the commands and events, filter, options, outputs", w->words.items[0]);
 	return CMD_USAGE;
 }
 

@@ -204,11 +204,10 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 		const struct probe_ops *ops = probe_find(more->items[i]);
 
 		if (!ops)
-			return err_set(err, -EINVAL, "--probe %s: there is no such probe (sonde probes lists them)",
+			return err_set(err, -EINVAL, "--probe %s: no such probe (sonde probes lists them)",
 				       more->items[i]);
 		if (ops->conf_size && !ops->conf_default)
-			return err_set(err, -EINVAL,
-				       "--probe %s: it has options, and so a command of its own", ops->name);
+			return err_set(err, -EINVAL, "--probe %s: this probe has a command of its own", ops->name);
 		all[n + i] = (struct pipeline_probe){ .ops = ops, .conf = ops->conf_default };
 	}
 	/* The scheduling boost of the start belongs to this thread, so this thread starts the probes then. */

@@ -309,7 +309,8 @@ int http_client_open(const struct http_client_opts *o, struct http_client **ret,
 	p->child.patience_ns = o->patience_ns ? o->patience_ns : PATIENCE_NS;
 	p->child.url = full_url(o);
 	if (!p->child.url)
-		return err_set(err, -EINVAL, "%s is no URL of a server: http://HOST:PORT or https://HOST", o->url);
+		return err_set(err, -EINVAL,
+			       "%s is not the URL of a server: expected http://HOST:PORT or https://HOST", o->url);
 	p->o.url = p->child.url;
 	r = start_child(p, err);
 	if (r < 0)
@@ -347,10 +348,12 @@ int http_client_close(struct http_client *p, struct http_client_stats *ret, stru
 	if (ret)
 		*ret = *s;
 	if (lost)
-		r = err_set(err, -EIO, "%s: %llu of %llu %s did not get there (%llu refused, "
-			    "%llu not sent in time, %llu too many at once): %s", p->o.url, (unsigned long long)lost,
-			    (unsigned long long)s->items, p->o.things, (unsigned long long)s->lost_refused,
-			    (unsigned long long)s->lost_unreached, (unsigned long long)s->lost_queue, p->why);
+		r = err_set(err, -EIO,
+			    "%s: lost %llu of %llu %s (%llu refused, "
+			    "%llu not sent in time, %llu over the queue limit): %s",
+			    p->o.url, (unsigned long long)lost, (unsigned long long)s->items, p->o.things,
+			    (unsigned long long)s->lost_refused, (unsigned long long)s->lost_unreached,
+			    (unsigned long long)s->lost_queue, p->why);
 	http_client_free(p);
 	return r;
 }

@@ -297,7 +297,7 @@ static int open_socket(const char *path, struct err *err)
 	r = -errno;
 	if (r == -EACCES)
 		return err_set(err, r, "%s: not permitted; the agent's readers are root and the group sonde", path);
-	return err_errno(err, r, "%s: there is no agent", path);
+	return err_errno(err, r, "cannot connect to the agent at %s", path);
 }
 
 int client_connect(const char *path, const char *name, struct client **ret, struct err *err)

@@ -71,9 +71,9 @@ static int check_dir(const char *path, struct err *err)
 	if (lstat(path, &st) < 0)
 		return err_errno(err, -errno, "%s", path);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(err, -ENOTDIR, "%s is no directory", path);
+		return err_set(err, -ENOTDIR, "%s is not a directory", path);
 	if (st.st_uid != geteuid() || (st.st_mode & 0022))
-		return err_set(err, -EPERM, "%s: others could write there; it has to belong to this user, mode 0750",
+		return err_set(err, -EPERM, "%s: writable by other users; make this user its owner and set mode 0750",
 			       path);
 	return 0;
 }

@@ -40,9 +40,9 @@ static int no_such_command(const char *name)
 	for (size_t i = 0; all_cmds[i]; i++)
 		str_near_offer(&near, all_cmds[i]->name);
 	if (near.best)
-		log_error("there is no command %s; did you mean %s? (sonde --help lists them)", name, near.best);
+		log_error("no command %s; did you mean %s? (sonde --help lists all)", name, near.best);
 	else
-		log_error("there is no command %s; sonde --help lists them", name);
+		log_error("no command %s (sonde --help lists all)", name);
 	return CMD_USAGE;
 }
 

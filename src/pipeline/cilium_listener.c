@@ -397,7 +397,7 @@ static int make_room(const struct sockaddr_un *a, struct err *err)
 	if (lstat(a->sun_path, &st) < 0)
 		return errno == ENOENT ? 0 : err_errno(err, -errno, "cannot use %s", a->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, -EEXIST, "%s is there and is no socket; another path, please", a->sun_path);
+		return err_set(err, -EEXIST, "%s exists and is not a socket", a->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_errno(err, -errno, "cannot make a socket");
@@ -416,7 +416,7 @@ static int set_rights(struct cilium_listener *l, const struct cilium_listener_op
 	struct stat st;
 
 	if (!g && o->group)
-		return err_set(err, -EINVAL, "there is no group %s", o->group);
+		return err_set(err, -EINVAL, "group %s does not exist", o->group);
 	if (g && chown(l->path, (uid_t)-1, g->gr_gid) < 0 && errno != EPERM)
 		return err_errno(err, -errno, "cannot give %s to group %s", l->path, g->gr_name);
 	if (chmod(l->path, 0660) < 0 || lstat(l->path, &st) < 0)

@@ -329,8 +329,7 @@ static int tell_failure(const struct output *o, struct err *err)
 	if (!outfile_error(o->file, err))
 		err_errno(err, o->error, "cannot write %s", o->name);
 	snprintf(text, sizeof(text), "%s", err->msg);
-	return err_set(err, o->error, "%.400s; %llu records did not get there", text,
-		       (unsigned long long)output_refused(o));
+	return err_set(err, o->error, "%.400s; %llu records lost", text, (unsigned long long)output_refused(o));
 }
 
 int output_close(struct output *o, struct err *err)

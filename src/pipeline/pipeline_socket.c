@@ -41,7 +41,7 @@ int pipeline_open_socket(struct pipeline *p, const char *path, const char *forma
 	p->socket_format = source_find(format);
 	p->reconnect_ns = reconnect_ns ? reconnect_ns : RECONNECT_NS;
 	if (!p->socket_format)
-		return err_set(err, -EINVAL, "there is no input format %s", format);
+		return err_set(err, -EINVAL, "no input format %s (sonde help outputs lists them)", format);
 	pipeline_path_emit_host(p);
 	pipeline_path_emit_clock(p);
 	pipeline_path_emit_name(p, SONDE_NAME_INSTANCE, 0, format);

@@ -113,7 +113,7 @@ def test_a_unix_socket_and_no_other_address(sonde, tmp_path):
     assert b"sonde_events_total" in text
     for address in "0.0.0.0:9777", "[::]:9777", "192.0.2.1:9777", "example.org:80", "127.0.0.1", "127.0.0.1:0":
         done = sonde.run("agent", "--check", "--metrics", address)
-        assert done.returncode and "is wanted" in done.stderr, (address, done.stderr)
+        assert done.returncode and "expected 127.0.0.1:PORT" in done.stderr, (address, done.stderr)
 
 
 def test_only_names_of_this_host_are_answered(sonde, tmp_path):

@@ -218,7 +218,7 @@ def test_refused_is_counted(recording, collector, answer, lost):
     k = 2 if lost == "some" else n
     assert len(c.requests) == 1     # 400 is for good
     assert done.returncode == 1
-    assert f"{k} of {n} spans did not get there ({k} refused, 0 not sent in time, 0 too many at once)" in done.stderr
+    assert f"lost {k} of {n} spans ({k} refused, 0 not sent in time, 0 over the queue limit)" in done.stderr
 
 
 def test_path_headers_and_rights(recording, collector):

@@ -78,7 +78,7 @@ static void nobody_listens(void **state)
 	assert_int_equal(s.items, 7);
 	assert_int_equal(s.lost_unreached, 7);
 	books_close(&s);
-	assert_non_null(strstr(err.msg, "7 of 7 spans did not get there"));
+	assert_non_null(strstr(err.msg, "lost 7 of 7 spans"));
 	close(fd);
 }
 

@@ -181,8 +181,8 @@ bool agent_http_address(const char *address, struct err *err)
 	if (*address == '/' ? parse_unix(address, &a) : parse_inet(address, &a))
 		return true;
 	err_set(err, -EINVAL,
-		"%s: 127.0.0.1:PORT, [::1]:PORT or the path of a socket is wanted; other addresses are "
-		"not served",
+		"%s: expected 127.0.0.1:PORT, [::1]:PORT or the path of a socket; other addresses are "
+		"refused",
 		address);
 	return false;
 }

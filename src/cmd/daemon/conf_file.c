@@ -24,11 +24,12 @@ static int check_owner(const char *path, int fd, struct err *err)
 	if (fstat(fd, &st) < 0)
 		return err_errno(err, -errno, "%s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "%s is no regular file", path);
+		return err_set(err, -EINVAL, "%s is not a regular file", path);
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & 0022)
-		return err_set(err, -EPERM, "%s: others could have written it; it has to be root's, mode 0644 or "
-			       "less", path);
-	return st.st_size > CONF_MAX_BYTES ? err_set(err, -E2BIG, "%s: too long for a configuration", path) : 0;
+		return err_set(err, -EPERM, "%s: writable by other users; make root its owner and set mode 0644",
+			       path);
+	return st.st_size > CONF_MAX_BYTES ? err_set(err, -E2BIG, "%s: larger than a configuration file may be", path)
+					   : 0;
 }
 
 static int read_all(const char *path, struct buf *ret, struct err *err)

@@ -96,9 +96,9 @@ static int put_probes(struct buf *b, const struct run_conf *c, const struct run_
 	for (size_t i = 0; r >= 0 && i < c->probes.len; i++) {
 		const struct probe_ops *ops = probe_find(c->probes.items[i]);
 
-		r = ops ? put_probe(b, ops, ops->conf_default, err) :
-			err_set(err, -EINVAL, "--probe %s: there is no such probe (sonde probes lists them)",
-				c->probes.items[i]);
+		r = ops ? put_probe(b, ops, ops->conf_default, err)
+			: err_set(err, -EINVAL, "--probe %s: no such probe (sonde probes lists them)",
+				  c->probes.items[i]);
 	}
 	return r;
 }

@@ -255,7 +255,7 @@ static const struct cmd_example flows_examples[] = {
 
 const struct cmd cmd_flows = {
 	.name = "flows",
-	.summary = "conversations: who spoke to whom, how much, and how it ended",
+	.summary = "flows: endpoints, packets and bytes, and how each flow ended",
 	.args = "[PCAP FILTER]",
 	.doc = "Counts packets into flows in the kernel and tells of each direction when a flow begins, when a TCP "
 	       "flag is seen for the first time, every few seconds while it lives, and when it ends: packets, bytes, "

@@ -62,7 +62,7 @@ static int open_target(const char *what, struct err *err)
 		return process ? err_errno(err, -errno, "cannot read the program of process %s", what) :
 				 err_errno(err, -errno, "cannot open %s", what);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "%s is no regular file", what);
+		return err_set(err, -EINVAL, "%s is not a regular file", what);
 	return TAKE_FD(fd);
 }
 

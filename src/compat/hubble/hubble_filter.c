@@ -234,7 +234,7 @@ static int reason_check(const char *arg, struct buf *ret, struct err *err)
 	if (str_to_u64(arg, 10, &n) == 0)
 		code = n <= UINT8_MAX ? (int)n : -1;
 	else if (!is_name(arg, false))
-		return err_set(err, -EINVAL, "\"%s\" is no drop reason", arg);
+		return err_set(err, -EINVAL, "unknown drop reason \"%s\"", arg);
 	for (size_t i = 0; code >= 0 && i < n_kdrop_rows; i++) {
 		if (kdrop_rows[i].code != code)
 			continue;
