@@ -32,7 +32,7 @@ struct parser {
 	struct err *err;
 };
 
-/* "--count", or "-n" when there is no long name. */
+/* "--count", or "-n" for an option without a long name. */
 static const char *shown(const struct opt *o, char buf[static 72])
 {
 	if (o->name)

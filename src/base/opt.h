@@ -119,13 +119,12 @@ struct opt_set {
 enum opt_detail { OPT_SHORT, OPT_ALL, OPT_DETAIL__MAX };
 
 /*
- * Parses argv[1..]; words that are no options are gathered in *ret_words (pointers into argv, in
- * order), "-" among them. Everything after "--" goes to *ret_command instead, untouched; with
- * @ret_command NULL to *ret_words. A value is "--name=value", "--name value", "-nvalue" or "-n value".
- * Names are never abbreviated. Of a repeated single-valued option the last one counts.
+ * Parses argv[1..]. Words other than options, "-" included, go to *ret_words in order, as pointers into argv.
+ * Arguments after "--" go to *ret_command; with @ret_command NULL also to *ret_words. A value is "--name=value",
+ * "--name value", "-nvalue" or "-n value". Names cannot be abbreviated. The last value of a repeated option counts.
  *
- * -EINVAL with one sentence in @err, a suggestion included when a long name is close to one that
- * exists; or what an OPT_CALL returned. The lists may be filled in part then: release them in any case.
+ * -EINVAL with one sentence in @err, which suggests an option of a similar name; or the error of an OPT_CALL. The
+ * lists may be partly filled after an error: release them in any case.
  */
 int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, struct opt_strv *ret_words,
 	      struct opt_strv *ret_command, struct err *err);

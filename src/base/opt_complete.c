@@ -12,7 +12,7 @@
 const char *const opt_shell_names[] = { "bash", "zsh", "fish", NULL };
 _Static_assert(ARRAY_SIZE(opt_shell_names) == OPT_SHELL__MAX + 1, "a name per shell");
 
-/* What the value of an option may be completed with. */
+/* Candidates for the value of an option. */
 enum offer { OFFER_NONE, OFFER_WORDS, OFFER_FILES, OFFER_DIRS, OFFER_IFACES, OFFER__MAX };
 
 static enum offer offer_of(const struct opt *o)
@@ -127,7 +127,7 @@ static bool may_repeat(const struct opt *o)
 	return o->kind == OPT_COUNT || o->kind == OPT_STRV || o->kind == OPT_U32V || o->kind == OPT_CALL;
 }
 
-/* What makes the option known: '(-n --count)'{-n,--count} */
+/* Names of the option in zsh's syntax: '(-n --count)'{-n,--count} */
 static void zsh_names(const struct opt *o, struct buf *out)
 {
 	if (o->name && o->key && may_repeat(o))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What option rows say to people: --help, man page rows, and the check that rows are sound.
+ * Text of option rows for --help and man pages, and the check of the rows.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -177,7 +177,7 @@ static const char *wrong_name(const char *name)
 	return NULL;
 }
 
-/* What is wrong with one row by itself, or NULL. */
+/* The defect of one row by itself, or NULL. */
 static const char *wrong_row(const struct opt *o)
 {
 	bool valued = o->kind != OPT_BOOL && o->kind != OPT_COUNT;

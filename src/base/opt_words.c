@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/opt.h"
 
-/* A row's value, and the one that the reader starts from. */
+/* A row's value and its base value. */
 struct pair { const void *now, *base; };
 
 static const uint64_t zeros[4];		/* as large as any member */

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/opt.h"
+#include "cmd/cmd.h"
 #include "event/event.h"
 
 struct child {
@@ -53,9 +54,9 @@ void child_free(struct child *c)
 #define HELD_BY_PIPE 'r'
 
 /*
- * Until all probes watch. A process that a tracer holds goes on without a system call of its own, so that the first
- * one that anybody sees is execve(); where ptrace() is refused the end of a read() is seen before it. The maker says
- * which it is; without a maker there is nothing to wait for.
+ * Waits until all probes run. A process stopped by a tracer resumes without a system call, so that execve() is its
+ * first event; where ptrace() is denied, the exit of a read() precedes it. The parent selects the method in its first
+ * byte; end of file means that the parent has exited.
  */
 static void wait_to_be_released(int go_fd)
 {
@@ -88,8 +89,8 @@ static void wait_and_exec(int go_fd, int error_fd, const char *program, char **a
 /* ---- its parent ---- */
 
 /*
- * The file that @name means, looked up as execvp() does: here, so that the attempts are not calls of the command.
- * What is found nowhere execvp() may explain itself.
+ * Resolves @name as execvp() does. The parent resolves it, so that failed attempts do not appear as calls of the
+ * command. If no file is found, execvp() reports the error.
  */
 static void find_program(const char *name, struct buf *out)
 {
@@ -227,7 +228,7 @@ int child_wait(struct child *c)
 	while (!c->reaped && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!c->reaped)
-		c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		c->status = WIFSIGNALED(status) ? CMD_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 	c->reaped = true;
 	return c->status;
 }

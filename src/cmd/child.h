@@ -18,7 +18,7 @@ struct opt_strv;
 
 /* Its signals are those of a new program. It waits for child_release(). */
 int child_new(const struct opt_strv *command, struct child **ret, struct err *err);
-void child_free(struct child *c);	/* one that was never released ends; NULL is fine */
+void child_free(struct child *c); /* a child that was never released exits; NULL is fine */
 DEFINE_CLEANUP(struct child *, child_free)
 
 /* -errno with a sentence when it cannot be run (-ENOENT, -EACCES, ...). */

@@ -12,14 +12,16 @@
 
 #include "base/opt.h"
 
-/* The exit status of every command; 128 + n after a clean flush on signal n. */
+/* The exit status of every command; CMD_BY_SIGNAL + n after a clean flush on signal n. */
 enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MAX };
+
+#define CMD_BY_SIGNAL 128 /* as shells report it */
 
 #define CMD_MAX_SETS 8
 
-/* What stood on the command line besides options. */
 struct cmd;
 
+/* The command line without its options. */
 struct cmd_words {
 	struct opt_strv words;		/* filter words, file names... */
 	struct opt_strv command;	/* behind "--" */

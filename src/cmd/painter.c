@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/units.h"
 
 #define PATIENCE_NS 500000000	/* for the last picture; once more after output was started */
 
@@ -126,8 +127,8 @@ static bool wait_ended(struct painter *p)
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += PATIENCE_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	until.tv_sec += until.tv_nsec / (long)NS_PER_S;
+	until.tv_nsec %= (long)NS_PER_S;
 	while (!p->ended && r != ETIMEDOUT)
 		r = pthread_cond_timedwait(&p->changed, &p->lock, &until);
 	return p->ended;

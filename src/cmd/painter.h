@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A thread that writes pictures to the terminal. The caller never waits: while the terminal takes nothing (Ctrl-S, a
- * frozen emulator), each new picture replaces the one that waits.
+ * A thread that writes screens to the terminal. The caller never blocks: while the terminal accepts no output
+ * (Ctrl-S, a frozen emulator), a new screen replaces the pending one.
  */
 #ifndef CMD_PAINTER_H
 #define CMD_PAINTER_H

@@ -143,7 +143,7 @@ static int on_signal(void *ctx, int signo)
 
 	if (s->signal) {	/* asked twice: at once */
 		sched_boost_end(&s->sched_boost);
-		_exit(128 + signo);
+		_exit(CMD_BY_SIGNAL + signo);
 	}
 	s->signal = signo;
 	pipeline_stop(s->pipeline);
@@ -431,7 +431,7 @@ static int push_selection(struct run_state *s, struct err *err)
 			    &s->of_sums, err);
 }
 
-/* What the kernel side decides need not be decided again. */
+/* Pushes parts of the filter to the kernel; user space evaluates only the rest. */
 static int push_filter(struct run_state *s, struct err *err)
 {
 	const struct registry *reg = pipeline_registry(s->pipeline);
@@ -546,10 +546,10 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	format_free(s.print);
 	loop_free(loop);
 	if (r == -EPIPE)	/* | head: a quiet end */
-		return 128 + SIGPIPE;
+		return CMD_BY_SIGNAL + SIGPIPE;
 	if (r < 0) {
 		log_error("%s", err.msg);
 		return cmd_exit_status(r);
 	}
-	return s.signal ? 128 + s.signal : status;
+	return s.signal ? CMD_BY_SIGNAL + s.signal : status;
 }

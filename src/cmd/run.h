@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every command that shows events has in common: outputs, filters, limits, recordings, selection, and
- * the run itself. A command adds its probes and its own predicate, and is done.
+ * The run that all commands which show events share: outputs, filters, limits, recordings, selection. A command adds
+ * its probes and its own predicate (struct run_ops).
  */
 #ifndef CMD_RUN_H
 #define CMD_RUN_H
@@ -82,15 +82,15 @@ struct run_input {
 	struct opener **opener;
 };
 
-/* Of a command about stacks. */
+/* Settings of commands that show stacks. */
 struct run_stacks {
 	const struct stack_view *view;	/* how outputs show stacks */
 	const struct sym_opts *symbols; /* names (live and host_root are set here) */
-	uint64_t *left_out;		/* gets the most samples that an output had no memory for; may be NULL */
+	uint64_t *left_out;		/* most samples that an output lost for lack of memory; may be NULL */
 	unsigned hertz;			/* samples of a busy CPU in a second; 0 = it does not sample */
 };
 
-/* What a command brings. Everything is borrowed for the run. */
+/* Parameters and callbacks of a command, borrowed for the run. */
 struct run_ops {
 	const struct pipeline_probe *probes;	/* proc is always there */
 	size_t n_probes;
@@ -99,7 +99,7 @@ struct run_ops {
 	void *pass_ctx;
 	const char *filter_text;	/* its filter words, for file headers; may be NULL */
 	const char *cmdline;
-	const char *ready;		/* said on stderr once records flow; NULL = nothing */
+	const char *ready;		/* message on stderr once records flow; NULL = none */
 	const char *output;		/* NAME[:FILE] when no -o is given; NULL = "text", "" = none */
 	const struct run_input *input;	/* NULL = this host, or -r FILE */
 	const struct run_stacks *stacks; /* NULL: as outputs show them, with names by --symbols */
@@ -114,22 +114,22 @@ struct run_ops {
 	 */
 	run_needs_fn needs;
 	/*
-	 * Likewise, after that: takes the parts of the filter that are decided elsewhere; @rest gets what is left to
-	 * user space, as text. May be NULL.
+	 * Called after `needs`: takes the parts of the filter that the kernel evaluates; @rest gets the rest for user
+	 * space, as text. May be NULL.
 	 */
 	int (*push)(void *ctx, const struct filter *f, const struct registry *reg, struct buf *rest, struct err *err);
 	bool sums;		/* its events are sums, and words of its filter are not theirs */
 	void *needs_ctx;	/* of both */
-	/* Before anything is loaded: what can fail early, and subscribers. May be NULL. */
+	/* Before anything is loaded: early checks, and subscribers. May be NULL. */
 	int (*setup)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
 	/* Once records flow: timers and the like. May be NULL. */
 	int (*started)(void *ctx, struct loop *loop, struct pipeline *p, struct err *err);
-	/* When it is over, however it ended; what subscribed in `setup` leaves here. May be NULL. */
+	/* After the run, also a failed one; subscribers of `setup` unsubscribe here. May be NULL. */
 	void (*stopped)(void *ctx);
 	void *started_ctx;
-	bool hangup;	/* SIGHUP is the command's own, and no reason to stop */
-	const char *unit;	/* one of what it shows: a run that showed nothing says why; NULL = it does not */
-	bool own_netns;		/* without --netns it watches its own network namespace only */
+	bool hangup;	  /* the command handles SIGHUP; the run continues */
+	const char *unit; /* noun for an event: an empty run reports why it is empty; NULL = it does not */
+	bool own_netns;	  /* without --netns it observes only its own network namespace */
 	int nice; /* for a live run: below 0 where being late costs data (cmd/sched_boost.h); 0 = as it is */
 };
 
@@ -140,7 +140,7 @@ struct run_ops {
 size_t run_sets(struct run_conf *c, unsigned flags, struct opt_set *ret_sets);
 struct opt_set run_global_set(struct run_conf *c); /* the last of them */
 
-/* What run_settle() made; lives as long as the run. */
+/* Texts that run_settle() allocates; must outlive the run. */
 struct run_texts {
 	struct buf where, write;
 };

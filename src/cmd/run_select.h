@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The common selection (--pid --container --cgroup --netns,
-	and of a filter proc.name and proc.pid): names resolved to what the kernel side
- * compares, and the same selection over events, for replay and for what cannot be pushed down.
+ * The common selection: --pid, --container, --cgroup, --netns, and proc.name and proc.pid of a filter. Resolves names
+ * to the ids that the kernel side compares, and evaluates the same selection over events, for replay and for events
+ * that cannot be filtered in the kernel.
  */
 #ifndef CMD_RUN_SELECT_H
 #define CMD_RUN_SELECT_H

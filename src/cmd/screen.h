@@ -12,7 +12,7 @@ struct err;
 struct loop;
 struct screen;
 
-/* What is shown. Strings are borrowed for the call; they must be printable. */
+/* One screen. Strings are borrowed for the call; they must be printable. */
 struct screen_page {
 	const char *title, *head, *foot;
 	size_t n_rows;
@@ -23,7 +23,7 @@ struct screen_page {
 
 struct screen_ops {
 	void (*show)(void *ctx);	/* once a second, and after keys: calls screen_show() */
-	void (*key)(void *ctx, int key);	/* one that does not move in the list; SCREEN_KEY_* or a character */
+	void (*key)(void *ctx, int key); /* a key other than those that scroll; SCREEN_KEY_* or a character */
 	void (*quit)(void *ctx);	/* q, or the terminal is gone */
 };
 

@@ -94,7 +94,7 @@ static int end_stdout(int status)
 	if (!why)
 		return status;
 	if (stdout_unread())
-		return 128 + SIGPIPE;
+		return CMD_BY_SIGNAL + SIGPIPE;
 	log_error("cannot write standard output: %s", why);
 	return status == CMD_OK ? CMD_FAIL : status;
 }

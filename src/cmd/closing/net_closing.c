@@ -11,15 +11,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/units.h"
 #include "cmd/closing/closing.h"
+#include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "event/core.h"
 #include "event/event.h"
 #include "probes/net/net_event.h"
 #include "sinks/sink.h"
 #include "sonde/wire.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 /* ---- counting ---- */
 
@@ -121,7 +121,7 @@ void net_closing_say(const struct net_closing *c, int status)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	if (!c->begin_ns || status == 128 + SIGPIPE)
+	if (!c->begin_ns || status == CMD_BY_SIGNAL + SIGPIPE)
 		return;
 	c->file ? put_file(&b, c) : put_seen(&b, c);
 	put_lost(&b, c, "; ");

@@ -59,7 +59,7 @@ void tally_report(const struct tally *t, int status)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	const bool ended = status == CMD_OK || status == 128 + SIGINT || status == 128 + SIGTERM;
+	const bool ended = status == CMD_OK || status == CMD_BY_SIGNAL + SIGINT || status == CMD_BY_SIGNAL + SIGTERM;
 
 	if (!ended || !t->closing || !closing_wanted(t->conf))
 		return;

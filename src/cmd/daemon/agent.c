@@ -174,7 +174,7 @@ static int on_stop(void *ctx, int signo)
 	struct daemon *d = ctx;
 
 	if (d->signal)
-		_exit(128 + signo);	/* asked twice: at once */
+		_exit(CMD_BY_SIGNAL + signo); /* asked twice: at once */
 	d->signal = signo;
 	notify("STOPPING=1");
 	agent_stop(d->agent);
@@ -236,7 +236,7 @@ static int agent_cmd_run(void *conf, const struct cmd_words *w)
 	settings_fini(&d.settings);
 	if (r < 0)
 		log_error("%s", err.msg);
-	return r < 0 ? cmd_exit_status(r) : d.signal && d.signal != SIGTERM ? 128 + d.signal : CMD_OK;
+	return r < 0 ? cmd_exit_status(r) : d.signal && d.signal != SIGTERM ? CMD_BY_SIGNAL + d.signal : CMD_OK;
 }
 
 static const struct cmd_example agent_examples[] = {

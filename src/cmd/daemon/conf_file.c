@@ -16,7 +16,7 @@
 
 #define CONF_MAX_BYTES (1u << 20)
 
-/* Of root or of this user, and nobody else may write: it decides what runs with rights. */
+/* The owner must be root or this user, the only writer: the file configures a privileged program. */
 static int check_owner(const char *path, int fd, struct err *err)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Configuration files: "name = value" lines for option rows. What stands on the command line comes after them and
- * wins.
+ * Configuration files: "name = value" lines for option rows. Options of the command line
+ * override them.
  */
 #ifndef CMD_CONF_FILE_H
 #define CMD_CONF_FILE_H

@@ -134,7 +134,7 @@ int remote_open(const struct run_conf *c, const struct run_ops *spec, const stru
 		return err_set(err, -EINVAL, "--agent and %s exclude each other", why);
 	r = client_connect(path, spec->cmdline ? spec->cmdline : "sonde", &client, &e);
 	if (r < 0 && !c->agent)
-		return 0;	/* nobody asked for one */
+		return 0; /* no agent was requested */
 	if (r < 0) {
 		*err = e;
 		return r;

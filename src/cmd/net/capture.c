@@ -30,7 +30,7 @@ struct capture_conf {
 	const char *flow;
 	struct record_conf record;
 	struct packet_filter *words;	/* while it runs */
-	struct recorder *recorder;	/* likewise; NULL = packets are written as they come */
+	struct recorder *recorder;	/* NULL = packets are written as they arrive */
 };
 
 static const char *const direction_names[] = {

@@ -58,7 +58,7 @@ static bool match_counters(void *ctx, const struct event *ev)
 	return ev->desc->type == NET_EV_COUNT || packet_filter_match(ctx, ev);
 }
 
-/* What another datapath counted so far is all there is to wait for. */
+/* Another datapath's map is read once. */
 static int read_once(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
 {
 	(void)ctx;

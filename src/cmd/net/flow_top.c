@@ -45,7 +45,7 @@ struct top_row {
 	struct sums all, now;		/* now: since the last print of an interval */
 };
 
-/* What was counted of one so far. */
+/* Last totals of a flow, by direction. */
 struct top_flow {
 	uint64_t packets[2], bytes[2];
 	uint32_t row;
@@ -177,7 +177,7 @@ static void host_cell(struct flow_top *t, struct json *j, const char *key, const
 	str_escape_buf(&t->text, text.data, text.len);
 }
 
-/* Who began it and whom it asked: the same for both directions. */
+/* Client and server of the flow, the same for both directions. */
 static void talker_cells(struct flow_top *t, struct json *j, const struct event *ev)
 {
 	const struct net_flow_event *b = ev->body;

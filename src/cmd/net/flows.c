@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde flows: conversations at the interfaces, and what was dropped of them.
+ * sonde flows: flows at the interfaces, and their drops.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -63,7 +63,7 @@ int packet_filter_open(const struct net_conf *net, const struct opt_strv *words,
 	return packet_filter_open_flow(net, words, NULL, NULL, live, ret, err);
 }
 
-/* What somebody named, behind what is there. */
+/* Appends the expression of --flow to @text. */
 static int add_flow(const char *flow, const struct run_conf *run, bool live, struct buf *text, struct err *err)
 {
 	int r;

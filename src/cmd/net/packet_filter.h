@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The options and trailing words of commands about packets: a pcap filter. The
- * kernel decides where it can; this is what is left to user space, and all there is for files.
+ * The pcap filter of packet commands, from their options and trailing words. The kernel evaluates it where it can;
+ * user space evaluates the rest, and all of it for files.
  */
 #ifndef CMD_PACKET_FILTER_H
 #define CMD_PACKET_FILTER_H
@@ -37,8 +37,7 @@ extern const struct opt packet_opts[];
 	OPT_ROW(s, m, "flow", 0, OPT_STR, "FLOW", "this flow: an id, or \"tcp A:PORT -> B:PORT\"", \
 		.more = "both directions and both sides of a translation; ids are those of sonde flows")
 
-/* The same, and of one conversation only: @flow is an id or its ends (probes/net/flow/net_flow_find.h); NULL = all.
- */
+/* The same for one flow: @flow is an id or endpoints (probes/net/flow/net_flow_find.h); NULL = all. */
 int packet_filter_open_flow(const struct net_conf *net, const struct opt_strv *words, const char *flow,
 			   const struct run_conf *run, bool live, struct packet_filter *ret, struct err *err);
 void packet_filter_close(struct packet_filter *w);
@@ -55,7 +54,7 @@ void packet_filter_kinds(const struct filter *f, struct net_conf *net);
 /* A predicate for struct run_ops; @ctx: struct packet_filter. */
 bool packet_filter_match(void *ctx, const struct event *ev);
 
-/* Does an output keep packets? Then all bytes of them are wanted. */
+/* Does an output store packets, and so need all their bytes? */
 bool packet_filter_kept(const struct run_conf *run);
 
 /* --explain-filter: to standard output. Returns an exit status. */

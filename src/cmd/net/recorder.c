@@ -14,6 +14,7 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "base/units.h"
 #include "cmd/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
@@ -32,7 +33,7 @@ struct recorder {
 	bool complained;
 };
 
-const struct record_conf record_conf_default = { .after_ns = 1000000000, .memory = 64u << 20 };
+const struct record_conf record_conf_default = { .after_ns = NS_PER_S, .memory = 64u << 20 };
 
 const struct opt record_opts[] = { OPT_ROW(record_conf, keep_ns, "keep", 0, OPT_DURATION, "TIME",
 					   "flight recorder: keep TIME in memory",

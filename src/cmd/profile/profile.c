@@ -20,6 +20,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "event/filter/filter.h"
@@ -133,7 +134,7 @@ size_t cmd_profile_sets(void *conf, struct opt_set *ret_sets)
 	struct profile_conf *c = conf;
 
 	c->cpu = cpu_conf_default;
-	c->cpu.frequency = 0;	/* so that -F can be told from the default */
+	c->cpu.frequency = 0; /* 0 = no -F */
 	ret_sets[0] = (struct opt_set){ .title = "Profile", .opts = sampling_opts, .conf = &c->cpu };
 	ret_sets[1] = (struct opt_set){ .opts = profile_opts, .conf = c };
 	return 2 + run_sets(&c->run, 0, ret_sets + 2);
@@ -376,7 +377,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	status = run(&c->run, &spec);
 	profile_top_free(watch->top);
 	watch->top = NULL;
-	if (status != 128 + SIGPIPE)
+	if (status != CMD_BY_SIGNAL + SIGPIPE)
 		profile_watch_report(watch);
 	buf_fini(&watch->reasons);
 	buf_fini(&watch->closing);

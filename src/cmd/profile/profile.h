@@ -65,7 +65,7 @@ struct watch {
 };
 extern const struct sink_ops watch_sink;	/* sink_opts.ctx is a struct watch */
 
-/* What bcc says at the end, and what --stats adds; to stderr. */
+/* The final lines of bcc's profile and the report of --stats, to stderr. */
 void profile_watch_report(const struct watch *w);
 
 /* ---- profile_closing.c ---- */
@@ -78,7 +78,7 @@ void profile_closing_progress(void *ctx, uint64_t secs, struct buf *line);
 
 /* ---- profile_top.c: the live view ---- */
 
-/* -ENOTTY with a sentence when there is no terminal, -ENOTSUP when it was left out of the build. */
+/* -ENOTTY without a terminal, -ENOTSUP if built without ncurses, each with a message. */
 int profile_top_new(const struct stack_view *view, struct top **ret, struct err *err);
 void profile_top_free(struct top *t);		/* gives the terminal back; NULL is fine */
 int profile_top_start(struct top *t, struct loop *loop, struct pipeline *p, struct err *err);

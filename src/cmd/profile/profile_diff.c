@@ -228,7 +228,7 @@ int profile_diff(const struct profile_conf *c, const struct cmd_words *w)
 	outfile_free(to.out);
 	side_fini(&side);
 	if (r == -EPIPE)	/* | head: a quiet end */
-		return 128 + SIGPIPE;
+		return CMD_BY_SIGNAL + SIGPIPE;
 	if (r < 0)
 		log_error("%s", err.msg);
 	return r < 0 ? cmd_exit_status(r) : r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the command sees of a run itself: stacks that are missing, completeness by process, losses, cost.
+ * The command's own statistics of a run: missing stacks, completeness by process, losses, cost.
  */
 #include <errno.h>
 #include <inttypes.h>

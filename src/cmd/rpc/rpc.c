@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
+#include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/painter.h"
@@ -39,7 +40,7 @@ struct rpc_conf {
 	uint64_t interval_ns;
 };
 
-/* What the timer of --top needs. */
+/* Context of the timer of --top. */
 struct rpc_top {
 	const struct rpc_conf *conf;
 	struct rpc_summary *summary;
@@ -61,7 +62,7 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 	struct rpc_conf *c = conf;
 
 	c->gohttp2 = gohttp2_conf_default;
-	c->interval_ns = 1000000000;
+	c->interval_ns = NS_PER_S;
 	ret_sets[0] = (struct opt_set){ .title = "Calls", .opts = gohttp2_opts, .conf = &c->gohttp2 };
 	ret_sets[1] = (struct opt_set){ .opts = rpc_opts, .conf = c };
 	return 2 + run_sets(&c->run, RUN_LINES, ret_sets + 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of sonde rpc share.
+ * Shared by the files of sonde rpc.
  */
 #ifndef CMD_RPC_H
 #define CMD_RPC_H

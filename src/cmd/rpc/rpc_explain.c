@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/rpc/rpc.h"
 #include "event/json.h"
@@ -23,7 +24,7 @@
 #include "worker/worker.h"
 
 #define CPU_SECONDS 60
-#define TIMEOUT_NS (60ull * 1000000000)
+#define TIMEOUT_NS (60ull * NS_PER_S)
 #define MEMORY_BYTES (1024ull << 20)	/* DWARF of the largest programs, unpacked */
 #define BUDGET_BYTES (768ull << 20)
 

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/units.h"
 #include "event/event.h"
 #include "event/json.h"
 #include "sinks/sink.h"
@@ -222,7 +223,7 @@ static void add_time(struct buf *out, uint64_t ns)
 		buf_add_str(out, "         -");
 	else if (ns < 1000000)
 		buf_printf(out, " %7.1fus", (double)ns / 1e3);
-	else if (ns < 1000000000)
+	else if (ns < NS_PER_S)
 		buf_printf(out, " %7.2fms", (double)ns / 1e6);
 	else
 		buf_printf(out, " %8.2fs", (double)ns / 1e9);

@@ -194,14 +194,14 @@ static int open_views(struct syscalls_conf *c, struct err *err)
 	return r;
 }
 
-/* Nothing is shown until it comes again. What the tables behind the events need is still watched. */
+/* Pauses or resumes output; process and descriptor state keeps being tracked. */
 static void pause_or_go_on(struct syscalls_conf *c)
 {
 	const struct opt_strv none = { 0 };
 	struct err err = { 0 };
 
 	c->paused = !c->paused;
-	/* with an agent there is no probe here, and what it sends is left out */
+	/* an agent runs the probe: its events are discarded while paused */
 	if (pipeline_call(c->pipeline, "sys", 0, c->paused ? "pause" : "go on", &none, &err) < 0)
 		log_debug("%s", err.msg);
 	if (c->paused)
@@ -222,7 +222,7 @@ static bool reads_keys(const struct run_conf *run, bool tables)
 	return !run->read && !run->outputs.len && !tables && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-/* What is typed while others are in the foreground is theirs. */
+/* Input belongs to the foreground process group. */
 static bool in_foreground(void)
 {
 	pid_t group = tcgetpgrp(STDIN_FILENO);

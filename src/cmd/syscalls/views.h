@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tables over the calls that pass: who uses the CPU, the network, files; which files, connections, calls; in the
- * manner of sysdig's chisels. Live and from captures alike, over what state and words know (scap/state/state.h).
+ * Tables over system calls, like sysdig's chisels: processes by CPU time, network and file bytes; files, connections
+ * and calls. Live or from captures; process and descriptor state is that of scap/state/state.h.
  */
 #ifndef CMD_VIEWS_H
 #define CMD_VIEWS_H
@@ -22,9 +22,9 @@ int views_new(const char *list, bool color, struct views **ret, struct err *err)
 void views_free(struct views *v);		/* NULL is fine */
 unsigned views_needs(const struct views *v);	/* VIEW_NEEDS_* of view_table.h */
 
-/* Writes every table, the @rows heaviest of each, and what the spectrogram has not shown yet. 0 or -errno. */
+/* Writes the @rows largest rows of every table, and the last line of the spectrogram. 0 or -errno. */
 int views_print(struct views *v, size_t rows);
-/* Likewise one object a line, values in bytes, ns and numbers; the spectrogram has none. */
+/* The tables as JSON, one object a line, values in bytes, ns and numbers; without the spectrogram. */
 int views_print_json(struct views *v, size_t rows);
 
 /* A live screen over the tables; -ENOTTY and -ENOTSUP as screen_new(). */
@@ -32,7 +32,7 @@ int views_screen(struct views *v, struct err *err);
 int views_start(struct views *v, struct loop *loop, struct pipeline *p, struct err *err);
 void views_stop(struct views *v);		/* gives the terminal back, if it was taken */
 
-/* What feeds them: a sink whose sink_opts.ctx is a struct views. */
+/* The sink that fills the tables; its sink_opts.ctx is a struct views. */
 extern const struct sink_ops views_sink;
 
 #endif

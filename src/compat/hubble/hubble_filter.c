@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/units.h"
 #include "cilium/hubble.h"
 #include "cilium/kdrops.h"
 #include "cmd/run.h"
@@ -283,7 +284,7 @@ static bool parse_date(const char *arg, uint64_t *ret_ns)
 		if (strcmp(end, "") != 0 && strcmp(end, "Z") != 0)
 			continue;
 		t = *end ? timegm(&tm) : mktime(&tm);
-		*ret_ns = (uint64_t)t * 1000000000 + frac;
+		*ret_ns = (uint64_t)t * NS_PER_S + frac;
 		return t >= 0;
 	}
 	return false;
@@ -301,7 +302,7 @@ static int parse_time(const char *option, const char *arg, uint64_t *ret_ns, str
 		return err_set(err, -EINVAL, "--%s wants a time (2026-11-22T13:00:00Z) or how long ago (5m), "
 			       "not \"%s\"", option, arg);
 	clock_gettime(CLOCK_REALTIME, &now);
-	*ret_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	*ret_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 	*ret_ns -= MIN(*ret_ns, ago);
 	return 0;
 }
