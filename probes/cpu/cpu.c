@@ -32,31 +32,31 @@
 
 #include "cpu.skel.h"
 
-/* Frames of a user stack by default. Those of waits are kept for every thread. */
+/* Default frames of a user stack. Those of waits are kept for every thread. */
 #define SAMPLE_DEPTH 512
 #define BLOCK_DEPTH 127
 #define SLOTS_LEAST 4096
 #define REASONS_BYTES 2048
-#define COPIES_BYTES (1u << 20)	/* of stacks that wait for a table, in the kernel, */
-#define BLOCK_COPIES_BYTES (4u << 20)	/* likewise where threads that leave their CPU are among them */
-#define LATE_NS 150000000ull	/* longest wait for tables at the end */
+#define COPIES_BYTES (1u << 20)	/* ring of copied stacks */
+#define BLOCK_COPIES_BYTES (4u << 20)	/* the same with blocks */
+#define LATE_NS 150000000ull	/* maximum wait for tables at the end */
 
 extern const struct decoder_ops cpu_decoder;
 
-#define WORKER_NICE (-15)	/* their processor time is limited */
-#define BEHIND_NS 1000000000ull	/* longest wait for tables before other probes are started */
+#define WORKER_NICE (-15)	/* their CPU time is limited */
+#define BEHIND_NS 1000000000ull	/* maximum wait for tables before other probes start */
 
 struct cpu_state {
 	struct hooks *hooks;
-	struct cpu_perf *perf;		/* NULL: no samples wanted */
+	struct cpu_perf *perf;		/* NULL: no samples */
 	uint32_t *cpus;			/* --cpu, owned */
 	size_t n_cpus;			/* 0 = all */
-	struct cpu_tables *tables;	/* NULL: built without, no user stacks wanted */
-	struct cpu_deferred *late;	/* NULL: stacks without a table stay cut */
-	bool flowing;			/* records go into the stream */
-	struct buf reasons;		/* why files have no table, the first few */
+	struct cpu_tables *tables;	/* NULL: built without unwinding, or no user stacks */
+	struct cpu_deferred *late;	/* NULL: stacks without a table stay truncated */
+	bool flowing;			/* records enter the stream */
+	struct buf reasons;		/* reasons why files have no table, the first few */
 	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
-	uint64_t walked_late, stayed_cut;	/* stacks in the stream that came before their table */
+	uint64_t walked_late, stayed_cut;	/* stacks in the stream that were sampled before their table */
 };
 
 /* ---- loading ---- */
@@ -67,7 +67,7 @@ static const struct hook cpu_hooks[] = {
 	{ "switches", "cpu_switch", HOOK_ATTACH_TRACE, .tracepoint = "sched_switch", .n_args = 4 },
 	{ "switches", "cpu_switch_args3", HOOK_ATTACH_TRACE, .tracepoint = "sched_switch", .n_args = 3 },
 	{ "wake-ups", "cpu_wakeup", HOOK_ATTACH_TRACE, .tracepoint = "sched_wakeup", .n_args = 1,
-	  .fallback = "time waiting for a CPU is not told from other waiting" },
+	  .fallback = "time waiting for a CPU counts as other waiting" },
 };
 
 static bool wants_samples(const struct cpu_conf *c)
@@ -86,7 +86,7 @@ struct setup {
 	const struct probe_env *env;
 	unsigned n_cpus;		/* possible */
 	size_t n_selected;		/* --cpu; 0 = all */
-	bool copies;			/* stacks that cannot be walked yet */
+	bool copies;			/* copy stacks that wait for a table */
 };
 
 static void set_u32(struct bpf_object *obj, const char *name, uint32_t value)
@@ -112,7 +112,7 @@ static void set_size(struct bpf_object *obj, const char *name, size_t entries)
 		bpf_map__set_max_entries(map, (uint32_t)MAX(entries, (size_t)1));
 }
 
-/* Of the whole host: "0.20 0.18 0.12 1/80 11206" are load averages, then running/all threads. */
+/* Threads of the host: "0.20 0.18 0.12 1/80 11206" are load averages, then running/all threads. */
 static size_t n_threads(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/loadavg", "re");
@@ -121,7 +121,7 @@ static size_t n_threads(void)
 	return f && fscanf(f, "%*s %*s %*s %*u/%zu", &n) == 1 ? n : 0;
 }
 
-/* A slot per thread, and as many again for those that will be born. */
+/* A slot per thread, and as many for future threads. */
 static void configure_slots(struct bpf_object *obj, const struct cpu_conf *c)
 {
 	struct bpf_map *slots = bpf_object__find_map_by_name(obj, "cpu_slots");
@@ -239,7 +239,7 @@ static void table_refused(void *ctx, const struct err *err)
 	probe_env_hook_failed(p->env, "unwind tables", err);
 }
 
-/* Stacks are walked without tables too, by frame pointers. */
+/* Without tables stacks are walked by frame pointers. */
 static int open_tables(struct probe *p, struct err *err)
 {
 	const struct cpu_conf *c = p->conf;
@@ -276,7 +276,7 @@ static int cpu_open(struct probe *p, struct err *err)
 	return r;
 }
 
-/* While a CPU was away no periods passed: it has another grid, and keeps its counts. */
+/* A CPU that comes back starts a new grid and keeps its counts. */
 static int start_cpu(void *ctx, uint32_t cpu)
 {
 	const int fd = map_fd(ctx, "cpu_paces");
@@ -297,7 +297,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	probe_env_hook_failed(p->env, r->hook, &err);
 }
 
-/* Idle time of all CPUs so far, 0 when it cannot be read. */
+/* Idle time of all CPUs so far, 0 if unreadable. */
 static uint64_t idle_ns(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/stat", "re");
@@ -308,7 +308,7 @@ static uint64_t idle_ns(void)
 	return (idle + iowait) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Samples that were asked for and cannot be had are an error; so are switches, without which there are no blocks. */
+/* Fails if samples were requested and are impossible. Switches too are required: without them there are no blocks. */
 static int begin_sampling(struct cpu_state *s, struct err *err)
 {
 	const struct bpf_program *prog = hooks_program(s->hooks, "cpu_sample");
@@ -345,7 +345,7 @@ static int begin_late(struct probe *p, struct err *err)
 	return r;
 }
 
-/* Tables of the files that are most likely to be wanted, and those that samples have asked for meanwhile. */
+/* Loads tables of the most likely files, and of those that samples have requested meanwhile. */
 static int begin_tables(struct probe *p, struct err *err)
 {
 	const struct cpu_conf *c = p->conf;
@@ -363,7 +363,7 @@ static int begin_tables(struct probe *p, struct err *err)
 	return r;
 }
 
-/* Whatever tables are late, samples come: through files whose table is there they are whole. */
+/* Samples start before all tables are there: stacks through files with a table are complete. */
 static int cpu_attach(struct probe *p, struct err *err)
 {
 	struct cpu_state *s = p->state;
@@ -389,7 +389,7 @@ static int name_frames(struct probe *p, const struct sonde_rec *rec)
 	return ret;
 }
 
-/* A mapping that is not there later has gone with its process, or with the program that it ran. */
+/* A missing mapping has gone with its process, or with the program that it ran. */
 static void count_cut(struct cpu_state *s, const struct sonde_rec *rec)
 {
 	struct cursor c = cur_init(rec, rec->len);
@@ -419,7 +419,7 @@ static int load_table(struct probe *p, const struct sonde_rec *rec)
 	struct cpu_need_rec need;
 
 	if (s->tables && cur_copy(&c, &need, sizeof(need)))
-		cpu_tables_need(s->tables, &need); /* what is gone is asked for again */
+		cpu_tables_need(s->tables, &need); /* the walker requests a vanished file again */
 	if (s->late)
 		cpu_deferred_take(s->late);
 	return 0;
@@ -450,7 +450,7 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	(void)now_ns;
 	coop_step(probe_env_coop(p->env), "follow", "CPUs");
 	if (s->perf)
-		cpu_perf_follow(s->perf); /* a CPU that comes while memory is short is tried again */
+		cpu_perf_follow(s->perf); /* a CPU that comes online while memory is short is retried */
 	coop_step(probe_env_coop(p->env), "load", "unwind tables");
 	if (s->tables)
 		cpu_tables_poll(s->tables);
@@ -461,7 +461,7 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 	return 0;
 }
 
-/* The timers of idle CPUs may stand still; no thread's time is missing there. */
+/* Timers of idle CPUs may stop; no thread's time is missing there. */
 static void forgive_idle(const struct cpu_state *s, struct cpu_totals_rec *r)
 {
 	uint64_t period_ns = s->perf ? cpu_perf_clock_ns(s->perf) : 0, now_ns = idle_ns(), idle;
@@ -472,7 +472,7 @@ static void forgive_idle(const struct cpu_state *s, struct cpu_totals_rec *r)
 	r->missed -= MIN(r->missed, idle);
 }
 
-/* Sums over the CPUs. What cannot be read is not counted. */
+/* Sums over the CPUs; skips what it cannot read. */
 static void add_paces(const struct probe *p, struct cpu_totals_rec *r)
 {
 	const int fd = map_fd(p->state, "cpu_paces");
@@ -488,7 +488,7 @@ static void add_paces(const struct probe *p, struct cpu_totals_rec *r)
 	forgive_idle(p->state, r);
 }
 
-/* Best effort: a run does not fail for want of its last words. */
+/* Best effort: a run does not fail because its totals are missing. */
 static void tell_totals(struct probe *p)
 {
 	const struct cpu_state *s = p->state;

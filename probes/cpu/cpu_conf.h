@@ -10,12 +10,12 @@
 
 #include "base/opt.h"
 
-/* What makes a sample: the CPU's cycle counter where there is one, else the clock. */
+/* The event of a sample: the CPU's cycle counter if it has one, else the clock. */
 enum cpu_event { CPU_EVENT_AUTO, CPU_EVENT_CYCLES, CPU_EVENT_CLOCK, CPU_EVENT__MAX };
 
 struct cpu_conf {
 	uint32_t frequency;		/* --frequency: samples per second and CPU */
-	uint64_t period;		/* --period: one every so many events (clock: ns); 0 = by frequency */
+	uint64_t period;		/* --period N: a sample per N events (clock: ns); 0 = by frequency */
 	unsigned event;			/* --event: enum cpu_event */
 	struct opt_strv cpus;		/* --cpu: lists ("0-3,8"); none = all */
 	struct opt_u32v tids;		/* --tid: threads; none = all */

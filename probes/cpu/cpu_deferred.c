@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A stack and its record come apart (cpu_unwind_wire.h): of a block the record comes when the thread is back. What a
- * process has mapped is looked at once for all its stacks, when the first of them comes: soon it may be gone. Memory
- * is bounded: when too much waits, the oldest is given up.
+ * A stack and its record arrive separately (cpu_unwind_wire.h): the record of a block comes when the thread is
+ * back. The mappings of a process are read once for all its stacks, when the first arrives, because the process may
+ * end soon. Memory is bounded: the oldest stack is given up.
  */
 #include "probes/cpu/cpu_deferred.h"
 
@@ -23,7 +23,7 @@
 #define WAITING_BYTES (16u << 20)	/* of copies */
 #define WAITING_MAX 4096u		/* stacks; those of blocks wait without their memory */
 #define WAIT_NS 3000000000ull		/* for a table */
-#define STEP_NS 20000000ull		/* a process may be gone after that */
+#define STEP_NS 20000000ull		/* a process may have ended after that */
 
 /* Of one process. */
 struct process {
@@ -43,9 +43,9 @@ struct late {
 	struct late_id id;
 	struct process *process;
 	struct cpu_deferred_stack stack;
-	void *bytes;			/* what stack.bytes points to; NULL = it is walked */
-	uint64_t *ips;			/* likewise stack.ips, cut to what is there when it is walked */
-	struct cpu_sample_rec *rec;	/* NULL = not here yet */
+	void *bytes;			/* memory of stack.bytes; NULL = walked */
+	uint64_t *ips;			/* owned, of stack.ips; shrunk after the walk */
+	struct cpu_sample_rec *rec;	/* NULL = not yet received */
 	struct late *next;
 };
 
@@ -61,7 +61,7 @@ struct cpu_deferred {
 /* ---- processes ---- */
 
 #define MAPPED_AGAIN_MAX 8u
-#define PLACES_AGAIN_NS 500000000ull	/* it may have mapped more since */
+#define PLACES_AGAIN_NS 500000000ull	/* mappings may have been added since */
 
 static struct process *process_of(struct cpu_deferred *l, uint32_t tgid, uint64_t at_ns)
 {
@@ -122,7 +122,7 @@ static void take_out(struct cpu_deferred *l, struct late **at)
 	l->n--;
 }
 
-/* The record with all that is known of its stack. */
+/* Emits the record with the frames found so far. */
 static void emit(struct cpu_deferred *l, struct late *w)
 {
 	const size_t had = w->rec->n_user, room = had < CPU_USER_MAX ? CPU_USER_MAX - had : 0;
@@ -143,7 +143,7 @@ static void emit(struct cpu_deferred *l, struct late *w)
 	l->opts.emit(l->opts.ctx, r);
 }
 
-/* Walks on. A process that is being started maps files one after the other: what is not there is looked for again. */
+/* Continues the walk. A starting process maps files one after the other: a missing mapping is looked up again. */
 static void walk(struct cpu_deferred *l, struct late *w)
 {
 	struct process *p = w->process;
@@ -160,7 +160,7 @@ static void walk(struct cpu_deferred *l, struct late *w)
 		cpu_deferred_walk(&w->stack, l->opts.tables, &p->places);
 }
 
-/* Nothing more will be known of this stack. */
+/* The walk of this stack cannot proceed. */
 static bool is_over(const struct cpu_deferred *l, const struct late *w, uint64_t now_ns)
 {
 	if (w->stack.end != SONDE_STACK_NO_TABLE || !w->process->places.len)
@@ -168,7 +168,7 @@ static bool is_over(const struct cpu_deferred *l, const struct late *w, uint64_t
 	return now_ns > w->id.at_ns + (cpu_tables_busy(l->opts.tables) ? WAIT_NS : WAIT_NS / 3);
 }
 
-/* @last: nothing waits any longer. */
+/* @last: do not wait any longer. */
 static void walk_all(struct cpu_deferred *l, bool last)
 {
 	const uint64_t now_ns = clock_boot_ns();
@@ -241,7 +241,7 @@ static int add_stack(struct cpu_deferred *l, const struct cpu_copy_stack *c)
 	return 0;
 }
 
-/* A record whose stack was given up goes on as it is. */
+/* A record whose stack was given up is emitted as it is. */
 static int add_rec(struct cpu_deferred *l, const struct cpu_copy *c)
 {
 	const struct late_id id = { .at_ns = c->at_ns, .tid = c->tid };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The queue holds descriptors: the file is the right one even when its process ends before it is looked at. Workers
- * run ahead of others: until a table is there the stacks through its file are cut short, and there is a limit to
- * their processor time.
+ * The queue holds descriptors, so each file is the right one even after its process has ended. Workers run at
+ * raised priority, because stacks through a file without a table are truncated; their CPU time is limited.
  */
 #include "probes/cpu/cpu_load.h"
 
@@ -29,15 +28,15 @@
 
 #define QUEUE_MAX 256
 #define WORKERS_MAX 2
-#define BATCH_MAX 32			/* files of one worker: starting one takes longer than most files do */
-#define TIMEOUT_NS 10000000000ull	/* for a file */
+#define BATCH_MAX 32			/* files per worker: a start costs more than most files */
+#define TIMEOUT_NS 10000000000ull	/* per file */
 #define FINISH_NS 1000000000ull
 #define READ_BYTES (64u << 10)
 #define STRETCH_NS 2000000ull		/* the loop gets its turn after that */
 #define WAIT_NS 100000000ull		/* without a loop */
 #define RETRY_NS 1000000ull		/* until a table is offered again: poll()'s millisecond */
 #define WORKER_BYTES (1ull << 30)
-#define SHARE_OF_SCARCE 3	/* of little memory, for the only worker: larger files get no table */
+#define SHARE_OF_SCARCE 3	/* share of scarce memory for the only worker; larger files get no table */
 _Static_assert(BATCH_MAX <= WORKER_FDS_MAX, "a worker keeps the descriptors of its files");
 
 struct batch;
@@ -47,7 +46,7 @@ struct job {
 	uint64_t asked_ns;
 	int fd;
 	bool guessed;
-	struct batch *batch;		/* NULL: waits */
+	struct batch *batch;		/* NULL: it waits */
 };
 
 enum batch_state {
@@ -68,7 +67,7 @@ struct batch {
 	size_t n, at;
 	uint32_t pid;
 	uint64_t deadline_ns;
-	struct buf answer;		/* not complete */
+	struct buf answer;		/* incomplete */
 };
 
 struct cpu_loader {
@@ -77,16 +76,16 @@ struct cpu_loader {
 	int nice;
 	cpu_load_fn fn;
 	void *ctx;
-	struct job *jobs[QUEUE_MAX];	/* in the order of asking */
+	struct job *jobs[QUEUE_MAX];	/* in the order of requests */
 	size_t n;
 	struct batch *batches[WORKERS_MAX];
 	size_t n_workers;		/* at once */
-	uint64_t worker_bytes;		/* of memory, for each */
+	uint64_t worker_bytes;		/* memory limit of each */
 	unsigned held;			/* cpu_load_hold() */
 	struct loop_source *retry;	/* timer for BATCH_PAUSED */
 };
 
-/* In front of each table. */
+/* Precedes each table. */
 struct answer_head {
 	int32_t result;
 	uint32_t len;
@@ -96,7 +95,7 @@ struct answer_head {
 
 DEFINE_CLEANUP(struct elf *, elf_free)
 
-/* A file that is no ELF file, or has no .eh_frame, is not wrong: mapped code can be anything. */
+/* A file that is not ELF, or lacks .eh_frame, is not an error: mapped code can be anything. */
 static int compile_file(int fd, struct buf *ret)
 {
 	_cleanup_(elf_freep) struct elf *e = NULL;
@@ -258,7 +257,7 @@ static void batch_end(struct batch *b)
 		report(l, guilty, result ?: r ?: -EIO, NULL, 0, &err);
 }
 
-/* Hands on complete tables. -EAGAIN: the next one cannot be taken yet; -E2BIG, -EBADMSG: the answer is wrong. */
+/* Delivers complete tables. -EAGAIN: the next one cannot be taken yet; -E2BIG, -EBADMSG: a wrong answer. */
 static int take_answers(struct batch *b)
 {
 	struct answer_head head;
@@ -355,7 +354,7 @@ static int on_worker(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 	return 0;
 }
 
-/* The files that wait, as many as fit. */
+/* Takes as many waiting files as fit. */
 static void gather(struct batch *b, int fds[static BATCH_MAX])
 {
 	const struct cpu_loader *l = b->loader;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files to unwind tables, some at a time in a worker, while the pipeline goes on.
+ * Compiles files to unwind tables, in batches, in workers beside the pipeline.
  */
 #ifndef CPU_LOAD_H
 #define CPU_LOAD_H
@@ -11,8 +11,8 @@
 
 #include "probes/cpu/cpu_unwind_wire.h"
 
-#define CPU_ELF_BYTES (128u << 20)	/* what the compiler may load of a file */
-#define CPU_TABLE_BYTES (32u << 20)	/* of one table at most */
+#define CPU_ELF_BYTES (128u << 20)	/* limit of what the compiler loads of a file */
+#define CPU_TABLE_BYTES (32u << 20)	/* maximum size of a table */
 
 struct cpu_loader;
 struct err;
@@ -24,7 +24,7 @@ struct cpu_load {
 	uint64_t asked_ns;
 	bool guessed;		/* as given to cpu_load_add() */
 	int result;		/* 0 or -errno: -ETIMEDOUT when it took too long */
-	const void *blob;	/* what the worker sent, not checked; valid during the call */
+	const void *blob;	/* from the worker, unchecked; valid during the call */
 	size_t len;
 	const struct err *err;
 };
@@ -36,19 +36,19 @@ int cpu_load_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn
 		 struct cpu_loader **ret);
 void cpu_load_free(struct cpu_loader *l); /* NULL is fine; what waits is dropped */
 
-bool cpu_load_has(const struct cpu_loader *l, const struct cpu_file_key *key); /* waiting, or at work */
+bool cpu_load_has(const struct cpu_loader *l, const struct cpu_file_key *key); /* waiting or being compiled */
 
-/* @fd is taken over. @guessed: nobody asked for it yet. -ENOBUFS: too many wait. */
+/* Takes @fd. @guessed: not requested yet. -ENOBUFS: the queue is full. */
 int cpu_load_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd, bool guessed);
 
-/* Between true and false files are only gathered: one worker then gets many. May nest. */
+/* Collects files between true and false, so one worker gets many. Nests. */
 void cpu_load_hold(struct cpu_loader *l, bool on);
 
-/* Until all is done that waits now, or for so long. */
+/* Waits until the queue is empty, at most @limit_ns. */
 void cpu_load_wait(struct cpu_loader *l, uint64_t limit_ns);
 
-bool cpu_load_busy(const struct cpu_loader *l); /* any file waiting, or at work */
+bool cpu_load_busy(const struct cpu_loader *l); /* files are waiting or being compiled */
 
-void cpu_load_poll(struct cpu_loader *l); /* ends what takes too long */
+void cpu_load_poll(struct cpu_loader *l); /* kills workers that take too long */
 
 #endif

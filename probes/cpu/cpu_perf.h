@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The perf events that take samples: one per CPU that is online and wanted, opened and closed as CPUs come and go.
+ * The perf events of the samples: one per selected CPU that is online, opened and closed as CPUs come and go.
  */
 #ifndef CPU_PERF_H
 #define CPU_PERF_H
@@ -18,7 +18,7 @@ struct cpu_perf;
 struct cpu_perf_opts {
 	unsigned event;			/* enum cpu_event */
 	uint32_t frequency;		/* samples per second and CPU, unless: */
-	uint64_t period;		/* one every so many events */
+	uint64_t period;		/* a sample per N events */
 	const uint32_t *cpus;		/* borrowed for as long as the result lives */
 	size_t n_cpus;			/* 0 = all */
 };
@@ -32,17 +32,17 @@ void cpu_perf_free(struct cpu_perf *p);	/* NULL is fine; detaches */
 
 /* A clock's period in ns; 0 = hardware cycles. */
 uint64_t cpu_perf_clock_ns(const struct cpu_perf *p);
-/* What one sample stands for: ns, or 0 = as many events as the kernel says. */
+/* Value of one sample in ns; 0 = the number of events that the kernel reports. */
 uint64_t cpu_perf_value(const struct cpu_perf *p);
 
 /*
- * Lets the events run for nobody until they are attached. Then the first sample comes at any moment of a period, half
- * of one after the start in the mean; an event that starts with its program makes it wait a whole one. What cannot be
- * opened now is opened, or explained, by cpu_perf_attach().
+ * Enables the events before they are attached. The first sample then comes at a random moment of a period, on
+ * average half a period after the start, instead of a whole one. cpu_perf_attach() opens, or explains, those that
+ * fail here.
  */
 void cpu_perf_run_ahead(struct cpu_perf *p);
 
-/* What to do before a CPU's event gives samples. */
+/* Called before the event of a CPU delivers samples. */
 typedef int (*cpu_perf_start_fn)(void *ctx, uint32_t cpu);
 
 /* Starts on every CPU; a CPU that is not online waits for cpu_perf_follow(). -errno when there is none at all. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a live process has mapped to run, with what unwind tables know its files by. Part of the live half.
+ * Executable mappings of a live process, with the keys of their files in unwind tables. Part of the live half.
  */
 #ifndef CPU_PROC_MAPS_H
 #define CPU_PROC_MAPS_H

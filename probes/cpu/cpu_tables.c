@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A file is compiled once for all processes that map it: its key is what the kernel knows it by (device, inode
- * number, generation, time of the last change). What cannot be opened because the process is gone is forgotten, so
- * that the next process with that file asks again; what cannot be compiled gets an empty table, so that nobody does.
+ * A file is compiled once for all processes that map it. Its key is its identity in the kernel: device, inode
+ * number, generation, time of the last change. A file that cannot be opened because the process ended is forgotten,
+ * so the next process with that file requests it again; a file that cannot be compiled gets an empty table, so no
+ * process does.
  */
 #include "probes/cpu/cpu_tables.h"
 
@@ -38,13 +39,13 @@
 #include "probes/cpu/cpu_unwind_wire.h"
 #include "probes/cpu/cpu_wire.h"
 
-#define SHARE_OF_SCARCE 8	/* of little memory, for tables */
+#define SHARE_OF_SCARCE 8	/* share of scarce memory for tables */
 #define FILES_MAX 65536u
-#define GONE_AGAIN_NS 100000000ull	/* when a file may be asked for again whose process was gone, */
+#define GONE_AGAIN_NS 100000000ull	/* retry a file whose process had ended */
 #define SIBLINGS_MAX 64
 #define AHEAD_NS 20000000ull	/* CPU time to find the busy processes: enough for some thousand */
 #define PAUSE_NS 200000		/* between two looks whether the first segment is in place */
-#define LATE_AGAIN_NS 30000000000ull	/* or that took too long */
+#define LATE_AGAIN_NS 30000000000ull	/* retry after a timeout */
 
 struct table {
 	uint32_t first, n_units;	/* of the pool */
@@ -56,7 +57,7 @@ struct cpu_tables {
 	struct probe_env *env;		/* borrowed */
 	uint64_t budget_bytes;
 	bool has_loop;
-	uint32_t last_id;		/* given to a table */
+	uint32_t last_id;		/* of the newest table */
 	struct cpu_pool *pool;		/* NULL until the maps are there */
 	int files_fd, asked_fd, gone_fd, proc_fd;
 	uint32_t max_files;
@@ -96,7 +97,7 @@ void cpu_tables_configure(struct bpf_object *obj, uint64_t budget_bytes)
 
 /* ---- room ---- */
 
-/* The file that was used least recently, or false when there is none. */
+/* Finds the least recently used file. False: there is none. */
 static bool find_oldest(const struct cpu_tables *t, struct cpu_file_key *ret)
 {
 	uint64_t oldest = UINT64_MAX;
@@ -238,7 +239,7 @@ static void ask_again(struct cpu_tables *t, const struct cpu_file_key *key, uint
 	bpf_map_update_elem(t->asked_fd, key, &due, BPF_ANY);
 }
 
-/* What cannot be compiled is walked by frame pointers. */
+/* Gives the file an empty table: it is walked by frame pointers. */
 static void refuse(struct cpu_tables *t, const struct cpu_file_key *key, struct err *err)
 {
 	t->stats.refused++;
@@ -250,7 +251,7 @@ static void refuse(struct cpu_tables *t, const struct cpu_file_key *key, struct 
 		t->complain(t->ctx, err);
 }
 
-/* A worker that was too slow may have been kept from running: another time. */
+/* A slow worker may have been preempted: retry later. */
 static int take_compiled(struct cpu_tables *t, const struct cpu_load *l)
 {
 	struct err err = *l->err;
@@ -270,7 +271,7 @@ static int take_compiled(struct cpu_tables *t, const struct cpu_load *l)
 			err_errno(&err, r, "no unwind table");
 	}
 	if (r < 0) {
-		if (!l->guessed) /* else whoever needs it asks */
+		if (!l->guessed) /* else a walk will request it */
 			refuse(t, &l->key, &err);
 		return 0;
 	}
@@ -291,7 +292,7 @@ static int on_compiled(void *ctx, const struct cpu_load *l)
 
 /* ---- the other files of a process ---- */
 
-/* The generation, a part of the key, is told by some file systems: files of others are asked for one by one. */
+/* Only some file systems report the generation, a part of the key: files of others are requested one by one. */
 static void load_sibling(struct cpu_tables *t, uint32_t tgid, struct cpu_place *place, bool guessed)
 {
 	_cleanup_close_ int fd = cpu_proc_maps_open(t->proc_fd, tgid, place);
@@ -301,8 +302,8 @@ static void load_sibling(struct cpu_tables *t, uint32_t tgid, struct cpu_place *
 }
 
 /*
- * A walk stops at the first file without a table, so a process would need as many samples as its stacks have files.
- * What one file is asked for, the others that are mapped to run will be.
+ * Loads the other executable files of a process with the first one: a walk stops at each file without a table, so a
+ * process would need as many samples as its stacks have files.
  */
 static void load_siblings(struct cpu_tables *t, uint32_t tgid, bool guessed)
 {
@@ -371,12 +372,12 @@ static void take_busy(void *ctx, uint32_t tgid, const char *comm)
 		load_siblings(t, tgid, true);
 }
 
-/* A selected tree has nothing mapped yet. The number of a thread does where that of a process is wanted. */
+/* A selected tree has no mappings yet. A thread id serves as process id. */
 void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
 {
 	const struct probe_select *s = probe_env_select(t->env, t->instance);
 
-	if (!t->has_loop || s->n_tree || probe_env_scarce_bytes(t->env))	/* loading has its peak meanwhile */
+	if (!t->has_loop || s->n_tree || probe_env_scarce_bytes(t->env))	/* memory use peaks now */
 		return;
 	cpu_load_hold(t->loader, true);
 	for (size_t i = 0; i < n_tids; i++)
@@ -410,7 +411,7 @@ static int pause_aside(struct cpu_tables *t)
 
 DEFINE_CLEANUP(struct elf *, elf_free)
 
-/* Our own is that of all processes. Trusted: the kernel made it. */
+/* All processes share the vDSO. The kernel made it: trusted. */
 static int load_vdso(struct cpu_tables *t)
 {
 	const struct cpu_file_key key = { .ino = CPU_FILE_VDSO };
@@ -515,7 +516,7 @@ int cpu_tables_places(struct cpu_tables *t, uint32_t tgid, cpu_place_vec *ret)
 	return r;
 }
 
-/* Where the file system does not tell the generation, the rest of the key must do. */
+/* Without a generation the rest of the key decides. */
 static const struct cpu_file_key *known_key(const struct cpu_tables *t, const struct cpu_place *p)
 {
 	void *key, *val;

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "loop/coop.h"
 
-#define BUSY_SHARE 50	/* one part in so many of the time since its start */
+#define BUSY_SHARE 50	/* 1/50 of the time since its start */
 
 bool cpu_top_tasks_stat(const char *line, uint64_t now_ticks, char ret_comm[static 16])
 {

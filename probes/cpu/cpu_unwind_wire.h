@@ -50,7 +50,7 @@ struct cpu_walk {
 	struct sonde_unwind_rule rule;
 	__u32 n;		/* frames so far */
 	__u8 all_regs;		/* regs are those of the frame at hand */
-	__u8 exact;		/* ip is no return address */
+	__u8 exact;		/* ip is not a return address */
 	__u8 by_fp;		/* the last step went by the frame pointer */
 	__u8 compat;		/* 32-bit code */
 	__u64 regs[34];		/* by DWARF number, while all are known; the rest is room to read them */

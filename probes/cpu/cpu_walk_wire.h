@@ -206,7 +206,7 @@ static __always_inline int rule_cfa(struct cpu_walk *w, __u64 *ret)
 
 static __always_inline bool rule_pushed(struct cpu_walk *w, __u64 cfa, __u64 *ret_ip, __u64 *ret_fp)
 {
-	__u64 *words = w->regs;	/* nobody needs them any more: the caller's are not known */
+	__u64 *words = w->regs;	/* not needed any more: those of the caller are unknown */
 	const __u32 bytes = PUSHED_WORDS * sizeof(*words);
 	__u64 at = ((__u64)(__s64)w->rule.fp_off + bytes) / sizeof(*words);
 

@@ -11,7 +11,7 @@
 
 #define CPU_REC_SAMPLE SONDE_EV(PROBE_ID, 1)	/* a thread was running when the event came */
 #define CPU_REC_BLOCK SONDE_EV(PROBE_ID, 2)	/* a thread is back on a CPU; the stack is that of when it left */
-#define CPU_REC_NEED SONDE_EV(PROBE_ID, 3)	/* unwind rows are wanted for a file; read by the live half */
+#define CPU_REC_NEED SONDE_EV(PROBE_ID, 3)	/* request for unwind rows of a file; for the live half */
 #define CPU_REC_TOTALS_4 SONDE_EV(PROBE_ID, 4)	/* as the next, without what was walked late */
 #define CPU_REC_TOTALS SONDE_EV(PROBE_ID, 5)	/* at the end: what was missed, and what the unwind tables cost */
 
@@ -65,7 +65,7 @@ struct cpu_totals_rec {
 	__u64 missed;		/* of these, without a sample */
 	__u64 files, rows, bytes;	/* unwind tables at the end */
 	__u64 pool_bytes;	/* kernel memory that they lie in */
-	__u64 loaded, evicted;	/* in the whole run, likewise below */
+	__u64 loaded, evicted;	/* this and the next: of the whole run */
 	__u64 refused;		/* files that are walked by frame pointers because nothing could be made of them */
 	__u64 gone;		/* requests whose process was gone */
 	__u64 late;		/* compilations that took too long */

@@ -28,14 +28,14 @@
 
 #include "proc.skel.h"
 
-#define QUIET_NS 500000000ull	/* without a record to go in front of, a mapping waits so long */
+#define QUIET_NS 500000000ull	/* maximum delay of a mapping without a record to precede */
 
 extern const struct decoder_ops proc_decoder;
 
 struct proc_state {
 	struct hooks *hooks;
 	struct cgroup_names *cgroups;	/* NULL: no cgroup2 here */
-	struct mmap_watch *mmaps;	/* NULL: not wanted, not permitted */
+	struct mmap_watch *mmaps;	/* NULL: not requested, or not permitted */
 	uint64_t looked_ns;		/* when the rings of mappings were last looked at */
 	uint64_t next_mapping_ns;	/* oldest that was waiting then */
 	bool draining;
@@ -122,7 +122,7 @@ static void name_cgroup(struct probe *p, uint64_t id)
 		probe_env_inject_name(p->env, SONDE_NAME_CGROUP, id, path);
 }
 
-/* The cgroup that @r tells of, 0 = none. */
+/* The cgroup in @r, 0 = none. */
 static uint64_t cgroup_of(const struct sonde_rec *r)
 {
 	union {

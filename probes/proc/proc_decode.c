@@ -43,9 +43,7 @@ static int body_emit(const struct body *b, struct event *ev, const struct emitte
 
 /* ---- strings of records ---- */
 
-/*
- * "c\0b\0a\0" is /a/b/c. What the walk found no root for is a bare name (memfd) or the end of a longer path.
- */
+/* "c\0b\0a\0" is /a/b/c. A walk that found no root left a bare name (memfd) or the end of a longer path. */
 static void add_parts(struct body *b, const char *parts, size_t len, bool rooted)
 {
 	const char *nul = len ? memchr(parts, 0, len) : NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the proc events look like: their words, and their lines. Knows nothing of records.
+ * Fields and lines of the proc events. Independent of records.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bodies of the proc events, between proc_decode.c (records to bodies) and proc_desc.c (rows and lines). The
- * words of the rows are the contract with everybody else; nobody outside these two files reads a body.
+ * Bodies of the proc events, between proc_decode.c (records to bodies) and proc_desc.c (rows and lines). The fields
+ * of the rows are the contract with all other code; only these two files read a body.
  */
 #ifndef PROC_EVENT_H
 #define PROC_EVENT_H

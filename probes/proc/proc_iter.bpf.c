@@ -25,7 +25,7 @@ struct proc_iter_scratch {
 	struct proc_socket_rec sock;
 };
 
-/* One reader: nobody else writes here while an iterator runs. */
+/* Only one reader runs iterators, one at a time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

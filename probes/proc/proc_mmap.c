@@ -38,7 +38,7 @@ struct mmap_ring {
 struct mmap_watch {
 	struct mmap_ring *rings;	/* owned */
 	size_t n, map_bytes;
-	uint8_t record[RECORD_BYTES];	/* one that is torn at the ring's end */
+	uint8_t record[RECORD_BYTES];	/* a record torn at the ring's end */
 	union {
 		struct proc_mmap_rec rec;
 		struct sonde_lost_rec lost;
@@ -219,7 +219,7 @@ static size_t record_at(struct mmap_watch *w, const uint8_t *data, uint64_t pos,
 	return len;
 }
 
-/* The oldest record of @ring and its time; false when there is none. What is torn for good is skipped. */
+/* The oldest record of @ring and its time; false if there is none. Skips records that stay torn. */
 static bool oldest(struct mmap_watch *w, struct mmap_ring *ring, const uint8_t **ret, size_t *ret_len,
 		   uint64_t *ret_time_ns)
 {

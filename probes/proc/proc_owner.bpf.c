@@ -12,7 +12,7 @@
 
 #include <bpf/bpf_tracing.h>
 
-/* Inode of a network namespace by the kernel's cookie for it: all that a cgroup hook is told. */
+/* Inode of a network namespace by its cookie, the only id that a cgroup hook has. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -20,7 +20,7 @@ struct {
 	__type(value, __u32);
 } proc_netns SEC(".maps");
 
-/* What a bound socket has in sonde_tuple_cookie, to be taken out on release: cookie -> tuple. */
+/* Tuple of a bound socket in sonde_tuple_cookie, removed on release: cookie -> tuple. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

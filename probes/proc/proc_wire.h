@@ -28,7 +28,7 @@
 #define PROC_PATH_BYTES 512	/* most bytes of a path */
 #define PROC_ARGS_BYTES 512	/* most bytes of arguments */
 
-/* Who a task is. */
+/* Identity of a task. */
 struct proc_who {
 	__u64 cgroup_id;	/* cgroup v2 */
 	__u32 ppid;		/* tgid of the parent */

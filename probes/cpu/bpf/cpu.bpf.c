@@ -18,10 +18,10 @@ struct {
 } cpu_paces SEC(".maps");
 
 /*
- * Keeps the clock's books. The timer keeps a grid of periods; one that comes late skips what it missed, and the
- * kernel does not say so. Most of what is missed on virtual machines is time in which the hypervisor ran somebody
- * else: no thread's time, so a late sample stands for one period like any other. The grid is known by its earliest
- * sample, of which others are late by less than a period.
+ * Keeps the ledger of the clock. The timer has a grid of periods; a late timer skips the periods that it missed,
+ * which the kernel does not report. On virtual machines the hypervisor ran something else for most of that time,
+ * which belongs to no thread, so a late sample counts one period. The earliest sample defines the grid; others are
+ * late by less than a period.
  */
 static __always_inline void keep_pace(struct cpu_pace *p, __u64 now_ns)
 {
@@ -39,7 +39,7 @@ static __always_inline void keep_pace(struct cpu_pace *p, __u64 now_ns)
 	p->missed += n - 1;
 }
 
-#define FETCH_SPANS 16		/* of the last walk: most stacks are not deeper */
+#define FETCH_SPANS 16		/* of the last walk; few stacks are deeper */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -54,7 +54,7 @@ struct bpf_ringbuf_map {
 
 #pragma clang attribute pop
 
-/* Of a map pointer the fields may be read as the kernel's types tell them. */
+/* A map pointer may be dereferenced through CO-RE. */
 static __always_inline void fetch_ring(void *ring)
 {
 	struct bpf_ringbuf_map *map = ring;
@@ -70,12 +70,12 @@ static __always_inline void fetch_ring(void *ring)
 }
 
 /*
- * Asks for the memory that a sample of @tid needs. A hundred times a second all of it is in no cache: asked for piece
- * by piece it takes a third of the sample's time, together hardly more than one piece.
+ * Prefetches the memory that a sample of @tid needs. At a hundred samples per second all of it is cold: loaded
+ * piece by piece it takes a third of the sample's time, together hardly more than one piece.
  */
 static __always_inline void fetch_ahead(__u32 tid)
 {
-	struct cpu_scratch *d = desk_of(CPU_CLASS_SAMPLE);
+	struct cpu_scratch *d = get_scratch(CPU_CLASS_SAMPLE);
 	const struct cpu_unwind_trace *t;
 	__u32 zero = 0, *n;
 
@@ -104,7 +104,7 @@ static __always_inline bool in_kernel(const struct bpf_perf_event_data *ctx)
 #endif
 }
 
-/* Returns how many frames there are. */
+/* Returns the number of frames. */
 static __always_inline __u64 add_kernel_stack(struct bpf_perf_event_data *ctx, struct cpu_sample_rec *r)
 {
 	long n;
@@ -125,10 +125,10 @@ static __always_inline __u64 add_kernel_stack(struct bpf_perf_event_data *ctx, s
 	return (__u64)n / sizeof(__u64);
 }
 
-/* Has user space been interrupted? Then what each frame has of its registers goes to the desk. */
+/* True if the event interrupted user space. Copies the registers that every frame has to the scratch area. */
 static __always_inline bool regs_here(const struct bpf_perf_event_data *ctx)
 {
-	struct cpu_scratch *d = desk_of(CPU_CLASS_SAMPLE);
+	struct cpu_scratch *d = get_scratch(CPU_CLASS_SAMPLE);
 
 	if (!d || in_kernel(ctx))
 		return false;
@@ -165,7 +165,7 @@ static __always_inline void add_user_stack(const struct bpf_perf_event_data *ctx
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l,
 					const struct cpu_who *who)
 {
-	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SAMPLE);
+	struct cpu_sample_rec *r = record_of(CPU_CLASS_SAMPLE);
 	__u64 id = bpf_get_current_pid_tgid();
 	__u64 at_ns;
 

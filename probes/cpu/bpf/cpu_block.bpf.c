@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Time off the CPUs. When a thread leaves its CPU its user stack is walked, for that is the last moment at which its
- * memory is at hand; it waits in the thread's slot. When the thread is back the rest is known: how long it was away,
- * how much of that it could have run, and, since it has not run yet, its kernel stack.
+ * Time off the CPUs. When a thread leaves its CPU its user stack is walked, the last moment at which its memory is
+ * accessible, and kept in the thread's slot. When the thread is back the program adds the rest: the duration, the
+ * runnable part of it and, since the thread has not run yet, its kernel stack.
  *
- * A slot is written by one CPU at a time: the scheduler lets a thread run again only after the switch away from it is
- * over. Only the time of waking comes from elsewhere.
+ * One CPU at a time writes a slot: the scheduler runs a thread again only after the switch away from it is over.
+ * Only the wake-up time comes from another CPU.
  */
 #include "probes/cpu/bpf/cpu_common.bpf.h"
 #include "probes/cpu/bpf/cpu_user.bpf.h"
@@ -19,7 +19,7 @@ const volatile bool cpu_select_cpus = false;
 
 SONDE_SET(cpu_cpus, __u32);
 
-/* Allocated beforehand: memory cannot be had with the run queue locked. */
+/* Preallocated: a program cannot allocate with the run queue locked. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set at run time, as the size of a slot */
@@ -27,7 +27,7 @@ struct {
 	__uint(value_size, sizeof(struct cpu_slot) + 127 * sizeof(__u64));
 } cpu_slots SEC(".maps");
 
-/* What a new slot is filled with; as long as a slot. */
+/* Initial value of a slot, of the same size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -53,7 +53,7 @@ static __always_inline struct cpu_slot *slot_of(__u32 tid)
 
 static __always_inline void keep_user_stack(struct cpu_slot *slot, bool has_memory)
 {
-	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SWITCH);
+	struct cpu_sample_rec *r = record_of(CPU_CLASS_SWITCH);
 	__u64 n, at_ns;
 
 	slot->n_user = 0;
@@ -108,7 +108,7 @@ static __always_inline bool select_time(__u64 ns)
 	return ns >= cpu_min_block_ns && (!cpu_max_block_ns || ns <= cpu_max_block_ns);
 }
 
-/* Time that it could have run: since it was woken, or all of it when it never slept. */
+/* Runnable time: since the wake-up, or all of it if the thread never slept. */
 static __always_inline __u64 wait_of(const struct cpu_slot *slot, __u64 now_ns)
 {
 	if (slot->mode & CPU_MODE_PREEMPTED)
@@ -116,7 +116,7 @@ static __always_inline __u64 wait_of(const struct cpu_slot *slot, __u64 now_ns)
 	return slot->woken_ns > slot->out_ns && slot->woken_ns < now_ns ? now_ns - slot->woken_ns : 0;
 }
 
-/* @next NULL: its kernel stack is not known. */
+/* @next NULL: the kernel stack is unknown. */
 static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cpu_slot *slot,
 				       struct task_struct *next)
 {
@@ -145,7 +145,7 @@ static __always_inline void add_stacks(struct cpu_sample_rec *r, const struct cp
 static __always_inline void report(struct sonde_ledger *l, const struct cpu_slot *slot, __u32 tid,
 				   struct task_struct *next, __u64 now_ns)
 {
-	struct cpu_sample_rec *r = scratch_of(CPU_CLASS_SWITCH);
+	struct cpu_sample_rec *r = record_of(CPU_CLASS_SWITCH);
 
 	if (!r)
 		return;
@@ -182,8 +182,8 @@ static __always_inline void come_back(struct task_struct *next, __u64 now_ns)
 }
 
 /*
- * A thread that leaves was away before, and nobody saw it come back: the kernel does not trace some switches of ten
- * thousand. It ran from when it was woken, as far as is known; its kernel stack of then is gone.
+ * The thread leaves although no switch back was seen: the kernel does not trace a few switches in ten thousand. It
+ * ran from its wake-up, if that is known; its kernel stack of that time is lost.
  */
 static __always_inline void come_back_late(struct cpu_slot *slot, __u32 tid, __u64 now_ns)
 {
@@ -196,7 +196,7 @@ static __always_inline void come_back_late(struct cpu_slot *slot, __u32 tid, __u
 		rec_filtered(l);
 }
 
-/* The current thread leaves; @preempt: against its will, whatever its state says. */
+/* The current thread leaves; @preempt: involuntarily, whatever its state. */
 static __always_inline void leave(bool preempt, __u32 state, __u64 now_ns)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -205,7 +205,7 @@ static __always_inline void leave(bool preempt, __u32 state, __u64 now_ns)
 	struct cpu_slot *slot;
 
 	if (!tid)
-		return; /* an idle CPU that has something to do is no wait */
+		return; /* an idle thread that gives way is not a wait */
 	if (!ends && !select_current(tid)) {
 		l = ledger_seen(CPU_CLASS_SWITCH);
 		if (l)
@@ -240,7 +240,7 @@ int cpu_switch(__u64 *ctx)
 	return 0;
 }
 
-/* The same before 5.18: the state is that of the thread, which may have been woken since. */
+/* Before 5.18 the arguments lack the state: the thread has it, and may have been woken since. */
 SEC("tp_btf/sched_switch")
 int cpu_switch_args3(__u64 *ctx)
 {

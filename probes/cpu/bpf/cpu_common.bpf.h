@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What sampling and switching have in common: configuration, selection, and the end of every record.
+ * Common parts of sampling and switching: configuration, selection, and the end of every record.
  *
- * Programs run in the middle of anything: a sample in a timer interrupt or, with hardware events, an NMI; a switch
- * with the run queue locked. So nothing here takes a lock that others hold, no memory is allocated, and the two
- * share neither scratch memory nor a row of the ledger.
+ * Programs run in any context: a sample in a timer interrupt or, with hardware events, an NMI; a switch with the
+ * run queue locked. So the code takes no shared lock and allocates no memory, and the two share neither scratch
+ * memory nor a row of the ledger.
  */
 #ifndef CPU_COMMON_BPF_H
 #define CPU_COMMON_BPF_H
@@ -23,10 +23,10 @@ UNIT_SHARED const volatile bool cpu_select_tids = false;
 
 SONDE_SET(cpu_tids, __u32);
 
-/* Where a record is made, with room for its addresses. */
-static __always_inline struct cpu_sample_rec *scratch_of(__u32 class)
+/* Scratch memory of a record, with room for its addresses. */
+static __always_inline struct cpu_sample_rec *record_of(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 
 	return d ? (void *)d->rec : NULL;
 }
@@ -43,21 +43,20 @@ static __always_inline __u32 task_netns(struct task_struct *task)
 
 #define PF_KTHREAD 0x00200000
 
-/* Whose sample it is. */
+/* The process of a sample. */
 struct cpu_who {
 	__u64 start_ns;		/* of the process, boot clock */
 	__u64 cgroup_id;
 	__u32 netns;
-	bool has_memory;	/* no kernel thread */
+	bool has_memory;	/* not a kernel thread */
 };
 
 enum bpf_func_id___cpu { BPF_FUNC_get_current_task_btf___cpu };
 
 /*
- * The current task. Each of these lies in a cache line that nobody had in mind: loads one beside the other, with no
- * call in between (5.11), are waited for together. Not more of them than this: for each pointer that is followed from
- * a trusted one the verifier searches all types of the kernel by name, which takes it a millisecond (6.18), and that
- * comes before the first sample.
+ * Reads the current task. Each field is in a cold cache line; adjacent loads without a call in between (5.11) miss
+ * in parallel. The list is short on purpose: for each pointer that is followed from a trusted one the verifier
+ * searches all kernel types by name, a millisecond each (6.18) before the first sample.
  */
 static __always_inline void who_is_it(struct cpu_who *who)
 {
@@ -80,7 +79,7 @@ static __always_inline void who_is_it(struct cpu_who *who)
 	who->cgroup_id = bpf_get_current_cgroup_id();
 }
 
-/* The selection over the current task. The idle threads, all of them number 0, belong to no process. */
+/* Applies the selection to the current task. The idle threads, all with number 0, belong to no process. */
 static __always_inline bool select_current(__u32 tid)
 {
 	if (!tid && !cpu_keep_idle)
@@ -89,13 +88,13 @@ static __always_inline bool select_current(__u32 tid)
 	       (!sonde_select_netns || select_netns(task_netns((struct task_struct *)bpf_get_current_task())));
 }
 
-/* Sends what was gathered: the stacks' lengths decide. */
+/* Sends the record; its stacks determine its length. */
 static __always_inline void emit(struct sonde_ledger *l, struct cpu_sample_rec *r)
 {
 	__u32 len = sizeof(*r) + ((__u32)r->n_kern + r->n_user) * sizeof(__u64);
 
 	barrier_var(len);
-	if (len > sizeof(*r) + SCRATCH_IPS * sizeof(__u64)) { /* cannot be, which the verifier does not know */
+	if (len > sizeof(*r) + SCRATCH_IPS * sizeof(__u64)) { /* impossible, but the verifier cannot prove it */
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}

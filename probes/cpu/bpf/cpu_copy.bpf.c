@@ -13,14 +13,14 @@ struct mm_struct___stack {
 
 #pragma clang attribute pop
 
-/* How much lies between the stack pointer and the end of the stack; of the first thread, without its environment. */
+/* Bytes between the stack pointer and the end of the stack; for the first thread, without its environment. */
 static __always_inline __u64 stack_left(struct cpu_scratch *d, __u32 class)
 {
 	struct mm_struct___stack *mm = (void *)d->u.mm;
 	__u64 sp = d->u.w.sp, pc = d->u.w.pc, first = BPF_CORE_READ(mm, start_stack), end;
 	struct vm_area_struct *vma;
 
-	d->u.w.pc = sp;	/* that is what is looked up */
+	d->u.w.pc = sp;	/* vma_find() searches for it */
 	vma = vma_find(&d->u, class);
 	d->u.w.pc = pc;
 	if (!vma || BPF_CORE_READ(vma, vm_start) > sp)
@@ -32,8 +32,8 @@ static __always_inline __u64 stack_left(struct cpu_scratch *d, __u32 class)
 }
 
 /*
- * Copies what can be read of the @left bytes above the stack pointer: c->head.len bytes behind c->w. That it is
- * counted there, and not here, makes all turns of the loop alike to the verifier.
+ * Copies the readable part of the @left bytes above the stack pointer: c->head.len bytes after c->w. Counting
+ * there, and not here, makes all turns of the loop equal to the verifier.
  */
 static __always_inline void copy_bytes(struct cpu_copy_stack *c, __u64 left)
 {
@@ -45,7 +45,7 @@ static __always_inline void copy_bytes(struct cpu_copy_stack *c, __u64 left)
 			break;
 		if (n > CPU_COPY_CHUNK)
 			n = CPU_COPY_CHUNK;
-		barrier_var(n);	/* what is checked is what is used, also to old verifiers */
+		barrier_var(n);	/* keep the check and the use in one register for old verifiers */
 		if (n > CPU_COPY_CHUNK || bpf_probe_read_user(c->bytes + done, n, (void *)(c->w.sp + done)))
 			break;
 		c->head.len = done + n;
@@ -53,13 +53,13 @@ static __always_inline void copy_bytes(struct cpu_copy_stack *c, __u64 left)
 }
 
 /*
- * Copies the stack of the walk that just stopped, known by d->copy.at_ns. 1, or 0: there is no room for it. It goes
- * through the desk, so that it takes as much of the ring as it is long: most stacks are of some hundred bytes.
+ * Copies the stack of the walk that just stopped; its key is d->copy.at_ns. 1, or 0: the ring is full. The copy
+ * passes through the scratch area, so it takes its own length of the ring: most stacks are some hundred bytes.
  */
 __noinline int cpu_copy_stack(__u32 class)
 {
 	__u64 id = bpf_get_current_pid_tgid(), left, len;
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct cpu_copy_stack *c;
 
 	if (!d)

@@ -22,10 +22,10 @@ struct {
 /* Copies the stack of the walk that just stopped; its key is d->copy.at_ns. 1, or 0: no room. */
 int cpu_copy_stack(__u32 class);
 
-/* The stack that was walked ended with @end: has its memory been copied? *ret_at_ns: by what it is known. */
+/* True if the walk ended with @end and the stack was copied; *ret_at_ns is the key of the copy. */
 static __always_inline bool stack_copied(__u32 class, __u8 end, __u64 *ret_at_ns)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 
 	if (!cpu_copies_wanted || end != SONDE_STACK_NO_TABLE || !d)
 		return false;
@@ -34,12 +34,12 @@ static __always_inline bool stack_copied(__u32 class, __u8 end, __u64 *ret_at_ns
 }
 
 /*
- * Sends the record on the desk of @class after the stack that was copied, instead of on its own way. False: there is
- * no room, the record is sent as others are.
+ * Sends the record of @class to the ring of copies, after its stack. False: the ring is full, the record takes the
+ * common way.
  */
 static __always_inline bool copy_record(struct sonde_ledger *l, __u32 class, __u64 at_ns)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct cpu_sample_rec *r;
 	__u64 len;
 
@@ -47,7 +47,7 @@ static __always_inline bool copy_record(struct sonde_ledger *l, __u32 class, __u
 		return false;
 	r = (void *)d->rec;
 	len = sizeof(*r) + ((__u64)r->n_kern + r->n_user) * sizeof(__u64);
-	barrier_var(len);	/* what is checked is what is used, also to old verifiers */
+	barrier_var(len);	/* keep the check and the use in one register for old verifiers */
 	if (len > sizeof(*r) + SCRATCH_IPS * sizeof(__u64))
 		return false;
 	r->hdr.len = len;

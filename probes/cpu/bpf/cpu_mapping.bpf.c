@@ -26,13 +26,13 @@ struct mm_struct___id {
 
 enum bpf_func_id___mapping { BPF_FUNC_get_current_task_btf___mapping };
 
-/* What its mappings are known by. */
+/* Identity of a process's mappings. */
 struct mm_key {
-	__u64 id;		/* 0 = what was read of them lately cannot be trusted */
+	__u64 id;		/* 0 = cached mappings cannot be trusted */
 	__u32 seq;
 };
 
-/* Of @mm, a pointer that the verifier knows: no calls. */
+/* For @mm, a pointer that the verifier trusts: no calls. */
 static __always_inline void mm_key_of(struct mm_struct *mm, struct mm_key *ret)
 {
 	struct mm_struct___count *count = (void *)mm;
@@ -51,7 +51,7 @@ static __always_inline void mm_key_of(struct mm_struct *mm, struct mm_key *ret)
 	}
 }
 
-/* Of any. */
+/* For any pointer. */
 static __always_inline void mm_key_of_probed(struct mm_struct *mm, struct mm_key *ret)
 {
 	struct mm_struct___id *id = (void *)mm;
@@ -62,12 +62,12 @@ static __always_inline void mm_key_of_probed(struct mm_struct *mm, struct mm_key
 }
 
 /*
- * At the beginning of a walk: the current task's mappings, and may what is known of them be used? A function that is
- * verified once: for each way to a load of a typed pointer the verifier searches all of the kernel's types by name.
+ * Starts a walk: the current task's mappings, and whether the cached ones may be used. A function of its own, so
+ * the verifier checks it once: for each path to a load of a typed pointer it searches all kernel types by name.
  */
 __noinline int cpu_proc_maps_begin(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct mm_key key = { 0 };
 	struct mm_struct *mm;
 
@@ -105,7 +105,7 @@ struct {
 	__type(value, struct cpu_unwind_file);
 } cpu_unwind_files SEC(".maps");
 
-/* When a file that has no table may be asked for next, boot clock. */
+/* Time of the next request for a file without a table, boot clock. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -113,7 +113,7 @@ struct {
 	__type(value, __u64);
 } cpu_unwind_asked SEC(".maps");
 
-/* The first segment; the others are made like it when they are needed. */
+/* The first segment; user space creates the others like it. */
 struct cpu_unwind_segment {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CPU_SEGMENT_UNITS);
@@ -121,7 +121,7 @@ struct cpu_unwind_segment {
 	__type(value, struct cpu_unwind_unit);
 } cpu_unwind_segment SEC(".maps");
 
-/* Sized at run time: as many segments as the budget has. The first is put in by user space, as the others are. */
+/* Sized at run time to the budget in segments. User space enters all of them, the first too. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -143,7 +143,10 @@ static __always_inline __u32 *pool_word(__u32 word)
 
 /* ---- asking ---- */
 
-/* The life-cycle lane, so that bulk cannot push it out, and at once: stacks are cut short until it is answered. */
+/*
+ * Uses the life-cycle lane, which bulk cannot displace, and wakes user space: stacks stay truncated until it
+ * answers.
+ */
 static __always_inline bool need_send(__u32 class, const struct cpu_file_key *key, const struct cpu_mapping *m)
 {
 	struct sonde_ledger *l = ledger_seen(CPU_CLASS_NEED + class);
@@ -213,7 +216,7 @@ struct inode___words {
 
 #pragma clang attribute pop
 
-/* Read as two words: a file that is written to at this moment is asked for twice. */
+/* Two reads: a file that is being written is requested twice. */
 static __always_inline __u64 inode_mtime_ns(struct inode *inode)
 {
 	struct inode___mtime *old = (void *)inode;
@@ -227,7 +230,7 @@ static __always_inline __u64 inode_mtime_ns(struct inode *inode)
 	return BPF_CORE_READ(old, i_mtime.tv_sec) * 1000000000ull + BPF_CORE_READ(old, i_mtime.tv_nsec);
 }
 
-/* The file of @vma. False: no file, no table to look for. */
+/* The file of @vma. False: no file, hence no table. */
 static __always_inline bool mapping_key(struct cpu_unwind *u, struct vm_area_struct *vma, const struct cpu_mapping *m,
 					struct cpu_file_key *ret)
 {
@@ -247,7 +250,7 @@ static __always_inline bool mapping_key(struct cpu_unwind *u, struct vm_area_str
 	return true;
 }
 
-/* What @vma is a mapping of, and its table; asks for it when it is not there. @m has its addresses. */
+/* Finds the file of @vma and its table; requests a missing table. @m has the addresses. */
 static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct vm_area_struct *vma,
 				       struct cpu_mapping *m)
 {
@@ -255,10 +258,10 @@ static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct
 	struct cpu_unwind_file *f;
 
 	m->no_file = !mapping_key(u, vma, m, &key);
-	if (m->no_file || (u->w.compat && !key.dev)) /* 32-bit code has another vDSO */
+	if (m->no_file || (u->w.compat && !key.dev)) /* 32-bit code uses another vDSO */
 		return;
 	if (!key.dev)
-		m->off = 0;	/* the vDSO's is not counted from its file */
+		m->off = 0;	/* offsets in the vDSO do not start at its file */
 	f = bpf_map_lookup_elem(&cpu_unwind_files, &key);
 	if (f) {
 		mapping_table(m, f);
@@ -271,8 +274,8 @@ static __always_inline void table_find(struct cpu_unwind *u, __u32 class, struct
 /* ---- rows ---- */
 
 /*
- * Rules found lately, by table and grain of addresses: the outer frames of stacks are the same ones again and again,
- * the inner ones are in the same loops. A table's number is never another's, so what is gone is not found.
+ * Cached rules, by table and grain of addresses: outer frames recur in all stacks, inner ones stay in the same
+ * loops. Table numbers are never reused, so a rule of an evicted table is not found.
  */
 static __always_inline struct cpu_rule_slot *rule_slot(struct cpu_scratch *d, __u64 key)
 {
@@ -281,15 +284,15 @@ static __always_inline struct cpu_rule_slot *rule_slot(struct cpu_scratch *d, __
 	return &d->rules[i & ((1 << RULE_SLOTS_SHIFT) - 1)];
 }
 
-/* Where a row was found. */
+/* A row of a table. */
 struct cpu_row {
 	__u32 rule;		/* its number; 0 = a gap */
 	__u32 low, end;		/* its addresses in the page */
 };
 
 /*
- * The row for place @low of the page whose rows are @a to @b. False: it cannot be had. The half is chosen without a
- * branch: the verifier would follow both ways of each turn, the CPU would guess.
+ * Finds the row for offset @low in the page whose rows are @a to @b. False: unreadable. The half is chosen without
+ * a branch, for the verifier would follow both sides of each turn and the CPU would mispredict.
  */
 static __always_inline bool row_find(__u32 rows, __u32 a, __u32 b, __u32 low, struct cpu_row *ret)
 {
@@ -302,7 +305,7 @@ static __always_inline bool row_find(__u32 rows, __u32 a, __u32 b, __u32 low, st
 		row = pool_word(rows + mid);
 		if (!row)
 			return false;
-		/* all bits: it begins at @low or before */
+		/* all ones: it begins at @low or before */
 		upper = -(((__u64)SONDE_UNWIND_ROW_LOW(*row) - low - 1) >> 63);
 		a += (mid - a) & (__u32)upper;
 		b = mid + ((b - mid) & (__u32)upper);
@@ -322,7 +325,7 @@ static __always_inline bool row_find(__u32 rows, __u32 a, __u32 b, __u32 low, st
 	return true;
 }
 
-/* In the table of @m, for offset @off of its file; *ret_before and *ret_len: the row around it. */
+/* Searches the table of @m for offset @off of its file; *ret_before and *ret_len: the row around it. */
 static __always_inline struct sonde_unwind_rule *rule_search(const struct cpu_mapping *m, __u64 off,
 							     __u32 *ret_before, __u32 *ret_len)
 {
@@ -330,7 +333,7 @@ static __always_inline struct sonde_unwind_rule *rule_search(const struct cpu_ma
 	__u32 low = off & ((1 << SONDE_UNWIND_PAGE_SHIFT) - 1), *first, *next;
 	struct cpu_row row = { 0 };
 
-	if (page >= m->n_pages)	/* below the first: the difference is huge */
+	if (page >= m->n_pages)	/* a page below the first wraps to a huge number */
 		return NULL;
 	first = pool_word(m->pages + page);
 	next = pool_word(m->pages + page + 1);
@@ -341,7 +344,7 @@ static __always_inline struct sonde_unwind_rule *rule_search(const struct cpu_ma
 	return (void *)pool_word((m->rules + row.rule * (sizeof(struct sonde_unwind_rule) / 4)) & ~3u);
 }
 
-/* The row around the address that is looked up, as far as the mapping goes. */
+/* u->span of the row around the address, limited to the mapping. */
 static __always_inline void span_of_row(struct cpu_unwind *u, const struct cpu_mapping *m, __u32 before, __u32 len)
 {
 	__u64 start = u->w.pc - before, end = start + len;
@@ -353,10 +356,10 @@ static __always_inline void span_of_row(struct cpu_unwind *u, const struct cpu_m
 	u->span.at = start << 16 | ((end - start) & SPAN_LEN);
 }
 
-/* The rule for the address that is looked up, to w.rule. */
+/* Writes the rule for u->w.pc to w.rule. */
 __noinline int cpu_rule_find(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct sonde_unwind_rule *rule;
 	struct cpu_rule_slot *slot;
 	__u32 before = 0, len = 0;
@@ -436,7 +439,7 @@ static __always_inline void place_keep(struct cpu_place_slot *s, const struct cp
 {
 	__u32 seq;
 
-	/* changed while it was read, or still waiting for its table */
+	/* changed meanwhile, or its table is missing */
 	if (!u->mm_id || u->w.compat || !m->id || !mm_sequence(u->mm, &seq) || seq != u->mm_seq)
 		return;
 	s->mm_id = u->mm_id;
@@ -459,7 +462,7 @@ static __always_inline void place_keep(struct cpu_place_slot *s, const struct cp
 	s->version++;
 }
 
-/* Spans of this walk lie in @s: noted with the trace that is in use, else for the one that this walk makes. */
+/* Notes that spans of this walk lie in @s: in the trace in use, else in the new trace. */
 static __always_inline void place_note(struct cpu_scratch *d, const struct cpu_place_slot *s,
 				       const struct cpu_mapping *m)
 {
@@ -471,17 +474,17 @@ static __always_inline void place_note(struct cpu_scratch *d, const struct cpu_p
 		t = &d->fresh;
 	n = t->n_places;
 	if (s->mm_id != d->u.mm_id || s->mm_seq != d->u.mm_seq || s->start != m->start)
-		n = TRACE_PLACES;	/* it was not kept */
+		n = TRACE_PLACES;	/* not cached */
 	for (__u32 i = 0; i < TRACE_PLACES && i < n; i++) {
 		if (t->places[i] == place)
 			return;
 	}
 	if (n < TRACE_PLACES)
 		t->places[n & (TRACE_PLACES_ROOM - 1)] = place;
-	t->n_places = n + 1;	/* one too many: not all are known */
+	t->n_places = n + 1;	/* overflow: not all are known */
 }
 
-/* Out of the kernel's tree. 0, or why not (SONDE_STACK_*). */
+/* Reads the mapping from the kernel's tree. 0, or SONDE_STACK_*. */
 static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struct cpu_mapping *m)
 {
 	struct vm_area_struct *vma = vma_find(u, class);
@@ -509,10 +512,10 @@ static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struc
 	return 0;
 }
 
-/* Fills the next mapping with the one that holds the address looked up. 0, or why not (SONDE_STACK_*). */
+/* Fills the next mapping with that of u->w.pc, from the cache or the kernel. 0, or SONDE_STACK_*. */
 __noinline int cpu_mapping_read(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct cpu_place_slot *slot;
 	struct cpu_mapping *m;
 	__u32 at;

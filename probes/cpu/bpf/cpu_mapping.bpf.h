@@ -31,15 +31,15 @@ struct seqcount {
 };
 
 struct mm_struct___count {
-	struct seqcount mm_lock_seq;	/* since */
+	struct seqcount mm_lock_seq;	/* since 6.13 */
 };
 
-/* Whether it is in its process's tree: 6.4 to 6.14. */
+/* Set when it leaves its process's tree: 6.4 to 6.14. */
 struct vm_area_struct___detached {
 	bool detached;
 };
 
-/* Since. 0 = it is not. */
+/* Since 6.15. 0 = detached. */
 struct refcount_struct___cpu {
 	int any;
 };
@@ -50,7 +50,7 @@ struct vm_area_struct___count {
 
 #pragma clang attribute pop
 
-/* The number that every change of @mm's mappings changes. False: this kernel has none, or a change goes on. */
+/* Reads the sequence number of @mm's mappings. False: this kernel has none, or a change is in progress. */
 static __always_inline bool mm_sequence(struct mm_struct *mm, __u32 *ret)
 {
 	struct mm_struct___count *count = (void *)mm;
@@ -67,7 +67,7 @@ static __always_inline bool mm_sequence(struct mm_struct *mm, __u32 *ret)
 }
 
 #if SONDE_UNWIND
-/* Counts tables that went away: what was noted of a table before that may be another one's words now. */
+/* Number of evictions: a cached table of an earlier number may have lost its words to another table. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -110,7 +110,7 @@ static __always_inline bool vma_attached(struct vm_area_struct *vma)
 	return bpf_core_field_exists(flag->detached) && !BPF_CORE_READ(flag, detached);
 }
 
-/* Something changed in this process: the mapping of @s did not, when it is there, of the same file. */
+/* True if the mapping of @s still exists, of the same file, although the process's mappings have changed. */
 static __always_inline bool place_same(const struct cpu_place_slot *s, const struct cpu_unwind *u)
 {
 	struct vm_area_struct *vma = s->vma;
@@ -128,7 +128,7 @@ static __always_inline bool place_same(const struct cpu_place_slot *s, const str
 	       BPF_CORE_READ(inode, i_generation) == s->generation;
 }
 
-/* Is what @s says still true? */
+/* True if the cached mapping @s is still valid. */
 static __always_inline bool place_holds(struct cpu_place_slot *s, const struct cpu_unwind *u)
 {
 	__u32 seq;
@@ -148,7 +148,7 @@ static __always_inline bool place_holds(struct cpu_place_slot *s, const struct c
 /* Starts a walk: u->mm of the current task, and whether its cached mappings may be used. 0. */
 int cpu_proc_maps_begin(__u32 class);
 
-/* Fills the next mapping with the one that holds u->w.pc. 0, or SONDE_STACK_*. */
+/* Fills the next mapping with that of u->w.pc. 0, or SONDE_STACK_*. */
 int cpu_mapping_read(__u32 class);
 
 /* Writes the unwind rule for u->w.pc to u->w.rule. 0. */

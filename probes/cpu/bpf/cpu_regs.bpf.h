@@ -22,7 +22,7 @@ struct task_struct___stack {
 	void *stack;
 };
 
-/* For its size: the kernel keeps more behind it than user space sees. */
+/* Only for its size: the kernel's struct is longer than that of user space. */
 struct pt_regs___size {
 	int any;
 };
@@ -37,7 +37,7 @@ enum { PT_R15, PT_R14, PT_R13, PT_R12, PT_BP, PT_BX, PT_R11, PT_R10, PT_R9, PT_R
 
 #define USER32_CS 0x23
 
-/* What each frame has; the others (regs_rest) are needed where the innermost frame is none of the usual. */
+/* Registers that every frame needs. regs_rest() reads the others, for unusual innermost frames. */
 static __always_inline bool regs_take(struct cpu_walk *w, const __u64 *pt)
 {
 	if ((pt[PT_CS] & 3) != 3)
@@ -95,8 +95,8 @@ static __always_inline void regs_rest(struct cpu_walk *w, const __u64 *pt)
 #endif
 
 /*
- * Registers of the current task when it entered the kernel lie at the top of its kernel stack. They pass through the
- * desk: the program's stack has no room for both them and the steps.
+ * The registers of the current task at kernel entry lie at the top of its kernel stack. They pass through the
+ * scratch area: the program's stack has no room for both them and the steps.
  */
 static __always_inline bool regs_words(struct cpu_scratch *d)
 {
@@ -104,7 +104,7 @@ static __always_inline bool regs_words(struct cpu_scratch *d)
 	__u64 *pt = d->words;
 	void *at;
 
-	_Static_assert(PT_WORDS <= DESK_WORDS, "registers fit");
+	_Static_assert(PT_WORDS <= SCRATCH_WORDS, "registers fit");
 	if (bpf_core_enum_value_exists(enum bpf_func_id___unwind, BPF_FUNC_task_pt_regs___unwind))
 		at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	else

@@ -47,12 +47,12 @@ static __always_inline void rule_unpack(__u64 packed, struct sonde_unwind_rule *
 /* ---- the thread's last walk ---- */
 
 /*
- * Something changed in the process: is each mapping that the last walk's spans lie in as it was? Many change theirs
- * all the time, for the data of their heap. 1, or 0.
+ * Are all mappings of the last walk's spans unchanged, although the process's mappings changed? Many processes
+ * change their heap all the time. 1 or 0.
  */
 __noinline int cpu_unwind_trace_renew(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct cpu_unwind_trace *t;
 	__u32 n;
 
@@ -78,7 +78,7 @@ static __always_inline bool span_has(__u64 at, __u64 pc)
 	return (pc << 16) - (at & ~SPAN_LEN) < (at & SPAN_LEN) << 16;
 }
 
-/* Makes u.span the one that has @pc, if it is one of the @ahead that come next in the last walk. */
+/* Sets u.span to the span of @pc, if it is among the next @ahead of the last walk. */
 static __always_inline bool trace_next(struct cpu_scratch *d, __u64 pc, __u32 ahead)
 {
 	const struct cpu_unwind_trace *t = trace_of(d);
@@ -96,7 +96,7 @@ static __always_inline bool trace_next(struct cpu_scratch *d, __u64 pc, __u32 ah
 	return false;
 }
 
-/* The rule for the address that is looked up, if the last walk or one since had it too: to u.span. */
+/* Sets u.span to the rule for u->w.pc, if the last walk or a later one had it. */
 static __always_inline bool trace_take(struct cpu_scratch *d)
 {
 	const struct cpu_unwind_trace *t = trace_of(d);
@@ -126,7 +126,7 @@ static __always_inline void trace_note(struct cpu_scratch *d)
 	d->fresh.n = n + 1;
 }
 
-/* u.span was none of the last walk's: later ones may need it again. */
+/* u.span was not in the last walk: keep it for later walks. */
 static __always_inline void trace_add(struct cpu_scratch *d)
 {
 	struct cpu_unwind_trace *t = trace_of(d);
@@ -145,7 +145,7 @@ static __always_inline void trace_add(struct cpu_scratch *d)
  * of the stack: reading 8 bytes of user memory costs as much as reading 512, and short code needs fewer cold cache
  * lines. cpu_unwind_step() handles everything else. One frame per call: the verifier checks the function once.
  */
-#define KNOWN_AHEAD 3		/* spans that may have gone */
+#define KNOWN_AHEAD 3		/* spans to look ahead */
 #define KNOWN_NOT (-1)
 
 #define PACK_KIND (PACK_FITS | PACK_CFA(7) | PACK_RA(7))
@@ -153,7 +153,7 @@ static __always_inline void trace_add(struct cpu_scratch *d)
 #define PACK_ALL 0xffff
 #define PACK_NO_FILE (PACK_FITS | PACK_CFA(SONDE_CFA_GAP) | PACK_REG(WALK_NO_SIGNAL))
 
-/* Makes u.span that of the frame at hand, if it is the last one or one of the next. False: it is another. */
+/* Sets u.span to that of the current frame, if it is the last one or among the next. False: it is not. */
 static __always_inline bool known_span(struct cpu_scratch *d)
 {
 	__u64 pc = d->u.w.ip - (d->u.w.exact ? 0 : 1);
@@ -166,12 +166,12 @@ static __always_inline bool known_span(struct cpu_scratch *d)
 	return true;
 }
 
-/* Where the caller's words are: return address at @ra, frame pointer at @fp, 0 = it is as it was. */
+/* Addresses of the caller's words; fp 0 = unchanged. */
 struct known_frame {
 	__u64 cfa, ra, fp;
 };
 
-/* By u.span. False: not that simple. */
+/* Computes it from u.span. False: not a simple frame. */
 static __always_inline bool known_frame(const struct cpu_scratch *d, struct known_frame *ret)
 {
 	__u64 rule = d->u.span.rule, sp = d->u.w.sp, fp = d->u.w.fp;
@@ -190,7 +190,7 @@ static __always_inline bool known_frame(const struct cpu_scratch *d, struct know
 	return ret->cfa > sp && !((ret->cfa | ret->fp) & 7);
 }
 
-/* Both words of @f are in the desk's window, or it is moved there. False: they cannot be had so. */
+/* Makes both words of @f readable in the window. False: impossible. */
 static __always_inline bool known_window(struct cpu_scratch *d, const struct known_frame *f)
 {
 	const __u32 last = (WINDOW_WORDS - 1) * sizeof(__u64);
@@ -208,7 +208,7 @@ static __always_inline bool known_window(struct cpu_scratch *d, const struct kno
 	if (!bpf_probe_read_user(d->window, sizeof(d->window), (void *)low))
 		return true;
 	d->u.window = WINDOW_NONE;
-	d->u.no_window = 1;	/* the end of the stack is near, mostly */
+	d->u.no_window = 1;	/* usually near the end of the stack */
 	return false;
 }
 
@@ -224,12 +224,12 @@ static __always_inline void known_note(struct cpu_scratch *d)
 }
 
 /*
- * Notes the frame at hand and leaves it for its caller. 0, why the walk ends (SONDE_STACK_*), or KNOWN_NOT: the frame
- * is unknown or not that simple; at most its span was found.
+ * Records the current frame and steps to its caller. 0, SONDE_STACK_*, or KNOWN_NOT: the frame is unknown or not
+ * simple; only u.span may have changed.
  */
 __noinline int cpu_unwind_known(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct known_frame f;
 	struct cpu_walk *w;
 	int r;
@@ -251,7 +251,7 @@ __noinline int cpu_unwind_known(__u32 class)
 	return r && w->by_fp ? SONDE_STACK_FP : r;
 }
 
-/* All registers of the innermost frame. */
+/* Reads the remaining registers of the innermost frame. */
 static __always_inline void regs_complete(struct cpu_scratch *d)
 {
 	__u32 left = d->u.regs_left;
@@ -263,7 +263,7 @@ static __always_inline void regs_complete(struct cpu_scratch *d)
 
 /* ---- steps ---- */
 
-/* Makes u->mapping the mapping that holds the address looked up. 0, or why not (SONDE_STACK_*). */
+/* Sets u->mapping to the mapping of u->w.pc. 0, or SONDE_STACK_*. */
 static __always_inline int mapping_find(struct cpu_unwind *u, __u32 class)
 {
 	for (__u32 i = 0; i < UNWIND_MAPPINGS; i++) {
@@ -277,7 +277,7 @@ static __always_inline int mapping_find(struct cpu_unwind *u, __u32 class)
 	return cpu_mapping_read(class);
 }
 
-/* Code without a table goes by frame pointers wherever it is. */
+/* Code without a table uses frame pointers everywhere. */
 static __always_inline void span_of_mapping(struct cpu_unwind *u, const struct cpu_mapping *m)
 {
 	__u64 start = u->w.pc & ~(SPAN_LEN >> 1), end = start + (SPAN_LEN >> 1);
@@ -289,10 +289,10 @@ static __always_inline void span_of_mapping(struct cpu_unwind *u, const struct c
 	u->span.at = start << 16 | (end - start);
 }
 
-/* The rule for the address that is looked up, to w.rule: 0, or why there is none (SONDE_STACK_*). */
+/* Writes the rule for u->w.pc to w.rule. 0, or SONDE_STACK_*. */
 __noinline int cpu_unwind_rule(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct cpu_mapping *m;
 	int r;
 
@@ -318,10 +318,10 @@ __noinline int cpu_unwind_rule(__u32 class)
 	return 0;
 }
 
-/* The frame at hand: noted, then left for its caller. 0, or why the walk ends (SONDE_STACK_*). */
+/* Records the current frame and steps to its caller. 0, or SONDE_STACK_*. */
 __noinline int cpu_unwind_step(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	struct cpu_walk *w;
 	bool same;
 	int r = 0;
@@ -331,7 +331,7 @@ __noinline int cpu_unwind_step(__u32 class)
 	w = &d->u.w;
 	if (d->u.regs_left)
 		regs_complete(d);
-	w->pc = w->ip - (w->exact ? 0 : 1);	/* a call may be the last instruction of a function */
+	w->pc = w->ip - (w->exact ? 0 : 1);	/* a call may end its function */
 	same = span_has(d->u.span.at, w->pc);
 	if (!same && !trace_take(d))
 		r = cpu_unwind_rule(class);
@@ -349,7 +349,7 @@ __noinline int cpu_unwind_step(__u32 class)
 	return w->rule.cfa == SONDE_CFA_GAP ? step_fp(w, w->rule.aux) : step_rule(w);
 }
 
-/* Some steps: two loops of some turns each cost the verifier a fraction of one of many. 0, or why the walk ends. */
+/* Walks up to 32 frames; two nested short loops verify much faster than one long loop. */
 __noinline int cpu_unwind_some(__u32 class)
 {
 	int r = 0;

@@ -18,14 +18,14 @@ int cpu_unwind_trace_renew(__u32 class);
 /* Walks up to UNWIND_TURN frames. 0, or SONDE_STACK_*. */
 int cpu_unwind_some(__u32 class);
 
-#define TRACE_MISSES 3		/* from so many on, the new walk replaces the old */
+#define TRACE_MISSES 3		/* misses from which the new walk replaces the old */
 
 static __always_inline __u32 trace_index(__u32 tid)
 {
 	return tid * 0x9e3779b1u >> (32 - TRACE_SLOTS_SHIFT);
 }
 
-/* Is the last walk of @tid of use? */
+/* Starts to use the last walk of @tid, if it is still valid. */
 static __always_inline void trace_begin(struct cpu_scratch *d, __u32 class, __u32 tid)
 {
 	const struct cpu_unwind *u = &d->u;
@@ -45,7 +45,7 @@ static __always_inline void trace_begin(struct cpu_scratch *d, __u32 class, __u3
 	d->u.trace_others = t->n_others;
 }
 
-/* A walk has ended. */
+/* Keeps the trace of a walk that has ended. */
 static __always_inline void trace_keep(struct cpu_scratch *d)
 {
 	struct cpu_unwind_trace *t = trace_of(d);
@@ -55,7 +55,7 @@ static __always_inline void trace_keep(struct cpu_scratch *d)
 	if (!d->u.mm_id || d->u.w.compat || d->u.trace_missed < TRACE_MISSES || !mm_sequence(d->u.mm, &seq) ||
 	    seq != d->u.mm_seq)
 		return;
-	barrier_var(bytes);	/* what is checked is what is used, also to old verifiers */
+	barrier_var(bytes);	/* keep the check and the use in one register for old verifiers */
 	if (!bytes || bytes > sizeof(t->spans) || bpf_probe_read_kernel(t->spans, bytes, d->fresh.spans))
 		return;
 	if (!d->u.trace_end) {
@@ -90,8 +90,8 @@ static __always_inline void unwind_begin(struct cpu_unwind *u, __u32 at)
 }
 
 /*
- * In the middle of an exec a thread has no user stack: its memory is the new program's already, its registers are the
- * old one's still. What they name is in no mapping, or its stack cannot be read.
+ * During an exec a thread has no user stack: its memory is the new program's, its registers are the old one's.
+ * Their addresses have no mapping, or the stack is unreadable.
  */
 static __always_inline bool between_programs(const struct cpu_scratch *d, int end)
 {
@@ -102,14 +102,14 @@ static __always_inline bool between_programs(const struct cpu_scratch *d, int en
 }
 
 /*
- * Walks the user stack of the current task, innermost first, at most cpu_user_depth addresses into the record of
- * @class, behind @at others. Returns how many; *ret_end says why there are no more. @class: whose desk may be used
- * (CPU_CLASS_*): programs of two classes may interrupt one another, those of one may not. @has_regs: what each frame
- * has of the registers is on the desk.
+ * Walks the user stack of the current task, innermost frame first: at most cpu_user_depth addresses into the record
+ * of @class, after @at others. Returns their number; *ret_end: SONDE_STACK_*. @class (CPU_CLASS_*) selects the
+ * scratch area: programs of two classes may interrupt each other, those of one class may not. @has_regs: the
+ * scratch area has the registers that every frame needs.
  */
 static __always_inline __u32 unwind_user(__u32 class, __u32 at, bool has_regs, __u8 *ret_end)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	int r = 0;
 
 	*ret_end = SONDE_STACK_NONE;

@@ -21,7 +21,7 @@ struct maple_arange_64 {
 
 #pragma clang attribute pop
 
-/* The slot for @addr: its index is that of the first pivot that is not below it; a pivot of 0 ends the row. */
+/* The slot for @addr has the index of the first pivot that is not below it; a pivot of 0 ends the row. */
 static __always_inline __u64 maple_slot(const __u64 *node, __u64 addr, __u32 pivots, __u32 first_slot)
 {
 	__u32 i;
@@ -39,16 +39,16 @@ static __always_inline __u64 maple_slot(const __u64 *node, __u64 addr, __u32 piv
 }
 
 /*
- * One level down from u->entry, towards the address that is looked up. A function of its own, with its state in a
- * map, because the verifier looks at it once and not once per level.
+ * One level down from u->entry, towards u->w.pc. A function of its own, with its state in a map, so the verifier
+ * checks it once, not once per level.
  */
 __noinline int cpu_maple_level(__u32 class)
 {
-	struct cpu_scratch *d = desk_of(class);
+	struct cpu_scratch *d = get_scratch(class);
 	__u32 type, range_slot, arange_slot;
 	__u64 entry, pc;
 
-	/* the verifier looks at this function also where the kernel has no such tree */
+	/* the verifier checks this function also on kernels without such a tree */
 	if (!bpf_core_enum_value_exists(enum maple_type, maple_arange_64))
 		return MAPLE_UNKNOWN;
 	range_slot = bpf_core_field_offset(struct maple_range_64, slot) / 8;

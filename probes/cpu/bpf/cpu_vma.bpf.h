@@ -12,8 +12,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#define MAPLE_DEPTH 8		/* levels; 16-fold each */
-#define RB_DEPTH 48		/* twice the logarithm of the most mappings a process may have, and more */
+#define MAPLE_DEPTH 8		/* levels of 16 slots each */
+#define RB_DEPTH 48		/* more than twice log2 of the maximum number of mappings */
 #define VM_EXEC 4
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -35,7 +35,7 @@ struct rb_root {
 	struct rb_node *rb_node;
 };
 
-/* Before. */
+/* Before 6.1. */
 struct mm_struct___rb {
 	struct rb_root mm_rb;
 };
@@ -53,14 +53,14 @@ enum { MAPLE_DEEPER, MAPLE_FOUND, MAPLE_UNKNOWN };
 /* One level down from u->entry, towards u->w.pc: MAPLE_*. */
 int cpu_maple_level(__u32 class);
 
-/* The entry for the address that is looked up. 0 when there is none, or when the tree is of a kind unknown here. */
+/* Finds the entry for u->w.pc. 0: there is none, or the tree has an unknown node type. */
 static __always_inline __u64 maple_find(struct cpu_unwind *u, __u32 class)
 {
 	struct mm_struct___maple *mm = (void *)u->mm;
 	int r = MAPLE_DEEPER;
 
 	u->entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
-	if ((u->entry & 3) != 2)	/* no node: a tree of one entry */
+	if ((u->entry & 3) != 2)	/* not a node: a tree of one entry */
 		return u->entry;
 	for (int i = 0; i < MAPLE_DEPTH && r == MAPLE_DEEPER; i++)
 		r = cpu_maple_level(class);
@@ -86,7 +86,7 @@ static __always_inline __u64 rb_find(struct mm_struct *mm, __u64 addr)
 	return 0;
 }
 
-/* The mapping that holds the address that is looked up, not yet checked, or NULL. */
+/* Finds the mapping of u->w.pc, unchecked, or NULL. */
 static __always_inline struct vm_area_struct *vma_find(struct cpu_unwind *u, __u32 class)
 {
 	__u64 vma;
@@ -98,7 +98,7 @@ static __always_inline struct vm_area_struct *vma_find(struct cpu_unwind *u, __u
 	return (__s64)vma < 0 ? (struct vm_area_struct *)vma : NULL;	/* kernel addresses only */
 }
 
-/* Where the vDSO of @mm is, 0 = nowhere. */
+/* Address of the vDSO of @mm, 0 = none. */
 static __always_inline __u64 mm_vdso(struct mm_struct *mm)
 {
 	if (!bpf_core_field_exists(mm->context.vdso))
