@@ -149,7 +149,7 @@ def test_stacks_that_stay_cut_are_counted(tmp_path):
 
 def syscalls_of(pid, out):
     """`sonde syscalls` of a process, to a file; it is at work."""
-    process = subprocess.Popen([BINARY, "syscalls", "-v", "-p", str(pid), "-e", "bpf,membarrier",
+    process = subprocess.Popen([BINARY, "syscalls", "syscall.name in (bpf, membarrier)", "-v", "-p", str(pid),
                                 "--format", "strace", "-o", out], stderr=subprocess.PIPE, text=True)
     next(line for line in process.stderr if READY.search(line))
     return process
