@@ -447,7 +447,7 @@ static int net_call(struct probe *p, const char *verb, const struct opt_strv *ar
 	if (strcmp(verb, "dump"))
 		return err_set(err, -ENOTSUP, "probe net knows no '%s', only 'dump'", verb);
 	if (!st->keep)
-		return err_set(err, -ENOENT, "it keeps no packets (sonde capture --keep)");
+		return err_set(err, -ENOENT, "the recorder is off (sonde capture --keep)");
 	trigger_from(args, &t, &rec);
 	r = net_recorder_trigger(st->keep, &t);
 	return r < 0 ? err_errno(err, r, "cannot make a dump") : 0;

@@ -156,7 +156,7 @@ static void check_netlink(struct check *c)
 	int r = open_watch(NULL);
 
 	if (r < 0)
-		err_errno(&e, r, "cannot listen for interfaces by netlink");
+		err_errno(&e, r, "cannot watch interfaces by rtnetlink");
 	report(c, "interfaces by netlink", r, &e, "");
 	r = net_ns_scratch(open_watch, NULL);
 	if (r < 0)

@@ -89,36 +89,39 @@ enum {
 
 #define PACKET_ROWS \
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL), \
-	ROW(len, "net.len", FIELD_UINT, "length of the packet on the wire", .flags = FIELD_PACKET), \
-	ROW(cap_len, "net.caplen", FIELD_UINT, "bytes of it that were captured", .flags = FIELD_PACKET), \
-	ROW(vlan, "net.vlan", FIELD_UINT, "VLAN id of the outermost tag", .flags = FIELD_OPTIONAL), \
-	ROW(ttl, "net.ttl", FIELD_UINT, "time to live, hop limit", .flags = FIELD_OPTIONAL | FIELD_PACKET), \
-	ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "flags of the TCP header", .xlat = &net_tcp_flag_xlat, \
-	    .flags = FIELD_OPTIONAL | FIELD_PACKET), \
-	ROW(mark, "net.mark", FIELD_HEX, "packet mark", .flags = FIELD_OPTIONAL), \
-	ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel had computed it", .flags = FIELD_OPTIONAL), \
-	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address", .flags = FIELD_ALIAS), \
-	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address", .flags = FIELD_ALIAS), \
-	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_PORT | FIELD_ALIAS), \
-	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_PORT | FIELD_ALIAS), \
-	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
-	GET_ROW(GET_SNAME, "dns.sname", FIELD_STR, "name of the source by DNS, if an answer with it was seen"), \
-	GET_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the destination, likewise"), \
-	GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", .xlat = &net_verdict_xlat, \
-		.flags = FIELD_SILENT), \
-	GET_ROW(GET_ACTION, "net.action", FIELD_ENUM, "pass or drop", .xlat = &net_action_xlat, \
-		.flags = FIELD_SILENT), \
-	ROW(src_identity, "net.src_identity", FIELD_UINT, "security identity of the source (other datapaths)", \
-	    .flags = FIELD_OPTIONAL), \
-	ROW(dst_identity, "net.dst_identity", FIELD_UINT, "security identity of the destination", \
-	    .flags = FIELD_OPTIONAL), \
-	ROW(src_endpoint, "net.src_endpoint", FIELD_UINT, "endpoint whose program ran", .flags = FIELD_OPTIONAL), \
-	ROW(dst_endpoint, "net.dst_endpoint", FIELD_UINT, "endpoint, or port of a proxy, that it goes to", \
-	    .flags = FIELD_OPTIONAL), \
-	ROW(trigger, "recorder.trigger", FIELD_BOOL, "it set off the dump that it stands in", \
-	    .flags = FIELD_OPTIONAL), \
-	ROW(owner_by, "owner.by", FIELD_ENUM, "how the process that owns the packet was found", \
-	    .xlat = &net_owner_xlat, .key = "owner_by")
+		ROW(len, "net.len", FIELD_UINT, "length of the packet on the wire", .flags = FIELD_PACKET), \
+		ROW(cap_len, "net.caplen", FIELD_UINT, "captured bytes of the packet", .flags = FIELD_PACKET), \
+		ROW(vlan, "net.vlan", FIELD_UINT, "VLAN id of the outermost tag", .flags = FIELD_OPTIONAL), \
+		ROW(ttl, "net.ttl", FIELD_UINT, "time to live, hop limit", .flags = FIELD_OPTIONAL | FIELD_PACKET), \
+		ROW(tcp_flags, "tcp.flags", FIELD_FLAGS, "flags of the TCP header", .xlat = &net_tcp_flag_xlat, \
+		    .flags = FIELD_OPTIONAL | FIELD_PACKET), \
+		ROW(mark, "net.mark", FIELD_HEX, "packet mark", .flags = FIELD_OPTIONAL), \
+		ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel computed it", .flags = FIELD_OPTIONAL), \
+		GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address", .flags = FIELD_ALIAS), \
+		GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address", .flags = FIELD_ALIAS), \
+		GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_PORT | FIELD_ALIAS), \
+		GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_PORT | FIELD_ALIAS), \
+		GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
+		GET_ROW(GET_SNAME, "dns.sname", FIELD_STR, \
+			"name of the source by DNS, if an answer with it was seen"), \
+		GET_ROW(GET_DNAME, "dns.dname", FIELD_STR, \
+			"name of the destination by DNS, if an answer with it was seen"), \
+		GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", .xlat = &net_verdict_xlat, \
+			.flags = FIELD_SILENT), \
+		GET_ROW(GET_ACTION, "net.action", FIELD_ENUM, "pass or drop", .xlat = &net_action_xlat, \
+			.flags = FIELD_SILENT), \
+		ROW(src_identity, "net.src_identity", FIELD_UINT, \
+		    "security identity of the source (other datapaths)", .flags = FIELD_OPTIONAL), \
+		ROW(dst_identity, "net.dst_identity", FIELD_UINT, "security identity of the destination", \
+		    .flags = FIELD_OPTIONAL), \
+		ROW(src_endpoint, "net.src_endpoint", FIELD_UINT, "endpoint whose program ran", \
+		    .flags = FIELD_OPTIONAL), \
+		ROW(dst_endpoint, "net.dst_endpoint", FIELD_UINT, "endpoint, or port of a proxy, that it goes to", \
+		    .flags = FIELD_OPTIONAL), \
+		ROW(trigger, "recorder.trigger", FIELD_BOOL, "the packet triggered its dump", \
+		    .flags = FIELD_OPTIONAL), \
+		ROW(owner_by, "owner.by", FIELD_ENUM, "source of the owner of the packet", .xlat = &net_owner_xlat, \
+		    .key = "owner_by")
 
 #define TASK_ROWS \
 	ROW(task_comm, "net.task", FIELD_STR, "task that was running, whoever owns the packet", \
@@ -130,16 +133,16 @@ static const struct field trace_fields[] = {
 	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &net_point_xlat),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat, .flags = FIELD_PACKET),
 	PACKET_ROWS,
-	GET_ROW(GET_STATE, "net.state", FIELD_STR, "place in its conversation: new, established, reply, related",
-	    .flags = FIELD_OPEN),
-	GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "it is encrypted (other datapaths)"),
-	GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before its address was translated (other datapaths)"),
+	GET_ROW(GET_STATE, "net.state", FIELD_STR, "state in its flow: new, established, reply, related",
+		.flags = FIELD_OPEN),
+	GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "packet is encrypted (other datapaths)"),
+	GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before translation (other datapaths)"),
 	TASK_ROWS,
 };
 
 static const struct field drop_fields[] = {
-	ROW(reason, "drop.reason", FIELD_NAME, "the kernel's reason", .space = SONDE_NAME_DROP_REASON),
-	ROW(cause, "drop.cause", FIELD_ENUM, "what the packet says beyond the reason: TTL exceeded",
+	ROW(reason, "drop.reason", FIELD_NAME, "drop reason of the kernel", .space = SONDE_NAME_DROP_REASON),
+	ROW(cause, "drop.cause", FIELD_ENUM, "cause from the packet, beyond the reason: TTL exceeded",
 	    .xlat = &net_cause_xlat, .flags = FIELD_OPTIONAL),
 	GET_ROW(GET_FUNC, "drop.func", FIELD_STR, "kernel function that dropped the packet", .flags = FIELD_OPEN),
 	ROW(location, "drop.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
@@ -147,7 +150,7 @@ static const struct field drop_fields[] = {
 	PACKET_ROWS,
 	GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program", .flags = FIELD_OPEN),
 	ROW(line, "drop.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL),
-	ROW(error, "drop.error", FIELD_INT, "what a helper returned there", .flags = FIELD_OPTIONAL),
+	ROW(error, "drop.error", FIELD_INT, "return value of a helper there", .flags = FIELD_OPTIONAL),
 	TASK_ROWS,
 };
 

@@ -150,13 +150,15 @@ static int count_get(const struct event *ev, const struct field *f, struct value
 	  .flags = FIELD_LABEL | FIELD_OPEN }
 
 static const struct field count_fields[] = {
-	ROW(kind, "count.kind", FIELD_ENUM, "pass, drop, xdp, rest (the table was full); of another datapath "
-	    "forward, dropped", .xlat = &kind_xlat, .flags = FIELD_LABEL),
-	GET_ROW(GET_REASON, "count.reason", "why it was dropped, or a point of another datapath's own"),
+	ROW(kind, "count.kind", FIELD_ENUM,
+	    "pass, drop, xdp, rest (the table was full); of another datapath "
+	    "forward, dropped",
+	    .xlat = &kind_xlat, .flags = FIELD_LABEL),
+	GET_ROW(GET_REASON, "count.reason", "drop reason, or a point of another datapath's own"),
 	ROW(dir, "count.dir", FIELD_ENUM, "direction at the interface", .xlat = &way_xlat,
 	    .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	GET_ROW(GET_POINT, "count.point", "observation point"),
-	ROW(verdict, "count.verdict", FIELD_ENUM, "what a rule came to: allow, deny, audit (told and let pass)",
+	ROW(verdict, "count.verdict", FIELD_ENUM, "verdict of a rule: allow, deny, audit (reported and passed)",
 	    .xlat = &verdict_xlat, .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	GET_ROW(GET_FUNC, "count.func", "kernel function that dropped it"),
@@ -165,7 +167,7 @@ static const struct field count_fields[] = {
 	GET_ROW(GET_FILE, "count.file", "source file of another datapath's program, or rule file"),
 	ROW(line, "count.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL | FIELD_LABEL),
 	ROW(packets, "count.packets", FIELD_UINT, "packets since the last report"),
-	ROW(bytes, "count.bytes", FIELD_UINT, "their bytes, from the link header on"),
+	ROW(bytes, "count.bytes", FIELD_UINT, "their bytes, including the link header"),
 	ROW(interval_ns, "count.interval", FIELD_NS, "since the last report, or the start"),
 	ROW(total_packets, "count.total_packets", FIELD_UINT, "packets since the start", .flags = FIELD_TOTAL),
 	ROW(total_bytes, "count.total_bytes", FIELD_UINT, "bytes since the start", .flags = FIELD_TOTAL),
@@ -265,7 +267,15 @@ static int count_line(const struct event *ev, const struct line_opts *o, struct 
 }
 
 const struct event_desc net_count_desc = {
-	.type = NET_EV_COUNT, .name = "net.count", .doc = "packets and bytes that were added up", .class = EVENT_DATA,
-	.aggregate = true, .table = true, .fields = count_fields, .n_fields = ARRAY_SIZE(count_fields),
-	.body_size = sizeof(struct net_count_event), .get = count_get, .line = count_line,
+	.type = NET_EV_COUNT,
+	.name = "net.count",
+	.doc = "sums of packets and bytes",
+	.class = EVENT_DATA,
+	.aggregate = true,
+	.table = true,
+	.fields = count_fields,
+	.n_fields = ARRAY_SIZE(count_fields),
+	.body_size = sizeof(struct net_count_event),
+	.get = count_get,
+	.line = count_line,
 };

@@ -36,10 +36,10 @@ enum {
 
 #define COMMON_ROWS \
 	ROW(endpoint, "net.endpoint", FIELD_UINT, "endpoint whose program ran", .flags = FIELD_OPTIONAL), \
-	ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel had computed it", .flags = FIELD_OPTIONAL)
+		ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel computed it", .flags = FIELD_OPTIONAL)
 #define PACKET_ROWS \
 	ROW(len, "net.len", FIELD_UINT, "length of the packet on the wire", .flags = FIELD_PACKET), \
-	ROW(cap_len, "net.caplen", FIELD_UINT, "bytes of it that were captured", .flags = FIELD_PACKET)
+		ROW(cap_len, "net.caplen", FIELD_UINT, "captured bytes of the packet", .flags = FIELD_PACKET)
 
 static const struct field debug_fields[] = {
 	COMMON_ROWS,
@@ -50,8 +50,8 @@ static const struct field debug_fields[] = {
 static const struct field capture_fields[] = {
 	COMMON_ROWS,
 	PACKET_ROWS,
-	ROW(code, "capture.code", FIELD_UINT, "number of the place"),
-	GET_ROW(GET_TEXT, "capture.text", FIELD_STR, "the place"),
+	ROW(code, "capture.code", FIELD_UINT, "number of the point"),
+	GET_ROW(GET_TEXT, "capture.text", FIELD_STR, "text of the point"),
 };
 
 static const struct field policy_fields[] = {
@@ -61,8 +61,8 @@ static const struct field policy_fields[] = {
 	ROW(verdict, "policy.verdict", FIELD_INT, "minus the drop code, 0 allowed, or the port of a proxy"),
 	GET_ROW(GET_DIR, "policy.dir", FIELD_STR, "ingress or egress", .flags = FIELD_OPEN),
 	GET_ROW(GET_IDENTITY, "policy.identity", FIELD_UINT, "security identity of the other end"),
-	GET_ROW(GET_MATCH, "policy.match", FIELD_STR, "what kind of rule matched", .flags = FIELD_OPEN),
-	GET_ROW(GET_AUTH, "policy.auth", FIELD_STR, "authentication that is asked for", .flags = FIELD_OPEN),
+	GET_ROW(GET_MATCH, "policy.match", FIELD_STR, "kind of the matching rule", .flags = FIELD_OPEN),
+	GET_ROW(GET_AUTH, "policy.auth", FIELD_STR, "required authentication", .flags = FIELD_OPEN),
 	GET_ROW(GET_COOKIE, "policy.rule", FIELD_UINT, "number of the rule; of a rule file here its line"),
 	ROW(rule, "policy.text", FIELD_NAME, "the rule (of a rule file here)", .space = SONDE_NAME_POLICY_RULE,
 	    .flags = FIELD_OPTIONAL),
@@ -83,10 +83,10 @@ _Static_assert(ARRAY_SIZE(hook_vals) == NET_SOCK__MAX - 1, "each hook has a name
 static const struct xlat hook_xlat = { .name = "sock_hook", .vals = hook_vals, .n = ARRAY_SIZE(hook_vals) };
 
 static const struct field sock_fields[] = {
-	ROW(hook, "sock.hook", FIELD_ENUM, "what the process did (of this host's own events)", .xlat = &hook_xlat,
+	ROW(hook, "sock.hook", FIELD_ENUM, "system call of the process (this host's own events)", .xlat = &hook_xlat,
 	    .flags = FIELD_OPTIONAL),
-	GET_ROW(GET_POINT, "sock.point", FIELD_STR, "before or after the address was translated, forward or back",
-	    .flags = FIELD_OPEN),
+	GET_ROW(GET_POINT, "sock.point", FIELD_STR, "before or after translation of the address, forward or reverse",
+		.flags = FIELD_OPEN),
 };
 
 static const struct field l7_fields[] = {
@@ -94,13 +94,13 @@ static const struct field l7_fields[] = {
 };
 
 static const struct field agent_fields[] = {
-	GET_ROW(GET_AGENT_EVENT, "agent.event", FIELD_STR, "what happened"),
-	GET_ROW(GET_TEXT, "agent.text", FIELD_STR, "about what, as JSON"),
+	GET_ROW(GET_AGENT_EVENT, "agent.event", FIELD_STR, "kind of the message"),
+	GET_ROW(GET_TEXT, "agent.text", FIELD_STR, "details, as JSON"),
 };
 
 static const struct field other_fields[] = {
 	ROW(kind, "notify.kind", FIELD_UINT, "type number"),
-	GET_ROW(GET_TEXT, "notify.text", FIELD_STR, "why it could not be read, or its bytes"),
+	GET_ROW(GET_TEXT, "notify.text", FIELD_STR, "decode error, or its bytes"),
 };
 
 /* ---- values ---- */
@@ -385,17 +385,20 @@ static int sock_line(const struct event *ev, const struct line_opts *o, struct b
 
 const struct event_desc net_debug_desc = FOREIGN(SONDE_EV_FOREIGN_DEBUG, "net.debug",
 	"a message of another datapath's program", debug_fields, 0, message_line);
-const struct event_desc net_capture_desc = FOREIGN(SONDE_EV_FOREIGN_CAPTURE, "net.capture",
-	"a packet at a place in another datapath's program", capture_fields, 1u << SEC_PACKET, message_line);
+const struct event_desc net_capture_desc =
+	FOREIGN(SONDE_EV_FOREIGN_CAPTURE, "net.capture", "a packet at a point in another datapath's program",
+		capture_fields, 1u << SEC_PACKET, message_line);
 const struct event_desc net_policy_desc = FOREIGN(SONDE_EV_FOREIGN_POLICY, "net.policy-verdict",
 	"a network policy has decided", policy_fields, 1u << SEC_PACKET | 1u << SEC_PROC, policy_line);
-const struct event_desc net_recorder_desc = FOREIGN(SONDE_EV_FOREIGN_RECORDER, "net.recorder",
-	"a packet that a recorder's rule asked for", recorder_fields, 1u << SEC_PACKET, recorder_line);
-const struct event_desc net_sock_desc = FOREIGN(SONDE_EV_FOREIGN_SOCK, "net.trace-sock",
-	"a socket's address, before or after it was translated", sock_fields, 1u << SEC_PROC, sock_line);
+const struct event_desc net_recorder_desc =
+	FOREIGN(SONDE_EV_FOREIGN_RECORDER, "net.recorder", "a packet selected by a recorder's rule", recorder_fields,
+		1u << SEC_PACKET, recorder_line);
+const struct event_desc net_sock_desc =
+	FOREIGN(SONDE_EV_FOREIGN_SOCK, "net.trace-sock", "a socket's address, before or after translation",
+		sock_fields, 1u << SEC_PROC, sock_line);
 const struct event_desc net_l7_desc = FOREIGN(SONDE_EV_FOREIGN_L7, "net.l7",
 	"a request or response in an agent's access log", l7_fields, 0, client_line);
 const struct event_desc net_agent_desc = FOREIGN(SONDE_EV_FOREIGN_AGENT, "net.agent",
-	"an agent tells of itself", agent_fields, 0, client_line);
+						 "a message of an agent about itself", agent_fields, 0, client_line);
 const struct event_desc net_other_desc = FOREIGN(SONDE_EV_FOREIGN_OTHER, "net.notify",
 	"a notification that could not be read", other_fields, 0, client_line);

@@ -71,7 +71,11 @@ static const struct field dns_fields[] = {
 };
 
 const struct event_desc net_dns_desc = {
-	.type = NET_EV_DNS, .name = "net.dns", .doc = "an answer to a DNS question, as far as it names addresses",
-	.class = EVENT_STATE, .fields = dns_fields, .n_fields = ARRAY_SIZE(dns_fields),
+	.type = NET_EV_DNS,
+	.name = "net.dns",
+	.doc = "a DNS answer with addresses",
+	.class = EVENT_STATE,
+	.fields = dns_fields,
+	.n_fields = ARRAY_SIZE(dns_fields),
 	.body_size = sizeof(struct net_dns_event),
 };

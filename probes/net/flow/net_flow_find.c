@@ -309,7 +309,7 @@ static int by_id(struct found *f, uint64_t id, struct err *err)
 	f->spaces = NULL;
 	f->id = 0;
 	if (r < 0)
-		return err_errno(err, r, "cannot look into the tables of flows in the kernel");
+		return err_errno(err, r, "cannot read the flow tables in the kernel");
 	if (f->n)
 		return 0;
 	return err_set(err, -EINVAL, "no running `sonde flows` follows a flow 0x%llx (any more); its ends do as "

@@ -99,5 +99,5 @@ int net_redirect_attach(struct net_redirect *n, struct err *err)
 {
 	int r = net_redirect_bpf__attach(n->skel);
 
-	return r < 0 ? err_errno(err, r, "cannot attach to the kernel's redirections") : 0;
+	return r < 0 ? err_errno(err, r, "cannot attach to the redirection functions") : 0;
 }

@@ -313,12 +313,12 @@ int net_tc_try(bool tcx, struct err *err)
 	int r;
 
 	if (prog < 0)
-		return err_errno(err, prog, "the kernel loads no tc program");
+		return err_errno(err, prog, "cannot load a tc program");
 	if (tcx) {
 		r = link_tcx(NULL, prog, loopback, 0);
 		if (r >= 0)
 			close(r);
-		return r < 0 ? err_errno(err, r, "the kernel attaches no tcx link") : 0;
+		return r < 0 ? err_errno(err, r, "cannot attach a tcx link") : 0;
 	}
 	r = net_clsact_add(loopback, 0, prog, &filter, &made);
 	if (r >= 0)

@@ -210,7 +210,7 @@ int net_rules_open(struct probe *p, struct net_names *names, struct net_rules **
 	map_init(&r->ifaces, sizeof(struct net_count_iface), sizeof(uint8_t));
 	found = next_maps(r, &id, &m);
 	if (found < 0)
-		return err_errno(err, found, "--policy: cannot look at the maps in the kernel");
+		return err_errno(err, found, "--policy: cannot list the maps in the kernel");
 	if (!found)
 		return err_set(err, -ENOENT, "--policy: no `sonde policy` is running on this host");
 	maps_close(&m);

@@ -29,14 +29,14 @@ static const struct xlat by_xlat = { .name = "dump_by", .vals = by_vals, .n = AR
 
 static const struct field dump_fields[] = {
 	ROW(number, "dump.number", FIELD_UINT, "of this run, from 1"),
-	ROW(by, "dump.by", FIELD_ENUM, "what asked for it: signal, command, event", .xlat = &by_xlat),
+	ROW(by, "dump.by", FIELD_ENUM, "trigger: signal, command, event", .xlat = &by_xlat),
 	ROW(on, "dump.on", FIELD_STR, "the condition that an event met", .flags = FIELD_OPEN | FIELD_OPTIONAL),
 	ROW(packets, "dump.packets", FIELD_UINT, "packets that follow"),
 	ROW(drops, "dump.drops", FIELD_UINT, "drops among what follows"),
-	ROW(before_ns, "dump.before", FIELD_NS, "how long before the trigger it reaches"),
-	ROW(after_ns, "dump.after", FIELD_NS, "and after it"),
-	ROW(missing_ns, "dump.missing", FIELD_NS, "of the time before, what was written over already"),
-	ROW(torn, "dump.torn", FIELD_UINT, "packets that were written over while they were read"),
+	ROW(before_ns, "dump.before", FIELD_NS, "time before the trigger"),
+	ROW(after_ns, "dump.after", FIELD_NS, "time after the trigger"),
+	ROW(missing_ns, "dump.missing", FIELD_NS, "part of the time before that was overwritten"),
+	ROW(torn, "dump.torn", FIELD_UINT, "packets overwritten while they were read"),
 };
 
 /* "== dump 1 on drop.reason=NO_SOCKET: 812 packets, 3 drops, 5.000 s before and 1.000 s after it" */
@@ -94,7 +94,7 @@ int net_event_dump_decode(const struct sonde_rec *rec, struct event *ev, const s
 const struct event_desc net_recorder_dump_desc = {
 	.type = NET_EV_DUMP,
 	.name = "net.dump",
-	.doc = "what a flight recorder held follows",
+	.doc = "packets of a flight recorder follow",
 	.class = EVENT_DATA,
 	.fields = dump_fields,
 	.n_fields = ARRAY_SIZE(dump_fields),
