@@ -4,6 +4,8 @@
  */
 #include "cilium/layers.h"
 
+#include <linux/if_ether.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +13,11 @@
 #include "base/macros.h"
 #include "cilium/layers_names.h"
 #include "cilium/notify.h"
+
+/* Protocol numbers that libc lacks. */
+#define PROTO_IPIP_OLD 94	/* IANA: IP-within-IP Encapsulation */
+#define PROTO_VRRP 112
+#define ETH_P_TEB 0x6558	/* Ethernet inside a tunnel */
 
 static uint16_t be16(const uint8_t *p)
 {
@@ -22,10 +29,10 @@ static uint16_t be16(const uint8_t *p)
 static enum layer_kind by_ether_type(uint16_t type)
 {
 	switch (type) {
-	case 0x0800: return LAYER_IPV4;
+	case ETH_P_IP: return LAYER_IPV4;
 	case 0xffff: return LAYER_IPV4;	/* "Raw" */
-	case 0x86dd: return LAYER_IPV6;
-	case 0x6558: return LAYER_ETHERNET;
+	case ETH_P_IPV6: return LAYER_IPV6;
+	case ETH_P_TEB: return LAYER_ETHERNET;
 	default: return LAYER_STOP;
 	}
 }
@@ -33,15 +40,16 @@ static enum layer_kind by_ether_type(uint16_t type)
 static enum layer_kind by_protocol(uint8_t proto)
 {
 	switch (proto) {
-	case 1: return LAYER_ICMPV4;
-	case 2: return LAYER_IGMP;
-	case 4: case 94: return LAYER_IPV4;
-	case 6: return LAYER_TCP;
-	case 17: return LAYER_UDP;
-	case 41: return LAYER_IPV6;
-	case 58: return LAYER_ICMPV6;
-	case 112: return LAYER_VRRP;
-	case 132: return LAYER_SCTP;
+	case IPPROTO_ICMP: return LAYER_ICMPV4;
+	case IPPROTO_IGMP: return LAYER_IGMP;
+	case IPPROTO_IPIP:
+	case PROTO_IPIP_OLD: return LAYER_IPV4;
+	case IPPROTO_TCP: return LAYER_TCP;
+	case IPPROTO_UDP: return LAYER_UDP;
+	case IPPROTO_IPV6: return LAYER_IPV6;
+	case IPPROTO_ICMPV6: return LAYER_ICMPV6;
+	case PROTO_VRRP: return LAYER_VRRP;
+	case IPPROTO_SCTP: return LAYER_SCTP;
 	default: return LAYER_STOP;
 	}
 }

@@ -12,6 +12,12 @@
 
 #define DNS_MAX_JUMPS 16
 #define DNS_MAX_NAME 255
+/* Record types: RFC 1035, 3596, 2782, 6891. */
+enum {
+	DNS_A = 1, DNS_NS = 2, DNS_CNAME = 5, DNS_PTR = 12, DNS_MX = 15, DNS_TXT = 16, DNS_AAAA = 28, DNS_SRV = 33,
+	DNS_OPT = 41,
+};
+
 #define DNS_MAX_RECORDS 16		/* shown per section */
 
 void dissect_dns(struct dissect *d)
@@ -128,31 +134,31 @@ static void print_rdata(struct buf *out, struct cursor msg, uint16_t type, struc
 
 	buf_add_char(out, ' ');
 	switch (type) {
-	case 1:
-	case 28:
-		addr = cur_bytes(&c, type == 1 ? 4 : 16);
+	case DNS_A:
+	case DNS_AAAA:
+		addr = cur_bytes(&c, type == DNS_A ? 4 : 16);
 		if (addr)
-			packet_names_text_ip(out, type == 1 ? 4 : 6, addr);
+			packet_names_text_ip(out, type == DNS_A ? 4 : 6, addr);
 		break;
-	case 33:
+	case DNS_SRV:
 		buf_printf(out, "%u ", cur_u16be(&c));
 		buf_printf(out, "%u ", cur_u16be(&c));
 		buf_printf(out, "%u ", cur_u16be(&c));
 		if (!print_name(out, msg, &c))
 			out->len = mark;
 		break;
-	case 15:
+	case DNS_MX:
 		buf_printf(out, "%u ", cur_u16be(&c));
 		if (!print_name(out, msg, &c))
 			out->len = mark;
 		break;
-	case 2:
-	case 5:
-	case 12:
+	case DNS_NS:
+	case DNS_CNAME:
+	case DNS_PTR:
 		if (!print_name(out, msg, &c))
 			out->len = mark;
 		break;
-	case 16:
+	case DNS_TXT:
 		len = MIN((size_t)cur_u8(&c), cur_left(&c));
 		buf_add_char(out, '"');
 		str_escape_buf(out, cur_bytes(&c, len), len);
@@ -180,7 +186,7 @@ static bool print_record(struct buf *out, struct cursor msg, struct cursor *c)
 	}
 	buf_add_char(out, ' ');
 	print_type(out, type);
-	if (type != 41)
+	if (type != DNS_OPT)
 		buf_printf(out, " ttl %u", ttl);
 	print_rdata(out, msg, type, data);
 	return true;

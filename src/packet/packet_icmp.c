@@ -9,6 +9,24 @@
 
 #include "base/buf.h"
 
+/* RFC 792 */
+enum {
+	ICMP_ECHO_REPLY = 0, ICMP_UNREACHABLE = 3, ICMP_SOURCE_QUENCH = 4, ICMP_REDIRECT = 5, ICMP_ECHO = 8,
+	ICMP_TIME_EXCEEDED = 11, ICMP_PARAMETER_PROBLEM = 12,
+};
+#define ICMP_CODE_FRAG_NEEDED 4
+
+/* RFC 4443, RFC 2710, RFC 4861, RFC 3810 */
+enum {
+	ICMP6_UNREACHABLE = 1, ICMP6_TOO_BIG, ICMP6_TIME_EXCEEDED, ICMP6_PARAMETER_PROBLEM, ICMP6_ECHO = 128,
+	ICMP6_ECHO_REPLY, ICMP6_LISTENER_QUERY, ICMP6_LISTENER_REPORT, ICMP6_LISTENER_DONE, ICMP6_ROUTER_SOLICIT,
+	ICMP6_ROUTER_ADVERT, ICMP6_NEIGHBOUR_SOLICIT, ICMP6_NEIGHBOUR_ADVERT, ICMP6_REDIRECT,
+	ICMP6_LISTENER_REPORT_V2 = 143,
+};
+
+/* Options of neighbour discovery, RFC 4861 4.6. */
+enum { ND_SOURCE_LINK = 1, ND_TARGET_LINK = 2, ND_PREFIX = 3, ND_MTU = 5 };
+
 static void take_type(struct dissect *d, enum packet_layer_kind kind, uint32_t min)
 {
 	uint32_t wire = d->wire_left;
@@ -49,8 +67,6 @@ void dissect_vrrp(struct dissect *d)
 
 /* ---- -vv ---- */
 
-#define ICMP_ERROR_TYPES (1u << 3 | 1u << 4 | 1u << 5 | 1u << 11 | 1u << 12)
-
 static void print_echo(struct buf *out, struct cursor *c)
 {
 	uint16_t id = cur_u16be(c), seq = cur_u16be(c);
@@ -58,27 +74,33 @@ static void print_echo(struct buf *out, struct cursor *c)
 	buf_printf(out, ", id %u, seq %u, %zu bytes", id, seq, cur_left(c));
 }
 
+static bool is_icmp_error(uint8_t type)
+{
+	return type == ICMP_UNREACHABLE || type == ICMP_SOURCE_QUENCH || type == ICMP_REDIRECT ||
+	       type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER_PROBLEM;
+}
+
 static void print_icmp_body(struct printer *pr, struct buf *out, uint8_t type, uint8_t code)
 {
 	const uint8_t *addr;
 	uint16_t word;
 
-	if (type == 8 || type == 0) {
+	if (type == ICMP_ECHO || type == ICMP_ECHO_REPLY) {
 		print_echo(out, &pr->c);
 		return;
 	}
-	if (type > 31 || !(ICMP_ERROR_TYPES & 1u << type))
+	if (!is_icmp_error(type))
 		return;
 	addr = cur_bytes(&pr->c, 4);
 	if (!addr)
 		return;
 	word = (uint16_t)(addr[2] << 8 | addr[3]);
-	if (type == 5) {
+	if (type == ICMP_REDIRECT) {
 		buf_add_str(out, ", to ");
 		packet_names_text_ip(out, 4, addr);
-	} else if (type == 3 && code == 4) {
+	} else if (type == ICMP_UNREACHABLE && code == ICMP_CODE_FRAG_NEEDED) {
 		buf_printf(out, ", mtu %u", word);
-	} else if (type == 12) {
+	} else if (type == ICMP_PARAMETER_PROBLEM) {
 		buf_printf(out, ", at byte %u", addr[0]);
 	}
 	packet_print_embedded(out, pr->c);
@@ -123,15 +145,15 @@ static void print_nd_options(struct buf *out, struct cursor c)
 		if (!body)
 			break;
 		switch (type) {
-		case 1:
-		case 2:
-			buf_printf(out, ", %s ", type == 1 ? "source" : "target");
+		case ND_SOURCE_LINK:
+		case ND_TARGET_LINK:
+			buf_printf(out, ", %s ", type == ND_SOURCE_LINK ? "source" : "target");
 			packet_names_text_mac(out, body);
 			break;
-		case 3:
+		case ND_PREFIX:
 			print_prefix(out, body[0], one);
 			break;
-		case 5:
+		case ND_MTU:
 			buf_printf(out, ", mtu %u", (uint32_t)body[2] << 24 | body[3] << 16 | body[4] << 8 | body[5]);
 			break;
 		default:
@@ -147,12 +169,13 @@ static void print_neighbour(struct printer *pr, struct buf *out, uint8_t type)
 
 	if (!target)
 		return;
-	buf_add_str(out, type == 135 ? ", who has " : type == 136 ? ", target " : ", better hop ");
+	buf_add_str(out, type == ICMP6_NEIGHBOUR_SOLICIT ? ", who has " :
+			 type == ICMP6_NEIGHBOUR_ADVERT ? ", target " : ", better hop ");
 	packet_names_text_ip(out, 6, target);
-	if (type == 136)
+	if (type == ICMP6_NEIGHBOUR_ADVERT)
 		buf_printf(out, "%s%s%s", flags >> 31 ? ", router" : "", flags >> 30 & 1 ? ", solicited" : "",
 			   flags >> 29 & 1 ? ", override" : "");
-	if (type == 137) {
+	if (type == ICMP6_REDIRECT) {
 		target = cur_bytes(&pr->c, 16);
 		if (!target)
 			return;
@@ -180,8 +203,8 @@ static void print_listener(struct printer *pr, struct buf *out, uint8_t type)
 	const uint8_t *group;
 	uint16_t n;
 
-	if (type != 143) {
-		buf_printf(out, ", %s", names[type - 130]);
+	if (type != ICMP6_LISTENER_REPORT_V2) {
+		buf_printf(out, ", %s", names[type - ICMP6_LISTENER_QUERY]);
 		cur_skip(&pr->c, 4);
 		group = cur_bytes(&pr->c, 16);
 		if (group) {
@@ -213,28 +236,37 @@ void packet_print_icmpv6(struct printer *pr, struct buf *out)
 	packet_names_text_icmp_type(out, 6, type, code);
 	buf_printf(out, ", checksum 0x%04x", sum);
 	switch (type) {
-	case 1: case 2: case 3: case 4:
+	case ICMP6_UNREACHABLE:
+	case ICMP6_TOO_BIG:
+	case ICMP6_TIME_EXCEEDED:
+	case ICMP6_PARAMETER_PROBLEM:
 		word = cur_u32be(&pr->c);
-		if (type == 2)
+		if (type == ICMP6_TOO_BIG)
 			buf_printf(out, ", mtu %u", word);
-		if (type == 4)
+		if (type == ICMP6_PARAMETER_PROBLEM)
 			buf_printf(out, ", at byte %u", word);
 		packet_print_embedded(out, pr->c);
 		break;
-	case 128: case 129:
+	case ICMP6_ECHO:
+	case ICMP6_ECHO_REPLY:
 		print_echo(out, &pr->c);
 		break;
-	case 130: case 131: case 132: case 143:
+	case ICMP6_LISTENER_QUERY:
+	case ICMP6_LISTENER_REPORT:
+	case ICMP6_LISTENER_DONE:
+	case ICMP6_LISTENER_REPORT_V2:
 		print_listener(pr, out, type);
 		break;
-	case 133:
+	case ICMP6_ROUTER_SOLICIT:
 		cur_skip(&pr->c, 4);
 		print_nd_options(out, pr->c);
 		break;
-	case 134:
+	case ICMP6_ROUTER_ADVERT:
 		print_router_advertisement(pr, out);
 		break;
-	case 135: case 136: case 137:
+	case ICMP6_NEIGHBOUR_SOLICIT:
+	case ICMP6_NEIGHBOUR_ADVERT:
+	case ICMP6_REDIRECT:
 		print_neighbour(pr, out, type);
 		break;
 	default:

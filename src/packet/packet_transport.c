@@ -115,22 +115,28 @@ static void print_hex(struct buf *out, struct cursor c)
 		buf_printf(out, "%02x", cur_u8(&c));
 }
 
-/* Text of one option (RFC 9293, 7323, 2018, 7413). */
+/* Option kinds: RFC 9293, 7323, 2018, 2385, 5925, 8684, 7413. */
+enum {
+	TCP_MSS = 2, TCP_WINDOW_SCALE = 3, TCP_SACK_PERMITTED = 4, TCP_SACK = 5, TCP_TIMESTAMPS = 8, TCP_MD5 = 19,
+	TCP_AO = 29, TCP_MPTCP = 30, TCP_FAST_OPEN = 34,
+};
+
+/* Prints one option. */
 static void print_tcp_option(struct buf *out, uint8_t kind, struct cursor c)
 {
 	uint32_t a, b;
 
 	switch (kind) {
-	case 2:
+	case TCP_MSS:
 		buf_printf(out, "mss %u", cur_u16be(&c));
 		break;
-	case 3:
+	case TCP_WINDOW_SCALE:
 		buf_printf(out, "wscale %u", cur_u8(&c));
 		break;
-	case 4:
+	case TCP_SACK_PERMITTED:
 		buf_add_str(out, "sackOK");
 		break;
-	case 5:
+	case TCP_SACK:
 		buf_add_str(out, "sack");
 		while (cur_left(&c) >= 8) {
 			a = cur_u32be(&c);
@@ -138,17 +144,18 @@ static void print_tcp_option(struct buf *out, uint8_t kind, struct cursor c)
 			buf_printf(out, " %u:%u", a, b);
 		}
 		break;
-	case 8:
+	case TCP_TIMESTAMPS:
 		a = cur_u32be(&c);
 		b = cur_u32be(&c);
 		buf_printf(out, "TS val %u ecr %u", a, b);
 		break;
-	case 34:
+	case TCP_FAST_OPEN:
 		buf_add_str(out, "TFO cookie ");
 		print_hex(out, c);
 		break;
 	default:
-		buf_printf(out, kind == 19 ? "md5 " : kind == 29 ? "AO " : kind == 30 ? "mptcp " : "%u:", kind);
+		buf_printf(out, kind == TCP_MD5 ? "md5 " : kind == TCP_AO ? "AO " :
+				kind == TCP_MPTCP ? "mptcp " : "%u:", kind);
 		print_hex(out, c);
 	}
 	if (!cur_ok(&c))
@@ -231,26 +238,29 @@ static const char *sctp_chunk(uint8_t type)
 	return NULL;
 }
 
+/* Chunk types, RFC 9260 3.2. */
+enum { SCTP_DATA, SCTP_INIT, SCTP_INIT_ACK, SCTP_SACK };
+
 /* First fields of a chunk's value. */
 static void print_sctp_chunk(struct buf *out, uint8_t type, struct cursor c)
 {
 	uint32_t a, b, n;
 
 	switch (type) {
-	case 0:
+	case SCTP_DATA:
 		a = cur_u32be(&c);
 		n = cur_u16be(&c);
 		b = cur_u16be(&c);
 		buf_printf(out, " tsn %u stream %u seq %u ppid %u", a, n, b, cur_u32be(&c));
 		break;
-	case 1:
-	case 2:
+	case SCTP_INIT:
+	case SCTP_INIT_ACK:
 		a = cur_u32be(&c);
 		b = cur_u32be(&c);
 		n = cur_u16be(&c);
 		buf_printf(out, " tag 0x%08x window %u streams %u/%u", a, b, n, cur_u16be(&c));
 		break;
-	case 3:
+	case SCTP_SACK:
 		a = cur_u32be(&c);
 		buf_printf(out, " tsn %u window %u", a, cur_u32be(&c));
 		break;

@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "base/pcapng.h"
 #include "base/vec.h"
+#include "event/event.h"
 #include "source/capture.h"
 
 #define BLOCK_MIN 12u			/* type, length, length again */
@@ -172,7 +173,7 @@ static void packet_option(struct pcapng *st, const struct option *o, struct capt
 		break;
 	case PCAPNG_EPB_FLAGS:
 		v = option_uint(o, st->swap) & 3;
-		p->direction = v == 3 ? 0 : (uint16_t)v;
+		p->direction = v < PACKET_DIR__MAX ? (uint16_t)v : PACKET_DIR_UNKNOWN;
 		break;
 	case PCAPNG_EPB_DROPCOUNT:
 		add_lost(st, option_uint(o, st->swap));

@@ -7,6 +7,7 @@
 #include "sinks/cilium/hubble_flow.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,10 +25,11 @@
 #define REASON_UNKNOWN 5
 #define REASON_ENCAP 6
 #define REASON_DECAP 7
-#define PROTO_TCP 6
-#define PROTO_UDP 17
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10
+
+/* Translation points of struct cilium_sock. */
+enum { SOCK_PRE_FWD = 1, SOCK_POST_FWD, SOCK_PRE_REV, SOCK_POST_REV };
 
 struct hubble_type {
 	const struct event_desc *desc;
@@ -100,18 +102,19 @@ static void set_summary(struct hubble_flow *f, const struct packet *p)
 	size_t n = 0;
 
 	switch (f->conn.proto) {
-	case PROTO_TCP:
+	case IPPROTO_TCP:
 		n = (size_t)snprintf(f->summary, sizeof(f->summary), "TCP Flags: ");
 		for (size_t i = 0, seen = 0; i < ARRAY_SIZE(flags); i++)
 			if (f->tcp_flags & 1u << i)
 				n += (size_t)snprintf(f->summary + n, sizeof(f->summary) - n, "%s%s",
 						      seen++ ? ", " : "", flags[i]);
 		break;
-	case PROTO_UDP: snprintf(f->summary, sizeof(f->summary), "UDP"); break;
-	case 132: snprintf(f->summary, sizeof(f->summary), "SCTP"); break;
-	case 1:
-	case 58:
-		n = (size_t)snprintf(f->summary, sizeof(f->summary), "ICMPv%c", f->conn.proto == 1 ? '4' : '6');
+	case IPPROTO_UDP: snprintf(f->summary, sizeof(f->summary), "UDP"); break;
+	case IPPROTO_SCTP: snprintf(f->summary, sizeof(f->summary), "SCTP"); break;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		n = (size_t)snprintf(f->summary, sizeof(f->summary), "ICMPv%c",
+				     f->conn.proto == IPPROTO_ICMP ? '4' : '6');
 		if (p)
 			snprintf(f->summary + n, sizeof(f->summary) - n, " type %u code %u", f->icmp_type,
 				 f->icmp_code);
@@ -215,18 +218,18 @@ static void set_policy(struct hubble_flow *f, const struct cilium_notify *n)
 static void set_sock(struct hubble_flow *f, const struct cilium_notify *n)
 {
 	const struct cilium_sock *s = &n->sock;
-	bool reverse = s->point == 3 || s->point == 4;
+	bool reverse = s->point == SOCK_PRE_REV || s->point == SOCK_POST_REV;
 	struct ipaddr *ip = reverse ? &f->conn.saddr : &f->conn.daddr;
 
 	f->type = "SOCK";
-	f->verdict = s->point == 2 || s->point == 4 ? "TRANSLATED" : "TRACED";
+	f->verdict = s->point == SOCK_POST_FWD || s->point == SOCK_POST_REV ? "TRANSLATED" : "TRACED";
 	f->sock_point = hubble_sock_point(s->point);
 	f->sub_type = s->point;
 	f->cookie = s->cookie;
 	f->cgroup_id = s->cgroup_id;
 	ip->family = s->ipv6 ? 6 : 4;
 	memcpy(ip->addr, s->dst_ip, s->ipv6 ? 16 : 4);
-	f->conn.proto = s->proto == 1 ? PROTO_TCP : s->proto == 2 ? PROTO_UDP : 0;
+	f->conn.proto = s->proto == 1 ? IPPROTO_TCP : s->proto == 2 ? IPPROTO_UDP : 0;
 	*(reverse ? &f->conn.sport : &f->conn.dport) = s->dst_port;
 	snprintf(f->summary, sizeof(f->summary), "%s", s->proto == 1 ? "TCP" : s->proto == 2 ? "UDP" : "");
 }
@@ -270,7 +273,7 @@ static void set_local(struct hubble_flow *f, const struct event *ev, const struc
 	else if (is_word(&by, "skb_sk") || is_word(&by, "remote_tuple"))	/* the sender, also through a veth */
 		end = &f->src;
 	else if (dir || is_word(&by, "rx_sk") || is_word(&by, "listener"))
-		end = dir == 2 ? &f->src : &f->dst;
+		end = dir == PACKET_DIR_OUT ? &f->src : &f->dst;
 	if (!end)
 		return;
 	end->local = true;
@@ -284,7 +287,7 @@ static void set_local(struct hubble_flow *f, const struct event *ev, const struc
  */
 static uint8_t direction_of(const struct hubble_flow *f, uint64_t dir)
 {
-	bool from_here = dir == 2, is_handshake = f->conn.proto == PROTO_TCP && f->tcp_flags & TCP_SYN;
+	bool from_here = dir == PACKET_DIR_OUT, is_handshake = f->conn.proto == IPPROTO_TCP && f->tcp_flags & TCP_SYN;
 	bool is_reply = f->knows_reply ? f->is_reply : f->tcp_flags & TCP_ACK;
 
 	if (!dir || (!f->knows_reply && !is_handshake))

@@ -6,6 +6,7 @@
 #include "sinks/cilium/hubble_flow.h"
 
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -122,11 +123,11 @@ static void put_flags(struct json *j, uint8_t flags)
 static const char *l4_name(uint8_t proto)
 {
 	switch (proto) {
-	case 1: return "ICMPv4";
-	case 6: return "TCP";
-	case 17: return "UDP";
-	case 58: return "ICMPv6";
-	case 132: return "SCTP";
+	case IPPROTO_ICMP: return "ICMPv4";
+	case IPPROTO_TCP: return "TCP";
+	case IPPROTO_UDP: return "UDP";
+	case IPPROTO_ICMPV6: return "ICMPv6";
+	case IPPROTO_SCTP: return "SCTP";
 	default: return NULL;
 	}
 }
@@ -134,7 +135,7 @@ static const char *l4_name(uint8_t proto)
 static void put_l4(struct json *j, const struct hubble_flow *f)
 {
 	const char *name = l4_name(f->conn.proto);
-	bool icmp = f->conn.proto == 1 || f->conn.proto == 58;
+	bool icmp = f->conn.proto == IPPROTO_ICMP || f->conn.proto == IPPROTO_ICMPV6;
 
 	if (!name)
 		return;
@@ -144,7 +145,7 @@ static void put_l4(struct json *j, const struct hubble_flow *f)
 	json_open(j, '{');
 	put_number(j, icmp ? "type" : "source_port", icmp ? f->icmp_type : f->conn.sport);
 	put_number(j, icmp ? "code" : "destination_port", icmp ? f->icmp_code : f->conn.dport);
-	if (f->conn.proto == 6 && f->tcp_flags)
+	if (f->conn.proto == IPPROTO_TCP && f->tcp_flags)
 		put_flags(j, f->tcp_flags);
 	json_close(j, '}');
 	json_close(j, '}');
