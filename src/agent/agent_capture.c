@@ -108,7 +108,7 @@ static int get_instances(struct capture *c, struct agent_request *q, struct err 
 		c->kept |= keeps(&q->probes.items[i]) ? 1u << instance : 0;
 		c->all->insts->of[instance]->n_decode++;
 	}
-	return q->probes.len ? 0 : err_set(err, -EINVAL, "a capture names at least one probe");
+	return q->probes.len ? 0 : err_set(err, -EINVAL, "a capture needs at least one probe");
 }
 
 static int open_output(struct capture *c, const char *name, int *fd, struct err *err)
@@ -230,7 +230,8 @@ static int start(struct agent_captures *all, const struct verb_args *args, struc
 	int r;
 
 	if (args->n < 2 || *args->fd < 0)
-		return err_set(err, -EINVAL, "capture start wants the name of a file, and its descriptor with the "
+		return err_set(err, -EINVAL,
+			       "capture start needs a file name, and its descriptor with the "
 			       "request (sonde control sends it)");
 	if (args->n > 2)
 		words = (struct proto_frame){ .data = args->items[2],
@@ -249,7 +250,7 @@ static int stop(struct agent_captures *all, const struct verb_args *args, struct
 	uint32_t n = 0;
 
 	if (args->n > 2 || (args->n == 2 && str_to_u32(args->items[1], 10, &n) < 0))
-		return err_set(err, -EINVAL, "capture stop wants a number, or nothing if there is one capture");
+		return err_set(err, -EINVAL, "capture stop needs a number if several captures run");
 	while (c && n && c->number != n)
 		c = c->next;
 	if (!c)
@@ -282,7 +283,7 @@ int agent_capture_dump_call(struct agent_captures *all, const struct verb_args *
 	int asked = 0;
 
 	if (args->n > 1 || (args->n && str_to_u32(args->items[0], 10, &only) < 0))
-		return err_set(err, -EINVAL, "dump wants the number of an instance, or nothing for all recorders");
+		return err_set(err, -EINVAL, "dump takes one instance number, or nothing for all recorders");
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++) {
 		if (!all->insts->of[i] || all->insts->of[i]->quiet || (only && only != i) ||
 		    !keeps(&all->insts->of[i]->request) ||

@@ -86,7 +86,7 @@ static void start_probes(struct agent_cilium *c)
 		agent_request_fini(&q);
 	}
 	if (r < 0)
-		log_error("Cilium's clients see nothing: %s", err.msg);
+		log_error("cannot start probes for Cilium's clients: %s", err.msg);
 }
 
 /* Drops the references to its instances. */

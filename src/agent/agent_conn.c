@@ -45,7 +45,7 @@ static void conn_cut(struct agent_conn *c, int code, const char *reason)
 
 	if (c->dying || c->gone)
 		return;
-	log_warn("client %s (pid %d, uid %u) is cut: %s", session_client(c->session), (int)c->peer.pid,
+	log_warn("client %s (pid %d, uid %u) disconnected: %s", session_client(c->session), (int)c->peer.pid,
 		 (unsigned)c->peer.uid, reason);
 	snprintf(c->a->totals.last_disconnected, sizeof(c->a->totals.last_disconnected), "pid %d: %.120s",
 		 (int)c->peer.pid, reason);
@@ -217,7 +217,7 @@ static int on_subscribe(void *ctx, const struct proto_frame *f, struct err *err)
 {
 	int r = submit(ctx, "subscribe", PROTO_SUBSCRIBE, f, 0);
 
-	return r < 0 ? err_errno(err, r, "cannot take the subscription") : r;
+	return r < 0 ? err_errno(err, r, "cannot start the subscription") : r;
 }
 
 static int on_stop(void *ctx)
@@ -376,9 +376,9 @@ void agent_conn_tick(struct agent_conn *c, uint64_t now_ns)
 	if (c->dying && now_ns > c->dead_ns)
 		c->gone = true;
 	else if (!c->dying && session_state(c->session) == SESSION_NEW && now_ns > c->since_ns + GREETING_NS)
-		conn_cut(c, -ETIMEDOUT, "no greeting came");
+		conn_cut(c, -ETIMEDOUT, "no greeting received");
 	else if (!c->dying && !broadcast_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
-		conn_cut(c, -ETIMEDOUT, "the client takes nothing, for too long");
+		conn_cut(c, -ETIMEDOUT, "the client reads nothing (stall-time of agent.conf)");
 	else if (is_idle(c, now_ns) && agent_limits_places_short(c->a))
-		conn_cut(c, -EUSERS, "idle while places for clients are short (idle-time of agent.conf)");
+		conn_cut(c, -EUSERS, "idle while few connections are free (idle-time of agent.conf)");
 }

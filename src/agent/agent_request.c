@@ -61,7 +61,7 @@ static int add_probe(struct agent_request *q, char *name, struct err *err)
 static int add_option(struct agent_request *q, char *text, struct err *err)
 {
 	if (!q->probes.len)
-		return err_set(err, -EINVAL, "an option stands before its probe");
+		return err_set(err, -EINVAL, "option= must follow its probe=");
 	return agent_request_add_arg(&q->probes.items[q->probes.len - 1], text);
 }
 
@@ -81,7 +81,7 @@ static int take_pair(struct agent_request *q, char *pair, struct err *err)
 	char *value = strchr(pair, '=');
 
 	if (!value)
-		return err_set(err, -EINVAL, "%s: KEY=VALUE is expected in a subscription", pair);
+		return err_set(err, -EINVAL, "%s: a subscription consists of KEY=VALUE strings", pair);
 	*value++ = '\0';
 	if (!strcmp(pair, "probe"))
 		return add_probe(q, value, err);
@@ -97,7 +97,7 @@ static int take_pair(struct agent_request *q, char *pair, struct err *err)
 	else if (!strcmp(pair, "exclude"))
 		q->exclude_self = !strcmp(value, "self");
 	else
-		return err_set(err, -EINVAL, "%s: this agent knows no such key of a subscription", pair);
+		return err_set(err, -EINVAL, "%s: unknown key of a subscription", pair);
 	return 0;
 }
 
@@ -116,7 +116,7 @@ int agent_request_parse(const struct proto_frame *f, struct agent_request *ret, 
 		pair += len + 1;
 	}
 	if (r == -ENOMEM)
-		err_errno(err, r, "cannot take the subscription");
+		err_errno(err, r, "cannot start the subscription");
 	if (r < 0)
 		agent_request_fini(&q);
 	else

@@ -39,7 +39,8 @@ static int exclude_self(struct agent_conn *c, bool wanted, struct err *err)
 	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
 
 	if (wanted && !(c->rights & PROTO_RIGHT_CONTROL))
-		return err_set(err, -EPERM, "exclude=self is for the control socket: it hides a process from all "
+		return err_set(err, -EPERM,
+			       "exclude=self needs the control socket: it hides a process from all "
 			       "clients");
 	if (wanted && probe_env_exclude(pipeline_env(c->a->pipeline), (uint32_t)c->peer.pid) == 0)
 		c->sub.excluded = c->peer.pid;
@@ -101,7 +102,7 @@ static int go(struct agent_conn *c, const struct agent_request *q, struct err *e
 	if (r >= 0)
 		r = pipeline_tell_state(c->a->pipeline, send_record, c);
 	if (r < 0)
-		return err_errno(err, r, "cannot begin the stream");
+		return err_errno(err, r, "cannot start the stream");
 	return agent_inst_snapshot(&c->a->insts, c->sub.mask, c, err);
 }
 
@@ -123,7 +124,7 @@ int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct er
 	q.by = c;
 	r = agent_limits_subscription(c, q.bytes, err);
 	if (r >= 0 && !q.probes.len)
-		r = err_set(err, -EINVAL, "a subscription names at least one probe");
+		r = err_set(err, -EINVAL, "a subscription needs at least one probe");
 	if (r >= 0)
 		r = agent_content_check(&c->a->content, c->viewer, &q, err);
 	if (r >= 0)

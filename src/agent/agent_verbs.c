@@ -109,7 +109,7 @@ static void put_client(const struct agent_conn *c, struct buf *out)
 		   "client %u, pid %d uid %u: %s, %s, sent %" PRIu64 ", lost %" PRIu64 ", queue %" PRIu64
 		   " bytes in %" PRIu64 " records\n",
 		   c->number, (int)c->peer.pid, (unsigned)c->peer.uid, session_client(c->session),
-		   c->dying    ? "cut"
+		   c->dying    ? "disconnected"
 		   : c->sub.on ? "streams"
 			       : "idle",
 		   st.sent, st.lost, st.queued_bytes, st.queued);
@@ -124,7 +124,8 @@ static int write_status(const struct call *call, struct err *err)
 	buf_printf(call->out, "agent: pid %d, sonde " SONDE_VERSION ", up %" PRIu64 " s\n", (int)getpid(),
 		   (uint64_t)((clock_boot_ns() - a->start_ns) / NS_PER_S));
 	buf_printf(call->out,
-		   "clients: %u of %u, %" PRIu64 " since the start, %" PRIu64 " refused, %" PRIu64 " cut%s%s\n",
+		   "clients: %u of %u, %" PRIu64 " since the start, %" PRIu64 " refused, %" PRIu64
+		   " disconnected%s%s\n",
 		   a->n_conns, a->conf.limits.max_clients, a->totals.connections, a->totals.refused,
 		   a->totals.disconnected, a->totals.disconnected ? "; last: " : "", a->totals.last_disconnected);
 	buf_printf(call->out, "memory: %" PRIu64 " KiB, %" PRIu64 " KiB of them queues\n",
@@ -202,7 +203,7 @@ static int run_attach(const struct call *call, struct err *err)
 	int r;
 
 	if (!call->n_args)
-		return err_set(err, -EINVAL, "attach wants probe=NAME, and perhaps option=--NAME=VALUE");
+		return err_set(err, -EINVAL, "attach needs probe=NAME, and optionally option=--NAME=VALUE");
 	r = agent_request_parse(&call->rest, &q, err);
 	if (r < 0)
 		return r;
@@ -227,7 +228,7 @@ static int run_detach(const struct call *call, struct err *err)
 
 	if (call->n_args != 1 || str_to_u32(call->args[0], 10, &n) < 0 || n >= SONDE_INSTANCES || !a->insts.of[n] ||
 	    !a->insts.of[n]->attached)
-		return err_set(err, -EINVAL, "detach wants the number of an instance that was attached");
+		return err_set(err, -EINVAL, "detach needs the number of an attached instance");
 	a->insts.of[n]->attached = false;
 	agent_inst_put(&a->insts, (uint16_t)n);
 	return 0;

@@ -153,11 +153,11 @@ static int subscription_new(struct shared_subscriptions *all, const struct agent
 	int r;
 
 	if (!s)
-		return err_errno(err, -ENOMEM, "cannot begin the stream");
+		return err_errno(err, -ENOMEM, "cannot start the stream");
 	*s = of;
 	s->log = broadcast_log_new(all->broadcast);
 	if (!s->log || buf_error(key))
-		return err_errno(err, -ENOMEM, "cannot begin the stream");
+		return err_errno(err, -ENOMEM, "cannot start the stream");
 	r = parse_where(s, q->where, err);
 	if (r >= 0)
 		r = parse_fields(s, q->fields, err);

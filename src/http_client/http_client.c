@@ -270,7 +270,7 @@ static int wait_ready(struct http_client *p, struct err *err)
 	while ((r = read_answer(p)) == 0 && (now = clock_boot_ns()) < end_ns)
 		poll(&fd, 1, (int)((end_ns - now) / NS_PER_MS) + 1);
 	if (r <= 0)
-		return err_set(err, -ECHILD, "%s: the process that sends did not start", p->o.url);
+		return err_set(err, -ECHILD, "%s: the sending process did not start", p->o.url);
 	if (p->answer.outcome != POST_READY)
 		return err_set(err, -ENOSYS, "%s: %.*s", p->o.url, (int)sizeof(p->answer.why), p->answer.why);
 	return 0;
@@ -283,7 +283,7 @@ static int start_child(struct http_client *p, struct err *err)
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(err, -errno, "%s: cannot start the process that sends", p->o.url);
+		return err_errno(err, -errno, "%s: cannot start the sending process", p->o.url);
 	p->fd = pair[0];
 	theirs = pair[1];
 	r = worker_start(&w, http_client_child, &p->child, theirs, &p->worker, err);

@@ -148,7 +148,7 @@ int client_failure(const struct client *c, int code, struct err *err)
 	if (*c->reason)
 		return err_set(err, code, "the agent ended the stream: %s", c->reason);
 	if (code == -ECONNRESET)
-		return err_set(err, code, "the agent went away");
+		return err_set(err, code, "the agent closed the connection");
 	return err_errno(err, code, "cannot read from the agent");
 }
 
@@ -258,7 +258,7 @@ static int wait_answer(struct client *c, struct answer *a, int timeout_ms)
 		if (r != 0)
 			continue;
 		if (signal_waits())
-			return err_set(a->err, -EINTR, "interrupted while the agent was asked");
+			return err_set(a->err, -EINTR, "interrupted while waiting for the agent");
 		r = client_wait(c, 200);
 		if (r == 0 && clock_boot_ns() > end_ns)
 			return err_set(a->err, -ETIMEDOUT, "the agent does not answer");
@@ -287,9 +287,9 @@ static int open_socket(const char *path, struct err *err)
 	int r;
 
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot make a socket");
+		return err_errno(err, -errno, "cannot create a socket");
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return err_set(err, -ENAMETOOLONG, "%s: the path of a socket has at most %zu bytes", path,
+		return err_set(err, -ENAMETOOLONG, "%s: a socket path has at most %zu bytes", path,
 			       sizeof(addr.sun_path) - 1);
 	strcpy(addr.sun_path, path);
 	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0)
@@ -329,7 +329,7 @@ int client_subscribe(struct client *c, const struct buf *words, struct err *err)
 	int r = proto_put_words(&b, PROTO_SUBSCRIBE, NULL, 0, words);
 
 	if (r < 0 || b.len > PROTO_REQUEST_MAX)
-		return err_set(err, -E2BIG, "the selection is too long for the agent: it takes 64 KiB");
+		return err_set(err, -E2BIG, "the selection is too long for the agent (64 KiB)");
 	r = send_all(c, &b);
 	return r < 0 ? err_errno(err, r, "cannot ask the agent") : wait_answer(c, &a, READY_MS);
 }
@@ -350,7 +350,7 @@ int client_call(struct client *c, const struct buf *words, int fd, struct buf *r
 	int r = proto_put_words(&b, PROTO_CALL, head, sizeof(head), words);
 
 	if (r < 0 || b.len > PROTO_REQUEST_MAX)
-		return err_set(err, -E2BIG, "the request is too long for the agent: it takes 64 KiB");
+		return err_set(err, -E2BIG, "the request is too long for the agent (64 KiB)");
 	r = fd < 0 ? 0 : send_descriptor(c, &b, fd);
 	if (r >= 0)
 		r = send_all(c, &b);

@@ -86,7 +86,7 @@ static int make_dir(struct sock_dir *d, gid_t gid, struct err *err)
 	mask_reset(&old);
 	d->made = r == 0;
 	if (r < 0 && r != -EEXIST)
-		return err_errno(err, r, "cannot make the directory %s", d->path);
+		return err_errno(err, r, "cannot create directory %s", d->path);
 	return check_dir(d->path, err);
 }
 
@@ -115,7 +115,7 @@ static int take_lock(struct sock_dir *d, struct err *err)
 			return 0;
 		}
 	}
-	return err_set(err, -EAGAIN, "%s does not stay where it is", path);
+	return err_set(err, -EAGAIN, "another process keeps replacing %s", path);
 }
 
 int listen_sock_dir_open(const char *path, gid_t gid, struct sock_dir **ret, struct err *err)
@@ -201,7 +201,7 @@ int listen_sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, stru
 	int r;
 
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot make a socket");
+		return err_errno(err, -errno, "cannot create a socket");
 	if ((d->n_made == SOCKETS_MAX && !made_find(d, name)) ||
 	    strlen(d->path) + strlen(name) + 2 > sizeof(addr.sun_path))
 		return err_set(err, -ENAMETOOLONG, "%s/%s: too long for the path of a socket", d->path, name);
@@ -214,7 +214,7 @@ int listen_sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, stru
 	if (r >= 0)
 		r = note_made(d, name, path);
 	if (r < 0)
-		return err_errno(err, r, "cannot make the socket %s", addr.sun_path);
+		return err_errno(err, r, "cannot create socket %s", addr.sun_path);
 	if (listen(fd, BACKLOG) < 0)
 		return err_errno(err, -errno, "cannot listen on %s", addr.sun_path);
 	return TAKE_FD(fd);

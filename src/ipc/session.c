@@ -81,7 +81,7 @@ static int on_hello(struct session *s, const struct proto_frame *f)
 
 	name = proto_fixed(f, &h, sizeof(h));
 	if (!name || strlen(name) > PROTO_NAME_MAX)
-		return refuse(s, -EBADMSG, "the greeting is no greeting of this protocol");
+		return refuse(s, -EBADMSG, "invalid greeting");
 	if (h.major != PROTO_MAJOR)
 		return refuse(s, -EPROTONOSUPPORT, "this agent speaks version 1 of the protocol");
 	str_escape(s->client, sizeof(s->client), name, strlen(name));
@@ -110,7 +110,7 @@ static int on_subscribe(struct session *s, const struct proto_frame *f)
 	int r;
 
 	if (!proto_fixed(f, NULL, 0))
-		return refuse(s, -EBADMSG, "the subscription does not end");
+		return refuse(s, -EBADMSG, "the subscription is not null-terminated");
 	s->state = SESSION_STREAM;
 	r = s->ops->subscribe(s->ctx, f, &err);
 	s->waits = r == SESSION_LATER ? PROTO_SUBSCRIBE : 0;
@@ -161,8 +161,8 @@ static int on_call(struct session *s, const struct proto_frame *f)
 static int on_frame(struct session *s, const struct proto_frame *f)
 {
 	if (s->state == SESSION_NEW)
-		return f->type == PROTO_HELLO ? on_hello(s, f) :
-			refuse(s, -EPROTO, "the first frame has to be a greeting");
+		return f->type == PROTO_HELLO ? on_hello(s, f)
+					      : refuse(s, -EPROTO, "the first frame must be a greeting");
 	switch (f->type) {
 	case PROTO_SUBSCRIBE:
 		if (s->state != SESSION_OPEN)
@@ -172,7 +172,7 @@ static int on_frame(struct session *s, const struct proto_frame *f)
 		if (s->state == SESSION_OPEN)
 			return 0;	/* the stream ended before the frame arrived */
 		if (s->state != SESSION_STREAM)
-			return refuse(s, -EPROTO, "the stream is being stopped already");
+			return refuse(s, -EPROTO, "the stream is already stopping");
 		return on_stop(s);
 	case PROTO_CALL:
 		return on_call(s, f);
@@ -194,7 +194,7 @@ static int take_frames(struct session *s, const char *data, size_t len, size_t *
 		if (r == -EMSGSIZE)
 			return refuse(s, r, "a frame of a client has at most 64 KiB");
 		if (r < 0)
-			return refuse(s, r, "this is no frame of the protocol");
+			return refuse(s, r, "invalid frame");
 		if (r > 0) {
 			int h = on_frame(s, &f);
 

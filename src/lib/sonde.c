@@ -198,7 +198,8 @@ static int take_args(struct sonde *h, const sonde_open_args *args)
 		return err_set(&h->err, -EINVAL, "sonde_open_args.size is not set");
 	for (size_t i = sizeof(*args); i < args->size; i++)
 		if (bytes[i])
-			return err_set(&h->err, -E2BIG, "sonde_open_args has a member that is not known here");
+			return err_set(&h->err, -E2BIG,
+				       "sonde_open_args has an unknown member: the library is older than the header");
 	memcpy(&h->args, args, MIN(args->size, sizeof(*args)));
 	for (const char *const *c = h->args.suppressed_comms; c && *c; c++) {
 		if (h->n_comms == SONDE_MAX_SUPPRESSED_COMMS)
@@ -229,7 +230,7 @@ static int open_input(struct sonde *h)
 
 	h->loop = loop_new();
 	if (!h->loop)
-		return err_errno(&h->err, -ENOMEM, "cannot make an event loop");
+		return err_errno(&h->err, -ENOMEM, "cannot create an event loop");
 	r = pipeline_new(h->loop, &h->pipeline, &h->err);
 	if (r < 0)
 		return r;

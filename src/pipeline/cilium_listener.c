@@ -382,8 +382,7 @@ static int set_address(struct sockaddr_un *a, const char *path, struct err *err)
 {
 	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	if (!*path || strlen(path) >= sizeof(a->sun_path))
-		return err_set(err, -EINVAL, "%s: the path of a socket has 1 to %zu bytes", path,
-			       sizeof(a->sun_path) - 1);
+		return err_set(err, -EINVAL, "%s: a socket path has 1 to %zu bytes", path, sizeof(a->sun_path) - 1);
 	memcpy(a->sun_path, path, strlen(path));
 	return 0;
 }
@@ -400,9 +399,9 @@ static int make_room(const struct sockaddr_un *a, struct err *err)
 		return err_set(err, -EEXIST, "%s exists and is not a socket", a->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot make a socket");
+		return err_errno(err, -errno, "cannot create a socket");
 	if (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno == EAGAIN)
-		return err_set(err, -EADDRINUSE, "somebody serves %s already (an agent of Cilium, another sonde?)",
+		return err_set(err, -EADDRINUSE, "another process serves %s (an agent of Cilium, another sonde?)",
 			       a->sun_path);
 	if (errno != ECONNREFUSED || unlink(a->sun_path) < 0)
 		return err_errno(err, -errno, "cannot use %s", a->sun_path);
@@ -418,9 +417,9 @@ static int set_rights(struct cilium_listener *l, const struct cilium_listener_op
 	if (!g && o->group)
 		return err_set(err, -EINVAL, "group %s does not exist", o->group);
 	if (g && chown(l->path, (uid_t)-1, g->gr_gid) < 0 && errno != EPERM)
-		return err_errno(err, -errno, "cannot give %s to group %s", l->path, g->gr_name);
+		return err_errno(err, -errno, "cannot change the group of %s to %s", l->path, g->gr_name);
 	if (chmod(l->path, 0660) < 0 || lstat(l->path, &st) < 0)
-		return err_errno(err, -errno, "cannot set the rights of %s", l->path);
+		return err_errno(err, -errno, "cannot set the mode of %s", l->path);
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
 	return 0;
@@ -461,7 +460,7 @@ static int bind_socket(struct cilium_listener *l, const struct cilium_listener_o
 		return r;
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fd < 0)
-		return err_errno(err, -errno, "cannot make a socket");
+		return err_errno(err, -errno, "cannot create a socket");
 	mask = umask(0177);
 	r = bind(l->fd, (const struct sockaddr *)&a, sizeof(a)) < 0 ? -errno : 0;
 	umask(mask);

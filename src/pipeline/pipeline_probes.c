@@ -199,7 +199,7 @@ int pipeline_add_probe(struct pipeline *p, const struct pipeline_probe *which, c
 	int r = 0;
 
 	if (!probe)
-		return err_set(err, -ENOSPC, "%d probes run already, more are not possible", SONDE_INSTANCES);
+		return err_set(err, -ENOSPC, "%d probes run already, the maximum", SONDE_INSTANCES);
 	instance = (uint16_t)(probe - p->probes);
 	if (select)
 		r = probe_env_set_select(p->env, instance, select, err);
@@ -227,9 +227,9 @@ int pipeline_call(struct pipeline *p, const char *probe, uint16_t instance, cons
 	struct probe *to = probe ? probe_called(p, probe) : probe_of(p, instance);
 
 	if (!to || !to->running)
-		return err_set(err, -ENOENT, "no such probe runs here");
+		return err_set(err, -ENOENT, "no such probe runs");
 	if (!to->ops->call)
-		return err_set(err, -ENOTSUP, "probe %s does nothing on request", to->ops->name);
+		return err_set(err, -ENOTSUP, "probe %s has no verbs", to->ops->name);
 	return to->ops->call(to, verb, args, err);
 }
 

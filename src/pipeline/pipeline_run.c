@@ -291,7 +291,7 @@ static int run_agent(struct pipeline *p, struct err *err)
 	finish_agent(&run);
 	if (run.error)
 		return client_failure(p->client, run.error, err);
-	return run.ended ? 0 : err_set(err, -ETIMEDOUT, "the agent does not end the stream");
+	return run.ended ? 0 : err_set(err, -ETIMEDOUT, "the agent did not end the stream within 10 s");
 }
 
 /* Returns the first error. -EPIPE, which ends a run silently, gives way to any other. */

@@ -349,13 +349,13 @@ def test_a_client_that_takes_nothing_is_cut_and_told_why(sonde, tmp_path):
         one.hello()
     stuck.subscribe("probe=sys", "option=--syscall=getppid", f"comm={COMM}")
     subprocess.run(["/usr/bin/python3", "-c", LOOP], check=True, timeout=30)
-    wait_until(lambda: " 1 cut" in other.call("status")[1])
+    wait_until(lambda: " 1 disconnected" in other.call("status")[1])
     kind, lost = None, 0
     while (got := stuck.recv()) is not None:
         kind, payload = got
         if kind == RECORD and REC.unpack_from(payload)[2] == LOST:
             lost += struct.unpack_from("<IIQ", payload, REC.size)[2]
-    assert kind == ERROR and b"takes nothing" in payload and lost > 0
+    assert kind == ERROR and b"reads nothing" in payload and lost > 0
     assert "client" in other.call("status")[1]
 
 

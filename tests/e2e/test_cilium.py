@@ -175,7 +175,7 @@ def test_the_socket_is_ours_alone(sonde, tmp_path):
     first = Replay(path)
     assert os.stat(path).st_mode & 0o777 == 0o660
     second = sonde.run("monitor", "-o", "null", "--serve-cilium", path)    # before it loads anything
-    assert second.returncode == 1 and "somebody serves" in second.stderr
+    assert second.returncode == 1 and "another process serves" in second.stderr
     first.child.kill()
     first.child.wait()
     third = Replay(path)    # what a killed one left is taken over

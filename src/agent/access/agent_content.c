@@ -107,7 +107,8 @@ static int check_option(const struct agent_content *c, const struct probe_reques
 		return is_open_push(c, word + 7);
 	if (strncmp(word, "--words=", 8) || pktfilter_headers_only(word + 8))
 		return 1;
-	return err_set(err, -EPERM, "%s: packet filters of readers test headers only (allow-content of agent.conf)",
+	return err_set(err, -EPERM,
+		       "%s: packet filters of the read socket can test headers only (allow-content of agent.conf)",
 		       word + 8);
 }
 
@@ -131,7 +132,7 @@ static int check_probe(const struct agent_content *c, struct probe_request *w, s
 			return r;
 		if (!r && counts_only(w))
 			return err_set(err, -EPERM,
-				       "%s: summaries of readers are not filtered by content "
+				       "%s: summaries on the read socket cannot be filtered by content "
 				       "(allow-content of agent.conf)",
 				       w->args.items[i]);
 		if (r)

@@ -220,10 +220,10 @@ int agent_limits_connection(const struct agent *a, uint32_t uid, bool control, s
 	if (control)
 		return a->n_conns < l->max_clients + CONTROL_CONNECTIONS
 			       ? 0
-			       : BEYOND(err, -EUSERS, "max-clients", "all places are taken, also those for control");
+			       : BEYOND(err, -EUSERS, "max-clients",
+					"all connections are in use, including those reserved for control");
 	if (readers(a) >= l->max_clients)
-		return BEYOND(err, -EUSERS, "max-clients", "the agent has as many clients as it takes (%u)",
-			      l->max_clients);
+		return BEYOND(err, -EUSERS, "max-clients", "the agent has %u clients, its maximum", l->max_clients);
 	if (has_of(a, uid).connections >= l->max_connections)
 		return BEYOND(err, -EUSERS, "max-connections", "user %u has %u already", uid, l->max_connections);
 	return 0;

@@ -223,7 +223,7 @@ static int open_socket(struct agent_http *h, struct err *err)
 		return -EINVAL;
 	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot make a socket");
+		return err_errno(err, -errno, "cannot create a socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	r = a.any.sa_family == AF_UNIX ? bind_unix(h, fd, &a, len) : bind(fd, &a.any, len) < 0 ? -errno : 0;
 	if (r >= 0 && listen(fd, BACKLOG) < 0)
