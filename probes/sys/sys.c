@@ -59,13 +59,13 @@ static const unsigned abis[] = { SYS_ABI_ARM64 };
 
 #define ROW_EXIT(prog_) \
 	{ "exit", prog_, HOOK_ATTACH_TRACE, .tracepoint = "sys_exit", .n_args = 2, \
-	  .fallback = "no system call can be seen" }
+	  .fallback = "no system calls" }
 #define ROW_ENTER(prog_) \
 	{ "enter", prog_, HOOK_ATTACH_TRACE, .tracepoint = "sys_enter", .n_args = 2, \
-	  .fallback = "calls have no latency, and exit is not seen" }
+	  .fallback = "no latencies, and exit() is not reported" }
 #define ROW_FORK \
 	{ "fork", "sys_fork", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_fork", .n_args = 2, \
-	  .fallback = "in a new thread, clone3 is shown without its flags" }
+	  .fallback = "clone3 in a new thread has no flags" }
 
 /* All hooks but the first are optional. */
 static const struct hook record_hooks[] = { ROW_EXIT("sys_exit"), ROW_ENTER("sys_enter"), ROW_FORK };
@@ -207,7 +207,7 @@ static bool samples_times(const struct sys_conf *c)
 {
 	bool by_time = c->min_latency_ns || (c->push && c->push->pred.on & SYS_PRED_LATENCY);
 
-	return c->summary && !c->by && c->times == SYS_TIMES_DRAWN && !by_time;
+	return c->summary && !c->by && c->times == SYS_TIMES_SAMPLED && !by_time;
 }
 
 static void set_times(const struct sys_conf *c, struct bpf_object *obj)
@@ -303,7 +303,7 @@ static int sys_open(struct probe *p, struct err *err)
 	if (r >= 0)
 		r = sys_conf_max_cpu(c, &permille, err);
 	if (r >= 0 && c->by && !c->summary)
-		r = err_set(err, -EINVAL, "--by is about the tables of a summary (-c)");
+		r = err_set(err, -EINVAL, "--by requires a summary (-c)");
 	if (r >= 0)
 		r = load(p, s, err);
 	if (r >= 0)
@@ -350,7 +350,7 @@ static int sys_attach(struct probe *p, struct err *err)
 	hooks_report(s->hooks, true, report_failed, p);
 	sys_trace_report(s->trace, true, report_failed, p);
 	if (n > 0 && s->budget && sys_budget_start(s->budget) < 0)
-		return err_set(err, -ENOMEM, "cannot keep to a CPU budget");
+		return err_set(err, -ENOMEM, "cannot limit the CPU time");
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
 
@@ -390,7 +390,7 @@ static int sys_call_verb(struct probe *p, const char *verb, _unused_ const struc
 	uint32_t *closed = probe_rodata_var(hooks_object(s->hooks), "sys_closed", sizeof(*closed));
 
 	if (!closed || (strcmp(verb, "pause") != 0 && strcmp(verb, "go on") != 0))
-		return err_set(err, -ENOTSUP, "the sys probe does not know how to %s", verb);
+		return err_set(err, -ENOTSUP, "the sys probe does not support \"%s\"", verb);
 	if (*verb == 'p')
 		__atomic_or_fetch(closed, SYS_CLOSED_PAUSE, __ATOMIC_RELAXED);
 	else
@@ -470,9 +470,9 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 
 /* Options that commands set for an agent. */
 static const struct opt sys_command_opts[] = {
-	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also what the kernel knows of sockets and files"),
+	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also kernel state of sockets and files"),
 	OPT_ROW(sys_conf, cpu_times, "cpu-times", 0, OPT_BOOL, NULL, "CPU times of all processes, each second"),
-	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "events beside the calls",
+	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "additional events",
 		.use = OPT_USE_NONE),
 	OPT_ROW(sys_conf, push_text, "push", 0, OPT_STR, "EXPR", "filter to evaluate in the kernel"),
 	OPT_ROW(sys_conf, push_others, "push-others", 0, OPT_BOOL, NULL,

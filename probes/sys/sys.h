@@ -37,12 +37,12 @@ struct sys_stats {
 /*
  * Calls that a summary times: a random sample, with the first calls of each number and all long ones; or all calls.
  */
-enum sys_times { SYS_TIMES_DRAWN, SYS_TIMES_ALL, SYS_TIMES__MAX };
+enum sys_times { SYS_TIMES_SAMPLED, SYS_TIMES_ALL, SYS_TIMES__MAX };
 
 /* Tables of a summary: one for all, one per process, one per command name. Values as SYS_BY_*. */
 enum sys_by { SYS_SUMMARY_ALL, SYS_SUMMARY_PROCESS, SYS_SUMMARY_NAME, SYS_SUMMARY__MAX };
 
-enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_GOOD, SYS_RESULT__MAX };
+enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_SUCCESS, SYS_RESULT__MAX };
 
 /* Set by the probe's options and by commands. */
 struct sys_conf {

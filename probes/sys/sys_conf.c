@@ -22,12 +22,12 @@ const struct sys_conf sys_conf_default = { 0 };
 static const char *const result_names[] = {
 	[SYS_RESULT_ALL] = "all",
 	[SYS_RESULT_FAILED] = "failed",
-	[SYS_RESULT_GOOD] = "success",
+	[SYS_RESULT_SUCCESS] = "success",
 	NULL,
 };
 _Static_assert(ARRAY_SIZE(result_names) == SYS_RESULT__MAX + 1, "a name per result");
 
-const char *const sys_times_names[] = { [SYS_TIMES_DRAWN] = "sampled", [SYS_TIMES_ALL] = "all", NULL };
+const char *const sys_times_names[] = { [SYS_TIMES_SAMPLED] = "sampled", [SYS_TIMES_ALL] = "all", NULL };
 _Static_assert(ARRAY_SIZE(sys_times_names) == SYS_TIMES__MAX + 1, "a name per way");
 
 const char *const sys_by_names[] = {
@@ -40,25 +40,25 @@ _Static_assert(ARRAY_SIZE(sys_by_names) == SYS_SUMMARY__MAX + 1, "a name per tab
 
 #define ROW(member, ...) OPT_ROW(sys_conf, member, __VA_ARGS__)
 
-static const struct { const char *name; unsigned event; } event_words[] = {
+static const struct { const char *name; unsigned event; } event_names[] = {
 	{ "switch", SYS_EVENT_SWITCH }, { "signal", SYS_EVENT_SIGNAL }, { "fault", SYS_EVENT_FAULT },
 	{ "uring", SYS_EVENT_URING }, { "exit", SYS_EVENT_EXIT },
 };
 
-/* As they go to an agent; the rows of users' options are the commands'. */
+/* Options in the agent protocol; commands have rows of their own for users. */
 const struct opt sys_opts[] = {
 	ROW(calls, "syscall", 0, OPT_STRV, "NAME,...",
-	    "these calls: names, classes (%file %desc %net %process...), ! in front for all but these"),
+	    "these calls: names, classes (%file %desc %net %process...); ! inverts the list"),
 	ROW(result, "result", 0, OPT_ENUM, "WHICH", "calls with this result", .names = result_names),
 	ROW(snaplen, "snaplen", 0, OPT_BYTES, "SIZE", "bytes of data of each call", .use = OPT_USE_BYTES),
 	ROW(min_latency_ns, "slower", 0, OPT_DURATION, "TIME", "calls that took longer", .use = OPT_USE_NONE),
-	ROW(enter, "enter", 0, OPT_BOOL, NULL, "also an event when a call is entered"),
+	ROW(enter, "enter", 0, OPT_BOOL, NULL, "also report entries of calls"),
 	ROW(summary, "summary", 0, OPT_BOOL, NULL, "counts instead of events"),
-	ROW(times, "times", 0, OPT_ENUM, "WHICH", "calls whose time a summary takes", .names = sys_times_names),
-	ROW(by, "by", 0, OPT_ENUM, "KEY", "a table of a summary for each", .names = sys_by_names),
-	ROW(no_times, "no-timing", 0, OPT_BOOL, NULL, "do not measure how long calls take"),
-	ROW(max_cpu, "max-cpu", 0, OPT_STR, "PERCENT", "limit of the CPU time, of one CPU"),
-	ROW(suppress, "suppress", 0, OPT_STRV, "NAME", "nothing of processes with this name"),
+	ROW(times, "times", 0, OPT_ENUM, "WHICH", "calls that a summary times", .names = sys_times_names),
+	ROW(by, "by", 0, OPT_ENUM, "KEY", "split a summary into tables by this key", .names = sys_by_names),
+	ROW(no_times, "no-timing", 0, OPT_BOOL, NULL, "no latencies"),
+	ROW(max_cpu, "max-cpu", 0, OPT_STR, "PERCENT", "limit of CPU time, in percent of one CPU"),
+	ROW(suppress, "suppress", 0, OPT_STRV, "NAME", "drop events of processes with this name"),
 	ROW(events, "events", 0, OPT_STRV, "NAME,...", "also switch, signal, fault, uring, exit"),
 	OPT_END,
 };
@@ -68,13 +68,13 @@ static int mark_events(const char *list, unsigned *events, struct err *err)
 	while (*list) {
 		size_t len = strcspn(list, ","), i = 0;
 
-		while (i < ARRAY_SIZE(event_words) &&
-		       (strlen(event_words[i].name) != len || memcmp(event_words[i].name, list, len) != 0))
+		while (i < ARRAY_SIZE(event_names) &&
+		       (strlen(event_names[i].name) != len || memcmp(event_names[i].name, list, len) != 0))
 			i++;
-		if (len && i == ARRAY_SIZE(event_words))
-			return err_set(err, -EINVAL, "--events %.*s: there are switch, signal, fault, uring and exit",
+		if (len && i == ARRAY_SIZE(event_names))
+			return err_set(err, -EINVAL, "--events %.*s: expected switch, signal, fault, uring or exit",
 				       (int)len, list);
-		*events |= len ? event_words[i].event : 0;
+		*events |= len ? event_names[i].event : 0;
 		list += len + (list[len] == ',');
 	}
 	return 0;
@@ -115,7 +115,7 @@ int sys_conf_events(const struct sys_conf *c, unsigned *ret, struct err *err)
 }
 
 /* Class names of strace, in addition to sysdig's categories. */
-static const struct { const char *name; enum sys_class class; } class_words[] = {
+static const struct { const char *name; enum sys_class class; } class_names[] = {
 	{ "network", SYS_CLASS_NET }, { "net", SYS_CLASS_NET }, { "process", SYS_CLASS_PROCESS },
 	{ "memory", SYS_CLASS_MEMORY }, { "signal", SYS_CLASS_SIGNAL }, { "ipc", SYS_CLASS_IPC },
 	{ "user", SYS_CLASS_USER }, { "creds", SYS_CLASS_USER }, { "time", SYS_CLASS_TIME },
@@ -132,8 +132,8 @@ static bool in_class(const struct sys_call *call, const char *word)
 		return call->flags & SYS_CALL_DESC;
 	if (!strcmp(word, "life"))
 		return call->flags & SYS_CALL_LIFE;
-	for (size_t i = 0; i < ARRAY_SIZE(class_words); i++)
-		if (!strcmp(class_words[i].name, word) && class_words[i].class == call->class)
+	for (size_t i = 0; i < ARRAY_SIZE(class_names); i++)
+		if (!strcmp(class_names[i].name, word) && class_names[i].class == call->class)
 			return true;
 	return false;
 }
@@ -193,7 +193,7 @@ int sys_conf_want(const struct sys_conf *c, unsigned abi, uint8_t *ret, struct e
 	return 0;
 }
 
-/* ---- configurations that came as words ---- */
+/* ---- configurations from text ---- */
 
 int sys_conf_init(void *conf, _unused_ const struct opt_strv *netns, const struct registry *reg, struct err *err)
 {
@@ -212,7 +212,7 @@ int sys_conf_init(void *conf, _unused_ const struct opt_strv *netns, const struc
 		return 0;
 	push = calloc(1, sizeof(*push));
 	if (!push)
-		return err_errno(err, -ENOMEM, "cannot take the filter");
+		return err_errno(err, -ENOMEM, "cannot allocate the filter");
 	r = filter_parse(reg, c->push_text, &f, err);
 	if (r >= 0)
 		r = sys_pushdown_filter(f, reg, &o, push, &rest, NULL);

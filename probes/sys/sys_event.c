@@ -226,20 +226,20 @@ _Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
 
 #define CALL_ROWS \
 	TEXT("syscall.name", GET_NAME, "name of the system call", .flags = FIELD_OPEN), \
-		TEXT("syscall.class", GET_CLASS, "what it is about, in sysdig's categories", .flags = FIELD_OPEN), \
-		ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"), \
+		TEXT("syscall.class", GET_CLASS, "category, as in sysdig", .flags = FIELD_OPEN), \
+		ROW(nr, "syscall.nr", FIELD_UINT, "number in the ABI"), \
 		ROW(abi, "syscall.abi", FIELD_ENUM, "ABI of the caller", .xlat = &abi_xlat), \
-		TEXT("syscall.args", GET_ARGS, "arguments, as strace writes them"), \
-		SYSDIG("syscall.path", GET_PATH, "first path among its arguments, as the program wrote it"), \
+		TEXT("syscall.args", GET_ARGS, "arguments, in strace's format"), \
+		SYSDIG("syscall.path", GET_PATH, "first path argument, as the program wrote it"), \
 		IS("syscall.is_file", GET_IS_FILE, "does it take a path? strace's %file"), \
 		IS("syscall.is_desc", GET_IS_DESC, "does it take a descriptor? strace's %desc"), \
-		SYSDIG("evt.type", GET_TYPE, "the call as sysdig names it", .xlat = &scap_type_names, \
+		SYSDIG("evt.type", GET_TYPE, "sysdig's name of the call", .xlat = &scap_type_names, \
 		       .flags = FIELD_OPEN | FIELD_SILENT)
 
 static const struct field exit_fields[] = {
 	CALL_ROWS,
-	ROW(ret, "syscall.ret", FIELD_INT, "result; a negative error number on failure"),
-	TEXT("syscall.answer", GET_ANSWER, "what the kernel left where the arguments point to, as strace writes it"),
+	ROW(ret, "syscall.ret", FIELD_INT, "result; negative errno on failure"),
+	TEXT("syscall.answer", GET_ANSWER, "values that the kernel stored over the arguments, in strace's format"),
 	TEXT("syscall.error", GET_ERROR, "name of the error", .flags = FIELD_OPEN),
 	ROW(latency_ns, "syscall.latency", FIELD_NS, "time since the call was entered", .flags = FIELD_OPTIONAL),
 	ROW(latency_ns, "evt.latency", FIELD_NS, "time since the call was entered; 0 if unknown",
@@ -248,9 +248,9 @@ static const struct field exit_fields[] = {
 };
 static const struct field enter_fields[] = {
 	CALL_ROWS,
-	SYSDIG("evt.dir", GET_ENTERED, "> when a call is entered", .flags = FIELD_OPEN | FIELD_SILENT),
+	SYSDIG("evt.dir", GET_ENTERED, "> at entry", .flags = FIELD_OPEN | FIELD_SILENT),
 	{ .name = "evt.latency", .kind = FIELD_GET, .off = GET_NONE, .like = FIELD_LIKE(FIELD_NS),
-	  .doc = "none yet", .flags = FIELD_SILENT },
+	  .doc = "none at entry", .flags = FIELD_SILENT },
 };
 
 const struct event_desc sys_exit_desc = {
@@ -267,8 +267,9 @@ const struct event_desc sys_enter_desc = {
 };
 
 static const struct field gap_fields[] = {
-	FIELD_ROW(struct sys_gap_body, missing, "gap.missing", FIELD_UINT, "records that are not there"),
-	FIELD_ROW(struct sys_gap_body, since_ns, "gap.since", FIELD_NS, "time of the last record before, since boot"),
+	FIELD_ROW(struct sys_gap_body, missing, "gap.missing", FIELD_UINT, "lost records"),
+	FIELD_ROW(struct sys_gap_body, since_ns, "gap.since", FIELD_NS,
+		  "time of the last record before the gap, since boot"),
 };
 
 const struct event_desc sys_gap_desc = {

@@ -43,23 +43,25 @@ static const struct field lost_fields[] = {
 	{ .name = "lost.call", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_STR), .doc = "name of the system call",
 	    .flags = FIELD_OPEN },
 	FIELD_ROW(struct lost_body, nr, "lost.nr", FIELD_UINT, "its number"),
-	FIELD_ROW(struct lost_body, cause, "lost.why", FIELD_ENUM, "why they were lost", .xlat = &cause_xlat),
-	FIELD_ROW(struct lost_body, count, "lost.count", FIELD_UINT, "records, on the CPU of the event"),
+	FIELD_ROW(struct lost_body, cause, "lost.why", FIELD_ENUM, "cause", .xlat = &cause_xlat),
+	FIELD_ROW(struct lost_body, count, "lost.count", FIELD_UINT, "lost records on the CPU of the event"),
 };
 static const struct field sampling_fields[] = {
-	FIELD_ROW(struct sampling_body, one_in, "sampling.one_in", FIELD_UINT, "calls are seen in 1/N of the time"),
+	FIELD_ROW(struct sampling_body, one_in, "sampling.one_in", FIELD_UINT,
+		  "calls are recorded in 1/N of the time"),
 	FIELD_ROW(struct sampling_body, cost_permille, "sampling.cost", FIELD_UINT,
-		  "what watching took, thousandths of a CPU"),
-	FIELD_ROW(struct sampling_body, budget_permille, "sampling.budget", FIELD_UINT, "what it may take"),
+		  "CPU time of sonde, thousandths of a CPU"),
+	FIELD_ROW(struct sampling_body, budget_permille, "sampling.budget", FIELD_UINT,
+		  "limit of --max-cpu, thousandths of a CPU"),
 };
 
 const struct event_desc sys_lost_desc = {
-	.type = SYS_REC_LOST, .name = "sys.lost", .doc = "records of a call that were lost, by CPU",
+	.type = SYS_REC_LOST, .name = "sys.lost", .doc = "lost records by call and CPU",
 	.class = EVENT_META, .fields = lost_fields, .n_fields = ARRAY_SIZE(lost_fields),
 	.body_size = sizeof(struct lost_body), .get = lost_get,
 };
 const struct event_desc sys_sampling_desc = {
-	.type = SYS_REC_SAMPLING, .name = "sys.sampling", .doc = "how much of the time calls are seen",
+	.type = SYS_REC_SAMPLING, .name = "sys.sampling", .doc = "change of the recording rate (--max-cpu)",
 	.class = EVENT_META, .fields = sampling_fields, .n_fields = ARRAY_SIZE(sampling_fields),
 	.body_size = sizeof(struct sampling_body),
 };

@@ -283,7 +283,7 @@ static int trace_get(const struct event *ev, const struct field *f, struct value
 	{ .name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(kind_), .doc = (doc_), \
 	  .flags = FIELD_SILENT, ##__VA_ARGS__ }
 #define SYSDIG_ROWS \
-	SYSDIG("evt.type", GET_TYPE, FIELD_STR, "the event as sysdig names it", .xlat = &scap_type_names, \
+	SYSDIG("evt.type", GET_TYPE, FIELD_STR, "sysdig's name of the event", .xlat = &scap_type_names, \
 	    .flags = FIELD_OPEN | FIELD_SILENT), \
 	SYSDIG("evt.dir", GET_DIR, FIELD_STR, "> always", .flags = FIELD_OPEN | FIELD_SILENT), \
 	SYSDIG("evt.latency", GET_LATENCY, FIELD_NS, "none")
@@ -293,36 +293,38 @@ static const struct field switch_fields[] = {
 	FIELD_ROW(struct switch_body, next_tgid, "switch.next_pid", FIELD_UINT, "its process"),
 	FIELD_ROW(struct switch_body, next_comm, "switch.next_comm", FIELD_STR, "its name",
 		  .flags = FIELD_OPEN),
-	FIELD_ROW(struct switch_body, preempted, "switch.preempted", FIELD_UINT, "1: it could have gone on"),
-	FIELD_ROW(struct switch_body, ran_us, "switch.ran_us", FIELD_UINT, "it had the CPU, us; 0 = not known"),
-	FIELD_ROW(struct switch_body, maj_faults, "switch.major_faults", FIELD_UINT, "so far"),
-	FIELD_ROW(struct switch_body, min_faults, "switch.minor_faults", FIELD_UINT, "so far"),
+	FIELD_ROW(struct switch_body, preempted, "switch.preempted", FIELD_UINT, "1: the thread was still runnable"),
+	FIELD_ROW(struct switch_body, ran_us, "switch.ran_us", FIELD_UINT, "time on the CPU, us; 0 = unknown"),
+	FIELD_ROW(struct switch_body, maj_faults, "switch.major_faults", FIELD_UINT, "since the start of the thread"),
+	FIELD_ROW(struct switch_body, min_faults, "switch.minor_faults", FIELD_UINT, "since the start of the thread"),
 	FIELD_ROW(struct switch_body, vm_size_kb, "switch.vm_size", FIELD_UINT, "address space, KiB"),
-	FIELD_ROW(struct switch_body, vm_rss_kb, "switch.vm_rss", FIELD_UINT, "of it in memory, KiB"),
-	FIELD_ROW(struct switch_body, vm_swap_kb, "switch.vm_swap", FIELD_UINT, "of it swapped out, KiB"),
+	FIELD_ROW(struct switch_body, vm_rss_kb, "switch.vm_rss", FIELD_UINT, "resident memory, KiB"),
+	FIELD_ROW(struct switch_body, vm_swap_kb, "switch.vm_swap", FIELD_UINT, "swapped memory, KiB"),
 	SYSDIG_ROWS,
 };
 static const struct field signal_fields[] = {
 	FIELD_ROW(struct signal_body, signo, "signal.number", FIELD_UINT, "the signal"),
-	FIELD_ROW(struct signal_body, code, "signal.code", FIELD_INT, "SI_*: why it was sent"),
-	FIELD_ROW(struct signal_body, from_pid, "signal.from", FIELD_UINT, "who sent it", .flags = FIELD_OPTIONAL),
-	FIELD_ROW(struct signal_body, from_uid, "signal.from_uid", FIELD_UINT, "its user", .flags = FIELD_OPTIONAL),
-	FIELD_ROW(struct signal_body, handler, "signal.handler", FIELD_HEX, "0 the default, 1 ignored"),
-	FIELD_ROW(struct signal_body, addr, "signal.addr", FIELD_HEX, "of a fault", .flags = FIELD_OPTIONAL),
-	FIELD_ROW(struct signal_body, status, "signal.status", FIELD_INT, "of a child: its exit status or a signal",
+	FIELD_ROW(struct signal_body, code, "signal.code", FIELD_INT, "SI_*: origin"),
+	FIELD_ROW(struct signal_body, from_pid, "signal.from", FIELD_UINT, "sender", .flags = FIELD_OPTIONAL),
+	FIELD_ROW(struct signal_body, from_uid, "signal.from_uid", FIELD_UINT,
+		  "user of the sender", .flags = FIELD_OPTIONAL),
+	FIELD_ROW(struct signal_body, handler, "signal.handler", FIELD_HEX, "0 = default, 1 = ignored"),
+	FIELD_ROW(struct signal_body, addr, "signal.addr", FIELD_HEX, "fault address", .flags = FIELD_OPTIONAL),
+	FIELD_ROW(struct signal_body, status, "signal.status", FIELD_INT, "of a child: exit status or signal",
 		  .flags = FIELD_OPTIONAL),
 	SYSDIG_ROWS,
 };
 static const struct field fault_fields[] = {
-	FIELD_ROW(struct fault_body, addr, "fault.addr", FIELD_HEX, "address that was touched"),
-	FIELD_ROW(struct fault_body, ip, "fault.ip", FIELD_HEX, "instruction that touched it"),
+	FIELD_ROW(struct fault_body, addr, "fault.addr", FIELD_HEX, "faulting address"),
+	FIELD_ROW(struct fault_body, ip, "fault.ip", FIELD_HEX, "faulting instruction"),
 	FIELD_ROW(struct fault_body, error, "fault.error", FIELD_HEX, "error code of the architecture"),
 	FIELD_ROW(struct fault_body, kernel, "fault.kernel", FIELD_UINT, "1: in kernel mode"),
 	SYSDIG_ROWS,
 };
 static const struct field procexit_fields[] = {
-	FIELD_ROW(struct procexit_body, code, "exit.code", FIELD_UINT, "as wait(2) has it"),
-	FIELD_ROW(struct procexit_body, ran_us, "exit.ran_us", FIELD_UINT, "it last had the CPU, us; 0 = not known"),
+	FIELD_ROW(struct procexit_body, code, "exit.code", FIELD_UINT, "status as in wait(2)"),
+	FIELD_ROW(struct procexit_body, ran_us, "exit.ran_us", FIELD_UINT,
+		  "time on the CPU since the last switch, us; 0 = unknown"),
 	SYSDIG_ROWS,
 };
 static const struct xlat_val what_vals[] = { { SYS_URING_SUBMIT, "submit" }, { SYS_URING_COMPLETE, "complete" } };
@@ -344,9 +346,9 @@ static int uring_get(const struct event *ev, const struct field *f, struct value
 static const struct field uring_fields[] = {
 	FIELD_ROW(struct uring_body, what, "uring.what", FIELD_ENUM, "submit or complete", .xlat = &what_xlat),
 	{ .name = "uring.opcode", .kind = FIELD_GET, .off = GET_OPCODE, .like = FIELD_LIKE(FIELD_STR),
-	  .doc = "what was asked for", .flags = FIELD_OPEN },
-	FIELD_ROW(struct uring_body, user_data, "uring.user_data", FIELD_HEX, "what the program calls the request"),
-	FIELD_ROW(struct uring_body, req, "uring.request", FIELD_HEX, "ties submission and completion together"),
+	  .doc = "operation", .flags = FIELD_OPEN },
+	FIELD_ROW(struct uring_body, user_data, "uring.user_data", FIELD_HEX, "the program's id of the request"),
+	FIELD_ROW(struct uring_body, req, "uring.request", FIELD_HEX, "matches submission and completion"),
 	FIELD_ROW(struct uring_body, ring, "uring.ring", FIELD_HEX, "the kernel's ring"),
 	FIELD_ROW(struct uring_body, res, "uring.result", FIELD_INT, "of a completion"),
 	FIELD_ROW(struct uring_body, flags, "uring.flags", FIELD_HEX, "IOSQE_* or IORING_CQE_F_*"),
@@ -359,11 +361,11 @@ static const struct field uring_fields[] = {
 	.make = make_params, .get = trace_get
 
 const struct event_desc sys_switch_desc = {
-	DESC(SYS_REC_SWITCH, "sys.switch", "a task left the CPU", switch_fields, switch_body), WITH_PARAMS,
+	DESC(SYS_REC_SWITCH, "sys.switch", "context switch", switch_fields, switch_body), WITH_PARAMS,
 	.line = switch_line,
 };
 const struct event_desc sys_signal_desc = {
-	DESC(SYS_REC_SIGNAL, "sys.signal", "a task gets a signal", signal_fields, signal_body), WITH_PARAMS,
+	DESC(SYS_REC_SIGNAL, "sys.signal", "signal delivered", signal_fields, signal_body), WITH_PARAMS,
 	.line = signal_line,
 };
 const struct event_desc sys_fault_desc = {
@@ -371,10 +373,10 @@ const struct event_desc sys_fault_desc = {
 	.line = fault_line,
 };
 const struct event_desc sys_procexit_desc = {
-	DESC(SYS_REC_PROCEXIT, "sys.procexit", "a thread ended", procexit_fields, procexit_body), WITH_PARAMS,
+	DESC(SYS_REC_PROCEXIT, "sys.procexit", "thread exit", procexit_fields, procexit_body), WITH_PARAMS,
 	.line = procexit_line,
 };
 const struct event_desc sys_uring_desc = {
-	DESC(SYS_REC_URING, "sys.uring", "a request through io_uring", uring_fields, uring_body),
+	DESC(SYS_REC_URING, "sys.uring", "io_uring request", uring_fields, uring_body),
 	.sections = 1u << SEC_PROC, .get = uring_get, .line = uring_line,
 };

@@ -132,7 +132,7 @@ def test_a_budget_is_kept_to_and_what_it_leaves_out_is_counted(tmp_path):
     child = watch(path, "--max-cpu", "0.1%", "syscall.name in (read,execve)")
     read_much(20000)
     said = child.stderr.readline()
-    assert "0.1 % are granted: calls are seen in 1/" in said
+    assert "the limit is 0.1 %: recording calls in 1/" in said
     read_much(100000)
     seen, ledger = end(child, path)
     assert ledger["sampled"] > 1000

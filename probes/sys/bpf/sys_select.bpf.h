@@ -11,7 +11,7 @@
 
 #define SYS_RESULT_ALL 0
 #define SYS_RESULT_FAILED 1
-#define SYS_RESULT_GOOD 2
+#define SYS_RESULT_SUCCESS 2
 
 const volatile __u8 sys_result = SYS_RESULT_ALL;
 const volatile __u64 sys_min_latency_ns = 0;

@@ -44,7 +44,7 @@ static enum verdict push_calls(struct pushing *s, const struct filter *f)
 	s->p->no_enter |= !enters;
 	if (s->o->tables_only)
 		return PUSH_KERNEL;
-	s->why = "for numbers that no table has";
+	s->why = "for numbers without a name";
 	return PUSH_BOTH;
 }
 
@@ -206,7 +206,7 @@ static enum verdict push_container(struct pushing *s, const struct filter_conjun
 	memcpy(pred->containers, ids, n * sizeof(*ids));
 	pred->n_containers = n;
 	pred->on |= SYS_PRED_CONTAINER;
-	return push_both(s, "for containers within this one");
+	return push_both(s, "for containers nested in this one");
 }
 
 /* sysdig's formats give only some calls a result; the kernel checks the results of all. */
@@ -214,7 +214,7 @@ static enum verdict push_rawres(struct pushing *s, const struct filter_conjunct 
 {
 	enum verdict v = push_ret(s, c);
 
-	return v == PUSH_USER ? v : push_both(s, "for calls that sysdig's formats have no result of");
+	return v == PUSH_USER ? v : push_both(s, "for calls without a result in sysdig's formats");
 }
 
 static enum verdict push_check(struct pushing *s, const struct filter_conjunct *c)
@@ -244,16 +244,16 @@ static enum verdict push_check(struct pushing *s, const struct filter_conjunct *
 
 /* ---- the whole ---- */
 
-static const char *const number_words[] = {
+static const char *const number_fields[] = {
 	"syscall.name", "syscall.class",   "syscall.nr",      "syscall.abi", "evt.type",
 	"evt.dir",	"syscall.is_file", "syscall.is_desc", NULL,
 };
-static const char *const error_words[] = { "syscall.error", NULL };
+static const char *const error_fields[] = { "syscall.error", NULL };
 
 static const char *reason(const struct pushing *s, enum verdict v)
 {
 	if (v == PUSH_USER)
-		return "user space: the kernel side does not know this";
+		return "user space: not available in the kernel";
 	if (s->o->keeps_state)
 		return "kernel; again in user space, since calls that change descriptors and processes pass too";
 	if (s->o->others)
@@ -279,9 +279,9 @@ static int push_part(void *ctx, const struct filter_conjunct *c)
 	if (r < 0)
 		return r;
 	s->why = "";
-	if (filter_has_only(f, number_words))
+	if (filter_has_only(f, number_fields))
 		v = push_calls(s, f);
-	else if (filter_has_only(f, error_words))
+	else if (filter_has_only(f, error_fields))
 		v = push_errno(s, f);
 	else if (sys_pushdown_ask_fits(f))
 		r = sys_pushdown_ask_call(s, f, &v);

@@ -38,17 +38,17 @@ static const uint32_t types_of[] = {
 	/* other */ ~0u,
 };
 
-static const char *const call_words[] = {
+static const char *const call_fields[] = {
 	"syscall.name", "syscall.class", "syscall.nr",	   "syscall.abi",     "evt.type",	 "evt.dir",
 	"evt.category", "evt.is_io",	 "evt.is_io_read", "evt.is_io_write", "evt.io_dir",	 "evt.is_wait",
 	"syscall.type", "fd.type",	 "fd.typechar",	   "fd.sockfamily",   "syscall.is_file", "syscall.is_desc",
 	NULL,
 };
-static const char *const error_words[] = { "evt.failed", "evt.res", NULL };
+static const char *const error_fields[] = { "evt.failed", "evt.res", NULL };
 
 bool sys_pushdown_ask_fits(const struct filter *f)
 {
-	return filter_has_only(f, call_words) || filter_has_only(f, error_words);
+	return filter_has_only(f, call_fields) || filter_has_only(f, error_fields);
 }
 
 /* ---- one event to ask about ---- */
@@ -206,7 +206,7 @@ static int ask_calls(struct pushing *s, struct asked *a, enum verdict *ret)
 				return r;
 		}
 	s->p->no_enter |= !enters;
-	*ret = any || !enters ? push_both(s, "by what the descriptor is known as") : PUSH_USER;
+	*ret = any || !enters ? push_both(s, "by the type in the state tables") : PUSH_USER;
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static int ask_errors(struct pushing *s, struct asked *a, enum verdict *ret)
 			s->p->checks[abi][nr] |= SYS_CHECK_ANY_RESULT;
 		}
 	pred->on |= SYS_PRED_ERRNO | (without ? SYS_PRED_CALLS : 0);
-	*ret = push_both(s, "for calls that sysdig's formats have no result of");
+	*ret = push_both(s, "for calls without a result in sysdig's formats");
 	return r;
 }
 
@@ -264,7 +264,7 @@ int sys_pushdown_ask_call(struct pushing *s, const struct filter *f, enum verdic
 	int r = asked_init(&a, f, st);
 
 	if (r >= 0)
-		r = filter_has_only(f, error_words) ? ask_errors(s, &a, ret) : ask_calls(s, &a, ret);
+		r = filter_has_only(f, error_fields) ? ask_errors(s, &a, ret) : ask_calls(s, &a, ret);
 	asked_fini(&a);
 	scap_state_free(st);
 	return r;

@@ -116,7 +116,7 @@ static enum verdict push_abspath(struct pushing *s, const struct filter_conjunct
 			else if (arg == -1)
 				s->p->calls[abi][nr] = 0;
 		}
-	return push_both(s, "by the whole path, and where it is relative");
+	return push_both(s, "by the whole path, and relative paths");
 }
 
 /* ---- what a file was opened by ---- */

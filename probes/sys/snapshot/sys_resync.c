@@ -116,7 +116,7 @@ struct resync *sys_resync_new(struct probe *p, struct err *err)
 	struct resync *h = calloc(1, sizeof(*h));
 
 	if (!h) {
-		err_errno(err, -ENOMEM, "cannot look at /proc");
+		err_errno(err, -ENOMEM, "cannot read /proc");
 		return NULL;
 	}
 	h->probe = p;
@@ -126,7 +126,7 @@ struct resync *sys_resync_new(struct probe *p, struct err *err)
 	h->scan = sys_scan_new(probe_env_host_root(p->env), on_row, h);
 	if (h->scan && h->containers)
 		return h;
-	err_set(err, -ENOENT, "cannot open %s/proc: what is there before the start stays unknown",
+	err_set(err, -ENOENT, "cannot open %s/proc: processes that exist already stay unknown",
 		probe_env_host_root(p->env));
 	sys_resync_free(h);
 	return NULL;
@@ -179,7 +179,7 @@ int sys_resync_start(struct resync *h, struct err *err)
 	h->starting = true;
 	r = start_all(h);
 	h->starting = false;
-	return r < 0 ? err_errno(err, r, "cannot tell what is there before the start") : 0;
+	return r < 0 ? err_errno(err, r, "cannot report the processes that exist already") : 0;
 }
 
 /* Counts a gap if the sequence numbers of a CPU and class are not contiguous. */

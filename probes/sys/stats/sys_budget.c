@@ -51,7 +51,7 @@ struct budget *sys_budget_new(struct probe *p, struct bpf_object *obj, unsigned 
 	_cleanup_(sys_budget_freep) struct budget *b = calloc(1, sizeof(*b));
 
 	if (!b) {
-		err_errno(err, -ENOMEM, "cannot keep to a CPU budget");
+		err_errno(err, -ENOMEM, "cannot limit the CPU time");
 		return NULL;
 	}
 	b->stats_fd = -1;
@@ -61,11 +61,11 @@ struct budget *sys_budget_new(struct probe *p, struct bpf_object *obj, unsigned 
 	b->closed = probe_rodata_var(obj, "sys_closed", sizeof(*b->closed));
 	b->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (!b->closed || !p->loop) {
-		err_set(err, -ENOTSUP, "--max-cpu needs a run of its own");
+		err_set(err, -ENOTSUP, "--max-cpu is not available in an agent");
 		return NULL;
 	}
 	if (b->stats_fd < 0) {
-		err_errno(err, -errno, "cannot have the kernel measure programs (--max-cpu)");
+		err_errno(err, -errno, "cannot enable run time statistics of BPF programs (--max-cpu)");
 		return NULL;
 	}
 	return TAKE_PTR(b);
@@ -162,11 +162,11 @@ static void say(struct budget *b, unsigned cost)
 	r.budget_permille = b->permille;
 	probe_env_inject(b->p->env, &r.hdr, sizeof(r));
 	if (b->one_in > 1)
-		snprintf(text, sizeof(text), "watching took %u.%u %% of a CPU, %u.%u %% are granted: "
-			 "calls are seen in 1/%u of the time", cost / 10, cost % 10, b->permille / 10,
+		snprintf(text, sizeof(text), "sonde took %u.%u %% of a CPU, the limit is %u.%u %%: "
+			 "recording calls in 1/%u of the time", cost / 10, cost % 10, b->permille / 10,
 			 b->permille % 10, b->one_in);
 	else
-		snprintf(text, sizeof(text), "every call is seen again");
+		snprintf(text, sizeof(text), "recording all calls again");
 	probe_env_note(b->p->env, text);
 }
 

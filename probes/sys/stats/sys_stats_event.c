@@ -74,7 +74,7 @@ static void add_whose(const struct sys_stats_body *b, struct buf *out)
 	size_t len = strnlen(b->by_name, sizeof(b->by_name));
 
 	if (!len) {
-		buf_add_str(out, "# all for whom there was no room\n");
+		buf_add_str(out, "# all others (the table is full)\n");
 		return;
 	}
 	buf_add_str(out, b->by == SYS_BY_PROCESS ? "# process " : "# ");
@@ -88,9 +88,8 @@ static void add_whose(const struct sys_stats_body *b, struct buf *out)
 static void add_head(const struct sys_stats_body *b, struct buf *out)
 {
 	if (b->one_in > 1)
-		buf_printf(out, "# counts are of all calls; times are of one call in %" PRIu64 ", drawn at random, "
-			   "of the first %" PRIu64 "\n# of each and of all longer than %.0f ms "
-			   "(--times all: of every call)\n",
+		buf_printf(out, "# counts: all calls; times: a random sample of one in %" PRIu64 " calls, "
+			   "the first %" PRIu64 " of each\n# and all longer than %.0f ms (--times all: every call)\n",
 			   b->one_in, b->first, (double)b->long_ns / 1e6);
 	buf_printf(out, "%7s %12s %9s %9s %9s %10s %10s %9s  %s\n", "% time", "total ms", "avg us", "p50 us",
 		   "p99 us", "max us", "calls", "errors", "call");
@@ -123,22 +122,22 @@ static const struct field sum_fields[] = {
 	GOT("syscall.name", GET_NAME, FIELD_STR, "name of the system call", .flags = FIELD_OPEN),
 	GOT("syscall.by_name", GET_WHOSE, FIELD_STR, "with --by: command name of the callers", .flags = FIELD_OPEN),
 	ROW(by_pid, "syscall.by_pid", FIELD_UINT, "with --by process: the caller", .flags = FIELD_OPTIONAL),
-	ROW(nr, "syscall.nr", FIELD_UINT, "its number in the ABI"),
-	ROW(calls, "syscall.calls", FIELD_UINT, "how often it returned"),
-	ROW(errors, "syscall.errors", FIELD_UINT, "how often it failed"),
-	ROW(timed, "syscall.timed", FIELD_UINT, "how many of these calls the times are from"),
+	ROW(nr, "syscall.nr", FIELD_UINT, "number in the ABI"),
+	ROW(calls, "syscall.calls", FIELD_UINT, "number of returns"),
+	ROW(errors, "syscall.errors", FIELD_UINT, "number of failures"),
+	ROW(timed, "syscall.timed", FIELD_UINT, "calls that the times are based on"),
 	ROW(total_ns, "syscall.total", FIELD_NS,
-	    "time in it, all callers together; worked out where not all were timed"),
-	GOT("syscall.avg", GET_AVG, FIELD_NS, "average time in it"),
-	GOT("syscall.p50", GET_P50, FIELD_NS, "half of the calls took no longer; within a quarter"),
-	GOT("syscall.p99", GET_P99, FIELD_NS, "99 of 100 calls took no longer; within a quarter"),
-	ROW(max_ns, "syscall.max", FIELD_NS, "the longest of those that were timed; long ones all are"),
+	    "total time of all callers; an estimate if a sample was timed"),
+	GOT("syscall.avg", GET_AVG, FIELD_NS, "average time"),
+	GOT("syscall.p50", GET_P50, FIELD_NS, "median time, up to 25 % too high"),
+	GOT("syscall.p99", GET_P99, FIELD_NS, "99th percentile of the time, up to 25 % too high"),
+	ROW(max_ns, "syscall.max", FIELD_NS, "longest timed call; long calls are always timed"),
 };
 
 const struct event_desc sys_stats_desc = {
 	.type = SYS_REC_SUM,
 	.name = "sys.sum",
-	.doc = "calls that were counted in the kernel",
+	.doc = "summary of a system call",
 	.class = EVENT_DATA,
 	.aggregate = true,
 	.table = true,
