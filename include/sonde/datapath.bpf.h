@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * Events and counters for any BPF datapath: drop, trace, policy verdict, capture, debug and socket translation, in
- * the layout of notify_wire.h, through a perf event array. `sonde monitor --map` and Cilium's own readers show them.
+ * the layouts of notify_wire.h, through a perf event array. sonde monitor and Cilium's readers show them.
  *
- * Before this: vmlinux.h or <linux/bpf.h>, and the header that tools/gen_datapath.py makes of the datapath's table:
- * it has the numbers of drop reasons, own points and source files, and SONDE_FILE_ID. An object with these calls has
- * two maps, `sonde_events` and `sonde_metrics`, to be pinned.
+ * Include before it: vmlinux.h or <linux/bpf.h>, and the header that tools/gen_datapath.py generates from the
+ * datapath's table, with the numbers of drop reasons, observation points and source files, and SONDE_FILE_ID. An
+ * object with these calls has two maps to pin, `sonde_events` and `sonde_metrics`.
  *
- * A call costs a look-up and an addition for its counter; where nobody reads the map, the event costs little more, as
- * the helper returns at once. Counters count everything, also what the rate limit keeps back.
+ * A call costs a look-up and an addition for its counter. Without a reader of the map the event costs little more:
+ * the helper returns at once. Counters include events that the rate limit suppresses.
  */
 #ifndef SONDE_DATAPATH_BPF_H
 #define SONDE_DATAPATH_BPF_H
@@ -16,16 +16,16 @@
 #include "sonde/notify_wire.h"
 #include "sonde/ratelimit.bpf.h"
 
-/* ---- what user space may set before the object is loaded ---- */
+/* ---- variables that user space may set before load ---- */
 
-const volatile __u32 sonde_payload = 128;	/* bytes of a packet that go with its event, at most 65535 */
-const volatile __u32 sonde_events_mask = ~0u;	/* 1 << enum sonde_notify_type: kinds that are sent */
-/* Drops, traces, verdicts, socket events together: so many per interval, so many at once; 0 = no limit. */
+const volatile __u32 sonde_payload = 128;	/* captured bytes of a packet, at most 65535 */
+const volatile __u32 sonde_events_mask = ~0u;	/* 1 << enum sonde_notify_type: kinds to send */
+/* Limit of drops, traces, verdicts and socket events together: events per interval, burst size; 0 = none. */
 const volatile __u64 sonde_rate, sonde_burst, sonde_interval_ns = 1000000000;
 
-/* ---- what it may read ---- */
+/* ---- variables that it may read ---- */
 
-__u64 sonde_suppressed[SONDE_NOTIFY__MAX];	/* events that the rate limit kept back, by kind */
+__u64 sonde_suppressed[SONDE_NOTIFY__MAX];	/* events suppressed by the rate limit, by kind */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
@@ -42,7 +42,7 @@ struct {
 
 static struct ratelimit sonde_bucket;
 
-/* The packet at hand, and whose program runs; what is not known stays 0. */
+/* The current packet and the endpoint of the program; 0 = unknown. */
 struct sonde_packet {
 	void *ctx;		/* of the program */
 	__u32 len;		/* bytes on the wire */
@@ -57,7 +57,7 @@ struct sonde_packet {
 /* Of struct __sk_buff. */
 #define SONDE_PACKET_OF(skb) { .ctx = (skb), .len = (skb)->len, .hash = (skb)->hash, .ifindex = (skb)->ifindex }
 
-/* Where in the source a call stands: two arguments, line and file. A file that the table lacks does not compile. */
+/* Source location of a call: two arguments, line and file. The file must be in the table to compile. */
 #define SONDE_HERE __LINE__, SONDE_FILE_ID
 
 /* ---- counters ---- */
@@ -77,12 +77,12 @@ static __always_inline void sonde_count(const struct sonde_packet *p, __u8 reaso
 
 /* ---- sending ---- */
 
-static __always_inline int sonde_wanted(__u8 type)
+static __always_inline int sonde_selected(__u8 type)
 {
 	return sonde_events_mask >> type & 1;
 }
 
-/* Debug messages and captures are asked for one by one, so no limit applies to them. */
+/* True if over the limit. Not for debug messages and captures, which are requested individually. */
 static __always_inline int sonde_limited(__u8 type)
 {
 	struct ratelimit_conf c = { sonde_interval_ns, sonde_rate, sonde_burst };
@@ -117,14 +117,14 @@ static __always_inline struct sonde_notify_pkt sonde_head(const struct sonde_pac
 
 /* ---- the events; @line and @file are SONDE_HERE ---- */
 
-/* A packet ends here. @reason: of the table; @dst_id: endpoint, or 0; @error: of what failed, or 0. */
+/* The packet is dropped. @reason: of the table; @dst_id: endpoint, or 0; @error: of the failure, or 0. */
 static __always_inline void sonde_drop(const struct sonde_packet *p, __u8 reason, __u32 dst_id, int error,
 				       __u16 line, __u8 file)
 {
 	struct sonde_drop msg;
 
 	sonde_count(p, reason, line, file);
-	if (!sonde_wanted(SONDE_NOTIFY_DROP) || sonde_limited(SONDE_NOTIFY_DROP))
+	if (!sonde_selected(SONDE_NOTIFY_DROP) || sonde_limited(SONDE_NOTIFY_DROP))
 		return;
 	msg = (struct sonde_drop){
 		.pkt = sonde_head(p, SONDE_NOTIFY_DROP, reason, SONDE_DROP_VERSION),
@@ -145,7 +145,7 @@ static __always_inline void sonde_trace(const struct sonde_packet *p, __u8 point
 	struct sonde_trace msg;
 
 	sonde_count(p, 0, line, file);
-	if (!sonde_wanted(SONDE_NOTIFY_TRACE) || sonde_limited(SONDE_NOTIFY_TRACE))
+	if (!sonde_selected(SONDE_NOTIFY_TRACE) || sonde_limited(SONDE_NOTIFY_TRACE))
 		return;
 	msg = (struct sonde_trace){
 		.pkt = sonde_head(p, SONDE_NOTIFY_TRACE, point, SONDE_TRACE_VERSION),
@@ -156,7 +156,7 @@ static __always_inline void sonde_trace(const struct sonde_packet *p, __u8 point
 	sonde_send(p, &msg, sizeof(msg), msg.pkt.len_cap);
 }
 
-/* What a rule said about a packet. */
+/* Verdict of a rule on a packet. */
 struct sonde_verdict {
 	__s32 verdict;		/* < 0 minus the drop reason, 0 allowed, > 0 port of a proxy */
 	__u32 remote_identity;
@@ -170,7 +170,7 @@ static __always_inline void sonde_policy_verdict(const struct sonde_packet *p, c
 {
 	struct sonde_policy msg;
 
-	if (!sonde_wanted(SONDE_NOTIFY_POLICY) || sonde_limited(SONDE_NOTIFY_POLICY))
+	if (!sonde_selected(SONDE_NOTIFY_POLICY) || sonde_limited(SONDE_NOTIFY_POLICY))
 		return;
 	msg = (struct sonde_policy){
 		.pkt = sonde_head(p, SONDE_NOTIFY_POLICY, 0, SONDE_POLICY_VERSION),
@@ -180,7 +180,7 @@ static __always_inline void sonde_policy_verdict(const struct sonde_packet *p, c
 	sonde_send(p, &msg, sizeof(msg), msg.pkt.len_cap);
 }
 
-/* A line for whoever debugs the datapath: @code is one of Cilium's (DBG_*), or of the table. */
+/* A debug message. @code: of Cilium (DBG_*), or of the table. */
 static __always_inline void sonde_debug(const struct sonde_packet *p, __u8 code, __u32 arg1, __u32 arg2, __u32 arg3)
 {
 	struct sonde_debug msg = {
@@ -188,16 +188,16 @@ static __always_inline void sonde_debug(const struct sonde_packet *p, __u8 code,
 		.arg = { arg1, arg2, arg3 },
 	};
 
-	if (sonde_wanted(SONDE_NOTIFY_DEBUG))
+	if (sonde_selected(SONDE_NOTIFY_DEBUG))
 		sonde_send(p, &msg, sizeof(msg), 0);
 }
 
-/* The packet as it is at this point of the code. */
+/* The packet at this point of the code. */
 static __always_inline void sonde_debug_capture(const struct sonde_packet *p, __u8 code, __u32 arg1, __u32 arg2)
 {
 	struct sonde_debug_capture msg;
 
-	if (!sonde_wanted(SONDE_NOTIFY_DEBUG_CAPTURE))
+	if (!sonde_selected(SONDE_NOTIFY_DEBUG_CAPTURE))
 		return;
 	msg = (struct sonde_debug_capture){
 		.pkt = sonde_head(p, SONDE_NOTIFY_DEBUG_CAPTURE, code, SONDE_DEBUG_CAPTURE_VERSION),
@@ -206,12 +206,12 @@ static __always_inline void sonde_debug_capture(const struct sonde_packet *p, __
 	sonde_send(p, &msg, sizeof(msg), msg.pkt.len_cap);
 }
 
-/* For the recorder: rule @rule asked for @limit bytes of the packet (0 = all). */
+/* For the recorder: rule @rule captures @limit bytes of the packet (0 = all). */
 static __always_inline void sonde_capture(const struct sonde_packet *p, __u16 rule, __u32 limit)
 {
 	struct sonde_capture msg;
 
-	if (!sonde_wanted(SONDE_NOTIFY_CAPTURE))
+	if (!sonde_selected(SONDE_NOTIFY_CAPTURE))
 		return;
 	msg = (struct sonde_capture){
 		.common = { .type = SONDE_NOTIFY_CAPTURE, .subtype = p->dir == SONDE_DIR_EGRESS ? 2 : 1,
@@ -230,7 +230,7 @@ static __always_inline void sonde_sock4(void *ctx, __u8 protocol, __u8 point, __
 {
 	struct sonde_sock msg;
 
-	if (!sonde_wanted(SONDE_NOTIFY_SOCK) || sonde_limited(SONDE_NOTIFY_SOCK))
+	if (!sonde_selected(SONDE_NOTIFY_SOCK) || sonde_limited(SONDE_NOTIFY_SOCK))
 		return;
 	msg = (struct sonde_sock){
 		.type = SONDE_NOTIFY_SOCK, .point = point,

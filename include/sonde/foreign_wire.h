@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Records that hold what another datapath told: notifications as Cilium's monitor has them, from its agent's socket,
- * from a recorded stream of it, or from the event map of any datapath that writes those layouts.
+ * Records with notifications of another datapath, in the layouts of Cilium's monitor: from its agent's socket, from a
+ * recorded stream, or from the event map of any datapath that writes these layouts.
  */
 #ifndef SONDE_FOREIGN_WIRE_H
 #define SONDE_FOREIGN_WIRE_H
 
 #include "sonde/wire.h"
 
-#define SONDE_FOREIGN_ID 65	/* in the place of a probe's id: no probe has it */
+#define SONDE_FOREIGN_ID 65	/* a probe id that no probe has */
 
 #define SONDE_EV_FOREIGN SONDE_EV(SONDE_FOREIGN_ID, 1)
 
-/* No records: what a SONDE_EV_FOREIGN decodes to beside packets, drops and losses. */
+/* Not records: events that a SONDE_EV_FOREIGN decodes to, beside packets, drops and losses. */
 #define SONDE_EV_FOREIGN_DEBUG SONDE_EV(SONDE_FOREIGN_ID, 2)
 #define SONDE_EV_FOREIGN_CAPTURE SONDE_EV(SONDE_FOREIGN_ID, 3)
 #define SONDE_EV_FOREIGN_POLICY SONDE_EV(SONDE_FOREIGN_ID, 5)
@@ -23,19 +23,19 @@
 #define SONDE_EV_FOREIGN_OTHER SONDE_EV(SONDE_FOREIGN_ID, 10)
 
 /*
- * Its drop codes in the name space of drop reasons: the upper half is this, where the kernel's own have a subsystem
- * (counted from 0); the code is the lower half. Their names are in the stream.
+ * Its drop codes as drop reasons: this value in the upper half, where the kernel's reasons have a subsystem (from 0),
+ * and the code in the lower half. The stream has their names.
  */
 #define SONDE_FOREIGN_REASON 0xffff0000u
 
 struct sonde_foreign_rec {
 	struct sonde_rec hdr;
-	__s64 cpu;		/* as told; hdr.cpu as far as that fits */
-	__s64 kind;		/* record type of a perf ring: 9 sample, 2 lost; other numbers may come */
+	__s64 cpu;		/* as received; hdr.cpu if it fits there */
+	__s64 kind;		/* record type of a perf ring: 9 sample, 2 lost, or others */
 	__u64 lost;
 	__u32 len;		/* of the notification */
 	__u32 pad;
-	__u8 data[];		/* begins with its type byte; ring padding may stand at the end */
+	__u8 data[];		/* starts with the type byte; may end with padding of the ring */
 };
 
 #ifndef __cplusplus

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What a datapath tells about a packet, byte for byte as Cilium's newest releases do (bpf/lib/{drop,trace,dbg,
- * policy_log,trace_sock,pcap}.h of 1.19 and 1.20), so that its readers understand those of other people.
- * Host byte order unless a member says otherwise; captured bytes of the packet follow the struct that has a len_cap.
- *
- * Compiled for BPF and for user space. Functions that fill and send these: datapath.bpf.h.
+ * Notifications of a datapath about packets, in the layouts of Cilium 1.19 and 1.20 (bpf/lib/{drop,trace,dbg,
+ * policy_log,trace_sock,pcap}.h), so that Cilium's readers understand them. Host byte order unless noted; captured
+ * bytes of the packet follow a struct with len_cap. datapath.bpf.h fills and sends them.
  */
 #ifndef SONDE_NOTIFY_WIRE_H
 #define SONDE_NOTIFY_WIRE_H
@@ -24,21 +22,21 @@ enum sonde_notify_type {
 	SONDE_NOTIFY__MAX = 8,
 };
 
-/* Subtype of a trace: where the packet is. */
+/* Subtype of a trace: observation point. */
 enum sonde_point {
 	SONDE_TO_ENDPOINT, SONDE_TO_PROXY, SONDE_TO_HOST, SONDE_TO_STACK, SONDE_TO_OVERLAY, SONDE_FROM_ENDPOINT,
 	SONDE_FROM_PROXY, SONDE_FROM_HOST, SONDE_FROM_STACK, SONDE_FROM_OVERLAY, SONDE_FROM_NETWORK, SONDE_TO_NETWORK,
 	SONDE_FROM_CRYPTO, SONDE_TO_CRYPTO,
 };
 
-/* Reason of a trace: what connection tracking says. */
+/* Reason of a trace: state of connection tracking. */
 enum sonde_trace_reason {
 	SONDE_CT_NEW, SONDE_CT_ESTABLISHED, SONDE_CT_REPLY, SONDE_CT_RELATED, SONDE_CT_REOPENED, SONDE_CT_UNKNOWN,
 };
 
 #define SONDE_NOTIFY_IPV6 1	/* flags of drop and trace */
 #define SONDE_NOTIFY_L3 2	/* the packet starts at its IP header */
-#define SONDE_NOTIFY_VXLAN 4	/* what is of interest is inside */
+#define SONDE_NOTIFY_VXLAN 4	/* about the inner packet of a tunnel */
 #define SONDE_NOTIFY_GENEVE 8
 
 /* Bits of a policy verdict. */
@@ -63,15 +61,15 @@ struct sonde_notify {
 	__u8 type;		/* enum sonde_notify_type */
 	__u8 subtype;		/* drop reason, point, debug code, capture code; else 0 */
 	__u16 source;		/* endpoint whose program ran; 0 = none */
-	__u32 hash;		/* of the flow, where one was computed */
+	__u32 hash;		/* of the flow, if computed */
 };
 
 struct sonde_notify_pkt {
 	struct sonde_notify common;
 	__u32 len_orig;		/* bytes on the wire */
-	__u16 len_cap;		/* bytes behind the struct */
+	__u16 len_cap;		/* bytes after the struct */
 	__u8 version;
-	__u8 ext_version;	/* 0: readers take anything else for bytes of the packet */
+	__u8 ext_version;	/* must be 0: readers take other values for bytes of the packet */
 };
 
 #define SONDE_DROP_VERSION 3
@@ -82,7 +80,7 @@ struct sonde_drop {
 	__u32 dst_id;		/* endpoint; 0 = leaves the host */
 	__u16 line;
 	__u8 file;
-	__s8 ext_error;		/* negative errno of what failed, or its code; 0 = does not fit */
+	__s8 ext_error;		/* negative errno or code of the failure; 0 = does not fit */
 	__u32 ifindex;
 	__u8 flags;		/* SONDE_NOTIFY_IPV6 ... */
 	__u8 pad[3];
@@ -129,7 +127,7 @@ struct sonde_policy {
 	__u32 pad2;
 };
 
-/* The recorder's: sub-type 1 ingress, 2 egress; source is the rule; time, then the header that pcap has. */
+/* Of the recorder. Subtype: 1 ingress, 2 egress; source: the rule. */
 struct sonde_capture {
 	struct sonde_notify common;
 	__u64 ts_ns;		/* CLOCK_BOOTTIME */
@@ -147,7 +145,7 @@ struct sonde_sock {
 	__u8 dst_ip[16];	/* network order; IPv4 in the first four bytes */
 };
 
-/* Counters: a map of these, per CPU. A reason of 2 or from 130 on is a drop, any other a place that packets pass. */
+/* Per-CPU map of counters. Reason 2 or from 130 on: a drop; others: an observation point. */
 struct sonde_metrics_key {
 	__u8 reason;
 	__u8 dir;		/* enum sonde_direction */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Keys and values of the maps that know who owns a socket (bpf/owner.bpf.h), for programs and for those who ask from
- * user space.
+ * Keys and values of the maps of socket owners (bpf/owner.bpf.h).
  */
 #ifndef SONDE_OWNER_WIRE_H
 #define SONDE_OWNER_WIRE_H
@@ -10,14 +9,14 @@
 #include <linux/types.h>
 #endif
 
-/* The process as it was when it got the socket; its present name is the process table's business. */
+/* The process when it got the socket; the process table has its current name. */
 struct sonde_owner {
 	__u32 tgid;		/* initial pid namespace */
 	__u32 uid;		/* effective, initial user namespace */
 	__u64 start_ns;		/* of the group leader, CLOCK_BOOTTIME: with tgid the process key */
 	__u64 cgroup_id;	/* cgroup v2 */
 	char comm[16];		/* of the group leader */
-	__u64 fed_ns;		/* when, and for which tuple, tuple_feed_due() last said yes */
+	__u64 fed_ns;		/* time and tuple of the last tuple_feed_due() that returned true */
 	__u64 fed_hash;
 };
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * A token bucket for all CPUs: `rate` tokens come in each interval, at most `burst` gather.
+ * A token bucket shared by all CPUs: `rate` tokens per interval, at most `burst` tokens.
  *
- * Neither locks nor compare-and-exchange, for tracing programs may not take the former and 5.10 lacks the
- * latter. Two CPUs can therefore take the last token together: the bucket goes into debt, which the next
- * interval pays first, so the rate holds in the long run and a burst is exceeded by a token per CPU at most.
- * What is refused is counted by the caller, exactly.
+ * Without locks, which tracing programs may not take, and without compare-and-exchange, which 5.10 lacks. So two CPUs
+ * can take the last token at once: the bucket goes into debt, which the next interval repays. The long-term rate is
+ * exact, and a burst exceeds its limit by a token per CPU at most. The caller counts refusals.
  */
 #ifndef SONDE_RATELIMIT_BPF_H
 #define SONDE_RATELIMIT_BPF_H
 
-#if !defined(__VMLINUX_H__) && !defined(BPF_KERNEL_H)	/* whoever has the kernel's types already keeps them */
+#if !defined(__VMLINUX_H__) && !defined(BPF_KERNEL_H)	/* the includer may have the kernel's types already */
 #include <linux/bpf.h>
 #include <linux/types.h>
 #endif
@@ -28,7 +27,7 @@ struct ratelimit {
 	__s64 tokens;
 };
 
-/* Full intervals since the last refill become tokens. */
+/* Adds the tokens of all full intervals since the last refill. */
 static __always_inline void ratelimit_refill(struct ratelimit *b, const struct ratelimit_conf *c, __u64 now_ns)
 {
 	__u64 last = b->refilled_ns, n;
@@ -43,14 +42,14 @@ static __always_inline void ratelimit_refill(struct ratelimit *b, const struct r
 		return;
 	n = (now_ns - last) / c->interval_ns;
 	b->refilled_ns = last + n * c->interval_ns;
-	/* so many intervals fill it in any case: keeps the product small */
+	/* enough intervals to fill the bucket: avoids an overflow of the product */
 	if (n > c->burst / c->rate + 1)
 		n = c->burst / c->rate + 1;
 	tokens += n * c->rate;
 	b->tokens = tokens > (__s64)c->burst ? (__s64)c->burst : tokens;
 }
 
-/* 1 if one more may pass now, else 0. */
+/* Takes a token: 1, or 0 if there is none. */
 static __always_inline int ratelimit_pass(struct ratelimit *b, const struct ratelimit_conf *c, __u64 now_ns)
 {
 	if (!c->rate)

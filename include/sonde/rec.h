@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Recordings (.rec): raw records in a file, as they came out of the rings.
+ * Recordings (.rec): the raw records of the rings in a file.
  *
  *   struct sonde_rec_file                                64 bytes (file.header_len: later versions may be longer)
  *   { struct sonde_rec_frame, payload, zero padding }*   each frame begins at a multiple of 8
  *
- * A payload is one record as wire.h has it, from struct sonde_rec on; its hdr.len equals the frame's len. All
- * numbers are little endian. The CRC is that of zlib (ISO 3309), over the frame's len and the payload.
+ * A payload is a record of wire.h, starting with struct sonde_rec; its hdr.len equals the frame's len. All numbers
+ * are little endian. The CRC is that of zlib (ISO 3309), over the frame's len and the payload.
  *
- * A file is readable to its last whole frame: a writer that fails cuts it there, and a reader that meets a
- * frame that ends early delivers what came before and says so. A frame whose CRC is wrong ends the reading.
+ * A file is readable up to its last complete frame: a writer that fails truncates it there, and a reader that finds
+ * an incomplete frame delivers the frames before it and reports the truncation. A wrong CRC ends the reading.
  *
- * The same major version can be read by every later reader of that version; an unknown minor version only
- * adds. The file is not promised to stay readable across major versions: it is for bug reports, tests and
- * short-term storage.
+ * Later readers of a major version read all its minor versions, which only add. Files are not readable across major
+ * versions: they are meant for bug reports, tests and short-term storage.
  */
 #ifndef SONDE_REC_H
 #define SONDE_REC_H
 
 #include "sonde/wire.h"
 
-/* As with PNG: a high bit and both line ends, so that a transfer in text mode shows at once. */
+/* Like PNG's: a byte above 0x7f and a CR LF reveal a transfer in text mode. */
 #define SONDE_REC_MAGIC "\x93SONDE\r\n"
 #define SONDE_REC_MAGIC_LEN 8
 #define SONDE_REC_MAJOR 1
@@ -36,8 +35,8 @@ struct sonde_rec_file {
 	__u16 header_len;	/* bytes until the first frame, a multiple of SONDE_REC_ALIGN */
 	__u16 rec_len;		/* sizeof(struct sonde_rec) of the writer */
 	__u32 page_size;	/* of the recorded host; 0 = not known */
-	char release[36];	/* its kernel, cut and padded with NUL; the host record has all of it */
-	__u32 crc;		/* over the bytes before */
+	char release[36];	/* of its kernel, truncated, NUL-padded; complete in the host record */
+	__u32 crc;		/* of the bytes before */
 };
 
 struct sonde_rec_frame {
