@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * One accessor per kernel field that moved, was renamed or means several things; each says since when.
+ * Accessors of kernel fields that were moved or renamed, or that share memory, with the versions of the change.
  */
 #ifndef BPF_COMPAT_BPF_H
 #define BPF_COMPAT_BPF_H
@@ -20,7 +20,7 @@ struct sk_buff___vlan_all {
 	__u32 vlan_all;
 } __attribute__((preserve_access_index));
 
-/* A VLAN tag that the driver took out of the packet or that is still to be put in. */
+/* True with a VLAN tag beside the packet: removed by the driver, or not inserted yet. */
 static __always_inline bool skb_has_vlan(const struct sk_buff *skb)
 {
 	if (bpf_core_field_exists(struct sk_buff___vlan_all, vlan_all))
@@ -30,7 +30,7 @@ static __always_inline bool skb_has_vlan(const struct sk_buff *skb)
 	return false;
 }
 
-/* Since 5.14; before it was called state (commit 2f064a59a11f). */
+/* Since 5.14; called state before (commit 2f064a59a11f). */
 struct task_struct___state {
 	unsigned int __state;
 } __attribute__((preserve_access_index));
@@ -47,10 +47,10 @@ static __always_inline __u32 task_state(const struct task_struct *task)
 	return (__u32)BPF_CORE_READ((const struct task_struct___plain_state *)task, state);
 }
 
-/* Numbers below belong to no network namespace: they are handed out from here up (PROC_NET_INIT_INO, 6.18). */
+/* Lowest inode number of a network namespace (PROC_NET_INIT_INO, 6.18). */
 #define NETNS_INODE_MIN 0xefffff00u
 
-/* @net: a pointer that the verifier knows; 0 if it cannot be a namespace. */
+/* @net: a pointer that the verifier trusts; 0 if it cannot be a namespace. */
 static __always_inline __u32 net_inode(const struct net *net)
 {
 	__u32 inode = net ? net->ns.inum : 0;
@@ -68,7 +68,7 @@ static __always_inline __u32 net_inode_probed(const struct net *net)
 
 static __always_inline __u32 dev_netns(const struct net_device *dev)
 {
-	/* user-space and odd addresses: not a device but what else lives in that place of an skb */
+	/* user-space and odd addresses: another member of the union */
 	if ((__s64)dev >= 0)
 		return 0;
 	return net_inode(dev->nd_net.net);

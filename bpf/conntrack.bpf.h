@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What connection tracking knows about a packet, by the kernel functions of net/netfilter/nf_conntrack_bpf.c (5.18,
- * packet programs only). Where they are missing the answer is "not tracked".
+ * Look-ups in connection tracking by the kernel functions of net/netfilter/nf_conntrack_bpf.c (5.18, packet programs
+ * only). Without them packets count as not tracked.
  */
 #ifndef BPF_CONNTRACK_BPF_H
 #define BPF_CONNTRACK_BPF_H
@@ -28,7 +28,7 @@ struct bpf_sock_tuple {
 	};
 };
 
-/* The first 12 bytes, which every kernel that has the function takes. */
+/* The first 12 bytes, which all kernels with the function accept. */
 struct bpf_ct_opts___old {
 	__s32 netns_id;
 	__s32 error;
@@ -90,7 +90,7 @@ struct nf_conn *bpf_xdp_ct_lookup(struct xdp_md *xdp, struct bpf_sock_tuple *tup
 				  struct bpf_ct_opts___old *opts, __u32 opts_len) __ksym __weak;
 void bpf_ct_release(struct nf_conn *ct) __ksym __weak;
 
-/* The connection of @t, or NULL; to be released. @len: of the tuple's family. *ret_dir: 1 = @t is the reply's. */
+/* The connection of @t, to be released; or NULL. @len: of the family's tuple. *ret_dir: 1 = reply direction. */
 static __always_inline struct nf_conn *conntrack_find_dir(struct __sk_buff *skb, struct bpf_sock_tuple *t, __u32 len,
 							  __u8 proto, __u8 *ret_dir)
 {

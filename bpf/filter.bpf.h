@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The selection that every command offers (pids, command names, cgroups, network namespaces) and the
- * exclusion of our own processes. What was not asked for is dead code to the verifier and costs nothing.
+ * The selection that all commands have (pids, command names, cgroups, network namespaces), and the exclusion of
+ * sonde's own processes. Unused criteria are dead code for the verifier and cost nothing.
  *
- * Lists have no limit: they are hash maps, filled before attach by src/probe/env.c.
+ * Lists are hash maps of any size, filled before attach by src/probe/select.c.
  */
 #ifndef BPF_FILTER_BPF_H
 #define BPF_FILTER_BPF_H
@@ -31,7 +31,7 @@ struct sonde_comm { char name[16]; };
 
 SONDE_SET(sonde_excluded, __u32);
 
-/* How many others it holds, beside sonde_self. Mostly none: then nothing has to be looked up. */
+/* Entries beside sonde_self. Usually 0, which saves the look-up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -43,9 +43,9 @@ SONDE_SET(sonde_pids, __u32);
 SONDE_SET(sonde_comms, struct sonde_comm);
 SONDE_SET(sonde_cgroups, __u64);
 SONDE_SET(sonde_netns, __u32);
-SONDE_SET(sonde_tree, __u32);	/* grows and shrinks with its processes: see the proc probe */
+SONDE_SET(sonde_tree, __u32);	/* maintained by the proc probe */
 
-/* One of our own processes: never shown, whatever was selected. */
+/* True for sonde's own processes, which no selection includes. */
 static __always_inline bool is_excluded(__u32 tgid)
 {
 	__u32 zero = 0, *others = bpf_map_lookup_elem(&sonde_n_excluded, &zero);
@@ -60,13 +60,13 @@ static __always_inline bool select_pid(__u32 tgid)
 	return !sonde_select_pids || bpf_map_lookup_elem(&sonde_pids, &tgid);
 }
 
-/* A process that was asked for with all that it makes. */
+/* True for a selected process and its descendants. */
 static __always_inline bool select_tree(__u32 tgid)
 {
 	return !sonde_select_tree || bpf_map_lookup_elem(&sonde_tree, &tgid);
 }
 
-/* @comm: 16 bytes, zero behind the name. */
+/* @comm: 16 bytes, zero-padded. */
 static __always_inline bool select_comm(const char *comm)
 {
 	struct sonde_comm key;
@@ -87,7 +87,7 @@ static __always_inline bool select_netns(__u32 inode)
 	return !sonde_select_netns || bpf_map_lookup_elem(&sonde_netns, &inode);
 }
 
-/* Any selection by process: a packet without an owner cannot satisfy it. */
+/* True with a selection by process, which a packet without an owner does not match. */
 static __always_inline bool selects_process(void)
 {
 	return sonde_select_pids || sonde_select_comms || sonde_select_cgroups;

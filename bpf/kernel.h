@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Kernel types as far as we read them, kept by hand and relocated by CO-RE: each struct lists only the
- * fields that some program here uses. A field that a kernel renamed or moved has its accessor in
- * compat.bpf.h. UAPI structs (contexts, sockaddrs) are complete where a program fills them.
+ * Kernel types, maintained by hand and relocated by CO-RE: each struct has only the fields that programs use. Fields
+ * that kernels renamed or moved have accessors in compat.bpf.h. UAPI structs (contexts, sockaddrs) that programs fill
+ * are complete.
  */
 #ifndef BPF_KERNEL_H
 #define BPF_KERNEL_H
@@ -81,7 +81,7 @@ enum {
 /* Context of cgroup/sock_create, sock_release and post_bind programs. */
 struct bpf_sock {
 	__u32 bound_dev_if, family, type, protocol, mark, priority;
-	__u32 src_ip4;		/* network order, likewise src_ip6 */
+	__u32 src_ip4;		/* network order, like src_ip6 */
 	__u32 src_ip6[4];
 	__u32 src_port;		/* host order */
 	__be16 dst_port;
@@ -89,7 +89,7 @@ struct bpf_sock {
 	__s32 rx_queue_mapping;
 };
 
-/* Context of tc programs, up to what we read. */
+/* Context of tc programs, up to the last field in use. */
 struct __sk_buff {
 	__u32 len;
 	__u32 pkt_type;
@@ -113,12 +113,12 @@ struct __sk_buff {
 	struct bpf_sock *sk;
 };
 
-/* Context of XDP programs, up to what we read. */
+/* Context of XDP programs, up to the last field in use. */
 struct xdp_md {
 	__u32 data, data_end;
 };
 
-/* What bpf_tcp_sock() gives, up to what we read. */
+/* Result of bpf_tcp_sock(), up to the last field in use. */
 struct bpf_tcp_sock {
 	__u32 snd_cwnd;
 	__u32 srtt_us;		/* eighths of a microsecond */
@@ -309,7 +309,7 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
-	void *stack;		/* lowest address; NULL once it was given back */
+	void *stack;		/* lowest address; NULL once freed */
 	unsigned int flags;	/* PF_* */
 	int pid, tgid;
 	int exit_code;
@@ -350,7 +350,7 @@ struct sock_common {
 	unsigned char skc_ipv6only : 1;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
-	atomic64_t skc_cookie;	/* 0 until somebody asked for it */
+	atomic64_t skc_cookie;	/* 0 until first requested */
 };
 
 struct sock {
@@ -414,7 +414,7 @@ struct rt6_info {
 };
 
 struct sk_buff {
-	struct net_device *dev;	/* shares its place with other things: skb_device() in compat.bpf.h */
+	struct net_device *dev;	/* in a union: skb_device() in compat.bpf.h */
 	struct sock *sk;
 	unsigned long _skb_refdst;	/* struct dst_entry *, bit 0: not counted */
 	unsigned int len, data_len;
@@ -449,7 +449,7 @@ struct bpf_iter_meta {
 
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
-	struct task_struct *task;	/* NULL at the end, likewise below */
+	struct task_struct *task;	/* NULL at the end, as in the contexts below */
 };
 
 struct bpf_iter__task_file {

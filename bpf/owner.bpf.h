@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Who owns a socket: maps that all probes share, and how to ask them.
+ * Owners of sockets: maps shared by all probes, and look-ups in them.
  *
  *   sonde_sock_owner    socket cookie -> process
  *   sonde_tuple_cookie  (network namespace, protocol, addresses, ports) -> socket cookie
  *
  * Filled by the proc probe (socket creation, bind, connect, listen, accept; sockets that existed before, by
- * iterators) and by whoever sees a socket together with its packet (net, at tc egress: tuple_set()). Read by
- * any probe that has a packet or a socket and wants the process.
+ * iterators) and by programs that see a socket with its packet (net, at tc egress: tuple_set()). Used by any probe
+ * that looks for the process of a packet or a socket.
  *
- * A reader asks in this order and reports which step answered; it stops at the first answer:
+ * Look-ups go in this order, stop at the first hit, and report its step:
  *   1. the receiving socket that the kernel gave with the event	owner_by_cookie()
  *   2. the socket of the packet (skb->sk)				owner_by_cookie()
  *   3. the exact tuple							tuple_cookie(): OWNER_BY_TUPLE
  *   4. a listening or unconnected socket on that local port		tuple_cookie(): OWNER_BY_LISTENER
- *   5. nobody. The task that happens to run is never the answer: softirqs borrow it.
+ *   5. unknown. The current task is never used: softirqs run in the context of any task.
  *
- * Tuples are seen from the socket: "local" is the address the socket is bound to. For a packet on its way out
- * that is the source, for one on its way in the destination. IPv4-mapped IPv6 addresses are stored as IPv4.
+ * Tuples are from the socket's view: "local" is the address it is bound to, the source of outgoing and the
+ * destination of incoming packets. IPv4-mapped IPv6 addresses are stored as IPv4.
  */
 #ifndef BPF_OWNER_BPF_H
 #define BPF_OWNER_BPF_H
@@ -29,7 +29,7 @@
 
 #include "sonde/owner_wire.h"
 
-/* Sizes are set at run time. Least recently used entries go first, so a full map forgets and never refuses. */
+/* LRU: a full map evicts the least recently used entry. Sizes are set at run time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -44,7 +44,7 @@ struct {
 	__type(value, __u64);
 } sonde_tuple_cookie UNIT_SHARED SEC(".maps");
 
-/* Ports that any socket of any namespace was ever bound to: most packets need not ask for a listener. */
+/* Ports that a socket of any namespace was ever bound to: saves the look-up of a listener for most packets. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 65536);
@@ -118,7 +118,7 @@ static __always_inline void owner_from_task(struct sonde_owner *o, struct task_s
 	BPF_CORE_READ_STR_INTO(&o->comm, leader, comm);
 }
 
-/* @cookie belongs to @task's process from now on. */
+/* Makes the process of @task the owner of @cookie. */
 static __always_inline void owner_set(__u64 cookie, struct task_struct *task)
 {
 	struct sonde_owner o;
@@ -130,8 +130,8 @@ static __always_inline void owner_set(__u64 cookie, struct task_struct *task)
 }
 
 /*
- * @t belongs to @cookie. Writes only when that is news: a look-up costs a third of an update, and a packet
- * path may call this for every packet.
+ * Maps @t to @cookie. Writes only changes: a look-up costs a third of an update, and packet paths call this for every
+ * packet.
  */
 static __always_inline void tuple_set(const struct sonde_tuple *t, __u64 cookie)
 {
@@ -149,7 +149,7 @@ static __always_inline void tuple_set(const struct sonde_tuple *t, __u64 cookie)
 
 #define TUPLE_FEED_NS 1000000000ULL
 
-/* Cheap and good enough to tell one tuple of a socket from the next. */
+/* A cheap hash that distinguishes the tuples of a socket. */
 static __always_inline __u64 tuple_hash(const struct sonde_tuple *t)
 {
 	const __u32 *l = (const __u32 *)t->laddr, *r = (const __u32 *)t->raddr;
@@ -164,8 +164,8 @@ static __always_inline __u64 tuple_hash(const struct sonde_tuple *t)
 }
 
 /*
- * Whether the maps should be told about a packet of this socket: not when the last one told had the same tuple
- * and is less than a second old. A socket mostly sends to one peer, and each map costs as much as the packet.
+ * True if the maps need an update for a packet of this socket: not within a second of an update for the same tuple. A
+ * socket usually sends to one peer, and an update costs as much as the packet.
  */
 static __always_inline bool tuple_feed_due(struct sonde_owner *o, __u64 hash, __u64 now_ns)
 {
@@ -176,7 +176,7 @@ static __always_inline bool tuple_feed_due(struct sonde_owner *o, __u64 hash, __
 	return true;
 }
 
-/* Forgets @t if it still belongs to @cookie. */
+/* Removes @t if it still maps to @cookie. */
 static __always_inline void tuple_unset(const struct sonde_tuple *t, __u64 cookie)
 {
 	__u64 *have = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
@@ -185,7 +185,7 @@ static __always_inline void tuple_unset(const struct sonde_tuple *t, __u64 cooki
 		bpf_map_delete_elem(&sonde_tuple_cookie, t);
 }
 
-/* An IPv6 address pair that stands for IPv4 becomes IPv4. Call after laddr and raddr are set, with family 6. */
+/* Converts a pair of IPv4-mapped IPv6 addresses to IPv4. Call with family 6, after laddr and raddr are set. */
 static __always_inline void tuple_unmap_v4(struct sonde_tuple *t)
 {
 	__u32 *l = (__u32 *)t->laddr, *r = (__u32 *)t->raddr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The path of a file, without bpf_d_path(), which tracepoints may not call: a walk over dentries and mounts up
- * to the task's root. Components come last first, NUL after each; whoever reads the record turns them round.
+ * The path of a file by a walk over dentries and mounts up to the task's root, since tracepoints may not call
+ * bpf_d_path(). Components are in reverse order, each with a NUL; user space reverses them.
  */
 #ifndef BPF_PATH_BPF_H
 #define BPF_PATH_BPF_H
@@ -12,14 +12,14 @@
 #include <bpf/bpf_helpers.h>
 
 #define PATH_BYTES 512		/* of components; the last one may go 256 bytes beyond; a power of two */
-#define PATH_MAX_DEPTH 32	/* components and mount crossings; deeper paths are cut at the root side */
+#define PATH_MAX_DEPTH 32	/* components and mount crossings; deeper paths lose their first components */
 
 static __always_inline struct mount *path_mount(struct vfsmount *mnt)
 {
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
-/* Leaves a mounted file system for the place it is mounted on; false at the topmost mount. */
+/* Goes from the root of a mount to its mount point; false at the topmost mount. */
 static __always_inline bool path_cross_mount(struct dentry **dentry, struct vfsmount **mnt)
 {
 	struct mount *m = path_mount(*mnt), *parent = BPF_CORE_READ(m, mnt_parent);
@@ -36,7 +36,7 @@ struct path_walk {
 	struct vfsmount *mnt, *root_mnt;
 	char *dst;
 	__u32 off;
-	bool rooted;		/* it ended at the root */
+	bool rooted;		/* the walk reached the root */
 };
 
 /* One component, or one mount. Returns 1 at the end. */
@@ -87,12 +87,12 @@ static __always_inline __u32 path_parts(struct path *path, struct task_struct *t
 	}, shared;
 
 	/*
-	 * 0, which the verifier does not know: it takes any number below the mask, now and after each component.
-	 * So all ways to a turn of the loop look alike to it; with a growing bound it followed hundreds of them.
+	 * 0, but unknown to the verifier, which assumes any number below the mask, here and after each component. So
+	 * all paths to an iteration have equal states; with a growing bound it followed hundreds of them.
 	 */
 	w.off = bpf_core_read(&w.dentry, sizeof(w.dentry), &path->dentry) & (PATH_BYTES - 1);
 	if (by_loop) {
-		shared = w;	/* what a turn is told of is in memory from then on */
+		shared = w;	/* the callback needs it in memory */
 		bpf_loop(PATH_MAX_DEPTH, path_turn, &shared, 0);
 		*ret_rooted = shared.rooted;
 		return shared.off & (2 * PATH_BYTES - 1);

@@ -89,8 +89,8 @@ static __always_inline __u32 pktfilter_want(__u32 len, __u32 depth)
 }
 
 /*
- * True if *n is in 1..max, in a form that the verifier understands: before 6.8 it learns nothing from a comparison
- * with zero, and the compiler must not compare another register than the one that is used.
+ * True if *n is in 1..max, such that the verifier learns the bounds: before 6.8 it ignores a comparison with zero,
+ * and the compiler must compare the register that is used later.
  */
 static __always_inline bool pktfilter_bound(__u32 *n, __u32 max)
 {
@@ -231,7 +231,7 @@ static __always_inline __u32 pktfilter_load_frags(const struct pktfilter_packet 
 	/* its offset 0 is skb->data, wherever that stands; the fragments begin where the linear part ends */
 	failed = bpf_dynptr_from_skb((struct __sk_buff *)p->skb, 0, &bytes) ||
 		 bpf_dynptr_read(b->data + have, rest, &bytes, p->skb->len - p->skb->data_len, 0);
-	/* the compiler gives the place on the stack to others, of whom helpers may write only what is no dynptr */
+	/* the compiler reuses the stack slot, and helpers may not write to a dynptr there */
 	((volatile struct bpf_dynptr *)&bytes)->opaque[0] = 0;
 	((volatile struct bpf_dynptr *)&bytes)->opaque[1] = 0;
 	return failed ? have : want;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * A ring for records that programs of one kind alone write, on a CPU one after the other: plain memory, written
- * without any call into the kernel. Reserving and committing in a ring buffer of the kernel are two calls, and cost
- * several times what filling a small record does.
+ * An mmap ring: an array map mapped by the reader and written without helper calls. A BPF ring buffer needs two calls
+ * per record, reserve and commit, which cost several times the work of filling a small record.
  *
- * The rule for whoever uses it: programs that can interrupt one another on a CPU never share it. So only the
- * programs at the entry and the exit of system calls do, which run with preemption off and outside of interrupts.
+ * Programs that can interrupt each other on a CPU must not share it. Only the programs at entry and exit of system
+ * calls use it: they run with preemption disabled and outside of interrupts.
  *
- * Records look as in a BPF ring buffer (u32 length, u32 0, data), so one reader reads both. A record that begins
- * before the end of the data runs on into the slack behind it.
+ * Records have the layout of a BPF ring buffer (u32 length, u32 0, data), so the same code reads both. A record that
+ * starts before the end of the data continues into the slack.
  */
 #ifndef BPF_PLAIN_BPF_H
 #define BPF_PLAIN_BPF_H
@@ -16,13 +15,13 @@
 #include "bpf/ring.bpf.h"
 #include "sonde/plain_wire.h"
 
-UNIT_SHARED const volatile __u64 sonde_plain_mask = 0;	/* bytes of data - 1; 0 = there is no such ring */
+UNIT_SHARED const volatile __u64 sonde_plain_mask = 0;	/* bytes of data - 1; 0 = no mmap ring */
 UNIT_SHARED const volatile __u32 sonde_plain_wakeup_bytes = 0;
 
-/* Stores become visible in the order they are made only on x86; others need barriers that old kernels do not have. */
+/* x86 keeps the order of stores; other architectures need barriers that old kernels lack. */
 #if defined(__TARGET_ARCH_x86)
 
-/* An element per possible CPU: sizes are set at run time. */
+/* An element per possible CPU; sizes are set at run time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -31,7 +30,7 @@ struct {
 	__uint(value_size, SONDE_PLAIN_HEAD);
 } sonde_plain UNIT_SHARED SEC(".maps");
 
-/* False: use the ring buffer. The verifier knows which it is, and looks at that way alone. */
+/* False: use the ring buffer. A constant for the verifier. */
 static __always_inline bool plain_there(void)
 {
 	return sonde_plain_mask;
@@ -58,7 +57,7 @@ static __always_inline struct sonde_plain_head *plain_of_this_cpu(void)
 
 #endif
 
-/* Room for a record of up to SONDE_PLAIN_MOST bytes. NULL = lost and counted, as rec_reserve() does. */
+/* Reserves a record of up to SONDE_PLAIN_MOST bytes. NULL = lost and counted, as in rec_reserve(). */
 static __always_inline void *plain_reserve(struct sonde_plain_head **ret, struct sonde_ledger *l)
 {
 	struct sonde_plain_head *p = plain_of_this_cpu();
@@ -74,7 +73,7 @@ static __always_inline void *plain_reserve(struct sonde_plain_head **ret, struct
 	return (void *)p + SONDE_PLAIN_HEAD + SONDE_PLAIN_REC + (pos & sonde_plain_mask);
 }
 
-/* Asks for the reader: through the ring that it waits for, with a record that nobody sees. */
+/* Wakes the reader by a discarded record in the ring buffer that it polls. */
 static __noinline int plain_wake(void)
 {
 	void *ring = ring_of_this_cpu(LANE_BULK), *rec;
@@ -85,7 +84,7 @@ static __noinline int plain_wake(void)
 	return 0;
 }
 
-/* @rec is complete, @len bytes, at most what was asked for. */
+/* Commits @rec of @len bytes, at most the reserved size. */
 static __always_inline void plain_submit(struct sonde_plain_head *p, struct sonde_ledger *l, void *rec, __u32 len)
 {
 	__u64 pos = p->prod, cons = *(volatile __u64 *)&p->cons;
@@ -95,7 +94,7 @@ static __always_inline void plain_submit(struct sonde_plain_head *p, struct sond
 	*(volatile __u64 *)&p->prod = pos + SONDE_PLAIN_REC + ((len + 7) & ~7u);
 	l->seq++;
 	l->delivered++;
-	/* once for each place that the reader stands at: one that is late is not woken again */
+	/* once per consumer position: a slow reader is not woken again */
 	if (pos - cons >= sonde_plain_wakeup_bytes && p->woken != cons + 1) {
 		p->woken = cons + 1;
 		plain_wake();

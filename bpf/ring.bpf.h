@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Producing records: one ring buffer per CPU and lane, the ledger, and when to wake the reader.
+ * Output of records: one ring buffer per CPU and class (lane), the ledger, wake-ups of the reader.
  *
- * The rule of the ledger: a row belongs to one instance and one hook class, and programs that can interrupt
- * one another on a CPU are never of the same class. So plain increments are exact, and every way out of a
- * program after ledger_seen() goes through exactly one of rec_filtered(), rec_sampled(), rec_lost(),
- * rec_submit() or rec_output() - rec_reserve() counts its own failure.
+ * A row of the ledger belongs to an instance and a hook class. Programs that can interrupt each other on a CPU are in
+ * different classes, so plain increments are exact. After ledger_seen() each path through a program calls exactly one
+ * of rec_filtered(), rec_sampled(), rec_lost(), rec_submit() or rec_output(); rec_reserve() counts its own failure.
  */
 #ifndef BPF_RING_BPF_H
 #define BPF_RING_BPF_H
@@ -15,7 +14,7 @@
 #include <bpf/bpf_core_read.h>
 #include "sonde/wire.h"
 
-/* Life-cycle records never share a ring with bulk: losing one kind must not break the rest. */
+/* Life-cycle records have their own rings: a flood of bulk records must not displace them. */
 enum lane { LANE_BULK, LANE_LIFE };
 
 /* Filled before load (src/probe/env.c). */
@@ -45,7 +44,7 @@ struct {
 	__type(value, struct sonde_ledger);
 } sonde_ledger UNIT_SHARED SEC(".maps");
 
-/* The row of (this instance, @class) on this CPU, one more seen. NULL only to please the verifier. */
+/* Counts a hit in the row of this instance and @class on this CPU. Never NULL, but the verifier needs a check. */
 static __always_inline struct sonde_ledger *ledger_seen(__u32 class)
 {
 	__u32 row = (__u32)sonde_instance * SONDE_CLASSES + (class & (SONDE_CLASSES - 1));
@@ -81,9 +80,8 @@ static __always_inline void *ring_of_this_cpu(enum lane lane)
 }
 
 /*
- * Room for a record of @size bytes, a constant: records cannot shrink after this, so callers have size
- * classes and say in the header how much is real. NULL = lost and counted; the sequence number is used up,
- * so that the hole shows.
+ * Reserves a record of constant @size. Records cannot shrink later: callers use size classes and put the real length
+ * into the header. NULL = lost and counted, with a gap in the sequence numbers.
  */
 static __always_inline void *rec_reserve(struct sonde_ledger *l, enum lane lane, __u64 size)
 {
@@ -98,9 +96,9 @@ static __always_inline void *rec_reserve(struct sonde_ledger *l, enum lane lane,
 }
 
 /*
- * The reader sleeps to its deadline unless a ring fills up. Asking how full it is costs as much as half a
- * record, so every 16th record asks. A wake-up costs as much as a hundred records, and it is not lost on a
- * reader that is late: it gets another only when it has read something since. (Positions are multiples of 8.)
+ * The reader sleeps until its deadline unless a ring fills up. The query costs half as much as a record, so every
+ * 16th record makes it. A wake-up costs as much as a hundred records: a reader is woken again only after it has read
+ * something since the last wake-up. (Positions are multiples of 8.)
  */
 static __always_inline __u64 wakeup_flags(struct sonde_ledger *l, enum lane lane)
 {
@@ -126,7 +124,7 @@ static __always_inline void rec_submit(struct sonde_ledger *l, enum lane lane, v
 	bpf_ringbuf_submit(rec, wakeup_flags(l, lane));
 }
 
-/* A record of variable length out of the caller's memory. 0, or -1 when it was lost (and counted). */
+/* Sends a record of variable length from the caller's memory. 0, or -1 if lost (and counted). */
 static __always_inline int rec_output(struct sonde_ledger *l, enum lane lane, void *rec, __u32 len)
 {
 	void *ring = ring_of_this_cpu(lane);
@@ -140,7 +138,7 @@ static __always_inline int rec_output(struct sonde_ledger *l, enum lane lane, vo
 	return 0;
 }
 
-/* The header with keys that the caller knows; 0 = unknown. @flags: SONDE_RF_*, the class among them. */
+/* Fills the header with the keys of the caller; 0 = unknown. @flags: SONDE_RF_*, including the class. */
 static __always_inline void rec_init_keys(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
 					  __u16 flags, __u32 tgid, __u32 tid, __u64 start_ns)
 {
@@ -156,7 +154,7 @@ static __always_inline void rec_init_keys(struct sonde_rec *r, const struct sond
 	r->flags = flags;
 }
 
-/* The header for something that the current task did. */
+/* Fills the header with the keys of the current task. */
 static __always_inline void rec_init(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
 				     __u16 flags)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Bytes of memory as words. clang reads and copies what it knows as bytes one at a time, since BPF promises nothing
- * about words that are not aligned: a word is then eight loads and as many shifts. Memory that comes in here has no
- * type. x86 and arm64 take words at any address, and their kernels let programs do so outside of packets and the
- * stack.
+ * Unaligned access by words. For BPF clang splits unaligned loads of typed memory into single bytes: eight loads and
+ * shifts per word. These functions take untyped pointers. x86 and arm64 access words at any address, and their
+ * kernels allow it outside of packets and the stack.
  */
 #ifndef BPF_WORDS_BPF_H
 #define BPF_WORDS_BPF_H
@@ -41,8 +40,8 @@ static __always_inline void copy_words(void *to, const void *from, __u32 n)
 #define LINE 64			/* bytes of a cache line, or of half of one */
 
 /*
- * What is read later is asked for now, all of it at once: a program that does a little every now and then finds none
- * of its memory near the CPU, and waits for each line that it comes to.
+ * Prefetches memory by loads that do not depend on each other. A program that runs rarely finds its memory evicted
+ * from the cache and would wait for each line in turn.
  */
 static __always_inline void fetch(const void *from, __u32 bytes)
 {

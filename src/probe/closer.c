@@ -34,7 +34,7 @@ static void close_all(const int *fds, size_t n)
 		close(fds[i]);
 }
 
-/* Waits until the parent has closed its descriptors: the last close of a link is the one that blocks. */
+/* Waits until the parent has closed its descriptors: only the last close of a link blocks. */
 _Noreturn static void run_child(int *fds, size_t n, int until_closed)
 {
 	char byte;

@@ -181,7 +181,7 @@ static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (r == 0)
 		r = limit(RLIMIT_CORE, 0);
-	if (r == 0 && !o->network)	/* counted per user: other processes of nobody have some */
+	if (r == 0 && !o->network)	/* counted per user: other processes of `nobody` have some */
 		r = limit(RLIMIT_NPROC, 0);
 	/* forbids new descriptors; open ones stay usable */
 	return r < 0 ? r : limit(RLIMIT_NOFILE, o->network ? NETWORK_FDS : o->rights ? OPENER_FDS : 0);

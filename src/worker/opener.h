@@ -27,7 +27,7 @@ struct opener_opts {
 	opener_fn open;
 	/* Runs in the opener, too: removes the file. 0 or -errno. NULL = no file to remove. */
 	int (*remove)(void *ctx);
-	int remove_fd;		/* with remove: directory of the file, the only one that unlinkat() accepts */
+	int remove_fd;		/* with remove: directory of the file; unlinkat() accepts no other */
 	void *ctx;
 	const int *fds;		/* descriptors above 2 that the functions use, @remove_fd included */
 	size_t n_fds;		/* at most WORKER_FDS_MAX */

@@ -27,7 +27,7 @@ struct worker_opts {
 	uint64_t cpu_seconds;		/* 0 = none */
 	uint64_t cpu_ns;		/* a finer limit; 0 = none */
 	bool refuse;			/* forbidden system calls fail instead of killing it: libraries try some */
-	uint32_t uid, gid;		/* new user if started as root; 0 = nobody */
+	uint32_t uid, gid;		/* new user if started as root; 0 = `nobody` */
 	const int *fds;			/* further descriptors above 2 that stay open */
 	size_t n_fds;			/* at most WORKER_FDS_MAX */
 	/*
