@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Live half: loads the programs, finds the Go programs of this host now and when they start, and has them watched.
+ * Live half: loads the BPF programs, finds the Go programs of this host at the start and on exec, and probes them.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -22,7 +22,7 @@
 #include "probes/gohttp2/gohttp2.h"
 #include "probes/gohttp2/gohttp2_files.h"
 #include "probes/gohttp2/gohttp2_header.h"
-#include "probes/gohttp2/gohttp2_site.h"
+#include "probes/gohttp2/gohttp2_misses.h"
 #include "probes/gohttp2/gohttp2_wire.h"
 
 #include "gohttp2.skel.h"
@@ -32,21 +32,21 @@ extern const struct decoder_ops gohttp2_decoder;
 struct gohttp2_state {
 	struct hooks *hooks;
 	struct gohttp2_files *files;
-	uint64_t *told;		/* misses, by site */
+	uint64_t *reported;		/* totals by number of gohttp2_misses.def */
 };
 
-/* Programs of one name are alternatives. Those for places are attached file by file. */
+/* Rows of one name are alternatives. Probe sites are attached file by file. */
 static const struct hook gohttp2_hooks[] = {
-	{ "places in programs", "gohttp2_multi", HOOK_ATTACH_NOT, .needs = "struct bpf_uprobe_multi_link" },
-	{ "places in programs", "gohttp2_single", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_get_attach_cookie",
-	  .fallback = "Linux 5.15 is the first that can tell them apart" },
+	{ "probe sites", "gohttp2_multi", HOOK_ATTACH_NOT, .needs = "struct bpf_uprobe_multi_link" },
+	{ "probe sites", "gohttp2_single", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_get_attach_cookie",
+	  .fallback = "attach cookies need Linux 5.15" },
 	{ "exec", "gohttp2_exec", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exec", .n_args = 3,
 	  .fallback = "only programs from before the start are seen" },
 	{ "exit", "gohttp2_exit", HOOK_ATTACH_TRACE, .tracepoint = "sched_process_exit", .n_args = 1,
 	  .fallback = "calls of a program that ended stay open" },
 };
 
-/* Bits of the lengths that the names have that were asked for; the others the kernel side knows by itself. */
+/* Bit set of the name lengths of --header; the kernel side knows the lengths of names always wanted. */
 static uint64_t lengths(const struct gohttp2_conf *c)
 {
 	uint64_t bits = 0;
@@ -56,7 +56,7 @@ static uint64_t lengths(const struct gohttp2_conf *c)
 	return bits;
 }
 
-/* Payload is that of DATA frames. */
+/* Payload needs probe sites of DATA frames. */
 static uint32_t gobin_sets(const struct gohttp2_conf *c)
 {
 	switch (c->payload_bytes ? MAX(c->set, (unsigned)GOHTTP2_SET_DATA) : c->set) {
@@ -102,7 +102,7 @@ static int add_name(int fd, const char *name, uint8_t header, bool secret)
 	const struct gohttp2_name_val val = { .header = header, .secret = secret };
 	struct gohttp2_name key = { 0 };
 
-	for (size_t i = 0; name[i] && i < sizeof(key.name); i++)	/* in HTTP/2 all names are in lower case */
+	for (size_t i = 0; name[i] && i < sizeof(key.name); i++)	/* names in HTTP/2 are lower case */
 		key.name[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
 	return bpf_map_update_elem(fd, &key, &val, BPF_ANY) < 0 ? -errno : 0;
 }
@@ -123,7 +123,7 @@ static int add_names(const struct gohttp2_conf *c, struct bpf_object *obj, struc
 
 /* ---- programs ---- */
 
-static void tell_program(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t n_sites, const char *text)
+static void report_program(void *ctx, uint32_t tgid, uint64_t start_ns, uint32_t n_sites, const char *text)
 {
 	struct probe *p = ctx;
 	struct {
@@ -155,63 +155,63 @@ static int open_files(struct probe *p, struct err *err)
 		.proc_path = proc_path,
 		.sets = gobin_sets(c),
 		.coop = probe_env_coop(p->env),
-		.tell = tell_program,
+		.report = report_program,
 		.ctx = p,
 	};
 
 	snprintf(proc_path, sizeof(proc_path), "%s/proc", probe_env_host_root(p->env));
-	if (o.single)	/* a hit that finds another program running on its CPU is missed */
+	if (o.single)	/* a hit while another BPF program runs on the CPU is lost */
 		probe_env_watch(p->env, o.single, p->instance);
 	return gohttp2_files_new(&o, &s->files, err);
 }
 
-/* ---- what went wrong in the kernel ---- */
+/* ---- misses of the kernel side ---- */
 
-static void tell_miss(struct probe *p, unsigned site, uint64_t count)
+static void report_miss(struct probe *p, unsigned site, uint64_t count)
 {
 	struct gohttp2_miss_rec r = {
 		.hdr = { .type = GOHTTP2_REC_MISS, .instance = p->instance },
 		.count = count,
 		.site = (uint16_t)site,
-		.line = (uint16_t)gohttp2_sites[site].line,
+		.line = (uint16_t)gohttp2_misses[site].line,
 	};
 
-	snprintf(r.file, sizeof(r.file), "%s", gohttp2_sites[site].file);
-	snprintf(r.reason, sizeof(r.reason), "%s", gohttp2_sites[site].reason);
+	snprintf(r.file, sizeof(r.file), "%s", gohttp2_misses[site].file);
+	snprintf(r.reason, sizeof(r.reason), "%s", gohttp2_misses[site].reason);
 	probe_env_inject(p->env, &r.hdr, sizeof(r));
 }
 
-/* What was counted since the last time. */
-static void tell_misses(struct probe *p)
+/* Reports misses since the last call. */
+static void report_misses(struct probe *p)
 {
 	struct gohttp2_state *s = p->state;
 	const struct bpf_map *map = bpf_object__find_map_by_name(hooks_object(s->hooks), "gohttp2_misses");
 	int n_cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ uint64_t *counts = n_cpus > 0 ? calloc((size_t)n_cpus, sizeof(*counts)) : NULL;
 
-	if (!s->told)
-		s->told = calloc(gohttp2_n_sites, sizeof(*s->told));
-	for (uint32_t site = 1; counts && s->told && site < gohttp2_n_sites; site++) {
+	if (!s->reported)
+		s->reported = calloc(gohttp2_n_misses, sizeof(*s->reported));
+	for (uint32_t site = 1; counts && s->reported && site < gohttp2_n_misses; site++) {
 		uint64_t sum = 0;
 
 		if (bpf_map_lookup_elem(bpf_map__fd(map), &site, counts) < 0)
 			continue;
 		for (int i = 0; i < n_cpus; i++)
 			sum += counts[i];
-		if (sum != s->told[site])
-			tell_miss(p, site, sum - s->told[site]);
-		s->told[site] = sum;
+		if (sum != s->reported[site])
+			report_miss(p, site, sum - s->reported[site]);
+		s->reported[site] = sum;
 	}
 }
 
-static void gohttp2_misses(struct probe *p, probe_miss_fn fn, void *ctx)
+static void report_totals(struct probe *p, probe_miss_fn fn, void *ctx)
 {
 	const struct gohttp2_state *s = p->state;
 
-	for (unsigned site = 1; s->told && site < gohttp2_n_sites; site++)
-		if (s->told[site])
-			fn(ctx, gohttp2_sites[site].file, gohttp2_sites[site].line, gohttp2_sites[site].reason,
-			   s->told[site]);
+	for (unsigned site = 1; s->reported && site < gohttp2_n_misses; site++)
+		if (s->reported[site])
+			fn(ctx, gohttp2_misses[site].file, gohttp2_misses[site].line, gohttp2_misses[site].reason,
+			   s->reported[site]);
 }
 
 /* ---- probe_ops ---- */
@@ -240,7 +240,7 @@ static const struct probe_select *selection(const struct probe *p)
 	return probe_env_select(p->env, p->instance);
 }
 
-/* Fails if processes were selected and none of them can be watched. */
+/* Fails if processes are selected and none can be probed. */
 static int check_pids(struct gohttp2_files *files, const struct probe_select *s, struct err *err)
 {
 	for (size_t i = 0; i < s->n_pids; i++)
@@ -262,11 +262,11 @@ static int gohttp2_attach(struct probe *p, struct err *err)
 	hooks_attach(s->hooks, -1);
 	hooks_report(s->hooks, true, report_failed, p);
 	if (!hooks_program(s->hooks, "gohttp2_multi") && !hooks_program(s->hooks, "gohttp2_single"))
-		return err_set(err, -ENOTSUP, "this kernel cannot watch places in programs");
+		return err_set(err, -ENOTSUP, "cannot attach to user programs: uprobes with cookies need Linux 5.15");
 	return check_pids(s->files, selection(p), err);
 }
 
-/* The kernel side filters by process as well, but each hit of a probe costs the program that is not selected. */
+/* The kernel side filters by process too, but a hit still costs a process that is not selected. */
 static bool is_wanted(const struct probe *p, uint32_t tgid)
 {
 	const struct probe_select *s = selection(p);
@@ -312,7 +312,7 @@ static int gohttp2_tick(struct probe *p, uint64_t now_ns)
 	struct gohttp2_state *s = p->state;
 
 	gohttp2_files_tick(s->files, now_ns);
-	tell_misses(p);
+	report_misses(p);
 	return 0;
 }
 
@@ -322,7 +322,7 @@ static void gohttp2_detach(struct probe *p)
 
 	hooks_detach(s->hooks);
 	gohttp2_files_detach(s->files); /* after the hooks, whose records make control() attach to more files */
-	tell_misses(p);
+	report_misses(p);
 }
 
 static void gohttp2_close(struct probe *p)
@@ -331,7 +331,7 @@ static void gohttp2_close(struct probe *p)
 
 	gohttp2_files_free(s->files);
 	hooks_free(s->hooks);
-	free(s->told);
+	free(s->reported);
 	*s = (struct gohttp2_state){ 0 };
 }
 
@@ -343,7 +343,7 @@ static int gohttp2_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	int r = load(&p, &s.hooks, &err);
 
 	if (r < 0) {
-		struct hook_report report = { .hook = "places in programs", .state = HOOK_FAILED };
+		struct hook_report report = { .hook = "probe sites", .state = HOOK_FAILED };
 
 		snprintf(report.why, sizeof(report.why), "%.255s", err.msg);
 		fn(ctx, &report);
@@ -370,7 +370,7 @@ const struct probe_ops gohttp2_probe = {
 	.snapshot = gohttp2_snapshot,
 	.control = gohttp2_control,
 	.tick = gohttp2_tick,
-	.misses = gohttp2_misses,
+	.misses = report_totals,
 	.detach = gohttp2_detach,
 	.close = gohttp2_close,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The table of open calls. Lists are circular with a head of their own; entries are allocated one by one, so that
- * pointers to them stay good.
+ * The table of open calls. Lists are circular with a head node; entries are allocated one by one, so pointers to them
+ * stay valid.
  */
 #include "probes/gohttp2/gohttp2_calls.h"
 
@@ -68,7 +68,7 @@ struct gohttp2_conn *gohttp2_calls_conn_find(const struct gohttp2_calls *t, cons
 	return slot ? *slot : NULL;
 }
 
-/* One without calls, the least recently used; NULL when all have some. */
+/* The least recently used connection without calls; NULL if all have some. */
 static struct gohttp2_conn *idle_conn(const struct gohttp2_calls *t)
 {
 	for (struct gohttp2_link *l = t->conns_lru.next; l != &t->conns_lru; l = l->next) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls that are open: requests wait here for their responses, by process, connection and stream. Bounded: beyond
- * that the oldest is given up, and says so.
+ * Open calls by process, connection and stream: requests that wait for their responses. Bounded: beyond the limit the
+ * oldest call ends as evicted.
  */
 #ifndef GOHTTP2_CALLS_H
 #define GOHTTP2_CALLS_H
@@ -32,13 +32,13 @@ struct gohttp2_conn_key {
 
 struct gohttp2_conn {
 	struct gohttp2_link lru;   /* oldest use first */
-	struct gohttp2_link calls; /* of this connection */
+	struct gohttp2_link calls; /* calls of this connection */
 	struct gohttp2_conn_key key;
-	struct event_keys keys; /* addresses, namespace, socket: of the last request that had them */
+	struct event_keys keys; /* addresses, namespace, socket of the last request that had them */
 	int32_t fd;
-	uint32_t first_stream; /* of the requests that were seen; 0 = none yet. Numbers only grow */
+	uint32_t first_stream; /* of the requests seen; 0 = none yet. Stream numbers only grow */
 	uint8_t unix_socket;
-	bool closed; /* its socket is: told with the next record */
+	bool closed; /* its socket was closed: reported with the next record */
 };
 
 struct gohttp2_call {
@@ -46,12 +46,12 @@ struct gohttp2_call {
 	struct gohttp2_link in_conn;
 	struct gohttp2_conn *conn;
 	struct gohttp2_call_key key;
-	struct gohttp2_call_body body; /* without its strings */
+	struct gohttp2_call_body body; /* without strings */
 	uint64_t goid;
-	uint64_t told_ns; /* when its progress was told last */
+	uint64_t reported_ns; /* time of its last progress event */
 	uint32_t tid;
 	uint16_t instance;
-	bool answered;		       /* response headers were seen */
+	bool answered;		       /* response headers arrived */
 	char *text[GOHTTP2_TEXT__MAX]; /* owned; NULL = none */
 	uint32_t text_len[GOHTTP2_TEXT__MAX];
 };
@@ -60,19 +60,19 @@ struct gohttp2_calls {
 	struct map calls, conns, cookies; /* key -> pointer; cookies: socket -> struct gohttp2_conn * */
 	struct gohttp2_link calls_lru, conns_lru;
 	bool ready;
-	bool any_closed; /* some connection waits to be told of */
+	bool any_closed; /* a closed connection is still to be reported */
 };
 
 void gohttp2_calls_init(struct gohttp2_calls *t);
 void gohttp2_calls_fini(struct gohttp2_calls *t);
 
-/* NULL when there is none; gohttp2_calls_conn_add() also without memory. */
+/* NULL if not found; gohttp2_calls_conn_add() returns NULL without memory. */
 struct gohttp2_conn *gohttp2_calls_conn_find(const struct gohttp2_calls *t, const struct gohttp2_conn_key *key);
 struct gohttp2_conn *gohttp2_calls_conn_add(struct gohttp2_calls *t, const struct gohttp2_conn_key *key);
 struct gohttp2_conn *gohttp2_calls_conn_of_cookie(const struct gohttp2_calls *t, uint64_t cookie);
-/* The connection has that socket. */
+/* Sets the socket of a connection. */
 void gohttp2_calls_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, uint64_t cookie);
-/* Its calls must have been removed. */
+/* The calls of @c must be removed before. */
 void gohttp2_calls_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c);
 
 struct gohttp2_call *gohttp2_calls_find(const struct gohttp2_calls *t, const struct gohttp2_call_key *key);
@@ -80,12 +80,12 @@ struct gohttp2_call *gohttp2_calls_add(struct gohttp2_calls *t, const struct goh
 				       struct gohttp2_conn *conn);
 void gohttp2_calls_remove(struct gohttp2_calls *t, struct gohttp2_call *c);
 
-/* The oldest call when there is no room for another one, else NULL; likewise a connection without calls. */
+/* The oldest call if the table is full, else NULL. */
 struct gohttp2_call *gohttp2_calls_surplus(const struct gohttp2_calls *t);
 
-/* Replaces a string. 0 or -ENOMEM. */
+/* Replaces a string of the call. 0 or -ENOMEM. */
 int gohttp2_calls_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
-/* Appends to it, up to 16 KiB. */
+/* Appends to a string, up to 16 KiB. 0 or -ENOMEM. */
 int gohttp2_calls_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Content of a call is its headers and payload. Their sizes stay, and so do method and status.
+ * Content of a call: headers and payload. Sizes, method and status are kept when content is removed.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static bool is_open(const struct gohttp2_field *f)
 	return f->header == GOHTTP2_H_METHOD || f->header == GOHTTP2_H_STATUS || f->header == GOHTTP2_H_GRPC_STATUS;
 }
 
-/* Of @len bytes of fields those that are open, moved to the front. Their bytes, or -EBADMSG. */
+/* Compacts @len bytes of fields to those that are no content. Returns their length, or -EBADMSG. */
 static int keep_open(char *fields, size_t len)
 {
 	struct cursor c = cur_init(fields, len);

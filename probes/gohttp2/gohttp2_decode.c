@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Frames to calls. A call begins with request headers and ends once: with the end of the stream, a reset, the end of
- * its connection or of its process. What a frame cannot be matched with says nothing about any call and is left.
+ * Pairs frames into calls. A call begins with request headers and ends once: with the end of the stream, a reset, the
+ * end of its connection or of its process. Frames that match no call are ignored.
  *
  * HTTP/2: RFC 9113. gRPC over it: doc/PROTOCOL-HTTP2.md of the grpc project (statuses of resets, grpc-timeout).
  */
@@ -20,16 +20,16 @@
 #include "probes/gohttp2/gohttp2_headers.h"
 #include "probes/gohttp2/gohttp2_wire.h"
 
-#define PROGRESS_NS 10000000000ull	/* a call that is open so long is told of, and again */
-#define TIMEOUT_SLACK_NS 1000000ull	/* timers of programs may be that early */
-#define TIMEOUT_LATE_PART 16	/* headers may leave or arrive later than a reset, by this part of the timeout */
+#define PROGRESS_NS 10000000000ull	/* interval between progress events of an open call */
+#define TIMEOUT_SLACK_NS 1000000ull	/* timers of programs may fire this early */
+#define TIMEOUT_LATE_PART 16	/* headers may leave or arrive late by this part of the timeout */
 
 struct gohttp2_decode_state {
 	struct gohttp2_calls t;
 	uint64_t ticked_ns;
 };
 
-/* The record in hand, for the functions below. */
+/* The current record. */
 struct at {
 	struct gohttp2_decode_state *s;
 	const struct sonde_rec *r;
@@ -88,9 +88,9 @@ static bool is_error(const struct gohttp2_call_body *b)
 }
 
 /*
- * The timeout has passed: DEADLINE_EXCEEDED, whatever code the reset has. It counts from the moment when the client
- * made the headers. Both sides see them later: the client's own queue holds them until its writer gets to run, the
- * network until the server reads them. A server whose own timer was first has sent the status in trailers.
+ * Has the timeout passed? The status is DEADLINE_EXCEEDED then, whatever the code of the reset. The timeout counts
+ * from the creation of the headers, which both sides see later: the client's queue delays them until its writer runs,
+ * the network until the server reads them. A server whose timer fires first sends the status in trailers.
  */
 static bool is_overdue(const struct gohttp2_call_body *b, uint64_t now_ns)
 {
@@ -101,7 +101,7 @@ static bool is_overdue(const struct gohttp2_call_body *b, uint64_t now_ns)
 	return now_ns - b->opened_ns >= b->timeout_ns - MIN(b->timeout_ns, slack);
 }
 
-/* What both sides make of a connection that is lost before anybody said a status: doc/statuscodes.md of grpc. */
+/* Status of a call whose connection is lost before a status was sent: doc/statuscodes.md of grpc. */
 static void derive_lost(struct gohttp2_call_body *b, uint64_t now_ns)
 {
 	if (b->kind != GOHTTP2_KIND_GRPC || b->status != GOHTTP2_STATUS_UNKNOWN)
@@ -131,7 +131,7 @@ static int finish(const struct at *at, struct gohttp2_call *c, enum gohttp2_end 
 	return r;
 }
 
-/* All calls of a connection, then the connection. */
+/* Ends all calls of a connection, then the connection. */
 static int finish_conn(const struct at *at, struct gohttp2_conn *conn, enum gohttp2_end end)
 {
 	int first = 0;
@@ -145,7 +145,7 @@ static int finish_conn(const struct at *at, struct gohttp2_conn *conn, enum goht
 	return first;
 }
 
-/* Those of a process, or (@tgid 0) those whose sockets were closed. */
+/* Ends the connections of a process, or (@tgid 0) those with closed sockets. */
 static int finish_conns(const struct at *at, uint32_t tgid, enum gohttp2_end end)
 {
 	struct gohttp2_link *next, *head = &at->s->t.conns_lru;
@@ -186,7 +186,7 @@ static void set_ip(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
 	memcpy(ip->addr, addr, family == 4 ? 4 : sizeof(ip->addr));
 }
 
-/* The pair points from the client to the server, whichever of them this process is. */
+/* The pair points from client to server on either side. */
 static void set_peer(struct gohttp2_decode_state *s, struct gohttp2_conn *c, const struct gohttp2_frame_rec *f)
 {
 	bool server = f->side == GOHTTP2_SIDE_SERVER;
@@ -252,7 +252,7 @@ static int on_request(const struct at *at, const struct gohttp2_frame_rec *f, st
 	e = new_call(at, f, &c);
 	if (e < 0)
 		return e;
-	c->body.opened_ns = c->told_ns = f->hdr.ts_ns;
+	c->body.opened_ns = c->reported_ns = f->hdr.ts_ns;
 	if (!c->conn->first_stream || f->stream < c->conn->first_stream)
 		c->conn->first_stream = f->stream;
 	e = gohttp2_headers_apply(c, fields);
@@ -261,7 +261,7 @@ static int on_request(const struct at *at, const struct gohttp2_frame_rec *f, st
 	return r < 0 ? r : e;
 }
 
-/* Its request was seen, and so was its end: trailers may still come after a reset. */
+/* Both the request and its end were seen: trailers may still follow a reset. */
 static bool ended_before(const struct gohttp2_decode_state *s, const struct gohttp2_frame_rec *f)
 {
 	const struct gohttp2_conn_key key = conn_key_of(f);
@@ -293,8 +293,8 @@ static int on_response(const struct at *at, const struct gohttp2_frame_rec *f, s
 	return finish(at, c, GOHTTP2_END_DONE);
 }
 
-/* What was asked for of the frame is told at once, and not kept. */
-static int tell_payload(const struct at *at, struct gohttp2_call *c, const struct gohttp2_frame_rec *f,
+/* Emits the payload of a frame as an event; the call does not keep it. */
+static int emit_payload(const struct at *at, struct gohttp2_call *c, const struct gohttp2_frame_rec *f,
 			struct cursor fields)
 {
 	int r = gohttp2_headers_apply(c, fields);
@@ -326,14 +326,14 @@ static int on_data(const struct at *at, const struct gohttp2_frame_rec *f, struc
 		c->body.received_frames++;
 	}
 	if (cur_left(&fields))
-		r = tell_payload(at, c, f, fields);
-	/* of the side that answers: nothing comes after it */
+		r = emit_payload(at, c, f, fields);
+	/* of the responding side: nothing follows */
 	if (f->flags & GOHTTP2_F_END_STREAM && sent == (c->body.side == GOHTTP2_SIDE_SERVER))
 		e = finish(at, c, GOHTTP2_END_DONE);
 	return r < 0 ? r : e;
 }
 
-/* What a client that gets (or sends) a reset makes of it: PROTOCOL-HTTP2.md, "Errors". */
+/* Status that a client derives from a reset: PROTOCOL-HTTP2.md, "Errors". */
 static uint16_t status_of_reset(uint32_t code)
 {
 	switch (code) {
@@ -386,7 +386,7 @@ static int on_conn_end(const struct at *at, const struct gohttp2_frame_rec *f)
 	return conn ? finish_conn(at, conn, GOHTTP2_END_CONN) : 0;
 }
 
-/* The record of a frame, either of them, in the longer form. */
+/* The record of a frame; a short one is widened to the long format. */
 static bool get_frame(struct cursor *c, uint16_t type, struct gohttp2_frame_rec *ret)
 {
 	struct gohttp2_short_rec q;
@@ -487,9 +487,9 @@ static int decode_tick(const struct sonde_rec *r, struct event *ev, const struct
 		struct gohttp2_call *c = container_of(l, struct gohttp2_call, lru);
 		int e;
 
-		if (!c->told_ns || r->ts_ns < c->told_ns + PROGRESS_NS)
+		if (!c->reported_ns || r->ts_ns < c->reported_ns + PROGRESS_NS)
 			continue;
-		c->told_ns = r->ts_ns;
+		c->reported_ns = r->ts_ns;
 		e = emit_call(&at, c, &gohttp2_progress_desc, r->ts_ns);
 		first = first ? first : e;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the gohttp2 events look like: their words and their lines. Knows nothing of records.
+ * Fields and text lines of the gohttp2 events. Independent of records.
  */
 #include "probes/gohttp2/gohttp2_event.h"
 
@@ -49,7 +49,7 @@ static const struct xlat_val reset_vals[] = {
 };
 static const struct xlat reset_xlat = { .name = "h2_error", .vals = reset_vals, .n = ARRAY_SIZE(reset_vals) };
 
-/* ---- words ---- */
+/* ---- fields ---- */
 
 enum { GET_METHOD = GOHTTP2_TEXT__MAX, GET_STATUS, GET_RESET, GET_NAME, GET_PEER, GET_PAYLOAD };
 
@@ -92,7 +92,7 @@ static int give_name(struct value *ret, const struct xlat *x, uint64_t u)
 	return 0;
 }
 
-/* gRPC: package.Service/Method; else the method of HTTP. */
+/* gRPC: package.Service/Method; else the HTTP method. */
 static int get_method(const struct event *ev, const struct gohttp2_call_body *b, struct value *ret)
 {
 	size_t len;
@@ -104,11 +104,11 @@ static int get_method(const struct event *ev, const struct gohttp2_call_body *b,
 		len--;
 	}
 	if (!len && !grpc && b->opened_ns)
-		return give_text(ret, "GET", 3);	/* Go's clients leave it empty */
+		return give_text(ret, "GET", 3);	/* Go's clients leave it empty for GET */
 	return give_text(ret, text, len);
 }
 
-/* What calls are counted by: method, for HTTP with the path. */
+/* Name that calls are counted by: the method, for HTTP with the path. */
 static int get_name(const struct event *ev, const struct gohttp2_call_body *b, struct value *ret)
 {
 	struct value method;
@@ -195,24 +195,24 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 static const struct field call_fields[] = {
 	TEXT("rpc.method", GET_METHOD, "gRPC: package.Service/Method; else the method of HTTP"),
 	TEXT("rpc.path", GOHTTP2_TEXT_PATH, "path of the request"),
-	TEXT("rpc.name", GET_NAME, "what calls are counted by: the method, for HTTP with the path",
+	TEXT("rpc.name", GET_NAME, "name that calls are counted by: the method, for HTTP with the path",
 	     .flags = FIELD_SILENT),
 	ROW(kind, "rpc.kind", FIELD_ENUM, "grpc, or http", .xlat = &kind_xlat),
-	ROW(side, "rpc.side", FIELD_ENUM, "what the process is: client or server", .xlat = &side_xlat),
+	ROW(side, "rpc.side", FIELD_ENUM, "side of the process: client or server", .xlat = &side_xlat),
 	TEXT("rpc.status", GET_STATUS, "status of gRPC", .flags = FIELD_OPEN),
 	ROW(http_status, "rpc.http_status", FIELD_UINT, "status of HTTP", .flags = FIELD_OPTIONAL),
 	TEXT("rpc.message", GOHTTP2_TEXT_MESSAGE, "message of the status"),
-	ROW(error, "rpc.error", FIELD_BOOL, "it failed: a status that is not OK, or an end that is none"),
+	ROW(error, "rpc.error", FIELD_BOOL, "failed: a status other than OK, or no regular end"),
 	ROW(latency_ns, "rpc.latency", FIELD_NS, "from the request's headers to the end", .flags = FIELD_OPTIONAL),
 	ROW(first_ns, "rpc.first", FIELD_NS, "from the request's headers to those of the response",
 	    .flags = FIELD_OPTIONAL),
-	ROW(timeout_ns, "rpc.timeout", FIELD_NS, "how long the client said it would wait", .flags = FIELD_OPTIONAL),
+	ROW(timeout_ns, "rpc.timeout", FIELD_NS, "timeout that the client sent", .flags = FIELD_OPTIONAL),
 	ROW(end, "rpc.end", FIELD_ENUM, "how it ended", .xlat = &end_xlat),
 	TEXT("rpc.reset", GET_RESET, "reason of the reset that ended it", .flags = FIELD_OPEN),
 	ROW(derived, "rpc.derived", FIELD_BOOL,
 	    "the status is derived from how the RPC ended; the peer sent no status", .flags = FIELD_OPTIONAL),
 	TEXT("rpc.peer", GET_PEER, "address of the other side", .flags = FIELD_OPEN),
-	TEXT("rpc.authority", GOHTTP2_TEXT_AUTHORITY, "host that the client asked for"),
+	TEXT("rpc.authority", GOHTTP2_TEXT_AUTHORITY, "requested host"),
 	ROW(sent_bytes, "rpc.sent", FIELD_UINT, "bytes of DATA sent by this side (--probes data)",
 	    .flags = FIELD_OPTIONAL),
 	ROW(received_bytes, "rpc.received", FIELD_UINT, "bytes of DATA received (--probes data)",
@@ -221,7 +221,7 @@ static const struct field call_fields[] = {
 	ROW(received_frames, "rpc.received_frames", FIELD_UINT, "DATA frames received", .flags = FIELD_OPTIONAL),
 	TEXT("rpc.content_type", GOHTTP2_TEXT_CONTENT_TYPE, "content-type of the response, or of the request"),
 	TEXT("rpc.user_agent", GOHTTP2_TEXT_AGENT, "user-agent of the client"),
-	TEXT("rpc.headers", GOHTTP2_TEXT_HEADERS, "headers asked for by --header, a line each"),
+	TEXT("rpc.headers", GOHTTP2_TEXT_HEADERS, "headers selected by --header, one per line"),
 	ROW(trace, "rpc.trace", FIELD_STR, "trace id of W3C traceparent", .flags = FIELD_OPTIONAL),
 	ROW(span, "rpc.span", FIELD_STR, "span id of the caller, of W3C traceparent", .flags = FIELD_OPTIONAL),
 	ROW(parent_goid, "rpc.parent_goid", FIELD_UINT, "parent of the goroutine that ran", .flags = FIELD_OPTIONAL),
@@ -266,7 +266,7 @@ static void add_status(const struct event *ev, const struct gohttp2_call_body *b
 		buf_printf(out, " status %u", b->status);
 	else if (b->http_status && b->kind != GOHTTP2_KIND_GRPC)
 		buf_printf(out, " %u", b->http_status);
-	else if (b->http_status && b->http_status != 200)	/* of a gRPC call 200 says that it began */
+	else if (b->http_status && b->http_status != 200)	/* 200 is implied by a gRPC call */
 		buf_printf(out, " HTTP %u", b->http_status);
 	else
 		buf_add_str(out, " ?");
@@ -403,17 +403,17 @@ const struct event_desc gohttp2_data_desc =
 	CALL_DESC(GOHTTP2_REC_DATA, "rpc.data", "a DATA frame of a call, with --payload", EVENT_DATA, data_line);
 
 static const struct field miss_fields[] = {
-	FIELD_ROW(struct gohttp2_miss_body, count, "miss.count", FIELD_UINT, "how often, since it was told last"),
-	FIELD_ROW(struct gohttp2_miss_body, reason, "miss.reason", FIELD_STR, "what could not be done",
+	FIELD_ROW(struct gohttp2_miss_body, count, "miss.count", FIELD_UINT, "misses since the last report"),
+	FIELD_ROW(struct gohttp2_miss_body, reason, "miss.reason", FIELD_STR, "why data is missing",
 		  .flags = FIELD_OPEN),
-	FIELD_ROW(struct gohttp2_miss_body, site, "miss.site", FIELD_UINT, "number of the place in the kernel side"),
+	FIELD_ROW(struct gohttp2_miss_body, site, "miss.site", FIELD_UINT, "number of the cause"),
 	FIELD_ROW(struct gohttp2_miss_body, file, "miss.file", FIELD_STR, "its file", .flags = FIELD_OPEN),
 	FIELD_ROW(struct gohttp2_miss_body, line, "miss.line", FIELD_UINT, "its line"),
 };
 const struct event_desc gohttp2_miss_desc = {
 	.type = GOHTTP2_REC_MISS,
 	.name = "rpc.miss",
-	.doc = "something of a call could not be seen",
+	.doc = "a part of a call could not be read",
 	.class = EVENT_META,
 	.fields = miss_fields,
 	.n_fields = ARRAY_SIZE(miss_fields),
@@ -423,14 +423,15 @@ const struct event_desc gohttp2_miss_desc = {
 
 static const struct field program_fields[] = {
 	FIELD_ROW(struct gohttp2_program_body, n_sites, "program.places", FIELD_UINT,
-		  "places that are watched, 0 = it cannot be"),
-	FIELD_ROW(struct gohttp2_program_body, text, "program.text", FIELD_STR, "its release of Go, or why not",
+		  "probe sites attached; 0 = the program cannot be watched"),
+	FIELD_ROW(struct gohttp2_program_body, text, "program.text", FIELD_STR,
+		  "Go release, or why it cannot be watched",
 		  .flags = FIELD_OPEN),
 };
 const struct event_desc gohttp2_program_desc = {
 	.type = GOHTTP2_REC_PROGRAM,
 	.name = "rpc.program",
-	.doc = "a Go program is watched from here on, or cannot be",
+	.doc = "a Go program is watched from now on, or cannot be",
 	.class = EVENT_STATE,
 	.fields = program_fields,
 	.n_fields = ARRAY_SIZE(program_fields),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A file's key is device, inode number, size and time of change: what was rewritten is another file. The file is
- * parsed by a worker without rights, through a descriptor; the same descriptor is what probes are attached by, so
- * that they go to the file that was looked at, whatever its name means by now.
+ * A file's key is device, inode number, size and modification time, so a rewritten file is a new one. An unprivileged
+ * worker parses the file through a descriptor. Probes are attached through the same descriptor, so they go to the
+ * inspected file even if its path was replaced.
  */
 #include "probes/gohttp2/gohttp2_files.h"
 
@@ -35,8 +35,8 @@
 #include "probes/gohttp2/gohttp2_mapped.h"
 #include "probes/gohttp2/gohttp2_wire.h"
 
-#define IDLE_NS 2000000000ull	/* a program that is started again within this finds its probes in place */
-#define PLACES_MAX (GOHTTP2_PLACE__MAX * GOHTTP2_COPY__MAX)
+#define IDLE_NS 2000000000ull	/* probes stay attached for this long, for programs that are restarted */
+#define SITES_MAX (GOHTTP2_SITE__MAX * GOHTTP2_COPY__MAX)
 
 struct file_key {
 	uint64_t dev, ino, size;
@@ -46,23 +46,23 @@ struct file_key {
 struct file {
 	struct file_key key;
 	uint32_t module;		/* even */
-	bool refused;			/* no Go program, nothing in it to watch, or not inspected yet */
+	bool refused;			/* not a Go program, no probe site, or not inspected yet */
 	bool looking;			/* a job inspects it */
 	bool attached, moves, library;
-	uint64_t base, code;		/* addresses in the file: of its first mapping, of its code */
+	uint64_t base, code;		/* addresses in the file: first mapping, code */
 	struct gohttp2_layout layouts[GOHTTP2_COPY__MAX];
-	struct gohttp2_attach places[PLACES_MAX];
-	size_t n_places, n_attached;
-	struct bpf_link *links[PLACES_MAX]; /* owned; one when the kernel takes all at once */
+	struct gohttp2_attach sites[SITES_MAX];
+	size_t n_sites, n_attached;
+	struct bpf_link *links[SITES_MAX]; /* owned; a single one with uprobe.multi */
 	size_t n_links;
 	uint32_t users;			/* processes */
-	uint64_t idle_ns;		/* since when there are none; 0 = there are */
-	char text[256];			/* what it is, or why not */
+	uint64_t idle_ns;		/* when the last user exited; 0 = in use */
+	char text[256];			/* Go release, or why it is not watched */
 };
 
 struct process {
 	uint64_t start_ns;
-	VEC(struct file *) files;	/* borrowed: the program, then libraries */
+	VEC(struct file *) files;	/* borrowed: program first, then libraries */
 };
 
 struct gohttp2_files {
@@ -87,46 +87,46 @@ static bool insn_is_there(int fd, const struct gohttp2_attach *a)
 
 static uint64_t cookie_of(const struct file *file, const struct gohttp2_attach *a)
 {
-	return (uint64_t)(file->module | a->copy) << GOHTTP2_COOKIE_SHIFT | a->place;
+	return (uint64_t)(file->module | a->copy) << GOHTTP2_COOKIE_SHIFT | a->site;
 }
 
-/* All places by one link. Detaching is then one step too. */
+/* Attaches all sites by one link, which also detaches in one step. */
 static int attach_together(struct gohttp2_files *f, struct file *file, const char *path)
 {
-	unsigned long offsets[PLACES_MAX];
-	unsigned long long cookies[PLACES_MAX];	/* libbpf's __u64 */
-	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies, .cnt = file->n_places);
+	unsigned long offsets[SITES_MAX];
+	unsigned long long cookies[SITES_MAX];	/* libbpf's __u64 */
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies, .cnt = file->n_sites);
 	struct bpf_link *link;
 
 	if (!f->o.multi)
 		return -ENOTSUP;
-	for (size_t i = 0; i < file->n_places; i++) {
-		offsets[i] = file->places[i].file_off;
-		cookies[i] = cookie_of(file, &file->places[i]);
+	for (size_t i = 0; i < file->n_sites; i++) {
+		offsets[i] = file->sites[i].file_off;
+		cookies[i] = cookie_of(file, &file->sites[i]);
 	}
 	link = bpf_program__attach_uprobe_multi(f->o.multi, -1, path, NULL, &opts);
 	if (!link)
 		return -errno;
 	file->links[file->n_links++] = link;
-	file->n_attached = file->n_places;
+	file->n_attached = file->n_sites;
 	return 0;
 }
 
-/* One that fails does not take the others with it; to the kernel side it is a place that the program has not. */
+/* A site that fails does not affect the others; the kernel side sees it as absent. */
 static int attach_each(struct gohttp2_files *f, struct file *file, const char *path)
 {
-	/* Kernels take uprobes by perf events from nobody else. */
+	/* uprobes by perf events need CAP_SYS_ADMIN */
 	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_SYS_ADMIN));
 	int first = -ENOTSUP;
 
-	for (size_t i = 0; f->o.single && i < file->n_places; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie_of(file, &file->places[i]));
+	for (size_t i = 0; f->o.single && i < file->n_sites; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie_of(file, &file->sites[i]));
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(f->o.single, -1, path,
-									file->places[i].file_off, &opts);
+									file->sites[i].file_off, &opts);
 
 		if (!link) {
 			first = -errno;
-			file->layouts[file->places[i].copy].args[file->places[i].place][0] = GOHTTP2_ARG_NONE;
+			file->layouts[file->sites[i].copy].args[file->sites[i].site][0] = GOHTTP2_ARG_NONE;
 			continue;
 		}
 		file->links[file->n_links++] = link;
@@ -143,21 +143,21 @@ static void detach(struct file *file)
 	file->attached = false;
 }
 
-/* Only what stands where it was found is touched, and it must still stand there afterwards. */
+/* Attaches only where the inspected instructions still are, and checks them again afterwards. */
 static int attach(struct gohttp2_files *f, struct file *file, int fd)
 {
 	char path[64];
 	int r;
 
-	for (size_t i = 0; i < file->n_places; i++)
-		if (!insn_is_there(fd, &file->places[i]))
+	for (size_t i = 0; i < file->n_sites; i++)
+		if (!insn_is_there(fd, &file->sites[i]))
 			return -ESTALE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = attach_together(f, file, path);
 	if (r < 0)
 		r = attach_each(f, file, path);
-	for (size_t i = 0; r >= 0 && i < file->n_places; i++)
-		if (!insn_is_there(fd, &file->places[i]))
+	for (size_t i = 0; r >= 0 && i < file->n_sites; i++)
+		if (!insn_is_there(fd, &file->sites[i]))
 			r = -ESTALE;
 	if (r < 0)
 		detach(file);
@@ -176,7 +176,7 @@ static struct gohttp2_file_key kernel_key(const struct file *file)
 	};
 }
 
-/* From here on the kernel side knows new processes of the file by itself. */
+/* From now on the kernel side gives new processes of the file their layouts. */
 static void publish(struct gohttp2_files *f, const struct file *file)
 {
 	const struct gohttp2_file_key key = kernel_key(file);
@@ -206,8 +206,8 @@ static void describe(struct file *file, const struct gobin_answer *a)
 {
 	const char *version = gobin_str(a, a->go_version);
 
-	snprintf(file->text, sizeof(file->text), "%s%s", *version ? version : "Go of no known release",
-		 file->n_places ? "" : ": there is no gRPC and no HTTP/2 in it that can be watched");
+	snprintf(file->text, sizeof(file->text), "%s%s", *version ? version : "unknown Go release",
+		 file->n_sites ? "" : ": no gRPC or HTTP/2 that can be watched");
 }
 
 static void look(struct gohttp2_files *f, struct file *file, int fd)
@@ -230,18 +230,18 @@ static void look(struct gohttp2_files *f, struct file *file, int fd)
 			snprintf(file->text, sizeof(file->text), "%.250s", err.msg);
 		return;
 	}
-	file->n_places = gohttp2_layout_places(a, f->o.sets, file->places);
+	file->n_sites = gohttp2_layout_sites(a, f->o.sets, file->sites);
 	for (unsigned copy = 0; copy < GOHTTP2_COPY__MAX; copy++)
 		gohttp2_layout_make(a, copy, &file->layouts[copy]);
 	file->base = a->base;
 	file->moves = a->mode != GOBIN_EXE;
 	file->library = a->mode == GOBIN_SHARED || a->mode == GOBIN_PLUGIN;
-	file->refused = !file->n_places;
+	file->refused = !file->n_sites;
 	describe(file, a);
 	gobin_answer_free(a);
 }
 
-/* The file behind @fd, looked at when it is new. NULL without memory, or when it is no regular file. */
+/* The file behind @fd, inspected if new. NULL without memory, or for other than regular files. */
 static struct file *file_of(struct gohttp2_files *f, int fd)
 {
 	struct file_key key = { 0 };
@@ -271,7 +271,7 @@ static struct file *file_of(struct gohttp2_files *f, int fd)
 	return file;
 }
 
-/* Watched, or -errno. */
+/* Attaches the file unless it is. 0 or -errno. */
 static int use_file(struct gohttp2_files *f, struct file *file, int fd)
 {
 	int r;
@@ -283,7 +283,7 @@ static int use_file(struct gohttp2_files *f, struct file *file, int fd)
 	r = attach(f, file, fd);
 	if (r < 0) {
 		snprintf(file->text, sizeof(file->text), "%s",
-			 r == -ESTALE ? "the file changed while it was looked at" : strerror(-r));
+			 r == -ESTALE ? "the file changed during inspection" : strerror(-r));
 		return r;
 	}
 	publish(f, file);
@@ -303,8 +303,8 @@ static FILE *open_maps(const struct gohttp2_files *f, uint32_t tgid)
 }
 
 /*
- * How far from its addresses in the file the process has it, by its lowest mapping of the file. -ESRCH when there is
- * none (any more).
+ * Load bias: distance of the process's addresses from those in the file, by its lowest mapping. -ESRCH if the process
+ * does not map the file (any more).
  */
 static int bias_of(struct gohttp2_files *f, uint32_t tgid, const struct file *file, uint64_t *ret)
 {
@@ -344,7 +344,7 @@ static int give_layouts(struct gohttp2_files *f, uint32_t tgid, const struct fil
 		if (bpf_map_update_elem(f->layouts_fd, &key, &l, BPF_ANY) < 0)
 			return -errno;
 	}
-	/* the kernel side forgets one module of a process that ends; the others are forgotten here */
+	/* on exit the kernel side drops one module of the process; gohttp2_files_exit() drops the others */
 	r = bpf_map_update_elem(f->tgids_fd, &tgid, &file->module, file->library ? BPF_NOEXIST : BPF_ANY);
 	return r < 0 && errno != EEXIST ? -errno : 0;
 }
@@ -413,7 +413,7 @@ static int adopt(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, stru
 	return 0;
 }
 
-/* The file behind @fd is watched, and the process known. */
+/* Attaches the file behind @fd and adds the process. */
 static int watch(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, struct file *file, int fd)
 {
 	int r = use_file(f, file, fd);
@@ -421,7 +421,7 @@ static int watch(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, stru
 	if (r >= 0)
 		r = adopt(f, tgid, start_ns, file);
 	if (r >= 0 || (r != -ESRCH && file->text[0]))
-		f->o.tell(f->o.ctx, tgid, start_ns, r < 0 ? 0 : (uint32_t)file->n_attached, file->text);
+		f->o.report(f->o.ctx, tgid, start_ns, r < 0 ? 0 : (uint32_t)file->n_attached, file->text);
 	return r;
 }
 
@@ -438,7 +438,7 @@ int gohttp2_files_process(struct gohttp2_files *f, uint32_t tgid, uint64_t start
 	return has_file(f, tgid, file) ? 0 : watch(f, tgid, start_ns, file, fd);
 }
 
-/* A line of /proc/PID/maps: a file mapped to run. */
+/* Parses a line of /proc/PID/maps. False unless it is an executable mapping of a file. */
 static bool parse_executable(const char *line, uint32_t tgid, struct sonde_mmap_rec *ret)
 {
 	unsigned major_no, minor_no;
@@ -496,7 +496,7 @@ int gohttp2_files_mapping(struct gohttp2_files *f, const struct sonde_rec *r)
 	file = file_of(f, fd);
 	if (file && file->looking)
 		return -EAGAIN;
-	if (!file || !file->library) {	/* programs are told of when they are started */
+	if (!file || !file->library) {	/* programs are added on exec */
 		gohttp2_mapped_refuse(f->mapped, &map);
 		return -ENOEXEC;
 	}
@@ -521,7 +521,7 @@ int gohttp2_files_expect(struct gohttp2_files *f, const char *name)
 		return -ENOENT;
 	file = file_of(f, fd);
 	if (file && use_file(f, file, fd) >= 0)
-		file->idle_ns = clock_boot_ns() + 10 * IDLE_NS;	/* it is not there yet */
+		file->idle_ns = clock_boot_ns() + 10 * IDLE_NS;	/* it has not started yet */
 	close(fd);
 	return 0;
 }
@@ -542,7 +542,7 @@ static int scan_once(struct gohttp2_files *f)
 	return 0;
 }
 
-/* A process that starts while its file is inspected is found by the next scan. */
+/* Repeats while files were inspected: processes may have started meanwhile. */
 int gohttp2_files_scan(struct gohttp2_files *f)
 {
 	unsigned looked;
@@ -607,7 +607,7 @@ int gohttp2_files_new(const struct gohttp2_files_opts *o, struct gohttp2_files *
 	struct gohttp2_files *f = calloc(1, sizeof(*f));
 
 	if (!f)
-		return err_errno(err, -ENOMEM, "cannot keep a table of programs");
+		return err_errno(err, -ENOMEM, "cannot create the table of programs");
 	f->o = *o;
 	map_init(&f->by_key, sizeof(struct file_key), sizeof(struct file *));
 	map_init(&f->processes, sizeof(uint32_t), sizeof(struct process));
@@ -618,7 +618,7 @@ int gohttp2_files_new(const struct gohttp2_files_opts *o, struct gohttp2_files *
 	f->mapped = gohttp2_mapped_new();
 	f->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (f->proc_fd < 0 || !f->mapped) {
-		int r = err_errno(err, -errno, "%s", o->proc_path);
+		int r = err_errno(err, -errno, "cannot open %s", o->proc_path);
 
 		gohttp2_files_free(f);
 		return r;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Values of headers are bytes of a program that may be hostile: each is parsed strictly, and left out when it is not
- * what it should be.
+ * Header values come from programs that may be hostile: each is parsed strictly and ignored if malformed.
  */
 #include "probes/gohttp2/gohttp2_headers.h"
 
@@ -61,7 +60,7 @@ static int64_t number(const char *s, size_t len, size_t max_len)
 	return n;
 }
 
-/* "200m" and the like in ns, 0 when it makes no sense. */
+/* grpc-timeout ("200m") in ns; 0 if malformed. */
 static uint64_t gohttp2_timeout_ns(const char *text, size_t len)
 {
 	static const struct { char unit; uint64_t ns; } units[] = {
@@ -85,7 +84,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Percent-decoding, in place; what is no code stays. Returns the new length. */
+/* Percent-decodes in place; malformed codes stay. Returns the new length. */
 static size_t gohttp2_percent_decode(char *text, size_t len)
 {
 	size_t out = 0;
@@ -142,7 +141,7 @@ static int apply_message(struct gohttp2_call *c, const struct field_view *v)
 	return gohttp2_calls_set(c, GOHTTP2_TEXT_MESSAGE, text, gohttp2_percent_decode(text, len));
 }
 
-/* "name: value" and a line end; of a secret, how long it is. */
+/* Appends "name: value\n"; of a secret the length only. */
 static int apply_other(struct gohttp2_call *c, const struct field_view *v)
 {
 	static const char hidden[] = "(hidden)";
@@ -191,7 +190,7 @@ static int apply(struct gohttp2_call *c, const struct field_view *v)
 	case GOHTTP2_H_TRACEPARENT: gohttp2_traceparent(v->value, len, c->body.trace, c->body.span); return 0;
 	case GOHTTP2_H_OTHER: return apply_other(c, v);
 	case GOHTTP2_H_PAYLOAD: return gohttp2_calls_append(c, GOHTTP2_TEXT_PAYLOAD, v->value, len);
-	default:	/* of a younger version */
+	default:	/* of a newer version */
 		return 0;
 	}
 }

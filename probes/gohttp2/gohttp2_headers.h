@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The headers of a frame into what is known of its call.
+ * Applies the headers of a frame to its call.
  */
 #ifndef GOHTTP2_HEADERS_H
 #define GOHTTP2_HEADERS_H
@@ -14,7 +14,7 @@
 
 struct gohttp2_call;
 
-/* Are the fields whole? The functions below rely on it. */
+/* Are the fields well-formed? The functions below rely on it. */
 bool gohttp2_headers_check(struct cursor fields);
 bool gohttp2_headers_has(struct cursor fields, enum gohttp2_header which);
 /* 0 or -ENOMEM. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the worker sends: the address of the code, then the answer of src/gobin.
+ * The worker sends the address of the code, then the answer of src/gobin.
  */
 #include "probes/gohttp2/gohttp2_inspect.h"
 
@@ -35,7 +35,7 @@ static uint64_t code_address(int fd)
 	return code;
 }
 
-/* In the worker. */
+/* Runs in the worker. */
 static int work(void *ctx, int in_fd, int out_fd)
 {
 	uint64_t code = code_address(in_fd);
@@ -56,7 +56,7 @@ int gohttp2_inspect(int fd, void (*exclude)(void *ctx, uint32_t tgid, bool on), 
 	(void)exclude;
 	(void)ctx;
 	if (!answer)
-		return err_errno(err, -ENOMEM, "cannot look at a program");
+		return err_errno(err, -ENOMEM, "cannot inspect a program");
 	n = worker_call(&o, work, &q, fd, answer, sizeof(*ret_code) + GOBIN_ANSWER_CAP, TIMEOUT_NS, err);
 	if (n < 0)
 		return (int)n;

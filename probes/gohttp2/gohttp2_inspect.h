@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One file, looked at by a worker without rights.
+ * Inspection of one file by an unprivileged worker.
  */
 #ifndef GOHTTP2_INSPECT_H
 #define GOHTTP2_INSPECT_H
@@ -12,8 +12,8 @@ struct err;
 struct gobin_answer;
 
 /*
- * @ret: release with gobin_answer_free(). *ret_code: address of the first executable segment. @exclude is told of the
- * worker's process and of its end. -ENOEXEC with a sentence for what is no Go program, -errno with one else.
+ * @ret: release with gobin_answer_free(). *ret_code: address of the first executable segment. @exclude is called when
+ * the worker starts and when it ends. -ENOEXEC for other than Go programs, -errno; @err has the message.
  */
 int gohttp2_inspect(int fd, void (*exclude)(void *ctx, uint32_t tgid, bool on), void *ctx, struct gobin_answer **ret,
 		    uint64_t *ret_code, struct err *err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tables from the words of src/gobin to those of this probe: rules to places, members to offsets.
+ * Maps the rules of src/gobin to probe sites and its fields to offsets.
  */
 #include "probes/gohttp2/gohttp2_layout.h"
 
@@ -11,8 +11,8 @@
 #include "gobin/gobin.h"
 
 static const struct {
-	uint8_t rule, place, copy;
-} places[] = {
+	uint8_t rule, site, copy;
+} sites[] = {
 	{ GOBIN_GRPC_WRITE_HEADER, GOHTTP2_LOOPY_HEADERS, GOHTTP2_COPY_XNET },
 	{ GOBIN_GRPC_SERVER_HEADERS, GOHTTP2_SERVER_HEADERS, GOHTTP2_COPY_XNET },
 	{ GOBIN_GRPC_CLIENT_HEADERS, GOHTTP2_CLIENT_HEADERS, GOHTTP2_COPY_XNET },
@@ -53,29 +53,29 @@ static const struct {
 	{ GOBIN_STD_CLIENT_RESET, GOHTTP2_WEBC_RESET, GOHTTP2_COPY_STD },
 };
 
-/* Only what is kept of gRPC's connections asks when memory is used again. */
+/* The GC probe serves the caches of gRPC's connections only. */
 static bool is_of_use(const struct gobin_answer *a, uint8_t rule)
 {
 	return rule != GOBIN_GO_COLLECTED || a->rules[GOBIN_GRPC_SERVER_HEADERS].state == GOBIN_READY ||
 	       a->rules[GOBIN_GRPC_CLIENT_HEADERS].state == GOBIN_READY;
 }
 
-size_t gohttp2_layout_places(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret)
+size_t gohttp2_layout_sites(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		const struct gobin_rule_answer *r = &a->rules[places[i].rule];
+	for (size_t i = 0; i < ARRAY_SIZE(sites); i++) {
+		const struct gobin_rule_answer *r = &a->rules[sites[i].rule];
 
-		if (r->state != GOBIN_READY || !(gobin_rule_sets(places[i].rule) & sets) ||
-		    !is_of_use(a, places[i].rule))
+		if (r->state != GOBIN_READY || !(gobin_rule_sets(sites[i].rule) & sets) ||
+		    !is_of_use(a, sites[i].rule))
 			continue;
 		ret[n] = (struct gohttp2_attach){
 			.file_off = r->site.file_off,
-			.place = places[i].place,
-			.copy = places[i].copy,
+			.site = sites[i].site,
+			.copy = sites[i].copy,
 			.insn_len = MIN(r->site.insn_len, (uint8_t)sizeof(ret[n].insn)),
-			.rule = places[i].rule,
+			.rule = sites[i].rule,
 		};
 		memcpy(ret[n].insn, r->site.insn, ret[n].insn_len);
 		n++;
@@ -97,15 +97,15 @@ static uint8_t where(const struct gobin_loc *l)
 static void set_args(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
 {
 	memset(ret->args, GOHTTP2_ARG_NONE, sizeof(ret->args));
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		const struct gobin_site *site = &a->rules[places[i].rule].site;
+	for (size_t i = 0; i < ARRAY_SIZE(sites); i++) {
+		const struct gobin_site *site = &a->rules[sites[i].rule].site;
 
-		if (places[i].copy != copy || a->rules[places[i].rule].state != GOBIN_READY)
+		if (sites[i].copy != copy || a->rules[sites[i].rule].state != GOBIN_READY)
 			continue;
 		for (unsigned n = 0; n < MIN(site->n_args, (uint8_t)GOHTTP2_ARGS); n++)
-			ret->args[places[i].place][n] = where(&site->args[n]);
-		if (site->place == GOBIN_AT_BRANCH)
-			ret->restarts |= 1u << places[i].place;
+			ret->args[sites[i].site][n] = where(&site->args[n]);
+		if (site->kind == GOBIN_AT_BRANCH)
+			ret->restarts |= 1u << sites[i].site;
 	}
 }
 
@@ -118,13 +118,13 @@ static uint16_t off_of(const struct gobin_answer *a, enum gobin_field f)
 	return off >= 0 && off < GOHTTP2_NO_OFF ? (uint16_t)off : GOHTTP2_NO_OFF;
 }
 
-/* Members of members: unknown when either is. */
+/* Sum of two offsets; unknown if either is. */
 static uint16_t sum(uint16_t a, uint16_t b)
 {
 	return a == GOHTTP2_NO_OFF || b == GOHTTP2_NO_OFF ? GOHTTP2_NO_OFF : (uint16_t)(a + b);
 }
 
-/* The pairs differ in nothing but the copy of HTTP/2. */
+/* The pairs differ only in the copy of HTTP/2. */
 #define OF(copy, name) off_of(a, (copy) == GOHTTP2_COPY_STD ? GOBIN_F_STD_##name : GOBIN_F_XNET_##name)
 
 static void set_http2(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
@@ -152,7 +152,7 @@ static void set_http2(const struct gobin_answer *a, enum gohttp2_copy copy, stru
 	ret->rl_cc = OF(copy, LOOP_CC);
 }
 
-/* Where keys and values have to be, eight strings and eight slices: what is elsewhere is none that is known. */
+/* Known layouts of a group of eight keys (strings) and values (slices). */
 static uint16_t map_kind(const struct gobin_answer *a)
 {
 	const struct gobin_field_answer *f = a->fields;
@@ -168,7 +168,7 @@ static uint16_t map_kind(const struct gobin_answer *a)
 
 static void set_request(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
 {
-	/* net/http's copy has a request of its own since it lives in another package */
+	/* net/http's copy has its own request type since it moved to another package */
 	bool own = copy == GOHTTP2_COPY_STD && a->fields[GOBIN_F_CLIENT_REQUEST_URL].off >= 0;
 
 	ret->req_method = off_of(a, own ? GOBIN_F_CLIENT_REQUEST_METHOD : GOBIN_F_REQUEST_METHOD);
@@ -191,7 +191,7 @@ static void set_transport(const struct gobin_answer *a, struct gohttp2_layout *r
 	ret->client_conn = off_of(a, GOBIN_F_CLIENT_CONN);
 }
 
-/* What can stand around a connection. */
+/* Types that wrap a connection. */
 static const struct { uint8_t type, field; } wrappers[] = {
 	{ GOBIN_T_TLS_CONN, GOBIN_F_TLS_CONN },
 	{ GOBIN_T_SYSCALL_CONN, GOBIN_F_SYSCALL_CONN },
@@ -243,7 +243,7 @@ void gohttp2_layout_move(struct gohttp2_layout *l, uint64_t bias)
 	MOVE(l->tcp_type);
 	MOVE(l->unix_type);
 	MOVE(l->bufw_type);
-	l->fixed_lo += bias;	/* 0 is an address too */
+	l->fixed_lo += bias;	/* 0 is a valid address */
 	l->fixed_hi += bias;
 	for (size_t i = 0; i < GOHTTP2_WRAPPERS; i++)
 		MOVE(l->wrapper_type[i]);

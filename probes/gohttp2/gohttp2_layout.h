@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the analysis of a Go file to what the BPF programs want to know, and where to attach. Pure.
+ * From the analysis of a Go file to the layout for the BPF programs and the probe sites. Pure.
  */
 #ifndef GOHTTP2_LAYOUT_H
 #define GOHTTP2_LAYOUT_H
@@ -12,12 +12,12 @@
 
 struct gobin_answer;
 
-/* Two copies of HTTP/2 can be in one program: gRPC's (golang.org/x/net) and that of net/http. */
+/* A program may contain two copies of HTTP/2: golang.org/x/net's, which gRPC uses, and net/http's. */
 enum gohttp2_copy { GOHTTP2_COPY_XNET, GOHTTP2_COPY_STD, GOHTTP2_COPY__MAX };
 
 struct gohttp2_attach {
 	uint64_t file_off;	/* bytes, of the instruction */
-	uint8_t place;		/* enum gohttp2_place */
+	uint8_t site;		/* enum gohttp2_site */
 	uint8_t copy;		/* enum gohttp2_copy */
 	uint8_t insn_len;	/* the instruction must still be this one */
 	uint8_t insn[8];
@@ -25,15 +25,15 @@ struct gohttp2_attach {
 };
 
 /*
- * Places of the rules in @sets (enum gobin_set) that are ready. Returns how many were written to @ret, at most
- * GOHTTP2_PLACE__MAX * GOHTTP2_COPY__MAX.
+ * Probe sites of the rules in @sets (enum gobin_set) that are ready. Returns how many were written to @ret, at most
+ * GOHTTP2_SITE__MAX * GOHTTP2_COPY__MAX.
  */
-size_t gohttp2_layout_places(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret);
+size_t gohttp2_layout_sites(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret);
 
-/* Type addresses are those of the file. */
+/* Addresses of types are those of the file. */
 void gohttp2_layout_make(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret);
 
-/* Adds the distance between the process and the file to all addresses. */
+/* Adds the load bias to all addresses. */
 void gohttp2_layout_move(struct gohttp2_layout *l, uint64_t bias);
 
 #endif

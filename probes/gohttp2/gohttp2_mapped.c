@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A host maps hundreds of libraries, and to have each parsed (by a worker, with its own process) would cost seconds
- * at every start. So the end of the file is searched for the names of sections that Go files have: section names
- * stand in front of the section headers, last in the file. Bytes are compared, nothing is parsed; what has such a
- * name is parsed like every other program.
+ * A host maps hundreds of libraries, and parsing each in a worker process would cost seconds at every start. So the
+ * end of the file is searched for names of sections that only Go files have: section names precede the section
+ * headers, which come last. Bytes are compared, not parsed; a file with such a name is then inspected like a program.
  */
 #include "probes/gohttp2/gohttp2_mapped.h"
 
@@ -20,12 +19,12 @@
 #include "sonde/wire.h"
 
 #define END_BYTES 16384		/* section headers (of 60 sections: 3,840 bytes) and the names in front of them */
-#define FILES_MAX 65536		/* then all are asked again */
+#define FILES_MAX 65536		/* beyond it the table is cleared */
 
 static const char info[] = ".go.buildinfo";	/* since Go 1.13, but not in plugins of 1.19 */
-static const char note[] = ".note.go.buildid";	/* of ELF since 1.5; a build can be told to leave it out */
+static const char note[] = ".note.go.buildid";	/* in ELF since Go 1.5; a build may omit it */
 
-/* The kernel tells a build id instead of an inode where the file has one. */
+/* The kernel reports a build id in place of the inode if the file has one. */
 struct mapped_key {
 	uint64_t ino;
 	uint32_t dev, generation;
@@ -34,7 +33,7 @@ struct mapped_key {
 };
 
 struct gohttp2_mapped {
-	struct map none;	/* struct mapped_key -> nothing: no library of Go */
+	struct map none;	/* set of struct mapped_key: files that are no Go libraries */
 };
 
 struct gohttp2_mapped *gohttp2_mapped_new(void)
@@ -54,7 +53,7 @@ void gohttp2_mapped_free(struct gohttp2_mapped *m)
 	free(m);
 }
 
-/* False when the record says nothing that would find the file again. */
+/* False if the record does not identify the file. */
 static bool key_of(const struct sonde_mmap_rec *r, struct mapped_key *ret)
 {
 	*ret = (struct mapped_key){ .ino = r->ino, .dev = r->dev, .generation = r->ino_generation };

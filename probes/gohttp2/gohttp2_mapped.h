@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which of the files that processes map to run could be Go libraries (c-shared, plugin): nearly none, and each is
- * asked once.
+ * Executable mappings that may be Go libraries (c-shared, plugin). Nearly none are, and each file is checked once.
  */
 #ifndef GOHTTP2_MAPPED_H
 #define GOHTTP2_MAPPED_H
@@ -15,11 +14,11 @@ struct gohttp2_mapped *gohttp2_mapped_new(void);    /* NULL without memory */
 void gohttp2_mapped_free(struct gohttp2_mapped *m); /* NULL is fine */
 
 /*
- * The file of a mapping, when it could be one: a descriptor, -ENOEXEC when it is none, another -errno when it cannot
- * be opened (any more). @proc_fd: of the host's /proc.
+ * Opens the file of a mapping if it may be a Go library: a descriptor, -ENOEXEC if it is not, -errno if it cannot be
+ * opened (any more). @proc_fd: the host's /proc.
  */
 int gohttp2_mapped_open(struct gohttp2_mapped *m, int proc_fd, const struct sonde_mmap_rec *r);
-/* It was looked at, and is no library: not again. */
+/* The file was inspected and is no Go library: do not open it again. */
 void gohttp2_mapped_refuse(struct gohttp2_mapped *m, const struct sonde_mmap_rec *r);
 
 #endif

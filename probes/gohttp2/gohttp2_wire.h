@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Records of the gohttp2 probe: HTTP/2 frames as Go programs read and write them, with the headers that were asked
- * for. Pairing requests with responses is the decoder's work.
+ * Records of the gohttp2 probe: HTTP/2 frames as Go programs read and write them, with selected headers. The decoder
+ * pairs requests with responses.
  */
 #ifndef GOHTTP2_WIRE_H
 #define GOHTTP2_WIRE_H
@@ -10,59 +10,59 @@
 
 #define GOHTTP2_REC_FRAME SONDE_EV(PROBE_ID, 1)
 #define GOHTTP2_REC_MISS SONDE_EV(PROBE_ID, 2)
-#define GOHTTP2_REC_OPEN SONDE_EV(PROBE_ID, 3) /* never a record: the decoder makes the event, likewise below */
+#define GOHTTP2_REC_OPEN SONDE_EV(PROBE_ID, 3) /* event of the decoder, never a record; as the two below */
 #define GOHTTP2_REC_CALL SONDE_EV(PROBE_ID, 4)
 #define GOHTTP2_REC_PROGRESS SONDE_EV(PROBE_ID, 5)
 #define GOHTTP2_REC_PROGRAM SONDE_EV(PROBE_ID, 6)
-#define GOHTTP2_REC_EXEC SONDE_EV(PROBE_ID, 7)	/* a program was started; read by the live half */
-#define GOHTTP2_REC_EXIT SONDE_EV(PROBE_ID, 8)	/* a program that is watched ended */
-#define GOHTTP2_REC_SHORT SONDE_EV(PROBE_ID, 9) /* a frame too */
+#define GOHTTP2_REC_EXEC SONDE_EV(PROBE_ID, 7)	/* a program started; for the live half */
+#define GOHTTP2_REC_EXIT SONDE_EV(PROBE_ID, 8)	/* a watched program exited */
+#define GOHTTP2_REC_SHORT SONDE_EV(PROBE_ID, 9) /* a frame, shorter */
 #define GOHTTP2_REC_DATA SONDE_EV(PROBE_ID, 10) /* never a record */
 
 /* Ledger classes. */
-#define GOHTTP2_CLASS_CALL 0 /* places in programs */
+#define GOHTTP2_CLASS_CALL 0 /* probe sites in programs */
 #define GOHTTP2_CLASS_LIFE 1 /* tracepoints of tasks */
 
-/* What happened to the stream. Append only. */
+/* Kinds of frames and of stream events. Append only. */
 #define GOHTTP2_WHAT_HEADERS 1 /* a HEADERS frame: request, response or trailers */
 #define GOHTTP2_WHAT_DATA 2
-#define GOHTTP2_WHAT_RESET 3	/* RST_STREAM; `code` says why */
-#define GOHTTP2_WHAT_DONE 4	/* the program is done with the stream */
+#define GOHTTP2_WHAT_RESET 3	/* RST_STREAM; `code` is the error */
+#define GOHTTP2_WHAT_DONE 4	/* the program dropped the stream */
 #define GOHTTP2_WHAT_CONN_END 5 /* the connection is closed; no stream */
 
-/* Whose side of the connection the process has. */
+/* Side of the process on the connection. */
 #define GOHTTP2_SIDE_UNKNOWN 0
 #define GOHTTP2_SIDE_CLIENT 1
 #define GOHTTP2_SIDE_SERVER 2
 
-#define GOHTTP2_F_END_STREAM 1	/* nothing more comes from whoever sent this */
-#define GOHTTP2_F_SENT 2	/* by this process; else received */
+#define GOHTTP2_F_END_STREAM 1	/* the sender ended its half of the stream */
+#define GOHTTP2_F_SENT 2	/* sent by this process; else received */
 #define GOHTTP2_F_SOCK 4	/* family, ports and addresses are known */
-#define GOHTTP2_F_MORE_FIELDS 8 /* there were more headers than were looked at */
+#define GOHTTP2_F_MORE_FIELDS 8 /* the frame has more headers than were read */
 #define GOHTTP2_F_WEB 16	/* net/http's or x/net's HTTP/2, not gRPC's own transport */
 
-/* A frame. Headers or, of DATA, payload that was asked for (both struct gohttp2_field) lie behind it. */
+/* A frame, followed by headers or (DATA) payload, both as struct gohttp2_field. */
 struct gohttp2_frame_rec {
 	struct sonde_rec hdr;
-	__u64 conn;		 /* address of the connection's object in the process: with stream the key */
-	__u64 goid, parent_goid; /* of the goroutine that was running; requests only */
-	__u64 cookie;		 /* of the socket, 0 = nobody asked for it yet */
+	__u64 conn;		 /* address of the connection's object in the process; key with stream */
+	__u64 goid, parent_goid; /* of the running goroutine; requests only */
+	__u64 cookie;		 /* of the socket; 0 = not assigned yet */
 	__u32 stream;
 	__u32 code;  /* HTTP status, or reason of the reset */
 	__u32 bytes; /* of payload in the frame, DATA only */
-	__s32 fd;    /* -1 = not known */
+	__s32 fd;    /* -1 = unknown */
 	__u32 netns;
 	__u8 what;		   /* GOHTTP2_WHAT_* */
 	__u8 side;		   /* GOHTTP2_SIDE_* */
 	__u8 flags;		   /* GOHTTP2_F_* */
 	__u8 family;		   /* AF_UNIX is 1; else 4 or 6 */
 	__u16 lport, rport;	   /* host order */
-	__u16 n_fields;		   /* headers of the frame, also those that nobody asked for */
-	__u16 fields_len;	   /* bytes of fields behind the struct */
+	__u16 n_fields;		   /* headers of the frame, wanted or not */
+	__u16 fields_len;	   /* bytes of fields after the struct */
 	__u8 laddr[16], raddr[16]; /* network order; IPv4 in the first four bytes */
 };
 
-/* A frame that belongs to a call whose request told the rest: 64 bytes. Headers lie behind it. */
+/* A frame other than a request, in 64 bytes, followed by headers. The origin is known from the request. */
 struct gohttp2_short_rec {
 	struct sonde_rec hdr;
 	__u64 conn;
@@ -74,7 +74,7 @@ struct gohttp2_short_rec {
 
 /* Headers by number. Append only. */
 enum gohttp2_header {
-	GOHTTP2_H_OTHER, /* a configured one: its name stands in front of the value */
+	GOHTTP2_H_OTHER, /* of --header: its name precedes the value */
 	GOHTTP2_H_PATH,
 	GOHTTP2_H_METHOD,
 	GOHTTP2_H_AUTHORITY,
@@ -85,55 +85,55 @@ enum gohttp2_header {
 	GOHTTP2_H_GRPC_MESSAGE,
 	GOHTTP2_H_GRPC_TIMEOUT,
 	GOHTTP2_H_TRACEPARENT,
-	GOHTTP2_H_PAYLOAD, /* the first bytes of a DATA frame; several follow one another */
+	GOHTTP2_H_PAYLOAD, /* first bytes of a DATA frame; its pieces follow each other */
 	GOHTTP2_H__MAX,
 };
 
-#define GOHTTP2_FIELD_CUT 1    /* the value was longer */
-#define GOHTTP2_FIELD_SECRET 2 /* the value is not here; `len` bytes of name are */
+#define GOHTTP2_FIELD_CUT 1    /* the value is truncated */
+#define GOHTTP2_FIELD_SECRET 2 /* no value; full_len is its length */
 #define GOHTTP2_FIELD_FAULT 4  /* the value could not be read */
 
-/* Not aligned. The name (of GOHTTP2_H_OTHER), then the value. */
+/* Unaligned, followed by the name (GOHTTP2_H_OTHER only) and the value. */
 struct gohttp2_field {
 	__u8 header; /* enum gohttp2_header */
 	__u8 flags;  /* GOHTTP2_FIELD_* */
 	__u8 name_len;
 	__u8 pad;
-	__u16 value_len; /* bytes here */
-	__u16 full_len;	 /* bytes there were, at most 65535 */
+	__u16 value_len; /* bytes that follow */
+	__u16 full_len;	 /* bytes of the whole value, at most 65535 */
 };
 
-/* How often something could not be done, and where. */
+/* How often data was missed, and which line of the BPF programs counted it. */
 struct gohttp2_miss_rec {
 	struct sonde_rec hdr;
 	__u64 count;
-	__u16 site; /* number of gohttp2_sites.def */
+	__u16 site; /* number of gohttp2_misses.def */
 	__u16 line;
 	__u32 pad;
 	char file[32];
 	char reason[96];
 };
 
-/* A program whose calls can be seen from here on, or why they cannot. */
+/* A program that is watched from now on, or why it cannot be. */
 struct gohttp2_program_rec {
 	struct sonde_rec hdr;
-	__u32 n_sites;	/* places that are watched; 0 = refused */
-	__u32 text_len; /* bytes behind the struct: Go version, or the reason */
+	__u32 n_sites;	/* probe sites attached; 0 = refused */
+	__u32 text_len; /* bytes after the struct: Go release, or the reason */
 };
 
 struct gohttp2_exec_rec {
 	struct sonde_rec hdr;
 	__u64 ino;
 	__u32 dev;   /* kernel's dev_t: major << 20 | minor */
-	__u32 known; /* its calls are seen already: the file was known */
+	__u32 known; /* the file was known: its calls are already watched */
 };
 
-/* ---- what the BPF programs know of a program ---- */
+/* ---- layout of a program, for the BPF programs ---- */
 
-#define GOHTTP2_NAME_BYTES 32 /* longest header name that can be asked for */
+#define GOHTTP2_NAME_BYTES 32 /* longest name of --header */
 
 struct gohttp2_name {
-	char name[GOHTTP2_NAME_BYTES]; /* zero behind the name */
+	char name[GOHTTP2_NAME_BYTES]; /* padded with zeros */
 };
 
 struct gohttp2_name_val {
@@ -141,8 +141,8 @@ struct gohttp2_name_val {
 	__u8 secret;
 };
 
-/* Places in Go programs, the low bits of the attach cookie: gRPC's transport first, then the HTTP/2 of the web. */
-enum gohttp2_place {
+/* Probe sites, the low bits of the attach cookie: gRPC's transport first, then HTTP/2 of net/http and x/net. */
+enum gohttp2_site {
 	GOHTTP2_LOOPY_HEADERS,	/* grpc transport.(*loopyWriter).writeHeader */
 	GOHTTP2_SERVER_HEADERS, /* transport.(*http2Server).operateHeaders */
 	GOHTTP2_CLIENT_HEADERS, /* transport.(*http2Client).operateHeaders */
@@ -153,10 +153,10 @@ enum gohttp2_place {
 	GOHTTP2_CLIENT_CLOSE,	/* transport.(*http2Client).Close */
 	GOHTTP2_SERVER_DATA,	/* transport.(*http2Server).handleData */
 	GOHTTP2_CLIENT_DATA,	/* transport.(*http2Client).handleData */
-	GOHTTP2_FRAMER_DATA,	/* http2.(*Framer).WriteDataPadded, gRPC's and the web's */
+	GOHTTP2_FRAMER_DATA,	/* http2.(*Framer).WriteDataPadded, of all transports */
 	GOHTTP2_WRITE_DATA,	/* transport.(*framer).writeData */
 	GOHTTP2_FRAME_ORDER,	/* http2.(*Framer).checkFrameOrder: counted only */
-	GOHTTP2_WRITE_FIELD,	/* hpack.(*Encoder).WriteField: likewise */
+	GOHTTP2_WRITE_FIELD,	/* hpack.(*Encoder).WriteField: counted only */
 	GOHTTP2_WEB_FIRST,
 	GOHTTP2_WEB_HEADERS = GOHTTP2_WEB_FIRST, /* (*serverConn).processHeaders */
 	GOHTTP2_WEB_RESPONSE,			 /* (*writeResHeaders).writeFrame */
@@ -169,13 +169,13 @@ enum gohttp2_place {
 	GOHTTP2_WEBC_DATA,			 /* (*clientConnReadLoop).processData */
 	GOHTTP2_WEBC_RESET,			 /* (*clientConnReadLoop).processResetStream */
 	GOHTTP2_COLLECTED,			 /* runtime.(*gcControllerState).endCycle: no frame */
-	GOHTTP2_PLACE__MAX,
+	GOHTTP2_SITE__MAX,
 };
 
-#define GOHTTP2_COOKIE_PLACE 0x1f
-#define GOHTTP2_COOKIE_SHIFT 5 /* above it: struct gohttp2_key's module */
+#define GOHTTP2_COOKIE_SITE 0x1f
+#define GOHTTP2_COOKIE_SHIFT 5 /* bits above: module of struct gohttp2_key */
 
-/* Where an argument is: a register by its number among those for integers, or a place above the stack pointer. */
+/* Location of an argument: number of an integer register, or offset from the stack pointer. */
 #define GOHTTP2_ARG_NONE 0xff
 #define GOHTTP2_ARG_STACK 0x80 /* | offset / 4 */
 #define GOHTTP2_ARGS 5
@@ -184,11 +184,11 @@ enum gohttp2_place {
 #define GOHTTP2_WRAPPERS 8
 #define GOHTTP2_SELECTED_YES 1
 #define GOHTTP2_SELECTED_NO 2
-#define GOHTTP2_LEARNT 32 /* a power of two, likewise */
+#define GOHTTP2_LEARNT 32 /* a power of two, as the next */
 #define GOHTTP2_LEARNT_VALUES 8
-#define GOHTTP2_NO_OFF 0xffff /* an offset that is not known */
+#define GOHTTP2_NO_OFF 0xffff /* unknown offset */
 
-/* Groups of a map: eight entries each, behind eight marks. */
+/* Layout of a group of a Go map: eight marks, then eight entries. */
 #define GOHTTP2_MAP_UNKNOWN 0
 #define GOHTTP2_MAP_BUCKETS 1 /* keys, values, next group: up to Go 1.23 */
 #define GOHTTP2_MAP_PAIRS 2
@@ -196,10 +196,10 @@ enum gohttp2_place {
 
 struct gohttp2_key {
 	__u32 tgid;
-	__u32 module; /* number of the file and, in the lowest bit, which copy of HTTP/2 in it */
+	__u32 module; /* number of the file << 1 | enum gohttp2_copy */
 };
 
-/* A file whose places are watched: its next process is known from its first instruction on. */
+/* A watched file: new processes get their layout on exec. */
 struct gohttp2_file_key {
 	__u64 ino, size;
 	__u32 dev, pad;
@@ -208,16 +208,16 @@ struct gohttp2_file_key {
 struct gohttp2_file_val {
 	__u64 code;   /* address of the first executable segment in the file */
 	__u32 module; /* lowest bit 0 */
-	__u32 moves;  /* loaded at another address than it was linked to */
+	__u32 moves;  /* position-independent: has a load bias */
 };
 
-/* Offsets are bytes. Types are addresses in the process, 0 = not in this program. */
+/* Offsets in bytes. Types are addresses in the process; 0 = not in this program. */
 struct gohttp2_layout {
-	__u32 restarts; /* bits of places that sit on a conditional branch which restarts the function */
-	__u32 born;	/* another one for each process that had the number, as good as certainly */
-	__u8 args[GOHTTP2_PLACE__MAX][GOHTTP2_ARGS];
+	__u32 restarts; /* bit n: site n is a conditional branch that may restart the function */
+	__u32 born;	/* low bits of its time of creation: distinguishes processes with a reused pid */
+	__u8 args[GOHTTP2_SITE__MAX][GOHTTP2_ARGS];
 	__u64 tcp_type, unix_type, bufw_type;
-	__u64 fixed_lo, fixed_hi; /* bytes that cannot be written to: literals, so most names of headers */
+	__u64 fixed_lo, fixed_hi; /* read-only range: literals, so most header names */
 	__u64 wrapper_type[GOHTTP2_WRAPPERS];
 	__u16 wrapper_conn[GOHTTP2_WRAPPERS];
 	__u16 goid, parent_goid;
@@ -227,21 +227,20 @@ struct gohttp2_layout {
 	__u16 meta_fields, frame_flags, frame_length, frame_stream, reset_code;
 	__u16 framer_w, framer_fr;
 	__u16 grpc_data, web_data; /* slice of a DATA frame, of gRPC or the web */
-	__u16 data_boxed;	   /* the former is a mem.Buffer */
+	__u16 data_boxed;	   /* grpc_data is a mem.Buffer */
 	__u16 sc_conn, sc_framer, res_stream, res_code, res_h, res_end, st_id;
 	__u16 cs_id, cs_cc, cc_conn, cc_framer, rl_cc;
 	__u16 req_method, req_url, req_host, req_header, url_path, url_host;
-	__u16 map_kind; /* GOHTTP2_MAP_*: how a map of headers keeps its entries */
+	__u16 map_kind; /* GOHTTP2_MAP_*: layout of a map of headers */
 	/*
-	 * What the BPF programs found out and need not read again, 0 at the beginning: an itab of net.TCPConn's (the
-	 * runtime never frees or changes one), names and short values of headers that are literals
-	 * (gohttp2_fields.bpf.h).
+	 * Cache of the BPF programs, initially 0: an itab of net.TCPConn (the runtime never frees or changes itabs),
+	 * header names and short values that are literals (gohttp2_fields.bpf.h).
 	 */
 	__u64 tcp_itab;
 	__u64 start_ns;	   /* of the process */
-	__u32 collected;   /* cycles of the garbage collector that were seen to end */
-	__u32 selected;	   /* by its process: GOHTTP2_SELECTED_*, 0 = not asked yet */
-	__u32 closed, pad; /* connections of it that were seen to be closed */
+	__u32 collected;   /* GC cycles that ended */
+	__u32 selected;	   /* GOHTTP2_SELECTED_*; 0 = not evaluated yet */
+	__u32 closed, pad; /* connections closed so far */
 	__u64 names[GOHTTP2_LEARNT], values[GOHTTP2_LEARNT_VALUES];
 };
 
@@ -252,8 +251,8 @@ _Static_assert(sizeof(struct gohttp2_field) == 8, "gohttp2_field is ABI");
 _Static_assert(sizeof(struct gohttp2_miss_rec) == 40 + 16 + 128, "gohttp2_miss_rec is ABI");
 _Static_assert(sizeof(struct gohttp2_program_rec) == 48, "gohttp2_program_rec is ABI");
 _Static_assert(sizeof(struct gohttp2_exec_rec) == 56, "gohttp2_exec_rec is ABI");
-_Static_assert(sizeof(struct gohttp2_layout) < 700, "as many processes as there are");
-_Static_assert(GOHTTP2_PLACE__MAX <= GOHTTP2_COOKIE_PLACE + 1, "places fit the cookie");
+_Static_assert(sizeof(struct gohttp2_layout) < 700, "one per process");
+_Static_assert(GOHTTP2_SITE__MAX <= GOHTTP2_COOKIE_SITE + 1, "sites fit the cookie");
 #endif
 
 #endif

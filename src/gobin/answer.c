@@ -44,7 +44,8 @@ static bool loc_ok(const struct gobin_loc *l, uint32_t strings)
 static bool rule_ok(const struct gobin_rule_answer *r, uint32_t strings)
 {
 	if (r->state >= GOBIN_STATE__MAX || r->why >= strings || r->site.symbol >= strings ||
-	    r->site.place >= GOBIN_PLACE__MAX || r->site.n_args > GOBIN_ARGS_MAX || r->site.insn_len > GOBIN_INSN_MAX)
+	    r->site.kind >= GOBIN_SITE_KIND__MAX || r->site.n_args > GOBIN_ARGS_MAX ||
+	    r->site.insn_len > GOBIN_INSN_MAX)
 		return false;
 	for (unsigned i = 0; i < GOBIN_ARGS_MAX; i++)
 		if (!loc_ok(&r->site.args[i], strings))
@@ -152,7 +153,7 @@ const char *gobin_state_name(enum gobin_state s)
 		[GOBIN_READY] = "ready", [GOBIN_NO_PACKAGE] = "not in the program",
 		[GOBIN_NO_FUNCTION] = "function missing", [GOBIN_NO_FIELD] = "member missing",
 		[GOBIN_NO_TYPE] = "type missing", [GOBIN_NO_ABI] = "arguments unknown",
-		[GOBIN_NO_PLACE] = "code unknown", [GOBIN_CONTRADICTION] = "sources disagree",
+		[GOBIN_NO_SITE] = "code unknown", [GOBIN_CONTRADICTION] = "sources disagree",
 		[GOBIN_OTHER_WAY] = "not needed",
 	};
 	_Static_assert(ARRAY_SIZE(names) == GOBIN_STATE__MAX, "a name per state");
@@ -160,13 +161,13 @@ const char *gobin_state_name(enum gobin_state s)
 	return names[s];
 }
 
-const char *gobin_place_name(enum gobin_place p)
+const char *gobin_site_kind_name(enum gobin_site_kind p)
 {
 	static const char *const names[] = {
 		[GOBIN_AT_ENTRY] = "entry", [GOBIN_AT_BRANCH] = "branch of the stack check",
 		[GOBIN_AT_FIRST] = "first instruction",
 	};
-	_Static_assert(ARRAY_SIZE(names) == GOBIN_PLACE__MAX, "a name per place");
+	_Static_assert(ARRAY_SIZE(names) == GOBIN_SITE_KIND__MAX, "a name per place");
 
 	return names[p];
 }

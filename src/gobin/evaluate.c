@@ -11,7 +11,7 @@
 #include "elf/go/gopclntab.h"
 #include "elf/symtab.h"
 #include "gobin/job.h"
-#include "gobin/place.h"
+#include "gobin/site.h"
 
 /* ---- functions ---- */
 
@@ -212,23 +212,23 @@ static bool take_args(struct job *j, const struct hooker *h, const struct found_
 	return true;
 }
 
-static bool choose_place(struct job *j, const struct found_function *f, struct gobin_rule_answer *r)
+static bool choose_site(struct job *j, const struct found_function *f, struct gobin_rule_answer *r)
 {
-	uint8_t code[PLACE_BYTES] = { 0 };
+	uint8_t code[SITE_BYTES] = { 0 };
 	struct gobin_site *s = &r->site;
 	uint64_t off, left = f->end - f->entry;
 	size_t len = (size_t)MIN(left, (uint64_t)sizeof(code));
-	struct place p;
+	struct site p;
 
 	if (elf_vaddr_to_off(j->elf, f->entry, &off) < 0 || !image_read(&j->img, f->entry, code, len) ||
-	    place_choose(j->a.machine, code, len, &p) < 0 || p.off + p.len > len) {
-		refuse(r, GOBIN_NO_PLACE, answer_strf(j, "the bytes at %s are no begin of a function", f->name));
+	    site_choose(j->a.machine, code, len, &p) < 0 || p.off + p.len > len) {
+		refuse(r, GOBIN_NO_SITE, answer_strf(j, "the bytes at %s are no begin of a function", f->name));
 		return false;
 	}
 	s->function = f->entry;
 	s->addr = f->entry + p.off;
 	s->file_off = off + p.off;
-	s->place = (uint8_t)p.kind;
+	s->kind = (uint8_t)p.kind;
 	s->insn_len = MIN(p.len, (uint8_t)GOBIN_INSN_MAX);
 	memcpy(s->insn, code + p.off, s->insn_len);
 	return true;
@@ -238,7 +238,7 @@ static void hook(struct job *j, const struct hooker *h, uint8_t number, const st
 		 struct gobin_rule_answer *r)
 {
 	*r = (struct gobin_rule_answer){ .state = GOBIN_READY, .hooker = number };
-	if (!check_fields(j, h, r) || !choose_place(j, f, r) || !take_args(j, h, f, r))
+	if (!check_fields(j, h, r) || !choose_site(j, f, r) || !take_args(j, h, f, r))
 		return;
 	r->site.symbol = answer_str(j, f->name);
 	r->site.sources = GOBIN_BY_PCLNTAB;

@@ -87,17 +87,17 @@ enum gobin_state {
 	GOBIN_NO_FIELD,
 	GOBIN_NO_TYPE,
 	GOBIN_NO_ABI,		/* how arguments are passed is not known */
-	GOBIN_NO_PLACE,		/* the bytes of the function make no sense */
+	GOBIN_NO_SITE,		/* the bytes of the function make no sense */
 	GOBIN_CONTRADICTION,	/* two sources disagree */
 	GOBIN_OTHER_WAY,	/* another rule has the same facts in this program */
 	GOBIN_STATE__MAX
 };
 
-enum gobin_place {
+enum gobin_site_kind {
 	GOBIN_AT_ENTRY,		/* single-stepped, hit again when the stack grows */
 	GOBIN_AT_BRANCH,	/* the branch of the check: emulated; when it is taken the call starts anew: ignore */
 	GOBIN_AT_FIRST,		/* no stack check; an instruction that is emulated, hit once per call */
-	GOBIN_PLACE__MAX
+	GOBIN_SITE_KIND__MAX
 };
 /*
  * "Taken", for GOBIN_AT_BRANCH: x86-64 jbe: CF or ZF set (flags & 0x41). arm64 b.ls: C clear or Z set
@@ -122,7 +122,7 @@ struct gobin_loc {
 struct gobin_site {
 	uint64_t function, addr;	/* entry; where to attach */
 	uint64_t file_off;		/* of addr: what a uprobe takes */
-	uint8_t place;			/* enum gobin_place */
+	uint8_t kind;			/* enum gobin_site_kind */
 	uint8_t sources;		/* of the function's address */
 	uint8_t n_args;
 	uint8_t insn_len;
@@ -204,7 +204,7 @@ const char *gobin_rule_what(enum gobin_rule r);		/* "HEADERS sent: request, resp
 uint32_t gobin_rule_sets(enum gobin_rule r);		/* enum gobin_set */
 const char *gobin_field_name(enum gobin_field f);	/* "loopyWriter.framer" */
 const char *gobin_state_name(enum gobin_state s);
-const char *gobin_place_name(enum gobin_place p);
+const char *gobin_site_kind_name(enum gobin_site_kind p);
 const char *gobin_reg_name(uint16_t machine, uint8_t reg);	/* "AX"; "?" beyond */
 
 #endif

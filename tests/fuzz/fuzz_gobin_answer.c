@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		const struct gobin_rule_answer *r = &a->rules[i];
 
 		sum += strlen(gobin_str(a, r->why)) + strlen(gobin_state_name(r->state)) +
-		       strlen(gobin_place_name(r->site.place)) + strlen(gobin_str(a, r->site.symbol));
+		       strlen(gobin_site_kind_name(r->site.kind)) + strlen(gobin_str(a, r->site.symbol));
 		for (unsigned k = 0; k < r->site.n_args; k++)
 			sum += strlen(gobin_str(a, r->site.args[k].name)) +
 			       strlen(gobin_reg_name(a->machine, r->site.args[k].reg));

@@ -28,14 +28,14 @@
 #include "gobin/identify.h"
 #include "gobin/image.h"
 #include "gobin/names.h"
-#include "gobin/place.h"
+#include "gobin/site.h"
 
 /* ---- placement ---- */
 
 struct placed {
 	uint16_t machine;
 	const char *what, *hex;
-	enum gobin_place kind;
+	enum gobin_site_kind kind;
 	uint32_t off;
 	uint8_t len;
 };
@@ -85,30 +85,31 @@ static void places(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(placed); i++) {
 		uint8_t code[64];
-		struct place p = { 0 };
+		struct site p = { 0 };
 		size_t n = unhex(placed[i].hex, code);
 
-		if (place_choose(placed[i].machine, code, n, &p) != 0 || p.kind != placed[i].kind ||
+		if (site_choose(placed[i].machine, code, n, &p) != 0 || p.kind != placed[i].kind ||
 		    p.off != placed[i].off || p.len != placed[i].len)
-			fail_msg("%s: %s at %u, %u bytes", placed[i].what, gobin_place_name(p.kind), p.off, p.len);
+			fail_msg("%s: %s at %u, %u bytes", placed[i].what, gobin_site_kind_name(p.kind), p.off,
+				 p.len);
 	}
 }
 
 static void places_in_nothing(void **state)
 {
 	static const uint8_t zeros[16], traps[] = { 0xcc, 0xcc, 0xcc, 0xcc };
-	struct place p;
+	struct site p;
 	uint8_t code[64];
 	size_t n = unhex(placed[0].hex, code);
 
 	(void)state;
-	assert_int_equal(place_choose(EM_X86_64, zeros, sizeof(zeros), &p), -EBADMSG);
-	assert_int_equal(place_choose(EM_X86_64, traps, sizeof(traps), &p), -EBADMSG);
-	assert_int_equal(place_choose(EM_AARCH64, zeros, sizeof(zeros), &p), -EBADMSG);
-	assert_int_equal(place_choose(EM_RISCV, code, n, &p), -EOPNOTSUPP);
+	assert_int_equal(site_choose(EM_X86_64, zeros, sizeof(zeros), &p), -EBADMSG);
+	assert_int_equal(site_choose(EM_X86_64, traps, sizeof(traps), &p), -EBADMSG);
+	assert_int_equal(site_choose(EM_AARCH64, zeros, sizeof(zeros), &p), -EBADMSG);
+	assert_int_equal(site_choose(EM_RISCV, code, n, &p), -EOPNOTSUPP);
 	/* Cut at any byte: never an instruction that is not all there. */
 	for (size_t len = 2; len < n; len++)
-		if (place_choose(EM_X86_64, code, len, &p) == 0)
+		if (site_choose(EM_X86_64, code, len, &p) == 0)
 			assert_true(p.off + p.len <= len);
 }
 

@@ -34,11 +34,11 @@ def worlds(path):
 
 def generate(folder):
     """Headers that the build makes out of tables."""
-    if os.path.exists(os.path.join(ROOT, "probes/gohttp2/gohttp2_sites.def")):
+    if os.path.exists(os.path.join(ROOT, "probes/gohttp2/gohttp2_misses.def")):
         sources = [p for p in c_files("probes/gohttp2/") if p.endswith((".bpf.c", ".bpf.h"))]
         os.makedirs(os.path.join(folder, "probes/gohttp2"))
-        with open(os.path.join(folder, "probes/gohttp2/gohttp2_sites.h"), "w", encoding="utf-8") as f:
-            words = ["tools/gen_sites.py", "bpf", "probes/gohttp2/gohttp2_sites.def", *sources]
+        with open(os.path.join(folder, "probes/gohttp2/gohttp2_miss_numbers.h"), "w", encoding="utf-8") as f:
+            words = ["tools/gen_misses.py", "bpf", "probes/gohttp2/gohttp2_misses.def", *sources]
             subprocess.run([sys.executable, *words],
                            cwd=ROOT, check=True, stdout=f)
     if os.path.exists(os.path.join(ROOT, "tools/gen_tables.py")):

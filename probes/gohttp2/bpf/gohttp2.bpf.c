@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * HTTP/2 frames of Go programs, seen where gRPC's transport and net/http read and write them. One program for all
- * places: the attach cookie says which, a map says where this process keeps what. A process that is not in the map
- * is none of ours.
+ * HTTP/2 frames of Go programs, probed where gRPC's transport and net/http read and write them. One BPF program
+ * serves all probe sites: the attach cookie identifies the site, a map holds the layout of each process. Processes
+ * without a layout are ignored.
  *
- * Nothing is written to the program's memory, nothing is put on its stack (no return probes), and no program waits.
+ * The programs neither write to the process nor place return probes on its stack, and never block it.
+ *
+ * Headers that a server or client of net/http or x/net sends are walked in the Go map that holds them (runtime/map.go
+ * up to Go 1.23, internal/runtime/maps since): trailers of gRPC, headers that describe a request, those that --header
+ * names; of several values the first. The head of the map is assumed, the layout of its groups comes from the file.
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
@@ -23,18 +27,18 @@
 struct hit {
 	struct gohttp2_scratch *s;
 	struct gohttp2_layout *l;
-	const struct gohttp2_near *near; /* of a request: has what is not in the record yet, NULL = nothing */
-	__u64 map;		/* of headers, 0 = they are no map; s->lengths says which of them are looked at */
+	const struct gohttp2_near *near; /* origin that the record of a request lacks; NULL = none */
+	__u64 map;		/* of headers to walk, by s->lengths; 0 = headers are an array */
 	bool not_ours;
 };
 
 /* ---- connections ---- */
 
-/* The key of a connection is the object behind the net.Conn at @addr. */
+/* Reads the key of a connection: the object behind the net.Conn at @addr. */
 static __always_inline bool take_key(struct hit *h, __u64 addr, struct gohttp2_iface *ret)
 {
 	if (!addr || read_user(ret, sizeof(*ret), addr) || !ret->data) {
-		TELL(conn);
+		MISS(conn);
 		return false;
 	}
 	h->s->rec.conn = ret->data;
@@ -46,7 +50,7 @@ static __always_inline __u64 member(__u64 base, __u16 off)
 	return base && off != GOHTTP2_NO_OFF ? base + off : 0;
 }
 
-/* Where a loopyWriter's net.Conn is: its own since 1.54, before that the buffered writer's. */
+/* Address of a loopyWriter's net.Conn: its own since 1.54, before that in the buffered writer. */
 static __always_inline __u64 loopy_conn(const struct gohttp2_layout *l, __u64 loopy)
 {
 	if (l->loopy_conn != GOHTTP2_NO_OFF)
@@ -67,13 +71,13 @@ static __always_inline void take_goroutine(struct hit *h)
 		return;
 	}
 	if (!g || read_user(&r->goid, sizeof(r->goid), g + h->l->goid))
-		TELL(goroutine);
+		MISS(goroutine);
 	r->parent_goid = word_at(g, h->l->parent_goid);
 }
 
-/* What belongs to the beginning of a call; the connection is remembered until @close as what @addr points to. */
+/* Fills the origin of a request and caches its connection under @addr until probe site @close. */
 static __always_inline void take_origin(struct hit *h, const struct gohttp2_iface *conn, __u64 addr,
-					enum gohttp2_place close)
+					enum gohttp2_site close)
 {
 	take_goroutine(h);
 	remember(h->s, h->l, addr, take_conn(h->s, h->l, conn), close);
@@ -81,7 +85,7 @@ static __always_inline void take_origin(struct hit *h, const struct gohttp2_ifac
 
 /* ---- frames ---- */
 
-/* A frame's own header, @head: stream and flags. */
+/* Takes stream and flags from a frame header. */
 static __always_inline bool take_head(struct hit *h, const __u8 *head)
 {
 	__u32 flags_off = h->l->frame_flags, stream_off = h->l->frame_stream;
@@ -97,18 +101,18 @@ static __always_inline bool take_head(struct hit *h, const __u8 *head)
 	return true;
 }
 
-/* All of it at once: FrameHeader has 12 bytes and frames are larger. */
+/* Reads the frame header at once: FrameHeader has 12 bytes and frames are larger. */
 static __always_inline bool take_frame(struct hit *h, __u64 addr)
 {
 	if (addr && !read_user(h->s->frame, FRAME_BYTES, addr) && take_head(h, h->s->frame))
 		return true;
-	TELL(frame);
+	MISS(frame);
 	return false;
 }
 
 /*
- * A MetaHeadersFrame: *HeadersFrame first, then the slice of fields. Both are of one size class and made one after
- * the other, so mostly the HeadersFrame lies right in front of it.
+ * A MetaHeadersFrame starts with *HeadersFrame, then the slice of fields. Both are allocated in sequence from one
+ * size class, so the HeadersFrame mostly lies right before it: one read covers both.
  */
 static __always_inline bool take_meta(struct hit *h, __u64 frame)
 {
@@ -119,7 +123,7 @@ static __always_inline bool take_meta(struct hit *h, __u64 frame)
 	    !read_span(h->s, frame - META_FRONT, 0, fields + META_FRONT + 8)) {
 		front = 0;
 		if (!read_span(h->s, frame, 0, fields == GOHTTP2_NO_OFF ? fields : fields + 8)) {
-			TELL(meta);
+			MISS(meta);
 			return false;
 		}
 	}
@@ -132,24 +136,24 @@ static __always_inline bool take_meta(struct hit *h, __u64 frame)
 
 /* ---- headers in a Go map ---- */
 
-#define MAP_GROUPS 16		/* that are looked at: up to 128 entries */
+#define MAP_GROUPS 16		/* groups read at most: up to 128 entries */
 #define MAP_SLOTS 8
-#define BUCKET_BYTES 336	/* eight marks, keys (strings) and values (slices), a pointer to the next one */
-#define PAGE_LEAST 4096		/* bytes of a page; larger ones are multiples */
-#define BUCKET_NEXT 328		/* of later ones this is the size */
-#define TABLE_GROUPS 16		/* in a table: its groups, and their number less one */
+#define BUCKET_BYTES 336	/* eight marks, keys (strings), values (slices), pointer to the next bucket */
+#define PAGE_LEAST 4096		/* smallest page, bytes; others are multiples */
+#define BUCKET_NEXT 328		/* offset; the size of a group since Go 1.24 */
+#define TABLE_GROUPS 16		/* offset in a table: its groups, their number - 1 */
 #define LENGTH_OF(name) (1ull << (sizeof(name) - 1))
-#define OLDEST_MARK 5		/* of a bucket's slot that is in use: runtime/map.go, minTopHash */
+#define OLDEST_MARK 5		/* lowest mark of a used slot: runtime/map.go, minTopHash */
 
-/* The head of both kinds. */
+/* Head of a map of either kind. */
 struct go_map {
 	__u64 count;
-	__u64 bits;		/* up to Go 1.23 flags, then the logarithm of the number of buckets */
+	__u64 bits;		/* up to Go 1.23: flags, log2 of the number of buckets */
 	__u64 entries;
-	__u64 more;		/* the buckets of a map that grows are there until they are moved; else tables */
+	__u64 more;		/* up to Go 1.23: old buckets while the map grows; since: tables */
 };
 
-/* The map at @addr: where its groups are. */
+/* Finds the groups of the map at @addr. */
 static __always_inline bool find_groups(const struct gohttp2_layout *l, __u64 addr, struct gohttp2_groups *ret)
 {
 	struct go_map m;
@@ -161,7 +165,7 @@ static __always_inline bool find_groups(const struct gohttp2_layout *l, __u64 ad
 	if (l->map_kind == GOHTTP2_MAP_BUCKETS) {
 		ret->left = (1ull << (m.bits >> 8 & 31)) - 1;
 		ret->old = m.more;
-	} else if (m.more) { /* one table, as long as it has room */
+	} else if (m.more) { /* one table, until it is full */
 		if (read_user(&table, sizeof(table), m.entries) ||
 		    read_user(&m.entries, 2 * sizeof(__u64), table + TABLE_GROUPS))
 			return false;
@@ -179,7 +183,7 @@ static __always_inline bool in_use(const struct gohttp2_layout *l, __u8 mark)
 	return l->map_kind == GOHTTP2_MAP_BUCKETS ? mark >= OLDEST_MARK : !(mark & 0x80);
 }
 
-/* One more header of the frame: the name, and the first of the values that are listed there. */
+/* Adds a header to the frame: name and first value of the list. */
 static __noinline int add_entry(struct gohttp2_scratch *s, const struct gohttp2_string *key,
 				const struct gohttp2_string *list)
 {
@@ -189,18 +193,18 @@ static __noinline int add_entry(struct gohttp2_scratch *s, const struct gohttp2_
 		return 0;
 	hf->name = *key;
 	if (read_user(&hf->value, sizeof(hf->value), list->ptr))
-		TELL(map_value);
+		MISS(map_value);
 	else
 		s->fields.len++;
 	return 0;
 }
 
-/* The group is in s->group. */
+/* Adds the wanted entries of the group in s->group. */
 static __always_inline void take_group(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
 {
 	bool pairs = l->map_kind == GOHTTP2_MAP_PAIRS;
 
-	/* as a loop it would begin in its middle, which verifiers before 6.2 refuse: a back-edge that is no jump */
+	/* unrolled: clang enters the loop in its middle, which verifiers before 6.2 reject */
 #pragma unroll
 	for (__u32 i = 0; i < MAP_SLOTS; i++) {
 		const struct gohttp2_string *key = (void *)&s->group[8 + i * (pairs ? 40 : 16)];
@@ -212,9 +216,8 @@ static __always_inline void take_group(struct gohttp2_scratch *s, const struct g
 }
 
 /*
- * The group at @addr. The program may never have touched the page that its last slots are in: what is not written to
- * is zero, and the kernel has no memory there yet. Marks of zero are no entries in a bucket, elsewhere they are
- * written.
+ * Reads the group at @addr. Its last slots may lie on a page that the program never touched, which reads as a fault:
+ * zero marks are free slots of a bucket; groups since Go 1.24 are always written.
  */
 static __always_inline bool read_group(struct gohttp2_scratch *s, __u64 addr, bool buckets)
 {
@@ -226,11 +229,11 @@ static __always_inline bool read_group(struct gohttp2_scratch *s, __u64 addr, bo
 	barrier_var(here);
 	if ((here < BUCKET_NEXT && !read_user(s->group, here, addr)) || buckets)
 		return true;
-	TELL(map_group);
+	MISS(map_group);
 	return false;
 }
 
-/* Reads the group that s->groups stands at, and goes on to the next. False behind the last. */
+/* Reads the current group of s->groups and advances. False after the last. */
 static __noinline int next_group(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
 {
 	struct gohttp2_groups *g = &s->groups;
@@ -253,7 +256,7 @@ static __noinline int next_group(struct gohttp2_scratch *s, const struct gohttp2
 	return 1;
 }
 
-/* A turn of bpf_loop(). */
+/* Body of bpf_loop(). */
 static long walk_group(__u32 i, struct walk *w)
 {
 	if (!next_group(w->s, w->l))
@@ -262,7 +265,7 @@ static long walk_group(__u32 i, struct walk *w)
 	return 0;
 }
 
-/* What is looked at of a response with the status @code; trailers have none, and at the end gRPC's is in the map. */
+/* Lengths of wanted names of a response with HTTP status @code; trailers have none and carry gRPC's status. */
 static __always_inline __u64 lengths_of_response(const struct gohttp2_scratch *s, __u32 code)
 {
 	__u64 lengths = code >= 200 ? gohttp2_lengths : 0;
@@ -272,14 +275,14 @@ static __always_inline __u64 lengths_of_response(const struct gohttp2_scratch *s
 	return lengths;
 }
 
-/* Of a request. What frames have and the map does not begins with a colon. */
+/* The same of a request. Pseudo-headers are not in the map. */
 static __always_inline __u64 lengths_of_request(void)
 {
 	return gohttp2_lengths | LENGTH_OF("traceparent") | LENGTH_OF("user-agent") | LENGTH_OF("content-type") |
 	       LENGTH_OF("grpc-timeout");
 }
 
-/* Of the headers in the map those whose names have a length in s->lengths. */
+/* Reads the headers of @map whose names have a length in s->lengths. */
 static __always_inline void take_map(struct gohttp2_scratch *s, struct gohttp2_layout *l, __u64 map)
 {
 	struct walk w = { s, l };
@@ -288,7 +291,7 @@ static __always_inline void take_map(struct gohttp2_scratch *s, struct gohttp2_l
 		return;
 	s->fields.ptr = 0;
 	if (!find_groups(l, map, &s->groups)) {
-		TELL(map);
+		MISS(map);
 		return;
 	}
 	if (loops_there())
@@ -308,7 +311,7 @@ static __always_inline void keep_loopy(const struct gohttp2_scratch *s, struct g
 	name_text(t, s, loopy, TEXT_OF_LOOPY);
 }
 
-/* Key and side of a loopyWriter, by one read since it has a connection of its own. */
+/* Key and side of a loopyWriter: one read since gRPC 1.54, where it has its own connection. */
 static __always_inline bool take_loopy(struct hit *h, __u64 loopy, struct gohttp2_iface *conn, __u64 *side)
 {
 	__u16 side_off = h->l->loopy_side, conn_off = h->l->loopy_conn;
@@ -334,7 +337,7 @@ static __always_inline bool take_loopy(struct hit *h, __u64 loopy, struct gohttp
 		return false;
 	if (!read_user(side, sizeof(*side), loopy + side_off))
 		return true;
-	TELL(side);
+	MISS(side);
 	return false;
 }
 
@@ -390,8 +393,9 @@ static __always_inline bool on_client_headers(struct hit *h)
 /* ---- DATA, resets ---- */
 
 /*
- * The payload of a frame that was read, @data in it: a slice, or since gRPC 1.77 a mem.Buffer. That is a SliceBuffer,
- * which is a slice, or a buffer of a pool, whose slice comes second; where the frame's length stands tells which.
+ * Payload of a received frame, at offset @data: a slice, or since gRPC 1.77 a mem.Buffer. That is either a
+ * SliceBuffer, which is a slice, or a pooled buffer, whose slice is its second member; the frame's length identifies
+ * which.
  */
 static __always_inline void take_payload(struct hit *h, __u64 frame, __u16 data, bool boxed)
 {
@@ -404,7 +408,7 @@ static __always_inline void take_payload(struct hit *h, __u64 frame, __u16 data,
 	if (boxed && !read_user(&box, sizeof(box), frame))
 		frame = box.data;
 	if (read_user(words, sizeof(words), frame)) {
-		TELL(payload_place);
+		MISS(payload_place);
 		return;
 	}
 	if (boxed && words[1] != h->s->rec.bytes) {
@@ -414,12 +418,12 @@ static __always_inline void take_payload(struct hit *h, __u64 frame, __u16 data,
 	if (words[1] <= h->s->rec.bytes)
 		h->s->pieces[0] = (struct gohttp2_slice){ words[0], words[1] };
 	else
-		TELL(payload_slice);
+		MISS(payload_slice);
 }
 
-static __always_inline bool on_data(struct hit *h, enum gohttp2_place place, __u8 side, __u64 conn_addr)
+static __always_inline bool on_data(struct hit *h, enum gohttp2_site site, __u8 side, __u64 conn_addr)
 {
-	__u64 frame = arg(h->s, h->l, place, 1);
+	__u64 frame = arg(h->s, h->l, site, 1);
 	struct gohttp2_iface conn;
 
 	h->s->rec.what = GOHTTP2_WHAT_DATA;
@@ -431,9 +435,9 @@ static __always_inline bool on_data(struct hit *h, enum gohttp2_place place, __u
 	return true;
 }
 
-static __always_inline bool on_reset(struct hit *h, enum gohttp2_place place, __u8 side, __u64 conn_addr)
+static __always_inline bool on_reset(struct hit *h, enum gohttp2_site site, __u8 side, __u64 conn_addr)
 {
-	__u64 frame = arg(h->s, h->l, place, 1);
+	__u64 frame = arg(h->s, h->l, site, 1);
 	struct gohttp2_iface conn;
 
 	h->s->rec.what = GOHTTP2_WHAT_RESET;
@@ -445,17 +449,17 @@ static __always_inline bool on_reset(struct hit *h, enum gohttp2_place place, __
 	return true;
 }
 
-/* gRPC's buffered writer is what its Framer writes to. */
+/* Key of the connection that gRPC's Framer writes to, through a buffered writer. */
 static __always_inline bool framer_key(struct hit *h, __u64 framer)
 {
 	struct gohttp2_iface w, conn;
 
 	if (!framer || h->l->framer_w == GOHTTP2_NO_OFF || read_user(&w, sizeof(w), framer + h->l->framer_w)) {
-		TELL(framer);
+		MISS(framer);
 		return false;
 	}
 	if (h->l->bufw_type ? iface_type(&w) != h->l->bufw_type : h->l->bufw_conn == GOHTTP2_NO_OFF) {
-		h->not_ours = true;	/* the web's */
+		h->not_ours = true;	/* net/http's or x/net's */
 		return false;
 	}
 	return take_key(h, member(w.data, h->l->bufw_conn), &conn);
@@ -472,7 +476,7 @@ static __always_inline bool on_write_reset(struct hit *h)
 	return framer_key(h, arg(h->s, h->l, GOHTTP2_WRITE_RESET, 0));
 }
 
-/* DATA that a web server or client sends. Of a connection that has made no request yet nothing is known. */
+/* The same for DATA sent by net/http or x/net. Connections are known from their first request on. */
 static __always_inline bool web_framer_key(struct hit *h, __u64 framer)
 {
 	const struct gohttp2_web_conn *c = h->not_ours ? conn_of_framer(h->s, h->l, framer) : NULL;
@@ -529,7 +533,7 @@ static __always_inline __u32 bytes_of_pieces(__u64 at, __u64 n)
 	return (__u32)p.bytes;
 }
 
-/* Since 1.77: several pieces, each a slice. */
+/* Since gRPC 1.77: several pieces, each a slice. */
 static __always_inline bool on_write_data(struct hit *h)
 {
 	__u64 framer = arg(h->s, h->l, GOHTTP2_WRITE_DATA, 0), pieces = arg(h->s, h->l, GOHTTP2_WRITE_DATA, 3);
@@ -544,7 +548,7 @@ static __always_inline bool on_write_data(struct hit *h)
 		r->flags |= GOHTTP2_F_END_STREAM;
 	r->bytes = bytes_of_pieces(pieces, n);
 	if (gohttp2_payload && read_user(h->s->pieces, sizeof(h->s->pieces[0]) * (n < PIECES ? 1 : PIECES), pieces))
-		TELL(payload_pieces);
+		MISS(payload_pieces);
 	return take_key(h, member(word_at(framer, h->l->framer_writer), h->l->bufw_conn), &conn);
 }
 
@@ -564,7 +568,7 @@ static __always_inline void web_origin(struct hit *h, __u64 object, __u16 conn_o
 
 	take_goroutine(h);
 	if (!object || conn_off == GOHTTP2_NO_OFF || read_user(&conn, sizeof(conn), object + conn_off))
-		TELL(conn_web);
+		MISS(conn_web);
 	else
 		take_conn(h->s, h->l, &conn);
 }
@@ -623,7 +627,7 @@ static __always_inline bool on_webc_request(struct hit *h)
 	h->s->rec.flags |= GOHTTP2_F_SENT;
 	h->s->rec.stream = u32_at(cs, h->l->cs_id);
 	if (!cc || !h->s->rec.stream) {
-		TELL(request);
+		MISS(request);
 		return false;
 	}
 	web_origin(h, cc, h->l->cc_conn);
@@ -659,10 +663,10 @@ static __always_inline bool on_webc_done(struct hit *h)
 	return cc && h->s->rec.stream;
 }
 
-/* A frame of the web's client or server, whose connection object is @conn. */
-static __always_inline bool on_web_frame(struct hit *h, enum gohttp2_place place, __u8 side, __u8 what, __u64 conn)
+/* A frame received by net/http's client or server with connection object @conn. */
+static __always_inline bool on_web_frame(struct hit *h, enum gohttp2_site site, __u8 side, __u8 what, __u64 conn)
 {
-	__u64 frame = arg(h->s, h->l, place, 1);
+	__u64 frame = arg(h->s, h->l, site, 1);
 
 	web(h, conn, side, what);
 	if (!conn || !take_frame(h, frame))
@@ -676,9 +680,9 @@ static __always_inline bool on_web_frame(struct hit *h, enum gohttp2_place place
 	return true;
 }
 
-static __always_inline bool on_close(struct hit *h, enum gohttp2_place place, __u8 side, __u16 conn_off)
+static __always_inline bool on_close(struct hit *h, enum gohttp2_site site, __u8 side, __u16 conn_off)
 {
-	__u64 t = arg(h->s, h->l, place, 0);
+	__u64 t = arg(h->s, h->l, site, 0);
 	struct gohttp2_iface conn;
 
 	h->s->rec.what = GOHTTP2_WHAT_CONN_END;
@@ -694,22 +698,22 @@ static __always_inline bool on_close(struct hit *h, enum gohttp2_place place, __
 
 /* ---- one hit ---- */
 
-static __always_inline bool on_transport(struct hit *h, enum gohttp2_place place)
+static __always_inline bool on_transport(struct hit *h, enum gohttp2_site site)
 {
 	const struct gohttp2_layout *l = h->l;
-	__u64 t = arg(h->s, l, place, 0);
+	__u64 t = arg(h->s, l, site, 0);
 
-	switch (place) {
+	switch (site) {
 	case GOHTTP2_LOOPY_HEADERS: return on_loopy(h);
 	case GOHTTP2_SERVER_HEADERS: return on_server_headers(h);
 	case GOHTTP2_CLIENT_HEADERS: return on_client_headers(h);
-	case GOHTTP2_SERVER_RESET: return on_reset(h, place, GOHTTP2_SIDE_SERVER, member(t, l->server_conn));
-	case GOHTTP2_CLIENT_RESET: return on_reset(h, place, GOHTTP2_SIDE_CLIENT, member(t, l->client_conn));
+	case GOHTTP2_SERVER_RESET: return on_reset(h, site, GOHTTP2_SIDE_SERVER, member(t, l->server_conn));
+	case GOHTTP2_CLIENT_RESET: return on_reset(h, site, GOHTTP2_SIDE_CLIENT, member(t, l->client_conn));
 	case GOHTTP2_WRITE_RESET: return on_write_reset(h);
-	case GOHTTP2_SERVER_CLOSE: return on_close(h, place, GOHTTP2_SIDE_SERVER, l->server_conn);
-	case GOHTTP2_CLIENT_CLOSE: return on_close(h, place, GOHTTP2_SIDE_CLIENT, l->client_conn);
-	case GOHTTP2_SERVER_DATA: return on_data(h, place, GOHTTP2_SIDE_SERVER, member(t, l->server_conn));
-	case GOHTTP2_CLIENT_DATA: return on_data(h, place, GOHTTP2_SIDE_CLIENT, member(t, l->client_conn));
+	case GOHTTP2_SERVER_CLOSE: return on_close(h, site, GOHTTP2_SIDE_SERVER, l->server_conn);
+	case GOHTTP2_CLIENT_CLOSE: return on_close(h, site, GOHTTP2_SIDE_CLIENT, l->client_conn);
+	case GOHTTP2_SERVER_DATA: return on_data(h, site, GOHTTP2_SIDE_SERVER, member(t, l->server_conn));
+	case GOHTTP2_CLIENT_DATA: return on_data(h, site, GOHTTP2_SIDE_CLIENT, member(t, l->client_conn));
 	case GOHTTP2_FRAMER_DATA: return on_framer_data(h);
 	case GOHTTP2_WRITE_DATA: return on_write_data(h);
 	default:
@@ -717,31 +721,31 @@ static __always_inline bool on_transport(struct hit *h, enum gohttp2_place place
 	}
 }
 
-static __always_inline bool on_web(struct hit *h, enum gohttp2_place place)
+static __always_inline bool on_web(struct hit *h, enum gohttp2_site site)
 {
 	const struct gohttp2_layout *l = h->l;
-	__u64 first = arg(h->s, l, place, 0);
+	__u64 first = arg(h->s, l, site, 0);
 
-	switch (place) {
+	switch (site) {
 	case GOHTTP2_WEB_HEADERS: return on_web_headers(h);
 	case GOHTTP2_WEB_RESPONSE: return on_web_response(h);
 	case GOHTTP2_WEB_DONE: return on_web_done(h);
 	case GOHTTP2_WEBC_REQUEST: return on_webc_request(h);
 	case GOHTTP2_WEBC_HEADERS: return on_webc_headers(h);
 	case GOHTTP2_WEBC_DONE: return on_webc_done(h);
-	case GOHTTP2_WEB_DATA: return on_web_frame(h, place, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_DATA, first);
-	case GOHTTP2_WEB_RESET: return on_web_frame(h, place, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_RESET, first);
+	case GOHTTP2_WEB_DATA: return on_web_frame(h, site, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_DATA, first);
+	case GOHTTP2_WEB_RESET: return on_web_frame(h, site, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_RESET, first);
 	case GOHTTP2_WEBC_DATA:
-		return on_web_frame(h, place, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_DATA, word_at(first, l->rl_cc));
+		return on_web_frame(h, site, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_DATA, word_at(first, l->rl_cc));
 	case GOHTTP2_WEBC_RESET:
-		return on_web_frame(h, place, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_RESET, word_at(first, l->rl_cc));
+		return on_web_frame(h, site, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_RESET, word_at(first, l->rl_cc));
 	default:
-		TELL(no_place);
+		MISS(no_place);
 		return false;
 	}
 }
 
-/* When the process was started: another process' memory, so it is read once. */
+/* Start time of the process, read once per layout. */
 static __always_inline __u64 start_of(struct gohttp2_layout *l, const struct task_struct *task)
 {
 	if (!l->start_ns)
@@ -749,8 +753,8 @@ static __always_inline __u64 start_of(struct gohttp2_layout *l, const struct tas
 	return l->start_ns;
 }
 
-/* Ledger: a hit that is no call yet, of a place that is only counted, or of a process nobody wants, is filtered. */
-static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout, __u32 place,
+/* Ledger: a restarting function, a site that is only counted, and a process not selected count as filtered. */
+static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout, __u32 site,
 				  const struct task_struct *task)
 {
 	struct sonde_ledger *l = ledger_seen(GOHTTP2_CLASS_CALL);
@@ -758,17 +762,17 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_lay
 
 	if (!l)
 		return 0;
-	if (is_too_early(regs, layout, place)) {
+	if (is_too_early(regs, layout, site)) {
 		rec_filtered(l);
 		return 0;
 	}
 	if (!h.s) {
-		TELL(scratch);
+		MISS(scratch);
 		rec_lost(l, SONDE_LOST_COPY);
 		return 0;
 	}
 	h.s->tgid = task->tgid;
-	if (place == GOHTTP2_FRAME_ORDER || place == GOHTTP2_WRITE_FIELD || !is_selected(layout, h.s->tgid)) {
+	if (site == GOHTTP2_FRAME_ORDER || site == GOHTTP2_WRITE_FIELD || !is_selected(layout, h.s->tgid)) {
 		rec_filtered(l);
 		return 0;
 	}
@@ -776,7 +780,7 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_lay
 	h.s->start_ns = start_of(layout, task);
 	h.s->epoch = epoch_of(layout);
 	take_regs(h.s, regs);
-	if (place == GOHTTP2_LOOPY_HEADERS && send_answer(h.s, layout, l))
+	if (site == GOHTTP2_LOOPY_HEADERS && send_answer(h.s, layout, l))
 		return 0;
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
@@ -784,7 +788,7 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_lay
 	h.s->fields.len = 0;
 	if (gohttp2_payload)
 		__builtin_memset(h.s->pieces, 0, sizeof(h.s->pieces));
-	if (place >= GOHTTP2_WEB_FIRST ? on_web(&h, place) : on_transport(&h, place)) {
+	if (site >= GOHTTP2_WEB_FIRST ? on_web(&h, site) : on_transport(&h, site)) {
 		if (gohttp2_payload && h.s->rec.what == GOHTTP2_WHAT_DATA)
 			take_pieces(h.s);
 		if (h.map)
@@ -800,23 +804,23 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_lay
 
 static __always_inline int hit(struct bpf_user_regs *regs)
 {
-	/* loads and no calls: programs for places need what is younger than a typed task */
+	/* direct loads: kernels that can attach this program have typed tasks */
 	const struct task_struct *task = bpf_get_current_task_btf();
 	__u64 cookie = bpf_get_attach_cookie(regs);
 	struct gohttp2_layout *layout = layout_at(task->tgid, cookie);
-	__u32 place = cookie & GOHTTP2_COOKIE_PLACE;
+	__u32 site = cookie & GOHTTP2_COOKIE_SITE;
 
-	if (!layout || place >= GOHTTP2_PLACE__MAX)
+	if (!layout || site >= GOHTTP2_SITE__MAX)
 		return 0;
-	if (place == GOHTTP2_COLLECTED)
+	if (site == GOHTTP2_COLLECTED)
 		return collected(layout);
 	if (bpf_preempt_disable) {
 		bpf_preempt_disable();
-		on_hit(regs, layout, place, task);
+		on_hit(regs, layout, site, task);
 		bpf_preempt_enable();
 		return 0;
 	}
-	return on_hit(regs, layout, place, task);
+	return on_hit(regs, layout, site, task);
 }
 
 SEC("uprobe.multi")

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What was found out about a connection of gRPC's transport, so that its next request need not: the way from the
- * transport to the socket is ten reads. All requests of a connection pass through one goroutine. It is forgotten when
- * the transport is closed, before the program can use the object's memory again; where that cannot be seen nothing is
- * remembered.
+ * From a net.Conn in the program's memory to the kernel's socket: unwraps TLS and other wrappers, then looks up the
+ * descriptor in the task's files. A connection that cannot be resolved counts as a miss, and its call has no peer.
  *
- * And whose connection a Framer of the web writes to, which nothing in it says.
+ * gRPC's connections are cached, since the way from transport to socket takes ten reads; one goroutine handles all
+ * requests of a connection. An entry is dropped when the transport closes, before the program can reuse the object's
+ * memory; where closing cannot be probed nothing is cached.
+ *
+ * A second table maps Framers of net/http and x/net to their connections, which a Framer does not reference.
  */
 #ifndef GOHTTP2_CONNS_BPF_H
 #define GOHTTP2_CONNS_BPF_H
@@ -52,13 +54,13 @@ struct gohttp2_iface {
 	__u64 itab, data;
 };
 
-/* The type of what an interface with methods holds: itab._type. The itab itself may be made at run time. */
+/* Dynamic type of a non-empty interface: itab._type. The itab itself may be created at run time. */
 static __always_inline __u64 iface_type(const struct gohttp2_iface *c)
 {
 	return word_at(c->itab, 8);
 }
 
-/* Which wrapper has this type; -1 = none. */
+/* Index of the wrapper of this type; -1 = none. */
 static __always_inline int wrapper_of(const struct gohttp2_layout *l, __u64 type)
 {
 	for (int i = 0; i < GOHTTP2_WRAPPERS; i++)
@@ -85,17 +87,17 @@ static __always_inline int conn_fd(struct gohttp2_layout *l, const struct gohttp
 			break;
 		w = type ? wrapper_of(l, type) : -1;
 		if (w < 0 || i == UNWRAP_MAX) {
-			TELL(conn_type);
+			MISS(conn_type);
 			return -1;
 		}
 		if (read_user(&c, sizeof(c), c.data + l->wrapper_conn[w & (GOHTTP2_WRAPPERS - 1)])) {
-			TELL(conn_inner);
+			MISS(conn_inner);
 			return -1;
 		}
 	}
 	netfd = word_at(c.data, l->conn_fd);
 	if (!netfd || read_user(&fd, sizeof(fd), netfd + l->sysfd))
-		TELL(fd);
+		MISS(fd);
 	return fd;
 }
 
@@ -116,7 +118,7 @@ static __always_inline struct sock *task_sock(__u32 fd)
 	return BPF_CORE_READ(socket, sk);
 }
 
-/* IPv4 in IPv6 becomes IPv4, as everywhere in sonde. */
+/* Converts IPv4-mapped IPv6 to IPv4, as everywhere in sonde. */
 static __always_inline void unmap(struct gohttp2_frame_rec *r)
 {
 	__u32 *l = (__u32 *)r->laddr, *p = (__u32 *)r->raddr;
@@ -131,7 +133,7 @@ static __always_inline void unmap(struct gohttp2_frame_rec *r)
 	p[1] = p[2] = p[3] = 0;
 }
 
-/* A member of the sock_common that was read into s->sock; its offset is the running kernel's. */
+/* A member of the sock_common in s->sock, at the running kernel's offset. */
 static __always_inline const void *in_sock(const struct gohttp2_scratch *s, __u32 off)
 {
 	return &s->sock[off < SOCK_BYTES - 16 ? off : 0];
@@ -139,19 +141,19 @@ static __always_inline const void *in_sock(const struct gohttp2_scratch *s, __u3
 #define SOCK(s, type, member) \
 	(*(const type *)in_sock(s, bpf_core_field_offset(struct sock_common, member)))
 
-/* One read for all of it: each costs as much as a map. */
+/* One read for all members: each read costs as much as a map look-up. */
 static __always_inline bool read_sock(struct gohttp2_scratch *s, const void *sk)
 {
 	return !bpf_probe_read_kernel(s->sock, sizeof(s->sock), sk);
 }
 
-/* Both ports, as they stand there. */
+/* Both ports in one word, byte orders as in the kernel. */
 static __always_inline __u32 sock_ports(const struct gohttp2_scratch *s)
 {
 	return (__u32)SOCK(s, __u16, skc_num) << 16 | SOCK(s, __u16, skc_dport);
 }
 
-/* What read_sock() read. */
+/* Fills the record from s->sock. */
 static __always_inline void take_sock(struct gohttp2_scratch *s, __u32 netns)
 {
 	struct gohttp2_frame_rec *r = &s->rec;
@@ -179,7 +181,7 @@ static __always_inline void take_sock(struct gohttp2_scratch *s, __u32 netns)
 	r->flags |= GOHTTP2_F_SOCK;
 }
 
-/* The socket of the connection, NULL when it was not found. */
+/* The socket of the connection; NULL if not found. */
 static __always_inline const struct sock *take_conn(struct gohttp2_scratch *s, struct gohttp2_layout *l,
 						    const struct gohttp2_iface *conn)
 {
@@ -192,7 +194,7 @@ static __always_inline const struct sock *take_conn(struct gohttp2_scratch *s, s
 		return NULL;
 	sk = task_sock(r->fd);
 	if (!sk) {
-		TELL(not_socket);
+		MISS(not_socket);
 		return NULL;
 	}
 	if (!read_sock(s, sk))
@@ -202,18 +204,18 @@ static __always_inline const struct sock *take_conn(struct gohttp2_scratch *s, s
 	return sk;
 }
 
-/* ---- connections that are known ---- */
+/* ---- cached connections ---- */
 
 struct gohttp2_object {
-	__u64 addr;		/* of the server's transport; of a client the connection's */
-	__u32 born, tgid;	/* of its process */
+	__u64 addr;		/* of the server's transport, or of a client's connection */
+	__u32 born, tgid;	/* of the process */
 };
 
 struct gohttp2_known {
-	__u64 addr;		/* that of the key, first: an element that is used again meanwhile shows by it */
+	__u64 addr;		/* as in the key; comes first, so that a reused element is detected */
 	__u64 g;
 	__u64 conn, goid, parent_goid;
-	__u64 sk;		/* of the kernel: read, never followed */
+	__u64 sk;		/* kernel address: compared and read, never trusted */
 	__u32 netns, ports;
 	__s32 fd;
 	__u32 pad;
@@ -229,14 +231,14 @@ struct {
 #define NEAR_SLOTS 16		/* a power of two */
 
 /*
- * The same at hand: what a request's record says of its connection, for each CPU its own. It holds as long as no
- * connection of the process was closed since.
+ * First-level cache, per CPU: the origin of a request as its record holds it. Valid until a connection of the process
+ * closes.
  */
 struct gohttp2_near {
 	__u64 addr, g;
 	__u32 born, tgid, closed, ports;
 	__u64 sk;
-	struct gohttp2_frame_rec rec; /* without what is the frame's own */
+	struct gohttp2_frame_rec rec; /* only the members that describe the connection */
 };
 
 struct {
@@ -246,7 +248,7 @@ struct {
 	__type(value, struct gohttp2_near);
 } gohttp2_near SEC(".maps");
 
-/* NULL where another hit could come in between. */
+/* NULL if another hit could interrupt. */
 static __always_inline struct gohttp2_near *near_at(__u64 addr)
 {
 	__u32 slot = slot_of(addr) & (NEAR_SLOTS - 1);
@@ -254,7 +256,7 @@ static __always_inline struct gohttp2_near *near_at(__u64 addr)
 	return bpf_preempt_disable ? bpf_map_lookup_elem(&gohttp2_near, &slot) : NULL;
 }
 
-/* The socket is looked at: it may have got a cookie. */
+/* Re-reads the socket, which may have been assigned a cookie since. */
 static __always_inline bool is_near(struct gohttp2_scratch *s, const struct gohttp2_layout *l, struct gohttp2_near *n,
 				    __u64 addr)
 {
@@ -265,7 +267,7 @@ static __always_inline bool is_near(struct gohttp2_scratch *s, const struct goht
 	return true;
 }
 
-/* What the record says of its connection, to @to. */
+/* Copies the members that describe the connection. */
 static __always_inline void copy_origin(struct gohttp2_frame_rec *to, const struct gohttp2_frame_rec *from)
 {
 	to->conn = from->conn;
@@ -287,10 +289,10 @@ static __always_inline struct gohttp2_object object_at(const struct gohttp2_scra
 	return (struct gohttp2_object){ .addr = addr, .born = l->born, .tgid = s->tgid };
 }
 
-/* The whole origin of a request, and the key of its connection. */
+/* Fills the origin of a request and the key of its connection from the cache. */
 static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohttp2_layout *l, __u64 addr)
 {
-	__u32 closed = *(volatile const __u32 *)&l->closed;	/* before the connection is looked for */
+	__u32 closed = *(volatile const __u32 *)&l->closed;	/* read before the look-up */
 	struct gohttp2_object key = object_at(s, l, addr);
 	struct gohttp2_known *k = bpf_map_lookup_elem(&gohttp2_conns, &key);
 	struct gohttp2_near *n = near_at(addr);
@@ -318,7 +320,7 @@ static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohtt
 	return true;
 }
 
-/* What is near of the connection at @addr, or NULL. */
+/* First-level entry of the connection at @addr, or NULL. */
 static __always_inline const struct gohttp2_near *nearby(struct gohttp2_scratch *s, const struct gohttp2_layout *l,
 							 __u64 addr)
 {
@@ -330,9 +332,9 @@ static __always_inline const struct gohttp2_near *nearby(struct gohttp2_scratch 
 	return n;
 }
 
-/* s->sock is that of @sk. */
+/* Caches the connection at @addr. s->sock holds @sk. */
 static __always_inline void remember(struct gohttp2_scratch *s, const struct gohttp2_layout *l, __u64 addr,
-				     const struct sock *sk, enum gohttp2_place close)
+				     const struct sock *sk, enum gohttp2_site close)
 {
 	struct gohttp2_object key = object_at(s, l, addr);
 	struct gohttp2_known k;
@@ -362,7 +364,7 @@ static __always_inline void forget_conn(const struct gohttp2_scratch *s, struct 
 }
 
 struct gohttp2_web_conn {
-	__u64 conn;		/* the object that is the key of its calls */
+	__u64 conn;		/* connection object, the key of its calls */
 	__u64 side;
 };
 
@@ -373,7 +375,7 @@ struct {
 	__type(value, struct gohttp2_web_conn);
 } gohttp2_framers SEC(".maps");
 
-/* Told with each request: memory that is another connection's Framer by then is known as that. */
+/* Updated with each request, so that memory reused for another connection's Framer maps to that connection. */
 static __always_inline void remember_framer(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
 					    __u64 framer)
 {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The headers of a frame: those that were asked for are copied at once, for the array that holds them is used again
- * when the function returns. Most are told apart by the length of their name alone, those that are always looked for
- * without a map. Values of secrets stay where they are. Payload of DATA frames is a header without a name; it is
- * never kept: programs use its memory again at any time.
+ * Headers of a frame. Wanted ones are copied at once, since the program reuses the array when the function returns.
+ * The length of the name alone rules out most headers; those always wanted need no map look-up. Values of secrets are
+ * not copied. Payload of a DATA frame is a header without a name and is never cached: programs reuse its memory.
+ *
+ * Header cache: strings at the same addresses are equal until the GC cycle ends (gohttp2_string_cache.bpf.h), and
+ * literals that a program sends always are. If the wanted names and values of a frame lie where those of an earlier
+ * frame did, its fields are copied as a block: mostly repeated requests of a method on one connection, and trailers.
+ * An entry is written at the second miss with the same addresses, so that headers that differ in each request do not
+ * evict it; entries of an older epoch are rebuilt at once. Per CPU, with preemption off (gohttp2_state.bpf.h).
  */
 #ifndef GOHTTP2_FIELDS_BPF_H
 #define GOHTTP2_FIELDS_BPF_H
@@ -18,7 +23,7 @@ static __always_inline __u32 capped(__u64 n, __u32 max)
 	return n > max ? max : (__u32)n;
 }
 
-/* Values that came over a connection are the program's alone; those it sends may be in memory that it writes to. */
+/* May the value be cached? Received values are immutable; sent ones may lie in memory that the program modifies. */
 static __always_inline bool is_kept(const struct gohttp2_scratch *s, __u32 header, __u32 len)
 {
 	if (s->rec.flags & (GOHTTP2_F_SENT | GOHTTP2_F_WEB))
@@ -35,10 +40,10 @@ static __noinline int add_value(struct gohttp2_scratch *s, __u32 header, __u32 n
 	off = s->off;
 	if (off > DATA_BYTES - VALUE_BYTES - 64) {
 		s->lasts = 0;
-		TELL(header_room);
+		MISS(header_room);
 		return 0;
 	}
-	barrier_var(off); /* a bound that verifiers before 6.2 see too */
+	barrier_var(off); /* verifiers before 6.2: bound the register that is used */
 	off &= DATA_BYTES - 1;
 	f = (void *)&s->data[off];
 	f->header = header;
@@ -66,7 +71,7 @@ static __noinline int add_value(struct gohttp2_scratch *s, __u32 header, __u32 n
 		f->flags |= GOHTTP2_FIELD_FAULT;
 		take = 0;
 		s->lasts = 0;
-		TELL(header_value);
+		MISS(header_value);
 	}
 	f->value_len = take;
 	s->off = off + take;
@@ -89,7 +94,7 @@ static __always_inline bool same_name(const union name_words *a, union name_word
 	return a->w[0] == b.w[0] && a->w[1] == b.w[1];
 }
 
-/* ASCII in lower case, as names are in frames; those of net/http's headers are not. */
+/* ASCII to lower case. Names in frames are lower case, those of net/http's headers are not. */
 static __always_inline __u64 lower(__u64 w)
 {
 	const __u64 ones = 0x0101010101010101ull, low = w & 0x7f * ones;
@@ -98,7 +103,7 @@ static __always_inline __u64 lower(__u64 w)
 	return w | (upper & ~w & 0x80 * ones) >> 2;
 }
 
-/* GOHTTP2_H_OTHER: none of those that are always looked for. @n: zero behind the name. */
+/* Number of a header that is always wanted, else GOHTTP2_H_OTHER. @n: padded with zeros. */
 static __always_inline __u32 known_header(const union name_words *n)
 {
 	return
@@ -108,7 +113,7 @@ static __always_inline __u32 known_header(const union name_words *n)
 		GOHTTP2_H_OTHER;
 }
 
-/* One whose name is in the map: somebody asked for it. */
+/* A header that --header names: looked up in the map. */
 static __always_inline void take_other(struct gohttp2_scratch *s, const struct gohttp2_hf *hf)
 {
 	const struct gohttp2_name_val *want;
@@ -120,7 +125,7 @@ static __always_inline void take_other(struct gohttp2_scratch *s, const struct g
 		return;
 	if (bpf_probe_read_user(s->name.name, len, (void *)hf->name.ptr)) {
 		s->lasts = 0;
-		TELL(header_name);
+		MISS(header_name);
 		return;
 	}
 #pragma unroll
@@ -132,15 +137,15 @@ static __always_inline void take_other(struct gohttp2_scratch *s, const struct g
 }
 
 /*
- * Names that are literals of the program are read once: where they lie nothing can be written to. What was found out
- * is one word of the layout, so that it is there or not; the number is one more than enum gohttp2_header's.
+ * Names that are literals lie in read-only memory and are read once. The result is one word of the layout, so that
+ * it is either complete or absent; the number stored is enum gohttp2_header + 1.
  */
 static __always_inline bool is_literal(const struct gohttp2_layout *l, __u64 ptr, __u64 len)
 {
 	return ptr >= l->fixed_lo && ptr < l->fixed_hi && len <= l->fixed_hi - ptr;
 }
 
-/* Which header has this name, of those that are always looked for; -1 = the name could not be read. */
+/* Number of the header with this name, GOHTTP2_H_OTHER if not always wanted; -1 = unreadable. */
 static __always_inline int header_of(struct gohttp2_layout *l, const struct gohttp2_string *s)
 {
 	__u64 ptr = s->ptr, len = s->len, *known = &l->names[slot_of(ptr) & (GOHTTP2_LEARNT - 1)], k = *known;
@@ -161,8 +166,8 @@ static __always_inline int header_of(struct gohttp2_layout *l, const struct goht
 }
 
 /*
- * A value of one to three bytes that is a literal, as most statuses are: read once too. Its place in the program, its
- * length and its bytes are one word of the layout.
+ * Adds a literal value of one to three bytes, such as most statuses, and reads it once: one word of the layout holds
+ * its address, length and bytes.
  */
 static __noinline int add_short(struct gohttp2_scratch *s, struct gohttp2_layout *l, __u32 header, __u64 ptr,
 				__u64 len)
@@ -180,7 +185,7 @@ static __noinline int add_short(struct gohttp2_scratch *s, struct gohttp2_layout
 	off = s->off;
 	if (off > DATA_BYTES - VALUE_BYTES - 64) {
 		s->lasts = 0;
-		TELL(header_room_short);
+		MISS(header_room_short);
 		return 0;
 	}
 	barrier_var(off);
@@ -209,20 +214,20 @@ static __always_inline bool is_request(const struct gohttp2_frame_rec *r)
 	return sent == (r->side == GOHTTP2_SIDE_CLIENT);
 }
 
-/* The map has the headers too, which went before. */
+/* A map of trailers also holds the headers, which were sent before. */
 static __always_inline bool is_map_of_trailers(const struct gohttp2_scratch *s)
 {
 	return !s->fields.ptr && !s->rec.code && !is_request(&s->rec);
 }
 
-/* Does the string stay what it is, where it is? What came over a connection does until the next epoch. */
+/* Is the string immutable? Received strings are until the next epoch. */
 static __always_inline bool is_lasting(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
 				       const struct gohttp2_string *v)
 {
 	return !(s->rec.flags & GOHTTP2_F_SENT) || !v->len || is_literal(l, v->ptr, v->len);
 }
 
-/* A header whose name has a length that is looked at. */
+/* Adds a header whose name has a wanted length. */
 static __always_inline int take_field(struct gohttp2_scratch *s, struct gohttp2_layout *l,
 				      const struct gohttp2_hf *hf)
 {
@@ -235,10 +240,10 @@ static __always_inline int take_field(struct gohttp2_scratch *s, struct gohttp2_
 
 		if (header < 0) {
 			s->lasts = 0;
-			TELL(header_known);
+			MISS(header_known);
 			return 0;
 		}
-		s->header = header;	/* a dozen numbers, each of which the verifier would follow from here on */
+		s->header = header;	/* else the verifier explores each of a dozen values */
 		barrier();
 		header = s->header;
 		if (header != GOHTTP2_H_OTHER && s->wanted >> (header & 31) & 1)
@@ -249,15 +254,15 @@ static __always_inline int take_field(struct gohttp2_scratch *s, struct gohttp2_
 	return 0;
 }
 
-/* ---- the cache ---- */
+/* ---- the header cache ---- */
 
 #define AGAIN_HEADERS 12
 #define AGAIN_BYTES 256		/* of fields */
 #define AGAIN_SLOTS 32		/* a power of two */
 
 struct gohttp2_header_cache {
-	__u64 print;		/* of the headers below, 0 = there are none */
-	__u64 missed;		/* of what was looked for here last, in vain */
+	__u64 print;		/* fingerprint of the headers below; 0 = empty */
+	__u64 missed;		/* fingerprint of the last miss */
 	__u64 epoch;
 	__u32 tgid, wanted;
 	__u32 n, len;		/* headers; bytes of fields */
@@ -273,8 +278,7 @@ struct {
 } gohttp2_header_cache SEC(".maps");
 
 /*
- * May the headers of this frame, in s->hf, be those of another? Where preemption cannot be switched off they never
- * are, and the verifier need not look at what follows.
+ * May the headers in s->hf be cached? Not where preemption cannot be disabled; the verifier then skips the cache.
  */
 static __always_inline bool may_repeat(const struct gohttp2_scratch *s, __u32 n)
 {
@@ -282,22 +286,22 @@ static __always_inline bool may_repeat(const struct gohttp2_scratch *s, __u32 n)
 	       !(s->rec.flags & GOHTTP2_F_WEB);
 }
 
-/* All bits for a header that is looked at, by the length of its name, else none. */
+/* All bits set if a name of @len bytes is wanted, else none. */
 static __always_inline __u64 looked_at(const struct gohttp2_scratch *s, __u64 len)
 {
 	return -(s->lengths >> (len & 63) & !(len >> 6));
 }
 
 /*
- * How many headers there are, for a loop: out of memory, since the verifier learns it at each end of the loop and
- * then looks at what follows once for each.
+ * Number of headers, as a loop bound. Read from memory: with a known register the verifier would explore the code
+ * after the loop once per exit.
  */
 static __always_inline __u32 loop_headers(const struct gohttp2_scratch *s)
 {
 	return *(const volatile __u16 *)&s->rec.n_fields;
 }
 
-/* Where the values lie, in one number: never 0. */
+/* Fingerprint of the addresses of the wanted values; never 0. */
 static __always_inline __u64 print_of(const struct gohttp2_scratch *s)
 {
 	__u32 n = loop_headers(s);
@@ -328,7 +332,7 @@ static __always_inline bool same_places(const struct gohttp2_scratch *s, const s
 	return !differ;
 }
 
-/* Are the fields of the frame known? */
+/* Does the entry hold the fields of this frame? */
 static __always_inline bool is_again(const struct gohttp2_scratch *s, const struct gohttp2_header_cache *a,
 				     __u64 print, __u32 n)
 {
@@ -364,7 +368,7 @@ static __always_inline void keep_fields(const struct gohttp2_scratch *s, struct 
 
 /* ---- payload ---- */
 
-/* A turn of the loop below. */
+/* Body of the loop below. */
 static long take_piece(__u32 i, struct walk *w)
 {
 	struct gohttp2_scratch *s = w->s;
@@ -387,7 +391,7 @@ static long take_piece(__u32 i, struct walk *w)
 	if (take && bpf_probe_read_user(&s->data[off & (DATA_BYTES - 1)], take, (void *)p->ptr)) {
 		f->flags |= GOHTTP2_FIELD_FAULT;
 		take = 0;
-		TELL(payload);
+		MISS(payload);
 	}
 	f->value_len = take;
 	s->payload -= take;
@@ -410,8 +414,8 @@ static __always_inline void take_pieces(struct gohttp2_scratch *s)
 /* ---- all headers of a frame ---- */
 
 /*
- * The headers in front of a response of gRPC's own server, of which nothing is looked at: there its status can be no
- * other than 200 (PROTOCOL-HTTP2.md, "Responses").
+ * Response headers of gRPC's server of which none is wanted. Their status is always 200 (PROTOCOL-HTTP2.md,
+ * "Responses").
  */
 static __always_inline bool is_plain_response(const struct gohttp2_frame_rec *r)
 {
@@ -420,7 +424,7 @@ static __always_inline bool is_plain_response(const struct gohttp2_frame_rec *r)
 	       !gohttp2_lengths;
 }
 
-/* Of gRPC's own transport: all requests are POST, and a response that it sends is of the request's type. */
+/* gRPC's transport sends POST requests only, and its responses have the content-type of the request. */
 static __always_inline __u32 wanted_headers(const struct gohttp2_frame_rec *r)
 {
 	if (r->flags & GOHTTP2_F_WEB)
@@ -430,7 +434,7 @@ static __always_inline __u32 wanted_headers(const struct gohttp2_frame_rec *r)
 	return r->flags & GOHTTP2_F_SENT ? ~(1u << GOHTTP2_H_CONTENT_TYPE) : ~0u;
 }
 
-/* The length that ":method" and ":scheme" share is not even looked at where neither is wanted. */
+/* Without ":method", names of its length need not be read; ":scheme" is never wanted. */
 static __always_inline __u64 wanted_lengths(__u32 wanted)
 {
 	__u64 known = known_lengths;
@@ -440,7 +444,7 @@ static __always_inline __u64 wanted_lengths(__u32 wanted)
 	return known | gohttp2_lengths;
 }
 
-/* A turn of the loop below. */
+/* Body of the loop below. */
 static long take_nth(__u32 i, struct walk *w)
 {
 	const struct gohttp2_hf *hf = &w->s->hf[i & (HF_MAX - 1)];
@@ -451,7 +455,6 @@ static long take_nth(__u32 i, struct walk *w)
 	return 0;
 }
 
-/* All of the headers, one after the other. */
 static __always_inline void walk_fields(struct gohttp2_scratch *s, struct gohttp2_layout *l, __u32 have)
 {
 	struct walk w = { s, l };
@@ -464,8 +467,8 @@ static __always_inline void walk_fields(struct gohttp2_scratch *s, struct gohttp
 }
 
 /*
- * The headers of the frame, s->fields. What leads here only says where they are: one place that reads them is a fifth
- * of the verifier's work. NULL: what was asked for is in s->data; else it is where it was kept.
+ * Reads the headers of the frame, s->fields, for every probe site: one reader is a fifth of the verifier's work.
+ * Returns the cache entry that holds the fields, or NULL if they are in s->data.
  */
 static __always_inline const struct gohttp2_header_cache *take_fields(struct gohttp2_scratch *s,
 								      struct gohttp2_layout *l)
@@ -477,7 +480,7 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 	s->rec.n_fields = capped(n, 65535);
 	if (n > HF_MAX) {
 		s->rec.flags |= GOHTTP2_F_MORE_FIELDS;
-		TELL(header_count);
+		MISS(header_count);
 	}
 	if (is_plain_response(&s->rec)) {
 		s->rec.code = 200;
@@ -486,11 +489,11 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 	s->wanted = wanted_headers(&s->rec);
 	if (s->fields.ptr)
 		s->lengths = wanted_lengths(s->wanted);
-	barrier_var(have); /* verifiers before 6.2 forget the bound of what comes from a wider one */
+	barrier_var(have); /* verifiers before 6.2 lose bounds when a register is narrowed */
 	if (!have || have > HF_MAX)
 		return NULL;
 	if (s->fields.ptr && bpf_probe_read_user(s->hf, have * HF_BYTES, (void *)s->fields.ptr)) {
-		TELL(fields);
+		MISS(fields);
 		return NULL;
 	}
 	if (may_repeat(s, have)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Programs that start and end. One whose file is watched already gets its layout here, before its first instruction
- * runs; user space is told of all of them and looks at the files it does not know.
+ * Processes that start and end. A program whose file is already watched gets its layout here, before its first
+ * instruction; user space receives a record of every exec and inspects files that are new.
  */
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
@@ -28,7 +28,7 @@ struct {
 	__type(value, struct gohttp2_file_val);
 } gohttp2_files SEC(".maps");
 
-/* The layout of each module as it is in the file. */
+/* Layout of each module with the addresses of the file. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -37,7 +37,7 @@ struct {
 	__type(value, struct gohttp2_layout);
 } gohttp2_linked SEC(".maps");
 
-/* Processes with a layout: value is the module without its lowest bit. */
+/* Processes that have a layout; the value is the module without its lowest bit. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -46,7 +46,7 @@ struct {
 	__type(value, __u32);
 } gohttp2_tgids SEC(".maps");
 
-/* A layout is too large for the stack. */
+/* A layout does not fit on the BPF stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -79,7 +79,7 @@ static __always_inline bool give_layout(__u32 tgid, __u32 module, __u64 bias)
 	room->born = (__u32)bpf_ktime_get_ns();
 	move_layout(room, bias);
 	if (bpf_map_update_elem(&gohttp2_layouts, &key, room, BPF_ANY)) {
-		TELL(layout);
+		MISS(layout);
 		return false;
 	}
 	return true;
@@ -99,7 +99,7 @@ static __always_inline void forget(__u32 tgid)
 	bpf_map_delete_elem(&gohttp2_tgids, &tgid);
 }
 
-/* Does the process run a file that is watched? Then its calls are seen from here on. */
+/* Gives the process its layouts if its file is watched. */
 static __always_inline bool adopt(__u32 tgid, const struct gohttp2_file_key *file)
 {
 	struct gohttp2_file_val *val = bpf_map_lookup_elem(&gohttp2_files, file);
@@ -117,7 +117,7 @@ static __always_inline bool adopt(__u32 tgid, const struct gohttp2_file_key *fil
 		return false;
 	give_layout(tgid, module | 1, bias);
 	if (bpf_map_update_elem(&gohttp2_tgids, &tgid, &module, BPF_ANY))
-		TELL(tgid);
+		MISS(tgid);
 	return true;
 }
 

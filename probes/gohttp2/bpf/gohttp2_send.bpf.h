@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
-/* The record of a frame, out of scratch memory into a ring. */
+/* Sends the record of a frame from scratch memory to a ring. */
 #ifndef GOHTTP2_SEND_BPF_H
 #define GOHTTP2_SEND_BPF_H
 
@@ -9,18 +9,18 @@
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_string_cache.bpf.h"
 
-#define PLAIN_BYTES (1024 - SONDE_PLAIN_REC)	/* of a record that is copied here */
+#define PLAIN_BYTES (1024 - SONDE_PLAIN_REC)	/* of a record that goes to the plain ring */
 _Static_assert(PLAIN_BYTES + SONDE_PLAIN_REC <= SONDE_PLAIN_MOST, "fits");
 #define BLOCK_BYTES 64
 #define SHORTER (sizeof(struct gohttp2_frame_rec) - sizeof(struct gohttp2_short_rec))
 
-/* Nothing comes between two hits on a CPU: records go where no call into the kernel is needed. */
+/* With preemption off, records go to the plain ring, which needs no call into the kernel. */
 static __always_inline bool send_plain(void)
 {
 	return plain_there() && bpf_preempt_disable;
 }
 
-/* What is copied behind the record's end is older memory of the scratch, and the next record's place. */
+/* Copies whole blocks: bytes after the record's end are stale scratch, and the next record overwrites them. */
 static __always_inline int send_copy(const void *from, struct sonde_ledger *l, __u32 len)
 {
 	struct sonde_plain_head *plain;
@@ -34,7 +34,7 @@ static __always_inline int send_copy(const void *from, struct sonde_ledger *l, _
 	return 0;
 }
 
-/* What both makers of a short record know; the rest is theirs. */
+/* Fields that both writers of a short record fill alike. */
 static __always_inline void head_of_short(struct gohttp2_short_rec *q, const struct gohttp2_scratch *s,
 					  const struct sonde_ledger *l, __u64 conn, __u32 fields_len)
 {
@@ -57,7 +57,7 @@ static __always_inline void put_short(struct gohttp2_short_rec *q, const struct 
 	q->n_fields = s->rec.n_fields;
 }
 
-/* A short record in front of the fields. It lies over the end of the long one, so that is read before. */
+/* Puts a short record before the fields. It overlaps the end of the long record, whose members are read first. */
 static __always_inline void shorten(struct gohttp2_scratch *s, const struct sonde_ledger *l, __u32 len)
 {
 	struct gohttp2_short_rec *q = (void *)&s->rec + SHORTER;
@@ -76,8 +76,8 @@ static __always_inline void shorten(struct gohttp2_scratch *s, const struct sond
 }
 
 /*
- * A frame all of which is known: its record is written where it stays. What was just put together in scratch memory
- * would have to be waited for, since a load that covers several stores cannot go before them.
+ * Sends a frame whose fields are cached, writing its record in place. Copying it from scratch memory would stall: a
+ * load that spans several recent stores cannot be forwarded from the store buffer.
  */
 static __always_inline void send_again(const struct gohttp2_scratch *s, const struct gohttp2_header_cache *a,
 				       const struct gohttp2_near *n, struct sonde_ledger *l)
@@ -88,7 +88,7 @@ static __always_inline void send_again(const struct gohttp2_scratch *s, const st
 	void *room = plain_reserve(&plain, l);
 
 	if (!room) {
-		TELL(ring_again);
+		MISS(ring_again);
 		return;
 	}
 	for (__u32 i = 0; i < AGAIN_BYTES && i < len; i += BLOCK_BYTES)
@@ -101,7 +101,7 @@ static __always_inline void send_again(const struct gohttp2_scratch *s, const st
 		q->stream = s->rec.stream;
 		q->what = s->rec.what;
 		q->side = s->rec.side;
-		q->flags = n->rec.flags | s->rec.flags;	/* what was just written would have to be waited for */
+		q->flags = n->rec.flags | s->rec.flags;	/* reading q->flags back would stall */
 		q->n_fields = s->rec.n_fields;
 		q->fields_len = len;
 	} else {
@@ -110,7 +110,7 @@ static __always_inline void send_again(const struct gohttp2_scratch *s, const st
 	plain_submit(plain, l, room, front + len);
 }
 
-/* A request says where it comes from. */
+/* Requests carry their origin; other frames take the short record. */
 static __always_inline bool is_whole(const struct gohttp2_frame_rec *r)
 {
 	return r->what == GOHTTP2_WHAT_HEADERS && is_request(r);
@@ -137,7 +137,7 @@ static __always_inline void send(struct gohttp2_scratch *s, struct sonde_ledger 
 	from = (void *)&s->rec + (s->from & 127);
 	len += sizeof(s->rec) - s->from;
 	barrier_var(len);
-	if (len > sizeof(s->rec) + DATA_BYTES) {	/* cannot be, which the verifier does not know */
+	if (len > sizeof(s->rec) + DATA_BYTES) {	/* impossible; for the verifier */
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
@@ -146,10 +146,10 @@ static __always_inline void send(struct gohttp2_scratch *s, struct sonde_ledger 
 	else
 		r = rec_output(l, LANE_BULK, from, len);
 	if (r)
-		TELL(ring);
+		MISS(ring);
 }
 
-/* The headers and the record of a frame. @n: of a request what its record lacks, NULL: nothing. */
+/* Reads the headers of a frame and sends its record. @n: origin that a request still lacks, NULL = complete. */
 static __always_inline void finish(struct gohttp2_scratch *s, struct gohttp2_layout *layout,
 				   const struct gohttp2_near *n, struct sonde_ledger *l)
 {
@@ -167,8 +167,8 @@ static __always_inline void finish(struct gohttp2_scratch *s, struct gohttp2_lay
 }
 
 /*
- * The headers in front of a response of gRPC's own server, of which nothing is looked at: nothing is read, and the
- * record is written where it stays. False: they have to go the long way.
+ * Response headers of gRPC's server when no header of them is wanted: reads nothing and writes the record in place.
+ * False if this shortcut does not apply.
  */
 static __always_inline bool send_answer(const struct gohttp2_scratch *s, const struct gohttp2_layout *layout,
 					struct sonde_ledger *l)
@@ -185,7 +185,7 @@ static __always_inline bool send_answer(const struct gohttp2_scratch *s, const s
 		return false;
 	q = plain_reserve(&plain, l);
 	if (!q) {
-		TELL(ring_answer);
+		MISS(ring_answer);
 		return true;
 	}
 	head_of_short(q, s, l, t->words[2], 0);

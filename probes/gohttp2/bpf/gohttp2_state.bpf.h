@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What all programs of this probe share: the layouts of processes, the record under work, the counters of what went
- * wrong.
+ * State that the programs of this probe share: layouts of processes, the record being built, counters of misses.
  *
- * The record lies in scratch memory of the CPU, so nothing else may run in between: preemption is off
- * (gohttp2.bpf.c). Its next byte is in that memory and not in a register, so that all ways through a step look alike
- * to the verifier.
+ * The record is built in scratch memory of the CPU, so no other hit may interrupt: preemption is off (gohttp2.bpf.c).
+ * The offset of its next byte is kept in that memory rather than in a register, so that the verifier sees one state
+ * after each step.
  */
 #ifndef GOHTTP2_STATE_BPF_H
 #define GOHTTP2_STATE_BPF_H
@@ -14,28 +13,28 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "bpf/words.bpf.h"
-#include "probes/gohttp2/gohttp2_sites.h"
+#include "probes/gohttp2/gohttp2_miss_numbers.h"
 #include "probes/gohttp2/gohttp2_wire.h"
 
 #include <bpf/bpf_core_read.h>
 
 #define HF_BYTES 40		/* hpack.HeaderField: two strings and a bool, in every release */
-#define HF_MAX 64		/* headers of a frame that are looked at */
-#define PIECES 2		/* of a DATA frame that are looked at: gRPC's own five bytes, what follows them */
-#define SPAN_BYTES 256		/* of an object, to have several of its members at once; a power of two */
-#define META_FRONT 48		/* of a size class of Go: that of HeadersFrame and MetaHeadersFrame */
-#define FRAME_BYTES 16		/* of a frame's own header; a power of two */
-#define SOCK_BYTES 144		/* of struct sock_common: all that is looked at, on any kernel */
+#define HF_MAX 64		/* headers of a frame that are read */
+#define PIECES 2		/* of a DATA frame that are read: gRPC's five-byte prefix, then the message */
+#define SPAN_BYTES 256		/* of an object, for several members by one read; a power of two */
+#define META_FRONT 48		/* Go's size class of HeadersFrame and MetaHeadersFrame */
+#define FRAME_BYTES 16		/* of a frame's header; a power of two */
+#define SOCK_BYTES 144		/* of struct sock_common: covers every member read, on any kernel */
 #define DATA_BYTES 8192		/* of fields in one record; a power of two */
-#define VALUE_BYTES 2048	/* most of one value; likewise */
+#define VALUE_BYTES 2048	/* of one value at most; a power of two */
 
 UNIT_SHARED const volatile bool gohttp2_debug = false;
 UNIT_SHARED const volatile __u32 gohttp2_value_bytes = 512; /* of one header value, at most VALUE_BYTES - 1 */
-UNIT_SHARED const volatile __u32 gohttp2_payload = 0;	/* of each DATA frame, likewise */
+UNIT_SHARED const volatile __u32 gohttp2_payload = 0;	/* of each DATA frame, at most VALUE_BYTES - 1 */
 UNIT_SHARED const volatile bool gohttp2_data = false;	/* DATA frames are watched */
 UNIT_SHARED const volatile __u64 gohttp2_lengths = 0;	/* bit n: a header in gohttp2_names has a name of n bytes */
 
-/* Since 6.11: on older kernels that preempt, two frames at once on one CPU could spoil one another. */
+/* Since 6.11. On older kernels that preempt, two frames on one CPU at once could corrupt each other. */
 extern void bpf_preempt_disable(void) __weak __ksym;
 extern void bpf_preempt_enable(void) __weak __ksym;
 
@@ -58,30 +57,30 @@ struct gohttp2_hf {
 	__u64 sensitive;
 };
 
-struct gohttp2_groups {			/* of a map, not looked at yet */
-	__u64 at;			/* the next one */
-	__u64 row, left;		/* the one in the row, and how many stand behind it */
-	__u64 old, half;		/* another row of them, and how many stand behind its first */
+struct gohttp2_groups {			/* of a map, still to be read */
+	__u64 at;			/* next group */
+	__u64 row, left;		/* current group of the row, groups after it */
+	__u64 old, half;		/* second row of groups, groups after its first */
 };
 
 struct gohttp2_scratch {
 	__u64 regs[GOHTTP2_REGS]; /* integer arguments, in their order */
 	__u64 sp, g;
-	struct gohttp2_string fields;	/* array of headers of this frame; without ptr they are in hf already */
-	__u64 lengths;			/* bit n: names of n bytes are looked at */
-	__u32 wanted;			/* bit n: enum gohttp2_header n is */
+	struct gohttp2_string fields;	/* headers of this frame; ptr 0: already in hf */
+	__u64 lengths;			/* bit n: names of n bytes are wanted */
+	__u32 wanted;			/* bit n: enum gohttp2_header n is wanted */
 	__u32 tgid, tid;
 	__u64 start_ns;			/* of the process */
-	__u64 epoch;			/* of what is kept (gohttp2_string_cache.bpf.h), 0: nothing is */
+	__u64 epoch;			/* of the string cache (gohttp2_string_cache.bpf.h); 0 = do not cache */
 	__u8 frame[FRAME_BYTES], span[SPAN_BYTES], sock[SOCK_BYTES];
-	__u8 group[328]; /* of a map (gohttp2_map.bpf.h) */
+	__u8 group[328]; /* of a map */
 	struct gohttp2_groups groups;
-	struct gohttp2_slice pieces[PIECES]; /* of payload, where they are in the program */
-	__u32 payload;			/* bytes of it that are still wanted */
+	struct gohttp2_slice pieces[PIECES]; /* of payload, in the program's memory */
+	__u32 payload;			/* bytes of it still to copy */
 	__u32 off;			/* next byte of data */
-	__u32 from;			/* first byte of the record, from that of rec */
-	__u32 lasts;  /* what was found in this frame holds for the next (gohttp2_header_cache.bpf.h) */
-	__s32 header; /* at hand: enum gohttp2_header */
+	__u32 from;			/* first byte of the record, relative to rec */
+	__u32 lasts;  /* the fields of this frame may be cached for a later one */
+	__s32 header; /* current header: enum gohttp2_header */
 	struct gohttp2_name name __attribute__((aligned(8)));
 	struct gohttp2_hf hf[HF_MAX];
 	struct gohttp2_frame_rec rec;
@@ -98,7 +97,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);	/* programs times files; room is taken as it is used */
+	__uint(max_entries, 65536);	/* programs times files; allocated on use */
 	__type(key, struct gohttp2_key);
 	__type(value, struct gohttp2_layout);
 } gohttp2_layouts UNIT_SHARED SEC(".maps");
@@ -112,12 +111,12 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, GOHTTP2_SITES);
+	__uint(max_entries, GOHTTP2_MISSES);
 	__type(key, __u32);
 	__type(value, __u64);
 } gohttp2_misses UNIT_SHARED SEC(".maps");
 
-static __always_inline void gohttp2_tell(__u32 site)
+static __always_inline void count_miss(__u32 site)
 {
 	__u64 *n = bpf_map_lookup_elem(&gohttp2_misses, &site);
 
@@ -125,10 +124,10 @@ static __always_inline void gohttp2_tell(__u32 site)
 		(*n)++;
 }
 
-/* Each name stands at one place only: its file and line are those of this line. */
-#define TELL(name) \
+/* Each name occurs once: its file and line identify the miss. */
+#define MISS(name) \
 	do { \
-		gohttp2_tell(GOHTTP2_SITE_##name); \
+		count_miss(GOHTTP2_MISS_##name); \
 		log_debug("gohttp2: " #name " in %d", (int)(bpf_get_current_pid_tgid() >> 32)); \
 	} while (0)
 
@@ -146,7 +145,7 @@ static __always_inline __u32 slot_of(__u64 ptr)
 
 /* ---- processes ---- */
 
-/* What the current process has at the place that was hit; NULL = it is none of ours. */
+/* Layout of the module that was hit in the current process; NULL = not watched. */
 static __always_inline struct gohttp2_layout *layout_at(__u32 tgid, __u64 cookie)
 {
 	struct gohttp2_key key = { .tgid = tgid, .module = cookie >> GOHTTP2_COOKIE_SHIFT };
@@ -154,7 +153,7 @@ static __always_inline struct gohttp2_layout *layout_at(__u32 tgid, __u64 cookie
 	return bpf_map_lookup_elem(&gohttp2_layouts, &key);
 }
 
-/* Was the process asked for? Its number is looked up once: what is selected never changes. */
+/* Is the process selected? The pid set never changes, so each layout asks once. */
 static __always_inline bool is_selected(struct gohttp2_layout *l, __u32 tgid)
 {
 	if (!l->selected)
@@ -171,7 +170,7 @@ static __always_inline long read_user(void *dst, __u32 size, __u64 addr)
 	return bpf_probe_read_user(dst, size, (void *)addr);
 }
 
-/* The word at @base + @off, 0 when there is none. */
+/* The word at @base + @off; 0 for a null base or an unknown offset. */
 static __always_inline __u64 word_at(__u64 base, __u16 off)
 {
 	__u64 v = 0;
@@ -191,9 +190,8 @@ static __always_inline __u32 u32_at(__u64 base, __u16 off)
 }
 
 /*
- * Members of one object by one read, which costs as much as reading any of them: from @off up to and with the word
- * at @last. span_word() then has the words, all a multiple of 8 behind @off. False when they lie too far apart, or
- * cannot be read.
+ * Reads several members of an object at once, from @off through the word at @last, for the cost of one. span_word()
+ * returns the words, which lie at multiples of 8 after @off. False if they are too far apart or unreadable.
  */
 static __always_inline bool read_span(struct gohttp2_scratch *s, __u64 base, __u16 off, __u16 last)
 {
@@ -201,13 +199,13 @@ static __always_inline bool read_span(struct gohttp2_scratch *s, __u64 base, __u
 
 	if (!base || off == GOHTTP2_NO_OFF || last == GOHTTP2_NO_OFF || last < off || far & 7)
 		return false;
-	barrier_var(far); /* what is checked is what is used, also to verifiers before 6.2 */
+	barrier_var(far); /* verifiers before 6.2: check and use the same register */
 	if (far > SPAN_BYTES - 8)
 		return false;
 	return !read_user(s->span, far + 8, base + off);
 }
 
-/* @far: bytes behind the first member. */
+/* @far: distance from the first member, bytes. */
 static __always_inline __u64 span_word(const struct gohttp2_scratch *s, __u32 far)
 {
 	barrier_var(far);
@@ -218,7 +216,7 @@ static __always_inline __u64 span_word(const struct gohttp2_scratch *s, __u32 fa
 
 enum bpf_func_id___loop { BPF_FUNC_loop___loop = 181 };	/* 5.17 */
 
-/* What turns of bpf_loop() work on. A verifier looks at one of them, of a loop in the program at each. */
+/* Context of bpf_loop(). The verifier checks its body once, that of a plain loop at every iteration. */
 struct walk {
 	struct gohttp2_scratch *s;
 	struct gohttp2_layout *l;
@@ -276,23 +274,23 @@ static __always_inline bool restarts(const struct bpf_user_regs *r)
 
 #endif
 
-/* The stack grows, or another goroutine gets its turn, and the function starts anew: this is no call yet. */
+/* The function is about to restart, after growing the stack or yielding: not a call yet. */
 static __always_inline bool is_too_early(const struct bpf_user_regs *regs, const struct gohttp2_layout *l,
-					 __u32 place)
+					 __u32 site)
 {
-	return l->restarts >> place & 1 && restarts(regs);
+	return l->restarts >> site & 1 && restarts(regs);
 }
 
-/* Argument @i of @place; of narrow ones the upper bytes are garbage. 0 when the program has none. */
+/* Argument @i at @site; 0 if the program has none. The upper bytes of narrow arguments are garbage. */
 static __always_inline __u64 arg(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
-				 enum gohttp2_place place, __u32 i)
+				 enum gohttp2_site site, __u32 i)
 {
-	__u64 at = place;
+	__u64 at = site;
 	__u64 v = 0;
 	__u8 where;
 
-	barrier_var(at); /* what is checked is what is used, also to verifiers before 6.2 */
-	if (at >= GOHTTP2_PLACE__MAX)
+	barrier_var(at); /* verifiers before 6.2: check and use the same register */
+	if (at >= GOHTTP2_SITE__MAX)
 		return 0;
 	where = l->args[at][i];
 	if (where == GOHTTP2_ARG_NONE)
@@ -300,7 +298,7 @@ static __always_inline __u64 arg(const struct gohttp2_scratch *s, const struct g
 	if (!(where & GOHTTP2_ARG_STACK))
 		return s->regs[where & (GOHTTP2_REGS - 1)];
 	if (read_user(&v, sizeof(v), s->sp + (where & ~GOHTTP2_ARG_STACK & 0xff) * 4))
-		TELL(args);
+		MISS(args);
 	return v;
 }
 

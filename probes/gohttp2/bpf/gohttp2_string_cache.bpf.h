@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What was read of a program's memory and need not be read again: values of headers that came over a connection,
- * which HPACK hands out as the same string as long as it is in its table, and the connection of a loopyWriter. None
- * of it is written to as long as it lives, and none of its memory is used for something else before the garbage
- * collector has found that it is dead. So what was found at an address holds until the next of its cycles ends, which
- * is seen (GOHTTP2_COLLECTED); where it cannot be seen nothing is kept.
+ * Cache of immutable memory of programs: values of received headers, which HPACK returns as the same string while
+ * they are in its table, and the connection of a loopyWriter. Go does not modify this memory and does not reuse it
+ * before the garbage collector has found it dead, so an entry is valid until the next GC cycle ends. That end is
+ * probed (GOHTTP2_COLLECTED); without that probe nothing is cached.
  *
- * For each CPU its own: nothing else may run on it meanwhile (gohttp2_state.bpf.h).
+ * Per CPU, so it relies on preemption being off (gohttp2_state.bpf.h).
  */
 #ifndef GOHTTP2_STRING_CACHE_BPF_H
 #define GOHTTP2_STRING_CACHE_BPF_H
 
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
-#define TEXT_BYTES 128		/* of a value that is kept; a power of two */
-#define TEXT_SLOTS 128		/* likewise */
-#define TEXT_OF_LOOPY (~0u)	/* instead of a length: words of a loopyWriter */
+#define TEXT_BYTES 128		/* of a cached value; a power of two */
+#define TEXT_SLOTS 128		/* a power of two */
+#define TEXT_OF_LOOPY (~0u)	/* in place of a length: words of a loopyWriter */
 
 struct gohttp2_text {
-	__u64 addr, epoch;	/* in the program, and when */
+	__u64 addr, epoch;	/* address in the program, GC epoch */
 	__u32 tgid, len;
 	__u64 words[TEXT_BYTES / 8];
 };
 
-/* One element of the map: finding it is the same memory for all of them. */
+/* One map element holds all slots: its look-up always touches the same cache lines. */
 struct gohttp2_string_cache {
 	struct gohttp2_text slot[TEXT_SLOTS];
 };
@@ -35,7 +34,7 @@ struct {
 	__type(value, struct gohttp2_string_cache);
 } gohttp2_string_cache SEC(".maps");
 
-/* While it is the same nothing of the process' memory was used again. 0 = not known. */
+/* Memory of the process is not reused while the epoch stays the same. 0 = unknown. */
 static __always_inline __u64 epoch_of(const struct gohttp2_layout *l)
 {
 	return bpf_preempt_disable && l->collected ? (__u64)l->born << 32 | l->collected : 0;
@@ -63,7 +62,7 @@ static __always_inline void name_text(struct gohttp2_text *t, const struct gohtt
 	t->len = len;
 }
 
-/* The value at @addr to s->data[@off], of @len bytes, at most TEXT_BYTES. What is behind it is garbage. */
+/* Copies the value at @addr, @len <= TEXT_BYTES bytes, to s->data[@off]. Bytes after it become garbage. */
 static __always_inline bool copy_text(struct gohttp2_scratch *s, __u32 off, __u64 addr, __u32 len)
 {
 	struct gohttp2_text *t = text_at(addr);
@@ -73,7 +72,7 @@ static __always_inline bool copy_text(struct gohttp2_scratch *s, __u32 off, __u6
 		return false;
 	if (!is_text(t, s, addr, len)) {
 		take = len;
-		barrier_var(take); /* verifiers before 6.2 forget the bound of what was put aside */
+		barrier_var(take); /* verifiers before 6.2 lose bounds of spilled registers */
 		t->epoch = 0;
 		if (read_user(t->words, take & (TEXT_BYTES - 1), addr))
 			return false;
@@ -85,7 +84,7 @@ static __always_inline bool copy_text(struct gohttp2_scratch *s, __u32 off, __u6
 	return true;
 }
 
-/* All threads of the program stand still. */
+/* Runs with the world stopped: all threads of the program are paused. */
 static __always_inline int collected(struct gohttp2_layout *l)
 {
 	if (!++l->collected)

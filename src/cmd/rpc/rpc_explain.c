@@ -159,7 +159,7 @@ static void text_site(struct buf *b, const struct gobin_answer *a, const struct 
 	buf_add_str(b, "      ");
 	add_str(b, a, s->symbol);
 	buf_printf(b, "+%" PRIu64 "\n      %s, file offset 0x%" PRIx64 ", bytes", s->addr - s->function,
-		   gobin_place_name(s->place), s->file_off);
+		   gobin_site_kind_name(s->kind), s->file_off);
 	for (unsigned i = 0; i < s->insn_len; i++)
 		buf_printf(b, " %02x", s->insn[i]);
 	buf_add_str(b, "\n     ");
@@ -336,7 +336,7 @@ static void json_site(struct json *j, const struct gobin_answer *a, const struct
 	json_number(j, "entry", s->function);
 	json_number(j, "addr", s->addr);
 	json_number(j, "file_offset", s->file_off);
-	json_text(j, "place", gobin_place_name(s->place));
+	json_text(j, "place", gobin_site_kind_name(s->kind));
 	json_text(j, "bytes", hex);
 	json_sources(j, s->sources);
 	json_key(j, "args");

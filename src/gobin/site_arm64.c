@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "gobin/place.h"
+#include "gobin/site.h"
 
 #define LDR_LIMIT 0xf9400b90u		/* ldr x16, [x28, #16] */
 #define LS 9
@@ -55,7 +55,7 @@ static bool is_setup(uint32_t insn)
 	       (insn & 0x7fe0ffe0) == 0x2a0003e0;	/* mov */
 }
 
-int place_arm64(const uint8_t *code, size_t len, struct place *ret)
+int site_arm64(const uint8_t *code, size_t len, struct site *ret)
 {
 	bool compared = false, limit = false;
 
@@ -65,7 +65,7 @@ int place_arm64(const uint8_t *code, size_t len, struct place *ret)
 		uint32_t insn = word(code, at);
 
 		if (compared && is_branch_if(insn, LS)) {
-			*ret = (struct place){ .kind = GOBIN_AT_BRANCH, .off = (uint32_t)at, .len = 4 };
+			*ret = (struct site){ .kind = GOBIN_AT_BRANCH, .off = (uint32_t)at, .len = 4 };
 			return 0;
 		}
 		limit |= insn == LDR_LIMIT;
@@ -73,6 +73,6 @@ int place_arm64(const uint8_t *code, size_t len, struct place *ret)
 		if (!is_setup(insn) && !is_compare(insn) && !is_branch_if(insn, LO))
 			break;
 	}
-	*ret = (struct place){ .kind = GOBIN_AT_ENTRY, .len = 4 };
+	*ret = (struct site){ .kind = GOBIN_AT_ENTRY, .len = 4 };
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "gobin/place.h"
+#include "gobin/site.h"
 
 enum kind { OTHER, SETUP, COMPARE, BRANCH, PUSH, NOP, KIND__MAX };
 
@@ -122,9 +122,9 @@ static struct insn read_insn(const uint8_t *p, size_t len)
 	return at < len ? read_general(p + at, len - at, (uint8_t)at, rex) : (struct insn){ .kind = OTHER };
 }
 
-static void found(struct place *ret, enum gobin_place kind, size_t at, const struct insn *i)
+static void found(struct site *ret, enum gobin_site_kind kind, size_t at, const struct insn *i)
 {
-	*ret = (struct place){ .kind = kind, .off = (uint32_t)at, .len = i->len };
+	*ret = (struct site){ .kind = kind, .off = (uint32_t)at, .len = i->len };
 }
 
 /* The branch of the stack check, or false. */
@@ -150,7 +150,7 @@ static bool find_check(const uint8_t *code, size_t len, size_t *ret_at, struct i
 	return false;
 }
 
-int place_x86(const uint8_t *code, size_t len, struct place *ret)
+int site_x86(const uint8_t *code, size_t len, struct site *ret)
 {
 	struct insn i;
 	size_t at;
@@ -167,6 +167,6 @@ int place_x86(const uint8_t *code, size_t len, struct place *ret)
 	if (i.kind == PUSH || i.kind == NOP)
 		found(ret, GOBIN_AT_FIRST, at, &i);
 	else
-		*ret = (struct place){ .kind = GOBIN_AT_ENTRY, .len = 1 };
+		*ret = (struct site){ .kind = GOBIN_AT_ENTRY, .len = 1 };
 	return 0;
 }
