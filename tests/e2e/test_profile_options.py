@@ -87,7 +87,7 @@ def test_a_map_that_lets_nothing_through_is_a_mistake(pinned, option):
 
 def test_the_text_of_the_programs():
     text = profile("--ebpf")
-    folder = os.path.join(ROOT, "probes", "cpu")
+    folder = os.path.join(ROOT, "probes", "cpu", "bpf")
     sources = [name for name in os.listdir(folder) if ".bpf." in name]
     assert len(sources) > 8
     for name in sources:
