@@ -45,13 +45,11 @@ vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K
 	@$(CHECK) --kernels='$(K)' vm
 arm64: test-setup configure ## the same of arm64, built by a cross compiler (K="arm64-6.1")
 	@tests/vm/arm64 $(K)
-
 fuzz: test-setup ## fuzz every parser, S=150 seconds shared (T=name for one)
 	@$(CHECK) --fuzz-target='$(T)' fuzz
 
 bench: test-setup all ## ratios against installed peers, in one run
 	@tools/setup.sh bench && $(PYTHON) tests/bench/run --build $(B)
-
 asan: test-setup ## unit and golden tests under address and undefined sanitizers
 	@test -f build-asan/build.ninja || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-asan && $(PYTHON) tools/check.py --build build-asan unit golden

@@ -76,7 +76,7 @@ def allowed_by_unit():
 @needs_systemd
 def test_unit_lets_the_agent_call_what_it_needs():
     """Its own lists are the measure; priorities of workers and a limit's old name it can do without."""
-    with open(os.path.join(ROOT, "src", "agent", "agent_rights.c"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "agent", "access", "agent_rights.c"), encoding="utf-8") as f:
         text = f.read()
     lists = text[text.index("allowed[] = {"):text.index("deadly[] = {")]
     needed = set(re.findall(r"SCMP_SYS\((\w+)\)", lists)) | set(re.findall(r"\{ SCMP_SYS\((\w+)\)", text))

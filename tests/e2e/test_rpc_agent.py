@@ -25,7 +25,7 @@ def test_misses_are_told_by_place(sonde, calls, tmp_path):  # noqa: F811
     missed = child.wait_for(lambda ev: ev["type"] == "rpc.miss" and "more headers" in ev["reason"])[0]
     place = f"{missed['file']}:{missed['line']}"
     # clients and servers look at a request each; what was counted is told when the next second begins
-    wait_until(lambda: f"  6 times: a frame has more headers than are looked at ({place})" in
+    wait_until(lambda: f"  6 times: a frame has more headers than are read ({place})" in
                        helpers.sh(*ask).stdout)
     counters = helpers.sh(*ask, "--counters").stdout
     found = re.findall(r'^sonde_misses_total\{instance="\d+",probe="gohttp2",site="(.*)"\} (\d+)$', counters, re.M)
