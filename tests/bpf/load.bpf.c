@@ -167,7 +167,7 @@ int load_mixed(void *ctx)
 	return 0;
 }
 
-/* What the calling task may be asked for: 1 = selected. */
+/* 1 if the calling task is selected. */
 SEC("tc")
 int load_selected(void *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The producers of load.bpf.c: loaded into a probe environment, run by test-run so many times on a given CPU.
- * For tests and benchmarks.
+ * The producers of load.bpf.c: loaded into a probe environment, run by test-run a given number of times on a given
+ * CPU. For tests and benchmarks.
  */
 #ifndef TESTS_LOAD_H
 #define TESTS_LOAD_H
@@ -19,7 +19,7 @@ struct probe_env;
 int load_open(struct probe_env *env, uint16_t instance, size_t ring_bytes, struct load **ret, struct err *err);
 void load_close(struct load *l);	/* NULL is fine */
 
-/* Loads program @name in place of all others and lets go of it. What probe_env_load() returns. */
+/* Loads program @name in place of all others and releases it. Returns the result of probe_env_load(). */
 int load_one(struct probe_env *env, const char *name, struct err *err);
 
 /* Programs that ask for the current task are not loaded where tc programs may not (6.1). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
-/* What the producers of load.bpf.c write. */
+/* Records of the producers of load.bpf.c. */
 #ifndef TESTS_LOAD_WIRE_H
 #define TESTS_LOAD_WIRE_H
 
@@ -9,7 +9,7 @@
 #define LOAD_CLASS 3
 #define LOAD_SHORT 52	/* bytes of a record of variable length */
 
-/* What load_owner_selected is asked about. */
+/* Argument of load_owner_selected. */
 #define LOAD_PID 4242
 #define LOAD_CGROUP 77
 #define LOAD_NETNS 88

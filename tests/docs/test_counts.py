@@ -96,7 +96,7 @@ def test_every_failed_test_is_named_also_if_its_fixture_failed(tmp_path):
     assert (tally.passed, tally.failed, tally.skipped, status) == (1, 7, 1, 1)
     assert tally.reasons == ["test_c: Skipped: no moon"]
     names = ["test_b", *(f"test_d[{n}]" for n in range(5)), "test_e"]
-    assert tally.failures == [f"test_x.py::{name}" for name in names] == list(tally.again)
+    assert tally.failures == [f"test_x.py::{name}" for name in names]
 
 
 def test_a_file_that_cannot_be_imported_is_named(tmp_path):
@@ -109,7 +109,6 @@ def test_a_run_that_dies_names_what_it_was_at_and_what_it_left_out(tmp_path):
     assert (tally.passed, tally.failed, tally.skipped) == (1, 3, 1)
     assert tally.failures == ["test_x.py::test_b", "test_x.py::test_cc: it had not ended",
                               "6 tests did not begin, the first is test_x.py::test_d[0]"]
-    assert list(tally.again) == ["test_x.py::test_b", "test_x.py::test_cc"]
 
 
 @pytest.mark.parametrize("script", ["exit 3", "true", "sleep 60", "echo junk >$OUT"])
@@ -122,38 +121,33 @@ def test_a_layer_that_dies_hangs_or_says_nothing_fails(tmp_path, monkeypatch, sc
     assert len(tally.failures) == 1
 
 
-def test_what_passes_on_a_second_try_is_named_and_what_does_not_stays_failed(tmp_path, monkeypatch):
-    (tmp_path / "test_x.py").write_text(
-        "import os\ndef test_good(): pass\ndef test_bad(): assert 0\n"
-        "def test_once():\n    there = os.path.exists('seen')\n    open('seen', 'w').close()\n    assert there\n")
-    monkeypatch.setattr(check, "ROOT", str(tmp_path))
-    monkeypatch.setitem(check.LAYERS, "e2e", (check.pytest_layer("."), check.count_pytest, 60))
-    args = type("Args", (), {"build": str(tmp_path), "pytest_args": ""})()
-    tally = check.run_layer("e2e", args)
-    assert (tally.passed, tally.failed) == (1, 2)
-    assert check.try_again("e2e", tally, args) == ["test_x.py::test_once"]
-    assert (tally.passed, tally.failed, tally.failures) == (2, 1, ["test_x.py::test_bad"])
-
-
-def test_a_layer_without_a_result_is_not_tried_again(tmp_path, monkeypatch):
-    """There is no test to name; the reason that stands in its place is no argument for pytest."""
+def test_a_layer_without_a_result_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(check.LAYERS, "e2e", (lambda args, out: ["true"], check.count_pytest, 60))
     args = type("Args", (), {"build": str(tmp_path), "pytest_args": ""})()
     tally = check.run_layer("e2e", args)
     assert tally.failed == 1 and "no readable result" in tally.failures[0]
-    monkeypatch.setattr(check, "run", None)
-    assert check.try_again("e2e", tally, args) == [] and tally.failed == 1
 
 
-def test_a_layer_that_was_stopped_is_tried_again_where_it_stood(tmp_path, monkeypatch):
-    (tmp_path / "test_x.py").write_text(
-        "import os\ndef test_good(): pass\n"
-        "def test_stopped():\n    if not os.path.exists('seen'):\n        open('seen', 'w').close()\n"
-        "        os.kill(os.getpid(), 9)\n")
+def test_a_layer_that_dies_names_the_test_it_was_at(tmp_path, monkeypatch):
+    (tmp_path / "test_x.py").write_text("import os\ndef test_good(): pass\n"
+                                        "def test_killed(): os.kill(os.getpid(), 9)\n")
     monkeypatch.setattr(check, "ROOT", str(tmp_path))
     monkeypatch.setitem(check.LAYERS, "e2e", (check.pytest_layer("."), check.count_pytest, 60))
     args = type("Args", (), {"build": str(tmp_path), "pytest_args": ""})()
     tally = check.run_layer("e2e", args)
-    assert (tally.passed, tally.failures) == (1, ["test_x.py::test_stopped: it had not ended"])
-    assert check.try_again("e2e", tally, args) == ["test_x.py::test_stopped"]
-    assert (tally.passed, tally.failed, tally.failures) == (2, 0, [])
+    assert (tally.passed, tally.failures) == (1, ["test_x.py::test_killed: it had not ended"])
+
+
+def test_layers_that_run_aside_count(tmp_path, monkeypatch, capsys):
+    """Without a program the golden layer, a process of its own, fails; the one beside it passes."""
+    (tmp_path / "test_x.py").write_text("def test_good(): pass\n")
+    monkeypatch.setattr(check, "ASIDE", (("golden",), ("unit",)))
+    monkeypatch.setattr(check, "AHEAD", {})
+    monkeypatch.setitem(check.LAYERS, "e2e", (check.pytest_layer(str(tmp_path)), check.count_pytest, 60))
+    args = type("Args", (), {"build": str(tmp_path), "pytest_args": "", "layer": ["golden", "e2e"], "kernels": "",
+                             "fuzz_seconds": 1, "fuzz_target": ""})()
+    tallies = check.run_layers(args)
+    assert list(tallies) == ["golden", "e2e"]
+    assert tallies["golden"].failed >= 1 and tallies["golden"].failures
+    assert (tallies["e2e"].passed, tallies["e2e"].failed) == (1, 0)
+    assert "== golden: 0 passed" in capsys.readouterr().out

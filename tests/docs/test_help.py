@@ -123,20 +123,24 @@ def test_version(sonde, words):
 
 
 def test_dialects_are_listed_and_have_help(sonde):
-    tools = re.findall(r"^  sonde compat (.*?) {2,}", sonde("compat").stdout, re.M)
-    assert tools == ["hubble observe", "cilium-dbg monitor", "sysdig", "strace", "profile-bpfcc"]
+    listed = re.findall(r"^  sonde compat (.*?) {2,}(\d+) of +(\d+) \( *(\d+) %\)", sonde("compat").stdout, re.M)
+    tools = [tool for tool, *_ in listed]
+    assert all(int(percent) == 100 * int(n) // int(of) for _, n, of, percent in listed)
+    assert tools == ["hubble observe", "cilium-dbg monitor", "sysdig", "strace", "tcpdump", "profile-bpfcc",
+                     "perf record", "perf script", "perf report", "perf top", "perf trace"]
     for tool in tools:
         done = sonde("compat", *tool.split(), "--help")
         assert done.returncode == 0 and f"Usage: sonde compat {tool} " in done.stdout
 
 
 @pytest.mark.parametrize("words, instead", [
-    (["hubble", "observe", "--last", "5"], "-n COUNT"),
-    (["sysdig", "-c", "topprocs_cpu"], "--view"),
-    (["strace", "-tt", "ls"], "--time MODE"),
-    (["strace", "-e", "signal=all", "ls"], "trace=LIST"),
+    (["hubble", "observe", "--uuid", "5"], "flow.id"),
+    (["sysdig", "-R"], "fd.sport=NAME"),
+    (["strace", "-ttfd", "ls"], "sonde doctor"),
+    (["strace", "-e", "inject=all:error=EIO", "ls"], "changes no call"),
     (["hubble", "list"], "sonde compat hubble observe"),
-    (["perf"], "lists them"),
+    (["nosuch"], "lists them"),
+    (["perf"], "sonde compat perf record"), (["perf", "stat", "ls"], "sonde compat perf trace"),
 ])
 def test_a_dialect_refuses_by_name(sonde, words, instead):
     done = sonde("compat", *words)

@@ -11,7 +11,8 @@ from conftest import ROOT
 LIBDIR = subprocess.run([os.path.join(ROOT, "tools", "libdir.sh"), "/usr/local"], capture_output=True, text=True,
                         check=True).stdout.strip()
 FILES = {
-    "bin/sonde", f"{LIBDIR}/libsonde.so", f"{LIBDIR}/libsonde.so.0", f"{LIBDIR}/libsonde.a",
+    "bin/sonde", "bin/sonde-strace", "bin/sonde-sysdig", "bin/sonde-hubble",
+    f"{LIBDIR}/libsonde.so", f"{LIBDIR}/libsonde.so.0", f"{LIBDIR}/libsonde.a",
     f"{LIBDIR}/pkgconfig/libsonde.pc", "share/sonde/gen_datapath.py",
     "include/sonde/sonde.h", "include/sonde/datapath.bpf.h", "include/sonde/wire.h", "include/sonde/rec.h",
     "include/sonde/notify_wire.h", "include/sonde/ratelimit.bpf.h",
@@ -21,7 +22,8 @@ FILES = {
     "share/doc/sonde/README.md", "share/doc/sonde/LICENSE", "share/doc/sonde/LICENSES/GPL-2.0-or-later.txt",
     "share/doc/sonde/doc/ARCHITECTURE.md", "share/doc/sonde/doc/HOWTO-emit-events.md",
     "share/doc/sonde/examples/agent.conf", "share/doc/sonde/examples/syscalls/syscalls.c",
-    "share/doc/sonde/examples/vpc/vpc.tsv",
+    "share/doc/sonde/examples/vpc/vpc.tsv", "share/doc/sonde/contrib/grafana/host.json",
+    "share/doc/sonde/contrib/prometheus/sonde.rules.yml",
 }
 
 
@@ -81,7 +83,9 @@ def test_units_name_the_installed_program(local):
 def test_the_sample_configuration_is_accepted_and_complete(sonde, local, tmp_path):
     text = (local / "share/doc/sonde/examples/agent.conf").read_text()
     names = set(re.findall(r"^#([a-z][a-z-]*) = ", text, re.M))
-    assert names == set(sonde.options("agent")) - {"config", "check", "help"} and len(names) > 10
+    recording = set(re.findall(r"^ +--([a-z-]+)", sonde("help", "recording").stdout, re.M))
+    assert names == set(sonde.options("agent")) - {"config", "check", "help"} | recording
+    assert len(names) > 10 and len(recording) > 3
     lines = [line.lstrip("#") if re.match(r"#[a-z-]+ = (?![A-Z])", line) else line for line in text.splitlines()]
     (tmp_path / "agent.conf").write_text("\n".join(lines) + "\n")
     done = sonde("agent", "--check", "--config", str(tmp_path / "agent.conf"))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each lint check finds what it is for, and leaves alone what is right."""
+import hashlib
 import os
 import runpy
+import shutil
 import subprocess
 
 import pytest
@@ -13,9 +15,18 @@ DUAL = "/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */\n"
 LONG = "int f(void)\n{\n" + "\tg();\n" * 90 + "\treturn 0;\n}\n"
 TC = 'SEC("tc")\nint p(struct __sk_buff *skb)\n{{\n\treturn {};\n}}\n'
 HUGE = "int f(void)\n{\n" + "\tg();\n" * 170 + "\treturn 0;\n}\n"
+with open(os.path.join(ROOT, "tools/vendor-web.py"), encoding="utf-8") as tool:
+    VENDOR = tool.read()
+TYPES = '{"compilerOptions": {"strict": true, "noEmit": true, "types": []}, "include": ["src"]}'
+SUMS = '{"x": {"folder": "web/vendor/x", "version": "1", "sums": {"a.js": "%s"}}}'
 
 # check, {path: text}, what must be said
 BAD = [
+    ("vendored", {"tools/vendor-web.py": VENDOR, "web/vendor/versions.json": SUMS % "0",
+                  "web/vendor/x/a.js": "f()\n"}, "a.js is not the file of x 1"),
+    ("vendored", {"tools/vendor-web.py": VENDOR, "web/vendor/versions.json": "{}", "web/vendor/y/b.js": "f()\n"},
+     "is not in versions.json"),
+    ("webtypes", {"web/tsconfig.json": TYPES, "web/src/a.ts": "export const a: number = 'x';\n"}, "not assignable"),
     ("deps", {"src/sinks/a.c": C + '#include "bus/bus.h"\n'}, "may not include bus/bus.h"),
     ("deps", {"src/base/a.c": C + "#include <bpf/libbpf.h>\n"}, "may not include bpf/libbpf.h"),
     ("deps", {"src/event/a.c": C + '#include "probes/net/net.h"\n'}, "may not include probes/net/net.h"),
@@ -67,6 +78,12 @@ BAD = [
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(void) { bpf_override_return(ctx, 1); }\n"}, "changes the host"),
     ("structure", {"src/base/a.c": C, "tools/lint/structure.max": '{"circles": {"target": 0}}'},
      "is not a build folder: run `make all`"),
+    ("imports", {"tests/e2e/a.py": "def wait():\n    pass\n", "tests/e2e/b.py": "from a import wait_until\n"},
+     "wait_until is not in tests/e2e/a.py"),
+    ("imports", {"tests/e2e/a.py": "def wait():\n    pass\n", "tests/e2e/b.py": "import a\n\na.wait_until()\n"},
+     "wait_until is not in tests/e2e/a.py"),
+    ("tables", {"src/cmd/a.h": H + "struct a {\n\tstruct map procs; /* tgid -> struct a_proc */\n};\n"},
+     "table procs: ask the state engine"),
     ("scripts", {"tools/a.sh": "#!/bin/sh\nif true\n"}, "not sh"),
     ("scripts", {"tools/a.py": "def f(:\n"}, "not Python"),
 ]
@@ -83,9 +100,16 @@ GOOD = [
     ("mutable_globals", {"src/base/a.c": C + "static const int x = 1;\nstatic const char *const n[] = { 0 };\n"
                                              "static int f(void)\n{\n\tint y = 1;\n\n\treturn y;\n}\n"}),
     ("macros", {"src/base/a.h": H + "#define ADD(a, b) ((a) + (b)) /* return of the sum */\n"}),
+    ("imports", {"tests/e2e/a.py": "LIMIT = 1\n", "tests/truth/b.py": "import os\n\nimport a\n\nos.nice(a.LIMIT)\n"}),
+    ("tables", {"src/cmd/a.h": H + "struct a {\n\tstruct map seen; /* tgid -> u8 */\n"
+                                   "\tstruct map names; /* address -> char * */\n};\n",
+                "src/state/a.h": H + "struct a {\n\tstruct map procs; /* tgid -> struct proc */\n};\n"}),
     ("headers", {"src/base/a.h": H + "#include <stddef.h>\nsize_t f(void);\n"}),
     ("observes", {"probes/x/a.bpf.c": DUAL + "#define TC_NEXT (-1)\nstatic __always_inline int f(void)\n{\n\t"
                   "return TC_NEXT;\n}\n\n" + TC.format("f()")}),
+    ("vendored", {"tools/vendor-web.py": VENDOR, "web/vendor/x/a.js": "f()\n", "web/vendor/versions.json":
+                  SUMS % hashlib.sha256(b"f()\n").hexdigest()}),
+    ("webtypes", {"web/tsconfig.json": TYPES, "web/src/a.ts": "export const a: number = 1;\n"}),
     ("wording", {"src/base/a.c": C + "/* No process reads it. */\n",
                  "doc/a.md": "Code: `nobody`.\n\n```\nnobody\n```\n"}),
 ]
@@ -111,6 +135,16 @@ def test_finds(tmp_path, check, tree, said):
 def test_leaves_alone(tmp_path, check, tree):
     done = lint(tmp_path, check, tree)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_check_without_its_tool_is_skipped(tmp_path):
+    """And says so: it does not count as passed."""
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/tsconfig.json").write_text(TYPES)
+    (tmp_path / "git").symlink_to(shutil.which("git"))
+    done = subprocess.run([os.path.join(ROOT, "tools/lint/run"), "webtypes"], capture_output=True, text=True,
+                          check=False, env={"PATH": str(tmp_path), "LINT_ROOT": str(tmp_path)})
+    assert "skipped webtypes: tsc is not installed" in done.stdout and "0 checks over" in done.stdout
 
 
 def test_every_check_has_a_case():

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The pages tell the truth: commands run, links lead somewhere, words are words of the program."""
 import functools
+import json
 import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -29,13 +32,13 @@ def test_links_lead_somewhere(page):
             assert os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)), f"{page}: {target}"
 
 
-# The HOWTO for probes speaks of files that the reader makes; test_howto.py follows it. RENAMED lists what is gone.
+# HOWTOs speak of files that the reader makes; test_howto.py follows them. RENAMED lists what is gone.
 @pytest.mark.parametrize("page", [page for page in PAGES
                                   if page not in ("doc/HOWTO-add-a-probe.md", "doc/RENAMED.md")])
 def test_paths_exist(page):
     """`src/...` and the like in code quotes are there; names in <> and with * are patterns."""
     for path in re.findall(r"`((?:src|bpf|probes|tools|tests|doc|include)/[\w./*<>-]+)`", read(page)):
-        if not re.search(r"[*<>]", path) and "csv" not in path:
+        if not re.search(r"[*<>]", path) and not re.search("csv|beanstalkd", path):
             assert os.path.exists(os.path.join(ROOT, path)), f"{page}: {path}"
 
 
@@ -66,6 +69,19 @@ def usages():
     return [re.split(r" {2,}", line)[0] for line in block.strip().split("\n")]
 
 
+def ask_page(words, folder):
+    """Starts a page that serves until it is ended, and asks it what it shows."""
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            address, token = server.stdout.readline().strip().split("/#t=")
+            request = urllib.request.Request(f"{address}/api/v1/meta", headers={"Authorization": f"Bearer {token}"})
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                assert json.load(answer)["api"] == 1
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(30) in (0, 130), server.stderr.read()
+
+
 def test_every_usage_is_accepted(sonde, tmp_path):
     """In order, in one folder, so that what one writes another can read; live ones end by themselves."""
     if os.geteuid() != 0:
@@ -80,6 +96,9 @@ def test_every_usage_is_accepted(sonde, tmp_path):
         words = ["lo" if word == "eth0" else word for word in words]
         if words[1] == "monitor" and "-r" not in words:
             words[2:2] = ["--duration", "1s"]
+        if words[1] == "ui":
+            ask_page(words, tmp_path)
+            continue
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
         ok = (0, 1) if words[1] == "doctor" else (0,)
         assert done.returncode in ok, f"{line}: {done.stderr}"
@@ -97,7 +116,7 @@ def test_examples_of_commands_are_accepted(sonde, tmp_path):
             words = [sonde.path, *shlex.split(line, comments=True)[1:]]
             if "help options" in text:
                 words.insert(2, "--explain-filter")     # parses everything, attaches nothing
-            if words[1] == "agent":
+            if words[1] in ("agent", "ui"):
                 words.insert(2, "--check")
             done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
             assert done.returncode != 2, f"{line}: {done.stderr}"
@@ -116,7 +135,7 @@ def test_changelog_has_short_versions():
 # Time, arrow, point or reason with function, interface, packet, owner, place in its conversation: README and golden
 # files must both have it.
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{6} (?:(?:->|<-) [a-z]+|xx drop \([A-Z0-9_]+\) at \w+) [\w.-]+: \S+ -> \S+ "
-                  r"(?:tcp|udp|icmp|sctp)[^\[]*(?:  \[[^/]+/\d+ \w+\])?(?:  \{[a-z]+\})?")
+                  r"(?:tcp|udp|icmp|sctp)[^\[]*(?:  \[[^/]+/\d+(?: [a-z]+)?\])?(?:  \{[a-z]+\})?")
 
 
 def test_readme_shows_what_is_printed(sonde, tmp_path):
@@ -144,7 +163,7 @@ def test_readme_shows_what_is_printed(sonde, tmp_path):
 
 def test_makefile_is_a_menu():
     text = read("Makefile")
-    assert text.count("\n") <= 80
+    assert text.count("\n") <= 90
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for target in ("run", "check", "vm", "fresh", "fuzz", "e2e", "golden-update"):
         assert f"make {target} " in listed

@@ -45,6 +45,17 @@ def test_other_outputs_are_whole(sonde, tmp_path):
     subprocess.run([sonde.path, "monitor", "-r", beside, "-o", "null"], check=True)
 
 
+@pytest.mark.parametrize("name", ["flows", "loopback", "chain"])
+def test_a_copy_needs_no_events(sonde, tmp_path, name):
+    """Records that nobody reads as events are copied: the same bytes and the same counts as beside another output."""
+    recording, copy, beside = os.path.join(DATA, "rec", name + ".rec"), tmp_path / "copy.rec", tmp_path / "beside.rec"
+    words = [sonde.path, "monitor", "-r", recording, "-v", "-o"]
+    alone = subprocess.run([*words, f"rec:{copy}"], capture_output=True, check=True)
+    both = subprocess.run([*words, f"rec:{beside}", "-o", "null:/dev/null"], capture_output=True, check=True)
+    assert copy.read_bytes() == beside.read_bytes()
+    assert alone.stderr == both.stderr
+
+
 def test_real_errors_are_named(sonde):
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run([sonde.path, "probes"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)

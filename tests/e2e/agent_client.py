@@ -7,7 +7,7 @@ HELLO, SUBSCRIBE, STOP, CALL = 1, 2, 3, 4
 WELCOME, READY, RECORD, EVENT, END, REPLY, ERROR = range(128, 135)
 LOST, LEDGER = 5, 4
 REC = struct.Struct("<QIHHIIQIHH")     # include/sonde/wire.h: struct sonde_rec
-SNAPSHOT, SUM = 0x0008, 0x0040
+SNAPSHOT, SUM, FACT = 0x0008, 0x0040, 0x0800
 
 
 def frame(kind, payload=b""):
@@ -82,7 +82,7 @@ class Client:
                     lost[instance] = lost.get(instance, 0) + count
             elif event == LEDGER:
                 ledgers[instance] = struct.unpack_from("<12Q", payload, REC.size)
-            elif event >> 8 and not flags & (SNAPSHOT | SUM):
+            elif event >> 8 and not flags & (SNAPSHOT | SUM | FACT):
                 got[instance] = got.get(instance, 0) + 1
 
     def close(self):

@@ -15,6 +15,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "replay: reads files only; runs beside the live ones (tools/check.py)")
+
+
 def pytest_collection_modifyitems(items):
     reason = None
     if os.geteuid() != 0:
@@ -74,3 +78,16 @@ def sonde():
         if one.child.poll() is None:
             one.child.kill()
             one.child.wait()
+
+
+@pytest.fixture
+def disk_of(tmp_path):
+    """disk_of(size): a folder on a tmpfs of that size, as "8M"."""
+    path = tmp_path / "disk"
+
+    def make(size):
+        path.mkdir()
+        helpers.sh("mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path))
+        return path
+    yield make
+    helpers.sh("umount", str(path), check=False)

@@ -28,6 +28,14 @@ def sh(*words, check=True, timeout=TIMEOUT_S, **options):
     return subprocess.run(words, check=check, timeout=timeout, text=True, capture_output=True, **options)
 
 
+def wait_until(condition, timeout=READY_S):
+    """Returns once condition() is true; for facts that no event announces."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {timeout} s"
+        time.sleep(0.01)
+
+
 def cgroup_root():
     """Where cgroup2 is mounted; None = nowhere."""
     with open("/proc/self/mountinfo", encoding="utf-8") as mounts:

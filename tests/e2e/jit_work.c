@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that makes code as it runs, and tells of it as perf's jitdump specification says: jit-PID.dump in the
+ * A program that generates code as it runs and reports it as perf's jitdump specification says: jit-PID.dump in the
  * current directory, one page of it mapped executable for others to find. Then it runs that code: three parts of its
  * CPU time jit_often, one jit_seldom.
  */

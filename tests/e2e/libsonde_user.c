@@ -3,7 +3,7 @@
  * A program that uses libsonde, for test_libsonde.py.
  *
  *	libsonde_user file PATH           "TID NAME NPARAMS FIRST" of each event, then how it ended
- *	libsonde_user live MS COMM        what came in so long, with COMM suppressed; then stops, starts and says all
+ *	libsonde_user live MS COMM        events of MS milliseconds, with COMM suppressed; then stop, start, totals
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,8 @@ import struct
 import sys
 import threading
 
-from agent_client import END, ERROR, EVENT, LEDGER, READY, REC, RECORD, SNAPSHOT, STOP, SUBSCRIBE, SUM, Client, words
+from agent_client import (END, ERROR, EVENT, FACT, LEDGER, READY, REC, RECORD, SNAPSHOT, STOP, SUBSCRIBE, SUM, Client,
+                          words)
 
 
 def main(path, out, *texts):
@@ -31,7 +32,7 @@ def main(path, out, *texts):
         event, instance, flags = (REC.unpack_from(payload)[i] for i in (2, 8, 9))
         if event == LEDGER:
             ledgers[instance] = struct.unpack_from("<12Q", payload, REC.size)
-        elif event >> 8 and not flags & (SNAPSHOT | SUM):
+        elif event >> 8 and not flags & (SNAPSHOT | SUM | FACT):
             got[instance] = got.get(instance, 0) + 1
     with open(out, "wb") as f:
         f.writelines(data)

@@ -70,13 +70,15 @@ def differing(theirs, ours):
             yield from ((None, y) for y in ours[b:b_end])
 
 
-def compare(command, timeout=120, binary=helpers.BINARY):
-    """(lines of strace, [differing pairs]) of one run."""
+NATIVE = ("syscalls", "--agent=no", "--format", "strace", "--time", "none")
+
+
+def compare(command, timeout=120, binary=helpers.BINARY, tool=NATIVE):
+    """(lines of strace, [differing pairs]) of one run, which @tool watches too."""
     with tempfile.TemporaryDirectory() as tmp:
         theirs, ours = os.path.join(tmp, "strace"), os.path.join(tmp, "sonde")
-        done = subprocess.run([binary, "syscalls", "--agent=no", "--where", "proc.name!=strace", "--format",
-                               "strace", "--time", "none",
-                               "-o", ours, "--", "strace", "-f", "-o", theirs, *command],
+        done = subprocess.run([binary, *tool, "--where", "proc.name!=strace", "-o", ours, "--", "strace", "-f",
+                               "-o", theirs, *command],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               timeout=timeout, check=False, cwd=tmp)
         with open(theirs, encoding="latin-1") as f:

@@ -118,7 +118,7 @@ def test_it_gives_up_its_rights(sonde, tmp_path):
     client.hello()
     client.subscribe("probe=net", "option=--interface=lo")
     had = status_of(os.getpid(), "CapPrm")["CapPrm"]
-    wait_until(lambda: status_of(agent.pid, *CAP_SETS) == CAP_SETS | {"CapPrm": CAP_SETS["CapPrm"] & had})
+    helpers.wait_until(lambda: status_of(agent.pid, *CAP_SETS) == CAP_SETS | {"CapPrm": CAP_SETS["CapPrm"] & had})
     client.send(STOP)
     _, _, ledgers = client.books()
     assert ledgers
@@ -147,13 +147,6 @@ def test_it_serves_as_an_ordinary_user(open_dir, sonde, netns):
 
 def fds(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
-
-
-def wait_until(wanted, timeout=10):
-    end = time.monotonic() + timeout
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_a_client_that_stops_harms_nobody_and_its_books_are_exact(sonde, tmp_path):
@@ -236,7 +229,7 @@ def test_a_probe_without_options_runs_as_its_command_does(agent):
 def test_who_may_do_what(agent):
     """Every verb on both sockets; who is outside of the group gets nowhere."""
     rights = {"status": 0, "counters": 0, "attach": errno.EPERM, "detach": errno.EPERM, "capture": errno.EPERM,
-              "dump": errno.EPERM, "nonsense": errno.ENOSYS}
+              "dump": errno.EPERM, "record": errno.EPERM, "record-part": errno.EPERM, "nonsense": errno.ENOSYS}
     for verb, code in rights.items():
         reader, controller = Client(agent.sock), Client(agent.control)
         assert reader.hello()[2] == 1 and controller.hello()[2] == 3
@@ -270,7 +263,7 @@ def test_the_agent_writes_captures(agent, tmp_path):
     assert control(agent, "capture", "start", str(path), *words).stdout == "capture 1\n"
     send_udp(port, 3)
     send_udp(port + 1, 3)
-    wait_until(lambda: "capture 1: 3 events in" in control(agent, "capture").stdout)
+    helpers.wait_until(lambda: "capture 1: 3 events in" in control(agent, "capture").stdout)
     assert "capture 1: 3 events" in helpers.sh(helpers.BINARY, "status", "--socket", agent.sock).stdout
     fds_before = fds(agent.pid)
     done = control(agent, "capture", "stop")
@@ -292,7 +285,7 @@ def test_a_flight_recorder_in_the_agent(agent, tmp_path):
     control(agent, "capture", "start", str(path), "probe=net", "option=--interface=lo", "option=--keep=5s")
     send_udp(port, 4)
     assert control(agent, "dump").stdout == "instance 1 dumps\n"
-    wait_until(lambda: "capture 1: 0 events" not in control(agent, "capture").stdout)
+    helpers.wait_until(lambda: "capture 1: 0 events" not in control(agent, "capture").stdout)
     control(agent, "capture", "stop")
     assert drops_in(path).count(port) == 4
     shown = helpers.sh("tcpdump", "-nr", str(path), "udp", "dst", "port", str(port)).stdout
@@ -336,7 +329,7 @@ def test_bad_clients_leave_no_descriptor_behind(agent):
         one.close()
     for _ in range(500):
         Client(agent.sock).close()
-    wait_until(lambda: fds(agent.pid) == before)
+    helpers.wait_until(lambda: fds(agent.pid) == before)
     assert client.call("status")[0] == 0
     client.close()
 
@@ -349,7 +342,7 @@ def test_a_client_that_takes_nothing_is_cut_and_told_why(sonde, tmp_path):
         one.hello()
     stuck.subscribe("probe=sys", "option=--syscall=getppid", f"comm={COMM}")
     subprocess.run(["/usr/bin/python3", "-c", LOOP], check=True, timeout=30)
-    wait_until(lambda: " 1 disconnected" in other.call("status")[1])
+    helpers.wait_until(lambda: " 1 disconnected" in other.call("status")[1])
     kind, lost = None, 0
     while (got := stuck.recv()) is not None:
         kind, payload = got
@@ -410,7 +403,7 @@ def test_killed_at_any_moment_it_leaves_nothing(sonde, tmp_path):
     assert len(held) > 20
     for what in "prog", "map":
         ids = {number for name, number in held if name == f"{what}_id"}
-        wait_until(lambda what=what, ids=ids: not ids & there(what))
+        helpers.wait_until(lambda what=what, ids=ids: not ids & there(what))
 
 
 def program_names(pid):
@@ -434,7 +427,7 @@ def test_what_no_client_wants_is_not_produced(agent, sonde):
     both[0].finish()
     assert traces()
     both[1].finish()
-    wait_until(lambda: not traces())
+    helpers.wait_until(lambda: not traces())
     # That one asks the kernel for names, once.
     assert program_names(agent.pid) - {("raw_tracepoint", "sonde_kname")} <= drops
 

@@ -8,7 +8,6 @@ import shutil
 import struct
 import subprocess
 import tempfile
-import time
 
 import helpers
 import pytest
@@ -69,13 +68,6 @@ def home():
         shutil.copy(os.path.join(HERE, name), path)
     yield path
     shutil.rmtree(path, ignore_errors=True)
-
-
-def wait_until(wanted, timeout=20):
-    end = time.monotonic() + timeout
-    while not wanted():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def start_agent(sonde, home, *words):
@@ -159,7 +151,7 @@ def test_every_command_of_a_reader(sonde, home, name):
                                  stderr=subprocess.PIPE, cwd=home, env={"NO_COLOR": "1", "HOME": str(home)})
         status = Client(agent.sock)
         status.hello()
-        wait_until(lambda: "streams" in status.call("status")[1] or child.poll() is not None)
+        helpers.wait_until(lambda: "streams" in status.call("status")[1] or child.poll() is not None)
         assert child.poll() is None, child.communicate()[1]
         plant(home, "SeCrEt")
         plant(home, "OwNeD", as_user(UID, GROUP))
@@ -201,7 +193,7 @@ def test_the_group_may_be_given_content(sonde, home):
     reader = Reader(home, agent, "group", PROBES["sys"], as_user(UID, GROUP))
     plant(home, "SeCrEt")
     assert words_in(reader.finish(), "SeCrEt") >= {"write", "path", "exec", "env"}
-    wait_until(lambda: agent.stderr.count("content: ") >= 2)
+    helpers.wait_until(lambda: agent.stderr.count("content: ") >= 2)
     begin, end = [line for line in agent.stderr.splitlines() if "content: " in line][:2]
     assert f"user {UID}, pid " in begin and "sys --snaplen=1k" in begin, begin
     assert f"user {UID}, pid " in end and "ended" in end, end
@@ -248,11 +240,11 @@ def test_clients_of_ciliums_socket_follow_the_same_rule(sonde, home):
                                          stdout=subprocess.PIPE, text=True))
         assert children[-1].stdout.readline() == "READY\n"
     status = connect(agent.sock)
-    wait_until(lambda: ": net, " in status.call("status")[1])
+    helpers.wait_until(lambda: ": net, " in status.call("status")[1])
     plant(home, "SeCrEt")
     plant(home, "OwNeD", as_user(UID))
     for out in outs:
-        wait_until(lambda out=out: words_in(out.read_bytes(), "OwNeD") >= {"payload"})
+        helpers.wait_until(lambda out=out: words_in(out.read_bytes(), "OwNeD") >= {"payload"})
     agent.stop(15)
     for child in children:
         child.communicate(timeout=20)

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import helpers
 import pytest
@@ -100,18 +99,19 @@ def test_interface_vanishes_while_attached(netns):
     a.run("ping", "-q", "-c", "1", link.b_ip)
     run.wait_for(lambda ev: ev["type"] == "net.trace" and ev.get("iface") == link.a_dev)
     a.run("ip", "link", "del", link.a_dev)
-    time.sleep(0.5)
+    # interfaces are followed in order: packets of a later one show that the end of the first was seen
+    later = helpers.Link(a, b)
+    a.popen("ping", "-q", "-i", "0.05", later.b_ip)
+    run.wait_for(lambda ev: ev["type"] == "net.trace" and ev.get("iface") == later.a_dev)
     a.run("ping", "-q", "-c", "1", "127.0.0.1")
     run.wait_for(lambda ev: ev["type"] == "net.trace" and ev.get("iface") == "lo")
     run.finish()
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(disk_of):
     # A quarter of what the test writes; a recording begins with the processes of the host, which may be thousands.
-    sh("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path))
-    yield tmp_path
-    sh("umount", str(tmp_path), check=False)
+    return disk_of("1m")
 
 
 @pytest.mark.parametrize("kind", ["pcapng", "rec", "json"])
@@ -134,11 +134,10 @@ def test_full_disk_leaves_a_readable_file(netns, small_disk, kind):
 
 
 def test_dev_full():
-    run = Sonde("monitor", "-o", "json:/dev/full", "--duration", "3s")
-    sh("ping", "-q", "-c", "2", "127.0.0.1")
-    assert run.child.wait(10) == 1
-    run.stop()
-    assert "/dev/full" in run.stderr
+    with subprocess.Popen(["ping", "-q", "-i", "0.2", "127.0.0.1"], stdout=subprocess.DEVNULL) as ping:
+        done = sonde("monitor", "-o", "json:/dev/full", "--duration", "5s")     # it may fail before it is ready
+        ping.kill()
+    assert done.returncode == 1 and "/dev/full" in done.stderr, done.stderr
 
 
 def test_closed_stdout_from_the_start():

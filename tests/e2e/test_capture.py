@@ -3,10 +3,9 @@
 import json
 import struct
 import subprocess
-import time
 
 import pytest
-from helpers import sh
+from helpers import sh, wait_until
 
 TCP_PORT, UDP_PORT, CLOSED_PORT = 5301, 5302, 5303
 
@@ -70,7 +69,13 @@ def captured(link, sonde, tmp_path):
     run = sonde("monitor", "-i", link.a_dev, "--where", "evt.type=trace", "-o", f"pcapng:{ours}", words, netns=link.a)
     peer = start_tcpdump(link.a, link.a_dev, theirs, words)
     traffic(link)
-    time.sleep(0.3)
+    # behind the traffic: a datagram that nothing answers
+    sink = link.b.python_popen(f"import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                               f"s.bind(('0.0.0.0', {UDP_PORT + 1}))\nprint('up', flush=True)\ntime.sleep(60)\n")
+    sink.stdout.readline()
+    link.a.python(f"import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                  f"s.sendto(b'end of the traffic', ('{link.b_ip}', {UDP_PORT + 1}))\n")
+    wait_until(lambda: b"end of the traffic" in theirs.read_bytes())
     peer.terminate()
     peer.wait(5)
     run.finish()

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 
@@ -48,15 +47,26 @@ def go(tmp_path_factory):
 class Replay:
     """sonde with a file on its standard input, which waits until it is told to go."""
 
-    def __init__(self, path):
+    def __init__(self, path, *words):
         self.path = str(path)
-        words = [helpers.BINARY, "monitor", "-r", "-", "-o", "null", "--serve-cilium", self.path]
+        words = [helpers.BINARY, "monitor", "-r", "-", "-o", "null", "--serve-cilium", self.path, *words]
         self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        wait_until(self.serves)
+        helpers.wait_until(self.serves)
+        helpers.wait_until(lambda: self.sockets() == 1)     # the connection that asked is gone again
 
     def serves(self):
         with socket.socket(socket.AF_UNIX) as s:
             return s.connect_ex(self.path) == 0
+
+    def wait_for_client(self):
+        """connect() returns before the other side accepts."""
+        helpers.wait_until(lambda: self.sockets() > 1)
+
+    def sockets(self):
+        """That listen at the path or were accepted there; the others have no inode yet."""
+        with open("/proc/net/unix", encoding="ascii", errors="replace") as f:
+            rows = [line.split() for line in f]
+        return sum(row[7:] == [self.path] and row[6] != "0" for row in rows)
 
     def go(self, file=RECORDING):
         with open(file, "rb") as f:
@@ -65,18 +75,12 @@ class Replay:
         assert self.child.wait(helpers.READY_S) == 0
 
 
-def wait_until(done, timeout=helpers.READY_S):
-    deadline = time.monotonic() + timeout
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_go_reads_us_and_we_read_go(go, sonde, tmp_path):
     """Cilium's lines of a recording: directly, and by way of our listener, Go's decoder and encoder, our reader."""
     direct = sonde.run("monitor", "-r", RECORDING, *LINES).stdout
     replay = Replay(tmp_path / "ours.sock")
     reader = go("read", replay.path)
+    replay.wait_for_client()
     replay.go()
     payloads = reader.stdout.read()
     assert payloads.count("\n") == 36
@@ -88,6 +92,16 @@ def test_go_reads_us_and_we_read_go(go, sonde, tmp_path):
         assert back.returncode == 0, back.stderr
         assert back.stdout == direct
         writer.wait(helpers.TIMEOUT_S)
+
+
+def test_a_stream_without_payloads_ends(go, tmp_path):
+    """Go's decoder calls a type that no value follows a stream that was cut."""
+    replay = Replay(tmp_path / "ours.sock", "port 1")
+    reader = go("read", replay.path)
+    replay.wait_for_client()
+    replay.go()
+    assert reader.stdout.read() == ""
+    assert reader.wait(helpers.TIMEOUT_S) == 0
 
 
 def test_cpu_zero_is_said(go, tmp_path):
@@ -102,6 +116,7 @@ def test_cpu_zero_is_said(go, tmp_path):
     writer.wait(helpers.TIMEOUT_S)
     replay = Replay(tmp_path / "ours.sock2")
     reader = go("read", replay.path)
+    replay.wait_for_client()
     replay.go(stream)
     cpus = [json.loads(line)["CPU"] for line in reader.stdout.read().splitlines()]
     assert cpus == [3, 0]
@@ -129,13 +144,14 @@ def sockets(pid):
 def test_a_client_that_sleeps_harms_nobody(go, sonde, netns, tmp_path):
     """Live: one client sleeps, Go's and ours hear of every event that the ledger counts as delivered."""
     ns, path = netns(), tmp_path / "live.sock"
-    served = sonde("monitor", "-o", "null", "--serve-cilium", path, "--ring-size", "16M", netns=ns)
+    served = sonde("monitor", "-o", "null", "--serve-cilium", path, "--ring-size", "16M", "--where",
+                   "evt.type in (trace, drop)", netns=ns)
     before = sockets(served.pid)
     sleeper, counter = go("sleep", path), go("count", path)
     ours = sonde("monitor", "--cilium", path, "-o", f"json:{tmp_path}/ours.json")
     with socket.socket(socket.AF_UNIX) as idle:
         idle.connect(str(path))
-        wait_until(lambda: sockets(served.pid) == before + 4)   # who is let in later hears less
+        helpers.wait_until(lambda: sockets(served.pid) == before + 4)   # who is let in later hears less
         ns.python(FLOOD, timeout=60)
     served.child.send_signal(signal.SIGINT)
     served.child.wait(helpers.READY_S)
@@ -145,7 +161,7 @@ def test_a_client_that_sleeps_harms_nobody(go, sonde, netns, tmp_path):
     assert ledger["lost"] == 0 and ledger["delivered"] > 20000
     # on a machine that has no time for it, the counting client may lose some: it is told how many
     assert heard["samples"] + heard["lost"] == ledger["delivered"] and heard["samples"] > ledger["delivered"] / 2
-    wait_until(lambda: any("was closed" in line for line in ours.err_lines))
+    helpers.wait_until(lambda: any("was closed" in line for line in ours.err_lines))
     ours.child.send_signal(signal.SIGINT)
     ours.child.wait(helpers.READY_S)
     with open(tmp_path / "ours.json", encoding="utf-8") as f:
@@ -162,9 +178,9 @@ def test_connects_again_when_the_agent_comes_back(go, sonde, tmp_path):
     writer = go("write", path, "0", data=one)
     ours = sonde("monitor", "--cilium", path, "--reconnect", "200ms", "--format", "cilium")
     writer.wait(helpers.TIMEOUT_S)
-    wait_until(lambda: any("was closed" in line for line in ours.err_lines))
+    helpers.wait_until(lambda: any("was closed" in line for line in ours.err_lines))
     writer = go("write", path, "1", data=one)
-    wait_until(lambda: ours.lines.count("CPU 02: Lost 17 events") == 2)
+    helpers.wait_until(lambda: ours.lines.count("CPU 02: Lost 17 events") == 2)
     assert any("connected" in line for line in ours.err_lines)
     ours.child.send_signal(signal.SIGINT)
     assert ours.child.wait(helpers.READY_S) == 130
@@ -197,10 +213,10 @@ def test_the_agent_serves_ciliums_clients(go, sonde, calls, tmp_path):   # noqa:
     assert ": net" not in status()
     reader = go("records", path)
     ours = sonde("monitor", "--cilium", path)
-    wait_until(lambda: ": net, 1 users" in status() and ": gohttp2, 1 users" in status(), 60)
+    helpers.wait_until(lambda: ": net, 1 users" in status() and ": gohttp2, 1 users" in status(), 60)
     one.run("run", "unary", 3)
     one.quit()
-    wait_until(lambda: sum(" POST /sonde.test.Echo/Unary => 200" in line for line in ours.lines) >= 6)
+    helpers.wait_until(lambda: sum(" POST /sonde.test.Echo/Unary => 200" in line for line in ours.lines) >= 6)
     assert any(" lo: 127.0.0.1" in line for line in ours.lines)
     assert agent.stop(signal.SIGTERM) == 0
     assert not os.path.exists(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Closing words of flows and rpc, and the sentence where nothing comes: for a person, on stderr."""
+"""Closing words of flows, rpc and syscalls, and the sentence where nothing comes: for a person, on stderr."""
 import os
 import subprocess
 import sys
@@ -12,6 +12,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "golden"))
 import calls as calls_table  # noqa: E402  found by the line above
 
 FLOWS = os.path.join(ROOT, "tests", "data", "rec", "flows.rec")
+ALL = os.path.join(ROOT, "tests", "data", "rec", "all.rec")
+CAPTURE = os.path.join(ROOT, "tests", "data", "scap", "session.scap")
 CALLS = os.path.join(ROOT, "tests", "data", "rpc", "ends.calls")
 
 
@@ -31,9 +33,34 @@ def test_calls_that_failed(tmp_path):
     assert said("rpc", "-r", str(path), "-v", "rpc.method=pay.Pay/Late")[-1] == "2 calls, 2 failed"
 
 
+def test_system_calls():
+    assert said("syscalls", "-r", ALL, "-v")[-1] == "199 calls, 7 failed; 0 lost"
+    words = "syscall.name=sendto and proc.name=client"
+    assert said("syscalls", "-r", ALL, "-v", words)[-1] == "17 calls, 0 failed; 0 lost"
+    assert said("syscalls", "-r", CAPTURE, "-v")[-1] == "47 events; 0 lost"
+
+
 @pytest.mark.parametrize("words", [(), ("-q",), ("-v", "-q")])
 def test_only_a_person_reads_them(words):
     assert not [line for line in said("flows", "-r", FLOWS, *words) if "flows" in line]
+    assert not [line for line in said("syscalls", "-r", ALL, *words) if "calls" in line]
+
+
+@pytest.mark.parametrize("words", [("syscalls", "-v", "-c"), ("syscalls", "-v", "--format", "strace"),
+                                   ("compat", "strace", "-v")])
+def test_tables_and_other_tools_have_none(words):
+    if words[0] == "compat":
+        done = subprocess.run([BINARY, *words, "/bin/true"], capture_output=True, text=True, timeout=READY_S,
+                              check=False)
+        assert " failed" not in done.stderr
+    else:
+        assert not [line for line in said(*words, "-r", ALL) if " failed" in line]
+
+
+def test_a_reader_that_left_hears_no_closing_words():
+    done = subprocess.run(f"{BINARY} syscalls -v -r {ALL} -r {ALL} | true", shell=True, check=False,
+                          capture_output=True, text=True, timeout=READY_S)
+    assert "failed;" not in done.stdout + done.stderr
 
 
 def test_no_traffic_is_said_once(netns):

@@ -88,7 +88,8 @@ table ip nat {{
                                        "--json", "--port",
                                        "7000", "--interface", routed.left.b_dev], check=True, capture_output=True,
                                       text=True).stdout)
-    assert (table["port"], table["conns"]) == (7000, 2) and table["received"] > table["sent"] > 4 * 100
+    assert (table["key"]["server.port"], table["flows"]) == ("7000", 2)
+    assert table["received"] > table["sent"] > 4 * 100
 
 
 def test_a_flow_is_translated_by_any_namespace(sonde, routed):

@@ -64,6 +64,32 @@ def overrun(one, stopped):
     return stream
 
 
+# Packets wait for the process that accepts their connection, and what follows waits behind them.
+SLOW_ACCEPT = """
+import socket, threading, time
+server = socket.create_server(("127.0.0.1", 0), backlog=64)
+def serve():
+    held = []
+    while True:
+        held.append(server.accept()[0])
+        time.sleep(0.02)
+        held = held[-8:]
+threading.Thread(target=serve, daemon=True).start()
+print("ready", flush=True)
+while True:
+    socket.create_connection(server.getsockname()).close()
+    time.sleep(0.015)
+"""
+
+
+def test_losses_that_wait_are_booked_once(sonde, netns):
+    ns = netns()
+    assert ns.python_popen(SLOW_ACCEPT).stdout.readline() == "ready\n"
+    one = sonde(*COMMANDS["lives and mappings"], "--ring-size", RING, "-v", "-o", "json", netns=ns)
+    overrun(one, one.pid)
+    assert "does not close" not in one.stderr
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_stream_and_ledger_agree(sonde, name, tmp_path):
     recording = str(tmp_path / "storm.rec")

@@ -53,7 +53,7 @@ def test_one_of_two_processes_is_enough(sonde, sleeper):
 
 
 def test_no_go_program(sonde, sleeper):
-    done = sonde.run("rpc", "--agent=no", "-p", str(sleeper.pid), timeout=helpers.READY_S)
+    done = sonde.run("rpc", "--source", "go", "--agent=no", "-p", str(sleeper.pid), timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"process {sleeper.pid} does not run a Go program" in done.stderr
 
@@ -67,7 +67,7 @@ def agent(sonde, tmp_path):
 
 def test_no_go_program_for_an_agent(sonde, sleeper, agent):
     """The agent refuses before the stream begins, with the sentence of a local run."""
-    done = sonde.run("rpc", f"--agent={agent}", "-p", str(sleeper.pid), timeout=helpers.READY_S)
+    done = sonde.run("rpc", "--source", "go", f"--agent={agent}", "-p", str(sleeper.pid), timeout=helpers.READY_S)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (f"sonde: probe gohttp2: process {sleeper.pid} does not run a Go program with gRPC or "
                            f"HTTP/2; sonde rpc explain {sleeper.pid} says more\n")
@@ -122,3 +122,10 @@ def test_traffic_elsewhere(sonde, netns):
     why = re.fullmatch(r"no packets in [\d.]+ s; only other network namespaces had traffic \((\d+) seen\)",
                        why_nothing(one))
     assert int(why.group(1)) >= 1
+
+
+def test_no_sample_in_a_short_run(sonde, sleeper):
+    done = sonde.run("profile", "--agent=no", "--pid", str(sleeper.pid), "-o", "folded:/dev/null", "--duration",
+                     "50ms", timeout=helpers.READY_S)
+    assert done.returncode == 0
+    assert re.search(r"nothing shown: no samples: ran 0\.\d s at 49 Hz$", done.stderr, re.M), done.stderr

@@ -33,7 +33,7 @@ ON_PURPOSE = {
     "vxlan-not": "vni",             # the port is VXLAN's, the flags are not
 }
 
-pytestmark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+pytestmark = [pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed"), pytest.mark.replay]
 
 
 def read_rows(path):

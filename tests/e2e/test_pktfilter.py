@@ -8,6 +8,8 @@ import pytest
 
 from helpers import BINARY
 
+pytestmark = pytest.mark.replay
+
 BATTERY = os.path.join(os.path.dirname(BINARY), "tests", "pktfilter", "pktfilter-battery")
 PARTS = 4
 SUM = re.compile(r"^(\d+) expressions, (\d+) packets, (\d+) comparisons \((\d+) matches, (\d+) left to user "

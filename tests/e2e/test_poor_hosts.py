@@ -12,7 +12,9 @@ import pytest
 
 from helpers import BINARY, ROOT
 
-OWN_MOUNTS = os.path.join(ROOT, "tests", "workloads", "own_mounts.py")
+sys.path.insert(0, os.path.join(ROOT, "tests", "workloads"))
+import own_mounts  # noqa: E402  the path above is needed first
+
 RUN = ["--duration", "0.2s"]
 COMMANDS = ["monitor", "profile", "syscalls"]
 # Lines about the run itself: a busy or idle machine, sums at the end.
@@ -29,8 +31,7 @@ def run(*words, before=(), preexec=None):
 def without(*mounts):
     """A mount namespace of its own without these mounts, or with an empty file system there."""
     steps = [f"umount -l {path}" if os.path.ismount(path) else f"mount -t tmpfs none {path}" for path in mounts]
-    return ["unshare", "--mount", "--propagation", "unchanged", sys.executable, OWN_MOUNTS, "sh", "-c",
-            " && ".join([*steps, 'exec "$0" "$@"'])]
+    return [*own_mounts.words(), "sh", "-c", " && ".join([*steps, 'exec "$0" "$@"'])]
 
 
 def lacking(*caps):
@@ -231,5 +232,5 @@ def test_doctor_names_the_btf(types):
 def test_doctor_in_json():
     _, lines, _ = doctor("--json", before=without("/sys"))
     objects = [json.loads(line) for line in lines]
-    assert [o["type"] for o in objects] == ["host"] + ["command"] * 8
+    assert [o["type"] for o in objects] == ["host"] + ["command"] * 9
     assert {o["state"] for o in objects[1:]} == {"not"}

@@ -163,3 +163,47 @@ def test_a_run_without_end_is_told_how_to_end(tmp_path):
     child = helpers.Sonde(*COMPAT, "-v", "-p", str(os.getpid()))
     child.stop()
     assert child.lines[0] == bcc(tmp_path / "stacks", "-p", os.getpid()).stdout.split("\n")[0]
+
+
+# ---- command lines of its help, manual page and examples, with a recording in place of the host
+
+COMMANDS = [
+    "", "5", "-F 99", "-F 99 5", "-F 9", "-c 1000000", "-c 1000000 5", "-f 5", "-p PID", "-p PID,1", "-L PID", "-U",
+    "-K", "-I", "-d", "-df 5", "-p PID -d", "-p PID 5", "-f -p PID 5", "-df -p PID 5", "-adf -p PID 10", "-C 0 2",
+    "-a -f 1", "-U -f --stack-storage-size 4096", "--stack-storage-size 16384 -K 1", "--frequency 199 --folded 1",
+    "--pid PID --user-stacks-only", "--tid PID --kernel-stacks-only 2", "--delimited --annotations --folded",
+    "--count 100 --include-idle 1", "--cpu 0 -f",
+]
+
+
+@pytest.fixture(scope="module")
+def pid(recording):
+    """Of the process with the most samples."""
+    counts = collections.Counter()
+    for row in json.loads((recording / "stacks").read_text()):
+        counts[row["pid"]] += row["count"]
+    return str(counts.most_common(1)[0][0])
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_line_runs_unchanged(recording, pid, words):
+    """It takes the line; what it selects has samples, and the text has the form that the line asks for."""
+    done = profile("-r", recording / "x.rec", *words.replace("PID", pid).split())
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if re.search(r"(?:^| )\d+$", line)]
+    assert rows
+    folded = re.search(r"-\w*f|--folded", words)
+    assert any(";" in line for line in rows) if folded else done.stdout.count("\n\n") >= 1
+    if "PID" in words and not folded:
+        who = re.findall(r"\((\d+)\)$", done.stdout, re.M)
+        assert who and set(who) <= {pid, "1"}
+
+
+@pytest.mark.parametrize("words, said", [
+    (["-p", "1", "-L", "1"], "exclude each other"), (["-U", "-K"], "exclude each other"),
+    (["-F", "9", "-c", "9"], "exclude each other"), (["0"], "not a duration"), (["5", "6"], "too many"),
+    (["--cgroupmap", "/nonexistent"], "/nonexistent"), (["--mntnsmap", "/nonexistent"], "/nonexistent"),
+])
+def test_what_bcc_does_not_take_either(words, said):
+    done = profile(*words)
+    assert done.returncode in (1, 2) and said in done.stderr and not done.stdout

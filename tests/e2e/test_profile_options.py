@@ -166,7 +166,8 @@ def test_lines_and_inlined_functions(tmp_path):
                 and named[-3][1:] == ("lines.c", 10) and named[-2][1:] == ("lines.c", 7)
                 and named[-1][1] == "lines.c" and named[-1][2] in (4, 5))
     everything = sum(weight for _, weight in frames_of(tmp_path / "x.speedscope.json", "whole"))
-    assert everything > 50 and inner > 0.9 * everything
+    # others hit instructions of the loop that belong to no line of the innermost function: 0 to 13 % were seen
+    assert everything > 50 and inner > 0.8 * everything
     assert " (inlined)\n" in (tmp_path / "x.perf").read_text()
 
 

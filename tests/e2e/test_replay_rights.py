@@ -14,8 +14,10 @@ import threading
 import pytest
 
 import helpers
-from helpers import BINARY, ROOT
-from test_cilium import sockets, wait_until
+from helpers import BINARY, ROOT, wait_until
+from test_cilium import sockets
+
+pytestmark = pytest.mark.replay
 
 DATA = os.path.join(ROOT, "tests", "data")
 LOOPBACK, FLOWS, CPU = (os.path.join(DATA, "rec", name + ".rec") for name in ("loopback", "flows", "cpu"))

@@ -6,7 +6,7 @@ import re
 import gocalls
 import helpers
 from gocalls import gotree
-from test_agent import wait_until
+from helpers import wait_until
 from test_rpc import calls  # noqa: F401  a fixture
 
 

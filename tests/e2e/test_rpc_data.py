@@ -54,8 +54,8 @@ def lines(done):
 def test_bytes_table_and_traces(sonde, calls, collector, tmp_path, suite):  # noqa: F811
     one = calls(gocalls.program(suite))
     server, rec = collector(), str(tmp_path / "rec")
-    child = sonde("rpc", "--json", "--pid", str(one.pid), "--probes", "data", "--header", "x-call", "--header",
-                  "authorization", "-o", f"rec:{rec}", "-o", f"otlp:{server.url}")
+    child = sonde("rpc", "--source", "go", "--json", "--pid", str(one.pid), "--probes", "data", "--header", "x-call",
+                  "--header", "authorization", "-o", f"rec:{rec}", "-o", f"otlp:{server.url}/v1/traces")
     n = test_rpc.run_kinds(one, KINDS)
     one.quit()
     gocalls.wait_for_calls(child, one.pid, 2 * n)
@@ -68,9 +68,9 @@ def test_bytes_table_and_traces(sonde, calls, collector, tmp_path, suite):  # no
     # the same calls, once each, as spans; of the secret header only that it was there
     spans = {span.span_id: test_rpc_otlp.plain(span.attributes) for _, span in server.spans()}
     assert len(spans) == len(seen)
-    assert {(a["sonde.header.x-call"], a["rpc.method"], a["rpc.response.status_code"]) for a in spans.values()} == \
+    assert {(a["rpc.request.metadata.x-call"][0], a["rpc.method"], a["rpc.status_code"]) for a in spans.values()} == \
         {(gocalls.name_of(ev), ev["method"], ev["status"]) for ev in seen}
-    assert {a.get("sonde.header.authorization") for a in spans.values()} == {None, "(hidden)"}
+    assert {a.get("rpc.request.metadata.authorization") for a in spans.values()} == {None, ("(hidden)",)}
     told = [span for _, span in server.spans() if span.parent_span_id]
     assert {span.trace_id.hex() for span in told} == {"4bf92f3577b34da6a3ce929d0e0e4736"} and len(told) == 2
     assert not any(b"hunter2" in request[3] for request in server.requests)
@@ -81,7 +81,8 @@ def test_filters_live_and_replayed(sonde, calls, tmp_path):  # noqa: F811
     words = ("rpc.method", "contains", "Fail", "and", "rpc.status!=OK", "and", "rpc.latency>1us")
     one = calls(gocalls.program("trixie"))
     rec = str(tmp_path / "rec")
-    child = sonde("rpc", "--json", "--pid", str(one.pid), "--header", "x-call", "-o", f"rec:{rec}", *words)
+    child = sonde("rpc", "--source", "go", "--json", "--pid", str(one.pid), "--header", "x-call", "-o", f"rec:{rec}",
+                  *words)
     test_rpc.run_kinds(one, (("unary", 5), ("fail", 3), ("missing", 1)))
     one.quit()
     gocalls.wait_for_calls(child, one.pid, 6)

@@ -18,7 +18,7 @@ RULES = ("grpc.write-header", "grpc.server-headers", "grpc.client-headers")
 
 
 def places(path, to):
-    said = helpers.sh(helpers.BINARY, "rpc", "explain", "--layout", "--json", path, timeout=60).stdout
+    said = helpers.sh(helpers.BINARY, "rpc", "explain", "-v", "--json", path, timeout=60).stdout
     rows = [json.loads(line) for line in said.split("\n") if line]
     rows = [r for r in rows if r["type"] == "rule" and r["rule"] in RULES]
     assert all(r["state"] == "ready" and r["addr"] > r["entry"] for r in rows) and len(rows) == len(RULES)

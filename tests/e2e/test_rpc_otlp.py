@@ -5,6 +5,7 @@ The judge is the generated reader of the OpenTelemetry project (Debian: python3-
 those of tests/data/rpc/states.calls, of which every end and every status is known.
 """
 import collections
+import gzip
 import http.server
 import json
 import os
@@ -39,6 +40,8 @@ class Collector:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.headers["Content-Encoding"]:
+                    body = gzip.decompress(body)
                 collector.requests.append((time.monotonic(), self.path, dict(self.headers), body))
                 status, headers, reply = collector.answers.pop(0) if collector.answers else (200, {}, b"")
                 if status is None:      # gone without a word
@@ -62,13 +65,13 @@ class Collector:
         self.server.shutdown()
         self.server.server_close()
 
-    def spans(self, only=None):
-        """(resource attributes, span) of every request, or of those with these numbers."""
+    def spans(self, only=None, path=None):
+        """(resource attributes, span) of every request, or of those with these numbers or to this path."""
         out = []
-        for number, (_, path, headers, body) in enumerate(self.requests):
-            if only is not None and number not in only:
+        for number, (_, to, headers, body) in enumerate(self.requests):
+            if (only is not None and number not in only) or (path and to != path):
                 continue
-            assert path == "/v1/traces" and headers["Content-Type"] == "application/x-protobuf"
+            assert to == "/v1/traces" and headers["Content-Type"] == "application/x-protobuf"
             message = trace_service_pb2.ExportTraceServiceRequest()
             message.ParseFromString(body)
             out += flat(message)
@@ -96,9 +99,14 @@ def recording(tmp_path_factory):
 
 def plain(attributes):
     """{key: value}; a key comes once."""
-    out = {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in attributes}
+    out = {a.key: value_of(a.value) for a in attributes}
     assert len(out) == len(attributes)
     return out
+
+
+def value_of(value):
+    kind = value.WhichOneof("value")
+    return tuple(map(value_of, value.array_value.values)) if kind == "array_value" else getattr(value, kind)
 
 
 def flat(message):
@@ -137,7 +145,8 @@ def check_span(ev, resource, span):
         assert a.get("rpc.method") == ev.get("method")
         assert span.name == ev.get("method", "grpc")
         assert a.get("rpc.service") == (ev["method"].rpartition("/")[0] if "method" in ev else None)
-        assert a.get("rpc.response.status_code") == (str(ev["status"]) if "status" in ev else None)
+        assert a.get("rpc.status_code") == (str(ev["status"]) if "status" in ev else None)
+        assert a.get("rpc.response.status_code") == a.get("rpc.status_code")  # the name until 1.44
     else:
         assert a["http.request.method"] == ev["method"]
         assert a.get("http.response.status_code") == ev.get("http_status")
@@ -156,7 +165,7 @@ def check_span(ev, resource, span):
 def test_every_state_is_a_span(recording, collector):
     """One span for each call, with what JSON says of it; the same in a file, and in every replay."""
     c = collector()
-    done = replay(recording, "-o", f"otlp:{c.url}")
+    done = replay(recording, "-o", f"otlp:{c.url}/v1/traces")
     assert done.returncode == 0, done.stderr
     wanted = events(recording)
     got = c.spans()
@@ -202,7 +211,7 @@ def test_errors_are_those_of_the_conventions(recording, tmp_path):
 def test_tried_again(recording, collector):
     """After 503, 429 with Retry-After, and a connection that was lost: once delivered, nothing twice."""
     c = collector((503, {}, b""), (429, {"Retry-After": "1"}, b""), (None, {}, b""))
-    done = replay(recording, "-o", f"otlp:{c.url}")
+    done = replay(recording, "-o", f"otlp:{c.url}/v1/traces")
     assert done.returncode == 0, done.stderr
     assert len({body for _, _, _, body in c.requests[:4]}) == 1
     assert c.requests[2][0] - c.requests[1][0] >= 0.9
@@ -213,7 +222,7 @@ def test_tried_again(recording, collector):
                          ids=("refused", "partly"))
 def test_refused_is_counted(recording, collector, answer, lost):
     c = collector(answer)
-    done = replay(recording, "-o", f"otlp:{c.url}", "rpc.latency<1s")
+    done = replay(recording, "-o", f"otlp:{c.url}/v1/traces", "rpc.latency<1s")
     n = len([ev for ev in events(recording) if ev.get("latency", 10**9) < 10**9])
     k = 2 if lost == "some" else n
     assert len(c.requests) == 1     # 400 is for good
@@ -229,3 +238,15 @@ def test_path_headers_and_rights(recording, collector):
     _, path, headers, _ = c.requests[0]
     assert path == "/in/here" and headers["x-key"] == "abc" and headers["x-b"] == "d e"
     assert headers["User-Agent"].startswith("sonde/")
+
+
+def test_headers_of_a_signal(recording, collector):
+    """They take the place of the common ones, for this signal alone; values are percent-encoded and may be long."""
+    c, token = collector(), "t" * 3000
+    done = replay(recording, "-o", f"otlp:{c.url}", env={
+        "OTEL_EXPORTER_OTLP_HEADERS": "x-key=all%2C%3d100%", "OTEL_EXPORTER_OTLP_LOGS_HEADERS": "",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS": f"authorization=Bearer%20{token}"})
+    assert done.returncode == 0, done.stderr
+    seen = {path: (headers.get("x-key"), headers.get("authorization")) for _, path, headers, _ in c.requests}
+    assert seen.pop("/v1/traces") == (None, f"Bearer {token}")
+    assert seen and set(seen.values()) == {("all,=100%", None)}

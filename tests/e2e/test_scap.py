@@ -30,7 +30,7 @@ def output(*words):
 
 
 def sonde(*words):
-    out, err, status = output(BINARY, "monitor", *words)
+    out, err, status = output(BINARY, "record", "-q", *words)
     assert status == 0, err
     return out
 
@@ -348,7 +348,7 @@ def test_compression_is_seen_through(tmp_path, pack):
     path.write_bytes(subprocess.run([pack, "-c", SESSION], check=True, capture_output=True).stdout)
     assert sonde("-r", str(path)) == sonde("-r", SESSION)
     path.write_bytes(path.read_bytes()[:-200])
-    out, err, status = output(BINARY, "monitor", "-r", str(path))
+    out, err, status = output(BINARY, "record", "-q", "-r", str(path))
     assert status in (0, 1) and ("ends" in err or "empty" in err) and err.count("\n") == 1, err
 
 
@@ -356,7 +356,7 @@ def test_a_cut_file_is_read_to_its_last_block(tmp_path):
     path = tmp_path / "cut.scap"
     with open(SESSION, "rb") as f:
         path.write_bytes(f.read()[:-7])
-    out, err, status = output(BINARY, "monitor", "-r", str(path), "--format", "sysdig")
+    out, err, status = output(BINARY, "record", "-q", "-r", str(path), "--format", "sysdig")
     assert status == 0 and "warning" in err and "ends inside a block" in err
     assert lines(out) == lines(sonde("-r", SESSION, "--format", "sysdig"))[:-1]
 

@@ -8,6 +8,8 @@ import pytest
 import hostile_captures
 from helpers import BINARY
 
+pytestmark = pytest.mark.replay
+
 CAPTURES = list(hostile_captures.captures())
 MEMORY = 1 << 30
 

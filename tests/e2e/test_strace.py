@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""sonde syscalls --strace and -c against strace: where the lines go, and what is counted."""
+"""sonde syscalls --format strace and -c against strace: where the lines go, and what is counted."""
 import json
 import os
 import re
@@ -26,7 +26,7 @@ def test_lines_of_a_command_go_to_standard_error():
     """The command's own output is all that stands on standard output."""
     done = sonde("--", *COMMAND, tool=STRACE)
     assert done.returncode == 0 and done.stdout == "out\n"
-    assert re.search(r'^.*\d+ +write\(1, "out\\n", 4\) +=', done.stderr, re.M) and "\nerror\n" in "\n" + done.stderr
+    assert re.search(r'^write\(1, "out\\n", 4\) +=', done.stderr, re.M) and "\nerror\n" in "\n" + done.stderr
 
 
 @pytest.mark.parametrize("name", ["trace", "trace.txt", "a:b"])
@@ -35,15 +35,6 @@ def test_o_is_a_file(tmp_path, name):
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "error\n")
     lines = (tmp_path / name).read_text("utf-8")
     assert re.search(r'write\(1, "out\\n", 4\) +=', lines) and "+++ exited with 0 +++" in lines
-
-
-@pytest.mark.parametrize("output", ["text:{}", "json:{}", "{}.json"])
-def test_o_is_still_a_format(tmp_path, output):
-    out = tmp_path / "lines"
-    done = sonde("-o", output.format(out), "--", *COMMAND, tool=STRACE)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "error\n")
-    first = (tmp_path / output.format("lines").rpartition(":")[2]).read_text("utf-8").splitlines()[0]
-    assert first.startswith("{") == ("json" in output)
 
 
 def test_without_strace_o_wants_a_format(tmp_path):

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A terminal that takes nothing (Ctrl-S) does not keep a live view from reading its rings."""
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import termios
 import threading
 
-from helpers import BINARY, READY_S, TIMEOUT_S
+from helpers import BINARY, TIMEOUT_S
+from terminal import Terminal
 
 # More than the rings hold, at a pace that a reader keeps up with.
 ROUNDS = 150
@@ -30,43 +29,6 @@ def make_calls():
 def ledger_of(err):
     line = re.search(r"sys: (seen .*)", err).group(1)
     return {name: int(n) for name, n in re.findall(r"(seen|delivered|filtered|sampled|lost) (\d+)", line)}
-
-
-class Terminal:
-    """A command on a pseudo-terminal; stderr is a pipe."""
-
-    def __init__(self, *words):
-        self.master, slave = pty.openpty()
-        termios.tcsetwinsize(slave, (40, 120))
-        self.slave = os.ttyname(slave)
-        self.child = subprocess.Popen([BINARY, *words], stdin=slave, stdout=slave, stderr=subprocess.PIPE, text=True,
-                                      env=dict(os.environ, TERM="xterm"), start_new_session=True)
-        os.close(slave)
-        self.seen = b""
-
-    def read_until(self, pattern):
-        while not re.search(pattern, self.seen):
-            assert select.select([self.master], [], [], READY_S)[0], self.seen[-500:]
-            self.seen += os.read(self.master, 65536)
-
-    def flow(self, action):
-        """Output stops and goes on, as by Ctrl-S and Ctrl-Q."""
-        fd = os.open(self.slave, os.O_RDWR | os.O_NOCTTY)
-        termios.tcflow(fd, action)
-        os.close(fd)
-
-    def _drain(self):
-        try:
-            while os.read(self.master, 65536):
-                pass
-        except OSError:     # nobody has the other end any more
-            pass
-
-    def end(self):
-        threading.Thread(target=self._drain, daemon=True).start()
-        self.child.send_signal(signal.SIGTERM)
-        err = self.child.communicate(timeout=TIMEOUT_S)[1]
-        return self.child.returncode, err
 
 
 def test_a_stopped_terminal_loses_nothing():

@@ -77,7 +77,8 @@ def missing(want, got):
 
 def trace(*words, **kwargs):
     out = () if "-o" in words[:words.index("--")] else ("-o", "text")
-    line = [helpers.BINARY, "compat", "strace", "--agent=no", "-v", "-s", "64", "--time", "none", *out, *words]
+    line = [helpers.BINARY, "syscalls", "--format", "strace", "--agent=no", "-v", "-s", "64", "--time", "none", *out,
+            *words]
     return subprocess.run(line, capture_output=True, check=False, timeout=60, **kwargs)
 
 
@@ -96,7 +97,8 @@ def test_arguments_are_as_they_were_given(tmp_path):
     program = str(tmp_path / "given")
     subprocess.run(["cc", "-O1", "-Wall", "-o", program, SOURCE.replace("driver", "given")], check=True)
     out = tmp_path / "lines"
-    done = trace("-e", "clone3,pselect6,ppoll,select", "-o", f"text:{out}", "-o", "json", "--", program)
+    done = trace("--where", "syscall.name in (clone3, pselect6, ppoll, select)", "-o", f"text:{out}", "-o", "json",
+                 "--", program)
     assert done.returncode == 0, done.stderr
     rows = [r for r in map(json.loads, done.stdout.decode().splitlines()) if r.get("name") == "clone3"]
     for flags in ("CLONE_VM|CLONE_VFORK|CLONE_PARENT_SETTID", "CLONE_VFORK|CLONE_PARENT_SETTID"):
@@ -220,16 +222,11 @@ def test_children_are_followed():
 
 
 def test_only_what_was_asked_for():
-    done = trace("-e", "openat", "--where", "syscall.error exists", "--", "cat", "/none")
+    done = trace("--where", "syscall.name=openat", "--where", "syscall.error exists", "--", "cat", "/none")
     calls = parse(done.stdout.decode())
     assert {name for name, _, _ in calls} == {"openat"}
     assert all(result.startswith("-1 ") for _, _, result in calls)
     assert any('"/none"' in args for _, args, _ in calls)
-
-
-def test_a_word_that_is_no_call():
-    done = trace("-e", "opne", "--", "true")
-    assert done.returncode == 2 and b"no such system call" in done.stderr
 
 
 def test_a_summary_counts_every_call(driver, tmp_path):
@@ -281,7 +278,7 @@ def test_a_summary_of_each_process():
 def test_a_summary_by_name_counts_what_runs_at_once():
     """Two processes of one name on all CPUs: none of their calls is missed."""
     one = "import os\nfor i in range(20000): os.getppid()"
-    done = trace("-c", "--by", "name", "-e", "getppid", "-o", "json", "--", "sh", "-c",
+    done = trace("-c", "--by", "name", "--where", "syscall.name=getppid", "-o", "json", "--", "sh", "-c",
                  'python3 -c "$0" & python3 -c "$0"; wait', one)
     rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert [r["calls"] for r in rows if r.get("name") == "getppid" and r["by_name"].startswith("python3")] == [40000]
@@ -366,13 +363,21 @@ void _start(void)
 """
 
 
+def runs(binary):
+    """False also where the kernel or the machine runs no programs of its kind."""
+    try:
+        return subprocess.run([binary], check=False).returncode == 0
+    except OSError:
+        return False
+
+
 def test_calls_inside_calls_of_32_bit_programs(tmp_path):
     """The program needs no library."""
     source, binary = tmp_path / "calls.c", str(tmp_path / "calls")
     source.write_text(CALLS_32)
     made = subprocess.run(["cc", "-m32", "-O1", "-static", "-nostdlib", "-fno-pic", "-fno-stack-protector", "-o",
                            binary, str(source)], check=False, capture_output=True)
-    if made.returncode or subprocess.run([binary], check=False).returncode:
+    if made.returncode or not runs(binary):
         pytest.skip("no programs of 32 bits here")
     text = trace("--", binary).stdout.decode()
     calls = [line.split(None, 1)[1] for line in text.splitlines() if re.match(r"\d+ +(?!execve)\w+\(", line)]

@@ -4,11 +4,10 @@ import json
 import os
 import re
 import signal
-import time
 
 import pytest
 
-from helpers import Link, sh
+from helpers import Link, sh, wait_until
 
 UDP = "import os, socket, sys, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
 
@@ -22,6 +21,14 @@ def trace_to(port, iface=None):
 
 def udp_send(ns, address, port, payload=50):
     return int(ns.python(UDP + f"s.sendto(b'x' * {payload}, ('{address}', {port}))\nprint(os.getpid())\n").stdout)
+
+
+def send_until(running, wanted, ns, address, port):
+    """Sends datagrams until one of them is an event: the monitor learns of interfaces by netlink."""
+    def seen():
+        udp_send(ns, address, port)
+        return any(wanted(ev) for ev in running.events)
+    wait_until(seen)
 
 
 def udp_server(ns, port):
@@ -46,7 +53,7 @@ def test_both_ends_of_a_link(link, traces, attach):
     into, = running.wait_for(trace_to(4201, link.b_dev))
     assert (out["point"], out["dir"], out["netns"]) == ("to-endpoint", "out", link.a.inode)
     assert (into["point"], into["dir"], into["netns"]) == ("from-endpoint", "in", link.b.inode)
-    assert out["proc"]["pid"] == sender and out["owner_by"] == "skb_sk"
+    assert out["proc"]["pid"] == sender and out["owner_how"] == "skb"
     assert out["len"] == into["len"] == 92
     running.finish()
 
@@ -71,7 +78,8 @@ def test_owner_of_what_arrives(netns, traces, born):
     client = udp_send(ns, "127.0.0.1", 4203)
     out, into = running.wait_for(trace_to(4203), count=2)
     assert out["proc"]["pid"] == client, out
-    assert into["proc"]["pid"] == server and into["owner_by"] == "listener", into
+    assert into["proc"]["pid"] == server and into["peer_pid"] == client, into
+    assert into["owner_how"] == ("snapshot" if born == "before" else "lookup"), into
     running.finish()
 
 
@@ -91,8 +99,8 @@ def test_owner_of_a_handshake(netns, traces):
     out, into = running.wait_for(syn_ack, count=2)
     running.finish()
     assert (out["dir"], into["dir"]) == ("out", "in")
-    assert (out["proc"]["pid"], out["owner_by"]) == (server_pid, "listener"), out
-    assert (into["proc"]["pid"], into["owner_by"]) == (client, "tuple"), into
+    assert (out["proc"]["pid"], out["owner_how"], out["owner_end"]) == (server_pid, "listener", "src"), out
+    assert (into["proc"]["pid"], into["owner_how"], into["owner_end"]) == (client, "tuple", "dst"), into
 
 
 def test_owner_of_a_connection_that_existed(link, traces):
@@ -120,17 +128,11 @@ def test_owner_of_a_connection_that_existed(link, traces):
 def test_interface_that_comes_later_and_is_renamed(link, traces):
     running = traces("--netns", link.a.name)
     late = Link(link.a, link.b)
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and not any(trace_to(4205, late.a_dev)(ev) for ev in running.events):
-        udp_send(link.a, late.b_ip, 4205)
-        time.sleep(0.1)
-    running.wait_for(trace_to(4205, late.a_dev))
+    send_until(running, trace_to(4205, late.a_dev), link.a, late.b_ip, 4205)
     link.a.run("ip", "link", "set", late.a_dev, "down")
     link.a.run("ip", "link", "set", late.a_dev, "name", "renamed0")
     link.a.run("ip", "link", "set", "renamed0", "up")
-    time.sleep(0.3)
-    udp_send(link.a, late.b_ip, 4206)
-    running.wait_for(trace_to(4206, "renamed0"))
+    send_until(running, trace_to(4206, "renamed0"), link.a, late.b_ip, 4206)
     link.a.run("ip", "link", "del", "renamed0")
     udp_send(link.a, link.b_ip, 4207)
     running.wait_for(trace_to(4207, link.a_dev))
@@ -165,7 +167,7 @@ def test_bytes_equal_those_of_tcpdump(link, sonde, tmp_path, tags, attach):
                f"    sendp(Ether(dst='{link.b.mac(link.b_dev)}', src='{link.a.mac(link.a_dev)}'){layers} / "
                f"IP(src='{link.a_ip}', dst='{link.b_ip}') / UDP(sport=7, dport=4210) / (b'y' * size), "
                f"iface='{link.a_dev}')\n", timeout=30)
-    time.sleep(0.5)
+    wait_until(lambda: b"y" * 1400 in theirs.read_bytes())
     running.stop(signal.SIGINT)
     dump.terminate()
     dump.wait(5)
@@ -242,10 +244,7 @@ def test_two_beside_each_other_and_kill(link, sonde):
     killed = programs_of(one.pid)
     assert killed & own_programs()
     one.stop(signal.SIGKILL)
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and killed & own_programs():
-        time.sleep(0.1)
-    assert not killed & own_programs()
+    wait_until(lambda: not killed & own_programs())
     udp_send(link.a, link.b_ip, 4213)
     two.wait_for(trace_to(4213, link.a_dev))
     two.finish()
@@ -281,7 +280,9 @@ def test_from_to_and_related(link, sonde):
     monitors = [(sonde("compat", "cilium-dbg", "monitor", "--json", "-t", "trace", "--netns", link.a.name,
                        "--format", "text", *words), words, shown) for words, shown in cases]
     udp_send(link.a, link.b_ip, 4215)
-    time.sleep(0.5)
+    for running, _words, shown in monitors:
+        if shown:
+            running.wait_for(trace_to(4215))
     for running, words, shown in monitors:
         events = running.finish()
         assert bool([ev for ev in events if trace_to(4215)(ev)]) == shown, words

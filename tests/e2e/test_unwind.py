@@ -142,8 +142,9 @@ def test_stacks_that_stay_cut_are_counted(tmp_path):
     cut = [ev for ev in events if ev.get("end") == "no-table" and "walked-later" not in ev.get("mode", ())]
     gone = sum(end in ("no-table", "no-mapping") for end in later)
     totals = next(ev for ev in events if ev["type"] == "cpu.totals")
-    assert totals["stayed_cut"] == len(cut) + gone > 0, totals
-    assert totals["walked_late"] == len(later) - gone > 0, totals
+    assert totals["stayed_cut"] == len(cut) + gone, totals
+    assert totals["walked_late"] == len(later) - gone, totals
+    assert totals["stayed_cut"] + totals["walked_late"] > 0, totals     # which of them depends on the host's speed
     assert [int(n) for n in CUT.search(err).groups()] == [totals["walked_late"], totals["stayed_cut"]]
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * What the battery's programs and its user-space half agree on.
+ * Shared by the battery's programs and its user-space half.
  */
 #ifndef KERNEL_WIRE_H
 #define KERNEL_WIRE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * forks RATE SECONDS: so many children a second, each a process that makes one call (getpgid of itself) and ends; one
- * in ten executes /bin/true after it. Prints how many there were.
+ * forks RATE SECONDS: RATE children a second, each a process that makes one call (getpgid of itself) and exits; every
+ * tenth executes /bin/true after it. Prints how many there were.
  */
 #include <errno.h>
 #include <spawn.h>

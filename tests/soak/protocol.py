@@ -28,12 +28,13 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from agent_client import (CALL, HELLO, REC, RECORD, REPLY, SNAPSHOT, STOP, SUBSCRIBE, SUM, Client,  # noqa: E402
+from agent_client import (CALL, FACT, HELLO, REC, RECORD, REPLY, SNAPSHOT, STOP, SUBSCRIBE, SUM, Client,  # noqa: E402
                           frame, words)
 
 GROUP = "games"
 HONEST, HOSTILE = 65533, 65532
 P99_MS, MEMORY = 50, 768 << 20
+RECURSION = 1                           # SONDE_LOST_RECURSION
 
 
 def become(uid):
@@ -60,7 +61,7 @@ class Honest:
     def take(self, kind, payload):
         if kind == RECORD:
             fields = REC.unpack_from(payload)
-            self.got += fields[8] == self.instance and fields[2] >> 8 != 0 and not fields[9] & (SNAPSHOT | SUM)
+            self.got += fields[8] == self.instance and fields[2] >> 8 != 0 and not fields[9] & (SNAPSHOT | SUM | FACT)
 
     def run(self, seconds):
         end = time.monotonic() + seconds
@@ -72,13 +73,19 @@ class Honest:
             time.sleep(0.1)
 
     def end(self):
-        """Calls that neither came nor are in the ledger."""
+        """Calls that are neither in the stream nor in the ledger.
+
+        A program that does not run because it is active on that CPU already is a miss of recursion. The kernel
+        counts misses without the caller, so each may be a call of another process.
+        """
         self.client.send(STOP)
         got, _, ledgers = self.client.books()
         seen, delivered, filtered, sampled, *lost = ledgers[self.instance]
         self.got += got.get(self.instance, 0)
         exact = seen == delivered + filtered + sampled + sum(lost) and self.got == delivered
-        return {"times": self.times, "unbooked": self.calls - self.got - sum(lost), "exact": exact}
+        missing, misses = self.calls - self.got - sum(lost) + lost[RECURSION], lost[RECURSION]
+        return {"times": self.times, "unbooked": min(missing, 0) or max(missing - misses, 0), "misses": misses,
+                "exact": exact}
 
 
 def honest(path, seconds, out, ready):
@@ -89,7 +96,7 @@ def honest(path, seconds, out, ready):
         one.run(seconds)
         out.put(one.end())
     except (OSError, AssertionError, TypeError, KeyError) as e:
-        out.put({"times": [], "unbooked": -1, "exact": False, "error": repr(e)})
+        out.put({"times": [], "unbooked": -1, "misses": 0, "exact": False, "error": repr(e)})
 
 
 # ---- hostile ----
@@ -112,7 +119,7 @@ def wish(rng):
         ["probe=sys", "where=" + "(" * rng.randrange(3000)], ["probe=sys", "where=" + "not " * rng.randrange(9000)],
         ["probe=sys", "where=proc.name in (" + "x," * rng.randrange(9000) + "x)"],
         ["probe=sys", "option=--push=fd.name contains x", "exclude=self"],
-        ["probe=gohttp2", "option=--header-bytes=1G", "option=--payload=1G"],
+        ["probe=gohttp2", "option=--header=x=1G", "option=--payload=1G"],
         ["probe=sys", "fields=" + "evt.args," * rng.randrange(2000)],
         ["".join(chr(rng.randrange(1, 128)) for _ in range(rng.randrange(200)))],
     ])
@@ -232,7 +239,8 @@ def main():
         result = {"requests": len(times), "p50_ms": round(times[len(times) // 2], 2),
                   "p99_ms": round(times[len(times) * 99 // 100], 2), "max_ms": round(times[-1], 2),
                   **hold, "holds": long_holds(log.name), "resident_mb": most[0] >> 20, "maps_mb": most[1] >> 20,
-                  "unbooked": sum(report["unbooked"] for report in reports),
+                  "unbooked": sum(abs(report["unbooked"]) for report in reports),
+                  "misses": sum(report["misses"] for report in reports),
                   "exact": all(report["exact"] for report in reports), "control": again == 0,
                   "errors": [report["error"] for report in reports if "error" in report]}
         result["ok"] = (result["p99_ms"] <= P99_MS and sum(most) <= MEMORY and result["unbooked"] == 0 and

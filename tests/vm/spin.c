@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Something to profile inside a guest: works for so many milliseconds of CPU time and naps in between, each in a
- * function of its own. Built static and without frame pointers: only unwind rows find the way from there to main().
+ * Something to profile inside a guest: works for the given milliseconds of CPU time with naps in between, each in its
+ * own function. Static and without frame pointers: only unwind rows lead from there to main().
  */
 #include <stdint.h>
 #include <stdio.h>

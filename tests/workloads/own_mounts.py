@@ -11,9 +11,15 @@ import ctypes
 import os
 import sys
 
+HERE = os.path.abspath(__file__)
 CLONE_NEWNS = 0x00020000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+def words(*options, unshare="unshare"):
+    """What stands before a command that is to run so; @options of unshare."""
+    return [unshare, "--mount", "--propagation", "unchanged", *options, "/usr/bin/python3", HERE]
 
 
 def check(what, result):

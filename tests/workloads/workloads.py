@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+import own_mounts
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PR_SET_PDEATHSIG = 1
@@ -132,8 +134,7 @@ def contained(out):
     shutil.copy(find("true"), os.path.join(where, "contained"))
     script = f"cp '{build(out, 'split')}' /dev/shm/.sonde-$$ && mount -t tmpfs none '{where}' && " \
              f"mv /dev/shm/.sonde-$$ '{where}/contained' && exec '{where}/contained'"
-    return [find("unshare"), "--mount", "--propagation", "unchanged", "--pid", "--fork", "--kill-child",
-            find("python3"), os.path.join(HERE, "own_mounts.py"), "sh", "-c", script]
+    return [*own_mounts.words("--pid", "--fork", "--kill-child", unshare=find("unshare")), "sh", "-c", script]
 
 
 def deleted(out):

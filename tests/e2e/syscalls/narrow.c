@@ -39,7 +39,7 @@ static long call(long nr, long a, long b, long c, long d, long e)
 }
 #endif
 
-/* What lies below 4 GB. */
+/* Memory below 4 GB. */
 struct low {
 	char path[64], room[256], name[16];
 	int32_t time[2], timeval[2], itimer[4];

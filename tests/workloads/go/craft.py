@@ -15,7 +15,7 @@ import sys
 import zlib
 
 BASE = 0x400000
-TEXT, RODATA, DATA = 0x400, 0x800, 0x1800        # offsets in the file; addresses are BASE + offset
+TEXT, RODATA, DATA = 0x400, 0x800, 0x2000        # offsets in the file; addresses are BASE + offset
 TRANSPORT = "google.golang.org/grpc/internal/transport"
 XNET = "golang.org/x/net/http2"
 HPACK = XNET + "/hpack"
@@ -23,6 +23,7 @@ PROLOGUE = bytes.fromhex("4c8d6424d84d3b66100f8678030000554889e54881eca0000000c3
 FUNCTIONS = ["runtime.text", TRANSPORT + ".(*loopyWriter).writeHeader", TRANSPORT + ".(*http2Server).operateHeaders",
              TRANSPORT + ".(*http2Client).operateHeaders", XNET + ".(*Framer).WriteRSTStream"]
 STRUCT, POINTER, INTERFACE, UINT32, STRING, SLICE = 25, 22, 20, 10, 24, 23
+CONN = ["Close", "LocalAddr", "Read", "RemoteAddr", "SetDeadline", "SetReadDeadline", "SetWriteDeadline", "Write"]
 READY = ["grpc.write-header", "grpc.server-headers", "grpc.client-headers", "xnet.write-reset"]
 
 
@@ -65,25 +66,31 @@ class Types:
         self.area, self.base, self.where = area, area.at, {}
         area.add(bytes(64))
 
-    def name(self, text):
+    def name(self, text, flags=0):
         raw = text.encode()
-        return self.area.add(b"\0" + varint(len(raw)) + raw, 1)
+        return self.area.add(bytes([flags]) + varint(len(raw)) + raw, 1)
 
-    def descriptor(self, kind, size, text, more=b"", path=None):
+    def descriptor(self, kind, size, text, more=b"", path=None, methods=()):
+        rows = [u32(self.name(m) - self.base, 0, 0, 0) for m in methods]
         flags = (1 if path else 0) | (4 if path else 0)
         name, pkg = self.name(text) - self.base, self.name(path) - self.base if path else 0
         here = self.area.add(u64(size, 0) + u32(0) + bytes([flags, 8, 8, kind]) + u64(0, 0) + u32(name, 0) + more)
         if path:
-            self.area.data += u32(pkg) + struct.pack("<HHI", 0, 0, 16) + u32(0)
+            self.area.data += u32(pkg) + struct.pack("<HHI", len(rows), len(rows), 16) + u32(0) + b"".join(rows)
         self.where[text] = here
         return here
 
     def pointer(self, elem, text):
         return self.descriptor(POINTER, 8, text, u64(elem))
 
+    def conn(self, path, name, size, fields):
+        """A struct, and the pointer to it, which has the methods of net.Conn."""
+        elem = self.struct(path, name, size, fields)
+        return self.descriptor(POINTER, 8, "*" + path.rsplit("/", 1)[-1] + "." + name, u64(elem), path, CONN)
+
     def struct(self, path, name, size, fields):
         short = path.rsplit("/", 1)[-1] + "." + name
-        rows = b"".join(u64(self.name(n), t, off) for n, t, off in fields)
+        rows = b"".join(u64(self.name(n.lstrip("+"), 8 if n[0] == "+" else 0), t, off) for n, t, off in fields)
         at = self.area.add(rows)
         self.where["fields of " + name] = at
         here = self.descriptor(STRUCT, size, short, u64(0, at, len(fields), len(fields)), path)
@@ -92,7 +99,15 @@ class Types:
 
 def make_types(t):
     word, text = t.descriptor(UINT32, 4, "uint32"), t.descriptor(STRING, 16, "string")
-    conn = t.descriptor(INTERFACE, 16, "net.Conn", u64(0, 0, 0, 0), "net")
+    rows = t.area.add(b"".join(u32(t.name(m) - t.base, 0) for m in CONN))
+    conn = t.descriptor(INTERFACE, 16, "net.Conn", u64(0, rows, len(CONN), len(CONN)), "net")
+    closer = t.descriptor(INTERFACE, 16, "io.Closer", u64(0, rows, 1, 1), "io")
+    netfd = t.pointer(t.struct("net", "netFD", 8, [("fd", word, 0)]), "*net.netFD")
+    inner = t.struct("net", "conn", 8, [("fd", netfd, 0)])
+    conns = [t.conn("net", "TCPConn", 8, [("+conn", inner, 0)]),
+             t.conn(TRANSPORT, "bufConn", 32, [("r", word, 0), ("+Conn", conn, 8)]),
+             t.conn(TRANSPORT, "twoConn", 32, [("one", conn, 0), ("other", conn, 16)]),
+             t.conn(TRANSPORT, "anyConn", 16, [("rwc", closer, 0)])]
     field = t.struct(HPACK, "HeaderField", 40, [("Name", text, 0), ("Value", text, 16)])
     fields = t.descriptor(SLICE, 24, "[]hpack.HeaderField", u64(field))
     header = t.struct(XNET, "FrameHeader", 12, [("Type", word, 1), ("Flags", word, 2), ("Length", word, 4),
@@ -100,7 +115,8 @@ def make_types(t):
     headers = t.struct(XNET, "HeadersFrame", 48, [("FrameHeader", header, 0)])
     meta = t.struct(XNET, "MetaHeadersFrame", 40, [("HeadersFrame", t.pointer(headers, "*http2.HeadersFrame"), 0),
                                                    ("Fields", fields, 8)])
-    server = t.struct(TRANSPORT, "http2Server", 200, [("conn", conn, 16), ("peer", text, 56)])
+    server = t.struct(TRANSPORT, "http2Server", 200, [("conn", conn, 16), ("peer", text, 56)] +
+                      [(f"conn{i}", c, 64 + 8 * i) for i, c in enumerate(conns)])
     loopy = t.struct(TRANSPORT, "loopyWriter", 88, [("framer", t.pointer(meta, "*http2.MetaHeadersFrame"), 40),
                                                     ("server", t.pointer(server, "*transport.http2Server"), 48),
                                                     ("conn", conn, 64)])

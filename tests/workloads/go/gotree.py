@@ -205,6 +205,11 @@ def calls(suite, variant):
     return Tree(suite).build(source, os.path.join(folder(), f"calls-{suite}-{variant}"), variant)
 
 
+def conns(suite):
+    """Path of the test program with wrapped connections."""
+    return Tree(suite).build(os.path.join(HERE, "conns"), os.path.join(folder(), f"conns-{suite}"))
+
+
 def _shared(suite, name, variant, build):
     out = os.path.join(folder(), f"{name}-{suite}.so")
     if not build and not os.path.exists(out):
@@ -228,6 +233,7 @@ def prepare():
     for suite, variant in sorted({*BUILDS, *((suite, "stripped-pie") for suite in SUITES)}):
         calls(suite, variant)
     for suite in SUITES:
+        conns(suite)
         for name in PROGRAMS:
             program(suite, name)
 

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A ClickHouse server of its own on the loopback, in a folder of the test (Debian: clickhouse-server), and a proxy
+that breaks connections in front of it."""
+import http.client
+import http.server
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+READY_S = 30
+
+CONFIG = """<yandex>
+ <logger><level>warning</level><log>{folder}/server.log</log><errorlog>{folder}/errors.log</errorlog></logger>
+ <http_port>{http}</http_port><tcp_port>{tcp}</tcp_port><listen_host>{address}</listen_host>
+ <path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path><users_config>{folder}/users.xml</users_config>
+ <default_profile>default</default_profile><default_database>default</default_database>
+ <mark_cache_size>67108864</mark_cache_size><keep_alive_timeout>3</keep_alive_timeout>
+</yandex>"""
+USERS = """<yandex>
+ <profiles><default><max_memory_usage>2000000000</max_memory_usage></default></profiles>
+ <users><default><password></password><networks><ip>::/0</ip></networks><profile>default</profile>
+ <quota>default</quota></default></users><quotas><default></default></quotas>
+</yandex>"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    def __init__(self, folder, address="127.0.0.1", inside=()):
+        """@inside: words in front of the command, such as `ip netns exec NAME`."""
+        self.folder, self.address, self.inside = str(folder), address, list(inside)
+        self.http, self.tcp = free_port(), free_port()
+        os.makedirs(self.folder, exist_ok=True)
+        for name, text in ("config.xml", CONFIG), ("users.xml", USERS):
+            with open(f"{self.folder}/{name}", "w") as f:
+                f.write(text.format(folder=self.folder, http=self.http, tcp=self.tcp, address=address))
+        self.child = None
+        self.start()
+
+    @property
+    def base(self):
+        return f"{self.address}:{self.http}"
+
+    def url(self, db="sonde"):
+        return f"http://{self.base}/{db}"
+
+    def start(self):
+        with open(f"{self.folder}/out", "ab") as out:
+            self.child = subprocess.Popen([*self.inside, "clickhouse-server", "--config-file",
+                                           f"{self.folder}/config.xml"], stdout=out, stderr=out,
+                                          start_new_session=True, cwd=self.folder)
+        end = time.monotonic() + READY_S
+        while True:
+            try:
+                assert self.query("SELECT 1") == "1\n"
+                return
+            except OSError:
+                assert self.child.poll() is None and time.monotonic() < end, open(f"{self.folder}/out").read()
+                time.sleep(0.05)
+
+    def kill(self):
+        os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+
+    def query(self, sql, db="default"):
+        if self.inside:
+            return subprocess.run([*self.inside, "curl", "-sS", "--data-binary", "@-",
+                                   f"http://{self.base}/?database={db}"], input=sql, text=True, check=True,
+                                  capture_output=True).stdout
+        request = urllib.request.Request(f"http://{self.base}/?database={db}", data=sql.encode())
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read().decode()
+
+    def rows(self, sql, db="sonde"):
+        return [line.split("\t") for line in self.query(sql, db).splitlines()]
+
+    def tables(self, db="sonde"):
+        return [t for (t,) in self.rows(f"SELECT name FROM system.tables WHERE database = '{db}'", db)]
+
+    def holes(self, db="sonde"):
+        """{table: (rows, rows that are there twice, rows that are missing)}, of the tables with rows."""
+        out = {}
+        for table in self.tables(db):
+            rows, distinct, made = (int(n) for n in self.rows(
+                "SELECT sum(n), sum(d), sum(m) FROM (SELECT run, count() AS n, uniqExact(seq) AS d, "
+                f"max(seq) + 1 AS m FROM {table} GROUP BY run)", db)[0])
+            if rows:
+                out[table] = (rows, rows - distinct, made - distinct)
+        return out
+
+
+class Answers:
+    """A server with an answer, (status, bytes), for the statements that begin so."""
+
+    def __init__(self, answers):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                sql = self.rfile.read(int(self.headers["Content-Length"])).decode(errors="replace")
+                status, answer = next(answer for beginning, answer in answers.items() if sql.startswith(beginning))
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.base = f"127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def below(pid, name):
+    """Processes of this name that descend from @pid."""
+    parents, names = {}, {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
+                head, tail = f.read().rsplit(") ", 1)
+        except (OSError, ValueError):
+            continue
+        parents[int(entry)], names[int(entry)] = int(tail.split()[1]), head.split("(", 1)[1]
+
+    def descends(one):
+        while one and one != pid:
+            one = parents.get(one, 0)
+        return one == pid
+
+    return [one for one, has in names.items() if has == name and descends(one)]
+
+
+class Proxy:
+    """Passes requests on. Of inserts it cuts connections: before the server has them, behind it without an answer
+    (then it may kill the process that sent them), or answers 503; in turn, as @plan says."""
+
+    def __init__(self, server, plan):
+        self.server, self.plan, self.cut = server, list(plan), []
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                insert = "INSERT" in urllib.parse.unquote_plus(self.path)
+                how = proxy.plan.pop(0) if insert and proxy.plan else "pass"
+                if how != "pass":
+                    proxy.cut.append(how)
+                if how == "before":
+                    self.close_connection = True
+                    return
+                status, answer = (503, b"busy") if how == "busy" else proxy.ask(self.path, body)
+                if how == "killed":
+                    for pid in below(os.getpid(), "sonde-post"):
+                        os.kill(pid, signal.SIGKILL)
+                if how in ("behind", "killed"):
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+
+    def ask(self, path, body):
+        c = http.client.HTTPConnection(self.server.address, self.server.http, timeout=60)
+        c.request("POST", path, body)
+        answer = c.getresponse()
+        data = answer.read()
+        c.close()
+        return answer.status, data
+
+    def url(self, db="sonde"):
+        return f"http://127.0.0.1:{self.http.server_port}/{db}"
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()

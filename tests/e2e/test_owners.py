@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Owners of packets: the process that uses the socket. Programs print the truth: port of the peer and their pid."""
+import pytest
+
+PREFORK = """
+import os, socket
+s = socket.create_server(("", 5201), backlog=128)
+for _ in range(4):
+    if os.fork() == 0:
+        while True:
+            c, peer = s.accept()
+            c.recv(100)
+            print(peer[1], os.getpid(), flush=True)
+            c.send(b"x")
+            c.close()
+print("master", os.getpid(), flush=True)
+os.wait()
+"""
+CLIENT = """
+import os, socket
+for _ in range({n}):
+    c = socket.create_connection(("{ip}", {port}))
+    c.send(b"hello")
+    assert c.recv(1)
+    c.close()
+print(os.getpid())
+"""
+
+
+@pytest.fixture
+def traces(sonde):
+    def start(*words):
+        return sonde("monitor", "--json", "--where", "evt.type=trace", *words)
+    return start
+
+
+def pid_of(ev):
+    return ev.get("proc", {}).get("pid")
+
+
+def sent_from(port):
+    return lambda ev: ev["type"] == "net.trace" and ev["dir"] == "out" and ev.get("conn", {}).get("sport") == port
+
+
+def data_of(events, port):
+    """Packets with data that left this port."""
+    return [ev for ev in events if sent_from(port)(ev) and "PSH" in ev.get("flags", [])]
+
+
+def test_packets_of_a_prefork_server_belong_to_the_worker(link, traces):
+    """Workers accept on the master's listener; the master never owns a packet of a connection in use."""
+    server = link.b.python_popen(PREFORK)
+    master = int(server.stdout.readline().split()[1])
+    running = traces("--netns", link.b.name, "tcp port 5201")
+    link.a.python(CLIENT.format(n=40, ip=link.b_ip, port=5201))
+    truth = {}
+    for _ in range(40):
+        peer, worker = server.stdout.readline().split()
+        truth[int(peer)] = int(worker)
+    running.wait_for(lambda ev: sent_from(5201)(ev) and "FIN" in ev.get("flags", []), count=40)
+    answers = data_of(running.finish(), 5201)
+    assert len(answers) == 40 and master not in truth.values()
+    for ev in answers:
+        assert pid_of(ev) == truth[ev["conn"]["dport"]], ev
+
+
+def test_a_passed_socket_belongs_to_its_receiver(link, traces):
+    """SCM_RIGHTS: accepted by one process, used by another that is no child of it."""
+    server = link.b.python_popen("""
+import os, socket
+left, right = socket.socketpair()
+if os.fork() == 0:
+    _, fds, _, _ = socket.recv_fds(right, 1, 1)
+    c = socket.socket(fileno=fds[0])
+    c.recv(100)
+    print("user", os.getpid(), flush=True)
+    c.send(b"x")
+    c.recv(1)
+    os._exit(0)
+s = socket.create_server(("", 5202))
+print("ready", flush=True)
+c, _ = s.accept()
+socket.send_fds(left, [b"x"], [c.fileno()])
+c.close()
+os.wait()
+""")
+    server.stdout.readline()
+    running = traces("--netns", link.b.name, "tcp port 5202")
+    link.a.python(CLIENT.format(n=1, ip=link.b_ip, port=5202))
+    user = int(server.stdout.readline().split()[1])
+    running.wait_for(lambda ev: sent_from(5202)(ev) and "FIN" in ev.get("flags", []))
+    answer, = data_of(running.finish(), 5202)
+    assert pid_of(answer) == user, answer
+
+
+def test_a_connection_left_to_a_child_belongs_to_the_child(link, traces):
+    """The parent answers once, then its child: each answer has the process that sent it."""
+    server = link.b.python_popen("""
+import os, socket
+s = socket.create_server(("", 5203))
+print("ready", flush=True)
+c, _ = s.accept()
+c.recv(1)
+print(os.getpid(), flush=True)
+c.send(b"1")
+if os.fork() == 0:
+    c.recv(1)
+    print(os.getpid(), flush=True)
+    c.send(b"2")
+    os._exit(0)
+c.close()
+os.wait()
+""")
+    server.stdout.readline()
+    running = traces("--netns", link.b.name, "tcp port 5203")
+    link.a.python(f"import socket\nc = socket.create_connection(('{link.b_ip}', 5203))\n"
+                  "for _ in range(2):\n    c.send(b'?')\n    assert c.recv(1)\n")
+    truth = [int(server.stdout.readline()) for _ in range(2)]
+    running.wait_for(lambda ev: sent_from(5203)(ev) and "FIN" in ev.get("flags", []))
+    assert truth[0] != truth[1]
+    assert [pid_of(ev) for ev in data_of(running.finish(), 5203)] == truth
+
+
+def test_a_change_of_user_is_an_event(link, sonde):
+    server = link.b.python_popen(PREFORK)
+    server.stdout.readline()
+    running = sonde("monitor", "--json", "--where", "evt.type=proc.socket", "--netns", link.b.name)
+    link.a.python(CLIENT.format(n=1, ip=link.b_ip, port=5201))
+    peer, worker = server.stdout.readline().split()
+    used, = running.wait_for(lambda ev: ev["type"] == "proc.socket" and ev["what"] == "use"
+                             and ev["conn"].get("dport") == int(peer))
+    accepted, = running.wait_for(lambda ev: ev["type"] == "proc.socket" and ev["what"] == "accept"
+                                 and ev["conn"]["dport"] == int(peer))
+    assert pid_of(used) == int(worker) and used["cookie"] == accepted["cookie"]
+    running.finish()
+
+
+def ends_of(ev):
+    """Processes of sender and receiver and how they were found; None = unknown."""
+    owner, peer = (pid_of(ev), ev.get("owner_how")), (ev.get("peer_pid"), ev.get("peer_how"))
+    return (owner, peer) if ev.get("owner_end") == "src" else (peer, owner)
+
+
+def test_both_ends_of_a_packet(link, traces):
+    """Behind a veth the packet still carries the sender's socket, which never names the receiver."""
+    server = link.b.python_popen("import os, socket\ns = socket.create_server(('', 5204))\n"
+                                 "print(os.getpid(), flush=True)\nc, _ = s.accept()\nwhile c.recv(9): c.send(b'x')\n")
+    there = int(server.stdout.readline())
+    running = traces("--netns", link.a.name, "--netns", link.b.name, "tcp port 5204")
+    here = int(link.a.python(f"import os, socket\nc = socket.create_connection(('{link.b_ip}', 5204))\n"
+                             "for _ in range(3):\n    c.send(b'?')\n    c.recv(1)\nprint(os.getpid())\n").stdout)
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and "FIN" in ev["flags"] and ev["dir"] == "in", count=2)
+    data = [ev for ev in running.finish() if ev["type"] == "net.trace" and "PSH" in ev["flags"]]
+    assert len(data) == 12                  # out of one namespace and into the other
+    for ev in data:
+        sender, receiver = ends_of(ev)
+        ends = (here, there) if ev["conn"]["dport"] == 5204 else (there, here)
+        assert sender[0] == ends[0] and receiver[0] in (ends[1], None), ev
+        assert ev["owner_end"] == ("src" if ev["dir"] == "out" else "dst"), ev
+    assert all(ends_of(ev)[1][0] for ev in data[2:])
+
+
+NAT_RULES = """
+table ip t {{
+ chain pre {{ type nat hook prerouting priority dstnat; tcp dport 8080 dnat to {server}:7000; }}
+ chain post {{ type nat hook postrouting priority srcnat; oifname "{out}" masquerade random; }}
+}}
+"""
+NAT_SERVER = """
+import os, socket
+
+def say(*words):    # of two processes, so each line by one write
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.bind(("", 7001))
+if os.fork() == 0:
+    say("udp", os.getpid())
+    while True:
+        _, peer = u.recvfrom(100)
+        u.sendto(str(peer[1]).encode(), peer)
+s = socket.create_server(("", 7000), backlog=64)
+say("tcp", os.getpid())
+while True:
+    c, peer = s.accept()
+    if os.fork() == 0:
+        while c.recv(100):
+            c.send(str(peer[1]).encode())
+        say(peer[1], os.getpid())
+        os._exit(0)
+    c.close()
+"""
+NAT_CLIENT = """
+import os, socket
+s = socket.create_connection(("{target}", {port}))
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.connect(("{server}", 7001))
+for _ in range(3):
+    for x in s, u:
+        x.send(b"hello")
+        print(os.getpid(), x.getsockname()[1], x.recv(100).decode())
+"""
+
+
+def test_ends_behind_nat(routed, traces):
+    """Masquerade with random ports and DNAT: no wrong process anywhere, both ends known after the first packets."""
+    routed.router.nft(NAT_RULES.format(server=routed.right.b_ip, out=routed.right.a_dev))
+    server = routed.server.python_popen(NAT_SERVER)
+    started = dict(server.stdout.readline().split() for _ in range(2))
+    running = traces("--netns", routed.client.name, "--netns", routed.router.name, "--netns", routed.server.name,
+                     "tcp port 7000 or tcp port 8080 or udp port 7001")
+    clients, workers = {}, {}
+    for target, port in ((routed.left.b_ip, 8080), (routed.right.b_ip, 7000)) * 5:
+        out = routed.client.python(NAT_CLIENT.format(target=target, port=port, server=routed.right.b_ip)).stdout
+        # A port may be that of a connection and of datagrams: lines of both alternate.
+        for i, (pid, before, behind) in enumerate(line.split() for line in out.splitlines()):
+            proto = "udp" if i % 2 else "tcp"
+            clients[proto, int(before)] = clients[proto, int(behind)] = int(pid)
+        behind, worker = server.stdout.readline().split()
+        workers["tcp", int(behind)] = int(worker)
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and "FIN" in ev.get("flags", []), count=10 * 2 * 4)
+    listeners = {int(started["tcp"])}
+    servers = set(workers.values()) | {int(started["udp"])}
+    known, wrong = 0, []
+    packets = [ev for ev in running.finish() if ev["type"] == "net.trace"]
+    for ev in packets:
+        to_server = ev["conn"]["dport"] in (7000, 7001, 8080)
+        client = (ev["conn"]["proto"], ev["conn"]["sport" if to_server else "dport"])
+        right = {workers[client]} if client in workers else servers
+        for (pid, how), is_client in zip(ends_of(ev), (to_server, not to_server)):
+            known += pid is not None
+            if pid is None or pid in ({clients[client]} if is_client else right):
+                continue
+            if is_client or how not in ("listener", "snapshot") or pid not in listeners:
+                wrong.append((pid, how, ev))
+    assert not wrong
+    assert known >= len(packets) * 2 * 0.7
+    uplink = [ev for ev in packets if ev["iface"] == routed.right.a_dev and ev["dir"] == "out"]
+    assert all(ends_of(ev)[0][0] for ev in uplink if ev["conn"]["dport"] in (7000, 7001)), "senders behind masquerade"
+    assert any(ends_of(ev)[0][1] == "conntrack" for ev in uplink)
+
+
+def test_packets_before_accept_get_the_worker(link, traces):
+    """First data is older than accept(): its event waits for the user of the connection."""
+    server = link.b.python_popen(PREFORK)
+    server.stdout.readline()
+    running = traces("--netns", link.b.name, "tcp port 5201")
+    link.a.python(CLIENT.format(n=20, ip=link.b_ip, port=5201))
+    truth = {}
+    for _ in range(20):
+        peer, worker = server.stdout.readline().split()
+        truth[int(peer)] = int(worker)
+    running.wait_for(lambda ev: sent_from(5201)(ev) and "FIN" in ev.get("flags", []), count=20)
+    packets = [ev for ev in running.finish() if ev["type"] == "net.trace"]
+    early = [ev for ev in packets if ev.get("owner_how") == "late"]
+    assert early and len({ev["cookie"] for ev in packets if ev.get("owner_how") == "listener"}) == 1
+    for ev in early:
+        assert pid_of(ev) == truth[ev["conn"]["sport" if ev["dir"] == "in" else "dport"]], ev
+    assert [ev["ts_ns"] for ev in packets] == sorted(ev["ts_ns"] for ev in packets)
+
+
+GROUP = """
+import os, socket
+kind = socket.{kind}
+
+def serve(s):
+    while True:
+        if kind == socket.SOCK_DGRAM:
+            _, peer = s.recvfrom(100)
+        else:
+            c, peer = s.accept()
+            c.recv(1)
+        os.write(1, b"%d %d\\n" % (peer[1], os.getpid()))
+
+for _ in range(3):
+    up = os.pipe()
+    if os.fork() == 0:
+        s = socket.socket(socket.AF_INET, kind)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        s.bind(("{address}", 5205))
+        kind == socket.SOCK_STREAM and s.listen()
+        os.write(up[1], b".")
+        serve(s)
+    os.read(up[0], 1)
+os.write(1, b"ready\\n")
+os.wait()
+"""
+GROUP_CLIENT = """
+import socket
+for _ in range({n}):
+    s = socket.socket(socket.AF_INET, socket.{kind})
+    s.connect(("{ip}", 5205))
+    s.send(b"x")
+"""
+
+
+@pytest.mark.parametrize("proto, kind", [("udp", "SOCK_DGRAM"), ("tcp", "SOCK_STREAM")])
+def test_first_packets_to_a_group_belong_to_the_chosen_socket(link, traces, proto, kind):
+    """SO_REUSEPORT: no answer has gone out when the first packet comes, and no process has accepted."""
+    running = traces("--netns", link.b.name, f"{proto} port 5205")
+    server = link.b.python_popen(GROUP.format(kind=kind, address=link.b_ip))
+    assert server.stdout.readline() == "ready\n"
+    link.a.python(GROUP_CLIENT.format(n=40, kind=kind, ip=link.b_ip))
+    truth = dict(map(int, server.stdout.readline().split()) for _ in range(40))
+    assert len(set(truth.values())) > 1
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and ev["dir"] == "in", count=40)
+    seen = set()
+    for ev in running.finish():
+        if ev["type"] != "net.trace" or (proto == "tcp" and "SYN" not in ev["flags"]):
+            continue
+        here = ends_of(ev)[1 if ev["dir"] == "in" else 0]
+        port = ev["conn"]["sport" if ev["dir"] == "in" else "dport"]
+        assert here == (truth[port], "lookup" if proto == "udp" else "listener"), ev
+        seen.add((port, ev["dir"]))
+    assert seen >= {(port, "in") for port in truth}
+    if proto == "tcp":
+        assert seen >= {(port, "out") for port in truth}

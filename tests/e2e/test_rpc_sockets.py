@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sonde rpc: calls at sockets of programs in any language, against the counts of the test's clients and servers."""
+import collections
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+import pytest
+
+import helpers
+
+N = 500     # calls of a client; each is seen at both ends
+
+
+class Server:
+    """HTTP/1, a thread per connection: /NUMBER answers with that many bytes, /e with 404, /late without length."""
+
+    def __init__(self, family=socket.AF_INET, address=("127.0.0.1", 0)):
+        self.listener = socket.socket(family, socket.SOCK_STREAM)
+        self.listener.bind(address)
+        self.listener.listen(64)
+        self.address = self.listener.getsockname()
+        self.served = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                conn, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(conn,), daemon=True).start()
+
+    @staticmethod
+    def _answer(path):
+        if path == "/e":
+            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        if path == "/late":
+            return b"HTTP/1.0 200 OK\r\n\r\nuntil the end"
+        if path.startswith("/chunked"):
+            return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+        size = int(path[1:])
+        return f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n".encode() + b"x" * size
+
+    def _serve(self, conn):
+        with conn, conn.makefile("rb") as lines:
+            while True:
+                request = lines.readline()
+                if not request:
+                    return
+                while lines.readline() not in (b"\r\n", b""):
+                    pass
+                path = request.split()[1].decode()
+                conn.sendall(self._answer(path))
+                self.served += 1
+                if path == "/late":
+                    return
+
+    def close(self):
+        self.listener.close()
+
+
+CLIENT = """
+import socket, sys
+family, address, n, depth, paths = eval(sys.stdin.read())
+for at in range(0, n, 100):
+    with socket.socket(family) as s, s.makefile("rb") as answers:
+        s.connect(address)
+        mine = [paths[i % len(paths)] for i in range(at, min(at + 100, n))]
+        for first in range(0, len(mine), depth):
+            batch = mine[first:first + depth]
+            s.sendall(b"".join(b"GET %s HTTP/1.1\\r\\nHost: here\\r\\n\\r\\n" % p.encode() for p in batch))
+            for p in batch:
+                length = 0
+                while True:
+                    line = answers.readline()
+                    if line.lower().startswith(b"content-length:"):
+                        length = int(line.split(b":")[1])
+                    if line == b"\\r\\n":
+                        break
+                if p.startswith("/chunked"):
+                    while answers.readline() != b"0\\r\\n":
+                        pass
+                    answers.readline()
+                answers.read(length)
+"""
+
+
+@pytest.fixture
+def server():
+    made = []
+
+    def make(*words, **options):
+        made.append(Server(*words, **options))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+def run_client(server, n, paths, depth=1, family=socket.AF_INET):
+    child = subprocess.Popen([sys.executable, "-c", CLIENT], stdin=subprocess.PIPE, text=True)
+    child.communicate(repr((int(family), server.address, n, depth, paths)), timeout=60)
+    assert child.returncode == 0
+    return child.pid
+
+
+def calls_of(child, pids):
+    return [ev for ev in child.events if ev["type"] == "rpc.call" and ev["proc"]["pid"] in pids]
+
+
+def count(events):
+    return collections.Counter((ev["side"], ev["path"], ev.get("http_status"), ev["end"]) for ev in events)
+
+
+def wait_for(child, pids, n):
+    helpers.wait_until(lambda: len(calls_of(child, pids)) >= n)
+
+
+@pytest.mark.parametrize("family, address", [(socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_INET6, ("::1", 0)),
+                                             (socket.AF_UNIX, None)])
+def test_every_call_once_at_both_ends(sonde, server, tmp_path, family, address):
+    one = server(family, address or str(tmp_path / "socket"))
+    child = sonde("rpc", "--json", "--source", "socket")
+    paths = ["/5", "/e", "/100000", "/chunked", "/700"]
+    pid = run_client(one, N, paths, family=family)
+    both = {pid, os.getpid()}
+    wait_for(child, both, 2 * N)
+    child.finish()
+    each = N // len(paths)
+    assert count(calls_of(child, both)) == {
+        (side, path, 404 if path == "/e" else 200, "done"): each for side in ("client", "server") for path in paths}
+    for ev in calls_of(child, both):
+        assert ev["kind"] == "http" and ev["source"] == "socket" and not ev.get("incomplete")
+        assert ev["error"] == (ev["path"] == "/e" and ev["side"] == "client")
+        assert ev["received" if ev["side"] == "client" else "sent"] >= int(
+            ev["path"][1:] if ev["path"][1:].isdigit() else 0)
+        assert 0 < ev["latency"] < 10**10
+    if family != socket.AF_UNIX:
+        numbers = {ev["call_id"]: ev for ev in calls_of(child, both)}
+        assert len(numbers) == 2 * N
+        assert all(numbers[ev["peer_call"]]["path"] == ev["path"] for ev in numbers.values())
+
+
+def test_answer_until_the_end_of_the_connection(sonde, server):
+    one = server()
+    child = sonde("rpc", "--json", "--source", "socket", "--pid", str(os.getpid()))
+    with socket.create_connection(one.address) as s:
+        s.sendall(b"GET /late?token=secret HTTP/1.0\r\nHost: here\r\n\r\n".replace(b"?token=secret", b""))
+        while s.recv(100):
+            pass
+    wait_for(child, {os.getpid()}, 2)
+    child.finish()
+    assert count(calls_of(child, {os.getpid()})) == {(side, "/late", 200, "done"): 1 for side in ("client", "server")}
+
+
+def test_pipelined_calls_are_whole_or_cut(sonde, server):
+    """Each call is shown once; those whose answers were not kept say so."""
+    one = server()
+    child = sonde("rpc", "--json", "--source", "socket")
+    pid = run_client(one, N, ["/200"], depth=10)
+    wait_for(child, {pid}, N)
+    child.finish()
+    seen = calls_of(child, {pid})
+    assert len(seen) == N
+    assert all(ev.get("http_status") == 200 or "cut" in ev["incomplete"] for ev in seen)
+    assert len([ev for ev in seen if ev.get("incomplete")]) < N
+
+
+def test_time_in_the_queue(sonde):
+    """Between the clock's times around the arrival and around the read."""
+    def pending():
+        return struct.unpack("i", fcntl.ioctl(conn, termios.FIONREAD, bytes(4)))[0]
+    request, answer = b"GET /5 HTTP/1.1\r\nHost: here\r\n\r\n", Server._answer("/5")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]), "--show=queue")
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            for _ in range(2):
+                before = time.monotonic_ns()
+                client.sendall(request)
+                helpers.wait_until(lambda: pending() == len(request))
+                arrived = time.monotonic_ns()
+                time.sleep(0.01)
+                begin = time.monotonic_ns()
+                assert conn.recv(1000) == request
+                end = time.monotonic_ns()
+                conn.sendall(answer)
+                assert client.recv(1000) == answer
+            wait_for(child, {os.getpid()}, 4)
+    child.finish()
+    first, second = [ev for ev in calls_of(child, {os.getpid()}) if ev["side"] == "server"]
+    assert "queue" not in first and begin - arrived <= second["queue"] <= end - before
+    done = sonde.run("rpc", "--show", "queue", "--source", "go")
+    assert done.returncode == 2 and "--source" in done.stderr
+
+
+def ask_by_parts(client, conn, request, header, answer):
+    """The server reads the header of the request first, as unbound and MariaDB do."""
+    client.sendall(request)
+    assert conn.recv(header) + conn.recv(1000) == request
+    conn.sendall(answer)
+    assert client.recv(1000) == answer
+
+
+@pytest.mark.parametrize("kind, header", [("dns", 2), ("mysql", 4)])
+def test_servers_that_read_the_length_first(sonde, kind, header):
+    if kind == "dns":
+        name = b"\x04shop\x04test\0\0\x01\0\x01"
+        asked, answered = (b"\0\x07" + flags + b"\0\x01\0\0\0\0\0\0" + name for flags in (b"\x01\0", b"\x81\x83"))
+        request, answer = (struct.pack(">H", len(m)) + m for m in (asked, answered))
+        wanted = ("A", "shop.test", "NXDOMAIN")
+    else:
+        request, answer = b"\x0e\0\0\0\x03delete from t", b"\x07\0\0\x01\0\x02\0\2\0\0\0"
+        wanted = ("DELETE", "t", None)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            if kind == "mysql":     # a connection from before the start, without greeting
+                ask_by_parts(client, conn, request, header, answer)
+            child = sonde("rpc", "--json", "--source", kind, "--port", f"dns:{port},{port}" if kind == "dns" else
+                          str(port))
+            for _ in range(3):
+                ask_by_parts(client, conn, request, header, answer)
+            with contextlib.suppress(AssertionError):   # the counts say more than a time-out
+                wait_for(child, {os.getpid()}, 6)
+    child.finish()
+    seen = calls_of(child, {os.getpid()})
+    assert collections.Counter((ev["side"], ev["operation"], ev["resource"], ev.get("status")) for ev in seen) == {
+        (side, *wanted): 3 for side in ("client", "server")}
+
+
+def test_choice_in_the_kernel(sonde, server):
+    """Another port, another kind, another process: nothing is shown."""
+    one = server()
+    for words in (("--source", "socket", "--port", str(one.address[1] ^ 1)), ("--source", "redis"),
+                  ("--source", "socket", "--pid", "1")):
+        child = sonde("rpc", "--json", *words)
+        pid = run_client(one, 10, ["/5"])
+        child.finish()
+        assert not calls_of(child, {pid, os.getpid()}), words
+    child = sonde("rpc", "--json", "--source", "redis,http", "--port", str(one.address[1]))
+    pid = run_client(one, 10, ["/5"])
+    wait_for(child, {pid}, 10)
+    child.finish()
+
+
+# First bytes of a side, with random ones behind them; some look like a request of a protocol that is known.
+NOISE = [
+    b"", b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x16\x03\x01\x00\xc8", b"\x17\x03\x03\x00\xc8", b"@RSYNCD: 31.0\n",
+    b"220 mail ESMTP\r\n", b"\x00\x00\x00\xc8", b"\xc8\x00\x00\x00", b"get key\r\n", b"stats\r\n",
+    b"\x80\x00\x00\x01", b"AMQP\0\0\x09\x01", b"\x01\x01\x00\x01\x00\x08\x00\x00\x00\x01",
+    b"\x00\x00\x00\xc8\x00\x03\x00\x01\x00\x00\x00\x01\xff\xff",
+    b"\x04\x00\x00\x01\x07\x00\x00\x00\xc3", b"PUB a 100\r\n", b"INFO {", b"*1\r\n$4\r\nPING\r\n",
+]
+
+
+def test_noise_is_no_call(sonde):
+    child = sonde("rpc", "--json", "--source", "socket", "--pid", str(os.getpid()))
+    for i in range(len(NOISE) * 20):
+        a, b = socket.socketpair()
+        with a, b:
+            for turn in range(3):
+                a.sendall((b"" if turn else NOISE[i % len(NOISE)]) + os.urandom(100 + i % 100))
+                b.recv(4096)
+                b.sendall(b"\x17\x03\x03\x00\xc8" + os.urandom(200) if turn else NOISE[1] + os.urandom(i % 50))
+                a.recv(4096)
+    child.finish()
+    assert not [ev for ev in child.events if ev["type"] == "rpc.call"]
+
+
+def test_recordings_need_consent_and_replay_equals_live(sonde, server, tmp_path):
+    rec = str(tmp_path / "rec")
+    done = sonde.run("rpc", "--source", "socket", "-o", f"rec:{rec}")
+    assert done.returncode == 2 and "--payload" in done.stderr and not os.path.exists(rec)
+    one = server()
+    child = sonde("rpc", "--json", "--source", "socket", "--payload", "1", "-o", f"rec:{rec}")
+    pid = run_client(one, 50, ["/5", "/e"])
+    wait_for(child, {pid}, 50)
+    child.finish()
+    again = [json.loads(line) for line in sonde.run("rpc", "-r", rec, "--json").stdout.splitlines()]
+    live = calls_of(child, {pid})
+    assert [ev for ev in again if ev["type"] == "rpc.call" and ev["proc"]["pid"] == pid] and len(live) == 50
+    assert count(ev for ev in again if ev["type"] == "rpc.call" and ev["proc"]["pid"] == pid) == count(live)
